@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * abi.h - everything that crosses between the BPF object and user space, written once and
+ * compiled by both.
+ *
+ * Rules: fixed-width types only; no pointers, bools, bit-fields, enums or implicit padding in a
+ * struct; an assertion beside every size that a map is created with. Addresses come in three
+ * kinds that never mix: addr (run time), vaddr (ELF), off (file).
+ */
+#ifndef HEAPTAP_ABI_H
+#define HEAPTAP_ABI_H
+
+#ifndef __BPF__
+#include <linux/types.h>
+#endif
+
+#define HT_FRAMES_CAP 127
+#define HT_COMM_BYTES 16
+/* Calls of one thread that are between entry and return at once (signal handlers nest). */
+#define HT_PENDING_CAP 4
+/* Address ranges of a process whose code is the allocator's own (see struct ht_target). */
+#define HT_INNER_CAP 16
+
+/*
+ * Unwind rows
+ * -----------
+ * One row says how to step out of the frame at pc: where the CFA (the stack pointer before the
+ * call) is and where the caller's rbp is kept. The return address is always at CFA - 8 (x86-64)
+ * except for the row kinds that say otherwise. A row holds from its pc up to the next row's.
+ * Rows are grouped by 64 KiB pages of vaddr so that 16 bits of pc are enough; every page that
+ * has rows begins with one whose pc_lo is 0, so a search always lands on a row.
+ * Offsets are in units of 8 bytes.
+ */
+struct ht_row {
+	__u16 pc_lo; /* low 16 bits of the vaddr from which the row holds */
+	__u8 cfa; /* HT_CFA_* */
+	__u8 rbp; /* HT_RBP_* */
+	__s16 cfa_off;
+	__s16 rbp_off;
+};
+_Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes each");
+
+#define HT_CFA_NONE 0 /* no unwind information for this pc */
+#define HT_CFA_RSP 1 /* rsp + off */
+#define HT_CFA_RBP 2 /* rbp + off */
+#define HT_CFA_DEREF_RSP 3 /* *(rsp + off) */
+#define HT_CFA_DEREF_RBP 4 /* *(rbp + off): a function that realigns its stack */
+#define HT_CFA_PLT 5 /* rsp + 8 + 8 * ((pc & 15) >= cfa_off): cfa_off is NOT scaled here */
+#define HT_CFA_SIGNAL 6 /* rsp points at a ucontext: rip, rsp and rbp come from there */
+#define HT_CFA_END 7 /* the return address is undefined: the thread's first frame */
+#define HT_CFA_UNSUPPORTED 8 /* a rule that this format cannot say */
+
+#define HT_RBP_SAME 0 /* the caller's rbp is still in rbp */
+#define HT_RBP_AT_CFA 1 /* *(CFA + off) */
+#define HT_RBP_AT_RBP 2 /* *(rbp + off) */
+#define HT_RBP_UNDEFINED 3
+
+#define HT_PAGE_SHIFT 16
+
+/* Where the rows of one 64 KiB page of one file are. */
+struct ht_page {
+	__u32 shard; /* index in the outer map `rows` */
+	__u32 first; /* index of the first row in the shard */
+	__u32 row_cnt; /* 0: nothing known about this page */
+	__u32 step; /* largest power of two <= row_cnt: where the binary search starts */
+};
+_Static_assert(sizeof(struct ht_page) == 16, "value of map `pages`");
+
+#define HT_SHARD_ROWS_SHIFT 17
+#define HT_SHARD_ROWS (1 << HT_SHARD_ROWS_SHIFT)
+#define HT_SHARDS_CAP 512
+#define HT_PAGES_CAP (1 << 18)
+
+/*
+ * Executable mappings of a process, sorted by start. One inner array per process, replaced as a
+ * whole (so a probe sees the old set or the new one, never a mixture).
+ */
+struct ht_mapping {
+	__u64 start_addr;
+	__u64 end_addr;
+	__u64 bias; /* addr - bias = vaddr */
+	__u32 file_id; /* index in map `files`; 0: a mapping that no file is known for */
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `maps_of`");
+
+#define HT_MAPPINGS_CAP 1024
+struct ht_mappings {
+	__u32 mapping_cnt;
+	__u32 step; /* largest power of two <= mapping_cnt */
+	__u64 reserved;
+	struct ht_mapping mapping[HT_MAPPINGS_CAP];
+};
+
+/* A file that some target maps: where its unwind pages are. Index = file id, 0 is unused. */
+struct ht_file {
+	__u64 first_page; /* vaddr >> HT_PAGE_SHIFT of its first page */
+	__u32 page_cnt; /* 0: no unwind table */
+	__u32 pages_base; /* index of its first page in map `pages` */
+};
+_Static_assert(sizeof(struct ht_file) == 16, "value of map `files`");
+#define HT_FILES_CAP (1 << 14)
+
+/* Key with which BPF finds a file that appeared in an address space after the last read of it. */
+struct ht_inode {
+	__u64 ino;
+	__u32 dev; /* kernel encoding: major << 20 | minor */
+	__u32 reserved;
+};
+/* bias = start_addr - pgoff - vaddr_minus_off, for the executable segment of the file. */
+struct ht_inode_file {
+	__u32 file_id;
+	__u32 reserved;
+	__u64 vaddr_minus_off;
+};
+
+/*
+ * A frame: file id and vaddr in one word, so that it survives exit, dlclose and ASLR and is the
+ * same in every process. File id 0 means that vaddr is a run-time address in no known file.
+ */
+#define HT_FRAME_VADDR_BITS 47
+#define HT_FRAME_VADDR_MASK ((1ULL << HT_FRAME_VADDR_BITS) - 1)
+#define HT_FRAME(file_id, vaddr) \
+	(((__u64)(file_id) << HT_FRAME_VADDR_BITS) | ((vaddr)&HT_FRAME_VADDR_MASK))
+
+/* How a walk ended. HT_END_COMPLETE is the only good one. */
+#define HT_END_COMPLETE 0 /* reached the thread's first frame */
+#define HT_END_NO_MAPPING 1 /* pc in no known mapping */
+#define HT_END_NO_TABLE 2 /* the mapping's file has no unwind table and no frame-pointer chain */
+#define HT_END_NO_ROW 3 /* the table has nothing for this pc and no frame-pointer chain */
+#define HT_END_UNSUPPORTED 4 /* a rule that rows cannot say */
+#define HT_END_READ_FAULT 5 /* the stack could not be read */
+#define HT_END_TOO_DEEP 6 /* more than HT_FRAMES_CAP frames */
+#define HT_END_BAD_CFA 7 /* the CFA did not move towards the stack's base */
+#define HT_END_CNT 8
+
+/* Value of map `stacks`; its key is the 64-bit hash of the content. frame[0] is the leaf. */
+struct ht_stack {
+	__u32 frame_cnt;
+	__u32 end; /* HT_END_* */
+	__u64 frame[HT_FRAMES_CAP];
+};
+_Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
+
+/*
+ * What a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no map
+ * look-up to know. Written only by target/allocators.c.
+ */
+#define HT_OP_ALLOC 1 /* returns a new block */
+#define HT_OP_FREE 2
+#define HT_OP_REALLOC 3 /* frees one block and returns another (or the same) */
+#define HT_OP_RESIZE 4 /* in place: returns the new size, the pointer stays (xallocx) */
+
+#define HT_RET_VALUE 0 /* the pointer is returned */
+#define HT_RET_OUT 1 /* 0 is returned, the pointer is stored at *ptr_arg (posix_memalign) */
+
+#define HT_ARG_NONE 7 /* argument numbers are 0 to 5 in the order of the calling convention */
+
+#define HT_COOKIE_OP(c) ((__u32)(c)&0xf)
+#define HT_COOKIE_SIZE_ARG(c) ((__u32)((c) >> 4) & 7)
+#define HT_COOKIE_COUNT_ARG(c) ((__u32)((c) >> 8) & 7) /* size = size_arg * count_arg */
+#define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
+#define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
+#define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
+#define HT_COOKIE_SITE(c) ((__u32)((c) >> 32) & 0xffff) /* index in map `site_hits` */
+#define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags, site)                           \
+	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
+	 (__u64)(ret) << 16 | (__u64)(flags) << 20 | (__u64)(site) << 32)
+
+/* The function may leave by a jump to another entry point: note the call even when not kept. */
+#define HT_SITE_TAIL_CALLS 0x01
+/* realloc(NULL, n) leaves by a jump to malloc, which is probed: skip the outer one. */
+#define HT_SITE_NULL_DELEGATES 0x02
+/* May throw: never arm a return for a size that can only fail (an unwinder would stop there). */
+#define HT_SITE_THROWS 0x04
+/* size 0 frees (realloc); without it a size of 0 allocates. */
+#define HT_SITE_ZERO_FREES 0x08
+
+#define HT_SITES_CAP 1024
+
+/*
+ * A process that is recorded. Key: tgid in the initial pid namespace. Written by user space;
+ * generation also by the exec hook.
+ */
+struct ht_target {
+	__u32 generation; /* +1 at every exec */
+	__u32 flags; /* HT_TARGET_* */
+	__u32 rate_idx; /* index in map `rates` */
+	__u32 maps_idx; /* index in map `maps_of` */
+	__u32 maps_generation; /* generation that maps_of[maps_idx] describes */
+	__u32 inner_cnt;
+	struct {
+		__u64 start_addr, end_addr;
+	} inner[HT_INNER_CAP]; /* a call whose return address is in here is the allocator's own */
+};
+#define HT_TARGET_FOLLOW 0x1 /* children become targets */
+#define HT_TARGET_ALLOC_ONLY 0x2 /* frees are not seen */
+#define HT_TARGETS_CAP 4096
+
+/*
+ * Sampling thresholds, one table per rate. A size n falls into a log-linear bucket; an
+ * allocation is kept when a 32-bit random number is below the bucket's threshold t, so
+ * p = t / 2^32, and t == HT_KEEP_ALWAYS means p = 1.
+ */
+#define HT_SUB_BITS 6
+#define HT_BUCKET_CNT ((48 - HT_SUB_BITS + 1) << HT_SUB_BITS)
+#define HT_KEEP_ALWAYS 0xffffffffU
+#define HT_RATES_CAP 64
+struct ht_rate {
+	__u64 rate_bytes; /* R; 1 = keep all */
+	__u64 throw_limit_bytes; /* HT_SITE_THROWS: sizes above it are not tracked */
+	__u32 threshold[HT_BUCKET_CNT];
+};
+
+/* Key and value of map `live`: the sampled allocations that are outstanding. */
+struct ht_live_key {
+	__u32 tgid;
+	__u32 generation;
+	__u64 addr;
+};
+_Static_assert(sizeof(struct ht_live_key) == 16, "key of map `live`");
+struct ht_live {
+	__u64 size_bytes;
+	__u64 stack_id;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 threshold; /* the p that was used: see struct ht_rate */
+	__u32 context_id;
+	__u32 tid;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct ht_live) == 40, "value of map `live`");
+
+/* Who allocated: interned to a 32-bit id, 0 = could not be interned. */
+struct ht_context {
+	__u32 tgid;
+	__u32 generation;
+	char comm[HT_COMM_BYTES]; /* of the thread, at allocation time */
+};
+_Static_assert(sizeof(struct ht_context) == 24, "key of map `contexts`");
+#define HT_CONTEXTS_CAP 65536
+
+/*
+ * Cumulative sums per stack and context; monotonic. Weighted values: an allocation of n bytes
+ * kept with probability p adds n/p. Objects are in units of 2^-16, bytes in units of 2^-8.
+ */
+struct ht_total_key {
+	__u64 stack_id;
+	__u32 context_id;
+	__u32 reserved;
+};
+struct ht_total {
+	__u64 alloc_samples;
+	__u64 alloc_objects_16; /* 2^-16 */
+	__u64 alloc_bytes_8; /* 2^-8 */
+	__u64 free_samples;
+	__u64 free_objects_16;
+	__u64 free_bytes_8;
+};
+
+/* Ring buffer records: process events only, never one per allocation. */
+#define HT_EVENT_EXEC 1
+#define HT_EVENT_EXIT 2
+#define HT_EVENT_FORK 3 /* tgid = parent, other = child */
+#define HT_EVENT_UNMAPPED 4 /* a walk met an address that no mapping of tgid covers */
+struct ht_event {
+	__u32 kind;
+	__u32 tgid;
+	__u32 generation;
+	__u32 other;
+	__u64 time_ns;
+	__u64 addr;
+};
+
+/*
+ * Counters, per CPU. Every one of them reaches the loss ledger. X(id, name, meaning): name is
+ * what a user sees, meaning is the ledger's sentence.
+ */
+#define HT_STATS(X)                                                                              \
+	X(HITS_ALLOC, "alloc_hits", "allocation probe hits")                                         \
+	X(HITS_FREE, "free_hits", "free probe hits")                                                 \
+	X(HITS_RETURN, "return_hits", "return probe hits")                                           \
+	X(SAMPLES, "samples", "allocations sampled")                                                 \
+	X(FREES, "frees", "sampled allocations freed")                                               \
+	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")           \
+	X(NESTED, "nested", "calls from inside the allocator, charged to the outer call")            \
+	X(MISSED_FREE, "missed_frees", "address handed out again without a free having been seen")   \
+	X(LIVE_FULL, "live_full", "samples not tracked: live map full")                              \
+	X(LIVE_FULL_BYTES, "live_full_bytes", "bytes not tracked: live map full")                    \
+	X(TOTALS_FULL, "totals_full", "samples missing from the cumulative sums: map full")          \
+	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                     \
+	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")            \
+	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")              \
+	X(SCRATCH_BUSY, "scratch_busy", "samples without a stack: no scratch space free")            \
+	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")            \
+	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                          \
+	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")       \
+	X(READ_FAULT, "read_faults", "user memory that could not be read")                           \
+	X(THROW_SKIPPED, "throw_skipped", "oversized requests to a throwing operator new")           \
+	X(EVENTS_LOST, "events_lost", "process events lost: ring buffer full")                       \
+	X(FIND_VMA, "find_vma", "frames resolved by asking the kernel for the mapping")              \
+	X(FRAMES, "frames", "frames walked")                                                         \
+	X(FRAMES_FP, "frames_fp", "frames stepped over by frame pointer")                            \
+	X(WALK_NS, "walk_ns", "time spent unwinding")                                                \
+	X(END_COMPLETE, "stacks_complete", "stacks that reach the thread's start")                   \
+	X(END_NO_MAPPING, "truncated_no_mapping", "stacks cut: address in no known mapping")         \
+	X(END_NO_TABLE, "truncated_no_table", "stacks cut: file without unwind table")               \
+	X(END_NO_ROW, "truncated_no_row", "stacks cut: no unwind row for the address")               \
+	X(END_UNSUPPORTED, "truncated_unsupported", "stacks cut: unsupported unwind rule")           \
+	X(END_READ_FAULT, "truncated_read_fault", "stacks cut: stack memory not readable")           \
+	X(END_TOO_DEEP, "truncated_too_deep", "stacks cut: more frames than are kept")               \
+	X(END_BAD_CFA, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")
+
+#define HT_STAT_ENUM(id, name, meaning) HT_STAT_##id,
+enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
+_Static_assert(HT_STAT_END_BAD_CFA - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
+	       "the END_ counters follow HT_END_*");
+
+/* Hits per attached site, per CPU: what the overhead estimate is made from. */
+
+#endif

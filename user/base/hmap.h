@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hmap.h - hash map from a fixed-size key (compared byte by byte) to a 64-bit value.
+ *
+ * Open addressing, grows at 3/4 full. Keys are copied in. The value is usually an index into a
+ * vector that the caller keeps.
+ */
+#ifndef HT_BASE_HMAP_H
+#define HT_BASE_HMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hmap {
+	size_t key_bytes;
+	size_t cnt, cap;
+	uint8_t *keys;
+	uint64_t *vals;
+	uint8_t *used;
+};
+
+void hmap_init(struct hmap *m, size_t key_bytes);
+void hmap_release(struct hmap *m);
+/* Pointer to the value of key, or NULL. Valid until the next insertion. */
+uint64_t *hmap_get(const struct hmap *m, const void *key);
+/* Insert or overwrite. 0 or -ENOMEM. */
+int hmap_put(struct hmap *m, const void *key, uint64_t val);
+/* Remove; false when it was not there. */
+bool hmap_del(struct hmap *m, const void *key);
+/* Walk: start with *pos = 0, until false. */
+bool hmap_next(const struct hmap *m, size_t *pos, const void **ret_key, uint64_t *ret_val);
+
+uint64_t hash_bytes(const void *p, size_t n);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h - messages for the user, on stderr. stdout carries only results.
+ *
+ * A message says module, what, on what, why: "elf: cannot read '/x': Permission denied", and,
+ * where there is something to do about it, what. Levels 0 to 2 of user/ never log: they return
+ * an error.
+ */
+#ifndef HT_BASE_LOG_H
+#define HT_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_msg(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log_msg(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log_msg(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_msg(LOG_DEBUG, __VA_ARGS__)
+
+/*
+ * A status line that is rewritten in place when stderr is a terminal (and at most once every
+ * 10 s as a line of its own when it is not). Ordinary messages clear it first.
+ */
+void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_status_end(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vec.h - a growing array of T: `struct { T *data; size_t cnt, cap; }`, zero-initialised.
+ *
+ * vec_push() and vec_reserve() evaluate to 0 or -ENOMEM and leave the array as it was on failure.
+ */
+#ifndef HT_BASE_VEC_H
+#define HT_BASE_VEC_H
+
+#include <stddef.h>
+
+#define VEC(T)                   \
+	struct {                 \
+		T *data;         \
+		size_t cnt, cap; \
+	}
+
+/* Grow *data so that it holds at least need elements of elem_bytes. */
+int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
+
+#define vec_reserve(v, need) \
+	((need) <= (v)->cap ? 0 : vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data)))
+#define vec_push(v, ...)                                                                         \
+	(vec_reserve((v), (v)->cnt + 1) ? -12 /* ENOMEM */                                       \
+					: ((v)->data[(v)->cnt++] = (__VA_ARGS__), 0))
+#define vec_release(v)                        \
+	do {                                  \
+		free((v)->data);              \
+		(v)->data = NULL;             \
+		(v)->cnt = (v)->cap = 0;      \
+	} while (0)
+#define vec_each(v, p) for ((p) = (v)->data; (p) && (p) < (v)->data + (v)->cnt; (p)++)
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_symbols.h - address -> symbol, in a sorted array.
+ *
+ * Merged from .symtab, .dynsym, .gnu_debugdata (xz-compressed "mini debug info") and the PLT
+ * (`malloc@plt`, from .rela.plt). One entry per address: global before weak before local, a
+ * function before anything else, shortest name last resort.
+ */
+#ifndef HT_ELF_ELF_SYMBOLS_H
+#define HT_ELF_ELF_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_file;
+struct elf_symbols;
+
+struct elf_symbol {
+	uint64_t vaddr;
+	uint64_t bytes; /* 0 = unknown: reaches to the next symbol */
+	const char *name; /* linkage name without @version, owned by the table */
+	bool is_plt;
+};
+
+/* debug may be NULL or a separate debug file of the same build id, whose .symtab is merged in.
+ * Both files must outlive the table. */
+int elf_symbols_load(struct elf_file *ef, struct elf_file *debug, struct elf_symbols **ret);
+void elf_symbols_free(struct elf_symbols *s);
+/* The symbol that covers vaddr, or NULL. */
+const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr);
+/* Sorted by vaddr. */
+const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *ret_cnt);
+
+/*
+ * Every *defined function* named `name` (all aliases are searched, not only the one that the
+ * table above kept for its address). Looks in .dynsym, .symtab, .gnu_debugdata and debug.
+ * -ENOENT when there is none.
+ */
+int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind_table.h - .eh_frame (or .debug_frame) compiled into the rows that BPF walks.
+ *
+ * See struct ht_row in abi.h for what a row says. Compiled once per file.
+ */
+#ifndef HT_ELF_UNWIND_TABLE_H
+#define HT_ELF_UNWIND_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heaptap/abi.h"
+
+struct elf_file;
+
+struct unwind_page {
+	uint32_t first; /* index in rows */
+	uint32_t row_cnt; /* 0: nothing known in this page */
+};
+
+struct unwind_table {
+	uint64_t first_page; /* vaddr >> HT_PAGE_SHIFT */
+	uint32_t page_cnt;
+	struct unwind_page *pages;
+	struct ht_row *rows; /* the rows of a page are consecutive */
+	uint32_t row_cnt;
+	/* what could not be said, for doctor and the ledger */
+	uint32_t fde_cnt, bad_fde_cnt, unsupported_row_cnt;
+};
+
+/* -ENOENT: the file has no frame information. */
+int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
+void unwind_table_free(struct unwind_table *t);
+/* The row that holds for vaddr, or NULL. What BPF does; for tests and doctor. */
+const struct ht_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr);
+
+#endif

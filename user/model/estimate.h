@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * estimate.h - from samples to unbiased sums with their standard error.
+ *
+ * An allocation of n bytes was kept with probability p; it stands for 1/p objects and n/p bytes
+ * (Horvitz-Thompson). Sums are unbiased whatever p each sample had. The variance of a sum is
+ * estimated by sum of n^2 (1-p) / p^2 over the samples that were kept.
+ */
+#ifndef HT_MODEL_ESTIMATE_H
+#define HT_MODEL_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct estimate {
+	uint64_t samples;
+	double objects;
+	double bytes;
+	double objects_variance;
+	double bytes_variance;
+};
+
+/* p(n) = 1 - exp(-n/R); size 0 counts as 1 byte; R <= 1 keeps all. */
+double estimate_probability(uint64_t size_bytes, uint64_t rate_bytes);
+/* Thresholds of the sampling table <-> probability (see struct ht_rate in abi.h). */
+uint32_t estimate_threshold(double p);
+double estimate_threshold_probability(uint32_t threshold);
+/* Bucket of a size, and the sizes a bucket holds: [*ret_low, *ret_high]. The BPF side has the same
+ * function (bpf/sample.bpf.h); a test compares the two. */
+uint32_t estimate_bucket(uint64_t size_bytes);
+void estimate_bucket_range(uint32_t bucket, uint64_t *ret_low, uint64_t *ret_high);
+
+void estimate_add(struct estimate *e, uint64_t size_bytes, double p);
+void estimate_merge(struct estimate *e, const struct estimate *other);
+/*
+ * Variance of a row of which only sums are left (a profile some other tool wrote): all objects
+ * are taken to have the row's mean size. v = bytes * m / (exp(m/R) - 1), m = bytes / objects.
+ */
+double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_bytes);
+/*
+ * 95 % interval of the bytes. Normal from 30 samples on, below that from the exact Poisson
+ * interval of the number of samples, scaled. Exact (both ends = bytes) when the variance is 0.
+ */
+void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high);
+/* Fewer than 4 samples and not exact: too few to say much; reports mark such rows. */
+bool estimate_is_weak(const struct estimate *e);
+
+#endif

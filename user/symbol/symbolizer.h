@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer.h - (file, vaddr) -> functions, files, lines, inlines.
+ *
+ * Files and debug information are somebody else's bytes, and DWARF readers leak by design: the
+ * work runs in a forked helper with rlimits and without privileges; what it cannot say falls back
+ * to the symbol table (done in the helper as well), then to "module+0xvaddr". Every address that is
+ * asked gets at least one frame with a name.
+ */
+#ifndef HT_SYMBOL_SYMBOLIZER_H
+#define HT_SYMBOL_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbol_options {
+	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
+	bool demangle;
+	uint64_t memory_limit_bytes; /* RLIMIT_AS of the helper; 0 = default */
+	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = default */
+};
+
+struct symbol_file {
+	int fd; /* the ELF file, -1 = not available */
+	const char *name; /* as the target sees it: for the last resort and for finding debug files */
+	const char *build_id_hex; /* "" = none */
+	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
+};
+
+struct symbol_frame {
+	const char *name; /* demangled, valid UTF-8, never NULL or "" */
+	const char *system_name; /* linkage name */
+	const char *file; /* "" = unknown */
+	uint32_t line; /* 0 = unknown */
+	uint32_t start_line;
+};
+
+/* Frames of vaddr[i] are frames[first[i]] .. frames[first[i+1]-1], innermost inline first. */
+struct symbol_result {
+	size_t addr_cnt;
+	uint32_t *first; /* addr_cnt + 1 */
+	struct symbol_frame *frames;
+	bool has_functions, has_lines, has_inlines;
+	char note[128]; /* "" or what was missing: "no debug info", "time limit", ... */
+	void *owner;
+};
+
+/* vaddr: of the instruction to look up (return address - 1), sorted, unique. */
+int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
+	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret);
+void symbol_result_free(struct symbol_result *r);
+
+/* Demangle C++ and Rust (legacy and v0). Returns a malloc'ed string, or NULL when it is no
+ * mangled name. */
+char *demangle(const char *name);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * events.h - what happens to processes: mappings of executable files, from perf side-band records
+ * (MMAP2), system-wide, one ring per CPU. exec, exit and fork come from BPF (exact order).
+ */
+#ifndef HT_TARGET_EVENTS_H
+#define HT_TARGET_EVENTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_events;
+
+struct process_events_ops {
+	/* pid mapped a file executable. path is as the kernel printed it. */
+	void (*on_mmap)(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off,
+			uint32_t dev, uint64_t ino, const char *path);
+	/* records were lost: re-read every followed process */
+	void (*on_lost)(void *ctx, uint64_t cnt);
+};
+
+int process_events_open(const struct process_events_ops *ops, void *ctx, struct process_events **ret);
+/* One epoll fd to wait on. */
+int process_events_fd(const struct process_events *ev);
+/* Read what is there; calls back. */
+int process_events_drain(struct process_events *ev);
+void process_events_close(struct process_events *ev);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.h - facts about a process, read from /proc.
+ */
+#ifndef HT_TARGET_PROCESS_H
+#define HT_TARGET_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct process_info {
+	pid_t pid;
+	char comm[16];
+	char exe[4096]; /* as the target sees it, " (deleted)" removed */
+	char container_id[65]; /* "" = none */
+	char state; /* R S D Z X ... */
+	bool is_kernel_thread;
+	bool is_zombie; /* all threads gone */
+	bool is_main_thread_gone; /* state Z, but other threads live: use live_tid */
+	pid_t live_tid; /* a thread whose /proc entries can be read */
+	bool is_32bit;
+	int seccomp; /* 0, 1 strict, 2 filter */
+	bool in_pid_namespace; /* its own pid namespace differs from ours */
+	uint32_t uid;
+	uint64_t rss_bytes, pss_bytes /* 0 = unknown */, address_limit_bytes /* RLIMIT_AS */;
+	uint64_t start_time_ticks; /* tells a reused pid */
+	uint32_t thread_cnt;
+};
+
+/* -ESRCH: no such process. */
+int process_info_read(pid_t pid, struct process_info *ret);
+/*
+ * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is
+ * (kernel thread, zombie, 32-bit, not ours), and what to do.
+ */
+int process_check(const struct process_info *info, char *msg, size_t msg_bytes);
+
+struct proc_map {
+	uint64_t start_addr, end_addr, off;
+	uint64_t ino;
+	uint32_t dev; /* kernel encoding: major << 20 | minor */
+	bool is_read, is_write, is_exec;
+	const char *path; /* "" = anonymous; "[vdso]"...; " (deleted)" removed */
+	bool is_deleted;
+};
+struct proc_maps {
+	VEC(struct proc_map) maps; /* sorted by start_addr */
+	char *text; /* owns the paths */
+};
+/* tid may be any live thread of the process. */
+int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
+/* The same from the text of a maps file (pure; tests and fuzzing). text is modified and owned. */
+int proc_maps_parse(char *text, struct proc_maps *ret);
+void proc_maps_release(struct proc_maps *m);
+const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
+
+/*
+ * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
+ * namespaces), then /proc/PID/root/<path> with device and inode compared. fd or negative errno.
+ */
+int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map);
+
+#endif
