@@ -1,3 +1,8 @@
+/*
+ * The types of the running kernel, Linux 6.18.44-fc-v595 (x86_64).
+ * Generated, do not edit: tools/gen-vmlinux.sh
+ * which ran: bpftool btf dump file /sys/kernel/btf/vmlinux format c
+ */
 #ifndef __VMLINUX_H__
 #define __VMLINUX_H__
 
