@@ -10,31 +10,38 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "target/container.h"
 
 struct process_info {
-	pid_t pid;
+	pid_t pid; /* as asked for */
+	pid_t tgid; /* the process; differs from pid when pid is one of its other threads */
 	char comm[16];
 	char exe[4096]; /* as the target sees it, " (deleted)" removed */
-	char container_id[65]; /* "" = none */
+	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
 	char state; /* R S D Z X ... */
 	bool is_kernel_thread;
 	bool is_zombie; /* all threads gone */
 	bool is_main_thread_gone; /* state Z, but other threads live: use live_tid */
 	pid_t live_tid; /* a thread whose /proc entries can be read */
-	bool is_32bit;
+	bool is_32bit; /* as far as exe could be read */
 	int seccomp; /* 0, 1 strict, 2 filter */
 	bool in_pid_namespace; /* its own pid namespace differs from ours */
 	uint32_t uid;
-	uint64_t rss_bytes, pss_bytes /* 0 = unknown */, address_limit_bytes /* RLIMIT_AS */;
+	uint64_t rss_bytes;
+	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */
+	uint64_t address_limit_bytes; /* RLIMIT_AS; 0 = unlimited or unknown */
 	uint64_t start_time_ticks; /* tells a reused pid */
 	uint32_t thread_cnt;
 };
 
-/* -ESRCH: no such process. */
+/* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
+/* Fills pss_bytes. Not part of the above because the kernel walks the whole address space. */
+int process_read_pss(struct process_info *info);
 /*
  * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is
- * (kernel thread, zombie, 32-bit, not ours), and what to do.
+ * (kernel thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's
+ * id, -ESRCH ended, -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, char *msg, size_t msg_bytes);
 
@@ -50,16 +57,19 @@ struct proc_maps {
 	VEC(struct proc_map) maps; /* sorted by start_addr */
 	char *text; /* owns the paths */
 };
-/* tid may be any live thread of the process. */
+/* tid may be any live thread of the process; 0 = pid. -ESRCH: it has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
-/* The same from the text of a maps file (pure; tests and fuzzing). text is modified and owned. */
+/* The same from the text of a maps file (pure; tests and fuzzing). text is malloc'ed,
+ * is modified, and is owned from here on (freed on failure). -EINVAL: not a maps file. */
 int proc_maps_parse(char *text, struct proc_maps *ret);
 void proc_maps_release(struct proc_maps *m);
 const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
 
 /*
  * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
- * namespaces), then /proc/PID/root/<path> with device and inode compared. fd or negative errno.
+ * namespaces), then /proc/PID/root/<path> with the inode compared. fd or negative errno:
+ * -ENOENT no file behind it, -ENOEXEC not a regular file, -ESTALE replaced or deleted since and
+ * map_files may not be read.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map);
 

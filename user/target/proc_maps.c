@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc_maps.c - the mappings of a process: /proc/TID/maps read, parsed, searched, and the files
+ * behind it opened.
+ *
+ * Promises: a line that is not a maps line makes the parse fail, it is never half understood; a
+ * file that is opened is a regular file and, as far as can be told, the one that is mapped.
+ *
+ * Does not promise one instant: the kernel takes its lock once per read(2), so a process that maps
+ * and unmaps meanwhile may show neither the old nor the new state as a whole.
+ *
+ * /proc/TID works for every thread, not only for the one that gave the process its number. That is
+ * what keeps a process readable whose main thread has ended.
+ */
+#include "target/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
+#define MAPS_TEXT_BYTES_CAP ((size_t)256 << 20)
+
+static const char deleted_suffix[] = " (deleted)";
+
+/* Hexadecimal digits up to `end`; *pp is left behind it. */
+static bool parse_hex(char **pp, char end, uint64_t *ret)
+{
+	uint64_t v = 0;
+	char *p = *pp;
+	int digits = 0;
+
+	for (; digits <= 16; p++, digits++) {
+		int d;
+
+		if (*p >= '0' && *p <= '9')
+			d = *p - '0';
+		else if (*p >= 'a' && *p <= 'f')
+			d = *p - 'a' + 10;
+		else
+			break;
+		v = v << 4 | (unsigned int)d;
+	}
+	if (digits == 0 || digits > 16 || *p != end)
+		return false;
+	*pp = p + 1;
+	*ret = v;
+	return true;
+}
+
+/* Decimal digits; *pp is left at the first other byte. */
+static bool parse_dec(char **pp, uint64_t *ret)
+{
+	uint64_t v = 0;
+	char *p = *pp;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return false;
+	if (p == *pp)
+		return false;
+	*pp = p;
+	*ret = v;
+	return true;
+}
+
+/* The kernel writes a newline in a path as \012 and leaves every other byte alone. */
+static void unescape_newlines(char *path)
+{
+	char *in, *out;
+
+	for (in = out = path; *in; out++) {
+		if (!strncmp(in, "\\012", 4)) {
+			*out = '\n';
+			in += 4;
+		} else {
+			*out = *in++;
+		}
+	}
+	*out = '\0';
+}
+
+static bool strip_deleted(char *path)
+{
+	size_t len = strlen(path), suffix_len = sizeof(deleted_suffix) - 1;
+
+	if (len <= suffix_len || strcmp(path + len - suffix_len, deleted_suffix))
+		return false;
+	path[len - suffix_len] = '\0';
+	return true;
+}
+
+/* "start-end rwxp off major:minor ino   path", without its newline. */
+static bool parse_line(char *p, struct proc_map *ret)
+{
+	uint64_t major, minor;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!parse_hex(&p, '-', &ret->start_addr) || !parse_hex(&p, ' ', &ret->end_addr) ||
+	    ret->end_addr <= ret->start_addr)
+		return false;
+	if (strnlen(p, 5) < 5 || p[4] != ' ')
+		return false;
+	ret->is_read = p[0] == 'r';
+	ret->is_write = p[1] == 'w';
+	ret->is_exec = p[2] == 'x';
+	p += 5;
+	if (!parse_hex(&p, ' ', &ret->off) || !parse_hex(&p, ':', &major) ||
+	    !parse_hex(&p, ' ', &minor) || !parse_dec(&p, &ret->ino))
+		return false;
+	if (major >= 1 << 12 || minor >= 1 << 20)
+		return false;
+	ret->dev = (uint32_t)(major << 20 | minor);
+	if (*p && *p != ' ')
+		return false;
+	while (*p == ' ')
+		p++;
+	unescape_newlines(p);
+	ret->is_deleted = strip_deleted(p);
+	ret->path = p;
+	return true;
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const struct proc_map *x = a, *y = b;
+
+	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
+}
+
+int proc_maps_parse(char *text, struct proc_maps *ret)
+{
+	struct proc_maps maps = { .text = text };
+	bool is_sorted = true;
+	char *line, *next;
+	int err;
+
+	for (line = text; *line; line = next) {
+		struct proc_map map;
+		char *nl = strchr(line, '\n');
+
+		next = nl ? nl + 1 : line + strlen(line);
+		if (nl)
+			*nl = '\0';
+		err = -EINVAL;
+		if (!parse_line(line, &map))
+			goto out;
+		if (maps.maps.cnt &&
+		    map.start_addr < maps.maps.data[maps.maps.cnt - 1].start_addr)
+			is_sorted = false;
+		err = vec_push(&maps.maps, map);
+		if (err)
+			goto out;
+	}
+	if (!is_sorted)
+		qsort(maps.maps.data, maps.maps.cnt, sizeof(*maps.maps.data), compare_maps);
+	*ret = maps;
+	return 0;
+out:
+	proc_maps_release(&maps);
+	return err;
+}
+
+/* The whole of a /proc file, NUL-terminated. */
+static int read_text(int fd, char **ret)
+{
+	size_t len = 0, cap = 64 << 10;
+	char *text = malloc(cap), *grown;
+	int err = -ENOMEM;
+	ssize_t n;
+
+	if (!text)
+		return err;
+	for (;;) {
+		n = read(fd, text + len, cap - len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			goto out;
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (cap - len > 4096)
+			continue;
+		err = -EFBIG;
+		if (cap >= MAPS_TEXT_BYTES_CAP)
+			goto out;
+		err = -ENOMEM;
+		grown = realloc(text, cap * 2);
+		if (!grown)
+			goto out;
+		text = grown;
+		cap *= 2;
+	}
+	text[len] = '\0';
+	*ret = text;
+	return 0;
+out:
+	free(text);
+	return err;
+}
+
+int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
+{
+	char path[64], *text = NULL;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", pid, tid > 0 ? tid : pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_text(fd, &text);
+	close(fd);
+	if (err)
+		return err;
+	if (!*text) { /* no address space: a kernel thread, or it has just ended */
+		free(text);
+		return -ESRCH;
+	}
+	return proc_maps_parse(text, ret);
+}
+
+void proc_maps_release(struct proc_maps *m)
+{
+	if (!m)
+		return;
+	vec_release(&m->maps);
+	free(m->text);
+	m->text = NULL;
+}
+
+const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
+{
+	size_t low = 0, high = m->maps.cnt;
+
+	/* the last mapping that starts at or below addr */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->maps.data[mid].start_addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0 || addr >= m->maps.data[low - 1].end_addr)
+		return NULL;
+	return &m->maps.data[low - 1];
+}
+
+/*
+ * From O_PATH to readable, for regular files only: opening a device node can do things, opening
+ * a FIFO can block, and neither can be what has code in it.
+ */
+static int reopen_regular(int path_fd)
+{
+	struct stat st;
+	char self[64];
+	int fd;
+
+	if (fstat(path_fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_map_files(pid_t tid, const struct proc_map *map)
+{
+	char path[96];
+	int path_fd, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", tid,
+		 (unsigned long long)map->start_addr, (unsigned long long)map->end_addr);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	fd = reopen_regular(path_fd);
+	close(path_fd);
+	return fd;
+}
+
+/*
+ * Is the file at path_fd the mapped one? st_dev is no help: on btrfs and overlayfs it is a number
+ * that is made up per subvolume or mount, while maps shows the superblock's. The inode is, except
+ * on overlayfs, where (until 6.8) maps shows the inode of the layer below: there the path has to
+ * do, and callers that know a build id compare it.
+ */
+static bool is_mapped_file(int path_fd, const struct proc_map *map)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(path_fd, &st))
+		return false;
+	if (st.st_ino == map->ino)
+		return true;
+	return !fstatfs(path_fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* RESOLVE_IN_ROOT: an absolute symlink of the target must not lead into our own root. */
+static int open_in_root(pid_t tid, const struct proc_map *map)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	int root_fd, path_fd, fd;
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", tid);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	path_fd = (int)syscall(SYS_openat2, root_fd, map->path, &how, sizeof(how));
+	fd = path_fd < 0 ? -errno : 0;
+	close(root_fd);
+	if (path_fd < 0)
+		return fd;
+	fd = is_mapped_file(path_fd, map) ? reopen_regular(path_fd) : -ESTALE;
+	close(path_fd);
+	return fd;
+}
+
+int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map)
+{
+	int fd;
+
+	if (tid <= 0)
+		tid = pid;
+	if (map->path[0] != '/' || map->ino == 0)
+		return -ENOENT;
+	fd = open_map_files(tid, map);
+	/* ENOEXEC: it was found, and it is no regular file. EPERM: needs CAP_SYS_ADMIN or
+	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
+	if (fd >= 0 || fd == -ENOEXEC)
+		return fd;
+	if (map->is_deleted)
+		return -ESTALE;
+	return open_in_root(tid, map);
+}

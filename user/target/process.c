@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - what /proc says about a process, and whether it can be recorded.
+ *
+ * Promises: works for a process whose main thread has ended while others live (everything is then
+ * read from one that lives); nothing that is missing or forbidden is guessed.
+ *
+ * Does not stop or trace the process, and needs no more than permission to read its /proc entries.
+ */
+#include "target/process.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
+#define SMALL_FILE_BYTES 8192
+/* A seccomp filter may have been put on one thread only; this many are looked at. */
+#define SECCOMP_THREADS_CAP 256
+
+struct task_stat {
+	char comm[16];
+	char state;
+	uint32_t flags, thread_cnt;
+	uint64_t start_time_ticks, rss_pages;
+};
+
+/* The start of a /proc file, NUL-terminated. */
+static int read_small(const char *path, char buf[static SMALL_FILE_BYTES])
+{
+	size_t len = 0;
+	int fd, err = 0;
+	ssize_t n;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (len < SMALL_FILE_BYTES - 1) {
+		n = read(fd, buf + len, SMALL_FILE_BYTES - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			err = -errno;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	buf[len] = '\0';
+	return err;
+}
+
+static int read_proc(pid_t tid, const char *name, char buf[static SMALL_FILE_BYTES])
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	err = read_small(path, buf);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+/* proc_pid_stat(5). The name may hold anything, so the fields are counted from its last ')'. */
+static int parse_stat(const char *text, struct task_stat *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
+	size_t comm_len;
+	int field;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!open || !close || close < open || close[1] != ' ')
+		return -EINVAL;
+	comm_len = (size_t)(close - open - 1);
+	if (comm_len >= sizeof(ret->comm))
+		comm_len = sizeof(ret->comm) - 1;
+	memcpy(ret->comm, open + 1, comm_len);
+	ret->state = close[2];
+	for (p = close + 2, field = 3; field < 24; field++) {
+		p = strchr(p, ' ');
+		if (!p)
+			return -EINVAL;
+		p++;
+		if (field + 1 == 9)
+			ret->flags = (uint32_t)strtoul(p, NULL, 10);
+		else if (field + 1 == 20)
+			ret->thread_cnt = (uint32_t)strtoul(p, NULL, 10);
+		else if (field + 1 == 22)
+			ret->start_time_ticks = strtoull(p, NULL, 10);
+		else if (field + 1 == 24)
+			ret->rss_pages = strtoull(p, NULL, 10);
+	}
+	return 0;
+}
+
+static int read_task_stat(pid_t pid, pid_t tid, struct task_stat *ret)
+{
+	char name[64], buf[SMALL_FILE_BYTES];
+	int err;
+
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	err = read_proc(pid, name, buf);
+	return err ? err : parse_stat(buf, ret);
+}
+
+/* The text behind "\nkey:" in a status file, or NULL. */
+static const char *status_value(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+	const char *p = text;
+
+	while (p) {
+		if (!strncmp(p, key, len) && p[len] == ':')
+			return p + len + 1 + strspn(p + len + 1, " \t");
+		p = strchr(p, '\n');
+		if (p)
+			p++;
+	}
+	return NULL;
+}
+
+static bool is_dead(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
+
+/* Calls fn for each thread until it returns true. */
+static void each_thread(struct process_info *info, bool (*fn)(struct process_info *info, pid_t tid))
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", info->tgid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && fn(info, tid))
+			break;
+	}
+	closedir(dir);
+}
+
+static bool pick_live_thread(struct process_info *info, pid_t tid)
+{
+	struct task_stat st;
+
+	if (read_task_stat(info->tgid, tid, &st) || is_dead(st.state))
+		return false;
+	info->live_tid = tid;
+	return true;
+}
+
+static bool merge_seccomp(struct process_info *info, pid_t tid)
+{
+	char name[64], buf[SMALL_FILE_BYTES];
+	const char *value;
+	int mode;
+
+	if (info->thread_cnt++ >= SECCOMP_THREADS_CAP)
+		return true;
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	if (read_proc(info->tgid, name, buf))
+		return false;
+	value = status_value(buf, "Seccomp");
+	mode = value ? (int)strtol(value, NULL, 10) : 0;
+	if (mode > info->seccomp)
+		info->seccomp = mode;
+	return false;
+}
+
+static void read_seccomp(struct process_info *info)
+{
+	uint32_t thread_cnt = info->thread_cnt;
+
+	info->thread_cnt = 0;
+	each_thread(info, merge_seccomp);
+	info->thread_cnt = thread_cnt;
+}
+
+static void read_exe(struct process_info *info)
+{
+	static const char deleted[] = " (deleted)";
+	unsigned char ident[EI_NIDENT];
+	size_t deleted_len = sizeof(deleted) - 1;
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
+	n = readlink(path, info->exe, sizeof(info->exe) - 1);
+	if (n < 0)
+		n = 0;
+	info->exe[n] = '\0';
+	if ((size_t)n > deleted_len && !strcmp(info->exe + n - deleted_len, deleted))
+		info->exe[(size_t)n - deleted_len] = '\0';
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (pread(fd, ident, sizeof(ident), 0) == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG))
+		info->is_32bit = ident[EI_CLASS] == ELFCLASS32;
+	close(fd);
+}
+
+static void read_limits(struct process_info *info)
+{
+	static const char key[] = "Max address space";
+	char buf[SMALL_FILE_BYTES];
+	const char *p;
+
+	if (read_proc(info->live_tid, "limits", buf))
+		return;
+	p = strstr(buf, key);
+	if (p) /* "unlimited" gives 0 */
+		info->address_limit_bytes = strtoull(p + sizeof(key) - 1, NULL, 10);
+}
+
+/* Uid, thread group and namespaces. */
+static int read_status(struct process_info *info, char buf[static SMALL_FILE_BYTES])
+{
+	const char *value;
+	int err;
+
+	err = read_proc(info->pid, "status", buf);
+	if (err)
+		return err;
+	value = status_value(buf, "Tgid");
+	info->tgid = value ? (pid_t)strtol(value, NULL, 10) : info->pid;
+	value = status_value(buf, "Uid");
+	if (value) /* real, effective, saved, file system: the effective one */
+		info->uid = (uint32_t)strtoul(value + strcspn(value, "\t\n"), NULL, 10);
+	/* one number per namespace, from that of this /proc inwards */
+	value = status_value(buf, "NSpid");
+	if (value)
+		info->in_pid_namespace = memchr(value, '\t', strcspn(value, "\n")) != NULL;
+	return 0;
+}
+
+int process_info_read(pid_t pid, struct process_info *ret)
+{
+	struct process_info info = { .pid = pid };
+	char buf[SMALL_FILE_BYTES];
+	struct task_stat st;
+	int err;
+
+	if (pid <= 0)
+		return -ESRCH;
+	err = read_status(&info, buf);
+	if (err)
+		return err;
+	err = read_task_stat(info.tgid, info.tgid, &st);
+	if (err)
+		return err;
+	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.state = st.state;
+	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
+	info.start_time_ticks = st.start_time_ticks;
+	info.thread_cnt = st.thread_cnt;
+	info.live_tid = info.tgid;
+	if (is_dead(st.state)) {
+		info.live_tid = 0;
+		each_thread(&info, pick_live_thread);
+		info.is_main_thread_gone = info.live_tid != 0;
+		info.is_zombie = !info.is_main_thread_gone;
+	}
+	if (!info.is_zombie && !info.is_kernel_thread) {
+		/* a main thread that has ended shows no memory any more */
+		if (info.live_tid != info.tgid)
+			err = read_task_stat(info.tgid, info.live_tid, &st);
+		if (!err)
+			info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		read_exe(&info);
+		read_limits(&info);
+		read_seccomp(&info);
+	}
+	if (!read_proc(info.tgid, "cgroup", buf))
+		container_id_from_cgroup(buf, info.container_id);
+	*ret = info;
+	return 0;
+}
+
+int process_read_pss(struct process_info *info)
+{
+	char buf[SMALL_FILE_BYTES];
+	const char *value;
+	int err;
+
+	err = read_proc(info->live_tid, "smaps_rollup", buf);
+	if (err)
+		return err;
+	value = status_value(buf, "Pss");
+	if (!value)
+		return -ENODATA;
+	info->pss_bytes = strtoull(value, NULL, 10) * 1024;
+	return 0;
+}
+
+/* Does the kernel let us look at its memory map? */
+static int check_access(const struct process_info *info)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", info->tgid, info->live_tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	close(fd);
+	return 0;
+}
+
+int process_check(const struct process_info *info, char *msg, size_t msg_bytes)
+{
+	int err;
+
+	if (info->is_kernel_thread) {
+		snprintf(msg, msg_bytes,
+			 "process %d (%s) is a kernel thread: it has no heap; name a user process",
+			 info->pid, info->comm);
+		return -EINVAL;
+	}
+	if (info->is_zombie) {
+		snprintf(msg, msg_bytes,
+			 "process %d (%s) is a zombie: it has ended and its memory is gone; "
+			 "record it while it runs, or start it with 'heaptap record -- CMD'",
+			 info->pid, info->comm);
+		return -ESRCH;
+	}
+	if (info->pid != info->tgid) {
+		snprintf(msg, msg_bytes, "%d is a thread of process %d (%s): use -p %d", info->pid,
+			 info->tgid, info->comm, info->tgid);
+		return -EINVAL;
+	}
+	err = check_access(info);
+	if (err == -ESRCH) {
+		snprintf(msg, msg_bytes, "process %d (%s) has just ended", info->pid, info->comm);
+		return err;
+	}
+	if (err) {
+		snprintf(msg, msg_bytes,
+			 "process %d (%s) of uid %u may not be read by uid %u (%s): %s", info->pid,
+			 info->comm, info->uid, geteuid(), strerror(-err),
+			 geteuid() ? "run heaptap as root, or with CAP_SYS_PTRACE"
+				   : "CAP_SYS_PTRACE is missing here, or a security module or "
+				     "another user namespace forbids it");
+		return -EACCES;
+	}
+	if (info->is_32bit) {
+		snprintf(msg, msg_bytes,
+			 "process %d (%s) is a 32-bit program: heaptap records 64-bit programs "
+			 "only; record a 64-bit build of it",
+			 info->pid, info->comm);
+		return -ENOTSUP;
+	}
+	return 0;
+}
