@@ -27,7 +27,8 @@ struct elf_section {
 	uint64_t vaddr;
 };
 
-/* fd is not consumed. -ENOEXEC: not a (sound) ELF file of this byte order. */
+/* fd is not consumed. -ENOEXEC: not a (sound) ELF file of this byte order. 32-bit files open
+ * too, so that a caller can say what they are. */
 int elf_file_open_fd(int fd, struct elf_file **ret);
 int elf_file_open(const char *path, struct elf_file **ret);
 /* image is copied (the vDSO, .gnu_debugdata). */
@@ -49,16 +50,42 @@ bool elf_file_is_go(const struct elf_file *ef);
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
 
-/* Address arithmetic over PT_LOAD. -ENOENT: no segment covers it. */
+/*
+ * Address arithmetic over PT_LOAD. -ENOENT: no segment covers it. Mappings are whole pages: an
+ * offset just before a segment, in its first page, gives the address that it is mapped at.
+ */
 int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
 int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off);
-/* Bytes at vaddr that the file holds; *ret_bytes is how many follow. NULL: none. */
+/*
+ * Bytes at vaddr that the file holds; *ret_bytes is how many follow, at most ELF_AT_BYTES (a
+ * larger piece is a section, or another call). NULL: none.
+ */
+#define ELF_AT_BYTES (1 << 20)
 const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *ret_bytes);
 
-/* 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef. */
+/* 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef.
+ * A section without bytes in the file (SHT_NOBITS: .bss, or anything in a debug file that was
+ * split off) is -ENOENT. */
 int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *ret);
 
-/* The whole image. */
+/* The section table itself; empty when it was stripped or is damaged. Index as in the file. */
+struct elf_section_head {
+	const char *name; /* "" when it has none */
+	uint32_t type, link, info; /* SHT_*, sh_link, sh_info */
+	uint64_t flags, vaddr, off, bytes, entry_bytes;
+};
+const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef, size_t *ret_cnt);
+/* As elf_file_section(), by index. */
+int elf_file_section_at(struct elf_file *ef, size_t idx, struct elf_section *ret);
+
+/* First value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
+int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val);
+
+/*
+ * The whole image, for libelf and libdw. NULL: out of memory. It maps the file: should somebody
+ * truncate the file afterwards, reading it is fatal (SIGBUS), so this is for the symbol helper
+ * process. Everything else here reads copies and is safe.
+ */
 const uint8_t *elf_file_image(const struct elf_file *ef, size_t *ret_bytes);
 
 #endif

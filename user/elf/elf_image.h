@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_image.h - the bytes of a file, read when they are first asked for.
+ */
+#ifndef HT_ELF_ELF_IMAGE_H
+#define HT_ELF_ELF_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_image;
+
+/* fd must be a regular file (-ENOEXEC otherwise); it is duplicated, not consumed. */
+int elf_image_open_fd(int fd, struct elf_image **ret);
+/* A copy of bytes in memory. */
+int elf_image_open_mem(const void *data, size_t bytes, struct elf_image **ret);
+void elf_image_close(struct elf_image *im);
+
+size_t elf_image_bytes(const struct elf_image *im);
+/* [off, off + bytes), or NULL when the file is not that long. Never moves, never faults. */
+const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes);
+/* The whole file, mapped: see the essay in elf_image.c before using it. NULL: cannot be mapped. */
+const uint8_t *elf_image_map(struct elf_image *im);
+
+#endif
