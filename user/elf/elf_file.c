@@ -491,6 +491,20 @@ const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *re
 	return NULL;
 }
 
+const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < ef->segment_cnt && bytes <= DECOMPRESS_BYTES_CAP; i++) {
+		const struct elf_segment *s = &ef->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr <= s->file_bytes &&
+		    bytes <= s->file_bytes - (vaddr - s->vaddr))
+			return get(ef, s->off + (vaddr - s->vaddr), bytes);
+	}
+	return NULL;
+}
+
 const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef, size_t *ret_cnt)
 {
 	*ret_cnt = ef->section_cnt;

@@ -62,6 +62,8 @@ int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *r
  */
 #define ELF_AT_BYTES (1 << 20)
 const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *ret_bytes);
+/* Exactly bytes at vaddr, inside one segment or NULL. */
+const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes);
 
 /* 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef.
  * A section without bytes in the file (SHT_NOBITS: .bss, or anything in a debug file that was

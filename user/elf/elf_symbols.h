@@ -23,19 +23,28 @@ struct elf_symbol {
 	bool is_plt;
 };
 
-/* debug may be NULL or a separate debug file of the same build id, whose .symtab is merged in.
+/* Cheap: finds the tables; they are sorted when an address is first looked up.
+ * debug may be NULL or a separate debug file of the same build id, whose .symtab is merged in.
  * Both files must outlive the table. */
 int elf_symbols_load(struct elf_file *ef, struct elf_file *debug, struct elf_symbols **ret);
 void elf_symbols_free(struct elf_symbols *s);
-/* The symbol that covers vaddr, or NULL. */
+/* The symbol that covers vaddr, or NULL (also between two symbols whose sizes are known). */
 const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr);
 /* Sorted by vaddr. */
 const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *ret_cnt);
 
 /*
+ * All *defined functions*, every alias, in no order, until fn returns non-zero (which is then
+ * returned). One pass over everything: what looks for many names uses this. sym->name lives as
+ * long as the table or until fn returns, whichever is sooner.
+ */
+int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const struct elf_symbol *sym),
+		     void *ctx);
+
+/*
  * Every *defined function* named `name` (all aliases are searched, not only the one that the
  * table above kept for its address). Looks in .dynsym, .symtab, .gnu_debugdata and debug.
- * -ENOENT when there is none.
+ * -ENOENT when there is none. ret->name is the name that was passed.
  */
 int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret);
 

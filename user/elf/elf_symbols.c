@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_symbols.c - address -> symbol, in a sorted array.
+ *
+ * Loading only finds the symbol tables: an attach looks through the names of hundreds of files
+ * once (elf_symbols_each) and never asks for an address. The first address that is looked up
+ * sorts the file's code symbols: 16-byte keys by radix, a linear pass that keeps one symbol per
+ * address, and binary search from then on. A gap between two symbols of known size belongs to
+ * neither (a stripped library's private functions are not the exported one before them).
+ *
+ * Names point into the files; only those that must be edited (version suffix, "@plt") are copied.
+ */
+#include "elf/elf_symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "elf/decompress.h"
+#include "elf/elf_file.h"
+#include "elf/plt_names.h"
+
+#define TABLES_CAP 8
+#define SYMBOLS_CAP (1U << 27) /* per table; the index of a symbol shares a word with its table */
+#define NAME_BYTES_CAP 65536
+/* Decompressed .gnu_debugdata; Fedora's largest are a few MiB. */
+#define MINI_DEBUG_BYTES_CAP (256ULL << 20)
+/* Symbols that may nest over an address (a hand-written entry inside a function). */
+#define NESTED_CAP 16
+#define BLOCK_BYTES (64 * 1024)
+
+struct symtab {
+	const uint8_t *syms; /* Elf64_Sym, not necessarily aligned */
+	uint32_t cnt;
+	const char *strs; /* strs[str_bytes - 1] == 0 */
+	size_t str_bytes;
+};
+
+/* What is made when an address is first looked up. */
+struct index {
+	bool is_built;
+	struct elf_symbol *syms;
+	size_t cnt;
+	VEC(char *) blocks; /* copied names */
+	size_t block_used, block_bytes;
+};
+
+struct elf_symbols {
+	struct elf_file *ef;
+	struct elf_file *mini; /* .gnu_debugdata, owned */
+	struct symtab tables[TABLES_CAP];
+	size_t table_cnt;
+	struct index *index;
+};
+
+struct key {
+	uint64_t vaddr;
+	uint32_t sym;
+	uint32_t table;
+};
+
+/* The table in section idx of ef, if it is sound. */
+static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
+{
+	const struct elf_section_head *heads;
+	struct elf_section syms, strs;
+	struct symtab t;
+	size_t cnt;
+
+	heads = elf_file_section_heads(ef, &cnt);
+	if (s->table_cnt == TABLES_CAP || elf_file_section_at(ef, idx, &syms) ||
+	    elf_file_section_at(ef, heads[idx].link, &strs))
+		return;
+	t.syms = syms.data;
+	t.cnt = syms.bytes / sizeof(Elf64_Sym) < SYMBOLS_CAP
+			? (uint32_t)(syms.bytes / sizeof(Elf64_Sym))
+			: SYMBOLS_CAP;
+	t.strs = (const char *)strs.data;
+	t.str_bytes = strs.bytes;
+	while (t.str_bytes && t.strs[t.str_bytes - 1])
+		t.str_bytes--;
+	if (t.cnt && t.str_bytes)
+		s->tables[s->table_cnt++] = t;
+}
+
+static void add_tables(struct elf_symbols *s, struct elf_file *ef)
+{
+	const struct elf_section_head *heads;
+	size_t cnt, i;
+
+	if (!elf_file_is_64(ef))
+		return;
+	heads = elf_file_section_heads(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (heads[i].type == SHT_SYMTAB || heads[i].type == SHT_DYNSYM)
+			add_table(s, ef, i);
+}
+
+static int add_mini_debug(struct elf_symbols *s)
+{
+	struct elf_section sec;
+	uint8_t *image;
+	size_t bytes;
+	int err;
+
+	if (elf_file_section(s->ef, ".gnu_debugdata", &sec))
+		return 0;
+	err = decompress_xz(sec.data, sec.bytes, MINI_DEBUG_BYTES_CAP, &image, &bytes);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = elf_file_open_mem(image, bytes, &s->mini);
+	free(image);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	add_tables(s, s->mini);
+	return 0;
+}
+
+int elf_symbols_load(struct elf_file *ef, struct elf_file *debug, struct elf_symbols **ret)
+{
+	struct elf_symbols *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (!s)
+		return -ENOMEM;
+	s->ef = ef;
+	s->index = calloc(1, sizeof(*s->index));
+	if (!s->index)
+		goto out;
+	add_tables(s, ef);
+	err = add_mini_debug(s);
+	if (err)
+		goto out;
+	if (debug)
+		add_tables(s, debug);
+	*ret = s;
+	return 0;
+out:
+	elf_symbols_free(s);
+	return err;
+}
+
+void elf_symbols_free(struct elf_symbols *s)
+{
+	char **b;
+
+	if (!s)
+		return;
+	if (s->index) {
+		vec_each(&s->index->blocks, b)
+			free(*b);
+		vec_release(&s->index->blocks);
+		free(s->index->syms);
+		free(s->index);
+	}
+	elf_file_close(s->mini);
+	free(s);
+}
+
+static const char *table_sym(const struct symtab *t, uint32_t i, Elf64_Sym *ret)
+{
+	memcpy(ret, t->syms + (size_t)i * sizeof(*ret), sizeof(*ret));
+	return ret->st_name && ret->st_name < t->str_bytes ? t->strs + ret->st_name : NULL;
+}
+
+/* name without version, then suffix. NULL: out of memory. */
+static const char *copy_name(struct index *ix, const char *name, size_t len, const char *suffix)
+{
+	size_t need = len + strlen(suffix) + 1, bytes;
+	char *p;
+
+	if (need > ix->block_bytes - ix->block_used) {
+		bytes = need > BLOCK_BYTES ? need : BLOCK_BYTES;
+		p = malloc(bytes);
+		if (!p || vec_push(&ix->blocks, p)) {
+			free(p);
+			return NULL;
+		}
+		ix->block_used = 0;
+		ix->block_bytes = bytes;
+	}
+	p = ix->blocks.data[ix->blocks.cnt - 1] + ix->block_used;
+	memcpy(p, name, len);
+	memcpy(p + len, suffix, need - len);
+	ix->block_used += need;
+	return p;
+}
+
+static size_t bare_length(const char *name)
+{
+	size_t len = strnlen(name, NAME_BYTES_CAP);
+	const char *at = len ? memchr(name + 1, '@', len - 1) : NULL;
+
+	return at ? (size_t)(at - name) : len;
+}
+
+static bool is_function(const Elf64_Sym *sym)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+
+/* Is it a name for code? */
+static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_file *ef)
+{
+	const struct elf_segment *segs;
+	size_t cnt, i;
+
+	if (!name || sym->st_shndx == SHN_UNDEF ||
+	    (!is_function(sym) && ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE))
+		return false;
+	/* Mapping symbols of arm64 mark where code and data begin; they name nothing. */
+	if (name[0] == '$' && elf_file_machine(ef) == EM_AARCH64)
+		return false;
+	segs = elf_file_segments(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (segs[i].is_exec && sym->st_value >= segs[i].vaddr &&
+		    sym->st_value - segs[i].vaddr < segs[i].mem_bytes)
+			return true;
+	return false;
+}
+
+/* By vaddr, stable; scratch has room for cnt. The result is in keys. */
+static void sort_keys(struct key *keys, struct key *scratch, size_t cnt)
+{
+	enum { BITS = 11, BUCKETS = 1 << BITS };
+	size_t count[BUCKETS], i, sum;
+	uint64_t differ = 0;
+	struct key *from = keys, *to = scratch, *t;
+	int shift;
+
+	for (i = 1; i < cnt; i++)
+		differ |= keys[i].vaddr ^ keys[0].vaddr;
+	for (shift = 0; shift < 64; shift += BITS) {
+		if (!(differ >> shift & (BUCKETS - 1)))
+			continue;
+		memset(count, 0, sizeof(count));
+		for (i = 0; i < cnt; i++)
+			count[from[i].vaddr >> shift & (BUCKETS - 1)]++;
+		for (i = 0, sum = 0; i < BUCKETS; i++) {
+			size_t c = count[i];
+
+			count[i] = sum;
+			sum += c;
+		}
+		for (i = 0; i < cnt; i++)
+			to[count[from[i].vaddr >> shift & (BUCKETS - 1)]++] = from[i];
+		t = from;
+		from = to;
+		to = t;
+	}
+	if (from != keys)
+		memcpy(keys, from, cnt * sizeof(*keys));
+}
+
+/* Smaller is better: functions, then global, weak, local. */
+static int rank(const Elf64_Sym *sym)
+{
+	int r = is_function(sym) ? 0 : 4;
+
+	switch (ELF64_ST_BIND(sym->st_info)) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return r;
+	case STB_WEAK:
+		return r + 1;
+	default:
+		return r + 2;
+	}
+}
+
+static bool is_better(const Elf64_Sym *a, const char *a_name, const Elf64_Sym *b,
+		      const char *b_name)
+{
+	size_t a_len, b_len;
+
+	if (rank(a) != rank(b))
+		return rank(a) < rank(b);
+	a_len = bare_length(a_name);
+	b_len = bare_length(b_name);
+	if (a_len != b_len)
+		return a_len < b_len;
+	return strncmp(a_name, b_name, a_len) < 0;
+}
+
+/* Collect the keys of all code symbols. *ret has room for twice as many (sorting space). */
+static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *ret_cnt)
+{
+	size_t cap = 0, cnt = 0, t;
+	struct key *keys;
+	uint32_t i;
+
+	for (t = 0; t < s->table_cnt; t++)
+		cap += s->tables[t].cnt;
+	keys = malloc(cap ? cap * 2 * sizeof(*keys) : 1);
+	if (!keys)
+		return -ENOMEM;
+	for (t = 0; t < s->table_cnt; t++)
+		for (i = 0; i < s->tables[t].cnt; i++) {
+			Elf64_Sym sym;
+			const char *name = table_sym(&s->tables[t], i, &sym);
+
+			if (is_code(&sym, name, s->ef))
+				keys[cnt++] = (struct key){sym.st_value, i, (uint32_t)t};
+		}
+	*ret = keys;
+	*ret_cnt = cnt;
+	return 0;
+}
+
+/* The best of keys[0, cnt), which are all at one address. */
+static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size_t cnt,
+		       struct elf_symbol *ret, bool *ret_is_function)
+{
+	const char *best_name = NULL;
+	Elf64_Sym best = {0};
+	uint64_t bytes = 0;
+	size_t i, len;
+
+	for (i = 0; i < cnt; i++) {
+		Elf64_Sym sym;
+		const char *name = table_sym(&s->tables[keys[i].table], keys[i].sym, &sym);
+
+		if (sym.st_size > bytes)
+			bytes = sym.st_size;
+		if (!best_name || is_better(&sym, name, &best, best_name)) {
+			best_name = name;
+			best = sym;
+		}
+	}
+	len = bare_length(best_name);
+	if (best_name[len])
+		best_name = copy_name(s->index, best_name, len, "");
+	if (!best_name)
+		return -ENOMEM;
+	*ret = (struct elf_symbol){.vaddr = keys[0].vaddr, .bytes = bytes, .name = best_name};
+	*ret_is_function = is_function(&best);
+	return 0;
+}
+
+static int symbol_cmp(const void *a, const void *b)
+{
+	const struct elf_symbol *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	return (int)x->is_plt - (int)y->is_plt;
+}
+
+static int add_plt(const struct elf_symbols *s, const struct plt_stubs *plt)
+{
+	struct index *ix = s->index;
+	const struct plt_stub *p;
+	size_t i, out = 0;
+
+	vec_each(&plt->stubs, p) {
+		const char *name = copy_name(ix, p->name, bare_length(p->name), "@plt");
+
+		if (!name)
+			return -ENOMEM;
+		ix->syms[ix->cnt++] = (struct elf_symbol){
+			.vaddr = p->vaddr, .bytes = p->bytes, .name = name, .is_plt = true};
+	}
+	if (!plt->stubs.cnt)
+		return 0;
+	qsort(ix->syms, ix->cnt, sizeof(*ix->syms), symbol_cmp);
+	for (i = 0; i < ix->cnt; i++)
+		if (!out || ix->syms[out - 1].vaddr != ix->syms[i].vaddr)
+			ix->syms[out++] = ix->syms[i];
+	ix->cnt = out;
+	return 0;
+}
+
+static int build_index(const struct elf_symbols *s)
+{
+	struct index *ix = s->index;
+	struct plt_stubs plt = {0};
+	struct key *keys = NULL;
+	uint64_t function_end = 0;
+	size_t cnt, i, run;
+	int err;
+
+	err = collect_keys(s, &keys, &cnt);
+	if (!err)
+		err = plt_names_read(s->ef, &plt);
+	if (err)
+		goto out;
+	sort_keys(keys, keys + cnt, cnt);
+	ix->syms = malloc((cnt + plt.stubs.cnt) * sizeof(*ix->syms) + 1);
+	if (!ix->syms) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (i = 0; i < cnt; i += run) {
+		struct elf_symbol *sym = &ix->syms[ix->cnt];
+		bool is_fn;
+
+		for (run = 1; i + run < cnt && keys[i + run].vaddr == keys[i].vaddr; run++)
+			;
+		err = pick_symbol(s, keys + i, run, sym, &is_fn);
+		if (err)
+			goto out;
+		/* A label inside a function is not where the function's caller thinks it is. */
+		if (!is_fn && sym->vaddr < function_end)
+			continue;
+		if (is_fn && sym->vaddr + sym->bytes > function_end)
+			function_end = sym->vaddr + sym->bytes;
+		ix->cnt++;
+	}
+	err = add_plt(s, &plt);
+out:
+	free(keys);
+	vec_release(&plt.stubs);
+	if (err)
+		ix->cnt = 0;
+	ix->is_built = true;
+	return err;
+}
+
+const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *ret_cnt)
+{
+	if (!s->index->is_built)
+		build_index(s);
+	*ret_cnt = s->index->cnt;
+	return s->index->syms;
+}
+
+/* Does sym, whose neighbour is next (or NULL), reach to vaddr >= sym->vaddr? */
+static bool covers(const struct elf_symbols *s, const struct elf_symbol *sym,
+		   const struct elf_symbol *next, uint64_t vaddr)
+{
+	const struct elf_segment *segs;
+	size_t cnt, i;
+
+	if (sym->bytes)
+		return vaddr - sym->vaddr < sym->bytes;
+	if (next && vaddr >= next->vaddr)
+		return false;
+	segs = elf_file_segments(s->ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (segs[i].is_exec && sym->vaddr >= segs[i].vaddr &&
+		    sym->vaddr - segs[i].vaddr < segs[i].mem_bytes)
+			return vaddr - segs[i].vaddr < segs[i].mem_bytes;
+	return false;
+}
+
+const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr)
+{
+	const struct elf_symbol *syms;
+	size_t cnt, lo = 0, hi, i;
+
+	syms = elf_symbols_all(s, &cnt);
+	hi = cnt;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (syms[mid].vaddr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (i = lo; i-- > 0 && lo - i <= NESTED_CAP;)
+		if (covers(s, &syms[i], i + 1 < cnt ? &syms[i + 1] : NULL, vaddr))
+			return &syms[i];
+	return NULL;
+}
+
+int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const struct elf_symbol *sym),
+		     void *ctx)
+{
+	size_t t;
+	uint32_t i;
+	int rc;
+
+	for (t = 0; t < s->table_cnt; t++)
+		for (i = 0; i < s->tables[t].cnt; i++) {
+			char bare[256];
+			Elf64_Sym sym;
+			const char *name = table_sym(&s->tables[t], i, &sym);
+			size_t len;
+
+			if (!name || sym.st_shndx == SHN_UNDEF || !is_function(&sym))
+				continue;
+			len = bare_length(name);
+			if (name[len]) {
+				if (len >= sizeof(bare))
+					continue;
+				memcpy(bare, name, len);
+				bare[len] = '\0';
+				name = bare;
+			}
+			rc = fn(ctx, &(struct elf_symbol){.vaddr = sym.st_value,
+							  .bytes = sym.st_size,
+							  .name = name});
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+struct by_name {
+	const char *name;
+	struct elf_symbol *ret;
+};
+
+static int match_name(void *ctx, const struct elf_symbol *sym)
+{
+	struct by_name *q = ctx;
+
+	if (strcmp(sym->name, q->name))
+		return 0;
+	*q->ret = *sym;
+	return 1;
+}
+
+int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret)
+{
+	struct by_name q = {.name = name, .ret = ret};
+
+	if (!elf_symbols_each(s, match_name, &q))
+		return -ENOENT;
+	ret->name = name;
+	return 0;
+}
