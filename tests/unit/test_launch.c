@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* test_launch.c - programs are started when told and not before, and what they map is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/find_program.h"
+#include "target/launch.h"
+
+static char dir[] = "/tmp/heaptap-test-launch-XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+	static char paths[4][128];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", dir, name);
+	return path;
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void read_text(const char *path, char *buf, size_t buf_bytes)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = -1;
+
+	if (fd >= 0) {
+		n = read(fd, buf, buf_bytes - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	static const char *const names[] = { "out", "script", "plain", "garbage", "badinterp", "env" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(in_dir(names[i]));
+	rmdir(in_dir("sub"));
+	return rmdir(dir);
+}
+
+static int wait_status(struct launch *l)
+{
+	struct pollfd pfd = { .fd = launch_wait_fd(l), .events = POLLIN };
+	int status = -1;
+
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	assert_int_equal(launch_reap(l, &status), 0);
+	return status;
+}
+
+static void test_runs_when_told(void **state)
+{
+	char script[256], text[32];
+	char *const argv[] = { "sh", "-c", script, NULL };
+	struct launch *l;
+	int status;
+
+	(void)state;
+	snprintf(script, sizeof(script), "echo $$ > %s; exit 7", in_dir("out"));
+	assert_int_equal(launch_prepare(argv, &l), 0);
+	usleep(50000);
+	assert_int_equal(access(in_dir("out"), F_OK), -1); /* not yet */
+	assert_int_equal(launch_reap(l, &status), -EAGAIN);
+	assert_int_equal(launch_go(l), 0);
+	status = wait_status(l);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	read_text(in_dir("out"), text, sizeof(text));
+	assert_int_equal(atol(text), launch_pid(l)); /* the pid from before is the program's */
+	assert_int_equal(launch_go(l), -EINVAL);
+	launch_free(l);
+	unlink(in_dir("out"));
+}
+
+static void test_freed_before_go_never_runs(void **state)
+{
+	char script[256];
+	char *const argv[] = { "sh", "-c", script, NULL };
+	struct launch *l;
+	pid_t pid;
+
+	(void)state;
+	snprintf(script, sizeof(script), "echo ran > %s", in_dir("out"));
+	assert_int_equal(launch_prepare(argv, &l), 0);
+	pid = launch_pid(l);
+	launch_free(l);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(access(in_dir("out"), F_OK), -1);
+}
+
+/* The parent is killed with SIGKILL while another child of its holds every descriptor open. */
+static void test_parent_killed_before_go(void **state)
+{
+	char script[256];
+	char *const argv[] = { "sh", "-c", script, NULL };
+	pid_t parent, pids[2] = { 0, 0 };
+	int fds[2], i;
+
+	(void)state;
+	snprintf(script, sizeof(script), "echo ran > %s", in_dir("out"));
+	assert_int_equal(pipe(fds), 0);
+	parent = fork();
+	assert_true(parent >= 0);
+	if (parent == 0) {
+		struct launch *l;
+
+		if (launch_prepare(argv, &l))
+			_exit(1);
+		pids[0] = launch_pid(l);
+		pids[1] = fork();
+		if (pids[1] == 0) {
+			sleep(20);
+			_exit(0);
+		}
+		if (write(fds[1], pids, sizeof(pids)) != sizeof(pids))
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(fds[0], pids, sizeof(pids)), sizeof(pids));
+	kill(parent, SIGKILL);
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	for (i = 0; i < 500; i++) {
+		char path[64], text[256];
+		const char *close_paren;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", pids[0]);
+		read_text(path, text, sizeof(text));
+		close_paren = strrchr(text, ')');
+		if (!close_paren || close_paren[2] == 'Z') /* nobody may be there to reap it */
+			break;
+		usleep(10000);
+	}
+	kill(pids[1], SIGKILL);
+	close(fds[0]);
+	close(fds[1]);
+	assert_true(i < 500);
+	assert_int_equal(access(in_dir("out"), F_OK), -1);
+}
+
+static void test_killed_before_go(void **state)
+{
+	char *const argv[] = { "true", NULL };
+	struct launch *l;
+	struct pollfd pfd = { .events = POLLIN };
+	int status;
+
+	(void)state;
+	assert_int_equal(launch_prepare(argv, &l), 0);
+	kill(launch_pid(l), SIGKILL);
+	pfd.fd = launch_wait_fd(l);
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	assert_int_equal(launch_go(l), -ESRCH); /* and no SIGPIPE */
+	assert_int_equal(launch_reap(l, &status), 0);
+	assert_true(WIFSIGNALED(status));
+	launch_free(l);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void test_signals_are_default(void **state)
+{
+	char script[256], text[4096];
+	char *const argv[] = { "sh", "-c", script, NULL };
+	struct sigaction sa = { .sa_handler = SIG_IGN }, old_pipe, old_term, old_int;
+	sigset_t blocked, old;
+	struct launch *l;
+
+	(void)state;
+	sigaction(SIGPIPE, &sa, &old_pipe);
+	sa.sa_handler = SIG_IGN;
+	sigaction(SIGINT, &sa, &old_int);
+	sa.sa_handler = on_signal;
+	sigaction(SIGTERM, &sa, &old_term);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &blocked, &old);
+	snprintf(script, sizeof(script), "grep ^Sig /proc/$$/status > %s", in_dir("out"));
+	assert_int_equal(launch_prepare(argv, &l), 0);
+	assert_int_equal(launch_go(l), 0);
+	wait_status(l);
+	launch_free(l);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	sigaction(SIGPIPE, &old_pipe, NULL);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	read_text(in_dir("out"), text, sizeof(text));
+	unlink(in_dir("out"));
+	assert_non_null(strstr(text, "SigBlk:\t0000000000000000"));
+	assert_non_null(strstr(text, "SigIgn:\t0000000000000000"));
+}
+
+/* Everything that cannot be started: where it fails and what is said. */
+static void test_cannot_start(void **state)
+{
+	static const struct {
+		const char *name, *cmd; /* cmd NULL: in the directory */
+		bool fails_at_go;
+		int err;
+		const char *says;
+	} cases[] = {
+		{ "not in PATH", "no-such-command-anywhere", false, -ENOENT, "no such command in PATH" },
+		{ "no such file", "/no/such/file", false, -ENOENT, "no such file" },
+		{ "plain", NULL, false, -EACCES, "may not be executed" },
+		{ "sub", NULL, false, -EISDIR, "is a directory" },
+		{ "badinterp", NULL, true, -ENOENT, "bad interpreter '/no/such/interpreter'" },
+		{ "garbage", NULL, true, -ENOEXEC, "not a program for this machine" },
+		{ "empty", "", false, -ENOENT, "cannot start ''" },
+	};
+	size_t i;
+
+	(void)state;
+	write_file(in_dir("plain"), "x", 0644);
+	write_file(in_dir("garbage"), "\x7f" "ELFgarbage", 0755);
+	write_file(in_dir("badinterp"), "#! /no/such/interpreter -x\n", 0755);
+	assert_int_equal(mkdir(in_dir("sub"), 0755), 0);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *cmd = cases[i].cmd ? cases[i].cmd : in_dir(cases[i].name);
+		char *const argv[] = { (char *)cmd, NULL };
+		struct launch *l = NULL;
+		char says[512];
+		int err;
+
+		err = launch_prepare(argv, &l);
+		if (cases[i].fails_at_go) {
+			assert_int_equal(err, 0);
+			err = launch_go(l);
+		}
+		launch_free(l);
+		if (err != cases[i].err)
+			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
+		launch_explain(cmd, err, says, sizeof(says));
+		if (!strstr(says, cases[i].says))
+			fail_msg("%s: says \"%s\"", cases[i].name, says);
+	}
+}
+
+struct paths {
+	char text[16384];
+	int cnt;
+};
+
+static void add_path(void *ctx, const char *path)
+{
+	struct paths *paths = ctx;
+	size_t len = strlen(paths->text);
+
+	snprintf(paths->text + len, sizeof(paths->text) - len, "%s\n", path);
+	paths->cnt++;
+}
+
+static void test_parse_list(void **state)
+{
+	static const struct {
+		const char *name, *text, *paths;
+	} cases[] = {
+		{ "glibc",
+		  "\tlinux-vdso.so.1 (0x00007ffc4a7f2000)\n"
+		  "\t/opt/pre.so (0x00007f4f0b1c0000)\n"
+		  "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f4f0afc8000)\n"
+		  "\t/lib64/ld-linux-x86-64.so.2 (0x00007f4f0b1d3000)\n",
+		  "/opt/pre.so\n/lib/x86_64-linux-gnu/libc.so.6\n/lib64/ld-linux-x86-64.so.2\n" },
+		{ "musl",
+		  "\t/lib/ld-musl-x86_64.so.1 (0x7f1ba1b1d000)\n"
+		  "\tlibc.musl-x86_64.so.1 => /lib/ld-musl-x86_64.so.1 (0x7f1ba1b1d000)\n",
+		  "/lib/ld-musl-x86_64.so.1\n/lib/ld-musl-x86_64.so.1\n" },
+		{ "not found", "\tlibx.so => not found\n", "" },
+		{ "relative", "\tlibx.so => ./libx.so (0x00007f0000000000)\n", "./libx.so\n" },
+		{ "odd directory", "\tlibx.so => /a (0x1)/libx.so (0x00007f0000000000)\n",
+		  "/a (0x1)/libx.so\n" },
+		{ "static", "\tstatically linked\n", "" },
+		{ "no newline at the end", "\t/a/b (0x1)", "/a/b\n" },
+		{ "empty", "", "" },
+		{ "noise", "\n\n => \n (0x\n=>\n/x\n", "" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct paths paths = { "", 0 };
+
+		int cnt = launch_parse_list(cases[i].text, add_path, &paths);
+
+		assert_int_equal(cnt, paths.cnt);
+		if (strcmp(paths.text, cases[i].paths))
+			fail_msg("%s: got \"%s\"", cases[i].name, paths.text);
+	}
+}
+
+static void test_libraries_of_a_program(void **state)
+{
+	char *const argv[] = { "sh", NULL };
+	struct paths paths = { "", 0 };
+	int cnt;
+
+	(void)state;
+	cnt = launch_libraries(argv, add_path, &paths);
+	assert_int_equal(cnt, paths.cnt);
+	assert_true(paths.cnt >= 3);
+	assert_non_null(strstr(paths.text, "/sh\n"));
+	assert_non_null(strstr(paths.text, "/libc.so.6\n"));
+	assert_non_null(strstr(paths.text, "/ld-linux"));
+}
+
+static void test_libraries_of_scripts(void **state)
+{
+	const char *script = in_dir("script"), *env = in_dir("env");
+	char *const argv[] = { (char *)script, NULL }, *const env_argv[] = { (char *)env, NULL };
+	char *const missing[] = { "no-such-command-anywhere", NULL };
+	struct paths direct = { "", 0 }, paths = { "", 0 }, env_paths = { "", 0 };
+
+	(void)state;
+	write_file(script, "#!/bin/sh -e\ntrue\n", 0755);
+	write_file(env, "#!/usr/bin/env -S A=b sh\ntrue\n", 0755);
+	launch_libraries((char *const[]){ "/bin/sh", NULL }, add_path, &direct);
+	assert_true(launch_libraries(argv, add_path, &paths) > 0);
+	assert_string_equal(paths.text, direct.text);
+	assert_true(launch_libraries(env_argv, add_path, &env_paths) > 0);
+	assert_non_null(strstr(env_paths.text, "/env\n"));
+	assert_non_null(strstr(env_paths.text, "/sh\n"));
+	assert_int_equal(launch_libraries(missing, add_path, &paths), -ENOENT);
+}
+
+static void test_script_line(void **state)
+{
+	static const struct {
+		const char *text, *interp, *arg; /* interp NULL: no script */
+	} cases[] = {
+		{ "#!/bin/sh\n", "/bin/sh", NULL },
+		{ "#! /bin/sh  -e -x \t\nfoo", "/bin/sh", "-e -x" },
+		{ "#!/bin/sh", "/bin/sh", NULL },
+		{ "#!\n", NULL, NULL },
+		{ "#!   \n/bin/sh", NULL, NULL },
+		{ "\x7f" "ELF", NULL, NULL },
+		{ "", NULL, NULL },
+		{ "#", NULL, NULL },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct script_line line;
+		int err;
+
+		write_file(in_dir("script"), cases[i].text, 0755);
+		err = script_line_read(in_dir("script"), &line);
+		assert_int_equal(err, cases[i].interp ? 0 : -ENOEXEC);
+		if (!cases[i].interp)
+			continue;
+		assert_string_equal(line.interp, cases[i].interp);
+		assert_string_equal(line.arg ? line.arg : "(none)",
+				    cases[i].arg ? cases[i].arg : "(none)");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_runs_when_told),
+		cmocka_unit_test(test_freed_before_go_never_runs),
+		cmocka_unit_test(test_parent_killed_before_go),
+		cmocka_unit_test(test_killed_before_go),
+		cmocka_unit_test(test_signals_are_default),
+		cmocka_unit_test(test_cannot_start),
+		cmocka_unit_test(test_parse_list),
+		cmocka_unit_test(test_libraries_of_a_program),
+		cmocka_unit_test(test_libraries_of_scripts),
+		cmocka_unit_test(test_script_line),
+	};
+
+	return cmocka_run_group_tests_name("launch", tests, make_dir, remove_dir);
+}

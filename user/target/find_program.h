@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* find_program.h - which file a command name means, and what a script's first line asks for. */
+#ifndef HT_TARGET_FIND_PROGRAM_H
+#define HT_TARGET_FIND_PROGRAM_H
+
+#include <stddef.h>
+
+/*
+ * The path that execvp would run: cmd itself when it has a slash, else the first executable file
+ * of that name in PATH. -ENOENT; -EACCES: there is such a file, but it may not be executed;
+ * -EISDIR. *ret is malloc'ed.
+ */
+int find_program(const char *cmd, char **ret);
+
+#define SCRIPT_LINE_BYTES 256
+
+/* "#!interp arg": parsed in place as the kernel does. */
+struct script_line {
+	char text[SCRIPT_LINE_BYTES];
+	const char *interp;
+	const char *arg; /* the rest of the line, NULL when there is none */
+};
+/* -ENOEXEC: not a script. */
+int script_line_read(const char *path, struct script_line *ret);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * launch_files.c - which files a program will map when it starts.
+ *
+ * The loader knows best: glibc's and musl's both have a list mode ("--list PROG") that loads
+ * everything, prints it, and does not run a single constructor. It is run with our environment,
+ * which the program gets too, so LD_PRELOAD and LD_LIBRARY_PATH count.
+ *
+ * Bounds: time, output, number of files, depth of interpreters. A PT_INTERP that does not look
+ * like a loader is reported but not run.
+ */
+#include "target/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "target/find_program.h"
+
+#define LIST_TIMEOUT_MS 5000
+#define LIST_BYTES_CAP ((size_t)1 << 20)
+#define FILES_CAP 4096
+#define INTERPRETERS_CAP 5 /* of scripts by scripts; the kernel's limit is 5 as well */
+
+struct file_key {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct file_list {
+	launch_file_fn fn;
+	void *ctx;
+	VEC(struct file_key) seen;
+	int err;
+};
+
+static void report_once(void *ctx, const char *path)
+{
+	struct file_list *list = ctx;
+	struct file_key *key;
+	struct stat st;
+
+	if (list->err || stat(path, &st) || !S_ISREG(st.st_mode))
+		return;
+	vec_each(&list->seen, key)
+		if (key->dev == st.st_dev && key->ino == st.st_ino)
+			return;
+	if (list->seen.cnt >= FILES_CAP)
+		return;
+	list->err = vec_push(&list->seen, (struct file_key){ st.st_dev, st.st_ino });
+	if (!list->err)
+		list->fn(list->ctx, path);
+}
+
+/*
+ * "\tlibc.so.6 => /lib/libc.so.6 (0x7f...)", "\t/lib64/ld-linux-x86-64.so.2 (0x7f...)",
+ * "\tlibx.so => not found", "\tlinux-vdso.so.1 (0x7ff...)", "\tstatically linked"
+ */
+int launch_parse_list(const char *text, launch_file_fn fn, void *ctx)
+{
+	int cnt = 0;
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		const char *p = text, *end = text + len, *arrow, *addr = NULL, *at;
+		char *path;
+
+		text = end + (*end == '\n');
+		arrow = memmem(p, len, " => ", 4);
+		if (arrow)
+			p = arrow + 4;
+		while (p < end && (*p == ' ' || *p == '\t'))
+			p++;
+		/* the last " (0x": a directory may be called anything */
+		for (at = p; (at = memmem(at, (size_t)(end - at), " (0x", 4)); at++)
+			addr = at;
+		if (!addr || !memchr(p, '/', (size_t)(addr - p)))
+			continue;
+		path = strndup(p, (size_t)(addr - p));
+		if (!path)
+			return -ENOMEM;
+		fn(ctx, path);
+		free(path);
+		cnt++;
+	}
+	return cnt;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Until the end, the bound or the deadline. */
+static int read_output(int fd, char *buf, size_t cap)
+{
+	int64_t end_ms = now_ms() + LIST_TIMEOUT_MS;
+	size_t len = 0;
+
+	while (len < cap - 1) {
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		int64_t left_ms = end_ms - now_ms();
+		ssize_t n;
+
+		if (left_ms <= 0)
+			return -ETIMEDOUT;
+		if (poll(&pfd, 1, (int)left_ms) <= 0)
+			continue;
+		n = read(fd, buf + len, cap - 1 - len);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			break;
+		if (n > 0)
+			len += (size_t)n;
+	}
+	buf[len] = '\0';
+	return 0;
+}
+
+static void __attribute__((noreturn))
+loader_main(const char *loader, const char *program, int out_fd)
+{
+	char *const argv[] = { (char *)loader, "--list", (char *)program, NULL };
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigaction(SIGPIPE, &dfl, NULL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(null_fd, 2) < 0)
+		_exit(127);
+	execv(loader, argv);
+	_exit(127);
+}
+
+/* What the loader prints, malloc'ed. Its exit status is not asked: a missing library makes it
+ * fail, and the rest of the list is still right. */
+static int run_loader(const char *loader, const char *program, char **ret)
+{
+	char *text = malloc(LIST_BYTES_CAP);
+	int fds[2], err;
+	pid_t pid;
+
+	if (!text)
+		return -ENOMEM;
+	if (pipe2(fds, O_CLOEXEC)) {
+		err = -errno;
+		goto out;
+	}
+	pid = fork();
+	if (pid == 0)
+		loader_main(loader, program, fds[1]);
+	err = pid < 0 ? -errno : 0;
+	close(fds[1]);
+	if (!err)
+		err = read_output(fds[0], text, LIST_BYTES_CAP);
+	close(fds[0]);
+	if (pid > 0) {
+		if (err)
+			kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+out:
+	if (err) {
+		free(text);
+		return err;
+	}
+	*ret = text;
+	return 0;
+}
+
+/* "ld-linux-x86-64.so.2", "ld-musl-x86_64.so.1", "ld.so.1" */
+static bool looks_like_loader(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+
+	return !strncmp(base, "ld", 2) && strstr(base, ".so");
+}
+
+/* An ELF program: itself, its loader, its libraries. */
+static int report_program(struct file_list *list, const char *path)
+{
+	struct elf_file *ef;
+	char *loader = NULL, *text = NULL;
+	int err;
+
+	err = elf_file_open(path, &ef);
+	if (err)
+		return err;
+	report_once(list, path);
+	if (elf_file_interp(ef)) {
+		loader = strdup(elf_file_interp(ef));
+		if (!loader)
+			err = -ENOMEM;
+	}
+	elf_file_close(ef);
+	if (err || !loader)
+		return err;
+	report_once(list, loader);
+	/* a foreign loader or a timeout: mapping events tell the rest */
+	if (looks_like_loader(loader) && !run_loader(loader, path, &text))
+		launch_parse_list(text, report_once, list);
+	free(text);
+	free(loader);
+	return list->err;
+}
+
+/*
+ * `#!/usr/bin/env [-S] [NAME=VALUE...] PROG ...`: env is what is executed, and PROG, a moment
+ * later, is what the user means. The name in the line, malloc'ed, or NULL.
+ */
+static char *env_program(const struct script_line *script)
+{
+	const char *slash = strrchr(script->interp, '/'), *p = script->arg;
+	size_t len;
+
+	if (!p || strcmp(slash ? slash + 1 : script->interp, "env"))
+		return NULL;
+	for (; *p; p += len) {
+		p += strspn(p, " \t");
+		len = strcspn(p, " \t");
+		if (len && *p != '-' && !memchr(p, '=', len))
+			return strndup(p, len);
+	}
+	return NULL;
+}
+
+static int report_command(struct file_list *list, const char *cmd, int depth)
+{
+	struct script_line script;
+	char *path, *program;
+	int err;
+
+	if (depth > INTERPRETERS_CAP)
+		return -ELOOP;
+	err = find_program(cmd, &path);
+	if (err)
+		return err;
+	err = script_line_read(path, &script);
+	if (err == 0) {
+		err = report_command(list, script.interp, depth + 1);
+		program = err ? NULL : env_program(&script);
+		if (program)
+			report_command(list, program, depth + 1);
+		free(program);
+	} else if (err == -ENOEXEC) {
+		err = report_program(list, path);
+	}
+	free(path);
+	return err;
+}
+
+int launch_libraries(char *const argv[], launch_file_fn fn, void *ctx)
+{
+	struct file_list list = { .fn = fn, .ctx = ctx };
+	int err = report_command(&list, argv[0], 0);
+	int cnt = (int)list.seen.cnt;
+
+	vec_release(&list.seen);
+	return err ? err : cnt;
+}
