@@ -29,7 +29,10 @@ struct unwind_table {
 	uint32_t fde_cnt, bad_fde_cnt, unsupported_row_cnt;
 };
 
-/* -ENOENT: the file has no frame information. */
+/*
+ * -ENOENT: the file has no frame information; -ENOTSUP: a machine that has no rows yet; -EFBIG: text
+ * over more than HT_PAGES_CAP pages. ef is not needed afterwards.
+ */
 int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
 /* The row that holds for vaddr, or NULL. What BPF does; for tests and doctor. */

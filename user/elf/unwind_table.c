@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unwind_table.c - .eh_frame (or .debug_frame) compiled into the rows that BPF walks.
+ *
+ * 1. All FDEs are listed in file order (32 bytes each, their programs not looked at yet).
+ *    .debug_frame is read besides .eh_frame and fills what that leaves open: hand-written
+ *    assembly with `.cfi_sections .debug_frame`, Go functions in a cgo program.
+ * 2. The list is sorted by pc unless it is already, as it is in what ld writes for a library.
+ * 3. The programs are run in this order and their rows appended to the table. A row that says
+ *    the same as the one before is dropped, a gap between two functions becomes a row
+ *    HT_CFA_NONE, and every page that has anything begins with a row that carries over what held
+ *    at its start.
+ *
+ * Time and memory are linear in the size of the section, plus one row for each page of text:
+ * of functions that overlap (only a damaged file has them) the first one is kept.
+ *
+ * The code at the entry point of a program is the start of its first thread, but musl's and the
+ * loader's own _start have no frame information that says so. When no FDE covers it, it gets a
+ * row HT_CFA_END.
+ *
+ * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate
+ * debug file; relocatable files.
+ */
+#include "elf/unwind_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "elf/cfi.h"
+#include "elf/elf_file.h"
+#include "elf/unwind_rule.h"
+#include "elf/unwind_sections.h"
+
+#define PAGE_BYTES (1ULL << HT_PAGE_SHIFT)
+/* _start of a libc without CFI: how much code there may be behind the entry point. */
+#define ENTRY_BYTES 128
+
+enum { EH_FRAME, DEBUG_FRAME, SECTION_CNT };
+/* Not an FDE but the code at the entry point. */
+#define ENTRY SECTION_CNT
+
+struct function {
+	uint64_t pc, pc_end;
+	size_t off; /* of the FDE */
+	uint32_t section; /* EH_FRAME, DEBUG_FRAME or ENTRY */
+};
+
+struct builder {
+	struct elf_file *ef;
+	const struct unwind_arch *arch;
+	struct cfi_reader reader[SECTION_CNT];
+	VEC(struct function) functions;
+	VEC(struct ht_row) rows;
+	struct unwind_table *table;
+	uint32_t page; /* that rows are being added to, index in table->pages */
+	struct ht_row last; /* what holds at the end of what has been added; its pc_lo means nothing */
+	bool is_signal; /* of the function that is being run */
+};
+
+static bool row_says_same(const struct ht_row *a, const struct ht_row *b)
+{
+	return a->cfa == b->cfa && a->rbp == b->rbp && a->cfa_off == b->cfa_off &&
+	       a->rbp_off == b->rbp_off;
+}
+
+static int row_append(struct builder *b, uint16_t pc_lo, struct ht_row row)
+{
+	struct unwind_page *page = &b->table->pages[b->page];
+
+	if (b->rows.cnt >= UINT32_MAX)
+		return -EFBIG;
+	if (!page->row_cnt)
+		page->first = (uint32_t)b->rows.cnt;
+	page->row_cnt++;
+	if (row.cfa == HT_CFA_UNSUPPORTED)
+		b->table->unsupported_row_cnt++;
+	row.pc_lo = pc_lo;
+	return vec_push(&b->rows, row);
+}
+
+/* Finish the pages before the one of vaddr, and begin that one. */
+static int page_advance(struct builder *b, uint64_t vaddr)
+{
+	uint32_t page = (uint32_t)((vaddr >> HT_PAGE_SHIFT) - b->table->first_page);
+	int err;
+
+	while (b->page < page) {
+		b->page++;
+		if (b->last.cfa == HT_CFA_NONE || (b->page == page && !(vaddr % PAGE_BYTES)))
+			continue;
+		err = row_append(b, 0, b->last);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* From vaddr on, row holds. vaddr never goes back, and lies in a page of the table. */
+static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
+{
+	uint16_t pc_lo = (uint16_t)(vaddr % PAGE_BYTES);
+	int err;
+
+	if (row_says_same(&b->last, &row))
+		return 0;
+	err = page_advance(b, vaddr);
+	if (!err && !b->table->pages[b->page].row_cnt && pc_lo)
+		err = row_append(b, 0, b->last);
+	if (!err)
+		err = row_append(b, pc_lo, row);
+	b->last = row;
+	return err;
+}
+
+/* The executable segment that pc lies in, or NULL. */
+static const struct elf_segment *text_of(const struct elf_file *ef, uint64_t pc)
+{
+	size_t cnt, i;
+	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
+
+	for (i = 0; i < cnt; i++) {
+		if (seg[i].is_exec && pc >= seg[i].vaddr && pc - seg[i].vaddr < seg[i].mem_bytes)
+			return &seg[i];
+	}
+	return NULL;
+}
+
+static int function_add(struct builder *b, uint32_t section, const struct cfi_fde *fde)
+{
+	const struct elf_segment *text = text_of(b->ef, fde->pc);
+	struct function f = {
+		.pc = fde->pc,
+		.pc_end = fde->pc_end,
+		.off = fde->off,
+		.section = section,
+	};
+
+	if (!text) {
+		/* Functions that the linker dropped are left at address 0 in .debug_frame. */
+		b->table->bad_fde_cnt += section == EH_FRAME;
+		return 0;
+	}
+	if (f.pc_end - text->vaddr > text->mem_bytes)
+		f.pc_end = text->vaddr + text->mem_bytes;
+	return vec_push(&b->functions, f);
+}
+
+static int list_functions(struct builder *b, uint32_t section)
+{
+	struct cfi_fde fde;
+	int ret, err;
+
+	for (;;) {
+		ret = cfi_next(&b->reader[section], &fde);
+		if (!ret)
+			return 0;
+		if (ret < 0) {
+			b->table->bad_fde_cnt++;
+			continue;
+		}
+		err = function_add(b, section, &fde);
+		if (err)
+			return err;
+	}
+}
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->pc != y->pc)
+		return x->pc < y->pc ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static void sort_functions(struct builder *b)
+{
+	size_t i;
+
+	for (i = 1; i < b->functions.cnt; i++) {
+		if (b->functions.data[i - 1].pc > b->functions.data[i].pc)
+			break;
+	}
+	if (i < b->functions.cnt)
+		qsort(b->functions.data, b->functions.cnt, sizeof(*b->functions.data), by_pc);
+}
+
+/* How many of the first cnt functions, which are sorted, begin at or below pc. */
+static size_t functions_up_to(const struct builder *b, size_t cnt, uint64_t pc)
+{
+	size_t lo = 0, hi = cnt;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (b->functions.data[mid].pc <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool is_covered(const struct builder *b, size_t cnt, uint64_t pc, uint64_t pc_end)
+{
+	size_t below = functions_up_to(b, cnt, pc_end - 1);
+
+	return below && b->functions.data[below - 1].pc_end > pc;
+}
+
+/* Drop what .debug_frame says of functions that .eh_frame covers: cnt of them, sorted. */
+static void drop_covered(struct builder *b, size_t cnt)
+{
+	size_t kept = cnt, i;
+
+	for (i = cnt; i < b->functions.cnt; i++) {
+		const struct function *f = &b->functions.data[i];
+
+		if (!is_covered(b, cnt, f->pc, f->pc_end))
+			b->functions.data[kept++] = *f;
+	}
+	b->functions.cnt = kept;
+}
+
+static int add_entry(struct builder *b)
+{
+	struct function f = { .section = ENTRY };
+	const struct elf_segment *text;
+	size_t cnt = b->functions.cnt, next;
+	int err;
+
+	err = unwind_entry(b->ef, &f.pc);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	text = text_of(b->ef, f.pc);
+	if (!text || is_covered(b, cnt, f.pc, f.pc + 1))
+		return 0;
+	f.pc_end = text->vaddr + text->mem_bytes;
+	if (f.pc_end - f.pc > ENTRY_BYTES)
+		f.pc_end = f.pc + ENTRY_BYTES;
+	next = functions_up_to(b, cnt, f.pc);
+	if (next < cnt && b->functions.data[next].pc < f.pc_end)
+		f.pc_end = b->functions.data[next].pc;
+	err = vec_push(&b->functions, f);
+	sort_functions(b);
+	return err;
+}
+
+static int find_functions(struct builder *b)
+{
+	struct cfi_section section;
+	size_t cnt;
+	int err;
+
+	err = unwind_eh_frame(b->ef, &section);
+	if (!err) {
+		cfi_reader_init(&b->reader[EH_FRAME], &section);
+		err = list_functions(b, EH_FRAME);
+		if (err)
+			return err;
+		sort_functions(b);
+	} else if (err != -ENOENT) {
+		return err;
+	}
+	cnt = b->functions.cnt;
+	/* A damaged or huge .debug_frame is no reason to do without .eh_frame. */
+	err = unwind_debug_frame(b->ef, &section);
+	if (!err) {
+		cfi_reader_init(&b->reader[DEBUG_FRAME], &section);
+		err = list_functions(b, DEBUG_FRAME);
+		if (err)
+			return err;
+		drop_covered(b, cnt);
+		sort_functions(b);
+	} else if (!cnt) {
+		return err;
+	}
+	b->table->fde_cnt = (uint32_t)b->functions.cnt;
+	return b->functions.cnt ? add_entry(b) : -ENOENT;
+}
+
+static int size_pages(struct builder *b)
+{
+	struct unwind_table *t = b->table;
+	uint64_t last = 0, cnt;
+	size_t i;
+
+	for (i = 0; i < b->functions.cnt; i++) {
+		if (b->functions.data[i].pc_end - 1 > last)
+			last = b->functions.data[i].pc_end - 1;
+	}
+	t->first_page = b->functions.data[0].pc >> HT_PAGE_SHIFT;
+	cnt = (last >> HT_PAGE_SHIFT) - t->first_page + 1;
+	if (cnt > HT_PAGES_CAP)
+		return -EFBIG;
+	t->pages = calloc(cnt, sizeof(*t->pages));
+	if (!t->pages)
+		return -ENOMEM;
+	t->page_cnt = (uint32_t)cnt;
+	return 0;
+}
+
+static int on_cfi_row(void *arg, uint64_t pc, const struct cfi_row *row)
+{
+	struct builder *b = arg;
+
+	return row_put(b, pc, b->arch->row(row, b->is_signal));
+}
+
+static int run_function(struct builder *b, const struct function *f)
+{
+	static const struct ht_row end = { .cfa = HT_CFA_END };
+	static const struct ht_row unsupported = { .cfa = HT_CFA_UNSUPPORTED };
+	struct cfi_reader *reader;
+	struct cfi_fde fde;
+	uint64_t bad_pc;
+	int err;
+
+	if (f->section == ENTRY)
+		return row_put(b, f->pc, end);
+	reader = &b->reader[f->section];
+	err = cfi_fde_at(reader, f->off, &fde);
+	if (err)
+		return err;
+	fde.pc_end = f->pc_end;
+	b->is_signal = fde.cie->is_signal;
+	if (fde.cie->ra_reg == b->arch->regs.ra) {
+		err = cfi_run(&reader->section, &fde, &b->arch->regs, on_cfi_row, b, &bad_pc);
+		if (err != -EBADMSG)
+			return err;
+	} else {
+		bad_pc = f->pc;
+	}
+	b->table->bad_fde_cnt++;
+	return bad_pc < f->pc_end ? row_put(b, bad_pc, unsupported) : 0;
+}
+
+static int fill_rows(struct builder *b)
+{
+	static const struct ht_row none = { .cfa = HT_CFA_NONE };
+	struct unwind_table *t = b->table;
+	uint64_t pc = b->functions.data[0].pc;
+	const struct function *f;
+	int err = 0;
+
+	vec_each(&b->functions, f) {
+		if (f->pc < pc) {
+			t->bad_fde_cnt++;
+			continue;
+		}
+		if (f->pc > pc)
+			err = row_put(b, pc, none);
+		if (!err)
+			err = run_function(b, f);
+		if (err)
+			return err;
+		pc = f->pc_end;
+	}
+	/* The end of the last function may be the end of the last page. */
+	if ((pc >> HT_PAGE_SHIFT) - t->first_page < t->page_cnt)
+		return row_put(b, pc, none);
+	return page_advance(b, pc - 1);
+}
+
+static int build(struct builder *b)
+{
+	struct ht_row *rows;
+	int err;
+
+	err = find_functions(b);
+	if (!err)
+		err = size_pages(b);
+	if (!err)
+		err = fill_rows(b);
+	if (err)
+		return err;
+	/* The table lives as long as the recording: give back what doubling left over. */
+	rows = realloc(b->rows.data, (b->rows.cnt ? b->rows.cnt : 1) * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	b->table->rows = rows;
+	b->table->row_cnt = (uint32_t)b->rows.cnt;
+	b->rows.data = NULL;
+	return 0;
+}
+
+int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
+{
+	struct builder *b;
+	int err = -ENOTSUP;
+
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->ef = ef;
+	b->arch = unwind_arch_find(elf_file_machine(ef));
+	if (!b->arch || !elf_file_is_64(ef))
+		goto out;
+	err = -ENOMEM;
+	b->table = calloc(1, sizeof(*b->table));
+	if (!b->table)
+		goto out;
+	err = build(b);
+	if (err)
+		goto out;
+	*ret = b->table;
+	b->table = NULL;
+out:
+	unwind_table_free(b->table);
+	vec_release(&b->functions);
+	vec_release(&b->rows);
+	free(b);
+	return err;
+}
+
+void unwind_table_free(struct unwind_table *t)
+{
+	if (!t)
+		return;
+	free(t->pages);
+	free(t->rows);
+	free(t);
+}
+
+/*
+ * The search that BPF does: without a branch on what was compared, and never outside of the
+ * page's rows without having to check. pos is a row that begins at or below lo (row 0 does, by
+ * construction); the first probe is made so that afterwards the answer is among the `step` rows
+ * from pos on, and each round halves them.
+ */
+const struct ht_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr)
+{
+	uint64_t page_idx = (vaddr >> HT_PAGE_SHIFT) - t->first_page;
+	int64_t lo = (int64_t)(vaddr % PAGE_BYTES);
+	const struct unwind_page *page;
+	const struct ht_row *rows;
+	uint32_t pos, step;
+
+	if (page_idx >= t->page_cnt)
+		return NULL;
+	page = &t->pages[page_idx];
+	if (!page->row_cnt)
+		return NULL;
+	rows = t->rows + page->first;
+	step = 1U << (31 - __builtin_clz(page->row_cnt));
+	pos = page->row_cnt - step;
+	pos &= ~(uint32_t)((lo - rows[pos].pc_lo) >> 63);
+	for (step >>= 1; step; step >>= 1)
+		pos += step & ~(uint32_t)((lo - rows[pos + step].pc_lo) >> 63);
+	return &rows[pos];
+}
