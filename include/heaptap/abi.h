@@ -62,7 +62,7 @@ struct ht_page {
 	__u32 shard; /* index in the outer map `rows` */
 	__u32 first; /* index of the first row in the shard */
 	__u32 row_cnt; /* 0: nothing known about this page */
-	__u32 step; /* largest power of two <= row_cnt: where the binary search starts */
+	__u32 reserved;
 };
 _Static_assert(sizeof(struct ht_page) == 16, "value of map `pages`");
 
@@ -85,10 +85,10 @@ struct ht_mapping {
 _Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `maps_of`");
 
 #define HT_MAPPINGS_CAP 1024
+#define HT_PROCESSES_CAP 1024 /* inner arrays in `maps_of` */
 struct ht_mappings {
 	__u32 mapping_cnt;
-	__u32 step; /* largest power of two <= mapping_cnt */
-	__u64 reserved;
+	__u32 reserved;
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 
@@ -162,10 +162,9 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
 #define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
 #define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
-#define HT_COOKIE_SITE(c) ((__u32)((c) >> 32) & 0xffff) /* index in map `site_hits` */
-#define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags, site)                           \
+#define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                 \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
-	 (__u64)(ret) << 16 | (__u64)(flags) << 20 | (__u64)(site) << 32)
+	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
 
 /* The function may leave by a jump to another entry point: note the call even when not kept. */
 #define HT_SITE_TAIL_CALLS 0x01
@@ -175,8 +174,8 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_SITE_THROWS 0x04
 /* size 0 frees (realloc); without it a size of 0 allocates. */
 #define HT_SITE_ZERO_FREES 0x08
-
-#define HT_SITES_CAP 1024
+/* The probe is on an instruction that is single-stepped: dearer, counted apart. */
+#define HT_SITE_STEPPED 0x10
 
 /*
  * A process that is recorded. Key: tgid in the initial pid namespace. Written by user space;
@@ -189,6 +188,7 @@ struct ht_target {
 	__u32 maps_idx; /* index in map `maps_of` */
 	__u32 maps_generation; /* generation that maps_of[maps_idx] describes */
 	__u32 inner_cnt;
+	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
 	struct {
 		__u64 start_addr, end_addr;
 	} inner[HT_INNER_CAP]; /* a call whose return address is in here is the allocator's own */
@@ -279,6 +279,7 @@ struct ht_event {
 	X(HITS_ALLOC, "alloc_hits", "allocation probe hits")                                         \
 	X(HITS_FREE, "free_hits", "free probe hits")                                                 \
 	X(HITS_RETURN, "return_hits", "return probe hits")                                           \
+	X(HITS_STEPPED, "stepped_hits", "hits of those that cost a single-step as well")             \
 	X(SAMPLES, "samples", "allocations sampled")                                                 \
 	X(FREES, "frees", "sampled allocations freed")                                               \
 	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")           \
@@ -314,7 +315,5 @@ struct ht_event {
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
 _Static_assert(HT_STAT_END_BAD_CFA - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");
-
-/* Hits per attached site, per CPU: what the overhead estimate is made from. */
 
 #endif

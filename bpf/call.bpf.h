@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call.bpf.h - one call of the allocator: from its entry to its return.
+ *
+ * At entry the size is known and the stack is the caller's: the draw, the stack and, for
+ * realloc, taking the old block out, happen there. The new address is known at return. In between
+ * the call waits in `pending`, found again by {thread, stack pointer}: at the function's entry
+ * rsp points at the return address, and after the return it is exactly 8 more.
+ *
+ * Calls that the allocator makes to itself (calloc -> malloc) are one allocation, charged to the
+ * outermost call. They are recognised without any state, because the outer call may not have been
+ * kept: the inner one's return address lies in the allocator's own code. When the outer function
+ * *jumps* to the inner one, the return address is the caller's and rsp is that of the outer entry:
+ * for functions that do so (a flag of the site) an outer call that was not kept leaves a guard, and
+ * one that was kept is found in `pending`, with a trampoline where the return address was.
+ *
+ * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry
+ * behind. It is dropped when a newer call has the same slot, when the table of the thread is full
+ * (oldest first) and when the thread ends. With the session attachment a stale entry cannot meet
+ * a return at all; with separate entry and return probes every entry clears its slot first.
+ */
+#ifndef HT_CALL_BPF_H
+#define HT_CALL_BPF_H
+
+/*
+ * Argument number n. All are read and one is chosen, through an empty asm: clang would choose the
+ * offset and load once, and the verifier allows only constant offsets into the context.
+ */
+static __always_inline __u64 call_arg(struct pt_regs *ctx, __u32 n)
+{
+	__u64 arg0 = PT_REGS_PARM1(ctx), arg1 = PT_REGS_PARM2(ctx), arg2 = PT_REGS_PARM3(ctx);
+	__u64 arg3 = PT_REGS_PARM4(ctx), arg4 = PT_REGS_PARM5(ctx);
+
+	asm volatile("" : "+r"(arg0), "+r"(arg1), "+r"(arg2), "+r"(arg3), "+r"(arg4));
+	switch (n) {
+	case 0:
+		return arg0;
+	case 1:
+		return arg1;
+	case 2:
+		return arg2;
+	case 3:
+		return arg3;
+	default:
+		return arg4;
+	}
+}
+
+/* Requested bytes. false: the product overflows, so the call can only fail. */
+static __always_inline bool call_size(struct pt_regs *ctx, __u64 cookie, __u64 *ret_bytes)
+{
+	__u64 size = call_arg(ctx, HT_COOKIE_SIZE_ARG(cookie)), cnt;
+
+	if (HT_COOKIE_COUNT_ARG(cookie) != HT_ARG_NONE) {
+		cnt = call_arg(ctx, HT_COOKIE_COUNT_ARG(cookie));
+		if (((size | cnt) >> 32) && cnt) {
+			__u64 limit = ~0ULL / cnt;
+
+			/* Hidden from clang, which would make a 128-bit product of it. */
+			asm volatile("" : "+r"(limit));
+			if (size > limit)
+				return false;
+		}
+		size *= cnt;
+	}
+	*ret_bytes = size;
+	return true;
+}
+
+static __always_inline struct ht_calls *calls_get(__u32 tid)
+{
+	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &tid), *empty;
+	__u32 zero = 0;
+
+	if (calls)
+		return calls;
+	empty = bpf_map_lookup_elem(&empty_calls, &zero);
+	if (!empty)
+		return NULL;
+	bpf_map_update_elem(&pending, &tid, empty, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&pending, &tid);
+}
+
+static __always_inline struct ht_call *calls_find(struct ht_calls *calls, __u64 sp)
+{
+	for (__u32 i = 0; i < HT_PENDING_CAP; i++)
+		if (calls->call[i].sp == sp)
+			return &calls->call[i];
+	return NULL;
+}
+
+/* A free slot; when there is none the next in turn is given up. */
+static __always_inline struct ht_call *calls_slot(struct ht_calls *calls)
+{
+	struct ht_call *free_slot = calls_find(calls, 0);
+
+	if (free_slot)
+		return free_slot;
+	stat_inc(HT_STAT_PENDING_STALE);
+	return &calls->call[calls->next++ % HT_PENDING_CAP];
+}
+
+/* Is addr in a file's code? A return probe's trampoline is not. Costs a search: rare paths only. */
+static __always_inline bool is_file_code(struct pt_regs *ctx, const struct ht_target *t, __u64 addr)
+{
+	struct ht_walk *w = walk_claim();
+	bool found;
+
+	if (!w)
+		return false;
+	walk_start(w, ctx, t);
+	found = walk_find_mapping(w, addr) == 0;
+	walk_release(w);
+	return found;
+}
+
+/*
+ * Was this entry reached by a jump from another entry point? Also clears what a call that never
+ * returned left in this slot, and corrects *ret_addr where an outer call has hijacked it.
+ */
+static __always_inline bool calls_is_tail(struct pt_regs *ctx, const struct ht_target *t,
+					  struct ht_calls *calls, __u64 sp, __u64 *ret_addr)
+{
+	struct ht_call *same = calls_find(calls, sp);
+
+	if (!same && calls->guard_sp != sp)
+		return false;
+	if (calls->guard_sp == sp && calls->guard_ret_addr == *ret_addr)
+		return !calls->guard_delegates;
+	if (!is_file_code(ctx, t, *ret_addr)) {
+		if (calls->guard_sp != sp || !calls->guard_delegates)
+			return true;
+		*ret_addr = calls->guard_ret_addr;
+		return false;
+	}
+	if (same) {
+		same->sp = 0;
+		stat_inc(HT_STAT_PENDING_STALE);
+	}
+	return false;
+}
+
+static __always_inline void live_key_set(struct ht_live_key *key, __u32 tgid,
+					 const struct ht_target *t, __u64 addr)
+{
+	key->tgid = tgid;
+	key->generation = t->generation;
+	key->addr = addr;
+}
+
+/* The call is not followed to its return: leave no trace that could mislead later ones. */
+static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_target *t, __u64 cookie,
+				      bool always_returns)
+{
+	bool may_jump = HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS;
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
+	struct ht_calls *calls;
+
+	if (!may_jump && !always_returns)
+		return false;
+	calls = may_jump ? calls_get(tid) : bpf_map_lookup_elem(&pending, &tid);
+	if (!calls)
+		return false;
+	if (read_user_u64(&ret_addr, sp)) {
+		stat_inc(HT_STAT_READ_FAULT);
+		return false;
+	}
+	if (!calls_is_tail(ctx, t, calls, sp, &ret_addr) && may_jump) {
+		calls->guard_sp = sp;
+		calls->guard_ret_addr = ret_addr;
+		calls->guard_delegates = 0;
+	}
+	return false;
+}
+
+/*
+ * realloc(NULL, n) that jumps to malloc: the inner call is the one to record. With separate return
+ * probes the outer one has hijacked the return address by then, so it is left for the inner one.
+ */
+static __always_inline bool call_delegate(struct pt_regs *ctx, bool always_returns)
+{
+	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
+	struct ht_calls *calls;
+	struct ht_call *same;
+
+	if (!always_returns)
+		return false;
+	calls = calls_get(bpf_get_current_pid_tgid());
+	if (!calls || read_user_u64(&ret_addr, sp))
+		return false;
+	same = calls_find(calls, sp);
+	if (same)
+		same->sp = 0;
+	calls->guard_sp = sp;
+	calls->guard_ret_addr = ret_addr;
+	calls->guard_delegates = 1;
+	return false;
+}
+
+/* A call that is kept, or that takes a sampled block out. true: its return must be seen. */
+static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
+				       __u64 size_bytes, __u32 threshold,
+				       const struct ht_live_key *old_key)
+{
+	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct ht_calls *calls;
+	struct ht_call *c;
+
+	if (read_user_u64(&ret_addr, sp))
+		stat_inc(HT_STAT_READ_FAULT);
+	if (target_is_inner(t, ret_addr)) {
+		stat_inc(HT_STAT_NESTED);
+		return false;
+	}
+	calls = calls_get(tid);
+	if (!calls) {
+		stat_inc(HT_STAT_PENDING_FULL);
+		return false;
+	}
+	if (calls_is_tail(ctx, t, calls, sp, &ret_addr)) {
+		stat_inc(HT_STAT_NESTED);
+		return false;
+	}
+	calls->guard_sp = 0;
+	c = calls_slot(calls);
+	c->ret_addr = ret_addr;
+	c->cookie = cookie;
+	c->ptr = old_key->addr;
+	c->is_kept = threshold != 0;
+	c->has_old = HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr &&
+		     live_take(old_key, &c->old);
+	if (!c->is_kept && !c->has_old)
+		return false;
+	c->sp = sp;
+	if (!threshold)
+		return true;
+	stat_inc(HT_STAT_SAMPLES);
+	c->fresh.size_bytes = size_bytes;
+	c->fresh.threshold = threshold;
+	c->fresh.tid = tid;
+	c->fresh.context_id = context_intern(old_key->tgid, t->generation);
+	c->fresh.stack_id = stack_capture(ctx, t);
+	return true;
+}
+
+/*
+ * Entry of an allocating function. true: its return must be seen. always_returns: the return probe
+ * fires whatever this says (no session attachment).
+ */
+static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
+{
+	struct ht_live_key key = {};
+	__u64 cookie, size_bytes;
+	struct ht_target *t;
+	struct ht_rate *rate;
+	struct ht_live old;
+	__u32 threshold, tgid, op;
+
+	t = target_current(&tgid);
+	if (!t)
+		return false;
+	cookie = bpf_get_attach_cookie(ctx);
+	stat_hit(HT_STAT_HITS_ALLOC, cookie);
+	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
+	if (!rate || !call_size(ctx, cookie, &size_bytes))
+		return call_pass(ctx, t, cookie, always_returns);
+	threshold = sample_draw(rate, size_bytes);
+	op = HT_COOKIE_OP(cookie);
+	if (op == HT_OP_ALLOC && !threshold)
+		return call_pass(ctx, t, cookie, always_returns);
+
+	key.tgid = tgid;
+	key.generation = t->generation;
+	if (HT_COOKIE_PTR_ARG(cookie) != HT_ARG_NONE)
+		key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
+	if (op == HT_OP_REALLOC) {
+		if (!key.addr && (HT_COOKIE_FLAGS(cookie) & HT_SITE_NULL_DELEGATES))
+			return call_delegate(ctx, always_returns);
+		if (key.addr && !size_bytes && (HT_COOKIE_FLAGS(cookie) & HT_SITE_ZERO_FREES)) {
+			if (live_take(&key, &old)) {
+				stat_inc(HT_STAT_FREES);
+				total_free(&old);
+			}
+			return call_pass(ctx, t, cookie, always_returns);
+		}
+	}
+	if ((HT_COOKIE_FLAGS(cookie) & HT_SITE_THROWS) && size_bytes > rate->throw_limit_bytes) {
+		stat_inc(HT_STAT_THROW_SKIPPED);
+		return call_pass(ctx, t, cookie, always_returns);
+	}
+	if (!threshold && !(key.addr && bpf_map_lookup_elem(&live, &key)))
+		return call_pass(ctx, t, cookie, always_returns);
+	return call_begin(ctx, t, cookie, size_bytes, threshold, &key);
+}
+
+/* Address of the new block; 0: the call failed. */
+static __always_inline __u64 call_result(struct pt_regs *ctx, const struct ht_call *c)
+{
+	__u64 rc = PT_REGS_RC(ctx), addr = 0;
+
+	if (HT_COOKIE_OP(c->cookie) == HT_OP_RESIZE)
+		return rc >= c->fresh.size_bytes ? c->ptr : 0;
+	if (HT_COOKIE_RET(c->cookie) == HT_RET_VALUE)
+		return rc;
+	if ((__u32)rc)
+		return 0;
+	if (read_user_u64(&addr, c->ptr))
+		stat_inc(HT_STAT_READ_FAULT);
+	return addr;
+}
+
+static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target *t, __u32 tgid,
+				     struct ht_call *c)
+{
+	__u64 addr = call_result(ctx, c);
+	struct ht_live_key key = {};
+
+	live_key_set(&key, tgid, t, addr);
+	if (!addr) {
+		stat_inc(HT_STAT_FAILED_CALLS);
+		if (c->has_old) { /* realloc failed: the old block is still there */
+			key.addr = c->ptr;
+			live_insert(&key, &c->old);
+		}
+		return;
+	}
+	if (c->has_old) {
+		stat_inc(HT_STAT_FREES);
+		total_free(&c->old);
+	}
+	if (c->is_kept) {
+		c->fresh.time_ns = bpf_ktime_get_ns();
+		total_alloc(&c->fresh);
+		live_insert(&key, &c->fresh);
+	}
+}
+
+static __always_inline void call_return(struct pt_regs *ctx, bool always_returns)
+{
+	__u32 tgid, tid = bpf_get_current_pid_tgid();
+	struct ht_calls *calls;
+	struct ht_target *t;
+	struct ht_call *c;
+
+	t = target_current(&tgid);
+	if (!t)
+		return;
+	stat_hit(HT_STAT_HITS_RETURN, 0);
+	calls = bpf_map_lookup_elem(&pending, &tid);
+	c = calls ? calls_find(calls, PT_REGS_SP(ctx) - 8) : NULL;
+	if (!c) {
+		/* With separate probes most returns are of calls that were not kept. */
+		if (!always_returns)
+			stat_inc(HT_STAT_PENDING_LOST);
+		return;
+	}
+	call_end(ctx, t, tgid, c);
+	c->sp = 0;
+}
+
+static __always_inline void call_free(struct pt_regs *ctx)
+{
+	struct ht_live_key key = {};
+	struct ht_target *t;
+	struct ht_live old;
+	__u64 cookie;
+
+	t = target_current(&key.tgid);
+	if (!t)
+		return;
+	cookie = bpf_get_attach_cookie(ctx);
+	stat_hit(HT_STAT_HITS_FREE, cookie);
+	key.generation = t->generation;
+	key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
+	if (!live_take(&key, &old))
+		return;
+	stat_inc(HT_STAT_FREES);
+	total_free(&old);
+}
+
+#endif

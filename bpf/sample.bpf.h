@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sample.bpf.h - keep this allocation?
+ *
+ * Each allocation of n bytes is kept with p(n) = 1 - exp(-n/R), independently of every other:
+ * no countdown, no state, no race, and R may change at any time. The threshold that was used
+ * is stored with the sample, whose weight is exactly 1/p, so that rounding of the table cannot
+ * bias anything. user/model/estimate.c fills the table and explains the estimator.
+ */
+#ifndef HT_SAMPLE_BPF_H
+#define HT_SAMPLE_BPF_H
+
+/* Position of the highest bit of n != 0. BPF has no such instruction. */
+static __always_inline __u32 log2_u64(__u64 n)
+{
+	__u32 r, shift;
+
+	r = (n > 0xffffffffULL) << 5;
+	n >>= r;
+	shift = (n > 0xffff) << 4;
+	n >>= shift;
+	r |= shift;
+	shift = (n > 0xff) << 3;
+	n >>= shift;
+	r |= shift;
+	shift = (n > 0xf) << 2;
+	n >>= shift;
+	r |= shift;
+	shift = (n > 0x3) << 1;
+	n >>= shift;
+	r |= shift;
+	return r | (n >> 1);
+}
+
+/* The same as estimate_bucket(). */
+static __always_inline __u32 sample_bucket(__u64 size_bytes)
+{
+	__u32 octave;
+
+	if (size_bytes < (1 << HT_SUB_BITS))
+		return size_bytes ? size_bytes : 1;
+	if (size_bytes >> 48)
+		return HT_BUCKET_CNT - 1;
+	octave = log2_u64(size_bytes);
+	return ((octave - HT_SUB_BITS + 1) << HT_SUB_BITS) +
+	       ((size_bytes >> (octave - HT_SUB_BITS)) & ((1 << HT_SUB_BITS) - 1));
+}
+
+/* The threshold with which it was kept, or 0: not kept. */
+static __always_inline __u32 sample_draw(const struct ht_rate *rate, __u64 size_bytes)
+{
+	__u32 bucket = sample_bucket(size_bytes);
+	__u32 threshold;
+
+	if (bucket >= HT_BUCKET_CNT)
+		return 0;
+	threshold = rate->threshold[bucket];
+	if (threshold == HT_KEEP_ALWAYS || bpf_get_prandom_u32() < threshold)
+		return threshold;
+	return 0;
+}
+
+/* 1/p in units of 2^-16. p = threshold / 2^32 except for HT_KEEP_ALWAYS. */
+static __always_inline __u64 sample_weight_16(__u32 threshold)
+{
+	if (threshold == HT_KEEP_ALWAYS || !threshold)
+		return 1 << 16;
+	return (1ULL << 48) / threshold;
+}
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack.bpf.h - the call stack of the current thread, without frame pointers.
+ *
+ * Distribution libraries and release builds have no frame pointers, so each frame is stepped
+ * over with the rows that user space compiled from .eh_frame: pc -> mapping of the process
+ * (binary search) -> file and vaddr -> 64 KiB page -> row (binary search) -> CFA -> return address
+ * and caller's rbp, read from user memory. A mapping that the process made after user space last
+ * looked is found by asking the kernel for the vma of the address and its file by inode.
+ *
+ * Both searches are written without branches on the data: the verifier follows every branch, and
+ * sixteen of them in a row are 65 536 paths, while `pos += half & mask` is one.
+ *
+ * The walk keeps no state that outlives it. Its scratch space is a slot of an array that it owns
+ * through a flag: programs are preemptible, so "per CPU" is not exclusive.
+ */
+#ifndef HT_STACK_BPF_H
+#define HT_STACK_BPF_H
+
+const volatile bool ht_use_find_vma = true; /* needs 5.17 */
+
+struct ht_walk {
+	__u32 is_busy;
+	__u32 tgid;
+	__u32 tid;
+	__u32 maps_idx; /* HT_PROCESSES_CAP: no valid snapshot of the mappings */
+	__u64 pc, sp, bp;
+	__u32 is_exact_pc; /* pc is an instruction, not a return address */
+	__u32 is_first;
+	/* the mapping that pc was last found in */
+	struct ht_mapping map;
+	struct ht_stack stack;
+};
+
+#define HT_SCRATCH_CNT 64
+#define HT_SCRATCH_TRIES 8
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, HT_SCRATCH_CNT);
+	__type(key, __u32);
+	__type(value, struct ht_walk);
+} scratch SEC(".maps");
+
+static __always_inline struct ht_walk *walk_claim(void)
+{
+	__u32 slot = bpf_get_smp_processor_id() * HT_SCRATCH_TRIES;
+
+	for (int i = 0; i < HT_SCRATCH_TRIES; i++) {
+		__u32 key = (slot + i) % HT_SCRATCH_CNT;
+		struct ht_walk *w = bpf_map_lookup_elem(&scratch, &key);
+
+		if (w && __sync_val_compare_and_swap(&w->is_busy, 0, 1) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+static __always_inline void walk_release(struct ht_walk *w)
+{
+	__sync_val_compare_and_swap(&w->is_busy, 1, 0);
+}
+
+static __always_inline long read_user_u64(__u64 *ret, __u64 addr)
+{
+	return bpf_probe_read_user(ret, sizeof(*ret), (const void *)addr);
+}
+
+struct vma_query {
+	__u64 addr;
+	struct ht_mapping map;
+};
+
+static long vma_found(struct task_struct *task, struct vm_area_struct *vma, struct vma_query *q)
+{
+	struct file *file = vma->vm_file;
+	struct ht_inode_file *f;
+	struct ht_inode key = {};
+	struct inode *inode;
+
+	if (!file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	key.ino = BPF_CORE_READ(inode, i_ino);
+	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	f = bpf_map_lookup_elem(&inodes, &key);
+	if (!f)
+		return 0;
+	q->map.start_addr = vma->vm_start;
+	q->map.end_addr = vma->vm_end;
+	q->map.bias = vma->vm_start - (vma->vm_pgoff << 12) - f->vaddr_minus_off;
+	q->map.file_id = f->file_id;
+	return 0;
+}
+
+/* Separate from walk_find_mapping(): a program may not hold two big frames on its 512 bytes. */
+static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
+{
+	struct vma_query q = { .addr = pc };
+
+	if (!w)
+		return -1;
+	bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+	if (!q.map.file_id)
+		return -1;
+	w->map = q.map;
+	stat_inc(HT_STAT_FIND_VMA);
+	return 0;
+}
+
+/* The mapping of pc -> w->map. 0, or -1: none that a file is known for. */
+__noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
+{
+	__u32 zero = 0, base = 0, cnt;
+	struct ht_mappings *m = NULL;
+	void *inner;
+
+	if (!w)
+		return -1;
+	inner = bpf_map_lookup_elem(&maps_of, &w->maps_idx);
+	if (inner)
+		m = bpf_map_lookup_elem(inner, &zero);
+	if (m) {
+		cnt = m->mapping_cnt;
+		for (int i = 0; i < 10; i++) {
+			__u32 half = cnt >> 1;
+			__u32 idx = (base + half) & (HT_MAPPINGS_CAP - 1);
+			/* all ones when start <= pc */
+			__s64 mask = (__s64)(m->mapping[idx].start_addr - pc - 1) >> 63;
+
+			asm volatile("" : "+r"(mask));
+			base += half & mask;
+			cnt -= half;
+		}
+		base &= HT_MAPPINGS_CAP - 1;
+		if (m->mapping_cnt && pc >= m->mapping[base].start_addr &&
+		    pc < m->mapping[base].end_addr) {
+			w->map = m->mapping[base];
+			return w->map.file_id ? 0 : -1;
+		}
+	}
+	if (ht_use_find_vma)
+		return walk_find_vma(w, pc);
+	return -1;
+}
+
+/* The row for vaddr of the current mapping's file. */
+static __always_inline int walk_find_row(const struct ht_walk *w, __u64 vaddr, struct ht_row *ret)
+{
+	__u32 file_id = w->map.file_id, page_idx, zero = 0, base, cnt;
+	__u16 lo = vaddr;
+	struct ht_shard *shard;
+	struct ht_file *file;
+	struct ht_page *page;
+	void *inner;
+	__u64 n;
+
+	file = bpf_map_lookup_elem(&files, &file_id);
+	if (!file || !file->page_cnt)
+		return HT_END_NO_TABLE;
+	n = (vaddr >> HT_PAGE_SHIFT) - file->first_page;
+	if (n >= file->page_cnt)
+		return HT_END_NO_ROW;
+	page_idx = file->pages_base + n;
+	page = bpf_map_lookup_elem(&pages, &page_idx);
+	if (!page || !page->row_cnt)
+		return HT_END_NO_ROW;
+	inner = bpf_map_lookup_elem(&rows, &page->shard);
+	if (!inner)
+		return HT_END_NO_TABLE;
+	shard = bpf_map_lookup_elem(inner, &zero);
+	if (!shard)
+		return HT_END_NO_TABLE;
+	base = page->first;
+	cnt = page->row_cnt;
+	for (int i = 0; i < 16; i++) {
+		__u32 half = cnt >> 1;
+		__u32 idx = (base + half) & (HT_SHARD_ROWS - 1);
+		/* all ones when pc_lo <= lo */
+		__s64 mask = ((__s64)shard->row[idx].pc_lo - lo - 1) >> 63;
+
+		if (!half)
+			break;
+		asm volatile("" : "+r"(mask));
+		base += half & mask;
+		cnt -= half;
+	}
+	*ret = shard->row[base & (HT_SHARD_ROWS - 1)];
+	return 0;
+}
+
+/* Offsets in struct ucontext of the x86-64 kernel ABI, from where rsp points in a handler's
+ * restorer: uc_mcontext's gregs. */
+#define UCONTEXT_RBP 120
+#define UCONTEXT_RSP 160
+#define UCONTEXT_RIP 168
+
+static __always_inline int walk_signal_frame(struct ht_walk *w)
+{
+	__u64 sp = w->sp;
+
+	if (read_user_u64(&w->pc, sp + UCONTEXT_RIP) || read_user_u64(&w->bp, sp + UCONTEXT_RBP) ||
+	    read_user_u64(&w->sp, sp + UCONTEXT_RSP))
+		return 1 + HT_END_READ_FAULT;
+	w->is_exact_pc = 1;
+	return 0;
+}
+
+/* A chain link at rbp: {caller's rbp, return address}. Believed only when it moves up the stack
+ * and leads into a known mapping. */
+static __always_inline int walk_frame_pointer(struct ht_walk *w, int why)
+{
+	__u64 link[2];
+
+	if (w->is_first || w->bp < w->sp || (w->bp & 7) ||
+	    bpf_probe_read_user(link, sizeof(link), (const void *)w->bp))
+		return 1 + why;
+	if (link[0] == 0 && link[1] == 0)
+		return 1 + HT_END_COMPLETE;
+	if (link[0] && link[0] <= w->bp)
+		return 1 + why;
+	if (walk_find_mapping(w, link[1] - 1))
+		return 1 + why;
+	w->pc = link[1];
+	w->sp = w->bp + 16;
+	w->bp = link[0];
+	w->is_exact_pc = 0;
+	stat_inc(HT_STAT_FRAMES_FP);
+	return 0;
+}
+
+static __always_inline long walk_cfa(const struct ht_walk *w, const struct ht_row *row, __u64 pc,
+				     __u64 *ret_cfa)
+{
+	__s64 off = (__s64)row->cfa_off * 8;
+
+	switch (row->cfa) {
+	case HT_CFA_RSP:
+		*ret_cfa = w->sp + off;
+		return 0;
+	case HT_CFA_RBP:
+		*ret_cfa = w->bp + off;
+		return 0;
+	case HT_CFA_PLT:
+		*ret_cfa = w->sp + 8 + ((pc & 15) >= (__u16)row->cfa_off ? 8 : 0);
+		return 0;
+	case HT_CFA_DEREF_RSP:
+		return read_user_u64(ret_cfa, w->sp + off);
+	default: /* HT_CFA_DEREF_RBP */
+		return read_user_u64(ret_cfa, w->bp + off);
+	}
+}
+
+/* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. */
+static __always_inline int walk_hijacked(struct ht_walk *w)
+{
+	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &w->tid);
+
+	if (!calls)
+		return -1;
+	for (int i = 0; i < HT_PENDING_CAP; i++) {
+		if (calls->call[i].sp && calls->call[i].sp == w->sp - 8) {
+			w->pc = calls->call[i].ret_addr;
+			return walk_find_mapping(w, w->pc - 1);
+		}
+	}
+	return -1;
+}
+
+/* Note the frame at pc and step to its caller. 0: go on; else 1 + HT_END_*. */
+__noinline int walk_step(struct ht_walk *w)
+{
+	__u64 pc, vaddr, cfa = 0, ra = 0, bp;
+	struct ht_row row = {};
+	__u32 n;
+	int err;
+
+	if (!w)
+		return 1 + HT_END_NO_MAPPING;
+	pc = w->pc - !w->is_exact_pc;
+	if (pc < w->map.start_addr || pc >= w->map.end_addr) {
+		if (walk_find_mapping(w, pc) && (w->is_exact_pc || walk_hijacked(w)))
+			return 1 + HT_END_NO_MAPPING;
+		pc = w->pc - !w->is_exact_pc;
+	}
+	vaddr = pc - w->map.bias;
+	n = w->stack.frame_cnt;
+	if (n >= HT_FRAMES_CAP)
+		return 1 + HT_END_TOO_DEEP;
+	w->stack.frame[n] = HT_FRAME(w->map.file_id, vaddr);
+	w->stack.frame_cnt = n + 1;
+
+	if (w->is_first) {
+		/* A probe site keeps the rsp of the function's entry: no table needed. */
+		row.cfa = HT_CFA_RSP;
+		row.cfa_off = 1;
+	} else {
+		err = walk_find_row(w, vaddr, &row);
+		if (err)
+			return walk_frame_pointer(w, err);
+	}
+	switch (row.cfa) {
+	case HT_CFA_NONE:
+		return walk_frame_pointer(w, HT_END_NO_ROW);
+	case HT_CFA_END:
+		return 1 + HT_END_COMPLETE;
+	case HT_CFA_UNSUPPORTED:
+		return 1 + HT_END_UNSUPPORTED;
+	case HT_CFA_SIGNAL:
+		return walk_signal_frame(w);
+	}
+	if (walk_cfa(w, &row, pc, &cfa))
+		return 1 + HT_END_READ_FAULT;
+	if (cfa <= w->sp || (cfa & 7))
+		return 1 + HT_END_BAD_CFA;
+	if (read_user_u64(&ra, cfa - 8))
+		return 1 + HT_END_READ_FAULT;
+	bp = w->bp;
+	if (row.rbp == HT_RBP_AT_CFA && read_user_u64(&bp, cfa + (__s64)row.rbp_off * 8))
+		return 1 + HT_END_READ_FAULT;
+	if (row.rbp == HT_RBP_AT_RBP && read_user_u64(&bp, w->bp + (__s64)row.rbp_off * 8))
+		return 1 + HT_END_READ_FAULT;
+	if (!ra) /* the convention of hand-written thread starts without frame information */
+		return 1 + HT_END_COMPLETE;
+	w->pc = ra;
+	w->sp = cfa;
+	w->bp = bp;
+	w->is_exact_pc = 0;
+	w->is_first = 0;
+	return 0;
+}
+
+/* Hash of the frames and of how the walk ended: equal stacks, equal keys. Never 0. */
+__noinline __u64 stack_hash(const struct ht_stack *s)
+{
+	__u64 h;
+
+	if (!s)
+		return 1;
+	h = s->frame_cnt ^ ((__u64)s->end << 32);
+	for (int i = 0; i < HT_FRAMES_CAP; i++) {
+		if (i >= s->frame_cnt)
+			break;
+		h = (h ^ s->frame[i]) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 32;
+	}
+	return h ? h : 1;
+}
+
+__noinline int stack_equal(const struct ht_stack *a, const struct ht_stack *b)
+{
+	if (!a || !b)
+		return 0;
+	if (a->frame_cnt != b->frame_cnt || a->end != b->end)
+		return 0;
+	for (int i = 0; i < HT_FRAMES_CAP; i++) {
+		if (i >= a->frame_cnt)
+			break;
+		if (a->frame[i] != b->frame[i])
+			return 0;
+	}
+	return 1;
+}
+
+/* Id of the stack, 0 when it could not be kept (counted). */
+static __always_inline __u64 stack_intern(const struct ht_stack *s)
+{
+	__u64 id = stack_hash(s);
+	struct ht_stack *known = bpf_map_lookup_elem(&stacks, &id);
+
+	if (!known) {
+		if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST))
+			return id;
+		known = bpf_map_lookup_elem(&stacks, &id);
+		if (!known) {
+			stat_inc(HT_STAT_STACKS_FULL);
+			return 0;
+		}
+	}
+	if (stack_equal(known, s))
+		return id;
+	stat_inc(HT_STAT_STACK_COLLISION);
+	return 0;
+}
+
+/* The mapping set of the process may be older than its exec: then the kernel is asked. */
+static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
+				       const struct ht_target *t)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	w->tgid = pid_tgid >> 32;
+	w->tid = pid_tgid;
+	w->maps_idx = t->maps_generation == t->generation ? t->maps_idx : HT_PROCESSES_CAP;
+	w->pc = PT_REGS_IP(ctx);
+	w->sp = PT_REGS_SP(ctx);
+	w->bp = PT_REGS_FP(ctx);
+	w->is_exact_pc = 1;
+	w->is_first = 1;
+	w->map.start_addr = w->map.end_addr = 0;
+	w->map.file_id = 0;
+	w->stack.frame_cnt = 0;
+}
+
+/* Stack id of the call that is being entered; 0 when there is none. */
+static __always_inline __u64 stack_capture(struct pt_regs *ctx, struct ht_target *t)
+{
+	__u64 begin_ns = bpf_ktime_get_ns(), id;
+	struct ht_walk *w = walk_claim();
+	int end = 0;
+
+	if (!w) {
+		stat_inc(HT_STAT_SCRATCH_BUSY);
+		return 0;
+	}
+	walk_start(w, ctx, t);
+	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
+		end = walk_step(w);
+		if (end)
+			break;
+	}
+	w->stack.end = end > 0 && end <= HT_END_CNT ? end - 1 : HT_END_TOO_DEEP;
+	stat_inc(HT_STAT_END_COMPLETE + w->stack.end);
+	stat_add(HT_STAT_FRAMES, w->stack.frame_cnt);
+	stat_add(HT_STAT_WALK_NS, bpf_ktime_get_ns() - begin_ns);
+	if (w->stack.end == HT_END_NO_MAPPING && begin_ns - t->unmapped_ns > 10000000) {
+		t->unmapped_ns = begin_ns;
+		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
+	}
+	id = stack_intern(&w->stack);
+	walk_release(w);
+	return id;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.bpf.h - counters and process events. */
+#ifndef HT_STATS_BPF_H
+#define HT_STATS_BPF_H
+
+static __always_inline void stat_add(__u32 id, __u64 n)
+{
+	__u32 zero = 0;
+	struct ht_counters *c = bpf_map_lookup_elem(&stats, &zero);
+
+	/* Programs are preemptible: two of them may be on one CPU. */
+	if (c && id < HT_STAT_CNT)
+		__sync_fetch_and_add(&c->cnt[id], n);
+}
+
+static __always_inline void stat_inc(__u32 id)
+{
+	stat_add(id, 1);
+}
+
+/*
+ * For the counters of hits only: a plain increment, several ns cheaper on the path that every
+ * allocation pays. A preemption in between can lose one, which the overhead estimate can bear.
+ */
+static __always_inline void stat_hit(__u32 id, __u64 cookie)
+{
+	__u32 zero = 0;
+	struct ht_counters *c = bpf_map_lookup_elem(&stats, &zero);
+
+	if (!c)
+		return;
+	c->cnt[id]++;
+	if (HT_COOKIE_FLAGS(cookie) & HT_SITE_STEPPED)
+		c->cnt[HT_STAT_HITS_STEPPED]++;
+}
+
+static __always_inline void event_send(__u32 kind, __u32 tgid, __u32 generation, __u32 other,
+				       __u64 addr)
+{
+	struct ht_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		stat_inc(HT_STAT_EVENTS_LOST);
+		return;
+	}
+	e->kind = kind;
+	e->tgid = tgid;
+	e->generation = generation;
+	e->other = other;
+	e->time_ns = bpf_ktime_get_ns();
+	e->addr = addr;
+	bpf_ringbuf_submit(e, 0);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - uprobes: from (file, offset, program, cookie) to links.
+ *
+ * Three variants, the best that the kernel has is taken, and each can be forced:
+ *   session   uprobe_multi session links; the return is probed only for sampled calls
+ *   multi     uprobe_multi links for entry and for return
+ *   perf      one perf_event per site and direction, with a BPF cookie
+ */
+#ifndef HT_KERNEL_ATTACH_H
+#define HT_KERNEL_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum attach_mode { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
+
+struct kernel_features;
+
+const char *attach_mode_name(enum attach_mode mode);
+/* -EINVAL: no such name. */
+int attach_mode_parse(const char *name, enum attach_mode *ret);
+/* The best mode of this kernel, or `wanted` when it is there (-ENOTSUP when not). */
+int attach_mode_choose(const struct kernel_features *f, enum attach_mode wanted,
+		       enum attach_mode *ret);
+
+struct attach_site {
+	uint64_t off; /* in the file */
+	uint64_t cookie;
+};
+
+enum attach_kind {
+	ATTACH_ENTRY,
+	ATTACH_RETURN,
+	ATTACH_ENTRY_DECIDES, /* entry, and return where the program says so (session mode) */
+};
+
+struct attach_request {
+	int file_fd; /* the file whose code is probed, opened through the target's view */
+	pid_t pid; /* a live thread of the process, or 0 for every process */
+	enum attach_mode mode;
+	enum attach_kind kind;
+	int prog_fd;
+	const struct attach_site *sites;
+	size_t site_cnt;
+};
+
+/* The file descriptors that keep probes in place. Closing them takes the probes out. */
+struct attach_links;
+int attach_links_new(struct attach_links **ret);
+/* Attach; on failure nothing of this request stays. */
+int attach_add(struct attach_links *links, const struct attach_request *req);
+size_t attach_links_cnt(const struct attach_links *links);
+void attach_links_free(struct attach_links *links);
+
+/*
+ * A child forked from a probed process inherits the breakpoints in its copy of the text, and pays
+ * a trap for each although no link wants its hits. Attaching and closing another link at the
+ * same sites makes the kernel take them out of every address space that nobody asked for.
+ */
+int attach_clean_children(const struct attach_request *req);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine.c - see engine.h. Life cycle, targets, rates, counters, events; reading the maps back is
+ * engine_read.c, unwind tables are engine_tables.c.
+ */
+#include "kernel/engine.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/engine_priv.h"
+#include "kernel/features.h"
+#include "kernel/uapi.h"
+#include "model/estimate.h"
+
+/* libbpf reports through a callback; the last warning is usually the reason of a failure. */
+struct last_warning {
+	bool is_verbose;
+	char text[256];
+};
+static _Thread_local struct last_warning last_warning;
+
+static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (last_warning.is_verbose)
+		return vfprintf(stderr, fmt, args);
+	if (level == LIBBPF_WARN && !last_warning.text[0])
+		vsnprintf(last_warning.text, sizeof(last_warning.text), fmt, args);
+	return 0;
+}
+
+static int on_ring_record(void *ctx, void *data, size_t bytes)
+{
+	struct engine *e = ctx;
+
+	if (bytes >= sizeof(struct ht_event) && e->ops.on_event)
+		e->ops.on_event(e->ops_ctx, data);
+	return 0;
+}
+
+/* Only the programs that this mode attaches are loaded: others may not exist on this kernel. */
+static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode)
+{
+	enum bpf_attach_type entry = 0, session = 0;
+	bool is_session = mode == ATTACH_SESSION;
+	int err;
+
+	if (mode == ATTACH_SESSION || mode == ATTACH_MULTI)
+		entry = UAPI_TRACE_UPROBE_MULTI;
+	if (is_session)
+		session = UAPI_TRACE_UPROBE_SESSION;
+	bpf_program__set_autoload(skel->progs.ht_alloc_session, is_session);
+	bpf_program__set_autoload(skel->progs.ht_alloc_entry, !is_session);
+	bpf_program__set_autoload(skel->progs.ht_alloc_return, !is_session);
+	bpf_program__set_autoload(skel->progs.ht_empty, false);
+	err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_session, session);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_entry, entry);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_return, entry);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_free, entry);
+	return err;
+}
+
+static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts)
+{
+	int err = bpf_map__set_max_entries(skel->maps.live, opts->live_cap);
+
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.stacks, opts->stack_cap);
+	/* A stack is reached from few threads; room for four on the average. */
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.totals, opts->stack_cap * 4);
+	return err;
+}
+
+static int load(struct engine *e, const struct engine_options *opts,
+		const struct kernel_features *features)
+{
+	int err;
+
+	e->skel = heaptap_bpf__open();
+	if (!e->skel)
+		return -errno;
+	e->skel->rodata->ht_use_find_vma = features->find_vma;
+	err = choose_programs(e->skel, opts->mode);
+	if (!err)
+		err = size_maps(e->skel, opts);
+	if (!err)
+		err = heaptap_bpf__load(e->skel);
+	return err;
+}
+
+static int attach_lifecycle(struct engine *e)
+{
+	struct bpf_program *prog[] = { e->skel->progs.ht_exec, e->skel->progs.ht_exit,
+				       e->skel->progs.ht_fork };
+
+	for (size_t i = 0; i < 3; i++) {
+		e->lifecycle[i] = bpf_program__attach(prog[i]);
+		if (!e->lifecycle[i])
+			return -errno;
+	}
+	return 0;
+}
+
+static void explain(int err, const char *step, char *why, size_t why_bytes)
+{
+	char *nl = strchr(last_warning.text, '\n');
+
+	if (!why)
+		return;
+	if (nl)
+		*nl = '\0';
+	snprintf(why, why_bytes, "%s: %s%s%s%s%s", step, strerror(-err),
+		 last_warning.text[0] ? " (" : "", last_warning.text,
+		 last_warning.text[0] ? ")" : "",
+		 err == -EPERM || err == -EACCES ?
+			 "; needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE" :
+			 "");
+}
+
+int engine_open(const struct engine_options *opts, const struct kernel_features *features,
+		const struct engine_ops *ops, void *ctx, struct engine **ret, char *why,
+		size_t why_bytes)
+{
+	const char *step = "loading the BPF object";
+	struct engine *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	e->mode = opts->mode;
+	e->ops = *ops;
+	e->ops_ctx = ctx;
+	e->next_file_id = 1;
+	last_warning = (struct last_warning){ .is_verbose = opts->is_verbose };
+	libbpf_set_print(on_libbpf_print);
+
+	err = load(e, opts, features);
+	if (err)
+		goto out;
+	step = "attaching to exec, exit and fork";
+	err = attach_lifecycle(e);
+	if (err)
+		goto out;
+	step = "opening the event ring";
+	e->ring = ring_buffer__new(bpf_map__fd(e->skel->maps.events), on_ring_record, e, NULL);
+	if (!e->ring) {
+		err = -errno;
+		goto out;
+	}
+	*ret = e;
+	e = NULL;
+out:
+	if (err)
+		explain(err, step, why, why_bytes);
+	engine_close(e);
+	return err;
+}
+
+void engine_close(struct engine *e)
+{
+	if (!e)
+		return;
+	ring_buffer__free(e->ring);
+	for (size_t i = 0; i < 3; i++)
+		bpf_link__destroy(e->lifecycle[i]);
+	engine_tables_release(e);
+	heaptap_bpf__destroy(e->skel);
+	free(e);
+}
+
+int engine_events_fd(const struct engine *e)
+{
+	return ring_buffer__epoll_fd(e->ring);
+}
+
+int engine_events_drain(struct engine *e)
+{
+	int n = ring_buffer__consume(e->ring);
+
+	return n < 0 ? n : 0;
+}
+
+enum attach_mode engine_mode(const struct engine *e)
+{
+	return e->mode;
+}
+
+int engine_prog_fd(const struct engine *e, enum engine_prog prog)
+{
+	bool is_session = e->mode == ATTACH_SESSION;
+
+	switch (prog) {
+	case ENGINE_ALLOC:
+		return bpf_program__fd(is_session ? e->skel->progs.ht_alloc_session :
+						    e->skel->progs.ht_alloc_entry);
+	case ENGINE_ALLOC_RETURN:
+		return is_session ? -1 : bpf_program__fd(e->skel->progs.ht_alloc_return);
+	case ENGINE_FREE:
+		return bpf_program__fd(e->skel->progs.ht_free);
+	}
+	return -1;
+}
+
+int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_t throw_limit_bytes)
+{
+	struct ht_rate *rate;
+	int err;
+
+	if (idx >= HT_RATES_CAP)
+		return -EINVAL;
+	rate = calloc(1, sizeof(*rate));
+	if (!rate)
+		return -ENOMEM;
+	rate->rate_bytes = rate_bytes;
+	rate->throw_limit_bytes = throw_limit_bytes;
+	for (uint32_t i = 0; i < HT_BUCKET_CNT; i++) {
+		uint64_t low, high;
+
+		estimate_bucket_range(i, &low, &high);
+		rate->threshold[i] = estimate_threshold(
+			estimate_probability(low + (high - low) / 2, rate_bytes));
+	}
+	err = bpf_map_update_elem(bpf_map__fd(e->skel->maps.rates), &idx, rate, BPF_ANY);
+	if (err)
+		err = -errno;
+	free(rate);
+	return err;
+}
+
+int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t)
+{
+	uint32_t key = tgid;
+
+	return bpf_map_update_elem(bpf_map__fd(e->skel->maps.targets), &key, t, BPF_ANY) ? -errno :
+											   0;
+}
+
+int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret)
+{
+	uint32_t key = tgid;
+
+	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.targets), &key, ret) ? -errno : 0;
+}
+
+int engine_del_target(struct engine *e, pid_t tgid)
+{
+	uint32_t key = tgid;
+
+	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.targets), &key) ? -errno : 0;
+}

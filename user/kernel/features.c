@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * features.c - see features.h.
+ *
+ * The functions that are probed are our own and do nothing; they are written in assembly because
+ * what matters is their first instruction: a push, which the kernel emulates, or a mov, which it
+ * has to single-step. The cost of a single-step is what placement (elf/placement.c) avoids.
+ */
+#include "kernel/features.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/bpf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel/attach.h"
+#include "kernel/uapi.h"
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl ht_probe_emulated\n"
+	".type ht_probe_emulated, @function\n"
+	"ht_probe_emulated:\n"
+	"	push %rbp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size ht_probe_emulated, .-ht_probe_emulated\n"
+	".p2align 4\n"
+	".globl ht_probe_stepped\n"
+	".type ht_probe_stepped, @function\n"
+	"ht_probe_stepped:\n"
+	"	mov %rdi, %rax\n"
+	"	ret\n"
+	".size ht_probe_stepped, .-ht_probe_stepped\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl ht_probe_emulated\n"
+	".type ht_probe_emulated, %function\n"
+	"ht_probe_emulated:\n"
+	"	nop\n"
+	"	ret\n"
+	".size ht_probe_emulated, .-ht_probe_emulated\n"
+	".globl ht_probe_stepped\n"
+	".type ht_probe_stepped, %function\n"
+	"ht_probe_stepped:\n"
+	"	mov x1, x0\n"
+	"	ret\n"
+	".size ht_probe_stepped, .-ht_probe_stepped\n");
+#endif
+void ht_probe_emulated(void);
+void ht_probe_stepped(void);
+
+static const struct feature_info feature_infos[] = {
+	{ "btf", "5.2", "required: types of the running kernel (CONFIG_DEBUG_INFO_BTF)",
+	  offsetof(struct kernel_features, btf), true },
+	{ "bpf", "", "required: BPF programs can be loaded",
+	  offsetof(struct kernel_features, bpf), true },
+	{ "ringbuf", "5.8", "required: process events", offsetof(struct kernel_features, ringbuf),
+	  true },
+	{ "perf_uprobe", "5.15", "probes need uprobe_multi then",
+	  offsetof(struct kernel_features, perf_uprobe), false },
+	{ "uprobe_multi", "6.6", "one perf event per probe site",
+	  offsetof(struct kernel_features, uprobe_multi), false },
+	{ "uprobe_session", "6.13", "every allocation pays for a return probe, sampled or not",
+	  offsetof(struct kernel_features, uprobe_session), false },
+	{ "find_vma", "5.17", "stacks through a library that was mapped a moment ago are cut",
+	  offsetof(struct kernel_features, find_vma), false },
+};
+
+const struct feature_info *kernel_feature_infos(size_t *ret_cnt)
+{
+	*ret_cnt = sizeof(feature_infos) / sizeof(*feature_infos);
+	return feature_infos;
+}
+
+/* r0 = 0; exit */
+static int load_empty(enum bpf_attach_type attach_type)
+{
+	const struct bpf_insn insns[] = { { .code = 0xb7 }, { .code = 0x95 } };
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ht_probe", "GPL", insns, 2, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+struct own_code {
+	uintptr_t addr;
+	uint64_t off;
+};
+
+static int find_own_code(struct dl_phdr_info *info, size_t bytes, void *ctx)
+{
+	struct own_code *own = ctx;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD && own->addr >= start &&
+		    own->addr < start + ph->p_filesz) {
+			own->off = own->addr - start + ph->p_offset;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Attach an empty program to fn of this process. */
+static int attach_own(void (*fn)(void), enum attach_mode mode, enum attach_kind kind,
+		      struct attach_links *links)
+{
+	struct own_code own = { .addr = (uintptr_t)fn };
+	struct attach_site site = { 0 };
+	struct attach_request req = { .pid = getpid(), .mode = mode, .kind = kind, .site_cnt = 1 };
+	enum bpf_attach_type type = 0;
+	int err;
+
+	if (!dl_iterate_phdr(find_own_code, &own))
+		return -ENOENT;
+	if (mode != ATTACH_PERF)
+		type = kind == ATTACH_ENTRY_DECIDES ? UAPI_TRACE_UPROBE_SESSION :
+						      UAPI_TRACE_UPROBE_MULTI;
+	site.off = own.off;
+	req.sites = &site;
+	req.prog_fd = load_empty(type);
+	if (req.prog_fd < 0)
+		return req.prog_fd;
+	req.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	err = req.file_fd < 0 ? -errno : attach_add(links, &req);
+	close(req.prog_fd);
+	if (req.file_fd >= 0)
+		close(req.file_fd);
+	return err;
+}
+
+static bool can_attach(enum attach_mode mode, enum attach_kind kind)
+{
+	struct attach_links *links = NULL;
+	bool ok;
+
+	if (attach_links_new(&links))
+		return false;
+	ok = attach_own(ht_probe_emulated, mode, kind, links) == 0;
+	attach_links_free(links);
+	return ok;
+}
+
+static int silence(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	(void)level;
+	(void)fmt;
+	(void)args;
+	return 0;
+}
+
+static void explain_missing(struct kernel_features *f, int load_err)
+{
+	if (!f->bpf && (load_err == -EPERM || load_err == -EACCES))
+		snprintf(f->why, sizeof(f->why),
+			 "no permission to load BPF programs: run as root, or with CAP_BPF, "
+			 "CAP_PERFMON and CAP_SYS_PTRACE");
+	else if (!f->bpf)
+		snprintf(f->why, sizeof(f->why), "BPF programs cannot be loaded: %s",
+			 strerror(-load_err));
+	else if (!f->btf)
+		snprintf(f->why, sizeof(f->why),
+			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): needs a kernel built "
+			 "with CONFIG_DEBUG_INFO_BTF, 5.15 or later");
+	else if (!f->ringbuf)
+		snprintf(f->why, sizeof(f->why), "the kernel has no BPF ring buffer: needs 5.15 "
+						 "or later");
+	else if (!f->perf_uprobe && !f->uprobe_multi)
+		snprintf(f->why, sizeof(f->why),
+			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later, and "
+			 "CAP_PERFMON or root");
+}
+
+int kernel_features_probe(struct kernel_features *ret)
+{
+	libbpf_print_fn_t before = libbpf_set_print(silence);
+	int fd;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	fd = load_empty(0);
+	if (fd >= 0) {
+		close(fd);
+		ret->bpf = true;
+		ret->ringbuf = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
+		ret->find_vma = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma,
+							NULL) == 1;
+		ret->perf_uprobe = can_attach(ATTACH_PERF, ATTACH_ENTRY);
+		ret->uprobe_multi = can_attach(ATTACH_MULTI, ATTACH_ENTRY);
+		ret->uprobe_session = can_attach(ATTACH_SESSION, ATTACH_ENTRY_DECIDES);
+	}
+	explain_missing(ret, fd);
+	libbpf_set_print(before);
+	return 0;
+}
+
+bool kernel_features_suffice(const struct kernel_features *f)
+{
+	return !f->why[0];
+}
+
+static double time_calls(void (*fn)(void), unsigned int cnt)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (unsigned int i = 0; i < cnt; i++)
+		fn();
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / cnt;
+}
+
+/* ns that a probe adds to fn: the least of a few short rounds, since noise only adds. */
+static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kind, double *ret_ns)
+{
+	const unsigned int call_cnt = 400, round_cnt = 10;
+	double bare = time_calls(fn, call_cnt), best = 0;
+	struct attach_links *links = NULL;
+	int err = attach_links_new(&links);
+
+	if (!err)
+		err = attach_own(fn, mode, kind, links);
+	for (unsigned int i = 0; i < round_cnt && !err; i++) {
+		double ns = time_calls(fn, call_cnt);
+
+		if (!i || ns < best)
+			best = ns;
+	}
+	attach_links_free(links);
+	if (!err)
+		*ret_ns = best > bare ? best - bare : 0;
+	return err;
+}
+
+int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret)
+{
+	enum attach_mode mode;
+	double with_return = 0;
+	int err = attach_mode_choose(f, ATTACH_AUTO, &mode);
+
+	memset(ret, 0, sizeof(*ret));
+	if (err)
+		return err;
+	if (mode == ATTACH_SESSION)
+		mode = ATTACH_MULTI; /* what every unsampled hit is */
+	err = measure(ht_probe_emulated, mode, ATTACH_ENTRY, &ret->emulated_ns);
+	if (!err)
+		err = measure(ht_probe_stepped, mode, ATTACH_ENTRY, &ret->stepped_ns);
+	if (!err)
+		err = measure(ht_probe_emulated, mode, ATTACH_RETURN, &with_return);
+	if (!err)
+		ret->return_ns = with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;
+	return err;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * features.h - what this kernel can do, found by trying, never by its version.
+ *
+ * Distribution kernels carry backports, and lockdown or missing capabilities take away what a
+ * version promises. Every probe loads or attaches a few instructions to a function of this
+ * program and takes them away again; the whole takes a few tens of milliseconds.
+ */
+#ifndef HT_KERNEL_FEATURES_H
+#define HT_KERNEL_FEATURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kernel_features {
+	bool btf; /* /sys/kernel/btf/vmlinux */
+	bool bpf; /* programs can be loaded at all */
+	bool perf_uprobe; /* perf_event uprobes with a BPF cookie (5.15) */
+	bool uprobe_multi; /* many sites, one link (6.6) */
+	bool uprobe_session; /* the entry decides about the return (6.13) */
+	bool find_vma; /* bpf_find_vma (5.17) */
+	bool ringbuf;
+	char why[256]; /* of the first thing that is needed and missing: what, and what to do */
+};
+
+/* One line per feature, for `doctor`: name, from which kernel, what happens without it. */
+struct feature_info {
+	const char *name;
+	const char *since;
+	const char *without;
+	size_t offset; /* of its bool in struct kernel_features */
+	bool is_required;
+};
+const struct feature_info *kernel_feature_infos(size_t *ret_cnt);
+
+/* 0; negative errno only when probing itself failed. A missing feature is not an error. */
+int kernel_features_probe(struct kernel_features *ret);
+/* All that is required is there? Else why says what is missing and what to do. */
+bool kernel_features_suffice(const struct kernel_features *f);
+
+/*
+ * What a hit costs on this machine now, in ns: a probe with an empty program on an emulated
+ * instruction, on a single-stepped one, and entry plus return. Takes about 30 ms.
+ */
+struct probe_costs {
+	double emulated_ns;
+	double stepped_ns;
+	double return_ns; /* in addition to the entry's */
+};
+int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret);
+
+#endif
