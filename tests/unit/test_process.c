@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* test_process.c - what a process is, and why it cannot be recorded, for real processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/process.h"
+
+#define ID64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID64_B "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define ID32 "0123456789abcdef0123456789abcdef"
+
+static void test_container_ids(void **state)
+{
+	static const struct {
+		const char *cgroup, *id;
+	} cases[] = {
+		{ "0::/\n", "" },
+		{ "", "" },
+		{ "0::/user.slice/user-1000.slice/session-2.scope\n", "" },
+		{ "0::/system.slice/docker-" ID64 ".scope\n", ID64 },
+		{ "0::/docker/" ID64 "\n", ID64 },
+		{ "0::/docker/" ID64 "/docker/" ID64_B "\n", ID64_B }, /* the inner one */
+		{ "0::/docker/" ID64 "/init.scope\n", ID64 },
+		{ "12:cpuset:/docker/" ID64 "\n11:memory:/docker/" ID64 "\n1:name=systemd:/x\n", ID64 },
+		{ "12:cpuset:/\n11:memory:/kubepods/burstable/pod5b2c-1/" ID64 "\n", ID64 },
+		{ "0::/kubepods.slice/kubepods-pod12_34.slice/cri-containerd-" ID64 ".scope", ID64 },
+		{ "0::/machine.slice/libpod-" ID64 ".scope/container\n", ID64 },
+		{ "0::/machine.slice/libpod-conmon-" ID64 ".scope\n", "" },
+		{ "0::/ecs/" ID32 "/" ID32 "-1234567890\n", ID32 "-1234567890" },
+		{ "0::/lxc.payload.web1/system.slice/cron.service\n", "web1" },
+		{ "4:memory:/lxc/web1\n", "web1" },
+		{ "0::/machine.slice/machine-web1.scope\n", "web1" },
+		{ "0::/a/" ID64 "0\n", "" }, /* 65 digits */
+		{ "no colons at all " ID64 "\n", "" },
+	};
+	char id[CONTAINER_ID_BYTES];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		container_id_from_cgroup(cases[i].cgroup, id);
+		if (strcmp(id, cases[i].id))
+			fail_msg("%s: \"%s\", not \"%s\"", cases[i].cgroup, id, cases[i].id);
+	}
+}
+
+static void test_self(void **state)
+{
+	struct process_info info;
+	char exe[4096], msg[512];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	(void)state;
+	assert_true(n > 0);
+	exe[n] = '\0';
+	prctl(PR_SET_NAME, "odd) R (name");
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(info.pid, getpid());
+	assert_int_equal(info.tgid, getpid());
+	assert_int_equal(info.live_tid, getpid());
+	assert_string_equal(info.comm, "odd) R (name");
+	assert_string_equal(info.exe, exe);
+	assert_int_equal(info.state, 'R');
+	assert_int_equal(info.uid, geteuid());
+	assert_false(info.is_kernel_thread || info.is_zombie || info.is_main_thread_gone);
+	assert_false(info.is_32bit);
+	assert_int_equal(info.thread_cnt, 1);
+	assert_true(info.rss_bytes > 100000);
+	assert_true(info.start_time_ticks > 0);
+	assert_int_equal(process_read_pss(&info), 0);
+	assert_true(info.pss_bytes > 0 && info.pss_bytes <= info.rss_bytes * 2);
+	assert_int_equal(process_check(&info, msg, sizeof(msg)), 0);
+}
+
+static void test_no_such_process(void **state)
+{
+	struct process_info info;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(process_info_read(pid, &info), -ESRCH);
+	assert_int_equal(process_info_read(0, &info), -ESRCH);
+	assert_int_equal(process_info_read(-1, &info), -ESRCH);
+}
+
+static void test_zombie(void **state)
+{
+	struct process_info info;
+	char msg[512];
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_true(info.is_zombie);
+	assert_false(info.is_main_thread_gone);
+	assert_int_equal(process_check(&info, msg, sizeof(msg)), -ESRCH);
+	assert_non_null(strstr(msg, "zombie"));
+	waitpid(pid, NULL, 0);
+}
+
+static void test_kernel_thread(void **state)
+{
+	struct process_info info;
+	char msg[512];
+
+	(void)state;
+	if (process_info_read(2, &info) || strcmp(info.comm, "kthreadd")) {
+		skip(); /* in a pid namespace there are none */
+	}
+	assert_true(info.is_kernel_thread);
+	assert_int_equal(process_check(&info, msg, sizeof(msg)), -EINVAL);
+	assert_non_null(strstr(msg, "kernel thread"));
+}
+
+/* A child that runs fn, says so, and sleeps until it is killed. */
+static pid_t start_child(void (*fn)(int ready_fd))
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		fn(ready[1]);
+		if (write(ready[1], "r", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void *outlive_main(void *arg)
+{
+	struct process_info info;
+	int ready_fd = *(int *)arg;
+
+	/* it says "ready" only when the main thread has ended */
+	do {
+		usleep(1000);
+	} while (process_info_read(getpid(), &info) || info.state != 'Z');
+	if (write(ready_fd, "r", 1) == 1)
+		pause();
+	return NULL;
+}
+
+static void lose_main_thread(int ready_fd)
+{
+	static int fd;
+	pthread_t thread;
+
+	fd = ready_fd;
+	if (!pthread_create(&thread, NULL, outlive_main, &fd))
+		pthread_exit(NULL);
+}
+
+static void test_main_thread_gone(void **state)
+{
+	pid_t pid = start_child(lose_main_thread);
+	const struct proc_map *m = NULL;
+	struct process_info info;
+	struct proc_maps maps;
+	char msg[512];
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(process_info_read(pid, &info), 0);
+	assert_true(info.is_main_thread_gone);
+	assert_false(info.is_zombie);
+	assert_int_not_equal(info.live_tid, pid);
+	assert_true(strlen(info.exe) > 0);
+	assert_true(info.rss_bytes > 100000);
+	assert_int_equal(process_check(&info, msg, sizeof(msg)), 0);
+	assert_int_equal(proc_maps_read(pid, 0, &maps), -ESRCH);
+	assert_int_equal(proc_maps_read(pid, info.live_tid, &maps), 0);
+	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_main_thread_gone);
+	if (m)
+		fd = process_open_map(pid, info.live_tid, m);
+	proc_maps_release(&maps);
+	end_child(pid);
+	assert_non_null(m);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static pid_t other_tid;
+
+static void *second_thread(void *arg)
+{
+	other_tid = (pid_t)syscall(SYS_gettid);
+	pthread_barrier_wait(arg);
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+static void test_thread_id(void **state)
+{
+	struct process_info info;
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	char msg[512], want[64];
+
+	(void)state;
+	pthread_barrier_init(&barrier, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, second_thread, &barrier), 0);
+	pthread_barrier_wait(&barrier);
+	assert_int_equal(process_info_read(other_tid, &info), 0);
+	assert_int_equal(info.tgid, getpid());
+	assert_int_equal(info.thread_cnt, 2);
+	assert_int_equal(process_check(&info, msg, sizeof(msg)), -EINVAL);
+	snprintf(want, sizeof(want), "use -p %d", getpid());
+	assert_non_null(strstr(msg, want));
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+}
+
+static void limit_memory(int ready_fd)
+{
+	struct rlimit limit = { .rlim_cur = 1ULL << 45, .rlim_max = 1ULL << 45 };
+
+	(void)ready_fd;
+	setrlimit(RLIMIT_AS, &limit);
+}
+
+static void test_address_limit(void **state)
+{
+	pid_t pid = start_child(limit_memory);
+	struct process_info info;
+
+	(void)state;
+	assert_int_equal(process_info_read(pid, &info), 0);
+	end_child(pid);
+	assert_int_equal(info.address_limit_bytes, 1ULL << 45);
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(info.address_limit_bytes, 0);
+}
+
+static void *strict_thread(void *arg)
+{
+	int ready_fd = *(int *)arg;
+
+	prctl(PR_SET_SECCOMP, 1 /* SECCOMP_MODE_STRICT */);
+	if (syscall(SYS_write, ready_fd, "r", 1) == 1)
+		for (;;)
+			;
+	return NULL;
+}
+
+/* Only one of its threads, which is not the main one. */
+static void restrict_one_thread(int ready_fd)
+{
+	static int fd;
+	pthread_t thread;
+
+	fd = ready_fd;
+	pthread_create(&thread, NULL, strict_thread, &fd);
+	for (;;)
+		pause();
+}
+
+static void test_seccomp(void **state)
+{
+	pid_t pid = start_child(restrict_one_thread);
+	struct process_info info;
+
+	(void)state;
+	assert_int_equal(process_info_read(pid, &info), 0);
+	end_child(pid);
+	assert_int_equal(info.seccomp, 1);
+	assert_int_equal(info.thread_cnt, 2);
+}
+
+/* Another user, asked from a process that may not read others. */
+static void test_not_ours(void **state)
+{
+	struct process_info info;
+	int status, fds[2];
+	char msg[512] = "";
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		int err;
+
+		if (setgroups(0, NULL) || setgid(65534) || setuid(65534) ||
+		    process_info_read(getppid(), &info))
+			_exit(1);
+		err = process_check(&info, msg, sizeof(msg));
+		if (write(fds[1], msg, sizeof(msg)) != sizeof(msg))
+			_exit(2);
+		_exit(err == -EACCES && info.uid == 0 ? 0 : 3);
+	}
+	assert_int_equal(read(fds[0], msg, sizeof(msg)), sizeof(msg));
+	close(fds[0]);
+	close(fds[1]);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_non_null(strstr(msg, "of uid 0 may not be read by uid 65534"));
+	assert_non_null(strstr(msg, "as root"));
+}
+
+static void test_pid_namespace(void **state)
+{
+	struct process_info info;
+	pid_t helper, pid = 0;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	if (geteuid() || info.in_pid_namespace)
+		skip();
+	assert_int_equal(pipe(fds), 0);
+	helper = fork();
+	if (helper == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!unshare(CLONE_NEWPID))
+			pid = fork();
+		if (pid == 0)
+			pause();
+		if (write(fds[1], &pid, sizeof(pid)) != sizeof(pid))
+			_exit(1);
+		pause();
+	}
+	assert_int_equal(read(fds[0], &pid, sizeof(pid)), sizeof(pid));
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(process_info_read(pid, &info), 0);
+	kill(pid, SIGKILL);
+	end_child(helper);
+	assert_true(info.in_pid_namespace);
+}
+
+/* A 32-bit program that waits: made by hand, so that no 32-bit compiler is needed. */
+static void test_32bit(void **state)
+{
+	static const unsigned char image[] = {
+		0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* ELFCLASS32 */
+		2, 0, 3, 0, 1, 0, 0, 0, /* ET_EXEC, EM_386 */
+		0x54, 0x80, 0x04, 0x08, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* entry */
+		0x34, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0, /* one program header */
+		1, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x04, 0x08, 0, 0x80, 0x04, 0x08, /* PT_LOAD */
+		0x5b, 0, 0, 0, 0x5b, 0, 0, 0, 5, 0, 0, 0, 0, 0x10, 0, 0,
+		0xb8, 0x1d, 0, 0, 0, 0xcd, 0x80, /* mov $29 (pause), %eax; int $0x80 */
+	};
+	char path[] = "/tmp/heaptap-test-32bit-XXXXXX", msg[512];
+	struct process_info info = { 0 };
+	int fd = mkstemp(path), i, err;
+	pid_t pid;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, image, sizeof(image)), sizeof(image));
+	assert_int_equal(fchmod(fd, 0755), 0);
+	close(fd);
+	pid = fork();
+	if (pid == 0) {
+		char *const argv[] = { path, NULL };
+
+		execv(path, argv);
+		_exit(99);
+	}
+	for (i = 0; i < 500; i++) { /* until it has become that program, or failed to */
+		assert_int_equal(process_info_read(pid, &info), 0);
+		if (info.is_zombie || !strcmp(info.exe, path))
+			break;
+		usleep(10000);
+	}
+	err = process_check(&info, msg, sizeof(msg));
+	unlink(path);
+	end_child(pid);
+	if (info.is_zombie)
+		skip(); /* a kernel without 32-bit support */
+	assert_true(info.is_32bit);
+	assert_int_equal(err, -ENOTSUP);
+	assert_non_null(strstr(msg, "32-bit"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_container_ids),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_kernel_thread),
+		cmocka_unit_test(test_main_thread_gone),
+		cmocka_unit_test(test_thread_id),
+		cmocka_unit_test(test_address_limit),
+		cmocka_unit_test(test_seccomp),
+		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_32bit),
+	};
+
+	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
+}
