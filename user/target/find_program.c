@@ -56,9 +56,10 @@ int find_program(const char *cmd, char **ret)
 			*ret = path;
 			return 0;
 		}
-		free(path);
-		if (err == -EACCES)
+		/* a directory that may not be searched says EACCES too, and has nothing for us */
+		if (err == -EACCES && !access(path, F_OK))
 			result = err;
+		free(path);
 		if (!dir[len])
 			return result;
 		dir += len + 1;
