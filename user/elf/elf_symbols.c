@@ -414,7 +414,7 @@ static int build_index(const struct elf_symbols *s)
 	err = add_plt(s, &plt);
 out:
 	free(keys);
-	vec_release(&plt.stubs);
+	plt_names_release(&plt);
 	if (err)
 		ix->cnt = 0;
 	ix->is_built = true;
@@ -495,7 +495,9 @@ int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const str
 			}
 			rc = fn(ctx, &(struct elf_symbol){.vaddr = sym.st_value,
 							  .bytes = sym.st_size,
-							  .name = name});
+							  .name = name,
+							  .is_local = ELF64_ST_BIND(sym.st_info) ==
+								      STB_LOCAL});
 			if (rc)
 				return rc;
 		}

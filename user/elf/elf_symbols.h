@@ -21,6 +21,7 @@ struct elf_symbol {
 	uint64_t bytes; /* 0 = unknown: reaches to the next symbol */
 	const char *name; /* linkage name without @version, owned by the table */
 	bool is_plt;
+	bool is_local; /* STB_LOCAL; set by elf_symbols_each() and elf_symbols_by_name() */
 };
 
 /* Cheap: finds the tables; they are sorted when an address is first looked up.

@@ -20,17 +20,16 @@
 #define STUB_BYTES_DEFAULT 16
 #define STUB_BYTES_CAP 64
 
-struct slot {
-	uint64_t vaddr;
-	const char *name;
-};
-struct slots {
-	VEC(struct slot) slots;
-};
-
 static int slot_cmp(const void *a, const void *b)
 {
-	const struct slot *x = a, *y = b;
+	const struct plt_slot *x = a, *y = b;
+
+	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
+}
+
+static int stub_cmp(const void *a, const void *b)
+{
+	const struct plt_stub *x = a, *y = b;
 
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
@@ -51,7 +50,7 @@ static const char *symbol_name(const struct elf_section *syms, const struct elf_
 }
 
 /* The named slots of relocation section idx. */
-static int read_slots(struct elf_file *ef, size_t idx, struct slots *ret)
+static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 {
 	const struct elf_section_head *heads;
 	struct elf_section relas, syms, strs;
@@ -72,7 +71,7 @@ static int read_slots(struct elf_file *ef, size_t idx, struct slots *ret)
 		    ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
 		name = symbol_name(&syms, &strs, ELF64_R_SYM(r.r_info));
-		if (name && vec_push(&ret->slots, (struct slot){r.r_offset, name}))
+		if (name && vec_push(&ret->slots, (struct plt_slot){r.r_offset, name}))
 			return -ENOMEM;
 	}
 	return 0;
@@ -94,8 +93,7 @@ static uint64_t stub_slot(const uint8_t *p, size_t bytes, uint64_t vaddr)
 	return 0;
 }
 
-static int read_stubs(struct elf_file *ef, size_t idx, const struct slots *slots,
-		      struct plt_stubs *ret)
+static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 {
 	const struct elf_section_head *head;
 	struct elf_section text;
@@ -108,12 +106,12 @@ static int read_stubs(struct elf_file *ef, size_t idx, const struct slots *slots
 									     : STUB_BYTES_DEFAULT;
 	for (pos = 0; pos + 6 <= text.bytes; pos += step) {
 		size_t bytes = text.bytes - pos < step ? text.bytes - pos : step;
-		struct slot key = {.vaddr = stub_slot(text.data + pos, bytes, text.vaddr + pos)};
-		const struct slot *s;
+		struct plt_slot key = {stub_slot(text.data + pos, bytes, text.vaddr + pos), NULL};
+		const struct plt_slot *s;
 
 		if (!key.vaddr)
 			continue;
-		s = bsearch(&key, slots->slots.data, slots->slots.cnt, sizeof(key), slot_cmp);
+		s = bsearch(&key, ret->slots.data, ret->slots.cnt, sizeof(key), slot_cmp);
 		if (s && vec_push(&ret->stubs, (struct plt_stub){.vaddr = text.vaddr + pos,
 								  .bytes = (uint32_t)bytes,
 								  .name = s->name}))
@@ -125,7 +123,6 @@ static int read_stubs(struct elf_file *ef, size_t idx, const struct slots *slots
 int plt_names_read(struct elf_file *ef, struct plt_stubs *ret)
 {
 	const struct elf_section_head *heads;
-	struct slots slots = {0};
 	size_t cnt, i;
 	int err = 0;
 
@@ -134,15 +131,37 @@ int plt_names_read(struct elf_file *ef, struct plt_stubs *ret)
 	heads = elf_file_section_heads(ef, &cnt);
 	for (i = 0; i < cnt && !err; i++)
 		if (heads[i].type == SHT_RELA && (heads[i].flags & SHF_ALLOC))
-			err = read_slots(ef, i, &slots);
-	if (err || !slots.slots.cnt)
-		goto out;
-	qsort(slots.slots.data, slots.slots.cnt, sizeof(struct slot), slot_cmp);
+			err = read_slots(ef, i, ret);
+	if (err || !ret->slots.cnt)
+		return err;
+	qsort(ret->slots.data, ret->slots.cnt, sizeof(struct plt_slot), slot_cmp);
 	for (i = 0; i < cnt && !err; i++)
 		if (heads[i].type == SHT_PROGBITS && (heads[i].flags & SHF_EXECINSTR) &&
 		    !strncmp(heads[i].name, ".plt", 4))
-			err = read_stubs(ef, i, &slots, ret);
-out:
-	vec_release(&slots.slots);
+			err = read_stubs(ef, i, ret);
+	if (ret->stubs.cnt)
+		qsort(ret->stubs.data, ret->stubs.cnt, sizeof(struct plt_stub), stub_cmp);
 	return err;
+}
+
+void plt_names_release(struct plt_stubs *p)
+{
+	vec_release(&p->stubs);
+	vec_release(&p->slots);
+}
+
+const char *plt_names_at(const struct plt_stubs *p, uint64_t vaddr)
+{
+	const struct plt_stub *stub = NULL;
+	const struct plt_slot *slot = NULL;
+
+	if (p->stubs.cnt)
+		stub = bsearch(&(struct plt_stub){.vaddr = vaddr}, p->stubs.data, p->stubs.cnt,
+			       sizeof(*stub), stub_cmp);
+	if (stub)
+		return stub->name;
+	if (p->slots.cnt)
+		slot = bsearch(&(struct plt_slot){.vaddr = vaddr}, p->slots.data, p->slots.cnt,
+			       sizeof(*slot), slot_cmp);
+	return slot ? slot->name : NULL;
 }
