@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debug_files.c - finding and checking separate debug files.
+ *
+ * The paths come from the target and the search runs with the profiler's rights: below a target's
+ * root nothing may lead out of it (symbolic links are resolved inside of that root), only
+ * regular files are opened for reading, and what is found is used only when it proves to be the
+ * debug file that was asked for.
+ */
+#include "symbol/debug_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "elf/elf_file.h"
+
+#define DEBUG_DIR "/usr/lib/debug"
+/* Below this a build id is not unique enough to be a file name: xx/yy... */
+#define BUILD_ID_BYTES_MIN 2
+
+/* O_PATH descriptor of path below root (needs Linux 5.6, as the rest of heaptap needs more). */
+static int locate(const char *root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int root_fd, fd;
+
+	if (!root[0]) {
+		fd = open(path, O_PATH | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		fd = -errno;
+	close(root_fd);
+	return fd;
+}
+
+/* A regular file for reading; a device or a fifo is never opened. */
+static int open_regular(const char *root, const char *path)
+{
+	char link[64];
+	struct stat st;
+	int fd, path_fd = locate(root, path);
+
+	if (path_fd < 0)
+		return path_fd;
+	if (fstat(path_fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(path_fd);
+		return -ENOENT;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	close(path_fd);
+	return fd;
+}
+
+static bool has_build_id(int fd, const uint8_t *id, size_t id_bytes)
+{
+	struct elf_file *ef = NULL;
+	const uint8_t *found;
+	size_t found_bytes = 0;
+	bool same = false;
+
+	if (elf_file_open_fd(fd, &ef))
+		return false;
+	found = elf_file_build_id(ef, &found_bytes);
+	same = found && found_bytes == id_bytes && memcmp(found, id, id_bytes) == 0;
+	elf_file_close(ef);
+	return same;
+}
+
+static bool has_crc(int fd, uint32_t want)
+{
+	uint8_t *buf = malloc(1 << 16);
+	uLong crc = crc32(0, NULL, 0);
+	off_t off = 0;
+	ssize_t n;
+
+	if (!buf)
+		return false;
+	while ((n = pread(fd, buf, 1 << 16, off)) > 0) {
+		crc = crc32(crc, buf, (uInt)n);
+		off += n;
+	}
+	free(buf);
+	return n == 0 && (uint32_t)crc == want;
+}
+
+static int open_with_build_id(const char *root, const char *path, const uint8_t *id, size_t id_bytes)
+{
+	int fd = open_regular(root, path);
+
+	if (fd < 0)
+		return fd;
+	if (has_build_id(fd, id, id_bytes))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* In the target's root, then on the host. path has PATH_MAX bytes. */
+static int by_build_id(const uint8_t *id, size_t id_bytes, const char *root, char *path)
+{
+	int n, fd;
+
+	if (!id || id_bytes < BUILD_ID_BYTES_MIN || id_bytes > BUILD_ID_BYTES_CAP)
+		return -ENOENT;
+	n = snprintf(path, PATH_MAX, DEBUG_DIR "/.build-id/%02x/", id[0]);
+	for (size_t i = 1; i < id_bytes; i++)
+		n += snprintf(path + n, PATH_MAX - (size_t)n, "%02x", id[i]);
+	snprintf(path + n, PATH_MAX - (size_t)n, ".debug");
+	fd = open_with_build_id(root, path, id, id_bytes);
+	if (fd < 0 && root[0])
+		fd = open_with_build_id("", path, id, id_bytes);
+	return fd < 0 ? -ENOENT : fd;
+}
+
+/* The directory of an absolute path, without the slash at its end. */
+static void directory_of(const char *name, char *dir, size_t dir_bytes)
+{
+	const char *slash = strrchr(name, '/');
+	size_t n = slash ? (size_t)(slash - name) : 0;
+
+	if (name[0] != '/' || n >= dir_bytes)
+		n = 0;
+	memcpy(dir, name, n);
+	dir[n] = '\0';
+}
+
+/* "NAME\0" padded to 4, then the CRC in the file's byte order. */
+static bool read_debuglink(struct elf_file *ef, const char **ret_name, uint32_t *ret_crc)
+{
+	struct elf_section sec;
+	size_t len, crc_off;
+
+	if (elf_file_section(ef, ".gnu_debuglink", &sec) != 0 || !sec.data)
+		return false;
+	len = strnlen((const char *)sec.data, sec.bytes);
+	crc_off = (len + 1 + 3) & ~(size_t)3;
+	if (len == 0 || len == sec.bytes || sec.bytes < 4 || crc_off > sec.bytes - 4)
+		return false;
+	/* A bare file name, as its definition says. */
+	if (memchr(sec.data, '/', len))
+		return false;
+	memcpy(ret_crc, sec.data + crc_off, 4);
+	*ret_name = (const char *)sec.data;
+	return true;
+}
+
+static int by_debuglink(struct elf_file *ef, const char *name, const char *root, char *path)
+{
+	static const struct {
+		const char *prefix, *between;
+		bool on_host; /* also where the target has a root of its own */
+	} places[] = {
+		{ "", "", false },
+		{ "", "/.debug", false },
+		{ DEBUG_DIR, "", true },
+	};
+	char dir[PATH_MAX / 2];
+	const char *link;
+	uint32_t crc;
+
+	if (!read_debuglink(ef, &link, &crc))
+		return -ENOENT;
+	directory_of(name, dir, sizeof(dir));
+	for (size_t i = 0; i < 2 * sizeof(places) / sizeof(places[0]); i++) {
+		bool host = i >= sizeof(places) / sizeof(places[0]);
+		size_t p = i % (sizeof(places) / sizeof(places[0]));
+		int fd;
+
+		if (host && (!root[0] || !places[p].on_host))
+			continue;
+		if ((size_t)snprintf(path, PATH_MAX, "%s%s%s/%s", places[p].prefix, dir,
+				     places[p].between, link) >= PATH_MAX)
+			continue;
+		fd = open_regular(host ? "" : root, path);
+		if (fd < 0)
+			continue;
+		if (has_crc(fd, crc))
+			return fd;
+		close(fd);
+	}
+	return -ENOENT;
+}
+
+int debug_files_open(struct elf_file *ef, const char *name, const char *root, char *ret_path)
+{
+	size_t id_bytes = 0;
+	const uint8_t *id = elf_file_build_id(ef, &id_bytes);
+	int fd = by_build_id(id, id_bytes, root, ret_path);
+
+	return fd >= 0 ? fd : by_debuglink(ef, name, root, ret_path);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_path)
+{
+	uint8_t id[BUILD_ID_BYTES_CAP];
+	size_t n = strlen(build_id_hex);
+
+	if (n % 2 != 0 || n > 2 * sizeof(id))
+		return -ENOENT;
+	for (size_t i = 0; i < n; i += 2) {
+		int high = hex_digit(build_id_hex[i]), low = hex_digit(build_id_hex[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -ENOENT;
+		id[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	return by_build_id(id, n / 2, root, ret_path);
+}
+
+/* "PATH\0" and the build id of the shared file. */
+int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root)
+{
+	char dir[PATH_MAX / 2], path[PATH_MAX];
+	struct elf_section sec;
+	const char *link;
+	const uint8_t *id;
+	size_t len, id_bytes;
+	int fd;
+
+	if (elf_file_section(ef, ".gnu_debugaltlink", &sec) != 0 || !sec.data)
+		return -ENOENT;
+	link = (const char *)sec.data;
+	len = strnlen(link, sec.bytes);
+	if (len == 0 || len >= sec.bytes || len >= PATH_MAX / 2)
+		return -ENOENT;
+	id = sec.data + len + 1;
+	id_bytes = sec.bytes - len - 1;
+	fd = by_build_id(id, id_bytes, root, path);
+	if (fd >= 0)
+		return fd;
+	directory_of(name, dir, sizeof(dir));
+	if (link[0] == '/')
+		snprintf(path, sizeof(path), "%s", link);
+	else
+		snprintf(path, sizeof(path), "%s/%s", dir, link);
+	fd = open_with_build_id(root, path, id, id_bytes);
+	/* A debug file that lies on the host links to the host. */
+	if (fd < 0 && root[0])
+		fd = open_with_build_id("", path, id, id_bytes);
+	return fd < 0 ? -ENOENT : fd;
+}

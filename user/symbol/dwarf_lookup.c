@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarf_lookup.c - a join of many addresses with the DWARF of one file.
+ *
+ * 1. Every unit says which ranges it covers (its own DIE, nothing below it is read); each range
+ *    is looked up among the asked addresses: the units that own asked addresses are known, and
+ *    all others are never opened. .debug_aranges is not used: clang writes none, and a table
+ *    that covers only some units cannot be told from a complete one.
+ * 2. In such a unit the functions are walked once and joined in the same way: first those
+ *    at unit or namespace level; only when addresses are left also those inside of types and of
+ *    other functions (methods of local classes).
+ * 3. From the function down through lexical blocks into the inlined calls that cover the address.
+ * 4. The unit's line table gives the innermost position, call_file and call_line the others.
+ *
+ * libdw frees nothing before the handle is closed, and a line table can be 10 MB: the handle is
+ * reopened between two units when the heap has grown past the bound.
+ *
+ * Does not read split DWARF (.dwo): its skeletons give lines, the symbol table the names.
+ */
+#include "symbol/dwarf_lookup.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "symbol/debug_image.h"
+#include "symbol/dwarf_lines.h"
+
+/* Nesting of namespaces, types and blocks: deeper input is a bomb. */
+#define DEPTH_CAP 200
+/* Overlapping units (identical code folding) repeat addresses; a hostile file repeats them all. */
+#define CLAIMS_PER_ADDR_CAP 16
+#define CLAIMS_CAP_MIN 65536
+
+/* "unit u says that it covers address a". In the order of units. */
+struct claim {
+	uint32_t unit;
+	uint32_t addr;
+};
+
+struct unit {
+	Dwarf_Off die_off;
+};
+
+/* The function that was found for an address of the unit at hand. */
+struct owner {
+	bool is_found;
+	uint64_t range_bytes; /* the tightest wins */
+	Dwarf_Die die;
+};
+
+struct dwarf_lookup {
+	int fd, alt_fd;
+	uint64_t memory_bound_bytes;
+	uint64_t memory_base_bytes;
+	struct debug_image *img, *alt_img;
+	Dwarf *dbg, *alt_dbg;
+	bool is_split, is_relocatable;
+
+	const uint64_t *vaddr;
+	size_t vaddr_cnt;
+	uint8_t *is_done; /* per address */
+	struct owner *owners; /* per address, of the unit at hand */
+	VEC(struct unit) units;
+	VEC(struct claim) claims;
+	VEC(uint32_t) blind_units; /* units that do not say what they cover */
+	/* addresses of the unit at hand, ascending */
+	VEC(uint32_t) asked;
+};
+
+static uint64_t heap_bytes(void)
+{
+	struct mallinfo2 mi = mallinfo2();
+
+	return mi.uordblks + mi.hblkhd;
+}
+
+static void close_handle(struct dwarf_lookup *dl)
+{
+	dwarf_end(dl->dbg);
+	dwarf_end(dl->alt_dbg);
+	dl->dbg = dl->alt_dbg = NULL;
+}
+
+__attribute__((noreturn)) static void out_of_memory(void)
+{
+	_exit(DWARF_EXIT_NO_MEMORY);
+}
+
+static Dwarf *begin(struct debug_image *img)
+{
+	Dwarf *dbg = dwarf_begin_elf(debug_image_elf(img), DWARF_C_READ, NULL);
+
+	if (dbg)
+		dwarf_new_oom_handler(dbg, out_of_memory);
+	return dbg;
+}
+
+static int open_handle(struct dwarf_lookup *dl)
+{
+	dl->dbg = begin(dl->img);
+	if (!dl->dbg)
+		return -ENOEXEC;
+	if (dl->alt_img)
+		dl->alt_dbg = begin(dl->alt_img);
+	if (dl->alt_dbg)
+		dwarf_setalt(dl->dbg, dl->alt_dbg);
+	return 0;
+}
+
+int dwarf_lookup_open(int fd, int alt_fd, uint64_t memory_bound_bytes, struct dwarf_lookup **ret)
+{
+	struct dwarf_lookup *dl = calloc(1, sizeof(*dl));
+	GElf_Ehdr eh;
+	int err;
+
+	if (!dl)
+		return -ENOMEM;
+	dl->fd = fd;
+	dl->alt_fd = alt_fd;
+	dl->memory_bound_bytes = memory_bound_bytes;
+	err = debug_image_open(fd, &dl->img);
+	if (err)
+		goto out;
+	if (!debug_image_has_section(dl->img, ".debug_info") &&
+	    !debug_image_has_section(dl->img, ".zdebug_info")) {
+		err = -ENOENT;
+		goto out;
+	}
+	if (gelf_getehdr(debug_image_elf(dl->img), &eh))
+		dl->is_relocatable = eh.e_type == ET_REL;
+	/* Without the dwz file common names are missing, the rest is sound. */
+	if (alt_fd >= 0)
+		(void)debug_image_open(alt_fd, &dl->alt_img);
+	dl->memory_base_bytes = heap_bytes();
+	err = open_handle(dl);
+out:
+	if (err)
+		dwarf_lookup_free(dl);
+	else
+		*ret = dl;
+	return err;
+}
+
+void dwarf_lookup_free(struct dwarf_lookup *dl)
+{
+	if (!dl)
+		return;
+	close_handle(dl);
+	debug_image_free(dl->img);
+	debug_image_free(dl->alt_img);
+	free(dl->is_done);
+	free(dl->owners);
+	vec_release(&dl->units);
+	vec_release(&dl->claims);
+	vec_release(&dl->blind_units);
+	vec_release(&dl->asked);
+	free(dl);
+}
+
+bool dwarf_lookup_is_split(const struct dwarf_lookup *dl)
+{
+	return dl->is_split;
+}
+
+/* First asked address >= vaddr. */
+static size_t first_at(const uint64_t *vaddr, size_t cnt, uint64_t key)
+{
+	size_t low = 0, high = cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (vaddr[mid] < key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Next range of a DIE, 0 at its end. Ranges of functions that the linker threw away start at 0
+ * (or 1, behind a range list's terminator) and are passed over: nothing is loaded there.
+ */
+static ptrdiff_t next_range(const struct dwarf_lookup *dl, Dwarf_Die *die, ptrdiff_t pos,
+			    Dwarf_Addr *low, Dwarf_Addr *high)
+{
+	Dwarf_Addr base;
+
+	do {
+		pos = dwarf_ranges(die, pos, &base, low, high);
+		if (pos <= 0)
+			return 0;
+	} while (*low >= *high || (*low <= 1 && !dl->is_relocatable));
+	return pos;
+}
+
+static int claim_range(struct dwarf_lookup *dl, uint32_t unit, uint64_t low, uint64_t high)
+{
+	size_t cap = dl->vaddr_cnt * CLAIMS_PER_ADDR_CAP + CLAIMS_CAP_MIN;
+
+	for (size_t i = first_at(dl->vaddr, dl->vaddr_cnt, low);
+	     i < dl->vaddr_cnt && dl->vaddr[i] < high && dl->claims.cnt < cap; i++) {
+		struct claim c = { .unit = unit, .addr = (uint32_t)i };
+
+		if (vec_push(&dl->claims, c))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int claim_unit(struct dwarf_lookup *dl, Dwarf_Die *unit_die)
+{
+	uint32_t idx = (uint32_t)dl->units.cnt;
+	struct unit u = { .die_off = dwarf_dieoffset(unit_die) };
+	Dwarf_Addr low, high;
+	ptrdiff_t pos = 0;
+	bool has_range = false;
+
+	if (vec_push(&dl->units, u))
+		return -ENOMEM;
+	while ((pos = next_range(dl, unit_die, pos, &low, &high)) > 0) {
+		has_range = true;
+		if (claim_range(dl, idx, low, high))
+			return -ENOMEM;
+	}
+	/* A unit without code says so by having no line table. */
+	if (!has_range && !dwarf_hasattr(unit_die, DW_AT_ranges) &&
+	    !dwarf_hasattr(unit_die, DW_AT_high_pc) && dwarf_hasattr(unit_die, DW_AT_stmt_list))
+		return vec_push(&dl->blind_units, idx);
+	return 0;
+}
+
+static int claim_units(struct dwarf_lookup *dl)
+{
+	Dwarf_CU *cu = NULL, *next;
+	uint8_t type;
+	Dwarf_Die die;
+	int err = 0;
+
+	while (!err && dwarf_get_units(dl->dbg, cu, &next, NULL, &type, &die, NULL) == 0) {
+		cu = next;
+		if (type == DW_UT_skeleton)
+			dl->is_split = true;
+		if (type == DW_UT_compile || type == DW_UT_skeleton)
+			err = claim_unit(dl, &die);
+	}
+	return err;
+}
+
+/* The asked addresses of this unit that lie in a function's ranges take it as their owner. */
+static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
+{
+	Dwarf_Addr low, high;
+	ptrdiff_t pos = 0;
+
+	while ((pos = next_range(dl, die, pos, &low, &high)) > 0) {
+		size_t a = 0, b = dl->asked.cnt;
+
+		while (a < b) {
+			size_t mid = a + (b - a) / 2;
+
+			if (dl->vaddr[dl->asked.data[mid]] < low)
+				a = mid + 1;
+			else
+				b = mid;
+		}
+		for (; a < dl->asked.cnt && dl->vaddr[dl->asked.data[a]] < high; a++) {
+			struct owner *o = &dl->owners[dl->asked.data[a]];
+
+			if (o->is_found && o->range_bytes <= high - low)
+				continue;
+			o->is_found = true;
+			o->range_bytes = high - low;
+			o->die = *die;
+		}
+	}
+}
+
+static bool is_type_scope(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type ||
+	       tag == DW_TAG_interface_type || tag == DW_TAG_variant_part ||
+	       tag == DW_TAG_variant;
+}
+
+/* deep: also functions inside of types, functions and blocks. */
+static void walk_functions(struct dwarf_lookup *dl, Dwarf_Die *parent, bool deep, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth >= DEPTH_CAP || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_subprogram)
+			claim_function(dl, &die);
+		if (tag == DW_TAG_namespace || tag == DW_TAG_module ||
+		    (deep && (is_type_scope(tag) || tag == DW_TAG_subprogram ||
+			      tag == DW_TAG_lexical_block)))
+			walk_functions(dl, &die, deep, depth + 1);
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static bool is_block(int tag)
+{
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+	       tag == DW_TAG_catch_block;
+}
+
+static bool covers(const struct dwarf_lookup *dl, Dwarf_Die *die, uint64_t vaddr)
+{
+	Dwarf_Addr low, high;
+	ptrdiff_t pos = 0;
+
+	while ((pos = next_range(dl, die, pos, &low, &high)) > 0)
+		if (low <= vaddr && vaddr < high)
+			return true;
+	return false;
+}
+
+/* Below parent: the inlined call nearest to it that covers vaddr. Blocks without addresses are
+ * looked through. */
+static bool find_inlined(const struct dwarf_lookup *dl, Dwarf_Die *parent, uint64_t vaddr, int depth,
+			 Dwarf_Die *ret)
+{
+	Dwarf_Die die;
+
+	if (depth >= DEPTH_CAP || dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+		bool has_pc;
+
+		if (tag == DW_TAG_inlined_subroutine && covers(dl, &die, vaddr)) {
+			*ret = die;
+			return true;
+		}
+		if (!is_block(tag))
+			continue;
+		has_pc = dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges);
+		if ((!has_pc || covers(dl, &die, vaddr)) &&
+		    find_inlined(dl, &die, vaddr, depth + 1, ret))
+			return true;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+static const char *string_attr(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	const char *s;
+
+	if (!dwarf_attr_integrate(die, name, &attr))
+		return NULL;
+	s = dwarf_formstring(&attr);
+	return s && s[0] ? s : NULL;
+}
+
+static uint32_t number_attr(Dwarf_Die *die, unsigned int name, bool is_inherited)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word val;
+
+	if (!(is_inherited ? dwarf_attr_integrate(die, name, &attr) : dwarf_attr(die, name, &attr)))
+		return 0;
+	if (dwarf_formudata(&attr, &val) != 0 || val > UINT32_MAX)
+		return 0;
+	return (uint32_t)val;
+}
+
+static void name_frame(Dwarf_Die *die, struct dwarf_frame *f)
+{
+	f->linkage_name = string_attr(die, DW_AT_linkage_name);
+	if (!f->linkage_name)
+		f->linkage_name = string_attr(die, DW_AT_MIPS_linkage_name);
+	f->name = string_attr(die, DW_AT_name);
+	if (!f->name)
+		f->name = f->linkage_name;
+	f->start_line = number_attr(die, DW_AT_decl_line, true);
+}
+
+/* Frames of one address whose function is known; innermost first. */
+static size_t build_frames(const struct dwarf_lookup *dl, struct line_table *lines, Dwarf_Die *function,
+			   uint64_t vaddr, struct dwarf_frame *frames)
+{
+	Dwarf_Die chain[DWARF_FRAMES_CAP];
+	size_t cnt = 1;
+	uint32_t line = 0;
+	const char *file = NULL;
+
+	chain[0] = *function;
+	while (cnt < DWARF_FRAMES_CAP && find_inlined(dl, &chain[cnt - 1], vaddr, 0, &chain[cnt]))
+		cnt++;
+	line_table_find(lines, vaddr, &file, &line);
+	for (size_t i = 0; i < cnt; i++) {
+		Dwarf_Die *die = &chain[cnt - 1 - i];
+
+		memset(&frames[i], 0, sizeof(frames[i]));
+		name_frame(die, &frames[i]);
+		frames[i].file = file;
+		frames[i].line = line;
+		file = line_table_file(lines, number_attr(die, DW_AT_call_file, false));
+		line = number_attr(die, DW_AT_call_line, false);
+	}
+	return cnt;
+}
+
+static int resolve_addr(struct dwarf_lookup *dl, struct line_table *lines, uint32_t addr,
+			dwarf_emit_fn emit, void *ctx)
+{
+	struct dwarf_frame frames[DWARF_FRAMES_CAP];
+	struct owner *o = &dl->owners[addr];
+	size_t cnt = 1;
+
+	if (o->is_found) {
+		cnt = build_frames(dl, lines, &o->die, dl->vaddr[addr], frames);
+	} else {
+		memset(frames, 0, sizeof(frames[0]));
+		line_table_find(lines, dl->vaddr[addr], &frames[0].file, &frames[0].line);
+		if (!frames[0].file)
+			return 0;
+	}
+	dl->is_done[addr] = 1;
+	return emit(ctx, addr, frames, cnt);
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A unit's ranges come in any order and may overlap. */
+static void sort_asked(struct dwarf_lookup *dl)
+{
+	size_t kept = 0;
+
+	qsort(dl->asked.data, dl->asked.cnt, sizeof(*dl->asked.data), compare_u32);
+	for (size_t i = 0; i < dl->asked.cnt; i++)
+		if (kept == 0 || dl->asked.data[kept - 1] != dl->asked.data[i])
+			dl->asked.data[kept++] = dl->asked.data[i];
+	dl->asked.cnt = kept;
+}
+
+/* All of dl->asked, which belong to one unit. */
+static int resolve_unit(struct dwarf_lookup *dl, uint32_t unit, dwarf_emit_fn emit, void *ctx)
+{
+	struct line_table *lines = NULL;
+	bool is_complete = true;
+	Dwarf_Die unit_die;
+	int err = 0;
+
+	if (!dwarf_offdie(dl->dbg, dl->units.data[unit].die_off, &unit_die))
+		return 0;
+	for (size_t i = 0; i < dl->asked.cnt; i++)
+		dl->owners[dl->asked.data[i]].is_found = false;
+	walk_functions(dl, &unit_die, false, 0);
+	for (size_t i = 0; i < dl->asked.cnt; i++)
+		is_complete = is_complete && dl->owners[dl->asked.data[i]].is_found;
+	if (!is_complete)
+		walk_functions(dl, &unit_die, true, 0);
+	err = line_table_open(&unit_die, &lines);
+	for (size_t i = 0; i < dl->asked.cnt && !err; i++)
+		err = resolve_addr(dl, lines, dl->asked.data[i], emit, ctx);
+	line_table_free(lines);
+	return err;
+}
+
+/* What libdw has read is dropped when it is too much. */
+static int bound_memory(struct dwarf_lookup *dl)
+{
+	if (heap_bytes() < dl->memory_base_bytes + dl->memory_bound_bytes)
+		return 0;
+	close_handle(dl);
+	malloc_trim(0);
+	debug_image_drop_pages(dl->img);
+	if (dl->alt_img)
+		debug_image_drop_pages(dl->alt_img);
+	return open_handle(dl) ? -ENOMEM : 0;
+}
+
+static int resolve_claims(struct dwarf_lookup *dl, dwarf_emit_fn emit, void *ctx)
+{
+	size_t i = 0;
+	int err = 0;
+
+	while (i < dl->claims.cnt && !err) {
+		uint32_t unit = dl->claims.data[i].unit;
+
+		dl->asked.cnt = 0;
+		for (; i < dl->claims.cnt && dl->claims.data[i].unit == unit; i++) {
+			uint32_t addr = dl->claims.data[i].addr;
+
+			if (!dl->is_done[addr] && vec_push(&dl->asked, addr))
+				return -ENOMEM;
+		}
+		if (!dl->asked.cnt)
+			continue;
+		sort_asked(dl);
+		err = resolve_unit(dl, unit, emit, ctx);
+		if (!err)
+			err = bound_memory(dl);
+	}
+	return err;
+}
+
+/* Units that do not say what they cover are asked for everything that is left. */
+static int resolve_blind(struct dwarf_lookup *dl, dwarf_emit_fn emit, void *ctx)
+{
+	int err = 0;
+
+	for (size_t u = 0; u < dl->blind_units.cnt && !err; u++) {
+		dl->asked.cnt = 0;
+		for (size_t i = 0; i < dl->vaddr_cnt; i++)
+			if (!dl->is_done[i] && vec_push(&dl->asked, (uint32_t)i))
+				return -ENOMEM;
+		if (!dl->asked.cnt)
+			return 0;
+		err = resolve_unit(dl, dl->blind_units.data[u], emit, ctx);
+		if (!err)
+			err = bound_memory(dl);
+	}
+	return err;
+}
+
+int dwarf_lookup_run(struct dwarf_lookup *dl, const uint64_t *vaddr, size_t vaddr_cnt,
+		     dwarf_emit_fn emit, void *ctx)
+{
+	int err;
+
+	if (vaddr_cnt == 0)
+		return 0;
+	if (vaddr_cnt > UINT32_MAX / 2)
+		return -EINVAL;
+	dl->vaddr = vaddr;
+	dl->vaddr_cnt = vaddr_cnt;
+	dl->units.cnt = dl->claims.cnt = dl->blind_units.cnt = 0;
+	free(dl->is_done);
+	free(dl->owners);
+	dl->is_done = calloc(vaddr_cnt, 1);
+	dl->owners = calloc(vaddr_cnt, sizeof(*dl->owners));
+	if (!dl->is_done || !dl->owners)
+		return -ENOMEM;
+	err = claim_units(dl);
+	if (!err)
+		err = resolve_claims(dl, emit, ctx);
+	if (!err)
+		err = resolve_blind(dl, emit, ctx);
+	return err;
+}

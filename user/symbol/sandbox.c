@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sandbox.c - rlimits, privileges and system calls of the symbol helper.
+ *
+ * Promises, once sealed: no file can be opened, no process started, no memory made executable; the
+ * process is nobody without capabilities, ends with its parent, and cannot use more memory or CPU
+ * time than it was given.
+ *
+ * Does not hide the parent's memory, of which the child has a copy: what a hostile file could
+ * learn there it could only write into the answer.
+ */
+#include "symbol/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY_ID 65534
+#define NOFILE_CAP 64
+
+#if defined(__x86_64__)
+#define AUDIT_ARCH_HERE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define AUDIT_ARCH_HERE AUDIT_ARCH_AARCH64
+#endif
+
+static int set_limit(int what, uint64_t value)
+{
+	struct rlimit lim = { .rlim_cur = value, .rlim_max = value };
+	struct rlimit old;
+
+	/* A hard limit can only go down. */
+	if (getrlimit((__rlimit_resource_t)what, &old) == 0 && old.rlim_max < value)
+		lim.rlim_cur = lim.rlim_max = old.rlim_max;
+	return setrlimit((__rlimit_resource_t)what, &lim) == 0 ? 0 : -errno;
+}
+
+/* Address space and private writable memory of this process now. */
+static int memory_now(uint64_t *ret_as_bytes, uint64_t *ret_data_bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned long size, resident, shared, text, lib, data;
+	FILE *f = fopen("/proc/self/statm", "re");
+	int got;
+
+	if (!f)
+		return -errno;
+	got = fscanf(f, "%lu %lu %lu %lu %lu %lu", &size, &resident, &shared, &text, &lib, &data);
+	fclose(f);
+	if (got != 6)
+		return -EIO;
+	*ret_as_bytes = size * page;
+	*ret_data_bytes = data * page;
+	return 0;
+}
+
+static int limit_memory(const struct sandbox_limits *limits)
+{
+	uint64_t as_bytes = 0, data_bytes = 0;
+	int err = memory_now(&as_bytes, &data_bytes);
+
+	if (!err)
+		err = set_limit(RLIMIT_AS, as_bytes + limits->map_bytes);
+	if (!err)
+		err = set_limit(RLIMIT_DATA, data_bytes + limits->data_bytes);
+	return err;
+}
+
+static bool is_kept(int fd, const int *keep_fd, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (keep_fd[i] == fd)
+			return true;
+	return false;
+}
+
+static int close_others(const int *keep_fd, size_t cnt)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int last = 2;
+
+	if (null_fd < 0)
+		return -errno;
+	for (int fd = 0; fd <= 2; fd++)
+		if (!is_kept(fd, keep_fd, cnt) && null_fd != fd && dup2(null_fd, fd) < 0)
+			return -errno;
+	for (size_t i = 0; i < cnt; i++)
+		last = keep_fd[i] > last ? keep_fd[i] : last;
+	for (int fd = 3; fd <= last; fd++)
+		if (!is_kept(fd, keep_fd, cnt))
+			close(fd);
+	/* 5.9; on older kernels the rest stays open and is out of reach all the same. */
+	(void)syscall(SYS_close_range, (unsigned int)last + 1, ~0U, 0U);
+	return 0;
+}
+
+/* The signal that ends the profiler must not end the helper, which its last snapshot needs; the
+ * parent kills it when the time has come. */
+static void set_signals(void)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP,
+				       SIGUSR1, SIGUSR2 };
+	static const int defaults[] = { SIGALRM, SIGCHLD, SIGXCPU, SIGBUS, SIGILL, SIGFPE };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		signal(defaults[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int die_with_parent(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+int sandbox_begin(pid_t parent, const int *keep_fd, size_t keep_fd_cnt,
+		  uint64_t cpu_seconds)
+{
+	int err;
+
+	set_signals();
+	err = die_with_parent(parent);
+	if (err)
+		return err;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -errno;
+	err = close_others(keep_fd, keep_fd_cnt);
+	if (!err)
+		err = set_limit(RLIMIT_CPU, cpu_seconds);
+	if (!err)
+		err = set_limit(RLIMIT_CORE, 0);
+	if (!err)
+		err = set_limit(RLIMIT_FSIZE, 0);
+	return err;
+}
+
+static int drop_privileges(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2];
+
+	/* In a user namespace nobody may not exist: the capabilities below go in any case. */
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) != 0 || setresgid(NOBODY_ID, NOBODY_ID, NOBODY_ID) != 0 ||
+	     setresuid(NOBODY_ID, NOBODY_ID, NOBODY_ID) != 0) &&
+	    errno != EINVAL && errno != EPERM)
+		return -errno;
+	memset(none, 0, sizeof(none));
+	if (syscall(SYS_capset, &head, none) != 0)
+		return -errno;
+	return 0;
+}
+
+#ifdef AUDIT_ARCH_HERE
+
+#define ALLOW(name) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* Allowed unless the third argument asks for executable memory. */
+#define ALLOW_NO_EXEC(name)                                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                               \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),  \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),                       \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                                \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+static int filter_system_calls(void)
+{
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW_NO_EXEC(mmap),
+		ALLOW_NO_EXEC(mprotect),
+		ALLOW(read),
+		ALLOW(pread64),
+		ALLOW(write),
+		ALLOW(close),
+		ALLOW(fstat),
+		ALLOW(newfstatat),
+		ALLOW(lseek),
+		ALLOW(fcntl),
+		ALLOW(munmap),
+		ALLOW(mremap),
+		ALLOW(madvise),
+		ALLOW(brk),
+		ALLOW(futex),
+		ALLOW(exit),
+		ALLOW(exit_group),
+		ALLOW(rt_sigaction),
+		ALLOW(rt_sigprocmask),
+		ALLOW(rt_sigreturn),
+		ALLOW(sigaltstack),
+		ALLOW(clock_gettime),
+		ALLOW(getpid),
+		ALLOW(gettid),
+		ALLOW(getrandom),
+		ALLOW(sched_yield),
+		/* An error, not a kill: libraries probe for things that they can do without. */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = (struct sock_filter *)code,
+	};
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+		return errno == EINVAL ? 0 : -errno; /* a kernel without seccomp */
+	return 0;
+}
+
+#else
+
+static int filter_system_calls(void)
+{
+	return 0;
+}
+
+#endif
+
+int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
+{
+	int err = limit_memory(limits);
+
+	if (!err)
+		err = drop_privileges();
+
+	/* A change of user clears the death signal. */
+	if (!err)
+		err = die_with_parent(parent);
+	if (!err)
+		err = set_limit(RLIMIT_NOFILE, NOFILE_CAP);
+	if (!err)
+		err = filter_system_calls();
+	return err;
+}

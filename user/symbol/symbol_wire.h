@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbol_wire.h - what the symbol helper sends to its parent through a pipe.
+ *
+ * A stream of records {u32 kind, u32 body bytes, body}, in the machine's byte order:
+ *   STRING  bytes                    gets the next id, from 1; id 0 is ""
+ *   ADDRESS u32 index, u32 source, then per frame (innermost first)
+ *           u32 name, system_name, file (string ids), line, start_line
+ *   DONE    u32 flags                nothing follows
+ *
+ * The writer is taken over by a hostile ELF file in the worst case: the reader checks every
+ * number against what was announced, bounds the memory, and makes all strings valid UTF-8 without
+ * control characters.
+ */
+#ifndef HT_SYMBOL_SYMBOL_WIRE_H
+#define HT_SYMBOL_SYMBOL_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strset.h"
+#include "base/vec.h"
+#include "symbol/symbolizer.h"
+
+#define WIRE_STRING_BYTES_CAP 65536
+#define WIRE_FRAMES_CAP 128
+#define WIRE_BODY_BYTES_CAP 65536
+
+enum wire_kind { WIRE_STRING = 1, WIRE_ADDRESS, WIRE_DONE };
+
+/* Where the outermost name of an address came from. */
+enum wire_source { WIRE_FROM_SYMBOL = 1, WIRE_FROM_DWARF };
+
+/* Flags of WIRE_DONE: what was missing. */
+#define WIRE_NO_DEBUG_INFO 1u
+#define WIRE_BAD_DEBUG_INFO 2u
+#define WIRE_SPLIT_DEBUG_INFO 4u
+#define WIRE_NO_SYMBOLS 8u
+#define WIRE_BAD_FILE 16u
+#define WIRE_NO_MEMORY 32u
+#define WIRE_FLAGS_ALL 63u
+
+/* --- the helper's side --- */
+
+struct wire_writer {
+	int fd;
+	uint8_t *buf;
+	size_t bytes;
+	struct strset *sent; /* ids are those of the stream */
+};
+
+int wire_writer_init(struct wire_writer *w, int fd);
+void wire_writer_release(struct wire_writer *w);
+/* Longer strings and more frames than the bounds are cut. 0, -ENOMEM or what write() said. */
+int wire_put_address(struct wire_writer *w, uint32_t addr_idx, enum wire_source source,
+		     const struct symbol_frame *frames, size_t frame_cnt);
+int wire_put_done(struct wire_writer *w, uint32_t flags);
+int wire_flush(struct wire_writer *w);
+
+/* --- the parent's side --- */
+
+struct wire_answer {
+	uint32_t first, cnt; /* in frames; cnt 0 = not answered */
+};
+
+struct wire_reader {
+	struct strset *strings; /* of all streams */
+	struct wire_answer *answers; /* per address */
+	size_t addr_cnt;
+	VEC(struct symbol_frame) frames;
+	uint32_t dwarf_cnt, symbol_cnt; /* addresses by source */
+
+	/* the stream at hand */
+	VEC(int64_t) ids; /* stream id -> id in strings */
+	VEC(uint8_t) pending; /* an incomplete record */
+	uint64_t stream_bytes;
+	bool is_done;
+	uint32_t done_flags;
+};
+
+int wire_reader_init(struct wire_reader *r, size_t addr_cnt);
+void wire_reader_release(struct wire_reader *r);
+/* Another stream about the same addresses begins; answers that came before stay. */
+void wire_reader_restart(struct wire_reader *r);
+/* 0, -ENOMEM, or -EBADMSG: the stream breaks the rules and must not be read any further. */
+int wire_reader_feed(struct wire_reader *r, const void *bytes, size_t n);
+
+#endif

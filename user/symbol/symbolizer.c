@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer.c - the parent's side: starts the helper, reads and checks its answers, and answers
+ * itself what nobody could.
+ *
+ * Promises: whatever the file holds, symbolize() comes back within its time limits with at least
+ * one frame for each address; a helper that crashes, hangs, runs out of memory or sends nonsense
+ * costs only the answers it had not given yet. Those are asked again of a second helper that
+ * reads the symbol table only; what is then left is "module+0xvaddr". The note says why.
+ */
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/strset.h"
+#include "symbol/dwarf_lookup.h"
+#include "symbol/symbol_helper.h"
+#include "symbol/symbol_wire.h"
+
+#define NS_PER_S 1000000000ULL
+#define TIME_LIMIT_DEFAULT_NS (30 * NS_PER_S)
+/* For the second helper, which reads no DWARF. */
+#define SYMBOLS_TIME_LIMIT_NS (10 * NS_PER_S)
+#define MEMORY_LIMIT_DEFAULT_BYTES (1ULL << 30)
+#define READ_BYTES 65536
+
+/* Why a helper did not finish. */
+struct outcome {
+	bool is_ok;
+	char why[64];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static void fail(struct outcome *o, const char *why)
+{
+	o->is_ok = false;
+	snprintf(o->why, sizeof(o->why), "%s", why);
+}
+
+/* Read until the end of the stream. -ETIMEDOUT, -EBADMSG, -ENOMEM or what read() said. */
+static int read_answers(struct wire_reader *r, int fd, uint64_t deadline_ns)
+{
+	uint8_t *buf = malloc(READ_BYTES);
+	int err = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	while (!err) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t now = now_ns();
+		ssize_t n;
+
+		if (now >= deadline_ns) {
+			err = -ETIMEDOUT;
+			break;
+		}
+		/* Rounded up, and short enough for an int whatever the limit is. */
+		now = (deadline_ns - now) / 1000000 + 1;
+		if (poll(&p, 1, now > 60000 ? 60000 : (int)now) <= 0)
+			continue;
+		n = read(fd, buf, READ_BYTES);
+		if (n == 0)
+			break;
+		if (n > 0)
+			err = wire_reader_feed(r, buf, (size_t)n);
+		else if (errno != EINTR && errno != EAGAIN)
+			err = -errno;
+	}
+	free(buf);
+	return err;
+}
+
+/* After the stream has ended or is not wanted any more. */
+static int reap(pid_t pid, bool is_failed, int *ret_status)
+{
+	pid_t got;
+
+	if (is_failed)
+		kill(pid, SIGKILL);
+	do
+		got = waitpid(pid, ret_status, 0);
+	while (got < 0 && errno == EINTR);
+	/* Somebody else (SIGCHLD ignored) has reaped it: the stream alone tells. */
+	if (got < 0)
+		*ret_status = 0;
+	return 0;
+}
+
+static void judge(struct outcome *o, const struct wire_reader *r, int err, int status)
+{
+	if (err == -ETIMEDOUT || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) {
+		fail(o, "time limit");
+	} else if (err == -EBADMSG) {
+		fail(o, "helper sent nonsense");
+	} else if (err == -ENOMEM || (WIFEXITED(status) &&
+				      WEXITSTATUS(status) == DWARF_EXIT_NO_MEMORY)) {
+		fail(o, "memory limit");
+	} else if (err) {
+		fail(o, "helper could not be read");
+	} else if (WIFSIGNALED(status)) {
+		o->is_ok = false;
+		snprintf(o->why, sizeof(o->why), "helper crashed (signal %d)", WTERMSIG(status));
+	} else if (!r->is_done || (WIFEXITED(status) && WEXITSTATUS(status) != 0)) {
+		fail(o, "helper gave up");
+	} else {
+		o->is_ok = true;
+	}
+}
+
+static void run_helper(struct helper_job *job, struct wire_reader *r, uint64_t limit_ns,
+		       struct outcome *o)
+{
+	int fd, err, status = 0;
+	pid_t pid;
+
+	wire_reader_restart(r);
+	/* The kernel's limit is the second line, behind the parent's clock. */
+	job->cpu_seconds = limit_ns / NS_PER_S + 2;
+	job->answers = r->answers;
+	err = helper_start(job, &pid, &fd);
+	if (err) {
+		fail(o, "helper could not be started");
+		return;
+	}
+	err = read_answers(r, fd, now_ns() + limit_ns);
+	close(fd);
+	reap(pid, err != 0, &status);
+	judge(o, r, err, status);
+}
+
+static void note_append(struct symbol_result *res, const char *text)
+{
+	size_t n = strlen(res->note);
+
+	snprintf(res->note + n, sizeof(res->note) - n, "%s%s", n ? "; " : "", text);
+}
+
+static void note_flags(struct symbol_result *res, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *text;
+	} notes[] = {
+		{ WIRE_BAD_FILE, "file is missing or no ELF file" },
+		{ WIRE_NO_DEBUG_INFO, "no debug info" },
+		{ WIRE_BAD_DEBUG_INFO, "debug info cannot be read" },
+		{ WIRE_SPLIT_DEBUG_INFO, "split debug info is not read: no inlines" },
+		{ WIRE_NO_SYMBOLS, "no symbols" },
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (flags & notes[i].flag)
+			note_append(res, notes[i].text);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	path = slash ? slash + 1 : path;
+	return path[0] ? path : "[unknown]";
+}
+
+/* "module+0xvaddr" */
+static int last_resort(struct wire_reader *r, const char *module, uint64_t vaddr,
+		       struct symbol_frame *ret)
+{
+	char text[512];
+	int64_t id;
+
+	snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, vaddr);
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	id = strset_add(r->strings, text);
+	if (id < 0)
+		return -ENOMEM;
+	ret->name = ret->system_name = strset_get(r->strings, id);
+	ret->file = "";
+	ret->line = ret->start_line = 0;
+	return 0;
+}
+
+/* Frames in the order of the addresses; the strings go over to the result. */
+static int fill_result(struct symbol_result *res, struct wire_reader *r, const char *name,
+		       const uint64_t *vaddr)
+{
+	uint64_t total = r->addr_cnt;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < r->addr_cnt; i++)
+		total += r->answers[i].cnt;
+	if (total > UINT32_MAX)
+		return -EOVERFLOW;
+	res->first = calloc(r->addr_cnt + 1, sizeof(*res->first));
+	res->frames = calloc(total ? total : 1, sizeof(*res->frames));
+	if (!res->first || !res->frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->addr_cnt; i++) {
+		const struct wire_answer *a = &r->answers[i];
+
+		res->first[i] = at;
+		if (a->cnt == 0 && last_resort(r, base_name(name), vaddr[i], &res->frames[at++]))
+			return -ENOMEM;
+		for (uint32_t k = 0; k < a->cnt; k++) {
+			struct symbol_frame *f = &res->frames[at++];
+
+			*f = r->frames.data[a->first + k];
+			if (!f->system_name[0])
+				f->system_name = f->name;
+			res->has_lines = res->has_lines || f->line;
+		}
+	}
+	res->first[r->addr_cnt] = at;
+	res->addr_cnt = r->addr_cnt;
+	res->has_functions = r->dwarf_cnt || r->symbol_cnt;
+	res->has_inlines = r->dwarf_cnt > 0;
+	res->owner = r->strings;
+	r->strings = NULL;
+	return 0;
+}
+
+static void run_helpers(const struct symbol_options *opts, struct helper_job *job,
+			struct wire_reader *r, struct symbol_result *res)
+{
+	uint64_t limit_ns = opts->time_limit_ns ? opts->time_limit_ns : TIME_LIMIT_DEFAULT_NS;
+	struct outcome o = { 0 };
+	char text[96];
+
+	run_helper(job, r, limit_ns, &o);
+	if (o.is_ok) {
+		note_flags(res, r->done_flags);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: %s", job->use_dwarf ? "debug info" : "symbols", o.why);
+	note_append(res, text);
+	if (!job->use_dwarf)
+		return;
+	job->use_dwarf = false;
+	run_helper(job, r, SYMBOLS_TIME_LIMIT_NS, &o);
+	if (o.is_ok) {
+		note_append(res, "the rest is from the symbol table");
+		return;
+	}
+	snprintf(text, sizeof(text), "symbols: %s", o.why);
+	note_append(res, text);
+}
+
+static bool is_sorted(const uint64_t *vaddr, size_t cnt)
+{
+	for (size_t i = 1; i < cnt; i++)
+		if (vaddr[i - 1] >= vaddr[i])
+			return false;
+	return true;
+}
+
+int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
+	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret)
+{
+	/* What the caller left out is empty. */
+	struct symbol_file sf = {
+		.fd = file->fd,
+		.name = file->name ? file->name : "",
+		.build_id_hex = file->build_id_hex ? file->build_id_hex : "",
+		.root = file->root ? file->root : "",
+	};
+	struct helper_job job = {
+		.opts = opts,
+		.file = &sf,
+		.vaddr = vaddr,
+		.vaddr_cnt = vaddr_cnt,
+		.use_dwarf = opts->lines,
+		.memory_bytes = opts->memory_limit_bytes ? opts->memory_limit_bytes :
+							   MEMORY_LIMIT_DEFAULT_BYTES,
+	};
+	struct symbol_result *res;
+	struct wire_reader r;
+	int err;
+
+	if (vaddr_cnt > UINT32_MAX / 2 || !is_sorted(vaddr, vaddr_cnt))
+		return -EINVAL;
+	res = calloc(1, sizeof(*res));
+	if (!res)
+		return -ENOMEM;
+	err = wire_reader_init(&r, vaddr_cnt);
+	if (err)
+		goto out;
+	if (vaddr_cnt && (sf.fd >= 0 || sf.build_id_hex[0]))
+		run_helpers(opts, &job, &r, res);
+	else if (vaddr_cnt)
+		note_append(res, "file is missing");
+	err = fill_result(res, &r, sf.name, vaddr);
+	wire_reader_release(&r);
+out:
+	if (err)
+		symbol_result_free(res);
+	else
+		*ret = res;
+	return err;
+}
+
+void symbol_result_free(struct symbol_result *r)
+{
+	if (!r)
+		return;
+	strset_free(r->owner);
+	free(r->first);
+	free(r->frames);
+	free(r);
+}
