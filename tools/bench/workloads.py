@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The programs that the pieces load: redis under redis-benchmark, a clang compile."""
+import os
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from benchlib import BUILD, PROFILER_CPU, TARGET_CPU, Skip, spawn, wait_exit
+
+
+class Redis:
+    """A redis-server of its own on a unix socket; the client runs on the profilers' CPU."""
+
+    serial = 0
+
+    def __init__(self, env=None):
+        for tool in ("redis-server", "redis-benchmark", "redis-cli"):
+            if not shutil.which(tool):
+                raise Skip(f"{tool} is not installed")
+        Redis.serial += 1
+        self.socket = BUILD / f"redis.{os.getpid()}.{Redis.serial}.sock"
+        self.process = spawn(
+            TARGET_CPU, ["redis-server", "--port", "0", "--unixsocket", self.socket,
+                         "--save", "", "--appendonly", "no"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})})
+        self.pid = self.process.pid
+        deadline = time.monotonic() + 20
+        while subprocess.run(["redis-cli", "-s", self.socket, "ping"],
+                             capture_output=True).stdout != b"PONG\n":
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.close()
+                raise Skip("redis-server does not start")
+            time.sleep(0.05)
+
+    def cpu_ns(self):
+        return sum(int((task / "schedstat").read_text().split()[0])
+                   for task in Path(f"/proc/{self.pid}/task").iterdir())
+
+    def load(self, requests):
+        """A set/get mix: requests/s, p99 in ms, CPU ns per request."""
+        before = self.cpu_ns()
+        client = spawn(PROFILER_CPU, ["redis-benchmark", "-s", self.socket, "-t", "set,get", "-n",
+                                      requests, "-c", "50", "-r", "100000", "-d", "64", "--csv"],
+                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        out = client.communicate(timeout=300)[0]
+        cpu = self.cpu_ns() - before
+        rows = [[field.strip('"') for field in line.split(",")]
+                for line in out.splitlines() if line.startswith('"')]
+        head = rows[0]
+        rate, p99 = head.index("rps"), head.index("p99_latency_ms")
+        seconds = sum(requests / float(row[rate]) for row in rows[1:])
+        count = requests * (len(rows) - 1)
+        return count / seconds, max(float(row[p99]) for row in rows[1:]), cpu / count
+
+    def requests_for(self, seconds):
+        """How many requests of each kind keep this server busy for about so long."""
+        rate = self.load(1000)[0]
+        return max(1000, int(rate * seconds / 2))
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+
+
+def cpp_source():
+    """A translation unit of our own with much of what makes a compiler allocate."""
+    path = BUILD / "compile_me.cpp"
+    rng = random.Random(7)
+    lines = ["#include <algorithm>", "#include <map>", "#include <string>", "#include <vector>",
+             "template <int N> struct Chain { int value = N; Chain<N - 1> next;",
+             "  int sum() const { return value + next.sum(); } };",
+             "template <> struct Chain<0> { int sum() const { return 0; } };"]
+    for i in range(60):
+        k = rng.randrange(3, 30)
+        lines += [f"int work_{i}(const std::vector<std::string> &in) {{",
+                  f"  std::map<std::string, int> seen; Chain<{k}> chain;",
+                  f"  for (auto &s : in) seen[s + \"{i}\"] += s.size() * {k};",
+                  "  int total = chain.sum();",
+                  "  for (auto &e : seen) total += e.second;",
+                  "  return total; }"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def compile_command(tag):
+    """(command, file with its seconds): clang in one process, pinned, timed from exec to exit."""
+    clang = shutil.which("clang++") or shutil.which("clang")
+    if not clang:
+        raise Skip("clang is not installed")
+    seconds = BUILD / f"compile.{tag}.seconds"
+    seconds.unlink(missing_ok=True)
+    return [str(BUILD / "timed"), str(seconds), str(TARGET_CPU), clang, "-x", "c++", "-c", "-O1",
+            str(cpp_source()), "-o", str(BUILD / f"compile.{tag}.o")], seconds
+
+
+def timed_run(command, seconds_file, prefix=(), env=None, limit=300):
+    """Run a command made by compile_command(); (its seconds, those of everything around it)."""
+    start = time.monotonic()
+    with open(BUILD / "compile.log", "w") as log:
+        process = subprocess.Popen([*map(str, prefix), *command], stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+        usage = wait_exit(process, limit)
+    whole = time.monotonic() - start
+    if process.returncode:
+        tail = (BUILD / "compile.log").read_text(errors="replace").strip()[-200:]
+        raise Skip(f"status {process.returncode}: {tail}")
+    deadline = time.monotonic() + 5
+    while not (seconds_file.exists() and seconds_file.read_text().endswith("\n")):
+        if time.monotonic() > deadline:
+            raise Skip("the compiler's end was not seen")
+        time.sleep(0.005)
+    return float(seconds_file.read_text()), whole, usage
