@@ -329,7 +329,7 @@ static int fde_parse(struct cfi_reader *r, size_t off, struct entry *e, struct c
 			return -EBADMSG;
 		c->pos += aug_bytes;
 	}
-	if (c->is_bad || !bytes || ret->pc + bytes < ret->pc)
+	if (c->is_bad || ret->pc + bytes < ret->pc)
 		return -EBADMSG;
 	ret->pc_end = ret->pc + bytes;
 	ret->insn = c->pos;

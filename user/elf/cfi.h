@@ -57,7 +57,7 @@ struct cfi_cie {
 
 struct cfi_fde {
 	size_t off; /* of the entry in its section */
-	uint64_t pc, pc_end; /* vaddrs, pc < pc_end */
+	uint64_t pc, pc_end; /* vaddrs, pc <= pc_end: some functions are empty */
 	const uint8_t *insn, *insn_end;
 	const struct cfi_cie *cie; /* until the reader's next call */
 };

@@ -138,6 +138,8 @@ static int function_add(struct builder *b, uint32_t section, const struct cfi_fd
 		.section = section,
 	};
 
+	if (f.pc == f.pc_end)
+		return 0;
 	if (!text) {
 		/* Functions that the linker dropped are left at address 0 in .debug_frame. */
 		b->table->bad_fde_cnt += section == EH_FRAME;
