@@ -1,10 +1,21 @@
-# The programs of tools/bench; included by the Makefile, or used alone: make -f tools/bench/bench.mk
-B ?= .build
-BENCH_WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Werror
-BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE -fno-builtin $(BENCH_WARN)
+# The benchmark and its programs. Included by the Makefile; alone it is
+# make -f tools/bench/bench.mk bench
+ifndef BENCH_MK
+BENCH_MK := 1
+ifndef VERSION
+include Makefile
+endif
+
+BENCH_CFLAGS = -std=gnu11 -O2 -g -D_GNU_SOURCE -fno-builtin $(WARN)
+BENCH_TARGETS := $(addprefix $(B)/bench/,pairloop calibrate timed)
+# Parts of the profiler by themselves: they link with it.
+BENCH_PARTS := $(patsubst tools/bench/bench_%.c,$(B)/bench/bench_%,$(wildcard tools/bench/bench_*.c))
 
 .PHONY: bench bench-programs
-bench-programs: $(B)/bench/pairloop $(B)/bench/calibrate $(B)/bench/timed
+bench: heaptap bench-programs ## what profiling costs, beside other profilers (10 minutes)
+	tools/bench/run
+
+bench-programs: $(BENCH_TARGETS) $(BENCH_PARTS)
 
 $(B)/bench/pairloop: tools/bench/pairloop.c
 	@mkdir -p $(@D)
@@ -17,3 +28,8 @@ $(B)/bench/timed: tools/bench/timed.c
 $(B)/bench/calibrate: tools/bench/calibrate.c tools/bench/uprobe_link.c tools/bench/uprobe_link.h
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^) -lbpf
+
+$(B)/bench/bench_%: tools/bench/bench_%.c $(B)/libheaptap.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+endif

@@ -433,7 +433,7 @@ def ledger_of(path):
     ledger = {}
     for index in comments:
         words = strings[index].decode(errors="replace").split()
-        if len(words) == 3 and words[0] == "ledger:":
+        if len(words) >= 3 and words[0] == "ledger:":
             try:
                 ledger[words[1]] = float(words[2])
             except ValueError:

@@ -654,14 +654,14 @@ def unwind(bench):
         if not frames or not walk_ns:
             report.skip(f"unwind, {name}", "no walk_ns and frames in the profile's ledger")
             continue
-        walks = ledger.get("walks") or ledger.get("stacks_walked") or 0
+        complete = ledger.get("stacks_complete", 0)
+        walks = complete + sum(n for key, n in ledger.items() if key.startswith("truncated_"))
         note = f"{frames / walks:.1f} frames a stack, {walks:.0f} stacks" if walks else ""
         report.row(name, "a frame", walk_ns / frames, "ns", note=note)
         report.bar(f"unwinding, {name}", walk_ns / frames, "ns", "<= 120 ns", walk_ns / frames <= 120)
-        complete = ledger.get("stacks_complete", ledger.get("end_complete"))
-        if walks and complete is not None:
+        if walks:
             share = 100 * complete / walks
-            report.row(name, "complete stacks", share, "%")
+            report.row(name, "complete", share, "%", note="stacks that reach the thread's start")
             report.bar(f"complete stacks, {name}", share, "%", ">= 99 %", share >= 99)
 
 
