@@ -1,0 +1,359 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Targets and arguments that cannot be recorded: each gives a non-zero exit status and one clear
+# message (what, why, what to do), in time, leaves no profile, and leaves the target as it was.
+# Run from the top folder. HEAPTAP names the program.
+set -u
+heaptap=$(realpath "${HEAPTAP:-./heaptap}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-bad-targets-XXXXXX")
+pids=
+failed=0
+
+cleanup() {
+	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+	wait 2>/dev/null
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+ok() { echo "ok - $1"; }
+not_ok() {
+	echo "not ok - $1: $2"
+	sed 's/^/#   /' "$work/err" 2>/dev/null | head -20
+	failed=1
+}
+skip() { echo "ok - $1 # SKIP $2"; }
+
+# run ARGS...: the command, with its status, output and messages kept
+run() {
+	timeout -k 5 30 "$heaptap" "$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+}
+
+# Does the process still run, with the same identity as when it started?
+starttime() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+
+# refused NAME PATTERN: the last run failed by itself, said PATTERN in few lines, and wrote nothing
+refused() {
+	local name=$1 pattern=$2
+	if [ "$status" = 0 ]; then
+		not_ok "$name" "exit status 0"
+	elif [ "$status" -ge 124 ]; then
+		not_ok "$name" "timed out, or was killed: status $status"
+	elif ! grep -qiE -- "$pattern" "$work/err"; then
+		not_ok "$name" "message does not say /$pattern/"
+	elif [ "$(grep -c . "$work/err")" -gt 4 ]; then
+		not_ok "$name" "more than a message: $(grep -c . "$work/err") lines"
+	elif [ -s "$work/p.pb.gz" ]; then
+		not_ok "$name" "left a profile"
+	else
+		ok "$name"
+	fi
+	rm -f "$work/p.pb.gz"
+}
+
+# unharmed NAME PID STARTTIME
+unharmed() {
+	if [ "$(starttime "$2")" != "$3" ]; then
+		not_ok "$1" "the target is gone"
+	elif grep -q '^State:.*[tT] (' "/proc/$2/status"; then
+		not_ok "$1" "the target is stopped"
+	else
+		ok "$1"
+	fi
+}
+
+record() { run record -d 1 -o "$work/p.pb.gz" "$@"; }
+
+# A program that lives until it is killed: $work/NAME started, its pid in $pid.
+start() {
+	"$@" >/dev/null 2>&1 </dev/null &
+	pid=$!
+	pids="$pids $pid"
+	# until it has become that program
+	for _ in $(seq 100); do
+		[ "$(readlink "/proc/$pid/exe")" != "$(realpath "$BASH")" ] && break
+		sleep 0.02
+	done
+}
+
+test_no_such_pid() {
+	sleep 0 & local gone=$!
+	wait "$gone"
+	record -p "$gone"
+	refused "no such process" "no (such )?process.*$gone|$gone.*no such process"
+}
+
+test_bad_pid() {
+	local bad
+	for bad in abc -5 0 12x 99999999999999999999 ""; do
+		record -p "$bad"
+		refused "pid '$bad'" "pid|process"
+	done
+}
+
+test_kernel_thread() {
+	if [ "$(cat /proc/2/comm 2>/dev/null)" != kthreadd ]; then
+		skip "kernel thread" "none is visible here"
+		return
+	fi
+	record -p 2
+	refused "kernel thread" "process 2 .*kernel thread"
+}
+
+test_zombie() {
+	# a child that ended and whose parent does not ask
+	python3 -c '
+import os, sys, time
+pid = os.fork()
+if pid == 0:
+    os._exit(0)
+open(sys.argv[1], "w").write(str(pid))
+time.sleep(60)' "$work/zombie" &
+	pids="$pids $!"
+	for _ in $(seq 200); do [ -s "$work/zombie" ] && break; sleep 0.02; done
+	local zombie
+	zombie=$(cat "$work/zombie")
+	for _ in $(seq 100); do grep -q '^State:.Z' "/proc/$zombie/status" && break; sleep 0.02; done
+	record -p "$zombie"
+	refused "zombie" "process $zombie .*zombie"
+}
+
+test_thread_id() {
+	start python3 -c '
+import threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()'
+	for _ in $(seq 200); do [ "$(ls "/proc/$pid/task" | wc -l)" -gt 1 ] && break; sleep 0.02; done
+	local tid before
+	tid=$(ls "/proc/$pid/task" | tail -n 1)
+	before=$(starttime "$pid")
+	record -p "$tid"
+	refused "thread id" "thread of process $pid.*-p $pid"
+	unharmed "thread id: target unharmed" "$pid" "$before"
+}
+
+test_other_user() {
+	if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
+		skip "other user's process" "needs root and setpriv"
+		return
+	fi
+	start sleep 60
+	local before own
+	before=$(starttime "$pid")
+	# the program itself must be reachable for that user, wherever it was built
+	install -m 755 "$heaptap" "$work/heaptap-nobody"
+	mkdir -m 777 "$work/nobody"
+	chmod 755 "$work"
+	timeout -k 5 30 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$work/heaptap-nobody" record -d 1 -o "$work/nobody/p" -p "$pid" \
+		>"$work/out" 2>"$work/err" </dev/null
+	status=$?
+	refused "other user's process" "root|CAP_"
+	unharmed "other user's process: target unharmed" "$pid" "$before"
+	# its own process: the kernel's side is what is missing then
+	timeout -k 5 30 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$work/heaptap-nobody" record -d 1 -o "$work/nobody/p" -- sleep 0 \
+		>"$work/out" 2>"$work/err" </dev/null
+	status=$?
+	refused "without privileges" "root|CAP_"
+}
+
+# 91 bytes: an ELF header, one segment, pause() in a loop.
+make_32bit() {
+	printf '%b' '\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0\x01\0\0\0' \
+		'\x54\x80\x04\x08\x34\0\0\0\0\0\0\0\0\0\0\0\x34\0\x20\0\x01\0\0\0\0\0\0\0' \
+		'\x01\0\0\0\0\0\0\0\0\x80\x04\x08\0\x80\x04\x08\x5d\0\0\0\x5d\0\0\0\x05\0\0\0\0\x10\0\0' \
+		'\xb8\x1d\0\0\0\xcd\x80\xeb\xf7' >"$1"
+	chmod +x "$1"
+}
+
+test_32bit() {
+	make_32bit "$work/prog32"
+	start "$work/prog32"
+	if ! [ -d "/proc/$pid" ] || [ "$(readlink "/proc/$pid/exe")" != "$work/prog32" ]; then
+		skip "32-bit program" "this kernel does not run it"
+		return
+	fi
+	local before
+	before=$(starttime "$pid")
+	record -p "$pid"
+	refused "32-bit program" "32-bit"
+	unharmed "32-bit program: target unharmed" "$pid" "$before"
+	record -- "$work/prog32"
+	refused "32-bit command" "32-bit|known allocator|no allocator"
+}
+
+# A program without a known allocator is not an error of the user: it may be recorded, but the
+# answer must say which allocators were looked for, and never that there are no leaks.
+nothing_found() {
+	local name=$1
+	if [ "$status" -ge 124 ]; then
+		not_ok "$name" "timed out, or was killed: status $status"
+	elif ! cat "$work/out" "$work/err" | grep -qi "allocator"; then
+		not_ok "$name" "does not say that no allocator was found"
+	elif ! cat "$work/out" "$work/err" | grep -qw "malloc"; then
+		not_ok "$name" "does not say what was looked for"
+	elif cat "$work/out" "$work/err" | grep -qi "no leaks"; then
+		not_ok "$name" "claims that there are no leaks"
+	else
+		ok "$name"
+	fi
+	rm -f "$work/p.pb.gz"
+}
+
+test_custom_arena() {
+	cat >"$work/arena.c" <<-'END'
+	#define SYS_mmap 9
+	#define SYS_pause 34
+	static long call(long nr, long a, long b, long c, long d, long e, long f)
+	{
+		register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+		long ret;
+
+		__asm__ volatile("syscall" : "=a"(ret)
+				 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+				 : "rcx", "r11", "memory");
+		return ret;
+	}
+	void _start(void)
+	{
+		char *arena = (char *)call(SYS_mmap, 0, 1 << 20, 3, 0x22, -1, 0);
+		int i;
+
+		for (i = 0; i < 1 << 20; i += 4096)
+			arena[i] = 1;
+		for (;;)
+			call(SYS_pause, 0, 0, 0, 0, 0, 0);
+	}
+	END
+	if ! ${CC:-gcc} -O1 -nostdlib -static -o "$work/arena" "$work/arena.c" 2>"$work/err"; then
+		skip "custom arena" "cannot be built here"
+		return
+	fi
+	start "$work/arena"
+	local before
+	before=$(starttime "$pid")
+	record -p "$pid"
+	nothing_found "custom arena"
+	unharmed "custom arena: target unharmed" "$pid" "$before"
+}
+
+test_go() {
+	if ! command -v go >/dev/null; then
+		skip "Go program" "no go here"
+		return
+	fi
+	mkdir "$work/go"
+	cat >"$work/go/main.go" <<-'END'
+	package main
+
+	import "time"
+
+	var sink [][]byte
+
+	func main() {
+		for {
+			sink = append(sink, make([]byte, 1000))
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	END
+	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
+		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
+		not_ok "Go program" "cannot be built"
+		return
+	fi
+	start "$work/go/prog"
+	local before
+	before=$(starttime "$pid")
+	record -p "$pid"
+	nothing_found "Go program"
+	unharmed "Go program: target unharmed" "$pid" "$before"
+}
+
+# An output that cannot be written is told before anything is attached or started.
+test_output() {
+	start sleep 60
+	local before
+	before=$(starttime "$pid")
+	run record -d 1 -o "$work/no/such/folder/p" -p "$pid"
+	refused "output in no folder" "$work/no/such/folder"
+	run record -d 1 -o "$work" -p "$pid"
+	refused "output is a folder" "$work"
+	unharmed "output: target unharmed" "$pid" "$before"
+	run record -o "$work/no/such/folder/p" -- touch "$work/was-run"
+	refused "output in no folder, with a command" "$work/no/such/folder"
+	if [ -e "$work/was-run" ]; then
+		not_ok "output: told before the command is started" "it was run"
+	else
+		ok "output: told before the command is started"
+	fi
+}
+
+test_commands() {
+	run record -o "$work/p.pb.gz" -- no-such-command-anywhere
+	refused "command not in PATH" "no-such-command-anywhere.*PATH"
+	run record -o "$work/p.pb.gz" -- /no/such/command
+	refused "no such command" "/no/such/command"
+	echo text >"$work/plain"
+	run record -o "$work/p.pb.gz" -- "$work/plain"
+	refused "command not executable" "plain.*execut"
+	printf '#!/no/such/interpreter\n' >"$work/script"
+	chmod +x "$work/script"
+	run record -o "$work/p.pb.gz" -- "$work/script"
+	refused "bad interpreter" "interpreter"
+	head -c 100 /dev/zero >"$work/zeros"
+	chmod +x "$work/zeros"
+	run record -o "$work/p.pb.gz" -- "$work/zeros"
+	refused "not a program" "zeros"
+	run record -o "$work/p.pb.gz" -- "$work"
+	refused "command is a folder" "directory|folder"
+	run record -o "$work/p.pb.gz" --
+	refused "no command" "command|CMD|-p|pid"
+}
+
+test_options() {
+	start sleep 60
+	local before
+	before=$(starttime "$pid")
+	run record -o "$work/p.pb.gz"
+	refused "neither pid nor command" "pid|-p|command|CMD"
+	run record -o "$work/p.pb.gz" -p "$pid" -- true
+	refused "pid and command" "pid|-p|command|CMD"
+	run record -o "$work/p.pb.gz" -p "$pid" --no-such-option
+	refused "unknown option" "no-such-option"
+	local value
+	for value in x -1 1q ""; do
+		run record -o "$work/p.pb.gz" -p "$pid" -d "$value"
+		refused "duration '$value'" "duration|seconds|time|'$value'"
+		run record -d 1 -o "$work/p.pb.gz" -p "$pid" --rate "$value"
+		refused "rate '$value'" "rate|bytes|size|'$value'"
+		run record -d 1 -o "$work/p.pb.gz" -p "$pid" --max-live "$value"
+		refused "max-live '$value'" "max-live|'$value'"
+	done
+	run record -d 1 -o "$work/p.pb.gz" -p "$pid" --rate 0
+	refused "rate 0" "rate"
+	run record -d 1 -o "$work/p.pb.gz" -p "$pid" --max-live 0
+	refused "max-live 0" "max-live"
+	unharmed "options: target unharmed" "$pid" "$before"
+	run no-such-command
+	refused "unknown subcommand" "no-such-command"
+}
+
+if ! [ -x "$heaptap" ]; then
+	echo "not ok - heaptap: '$heaptap' is not there; run make first"
+	exit 1
+fi
+test_bad_pid
+test_commands
+test_output
+test_options
+test_no_such_pid
+test_kernel_thread
+test_zombie
+test_thread_id
+test_other_user
+test_32bit
+test_custom_arena
+test_go
+exit $failed

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_doctor.c - `heaptap doctor [-p PID] [--json]`: can this machine, and this process, be
+ * recorded; how, at what cost, and what would be missing. Attaches nothing to the process.
+ *
+ * Exit status: 0 = can be recorded (limits or not), 1 = cannot, 2 = wrong usage.
+ */
+#include "cmd_doctor.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+struct doctor_options {
+	pid_t pid; /* 0 = the machine only */
+	bool json, help;
+};
+
+static const char usage[] =
+	"Usage: heaptap doctor [-p PID] [--json]\n"
+	"Say what this machine, and the process PID, let heaptap record, at what cost, and what\n"
+	"would be missing. Nothing is attached to the process.\n"
+	"\n"
+	"  -p, --pid PID   look at this process too\n"
+	"      --json      print JSON\n"
+	"  -h, --help      print this\n"
+	"\n"
+	"Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
+
+static int parse_pid(const char *text, pid_t *ret)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || end == text || *end || v <= 0 || v > INT_MAX)
+		return -EINVAL;
+	*ret = (pid_t)v;
+	return 0;
+}
+
+static int parse_options(int argc, char **argv, struct doctor_options *ret)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+			if (parse_pid(optarg, &ret->pid)) {
+				log_error("doctor: '%s' is not a process id: give a number, as ps "
+					  "prints it",
+					  optarg);
+				return -EINVAL;
+			}
+			break;
+		case 'j':
+			ret->json = true;
+			break;
+		case 'h':
+			ret->help = true;
+			break;
+		default: /* getopt has said what */
+			return -EINVAL;
+		}
+	}
+	if (optind < argc) {
+		log_error("doctor: unexpected argument '%s': a process is named by -p PID",
+			  argv[optind]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int examine_machine(struct doctor_report *r)
+{
+	int err;
+
+	uname(&r->uts);
+	r->cpu_cnt = sysconf(_SC_NPROCESSORS_ONLN);
+	err = privileges_read(&r->privileges);
+	if (err)
+		return err;
+	privileges_suffice(&r->privileges, r->missing_capabilities,
+			   sizeof(r->missing_capabilities));
+	err = kernel_features_probe(&r->features);
+	if (err)
+		return err;
+	r->has_mode = !attach_mode_choose(&r->features, ATTACH_AUTO, &r->mode);
+	r->has_costs = r->has_mode && !probe_costs_measure(&r->features, &r->costs);
+	return 0;
+}
+
+static void examine_process(struct doctor_report *r, pid_t pid)
+{
+	r->has_process = true;
+	r->pid = pid;
+	r->process_err = process_info_read(pid, &r->info);
+	if (r->process_err) {
+		snprintf(r->process_why, sizeof(r->process_why),
+			 "there is no process %d: see 'ps -e' for those there are", pid);
+		return;
+	}
+	r->has_info = true;
+	process_read_pss(&r->info);
+	r->process_err = process_check(&r->info, r->process_why, sizeof(r->process_why));
+	if (r->process_err)
+		return;
+	r->process_err = survey_process(&r->info, &r->survey);
+	if (r->process_err)
+		snprintf(r->process_why, sizeof(r->process_why),
+			 "process %d (%s) could not be looked at: %s", pid, r->info.comm,
+			 r->process_err == -ESRCH ? "it has just ended"
+						  : strerror(-r->process_err));
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct doctor_report report = { 0 };
+	struct doctor_options opts = { 0 };
+	int err, status = 2;
+
+	if (parse_options(argc, argv, &opts)) {
+		fputs("Try 'heaptap doctor --help'.\n", stderr);
+		return 2;
+	}
+	if (opts.help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	err = examine_machine(&report);
+	if (!err && opts.pid)
+		examine_process(&report, opts.pid);
+	if (!err)
+		err = doctor_find(&report);
+	if (err) {
+		log_error("doctor: cannot examine this machine: %s", strerror(-err));
+		status = 1;
+	} else {
+		(opts.json ? doctor_print_json : doctor_print_text)(&report, stdout);
+		status = report.verdict == DOCTOR_BLOCK;
+	}
+	survey_free(report.survey);
+	vec_release(&report.findings);
+	return status;
+}

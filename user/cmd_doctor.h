@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_doctor.h - what the parts of `heaptap doctor` share: the facts, what follows from them, and
+ * the two ways to print both.
+ */
+#ifndef HT_CMD_DOCTOR_H
+#define HT_CMD_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "base/vec.h"
+#include "kernel/attach.h"
+#include "kernel/features.h"
+#include "kernel/privileges.h"
+#include "target/process.h"
+#include "target/survey.h"
+
+struct alloc_file;
+struct alloc_site;
+
+/* The command: argv[0] is "doctor". Returns the exit status. */
+int cmd_doctor(int argc, char **argv);
+
+enum doctor_level {
+	DOCTOR_NOTE, /* nothing is missing, but good to know */
+	DOCTOR_LIMIT, /* it can be recorded, something will be missing or dear */
+	DOCTOR_BLOCK, /* it cannot be recorded */
+};
+
+struct doctor_finding {
+	enum doctor_level level;
+	char what[512];
+	char advice[384]; /* what to do about it, "" = nothing */
+};
+
+struct doctor_report {
+	struct utsname uts;
+	long cpu_cnt;
+	struct kernel_features features;
+	bool has_mode, has_costs;
+	enum attach_mode mode;
+	struct probe_costs costs;
+	struct privileges privileges;
+	char missing_capabilities[128];
+
+	bool has_process; /* -p was given: the rest is filled */
+	pid_t pid;
+	int process_err; /* of process_info_read(), process_check() or survey_process() */
+	char process_why[512];
+	bool has_info;
+	struct process_info info;
+	struct survey *survey; /* NULL: could not be made */
+
+	enum doctor_level verdict; /* the gravest of the findings */
+	VEC(struct doctor_finding) findings; /* gravest first */
+};
+
+int doctor_find(struct doctor_report *r);
+uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
+
+/* Expected ns of one call while it is recorded; 0 = not known. */
+double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);
+/* Of a malloc and a free of this allocator; 0 = it has not got both, or costs are not known. */
+double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af);
+
+void doctor_print_text(const struct doctor_report *r, FILE *out);
+void doctor_print_json(const struct doctor_report *r, FILE *out);
+
+#endif

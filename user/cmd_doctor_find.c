@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_doctor_find.c - from facts to findings: what prevents a recording, what would be missing
+ * from it, what it would cost, and what can be done about each.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cmd_doctor.h"
+#include "heaptap/abi.h"
+#include "target/allocators.h"
+
+#define NAMED_CNT 3 /* of a list, this many are named */
+
+/* Sentences are built in parts; what does not fit is cut. */
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(buf + len, buf_bytes - len, fmt, args);
+	va_end(args);
+}
+
+/* "a, b, c and 4 more" is built by calling this once per name. */
+static void append_name(char *buf, size_t buf_bytes, uint32_t nth, uint32_t cnt, const char *name)
+{
+	if (nth < NAMED_CNT)
+		append(buf, buf_bytes, "%s%s", nth ? ", " : "", name);
+	else if (nth == NAMED_CNT)
+		append(buf, buf_bytes, " and %u more", cnt - NAMED_CNT);
+}
+
+static int add(struct doctor_report *r, enum doctor_level level, const char *what,
+	       const char *advice)
+{
+	struct doctor_finding f = { .level = level };
+	size_t at;
+	int err;
+
+	append(f.what, sizeof(f.what), "%s", what);
+	append(f.advice, sizeof(f.advice), "%s", advice);
+	err = vec_push(&r->findings, f);
+	if (err)
+		return err;
+	/* gravest first, in the order of arrival within a level */
+	for (at = r->findings.cnt - 1; at > 0 && r->findings.data[at - 1].level < level; at--)
+		r->findings.data[at] = r->findings.data[at - 1];
+	r->findings.data[at] = f;
+	if (level > r->verdict)
+		r->verdict = level;
+	return 0;
+}
+
+double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site)
+{
+	double ns;
+
+	if (!r->has_costs)
+		return 0;
+	ns = site->placement.is_emulated ? r->costs.emulated_ns : r->costs.stepped_ns;
+	/* a session's return is armed for sampled calls only: too few to count */
+	if (site->needs_return && r->mode != ATTACH_SESSION)
+		ns += r->costs.return_ns;
+	return ns;
+}
+
+double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af)
+{
+	double alloc_ns = 0, free_ns = 0;
+	const struct alloc_site *site;
+
+	vec_each(&af->sites, site) {
+		if (!strcmp(site->row->name, "malloc"))
+			alloc_ns = doctor_site_ns(r, site);
+		else if (!strcmp(site->row->name, "free"))
+			free_ns = doctor_site_ns(r, site);
+	}
+	return alloc_ns && free_ns ? alloc_ns + free_ns : 0;
+}
+
+uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
+{
+	const struct doctor_finding *f;
+	uint32_t cnt = 0;
+
+	vec_each(&r->findings, f)
+		cnt += f->level == level;
+	return cnt;
+}
+
+static int find_machine(struct doctor_report *r)
+{
+	int err = 0;
+
+	if (!kernel_features_suffice(&r->features))
+		err = add(r, DOCTOR_BLOCK, r->features.why,
+			  r->privileges.in_user_namespace
+				  ? "in a user namespace even root has none of these rights: run "
+				    "heaptap on the host"
+				  : "");
+	else if (!r->features.uprobe_session)
+		err = add(r, DOCTOR_NOTE,
+			  "no uprobe sessions in this kernel (6.13): every allocation pays for a "
+			  "return probe, sampled or not",
+			  "");
+	if (!err && r->missing_capabilities[0]) {
+		char what[256] = "missing capabilities: ";
+
+		append(what, sizeof(what), "%s", r->missing_capabilities);
+		err = add(r, DOCTOR_LIMIT, what,
+			  "run heaptap as root, or give them to it (setcap, or systemd's "
+			  "AmbientCapabilities)");
+	}
+	if (!err && !strcmp(r->privileges.lockdown, "confidentiality"))
+		err = add(r, DOCTOR_LIMIT,
+			  "the kernel is locked down (confidentiality): BPF programs may not read "
+			  "memory, so stacks cannot be walked",
+			  "boot with lockdown=integrity or without it");
+	return err;
+}
+
+/* Nothing to probe: say why that may be, and what there is instead. */
+static int find_no_allocator(struct doctor_report *r)
+{
+	const struct survey_file *file;
+	bool is_go = false, is_static = false, has_names = false;
+	char what[512] = "";
+	const char *advice;
+	uint32_t unread_cnt = 0;
+
+	vec_each(&r->survey->files, file) {
+		unread_cnt += file->open_err != 0;
+		is_go = is_go || file->is_go;
+		if (!strcmp(file->path, r->info.exe)) {
+			is_static = file->is_static;
+			has_names = file->symbol_cnt > 0;
+		}
+	}
+	append(what, sizeof(what), "no allocator that heaptap knows is in the %zu file%s it maps",
+	       r->survey->files.cnt, r->survey->files.cnt == 1 ? "" : "s");
+	if (unread_cnt)
+		append(what, sizeof(what), " (%u of them could not be read)", unread_cnt);
+	if (is_go)
+		advice = "Go allocates from its own runtime: take its heap profile (runtime/pprof, "
+			 "net/http/pprof); a cgo program's C memory would be seen";
+	else if (is_static && !has_names)
+		advice = "it is static and stripped: install its debug symbols (found by build "
+			 "id), or use a build that keeps its symbol table";
+	else
+		advice = "a program that manages its own arenas (mmap, brk) hides single "
+			 "allocations from every outside observer; the names that were looked for "
+			 "are listed below";
+	return add(r, DOCTOR_BLOCK, what, advice);
+}
+
+static int find_stepped(struct doctor_report *r, const struct survey_file *file)
+{
+	const struct alloc_site *site;
+	uint32_t cnt = 0, nth = 0;
+	char what[512] = "", each[UNITS_BUF];
+
+	vec_each(&file->alloc->sites, site)
+		cnt += !site->placement.is_emulated;
+	if (!cnt)
+		return 0;
+	append(what, sizeof(what), "%u of %zu probe sites in %s are single-stepped", cnt,
+	       file->alloc->sites.cnt, file->path);
+	if (r->has_costs)
+		append(what, sizeof(what), ", about %s a call",
+		       format_duration((uint64_t)r->costs.stepped_ns, each, sizeof(each)));
+	append(what, sizeof(what), ": ");
+	vec_each(&file->alloc->sites, site)
+		if (!site->placement.is_emulated)
+			append_name(what, sizeof(what), nth++, cnt, site->symbol);
+	return add(r, DOCTOR_LIMIT, what,
+		   "only a matter of speed, and only where these are called often: the sampling "
+		   "rate does not change it");
+}
+
+/* Other probes on the same functions. */
+static int find_probed(struct doctor_report *r, const struct survey_file *file)
+{
+	char what[512] = "";
+	uint32_t nth = 0;
+	size_t i;
+
+	if (!file->probed_cnt)
+		return 0;
+	append(what, sizeof(what), "somebody has probes or breakpoints in %s now: ", file->path);
+	for (i = 0; i < file->alloc->sites.cnt; i++)
+		if (file->is_probed[i])
+			append_name(what, sizeof(what), nth++, file->probed_cnt,
+				    file->alloc->sites.data[i].symbol);
+	return add(r, DOCTOR_NOTE, what,
+		   "another heaptap, bpftrace, perf or a debugger: each pays for the other's hits; "
+		   "end it before measuring costs");
+}
+
+static int find_allocators(struct doctor_report *r)
+{
+	const struct survey_file *file;
+	bool found = false, is_go = false;
+	int err = 0;
+
+	vec_each(&r->survey->files, file) {
+		is_go = is_go || file->is_go;
+		if (!file->alloc)
+			continue;
+		found = true;
+		err = find_stepped(r, file);
+		if (!err)
+			err = find_probed(r, file);
+		if (err)
+			return err;
+	}
+	if (!found)
+		return find_no_allocator(r);
+	if (is_go)
+		err = add(r, DOCTOR_LIMIT,
+			  "a Go program: only memory that C code allocates (cgo) is seen, not "
+			  "Go's own heap",
+			  "take Go's heap profile beside it (runtime/pprof)");
+	return err;
+}
+
+/* Files for which `is` holds, as one finding. */
+static int find_files(struct doctor_report *r, enum doctor_level level, const char *what_all,
+		      bool (*is)(const struct survey_file *file), const char *advice)
+{
+	const struct survey_file *file;
+	uint32_t cnt = 0, nth = 0;
+	char what[512] = "";
+
+	vec_each(&r->survey->files, file)
+		cnt += is(file);
+	if (!cnt)
+		return 0;
+	append(what, sizeof(what), "%s: ", what_all);
+	vec_each(&r->survey->files, file)
+		if (is(file))
+			append_name(what, sizeof(what), nth++, cnt, file->path);
+	return add(r, level, what, advice);
+}
+
+static bool is_unreadable(const struct survey_file *file)
+{
+	return file->open_err != 0;
+}
+
+static bool has_no_rows(const struct survey_file *file)
+{
+	return !file->open_err && !file->row_cnt;
+}
+
+static bool has_exported_names_only(const struct survey_file *file)
+{
+	return !file->open_err && !file->has_symtab && !file->has_mini_symtab &&
+	       strcmp(file->path, "[vdso]");
+}
+
+static bool has_names_but_no_lines(const struct survey_file *file)
+{
+	return !file->open_err && !has_exported_names_only(file) &&
+	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
+}
+
+static int find_stacks(struct doctor_report *r)
+{
+	char what[512] = "", size[UNITS_BUF];
+	int err;
+
+	err = find_files(r, DOCTOR_LIMIT, "could not be read", is_unreadable,
+			 "run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
+	if (!err)
+		err = find_files(r, DOCTOR_LIMIT,
+				 "no unwind tables (.eh_frame), only frame pointers are followed there",
+				 has_no_rows,
+				 "build with -fasynchronous-unwind-tables or "
+				 "-fno-omit-frame-pointer");
+	if (!err)
+		err = find_files(r, DOCTOR_NOTE, "only exported functions have names",
+				 has_exported_names_only,
+				 "install the -dbgsym (-debuginfo) packages, or keep the symbols");
+	if (!err)
+		err = find_files(r, DOCTOR_NOTE, "function names but no source lines",
+				 has_names_but_no_lines,
+				 "build with -g, or install the -dbgsym (-debuginfo) packages");
+	if (err || !r->survey->jit_area_cnt)
+		return err;
+	append(what, sizeof(what),
+	       "%u executable area%s without a file (%s), as a JIT compiler makes: stacks go "
+	       "through by frame pointers only%s",
+	       r->survey->jit_area_cnt, r->survey->jit_area_cnt == 1 ? "" : "s",
+	       format_bytes((double)r->survey->jit_bytes, size, sizeof(size)),
+	       r->survey->has_jit_map ? "" : ", and functions there have no names");
+	return add(r, DOCTOR_LIMIT, what,
+		   "let it keep frame pointers and write /tmp/perf-PID.map (node: "
+		   "--perf-basic-prof, java: -XX:+PreserveFramePointer)");
+}
+
+/*
+ * The return probe's own system call, which strict filters kill the process for. Fixed in 6.14;
+ * nothing can be tried here without risking the target, so the release has to do.
+ */
+static bool return_probe_is_filtered(const struct utsname *uts)
+{
+	unsigned int major = 0, minor = 0;
+
+	if (sscanf(uts->release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major == 6 && minor >= 11 && minor <= 13;
+}
+
+static int find_process(struct doctor_report *r)
+{
+	int err;
+
+	if (r->process_err)
+		return add(r, DOCTOR_BLOCK, r->process_why, "");
+	err = find_allocators(r);
+	if (!err)
+		err = find_stacks(r);
+	if (!err && r->info.seccomp && return_probe_is_filtered(&r->uts))
+		err = add(r, DOCTOR_LIMIT,
+			  "it runs under seccomp, and on kernels 6.11 to 6.13 a return probe makes a "
+			  "system call that a strict filter kills the process for",
+			  "update the kernel to 6.14 or later");
+	return err;
+}
+
+int doctor_find(struct doctor_report *r)
+{
+	int err = find_machine(r);
+
+	if (!err && r->has_process)
+		err = find_process(r);
+	return err;
+}

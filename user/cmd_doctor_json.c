@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_doctor_json.c - the doctor's report for programs: one JSON object, the same facts as the
+ * text. Bytes and nanoseconds are plain numbers; what is not known is null.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "base/strset.h"
+#include "cmd_doctor.h"
+#include "target/allocators.h"
+
+struct json {
+	FILE *out;
+	struct strset *utf8; /* makes valid UTF-8 of whatever a process is called */
+	bool needs_comma;
+};
+
+/* Control characters, quotes and backslashes escaped. */
+static void put_string(struct json *j, const char *text)
+{
+	int64_t id = strset_add(j->utf8, text);
+	const unsigned char *p = (const unsigned char *)(id < 0 ? "" : strset_get(j->utf8, id));
+
+	fputc('"', j->out);
+	for (; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fprintf(j->out, "\\%c", *p);
+		else if (*p < 0x20 || *p == 0x7f)
+			fprintf(j->out, "\\u%04x", *p);
+		else
+			fputc(*p, j->out);
+	}
+	fputc('"', j->out);
+}
+
+static void key(struct json *j, const char *name)
+{
+	if (j->needs_comma)
+		fputc(',', j->out);
+	j->needs_comma = true;
+	if (name)
+		fprintf(j->out, "\"%s\":", name);
+}
+
+static void begin(struct json *j, const char *name, char bracket)
+{
+	key(j, name);
+	fputc(bracket, j->out);
+	j->needs_comma = false;
+}
+
+static void end(struct json *j, char bracket)
+{
+	fputc(bracket, j->out);
+	j->needs_comma = true;
+}
+
+static void put_text(struct json *j, const char *name, const char *text)
+{
+	key(j, name);
+	put_string(j, text);
+}
+
+static void put_bool(struct json *j, const char *name, bool v)
+{
+	key(j, name);
+	fputs(v ? "true" : "false", j->out);
+}
+
+static void put_uint(struct json *j, const char *name, uint64_t v)
+{
+	key(j, name);
+	fprintf(j->out, "%llu", (unsigned long long)v);
+}
+
+/* is_known false: null. */
+static void put_number(struct json *j, const char *name, double v, bool is_known)
+{
+	key(j, name);
+	if (is_known)
+		fprintf(j->out, "%.0f", v);
+	else
+		fputs("null", j->out);
+}
+
+static void put_findings(struct json *j, const struct doctor_report *r)
+{
+	static const char *const levels[] = {
+		[DOCTOR_NOTE] = "note",
+		[DOCTOR_LIMIT] = "limit",
+		[DOCTOR_BLOCK] = "block",
+	};
+	const struct doctor_finding *f;
+
+	begin(j, "findings", '[');
+	vec_each(&r->findings, f) {
+		begin(j, NULL, '{');
+		put_text(j, "level", levels[f->level]);
+		put_text(j, "what", f->what);
+		put_text(j, "advice", f->advice);
+		end(j, '}');
+	}
+	end(j, ']');
+}
+
+static void put_kernel(struct json *j, const struct doctor_report *r)
+{
+	const struct feature_info *infos;
+	size_t cnt, i;
+
+	begin(j, "kernel", '{');
+	put_text(j, "release", r->uts.release);
+	put_text(j, "machine", r->uts.machine);
+	put_uint(j, "cpus", (uint64_t)r->cpu_cnt);
+	begin(j, "features", '{');
+	infos = kernel_feature_infos(&cnt);
+	for (i = 0; i < cnt; i++)
+		put_bool(j, infos[i].name, *((const char *)&r->features + infos[i].offset));
+	end(j, '}');
+	key(j, "attach_mode");
+	if (r->has_mode)
+		put_string(j, attach_mode_name(r->mode));
+	else
+		fputs("null", j->out);
+	put_number(j, "emulated_hit_ns", r->costs.emulated_ns, r->has_costs);
+	put_number(j, "stepped_hit_ns", r->costs.stepped_ns, r->has_costs);
+	put_number(j, "return_hit_ns", r->costs.return_ns, r->has_costs);
+	end(j, '}');
+}
+
+static void put_sysctl(struct json *j, const char *name, int value)
+{
+	put_number(j, name, value, value != INT_MIN);
+}
+
+static void put_privileges(struct json *j, const struct privileges *p)
+{
+	const struct capability_info *infos;
+	size_t cnt, i;
+
+	begin(j, "privileges", '{');
+	put_uint(j, "uid", p->uid);
+	put_bool(j, "user_namespace", p->in_user_namespace);
+	begin(j, "capabilities", '{');
+	infos = capability_infos(&cnt);
+	for (i = 0; i < cnt; i++)
+		put_bool(j, infos[i].name, privileges_have(p, infos[i].number));
+	end(j, '}');
+	put_text(j, "lockdown", p->lockdown);
+	put_sysctl(j, "perf_event_paranoid", p->perf_event_paranoid);
+	put_sysctl(j, "kptr_restrict", p->kptr_restrict);
+	put_sysctl(j, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled);
+	put_sysctl(j, "ptrace_scope", p->ptrace_scope);
+	end(j, '}');
+}
+
+static void put_process(struct json *j, const struct doctor_report *r)
+{
+	const struct process_info *info = &r->info;
+	const char state[2] = { info->state, '\0' };
+
+	begin(j, "process", '{');
+	put_uint(j, "pid", (uint64_t)r->pid);
+	put_text(j, "comm", info->comm);
+	put_text(j, "exe", info->exe);
+	put_text(j, "state", state);
+	put_uint(j, "uid", info->uid);
+	put_uint(j, "threads", info->thread_cnt);
+	put_bool(j, "main_thread_gone", info->is_main_thread_gone);
+	put_bool(j, "kernel_thread", info->is_kernel_thread);
+	put_bool(j, "zombie", info->is_zombie);
+	put_bool(j, "bits32", info->is_32bit);
+	put_uint(j, "rss_bytes", info->rss_bytes);
+	put_number(j, "pss_bytes", (double)info->pss_bytes, info->pss_bytes != 0);
+	put_number(j, "address_limit_bytes", (double)info->address_limit_bytes,
+		   info->address_limit_bytes != 0);
+	put_text(j, "container_id", info->container_id);
+	put_bool(j, "pid_namespace", info->in_pid_namespace);
+	put_uint(j, "seccomp", (uint64_t)info->seccomp);
+	end(j, '}');
+}
+
+static void put_site(struct json *j, const struct doctor_report *r, const struct alloc_site *site,
+		     bool is_probed)
+{
+	const struct placement *p = &site->placement;
+	double ns = doctor_site_ns(r, site);
+
+	begin(j, NULL, '{');
+	put_text(j, "symbol", site->symbol);
+	put_uint(j, "offset_in_function", p->vaddr - site->fn_vaddr);
+	put_uint(j, "file_offset", site->probe_off);
+	put_text(j, "instruction", p->insn);
+	put_bool(j, "emulated", p->is_emulated);
+	put_bool(j, "after_null_check", p->skips_null);
+	put_text(j, "why_not_emulated", p->why);
+	put_bool(j, "needs_return", site->needs_return);
+	put_bool(j, "probed_by_others", is_probed);
+	put_number(j, "cost_ns", ns, ns > 0);
+	end(j, '}');
+}
+
+static void put_allocator(struct json *j, const struct doctor_report *r,
+			  const struct survey_file *file)
+{
+	double pair_ns = doctor_pair_ns(r, file->alloc);
+	size_t i;
+
+	begin(j, "allocator", '{');
+	put_text(j, "family", file->alloc->family);
+	put_number(j, "pair_cost_ns", pair_ns, pair_ns > 0);
+	begin(j, "sites", '[');
+	for (i = 0; i < file->alloc->sites.cnt; i++)
+		put_site(j, r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i]);
+	end(j, ']');
+	end(j, '}');
+}
+
+static void put_file(struct json *j, const struct doctor_report *r, const struct survey_file *file)
+{
+	static const char *const debug[] = {
+		[SURVEY_DEBUG_NONE] = "none",
+		[SURVEY_DEBUG_OWN] = "own",
+		[SURVEY_DEBUG_SEPARATE] = "separate",
+	};
+
+	begin(j, NULL, '{');
+	put_text(j, "path", file->path);
+	put_bool(j, "deleted", file->is_deleted);
+	put_text(j, "build_id", file->build_id);
+	put_uint(j, "text_bytes", file->exec_bytes);
+	put_text(j, "error", file->open_err ? strerror(-file->open_err) : "");
+	put_uint(j, "unwind_rows", file->row_cnt);
+	put_uint(j, "unsupported_unwind_rows", file->unsupported_row_cnt);
+	put_uint(j, "symbols", file->symbol_cnt);
+	put_bool(j, "symbol_table", file->has_symtab || file->has_mini_symtab);
+	put_text(j, "debug_info", debug[file->debug]);
+	put_bool(j, "go", file->is_go);
+	if (file->alloc)
+		put_allocator(j, r, file);
+	end(j, '}');
+}
+
+static void put_looked_for(struct json *j)
+{
+	size_t cnt, i;
+	const struct alloc_row *rows = alloc_table(&cnt);
+	const char *const *prefixes;
+
+	begin(j, "looked_for", '[');
+	for (i = 0; i < cnt; i++)
+		put_text(j, NULL, rows[i].name);
+	end(j, ']');
+	prefixes = alloc_prefixes(&cnt);
+	begin(j, "prefixes", '[');
+	for (i = 0; i < cnt; i++)
+		put_text(j, NULL, prefixes[i]);
+	end(j, ']');
+}
+
+static void put_survey(struct json *j, const struct doctor_report *r)
+{
+	const struct survey *s = r->survey;
+	const struct survey_file *file;
+
+	begin(j, "files", '[');
+	vec_each(&s->files, file)
+		put_file(j, r, file);
+	end(j, ']');
+	put_uint(j, "jit_areas", s->jit_area_cnt);
+	put_uint(j, "jit_bytes", s->jit_bytes);
+	put_bool(j, "jit_map", s->has_jit_map);
+	put_bool(j, "was_probed_before", s->has_uprobes_area);
+	put_looked_for(j);
+}
+
+void doctor_print_json(const struct doctor_report *r, FILE *out)
+{
+	static const char *const verdicts[] = {
+		[DOCTOR_NOTE] = "yes",
+		[DOCTOR_LIMIT] = "limits",
+		[DOCTOR_BLOCK] = "no",
+	};
+	struct json j = { .out = out };
+
+	if (strset_new(&j.utf8))
+		return;
+	begin(&j, NULL, '{');
+	put_text(&j, "can_record", verdicts[r->verdict]);
+	put_findings(&j, r);
+	put_kernel(&j, r);
+	put_privileges(&j, &r->privileges);
+	if (r->has_info)
+		put_process(&j, r);
+	if (r->survey)
+		put_survey(&j, r);
+	end(&j, '}');
+	fputc('\n', out);
+	strset_free(j.utf8);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * survey.c - look at everything that a recording would look at, and attach nothing.
+ *
+ * Promises to use the same code as a recording: the files are opened the same way, the allocator
+ * table, the placement and the unwind compiler are the same, so what is said here is what will be
+ * done. Reads the target's memory (its text) but never stops it.
+ */
+#include "target/survey.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "elf/elf_symbols.h"
+#include "elf/unwind_table.h"
+#include "symbol/debug_files.h"
+#include "target/allocators.h"
+
+/* Enough for the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
+#define COMPARED_BYTES 5
+#define VDSO_BYTES_CAP (1U << 20)
+
+struct surveyor {
+	const struct process_info *info;
+	struct proc_maps maps;
+	struct survey *s;
+	int mem_fd; /* /proc/TID/mem, -1 = may not be read */
+	char root[64];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static bool has_section(struct elf_file *ef, const char *name)
+{
+	struct elf_section section;
+
+	return !elf_file_section(ef, name, &section) && section.bytes;
+}
+
+/* .debug_abbrev stands for all of DWARF: it is always there, and small when compressed. */
+static enum survey_debug find_debug(struct elf_file *ef, const char *path, const char *root,
+				    struct elf_file **ret_debug)
+{
+	char found[PATH_MAX];
+	int fd;
+
+	if (has_section(ef, ".debug_abbrev"))
+		return SURVEY_DEBUG_OWN;
+	fd = debug_files_open(ef, path, root, found);
+	if (fd < 0)
+		return SURVEY_DEBUG_NONE;
+	if (elf_file_open_fd(fd, ret_debug))
+		*ret_debug = NULL;
+	close(fd);
+	return *ret_debug ? SURVEY_DEBUG_SEPARATE : SURVEY_DEBUG_NONE;
+}
+
+static void survey_unwind(struct elf_file *ef, struct survey_file *file)
+{
+	struct unwind_table *table = NULL;
+
+	file->unwind_err = unwind_table_build(ef, &table);
+	if (file->unwind_err)
+		return;
+	file->row_cnt = table->row_cnt;
+	file->unsupported_row_cnt = table->unsupported_row_cnt;
+	file->bad_fde_cnt = table->bad_fde_cnt;
+	unwind_table_free(table);
+}
+
+static int survey_symbols(struct elf_file *ef, const char *root, struct survey_file *file)
+{
+	struct alloc_options opts = { .naive = false };
+	struct elf_symbols *syms = NULL;
+	struct elf_file *debug = NULL;
+	int err;
+
+	file->has_symtab = has_section(ef, ".symtab");
+	file->has_mini_symtab = has_section(ef, ".gnu_debugdata");
+	file->debug = find_debug(ef, file->path, root, &debug);
+	if (debug && has_section(debug, ".symtab"))
+		file->has_symtab = true;
+	err = elf_symbols_load(ef, debug, &syms);
+	if (!err) {
+		elf_symbols_all(syms, &file->symbol_cnt);
+		err = alloc_file_scan(ef, syms, &opts, &file->alloc);
+	}
+	elf_symbols_free(syms);
+	elf_file_close(debug);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The executable mapping of the file that holds off, or NULL. */
+static const struct proc_map *map_of_off(const struct surveyor *sv, const struct survey_file *file,
+					 uint64_t off)
+{
+	const struct proc_map *m;
+
+	vec_each(&sv->maps.maps, m)
+		if (m->is_exec && m->ino == file->ino && m->dev == file->dev && off >= m->off &&
+		    off - m->off < m->end_addr - m->start_addr)
+			return m;
+	return NULL;
+}
+
+static bool text_differs(const struct surveyor *sv, const struct survey_file *file,
+			 const struct elf_file *ef, uint64_t vaddr)
+{
+	const struct proc_map *m;
+	uint8_t now[COMPARED_BYTES];
+	const uint8_t *bytes;
+	size_t avail;
+	uint64_t off;
+
+	bytes = elf_file_at(ef, vaddr, &avail);
+	if (!bytes || avail < sizeof(now) || elf_file_vaddr_to_off(ef, vaddr, &off))
+		return false;
+	m = map_of_off(sv, file, off);
+	if (!m || pread(sv->mem_fd, now, sizeof(now), (off_t)(m->start_addr + off - m->off)) !=
+			  (ssize_t)sizeof(now))
+		return false;
+	return memcmp(now, bytes, sizeof(now)) != 0;
+}
+
+/* At the entry, where everybody puts them, and at our own place. */
+static int find_probes(const struct surveyor *sv, struct survey_file *file,
+		       const struct elf_file *ef)
+{
+	size_t i;
+
+	if (!file->alloc || !file->alloc->sites.cnt || sv->mem_fd < 0)
+		return 0;
+	file->is_probed = calloc(file->alloc->sites.cnt, sizeof(*file->is_probed));
+	if (!file->is_probed)
+		return -ENOMEM;
+	for (i = 0; i < file->alloc->sites.cnt; i++) {
+		const struct alloc_site *site = &file->alloc->sites.data[i];
+
+		file->is_probed[i] = text_differs(sv, file, ef, site->fn_vaddr) ||
+				     text_differs(sv, file, ef, site->placement.vaddr);
+		file->probed_cnt += file->is_probed[i];
+	}
+	return 0;
+}
+
+/* The vDSO has no file; its image is in the target's memory. */
+static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
+{
+	size_t bytes = m->end_addr - m->start_addr;
+	uint8_t *image;
+	ssize_t n;
+	int err;
+
+	if (sv->mem_fd < 0)
+		return -EACCES;
+	if (bytes > VDSO_BYTES_CAP)
+		return -EFBIG;
+	image = malloc(bytes);
+	if (!image)
+		return -ENOMEM;
+	n = pread(sv->mem_fd, image, bytes, (off_t)m->start_addr);
+	err = n < 0 ? -errno : elf_file_open_mem(image, (size_t)n, ret);
+	free(image);
+	return err;
+}
+
+static int open_map(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
+{
+	int fd, err;
+
+	if (!strcmp(m->path, "[vdso]"))
+		return open_vdso(sv, m, ret);
+	fd = process_open_map(sv->info->tgid, sv->info->live_tid, m);
+	if (fd < 0)
+		return fd;
+	err = elf_file_open_fd(fd, ret);
+	close(fd);
+	return err;
+}
+
+static int survey_file(const struct surveyor *sv, const struct proc_map *m,
+		       struct survey_file *file)
+{
+	struct elf_file *ef = NULL;
+	int err;
+
+	file->open_err = open_map(sv, m, &ef);
+	if (file->open_err)
+		return file->open_err == -ENOMEM ? -ENOMEM : 0;
+	elf_file_build_id_hex(ef, file->build_id);
+	file->is_go = elf_file_is_go(ef);
+	file->is_static = !elf_file_interp(ef) && !elf_file_soname(ef) &&
+			  elf_file_type(ef) == 2 /* ET_EXEC */;
+	survey_unwind(ef, file);
+	err = survey_symbols(ef, sv->root, file);
+	if (!err)
+		err = find_probes(sv, file, ef);
+	elf_file_close(ef);
+	return err;
+}
+
+static struct survey_file *find_file(struct survey *s, const struct proc_map *m)
+{
+	struct survey_file *file;
+
+	vec_each(&s->files, file)
+		if (file->ino == m->ino && file->dev == m->dev && !strcmp(file->path, m->path))
+			return file;
+	return NULL;
+}
+
+static int add_map(struct surveyor *sv, const struct proc_map *m)
+{
+	struct survey_file file = {
+		.ino = m->ino,
+		.dev = m->dev,
+		.is_deleted = m->is_deleted,
+		.exec_bytes = m->end_addr - m->start_addr,
+	};
+	struct survey_file *known = find_file(sv->s, m);
+	int err;
+
+	if (known) {
+		known->exec_bytes += file.exec_bytes;
+		return 0;
+	}
+	file.path = strdup(m->path);
+	if (!file.path)
+		return -ENOMEM;
+	err = vec_push(&sv->s->files, file);
+	if (err) {
+		free(file.path);
+		return err;
+	}
+	return survey_file(sv, m, &sv->s->files.data[sv->s->files.cnt - 1]);
+}
+
+static int survey_maps(struct surveyor *sv)
+{
+	const struct proc_map *m;
+	int err = 0;
+
+	vec_each(&sv->maps.maps, m) {
+		if (!strcmp(m->path, "[uprobes]")) {
+			sv->s->has_uprobes_area = true;
+		} else if (!m->is_exec || !strcmp(m->path, "[vsyscall]")) {
+			continue;
+		} else if (m->path[0] == '/' || !strcmp(m->path, "[vdso]")) {
+			err = add_map(sv, m);
+		} else {
+			sv->s->jit_area_cnt++;
+			sv->s->jit_bytes += m->end_addr - m->start_addr;
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int survey_process(const struct process_info *info, struct survey **ret)
+{
+	struct surveyor sv = { .info = info, .mem_fd = -1 };
+	uint64_t start_ns = now_ns();
+	char path[128];
+	int err = -ENOMEM;
+
+	sv.s = calloc(1, sizeof(*sv.s));
+	if (!sv.s)
+		goto out;
+	err = proc_maps_read(info->tgid, info->live_tid, &sv.maps);
+	if (err)
+		goto out;
+	snprintf(sv.root, sizeof(sv.root), "/proc/%d/root", info->live_tid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", info->live_tid);
+	sv.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	err = survey_maps(&sv);
+	if (err)
+		goto out;
+	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", sv.root, info->tgid);
+	sv.s->has_jit_map = access(path, R_OK) == 0;
+	sv.s->took_ns = now_ns() - start_ns;
+	*ret = sv.s;
+	sv.s = NULL;
+out:
+	if (sv.mem_fd >= 0)
+		close(sv.mem_fd);
+	proc_maps_release(&sv.maps);
+	survey_free(sv.s);
+	return err;
+}
+
+void survey_free(struct survey *s)
+{
+	struct survey_file *file;
+
+	if (!s)
+		return;
+	vec_each(&s->files, file) {
+		free(file->path);
+		free(file->is_probed);
+		alloc_file_free(file->alloc);
+	}
+	vec_release(&s->files);
+	free(s);
+}
