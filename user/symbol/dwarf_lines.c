@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dwarf_lines.c - line table of one unit, read by libdw, searched here.
+ *
+ * libdw puts a file's directory in front of its name but, up to DWARF 4, not the unit's
+ * compilation directory in front of a relative directory ("library/core/src" of Rust): done here.
  */
 #include "symbol/dwarf_lines.h"
 
+#include <dwarf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/strset.h"
+
 struct line_table {
+	const char *comp_dir; /* NULL = unknown */
+	struct strset *joined; /* paths that were put together here */
 	Dwarf_Lines *lines;
 	size_t line_cnt;
 	Dwarf_Files *files;
@@ -18,9 +28,11 @@ struct line_table {
 int line_table_open(Dwarf_Die *unit_die, struct line_table **ret)
 {
 	struct line_table *lt = calloc(1, sizeof(*lt));
+	Dwarf_Attribute attr;
 
 	if (!lt)
 		return -ENOMEM;
+	lt->comp_dir = dwarf_formstring(dwarf_attr(unit_die, DW_AT_comp_dir, &attr));
 	if (dwarf_getsrclines(unit_die, &lt->lines, &lt->line_cnt) != 0)
 		lt->line_cnt = 0;
 	if (dwarf_getsrcfiles(unit_die, &lt->files, &lt->file_cnt) != 0)
@@ -31,10 +43,28 @@ int line_table_open(Dwarf_Die *unit_die, struct line_table **ret)
 
 void line_table_free(struct line_table *lt)
 {
+	if (lt)
+		strset_free(lt->joined);
 	free(lt);
 }
 
-void line_table_find(const struct line_table *lt, uint64_t vaddr, const char **ret_file,
+/* With the compilation directory when path is relative. */
+static const char *absolute(struct line_table *lt, const char *path)
+{
+	char text[PATH_MAX];
+	int64_t id;
+
+	if (!path || path[0] == '/' || !lt->comp_dir || lt->comp_dir[0] != '/')
+		return path;
+	if ((size_t)snprintf(text, sizeof(text), "%s/%s", lt->comp_dir, path) >= sizeof(text))
+		return path;
+	if (!lt->joined && strset_new(&lt->joined))
+		return path;
+	id = strset_add(lt->joined, text);
+	return id < 0 ? path : strset_get(lt->joined, id);
+}
+
+void line_table_find(struct line_table *lt, uint64_t vaddr, const char **ret_file,
 		     uint32_t *ret_line)
 {
 	size_t low = 0, high = lt->line_cnt;
@@ -61,12 +91,14 @@ void line_table_find(const struct line_table *lt, uint64_t vaddr, const char **r
 	line = dwarf_onesrcline(lt->lines, low - 1);
 	if (!line || dwarf_lineendsequence(line, &is_end) != 0 || is_end)
 		return;
-	*ret_file = dwarf_linesrc(line, NULL, NULL);
+	*ret_file = absolute(lt, dwarf_linesrc(line, NULL, NULL));
 	if (dwarf_lineno(line, &lineno) == 0 && lineno > 0)
 		*ret_line = (uint32_t)lineno;
 }
 
-const char *line_table_file(const struct line_table *lt, uint32_t file)
+const char *line_table_file(struct line_table *lt, uint32_t file)
 {
-	return file < lt->file_cnt ? dwarf_filesrc(lt->files, file, NULL, NULL) : NULL;
+	if (file >= lt->file_cnt)
+		return NULL;
+	return absolute(lt, dwarf_filesrc(lt->files, file, NULL, NULL));
 }
