@@ -3,8 +3,8 @@
  * allocators.h - the entry points of every allocator that heaptap knows, and which of them a
  * file defines.
  *
- * allocators.c holds the table: one row per entry point, the only place that knows a function's
- * name. Adding an allocator is adding rows.
+ * alloc_table.c holds the table: one row per entry point, the only place that knows a function's
+ * name. Adding an allocator is adding rows. allocators.c finds rows in files.
  */
 #ifndef HT_TARGET_ALLOCATORS_H
 #define HT_TARGET_ALLOCATORS_H
@@ -27,7 +27,8 @@ struct alloc_row {
 	uint8_t flags; /* HT_SITE_* that hold for every implementation */
 };
 
-/* One function to probe. */
+/* One function to probe. Its row's argument numbers are those of the call; the cookie's are those
+ * of the registers at the probe (placement.arg_at). */
 struct alloc_site {
 	const struct alloc_row *row;
 	char symbol[64]; /* as found: "_rjem_malloc" */
@@ -44,7 +45,9 @@ struct alloc_range {
 
 /* What one file defines. */
 struct alloc_file {
-	const char *family; /* "glibc", "jemalloc", "tcmalloc", "mimalloc", "musl", "rust-jemalloc", "malloc" */
+	/* "glibc", "musl", "jemalloc", "rust-jemalloc", "tcmalloc", "mimalloc", "sanitizer", or
+	 * "malloc" for one that is not known by name */
+	const char *family;
 	VEC(struct alloc_site) sites; /* one per function address (aliases merged) */
 	/* Code that is the allocator's own: a call that returns into it is nested. */
 	VEC(struct alloc_range) inner;
@@ -55,7 +58,7 @@ struct alloc_options {
 	bool multibyte_nop_ok;
 };
 
-/* -ENOENT: the file defines no known entry point. */
+/* -ENOENT: the file defines no allocator (also: it has no symbols that would tell). */
 int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 		    const struct alloc_options *opts, struct alloc_file **ret);
 void alloc_file_free(struct alloc_file *af);
@@ -63,6 +66,39 @@ void alloc_file_free(struct alloc_file *af);
 /* The whole table and its prefixes, for `doctor` ("looked for"). */
 const struct alloc_row *alloc_table(size_t *ret_cnt);
 const char *const *alloc_prefixes(size_t *ret_cnt);
+
+/*
+ * The row that a symbol's name stands for, or NULL. *ret_prefix is an index into
+ * alloc_prefixes().
+ */
+struct alloc_lookup {
+	uint64_t lengths[256]; /* by first character of a row's name: bit n = one of length n */
+};
+void alloc_lookup_init(struct alloc_lookup *lk);
+const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
+					  size_t *ret_prefix);
+/* operator new and delete: implemented by the allocator itself, or on top of malloc. */
+bool alloc_row_is_cxx(const struct alloc_row *row);
+
+/* What is known of an implementation. */
+struct alloc_family {
+	const char *name;
+	bool is_libc; /* its functions lie among others of the C library */
+	bool zero_frees; /* realloc(p, 0) frees p and allocates nothing */
+	/* Linked into a program its entry points are one object file, so code between two that
+	 * are at most this far apart is its own. 0: not known, or not so. */
+	uint32_t gap_bytes;
+};
+/* By DT_SONAME, and by a symbol that only it defines. NULL: not one of them. */
+const struct alloc_family *alloc_family_by_soname(const char *soname);
+const struct alloc_family *alloc_family_by_symbol(const char *name);
+/* By prefix index: NULL for prefixes that tell nothing ("", "__libc_"). */
+const struct alloc_family *alloc_family_by_prefix(size_t prefix);
+/* An implementation that heaptap does not know by name. */
+const struct alloc_family *alloc_family_unknown(void);
+/* The dynamic loader has a malloc of its own for the time before libc; never probed. */
+bool alloc_is_loader(const char *soname);
+
 /* Is this the name of a function that only passes allocations on (malloc, operator new,
  * __rust_alloc, alloc::raw_vec::...)? name may be a linkage or a demangled name. */
 bool alloc_is_allocator_frame(const char *name);
