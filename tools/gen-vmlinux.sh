@@ -39,7 +39,7 @@ else
 	deb=$from
 	[[ -e $deb ]] || deb=$("$top/tests/vm/fetch-kernel" "$from" "$deb_arch" generic)
 	dpkg-deb -x "$deb" "$tmp/deb"
-	image=$(find "$tmp/deb/boot" -name 'vmlinu[xz]-*' | head -n 1)
+	image=$(find "$tmp/deb/boot" -name 'vmlinu[xz]-*' -print -quit)
 	[[ -n $image ]] || die "no kernel image in $deb"
 	btf=$tmp/btf
 	python3 - "$image" "$btf" <<'PY' || die "no BTF found in $image"
