@@ -71,6 +71,17 @@ class Rounds:
             count -= 1
         return self
 
+    def take(self, other):
+        """The rounds of another pair of processes, for the same row."""
+        self.a += other.a
+        self.b += other.b
+        self.extra += other.extra
+        self.discarded += other.discarded
+
+    def in_traps(self):
+        """What was added in emulated traps; extra is what Bench.calibrate() returned."""
+        return [d / x[0] for d, x in zip(self.added(), self.extra)]
+
     def added(self):
         return [b - a for a, b in zip(self.a, self.b)]
 
@@ -247,6 +258,15 @@ class Naive(Heaptap):
 
     def __init__(self, pid, *options):
         super().__init__(pid, "--naive-placement", *options)
+
+
+class Coarse(Heaptap):
+    """As coarse as jemalloc's own profiler: then their standard errors are equal."""
+
+    name = "heaptap 512k"
+
+    def __init__(self, pid, *options):
+        super().__init__(pid, "--rate", "512k", *options)
 
 
 class Bpftrace:

@@ -3,14 +3,13 @@
 import os
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import time
 from pathlib import Path
 
 from benchlib import (BUILD, CPUS, HEAPTAP, JEMALLOC_PROF, PROFILER_CPU, TARGET_CPU, TOP, Bpftrace,
-                      Heaptap, HeaptrackSession, Naive, Rounds, Skip, Target,
+                      Coarse, Heaptap, HeaptrackSession, Naive, Rounds, Skip, Target,
                       changed_text_bytes, interval, jemalloc_has_profiler, ledger_of, library,
                       spawn, wait_exit)
 from workloads import Redis, compile_command, timed_run
@@ -98,28 +97,9 @@ def pair_measure(bench, base, variant, size, threads, rounds):
     return Rounds().run(a, b, rounds, bench.calibrate)
 
 
-class PairCase:
-    """The rounds of one row, collected over several pairs of processes."""
-
-    def __init__(self):
-        self.a, self.b, self.extra, self.discarded = [], [], [], 0
-
-    def take(self, rounds):
-        self.a += rounds.a
-        self.b += rounds.b
-        self.extra += rounds.extra
-        self.discarded += rounds.discarded
-
-    def added(self):
-        return [b - a for a, b in zip(self.a, self.b)]
-
-    def in_traps(self):
-        return [d / x[0] for d, x in zip(self.added(), self.extra)]
-
-
 def attached_variant(bench, profiler, env):
-    """{case: PairCase} with a profiler on a process, half of the rounds with fresh processes."""
-    found = {case: PairCase() for case in pair_cases()}
+    """{case: Rounds} with a profiler on a process, half of the rounds with fresh processes."""
+    found = {case: Rounds() for case in pair_cases()}
     half = (bench.rounds + 1) // 2
     for _ in range(2):
         base, variant = Target([PAIRLOOP], env), Target([PAIRLOOP], profiler.target_env(env))
@@ -142,8 +122,7 @@ def own_process_variant(bench, base, variant):
     """The same for a profiler that lives in its process from the start."""
     found = {}
     for case in pair_cases():
-        found[case] = PairCase()
-        found[case].take(pair_measure(bench, base, variant, case[1], case[2], bench.rounds))
+        found[case] = pair_measure(bench, base, variant, case[1], case[2], bench.rounds)
     return found
 
 
@@ -196,7 +175,7 @@ def pair(bench):
         report.skip("pair, jemalloc", why)
     for allocator, env in allocators:
         found = {}
-        for profiler in ATTACHED:
+        for profiler in ATTACHED + ((Coarse,) if allocator == "jemalloc" else ()):
             try:
                 found[profiler.name] = attached_variant(bench, profiler, env)
             except Skip as why:
@@ -229,6 +208,32 @@ def pair_in_process(bench, allocator, env):
         if session:
             session.close()
     return found
+
+
+# --- modes -----------------------------------------------------------------------------------
+
+
+def modes(bench):
+    """The same pair with each way to attach that the kernel has."""
+    report = bench.report
+    report.heading(f"malloc+free pair of {BAR_SIZE} B, glibc, by the way of attaching")
+    for mode in ("session", "multi", "perf"):
+        base, variant, attached = Target([PAIRLOOP]), Target([PAIRLOOP]), None
+        try:
+            variant.ask("run 64 1 1000")
+            attached = Heaptap(variant.pid, f"--attach-mode={mode}")
+            rounds = pair_measure(bench, base, variant, BAR_SIZE, 1, bench.rounds)
+            attached.stop()
+            report.values("pair", "+ " + mode, rounds.added(), "ns",
+                          f"{statistics.median(rounds.in_traps()):6.2f} traps",
+                          discarded=rounds.discarded)
+        except Skip as why:
+            report.skip(f"mode {mode}", why)
+        finally:
+            if attached:
+                attached.kill()
+            base.close()
+            variant.close()
 
 
 # --- redis -----------------------------------------------------------------------------------
@@ -710,6 +715,6 @@ def symbols(bench):
     raise Skip("not yet")
 
 
-PIECES = {"calibrate": calibrate, "pair": pair, "redis": redis, "clang": clang, "python": python,
-          "self": self_cost, "attach": attach, "unwind": unwind, "tables": tables,
-          "symbols": symbols}
+PIECES = {"calibrate": calibrate, "pair": pair, "modes": modes, "redis": redis, "clang": clang,
+          "python": python, "self": self_cost, "attach": attach, "unwind": unwind,
+          "tables": tables, "symbols": symbols}
