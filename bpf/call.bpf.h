@@ -100,26 +100,26 @@ static __always_inline struct ht_call *calls_slot(struct ht_calls *calls)
 	return &calls->call[calls->next++ % HT_PENDING_CAP];
 }
 
-/* Is addr in a file's code? A return probe's trampoline is not. Costs a search: rare paths only. */
-static __always_inline bool is_file_code(struct pt_regs *ctx, const struct ht_target *t, __u64 addr)
-{
-	struct ht_walk *w = walk_claim();
-	bool found;
+/* Who is the caller, by the return address? */
+#define CALLER_PLAIN 0
+#define CALLER_INNER 1 /* the allocator itself */
+#define CALLER_NOT_A_FILE 2 /* a return probe's trampoline, or code made at run time */
 
-	if (!w)
-		return false;
+static __always_inline int caller_kind(struct ht_walk *w, struct pt_regs *ctx,
+				       const struct ht_target *t, __u64 ret_addr)
+{
 	walk_start(w, ctx, t);
-	found = walk_find_mapping(w, addr) == 0;
-	walk_release(w);
-	return found;
+	if (walk_find_mapping(w, ret_addr))
+		return CALLER_NOT_A_FILE;
+	return file_is_inner(w->map.file_id, ret_addr - w->map.bias) ? CALLER_INNER : CALLER_PLAIN;
 }
 
 /*
  * Was this entry reached by a jump from another entry point? Also clears what a call that never
  * returned left in this slot, and corrects *ret_addr where an outer call has hijacked it.
  */
-static __always_inline bool calls_is_tail(struct pt_regs *ctx, const struct ht_target *t,
-					  struct ht_calls *calls, __u64 sp, __u64 *ret_addr)
+static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, __u64 *ret_addr,
+					  int caller)
 {
 	struct ht_call *same = calls_find(calls, sp);
 
@@ -127,7 +127,7 @@ static __always_inline bool calls_is_tail(struct pt_regs *ctx, const struct ht_t
 		return false;
 	if (calls->guard_sp == sp && calls->guard_ret_addr == *ret_addr)
 		return !calls->guard_delegates;
-	if (!is_file_code(ctx, t, *ret_addr)) {
+	if (caller == CALLER_NOT_A_FILE) {
 		if (calls->guard_sp != sp || !calls->guard_delegates)
 			return true;
 		*ret_addr = calls->guard_ret_addr;
@@ -140,14 +140,6 @@ static __always_inline bool calls_is_tail(struct pt_regs *ctx, const struct ht_t
 	return false;
 }
 
-static __always_inline void live_key_set(struct ht_live_key *key, __u32 tgid,
-					 const struct ht_target *t, __u64 addr)
-{
-	key->tgid = tgid;
-	key->generation = t->generation;
-	key->addr = addr;
-}
-
 /* The call is not followed to its return: leave no trace that could mislead later ones. */
 static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_target *t, __u64 cookie,
 				      bool always_returns)
@@ -156,17 +148,26 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 	__u32 tid = bpf_get_current_pid_tgid();
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
 	struct ht_calls *calls;
+	struct ht_walk *w;
+	int caller;
 
 	if (!may_jump && !always_returns)
 		return false;
 	calls = may_jump ? calls_get(tid) : bpf_map_lookup_elem(&pending, &tid);
 	if (!calls)
 		return false;
-	if (read_user_u64(&ret_addr, sp)) {
-		stat_inc(HT_STAT_READ_FAULT);
+	if (!may_jump && calls->guard_sp != sp && !calls_find(calls, sp))
+		return false;
+	w = walk_claim();
+	if (!w) {
+		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	if (!calls_is_tail(ctx, t, calls, sp, &ret_addr) && may_jump) {
+	if (read_user_u64(&ret_addr, sp))
+		stat_inc(HT_STAT_READ_FAULT);
+	caller = caller_kind(w, ctx, t, ret_addr);
+	walk_release(w);
+	if (!calls_is_tail(calls, sp, &ret_addr, caller) && may_jump) {
 		calls->guard_sp = sp;
 		calls->guard_ret_addr = ret_addr;
 		calls->guard_delegates = 0;
@@ -198,51 +199,72 @@ static __always_inline bool call_delegate(struct pt_regs *ctx, bool always_retur
 	return false;
 }
 
+/* The call of this entry, noted in `pending`; NULL when it is not to be recorded. */
+static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_regs *ctx,
+						 const struct ht_target *t, __u64 cookie)
+{
+	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
+	struct ht_calls *calls;
+	struct ht_call *c;
+	int caller;
+
+	if (read_user_u64(&ret_addr, sp))
+		stat_inc(HT_STAT_READ_FAULT);
+	caller = caller_kind(w, ctx, t, ret_addr);
+	if (caller == CALLER_INNER) {
+		stat_inc(HT_STAT_NESTED);
+		return NULL;
+	}
+	calls = calls_get(bpf_get_current_pid_tgid());
+	if (!calls) {
+		stat_inc(HT_STAT_PENDING_FULL);
+		return NULL;
+	}
+	if (calls_is_tail(calls, sp, &ret_addr, caller)) {
+		stat_inc(HT_STAT_NESTED);
+		return NULL;
+	}
+	calls->guard_sp = 0;
+	c = calls_slot(calls);
+	c->sp = sp;
+	c->ret_addr = ret_addr;
+	c->cookie = cookie;
+	return c;
+}
+
 /* A call that is kept, or that takes a sampled block out. true: its return must be seen. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
 				       __u64 size_bytes, __u32 threshold,
 				       const struct ht_live_key *old_key)
 {
-	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct ht_calls *calls;
+	struct ht_walk *w = walk_claim();
 	struct ht_call *c;
 
-	if (read_user_u64(&ret_addr, sp))
-		stat_inc(HT_STAT_READ_FAULT);
-	if (target_is_inner(t, ret_addr)) {
-		stat_inc(HT_STAT_NESTED);
+	if (!w) {
+		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	calls = calls_get(tid);
-	if (!calls) {
-		stat_inc(HT_STAT_PENDING_FULL);
-		return false;
-	}
-	if (calls_is_tail(ctx, t, calls, sp, &ret_addr)) {
-		stat_inc(HT_STAT_NESTED);
-		return false;
-	}
-	calls->guard_sp = 0;
-	c = calls_slot(calls);
-	c->ret_addr = ret_addr;
-	c->cookie = cookie;
+	c = call_note(w, ctx, t, cookie);
+	if (!c)
+		goto out;
 	c->ptr = old_key->addr;
 	c->is_kept = threshold != 0;
 	c->has_old = HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr &&
 		     live_take(old_key, &c->old);
-	if (!c->is_kept && !c->has_old)
-		return false;
-	c->sp = sp;
-	if (!threshold)
-		return true;
-	stat_inc(HT_STAT_SAMPLES);
 	c->fresh.size_bytes = size_bytes;
-	c->fresh.threshold = threshold;
-	c->fresh.tid = tid;
-	c->fresh.context_id = context_intern(old_key->tgid, t->generation);
-	c->fresh.stack_id = stack_capture(ctx, t);
-	return true;
+	if (threshold) {
+		stat_inc(HT_STAT_SAMPLES);
+		c->fresh.threshold = threshold;
+		c->fresh.tid = bpf_get_current_pid_tgid();
+		c->fresh.context_id = context_intern(old_key->tgid, t->generation);
+		c->fresh.stack_id = stack_capture(w, ctx, t);
+	} else if (!c->has_old) {
+		c->sp = 0; /* another thread took the block out meanwhile */
+		c = NULL;
+	}
+out:
+	walk_release(w);
+	return c;
 }
 
 /*
@@ -258,7 +280,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 	struct ht_live old;
 	__u32 threshold, tgid, op;
 
-	t = target_current(&tgid);
+	t = target_of_hit(&tgid);
 	if (!t)
 		return false;
 	cookie = bpf_get_attach_cookie(ctx);
@@ -317,7 +339,9 @@ static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target
 	__u64 addr = call_result(ctx, c);
 	struct ht_live_key key = {};
 
-	live_key_set(&key, tgid, t, addr);
+	key.tgid = tgid;
+	key.generation = t->generation;
+	key.addr = addr;
 	if (!addr) {
 		stat_inc(HT_STAT_FAILED_CALLS);
 		if (c->has_old) { /* realloc failed: the old block is still there */
@@ -344,7 +368,7 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	struct ht_target *t;
 	struct ht_call *c;
 
-	t = target_current(&tgid);
+	t = target_of_hit(&tgid);
 	if (!t)
 		return;
 	stat_hit(HT_STAT_HITS_RETURN, 0);
@@ -367,10 +391,12 @@ static __always_inline void call_free(struct pt_regs *ctx)
 	struct ht_live old;
 	__u64 cookie;
 
-	t = target_current(&key.tgid);
+	t = target_of_hit(&key.tgid);
 	if (!t)
 		return;
 	cookie = bpf_get_attach_cookie(ctx);
+	if (HT_COOKIE_OP(cookie) != HT_OP_FREE)
+		return; /* a link that is only there to clean up after a fork */
 	stat_hit(HT_STAT_HITS_FREE, cookie);
 	key.generation = t->generation;
 	key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));

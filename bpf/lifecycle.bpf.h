@@ -18,7 +18,7 @@ static __always_inline void lifecycle_exec(void)
 		return;
 	bpf_map_delete_elem(&pending, &tid);
 	__sync_fetch_and_add(&t->generation, 1);
-	t->inner_cnt = 0;
+	t->flags &= ~HT_TARGET_WAITS_EXEC;
 	event_send(HT_EVENT_EXEC, tgid, t->generation, 0, 0);
 }
 

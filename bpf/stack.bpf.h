@@ -402,16 +402,12 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 }
 
 /* Stack id of the call that is being entered; 0 when there is none. */
-static __always_inline __u64 stack_capture(struct pt_regs *ctx, struct ht_target *t)
+static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ctx,
+					   struct ht_target *t)
 {
-	__u64 begin_ns = bpf_ktime_get_ns(), id;
-	struct ht_walk *w = walk_claim();
+	__u64 begin_ns = bpf_ktime_get_ns();
 	int end = 0;
 
-	if (!w) {
-		stat_inc(HT_STAT_SCRATCH_BUSY);
-		return 0;
-	}
 	walk_start(w, ctx, t);
 	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
 		end = walk_step(w);
@@ -426,9 +422,23 @@ static __always_inline __u64 stack_capture(struct pt_regs *ctx, struct ht_target
 		t->unmapped_ns = begin_ns;
 		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
 	}
-	id = stack_intern(&w->stack);
-	walk_release(w);
-	return id;
+	return stack_intern(&w->stack);
+}
+
+/* Does vaddr of the file belong to an allocator? */
+static __always_inline bool file_is_inner(__u32 file_id, __u64 vaddr)
+{
+	const struct ht_file *file = bpf_map_lookup_elem(&files, &file_id);
+
+	if (!file)
+		return false;
+	for (__u32 i = 0; i < HT_INNER_CAP; i++) {
+		if (i >= file->inner_cnt)
+			break;
+		if (vaddr >= file->inner[i].start_vaddr && vaddr < file->inner[i].end_vaddr)
+			return true;
+	}
+	return false;
 }
 
 #endif

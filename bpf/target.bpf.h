@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* target.bpf.h - is the current process recorded, and is a call the allocator's own? */
+/* target.bpf.h - is the current process recorded? */
 #ifndef HT_TARGET_BPF_H
 #define HT_TARGET_BPF_H
 
@@ -11,16 +11,12 @@ static __always_inline struct ht_target *target_current(__u32 *ret_tgid)
 	return bpf_map_lookup_elem(&targets, &tgid);
 }
 
-/* Does code at addr belong to an allocator (so that a call returning there is nested)? */
-static __always_inline bool target_is_inner(const struct ht_target *t, __u64 addr)
+/* The same for a hit: NULL as well while the process has not executed its program yet. */
+static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
 {
-	for (__u32 i = 0; i < HT_INNER_CAP; i++) {
-		if (i >= t->inner_cnt)
-			break;
-		if (addr >= t->inner[i].start_addr && addr < t->inner[i].end_addr)
-			return true;
-	}
-	return false;
+	struct ht_target *t = target_current(ret_tgid);
+
+	return t && (t->flags & HT_TARGET_WAITS_EXEC) ? NULL : t;
 }
 
 #endif

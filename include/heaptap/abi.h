@@ -18,7 +18,7 @@
 #define HT_COMM_BYTES 16
 /* Calls of one thread that are between entry and return at once (signal handlers nest). */
 #define HT_PENDING_CAP 4
-/* Address ranges of a process whose code is the allocator's own (see struct ht_target). */
+/* Ranges of a file whose code is the allocator's own (see struct ht_file). */
 #define HT_INNER_CAP 16
 
 /*
@@ -92,14 +92,23 @@ struct ht_mappings {
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 
-/* A file that some target maps: where its unwind pages are. Index = file id, 0 is unused. */
+/*
+ * A file that some target maps: where its unwind pages are, and which of its code belongs to an
+ * allocator: a call that returns into such code is nested. Index = file id, 0 is unused.
+ */
+struct ht_range {
+	__u64 start_vaddr, end_vaddr;
+};
 struct ht_file {
 	__u64 first_page; /* vaddr >> HT_PAGE_SHIFT of its first page */
 	__u32 page_cnt; /* 0: no unwind table */
 	__u32 pages_base; /* index of its first page in map `pages` */
+	__u32 inner_cnt;
+	__u32 reserved;
+	struct ht_range inner[HT_INNER_CAP];
 };
-_Static_assert(sizeof(struct ht_file) == 16, "value of map `files`");
-#define HT_FILES_CAP (1 << 14)
+_Static_assert(sizeof(struct ht_file) == 24 + 16 * HT_INNER_CAP, "value of map `files`");
+#define HT_FILES_CAP (1 << 13)
 
 /* Key with which BPF finds a file that appeared in an address space after the last read of it. */
 struct ht_inode {
@@ -187,14 +196,11 @@ struct ht_target {
 	__u32 rate_idx; /* index in map `rates` */
 	__u32 maps_idx; /* index in map `maps_of` */
 	__u32 maps_generation; /* generation that maps_of[maps_idx] describes */
-	__u32 inner_cnt;
+	__u32 reserved;
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
-	struct {
-		__u64 start_addr, end_addr;
-	} inner[HT_INNER_CAP]; /* a call whose return address is in here is the allocator's own */
 };
 #define HT_TARGET_FOLLOW 0x1 /* children become targets */
-#define HT_TARGET_ALLOC_ONLY 0x2 /* frees are not seen */
+#define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */
 #define HT_TARGETS_CAP 4096
 
 /*
@@ -291,7 +297,7 @@ struct ht_event {
 	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                     \
 	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")            \
 	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")              \
-	X(SCRATCH_BUSY, "scratch_busy", "samples without a stack: no scratch space free")            \
+	X(SCRATCH_BUSY, "scratch_busy", "samples lost: no scratch space free")            \
 	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")            \
 	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                          \
 	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")       \

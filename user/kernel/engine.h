@@ -69,8 +69,9 @@ int engine_get_stack(struct engine *e, uint64_t stack_id, struct ht_stack *ret);
  * process are handed over as a set. -ENOSPC when a bound is met.
  */
 struct unwind_table;
-int engine_add_file(struct engine *e, const struct unwind_table *table /* or NULL */,
-		    uint32_t *ret_file_id);
+/* table may be NULL. inner: the allocator's own code; at most HT_INNER_CAP ranges are used. */
+int engine_add_file(struct engine *e, const struct unwind_table *table,
+		    const struct ht_range *inner, size_t inner_cnt, uint32_t *ret_file_id);
 /* Lets the walk find the file by itself when a process maps it anew. */
 int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file_id,
 		     uint64_t vaddr_minus_off);

@@ -121,7 +121,8 @@ out:
 	return err;
 }
 
-int engine_add_file(struct engine *e, const struct unwind_table *table, uint32_t *ret_file_id)
+int engine_add_file(struct engine *e, const struct unwind_table *table,
+		    const struct ht_range *inner, size_t inner_cnt, uint32_t *ret_file_id)
 {
 	struct ht_file file = { 0 };
 	uint32_t id = e->next_file_id;
@@ -136,6 +137,9 @@ int engine_add_file(struct engine *e, const struct unwind_table *table, uint32_t
 		file.first_page = table->first_page;
 		file.page_cnt = table->page_cnt;
 	}
+	file.inner_cnt = inner_cnt < HT_INNER_CAP ? inner_cnt : HT_INNER_CAP;
+	if (file.inner_cnt)
+		memcpy(file.inner, inner, file.inner_cnt * sizeof(*inner));
 	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.files), &id, &file, BPF_ANY))
 		return -errno;
 	e->next_file_id++;

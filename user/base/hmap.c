@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hmap.c - see hmap.h. Linear probing; deletion moves the entries behind back, so there are no
+ * tombstones and a look-up never gets slower with age.
+ */
+#include "base/hmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Multiply and fold, eight bytes at a time. Not for keys that an attacker chooses freely. */
+uint64_t hash_bytes(const void *p, size_t n)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15ULL;
+	const uint8_t *s = p;
+	uint64_t h = n * k, word;
+
+	for (; n >= 8; n -= 8, s += 8) {
+		memcpy(&word, s, 8);
+		h = (h ^ word) * k;
+		h ^= h >> 32;
+	}
+	if (n) {
+		word = 0;
+		memcpy(&word, s, n);
+		h = (h ^ word) * k;
+		h ^= h >> 32;
+	}
+	return h ^ (h >> 29);
+}
+
+void hmap_init(struct hmap *m, size_t key_bytes)
+{
+	memset(m, 0, sizeof(*m));
+	m->key_bytes = key_bytes;
+}
+
+void hmap_release(struct hmap *m)
+{
+	free(m->keys);
+	free(m->vals);
+	free(m->used);
+	hmap_init(m, m->key_bytes);
+}
+
+static uint8_t *key_at(const struct hmap *m, size_t i)
+{
+	return m->keys + i * m->key_bytes;
+}
+
+/* The slot of key, or the empty one where it belongs. cap is a power of two, never full. */
+static size_t find_slot(const struct hmap *m, const void *key)
+{
+	size_t i = hash_bytes(key, m->key_bytes) & (m->cap - 1);
+
+	while (m->used[i] && memcmp(key_at(m, i), key, m->key_bytes) != 0)
+		i = (i + 1) & (m->cap - 1);
+	return i;
+}
+
+static void set_slot(struct hmap *m, size_t i, const void *key, uint64_t val)
+{
+	memcpy(key_at(m, i), key, m->key_bytes);
+	m->vals[i] = val;
+	m->used[i] = 1;
+}
+
+static int grow(struct hmap *m)
+{
+	struct hmap bigger = { .key_bytes = m->key_bytes, .cap = m->cap ? m->cap * 2 : 16 };
+
+	bigger.keys = calloc(bigger.cap, m->key_bytes);
+	bigger.vals = calloc(bigger.cap, sizeof(*bigger.vals));
+	bigger.used = calloc(bigger.cap, 1);
+	if (!bigger.keys || !bigger.vals || !bigger.used) {
+		hmap_release(&bigger);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->used[i])
+			set_slot(&bigger, find_slot(&bigger, key_at(m, i)), key_at(m, i),
+				 m->vals[i]);
+	bigger.cnt = m->cnt;
+	hmap_release(m);
+	*m = bigger;
+	return 0;
+}
+
+uint64_t *hmap_get(const struct hmap *m, const void *key)
+{
+	size_t i;
+
+	if (!m->cap)
+		return NULL;
+	i = find_slot(m, key);
+	return m->used[i] ? &m->vals[i] : NULL;
+}
+
+int hmap_put(struct hmap *m, const void *key, uint64_t val)
+{
+	size_t i;
+
+	if ((m->cnt + 1) * 4 > m->cap * 3) {
+		int err = grow(m);
+
+		if (err)
+			return err;
+	}
+	i = find_slot(m, key);
+	m->cnt += !m->used[i];
+	set_slot(m, i, key, val);
+	return 0;
+}
+
+bool hmap_del(struct hmap *m, const void *key)
+{
+	size_t hole, i, mask = m->cap - 1;
+
+	if (!m->cap)
+		return false;
+	hole = find_slot(m, key);
+	if (!m->used[hole])
+		return false;
+	/* Move back every entry that could not be found any more past the hole. */
+	for (i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
+		size_t home = hash_bytes(key_at(m, i), m->key_bytes) & mask;
+
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		set_slot(m, hole, key_at(m, i), m->vals[i]);
+		hole = i;
+	}
+	m->used[hole] = 0;
+	m->cnt--;
+	return true;
+}
+
+bool hmap_next(const struct hmap *m, size_t *pos, const void **ret_key, uint64_t *ret_val)
+{
+	for (size_t i = *pos; i < m->cap; i++) {
+		if (!m->used[i])
+			continue;
+		*ret_key = key_at(m, i);
+		*ret_val = m->vals[i];
+		*pos = i + 1;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* log.c - see log.h. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUIET_STATUS_SECONDS 10
+
+static enum log_level current_level = LOG_INFO;
+static bool status_is_shown; /* a status line stands on the terminal */
+static time_t status_last; /* when one was printed to something that is no terminal */
+
+void log_set_level(enum log_level level)
+{
+	current_level = level;
+}
+
+enum log_level log_get_level(void)
+{
+	return current_level;
+}
+
+static void clear_status(void)
+{
+	if (status_is_shown)
+		fputs("\r\033[K", stderr);
+	status_is_shown = false;
+}
+
+void log_msg(enum log_level level, const char *fmt, ...)
+{
+	static const char *const prefix[] = { "error: ", "warning: ", "", "debug: " };
+	va_list args;
+
+	if (level > current_level)
+		return;
+	clear_status();
+	fprintf(stderr, "heaptap: %s", prefix[level]);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void log_status(const char *fmt, ...)
+{
+	bool is_terminal = isatty(STDERR_FILENO);
+	time_t now = time(NULL);
+	va_list args;
+
+	if (current_level < LOG_INFO)
+		return;
+	if (!is_terminal) {
+		if (!status_last)
+			status_last = now; /* the first one is not worth a line */
+		if (now - status_last < QUIET_STATUS_SECONDS)
+			return;
+		status_last = now;
+	}
+	clear_status();
+	fputs("heaptap: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	if (!is_terminal)
+		fputc('\n', stderr);
+	status_is_shown = is_terminal;
+	fflush(stderr);
+}
+
+void log_status_end(void)
+{
+	clear_status();
+	fflush(stderr);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* units.c - see units.h. */
+#include "base/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A non-negative decimal number; *ret_end is what follows. */
+static int parse_number(const char *s, double *ret, const char **ret_end)
+{
+	char *end;
+
+	/* strtod would take "inf", "nan", hexadecimal and signs as well. */
+	if (!isdigit((unsigned char)s[0]) || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
+		return -EINVAL;
+	errno = 0;
+	*ret = strtod(s, &end);
+	if (errno)
+		return -ERANGE;
+	*ret_end = end;
+	return 0;
+}
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static int apply_unit(const struct unit *units, size_t cnt, const char *name, double n,
+		      uint64_t *ret)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (strcasecmp(name, units[i].name) != 0)
+			continue;
+		n *= units[i].factor;
+		if (n >= 18446744073709551616.0)
+			return -ERANGE;
+		*ret = n;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int parse_size(const char *s, uint64_t *ret_bytes)
+{
+	static const struct unit units[] = {
+		{ "", 1 },	    { "b", 1 },		{ "k", 0x1p10 },   { "kb", 0x1p10 },
+		{ "kib", 0x1p10 },  { "m", 0x1p20 },	{ "mb", 0x1p20 },  { "mib", 0x1p20 },
+		{ "g", 0x1p30 },    { "gb", 0x1p30 },	{ "gib", 0x1p30 }, { "t", 0x1p40 },
+		{ "tb", 0x1p40 },   { "tib", 0x1p40 },
+	};
+	const char *end;
+	double n;
+	int err = parse_number(s, &n, &end);
+
+	return err ? err : apply_unit(units, sizeof(units) / sizeof(*units), end, n, ret_bytes);
+}
+
+int parse_duration(const char *s, uint64_t *ret_ns)
+{
+	static const struct unit units[] = {
+		{ "", 1e9 },   { "ns", 1 },	 { "us", 1e3 },	   { "ms", 1e6 },
+		{ "s", 1e9 },  { "sec", 1e9 },	 { "m", 60e9 },	   { "min", 60e9 },
+		{ "h", 3600e9 }, { "d", 86400e9 },
+	};
+	const char *end;
+	double n;
+	int err = parse_number(s, &n, &end);
+
+	return err ? err : apply_unit(units, sizeof(units) / sizeof(*units), end, n, ret_ns);
+}
+
+/* Three significant digits: "1.23", "12.3", "123". */
+static int decimals_of(double n)
+{
+	n = fabs(n);
+	return n < 9.995 ? 2 : n < 99.95 ? 1 : 0;
+}
+
+char *format_bytes(double bytes, char *buf, size_t buf_bytes)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	size_t i = 0;
+
+	while (fabs(bytes) >= 1023.5 && i < 5) {
+		bytes /= 1024;
+		i++;
+	}
+	snprintf(buf, buf_bytes, "%.*f %s", i ? decimals_of(bytes) : 0, bytes, unit[i]);
+	return buf;
+}
+
+char *format_count(double n, char *buf, size_t buf_bytes)
+{
+	static const char *const unit[] = { "", "k", "M", "G", "T" };
+	size_t i = 0;
+
+	while (fabs(n) >= 999.5 && i < 4) {
+		n /= 1000;
+		i++;
+	}
+	snprintf(buf, buf_bytes, "%.*f%s", i ? decimals_of(n) : 0, n, unit[i]);
+	return buf;
+}
+
+char *format_duration(uint64_t ns, char *buf, size_t buf_bytes)
+{
+	uint64_t s = ns / 1000000000;
+
+	if (ns < 1000)
+		snprintf(buf, buf_bytes, "%d ns", (int)ns);
+	else if (ns < 1000000)
+		snprintf(buf, buf_bytes, "%.3g us", ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(buf, buf_bytes, "%.3g ms", ns / 1e6);
+	else if (s < 60)
+		snprintf(buf, buf_bytes, "%.1f s", ns / 1e9);
+	else if (s < 3600)
+		snprintf(buf, buf_bytes, "%dm %02ds", (int)(s / 60), (int)(s % 60));
+	else
+		snprintf(buf, buf_bytes, "%dh %02dm", (int)(s / 3600), (int)(s / 60 % 60));
+	return buf;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* vec.c - see vec.h. */
+#include "base/vec.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
+{
+	size_t new_cap = *cap ? *cap : 8;
+	void *p;
+
+	while (new_cap < need) {
+		if (new_cap > SIZE_MAX / 2)
+			return -ENOMEM;
+		new_cap *= 2;
+	}
+	if (new_cap > SIZE_MAX / elem_bytes)
+		return -ENOMEM;
+	p = realloc(*data, new_cap * elem_bytes);
+	if (!p)
+		return -ENOMEM;
+	*data = p;
+	*cap = new_cap;
+	return 0;
+}

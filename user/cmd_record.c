@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_record.c - `heaptap record`: options in, a recording through its phases, results out.
+ *
+ * Wiring only: the recording itself is record/recorder.c, the profile record/result.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "cmd.h"
+#include "record/recorder.h"
+#include "record/result.h"
+
+enum { OPT_MAX_LIVE = 256, OPT_MAX_STACKS, OPT_FOLLOW, OPT_MODE, OPT_NAIVE, OPT_KEEP, OPT_LINES };
+
+static const char usage[] =
+	"usage: heaptap record [OPTIONS] -p PID\n"
+	"       heaptap record [OPTIONS] -- COMMAND [ARG...]\n"
+	"\n"
+	"Record who allocates, and who holds, the memory of a process. Ends when the time is up, the\n"
+	"process ends, or with Ctrl-C; then writes a pprof file and prints the largest holders.\n"
+	"\n"
+	"  -p, --pid PID           attach to this running process\n"
+	"  -d, --duration TIME     stop after TIME (30, 30s, 5m, 1h; default: until Ctrl-C)\n"
+	"  -o, --output FILE       write the profile here (default: heaptap-PID.pb.gz)\n"
+	"  -r, --rate BYTES        sample every BYTES allocated on the average (default: 64k);\n"
+	"                          1 = record every allocation, exactly\n"
+	"      --max-live N        at most N sampled allocations outstanding (default: 1000000)\n"
+	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
+	"      --follow            record children too, as processes of their own\n"
+	"      --keep-allocator-frames\n"
+	"                          keep malloc and the like at the end of each stack\n"
+	"      --no-lines          function names only: no files, lines and inlines (faster)\n"
+	"  -n, --top N             rows to print at the end (default: 10, 0 = none)\n"
+	"  -q, --quiet             no progress; errors and losses only\n"
+	"  -v, --verbose           say what is being done\n"
+	"  -h, --help              show this\n"
+	"\n"
+	"examples:\n"
+	"  heaptap record -p $(pidof redis-server) -d 30s\n"
+	"  heaptap record --rate 1 -o app.pb.gz -- ./app --serve\n"
+	"  go tool pprof -http=: heaptap-1234.pb.gz\n";
+
+static const struct option long_options[] = {
+	{ "pid", required_argument, NULL, 'p' },
+	{ "duration", required_argument, NULL, 'd' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "max-live", required_argument, NULL, OPT_MAX_LIVE },
+	{ "max-stacks", required_argument, NULL, OPT_MAX_STACKS },
+	{ "follow", no_argument, NULL, OPT_FOLLOW },
+	{ "keep-allocator-frames", no_argument, NULL, OPT_KEEP },
+	{ "no-lines", no_argument, NULL, OPT_LINES },
+	{ "top", required_argument, NULL, 'n' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	/* for tests and comparisons, not in the usage text */
+	{ "attach-mode", required_argument, NULL, OPT_MODE },
+	{ "naive-placement", no_argument, NULL, OPT_NAIVE },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct record_options {
+	struct recorder_options recorder;
+	struct result_options result;
+	bool wants_help;
+};
+
+static int parse_count(const char *text, uint64_t max, uint64_t *ret)
+{
+	char *end;
+	unsigned long long n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || n > max)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+static int bad_value(const char *option, const char *text, const char *wanted)
+{
+	log_error("record: bad value '%s' for %s: %s", text, option, wanted);
+	return -EINVAL;
+}
+
+static int parse_one(int c, const char *arg, struct record_options *o)
+{
+	uint64_t n;
+
+	switch (c) {
+	case 'p':
+		if (parse_count(arg, INT32_MAX, &n) || !n)
+			return bad_value("--pid", arg, "a process id");
+		o->recorder.pid = n;
+		return 0;
+	case 'd':
+		if (parse_duration(arg, &o->recorder.duration_ns) || !o->recorder.duration_ns)
+			return bad_value("--duration", arg, "a time such as 30s, 5m or 1h");
+		return 0;
+	case 'o':
+		o->result.output = arg;
+		return 0;
+	case 'r':
+		if (parse_size(arg, &n) || !n || n > 1ULL << 40)
+			return bad_value("--rate", arg, "a size from 1 to 1t, such as 64k");
+		o->recorder.rate_bytes = n;
+		return 0;
+	case OPT_MAX_LIVE:
+		if (parse_count(arg, 1 << 28, &n) || !n)
+			return bad_value("--max-live", arg, "a number from 1 to 268435456");
+		o->recorder.live_cap = n;
+		return 0;
+	case OPT_MAX_STACKS:
+		if (parse_count(arg, 1 << 24, &n) || !n)
+			return bad_value("--max-stacks", arg, "a number from 1 to 16777216");
+		o->recorder.stack_cap = n;
+		return 0;
+	case OPT_MODE:
+		if (attach_mode_parse(arg, &o->recorder.mode))
+			return bad_value("--attach-mode", arg, "auto, session, multi or perf");
+		return 0;
+	case 'n':
+		if (parse_count(arg, 1 << 20, &n))
+			return bad_value("--top", arg, "a number");
+		o->result.top_cnt = n;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int parse_flag(int c, struct record_options *o)
+{
+	switch (c) {
+	case OPT_FOLLOW:
+		o->recorder.follow = true;
+		return 0;
+	case OPT_NAIVE:
+		o->recorder.naive_placement = true;
+		return 0;
+	case OPT_KEEP:
+		o->result.keep_allocator_frames = true;
+		return 0;
+	case OPT_LINES:
+		o->result.no_lines = true;
+		return 0;
+	case 'q':
+		o->recorder.is_quiet = true;
+		return 0;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		return 0;
+	case 'h':
+		o->wants_help = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int parse_options(int argc, char **argv, struct record_options *o)
+{
+	int c, err = 0;
+
+	optind = 1;
+	while (!err && (c = getopt_long(argc, argv, "+p:d:o:r:n:qvh", long_options, NULL)) != -1) {
+		if (c == '?')
+			return -EINVAL; /* getopt has said which */
+		err = parse_flag(c, o);
+		if (err == -ENOENT)
+			err = parse_one(c, optarg, o);
+	}
+	if (err || o->wants_help)
+		return err;
+	o->recorder.argv = optind < argc ? argv + optind : NULL;
+	if (!o->recorder.pid && !o->recorder.argv) {
+		log_error("record: nothing to record: give -p PID, or -- COMMAND");
+		return -EINVAL;
+	}
+	if (o->recorder.pid && o->recorder.argv) {
+		log_error("record: -p PID and a command ('%s') exclude each other",
+			  o->recorder.argv[0]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options o = {
+		.recorder = { .rate_bytes = 64 << 10, .live_cap = 1000000, .stack_cap = 65536 },
+		.result = { .top_cnt = 10 },
+	};
+	struct recorder *r = NULL;
+	struct result *res = NULL;
+	int err = parse_options(argc, argv, &o);
+
+	if (err) {
+		fprintf(stderr, "Try 'heaptap record --help'.\n");
+		return 2;
+	}
+	if (o.wants_help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	o.result.command_argv = argv;
+	o.result.command_argc = argc;
+	err = recorder_open(&o.recorder, &r);
+	if (!err) /* told before anything is attached */
+		err = result_open(&o.result, recorder_pid(r), &res);
+	if (!err)
+		err = recorder_start(r);
+	if (!err)
+		err = recorder_run(r);
+	if (!err)
+		err = result_write(res, r);
+	result_close(res);
+	recorder_close(r);
+	return err ? 1 : 0;
+}

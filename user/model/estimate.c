@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * estimate.c - the statistics of sampled allocations.
+ *
+ * Each allocation of n bytes is kept with p(n) = 1 - exp(-n/R), independently of all others. That
+ * is the chance that a Poisson process with one point per R bytes has a point inside the
+ * allocation: large blocks are nearly always seen, of small ones about one per R bytes, and no
+ * size is favoured.
+ *
+ * Estimator (Horvitz and Thompson 1952): a kept allocation stands for 1/p objects and n/p bytes.
+ * E[sum over kept of n/p] = sum over all of p * n/p = sum over all of n, whatever p was for each
+ * of them. So p may differ from sample to sample (rate changes, table rounding) as long as
+ * each sample carries the p it was kept with. Weights are applied per sample and then summed:
+ * scaling a sum afterwards by an average p is biased when sizes are mixed.
+ *
+ * Table: a 32-bit random number is compared with the threshold of the size's bucket. Buckets are
+ * log-linear: sizes below 64 and from 64 to 127 have one each, above that 64 per octave. p of
+ * a bucket is that of its middle. The table is a rounding of p(n), not of the estimate: the
+ * threshold that was used is stored, and p = threshold / 2^32 exactly.
+ *
+ * Variance: the sum's is sum over all of n^2 (1-p)/p; its unbiased estimate from what was kept is
+ * sum over kept of n^2 (1-p)/p^2.
+ *
+ * Interval: with many samples normal. With few the sum is a Poisson count times a weight, and far
+ * from symmetric. Fay and Feuer (1997) give the interval for sums of weighted Poisson counts from
+ * gamma quantiles: with B the estimate, V its variance and w one more observation's weight,
+ *   low  = V / (2B)           * chi2(0.025, 2 B^2 / V)
+ *   high = (V+w^2) / (2(B+w)) * chi2(0.975, 2 (B+w)^2 / (V+w^2))
+ * It is the exact Poisson interval when all weights are equal and p is small, and shrinks as p
+ * approaches 1, where there is nothing left to be uncertain about. The weight w = V / B is the
+ * mean weight in that sense. From 30 effective samples (B^2 / V) on it is indistinguishable from
+ * the normal one, which is used then.
+ */
+#include "model/estimate.h"
+
+#include <math.h>
+
+#include "heaptap/abi.h"
+
+#define NORMAL_FROM_SAMPLES 30
+#define WEAK_BELOW_SAMPLES 4
+#define Z_95 1.959963984540054
+
+double estimate_probability(uint64_t size_bytes, uint64_t rate_bytes)
+{
+	if (rate_bytes <= 1)
+		return 1;
+	return -expm1(-(double)(size_bytes ? size_bytes : 1) / rate_bytes);
+}
+
+uint32_t estimate_threshold(double p)
+{
+	double t = round(p * 0x1p32);
+
+	if (t >= HT_KEEP_ALWAYS)
+		return HT_KEEP_ALWAYS;
+	return t < 1 ? 1 : t;
+}
+
+double estimate_threshold_probability(uint32_t threshold)
+{
+	return threshold == HT_KEEP_ALWAYS ? 1 : threshold * 0x1p-32;
+}
+
+uint32_t estimate_bucket(uint64_t size_bytes)
+{
+	uint32_t octave;
+
+	if (size_bytes < 1 << HT_SUB_BITS)
+		return size_bytes ? size_bytes : 1;
+	if (size_bytes >> 48)
+		return HT_BUCKET_CNT - 1;
+	octave = 63 - __builtin_clzll(size_bytes);
+	return ((octave - HT_SUB_BITS + 1) << HT_SUB_BITS) +
+	       ((size_bytes >> (octave - HT_SUB_BITS)) & ((1 << HT_SUB_BITS) - 1));
+}
+
+void estimate_bucket_range(uint32_t bucket, uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint32_t shift, sub = bucket & ((1 << HT_SUB_BITS) - 1);
+
+	if (bucket < 1 << HT_SUB_BITS) {
+		*ret_low = *ret_high = bucket;
+		return;
+	}
+	shift = (bucket >> HT_SUB_BITS) - 1;
+	*ret_low = (uint64_t)(sub + (1 << HT_SUB_BITS)) << shift;
+	*ret_high = *ret_low + (1ULL << shift) - 1;
+}
+
+void estimate_add(struct estimate *e, uint64_t size_bytes, double p)
+{
+	double n = size_bytes;
+
+	e->samples++;
+	e->objects += 1 / p;
+	e->bytes += n / p;
+	e->objects_variance += (1 - p) / (p * p);
+	e->bytes_variance += n * n * (1 - p) / (p * p);
+}
+
+void estimate_merge(struct estimate *e, const struct estimate *other)
+{
+	e->samples += other->samples;
+	e->objects += other->objects;
+	e->bytes += other->bytes;
+	e->objects_variance += other->objects_variance;
+	e->bytes_variance += other->bytes_variance;
+}
+
+double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_bytes)
+{
+	double mean;
+
+	if (rate_bytes <= 1 || objects <= 0 || bytes <= 0)
+		return 0;
+	mean = bytes / objects;
+	return bytes * mean / expm1(mean / rate_bytes);
+}
+
+/* Regularised lower incomplete gamma function P(a, x): series below the mean, continued fraction
+ * (modified Lentz) above. Numerical Recipes' choice of where each converges fast. */
+static double gamma_p(double a, double x)
+{
+	double scale = exp(-x + a * log(x) - lgamma(a)), term, sum, b, c, d, h;
+
+	if (x < a + 1) {
+		term = sum = 1 / a;
+		for (int i = 1; i < 500 && fabs(term) > fabs(sum) * 1e-12; i++) {
+			term *= x / (a + i);
+			sum += term;
+		}
+		return sum * scale;
+	}
+	b = x + 1 - a;
+	c = 1e300;
+	d = 1 / b;
+	h = d;
+	for (int i = 1; i < 500; i++) {
+		double an = -i * (i - a), delta;
+
+		b += 2;
+		d = 1 / (fabs(an * d + b) < 1e-300 ? 1e-300 : an * d + b);
+		c = fabs(b + an / c) < 1e-300 ? 1e-300 : b + an / c;
+		delta = d * c;
+		h *= delta;
+		if (fabs(delta - 1) < 1e-12)
+			break;
+	}
+	return 1 - scale * h;
+}
+
+/* x with P(a, x) = p, by bisection: a is below 40 here and this is not a hot path. */
+static double gamma_quantile(double a, double p)
+{
+	double low = 0, high = a + 10 * sqrt(a) + 20;
+
+	for (int i = 0; i < 60; i++) {
+		double mid = (low + high) / 2;
+
+		if (gamma_p(a, mid) < p)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (low + high) / 2;
+}
+
+void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high)
+{
+	double bytes = e->bytes, variance = e->bytes_variance, effective, weight, more;
+
+	*ret_low = *ret_high = bytes;
+	if (variance <= 0 || bytes <= 0)
+		return;
+	effective = bytes * bytes / variance;
+	if (effective >= NORMAL_FROM_SAMPLES) {
+		*ret_low = bytes - Z_95 * sqrt(variance);
+		*ret_high = bytes + Z_95 * sqrt(variance);
+		return;
+	}
+	/* chi2(p, 2a) = 2 * gamma_quantile(a, p) */
+	weight = variance / bytes;
+	*ret_low = weight * gamma_quantile(effective, 0.025);
+	more = (variance + weight * weight) / (bytes + weight);
+	*ret_high = more * gamma_quantile((bytes + weight) / more, 0.975);
+}
+
+bool estimate_is_weak(const struct estimate *e)
+{
+	return e->samples < WEAK_BELOW_SAMPLES && e->bytes_variance > 0;
+}

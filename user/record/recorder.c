@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recorder.c - see recorder.h.
+ *
+ * One event loop. Everything that can be refused is refused in recorder_open(), before any probe
+ * is attached. At the end the allocation probes go first, then the live map is read while frees
+ * are still seen, then the rest goes. Links are file descriptors: however this process ends, the
+ * kernel takes the probes out.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "kernel/engine.h"
+#include "kernel/features.h"
+#include "record/overhead.h"
+#include "snapshot/snapshot.h"
+#include "target/allocators.h"
+#include "target/events.h"
+#include "target/launch.h"
+#include "target/process.h"
+#include "track/files.h"
+#include "track/tracker.h"
+
+#define TICK_NS 200000000ULL /* of the status line and of work that waits */
+
+enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD };
+
+struct recorder {
+	struct recorder_options opts;
+	struct process_info info;
+	struct kernel_features features;
+	struct engine *engine;
+	struct track_files *files;
+	struct tracker *tracker;
+	struct process_events *events;
+	struct launch *launch;
+	struct snapshot *snapshot;
+	struct overhead overhead;
+	struct recorder_facts facts;
+	int epoll_fd, signal_fd, tick_fd;
+	sigset_t old_mask;
+	bool mask_is_set;
+	bool is_over;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* From here on SIGINT and SIGTERM end the recording normally. */
+static int take_signals(struct recorder *r)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, &r->old_mask))
+		return -errno;
+	r->mask_is_set = true;
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? -errno : 0;
+}
+
+static int check_target(struct recorder *r)
+{
+	char why[512];
+	int err = process_info_read(r->opts.pid, &r->info);
+
+	if (err == -ESRCH) {
+		log_error("record: no process with PID %d; list them with: ps -e", r->opts.pid);
+		return err;
+	}
+	if (err) {
+		log_error("record: cannot read /proc/%d: %s", r->opts.pid, strerror(-err));
+		return err;
+	}
+	err = process_check(&r->info, why, sizeof(why));
+	if (err) {
+		log_error("record: cannot record PID %d: %s", r->opts.pid, why);
+		return err;
+	}
+	r->opts.pid = r->info.pid; /* a thread id was given */
+	return 0;
+}
+
+static int check_kernel(struct recorder *r)
+{
+	int err = kernel_features_probe(&r->features);
+	enum attach_mode wanted = r->opts.mode;
+
+	if (err) {
+		log_error("record: cannot probe the kernel: %s", strerror(-err));
+		return err;
+	}
+	if (!kernel_features_suffice(&r->features)) {
+		log_error("record: %s", r->features.why);
+		return -ENOTSUP;
+	}
+	/* A multi link on a process whose main thread is gone attaches and never fires. */
+	if (wanted == ATTACH_AUTO && r->info.is_main_thread_gone && r->features.perf_uprobe)
+		wanted = ATTACH_PERF;
+	err = attach_mode_choose(&r->features, wanted, &r->opts.mode);
+	if (err)
+		log_error("record: this kernel has no '%s' uprobes; see: heaptap doctor",
+			  attach_mode_name(wanted));
+	return err;
+}
+
+static int prepare_launch(struct recorder *r)
+{
+	char why[512];
+	int err = launch_prepare(r->opts.argv, &r->launch);
+
+	if (err) {
+		log_error("record: %s",
+			  launch_explain(r->opts.argv[0], err, why, sizeof(why)));
+		return err;
+	}
+	r->opts.pid = launch_pid(r->launch);
+	return 0;
+}
+
+int recorder_open(const struct recorder_options *opts, struct recorder **ret)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->opts = *opts;
+	r->epoll_fd = r->signal_fd = r->tick_fd = -1;
+	r->facts.exit_status = -1;
+	r->facts.end_reason = "";
+	r->facts.overhead = -1;
+	err = opts->pid ? check_target(r) : 0;
+	if (!err)
+		err = check_kernel(r);
+	if (!err && !opts->pid)
+		err = prepare_launch(r);
+	if (err) {
+		recorder_close(r);
+		return err;
+	}
+	*ret = r;
+	return 0;
+}
+
+pid_t recorder_pid(const struct recorder *r)
+{
+	return r->opts.pid;
+}
+
+static void on_event(void *ctx, const struct ht_event *event)
+{
+	struct recorder *r = ctx;
+
+	tracker_on_event(r->tracker, event);
+}
+
+static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
+		    uint64_t ino, const char *path)
+{
+	struct recorder *r = ctx;
+
+	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
+	tracker_on_mmap(r->tracker, pid);
+}
+
+static void on_lost(void *ctx, uint64_t cnt)
+{
+	struct recorder *r = ctx;
+
+	log_debug("record: %llu mapping events lost, reading the mappings again",
+		  (unsigned long long)cnt);
+	tracker_on_lost(r->tracker);
+}
+
+/*
+ * The largest request that may wait for its return in a function that throws: beyond it the
+ * allocation can only fail, and an unwinder that meets a return probe ends the program.
+ */
+static uint64_t throw_limit_bytes(const struct process_info *info)
+{
+	uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+
+	if (info->address_limit_bytes && info->address_limit_bytes < limit)
+		limit = info->address_limit_bytes;
+	return limit;
+}
+
+static int open_engine(struct recorder *r)
+{
+	const struct engine_options opts = {
+		.mode = r->opts.mode,
+		.live_cap = r->opts.live_cap,
+		.stack_cap = r->opts.stack_cap,
+		.is_verbose = log_get_level() >= LOG_DEBUG,
+	};
+	const struct engine_ops ops = { .on_event = on_event };
+	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement };
+	const struct tracker_options track_opts = { .follow = r->opts.follow };
+	char why[512];
+	int err = engine_open(&opts, &r->features, &ops, r, &r->engine, why, sizeof(why));
+
+	if (err) {
+		log_error("record: %s", why);
+		return err;
+	}
+	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, throw_limit_bytes(&r->info));
+	if (!err)
+		err = track_files_new(r->engine, &alloc_opts, &r->files);
+	if (!err)
+		err = tracker_new(r->engine, r->files, &track_opts, &r->tracker);
+	if (err)
+		log_error("record: cannot set up: %s", strerror(-err));
+	return err;
+}
+
+static int watch(struct recorder *r, int fd, enum source source)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = source };
+
+	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int open_loop(struct recorder *r)
+{
+	const struct process_events_ops ops = { on_mmap, on_lost };
+	struct itimerspec tick = { .it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS };
+	int err = process_events_open(&ops, r, &r->events);
+
+	if (err) {
+		log_warn("record: mapping events are not available (%s): libraries that are "
+			 "loaded later are found late",
+			 strerror(-err));
+		r->events = NULL;
+	}
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	r->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (r->epoll_fd < 0 || r->tick_fd < 0 || timerfd_settime(r->tick_fd, 0, &tick, NULL))
+		return -errno;
+	err = watch(r, r->signal_fd, SOURCE_SIGNAL);
+	if (!err)
+		err = watch(r, r->tick_fd, SOURCE_TICK);
+	if (!err)
+		err = watch(r, engine_events_fd(r->engine), SOURCE_RING);
+	if (!err && r->events)
+		err = watch(r, process_events_fd(r->events), SOURCE_MMAP);
+	if (!err && r->launch)
+		err = watch(r, launch_wait_fd(r->launch), SOURCE_CHILD);
+	return err;
+}
+
+/* The paths that a started program will map, as launch_libraries() tells them. */
+struct path_list {
+	VEC(char *) path;
+	int err;
+};
+
+static void on_library(void *ctx, const char *path)
+{
+	struct path_list *list = ctx;
+	char *copy = strdup(path);
+
+	if (!copy || vec_push(&list->path, copy)) {
+		free(copy);
+		list->err = -ENOMEM;
+	}
+}
+
+static int track_launch(struct recorder *r)
+{
+	struct path_list list = { 0 };
+	int err = launch_libraries(r->opts.argv, on_library, &list);
+
+	if (err >= 0)
+		err = list.err;
+	if (!err)
+		err = tracker_add_launch(r->tracker, r->opts.pid,
+					 (const char *const *)list.path.data, list.path.cnt);
+	for (size_t i = 0; i < list.path.cnt; i++)
+		free(list.path.data[i]);
+	vec_release(&list.path);
+	return err;
+}
+
+static void say_start(struct recorder *r)
+{
+	size_t failed_cnt, site_cnt = tracker_site_cnt(r->tracker);
+	char rate[UNITS_BUF];
+	int err;
+
+	failed_cnt = tracker_failed_cnt(r->tracker, &err);
+	if (failed_cnt)
+		log_warn("record: %zu probe sites could not be attached: %s", failed_cnt,
+			 strerror(-err));
+	if (!site_cnt)
+		log_warn("record: no known allocator in PID %d yet (looked for malloc, jemalloc, "
+			 "tcmalloc, mimalloc, operator new): nothing will be seen until one is "
+			 "loaded; see: heaptap doctor -p %d",
+			 r->opts.pid, r->opts.pid);
+	if (r->opts.is_quiet && log_get_level() > LOG_WARN)
+		log_set_level(LOG_WARN);
+	fprintf(stderr, "heaptap: recording PID %d (%s): %zu probe sites, 1 sample per %s, %s\n",
+		r->opts.pid, r->launch ? r->opts.argv[0] : r->info.comm, site_cnt,
+		format_bytes(r->opts.rate_bytes, rate, sizeof(rate)),
+		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
+}
+
+int recorder_start(struct recorder *r)
+{
+	struct probe_costs costs = { 0 };
+	int err = take_signals(r);
+
+	if (!err)
+		err = open_engine(r);
+	if (err)
+		return err;
+	if (probe_costs_measure(&r->features, &costs))
+		log_debug("record: the cost of a probe could not be measured");
+	err = open_loop(r);
+	if (!err)
+		err = r->launch ? track_launch(r) : tracker_add(r->tracker, r->opts.pid);
+	if (err == -ESRCH || err == -ENOENT) {
+		log_error("record: PID %d ended while it was being attached to", r->opts.pid);
+		return err;
+	}
+	if (err) {
+		log_error("record: cannot attach to PID %d: %s", r->opts.pid, strerror(-err));
+		return err;
+	}
+	r->facts.begin_ns = clock_ns(CLOCK_MONOTONIC);
+	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
+	overhead_begin(&r->overhead, &costs, r->opts.pid);
+	say_start(r);
+	if (r->launch) {
+		err = launch_go(r->launch);
+		if (err) {
+			char why[512];
+
+			log_error("record: %s",
+				  launch_explain(r->opts.argv[0], err, why, sizeof(why)));
+		}
+	}
+	return err;
+}
+
+static void end(struct recorder *r, const char *reason)
+{
+	if (!r->is_over)
+		r->facts.end_reason = reason;
+	r->is_over = true;
+}
+
+/* Losses that a user must know of at once, in a few words; "" = none. */
+static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
+{
+	if (stats[HT_STAT_LIVE_FULL])
+		return ", live map full";
+	if (stats[HT_STAT_STACKS_FULL])
+		return ", stack map full";
+	return "";
+}
+
+/* Counters only: cheap, and the live map may be large. */
+static void show_status(struct recorder *r)
+{
+	uint64_t stats[HT_STAT_CNT], elapsed_ns = clock_ns(CLOCK_MONOTONIC) - r->facts.begin_ns;
+	char elapsed[UNITS_BUF], samples[UNITS_BUF], live[UNITS_BUF], cost[UNITS_BUF] = "?";
+	struct process_info info;
+
+	if (engine_read_stats(r->engine, stats))
+		return;
+	r->facts.overhead = overhead_achieved(&r->overhead, r->opts.pid, stats);
+	if (!process_info_read(r->opts.pid, &info) && info.rss_bytes)
+		r->facts.rss_bytes = info.rss_bytes;
+	if (r->opts.is_quiet)
+		return;
+	if (r->facts.overhead >= 0)
+		snprintf(cost, sizeof(cost), "%.1f %%", 100 * r->facts.overhead);
+	log_status("%s: %s samples, %s outstanding, overhead %s%s",
+		   format_duration(elapsed_ns, elapsed, sizeof(elapsed)),
+		   format_count(stats[HT_STAT_SAMPLES], samples, sizeof(samples)),
+		   format_count(stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES], live, sizeof(live)),
+		   cost, loss_words(stats));
+}
+
+static void on_child_end(struct recorder *r)
+{
+	if (!launch_reap(r->launch, &r->facts.exit_status))
+		end(r, "the program ended");
+}
+
+static void on_tick(struct recorder *r)
+{
+	uint64_t expirations;
+
+	if (read(r->tick_fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	show_status(r);
+}
+
+static void dispatch(struct recorder *r, enum source source)
+{
+	struct signalfd_siginfo info;
+
+	switch (source) {
+	case SOURCE_SIGNAL:
+		if (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+			end(r, "stopped by the user");
+		break;
+	case SOURCE_TICK:
+		on_tick(r);
+		break;
+	case SOURCE_RING:
+		engine_events_drain(r->engine);
+		break;
+	case SOURCE_MMAP:
+		process_events_drain(r->events);
+		break;
+	case SOURCE_CHILD:
+		on_child_end(r);
+		break;
+	}
+}
+
+/* Milliseconds until something is due. */
+static int wait_ms(const struct recorder *r)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), deadline;
+	int ms = tracker_wants_work(r->tracker) ? 10 : 1000;
+
+	if (!r->opts.duration_ns)
+		return ms;
+	deadline = r->facts.begin_ns + r->opts.duration_ns;
+	if (now >= deadline)
+		return 0;
+	if ((deadline - now) / 1000000 < (uint64_t)ms)
+		ms = (deadline - now) / 1000000 + 1;
+	return ms;
+}
+
+static int loop_once(struct recorder *r)
+{
+	struct epoll_event ready[8];
+	int n = epoll_wait(r->epoll_fd, ready, 8, wait_ms(r)), err;
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++)
+		dispatch(r, ready[i].data.u32);
+	if (r->opts.duration_ns &&
+	    clock_ns(CLOCK_MONOTONIC) >= r->facts.begin_ns + r->opts.duration_ns)
+		end(r, "the time was up");
+	err = tracker_work(r->tracker);
+	if (!tracker_running_cnt(r->tracker))
+		end(r, "the process ended");
+	return err;
+}
+
+/* The target's end may come through the ring before the pidfd says so: reap what is there. */
+static void settle(struct recorder *r)
+{
+	int status;
+
+	if (r->launch && r->facts.exit_status < 0 && !tracker_running_cnt(r->tracker)) {
+		for (int i = 0; i < 100 && launch_reap(r->launch, &status); i++)
+			usleep(10000);
+		on_child_end(r);
+	}
+}
+
+int recorder_run(struct recorder *r)
+{
+	int err = 0;
+
+	while (!r->is_over && !err)
+		err = loop_once(r);
+	if (err)
+		log_error("record: %s: ending the recording early", strerror(-err));
+	show_status(r);
+	log_status_end();
+	tracker_stop_allocs(r->tracker);
+	err = snapshot_take(r->engine, &r->snapshot);
+	r->facts.end_ns = clock_ns(CLOCK_MONOTONIC);
+	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
+	r->facts.site_cnt = tracker_site_cnt(r->tracker);
+	tracker_stop(r->tracker);
+	settle(r);
+	if (err)
+		log_error("record: cannot read the samples: %s", strerror(-err));
+	return err;
+}
+
+void recorder_close(struct recorder *r)
+{
+	if (!r)
+		return;
+	tracker_free(r->tracker);
+	track_files_free(r->files);
+	process_events_close(r->events);
+	engine_close(r->engine);
+	snapshot_free(r->snapshot);
+	launch_free(r->launch);
+	if (r->epoll_fd >= 0)
+		close(r->epoll_fd);
+	if (r->signal_fd >= 0)
+		close(r->signal_fd);
+	if (r->tick_fd >= 0)
+		close(r->tick_fd);
+	if (r->mask_is_set)
+		sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	free(r);
+}
+
+const struct snapshot *recorder_snapshot(const struct recorder *r)
+{
+	return r->snapshot;
+}
+
+struct engine *recorder_engine(const struct recorder *r)
+{
+	return r->engine;
+}
+
+const struct track_files *recorder_files(const struct recorder *r)
+{
+	return r->files;
+}
+
+const struct tracker *recorder_tracker(const struct recorder *r)
+{
+	return r->tracker;
+}
+
+void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
+{
+	const struct track_instance *inst;
+	size_t cnt;
+	int err;
+
+	*ret = r->facts;
+	ret->pid = r->opts.pid;
+	ret->was_started = r->launch != NULL;
+	ret->rate_bytes = r->opts.rate_bytes;
+	ret->mode = r->opts.mode;
+	ret->follow = r->opts.follow;
+	ret->live_cap = r->opts.live_cap;
+	ret->stepped_cnt = tracker_stepped_cnt(r->tracker);
+	ret->failed_cnt = tracker_failed_cnt(r->tracker, &err);
+	ret->exe = r->info.exe;
+	memcpy(ret->comm, r->info.comm, sizeof(ret->comm));
+	inst = tracker_instances(r->tracker, &cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		if (inst[i].pid != r->opts.pid)
+			continue;
+		ret->exe = inst[i].exe;
+		memcpy(ret->comm, inst[i].comm, sizeof(ret->comm));
+	}
+}

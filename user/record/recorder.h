@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recorder.h - one recording: open (checks only), start (attach), run (until it ends), then the
+ * final snapshot is there.
+ *
+ * It says on stderr what it does and why it cannot: callers only pass the error on.
+ */
+#ifndef HT_RECORD_RECORDER_H
+#define HT_RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/attach.h"
+
+struct engine;
+struct recorder;
+struct snapshot;
+struct track_files;
+struct tracker;
+
+struct recorder_options {
+	pid_t pid; /* 0: argv is started */
+	char *const *argv;
+	uint64_t duration_ns; /* 0: until SIGINT, SIGTERM or the end of the process */
+	uint64_t rate_bytes;
+	uint32_t live_cap, stack_cap;
+	enum attach_mode mode;
+	bool follow;
+	bool naive_placement; /* every probe at the function's first byte */
+	bool is_quiet;
+};
+
+/* What is known of a recording besides its snapshot. */
+struct recorder_facts {
+	pid_t pid;
+	char comm[16];
+	const char *exe;
+	bool was_started; /* by us: nothing was allocated before */
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+	int64_t begin_epoch_ns, end_epoch_ns;
+	uint64_t rate_bytes;
+	enum attach_mode mode;
+	size_t site_cnt, stepped_cnt, failed_cnt;
+	double overhead; /* share of the target's CPU time that probes took; < 0: unknown */
+	uint64_t rss_bytes; /* of the target, last seen */
+	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */
+	const char *end_reason;
+	bool follow;
+	uint32_t live_cap;
+};
+
+/* Checks the target, the kernel and the privileges; attaches nothing, starts nothing visible. */
+int recorder_open(const struct recorder_options *opts, struct recorder **ret);
+pid_t recorder_pid(const struct recorder *r);
+int recorder_start(struct recorder *r);
+int recorder_run(struct recorder *r);
+void recorder_close(struct recorder *r);
+
+/* After recorder_run(). */
+const struct snapshot *recorder_snapshot(const struct recorder *r);
+void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
+struct engine *recorder_engine(const struct recorder *r);
+const struct track_files *recorder_files(const struct recorder *r);
+const struct tracker *recorder_tracker(const struct recorder *r);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* files.c - see files.h. */
+#include "track/files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/hmap.h"
+#include "elf/elf_symbols.h"
+#include "elf/unwind_table.h"
+#include "kernel/engine.h"
+#include "target/allocators.h"
+#include "target/process.h"
+
+/* Device that no kernel gives out: the vDSO is the same for all processes. */
+#define VDSO_DEV UINT32_MAX
+
+struct file_key {
+	uint64_t ino;
+	uint32_t dev;
+	uint32_t reserved;
+};
+
+struct track_files {
+	struct engine *engine;
+	struct alloc_options opts;
+	struct hmap by_key; /* struct file_key -> index in all */
+	VEC(struct track_file *) all; /* NULL: no ELF file */
+	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
+};
+
+int track_files_new(struct engine *engine, const struct alloc_options *opts,
+		    struct track_files **ret)
+{
+	struct track_files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return -ENOMEM;
+	files->engine = engine;
+	files->opts = *opts;
+	hmap_init(&files->by_key, sizeof(struct file_key));
+	*ret = files;
+	return 0;
+}
+
+static void file_free(struct track_file *file)
+{
+	if (!file)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file->root);
+	vec_release(&file->exec);
+	alloc_file_free(file->alloc);
+	free(file);
+}
+
+void track_files_free(struct track_files *files)
+{
+	if (!files)
+		return;
+	for (size_t i = 0; i < files->all.cnt; i++)
+		file_free(files->all.data[i]);
+	vec_release(&files->all);
+	vec_release(&files->by_id);
+	hmap_release(&files->by_key);
+	free(files);
+}
+
+static int note_segments(struct track_file *file, const struct elf_file *ef)
+{
+	size_t cnt;
+	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct track_segment s = { seg[i].off, seg[i].file_bytes, seg[i].vaddr };
+
+		if (seg[i].is_exec && vec_push(&file->exec, s))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Entry points of allocators. Only files that can be probed: not the vDSO. */
+static int scan_allocators(const struct track_files *files, struct track_file *file,
+			   struct elf_file *ef)
+{
+	struct elf_symbols *syms = NULL;
+	int err = elf_symbols_load(ef, NULL, &syms);
+
+	if (!err)
+		err = alloc_file_scan(ef, syms, &files->opts, &file->alloc);
+	elf_symbols_free(syms);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Unwind rows and the allocator's own code, to the engine. */
+static int hand_to_engine(struct track_files *files, struct track_file *file, struct elf_file *ef)
+{
+	struct unwind_table *table = NULL;
+	const struct alloc_file *af = file->alloc;
+	struct ht_range inner[HT_INNER_CAP];
+	size_t inner_cnt = 0;
+	int err;
+
+	for (size_t i = 0; af && i < af->inner.cnt && i < HT_INNER_CAP; i++)
+		inner[inner_cnt++] = (struct ht_range){ af->inner.data[i].start_vaddr,
+							af->inner.data[i].end_vaddr };
+	err = unwind_table_build(ef, &table);
+	if (err == -ENOMEM)
+		return err;
+	file->has_table = table != NULL;
+	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
+	if (err == -ENOSPC && table) /* no room for its rows: known by name at least */
+		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
+	unwind_table_free(table);
+	if (!err && !file->is_vdso && file->exec.cnt)
+		err = engine_add_inode(files->engine, file->ino, file->dev, file->id,
+				       file->exec.data[0].vaddr - file->exec.data[0].off);
+	return err;
+}
+
+static int read_elf(struct track_files *files, struct track_file *file, struct elf_file *ef)
+{
+	int err;
+
+	elf_file_build_id_hex(ef, file->build_id_hex);
+	err = note_segments(file, ef);
+	if (!err && !file->is_vdso)
+		err = scan_allocators(files, file, ef);
+	if (!err && files->engine)
+		err = hand_to_engine(files, file, ef);
+	return err;
+}
+
+/* Enter a file, or NULL for "not an ELF file", under its key. */
+static int enter(struct track_files *files, const struct file_key *key, struct track_file *file)
+{
+	int err = vec_push(&files->all, file);
+
+	if (err)
+		return err;
+	err = hmap_put(&files->by_key, key, files->all.cnt - 1);
+	if (!err && file) {
+		err = vec_reserve(&files->by_id, file->id + 1);
+		if (err)
+			goto out;
+		while (files->by_id.cnt <= file->id)
+			files->by_id.data[files->by_id.cnt++] = 0;
+		files->by_id.data[file->id] = files->all.cnt;
+	}
+out:
+	if (err)
+		files->all.cnt--;
+	return err;
+}
+
+static bool lookup(const struct track_files *files, const struct file_key *key,
+		   struct track_file **ret)
+{
+	const uint64_t *idx = hmap_get(&files->by_key, key);
+
+	if (idx)
+		*ret = files->all.data[*idx];
+	return idx;
+}
+
+/* fd is owned by the file from here on (-1: ef is all there is). */
+static int add_file(struct track_files *files, const struct file_key *key, int fd,
+		    struct elf_file *ef, const char *path, const char *root,
+		    struct track_file **ret)
+{
+	struct track_file *file = calloc(1, sizeof(*file));
+	int err = -ENOMEM;
+
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	file->fd = fd;
+	file->dev = key->dev;
+	file->ino = key->ino;
+	file->is_vdso = key->dev == VDSO_DEV;
+	file->path = strdup(path);
+	file->root = strdup(root);
+	if (!file->path || !file->root)
+		goto out;
+	err = read_elf(files, file, ef);
+	if (!err)
+		err = enter(files, key, file);
+	if (!err) {
+		*ret = file;
+		file = NULL;
+	}
+out:
+	file_free(file);
+	return err;
+}
+
+/* The process's vDSO is ours: one kernel, one image (32-bit targets are refused). */
+static int get_vdso(struct track_files *files, const struct file_key *key,
+		    struct track_file **ret)
+{
+	const Elf64_Ehdr *eh = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file *ef = NULL;
+	size_t bytes;
+	int err;
+
+	if (!eh)
+		return enter(files, key, NULL);
+	/* The section headers are the image's end. */
+	bytes = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+	err = elf_file_open_mem(eh, bytes, &ef);
+	if (err == -ENOMEM)
+		return err;
+	err = err ? enter(files, key, NULL) : add_file(files, key, -1, ef, "[vdso]", "", ret);
+	elf_file_close(ef);
+	return err;
+}
+
+static int get_fd(struct track_files *files, const struct file_key *key, int fd, const char *path,
+		  const char *root, struct track_file **ret)
+{
+	struct elf_file *ef = NULL;
+	int err = elf_file_open_fd(fd, &ef);
+
+	if (err) {
+		close(fd);
+		return err == -ENOMEM ? err : enter(files, key, NULL);
+	}
+	err = add_file(files, key, fd, ef, path, root, ret);
+	elf_file_close(ef);
+	return err;
+}
+
+int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
+		    struct track_file **ret)
+{
+	struct file_key key = { .ino = map->ino, .dev = map->dev };
+	bool is_vdso = !strcmp(map->path, "[vdso]");
+	char root[64];
+	int fd;
+
+	*ret = NULL;
+	if (is_vdso)
+		key = (struct file_key){ .dev = VDSO_DEV };
+	else if (!map->ino)
+		return 0;
+	if (lookup(files, &key, ret))
+		return 0;
+	if (is_vdso)
+		return get_vdso(files, &key, ret);
+	fd = process_open_map(pid, tid, map);
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
+	if (fd < 0)
+		return 0; /* gone already, perhaps: try again when it is met again */
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	return get_fd(files, &key, fd, map->path, root, ret);
+}
+
+int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret)
+{
+	struct file_key key = { 0 };
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	*ret = NULL;
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	key.ino = st.st_ino;
+	key.dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	if (lookup(files, &key, ret)) {
+		close(fd);
+		return 0;
+	}
+	return get_fd(files, &key, fd, path, "", ret);
+}
+
+const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id)
+{
+	if (id >= files->by_id.cnt || !files->by_id.data[id])
+		return NULL;
+	return files->all.data[files->by_id.data[id] - 1];
+}
+
+size_t track_files_cnt(const struct track_files *files)
+{
+	return files->all.cnt;
+}
+
+const struct track_file *track_files_at(const struct track_files *files, size_t i)
+{
+	return files->all.data[i];
+}
+
+int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,
+		    uint64_t *ret_bias)
+{
+	const struct track_segment *s;
+
+	if (file->is_vdso) {
+		*ret_bias = start_addr - (file->exec.cnt ? file->exec.data[0].vaddr -
+								   file->exec.data[0].off :
+							   0);
+		return 0;
+	}
+	/* A mapping starts at the segment's page; the segment may begin inside that page. */
+	vec_each(&file->exec, s) {
+		if (off + 4096 > s->off && off < s->off + s->bytes) {
+			*ret_bias = start_addr - off - (s->vaddr - s->off);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * files.h - the files that followed processes map: each is opened, read and compiled once.
+ *
+ * A file is known by device and inode as the kernel's mappings name it. What is kept: an open
+ * descriptor (the symbols are wanted long after the process is gone, or the file replaced), the
+ * build id, its executable segments, the allocator entry points that it defines. Its unwind table
+ * goes to the engine at once and is not kept here.
+ */
+#ifndef HT_TRACK_FILES_H
+#define HT_TRACK_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+struct alloc_file;
+struct alloc_options;
+struct engine;
+struct proc_map;
+
+struct track_segment {
+	uint64_t off, bytes, vaddr;
+};
+
+struct track_file {
+	uint32_t id; /* the engine's file id */
+	uint32_t dev;
+	uint64_t ino;
+	int fd; /* -1: could not be opened (special mappings) */
+	bool is_vdso;
+	bool has_table; /* unwind rows were compiled */
+	char *path; /* as the target sees it */
+	char *root; /* "/proc/PID/root" of the process that showed it, or "" */
+	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
+	VEC(struct track_segment) exec; /* executable segments */
+	struct alloc_file *alloc; /* NULL: defines no known allocator */
+};
+
+struct track_files;
+
+/* engine may be NULL: then nothing is handed to BPF (doctor). */
+int track_files_new(struct engine *engine, const struct alloc_options *opts,
+		    struct track_files **ret);
+void track_files_free(struct track_files *files);
+
+/*
+ * The file of a mapping, compiled now if it is new. NULL in *ret with 0: the mapping has no file
+ * that can be read as ELF (remembered, so it is tried once). Negative errno: out of resources.
+ */
+int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
+		    struct track_file **ret);
+/* The same for a file by path, before any process maps it. */
+int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
+/* By the engine's id; NULL: no such. */
+const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
+size_t track_files_cnt(const struct track_files *files);
+/* 0 <= i < cnt; NULL for mappings that turned out to be no ELF files. */
+const struct track_file *track_files_at(const struct track_files *files, size_t i);
+
+/* bias of a mapping of this file: addr - bias = vaddr. -ENOENT: no executable segment is there. */
+int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,
+		    uint64_t *ret_bias);
+
+#endif
