@@ -9,7 +9,8 @@ endif
 .PHONY: vm-programs check-kernels
 vm-programs: $(B)/vm/bin/test_features
 
-$(B)/vm/bin/test_features: tests/vm/test_features.c tools/bench/uprobe_link.c tools/bench/uprobe_link.h
+$(B)/vm/bin/test_features: tests/vm/test_features.c \
+		tools/bench/uprobe_link.c tools/bench/uprobe_link.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) -o $@ $(filter %.c,$^) -lbpf
 
