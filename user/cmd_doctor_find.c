@@ -257,12 +257,12 @@ static bool is_unreadable(const struct survey_file *file)
 
 static bool has_no_rows(const struct survey_file *file)
 {
-	return !file->open_err && !file->row_cnt;
+	return !file->open_err && file->has_code && !file->row_cnt;
 }
 
 static bool has_exported_names_only(const struct survey_file *file)
 {
-	return !file->open_err && !file->has_symtab && !file->has_mini_symtab &&
+	return !file->open_err && file->has_code && !file->has_symtab && !file->has_mini_symtab &&
 	       strcmp(file->path, "[vdso]");
 }
 

@@ -4,6 +4,7 @@
  * and what to do about it, then the facts. Fits 100 columns as far as paths allow.
  */
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,9 +83,11 @@ static void print_findings(const struct doctor_report *r, FILE *out)
 	};
 	const struct doctor_finding *f;
 
-	if (!r->findings.cnt)
+	/* the verdict has said the first already, if it is what prevents everything */
+	if (!r->findings.cnt || (r->findings.cnt == 1 && r->verdict == DOCTOR_BLOCK &&
+				 !r->findings.data[0].advice[0]))
 		return;
-	fprintf(out, "\nWhat would be missing\n");
+	fprintf(out, "\nWhat would be missing, and what to do\n");
 	vec_each(&r->findings, f) {
 		fprintf(out, "  %-7s", names[f->level]);
 		print_wrapped(out, 9, 9, f->what);
@@ -95,8 +98,9 @@ static void print_findings(const struct doctor_report *r, FILE *out)
 	}
 }
 
-static void print_memory(const struct process_info *info, FILE *out)
+static void print_memory(const struct doctor_report *r, FILE *out)
 {
+	const struct process_info *info = &r->info;
 	char rss[UNITS_BUF], other[UNITS_BUF], line[256];
 	size_t len;
 
@@ -109,6 +113,8 @@ static void print_memory(const struct process_info *info, FILE *out)
 		snprintf(line + len, sizeof(line) - len, ", address space limited to %s",
 			 format_bytes((double)info->address_limit_bytes, other, sizeof(other)));
 	print_field(out, "memory", line);
+	if (r->process_err)
+		return;
 	print_field(out, "",
 		    "What it allocated before heaptap attaches stays unknown: a profile counts "
 		    "from then on (\"since attach\"). To see everything, start it with 'heaptap "
@@ -150,7 +156,7 @@ static void print_process(const struct doctor_report *r, FILE *out)
 	print_field(out, "runs as", line);
 	if (info->is_kernel_thread || info->is_zombie)
 		return;
-	print_memory(info, out);
+	print_memory(r, out);
 	print_confinement(info, out);
 }
 
@@ -293,7 +299,7 @@ static void print_kernel(const struct doctor_report *r, FILE *out)
 
 	fprintf(out, "\nKernel %s, %s, %ld CPU%s\n  %-15s  %-4s  %-5s  %s\n", r->uts.release,
 		r->uts.machine, r->cpu_cnt, r->cpu_cnt == 1 ? "" : "s", "feature", "here", "since",
-		"what it is for, or what is without it");
+		"if it is missing");
 	infos = kernel_feature_infos(&cnt);
 	for (i = 0; i < cnt; i++) {
 		bool has = *((const char *)&r->features + infos[i].offset);
@@ -315,12 +321,17 @@ static void print_kernel(const struct doctor_report *r, FILE *out)
 	print_field(out, "a hit costs", line);
 }
 
-static void print_sysctl(FILE *out, const char *name, int value, const char *meaning)
+/* These restrict only those who lack a capability. */
+static void print_sysctl(const struct privileges *p, FILE *out, const char *name, int value,
+			 int capability, const char *capability_name)
 {
-	if (value == INT_MIN)
-		fprintf(out, "  %-25s  %-4s  %s\n", name, "?", meaning);
-	else
-		fprintf(out, "  %-25s  %-4d  %s\n", name, value, meaning);
+	char number[16] = "none";
+
+	if (value != INT_MIN)
+		snprintf(number, sizeof(number), "%d", value);
+	fprintf(out, "  %-25s  %-4s  %s %s\n", name, number,
+		privileges_have(p, capability) ? "does not matter with" : "matters without",
+		capability_name);
 }
 
 static void print_privileges(const struct doctor_report *r, FILE *out)
@@ -337,15 +348,15 @@ static void print_privileges(const struct doctor_report *r, FILE *out)
 		fprintf(out, "  %-25s  %-4s  %s\n", infos[i].name,
 			privileges_have(p, infos[i].number) ? "yes" : "NO", infos[i].purpose);
 	fprintf(out, "  %-25s  %s\n", "kernel lockdown",
-		p->lockdown[0] ? p->lockdown : "none (not built in)");
-	print_sysctl(out, "perf_event_paranoid", p->perf_event_paranoid,
-		     "does not matter with CAP_PERFMON");
-	print_sysctl(out, "kptr_restrict", p->kptr_restrict,
-		     "does not matter: no kernel address is used");
-	print_sysctl(out, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled,
-		     "does not matter with CAP_BPF");
-	print_sysctl(out, "yama ptrace_scope", p->ptrace_scope,
-		     "does not matter with CAP_SYS_PTRACE");
+		p->lockdown[0] ? p->lockdown : "none, or securityfs is not mounted");
+	print_sysctl(p, out, "perf_event_paranoid", p->perf_event_paranoid, CAP_PERFMON,
+		     "CAP_PERFMON");
+	print_sysctl(p, out, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled, CAP_BPF,
+		     "CAP_BPF");
+	print_sysctl(p, out, "yama ptrace_scope", p->ptrace_scope, CAP_SYS_PTRACE,
+		     "CAP_SYS_PTRACE");
+	fprintf(out, "  %-25s  %-4d  does not matter: no kernel address is used\n", "kptr_restrict",
+		p->kptr_restrict);
 }
 
 void doctor_print_text(const struct doctor_report *r, FILE *out)

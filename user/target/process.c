@@ -300,6 +300,9 @@ int process_read_pss(struct process_info *info)
 	if (!value)
 		return -ENODATA;
 	info->pss_bytes = strtoull(value, NULL, 10) * 1024;
+	/* the resident size in stat lags behind by up to some pages per CPU; this one is counted */
+	if (info->rss_bytes < info->pss_bytes)
+		info->rss_bytes = info->pss_bytes;
 	return 0;
 }
 

@@ -36,7 +36,7 @@ struct process_info {
 
 /* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
-/* Fills pss_bytes. Not part of the above because the kernel walks the whole address space. */
+/* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
 int process_read_pss(struct process_info *info);
 /*
  * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is

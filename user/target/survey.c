@@ -24,6 +24,8 @@
 /* Enough for the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
 #define COMPARED_BYTES 5
 #define VDSO_BYTES_CAP (1U << 20)
+/* What the compiler's startup files put into every library, also one that holds only data. */
+#define STARTUP_BYTES 512
 
 struct surveyor {
 	const struct process_info *info;
@@ -46,6 +48,15 @@ static bool has_section(struct elf_file *ef, const char *name)
 	struct elf_section section;
 
 	return !elf_file_section(ef, name, &section) && section.bytes;
+}
+
+/* A file without section headers says nothing: then there is. */
+static bool has_code(struct elf_file *ef)
+{
+	struct elf_section section;
+	int err = elf_file_section(ef, ".text", &section);
+
+	return err ? !has_section(ef, ".shstrtab") : section.bytes > STARTUP_BYTES;
 }
 
 /* .debug_abbrev stands for all of DWARF: it is always there, and small when compressed. */
@@ -202,6 +213,7 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	file->is_go = elf_file_is_go(ef);
 	file->is_static = !elf_file_interp(ef) && !elf_file_soname(ef) &&
 			  elf_file_type(ef) == 2 /* ET_EXEC */;
+	file->has_code = has_code(ef);
 	survey_unwind(ef, file);
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)

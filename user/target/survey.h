@@ -31,6 +31,7 @@ struct survey_file {
 	bool is_deleted;
 	int open_err; /* why the rest is unknown, 0 = it is known */
 	bool is_go, is_static; /* a Go program; no dynamic section and no loader */
+	bool has_code; /* some libraries hold only data, and map a little as executable */
 	int unwind_err; /* -ENOENT: no frame information */
 	uint32_t row_cnt, unsupported_row_cnt, bad_fde_cnt;
 	bool has_symtab; /* else only the exported functions have names */

@@ -1,0 +1,356 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `heaptap doctor` on real processes: the verdict, what it is made from, and that nothing is left in
+# the process. Run from the top folder. HEAPTAP names the program.
+set -u
+heaptap=$(realpath "${HEAPTAP:-./heaptap}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-doctor-XXXXXX")
+tracefs=/sys/kernel/tracing
+pids=
+cgroup=
+failed=0
+
+cleanup() {
+	if [ -n "${uprobe:-}" ]; then
+		echo 0 >"$tracefs/events/heaptap_test/enable"
+		echo '-:heaptap_test/doctor' >>"$tracefs/uprobe_events"
+	fi 2>/dev/null
+	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+	wait 2>/dev/null
+	[ -n "$cgroup" ] && rmdir "$cgroup"
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+ok() { echo "ok - $1"; }
+not_ok() {
+	echo "not ok - $1: $2"
+	head -30 "$work/out" "$work/err" 2>/dev/null | sed 's/^/#   /'
+	failed=1
+}
+skip() { echo "ok - $1 # SKIP $2"; }
+
+doctor() {
+	timeout -k 5 60 "$heaptap" doctor "$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+}
+
+# says NAME STATUS PATTERN...: the last run ended so and printed each pattern, on one line each
+says() {
+	local name=$1 want=$2 pattern
+	shift 2
+	if [ "$status" != "$want" ]; then
+		not_ok "$name" "status $status, not $want"
+		return
+	fi
+	for pattern; do
+		if ! grep -qE -- "$pattern" "$work/out" "$work/err"; then
+			not_ok "$name" "does not say /$pattern/"
+			return
+		fi
+	done
+	ok "$name"
+}
+
+first_line() {
+	if head -n 1 "$work/out" | grep -qE -- "$2"; then
+		ok "$1"
+	else
+		not_ok "$1" "the first line is not /$2/"
+	fi
+}
+
+# check NAME EXPRESSION: a Python expression over the JSON in j holds
+check() {
+	local why
+	if why=$(python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+files = j.get("files", [])
+sites = [s for f in files for s in f.get("allocator", {}).get("sites", [])]
+if not eval("(" + sys.argv[2] + ")"):
+    sys.exit("does not hold: " + sys.argv[2])' "$work/out" "$2" 2>&1); then
+		ok "$1"
+	else
+		not_ok "$1" "$(tail -n 1 <<<"$why")"
+	fi
+}
+
+# A program that lives until it is killed; its pid in $pid.
+start() {
+	"$@" >/dev/null 2>&1 </dev/null &
+	pid=$!
+	pids="$pids $pid"
+	for _ in $(seq 100); do
+		[ "$(readlink "/proc/$pid/exe")" != "$(realpath "$BASH")" ] && break
+		sleep 0.02
+	done
+	sleep 0.2 # until it is past its loader
+}
+
+test_usage() {
+	doctor -p abc
+	says "pid that is no number" 2 "'abc' is not a process id"
+	doctor -p 0
+	says "pid 0" 2 "'0' is not a process id"
+	doctor --no-such-option
+	says "unknown option" 2 "no-such-option"
+	doctor extra
+	says "extra argument" 2 "'extra'"
+	doctor --help
+	says "help" 0 "^[Uu]sage: heaptap doctor"
+}
+
+test_machine() {
+	doctor
+	says "machine: features and privileges are named" 0 "^  btf .*yes" "uprobe_multi" \
+		"uprobe_session" "CAP_BPF" "CAP_PERFMON" "CAP_SYS_ADMIN" "CAP_SYS_PTRACE" \
+		"perf_event_paranoid" "kptr_restrict" "lockdown" "a hit costs .*emulated"
+	first_line "machine: verdict" "^heaptap can record on this machine: (yes|with limits)"
+	doctor --json
+	check "machine: JSON" 'j["can_record"] in ("yes", "limits") and j["kernel"]["features"]["btf"]
+		and j["kernel"]["emulated_hit_ns"] > 0 and "process" not in j'
+}
+
+test_process() {
+	start sleep 120
+	doctor -p "$pid"
+	says "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
+		"since attach" "libc" "^    malloc +\+[0-9]+" "^    free +\+[0-9]+" \
+		"emulated|single-stepped" "rows" "names +lines"
+	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
+	if awk 'length > 100 && !/\//' "$work/out" | grep -q .; then
+		not_ok "process: fits 100 columns" "$(awk 'length > 100 && !/\//' "$work/out" | head -n 1)"
+	else
+		ok "process: fits 100 columns"
+	fi
+	doctor -p "$pid" --json
+	check "process: JSON" 'j["process"]["pid"] == '"$pid"' and j["process"]["rss_bytes"] > 0'
+	check "process: allocator entry points" \
+		'{"malloc", "free", "calloc", "realloc"} <= {s["symbol"] for s in sites}'
+	check "process: every site has an instruction and a cost" \
+		'sites and all(s["instruction"] and s["cost_ns"] > 0 for s in sites)'
+	check "process: a single-stepped site says why" \
+		'all(s["emulated"] or s["why_not_emulated"] for s in sites)'
+	check "process: files unwind" 'all(f["unwind_rows"] > 0 for f in files if f["text_bytes"] > 65536)'
+	if grep -q uprobes "/proc/$pid/maps"; then
+		not_ok "process: nothing is attached" "it has been probed"
+	else
+		ok "process: nothing is attached"
+	fi
+}
+
+# The instruction that is printed is the one that stands in the file at the offset that is printed.
+test_instruction() {
+	if ! command -v objdump >/dev/null; then
+		skip "instruction at the site" "no objdump"
+		return
+	fi
+	cat >"$work/own.c" <<-'END'
+	#include <stdlib.h>
+	#include <unistd.h>
+	int main(void) { void *volatile p = malloc(10); free(p); pause(); return 0; }
+	END
+	${CC:-gcc} -O1 -static -o "$work/own" "$work/own.c" 2>"$work/err" || {
+		skip "static program" "cannot be built here"
+		return
+	}
+	start "$work/own"
+	doctor -p "$pid" --json
+	check "static program: its own malloc" \
+		'any(s["symbol"] == "malloc" for f in files if f["path"].endswith("/own")
+		 for s in f.get("allocator", {}).get("sites", []))'
+	objdump -d --no-show-raw-insn "$work/own" >"$work/asm"
+	if python3 - "$work/out" "$work/asm" "$work/own" >"$work/why" 2>&1 <<-'END'
+	import json, re, subprocess, sys
+	report = json.load(open(sys.argv[1]))
+	sites = [s for f in report["files"] for s in f.get("allocator", {}).get("sites", [])]
+	loads = re.findall(r"LOAD\s+0x(\w+) 0x(\w+) 0x\w+ 0x(\w+)",
+	                   subprocess.check_output(["readelf", "-lW", sys.argv[3]], text=True))
+	at = {}
+	for line in open(sys.argv[2]):
+	    m = re.match(r"\s+(\w+):\t(\w+)", line)
+	    if m:
+	        at[int(m[1], 16)] = m[2]
+	assert len(sites) >= 4, "few sites"
+	for s in sites:
+	    vaddr = [s["file_offset"] - int(o, 16) + int(v, 16) for o, v, n in loads
+	             if int(o, 16) <= s["file_offset"] < int(o, 16) + int(n, 16)][0]
+	    mine, theirs = s["instruction"].split()[0], at[vaddr]
+	    assert mine.rstrip("qlwb") == theirs.rstrip("qlwb"), (s["symbol"], mine, theirs)
+	END
+	then ok "instruction at the site is objdump's"
+	else not_ok "instruction at the site is objdump's" "$(tail -n 1 "$work/why")"; fi
+}
+
+# Somebody else's uprobe on the same function.
+test_other_probes() {
+	if ! [ -w "$tracefs/uprobe_events" ] && ! mount -t tracefs tracefs "$tracefs" 2>/dev/null; then
+		skip "other probes are seen" "no tracefs"
+		return
+	fi
+	if ! [ -x "$work/own" ]; then
+		skip "other probes are seen" "no static program"
+		return
+	fi
+	local off
+	off=$(python3 -c '
+import json, sys
+print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
+    for s in f.get("allocator", {}).get("sites", []) if s["symbol"] == "malloc")))' "$work/out")
+	check "nobody's probes are seen where there are none" \
+		'not any(s["probed_by_others"] for s in sites)'
+	if ! echo "p:heaptap_test/doctor $work/own:$off" >>"$tracefs/uprobe_events" 2>"$work/err"; then
+		skip "other probes are seen" "a uprobe cannot be made"
+		return
+	fi
+	uprobe=1
+	echo 1 >"$tracefs/events/heaptap_test/enable"
+	doctor -p "$pid" --json
+	check "other probes are seen" \
+		'[s["symbol"] for s in sites if s["probed_by_others"]] == ["malloc"]'
+	doctor -p "$pid"
+	says "other probes are told" 0 "somebody has probes" "malloc .*\(probed by somebody\)"
+}
+
+test_no_allocator() {
+	cat >"$work/arena.c" <<-'END'
+	#define REPEAT4(x) x x x x
+	#define REPEAT64(x) REPEAT4(REPEAT4(REPEAT4(x)))
+	void _start(void)
+	{
+		long ret;
+
+		REPEAT64(__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");)
+		for (;;)
+			__asm__ volatile("syscall" : "=a"(ret) : "a"(34L) : "rcx", "r11", "memory");
+	}
+	END
+	if ! ${CC:-gcc} -O1 -nostdlib -static -fno-asynchronous-unwind-tables -o "$work/arena" \
+		"$work/arena.c" 2>"$work/err"; then
+		skip "no allocator" "cannot be built here"
+		return
+	fi
+	start "$work/arena"
+	doctor -p "$pid"
+	says "no allocator: which were looked for" 1 "no allocator that heaptap knows" \
+		"looked for" "malloc.* calloc|calloc.* malloc" "_Znwm|_rjem_|je_" "arenas"
+	first_line "no allocator: verdict" "^heaptap can record this process: no: no allocator"
+	says "no unwind tables" 1 "no unwind tables" "frame pointers"
+	doctor -p "$pid" --json
+	check "no allocator: JSON" 'j["can_record"] == "no" and "malloc" in j["looked_for"]'
+}
+
+test_go() {
+	command -v go >/dev/null || { skip "Go program" "no go here"; return; }
+	mkdir "$work/go"
+	printf 'package main\nimport "time"\nfunc main() { time.Sleep(time.Hour) }\n' >"$work/go/main.go"
+	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
+		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
+		not_ok "Go program" "cannot be built"
+		return
+	fi
+	start "$work/go/prog"
+	doctor -p "$pid"
+	says "Go program" 1 "no allocator" "Go allocates from its own runtime"
+}
+
+test_odd_processes() {
+	cp "$(command -v sleep)" "$work/gone"
+	start "$work/gone" 120
+	rm "$work/gone"
+	doctor -p "$pid" --json
+	check "deleted executable is still read" \
+		'any(f["path"].endswith("/gone") and f["deleted"] and f["unwind_rows"] > 0 for f in files)'
+
+	start python3 -c '
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(120,)).start()
+ctypes.CDLL(None).pthread_exit(None)'
+	for _ in $(seq 100); do grep -q '^State:.Z' "/proc/$pid/status" && break; sleep 0.05; done
+	doctor -p "$pid"
+	says "main thread gone" 0 "its main thread has ended" "^    malloc "
+
+	start python3 -c '
+import mmap, time
+jit = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
+open("/proc/self/comm", "wb").write(b"a\"b\\\x80\x01")
+time.sleep(120)'
+	sleep 0.5
+	doctor -p "$pid" --json
+	check "odd name: JSON is valid" 'j["process"]["comm"].startswith("a\"b\\")'
+	check "executable memory without a file" 'j["jit_areas"] >= 1 and j["jit_bytes"] >= 8192'
+
+	doctor -p 2
+	if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
+		says "kernel thread" 1 "process: no: .*kernel thread"
+	else
+		skip "kernel thread" "none is visible here"
+	fi
+	sleep 0 & local gone=$!
+	wait "$gone"
+	doctor -p "$gone"
+	says "no such process" 1 "there is no process $gone"
+}
+
+test_confinement() {
+	local id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef root
+	for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+		# a cgroup file system, not the tmpfs that v1 hierarchies are mounted on
+		grep -q . "$root/cgroup.procs" 2>/dev/null || continue
+		mkdir "$root/docker-$id.scope" 2>/dev/null && cgroup=$root/docker-$id.scope && break
+	done
+	start sleep 120
+	if [ -n "$cgroup" ] && echo "$pid" >"$cgroup/cgroup.procs" 2>/dev/null; then
+		doctor -p "$pid"
+		says "container id" 0 "confinement +container $id"
+		echo "$pid" >"$(dirname "$cgroup")/cgroup.procs"
+	else
+		skip "container id" "no cgroup can be made here"
+	fi
+	if ! unshare --pid --fork true 2>/dev/null; then
+		skip "pid namespace" "cannot be made here"
+		return
+	fi
+	start unshare --pid --fork --kill-child sleep 120
+	local inner
+	inner=$(cat "/proc/$pid/task/$pid/children")
+	doctor -p "${inner% }"
+	says "pid namespace" 0 "own pid namespace"
+}
+
+test_unprivileged() {
+	if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
+		skip "without privileges" "needs root and setpriv"
+		return
+	fi
+	start sleep 120
+	install -m 755 "$heaptap" "$work/heaptap-nobody"
+	chmod 755 "$work"
+	timeout -k 5 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$work/heaptap-nobody" doctor -p "$pid" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+	says "without privileges: what is missing" 1 "missing capabilities: .*CAP_BPF" \
+		"may not be read by uid 65534" "CAP_SYS_PTRACE +NO"
+	first_line "without privileges: verdict" "process: no: .*(root|CAP_BPF)"
+}
+
+if ! [ -x "$heaptap" ]; then
+	echo "not ok - heaptap: '$heaptap' is not there; run make first"
+	exit 1
+fi
+test_usage
+if [ "$(id -u)" = 0 ]; then
+	test_machine
+	test_process
+	test_instruction
+	test_other_probes
+	test_no_allocator
+	test_go
+	test_odd_processes
+	test_confinement
+	test_unprivileged
+else
+	skip "doctor on processes" "needs root"
+fi
+exit $failed
