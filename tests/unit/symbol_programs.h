@@ -27,7 +27,9 @@
 #define TEST_UNUSED __attribute__((unused))
 
 static const char program_c[] =
+	"#ifndef MARK\n"
 	"#define MARK(n) __asm__(\".globl \" #n \"\\n.type \" #n \",@function\\n\" #n \": nop\")\n"
+	"#endif\n"
 	"volatile int sink;\n"
 	"static inline __attribute__((always_inline)) void inner(int x)\n"
 	"{\n"

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_debug_files.c - separate debug files: found in the target's root, and only the right ones.
+ *
+ * The root is a temporary directory; what is found is recognised by its path.
+ */
+#include "symbol_programs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "symbol/debug_files.h"
+
+#define BUILD "gcc -g -O1 -Wl,--build-id=0x1122334455667788 -o p p.c"
+
+/* A root with /app/p in it, stripped, and its debug file at `place` below the root. */
+static bool make_root(const char *dir, const char *place, const char *strip)
+{
+	return shell("cd '%s' && rm -rf root && mkdir -p root/app && " BUILD
+		     " && objcopy --only-keep-debug p p.debug && cp p root/app/p && "
+		     "mkdir -p \"root/$(dirname %s)\" && cp p.debug 'root%s' && "
+		     "cd root/app && %s",
+		     dir, place, place, strip);
+}
+
+/* "" when nothing was found. */
+static void find(const char *dir, const char *name, char *ret_path)
+{
+	char root[512], file[1024];
+	struct elf_file *ef;
+	int fd;
+
+	snprintf(root, sizeof(root), "%s/root", dir);
+	snprintf(file, sizeof(file), "%s%s", root, name);
+	assert_int_equal(elf_file_open(file, &ef), 0);
+	fd = debug_files_open(ef, name, root, ret_path);
+	elf_file_close(ef);
+	if (fd < 0) {
+		assert_int_equal(fd, -ENOENT);
+		ret_path[0] = '\0';
+		return;
+	}
+	close(fd);
+}
+
+#define BY_ID "/usr/lib/debug/.build-id/11/22334455667788.debug"
+
+static void finds_by_build_id_and_by_link(void **state)
+{
+	static const char no_link[] = "strip p";
+	static const char link[] = "objcopy --remove-section=.note.gnu.build-id "
+				   "--add-gnu-debuglink=../../p.debug p && strip p";
+	static const struct {
+		const char *place, *strip;
+		bool is_found;
+	} cases[] = {
+		{ BY_ID, no_link, true },
+		{ "/usr/lib/debug/.build-id/11/22334455667789.debug", no_link, false },
+		{ "/app/p.debug", no_link, false },
+		{ "/app/p.debug", link, true },
+		{ "/app/.debug/p.debug", link, true },
+		{ "/usr/lib/debug/app/p.debug", link, true },
+		{ "/usr/lib/debug/p.debug", link, false },
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (!make_root(*state, cases[i].place, cases[i].strip))
+			skip();
+		find(*state, "/app/p", path);
+		assert_string_equal(path, cases[i].is_found ? cases[i].place : "");
+	}
+}
+
+static void wrong_files_do_not_count(void **state)
+{
+	static const char *const spoil[] = {
+		/* another program under the right name */
+		"gcc -g -DOTHER -Wl,--build-id=0x99 -o root" BY_ID " p.c",
+		"(echo no ELF >root" BY_ID ")",
+		"(: >root" BY_ID ")",
+		"rm root" BY_ID " && mkdir root" BY_ID,
+		"rm root" BY_ID " && mkfifo root" BY_ID,
+		"rm root" BY_ID " && ln -s /dev/zero root" BY_ID,
+		/* leads out of the root: below it there is no such file */
+		"rm root" BY_ID " && ln -s \"$PWD/p.debug\" root" BY_ID,
+		"rm root" BY_ID " && ln -s ../../../../../../p.debug root" BY_ID,
+		"rm root" BY_ID " && ln -s /proc/self/exe root" BY_ID,
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+		if (!make_root(*state, BY_ID, "strip p"))
+			skip();
+		assert_true(shell("cd '%s' && %s", (char *)*state, spoil[i]));
+		find(*state, "/app/p", path);
+		if (path[0])
+			fail_msg("'%s': found %s", spoil[i], path);
+	}
+}
+
+static void links_are_resolved_in_the_root(void **state)
+{
+	char path[PATH_MAX];
+
+	if (!make_root(*state, BY_ID, "strip p"))
+		skip();
+	assert_true(shell("cd '%s/root' && mkdir store && mv ." BY_ID " store/x && "
+			  "ln -s /store/x ." BY_ID,
+			  (char *)*state));
+	find(*state, "/app/p", path);
+	assert_string_equal(path, BY_ID);
+}
+
+static void link_with_a_wrong_crc(void **state)
+{
+	char path[PATH_MAX];
+
+	if (!make_root(*state, "/app/p.debug",
+		       "objcopy --remove-section=.note.gnu.build-id "
+		       "--add-gnu-debuglink=../../p.debug p && strip p && (echo >>p.debug)"))
+		skip();
+	find(*state, "/app/p", path);
+	assert_string_equal(path, "");
+}
+
+static void finds_without_the_file(void **state)
+{
+	static const struct {
+		const char *id;
+		bool is_found;
+	} cases[] = { { "1122334455667788", true }, { "1122334455667789", false },
+		      { "", false },		    { "11", false },
+		      { "112", false },		    { "../2334455667788", false } };
+	char root[512], path[PATH_MAX];
+
+	if (!make_root(*state, BY_ID, "rm p"))
+		skip();
+	snprintf(root, sizeof(root), "%s/root", (char *)*state);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = debug_files_open_id(cases[i].id, root, path);
+
+		assert_int_equal(fd >= 0, cases[i].is_found);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_by_build_id_and_by_link),
+		cmocka_unit_test(wrong_files_do_not_count),
+		cmocka_unit_test(links_are_resolved_in_the_root),
+		cmocka_unit_test(link_with_a_wrong_crc),
+		cmocka_unit_test(finds_without_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_symbolizer.c - symbolize(): against other tools, within its limits, and with files and
+ * helpers that do not behave.
+ */
+#include "symbol_oracle.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "symbol/symbolizer.h"
+
+static const struct symbol_options all_on = { .lines = true, .demangle = true };
+
+/* Every address has a frame, every string is there and valid UTF-8 without controls. */
+static void check_string(const char *s)
+{
+	assert_non_null(s);
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+		int more = *p < 0x80 ? 0 : *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : 1;
+
+		assert_true(*p >= 0x20 && *p != 0x7f);
+		assert_true(*p < 0x80 || *p >= 0xc2);
+		for (; more; more--) {
+			p++;
+			assert_true((*p & 0xc0) == 0x80);
+		}
+	}
+}
+
+static void check_result(const struct symbol_result *r, size_t addr_cnt)
+{
+	assert_int_equal(r->addr_cnt, addr_cnt);
+	assert_int_equal(r->first[0], 0);
+	for (size_t i = 0; i < addr_cnt; i++) {
+		assert_true(r->first[i] < r->first[i + 1]);
+		for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
+			check_string(r->frames[k].name);
+			check_string(r->frames[k].system_name);
+			check_string(r->frames[k].file);
+			assert_true(r->frames[k].name[0] && r->frames[k].system_name[0]);
+		}
+	}
+	check_string(r->note);
+}
+
+static struct symbol_result *ask(const struct symbol_options *opts, const char *dir, const char *name,
+				 const uint64_t *vaddr, size_t cnt)
+{
+	struct symbol_file sf = { .name = name, .build_id_hex = "", .root = "" };
+	struct symbol_result *r = NULL;
+
+	sf.fd = open_in(dir, name);
+	assert_int_equal(symbolize(opts, &sf, vaddr, cnt, &r), 0);
+	if (sf.fd >= 0)
+		close(sf.fd);
+	check_result(r, cnt);
+	return r;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* cnt random addresses of .text, sorted and unique; returns how many. */
+static size_t random_text(const char *dir, const char *name, uint64_t *vaddr, size_t cnt)
+{
+	int fd = open_in(dir, name);
+	struct elf_section text;
+	struct elf_file *ef;
+	size_t kept = 0;
+
+	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
+	assert_int_equal(elf_file_section(ef, ".text", &text), 0);
+	srand48(4711);
+	for (size_t i = 0; i < cnt; i++)
+		vaddr[i] = text.vaddr + (uint64_t)(drand48() * (double)text.bytes);
+	elf_file_close(ef);
+	close(fd);
+	qsort(vaddr, cnt, sizeof(*vaddr), compare_u64);
+	for (size_t i = 0; i < cnt; i++)
+		if (!kept || vaddr[kept - 1] != vaddr[i])
+			vaddr[kept++] = vaddr[i];
+	return kept;
+}
+
+struct agreement {
+	size_t known, chains, innermost, lines;
+};
+
+static bool same_name(const char *a, const char *b)
+{
+	char x[4096], y[4096];
+
+	plain_name(a, x, sizeof(x));
+	plain_name(b, y, sizeof(y));
+	return strcmp(x, y) == 0;
+}
+
+static bool same_place(const struct symbol_frame *a, const struct oracle_frame *b)
+{
+	const char *x = strrchr(a->file, '/'), *y = strrchr(b->file, '/');
+
+	return a->line == b->line && strcmp(x ? x : a->file, y ? y : b->file) == 0;
+}
+
+/* Addresses of which the other tool knows a line. */
+static void compare(const struct symbol_result *r, const struct oracle *o, struct agreement *a)
+{
+	memset(a, 0, sizeof(*a));
+	for (size_t i = 0; i < r->addr_cnt; i++) {
+		const struct symbol_frame *ours = &r->frames[r->first[i]];
+		const struct oracle_frame *theirs = &o->frames[o->first[i]];
+		size_t n = r->first[i + 1] - r->first[i];
+		bool chain, lines;
+
+		if (o->first[i] == o->first[i + 1] || !theirs->file[0] || !theirs->line)
+			continue;
+		/* padding between two functions */
+		if (strcmp(theirs->name, "??") == 0)
+			continue;
+		a->known++;
+		chain = lines = n == o->first[i + 1] - o->first[i];
+		for (size_t k = 0; k < n && chain; k++)
+			chain = same_name(ours[k].system_name, theirs[k].name);
+		for (size_t k = 0; k < n && lines; k++)
+			lines = same_place(&ours[k], &theirs[k]);
+		a->chains += chain;
+		a->lines += lines;
+		a->innermost += same_name(ours->system_name, theirs->name);
+	}
+}
+
+#define LLVM "llvm-symbolizer --no-demangle --inlines --output-style=GNU -a"
+
+static void agrees_with_llvm(void **state)
+{
+	enum { CNT = 3000 };
+	static const struct {
+		const char *tool, *compile;
+	} builds[] = {
+		{ "gcc", "gcc -O2 -g '-DMARK(n)=(void)0' -o p p.c" },
+		{ "g++", "g++ -O2 -gdwarf-5 -o p p.cc" },
+		{ "g++", "g++ -O2 -gdwarf-4 -o p p.cc" },
+		{ "g++", "g++ -O0 -g -o p p.cc" },
+		{ "g++", "g++ -O2 -g -flto -o p p.cc" },
+		{ "clang++", "clang++ -O2 -gdwarf-5 -o p p.cc" },
+		{ "clang++", "clang++ -O2 -gdwarf-4 -o p p.cc" },
+		{ "rustc", "rustc -O -g -o p p.rs" },
+		{ "rustc", "rustc -O -g -Csymbol-mangling-version=v0 -o p p.rs" },
+		{ "rustc", "rustc -g -o p p.rs" },
+	};
+	const struct symbol_options opts = { .lines = true };
+	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	size_t done = 0;
+
+	for (size_t i = 0; have("llvm-symbolizer") && i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct symbol_result *r;
+		struct oracle o;
+		struct agreement a;
+		size_t cnt;
+
+		if (!have(builds[i].tool) ||
+		    !shell("cd '%s' && rm -f p && %s", (char *)*state, builds[i].compile)) {
+			print_message("# not here: %s\n", builds[i].compile);
+			continue;
+		}
+		cnt = random_text(*state, "p", vaddr, CNT);
+		r = ask(&opts, *state, "p", vaddr, cnt);
+		oracle_ask(LLVM, *state, "p", vaddr, cnt, &o);
+		compare(r, &o, &a);
+		print_message("# %s: %zu known, names %zu, innermost %zu, lines %zu\n",
+			      builds[i].compile, a.known, a.chains, a.innermost, a.lines);
+		/* Identical functions that were merged have several right names. */
+		assert_true(a.known > 20 && a.chains >= a.known * 99 / 100);
+		assert_true(a.innermost >= a.known * 99 / 100);
+		assert_true(a.lines >= a.known * 998 / 1000);
+		assert_true(r->has_functions && r->has_lines && r->has_inlines);
+		assert_string_equal(r->note, "");
+		oracle_release(&o);
+		symbol_result_free(r);
+		done++;
+	}
+	free(vaddr);
+	if (!done)
+		skip();
+}
+
+/* addr2line's innermost names are those of the symbol table: the lines are compared. */
+static void lines_agree_with_addr2line(void **state)
+{
+	enum { CNT = 1500 };
+	const struct symbol_options opts = { .lines = true };
+	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	struct symbol_result *r;
+	struct oracle o;
+	struct agreement a;
+	size_t cnt;
+
+	if (!have("addr2line") || !shell("cd '%s' && g++ -O2 -g -o p p.cc", (char *)*state)) {
+		free(vaddr);
+		skip();
+	}
+	cnt = random_text(*state, "p", vaddr, CNT);
+	r = ask(&opts, *state, "p", vaddr, cnt);
+	oracle_ask("addr2line -i -f -a", *state, "p", vaddr, cnt, &o);
+	compare(r, &o, &a);
+	print_message("# %zu known, lines %zu\n", a.known, a.lines);
+	assert_true(a.known > 20 && a.lines >= a.known * 99 / 100);
+	oracle_release(&o);
+	symbol_result_free(r);
+	free(vaddr);
+}
+
+static void names_are_demangled(void **state)
+{
+	struct symbol_result *r;
+	uint64_t vaddr;
+	int fd;
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state))
+		skip();
+	fd = open_in(*state, "p");
+	vaddr = address_of(fd, "_ZN3app6engine3runEi") + 4;
+	close(fd);
+	r = ask(&all_on, *state, "p", &vaddr, 1);
+	assert_string_equal(r->frames[r->first[1] - 1].name, "app::engine::run(int)");
+	assert_string_equal(r->frames[r->first[1] - 1].system_name, "_ZN3app6engine3runEi");
+	symbol_result_free(r);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+	static const struct {
+		const char *prepare;
+		bool lines;
+		const char *name, *note; /* note: what it must hold */
+		bool has_functions;
+	} cases[] = {
+		{ "gcc -O1 -g -o p p.c", false, "main", "", true },
+		{ "gcc -O1 -o p p.c", true, "main", "no debug info", true },
+		{ "gcc -O1 -o p p.c && strip p", true, "p+0x", "no debug info", false },
+		{ "cp p.c p", true, "p+0x", "no ELF", false },
+		{ "(: >p)", true, "p+0x", "no ELF", false },
+		{ "rm p", true, "p+0x", "missing", false },
+		{ "gcc -O1 -g -gsplit-dwarf -o p p.c", true, "main", "split", true },
+	};
+	uint64_t vaddr;
+	int fd;
+
+	if (!shell("cd '%s' && rm -f p && gcc -O1 -g -o p p.c", (char *)*state))
+		skip();
+	fd = open_in(*state, "p");
+	vaddr = address_of(fd, "main") + 1;
+	close(fd);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct symbol_options opts = { .lines = cases[i].lines, .demangle = true };
+		struct symbol_result *r;
+
+		assert_true(shell("cd '%s' && %s", (char *)*state, cases[i].prepare));
+		r = ask(&opts, *state, "p", &vaddr, 1);
+		print_message("# %s: %s, '%s'\n", cases[i].prepare, r->frames[0].name, r->note);
+		assert_int_equal(strncmp(r->frames[0].name, cases[i].name, strlen(cases[i].name)), 0);
+		assert_non_null(strstr(r->note, cases[i].note));
+		assert_int_equal(r->has_functions, cases[i].has_functions);
+		symbol_result_free(r);
+	}
+}
+
+static void separate_debug_file_in_the_root(void **state)
+{
+	char root[512];
+	struct symbol_file sf = { .name = "/p", .build_id_hex = "1122334455667788", .root = root };
+	struct symbol_result *r;
+	uint64_t vaddr;
+
+	snprintf(root, sizeof(root), "%s/root", (char *)*state);
+	if (!shell("cd '%s' && rm -rf root && mkdir -p root/usr/lib/debug/.build-id/11 && "
+		   "gcc -O1 -g -Wl,--build-id=0x1122334455667788 -o p p.c && objcopy "
+		   "--only-keep-debug p root/usr/lib/debug/.build-id/11/22334455667788.debug",
+		   (char *)*state))
+		skip();
+	sf.fd = open_in(*state, "p");
+	vaddr = address_of(sf.fd, "mark_inner");
+	close(sf.fd);
+	assert_true(shell("cd '%s' && strip p", (char *)*state));
+	/* the stripped file, and no file at all */
+	for (int i = 0; i < 2; i++) {
+		sf.fd = i ? -1 : open_in(*state, "p");
+		assert_int_equal(symbolize(&all_on, &sf, &vaddr, 1, &r), 0);
+		check_result(r, 1);
+		assert_int_equal(r->first[1], 3);
+		assert_string_equal(r->frames[0].name, "inner");
+		assert_string_equal(r->frames[2].name, "outer");
+		symbol_result_free(r);
+		if (sf.fd >= 0)
+			close(sf.fd);
+	}
+}
+
+/* A sanitizer's allocator has all its memory before the limit is set. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_CAN_BE_LIMITED false
+#elif defined(__has_feature)
+#define MEMORY_CAN_BE_LIMITED (!__has_feature(address_sanitizer))
+#else
+#define MEMORY_CAN_BE_LIMITED true
+#endif
+
+static void limits_fall_back_to_symbols(void **state)
+{
+	enum { CNT = 20000 };
+	static const struct {
+		struct symbol_options opts;
+		const char *note;
+	} cases[] = {
+		{ { .lines = true, .time_limit_ns = 1 }, "debug info: time limit" },
+		{ { .lines = true, .memory_limit_bytes = 4096 }, "debug info: memory limit" },
+	};
+	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state)) {
+		free(vaddr);
+		skip();
+	}
+	for (size_t i = 0; i < (MEMORY_CAN_BE_LIMITED ? 2 : 1); i++) {
+		size_t cnt = random_text(*state, "p", vaddr, CNT);
+		struct symbol_result *r = ask(&cases[i].opts, *state, "p", vaddr, cnt);
+
+		print_message("# '%s'\n", r->note);
+		assert_int_equal(strncmp(r->note, cases[i].note, strlen(cases[i].note)), 0);
+		/* 4096 bytes may be too few for the symbols as well */
+		assert_true(r->has_functions || i == 1);
+		symbol_result_free(r);
+	}
+	free(vaddr);
+}
+
+/* Kills the first child that appears, once. */
+static void *kill_first_child(void *arg)
+{
+	char path[64], line[64];
+	struct timespec pause = { .tv_nsec = 200000 };
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", *(int *)arg);
+	for (int i = 0; i < 20000; i++) {
+		FILE *f = fopen(path, "r");
+		int pid = f && fgets(line, sizeof(line), f) ? (int)strtol(line, NULL, 10) : 0;
+
+		if (f)
+			fclose(f);
+		if (pid > 0) {
+			kill(pid, SIGKILL);
+			return NULL;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void a_helper_that_dies(void **state)
+{
+	enum { CNT = 20000 };
+	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	struct symbol_result *r;
+	int main_tid = (int)getpid();
+	pthread_t thread;
+	size_t cnt;
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state)) {
+		free(vaddr);
+		skip();
+	}
+	cnt = random_text(*state, "p", vaddr, CNT);
+	assert_int_equal(pthread_create(&thread, NULL, kill_first_child, &main_tid), 0);
+	r = ask(&all_on, *state, "p", vaddr, cnt);
+	pthread_join(thread, NULL);
+	print_message("# '%s'\n", r->note);
+	assert_non_null(strstr(r->note, "debug info: helper crashed (signal 9)"));
+	assert_non_null(strstr(r->note, "symbol table"));
+	assert_true(r->has_functions);
+	symbol_result_free(r);
+	free(vaddr);
+}
+
+/* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
+static void damaged_files(void **state)
+{
+	enum { CNT = 200, ROUNDS = 60 };
+	uint64_t vaddr[CNT];
+	struct timespec start, end;
+	struct symbol_options opts = { .lines = true, .demangle = true,
+				       .time_limit_ns = 3000000000 };
+	static uint8_t image[4 << 20];
+	char path[512];
+	size_t cnt, bytes;
+	FILE *f;
+
+	if (!shell("cd '%s' && gcc -O2 -g -o p p.c", (char *)*state))
+		skip();
+	cnt = random_text(*state, "p", vaddr, CNT);
+	snprintf(path, sizeof(path), "%s/p", (char *)*state);
+	f = fopen(path, "r");
+	bytes = fread(image, 1, sizeof(image), f);
+	fclose(f);
+	assert_true(bytes > 1000 && bytes < sizeof(image));
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; i < ROUNDS; i++) {
+		/* The DWARF and the section headers are the file's last part. */
+		size_t from = i % 3 ? bytes * 2 / 3 : 0;
+
+		snprintf(path, sizeof(path), "%s/damaged", (char *)*state);
+		f = fopen(path, "w");
+		assert_int_equal(fwrite(image, 1, bytes, f), bytes);
+		for (int k = 0; k < 40; k++) {
+			fseek(f, (long)(from + (size_t)(drand48() * (double)(bytes - from))),
+			      SEEK_SET);
+			fputc((int)(drand48() * 256), f);
+		}
+		fclose(f);
+		symbol_result_free(ask(&opts, *state, "damaged", vaddr, cnt));
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_true(end.tv_sec - start.tv_sec < 120);
+}
+
+static void wrong_questions(void **state)
+{
+	static const uint64_t unsorted[] = { 5, 4 }, twice[] = { 4, 4 };
+	struct symbol_file sf = { .fd = -1 };
+	struct symbol_result *r = NULL;
+
+	(void)state;
+	assert_int_equal(symbolize(&all_on, &sf, unsorted, 2, &r), -EINVAL);
+	assert_int_equal(symbolize(&all_on, &sf, twice, 2, &r), -EINVAL);
+	assert_null(r);
+	assert_int_equal(symbolize(&all_on, &sf, NULL, 0, &r), 0);
+	check_result(r, 0);
+	symbol_result_free(r);
+	symbol_result_free(NULL);
+	sf.name = "/x/lib\x1b[31m\xff.so";
+	assert_int_equal(symbolize(&all_on, &sf, twice, 1, &r), 0);
+	check_result(r, 1);
+	assert_non_null(strstr(r->frames[0].name, ".so+0x4"));
+	symbol_result_free(r);
+}
+
+static size_t open_fd_cnt(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t cnt = 0;
+
+	while (readdir(d))
+		cnt++;
+	closedir(d);
+	return cnt;
+}
+
+static void nothing_is_left_open(void **state)
+{
+	size_t before = open_fd_cnt();
+
+	what_is_missing_is_said(state);
+	assert_int_equal(open_fd_cnt(), before);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agrees_with_llvm),
+		cmocka_unit_test(lines_agree_with_addr2line),
+		cmocka_unit_test(names_are_demangled),
+		cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(separate_debug_file_in_the_root),
+		cmocka_unit_test(limits_fall_back_to_symbols),
+		cmocka_unit_test(a_helper_that_dies),
+		cmocka_unit_test(damaged_files),
+		cmocka_unit_test(wrong_questions),
+		cmocka_unit_test(nothing_is_left_open),
+	};
+
+	return cmocka_run_group_tests(tests, programs_setup, programs_teardown);
+}
