@@ -9,7 +9,8 @@
  * branch_setup_xol_ops and push_setup_xol_ops):
  *   - push of a register, 50+r or 41 50+r; no other push
  *   - jmp rel8/rel32, call rel32, jcc rel8/rel32, without an operand-size prefix
- *   - nop, 90, also with operand-size prefixes (but 41 90 is an xchg); longer nops from 6.16
+ *   - nop, 90; longer ones (66 90, 0f 1f ...) from 6.16. Older kernels single-step them, and
+ *     some refuse a probe on 66 90 altogether
  * endbr64, test, mov, sub, cmp are not among them, and they are what most functions begin with.
  *
  * So the probe may stand a few instructions into the function, provided that standing there is
@@ -23,8 +24,9 @@
  * The one branch that may be passed is a NULL check of argument 0, when the caller allows it:
  * then a probe behind it also saves the hits of free(NULL).
  *
- * Nothing found: +0, single-stepped, with the reason. The five-byte nop 0f 1f 44 00 00 is never
- * chosen: kernels 6.18 to 7.1 rewrite it into a call through a page that a forked child may lack.
+ * Nothing found: +0, single-stepped, with the reason. A nop of five bytes is never chosen: kernels
+ * 6.18 to 7.1 rewrite it into a call, which overwrites the red zone below the stack pointer and
+ * crashes a forked child.
  *
  * Not seen: jumps into the first bytes from outside the symbol (a split-off cold part) or
  * through a table. Compilers do not produce either for a function's first 64 bytes.
@@ -45,6 +47,7 @@
 #define FN_BYTES_CAP (256 * 1024) /* of a longer function only the beginning is looked at */
 #define ARG_CNT 6
 #define NO_ARG 0xff
+#define NEVER_NOP_BYTES 5
 
 /* What an instruction is, by its bytes alone. */
 enum kind {
@@ -91,7 +94,6 @@ static enum kind indirect_kind(const cs_insn *in, const uint8_t *p, uint64_t *re
 /* *ret_target: of direct branches and slots, else 0. */
 static enum kind classify(const cs_insn *in, uint64_t *ret_target)
 {
-	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 	const uint8_t *p = in->bytes, *end = in->bytes + in->size;
 	bool is_16bit = false;
 
@@ -107,14 +109,12 @@ static enum kind classify(const cs_insn *in, uint64_t *ret_target)
 		return KIND_PUSH;
 	if (*p == 0x41 && in->size == 2 && (p[1] & 0xf8) == 0x50)
 		return KIND_PUSH;
-	if (*p == 0x90)
-		return in->bytes[0] == 0xf3 ? KIND_OTHER : KIND_NOP; /* f3 90 is pause */
+	if (*p == 0x90 && in->size == 1)
+		return KIND_NOP;
+	if ((*p == 0x90 && in->bytes[0] == 0x66) || (p + 2 <= end && p[0] == 0x0f && p[1] == 0x1f))
+		return in->size == NEVER_NOP_BYTES ? KIND_OTHER : KIND_LONG_NOP;
 	if (*p == 0xc3 || *p == 0xc2)
 		return KIND_RET;
-	if (p + 2 <= end && p[0] == 0x0f && p[1] == 0x1f)
-		return in->size == sizeof(nop5) && !memcmp(in->bytes, nop5, sizeof(nop5))
-			       ? KIND_OTHER
-			       : KIND_LONG_NOP;
 	if (p + 2 <= end && *p == 0xff)
 		return indirect_kind(in, p, ret_target);
 	if (p + 3 <= end && (*p & 0xf0) == 0x40 && p[1] == 0xff)

@@ -86,7 +86,8 @@ static int add_entries(const struct alloc_founds *all, bool is_lib, struct range
 		struct ranges run = {0};
 
 		for (i = 0; i < all->cnt && !err; i++)
-			if (all->data[i].family == families[j] && is_in_cluster(&all->data[i]))
+			if (all->data[i].family == families[j] && !all->data[i].is_skipped &&
+			    is_in_cluster(&all->data[i]))
 				err = add_range(&run, all->data[i].vaddr, all->data[i].bytes);
 		join(&run, is_lib && families[j]->is_libc ? LIBC_GAP_BYTES : families[j]->gap_bytes);
 		for (k = 0; k < run.v.cnt && !err; k++)
