@@ -87,7 +87,8 @@ static void print_findings(const struct doctor_report *r, FILE *out)
 	if (!r->findings.cnt || (r->findings.cnt == 1 && r->verdict == DOCTOR_BLOCK &&
 				 !r->findings.data[0].advice[0]))
 		return;
-	fprintf(out, "\nWhat would be missing, and what to do\n");
+	fprintf(out, "\n%s\n", r->verdict == DOCTOR_NOTE ? "Good to know"
+							: "What would be missing, and what to do");
 	vec_each(&r->findings, f) {
 		fprintf(out, "  %-7s", names[f->level]);
 		print_wrapped(out, 9, 9, f->what);

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* test_doctor.c - which verdict and which findings follow from which facts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd_doctor.h"
+#include "target/allocators.h"
+
+static const struct alloc_row malloc_row = { .name = "malloc" }, free_row = { .name = "free" };
+
+/* A machine that can do everything, and a process of two files, one with an allocator. */
+static struct doctor_report *new_report(void)
+{
+	struct doctor_report *r = calloc(1, sizeof(*r));
+	struct survey_file exe = { .row_cnt = 10, .symbol_cnt = 5, .has_symtab = true,
+				   .has_code = true, .debug = SURVEY_DEBUG_OWN };
+	struct survey_file libc = exe;
+	struct alloc_site alloc = { .row = &malloc_row, .symbol = "malloc", .needs_return = true,
+				    .placement = { .is_emulated = true, .insn = "push %r12" } };
+	struct alloc_site release = { .row = &free_row, .symbol = "free",
+				      .placement = { .is_emulated = true, .insn = "push %rbp" } };
+
+	assert_non_null(r);
+	r->features = (struct kernel_features){ true, true, true, true, true, true, true, "" };
+	r->has_mode = r->has_costs = true;
+	r->mode = ATTACH_SESSION;
+	r->costs = (struct probe_costs){ 500, 3000, 200 };
+	r->privileges.capabilities = UINT64_MAX;
+	snprintf(r->uts.release, sizeof(r->uts.release), "6.18.0");
+	r->has_process = r->has_info = true;
+	r->pid = r->info.pid = r->info.tgid = 42;
+	snprintf(r->info.exe, sizeof(r->info.exe), "/srv/app");
+	r->survey = calloc(1, sizeof(*r->survey));
+	assert_non_null(r->survey);
+	exe.path = strdup("/srv/app");
+	libc.path = strdup("/lib/libc.so.6");
+	libc.alloc = calloc(1, sizeof(*libc.alloc));
+	assert_non_null(libc.alloc);
+	libc.alloc->family = "glibc";
+	libc.is_probed = calloc(2, sizeof(bool));
+	assert_int_equal(vec_push(&libc.alloc->sites, alloc), 0);
+	assert_int_equal(vec_push(&libc.alloc->sites, release), 0);
+	assert_int_equal(vec_push(&r->survey->files, exe), 0);
+	assert_int_equal(vec_push(&r->survey->files, libc), 0);
+	return r;
+}
+
+static void free_report(struct doctor_report *r)
+{
+	survey_free(r->survey);
+	vec_release(&r->findings);
+	free(r);
+}
+
+static struct survey_file *exe_of(struct doctor_report *r)
+{
+	return &r->survey->files.data[0];
+}
+
+static struct survey_file *libc_of(struct doctor_report *r)
+{
+	return &r->survey->files.data[1];
+}
+
+static void nothing(struct doctor_report *r)
+{
+	(void)r;
+}
+
+static void no_bpf(struct doctor_report *r)
+{
+	r->features.bpf = false;
+	snprintf(r->features.why, sizeof(r->features.why), "no permission to load BPF programs");
+}
+
+static void no_session(struct doctor_report *r)
+{
+	r->features.uprobe_session = false;
+	r->mode = ATTACH_MULTI;
+}
+
+static void few_capabilities(struct doctor_report *r)
+{
+	r->privileges.capabilities = 1ULL << CAP_BPF | 1ULL << CAP_PERFMON;
+	privileges_suffice(&r->privileges, r->missing_capabilities,
+			   sizeof(r->missing_capabilities));
+}
+
+static void locked_down(struct doctor_report *r)
+{
+	snprintf(r->privileges.lockdown, sizeof(r->privileges.lockdown), "confidentiality");
+}
+
+static void refused(struct doctor_report *r)
+{
+	r->process_err = -3;
+	snprintf(r->process_why, sizeof(r->process_why), "process 42 is a zombie");
+}
+
+static void drop_allocator(struct doctor_report *r)
+{
+	alloc_file_free(libc_of(r)->alloc);
+	libc_of(r)->alloc = NULL;
+}
+
+static void stripped_static(struct doctor_report *r)
+{
+	drop_allocator(r);
+	exe_of(r)->is_static = true;
+	exe_of(r)->symbol_cnt = 0;
+}
+
+static void go_only(struct doctor_report *r)
+{
+	drop_allocator(r);
+	exe_of(r)->is_go = true;
+}
+
+static void cgo(struct doctor_report *r)
+{
+	exe_of(r)->is_go = true;
+}
+
+static void stepped(struct doctor_report *r)
+{
+	libc_of(r)->alloc->sites.data[1].placement.is_emulated = false;
+}
+
+static void probed(struct doctor_report *r)
+{
+	libc_of(r)->is_probed[0] = true;
+	libc_of(r)->probed_cnt = 1;
+}
+
+static void no_rows(struct doctor_report *r)
+{
+	exe_of(r)->row_cnt = 0;
+}
+
+static void no_code(struct doctor_report *r)
+{
+	exe_of(r)->row_cnt = 0;
+	exe_of(r)->has_code = false;
+}
+
+static void unreadable(struct doctor_report *r)
+{
+	exe_of(r)->open_err = -13;
+}
+
+static void stripped(struct doctor_report *r)
+{
+	exe_of(r)->has_symtab = false;
+}
+
+static void no_lines(struct doctor_report *r)
+{
+	exe_of(r)->debug = SURVEY_DEBUG_NONE;
+}
+
+static void jit(struct doctor_report *r)
+{
+	r->survey->jit_area_cnt = 2;
+	r->survey->jit_bytes = 8192;
+}
+
+static void seccomp_old(struct doctor_report *r)
+{
+	r->info.seccomp = 2;
+	snprintf(r->uts.release, sizeof(r->uts.release), "6.12.9-amd64");
+}
+
+static void seccomp_new(struct doctor_report *r)
+{
+	r->info.seccomp = 2;
+	snprintf(r->uts.release, sizeof(r->uts.release), "6.14.0");
+}
+
+static void two_things(struct doctor_report *r)
+{
+	no_lines(r); /* a note */
+	jit(r); /* a limit: comes first */
+}
+
+static void test_findings(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*change)(struct doctor_report *r);
+		enum doctor_level verdict;
+		const char *what, *advice; /* parts of the first finding; NULL = there is none */
+	} cases[] = {
+		{ "all well", nothing, DOCTOR_NOTE, NULL, NULL },
+		{ "no bpf", no_bpf, DOCTOR_BLOCK, "no permission to load", "" },
+		{ "no session", no_session, DOCTOR_NOTE, "no uprobe sessions", "" },
+		{ "capabilities", few_capabilities, DOCTOR_LIMIT,
+		  "missing capabilities: CAP_SYS_PTRACE", "root" },
+		{ "lockdown", locked_down, DOCTOR_LIMIT, "locked down", "lockdown=integrity" },
+		{ "refused", refused, DOCTOR_BLOCK, "zombie", "" },
+		{ "no allocator", drop_allocator, DOCTOR_BLOCK, "in the 2 files it maps", "arenas" },
+		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no allocator",
+		  "static and stripped" },
+		{ "Go", go_only, DOCTOR_BLOCK, "no allocator", "runtime/pprof" },
+		{ "cgo", cgo, DOCTOR_LIMIT, "only memory that C code allocates", "runtime/pprof" },
+		{ "stepped", stepped, DOCTOR_LIMIT,
+		  "1 of 2 probe sites in /lib/libc.so.6 are single-stepped", "speed" },
+		{ "probed", probed, DOCTOR_NOTE, "in /lib/libc.so.6 now: malloc", "debugger" },
+		{ "no rows", no_rows, DOCTOR_LIMIT, "frame pointers are followed there: /srv/app",
+		  "-fno-omit-frame-pointer" },
+		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },
+		{ "unreadable", unreadable, DOCTOR_LIMIT, "could not be read: /srv/app", "root" },
+		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names", "dbgsym" },
+		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
+		{ "jit", jit, DOCTOR_LIMIT, "2 executable areas without a file (8", "perf-PID.map" },
+		{ "seccomp, 6.12", seccomp_old, DOCTOR_LIMIT, "seccomp", "6.14" },
+		{ "seccomp, 6.14", seccomp_new, DOCTOR_NOTE, NULL, NULL },
+		{ "gravest first", two_things, DOCTOR_LIMIT, "without a file", "" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor_report *r = new_report();
+		const struct doctor_finding *f;
+
+		cases[i].change(r);
+		assert_int_equal(doctor_find(r), 0);
+		f = r->findings.data;
+		if (r->verdict != cases[i].verdict)
+			fail_msg("%s: verdict %d", cases[i].name, r->verdict);
+		if (!cases[i].what && r->findings.cnt)
+			fail_msg("%s: found \"%s\"", cases[i].name, f->what);
+		if (cases[i].what && (!f || !strstr(f->what, cases[i].what) ||
+				      !strstr(f->advice, cases[i].advice)))
+			fail_msg("%s: found \"%s\" -> \"%s\"", cases[i].name, f ? f->what : "",
+				 f ? f->advice : "");
+		free_report(r);
+	}
+}
+
+static void test_many_names_are_cut(void **state)
+{
+	struct doctor_report *r = new_report();
+	char path[200];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		struct survey_file file = { .has_code = true };
+
+		snprintf(path, sizeof(path), "/lib/%0150d.so", i);
+		file.path = strdup(path);
+		assert_int_equal(vec_push(&r->survey->files, file), 0);
+	}
+	assert_int_equal(doctor_find(r), 0);
+	assert_int_equal(doctor_cnt(r, DOCTOR_LIMIT), 1);
+	assert_true(strlen(r->findings.data[0].what) < sizeof(r->findings.data[0].what));
+	free_report(r);
+}
+
+static void test_costs(void **state)
+{
+	struct doctor_report *r = new_report();
+	const struct alloc_file *af = libc_of(r)->alloc;
+
+	(void)state;
+	assert_true(doctor_pair_ns(r, af) == 1000); /* a session's return is not always armed */
+	r->mode = ATTACH_MULTI;
+	assert_true(doctor_pair_ns(r, af) == 1200);
+	stepped(r);
+	assert_true(doctor_pair_ns(r, af) == 700 + 3000);
+	r->has_costs = false;
+	assert_true(doctor_pair_ns(r, af) == 0);
+	free_report(r);
+}
+
+static char *print(const struct doctor_report *r,
+		   void (*printer)(const struct doctor_report *r, FILE *out))
+{
+	size_t bytes;
+	char *text;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	printer(r, f);
+	fclose(f);
+	return text;
+}
+
+static void test_printed(void **state)
+{
+	static const struct {
+		void (*change)(struct doctor_report *r);
+		const char *first_line, *json;
+	} cases[] = {
+		{ nothing, "heaptap can record this process: yes\n", "{\"can_record\":\"yes\"" },
+		{ stepped, "heaptap can record this process: with limits (1)\n",
+		  "{\"can_record\":\"limits\"" },
+		{ refused, "heaptap can record this process: no: process 42 is a zombie\n",
+		  "{\"can_record\":\"no\"" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor_report *r = new_report();
+		char *text, *json;
+
+		cases[i].change(r);
+		snprintf(r->info.comm, sizeof(r->info.comm), "a\"\\\x01\xff");
+		assert_int_equal(doctor_find(r), 0);
+		text = print(r, doctor_print_text);
+		json = print(r, doctor_print_json);
+		assert_int_equal(strncmp(text, cases[i].first_line, strlen(cases[i].first_line)), 0);
+		assert_int_equal(strncmp(json, cases[i].json, strlen(cases[i].json)), 0);
+		/* the name, as JSON and UTF-8 want it */
+		assert_non_null(strstr(json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\""));
+		free(text);
+		free(json);
+		free_report(r);
+	}
+}
+
+static void test_capabilities(void **state)
+{
+	static const struct {
+		uint64_t caps;
+		const char *missing;
+	} cases[] = {
+		{ UINT64_MAX, "" },
+		{ 0, "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE" },
+		{ 1ULL << CAP_SYS_ADMIN, "CAP_SYS_PTRACE" },
+		{ 1ULL << CAP_BPF | 1ULL << CAP_PERFMON | 1ULL << CAP_SYS_PTRACE, "" },
+		{ 1ULL << CAP_BPF, "CAP_PERFMON, CAP_SYS_PTRACE" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct privileges p = { .capabilities = cases[i].caps };
+		char missing[128];
+
+		assert_int_equal(privileges_suffice(&p, missing, sizeof(missing)),
+				 !cases[i].missing[0]);
+		assert_string_equal(missing, cases[i].missing);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_many_names_are_cut),
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_printed),
+		cmocka_unit_test(test_capabilities),
+	};
+
+	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}
