@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cmd.h"
 
 struct doctor_options {
 	pid_t pid; /* 0 = the machine only */
@@ -22,7 +23,7 @@ struct doctor_options {
 };
 
 static const char usage[] =
-	"Usage: heaptap doctor [-p PID] [--json]\n"
+	"usage: heaptap doctor [-p PID] [--json]\n"
 	"Say what this machine, and the process PID, let heaptap record, at what cost, and what\n"
 	"would be missing. Nothing is attached to the process.\n"
 	"\n"

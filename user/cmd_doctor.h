@@ -21,9 +21,6 @@
 struct alloc_file;
 struct alloc_site;
 
-/* The command: argv[0] is "doctor". Returns the exit status. */
-int cmd_doctor(int argc, char **argv);
-
 enum doctor_level {
 	DOCTOR_NOTE, /* nothing is missing, but good to know */
 	DOCTOR_LIMIT, /* it can be recorded, something will be missing or dear */

@@ -99,7 +99,7 @@ int script_line_read(const char *path, struct script_line *ret)
 /* execve says ENOENT for a missing interpreter as well, be it a script's or the loader. */
 static void explain_missing(const char *cmd, char *buf, size_t buf_bytes)
 {
-	struct script_line script;
+	struct script_line script = { .interp = "" };
 	char *path = NULL;
 
 	if (find_program(cmd, &path)) {
@@ -124,7 +124,7 @@ static void explain_missing(const char *cmd, char *buf, size_t buf_bytes)
 
 static void explain_forbidden(const char *cmd, char *buf, size_t buf_bytes)
 {
-	struct script_line script;
+	struct script_line script = { .interp = "" };
 	char *path = NULL;
 
 	if (!find_program(cmd, &path) && !script_line_read(path, &script))

@@ -247,15 +247,12 @@ static int add_map(struct surveyor *sv, const struct proc_map *m)
 		known->exec_bytes += file.exec_bytes;
 		return 0;
 	}
-	file.path = strdup(m->path);
-	if (!file.path)
-		return -ENOMEM;
 	err = vec_push(&sv->s->files, file);
-	if (err) {
-		free(file.path);
+	if (err)
 		return err;
-	}
-	return survey_file(sv, m, &sv->s->files.data[sv->s->files.cnt - 1]);
+	known = &sv->s->files.data[sv->s->files.cnt - 1];
+	known->path = strdup(m->path);
+	return known->path ? survey_file(sv, m, known) : -ENOMEM;
 }
 
 static int survey_maps(struct surveyor *sv)
