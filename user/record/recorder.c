@@ -245,7 +245,7 @@ static int watch(struct recorder *r, int fd, enum source source)
 
 static int open_loop(struct recorder *r)
 {
-	const struct process_events_ops ops = { on_mmap, on_lost };
+	static const struct process_events_ops ops = { on_mmap, on_lost };
 	struct itimerspec tick = { .it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS };
 	int err = process_events_open(&ops, r, &r->events);
 
