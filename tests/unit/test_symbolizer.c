@@ -236,6 +236,39 @@ static void names_are_demangled(void **state)
 	symbol_result_free(r);
 }
 
+/* GCC leaves linkage names out of inlined templates: their class is found nevertheless. */
+static void inlined_names_are_qualified(void **state)
+{
+	enum { CNT = 4000 };
+	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
+	size_t bare_cnt = 0, method_cnt = 0, lambda_cnt = 0, cnt;
+	struct symbol_result *r;
+
+	if (!shell("cd '%s' && g++ -O2 -g -o p p.cc", (char *)*state)) {
+		free(vaddr);
+		skip();
+	}
+	cnt = random_text(*state, "p", vaddr, CNT);
+	r = ask(&all_on, *state, "p", vaddr, cnt);
+	for (uint32_t i = 0; i < r->first[cnt]; i++) {
+		const struct symbol_frame *f = &r->frames[i];
+
+		/* as the DWARF has it: a method of the standard library */
+		if (strncmp(f->system_name, "_M_", 3) != 0 &&
+		    strncmp(f->system_name, "operator", 8) != 0)
+			continue;
+		method_cnt++;
+		bare_cnt += strcmp(f->name, f->system_name) == 0;
+		lambda_cnt += strcmp(f->name, "main::{lambda}::operator()") == 0;
+	}
+	print_message("# %zu methods, %zu bare, %zu lambdas\n", method_cnt, bare_cnt, lambda_cnt);
+	assert_true(method_cnt > 50);
+	assert_int_equal(bare_cnt, 0);
+	assert_true(lambda_cnt > 0);
+	symbol_result_free(r);
+	free(vaddr);
+}
+
 static void what_is_missing_is_said(void **state)
 {
 	static const struct {
@@ -478,6 +511,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_llvm),
 		cmocka_unit_test(lines_agree_with_addr2line),
 		cmocka_unit_test(names_are_demangled),
+		cmocka_unit_test(inlined_names_are_qualified),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(separate_debug_file_in_the_root),
 		cmocka_unit_test(limits_fall_back_to_symbols),

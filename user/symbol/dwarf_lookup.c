@@ -30,6 +30,7 @@
 #include "base/vec.h"
 #include "symbol/debug_image.h"
 #include "symbol/dwarf_lines.h"
+#include "symbol/dwarf_scopes.h"
 
 /* Nesting of namespaces, types and blocks: deeper input is a bomb. */
 #define DEPTH_CAP 200
@@ -60,6 +61,7 @@ struct dwarf_lookup {
 	uint64_t memory_base_bytes;
 	struct debug_image *img, *alt_img;
 	Dwarf *dbg, *alt_dbg;
+	struct dwarf_scopes *scopes;
 	bool is_split, is_relocatable;
 
 	const uint64_t *vaddr;
@@ -82,6 +84,8 @@ static uint64_t heap_bytes(void)
 
 static void close_handle(struct dwarf_lookup *dl)
 {
+	if (dl->scopes)
+		dwarf_scopes_flush(dl->scopes);
 	dwarf_end(dl->dbg);
 	dwarf_end(dl->alt_dbg);
 	dl->dbg = dl->alt_dbg = NULL;
@@ -138,7 +142,9 @@ int dwarf_lookup_open(int fd, int alt_fd, uint64_t memory_bound_bytes, struct dw
 	if (alt_fd >= 0)
 		(void)debug_image_open(alt_fd, &dl->alt_img);
 	dl->memory_base_bytes = heap_bytes();
-	err = open_handle(dl);
+	err = dwarf_scopes_new(&dl->scopes);
+	if (!err)
+		err = open_handle(dl);
 out:
 	if (err)
 		dwarf_lookup_free(dl);
@@ -152,6 +158,7 @@ void dwarf_lookup_free(struct dwarf_lookup *dl)
 	if (!dl)
 		return;
 	close_handle(dl);
+	dwarf_scopes_free(dl->scopes);
 	debug_image_free(dl->img);
 	debug_image_free(dl->alt_img);
 	free(dl->is_done);
@@ -377,12 +384,14 @@ static uint32_t number_attr(Dwarf_Die *die, unsigned int name, bool is_inherited
 	return (uint32_t)val;
 }
 
-static void name_frame(Dwarf_Die *die, struct dwarf_frame *f)
+static void name_frame(const struct dwarf_lookup *dl, Dwarf_Die *die, struct dwarf_frame *f)
 {
 	f->linkage_name = string_attr(die, DW_AT_linkage_name);
 	if (!f->linkage_name)
 		f->linkage_name = string_attr(die, DW_AT_MIPS_linkage_name);
 	f->name = string_attr(die, DW_AT_name);
+	if (f->name && !f->linkage_name)
+		f->qualified_name = dwarf_scopes_qualify(dl->scopes, die, f->name);
 	if (!f->name)
 		f->name = f->linkage_name;
 	f->start_line = number_attr(die, DW_AT_decl_line, true);
@@ -405,7 +414,7 @@ static size_t build_frames(const struct dwarf_lookup *dl, struct line_table *lin
 		Dwarf_Die *die = &chain[cnt - 1 - i];
 
 		memset(&frames[i], 0, sizeof(frames[i]));
-		name_frame(die, &frames[i]);
+		name_frame(dl, die, &frames[i]);
 		frames[i].file = file;
 		frames[i].line = line;
 		file = line_table_file(lines, number_attr(die, DW_AT_call_file, false));

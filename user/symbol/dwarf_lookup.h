@@ -23,6 +23,7 @@ struct dwarf_lookup;
 
 struct dwarf_frame {
 	const char *name; /* DW_AT_name, NULL = the DWARF does not know the function */
+	const char *qualified_name; /* with namespaces and types where they are known; or NULL */
 	const char *linkage_name; /* NULL = none */
 	const char *file; /* NULL = unknown */
 	uint32_t line; /* 0 = unknown */

@@ -164,7 +164,11 @@ static int answer_dwarf(void *ctx, size_t idx, const struct dwarf_frame *d, size
 		struct symbol_frame *f = &frames[i];
 
 		f->system_name = d[i].linkage_name ? d[i].linkage_name : d[i].name;
-		f->name = d[i].linkage_name ? demangled_name(h, d[i].linkage_name) : d[i].name;
+		f->name = d[i].name;
+		if (d[i].linkage_name)
+			f->name = demangled_name(h, d[i].linkage_name);
+		else if (h->job->opts->demangle && d[i].qualified_name)
+			f->name = d[i].qualified_name;
 		if (i == cnt - 1)
 			name_outermost(h, h->job->vaddr[idx], &d[i], f);
 		if (!f->name || !f->name[0])
