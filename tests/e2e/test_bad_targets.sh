@@ -11,7 +11,9 @@ failed=0
 
 cleanup() {
 	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
-	wait 2>/dev/null
+	for pid in $pids; do
+		while [ -e "/proc/$pid/exe" ]; do sleep 0.02; done
+	done
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -69,6 +71,7 @@ record() { run record -d 1 -o "$work/p.pb.gz" "$@"; }
 start() {
 	"$@" >/dev/null 2>&1 </dev/null &
 	pid=$!
+	disown "$pid" # no word about its end
 	pids="$pids $pid"
 	# until it has become that program
 	for _ in $(seq 100); do
@@ -110,6 +113,7 @@ if pid == 0:
     os._exit(0)
 open(sys.argv[1], "w").write(str(pid))
 time.sleep(60)' "$work/zombie" &
+	disown $!
 	pids="$pids $!"
 	for _ in $(seq 200); do [ -s "$work/zombie" ] && break; sleep 0.02; done
 	local zombie

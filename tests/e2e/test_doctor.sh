@@ -16,7 +16,9 @@ cleanup() {
 		echo '-:heaptap_test/doctor' >>"$tracefs/uprobe_events"
 	fi 2>/dev/null
 	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
-	wait 2>/dev/null
+	for pid in $pids; do
+		while [ -e "/proc/$pid/exe" ]; do sleep 0.02; done
+	done
 	[ -n "$cgroup" ] && rmdir "$cgroup"
 	rm -rf "$work"
 }
@@ -80,6 +82,7 @@ if not eval("(" + sys.argv[2] + ")"):
 start() {
 	"$@" >/dev/null 2>&1 </dev/null &
 	pid=$!
+	disown "$pid" # no word about its end
 	pids="$pids $pid"
 	for _ in $(seq 100); do
 		[ "$(readlink "/proc/$pid/exe")" != "$(realpath "$BASH")" ] && break
