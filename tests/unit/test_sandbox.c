@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sandbox.c - what a sealed child can still do. Each question is asked in a child. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbol/sandbox.h"
+
+#define DATA_BYTES (64u << 20)
+
+static bool can_open(int out_fd)
+{
+	(void)out_fd;
+	return open("/proc/self/status", O_RDONLY) >= 0 || open("/etc/passwd", O_RDONLY) >= 0;
+}
+
+static bool can_fork(int out_fd)
+{
+	(void)out_fd;
+	return fork() >= 0;
+}
+
+static bool can_exec(int out_fd)
+{
+	char *argv[] = { "true", NULL };
+
+	(void)out_fd;
+	execv("/bin/true", argv);
+	return errno != EPERM;
+}
+
+static bool can_connect(int out_fd)
+{
+	(void)out_fd;
+	return socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+}
+
+static bool can_map_code(int out_fd)
+{
+	(void)out_fd;
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	       MAP_FAILED;
+}
+
+static bool can_signal_parent(int out_fd)
+{
+	(void)out_fd;
+	return kill(getppid(), 0) == 0;
+}
+
+static bool can_take_too_much_memory(int out_fd)
+{
+	(void)out_fd;
+	return mmap(NULL, 2 * DATA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0) != MAP_FAILED;
+}
+
+static bool can_regain_privileges(int out_fd)
+{
+	(void)out_fd;
+	return setresuid(0, 0, 0) == 0;
+}
+
+static bool is_root(int out_fd)
+{
+	(void)out_fd;
+	return geteuid() == 0 || getuid() == 0;
+}
+
+static bool can_dump_core(int out_fd)
+{
+	struct rlimit lim;
+
+	(void)out_fd;
+	return getrlimit(RLIMIT_CORE, &lim) == 0 && lim.rlim_cur != 0;
+}
+
+static bool can_read_what_was_open(int out_fd)
+{
+	for (int fd = 3; fd < 100; fd++)
+		if (fd != out_fd && fcntl(fd, F_GETFD) >= 0)
+			return true;
+	return false;
+}
+
+static bool can_answer(int out_fd)
+{
+	return write(out_fd, "x", 1) == 1;
+}
+
+static bool can_take_memory(int out_fd)
+{
+	char *p = mmap(NULL, DATA_BYTES / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	(void)out_fd;
+	if (p == MAP_FAILED)
+		return false;
+	memset(p, 1, DATA_BYTES / 4);
+	return true;
+}
+
+static bool survives_ctrl_c(int out_fd)
+{
+	(void)out_fd;
+	/* raise() is refused; ignored is what it must be */
+	return signal(SIGINT, SIG_IGN) == SIG_IGN && signal(SIGTERM, SIG_IGN) == SIG_IGN;
+}
+
+static const struct {
+	const char *what;
+	bool (*ask)(int out_fd);
+	bool want;
+	bool needs_root;
+} questions[] = {
+	{ "open a file", can_open, false, false },
+	{ "fork", can_fork, false, false },
+	{ "exec", can_exec, false, false },
+	{ "make a socket", can_connect, false, false },
+	{ "map code", can_map_code, false, false },
+	{ "signal its parent", can_signal_parent, false, false },
+	{ "take too much memory", can_take_too_much_memory, false, false },
+	{ "become root again", can_regain_privileges, false, false },
+	{ "be root", is_root, false, true },
+	{ "dump core", can_dump_core, false, false },
+	{ "use other descriptors", can_read_what_was_open, false, false },
+	{ "write its answer", can_answer, true, false },
+	{ "take some memory", can_take_memory, true, false },
+	{ "survive Ctrl-C", survives_ctrl_c, true, false },
+};
+
+/* 0 or 1, what the child found; 2 when it could not be sealed. */
+static int ask_in_child(bool (*ask)(int out_fd), int out_fd)
+{
+	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES, .map_bytes = 1 << 30 };
+	pid_t parent = getpid(), pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (sandbox_begin(parent, &out_fd, 1, 10) || sandbox_seal(parent, &limits))
+			_exit(2);
+		_exit(ask(out_fd) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void a_sealed_child_can_only_answer(void **state)
+{
+	int pipe_fd[2], secret = open("/dev/null", O_RDONLY);
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fd), 0);
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		int got;
+
+		if (questions[i].needs_root && geteuid() != 0)
+			continue;
+		got = ask_in_child(questions[i].ask, pipe_fd[1]);
+		if (got != questions[i].want)
+			fail_msg("%s: %d", questions[i].what, got);
+	}
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+	close(secret);
+}
+
+/* The grandchild must not outlive the child that started it. */
+static void it_dies_with_its_parent(void **state)
+{
+	int pipe_fd[2], status;
+	char byte;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fd), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		const struct sandbox_limits limits = { .data_bytes = DATA_BYTES,
+						       .map_bytes = 1 << 30 };
+		pid_t parent = getpid();
+
+		if (fork() == 0) {
+			if (sandbox_begin(parent, &pipe_fd[1], 1, 10) ||
+			    sandbox_seal(parent, &limits) || write(pipe_fd[1], "x", 1) != 1)
+				_exit(2);
+			for (;;)
+				sched_yield();
+		}
+		pause();
+		_exit(0);
+	}
+	close(pipe_fd[1]);
+	assert_int_equal(read(pipe_fd[0], &byte, 1), 1);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	/* its end of the pipe closes when it is gone; CPU limit 10 s otherwise */
+	alarm(5);
+	assert_int_equal(read(pipe_fd[0], &byte, 1), 0);
+	alarm(0);
+	close(pipe_fd[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sealed_child_can_only_answer),
+		cmocka_unit_test(it_dies_with_its_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
