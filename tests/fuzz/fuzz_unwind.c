@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_unwind.c - frame information made of arbitrary bytes.
+ * fuzz_unwind.c - frame information, and code without it, made of arbitrary bytes.
  *
  * The input is a section as it stands in a file: the first byte says which kind, the rest is its
- * content. It is wrapped into an ELF image with two text segments, so that no effort is spent on
+ * content. Kind 3 is code, which goes to the scanner. It is wrapped into an ELF image with two text segments, so that no effort is spent on
  * getting past the ELF reader. Whatever table comes out must be one that BPF can search.
  */
 #include <elf.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
+#include "elf/unwind_scan.h"
 #include "elf/unwind_table.h"
 
 #define INPUT_CAP 16384
@@ -100,6 +101,35 @@ static void check_page(const struct unwind_table *t, uint32_t page, uint32_t *se
 	}
 }
 
+static int on_scan_row(void *arg, uint64_t vaddr, const struct ht_row *row)
+{
+	uint64_t *next = arg;
+
+	if (vaddr < *next || vaddr >= TEXT_VADDR + INPUT_CAP || row->cfa > HT_CFA_UNSUPPORTED)
+		abort();
+	*next = vaddr + 1;
+	return 0;
+}
+
+static void scan(const uint8_t *data, size_t bytes)
+{
+	static const uint64_t entries[] = { 0, TEXT_VADDR + 8, TEXT_VADDR + 100, ~0ULL };
+	struct unwind_scanner *s = NULL;
+	struct unwind_code code = { .vaddr = TEXT_VADDR, .entries = entries, .entry_cnt = 4 };
+	uint64_t next = TEXT_VADDR;
+	uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading a byte too many is seen */
+
+	if (!copy || unwind_scanner_open(EM_X86_64, &s))
+		abort();
+	memcpy(copy, data, bytes);
+	code.data = copy;
+	code.bytes = bytes;
+	if (unwind_scan(s, &code, on_scan_row, &next))
+		abort();
+	unwind_scanner_close(s);
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static uint8_t image[FRAME_OFF + INPUT_CAP];
@@ -110,8 +140,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (bytes < 1 || bytes > INPUT_CAP)
 		return 0;
+	if (data[0] % 4 == 3) {
+		scan(data + 1, bytes - 1);
+		return 0;
+	}
 	memset(image, 0, sizeof(image));
-	image_bytes = make_image(image, data[0] % 3, data + 1, bytes - 1);
+	image_bytes = make_image(image, data[0] % 4, data + 1, bytes - 1);
 	if (elf_file_open_mem(image, image_bytes, &ef))
 		abort();
 	if (!unwind_table_build(ef, &t)) {

@@ -170,7 +170,7 @@ static struct elf_file *image_open(struct image *im, const char *section_name, u
 	ph[1] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = 0x1000 };
 	ph[1].p_vaddr = TEXT_VADDR;
 	ph[1].p_memsz = TEXT_BYTES;
-	ph[1].p_filesz = 0x10;
+	ph[1].p_filesz = 8; /* too short for the scanner of gaps */
 	memcpy(im->bytes + names + 1, section_name, strlen(section_name));
 	memcpy(im->bytes + names + 32, ".shstrtab", 9);
 	put_section(&sh[1], 1, SHT_PROGBITS, FRAME_OFF, frame_end - FRAME_OFF);
@@ -537,8 +537,8 @@ static void test_entry(void **state)
 	assert_cfa(t, t0 + 0x240, HT_CFA_RSP, 2);
 	unwind_table_free(t);
 	t = build_spans(spans, 2, t0 + 0x300);
-	assert_cfa(t, t0 + 0x37f, HT_CFA_END, 0);
-	assert_cfa(t, t0 + 0x380, HT_CFA_NONE, 0);
+	assert_cfa(t, t0 + 0x33f, HT_CFA_END, 0);
+	assert_cfa(t, t0 + 0x340, HT_CFA_NONE, 0);
 	unwind_table_free(t);
 	t = build_spans(spans, 2, t0 + 0x110);
 	assert_cfa(t, t0 + 0x110, HT_CFA_RSP, 1);

@@ -10,8 +10,10 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "elf/elf_file.h"
 
 #define PHDRS_CAP 512
@@ -73,26 +75,23 @@ static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_
 	return version == 1 && !c.is_bad ? 0 : -ENOENT;
 }
 
-/*
- * All bytes from vaddr to the end of its segment: elf_file_at() gives them piece by piece, each
- * right behind the one before.
- */
-static int segment_rest(const struct elf_file *ef, uint64_t vaddr, struct cfi_section *ret)
+/* elf_file_at() gives piece by piece, each right behind the one before. */
+const uint8_t *unwind_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes,
+			   size_t *ret_bytes)
 {
-	const uint8_t *piece;
-	size_t have;
+	const uint8_t *data = NULL, *piece;
+	size_t have, sum = 0;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->vaddr = vaddr;
-	while (ret->bytes < EH_FRAME_BYTES_CAP) {
-		piece = elf_file_at(ef, vaddr + ret->bytes, &have);
-		if (!piece || !have || (ret->data && piece != ret->data + ret->bytes))
+	while (sum < bytes) {
+		piece = elf_file_at(ef, vaddr + sum, &have);
+		if (!piece || !have || (data && piece != data + sum))
 			break;
-		if (!ret->data)
-			ret->data = piece;
-		ret->bytes += have;
+		if (!data)
+			data = piece;
+		sum += have;
 	}
-	return ret->data ? 0 : -ENOENT;
+	*ret_bytes = sum < bytes ? sum : (size_t)bytes;
+	return data;
 }
 
 int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret)
@@ -113,9 +112,11 @@ int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret)
 	err = eh_frame_vaddr(ef, ph.p_vaddr, &vaddr);
 	if (err)
 		return err;
-	err = segment_rest(ef, vaddr, ret);
+	memset(ret, 0, sizeof(*ret));
+	ret->vaddr = vaddr;
 	ret->ends_at_zero = true;
-	return err;
+	ret->data = unwind_code(ef, vaddr, EH_FRAME_BYTES_CAP, &ret->bytes);
+	return ret->data ? 0 : -ENOENT;
 }
 
 int unwind_debug_frame(struct elf_file *ef, struct cfi_section *ret)
@@ -149,5 +150,72 @@ int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr)
 	if (!eh.e_entry)
 		return -ENOENT;
 	*ret_vaddr = eh.e_entry;
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+struct entries {
+	VEC(uint64_t) v;
+};
+
+static int add_symbols(struct elf_file *ef, const char *section, struct entries *ret)
+{
+	struct elf_section s;
+	Elf64_Sym sym;
+	size_t off;
+	int err = 0;
+
+	if (elf_file_section(ef, section, &s))
+		return 0;
+	for (off = 0; !err && off + sizeof(sym) <= s.bytes; off += sizeof(sym)) {
+		memcpy(&sym, s.data + off, sizeof(sym));
+		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF)
+			err = vec_push(&ret->v, sym.st_value);
+	}
+	return err;
+}
+
+/* Pointers in data, those to functions among them. */
+static int add_relocations(struct elf_file *ef, struct entries *ret)
+{
+	struct elf_section s;
+	Elf64_Rela rela;
+	size_t off;
+	int err = 0;
+
+	if (elf_file_section(ef, ".rela.dyn", &s))
+		return 0;
+	for (off = 0; !err && off + sizeof(rela) <= s.bytes; off += sizeof(rela)) {
+		memcpy(&rela, s.data + off, sizeof(rela));
+		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
+			err = vec_push(&ret->v, (uint64_t)rela.r_addend);
+	}
+	return err;
+}
+
+int unwind_entries(struct elf_file *ef, uint64_t **ret, size_t *ret_cnt)
+{
+	struct entries entries = { 0 };
+	int err;
+
+	err = add_symbols(ef, ".symtab", &entries);
+	if (!err)
+		err = add_symbols(ef, ".dynsym", &entries);
+	if (!err)
+		err = add_relocations(ef, &entries);
+	if (err) {
+		vec_release(&entries.v);
+		return err;
+	}
+	if (entries.v.cnt)
+		qsort(entries.v.data, entries.v.cnt, sizeof(*entries.v.data), by_value);
+	*ret = entries.v.data;
+	*ret_cnt = entries.v.cnt;
 	return 0;
 }

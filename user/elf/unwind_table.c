@@ -18,6 +18,9 @@
  * loader's own _start have no frame information that says so. When no FDE covers it, it gets a
  * row HT_CFA_END.
  *
+ * What lies between functions is followed instruction by instruction (unwind_scan.c), as far as
+ * it is not too much: musl, start files, assembly.
+ *
  * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate
  * debug file; relocatable files.
  */
@@ -32,20 +35,28 @@
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "elf/unwind_rule.h"
+#include "elf/unwind_scan.h"
 #include "elf/unwind_sections.h"
 
 #define PAGE_BYTES (1ULL << HT_PAGE_SHIFT)
 /* _start of a libc without CFI: how much code there may be behind the entry point. */
-#define ENTRY_BYTES 128
+#define ENTRY_BYTES 64
+/* Shorter gaps are padding: up to 63 bytes in code that is aligned to cache lines. */
+#define GAP_BYTES_MIN 64
+/* Gaps of less than this in all are the odds and ends of the linker: no need for symbols. */
+#define GAPS_BYTES_FEW 16384
+/* What is looked at per file without frame information: 0.4 s. */
+#define GAPS_BYTES_CAP (4U << 20)
 
 enum { EH_FRAME, DEBUG_FRAME, SECTION_CNT };
-/* Not an FDE but the code at the entry point. */
+/* Not FDEs but the code at the entry point, and what lies between functions. */
 #define ENTRY SECTION_CNT
+#define GAP (SECTION_CNT + 1)
 
 struct function {
 	uint64_t pc, pc_end;
 	size_t off; /* of the FDE */
-	uint32_t section; /* EH_FRAME, DEBUG_FRAME or ENTRY */
+	uint32_t section; /* EH_FRAME, DEBUG_FRAME, ENTRY or GAP */
 };
 
 struct builder {
@@ -58,6 +69,10 @@ struct builder {
 	uint32_t page; /* that rows are being added to, index in table->pages */
 	struct ht_row last; /* what holds at the end of what has been added; its pc_lo means nothing */
 	bool is_signal; /* of the function that is being run */
+	bool with_gaps;
+	struct unwind_scanner *scanner; /* NULL: none for this machine or file */
+	uint64_t *entries;
+	size_t entry_cnt;
 };
 
 static bool row_says_same(const struct ht_row *a, const struct ht_row *b)
@@ -251,6 +266,66 @@ static int add_entry(struct builder *b)
 	return err;
 }
 
+static int gap_add(struct builder *b, uint64_t pc, uint64_t pc_end, uint64_t *gaps_bytes)
+{
+	struct function f = { .pc = pc, .pc_end = pc_end, .section = GAP };
+	uint64_t bytes = pc_end - pc;
+
+	if (bytes < GAP_BYTES_MIN || bytes > UNWIND_SCAN_BYTES_CAP ||
+	    *gaps_bytes + bytes > GAPS_BYTES_CAP)
+		return 0;
+	*gaps_bytes += bytes;
+	return vec_push(&b->functions, f);
+}
+
+/* What the first cnt functions, sorted, leave open of a segment. */
+static int add_gaps_of(struct builder *b, const struct elf_segment *seg, size_t cnt,
+		       uint64_t *gaps_bytes)
+{
+	uint64_t pc = seg->vaddr, end = seg->vaddr + seg->file_bytes;
+	size_t i = pc ? functions_up_to(b, cnt, pc - 1) : 0;
+	int err;
+
+	/* vec_push() moves the array: no pointer into it is kept. */
+	for (; i < cnt && b->functions.data[i].pc < end; i++) {
+		uint64_t next = b->functions.data[i].pc, next_end = b->functions.data[i].pc_end;
+
+		err = next > pc ? gap_add(b, pc, next, gaps_bytes) : 0;
+		if (err)
+			return err;
+		if (next_end > pc)
+			pc = next_end;
+	}
+	return end > pc ? gap_add(b, pc, end, gaps_bytes) : 0;
+}
+
+/*
+ * Code that nothing is said about: musl, which distributions ship without frame information, and
+ * the few functions of the linker's start files in everything else.
+ */
+static int add_gaps(struct builder *b)
+{
+	size_t seg_cnt, cnt = b->functions.cnt, i;
+	const struct elf_segment *seg = elf_file_segments(b->ef, &seg_cnt);
+	uint64_t gaps_bytes = 0;
+	int err = 0;
+
+	/* Go's code is none of a C compiler's, and there is a lot of it. */
+	if (elf_file_is_go(b->ef))
+		return 0;
+	err = unwind_scanner_open(b->arch->machine, &b->scanner);
+	if (err)
+		return err == -ENOTSUP ? 0 : err;
+	for (i = 0; i < seg_cnt && !err; i++) {
+		if (seg[i].is_exec)
+			err = add_gaps_of(b, &seg[i], cnt, &gaps_bytes);
+	}
+	if (!err && gaps_bytes > GAPS_BYTES_FEW)
+		err = unwind_entries(b->ef, &b->entries, &b->entry_cnt);
+	sort_functions(b);
+	return err;
+}
+
 static int find_functions(struct builder *b)
 {
 	struct cfi_section section;
@@ -281,7 +356,10 @@ static int find_functions(struct builder *b)
 		return err;
 	}
 	b->table->fde_cnt = (uint32_t)b->functions.cnt;
-	return b->functions.cnt ? add_entry(b) : -ENOENT;
+	if (!b->functions.cnt)
+		return -ENOENT;
+	err = add_entry(b);
+	return err || !b->with_gaps ? err : add_gaps(b);
 }
 
 static int size_pages(struct builder *b)
@@ -312,6 +390,28 @@ static int on_cfi_row(void *arg, uint64_t pc, const struct cfi_row *row)
 	return row_put(b, pc, b->arch->row(row, b->is_signal));
 }
 
+static int on_scan_row(void *arg, uint64_t vaddr, const struct ht_row *row)
+{
+	return row_put(arg, vaddr, *row);
+}
+
+static int run_gap(struct builder *b, const struct function *f)
+{
+	static const struct ht_row none = { .cfa = HT_CFA_NONE };
+	struct unwind_code code = { .vaddr = f->pc };
+	int err;
+
+	err = row_put(b, f->pc, none);
+	if (err)
+		return err;
+	code.data = unwind_code(b->ef, f->pc, f->pc_end - f->pc, &code.bytes);
+	if (!code.data)
+		return 0;
+	code.entries = b->entries;
+	code.entry_cnt = b->entry_cnt;
+	return unwind_scan(b->scanner, &code, on_scan_row, b);
+}
+
 static int run_function(struct builder *b, const struct function *f)
 {
 	static const struct ht_row end = { .cfa = HT_CFA_END };
@@ -323,6 +423,8 @@ static int run_function(struct builder *b, const struct function *f)
 
 	if (f->section == ENTRY)
 		return row_put(b, f->pc, end);
+	if (f->section == GAP)
+		return run_gap(b, f);
 	reader = &b->reader[f->section];
 	err = cfi_fde_at(reader, f->off, &fde);
 	if (err)
@@ -389,7 +491,7 @@ static int build(struct builder *b)
 	return 0;
 }
 
-int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
+static int table_build(struct elf_file *ef, bool with_gaps, struct unwind_table **ret)
 {
 	struct builder *b;
 	int err = -ENOTSUP;
@@ -398,6 +500,7 @@ int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
 	if (!b)
 		return -ENOMEM;
 	b->ef = ef;
+	b->with_gaps = with_gaps;
 	b->arch = unwind_arch_find(elf_file_machine(ef));
 	if (!b->arch || !elf_file_is_64(ef))
 		goto out;
@@ -414,8 +517,20 @@ out:
 	unwind_table_free(b->table);
 	vec_release(&b->functions);
 	vec_release(&b->rows);
+	unwind_scanner_close(b->scanner);
+	free(b->entries);
 	free(b);
 	return err;
+}
+
+int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
+{
+	return table_build(ef, true, ret);
+}
+
+int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret)
+{
+	return table_build(ef, false, ret);
 }
 
 void unwind_table_free(struct unwind_table *t)

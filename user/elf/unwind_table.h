@@ -34,6 +34,8 @@ struct unwind_table {
  * over more than HT_PAGES_CAP pages. ef is not needed afterwards.
  */
 int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
+/* The same without what following instructions finds where the file says nothing: for tests. */
+int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
 /* The row that holds for vaddr, or NULL. What BPF does; for tests and doctor. */
 const struct ht_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr);
