@@ -247,15 +247,42 @@ struct state {
 	uint8_t holds[16]; /* argument that the register holds, or NO_ARG */
 	bool is_rsp_moved;
 	uint8_t tests; /* argument whose NULL-ness is in the flags, or NO_ARG */
-	char spoiler[PLACEMENT_TEXT_BYTES]; /* the instruction that last took something away */
-	unsigned int spoiler_off;
+	/* Which instruction took away argument i, or (the last one) the entry's rsp. */
+	struct loss {
+		bool is_set;
+		unsigned int off;
+		char insn[PLACEMENT_TEXT_BYTES];
+	} loss[ARG_CNT + 1];
 };
+#define LOSS_OF_RSP ARG_CNT
 
 /* buf has PLACEMENT_TEXT_BYTES. */
 static void print_insn(const cs_insn *in, char *buf)
 {
 	snprintf(buf, PLACEMENT_TEXT_BYTES, "%.15s%s%.40s", in->mnemonic,
 		 in->op_str[0] ? " " : "", in->op_str);
+}
+
+/* 1 + the number of the argument register that holds argument arg, its own first; 0: none. */
+static int holder(const struct state *st, int arg)
+{
+	int j;
+
+	if (st->holds[arg_reg[arg]] == arg)
+		return 1 + arg;
+	for (j = 0; j < ARG_CNT; j++)
+		if (st->holds[arg_reg[j]] == arg)
+			return 1 + j;
+	return 0;
+}
+
+static void note_loss(const cs_insn *in, uint64_t fn_vaddr, struct loss *loss)
+{
+	if (loss->is_set)
+		return;
+	loss->is_set = true;
+	loss->off = (unsigned int)(in->address - fn_vaddr);
+	print_insn(in, loss->insn);
 }
 
 /* Execute the instruction on the state. */
@@ -265,7 +292,6 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 	uint8_t moved = NO_ARG, tests = NO_ARG, read_cnt, write_cnt;
 	cs_regs reads, writes;
 	int a = -1, b = -1, i;
-	bool lost = false;
 
 	if (x->op_count == 2 && x->operands[0].type == X86_OP_REG &&
 	    x->operands[1].type == X86_OP_REG && x->operands[0].size == 8) {
@@ -278,7 +304,7 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 		tests = st->holds[a];
 	if (cs_regs_access(h, in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK) {
 		memset(st->holds, NO_ARG, sizeof(st->holds));
-		st->is_rsp_moved = lost = true;
+		st->is_rsp_moved = true;
 		write_cnt = 0;
 	}
 	for (i = 0; i < write_cnt; i++) {
@@ -288,7 +314,6 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 			st->tests = NO_ARG;
 		if (reg < 0)
 			continue;
-		lost |= st->holds[reg] != NO_ARG || (reg == RSP && !st->is_rsp_moved);
 		st->holds[reg] = NO_ARG;
 		st->is_rsp_moved |= reg == RSP;
 	}
@@ -296,28 +321,26 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 		st->holds[b] = moved;
 	if (tests != NO_ARG)
 		st->tests = tests;
-	if (lost) {
-		print_insn(in, st->spoiler);
-		st->spoiler_off = (unsigned int)(in->address - fn_vaddr);
-	}
+	for (i = 0; i < ARG_CNT; i++)
+		if (!holder(st, i))
+			note_loss(in, fn_vaddr, &st->loss[i]);
+	if (st->is_rsp_moved)
+		note_loss(in, fn_vaddr, &st->loss[LOSS_OF_RSP]);
 }
 
 /* Where the needed arguments are. False: one is lost, *ret_lost says which. */
 static bool locate_args(const struct state *st, uint32_t mask, uint8_t *arg_at, int *ret_lost)
 {
-	int i, j;
+	int i;
 
 	for (i = 0; i < ARG_CNT; i++) {
-		arg_at[i] = (uint8_t)i;
-		if (!(mask & 1U << i) || st->holds[arg_reg[i]] == i)
-			continue;
-		for (j = 0; j < ARG_CNT && st->holds[arg_reg[j]] != i; j++)
-			;
-		if (j == ARG_CNT) {
+		int at = mask & 1U << i ? holder(st, i) : 1 + i;
+
+		if (!at) {
 			*ret_lost = i;
 			return false;
 		}
-		arg_at[i] = (uint8_t)j;
+		arg_at[i] = (uint8_t)(at - 1);
 	}
 	return true;
 }
@@ -336,12 +359,12 @@ static bool accept(const struct state *st, const struct placement_request *req,
 	}
 	if (!locate_args(st, req->arg_mask, arg_at, &lost)) {
 		snprintf(ret->why, sizeof(ret->why), "argument %d lost at +%u %.30s", lost,
-			 st->spoiler_off, st->spoiler);
+			 st->loss[lost].off, st->loss[lost].insn);
 		return false;
 	}
 	if (req->needs_entry_sp && st->is_rsp_moved) {
 		snprintf(ret->why, sizeof(ret->why), "stack moved at +%u %.30s",
-			 st->spoiler_off, st->spoiler);
+			 st->loss[LOSS_OF_RSP].off, st->loss[LOSS_OF_RSP].insn);
 		return false;
 	}
 	memcpy(ret->arg_at, arg_at, sizeof(arg_at));

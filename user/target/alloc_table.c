@@ -62,6 +62,9 @@ static const struct alloc_row rows[] = {
 	REALLOC("mi_heap_rezalloc", 1, 2), REALLOC_N("mi_heap_recalloc", 1, 2, 3),
 	ALIGNED(REALLOC, "mi_heap_realloc", 1, 2), ALIGNED(REALLOC, "mi_heap_rezalloc", 1, 2),
 	ALIGNED(REALLOC_N, "mi_heap_recalloc", 1, 2, 3), NEW("mi_heap_alloc_new", 1), NEW_N("mi_heap_alloc_new_n", 1, 2),
+	ALLOC("mi_theap_malloc", 1), ALLOC("mi_theap_zalloc", 1), ALLOC("mi_theap_malloc_small", 1), /* mimalloc 3 */
+	ALLOC_N("mi_theap_calloc", 1, 2), ALIGNED(ALLOC, "mi_theap_malloc", 1), ALIGNED(ALLOC, "mi_theap_zalloc", 1),
+	REALLOC("mi_theap_realloc", 1, 2), REALLOC("mi_theap_rezalloc", 1, 2),
 	/* gperftools */
 	ALLOC("tc_malloc_skip_new_handler", 0), NEW("tc_new", 0), NEW("tc_newarray", 0), NEW("tc_new_aligned", 0),
 	NEW("tc_newarray_aligned", 0), ALLOC("tc_new_nothrow", 0), ALLOC("tc_newarray_nothrow", 0),
@@ -132,6 +135,17 @@ void alloc_lookup_init(struct alloc_lookup *lk)
 		lk->lengths[(uint8_t)rows[i].name[0]] |= 1ULL << strlen(rows[i].name);
 }
 
+/* A row whose name is written out with its prefix (mi_zalloc) belongs to that prefix. */
+static size_t own_prefix(const char *name)
+{
+	size_t p;
+
+	for (p = 1; p < ARRAY_CNT(prefixes); p++)
+		if (!strncmp(name, prefixes[p], strlen(prefixes[p])))
+			return p;
+	return 0;
+}
+
 /* Most of a million symbols are rejected by first character and length. */
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
 					  size_t *ret_prefix)
@@ -149,7 +163,7 @@ const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const c
 		for (i = 0; i < ARRAY_CNT(rows); i++) {
 			if (strcmp(rows[i].name, name + skip))
 				continue;
-			*ret_prefix = p;
+			*ret_prefix = p ? p : own_prefix(rows[i].name);
 			return &rows[i];
 		}
 	}

@@ -113,7 +113,6 @@ static void drop_incomplete(struct scan *sc)
 		allocs |= (uint32_t)(f->row->op == HT_OP_ALLOC) << f->prefix;
 		frees |= (uint32_t)(f->row->op == HT_OP_FREE) << f->prefix;
 	}
-	/* Names such as mi_zalloc and tc_new are complete in themselves. */
 	for (i = 0; i < sc->found.cnt; i++) {
 		f = &sc->found.data[i];
 		if ((allocs & frees) >> f->prefix & 1 ||
