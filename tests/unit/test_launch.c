@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,6 +45,27 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
+/* An ELF file of one segment, and a loader to ask for (NULL = none). */
+static void write_elf(const char *path, unsigned char elf_class, const char *loader)
+{
+	Elf64_Phdr ph = { .p_type = PT_INTERP, .p_offset = sizeof(Elf64_Ehdr) + sizeof(ph),
+			  .p_filesz = loader ? strlen(loader) + 1 : 0 };
+	Elf64_Ehdr eh = { .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			  .e_phoff = sizeof(eh), .e_ehsize = sizeof(eh),
+			  .e_phentsize = sizeof(ph), .e_phnum = loader ? 1 : 0 };
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+	memcpy(eh.e_ident, ELFMAG, SELFMAG);
+	eh.e_ident[EI_CLASS] = elf_class;
+	eh.e_ident[EI_DATA] = ELFDATA2LSB;
+	eh.e_ident[EI_VERSION] = EV_CURRENT;
+	assert_int_equal(write(fd, &eh, sizeof(eh)), sizeof(eh));
+	assert_int_equal(write(fd, &ph, sizeof(ph)), sizeof(ph));
+	if (loader)
+		assert_int_equal(write(fd, loader, ph.p_filesz), ph.p_filesz);
+	close(fd);
+}
+
 static void read_text(const char *path, char *buf, size_t buf_bytes)
 {
 	int fd = open(path, O_RDONLY);
@@ -64,7 +86,8 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	static const char *const names[] = { "out", "script", "plain", "garbage", "badinterp", "env" };
+	static const char *const names[] = { "out",	 "script",   "plain",  "garbage", "badinterp",
+					     "env",	 "noloader", "prog32", "nested",  "loop" };
 	size_t i;
 
 	(void)state;
@@ -244,16 +267,27 @@ static void test_cannot_start(void **state)
 		{ "no such file", "/no/such/file", false, -ENOENT, "no such file" },
 		{ "plain", NULL, false, -EACCES, "may not be executed" },
 		{ "sub", NULL, false, -EISDIR, "is a directory" },
-		{ "badinterp", NULL, true, -ENOENT, "bad interpreter '/no/such/interpreter'" },
+		{ "badinterp", NULL, false, -ENOENT, "bad interpreter '/no/such/interpreter'" },
 		{ "garbage", NULL, true, -ENOEXEC, "not a program for this machine" },
+		{ "noloader", NULL, false, -ENOENT, "loader" },
+		{ "prog32", NULL, false, -ENOTSUP, "32-bit" },
+		{ "nested", NULL, false, -ENOENT, "bad interpreter" },
+		{ "loop", NULL, false, -ELOOP, "cannot start" },
 		{ "empty", "", false, -ENOENT, "cannot start ''" },
 	};
+	char line[256];
 	size_t i;
 
 	(void)state;
 	write_file(in_dir("plain"), "x", 0644);
 	write_file(in_dir("garbage"), "\x7f" "ELFgarbage", 0755);
 	write_file(in_dir("badinterp"), "#! /no/such/interpreter -x\n", 0755);
+	write_elf(in_dir("noloader"), ELFCLASS64, "/no/such/ld.so");
+	write_elf(in_dir("prog32"), ELFCLASS32, NULL);
+	snprintf(line, sizeof(line), "#!%s\n", in_dir("badinterp"));
+	write_file(in_dir("nested"), line, 0755);
+	snprintf(line, sizeof(line), "#!%s\n", in_dir("loop"));
+	write_file(in_dir("loop"), line, 0755);
 	assert_int_equal(mkdir(in_dir("sub"), 0755), 0);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *cmd = cases[i].cmd ? cases[i].cmd : in_dir(cases[i].name);

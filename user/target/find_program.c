@@ -158,6 +158,12 @@ char *launch_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
 			 "its kind nor a script with a #! line)",
 			 cmd);
 		break;
+	case ENOTSUP:
+		snprintf(buf, buf_bytes,
+			 "cannot record '%s': it is a 32-bit program, and heaptap records 64-bit "
+			 "programs only; use a 64-bit build of it",
+			 cmd);
+		break;
 	case ESRCH:
 		snprintf(buf, buf_bytes, "cannot start '%s': its process was killed before it ran",
 			 cmd);

@@ -115,6 +115,8 @@ int launch_prepare(char *const argv[], struct launch **ret)
 		return -ENOMEM;
 	l->go_fd = l->failed_fd = l->pid_fd = -1;
 	err = find_program(argv[0], &l->path);
+	if (!err)
+		err = launch_check(l->path);
 	if (err)
 		goto out;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) || pipe2(failed, O_CLOEXEC)) {

@@ -16,10 +16,15 @@
 struct launch;
 
 /*
- * argv[0] is looked up in PATH as a shell does. -ENOENT, -EACCES, -EISDIR, ...: see
+ * argv[0] is looked up in PATH as a shell does, and checked. -ENOENT, -EACCES, -EISDIR, ...: see
  * launch_explain(). What only execve can tell comes from launch_go().
  */
 int launch_prepare(char *const argv[], struct launch **ret);
+/*
+ * What can be told of a program before it is executed: 0, -ENOENT or -EACCES (its interpreter or
+ * loader is missing or may not be executed), -ENOTSUP (a 32-bit program), -ELOOP.
+ */
+int launch_check(const char *path);
 /* 0: the program runs. A negative errno: execve failed, the process is gone. */
 int launch_go(struct launch *l);
 pid_t launch_pid(const struct launch *l);
@@ -41,7 +46,7 @@ typedef void (*launch_file_fn)(void *ctx, const char *path);
  * the dynamic loader, and every library as the loader itself would find it (LD_PRELOAD,
  * LD_LIBRARY_PATH and all), each once. Nothing of the program is run. Returns how many, or a
  * negative errno when not even the executable is known. What could not be found out (foreign
- * loader, timeout) is missing; a mapping event tells it later.
+ * loader, timeout, no ELF file) is missing; a mapping event tells it later.
  */
 int launch_libraries(char *const argv[], launch_file_fn fn, void *ctx);
 /* The same from the text that a loader in list mode prints (pure). */

@@ -195,25 +195,71 @@ static bool looks_like_loader(const char *path)
 	return !strncmp(base, "ld", 2) && strstr(base, ".so");
 }
 
-/* An ELF program: itself, its loader, its libraries. */
-static int report_program(struct file_list *list, const char *path)
+/* The loader that an ELF program asks for, malloc'ed; NULL: it is static. */
+static int read_loader(const char *path, char **ret)
 {
 	struct elf_file *ef;
-	char *loader = NULL, *text = NULL;
 	int err;
 
 	err = elf_file_open(path, &ef);
 	if (err)
 		return err;
-	report_once(list, path);
-	if (elf_file_interp(ef)) {
-		loader = strdup(elf_file_interp(ef));
-		if (!loader)
-			err = -ENOMEM;
+	*ret = NULL;
+	if (!elf_file_is_64(ef)) {
+		err = -ENOTSUP;
+	} else if (elf_file_interp(ef)) {
+		*ret = strdup(elf_file_interp(ef));
+		err = *ret ? 0 : -ENOMEM;
 	}
 	elf_file_close(ef);
-	if (err || !loader)
+	return err;
+}
+
+static int check_command(const char *cmd, int depth)
+{
+	char *path = NULL, *loader = NULL;
+	struct script_line script;
+	int err;
+
+	if (depth > INTERPRETERS_CAP)
+		return -ELOOP;
+	err = find_program(cmd, &path);
+	if (err)
 		return err;
+	if (!script_line_read(path, &script))
+		err = check_command(script.interp, depth + 1);
+	else
+		err = read_loader(path, &loader);
+	/* Neither script nor ELF: execve may know it all the same (binfmt_misc). And a program may
+	 * be there to be executed but not to be read. */
+	if (err == -ENOEXEC || (err == -EACCES && !access(path, X_OK)))
+		err = 0;
+	if (!err && loader && access(loader, X_OK))
+		err = -errno;
+	free(loader);
+	free(path);
+	return err;
+}
+
+int launch_check(const char *path)
+{
+	return check_command(path, 0);
+}
+
+/* An ELF program: itself, its loader, its libraries. */
+static int report_program(struct file_list *list, const char *path)
+{
+	char *loader = NULL, *text = NULL;
+	int err;
+
+	err = read_loader(path, &loader);
+	if (err == -ENOEXEC) /* something for binfmt_misc, or for execve to refuse */
+		return 0;
+	if (err)
+		return err;
+	report_once(list, path);
+	if (!loader)
+		return list->err;
 	report_once(list, loader);
 	/* a foreign loader or a timeout: mapping events tell the rest */
 	if (looks_like_loader(loader) && !run_loader(loader, path, &text))
