@@ -61,8 +61,10 @@ static const char *const cxx_mangled[] = {
 	"_ZNSaI",		   "_ZNSt3__19allocatorI",	    "_ZNSt3__116allocator_traitsI",
 	"_ZN9__gnu_cxx14__alloc_traitsI",
 };
-/* libc++'s functions between allocate() and operator new; before "<" or "(". */
+/* libc++'s functions between allocate() and operator new: templates, so they have a result type
+ * in front when demangled. */
 static const char *const cxx_functions[] = {
+	"void* std::__1::__libcpp_allocate", "void* std::__1::__libcpp_operator_new",
 	"std::__1::__libcpp_allocate", "std::__1::__libcpp_operator_new",
 	"_ZNSt3__117__libcpp_allocate", "_ZNSt3__121__libcpp_operator_new",
 };

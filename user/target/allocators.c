@@ -18,7 +18,7 @@
  *
  * What a nested call is. Its return address lies in `inner`:
  *   a library that is an allocator: all its code, but for exported functions that are no entry
- *     points and call one (mimalloc's strdup): their result belongs to whoever called them
+ *     points and call one (mimalloc's realpath): their result belongs to whoever called them
  *   libc: from the first to the last function of the malloc object, because strdup, fopen and
  *     getline are in the same file and are callers like any other
  *   a program: each entry point's own code, or, where the allocator is known to be one object
@@ -38,7 +38,8 @@
  *   mimalloc 2.0.9: most entry points fetch the thread's heap and jump to the mi_heap_ function.
  * Sanitizers allocate in functions of their own.
  *
- * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers.
+ * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers (a
+ * program linked as a whole with it, and mimalloc's own mi_strdup).
  */
 #include "target/allocators.h"
 

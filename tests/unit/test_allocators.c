@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_allocators.c - which entry points are found in which file, and what is said of them.
+ *
+ * Real libraries come in many versions, so for them the rules are asserted, not the addresses:
+ * what must be found, that what was chosen obeys the placement rule (checked again here, on the
+ * bytes), that ranges lie in the code. Programs are built by the test where a compiler is there.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "heaptap/abi.h"
+#include "target/allocators.h"
+
+#define LIB "/usr/lib/x86_64-linux-gnu/"
+
+struct scanned {
+	struct elf_file *ef;
+	struct elf_symbols *syms;
+	struct alloc_file *af;
+	int err;
+};
+
+static bool scan_with(const char *path, const struct alloc_options *opts, struct scanned *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (elf_file_open(path, &ret->ef))
+		return false;
+	assert_int_equal(elf_symbols_load(ret->ef, NULL, &ret->syms), 0);
+	ret->err = alloc_file_scan(ret->ef, ret->syms, opts, &ret->af);
+	return true;
+}
+
+static bool scan(const char *path, struct scanned *ret)
+{
+	return scan_with(path, &(struct alloc_options){0}, ret);
+}
+
+static void drop(struct scanned *s)
+{
+	alloc_file_free(s->af);
+	elf_symbols_free(s->syms);
+	elf_file_close(s->ef);
+}
+
+static const struct alloc_site *site_of(const struct scanned *s, const char *symbol)
+{
+	const struct alloc_site *site;
+	struct elf_symbol sym;
+
+	if (elf_symbols_by_name(s->syms, symbol, &sym))
+		return NULL;
+	vec_each(&s->af->sites, site)
+		if (site->fn_vaddr == sym.vaddr)
+			return site;
+	return NULL;
+}
+
+static bool is_inner(const struct scanned *s, uint64_t vaddr)
+{
+	const struct alloc_range *r;
+
+	vec_each(&s->af->inner, r)
+		if (vaddr >= r->start_vaddr && vaddr < r->end_vaddr)
+			return true;
+	return false;
+}
+
+/* The kernel's list, written down once more and from the bytes. */
+static bool looks_emulated(const uint8_t *p)
+{
+	if (p[0] == 0xf2)
+		p++;
+	return (p[0] >= 0x50 && p[0] <= 0x57) || (p[0] == 0x41 && p[1] >= 0x50 && p[1] <= 0x57) ||
+	       p[0] == 0x90 || p[0] == 0xe8 || p[0] == 0xe9 || p[0] == 0xeb ||
+	       (p[0] >= 0x70 && p[0] <= 0x7f) || (p[0] == 0x0f && p[1] >= 0x80 && p[1] <= 0x8f);
+}
+
+static uint32_t want_arg(const struct alloc_site *s, uint8_t arg)
+{
+	return arg == HT_ARG_NONE ? HT_ARG_NONE : s->placement.arg_at[arg];
+}
+
+/* What holds for every site of every file. */
+static void check_rules(const struct scanned *s, const char *path)
+{
+	const struct alloc_site *site, *other;
+	const struct alloc_range *r;
+	uint64_t off;
+
+	vec_each(&s->af->sites, site) {
+		const struct alloc_row *row = site->row;
+		uint64_t at = site->placement.vaddr;
+		size_t bytes;
+		const uint8_t *code = elf_file_at(s->ef, at, &bytes);
+
+		if (!code || bytes < 6)
+			fail_msg("%s %s: no code", path, site->symbol);
+		assert_int_equal(elf_file_vaddr_to_off(s->ef, at, &off), 0);
+		assert_int_equal(off, site->probe_off);
+		assert_true(at >= site->fn_vaddr && at - site->fn_vaddr < 64);
+		if (site->fn_bytes)
+			assert_true(at < site->fn_vaddr + site->fn_bytes);
+		if (site->placement.is_emulated != looks_emulated(code))
+			if (site->placement.is_emulated || at != site->fn_vaddr)
+				fail_msg("%s %s: %s", path, site->symbol, site->placement.insn);
+		assert_int_equal(!site->placement.is_emulated, site->placement.why[0] != 0);
+		assert_int_equal(site->needs_return, row->op != HT_OP_FREE);
+		assert_int_equal(HT_COOKIE_OP(site->cookie), row->op);
+		assert_int_equal(HT_COOKIE_RET(site->cookie), row->ret);
+		assert_int_equal(HT_COOKIE_SIZE_ARG(site->cookie), want_arg(site, row->size_arg));
+		assert_int_equal(HT_COOKIE_COUNT_ARG(site->cookie), want_arg(site, row->count_arg));
+		assert_int_equal(HT_COOKIE_PTR_ARG(site->cookie), want_arg(site, row->ptr_arg));
+		assert_int_equal(!!(HT_COOKIE_FLAGS(site->cookie) & HT_SITE_STEPPED),
+				 !site->placement.is_emulated);
+		if (row->op == HT_OP_FREE)
+			assert_int_equal(HT_COOKIE_FLAGS(site->cookie) & ~HT_SITE_STEPPED, 0);
+		for (other = site + 1; other < s->af->sites.data + s->af->sites.cnt; other++)
+			assert_true(other->fn_vaddr != site->fn_vaddr);
+	}
+	assert_true(s->af->inner.cnt >= 1 && s->af->inner.cnt <= HT_INNER_CAP);
+	vec_each(&s->af->inner, r) {
+		assert_true(r->start_vaddr < r->end_vaddr);
+		if (r > s->af->inner.data)
+			assert_true(r[-1].end_vaddr < r->start_vaddr);
+	}
+}
+
+#define ZERO HT_SITE_ZERO_FREES
+#define NULLS HT_SITE_NULL_DELEGATES
+#define TAIL HT_SITE_TAIL_CALLS
+#define THROW HT_SITE_THROWS
+#define ANY 0xff /* flags are not asserted */
+
+/* Libraries: {file, family, an entry point, must it be a site of its own, emulated, flags}. */
+static const struct {
+	const char *path, *family, *symbol;
+	bool is_site, is_emulated;
+	uint8_t flags;
+} libs[] = {
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "malloc", true, true, 0},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "free", true, true, 0},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "calloc", true, true, 0},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "realloc", true, true, ZERO | NULLS},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "reallocarray", false, false, 0},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "memalign", true, true, TAIL},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "valloc", true, true, TAIL},
+	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "posix_memalign", true, true, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "malloc", true, true, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "free", true, true, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "realloc", true, true, ZERO},
+	{LIB "libjemalloc.so.2", "jemalloc", "mallocx", true, true, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "xallocx", true, true, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "_Znwm", true, true, THROW},
+	{LIB "libjemalloc.so.2", "jemalloc", "_Znam", false, false, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "_ZdlPv", false, false, 0},
+	{LIB "libjemalloc.so.2", "jemalloc", "_ZnwmRKSt9nothrow_t", true, true, 0},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "malloc", true, true, 0},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "free", true, true, 0},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "realloc", true, true, ZERO},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "_Znwm", true, true, THROW},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "valloc", false, false, 0},
+	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "posix_memalign", true, true, 0},
+	{LIB "libmimalloc.so.2", "mimalloc", "malloc", true, true, 0},
+	{LIB "libmimalloc.so.2", "mimalloc", "free", true, true, 0},
+	{LIB "libmimalloc.so.2", "mimalloc", "realloc", false, false, 0},
+	{LIB "libmimalloc.so.2", "mimalloc", "mi_heap_realloc", true, true, 0},
+	{LIB "libmimalloc.so.2", "mimalloc", "_Znwm", true, true, THROW},
+	{LIB "libmimalloc.so.2", "mimalloc", "mi_free_size", false, false, 0},
+	{LIB "libasan.so.8", "sanitizer", "malloc", true, true, ANY},
+	{LIB "libasan.so.8", "sanitizer", "free", true, true, ANY},
+	{"/lib/ld-musl-x86_64.so.1", "musl", "malloc", true, true, 0},
+	{"/lib/ld-musl-x86_64.so.1", "musl", "free", true, true, 0},
+	{"/lib/ld-musl-x86_64.so.1", "musl", "realloc", true, true, 0},
+	{"/lib/ld-musl-x86_64.so.1", "musl", "memalign", false, false, 0},
+};
+
+static void test_libraries(void **state)
+{
+	size_t i, found = 0;
+
+	(void)state;
+	for (i = 0; i < sizeof(libs) / sizeof(libs[0]); i++) {
+		const struct alloc_site *site;
+		struct scanned s;
+
+		if (!scan(libs[i].path, &s))
+			continue;
+		found++;
+		if (s.err)
+			fail_msg("%s: %d", libs[i].path, s.err);
+		assert_string_equal(s.af->family, libs[i].family);
+		check_rules(&s, libs[i].path);
+		site = site_of(&s, libs[i].symbol);
+		if (!site != !libs[i].is_site)
+			fail_msg("%s %s: %s", libs[i].path, libs[i].symbol, site ? "a site" : "no site");
+		if (site && (site->placement.is_emulated != libs[i].is_emulated ||
+			     (libs[i].flags != ANY && HT_COOKIE_FLAGS(site->cookie) != libs[i].flags)))
+			fail_msg("%s %s: %s, flags %x", libs[i].path, libs[i].symbol, site->placement.insn,
+				 HT_COOKIE_FLAGS(site->cookie));
+		drop(&s);
+	}
+	if (!found)
+		skip();
+}
+
+/* Files that hold no allocator, although some define operator new or a private malloc. */
+static void test_not_allocators(void **state)
+{
+	static const char *const paths[] = {
+		LIB "libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2", LIB "libm.so.6",
+		LIB "libcrypto.so.3", "/bin/true", LIB "libLLVM-14.so.1",
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct scanned s;
+
+		if (!scan(paths[i], &s))
+			continue;
+		if (s.err != -ENOENT)
+			fail_msg("%s: %d", paths[i], s.err);
+		drop(&s);
+	}
+}
+
+/* In libc the allocator's own code is the malloc object, not the functions that use it. */
+static void test_libc_inner(void **state)
+{
+	static const char *const outside[] = {"strdup", "fopen", "getline", "asprintf", "opendir",
+					      "setenv", "qsort", "scandir"};
+	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/ld-musl-x86_64.so.1"};
+	static const char *const inside[] = {"malloc", "free", "calloc", "realloc", "posix_memalign",
+					     "aligned_alloc"};
+	size_t p, i, found = 0;
+
+	(void)state;
+	for (p = 0; p < 2; p++) {
+		struct elf_symbol sym;
+		struct scanned s;
+
+		if (!scan(paths[p], &s))
+			continue;
+		found++;
+		assert_int_equal(s.err, 0);
+		for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+			if (!elf_symbols_by_name(s.syms, outside[i], &sym) && is_inner(&s, sym.vaddr))
+				fail_msg("%s: %s is inner", paths[p], outside[i]);
+		for (i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+			assert_int_equal(elf_symbols_by_name(s.syms, inside[i], &sym), 0);
+			assert_true(is_inner(&s, sym.vaddr));
+			assert_true(is_inner(&s, sym.vaddr + sym.bytes - 1));
+		}
+		drop(&s);
+	}
+	if (!found)
+		skip();
+}
+
+/* In an allocator's library everything is inner but exported functions that call it. */
+static void test_library_inner(void **state)
+{
+	struct elf_symbol sym;
+	struct scanned s;
+
+	(void)state;
+	if (!scan(LIB "libmimalloc.so.2", &s))
+		skip();
+	assert_int_equal(s.err, 0);
+	assert_int_equal(elf_symbols_by_name(s.syms, "mi_malloc", &sym), 0);
+	assert_true(is_inner(&s, sym.vaddr));
+	assert_int_equal(elf_symbols_by_name(s.syms, "mi_process_init", &sym), 0);
+	assert_true(is_inner(&s, sym.vaddr));
+	assert_int_equal(elf_symbols_by_name(s.syms, "mi_heap_realpath", &sym), 0);
+	assert_false(is_inner(&s, sym.vaddr));
+	drop(&s);
+}
+
+static void test_naive(void **state)
+{
+	const struct alloc_site *site;
+	struct scanned s;
+
+	(void)state;
+	if (!scan_with("/lib/x86_64-linux-gnu/libc.so.6", &(struct alloc_options){.naive = true}, &s))
+		skip();
+	assert_int_equal(s.err, 0);
+	vec_each(&s.af->sites, site)
+		assert_int_equal(site->placement.vaddr, site->fn_vaddr);
+	drop(&s);
+}
+
+/* Compile source (a C or C++ text) into a temporary program. False: that compiler is not there. */
+static bool build(const char *compiler, const char *ext, const char *source, const char *tail, char *path)
+{
+	char src[64], cmd[512];
+	FILE *f;
+	int fd;
+
+	memcpy(path, "/tmp/heaptap-prog-XXXXXX", sizeof("/tmp/heaptap-prog-XXXXXX"));
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(src, sizeof(src), "%s.%s", path, ext);
+	f = fopen(src, "w");
+	assert_non_null(f);
+	fputs(source, f);
+	fclose(f);
+	snprintf(cmd, sizeof(cmd), "%s -O2 -w -o %s %s %s >/dev/null 2>&1", compiler, path, src, tail);
+	fd = system(cmd);
+	unlink(src);
+	if (fd)
+		unlink(path);
+	return fd == 0;
+}
+
+/* keep: so that the compiler does not remove the pairs. */
+static const char cxx_source[] =
+	"#include <malloc.h>\n#include <stdlib.h>\n#include <string.h>\n"
+	"struct alignas(64) wide { char c[64]; };\n"
+	"void *volatile keep;\n"
+	"int main(int n, char **v) { int *p = new int[n]; keep = p; delete[] p; int *o = new int(n); keep = o;\n"
+	"delete o; auto *w = new wide; keep = w; delete w; char *s = strdup(v[0]); keep = realloc(s, n);\n"
+	"keep = calloc(n, n); keep = malloc(n); free(keep); keep = memalign(64, n);\n"
+	"keep = reallocarray(0, n, n); return 0; }\n";
+static const char c_source[] =
+	"#include <stdlib.h>\n#include <string.h>\n"
+	"void *volatile keep;\n"
+	"int main(int n, char **v) { char *s = strdup(v[0]); keep = realloc(s, n); free(keep);\n"
+	"void *q; posix_memalign(&q, 64, n); keep = q; keep = calloc(n, n); keep = aligned_alloc(64, n);\n"
+	"keep = malloc(n); return 0; }\n";
+
+/* A static program: malloc is probed, operator new on top of it is not, strdup is a caller. */
+static void check_static(const char *path, const char *family)
+{
+	struct elf_symbol sym;
+	struct scanned s;
+
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, 0);
+	assert_string_equal(s.af->family, family);
+	check_rules(&s, path);
+	assert_non_null(site_of(&s, "malloc"));
+	assert_non_null(site_of(&s, "calloc"));
+	assert_null(site_of(&s, "_Znwm"));
+	assert_null(site_of(&s, "_Znam"));
+	assert_null(site_of(&s, "_ZdlPv"));
+	if (!elf_symbols_by_name(s.syms, "_Znwm", &sym))
+		assert_false(is_inner(&s, sym.vaddr));
+	assert_int_equal(elf_symbols_by_name(s.syms, "strdup", &sym), 0);
+	assert_false(is_inner(&s, sym.vaddr));
+	assert_int_equal(elf_symbols_by_name(s.syms, "calloc", &sym), 0);
+	assert_true(is_inner(&s, sym.vaddr));
+	drop(&s);
+	unlink(path);
+}
+
+static void test_static_programs(void **state)
+{
+	char path[64];
+	int built = 0;
+
+	(void)state;
+	if (build("g++ -static", "cc", cxx_source, "", path)) {
+		check_static(path, "glibc");
+		built++;
+	}
+	if (build("g++ -static-pie", "cc", cxx_source, "", path)) {
+		check_static(path, "glibc");
+		built++;
+	}
+	if (build("musl-gcc -static", "c", c_source, "", path)) {
+		check_static(path, "musl");
+		built++;
+	}
+	if (!built)
+		skip();
+}
+
+/* jemalloc linked into a C++ program: its own operator new allocates by itself and is probed. */
+static void test_static_jemalloc(void **state)
+{
+	const struct alloc_site *site;
+	struct scanned s;
+	char path[64];
+
+	(void)state;
+	if (!build("g++", "cc", cxx_source, LIB "libjemalloc.a -lpthread -lm -ldl", path))
+		skip();
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, 0);
+	assert_string_equal(s.af->family, "jemalloc");
+	check_rules(&s, path);
+	assert_non_null(site_of(&s, "malloc"));
+	site = site_of(&s, "_Znwm");
+	assert_non_null(site);
+	assert_true(is_inner(&s, site->fn_vaddr));
+	assert_int_equal(HT_COOKIE_FLAGS(site->cookie), THROW);
+	assert_null(site_of(&s, "_ZdlPv"));
+	drop(&s);
+	unlink(path);
+}
+
+/* A program's own malloc on top of libc's; and names that are not an allocator's. */
+static void test_own_functions(void **state)
+{
+	static const struct {
+		const char *source;
+		int want;
+		const char *inner, *outer;
+	} cases[] = {
+		{"#include <stddef.h>\nvoid *__libc_malloc(size_t); void __libc_free(void *);\n"
+		 "__attribute__((noinline)) void *malloc(size_t n) { return (char *)__libc_malloc(n) + (n == 77); }\n"
+		 "__attribute__((noinline)) void *user(size_t n) { return (char *)malloc(n) + 1; }\n"
+		 "__attribute__((noinline)) void free(void *p) { __libc_free(p); }\n"
+		 "int main(int n, char **v) { void *p = user(n); free((char *)p - 1); return 0; }\n",
+		 0, "malloc", "user"},
+		/* frees nothing: no allocator */
+		{"__attribute__((noinline)) void *pvalloc(unsigned long n) { return (void *)n; }\n"
+		 "int main(int n, char **v) { return pvalloc(n) == 0; }\n",
+		 -ENOENT, NULL, NULL},
+		{"static __attribute__((noinline)) void tc_free(int n) { __asm__ volatile(\"\" :: \"r\"(n)); }\n"
+		 "int main(int n, char **v) { tc_free(n); return 0; }\n",
+		 -ENOENT, NULL, NULL},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct elf_symbol sym;
+		struct scanned s;
+		char path[64];
+
+		if (!build("cc -fno-builtin", "c", cases[i].source, "", path))
+			skip();
+		assert_true(scan(path, &s));
+		if (s.err != cases[i].want)
+			fail_msg("case %zu: %d", i, s.err);
+		if (!s.err) {
+			check_rules(&s, path);
+			assert_string_equal(s.af->family, "malloc");
+			assert_int_equal(elf_symbols_by_name(s.syms, cases[i].inner, &sym), 0);
+			assert_true(is_inner(&s, sym.vaddr));
+			assert_int_equal(elf_symbols_by_name(s.syms, cases[i].outer, &sym), 0);
+			assert_false(is_inner(&s, sym.vaddr));
+		}
+		drop(&s);
+		unlink(path);
+	}
+}
+
+/* Stripped of every name: nothing is found, and nothing is guessed. */
+static void test_stripped_static(void **state)
+{
+	struct scanned s;
+	char path[64];
+
+	(void)state;
+	if (!build("cc -static -s", "c", c_source, "", path))
+		skip();
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, -ENOENT);
+	drop(&s);
+	unlink(path);
+}
+
+static void test_lookup(void **state)
+{
+	static const struct {
+		const char *name, *row, *prefix;
+		int op, size, count, ptr;
+	} cases[] = {
+		{"malloc", "malloc", "", HT_OP_ALLOC, 0, 7, 7},
+		{"_rjem_calloc", "calloc", "_rjem_", HT_OP_ALLOC, 1, 0, 7},
+		{"je_sdallocx", "sdallocx", "je_", HT_OP_FREE, 7, 7, 0},
+		{"mi_realloc", "realloc", "mi_", HT_OP_REALLOC, 1, 7, 0},
+		{"mi_zalloc", "mi_zalloc", "mi_", HT_OP_ALLOC, 0, 7, 7},
+		{"mi_heap_recalloc_aligned_at", "mi_heap_recalloc_aligned_at", "mi_", HT_OP_REALLOC, 3, 2, 1},
+		{"tc_posix_memalign", "posix_memalign", "tc_", HT_OP_ALLOC, 2, 7, 0},
+		{"tc_deletearray_sized", "tc_deletearray_sized", "tc_", HT_OP_FREE, 7, 7, 0},
+		{"__libc_memalign", "memalign", "__libc_", HT_OP_ALLOC, 1, 7, 7},
+		{"reallocarray", "reallocarray", "", HT_OP_REALLOC, 2, 1, 0},
+		{"xallocx", "xallocx", "", HT_OP_RESIZE, 1, 7, 0},
+		{"_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t", "", HT_OP_FREE, 7, 7, 0},
+		{"scalable_malloc", "malloc", "scalable_", HT_OP_ALLOC, 0, 7, 7},
+	};
+	static const char *const none[] = {
+		"", "m", "mallocs", "xmalloc", "malloc_usable_size", "_malloc", "mi_", "je_je_malloc",
+		"_Znw", "free_all", "mi_heap_destroy", "__libc_mallopt",
+		"a_name_that_is_longer_than_any_entry_point_of_any_allocator_that_there_is_or_will_be",
+	};
+	struct alloc_lookup lk;
+	size_t i, prefix, prefix_cnt;
+
+	(void)state;
+	alloc_lookup_init(&lk);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct alloc_row *row = alloc_lookup_find(&lk, cases[i].name, &prefix);
+
+		if (!row || strcmp(row->name, cases[i].row) || row->op != cases[i].op ||
+		    row->size_arg != cases[i].size || row->count_arg != cases[i].count ||
+		    row->ptr_arg != cases[i].ptr)
+			fail_msg("%s is %s", cases[i].name, row ? row->name : "nothing");
+		assert_string_equal(alloc_prefixes(&prefix_cnt)[prefix], cases[i].prefix);
+	}
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_null(alloc_lookup_find(&lk, none[i], &prefix));
+}
+
+/* The table itself: names unique, argument numbers possible, one size for what allocates. */
+static void test_table(void **state)
+{
+	const struct alloc_row *rows;
+	struct alloc_lookup lk;
+	size_t cnt, i, prefix;
+
+	(void)state;
+	alloc_lookup_init(&lk);
+	rows = alloc_table(&cnt);
+	assert_true(cnt > 100);
+	for (i = 0; i < cnt; i++) {
+		const struct alloc_row *r = &rows[i];
+
+		assert_ptr_equal(alloc_lookup_find(&lk, r->name, &prefix), r);
+		assert_true(strlen(r->name) < 64);
+		assert_true(r->size_arg < 6 || r->size_arg == HT_ARG_NONE);
+		assert_int_equal(r->op == HT_OP_FREE, r->size_arg == HT_ARG_NONE);
+		assert_int_equal(r->op != HT_OP_ALLOC || r->ret == HT_RET_OUT, r->ptr_arg != HT_ARG_NONE);
+		assert_true(r->size_arg == HT_ARG_NONE || r->size_arg != r->ptr_arg);
+		assert_true(r->count_arg == HT_ARG_NONE || r->count_arg != r->size_arg);
+		if (r->flags & HT_SITE_THROWS)
+			assert_true(r->op != HT_OP_FREE);
+	}
+}
+
+static void test_families(void **state)
+{
+	static const struct {
+		const char *soname, *family;
+	} cases[] = {
+		{"libc.so.6", "glibc"}, {"libc.so", "musl"}, {"libc.musl-x86_64.so.1", "musl"},
+		{"libjemalloc.so.2", "jemalloc"}, {"libtcmalloc_minimal.so.4", "tcmalloc"},
+		{"libmimalloc.so.2", "mimalloc"}, {"libasan.so.8", "sanitizer"},
+		{"libclang_rt.asan-x86_64.so", "sanitizer"}, {"libc.so.7", NULL}, {"libcrypto.so.3", NULL},
+		{"", NULL}, {NULL, NULL},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct alloc_family *f = alloc_family_by_soname(cases[i].soname);
+
+		if (!f != !cases[i].family || (f && strcmp(f->name, cases[i].family)))
+			fail_msg("%s is %s", cases[i].soname, f ? f->name : "nothing");
+	}
+	assert_true(alloc_is_loader("ld-linux-x86-64.so.2"));
+	assert_false(alloc_is_loader("libc.so.6"));
+	assert_false(alloc_is_loader(NULL));
+}
+
+static void test_frames(void **state)
+{
+	static const char *const plumbing[] = {
+		"malloc", "calloc", "realloc", "posix_memalign", "__libc_malloc", "__GI___libc_malloc",
+		"_int_malloc", "_mid_memalign", "malloc@plt", "_int_realloc.cold", "_int_malloc.constprop.0",
+		"_rjem_malloc", "je_malloc", "mi_heap_malloc_aligned", "tc_newarray", "_Znwm", "_Znam",
+		"_ZnwmSt11align_val_t", "operator new(unsigned long)", "operator new[](unsigned long)",
+		"operator new(unsigned long, std::nothrow_t const&)", "operator new", "_ZdlPv",
+		"operator delete(void*)", "__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc",
+		"__rdl_alloc", "__rg_alloc", "__rustc::__rust_alloc", "__rustc[5224e6b81cd82a8f]::__rdl_alloc",
+		"alloc::alloc::alloc", "alloc::alloc::exchange_malloc", "alloc::alloc::Global::alloc_impl",
+		"alloc::raw_vec::RawVec<T,A>::allocate_in", "alloc::raw_vec::finish_grow",
+		"alloc::raw_vec::RawVec<T,A>::reserve::do_reserve_and_handle::h0123456789abcdef",
+		"<alloc::raw_vec::RawVec<u8>>::grow_one",
+		"<alloc::alloc::Global as core::alloc::Allocator>::allocate",
+		"<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc",
+		"_ZN5alloc7raw_vec11finish_grow17h0123456789abcdefE", "_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE",
+		"_ZN73_$LT$alloc..raw_vec..RawVec$LT$T$C$A$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0E",
+		"_RNvNtCs5l0EXMQXRMU_5alloc7raw_vec11finish_grow", "_RNvMs0_NtCs5l0EXMQXRMU_5alloc7raw_vecNtB5_8RawVec8grow_one",
+		"std::__new_allocator<int>::allocate(unsigned long, void const*)",
+		"__gnu_cxx::new_allocator<std::pair<int const, std::vector<int> > >::allocate(unsigned long, void const*)",
+		"std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)",
+		"std::allocator<char>::allocate(unsigned long)",
+		"std::__1::allocator<char>::allocate[abi:ne180100](unsigned long)",
+		"void* std::__1::__libcpp_operator_new[abi:ne180100]<unsigned long>(unsigned long)",
+		"_ZNSt15__new_allocatorIiE8allocateEmPKv", "_ZN9__gnu_cxx13new_allocatorIcE8allocateEmPKv",
+		"_ZNSt16allocator_traitsISaIiEE8allocateERS0_m",
+	};
+	static const char *const callers[] = {
+		"", "main", "xmalloc", "g_malloc", "g_malloc0", "mallocator", "my_malloc", "strdup", "_malloc",
+		"PyMem_RawMalloc", "zend_alloc", "Pool::operator new(unsigned long)", "operator new_thing",
+		"operator newest(int)", "std::vector<int, std::allocator<int> >::reserve(unsigned long)",
+		"std::vector<int>::_M_realloc_insert<int>(int&&)", "std::allocator<int>::construct(int*)",
+		"_ZNSt6vectorIiSaIiEE7reserveEm", "_ZNSt15__new_allocatorIiE9constructEv",
+		"alloc::vec::Vec<T,A>::push", "alloc::boxed::Box<T>::new", "alloc::string::String::from",
+		"hashbrown::raw::RawTable<T,A>::reserve_rehash", "alloc_pages", "allocate",
+		"core::ptr::drop_in_place<alloc::raw_vec::RawVec<u8>>", "my::alloc::raw_vec::grow",
+		"_RINvNtCs1_4core3ptr13drop_in_placeNtNtCs2_5alloc7raw_vec6RawVecE", "_ZN4main5alloc17h0E",
+		"_RNvCs1_4main5alloc", "<my::Thing as my::Trait>::go",
+	};
+	size_t i;
+
+	(void)state;
+	assert_false(alloc_is_allocator_frame(NULL));
+	for (i = 0; i < sizeof(plumbing) / sizeof(plumbing[0]); i++)
+		if (!alloc_is_allocator_frame(plumbing[i]))
+			fail_msg("%s is plumbing", plumbing[i]);
+	for (i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+		if (alloc_is_allocator_frame(callers[i]))
+			fail_msg("%s is a caller", callers[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_libraries),	cmocka_unit_test(test_not_allocators),
+		cmocka_unit_test(test_libc_inner),	cmocka_unit_test(test_library_inner),
+		cmocka_unit_test(test_naive),		cmocka_unit_test(test_static_programs),
+		cmocka_unit_test(test_static_jemalloc), cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_stripped_static), cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_table),		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_frames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
