@@ -2,9 +2,10 @@
 /*
  * fuzz_unwind.c - frame information, and code without it, made of arbitrary bytes.
  *
- * The input is a section as it stands in a file: the first byte says which kind, the rest is its
- * content. Kind 3 is code, which goes to the scanner. It is wrapped into an ELF image with two text segments, so that no effort is spent on
+ * The first byte says which kind of input the rest is. Kinds 0 to 2 are sections as they stand in
+ * a file. They are wrapped into an ELF image with two text segments, so that no effort is spent on
  * getting past the ELF reader. Whatever table comes out must be one that BPF can search.
+ * Kind 3 is code, which goes to the scanner.
  */
 #include <elf.h>
 #include <stddef.h>

@@ -32,26 +32,15 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "elf/unwind_insn.h"
 
-/* Frames of 256 KiB: more is not believed. */
-#define OFF_CAP 32768
-
+/* More flags, of struct packed. */
 enum {
 	IS_REACHED = 1, /* the state is known */
-	IS_RSP_KNOWN = 2, /* CFA = rsp + rsp_off */
-	IS_RBP_FRAME = 4, /* CFA = rbp + rbp_off */
-	IS_RBP_SAVED = 8, /* caller's rbp at CFA + saved_off */
-	IS_END = 16, /* the thread's first function */
 	IS_DONE = 32, /* an instruction begins here, and it has been looked at */
 };
 
-/* What holds before the instruction at one address. Offsets in bytes. */
-struct state {
-	int32_t rsp_off, rbp_off, saved_off;
-	uint32_t flags;
-};
-
-/* The same, for every byte of the code: small. Offsets in units of 8 bytes. */
+/* struct insn_state for every byte of the code: small. Offsets in units of 8 bytes. */
 struct packed {
 	int16_t rsp_off, rbp_off;
 	int8_t saved_off;
@@ -110,11 +99,11 @@ void unwind_scanner_close(struct unwind_scanner *s)
 }
 
 /* On entry to a function. */
-static const struct state initial = { .rsp_off = 8, .flags = IS_RSP_KNOWN };
+static const struct insn_state initial = { .rsp_off = 8, .flags = INSN_IS_RSP_KNOWN };
 
-static struct state unpack(const struct packed *p)
+static struct insn_state unpack(const struct packed *p)
 {
-	return (struct state){
+	return (struct insn_state){
 		.rsp_off = p->rsp_off * 8,
 		.rbp_off = p->rbp_off * 8,
 		.saved_off = p->saved_off * 8,
@@ -124,11 +113,11 @@ static struct state unpack(const struct packed *p)
 
 static bool is_packable(int32_t off)
 {
-	return off % 8 == 0 && off > -OFF_CAP * 8 && off < OFF_CAP * 8;
+	return off % 8 == 0 && off > -INSN_OFF_CAP * 8 && off < INSN_OFF_CAP * 8;
 }
 
 /* off is reached with st. The first one to come is believed. */
-static int reach(struct scan *sc, uint64_t off, const struct state *st)
+static int reach(struct scan *sc, uint64_t off, const struct insn_state *st)
 {
 	struct packed *p;
 
@@ -137,150 +126,17 @@ static int reach(struct scan *sc, uint64_t off, const struct state *st)
 	p = &sc->at[off];
 	p->flags = (uint8_t)(st->flags | IS_REACHED);
 	if (!is_packable(st->rsp_off))
-		p->flags &= (uint8_t)~IS_RSP_KNOWN;
+		p->flags &= (uint8_t)~INSN_IS_RSP_KNOWN;
 	if (!is_packable(st->rbp_off))
-		p->flags &= (uint8_t)~IS_RBP_FRAME;
+		p->flags &= (uint8_t)~INSN_IS_RBP_FRAME;
 	p->rsp_off = (int16_t)(st->rsp_off / 8);
 	p->rbp_off = (int16_t)(st->rbp_off / 8);
 	p->saved_off = (int8_t)(st->saved_off / 8);
 	return vec_push(&sc->todo, (uint32_t)off);
 }
 
-static bool is_reg(const cs_x86_op *op, x86_reg reg)
-{
-	return op->type == X86_OP_REG && op->reg == reg;
-}
-
-static void rsp_move(struct state *st, int64_t bytes)
-{
-	if (bytes < -OFF_CAP * 8 || bytes > OFF_CAP * 8)
-		st->flags &= ~(uint32_t)IS_RSP_KNOWN;
-	else
-		st->rsp_off -= (int32_t)bytes;
-	if (st->rsp_off < -OFF_CAP * 8 || st->rsp_off > OFF_CAP * 8)
-		st->flags &= ~(uint32_t)IS_RSP_KNOWN;
-	if (!(st->flags & IS_RSP_KNOWN))
-		st->rsp_off = 0;
-}
-
-/* rsp = rbp + bytes */
-static void rsp_from_rbp(struct state *st, int64_t bytes)
-{
-	if (!(st->flags & IS_RBP_FRAME)) {
-		st->flags &= ~(uint32_t)IS_RSP_KNOWN;
-		return;
-	}
-	st->flags |= IS_RSP_KNOWN;
-	st->rsp_off = st->rbp_off;
-	rsp_move(st, bytes);
-}
-
-static void rbp_popped(struct state *st)
-{
-	st->flags &= ~(uint32_t)(IS_RBP_FRAME | IS_RBP_SAVED);
-	st->saved_off = 0;
-}
-
-static void do_push(struct state *st, const cs_x86 *x)
-{
-	rsp_move(st, -8);
-	if (x->op_count && is_reg(&x->operands[0], X86_REG_RBP) && (st->flags & IS_RSP_KNOWN) &&
-	    !(st->flags & IS_RBP_SAVED) && st->rsp_off <= 8 * 120) {
-		st->flags |= IS_RBP_SAVED;
-		st->saved_off = -st->rsp_off;
-	}
-}
-
-static void do_pop(struct state *st, const cs_x86 *x)
-{
-	if (x->op_count && is_reg(&x->operands[0], X86_REG_RSP)) {
-		st->flags &= ~(uint32_t)IS_RSP_KNOWN;
-		return;
-	}
-	if (x->op_count && is_reg(&x->operands[0], X86_REG_RBP))
-		rbp_popped(st);
-	rsp_move(st, 8);
-}
-
-/* An instruction that writes rsp. */
-static void write_rsp(struct state *st, unsigned int id, const cs_x86 *x)
-{
-	const cs_x86_op *src = &x->operands[1];
-
-	if (x->op_count == 2 && src->type == X86_OP_IMM && id == X86_INS_SUB)
-		rsp_move(st, -src->imm);
-	else if (x->op_count == 2 && src->type == X86_OP_IMM && id == X86_INS_ADD)
-		rsp_move(st, src->imm);
-	else if (id == X86_INS_LEA && src->mem.index == X86_REG_INVALID &&
-		 src->mem.base == X86_REG_RSP)
-		rsp_move(st, src->mem.disp);
-	else if (id == X86_INS_LEA && src->mem.index == X86_REG_INVALID &&
-		 src->mem.base == X86_REG_RBP)
-		rsp_from_rbp(st, src->mem.disp);
-	else if (id == X86_INS_MOV && is_reg(src, X86_REG_RBP))
-		rsp_from_rbp(st, 0);
-	else
-		st->flags &= ~(uint32_t)IS_RSP_KNOWN;
-}
-
-/* An instruction that writes rbp, other than pop. */
-static void write_rbp(struct state *st, unsigned int id, const cs_x86 *x)
-{
-	const cs_x86_op *src = &x->operands[1];
-
-	st->flags &= ~(uint32_t)IS_RBP_FRAME;
-	if (id == X86_INS_MOV && is_reg(src, X86_REG_RSP) && (st->flags & IS_RSP_KNOWN)) {
-		if (st->flags & IS_RBP_SAVED) {
-			st->flags |= IS_RBP_FRAME;
-			st->rbp_off = st->rsp_off;
-		}
-	} else if (id == X86_INS_XOR && x->op_count == 2 && src->type == X86_OP_REG &&
-		   src->reg == x->operands[0].reg && !(st->flags & IS_RBP_SAVED)) {
-		st->flags |= IS_END;
-	}
-}
-
-static bool is_register(const cs_x86_op *op, x86_reg r64, x86_reg r32)
-{
-	return op->type == X86_OP_REG && (op->reg == r64 || op->reg == r32);
-}
-
-/* What holds after the instruction. */
-static void transfer(struct state *st, const cs_insn *insn)
-{
-	const cs_x86 *x = &insn->detail->x86;
-
-	switch (insn->id) {
-	case X86_INS_PUSH:
-		do_push(st, x);
-		return;
-	case X86_INS_POP:
-		do_pop(st, x);
-		return;
-	case X86_INS_PUSHFQ:
-		rsp_move(st, -8);
-		return;
-	case X86_INS_POPFQ:
-		rsp_move(st, 8);
-		return;
-	case X86_INS_LEAVE:
-		rsp_from_rbp(st, 8);
-		rbp_popped(st);
-		return;
-	case X86_INS_CMP:
-	case X86_INS_TEST:
-		return;
-	}
-	if (!x->op_count || !(x->operands[0].access & CS_AC_WRITE))
-		return;
-	if (is_register(&x->operands[0], X86_REG_RSP, X86_REG_ESP))
-		write_rsp(st, insn->id, x);
-	else if (is_register(&x->operands[0], X86_REG_RBP, X86_REG_EBP))
-		write_rbp(st, insn->id, x);
-}
-
 /* A jump: where it goes. *ret_falls: and the next instruction is reached too. */
-static int jump(struct scan *sc, const cs_insn *insn, const struct state *st, bool *ret_falls)
+static int jump(struct scan *sc, const cs_insn *insn, const struct insn_state *st, bool *ret_falls)
 {
 	const cs_x86 *x = &insn->detail->x86;
 	uint64_t off;
@@ -295,21 +151,6 @@ static int jump(struct scan *sc, const cs_insn *insn, const struct state *st, bo
 	return reach(sc, off, st);
 }
 
-static bool is_jump(csh cs, const cs_insn *insn)
-{
-	return insn->id != X86_INS_CALL && cs_insn_group(cs, insn, CS_GRP_JUMP);
-}
-
-/* A jump to what a register says, not to what the linker filled in (a PLT stub's). */
-static bool is_switch(csh cs, const cs_insn *insn)
-{
-	const cs_x86_op *op = &insn->detail->x86.operands[0];
-
-	if (!is_jump(cs, insn) || op->type == X86_OP_IMM)
-		return false;
-	return op->type == X86_OP_REG || op->mem.base != X86_REG_RIP;
-}
-
 /* Saves a register that belongs to the caller, or makes room on the stack: not a switch's case. */
 static bool looks_like_entry(const uint8_t *p, size_t bytes)
 {
@@ -320,21 +161,6 @@ static bool looks_like_entry(const uint8_t *p, size_t bytes)
 	return !memcmp(p, endbr64, 4) || p[0] == 0x53 || p[0] == 0x55 ||
 	       (p[0] == 0x41 && p[1] >= 0x54 && p[1] <= 0x57) ||
 	       (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
-}
-
-static bool ends_path(const cs_insn *insn)
-{
-	switch (insn->id) {
-	case X86_INS_RET:
-	case X86_INS_RETF:
-	case X86_INS_RETFQ:
-	case X86_INS_IRETQ:
-	case X86_INS_HLT:
-	case X86_INS_UD2:
-	case X86_INS_INT3:
-		return true;
-	}
-	return false;
 }
 
 /* Bytes at pos that are there to align what follows: 0 when it is code. */
@@ -394,7 +220,7 @@ static int follow(struct scan *sc, uint64_t off)
 	const struct unwind_code *code = sc->code;
 	cs_insn *insn = sc->s->insn;
 	bool falls = true, is_call;
-	struct state st;
+	struct insn_state st;
 	int err = 0;
 
 	while (!err && off < code->bytes && !(sc->at[off].flags & IS_DONE)) {
@@ -406,11 +232,11 @@ static int follow(struct scan *sc, uint64_t off)
 		if (!cs_disasm_iter(sc->s->cs, &pos, &left, &vaddr, insn))
 			break;
 		st = unpack(&sc->at[off]);
-		if (ends_path(insn))
+		if (insn_ends_path(insn))
 			break;
-		transfer(&st, insn);
+		insn_apply(&st, insn);
 		err = note_function(sc, insn);
-		if (!err && is_jump(sc->s->cs, insn))
+		if (!err && insn_is_jump(sc->s->cs, insn))
 			err = jump(sc, insn, &st, &falls);
 		off += insn->size;
 		is_call = insn->id == X86_INS_CALL;
@@ -427,7 +253,7 @@ static int follow(struct scan *sc, uint64_t off)
 }
 
 /* All that can be reached from off, and the functions that are called from there. */
-static int follow_all(struct scan *sc, uint64_t off, const struct state *st)
+static int follow_all(struct scan *sc, uint64_t off, const struct insn_state *st)
 {
 	int err = reach(sc, off, st);
 
@@ -496,7 +322,7 @@ static void mark_sigreturn(struct scan *sc)
 static int follow_unreached(struct scan *sc)
 {
 	const struct unwind_code *code = sc->code;
-	struct state last_switch = { 0 }; /* of the function that off is in; flags 0: none */
+	struct insn_state last_switch = { 0 }; /* of the function that off is in; flags 0: none */
 	cs_insn *insn = sc->s->insn;
 	uint64_t off = 0;
 	int err;
@@ -525,7 +351,7 @@ static int follow_unreached(struct scan *sc)
 			off++;
 			continue;
 		}
-		if (is_switch(sc->s->cs, insn))
+		if (insn_is_switch(sc->s->cs, insn))
 			last_switch = unpack(&sc->at[off]);
 		off += insn->size;
 	}
@@ -554,18 +380,18 @@ static struct ht_row row_of(const struct packed *p)
 
 	if (p->sigreturn)
 		return (struct ht_row){ .cfa = HT_CFA_SIGNAL };
-	if (p->flags & IS_END)
+	if (p->flags & INSN_IS_END)
 		return (struct ht_row){ .cfa = HT_CFA_END };
-	if ((p->flags & IS_RSP_KNOWN) && p->rsp_off > 0) {
+	if ((p->flags & INSN_IS_RSP_KNOWN) && p->rsp_off > 0) {
 		row.cfa = HT_CFA_RSP;
 		row.cfa_off = p->rsp_off;
-	} else if (p->flags & IS_RBP_FRAME) {
+	} else if (p->flags & INSN_IS_RBP_FRAME) {
 		row.cfa = HT_CFA_RBP;
 		row.cfa_off = p->rbp_off;
 	} else {
 		return row;
 	}
-	if (p->flags & IS_RBP_SAVED) {
+	if (p->flags & INSN_IS_RBP_SAVED) {
 		row.rbp = HT_RBP_AT_CFA;
 		row.rbp_off = p->saved_off;
 	}
