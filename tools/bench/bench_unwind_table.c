@@ -63,7 +63,7 @@ static void describe(struct elf_file *ef, const struct unwind_table *t, struct r
 
 static int measure(const char *path, int rounds, struct result *ret)
 {
-	double times[ROUNDS_CAP];
+	double times[ROUNDS_CAP] = { 0 };
 	int i, err;
 
 	for (i = 0; i < rounds; i++) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What heaptap itself takes: CPU, memory, attach and detach, unwinding, tables, symbols."""
+import json
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from benchlib import (BUILD, PROFILER_CPU, Skip, Target, changed_text_bytes, interval, spawn)
+from benchlib import (BUILD, PROFILER_CPU, TOP, Skip, Target, changed_text_bytes, interval, spawn)
 from ledger import ledger_of
 from pieces_cost import BAR_SIZE, PAIRLOOP, heaptap_command, pair_measure, python_command
 from profilers import Heaptap
@@ -276,7 +277,7 @@ def tables(bench):
         words = line.split()
         if line.startswith(("libLLVM", "libclang-cpp", "all ")):
             report.row(words[0], "build", float(words[1]), "ms",
-                       note=f"{words[3]} MB/s, {words[6]} rows, {words[9]} MB")
+                       note=f"{int(words[6]) / 1e6:.1f} M rows, {words[9]} MB")
             if words[0] == "all":
                 report.bar("tables of clang and libLLVM", float(words[1]), "ms", "< 1 000 ms",
                            float(words[1]) < 1000)
@@ -293,4 +294,27 @@ def symbols(bench):
     program = BUILD / "bench_symbolize"
     if not program.exists():
         raise Skip("bench_symbolize is not built")
-    raise Skip("not yet")
+    big = BUILD / "big.so"
+    if not big.exists():
+        made = subprocess.run(["sh", str(TOP / "tools/bench/gen_big_elf.sh"), str(big) + ".tmp"],
+                              capture_output=True, text=True, timeout=600)
+        if made.returncode:
+            raise Skip("no large file: " + made.stderr.strip()[-100:])
+        os.rename(str(big) + ".tmp", big)
+    size = f"{big.stat().st_size / 1e6:.0f} MB file"
+    process = spawn(PROFILER_CPU, [program, big, 5000, 5], stdout=subprocess.PIPE, text=True)
+    kinds = {}
+    for line in process.communicate(timeout=300)[0].splitlines():
+        found = json.loads(line)
+        kinds[found["kind"]] = found
+        report.row(f"{found['addresses']} addresses", found["kind"], found["seconds"] * 1000, "ms",
+                   note=size)
+        report.row(f"{found['addresses']} addresses", "helper's peak", found["helper_peak_mib"],
+                   "MiB")
+    limits = (("symbols with DWARF, cold", "dwarf-cold", "seconds", "s", 5),
+              ("helper's memory with DWARF", "dwarf-cold", "helper_peak_mib", "MiB", 500),
+              ("symbols without DWARF, cold", "symbols-cold", "seconds", "s", 0.3))
+    for name, kind, key, unit, limit in limits:
+        if kind not in kinds:
+            raise Skip(f"bench_symbolize printed no {kind}")
+        report.bar(name, kinds[kind][key], unit, f"< {limit} {unit}", kinds[kind][key] < limit)
