@@ -312,7 +312,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 		stat_inc(HT_STAT_THROW_SKIPPED);
 		return call_pass(ctx, t, cookie, always_returns);
 	}
-	if (!threshold && !(key.addr && bpf_map_lookup_elem(&live, &key)))
+	if (!threshold && !(key.addr && live_may_have(&key)))
 		return call_pass(ctx, t, cookie, always_returns);
 	return call_begin(ctx, t, cookie, size_bytes, threshold, &key);
 }

@@ -77,23 +77,48 @@ static __always_inline void total_free(const struct ht_live *l)
 	__sync_fetch_and_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 }
 
+__u32 live_filter[HT_FILTER_CNT];
+
+/* Slot of the filter. Blocks are 16 bytes apart at least; processes overlap in addresses. */
+static __always_inline __u32 *filter_slot(const struct ht_live_key *key)
+{
+	__u64 h = ((key->addr >> 4) ^ ((__u64)key->tgid << 20)) * 0x9e3779b97f4a7c15ULL;
+
+	return &live_filter[(h >> (64 - HT_FILTER_SHIFT)) & (HT_FILTER_CNT - 1)];
+}
+
+/* May the block be in `live`? The slot is counted up before a block is inserted, which is
+ * before the program knows its address, so "no" is certain. */
+static __always_inline bool live_may_have(const struct ht_live_key *key)
+{
+	return *(volatile __u32 *)filter_slot(key) != 0;
+}
+
 /* Take a block out; false when it was not sampled. *ret is a copy: the value is gone after. */
 static __always_inline bool live_take(const struct ht_live_key *key, struct ht_live *ret)
 {
-	struct ht_live *l = bpf_map_lookup_elem(&live, key);
+	struct ht_live *l;
 
+	if (!live_may_have(key))
+		return false;
+	l = bpf_map_lookup_elem(&live, key);
 	if (!l)
 		return false;
 	__builtin_memcpy(ret, l, sizeof(*ret));
 	/* Two frees of one block at once is the target's bug: only one of them counts. */
-	return bpf_map_delete_elem(&live, key) == 0;
+	if (bpf_map_delete_elem(&live, key))
+		return false;
+	__sync_fetch_and_add(filter_slot(key), -1);
+	return true;
 }
 
 static __always_inline void live_insert(const struct ht_live_key *key, const struct ht_live *l)
 {
 	struct ht_live old;
-	long err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
+	long err;
 
+	__sync_fetch_and_add(filter_slot(key), 1);
+	err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
 	if (err == -HT_EEXIST) {
 		/* The address was handed out again: its free went unseen. */
 		stat_inc(HT_STAT_MISSED_FREE);
@@ -102,6 +127,7 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 		err = bpf_map_update_elem(&live, key, l, BPF_ANY);
 	}
 	if (err) {
+		__sync_fetch_and_add(filter_slot(key), -1);
 		stat_inc(HT_STAT_LIVE_FULL);
 		stat_add(HT_STAT_LIVE_FULL_BYTES,
 			 weighted_bytes_8(l->size_bytes, l->threshold) >> 8);

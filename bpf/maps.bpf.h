@@ -104,9 +104,11 @@ struct ht_mappings_inner {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct ht_mappings));
 };
+/* Key: tgid. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
 	__uint(max_entries, HT_PROCESSES_CAP);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__array(values, struct ht_mappings_inner);
 } maps_of SEC(".maps");

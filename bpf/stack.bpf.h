@@ -23,12 +23,13 @@ struct ht_walk {
 	__u32 is_busy;
 	__u32 tgid;
 	__u32 tid;
-	__u32 maps_idx; /* HT_PROCESSES_CAP: no valid snapshot of the mappings */
+	__u32 generation;
 	__u64 pc, sp, bp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
+	__u64 slots[8]; /* the 64 bytes below a CFA */
 	struct ht_stack stack;
 };
 
@@ -116,10 +117,10 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 
 	if (!w)
 		return -1;
-	inner = bpf_map_lookup_elem(&maps_of, &w->maps_idx);
+	inner = bpf_map_lookup_elem(&maps_of, &w->tgid);
 	if (inner)
 		m = bpf_map_lookup_elem(inner, &zero);
-	if (m) {
+	if (m && m->generation == w->generation) {
 		cnt = m->mapping_cnt;
 		for (int i = 0; i < 10; i++) {
 			__u32 half = cnt >> 1;
@@ -170,9 +171,10 @@ static __always_inline int walk_find_row(const struct ht_walk *w, __u64 vaddr, s
 	shard = bpf_map_lookup_elem(inner, &zero);
 	if (!shard)
 		return HT_END_NO_TABLE;
-	base = page->first;
-	cnt = page->row_cnt;
-	for (int i = 0; i < 16; i++) {
+	n = (vaddr >> HT_BLOCK_SHIFT) & (HT_BLOCK_CNT - 1);
+	base = page->first + page->block[n];
+	cnt = page->block[n + 1] - page->block[n] + 1;
+	for (int i = 0; i < HT_BLOCK_SHIFT + 1; i++) {
 		__u32 half = cnt >> 1;
 		__u32 idx = (base + half) & (HT_SHARD_ROWS - 1);
 		/* all ones when pc_lo <= lo */
@@ -266,6 +268,28 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 	return -1;
 }
 
+/* Return address and the caller's rbp. They are close together as a rule: one read for both. */
+static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_row *row, __u64 cfa,
+					    __u64 *ret_ra, __u64 *ret_bp)
+{
+	__s64 off = row->rbp_off;
+
+	*ret_bp = w->bp;
+	if (row->rbp == HT_RBP_AT_CFA && off >= -8 && off < -1 &&
+	    !bpf_probe_read_user(w->slots, sizeof(w->slots), (const void *)(cfa - 64))) {
+		*ret_ra = w->slots[7];
+		*ret_bp = w->slots[(off + 8) & 7];
+		return 0;
+	}
+	if (read_user_u64(ret_ra, cfa - 8))
+		return -1;
+	if (row->rbp == HT_RBP_AT_CFA)
+		return read_user_u64(ret_bp, cfa + off * 8) ? -1 : 0;
+	if (row->rbp == HT_RBP_AT_RBP)
+		return read_user_u64(ret_bp, w->bp + off * 8) ? -1 : 0;
+	return 0;
+}
+
 /* Note the frame at pc and step to its caller. 0: go on; else 1 + HT_END_*. */
 __noinline int walk_step(struct ht_walk *w)
 {
@@ -312,12 +336,7 @@ __noinline int walk_step(struct ht_walk *w)
 		return 1 + HT_END_READ_FAULT;
 	if (cfa <= w->sp || (cfa & 7))
 		return 1 + HT_END_BAD_CFA;
-	if (read_user_u64(&ra, cfa - 8))
-		return 1 + HT_END_READ_FAULT;
-	bp = w->bp;
-	if (row.rbp == HT_RBP_AT_CFA && read_user_u64(&bp, cfa + (__s64)row.rbp_off * 8))
-		return 1 + HT_END_READ_FAULT;
-	if (row.rbp == HT_RBP_AT_RBP && read_user_u64(&bp, w->bp + (__s64)row.rbp_off * 8))
+	if (walk_read_caller(w, &row, cfa, &ra, &bp))
 		return 1 + HT_END_READ_FAULT;
 	if (!ra) /* the convention of hand-written thread starts without frame information */
 		return 1 + HT_END_COMPLETE;
@@ -382,7 +401,6 @@ static __always_inline __u64 stack_intern(const struct ht_stack *s)
 	return 0;
 }
 
-/* The mapping set of the process may be older than its exec: then the kernel is asked. */
 static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 				       const struct ht_target *t)
 {
@@ -390,7 +408,7 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 
 	w->tgid = pid_tgid >> 32;
 	w->tid = pid_tgid;
-	w->maps_idx = t->maps_generation == t->generation ? t->maps_idx : HT_PROCESSES_CAP;
+	w->generation = t->generation;
 	w->pc = PT_REGS_IP(ctx);
 	w->sp = PT_REGS_SP(ctx);
 	w->bp = PT_REGS_FP(ctx);

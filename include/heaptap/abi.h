@@ -57,19 +57,25 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 
 #define HT_PAGE_SHIFT 16
 
-/* Where the rows of one 64 KiB page of one file are. */
+/*
+ * Where the rows of one 64 KiB page of one file are. block[i] is the row (counted from `first`)
+ * that holds at the start of block i, so a search touches only the rows of one block: without it
+ * most of a look-up's time is cache misses of a binary search through the page's thousands of rows.
+ */
+#define HT_BLOCK_SHIFT 9
+#define HT_BLOCK_CNT (1 << (HT_PAGE_SHIFT - HT_BLOCK_SHIFT))
 struct ht_page {
 	__u32 shard; /* index in the outer map `rows` */
 	__u32 first; /* index of the first row in the shard */
 	__u32 row_cnt; /* 0: nothing known about this page */
-	__u32 reserved;
+	__u16 block[HT_BLOCK_CNT + 2]; /* [HT_BLOCK_CNT] is the last row; one more for alignment */
 };
-_Static_assert(sizeof(struct ht_page) == 16, "value of map `pages`");
+_Static_assert(sizeof(struct ht_page) == 12 + 2 * (HT_BLOCK_CNT + 2), "value of map `pages`");
 
 #define HT_SHARD_ROWS_SHIFT 17
 #define HT_SHARD_ROWS (1 << HT_SHARD_ROWS_SHIFT)
 #define HT_SHARDS_CAP 512
-#define HT_PAGES_CAP (1 << 18)
+#define HT_PAGES_CAP (1 << 15) /* 2 GiB of text */
 
 /*
  * Executable mappings of a process, sorted by start. One inner array per process, replaced as a
@@ -85,10 +91,10 @@ struct ht_mapping {
 _Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `maps_of`");
 
 #define HT_MAPPINGS_CAP 1024
-#define HT_PROCESSES_CAP 1024 /* inner arrays in `maps_of` */
+#define HT_PROCESSES_CAP 4096 /* inner arrays in `maps_of` */
 struct ht_mappings {
 	__u32 mapping_cnt;
-	__u32 reserved;
+	__u32 generation; /* of the target; another one's mappings say nothing */
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 
@@ -187,20 +193,19 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_SITE_STEPPED 0x10
 
 /*
- * A process that is recorded. Key: tgid in the initial pid namespace. Written by user space;
- * generation also by the exec hook.
+ * A process that is recorded. Key: tgid in the initial pid namespace. User space writes it once;
+ * after that only BPF does (the exec hook), so that neither can undo what the other wrote.
  */
 struct ht_target {
 	__u32 generation; /* +1 at every exec */
 	__u32 flags; /* HT_TARGET_* */
 	__u32 rate_idx; /* index in map `rates` */
-	__u32 maps_idx; /* index in map `maps_of` */
-	__u32 maps_generation; /* generation that maps_of[maps_idx] describes */
 	__u32 reserved;
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
 };
 #define HT_TARGET_FOLLOW 0x1 /* children become targets */
 #define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */
+#define HT_TARGET_OFF 0x4 /* not recorded any more */
 #define HT_TARGETS_CAP 4096
 
 /*
@@ -235,6 +240,13 @@ struct ht_live {
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct ht_live) == 40, "value of map `live`");
+
+/*
+ * Counting filter in front of `live`: how many keys fall into a slot. A free of a block that was
+ * not sampled, which is nearly every free, finds 0 here and needs no hash look-up.
+ */
+#define HT_FILTER_SHIFT 18
+#define HT_FILTER_CNT (1 << HT_FILTER_SHIFT)
 
 /* Who allocated: interned to a 32-bit id, 0 = could not be interned. */
 struct ht_context {

@@ -90,6 +90,7 @@ static int load(struct engine *e, const struct engine_options *opts,
 	if (!e->skel)
 		return -errno;
 	e->skel->rodata->ht_use_find_vma = features->find_vma;
+	e->skel->rodata->ht_only_tgid = opts->only_tgid;
 	err = choose_programs(e->skel, opts->mode);
 	if (!err)
 		err = size_maps(e->skel, opts);
@@ -138,6 +139,7 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	if (!e)
 		return -ENOMEM;
 	e->mode = opts->mode;
+	e->only_tgid = opts->only_tgid;
 	e->ops = *ops;
 	e->ops_ctx = ctx;
 	e->next_file_id = 1;
@@ -237,24 +239,45 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 	return err;
 }
 
+/* With one target only its settings are a variable of the object (bpf/target.bpf.h). */
+static struct ht_target *only_target(struct engine *e, pid_t tgid)
+{
+	return e->only_tgid && e->only_tgid == tgid ? &e->skel->bss->only_target : NULL;
+}
+
 int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t)
 {
+	struct ht_target *only = only_target(e, tgid);
 	uint32_t key = tgid;
 
+	if (only) {
+		*only = *t;
+		return 0;
+	}
 	return bpf_map_update_elem(bpf_map__fd(e->skel->maps.targets), &key, t, BPF_ANY) ? -errno :
 											   0;
 }
 
 int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret)
 {
+	struct ht_target *only = only_target(e, tgid);
 	uint32_t key = tgid;
 
+	if (only) {
+		*ret = *only;
+		return 0;
+	}
 	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.targets), &key, ret) ? -errno : 0;
 }
 
 int engine_del_target(struct engine *e, pid_t tgid)
 {
+	struct ht_target *only = only_target(e, tgid);
 	uint32_t key = tgid;
 
+	if (only) {
+		__atomic_fetch_or(&only->flags, HT_TARGET_OFF, __ATOMIC_SEQ_CST);
+		return 0;
+	}
 	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.targets), &key) ? -errno : 0;
 }

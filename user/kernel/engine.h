@@ -22,6 +22,7 @@ struct engine_options {
 	enum attach_mode mode; /* resolved: not ATTACH_AUTO */
 	uint32_t live_cap; /* outstanding samples */
 	uint32_t stack_cap; /* distinct stacks */
+	pid_t only_tgid; /* the one process that will ever be a target, or 0: several */
 	bool is_verbose; /* libbpf's own messages */
 };
 
@@ -75,9 +76,10 @@ int engine_add_file(struct engine *e, const struct unwind_table *table,
 /* Lets the walk find the file by itself when a process maps it anew. */
 int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file_id,
 		     uint64_t vaddr_minus_off);
-/* sorted by start_addr; at most HT_MAPPINGS_CAP are used. idx < HT_PROCESSES_CAP. */
-int engine_put_mappings(struct engine *e, uint32_t idx, const struct ht_mapping *map, size_t cnt);
-int engine_del_mappings(struct engine *e, uint32_t idx);
+/* Sorted by start_addr; at most HT_MAPPINGS_CAP are used. They hold for this generation only. */
+int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
+			const struct ht_mapping *map, size_t cnt);
+int engine_del_mappings(struct engine *e, pid_t tgid);
 /* Bytes of kernel memory that rows and pages take. */
 uint64_t engine_table_bytes(const struct engine *e);
 

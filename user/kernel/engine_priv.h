@@ -5,6 +5,8 @@
 
 #include <bpf/libbpf.h>
 
+#include "heaptap/abi.h" /* the skeleton's variables have types of it */
+
 #include "heaptap.skel.h"
 #include "kernel/engine.h"
 
@@ -15,6 +17,7 @@ struct engine {
 	struct engine_ops ops;
 	void *ops_ctx;
 	enum attach_mode mode;
+	pid_t only_tgid;
 	/* unwind tables: bump allocation, see engine_tables.c */
 	uint32_t next_file_id;
 	uint32_t next_page;

@@ -68,6 +68,19 @@ out:
 	return err;
 }
 
+/* See struct ht_page: block[i] is the last row whose pc is not beyond the start of block i. */
+static void index_blocks(const struct ht_row *rows, uint32_t row_cnt, uint16_t *block)
+{
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < HT_BLOCK_CNT; i++) {
+		while (row + 1 < row_cnt && rows[row + 1].pc_lo <= i << HT_BLOCK_SHIFT)
+			row++;
+		block[i] = row;
+	}
+	block[HT_BLOCK_CNT] = row_cnt - 1;
+}
+
 static int put_page(struct engine *e, const struct unwind_table *t, const struct unwind_page *from,
 		    struct ht_page *ret)
 {
@@ -85,6 +98,7 @@ static int put_page(struct engine *e, const struct unwind_table *t, const struct
 	ret->shard = e->shard_cnt - 1;
 	ret->first = e->shard_rows;
 	ret->row_cnt = from->row_cnt;
+	index_blocks(t->rows + from->first, from->row_cnt, ret->block);
 	e->shard_rows += from->row_cnt;
 	return 0;
 }
@@ -158,25 +172,25 @@ int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file
 		       0;
 }
 
-int engine_put_mappings(struct engine *e, uint32_t idx, const struct ht_mapping *map, size_t cnt)
+int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
+			const struct ht_mapping *map, size_t cnt)
 {
 	struct ht_mappings *set;
-	uint32_t zero = 0;
+	uint32_t zero = 0, key = tgid;
 	int fd = -1, err = 0;
 
-	if (idx >= HT_PROCESSES_CAP)
-		return -EINVAL;
 	if (cnt > HT_MAPPINGS_CAP)
 		cnt = HT_MAPPINGS_CAP;
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -ENOMEM;
 	set->mapping_cnt = cnt;
+	set->generation = generation;
 	memcpy(set->mapping, map, cnt * sizeof(*map));
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t), sizeof(*set), 1,
 			    NULL);
 	if (fd < 0 || bpf_map_update_elem(fd, &zero, set, BPF_ANY) ||
-	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &idx, &fd, BPF_ANY))
+	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &key, &fd, BPF_ANY))
 		err = -errno;
 	if (fd >= 0)
 		close(fd); /* the outer map holds it */
@@ -184,9 +198,11 @@ int engine_put_mappings(struct engine *e, uint32_t idx, const struct ht_mapping 
 	return err;
 }
 
-int engine_del_mappings(struct engine *e, uint32_t idx)
+int engine_del_mappings(struct engine *e, pid_t tgid)
 {
-	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.maps_of), &idx) ? -errno : 0;
+	uint32_t key = tgid;
+
+	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.maps_of), &key) ? -errno : 0;
 }
 
 uint64_t engine_table_bytes(const struct engine *e)

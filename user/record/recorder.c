@@ -214,6 +214,7 @@ static int open_engine(struct recorder *r)
 		.mode = r->opts.mode,
 		.live_cap = r->opts.live_cap,
 		.stack_cap = r->opts.stack_cap,
+		.only_tgid = r->opts.follow ? 0 : r->opts.pid,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
 	const struct engine_ops ops = { .on_event = on_event };

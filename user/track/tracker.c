@@ -29,7 +29,6 @@ struct process {
 	pid_t pid;
 	pid_t live_tid;
 	uint32_t generation; /* of the image that was last read */
-	uint32_t maps_idx;
 	bool is_dirty; /* mappings to be read again */
 	bool is_gone;
 	bool wants_clean;
@@ -43,8 +42,6 @@ struct tracker {
 	struct tracker_options opts;
 	VEC(struct process) processes;
 	VEC(struct track_instance) instances;
-	VEC(uint32_t) free_maps_idx;
-	uint32_t next_maps_idx;
 	uint32_t next_generation;
 	bool is_stopped;
 	size_t site_cnt, stepped_cnt, failed_cnt;
@@ -124,7 +121,6 @@ void tracker_free(struct tracker *t)
 		free(inst->exe);
 	vec_release(&t->instances);
 	vec_release(&t->processes);
-	vec_release(&t->free_maps_idx);
 	free(t);
 }
 
@@ -292,7 +288,8 @@ struct file_list {
 };
 
 /* Mappings of the process -> mapping set in the engine; the files worth probing -> list. */
-static int read_mappings(struct tracker *t, struct process *p, struct file_list *list)
+static int read_mappings(struct tracker *t, struct process *p, uint32_t generation,
+			 struct file_list *list)
 {
 	VEC(struct ht_mapping) set = { 0 };
 	struct proc_maps maps = { 0 };
@@ -321,7 +318,7 @@ static int read_mappings(struct tracker *t, struct process *p, struct file_list 
 		if (err)
 			goto out;
 	}
-	err = engine_put_mappings(t->engine, p->maps_idx, set.data, set.cnt);
+	err = engine_put_mappings(t->engine, p->pid, generation, set.data, set.cnt);
 out:
 	vec_release(&set);
 	proc_maps_release(&maps);
@@ -342,7 +339,9 @@ static int refresh(struct tracker *t, struct process *p)
 	err = engine_get_target(t->engine, p->pid, &target);
 	if (err)
 		return err;
-	err = read_mappings(t, p, &list);
+	/* If an exec comes in between, the set is the old image's: it does not count then, the walk
+	 * asks the kernel, and the exec's event brings us here again. */
+	err = read_mappings(t, p, target.generation, &list);
 	if (err)
 		goto out;
 	if (p->generation != target.generation) {
@@ -350,12 +349,6 @@ static int refresh(struct tracker *t, struct process *p)
 		end_instances(t, p->pid, p->generation);
 	}
 	err = note_instance(t, p);
-	if (err)
-		goto out;
-	/* If an exec came in between, the generations differ and the walk asks the kernel. */
-	target.maps_idx = p->maps_idx;
-	target.maps_generation = p->generation;
-	err = engine_put_target(t->engine, p->pid, &target);
 	for (size_t i = 0; i < list.file.cnt && !err; i++)
 		err = probe_file(t, p, list.file.data[i]);
 out:
@@ -363,26 +356,12 @@ out:
 	return err;
 }
 
-static int take_maps_idx(struct tracker *t, uint32_t *ret)
-{
-	if (t->free_maps_idx.cnt) {
-		*ret = t->free_maps_idx.data[--t->free_maps_idx.cnt];
-		return 0;
-	}
-	if (t->next_maps_idx >= HT_PROCESSES_CAP)
-		return -ENOSPC;
-	*ret = t->next_maps_idx++;
-	return 0;
-}
-
 /* A process entry; its target is the caller's business. */
 static int new_process(struct tracker *t, pid_t pid, uint32_t generation, struct process **ret)
 {
 	struct process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
-	int err = take_maps_idx(t, &fresh.maps_idx);
+	int err = vec_push(&t->processes, fresh);
 
-	if (!err)
-		err = vec_push(&t->processes, fresh);
 	if (err)
 		return err;
 	*ret = &t->processes.data[t->processes.cnt - 1];
@@ -395,7 +374,6 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct proce
 	int err;
 
 	target.generation = t->next_generation;
-	target.maps_idx = HT_PROCESSES_CAP; /* not read yet */
 	if (t->opts.follow)
 		target.flags |= HT_TARGET_FOLLOW;
 	t->next_generation += GENERATION_STEP;
@@ -458,8 +436,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		end_instances(t, p->pid, UINT32_MAX);
 		stop_all(p);
 		engine_del_target(t->engine, p->pid);
-		engine_del_mappings(t->engine, p->maps_idx);
-		vec_push(&t->free_maps_idx, p->maps_idx);
+		engine_del_mappings(t->engine, p->pid);
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
