@@ -167,16 +167,19 @@ static void print_site(const struct doctor_report *r, const struct alloc_site *s
 	const struct placement *p = &site->placement;
 	char cost[UNITS_BUF] = "?", how[160];
 	double ns = doctor_site_ns(r, site);
+	int at;
 
 	if (ns)
 		format_duration((uint64_t)ns, cost, sizeof(cost));
 	if (p->is_emulated)
-		snprintf(how, sizeof(how), "emulated%s", p->skips_null ? ", after the NULL check" : "");
+		snprintf(how, sizeof(how), "emulated%s%s", p->skips_null ? ", past NULL check" : "",
+			 is_probed ? " (probed)" : "");
 	else
-		snprintf(how, sizeof(how), "single-stepped: %s", p->why);
-	fprintf(out, "    %-22.22s +%-4llu %-26.26s %8s  ", site->symbol,
-		(unsigned long long)(p->vaddr - site->fn_vaddr), p->insn, cost);
-	fprintf(out, "%s%s\n", how, is_probed ? " (probed by somebody)" : "");
+		snprintf(how, sizeof(how), "single-stepped: %s%s", p->why,
+			 is_probed ? " (probed)" : "");
+	at = fprintf(out, "    %-22.22s +%-4llu %-20.20s %8s  ", site->symbol,
+		     (unsigned long long)(p->vaddr - site->fn_vaddr), p->insn, cost);
+	print_wrapped(out, at, at, how);
 }
 
 static void print_allocator(const struct doctor_report *r, const struct survey_file *file, FILE *out)
@@ -193,7 +196,7 @@ static void print_allocator(const struct doctor_report *r, const struct survey_f
 		format_duration((uint64_t)pair_ns, cost, sizeof(cost));
 		fprintf(out, "    a malloc and free that are not sampled cost about %s more\n", cost);
 	}
-	fprintf(out, "    %-22s %-5s %-26s %8s  %s\n", "function", "at", "instruction", "a call",
+	fprintf(out, "    %-22s %-5s %-20s %8s  %s\n", "function", "at", "instruction", "a call",
 		"how");
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		print_site(r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i],
