@@ -60,7 +60,7 @@ static uint64_t leb(struct cfi_cursor *c, unsigned int *ret_bits, bool *ret_is_n
 {
 	uint64_t v = 0;
 	unsigned int shift = 0;
-	uint8_t byte;
+	uint8_t byte = 0;
 
 	do {
 		byte = (uint8_t)cfi_u8(c);

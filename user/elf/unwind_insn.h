@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Frames of 256 KiB, in units of 8 bytes: more is not believed. */
-#define INSN_OFF_CAP 32768
+#define INSN_OFF_CAP 32768LL
 
 /* What is known: flags of struct insn_state. */
 enum {

@@ -172,7 +172,7 @@ static size_t padding(struct unwind_scanner *s, const uint8_t *pos, size_t left)
 		return 1;
 	if (!cs_disasm_iter(s->cs, &pos, &left, &vaddr, s->insn))
 		return 1;
-	if (s->insn->id != X86_INS_NOP && memcmp(s->insn->bytes, "\x66\x90", 2))
+	if (s->insn->id != X86_INS_NOP && memcmp(s->insn->bytes, "\x66\x90", 2) != 0)
 		return 0;
 	return s->insn->size;
 }

@@ -45,8 +45,8 @@
 #define GAP_BYTES_MIN 64
 /* Gaps of less than this in all are the odds and ends of the linker: no need for symbols. */
 #define GAPS_BYTES_FEW 16384
-/* What is looked at per file without frame information: 0.4 s. */
-#define GAPS_BYTES_CAP (4U << 20)
+/* What is looked at per file without frame information: 0.3 s. */
+#define GAPS_BYTES_CAP (2U << 20)
 
 enum { EH_FRAME, DEBUG_FRAME, SECTION_CNT };
 /* Not FDEs but the code at the entry point, and what lies between functions. */
@@ -278,11 +278,10 @@ static int gap_add(struct builder *b, uint64_t pc, uint64_t pc_end, uint64_t *ga
 	return vec_push(&b->functions, f);
 }
 
-/* What the first cnt functions, sorted, leave open of a segment. */
-static int add_gaps_of(struct builder *b, const struct elf_segment *seg, size_t cnt,
+/* What the first cnt functions, sorted, leave open of [pc, end). */
+static int add_gaps_of(struct builder *b, uint64_t pc, uint64_t end, size_t cnt,
 		       uint64_t *gaps_bytes)
 {
-	uint64_t pc = seg->vaddr, end = seg->vaddr + seg->file_bytes;
 	size_t i = pc ? functions_up_to(b, cnt, pc - 1) : 0;
 	int err;
 
@@ -300,15 +299,41 @@ static int add_gaps_of(struct builder *b, const struct elf_segment *seg, size_t 
 }
 
 /*
+ * Executable sections; not segments, which in files of older linkers hold read-only data as well.
+ * BOLT keeps the old text, which is not executed any more. Without section headers, segments that
+ * do not begin with the file's header are taken for code.
+ */
+static int add_all_gaps(struct builder *b, uint64_t *gaps_bytes)
+{
+	size_t seg_cnt, head_cnt, cnt = b->functions.cnt, i;
+	const struct elf_segment *seg = elf_file_segments(b->ef, &seg_cnt);
+	const struct elf_section_head *head = elf_file_section_heads(b->ef, &head_cnt);
+	int err = 0;
+
+	for (i = 0; i < head_cnt && !err; i++) {
+		if (!(head[i].flags & SHF_EXECINSTR) || !(head[i].flags & SHF_ALLOC) ||
+		    head[i].type != SHT_PROGBITS || !text_of(b->ef, head[i].vaddr) ||
+		    head[i].vaddr + head[i].bytes < head[i].vaddr ||
+		    !strncmp(head[i].name, ".bolt.org", 9))
+			continue;
+		err = add_gaps_of(b, head[i].vaddr, head[i].vaddr + head[i].bytes, cnt, gaps_bytes);
+	}
+	for (i = 0; i < seg_cnt && !head_cnt && !err; i++) {
+		if (seg[i].is_exec && seg[i].off)
+			err = add_gaps_of(b, seg[i].vaddr, seg[i].vaddr + seg[i].file_bytes, cnt,
+					  gaps_bytes);
+	}
+	return err;
+}
+
+/*
  * Code that nothing is said about: musl, which distributions ship without frame information, and
  * the few functions of the linker's start files in everything else.
  */
 static int add_gaps(struct builder *b)
 {
-	size_t seg_cnt, cnt = b->functions.cnt, i;
-	const struct elf_segment *seg = elf_file_segments(b->ef, &seg_cnt);
 	uint64_t gaps_bytes = 0;
-	int err = 0;
+	int err;
 
 	/* Go's code is none of a C compiler's, and there is a lot of it. */
 	if (elf_file_is_go(b->ef))
@@ -316,10 +341,7 @@ static int add_gaps(struct builder *b)
 	err = unwind_scanner_open(b->arch->machine, &b->scanner);
 	if (err)
 		return err == -ENOTSUP ? 0 : err;
-	for (i = 0; i < seg_cnt && !err; i++) {
-		if (seg[i].is_exec)
-			err = add_gaps_of(b, &seg[i], cnt, &gaps_bytes);
-	}
+	err = add_all_gaps(b, &gaps_bytes);
 	if (!err && gaps_bytes > GAPS_BYTES_FEW)
 		err = unwind_entries(b->ef, &b->entries, &b->entry_cnt);
 	sort_functions(b);
