@@ -184,7 +184,13 @@ struct expected_row {
 	struct ht_row row; /* pc_lo is not compared */
 };
 
-#define ROW(at, ...) { at, { .pc_lo = 0, __VA_ARGS__ } }
+#define ROW(at, ...)                            \
+	{                                       \
+		at,                             \
+		{                               \
+			.pc_lo = 0, __VA_ARGS__ \
+		}                               \
+	}
 #define RSP_ROW(at, off) ROW(at, .cfa = HT_CFA_RSP, .cfa_off = (off))
 #define NO_ROW(at) ROW(at, .cfa = HT_CFA_NONE)
 #define UNSUPPORTED_ROW(at) ROW(at, .cfa = HT_CFA_UNSUPPORTED)
@@ -238,7 +244,7 @@ struct program_case {
 #define ADVANCE(n) (DW_CFA_advance_loc | (n))
 #define SAVE_RBP_ROW(at, off) \
 	ROW(at, .cfa = HT_CFA_RSP, .cfa_off = (off), .rbp = HT_RBP_AT_CFA, .rbp_off = -2)
-#define PLT_EXPR(lit)                                                                             \
+#define PLT_EXPR(lit)                                                                           \
 	DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, \
 		(lit), DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus
 
@@ -252,28 +258,28 @@ static const struct program_case program_cases[] = {
 		    ROW(4, .cfa = HT_CFA_RBP, .cfa_off = 2, .rbp = HT_RBP_AT_CFA, .rbp_off = -2),
 		    RSP_ROW(0x84, 1) } },
 	{ "rules of other registers make no rows",
-	  INSN(ADVANCE(1), DW_CFA_offset | 3, 2, ADVANCE(1), DW_CFA_offset_extended, 12, 3, ADVANCE(1),
-	       DW_CFA_register, 13, 14, ADVANCE(1), DW_CFA_def_cfa_offset, 16),
+	  INSN(ADVANCE(1), DW_CFA_offset | 3, 2, ADVANCE(1), DW_CFA_offset_extended, 12, 3,
+	       ADVANCE(1), DW_CFA_register, 13, 14, ADVANCE(1), DW_CFA_def_cfa_offset, 16),
 	  .rows = { RSP_ROW(0, 1), RSP_ROW(4, 2) } },
 	{ "remember and restore, nested",
 	  INSN(ADVANCE(1), DW_CFA_def_cfa_offset, 16, DW_CFA_remember_state, ADVANCE(1),
-	       DW_CFA_def_cfa_offset, 24, DW_CFA_remember_state, ADVANCE(1), DW_CFA_def_cfa_offset, 32,
-	       ADVANCE(1), DW_CFA_restore_state, ADVANCE(1), DW_CFA_restore_state),
+	       DW_CFA_def_cfa_offset, 24, DW_CFA_remember_state, ADVANCE(1), DW_CFA_def_cfa_offset,
+	       32, ADVANCE(1), DW_CFA_restore_state, ADVANCE(1), DW_CFA_restore_state),
 	  .rows = { RSP_ROW(0, 1), RSP_ROW(1, 2), RSP_ROW(2, 3), RSP_ROW(3, 4), RSP_ROW(4, 3),
 		    RSP_ROW(5, 2) } },
 	{ "advance of 2 and 4 bytes, GNU_args_size",
-	  INSN(DW_CFA_advance_loc2, 0x10, 0, DW_CFA_GNU_args_size, 0x80, 1, DW_CFA_def_cfa_offset, 16,
-	       DW_CFA_advance_loc4, 0x20, 0, 0, 0, DW_CFA_def_cfa_offset, 0xa0, 6),
+	  INSN(DW_CFA_advance_loc2, 0x10, 0, DW_CFA_GNU_args_size, 0x80, 1, DW_CFA_def_cfa_offset,
+	       16, DW_CFA_advance_loc4, 0x20, 0, 0, 0, DW_CFA_def_cfa_offset, 0xa0, 6),
 	  .rows = { RSP_ROW(0, 1), RSP_ROW(0x10, 2), RSP_ROW(0x30, 100) } },
 	{ "signed and extended forms",
 	  INSN(DW_CFA_def_cfa_sf, RSP, 0x7e, ADVANCE(1), DW_CFA_def_cfa_offset_sf, 0x7d, ADVANCE(1),
-	       DW_CFA_offset_extended_sf, RBP, 2, ADVANCE(1), DW_CFA_restore_extended, RBP, ADVANCE(1),
-	       DW_CFA_GNU_negative_offset_extended, RBP, 1),
+	       DW_CFA_offset_extended_sf, RBP, 2, ADVANCE(1), DW_CFA_restore_extended, RBP,
+	       ADVANCE(1), DW_CFA_GNU_negative_offset_extended, RBP, 1),
 	  .rows = { RSP_ROW(0, 2), RSP_ROW(1, 3), SAVE_RBP_ROW(2, 3), RSP_ROW(3, 3),
 		    ROW(4, .cfa = HT_CFA_RSP, .cfa_off = 3, .rbp = HT_RBP_AT_CFA, .rbp_off = 1) } },
 	{ "rbp undefined, elsewhere, same again",
-	  INSN(DW_CFA_undefined, RBP, ADVANCE(1), DW_CFA_same_value, RBP, ADVANCE(1), DW_CFA_register,
-	       RBP, 3, ADVANCE(1), DW_CFA_val_offset, RBP, 2),
+	  INSN(DW_CFA_undefined, RBP, ADVANCE(1), DW_CFA_same_value, RBP, ADVANCE(1),
+	       DW_CFA_register, RBP, 3, ADVANCE(1), DW_CFA_val_offset, RBP, 2),
 	  .rows = { ROW(0, .cfa = HT_CFA_RSP, .cfa_off = 1, .rbp = HT_RBP_UNDEFINED), RSP_ROW(1, 1),
 		    ROW(2, .cfa = HT_CFA_RSP, .cfa_off = 1, .rbp = HT_RBP_UNDEFINED) } },
 	{ "plt", INSN(ADVANCE(16), PLT_EXPR(DW_OP_lit11)),
@@ -283,8 +289,9 @@ static const struct program_case program_cases[] = {
 	{ "plt that is none", INSN(ADVANCE(16), PLT_EXPR(DW_OP_const1u)),
 	  .rows = { RSP_ROW(0, 1), UNSUPPORTED_ROW(16) } },
 	{ "realigned stack: r10, then *(rbp - 8)",
-	  INSN(ADVANCE(5), DW_CFA_def_cfa, 10, 0, ADVANCE(8), DW_CFA_expression, RBP, 2, DW_OP_breg6, 0,
-	       ADVANCE(5), DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref),
+	  INSN(ADVANCE(5), DW_CFA_def_cfa, 10, 0, ADVANCE(8), DW_CFA_expression, RBP, 2,
+	       DW_OP_breg6, 0, ADVANCE(5), DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78,
+	       DW_OP_deref),
 	  .rows = { RSP_ROW(0, 1), UNSUPPORTED_ROW(5),
 		    ROW(18, .cfa = HT_CFA_DEREF_RBP, .cfa_off = -1, .rbp = HT_RBP_AT_RBP) } },
 	{ "old stack pointer on the stack",
@@ -293,26 +300,33 @@ static const struct program_case program_cases[] = {
 	{ "expression with more behind it",
 	  INSN(DW_CFA_def_cfa_expression, 5, DW_OP_breg7, 40, DW_OP_deref, DW_OP_plus_uconst, 8),
 	  .rows = { UNSUPPORTED_ROW(0) } },
-	{ "the first frame of a thread", INSN(DW_CFA_undefined, RIP), .rows = { ROW(0, .cfa = HT_CFA_END) } },
-	{ "the return address somewhere else", INSN(DW_CFA_offset | RIP, 2), .rows = { UNSUPPORTED_ROW(0) } },
-	{ "the return address in a register", INSN(DW_CFA_register, RIP, 0), .rows = { UNSUPPORTED_ROW(0) } },
-	{ "a stack pointer that is not the CFA", INSN(DW_CFA_offset | RSP, 2), .rows = { UNSUPPORTED_ROW(0) } },
+	{ "the first frame of a thread", INSN(DW_CFA_undefined, RIP),
+	  .rows = { ROW(0, .cfa = HT_CFA_END) } },
+	{ "the return address somewhere else", INSN(DW_CFA_offset | RIP, 2),
+	  .rows = { UNSUPPORTED_ROW(0) } },
+	{ "the return address in a register", INSN(DW_CFA_register, RIP, 0),
+	  .rows = { UNSUPPORTED_ROW(0) } },
+	{ "a stack pointer that is not the CFA", INSN(DW_CFA_offset | RSP, 2),
+	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "a stack pointer that is", INSN(DW_CFA_val_offset, RSP, 0), .rows = { RSP_ROW(0, 1) } },
 	{ "frame larger than rows can say",
-	  INSN(DW_CFA_def_cfa_offset, 0xf8, 0xff, 0x0f, ADVANCE(1), DW_CFA_def_cfa_offset, 0x80, 0x80, 0x10),
+	  INSN(DW_CFA_def_cfa_offset, 0xf8, 0xff, 0x0f, ADVANCE(1), DW_CFA_def_cfa_offset, 0x80,
+	       0x80, 0x10),
 	  .rows = { RSP_ROW(0, 32767), UNSUPPORTED_ROW(1) } },
-	{ "offset that is no multiple of 8", INSN(DW_CFA_def_cfa_offset, 12), .rows = { UNSUPPORTED_ROW(0) } },
+	{ "offset that is no multiple of 8", INSN(DW_CFA_def_cfa_offset, 12),
+	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "signal frame", .aug = "zRS",
-	  INSN(DW_CFA_def_cfa_expression, 4, DW_OP_breg7, 0xa0, 1, DW_OP_deref, DW_CFA_expression, RIP,
-	       3, DW_OP_breg7, 0xa8, 1, DW_CFA_expression, RBP, 3, DW_OP_breg7, 0xf8, 0),
+	  INSN(DW_CFA_def_cfa_expression, 4, DW_OP_breg7, 0xa0, 1, DW_OP_deref, DW_CFA_expression,
+	       RIP, 3, DW_OP_breg7, 0xa8, 1, DW_CFA_expression, RBP, 3, DW_OP_breg7, 0xf8, 0),
 	  .rows = { ROW(0, .cfa = HT_CFA_SIGNAL) } },
 	{ "signal frame of another shape", .aug = "zRS",
-	  INSN(DW_CFA_def_cfa_expression, 4, DW_OP_breg7, 0xa0, 1, DW_OP_deref, DW_CFA_expression, RIP,
-	       3, DW_OP_breg7, 0xb8, 1, DW_CFA_expression, RBP, 3, DW_OP_breg7, 0xf8, 0),
+	  INSN(DW_CFA_def_cfa_expression, 4, DW_OP_breg7, 0xa0, 1, DW_OP_deref, DW_CFA_expression,
+	       RIP, 3, DW_OP_breg7, 0xb8, 1, DW_CFA_expression, RBP, 3, DW_OP_breg7, 0xf8, 0),
 	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "advance past the end", INSN(DW_CFA_advance_loc2, 0xff, 0xff, DW_CFA_def_cfa_offset, 16),
 	  .rows = { RSP_ROW(0, 1) } },
-	{ "unknown operation", .bad_fde_cnt = 1, INSN(ADVANCE(4), DW_CFA_def_cfa_offset, 16, 0x3b, 1),
+	{ "unknown operation", .bad_fde_cnt = 1,
+	  INSN(ADVANCE(4), DW_CFA_def_cfa_offset, 16, 0x3b, 1),
 	  .rows = { RSP_ROW(0, 1), UNSUPPORTED_ROW(4) } },
 	{ "restore without remember", .bad_fde_cnt = 1, INSN(ADVANCE(4), DW_CFA_restore_state),
 	  .rows = { RSP_ROW(0, 1), UNSUPPORTED_ROW(4) } },
@@ -322,8 +336,8 @@ static const struct program_case program_cases[] = {
 	{ "operand cut off", .bad_fde_cnt = 1, INSN(ADVANCE(4), DW_CFA_def_cfa, RSP, 0x80),
 	  .rows = { RSP_ROW(0, 1), UNSUPPORTED_ROW(4) } },
 	{ "number without end", .bad_fde_cnt = 1,
-	  INSN(DW_CFA_def_cfa_offset, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-	       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+	  INSN(DW_CFA_def_cfa_offset, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	       0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
 	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "expression longer than the program", .bad_fde_cnt = 1,
 	  INSN(DW_CFA_def_cfa_expression, 100, DW_OP_breg7), .rows = { UNSUPPORTED_ROW(0) } },
@@ -479,7 +493,8 @@ static void test_pages(void **state)
 	const uint64_t t0 = TEXT_VADDR;
 	const struct span spans[] = {
 		{ t0 + 0x90000, 0x10, 32 }, /* after two pages of nothing, and out of order */
-		{ t0 + 0x100, 0x100, 8 }, { t0 + 0x200, 0x100, 8 }, /* say the same: one row */
+		{ t0 + 0x100, 0x100, 8 },
+		{ t0 + 0x200, 0x100, 8 }, /* say the same: one row */
 		{ t0 + 0x400, 0x4fc00, 16 }, /* over five pages */
 		{ t0 + 0x50000, 0x10000, 24 }, /* exactly a page */
 		{ t0 + 0x50010, 0x10, 40 }, /* inside of another one: the first one stays */
@@ -575,9 +590,20 @@ static void test_find(void **state)
 static void test_damage(void **state)
 {
 	static const struct cie_spec spec = { "zPLR", 1, DW_EH_PE_pcrel | DW_EH_PE_sdata4, 1 };
-	static const uint8_t insn[] = { ADVANCE(1), DW_CFA_def_cfa_offset, 16, DW_CFA_remember_state,
-					DW_CFA_advance_loc2, 0x34, 0x12, PLT_EXPR(DW_OP_lit11),
-					DW_CFA_advance_loc4, 0, 0, 2, 0, DW_CFA_restore_state };
+	static const uint8_t insn[] = { ADVANCE(1),
+					DW_CFA_def_cfa_offset,
+					16,
+					DW_CFA_remember_state,
+					DW_CFA_advance_loc2,
+					0x34,
+					0x12,
+					PLT_EXPR(DW_OP_lit11),
+					DW_CFA_advance_loc4,
+					0,
+					0,
+					2,
+					0,
+					DW_CFA_restore_state };
 	struct image good, im;
 	size_t at;
 	int how;

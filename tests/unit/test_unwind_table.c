@@ -284,10 +284,11 @@ static void compare_file(const char *path, unsigned int probes)
 	for (i = 0; i < probes; i++)
 		compare_at(path, t, eh, debug, random_pc(t), &n);
 	compare_rare(path, t, eh, debug, &n);
-	print_message("# %s: rows %u, functions %u (%u bad): compared %u, end %u, signal %u, plt %u, "
-		      "deref %u, unsupported %u, nothing there %u\n",
-		      path, t->row_cnt, t->fde_cnt, t->bad_fde_cnt, n.covered, n.end, n.signal,
-		      n.plt, n.deref, n.unsupported, n.uncovered);
+	print_message(
+		"# %s: rows %u, functions %u (%u bad): compared %u, end %u, signal %u, plt %u, "
+		"deref %u, unsupported %u, nothing there %u\n",
+		path, t->row_cnt, t->fde_cnt, t->bad_fde_cnt, n.covered, n.end, n.signal, n.plt,
+		n.deref, n.unsupported, n.uncovered);
 	assert_true(n.covered > 0);
 	dwarf_cfi_end(eh);
 	dwarf_end(dwarf);

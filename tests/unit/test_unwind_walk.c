@@ -474,7 +474,8 @@ static NOINLINE unsigned int busy(int depth)
 
 static void test_anywhere(void **state)
 {
-	struct sigaction sa = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART }, old;
+	struct sigaction sa = { .sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART },
+			 old;
 	struct itimerval every = { { 0, 200 }, { 0, 200 } }, off = { { 0, 0 }, { 0, 0 } };
 	struct timespec start, now;
 	uint32_t i;
@@ -489,9 +490,11 @@ static void test_anywhere(void **state)
 	} while (now.tv_sec - start.tv_sec < 2);
 	assert_int_equal(setitimer(ITIMER_REAL, &off, NULL), 0);
 	assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
-	print_message("# interrupted %u times: %u complete (%u longer than libgcc's), %u unsupported, "
-		      "%u without a row, %u different\n",
-		      timer.cnt, timer.complete, timer.longer, timer.unsupported, timer.no_row, timer.differs);
+	print_message(
+		"# interrupted %u times: %u complete (%u longer than libgcc's), %u unsupported, "
+		"%u without a row, %u different\n",
+		timer.cnt, timer.complete, timer.longer, timer.unsupported, timer.no_row,
+		timer.differs);
 	for (i = 0; timer.differs && i < timer.first_difference.ours.frame_cnt; i++)
 		print_message("# %2u: %#lx %#lx\n", i, timer.first_difference.ours.frame[i],
 			      timer.first_difference.theirs.frame[i + HANDLER_FRAMES]);
@@ -519,9 +522,9 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nested),	  cmocka_unit_test(test_alloca),
-		cmocka_unit_test(test_realigned), cmocka_unit_test(test_qsort),
-		cmocka_unit_test(test_thread),	  cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_nested),	     cmocka_unit_test(test_alloca),
+		cmocka_unit_test(test_realigned),    cmocka_unit_test(test_qsort),
+		cmocka_unit_test(test_thread),	     cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_signal_stack), cmocka_unit_test(test_anywhere),
 	};
 

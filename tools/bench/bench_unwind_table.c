@@ -122,8 +122,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s [-n ROUNDS] FILE...\n", argv[0]);
 		return 2;
 	}
-	printf("%-28s %8s %8s %7s %8s %5s %9s %8s %6s %8s\n", "file", "ms", "MB in", "MB/s",
-	       "FDEs", "bad", "rows", "unsupp.", "Mrow/s", "MB table");
+	printf("%-28s %8s %8s %7s %8s %5s %9s %8s %6s %8s\n", "file", "ms", "MB in", "MB/s", "FDEs",
+	       "bad", "rows", "unsupp.", "Mrow/s", "MB table");
 	for (; optind < argc; optind++) {
 		struct result r = { 0 };
 		int err = measure(argv[optind], rounds, &r);

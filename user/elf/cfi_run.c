@@ -176,7 +176,7 @@ static int step(struct machine *m, struct cfi_cursor *c, uint64_t op)
 		if (m->row.cfa.kind != CFI_REGISTER)
 			return -EBADMSG;
 		m->row.cfa.off = op == DW_CFA_def_cfa_offset ? (int64_t)cfi_uleb(c) :
-							      scaled(m, (uint64_t)cfi_sleb(c));
+							       scaled(m, (uint64_t)cfi_sleb(c));
 		return 0;
 	case DW_CFA_def_cfa_expression:
 		rule_set_expr(c, &m->row.cfa, CFI_EXPR);

@@ -45,8 +45,9 @@ static void rbp_popped(struct insn_state *st)
 static void do_push(struct insn_state *st, const cs_x86 *x)
 {
 	rsp_move(st, -8);
-	if (x->op_count && is_reg(&x->operands[0], X86_REG_RBP) && (st->flags & INSN_IS_RSP_KNOWN) &&
-	    !(st->flags & INSN_IS_RBP_SAVED) && st->rsp_off <= 8 * 120) {
+	if (x->op_count && is_reg(&x->operands[0], X86_REG_RBP) &&
+	    (st->flags & INSN_IS_RSP_KNOWN) && !(st->flags & INSN_IS_RBP_SAVED) &&
+	    st->rsp_off <= 8 * 120) {
 		st->flags |= INSN_IS_RBP_SAVED;
 		st->saved_off = -st->rsp_off;
 	}

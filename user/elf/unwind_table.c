@@ -67,7 +67,8 @@ struct builder {
 	VEC(struct ht_row) rows;
 	struct unwind_table *table;
 	uint32_t page; /* that rows are being added to, index in table->pages */
-	struct ht_row last; /* what holds at the end of what has been added; its pc_lo means nothing */
+	struct ht_row
+		last; /* what holds at the end of what has been added; its pc_lo means nothing */
 	bool is_signal; /* of the function that is being run */
 	bool with_gaps;
 	struct unwind_scanner *scanner; /* NULL: none for this machine or file */
