@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/strset.h"
 
@@ -48,13 +49,16 @@ void line_table_free(struct line_table *lt)
 	free(lt);
 }
 
-/* With the compilation directory when path is relative. */
+/* With the compilation directory when path is relative to it. A directory that is relative itself
+ * ("./libio", of reproducible builds) is usually in the path already. */
 static const char *absolute(struct line_table *lt, const char *path)
 {
 	char text[PATH_MAX];
 	int64_t id;
 
-	if (!path || path[0] == '/' || !lt->comp_dir || lt->comp_dir[0] != '/')
+	if (!path || path[0] == '/' || !lt->comp_dir)
+		return path;
+	if (lt->comp_dir[0] != '/' && strncmp(path, "../", 3) != 0)
 		return path;
 	if ((size_t)snprintf(text, sizeof(text), "%s/%s", lt->comp_dir, path) >= sizeof(text))
 		return path;

@@ -128,27 +128,47 @@ static int answer_symbol(struct helper *h, size_t idx)
 	return wire_put_address(&h->out, (uint32_t)idx, WIRE_FROM_SYMBOL, &f, 1);
 }
 
+static bool is_mangled(const char *name)
+{
+	return name && (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0);
+}
+
+/* A linkage name that is not mangled is an assembler label of C ("__GI___libc_malloc"). */
+static void name_frame(struct helper *h, const struct dwarf_frame *d, struct symbol_frame *f)
+{
+	f->system_name = d->linkage_name ? d->linkage_name : d->name;
+	if (is_mangled(d->linkage_name))
+		f->name = demangled_name(h, d->linkage_name);
+	else if (h->job->opts->demangle && d->qualified_name)
+		f->name = d->qualified_name;
+	else
+		f->name = d->name;
+}
+
+/* "f.part.0" of f */
+static bool is_clone_of(const char *symbol, const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	return n && strncmp(symbol, name, n) == 0 && symbol[n] == '.';
+}
+
 /*
- * DWARF of C++ leaves the linkage name out where the compiler emitted the function only inline or
- * as a clone ("f.cold", "f.part.0"). The outermost frame is a function that exists: its symbol
- * says what it is called.
+ * The outermost frame is a function that exists: where DWARF has no mangled name for it, its
+ * symbol says what it is called. A C function has its symbol's name ("malloc" rather than
+ * glibc's own "__libc_malloc"), but not that of a clone.
  */
 static void name_outermost(struct helper *h, uint64_t vaddr, const struct dwarf_frame *d,
 			   struct symbol_frame *f)
 {
 	const struct elf_symbol *s = symbol_at(h, vaddr);
-	const char *readable;
 
-	if (d->linkage_name || !s) {
-		if (!d->name && !d->linkage_name)
-			f->name = f->system_name = "";
+	if (!s || is_mangled(d->linkage_name))
 		return;
-	}
 	f->system_name = s->name;
-	readable = demangled_name(h, s->name);
-	/* A C function keeps its own name, whatever clone it is. */
-	if (!d->name || readable != s->name)
-		f->name = readable;
+	if (!d->name ||
+	    !(is_clone_of(s->name, d->name) || is_clone_of(s->name, d->linkage_name)))
+		f->name = demangled_name(h, s->name);
 }
 
 static int answer_dwarf(void *ctx, size_t idx, const struct dwarf_frame *d, size_t cnt)
@@ -157,18 +177,13 @@ static int answer_dwarf(void *ctx, size_t idx, const struct dwarf_frame *d, size
 	struct helper *h = ctx;
 	enum wire_source source = WIRE_FROM_DWARF;
 
-	if (h->is_answered[idx])
+	if (h->is_answered[idx] || cnt == 0)
 		return 0;
 	cnt = cnt < WIRE_FRAMES_CAP ? cnt : WIRE_FRAMES_CAP;
 	for (size_t i = 0; i < cnt; i++) {
 		struct symbol_frame *f = &frames[i];
 
-		f->system_name = d[i].linkage_name ? d[i].linkage_name : d[i].name;
-		f->name = d[i].name;
-		if (d[i].linkage_name)
-			f->name = demangled_name(h, d[i].linkage_name);
-		else if (h->job->opts->demangle && d[i].qualified_name)
-			f->name = d[i].qualified_name;
+		name_frame(h, &d[i], f);
 		if (i == cnt - 1)
 			name_outermost(h, h->job->vaddr[idx], &d[i], f);
 		if (!f->name || !f->name[0])
