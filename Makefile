@@ -2,7 +2,9 @@
 
 CC      ?= gcc
 CLANG   ?= clang
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+# Ubuntu's /usr/sbin/bpftool refuses to run beside any kernel but its own: prefer the real one.
+BPFTOOL ?= $(firstword $(wildcard /usr/lib/linux-tools/*/bpftool /usr/sbin/bpftool \
+	/usr/local/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
 PREFIX  ?= /usr/local
 VERSION := 0.1.0
@@ -14,24 +16,26 @@ ifdef SAN
 B := .build-san
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
+# Generated files. Other builds of the same sources (tests/tests.mk) share them.
+G := $(B)/gen
 
 WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Werror
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VERSION='"$(VERSION)"' \
-	-Iinclude -Iuser -I$(B)/gen
+	-Iinclude -Iuser -I$(G)
 LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -llzma -lzstd -lz -lm
 
 SRCS := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
-OBJS := $(SRCS:%.c=$(B)/%.o) $(B)/gen/profile.pb-c.o
-BPF_OBJ := $(B)/bpf/heaptap.bpf.o
-SKEL := $(B)/gen/heaptap.skel.h
-GEN := $(SKEL) $(B)/gen/profile.pb-c.h
+OBJS := $(SRCS:%.c=$(B)/%.o) $(B)/profile.pb-c.o
+BPF_OBJ := $(G)/heaptap.bpf.o
+SKEL := $(G)/heaptap.skel.h
+GEN := $(SKEL) $(G)/profile.pb-c.h
 
-.PHONY: all help setup demo check clean install
+.PHONY: all help setup demo clean install uninstall
 all: heaptap
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 heaptap: $(B)/heaptap
 	@cp $< $@
@@ -51,12 +55,13 @@ $(B)/user/%.o: user/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/gen/profile.pb-c.h $(B)/gen/profile.pb-c.c &: user/format/profile.proto
-	@mkdir -p $(B)/gen
-	$(PROTOC_C) --proto_path=user/format --c_out=$(B)/gen profile.proto
+$(G)/profile.pb-c.h $(G)/profile.pb-c.c &: user/format/profile.proto
+	@mkdir -p $(G)
+	$(PROTOC_C) --proto_path=user/format --c_out=$(G) profile.proto
 
-$(B)/gen/profile.pb-c.o: $(B)/gen/profile.pb-c.c
-	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(B)/gen -c -o $@ $<
+$(B)/profile.pb-c.o: $(G)/profile.pb-c.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(G) -c -o $@ $<
 
 $(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h
 	@mkdir -p $(@D)
@@ -70,8 +75,29 @@ $(SKEL): $(BPF_OBJ)
 	$(BPFTOOL) gen skeleton $< name heaptap_bpf > $@.tmp
 	@mv $@.tmp $@
 
+setup: ## install what the build needs (Debian, Ubuntu, Fedora; root)
+	@tools/setup.sh build
+
+# Sub-makes, because what is found and generated depends on what set-up just installed.
+demo: ## set up, build, record a real program, show the top, leave demo.pb.gz (root)
+	@tools/setup.sh demo
+	+@$(MAKE) --no-print-directory all
+	@tools/demo.sh
+
+MAN := $(wildcard user/man/*.1)
+install: all ## into PREFIX (/usr/local), under DESTDIR
+	install -D -m 755 heaptap $(DESTDIR)$(PREFIX)/bin/heaptap
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(if $(MAN),install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1)
+
+uninstall: ## what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/heaptap \
+		$(MAN:user/man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
+
 clean: ## remove everything that was built
-	rm -rf .build .build-san heaptap
+	rm -rf .build .build-san .build-fuzz heaptap
 
 -include $(OBJS:.o=.d) $(B)/user/main.d
--include tests/tests.mk
+include tests/tests.mk
+include tests/vm/vm.mk
+include tools/bench/bench.mk

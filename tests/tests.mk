@@ -1,0 +1,83 @@
+# The tests. `make check` is everything but other kernels and long fuzzing; each layer has a target.
+#
+# Three builds of the library: $(B) plain (bpf, e2e: they measure and compare the real thing),
+# $(B)-san with ASan and UBSan (unit, golden), $(B)-fuzz with libFuzzer's instrumentation. The
+# generated headers are made once, in $(B).
+
+UNIT := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/unit/test_*.c))
+GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c))
+BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
+E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
+E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
+CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
+FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+STATIC := tools/check-layers tools/check-format
+# How long one parser is fuzzed by `make fuzz`.
+FUZZ_SECONDS ?= 300
+
+SUB_MAKE = +@$(MAKE) --no-print-directory
+# libFuzzer brings its own main(); the library's objects must not.
+FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+
+.PHONY: check check-static check-unit check-golden check-bpf check-e2e check-consumers check-fuzz \
+	fuzz lint format tests-san tests-plain tests-fuzz
+
+# One run of tests/run, so that one line of counts covers everything.
+check: ## set up, build, all tests but other kernels and long fuzzing
+	@tools/setup.sh demo check
+	$(SUB_MAKE) all tests-san tests-plain tests-fuzz
+	@tests/run $(STATIC) $(UNIT) $(GOLDEN) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(FUZZ)
+
+check-static: ## who includes whom, format
+	@tests/run $(STATIC)
+check-unit: tests-san ## pure modules, under ASan and UBSan
+	@tests/run $(UNIT)
+check-golden: tests-san ## known inputs, known profiles
+	@tests/run $(GOLDEN)
+check-bpf: all tests-plain ## the BPF object in the kernel (root)
+	@tests/run $(BPF_TESTS)
+check-e2e: all tests-plain ## real recordings of planted programs (root)
+	@tests/run $(E2E)
+check-consumers: all ## other people's readers of our profiles (root)
+	@tests/run $(CONSUMERS)
+check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
+	@tests/run $(FUZZ)
+fuzz: tests-fuzz ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run $(FUZZ)
+
+tests-san: $(GEN)
+	$(SUB_MAKE) SAN=1 B=$(B)-san G=$(G) test-programs
+tests-plain: $(BPF_TESTS) $(E2E_C)
+tests-fuzz: $(GEN)
+ifneq ($(FUZZ),)
+	$(SUB_MAKE) CC=$(CLANG) B=$(B)-fuzz G=$(G) SANFLAGS='$(FUZZ_SAN)' fuzz-programs
+endif
+
+# Of the sub-makes, whose B is that of their build.
+.PHONY: test-programs fuzz-programs
+test-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/golden/test_*.c))
+fuzz-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(LIBS)
+
+$(B)/tests/%: tests/%.c $(B)/libheaptap.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a -lcmocka $(LIBS) -pthread
+
+-include $(wildcard $(B)/tests/*/*.d)
+
+C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] bpf/*.[ch] include/heaptap/*.h tests/*/*.[ch] \
+	tests/*/*/*.[ch] tools/*/*.[ch])
+
+format: ## apply .clang-format
+	clang-format -i $(C_FILES)
+
+lint: $(GEN) ## clang-tidy, cppcheck, clang-format
+	clang-format --dry-run -Werror $(C_FILES)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		-Iinclude -Iuser user
+	clang-tidy --quiet --warnings-as-errors='*' $(SRCS) user/main.c -- -std=gnu11 -D_GNU_SOURCE \
+		-DHEAPTAP_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(G)

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# setup.sh - installs what building and testing need, on Debian and Ubuntu (apt) and Fedora (dnf).
+#
+#   tools/setup.sh [build|demo|check|kernels|bench|all]...      build without an argument
+#
+# check and the others include build. When everything is there it does nothing, without root and
+# without the network. When something is missing and it is not run by root, it says what to install.
+# A package that only tests want and that the distribution does not have is left out: those tests
+# skip. The Fedora names are from Fedora's package lists, not from a test machine.
+set -eu
+
+die() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+if command -v apt-get >/dev/null 2>&1; then
+	family=debian
+elif command -v dnf >/dev/null 2>&1; then
+	family=fedora
+else
+	die "neither apt-get nor dnf here: install by hand what this script lists"
+fi
+
+need= # must be there
+want= # left out where the distribution has none
+need() { need="$need $*"; }
+want() { want="$want $*"; }
+
+debian_build() {
+	need make gcc libc6-dev clang libbpf-dev libelf-dev libdw-dev libcapstone-dev \
+		protobuf-c-compiler libprotobuf-c-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
+	# Debian has a package bpftool; Ubuntu has it in the tools of its kernel.
+	if command -v bpftool >/dev/null 2>&1 || ls /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
+		>/dev/null 2>&1; then
+		:
+	elif . /etc/os-release && [ "${ID:-}" = ubuntu ]; then
+		need linux-tools-common linux-tools-generic
+	else
+		need bpftool
+	fi
+}
+fedora_build() {
+	need make gcc glibc-devel clang bpftool libbpf-devel elfutils-libelf-devel elfutils-devel \
+		capstone-devel protobuf-c-compiler protobuf-c-devel binutils-devel xz-devel \
+		libzstd-devel zlib-devel
+}
+debian_demo() { want redis-server redis-tools python3; }
+fedora_demo() { want redis python3; }
+debian_check() {
+	need libcmocka-dev g++ binutils procps util-linux
+	want libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools dwz clang-format python3 gzip
+	# clang's sanitizer and libFuzzer libraries are a package of the same version as clang
+	want "libclang-rt-$(clang_version)-dev"
+}
+fedora_check() {
+	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
+	want compiler-rt jemalloc mimalloc gperftools-libs musl-gcc dwz python3
+}
+debian_kernels() { want qemu-system-x86 busybox-static cpio; }
+fedora_kernels() { want qemu-system-x86-core busybox cpio; }
+debian_bench() { want bpftrace heaptrack libjemalloc2 redis-server redis-tools python3; }
+fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }
+
+clang_version() {
+	local package
+	# of the installed one, else of the one that would be
+	package=$(dpkg-query -W -f='${Depends}' clang 2>/dev/null) ||
+		package=$(apt-cache show clang 2>/dev/null | grep -m 1 '^Depends:') || true
+	echo "$package" | sed -nE 's/.*clang-([0-9]+).*/\1/p' | head -n 1
+}
+
+is_installed() {
+	if [ $family = debian ]; then
+		[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+	else
+		rpm -q --whatprovides "$1" >/dev/null 2>&1
+	fi
+}
+exists() {
+	if [ $family = debian ]; then
+		apt-cache show "$1" 2>/dev/null | grep -q '^Package:'
+	else
+		dnf -q list --available "$1" >/dev/null 2>&1
+	fi
+}
+missing() {
+	local package
+	for package; do
+		is_installed "$package" || echo "$package"
+	done
+}
+
+# A package that brings a service starts it; nobody asked for a running redis.
+services_stay_off() {
+	[ -e /usr/sbin/policy-rc.d ] && return
+	printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+	chmod 755 /usr/sbin/policy-rc.d
+	trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+}
+
+refresh() {
+	[ $family = fedora ] || apt-get -q -o DPkg::Lock::Timeout=120 update ||
+		die "apt-get update failed: is there a network?"
+}
+install() {
+	echo "setup: installing $*" >&2
+	if [ $family = debian ]; then
+		services_stay_off
+		DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
+			--no-install-recommends install "$@"
+	else
+		dnf -q -y --setopt=install_weak_deps=False install "$@"
+	fi
+}
+
+# What could not be found is remembered, or every `make check` would ask the network again.
+absent=.build/setup-absent
+remembered() { grep -qxF "$1" $absent 2>/dev/null; }
+
+plan() {
+	local package
+	need= want=
+	"${family}_build"
+	for what; do
+		case $what in
+		build) ;;
+		demo | check | kernels | bench) "${family}_$what" ;;
+		all) for what in demo check kernels bench; do "${family}_$what"; done ;;
+		*) die "unknown part '$what': build, demo, check, kernels, bench, all" ;;
+		esac
+	done
+	need=$(missing $need)
+	want=$(for package in $(missing $want); do remembered "$package" || echo "$package"; done)
+}
+
+cd "$(dirname "$0")/.."
+plan "$@"
+[ -n "$need$want" ] || exit 0
+if [ "$(id -u)" != 0 ]; then
+	[ -z "$need" ] || die "missing:" $need "- install them, or run this as root: tools/setup.sh $*"
+	echo "setup: not root, so tests that need these skip:" $want >&2
+	exit 0
+fi
+refresh >&2
+plan "$@" # with package lists the version of clang is known
+[ -z "$need" ] || install $need >&2 || die "these could not be installed:" $need
+mkdir -p .build
+for package in $want; do
+	if ! exists "$package" || ! install "$package" >&2; then
+		echo "setup: no package $package; tests that need it skip" >&2
+		echo "$package" >>$absent
+	fi
+done
