@@ -51,7 +51,7 @@ struct unit {
 /* The function that was found for an address of the unit at hand. */
 struct owner {
 	bool is_found;
-	uint64_t range_bytes; /* the tightest wins */
+	uint64_t range_vaddr, range_bytes; /* the tightest wins */
 	Dwarf_Die die;
 };
 
@@ -284,6 +284,7 @@ static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
 			if (o->is_found && o->range_bytes <= high - low)
 				continue;
 			o->is_found = true;
+			o->range_vaddr = low;
 			o->range_bytes = high - low;
 			o->die = *die;
 		}
@@ -432,6 +433,7 @@ static int resolve_addr(struct dwarf_lookup *dl, struct line_table *lines, uint3
 
 	if (o->is_found) {
 		cnt = build_frames(dl, lines, &o->die, dl->vaddr[addr], frames);
+		frames[cnt - 1].range_vaddr = o->range_vaddr;
 	} else {
 		memset(frames, 0, sizeof(frames[0]));
 		line_table_find(lines, dl->vaddr[addr], &frames[0].file, &frames[0].line);

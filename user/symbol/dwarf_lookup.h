@@ -28,6 +28,7 @@ struct dwarf_frame {
 	const char *file; /* NULL = unknown */
 	uint32_t line; /* 0 = unknown */
 	uint32_t start_line;
+	uint64_t range_vaddr; /* of the outermost frame: where the function, or its part, begins */
 };
 
 /* Frames of vaddr[addr_idx], innermost first. Valid during the call only. */

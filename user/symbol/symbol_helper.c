@@ -165,6 +165,9 @@ static void name_outermost(struct helper *h, uint64_t vaddr, const struct dwarf_
 
 	if (!s || is_mangled(d->linkage_name))
 		return;
+	/* a label inside of the function */
+	if (d->name && s->vaddr != d->range_vaddr)
+		return;
 	f->system_name = s->name;
 	if (!d->name ||
 	    !(is_clone_of(s->name, d->name) || is_clone_of(s->name, d->linkage_name)))
