@@ -277,7 +277,7 @@ static void test_damaged_tables(void **state)
 	(void)state;
 	made_symtab_add(t, "f", G, FN, base, 4, 1);
 	made_symtab_add(t, "g", G, FN, base + 16, 4, 1);
-	for (what = 0; what < 6; what++) {
+	for (what = 0; what < 7; what++) {
 		struct made_elf m = with_table(t, SHT_SYMTAB, NULL, 0);
 		Elf64_Sym *syms = (Elf64_Sym *)(m.data + m.shdrs[2].sh_offset);
 		const struct elf_symbol *sym;
@@ -303,11 +303,14 @@ static void test_damaged_tables(void **state)
 		case 5:
 			syms[2].st_size = UINT64_MAX;
 			break;
+		case 6:
+			syms[2].st_name = 2; /* the end of "f": a name without characters */
+			break;
 		}
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
 		sym = elf_symbols_find(s, base);
-		if (what < 2 || what == 5)
+		if (what < 2 || what > 4)
 			assert_string_equal(sym->name, "f");
 		else
 			assert_null(sym);

@@ -159,10 +159,11 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s);
 }
 
+/* Symbol i and its name; NULL when it has none. */
 static const char *table_sym(const struct symtab *t, uint32_t i, Elf64_Sym *ret)
 {
 	memcpy(ret, t->syms + (size_t)i * sizeof(*ret), sizeof(*ret));
-	return ret->st_name && ret->st_name < t->str_bytes ? t->strs + ret->st_name : NULL;
+	return ret->st_name < t->str_bytes && t->strs[ret->st_name] ? t->strs + ret->st_name : NULL;
 }
 
 /* name without version, then suffix. NULL: out of memory. */

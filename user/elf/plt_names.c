@@ -43,7 +43,7 @@ static const char *symbol_name(const struct elf_section *syms, const struct elf_
 	if (idx >= syms->bytes / sizeof(sym))
 		return NULL;
 	memcpy(&sym, syms->data + idx * sizeof(sym), sizeof(sym));
-	if (!sym.st_name || sym.st_name >= strs->bytes ||
+	if (sym.st_name >= strs->bytes || !strs->data[sym.st_name] ||
 	    !memchr(strs->data + sym.st_name, 0, strs->bytes - sym.st_name))
 		return NULL;
 	return (const char *)strs->data + sym.st_name;

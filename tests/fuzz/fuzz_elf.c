@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_elf.c - the ELF reader on files of any content. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf_file.h"
+#include "elf/fde_index.h"
+#include "elf/plt_names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Read every byte that was promised, so that the sanitizer sees a promise that does not hold. */
+static unsigned int touch(const uint8_t *p, size_t bytes)
+{
+	unsigned int sum = 0;
+	size_t i;
+
+	for (i = 0; i < bytes; i += bytes > 4096 ? 509 : 1)
+		sum += p[i];
+	return bytes ? sum + p[bytes - 1] : sum;
+}
+
+static unsigned int touch_sections(struct elf_file *ef)
+{
+	const struct elf_section_head *heads;
+	struct elf_section sec;
+	unsigned int sum = 0;
+	size_t cnt, i;
+
+	heads = elf_file_section_heads(ef, &cnt);
+	for (i = 0; i < cnt && i < 256; i++) {
+		sum += (unsigned int)strlen(heads[i].name);
+		/* Large claims are tested, but not every time: they only cost memory. */
+		if (heads[i].bytes < 1 << 20 && !elf_file_section_at(ef, i, &sec))
+			sum += touch(sec.data, sec.bytes);
+	}
+	return sum;
+}
+
+static unsigned int touch_segments(const struct elf_file *ef)
+{
+	const struct elf_segment *segs;
+	unsigned int sum = 0;
+	size_t cnt, i, follow;
+	uint64_t off, vaddr;
+
+	segs = elf_file_segments(ef, &cnt);
+	for (i = 0; i < cnt && i < 256; i++) {
+		const uint8_t *p = elf_file_at(ef, segs[i].vaddr, &follow);
+
+		if (p)
+			sum += touch(p, follow);
+		if (!elf_file_vaddr_to_off(ef, segs[i].vaddr, &off) &&
+		    elf_file_off_to_vaddr(ef, off, &vaddr))
+			abort();
+		if (elf_file_read(ef, segs[i].vaddr, segs[i].file_bytes) && segs[i].file_bytes > 1ULL << 30)
+			abort();
+	}
+	return sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char hex[2 * BUILD_ID_BYTES_CAP + 1];
+	struct plt_stubs plt = {0};
+	struct fde_index fdes;
+	struct elf_file *ef;
+	unsigned int sum = 0;
+	uint64_t start, end;
+
+	if (elf_file_open_mem(data, bytes, &ef))
+		return 0;
+	elf_file_build_id_hex(ef, hex);
+	sum += (unsigned int)strlen(hex);
+	if (elf_file_soname(ef))
+		sum += (unsigned int)strlen(elf_file_soname(ef));
+	if (elf_file_interp(ef))
+		sum += (unsigned int)strlen(elf_file_interp(ef));
+	sum += touch_sections(ef);
+	sum += touch_segments(ef);
+	fde_index_init(ef, &fdes);
+	fde_index_find(&fdes, bytes, &start, &end);
+	if (!plt_names_read(ef, &plt) && plt.stubs.cnt &&
+	    !plt_names_at(&plt, plt.stubs.data[0].vaddr))
+		abort();
+	plt_names_release(&plt);
+	elf_file_close(ef);
+	__asm__ volatile("" : : "r"(sum)); /* so that no read is optimised away */
+	return 0;
+}

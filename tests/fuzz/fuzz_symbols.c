@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_symbols.c - symbol tables, and the search for allocators, in files of any content. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "target/allocators.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static int touch(void *ctx, const struct elf_symbol *sym)
+{
+	*(size_t *)ctx += strlen(sym->name) + alloc_is_allocator_frame(sym->name);
+	return *(size_t *)ctx > 1 << 20;
+}
+
+static void check_table(const struct elf_symbols *s)
+{
+	const struct elf_symbol *all, *found;
+	size_t cnt, i;
+
+	all = elf_symbols_all(s, &cnt);
+	for (i = 0; i < cnt; i++) {
+		if (i && all[i - 1].vaddr >= all[i].vaddr)
+			abort();
+		found = elf_symbols_find(s, all[i].vaddr);
+		if (found && (found->vaddr > all[i].vaddr || !*found->name))
+			abort();
+	}
+}
+
+static void check_allocator(const struct alloc_file *af, const struct elf_file *ef)
+{
+	const struct alloc_range *r;
+	const struct alloc_site *site;
+	size_t bytes;
+
+	vec_each(&af->sites, site)
+		if (!elf_file_at(ef, site->placement.vaddr, &bytes) ||
+		    site->placement.vaddr - site->fn_vaddr >= 64)
+			abort();
+	vec_each(&af->inner, r)
+		if (r->start_vaddr >= r->end_vaddr)
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct alloc_options opts = {0};
+	struct elf_symbols *s;
+	struct alloc_file *af;
+	struct elf_symbol sym;
+	struct elf_file *ef;
+	size_t sum = 0;
+
+	if (elf_file_open_mem(data, bytes, &ef))
+		return 0;
+	if (!elf_symbols_load(ef, NULL, &s)) {
+		elf_symbols_each(s, touch, &sum);
+		elf_symbols_by_name(s, "malloc", &sym);
+		check_table(s);
+		if (!alloc_file_scan(ef, s, &opts, &af)) {
+			check_allocator(af, ef);
+			alloc_file_free(af);
+		}
+		elf_symbols_free(s);
+	}
+	elf_file_close(ef);
+	return 0;
+}
