@@ -29,10 +29,11 @@
 
 #include "base/vec.h"
 #include "symbol/debug_image.h"
+#include "symbol/dwarf_frames.h"
 #include "symbol/dwarf_lines.h"
 #include "symbol/dwarf_scopes.h"
 
-/* Nesting of namespaces, types and blocks: deeper input is a bomb. */
+/* Nesting of namespaces and types: deeper input is a bomb. */
 #define DEPTH_CAP 200
 /* Overlapping units (identical code folding) repeat addresses; a hostile file repeats them all. */
 #define CLAIMS_PER_ADDR_CAP 16
@@ -191,23 +192,6 @@ static size_t first_at(const uint64_t *vaddr, size_t cnt, uint64_t key)
 	return low;
 }
 
-/*
- * Next range of a DIE, 0 at its end. Ranges of functions that the linker threw away start at 0
- * (or 1, behind a range list's terminator) and are passed over: nothing is loaded there.
- */
-static ptrdiff_t next_range(const struct dwarf_lookup *dl, Dwarf_Die *die, ptrdiff_t pos,
-			    Dwarf_Addr *low, Dwarf_Addr *high)
-{
-	Dwarf_Addr base;
-
-	do {
-		pos = dwarf_ranges(die, pos, &base, low, high);
-		if (pos <= 0)
-			return 0;
-	} while (*low >= *high || (*low <= 1 && !dl->is_relocatable));
-	return pos;
-}
-
 static int claim_range(struct dwarf_lookup *dl, uint32_t unit, uint64_t low, uint64_t high)
 {
 	size_t cap = dl->vaddr_cnt * CLAIMS_PER_ADDR_CAP + CLAIMS_CAP_MIN;
@@ -232,7 +216,7 @@ static int claim_unit(struct dwarf_lookup *dl, Dwarf_Die *unit_die)
 
 	if (vec_push(&dl->units, u))
 		return -ENOMEM;
-	while ((pos = next_range(dl, unit_die, pos, &low, &high)) > 0) {
+	while ((pos = dwarf_next_range(dl->is_relocatable, unit_die, pos, &low, &high)) > 0) {
 		has_range = true;
 		if (claim_range(dl, idx, low, high))
 			return -ENOMEM;
@@ -267,7 +251,7 @@ static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
 	Dwarf_Addr low, high;
 	ptrdiff_t pos = 0;
 
-	while ((pos = next_range(dl, die, pos, &low, &high)) > 0) {
+	while ((pos = dwarf_next_range(dl->is_relocatable, die, pos, &low, &high)) > 0) {
 		size_t a = 0, b = dl->asked.cnt;
 
 		while (a < b) {
@@ -318,121 +302,20 @@ static void walk_functions(struct dwarf_lookup *dl, Dwarf_Die *parent, bool deep
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static bool is_block(int tag)
-{
-	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
-	       tag == DW_TAG_catch_block;
-}
-
-static bool covers(const struct dwarf_lookup *dl, Dwarf_Die *die, uint64_t vaddr)
-{
-	Dwarf_Addr low, high;
-	ptrdiff_t pos = 0;
-
-	while ((pos = next_range(dl, die, pos, &low, &high)) > 0)
-		if (low <= vaddr && vaddr < high)
-			return true;
-	return false;
-}
-
-/* Below parent: the inlined call nearest to it that covers vaddr. Blocks without addresses are
- * looked through. */
-static bool find_inlined(const struct dwarf_lookup *dl, Dwarf_Die *parent, uint64_t vaddr, int depth,
-			 Dwarf_Die *ret)
-{
-	Dwarf_Die die;
-
-	if (depth >= DEPTH_CAP || dwarf_child(parent, &die) != 0)
-		return false;
-	do {
-		int tag = dwarf_tag(&die);
-		bool has_pc;
-
-		if (tag == DW_TAG_inlined_subroutine && covers(dl, &die, vaddr)) {
-			*ret = die;
-			return true;
-		}
-		if (!is_block(tag))
-			continue;
-		has_pc = dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges);
-		if ((!has_pc || covers(dl, &die, vaddr)) &&
-		    find_inlined(dl, &die, vaddr, depth + 1, ret))
-			return true;
-	} while (dwarf_siblingof(&die, &die) == 0);
-	return false;
-}
-
-static const char *string_attr(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attr;
-	const char *s;
-
-	if (!dwarf_attr_integrate(die, name, &attr))
-		return NULL;
-	s = dwarf_formstring(&attr);
-	return s && s[0] ? s : NULL;
-}
-
-static uint32_t number_attr(Dwarf_Die *die, unsigned int name, bool is_inherited)
-{
-	Dwarf_Attribute attr;
-	Dwarf_Word val;
-
-	if (!(is_inherited ? dwarf_attr_integrate(die, name, &attr) : dwarf_attr(die, name, &attr)))
-		return 0;
-	if (dwarf_formudata(&attr, &val) != 0 || val > UINT32_MAX)
-		return 0;
-	return (uint32_t)val;
-}
-
-static void name_frame(const struct dwarf_lookup *dl, Dwarf_Die *die, struct dwarf_frame *f)
-{
-	f->linkage_name = string_attr(die, DW_AT_linkage_name);
-	if (!f->linkage_name)
-		f->linkage_name = string_attr(die, DW_AT_MIPS_linkage_name);
-	f->name = string_attr(die, DW_AT_name);
-	if (f->name && !f->linkage_name)
-		f->qualified_name = dwarf_scopes_qualify(dl->scopes, die, f->name);
-	if (!f->name)
-		f->name = f->linkage_name;
-	f->start_line = number_attr(die, DW_AT_decl_line, true);
-}
-
-/* Frames of one address whose function is known; innermost first. */
-static size_t build_frames(const struct dwarf_lookup *dl, struct line_table *lines, Dwarf_Die *function,
-			   uint64_t vaddr, struct dwarf_frame *frames)
-{
-	Dwarf_Die chain[DWARF_FRAMES_CAP];
-	size_t cnt = 1;
-	uint32_t line = 0;
-	const char *file = NULL;
-
-	chain[0] = *function;
-	while (cnt < DWARF_FRAMES_CAP && find_inlined(dl, &chain[cnt - 1], vaddr, 0, &chain[cnt]))
-		cnt++;
-	line_table_find(lines, vaddr, &file, &line);
-	for (size_t i = 0; i < cnt; i++) {
-		Dwarf_Die *die = &chain[cnt - 1 - i];
-
-		memset(&frames[i], 0, sizeof(frames[i]));
-		name_frame(dl, die, &frames[i]);
-		frames[i].file = file;
-		frames[i].line = line;
-		file = line_table_file(lines, number_attr(die, DW_AT_call_file, false));
-		line = number_attr(die, DW_AT_call_line, false);
-	}
-	return cnt;
-}
-
 static int resolve_addr(struct dwarf_lookup *dl, struct line_table *lines, uint32_t addr,
 			dwarf_emit_fn emit, void *ctx)
 {
 	struct dwarf_frame frames[DWARF_FRAMES_CAP];
+	const struct dwarf_frames_context unit = {
+		.lines = lines,
+		.scopes = dl->scopes,
+		.is_relocatable = dl->is_relocatable,
+	};
 	struct owner *o = &dl->owners[addr];
 	size_t cnt = 1;
 
 	if (o->is_found) {
-		cnt = build_frames(dl, lines, &o->die, dl->vaddr[addr], frames);
+		cnt = dwarf_frames_build(&unit, &o->die, dl->vaddr[addr], frames);
 		frames[cnt - 1].range_vaddr = o->range_vaddr;
 	} else {
 		memset(frames, 0, sizeof(frames[0]));

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarf_frames.h - from a function's DIE down to the inlined calls that cover an address.
+ */
+#ifndef HT_SYMBOL_DWARF_FRAMES_H
+#define HT_SYMBOL_DWARF_FRAMES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/dwarf_lines.h"
+#include "symbol/dwarf_lookup.h"
+#include "symbol/dwarf_scopes.h"
+
+struct dwarf_frames_context {
+	struct line_table *lines; /* of the function's unit */
+	struct dwarf_scopes *scopes;
+	bool is_relocatable; /* code may be at address 0 */
+};
+
+/*
+ * Next range of a DIE behind pos (first 0), 0 at its end. Ranges of functions that the linker threw
+ * away start at 0 (or 1, behind a range list's terminator) and are passed over: nothing is loaded
+ * there.
+ */
+ptrdiff_t dwarf_next_range(bool is_relocatable, Dwarf_Die *die, ptrdiff_t pos, Dwarf_Addr *low,
+			   Dwarf_Addr *high);
+/* Frames of vaddr, innermost first, into DWARF_FRAMES_CAP of them; returns how many (at least 1).
+ * Strings live as long as lines, scopes and the Dwarf handle. */
+size_t dwarf_frames_build(const struct dwarf_frames_context *c, Dwarf_Die *function, uint64_t vaddr,
+			  struct dwarf_frame *frames);
+
+#endif
