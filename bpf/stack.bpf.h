@@ -274,7 +274,8 @@ static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_r
 {
 	__s64 off = row->rbp_off;
 
-	*ret_bp = w->bp;
+	/* A later rule that needs an rbp that nobody knows must fail, not use a stale one. */
+	*ret_bp = row->rbp == HT_RBP_UNDEFINED ? 0 : w->bp;
 	if (row->rbp == HT_RBP_AT_CFA && off >= -8 && off < -1 &&
 	    !bpf_probe_read_user(w->slots, sizeof(w->slots), (const void *)(cfa - 64))) {
 		*ret_ra = w->slots[7];
