@@ -122,8 +122,8 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	if (r->process_err)
 		snprintf(r->process_why, sizeof(r->process_why),
 			 "process %d (%s) could not be looked at: %s", pid, r->info.comm,
-			 r->process_err == -ESRCH ? "it has just ended"
-						  : strerror(-r->process_err));
+			 r->process_err == -ESRCH ? "it has just ended" :
+						    strerror(-r->process_err));
 }
 
 int cmd_doctor(int argc, char **argv)

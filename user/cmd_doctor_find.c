@@ -102,10 +102,10 @@ static int find_machine(struct doctor_report *r)
 
 	if (!kernel_features_suffice(&r->features))
 		err = add(r, DOCTOR_BLOCK, r->features.why,
-			  r->privileges.in_user_namespace
-				  ? "in a user namespace even root has none of these rights: run "
-				    "heaptap on the host"
-				  : "");
+			  r->privileges.in_user_namespace ?
+				  "in a user namespace even root has none of these rights: run "
+				  "heaptap on the host" :
+				  "");
 	else if (!r->features.uprobe_session)
 		err = add(r, DOCTOR_NOTE,
 			  "no uprobe sessions in this kernel (6.13): every allocation pays for a "
@@ -280,11 +280,12 @@ static int find_stacks(struct doctor_report *r)
 	err = find_files(r, DOCTOR_LIMIT, "could not be read", is_unreadable,
 			 "run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
 	if (!err)
-		err = find_files(r, DOCTOR_LIMIT,
-				 "no unwind tables (.eh_frame), only frame pointers are followed there",
-				 has_no_rows,
-				 "build with -fasynchronous-unwind-tables or "
-				 "-fno-omit-frame-pointer");
+		err = find_files(
+			r, DOCTOR_LIMIT,
+			"no unwind tables (.eh_frame), only frame pointers are followed there",
+			has_no_rows,
+			"build with -fasynchronous-unwind-tables or "
+			"-fno-omit-frame-pointer");
 	if (!err)
 		err = find_files(r, DOCTOR_NOTE, "only exported functions have names",
 				 has_exported_names_only,
@@ -329,10 +330,11 @@ static int find_process(struct doctor_report *r)
 	if (!err)
 		err = find_stacks(r);
 	if (!err && r->info.seccomp && return_probe_is_filtered(&r->uts))
-		err = add(r, DOCTOR_LIMIT,
-			  "it runs under seccomp, and on kernels 6.11 to 6.13 a return probe makes a "
-			  "system call that a strict filter kills the process for",
-			  "update the kernel to 6.14 or later");
+		err = add(
+			r, DOCTOR_LIMIT,
+			"it runs under seccomp, and on kernels 6.11 to 6.13 a return probe makes a "
+			"system call that a strict filter kills the process for",
+			"update the kernel to 6.14 or later");
 	return err;
 }
 

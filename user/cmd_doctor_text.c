@@ -84,11 +84,12 @@ static void print_findings(const struct doctor_report *r, FILE *out)
 	const struct doctor_finding *f;
 
 	/* the verdict has said the first already, if it is what prevents everything */
-	if (!r->findings.cnt || (r->findings.cnt == 1 && r->verdict == DOCTOR_BLOCK &&
-				 !r->findings.data[0].advice[0]))
+	if (!r->findings.cnt ||
+	    (r->findings.cnt == 1 && r->verdict == DOCTOR_BLOCK && !r->findings.data[0].advice[0]))
 		return;
-	fprintf(out, "\n%s\n", r->verdict == DOCTOR_NOTE ? "Good to know"
-							: "What would be missing, and what to do");
+	fprintf(out, "\n%s\n",
+		r->verdict == DOCTOR_NOTE ? "Good to know" :
+					    "What would be missing, and what to do");
 	vec_each(&r->findings, f) {
 		fprintf(out, "  %-7s", names[f->level]);
 		print_wrapped(out, 9, 9, f->what);
@@ -109,7 +110,8 @@ static void print_memory(const struct doctor_report *r, FILE *out)
 			       format_bytes((double)info->rss_bytes, rss, sizeof(rss)));
 	if (info->pss_bytes)
 		len += (size_t)snprintf(line + len, sizeof(line) - len, ", %s of it its own share",
-					format_bytes((double)info->pss_bytes, other, sizeof(other)));
+					format_bytes((double)info->pss_bytes, other,
+						     sizeof(other)));
 	if (info->address_limit_bytes)
 		snprintf(line + len, sizeof(line) - len, ", address space limited to %s",
 			 format_bytes((double)info->address_limit_bytes, other, sizeof(other)));
@@ -182,7 +184,8 @@ static void print_site(const struct doctor_report *r, const struct alloc_site *s
 	print_wrapped(out, at, at, how);
 }
 
-static void print_allocator(const struct doctor_report *r, const struct survey_file *file, FILE *out)
+static void print_allocator(const struct doctor_report *r, const struct survey_file *file,
+			    FILE *out)
 {
 	double pair_ns = doctor_pair_ns(r, file->alloc);
 	char cost[UNITS_BUF], line[512];
@@ -194,7 +197,8 @@ static void print_allocator(const struct doctor_report *r, const struct survey_f
 	print_wrapped(out, 2, 4, line);
 	if (pair_ns) {
 		format_duration((uint64_t)pair_ns, cost, sizeof(cost));
-		fprintf(out, "    a malloc and free that are not sampled cost about %s more\n", cost);
+		fprintf(out, "    a malloc and free that are not sampled cost about %s more\n",
+			cost);
 	}
 	fprintf(out, "    %-22s %-5s %-20s %8s  %s\n", "function", "at", "instruction", "a call",
 		"how");
@@ -273,9 +277,9 @@ static void print_stack_file(const struct survey_file *file, FILE *out)
 			 format_count(file->row_cnt, cnt, sizeof(cnt)));
 	fprintf(out, " %10s  %-14s  %-8s  %s\n",
 		format_bytes((double)file->exec_bytes, text, sizeof(text)), rows,
-		file->has_symtab || file->has_mini_symtab ? "all"
-		: file->symbol_cnt			  ? "exported"
-							  : "none",
+		file->has_symtab || file->has_mini_symtab ? "all" :
+		file->symbol_cnt			  ? "exported" :
+							    "none",
 		lines_of(file));
 }
 
@@ -345,8 +349,9 @@ static void print_privileges(const struct doctor_report *r, FILE *out)
 	size_t cnt, i;
 
 	fprintf(out, "\nPrivileges of heaptap: uid %u%s\n", p->uid,
-		p->in_user_namespace ? ", in a user namespace (its capabilities do not count here)"
-				     : "");
+		p->in_user_namespace ?
+			", in a user namespace (its capabilities do not count here)" :
+			"");
 	infos = capability_infos(&cnt);
 	for (i = 0; i < cnt; i++)
 		fprintf(out, "  %-25s  %-4s  %s\n", infos[i].name,

@@ -22,12 +22,18 @@ static const struct alloc_row malloc_row = { .name = "malloc" }, free_row = { .n
 static struct doctor_report *new_report(void)
 {
 	struct doctor_report *r = calloc(1, sizeof(*r));
-	struct survey_file exe = { .row_cnt = 10, .symbol_cnt = 5, .has_symtab = true,
-				   .has_code = true, .debug = SURVEY_DEBUG_OWN };
+	struct survey_file exe = { .row_cnt = 10,
+				   .symbol_cnt = 5,
+				   .has_symtab = true,
+				   .has_code = true,
+				   .debug = SURVEY_DEBUG_OWN };
 	struct survey_file libc = exe;
-	struct alloc_site alloc = { .row = &malloc_row, .symbol = "malloc", .needs_return = true,
+	struct alloc_site alloc = { .row = &malloc_row,
+				    .symbol = "malloc",
+				    .needs_return = true,
 				    .placement = { .is_emulated = true, .insn = "push %r12" } };
-	struct alloc_site release = { .row = &free_row, .symbol = "free",
+	struct alloc_site release = { .row = &free_row,
+				      .symbol = "free",
 				      .placement = { .is_emulated = true, .insn = "push %rbp" } };
 
 	assert_non_null(r);
@@ -207,7 +213,8 @@ static void test_findings(void **state)
 		  "missing capabilities: CAP_SYS_PTRACE", "root" },
 		{ "lockdown", locked_down, DOCTOR_LIMIT, "locked down", "lockdown=integrity" },
 		{ "refused", refused, DOCTOR_BLOCK, "zombie", "" },
-		{ "no allocator", drop_allocator, DOCTOR_BLOCK, "in the 2 files it maps", "arenas" },
+		{ "no allocator", drop_allocator, DOCTOR_BLOCK, "in the 2 files it maps",
+		  "arenas" },
 		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no allocator",
 		  "static and stripped" },
 		{ "Go", go_only, DOCTOR_BLOCK, "no allocator", "runtime/pprof" },
@@ -219,9 +226,11 @@ static void test_findings(void **state)
 		  "-fno-omit-frame-pointer" },
 		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },
 		{ "unreadable", unreadable, DOCTOR_LIMIT, "could not be read: /srv/app", "root" },
-		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names", "dbgsym" },
+		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names",
+		  "dbgsym" },
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
-		{ "jit", jit, DOCTOR_LIMIT, "2 executable areas without a file (8", "perf-PID.map" },
+		{ "jit", jit, DOCTOR_LIMIT, "2 executable areas without a file (8",
+		  "perf-PID.map" },
 		{ "seccomp, 6.12", seccomp_old, DOCTOR_LIMIT, "seccomp", "6.14" },
 		{ "seccomp, 6.14", seccomp_new, DOCTOR_NOTE, NULL, NULL },
 		{ "gravest first", two_things, DOCTOR_LIMIT, "without a file", "" },
@@ -240,8 +249,8 @@ static void test_findings(void **state)
 			fail_msg("%s: verdict %d", cases[i].name, r->verdict);
 		if (!cases[i].what && r->findings.cnt)
 			fail_msg("%s: found \"%s\"", cases[i].name, f->what);
-		if (cases[i].what && (!f || !strstr(f->what, cases[i].what) ||
-				      !strstr(f->advice, cases[i].advice)))
+		if (cases[i].what &&
+		    (!f || !strstr(f->what, cases[i].what) || !strstr(f->advice, cases[i].advice)))
 			fail_msg("%s: found \"%s\" -> \"%s\"", cases[i].name, f ? f->what : "",
 				 f ? f->advice : "");
 		free_report(r);
@@ -321,7 +330,8 @@ static void test_printed(void **state)
 		assert_int_equal(doctor_find(r), 0);
 		text = print(r, doctor_print_text);
 		json = print(r, doctor_print_json);
-		assert_int_equal(strncmp(text, cases[i].first_line, strlen(cases[i].first_line)), 0);
+		assert_int_equal(strncmp(text, cases[i].first_line, strlen(cases[i].first_line)),
+				 0);
 		assert_int_equal(strncmp(json, cases[i].json, strlen(cases[i].json)), 0);
 		/* the name, as JSON and UTF-8 want it */
 		assert_non_null(strstr(json, "\"comm\":\"a\\\"\\\\\\u0001\xef\xbf\xbd\""));
@@ -359,10 +369,8 @@ static void test_capabilities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_findings),
-		cmocka_unit_test(test_many_names_are_cut),
-		cmocka_unit_test(test_costs),
-		cmocka_unit_test(test_printed),
+		cmocka_unit_test(test_findings),     cmocka_unit_test(test_many_names_are_cut),
+		cmocka_unit_test(test_costs),	     cmocka_unit_test(test_printed),
 		cmocka_unit_test(test_capabilities),
 	};
 

@@ -48,11 +48,16 @@ static void write_file(const char *path, const char *text, mode_t mode)
 /* An ELF file of one segment, and a loader to ask for (NULL = none). */
 static void write_elf(const char *path, unsigned char elf_class, const char *loader)
 {
-	Elf64_Phdr ph = { .p_type = PT_INTERP, .p_offset = sizeof(Elf64_Ehdr) + sizeof(ph),
+	Elf64_Phdr ph = { .p_type = PT_INTERP,
+			  .p_offset = sizeof(Elf64_Ehdr) + sizeof(ph),
 			  .p_filesz = loader ? strlen(loader) + 1 : 0 };
-	Elf64_Ehdr eh = { .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			  .e_phoff = sizeof(eh), .e_ehsize = sizeof(eh),
-			  .e_phentsize = sizeof(ph), .e_phnum = loader ? 1 : 0 };
+	Elf64_Ehdr eh = { .e_type = ET_EXEC,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_phoff = sizeof(eh),
+			  .e_ehsize = sizeof(eh),
+			  .e_phentsize = sizeof(ph),
+			  .e_phnum = loader ? 1 : 0 };
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
 
 	memcpy(eh.e_ident, ELFMAG, SELFMAG);
@@ -86,8 +91,8 @@ static int make_dir(void **state)
 
 static int remove_dir(void **state)
 {
-	static const char *const names[] = { "out",	 "script",   "plain",  "garbage", "badinterp",
-					     "env",	 "noloader", "prog32", "nested",  "loop" };
+	static const char *const names[] = { "out", "script",	"plain",  "garbage", "badinterp",
+					     "env", "noloader", "prog32", "nested",  "loop" };
 	size_t i;
 
 	(void)state;
@@ -263,7 +268,8 @@ static void test_cannot_start(void **state)
 		int err;
 		const char *says;
 	} cases[] = {
-		{ "not in PATH", "no-such-command-anywhere", false, -ENOENT, "no such command in PATH" },
+		{ "not in PATH", "no-such-command-anywhere", false, -ENOENT,
+		  "no such command in PATH" },
 		{ "no such file", "/no/such/file", false, -ENOENT, "no such file" },
 		{ "plain", NULL, false, -EACCES, "may not be executed" },
 		{ "sub", NULL, false, -EISDIR, "is a directory" },
@@ -280,7 +286,10 @@ static void test_cannot_start(void **state)
 
 	(void)state;
 	write_file(in_dir("plain"), "x", 0644);
-	write_file(in_dir("garbage"), "\x7f" "ELFgarbage", 0755);
+	write_file(in_dir("garbage"),
+		   "\x7f"
+		   "ELFgarbage",
+		   0755);
 	write_file(in_dir("badinterp"), "#! /no/such/interpreter -x\n", 0755);
 	write_elf(in_dir("noloader"), ELFCLASS64, "/no/such/ld.so");
 	write_elf(in_dir("prog32"), ELFCLASS32, NULL);
@@ -406,7 +415,9 @@ static void test_script_line(void **state)
 		{ "#!/bin/sh", "/bin/sh", NULL },
 		{ "#!\n", NULL, NULL },
 		{ "#!   \n/bin/sh", NULL, NULL },
-		{ "\x7f" "ELF", NULL, NULL },
+		{ "\x7f"
+		  "ELF",
+		  NULL, NULL },
 		{ "", NULL, NULL },
 		{ "#", NULL, NULL },
 	};

@@ -131,9 +131,9 @@ static void test_find(void **state)
 	static const struct {
 		uint64_t addr, ino; /* 0 = none */
 	} cases[] = {
-		{ 0, 0 }, { 0xfff, 0 }, { 0x1000, 5 }, { 0x1fff, 5 }, { 0x2000, 6 },
-		{ 0x2fff, 6 }, { 0x3000, 0 }, { 0x4fff, 0 }, { 0x5000, 7 }, { 0x5fff, 7 },
-		{ 0x6000, 0 }, { UINT64_MAX, 0 },
+		{ 0, 0 },      { 0xfff, 0 },  { 0x1000, 5 }, { 0x1fff, 5 },
+		{ 0x2000, 6 }, { 0x2fff, 6 }, { 0x3000, 0 }, { 0x4fff, 0 },
+		{ 0x5000, 7 }, { 0x5fff, 7 }, { 0x6000, 0 }, { UINT64_MAX, 0 },
 	};
 	const char *const texts[] = { text, unsorted };
 	struct proc_maps maps;
@@ -170,7 +170,10 @@ static void test_own_maps(void **state)
 	assert_int_equal(stat("/proc/self/exe", &exe), 0);
 	assert_int_equal(st.st_ino, exe.st_ino);
 	assert_int_equal(read(fd, buf, 4), 4);
-	assert_memory_equal(buf, "\x7f" "ELF", 4);
+	assert_memory_equal(buf,
+			    "\x7f"
+			    "ELF",
+			    4);
 	close(fd);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)&maps); /* the stack */
 	assert_non_null(m);

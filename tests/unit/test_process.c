@@ -42,9 +42,11 @@ static void test_container_ids(void **state)
 		{ "0::/docker/" ID64 "\n", ID64 },
 		{ "0::/docker/" ID64 "/docker/" ID64_B "\n", ID64_B }, /* the inner one */
 		{ "0::/docker/" ID64 "/init.scope\n", ID64 },
-		{ "12:cpuset:/docker/" ID64 "\n11:memory:/docker/" ID64 "\n1:name=systemd:/x\n", ID64 },
+		{ "12:cpuset:/docker/" ID64 "\n11:memory:/docker/" ID64 "\n1:name=systemd:/x\n",
+		  ID64 },
 		{ "12:cpuset:/\n11:memory:/kubepods/burstable/pod5b2c-1/" ID64 "\n", ID64 },
-		{ "0::/kubepods.slice/kubepods-pod12_34.slice/cri-containerd-" ID64 ".scope", ID64 },
+		{ "0::/kubepods.slice/kubepods-pod12_34.slice/cri-containerd-" ID64 ".scope",
+		  ID64 },
 		{ "0::/machine.slice/libpod-" ID64 ".scope/container\n", ID64 },
 		{ "0::/machine.slice/libpod-conmon-" ID64 ".scope\n", "" },
 		{ "0::/ecs/" ID32 "/" ID32 "-1234567890\n", ID32 "-1234567890" },
@@ -380,13 +382,16 @@ static void test_pid_namespace(void **state)
 static void test_32bit(void **state)
 {
 	static const unsigned char image[] = {
-		0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* ELFCLASS32 */
-		2, 0, 3, 0, 1, 0, 0, 0, /* ET_EXEC, EM_386 */
-		0x54, 0x80, 0x04, 0x08, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* entry */
-		0x34, 0, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0, /* one program header */
-		1, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x04, 0x08, 0, 0x80, 0x04, 0x08, /* PT_LOAD */
-		0x5b, 0, 0, 0, 0x5b, 0, 0, 0, 5, 0, 0, 0, 0, 0x10, 0, 0,
-		0xb8, 0x1d, 0, 0, 0, 0xcd, 0x80, /* mov $29 (pause), %eax; int $0x80 */
+		0x7f, 'E',  'L',  'F',	1,    1,    1, 0, 0, 0,	   0,	 0,
+		0,    0,    0,	  0, /* ELFCLASS32 */
+		2,    0,    3,	  0,	1,    0,    0, 0, /* ET_EXEC, EM_386 */
+		0x54, 0x80, 0x04, 0x08, 0x34, 0,    0, 0, 0, 0,	   0,	 0,
+		0,    0,    0,	  0, /* entry */
+		0x34, 0,    0x20, 0,	1,    0,    0, 0, 0, 0,	   0,	 0, /* one program header */
+		1,    0,    0,	  0,	0,    0,    0, 0, 0, 0x80, 0x04, 0x08,
+		0,    0x80, 0x04, 0x08, /* PT_LOAD */
+		0x5b, 0,    0,	  0,	0x5b, 0,    0, 0, 5, 0,	   0,	 0,
+		0,    0x10, 0,	  0,	0xb8, 0x1d, 0, 0, 0, 0xcd, 0x80, /* mov $29 (pause), %eax; int $0x80 */
 	};
 	char path[] = "/tmp/heaptap-test-32bit-XXXXXX", msg[512];
 	struct process_info info = { 0 };
@@ -424,18 +429,12 @@ static void test_32bit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_container_ids),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_no_such_process),
-		cmocka_unit_test(test_zombie),
-		cmocka_unit_test(test_kernel_thread),
-		cmocka_unit_test(test_main_thread_gone),
-		cmocka_unit_test(test_thread_id),
-		cmocka_unit_test(test_address_limit),
-		cmocka_unit_test(test_seccomp),
-		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_32bit),
+		cmocka_unit_test(test_container_ids),	cmocka_unit_test(test_self),
+		cmocka_unit_test(test_no_such_process), cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_kernel_thread),	cmocka_unit_test(test_main_thread_gone),
+		cmocka_unit_test(test_thread_id),	cmocka_unit_test(test_address_limit),
+		cmocka_unit_test(test_seccomp),		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_pid_namespace),	cmocka_unit_test(test_32bit),
 	};
 
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);

@@ -202,8 +202,7 @@ static void handle_record(struct process_events *ev, const struct perf_event_hea
 {
 	if (header->type == PERF_RECORD_MMAP2 && header->size > sizeof(struct mmap2_record)) {
 		handle_mmap2(ev, (const void *)header);
-	} else if (header->type == PERF_RECORD_LOST &&
-		   header->size >= sizeof(struct lost_record)) {
+	} else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
 		const struct lost_record *lost = (const void *)header;
 
 		if (ev->ops->on_lost)

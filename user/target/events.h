@@ -19,7 +19,8 @@ struct process_events_ops {
 	void (*on_lost)(void *ctx, uint64_t cnt);
 };
 
-int process_events_open(const struct process_events_ops *ops, void *ctx, struct process_events **ret);
+int process_events_open(const struct process_events_ops *ops, void *ctx,
+			struct process_events **ret);
 /* One epoll fd to wait on. */
 int process_events_fd(const struct process_events *ev);
 /* Read what is there; calls back. */

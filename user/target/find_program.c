@@ -153,10 +153,11 @@ char *launch_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
 		snprintf(buf, buf_bytes, "cannot start '%s': it is a directory", cmd);
 		break;
 	case ENOEXEC:
-		snprintf(buf, buf_bytes,
-			 "cannot start '%s': not a program for this machine (neither an ELF file of "
-			 "its kind nor a script with a #! line)",
-			 cmd);
+		snprintf(
+			buf, buf_bytes,
+			"cannot start '%s': not a program for this machine (neither an ELF file of "
+			"its kind nor a script with a #! line)",
+			cmd);
 		break;
 	case ENOTSUP:
 		snprintf(buf, buf_bytes,

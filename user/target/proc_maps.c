@@ -154,8 +154,7 @@ int proc_maps_parse(char *text, struct proc_maps *ret)
 		err = -EINVAL;
 		if (!parse_line(line, &map))
 			goto out;
-		if (maps.maps.cnt &&
-		    map.start_addr < maps.maps.data[maps.maps.cnt - 1].start_addr)
+		if (maps.maps.cnt && map.start_addr < maps.maps.data[maps.maps.cnt - 1].start_addr)
 			is_sorted = false;
 		err = vec_push(&maps.maps, map);
 		if (err)

@@ -351,8 +351,8 @@ int process_check(const struct process_info *info, char *msg, size_t msg_bytes)
 		snprintf(msg, msg_bytes,
 			 "process %d (%s) of uid %u may not be read by uid %u (%s): %s", info->pid,
 			 info->comm, info->uid, geteuid(), strerror(-err),
-			 geteuid() ? "run heaptap as root, or with CAP_SYS_PTRACE"
-				   : "CAP_SYS_PTRACE is missing here, or a security module or "
+			 geteuid() ? "run heaptap as root, or with CAP_SYS_PTRACE" :
+				     "CAP_SYS_PTRACE is missing here, or a security module or "
 				     "another user namespace forbids it");
 		return -EACCES;
 	}
