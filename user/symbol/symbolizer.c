@@ -33,6 +33,8 @@
 #define SYMBOLS_TIME_LIMIT_NS (10 * NS_PER_S)
 #define MEMORY_LIMIT_DEFAULT_BYTES (1ULL << 30)
 #define READ_BYTES 65536
+/* Between the end of the stream and that of the process. */
+#define EXIT_GRACE_NS (2 * NS_PER_S)
 
 /* Why a helper did not finish. */
 struct outcome {
@@ -87,20 +89,34 @@ static int read_answers(struct wire_reader *r, int fd, uint64_t deadline_ns)
 	return err;
 }
 
-/* After the stream has ended or is not wanted any more. */
-static int reap(pid_t pid, bool is_failed, int *ret_status)
+/*
+ * After the stream has ended or is not wanted any more. A helper that closed its pipe is about to
+ * be gone; one that was taken over may as well wait for ever.
+ */
+static void reap(pid_t pid, bool is_failed, int *ret_status)
 {
+	uint64_t deadline_ns = now_ns() + (is_failed ? 0 : EXIT_GRACE_NS);
+	struct timespec pause = { .tv_nsec = 100000 };
+	bool is_killed = false;
 	pid_t got;
 
-	if (is_failed)
-		kill(pid, SIGKILL);
-	do
-		got = waitpid(pid, ret_status, 0);
-	while (got < 0 && errno == EINTR);
+	for (;;) {
+		if (!is_killed && now_ns() >= deadline_ns) {
+			kill(pid, SIGKILL);
+			is_killed = true;
+		}
+		got = waitpid(pid, ret_status, is_killed ? 0 : WNOHANG);
+		if (got == pid)
+			return;
+		if (got < 0 && errno != EINTR)
+			break;
+		if (!is_killed)
+			nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 10000000)
+			pause.tv_nsec *= 2;
+	}
 	/* Somebody else (SIGCHLD ignored) has reaped it: the stream alone tells. */
-	if (got < 0)
-		*ret_status = 0;
-	return 0;
+	*ret_status = 0;
 }
 
 static void judge(struct outcome *o, const struct wire_reader *r, int err, int status)
