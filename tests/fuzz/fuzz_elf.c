@@ -17,7 +17,7 @@ static unsigned int touch(const uint8_t *p, size_t bytes)
 	unsigned int sum = 0;
 	size_t i;
 
-	for (i = 0; i < bytes; i += bytes > 4096 ? 509 : 1)
+	for (i = 0; i<bytes; i += bytes> 4096 ? 509 : 1)
 		sum += p[i];
 	return bytes ? sum + p[bytes - 1] : sum;
 }
@@ -55,7 +55,8 @@ static unsigned int touch_segments(const struct elf_file *ef)
 		if (!elf_file_vaddr_to_off(ef, segs[i].vaddr, &off) &&
 		    elf_file_off_to_vaddr(ef, off, &vaddr))
 			abort();
-		if (elf_file_read(ef, segs[i].vaddr, segs[i].file_bytes) && segs[i].file_bytes > 1ULL << 30)
+		if (elf_file_read(ef, segs[i].vaddr, segs[i].file_bytes) &&
+		    segs[i].file_bytes > 1ULL << 30)
 			abort();
 	}
 	return sum;
@@ -64,7 +65,7 @@ static unsigned int touch_segments(const struct elf_file *ef)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char hex[2 * BUILD_ID_BYTES_CAP + 1];
-	struct plt_stubs plt = {0};
+	struct plt_stubs plt = { 0 };
 	struct fde_index fdes;
 	struct elf_file *ef;
 	unsigned int sum = 0;

@@ -30,12 +30,12 @@ static void make_image(const uint8_t *code, size_t bytes, struct image *ret)
 	ret->eh.e_phoff = offsetof(struct image, ph);
 	ret->eh.e_phnum = 1;
 	ret->eh.e_phentsize = sizeof(ret->ph);
-	ret->ph = (Elf64_Phdr){.p_type = PT_LOAD,
-			       .p_flags = PF_R | PF_X,
-			       .p_offset = offsetof(struct image, code),
-			       .p_vaddr = TEXT_VADDR,
-			       .p_filesz = bytes,
-			       .p_memsz = bytes};
+	ret->ph = (Elf64_Phdr){ .p_type = PT_LOAD,
+				.p_flags = PF_R | PF_X,
+				.p_offset = offsetof(struct image, code),
+				.p_vaddr = TEXT_VADDR,
+				.p_filesz = bytes,
+				.p_memsz = bytes };
 	memcpy(ret->code, code, bytes);
 }
 
@@ -43,7 +43,8 @@ static void check(const struct placement *pl, const struct placement_request *re
 {
 	int i;
 
-	if (pl->vaddr < TEXT_VADDR || pl->vaddr - TEXT_VADDR >= bytes || pl->vaddr - TEXT_VADDR >= 64)
+	if (pl->vaddr < TEXT_VADDR || pl->vaddr - TEXT_VADDR >= bytes ||
+	    pl->vaddr - TEXT_VADDR >= 64)
 		abort();
 	if (!pl->is_emulated && (pl->vaddr != TEXT_VADDR || !pl->why[0] || pl->skips_null))
 		abort();
@@ -60,7 +61,7 @@ static void check(const struct placement *pl, const struct placement_request *re
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct placement_request req = {.fn_vaddr = TEXT_VADDR};
+	struct placement_request req = { .fn_vaddr = TEXT_VADDR };
 	struct code_shape *sh;
 	struct placement pl;
 	struct elf_file *ef;

@@ -49,7 +49,7 @@ static void check_allocator(const struct alloc_file *af, const struct elf_file *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct alloc_options opts = {0};
+	struct alloc_options opts = { 0 };
 	struct elf_symbols *s;
 	struct alloc_file *af;
 	struct elf_symbol sym;

@@ -41,7 +41,7 @@ static inline uint64_t made_align(uint64_t v)
 /* Sections with SHF_EXECINSTR become executable segments, those with SHT_NOTE note segments. */
 static inline struct made_elf made_elf_new(const struct made_section *secs, size_t cnt)
 {
-	struct made_elf m = {.data = calloc(1, MADE_BYTES_CAP)};
+	struct made_elf m = { .data = calloc(1, MADE_BYTES_CAP) };
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.data;
 	uint64_t pos = sizeof(*eh) + MADE_SECTIONS_CAP * sizeof(Elf64_Phdr);
 	char names[1024] = "";
@@ -81,18 +81,20 @@ static inline struct made_elf made_elf_new(const struct made_section *secs, size
 		if (secs[i].data)
 			memcpy(m.data + pos, secs[i].data, secs[i].bytes);
 		if (secs[i].flags & SHF_EXECINSTR || secs[i].type == SHT_NOTE)
-			m.phdrs[eh->e_phnum++] = (Elf64_Phdr){
-				.p_type = secs[i].type == SHT_NOTE ? PT_NOTE : PT_LOAD,
-				.p_flags = PF_R | PF_X,
-				.p_offset = pos,
-				.p_vaddr = pos + MADE_BIAS,
-				.p_filesz = secs[i].bytes,
-				.p_memsz = secs[i].bytes,
-				.p_align = 4};
+			m.phdrs[eh->e_phnum++] =
+				(Elf64_Phdr){ .p_type =
+						      secs[i].type == SHT_NOTE ? PT_NOTE : PT_LOAD,
+					      .p_flags = PF_R | PF_X,
+					      .p_offset = pos,
+					      .p_vaddr = pos + MADE_BIAS,
+					      .p_filesz = secs[i].bytes,
+					      .p_memsz = secs[i].bytes,
+					      .p_align = 4 };
 		if (secs[i].type != SHT_NOBITS)
 			pos = made_align(pos + secs[i].bytes);
 	}
-	m.shdrs[cnt + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = pos, .sh_size = names_len};
+	m.shdrs[cnt + 1] =
+		(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = pos, .sh_size = names_len };
 	memcpy(m.data + pos, names, names_len);
 	m.bytes = pos + names_len;
 	return m;
@@ -118,11 +120,11 @@ static inline void made_symtab_add(struct made_symtab *t, const char *name, int 
 		t->cnt = 1;
 		t->str_bytes = 1;
 	}
-	t->syms[t->cnt++] = (Elf64_Sym){.st_name = (Elf64_Word)t->str_bytes,
-					.st_info = (unsigned char)ELF64_ST_INFO(bind, type),
-					.st_shndx = shndx,
-					.st_value = vaddr,
-					.st_size = bytes};
+	t->syms[t->cnt++] = (Elf64_Sym){ .st_name = (Elf64_Word)t->str_bytes,
+					 .st_info = (unsigned char)ELF64_ST_INFO(bind, type),
+					 .st_shndx = shndx,
+					 .st_value = vaddr,
+					 .st_size = bytes };
 	memcpy(t->strs + t->str_bytes, name, strlen(name) + 1);
 	t->str_bytes += strlen(name) + 1;
 }

@@ -45,7 +45,7 @@ static bool scan_with(const char *path, const struct alloc_options *opts, struct
 
 static bool scan(const char *path, struct scanned *ret)
 {
-	return scan_with(path, &(struct alloc_options){0}, ret);
+	return scan_with(path, &(struct alloc_options){ 0 }, ret);
 }
 
 static void drop(struct scanned *s)
@@ -150,41 +150,41 @@ static const struct {
 	bool is_site, is_emulated;
 	uint8_t flags;
 } libs[] = {
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "malloc", true, true, 0},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "free", true, true, 0},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "calloc", true, true, 0},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "realloc", true, true, ZERO | NULLS},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "reallocarray", false, false, 0},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "memalign", true, true, TAIL},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "valloc", true, true, TAIL},
-	{"/lib/x86_64-linux-gnu/libc.so.6", "glibc", "posix_memalign", true, true, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "malloc", true, true, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "free", true, true, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "realloc", true, true, ZERO},
-	{LIB "libjemalloc.so.2", "jemalloc", "mallocx", true, true, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "xallocx", true, true, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "_Znwm", true, true, THROW},
-	{LIB "libjemalloc.so.2", "jemalloc", "_Znam", false, false, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "_ZdlPv", false, false, 0},
-	{LIB "libjemalloc.so.2", "jemalloc", "_ZnwmRKSt9nothrow_t", true, true, 0},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "malloc", true, true, 0},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "free", true, true, 0},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "realloc", true, true, ZERO},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "_Znwm", true, true, THROW},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "valloc", false, false, 0},
-	{LIB "libtcmalloc_minimal.so.4", "tcmalloc", "posix_memalign", true, true, 0},
-	{LIB "libmimalloc.so.2", "mimalloc", "malloc", true, true, 0},
-	{LIB "libmimalloc.so.2", "mimalloc", "free", true, true, 0},
-	{LIB "libmimalloc.so.2", "mimalloc", "realloc", false, false, 0},
-	{LIB "libmimalloc.so.2", "mimalloc", "mi_heap_realloc", true, true, 0},
-	{LIB "libmimalloc.so.2", "mimalloc", "_Znwm", true, true, THROW},
-	{LIB "libmimalloc.so.2", "mimalloc", "mi_free_size", false, false, 0},
-	{LIB "libasan.so.8", "sanitizer", "malloc", true, true, ANY},
-	{LIB "libasan.so.8", "sanitizer", "free", true, true, ANY},
-	{"/lib/ld-musl-x86_64.so.1", "musl", "malloc", true, true, 0},
-	{"/lib/ld-musl-x86_64.so.1", "musl", "free", true, true, 0},
-	{"/lib/ld-musl-x86_64.so.1", "musl", "realloc", true, true, 0},
-	{"/lib/ld-musl-x86_64.so.1", "musl", "memalign", false, false, 0},
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "malloc", true, true, 0 },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "free", true, true, 0 },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "calloc", true, true, 0 },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "realloc", true, true, ZERO | NULLS },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "reallocarray", false, false, 0 },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "memalign", true, true, TAIL },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "valloc", true, true, TAIL },
+	{ "/lib/x86_64-linux-gnu/libc.so.6", "glibc", "posix_memalign", true, true, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "malloc", true, true, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "free", true, true, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "realloc", true, true, ZERO },
+	{ LIB "libjemalloc.so.2", "jemalloc", "mallocx", true, true, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "xallocx", true, true, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "_Znwm", true, true, THROW },
+	{ LIB "libjemalloc.so.2", "jemalloc", "_Znam", false, false, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "_ZdlPv", false, false, 0 },
+	{ LIB "libjemalloc.so.2", "jemalloc", "_ZnwmRKSt9nothrow_t", true, true, 0 },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "malloc", true, true, 0 },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "free", true, true, 0 },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "realloc", true, true, ZERO },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "_Znwm", true, true, THROW },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "valloc", false, false, 0 },
+	{ LIB "libtcmalloc_minimal.so.4", "tcmalloc", "posix_memalign", true, true, 0 },
+	{ LIB "libmimalloc.so.2", "mimalloc", "malloc", true, true, 0 },
+	{ LIB "libmimalloc.so.2", "mimalloc", "free", true, true, 0 },
+	{ LIB "libmimalloc.so.2", "mimalloc", "realloc", false, false, 0 },
+	{ LIB "libmimalloc.so.2", "mimalloc", "mi_heap_realloc", true, true, 0 },
+	{ LIB "libmimalloc.so.2", "mimalloc", "_Znwm", true, true, THROW },
+	{ LIB "libmimalloc.so.2", "mimalloc", "mi_free_size", false, false, 0 },
+	{ LIB "libasan.so.8", "sanitizer", "malloc", true, true, ANY },
+	{ LIB "libasan.so.8", "sanitizer", "free", true, true, ANY },
+	{ "/lib/ld-musl-x86_64.so.1", "musl", "malloc", true, true, 0 },
+	{ "/lib/ld-musl-x86_64.so.1", "musl", "free", true, true, 0 },
+	{ "/lib/ld-musl-x86_64.so.1", "musl", "realloc", true, true, 0 },
+	{ "/lib/ld-musl-x86_64.so.1", "musl", "memalign", false, false, 0 },
 };
 
 static void test_libraries(void **state)
@@ -205,11 +205,13 @@ static void test_libraries(void **state)
 		check_rules(&s, libs[i].path);
 		site = site_of(&s, libs[i].symbol);
 		if (!site != !libs[i].is_site)
-			fail_msg("%s %s: %s", libs[i].path, libs[i].symbol, site ? "a site" : "no site");
-		if (site && (site->placement.is_emulated != libs[i].is_emulated ||
-			     (libs[i].flags != ANY && HT_COOKIE_FLAGS(site->cookie) != libs[i].flags)))
-			fail_msg("%s %s: %s, flags %x", libs[i].path, libs[i].symbol, site->placement.insn,
-				 HT_COOKIE_FLAGS(site->cookie));
+			fail_msg("%s %s: %s", libs[i].path, libs[i].symbol,
+				 site ? "a site" : "no site");
+		if (site &&
+		    (site->placement.is_emulated != libs[i].is_emulated ||
+		     (libs[i].flags != ANY && HT_COOKIE_FLAGS(site->cookie) != libs[i].flags)))
+			fail_msg("%s %s: %s, flags %x", libs[i].path, libs[i].symbol,
+				 site->placement.insn, HT_COOKIE_FLAGS(site->cookie));
 		drop(&s);
 	}
 	if (!found)
@@ -220,8 +222,9 @@ static void test_libraries(void **state)
 static void test_not_allocators(void **state)
 {
 	static const char *const paths[] = {
-		LIB "libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2", LIB "libm.so.6",
-		LIB "libcrypto.so.3", "/bin/true", LIB "libLLVM-14.so.1",
+		LIB "libstdc++.so.6", "/lib64/ld-linux-x86-64.so.2",
+		LIB "libm.so.6",      LIB "libcrypto.so.3",
+		"/bin/true",	      LIB "libLLVM-14.so.1",
 	};
 	size_t i;
 
@@ -240,11 +243,12 @@ static void test_not_allocators(void **state)
 /* In libc the allocator's own code is the malloc object, not the functions that use it. */
 static void test_libc_inner(void **state)
 {
-	static const char *const outside[] = {"strdup", "fopen", "getline", "asprintf", "opendir",
-					      "setenv", "qsort", "scandir"};
-	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/ld-musl-x86_64.so.1"};
-	static const char *const inside[] = {"malloc", "free", "calloc", "realloc", "posix_memalign",
-					     "aligned_alloc"};
+	static const char *const outside[] = { "strdup",  "fopen",  "getline", "asprintf",
+					       "opendir", "setenv", "qsort",   "scandir" };
+	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
+					     "/lib/ld-musl-x86_64.so.1" };
+	static const char *const inside[] = { "malloc",	 "free",	   "calloc",
+					      "realloc", "posix_memalign", "aligned_alloc" };
 	size_t p, i, found = 0;
 
 	(void)state;
@@ -257,7 +261,8 @@ static void test_libc_inner(void **state)
 		found++;
 		assert_int_equal(s.err, 0);
 		for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-			if (!elf_symbols_by_name(s.syms, outside[i], &sym) && is_inner(&s, sym.vaddr))
+			if (!elf_symbols_by_name(s.syms, outside[i], &sym) &&
+			    is_inner(&s, sym.vaddr))
 				fail_msg("%s: %s is inner", paths[p], outside[i]);
 		for (i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
 			assert_int_equal(elf_symbols_by_name(s.syms, inside[i], &sym), 0);
@@ -295,7 +300,8 @@ static void test_naive(void **state)
 	struct scanned s;
 
 	(void)state;
-	if (!scan_with("/lib/x86_64-linux-gnu/libc.so.6", &(struct alloc_options){.naive = true}, &s))
+	if (!scan_with("/lib/x86_64-linux-gnu/libc.so.6", &(struct alloc_options){ .naive = true },
+		       &s))
 		skip();
 	assert_int_equal(s.err, 0);
 	vec_each(&s.af->sites, site)
@@ -304,7 +310,8 @@ static void test_naive(void **state)
 }
 
 /* Compile source (a C or C++ text) into a temporary program. False: that compiler is not there. */
-static bool build(const char *compiler, const char *ext, const char *source, const char *tail, char *path)
+static bool build(const char *compiler, const char *ext, const char *source, const char *tail,
+		  char *path)
 {
 	char src[64], cmd[512];
 	FILE *f;
@@ -319,7 +326,8 @@ static bool build(const char *compiler, const char *ext, const char *source, con
 	assert_non_null(f);
 	fputs(source, f);
 	fclose(f);
-	snprintf(cmd, sizeof(cmd), "%s -O2 -w -o %s %s %s >/dev/null 2>&1", compiler, path, src, tail);
+	snprintf(cmd, sizeof(cmd), "%s -O2 -w -o %s %s %s >/dev/null 2>&1", compiler, path, src,
+		 tail);
 	fd = system(cmd);
 	unlink(src);
 	if (fd)
@@ -422,19 +430,19 @@ static void test_own_functions(void **state)
 		int want;
 		const char *inner, *outer;
 	} cases[] = {
-		{"#include <stddef.h>\nvoid *__libc_malloc(size_t); void __libc_free(void *);\n"
-		 "__attribute__((noinline)) void *malloc(size_t n) { return (char *)__libc_malloc(n) + (n == 77); }\n"
-		 "__attribute__((noinline)) void *user(size_t n) { return (char *)malloc(n) + 1; }\n"
-		 "__attribute__((noinline)) void free(void *p) { __libc_free(p); }\n"
-		 "int main(int n, char **v) { void *p = user(n); free((char *)p - 1); return 0; }\n",
-		 0, "malloc", "user"},
+		{ "#include <stddef.h>\nvoid *__libc_malloc(size_t); void __libc_free(void *);\n"
+		  "__attribute__((noinline)) void *malloc(size_t n) { return (char *)__libc_malloc(n) + (n == 77); }\n"
+		  "__attribute__((noinline)) void *user(size_t n) { return (char *)malloc(n) + 1; }\n"
+		  "__attribute__((noinline)) void free(void *p) { __libc_free(p); }\n"
+		  "int main(int n, char **v) { void *p = user(n); free((char *)p - 1); return 0; }\n",
+		  0, "malloc", "user" },
 		/* frees nothing: no allocator */
-		{"__attribute__((noinline)) void *pvalloc(unsigned long n) { return (void *)n; }\n"
-		 "int main(int n, char **v) { return pvalloc(n) == 0; }\n",
-		 -ENOENT, NULL, NULL},
-		{"static __attribute__((noinline)) void tc_free(int n) { __asm__ volatile(\"\" :: \"r\"(n)); }\n"
-		 "int main(int n, char **v) { tc_free(n); return 0; }\n",
-		 -ENOENT, NULL, NULL},
+		{ "__attribute__((noinline)) void *pvalloc(unsigned long n) { return (void *)n; }\n"
+		  "int main(int n, char **v) { return pvalloc(n) == 0; }\n",
+		  -ENOENT, NULL, NULL },
+		{ "static __attribute__((noinline)) void tc_free(int n) { __asm__ volatile(\"\" :: \"r\"(n)); }\n"
+		  "int main(int n, char **v) { tc_free(n); return 0; }\n",
+		  -ENOENT, NULL, NULL },
 	};
 	size_t i;
 
@@ -483,23 +491,35 @@ static void test_lookup(void **state)
 		const char *name, *row, *prefix;
 		int op, size, count, ptr;
 	} cases[] = {
-		{"malloc", "malloc", "", HT_OP_ALLOC, 0, 7, 7},
-		{"_rjem_calloc", "calloc", "_rjem_", HT_OP_ALLOC, 1, 0, 7},
-		{"je_sdallocx", "sdallocx", "je_", HT_OP_FREE, 7, 7, 0},
-		{"mi_realloc", "realloc", "mi_", HT_OP_REALLOC, 1, 7, 0},
-		{"mi_zalloc", "mi_zalloc", "mi_", HT_OP_ALLOC, 0, 7, 7},
-		{"mi_heap_recalloc_aligned_at", "mi_heap_recalloc_aligned_at", "mi_", HT_OP_REALLOC, 3, 2, 1},
-		{"tc_posix_memalign", "posix_memalign", "tc_", HT_OP_ALLOC, 2, 7, 0},
-		{"tc_deletearray_sized", "tc_deletearray_sized", "tc_", HT_OP_FREE, 7, 7, 0},
-		{"__libc_memalign", "memalign", "__libc_", HT_OP_ALLOC, 1, 7, 7},
-		{"reallocarray", "reallocarray", "", HT_OP_REALLOC, 2, 1, 0},
-		{"xallocx", "xallocx", "", HT_OP_RESIZE, 1, 7, 0},
-		{"_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t", "", HT_OP_FREE, 7, 7, 0},
-		{"scalable_malloc", "malloc", "scalable_", HT_OP_ALLOC, 0, 7, 7},
+		{ "malloc", "malloc", "", HT_OP_ALLOC, 0, 7, 7 },
+		{ "_rjem_calloc", "calloc", "_rjem_", HT_OP_ALLOC, 1, 0, 7 },
+		{ "je_sdallocx", "sdallocx", "je_", HT_OP_FREE, 7, 7, 0 },
+		{ "mi_realloc", "realloc", "mi_", HT_OP_REALLOC, 1, 7, 0 },
+		{ "mi_zalloc", "mi_zalloc", "mi_", HT_OP_ALLOC, 0, 7, 7 },
+		{ "mi_heap_recalloc_aligned_at", "mi_heap_recalloc_aligned_at", "mi_",
+		  HT_OP_REALLOC, 3, 2, 1 },
+		{ "tc_posix_memalign", "posix_memalign", "tc_", HT_OP_ALLOC, 2, 7, 0 },
+		{ "tc_deletearray_sized", "tc_deletearray_sized", "tc_", HT_OP_FREE, 7, 7, 0 },
+		{ "__libc_memalign", "memalign", "__libc_", HT_OP_ALLOC, 1, 7, 7 },
+		{ "reallocarray", "reallocarray", "", HT_OP_REALLOC, 2, 1, 0 },
+		{ "xallocx", "xallocx", "", HT_OP_RESIZE, 1, 7, 0 },
+		{ "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t", "",
+		  HT_OP_FREE, 7, 7, 0 },
+		{ "scalable_malloc", "malloc", "scalable_", HT_OP_ALLOC, 0, 7, 7 },
 	};
 	static const char *const none[] = {
-		"", "m", "mallocs", "xmalloc", "malloc_usable_size", "_malloc", "mi_", "je_je_malloc",
-		"_Znw", "free_all", "mi_heap_destroy", "__libc_mallopt",
+		"",
+		"m",
+		"mallocs",
+		"xmalloc",
+		"malloc_usable_size",
+		"_malloc",
+		"mi_",
+		"je_je_malloc",
+		"_Znw",
+		"free_all",
+		"mi_heap_destroy",
+		"__libc_mallopt",
 		"a_name_that_is_longer_than_any_entry_point_of_any_allocator_that_there_is_or_will_be",
 	};
 	struct alloc_lookup lk;
@@ -538,7 +558,8 @@ static void test_table(void **state)
 		assert_true(strlen(r->name) < 64);
 		assert_true(r->size_arg < 6 || r->size_arg == HT_ARG_NONE);
 		assert_int_equal(r->op == HT_OP_FREE, r->size_arg == HT_ARG_NONE);
-		assert_int_equal(r->op != HT_OP_ALLOC || r->ret == HT_RET_OUT, r->ptr_arg != HT_ARG_NONE);
+		assert_int_equal(r->op != HT_OP_ALLOC || r->ret == HT_RET_OUT,
+				 r->ptr_arg != HT_ARG_NONE);
 		assert_true(r->size_arg == HT_ARG_NONE || r->size_arg != r->ptr_arg);
 		assert_true(r->count_arg == HT_ARG_NONE || r->count_arg != r->size_arg);
 		if (r->flags & HT_SITE_THROWS)
@@ -551,11 +572,18 @@ static void test_families(void **state)
 	static const struct {
 		const char *soname, *family;
 	} cases[] = {
-		{"libc.so.6", "glibc"}, {"libc.so", "musl"}, {"libc.musl-x86_64.so.1", "musl"},
-		{"libjemalloc.so.2", "jemalloc"}, {"libtcmalloc_minimal.so.4", "tcmalloc"},
-		{"libmimalloc.so.2", "mimalloc"}, {"libasan.so.8", "sanitizer"},
-		{"libclang_rt.asan-x86_64.so", "sanitizer"}, {"libc.so.7", NULL}, {"libcrypto.so.3", NULL},
-		{"", NULL}, {NULL, NULL},
+		{ "libc.so.6", "glibc" },
+		{ "libc.so", "musl" },
+		{ "libc.musl-x86_64.so.1", "musl" },
+		{ "libjemalloc.so.2", "jemalloc" },
+		{ "libtcmalloc_minimal.so.4", "tcmalloc" },
+		{ "libmimalloc.so.2", "mimalloc" },
+		{ "libasan.so.8", "sanitizer" },
+		{ "libclang_rt.asan-x86_64.so", "sanitizer" },
+		{ "libc.so.7", NULL },
+		{ "libcrypto.so.3", NULL },
+		{ "", NULL },
+		{ NULL, NULL },
 	};
 	size_t i;
 
@@ -574,42 +602,93 @@ static void test_families(void **state)
 static void test_frames(void **state)
 {
 	static const char *const plumbing[] = {
-		"malloc", "calloc", "realloc", "posix_memalign", "__libc_malloc", "__GI___libc_malloc",
-		"_int_malloc", "_mid_memalign", "malloc@plt", "_int_realloc.cold", "_int_malloc.constprop.0",
-		"_rjem_malloc", "je_malloc", "mi_heap_malloc_aligned", "tc_newarray", "_Znwm", "_Znam",
-		"_ZnwmSt11align_val_t", "operator new(unsigned long)", "operator new[](unsigned long)",
-		"operator new(unsigned long, std::nothrow_t const&)", "operator new", "_ZdlPv",
-		"operator delete(void*)", "__rust_alloc", "__rust_alloc_zeroed", "__rust_realloc",
-		"__rdl_alloc", "__rg_alloc", "__rustc::__rust_alloc", "__rustc[5224e6b81cd82a8f]::__rdl_alloc",
-		"alloc::alloc::alloc", "alloc::alloc::exchange_malloc", "alloc::alloc::Global::alloc_impl",
-		"alloc::raw_vec::RawVec<T,A>::allocate_in", "alloc::raw_vec::finish_grow",
+		"malloc",
+		"calloc",
+		"realloc",
+		"posix_memalign",
+		"__libc_malloc",
+		"__GI___libc_malloc",
+		"_int_malloc",
+		"_mid_memalign",
+		"malloc@plt",
+		"_int_realloc.cold",
+		"_int_malloc.constprop.0",
+		"_rjem_malloc",
+		"je_malloc",
+		"mi_heap_malloc_aligned",
+		"tc_newarray",
+		"_Znwm",
+		"_Znam",
+		"_ZnwmSt11align_val_t",
+		"operator new(unsigned long)",
+		"operator new[](unsigned long)",
+		"operator new(unsigned long, std::nothrow_t const&)",
+		"operator new",
+		"_ZdlPv",
+		"operator delete(void*)",
+		"__rust_alloc",
+		"__rust_alloc_zeroed",
+		"__rust_realloc",
+		"__rdl_alloc",
+		"__rg_alloc",
+		"__rustc::__rust_alloc",
+		"__rustc[5224e6b81cd82a8f]::__rdl_alloc",
+		"alloc::alloc::alloc",
+		"alloc::alloc::exchange_malloc",
+		"alloc::alloc::Global::alloc_impl",
+		"alloc::raw_vec::RawVec<T,A>::allocate_in",
+		"alloc::raw_vec::finish_grow",
 		"alloc::raw_vec::RawVec<T,A>::reserve::do_reserve_and_handle::h0123456789abcdef",
 		"<alloc::raw_vec::RawVec<u8>>::grow_one",
 		"<alloc::alloc::Global as core::alloc::Allocator>::allocate",
 		"<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc",
-		"_ZN5alloc7raw_vec11finish_grow17h0123456789abcdefE", "_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE",
+		"_ZN5alloc7raw_vec11finish_grow17h0123456789abcdefE",
+		"_ZN5alloc5alloc15exchange_malloc17h0123456789abcdefE",
 		"_ZN73_$LT$alloc..raw_vec..RawVec$LT$T$C$A$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0E",
-		"_RNvNtCs5l0EXMQXRMU_5alloc7raw_vec11finish_grow", "_RNvMs0_NtCs5l0EXMQXRMU_5alloc7raw_vecNtB5_8RawVec8grow_one",
+		"_RNvNtCs5l0EXMQXRMU_5alloc7raw_vec11finish_grow",
+		"_RNvMs0_NtCs5l0EXMQXRMU_5alloc7raw_vecNtB5_8RawVec8grow_one",
 		"std::__new_allocator<int>::allocate(unsigned long, void const*)",
 		"__gnu_cxx::new_allocator<std::pair<int const, std::vector<int> > >::allocate(unsigned long, void const*)",
 		"std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)",
 		"std::allocator<char>::allocate(unsigned long)",
 		"std::__1::allocator<char>::allocate[abi:ne180100](unsigned long)",
 		"void* std::__1::__libcpp_operator_new[abi:ne180100]<unsigned long>(unsigned long)",
-		"_ZNSt15__new_allocatorIiE8allocateEmPKv", "_ZN9__gnu_cxx13new_allocatorIcE8allocateEmPKv",
+		"_ZNSt15__new_allocatorIiE8allocateEmPKv",
+		"_ZN9__gnu_cxx13new_allocatorIcE8allocateEmPKv",
 		"_ZNSt16allocator_traitsISaIiEE8allocateERS0_m",
 	};
 	static const char *const callers[] = {
-		"", "main", "xmalloc", "g_malloc", "g_malloc0", "mallocator", "my_malloc", "strdup", "_malloc",
-		"PyMem_RawMalloc", "zend_alloc", "Pool::operator new(unsigned long)", "operator new_thing",
-		"operator newest(int)", "std::vector<int, std::allocator<int> >::reserve(unsigned long)",
-		"std::vector<int>::_M_realloc_insert<int>(int&&)", "std::allocator<int>::construct(int*)",
-		"_ZNSt6vectorIiSaIiEE7reserveEm", "_ZNSt15__new_allocatorIiE9constructEv",
-		"alloc::vec::Vec<T,A>::push", "alloc::boxed::Box<T>::new", "alloc::string::String::from",
-		"hashbrown::raw::RawTable<T,A>::reserve_rehash", "alloc_pages", "allocate",
-		"core::ptr::drop_in_place<alloc::raw_vec::RawVec<u8>>", "my::alloc::raw_vec::grow",
-		"_RINvNtCs1_4core3ptr13drop_in_placeNtNtCs2_5alloc7raw_vec6RawVecE", "_ZN4main5alloc17h0E",
-		"_RNvCs1_4main5alloc", "<my::Thing as my::Trait>::go",
+		"",
+		"main",
+		"xmalloc",
+		"g_malloc",
+		"g_malloc0",
+		"mallocator",
+		"my_malloc",
+		"strdup",
+		"_malloc",
+		"PyMem_RawMalloc",
+		"zend_alloc",
+		"Pool::operator new(unsigned long)",
+		"operator new_thing",
+		"operator newest(int)",
+		"std::vector<int, std::allocator<int> >::reserve(unsigned long)",
+		"std::vector<int>::_M_realloc_insert<int>(int&&)",
+		"std::allocator<int>::construct(int*)",
+		"_ZNSt6vectorIiSaIiEE7reserveEm",
+		"_ZNSt15__new_allocatorIiE9constructEv",
+		"alloc::vec::Vec<T,A>::push",
+		"alloc::boxed::Box<T>::new",
+		"alloc::string::String::from",
+		"hashbrown::raw::RawTable<T,A>::reserve_rehash",
+		"alloc_pages",
+		"allocate",
+		"core::ptr::drop_in_place<alloc::raw_vec::RawVec<u8>>",
+		"my::alloc::raw_vec::grow",
+		"_RINvNtCs1_4core3ptr13drop_in_placeNtNtCs2_5alloc7raw_vec6RawVecE",
+		"_ZN4main5alloc17h0E",
+		"_RNvCs1_4main5alloc",
+		"<my::Thing as my::Trait>::go",
 	};
 	size_t i;
 

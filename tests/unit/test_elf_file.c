@@ -24,18 +24,27 @@
 #include "elf/elf_file.h"
 #include "made_elf.h"
 
-static const uint8_t text[] = {0x90, 0xc3, 0x55, 0xc3};
-static const uint8_t note[] = {4, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
-			       0xde, 0xad, 0xbe, 0xef, 0x01, 0, 0, 0};
+static const uint8_t text[] = { 0x90, 0xc3, 0x55, 0xc3 };
+static const uint8_t note[] = { 4,   0,	  0,   0, 5,	0,    0,    0,	  3,	0, 0, 0,
+				'G', 'N', 'U', 0, 0xde, 0xad, 0xbe, 0xef, 0x01, 0, 0, 0 };
 
 static struct made_elf plain(void)
 {
 	static const struct made_section secs[] = {
-		{.name = ".text", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR,
-		 .data = text, .bytes = sizeof(text)},
-		{.name = ".note.gnu.build-id", .type = SHT_NOTE, .flags = SHF_ALLOC, .data = note,
-		 .bytes = sizeof(note)},
-		{.name = ".bss", .type = SHT_NOBITS, .flags = SHF_ALLOC | SHF_WRITE, .bytes = 1 << 30},
+		{ .name = ".text",
+		  .type = SHT_PROGBITS,
+		  .flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .data = text,
+		  .bytes = sizeof(text) },
+		{ .name = ".note.gnu.build-id",
+		  .type = SHT_NOTE,
+		  .flags = SHF_ALLOC,
+		  .data = note,
+		  .bytes = sizeof(note) },
+		{ .name = ".bss",
+		  .type = SHT_NOBITS,
+		  .flags = SHF_ALLOC | SHF_WRITE,
+		  .bytes = 1 << 30 },
 	};
 
 	return made_elf_new(secs, 3);
@@ -95,23 +104,26 @@ static void test_damaged_headers(void **state)
 		size_t bytes;
 		int want;
 	} cases[] = {
-		{"magic", 0, 0x7e, 1, -ENOEXEC},
-		{"class 0", EI_CLASS, 0, 1, -ENOEXEC},
-		{"class 3", EI_CLASS, 3, 1, -ENOEXEC},
-		{"other byte order", EI_DATA, ELFDATA2MSB, 1, -ENOEXEC},
-		{"program headers behind the end", offsetof(Elf64_Ehdr, e_phoff), 1ULL << 40, 8, -ENOEXEC},
-		{"program headers wrap", offsetof(Elf64_Ehdr, e_phoff), UINT64_MAX - 8, 8, -ENOEXEC},
-		{"program headers too many", offsetof(Elf64_Ehdr, e_phnum), 0xfffe, 2, -ENOEXEC},
-		{"program header too small", offsetof(Elf64_Ehdr, e_phentsize), 8, 2, -ENOEXEC},
-		{"segment wraps the file", sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz),
-		 UINT64_MAX, 8, -ENOEXEC},
-		{"segment wraps memory", sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz), UINT64_MAX,
-		 8, -ENOEXEC},
-		{"no program headers", offsetof(Elf64_Ehdr, e_phnum), 0, 2, 0},
-		{"section headers behind the end", offsetof(Elf64_Ehdr, e_shoff), 1ULL << 40, 8, 0},
-		{"section headers too many", offsetof(Elf64_Ehdr, e_shnum), 0xfeff, 2, 0},
-		{"section names nowhere", offsetof(Elf64_Ehdr, e_shstrndx), 0x7000, 2, 0},
-		{"section header too small", offsetof(Elf64_Ehdr, e_shentsize), 8, 2, 0},
+		{ "magic", 0, 0x7e, 1, -ENOEXEC },
+		{ "class 0", EI_CLASS, 0, 1, -ENOEXEC },
+		{ "class 3", EI_CLASS, 3, 1, -ENOEXEC },
+		{ "other byte order", EI_DATA, ELFDATA2MSB, 1, -ENOEXEC },
+		{ "program headers behind the end", offsetof(Elf64_Ehdr, e_phoff), 1ULL << 40, 8,
+		  -ENOEXEC },
+		{ "program headers wrap", offsetof(Elf64_Ehdr, e_phoff), UINT64_MAX - 8, 8,
+		  -ENOEXEC },
+		{ "program headers too many", offsetof(Elf64_Ehdr, e_phnum), 0xfffe, 2, -ENOEXEC },
+		{ "program header too small", offsetof(Elf64_Ehdr, e_phentsize), 8, 2, -ENOEXEC },
+		{ "segment wraps the file", sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz),
+		  UINT64_MAX, 8, -ENOEXEC },
+		{ "segment wraps memory", sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz),
+		  UINT64_MAX, 8, -ENOEXEC },
+		{ "no program headers", offsetof(Elf64_Ehdr, e_phnum), 0, 2, 0 },
+		{ "section headers behind the end", offsetof(Elf64_Ehdr, e_shoff), 1ULL << 40, 8,
+		  0 },
+		{ "section headers too many", offsetof(Elf64_Ehdr, e_shnum), 0xfeff, 2, 0 },
+		{ "section names nowhere", offsetof(Elf64_Ehdr, e_shstrndx), 0x7000, 2, 0 },
+		{ "section header too small", offsetof(Elf64_Ehdr, e_shentsize), 8, 2, 0 },
 	};
 	size_t i, b;
 
@@ -198,8 +210,8 @@ static void test_build_id_notes(void **state)
 		uint8_t value;
 		const char *want;
 	} cases[] = {
-		{0, 4, "deadbeef01"}, {0, 5, ""},   {0, 0xff, ""},	  {4, 0xff, ""},
-		{4, 0, ""},	      {8, 1, ""}, {12, 'X', ""}, {4, 4, "deadbeef"},
+		{ 0, 4, "deadbeef01" }, { 0, 5, "" }, { 0, 0xff, "" }, { 4, 0xff, "" },
+		{ 4, 0, "" },		{ 8, 1, "" }, { 12, 'X', "" }, { 4, 4, "deadbeef" },
 	};
 	size_t i;
 
@@ -227,14 +239,15 @@ static void test_build_id_notes(void **state)
 /* A compressed section: header (claimed size and type) and stream. */
 static size_t pack(uint8_t *out, size_t cap, uint32_t type, uint64_t claim, const char *plain_text)
 {
-	Elf64_Chdr ch = {.ch_type = type, .ch_size = claim};
+	Elf64_Chdr ch = { .ch_type = type, .ch_size = claim };
 	size_t len = strlen(plain_text) + 1;
 
 	memcpy(out, &ch, sizeof(ch));
 	if (type == ELFCOMPRESS_ZLIB) {
 		uLongf n = cap - sizeof(ch);
 
-		assert_int_equal(compress(out + sizeof(ch), &n, (const Bytef *)plain_text, len), Z_OK);
+		assert_int_equal(compress(out + sizeof(ch), &n, (const Bytef *)plain_text, len),
+				 Z_OK);
 		return sizeof(ch) + n;
 	}
 	return sizeof(ch) + ZSTD_compress(out + sizeof(ch), cap - sizeof(ch), plain_text, len, 3);
@@ -249,26 +262,28 @@ static void test_compressed(void **state)
 		int cut;
 		int want;
 	} cases[] = {
-		{ELFCOMPRESS_ZLIB, sizeof(words), 0, 0},
-		{2, sizeof(words), 0, 0},
-		{ELFCOMPRESS_ZLIB, sizeof(words) + 1, 0, -ENOEXEC},
-		{ELFCOMPRESS_ZLIB, sizeof(words) - 1, 0, -ENOEXEC},
-		{2, sizeof(words) + 1, 0, -ENOEXEC},
-		{2, sizeof(words) - 1, 0, -ENOEXEC},
-		{ELFCOMPRESS_ZLIB, 1ULL << 29, 0, -ENOEXEC},
-		{ELFCOMPRESS_ZLIB, 1ULL << 40, 0, -EFBIG},
-		{2, 1ULL << 40, 0, -EFBIG},
-		{7, sizeof(words), 0, -ENOEXEC},
-		{ELFCOMPRESS_ZLIB, sizeof(words), 4, -ENOEXEC},
-		{2, sizeof(words), 4, -ENOEXEC},
+		{ ELFCOMPRESS_ZLIB, sizeof(words), 0, 0 },
+		{ 2, sizeof(words), 0, 0 },
+		{ ELFCOMPRESS_ZLIB, sizeof(words) + 1, 0, -ENOEXEC },
+		{ ELFCOMPRESS_ZLIB, sizeof(words) - 1, 0, -ENOEXEC },
+		{ 2, sizeof(words) + 1, 0, -ENOEXEC },
+		{ 2, sizeof(words) - 1, 0, -ENOEXEC },
+		{ ELFCOMPRESS_ZLIB, 1ULL << 29, 0, -ENOEXEC },
+		{ ELFCOMPRESS_ZLIB, 1ULL << 40, 0, -EFBIG },
+		{ 2, 1ULL << 40, 0, -EFBIG },
+		{ 7, sizeof(words), 0, -ENOEXEC },
+		{ ELFCOMPRESS_ZLIB, sizeof(words), 4, -ENOEXEC },
+		{ 2, sizeof(words), 4, -ENOEXEC },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t buf[512];
-		struct made_section s = {.name = ".debug_info", .type = SHT_PROGBITS,
-					 .flags = SHF_COMPRESSED, .data = buf};
+		struct made_section s = { .name = ".debug_info",
+					  .type = SHT_PROGBITS,
+					  .flags = SHF_COMPRESSED,
+					  .data = buf };
 		struct elf_section sec, again;
 		struct elf_file *ef;
 		struct made_elf m;
@@ -294,7 +309,7 @@ static void test_compressed(void **state)
 
 static void test_32bit(void **state)
 {
-	Elf32_Ehdr h = {.e_type = ET_EXEC, .e_machine = EM_386};
+	Elf32_Ehdr h = { .e_type = ET_EXEC, .e_machine = EM_386 };
 	struct elf_file *ef;
 
 	(void)state;
@@ -319,9 +334,12 @@ static void test_shrinking_file(void **state)
 {
 	static uint8_t big[512 * 1024];
 	struct made_section s[] = {
-		{.name = ".text", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR,
-		 .data = text, .bytes = sizeof(text)},
-		{.name = ".far", .type = SHT_PROGBITS, .data = big, .bytes = sizeof(big)},
+		{ .name = ".text",
+		  .type = SHT_PROGBITS,
+		  .flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .data = text,
+		  .bytes = sizeof(text) },
+		{ .name = ".far", .type = SHT_PROGBITS, .data = big, .bytes = sizeof(big) },
 	};
 	struct elf_section sec;
 	struct elf_file *ef;

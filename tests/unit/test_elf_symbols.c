@@ -30,13 +30,25 @@ static struct made_elf with_table(const struct made_symtab *t, uint32_t type, co
 				  size_t packed_bytes)
 {
 	struct made_section s[] = {
-		{.name = ".text", .type = SHT_PROGBITS, .flags = SHF_ALLOC | SHF_EXECINSTR, .data = text,
-		 .bytes = sizeof(text)},
-		{.name = ".symtab", .type = type, .link = 3, .data = t ? t->syms : NULL,
-		 .bytes = t ? t->cnt * sizeof(Elf64_Sym) : 0, .entry_bytes = sizeof(Elf64_Sym)},
-		{.name = ".strtab", .type = SHT_STRTAB, .data = t ? t->strs : NULL,
-		 .bytes = t ? t->str_bytes : 0},
-		{.name = ".gnu_debugdata", .type = SHT_PROGBITS, .data = packed, .bytes = packed_bytes},
+		{ .name = ".text",
+		  .type = SHT_PROGBITS,
+		  .flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .data = text,
+		  .bytes = sizeof(text) },
+		{ .name = ".symtab",
+		  .type = type,
+		  .link = 3,
+		  .data = t ? t->syms : NULL,
+		  .bytes = t ? t->cnt * sizeof(Elf64_Sym) : 0,
+		  .entry_bytes = sizeof(Elf64_Sym) },
+		{ .name = ".strtab",
+		  .type = SHT_STRTAB,
+		  .data = t ? t->strs : NULL,
+		  .bytes = t ? t->str_bytes : 0 },
+		{ .name = ".gnu_debugdata",
+		  .type = SHT_PROGBITS,
+		  .data = packed,
+		  .bytes = packed_bytes },
 	};
 
 	return made_elf_new(s, 4); /* always four: .text must not move */
@@ -66,30 +78,44 @@ static void test_which_name(void **state)
 		uint64_t off, bytes;
 		uint16_t shndx;
 	} syms[] = {
-		{"local", L, FN, 0x100, 16, 1},	    {"weak", W, FN, 0x100, 16, 1},
-		{"global", G, FN, 0x100, 16, 1},    {"label", G, NOTYPE, 0x100, 0, 1},
-		{"longer_name", G, FN, 0x200, 8, 1}, {"short", G, FN, 0x200, 8, 1},
-		{"bb", G, FN, 0x210, 8, 1},	    {"aa", G, FN, 0x210, 8, 1},
-		{"only_label", G, NOTYPE, 0x300, 0, 1}, {"object", G, STT_OBJECT, 0x310, 8, 1},
-		{"file", L, STT_FILE, 0x318, 0, SHN_ABS}, {"import", G, FN, 0x320, 8, UNDEF},
-		{"outer", G, FN, 0x400, 0x100, 1},  {"inner_label", L, NOTYPE, 0x440, 0, 1},
-		{"inner_fn", L, FN, 0x480, 0x20, 1}, {"versioned@@V_1", G, FN, 0x600, 8, 1},
-		{"unsized", L, FN, 0x608, 0, 1},    {"after", G, FN, 0x700, 8, 1},
-		{"outside", G, FN, 1ULL << 40, 8, 1}, {"alias_with_size", L, FN, 0x800, 32, 1},
-		{"alias", G, FN, 0x800, 0, 1},	    {"ifunc", G, STT_GNU_IFUNC, 0x900, 8, 1},
-		{"last", G, FN, TEXT_BYTES - 16, 0, 1},
+		{ "local", L, FN, 0x100, 16, 1 },
+		{ "weak", W, FN, 0x100, 16, 1 },
+		{ "global", G, FN, 0x100, 16, 1 },
+		{ "label", G, NOTYPE, 0x100, 0, 1 },
+		{ "longer_name", G, FN, 0x200, 8, 1 },
+		{ "short", G, FN, 0x200, 8, 1 },
+		{ "bb", G, FN, 0x210, 8, 1 },
+		{ "aa", G, FN, 0x210, 8, 1 },
+		{ "only_label", G, NOTYPE, 0x300, 0, 1 },
+		{ "object", G, STT_OBJECT, 0x310, 8, 1 },
+		{ "file", L, STT_FILE, 0x318, 0, SHN_ABS },
+		{ "import", G, FN, 0x320, 8, UNDEF },
+		{ "outer", G, FN, 0x400, 0x100, 1 },
+		{ "inner_label", L, NOTYPE, 0x440, 0, 1 },
+		{ "inner_fn", L, FN, 0x480, 0x20, 1 },
+		{ "versioned@@V_1", G, FN, 0x600, 8, 1 },
+		{ "unsized", L, FN, 0x608, 0, 1 },
+		{ "after", G, FN, 0x700, 8, 1 },
+		{ "outside", G, FN, 1ULL << 40, 8, 1 },
+		{ "alias_with_size", L, FN, 0x800, 32, 1 },
+		{ "alias", G, FN, 0x800, 0, 1 },
+		{ "ifunc", G, STT_GNU_IFUNC, 0x900, 8, 1 },
+		{ "last", G, FN, TEXT_BYTES - 16, 0, 1 },
 	};
 	static const struct {
 		uint64_t off;
 		const char *want;
 	} finds[] = {
-		{0xff, NULL},	  {0x100, "global"},	  {0x10f, "global"},	{0x110, NULL},
-		{0x200, "short"}, {0x210, "aa"},	  {0x300, "only_label"}, {0x318, "only_label"},
-		{0x320, "only_label"}, {0x440, "outer"},  {0x4ff, "outer"},	{0x480, "inner_fn"},
-		{0x49f, "inner_fn"}, {0x4a0, "outer"},	  {0x500, NULL},	{0x600, "versioned"},
-		{0x607, "versioned"}, {0x608, "unsized"}, {0x6ff, "unsized"},	{0x700, "after"},
-		{0x708, NULL},	  {0x800, "alias"},	  {0x81f, "alias"},	{0x820, NULL},
-		{0x900, "ifunc"}, {TEXT_BYTES - 1, "last"}, {TEXT_BYTES, NULL}, {1ULL << 40, NULL},
+		{ 0xff, NULL },		 { 0x100, "global" },	     { 0x10f, "global" },
+		{ 0x110, NULL },	 { 0x200, "short" },	     { 0x210, "aa" },
+		{ 0x300, "only_label" }, { 0x318, "only_label" },    { 0x320, "only_label" },
+		{ 0x440, "outer" },	 { 0x4ff, "outer" },	     { 0x480, "inner_fn" },
+		{ 0x49f, "inner_fn" },	 { 0x4a0, "outer" },	     { 0x500, NULL },
+		{ 0x600, "versioned" },	 { 0x607, "versioned" },     { 0x608, "unsized" },
+		{ 0x6ff, "unsized" },	 { 0x700, "after" },	     { 0x708, NULL },
+		{ 0x800, "alias" },	 { 0x81f, "alias" },	     { 0x820, NULL },
+		{ 0x900, "ifunc" },	 { TEXT_BYTES - 1, "last" }, { TEXT_BYTES, NULL },
+		{ 1ULL << 40, NULL },
 	};
 	struct made_symtab *t = calloc(1, sizeof(*t));
 	uint64_t base = text_vaddr();
@@ -111,7 +137,8 @@ static void test_which_name(void **state)
 
 		if (!sym != !finds[i].want || (sym && strcmp(sym->name, finds[i].want)))
 			fail_msg("+%llx is %s, not %s", (unsigned long long)finds[i].off,
-				 sym ? sym->name : "nothing", finds[i].want ? finds[i].want : "nothing");
+				 sym ? sym->name : "nothing",
+				 finds[i].want ? finds[i].want : "nothing");
 	}
 	all = elf_symbols_all(s, &cnt);
 	for (i = 1; i < cnt; i++)
@@ -142,7 +169,7 @@ static void test_by_name(void **state)
 {
 	struct made_symtab *t = calloc(1, sizeof(*t));
 	uint64_t base = text_vaddr();
-	struct seen seen = {0};
+	struct seen seen = { 0 };
 	struct elf_symbol sym;
 	struct elf_symbols *s;
 	struct elf_file *ef;
@@ -193,8 +220,8 @@ static void test_other_sources(void **state)
 	made_symtab_add(own, "own", G, FN, base, 16, 1);
 	made_symtab_add(other, "other", L, FN, base + 64, 16, 1);
 	om = with_table(other, SHT_SYMTAB, NULL, 0);
-	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, om.data, om.bytes, packed,
-						 &packed_bytes, MADE_BYTES_CAP),
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, om.data, om.bytes,
+						 packed, &packed_bytes, MADE_BYTES_CAP),
 			 LZMA_OK);
 	m = with_table(own, SHT_DYNSYM, NULL, 0);
 	zm = with_table(own, SHT_DYNSYM, packed, packed_bytes);
@@ -245,7 +272,8 @@ static void test_against_linear_search(void **state)
 	for (i = 0; i < 3000; i++) {
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 		snprintf(name, sizeof(name), "f%zu", i);
-		made_symtab_add(t, name, L, FN, base + (i * 7919 % 4096) * 8, 1 + (seed >> 60) % 8, 1);
+		made_symtab_add(t, name, L, FN, base + (i * 7919 % 4096) * 8, 1 + (seed >> 60) % 8,
+				1);
 	}
 	m = with_table(t, SHT_SYMTAB, NULL, 0);
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
@@ -329,10 +357,10 @@ static void test_damaged_tables(void **state)
 /* This program's own PLT: an imported function is found by its stub, and only there. */
 static void test_plt(void **state)
 {
-	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	static const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-					    "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
-					    "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"};
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+					     "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
+					     "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
 	int found = 0, files = 0;
 	size_t i, k, cnt, bytes;
 
@@ -375,8 +403,8 @@ static void test_plt(void **state)
 /* 5 000 look-ups in a library of more than 100 MB, from opening it. */
 static void test_large_library(void **state)
 {
-	static const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
-					    "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1"};
+	static const char *const paths[] = { "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+					     "/usr/lib/x86_64-linux-gnu/libLLVM-15.so.1" };
 	struct timespec a, b;
 	struct elf_symbols *s;
 	struct elf_file *ef;
@@ -410,12 +438,9 @@ static void test_large_library(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_which_name),
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_other_sources),
-		cmocka_unit_test(test_against_linear_search),
-		cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_which_name),     cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_other_sources),  cmocka_unit_test(test_against_linear_search),
+		cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_large_library),
 	};
 

@@ -18,7 +18,7 @@
 #include "elf/placement.h"
 #include "made_elf.h"
 
-#define CODE(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+#define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
 /* Instructions, as bytes. */
 #define ENDBR64 0xf3, 0x0f, 0x1e, 0xfa
@@ -139,8 +139,11 @@ static const struct {
 
 static struct made_elf code_elf(const uint8_t *code, size_t bytes)
 {
-	const struct made_section s = {.name = ".text", .type = SHT_PROGBITS,
-				       .flags = SHF_ALLOC | SHF_EXECINSTR, .data = code, .bytes = bytes};
+	const struct made_section s = { .name = ".text",
+					.type = SHT_PROGBITS,
+					.flags = SHF_ALLOC | SHF_EXECINSTR,
+					.data = code,
+					.bytes = bytes };
 
 	return made_elf_new(&s, 1);
 }
@@ -166,14 +169,16 @@ static void test_cases(void **state)
 
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		assert_int_equal(placement_find(ef, &req, &got), 0);
-		if (got.vaddr != req.fn_vaddr + cases[i].off || got.is_emulated != cases[i].is_emulated ||
+		if (got.vaddr != req.fn_vaddr + cases[i].off ||
+		    got.is_emulated != cases[i].is_emulated ||
 		    got.skips_null != cases[i].skips_null || !strstr(got.insn, cases[i].insn) ||
 		    !strstr(got.why, cases[i].why) || (got.why[0] != 0) == got.is_emulated ||
 		    got.arg_at[0] != cases[i].arg0_at || got.arg_at[1] != cases[i].arg1_at)
 			fail_msg("%s: +%d %s%s '%s' '%s' args at %d %d", cases[i].name,
-				 (int)(got.vaddr - req.fn_vaddr), got.is_emulated ? "emulated" : "stepped",
-				 got.skips_null ? " skips NULL" : "", got.insn, got.why, got.arg_at[0],
-				 got.arg_at[1]);
+				 (int)(got.vaddr - req.fn_vaddr),
+				 got.is_emulated ? "emulated" : "stepped",
+				 got.skips_null ? " skips NULL" : "", got.insn, got.why,
+				 got.arg_at[0], got.arg_at[1]);
 		elf_file_close(ef);
 		free(m.data);
 	}
@@ -183,7 +188,7 @@ static void test_cases(void **state)
 static void test_far_jump_back(void **state)
 {
 	uint8_t code[600];
-	struct placement_request req = {.fn_bytes = sizeof(code), .arg_mask = 1};
+	struct placement_request req = { .fn_bytes = sizeof(code), .arg_mask = 1 };
 	struct placement got;
 	struct elf_file *ef;
 	struct made_elf m;
@@ -191,7 +196,7 @@ static void test_far_jump_back(void **state)
 
 	(void)state;
 	memset(code, 0xcc, sizeof(code));
-	memcpy(code, (const uint8_t[]){MOV_RDI_RBX, PUSH_RBX}, 4);
+	memcpy(code, (const uint8_t[]){ MOV_RDI_RBX, PUSH_RBX }, 4);
 	code[595] = 0xe9;
 	back = 3 - 600;
 	memcpy(code + 596, &back, 4);
@@ -213,7 +218,7 @@ static void test_far_jump_back(void **state)
 static void test_errors(void **state)
 {
 	struct made_elf m = code_elf(CODE(PUSH_RBX, RET));
-	struct placement_request req = {.fn_vaddr = made_elf_vaddr(&m, 1) + 2, .fn_bytes = 1};
+	struct placement_request req = { .fn_vaddr = made_elf_vaddr(&m, 1) + 2, .fn_bytes = 1 };
 	struct code_shape *sh = calloc(1, sizeof(*sh));
 	struct placement got;
 	struct elf_file *ef;
@@ -236,8 +241,9 @@ static void test_errors(void **state)
 static void test_shape(void **state)
 {
 	/* call +0x40; je out; jmp inside; xor eax,eax; add rsp; pop rbx; ret; ret; jmp *slot; jmp *rax */
-	static const uint8_t code[] = {CALL(0x40), JE(0x60), JMP8(0), 0x31, 0xc0, 0x48, 0x83, 0xc4, 0x08,
-				       0x5b, RET, RET, 0xff, 0x25, 0x10, 0, 0, 0, JMP_RAX, PUSH_RBX};
+	static const uint8_t code[] = { CALL(0x40), JE(0x60), JMP8(0), 0x31, 0xc0,    0x48,    0x83,
+					0xc4,	    0x08,     0x5b,    RET,  RET,     0xff,    0x25,
+					0x10,	    0,	      0,       0,    JMP_RAX, PUSH_RBX };
 	struct made_elf m = code_elf(code, sizeof(code));
 	uint64_t v = made_elf_vaddr(&m, 1);
 	struct code_shape *sh = calloc(1, sizeof(*sh));
@@ -273,7 +279,7 @@ static void test_shape_is_bounded(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(code); i += 5)
-		memcpy(code + i, (const uint8_t[]){0xe8, 0, 0, 1, 0}, 5);
+		memcpy(code + i, (const uint8_t[]){ 0xe8, 0, 0, 1, 0 }, 5);
 	m = code_elf(code, sizeof(code));
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_int_equal(placement_shape(ef, made_elf_vaddr(&m, 1), sizeof(code), sh), 0);
@@ -288,17 +294,21 @@ static void test_shape_is_bounded(void **state)
 /* .eh_frame_hdr by hand: {vaddr, found, start, end}. */
 static void test_fde_index(void **state)
 {
-	static const int32_t pairs[] = {-0x1000, 0, -0x800, 0, 0x10, 0};
-	uint8_t hdr[12 + sizeof(pairs)] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 3, 0, 0, 0};
-	const struct made_section s = {.name = ".eh_frame_hdr", .type = SHT_PROGBITS,
-				       .flags = SHF_ALLOC, .data = hdr, .bytes = sizeof(hdr)};
+	static const int32_t pairs[] = { -0x1000, 0, -0x800, 0, 0x10, 0 };
+	uint8_t hdr[12 + sizeof(pairs)] = { 1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 3, 0, 0, 0 };
+	const struct made_section s = { .name = ".eh_frame_hdr",
+					.type = SHT_PROGBITS,
+					.flags = SHF_ALLOC,
+					.data = hdr,
+					.bytes = sizeof(hdr) };
 	static const struct {
 		int64_t at;
 		bool found;
 		int64_t start, end;
 	} finds[] = {
-		{-0x1001, false, 0, 0}, {-0x1000, true, -0x1000, -0x800}, {-0x801, true, -0x1000, -0x800},
-		{-0x800, true, -0x800, 0x10}, {0xf, true, -0x800, 0x10}, {0x10, false, 0, 0},
+		{ -0x1001, false, 0, 0 },	   { -0x1000, true, -0x1000, -0x800 },
+		{ -0x801, true, -0x1000, -0x800 }, { -0x800, true, -0x800, 0x10 },
+		{ 0xf, true, -0x800, 0x10 },	   { 0x10, false, 0, 0 },
 	};
 	struct fde_index ix;
 	struct elf_file *ef;
@@ -340,9 +350,12 @@ static void test_fde_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),	       cmocka_unit_test(test_far_jump_back),
-		cmocka_unit_test(test_errors),	       cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_shape_is_bounded), cmocka_unit_test(test_fde_index),
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_far_jump_back),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_shape_is_bounded),
+		cmocka_unit_test(test_fde_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

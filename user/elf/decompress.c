@@ -21,7 +21,7 @@
 
 int decompress_zlib(const uint8_t *in, size_t in_bytes, uint64_t out_bytes, uint8_t **ret)
 {
-	z_stream z = {0};
+	z_stream z = { 0 };
 	uint8_t *out;
 	int err = 0, rc;
 

@@ -122,15 +122,15 @@ static bool read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret)
 		return true;
 	}
 	memcpy(&h, p, sizeof(h));
-	*ret = (Elf64_Shdr){.sh_name = h.sh_name,
-			    .sh_type = h.sh_type,
-			    .sh_flags = h.sh_flags,
-			    .sh_addr = h.sh_addr,
-			    .sh_offset = h.sh_offset,
-			    .sh_size = h.sh_size,
-			    .sh_link = h.sh_link,
-			    .sh_info = h.sh_info,
-			    .sh_entsize = h.sh_entsize};
+	*ret = (Elf64_Shdr){ .sh_name = h.sh_name,
+			     .sh_type = h.sh_type,
+			     .sh_flags = h.sh_flags,
+			     .sh_addr = h.sh_addr,
+			     .sh_offset = h.sh_offset,
+			     .sh_size = h.sh_size,
+			     .sh_link = h.sh_link,
+			     .sh_info = h.sh_info,
+			     .sh_entsize = h.sh_entsize };
 	return true;
 }
 
@@ -150,13 +150,13 @@ static bool read_phdr(const struct elf_file *ef, uint64_t i, Elf64_Phdr *ret)
 		return true;
 	}
 	memcpy(&h, p, sizeof(h));
-	*ret = (Elf64_Phdr){.p_type = h.p_type,
-			    .p_flags = h.p_flags,
-			    .p_offset = h.p_offset,
-			    .p_vaddr = h.p_vaddr,
-			    .p_filesz = h.p_filesz,
-			    .p_memsz = h.p_memsz,
-			    .p_align = h.p_align};
+	*ret = (Elf64_Phdr){ .p_type = h.p_type,
+			     .p_flags = h.p_flags,
+			     .p_offset = h.p_offset,
+			     .p_vaddr = h.p_vaddr,
+			     .p_filesz = h.p_filesz,
+			     .p_memsz = h.p_memsz,
+			     .p_align = h.p_align };
 	return true;
 }
 
@@ -189,12 +189,12 @@ static int read_segments(struct elf_file *ef)
 		if (ph->p_type != PT_LOAD)
 			continue;
 		ef->segments[ef->segment_cnt++] =
-			(struct elf_segment){.vaddr = ph->p_vaddr,
-					     .off = ph->p_offset,
-					     .file_bytes = ph->p_filesz,
-					     .mem_bytes = ph->p_memsz,
-					     .is_exec = ph->p_flags & PF_X,
-					     .is_write = ph->p_flags & PF_W};
+			(struct elf_segment){ .vaddr = ph->p_vaddr,
+					      .off = ph->p_offset,
+					      .file_bytes = ph->p_filesz,
+					      .mem_bytes = ph->p_memsz,
+					      .is_exec = ph->p_flags & PF_X,
+					      .is_write = ph->p_flags & PF_W };
 	}
 	return 0;
 }
@@ -203,7 +203,7 @@ static int read_sections(struct elf_file *ef)
 {
 	uint64_t cnt = ef->eh.e_shnum, i;
 	uint32_t names_idx = ef->eh.e_shstrndx;
-	Elf64_Shdr sh, names = {0};
+	Elf64_Shdr sh, names = { 0 };
 
 	if (!read_shdr(ef, 0, &sh))
 		return 0;
@@ -228,15 +228,15 @@ static int read_sections(struct elf_file *ef)
 		const char *name = get_string(ef, names.sh_offset + sh.sh_name,
 					      names.sh_offset + names.sh_size);
 
-		ef->sections[i] = (struct elf_section_head){.name = name ? name : "",
-							    .type = sh.sh_type,
-							    .link = sh.sh_link,
-							    .info = sh.sh_info,
-							    .flags = sh.sh_flags,
-							    .vaddr = sh.sh_addr,
-							    .off = sh.sh_offset,
-							    .bytes = sh.sh_size,
-							    .entry_bytes = sh.sh_entsize};
+		ef->sections[i] = (struct elf_section_head){ .name = name ? name : "",
+							     .type = sh.sh_type,
+							     .link = sh.sh_link,
+							     .info = sh.sh_info,
+							     .flags = sh.sh_flags,
+							     .vaddr = sh.sh_addr,
+							     .off = sh.sh_offset,
+							     .bytes = sh.sh_size,
+							     .entry_bytes = sh.sh_entsize };
 	}
 	return 0;
 }

@@ -74,9 +74,9 @@ static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
 	    elf_file_section_at(ef, heads[idx].link, &strs))
 		return;
 	t.syms = syms.data;
-	t.cnt = syms.bytes / sizeof(Elf64_Sym) < SYMBOLS_CAP
-			? (uint32_t)(syms.bytes / sizeof(Elf64_Sym))
-			: SYMBOLS_CAP;
+	t.cnt = syms.bytes / sizeof(Elf64_Sym) < SYMBOLS_CAP ?
+			(uint32_t)(syms.bytes / sizeof(Elf64_Sym)) :
+			SYMBOLS_CAP;
 	t.strs = (const char *)strs.data;
 	t.str_bytes = strs.bytes;
 	while (t.str_bytes && t.strs[t.str_bytes - 1])
@@ -204,7 +204,6 @@ static bool is_function(const Elf64_Sym *sym)
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-
 /* Is it a name for code? */
 static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_file *ef)
 {
@@ -306,7 +305,7 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 			const char *name = table_sym(&s->tables[t], i, &sym);
 
 			if (is_code(&sym, name, s->ef))
-				keys[cnt++] = (struct key){sym.st_value, i, (uint32_t)t};
+				keys[cnt++] = (struct key){ sym.st_value, i, (uint32_t)t };
 		}
 	*ret = keys;
 	*ret_cnt = cnt;
@@ -318,7 +317,7 @@ static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size
 		       struct elf_symbol *ret, bool *ret_is_function)
 {
 	const char *best_name = NULL;
-	Elf64_Sym best = {0};
+	Elf64_Sym best = { 0 };
 	uint64_t bytes = 0;
 	size_t i, len;
 
@@ -338,7 +337,7 @@ static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size
 		best_name = copy_name(s->index, best_name, len, "");
 	if (!best_name)
 		return -ENOMEM;
-	*ret = (struct elf_symbol){.vaddr = keys[0].vaddr, .bytes = bytes, .name = best_name};
+	*ret = (struct elf_symbol){ .vaddr = keys[0].vaddr, .bytes = bytes, .name = best_name };
 	*ret_is_function = is_function(&best);
 	return 0;
 }
@@ -364,7 +363,8 @@ static int add_plt(const struct elf_symbols *s, const struct plt_stubs *plt)
 		if (!name)
 			return -ENOMEM;
 		ix->syms[ix->cnt++] = (struct elf_symbol){
-			.vaddr = p->vaddr, .bytes = p->bytes, .name = name, .is_plt = true};
+			.vaddr = p->vaddr, .bytes = p->bytes, .name = name, .is_plt = true
+		};
 	}
 	if (!plt->stubs.cnt)
 		return 0;
@@ -379,7 +379,7 @@ static int add_plt(const struct elf_symbols *s, const struct plt_stubs *plt)
 static int build_index(const struct elf_symbols *s)
 {
 	struct index *ix = s->index;
-	struct plt_stubs plt = {0};
+	struct plt_stubs plt = { 0 };
 	struct key *keys = NULL;
 	uint64_t function_end = 0;
 	size_t cnt, i, run;
@@ -470,8 +470,8 @@ const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t 
 	return NULL;
 }
 
-int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const struct elf_symbol *sym),
-		     void *ctx)
+int elf_symbols_each(const struct elf_symbols *s,
+		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx)
 {
 	size_t t;
 	uint32_t i;
@@ -494,11 +494,11 @@ int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const str
 				bare[len] = '\0';
 				name = bare;
 			}
-			rc = fn(ctx, &(struct elf_symbol){.vaddr = sym.st_value,
-							  .bytes = sym.st_size,
-							  .name = name,
-							  .is_local = ELF64_ST_BIND(sym.st_info) ==
-								      STB_LOCAL});
+			rc = fn(ctx, &(struct elf_symbol){ .vaddr = sym.st_value,
+							   .bytes = sym.st_size,
+							   .name = name,
+							   .is_local = ELF64_ST_BIND(sym.st_info) ==
+								       STB_LOCAL });
 			if (rc)
 				return rc;
 		}
@@ -522,7 +522,7 @@ static int match_name(void *ctx, const struct elf_symbol *sym)
 
 int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret)
 {
-	struct by_name q = {.name = name, .ret = ret};
+	struct by_name q = { .name = name, .ret = ret };
 
 	if (!elf_symbols_each(s, match_name, &q))
 		return -ENOENT;

@@ -39,8 +39,8 @@ const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *re
  * returned). One pass over everything: what looks for many names uses this. sym->name lives as
  * long as the table or until fn returns, whichever is sooner.
  */
-int elf_symbols_each(const struct elf_symbols *s, int (*fn)(void *ctx, const struct elf_symbol *sym),
-		     void *ctx);
+int elf_symbols_each(const struct elf_symbols *s,
+		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx);
 
 /*
  * Every *defined function* named `name` (all aliases are searched, not only the one that the

@@ -138,8 +138,8 @@ static enum kind classify(const cs_insn *in, uint64_t *ret_target)
 
 static bool is_emulated(enum kind k, bool multibyte_nop_ok)
 {
-	return k == KIND_PUSH || k == KIND_NOP || k == KIND_JMP || k == KIND_CALL || k == KIND_JCC ||
-	       (k == KIND_LONG_NOP && multibyte_nop_ok);
+	return k == KIND_PUSH || k == KIND_NOP || k == KIND_JMP || k == KIND_CALL ||
+	       k == KIND_JCC || (k == KIND_LONG_NOP && multibyte_nop_ok);
 }
 
 static int open_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, struct code *ret)
@@ -213,22 +213,22 @@ static int lowest_jump_target(const struct code *c, uint64_t *ret)
 static int reg_number(unsigned int reg)
 {
 	static const uint16_t names[16][5] = {
-		{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
-		{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
-		{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
-		{X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
-		{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
-		{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
-		{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
-		{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
-		{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
-		{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
-		{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
-		{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
-		{X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B},
-		{X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B},
-		{X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B},
-		{X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B},
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
 	};
 	int i, j;
 
@@ -240,7 +240,7 @@ static int reg_number(unsigned int reg)
 }
 
 #define RSP 4
-static const uint8_t arg_reg[ARG_CNT] = {7, 6, 2, 1, 8, 9}; /* rdi rsi rdx rcx r8 r9 */
+static const uint8_t arg_reg[ARG_CNT] = { 7, 6, 2, 1, 8, 9 }; /* rdi rsi rdx rcx r8 r9 */
 
 /* What is known before an instruction. */
 struct state {
@@ -259,8 +259,8 @@ struct state {
 /* buf has PLACEMENT_TEXT_BYTES. */
 static void print_insn(const cs_insn *in, char *buf)
 {
-	snprintf(buf, PLACEMENT_TEXT_BYTES, "%.15s%s%.40s", in->mnemonic,
-		 in->op_str[0] ? " " : "", in->op_str);
+	snprintf(buf, PLACEMENT_TEXT_BYTES, "%.15s%s%.40s", in->mnemonic, in->op_str[0] ? " " : "",
+		 in->op_str);
 }
 
 /* 1 + the number of the argument register that holds argument arg, its own first; 0: none. */
@@ -381,7 +381,7 @@ static void search(csh h, cs_insn *in, const struct code *c, const struct placem
 	size_t left = c->cnt < SEARCH_BYTES + 16 ? c->cnt : SEARCH_BYTES + 16;
 	uint64_t vaddr = c->vaddr, target;
 	const uint8_t *p = c->bytes;
-	struct state st = {.tests = NO_ARG};
+	struct state st = { .tests = NO_ARG };
 	int insn_cnt = req->entry_only ? 1 : SEARCH_INSNS;
 	bool behind_null = false;
 	int i;
@@ -449,7 +449,7 @@ int placement_find(const struct elf_file *ef, const struct placement_request *re
 /* xor eax,eax and mov $0,%eax */
 static bool is_zero_result(const cs_insn *in)
 {
-	static const uint8_t mov[] = {0xb8, 0, 0, 0, 0};
+	static const uint8_t mov[] = { 0xb8, 0, 0, 0, 0 };
 
 	return (in->size == 2 && (in->bytes[0] == 0x31 || in->bytes[0] == 0x33) &&
 		in->bytes[1] == 0xc0) ||
@@ -473,7 +473,7 @@ static void add_branch(struct code_shape *sh, uint64_t target, bool is_jump, boo
 	if (sh->out_cnt == CODE_BRANCHES_CAP)
 		sh->is_cut = true;
 	else
-		sh->out[sh->out_cnt++] = (struct branch_out){target, is_jump, is_slot};
+		sh->out[sh->out_cnt++] = (struct branch_out){ target, is_jump, is_slot };
 }
 
 int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_bytes,

@@ -71,7 +71,7 @@ static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 		    ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
 		name = symbol_name(&syms, &strs, ELF64_R_SYM(r.r_info));
-		if (name && vec_push(&ret->slots, (struct plt_slot){r.r_offset, name}))
+		if (name && vec_push(&ret->slots, (struct plt_slot){ r.r_offset, name }))
 			return -ENOMEM;
 	}
 	return 0;
@@ -102,19 +102,19 @@ static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 	head = &elf_file_section_heads(ef, &cnt)[idx];
 	if (elf_file_section_at(ef, idx, &text))
 		return 0;
-	step = head->entry_bytes >= 8 && head->entry_bytes <= STUB_BYTES_CAP ? head->entry_bytes
-									     : STUB_BYTES_DEFAULT;
+	step = head->entry_bytes >= 8 && head->entry_bytes <= STUB_BYTES_CAP ? head->entry_bytes :
+									       STUB_BYTES_DEFAULT;
 	for (pos = 0; pos + 6 <= text.bytes; pos += step) {
 		size_t bytes = text.bytes - pos < step ? text.bytes - pos : step;
-		struct plt_slot key = {stub_slot(text.data + pos, bytes, text.vaddr + pos), NULL};
+		struct plt_slot key = { stub_slot(text.data + pos, bytes, text.vaddr + pos), NULL };
 		const struct plt_slot *s;
 
 		if (!key.vaddr)
 			continue;
 		s = bsearch(&key, ret->slots.data, ret->slots.cnt, sizeof(key), slot_cmp);
-		if (s && vec_push(&ret->stubs, (struct plt_stub){.vaddr = text.vaddr + pos,
+		if (s && vec_push(&ret->stubs, (struct plt_stub){ .vaddr = text.vaddr + pos,
 								  .bytes = (uint32_t)bytes,
-								  .name = s->name}))
+								  .name = s->name }))
 			return -ENOMEM;
 	}
 	return 0;
@@ -156,12 +156,12 @@ const char *plt_names_at(const struct plt_stubs *p, uint64_t vaddr)
 	const struct plt_slot *slot = NULL;
 
 	if (p->stubs.cnt)
-		stub = bsearch(&(struct plt_stub){.vaddr = vaddr}, p->stubs.data, p->stubs.cnt,
+		stub = bsearch(&(struct plt_stub){ .vaddr = vaddr }, p->stubs.data, p->stubs.cnt,
 			       sizeof(*stub), stub_cmp);
 	if (stub)
 		return stub->name;
 	if (p->slots.cnt)
-		slot = bsearch(&(struct plt_slot){.vaddr = vaddr}, p->slots.data, p->slots.cnt,
+		slot = bsearch(&(struct plt_slot){ .vaddr = vaddr }, p->slots.data, p->slots.cnt,
 			       sizeof(*slot), slot_cmp);
 	return slot ? slot->name : NULL;
 }

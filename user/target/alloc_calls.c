@@ -61,7 +61,7 @@ uint64_t alloc_calls_function_bytes(const struct alloc_calls *ac, uint64_t vaddr
 
 uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_out *br)
 {
-	const struct alloc_name key = {.vaddr = br->target_vaddr};
+	const struct alloc_name key = { .vaddr = br->target_vaddr };
 	const struct alloc_name *n;
 	const char *import;
 
@@ -110,7 +110,8 @@ static void add_entry(struct alloc_tail *t, uint64_t vaddr)
  * returns by itself it returns NULL (overflow checks in front of the jump). A function that gives
  * memory back must not call local code either: that may be where it does so.
  */
-static uint64_t thunk_target(const struct alloc_calls *ac, const struct code_shape *sh, bool is_free)
+static uint64_t thunk_target(const struct alloc_calls *ac, const struct code_shape *sh,
+			     bool is_free)
 {
 	uint64_t to = 0;
 	size_t i;

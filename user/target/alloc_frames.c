@@ -18,26 +18,21 @@
 
 /* glibc's and Rust's own layers, by their whole name. */
 static const char *const whole_names[] = {
-	"_int_malloc",	       "_int_realloc",	      "_int_memalign",	     "_mid_memalign",
-	"sysmalloc",	       "__posix_memalign",    "malloc_hook_ini",     "ptmalloc_init",
-	"tcache_init",	       "__libc_malloc_impl",  "default_malloc",	     "__rust_alloc",
-	"__rust_alloc_zeroed", "__rust_realloc",      "__rdl_alloc",	     "__rdl_alloc_zeroed",
-	"__rdl_realloc",       "__rg_alloc",	      "__rg_alloc_zeroed",   "__rg_realloc",
-	"__rust_dealloc",      "__rdl_dealloc",	      "__rg_dealloc",	     "exchange_malloc",
+	"_int_malloc",	       "_int_realloc",	     "_int_memalign",	  "_mid_memalign",
+	"sysmalloc",	       "__posix_memalign",   "malloc_hook_ini",	  "ptmalloc_init",
+	"tcache_init",	       "__libc_malloc_impl", "default_malloc",	  "__rust_alloc",
+	"__rust_alloc_zeroed", "__rust_realloc",     "__rdl_alloc",	  "__rdl_alloc_zeroed",
+	"__rdl_realloc",       "__rg_alloc",	     "__rg_alloc_zeroed", "__rg_realloc",
+	"__rust_dealloc",      "__rdl_dealloc",	     "__rg_dealloc",	  "exchange_malloc",
 };
 
 /* Beginnings of demangled Rust paths, and of their legacy manglings. */
 static const char *const rust_paths[] = {
-	"alloc::alloc::",
-	"alloc::raw_vec::",
-	"<alloc::raw_vec::",
-	"<alloc::alloc::Global as ",
-	"std::alloc::System",
-	"std::sys::alloc::",
-	"std::sys::unix::alloc::",
-	"std::sys::pal::unix::alloc::",
-	"_ZN5alloc5alloc",
-	"_ZN5alloc7raw_vec",
+	"alloc::alloc::",	   "alloc::raw_vec::",
+	"<alloc::raw_vec::",	   "<alloc::alloc::Global as ",
+	"std::alloc::System",	   "std::sys::alloc::",
+	"std::sys::unix::alloc::", "std::sys::pal::unix::alloc::",
+	"_ZN5alloc5alloc",	   "_ZN5alloc7raw_vec",
 	"_ZN3std5alloc",
 };
 
@@ -52,21 +47,23 @@ static const char *const rust_traits[] = {
 
 /* Class templates whose allocate() is plumbing: demangled, then the mangled beginning. */
 static const char *const cxx_classes[] = {
-	"std::__new_allocator<",    "__gnu_cxx::new_allocator<", "std::allocator_traits<",
-	"std::allocator<",	    "std::__1::allocator<",	 "std::__1::allocator_traits<",
+	"std::__new_allocator<",      "__gnu_cxx::new_allocator<",
+	"std::allocator_traits<",     "std::allocator<",
+	"std::__1::allocator<",	      "std::__1::allocator_traits<",
 	"__gnu_cxx::__alloc_traits<",
 };
 static const char *const cxx_mangled[] = {
-	"_ZNSt15__new_allocatorI", "_ZN9__gnu_cxx13new_allocatorI", "_ZNSt16allocator_traitsI",
-	"_ZNSaI",		   "_ZNSt3__19allocatorI",	    "_ZNSt3__116allocator_traitsI",
+	"_ZNSt15__new_allocatorI",	  "_ZN9__gnu_cxx13new_allocatorI",
+	"_ZNSt16allocator_traitsI",	  "_ZNSaI",
+	"_ZNSt3__19allocatorI",		  "_ZNSt3__116allocator_traitsI",
 	"_ZN9__gnu_cxx14__alloc_traitsI",
 };
 /* libc++'s functions between allocate() and operator new: templates, so they have a result type
  * in front when demangled. */
 static const char *const cxx_functions[] = {
 	"void* std::__1::__libcpp_allocate", "void* std::__1::__libcpp_operator_new",
-	"std::__1::__libcpp_allocate", "std::__1::__libcpp_operator_new",
-	"_ZNSt3__117__libcpp_allocate", "_ZNSt3__121__libcpp_operator_new",
+	"std::__1::__libcpp_allocate",	     "std::__1::__libcpp_operator_new",
+	"_ZNSt3__117__libcpp_allocate",	     "_ZNSt3__121__libcpp_operator_new",
 };
 
 static bool begins(const char *s, const char *with)
@@ -149,7 +146,8 @@ static bool is_rust(const char *name)
 {
 	size_t i;
 
-	if (begins_with_one_of(name, rust_paths, ARRAY_CNT(rust_paths)) || is_rust_v0_plumbing(name))
+	if (begins_with_one_of(name, rust_paths, ARRAY_CNT(rust_paths)) ||
+	    is_rust_v0_plumbing(name))
 		return true;
 	if (name[0] != '<' && !begins(name, "_ZN"))
 		return false;

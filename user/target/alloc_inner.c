@@ -20,6 +20,9 @@
 /* In a shared libc the malloc directory is linked in one piece (musl: 9 KiB between memalign and
  * aligned_alloc, all malloc's). */
 #define LIBC_GAP_BYTES 16384
+/* A library that is no known allocator but defines malloc: up to this much code it is one, or a
+ * wrapper of one; beyond, it is something else that happens to wrap malloc, and calls it too. */
+#define UNKNOWN_CODE_BYTES (256 * 1024)
 /* Exported functions that are looked at for calls to entry points. */
 #define CALLERS_CAP 1024
 
@@ -38,7 +41,7 @@ static int add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 {
 	if (!bytes)
 		return 0;
-	return vec_push(&r->v, (struct alloc_range){start, start + bytes}) ? -ENOMEM : 0;
+	return vec_push(&r->v, (struct alloc_range){ start, start + bytes }) ? -ENOMEM : 0;
 }
 
 /* Sort, and join ranges that are at most gap apart. */
@@ -83,13 +86,14 @@ static int add_entries(const struct alloc_founds *all, bool is_lib, struct range
 			families[family_cnt++] = all->data[i].family;
 	}
 	for (j = 0; j < family_cnt && !err; j++) {
-		struct ranges run = {0};
+		struct ranges run = { 0 };
 
 		for (i = 0; i < all->cnt && !err; i++)
 			if (all->data[i].family == families[j] && !all->data[i].is_skipped &&
 			    is_in_cluster(&all->data[i]))
 				err = add_range(&run, all->data[i].vaddr, all->data[i].bytes);
-		join(&run, is_lib && families[j]->is_libc ? LIBC_GAP_BYTES : families[j]->gap_bytes);
+		join(&run,
+		     is_lib && families[j]->is_libc ? LIBC_GAP_BYTES : families[j]->gap_bytes);
 		for (k = 0; k < run.v.cnt && !err; k++)
 			err = vec_push(&ret->v, run.v.data[k]) ? -ENOMEM : 0;
 		vec_release(&run.v);
@@ -191,17 +195,32 @@ static void limit(struct ranges *r)
 	}
 }
 
+/* Is the file nothing but an allocator? */
+static bool is_allocator_library(const struct elf_file *ef, const struct alloc_founds *all)
+{
+	const struct elf_segment *segs;
+	bool is_known = false;
+	uint64_t code_bytes = 0;
+	size_t cnt, i;
+
+	for (i = 0; i < all->cnt; i++) {
+		if (all->data[i].family->is_libc)
+			return false;
+		is_known |= all->data[i].family != alloc_family_unknown();
+	}
+	segs = elf_file_segments(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		code_bytes += segs[i].is_exec ? segs[i].mem_bytes : 0;
+	return is_known || code_bytes <= UNKNOWN_CODE_BYTES;
+}
+
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
 		     const struct alloc_founds *all, struct alloc_file *af)
 {
-	struct ranges r = {0};
-	bool is_libc = false;
-	size_t i;
+	struct ranges r = { 0 };
 	int err;
 
-	for (i = 0; i < all->cnt; i++)
-		is_libc |= all->data[i].family->is_libc;
-	if (is_lib && !is_libc)
+	if (is_lib && is_allocator_library(ef, all))
 		err = add_code(ac, ef, all, &r);
 	else
 		err = add_entries(all, is_lib, &r);

@@ -197,9 +197,9 @@ const struct alloc_family *alloc_family_by_symbol(const char *name)
 
 const struct alloc_family *alloc_family_by_prefix(size_t prefix)
 {
-	return prefix < ARRAY_CNT(prefix_family) && prefix_family[prefix] >= 0
-		       ? &families[prefix_family[prefix]]
-		       : NULL;
+	return prefix < ARRAY_CNT(prefix_family) && prefix_family[prefix] >= 0 ?
+		       &families[prefix_family[prefix]] :
+		       NULL;
 }
 
 const struct alloc_family *alloc_family_unknown(void)

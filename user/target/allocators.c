@@ -18,7 +18,8 @@
  *
  * What a nested call is. Its return address lies in `inner`:
  *   a library that is an allocator: all its code, but for exported functions that are no entry
- *     points and call one (mimalloc's realpath): their result belongs to whoever called them
+ *     points and call one (mimalloc's realpath): their result belongs to whoever called them.
+ *     A large library of no known family that defines malloc is treated like a program
  *   libc: from the first to the last function of the malloc object, because strdup, fopen and
  *     getline are in the same file and are callers like any other
  *   a program: each entry point's own code, or, where the allocator is known to be one object
@@ -128,7 +129,7 @@ static int name_entries(struct scan *sc)
 	const struct alloc_found *f;
 
 	vec_each(&sc->found, f)
-		if (vec_push(&sc->calls.names, (struct alloc_name){f->vaddr, f->symbol}))
+		if (vec_push(&sc->calls.names, (struct alloc_name){ f->vaddr, f->symbol }))
 			return -ENOMEM;
 	alloc_calls_sort(&sc->calls);
 	return 0;
@@ -251,7 +252,8 @@ static int place(const struct scan *sc, const struct alloc_found *f, struct allo
 	struct placement_request req = {
 		.fn_vaddr = f->vaddr,
 		.fn_bytes = f->bytes,
-		.arg_mask = arg_bit(row->size_arg) | arg_bit(row->count_arg) | arg_bit(row->ptr_arg),
+		.arg_mask =
+			arg_bit(row->size_arg) | arg_bit(row->count_arg) | arg_bit(row->ptr_arg),
 		.needs_entry_sp = row->op != HT_OP_FREE,
 		.null_check_ok = row->op == HT_OP_FREE,
 		.entry_only = sc->opts->naive,
@@ -316,7 +318,7 @@ static bool is_library(const struct elf_file *ef)
 
 static int scan_file(struct scan *sc, struct alloc_file *af)
 {
-	struct alloc_founds all = {0};
+	struct alloc_founds all = { 0 };
 	int err;
 
 	err = elf_symbols_each(sc->syms, note_symbol, sc);
@@ -349,7 +351,7 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 		    const struct alloc_options *opts, struct alloc_file **ret)
 {
-	struct scan sc = {.ef = ef, .syms = syms, .opts = opts};
+	struct scan sc = { .ef = ef, .syms = syms, .opts = opts };
 	struct alloc_file *af;
 	int err;
 
