@@ -7,12 +7,12 @@
  * here they become indexes. A reference that leads nowhere is an error, not a guess.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/hmap.h"
+#include "format/gunzip.h"
 #include "format/pprof.h"
 #include "format/wire.h"
 #include "model/profile.h"
@@ -31,18 +31,18 @@ struct reader {
 /* Does every field of the profile and of its messages end where it should? */
 static int walk_wire(const uint8_t *data, size_t bytes, struct format_error *err)
 {
-	struct wire_reader top = { data, data, data + bytes };
+	struct wire top = { .data = data, .bytes = bytes };
 	struct wire_field f;
 	bool has_types = false;
 	int rc;
 
 	while ((rc = wire_next(&top, &f, err)) > 0) {
-		struct wire_reader inner = { data, f.data, f.data + f.bytes };
+		struct wire inner = { .data = f.data, .bytes = f.bytes, .base = f.data_offset };
 		struct wire_field g;
 
-		if (f.number > 15 || (f.number <= 6 && f.type != 2))
-			return wire_fail(err, top.p - data, "this is no pprof profile (field %u)",
-					 f.number);
+		if (f.number > 15 || (f.number <= 6 && f.type != WIRE_BYTES))
+			return format_fail(err, f.offset, "this is no pprof profile (field %u)",
+					   f.number);
 		has_types |= f.number == 1;
 		while (f.number <= 5 && (rc = wire_next(&inner, &g, err)) > 0)
 			;
@@ -51,12 +51,12 @@ static int walk_wire(const uint8_t *data, size_t bytes, struct format_error *err
 	}
 	if (rc)
 		return rc;
-	return has_types ? 0 : wire_fail(err, bytes, "this is no pprof profile: no sample types");
+	return has_types ? 0 : format_fail(err, bytes, "this is no pprof profile: no sample types");
 }
 
 static int bad_reference(struct reader *r, const char *what, uint64_t id)
 {
-	return wire_fail(r->err, 0, "%s %llu is referred to and does not exist", what,
+	return format_fail(r->err, 0, "%s %llu is referred to and does not exist", what,
 			 (unsigned long long)id);
 }
 
@@ -230,7 +230,7 @@ static int read_sample(struct reader *r, const Perftools__Profiles__Sample *from
 	int err = labels && locs ? 0 : -ENOMEM;
 
 	if (!err && from->n_value != r->p->types.cnt)
-		err = wire_fail(r->err, 0, "a sample has %zu values, the profile %zu sample types",
+		err = format_fail(r->err, 0, "a sample has %zu values, the profile %zu sample types",
 				from->n_value, r->p->types.cnt);
 	for (size_t i = 0; i < from->n_location_id && !err; i++) {
 		const uint64_t *idx = hmap_get(&r->location_by_id, &from->location_id[i]);
@@ -285,7 +285,7 @@ static int read_plain(const uint8_t *data, size_t bytes, struct profile **ret,
 		return rc;
 	pb = perftools__profiles__profile__unpack(NULL, bytes, data);
 	if (!pb)
-		return wire_fail(err, 0, "this is no pprof profile, or memory ran out");
+		return format_fail(err, 0, "this is no pprof profile, or memory ran out");
 	r.pb = pb;
 	hmap_init(&r.mapping_by_id, sizeof(uint64_t));
 	hmap_init(&r.function_by_id, sizeof(uint64_t));
@@ -308,44 +308,31 @@ static int read_plain(const uint8_t *data, size_t bytes, struct profile **ret,
 
 int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct format_error *err)
 {
+	const uint8_t *plain;
 	size_t plain_bytes;
-	uint8_t *plain;
+	uint8_t *owned;
 	int rc;
 
 	memset(err, 0, sizeof(*err));
-	rc = wire_unpack(data, bytes, &plain, &plain_bytes, err);
+	rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &plain, &plain_bytes, err);
 	if (rc)
 		return rc;
 	rc = read_plain(plain, plain_bytes, ret, err);
-	free(plain);
+	free(owned);
 	return rc;
 }
 
 int pprof_read(int fd, struct profile **ret, struct format_error *err)
 {
-	VEC(uint8_t) file = { 0 };
-	ssize_t n = 1;
-	int rc = 0;
+	size_t bytes;
+	uint8_t *file;
+	int rc;
 
-	while (n && !rc) {
-		rc = vec_reserve(&file, file.cnt + 65536);
-		if (rc)
-			break;
-		if (file.cnt > WIRE_BYTES_CAP) {
-			rc = wire_fail(err, file.cnt, "the file is larger than %llu MiB",
-				       WIRE_BYTES_CAP >> 20);
-			break;
-		}
-		n = read(fd, file.data + file.cnt, file.cap - file.cnt);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			rc = -errno;
-		else
-			file.cnt += n;
-	}
-	if (!rc)
-		rc = pprof_read_mem(file.data, file.cnt, ret, err);
-	vec_release(&file);
+	memset(err, 0, sizeof(*err));
+	rc = gunzip_read_fd(fd, GUNZIP_BYTES_MAX, &file, &bytes, err);
+	if (rc)
+		return rc;
+	rc = pprof_read_mem(file, bytes, ret, err);
+	free(file);
 	return rc;
 }
