@@ -1,0 +1,249 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# lib.sh - what the end-to-end tests share: building workloads, driving them, recording them,
+# comparing. Sourced by the tests, which are run from the top folder:
+#	. tests/e2e/lib.sh
+#	e2e_init NAME
+# HEAPTAP names the program (./heaptap), COMPARE a ready comparer (else it is built from
+# compare.c and libheaptap.a), E2E_BUILD where workloads are built (.build/e2e).
+#
+# Results are TAP lines; a test ends with e2e_end, whose status is 0 when nothing failed.
+# Everything that waits has a limit; what was started is ended by its pid when the test exits.
+set -u
+e2e_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+e2e_top=$(cd "$e2e_dir/../.." && pwd)
+loads=$e2e_dir/workloads
+heaptap=$(realpath -m "${HEAPTAP:-./heaptap}")
+bin=$(realpath -m "${E2E_BUILD:-.build/e2e}")
+mkdir -p "$bin"
+compare=${COMPARE:-$bin/compare}
+work=
+e2e_name=
+e2e_failed=0
+e2e_ok_cnt=0
+e2e_pids=
+
+ok() {
+	echo "ok - $e2e_name: $1"
+	e2e_ok_cnt=$((e2e_ok_cnt + 1))
+}
+# not_ok NAME WHY [FILE...]: the beginning of each file is shown
+not_ok() {
+	local name=$1 why=$2 file
+	shift 2
+	echo "not ok - $e2e_name: $name: $why"
+	for file in "$@"; do
+		[ -s "$file" ] && sed "s|^|#   $(basename "$file"): |" "$file" | head -n "${E2E_SHOW:-12}"
+	done
+	e2e_failed=$((e2e_failed + 1))
+}
+skip() { echo "ok - $e2e_name: $1 # SKIP $2"; }
+skip_all() {
+	skip all "$1"
+	exit 0
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+e2e_cleanup() {
+	local pid
+	for pid in $e2e_pids; do kill -9 "$pid" 2>/dev/null; done
+	wait 2>/dev/null
+	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
+}
+
+e2e_init() {
+	e2e_name=$1
+	work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-e2e-XXXXXX")
+	chmod 755 "$work"
+	trap e2e_cleanup EXIT
+	trap 'exit 130' INT TERM
+	[ "$(id -u)" = 0 ] || skip_all "needs root"
+	[ -x "$heaptap" ] || { echo "Bail out! $heaptap is not built"; exit 1; }
+	if [ -z "${COMPARE:-}" ]; then
+		build compare "$e2e_dir/compare.c" "${CC:-cc}" -std=gnu11 -O1 -g -D_GNU_SOURCE \
+			-I"$e2e_top/include" -I"$e2e_top/user" -I"$e2e_top/.build/gen" \
+			"$e2e_dir/compare.c" "$e2e_top/.build/libheaptap.a" -lbpf -ldw -lelf \
+			-lcapstone -lprotobuf-c -liberty -llzma -lzstd -lz -lm ||
+			{ echo "Bail out! the comparer cannot be built"; exit 1; }
+	fi
+}
+e2e_end() {
+	echo "# $e2e_name: $e2e_ok_cnt ok, $e2e_failed failed"
+	[ "$e2e_failed" = 0 ]
+	exit
+}
+
+# build OUT SOURCE COMMAND...: runs COMMAND -o $bin/OUT when OUT is missing or older than what it
+# is made of. Two tests at once do not disturb each other.
+build() {
+	local out=$bin/$1 source=$2 temp
+	shift 2
+	if [ -x "$out" ] && [ "$out" -nt "$source" ] && [ "$out" -nt "$loads/ledger.h" ] &&
+		[ "$out" -nt "$e2e_top/.build/libheaptap.a" -o "$(basename "$out")" != compare ]; then
+		return 0
+	fi
+	temp=$(mktemp "$bin/build-XXXXXX")
+	if timeout 120 "$@" -o "$temp" >"$temp.log" 2>&1; then
+		chmod 755 "$temp"
+		mv "$temp" "$out"
+		rm -f "$temp.log"
+	else
+		sed 's/^/# /' "$temp.log" | head -20
+		rm -f "$temp" "$temp.log"
+		return 1
+	fi
+}
+c_flags="-std=gnu11 -O2 -g -D_GNU_SOURCE -Wall -Wextra -fno-builtin -fomit-frame-pointer -pthread"
+# build_c NAME [FLAG...]: workloads/NAME.c -> $bin/NAME; with OUT=... under that name
+build_c() {
+	local name=$1
+	shift
+	build "${OUT:-$name}" "$loads/$name.c" ${CC:-gcc} $c_flags "$loads/$name.c" "$@"
+}
+build_cxx() {
+	local name=$1
+	shift
+	build "${OUT:-$name}" "$loads/$name.cc" ${CXX:-g++} -std=c++17 -O2 -g -D_GNU_SOURCE -Wall -Wextra \
+		-fomit-frame-pointer -pthread "$loads/$name.cc" "$@"
+}
+
+# await SECONDS COMMAND...: until COMMAND succeeds
+await() {
+	local i
+	for ((i = 0; i < $1 * 50; i++)); do
+		"${@:2}" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+says() { grep -q -- "$2" "$1" 2>/dev/null; }
+is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null; }
+
+# start COMMAND...: a workload; its pid in $target, its output in $work/target.out, ready to work
+start() {
+	local ready=${READY:-^READY}
+	rm -f "$work/target.in" "$work/target.out" "$work/target.err"
+	mkfifo "$work/target.in"
+	: >"$work/target.out"
+	"$@" <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
+	target=$!
+	e2e_pids="$e2e_pids $target"
+	exec {target_in}>"$work/target.in"
+	await 20 says "$work/target.out" "$ready"
+}
+# in a process of its own: the target may be gone, and a SIGPIPE must not end the test
+tell() { (echo "${1:-go}" >&"$target_in") 2>/dev/null; }
+is_done() { says "$work/target.out" '^DONE'; }
+# run_target: it does its work
+run_target() {
+	tell go
+	await "${1:-60}" is_done
+}
+# finish_target: it ends; status in $target_status
+finish_target() {
+	tell end
+	exec {target_in}>&-
+	await 20 is_gone "$target" || kill -9 "$target" 2>/dev/null
+	wait "$target" 2>/dev/null
+	target_status=$?
+}
+kill_target() {
+	kill -9 "$target" 2>/dev/null
+	wait "$target" 2>/dev/null
+	exec {target_in}>&-
+}
+
+# attach ARGS...: a recording of $target that has begun; its pid in $recorder
+attach() {
+	record_start -p "$target" "$@"
+}
+record_start() {
+	rm -f "$work/p.pb.gz"
+	: >"$work/heaptap.err"
+	"$heaptap" record -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
+	recorder=$!
+	e2e_pids="$e2e_pids $recorder"
+	await 20 record_began
+}
+record_began() {
+	says "$work/heaptap.err" '^heaptap: recording' || ! kill -0 "$recorder" 2>/dev/null
+}
+# stop_recorder: ends the recording; status in $record_status
+stop_recorder() {
+	kill -INT "$recorder" 2>/dev/null
+	wait_recorder "${1:-30}"
+}
+wait_recorder() {
+	if await "${1:-60}" is_gone "$recorder"; then
+		wait "$recorder"
+		record_status=$?
+	else
+		kill -9 "$recorder"
+		wait "$recorder" 2>/dev/null
+		record_status=timeout
+	fi
+}
+# launch ARGS... -- COMMAND...: recorded from its first instruction to its end
+launch() {
+	rm -f "$work/p.pb.gz"
+	E2E_NOWAIT=1 timeout -s INT -k 10 "${LIMIT:-90}" "$heaptap" record -o "$work/p.pb.gz" "$@" \
+		>"$work/target.out" 2>"$work/heaptap.err" </dev/null
+	record_status=$?
+}
+ledger() { "$compare" ledger "$work/p.pb.gz" "$1"; }
+
+# same NAME [COMPARE ARGS...]: the profile holds exactly what the workload says
+same() {
+	local name=$1
+	shift
+	if [ "$record_status" != 0 ]; then
+		not_ok "$name" "heaptap's exit status is $record_status" "$work/heaptap.err"
+	elif [ "${target_status:-0}" != 0 ]; then
+		not_ok "$name" "the target's exit status is $target_status" "$work/target.err" "$work/target.out"
+	elif ! "$compare" exact "$work/p.pb.gz" "$work/target.out" "$@" >"$work/differences"; then
+		not_ok "$name" "$(grep -c . "$work/differences") differences" "$work/differences" \
+			"$work/heaptap.err"
+	else
+		ok "$name"
+	fi
+}
+# no_losses NAME: nothing in the ledger that must be 0 for an exact profile
+no_losses() {
+	local name=$1 counter n bad=
+	for counter in live_full totals_full stacks_full stack_collisions contexts_full scratch_busy \
+		pending_full pending_lost events_lost missed_frees read_faults; do
+		n=$(ledger $counter) || bad="$bad $counter:missing"
+		[ "${n:-0}" = 0 ] || bad="$bad $counter=$n"
+	done
+	[ -z "$bad" ] && ok "$name" || not_ok "$name" "the ledger has$bad"
+}
+
+# exact NAME [HEAPTAP ARGS...] -- COMMAND...: attached to, driven, recorded with --rate 1 and
+# compared to the byte, cumulative columns too (E2E_COMPARE replaces --alloc)
+exact() {
+	local name=$1 args=()
+	shift
+	while [ "$1" != -- ]; do
+		args+=("$1")
+		shift
+	done
+	shift
+	if ! start "$@"; then
+		not_ok "$name" "the target did not start" "$work/target.err" "$work/target.out"
+		kill_target
+		return 1
+	fi
+	attach --rate 1 "${args[@]}"
+	run_target || not_ok "$name" "the target did not finish" "$work/target.err" "$work/target.out"
+	stop_recorder
+	finish_target
+	same "$name" ${E2E_COMPARE---alloc}
+}
+# exact_launched NAME [HEAPTAP ARGS...] -- COMMAND...: the same for a program that heaptap starts
+exact_launched() {
+	local name=$1
+	shift
+	launch --rate 1 "$@"
+	target_status=0
+	same "$name" ${E2E_COMPARE---alloc}
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# C++: every operator new and delete, containers, and exceptions thrown through recorded calls,
+# with the allocators of glibc, jemalloc, tcmalloc and mimalloc.
+. "$(dirname "$0")/lib.sh"
+e2e_init exact_cxx
+
+build_cxx cxx || { not_ok build "cxx.cc"; e2e_end; }
+
+# caught NAME N: the program lived, and its exceptions arrived
+caught() {
+	if says "$work/target.out" "^CAUGHT $2$"; then
+		ok "$1: exceptions arrive"
+	else
+		not_ok "$1: exceptions arrive" "not $2" "$work/target.out" "$work/target.err"
+	fi
+}
+with() {
+	local name=$1 preload=$2 mode
+	if [ -n "$preload" ] && [ ! -e "$preload" ]; then
+		skip "$name" "not installed"
+		return
+	fi
+	exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	no_losses "$name: no losses"
+	caught "$name" 12
+	exact_launched "$name, started" -- env E2E_DELAY_MS=1000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	caught "$name, started" 12
+	for mode in multi perf; do
+		exact "$name, --attach-mode=$mode" --attach-mode=$mode -- \
+			env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		caught "$name, --attach-mode=$mode" 12
+	done
+	exact "$name, address space limited" -- \
+		env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	caught "$name, address space limited" 15
+}
+libs=/usr/lib/$(uname -m)-linux-gnu
+with glibc ""
+with jemalloc "$libs/libjemalloc.so.2"
+with tcmalloc "$libs/libtcmalloc_minimal.so.4"
+with mimalloc "$libs/libmimalloc.so.2"
+
+# static C++ runtime: operator new is the program's own
+OUT=cxx-static-runtime build_cxx cxx -static-libstdc++ -static-libgcc &&
+	exact "static libstdc++" -- "$bin/cxx-static-runtime"
+if have clang++; then
+	CXX=clang++ OUT=cxx-clang build_cxx cxx && exact "compiled with clang++" -- "$bin/cxx-clang"
+else
+	skip "compiled with clang++" "clang++ is not installed"
+fi
+e2e_end

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Children: one that nobody asked for pollutes nothing and is not slowed down; with --follow each
+# is a process of its own in the profile.
+. "$(dirname "$0")/lib.sh"
+e2e_init fork
+
+build_c forks || { not_ok build "forks.c"; e2e_end; }
+is() { awk "BEGIN { exit !($1) }"; }
+cost() { awk -v who="$1" '$1 == "COST" && $2 == who { print $3 }' "$work/target.out"; }
+
+# what a pair costs without a profiler, for the comparison
+start env E2E_MODE=plain "$bin/forks"
+run_target
+finish_target
+base=$(cost late)
+for mode in session multi perf; do
+	exact "children not asked for, $mode" --attach-mode=$mode -- env E2E_MODE=plain "$bin/forks"
+	no_losses "children not asked for, $mode: no losses"
+	parent=$(cost parent) early=$(cost early) late=$(cost late)
+	echo "# ns per pair, $mode: without a profiler $base, parent $parent, early child $early, late child $late"
+	for who in $early $late; do
+		is "$who < 3 * $base + 20" && ok "a child's speed, $mode: $who ns" ||
+			not_ok "a child's speed, $mode" "$who ns per pair, $base without a profiler, $parent in the parent"
+	done
+	is "$parent > 3 * $base" || not_ok "the parent is probed, $mode" "$parent ns per pair"
+done
+
+for mode in session multi perf; do
+	exact "fork storm, $mode" --attach-mode=$mode -- env E2E_MODE=storm "$bin/forks"
+	no_losses "fork storm, $mode: no losses"
+	exact "vfork and exec storm, $mode" --attach-mode=$mode -- env E2E_MODE=vfork "$bin/forks"
+done
+
+# children that begin after a second, and children that begin at once
+for mode in session multi perf; do
+	for delay in 1000 0; do
+		start env E2E_MODE=follow E2E_CHILD_DELAY_MS=$delay "$bin/forks"
+		attach --rate 1 --follow --attach-mode=$mode
+		run_target
+		stop_recorder
+		finish_target
+		cp "$work/target.out" "$work/all.out"
+		child=1
+		for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
+			awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' \
+				"$work/all.out" >"$work/target.out"
+			who=parent
+			[ "$pid" = "$target" ] || who="child $((child++))"
+			E2E_SHOW=3 same "--follow, $mode, beginning after $delay ms: $who" --alloc --label pid="$pid"
+		done
+		"$compare" labels "$work/p.pb.gz" comm | sort >"$work/comms"
+		grep -q forks "$work/comms" && ok "--follow, $mode: label comm" ||
+			not_ok "--follow, $mode: label comm" "no 'forks'" "$work/comms"
+	done
+done
+
+start env E2E_MODE=storm "$bin/forks"
+attach --rate 1 --follow
+run_target
+stop_recorder
+finish_target
+same "--follow through a fork storm" --label pid="$target"
+e2e_end

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Programs that carry their allocator: static, static-pie, stripped in degrees.
+. "$(dirname "$0")/lib.sh"
+e2e_init static
+
+OUT=family-static build_c family -static || { not_ok build "family.c -static"; e2e_end; }
+exact "static" -- "$bin/family-static"
+no_losses "static: no losses"
+exact_launched "static, started" -- "$bin/family-static"
+exact "static, 8 threads" -- env E2E_THREADS=8 "$bin/family-static"
+OUT=family-static-pie build_c family -static-pie && exact "static-pie" -- "$bin/family-static-pie"
+strip -g -o "$work/family-g" "$bin/family-static"
+exact "static, without debug information" -- env "$work/family-g"
+
+# dynamic and stripped: malloc is libc's, so all bytes are found, only the names are gone
+build_c family
+strip -o "$work/stripped" "$bin/family"
+start "$work/stripped"
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+total=$("$compare" sites "$work/p.pb.gz" 2>/dev/null | wc -l)
+want=$(awk '/^EXPECT/ { n += $4 } END { print n }' "$work/target.out")
+if have go; then
+	got=$(go tool pprof -sample_index=inuse_space -unit=B -traces "$work/p.pb.gz" 2>/dev/null |
+		awk '/^ *[0-9]+B / { sub("B", "", $1); n += $1 } END { print n + 0 }')
+	if [ "$record_status" = 0 ] && [ "$got" -ge "$want" ] && [ "$got" -le $((want + 65536)) ]; then
+		ok "dynamic, stripped: all bytes, no names"
+	else
+		not_ok "dynamic, stripped" "$got bytes, must be $want and a little" "$work/heaptap.err"
+	fi
+else
+	skip "dynamic, stripped" "no go tool pprof"
+fi
+
+# the names come from a file beside it, by debug link or build id
+strip -o "$work/linked" "$bin/family"
+objcopy --only-keep-debug "$bin/family" "$work/linked.debug"
+(cd "$work" && objcopy --add-gnu-debuglink=linked.debug linked)
+start "$work/linked"
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+sed -i 's/ family / linked /; s/^\(EXPECT [^ ]*\) [^ ]*/\1 linked/' "$work/target.out"
+same "dynamic, stripped, names in a debug file" --alloc
+
+# nothing left by which malloc could be known: it must be said, in words
+for kind in static static-pie; do
+	strip -o "$work/bare" "$bin/family-$kind" 2>/dev/null || continue
+	start "$work/bare"
+	attach --rate 1
+	run_target
+	stop_recorder
+	finish_target
+	if [ "$target_status" != 0 ]; then
+		not_ok "$kind, stripped" "the target's exit status is $target_status"
+	elif grep -qi "no known allocator.*looked for" "$work/heaptap.err"; then
+		ok "$kind, stripped: says that no allocator was found, and what was looked for"
+	else
+		not_ok "$kind, stripped" "no message" "$work/heaptap.err"
+	fi
+done
+e2e_end

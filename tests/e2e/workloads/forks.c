@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forks.c - a program with children. E2E_MODE=plain: a child is forked before and one after the
+ * work; both allocate at the parent's sites, and each writes what a malloc and free cost it, as
+ * "COST <who> <ns>". =follow: two children that account for themselves, as "EXPECT" lines with
+ * "PID <pid>" before them, and stay alive; E2E_CHILD_DELAY_MS: before they begin. =storm: 200 short-lived children while the parent works.
+ * =vfork: the same with vfork and exec.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ledger.h"
+
+SITE void *site_parent(size_t size)
+{
+	return led_alloc(__func__, malloc(size), size);
+}
+
+SITE void *site_both(size_t size)
+{
+	return led_alloc(__func__, malloc(size), size);
+}
+
+SITE void *site_child(size_t size)
+{
+	return led_alloc(__func__, malloc(size), size);
+}
+
+static void work(int n)
+{
+	for (int i = 0; i < n; i++) {
+		site_parent(907);
+		site_both(911);
+		free(led_free(site_both(919)));
+	}
+}
+
+/* The best of a few rounds: noise only adds. */
+static double pair_cost_ns(void)
+{
+	double best = 1e9;
+
+	for (int round = 0; round < 40; round++) {
+		struct timespec a, b;
+		double ns;
+
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		for (int i = 0; i < 500; i++)
+			free(OPAQUE(malloc(64)));
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		ns = ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / 500;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
+static void say_cost(const char *who)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "COST %s %.1f\n", who, pair_cost_ns());
+	e2e_say(line);
+}
+
+/* pipe of which the child waits for the end, so that it lives as long as it is told to */
+static int hold[2];
+
+static pid_t child(const char *name)
+{
+	pid_t pid = fork();
+	char c;
+
+	if (pid)
+		return pid;
+	alarm(100);
+	close(hold[1]);
+	for (int i = 0; i < 1000; i++) {
+		void *p = malloc(911);
+
+		if (i % 2)
+			free(p);
+	}
+	site_both(929);
+	site_child(937);
+	say_cost(name);
+	if (read(hold[0], &c, 1) < 0)
+		_exit(3);
+	_exit(0);
+}
+
+static pid_t followed_child(int id)
+{
+	pid_t pid;
+	char line[64], name[16], c;
+
+	pid = fork();
+	if (pid)
+		return pid;
+	alarm(100);
+	close(hold[1]);
+	memset(led_rows, 0, sizeof(led_rows));
+	snprintf(name, sizeof(name), "child%d", id);
+	led_name_thread(name);
+	if (getenv("E2E_CHILD_DELAY_MS"))
+		usleep(1000 * strtol(getenv("E2E_CHILD_DELAY_MS"), NULL, 10));
+	for (int i = 0; i < 101 * id; i++)
+		site_child(941);
+	for (int i = 0; i < 11; i++)
+		free(led_free(site_both(947 + id)));
+	site_both(953);
+	snprintf(line, sizeof(line), "PID %d\n", (int)getpid());
+	e2e_say(line);
+	e2e_print_ledger();
+	snprintf(line, sizeof(line), "END %d\n", (int)getpid());
+	e2e_say(line);
+	if (read(hold[0], &c, 1) < 0)
+		_exit(3);
+	_exit(0);
+}
+
+static void storm(bool with_vfork)
+{
+	for (int i = 0; i < 200; i++) {
+		pid_t pid = with_vfork ? vfork() : fork();
+		int status;
+
+		if (!pid) {
+			if (with_vfork)
+				execl("/bin/true", "true", (char *)NULL);
+			else
+				for (int k = 0; k < 50; k++)
+					free(OPAQUE(malloc(967)));
+			_exit(0);
+		}
+		if (pid < 0)
+			led_die("forks: no child\n");
+		work(3);
+		waitpid(pid, &status, 0);
+		if (status) {
+			dprintf(2, "forks: child %d ended with status %x\n", i, status);
+			_exit(97);
+		}
+	}
+}
+
+int main(void)
+{
+	const char *mode = getenv("E2E_MODE");
+	pid_t pid[2] = { 0, 0 };
+	int status, bad = 0;
+
+	if (!mode || pipe(hold))
+		led_die("forks: E2E_MODE is not set\n");
+	e2e_ready();
+	if (!strcmp(mode, "plain")) {
+		pid[0] = child("early");
+		usleep(300000);
+		work(101);
+		pid[1] = child("late");
+		usleep(300000);
+		say_cost("parent");
+	} else if (!strcmp(mode, "follow")) {
+		work(53);
+		pid[0] = followed_child(1);
+		usleep(300000);
+		pid[1] = followed_child(2);
+		work(53);
+		usleep(1500000);
+		dprintf(1, "PID %d\n", (int)getpid());
+	} else {
+		storm(!strcmp(mode, "vfork"));
+	}
+	e2e_done();
+	close(hold[1]);
+	for (int i = 0; i < 2; i++)
+		if (pid[i] && (waitpid(pid[i], &status, 0) < 0 || status))
+			bad = 1;
+	return bad;
+}
