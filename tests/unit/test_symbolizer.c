@@ -376,13 +376,18 @@ static void limits_fall_back_to_symbols(void **state)
 	free(vaddr);
 }
 
-/* Kills the first child that appears, once. */
-static void *kill_first_child(void *arg)
+struct attack {
+	int parent_tid, signal;
+};
+
+/* Sends a signal to the first child that appears, once. */
+static void *attack_first_child(void *arg)
 {
+	const struct attack *attack = arg;
 	char path[64], line[64];
 	struct timespec pause = { .tv_nsec = 200000 };
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", *(int *)arg);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", attack->parent_tid);
 	for (int i = 0; i < 20000; i++) {
 		FILE *f = fopen(path, "r");
 		int pid = f && fgets(line, sizeof(line), f) ? (int)strtol(line, NULL, 10) : 0;
@@ -390,7 +395,7 @@ static void *kill_first_child(void *arg)
 		if (f)
 			fclose(f);
 		if (pid > 0) {
-			kill(pid, SIGKILL);
+			kill(pid, attack->signal);
 			return NULL;
 		}
 		nanosleep(&pause, NULL);
@@ -398,28 +403,41 @@ static void *kill_first_child(void *arg)
 	return NULL;
 }
 
-static void a_helper_that_dies(void **state)
+static void a_helper_that_dies_or_stops(void **state)
 {
 	enum { CNT = 20000 };
+	static const struct {
+		int signal;
+		uint64_t time_limit_ns;
+		const char *note;
+	} cases[] = {
+		{ SIGKILL, 0, "debug info: helper crashed (signal 9)" },
+		{ SIGABRT, 0, "debug info: helper " },
+		{ SIGSTOP, 1000000000, "debug info: time limit" },
+	};
 	uint64_t *vaddr = calloc(CNT, sizeof(*vaddr));
-	struct symbol_result *r;
-	int main_tid = (int)getpid();
-	pthread_t thread;
-	size_t cnt;
 
 	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state)) {
 		free(vaddr);
 		skip();
 	}
-	cnt = random_text(*state, "p", vaddr, CNT);
-	assert_int_equal(pthread_create(&thread, NULL, kill_first_child, &main_tid), 0);
-	r = ask(&all_on, *state, "p", vaddr, cnt);
-	pthread_join(thread, NULL);
-	print_message("# '%s'\n", r->note);
-	assert_non_null(strstr(r->note, "debug info: helper crashed (signal 9)"));
-	assert_non_null(strstr(r->note, "symbol table"));
-	assert_true(r->has_functions);
-	symbol_result_free(r);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct symbol_options opts = { .lines = true,
+					       .time_limit_ns = cases[i].time_limit_ns };
+		struct attack attack = { .parent_tid = (int)getpid(), .signal = cases[i].signal };
+		size_t cnt = random_text(*state, "p", vaddr, CNT);
+		struct symbol_result *r;
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+		r = ask(&opts, *state, "p", vaddr, cnt);
+		pthread_join(thread, NULL);
+		print_message("# '%s'\n", r->note);
+		assert_non_null(strstr(r->note, cases[i].note));
+		assert_non_null(strstr(r->note, "symbol table"));
+		assert_true(r->has_functions);
+		symbol_result_free(r);
+	}
 	free(vaddr);
 }
 
@@ -515,7 +533,7 @@ int main(void)
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(separate_debug_file_in_the_root),
 		cmocka_unit_test(limits_fall_back_to_symbols),
-		cmocka_unit_test(a_helper_that_dies),
+		cmocka_unit_test(a_helper_that_dies_or_stops),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(wrong_questions),
 		cmocka_unit_test(nothing_is_left_open),
