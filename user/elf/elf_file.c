@@ -223,11 +223,11 @@ static int read_sections(struct elf_file *ef)
 	ef->unpacked_bytes = calloc(cnt, sizeof(*ef->unpacked_bytes));
 	if (!ef->sections || !ef->unpacked || !ef->unpacked_bytes)
 		return -ENOMEM;
-	ef->section_cnt = cnt;
 	for (i = 0; i < cnt && read_shdr(ef, i, &sh); i++) {
 		const char *name = get_string(ef, names.sh_offset + sh.sh_name,
 					      names.sh_offset + names.sh_size);
 
+		ef->section_cnt = i + 1;
 		ef->sections[i] = (struct elf_section_head){ .name = name ? name : "",
 							     .type = sh.sh_type,
 							     .link = sh.sh_link,

@@ -166,26 +166,35 @@ static const char *table_sym(const struct symtab *t, uint32_t i, Elf64_Sym *ret)
 	return ret->st_name < t->str_bytes && t->strs[ret->st_name] ? t->strs + ret->st_name : NULL;
 }
 
-/* name without version, then suffix. NULL: out of memory. */
+/* Room for bytes in the current block, else in a new one. NULL: out of memory. */
+static char *reserve_name(struct index *ix, size_t bytes)
+{
+	size_t cap = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+
+	if (bytes > ix->block_bytes - ix->block_used) {
+		if (vec_reserve(&ix->blocks, ix->blocks.cnt + 1))
+			return NULL;
+		ix->blocks.data[ix->blocks.cnt] = malloc(cap);
+		if (!ix->blocks.data[ix->blocks.cnt])
+			return NULL;
+		ix->blocks.cnt++;
+		ix->block_used = 0;
+		ix->block_bytes = cap;
+	}
+	ix->block_used += bytes;
+	return ix->blocks.data[ix->blocks.cnt - 1] + ix->block_used - bytes;
+}
+
+/* The first len bytes of name, then suffix. NULL: out of memory. */
 static const char *copy_name(struct index *ix, const char *name, size_t len, const char *suffix)
 {
-	size_t need = len + strlen(suffix) + 1, bytes;
-	char *p;
+	size_t suffix_bytes = strlen(suffix) + 1;
+	char *p = reserve_name(ix, len + suffix_bytes);
 
-	if (need > ix->block_bytes - ix->block_used) {
-		bytes = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-		p = malloc(bytes);
-		if (!p || vec_push(&ix->blocks, p)) {
-			free(p);
-			return NULL;
-		}
-		ix->block_used = 0;
-		ix->block_bytes = bytes;
-	}
-	p = ix->blocks.data[ix->blocks.cnt - 1] + ix->block_used;
+	if (!p)
+		return NULL;
 	memcpy(p, name, len);
-	memcpy(p + len, suffix, need - len);
-	ix->block_used += need;
+	memcpy(p + len, suffix, suffix_bytes);
 	return p;
 }
 
@@ -316,18 +325,20 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size_t cnt,
 		       struct elf_symbol *ret, bool *ret_is_function)
 {
-	const char *best_name = NULL;
-	Elf64_Sym best = { 0 };
-	uint64_t bytes = 0;
+	const char *best_name;
+	Elf64_Sym best;
+	uint64_t bytes;
 	size_t i, len;
 
-	for (i = 0; i < cnt; i++) {
+	best_name = table_sym(&s->tables[keys[0].table], keys[0].sym, &best);
+	bytes = best.st_size;
+	for (i = 1; i < cnt; i++) {
 		Elf64_Sym sym;
 		const char *name = table_sym(&s->tables[keys[i].table], keys[i].sym, &sym);
 
 		if (sym.st_size > bytes)
 			bytes = sym.st_size;
-		if (!best_name || is_better(&sym, name, &best, best_name)) {
+		if (is_better(&sym, name, &best, best_name)) {
 			best_name = name;
 			best = sym;
 		}
@@ -391,7 +402,7 @@ static int build_index(const struct elf_symbols *s)
 	if (err)
 		goto out;
 	sort_keys(keys, keys + cnt, cnt);
-	ix->syms = malloc((cnt + plt.stubs.cnt) * sizeof(*ix->syms) + 1);
+	ix->syms = calloc(cnt + plt.stubs.cnt + 1, sizeof(*ix->syms));
 	if (!ix->syms) {
 		err = -ENOMEM;
 		goto out;
