@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_report.c - `heaptap report`: read a profile, print it another way. */
+/* cmd_report.c - `heaptap report`: options and a file in, a report out. Wiring only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,173 +17,221 @@
 #include "format/report.h"
 #include "model/profile.h"
 
+#define STACKS_DEFAULT 10
+#define ROWS_DEFAULT 20
+#define FRAMES_DEFAULT 12
+#define COLUMNS_MIN 80
+#define COLUMNS_MAX 200
+
 enum { OPT_FRAMES = 256 };
 
 static const char usage[] =
 	"usage: heaptap report [OPTIONS] FILE\n"
 	"\n"
-	"Read a profile that heaptap, or any other tool, wrote in pprof's format. '-' is stdin.\n"
+	"Read a pprof heap profile, heaptap's own or another tool's, and say who holds the memory.\n"
+	"FILE may be - for the standard input.\n"
 	"\n"
-	"  -b, --by WHAT           a row for each stack, function, module or thread (default: stack)\n"
-	"  -f, --format FORMAT     text, json, or collapsed (for flame graph tools; default: text)\n"
-	"  -s, --sort KEY          inuse, objects, alloc or name (default: inuse)\n"
-	"  -n, --top N             at most N rows, the rest in one (default: 20; 0 = all)\n"
-	"  -m, --module A,B        with --by module: charge each stack to the first frame, from the\n"
-	"                          leaf, whose module or function begins with A or B\n"
-	"      --frames N          at most N frames of each stack (default: 16; 0 = all)\n"
-	"  -h, --help              show this\n"
+	"  -b, --by WHAT       stack (default), function, module or thread\n"
+	"  -m, --module LIST   prefixes of modules or functions, such as my_app,my_lib: each stack\n"
+	"                      is charged to the first frame from the leaf that begins with one;\n"
+	"                      implies --by module\n"
+	"  -f, --format WHAT   text (default), json, or collapsed (for flame graphs)\n"
+	"  -s, --sort WHAT     inuse (default), objects, alloc or name\n"
+	"  -n, --top N         rows to show, the rest as one row '(other)'; 0 = all (default: 10\n"
+	"                      stacks or 20 rows of text, all of the other formats)\n"
+	"      --frames N      frames to show of a stack, 0 = all (default: 12 in text)\n"
+	"  -h, --help          show this\n"
 	"\n"
 	"examples:\n"
 	"  heaptap report heaptap-1234.pb.gz\n"
-	"  heaptap report --by module --module my_app,libmine heaptap-1234.pb.gz\n"
-	"  heaptap report --format collapsed heaptap-1234.pb.gz > stacks.txt\n";
+	"  heaptap report --module my_app,libmine heaptap-1234.pb.gz\n"
+	"  heaptap report --format collapsed heaptap-1234.pb.gz | flamegraph.pl > heap.svg\n";
 
 static const struct option long_options[] = {
-	{ "by", required_argument, NULL, 'b' },	   { "format", required_argument, NULL, 'f' },
-	{ "sort", required_argument, NULL, 's' },  { "top", required_argument, NULL, 'n' },
-	{ "module", required_argument, NULL, 'm' }, { "frames", required_argument, NULL, OPT_FRAMES },
-	{ "help", no_argument, NULL, 'h' },	   { NULL, 0, NULL, 0 },
+	{ "by", required_argument, NULL, 'b' },
+	{ "module", required_argument, NULL, 'm' },
+	{ "format", required_argument, NULL, 'f' },
+	{ "sort", required_argument, NULL, 's' },
+	{ "top", required_argument, NULL, 'n' },
+	{ "frames", required_argument, NULL, OPT_FRAMES },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
-static const char *const by_names[] = { "stack", "function", "module", "thread", NULL };
-static const char *const format_names[] = { "text", "json", "collapsed", NULL };
-static const char *const sort_names[] = { "inuse", "objects", "alloc", "name", NULL };
-
-struct report_command {
-	struct report_options opts;
-	VEC(const char *) modules;
-	char *module_text; /* owns the names */
-	bool wants_help, has_row_cap;
-	const char *file;
+struct cli {
+	struct report_options report;
+	VEC(const char *) modules; /* into argv, which is cut at the commas */
+	const char *path;
+	bool has_by, has_top, has_frames, wants_help;
 };
 
-/* Index of text in names, or -EINVAL with a message that lists them. */
-static int choose(const char *option, const char *text, const char *const *names)
+/* Index of text in the n names, or an error that lists them. */
+static int parse_name(const char *option, const char *text, const char *const *names, size_t n,
+		      int *ret)
 {
-	char list[128] = "";
+	char all[128] = "";
 	size_t used = 0;
 
-	for (int i = 0; names[i]; i++) {
-		if (!strcmp(text, names[i]))
-			return i;
-		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-				 names[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(text, names[i])) {
+			*ret = i;
+			return 0;
+		}
+		used += snprintf(all + used, sizeof(all) - used, "%s%s",
+				 !i ? "" : i + 1 < n ? ", " : " or ", names[i]);
 	}
-	log_error("report: bad value '%s' for --%s: one of %s", text, option, list);
+	log_error("report: bad value '%s' for %s: %s", text, option, all);
 	return -EINVAL;
 }
 
-static int parse_count(const char *option, const char *text, size_t *ret)
+static int parse_cnt(const char *option, const char *text, size_t *ret)
 {
 	char *end;
 	unsigned long n;
 
 	errno = 0;
 	n = strtoul(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-') {
-		log_error("report: bad value '%s' for --%s: a number", text, option);
+	if (errno || end == text || *end || strchr(text, '-')) {
+		log_error("report: bad value '%s' for %s: a number, 0 = all", text, option);
 		return -EINVAL;
 	}
 	*ret = n;
 	return 0;
 }
 
-static int parse_modules(struct report_command *c, const char *text)
+static int parse_modules(struct cli *c, char *list)
 {
-	char *save = NULL, *name;
+	char *rest = list, *one;
 
-	free(c->module_text);
-	c->modules.cnt = 0;
-	c->module_text = strdup(text);
-	if (!c->module_text)
-		return -ENOMEM;
-	for (name = strtok_r(c->module_text, ",", &save); name; name = strtok_r(NULL, ",", &save))
-		if (vec_push(&c->modules, (const char *)name))
+	while ((one = strsep(&rest, ","))) {
+		if (!*one) {
+			log_error("report: --module has an empty prefix");
+			return -EINVAL;
+		}
+		if (vec_push(&c->modules, one))
 			return -ENOMEM;
-	if (!c->modules.cnt) {
-		log_error("report: bad value '%s' for --module: names, separated by commas", text);
+	}
+	return 0;
+}
+
+static int parse_one(int opt, char *arg, struct cli *c)
+{
+	static const char *const by[] = { "stack", "function", "module", "thread" };
+	static const char *const format[] = { "text", "json", "collapsed" };
+	static const char *const sort[] = { "inuse", "objects", "alloc", "name" };
+	int value = 0, err;
+
+	switch (opt) {
+	case 'b':
+		err = parse_name("--by", arg, by, 4, &value);
+		c->report.by = value;
+		c->has_by = true;
+		return err;
+	case 'f':
+		err = parse_name("--format", arg, format, 3, &value);
+		c->report.format = value;
+		return err;
+	case 's':
+		err = parse_name("--sort", arg, sort, 4, &value);
+		c->report.sort = value;
+		return err;
+	case 'm':
+		return parse_modules(c, arg);
+	case 'n':
+		c->has_top = true;
+		return parse_cnt("--top", arg, &c->report.row_cap);
+	case OPT_FRAMES:
+		c->has_frames = true;
+		return parse_cnt("--frames", arg, &c->report.frame_cap);
+	case 'h':
+		c->wants_help = true;
+		return 0;
+	}
+	return -EINVAL; /* getopt has said which */
+}
+
+static int check_options(struct cli *c)
+{
+	if (c->modules.cnt && !c->has_by)
+		c->report.by = REPORT_BY_MODULE;
+	if (c->modules.cnt && c->report.by != REPORT_BY_MODULE) {
+		log_error("report: --module needs --by module");
+		return -EINVAL;
+	}
+	if (c->report.format == REPORT_COLLAPSED && c->report.by == REPORT_BY_FUNCTION) {
+		log_error("report: --format collapsed prints stacks: not with --by function");
+		return -EINVAL;
+	}
+	if (c->report.format == REPORT_COLLAPSED && c->report.by != REPORT_BY_STACK && c->has_top) {
+		log_error("report: --format collapsed takes --top only with --by stack");
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int parse_one(int c, const char *arg, struct report_command *cmd)
+static int parse_options(int argc, char **argv, struct cli *c)
 {
-	int n = 0;
-
-	switch (c) {
-	case 'b':
-		n = choose("by", arg, by_names);
-		cmd->opts.by = n < 0 ? 0 : n;
-		break;
-	case 'f':
-		n = choose("format", arg, format_names);
-		cmd->opts.format = n < 0 ? 0 : n;
-		break;
-	case 's':
-		n = choose("sort", arg, sort_names);
-		cmd->opts.sort = n < 0 ? 0 : n;
-		break;
-	case 'n':
-		cmd->has_row_cap = true;
-		return parse_count("top", arg, &cmd->opts.row_cap);
-	case OPT_FRAMES:
-		return parse_count("frames", arg, &cmd->opts.frame_cap);
-	case 'm':
-		return parse_modules(cmd, arg);
-	case 'h':
-		cmd->wants_help = true;
-		break;
-	default:
-		return -EINVAL;
-	}
-	return n < 0 ? n : 0;
-}
-
-static int parse_options(int argc, char **argv, struct report_command *cmd)
-{
-	int c, err = 0;
+	int opt, err = 0;
 
 	optind = 1;
-	while (!err && (c = getopt_long(argc, argv, "b:f:s:n:m:h", long_options, NULL)) != -1)
-		err = parse_one(c, optarg, cmd);
-	if (err || cmd->wants_help)
+	while (!err && (opt = getopt_long(argc, argv, "b:m:f:s:n:h", long_options, NULL)) != -1)
+		err = parse_one(opt, optarg, c);
+	if (err || c->wants_help)
 		return err;
-	if (optind + 1 != argc) {
-		log_error(optind == argc ? "report: which file?" :
-					   "report: one file at a time, not also '%s'",
-			  optind == argc ? "" : argv[optind + 1]);
+	if (optind >= argc) {
+		log_error("report: which FILE?");
 		return -EINVAL;
 	}
-	cmd->file = argv[optind];
-	if (cmd->modules.cnt && cmd->opts.by != REPORT_BY_MODULE) {
-		log_error("report: --module goes with --by module");
+	if (optind + 1 < argc) {
+		log_error("report: unexpected argument '%s': one FILE at a time", argv[optind + 1]);
 		return -EINVAL;
 	}
-	/* People want the top; programs want everything unless they say otherwise. */
-	if (!cmd->has_row_cap)
-		cmd->opts.row_cap = cmd->opts.format == REPORT_TEXT ? 20 : 0;
-	cmd->opts.module = cmd->modules.data;
-	cmd->opts.module_cnt = cmd->modules.cnt;
-	return 0;
+	c->path = argv[optind];
+	return check_options(c);
 }
 
-static int read_profile(const char *file, struct profile **ret)
+/* A wide terminal is used; a file or a pipe has the default width. */
+static size_t terminal_columns(void)
 {
-	bool is_stdin = !strcmp(file, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC), err;
-	struct format_error why = { 0 };
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return 0;
+	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN :
+	       size.ws_col > COLUMNS_MAX ? COLUMNS_MAX :
+					   size.ws_col;
+}
+
+static void set_defaults(struct cli *c)
+{
+	bool is_text = c->report.format == REPORT_TEXT;
+
+	if (!c->has_top && is_text)
+		c->report.row_cap = c->report.by == REPORT_BY_STACK ? STACKS_DEFAULT : ROWS_DEFAULT;
+	if (!c->has_frames && is_text)
+		c->report.frame_cap = FRAMES_DEFAULT;
+	c->report.module = c->modules.data;
+	c->report.module_cnt = c->modules.cnt;
+	c->report.columns = terminal_columns();
+}
+
+static int read_profile(const char *path, struct profile **ret)
+{
+	bool is_stdin = !strcmp(path, "-");
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
+	struct format_error why;
 
 	if (fd < 0) {
-		log_error("report: cannot open '%s': %s", file, strerror(errno));
-		return -errno;
+		err = -errno;
+		log_error("report: cannot read '%s': %s", path, strerror(-err));
+		return err;
 	}
 	err = pprof_read(fd, ret, &why);
 	if (err == -EBADMSG)
-		log_error("report: '%s': %s (at byte %llu of the unpacked data)", file, why.text,
-			  (unsigned long long)why.offset);
+		log_error("report: '%s' is not a readable profile: at byte %llu: %s", path,
+			  (unsigned long long)why.offset, why.text);
 	else if (err)
-		log_error("report: cannot read '%s': %s", file, strerror(-err));
+		log_error("report: cannot read '%s': %s", path, strerror(-err));
 	if (!is_stdin)
 		close(fd);
 	return err;
@@ -189,26 +239,28 @@ static int read_profile(const char *file, struct profile **ret)
 
 int cmd_report(int argc, char **argv)
 {
-	struct report_command cmd = { .opts.frame_cap = 16 };
+	struct cli c = { 0 };
 	struct profile *p = NULL;
-	int err = parse_options(argc, argv, &cmd), status = 0;
+	int err = parse_options(argc, argv, &c);
 
 	if (err) {
-		fprintf(stderr, "Try 'heaptap report --help'.\n");
-		status = 2;
-	} else if (cmd.wants_help) {
+		fputs("Try 'heaptap report --help'.\n", stderr);
+		vec_release(&c.modules);
+		return 2;
+	}
+	if (c.wants_help) {
 		fputs(usage, stdout);
-	} else {
-		err = read_profile(cmd.file, &p);
-		if (!err) {
-			err = report_write(p, &cmd.opts, stdout);
-			if (err)
-				log_error("report: cannot write the report: %s", strerror(-err));
-		}
-		status = err ? 1 : 0;
+		vec_release(&c.modules);
+		return 0;
+	}
+	set_defaults(&c);
+	err = read_profile(c.path, &p);
+	if (!err) {
+		err = report_write(p, &c.report, stdout);
+		if (err)
+			log_error("report: cannot write the report: %s", strerror(-err));
 	}
 	profile_free(p);
-	vec_release(&cmd.modules);
-	free(cmd.module_text);
-	return status;
+	vec_release(&c.modules);
+	return err ? 1 : 0;
 }

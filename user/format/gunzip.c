@@ -93,7 +93,7 @@ static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc,
 static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t max,
 		       struct bytes *out, struct format_error *err)
 {
-	int rc, failed;
+	int rc = Z_OK, failed;
 
 	z->next_in = (Bytef *)data;
 	z->avail_in = bytes; /* below 4 GiB: the caller has seen to it */

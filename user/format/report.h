@@ -26,6 +26,7 @@ struct report_options {
 	const char *const *module; /* prefixes for REPORT_BY_MODULE; none: the first own module */
 	size_t module_cnt;
 	size_t frame_cap; /* frames shown per stack, 0 = all */
+	size_t columns; /* width of the text, 0 = 100 */
 };
 
 /* 0, -ENOMEM, or -EIO when out could not be written. */

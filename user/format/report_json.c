@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_json.c - the report for programs: one object, keys that stay, units in their names.
+ * report_json.c - a report for programs: one JSON object, written as it goes.
  *
- * Strings are valid UTF-8 already; only what RFC 8259 asks for is escaped.
+ * The keys are stable: they may be added to, not renamed. Of a profile without inuse_space the
+ * rows have "value" and "objects" in place of "inuse_bytes" and "inuse_objects"; "value_type" and
+ * "value_unit" say of what. What is not known is null. Names are whole, never shortened.
  */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "format/report_rows.h"
 
-static void put_string(const char *s, FILE *out)
+/* Strings of a profile are valid UTF-8, which JSON takes as it is. */
+static void put_string(FILE *out, const char *s)
 {
 	fputc('"', out);
 	for (; *s; s++) {
@@ -16,7 +22,7 @@ static void put_string(const char *s, FILE *out)
 
 		if (c == '"' || c == '\\')
 			fprintf(out, "\\%c", c);
-		else if (c < 0x20)
+		else if (c < 0x20 || c == 0x7f)
 			fprintf(out, "\\u%04x", c);
 		else
 			fputc(c, out);
@@ -24,108 +30,162 @@ static void put_string(const char *s, FILE *out)
 	fputc('"', out);
 }
 
-static void put_estimate(const struct report_table *t, const struct estimate *e, FILE *out)
+static void put_pair(FILE *out, const char *key, const char *value)
 {
+	fprintf(out, "\"%s\":", key);
+	put_string(out, value);
+}
+
+/* A number that only some profiles have. */
+static void put_optional(FILE *out, const char *key, bool is_known, int64_t value)
+{
+	if (is_known)
+		fprintf(out, ",\"%s\":%" PRId64, key, value);
+	else
+		fprintf(out, ",\"%s\":null", key);
+}
+
+static void put_interval(const struct report *r, const struct report_row *row, FILE *out)
+{
+	const char *key = r->is_inuse ? "inuse_bytes" : "value";
 	double low, high;
 
-	fprintf(out, "\"inuse_bytes\": %.0f, \"inuse_objects\": %.0f", e->bytes, e->objects);
-	if (!t->has_error)
+	if (!r->has_interval) {
+		fprintf(out, ",\"%s_low\":null,\"%s_high\":null", key, key);
 		return;
-	estimate_interval(e, &low, &high);
-	fprintf(out, ", \"inuse_bytes_low\": %.0f, \"inuse_bytes_high\": %.0f, \"samples\": %llu",
-		low, high, (unsigned long long)e->samples);
-}
-
-static void put_frame(const struct profile *p, uint32_t loc, uint32_t line, FILE *out)
-{
-	const struct profile_location *l = &p->locations.data[loc];
-	char buf[512];
-
-	fputs("{\"function\": ", out);
-	if (l->line_cnt) {
-		const struct profile_line *ln = &p->lines.data[line];
-		const struct profile_function *fn = &p->functions.data[ln->function];
-
-		put_string(profile_text(p, fn->name_str), out);
-		if (fn->filename_str) {
-			fputs(", \"file\": ", out);
-			put_string(profile_text(p, fn->filename_str), out);
-			fprintf(out, ", \"line\": %lld", (long long)ln->line);
-		}
-	} else {
-		put_string(report_location_name(p, loc, buf, sizeof(buf)), out);
 	}
-	fputs(", \"module\": ", out);
-	put_string(report_location_module(p, loc), out);
-	fputc('}', out);
+	estimate_interval(&row->estimate, &low, &high);
+	fprintf(out, ",\"%s_low\":%.0f,\"%s_high\":%.0f", key, low, key, high);
 }
 
-/* Leaf first. */
-static void put_stack(const struct profile *p, const struct profile_sample *s, FILE *out)
+static void put_values(const struct report *r, const struct report_row *row, FILE *out)
 {
-	bool is_first = true;
+	fprintf(out, "\"%s\":%" PRId64, r->is_inuse ? "inuse_bytes" : "value", row->value);
+	put_interval(r, row, out);
+	put_optional(out, r->is_inuse ? "inuse_objects" : "objects", r->objects_type >= 0,
+		     row->objects);
+	put_optional(out, "alloc_bytes", r->alloc_type >= 0, row->alloc);
+	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0, row->alloc_objects);
+	put_optional(out, "sample_cnt", r->has_interval, row->estimate.samples);
+	fprintf(out, ",\"is_weak\":%s",
+		r->has_interval && estimate_is_weak(&row->estimate) ? "true" : "false");
+	if (r->total.value)
+		fprintf(out, ",\"share\":%.6f", (double)row->value / r->total.value);
+	else
+		fputs(",\"share\":null", out);
+}
 
-	fputs(", \"frames\": [", out);
-	for (uint32_t i = 0; i < s->loc_cnt; i++) {
-		uint32_t loc = p->sample_locs.data[s->loc_first + i];
-		const struct profile_location *l = &p->locations.data[loc];
+static void put_frame(const struct report *r, const struct report_frame *f, FILE *out)
+{
+	const struct profile *p = r->p;
+	char buf[REPORT_NAME_BUF];
+	const char *file = "";
 
-		for (uint32_t k = 0; k < (l->line_cnt ? l->line_cnt : 1); k++) {
-			fputs(is_first ? "" : ", ", out);
-			put_frame(p, loc, l->line_first + k, out);
-			is_first = false;
-		}
+	if (f->line)
+		file = profile_text(p, p->functions.data[f->line->function].filename_str);
+	fputc('{', out);
+	put_pair(out, "function", report_frame_name(p, f, buf, sizeof(buf)));
+	fputc(',', out);
+	put_pair(out, "file", file);
+	fprintf(out, ",\"line\":%" PRId64 ",", f->line ? f->line->line : 0);
+	put_pair(out, "module", report_frame_module(p, f));
+	/* A string: JSON's numbers are doubles to many readers. */
+	fprintf(out, ",\"address\":\"0x%" PRIx64 "\",\"is_inlined\":%s}", f->location->address,
+		f->is_inlined ? "true" : "false");
+}
+
+static void put_frames(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	size_t cap = r->opts->frame_cap, n = 0;
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+
+	fputs(",\"frames\":[", out);
+	while ((!cap || n < cap) && report_next_frame(r->p, s, &pos, &f)) {
+		fputs(n++ ? "," : "", out);
+		put_frame(r, &f, out);
+	}
+	for (cap = 0; report_next_frame(r->p, s, &pos, &f);)
+		cap++;
+	fprintf(out, "],\"frames_omitted_cnt\":%zu", cap);
+}
+
+/* What each thread has of a stack; the parts add up to the row. */
+static void put_parts(const struct report *r, const struct report_row *row, FILE *out)
+{
+	fputs(",\"threads\":[", out);
+	for (uint32_t i = 0; i < row->sample_cnt; i++) {
+		const struct profile_sample *s =
+			&r->p->samples.data[r->order.data[row->sample_first + i]];
+		const char *thread = profile_sample_label(r->p, s, "thread");
+
+		fputs(i ? ",{\"thread\":" : "{\"thread\":", out);
+		if (thread)
+			put_string(out, thread);
+		else
+			fputs("null", out);
+		fprintf(out, ",\"%s\":%" PRId64 "}", r->is_inuse ? "inuse_bytes" : "value",
+			r->p->values.data[s->value_first + r->value_type]);
 	}
 	fputc(']', out);
 }
 
-static void put_row(const struct profile *p, const struct report_options *opts,
-		    const struct report_table *t, const struct report_row *r, FILE *out)
+static void put_row(const struct report *r, const struct report_row *row, FILE *out)
 {
-	fputs("    {", out);
-	put_estimate(t, &r->inuse, out);
-	if (t->value_alloc >= 0)
-		fprintf(out, ", \"allocated_bytes\": %.0f, \"allocated_objects\": %.0f",
-			r->alloc_bytes, r->alloc_objects);
-	if (r->is_other) {
-		fprintf(out, ", \"other_rows\": %zu", r->other_cnt);
-	} else if (opts->by == REPORT_BY_STACK) {
-		fprintf(out, ", \"threads\": %zu", r->thread_cnt);
-		put_stack(p, r->sample, out);
-	} else {
-		fputs(", \"name\": ", out);
-		put_string(r->name, out);
-		if (opts->by == REPORT_BY_FUNCTION)
-			fprintf(out, ", \"cumulative_inuse_bytes\": %.0f", r->cumulative_bytes);
+	fputc('{', out);
+	put_pair(out, "name", strset_get(r->names, row->name));
+	fputc(',', out);
+	put_values(r, row, out);
+	if (r->opts->by == REPORT_BY_FUNCTION)
+		put_optional(out, r->is_inuse ? "cumulative_inuse_bytes" : "cumulative_value",
+			     !row->row_cnt, row->cumulative);
+	if (row->row_cnt)
+		fprintf(out, ",\"row_cnt\":%zu", row->row_cnt);
+	if (row->sample_cnt) {
+		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], out);
+		put_parts(r, row, out);
 	}
 	fputc('}', out);
 }
 
-int report_json(const struct profile *p, const struct report_options *opts,
-		const struct report_table *t, FILE *out)
+static void put_head(const struct report *r, FILE *out)
 {
-	static const char *const by[] = { "stack", "function", "module", "thread" };
+	static const char *const by[] = {
+		[REPORT_BY_STACK] = "stack",
+		[REPORT_BY_FUNCTION] = "function",
+		[REPORT_BY_MODULE] = "module",
+		[REPORT_BY_THREAD] = "thread",
+	};
+	const struct profile *p = r->p;
+	bool is_by_bytes = !strcmp(profile_text(p, p->period_type.unit_str), "bytes") &&
+			   p->period > 0;
 
-	fprintf(out, "{\n  \"by\": \"%s\",\n  \"time_ns\": %lld,\n  \"unit\": ", by[opts->by],
-		(long long)p->time_ns);
-	put_string(t->unit, out);
-	if (t->has_error)
-		fprintf(out, ",\n  \"rate_bytes\": %lld", (long long)p->period);
-	fputs(",\n  \"total\": {", out);
-	put_estimate(t, &t->total, out);
-	if (t->value_alloc >= 0)
-		fprintf(out, ", \"allocated_bytes\": %.0f, \"allocated_objects\": %.0f",
-			t->alloc_bytes, t->alloc_objects);
-	fputs("},\n  \"rows\": [\n", out);
-	for (size_t i = 0; i < t->rows.cnt; i++) {
-		put_row(p, opts, t, &t->rows.data[i], out);
-		fputs(i + 1 < t->rows.cnt ? ",\n" : "\n", out);
+	fputc('{', out);
+	put_pair(out, "by", by[r->opts->by]);
+	fputc(',', out);
+	put_pair(out, "value_type", profile_text(p, p->types.data[r->value_type].type_str));
+	fputc(',', out);
+	put_pair(out, "value_unit", profile_text(p, p->types.data[r->value_type].unit_str));
+	put_optional(out, "time_ns", p->time_ns > 0, p->time_ns);
+	put_optional(out, "duration_ns", p->duration_ns > 0, p->duration_ns);
+	put_optional(out, "rate_bytes", is_by_bytes, p->period);
+	fputs(",\n\"total\":{", out);
+	put_values(r, &r->total, out);
+	fputs("},\n\"rows\":[", out);
+}
+
+int report_write_json(const struct report *r, FILE *out)
+{
+	put_head(r, out);
+	for (size_t i = 0; i < r->rows.cnt; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_row(r, &r->rows.data[i], out);
 	}
-	fputs("  ],\n  \"comments\": [", out);
-	for (size_t i = 0; i < p->comments.cnt; i++) {
-		fputs(i ? ",\n    " : "\n    ", out);
-		put_string(profile_text(p, p->comments.data[i]), out);
+	fputs("],\n\"comments\":[", out);
+	for (size_t i = 0; i < r->p->comments.cnt; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_string(out, profile_text(r->p, r->p->comments.data[i]));
 	}
-	fputs(p->comments.cnt ? "\n  ]\n}\n" : "]\n}\n", out);
+	fputs("]}\n", out);
 	return 0;
 }

@@ -1,248 +1,469 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_text.c - the report for people: 100 columns, units on every number.
+ * report_text.c - a report for people: a head with the total, the rows, then what the profile
+ * says about itself. Fits in opts->columns; what does not fit is shortened, the numbers never.
  *
- * A '!' before a row means that it rests on fewer than four samples: its interval is wide, and
- * whether it is there at all is a matter of luck.
+ * The error bar is "+-1.2 MiB" where it is symmetric, "-0.9 MiB +1.4 MiB" where few samples make
+ * it lopsided, "exact" where there is none. Rows with fewer than four samples are marked "?".
  */
+#include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/units.h"
 #include "format/report_rows.h"
 
-#define COLUMNS 100
-#define TEXT_BYTES 64
+#define COLUMNS_DEFAULT 100
+#define NAME_COLUMNS_MIN 20
+#define INTERVAL_BUF (2 * UNITS_BUF + 8)
 
-/* "12.3 MiB", or "123 <unit>" for a foreign profile that does not count bytes. */
-static const char *amount(const struct report_table *t, double n, char *buf)
+static size_t columns_of(const struct report *r)
 {
-	char count[UNITS_BUF];
-
-	if (!strcmp(t->unit, "bytes"))
-		return format_bytes(n, buf, TEXT_BYTES);
-	snprintf(buf, TEXT_BYTES, "%s %s", format_count(n, count, sizeof(count)), t->unit);
-	return buf;
+	return r->opts->columns ? r->opts->columns : COLUMNS_DEFAULT;
 }
 
-/*
- * "12.3 MiB +- 1.2 MiB" where the interval is about symmetric, "12.3 MiB (4.1 .. 30.2 MiB)" style
- * needs more room than a table has: the wider side is shown.
- */
-static const char *with_error(const struct report_table *t, const struct estimate *e, char *buf,
-			      size_t buf_bytes)
+/* Characters of valid UTF-8, taken as one column each. */
+static size_t width_of(const char *s)
 {
-	char value[TEXT_BYTES], error[TEXT_BYTES];
-	double low, high;
+	size_t n = 0;
 
-	amount(t, e->bytes, value);
-	if (!t->has_error || t->is_exact || e->bytes_variance <= 0) {
-		snprintf(buf, buf_bytes, "%s", value);
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* Template arguments and parameters give way first: "a<...>::f(...)". */
+static void collapse(const char *name, char open, char close, char *out, size_t out_bytes)
+{
+	size_t used = 0;
+	int depth = 0;
+
+	for (const char *s = name; *s && used + 4 < out_bytes; s++) {
+		bool is_arrow = close == '>' && *s == '>' && s > name && s[-1] == '-';
+		bool is_operator = s - name >= 8 && strstr(name, "operator") &&
+				   (!strncmp(s - 8, "operator", 8) || s[-1] == open);
+
+		if (*s == open && !is_operator && s > name && depth++ == 0) {
+			out[used++] = open;
+			memcpy(out + used, "...", 3);
+			used += 3;
+		} else if (*s == close && !is_arrow && depth > 0) {
+			depth--;
+		}
+		if (!depth && used + 1 < out_bytes)
+			out[used++] = *s;
+	}
+	out[used] = '\0';
+}
+
+/* Length in bytes of the first columns characters. */
+static size_t bytes_of_columns(const char *s, size_t columns)
+{
+	size_t i = 0;
+
+	for (size_t n = 0; s[i]; i++) {
+		n += ((unsigned char)s[i] & 0xc0) != 0x80;
+		if (n > columns)
+			break;
+	}
+	return i;
+}
+
+/* Prints name in at most columns; control characters as '?': a name must not drive a terminal. */
+static size_t put_name(FILE *out, const char *name, size_t columns)
+{
+	char once[2048], twice[2048];
+	const char *text = name;
+	size_t width = width_of(name), n;
+
+	if (width > columns) {
+		collapse(name, '<', '>', once, sizeof(once));
+		text = once;
+	}
+	if (width > columns && width_of(once) > columns) {
+		collapse(once, '(', ')', twice, sizeof(twice));
+		text = twice;
+	}
+	width = width_of(text);
+	n = width > columns ? bytes_of_columns(text, columns > 3 ? columns - 3 : 0) : strlen(text);
+	for (size_t i = 0; i < n; i++)
+		fputc(iscntrl((unsigned char)text[i]) ? '?' : text[i], out);
+	if (width <= columns)
+		return width;
+	fputs("...", out);
+	return columns;
+}
+
+static char *format_value(const struct report *r, double value, char *buf)
+{
+	const char *unit = profile_text(r->p, r->p->types.data[r->value_type].unit_str);
+
+	if (!strcmp(unit, "bytes"))
+		return format_bytes(value, buf, UNITS_BUF);
+	if (!strcmp(unit, "nanoseconds") && value >= 0)
+		return format_duration(value, buf, UNITS_BUF);
+	return format_count(value, buf, UNITS_BUF);
+}
+
+static char *format_interval(const struct report *r, const struct report_row *row, char *buf)
+{
+	char below[UNITS_BUF], above[UNITS_BUF];
+	double low, high, down, up;
+
+	if (!r->has_interval) {
+		buf[0] = '\0';
 		return buf;
 	}
-	estimate_interval(e, &low, &high);
-	snprintf(buf, buf_bytes, "%s +- %s", value,
-		 amount(t, fmax(high - e->bytes, e->bytes - low), error));
+	estimate_interval(&row->estimate, &low, &high);
+	down = row->estimate.bytes - low;
+	up = high - row->estimate.bytes;
+	format_value(r, down, below);
+	format_value(r, up, above);
+	if (down <= 0 && up <= 0)
+		snprintf(buf, INTERVAL_BUF, "%s", row->value ? "exact" : "");
+	else if (fabs(up - down) < 0.02 * up)
+		snprintf(buf, INTERVAL_BUF, "+-%s", above);
+	else
+		snprintf(buf, INTERVAL_BUF, "-%s +%s", below, above);
 	return buf;
 }
 
-static double share(double part, double whole)
+static char *format_share(const struct report *r, int64_t value, char *buf)
 {
-	return whole > 0 ? 100 * part / whole : 0;
+	if (r->total.value)
+		snprintf(buf, UNITS_BUF, "%.1f%%", 100.0 * value / r->total.value);
+	else
+		snprintf(buf, UNITS_BUF, "-");
+	return buf;
 }
 
-static void print_title(const struct profile *p, const struct report_table *t, FILE *out)
+static const char *value_title(const struct report *r)
 {
-	char buf[2 * TEXT_BYTES], count[UNITS_BUF], when[TEXT_BYTES] = "", rate[UNITS_BUF];
-	time_t seconds = p->time_ns / 1000000000;
+	return r->is_inuse ? "in use" :
+			     profile_text(r->p, r->p->types.data[r->value_type].type_str);
+}
+
+/* A comment of the profile that begins with prefix, without it; or NULL. */
+static const char *find_comment(const struct profile *p, const char *prefix)
+{
+	const int64_t *id;
+
+	vec_each(&p->comments, id)
+		if (!strncmp(profile_text(p, *id), prefix, strlen(prefix)))
+			return profile_text(p, *id) + strlen(prefix);
+	return NULL;
+}
+
+static void put_when(const struct profile *p, FILE *out)
+{
+	time_t when = p->time_ns / 1000000000;
+	char text[64], elapsed[UNITS_BUF];
 	struct tm tm;
 
-	if (p->time_ns && gmtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
-	fprintf(out, "In use%s: %s in %s objects", when,
-		with_error(t, &t->total, buf, sizeof(buf)),
-		format_count(t->total.objects, count, sizeof(count)));
-	if (t->value_alloc >= 0)
-		fprintf(out, "; allocated: %s", amount(t, t->alloc_bytes, buf));
-	fputc('\n', out);
-	if (t->is_exact)
-		fputs("Every allocation was recorded: the numbers are exact.\n", out);
-	else if (t->has_error)
-		fprintf(out,
-			"One sample per %s allocated; +- is the 95 %% interval; '!' marks rows of "
-			"fewer than 4 samples.\n",
+	if (p->time_ns > 0 && gmtime_r(&when, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+		fprintf(out, " of %s", text);
+	if (p->duration_ns > 0)
+		fprintf(out, ", over %s", format_duration(p->duration_ns, elapsed, sizeof(elapsed)));
+}
+
+static void put_rate(const struct profile *p, FILE *out)
+{
+	const char *type = profile_text(p, p->period_type.type_str);
+	const char *unit = profile_text(p, p->period_type.unit_str);
+	char rate[UNITS_BUF];
+
+	if (p->period <= 0)
+		return;
+	if (strcmp(type, "space") != 0 || strcmp(unit, "bytes") != 0)
+		fprintf(out, ", period %" PRId64 " %s of %s", p->period, unit, type);
+	else if (p->period == 1)
+		fputs(", every allocation", out);
+	else
+		fprintf(out, ", one sample per %s allocated",
 			format_bytes(p->period, rate, sizeof(rate)));
+}
+
+static void put_head(const struct report *r, FILE *out)
+{
+	const struct report_row *total = &r->total;
+	const char *target = find_comment(r->p, "target: ");
+	char value[UNITS_BUF], interval[INTERVAL_BUF], count[UNITS_BUF];
+
+	fputs("Heap profile", out);
+	put_when(r->p, out);
+	put_rate(r->p, out);
 	fputc('\n', out);
-}
-
-/* Values of a row, in columns. */
-static void print_values(const struct report_table *t, const struct report_row *r, FILE *out)
-{
-	char inuse[2 * TEXT_BYTES], alloc[TEXT_BYTES], count[UNITS_BUF];
-
-	fprintf(out, "%c%26s %8s %5.1f %%",
-		!t->is_exact && t->has_error && estimate_is_weak(&r->inuse) ? '!' : ' ',
-		with_error(t, &r->inuse, inuse, sizeof(inuse)),
-		format_count(r->inuse.objects, count, sizeof(count)),
-		share(r->inuse.bytes, t->total.bytes));
-	if (t->value_alloc >= 0)
-		fprintf(out, " %11s", amount(t, r->alloc_bytes, alloc));
-}
-
-/* file.c:12, or the module for a location without lines. */
-static void print_place(const struct profile *p, uint32_t loc, uint32_t line, FILE *out)
-{
-	const struct profile_location *l = &p->locations.data[loc];
-	const struct profile_line *ln = l->line_cnt ? &p->lines.data[line] : NULL;
-	const char *file = ln ? profile_text(p, p->functions.data[ln->function].filename_str) : "";
-
-	if (file[0]) {
-		const char *slash = strrchr(file, '/');
-
-		fprintf(out, "  %s", slash ? slash + 1 : file);
-		if (ln->line)
-			fprintf(out, ":%lld", (long long)ln->line);
-	} else if (report_location_module(p, loc)[0]) {
-		fprintf(out, "  (%s)", report_location_module(p, loc));
-	}
-}
-
-static void print_frame(const struct profile *p, uint32_t loc, uint32_t line, FILE *out)
-{
-	const struct profile_location *l = &p->locations.data[loc];
-	char buf[512];
-	const char *name = report_location_name(p, loc, buf, sizeof(buf));
-
-	if (l->line_cnt)
-		name = profile_text(p, p->functions.data[p->lines.data[line].function].name_str);
-	/* Template names can be of any length; a row is a row. */
-	fprintf(out, "        %.*s%s", COLUMNS - 30, name,
-		strlen(name) > COLUMNS - 30 ? "..." : "");
-	print_place(p, loc, line, out);
-	fputc('\n', out);
-}
-
-static size_t frame_cnt_of(const struct profile *p, const struct profile_sample *s)
-{
-	size_t cnt = 0;
-
-	for (uint32_t i = 0; i < s->loc_cnt; i++) {
-		uint32_t lines = p->locations.data[p->sample_locs.data[s->loc_first + i]].line_cnt;
-
-		cnt += lines ? lines : 1;
-	}
-	return cnt;
-}
-
-static void print_stack(const struct profile *p, const struct profile_sample *s, size_t frame_cap,
-			FILE *out)
-{
-	size_t total = frame_cnt_of(p, s), shown = 0;
-
-	for (uint32_t i = 0; i < s->loc_cnt; i++) {
-		uint32_t loc = p->sample_locs.data[s->loc_first + i];
-		const struct profile_location *l = &p->locations.data[loc];
-
-		for (uint32_t k = 0; k < (l->line_cnt ? l->line_cnt : 1); k++) {
-			/* One line is not worth hiding behind a line that says so. */
-			if (frame_cap && shown == frame_cap && total > frame_cap + 1) {
-				fprintf(out, "        ... %zu more\n", total - shown);
-				return;
-			}
-			print_frame(p, loc, l->line_first + k, out);
-			shown++;
-		}
-	}
-}
-
-static void print_head(const struct report_table *t, const char *last, FILE *out)
-{
-	fprintf(out, " %26s %8s %7s", "in use", "objects", "share");
-	if (t->value_alloc >= 0)
-		fprintf(out, " %11s", "allocated");
-	fprintf(out, "  %s\n", last);
-}
-
-static void print_stacks(const struct profile *p, const struct report_options *opts,
-			 const struct report_table *t, FILE *out)
-{
-	const struct report_row *r;
-	const char *thread;
-
-	print_head(t, "thread", out);
-	vec_each(&t->rows, r) {
-		print_values(t, r, out);
-		if (r->is_other) {
-			fprintf(out, "  (%zu other stacks)\n", r->other_cnt);
-			continue;
-		}
-		thread = profile_sample_label(p, r->sample, "thread");
-		if (r->thread_cnt > 1)
-			fprintf(out, "  (%zu threads)\n", r->thread_cnt);
-		else
-			fprintf(out, "  %s\n", thread ? thread : "");
-		print_stack(p, r->sample, opts->frame_cap, out);
+	if (target) {
+		fputs("Target: ", out);
+		put_name(out, target, columns_of(r) - 8);
 		fputc('\n', out);
 	}
+	format_interval(r, total, interval);
+	fprintf(out, "Total %s: %s", value_title(r), format_value(r, total->value, value));
+	if (interval[0])
+		fprintf(out, strcmp(interval, "exact") != 0 ? " %s (95 %%)" : " (%s)", interval);
+	if (r->objects_type >= 0)
+		fprintf(out, ", %s objects", format_count(total->objects, count, sizeof(count)));
+	if (r->alloc_type >= 0)
+		fprintf(out, "; allocated %s", format_bytes(total->alloc, value, sizeof(value)));
+	if (r->alloc_objects_type >= 0)
+		fprintf(out, " in %s objects",
+			format_count(total->alloc_objects, count, sizeof(count)));
+	fputs("\n\n", out);
 }
 
-static void print_named(const struct report_options *opts, const struct report_table *t, FILE *out)
+static bool is_weak(const struct report *r, const struct report_row *row)
 {
-	static const char *const what[] = { "stack", "function", "module", "thread" };
-	const struct report_row *r;
-	char cumulative[TEXT_BYTES];
-	bool has_cumulative = opts->by == REPORT_BY_FUNCTION;
-
-	print_head(t, has_cumulative ? "cumulative  function" : what[opts->by], out);
-	vec_each(&t->rows, r) {
-		print_values(t, r, out);
-		if (has_cumulative && !r->is_other)
-			fprintf(out, "  %10s", amount(t, r->cumulative_bytes, cumulative));
-		else if (has_cumulative)
-			fprintf(out, "  %10s", "");
-		if (r->is_other)
-			fprintf(out, "  (%zu others)\n", r->other_cnt);
-		else
-			fprintf(out, "  %s\n", r->name);
-	}
+	return r->has_interval && estimate_is_weak(&row->estimate);
 }
 
-/* "ledger: name 0 (...)": nothing was lost or counted there. */
-static bool is_zero_ledger(const char *comment)
+static const char *row_title(const struct report *r, const struct report_row *row, char *buf)
+{
+	if (!row->row_cnt)
+		return strset_get(r->names, row->name);
+	snprintf(buf, INTERVAL_BUF, "(other: %zu rows)", row->row_cnt);
+	return buf;
+}
+
+/* The width of the columns with numbers is what is left out of them for this profile. */
+static void put_table_row(const struct report *r, const struct report_row *row, FILE *out)
+{
+	char value[UNITS_BUF], interval[INTERVAL_BUF], count[UNITS_BUF], share[UNITS_BUF];
+	char alloc[UNITS_BUF], title[INTERVAL_BUF];
+	int used;
+
+	used = fprintf(out, "%10s%c", format_value(r, row->value, value), is_weak(r, row) ? '?' : ' ');
+	if (r->has_interval)
+		used += fprintf(out, " %20s", format_interval(r, row, interval));
+	if (r->objects_type >= 0)
+		used += fprintf(out, " %7s", format_count(row->objects, count, sizeof(count)));
+	used += fprintf(out, " %6s", format_share(r, row->value, share));
+	if (r->opts->by == REPORT_BY_FUNCTION)
+		used += fprintf(out, " %10s",
+				row->row_cnt ? "" : format_value(r, row->cumulative, value));
+	if (r->alloc_type >= 0)
+		used += fprintf(out, " %10s", format_bytes(row->alloc, alloc, sizeof(alloc)));
+	fputs("  ", out);
+	used += 2;
+	put_name(out, row_title(r, row, title),
+		 columns_of(r) > used + (size_t)NAME_COLUMNS_MIN ? columns_of(r) - used :
+								    NAME_COLUMNS_MIN);
+	fputc('\n', out);
+}
+
+static void put_table(const struct report *r, FILE *out)
+{
+	static const char *const what[] = {
+		[REPORT_BY_STACK] = "STACK",
+		[REPORT_BY_FUNCTION] = "FUNCTION",
+		[REPORT_BY_MODULE] = "MODULE",
+		[REPORT_BY_THREAD] = "THREAD",
+	};
+	const struct report_row *row;
+	char title[12];
+	size_t i;
+
+	snprintf(title, sizeof(title), "%.10s", value_title(r));
+	for (i = 0; title[i]; i++)
+		title[i] = toupper((unsigned char)title[i]);
+	fprintf(out, "%10s ", title);
+	if (r->has_interval)
+		fprintf(out, " %20s", "+- 95 %");
+	if (r->objects_type >= 0)
+		fprintf(out, " %7s", "OBJECTS");
+	fprintf(out, " %6s", "SHARE");
+	if (r->opts->by == REPORT_BY_FUNCTION)
+		fprintf(out, " %10s", "CUMULATIVE");
+	if (r->alloc_type >= 0)
+		fprintf(out, " %10s", "ALLOCATED");
+	fprintf(out, "  %s\n", what[r->opts->by]);
+	vec_each(&r->rows, row)
+		put_table_row(r, row, out);
+}
+
+/* "file.c:12" or the module. */
+static void format_place(const struct report *r, const struct report_frame *f, char *buf,
+			 size_t buf_bytes)
+{
+	const char *file = "", *slash;
+
+	if (f->line)
+		file = profile_text(r->p, r->p->functions.data[f->line->function].filename_str);
+	slash = strrchr(file, '/');
+	if (slash)
+		file = slash + 1;
+	if (file[0] && f->line->line > 0)
+		snprintf(buf, buf_bytes, "%.60s:%" PRId64, file, f->line->line);
+	else
+		snprintf(buf, buf_bytes, "%.60s", file[0] ? file : report_frame_module(r->p, f));
+}
+
+static void put_frame(const struct report *r, const struct report_frame *f, FILE *out)
+{
+	char name[REPORT_NAME_BUF], place[96];
+	size_t room = columns_of(r) > 60 ? columns_of(r) - 8 : 52, used;
+	const char *text = report_frame_name(r->p, f, name, sizeof(name));
+
+	format_place(r, f, place, sizeof(place));
+	fputs("        ", out);
+	used = width_of(place) + 2;
+	put_name(out, text, room > used + NAME_COLUMNS_MIN ? room - used : NAME_COLUMNS_MIN);
+	if (place[0]) {
+		fputs("  ", out);
+		put_name(out, place, room);
+	}
+	fputc('\n', out);
+}
+
+static size_t count_frames(const struct profile *p, const struct profile_sample *s)
+{
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+	size_t n = 0;
+
+	while (report_next_frame(p, s, &pos, &f))
+		n++;
+	return n;
+}
+
+static void put_frames(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	size_t cnt = count_frames(r->p, s), cap = r->opts->frame_cap, shown = 0;
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+
+	if (!cnt)
+		fputs("        (no stack)\n", out);
+	if (!cap || cnt <= cap + 1) /* "... 1 more" would take as much room as the frame */
+		cap = cnt;
+	for (; shown < cap && report_next_frame(r->p, s, &pos, &f); shown++)
+		put_frame(r, &f, out);
+	if (cnt > cap)
+		fprintf(out, "        ... %zu more\n", cnt - cap);
+}
+
+/* ", thread worker" or ", 3 threads" */
+static void put_threads(const struct report *r, const struct report_row *row, FILE *out)
+{
+	const char *first = NULL;
+	size_t others = 0;
+
+	for (uint32_t i = 0; i < row->sample_cnt; i++) {
+		const struct profile_sample *s =
+			&r->p->samples.data[r->order.data[row->sample_first + i]];
+		const char *thread = profile_sample_label(r->p, s, "thread");
+
+		if (!first)
+			first = thread;
+		else if (thread && strcmp(thread, first) != 0)
+			others++;
+	}
+	if (!first)
+		return;
+	fputs(", thread ", out);
+	put_name(out, first, 16);
+	if (others)
+		fputs(" and others", out);
+}
+
+static void put_stack(const struct report *r, size_t i, FILE *out)
+{
+	const struct report_row *row = &r->rows.data[i];
+	char value[UNITS_BUF], interval[INTERVAL_BUF], text[UNITS_BUF];
+
+	if (row->row_cnt)
+		fprintf(out, "(other: %zu stacks)  ", row->row_cnt);
+	else
+		fprintf(out, "#%zu  ", i + 1);
+	fputs(format_value(r, row->value, value), out);
+	format_interval(r, row, interval);
+	if (interval[0])
+		fprintf(out, strcmp(interval, "exact") != 0 ? " %s" : " (%s)", interval);
+	if (is_weak(r, row))
+		fputs(" ?", out);
+	fprintf(out, "  %s", format_share(r, row->value, text));
+	if (r->objects_type >= 0)
+		fprintf(out, ", %s objects", format_count(row->objects, text, sizeof(text)));
+	if (r->alloc_type >= 0)
+		fprintf(out, ", allocated %s", format_bytes(row->alloc, text, sizeof(text)));
+	put_threads(r, row, out);
+	fputc('\n', out);
+	if (row->sample_cnt)
+		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], out);
+	fputc('\n', out);
+}
+
+/* "ledger: name 0 (meaning)": a loss that did not happen. */
+static bool is_empty_ledger_line(const char *text)
 {
 	char name[64];
-	unsigned long long n;
+	unsigned long long value;
 
-	return sscanf(comment, "ledger: %63s %llu", name, &n) == 2 && n == 0;
+	return sscanf(text, "ledger: %63s %llu", name, &value) == 2 && !value;
 }
 
-static void print_notes(const struct profile *p, FILE *out)
+/* At spaces, so that no line is longer than the page; a word that is longer stays whole. */
+static void put_wrapped(const char *text, size_t columns, FILE *out)
 {
-	bool is_first = true;
+	size_t column = 0;
 
-	for (size_t i = 0; i < p->comments.cnt; i++) {
-		const char *text = profile_text(p, p->comments.data[i]);
+	while (*text) {
+		size_t n = strcspn(text, " ");
 
-		if (is_zero_ledger(text))
+		if (column && column + 1 + n + 2 > columns) {
+			fputs("\n    ", out);
+			column = 2;
+		} else {
+			fputs(column ? " " : "  ", out);
+			column += column ? 1 : 0;
+		}
+		for (size_t i = 0; i < n; i++)
+			fputc(iscntrl((unsigned char)text[i]) ? '?' : text[i], out);
+		column += n;
+		text += n + strspn(text + n, " ");
+	}
+	fputc('\n', out);
+}
+
+static void put_notes(const struct report *r, FILE *out)
+{
+	const int64_t *id;
+	bool has_weak = false, is_first = true;
+	const struct report_row *row;
+
+	vec_each(&r->rows, row)
+		has_weak |= is_weak(r, row);
+	if (has_weak)
+		fprintf(out, "%s? fewer than 4 samples: the order of magnitude at best\n",
+			r->opts->by == REPORT_BY_STACK ? "" : "\n");
+	vec_each(&r->p->comments, id) {
+		const char *text = profile_text(r->p, *id);
+
+		if (!strncmp(text, "target: ", 8) || is_empty_ledger_line(text))
 			continue;
 		if (is_first)
-			fputs("\nNotes:\n", out);
+			fprintf(out, "%sNotes\n",
+				has_weak || r->opts->by != REPORT_BY_STACK ? "\n" : "");
 		is_first = false;
-		fprintf(out, "  %s\n", text);
+		put_wrapped(text, columns_of(r), out);
 	}
 }
 
-int report_text(const struct profile *p, const struct report_options *opts,
-		const struct report_table *t, FILE *out)
+int report_write_text(const struct report *r, FILE *out)
 {
-	print_title(p, t, out);
-	if (!t->rows.cnt)
-		fputs("The profile has no samples.\n", out);
-	else if (opts->by == REPORT_BY_STACK)
-		print_stacks(p, opts, t, out);
+	put_head(r, out);
+	if (!r->rows.cnt)
+		fputs("Nothing was sampled.\n\n", out);
+	else if (r->opts->by != REPORT_BY_STACK)
+		put_table(r, out);
 	else
-		print_named(opts, t, out);
-	print_notes(p, out);
+		for (size_t i = 0; i < r->rows.cnt; i++)
+			put_stack(r, i, out);
+	put_notes(r, out);
 	return 0;
 }
