@@ -3,28 +3,10 @@
 # Targets and arguments that cannot be recorded: each gives a non-zero exit status and one clear
 # message (what, why, what to do), in time, leaves no profile, and leaves the target as it was.
 # Run from the top folder. HEAPTAP names the program.
-set -u
-heaptap=$(realpath "${HEAPTAP:-./heaptap}")
-work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-bad-targets-XXXXXX")
-pids=
-failed=0
-
-cleanup() {
-	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
-	for pid in $pids; do
-		while [ -e "/proc/$pid/exe" ]; do sleep 0.02; done
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-
-ok() { echo "ok - $1"; }
-not_ok() {
-	echo "not ok - $1: $2"
-	sed 's/^/#   /' "$work/err" 2>/dev/null | head -20
-	failed=1
-}
-skip() { echo "ok - $1 # SKIP $2"; }
+# Without privileges it is run by root as another user.
+COMPARE=none
+. tests/e2e/lib.sh
+e2e_init bad_targets
 
 # run ARGS...: the command, with its status, output and messages kept
 run() {
@@ -39,15 +21,15 @@ starttime() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 refused() {
 	local name=$1 pattern=$2
 	if [ "$status" = 0 ]; then
-		not_ok "$name" "exit status 0"
+		not_ok "$name" "exit status 0" "$work/err"
 	elif [ "$status" -ge 124 ]; then
-		not_ok "$name" "timed out, or was killed: status $status"
+		not_ok "$name" "timed out, or was killed: status $status" "$work/err"
 	elif ! grep -qiE -- "$pattern" "$work/err"; then
-		not_ok "$name" "message does not say /$pattern/"
+		not_ok "$name" "message does not say /$pattern/" "$work/err"
 	elif [ "$(grep -c . "$work/err")" -gt 4 ]; then
 		not_ok "$name" "more than a message: $(grep -c . "$work/err") lines"
 	elif [ -s "$work/p.pb.gz" ]; then
-		not_ok "$name" "left a profile"
+		not_ok "$name" "left a profile" "$work/err"
 	else
 		ok "$name"
 	fi
@@ -57,9 +39,9 @@ refused() {
 # unharmed NAME PID STARTTIME
 unharmed() {
 	if [ "$(starttime "$2")" != "$3" ]; then
-		not_ok "$1" "the target is gone"
+		not_ok "$1" "the target is gone" "$work/err"
 	elif grep -q '^State:.*[tT] (' "/proc/$2/status"; then
-		not_ok "$1" "the target is stopped"
+		not_ok "$1" "the target is stopped" "$work/err"
 	else
 		ok "$1"
 	fi
@@ -67,17 +49,14 @@ unharmed() {
 
 record() { run record -d 1 -o "$work/p.pb.gz" "$@"; }
 
-# A program that lives until it is killed: $work/NAME started, its pid in $pid.
-start() {
+# A program that lives until it is killed; its pid in $pid.
+become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
+run_program() {
 	"$@" >/dev/null 2>&1 </dev/null &
 	pid=$!
 	disown "$pid" # no word about its end
-	pids="$pids $pid"
-	# until it has become that program
-	for _ in $(seq 100); do
-		[ "$(readlink "/proc/$pid/exe")" != "$(realpath "$BASH")" ] && break
-		sleep 0.02
-	done
+	e2e_pids="$e2e_pids $pid"
+	await 2 become "$pid"
 }
 
 test_no_such_pid() {
@@ -114,20 +93,21 @@ if pid == 0:
 open(sys.argv[1], "w").write(str(pid))
 time.sleep(60)' "$work/zombie" &
 	disown $!
-	pids="$pids $!"
-	for _ in $(seq 200); do [ -s "$work/zombie" ] && break; sleep 0.02; done
+	e2e_pids="$e2e_pids $!"
+	await 4 test -s "$work/zombie"
 	local zombie
 	zombie=$(cat "$work/zombie")
-	for _ in $(seq 100); do grep -q '^State:.Z' "/proc/$zombie/status" && break; sleep 0.02; done
+	await 2 grep -q '^State:.Z' "/proc/$zombie/status"
 	record -p "$zombie"
 	refused "zombie" "process $zombie .*zombie"
 }
 
+has_threads() { [ "$(ls "/proc/$1/task" | wc -l)" -gt 1 ]; }
 test_thread_id() {
-	start python3 -c '
+	run_program python3 -c '
 import threading, time
 threading.Thread(target=time.sleep, args=(60,)).start()'
-	for _ in $(seq 200); do [ "$(ls "/proc/$pid/task" | wc -l)" -gt 1 ] && break; sleep 0.02; done
+	await 4 has_threads "$pid"
 	local tid before
 	tid=$(ls "/proc/$pid/task" | tail -n 1)
 	before=$(starttime "$pid")
@@ -137,17 +117,16 @@ threading.Thread(target=time.sleep, args=(60,)).start()'
 }
 
 test_other_user() {
-	if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
-		skip "other user's process" "needs root and setpriv"
+	if ! have setpriv; then
+		skip "other user's process" "needs setpriv"
 		return
 	fi
-	start sleep 60
+	run_program sleep 60
 	local before own
 	before=$(starttime "$pid")
 	# the program itself must be reachable for that user, wherever it was built
 	install -m 755 "$heaptap" "$work/heaptap-nobody"
 	mkdir -m 777 "$work/nobody"
-	chmod 755 "$work"
 	timeout -k 5 30 setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$work/heaptap-nobody" record -d 1 -o "$work/nobody/p" -p "$pid" \
 		>"$work/out" 2>"$work/err" </dev/null
@@ -173,7 +152,7 @@ make_32bit() {
 
 test_32bit() {
 	make_32bit "$work/prog32"
-	start "$work/prog32"
+	run_program "$work/prog32"
 	if ! [ -d "/proc/$pid" ] || [ "$(readlink "/proc/$pid/exe")" != "$work/prog32" ]; then
 		skip "32-bit program" "this kernel does not run it"
 		return
@@ -192,13 +171,13 @@ test_32bit() {
 nothing_found() {
 	local name=$1
 	if [ "$status" -ge 124 ]; then
-		not_ok "$name" "timed out, or was killed: status $status"
+		not_ok "$name" "timed out, or was killed: status $status" "$work/err"
 	elif ! cat "$work/out" "$work/err" | grep -qi "allocator"; then
-		not_ok "$name" "does not say that no allocator was found"
+		not_ok "$name" "does not say that no allocator was found" "$work/err"
 	elif ! cat "$work/out" "$work/err" | grep -qw "malloc"; then
-		not_ok "$name" "does not say what was looked for"
+		not_ok "$name" "does not say what was looked for" "$work/err"
 	elif cat "$work/out" "$work/err" | grep -qi "no leaks"; then
-		not_ok "$name" "claims that there are no leaks"
+		not_ok "$name" "claims that there are no leaks" "$work/err"
 	else
 		ok "$name"
 	fi
@@ -234,7 +213,7 @@ test_custom_arena() {
 		skip "custom arena" "cannot be built here"
 		return
 	fi
-	start "$work/arena"
+	run_program "$work/arena"
 	local before
 	before=$(starttime "$pid")
 	record -p "$pid"
@@ -243,7 +222,7 @@ test_custom_arena() {
 }
 
 test_go() {
-	if ! command -v go >/dev/null; then
+	if ! have go; then
 		skip "Go program" "no go here"
 		return
 	fi
@@ -264,10 +243,10 @@ test_go() {
 	END
 	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
 		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
-		not_ok "Go program" "cannot be built"
+		not_ok "Go program" "cannot be built" "$work/err"
 		return
 	fi
-	start "$work/go/prog"
+	run_program "$work/go/prog"
 	local before
 	before=$(starttime "$pid")
 	record -p "$pid"
@@ -277,7 +256,7 @@ test_go() {
 
 # An output that cannot be written is told before anything is attached or started.
 test_output() {
-	start sleep 60
+	run_program sleep 60
 	local before
 	before=$(starttime "$pid")
 	run record -d 1 -o "$work/no/such/folder/p" -p "$pid"
@@ -288,7 +267,7 @@ test_output() {
 	run record -o "$work/no/such/folder/p" -- touch "$work/was-run"
 	refused "output in no folder, with a command" "$work/no/such/folder"
 	if [ -e "$work/was-run" ]; then
-		not_ok "output: told before the command is started" "it was run"
+		not_ok "output: told before the command is started" "it was run" "$work/err"
 	else
 		ok "output: told before the command is started"
 	fi
@@ -317,7 +296,7 @@ test_commands() {
 }
 
 test_options() {
-	start sleep 60
+	run_program sleep 60
 	local before
 	before=$(starttime "$pid")
 	run record -o "$work/p.pb.gz"
@@ -342,18 +321,14 @@ test_options() {
 	unharmed "options: target unharmed" "$pid" "$before"
 	run no-such-command
 	if [ "$status" = 0 ] || [ "$status" -ge 124 ]; then
-		not_ok "unknown subcommand" "status $status"
+		not_ok "unknown subcommand" "status $status" "$work/err"
 	elif ! head -n 1 "$work/err" | grep -q "'no-such-command'"; then
-		not_ok "unknown subcommand" "the first line does not name it"
+		not_ok "unknown subcommand" "the first line does not name it" "$work/err"
 	else # the list of commands follows
 		ok "unknown subcommand"
 	fi
 }
 
-if ! [ -x "$heaptap" ]; then
-	echo "not ok - heaptap: '$heaptap' is not there; run make first"
-	exit 1
-fi
 test_bad_pid
 test_commands
 test_output
@@ -366,4 +341,4 @@ test_other_user
 test_32bit
 test_custom_arena
 test_go
-exit $failed
+e2e_end

@@ -2,52 +2,39 @@
 # SPDX-License-Identifier: MIT
 # `heaptap doctor` on real processes: the verdict, what it is made from, and that nothing is left in
 # the process. Run from the top folder. HEAPTAP names the program.
-set -u
-heaptap=$(realpath "${HEAPTAP:-./heaptap}")
-work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-doctor-XXXXXX")
+COMPARE=none
+. tests/e2e/lib.sh
+e2e_init doctor
 tracefs=/sys/kernel/tracing
-pids=
+uprobe=
 cgroup=
-failed=0
 
 cleanup() {
-	if [ -n "${uprobe:-}" ]; then
+	if [ -n "$uprobe" ]; then
 		echo 0 >"$tracefs/events/heaptap_test/enable"
 		echo '-:heaptap_test/doctor' >>"$tracefs/uprobe_events"
 	fi 2>/dev/null
-	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
-	for pid in $pids; do
-		while [ -e "/proc/$pid/exe" ]; do sleep 0.02; done
-	done
-	[ -n "$cgroup" ] && rmdir "$cgroup"
-	rm -rf "$work"
+	e2e_cleanup
+	[ -z "$cgroup" ] || await 2 rmdir "$cgroup" 2>/dev/null
 }
 trap cleanup EXIT
-
-ok() { echo "ok - $1"; }
-not_ok() {
-	echo "not ok - $1: $2"
-	head -30 "$work/out" "$work/err" 2>/dev/null | sed 's/^/#   /'
-	failed=1
-}
-skip() { echo "ok - $1 # SKIP $2"; }
 
 doctor() {
 	timeout -k 5 60 "$heaptap" doctor "$@" >"$work/out" 2>"$work/err" </dev/null
 	status=$?
 }
 
-# says NAME STATUS PATTERN...: the last run ended so and printed each pattern, on one line each
-says() {
+# told NAME STATUS PATTERN...: the last run ended so and printed each pattern, on one line each
+told() {
 	local name=$1 want=$2 pattern
 	shift 2
 	if [ "$status" != "$want" ]; then
-		not_ok "$name" "status $status, not $want"
+		not_ok "$name" "status $status, not $want" "$work/out" "$work/err"
 		return
 	fi
 	for pattern; do
 		if ! grep -qE -- "$pattern" "$work/out" "$work/err"; then
-			not_ok "$name" "does not say /$pattern/"
+			not_ok "$name" "does not say /$pattern/" "$work/out" "$work/err"
 			return
 		fi
 	done
@@ -79,34 +66,32 @@ if not eval("(" + sys.argv[2] + ")"):
 }
 
 # A program that lives until it is killed; its pid in $pid.
-start() {
+become() { [ "$(readlink "/proc/$1/exe")" != "$(realpath "$BASH")" ]; }
+run_program() {
 	"$@" >/dev/null 2>&1 </dev/null &
 	pid=$!
 	disown "$pid" # no word about its end
-	pids="$pids $pid"
-	for _ in $(seq 100); do
-		[ "$(readlink "/proc/$pid/exe")" != "$(realpath "$BASH")" ] && break
-		sleep 0.02
-	done
+	e2e_pids="$e2e_pids $pid"
+	await 2 become "$pid"
 	sleep 0.2 # until it is past its loader
 }
 
 test_usage() {
 	doctor -p abc
-	says "pid that is no number" 2 "'abc' is not a process id"
+	told "pid that is no number" 2 "'abc' is not a process id"
 	doctor -p 0
-	says "pid 0" 2 "'0' is not a process id"
+	told "pid 0" 2 "'0' is not a process id"
 	doctor --no-such-option
-	says "unknown option" 2 "no-such-option"
+	told "unknown option" 2 "no-such-option"
 	doctor extra
-	says "extra argument" 2 "'extra'"
+	told "extra argument" 2 "'extra'"
 	doctor --help
-	says "help" 0 "^[Uu]sage: heaptap doctor"
+	told "help" 0 "^[Uu]sage: heaptap doctor"
 }
 
 test_machine() {
 	doctor
-	says "machine: features and privileges are named" 0 "^  btf .*yes" "uprobe_multi" \
+	told "machine: features and privileges are named" 0 "^  btf .*yes" "uprobe_multi" \
 		"uprobe_session" "CAP_BPF" "CAP_PERFMON" "CAP_SYS_ADMIN" "CAP_SYS_PTRACE" \
 		"perf_event_paranoid" "kptr_restrict" "lockdown" "a hit costs .*emulated"
 	first_line "machine: verdict" "^heaptap can record on this machine: (yes|with limits)"
@@ -116,9 +101,9 @@ test_machine() {
 }
 
 test_process() {
-	start sleep 120
+	run_program sleep 120
 	doctor -p "$pid"
-	says "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
+	told "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
 		"since attach" "libc" "^    malloc +\+[0-9]+" "^    free +\+[0-9]+" \
 		"emulated|single-stepped" "rows" "names +lines"
 	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
@@ -137,7 +122,7 @@ test_process() {
 		'all(s["emulated"] or s["why_not_emulated"] for s in sites)'
 	check "process: files unwind" 'all(f["unwind_rows"] > 0 for f in files if f["text_bytes"] > 65536)'
 	if grep -q uprobes "/proc/$pid/maps"; then
-		not_ok "process: nothing is attached" "it has been probed"
+		not_ok "process: nothing is attached" "it has been probed" "$work/out" "$work/err"
 	else
 		ok "process: nothing is attached"
 	fi
@@ -145,7 +130,7 @@ test_process() {
 
 # The instruction that is printed is the one that stands in the file at the offset that is printed.
 test_instruction() {
-	if ! command -v objdump >/dev/null; then
+	if ! have objdump; then
 		skip "instruction at the site" "no objdump"
 		return
 	fi
@@ -158,7 +143,7 @@ test_instruction() {
 		skip "static program" "cannot be built here"
 		return
 	}
-	start "$work/own"
+	run_program "$work/own"
 	doctor -p "$pid" --json
 	check "static program: its own malloc" \
 		'any(s["symbol"] == "malloc" for f in files if f["path"].endswith("/own")
@@ -213,7 +198,7 @@ print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
 	check "other probes are seen" \
 		'[s["symbol"] for s in sites if s["probed_by_others"]] == ["malloc"]'
 	doctor -p "$pid"
-	says "other probes are told" 0 "somebody has probes" "^    malloc .*\(probed\)"
+	told "other probes are told" 0 "somebody has probes" "^    malloc .*\(probed\)"
 }
 
 test_no_allocator() {
@@ -234,47 +219,47 @@ test_no_allocator() {
 		skip "no allocator" "cannot be built here"
 		return
 	fi
-	start "$work/arena"
+	run_program "$work/arena"
 	doctor -p "$pid"
-	says "no allocator: which were looked for" 1 "no allocator that heaptap knows" \
+	told "no allocator: which were looked for" 1 "no allocator that heaptap knows" \
 		"looked for" "malloc.* calloc|calloc.* malloc" "_Znwm|_rjem_|je_" "arenas"
 	first_line "no allocator: verdict" "^heaptap can record this process: no: no allocator"
-	says "no unwind tables" 1 "no unwind tables" "frame pointers"
+	told "no unwind tables" 1 "no unwind tables" "frame pointers"
 	doctor -p "$pid" --json
 	check "no allocator: JSON" 'j["can_record"] == "no" and "malloc" in j["looked_for"]'
 }
 
 test_go() {
-	command -v go >/dev/null || { skip "Go program" "no go here"; return; }
+	have go || { skip "Go program" "no go here"; return; }
 	mkdir "$work/go"
 	printf 'package main\nimport "time"\nfunc main() { time.Sleep(time.Hour) }\n' >"$work/go/main.go"
 	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
 		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
-		not_ok "Go program" "cannot be built"
+		not_ok "Go program" "cannot be built" "$work/out" "$work/err"
 		return
 	fi
-	start "$work/go/prog"
+	run_program "$work/go/prog"
 	doctor -p "$pid"
-	says "Go program" 1 "no allocator" "Go allocates from its own runtime"
+	told "Go program" 1 "no allocator" "Go allocates from its own runtime"
 }
 
 test_odd_processes() {
 	cp "$(command -v sleep)" "$work/gone"
-	start "$work/gone" 120
+	run_program "$work/gone" 120
 	rm "$work/gone"
 	doctor -p "$pid" --json
 	check "deleted executable is still read" \
 		'any(f["path"].endswith("/gone") and f["deleted"] and f["unwind_rows"] > 0 for f in files)'
 
-	start python3 -c '
+	run_program python3 -c '
 import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(120,)).start()
 ctypes.CDLL(None).pthread_exit(None)'
-	for _ in $(seq 100); do grep -q '^State:.Z' "/proc/$pid/status" && break; sleep 0.05; done
+	await 5 grep -q '^State:.Z' "/proc/$pid/status"
 	doctor -p "$pid"
-	says "main thread gone" 0 "its main thread has ended" "^    malloc "
+	told "main thread gone" 0 "its main thread has ended" "^    malloc "
 
-	start python3 -c '
+	run_program python3 -c '
 import mmap, time
 jit = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
 open("/proc/self/comm", "wb").write(b"a\"b\\\x80\x01")
@@ -286,14 +271,14 @@ time.sleep(120)'
 
 	doctor -p 2
 	if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
-		says "kernel thread" 1 "process: no: .*kernel thread"
+		told "kernel thread" 1 "process: no: .*kernel thread"
 	else
 		skip "kernel thread" "none is visible here"
 	fi
 	sleep 0 & local gone=$!
 	wait "$gone"
 	doctor -p "$gone"
-	says "no such process" 1 "there is no process $gone"
+	told "no such process" 1 "there is no process $gone"
 }
 
 test_confinement() {
@@ -303,10 +288,10 @@ test_confinement() {
 		grep -q . "$root/cgroup.procs" 2>/dev/null || continue
 		mkdir "$root/docker-$id.scope" 2>/dev/null && cgroup=$root/docker-$id.scope && break
 	done
-	start sleep 120
+	run_program sleep 120
 	if [ -n "$cgroup" ] && echo "$pid" >"$cgroup/cgroup.procs" 2>/dev/null; then
 		doctor -p "$pid"
-		says "container id" 0 "confinement +container $id"
+		told "container id" 0 "confinement +container $id"
 		echo "$pid" >"$(dirname "$cgroup")/cgroup.procs"
 	else
 		skip "container id" "no cgroup can be made here"
@@ -315,45 +300,36 @@ test_confinement() {
 		skip "pid namespace" "cannot be made here"
 		return
 	fi
-	start unshare --pid --fork --kill-child sleep 120
+	run_program unshare --pid --fork --kill-child sleep 120
 	local inner
 	inner=$(cat "/proc/$pid/task/$pid/children")
 	doctor -p "${inner% }"
-	says "pid namespace" 0 "own pid namespace"
+	told "pid namespace" 0 "own pid namespace"
 }
 
 test_unprivileged() {
-	if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
-		skip "without privileges" "needs root and setpriv"
+	if ! have setpriv; then
+		skip "without privileges" "needs setpriv"
 		return
 	fi
-	start sleep 120
+	run_program sleep 120
 	install -m 755 "$heaptap" "$work/heaptap-nobody"
-	chmod 755 "$work"
 	timeout -k 5 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$work/heaptap-nobody" doctor -p "$pid" >"$work/out" 2>"$work/err" </dev/null
 	status=$?
-	says "without privileges: what is missing" 1 "missing capabilities: .*CAP_BPF" \
+	told "without privileges: what is missing" 1 "missing capabilities: .*CAP_BPF" \
 		"may not be read by uid 65534" "CAP_SYS_PTRACE +NO"
 	first_line "without privileges: verdict" "process: no: .*(root|CAP_BPF)"
 }
 
-if ! [ -x "$heaptap" ]; then
-	echo "not ok - heaptap: '$heaptap' is not there; run make first"
-	exit 1
-fi
 test_usage
-if [ "$(id -u)" = 0 ]; then
-	test_machine
-	test_process
-	test_instruction
-	test_other_probes
-	test_no_allocator
-	test_go
-	test_odd_processes
-	test_confinement
-	test_unprivileged
-else
-	skip "doctor on processes" "needs root"
-fi
-exit $failed
+test_machine
+test_process
+test_instruction
+test_other_probes
+test_no_allocator
+test_go
+test_odd_processes
+test_confinement
+test_unprivileged
+e2e_end
