@@ -26,7 +26,8 @@ static void check(const struct wire_reader *r)
 		for (uint32_t k = a->first; k < a->first + a->cnt; k++) {
 			const struct symbol_frame *f = &r->frames.data[k];
 
-			if (!strlen(f->name) || strlen(f->system_name) + strlen(f->file) > SIZE_MAX / 2)
+			if (!strlen(f->name) ||
+			    strlen(f->system_name) + strlen(f->file) > SIZE_MAX / 2)
 				abort();
 		}
 	}

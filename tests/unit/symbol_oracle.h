@@ -54,8 +54,8 @@ static void split_place(char *text, struct oracle_frame *f)
 }
 
 /* Both tools answer in the same form: the address, then two lines a frame. */
-static void oracle_ask(const char *command, const char *dir, const char *file, const uint64_t *vaddr,
-		       size_t cnt, struct oracle *o)
+static void oracle_ask(const char *command, const char *dir, const char *file,
+		       const uint64_t *vaddr, size_t cnt, struct oracle *o)
 {
 	static char name[65536], place[65536];
 	char path[512], cmd[2048];

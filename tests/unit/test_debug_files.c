@@ -130,9 +130,12 @@ static void finds_without_the_file(void **state)
 	static const struct {
 		const char *id;
 		bool is_found;
-	} cases[] = { { "1122334455667788", true }, { "1122334455667789", false },
-		      { "", false },		    { "11", false },
-		      { "112", false },		    { "../2334455667788", false } };
+	} cases[] = { { "1122334455667788", true },
+		      { "1122334455667789", false },
+		      { "", false },
+		      { "11", false },
+		      { "112", false },
+		      { "../2334455667788", false } };
 	char root[512], path[PATH_MAX];
 
 	if (!make_root(*state, BY_ID, "rm p"))

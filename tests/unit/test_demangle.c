@@ -38,7 +38,8 @@ static void demangles_what_is_mangled(void **state)
 		{ "_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const" },
 		{ "_ZN12_GLOBAL__N_13addEv", "(anonymous namespace)::add()" },
 		/* Rust, old scheme: the hash goes */
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
 		{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar"
 		  "17h930b740aa94f1d3aE",
 		  "<Test + 'static as foo::Bar<Test>>::bar" },
@@ -66,8 +67,8 @@ static void demangles_what_is_mangled(void **state)
 			continue;
 		}
 		if (!got || strcmp(got, cases[i].want) != 0)
-			fail_msg("'%s' became '%s', not '%s'", cases[i].mangled, got ? got : "(null)",
-				 cases[i].want);
+			fail_msg("'%s' became '%s', not '%s'", cases[i].mangled,
+				 got ? got : "(null)", cases[i].want);
 		free(got);
 	}
 }

@@ -138,7 +138,8 @@ static void places_are_found_whatever_built_them(void **state)
 		}
 		fd = open_in(dir, "p");
 		assert_true(fd >= 0);
-		print_message("# %s %s\n", builds[i].compile, builds[i].after ? builds[i].after : "");
+		print_message("# %s %s\n", builds[i].compile,
+			      builds[i].after ? builds[i].after : "");
 		check_marks(fd, fd, -1, 64 << 20);
 		/* with a handle that is opened again after every unit */
 		check_marks(fd, fd, -1, 1);

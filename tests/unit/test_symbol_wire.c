@@ -37,7 +37,8 @@ static void put_string(struct stream *s, const char *text)
 }
 
 /* One frame. */
-static void put_address(struct stream *s, uint32_t idx, uint32_t source, uint32_t name, uint32_t file)
+static void put_address(struct stream *s, uint32_t idx, uint32_t source, uint32_t name,
+			uint32_t file)
 {
 	const uint32_t words[] = { WIRE_ADDRESS, 28, idx, source, name, name, file, 7, 3 };
 
@@ -78,8 +79,7 @@ static void sound_stream_in_pieces(void **state)
 		assert_int_equal(r.frames.data[r.answers[2].first].line, 7);
 		assert_int_equal(r.frames.data[r.answers[2].first].start_line, 3);
 		/* controls are gone, and what is no UTF-8 is replaced */
-		assert_string_equal(r.frames.data[r.answers[0].first].name,
-				    "a?[1mb\xef\xbf\xbd??");
+		assert_string_equal(r.frames.data[r.answers[0].first].name, "a?[1mb\xef\xbf\xbd??");
 		assert_int_equal(r.answers[1].cnt + r.answers[3].cnt, 0);
 		assert_int_equal(r.dwarf_cnt, 1);
 		assert_int_equal(r.symbol_cnt, 1);

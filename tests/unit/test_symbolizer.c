@@ -48,8 +48,8 @@ static void check_result(const struct symbol_result *r, size_t addr_cnt)
 	check_string(r->note);
 }
 
-static struct symbol_result *ask(const struct symbol_options *opts, const char *dir, const char *name,
-				 const uint64_t *vaddr, size_t cnt)
+static struct symbol_result *ask(const struct symbol_options *opts, const char *dir,
+				 const char *name, const uint64_t *vaddr, size_t cnt)
 {
 	struct symbol_file sf = { .name = name, .build_id_hex = "", .root = "" };
 	struct symbol_result *r = NULL;
@@ -300,7 +300,8 @@ static void what_is_missing_is_said(void **state)
 		assert_true(shell("cd '%s' && %s", (char *)*state, cases[i].prepare));
 		r = ask(&opts, *state, "p", &vaddr, 1);
 		print_message("# %s: %s, '%s'\n", cases[i].prepare, r->frames[0].name, r->note);
-		assert_int_equal(strncmp(r->frames[0].name, cases[i].name, strlen(cases[i].name)), 0);
+		assert_int_equal(strncmp(r->frames[0].name, cases[i].name, strlen(cases[i].name)),
+				 0);
 		assert_non_null(strstr(r->note, cases[i].note));
 		assert_int_equal(r->has_functions, cases[i].has_functions);
 		symbol_result_free(r);
@@ -447,7 +448,8 @@ static void damaged_files(void **state)
 	enum { CNT = 200, ROUNDS = 60 };
 	uint64_t vaddr[CNT];
 	struct timespec start, end;
-	struct symbol_options opts = { .lines = true, .demangle = true,
+	struct symbol_options opts = { .lines = true,
+				       .demangle = true,
 				       .time_limit_ns = 3000000000 };
 	static uint8_t image[4 << 20];
 	char path[512];

@@ -103,7 +103,8 @@ static bool has_crc(int fd, uint32_t want)
 	return n == 0 && (uint32_t)crc == want;
 }
 
-static int open_with_build_id(const char *root, const char *path, const uint8_t *id, size_t id_bytes)
+static int open_with_build_id(const char *root, const char *path, const uint8_t *id,
+			      size_t id_bytes)
 {
 	int fd = open_regular(root, path);
 

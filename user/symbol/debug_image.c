@@ -41,8 +41,8 @@ struct debug_image {
 };
 
 static const char *const needed_sections[] = {
-	".debug_abbrev", ".debug_addr",	     ".debug_info",	    ".debug_line",
-	".debug_ranges", ".debug_line_str",  ".debug_rnglists",	    ".debug_str",
+	".debug_abbrev", ".debug_addr",	       ".debug_info",	    ".debug_line",
+	".debug_ranges", ".debug_line_str",    ".debug_rnglists",   ".debug_str",
 	".debug_types",	 ".debug_str_offsets", ".gnu_debugaltlink",
 };
 

@@ -2,12 +2,12 @@
 /*
  * demangle.c - C++ and Rust linkage names as people write them, bounded.
  *
- * Promises: the answer is a malloc'ed string or NULL; time, stack and output are bounded whatever
- * the name says. A mangled name of a hundred bytes can stand for gigabytes (every substitution
- * may double what went before), so the demanglers write into a bounded buffer here, and one that
- * wants more is left by longjmp(). They keep their state on the stack in this entry point, so that
- * nothing leaks but, for Rust, one decoded identifier. What is still costly without printing (deep back references) is left to
- * the CPU limit of the helper process.
+ * Promises: the answer is a malloc'ed string or NULL; stack and output are bounded whatever the
+ * name says. A mangled name of a hundred bytes can stand for gigabytes (every substitution may
+ * double what went before), so the demanglers write into a bounded buffer here, and one that wants
+ * more is left by longjmp(). They keep their state on the stack in this entry point, so that
+ * nothing leaks but, for Rust, one decoded identifier. What is costly without printing (deep back
+ * references) is left to the CPU limit of the helper process.
  *
  * Does not: make UTF-8 of the result (whoever stores it does).
  */

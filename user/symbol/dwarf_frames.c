@@ -25,8 +25,7 @@ ptrdiff_t dwarf_next_range(bool is_relocatable, Dwarf_Die *die, ptrdiff_t pos, D
 
 static bool is_block(int tag)
 {
-	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
-	       tag == DW_TAG_catch_block;
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
 static bool covers(const struct dwarf_frames_context *c, Dwarf_Die *die, uint64_t vaddr)

@@ -279,8 +279,7 @@ static bool is_type_scope(int tag)
 {
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 	       tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type ||
-	       tag == DW_TAG_interface_type || tag == DW_TAG_variant_part ||
-	       tag == DW_TAG_variant;
+	       tag == DW_TAG_interface_type || tag == DW_TAG_variant_part || tag == DW_TAG_variant;
 }
 
 /* deep: also functions inside of types, functions and blocks. */

@@ -112,8 +112,8 @@ static int close_others(const int *keep_fd, size_t cnt)
  * parent kills it when the time has come. */
 static void set_signals(void)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP,
-				       SIGUSR1, SIGUSR2 };
+	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
+				       SIGPIPE, SIGTSTP, SIGUSR1, SIGUSR2 };
 	static const int defaults[] = { SIGALRM, SIGCHLD, SIGXCPU, SIGBUS, SIGILL, SIGFPE };
 	sigset_t none;
 
@@ -132,8 +132,7 @@ static int die_with_parent(pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-int sandbox_begin(pid_t parent, const int *keep_fd, size_t keep_fd_cnt,
-		  uint64_t cpu_seconds)
+int sandbox_begin(pid_t parent, const int *keep_fd, size_t keep_fd_cnt, uint64_t cpu_seconds)
 {
 	int err;
 
@@ -172,16 +171,16 @@ static int drop_privileges(void)
 
 #ifdef AUDIT_ARCH_HERE
 
-#define ALLOW(name) \
+#define ALLOW(name)                                            \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 /* Allowed unless the third argument asks for executable memory. */
-#define ALLOW_NO_EXEC(name)                                                                  \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                               \
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),  \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),                       \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                                \
+#define ALLOW_NO_EXEC(name)                                                                 \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                              \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),                      \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                               \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
 static int filter_system_calls(void)

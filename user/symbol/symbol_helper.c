@@ -169,8 +169,7 @@ static void name_outermost(struct helper *h, uint64_t vaddr, const struct dwarf_
 	if (d->name && s->vaddr != d->range_vaddr)
 		return;
 	f->system_name = s->name;
-	if (!d->name ||
-	    !(is_clone_of(s->name, d->name) || is_clone_of(s->name, d->linkage_name)))
+	if (!d->name || !(is_clone_of(s->name, d->name) || is_clone_of(s->name, d->linkage_name)))
 		f->name = demangled_name(h, s->name);
 }
 

@@ -125,8 +125,8 @@ static void judge(struct outcome *o, const struct wire_reader *r, int err, int s
 		fail(o, "time limit");
 	} else if (err == -EBADMSG) {
 		fail(o, "helper sent nonsense");
-	} else if (err == -ENOMEM || (WIFEXITED(status) &&
-				      WEXITSTATUS(status) == DWARF_EXIT_NO_MEMORY)) {
+	} else if (err == -ENOMEM ||
+		   (WIFEXITED(status) && WEXITSTATUS(status) == DWARF_EXIT_NO_MEMORY)) {
 		fail(o, "memory limit");
 	} else if (err) {
 		fail(o, "helper could not be read");
