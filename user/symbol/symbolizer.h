@@ -17,8 +17,8 @@
 struct symbol_options {
 	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
 	bool demangle;
-	uint64_t memory_limit_bytes; /* RLIMIT_AS of the helper; 0 = default */
-	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = default */
+	uint64_t memory_limit_bytes; /* the helper's own, file pages not counted; 0 = 1 GiB */
+	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = 30 s */
 };
 
 struct symbol_file {
