@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file.c - one ELF file: identity, segments, sections.
+ * elf_file.c - one ELF file: headers, identity, segments. Sections are in elf_section.c.
  *
  * A reader of our own instead of libelf, because it must open hundreds of files of a process in
  * milliseconds, never fault on a file that shrinks (elf_image.c), never trust a size (a section
@@ -20,12 +20,10 @@
 #include <unistd.h>
 
 #include "elf/decompress.h"
-#include "elf/elf_image.h"
+#include "elf/elf_file_priv.h"
 
-#define SECTIONS_CAP (1U << 20)
 #define SEGMENTS_CAP (1U << 16)
 #define DYNAMIC_CAP 4096
-#define STRING_BYTES_CAP 4096
 #define PAGE_BYTES 4096ULL
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -34,34 +32,12 @@
 #define OUR_DATA ELFDATA2MSB
 #endif
 
-struct note_range {
-	uint64_t off, bytes, align;
-};
-
-struct elf_file {
-	struct elf_image *im;
-	Elf64_Ehdr eh; /* of both classes, widened */
-	struct elf_segment *segments;
-	size_t segment_cnt;
-	Elf64_Phdr *phdrs;
-	size_t phdr_cnt;
-	struct elf_section_head *sections;
-	uint8_t **unpacked; /* per section: decompressed data or NULL */
-	size_t *unpacked_bytes;
-	size_t section_cnt;
-	uint8_t build_id[BUILD_ID_BYTES_CAP];
-	size_t build_id_bytes;
-	const char *interp, *soname;
-	bool is_go;
-};
-
-static const void *get(const struct elf_file *ef, uint64_t off, uint64_t bytes)
+const void *elf_bytes(const struct elf_file *ef, uint64_t off, uint64_t bytes)
 {
 	return elf_image_get(ef->im, off, bytes);
 }
 
-/* A NUL-terminated string of at most STRING_BYTES_CAP in [off, end). */
-static const char *get_string(const struct elf_file *ef, uint64_t off, uint64_t end)
+const char *elf_string(const struct elf_file *ef, uint64_t off, uint64_t end)
 {
 	uint64_t bytes;
 	const char *p;
@@ -69,19 +45,19 @@ static const char *get_string(const struct elf_file *ef, uint64_t off, uint64_t 
 	if (off >= end)
 		return NULL;
 	bytes = end - off < STRING_BYTES_CAP ? end - off : STRING_BYTES_CAP;
-	p = get(ef, off, bytes);
+	p = elf_bytes(ef, off, bytes);
 	return p && memchr(p, 0, bytes) ? p : NULL;
 }
 
 static int read_header(struct elf_file *ef)
 {
-	const uint8_t *p = get(ef, 0, sizeof(Elf32_Ehdr));
+	const uint8_t *p = elf_bytes(ef, 0, sizeof(Elf32_Ehdr));
 	Elf32_Ehdr h;
 
 	if (!p || memcmp(p, ELFMAG, SELFMAG) || p[EI_DATA] != OUR_DATA)
 		return -ENOEXEC;
 	if (p[EI_CLASS] == ELFCLASS64) {
-		p = get(ef, 0, sizeof(ef->eh));
+		p = elf_bytes(ef, 0, sizeof(ef->eh));
 		if (!p)
 			return -ENOEXEC;
 		memcpy(&ef->eh, p, sizeof(ef->eh));
@@ -103,37 +79,6 @@ static int read_header(struct elf_file *ef)
 	return 0;
 }
 
-/* Section header i of either class. False: outside the file. */
-static bool read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret)
-{
-	size_t bytes = elf_file_is_64(ef) ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-	uint64_t off;
-	const void *p;
-	Elf32_Shdr h;
-
-	if (ef->eh.e_shentsize < bytes || ef->eh.e_shoff > elf_image_bytes(ef->im))
-		return false;
-	off = ef->eh.e_shoff + i * ef->eh.e_shentsize;
-	p = ef->eh.e_shoff ? get(ef, off, bytes) : NULL;
-	if (!p)
-		return false;
-	if (elf_file_is_64(ef)) {
-		memcpy(ret, p, sizeof(*ret));
-		return true;
-	}
-	memcpy(&h, p, sizeof(h));
-	*ret = (Elf64_Shdr){ .sh_name = h.sh_name,
-			     .sh_type = h.sh_type,
-			     .sh_flags = h.sh_flags,
-			     .sh_addr = h.sh_addr,
-			     .sh_offset = h.sh_offset,
-			     .sh_size = h.sh_size,
-			     .sh_link = h.sh_link,
-			     .sh_info = h.sh_info,
-			     .sh_entsize = h.sh_entsize };
-	return true;
-}
-
 static bool read_phdr(const struct elf_file *ef, uint64_t i, Elf64_Phdr *ret)
 {
 	size_t bytes = elf_file_is_64(ef) ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
@@ -142,7 +87,7 @@ static bool read_phdr(const struct elf_file *ef, uint64_t i, Elf64_Phdr *ret)
 
 	if (ef->eh.e_phentsize < bytes || ef->eh.e_phoff > elf_image_bytes(ef->im))
 		return false;
-	p = get(ef, ef->eh.e_phoff + i * ef->eh.e_phentsize, bytes);
+	p = elf_bytes(ef, ef->eh.e_phoff + i * ef->eh.e_phentsize, bytes);
 	if (!p)
 		return false;
 	if (elf_file_is_64(ef)) {
@@ -165,7 +110,7 @@ static int read_segments(struct elf_file *ef)
 	uint64_t cnt = ef->eh.e_phnum, i;
 	Elf64_Shdr first;
 
-	if (cnt == PN_XNUM && read_shdr(ef, 0, &first))
+	if (cnt == PN_XNUM && elf_read_shdr(ef, 0, &first))
 		cnt = first.sh_info;
 	if (!cnt)
 		return 0;
@@ -199,52 +144,10 @@ static int read_segments(struct elf_file *ef)
 	return 0;
 }
 
-static int read_sections(struct elf_file *ef)
-{
-	uint64_t cnt = ef->eh.e_shnum, i;
-	uint32_t names_idx = ef->eh.e_shstrndx;
-	Elf64_Shdr sh, names = { 0 };
-
-	if (!read_shdr(ef, 0, &sh))
-		return 0;
-	if (!cnt)
-		cnt = sh.sh_size;
-	if (names_idx == SHN_XINDEX)
-		names_idx = sh.sh_link;
-	if (!cnt || cnt > SECTIONS_CAP || !read_shdr(ef, cnt - 1, &sh))
-		return 0;
-	if (names_idx < cnt)
-		read_shdr(ef, names_idx, &names);
-	if (names.sh_offset > elf_image_bytes(ef->im) ||
-	    names.sh_size > elf_image_bytes(ef->im) - names.sh_offset)
-		names.sh_size = 0;
-	ef->sections = calloc(cnt, sizeof(*ef->sections));
-	ef->unpacked = calloc(cnt, sizeof(*ef->unpacked));
-	ef->unpacked_bytes = calloc(cnt, sizeof(*ef->unpacked_bytes));
-	if (!ef->sections || !ef->unpacked || !ef->unpacked_bytes)
-		return -ENOMEM;
-	for (i = 0; i < cnt && read_shdr(ef, i, &sh); i++) {
-		const char *name = get_string(ef, names.sh_offset + sh.sh_name,
-					      names.sh_offset + names.sh_size);
-
-		ef->section_cnt = i + 1;
-		ef->sections[i] = (struct elf_section_head){ .name = name ? name : "",
-							     .type = sh.sh_type,
-							     .link = sh.sh_link,
-							     .info = sh.sh_info,
-							     .flags = sh.sh_flags,
-							     .vaddr = sh.sh_addr,
-							     .off = sh.sh_offset,
-							     .bytes = sh.sh_size,
-							     .entry_bytes = sh.sh_entsize };
-	}
-	return 0;
-}
-
 /* Notes are three words, a name and a description, each padded to 4 (or the segment's 8). */
 static void read_notes(struct elf_file *ef, uint64_t off, uint64_t bytes, uint64_t align)
 {
-	const uint8_t *p = bytes <= ELF_AT_BYTES ? get(ef, off, bytes) : NULL;
+	const uint8_t *p = bytes <= ELF_AT_BYTES ? elf_bytes(ef, off, bytes) : NULL;
 	uint64_t pad = align == 8 ? 7 : 3, pos = 0;
 
 	while (p && bytes - pos >= sizeof(Elf64_Nhdr)) {
@@ -292,7 +195,7 @@ static void read_identity(struct elf_file *ef)
 		if (ph->p_type == PT_NOTE)
 			read_notes(ef, ph->p_offset, ph->p_filesz, ph->p_align);
 		if (ph->p_type == PT_INTERP && !ef->interp)
-			ef->interp = get_string(ef, ph->p_offset, ph->p_offset + ph->p_filesz);
+			ef->interp = elf_string(ef, ph->p_offset, ph->p_offset + ph->p_filesz);
 	}
 	if (!elf_file_dynamic(ef, DT_SONAME, &idx) && !elf_file_dynamic(ef, DT_STRTAB, &table) &&
 	    table + idx >= table) {
@@ -319,7 +222,7 @@ static int open_image(struct elf_image *im, struct elf_file **ret)
 	if (!err)
 		err = read_segments(ef);
 	if (!err)
-		err = read_sections(ef);
+		err = elf_read_sections(ef);
 	if (err) {
 		elf_file_close(ef);
 		return err;
@@ -485,7 +388,7 @@ const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *re
 		if (bytes > ELF_AT_BYTES)
 			bytes = ELF_AT_BYTES;
 		*ret_bytes = bytes;
-		return get(ef, off, bytes);
+		return elf_bytes(ef, off, bytes);
 	}
 	*ret_bytes = 0;
 	return NULL;
@@ -500,103 +403,9 @@ const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t
 
 		if (vaddr >= s->vaddr && vaddr - s->vaddr <= s->file_bytes &&
 		    bytes <= s->file_bytes - (vaddr - s->vaddr))
-			return get(ef, s->off + (vaddr - s->vaddr), bytes);
+			return elf_bytes(ef, s->off + (vaddr - s->vaddr), bytes);
 	}
 	return NULL;
-}
-
-const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef, size_t *ret_cnt)
-{
-	*ret_cnt = ef->section_cnt;
-	return ef->sections;
-}
-
-/* sections[idx] is compressed and in[0, in_bytes) is what the file holds. */
-static int unpack_section(struct elf_file *ef, size_t idx, const uint8_t *in, size_t in_bytes)
-{
-	uint64_t type, bytes;
-	size_t head;
-	int err;
-
-	if (elf_file_is_64(ef)) {
-		Elf64_Chdr ch;
-
-		head = sizeof(ch);
-		if (in_bytes < head)
-			return -ENOEXEC;
-		memcpy(&ch, in, head);
-		type = ch.ch_type;
-		bytes = ch.ch_size;
-	} else {
-		Elf32_Chdr ch;
-
-		head = sizeof(ch);
-		if (in_bytes < head)
-			return -ENOEXEC;
-		memcpy(&ch, in, head);
-		type = ch.ch_type;
-		bytes = ch.ch_size;
-	}
-	switch (type) {
-	case ELFCOMPRESS_ZLIB:
-		err = decompress_zlib(in + head, in_bytes - head, bytes, &ef->unpacked[idx]);
-		break;
-	case 2: /* ELFCOMPRESS_ZSTD, which the elf.h of glibc before 2.36 does not name */
-		err = decompress_zstd(in + head, in_bytes - head, bytes, &ef->unpacked[idx]);
-		break;
-	default:
-		err = -ENOEXEC;
-	}
-	if (!err)
-		ef->unpacked_bytes[idx] = bytes;
-	return err;
-}
-
-int elf_file_section_at(struct elf_file *ef, size_t idx, struct elf_section *ret)
-{
-	const struct elf_section_head *s;
-	const uint8_t *data;
-	int err;
-
-	if (idx >= ef->section_cnt || ef->sections[idx].type == SHT_NOBITS ||
-	    ef->sections[idx].type == SHT_NULL)
-		return -ENOENT;
-	s = &ef->sections[idx];
-	if (s->bytes > DECOMPRESS_BYTES_CAP)
-		return -EFBIG;
-	ret->vaddr = s->vaddr;
-	if (ef->unpacked[idx]) {
-		ret->data = ef->unpacked[idx];
-		ret->bytes = ef->unpacked_bytes[idx];
-		return 0;
-	}
-	data = get(ef, s->off, s->bytes);
-	if (!data)
-		return -ENOEXEC;
-	if (s->flags & SHF_COMPRESSED) {
-		err = unpack_section(ef, idx, data, s->bytes);
-		if (err)
-			return err;
-		ret->data = ef->unpacked[idx];
-		ret->bytes = ef->unpacked_bytes[idx];
-		return 0;
-	}
-	ret->data = data;
-	ret->bytes = s->bytes;
-	return 0;
-}
-
-int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *ret)
-{
-	size_t i;
-
-	for (i = 0; i < ef->section_cnt; i++) {
-		const struct elf_section_head *s = &ef->sections[i];
-
-		if (s->type != SHT_NOBITS && s->type != SHT_NULL && !strcmp(s->name, name))
-			return elf_file_section_at(ef, i, ret);
-	}
-	return -ENOENT;
 }
 
 int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val)
@@ -613,7 +422,7 @@ int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val)
 		bytes = ef->phdrs[i].p_filesz;
 		if (bytes > DYNAMIC_CAP * sizeof(Elf64_Dyn))
 			bytes = DYNAMIC_CAP * sizeof(Elf64_Dyn);
-		p = get(ef, ef->phdrs[i].p_offset, bytes);
+		p = elf_bytes(ef, ef->phdrs[i].p_offset, bytes);
 	}
 	for (i = 0; p && (i + 1) * sizeof(Elf64_Dyn) <= bytes; i++) {
 		Elf64_Dyn d;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_file_priv.h - what elf_file.c and elf_section.c share.
+ */
+#ifndef HT_ELF_ELF_FILE_PRIV_H
+#define HT_ELF_ELF_FILE_PRIV_H
+
+#include <elf.h>
+
+#include "elf/elf_file.h"
+#include "elf/elf_image.h"
+
+#define STRING_BYTES_CAP 4096
+
+struct elf_file {
+	struct elf_image *im;
+	Elf64_Ehdr eh; /* of both classes, widened */
+	struct elf_segment *segments;
+	size_t segment_cnt;
+	Elf64_Phdr *phdrs;
+	size_t phdr_cnt;
+	struct elf_section_head *sections;
+	uint8_t **unpacked; /* per section: decompressed data or NULL */
+	size_t *unpacked_bytes;
+	size_t section_cnt;
+	uint8_t build_id[BUILD_ID_BYTES_CAP];
+	size_t build_id_bytes;
+	const char *interp, *soname;
+	bool is_go;
+};
+
+/* [off, off + bytes) of the file, or NULL. */
+const void *elf_bytes(const struct elf_file *ef, uint64_t off, uint64_t bytes);
+/* A NUL-terminated string of at most STRING_BYTES_CAP in [off, end), or NULL. */
+const char *elf_string(const struct elf_file *ef, uint64_t off, uint64_t end);
+/* Section header i of either class. False: outside the file. */
+bool elf_read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret);
+/* A damaged table is an empty one. 0 or -ENOMEM. */
+int elf_read_sections(struct elf_file *ef);
+
+#endif
