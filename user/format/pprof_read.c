@@ -2,9 +2,14 @@
 /*
  * pprof_read.c - a pprof file, heaptap's or anybody's, into a profile.
  *
- * Two steps: a walk over the wire format that finds where a damaged file breaks, and protobuf-c's
- * own unpacking of what has passed it. Ids of a foreign profile may be any numbers, in any order;
- * here they become indexes. A reference that leads nowhere is an error, not a guess.
+ * The top level is walked field by field (wire.c), several times, because a profile's parts may
+ * come in any order: strings first, then what refers only to strings, then locations, then
+ * samples. Each part is unpacked by itself through protobuf-c and freed again: there is never a
+ * second copy of the whole profile (a file of empty messages would unpack to fifty times its
+ * size), and every error names the offset of the part that is wrong.
+ *
+ * Reads what any writer may produce: ids that are any numbers in any order, unknown fields. A
+ * reference that leads nowhere is an error, not a guess. pprof_check() is the strict one.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -12,312 +17,398 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/vec.h"
 #include "format/gunzip.h"
 #include "format/pprof.h"
 #include "format/wire.h"
 #include "model/profile.h"
 #include "profile.pb-c.h"
 
-typedef Perftools__Profiles__Profile pb_profile;
-
-struct reader {
-	const pb_profile *pb;
-	struct profile *p;
-	struct format_error *err;
-	struct hmap mapping_by_id, function_by_id, location_by_id;
-	int64_t *string_ids; /* index in the file -> id in p */
+enum {
+	FIELD_SAMPLE_TYPE = 1,
+	FIELD_SAMPLE = 2,
+	FIELD_MAPPING = 3,
+	FIELD_LOCATION = 4,
+	FIELD_FUNCTION = 5,
+	FIELD_STRING = 6,
+	FIELD_PERIOD_TYPE = 11,
 };
 
-/* Does every field of the profile and of its messages end where it should? */
-static int walk_wire(const uint8_t *data, size_t bytes, struct format_error *err)
+struct reader {
+	struct profile *p;
+	struct format_error *err;
+	uint64_t offset; /* of the part at hand */
+	VEC(int64_t) strings; /* index in the file -> id in p */
+	struct hmap mapping_by_id, function_by_id, location_by_id; /* -> index in p */
+	VEC(uint32_t) locs;
+	VEC(struct profile_label) labels;
+};
+
+typedef int (*field_fn)(struct reader *r, const struct wire_field *f);
+
+#define fail(r, ...) format_fail((r)->err, (r)->offset, __VA_ARGS__)
+
+static int get_string(struct reader *r, int64_t index, int64_t *ret)
 {
-	struct wire top = { .data = data, .bytes = bytes };
-	struct wire_field f;
-	bool has_types = false;
-	int rc;
-
-	while ((rc = wire_next(&top, &f, err)) > 0) {
-		struct wire inner = { .data = f.data, .bytes = f.bytes, .base = f.data_offset };
-		struct wire_field g;
-
-		if (f.number > 15 || (f.number <= 6 && f.type != WIRE_BYTES))
-			return format_fail(err, f.offset, "this is no pprof profile (field %u)",
-					   f.number);
-		has_types |= f.number == 1;
-		while (f.number <= 5 && (rc = wire_next(&inner, &g, err)) > 0)
-			;
-		if (rc < 0)
-			return rc;
-	}
-	if (rc)
-		return rc;
-	return has_types ? 0 : format_fail(err, bytes, "this is no pprof profile: no sample types");
-}
-
-static int bad_reference(struct reader *r, const char *what, uint64_t id)
-{
-	return format_fail(r->err, 0, "%s %llu is referred to and does not exist", what,
-			 (unsigned long long)id);
-}
-
-static int read_strings(struct reader *r)
-{
-	r->string_ids = calloc(r->pb->n_string_table + 1, sizeof(*r->string_ids));
-	if (!r->string_ids)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->pb->n_string_table; i++) {
-		r->string_ids[i] = profile_str(r->p, r->pb->string_table[i]);
-		if (r->string_ids[i] < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int string_id(struct reader *r, int64_t idx, int64_t *ret)
-{
-	if (idx < 0 || (size_t)idx >= r->pb->n_string_table) {
+	if (index >= 0 && (uint64_t)index < r->strings.cnt)
+		*ret = r->strings.data[index];
+	else if (!index) /* proto3's default, in a file without strings */
 		*ret = 0;
-		return idx ? bad_reference(r, "string", idx) : 0;
-	}
-	*ret = r->string_ids[idx];
+	else
+		return fail(r, "string %lld is referred to, but there are %zu", (long long)index,
+			    r->strings.cnt);
 	return 0;
 }
 
-static int read_type(struct reader *r, const Perftools__Profiles__ValueType *from,
-		     struct profile_type *ret)
+static int read_string(struct reader *r, const struct wire_field *f)
 {
-	int err = string_id(r, from->type, &ret->type_str);
+	int64_t id;
 
-	return err ? err : string_id(r, from->unit, &ret->unit_str);
+	if (f->number != FIELD_STRING)
+		return 0;
+	if (f->type != WIRE_BYTES)
+		return fail(r, "this is no pprof profile: a number where a string belongs");
+	id = strset_add_n(r->p->strings, (const char *)f->data, f->bytes);
+	return id < 0 ? (int)id : vec_push(&r->strings, id);
 }
 
-static int read_header(struct reader *r)
+static int convert_type(struct reader *r, const Perftools__Profiles__ValueType *m,
+			struct profile_type *ret)
 {
-	const pb_profile *pb = r->pb;
-	int err = string_id(r, pb->default_sample_type, &r->p->default_type_str);
+	int err = get_string(r, m->type, &ret->type_str);
 
-	for (size_t i = 0; i < pb->n_sample_type && !err; i++) {
-		struct profile_type type;
+	return err ? err : get_string(r, m->unit, &ret->unit_str);
+}
 
-		err = read_type(r, pb->sample_type[i], &type);
-		if (!err)
-			err = vec_push(&r->p->types, type);
-	}
-	for (size_t i = 0; i < pb->n_comment && !err; i++) {
+static int read_sample_type(struct reader *r, const struct wire_field *f)
+{
+	Perftools__Profiles__ValueType *m =
+		perftools__profiles__value_type__unpack(NULL, f->bytes, f->data);
+	struct profile_type type;
+	int err;
+
+	if (!m)
+		return fail(r, "a damaged sample type");
+	err = convert_type(r, m, &type);
+	if (!err)
+		err = vec_push(&r->p->types, type);
+	perftools__profiles__value_type__free_unpacked(m, NULL);
+	return err;
+}
+
+/* Everything at the top level that is not a table is small: it is unpacked as a profile that has
+ * this one field. */
+static int read_scalar(struct reader *r, const struct wire_field *f, const uint8_t *tag,
+		       size_t bytes)
+{
+	Perftools__Profiles__Profile *m = perftools__profiles__profile__unpack(NULL, bytes, tag);
+	int err = 0;
+
+	if (!m)
+		return fail(r, "field %u is damaged", f->number);
+	if (m->time_nanos)
+		r->p->time_ns = m->time_nanos;
+	if (m->duration_nanos)
+		r->p->duration_ns = m->duration_nanos;
+	if (m->period)
+		r->p->period = m->period;
+	if (m->period_type)
+		err = convert_type(r, m->period_type, &r->p->period_type);
+	if (!err && m->default_sample_type)
+		err = get_string(r, m->default_sample_type, &r->p->default_type_str);
+	for (size_t i = 0; i < m->n_comment && !err; i++) {
 		int64_t id;
 
-		err = string_id(r, pb->comment[i], &id);
+		err = get_string(r, m->comment[i], &id);
 		if (!err)
 			err = vec_push(&r->p->comments, id);
 	}
-	if (!err && pb->period_type)
-		err = read_type(r, pb->period_type, &r->p->period_type);
-	r->p->period = pb->period;
-	r->p->time_ns = pb->time_nanos;
-	r->p->duration_ns = pb->duration_nanos;
+	perftools__profiles__profile__free_unpacked(m, NULL);
 	return err;
 }
 
-static int read_mappings(struct reader *r)
+/* Note at which index the part with this id is. */
+static int put_id(struct reader *r, struct hmap *map, uint64_t id, size_t index, const char *what)
 {
-	for (size_t i = 0; i < r->pb->n_mapping; i++) {
-		const Perftools__Profiles__Mapping *from = r->pb->mapping[i];
-		struct profile_mapping m = {
-			.start = from->memory_start,
-			.limit = from->memory_limit,
-			.offset = from->file_offset,
-			.has_functions = from->has_functions,
-			.has_filenames = from->has_filenames,
-			.has_line_numbers = from->has_line_numbers,
-			.has_inline_frames = from->has_inline_frames,
-		};
-		int err = string_id(r, from->filename, &m.filename_str);
+	if (!id)
+		return fail(r, "a %s without an id", what);
+	if (hmap_get(map, &id))
+		return fail(r, "two %ss have the id %llu", what, (unsigned long long)id);
+	if (index >= HT_NO_INDEX)
+		return fail(r, "too many %ss", what);
+	return hmap_put(map, &id, index);
+}
+
+static int get_id(struct reader *r, const struct hmap *map, uint64_t id, const char *what,
+		  uint32_t *ret)
+{
+	const uint64_t *index = hmap_get(map, &id);
+
+	if (!index)
+		return fail(r, "%s %llu is referred to and does not exist", what,
+			    (unsigned long long)id);
+	*ret = *index;
+	return 0;
+}
+
+static int read_mapping(struct reader *r, const struct wire_field *f)
+{
+	Perftools__Profiles__Mapping *m =
+		perftools__profiles__mapping__unpack(NULL, f->bytes, f->data);
+	struct profile_mapping to = { 0 };
+	int err;
+
+	if (!m)
+		return fail(r, "a damaged mapping");
+	to.start = m->memory_start;
+	to.limit = m->memory_limit;
+	to.offset = m->file_offset;
+	to.has_functions = m->has_functions;
+	to.has_filenames = m->has_filenames;
+	to.has_line_numbers = m->has_line_numbers;
+	to.has_inline_frames = m->has_inline_frames;
+	err = get_string(r, m->filename, &to.filename_str);
+	if (!err)
+		err = get_string(r, m->build_id, &to.build_id_str);
+	if (!err)
+		err = put_id(r, &r->mapping_by_id, m->id, r->p->mappings.cnt, "mapping");
+	if (!err)
+		err = vec_push(&r->p->mappings, to);
+	perftools__profiles__mapping__free_unpacked(m, NULL);
+	return err;
+}
+
+static int read_function(struct reader *r, const struct wire_field *f)
+{
+	Perftools__Profiles__Function *m =
+		perftools__profiles__function__unpack(NULL, f->bytes, f->data);
+	struct profile_function to = { 0 };
+	int err;
+
+	if (!m)
+		return fail(r, "a damaged function");
+	to.start_line = m->start_line;
+	err = get_string(r, m->name, &to.name_str);
+	if (!err)
+		err = get_string(r, m->system_name, &to.system_name_str);
+	if (!err)
+		err = get_string(r, m->filename, &to.filename_str);
+	if (!err)
+		err = put_id(r, &r->function_by_id, m->id, r->p->functions.cnt, "function");
+	if (!err)
+		err = vec_push(&r->p->functions, to);
+	perftools__profiles__function__free_unpacked(m, NULL);
+	return err;
+}
+
+/* What refers to strings only. */
+static int read_simple(struct reader *r, const struct wire_field *f)
+{
+	uint8_t packed[16];
+	size_t n = 0;
+
+	if ((f->number <= FIELD_FUNCTION || f->number == FIELD_PERIOD_TYPE) &&
+	    f->type != WIRE_BYTES)
+		return fail(r, "this is no pprof profile: field %u has the wrong type", f->number);
+	switch (f->number) {
+	case FIELD_SAMPLE_TYPE:
+		return read_sample_type(r, f);
+	case FIELD_MAPPING:
+		return read_mapping(r, f);
+	case FIELD_FUNCTION:
+		return read_function(r, f);
+	case FIELD_SAMPLE:
+	case FIELD_LOCATION:
+	case FIELD_STRING:
+		return 0;
+	}
+	if (f->number > 15)
+		return 0; /* of a later version of the format */
+	if (f->type == WIRE_BYTES) /* from the tag to the end of the field, as it stands */
+		return read_scalar(r, f, f->data - (f->data_offset - f->offset),
+				   f->bytes + (f->data_offset - f->offset));
+	packed[n++] = f->number << 3;
+	for (uint64_t v = f->value; n < sizeof(packed); v >>= 7) {
+		packed[n++] = v >= 0x80 ? (v & 0x7f) | 0x80 : v;
+		if (v < 0x80)
+			break;
+	}
+	return f->type == WIRE_VARINT ? read_scalar(r, f, packed, n) :
+					fail(r, "field %u has the wrong type", f->number);
+}
+
+static int add_lines(struct reader *r, const Perftools__Profiles__Location *m)
+{
+	for (size_t i = 0; i < m->n_line; i++) {
+		struct profile_line line = { .line = m->line[i]->line };
+		int err = get_id(r, &r->function_by_id, m->line[i]->function_id, "function",
+				 &line.function);
 
 		if (!err)
-			err = string_id(r, from->build_id, &m.build_id_str);
-		if (!err)
-			err = vec_push(&r->p->mappings, m);
-		if (!err)
-			err = hmap_put(&r->mapping_by_id, &from->id, i);
+			err = vec_push(&r->p->lines, line);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int read_functions(struct reader *r)
+static int read_location(struct reader *r, const struct wire_field *f)
 {
-	for (size_t i = 0; i < r->pb->n_function; i++) {
-		const Perftools__Profiles__Function *from = r->pb->function[i];
-		struct profile_function f = { .start_line = from->start_line };
-		int err = string_id(r, from->name, &f.name_str);
+	struct profile_location to = { .mapping = HT_NO_INDEX, .line_first = r->p->lines.cnt };
+	Perftools__Profiles__Location *m;
+	int err = 0;
+
+	if (f->number != FIELD_LOCATION)
+		return 0;
+	m = perftools__profiles__location__unpack(NULL, f->bytes, f->data);
+	if (!m)
+		return fail(r, "a damaged location");
+	to.address = m->address;
+	to.is_folded = m->is_folded;
+	to.line_cnt = m->n_line;
+	if (m->mapping_id)
+		err = get_id(r, &r->mapping_by_id, m->mapping_id, "mapping", &to.mapping);
+	if (!err)
+		err = add_lines(r, m);
+	if (!err)
+		err = put_id(r, &r->location_by_id, m->id, r->p->locations.cnt, "location");
+	if (!err)
+		err = vec_push(&r->p->locations, to);
+	perftools__profiles__location__free_unpacked(m, NULL);
+	return err;
+}
+
+static int get_labels(struct reader *r, const Perftools__Profiles__Sample *m)
+{
+	r->labels.cnt = 0;
+	for (size_t i = 0; i < m->n_label; i++) {
+		const Perftools__Profiles__Label *from = m->label[i];
+		struct profile_label to = { .num = from->num };
+		int err = get_string(r, from->key, &to.key_str);
 
 		if (!err)
-			err = string_id(r, from->system_name, &f.system_name_str);
+			err = get_string(r, from->str, &to.str);
 		if (!err)
-			err = string_id(r, from->filename, &f.filename_str);
+			err = get_string(r, from->num_unit, &to.num_unit_str);
 		if (!err)
-			err = vec_push(&r->p->functions, f);
-		if (!err)
-			err = hmap_put(&r->function_by_id, &from->id, i);
+			err = vec_push(&r->labels, to);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int read_location(struct reader *r, const Perftools__Profiles__Location *from)
+/* What is no variance (negative, infinite, not a number) is as good as none. */
+static double sound_variance(double v)
 {
-	struct profile_location loc = { .mapping = HT_NO_INDEX, .address = from->address };
-	const uint64_t *idx = hmap_get(&r->mapping_by_id, &from->mapping_id);
-
-	if (from->mapping_id && !idx)
-		return bad_reference(r, "mapping", from->mapping_id);
-	if (idx)
-		loc.mapping = *idx;
-	loc.is_folded = from->is_folded;
-	loc.line_first = r->p->lines.cnt;
-	loc.line_cnt = from->n_line;
-	for (size_t i = 0; i < from->n_line; i++) {
-		struct profile_line line = { .line = from->line[i]->line };
-
-		idx = hmap_get(&r->function_by_id, &from->line[i]->function_id);
-		if (!idx)
-			return bad_reference(r, "function", from->line[i]->function_id);
-		line.function = *idx;
-		if (vec_push(&r->p->lines, line))
-			return -ENOMEM;
-	}
-	return vec_push(&r->p->locations, loc);
+	return v >= 0 && v <= 1e300 ? v : 0;
 }
 
-static int read_locations(struct reader *r)
+static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 {
-	for (size_t i = 0; i < r->pb->n_location; i++) {
-		int err = read_location(r, r->pb->location[i]);
-
-		if (!err)
-			err = hmap_put(&r->location_by_id, &r->pb->location[i]->id, i);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int read_labels(struct reader *r, const Perftools__Profiles__Sample *from,
-		       struct profile_label *labels)
-{
-	for (size_t i = 0; i < from->n_label; i++) {
-		struct profile_label *l = &labels[i];
-		int err = string_id(r, from->label[i]->key, &l->key_str);
-
-		if (!err)
-			err = string_id(r, from->label[i]->str, &l->str);
-		if (!err)
-			err = string_id(r, from->label[i]->num_unit, &l->num_unit_str);
-		if (err)
-			return err;
-		l->num = from->label[i]->num;
-	}
-	return 0;
-}
-
-static int read_sample(struct reader *r, const Perftools__Profiles__Sample *from)
-{
-	struct profile_label *labels = calloc(from->n_label + 1, sizeof(*labels));
-	uint32_t *locs = calloc(from->n_location_id + 1, sizeof(*locs));
 	struct profile_sample *s;
-	int err = labels && locs ? 0 : -ENOMEM;
+	int err;
 
-	if (!err && from->n_value != r->p->types.cnt)
-		err = format_fail(r->err, 0, "a sample has %zu values, the profile %zu sample types",
-				from->n_value, r->p->types.cnt);
-	for (size_t i = 0; i < from->n_location_id && !err; i++) {
-		const uint64_t *idx = hmap_get(&r->location_by_id, &from->location_id[i]);
+	if (m->n_value != r->p->types.cnt)
+		return fail(r, "a sample has %zu values, the profile %zu sample types", m->n_value,
+			    r->p->types.cnt);
+	r->locs.cnt = 0;
+	for (size_t i = 0; i < m->n_location_id; i++) {
+		uint32_t index;
 
-		if (idx)
-			locs[i] = *idx;
-		else
-			err = bad_reference(r, "location", from->location_id[i]);
+		err = get_id(r, &r->location_by_id, m->location_id[i], "location", &index);
+		if (!err)
+			err = vec_push(&r->locs, index);
+		if (err)
+			return err;
 	}
+	err = get_labels(r, m);
 	if (!err)
-		err = read_labels(r, from, labels);
-	if (!err)
-		err = profile_add_sample(r->p, locs, from->n_location_id, from->value, labels,
-					 from->n_label, &s);
-	if (!err) {
-		/* The file does not say "no error bars": rows without samples have none. */
-		s->has_error = from->inuse_samples > 0;
-		s->inuse_samples = from->inuse_samples;
-		s->inuse_bytes_variance = from->inuse_bytes_variance;
-		s->inuse_objects_variance = from->inuse_objects_variance;
-	}
-	free(labels);
-	free(locs);
+		err = profile_add_sample(r->p, r->locs.data, r->locs.cnt, m->value, r->labels.data,
+					 r->labels.cnt, &s);
+	if (err)
+		return err;
+	/* The file does not say "no error bars": rows without samples have none. */
+	s->has_error = m->inuse_samples > 0;
+	s->inuse_samples = m->inuse_samples;
+	s->inuse_bytes_variance = sound_variance(m->inuse_bytes_variance);
+	s->inuse_objects_variance = sound_variance(m->inuse_objects_variance);
+	return 0;
+}
+
+static int read_sample(struct reader *r, const struct wire_field *f)
+{
+	Perftools__Profiles__Sample *m;
+	int err;
+
+	if (f->number != FIELD_SAMPLE)
+		return 0;
+	m = perftools__profiles__sample__unpack(NULL, f->bytes, f->data);
+	if (!m)
+		return fail(r, "a damaged sample");
+	err = add_sample(r, m);
+	perftools__profiles__sample__free_unpacked(m, NULL);
 	return err;
 }
 
-static int convert(struct reader *r)
+static int each_field(struct reader *r, const uint8_t *data, size_t bytes, field_fn fn)
 {
-	int err = read_strings(r);
+	struct wire w = { .data = data, .bytes = bytes };
+	struct wire_field f;
+	int rc;
 
-	if (!err)
-		err = read_header(r);
-	if (!err)
-		err = read_mappings(r);
-	if (!err)
-		err = read_functions(r);
-	if (!err)
-		err = read_locations(r);
-	for (size_t i = 0; i < r->pb->n_sample && !err; i++)
-		err = read_sample(r, r->pb->sample[i]);
-	return err;
-}
-
-static int read_plain(const uint8_t *data, size_t bytes, struct profile **ret,
-		      struct format_error *err)
-{
-	struct reader r = { .err = err };
-	pb_profile *pb;
-	int rc = walk_wire(data, bytes, err);
-
-	if (rc)
-		return rc;
-	pb = perftools__profiles__profile__unpack(NULL, bytes, data);
-	if (!pb)
-		return format_fail(err, 0, "this is no pprof profile, or memory ran out");
-	r.pb = pb;
-	hmap_init(&r.mapping_by_id, sizeof(uint64_t));
-	hmap_init(&r.function_by_id, sizeof(uint64_t));
-	hmap_init(&r.location_by_id, sizeof(uint64_t));
-	rc = profile_new(&r.p);
-	if (!rc)
-		rc = convert(&r);
-	if (!rc) {
-		*ret = r.p;
-		r.p = NULL;
+	while ((rc = wire_next(&w, &f, r->err)) > 0) {
+		r->offset = f.offset;
+		rc = fn(r, &f);
+		if (rc)
+			return rc;
 	}
-	profile_free(r.p);
-	free(r.string_ids);
-	hmap_release(&r.mapping_by_id);
-	hmap_release(&r.function_by_id);
-	hmap_release(&r.location_by_id);
-	perftools__profiles__profile__free_unpacked(pb, NULL);
 	return rc;
+}
+
+static int read_plain(struct reader *r, const uint8_t *data, size_t bytes)
+{
+	static const field_fn passes[] = { read_string, read_simple, read_location, read_sample };
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
+		int err = each_field(r, data, bytes, passes[i]);
+
+		if (err)
+			return err;
+	}
+	r->offset = bytes;
+	return r->p->types.cnt ? 0 : fail(r, "this is no pprof profile: no sample types");
 }
 
 int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct format_error *err)
 {
+	struct reader r = { .err = err };
+	uint8_t *owned = NULL;
 	const uint8_t *plain;
 	size_t plain_bytes;
-	uint8_t *owned;
 	int rc;
 
 	memset(err, 0, sizeof(*err));
 	rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &plain, &plain_bytes, err);
 	if (rc)
 		return rc;
-	rc = read_plain(plain, plain_bytes, ret, err);
+	hmap_init(&r.mapping_by_id, sizeof(uint64_t));
+	hmap_init(&r.function_by_id, sizeof(uint64_t));
+	hmap_init(&r.location_by_id, sizeof(uint64_t));
+	rc = profile_new(&r.p);
+	if (!rc)
+		rc = read_plain(&r, plain, plain_bytes);
+	if (!rc) {
+		*ret = r.p;
+		r.p = NULL;
+	}
+	profile_free(r.p);
+	hmap_release(&r.mapping_by_id);
+	hmap_release(&r.function_by_id);
+	hmap_release(&r.location_by_id);
+	vec_release(&r.strings);
+	vec_release(&r.locs);
+	vec_release(&r.labels);
 	free(owned);
 	return rc;
 }
