@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * make_profile.c - writes a small profile with everything that consumers stumble over: inlined
+ * frames, labels, two mappings, names that are not ASCII, an allocation that is freed, error bars.
+ *
+ *	make_profile [--check] FILE
+ *
+ * --check runs pprof_check() on FILE instead. Every expectation of the tests is about these rows:
+ *
+ *	thread     objects  in use   allocated  stack, root first
+ *	main             3    3000        9000  main > load (inlined in main) > parse
+ *	main             7     700         700  main > größe_ändern(Übergröße)
+ *	worker-1         1    4096        4096  run > parse > libother.so+0x1234
+ *	worker-1         0       0        1000  run > parse
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/pprof.h"
+#include "model/profile.h"
+
+static void check(int err)
+{
+	if (err < 0) {
+		fprintf(stderr, "make_profile: %s\n", strerror(-err));
+		exit(1);
+	}
+}
+
+static int64_t str(struct profile *p, const char *text)
+{
+	int64_t id = profile_str(p, text);
+
+	check(id < 0 ? (int)id : 0);
+	return id;
+}
+
+static void add_mapping(struct profile *p, const char *file, const char *build_id)
+{
+	struct profile_mapping m = { .limit = UINT64_MAX,
+				     .filename_str = str(p, file),
+				     .build_id_str = str(p, build_id),
+				     .has_functions = true,
+				     .has_filenames = true,
+				     .has_line_numbers = true,
+				     .has_inline_frames = true };
+
+	check(vec_push(&p->mappings, m));
+}
+
+static uint32_t add_function(struct profile *p, const char *name, const char *linkage,
+			     const char *file, int64_t line)
+{
+	struct profile_function f = { str(p, name), str(p, linkage), str(p, file), line };
+
+	check(vec_push(&p->functions, f));
+	return p->functions.cnt - 1;
+}
+
+static void add_line(struct profile *p, uint32_t function, int64_t line)
+{
+	struct profile_line l = { function, line };
+
+	check(vec_push(&p->lines, l));
+}
+
+static uint32_t add_location(struct profile *p, uint32_t mapping, uint64_t address, uint32_t lines)
+{
+	struct profile_location l = { .mapping = mapping,
+				      .address = address,
+				      .line_first = p->lines.cnt - lines,
+				      .line_cnt = lines };
+
+	check(vec_push(&p->locations, l));
+	return p->locations.cnt - 1;
+}
+
+static void add_sample(struct profile *p, const char *thread, const uint32_t *locs, size_t loc_cnt,
+		       const int64_t values[PROFILE_VALUE_CNT], double variance)
+{
+	struct profile_label label = { .key_str = str(p, "thread"), .str = str(p, thread) };
+	struct profile_sample *s;
+
+	check(profile_add_sample(p, locs, loc_cnt, values, &label, 1, &s));
+	s->has_error = values[PROFILE_INUSE_OBJECTS] > 0;
+	s->inuse_samples = values[PROFILE_INUSE_OBJECTS];
+	s->inuse_bytes_variance = variance;
+	s->inuse_objects_variance = variance / 1e6;
+}
+
+static void fill(struct profile *p)
+{
+	uint32_t f_main, f_load, f_parse, f_unicode, f_run, f_bare;
+	uint32_t l_main, l_parse, l_unicode, l_run, l_bare;
+
+	check(profile_set_heap_types(p, 65536));
+	p->time_ns = 1700000000123456789;
+	add_mapping(p, "/usr/bin/server", "0123456789abcdef0123456789abcdef01234567");
+	add_mapping(p, "/usr/lib/libother.so", "fedcba9876543210");
+	f_main = add_function(p, "main", "main", "/src/main.c", 10);
+	f_load = add_function(p, "load", "load", "/src/load.c", 20);
+	f_parse = add_function(p, "app::parse(std::string const&)",
+			       "_ZN3app5parseERKSs", "/src/parse.cc", 30);
+	f_unicode = add_function(p, "größe_ändern(Übergröße)", "groesse", "/src/größe.c", 40);
+	f_run = add_function(p, "run", "run", "/src/main.c", 50);
+	f_bare = add_function(p, "libother.so+0x1234", "libother.so+0x1234", "", 0);
+	add_line(p, f_load, 22);
+	add_line(p, f_main, 12);
+	l_main = add_location(p, 0, 0x1010, 2);
+	add_line(p, f_parse, 33);
+	l_parse = add_location(p, 0, 0x2020, 1);
+	add_line(p, f_unicode, 44);
+	l_unicode = add_location(p, 0, 0x3030, 1);
+	add_line(p, f_run, 55);
+	l_run = add_location(p, 0, 0x4040, 1);
+	add_line(p, f_bare, 0);
+	l_bare = add_location(p, 1, 0x1234, 1);
+
+	add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2,
+		   (int64_t[]){ 9, 9000, 3, 3000 }, 40000);
+	add_sample(p, "main", (uint32_t[]){ l_unicode, l_main }, 2,
+		   (int64_t[]){ 7, 700, 7, 700 }, 0);
+	add_sample(p, "worker-1", (uint32_t[]){ l_bare, l_parse, l_run }, 3,
+		   (int64_t[]){ 1, 4096, 1, 4096 }, 160000);
+	add_sample(p, "worker-1", (uint32_t[]){ l_parse, l_run }, 2,
+		   (int64_t[]){ 1, 1000, 0, 0 }, 0);
+	check(profile_comment(p, "heaptap test profile"));
+	check(profile_comment(p, "target: PID 42 (server) /usr/bin/server"));
+	check(profile_comment(p, "ledger: live_full 0 (samples that found the live map full)"));
+	check(profile_comment(p, "ledger: missed_frees 5 (addresses that were handed out twice)"));
+}
+
+static int check_file(const char *path)
+{
+	static char data[1 << 20];
+	struct format_error why = { 0 };
+	FILE *f = fopen(path, "rb");
+	size_t n;
+	int err;
+
+	if (!f)
+		check(-errno);
+	n = fread(data, 1, sizeof(data), f);
+	fclose(f);
+	err = pprof_check(data, n, &why);
+	if (err)
+		fprintf(stderr, "%s: %s\n", path, why.text);
+	return err ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct profile *p;
+	int fd;
+
+	if (argc == 3 && !strcmp(argv[1], "--check"))
+		return check_file(argv[2]);
+	if (argc != 2) {
+		fputs("usage: make_profile [--check] FILE\n", stderr);
+		return 2;
+	}
+	check(profile_new(&p));
+	fill(p);
+	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		check(-errno);
+	check(pprof_write(p, fd));
+	close(fd);
+	profile_free(p);
+	return 0;
+}
