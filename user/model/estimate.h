@@ -18,6 +18,9 @@ struct estimate {
 	double bytes;
 	double objects_variance;
 	double bytes_variance;
+	/* The coarsest R that a sample was drawn with: the weight of a small allocation that was
+	 * not seen. 0 = not known, or everything was kept. */
+	double rate_bytes;
 };
 
 /* p(n) = 1 - exp(-n/R); size 0 counts as 1 byte; R <= 1 keeps all. */
@@ -38,8 +41,10 @@ void estimate_merge(struct estimate *e, const struct estimate *other);
  */
 double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_bytes);
 /*
- * 95 % interval of the bytes. Normal from 30 samples on, below that from the exact Poisson
- * interval of the number of samples, scaled. Exact (both ends = bytes) when the variance is 0.
+ * 95 % interval of the bytes of a row that was seen at all (samples >= 1). Never below the bytes of
+ * a single sample, not symmetric while few allocations were missed, normal when many were. Exact
+ * (both ends = bytes) when the variance is 0. An estimate that is not made by estimate_add() (read
+ * from a file) should have rate_bytes set too.
  */
 void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high);
 /* Fewer than 4 samples and not exact: too few to say much; reports mark such rows. */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* test_base.c - growing arrays and messages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+
+static void test_vec_push(void **state)
+{
+	VEC(int) v = { 0 };
+	int *p, sum = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(vec_push(&v, i), 0);
+	assert_int_equal(v.cnt, 1000);
+	assert_true(v.cap >= 1000 && v.cap <= 2000);
+	vec_each(&v, p)
+		sum += *p;
+	assert_int_equal(sum, 999 * 1000 / 2);
+	vec_release(&v);
+	assert_null(v.data);
+	assert_int_equal(v.cnt + v.cap, 0);
+	vec_each(&v, p)
+		fail();
+}
+
+static void test_vec_too_large(void **state)
+{
+	VEC(uint64_t) v = { 0 };
+	uint64_t *data;
+
+	(void)state;
+	assert_int_equal(vec_push(&v, 7), 0);
+	data = v.data;
+	/* sizes whose product wraps, and one that does not fit by far */
+	assert_int_equal(vec_reserve(&v, SIZE_MAX), -ENOMEM);
+	assert_int_equal(vec_reserve(&v, SIZE_MAX / 8 + 2), -ENOMEM);
+	assert_ptr_equal(v.data, data);
+	assert_int_equal(v.cnt, 1);
+	assert_int_equal(v.data[0], 7);
+	vec_release(&v);
+}
+
+/* What fn writes to stderr. */
+static void captured(void (*fn)(void), char *text, size_t text_cap)
+{
+	int saved = dup(STDERR_FILENO), fds[2];
+	ssize_t n;
+
+	assert_int_equal(pipe(fds), 0);
+	dup2(fds[1], STDERR_FILENO);
+	fn();
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fds[1]);
+	n = read(fds[0], text, text_cap - 1);
+	close(fds[0]);
+	assert_true(n >= 0);
+	text[n] = '\0';
+}
+
+static void say_all(void)
+{
+	log_error("e %d", 1);
+	log_warn("w %d", 2);
+	log_info("i %d", 3);
+	log_debug("d %d", 4);
+}
+
+static void say_status(void)
+{
+	log_status("first");
+	log_status("second");
+	log_status_end();
+}
+
+static void test_log_levels(void **state)
+{
+	static const struct {
+		enum log_level level;
+		const char *expected;
+	} cases[] = {
+		{ LOG_ERROR, "heaptap: error: e 1\n" },
+		{ LOG_WARN, "heaptap: error: e 1\nheaptap: warning: w 2\n" },
+		{ LOG_INFO, "heaptap: error: e 1\nheaptap: warning: w 2\nheaptap: i 3\n" },
+		{ LOG_DEBUG, "heaptap: error: e 1\nheaptap: warning: w 2\nheaptap: i 3\n"
+			     "heaptap: debug: d 4\n" },
+	};
+	enum log_level before = log_get_level();
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		log_set_level(cases[i].level);
+		assert_int_equal(log_get_level(), cases[i].level);
+		captured(say_all, text, sizeof(text));
+		assert_string_equal(text, cases[i].expected);
+	}
+	log_set_level(before);
+}
+
+static void test_status_is_rare_without_terminal(void **state)
+{
+	char text[512];
+
+	(void)state;
+	captured(say_status, text, sizeof(text));
+	assert_string_equal(text, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vec_push),
+		cmocka_unit_test(test_vec_too_large),
+		cmocka_unit_test(test_log_levels),
+		cmocka_unit_test(test_status_is_rare_without_terminal),
+	};
+
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

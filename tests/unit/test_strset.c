@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* test_strset.c - interned strings: one id per text, stable addresses, valid UTF-8. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strset.h"
+
+#define BAD "\xef\xbf\xbd"
+
+static void test_ids(void **state)
+{
+	struct strset *s = NULL;
+	const char *first;
+	char text[32];
+
+	(void)state;
+	assert_int_equal(strset_new(&s), 0);
+	assert_int_equal(strset_add(s, ""), 0);
+	assert_int_equal(strset_add(s, "a"), 1);
+	assert_int_equal(strset_add(s, "ab"), 2);
+	assert_int_equal(strset_add_n(s, "abc", 1), 1);
+	assert_int_equal(strset_add_n(s, "abc", 0), 0);
+	first = strset_get(s, 1);
+	for (int i = 0; i < 20000; i++) {
+		snprintf(text, sizeof(text), "string %d", i);
+		assert_int_equal(strset_add(s, text), i + 3);
+	}
+	assert_int_equal(strset_add(s, "string 12345"), 12348);
+	assert_int_equal(strset_cnt(s), 20003);
+	assert_ptr_equal(strset_get(s, 1), first);
+	assert_string_equal(first, "a");
+	assert_string_equal(strset_get(s, 20003), "");
+	assert_string_equal(strset_get(s, -1), "");
+	strset_free(s);
+	strset_free(NULL);
+}
+
+static void test_longer_than_a_block(void **state)
+{
+	size_t bytes = 200000;
+	char *text = malloc(bytes + 1);
+	struct strset *s = NULL;
+
+	(void)state;
+	memset(text, 'x', bytes);
+	text[bytes] = '\0';
+	assert_int_equal(strset_new(&s), 0);
+	assert_int_equal(strset_add(s, text), 1);
+	assert_int_equal(strset_add(s, "short"), 2);
+	assert_string_equal(strset_get(s, 1), text);
+	assert_int_equal(strset_add(s, text), 1);
+	strset_free(s);
+	free(text);
+}
+
+static void test_utf8(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "plain", "plain" },
+		{ "gr\xc3\xbc\xc3\x9f"
+		  "e \xe2\x82\xac \xf0\x9f\x98\x80",
+		  "gr\xc3\xbc\xc3\x9f"
+		  "e \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "a\xff"
+		  "b",
+		  "a" BAD "b" },
+		{ "\x80", BAD },
+		{ "cut \xe2\x82", "cut " BAD BAD },
+		{ "\xc3(", BAD "(" },
+		{ "\xc0\xaf", BAD BAD }, /* overlong */
+		{ "\xe0\x80\x80", BAD BAD BAD },
+		{ "\xf0\x80\x80\x80", BAD BAD BAD BAD },
+		{ "\xed\xa0\x80", BAD BAD BAD }, /* surrogate */
+		{ "\xf4\x90\x80\x80", BAD BAD BAD BAD }, /* beyond U+10FFFF */
+		{ "\xf5\x80\x80\x80", BAD BAD BAD BAD },
+		{ "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf" },
+	};
+	struct strset *s = NULL;
+
+	(void)state;
+	assert_int_equal(strset_new(&s), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(strset_get(s, strset_add(s, cases[i].in)), cases[i].out);
+	/* different input, the same valid text: the same id */
+	assert_int_equal(strset_add(s, "\xff"), strset_add(s, BAD));
+	assert_string_equal(strset_get(s, strset_add_n(s, "a\0b", 3)), "a" BAD "b");
+	strset_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_longer_than_a_block),
+		cmocka_unit_test(test_utf8),
+	};
+
+	return cmocka_run_group_tests_name("strset", tests, NULL, NULL);
+}

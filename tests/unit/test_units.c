@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* test_units.c - sizes and times, in and out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/units.h"
+
+#define CNT(a) (sizeof(a) / sizeof(*(a)))
+
+struct parse_case {
+	const char *in;
+	int err;
+	uint64_t value;
+};
+
+static void test_parse_size(void **state)
+{
+	static const struct parse_case cases[] = {
+		{ "0", 0, 0 },		 { "1", 0, 1 },
+		{ "4096", 0, 4096 },	 { "64k", 0, 65536 },
+		{ "1m", 0, 1 << 20 },	 { "2GiB", 0, 2ULL << 30 },
+		{ "1.5K", 0, 1536 },	 { "3tb", 0, 3ULL << 40 },
+		{ "17B", 0, 17 },	 { "", -EINVAL, 0 },
+		{ "k", -EINVAL, 0 },	 { "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },	 { " 1", -EINVAL, 0 },
+		{ "1 k", -EINVAL, 0 },	 { "1kk", -EINVAL, 0 },
+		{ "0x10", -EINVAL, 0 },	 { "nan", -EINVAL, 0 },
+		{ "inf", -EINVAL, 0 },	 { "99999999t", -ERANGE, 0 },
+		{ "1e999", -ERANGE, 0 }, { "18446744073709551616", -ERANGE, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(parse_size(cases[i].in, &value), cases[i].err);
+		assert_int_equal(value, cases[i].value);
+	}
+}
+
+static void test_parse_duration(void **state)
+{
+	static const struct parse_case cases[] = {
+		{ "30", 0, 30000000000 },  { "30s", 0, 30000000000 },	 { "0.5", 0, 500000000 },
+		{ "500ms", 0, 500000000 }, { "5m", 0, 300000000000 },	 { "1h", 0, 3600000000000 },
+		{ "7us", 0, 7000 },	   { "s", -EINVAL, 0 },		 { "5x", -EINVAL, 0 },
+		{ "-5", -EINVAL, 0 },	   { "999999999h", -ERANGE, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(parse_duration(cases[i].in, &value), cases[i].err);
+		assert_int_equal(value, cases[i].value);
+	}
+}
+
+static void test_format(void **state)
+{
+	char buf[UNITS_BUF];
+
+	(void)state;
+	assert_string_equal(format_bytes(0, buf, sizeof(buf)), "0 B");
+	assert_string_equal(format_bytes(17, buf, sizeof(buf)), "17 B");
+	assert_string_equal(format_bytes(1023, buf, sizeof(buf)), "1023 B");
+	assert_string_equal(format_bytes(1024, buf, sizeof(buf)), "1.00 KiB");
+	assert_string_equal(format_bytes(12.3 * 1048576, buf, sizeof(buf)), "12.3 MiB");
+	assert_string_equal(format_bytes(1048575, buf, sizeof(buf)), "1.00 MiB");
+	assert_string_equal(format_bytes(-2048, buf, sizeof(buf)), "-2.00 KiB");
+	assert_string_equal(format_bytes(300e15, buf, sizeof(buf)), "266 PiB");
+	assert_string_equal(format_count(7, buf, sizeof(buf)), "7");
+	assert_string_equal(format_count(12345, buf, sizeof(buf)), "12.3k");
+	assert_string_equal(format_count(4560000, buf, sizeof(buf)), "4.56M");
+	assert_string_equal(format_duration(999, buf, sizeof(buf)), "999 ns");
+	assert_string_equal(format_duration(350000000, buf, sizeof(buf)), "350 ms");
+	assert_string_equal(format_duration(1200000000, buf, sizeof(buf)), "1.2 s");
+	assert_string_equal(format_duration(130000000000, buf, sizeof(buf)), "2m 10s");
+	assert_string_equal(format_duration(3720000000000, buf, sizeof(buf)), "1h 02m");
+	/* never past the buffer */
+	assert_string_equal(format_bytes(12.3 * 1048576, buf, 4), "12.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_size),
+		cmocka_unit_test(test_parse_duration),
+		cmocka_unit_test(test_format),
+	};
+
+	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
+}
