@@ -219,6 +219,11 @@ static int check_label(const Profile *p, size_t i, size_t k, struct format_error
 	return 0;
 }
 
+static bool is_variance(double v)
+{
+	return isfinite(v) && v >= 0;
+}
+
 static int check_sample(const Profile *p, size_t i, struct format_error *err)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
@@ -240,8 +245,8 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 		if (rc)
 			return rc;
 	}
-	if (!isfinite(s->inuse_bytes_variance) || s->inuse_bytes_variance < 0 ||
-	    !isfinite(s->inuse_objects_variance) || s->inuse_objects_variance < 0)
+	if (s->error_bar && (!is_variance(s->error_bar->inuse_bytes_variance) ||
+			     !is_variance(s->error_bar->inuse_objects_variance)))
 		return broken("sample %zu has a variance that is none", i);
 	return 0;
 }

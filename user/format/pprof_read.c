@@ -117,7 +117,7 @@ static int read_scalar(struct reader *r, const struct wire_field *f, const uint8
 	if (!err && m->default_sample_type)
 		err = get_string(r, m->default_sample_type, &r->p->default_type_str);
 	for (size_t i = 0; i < m->n_comment && !err; i++) {
-		int64_t id;
+		int64_t id = 0;
 
 		err = get_string(r, m->comment[i], &id);
 		if (!err)
@@ -314,7 +314,7 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 			    r->p->types.cnt);
 	r->locs.cnt = 0;
 	for (size_t i = 0; i < m->n_location_id; i++) {
-		uint32_t index;
+		uint32_t index = 0;
 
 		err = get_id(r, &r->location_by_id, m->location_id[i], "location", &index);
 		if (!err)
@@ -328,11 +328,12 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 					 r->labels.cnt, &s);
 	if (err)
 		return err;
-	/* The file does not say "no error bars": rows without samples have none. */
-	s->has_error = m->inuse_samples > 0;
-	s->inuse_samples = m->inuse_samples;
-	s->inuse_bytes_variance = sound_variance(m->inuse_bytes_variance);
-	s->inuse_objects_variance = sound_variance(m->inuse_objects_variance);
+	s->has_error = m->error_bar != NULL;
+	if (s->has_error) {
+		s->inuse_samples = m->error_bar->inuse_samples;
+		s->inuse_bytes_variance = sound_variance(m->error_bar->inuse_bytes_variance);
+		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
+	}
 	return 0;
 }
 

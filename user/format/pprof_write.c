@@ -112,6 +112,7 @@ static int put_message(struct writer *w, uint32_t field, const ProtobufCMessage 
 static int put_sample(struct writer *w, const struct profile *p, const struct profile_sample *s)
 {
 	Perftools__Profiles__Sample m = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__ErrorBar error_bar = PERFTOOLS__PROFILES__ERROR_BAR__INIT;
 
 	if (vec_reserve(&w->ids, s->loc_cnt + 1) || vec_reserve(&w->labels, s->label_cnt + 1) ||
 	    vec_reserve(&w->label_ptrs, s->label_cnt + 1))
@@ -136,9 +137,10 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 	m.n_label = s->label_cnt;
 	m.label = w->label_ptrs.data;
 	if (s->has_error) {
-		m.inuse_samples = s->inuse_samples;
-		m.inuse_bytes_variance = s->inuse_bytes_variance;
-		m.inuse_objects_variance = s->inuse_objects_variance;
+		error_bar.inuse_samples = s->inuse_samples;
+		error_bar.inuse_bytes_variance = s->inuse_bytes_variance;
+		error_bar.inuse_objects_variance = s->inuse_objects_variance;
+		m.error_bar = &error_bar;
 	}
 	return put_message(w, FIELD_SAMPLE, &m.base);
 }

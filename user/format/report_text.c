@@ -208,12 +208,14 @@ static void put_head(const struct report *r, FILE *out)
 	if (interval[0])
 		fprintf(out, strcmp(interval, "exact") != 0 ? " %s (95 %%)" : " (%s)", interval);
 	if (r->objects_type >= 0)
-		fprintf(out, ", %s objects", format_count(total->objects, count, sizeof(count)));
+		fprintf(out, ", %s object%s", format_count(total->objects, count, sizeof(count)),
+			total->objects == 1 ? "" : "s");
 	if (r->alloc_type >= 0)
 		fprintf(out, "; allocated %s", format_bytes(total->alloc, value, sizeof(value)));
 	if (r->alloc_objects_type >= 0)
-		fprintf(out, " in %s objects",
-			format_count(total->alloc_objects, count, sizeof(count)));
+		fprintf(out, " in %s object%s",
+			format_count(total->alloc_objects, count, sizeof(count)),
+			total->alloc_objects == 1 ? "" : "s");
 	fputs("\n\n", out);
 }
 
@@ -388,7 +390,8 @@ static void put_stack(const struct report *r, size_t i, FILE *out)
 		fputs(" ?", out);
 	fprintf(out, "  %s", format_share(r, row->value, text));
 	if (r->objects_type >= 0)
-		fprintf(out, ", %s objects", format_count(row->objects, text, sizeof(text)));
+		fprintf(out, ", %s object%s", format_count(row->objects, text, sizeof(text)),
+			row->objects == 1 ? "" : "s");
 	if (r->alloc_type >= 0)
 		fprintf(out, ", allocated %s", format_bytes(row->alloc, text, sizeof(text)));
 	put_threads(r, row, out);
