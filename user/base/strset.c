@@ -71,8 +71,12 @@ static char *take_room(struct strset *s, size_t n)
 /* Length of the valid UTF-8 sequence at p (at most n bytes), 0: there is none. RFC 3629. */
 static size_t utf8_len(const uint8_t *p, size_t n)
 {
-	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 :
-		     p[0] < 0xf5 ? 4 : 0;
+	size_t len = p[0] < 0x80 ? 1 :
+		     p[0] < 0xc2 ? 0 :
+		     p[0] < 0xe0 ? 2 :
+		     p[0] < 0xf0 ? 3 :
+		     p[0] < 0xf5 ? 4 :
+				   0;
 
 	if (len > n || !p[0])
 		return 0;

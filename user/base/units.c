@@ -49,10 +49,10 @@ static int apply_unit(const struct unit *units, size_t cnt, const char *name, do
 int parse_size(const char *s, uint64_t *ret_bytes)
 {
 	static const struct unit units[] = {
-		{ "", 1 },	    { "b", 1 },		{ "k", 0x1p10 },   { "kb", 0x1p10 },
-		{ "kib", 0x1p10 },  { "m", 0x1p20 },	{ "mb", 0x1p20 },  { "mib", 0x1p20 },
-		{ "g", 0x1p30 },    { "gb", 0x1p30 },	{ "gib", 0x1p30 }, { "t", 0x1p40 },
-		{ "tb", 0x1p40 },   { "tib", 0x1p40 },
+		{ "", 1 },	   { "b", 1 },	      { "k", 0x1p10 },	 { "kb", 0x1p10 },
+		{ "kib", 0x1p10 }, { "m", 0x1p20 },   { "mb", 0x1p20 },	 { "mib", 0x1p20 },
+		{ "g", 0x1p30 },   { "gb", 0x1p30 },  { "gib", 0x1p30 }, { "t", 0x1p40 },
+		{ "tb", 0x1p40 },  { "tib", 0x1p40 },
 	};
 	const char *end;
 	double n;
@@ -64,9 +64,8 @@ int parse_size(const char *s, uint64_t *ret_bytes)
 int parse_duration(const char *s, uint64_t *ret_ns)
 {
 	static const struct unit units[] = {
-		{ "", 1e9 },   { "ns", 1 },	 { "us", 1e3 },	   { "ms", 1e6 },
-		{ "s", 1e9 },  { "sec", 1e9 },	 { "m", 60e9 },	   { "min", 60e9 },
-		{ "h", 3600e9 }, { "d", 86400e9 },
+		{ "", 1e9 },	{ "ns", 1 },   { "us", 1e3 },	{ "ms", 1e6 },	 { "s", 1e9 },
+		{ "sec", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 },
 	};
 	const char *end;
 	double n;

@@ -18,16 +18,19 @@
 /* Grow *data so that it holds at least need elements of elem_bytes. */
 int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 
-#define vec_reserve(v, need) \
-	((need) <= (v)->cap ? 0 : vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data)))
-#define vec_push(v, ...)                                                                         \
-	(vec_reserve((v), (v)->cnt + 1) ? -12 /* ENOMEM */                                       \
-					: ((v)->data[(v)->cnt++] = (__VA_ARGS__), 0))
-#define vec_release(v)                        \
-	do {                                  \
-		free((v)->data);              \
-		(v)->data = NULL;             \
-		(v)->cnt = (v)->cap = 0;      \
+#define vec_reserve(v, need)  \
+	((need) <= (v)->cap ? \
+		 0 :          \
+		 vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data)))
+#define vec_push(v, ...)                                   \
+	(vec_reserve((v), (v)->cnt + 1) ? -12 /* ENOMEM */ \
+					  :                \
+					  ((v)->data[(v)->cnt++] = (__VA_ARGS__), 0))
+#define vec_release(v)                   \
+	do {                             \
+		free((v)->data);         \
+		(v)->data = NULL;        \
+		(v)->cnt = (v)->cap = 0; \
 	} while (0)
 #define vec_each(v, p) for ((p) = (v)->data; (p) && (p) < (v)->data + (v)->cnt; (p)++)
 

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* test_estimate.c - the estimator: buckets, known values, bias, and coverage of its intervals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "heaptap/abi.h"
+#include "model/estimate.h"
+
+#define RATE 65536
+#define SITE_CNT 200
+#define RUN_CNT 50
+
+static double uniform(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return (*seed * 2685821657736338717ULL >> 11) * 0x1p-53;
+}
+
+static void near(double got, double expected, double relative)
+{
+	if (fabs(got - expected) > relative * fabs(expected))
+		fail_msg("%.9g, not %.9g", got, expected);
+}
+
+static void test_probability(void **state)
+{
+	(void)state;
+	assert_true(estimate_probability(1, 1) == 1);
+	assert_true(estimate_probability(1, 0) == 1);
+	near(estimate_probability(RATE, RATE), 0.6321205588, 1e-9);
+	near(estimate_probability(16, RATE), 2.4411082e-4, 1e-6);
+	assert_true(estimate_probability(0, RATE) == estimate_probability(1, RATE));
+	assert_int_equal(estimate_threshold(1), HT_KEEP_ALWAYS);
+	assert_true(estimate_threshold_probability(HT_KEEP_ALWAYS) == 1);
+	assert_int_equal(estimate_threshold(1e-15), 1); /* never a size that cannot be seen */
+	assert_true(estimate_threshold_probability(estimate_threshold(0.25)) == 0.25);
+}
+
+static void test_buckets(void **state)
+{
+	uint64_t low, high, expected_low = 1;
+
+	(void)state;
+	assert_int_equal(estimate_bucket(0), 1);
+	for (uint32_t b = 1; b < HT_BUCKET_CNT; b++) {
+		estimate_bucket_range(b, &low, &high);
+		assert_int_equal(low, expected_low); /* no gap, no overlap */
+		assert_int_equal(estimate_bucket(low), b);
+		assert_int_equal(estimate_bucket(high), b);
+		assert_true((double)(high - low) <= low / 64.);
+		expected_low = high + 1;
+	}
+	assert_true(expected_low == 1ULL << 48);
+	assert_int_equal(estimate_bucket(UINT64_MAX), HT_BUCKET_CNT - 1);
+}
+
+/* As the sampling table is filled: p of a bucket is that of its middle, rounded to 32 bits. */
+static uint32_t threshold_of(uint64_t size)
+{
+	uint64_t low, high;
+
+	estimate_bucket_range(estimate_bucket(size), &low, &high);
+	return estimate_threshold(estimate_probability(low + (high - low) / 2, RATE));
+}
+
+/* The draw of sample_draw() in the BPF object. */
+static void draw(struct estimate *e, uint64_t size, uint64_t *seed)
+{
+	uint32_t threshold = threshold_of(size);
+
+	if (threshold == HT_KEEP_ALWAYS || (uint32_t)(uniform(seed) * 0x1p32) < threshold)
+		estimate_add(e, size, estimate_threshold_probability(threshold));
+}
+
+/* k samples of tiny allocations: Poisson. Garwood's exact limits for k events (tables). */
+static void test_poisson_limits(void **state)
+{
+	static const struct {
+		int k;
+		double low, high;
+	} cases[] = {
+		{ 2, 0.2422, 7.2247 },	 { 3, 0.6187, 8.7673 },	   { 5, 1.6235, 11.6683 },
+		{ 10, 4.7954, 18.3904 }, { 20, 12.2165, 30.8884 }, { 29, 19.4218, 41.6489 },
+	};
+	struct estimate e;
+	double low, high;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		e = (struct estimate){ 0 };
+		for (int k = 0; k < cases[i].k; k++)
+			estimate_add(&e, 1, 1e-7);
+		estimate_interval(&e, &low, &high);
+		near(low / 1e7, cases[i].low, 1e-3);
+		near(high / 1e7, cases[i].high, 1e-3);
+		assert_int_equal(estimate_is_weak(&e), cases[i].k < 4);
+	}
+	/* one sample: nothing is certain but the block itself */
+	e = (struct estimate){ 0 };
+	estimate_add(&e, 16, estimate_probability(16, RATE));
+	estimate_interval(&e, &low, &high);
+	near(low, 16, 1e-6);
+	near(high, 5.5716 * e.bytes, 2e-3);
+	/* 100: normal */
+	e = (struct estimate){ 0 };
+	for (int k = 0; k < 100; k++)
+		estimate_add(&e, 1, 1e-7);
+	estimate_interval(&e, &low, &high);
+	near(low / 1e7, 100 - 19.59964, 1e-5);
+	near(high / 1e7, 100 + 19.59964, 1e-5);
+}
+
+static void test_exact_and_merged(void **state)
+{
+	struct estimate a = { 0 }, b = { 0 };
+	double low, high;
+
+	(void)state;
+	estimate_interval(&a, &low, &high);
+	assert_true(low == 0 && high == 0);
+	estimate_add(&a, 1000, 1);
+	estimate_interval(&a, &low, &high);
+	assert_true(low == 1000 && high == 1000 && !estimate_is_weak(&a));
+	estimate_add(&b, 500, 0.5);
+	estimate_merge(&a, &b);
+	assert_true(a.samples == 2 && a.objects == 3 && a.bytes == 2000);
+	assert_true(a.bytes_variance == 500. * 500 * 0.5 / 0.25);
+	assert_true(a.objects_variance == 0.5 / 0.25);
+	near(a.rate_bytes, 500 / log(2), 1e-12);
+}
+
+/* What is left of a row in somebody else's file must give what the samples would have given. */
+static void test_variance_from_sums(void **state)
+{
+	struct estimate e = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		estimate_add(&e, 4096, estimate_probability(4096, RATE));
+	near(estimate_variance_from_sums(e.bytes, e.objects, RATE), e.bytes_variance, 1e-9);
+	assert_true(estimate_variance_from_sums(100, 1, 1) == 0);
+	assert_true(estimate_variance_from_sums(0, 0, RATE) == 0);
+	assert_true(estimate_variance_from_sums(1e9, 1, 1) == 0);
+}
+
+/* Large shapes go through Wilson and Hilferty; the two ways must meet. */
+static void test_interval_is_continuous(void **state)
+{
+	double last_high = 0;
+
+	(void)state;
+	for (int blocks = 1; blocks < 60; blocks++) {
+		struct estimate e = { 0 };
+		double low, high;
+
+		for (int i = 0; i < blocks; i++)
+			estimate_add(&e, 1 << 18, estimate_probability(1 << 18, RATE));
+		estimate_interval(&e, &low, &high);
+		assert_true(low < e.bytes && e.bytes < high);
+		assert_true(high > last_high);
+		/* what may have been missed is of the order of some R beside the spread */
+		assert_true(high - e.bytes < 2.3 * sqrt(e.bytes_variance) + 4.2 * RATE);
+		last_high = high;
+	}
+}
+
+struct site {
+	uint64_t low_bytes, high_bytes; /* log-uniform sizes */
+	uint32_t block_cnt;
+};
+
+static uint64_t size_at(const struct site *s, uint64_t *seed)
+{
+	return s->low_bytes * pow((double)s->high_bytes / s->low_bytes, uniform(seed));
+}
+
+/* A third have one size, a third a narrow and a third a wide mixture. The totals run from
+ * min_bytes to 512 times that. */
+static void make_sites(struct site *sites, double min_bytes)
+{
+	uint64_t seed = 20240229;
+
+	for (int i = 0; i < SITE_CNT; i++) {
+		uint64_t a = 16 * pow(65536, uniform(&seed)), spread = 0;
+		double total = min_bytes * pow(512, uniform(&seed));
+
+		spread = i % 3 == 0 ? a : i % 3 == 1 ? 4 * a : 1 << 20;
+		sites[i] = (struct site){ a, spread > 1 << 20 ? 1 << 20 : spread, 0 };
+		if (sites[i].high_bytes < a)
+			sites[i].high_bytes = a;
+		sites[i].block_cnt = total / sqrt((double)a * sites[i].high_bytes) + 1;
+		if (sites[i].block_cnt > 60000)
+			sites[i].block_cnt = 60000;
+	}
+}
+
+static void check_coverage(double min_bytes, double at_most)
+{
+	struct site sites[SITE_CNT];
+	double covered = 0, shown = 0, weak_covered = 0, weak_shown = 0, error = 0, variance = 0;
+
+	make_sites(sites, min_bytes);
+	for (int s = 0; s < SITE_CNT; s++) {
+		struct estimate e[RUN_CNT] = { 0 };
+		uint64_t sizes_seed = s + 1, seed = 7777 + s;
+		double truth = 0;
+
+		for (uint32_t i = 0; i < sites[s].block_cnt; i++) {
+			uint64_t size = size_at(&sites[s], &sizes_seed);
+
+			truth += size;
+			for (int run = 0; run < RUN_CNT; run++)
+				draw(&e[run], size, &seed);
+		}
+		for (int run = 0; run < RUN_CNT; run++) {
+			double low, high;
+			int hit;
+
+			error += e[run].bytes - truth;
+			variance += e[run].bytes_variance;
+			if (!e[run].samples)
+				continue;
+			estimate_interval(&e[run], &low, &high);
+			hit = low <= truth && truth <= high;
+			covered += hit;
+			shown++;
+			weak_covered += hit && e[run].samples < 30;
+			weak_shown += e[run].samples < 30;
+		}
+	}
+	print_message("# covered %.2f %% of %.0f rows (%.2f %% of %.0f with under 30 samples), "
+		      "total off by %.2f standard errors\n",
+		      100 * covered / shown, shown, 100 * weak_covered / weak_shown, weak_shown,
+		      error / sqrt(variance));
+	assert_true(covered / shown >= 0.93 && covered / shown <= at_most);
+	assert_true(weak_covered / weak_shown >= 0.93);
+	assert_true(weak_shown > 500);
+	assert_true(fabs(error) < 3 * sqrt(variance));
+}
+
+/* Sites that hold eight times the rate and more: as often as promised, and not more. */
+static void test_coverage(void **state)
+{
+	(void)state;
+	check_coverage(8 * RATE, 0.97);
+}
+
+/*
+ * From one times the rate on most rows have a handful of samples. An exact interval of a small
+ * count is covered more often than 95 %, because counts are whole numbers: no upper bar here.
+ */
+static void test_coverage_of_small_sites(void **state)
+{
+	(void)state;
+	check_coverage(RATE, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probability),
+		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_poisson_limits),
+		cmocka_unit_test(test_exact_and_merged),
+		cmocka_unit_test(test_variance_from_sums),
+		cmocka_unit_test(test_interval_is_continuous),
+		cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_coverage_of_small_sites),
+	};
+
+	return cmocka_run_group_tests_name("estimate", tests, NULL, NULL);
+}
