@@ -50,7 +50,7 @@ debian_demo() { want redis-server redis-tools python3; }
 fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
-	want libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools dwz clang-format python3 gzip
+	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libtcmalloc-minimal4 musl musl-tools dwz clang-format python3 gzip
 	# clang's sanitizer and libFuzzer libraries are a package of the same version as clang
 	want "libclang-rt-$(clang_version)-dev"
 }
