@@ -86,7 +86,7 @@ static void add_sample(struct profile *p, const char *thread, const uint32_t *lo
 	struct profile_sample *s;
 
 	check(profile_add_sample(p, locs, loc_cnt, values, &label, 1, &s));
-	s->has_error = values[PROFILE_INUSE_OBJECTS] > 0;
+	s->has_error = true;
 	s->inuse_samples = values[PROFILE_INUSE_OBJECTS];
 	s->inuse_bytes_variance = variance;
 	s->inuse_objects_variance = variance / 1e6;

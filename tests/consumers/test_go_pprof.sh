@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test_go_pprof.sh - `go tool pprof` reads our profiles: values of all four types, inlines, labels,
+# comments, names that are not ASCII, mappings without code of their own.
+. tests/consumers/lib.sh
+consumer_init go_pprof
+[ -x /usr/local/go/bin/go ] && PATH=$PATH:/usr/local/go/bin
+have go || skip_all "no go"
+export PPROF_TMPDIR=$work HOME=${HOME:-$work}
+# Built when first used, from the module proxy where the distribution has no copy of it.
+timeout 300 go tool pprof -h >"$work/help" 2>&1 || grep -q -- -sample_index "$work/help" ||
+	skip_all "go tool pprof cannot be built here"
+
+pprof() { timeout 60 go tool pprof "$@" "$profile" >"$work/out" 2>"$work/err" || cat "$work/err" >>"$work/out"; }
+
+pprof -top -unit=B
+expect "default type is in-use space" "$work/out" '^Type: inuse_space' \
+	'100% of 7796B total' '^ +4096B .* 4096B .* libother\.so\+0x1234$' \
+	'^ +3000B .* 7096B .* app::parse\(std::string const&\)$' '^ +700B .* größe_ändern\(Übergröße\)$' \
+	'^ +0 .* 3700B .* load \(inline\)$' '^ +0 .* 3700B .* main$'
+expect "file, build id, time and comments" "$work/out" '^File: server$' \
+	'^Build ID: 0123456789abcdef0123456789abcdef01234567$' '^Time: 2023-11-1' \
+	'^ledger: missed_frees 5'
+pprof -top -unit=B -sample_index=alloc_space
+expect "allocated space" "$work/out" '^Type: alloc_space' '100% of 14796B total' \
+	'^ +10000B .* 14096B .* app::parse'
+pprof -top -sample_index=inuse_objects
+expect "in-use objects" "$work/out" '^Type: inuse_objects' '100% of 11 total'
+pprof -top -sample_index=alloc_objects
+expect "allocated objects" "$work/out" '^Type: alloc_objects' '100% of 18 total'
+pprof -traces
+expect "traces have labels and inlines" "$work/out" '^ +thread: +worker-1' '^ +thread: +main' \
+	'^ +700B +größe_ändern' '^ +load \(inline\)$'
+pprof -peek 'app::parse'
+expect "peek has callers and callees" "$work/out" '4096B .* \|   run$' '3000B .* \|   load$' \
+	'4096B .* \|   libother\.so\+0x1234$'
+pprof -top -tagfocus=worker-1 -unit=B
+expect "labels select" "$work/out" '^ +4096B .* libother\.so\+0x1234$' '4096B, 52\.54% of 7796B'
+pprof -raw
+expect "mappings and lines survive" "$work/out" '/usr/lib/libother\.so fedcba9876543210 \[FN\]' \
+	'load /src/load\.c:22' 'main /src/main\.c:12'
+consumer_end
