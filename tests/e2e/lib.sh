@@ -133,11 +133,13 @@ start() {
 }
 # in a process of its own: the target may be gone, and a SIGPIPE must not end the test
 tell() { (echo "${1:-go}" >&"$target_in") 2>/dev/null; }
+is_done_or_gone() { is_done || is_gone "$target"; }
 is_done() { says "$work/target.out" '^DONE'; }
 # run_target: it does its work
 run_target() {
 	tell go
-	await "${1:-60}" is_done
+	await "${1:-60}" is_done_or_gone
+	is_done
 }
 # finish_target: it ends; status in $target_status
 finish_target() {

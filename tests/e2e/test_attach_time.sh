@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# From the command to the first sample: redis-server within 1 s, a process with 300 mapped files
+# within 3 s. A recording is complete, once attached, from "heaptap: recording" on; that the samples
+# are there is checked in the profile.
+. "$(dirname "$0")/lib.sh"
+e2e_init attach_time
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+is() { awk "BEGIN { exit !($1) }"; }
+# timed ARGS...: sets took (ms)
+timed() {
+	local begin
+	begin=$(now_ms)
+	attach "$@"
+	took=$(($(now_ms) - begin))
+}
+
+if have redis-server; then
+	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
+		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
+	target=$!
+	e2e_pids="$e2e_pids $target"
+	await 10 test -S "$work/redis.sock"
+	redis-cli -s "$work/redis.sock" set a b >/dev/null
+	best=99999
+	for i in 1 2 3; do
+		timed
+		timeout 20 redis-benchmark -s "$work/redis.sock" -q -n 20000 -r 20000 -d 500 -t set >/dev/null 2>&1
+		stop_recorder
+		[ "$took" -lt "$best" ] && best=$took
+		echo "# redis-server: recording after $took ms, $(ledger samples) samples"
+		[ "$record_status" = 0 ] && [ "$(ledger samples)" -gt 50 ] || not_ok "redis-server: samples" "status $record_status" "$work/heaptap.err"
+	done
+	[ "$best" -lt 1000 ] && ok "redis-server: first sample within 1 s ($best ms)" ||
+		not_ok "redis-server" "$best ms to the first sample, at most 1000"
+	kill "$target"
+else
+	skip "redis-server" "not installed"
+fi
+
+mkdir "$work/libs"
+for ((i = 0; i < 300; i++)); do echo "$i"; done |
+	xargs -P 2 -I{} ${CC:-gcc} -shared -fPIC -O1 -DN={} -o "$work/libs/lib{}.so" "$loads/tinylib.c"
+build_c mapper -ldl || { not_ok build "mapper.c"; e2e_end; }
+start env E2E_DIR="$work/libs" "$bin/mapper"
+loaded=$(awk '/^LOADED/ { print $2 }' "$work/target.out")
+timed --rate 1
+run_target
+stop_recorder
+finish_target
+[ "${loaded:-0}" -ge 300 ] && [ "$took" -lt 3000 ] && ok "$loaded more mapped files: within 3 s ($took ms)" ||
+	not_ok "300 mapped files" "$took ms with $loaded files, at most 3000" "$work/heaptap.err"
+same "300 mapped files: exact" --alloc
+e2e_end

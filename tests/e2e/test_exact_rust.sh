@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Rust: Box, Vec, String, HashMap, reallocation, threads; with the system's allocator and with
+# jemalloc linked in under its own names.
+. "$(dirname "$0")/lib.sh"
+e2e_init exact_rust
+
+have rustc || skip_all "rustc is not installed"
+bash "$loads/rust/build" "$bin" >"$work/build.log" 2>&1 || { not_ok build "rust" "$work/build.log"; e2e_end; }
+for mode in session multi perf; do
+	exact "system allocator, $mode" --attach-mode=$mode -- "$bin/rust-release"
+	no_losses "system allocator, $mode: no losses"
+done
+exact_launched "system allocator, started" -- "$bin/rust-release"
+if [ -x "$bin/rust-jemalloc" ]; then
+	for mode in session multi perf; do
+		exact "tikv-jemallocator, $mode" --attach-mode=$mode -- "$bin/rust-jemalloc"
+		no_losses "tikv-jemallocator, $mode: no losses"
+	done
+else
+	skip "tikv-jemallocator" "the crate cannot be fetched or built: $(grep -m1 -i error "$work/build.log")"
+fi
+e2e_end

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Targets that do what a profiler would rather not meet, and a profiler that is killed.
+. "$(dirname "$0")/lib.sh"
+e2e_init hostile
+
+build_c hostile && build_c family && OUT=hostile-own build_c hostile -DOWN_ALLOCATOR ||
+	{ not_ok build "workloads"; e2e_end; }
+
+# --- what threads and signals do ---
+for mode in session multi perf; do
+	for what in longjmp handler altstack thread-death; do
+		E2E_COMPARE= exact "$what, $mode" --attach-mode=$mode -- env E2E_MODE=$what "$bin/hostile-own"
+		[ "$(ledger pending_full)" = 0 ] || not_ok "$what, $mode: no losses" "pending_full $(ledger pending_full)"
+	done
+done
+READY='^READY' exact "main thread gone" -- env E2E_MODE=main-gone "$bin/hostile"
+for mode in session multi perf; do
+	exact "seccomp filter, $mode" --attach-mode=$mode -- env E2E_MODE=seccomp "$bin/hostile"
+done
+
+# --- exec ---
+E2E_COMPARE= exact "exec storm" -- env E2E_MODE=exec-storm "$bin/hostile"
+
+# --- files ---
+cp "$bin/family" "$work/family"
+start "$work/family"
+rm "$work/family"
+cp /bin/true "$work/family"
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+same "deleted and replaced binary" --alloc
+
+# a container: other root, own libc, own pid numbers
+root=$work/root
+mkdir -p "$root"
+for file in "$bin/family" $(ldd "$bin/family" | grep -o '/[^ ]*'); do
+	mkdir -p "$root/$(dirname "$file")"
+	cp -L "$file" "$root/$file"
+done
+if have unshare && unshare -m -p -f true 2>/dev/null; then
+	start unshare -m -p -f --kill-child chroot "$root" "$bin/family"
+	outer=$target
+	target=$(pgrep -P "$outer" | head -n 1)
+	attach --rate 1
+	run_target
+	stop_recorder
+	target=$outer
+	finish_target
+	same "container with its own libc" --alloc
+else
+	skip "container with its own libc" "no unshare"
+fi
+
+cp "$bin/family" "$work/family-setuid"
+chown 65534 "$work/family-setuid"
+chmod 4755 "$work/family-setuid"
+start "$work/family-setuid"
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+sed -i 's/ family / family-setuid /' "$work/target.out"
+same "setuid program" --alloc
+
+if have go && (cd "$work" && cp "$loads/idle.go" . && CGO_ENABLED=0 GO111MODULE=off timeout 120 go build -o idle idle.go) 2>"$work/go.err"; then
+	start "$work/idle"
+	attach --rate 1
+	await 30 is_done
+	stop_recorder
+	finish_target
+	if [ "$target_status$record_status" = 00 ] && grep -qi "no known allocator.*looked for" "$work/heaptap.err"; then
+		ok "Go program: lives, and it is said that no allocator was found"
+	else
+		not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
+	fi
+else
+	skip "Go program" "go is not installed"
+fi
+
+# --- targets that end ---
+bad=0
+for i in $(seq 15); do
+	sh -c 'sleep 0.0$0; exec true' $((i % 10)) &
+	pid=$!
+	timeout -k 5 30 "$heaptap" record -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
+	status=$?
+	wait $pid
+	# it was too late and says so, or it has a profile
+	{ [ $status = 0 ] && [ -s "$work/p.pb.gz" ]; } || { [ $status = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
+		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $status"; }
+	rm -f "$work/p.pb.gz"
+done
+[ $bad = 0 ] && ok "targets that exit at once" || not_ok "targets that exit at once" "$bad of 15" "$work/bad.err"
+bad=0
+for i in $(seq 15); do
+	E2E_MODE=pace start "$bin/hostile"
+	"$heaptap" record -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
+	recorder=$!
+	e2e_pids="$e2e_pids $recorder"
+	sleep "0.$(printf %03d $((RANDOM % 400)))"
+	kill_target
+	wait_recorder 20
+	{ [ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ]; } ||
+		{ [ "$record_status" = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
+		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $record_status"; }
+	rm -f "$work/p.pb.gz"
+done
+[ $bad = 0 ] && ok "targets killed while being attached to" || not_ok "targets killed while being attached to" "$bad of 15" "$work/bad.err"
+
+# --- heaptap ends, in order or not: nothing stays behind ---
+measure() {
+	local n
+	n=$(grep -c ^COST "$work/target.out")
+	tell measure
+	await 10 more_costs "$n"
+	cost=$(awk '/^COST/ { c = $2 } END { print c }' "$work/target.out")
+}
+more_costs() { [ "$(grep -c ^COST "$work/target.out")" -gt "$1" ]; }
+is() { awk "BEGIN { exit !($1) }"; }
+for mode in session multi perf; do
+	E2E_MODE=pace start "$bin/hostile"
+	measure
+	base=$cost
+	attach --rate 1 --attach-mode=$mode
+	measure
+	probed=$cost
+	stop_recorder
+	measure
+	if python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
+		ok "$mode: after the end the target's text is what its files hold"
+	else
+		not_ok "$mode: the target's text after the end" "differs" "$work/differences"
+	fi
+	is "$cost < 2 * $base + 5" && is "$probed > $cost" &&
+		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
+		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
+	wrong=0 slow=0
+	for i in $(seq "${E2E_KILLS:-20}"); do
+		"$heaptap" record -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
+		recorder=$!
+		e2e_pids="$e2e_pids $recorder"
+		sleep "0.$(printf %03d $((RANDOM % 700)))"
+		kill -9 "$recorder"
+		wait "$recorder" 2>/dev/null
+		sleep 0.1
+		python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" || { wrong=$((wrong + 1)); cp "$work/differences" "$work/wrong"; }
+		measure
+		is "$cost < 2 * $base + 5" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
+	done
+	[ $wrong = 0 ] && ok "$mode: killed ${E2E_KILLS:-20} times, the text is what its files hold" ||
+		not_ok "$mode: text after kill -9" "$wrong times different" "$work/wrong"
+	[ $slow = 0 ] && ok "$mode: killed ${E2E_KILLS:-20} times, its speed is back" ||
+		not_ok "$mode: speed after kill -9" "$slow times slower than 2 * $base + 5 ns"
+	finish_target
+	[ "$target_status" = 0 ] && ok "$mode: the target lived" || not_ok "$mode: the target lived" "status $target_status"
+done
+e2e_end

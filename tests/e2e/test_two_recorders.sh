@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Two recordings at once on one libc: of two processes, and of the same process. Neither changes
+# what the other one counts.
+. "$(dirname "$0")/lib.sh"
+e2e_init two_recorders
+
+build_c family && build_c hostile && build_c threads || { not_ok build "workloads"; e2e_end; }
+# other MODE PID: a recording in the background, its pid in $other
+other() {
+	"$heaptap" record -n 0 --rate 1 --attach-mode="$1" -o "$work/other.pb.gz" -p "$2" >/dev/null \
+		2>"$work/other.err" </dev/null &
+	other=$!
+	e2e_pids="$e2e_pids $other"
+	await 20 says "$work/other.err" '^heaptap: recording'
+}
+end_other() {
+	kill -INT "$other" 2>/dev/null
+	await 20 is_gone "$other" && wait "$other"
+}
+mkfifo "$work/bystander.in"
+E2E_MODE=pace "$bin/hostile" <"$work/bystander.in" >"$work/bystander.out" &
+bystander=$!
+e2e_pids="$e2e_pids $bystander"
+exec {bystander_in}>"$work/bystander.in"
+await 10 says "$work/bystander.out" '^READY'
+for theirs in session multi perf; do
+	other $theirs "$bystander"
+	for ours in session multi perf; do
+		exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"
+	done
+	end_other || not_ok "the other recording, $theirs" "failed" "$work/other.err"
+done
+for theirs in session multi perf; do
+	for ours in session multi perf; do
+		name="$ours, the same process recorded by $theirs as well"
+		start "$bin/family"
+		other $theirs "$target"
+		attach --rate 1 --attach-mode=$ours
+		run_target
+		stop_recorder
+		end_other
+		finish_target
+		same "$name" --alloc
+		cp "$work/other.pb.gz" "$work/p.pb.gz"
+		same "$name, the other one" --alloc
+	done
+done
+e2e_end

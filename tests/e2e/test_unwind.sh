@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Real programs without frame pointers: at least 99 % of the sampled stacks reach the thread's
+# start, at most 120 ns a frame. E2E_FRAME_NS: another limit for slower machines.
+. "$(dirname "$0")/lib.sh"
+e2e_init unwind
+
+is() { awk "BEGIN { exit !($1) }"; }
+# unwound NAME SAMPLES: the last profile's stacks
+unwound() {
+	local complete frames ns cut=0 n reasons= name=$1
+	if [ "$record_status" != 0 ]; then
+		not_ok "$name" "heaptap's exit status is $record_status" "$work/heaptap.err"
+		return
+	fi
+	complete=$(ledger stacks_complete) frames=$(ledger frames) ns=$(ledger walk_ns)
+	for n in no_mapping no_table no_row unsupported read_fault too_deep bad_cfa; do
+		cut=$((cut + $(ledger truncated_$n)))
+		[ "$(ledger truncated_$n)" = 0 ] || reasons="$reasons $n=$(ledger truncated_$n)"
+	done
+	if [ $((complete + cut)) -lt "$2" ]; then
+		not_ok "$name: stacks" "only $((complete + cut)) samples, at least $2 are needed" "$work/heaptap.err"
+		return
+	fi
+	is "$complete >= 0.99 * ($complete + $cut)" &&
+		ok "$name: $complete of $((complete + cut)) stacks complete" ||
+		not_ok "$name: stacks" "$complete of $((complete + cut)) complete;$reasons"
+	is "$ns <= ${E2E_FRAME_NS:-120} * $frames" &&
+		ok "$name: $((ns / frames)) ns a frame, $((frames / (complete + cut))) frames a stack" ||
+		not_ok "$name: time" "$((ns / frames)) ns a frame ($frames frames), at most ${E2E_FRAME_NS:-120}"
+}
+
+if have redis-server && have redis-benchmark; then
+	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no \
+		--logfile "$work/redis.log" --dir "$work" >/dev/null 2>&1 &
+	target=$!
+	e2e_pids="$e2e_pids $target"
+	await 10 test -S "$work/redis.sock"
+	attach --rate 4k -n 0
+	timeout 60 redis-benchmark -s "$work/redis.sock" -q -n 20000 -r 10000 -d 200 \
+		-t set,lpush,sadd,hset,zadd,lrange_100 >/dev/null 2>&1
+	stop_recorder
+	unwound redis-server 1000
+	kill "$target"
+else
+	skip redis-server "not installed"
+fi
+if have clang; then
+	printf '#include <map>\n#include <string>\n#include <regex>\nint main() { std::map<std::string, std::regex> m; m["a"] = std::regex("b+"); return m.size(); }\n' >"$work/big.cc"
+	launch --rate 16k -n 0 --follow -- clang++ -O1 -c "$work/big.cc" -o "$work/big.o"
+	unwound "clang compiling" 1000
+else
+	skip "clang compiling" "not installed"
+fi
+python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3)
+if [ -n "$python" ]; then
+	cat >"$work/job.py" <<'P'
+import collections, json, re
+kept = collections.OrderedDict()
+def build(depth):
+    return {"x" * depth: build(depth - 1), "y": list(range(depth))} if depth else [1.5, "end"]
+for i in range(300):
+    kept[i] = json.loads(json.dumps(build(20)))
+    re.sub("(a+)b", lambda m: m.group(1).upper(), "aab" * 100)
+P
+	LIMIT=90 launch --rate 1k -n 0 -- env PYTHONMALLOC=malloc "$python" "$work/job.py"
+	unwound "python3 with PYTHONMALLOC=malloc" 1000
+fi
+# C++ as it is released: no frame pointers, stripped; --launch with containers, exceptions, threads
+build_cxx cxx -O3 && strip -o "$work/cxx" "$bin/cxx"
+launch --rate 1 -n 0 -- "$work/cxx"
+unwound "C++ release" 300
+build_c threads -O3 && strip -o "$work/threads" "$bin/threads"
+start env E2E_MODE=race E2E_MS=1000 E2E_THREADS=4 "$work/threads"
+attach --rate 4k -n 0
+run_target
+stop_recorder
+finish_target
+unwound "threads, stripped" 1000
+if [ -x "$bin/rust-release" ] || { have cargo && bash "$loads/rust/build" "$bin" >/dev/null 2>&1; }; then
+	start "$bin/rust-release"
+	attach --rate 1 -n 0
+	run_target
+	stop_recorder
+	finish_target
+	unwound "Rust release" 300
+else
+	skip "Rust release" "cargo is not installed, or cannot build"
+fi
+e2e_end
