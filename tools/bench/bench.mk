@@ -7,7 +7,7 @@ include Makefile
 endif
 
 BENCH_CFLAGS = -std=gnu11 -O2 -g -D_GNU_SOURCE -fno-builtin $(WARN)
-BENCH_TARGETS := $(addprefix $(B)/bench/,pairloop calibrate timed)
+BENCH_TARGETS := $(addprefix $(B)/bench/,pairloop calibrate)
 # Parts of the profiler by themselves: they link with it.
 BENCH_PARTS := $(patsubst tools/bench/bench_%.c,$(B)/bench/bench_%,$(wildcard tools/bench/bench_*.c))
 
@@ -20,10 +20,6 @@ bench-programs: $(BENCH_TARGETS) $(BENCH_PARTS)
 $(B)/bench/pairloop: tools/bench/pairloop.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $< -pthread
-
-$(B)/bench/timed: tools/bench/timed.c
-	@mkdir -p $(@D)
-	$(CC) $(BENCH_CFLAGS) -o $@ $<
 
 $(B)/bench/calibrate: tools/bench/calibrate.c tools/bench/uprobe_link.c tools/bench/uprobe_link.h
 	@mkdir -p $(@D)

@@ -68,6 +68,17 @@ class Rounds:
             count -= 1
         return self
 
+    def run_long(self, measure_a, measure_b, count):
+        """For measurements that take seconds: A B, then B A, and nothing repeated for steal."""
+        for i in range(count):
+            if i % 2:
+                b, a = measure_b(), measure_a()
+            else:
+                a, b = measure_a(), measure_b()
+            self.a.append(a)
+            self.b.append(b)
+        return self
+
     def take(self, other):
         """The rounds of another pair of processes, for the same row."""
         self.a += other.a

@@ -8,11 +8,11 @@ import shutil
 import statistics
 import time
 
-from benchlib import (BUILD, CPUS, HEAPTAP, PROFILER_CPU, TARGET_CPU, TOP, Rounds, Skip, Target,
+from benchlib import (BUILD, CPUS, HEAPTAP, TARGET_CPU, TOP, Rounds, Skip, Target,
                       interval)
 from ledger import ledger_of
 from profilers import (JEMALLOC_PROF, Bpftrace, Coarse, Heaptap, HeaptrackSession, Naive,
-                       jemalloc_has_profiler, library)
+                       isolated, jemalloc_has_profiler, library)
 from workloads import Redis, compile_command, timed_run
 
 PAIRLOOP = BUILD / "pairloop"
@@ -103,7 +103,7 @@ def attached_variant(bench, profiler, env):
     found = {case: Rounds() for case in pair_cases()}
     half = (bench.rounds + 1) // 2
     for _ in range(2):
-        base, variant = Target([PAIRLOOP], env), Target([PAIRLOOP], profiler.target_env(env))
+        base, variant = Target([PAIRLOOP], env), Target([PAIRLOOP], isolated(env))
         attached = None
         try:
             variant.ask("run 64 1 1000")  # it has started and loaded its libraries
@@ -219,7 +219,7 @@ def modes(bench):
     report = bench.report
     report.heading(f"malloc+free pair of {BAR_SIZE} B, glibc, by the way of attaching")
     for mode in ("session", "multi", "perf"):
-        base, variant, attached = Target([PAIRLOOP]), Target([PAIRLOOP]), None
+        base, variant, attached = Target([PAIRLOOP]), Target([PAIRLOOP], isolated({})), None
         try:
             variant.ask("run 64 1 1000")
             attached = Heaptap(variant.pid, f"--attach-mode={mode}")
@@ -267,7 +267,7 @@ def redis(bench):
         for profiler in ATTACHED:
             variant = attached = None
             try:
-                variant = Redis(profiler.target_env({}))
+                variant = Redis(isolated({}))
                 attached = profiler(variant.pid)
                 found.append(redis_compare(bench, profiler.name, base, variant))
                 attached.stop()
@@ -336,17 +336,15 @@ def clang_variants():
 
 def heaptrack_compile():
     session = HeaptrackSession()
-    return [], {"BENCH_PRELOAD": session.env["LD_PRELOAD"],
-                "DUMP_HEAPTRACK_OUTPUT": session.env["DUMP_HEAPTRACK_OUTPUT"]}, session
+    return [], session.env, session
 
 
 def clang(bench):
     """Seconds that clang takes for a C++ file."""
     report = bench.report
-    report.heading("clang++ -O1 of a generated C++ file: the compiler's own time, exec to exit")
-    command, seconds = compile_command("base")
-    base_s = timed_run(command, seconds)[0]
-    os.sched_setaffinity(0, {PROFILER_CPU})
+    report.heading("clang++ -O1 of a generated C++ file: the compiler's own wall time")
+    command, times = compile_command("base")
+    base_s = timed_run(command, times)[0]
     found, whole = {}, {}
     for name, make in clang_variants():
         wholes = []
@@ -354,7 +352,7 @@ def clang(bench):
         def variant():
             prefix, env, session = make()
             try:
-                inner, outer, _ = timed_run(*compile_command("variant"), prefix, env)
+                inner, outer = timed_run(*compile_command("variant"), prefix, env)
             finally:
                 if session:
                     session.close()
@@ -365,11 +363,11 @@ def clang(bench):
             count = bench.rounds
             if variant() > 4 * base_s:
                 count = max(3, count // 5)  # slow enough to be seen without statistics
-            found[name] = Rounds().run(lambda: timed_run(command, seconds)[0], variant, count)
+            found[name] = Rounds().run_long(lambda: timed_run(command, times)[0], variant,
+                                            count)
             whole[name] = wholes
         except Skip as why:
             report.skip(f"clang, {name}", why)
-    os.sched_setaffinity(0, set(CPUS))
     if found:
         report.values("compile", "no profiler", sum((r.a for r in found.values()), []), "s")
     for name, rounds in found.items():
@@ -404,7 +402,7 @@ def python(bench):
 
     try:
         for profiler in ATTACHED:
-            variant, attached = Target(python_command(), profiler.target_env(env)), None
+            variant, attached = Target(python_command(), isolated(env)), None
             try:
                 variant.ask("run 1")
                 attached = profiler(variant.pid)

@@ -37,6 +37,7 @@ def self_cost(bench):
             report.row(what, "CPU", 100 * cpu, "%", note=note)
             report.row(what, "memory", attached.status_kb("VmRSS"), "KiB",
                        note=f"peak {attached.status_kb('VmHWM') // 1024} MiB")
+            report.row(what, "BPF maps", attached.maps_kb(), "KiB")
             attached.stop()
         finally:
             if attached:
@@ -211,8 +212,8 @@ def unwind_python():
 
 def unwind_clang():
     profile = BUILD / "unwind.pb.gz"
-    command, seconds = compile_command("unwind")
-    timed_run(command, seconds, heaptap_command(profile, "--rate", "32k"))
+    command, times = compile_command("unwind")
+    timed_run(command, times, heaptap_command(profile, "--rate", "32k"))
     return ledger_of(profile)
 
 

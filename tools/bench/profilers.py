@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The profilers that are compared: each one attaches to a process or comes as an environment."""
+import filecmp
 import os
 import shutil
 import signal
@@ -11,16 +12,35 @@ from benchlib import BUILD, HEAPTAP, PROFILER_CPU, Skip, spawn, wait_exit, wait_
 from ledger import ledger_of
 
 
+def isolated(env):
+    """The environment of a process that is alone with its copies of the allocator libraries.
+
+    Uprobes sit on files: any other tool that probes the system's libc at the same time makes every
+    hit dearer, and bpftrace 0.17 puts its probes into all processes that map the file, whatever -p
+    says, so into the base, too. A profiled process therefore runs on files of its own.
+    """
+    copies = BUILD / "libraries"
+    copies.mkdir(exist_ok=True)
+    for name in ("libc.so.6", "libjemalloc.so.2"):
+        try:
+            original = library(name)
+        except Skip:
+            continue
+        # Never written in place: a process that is still alive may have it mapped.
+        if not (copies / name).exists() or not filecmp.cmp(original, copies / name):
+            shutil.copy2(original, copies / (name + ".new"))
+            os.replace(copies / (name + ".new"), copies / name)
+    found = {**env, "LD_LIBRARY_PATH": str(copies)}
+    if "LD_PRELOAD" in env:
+        found["LD_PRELOAD"] = str(copies / os.path.basename(env["LD_PRELOAD"]))
+    return found
+
+
 class Heaptap:
     """heaptap record -p: attached while the object lives."""
 
     name = "heaptap"
     serial = 0
-
-    @staticmethod
-    def target_env(env):
-        """The environment of a process that will be profiled, and of no other."""
-        return env
 
     def __init__(self, pid, *options):
         if not os.access(HEAPTAP, os.X_OK):
@@ -68,6 +88,16 @@ class Heaptap:
                 return int(line.split()[1])
         return 0
 
+    def maps_kb(self):
+        """Kernel memory of its BPF maps, each counted once."""
+        maps = {}
+        for info in Path(f"/proc/{self.process.pid}/fdinfo").iterdir():
+            fields = dict(line.split(":", 1) for line in info.read_text().splitlines()
+                          if ":" in line)
+            if "map_id" in fields:
+                maps[fields["map_id"]] = int(fields["memlock"])
+        return sum(maps.values()) / 1024
+
     def ledger(self):
         return ledger_of(self.profile)
 
@@ -94,22 +124,6 @@ class Bpftrace:
     """malloc at entry and return, free at entry: what bcc's memleak attaches, without stacks."""
 
     name = "bpftrace"
-
-    @staticmethod
-    def target_env(env):
-        """bpftrace 0.17 puts its probes into every process that maps the file, whatever -p says:
-        the process under test gets copies of the libraries, so that the base has no probes."""
-        copies = BUILD / "libraries"
-        copies.mkdir(exist_ok=True)
-        for name in ("libc.so.6", "libjemalloc.so.2"):
-            try:
-                shutil.copy(library(name), copies / name)
-            except Skip:
-                continue
-        found = {**env, "LD_LIBRARY_PATH": str(copies)}
-        if "LD_PRELOAD" in env:
-            found["LD_PRELOAD"] = str(copies / os.path.basename(env["LD_PRELOAD"]))
-        return found
 
     script = """
 BEGIN {{ printf("ready\\n"); }}

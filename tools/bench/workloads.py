@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The programs that the pieces load: redis under redis-benchmark, a clang compile."""
+import json
 import os
 import random
 import shutil
@@ -88,30 +89,30 @@ def cpp_source():
 
 
 def compile_command(tag):
-    """(command, file with its seconds): clang in one process, pinned, timed from exec to exit."""
+    """(command, file with its time line). One process (no separate cc1), started as a user would:
+    a wrapper around it would be what the profiler prepares for instead."""
     clang = shutil.which("clang++") or shutil.which("clang")
     if not clang:
         raise Skip("clang is not installed")
-    seconds = BUILD / f"compile.{tag}.seconds"
-    seconds.unlink(missing_ok=True)
-    return [str(BUILD / "timed"), str(seconds), str(TARGET_CPU), clang, "-x", "c++", "-c", "-O1",
-            str(cpp_source()), "-o", str(BUILD / f"compile.{tag}.o")], seconds
+    times = BUILD / f"compile.{tag}.json"
+    times.unlink(missing_ok=True)
+    return [clang, "-x", "c++", "-c", "-O1", "-ftime-trace", str(cpp_source()),
+            "-o", str(BUILD / f"compile.{tag}.o")], times
 
 
-def timed_run(command, seconds_file, prefix=(), env=None, limit=300):
-    """Run a command made by compile_command(); (its seconds, those of everything around it)."""
+def timed_run(command, times, prefix=(), env=None, limit=300):
+    """Run a command made by compile_command(): (the seconds that the compiler says it took, those
+    of everything around it). Not pinned: a profiler that starts it would be pinned with it."""
     start = time.monotonic()
     with open(BUILD / "compile.log", "w") as log:
         process = subprocess.Popen([*map(str, prefix), *command], stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
-        usage = wait_exit(process, limit)
+        wait_exit(process, limit)
     whole = time.monotonic() - start
     if process.returncode:
         tail = (BUILD / "compile.log").read_text(errors="replace").strip()[-200:]
         raise Skip(f"status {process.returncode}: {tail}")
-    deadline = time.monotonic() + 5
-    while not (seconds_file.exists() and seconds_file.read_text().endswith("\n")):
-        if time.monotonic() > deadline:
-            raise Skip("the compiler's end was not seen")
-        time.sleep(0.005)
-    return float(seconds_file.read_text()), whole, usage
+    for event in json.loads(times.read_text())["traceEvents"]:
+        if event["name"] == "ExecuteCompiler":
+            return event["dur"] / 1e6, whole
+    raise Skip("the compiler did not write its time line")
