@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pprof.c - profiles written, read back and checked; files that are none, cut off, bombs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "format/gunzip.h"
+#include "format/pprof.h"
+#include "model/profile.h"
+
+#define FILE_CAP (1 << 20)
+
+/* A valid profile: one mapping, two functions, one location with an inline, two samples. */
+static struct profile *make_profile(void)
+{
+	struct profile *p;
+	struct profile_label label = { 0 };
+	struct profile_sample *s;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 65536), 0);
+	p->time_ns = 1700000000000000000;
+	struct profile_mapping m = { .limit = UINT64_MAX,
+				     .filename_str = profile_str(p, "/bin/server"),
+				     .build_id_str = profile_str(p, "00ff"),
+				     .has_functions = true };
+	struct profile_function f = { profile_str(p, "load"), profile_str(p, "_Z4loadv"),
+				      profile_str(p, "a.cc"), 7 };
+	struct profile_function g = { profile_str(p, "m\xc3\xa4in"), profile_str(p, "main"), 0, 0 };
+	struct profile_location l = { .mapping = 0, .address = 0x1234, .line_cnt = 2 };
+	struct profile_location bare = { .mapping = HT_NO_INDEX, .line_first = 1, .line_cnt = 1 };
+
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->functions, g), 0);
+	assert_int_equal(vec_push(&p->lines, (struct profile_line){ 0, 9 }), 0);
+	assert_int_equal(vec_push(&p->lines, (struct profile_line){ 1, 0 }), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	assert_int_equal(vec_push(&p->locations, bare), 0);
+	label.key_str = profile_str(p, "thread");
+	label.str = profile_str(p, "worker");
+	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0, 1 }, 2, (int64_t[]){ 5, 50, 1, 10 },
+					    &label, 1, &s),
+			 0);
+	s->has_error = true;
+	s->inuse_samples = 1;
+	s->inuse_bytes_variance = 12.5;
+	s->inuse_objects_variance = 0.25;
+	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0 }, 1, (int64_t[]){ 1, 2, 0, 0 },
+					    NULL, 0, NULL),
+			 0);
+	assert_int_equal(profile_comment(p, "heaptap"), 0);
+	return p;
+}
+
+static size_t write_to(const struct profile *p, uint8_t *file)
+{
+	int fd = memfd_create("profile", MFD_CLOEXEC);
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pprof_write(p, fd), 0);
+	n = pread(fd, file, FILE_CAP, 0);
+	assert_true(n > 0 && n < FILE_CAP);
+	close(fd);
+	return n;
+}
+
+static void survives_the_way_there_and_back(void **state)
+{
+	uint8_t *file = malloc(FILE_CAP);
+	struct profile *p = make_profile(), *q = NULL;
+	struct format_error why;
+	size_t n = write_to(p, file);
+
+	(void)state;
+	if (pprof_check(file, n, &why))
+		fail_msg("%s", why.text);
+	if (pprof_read_mem(file, n, &q, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(q->types.cnt, PROFILE_VALUE_CNT);
+	assert_int_equal(q->period, 65536);
+	assert_int_equal(q->time_ns, p->time_ns);
+	assert_string_equal(profile_text(q, q->default_type_str), "inuse_space");
+	assert_string_equal(profile_text(q, q->period_type.type_str), "space");
+	assert_int_equal(q->mappings.cnt, 1);
+	assert_true(q->mappings.data[0].limit == UINT64_MAX);
+	assert_true(q->mappings.data[0].has_functions);
+	assert_false(q->mappings.data[0].has_inline_frames);
+	assert_string_equal(profile_text(q, q->mappings.data[0].build_id_str), "00ff");
+	assert_string_equal(profile_text(q, q->functions.data[1].name_str), "m\xc3\xa4in");
+	assert_string_equal(profile_text(q, q->functions.data[0].system_name_str), "_Z4loadv");
+	assert_int_equal(q->functions.data[0].start_line, 7);
+	assert_int_equal(q->locations.data[0].address, 0x1234);
+	assert_int_equal(q->locations.data[0].line_cnt, 2);
+	assert_int_equal(q->lines.data[q->locations.data[0].line_first].line, 9);
+	assert_true(q->locations.data[1].mapping == HT_NO_INDEX);
+	assert_int_equal(q->samples.cnt, 2);
+	assert_int_equal(q->samples.data[0].loc_cnt, 2);
+	assert_int_equal(q->sample_locs.data[1], 1);
+	assert_int_equal(q->values.data[PROFILE_ALLOC_SPACE], 50);
+	assert_string_equal(profile_sample_label(q, &q->samples.data[0], "thread"), "worker");
+	assert_true(q->samples.data[0].has_error);
+	assert_int_equal(q->samples.data[0].inuse_samples, 1);
+	assert_true(q->samples.data[0].inuse_bytes_variance == 12.5);
+	assert_true(q->samples.data[0].inuse_objects_variance == 0.25);
+	assert_false(q->samples.data[1].has_error);
+	assert_string_equal(profile_text(q, q->comments.data[0]), "heaptap");
+	profile_free(p);
+	profile_free(q);
+	free(file);
+}
+
+static size_t unpack(const uint8_t *file, size_t n, uint8_t *raw)
+{
+	const uint8_t *data;
+	struct format_error why;
+	uint8_t *owned;
+	size_t bytes;
+
+	assert_int_equal(gunzip_mem(file, n, GUNZIP_BYTES_MAX, &owned, &data, &bytes, &why), 0);
+	memcpy(raw, data, bytes);
+	free(owned);
+	return bytes;
+}
+
+/* Wherever the file ends early: an error with a sentence and an offset within it, or, where only
+ * whole fields are missing, a profile; never a crash. */
+static void cut_anywhere(void **state)
+{
+	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP);
+	struct profile *p = make_profile(), *q;
+	size_t n = write_to(p, file), bytes = unpack(file, n, raw), failed = 0;
+	struct format_error why;
+
+	(void)state;
+	for (size_t cut = 0; cut < n; cut++) {
+		uint8_t *exact = malloc(cut + 1); /* so that a read behind it is seen */
+
+		memcpy(exact, file, cut);
+		assert_int_equal(pprof_read_mem(exact, cut, &q, &why), -EBADMSG);
+		assert_true(why.text[0] && why.offset <= cut);
+		if (cut > 20)
+			assert_non_null(strstr(why.text, "cut off"));
+		free(exact);
+	}
+	for (size_t cut = 0; cut < bytes; cut++) {
+		uint8_t *exact = malloc(cut + 1);
+		int err;
+
+		memcpy(exact, raw, cut);
+		q = NULL;
+		err = pprof_read_mem(exact, cut, &q, &why);
+		assert_true(err == 0 || err == -EBADMSG);
+		if (err)
+			assert_true(why.text[0] && why.offset <= cut);
+		failed += err != 0;
+		assert_int_equal(pprof_check(exact, cut, &why), -EBADMSG);
+		profile_free(q);
+		free(exact);
+	}
+	assert_true(failed > bytes / 2);
+	profile_free(p);
+	free(file);
+	free(raw);
+}
+
+static void says_what_it_is_instead(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t bytes;
+		const char *want;
+	} cases[] = {
+		{ "", 0, "empty" },
+		{ "\177ELF\2\1\1", 7, "ELF" },
+		{ "{\"a\":1}", 7, "JSON" },
+		{ "heap_v2/524288\n", 15, "jemalloc" },
+		{ "heap profile: 1: 2", 18, "gperftools" },
+		{ "total used free\n1 2 3\n", 22, "text" },
+		{ "\x28\xb5\x2f\xfd\0\0", 6, "zstd" },
+		{ "\x1f\x8b\x08\0\0\0\0\0\0\x03garbage!", 18, "compressed" },
+		{ "\x07\x01", 2, "protobuf" },
+		{ "\x0a\x05\x08\x01", 4, "cut off" },
+		{ "\x48\x01", 2, "no sample types" },
+		{ "\x0a\x04\x08\x01\x10\x02\x32\x00", 8, "string 1" },
+	};
+	struct format_error why;
+	struct profile *p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(pprof_read_mem(cases[i].data, cases[i].bytes, &p, &why), -EBADMSG);
+		if (!strstr(why.text, cases[i].want))
+			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
+	}
+}
+
+static void error_names_the_offset(void **state)
+{
+	/* a sample type, two strings' worth of table, then a sample with two values */
+	static const uint8_t data[] = { 0x32, 0, 0x0a, 0, 0x12, 4, 0x12, 2, 1, 1 };
+	struct format_error why;
+	struct profile *p;
+
+	(void)state;
+	assert_int_equal(pprof_read_mem(data, sizeof(data), &p, &why), -EBADMSG);
+	assert_int_equal(why.offset, 4);
+	assert_non_null(strstr(why.text, "2 values"));
+}
+
+static void refuses_a_bomb(void **state)
+{
+	uint8_t *zeros = calloc(1, FILE_CAP), *packed = malloc(FILE_CAP), *owned = NULL;
+	z_stream z = { .next_in = zeros, .avail_in = FILE_CAP, .next_out = packed,
+		       .avail_out = FILE_CAP };
+	struct format_error why;
+	const uint8_t *data;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(gunzip_mem(packed, z.total_out, FILE_CAP / 2, &owned, &data, &bytes, &why),
+			 -EBADMSG);
+	assert_non_null(strstr(why.text, "limit"));
+	deflateEnd(&z);
+	free(zeros);
+	free(packed);
+}
+
+static void break_mapping(struct profile *p)
+{
+	p->mappings.data[0].limit = 0;
+}
+static void break_mapping_name(struct profile *p)
+{
+	p->mappings.data[0].filename_str = 0;
+}
+static void break_build_id(struct profile *p)
+{
+	p->mappings.data[0].build_id_str = profile_str(p, "XYZ");
+}
+static void break_lines(struct profile *p)
+{
+	p->locations.data[0].line_cnt = 0;
+}
+static void break_function(struct profile *p)
+{
+	p->lines.data[0].function = 99;
+}
+static void break_function_name(struct profile *p)
+{
+	p->functions.data[0].name_str = 0;
+}
+static void break_location(struct profile *p)
+{
+	p->sample_locs.data[0] = 99;
+}
+static void break_twins(struct profile *p)
+{
+	p->locations.data[1] = p->locations.data[0];
+}
+static void break_value(struct profile *p)
+{
+	p->values.data[0] = -1;
+}
+static void break_label(struct profile *p)
+{
+	p->labels.data[0].num = 3;
+}
+static void break_period(struct profile *p)
+{
+	p->period = 0;
+}
+static void break_time(struct profile *p)
+{
+	p->time_ns = 0;
+}
+static void break_type(struct profile *p)
+{
+	p->types.data[0] = p->types.data[1];
+}
+static void break_default(struct profile *p)
+{
+	p->default_type_str = 0;
+}
+static void break_variance(struct profile *p)
+{
+	p->samples.data[0].inuse_bytes_variance = -1;
+}
+static void break_stack(struct profile *p)
+{
+	p->samples.data[0].loc_cnt = 0;
+}
+
+static void checker_sees_each_broken_rule(void **state)
+{
+	static const struct {
+		void (*fn)(struct profile *p);
+		const char *want;
+	} cases[] = {
+		{ break_mapping, "0 to 2^64-1" },
+		{ break_mapping_name, "no file name" },
+		{ break_build_id, "hexadecimal" },
+		{ break_lines, "no line" },
+		{ break_function, "function 100" },
+		{ break_function_name, "no name" },
+		{ break_location, "location 100" },
+		{ break_twins, "the same as another" },
+		{ break_value, "negative value" },
+		{ break_label, "text and a number" },
+		{ break_period, "period" },
+		{ break_time, "no time" },
+		{ break_type, "sample type 0" },
+		{ break_default, "default sample type" },
+		{ break_variance, "variance" },
+		{ break_stack, "no stack" },
+	};
+	uint8_t *file = malloc(FILE_CAP);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = make_profile();
+		struct format_error why = { 0 };
+		size_t n;
+
+		cases[i].fn(p);
+		n = write_to(p, file);
+		assert_int_equal(pprof_check(file, n, &why), -EBADMSG);
+		if (!strstr(why.text, cases[i].want))
+			fail_msg("case %zu: '%s' does not say '%s'", i, why.text, cases[i].want);
+		profile_free(p);
+	}
+	free(file);
+}
+
+/* Two labels of one key, and bytes that are not UTF-8: the writer cannot be made to write them. */
+static void checker_sees_raw_faults(void **state)
+{
+	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP), *at;
+	struct profile *p = make_profile();
+	size_t bytes = unpack(file, write_to(p, file), raw);
+	struct format_error why;
+
+	(void)state;
+	assert_int_equal(pprof_check(raw, bytes, &why), 0);
+	at = memmem(raw, bytes, "m\xc3\xa4in", 5);
+	assert_non_null(at);
+	at[2] = 'x';
+	assert_int_equal(pprof_check(raw, bytes, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "UTF-8"));
+	assert_true(why.offset == (uint64_t)(at - raw) - 2);
+	profile_free(p);
+	free(file);
+	free(raw);
+}
+
+static void write_error_is_returned(void **state)
+{
+	struct profile *p = make_profile();
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	assert_int_equal(pprof_write(p, fileno(full)), -ENOSPC);
+	assert_int_equal(pprof_write(p, -1), -EBADF);
+	fclose(full);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(survives_the_way_there_and_back),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(says_what_it_is_instead),
+		cmocka_unit_test(error_names_the_offset),
+		cmocka_unit_test(refuses_a_bomb),
+		cmocka_unit_test(checker_sees_each_broken_rule),
+		cmocka_unit_test(checker_sees_raw_faults),
+		cmocka_unit_test(write_error_is_returned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
