@@ -320,6 +320,10 @@ static void say_start(struct recorder *r)
 			 "tcmalloc, mimalloc, operator new): nothing will be seen until one is "
 			 "loaded; see: heaptap doctor -p %d",
 			 r->opts.pid, r->opts.pid);
+	if (r->opts.follow)
+		log_info("record: --follow: until the end, every process that uses the same "
+			 "allocator pays about %.0f ns per malloc and per free",
+			 r->overhead.costs.emulated_ns);
 	if (r->opts.is_quiet && log_get_level() > LOG_WARN)
 		log_set_level(LOG_WARN);
 	fprintf(stderr, "heaptap: recording PID %d (%s): %zu probe sites, 1 sample per %s, %s\n",

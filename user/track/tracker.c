@@ -25,6 +25,10 @@ struct probed_file {
 	struct attach_links *alloc_links, *free_links;
 };
 
+struct probe_set {
+	VEC(struct probed_file) files;
+};
+
 struct process {
 	pid_t pid;
 	pid_t live_tid;
@@ -33,7 +37,7 @@ struct process {
 	bool is_gone;
 	bool wants_clean;
 	uint64_t clean_at_ns;
-	VEC(struct probed_file) probed;
+	struct probe_set probed;
 };
 
 struct tracker {
@@ -41,6 +45,7 @@ struct tracker {
 	struct track_files *files;
 	struct tracker_options opts;
 	VEC(struct process) processes;
+	struct probe_set shared; /* with opts.follow: the probes of all processes */
 	VEC(struct track_instance) instances;
 	uint32_t next_generation;
 	bool is_stopped;
@@ -70,24 +75,24 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	return 0;
 }
 
-static void stop_allocs(struct process *p)
+static void stop_allocs(struct probe_set *set)
 {
 	struct probed_file *pf;
 
-	vec_each(&p->probed, pf) {
+	vec_each(&set->files, pf) {
 		attach_links_free(pf->alloc_links);
 		pf->alloc_links = NULL;
 	}
 }
 
-static void stop_all(struct process *p)
+static void stop_all(struct probe_set *set)
 {
 	struct probed_file *pf;
 
-	stop_allocs(p);
-	vec_each(&p->probed, pf)
+	stop_allocs(set);
+	vec_each(&set->files, pf)
 		attach_links_free(pf->free_links);
-	vec_release(&p->probed);
+	vec_release(&set->files);
 }
 
 void tracker_stop_allocs(struct tracker *t)
@@ -95,8 +100,9 @@ void tracker_stop_allocs(struct tracker *t)
 	struct process *p;
 
 	t->is_stopped = true;
+	stop_allocs(&t->shared);
 	vec_each(&t->processes, p)
-		stop_allocs(p);
+		stop_allocs(&p->probed);
 }
 
 void tracker_stop(struct tracker *t)
@@ -104,8 +110,9 @@ void tracker_stop(struct tracker *t)
 	struct process *p;
 
 	tracker_stop_allocs(t);
+	stop_all(&t->shared);
 	vec_each(&t->processes, p) {
-		stop_all(p);
+		stop_all(&p->probed);
 		engine_del_target(t->engine, p->pid);
 	}
 }
@@ -207,7 +214,7 @@ static int attach_kind_of(struct tracker *t, const struct process *p, const stru
 	enum attach_mode mode = engine_mode(t->engine);
 	struct attach_request req = {
 		.file_fd = file->fd,
-		.pid = mode == ATTACH_PERF ? p->live_tid : p->pid,
+		.pid = t->opts.follow ? 0 : mode == ATTACH_PERF ? p->live_tid : p->pid,
 		.mode = mode,
 		.kind = !frees && mode == ATTACH_SESSION ? ATTACH_ENTRY_DECIDES : ATTACH_ENTRY,
 		.prog_fd = engine_prog_fd(t->engine, frees ? ENGINE_FREE : ENGINE_ALLOC),
@@ -227,11 +234,11 @@ static int attach_kind_of(struct tracker *t, const struct process *p, const stru
 	return err ? err : attach_add(links, &req);
 }
 
-static bool is_probed(const struct process *p, const struct track_file *file)
+static bool is_probed(const struct probe_set *set, const struct track_file *file)
 {
 	const struct probed_file *pf;
 
-	vec_each(&p->probed, pf)
+	vec_each(&set->files, pf)
 		if (pf->file == file)
 			return true;
 	return false;
@@ -240,12 +247,13 @@ static bool is_probed(const struct process *p, const struct track_file *file)
 /* Put the probes of one file into one process. Frees first. */
 static int probe_file(struct tracker *t, struct process *p, const struct track_file *file)
 {
+	struct probe_set *set = t->opts.follow ? &t->shared : &p->probed;
 	struct probed_file pf = { .file = file };
 	struct attach_site *sites;
 	size_t free_cnt, alloc_cnt;
 	int err;
 
-	if (!file->alloc || t->is_stopped || is_probed(p, file))
+	if (!file->alloc || t->is_stopped || is_probed(set, file))
 		return 0;
 	sites = calloc(file->alloc->sites.cnt + 1, sizeof(*sites));
 	if (!sites)
@@ -263,7 +271,7 @@ static int probe_file(struct tracker *t, struct process *p, const struct track_f
 	err = attach_kind_of(t, p, file, false, sites, alloc_cnt, pf.alloc_links);
 	if (err)
 		goto out;
-	err = vec_push(&p->probed, pf);
+	err = vec_push(&set->files, pf);
 	if (err)
 		goto out;
 	t->site_cnt += free_cnt + alloc_cnt;
@@ -404,9 +412,9 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 }
 
 /* A child of a followed process: its target exists already, made by BPF in the fork. */
-static void add_child(struct tracker *t, pid_t parent, pid_t child)
+static void add_child(struct tracker *t, pid_t child)
 {
-	struct process *p, *from;
+	struct process *p;
 	struct ht_target target;
 
 	if (engine_get_target(t->engine, child, &target) || find_process(t, child))
@@ -414,9 +422,6 @@ static void add_child(struct tracker *t, pid_t parent, pid_t child)
 	if (new_process(t, child, target.generation, &p))
 		return;
 	note_instance(t, p);
-	from = find_process(t, parent);
-	for (size_t i = 0; from && i < from->probed.cnt; i++)
-		probe_file(t, p, from->probed.data[i].file);
 	p->is_dirty = true;
 }
 
@@ -434,13 +439,13 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	case HT_EVENT_EXIT:
 		p->is_gone = true;
 		end_instances(t, p->pid, UINT32_MAX);
-		stop_all(p);
+		stop_all(&p->probed);
 		engine_del_target(t->engine, p->pid);
 		engine_del_mappings(t->engine, p->pid);
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
-			add_child(t, event->tgid, event->other);
+			add_child(t, event->other);
 		} else {
 			p->wants_clean = true;
 			p->clean_at_ns = now_ns() + CLEAN_DELAY_NS;
@@ -486,7 +491,7 @@ static void clean_children(struct tracker *t, struct process *p)
 	p->wants_clean = false;
 	if (engine_mode(t->engine) == ATTACH_PERF)
 		return;
-	vec_each(&p->probed, pf) {
+	vec_each(&p->probed.files, pf) {
 		size_t cnt = pf->file->alloc->sites.cnt;
 		struct attach_site *sites = calloc(cnt + 1, sizeof(*sites));
 		struct attach_request req = {
