@@ -78,7 +78,10 @@ static int parse_name(const char *option, const char *text, const char *const *n
 			return 0;
 		}
 		used += snprintf(all + used, sizeof(all) - used, "%s%s",
-				 !i ? "" : i + 1 < n ? ", " : " or ", names[i]);
+				 !i	   ? "" :
+				 i + 1 < n ? ", " :
+					     " or ",
+				 names[i]);
 	}
 	log_error("report: bad value '%s' for %s: %s", text, option, all);
 	return -EINVAL;

@@ -103,8 +103,8 @@ static void fill(struct profile *p)
 	add_mapping(p, "/usr/lib/libother.so", "fedcba9876543210");
 	f_main = add_function(p, "main", "main", "/src/main.c", 10);
 	f_load = add_function(p, "load", "load", "/src/load.c", 20);
-	f_parse = add_function(p, "app::parse(std::string const&)",
-			       "_ZN3app5parseERKSs", "/src/parse.cc", 30);
+	f_parse = add_function(p, "app::parse(std::string const&)", "_ZN3app5parseERKSs",
+			       "/src/parse.cc", 30);
 	f_unicode = add_function(p, "größe_ändern(Übergröße)", "groesse", "/src/größe.c", 40);
 	f_run = add_function(p, "run", "run", "/src/main.c", 50);
 	f_bare = add_function(p, "libother.so+0x1234", "libother.so+0x1234", "", 0);
@@ -120,14 +120,14 @@ static void fill(struct profile *p)
 	add_line(p, f_bare, 0);
 	l_bare = add_location(p, 1, 0x1234, 1);
 
-	add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2,
-		   (int64_t[]){ 9, 9000, 3, 3000 }, 40000);
-	add_sample(p, "main", (uint32_t[]){ l_unicode, l_main }, 2,
-		   (int64_t[]){ 7, 700, 7, 700 }, 0);
+	add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2, (int64_t[]){ 9, 9000, 3, 3000 },
+		   40000);
+	add_sample(p, "main", (uint32_t[]){ l_unicode, l_main }, 2, (int64_t[]){ 7, 700, 7, 700 },
+		   0);
 	add_sample(p, "worker-1", (uint32_t[]){ l_bare, l_parse, l_run }, 3,
 		   (int64_t[]){ 1, 4096, 1, 4096 }, 160000);
-	add_sample(p, "worker-1", (uint32_t[]){ l_parse, l_run }, 2,
-		   (int64_t[]){ 1, 1000, 0, 0 }, 0);
+	add_sample(p, "worker-1", (uint32_t[]){ l_parse, l_run }, 2, (int64_t[]){ 1, 1000, 0, 0 },
+		   0);
 	check(profile_comment(p, "heaptap test profile"));
 	check(profile_comment(p, "target: PID 42 (server) /usr/bin/server"));
 	check(profile_comment(p, "ledger: live_full 0 (samples that found the live map full)"));

@@ -222,8 +222,9 @@ static void error_names_the_offset(void **state)
 static void refuses_a_bomb(void **state)
 {
 	uint8_t *zeros = calloc(1, FILE_CAP), *packed = malloc(FILE_CAP), *owned = NULL;
-	z_stream z = { .next_in = zeros, .avail_in = FILE_CAP, .next_out = packed,
-		       .avail_out = FILE_CAP };
+	z_stream z = {
+		.next_in = zeros, .avail_in = FILE_CAP, .next_out = packed, .avail_out = FILE_CAP
+	};
 	struct format_error why;
 	const uint8_t *data;
 	size_t bytes;
@@ -310,22 +311,14 @@ static void checker_sees_each_broken_rule(void **state)
 		void (*fn)(struct profile *p);
 		const char *want;
 	} cases[] = {
-		{ break_mapping, "0 to 2^64-1" },
-		{ break_mapping_name, "no file name" },
-		{ break_build_id, "hexadecimal" },
-		{ break_lines, "no line" },
-		{ break_function, "function 100" },
-		{ break_function_name, "no name" },
-		{ break_location, "location 100" },
-		{ break_twins, "the same as another" },
-		{ break_value, "negative value" },
-		{ break_label, "text and a number" },
-		{ break_period, "period" },
-		{ break_time, "no time" },
-		{ break_type, "sample type 0" },
-		{ break_default, "default sample type" },
-		{ break_variance, "variance" },
-		{ break_stack, "no stack" },
+		{ break_mapping, "0 to 2^64-1" },   { break_mapping_name, "no file name" },
+		{ break_build_id, "hexadecimal" },  { break_lines, "no line" },
+		{ break_function, "function 100" }, { break_function_name, "no name" },
+		{ break_location, "location 100" }, { break_twins, "the same as another" },
+		{ break_value, "negative value" },  { break_label, "text and a number" },
+		{ break_period, "period" },	    { break_time, "no time" },
+		{ break_type, "sample type 0" },    { break_default, "default sample type" },
+		{ break_variance, "variance" },	    { break_stack, "no stack" },
 	};
 	uint8_t *file = malloc(FILE_CAP);
 

@@ -12,9 +12,9 @@
  * "libm" does not take libmysqlclient.
  */
 static const char *const system_modules[] = {
-	"libc",	    "libc.musl", "ld",	     "ld-linux", "ld-musl",   "libstdc++",
-	"libc++",   "libc++abi", "libgcc_s", "libm",	 "libpthread", "libdl",
-	"librt",    "libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]",
+	"libc",	  "libc.musl",	 "ld",		"ld-linux",    "ld-musl",    "libstdc++",
+	"libc++", "libc++abi",	 "libgcc_s",	"libm",	       "libpthread", "libdl",
+	"librt",  "libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]",
 };
 
 static const char *base_name(const char *path)

@@ -157,8 +157,8 @@ static void put_head(const struct report *r, FILE *out)
 		[REPORT_BY_THREAD] = "thread",
 	};
 	const struct profile *p = r->p;
-	bool is_by_bytes = !strcmp(profile_text(p, p->period_type.unit_str), "bytes") &&
-			   p->period > 0;
+	bool is_by_bytes =
+		!strcmp(profile_text(p, p->period_type.unit_str), "bytes") && p->period > 0;
 
 	fputc('{', out);
 	put_pair(out, "by", by[r->opts->by]);

@@ -76,9 +76,8 @@ static void choose_interval(struct report *r)
 	vec_each(&p->samples, s)
 		r->has_samples |= s->has_error;
 	r->has_samples &= r->is_inuse;
-	r->has_interval = r->has_samples ||
-			  (is_by_bytes && p->period > 0 && r->objects_type >= 0 &&
-			   !strcmp(unit_of(r, r->value_type), "bytes"));
+	r->has_interval = r->has_samples || (is_by_bytes && p->period > 0 && r->objects_type >= 0 &&
+					     !strcmp(unit_of(r, r->value_type), "bytes"));
 }
 
 static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
@@ -94,7 +93,8 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 		e.objects_variance = s->inuse_objects_variance;
 	} else if (r->has_interval) {
 		e.bytes_variance = estimate_variance_from_sums(e.bytes, e.objects, r->p->period);
-		e.samples = e.bytes_variance > 0 ? llround(e.bytes * e.bytes / e.bytes_variance) : 0;
+		e.samples =
+			e.bytes_variance > 0 ? llround(e.bytes * e.bytes / e.bytes_variance) : 0;
 	}
 	return e;
 }
@@ -292,8 +292,8 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 		order = compare_largest(x->alloc, y->alloc);
 	if (!order)
 		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));
-	return order ? order : (x->sample_first > y->sample_first) -
-				       (x->sample_first < y->sample_first);
+	return order ? order :
+		       (x->sample_first > y->sample_first) - (x->sample_first < y->sample_first);
 }
 
 /* Rows behind the cap become one. */

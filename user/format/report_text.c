@@ -168,7 +168,8 @@ static void put_when(const struct profile *p, FILE *out)
 	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
 		fprintf(out, " of %s", text);
 	if (p->duration_ns > 0)
-		fprintf(out, ", over %s", format_duration(p->duration_ns, elapsed, sizeof(elapsed)));
+		fprintf(out, ", over %s",
+			format_duration(p->duration_ns, elapsed, sizeof(elapsed)));
 }
 
 static void put_rate(const struct profile *p, FILE *out)
@@ -239,7 +240,8 @@ static void put_table_row(const struct report *r, const struct report_row *row, 
 	char alloc[UNITS_BUF], title[INTERVAL_BUF];
 	int used;
 
-	used = fprintf(out, "%10s%c", format_value(r, row->value, value), is_weak(r, row) ? '?' : ' ');
+	used = fprintf(out, "%10s%c", format_value(r, row->value, value),
+		       is_weak(r, row) ? '?' : ' ');
 	if (r->has_interval)
 		used += fprintf(out, " %20s", format_interval(r, row, interval));
 	if (r->objects_type >= 0)
@@ -254,7 +256,7 @@ static void put_table_row(const struct report *r, const struct report_row *row, 
 	used += 2;
 	put_name(out, row_title(r, row, title),
 		 columns_of(r) > used + (size_t)NAME_COLUMNS_MIN ? columns_of(r) - used :
-								    NAME_COLUMNS_MIN);
+								   NAME_COLUMNS_MIN);
 	fputc('\n', out);
 }
 

@@ -27,7 +27,8 @@ static int read_varint(struct wire *w, uint64_t *ret, struct format_error *err)
 		uint8_t byte;
 
 		if (w->pos == w->bytes)
-			return format_fail(err, w->base + start, "the data are cut off in a number");
+			return format_fail(err, w->base + start,
+					   "the data are cut off in a number");
 		byte = w->data[w->pos++];
 		if (shift < 64)
 			*ret |= (uint64_t)(byte & 0x7f) << shift;

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_report.c - rows add up, whatever is asked for; which values of a foreign profile are
+ * taken; escapes; the command's options and messages.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cmd.h"
+#include "format/report_rows.h"
+
+static struct profile *p; /* of the test that runs */
+
+static uint32_t add_frame(const char *file, const char *function)
+{
+	struct profile_mapping m = { .filename_str = profile_str(p, file) };
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = p->functions.cnt };
+	struct profile_location l = { .mapping = p->mappings.cnt,
+				      .address = 0x10,
+				      .line_first = p->lines.cnt,
+				      .line_cnt = function[0] != 0 };
+
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	return p->locations.cnt - 1;
+}
+
+static void add_sample(const uint32_t *locs, size_t cnt, const int64_t *values)
+{
+	assert_int_equal(profile_add_sample(p, locs, cnt, values, NULL, 0, NULL), 0);
+}
+
+/* Leaf malloc in libc, then lib, then app; recursion in app; one sample without a stack. */
+static void fill(void)
+{
+	uint32_t libc = add_frame("/lib/libc.so.6", "strdup");
+	uint32_t lib = add_frame("/lib/libmine.so.2", "mine_copy");
+	uint32_t app = add_frame("/bin/app", "walk");
+	uint32_t bare = add_frame("/bin/app", "");
+
+	assert_int_equal(profile_set_heap_types(p, 1000), 0);
+	add_sample((uint32_t[]){ libc, lib, app }, 3, (int64_t[]){ 9, 900, 3, 300 });
+	add_sample((uint32_t[]){ libc, app, app }, 3, (int64_t[]){ 1, 70, 1, 70 });
+	add_sample((uint32_t[]){ bare, app }, 2, (int64_t[]){ 2, 2000, 2, 2000 });
+	add_sample((uint32_t[]){ libc, lib, app }, 3, (int64_t[]){ 1, 11, 1, 11 });
+	add_sample(NULL, 0, (int64_t[]){ 1, 5, 1, 5 });
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return profile_new(&p);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	profile_free(p);
+	return 0;
+}
+
+static void rows_add_up_to_the_total(void **state)
+{
+	static const char *const modules[] = { "libmine" };
+
+	(void)state;
+	fill();
+	for (int i = 0; i < 4 * 4 * 6 * 2; i++) {
+		struct report_options o = { .by = i % 4,
+					    .sort = i / 4 % 4,
+					    .row_cap = i / 16 % 6,
+					    .module = modules,
+					    .module_cnt = i / 96 };
+		struct report *r;
+		int64_t value = 0, objects = 0, alloc = 0;
+		const struct report_row *row;
+
+		assert_int_equal(report_open(p, &o, &r), 0);
+		vec_each(&r->rows, row) {
+			value += row->value;
+			objects += row->objects;
+			alloc += row->alloc;
+		}
+		assert_int_equal(value, 2386);
+		assert_int_equal(value, r->total.value);
+		assert_int_equal(objects, 8);
+		assert_int_equal(alloc, 2986);
+		if (o.row_cap)
+			assert_true(r->rows.cnt <= o.row_cap + 1);
+		report_close(r);
+	}
+}
+
+static const struct report_row *find_row(const struct report *r, const char *name)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row)
+		if (!strcmp(strset_get(r->names, row->name), name))
+			return row;
+	fail_msg("there is no row '%s'", name);
+	return NULL;
+}
+
+static void charges_whom_it_should(void **state)
+{
+	static const char *const modules[] = { "mine_", "app", "libm" };
+	static const struct {
+		struct report_options opts;
+		const char *row;
+		int64_t value, cumulative;
+	} cases[] = {
+		{ { .by = REPORT_BY_STACK }, "strdup", 311, 0 },
+		{ { .by = REPORT_BY_STACK }, "app+0x10", 2000, 0 },
+		{ { .by = REPORT_BY_STACK }, "(no stack)", 5, 0 },
+		{ { .by = REPORT_BY_FUNCTION }, "strdup", 381, 381 },
+		/* recursion counts once */
+		{ { .by = REPORT_BY_FUNCTION }, "walk", 0, 2381 },
+		{ { .by = REPORT_BY_FUNCTION }, "mine_copy", 0, 311 },
+		/* libmine is not libm */
+		{ { .by = REPORT_BY_MODULE }, "libmine.so.2", 311, 0 },
+		{ { .by = REPORT_BY_MODULE }, "app", 2070, 0 },
+		{ { .by = REPORT_BY_MODULE }, "(no module)", 5, 0 },
+		/* the longer prefix of one frame wins */
+		{ { .by = REPORT_BY_MODULE, .module = modules, .module_cnt = 3 }, "mine_", 311, 0 },
+		{ { .by = REPORT_BY_MODULE, .module = modules, .module_cnt = 3 }, "app", 2070, 0 },
+		{ { .by = REPORT_BY_MODULE, .module = modules, .module_cnt = 1 },
+		  "(no frame matches)",
+		  2075,
+		  0 },
+		{ { .by = REPORT_BY_THREAD }, "(no thread)", 2386, 0 },
+	};
+
+	(void)state;
+	fill();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct report_row *row;
+		struct report *r;
+
+		assert_int_equal(report_open(p, &cases[i].opts, &r), 0);
+		row = find_row(r, cases[i].row);
+		if (row->value != cases[i].value || row->cumulative != cases[i].cumulative)
+			fail_msg("case %zu, %s: %lld, cumulative %lld", i, cases[i].row,
+				 (long long)row->value, (long long)row->cumulative);
+		report_close(r);
+	}
+}
+
+static void set_types(const char *const (*types)[2], const char *default_type)
+{
+	for (; (*types)[0]; types++)
+		assert_int_equal(vec_push(&p->types,
+					  (struct profile_type){ profile_str(p, (*types)[0]),
+								 profile_str(p, (*types)[1]) }),
+				 0);
+	p->default_type_str = profile_str(p, default_type);
+}
+
+static void takes_the_right_value(void **state)
+{
+	static const char *const go[][2] = { { "inuse_space", "bytes" }, { "x", "count" }, { 0 } };
+	static const char *const cpu[][2] = { { "samples", "count" },
+					      { "cpu", "nanoseconds" },
+					      { 0 } };
+	static const char *const one[][2] = { { "alloc_objects", "count" },
+					      { "alloc_space", "bytes" },
+					      { "other", "bytes" },
+					      { 0 } };
+	static const struct {
+		const char *const (*types)[2];
+		const char *default_type;
+		int want, objects;
+	} cases[] = {
+		{ go, "x", 0, -1 },	      { cpu, "", 1, -1 },	  { cpu, "samples", 0, -1 },
+		{ one, "alloc_space", 1, 0 }, { one, "nonsense", 2, -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct report_options o = { 0 };
+		struct report *r;
+
+		tear_down(state);
+		set_up(state);
+		set_types(cases[i].types, cases[i].default_type);
+		assert_int_equal(report_open(p, &o, &r), 0);
+		assert_int_equal(r->value_type, cases[i].want);
+		assert_true(cases[i].objects < 0 ? r->objects_type < 0 :
+						   r->objects_type == cases[i].objects);
+		assert_false(r->has_interval);
+		report_close(r);
+	}
+}
+
+static char *write_text(const struct report_options *o)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, o, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void hostile_names_are_escaped(void **state)
+{
+	uint32_t a = add_frame("/bin/a\"b", "x;\"\\\n\x1b[31m");
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	add_sample(&a, 1, (int64_t[]){ 1, 8, 1, 8 });
+	text = write_text(&(struct report_options){ .format = REPORT_JSON });
+	assert_non_null(strstr(text, "\"x;\\\"\\\\\\u000a\\u001b[31m\""));
+	free(text);
+	text = write_text(&(struct report_options){ .format = REPORT_COLLAPSED });
+	assert_string_equal(text, "x:\"\\  [31m 8\n");
+	free(text);
+	text = write_text(&(struct report_options){ .format = REPORT_TEXT });
+	assert_null(strchr(text, '\x1b'));
+	assert_non_null(strstr(text, "(exact)"));
+	free(text);
+}
+
+static void lines_fit_the_page(void **state)
+{
+	static const char name[] =
+		"std::map<std::string, std::vector<std::pair<int, long> > >::operator[](std::string "
+		"const&, std::allocator<std::pair<int const, std::string> > const&) const";
+	uint32_t a = add_frame("/bin/a", name);
+	char *text, *line, *rest;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1000), 0);
+	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
+	for (int by = 0; by < 4; by++) {
+		text = rest = write_text(&(struct report_options){ .by = by });
+		while ((line = strsep(&rest, "\n")))
+			if (strlen(line) > 100)
+				fail_msg("%zu columns: %s", strlen(line), line);
+		free(text);
+	}
+}
+
+static void bad_options_are_usage_errors(void **state)
+{
+	static const char *const cases[][5] = {
+		{ "report" },
+		{ "report", "--by", "colour", "x" },
+		{ "report", "--format", "xml", "x" },
+		{ "report", "--sort", "size", "x" },
+		{ "report", "-n", "-1", "x" },
+		{ "report", "-n", "ten", "x" },
+		{ "report", "--frames", "", "x" },
+		{ "report", "--nonsense", "x" },
+		{ "report", "a", "b" },
+		{ "report", "--format=collapsed", "--by=function", "x" },
+		{ "report", "--module=a", "--by=thread", "x" },
+		{ "report", "--module=a,,b", "x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *argv[6] = { NULL };
+		int argc = 0;
+
+		for (; argc < 5 && cases[i][argc]; argc++)
+			argv[argc] = strdup(cases[i][argc]);
+		assert_int_equal(cmd_report(argc, argv), 2);
+		/* getopt may have changed the order, not the pointers */
+		for (int k = 0; k < argc; k++)
+			free(argv[k]);
+	}
+}
+
+int main(void)
+{
+#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		REPORT_TEST(rows_add_up_to_the_total), REPORT_TEST(charges_whom_it_should),
+		REPORT_TEST(takes_the_right_value),    REPORT_TEST(hostile_names_are_escaped),
+		REPORT_TEST(lines_fit_the_page),       REPORT_TEST(bad_options_are_usage_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
