@@ -13,6 +13,9 @@
  *		The value of a ledger line of the profile's comments; 1 if there is none.
  *	compare labels PROFILE KEY
  *		The distinct values of a label, one per line.
+ *	compare total PROFILE
+ *		"TOTAL inuse_bytes inuse_objects alloc_bytes alloc_objects" of all samples, whatever
+ *		their stacks.
  *	compare sites PROFILE
  *		"SITE site thread inuse_bytes inuse_objects alloc_bytes alloc_objects" per row.
  *
@@ -250,6 +253,18 @@ static int print_sites(const struct table *t)
 	return 0;
 }
 
+static int print_total(const struct profile *p)
+{
+	int64_t sum[COLUMN_CNT] = { 0 };
+
+	for (size_t i = 0; i < p->samples.cnt; i++)
+		for (int c = 0; c < COLUMN_CNT; c++)
+			sum[c] += p->values.data[p->samples.data[i].value_first + column_value[c]];
+	printf("TOTAL %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", sum[INUSE_BYTES],
+	       sum[INUSE_OBJECTS], sum[ALLOC_BYTES], sum[ALLOC_OBJECTS]);
+	return 0;
+}
+
 static int print_ledger(const struct profile *p, const char *name)
 {
 	char want[128];
@@ -336,12 +351,17 @@ int main(int argc, char **argv)
 	bool wants_file = !strcmp(what, "exact") || !strcmp(what, "sampled");
 	int err = 2;
 
-	if (!t || argc < 3 || (argc < 4 && strcmp(what, "sites") != 0)) {
-		fprintf(stderr, "usage: compare exact|sampled|sites|ledger|labels PROFILE ...\n");
+	if (!t || argc < 3 || (argc < 4 && strcmp(what, "sites") && strcmp(what, "total"))) {
+		fprintf(stderr,
+			"usage: compare exact|sampled|sites|total|ledger|labels PROFILE ...\n");
 		goto out;
 	}
 	if (open_profile(argv[2], &p))
 		goto out;
+	if (!strcmp(what, "total")) {
+		err = print_total(p);
+		goto out;
+	}
 	if (!strcmp(what, "ledger")) {
 		err = print_ledger(p, argv[3]);
 		goto out;

@@ -79,7 +79,7 @@ build() {
 	local out=$bin/$1 source=$2 temp
 	shift 2
 	if [ -x "$out" ] && [ "$out" -nt "$source" ] && [ "$out" -nt "$loads/ledger.h" ] &&
-		[ "$out" -nt "$e2e_top/.build/libheaptap.a" -o "$(basename "$out")" != compare ]; then
+		{ [ "$(basename "$out")" != compare ] || [ "$out" -nt "$e2e_top/.build/libheaptap.a" ]; }; then
 		return 0
 	fi
 	temp=$(mktemp "$bin/build-XXXXXX")

@@ -55,15 +55,24 @@ fi
 python=$(PATH=/usr/bin:/bin command -v python3 || command -v python3)
 if [ -n "$python" ]; then
 	cat >"$work/job.py" <<'P'
-import collections, json, re
+import collections, json, re, sys
+json.loads(json.dumps([1]))
+print("READY", flush=True)
+sys.stdin.readline()
 kept = collections.OrderedDict()
 def build(depth):
     return {"x" * depth: build(depth - 1), "y": list(range(depth))} if depth else [1.5, "end"]
 for i in range(300):
     kept[i] = json.loads(json.dumps(build(20)))
     re.sub("(a+)b", lambda m: m.group(1).upper(), "aab" * 100)
+print("DONE", flush=True)
+sys.stdin.readline()
 P
-	LIMIT=90 launch --rate 1k -n 0 -- env PYTHONMALLOC=malloc "$python" "$work/job.py"
+	start env PYTHONMALLOC=malloc "$python" "$work/job.py"
+	attach --rate 1k -n 0
+	run_target
+	stop_recorder
+	finish_target
 	unwound "python3 with PYTHONMALLOC=malloc" 1000
 fi
 # C++ as it is released: no frame pointers, stripped; --launch with containers, exceptions, threads

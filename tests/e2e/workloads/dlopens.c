@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dlopens.c - loads libraries while it is recorded. E2E_MODE=late: the plugin, then an allocator
- * (E2E_ALLOCATOR, with the functions E2E_MALLOC and E2E_FREE), with E2E_DELAY_MS between loading
+ * (E2E_ALLOCATOR, with the functions E2E_MALLOC and E2E_FREE), with E2E_PAUSE_MS between loading
  * and use. =loop: loads, uses and unloads the plugin 60 times without a pause.
  */
 #include <dlfcn.h>
@@ -58,6 +58,8 @@ int main(void)
 
 	if (!mode || !plugin)
 		led_die("dlopens: E2E_MODE, E2E_PLUGIN are not set\n");
+	if (getenv("E2E_KNOWN"))
+		load(plugin); /* so that it is mapped when the recording begins, and stays */
 	e2e_ready();
 	if (!strcmp(mode, "loop")) {
 		for (int i = 0; i < 60; i++) {
