@@ -38,7 +38,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 heaptap: $(B)/heaptap
-	@cp $< $@
+	@install -m 755 $< $@
 
 $(B)/heaptap: $(B)/user/main.o $(B)/libheaptap.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -14,9 +14,12 @@
 #include "target/process.h"
 #include "track/files.h"
 
-/* Forked children that nobody asked for lose the inherited breakpoints this much later: most
- * of them have executed another program by then, which takes the breakpoints away for free. */
-#define CLEAN_DELAY_NS 50000000ULL
+/*
+ * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
+ * forks not more often than this: most children execute another program soon, which takes the
+ * breakpoints away for free.
+ */
+#define CLEAN_INTERVAL_NS 100000000ULL
 /* An instance's generations begin here, so that a pid that is used again never meets old ones. */
 #define GENERATION_STEP 4096
 
@@ -36,7 +39,7 @@ struct process {
 	bool is_dirty; /* mappings to be read again */
 	bool is_gone;
 	bool wants_clean;
-	uint64_t clean_at_ns;
+	uint64_t cleaned_ns; /* when it was last done */
 	struct probe_set probed;
 };
 
@@ -448,7 +451,6 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 			add_child(t, event->other);
 		} else {
 			p->wants_clean = true;
-			p->clean_at_ns = now_ns() + CLEAN_DELAY_NS;
 		}
 		break;
 	}
@@ -489,6 +491,7 @@ static void clean_children(struct tracker *t, struct process *p)
 	struct probed_file *pf;
 
 	p->wants_clean = false;
+	p->cleaned_ns = now_ns();
 	if (engine_mode(t->engine) == ATTACH_PERF)
 		return;
 	vec_each(&p->probed.files, pf) {
@@ -530,7 +533,7 @@ int tracker_work(struct tracker *t)
 			err = refresh(t, p);
 		if (err == -ESRCH || err == -ENOENT)
 			err = 0; /* its exit event is on the way */
-		if (p->wants_clean && now_ns() >= p->clean_at_ns)
+		if (p->wants_clean && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
 			clean_children(t, p);
 	}
 	return err;
