@@ -249,8 +249,8 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 		goto out;
 	c->ptr = old_key->addr;
 	c->is_kept = threshold != 0;
-	c->has_old = HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr &&
-		     live_take(old_key, &c->old);
+	c->has_old =
+		HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr && live_take(old_key, &c->old);
 	c->fresh.size_bytes = size_bytes;
 	if (threshold) {
 		stat_inc(HT_STAT_SAMPLES);

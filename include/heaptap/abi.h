@@ -177,7 +177,7 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
 #define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
 #define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
-#define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                 \
+#define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                    \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
 	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
 
@@ -293,40 +293,40 @@ struct ht_event {
  * Counters, per CPU. Every one of them reaches the loss ledger. X(id, name, meaning): name is
  * what a user sees, meaning is the ledger's sentence.
  */
-#define HT_STATS(X)                                                                              \
-	X(HITS_ALLOC, "alloc_hits", "allocation probe hits")                                         \
-	X(HITS_FREE, "free_hits", "free probe hits")                                                 \
-	X(HITS_RETURN, "return_hits", "return probe hits")                                           \
-	X(HITS_STEPPED, "stepped_hits", "hits of those that cost a single-step as well")             \
-	X(SAMPLES, "samples", "allocations sampled")                                                 \
-	X(FREES, "frees", "sampled allocations freed")                                               \
-	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")           \
-	X(NESTED, "nested", "calls from inside the allocator, charged to the outer call")            \
-	X(MISSED_FREE, "missed_frees", "address handed out again without a free having been seen")   \
-	X(LIVE_FULL, "live_full", "samples not tracked: live map full")                              \
-	X(LIVE_FULL_BYTES, "live_full_bytes", "bytes not tracked: live map full")                    \
-	X(TOTALS_FULL, "totals_full", "samples missing from the cumulative sums: map full")          \
-	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                     \
-	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")            \
-	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")              \
-	X(SCRATCH_BUSY, "scratch_busy", "samples lost: no scratch space free")            \
-	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")            \
-	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                          \
-	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")       \
-	X(READ_FAULT, "read_faults", "user memory that could not be read")                           \
-	X(THROW_SKIPPED, "throw_skipped", "oversized requests to a throwing operator new")           \
-	X(EVENTS_LOST, "events_lost", "process events lost: ring buffer full")                       \
-	X(FIND_VMA, "find_vma", "frames resolved by asking the kernel for the mapping")              \
-	X(FRAMES, "frames", "frames walked")                                                         \
-	X(FRAMES_FP, "frames_fp", "frames stepped over by frame pointer")                            \
-	X(WALK_NS, "walk_ns", "time spent unwinding")                                                \
-	X(END_COMPLETE, "stacks_complete", "stacks that reach the thread's start")                   \
-	X(END_NO_MAPPING, "truncated_no_mapping", "stacks cut: address in no known mapping")         \
-	X(END_NO_TABLE, "truncated_no_table", "stacks cut: file without unwind table")               \
-	X(END_NO_ROW, "truncated_no_row", "stacks cut: no unwind row for the address")               \
-	X(END_UNSUPPORTED, "truncated_unsupported", "stacks cut: unsupported unwind rule")           \
-	X(END_READ_FAULT, "truncated_read_fault", "stacks cut: stack memory not readable")           \
-	X(END_TOO_DEEP, "truncated_too_deep", "stacks cut: more frames than are kept")               \
+#define HT_STATS(X)                                                                                \
+	X(HITS_ALLOC, "alloc_hits", "allocation probe hits")                                       \
+	X(HITS_FREE, "free_hits", "free probe hits")                                               \
+	X(HITS_RETURN, "return_hits", "return probe hits")                                         \
+	X(HITS_STEPPED, "stepped_hits", "hits of those that cost a single-step as well")           \
+	X(SAMPLES, "samples", "allocations sampled")                                               \
+	X(FREES, "frees", "sampled allocations freed")                                             \
+	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")         \
+	X(NESTED, "nested", "calls from inside the allocator, charged to the outer call")          \
+	X(MISSED_FREE, "missed_frees", "address handed out again without a free having been seen") \
+	X(LIVE_FULL, "live_full", "samples not tracked: live map full")                            \
+	X(LIVE_FULL_BYTES, "live_full_bytes", "bytes not tracked: live map full")                  \
+	X(TOTALS_FULL, "totals_full", "samples missing from the cumulative sums: map full")        \
+	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                   \
+	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")          \
+	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")            \
+	X(SCRATCH_BUSY, "scratch_busy", "samples lost: no scratch space free")                     \
+	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")          \
+	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                        \
+	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")     \
+	X(READ_FAULT, "read_faults", "user memory that could not be read")                         \
+	X(THROW_SKIPPED, "throw_skipped", "oversized requests to a throwing operator new")         \
+	X(EVENTS_LOST, "events_lost", "process events lost: ring buffer full")                     \
+	X(FIND_VMA, "find_vma", "frames resolved by asking the kernel for the mapping")            \
+	X(FRAMES, "frames", "frames walked")                                                       \
+	X(FRAMES_FP, "frames_fp", "frames stepped over by frame pointer")                          \
+	X(WALK_NS, "walk_ns", "time spent unwinding")                                              \
+	X(END_COMPLETE, "stacks_complete", "stacks that reach the thread's start")                 \
+	X(END_NO_MAPPING, "truncated_no_mapping", "stacks cut: address in no known mapping")       \
+	X(END_NO_TABLE, "truncated_no_table", "stacks cut: file without unwind table")             \
+	X(END_NO_ROW, "truncated_no_row", "stacks cut: no unwind row for the address")             \
+	X(END_UNSUPPORTED, "truncated_unsupported", "stacks cut: unsupported unwind rule")         \
+	X(END_READ_FAULT, "truncated_read_fault", "stacks cut: stack memory not readable")         \
+	X(END_TOO_DEEP, "truncated_too_deep", "stacks cut: more frames than are kept")             \
 	X(END_BAD_CFA, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")
 
 #define HT_STAT_ENUM(id, name, meaning) HT_STAT_##id,
