@@ -125,7 +125,7 @@ static int multi_link(const struct attach_request *req, const uint64_t *offs,
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", req->file_fd);
 	attr.prog_fd = req->prog_fd;
 	attr.attach_type = req->kind == ATTACH_ENTRY_DECIDES ? UAPI_TRACE_UPROBE_SESSION :
-								UAPI_TRACE_UPROBE_MULTI;
+							       UAPI_TRACE_UPROBE_MULTI;
 	if (req->kind == ATTACH_RETURN)
 		attr.multi_flags = UAPI_F_UPROBE_MULTI_RETURN;
 	attr.path = (uintptr_t)path;

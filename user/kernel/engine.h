@@ -45,7 +45,8 @@ int engine_prog_fd(const struct engine *e, enum engine_prog prog);
 enum attach_mode engine_mode(const struct engine *e);
 
 /* Sampling table number idx for rate R; throw_limit as in struct ht_rate. */
-int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_t throw_limit_bytes);
+int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
+		    uint64_t throw_limit_bytes);
 
 int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t);
 /* -ENOENT: not a target. */

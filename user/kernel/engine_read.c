@@ -75,7 +75,7 @@ static int walk_map(const struct map_walk *w)
 int engine_read_stats(struct engine *e, uint64_t ret[HT_STAT_CNT])
 {
 	int cpu_cnt = libbpf_num_possible_cpus();
-	uint64_t (*per_cpu)[HT_STAT_CNT];
+	uint64_t(*per_cpu)[HT_STAT_CNT];
 	uint32_t zero = 0;
 	int err = 0;
 

@@ -44,7 +44,8 @@ static int shard_new(struct engine *e)
 
 	if (idx >= HT_SHARDS_CAP)
 		return -ENOSPC;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_shard", sizeof(uint32_t), SHARD_BYTES, 1, &opts);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_shard", sizeof(uint32_t), SHARD_BYTES, 1,
+			    &opts);
 	if (fd < 0)
 		return -errno;
 	data = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

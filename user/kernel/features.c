@@ -61,8 +61,8 @@ void ht_probe_stepped(void);
 static const struct feature_info feature_infos[] = {
 	{ "btf", "5.2", "required: types of the running kernel (CONFIG_DEBUG_INFO_BTF)",
 	  offsetof(struct kernel_features, btf), true },
-	{ "bpf", "", "required: BPF programs can be loaded",
-	  offsetof(struct kernel_features, bpf), true },
+	{ "bpf", "", "required: BPF programs can be loaded", offsetof(struct kernel_features, bpf),
+	  true },
 	{ "ringbuf", "5.8", "required: process events", offsetof(struct kernel_features, ringbuf),
 	  true },
 	{ "perf_uprobe", "5.15", "probes need uprobe_multi then",
@@ -176,8 +176,9 @@ static void explain_missing(struct kernel_features *f, int load_err)
 			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): needs a kernel built "
 			 "with CONFIG_DEBUG_INFO_BTF, 5.15 or later");
 	else if (!f->ringbuf)
-		snprintf(f->why, sizeof(f->why), "the kernel has no BPF ring buffer: needs 5.15 "
-						 "or later");
+		snprintf(f->why, sizeof(f->why),
+			 "the kernel has no BPF ring buffer: needs 5.15 "
+			 "or later");
 	else if (!f->perf_uprobe && !f->uprobe_multi)
 		snprintf(f->why, sizeof(f->why),
 			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later, and "
@@ -196,8 +197,8 @@ int kernel_features_probe(struct kernel_features *ret)
 		close(fd);
 		ret->bpf = true;
 		ret->ringbuf = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
-		ret->find_vma = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma,
-							NULL) == 1;
+		ret->find_vma =
+			libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
 		ret->perf_uprobe = can_attach(ATTACH_PERF, ATTACH_ENTRY);
 		ret->uprobe_multi = can_attach(ATTACH_MULTI, ATTACH_ENTRY);
 		ret->uprobe_session = can_attach(ATTACH_SESSION, ATTACH_ENTRY_DECIDES);
@@ -262,6 +263,7 @@ int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret
 	if (!err)
 		err = measure(ht_probe_emulated, mode, ATTACH_RETURN, &with_return);
 	if (!err)
-		ret->return_ns = with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;
+		ret->return_ns =
+			with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;
 	return err;
 }

@@ -132,8 +132,7 @@ static int prepare_launch(struct recorder *r)
 	int err = launch_prepare(r->opts.argv, &r->launch);
 
 	if (err) {
-		log_error("record: %s",
-			  launch_explain(r->opts.argv[0], err, why, sizeof(why)));
+		log_error("record: %s", launch_explain(r->opts.argv[0], err, why, sizeof(why)));
 		return err;
 	}
 	r->opts.pid = launch_pid(r->launch);

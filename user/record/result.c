@@ -152,8 +152,9 @@ static int comment_ledger(struct profile *p, const uint64_t stats[HT_STAT_CNT],
 		err = profile_comment(p, "ledger: %s %llu (%s)", name[i],
 				      (unsigned long long)stats[i], meaning[i]);
 	if (!err && f->failed_cnt)
-		err = profile_comment(p, "ledger: failed_sites %zu (probe sites that could not be "
-					 "attached)",
+		err = profile_comment(p,
+				      "ledger: failed_sites %zu (probe sites that could not be "
+				      "attached)",
 				      f->failed_cnt);
 	return err;
 }
@@ -229,8 +230,8 @@ static int write_file(struct result *res, const struct profile *p)
 	return err;
 }
 
-static int build(const struct result *res, const struct recorder *r,
-		 const struct recorder_facts *f, struct profile **ret)
+static int build(const struct result *res, const struct recorder *r, const struct recorder_facts *f,
+		 struct profile **ret)
 {
 	struct profile_build_options opts = {
 		.rate_bytes = f->rate_bytes,

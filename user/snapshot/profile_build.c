@@ -227,8 +227,8 @@ static uint32_t count_allocator_lines(const struct symbol_frame *f, size_t cnt)
 {
 	uint32_t n = 0;
 
-	while (n < cnt && (alloc_is_allocator_frame(f[n].system_name) ||
-			   alloc_is_allocator_frame(f[n].name)))
+	while (n < cnt &&
+	       (alloc_is_allocator_frame(f[n].system_name) || alloc_is_allocator_frame(f[n].name)))
 		n++;
 	return n;
 }

@@ -208,8 +208,7 @@ out:
 }
 
 /* The process's vDSO is ours: one kernel, one image (32-bit targets are refused). */
-static int get_vdso(struct track_files *files, const struct file_key *key,
-		    struct track_file **ret)
+static int get_vdso(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
 	const Elf64_Ehdr *eh = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_file *ef = NULL;
@@ -315,9 +314,9 @@ int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t
 	const struct track_segment *s;
 
 	if (file->is_vdso) {
-		*ret_bias = start_addr - (file->exec.cnt ? file->exec.data[0].vaddr -
-								   file->exec.data[0].off :
-							   0);
+		*ret_bias =
+			start_addr -
+			(file->exec.cnt ? file->exec.data[0].vaddr - file->exec.data[0].off : 0);
 		return 0;
 	}
 	/* A mapping starts at the segment's page; the segment may begin inside that page. */

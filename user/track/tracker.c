@@ -217,7 +217,9 @@ static int attach_kind_of(struct tracker *t, const struct process *p, const stru
 	enum attach_mode mode = engine_mode(t->engine);
 	struct attach_request req = {
 		.file_fd = file->fd,
-		.pid = t->opts.follow ? 0 : mode == ATTACH_PERF ? p->live_tid : p->pid,
+		.pid = t->opts.follow	   ? 0 :
+		       mode == ATTACH_PERF ? p->live_tid :
+					     p->pid,
 		.mode = mode,
 		.kind = !frees && mode == ATTACH_SESSION ? ATTACH_ENTRY_DECIDES : ATTACH_ENTRY,
 		.prog_fd = engine_prog_fd(t->engine, frees ? ENGINE_FREE : ENGINE_ALLOC),
