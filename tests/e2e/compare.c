@@ -124,9 +124,10 @@ static bool site_name(const char *function, char *ret)
 
 	if (strncmp(function, "site_", 5))
 		return false;
-	while (n < SITE_BYTES - 1 && (function[n] == '_' || (function[n] >= '0' && function[n] <= '9') ||
-				      (function[n] >= 'a' && function[n] <= 'z') ||
-				      (function[n] >= 'A' && function[n] <= 'Z')))
+	while (n < SITE_BYTES - 1 &&
+	       (function[n] == '_' || (function[n] >= '0' && function[n] <= '9') ||
+		(function[n] >= 'a' && function[n] <= 'z') ||
+		(function[n] >= 'A' && function[n] <= 'Z')))
 		n++;
 	memcpy(ret, function, n);
 	ret[n] = 0;
@@ -235,8 +236,8 @@ static int print_sampled(const struct table *t)
 			/* values in the file are rounded to whole bytes */
 			hit = low - 0.5 <= truth && truth <= high + 0.5;
 		}
-		printf("ROW %s %s %.0f %.9g %.1f %.1f %.0f %d\n", r->site, r->thread, r->inuse.bytes,
-		       r->inuse.bytes_variance, low, high, truth, hit);
+		printf("ROW %s %s %.0f %.9g %.1f %.1f %.0f %d\n", r->site, r->thread,
+		       r->inuse.bytes, r->inuse.bytes_variance, low, high, truth, hit);
 	}
 	return 0;
 }

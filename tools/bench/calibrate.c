@@ -30,9 +30,9 @@ void session_function(void *);
 
 #define PUSH "	push %rbp\n	test %rdi,%rdi\n	pop %rbp\n"
 #define TEST "	test %rdi,%rdi\n	push %rbp\n	pop %rbp\n"
-#define FUNCTION(name, body) \
-	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" #name ":\n" \
-		body "	ret\n.size " #name ", . - " #name "\n")
+#define FUNCTION(name, body)                                                              \
+	__asm__(".text\n.p2align 4\n.globl " #name "\n.type " #name ", @function\n" #name \
+		":\n" body "	ret\n.size " #name ", . - " #name "\n")
 
 FUNCTION(plain_function, PUSH);
 FUNCTION(emulated_function, PUSH);

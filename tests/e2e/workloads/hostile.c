@@ -224,8 +224,9 @@ static void *survivor(void *arg)
 
 static void seccomp_filter(void)
 {
-	static const int allowed[] = { SYS_read, SYS_write, SYS_exit_group, SYS_brk, SYS_mmap,
-				       SYS_munmap, SYS_futex, SYS_rt_sigreturn, SYS_getrandom };
+	static const int allowed[] = { SYS_read,  SYS_write,	    SYS_exit_group,
+				       SYS_brk,	  SYS_mmap,	    SYS_munmap,
+				       SYS_futex, SYS_rt_sigreturn, SYS_getrandom };
 	enum { N = sizeof(allowed) / sizeof(allowed[0]) };
 	struct sock_filter f[N + 3];
 	struct sock_fprog prog = { N + 3, f };

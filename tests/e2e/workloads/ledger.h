@@ -33,11 +33,11 @@
 #define SITE __attribute__((noinline, unused)) static
 #define HELPER __attribute__((noinline, unused)) static
 /* A value that the compiler knows nothing about. */
-#define OPAQUE(x)                                      \
-	__extension__({                                \
-		__typeof__(x) opaque_ = (x);           \
-		__asm__ volatile("" : "+r"(opaque_));  \
-		opaque_;                               \
+#define OPAQUE(x)                                     \
+	__extension__({                               \
+		__typeof__(x) opaque_ = (x);          \
+		__asm__ volatile("" : "+r"(opaque_)); \
+		opaque_;                              \
 	})
 
 #define LED_ROWS 4096

@@ -8,7 +8,6 @@
 
 #include "ledger.h"
 
-
 static size_t size_of(int i)
 {
 	return (size_t)(16 * pow(65536, i / 199.0)) | 1;
@@ -41,18 +40,21 @@ static void use(const char *site, int cnt, size_t size, void *(*allocate)(size_t
 }
 
 /* The number makes each function's code its own: equal ones could be merged. */
-#define S(n)                                                    \
-	SITE void *site_##n(size_t size)                        \
-	{                                                       \
-		void *p = malloc(size);                         \
+#define S(n)                                                      \
+	SITE void *site_##n(size_t size)                          \
+	{                                                         \
+		void *p = malloc(size);                           \
 		__asm__ volatile("mov $" #n ", %%ecx" ::: "ecx"); \
-		return p;                                       \
+		return p;                                         \
 	}
-#define TEN(f, d) f(1##d##0) f(1##d##1) f(1##d##2) f(1##d##3) f(1##d##4) \
-	f(1##d##5) f(1##d##6) f(1##d##7) f(1##d##8) f(1##d##9)
-#define ALL(f) TEN(f, 00) TEN(f, 01) TEN(f, 02) TEN(f, 03) TEN(f, 04) TEN(f, 05) TEN(f, 06) \
-	TEN(f, 07) TEN(f, 08) TEN(f, 09) TEN(f, 10) TEN(f, 11) TEN(f, 12) TEN(f, 13) TEN(f, 14) \
-	TEN(f, 15) TEN(f, 16) TEN(f, 17) TEN(f, 18) TEN(f, 19)
+#define TEN(f, d)                                                                               \
+	f(1##d##0) f(1##d##1) f(1##d##2) f(1##d##3) f(1##d##4) f(1##d##5) f(1##d##6) f(1##d##7) \
+		f(1##d##8) f(1##d##9)
+#define ALL(f)                                                                                  \
+	TEN(f, 00)                                                                              \
+	TEN(f, 01) TEN(f, 02) TEN(f, 03) TEN(f, 04) TEN(f, 05) TEN(f, 06) TEN(f, 07) TEN(f, 08) \
+		TEN(f, 09) TEN(f, 10) TEN(f, 11) TEN(f, 12) TEN(f, 13) TEN(f, 14) TEN(f, 15)    \
+			TEN(f, 16) TEN(f, 17) TEN(f, 18) TEN(f, 19)
 ALL(S)
 
 #define NAME(n) "site_" #n,
