@@ -36,6 +36,9 @@
 
 #define TICK_NS 200000000ULL /* of the status line and of work that waits */
 
+#define OVERHEAD_WARN 0.2 /* of the target's CPU time */
+#define OVERHEAD_WARN_AFTER_NS 2000000000ULL
+
 enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD };
 
 struct recorder {
@@ -54,6 +57,7 @@ struct recorder {
 	sigset_t old_mask;
 	bool mask_is_set;
 	bool is_over;
+	bool has_warned; /* of the overhead */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -386,6 +390,17 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 	return "";
 }
 
+/* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
+static void warn_overhead(struct recorder *r, uint64_t elapsed_ns)
+{
+	if (r->has_warned || elapsed_ns < OVERHEAD_WARN_AFTER_NS || r->facts.overhead < OVERHEAD_WARN)
+		return;
+	r->has_warned = true;
+	log_warn("record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
+		 "often; keep the recording short (Ctrl-C ends it)",
+		 100 * r->facts.overhead, r->opts.pid);
+}
+
 /* Counters only: cheap, and the live map may be large. */
 static void show_status(struct recorder *r)
 {
@@ -398,6 +413,7 @@ static void show_status(struct recorder *r)
 	r->facts.overhead = overhead_achieved(&r->overhead, r->opts.pid, stats);
 	if (!process_info_read(r->opts.pid, &info) && info.rss_bytes)
 		r->facts.rss_bytes = info.rss_bytes;
+	warn_overhead(r, elapsed_ns);
 	if (r->opts.is_quiet)
 		return;
 	if (r->facts.overhead >= 0)
