@@ -33,11 +33,11 @@ struct ht_walk {
 	struct ht_stack stack;
 };
 
-#define HT_SCRATCH_CNT 64
 #define HT_SCRATCH_TRIES 8
+const volatile __u32 ht_scratch_cnt = HT_SCRATCH_TRIES; /* set to that many per CPU */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, HT_SCRATCH_CNT);
+	__uint(max_entries, HT_SCRATCH_TRIES); /* user: ht_scratch_cnt */
 	__type(key, __u32);
 	__type(value, struct ht_walk);
 } scratch SEC(".maps");
@@ -47,7 +47,7 @@ static __always_inline struct ht_walk *walk_claim(void)
 	__u32 slot = bpf_get_smp_processor_id() * HT_SCRATCH_TRIES;
 
 	for (int i = 0; i < HT_SCRATCH_TRIES; i++) {
-		__u32 key = (slot + i) % HT_SCRATCH_CNT;
+		__u32 key = (slot + i) % ht_scratch_cnt;
 		struct ht_walk *w = bpf_map_lookup_elem(&scratch, &key);
 
 		if (w && __sync_val_compare_and_swap(&w->is_busy, 0, 1) == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cmd.h"
 
 struct command {
@@ -44,11 +45,28 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static int reject(const char *name)
+{
+	const char *names[COMMAND_CNT];
+	size_t nearest;
+
+	for (size_t i = 0; i < COMMAND_CNT; i++)
+		names[i] = commands[i].name;
+	nearest = nearest_name(name, names, COMMAND_CNT);
+	if (nearest < COMMAND_CNT)
+		log_error("there is no command '%s': did you mean '%s'?", name, names[nearest]);
+	else
+		log_error("there is no command '%s': 'heaptap --help' lists them", name);
+	return 2;
+}
+
 static int run_help(int argc, char **argv)
 {
 	const struct command *c = argc > 2 ? find_command(argv[2]) : NULL;
 	char *args[] = { NULL, "--help", NULL };
 
+	if (!c && argc > 2)
+		return reject(argv[2]);
 	if (!c) {
 		print_usage(stdout);
 		return 0;
@@ -71,7 +89,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
 		return run_help(argc, argv);
 	if (name[0])
-		log_error("there is no command '%s'", name);
+		return reject(name);
 	print_usage(stderr);
 	return 2;
 }

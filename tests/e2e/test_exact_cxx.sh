@@ -39,7 +39,14 @@ libs=/usr/lib/$(uname -m)-linux-gnu
 with glibc ""
 with jemalloc "$libs/libjemalloc.so.2"
 with tcmalloc "$libs/libtcmalloc_minimal.so.4"
-with mimalloc "$libs/libmimalloc.so.2"
+if [ -e "$libs/libmimalloc.so.2" ]; then
+	for mode in session multi perf; do
+		exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode -- \
+			env E2E_NO_THROW=1 LD_PRELOAD="$libs/libmimalloc.so.2" "$bin/cxx"
+	done
+else
+	skip mimalloc "not installed"
+fi
 
 # static C++ runtime: operator new is the program's own
 OUT=cxx-static-runtime build_cxx cxx -static-libstdc++ -static-libgcc &&

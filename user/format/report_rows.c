@@ -76,7 +76,8 @@ static void choose_interval(struct report *r)
 	vec_each(&p->samples, s)
 		r->has_samples |= s->has_error;
 	r->has_samples &= r->is_inuse;
-	r->has_interval = r->has_samples || (is_by_bytes && p->period > 0 && r->objects_type >= 0 &&
+	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
+	r->has_interval = r->has_samples || (r->rate_bytes && r->objects_type >= 0 &&
 					     !strcmp(unit_of(r, r->value_type), "bytes"));
 }
 
@@ -85,6 +86,8 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 	struct estimate e = {
 		.bytes = value_of(r, s, r->value_type),
 		.objects = value_of(r, s, r->objects_type),
+		/* what an allocation counts that was not seen, whatever the others weigh */
+		.rate_bytes = (double)r->rate_bytes,
 	};
 
 	if (r->has_samples) {
@@ -92,7 +95,7 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 		e.bytes_variance = s->inuse_bytes_variance;
 		e.objects_variance = s->inuse_objects_variance;
 	} else if (r->has_interval) {
-		e.bytes_variance = estimate_variance_from_sums(e.bytes, e.objects, r->p->period);
+		e.bytes_variance = estimate_variance_from_sums(e.bytes, e.objects, r->rate_bytes);
 		e.samples =
 			e.bytes_variance > 0 ? llround(e.bytes * e.bytes / e.bytes_variance) : 0;
 	}

@@ -83,10 +83,10 @@ static size_t put_name(FILE *out, const char *name, size_t columns)
 	if (width > columns) {
 		collapse(name, '<', '>', once, sizeof(once));
 		text = once;
-	}
-	if (width > columns && width_of(once) > columns) {
-		collapse(once, '(', ')', twice, sizeof(twice));
-		text = twice;
+		if (width_of(once) > columns) {
+			collapse(once, '(', ')', twice, sizeof(twice));
+			text = twice;
+		}
 	}
 	width = width_of(text);
 	n = width > columns ? bytes_of_columns(text, columns > 3 ? columns - 3 : 0) : strlen(text);

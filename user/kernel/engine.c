@@ -71,7 +71,13 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode)
 
 static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts)
 {
+	/* Preempted walks keep their scratch space: eight at once per CPU. */
+	uint32_t scratch_cnt = libbpf_num_possible_cpus() * 8;
 	int err = bpf_map__set_max_entries(skel->maps.live, opts->live_cap);
+
+	skel->rodata->ht_scratch_cnt = scratch_cnt;
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.scratch, scratch_cnt);
 
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.stacks, opts->stack_cap);

@@ -114,13 +114,13 @@ static int find_own_code(struct dl_phdr_info *info, size_t bytes, void *ctx)
 	return 0;
 }
 
-/* Attach an empty program to fn of this process. */
-static int attach_own(void (*fn)(void), enum attach_mode mode, enum attach_kind kind,
+/* Attach an empty program to fn in pid: this process or a fork of it. */
+static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum attach_kind kind,
 		      struct attach_links *links)
 {
 	struct own_code own = { .addr = (uintptr_t)fn };
 	struct attach_site site = { 0 };
-	struct attach_request req = { .pid = getpid(), .mode = mode, .kind = kind, .site_cnt = 1 };
+	struct attach_request req = { .pid = pid, .mode = mode, .kind = kind, .site_cnt = 1 };
 	enum bpf_attach_type type = 0;
 	int err;
 
@@ -149,7 +149,7 @@ static bool can_attach(enum attach_mode mode, enum attach_kind kind)
 
 	if (attach_links_new(&links))
 		return false;
-	ok = attach_own(ht_probe_emulated, mode, kind, links) == 0;
+	ok = attach_own(ht_probe_emulated, getpid(), mode, kind, links) == 0;
 	attach_links_free(links);
 	return ok;
 }
@@ -213,6 +213,28 @@ bool kernel_features_suffice(const struct kernel_features *f)
 	return !f->why[0];
 }
 
+void probe_dummy_call(void)
+{
+	ht_probe_emulated();
+}
+
+int probe_dummy_attach_return(pid_t pid, struct attach_links **ret)
+{
+	struct attach_links *links = NULL;
+	int err = attach_links_new(&links);
+
+	if (!err)
+		err = attach_own(ht_probe_emulated, pid, ATTACH_MULTI, ATTACH_RETURN, links);
+	if (err) /* no uprobe_multi here */
+		err = attach_own(ht_probe_emulated, pid, ATTACH_PERF, ATTACH_RETURN, links);
+	if (err) {
+		attach_links_free(links);
+		return err;
+	}
+	*ret = links;
+	return 0;
+}
+
 static double time_calls(void (*fn)(void), unsigned int cnt)
 {
 	struct timespec a, b;
@@ -233,7 +255,7 @@ static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kin
 	int err = attach_links_new(&links);
 
 	if (!err)
-		err = attach_own(fn, mode, kind, links);
+		err = attach_own(fn, getpid(), mode, kind, links);
 	for (unsigned int i = 0; i < round_cnt && !err; i++) {
 		double ns = time_calls(fn, call_cnt);
 

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "kernel/attach.h"
 
 struct kernel_features {
 	bool btf; /* /sys/kernel/btf/vmlinux */
@@ -37,6 +40,11 @@ const struct feature_info *kernel_feature_infos(size_t *ret_cnt);
 int kernel_features_probe(struct kernel_features *ret);
 /* All that is required is there? Else why says what is missing and what to do. */
 bool kernel_features_suffice(const struct kernel_features *f);
+
+/* For trials with return probes: a function that does nothing, and a return probe on it in the
+ * process pid, which must be a fork of this one. The caller frees the links. */
+void probe_dummy_call(void);
+int probe_dummy_attach_return(pid_t pid, struct attach_links **ret);
 
 /*
  * What a hit costs on this machine now, in ns: a probe with an empty program on an emulated

@@ -25,6 +25,7 @@
 #include "base/units.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
+#include "kernel/seccomp_probe.h"
 #include "record/overhead.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
@@ -59,14 +60,6 @@ struct recorder {
 	bool is_over;
 	bool has_warned; /* of the overhead */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
 
 /* From here on SIGINT and SIGTERM end the recording normally. */
 static int take_signals(struct recorder *r)
@@ -130,6 +123,20 @@ static int check_kernel(struct recorder *r)
 	return err;
 }
 
+/* A return probe may be what a strict seccomp filter kills the target for. */
+static int check_seccomp(const struct recorder *r)
+{
+	bool is_safe = true;
+
+	if (!r->info.seccomp || seccomp_probe_returns(&is_safe) || is_safe)
+		return 0;
+	log_error("record: PID %d runs under seccomp, and on this kernel its filter would kill it at "
+		  "the end of a return probe; needs a kernel older than 6.11, or 6.14 and later (or "
+		  "a stable one with its fix)",
+		  r->opts.pid);
+	return -ENOTSUP;
+}
+
 static int prepare_launch(struct recorder *r)
 {
 	char why[512];
@@ -158,6 +165,8 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	err = opts->pid ? check_target(r) : 0;
 	if (!err)
 		err = check_kernel(r);
+	if (!err)
+		err = check_seccomp(r);
 	if (!err && !opts->pid)
 		err = prepare_launch(r);
 	if (err) {

@@ -27,7 +27,6 @@
 #include "symbol/symbol_helper.h"
 #include "symbol/symbol_wire.h"
 
-#define NS_PER_S 1000000000ULL
 #define TIME_LIMIT_DEFAULT_NS (30 * NS_PER_S)
 /* For the second helper, which reads no DWARF. */
 #define SYMBOLS_TIME_LIMIT_NS (10 * NS_PER_S)
@@ -41,14 +40,6 @@ struct outcome {
 	bool is_ok;
 	char why[64];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 static void fail(struct outcome *o, const char *why)
 {

@@ -35,14 +35,6 @@ struct surveyor {
 	char root[64];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static bool has_section(struct elf_file *ef, const char *name)
 {
 	struct elf_section section;

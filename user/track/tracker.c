@@ -56,14 +56,6 @@ struct tracker {
 	int failed_err;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
 int tracker_new(struct engine *engine, struct track_files *files,
 		const struct tracker_options *opts, struct tracker **ret)
 {
