@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "cmd.h"
+#include "kernel/seccomp_probe.h"
 
 struct doctor_options {
 	pid_t pid; /* 0 = the machine only */
@@ -105,6 +106,8 @@ static int examine_machine(struct doctor_report *r)
 
 static void examine_process(struct doctor_report *r, pid_t pid)
 {
+	bool is_safe;
+
 	r->has_process = true;
 	r->pid = pid;
 	r->process_err = process_info_read(pid, &r->info);
@@ -115,6 +118,8 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	}
 	r->has_info = true;
 	process_read_pss(&r->info);
+	if (r->info.seccomp && !seccomp_probe_returns(&is_safe))
+		r->seccomp_kills_returns = !is_safe;
 	r->process_err = process_check(&r->info, r->process_why, sizeof(r->process_why));
 	if (r->process_err)
 		return;

@@ -49,6 +49,7 @@ struct doctor_report {
 	char process_why[512];
 	bool has_info;
 	struct process_info info;
+	bool seccomp_kills_returns; /* a return probe would be the target's end */
 	struct survey *survey; /* NULL: could not be made */
 
 	enum doctor_level verdict; /* the gravest of the findings */

@@ -307,19 +307,6 @@ static int find_stacks(struct doctor_report *r)
 		   "--perf-basic-prof, java: -XX:+PreserveFramePointer)");
 }
 
-/*
- * The return probe's own system call, which strict filters kill the process for. Fixed in 6.14;
- * nothing can be tried here without risking the target, so the release has to do.
- */
-static bool return_probe_is_filtered(const struct utsname *uts)
-{
-	unsigned int major = 0, minor = 0;
-
-	if (sscanf(uts->release, "%u.%u", &major, &minor) != 2)
-		return false;
-	return major == 6 && minor >= 11 && minor <= 13;
-}
-
 static int find_process(struct doctor_report *r)
 {
 	int err;
@@ -329,12 +316,11 @@ static int find_process(struct doctor_report *r)
 	err = find_allocators(r);
 	if (!err)
 		err = find_stacks(r);
-	if (!err && r->info.seccomp && return_probe_is_filtered(&r->uts))
-		err = add(
-			r, DOCTOR_LIMIT,
-			"it runs under seccomp, and on kernels 6.11 to 6.13 a return probe makes a "
-			"system call that a strict filter kills the process for",
-			"update the kernel to 6.14 or later");
+	if (!err && r->info.seccomp && r->seccomp_kills_returns)
+		err = add(r, DOCTOR_BLOCK,
+			  "it runs under seccomp, and on this kernel the end of a return probe is a "
+			  "system call that a strict filter kills the process for",
+			  "update the kernel: 6.14 or later, or a stable one with that fix");
 	return err;
 }
 

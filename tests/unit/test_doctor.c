@@ -180,16 +180,15 @@ static void jit(struct doctor_report *r)
 	r->survey->jit_bytes = 8192;
 }
 
-static void seccomp_old(struct doctor_report *r)
+static void seccomp_kills(struct doctor_report *r)
 {
 	r->info.seccomp = 2;
-	snprintf(r->uts.release, sizeof(r->uts.release), "6.12.9-amd64");
+	r->seccomp_kills_returns = true;
 }
 
-static void seccomp_new(struct doctor_report *r)
+static void seccomp_harmless(struct doctor_report *r)
 {
 	r->info.seccomp = 2;
-	snprintf(r->uts.release, sizeof(r->uts.release), "6.14.0");
 }
 
 static void two_things(struct doctor_report *r)
@@ -231,8 +230,8 @@ static void test_findings(void **state)
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
 		{ "jit", jit, DOCTOR_LIMIT, "2 executable areas without a file (8",
 		  "perf-PID.map" },
-		{ "seccomp, 6.12", seccomp_old, DOCTOR_LIMIT, "seccomp", "6.14" },
-		{ "seccomp, 6.14", seccomp_new, DOCTOR_NOTE, NULL, NULL },
+		{ "seccomp, a kernel that kills", seccomp_kills, DOCTOR_BLOCK, "seccomp", "6.14" },
+		{ "seccomp, any other kernel", seccomp_harmless, DOCTOR_NOTE, NULL, NULL },
 		{ "gravest first", two_things, DOCTOR_LIMIT, "without a file", "" },
 	};
 	size_t i;

@@ -17,9 +17,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernel/attach.h"
 #include "kernel/uapi.h"
 
@@ -237,13 +237,11 @@ int probe_dummy_attach_return(pid_t pid, struct attach_links **ret)
 
 static double time_calls(void (*fn)(void), unsigned int cnt)
 {
-	struct timespec a, b;
+	uint64_t begin_ns = now_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
 	for (unsigned int i = 0; i < cnt; i++)
 		fn();
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / cnt;
+	return (double)(now_ns() - begin_ns) / cnt;
 }
 
 /* ns that a probe adds to fn: the least of a few short rounds, since noise only adds. */

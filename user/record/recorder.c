@@ -18,9 +18,9 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "kernel/engine.h"
@@ -130,10 +130,11 @@ static int check_seccomp(const struct recorder *r)
 
 	if (!r->info.seccomp || seccomp_probe_returns(&is_safe) || is_safe)
 		return 0;
-	log_error("record: PID %d runs under seccomp, and on this kernel its filter would kill it at "
-		  "the end of a return probe; needs a kernel older than 6.11, or 6.14 and later (or "
-		  "a stable one with its fix)",
-		  r->opts.pid);
+	log_error(
+		"record: PID %d runs under seccomp, and on this kernel its filter would kill it at "
+		"the end of a return probe; needs a kernel older than 6.11, or 6.14 and later (or "
+		"a stable one with its fix)",
+		r->opts.pid);
 	return -ENOTSUP;
 }
 
@@ -366,7 +367,7 @@ int recorder_start(struct recorder *r)
 		log_error("record: cannot attach to PID %d: %s", r->opts.pid, strerror(-err));
 		return err;
 	}
-	r->facts.begin_ns = clock_ns(CLOCK_MONOTONIC);
+	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	overhead_begin(&r->overhead, &costs, r->opts.pid);
 	say_start(r);
@@ -402,18 +403,20 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 /* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
 static void warn_overhead(struct recorder *r, uint64_t elapsed_ns)
 {
-	if (r->has_warned || elapsed_ns < OVERHEAD_WARN_AFTER_NS || r->facts.overhead < OVERHEAD_WARN)
+	if (r->has_warned || elapsed_ns < OVERHEAD_WARN_AFTER_NS ||
+	    r->facts.overhead < OVERHEAD_WARN)
 		return;
 	r->has_warned = true;
-	log_warn("record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
-		 "often; keep the recording short (Ctrl-C ends it)",
-		 100 * r->facts.overhead, r->opts.pid);
+	log_warn(
+		"record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
+		"often; keep the recording short (Ctrl-C ends it)",
+		100 * r->facts.overhead, r->opts.pid);
 }
 
 /* Counters only: cheap, and the live map may be large. */
 static void show_status(struct recorder *r)
 {
-	uint64_t stats[HT_STAT_CNT], elapsed_ns = clock_ns(CLOCK_MONOTONIC) - r->facts.begin_ns;
+	uint64_t stats[HT_STAT_CNT], elapsed_ns = now_ns() - r->facts.begin_ns;
 	char elapsed[UNITS_BUF], samples[UNITS_BUF], live[UNITS_BUF], cost[UNITS_BUF] = "?";
 	struct process_info info;
 
@@ -476,7 +479,7 @@ static void dispatch(struct recorder *r, enum source source)
 /* Milliseconds until something is due. */
 static int wait_ms(const struct recorder *r)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), deadline;
+	uint64_t now = now_ns(), deadline;
 	int ms = tracker_wants_work(r->tracker) ? 10 : 1000;
 
 	if (!r->opts.duration_ns)
@@ -498,8 +501,7 @@ static int loop_once(struct recorder *r)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; i < n; i++)
 		dispatch(r, ready[i].data.u32);
-	if (r->opts.duration_ns &&
-	    clock_ns(CLOCK_MONOTONIC) >= r->facts.begin_ns + r->opts.duration_ns)
+	if (r->opts.duration_ns && now_ns() >= r->facts.begin_ns + r->opts.duration_ns)
 		end(r, "the time was up");
 	err = tracker_work(r->tracker);
 	if (!tracker_running_cnt(r->tracker))
@@ -531,7 +533,7 @@ int recorder_run(struct recorder *r)
 	log_status_end();
 	tracker_stop_allocs(r->tracker);
 	err = snapshot_take(r->engine, &r->snapshot);
-	r->facts.end_ns = clock_ns(CLOCK_MONOTONIC);
+	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
 	r->facts.site_cnt = tracker_site_cnt(r->tracker);
 	tracker_stop(r->tracker);
