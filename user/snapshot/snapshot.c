@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
 #include "kernel/engine.h"
 
@@ -98,7 +98,6 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 int snapshot_take(struct engine *e, struct snapshot **ret)
 {
 	struct builder b = { .s = calloc(1, sizeof(*b.s)) };
-	struct timespec now;
 	int err;
 
 	if (!b.s)
@@ -115,8 +114,7 @@ int snapshot_take(struct engine *e, struct snapshot **ret)
 	if (!err)
 		err = engine_read_stats(e, b.s->stats);
 	if (!err) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		b.s->taken_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+		b.s->taken_ns = now_ns();
 		*ret = b.s;
 		b.s = NULL;
 	}

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/strset.h"
 #include "symbol/dwarf_lookup.h"
 #include "symbol/symbol_helper.h"

@@ -21,14 +21,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "target/find_program.h"
 
-#define LIST_TIMEOUT_MS 5000
+#define LIST_TIMEOUT_NS (5 * NS_PER_S)
 #define LIST_BYTES_CAP ((size_t)1 << 20)
 #define FILES_CAP 4096
 #define INTERPRETERS_CAP 5 /* of scripts by scripts; the kernel's limit is 5 as well */
@@ -97,28 +97,20 @@ int launch_parse_list(const char *text, launch_file_fn fn, void *ctx)
 	return cnt;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Until the end, the bound or the deadline. */
 static int read_output(int fd, char *buf, size_t cap)
 {
-	int64_t end_ms = now_ms() + LIST_TIMEOUT_MS;
+	uint64_t end_ns = now_ns() + LIST_TIMEOUT_NS;
 	size_t len = 0;
 
 	while (len < cap - 1) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
-		int64_t left_ms = end_ms - now_ms();
+		uint64_t now = now_ns();
 		ssize_t n;
 
-		if (left_ms <= 0)
+		if (now >= end_ns)
 			return -ETIMEDOUT;
-		if (poll(&pfd, 1, (int)left_ms) <= 0)
+		if (poll(&pfd, 1, (int)((end_ns - now) / NS_PER_MS) + 1) <= 0)
 			continue;
 		n = read(fd, buf + len, cap - 1 - len);
 		if (n < 0 && errno != EINTR)

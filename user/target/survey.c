@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "symbol/debug_files.h"

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* test_nearest.c - mistyped names find the name that was meant, other words none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/nearest.h"
+
+static void counts_mistakes(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		size_t want;
+	} cases[] = {
+		{ "", "", 0 },
+		{ "", "abc", 3 },
+		{ "record", "record", 0 },
+		{ "recrod", "record", 1 }, /* swapped */
+		{ "rcord", "record", 1 },
+		{ "reccord", "record", 1 },
+		{ "recard", "record", 1 },
+		{ "erocrd", "record", 2 },
+		{ "report", "record", 2 },
+		{ "ca", "abc", 3 }, /* a swapped pair is not edited again */
+		{ "kitten", "sitting", 3 },
+		{ "abcdef", "ghijkl", 6 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		size_t one = edit_distance(cases[i].a, cases[i].b);
+		size_t other = edit_distance(cases[i].b, cases[i].a);
+
+		if (one != cases[i].want || other != cases[i].want)
+			fail_msg("'%s' and '%s': %zu and %zu", cases[i].a, cases[i].b, one, other);
+	}
+}
+
+static void finds_what_was_meant(void **state)
+{
+	static const char *const names[] = { "record", "report", "doctor" };
+	static const struct {
+		const char *word;
+		size_t want;
+	} cases[] = {
+		{ "record", 0 }, { "recrod", 0 }, { "reprot", 1 }, { "docter", 2 },  { "dr", 3 },
+		{ "", 3 },	 { "x", 3 },	  { "rec", 3 },	   { "records", 0 }, { "serve", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (nearest_name(cases[i].word, names, 3) != cases[i].want)
+			fail_msg("'%s': %zu", cases[i].word, nearest_name(cases[i].word, names, 3));
+}
+
+static void long_words_are_far_from_everything(void **state)
+{
+	char word[NEAREST_WORD_CAP + 2], other[NEAREST_WORD_CAP + 1];
+
+	(void)state;
+	memset(word, 'a', sizeof(word));
+	memset(other, 'b', sizeof(other));
+	word[sizeof(word) - 1] = 0;
+	other[sizeof(other) - 1] = 0;
+	assert_true(edit_distance(word, "a") == SIZE_MAX);
+	assert_true(edit_distance("a", word) == SIZE_MAX);
+	word[sizeof(word) - 2] = 0;
+	assert_int_equal(edit_distance(word, other), NEAREST_WORD_CAP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_mistakes),
+		cmocka_unit_test(finds_what_was_meant),
+		cmocka_unit_test(long_words_are_far_from_everything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

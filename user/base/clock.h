@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* clock.h - clocks in nanoseconds. */
+#ifndef HT_BASE_CLOCK_H
+#define HT_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ULL
+#define NS_PER_MS 1000000ULL
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* Monotonic, as bpf_ktime_get_ns(): stands still while the machine sleeps. */
+static inline uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+#endif
