@@ -3,6 +3,7 @@
  * test_report.c - rows add up, whatever is asked for; which values of a foreign profile are
  * taken; escapes; the command's options and messages.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,6 +202,57 @@ static void takes_the_right_value(void **state)
 	}
 }
 
+/*
+ * A large block and one small one that was seen: the variance is that of the small one alone, but
+ * more small ones may have been missed, each worth a whole period. What was estimated when it was
+ * sampled and what is read back must say the same.
+ */
+static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
+{
+	static const uint64_t rate = 512 << 10;
+	struct estimate e = { 0 };
+	struct report_options o = { 0 };
+	struct profile_sample *s;
+	uint32_t a = add_frame("/bin/a", "f");
+	double low, high, want_low, want_high;
+	const struct report_row *row;
+	struct report *r;
+	int64_t values[4];
+
+	(void)state;
+	estimate_add(&e, 3 << 20, estimate_probability(3 << 20, rate));
+	estimate_add(&e, 64, estimate_probability(64, rate));
+	values[0] = values[2] = (int64_t)(e.objects + 0.5);
+	values[1] = values[3] = (int64_t)(e.bytes + 0.5);
+	assert_int_equal(profile_set_heap_types(p, rate), 0);
+	assert_int_equal(profile_add_sample(p, &a, 1, values, NULL, 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = (int64_t)e.samples;
+	s->inuse_bytes_variance = e.bytes_variance;
+	s->inuse_objects_variance = e.objects_variance;
+
+	assert_int_equal(report_open(p, &o, &r), 0);
+	row = find_row(r, "f");
+	estimate_interval(&row->estimate, &low, &high);
+	estimate_interval(&e, &want_low, &want_high);
+	assert_true(fabs(low - want_low) < 1 + 1e-3 * want_low);
+	assert_true(fabs(high - want_high) < 1e-3 * want_high);
+	/* two small ones more must be thought possible */
+	assert_true(high > e.bytes + 2.0 * rate);
+	report_close(r);
+
+	/* no period, or one of something else, is no size of what was missed */
+	p->period = -1;
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
+	report_close(r);
+	p->period = rate;
+	p->period_type.unit_str = profile_str(p, "nanoseconds");
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_true(find_row(r, "f")->estimate.rate_bytes == 0);
+	report_close(r);
+}
+
 static char *write_text(const struct report_options *o)
 {
 	char *text = NULL;
@@ -287,9 +339,13 @@ int main(void)
 {
 #define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		REPORT_TEST(rows_add_up_to_the_total), REPORT_TEST(charges_whom_it_should),
-		REPORT_TEST(takes_the_right_value),    REPORT_TEST(hostile_names_are_escaped),
-		REPORT_TEST(lines_fit_the_page),       REPORT_TEST(bad_options_are_usage_errors),
+		REPORT_TEST(rows_of_mixed_sizes_have_the_interval_of_their_samples),
+		REPORT_TEST(rows_add_up_to_the_total),
+		REPORT_TEST(charges_whom_it_should),
+		REPORT_TEST(takes_the_right_value),
+		REPORT_TEST(hostile_names_are_escaped),
+		REPORT_TEST(lines_fit_the_page),
+		REPORT_TEST(bad_options_are_usage_errors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ struct report {
 	/* Sample types that are shown; -1 = there is none. */
 	int value_type, objects_type, alloc_type, alloc_objects_type;
 	bool is_inuse; /* value is inuse_space */
+	uint64_t rate_bytes; /* one sample per this many bytes; 0 = not known */
 	bool has_interval;
 	bool has_samples; /* how many samples a row stands on was recorded, not inferred */
 	struct strset *names;
