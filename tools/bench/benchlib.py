@@ -260,7 +260,7 @@ class Report:
         for bar in self.bars:
             verdict = {True: "PASS", False: "FAIL", None: "n/a "}[bar["passed"]]
             figure = human(bar["figure"], bar["unit"]) if bar["figure"] is not None else "-"
-            print(f"{verdict} {bar['name']:<48.48} {figure:>13}  limit {bar['limit']:<14} "
+            print(f"{verdict} {bar['name']:<44.44} {figure:>11}  limit {bar['limit']:<12} "
                   f"{bar['note']}".rstrip()[:WIDTH])
         failed = sum(bar["passed"] is False for bar in self.bars)
         print(f"\nbars: {sum(b['passed'] is True for b in self.bars)} passed, {failed} failed, "

@@ -164,7 +164,7 @@ def pair_bars(bench, allocator, found):
     applies = (ratio + 2) / 2.2 >= 15
     bench.report.bar(f"naive placement / ours, {allocator} {case[0]}", times, "x", ">= 15",
                      times >= 15 if applies or times >= 15 else None,
-                     f"a step costs {ratio:.1f} traps here")
+                     f"a step: {ratio:.1f} traps")
 
 
 def pair(bench):
@@ -244,7 +244,7 @@ def modes(bench):
 
 def redis_compare(bench, name, base, variant):
     """Rows for one variant: throughput, p99 and CPU time per request."""
-    counts = {server: server.requests_for(0.25) for server in (base, variant)}
+    counts = {server: server.requests_for(0.15) for server in (base, variant)}
     seen = {base: [], variant: []}
 
     def load(server):

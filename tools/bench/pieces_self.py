@@ -54,7 +54,7 @@ def self_cost(bench):
             what = f"{live} live samples"
             ledger = attached.ledger()
             report.row(what, "stop to exit", attached.stop_s * 1000, "ms",
-                       note="detach, snapshot, symbols, file, table")
+                       note="profile written")
             if "snapshot_ns" in ledger:
                 report.row(what, "snapshot", ledger["snapshot_ns"] / 1e6, "ms")
             report.row(what, "peak memory", attached.usage.ru_maxrss, "KiB")
@@ -105,7 +105,7 @@ def attach(bench):
             starts.append(attached.attach_s * 1000)
             stops.append(attached.stop_s * 1000)
         report.values("redis-server", "attach", starts, "ms", "command to recording")
-        report.values("redis-server", "stop", stops, "ms", "signal to exit, profile written")
+        report.values("redis-server", "stop", stops, "ms", "signal to exit")
         report.bar("attach to redis-server", statistics.median(starts), "ms", "< 1 000 ms",
                    statistics.median(starts) < 1000)
         residue(bench, server.pid, "detach")
@@ -164,7 +164,7 @@ def speed_after(bench):
             # A forgotten probe costs a trap, which is hundreds of ns; two processes differ by one.
             trap = statistics.median(x[0] for x in rounds.extra)
             report.bar(f"pair cost left after {how}", statistics.median(rounds.added()), "ns",
-                       "< 5 % of a trap", statistics.median(rounds.added()) < trap / 20,
+                       "< trap / 20", statistics.median(rounds.added()) < trap / 20,
                        f"[{low:.1f} .. {high:.1f}]")
         finally:
             p.close()
@@ -243,13 +243,13 @@ def unwind(bench):
             continue
         complete = ledger.get("stacks_complete", 0)
         walks = complete + sum(n for key, n in ledger.items() if key.startswith("truncated_"))
-        note = f"{frames / walks:.1f} frames a stack, {walks:.0f} stacks" if walks else ""
+        note = f"{frames / walks:.1f} frames a stack" if walks else ""
         report.row(name, "a frame", walk_ns / frames, "ns", note=note)
         report.bar(f"unwinding, {name}", walk_ns / frames, "ns", "<= 120 ns",
                    walk_ns / frames <= 120)
         if walks:
             share = 100 * complete / walks
-            report.row(name, "complete", share, "%", note="stacks that reach the thread's start")
+            report.row(name, "complete", share, "%", note=f"of {walks:.0f} stacks")
             report.bar(f"complete stacks, {name}", share, "%", ">= 99 %", share >= 99)
 
 
