@@ -10,17 +10,14 @@
 /* Nesting of blocks: deeper input is a bomb. */
 #define DEPTH_CAP 200
 
-ptrdiff_t dwarf_next_range(bool is_relocatable, Dwarf_Die *die, ptrdiff_t pos, Dwarf_Addr *low,
-			   Dwarf_Addr *high)
+bool dwarf_next_range(bool is_relocatable, Dwarf_Die *die, struct dwarf_range *range)
 {
-	Dwarf_Addr base;
-
 	do {
-		pos = dwarf_ranges(die, pos, &base, low, high);
-		if (pos <= 0)
-			return 0;
-	} while (*low >= *high || (*low <= 1 && !is_relocatable));
-	return pos;
+		range->pos = dwarf_ranges(die, range->pos, &range->base, &range->low, &range->high);
+		if (range->pos <= 0)
+			return false;
+	} while (range->low >= range->high || (range->low <= 1 && !is_relocatable));
+	return true;
 }
 
 static bool is_block(int tag)
@@ -30,11 +27,10 @@ static bool is_block(int tag)
 
 static bool covers(const struct dwarf_frames_context *c, Dwarf_Die *die, uint64_t vaddr)
 {
-	Dwarf_Addr low, high;
-	ptrdiff_t pos = 0;
+	struct dwarf_range range = { 0 };
 
-	while ((pos = dwarf_next_range(c->is_relocatable, die, pos, &low, &high)) > 0)
-		if (low <= vaddr && vaddr < high)
+	while (dwarf_next_range(c->is_relocatable, die, &range))
+		if (range.low <= vaddr && vaddr < range.high)
 			return true;
 	return false;
 }

@@ -20,13 +20,20 @@ struct dwarf_frames_context {
 	bool is_relocatable; /* code may be at address 0 */
 };
 
+/* A walk over the ranges of a DIE, from all zeros. */
+struct dwarf_range {
+	Dwarf_Addr low, high; /* [low, high) */
+	ptrdiff_t pos;
+	Dwarf_Addr base; /* libdw's, from one entry of a list to the next */
+};
+
 /*
- * Next range of a DIE behind pos (first 0), 0 at its end. Ranges of functions that the linker threw
+ * To the next range; false at the end. Ranges of functions that the linker threw
  * away start at 0 (or 1, behind a range list's terminator) and are passed over: nothing is loaded
  * there.
  */
-ptrdiff_t dwarf_next_range(bool is_relocatable, Dwarf_Die *die, ptrdiff_t pos, Dwarf_Addr *low,
-			   Dwarf_Addr *high);
+bool dwarf_next_range(bool is_relocatable, Dwarf_Die *die, struct dwarf_range *range);
+
 /* Frames of vaddr, innermost first, into DWARF_FRAMES_CAP of them; returns how many (at least 1).
  * Strings live as long as lines, scopes and the Dwarf handle. */
 size_t dwarf_frames_build(const struct dwarf_frames_context *c, Dwarf_Die *function, uint64_t vaddr,

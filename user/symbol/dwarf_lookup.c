@@ -210,15 +210,14 @@ static int claim_unit(struct dwarf_lookup *dl, Dwarf_Die *unit_die)
 {
 	uint32_t idx = (uint32_t)dl->units.cnt;
 	struct unit u = { .die_off = dwarf_dieoffset(unit_die) };
-	Dwarf_Addr low, high;
-	ptrdiff_t pos = 0;
+	struct dwarf_range range = { 0 };
 	bool has_range = false;
 
 	if (vec_push(&dl->units, u))
 		return -ENOMEM;
-	while ((pos = dwarf_next_range(dl->is_relocatable, unit_die, pos, &low, &high)) > 0) {
+	while (dwarf_next_range(dl->is_relocatable, unit_die, &range)) {
 		has_range = true;
-		if (claim_range(dl, idx, low, high))
+		if (claim_range(dl, idx, range.low, range.high))
 			return -ENOMEM;
 	}
 	/* A unit without code says so by having no line table. */
@@ -248,28 +247,28 @@ static int claim_units(struct dwarf_lookup *dl)
 /* The asked addresses of this unit that lie in a function's ranges take it as their owner. */
 static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
 {
-	Dwarf_Addr low, high;
-	ptrdiff_t pos = 0;
+	struct dwarf_range range = { 0 };
 
-	while ((pos = dwarf_next_range(dl->is_relocatable, die, pos, &low, &high)) > 0) {
+	while (dwarf_next_range(dl->is_relocatable, die, &range)) {
+		uint64_t bytes = range.high - range.low;
 		size_t a = 0, b = dl->asked.cnt;
 
 		while (a < b) {
 			size_t mid = a + (b - a) / 2;
 
-			if (dl->vaddr[dl->asked.data[mid]] < low)
+			if (dl->vaddr[dl->asked.data[mid]] < range.low)
 				a = mid + 1;
 			else
 				b = mid;
 		}
-		for (; a < dl->asked.cnt && dl->vaddr[dl->asked.data[a]] < high; a++) {
+		for (; a < dl->asked.cnt && dl->vaddr[dl->asked.data[a]] < range.high; a++) {
 			struct owner *o = &dl->owners[dl->asked.data[a]];
 
-			if (o->is_found && o->range_bytes <= high - low)
+			if (o->is_found && o->range_bytes <= bytes)
 				continue;
 			o->is_found = true;
-			o->range_vaddr = low;
-			o->range_bytes = high - low;
+			o->range_vaddr = range.low;
+			o->range_bytes = bytes;
 			o->die = *die;
 		}
 	}
