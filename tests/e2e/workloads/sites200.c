@@ -47,6 +47,7 @@ static void use(const char *site, int cnt, size_t size, void *(*allocate)(size_t
 		__asm__ volatile("mov $" #n ", %%ecx" ::: "ecx"); \
 		return p;                                         \
 	}
+/* clang-format off */
 #define TEN(f, d)                                                                               \
 	f(1##d##0) f(1##d##1) f(1##d##2) f(1##d##3) f(1##d##4) f(1##d##5) f(1##d##6) f(1##d##7) \
 		f(1##d##8) f(1##d##9)
@@ -55,6 +56,7 @@ static void use(const char *site, int cnt, size_t size, void *(*allocate)(size_t
 	TEN(f, 01) TEN(f, 02) TEN(f, 03) TEN(f, 04) TEN(f, 05) TEN(f, 06) TEN(f, 07) TEN(f, 08) \
 		TEN(f, 09) TEN(f, 10) TEN(f, 11) TEN(f, 12) TEN(f, 13) TEN(f, 14) TEN(f, 15)    \
 			TEN(f, 16) TEN(f, 17) TEN(f, 18) TEN(f, 19)
+/* clang-format on */
 ALL(S)
 
 #define NAME(n) "site_" #n,
