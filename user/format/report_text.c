@@ -301,7 +301,7 @@ static void format_place(const struct report *r, const struct report_frame *f, c
 	slash = strrchr(file, '/');
 	if (slash)
 		file = slash + 1;
-	if (file[0] && f->line->line > 0)
+	if (f->line && file[0] && f->line->line > 0)
 		snprintf(buf, buf_bytes, "%.60s:%" PRId64, file, f->line->line);
 	else
 		snprintf(buf, buf_bytes, "%.60s", file[0] ? file : report_frame_module(r->p, f));
