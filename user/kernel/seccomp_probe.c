@@ -49,7 +49,7 @@ static void run_child(int fd)
 int seccomp_probe_returns(bool *ret_is_safe)
 {
 	struct attach_links *links = NULL;
-	int fds[2], status, err;
+	int fds[2], status = 0, err;
 	pid_t pid;
 
 	if (pipe(fds))
