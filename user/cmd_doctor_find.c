@@ -317,10 +317,11 @@ static int find_process(struct doctor_report *r)
 	if (!err)
 		err = find_stacks(r);
 	if (!err && r->info.seccomp && r->seccomp_kills_returns)
-		err = add(r, DOCTOR_BLOCK,
-			  "it runs under seccomp, and on this kernel the end of a return probe is a "
-			  "system call that a strict filter kills the process for",
-			  "update the kernel: 6.14 or later, or a stable one with that fix");
+		err = add(
+			r, DOCTOR_BLOCK,
+			"it runs under seccomp, and on this kernel the end of a return probe is a "
+			"system call that a strict filter kills the process for",
+			"update the kernel: 6.14 or later, or a stable one with that fix");
 	return err;
 }
 
