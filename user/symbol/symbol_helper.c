@@ -194,6 +194,7 @@ static int answer_dwarf(void *ctx, size_t idx, const struct dwarf_frame *d, size
 		f->line = d[i].line;
 		f->start_line = d[i].start_line;
 	}
+	/* cppcheck-suppress uninitvar ; cnt is not 0 */
 	if (!frames[0].name[0])
 		return 0;
 	if (!d[cnt - 1].name)

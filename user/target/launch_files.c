@@ -145,7 +145,7 @@ loader_main(const char *loader, const char *program, int out_fd)
  * fail, and the rest of the list is still right. */
 static int run_loader(const char *loader, const char *program, char **ret)
 {
-	char *text = malloc(LIST_BYTES_CAP);
+	char *text = calloc(1, LIST_BYTES_CAP);
 	int fds[2], err;
 	pid_t pid;
 

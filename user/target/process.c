@@ -38,6 +38,7 @@ static int read_small(const char *path, char buf[static SMALL_FILE_BYTES])
 	int fd, err = 0;
 	ssize_t n;
 
+	buf[0] = '\0';
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
