@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rig.h - the BPF tests' target: a forked child that performs steps when it is told to.
+ *
+ * The child inherits the test's code, so a step is a function; results go through shared memory.
+ * Between two steps the child only reads and writes its socket and allocates nothing.
+ */
+#ifndef HT_TESTS_BPF_RIG_H
+#define HT_TESTS_BPF_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/engine.h"
+#include "kernel/features.h"
+#include "target/allocators.h"
+#include "track/files.h"
+#include "track/tracker.h"
+
+typedef void (*rig_step)(volatile uint64_t *out);
+
+#define RIG_OUT_CNT 64
+struct rig {
+	struct engine *engine;
+	struct track_files *files;
+	struct tracker *tracker;
+	volatile uint64_t *out; /* shared with the child */
+	pid_t pid;
+	int fd;
+	struct ht_event events[64];
+	size_t event_cnt;
+};
+
+static inline void rig_on_event(void *ctx, const struct ht_event *event)
+{
+	struct rig *rig = ctx;
+
+	if (rig->event_cnt < 64)
+		rig->events[rig->event_cnt++] = *event;
+	if (rig->tracker)
+		tracker_on_event(rig->tracker, event);
+}
+
+static inline void rig_child(int fd, volatile uint64_t *out)
+{
+	rig_step step;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(fd, &step, sizeof(step)) == sizeof(step)) {
+		step(out);
+		if (write(fd, "", 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* Run one step in the child and wait for its end. */
+static inline void rig_do(struct rig *rig, rig_step step)
+{
+	char done;
+
+	assert_int_equal(write(rig->fd, &step, sizeof(step)), sizeof(step));
+	assert_int_equal(read(rig->fd, &done, 1), 1);
+}
+
+/* Deliver the events that are there, and work them off. */
+static inline void rig_settle(struct rig *rig)
+{
+	assert_int_equal(engine_events_drain(rig->engine), 0);
+	if (tracker_wants_work(rig->tracker))
+		assert_int_equal(tracker_work(rig->tracker), 0);
+}
+
+static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,
+			    uint32_t live_cap, uint32_t stack_cap)
+{
+	const struct engine_ops ops = { .on_event = rig_on_event };
+	const struct alloc_options alloc_opts = { 0 };
+	const struct tracker_options track_opts = { 0 };
+	struct engine_options opts = { .mode = mode, .live_cap = live_cap, .stack_cap = stack_cap };
+	struct kernel_features features;
+	char why[512] = "";
+	int pair[2];
+
+	memset(rig, 0, sizeof(*rig));
+	rig->out = mmap(NULL, RIG_OUT_CNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(rig->out != MAP_FAILED);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	rig->pid = fork();
+	assert_true(rig->pid >= 0);
+	if (!rig->pid) {
+		close(pair[0]);
+		rig_child(pair[1], rig->out);
+	}
+	close(pair[1]);
+	rig->fd = pair[0];
+	opts.only_tgid = rig->pid;
+	assert_int_equal(kernel_features_probe(&features), 0);
+	if (engine_open(&opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
+		fail_msg("engine_open: %s", why);
+	assert_int_equal(engine_set_rate(rig->engine, 0, rate_bytes, UINT64_MAX), 0);
+	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
+	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);
+	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
+	assert_true(tracker_site_cnt(rig->tracker) > 0);
+}
+
+static inline void rig_close(struct rig *rig)
+{
+	kill(rig->pid, SIGKILL);
+	waitpid(rig->pid, NULL, 0);
+	close(rig->fd);
+	tracker_free(rig->tracker);
+	track_files_free(rig->files);
+	engine_close(rig->engine);
+	munmap((void *)rig->out, RIG_OUT_CNT * sizeof(uint64_t));
+}
+
+struct rig_sum {
+	uint64_t cnt, bytes;
+	struct ht_live last;
+};
+
+static inline int rig_add_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct rig_sum *sum = ctx;
+
+	(void)k;
+	sum->cnt++;
+	sum->bytes += v->size_bytes;
+	sum->last = *v;
+	return 0;
+}
+
+static inline struct rig_sum rig_live(struct rig *rig)
+{
+	struct rig_sum sum = { 0 };
+
+	assert_int_equal(engine_each_live(rig->engine, rig_add_live, &sum), 0);
+	return sum;
+}
+
+static inline uint64_t rig_stat(struct rig *rig, int id)
+{
+	uint64_t stats[HT_STAT_CNT];
+
+	assert_int_equal(engine_read_stats(rig->engine, stats), 0);
+	return stats[id];
+}
+
+#endif
