@@ -167,6 +167,7 @@ static int note_instance(struct tracker *t, const struct process *p)
 			return err;
 		}
 		inst = &t->instances.data[t->instances.cnt - 1];
+		/* cppcheck-suppress memleak ; the vector has taken it */
 	}
 	if (!process_info_read(p->pid, &info)) {
 		char *exe = strdup(info.exe);
