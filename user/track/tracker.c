@@ -20,6 +20,8 @@
  * breakpoints away for free.
  */
 #define CLEAN_INTERVAL_NS 100000000ULL
+/* How often to look whether events were lost. */
+#define LOST_INTERVAL_NS 1000000000ULL
 /* An instance's generations begin here, so that a pid that is used again never meets old ones. */
 #define GENERATION_STEP 4096
 
@@ -52,6 +54,7 @@ struct tracker {
 	VEC(struct track_instance) instances;
 	uint32_t next_generation;
 	bool is_stopped;
+	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
 	size_t site_cnt, stepped_cnt, failed_cnt;
 	int failed_err;
 };
@@ -423,6 +426,16 @@ static void add_child(struct tracker *t, pid_t child)
 	p->is_dirty = true;
 }
 
+/* It has ended: its instances stay, for the snapshot. */
+static void end_process(struct tracker *t, struct process *p)
+{
+	p->is_gone = true;
+	end_instances(t, p->pid, UINT32_MAX);
+	stop_all(&p->probed);
+	engine_del_target(t->engine, p->pid);
+	engine_del_mappings(t->engine, p->pid);
+}
+
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
 {
 	struct process *p = find_process(t, event->tgid);
@@ -435,11 +448,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		p->is_dirty = true;
 		break;
 	case HT_EVENT_EXIT:
-		p->is_gone = true;
-		end_instances(t, p->pid, UINT32_MAX);
-		stop_all(&p->probed);
-		engine_del_target(t->engine, p->pid);
-		engine_del_mappings(t->engine, p->pid);
+		end_process(t, p);
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
@@ -513,12 +522,41 @@ static void clean_children(struct tracker *t, struct process *p)
 	}
 }
 
+/* An exec, a fork or an end may be among the events that were lost. */
+static void check_lost(struct tracker *t)
+{
+	uint64_t stats[HT_STAT_CNT], now = now_ns();
+	struct process_info info;
+	struct process *p;
+	bool has_grown;
+
+	if (now < t->lost_checked_ns + LOST_INTERVAL_NS)
+		return;
+	t->lost_checked_ns = now;
+	if (engine_read_stats(t->engine, stats) || !stats[HT_STAT_EVENTS_LOST])
+		return;
+	has_grown = stats[HT_STAT_EVENTS_LOST] != t->lost_cnt;
+	t->lost_cnt = stats[HT_STAT_EVENTS_LOST];
+	/* An end takes a while: from the first loss on every look is at all of them. */
+	vec_each(&t->processes, p) {
+		int err = p->is_gone ? 0 : process_info_read(p->pid, &info);
+
+		if (p->is_gone)
+			continue;
+		if (err == -ESRCH || (!err && info.is_zombie))
+			end_process(t, p);
+		else
+			p->is_dirty |= has_grown;
+	}
+}
+
 int tracker_work(struct tracker *t)
 {
 	int err = 0;
 
 	if (t->is_stopped)
 		return 0;
+	check_lost(t);
 	for (size_t i = 0; i < t->processes.cnt && !err; i++) {
 		struct process *p = &t->processes.data[i];
 
