@@ -230,6 +230,7 @@ static void test_signals_are_default(void **state)
 {
 	char script[256], text[4096];
 	char *const argv[] = { "sh", "-c", script, NULL };
+	const char *ignored;
 	struct sigaction sa = { .sa_handler = SIG_IGN }, old_pipe, old_term, old_int;
 	sigset_t blocked, old;
 	struct launch *l;
@@ -257,7 +258,11 @@ static void test_signals_are_default(void **state)
 	read_text(in_dir("out"), text, sizeof(text));
 	unlink(in_dir("out"));
 	assert_non_null(strstr(text, "SigBlk:\t0000000000000000"));
-	assert_non_null(strstr(text, "SigIgn:\t0000000000000000"));
+	/* 32 and 33 are the C library's, which lets nobody set them: under make they are ignored,
+	 * since posix_spawn() leaves them so. */
+	ignored = strstr(text, "SigIgn:\t");
+	assert_non_null(ignored);
+	assert_int_equal(strtoull(ignored + 8, NULL, 16) & ~(3ull << 31), 0);
 }
 
 /* Everything that cannot be started: where it fails and what is said. */

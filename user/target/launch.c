@@ -38,7 +38,7 @@ struct launch {
 	int status;
 };
 
-/* In the child: nothing but calls that are safe after fork. */
+/* In the child: nothing but calls that are safe after fork. The C library keeps 32 and 33. */
 static void reset_signals(void)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
