@@ -72,7 +72,9 @@ $(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h
 
 $(SKEL): $(BPF_OBJ)
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen skeleton $< name heaptap_bpf > $@.tmp
+	@echo '/* NOLINTBEGIN : generated */' > $@.tmp
+	$(BPFTOOL) gen skeleton $< name heaptap_bpf >> $@.tmp
+	@echo '/* NOLINTEND */' >> $@.tmp
 	@mv $@.tmp $@
 
 setup: ## install what the build needs (Debian, Ubuntu, Fedora; root)
@@ -95,7 +97,7 @@ uninstall: ## what install put there
 		$(MAN:user/man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
 
 clean: ## remove everything that was built
-	rm -rf .build .build-san .build-fuzz heaptap
+	rm -rf .build .build-* heaptap
 
 -include $(OBJS:.o=.d) $(B)/user/main.d
 include tests/tests.mk

@@ -78,6 +78,6 @@ lint: $(GEN) ## clang-tidy, cppcheck, clang-format
 	clang-format --dry-run -Werror $(C_FILES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		-Iinclude -Iuser user
+		--library=tools/cppcheck.cfg -Iinclude -Iuser user
 	clang-tidy --quiet --warnings-as-errors='*' $(SRCS) user/main.c -- -std=gnu11 -D_GNU_SOURCE \
-		-DHEAPTAP_VERSION='"$(VERSION)"' -Iinclude -Iuser -I$(G)
+		-DHEAPTAP_VERSION='"$(VERSION)"' -Iinclude -Iuser -isystem $(G)

@@ -95,6 +95,7 @@ static int put_page(struct engine *e, const struct unwind_table *t, const struct
 		if (err)
 			return err;
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): shard_new() has set it */
 	memcpy(e->shard + e->shard_rows, t->rows + from->first, from->row_cnt * sizeof(*t->rows));
 	ret->shard = e->shard_cnt - 1;
 	ret->first = e->shard_rows;

@@ -223,6 +223,7 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
 	close(fd);
 	if (err)
 		return err;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
 	if (!*text) { /* no address space: a kernel thread, or it has just ended */
 		free(text);
 		return -ESRCH;
