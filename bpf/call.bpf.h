@@ -176,18 +176,16 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 }
 
 /*
- * realloc(NULL, n) that jumps to malloc: the inner call is the one to record. With separate return
- * probes the outer one has hijacked the return address by then, so it is left for the inner one.
+ * realloc(NULL, n) that jumps to malloc: the inner call is the one to record. Where a return probe
+ * (ours, or another tool's on the same function) has hijacked the return address by then, the inner
+ * call sees a trampoline: the true address is left for it.
  */
-static __always_inline bool call_delegate(struct pt_regs *ctx, bool always_returns)
+static __always_inline bool call_delegate(struct pt_regs *ctx)
 {
+	struct ht_calls *calls = calls_get(bpf_get_current_pid_tgid());
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
-	struct ht_calls *calls;
 	struct ht_call *same;
 
-	if (!always_returns)
-		return false;
-	calls = calls_get(bpf_get_current_pid_tgid());
 	if (!calls || read_user_u64(&ret_addr, sp))
 		return false;
 	same = calls_find(calls, sp);
@@ -211,11 +209,17 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 	if (read_user_u64(&ret_addr, sp))
 		stat_inc(HT_STAT_READ_FAULT);
 	caller = caller_kind(w, ctx, t, ret_addr);
+	calls = calls_get(bpf_get_current_pid_tgid());
 	if (caller == CALLER_INNER) {
 		stat_inc(HT_STAT_NESTED);
+		/* If it jumps on, the next entry may find a trampoline instead of this address. */
+		if (calls && (HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS)) {
+			calls->guard_sp = sp;
+			calls->guard_ret_addr = ret_addr;
+			calls->guard_delegates = 0;
+		}
 		return NULL;
 	}
-	calls = calls_get(bpf_get_current_pid_tgid());
 	if (!calls) {
 		stat_inc(HT_STAT_PENDING_FULL);
 		return NULL;
@@ -299,7 +303,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 		key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
 	if (op == HT_OP_REALLOC) {
 		if (!key.addr && (HT_COOKIE_FLAGS(cookie) & HT_SITE_NULL_DELEGATES))
-			return call_delegate(ctx, always_returns);
+			return call_delegate(ctx);
 		if (key.addr && !size_bytes && (HT_COOKIE_FLAGS(cookie) & HT_SITE_ZERO_FREES)) {
 			if (live_take(&key, &old)) {
 				stat_inc(HT_STAT_FREES);

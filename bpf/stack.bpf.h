@@ -111,13 +111,15 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 /* The mapping of pc -> w->map. 0, or -1: none that a file is known for. */
 __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 {
-	__u32 zero = 0, base = 0, cnt;
+	__u32 zero = 0, base = 0, tgid, cnt;
 	struct ht_mappings *m = NULL;
 	void *inner;
 
 	if (!w)
 		return -1;
-	inner = bpf_map_lookup_elem(&maps_of, &w->tgid);
+	/* On the stack: 6.1's verifier takes no key from the memory of a global function's argument. */
+	tgid = w->tgid;
+	inner = bpf_map_lookup_elem(&maps_of, &tgid);
 	if (inner)
 		m = bpf_map_lookup_elem(inner, &zero);
 	if (m && m->generation == w->generation) {
@@ -255,7 +257,8 @@ static __always_inline long walk_cfa(const struct ht_walk *w, const struct ht_ro
 /* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. */
 static __always_inline int walk_hijacked(struct ht_walk *w)
 {
-	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &w->tid);
+	__u32 tid = w->tid; /* on the stack, see walk_find_mapping() */
+	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &tid);
 
 	if (!calls)
 		return -1;

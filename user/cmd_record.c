@@ -16,7 +16,7 @@
 #include "record/recorder.h"
 #include "record/result.h"
 
-enum { OPT_MAX_LIVE = 256, OPT_MAX_STACKS, OPT_FOLLOW, OPT_MODE, OPT_NAIVE, OPT_KEEP, OPT_LINES };
+enum { OPT_MAX_LIVE = 256, OPT_MAX_STACKS, OPT_FOLLOW, OPT_THROWING, OPT_MODE, OPT_NAIVE, OPT_KEEP, OPT_LINES };
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"
@@ -33,6 +33,9 @@ static const char usage[] =
 	"      --max-live N        at most N sampled allocations outstanding (default: 1000000)\n"
 	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
 	"      --follow            record children too, as processes of their own\n"
+	"      --probe-throwing-new\n"
+	"                          before Linux 6.13: record operator new of jemalloc, tcmalloc and\n"
+	"                          mimalloc too, although one that throws then ends the program\n"
 	"      --keep-allocator-frames\n"
 	"                          keep malloc and the like at the end of each stack\n"
 	"      --no-lines          function names only: no files, lines and inlines (faster)\n"
@@ -54,6 +57,7 @@ static const struct option long_options[] = {
 	{ "max-live", required_argument, NULL, OPT_MAX_LIVE },
 	{ "max-stacks", required_argument, NULL, OPT_MAX_STACKS },
 	{ "follow", no_argument, NULL, OPT_FOLLOW },
+	{ "probe-throwing-new", no_argument, NULL, OPT_THROWING },
 	{ "keep-allocator-frames", no_argument, NULL, OPT_KEEP },
 	{ "no-lines", no_argument, NULL, OPT_LINES },
 	{ "top", required_argument, NULL, 'n' },
@@ -141,6 +145,9 @@ static int parse_flag(int c, struct record_options *o)
 	switch (c) {
 	case OPT_FOLLOW:
 		o->recorder.follow = true;
+		return 0;
+	case OPT_THROWING:
+		o->recorder.probe_throwing = true;
 		return 0;
 	case OPT_NAIVE:
 		o->recorder.naive_placement = true;

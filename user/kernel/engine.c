@@ -245,6 +245,24 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 	return err;
 }
 
+int engine_set_throw_limit(struct engine *e, uint32_t idx, uint64_t throw_limit_bytes)
+{
+	int fd = bpf_map__fd(e->skel->maps.rates), err = 0;
+	struct ht_rate *rate = calloc(1, sizeof(*rate));
+
+	if (!rate)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(fd, &idx, rate)) {
+		err = -errno;
+	} else if (rate->throw_limit_bytes != throw_limit_bytes) {
+		rate->throw_limit_bytes = throw_limit_bytes;
+		if (bpf_map_update_elem(fd, &idx, rate, BPF_ANY))
+			err = -errno;
+	}
+	free(rate);
+	return err;
+}
+
 /* With one target only its settings are a variable of the object (bpf/target.bpf.h). */
 static struct ht_target *only_target(struct engine *e, pid_t tgid)
 {

@@ -48,6 +48,9 @@ enum attach_mode engine_mode(const struct engine *e);
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 		    uint64_t throw_limit_bytes);
 
+/* Change the limit alone. */
+int engine_set_throw_limit(struct engine *e, uint32_t idx, uint64_t throw_limit_bytes);
+
 int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t);
 /* -ENOENT: not a target. */
 int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret);

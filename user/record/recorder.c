@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@
 #include "kernel/features.h"
 #include "kernel/seccomp_probe.h"
 #include "record/overhead.h"
+#include "record/throw_limit.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
 #include "target/events.h"
@@ -208,19 +210,6 @@ static void on_lost(void *ctx, uint64_t cnt)
 	tracker_on_lost(r->tracker);
 }
 
-/*
- * The largest request that may wait for its return in a function that throws: beyond it the
- * allocation can only fail, and an unwinder that meets a return probe ends the program.
- */
-static uint64_t throw_limit_bytes(const struct process_info *info)
-{
-	uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-
-	if (info->address_limit_bytes && info->address_limit_bytes < limit)
-		limit = info->address_limit_bytes;
-	return limit;
-}
-
 static int open_engine(struct recorder *r)
 {
 	const struct engine_options opts = {
@@ -232,7 +221,10 @@ static int open_engine(struct recorder *r)
 	};
 	const struct engine_ops ops = { .on_event = on_event };
 	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement };
-	const struct tracker_options track_opts = { .follow = r->opts.follow };
+	const struct tracker_options track_opts = {
+		.follow = r->opts.follow,
+		.probe_throwing = r->opts.probe_throwing,
+	};
 	char why[512];
 	int err = engine_open(&opts, &r->features, &ops, r, &r->engine, why, sizeof(why));
 
@@ -240,7 +232,7 @@ static int open_engine(struct recorder *r)
 		log_error("record: %s", why);
 		return err;
 	}
-	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, throw_limit_bytes(&r->info));
+	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
 	if (!err)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)
@@ -326,8 +318,13 @@ static void say_start(struct recorder *r)
 
 	failed_cnt = tracker_failed_cnt(r->tracker, &err);
 	if (failed_cnt)
-		log_warn("record: %zu probe sites could not be attached: %s", failed_cnt,
+		log_warn("record: %zu probe sites or files could not be had: %s", failed_cnt,
 			 strerror(-err));
+	if (tracker_throwing_cnt(r->tracker))
+		log_warn("record: %zu functions that throw (operator new of the allocator) are not "
+			 "probed: on this kernel a new that fails would end the program. What they "
+			 "allocate is missing; --probe-throwing-new records it at that risk",
+			 tracker_throwing_cnt(r->tracker));
 	if (!site_cnt)
 		log_warn("record: no known allocator in PID %d yet (looked for malloc, jemalloc, "
 			 "tcmalloc, mimalloc, operator new): nothing will be seen until one is "
@@ -345,11 +342,23 @@ static void say_start(struct recorder *r)
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
+/* A descriptor per file and per link; the started program has its own limits already. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 int recorder_start(struct recorder *r)
 {
 	struct probe_costs costs = { 0 };
 	int err = take_signals(r);
 
+	raise_file_limit();
 	if (!err)
 		err = open_engine(r);
 	if (err)
@@ -423,8 +432,11 @@ static void show_status(struct recorder *r)
 	if (engine_read_stats(r->engine, stats))
 		return;
 	r->facts.overhead = overhead_achieved(&r->overhead, r->opts.pid, stats);
-	if (!process_info_read(r->opts.pid, &info) && info.rss_bytes)
-		r->facts.rss_bytes = info.rss_bytes;
+	if (!process_info_read(r->opts.pid, &info)) {
+		r->facts.rss_bytes = info.rss_bytes ? info.rss_bytes : r->facts.rss_bytes;
+		engine_set_throw_limit(r->engine, 0,
+				       throw_limit_bytes(info.pid, info.address_limit_bytes));
+	}
 	warn_overhead(r, elapsed_ns);
 	if (r->opts.is_quiet)
 		return;
@@ -598,6 +610,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
 	ret->stepped_cnt = tracker_stepped_cnt(r->tracker);
+	ret->throwing_cnt = tracker_throwing_cnt(r->tracker);
 	ret->failed_cnt = tracker_failed_cnt(r->tracker, &err);
 	ret->exe = r->info.exe;
 	memcpy(ret->comm, r->info.comm, sizeof(ret->comm));

@@ -28,6 +28,7 @@ struct recorder_options {
 	uint32_t live_cap, stack_cap;
 	enum attach_mode mode;
 	bool follow;
+	bool probe_throwing; /* see struct tracker_options */
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;
 };
@@ -42,7 +43,7 @@ struct recorder_facts {
 	int64_t begin_epoch_ns, end_epoch_ns;
 	uint64_t rate_bytes;
 	enum attach_mode mode;
-	size_t site_cnt, stepped_cnt, failed_cnt;
+	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
 	double overhead; /* share of the target's CPU time that probes took; < 0: unknown */
 	uint64_t rss_bytes; /* of the target, last seen */
 	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */

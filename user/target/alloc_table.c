@@ -18,15 +18,15 @@
 
 /* clang-format off */
 #define NONE HT_ARG_NONE
-#define ALLOC(name, size)            {name, HT_OP_ALLOC, size, NONE, NONE, HT_RET_VALUE, 0}
-#define ALLOC_N(name, count, size)   {name, HT_OP_ALLOC, size, count, NONE, HT_RET_VALUE, 0}
-#define ALLOC_OUT(name, size, out)   {name, HT_OP_ALLOC, size, NONE, out, HT_RET_OUT, 0}
-#define NEW(name, size)              {name, HT_OP_ALLOC, size, NONE, NONE, HT_RET_VALUE, HT_SITE_THROWS}
-#define NEW_N(name, count, size)     {name, HT_OP_ALLOC, size, count, NONE, HT_RET_VALUE, HT_SITE_THROWS}
-#define FREE(name)                   {name, HT_OP_FREE, NONE, NONE, 0, HT_RET_VALUE, 0}
-#define REALLOC(name, p, size)       {name, HT_OP_REALLOC, size, NONE, p, HT_RET_VALUE, 0}
-#define REALLOC_N(name, p, count, size) {name, HT_OP_REALLOC, size, count, p, HT_RET_VALUE, 0}
-#define RESIZE(name, p, size)        {name, HT_OP_RESIZE, size, NONE, p, HT_RET_VALUE, 0}
+#define ALLOC(name, size)            {name, HT_OP_ALLOC, size, NONE, NONE, HT_RET_VALUE, 0, false}
+#define ALLOC_N(name, count, size)   {name, HT_OP_ALLOC, size, count, NONE, HT_RET_VALUE, 0, false}
+#define ALLOC_OUT(name, size, out)   {name, HT_OP_ALLOC, size, NONE, out, HT_RET_OUT, 0, false}
+#define NEW(name, size)              {name, HT_OP_ALLOC, size, NONE, NONE, HT_RET_VALUE, HT_SITE_THROWS, false}
+#define NEW_N(name, count, size)     {name, HT_OP_ALLOC, size, count, NONE, HT_RET_VALUE, HT_SITE_THROWS, false}
+#define FREE(name)                   {name, HT_OP_FREE, NONE, NONE, 0, HT_RET_VALUE, 0, false}
+#define REALLOC(name, p, size)       {name, HT_OP_REALLOC, size, NONE, p, HT_RET_VALUE, 0, false}
+#define REALLOC_N(name, p, count, size) {name, HT_OP_REALLOC, size, count, p, HT_RET_VALUE, 0, false}
+#define RESIZE(name, p, size)        {name, HT_OP_RESIZE, size, NONE, p, HT_RET_VALUE, 0, false}
 /* mimalloc gives most functions a variant with alignment and one with alignment and offset */
 #define ALIGNED(M, name, ...)        M(name "_aligned", __VA_ARGS__), M(name "_aligned_at", __VA_ARGS__)
 
@@ -34,7 +34,7 @@ static const struct alloc_row rows[] = {
 	/* C and POSIX; with prefixes jemalloc (je_, _rjem_), mimalloc (mi_), gperftools (tc_) */
 	ALLOC("malloc", 0), ALLOC_N("calloc", 0, 1), REALLOC("realloc", 0, 1), FREE("free"),
 	ALLOC("memalign", 1), ALLOC("aligned_alloc", 1), ALLOC_OUT("posix_memalign", 2, 0),
-	ALLOC("valloc", 0), ALLOC("pvalloc", 0), REALLOC_N("reallocarray", 0, 1, 2), FREE("cfree"),
+	ALLOC("valloc", 0), {"pvalloc", HT_OP_ALLOC, 0, NONE, NONE, HT_RET_VALUE, 0, true}, REALLOC_N("reallocarray", 0, 1, 2), FREE("cfree"),
 	REALLOC("reallocf", 0, 1), FREE("free_sized"), FREE("free_aligned_sized"),
 	/* operator new, new[], delete, delete[]: plain, nothrow, aligned, sized */
 	NEW("_Znwm", 0), NEW("_Znam", 0), NEW("_ZnwmSt11align_val_t", 0), NEW("_ZnamSt11align_val_t", 0),
@@ -53,8 +53,8 @@ static const struct alloc_row rows[] = {
 	ALIGNED(REALLOC, "mi_realloc", 0, 1), ALIGNED(REALLOC, "mi_rezalloc", 0, 1),
 	ALIGNED(REALLOC_N, "mi_recalloc", 0, 1, 2), FREE("mi_free_size"), FREE("mi_free_size_aligned"), FREE("mi_free_aligned"),
 	NEW("mi_new", 0), NEW_N("mi_new_n", 0, 1), NEW("mi_new_aligned", 0), ALLOC("mi_new_nothrow", 0),
-	ALLOC("mi_new_aligned_nothrow", 0), {"mi_new_realloc", HT_OP_REALLOC, 1, NONE, 0, HT_RET_VALUE, HT_SITE_THROWS},
-	{"mi_new_reallocn", HT_OP_REALLOC, 2, 1, 0, HT_RET_VALUE, HT_SITE_THROWS},
+	ALLOC("mi_new_aligned_nothrow", 0), {"mi_new_realloc", HT_OP_REALLOC, 1, NONE, 0, HT_RET_VALUE, HT_SITE_THROWS, false},
+	{"mi_new_reallocn", HT_OP_REALLOC, 2, 1, 0, HT_RET_VALUE, HT_SITE_THROWS, false},
 	ALLOC("mi_heap_malloc", 1), ALLOC("mi_heap_zalloc", 1), ALLOC("mi_heap_malloc_small", 1),
 	ALLOC_N("mi_heap_calloc", 1, 2), ALLOC_N("mi_heap_mallocn", 1, 2),
 	ALIGNED(ALLOC, "mi_heap_malloc", 1), ALIGNED(ALLOC, "mi_heap_zalloc", 1), ALIGNED(ALLOC_N, "mi_heap_calloc", 1, 2),

@@ -173,6 +173,8 @@ static bool is_covered(const struct alloc_founds *all, const struct alloc_found 
 	const struct alloc_found *to = f;
 	int hops;
 
+	if (f->row->asks_more)
+		return false;
 	for (hops = 0; hops < 8; hops++) {
 		to = entry_at(all, to->tail.thunk_to);
 		if (!to || to->row->op != f->row->op)

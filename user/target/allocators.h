@@ -25,6 +25,7 @@ struct alloc_row {
 	uint8_t size_arg, count_arg, ptr_arg; /* HT_ARG_NONE = none */
 	uint8_t ret; /* HT_RET_* */
 	uint8_t flags; /* HT_SITE_* that hold for every implementation */
+	bool asks_more; /* asks the function that it jumps to for more than it was asked for */
 };
 
 /* One function to probe. Its row's argument numbers are those of the call; the cookie's are those

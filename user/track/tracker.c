@@ -55,7 +55,7 @@ struct tracker {
 	uint32_t next_generation;
 	bool is_stopped;
 	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
-	size_t site_cnt, stepped_cnt, failed_cnt;
+	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
 	int failed_err;
 };
 
@@ -193,14 +193,29 @@ static void end_instances(struct tracker *t, pid_t pid, uint32_t before_generati
 			inst->has_ended = true;
 }
 
+static void note_failure(struct tracker *t, size_t cnt, int err)
+{
+	t->failed_cnt += cnt;
+	if (!t->failed_err)
+		t->failed_err = err;
+}
+
+/* With return probes that always fire an exception from the function would end the program. */
+static bool is_left_alone(const struct tracker *t, const struct alloc_site *site)
+{
+	return (HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS) && !t->opts.probe_throwing &&
+	       engine_mode(t->engine) != ATTACH_SESSION;
+}
+
 /* Sites of one kind of a file, as the attachment wants them. */
-static size_t collect_sites(const struct alloc_file *af, bool frees, struct attach_site *ret)
+static size_t collect_sites(const struct tracker *t, const struct alloc_file *af, bool frees,
+			    struct attach_site *ret)
 {
 	const struct alloc_site *site;
 	size_t cnt = 0;
 
 	vec_each(&af->sites, site) {
-		if ((site->row->op == HT_OP_FREE) == frees)
+		if ((site->row->op == HT_OP_FREE) == frees && !is_left_alone(t, site))
 			ret[cnt++] = (struct attach_site){ site->probe_off, site->cookie };
 	}
 	return cnt;
@@ -264,11 +279,11 @@ static int probe_file(struct tracker *t, struct process *p, const struct track_f
 		err = attach_links_new(&pf.alloc_links);
 	if (err)
 		goto out;
-	free_cnt = collect_sites(file->alloc, true, sites);
+	free_cnt = collect_sites(t, file->alloc, true, sites);
 	err = attach_kind_of(t, p, file, true, sites, free_cnt, pf.free_links);
 	if (err)
 		goto out;
-	alloc_cnt = collect_sites(file->alloc, false, sites);
+	alloc_cnt = collect_sites(t, file->alloc, false, sites);
 	err = attach_kind_of(t, p, file, false, sites, alloc_cnt, pf.alloc_links);
 	if (err)
 		goto out;
@@ -276,20 +291,26 @@ static int probe_file(struct tracker *t, struct process *p, const struct track_f
 	if (err)
 		goto out;
 	t->site_cnt += free_cnt + alloc_cnt;
-	for (size_t i = 0; i < file->alloc->sites.cnt; i++)
-		t->stepped_cnt += !file->alloc->sites.data[i].placement.is_emulated;
+	for (size_t i = 0; i < file->alloc->sites.cnt; i++) {
+		const struct alloc_site *site = &file->alloc->sites.data[i];
+
+		if (is_left_alone(t, site))
+			t->throwing_cnt++;
+		else
+			t->stepped_cnt += !site->placement.is_emulated;
+	}
 	pf = (struct probed_file){ 0 };
 out:
-	if (err) {
-		t->failed_cnt += file->alloc->sites.cnt;
-		if (!t->failed_err)
-			t->failed_err = err;
-	}
+	if (err)
+		note_failure(t, file->alloc->sites.cnt, err);
 	attach_links_free(pf.alloc_links);
 	attach_links_free(pf.free_links);
 	free(sites);
-	/* One file that cannot be probed must not end the recording of the others. */
-	return err == -ENOMEM ? err : 0;
+	/* One file that cannot be probed must not end the recording of the others. It is entered
+	 * without links, so that it is not tried, and counted, at every refresh. */
+	if (err && err != -ENOMEM)
+		return vec_push(&set->files, (struct probed_file){ .file = file });
+	return err;
 }
 
 struct file_list {
@@ -315,8 +336,10 @@ static int read_mappings(struct tracker *t, struct process *p, uint32_t generati
 		if (!m->is_exec)
 			continue;
 		err = track_files_get(t->files, p->pid, p->live_tid, m, &file);
-		if (err)
+		if (err == -ENOMEM)
 			goto out;
+		if (err) /* no more tables or descriptors: go on without this file */
+			note_failure(t, 1, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
 			hm.file_id = file->id;
@@ -328,6 +351,10 @@ static int read_mappings(struct tracker *t, struct process *p, uint32_t generati
 			goto out;
 	}
 	err = engine_put_mappings(t->engine, p->pid, generation, set.data, set.cnt);
+	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
+		note_failure(t, 1, err);
+		err = 0;
+	}
 out:
 	vec_release(&set);
 	proc_maps_release(&maps);
@@ -512,8 +539,8 @@ static void clean_children(struct tracker *t, struct process *p)
 
 		if (!sites)
 			return;
-		req.site_cnt = collect_sites(pf->file->alloc, true, sites);
-		req.site_cnt += collect_sites(pf->file->alloc, false, sites + req.site_cnt);
+		req.site_cnt = collect_sites(t, pf->file->alloc, true, sites);
+		req.site_cnt += collect_sites(t, pf->file->alloc, false, sites + req.site_cnt);
 		/* For the moment that it exists this link must not do anything. */
 		for (size_t i = 0; i < req.site_cnt; i++)
 			sites[i].cookie = 0;
@@ -590,6 +617,11 @@ size_t tracker_site_cnt(const struct tracker *t)
 size_t tracker_stepped_cnt(const struct tracker *t)
 {
 	return t->stepped_cnt;
+}
+
+size_t tracker_throwing_cnt(const struct tracker *t)
+{
+	return t->throwing_cnt;
 }
 
 size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)

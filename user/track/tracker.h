@@ -33,6 +33,11 @@ struct tracker_options {
 	 * end of a child: 220 ms a fork with glibc's entry points.)
 	 */
 	bool follow;
+	/*
+	 * Also probe functions that throw where every return is probed (no session attachment). An
+	 * exception through a return probe ends the program: see record/throw_limit.h.
+	 */
+	bool probe_throwing;
 	uint32_t rate_idx;
 };
 
@@ -71,7 +76,10 @@ size_t tracker_running_cnt(const struct tracker *t);
 size_t tracker_site_cnt(const struct tracker *t);
 /* Probed sites that cost a single-step. */
 size_t tracker_stepped_cnt(const struct tracker *t);
-/* Sites that could not be attached, and why the first of them could not (0 = none). */
+/* Sites left alone because they may throw (see probe_throwing). */
+size_t tracker_throwing_cnt(const struct tracker *t);
+/* Sites that could not be attached and files that could not be entered, and why the first of
+ * them could not (0 = none). */
 size_t tracker_failed_cnt(const struct tracker *t, int *ret_err);
 
 const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt);
