@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # setup.sh - installs what building and testing need, on Debian and Ubuntu (apt) and Fedora (dnf).
 #
-#   tools/setup.sh [build|demo|check|kernels|bench|all]...      build without an argument
+#   tools/setup.sh [build|demo|check|lint|kernels|bench|all]...      build without an argument
 #
 # check and the others include build. When everything is there it does nothing, without root and
 # without the network. When something is missing and it is not run by root, it says what to install.
@@ -50,14 +50,17 @@ debian_demo() { want redis-server redis-tools python3; }
 fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
-	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libtcmalloc-minimal4 musl musl-tools dwz clang-format python3 gzip
+	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libtcmalloc-minimal4 musl musl-tools dwz \
+		llvm sqlite3 clang-format python3 gzip
 	# clang's sanitizer and libFuzzer libraries are a package of the same version as clang
 	want "libclang-rt-$(clang_version)-dev"
 }
 fedora_check() {
 	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
-	want compiler-rt jemalloc mimalloc gperftools-libs musl-gcc dwz python3
+	want compiler-rt jemalloc mimalloc gperftools-libs musl-gcc dwz llvm sqlite python3
 }
+debian_lint() { need clang-format clang-tidy cppcheck; }
+fedora_lint() { need clang-tools-extra cppcheck; }
 debian_kernels() { want qemu-system-x86 busybox-static cpio; }
 fedora_kernels() { want qemu-system-x86-core busybox cpio; }
 debian_bench() { want bpftrace heaptrack libjemalloc2 redis-server redis-tools python3; }
@@ -126,9 +129,9 @@ plan() {
 	for what; do
 		case $what in
 		build) ;;
-		demo | check | kernels | bench) "${family}_$what" ;;
-		all) for what in demo check kernels bench; do "${family}_$what"; done ;;
-		*) die "unknown part '$what': build, demo, check, kernels, bench, all" ;;
+		demo | check | lint | kernels | bench) "${family}_$what" ;;
+		all) for what in demo check lint kernels bench; do "${family}_$what"; done ;;
+		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, all" ;;
 		esac
 	done
 	need=$(missing $need)
