@@ -51,6 +51,23 @@ e2e_cleanup() {
 	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
 }
 
+# e2e_modes: the ways to attach that this kernel has; tests that force one go through these
+find_modes() {
+	local features mode
+	features=$("$heaptap" doctor --json) || true
+	e2e_modes=
+	for mode in session multi perf; do
+		case $mode in
+		session) grep -q '"uprobe_session":true' <<<"$features" ;;
+		multi) grep -q '"uprobe_multi":true' <<<"$features" ;;
+		perf) grep -q '"perf_uprobe":true' <<<"$features" ;;
+		esac && e2e_modes="$e2e_modes $mode" || skip "attach mode $mode" "this kernel has none"
+	done
+}
+has_mode() {
+	case " $e2e_modes " in *" $1 "*) return 0 ;; esac
+	return 1
+}
 e2e_init() {
 	e2e_name=$1
 	work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-e2e-XXXXXX")
@@ -59,6 +76,7 @@ e2e_init() {
 	trap 'exit 130' INT TERM
 	[ "$(id -u)" = 0 ] || skip_all "needs root"
 	[ -x "$heaptap" ] || { echo "Bail out! $heaptap is not built"; exit 1; }
+	find_modes
 	if [ -z "${COMPARE:-}" ]; then
 		build compare "$e2e_dir/compare.c" "${CC:-cc}" -std=gnu11 -O1 -g -D_GNU_SOURCE \
 			-I"$e2e_top/include" -I"$e2e_top/user" -I"$e2e_top/.build/gen" \

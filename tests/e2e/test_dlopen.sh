@@ -6,7 +6,7 @@ e2e_init dlopen
 
 OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl || { not_ok build "workloads"; e2e_end; }
 export E2E_PLUGIN=$bin/libplugin.so
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "a library, used after a second, $mode" --attach-mode=$mode -- env E2E_MODE=late "$bin/dlopens"
 done
 # Used at once: no byte is missing, and nothing is charged to whom it does not belong; the stacks
@@ -41,7 +41,7 @@ late() {
 		skip "$name" "not installed"
 		return
 	fi
-	for mode in session multi perf; do
+	for mode in $e2e_modes; do
 		exact "$name loaded late, $mode" --attach-mode=$mode -- env E2E_MODE=late E2E_ALLOCATOR="$lib" \
 			GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 E2E_MALLOC="$3" E2E_FREE="$4" "$bin/dlopens"
 	done

@@ -26,9 +26,17 @@ with() {
 	caught "$name" 12
 	exact_launched "$name, started" -- env E2E_DELAY_MS=1000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
 	caught "$name, started" 12
-	for mode in multi perf; do
-		exact "$name, --attach-mode=$mode" --attach-mode=$mode -- \
-			env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	for mode in $e2e_modes; do
+		[ $mode != session ] || continue
+		# exact where new is probed at the risk of the program, which throws nothing here ...
+		exact "$name, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
+			env E2E_NO_THROW=1 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		# ... and without taking it, exceptions arrive
+		start env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		attach --rate 1 --attach-mode=$mode
+		run_target
+		stop_recorder
+		finish_target
 		caught "$name, --attach-mode=$mode" 12
 	done
 	exact "$name, address space limited" -- \
@@ -40,8 +48,8 @@ with glibc ""
 with jemalloc "$libs/libjemalloc.so.2"
 with tcmalloc "$libs/libtcmalloc_minimal.so.4"
 if [ -e "$libs/libmimalloc.so.2" ]; then
-	for mode in session multi perf; do
-		exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode -- \
+	for mode in $e2e_modes; do
+		exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
 			env E2E_NO_THROW=1 LD_PRELOAD="$libs/libmimalloc.so.2" "$bin/cxx"
 	done
 else

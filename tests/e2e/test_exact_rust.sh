@@ -7,13 +7,13 @@ e2e_init exact_rust
 
 have rustc || skip_all "rustc is not installed"
 bash "$loads/rust/build" "$bin" >"$work/build.log" 2>&1 || { not_ok build "rust" "$work/build.log"; e2e_end; }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "system allocator, $mode" --attach-mode=$mode -- "$bin/rust-release"
 	no_losses "system allocator, $mode: no losses"
 done
 exact_launched "system allocator, started" -- "$bin/rust-release"
 if [ -x "$bin/rust-jemalloc" ]; then
-	for mode in session multi perf; do
+	for mode in $e2e_modes; do
 		exact "tikv-jemallocator, $mode" --attach-mode=$mode -- "$bin/rust-jemalloc"
 		no_losses "tikv-jemallocator, $mode: no losses"
 	done

@@ -7,11 +7,11 @@ e2e_init exact_threads
 build_c family && build_c threads || { not_ok build "threads.c"; e2e_end; }
 exact "8 threads, malloc family" -- env E2E_THREADS=8 "$bin/family"
 no_losses "8 threads, malloc family: no losses"
-exact "8 threads, malloc family, perf" --attach-mode=perf -- env E2E_THREADS=8 "$bin/family"
+has_mode perf && exact "8 threads, malloc family, perf" --attach-mode=perf -- env E2E_THREADS=8 "$bin/family"
 exact "names and sizes of threads" -- env E2E_MODE=named E2E_THREADS=7 "$bin/threads"
 exact "producers and consumers" -- env E2E_MODE=handover E2E_THREADS=4 "$bin/threads"
 no_losses "producers and consumers: no losses"
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	for seed in 1 2; do
 		exact "race, $mode, seed $seed" --attach-mode=$mode -- \
 			env E2E_MODE=race E2E_SEED=$seed E2E_MS=1500 "$bin/threads"

@@ -30,7 +30,7 @@ through_exec() {
 		same "$name: rows of comm $comm" --alloc --label comm="$comm"
 	done
 }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	through_exec "another program, same libc, $mode" 1 "$bin/family" --attach-mode=$mode
 	through_exec "a static program, $mode" 1 "$bin/family-static" --attach-mode=$mode
 done

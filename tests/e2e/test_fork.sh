@@ -14,7 +14,7 @@ start env E2E_MODE=plain "$bin/forks"
 run_target
 finish_target
 base=$(cost late)
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "children not asked for, $mode" --attach-mode=$mode -- env E2E_MODE=plain "$bin/forks"
 	no_losses "children not asked for, $mode: no losses"
 	parent=$(cost parent) early=$(cost early) late=$(cost late)
@@ -26,14 +26,14 @@ for mode in session multi perf; do
 	is "$parent > 3 * $base" || not_ok "the parent is probed, $mode" "$parent ns per pair"
 done
 
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "fork storm, $mode" --attach-mode=$mode -- env E2E_MODE=storm "$bin/forks"
 	no_losses "fork storm, $mode: no losses"
 	exact "vfork and exec storm, $mode" --attach-mode=$mode -- env E2E_MODE=vfork "$bin/forks"
 done
 
 # children that begin after a second, and children that begin at once
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	for delay in 1000 0; do
 		start env E2E_MODE=follow E2E_CHILD_DELAY_MS=$delay "$bin/forks"
 		attach --rate 1 --follow --attach-mode=$mode

@@ -8,14 +8,14 @@ build_c hostile && build_c family && OUT=hostile-own build_c hostile -DOWN_ALLOC
 	{ not_ok build "workloads"; e2e_end; }
 
 # --- what threads and signals do ---
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	for what in longjmp handler altstack thread-death; do
 		E2E_COMPARE= exact "$what, $mode" --attach-mode=$mode -- env E2E_MODE=$what "$bin/hostile-own"
 		[ "$(ledger pending_full)" = 0 ] || not_ok "$what, $mode: no losses" "pending_full $(ledger pending_full)"
 	done
 done
 READY='^READY' exact "main thread gone" -- env E2E_MODE=main-gone "$bin/hostile"
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "seccomp filter, $mode" --attach-mode=$mode -- env E2E_MODE=seccomp "$bin/hostile"
 done
 
@@ -120,7 +120,7 @@ measure() {
 }
 more_costs() { [ "$(grep -c ^COST "$work/target.out")" -gt "$1" ]; }
 is() { awk "BEGIN { exit !($1) }"; }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	E2E_MODE=pace start "$bin/hostile"
 	measure
 	base=$cost

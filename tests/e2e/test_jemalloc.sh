@@ -7,7 +7,7 @@ e2e_init jemalloc
 lib=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
 [ -n "$lib" ] || skip_all "libjemalloc is not installed"
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 	no_losses "preloaded, $mode: no losses"
 done
@@ -21,7 +21,7 @@ if ! echo '#include <jemalloc/jemalloc.h>' | ${CC:-gcc} -E - >/dev/null 2>&1; th
 	e2e_end
 fi
 if build_c jemalloc -ljemalloc; then
-	for mode in session multi perf; do
+	for mode in $e2e_modes; do
 		exact "own entry points, $mode" --attach-mode=$mode -- "$bin/jemalloc"
 		no_losses "own entry points, $mode: no losses"
 	done

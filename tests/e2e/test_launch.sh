@@ -9,7 +9,7 @@ OUT=libstartup.so build_c startup -shared -fPIC -DLIBRARY &&
 	{ not_ok build "startup.c"; e2e_end; }
 exact_launched "constructors, main and destructors" -- "$bin/startup"
 no_losses "constructors, main and destructors: no losses"
-for mode in multi perf; do
+for mode in $e2e_modes; do
 	exact_launched "constructors, main and destructors, $mode" --attach-mode=$mode -- "$bin/startup"
 done
 for i in 1 2 3 4 5; do exact_launched "again ($i)" -- "$bin/startup"; done

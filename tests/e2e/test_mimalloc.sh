@@ -7,7 +7,7 @@ e2e_init mimalloc
 lib=$(ldconfig -p | awk '/libmimalloc\.so\.2 .*x86-64/ { print $NF; exit }')
 [ -n "$lib" ] || skip_all "libmimalloc is not installed"
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 	no_losses "preloaded, $mode: no losses"
 done

@@ -7,7 +7,7 @@ e2e_init tcmalloc
 lib=$(ldconfig -p | awk '/libtcmalloc_minimal\.so\.4 .*x86-64/ { print $NF; exit }')
 [ -n "$lib" ] || skip_all "libtcmalloc_minimal is not installed"
 build_c family && build_c threads && build_cxx cxx || { not_ok build "workloads"; e2e_end; }
-for mode in session multi perf; do
+for mode in $e2e_modes; do
 	exact "preloaded, $mode" --attach-mode=$mode -- env LD_PRELOAD="$lib" "$bin/family"
 	no_losses "preloaded, $mode: no losses"
 done

@@ -24,15 +24,15 @@ bystander=$!
 e2e_pids="$e2e_pids $bystander"
 exec {bystander_in}>"$work/bystander.in"
 await 10 says "$work/bystander.out" '^READY'
-for theirs in session multi perf; do
+for theirs in $e2e_modes; do
 	other $theirs "$bystander"
-	for ours in session multi perf; do
+	for ours in $e2e_modes; do
 		exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"
 	done
 	end_other || not_ok "the other recording, $theirs" "failed" "$work/other.err"
 done
-for theirs in session multi perf; do
-	for ours in session multi perf; do
+for theirs in $e2e_modes; do
+	for ours in $e2e_modes; do
 		name="$ours, the same process recorded by $theirs as well"
 		start "$bin/family"
 		other $theirs "$target"
