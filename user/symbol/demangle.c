@@ -45,7 +45,8 @@ static void sink_write(const char *s, size_t n, void *ctx)
 		sink->text = text;
 		sink->cap = cap;
 	}
-	memcpy(sink->text + sink->bytes, s, n);
+	if (n) /* libiberty's empty pieces may be NULL */
+		memcpy(sink->text + sink->bytes, s, n);
 	sink->bytes += n;
 	sink->text[sink->bytes] = '\0';
 }
