@@ -34,6 +34,8 @@ static __always_inline void lifecycle_exit(struct task_struct *task)
 		event_send(HT_EVENT_EXIT, tgid, t->generation, 0, 0);
 }
 
+__u32 child_generations; /* given out to followed children, in steps */
+
 static __always_inline void lifecycle_fork(struct task_struct *child)
 {
 	__u32 tgid, child_tgid = BPF_CORE_READ(child, tgid);
@@ -44,6 +46,8 @@ static __always_inline void lifecycle_fork(struct task_struct *child)
 		return;
 	if (t->flags & HT_TARGET_FOLLOW) {
 		__builtin_memcpy(&copy, t, sizeof(copy));
+		copy.generation = HT_GENERATION_CHILDREN +
+				  __sync_fetch_and_add(&child_generations, HT_GENERATION_STEP);
 		/* The parent's mappings are the child's until its first exec. */
 		bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
 	}

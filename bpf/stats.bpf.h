@@ -49,6 +49,7 @@ static __always_inline void event_send(__u32 kind, __u32 tgid, __u32 generation,
 	e->other = other;
 	e->time_ns = bpf_ktime_get_ns();
 	e->addr = addr;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_ringbuf_submit(e, 0);
 }
 

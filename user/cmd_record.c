@@ -16,7 +16,16 @@
 #include "record/recorder.h"
 #include "record/result.h"
 
-enum { OPT_MAX_LIVE = 256, OPT_MAX_STACKS, OPT_FOLLOW, OPT_THROWING, OPT_MODE, OPT_NAIVE, OPT_KEEP, OPT_LINES };
+enum {
+	OPT_MAX_LIVE = 256,
+	OPT_MAX_STACKS,
+	OPT_FOLLOW,
+	OPT_THROWING,
+	OPT_MODE,
+	OPT_NAIVE,
+	OPT_KEEP,
+	OPT_LINES
+};
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"

@@ -203,6 +203,10 @@ struct ht_target {
 	__u32 reserved;
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
 };
+/* Generations begin this far apart, so that a pid that is used again never meets old entries.
+ * Those that user space gives out begin at 0, those of followed children at the second. */
+#define HT_GENERATION_STEP 4096
+#define HT_GENERATION_CHILDREN 0x80000000U
 #define HT_TARGET_FOLLOW 0x1 /* children become targets */
 #define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */
 #define HT_TARGET_OFF 0x4 /* not recorded any more */
@@ -287,6 +291,7 @@ struct ht_event {
 	__u32 other;
 	__u64 time_ns;
 	__u64 addr;
+	char comm[HT_COMM_BYTES]; /* of the current thread; at an exec the new image's */
 };
 
 /*

@@ -232,7 +232,8 @@ static int open_engine(struct recorder *r)
 		log_error("record: %s", why);
 		return err;
 	}
-	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
+	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes,
+			      throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
 	if (!err)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)

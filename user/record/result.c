@@ -152,8 +152,9 @@ static int comment_ledger(struct profile *p, const uint64_t stats[HT_STAT_CNT],
 		err = profile_comment(p, "ledger: %s %llu (%s)", name[i],
 				      (unsigned long long)stats[i], meaning[i]);
 	if (!err && f->throwing_cnt)
-		err = profile_comment(p, "ledger: throwing_sites %zu (operator new not probed: it may "
-					 "throw, see --probe-throwing-new)",
+		err = profile_comment(p,
+				      "ledger: throwing_sites %zu (operator new not probed: it may "
+				      "throw, see --probe-throwing-new)",
 				      f->throwing_cnt);
 	if (!err && f->failed_cnt)
 		err = profile_comment(p,

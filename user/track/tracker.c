@@ -22,8 +22,6 @@
 #define CLEAN_INTERVAL_NS 100000000ULL
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
-/* An instance's generations begin here, so that a pid that is used again never meets old ones. */
-#define GENERATION_STEP 4096
 
 struct probed_file {
 	const struct track_file *file;
@@ -150,37 +148,53 @@ const struct track_instance *tracker_find_instance(const struct tracker *t, pid_
 	return NULL;
 }
 
-/* Enter or update the instance with what /proc says now. */
+/* The instance of an image, made when it is new; NULL: out of memory. */
+static struct track_instance *get_instance(struct tracker *t, pid_t pid, uint32_t generation)
+{
+	struct track_instance fresh = { .pid = pid, .generation = generation };
+	struct track_instance *inst =
+		(struct track_instance *)tracker_find_instance(t, pid, generation);
+
+	if (inst)
+		return inst;
+	fresh.exe = strdup("");
+	if (!fresh.exe || vec_push(&t->instances, fresh)) {
+		free(fresh.exe);
+		return NULL;
+	}
+	return &t->instances.data[t->instances.cnt - 1];
+}
+
+/* BPF saw the image begin: its name is known whatever becomes of it. */
+static void name_instance(struct tracker *t, const struct ht_event *event, pid_t pid,
+			  uint32_t generation)
+{
+	struct track_instance *inst = get_instance(t, pid, generation);
+
+	if (inst)
+		memcpy(inst->comm, event->comm, sizeof(inst->comm));
+}
+
+/* Add what /proc says, if it still speaks of this image. */
 static int note_instance(struct tracker *t, const struct process *p)
 {
-	struct track_instance *inst =
-		(struct track_instance *)tracker_find_instance(t, p->pid, p->generation);
+	struct track_instance *inst = get_instance(t, p->pid, p->generation);
 	struct process_info info;
-	int err;
+	struct ht_target target;
+	char *exe;
 
-	if (!inst) {
-		struct track_instance fresh = { .pid = p->pid, .generation = p->generation };
-
-		fresh.exe = strdup("");
-		if (!fresh.exe)
-			return -ENOMEM;
-		err = vec_push(&t->instances, fresh);
-		if (err) {
-			free(fresh.exe);
-			return err;
-		}
-		inst = &t->instances.data[t->instances.cnt - 1];
-		/* cppcheck-suppress memleak ; the vector has taken it */
-	}
-	if (!process_info_read(p->pid, &info)) {
-		char *exe = strdup(info.exe);
-
-		if (!exe)
-			return -ENOMEM;
-		free(inst->exe);
-		inst->exe = exe;
-		memcpy(inst->comm, info.comm, sizeof(inst->comm));
-	}
+	if (!inst)
+		return -ENOMEM;
+	if (process_info_read(p->pid, &info))
+		return 0;
+	if (engine_get_target(t->engine, p->pid, &target) || target.generation != p->generation)
+		return 0;
+	exe = strdup(info.exe);
+	if (!exe)
+		return -ENOMEM;
+	free(inst->exe);
+	inst->exe = exe;
+	memcpy(inst->comm, info.comm, sizeof(inst->comm));
 	return 0;
 }
 
@@ -412,7 +426,7 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct proce
 	target.generation = t->next_generation;
 	if (t->opts.follow)
 		target.flags |= HT_TARGET_FOLLOW;
-	t->next_generation += GENERATION_STEP;
+	t->next_generation += HT_GENERATION_STEP;
 	err = new_process(t, pid, target.generation, ret);
 	return err ? err : engine_put_target(t->engine, pid, &target);
 }
@@ -440,8 +454,9 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 }
 
 /* A child of a followed process: its target exists already, made by BPF in the fork. */
-static void add_child(struct tracker *t, pid_t child)
+static void add_child(struct tracker *t, const struct ht_event *event)
 {
+	pid_t child = event->other;
 	struct process *p;
 	struct ht_target target;
 
@@ -449,7 +464,7 @@ static void add_child(struct tracker *t, pid_t child)
 		return;
 	if (new_process(t, child, target.generation, &p))
 		return;
-	note_instance(t, p);
+	name_instance(t, event, child, target.generation);
 	p->is_dirty = true;
 }
 
@@ -471,6 +486,9 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		return;
 	switch (event->kind) {
 	case HT_EVENT_EXEC:
+		name_instance(t, event, p->pid, event->generation);
+		p->is_dirty = true;
+		break;
 	case HT_EVENT_UNMAPPED:
 		p->is_dirty = true;
 		break;
@@ -479,7 +497,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
-			add_child(t, event->other);
+			add_child(t, event);
 		} else {
 			p->wants_clean = true;
 		}
