@@ -7,6 +7,7 @@
 
 #define HT_EINVAL 22
 #define HT_EEXIST 17
+#define HT_EBUSY 16
 
 /* Which processes are recorded. Re-checked at every hit: a probe may fire for others. */
 struct {

@@ -66,6 +66,8 @@ static __always_inline long read_user_u64(__u64 *ret, __u64 addr)
 	return bpf_probe_read_user(ret, sizeof(*ret), (const void *)addr);
 }
 
+#define FIND_VMA_TRIES 32
+
 struct vma_query {
 	__u64 addr;
 	struct ht_mapping map;
@@ -100,7 +102,10 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 
 	if (!w)
 		return -1;
-	bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+	/* Busy: another thread is changing the address space, for a moment as a rule. */
+	for (int i = 0; i < FIND_VMA_TRIES; i++)
+		if (bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0) != -HT_EBUSY)
+			break;
 	if (!q.map.file_id)
 		return -1;
 	w->map = q.map;

@@ -135,7 +135,12 @@ await() {
 	return 1
 }
 says() { grep -q -- "$2" "$1" 2>/dev/null; }
-is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null; }
+# a process whose main thread has ended is a zombie too, and lives as long as its other threads
+is_gone() {
+	[ -d "/proc/$1" ] || return 0
+	set -- "$1" /proc/"$1"/task/*
+	[ $# -le 2 ] && grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null
+}
 
 # start COMMAND...: a workload; its pid in $target, its output in $work/target.out, ready to work
 start() {

@@ -19,7 +19,8 @@
  * forks not more often than this: most children execute another program soon, which takes the
  * breakpoints away for free.
  */
-#define CLEAN_INTERVAL_NS 100000000ULL
+#define CLEAN_CNT 3 /* now and then a breakpoint survives the first time */
+#define CLEAN_INTERVAL_NS 10000000ULL
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
 
@@ -38,7 +39,7 @@ struct process {
 	uint32_t generation; /* of the image that was last read */
 	bool is_dirty; /* mappings to be read again */
 	bool is_gone;
-	bool wants_clean;
+	uint32_t cleans_left; /* times that forked children are still to be cleaned */
 	uint64_t cleaned_ns; /* when it was last done */
 	struct probe_set probed;
 };
@@ -347,7 +348,9 @@ static int read_mappings(struct tracker *t, struct process *p, uint32_t generati
 		struct ht_mapping hm = { m->start_addr, m->end_addr, 0, 0, 0 };
 		uint64_t bias;
 
-		if (!m->is_exec)
+		/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the
+		 * walk's search compares as signed numbers. */
+		if (!m->is_exec || m->start_addr >> 63)
 			continue;
 		err = track_files_get(t->files, p->pid, p->live_tid, m, &file);
 		if (err == -ENOMEM)
@@ -499,7 +502,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		if (t->opts.follow) {
 			add_child(t, event);
 		} else {
-			p->wants_clean = true;
+			p->cleans_left = CLEAN_CNT;
 		}
 		break;
 	}
@@ -529,7 +532,7 @@ bool tracker_wants_work(const struct tracker *t)
 	if (t->is_stopped)
 		return false;
 	vec_each(&t->processes, p)
-		if (!p->is_gone && (p->is_dirty || p->wants_clean))
+		if (!p->is_gone && (p->is_dirty || p->cleans_left))
 			return true;
 	return false;
 }
@@ -539,7 +542,7 @@ static void clean_children(struct tracker *t, struct process *p)
 {
 	struct probed_file *pf;
 
-	p->wants_clean = false;
+	p->cleans_left--;
 	p->cleaned_ns = now_ns();
 	if (engine_mode(t->engine) == ATTACH_PERF)
 		return;
@@ -611,7 +614,7 @@ int tracker_work(struct tracker *t)
 			err = refresh(t, p);
 		if (err == -ESRCH || err == -ENOENT)
 			err = 0; /* its exit event is on the way */
-		if (p->wants_clean && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
+		if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
 			clean_children(t, p);
 	}
 	return err;
