@@ -206,6 +206,7 @@ struct ht_target {
 /* Generations begin this far apart, so that a pid that is used again never meets old entries.
  * Those that user space gives out begin at 0, those of followed children at the second. */
 #define HT_GENERATION_STEP 4096
+#define HT_GENERATION_NONE 0xffffffffU
 #define HT_GENERATION_CHILDREN 0x80000000U
 #define HT_TARGET_FOLLOW 0x1 /* children become targets */
 #define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */

@@ -149,6 +149,7 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	e->ops = *ops;
 	e->ops_ctx = ctx;
 	e->next_file_id = 1;
+	hmap_init(&e->mapping_fds, sizeof(uint32_t));
 	last_warning = (struct last_warning){ .is_verbose = opts->is_verbose };
 	libbpf_set_print(on_libbpf_print);
 

@@ -80,7 +80,8 @@ int engine_add_file(struct engine *e, const struct unwind_table *table,
 /* Lets the walk find the file by itself when a process maps it anew. */
 int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file_id,
 		     uint64_t vaddr_minus_off);
-/* Sorted by start_addr; at most HT_MAPPINGS_CAP are used. They hold for this generation only. */
+/* Sorted by start_addr; at most HT_MAPPINGS_CAP are used. They hold for this generation
+ * only. The first set of a process takes a grace period (tens of ms), later ones microseconds. */
 int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
 			const struct ht_mapping *map, size_t cnt);
 int engine_del_mappings(struct engine *e, pid_t tgid);

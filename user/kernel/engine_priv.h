@@ -8,6 +8,7 @@
 #include "heaptap/abi.h" /* the skeleton's variables have types of it */
 
 #include "heaptap.skel.h"
+#include "base/hmap.h"
 #include "kernel/engine.h"
 
 struct engine {
@@ -18,6 +19,7 @@ struct engine {
 	void *ops_ctx;
 	enum attach_mode mode;
 	pid_t only_tgid;
+	struct hmap mapping_fds; /* tgid -> its inner array in maps_of */
 	/* unwind tables: bump allocation, see engine_tables.c */
 	uint32_t next_file_id;
 	uint32_t next_page;

@@ -32,6 +32,13 @@ static void shard_unmap(struct engine *e)
 
 void engine_tables_release(struct engine *e)
 {
+	const void *key;
+	size_t pos = 0;
+	uint64_t fd;
+
+	while (hmap_next(&e->mapping_fds, &pos, &key, &fd))
+		close((int)fd);
+	hmap_release(&e->mapping_fds);
 	shard_unmap(e);
 }
 
@@ -174,36 +181,69 @@ int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file
 		       0;
 }
 
+/* A process's inner array, made at its first set. */
+static int mappings_fd(struct engine *e, uint32_t tgid)
+{
+	const uint64_t *known = hmap_get(&e->mapping_fds, &tgid);
+	int fd, err = 0;
+
+	if (known)
+		return (int)*known;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t),
+			    sizeof(struct ht_mappings), 1, NULL);
+	if (fd < 0)
+		return -errno;
+	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &tgid, &fd, BPF_ANY))
+		err = -errno;
+	if (!err)
+		err = hmap_put(&e->mapping_fds, &tgid, (uint64_t)fd);
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+/*
+ * The array is overwritten in place: replacing it in the outer map would wait for a grace period,
+ * tens of milliseconds in which the walk has to ask the kernel for every mapping. First with a
+ * generation that nobody has, so that no walk that begins meanwhile believes it, then with the
+ * right one over the same content. A walk that was inside its search already may see the change.
+ */
 int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
 			const struct ht_mapping *map, size_t cnt)
 {
 	struct ht_mappings *set;
-	uint32_t zero = 0, key = tgid;
-	int fd = -1, err = 0;
+	uint32_t zero = 0;
+	int fd = mappings_fd(e, (uint32_t)tgid), err = 0;
 
+	if (fd < 0)
+		return fd;
 	if (cnt > HT_MAPPINGS_CAP)
 		cnt = HT_MAPPINGS_CAP;
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -ENOMEM;
-	set->mapping_cnt = cnt;
-	set->generation = generation;
-	memcpy(set->mapping, map, cnt * sizeof(*map));
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t), sizeof(*set), 1,
-			    NULL);
-	if (fd < 0 || bpf_map_update_elem(fd, &zero, set, BPF_ANY) ||
-	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &key, &fd, BPF_ANY))
+	set->mapping_cnt = (uint32_t)cnt;
+	set->generation = HT_GENERATION_NONE;
+	if (cnt)
+		memcpy(set->mapping, map, cnt * sizeof(*map));
+	if (bpf_map_update_elem(fd, &zero, set, BPF_ANY))
 		err = -errno;
-	if (fd >= 0)
-		close(fd); /* the outer map holds it */
+	set->generation = generation;
+	if (!err && bpf_map_update_elem(fd, &zero, set, BPF_ANY))
+		err = -errno;
 	free(set);
 	return err;
 }
 
 int engine_del_mappings(struct engine *e, pid_t tgid)
 {
-	uint32_t key = tgid;
+	uint32_t key = (uint32_t)tgid;
+	const uint64_t *fd = hmap_get(&e->mapping_fds, &key);
 
+	if (!fd)
+		return -ENOENT;
+	close((int)*fd);
+	hmap_del(&e->mapping_fds, &key);
 	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.maps_of), &key) ? -errno : 0;
 }
 

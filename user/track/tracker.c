@@ -448,6 +448,9 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
+	/* Making the set takes long, filling it does not: it is there when the program runs. */
+	if (!err)
+		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, NULL, 0);
 	for (size_t i = 0; i < path_cnt && !err; i++) {
 		/* What cannot be opened now is met again as a mapping. */
 		if (!track_files_get_path(t->files, paths[i], &file) && file)
