@@ -7,7 +7,7 @@
 # check and the others include build. When everything is there it does nothing, without root and
 # without the network. When something is missing and it is not run by root, it says what to install.
 # A package that only tests want and that the distribution does not have is left out: those tests
-# skip. The Fedora names are from Fedora's package lists, not from a test machine.
+# skip. The Fedora names have not been tried on a machine.
 set -eu
 
 die() {
