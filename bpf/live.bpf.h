@@ -115,7 +115,8 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 static __always_inline void live_insert(const struct ht_live_key *key, const struct ht_live *l)
 {
 	struct ht_live old;
-	long err;
+	/* int: before 6.4 the upper half of the result is not the sign's */
+	int err;
 
 	__sync_fetch_and_add(filter_slot(key), 1);
 	err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
