@@ -23,15 +23,18 @@ WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -W
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VERSION='"$(VERSION)"' \
 	-Iinclude -Iuser -I$(G)
-LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -llzma -lzstd -lz -lm
+LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lm -pthread
 
 SRCS := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
-OBJS := $(SRCS:%.c=$(B)/%.o) $(B)/profile.pb-c.o
+PROTOS := user/format/profile.proto user/serve/parca.proto user/serve/pyroscope.proto \
+	user/serve/debuginfo.proto
+PROTO_NAMES := $(basename $(notdir $(PROTOS)))
+OBJS := $(SRCS:%.c=$(B)/%.o) $(PROTO_NAMES:%=$(B)/%.pb-c.o)
 BPF_OBJ := $(G)/heaptap.bpf.o
 SKEL := $(G)/heaptap.skel.h
-GEN := $(SKEL) $(G)/profile.pb-c.h
+GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h)
 
-.PHONY: all help setup demo clean install uninstall
+.PHONY: all help setup demo clean
 all: heaptap
 
 help: ## list the targets
@@ -55,11 +58,12 @@ $(B)/user/%.o: user/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(G)/profile.pb-c.h $(G)/profile.pb-c.c &: user/format/profile.proto
+vpath %.proto user/format user/serve
+$(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	@mkdir -p $(G)
-	$(PROTOC_C) --proto_path=user/format --c_out=$(G) profile.proto
+	$(PROTOC_C) --proto_path=$(<D) --c_out=$(G) $(<F)
 
-$(B)/profile.pb-c.o: $(G)/profile.pb-c.c
+$(B)/%.pb-c.o: $(G)/%.pb-c.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(G) -c -o $@ $<
 
@@ -86,16 +90,6 @@ demo: ## set up, build, record a real program, show the top, leave demo.pb.gz (r
 	+@$(MAKE) --no-print-directory all
 	@tools/demo.sh
 
-MAN := $(wildcard user/man/*.1)
-install: all ## into PREFIX (/usr/local), under DESTDIR
-	install -D -m 755 heaptap $(DESTDIR)$(PREFIX)/bin/heaptap
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	$(if $(MAN),install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1)
-
-uninstall: ## what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/heaptap \
-		$(MAN:user/man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
-
 clean: ## remove everything that was built
 	rm -rf .build .build-* heaptap
 
@@ -103,3 +97,5 @@ clean: ## remove everything that was built
 include tests/tests.mk
 include tests/vm/vm.mk
 include tools/bench/bench.mk
+include tools/packaging/packaging.mk
+include tools/soak/soak.mk

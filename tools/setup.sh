@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # setup.sh - installs what building and testing need, on Debian and Ubuntu (apt) and Fedora (dnf).
 #
-#   tools/setup.sh [build|demo|check|lint|kernels|bench|all]...      build without an argument
+#   tools/setup.sh [build|demo|check|lint|kernels|bench|deb|packaging|all]...      build without an argument
 #
 # check and the others include build. When everything is there it does nothing, without root and
 # without the network. When something is missing and it is not run by root, it says what to install.
@@ -25,12 +25,14 @@ fi
 
 need= # must be there
 want= # left out where the distribution has none
+have() { command -v "$1" >/dev/null 2>&1; }
 need() { need="$need $*"; }
 want() { want="$want $*"; }
 
 debian_build() {
 	need make gcc libc6-dev clang libbpf-dev libelf-dev libdw-dev libcapstone-dev \
-		protobuf-c-compiler libprotobuf-c-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
+		protobuf-c-compiler libprotobuf-c-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev \
+		libcurl4-openssl-dev libmicrohttpd-dev
 	# Debian has a package bpftool; Ubuntu has it in the tools of its kernel.
 	if command -v bpftool >/dev/null 2>&1 || ls /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
 		>/dev/null 2>&1; then
@@ -44,26 +46,48 @@ debian_build() {
 fedora_build() {
 	need make gcc glibc-devel clang bpftool libbpf-devel elfutils-libelf-devel elfutils-devel \
 		capstone-devel protobuf-c-compiler protobuf-c-devel binutils-devel xz-devel \
-		libzstd-devel zlib-devel
+		libzstd-devel zlib-devel libcurl-devel libmicrohttpd-devel
 }
 debian_demo() { want redis-server redis-tools python3; }
 fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
-	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libtcmalloc-minimal4 musl musl-tools dwz \
-		llvm sqlite3 clang-format python3 gzip
+	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libmimalloc-dev libtcmalloc-minimal4 \
+		libgoogle-perftools-dev google-perftools musl musl-tools dwz llvm lld sqlite3 \
+		libsqlite3-dev clang-format python3 python3-venv gzip curl systemd pkg-config \
+		prometheus python3-prometheus-client
+	# Go and Rust from elsewhere do as well. Debian 12's own rustc is too old for the tests; the one
+	# that its browsers are built with is not.
+	have go || [ -x /usr/local/go/bin/go ] || want golang-go
+	if have rustc && have cargo; then
+		:
+	elif exists rustc-web; then
+		want rustc-web cargo-web
+	else
+		want rustc cargo
+	fi
+	# scope.h on arm64, compiled here and run by an emulator
+	want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 	# clang's sanitizer and libFuzzer libraries are a package of the same version as clang
 	want "libclang-rt-$(clang_version)-dev"
 }
 fedora_check() {
 	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
-	want compiler-rt jemalloc mimalloc gperftools-libs musl-gcc dwz llvm sqlite python3
+	want curl compiler-rt jemalloc jemalloc-devel mimalloc mimalloc-devel gperftools gperftools-devel \
+		musl-gcc dwz llvm lld sqlite sqlite-devel python3 golang rust cargo
 }
 debian_lint() { need clang-format clang-tidy cppcheck; }
 fedora_lint() { need clang-tools-extra cppcheck; }
 debian_kernels() { want qemu-system-x86 busybox-static cpio; }
 fedora_kernels() { want qemu-system-x86-core busybox cpio; }
 debian_bench() { want bpftrace heaptrack libjemalloc2 redis-server redis-tools python3; }
+# The package is Debian's; its test and that of the container image want more (packaging).
+debian_deb() {
+	need build-essential debhelper fakeroot
+}
+fedora_deb() { :; }
+debian_packaging() { want lintian buildah debootstrap; }
+fedora_packaging() { :; }
 fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }
 
 clang_version() {
@@ -95,7 +119,8 @@ missing() {
 	done
 }
 
-# A package that brings a service starts it; nobody asked for a running redis.
+# A package that brings a service starts it, now and whenever the machine starts; nobody asked for a
+# running redis.
 services_stay_off() {
 	[ -e /usr/sbin/policy-rc.d ] && return
 	printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
@@ -108,11 +133,17 @@ refresh() {
 		die "apt-get update failed: is there a network?"
 }
 install() {
+	local package
 	echo "setup: installing $*" >&2
 	if [ $family = debian ]; then
 		services_stay_off
 		DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
-			--no-install-recommends install "$@"
+			--no-install-recommends install "$@" || return
+		for package; do
+			case $package in
+			redis-server | prometheus) update-rc.d "$package" disable >/dev/null 2>&1 || true ;;
+			esac
+		done
 	else
 		dnf -q -y --setopt=install_weak_deps=False install "$@"
 	fi
@@ -129,9 +160,9 @@ plan() {
 	for what; do
 		case $what in
 		build) ;;
-		demo | check | lint | kernels | bench) "${family}_$what" ;;
-		all) for what in demo check lint kernels bench; do "${family}_$what"; done ;;
-		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, all" ;;
+		demo | check | lint | kernels | bench | deb | packaging) "${family}_$what" ;;
+		all) for what in demo check lint kernels bench deb packaging; do "${family}_$what"; done ;;
+		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, deb, packaging, all" ;;
 		esac
 	done
 	need=$(missing $need)

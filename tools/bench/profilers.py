@@ -52,7 +52,8 @@ class Heaptap:
         start = time.monotonic()
         with open(self.log, "w") as log, open(BUILD / "heaptap.out", "w") as out:
             self.process = spawn(
-                PROFILER_CPU, [HEAPTAP, "record", "-p", pid, "-o", self.profile, *options],
+                PROFILER_CPU, [HEAPTAP, "record", "--max-overhead", "off", "-p", pid, "-o", self.profile,
+                               *options],
                 stdout=out, stderr=log, stdin=subprocess.DEVNULL)
         try:
             wait_for_text(self.log, "heaptap: recording", self.process, 30)

@@ -1,0 +1,33 @@
+# The soak and the scale test. Included by the Makefile; alone it is
+# make -f tools/soak/soak.mk soak
+ifndef SOAK_MK
+SOAK_MK := 1
+ifndef VERSION
+include Makefile
+endif
+
+SOAK_CFLAGS = -std=gnu11 -O1 -g -D_GNU_SOURCE $(WARN) -Iinclude
+SOAK_PROGRAMS := $(addprefix $(B)/soak/,churn kernel_objects module.so)
+
+.PHONY: soak scale soak-programs
+soak: heaptap soak-programs ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
+	tools/soak/judge.py --test
+	B=$(B) tools/soak/run
+
+scale: heaptap soak-programs ## 300 processes, 100 000 samples a second (root, 2 minutes)
+	B=$(B) tools/soak/scale
+
+soak-programs: $(SOAK_PROGRAMS)
+
+$(B)/soak/churn: tools/soak/churn.c include/heaptap/scope.h
+	@mkdir -p $(@D)
+	$(CC) $(SOAK_CFLAGS) -o $@ $< -pthread -ldl
+
+$(B)/soak/kernel_objects: tools/soak/kernel_objects.c
+	@mkdir -p $(@D)
+	$(CC) $(SOAK_CFLAGS) -o $@ $< -lbpf
+
+$(B)/soak/module.so: tools/soak/module.c
+	@mkdir -p $(@D)
+	$(CC) $(SOAK_CFLAGS) -shared -fPIC -o $@ $<
+endif
