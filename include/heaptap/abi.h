@@ -78,8 +78,8 @@ _Static_assert(sizeof(struct ht_page) == 12 + 2 * (HT_BLOCK_CNT + 2), "value of 
 #define HT_PAGES_CAP (1 << 15) /* 2 GiB of text */
 
 /*
- * Executable mappings of a process, sorted by start. One inner array per process, replaced as a
- * whole (so a probe sees the old set or the new one, never a mixture).
+ * Executable mappings of a process, sorted by start: an inner array of map `mapping_sets` that map
+ * `maps_of` names. Its owner may change: the generation says whose it is.
  */
 struct ht_mapping {
 	__u64 start_addr;
@@ -88,10 +88,10 @@ struct ht_mapping {
 	__u32 file_id; /* index in map `files`; 0: a mapping that no file is known for */
 	__u32 reserved;
 };
-_Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `maps_of`");
+_Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `mapping_sets`");
 
 #define HT_MAPPINGS_CAP 1024
-#define HT_PROCESSES_CAP 4096 /* inner arrays in `maps_of` */
+#define HT_PROCESSES_CAP 4096 /* mapping sets */
 struct ht_mappings {
 	__u32 mapping_cnt;
 	__u32 generation; /* of the target; another one's mappings say nothing */
@@ -149,13 +149,28 @@ struct ht_inode_file {
 #define HT_END_BAD_CFA 7 /* the CFA did not move towards the stack's base */
 #define HT_END_CNT 8
 
+/*
+ * Reclaiming
+ * ----------
+ * What is kept once for all processes, stacks and label sets, says when it was last asked for: in
+ * the epoch that user space counts up before it looks for what refers to what. An entry that
+ * nothing refers to and nobody has asked for since then is taken out (user/kernel/reclaim.h). Who
+ * asks moves the entry's epoch on, who takes it out sets HT_EPOCH_DEAD, both by compare and swap:
+ * so one of the two sees the other.
+ */
+#define HT_EPOCH_DEAD 0xffffffffU /* being taken out: not to be used any more */
+#define HT_SWEEP_STACK 1
+#define HT_SWEEP_LABELS 2
+
 /* Value of map `stacks`; its key is the 64-bit hash of the content. frame[0] is the leaf. */
 struct ht_stack {
 	__u32 frame_cnt;
 	__u32 end; /* HT_END_* */
+	__u32 epoch; /* not part of the content */
+	__u32 reserved;
 	__u64 frame[HT_FRAMES_CAP];
 };
-_Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
+_Static_assert(sizeof(struct ht_stack) == 16 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * What a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no map
@@ -177,9 +192,19 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
 #define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
 #define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
+/* To which file the probe is attached, by its id, and in which way (HT_WAY_*). */
+#define HT_COOKIE_WAY(c) ((__u32)((c) >> 28) & 3)
+#define HT_COOKIE_FILE(c) ((__u32)((c) >> 32) & (HT_FILES_CAP - 1))
+#define HT_COOKIE_AT(file_id, way) ((__u64)(way) << 28 | (__u64)(file_id) << 32)
 #define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                    \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
 	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
+
+/* A link of its own for each process; a definition that processes share; one link for all. */
+#define HT_WAY_OWN 1
+#define HT_WAY_EVENT 2
+#define HT_WAY_ALL 3
+#define HT_WAY_CNT 4
 
 /* The function may leave by a jump to another entry point: note the call even when not kept. */
 #define HT_SITE_TAIL_CALLS 0x01
@@ -194,15 +219,22 @@ _Static_assert(sizeof(struct ht_stack) == 8 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * A process that is recorded. Key: tgid in the initial pid namespace. User space writes it once;
- * after that only BPF does (the exec hook), so that neither can undo what the other wrote.
+ * after that only BPF does (the exec hook, and ht_change_target for user space), so that neither
+ * can undo what the other wrote.
  */
 struct ht_target {
 	__u32 generation; /* +1 at every exec */
 	__u32 flags; /* HT_TARGET_* */
 	__u32 rate_idx; /* index in map `rates` */
-	__u32 reserved;
+	__u32 hits_idx; /* index in map `hits`; a followed child has its parent's */
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
+	/* Its frees are not seen: allocations go into the sums and not into `live`. */
+	__u32 is_alloc_only;
+	/* The sums count each sample this many times, in units of 2^-16; 0: once. For probes that are
+	 * in for a part of the time only. */
+	__u32 scale_16;
 };
+_Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
 /* Generations begin this far apart, so that a pid that is used again never meets old entries.
  * Those that user space gives out begin at 0, those of followed children at the second. */
 #define HT_GENERATION_STEP 4096
@@ -211,6 +243,11 @@ struct ht_target {
 #define HT_TARGET_FOLLOW 0x1 /* children become targets */
 #define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */
 #define HT_TARGET_OFF 0x4 /* not recorded any more */
+/*
+ * Calls that begin now are not seen. Probes are put in, and taken out, one after the other: if hits
+ * counted meanwhile, a block could be allocated in sight and freed or reallocated out of it.
+ */
+#define HT_TARGET_QUIET 0x8
 #define HT_TARGETS_CAP 4096
 
 /*
@@ -228,6 +265,20 @@ struct ht_rate {
 	__u32 threshold[HT_BUCKET_CNT];
 };
 
+/*
+ * What one process costs: hits of its probes, and the work of those that were sampled. Per CPU, only
+ * ever counted up. Where a hit is counted instead of in map `stats`, so that it costs one look-up.
+ */
+struct ht_hits {
+	__u64 alloc_cnt, free_cnt, return_cnt;
+	__u64 stepped_cnt; /* of the first two: on an instruction that is single-stepped */
+	__u64 sample_cnt; /* allocations that were kept */
+	__u64 stack_ns; /* spent on the stacks of those */
+	__u64 reserved[2]; /* a cache line */
+};
+_Static_assert(sizeof(struct ht_hits) == 64, "value of map `hits`");
+#define HT_HITS_CAP HT_TARGETS_CAP
+
 /* Key and value of map `live`: the sampled allocations that are outstanding. */
 struct ht_live_key {
 	__u32 tgid;
@@ -242,9 +293,56 @@ struct ht_live {
 	__u32 threshold; /* the p that was used: see struct ht_rate */
 	__u32 context_id;
 	__u32 tid;
-	__u32 reserved;
+	__u32 scope_slot; /* of the context */
+	__u64 instance; /* of the innermost task; 0: none */
 };
-_Static_assert(sizeof(struct ht_live) == 40, "value of map `live`");
+_Static_assert(sizeof(struct ht_live) == 48, "value of map `live`");
+
+/* Value of map `pending`: the calls of a thread that are between entry and return. */
+struct ht_call {
+	__u64 sp; /* at entry: the slot of the return address; identifies the call. 0 = unused */
+	__u64 ret_addr; /* the true one (a return probe overwrites the slot) */
+	__u64 cookie;
+	__u64 ptr; /* old block, or address of the out parameter */
+	__u32 generation; /* of the target; a call of another one is not completed */
+	__u16 is_kept; /* drawn: insert `fresh` at the new address */
+	__u16 has_old; /* `old` was taken out of `live` at entry */
+	struct ht_live fresh;
+	struct ht_live old;
+};
+struct ht_calls {
+	__u32 next; /* slot to give up when all are in use */
+	__u32 guard_delegates; /* the guarded call leaves the allocation to the one it jumps to */
+	/* last call that was not kept but may jump on into another entry point */
+	__u64 guard_sp;
+	__u64 guard_ret_addr;
+	/* the last hit of a file whose probes are moving: see way.bpf.h */
+	__u64 seen_sp;
+	__u32 seen_way;
+	__u32 reserved;
+	struct ht_call call[HT_PENDING_CAP];
+};
+_Static_assert(sizeof(struct ht_call) == 40 + 2 * sizeof(struct ht_live), "no padding");
+_Static_assert(sizeof(struct ht_calls) == 40 + HT_PENDING_CAP * sizeof(struct ht_call),
+	       "value of map `pending`");
+
+/*
+ * What an image (a process between two execs) holds, and the most that it ever held. Kept by BPF
+ * beside `live` so that somebody can watch all processes without walking it. Units as in struct
+ * ht_total; signed: a sum is read while others change it.
+ */
+struct ht_image_key {
+	__u32 tgid;
+	__u32 generation;
+};
+struct ht_image {
+	__s64 inuse_bytes_8;
+	__s64 peak_bytes_8;
+	__u64 peak_ns; /* CLOCK_MONOTONIC */
+};
+_Static_assert(sizeof(struct ht_image) == 24, "value of map `images`");
+/* Those that run, and those that have ended and are not forgotten yet. */
+#define HT_IMAGES_CAP 8192
 
 /*
  * Counting filter in front of `live`: how many keys fall into a slot. A free of a block that was
@@ -253,14 +351,157 @@ _Static_assert(sizeof(struct ht_live) == 40, "value of map `live`");
 #define HT_FILTER_SHIFT 18
 #define HT_FILTER_CNT (1 << HT_FILTER_SHIFT)
 
-/* Who allocated: interned to a 32-bit id, 0 = could not be interned. */
+/*
+ * Tags: what the program says that its memory is for
+ * --------------------------------------------------
+ * A tag source is a thread-local variable of the target with a known layout: the record of
+ * heaptap/scope.h, or one of two formats of other people. User space finds them in the mapped
+ * files and writes them to map `tags`, the program's own constructor announces them as well
+ * (probe heaptap:tls_v1): whoever comes first.
+ */
+#define HT_TAG_FREE 0 /* the slot was never used */
+#define HT_TAG_CLAIMED 1 /* being written */
+#define HT_TAG_SCOPE 2 /* heaptap/scope.h; desc_addr is its descriptor, which knows the rest */
+#define HT_TAG_OTEL 3 /* OpenTelemetry thread context: pointer to a record */
+#define HT_TAG_CUSTOM 4 /* Polar Signals custom labels v1: pointer to a label set */
+
+#define HT_TLS_NOT_READY 0
+#define HT_TLS_STATIC 1 /* at the thread pointer + off */
+#define HT_TLS_DTV 2 /* in block `module` of the thread's dynamic vector, at off */
+#define HT_TLS_REGISTRY 3 /* in a table of {thread, record} of the program */
+
+struct ht_tag_source {
+	__u32 kind; /* HT_TAG_*; written last */
+	__u32 tls_mode; /* HT_TLS_*; HT_TAG_SCOPE: not ready until BPF has read the descriptor */
+	__s64 tls_off;
+	__u64 tls_module; /* HT_TLS_DTV */
+	__u64 desc_addr; /* HT_TAG_SCOPE */
+	__u32 dtv_shift; /* log2 of the bytes of an entry of the dynamic vector: glibc 4, musl 3 */
+	/* Times that the descriptor at desc_addr was made ready again: a library that was unloaded
+	 * and loaded anew begins with an empty node table. */
+	__u32 epoch;
+	/* HT_TAG_SCOPE: those of the descriptor, HT_TAG_PAUSES_ALL. HT_TAG_OTEL: bit i = the value of
+	 * key i is the id of a request and makes no difference. */
+	__u32 flags;
+	__u32 node_max; /* HT_TAG_SCOPE: the largest node that was met in this epoch */
+};
+#define HT_TAG_PAUSES_ALL 1
+#define HT_TAG_SOURCES_CAP 8
+struct ht_tags {
+	__u32 tgid; /* 0: the entry is free; written last */
+	__u32 generation; /* of the target; another one's sources say nothing */
+	__u32 scope_cnt; /* scopes interned for it, at most HT_SCOPES_PER_PROCESS_CAP */
+	__u32 context_cnt; /* contexts with a tag, at most HT_CONTEXTS_PER_PROCESS_CAP */
+	struct ht_tag_source source[HT_TAG_SOURCES_CAP];
+};
+_Static_assert(sizeof(struct ht_tags) == 16 + 48 * HT_TAG_SOURCES_CAP, "value of map `tags`");
+/* An array, because a look-up in it is inlined: the entry of a process is one of the HT_TAGS_TRIES
+ * that begin at tgid & (HT_TAGS_CNT - 1). */
+#define HT_TAGS_CNT 8192
+#define HT_TAGS_TRIES 8
+
+/*
+ * A scope of one process: a node of the table of one of its tag sources, and the weighted bytes
+ * that it and everything below it hold. Interned to a slot, 0 = none: the sums of slot i are at
+ * index i of map `scope_sums`. BPF copies the names, so that they outlive the process. User space
+ * hands the slots of images that are over back (map `free_slots`), with sums of zero.
+ */
+struct ht_scope_key {
+	__u32 tgid;
+	__u32 generation;
+	__u32 source; /* HT_SOURCE_* or HT_SOURCE(index in ht_tags, epoch) */
+	__u32 node; /* 0: none */
+};
+#define HT_SOURCE_NONE 0 /* no tag: "(none)"; has no nodes */
+#define HT_SOURCE(idx, epoch) (((idx) + 1) | ((epoch)&0xffff) << 8)
+#define HT_SOURCE_UNREADABLE 0xffffffffU
+#define HT_SOURCE_OTHER 0xfffffffeU /* a cap was met: "(other)" */
+
+#define HT_NODE_TAG 1
+#define HT_NODE_LABEL 2 /* name = value */
+#define HT_NODE_TASK 3
+#define HT_NODE_OTHER 4 /* the program's own table was full */
+#define HT_NAME_BYTES_CAP 256 /* 255 and a zero */
+struct ht_scope {
+	__u32 slot;
+	__u32 parent_slot; /* 0: none */
+	__u16 kind; /* HT_NODE_*; 0 for HT_SOURCE_* */
+	__u16 flags; /* 1: name cut, 2: value cut */
+	__u16 name_len;
+	__u16 value_len;
+	char name[HT_NAME_BYTES_CAP];
+	char value[HT_NAME_BYTES_CAP];
+};
+_Static_assert(sizeof(struct ht_scope) == 16 + 2 * HT_NAME_BYTES_CAP, "value of map `scopes`");
+#define HT_SCOPES_CAP 16384
+#define HT_SCOPES_PER_PROCESS_CAP 8192
+#define HT_SCOPE_DEPTH_CAP 64 /* deeper ones are charged to their ancestor of this depth */
+
+/* Units as in struct ht_total. Signed: a sum is read while others change it. */
+struct ht_scope_sums {
+	__s64 inuse_bytes_8;
+	__s64 peak_bytes_8;
+	__u64 peak_ns; /* CLOCK_MONOTONIC */
+	__u32 parent_slot;
+	__u32 task_slot; /* innermost TASK node of the path, itself included; 0: none */
+};
+_Static_assert(sizeof(struct ht_scope_sums) == 32, "value of map `scope_sums`");
+
+/* One task, query or request: an instance of a TASK node. Reclaimed when exited and empty. */
+struct ht_instance_key {
+	__u32 task_slot;
+	__u32 reserved;
+	__u64 instance;
+};
+struct ht_instance {
+	__s64 inuse_bytes_8;
+	__s64 inuse_objects_16;
+	__u64 alloc_bytes_8;
+	__u64 alloc_objects_16;
+	__s64 peak_bytes_8;
+	__u64 peak_ns;
+	__u64 last_ns; /* of the last sampled allocation */
+	__u32 has_exited;
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct ht_instance) == 64, "value of map `instances`");
+#define HT_INSTANCES_CAP (1 << 18)
+
+/*
+ * Labels of other formats, as raw bytes: key = hash of the content.
+ * HT_TAG_SCOPE (its kv record), HT_TAG_OTEL: {u8 key index, u8 length, value}...
+ * HT_TAG_CUSTOM: {u8 key length, u8 value length, key, value}...
+ */
+#define HT_LABEL_BYTES_CAP 2048
+#define HT_CUSTOM_LABELS_CAP 10
+#define HT_CUSTOM_KEY_CAP 64
+#define HT_CUSTOM_VALUE_CAP 128
+struct ht_labels {
+	__u32 kind; /* HT_TAG_* */
+	__u32 byte_cnt;
+	__u32 epoch; /* not part of the content */
+	__u32 reserved;
+	__u8 byte[HT_LABEL_BYTES_CAP];
+};
+_Static_assert(sizeof(struct ht_labels) == 16 + HT_LABEL_BYTES_CAP, "value of map `label_sets`");
+#define HT_LABEL_SETS_CAP 8192
+
+/* Who allocated, and for what: interned to a 32-bit id, 0 = could not be interned. */
 struct ht_context {
 	__u32 tgid;
 	__u32 generation;
 	char comm[HT_COMM_BYTES]; /* of the thread, at allocation time */
+	__u32 source; /* see struct ht_scope_key */
+	__u32 node;
+	__u64 labels_id; /* key of `label_sets`; 0: none */
 };
-_Static_assert(sizeof(struct ht_context) == 24, "key of map `contexts`");
+_Static_assert(sizeof(struct ht_context) == 40, "key of map `contexts`");
+struct ht_context_value {
+	__u32 id;
+	__u32 scope_slot;
+};
 #define HT_CONTEXTS_CAP 65536
+#define HT_CONTEXTS_PER_PROCESS_CAP 16384
 
 /*
  * Cumulative sums per stack and context; monotonic. Weighted values: an allocation of n bytes
@@ -282,9 +523,11 @@ struct ht_total {
 
 /* Ring buffer records: process events only, never one per allocation. */
 #define HT_EVENT_EXEC 1
-#define HT_EVENT_EXIT 2
+#define HT_EVENT_EXIT 2 /* other = how it ended: as wait() tells it, and HT_EXIT_OOM */
 #define HT_EVENT_FORK 3 /* tgid = parent, other = child */
 #define HT_EVENT_UNMAPPED 4 /* a walk met an address that no mapping of tgid covers */
+/* The kernel killed it because memory ran out, in its cgroup or on the machine. */
+#define HT_EXIT_OOM 0x10000
 struct ht_event {
 	__u32 kind;
 	__u32 tgid;
@@ -307,11 +550,16 @@ struct ht_event {
 	X(SAMPLES, "samples", "allocations sampled")                                               \
 	X(FREES, "frees", "sampled allocations freed")                                             \
 	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")         \
+	X(ALLOC_ONLY, "alloc_only_samples",                                                        \
+	  "samples in alloc_* only: free probes were out, to keep the overhead budget")            \
+	X(DROPPED, "dropped_samples",                                                              \
+	  "samples taken from in-use: free probes went out, to keep the overhead budget")          \
 	X(NESTED, "nested", "calls from inside the allocator, charged to the outer call")          \
 	X(MISSED_FREE, "missed_frees", "address handed out again without a free having been seen") \
 	X(LIVE_FULL, "live_full", "samples not tracked: live map full")                            \
 	X(LIVE_FULL_BYTES, "live_full_bytes", "bytes not tracked: live map full")                  \
 	X(TOTALS_FULL, "totals_full", "samples missing from the cumulative sums: map full")        \
+	X(STACKS_NEW, "stacks_new", "distinct call stacks that were kept")                         \
 	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                   \
 	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")          \
 	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")            \
@@ -320,6 +568,14 @@ struct ht_event {
 	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                        \
 	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")     \
 	X(READ_FAULT, "read_faults", "user memory that could not be read")                         \
+	X(PAUSED, "paused", "sampled allocations left out: paused by the program")                 \
+	X(TAG_UNREADABLE, "tags_unreadable", "samples whose scope could not be read")              \
+	X(TAG_SOURCES_FULL, "tag_sources_full", "tag sources not read: too many in a process")     \
+	X(SCOPES_FULL, "scopes_full", "scopes shown as (other): too many")                         \
+	X(LABELS_FULL, "labels_full", "samples without their labels: too many or too long")        \
+	X(INSTANCES_FULL, "instances_full", "samples without their task: too many live tasks")     \
+	X(IMAGES_FULL, "images_full", "samples missing from the sums of their process: too many")  \
+	X(INSTANCES_ENDED, "instances_ended", "tasks that exited and hold nothing any more")       \
 	X(THROW_SKIPPED, "throw_skipped", "oversized requests to a throwing operator new")         \
 	X(EVENTS_LOST, "events_lost", "process events lost: ring buffer full")                     \
 	X(FIND_VMA, "find_vma", "frames resolved by asking the kernel for the mapping")            \
