@@ -22,6 +22,8 @@
 #ifndef HT_CALL_BPF_H
 #define HT_CALL_BPF_H
 
+const volatile bool ht_realloc_keeps_scope; /* else realloc charges the current scope */
+
 /*
  * Argument number n. All are read and one is chosen, through an empty asm: clang would choose the
  * offset and load once, and the verifier allows only constant offsets into the context.
@@ -65,20 +67,6 @@ static __always_inline bool call_size(struct pt_regs *ctx, __u64 cookie, __u64 *
 	}
 	*ret_bytes = size;
 	return true;
-}
-
-static __always_inline struct ht_calls *calls_get(__u32 tid)
-{
-	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &tid), *empty;
-	__u32 zero = 0;
-
-	if (calls)
-		return calls;
-	empty = bpf_map_lookup_elem(&empty_calls, &zero);
-	if (!empty)
-		return NULL;
-	bpf_map_update_elem(&pending, &tid, empty, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&pending, &tid);
 }
 
 static __always_inline struct ht_call *calls_find(struct ht_calls *calls, __u64 sp)
@@ -163,7 +151,7 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	if (read_user_u64(&ret_addr, sp))
+	if (walk_read_stack(w, sp, &ret_addr))
 		stat_inc(HT_STAT_READ_FAULT);
 	caller = caller_kind(w, ctx, t, ret_addr);
 	walk_release(w);
@@ -206,7 +194,7 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 	struct ht_call *c;
 	int caller;
 
-	if (read_user_u64(&ret_addr, sp))
+	if (walk_read_stack(w, sp, &ret_addr))
 		stat_inc(HT_STAT_READ_FAULT);
 	caller = caller_kind(w, ctx, t, ret_addr);
 	calls = calls_get(bpf_get_current_pid_tgid());
@@ -252,18 +240,24 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 	if (!c)
 		goto out;
 	c->ptr = old_key->addr;
+	c->generation = old_key->generation;
 	c->is_kept = threshold != 0;
 	c->has_old =
 		HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr && live_take(old_key, &c->old);
 	c->fresh.size_bytes = size_bytes;
-	if (threshold) {
+	if (threshold && !tags_read(w)) {
+		stat_inc(HT_STAT_PAUSED);
+		c->is_kept = 0;
+	}
+	if (c->is_kept) {
 		stat_inc(HT_STAT_SAMPLES);
 		c->fresh.threshold = threshold;
 		c->fresh.tid = bpf_get_current_pid_tgid();
-		c->fresh.context_id = context_intern(old_key->tgid, t->generation);
+		c->fresh.instance = w->tag.instance;
+		context_intern(w, &c->fresh);
 		c->fresh.stack_id = stack_capture(w, ctx, t);
 	} else if (!c->has_old) {
-		c->sp = 0; /* another thread took the block out meanwhile */
+		c->sp = 0; /* paused, or another thread took the block out meanwhile */
 		c = NULL;
 	}
 out:
@@ -288,7 +282,9 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 	if (!t)
 		return false;
 	cookie = bpf_get_attach_cookie(ctx);
-	stat_hit(HT_STAT_HITS_ALLOC, cookie);
+	if (!way_counts(ctx, cookie))
+		return false;
+	hit_count(t, HIT_ALLOC, cookie);
 	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
 	if (!rate || !call_size(ctx, cookie, &size_bytes))
 		return call_pass(ctx, t, cookie, always_returns);
@@ -307,7 +303,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 		if (key.addr && !size_bytes && (HT_COOKIE_FLAGS(cookie) & HT_SITE_ZERO_FREES)) {
 			if (live_take(&key, &old)) {
 				stat_inc(HT_STAT_FREES);
-				total_free(&old);
+				live_freed(&key, &old);
 			}
 			return call_pass(ctx, t, cookie, always_returns);
 		}
@@ -350,17 +346,30 @@ static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target
 		stat_inc(HT_STAT_FAILED_CALLS);
 		if (c->has_old) { /* realloc failed: the old block is still there */
 			key.addr = c->ptr;
-			live_insert(&key, &c->old);
+			if (t->is_alloc_only)
+				live_drop(&key, &c->old);
+			else
+				live_insert(&key, &c->old);
 		}
 		return;
 	}
 	if (c->has_old) {
+		if (ht_realloc_keeps_scope) {
+			c->fresh.context_id = c->old.context_id;
+			c->fresh.scope_slot = c->old.scope_slot;
+			c->fresh.instance = c->old.instance;
+		}
 		stat_inc(HT_STAT_FREES);
-		total_free(&c->old);
+		live_freed(&key, &c->old);
 	}
 	if (c->is_kept) {
 		c->fresh.time_ns = bpf_ktime_get_ns();
-		total_alloc(&c->fresh);
+		total_alloc(&c->fresh, t->scale_16);
+		if (t->is_alloc_only) {
+			stat_inc(HT_STAT_ALLOC_ONLY);
+			return;
+		}
+		live_charge(&key, &c->fresh);
 		live_insert(&key, &c->fresh);
 	}
 }
@@ -372,10 +381,10 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	struct ht_target *t;
 	struct ht_call *c;
 
-	t = target_of_hit(&tgid);
+	t = target_of_event(&tgid);
 	if (!t)
 		return;
-	stat_hit(HT_STAT_HITS_RETURN, 0);
+	hit_count(t, HIT_RETURN, 0);
 	calls = bpf_map_lookup_elem(&pending, &tid);
 	c = calls ? calls_find(calls, PT_REGS_SP(ctx) - 8) : NULL;
 	if (!c) {
@@ -384,7 +393,12 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 			stat_inc(HT_STAT_PENDING_LOST);
 		return;
 	}
-	call_end(ctx, t, tgid, c);
+	/* Where two ways are in place the other one's return probe comes here too. */
+	if (HT_COOKIE_WAY(c->cookie) != HT_COOKIE_WAY(bpf_get_attach_cookie(ctx)))
+		return;
+	/* What a call of an image that is over holds, slots above all, may be somebody else's. */
+	if (c->generation == t->generation)
+		call_end(ctx, t, tgid, c);
 	c->sp = 0;
 }
 
@@ -401,13 +415,13 @@ static __always_inline void call_free(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	if (HT_COOKIE_OP(cookie) != HT_OP_FREE)
 		return; /* a link that is only there to clean up after a fork */
-	stat_hit(HT_STAT_HITS_FREE, cookie);
+	hit_count(t, HIT_FREE, cookie);
 	key.generation = t->generation;
 	key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
 	if (!live_take(&key, &old))
 		return;
 	stat_inc(HT_STAT_FREES);
-	total_free(&old);
+	live_freed(&key, &old);
 }
 
 #endif

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * heaptap.bpf.c - the programs. What they do is in the *.bpf.h files, in the order of the
- * pipeline: target -> sample -> call (entry to return) -> stack -> live, and lifecycle beside.
+ * pipeline: target -> sample -> call (entry to return) -> tags (labels, intern), stack -> live,
+ * scope, and lifecycle beside.
  *
  * Of the allocation programs the one or the pair that fits the kernel is loaded:
  *   ht_alloc_session          6.13+: decides at entry whether the return is probed at all
  *   ht_alloc_entry + _return  uprobe_multi (6.6+) or perf_event uprobes (5.15+)
+ * Beside the session or the multi programs those of the perf events that processes share can be
+ * loaded, ht_event_*: a program is for either links or events.
  * Programs return 0: in a perf_event uprobe that means "make no perf sample".
  */
 #include "vmlinux.h"
@@ -19,9 +22,15 @@
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "target.bpf.h"
+#include "reclaim.bpf.h"
 #include "sample.bpf.h"
+#include "scope.bpf.h"
 #include "live.bpf.h"
 #include "stack.bpf.h"
+#include "labels.bpf.h"
+#include "tags.bpf.h"
+#include "intern.bpf.h"
+#include "way.bpf.h"
 #include "call.bpf.h"
 #include "lifecycle.bpf.h"
 
@@ -60,6 +69,128 @@ int ht_free(struct pt_regs *ctx)
 	return 0;
 }
 
+SEC("kprobe/event_entry")
+int ht_event_entry(struct pt_regs *ctx)
+{
+	call_enter(ctx, true);
+	return 0;
+}
+
+SEC("kprobe/event_return")
+int ht_event_return(struct pt_regs *ctx)
+{
+	call_return(ctx, true);
+	return 0;
+}
+
+SEC("kprobe/event_free")
+int ht_event_free(struct pt_regs *ctx)
+{
+	call_free(ctx);
+	return 0;
+}
+
+SEC("kprobe/tag_ready")
+int ht_tag_ready(struct pt_regs *ctx)
+{
+	tags_ready(ctx);
+	return 0;
+}
+
+SEC("kprobe/task_exit")
+int ht_task_exit(struct pt_regs *ctx)
+{
+	tags_task_exit(ctx);
+	return 0;
+}
+
+/*
+ * A tag source that user space found: {tgid, generation, struct ht_tag_source in words}; kind 0: the
+ * process has ended. Run by user space itself (BPF_PROG_TEST_RUN), never attached: so that one side
+ * only writes the map.
+ */
+SEC("raw_tp/heaptap_tag_source")
+int ht_add_tag_source(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ht_tag_source s = {};
+	__u32 tgid = ctx->args[0];
+	struct ht_target *t = target_find(tgid);
+
+	s.kind = ctx->args[2];
+	if (s.kind == HT_TAG_FREE) {
+		tags_drop(tgid);
+		return 0;
+	}
+	if (!t || t->generation != (__u32)ctx->args[1])
+		return 1;
+	s.tls_mode = ctx->args[3];
+	s.tls_off = ctx->args[4];
+	s.tls_module = ctx->args[5];
+	s.desc_addr = ctx->args[6];
+	s.dtv_shift = ctx->args[7];
+	s.flags = ctx->args[8];
+	return tags_add(tgid, t->generation, &s, false) ? 2 : 0;
+}
+
+/*
+ * {tgid, flags to set, flags to clear}: the flags of a target, which user space cannot change beside an
+ * exec that changes the rest of it. Run as the above. 1: no such target.
+ */
+SEC("raw_tp/heaptap_mark_target")
+int ht_mark_target(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tgid = ctx->args[0], set = ctx->args[1], clear = ctx->args[2];
+	struct ht_target *t = target_find(tgid);
+
+	if (!t)
+		return 1;
+	if (set)
+		__sync_fetch_and_or(&t->flags, set);
+	if (clear)
+		__sync_fetch_and_and(&t->flags, ~clear);
+	return 0;
+}
+
+/* {HT_SWEEP_*, id}: take it out when nobody has asked for it. Run by user space, never attached. */
+SEC("raw_tp/heaptap_sweep")
+int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
+{
+	return reclaim_sweep(ctx->args[0], ctx->args[1]);
+}
+
+/*
+ * For user space, as above: {tgid, rate_idx, is_alloc_only, scale_16} of a target change at once as far
+ * as its hits can tell. 1: not a target.
+ */
+SEC("raw_tp/heaptap_change")
+int ht_change_target(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ht_target *t = target_find(ctx->args[0]);
+
+	if (!t)
+		return 1;
+	t->rate_idx = ctx->args[1];
+	t->is_alloc_only = ctx->args[2];
+	t->scale_16 = ctx->args[3];
+	return 0;
+}
+
+/* For user space: {tgid, generation, addr} can no longer be followed to its free. 1: not there. */
+SEC("raw_tp/heaptap_drop")
+int ht_drop_block(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct ht_live_key key = {};
+	struct ht_live old;
+
+	key.tgid = ctx->args[0];
+	key.generation = ctx->args[1];
+	key.addr = ctx->args[2];
+	if (!live_take(&key, &old))
+		return 1;
+	live_drop(&key, &old);
+	return 0;
+}
+
 /* An empty program: what a bare hit costs here (calibration, feature probes). */
 SEC("kprobe/empty")
 int ht_empty(struct pt_regs *ctx)
@@ -70,7 +201,7 @@ int ht_empty(struct pt_regs *ctx)
 SEC("raw_tp/sched_process_exec")
 int ht_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	lifecycle_exec();
+	lifecycle_exec((pid_t)ctx->args[1]);
 	return 0;
 }
 

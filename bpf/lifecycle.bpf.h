@@ -9,17 +9,48 @@
 #ifndef HT_LIFECYCLE_BPF_H
 #define HT_LIFECYCLE_BPF_H
 
-static __always_inline void lifecycle_exec(void)
+/*
+ * The calls of a thread end with it. Who is no target any more may have some as well; and a thread
+ * that executes becomes the main one: old_tid is the name under which its calls are.
+ */
+static __noinline int calls_end(__u32 tid)
+{
+	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &tid);
+
+	if (!calls)
+		return 0;
+	for (__u32 i = 0; i < HT_PENDING_CAP; i++)
+		if (calls->call[i].sp)
+			stat_inc(HT_STAT_PENDING_STALE);
+	bpf_map_delete_elem(&pending, &tid);
+	return 0;
+}
+
+static __always_inline void lifecycle_exec(__u32 old_tid)
 {
 	__u32 tgid, tid = bpf_get_current_pid_tgid();
 	struct ht_target *t = target_current(&tgid);
 
+	calls_end(tid);
+	if (old_tid != tid)
+		calls_end(old_tid);
 	if (!t)
 		return;
-	bpf_map_delete_elem(&pending, &tid);
+	tags_drop(tgid);
 	__sync_fetch_and_add(&t->generation, 1);
-	t->flags &= ~HT_TARGET_WAITS_EXEC;
+	__sync_fetch_and_and(&t->flags, ~HT_TARGET_WAITS_EXEC);
 	event_send(HT_EVENT_EXEC, tgid, t->generation, 0, 0);
+}
+
+/* oom_mm is set in every process that the OOM killer chose, and for good. */
+static __always_inline __u32 exit_status(struct task_struct *task)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	__u32 status = (__u32)BPF_CORE_READ(task, exit_code) & 0xffff;
+
+	if (bpf_core_field_exists(signal->oom_mm) && BPF_CORE_READ(signal, oom_mm))
+		status |= HT_EXIT_OOM;
+	return status;
 }
 
 static __always_inline void lifecycle_exit(struct task_struct *task)
@@ -27,11 +58,11 @@ static __always_inline void lifecycle_exit(struct task_struct *task)
 	__u32 tgid, tid = bpf_get_current_pid_tgid();
 	struct ht_target *t = target_current(&tgid);
 
+	calls_end(tid);
 	if (!t)
 		return;
-	bpf_map_delete_elem(&pending, &tid);
 	if (BPF_CORE_READ(task, signal, live.counter) == 0)
-		event_send(HT_EVENT_EXIT, tgid, t->generation, 0, 0);
+		event_send(HT_EVENT_EXIT, tgid, t->generation, exit_status(task), 0);
 }
 
 __u32 child_generations; /* given out to followed children, in steps */
@@ -46,10 +77,12 @@ static __always_inline void lifecycle_fork(struct task_struct *child)
 		return;
 	if (t->flags & HT_TARGET_FOLLOW) {
 		__builtin_memcpy(&copy, t, sizeof(copy));
+		copy.flags &= ~HT_TARGET_QUIET; /* nobody would end that */
 		copy.generation = HT_GENERATION_CHILDREN +
 				  __sync_fetch_and_add(&child_generations, HT_GENERATION_STEP);
 		/* The parent's mappings are the child's until its first exec. */
 		bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
+		tags_inherit(tgid, child_tgid, copy.generation);
 	}
 	event_send(HT_EVENT_FORK, tgid, t->generation, child_tgid, 0);
 }

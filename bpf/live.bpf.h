@@ -8,31 +8,6 @@
 #ifndef HT_LIVE_BPF_H
 #define HT_LIVE_BPF_H
 
-__u32 context_last; /* last id that was given out */
-
-/* Id of {process, thread name}; 0 = none could be given. */
-static __always_inline __u32 context_intern(__u32 tgid, __u32 generation)
-{
-	struct ht_context key = { .tgid = tgid, .generation = generation };
-	__u32 *known, id;
-	long err;
-
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
-	known = bpf_map_lookup_elem(&contexts, &key);
-	if (known)
-		return *known;
-	id = __sync_fetch_and_add(&context_last, 1) + 1;
-	err = bpf_map_update_elem(&contexts, &key, &id, BPF_NOEXIST);
-	if (!err)
-		return id;
-	/* Another thread of that name came first (its id holds), or the map is full. */
-	known = bpf_map_lookup_elem(&contexts, &key);
-	if (known)
-		return *known;
-	stat_inc(HT_STAT_CONTEXTS_FULL);
-	return 0;
-}
-
 static __always_inline struct ht_total *total_get(__u64 stack_id, __u32 context_id)
 {
 	struct ht_total_key key = { .stack_id = stack_id, .context_id = context_id };
@@ -55,15 +30,26 @@ static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
 	return (size_bytes * sample_weight_16(threshold)) >> 8;
 }
 
-static __always_inline void total_alloc(const struct ht_live *l)
+/* n times scale_16 / 2^16, see struct ht_target. No overflow: n is below 2^56 (a block of 2^40 bytes
+ * is below 2^49), and user space bounds the scale. */
+static __always_inline __u64 scaled(__u64 n, __u32 scale_16)
+{
+	if (!scale_16)
+		return n;
+	return (n >> 16) * scale_16 + (((n & 0xffff) * scale_16) >> 16);
+}
+
+static __always_inline void total_alloc(const struct ht_live *l, __u32 scale_16)
 {
 	struct ht_total *t = total_get(l->stack_id, l->context_id);
+	__u64 objects_16 = sample_weight_16(l->threshold);
+	__u64 bytes_8 = weighted_bytes_8(l->size_bytes, l->threshold);
 
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->alloc_samples, 1);
-	__sync_fetch_and_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
-	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	__sync_fetch_and_add(&t->alloc_objects_16, scaled(objects_16, scale_16));
+	__sync_fetch_and_add(&t->alloc_bytes_8, scaled(bytes_8, scale_16));
 }
 
 static __always_inline void total_free(const struct ht_live *l)
@@ -75,6 +61,84 @@ static __always_inline void total_free(const struct ht_live *l)
 	__sync_fetch_and_add(&t->free_samples, 1);
 	__sync_fetch_and_add(&t->free_objects_16, sample_weight_16(l->threshold));
 	__sync_fetch_and_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+}
+
+/* Set before the object is loaded: keep the sums of whole processes. */
+const volatile bool ht_sum_images;
+
+static __always_inline struct ht_image *image_get(const struct ht_image_key *key)
+{
+	struct ht_image *image = bpf_map_lookup_elem(&images, key), zero = {};
+
+	if (image)
+		return image;
+	bpf_map_update_elem(&images, key, &zero, BPF_NOEXIST);
+	image = bpf_map_lookup_elem(&images, key);
+	if (!image)
+		stat_inc(HT_STAT_IMAGES_FULL);
+	return image;
+}
+
+static __always_inline void image_charge(const struct ht_live_key *of, __s64 bytes_8, __u64 now_ns)
+{
+	struct ht_image_key key = { of->tgid, of->generation };
+	struct ht_image *image = ht_sum_images ? image_get(&key) : NULL;
+	__s64 sum;
+
+	if (!image)
+		return;
+	sum = __sync_fetch_and_add(&image->inuse_bytes_8, bytes_8) + bytes_8;
+	peak_raise(&image->peak_bytes_8, &image->peak_ns, sum, now_ns);
+}
+
+static __always_inline void image_discharge(const struct ht_live_key *of, __s64 bytes_8)
+{
+	struct ht_image_key key = { of->tgid, of->generation };
+	struct ht_image *image = ht_sum_images ? bpf_map_lookup_elem(&images, &key) : NULL;
+
+	if (image)
+		__sync_fetch_and_add(&image->inuse_bytes_8, -bytes_8);
+}
+
+/* Before the block is in `live`: its free may come at any time after. */
+static __always_inline void live_charge(const struct ht_live_key *key, struct ht_live *l)
+{
+	__s64 bytes_8 = weighted_bytes_8(l->size_bytes, l->threshold);
+	__u32 task_slot;
+
+	if (l->instance) {
+		task_slot = scope_task_slot(l->scope_slot);
+		if (!task_slot ||
+		    !instance_add(task_slot, l->instance, bytes_8, sample_weight_16(l->threshold)))
+			l->instance = 0;
+	}
+	scope_add(l->scope_slot, bytes_8, l->time_ns);
+	image_charge(key, bytes_8, l->time_ns);
+}
+
+static __always_inline void live_discharge(const struct ht_live_key *key, const struct ht_live *l)
+{
+	__s64 bytes_8 = weighted_bytes_8(l->size_bytes, l->threshold);
+
+	if (l->instance)
+		instance_sub(scope_task_slot(l->scope_slot), l->instance, bytes_8,
+			     sample_weight_16(l->threshold));
+	scope_add(l->scope_slot, -bytes_8, 0);
+	image_discharge(key, bytes_8);
+}
+
+/* A block that was taken out of `live` for good. */
+static __always_inline void live_freed(const struct ht_live_key *key, const struct ht_live *l)
+{
+	total_free(l);
+	live_discharge(key, l);
+}
+
+/* A block that was taken out of `live` because its free could not be seen. */
+static __always_inline void live_drop(const struct ht_live_key *key, const struct ht_live *l)
+{
+	stat_inc(HT_STAT_DROPPED);
+	live_discharge(key, l);
 }
 
 __u32 live_filter[HT_FILTER_CNT];
@@ -112,6 +176,7 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 	return true;
 }
 
+/* Put a charged block in. */
 static __always_inline void live_insert(const struct ht_live_key *key, const struct ht_live *l)
 {
 	struct ht_live old;
@@ -124,11 +189,12 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 		/* The address was handed out again: its free went unseen. */
 		stat_inc(HT_STAT_MISSED_FREE);
 		if (live_take(key, &old))
-			total_free(&old);
+			live_freed(key, &old);
 		err = bpf_map_update_elem(&live, key, l, BPF_ANY);
 	}
 	if (err) {
 		__sync_fetch_and_add(filter_slot(key), -1);
+		live_discharge(key, l);
 		stat_inc(HT_STAT_LIVE_FULL);
 		stat_add(HT_STAT_LIVE_FULL_BYTES,
 			 weighted_bytes_8(l->size_bytes, l->threshold) >> 8);

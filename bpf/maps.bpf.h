@@ -5,7 +5,6 @@
 #ifndef HT_MAPS_BPF_H
 #define HT_MAPS_BPF_H
 
-#define HT_EINVAL 22
 #define HT_EEXIST 17
 #define HT_EBUSY 16
 
@@ -25,6 +24,13 @@ struct {
 	__type(value, struct ht_rate);
 } rates SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, HT_HITS_CAP); /* user: 1 for a single target */
+	__type(key, __u32);
+	__type(value, struct ht_hits);
+} hits SEC(".maps");
+
 /* Sampled allocations that are outstanding. Not an LRU: an evicted entry would be a silent lie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -33,6 +39,15 @@ struct {
 	__type(key, struct ht_live_key);
 	__type(value, struct ht_live);
 } live SEC(".maps");
+
+/* Only with ht_sum_images. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HT_IMAGES_CAP);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ht_image_key);
+	__type(value, struct ht_image);
+} images SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -47,8 +62,61 @@ struct {
 	__uint(max_entries, HT_CONTEXTS_CAP);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct ht_context);
-	__type(value, __u32);
+	__type(value, struct ht_context_value);
 } contexts SEC(".maps");
+
+/* Tags. Only processes that have a tag source are in it; see HT_TAGS_CNT. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, HT_TAGS_CNT);
+	__type(key, __u32);
+	__type(value, struct ht_tags);
+} tags SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HT_SCOPES_CAP);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ht_scope_key);
+	__type(value, struct ht_scope);
+} scopes SEC(".maps");
+
+/* Numbers to give out before fresh ones: user space hands back those of images that are over. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, HT_SCOPES_CAP);
+	__uint(value_size, sizeof(__u32));
+} free_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, HT_CONTEXTS_CAP);
+	__uint(value_size, sizeof(__u32));
+} free_contexts SEC(".maps");
+
+/* Index: slot of a scope; 0 is not used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, HT_SCOPES_CAP);
+	__type(key, __u32);
+	__type(value, struct ht_scope_sums);
+} scope_sums SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HT_INSTANCES_CAP);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ht_instance_key);
+	__type(value, struct ht_instance);
+} instances SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HT_LABEL_SETS_CAP);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct ht_labels);
+} label_sets SEC(".maps");
 
 /* Key: 64-bit hash of the content. */
 struct {
@@ -59,27 +127,6 @@ struct {
 	__type(value, struct ht_stack);
 } stacks SEC(".maps");
 
-/* A call between entry and return. */
-struct ht_call {
-	__u64 sp; /* at entry: the slot of the return address; identifies the call. 0 = unused */
-	__u64 ret_addr; /* the true one (a return probe overwrites the slot) */
-	__u64 cookie;
-	__u64 ptr; /* old block, or address of the out parameter */
-	__u32 is_kept; /* drawn: insert `fresh` at the new address */
-	__u32 has_old; /* `old` was taken out of `live` at entry */
-	struct ht_live fresh;
-	struct ht_live old;
-};
-
-struct ht_calls {
-	__u32 next; /* slot to give up when all are in use */
-	__u32 guard_delegates; /* the guarded call leaves the allocation to the one it jumps to */
-	/* last call that was not kept but may jump on into another entry point */
-	__u64 guard_sp;
-	__u64 guard_ret_addr;
-	struct ht_call call[HT_PENDING_CAP];
-};
-
 /* All zero: what a thread's entry in `pending` starts as (too big for the BPF stack). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -88,7 +135,7 @@ struct {
 	__type(value, struct ht_calls);
 } empty_calls SEC(".maps");
 
-/* Key: tid. */
+/* Calls between entry and return. Key: tid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 16);
@@ -105,13 +152,20 @@ struct ht_mappings_inner {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct ht_mappings));
 };
-/* Key: tgid. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, HT_PROCESSES_CAP);
+	__type(key, __u32);
+	__array(values, struct ht_mappings_inner);
+} mapping_sets SEC(".maps");
+
+/* Key: tgid; value: index of its set. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HT_PROCESSES_CAP);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__array(values, struct ht_mappings_inner);
+	__type(value, __u32);
 } maps_of SEC(".maps");
 
 struct {

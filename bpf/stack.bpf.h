@@ -19,8 +19,21 @@
 
 const volatile bool ht_use_find_vma = true; /* needs 5.17 */
 
+/* What the thread says that an allocation is for; see tags.bpf.h. */
+struct ht_tag {
+	__u32 source; /* as in struct ht_scope_key */
+	__u32 node;
+	__u64 instance;
+	__u64 desc_addr;
+	__u64 labels_id;
+};
+
+#define WALK_WINDOW_CNT 64 /* a power of two */
+#define WALK_WINDOW_BYTES (8 * WALK_WINDOW_CNT)
+
 struct ht_walk {
 	__u32 is_busy;
+	__u32 slot; /* its own index, see walk_self() */
 	__u32 tgid;
 	__u32 tid;
 	__u32 generation;
@@ -29,8 +42,17 @@ struct ht_walk {
 	__u32 is_first;
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
-	__u64 slots[8]; /* the 64 bytes below a CFA */
+	/* a piece of the stack, from window_addr up; see walk_read_stack() */
+	__u64 window_addr;
+	__u64 window[WALK_WINDOW_CNT];
 	struct ht_stack stack;
+	/* tags.bpf.h, labels.bpf.h, intern.bpf.h */
+	struct ht_tag tag;
+	__u32 path[HT_SCOPE_DEPTH_CAP];
+	__u32 parent; /* of the node that scope_step() met last */
+	__u32 reserved;
+	struct ht_scope scope;
+	struct ht_labels labels;
 };
 
 #define HT_SCRATCH_TRIES 8
@@ -50,8 +72,11 @@ static __always_inline struct ht_walk *walk_claim(void)
 		__u32 key = (slot + i) % ht_scratch_cnt;
 		struct ht_walk *w = bpf_map_lookup_elem(&scratch, &key);
 
-		if (w && __sync_val_compare_and_swap(&w->is_busy, 0, 1) == 0)
+		if (w && __sync_val_compare_and_swap(&w->is_busy, 0, 1) == 0) {
+			w->slot = key;
+			w->window_addr = ~0ULL;
 			return w;
+		}
 	}
 	return NULL;
 }
@@ -59,6 +84,15 @@ static __always_inline struct ht_walk *walk_claim(void)
 static __always_inline void walk_release(struct ht_walk *w)
 {
 	__sync_val_compare_and_swap(&w->is_busy, 1, 0);
+}
+
+/* The same as a pointer to a map's value: 6.1's verifier takes an argument of a global function for
+ * mere memory, which it does not let into a map. */
+static __always_inline struct ht_walk *walk_self(const struct ht_walk *w)
+{
+	__u32 key = w->slot;
+
+	return bpf_map_lookup_elem(&scratch, &key);
 }
 
 static __always_inline long read_user_u64(__u64 *ret, __u64 addr)
@@ -116,7 +150,7 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 /* The mapping of pc -> w->map. 0, or -1: none that a file is known for. */
 __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 {
-	__u32 zero = 0, base = 0, tgid, cnt;
+	__u32 zero = 0, base = 0, tgid, cnt, *set;
 	struct ht_mappings *m = NULL;
 	void *inner;
 
@@ -124,7 +158,8 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 		return -1;
 	/* On the stack: 6.1's verifier takes no key from the memory of a global function's argument. */
 	tgid = w->tgid;
-	inner = bpf_map_lookup_elem(&maps_of, &tgid);
+	set = bpf_map_lookup_elem(&maps_of, &tgid);
+	inner = set ? bpf_map_lookup_elem(&mapping_sets, set) : NULL;
 	if (inner)
 		m = bpf_map_lookup_elem(inner, &zero);
 	if (m && m->generation == w->generation) {
@@ -276,7 +311,28 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 	return -1;
 }
 
-/* Return address and the caller's rbp. They are close together as a rule: one read for both. */
+/*
+ * A word of the stack. Most of what a read of user memory costs is the same for 8 bytes and for 512:
+ * so a piece is read at once, which has the words of the next frames too. Near the stack's end the
+ * piece may not be there, while the word is.
+ */
+static __always_inline long walk_read_stack(struct ht_walk *w, __u64 addr, __u64 *ret)
+{
+	__u64 off = addr - w->window_addr;
+
+	if (off > WALK_WINDOW_BYTES - 8) {
+		if (bpf_probe_read_user(w->window, sizeof(w->window), (const void *)addr)) {
+			w->window_addr = ~0ULL;
+			return read_user_u64(ret, addr);
+		}
+		w->window_addr = addr;
+		off = 0;
+	}
+	*ret = w->window[(off >> 3) & (WALK_WINDOW_CNT - 1)];
+	return 0;
+}
+
+/* Return address and the caller's rbp, which as a rule is kept a little below. */
 static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_row *row, __u64 cfa,
 					    __u64 *ret_ra, __u64 *ret_bp)
 {
@@ -284,19 +340,11 @@ static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_r
 
 	/* A later rule that needs an rbp that nobody knows must fail, not use a stale one. */
 	*ret_bp = row->rbp == HT_RBP_UNDEFINED ? 0 : w->bp;
-	if (row->rbp == HT_RBP_AT_CFA && off >= -8 && off < -1 &&
-	    !bpf_probe_read_user(w->slots, sizeof(w->slots), (const void *)(cfa - 64))) {
-		*ret_ra = w->slots[7];
-		*ret_bp = w->slots[(off + 8) & 7];
-		return 0;
-	}
-	if (read_user_u64(ret_ra, cfa - 8))
+	if (row->rbp == HT_RBP_AT_CFA && walk_read_stack(w, cfa + off * 8, ret_bp))
 		return -1;
-	if (row->rbp == HT_RBP_AT_CFA)
-		return read_user_u64(ret_bp, cfa + off * 8) ? -1 : 0;
-	if (row->rbp == HT_RBP_AT_RBP)
-		return read_user_u64(ret_bp, w->bp + off * 8) ? -1 : 0;
-	return 0;
+	if (row->rbp == HT_RBP_AT_RBP && read_user_u64(ret_bp, w->bp + off * 8))
+		return -1;
+	return walk_read_stack(w, cfa - 8, ret_ra) ? -1 : 0;
 }
 
 /* Note the frame at pc and step to its caller. 0: go on; else 1 + HT_END_*. */
@@ -389,17 +437,21 @@ __noinline int stack_equal(const struct ht_stack *a, const struct ht_stack *b)
 	return 1;
 }
 
-/* Id of the stack, 0 when it could not be kept (counted). */
-static __always_inline __u64 stack_intern(const struct ht_stack *s)
+/* Id of the stack, 0 when it could not be kept (counted). One that is just being taken out is not
+ * to be had for some ns: such a sample is counted as one that found the map full. */
+static __always_inline __u64 stack_intern(struct ht_stack *s)
 {
 	__u64 id = stack_hash(s);
 	struct ht_stack *known = bpf_map_lookup_elem(&stacks, &id);
 
-	if (!known) {
-		if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST))
+	if (!known || !reclaim_keep(&known->epoch)) {
+		s->epoch = reclaim_epoch;
+		if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST)) {
+			stat_inc(HT_STAT_STACKS_NEW);
 			return id;
+		}
 		known = bpf_map_lookup_elem(&stacks, &id);
-		if (!known) {
+		if (!known || !reclaim_keep(&known->epoch)) {
 			stat_inc(HT_STAT_STACKS_FULL);
 			return 0;
 		}
@@ -432,7 +484,7 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ctx,
 					   struct ht_target *t)
 {
-	__u64 begin_ns = bpf_ktime_get_ns();
+	__u64 begin_ns = bpf_ktime_get_ns(), stack_id;
 	int end = 0;
 
 	walk_start(w, ctx, t);
@@ -449,7 +501,9 @@ static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ct
 		t->unmapped_ns = begin_ns;
 		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
 	}
-	return stack_intern(&w->stack);
+	stack_id = stack_intern(&w->stack);
+	hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
+	return stack_id;
 }
 
 /* Does vaddr of the file belong to an allocator? */

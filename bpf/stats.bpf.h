@@ -19,19 +19,37 @@ static __always_inline void stat_inc(__u32 id)
 }
 
 /*
- * For the counters of hits only: a plain increment, several ns cheaper on the path that every
- * allocation pays. A preemption in between can lose one, which the overhead estimate can bear.
+ * Hits are counted per process: user space adds them up to HT_STAT_HITS_*. A plain increment, several
+ * ns cheaper on the path that every allocation pays. A preemption in between can lose one, which the
+ * overhead estimate can bear.
  */
-static __always_inline void stat_hit(__u32 id, __u64 cookie)
-{
-	__u32 zero = 0;
-	struct ht_counters *c = bpf_map_lookup_elem(&stats, &zero);
+enum hit_kind { HIT_ALLOC, HIT_FREE, HIT_RETURN };
 
-	if (!c)
+static __always_inline void hit_count(const struct ht_target *t, enum hit_kind kind, __u64 cookie)
+{
+	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);
+
+	if (!h)
 		return;
-	c->cnt[id]++;
+	if (kind == HIT_ALLOC)
+		h->alloc_cnt++;
+	else if (kind == HIT_FREE)
+		h->free_cnt++;
+	else
+		h->return_cnt++;
 	if (HT_COOKIE_FLAGS(cookie) & HT_SITE_STEPPED)
-		c->cnt[HT_STAT_HITS_STEPPED]++;
+		h->stepped_cnt++;
+}
+
+/* A sampled allocation, and the time that its stack took. */
+static __always_inline void hit_sampled(const struct ht_target *t, __u64 stack_ns)
+{
+	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);
+
+	if (!h)
+		return;
+	h->sample_cnt++;
+	h->stack_ns += stack_ns;
 }
 
 static __always_inline void event_send(__u32 kind, __u32 tgid, __u32 generation, __u32 other,

@@ -10,22 +10,39 @@
 const volatile __u32 ht_only_tgid;
 struct ht_target only_target;
 
-static __always_inline struct ht_target *target_current(__u32 *ret_tgid)
+static __always_inline struct ht_target *target_find(__u32 tgid)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-	*ret_tgid = tgid;
 	if (ht_only_tgid)
 		return tgid == ht_only_tgid ? &only_target : NULL;
 	return bpf_map_lookup_elem(&targets, &tgid);
 }
 
-/* The same for a hit: NULL as well while nothing of the process is to be recorded. */
-static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
+static __always_inline struct ht_target *target_current(__u32 *ret_tgid)
+{
+	*ret_tgid = bpf_get_current_pid_tgid() >> 32;
+	return target_find(*ret_tgid);
+}
+
+#define TARGET_IS_OVER (HT_TARGET_WAITS_EXEC | HT_TARGET_OFF)
+
+/* The same for a hit: NULL as well when a flag of the mask says so. */
+static __always_inline struct ht_target *target_unless(__u32 flags, __u32 *ret_tgid)
 {
 	struct ht_target *t = target_current(ret_tgid);
 
-	return t && (t->flags & (HT_TARGET_WAITS_EXEC | HT_TARGET_OFF)) ? NULL : t;
+	return t && (t->flags & flags) ? NULL : t;
+}
+
+/* ... that begins a call. */
+static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
+{
+	return target_unless(TARGET_IS_OVER | HT_TARGET_QUIET, ret_tgid);
+}
+
+/* ... that ends one, or tells something of the process. */
+static __always_inline struct ht_target *target_of_event(__u32 *ret_tgid)
+{
+	return target_unless(TARGET_IS_OVER, ret_tgid);
 }
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reclaim.bpf.h - taking stacks and label sets out while probes ask for them. See abi.h,
+ * "Reclaiming".
+ */
+#ifndef HT_RECLAIM_BPF_H
+#define HT_RECLAIM_BPF_H
+
+__u32 reclaim_epoch; /* counted up by user space, never HT_EPOCH_DEAD */
+
+/* Somebody has asked for an entry: it stays at least for this epoch. false: it is being taken out. */
+static __always_inline bool reclaim_keep(__u32 *epoch)
+{
+	__u32 now = *(volatile __u32 *)&reclaim_epoch, seen = *(volatile __u32 *)epoch;
+
+	if (seen == now)
+		return true;
+	/* Else than by a taker it is only changed to the epoch of now. */
+	return seen != HT_EPOCH_DEAD &&
+	       __sync_val_compare_and_swap(epoch, seen, now) != HT_EPOCH_DEAD;
+}
+
+/* Take an entry out that nobody has asked for in this epoch. */
+static __always_inline bool reclaim_take(__u32 *epoch)
+{
+	__u32 now = *(volatile __u32 *)&reclaim_epoch, seen = *(volatile __u32 *)epoch;
+
+	return seen != now && seen != HT_EPOCH_DEAD &&
+	       __sync_val_compare_and_swap(epoch, seen, HT_EPOCH_DEAD) == seen;
+}
+
+/* 1: the entry has been taken out. */
+static __always_inline int reclaim_sweep(__u32 what, __u64 id)
+{
+	struct ht_labels *labels;
+	struct ht_stack *stack;
+
+	if (what == HT_SWEEP_STACK) {
+		stack = bpf_map_lookup_elem(&stacks, &id);
+		if (stack && reclaim_take(&stack->epoch))
+			return !bpf_map_delete_elem(&stacks, &id);
+	} else {
+		labels = bpf_map_lookup_elem(&label_sets, &id);
+		if (labels && reclaim_take(&labels->epoch))
+			return !bpf_map_delete_elem(&label_sets, &id);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope.bpf.h - what scopes and their instances hold, and the most that they ever held.
+ *
+ * Every scope has a slot with its sums; a charge goes to the slot and to all its ancestors, so a
+ * peak is that of everything below the scope, exact at the sample and not as somebody happened to
+ * look. What is in no scope has a slot too. `live` stays the truth for what is in use now: these sums only say
+ * how high it went, and when a task that has exited is empty.
+ *
+ * A charge and its discharge add the same number (made from the stored size and threshold), so a
+ * sum that nothing is left of is exactly 0.
+ */
+#ifndef HT_SCOPE_BPF_H
+#define HT_SCOPE_BPF_H
+
+#define SCOPE_CHAIN_CAP HT_SCOPE_DEPTH_CAP
+#define PEAK_TRIES 4
+
+/* Raise a peak. Of two CPUs that raise it at once the higher one stays, unless four tries in a
+ * row are lost: then it is too low by what the others added meanwhile. */
+static __always_inline void peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value, __u64 now_ns)
+{
+	__s64 seen = *(volatile __s64 *)peak;
+
+	for (int i = 0; i < PEAK_TRIES; i++) {
+		__s64 before;
+
+		if (value <= seen)
+			return;
+		before = __sync_val_compare_and_swap(peak, seen, value);
+		if (before == seen) {
+			*peak_ns = now_ns;
+			return;
+		}
+		seen = before;
+	}
+}
+
+/* Add to one slot; that of its parent. Global: the verifier looks at it once. */
+__noinline __u32 scope_add_one(__u32 slot, __s64 bytes_8, __u64 now_ns)
+{
+	struct ht_scope_sums *s = bpf_map_lookup_elem(&scope_sums, &slot);
+	__s64 sum;
+
+	if (!s)
+		return 0;
+	sum = __sync_fetch_and_add(&s->inuse_bytes_8, bytes_8) + bytes_8;
+	if (bytes_8 > 0)
+		peak_raise(&s->peak_bytes_8, &s->peak_ns, sum, now_ns);
+	return s->parent_slot;
+}
+
+/* Add to the slot and to its ancestors. */
+__noinline int scope_add(__u32 slot, __s64 bytes_8, __u64 now_ns)
+{
+	for (int i = 0; i < SCOPE_CHAIN_CAP && slot; i++)
+		slot = scope_add_one(slot, bytes_8, now_ns);
+	return 0;
+}
+
+static __always_inline __u32 scope_task_slot(__u32 slot)
+{
+	struct ht_scope_sums *s = bpf_map_lookup_elem(&scope_sums, &slot);
+
+	return s && slot ? s->task_slot : 0;
+}
+
+static __always_inline struct ht_instance *instance_find(const struct ht_instance_key *key)
+{
+	return bpf_map_lookup_elem(&instances, key);
+}
+
+/*
+ * The instance of a sampled allocation, made when it is new. false: the map is full; the block
+ * must then not carry the instance, or its free would be taken from sums that it is not in.
+ */
+static __noinline bool instance_add(__u32 task_slot, __u64 number, __s64 bytes_8, __s64 objects_16)
+{
+	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
+	__u64 now_ns = bpf_ktime_get_ns();
+	/* Not zero: user space forgets what is empty and old, and may look at once. */
+	struct ht_instance *v = instance_find(&key), fresh = { .last_ns = now_ns };
+	__s64 sum;
+
+	if (!v) {
+		bpf_map_update_elem(&instances, &key, &fresh, BPF_NOEXIST);
+		v = instance_find(&key);
+		if (!v) {
+			stat_inc(HT_STAT_INSTANCES_FULL);
+			return false;
+		}
+	}
+	v->last_ns = now_ns;
+	__sync_fetch_and_add(&v->alloc_bytes_8, bytes_8);
+	__sync_fetch_and_add(&v->alloc_objects_16, objects_16);
+	__sync_fetch_and_add(&v->inuse_objects_16, objects_16);
+	sum = __sync_fetch_and_add(&v->inuse_bytes_8, bytes_8) + bytes_8;
+	peak_raise(&v->peak_bytes_8, &v->peak_ns, sum, now_ns);
+	return true;
+}
+
+/* Exited and empty: forgotten, by whoever comes second of the exit and the last free. Both may
+ * see both; the map lets only one of them take it out. */
+static __always_inline void instance_end(const struct ht_instance_key *key)
+{
+	if (!bpf_map_delete_elem(&instances, key))
+		stat_inc(HT_STAT_INSTANCES_ENDED);
+}
+
+static __noinline int instance_sub(__u32 task_slot, __u64 number, __s64 bytes_8, __s64 objects_16)
+{
+	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
+	struct ht_instance *v = instance_find(&key);
+
+	if (!v)
+		return 0;
+	__sync_fetch_and_add(&v->inuse_bytes_8, -bytes_8);
+	if (__sync_fetch_and_add(&v->inuse_objects_16, -objects_16) == objects_16 &&
+	    *(volatile __u32 *)&v->has_exited)
+		instance_end(&key);
+	return 0;
+}
+
+static __always_inline void instance_exit(__u32 task_slot, __u64 number)
+{
+	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
+	struct ht_instance *v = instance_find(&key);
+
+	if (!v) /* nothing of it was sampled */
+		return;
+	__sync_val_compare_and_swap(&v->has_exited, 0, 1);
+	if (*(volatile __s64 *)&v->inuse_objects_16 == 0)
+		instance_end(&key);
+}
+
+#endif
