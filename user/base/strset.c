@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 
 #define BLOCK_BYTES 65536
@@ -68,32 +69,10 @@ static char *take_room(struct strset *s, size_t n)
 	return block;
 }
 
-/* Length of the valid UTF-8 sequence at p (at most n bytes), 0: there is none. RFC 3629. */
-static size_t utf8_len(const uint8_t *p, size_t n)
-{
-	size_t len = p[0] < 0x80 ? 1 :
-		     p[0] < 0xc2 ? 0 :
-		     p[0] < 0xe0 ? 2 :
-		     p[0] < 0xf0 ? 3 :
-		     p[0] < 0xf5 ? 4 :
-				   0;
-
-	if (len > n || !p[0])
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (len == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)))
-		return 0; /* overlong, or a surrogate */
-	if (len == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
-		return 0; /* overlong, or beyond U+10FFFF */
-	return len;
-}
-
 static bool is_valid_utf8(const char *str, size_t n)
 {
 	for (size_t i = 0, len; i < n; i += len) {
-		len = utf8_len((const uint8_t *)str + i, n - i);
+		len = utf8_len(str + i, n - i);
 		if (!len)
 			return false;
 	}
@@ -106,7 +85,7 @@ static size_t sanitize(const char *str, size_t n, char *out)
 	size_t used = 0;
 
 	for (size_t i = 0; i < n;) {
-		size_t len = utf8_len((const uint8_t *)str + i, n - i);
+		size_t len = utf8_len(str + i, n - i);
 
 		memcpy(out + used, len ? str + i : "\xef\xbf\xbd", len ? len : 3);
 		used += len ? len : 3;
