@@ -332,6 +332,26 @@ const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *r
 	return ef->segments;
 }
 
+int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
+			  struct elf_program_head *ret)
+{
+	size_t i;
+
+	for (i = 0; i < ef->phdr_cnt; i++) {
+		const Elf64_Phdr *ph = &ef->phdrs[i];
+
+		if (ph->p_type != type || nth--)
+			continue;
+		*ret = (struct elf_program_head){ .vaddr = ph->p_vaddr,
+						  .off = ph->p_offset,
+						  .file_bytes = ph->p_filesz,
+						  .mem_bytes = ph->p_memsz,
+						  .align = ph->p_align };
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr)
 {
 	const struct elf_segment *page = NULL;

@@ -50,6 +50,14 @@ bool elf_file_is_go(const struct elf_file *ef);
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
 
+/* A program header of another type. */
+struct elf_program_head {
+	uint64_t vaddr, off, file_bytes, mem_bytes, align;
+};
+/* The nth (from 0) of type (PT_*). -ENOENT. */
+int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
+			  struct elf_program_head *ret);
+
 /*
  * Address arithmetic over PT_LOAD. -ENOENT: no segment covers it. Mappings are whole pages: an
  * offset just before a segment, in its first page, gives the address that it is mapped at.

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/vec.h"
+#include "format/import.h"
 #include "format/wire.h"
 
 #define WINDOW_BITS_GZIP (15 + 16)
@@ -34,9 +35,6 @@ static const struct {
 	  5, "compressed with xz: unpack it first (xz -d)" },
 	{ "BZh", 3, "compressed with bzip2: unpack it first (bzip2 -d)" },
 	{ "PK\x03\x04", 4, "a zip archive, not a profile" },
-	{ "heap_v2/", 8, "a heap dump of jemalloc, not a pprof file: jeprof reads it" },
-	{ "heap profile:", 13,
-	  "a heap profile of gperftools in its text form, not a pprof file: google-pprof reads it" },
 	{ "{", 1, "text that looks like JSON, not a profile" },
 	{ "<", 1, "text that looks like HTML or XML, not a profile" },
 };
@@ -62,7 +60,7 @@ static int refuse_foreign(const uint8_t *data, size_t bytes, struct format_error
 		if (bytes >= foreign[i].magic_bytes &&
 		    !memcmp(data, foreign[i].magic, foreign[i].magic_bytes))
 			return format_fail(err, 0, "%s", foreign[i].text);
-	if (looks_like_text(data, bytes))
+	if (!import_is_text(data, bytes) && looks_like_text(data, bytes))
 		return format_fail(err, 0, "text, not a profile");
 	return 0;
 }

@@ -20,6 +20,8 @@
 #include "format/gunzip.h"
 #include "format/pprof.h"
 #include "format/wire.h"
+#include "model/profile.h"
+#include "model/scope_note.h"
 #include "profile.pb-c.h"
 
 #define FIELD_STRING 6
@@ -93,6 +95,19 @@ static bool is_type(const Profile *p, const Perftools__Profiles__ValueType *t, c
 	return t && !strcmp(text_of(p, t->type), type) && !strcmp(text_of(p, t->unit), unit);
 }
 
+static int check_comment(const Profile *p, size_t i, struct format_error *err)
+{
+	const char *text = text_of(p, p->comment[i]);
+	struct scope_note note;
+
+	if (!text[0])
+		return broken("comment %zu has no text", i);
+	if ((!strncmp(text, "scope_peak:", 11) || !strncmp(text, "instance:", 9)) &&
+	    !scope_note_parse(text, &note))
+		return broken("comment %zu is not what it says: '%.60s'", i, text);
+	return 0;
+}
+
 static int check_header(const Profile *p, struct format_error *err)
 {
 	static const char *const types[][2] = {
@@ -121,8 +136,8 @@ static int check_header(const Profile *p, struct format_error *err)
 	if (p->doc_url || p->drop_frames || p->keep_frames)
 		return broken("has a doc_url, drop_frames or keep_frames");
 	for (size_t i = 0; i < p->n_comment; i++)
-		if (!has_string(p, p->comment[i]) || !text_of(p, p->comment[i])[0])
-			return broken("comment %zu has no text", i);
+		if (check_comment(p, i, err))
+			return -EBADMSG;
 	return 0;
 }
 
@@ -219,6 +234,46 @@ static int check_label(const Profile *p, size_t i, size_t k, struct format_error
 	return 0;
 }
 
+/* The labels whose meaning readers know (and the program's own must not take). */
+static int check_known_label(const Profile *p, size_t i, const Perftools__Profiles__Label *l,
+			     struct format_error *err)
+{
+	static const char *const texts[] = { "scope", "thread", "task_state" };
+	const char *key = text_of(p, l->key);
+
+	if (!strcmp(key, "task") && (l->str || l->num_unit))
+		return broken("sample %zu has a task that is not a plain number", i);
+	for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+		if (!strcmp(key, texts[k]) && !text_of(p, l->str)[0])
+			return broken("sample %zu has a label '%s' without text", i, key);
+	if (!strcmp(key, "task_state") && strcmp(text_of(p, l->str), "exited") != 0)
+		return broken("sample %zu has the task_state '%s'", i, text_of(p, l->str));
+	return 0;
+}
+
+static bool has_label(const Profile *p, const Perftools__Profiles__Sample *s, const char *key)
+{
+	for (size_t i = 0; i < s->n_label; i++)
+		if (!strcmp(text_of(p, s->label[i]->key), key))
+			return true;
+	return false;
+}
+
+/* What tasks allocated stands in the rows without a task, or it would be there twice. */
+static int check_task(const Profile *p, size_t i, struct format_error *err)
+{
+	const Perftools__Profiles__Sample *s = p->sample[i];
+	bool is_task = has_label(p, s, "task");
+
+	if (!is_task && has_label(p, s, "task_state"))
+		return broken("sample %zu has a task_state, but no task", i);
+	if (is_task && !has_label(p, s, "scope"))
+		return broken("sample %zu has a task, but no scope", i);
+	if (is_task && (s->value[PROFILE_ALLOC_OBJECTS] || s->value[PROFILE_ALLOC_SPACE]))
+		return broken("sample %zu has a task and an allocated sum", i);
+	return 0;
+}
+
 static bool is_variance(double v)
 {
 	return isfinite(v) && v >= 0;
@@ -242,9 +297,13 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 	for (size_t k = 0; k < s->n_label; k++) {
 		int rc = check_label(p, i, k, err);
 
+		if (!rc)
+			rc = check_known_label(p, i, s->label[k], err);
 		if (rc)
 			return rc;
 	}
+	if (check_task(p, i, err))
+		return -EBADMSG;
 	if (s->error_bar && (!is_variance(s->error_bar->inuse_bytes_variance) ||
 			     !is_variance(s->error_bar->inuse_objects_variance)))
 		return broken("sample %zu has a variance that is none", i);

@@ -19,6 +19,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "format/gunzip.h"
+#include "format/import.h"
 #include "format/pprof.h"
 #include "format/wire.h"
 #include "model/profile.h"
@@ -393,6 +394,11 @@ int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct 
 	rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &plain, &plain_bytes, err);
 	if (rc)
 		return rc;
+	if (import_is_text(plain, plain_bytes)) {
+		rc = import_text(plain, plain_bytes, ret, err);
+		free(owned);
+		return rc;
+	}
 	hmap_init(&r.mapping_by_id, sizeof(uint64_t));
 	hmap_init(&r.function_by_id, sizeof(uint64_t));
 	hmap_init(&r.location_by_id, sizeof(uint64_t));

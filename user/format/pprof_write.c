@@ -10,12 +10,14 @@
  * id is its index, and string 0 is "".
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/vec.h"
+#include "base/write_all.h"
 #include "format/pprof.h"
 #include "model/profile.h"
 #include "profile.pb-c.h"
@@ -35,6 +37,8 @@ enum {
 
 struct writer {
 	int fd;
+	bool is_counting; /* nothing is compressed or written */
+	uint64_t bytes; /* before compression */
 	z_stream z;
 	uint8_t out[OUT_BYTES];
 	VEC(uint8_t) packed; /* one element */
@@ -45,25 +49,13 @@ struct writer {
 	VEC(Perftools__Profiles__Label *) label_ptrs;
 };
 
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= done;
-	}
-	return 0;
-}
-
 static int compress_bytes(struct writer *w, const void *p, size_t n, int flush)
 {
 	int rc, err;
 
+	w->bytes += n;
+	if (w->is_counting)
+		return 0;
 	w->z.next_in = (Bytef *)p;
 	w->z.avail_in = n;
 	do {
@@ -259,6 +251,17 @@ static int put_profile(struct writer *w, const struct profile *p)
 	return err ? err : compress_bytes(w, NULL, 0, Z_FINISH);
 }
 
+static void release_writer(struct writer *w)
+{
+	vec_release(&w->packed);
+	vec_release(&w->ids);
+	vec_release(&w->lines);
+	vec_release(&w->line_ptrs);
+	vec_release(&w->labels);
+	vec_release(&w->label_ptrs);
+	free(w);
+}
+
 int pprof_write(const struct profile *p, int fd)
 {
 	struct writer *w = calloc(1, sizeof(*w));
@@ -274,12 +277,21 @@ int pprof_write(const struct profile *p, int fd)
 	}
 	err = put_profile(w, p);
 	deflateEnd(&w->z);
-	vec_release(&w->packed);
-	vec_release(&w->ids);
-	vec_release(&w->lines);
-	vec_release(&w->line_ptrs);
-	vec_release(&w->labels);
-	vec_release(&w->label_ptrs);
-	free(w);
+	release_writer(w);
+	return err;
+}
+
+int pprof_bytes(const struct profile *p, uint64_t *ret)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->is_counting = true;
+	err = put_profile(w, p);
+	if (!err)
+		*ret = w->bytes;
+	release_writer(w);
 	return err;
 }

@@ -23,6 +23,9 @@ int report_write(const struct profile *p, const struct report_options *opts, FIL
 	case REPORT_COLLAPSED:
 		err = report_write_collapsed(r, out);
 		break;
+	case REPORT_HEAP:
+		err = report_write_heap(r, out);
+		break;
 	}
 	if (!err && (fflush(out) || ferror(out)))
 		err = errno ? -errno : -EIO;

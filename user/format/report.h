@@ -8,14 +8,29 @@
 #ifndef HT_FORMAT_REPORT_H
 #define HT_FORMAT_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
+struct match_list;
 struct profile;
 
-enum report_by { REPORT_BY_STACK, REPORT_BY_FUNCTION, REPORT_BY_MODULE, REPORT_BY_THREAD };
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_COLLAPSED };
+enum report_by {
+	REPORT_BY_STACK,
+	REPORT_BY_FUNCTION,
+	REPORT_BY_MODULE,
+	REPORT_BY_THREAD,
+	REPORT_BY_SCOPE, /* a tree: the rows of depth 0 add up, each with all that is below */
+	REPORT_BY_INSTANCE, /* a task of a scope */
+	REPORT_BY_LABEL
+};
+enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_COLLAPSED, REPORT_HEAP };
+/* Of REPORT_HEAP: who names the addresses. */
+enum report_heap_form {
+	REPORT_HEAP_NAMED, /* the file itself; addresses are made up */
+	REPORT_HEAP_ADDRESSES /* somebody else: they are the locations' own, mappings are as they stand */
+};
 enum report_sort { REPORT_SORT_INUSE, REPORT_SORT_OBJECTS, REPORT_SORT_ALLOC, REPORT_SORT_NAME };
 
 struct report_options {
@@ -27,7 +42,22 @@ struct report_options {
 	size_t module_cnt;
 	size_t frame_cap; /* frames shown per stack, 0 = all */
 	size_t columns; /* width of the text, 0 = 100 */
+	const char *label_key; /* of REPORT_BY_LABEL */
+	const char *scope; /* only this path and what is below; NULL = all */
+	struct match_list *match; /* what it does not want is one row "(not matched)"; NULL = all */
+	bool folds_repeated; /* scope A/B/A counts as A/B, everywhere */
+	bool groups_threads; /* REPORT_BY_THREAD: by pool */
+	const char *thread_globs; /* the pools' names; NULL = by number */
+	enum report_heap_form heap_form;
+	bool heap_is_growth; /* what was allocated stands for what is in use, too */
 };
+
+/*
+ * Is in p what opts ask for by name (scope, label_key)? 0, -ENOMEM, or -ENOENT with a sentence in
+ * why that says what there is instead.
+ */
+int report_check(const struct profile *p, const struct report_options *opts, char *why,
+		 size_t why_bytes);
 
 /* 0, -ENOMEM, or -EIO when out could not be written. */
 int report_write(const struct profile *p, const struct report_options *opts, FILE *out);

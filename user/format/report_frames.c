@@ -81,6 +81,9 @@ const char *report_frame_name(const struct profile *p, const struct report_frame
 		if (name[0])
 			return name;
 	}
+	if (module[0]) /* at run time; mappings of heaptap's profiles start at 0 */
+		address += p->mappings.data[f->location->mapping].offset -
+			   p->mappings.data[f->location->mapping].start;
 	snprintf(buf, buf_bytes, "%.400s%s0x%" PRIx64, module, module[0] ? "+" : "", address);
 	return buf;
 }
@@ -126,11 +129,4 @@ const char *report_sample_module(const struct report *r, const struct profile_sa
 	if (r->opts->module_cnt)
 		return "(no frame matches)";
 	return leaf[0] ? leaf : "(no module)";
-}
-
-const char *report_sample_thread(const struct report *r, const struct profile_sample *s)
-{
-	const char *thread = profile_sample_label(r->p, s, "thread");
-
-	return thread ? thread : "(no thread)";
 }

@@ -64,8 +64,9 @@ static void put_values(const struct report *r, const struct report_row *row, FIL
 	put_interval(r, row, out);
 	put_optional(out, r->is_inuse ? "inuse_objects" : "objects", r->objects_type >= 0,
 		     row->objects);
-	put_optional(out, "alloc_bytes", r->alloc_type >= 0, row->alloc);
-	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0, row->alloc_objects);
+	put_optional(out, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
+	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
+		     row->alloc_objects);
 	put_optional(out, "sample_cnt", r->has_interval, row->estimate.samples);
 	fprintf(out, ",\"is_weak\":%s",
 		r->has_interval && estimate_is_weak(&row->estimate) ? "true" : "false");
@@ -110,7 +111,18 @@ static void put_frames(const struct report *r, const struct profile_sample *s, F
 	fprintf(out, "],\"frames_omitted_cnt\":%zu", cap);
 }
 
-/* What each thread has of a stack; the parts add up to the row. */
+/* Only where it has one: most profiles have no scopes. */
+static void put_scope_of(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	const char *scope = profile_sample_label(r->p, s, "scope");
+
+	if (!scope)
+		return;
+	fputc(',', out);
+	put_pair(out, "scope", scope);
+}
+
+/* What each thread has of a stack, and each scope; the parts add up to the row. */
 static void put_parts(const struct report *r, const struct report_row *row, FILE *out)
 {
 	fputs(",\"threads\":[", out);
@@ -124,10 +136,64 @@ static void put_parts(const struct report *r, const struct report_row *row, FILE
 			put_string(out, thread);
 		else
 			fputs("null", out);
+		put_scope_of(r, s, out);
 		fprintf(out, ",\"%s\":%" PRId64 "}", r->is_inuse ? "inuse_bytes" : "value",
 			r->p->values.data[s->value_first + r->value_type]);
 	}
 	fputc(']', out);
+}
+
+static void put_peak(const struct report_row *row, FILE *out)
+{
+	const struct report_peak *p = &row->peak;
+
+	put_optional(out, "peak_bytes", p->is_known, p->bytes);
+	put_optional(out, "peak_time_ns", p->is_known && p->time_ns > 0, p->time_ns);
+	fprintf(out, ",\"peak_is_minimum\":%s", p->is_minimum ? "true" : "false");
+}
+
+static void put_path(const struct report *r, const char *key, int64_t path, FILE *out)
+{
+	fprintf(out, ",\"%s\":", key);
+	if (path)
+		put_string(out, strset_get(r->names, path));
+	else
+		fputs("null", out);
+}
+
+static void put_scope(const struct report *r, const struct report_row *row, FILE *out)
+{
+	const struct scope_sums *own = &row->scope.exclusive;
+
+	put_path(r, "path", row->scope.path, out);
+	fprintf(out, ",\"depth\":%" PRIu32, row->scope.depth);
+	put_optional(out, r->is_inuse ? "exclusive_inuse_bytes" : "exclusive_value", true,
+		     own->bytes);
+	put_optional(out, r->is_inuse ? "exclusive_inuse_objects" : "exclusive_objects",
+		     r->objects_type >= 0, own->objects);
+	put_optional(out, "exclusive_alloc_bytes", r->alloc_type >= 0, own->alloc_bytes);
+	put_optional(out, "exclusive_alloc_objects", r->alloc_objects_type >= 0,
+		     own->alloc_objects);
+	put_peak(row, out);
+}
+
+static void put_task(const struct report *r, const struct report_row *row, FILE *out)
+{
+	static const char *const states[] = {
+		[REPORT_STATE_UNKNOWN] = "null",
+		[REPORT_STATE_LIVE] = "\"live\"",
+		[REPORT_STATE_EXITED] = "\"exited\"",
+	};
+
+	put_path(r, "scope", row->scope.path, out);
+	/* A string: JSON's numbers are doubles to many readers. */
+	if (row->task.is_task)
+		fprintf(out, ",\"task\":\"%" PRIu64 "\"", (uint64_t)row->task.id);
+	else
+		fputs(",\"task\":null", out);
+	put_path(r, "pid", row->task.pid, out);
+	fprintf(out, ",\"state\":%s", states[row->task.state]);
+	put_peak(row, out);
 }
 
 static void put_row(const struct report *r, const struct report_row *row, FILE *out)
@@ -139,6 +205,10 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 	if (r->opts->by == REPORT_BY_FUNCTION)
 		put_optional(out, r->is_inuse ? "cumulative_inuse_bytes" : "cumulative_value",
 			     !row->row_cnt, row->cumulative);
+	if (r->opts->by == REPORT_BY_SCOPE)
+		put_scope(r, row, out);
+	if (r->opts->by == REPORT_BY_INSTANCE)
+		put_task(r, row, out);
 	if (row->row_cnt)
 		fprintf(out, ",\"row_cnt\":%zu", row->row_cnt);
 	if (row->sample_cnt) {
@@ -151,10 +221,10 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 static void put_head(const struct report *r, FILE *out)
 {
 	static const char *const by[] = {
-		[REPORT_BY_STACK] = "stack",
-		[REPORT_BY_FUNCTION] = "function",
-		[REPORT_BY_MODULE] = "module",
-		[REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_STACK] = "stack",   [REPORT_BY_FUNCTION] = "function",
+		[REPORT_BY_MODULE] = "module", [REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_SCOPE] = "scope",   [REPORT_BY_INSTANCE] = "instance",
+		[REPORT_BY_LABEL] = "label",
 	};
 	const struct profile *p = r->p;
 	bool is_by_bytes =
@@ -163,6 +233,10 @@ static void put_head(const struct report *r, FILE *out)
 	fputc('{', out);
 	put_pair(out, "by", by[r->opts->by]);
 	fputc(',', out);
+	if (r->opts->by == REPORT_BY_LABEL) {
+		put_pair(out, "label", r->opts->label_key);
+		fputc(',', out);
+	}
 	put_pair(out, "value_type", profile_text(p, p->types.data[r->value_type].type_str));
 	fputc(',', out);
 	put_pair(out, "value_unit", profile_text(p, p->types.data[r->value_type].unit_str));
@@ -171,17 +245,44 @@ static void put_head(const struct report *r, FILE *out)
 	put_optional(out, "rate_bytes", is_by_bytes, p->period);
 	fputs(",\n\"total\":{", out);
 	put_values(r, &r->total, out);
+	if (r->opts->scope) {
+		fputc(',', out);
+		put_pair(out, "scope", r->opts->scope);
+		put_optional(out, r->is_inuse ? "profile_inuse_bytes" : "profile_value", true,
+			     r->whole.value);
+	}
 	fputs("},\n\"rows\":[", out);
+}
+
+static void put_rows(const struct report *r, const struct report_row *rows, size_t cnt, FILE *out)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_row(r, &rows[i], out);
+	}
+}
+
+static void put_outstanding(const struct report *r, FILE *out)
+{
+	const struct report_row *all = &r->outstanding_total;
+
+	fprintf(out,
+		"],\n\"outstanding\":{\"task_cnt\":%zu,\"inuse_bytes\":%" PRId64
+		",\"inuse_objects\":%" PRId64 ",\"rows\":[",
+		all->row_cnt, all->value, all->objects);
+	put_rows(r, r->outstanding.data, r->outstanding.cnt, out);
+	fputs("]}", out);
 }
 
 int report_write_json(const struct report *r, FILE *out)
 {
 	put_head(r, out);
-	for (size_t i = 0; i < r->rows.cnt; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_row(r, &r->rows.data[i], out);
-	}
-	fputs("],\n\"comments\":[", out);
+	put_rows(r, r->rows.data, r->rows.cnt, out);
+	if (r->opts->by == REPORT_BY_INSTANCE)
+		put_outstanding(r, out);
+	else
+		fputc(']', out);
+	fputs(",\n\"comments\":[", out);
 	for (size_t i = 0; i < r->p->comments.cnt; i++) {
 		fputs(i ? ",\n" : "\n", out);
 		put_string(out, profile_text(r->p, r->p->comments.data[i]));

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* The table of a file that was made to overflow must not be undefined behaviour. */
-static int64_t add_saturating(int64_t a, int64_t b)
+int64_t report_add_saturating(int64_t a, int64_t b)
 {
 	int64_t sum;
 
@@ -102,27 +102,38 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 	return e;
 }
 
-static void add_sample(const struct report *r, const struct profile_sample *s,
+void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row)
 {
 	struct estimate e = estimate_of(r, s);
 
-	row->value = add_saturating(row->value, value_of(r, s, r->value_type));
-	row->objects = add_saturating(row->objects, value_of(r, s, r->objects_type));
-	row->alloc = add_saturating(row->alloc, value_of(r, s, r->alloc_type));
+	row->value = report_add_saturating(row->value, value_of(r, s, r->value_type));
+	row->objects = report_add_saturating(row->objects, value_of(r, s, r->objects_type));
+	row->alloc = report_add_saturating(row->alloc, value_of(r, s, r->alloc_type));
 	row->alloc_objects =
-		add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
+		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
 }
 
-static void add_row(struct report_row *into, const struct report_row *row)
+void report_add_row(struct report_row *into, const struct report_row *row)
 {
-	into->value = add_saturating(into->value, row->value);
-	into->objects = add_saturating(into->objects, row->objects);
-	into->alloc = add_saturating(into->alloc, row->alloc);
-	into->alloc_objects = add_saturating(into->alloc_objects, row->alloc_objects);
+	into->value = report_add_saturating(into->value, row->value);
+	into->objects = report_add_saturating(into->objects, row->objects);
+	into->alloc = report_add_saturating(into->alloc, row->alloc);
+	into->alloc_objects = report_add_saturating(into->alloc_objects, row->alloc_objects);
 	estimate_merge(&into->estimate, &row->estimate);
+	into->task.has_no_alloc =
+		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
 	into->row_cnt++;
+}
+
+struct scope_sums report_sums_of_row(const struct report_row *row)
+{
+	return (struct scope_sums){ .bytes = row->value,
+				    .objects = row->objects,
+				    .alloc_bytes = row->alloc,
+				    .alloc_objects = row->alloc_objects,
+				    .estimate = row->estimate };
 }
 
 /* The row named name, made when it is new. index_by_name: id of name -> index of row. */
@@ -167,7 +178,8 @@ static int add_cumulative(struct report *r, struct hmap *index_by_name, uint32_t
 		if (row->seen == sample + 1)
 			continue;
 		row->seen = sample + 1;
-		row->cumulative = add_saturating(row->cumulative, value_of(r, s, r->value_type));
+		row->cumulative =
+			report_add_saturating(row->cumulative, value_of(r, s, r->value_type));
 	}
 	return 0;
 }
@@ -188,7 +200,9 @@ static const char *row_name(const struct report *r, const struct profile_sample 
 	case REPORT_BY_MODULE:
 		return report_sample_module(r, s);
 	case REPORT_BY_THREAD:
-		return report_sample_thread(r, s);
+		return report_sample_thread(r, s, buf);
+	case REPORT_BY_LABEL:
+		return report_sample_label(r, s, buf);
 	default:
 		return leaf_name(r, s, buf);
 	}
@@ -201,14 +215,15 @@ static int rows_by_name(struct report *r)
 	int err = 0;
 
 	hmap_init(&index_by_name, sizeof(int64_t));
-	for (uint32_t i = 0; i < r->p->samples.cnt && !err; i++) {
+	for (size_t k = 0; k < r->chosen.cnt && !err; k++) {
+		uint32_t i = r->chosen.data[k];
 		const struct profile_sample *s = &r->p->samples.data[i];
 		size_t row;
 
 		err = get_row(r, &index_by_name, row_name(r, s, buf), &row);
 		if (err)
 			break;
-		add_sample(r, s, &r->rows.data[row]);
+		report_add_sample(r, s, &r->rows.data[row]);
 		if (r->opts->by == REPORT_BY_FUNCTION)
 			err = add_cumulative(r, &index_by_name, i);
 	}
@@ -239,8 +254,8 @@ static int rows_by_stack(struct report *r)
 {
 	char buf[REPORT_NAME_BUF];
 
-	for (uint32_t i = 0; i < r->p->samples.cnt; i++)
-		if (vec_push(&r->order, i))
+	for (size_t k = 0; k < r->chosen.cnt; k++)
+		if (vec_push(&r->order, r->chosen.data[k]))
 			return -ENOMEM;
 	if (r->order.cnt)
 		qsort_r(r->order.data, r->order.cnt, sizeof(*r->order.data), compare_stacks,
@@ -258,7 +273,7 @@ static int rows_by_stack(struct report *r)
 		}
 		last = &r->rows.data[r->rows.cnt - 1];
 		last->sample_cnt++;
-		add_sample(r, s, last);
+		report_add_sample(r, s, last);
 	}
 	return 0;
 }
@@ -268,7 +283,7 @@ static int compare_largest(int64_t x, int64_t y)
 	return x > y ? -1 : x < y;
 }
 
-static int compare_rows(const void *a, const void *b, void *ctx)
+int report_compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct report *r = ctx;
 	const struct report_row *x = a, *y = b;
@@ -299,21 +314,40 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 		       (x->sample_first > y->sample_first) - (x->sample_first < y->sample_first);
 }
 
-/* Rows behind the cap become one. */
-static int fold_rows(struct report *r)
+int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt)
 {
 	struct report_row other = { .name = strset_add(r->names, "(other)") };
 	size_t cap = r->opts->row_cap;
 
 	if (other.name < 0)
 		return -ENOMEM;
-	if (!cap || r->rows.cnt <= cap)
+	if (!cap || *cnt <= cap)
 		return 0;
-	for (size_t i = cap; i < r->rows.cnt; i++)
-		add_row(&other, &r->rows.data[i]);
-	r->rows.data[cap] = other;
-	r->rows.cnt = cap + 1;
+	for (size_t i = cap; i < *cnt; i++)
+		report_add_row(&other, &rows[i]);
+	rows[cap] = other;
+	*cnt = cap + 1;
 	return 0;
+}
+
+static int make_rows(struct report *r)
+{
+	int err;
+
+	switch (r->opts->by) {
+	case REPORT_BY_SCOPE:
+		return report_rows_by_scope(r);
+	case REPORT_BY_INSTANCE:
+		return report_rows_by_instance(r);
+	case REPORT_BY_STACK:
+		err = rows_by_stack(r);
+		break;
+	default:
+		err = rows_by_name(r);
+	}
+	if (!err && r->rows.cnt)
+		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	return err ? err : report_fold_rows(r, r->rows.data, &r->rows.cnt);
 }
 
 int report_open(const struct profile *p, const struct report_options *opts, struct report **ret)
@@ -330,15 +364,13 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	r->opts = opts;
 	choose_types(r);
 	choose_interval(r);
-	for (size_t i = 0; i < p->samples.cnt; i++)
-		add_sample(r, &p->samples.data[i], &r->total);
 	err = strset_new(&r->names);
 	if (!err)
-		err = opts->by == REPORT_BY_STACK ? rows_by_stack(r) : rows_by_name(r);
-	if (!err && r->rows.cnt)
-		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), compare_rows, r);
+		err = report_select(r);
 	if (!err)
-		err = fold_rows(r);
+		err = make_rows(r);
+	if (!err && r->has_unmatched)
+		err = vec_push(&r->rows, r->unmatched);
 	if (err)
 		report_close(r);
 	else
@@ -351,7 +383,10 @@ void report_close(struct report *r)
 	if (!r)
 		return;
 	strset_free(r->names);
+	vec_release(&r->scopes);
+	vec_release(&r->chosen);
 	vec_release(&r->order);
+	vec_release(&r->outstanding);
 	vec_release(&r->rows);
 	free(r);
 }

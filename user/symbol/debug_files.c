@@ -218,6 +218,18 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+int debug_files_load(struct elf_file *ef, const char *name, const char *root, struct elf_file **ret)
+{
+	char found[PATH_MAX];
+	int fd = debug_files_open(ef, name, root, found), err;
+
+	if (fd < 0)
+		return -ENOENT;
+	err = elf_file_open_fd(fd, ret);
+	close(fd);
+	return err == -ENOMEM ? err : err ? -ENOENT : 0;
+}
+
 int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_path)
 {
 	uint8_t id[BUILD_ID_BYTES_CAP];

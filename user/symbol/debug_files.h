@@ -19,6 +19,9 @@ struct elf_file;
  * (PATH_MAX bytes) is where it was found, below root or on the host.
  */
 int debug_files_open(struct elf_file *ef, const char *name, const char *root, char *ret_path);
+/* The same, opened as an ELF file. -ENOENT: none, or one that cannot be read. */
+int debug_files_load(struct elf_file *ef, const char *name, const char *root,
+		     struct elf_file **ret);
 /* The same by build id only, for a file that is gone itself. */
 int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_path);
 /* The file that .gnu_debugaltlink of ef names, ef being the file with the DWARF, at path `name`

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/write_all.h"
+
 #define WRITE_BUF_BYTES 65536
 #define FRAME_WORDS 5
 /* A stream may be this long: a share for each address and something to begin with. */
@@ -41,21 +43,6 @@ void wire_writer_release(struct wire_writer *w)
 	free(w->buf);
 	strset_free(w->sent);
 	memset(w, 0, sizeof(*w));
-}
-
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-	while (n) {
-		ssize_t got = write(fd, p, n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		p += got;
-		n -= (size_t)got;
-	}
-	return 0;
 }
 
 int wire_flush(struct wire_writer *w)

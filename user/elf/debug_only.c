@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debug_only.c - see debug_only.h.
+ *
+ * The reduced file is, in this order: the ELF header, the program headers (offsets and addresses
+ * of the program, from which symbolisers compute, but no bytes in the file), the sections that stay,
+ * and a new section table. Only the two ends are made in memory; what is between is read from the
+ * original when it is asked for, so a file of gigabytes costs no memory.
+ *
+ * Sections stay by name and type, not by "is not loaded": what compilers leave behind besides
+ * (bitcode, metadata of libraries) can be as good as the source.
+ */
+#include "elf/debug_only.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "elf/elf_file_priv.h"
+
+/* A section's own alignment may be a page; nothing here is mapped. */
+#define ALIGN_CAP 16
+
+/* [off, off + bytes) of the reduced file is at from_off of the original. */
+struct piece {
+	uint64_t off, bytes, from_off;
+};
+
+struct debug_only {
+	uint8_t *head, *tail;
+	uint64_t head_bytes, tail_bytes, tail_off;
+	VEC(struct piece) pieces; /* by off */
+};
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+static bool is_dwarf(const char *name)
+{
+	return has_prefix(name, ".debug_") || has_prefix(name, ".zdebug_");
+}
+
+static bool is_go_table(const char *name)
+{
+	return !strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab");
+}
+
+static bool stays(const struct elf_section_head *s)
+{
+	static const char *const names[] = { ".symtab_shndx", ".gnu_debugaltlink",
+					     ".gnu_debugdata" };
+
+	if (s->type == SHT_NOTE || s->type == SHT_SYMTAB || s->type == SHT_DYNSYM)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(s->name, names[i]))
+			return true;
+	return is_dwarf(s->name) || is_go_table(s->name);
+}
+
+/* Which sections stay, by index: with them the names of symbols and sections, whatever the section
+ * that has them is called. NULL: out of memory. */
+static bool *choose(const struct elf_file *ef)
+{
+	uint32_t names_idx = ef->eh.e_shstrndx;
+	bool *chosen = calloc(ef->section_cnt + 1, sizeof(*chosen));
+
+	if (!chosen || !ef->section_cnt)
+		return chosen;
+	if (names_idx == SHN_XINDEX)
+		names_idx = ef->sections[0].link;
+	if (names_idx < ef->section_cnt)
+		chosen[names_idx] = true;
+	for (size_t i = 0; i < ef->section_cnt; i++) {
+		const struct elf_section_head *s = &ef->sections[i];
+
+		if (stays(s))
+			chosen[i] = true;
+		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) && s->link < ef->section_cnt)
+			chosen[s->link] = true;
+	}
+	for (size_t i = 0; i < ef->section_cnt; i++)
+		if (ef->sections[i].type == SHT_NOBITS || ef->sections[i].type == SHT_NULL)
+			chosen[i] = false;
+	return chosen;
+}
+
+static bool has_names(const struct elf_file *ef)
+{
+	for (size_t i = 0; i < ef->section_cnt; i++) {
+		const struct elf_section_head *s = &ef->sections[i];
+
+		if (s->type == SHT_NOBITS || !s->bytes)
+			continue;
+		if (s->type == SHT_SYMTAB || is_go_table(s->name) ||
+		    !strcmp(s->name, ".debug_info") || !strcmp(s->name, ".zdebug_info"))
+			return true;
+	}
+	return false;
+}
+
+/* Where the bytes at an offset of the original are now; false: they did not stay. */
+static bool find_new_off(const struct debug_only *d, uint64_t off, uint64_t bytes, uint64_t *ret)
+{
+	const struct piece *p;
+
+	vec_each(&d->pieces, p) {
+		if (off < p->from_off || off - p->from_off > p->bytes ||
+		    bytes > p->bytes - (off - p->from_off))
+			continue;
+		*ret = p->off + (off - p->from_off);
+		return true;
+	}
+	return false;
+}
+
+static void reduce_phdr(const struct debug_only *d, Elf64_Phdr *ph)
+{
+	uint64_t off;
+
+	if (ph->p_type == PT_NOTE && find_new_off(d, ph->p_offset, ph->p_filesz, &off))
+		ph->p_offset = off;
+	else
+		ph->p_filesz = 0;
+	/* Those that say what is in the bytes would be wrong. */
+	if (ph->p_type == PT_PHDR || ph->p_type == PT_INTERP || ph->p_type == PT_DYNAMIC)
+		ph->p_type = PT_NULL;
+}
+
+/* The ELF header and the program headers behind it. */
+static int make_head(struct debug_only *d, const struct elf_file *ef)
+{
+	size_t phdr_bytes = ef->phdr_cnt * sizeof(Elf64_Phdr);
+	Elf64_Ehdr eh = ef->eh;
+
+	d->head_bytes = sizeof(eh) + phdr_bytes;
+	d->head = malloc(d->head_bytes);
+	if (!d->head)
+		return -ENOMEM;
+	eh.e_ehsize = sizeof(eh);
+	eh.e_phoff = phdr_bytes ? sizeof(eh) : 0;
+	eh.e_phentsize = sizeof(Elf64_Phdr);
+	eh.e_shentsize = sizeof(Elf64_Shdr);
+	eh.e_shoff = d->tail_off;
+	if (ef->section_cnt < SHN_LORESERVE) /* above it section 0 has the number */
+		eh.e_shnum = (Elf64_Half)ef->section_cnt;
+	memcpy(d->head, &eh, sizeof(eh));
+	for (size_t i = 0; i < ef->phdr_cnt; i++) {
+		Elf64_Phdr ph = ef->phdrs[i];
+
+		reduce_phdr(d, &ph);
+		memcpy(d->head + sizeof(eh) + i * sizeof(ph), &ph, sizeof(ph));
+	}
+	return 0;
+}
+
+static uint64_t align_up(uint64_t off, uint64_t align)
+{
+	if (align < 2)
+		return off;
+	if (align > ALIGN_CAP)
+		align = ALIGN_CAP;
+	return (off + align - 1) / align * align;
+}
+
+/* Places of the sections that stay, and the section table that says so. */
+static int place_sections(struct debug_only *d, const struct elf_file *ef, const bool *chosen)
+{
+	uint64_t at = d->head_bytes;
+	int err = 0;
+
+	for (size_t i = 0; i < ef->section_cnt && !err; i++) {
+		Elf64_Shdr sh;
+
+		if (!elf_read_shdr(ef, i, &sh))
+			return -ENOEXEC;
+		if (chosen[i]) {
+			struct piece piece = { .bytes = sh.sh_size, .from_off = sh.sh_offset };
+			uint64_t file_bytes = elf_image_bytes(ef->im);
+
+			if (sh.sh_offset > file_bytes || sh.sh_size > file_bytes - sh.sh_offset)
+				return -ENOEXEC;
+			piece.off = at = align_up(at, sh.sh_addralign);
+			/* The same bytes may be claimed by a million sections. */
+			if (at + sh.sh_size > file_bytes + d->head_bytes + ALIGN_CAP * (i + 1))
+				return -ENOEXEC;
+			sh.sh_offset = at;
+			at += sh.sh_size;
+			err = sh.sh_size ? vec_push(&d->pieces, piece) : 0;
+		} else if (sh.sh_type != SHT_NULL) {
+			sh.sh_type = SHT_NOBITS;
+			sh.sh_offset = at;
+			/* A reader would look for a compression header. */
+			sh.sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+		}
+		memcpy(d->tail + i * sizeof(sh), &sh, sizeof(sh));
+	}
+	d->tail_off = align_up(at, ALIGN_CAP);
+	return err;
+}
+
+int debug_only_new(struct elf_file *ef, struct debug_only **ret)
+{
+	struct debug_only *d;
+	bool *chosen = NULL;
+	int err = -ENOMEM;
+
+	if (!elf_file_is_64(ef))
+		return -ENOTSUP;
+	if (!has_names(ef))
+		return -ENODATA;
+	/* More program headers than the field holds: no linker makes such a program. */
+	if (ef->phdr_cnt >= PN_XNUM)
+		return -ENOTSUP;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->tail_bytes = ef->section_cnt * sizeof(Elf64_Shdr);
+	d->tail = malloc(d->tail_bytes);
+	d->head_bytes = sizeof(Elf64_Ehdr) + ef->phdr_cnt * sizeof(Elf64_Phdr);
+	chosen = choose(ef);
+	if (d->tail && chosen)
+		err = place_sections(d, ef, chosen);
+	free(chosen);
+	if (!err)
+		err = make_head(d, ef);
+	if (err)
+		debug_only_free(d);
+	else
+		*ret = d;
+	return err;
+}
+
+void debug_only_free(struct debug_only *d)
+{
+	if (!d)
+		return;
+	vec_release(&d->pieces);
+	free(d->head);
+	free(d->tail);
+	free(d);
+}
+
+uint64_t debug_only_bytes(const struct debug_only *d)
+{
+	return d->tail_off + d->tail_bytes;
+}
+
+/* FNV-1a */
+static uint64_t fold_hash(uint64_t hash, const uint8_t *p, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+uint64_t debug_only_hash(const struct debug_only *d)
+{
+	uint64_t hash = fold_hash(0xcbf29ce484222325ULL, d->head, d->head_bytes);
+
+	return fold_hash(hash, d->tail, d->tail_bytes);
+}
+
+/* The part of [off, off + bytes) that [at, at + size) has; false: none. */
+static bool overlap(uint64_t off, size_t bytes, uint64_t at, uint64_t size, uint64_t *ret_from,
+		    uint64_t *ret_bytes)
+{
+	uint64_t from = off > at ? off : at;
+	uint64_t end = off + bytes < at + size ? off + bytes : at + size;
+
+	if (from >= end)
+		return false;
+	*ret_from = from;
+	*ret_bytes = end - from;
+	return true;
+}
+
+static int read_piece(int fd, uint64_t off, uint8_t *buf, uint64_t bytes)
+{
+	while (bytes) {
+		ssize_t n = pread(fd, buf, bytes, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		buf += n;
+		off += (uint64_t)n;
+		bytes -= (uint64_t)n;
+	}
+	return 0;
+}
+
+/* The first piece that ends behind off. */
+static size_t find_piece(const struct debug_only *d, uint64_t off)
+{
+	size_t low = 0, high = d->pieces.cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->pieces.data[mid].off + d->pieces.data[mid].bytes <= off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+ssize_t debug_only_read(const struct debug_only *d, int fd, uint64_t off, void *buf, size_t bytes)
+{
+	uint64_t total = debug_only_bytes(d), from, n;
+	uint8_t *to = buf;
+
+	if (off >= total)
+		return 0;
+	if (bytes > total - off)
+		bytes = total - off;
+	memset(to, 0, bytes); /* between the pieces */
+	if (overlap(off, bytes, 0, d->head_bytes, &from, &n))
+		memcpy(to + (from - off), d->head + from, n);
+	if (overlap(off, bytes, d->tail_off, d->tail_bytes, &from, &n))
+		memcpy(to + (from - off), d->tail + (from - d->tail_off), n);
+	for (size_t i = find_piece(d, off); i < d->pieces.cnt; i++) {
+		const struct piece *p = &d->pieces.data[i];
+		int err;
+
+		if (!overlap(off, bytes, p->off, p->bytes, &from, &n))
+			break;
+		err = read_piece(fd, p->from_off + (from - p->off), to + (from - off), n);
+		if (err)
+			return err;
+	}
+	return (ssize_t)bytes;
+}

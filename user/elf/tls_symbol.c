@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tls_symbol.c - where a thread-local variable of a file is in a thread.
+ *
+ * The value of a TLS symbol is an offset in the file's TLS block. Where a thread has that block:
+ *
+ * - Of an executable it is at a fixed distance from the thread pointer tp, which follows from
+ *   PT_TLS, and which linkers put into the code: for the smallest distance that keeps the
+ *   alignment (addresses congruent to p_vaddr modulo p_align),
+ *	x86-64 (variant II, below tp)	tp - (memsz + (-(vaddr + memsz) & (align - 1)))
+ *	arm64 (variant I, above tp)	tp + 16 + ((vaddr - 16) & (align - 1))
+ *   These are the formulas of glibc's and musl's loaders and of lld. They differ from a rounding
+ *   of memsz only when the segment does not begin aligned, which GNU ld avoids. (A static glibc
+ *   program rounds whatever vaddr is; it agrees for every file that GNU ld makes.)
+ *
+ * - Of a library the loader decides. Nothing but the slots that it fills in for the library's own
+ *   code says what it decided, so this finds such a slot: the one of the variable itself, else
+ *   one of another variable of the file. The dynamic relocations name the slots. A slot without
+ *   a symbol (or of a symbol that nobody can interpose) is surely about this file; one of a
+ *   global symbol is nearly always, and is taken last.
+ *
+ * Symbols are found by section: strip keeps .dynsym. Relocations are found by PT_DYNAMIC.
+ */
+#include "elf/tls_symbol.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/elf_file.h"
+
+#ifndef DF_1_PIE
+#define DF_1_PIE 0x08000000
+#endif
+#define SYMBOLS_CAP (1U << 27)
+#define ALIGN_CAP (1ULL << 20)
+#define TCB_BYTES_ARM64 16
+
+struct symbols {
+	struct elf_section syms, strs;
+};
+
+struct search {
+	const struct elf_file *ef;
+	struct symbols dyn;
+	bool has_dyn;
+	const char *name;
+	Elf64_Sym sym;
+	int best; /* rank of the slot in ret; 0: none yet */
+	struct tls_symbol *ret;
+};
+
+static bool load_symbols(struct elf_file *ef, uint32_t type, struct symbols *ret)
+{
+	const struct elf_section_head *heads;
+	size_t cnt, i;
+
+	heads = elf_file_section_heads(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (heads[i].type == type)
+			return !elf_file_section_at(ef, i, &ret->syms) &&
+			       !elf_file_section_at(ef, heads[i].link, &ret->strs);
+	return false;
+}
+
+static bool symbol_at(const struct symbols *t, uint64_t idx, Elf64_Sym *ret)
+{
+	if (idx >= t->syms.bytes / sizeof(*ret) || idx >= SYMBOLS_CAP)
+		return false;
+	memcpy(ret, t->syms.data + idx * sizeof(*ret), sizeof(*ret));
+	return true;
+}
+
+static bool is_named(const struct symbols *t, const Elf64_Sym *sym, const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+
+	return sym->st_name <= t->strs.bytes && bytes <= t->strs.bytes - sym->st_name &&
+	       !memcmp(t->strs.data + sym->st_name, name, bytes);
+}
+
+/* The definition of name, of one of the types (bit mask of STT_*). */
+static bool find_in(const struct symbols *t, const char *name, unsigned int types, Elf64_Sym *ret)
+{
+	uint64_t i;
+
+	for (i = 1; symbol_at(t, i, ret); i++)
+		if (ret->st_shndx != SHN_UNDEF && types >> ELF64_ST_TYPE(ret->st_info) & 1 &&
+		    is_named(t, ret, name))
+			return true;
+	return false;
+}
+
+/* Exported, else (a static program exports nothing) in the full table. */
+static bool find_symbol(struct elf_file *ef, const char *name, unsigned int types, Elf64_Sym *ret)
+{
+	struct symbols t;
+
+	return (load_symbols(ef, SHT_DYNSYM, &t) && find_in(&t, name, types, ret)) ||
+	       (load_symbols(ef, SHT_SYMTAB, &t) && find_in(&t, name, types, ret));
+}
+
+static bool is_executable(const struct elf_file *ef)
+{
+	uint64_t flags = 0;
+
+	if (elf_file_type(ef) == ET_EXEC)
+		return true;
+	if (!elf_file_dynamic(ef, DT_FLAGS_1, &flags) && flags & DF_1_PIE)
+		return true;
+	/* Before linkers said so: libc itself has an interpreter as well, but also a name. */
+	return elf_file_interp(ef) && !elf_file_soname(ef);
+}
+
+/* Distance of the executable's block from the thread pointer. */
+static int block_distance(const struct elf_file *ef, int64_t *ret)
+{
+	struct elf_program_head tls;
+	uint64_t align;
+
+	if (elf_file_program_head(ef, PT_TLS, 0, &tls))
+		return -ENOENT;
+	align = tls.align ? tls.align : 1;
+	if (align > ALIGN_CAP || align & (align - 1) || tls.mem_bytes > INT32_MAX)
+		return -ENOEXEC;
+	if (elf_file_machine(ef) == EM_X86_64)
+		*ret = -(int64_t)(tls.mem_bytes + (-(tls.vaddr + tls.mem_bytes) & (align - 1)));
+	else
+		*ret = (int64_t)(TCB_BYTES_ARM64 + ((tls.vaddr - TCB_BYTES_ARM64) & (align - 1)));
+	return 0;
+}
+
+static bool slot_place(const struct elf_file *ef, uint32_t type, enum tls_place *ret)
+{
+	bool is_x86 = elf_file_machine(ef) == EM_X86_64;
+
+	if (type == (is_x86 ? R_X86_64_TPOFF64 : R_AARCH64_TLS_TPREL))
+		*ret = TLS_PLACE_OFFSET_SLOT;
+	else if (type == (is_x86 ? R_X86_64_TLSDESC : R_AARCH64_TLSDESC))
+		*ret = TLS_PLACE_DESC_SLOT;
+	else if (type == (is_x86 ? R_X86_64_DTPMOD64 : R_AARCH64_TLS_DTPMOD))
+		*ret = TLS_PLACE_MODULE_SLOT;
+	else
+		return false;
+	return true;
+}
+
+/* Can a slot of this symbol be about another file, because somebody else defines it too? */
+static bool is_interposable(const Elf64_Sym *sym)
+{
+	return ELF64_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       ELF64_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
+}
+
+static void try_slot(struct search *s, const Elf64_Rela *r)
+{
+	uint64_t idx = ELF64_R_SYM(r->r_info);
+	struct tls_symbol got = { .slot_vaddr = r->r_offset };
+	Elf64_Sym sym = { 0 };
+	int rank;
+
+	if (!slot_place(s->ef, ELF64_R_TYPE(r->r_info), &got.place))
+		return;
+	if (idx && (!s->has_dyn || !symbol_at(&s->dyn, idx, &sym) || sym.st_shndx == SHN_UNDEF))
+		return;
+	got.slot_block_off =
+		(int64_t)(sym.st_value + (uint64_t)r->r_addend); /* any file: may wrap */
+	/* Without a symbol a descriptor or offset has the variable's place in the addend; a module
+	 * id has none, its pair may be a local-dynamic one. */
+	if (idx)
+		got.is_own_slot = !r->r_addend && is_named(&s->dyn, &sym, s->name);
+	else
+		got.is_own_slot = got.place != TLS_PLACE_MODULE_SLOT &&
+				  got.slot_block_off == (int64_t)s->sym.st_value;
+	rank = 1 + (TLS_PLACE_MODULE_SLOT - got.place);
+	if (got.is_own_slot)
+		rank += 20;
+	else if (!idx || !is_interposable(&sym))
+		rank += 10;
+	if (rank <= s->best)
+		return;
+	s->best = rank;
+	got.block_off = (int64_t)s->sym.st_value;
+	*s->ret = got;
+}
+
+static void try_slots(struct search *s, int64_t table_tag, int64_t bytes_tag)
+{
+	uint64_t vaddr, bytes, i;
+	const uint8_t *p;
+
+	if (elf_file_dynamic(s->ef, table_tag, &vaddr) ||
+	    elf_file_dynamic(s->ef, bytes_tag, &bytes))
+		return;
+	p = elf_file_read(s->ef, vaddr, bytes);
+	for (i = 0; p && i < bytes / sizeof(Elf64_Rela); i++) {
+		Elf64_Rela r;
+
+		memcpy(&r, p + i * sizeof(r), sizeof(r));
+		try_slot(s, &r);
+	}
+}
+
+int tls_symbol_find(struct elf_file *ef, const char *name, struct tls_symbol *ret)
+{
+	struct search s = { .ef = ef, .name = name, .ret = ret };
+	struct elf_program_head tls;
+	int err;
+
+	/* Most files have no thread-local variable at all: do not look through their symbols. */
+	if (!elf_file_is_64(ef) || elf_file_program_head(ef, PT_TLS, 0, &tls) ||
+	    (elf_file_machine(ef) != EM_X86_64 && elf_file_machine(ef) != EM_AARCH64) ||
+	    !find_symbol(ef, name, 1U << STT_TLS, &s.sym))
+		return -ENOENT;
+	if (s.sym.st_value >= tls.mem_bytes || tls.mem_bytes > INT32_MAX)
+		return -ENOENT;
+	if (is_executable(ef)) {
+		int64_t distance;
+
+		err = block_distance(ef, &distance);
+		if (err)
+			return -ENOENT;
+		*ret = (struct tls_symbol){ .place = TLS_PLACE_OFFSET,
+					    .off = distance + (int64_t)s.sym.st_value,
+					    .block_off = (int64_t)s.sym.st_value };
+		return 0;
+	}
+	s.has_dyn = load_symbols(ef, SHT_DYNSYM, &s.dyn);
+	try_slots(&s, DT_RELA, DT_RELASZ);
+	try_slots(&s, DT_JMPREL, DT_PLTRELSZ);
+	return s.best ? 0 : -ENODATA;
+}
+
+int elf_data_symbol_u32(struct elf_file *ef, const char *name, uint32_t *ret)
+{
+	const uint8_t *p;
+	Elf64_Sym sym;
+
+	if (!elf_file_is_64(ef) ||
+	    !find_symbol(ef, name, 1U << STT_OBJECT | 1U << STT_NOTYPE, &sym))
+		return -ENOENT;
+	p = elf_file_read(ef, sym.st_value, sizeof(*ret));
+	if (!p)
+		return -ENOENT;
+	memcpy(ret, p, sizeof(*ret));
+	return 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usdt_notes.c - the statically defined probes of a file.
+ *
+ * Looked for by section name first, because the notes are usually not loaded: strip keeps the
+ * section, and no program header covers it. A file without a section table has them only when its
+ * maker put the section into the image; then PT_NOTE says where.
+ *
+ * The addresses in a note are those of link time. A tool that moves a finished file (prelink)
+ * does not know the notes, but it does move the section .stapsdt.base, whose old address is in
+ * every note: the difference is added to the site and to the semaphore. Without the section there
+ * is nothing to correct by.
+ */
+#include "elf/usdt_notes.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+#define NOTE_NAME "stapsdt"
+#define NOTE_TYPE 3
+#define ADDRESSES_BYTES 24 /* site, base, semaphore */
+
+struct search {
+	const struct elf_file *ef;
+	const char *provider;
+	uint64_t base_vaddr; /* of .stapsdt.base; 0: no such section */
+	uint32_t seen_cnt; /* of the provider, whether returned or not: bounds the work */
+	VEC(struct usdt_note) notes;
+};
+
+static bool is_code(const struct elf_file *ef, uint64_t vaddr)
+{
+	const struct elf_segment *segs;
+	size_t cnt, i;
+
+	segs = elf_file_segments(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (segs[i].is_exec && vaddr >= segs[i].vaddr &&
+		    vaddr - segs[i].vaddr < segs[i].file_bytes)
+			return true;
+	return false;
+}
+
+/* The string at *pos, which is moved behind it. NULL: it does not end before end. */
+static const char *take_string(const uint8_t **pos, const uint8_t *end)
+{
+	const uint8_t *zero = memchr(*pos, 0, (size_t)(end - *pos));
+	const char *str = (const char *)*pos;
+
+	if (!zero)
+		return NULL;
+	*pos = zero + 1;
+	return str;
+}
+
+/* desc[0, bytes) is a stapsdt note's description. */
+static int add_note(struct search *s, const uint8_t *desc, size_t bytes)
+{
+	const uint8_t *pos = desc + ADDRESSES_BYTES, *end = desc + bytes;
+	struct usdt_note note = { 0 };
+	uint64_t addr[3]; /* site, base, semaphore */
+
+	if (bytes < ADDRESSES_BYTES || s->seen_cnt == USDT_NOTES_CAP)
+		return 0;
+	memcpy(addr, desc, sizeof(addr));
+	note.provider = take_string(&pos, end);
+	note.name = note.provider ? take_string(&pos, end) : NULL;
+	note.args = note.name ? take_string(&pos, end) : NULL;
+	if (!note.args || strcmp(note.provider, s->provider))
+		return 0;
+	s->seen_cnt++;
+	note.location_vaddr = addr[0];
+	note.semaphore_vaddr = addr[2];
+	if (s->base_vaddr && addr[1]) {
+		note.location_vaddr += s->base_vaddr - addr[1];
+		if (addr[2])
+			note.semaphore_vaddr += s->base_vaddr - addr[1];
+	}
+	if (!is_code(s->ef, note.location_vaddr) ||
+	    elf_file_vaddr_to_off(s->ef, note.location_vaddr, &note.location_off))
+		return 0;
+	if (note.semaphore_vaddr &&
+	    elf_file_vaddr_to_off(s->ef, note.semaphore_vaddr, &note.semaphore_off))
+		note.semaphore_off = 0;
+	return vec_push(&s->notes, note);
+}
+
+/* Notes are three words, a name and a description, each padded to 4. */
+static int add_area(struct search *s, const uint8_t *p, size_t bytes)
+{
+	uint64_t pos = 0;
+	int err = 0;
+
+	while (!err && bytes - pos >= sizeof(Elf64_Nhdr)) {
+		uint64_t name_pos = pos + sizeof(Elf64_Nhdr), desc_pos, end;
+		Elf64_Nhdr nh;
+
+		memcpy(&nh, p + pos, sizeof(nh));
+		desc_pos = name_pos + (((uint64_t)nh.n_namesz + 3) & ~3ULL);
+		end = desc_pos + nh.n_descsz;
+		if (end > bytes)
+			break;
+		if (nh.n_type == NOTE_TYPE && nh.n_namesz == sizeof(NOTE_NAME) &&
+		    !memcmp(p + name_pos, NOTE_NAME, sizeof(NOTE_NAME)))
+			err = add_note(s, p + desc_pos, nh.n_descsz);
+		pos = (end + 3) & ~3ULL;
+		if (pos > bytes)
+			break;
+	}
+	return err;
+}
+
+/* Sections of different flags are not merged by linkers: there may be more than one. */
+static int add_sections(struct search *s, struct elf_file *ef)
+{
+	const struct elf_section_head *heads;
+	struct elf_section sec;
+	int err = 0;
+	size_t cnt, i;
+
+	heads = elf_file_section_heads(ef, &cnt);
+	for (i = 0; i < cnt; i++)
+		if (!strcmp(heads[i].name, ".stapsdt.base"))
+			s->base_vaddr = heads[i].vaddr;
+	for (i = 0; i < cnt && !err; i++)
+		if (heads[i].type == SHT_NOTE && !strcmp(heads[i].name, ".note.stapsdt") &&
+		    !elf_file_section_at(ef, i, &sec))
+			err = add_area(s, sec.data, sec.bytes);
+	return err;
+}
+
+static int add_program_heads(struct search *s)
+{
+	struct elf_program_head head;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && !elf_file_program_head(s->ef, PT_NOTE, i, &head); i++) {
+		const uint8_t *p = elf_file_read(s->ef, head.vaddr, head.file_bytes);
+
+		/* Padded to 8 is the GNU property note's, which others do not share. */
+		if (p && head.align <= 4)
+			err = add_area(s, p, head.file_bytes);
+	}
+	return err;
+}
+
+int usdt_notes_find(struct elf_file *ef, const char *provider, struct usdt_note **ret,
+		    size_t *ret_cnt)
+{
+	struct search s = { .ef = ef, .provider = provider };
+	int err = 0;
+
+	if (!elf_file_is_64(ef))
+		return -ENOENT;
+	err = add_sections(&s, ef);
+	if (!err && !s.notes.cnt)
+		err = add_program_heads(&s);
+	if (!err && !s.notes.cnt)
+		err = -ENOENT;
+	if (err) {
+		vec_release(&s.notes);
+		return err;
+	}
+	*ret = s.notes.data;
+	*ret_cnt = s.notes.cnt;
+	return 0;
+}
