@@ -54,14 +54,18 @@ const char *profile_text(const struct profile *p, int64_t id)
 
 int profile_comment(struct profile *p, const char *fmt, ...)
 {
-	char text[2048];
 	va_list args;
+	char *text;
 	int64_t id;
+	int bytes;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	bytes = vasprintf(&text, fmt, args);
 	va_end(args);
+	if (bytes < 0)
+		return -ENOMEM;
 	id = profile_str(p, text);
+	free(text);
 	return id < 0 ? (int)id : vec_push(&p->comments, id);
 }
 

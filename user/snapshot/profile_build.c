@@ -22,12 +22,16 @@
 #include "base/vec.h"
 #include "kernel/engine.h"
 #include "model/profile.h"
+#include "model/tag_labels.h"
+#include "model/thread_pool.h"
+#include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
-#define LABELS_CAP 3
+/* scope, task, task_state, thread, pid, comm, and those of the program */
+#define LABELS_CAP (6 + TAG_LABELS_CAP)
 
 struct frame {
 	uint64_t word; /* HT_FRAME() */
@@ -47,9 +51,13 @@ struct row {
 	uint32_t loc_first, loc_cnt;
 	pid_t pid;
 	uint32_t generation;
-	char thread[HT_COMM_BYTES];
+	char thread[HT_COMM_BYTES + 1];
+	uint32_t label_set; /* of scope_labels.h */
+	bool has_exited; /* the task */
+	uint64_t instance;
 	struct estimate inuse;
 	double alloc_objects, alloc_bytes;
+	uint32_t from; /* index of a row of the snapshot with the same labels */
 };
 
 struct builder {
@@ -68,20 +76,30 @@ struct builder {
 	struct hmap row_by_key; /* hash pair -> index in rows */
 	VEC(struct row) rows;
 	VEC(uint32_t) locs;
+	struct scope_labels *labels;
 	uint32_t truncated_location[HT_END_CNT];
 	uint32_t no_stack_location;
 };
 
+/* A stack's last frame says why there are no more. */
 static const char *const end_names[HT_END_CNT] = {
-	[HT_END_COMPLETE] = "complete",
-	[HT_END_NO_MAPPING] = "unknown mapping",
-	[HT_END_NO_TABLE] = "no unwind table",
-	[HT_END_NO_ROW] = "no unwind row",
-	[HT_END_UNSUPPORTED] = "unsupported unwind rule",
-	[HT_END_READ_FAULT] = "stack not readable",
-	[HT_END_TOO_DEEP] = "too deep",
-	[HT_END_BAD_CFA] = "stack pointer did not advance",
+	[HT_END_COMPLETE] = "[complete]",
+	[HT_END_NO_MAPPING] = "[truncated: unknown mapping]",
+	[HT_END_NO_TABLE] = "[truncated: no unwind table]",
+	[HT_END_NO_ROW] = "[truncated: no unwind row]",
+	[HT_END_UNSUPPORTED] = "[truncated: unsupported unwind rule]",
+	[HT_END_READ_FAULT] = "[truncated: stack not readable]",
+	[HT_END_TOO_DEEP] = "[truncated: too deep]",
+	[HT_END_BAD_CFA] = "[truncated: stack pointer did not advance]",
 };
+static const char no_stack_name[] = "[no stack]";
+
+const char *profile_marker_name(size_t i)
+{
+	if (i < HT_END_CNT)
+		return end_names[i];
+	return i == HT_END_CNT ? no_stack_name : NULL;
+}
 
 static int compare_frames(const void *a, const void *b)
 {
@@ -370,10 +388,8 @@ static int stack_locations(struct builder *b, const struct stack_ref *ref)
 	}
 	if (!err && ref->end != HT_END_COMPLETE) {
 		uint32_t *marker = &b->truncated_location[ref->end];
-		char name[64];
 
-		snprintf(name, sizeof(name), "[truncated: %s]", end_names[ref->end]);
-		err = add_marker(b, name, marker);
+		err = add_marker(b, end_names[ref->end], marker);
 		if (!err)
 			err = vec_push(&b->locs, *marker);
 	}
@@ -392,6 +408,8 @@ static struct row_key key_of(const struct builder *b, const struct row *row)
 
 	key.hash[0] = hash_bytes(loc, row->loc_cnt * sizeof(*loc));
 	key.hash[1] = hash_bytes(row->thread, sizeof(row->thread)) * 31 + row->loc_cnt;
+	key.hash[0] ^= (row->instance ^ (uint64_t)row->has_exited << 63) * 0xc4ceb9fe1a85ec53ULL;
+	key.hash[1] ^= (row->label_set ^ row->instance << 20) * 0xd6e8feb86659fd93ULL;
 	for (uint32_t i = 0; i < row->loc_cnt; i++)
 		key.hash[1] = (key.hash[1] ^ loc[i]) * 0x9e3779b97f4a7c15ULL;
 	if (b->opts->label_processes) {
@@ -399,6 +417,30 @@ static struct row_key key_of(const struct builder *b, const struct row *row)
 		key.hash[1] ^= row->generation * 0xff51afd7ed558ccdULL;
 	}
 	return key;
+}
+
+/* What tells rows apart besides their stacks. */
+static int note_labels(struct builder *b, const struct snapshot_row *from, struct row *row)
+{
+	const struct snapshot_instance *instance;
+	struct row_labels labels;
+	int err = scope_labels_of(b->labels, from, &labels);
+
+	if (err)
+		return err;
+	row->from = from - b->s->rows.data;
+	row->label_set = labels.set;
+	if ((b->opts->labels & LABEL_TASK) && from->instance) {
+		instance = snapshot_instance(b->s, labels.task_slot, from->instance);
+		row->instance = from->instance;
+		row->has_exited = instance && instance->sums.has_exited;
+	}
+	if (b->opts->labels & LABEL_THREAD) {
+		memcpy(row->thread, from->comm, sizeof(from->comm));
+		if (b->opts->group_threads)
+			thread_pool_name(from->comm, row->thread, sizeof(row->thread));
+	}
+	return 0;
 }
 
 static int add_row(struct builder *b, const struct snapshot_row *from)
@@ -409,12 +451,14 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 	struct row_key key;
 	int err;
 
+	err = note_labels(b, from, &row);
+	if (err)
+		return err;
 	row.loc_first = b->locs.cnt;
-	memcpy(row.thread, from->comm, sizeof(row.thread));
 	if (stack) {
 		err = stack_locations(b, &b->stacks.data[*stack]);
 	} else {
-		err = add_marker(b, "[no stack]", &b->no_stack_location);
+		err = add_marker(b, no_stack_name, &b->no_stack_location);
 		if (!err)
 			err = vec_push(&b->locs, b->no_stack_location);
 	}
@@ -447,26 +491,49 @@ static int add_label(struct builder *b, struct profile_label *labels, size_t *cn
 	return 0;
 }
 
-static int row_labels(struct builder *b, const struct row *row, struct profile_label *labels,
-		      size_t *ret_cnt)
+static int process_labels(struct builder *b, const struct row *row, struct profile_label *labels,
+			  size_t *cnt)
 {
 	const struct track_instance *inst;
 	char text[HT_COMM_BYTES + 1];
-	size_t cnt = 0;
-	int err = 0;
+	int err;
 
-	if (row->thread[0]) {
-		snprintf(text, sizeof(text), "%.*s", HT_COMM_BYTES, row->thread);
-		err = add_label(b, labels, &cnt, "thread", text);
-	}
-	if (!err && b->opts->label_processes) {
-		snprintf(text, sizeof(text), "%d", row->pid);
-		err = add_label(b, labels, &cnt, "pid", text);
-		inst = tracker_find_instance(b->tracker, row->pid, row->generation);
-		snprintf(text, sizeof(text), "%.*s", HT_COMM_BYTES, inst ? inst->comm : "?");
-		if (!err)
-			err = add_label(b, labels, &cnt, "comm", text);
-	}
+	snprintf(text, sizeof(text), "%d", row->pid);
+	err = add_label(b, labels, cnt, "pid", text);
+	inst = tracker_find_instance(b->tracker, row->pid, row->generation);
+	snprintf(text, sizeof(text), "%.*s", HT_COMM_BYTES, inst ? inst->comm : "?");
+	return err ? err : add_label(b, labels, cnt, "comm", text);
+}
+
+static int task_labels(struct builder *b, const struct row *row, struct profile_label *labels,
+		       size_t *cnt)
+{
+	int64_t key_str = profile_str(b->p, "task");
+
+	if (key_str < 0)
+		return -ENOMEM;
+	labels[(*cnt)++] =
+		(struct profile_label){ .key_str = key_str, .num = (int64_t)row->instance };
+	return row->has_exited ? add_label(b, labels, cnt, "task_state", "exited") : 0;
+}
+
+static int make_labels(struct builder *b, const struct row *row, struct profile_label *labels,
+		       size_t *ret_cnt)
+{
+	struct row_labels of;
+	size_t cnt = 0;
+	int err = scope_labels_of(b->labels, &b->s->rows.data[row->from], &of);
+
+	if (!err && of.scope_str)
+		err = add_label(b, labels, &cnt, "scope", profile_text(b->p, of.scope_str));
+	for (size_t i = 0; i < of.label_cnt && !err; i++)
+		labels[cnt++] = of.labels[i];
+	if (!err && row->instance)
+		err = task_labels(b, row, labels, &cnt);
+	if (!err && row->thread[0])
+		err = add_label(b, labels, &cnt, "thread", row->thread);
+	if (!err && b->opts->label_processes)
+		err = process_labels(b, row, labels, &cnt);
 	*ret_cnt = cnt;
 	return err;
 }
@@ -483,7 +550,7 @@ static int emit_row(struct builder *b, const struct row *row)
 	struct profile_label labels[LABELS_CAP];
 	struct profile_sample *sample;
 	size_t label_cnt = 0;
-	int err = row_labels(b, row, labels, &label_cnt);
+	int err = make_labels(b, row, labels, &label_cnt);
 
 	if (err)
 		return err;
@@ -517,6 +584,8 @@ static int map_executable_first(struct builder *b)
 	const struct track_instance *inst = tracker_instances(b->tracker, &cnt);
 	uint32_t ignored;
 
+	while (cnt && b->opts->main_pid && inst[cnt - 1].pid != b->opts->main_pid)
+		cnt--;
 	for (size_t i = 0; cnt && i < file_cnt; i++) {
 		const struct track_file *file = track_files_at(b->files, i);
 
@@ -545,6 +614,8 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 
 	err = profile_set_heap_types(b.p, opts->rate_bytes);
 	if (!err)
+		err = scope_labels_new(s, e, t, b.p, opts->labels, &b.labels);
+	if (!err)
 		err = map_executable_first(&b);
 	if (!err)
 		err = collect_frames(&b);
@@ -556,6 +627,7 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 		*ret = b.p;
 		b.p = NULL;
 	}
+	scope_labels_free(b.labels);
 	profile_free(b.p);
 	hmap_release(&b.stack_by_id);
 	hmap_release(&b.mapping_by_file);

@@ -6,7 +6,9 @@
 #define HT_SNAPSHOT_PROFILE_BUILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "symbol/symbolizer.h"
 
@@ -20,6 +22,9 @@ struct profile_build_options {
 	uint64_t rate_bytes;
 	bool keep_allocator_frames; /* malloc & co. stay at the leaf */
 	bool label_processes; /* labels pid and comm: several processes in one profile */
+	pid_t main_pid; /* whose executable is the first mapping; 0: of the last process known */
+	unsigned labels; /* LABEL_* of scope_labels.h */
+	bool group_threads; /* label thread is the pool: see model/thread_pool.h */
 	struct symbol_options symbols;
 	/* called before each file whose symbols are read; may be NULL */
 	void (*on_progress)(void *ctx, const char *file, size_t done, size_t total);
@@ -30,5 +35,8 @@ struct profile_build_options {
 int profile_build(const struct snapshot *s, struct engine *e, const struct track_files *files,
 		  const struct tracker *t, const struct profile_build_options *opts,
 		  struct profile **ret);
+
+/* Names of locations that are no places: "[truncated: ...]", "[no stack]". From 0 on; NULL: no more. */
+const char *profile_marker_name(size_t i);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * snapshot.h - the live map and the cumulative sums at one moment, summed per stack and thread.
+ * snapshot.h - what is outstanding now: the live map, the totals and the counters, read once.
  *
- * In-use comes from the live map alone. Estimates are made per sample and then summed, never the
- * other way round.
+ * Samples are grouped by {stack, process instance, thread name, scope, labels, task}. Reading a
+ * map while its target runs is not atomic: samples that come or go meanwhile may be seen or not,
+ * those that stay are seen exactly once. In-use values come from the live map alone, so they are
+ * never negative; peaks and what a task has allocated come from the sums that BPF keeps.
  */
 #ifndef HT_SNAPSHOT_SNAPSHOT_H
 #define HT_SNAPSHOT_SNAPSHOT_H
@@ -11,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "model/estimate.h"
@@ -22,20 +25,50 @@ struct snapshot_row {
 	pid_t pid;
 	uint32_t generation;
 	char comm[HT_COMM_BYTES]; /* of the thread; "" = unknown */
+	uint32_t source, node; /* the scope: see struct ht_scope_key */
+	uint64_t labels_id; /* 0: none */
+	uint64_t instance; /* of the innermost task of the scope; 0: none, or summed up */
 	struct estimate inuse;
-	uint64_t alloc_samples;
-	double alloc_objects, alloc_bytes;
+	double alloc_objects, alloc_bytes; /* 0 in rows with an instance */
+};
+
+struct snapshot_scope {
+	struct ht_scope_key key;
+	struct ht_scope scope;
+	struct ht_scope_sums sums;
+};
+
+struct snapshot_instance {
+	struct ht_instance_key key;
+	struct ht_instance sums;
 };
 
 struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
 	uint64_t stats[HT_STAT_CNT];
-	uint64_t live_cnt;
-	uint64_t taken_ns; /* CLOCK_MONOTONIC, at the end of reading */
+	VEC(struct snapshot_scope) scopes;
+	VEC(struct snapshot_instance) instances;
+	size_t live_cnt, total_cnt, context_cnt; /* entries of maps of BPF that were read */
+	struct hmap scope_by_key; /* struct ht_scope_key -> index in scopes */
+	struct hmap scope_by_slot; /* uint32_t -> index in scopes */
+	struct hmap instance_by_key; /* struct ht_instance_key -> index in instances */
 };
 
 int snapshot_take(struct engine *e, struct snapshot **ret);
+/*
+ * Without stacks and tasks: one row for each {process instance, thread name, scope, labels}, and no
+ * instances. Most of the time is what the kernel needs to copy the live map.
+ */
+int snapshot_take_contexts(struct engine *e, struct snapshot **ret);
 void snapshot_free(struct snapshot *s);
+
+/* NULL: no such. */
+const struct snapshot_scope *snapshot_scope(const struct snapshot *s,
+					    const struct ht_scope_key *key);
+const struct snapshot_scope *snapshot_scope_at(const struct snapshot *s, uint32_t slot);
+/* What BPF knows of a task; NULL: it has been forgotten (exited and empty) or was not kept. */
+const struct snapshot_instance *snapshot_instance(const struct snapshot *s, uint32_t task_slot,
+						  uint64_t instance);
 
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope_note.h - what a profile's comments say of scopes, where its samples cannot.
+ *
+ *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
+ *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
+ *		peak_bytes=N peak_time=... [pid=N] scope=Top/conn        (on one line)
+ *
+ * A scope's peak is the most that it and all below it ever held. Of an instance (a task of a scope)
+ * the samples have what it holds; what it has allocated is theirs who have no task, and only the
+ * comment tells it apart. The path comes last and runs to the end of the line. Keys that are not
+ * known are passed over.
+ */
+#ifndef HT_MODEL_SCOPE_NOTE_H
+#define HT_MODEL_SCOPE_NOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum scope_note_kind { SCOPE_NOTE_PEAK, SCOPE_NOTE_INSTANCE };
+
+struct scope_note {
+	enum scope_note_kind kind;
+	const char *path; /* in the comment */
+	int64_t pid; /* 0 = not said */
+	int64_t peak_bytes;
+	int64_t peak_time_ns; /* since the epoch; 0 = not said */
+	/* of an instance */
+	int64_t task;
+	bool is_exited;
+	int64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
+};
+
+struct profile;
+
+/* As a comment of a profile. */
+int scope_note_add(struct profile *p, const struct scope_note *note);
+/* false: the comment is another, or damaged. */
+bool scope_note_parse(const char *comment, struct scope_note *ret);
+
+#endif
