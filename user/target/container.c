@@ -13,10 +13,16 @@
  * A conmon scope holds the monitor of a container, not the container.
  *
  * A process that is seen from inside its own cgroup namespace shows "/": then there is nothing
- * to be found, and nothing is made up.
+ * to be found, and nothing is made up. What is mounted into it may still tell:
+ *   /etc/hostname  from  .../docker/containers/ID/hostname                      docker
+ *                        .../overlay-containers/ID/userdata/hostname            podman, cri-o
+ *                        .../io.containerd.grpc.v1.cri/sandboxes/ID/hostname    containerd
+ *   /              from  /var/lib/machines/NAME                                 systemd-nspawn
+ *                        .../lxc/NAME/rootfs                                    lxc
  */
 #include "target/container.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,4 +134,115 @@ void container_id_from_cgroup(const char *text, char buf[static CONTAINER_ID_BYT
 		if (*text)
 			text++;
 	}
+}
+
+/* The fields of a line of mountinfo; false: it has not that many. */
+static bool find_fields(const char *line, size_t len, const char *ret[6], size_t ret_len[6])
+{
+	for (size_t i = 0; i < 6; i++) {
+		const char *blank = memchr(line, ' ', len);
+
+		ret[i] = line;
+		ret_len[i] = blank ? (size_t)(blank - line) : len;
+		if (!blank && i < 5)
+			return false;
+		if (blank) {
+			len -= ret_len[i] + 1;
+			line = blank + 1;
+		}
+	}
+	return true;
+}
+
+static bool is_one_of(const char *p, size_t len, const char *const *names, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (strlen(names[i]) == len && !memcmp(p, names[i], len))
+			return true;
+	return false;
+}
+
+/* The folder whose name follows "before" in a path, up to "after"; NULL: there is none. */
+static const char *find_between(const char *path, size_t len, const char *before, const char *after,
+				size_t *ret_len)
+{
+	const char *at = memmem(path, len, before, strlen(before)), *end = path + len;
+
+	if (!at)
+		return NULL;
+	at += strlen(before);
+	*ret_len = 0;
+	while (at + *ret_len < end && at[*ret_len] != '/')
+		(*ret_len)++;
+	if ((size_t)(end - at) - *ret_len != strlen(after) ||
+	    memcmp(at + *ret_len, after, strlen(after)) || !*ret_len)
+		return NULL;
+	return at;
+}
+
+static bool id_of_mount(const char *line, size_t len, char buf[static CONTAINER_ID_BYTES])
+{
+	static const char *const own[] = { "/etc/hostname", "/etc/hosts", "/etc/resolv.conf",
+					   "/run/.containerenv" };
+	const char *field[6], *id;
+	size_t field_len[6], id_len;
+
+	if (!find_fields(line, len, field, field_len))
+		return false;
+	/* 3: the path on the file system; 4: where it is mounted */
+	if (is_one_of(field[4], field_len[4], own, sizeof(own) / sizeof(*own))) {
+		id = find_hex_run(field[3], field_len[3], 64);
+		if (id)
+			set_id(buf, id, 64);
+		return id;
+	}
+	if (field_len[4] != 1 || field[4][0] != '/')
+		return false;
+	id = find_between(field[3], field_len[3], "/machines/", "", &id_len);
+	if (!id)
+		id = find_between(field[3], field_len[3], "/lxc/", "/rootfs", &id_len);
+	if (id)
+		set_id(buf, id, id_len);
+	return id;
+}
+
+void container_id_from_mountinfo(const char *text, char buf[static CONTAINER_ID_BYTES])
+{
+	buf[0] = '\0';
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		if (id_of_mount(text, len, buf))
+			return;
+		text += len;
+		text += *text == '\n';
+	}
+}
+
+/* Behind "docker://", as Kubernetes writes ids. */
+static const char *skip_scheme(const char *given)
+{
+	const char *at = strstr(given, "://");
+
+	return at ? at + 3 : given;
+}
+
+bool container_id_matches(const char *id, const char *given)
+{
+	given = skip_scheme(given);
+	return given[0] && !strncmp(id, given, strlen(given));
+}
+
+int container_check_given(const char *given, char *why, size_t why_bytes)
+{
+	size_t len = strlen(skip_scheme(given));
+
+	if (len && len < CONTAINER_ID_BYTES && !strpbrk(skip_scheme(given), "/ \t\n"))
+		return 0;
+	snprintf(
+		why, why_bytes,
+		"'%s' can be no container: its id or the beginning of it is wanted, or for lxc and "
+		"systemd-nspawn its name",
+		given);
+	return -EINVAL;
 }

@@ -3,6 +3,7 @@
 #ifndef HT_TARGET_CONTAINER_H
 #define HT_TARGET_CONTAINER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define CONTAINER_ID_BYTES 65
@@ -12,5 +13,17 @@
  * there is none, into buf.
  */
 void container_id_from_cgroup(const char *text, char buf[static CONTAINER_ID_BYTES]);
+
+/*
+ * text: a /proc/PID/mountinfo file, for processes whose cgroup paths tell nothing because they are
+ * seen from inside a cgroup namespace. The id that the runtime's own files which are mounted into
+ * the container lie under; of containerd and cri-o it is that of the pod's sandbox.
+ */
+void container_id_from_mountinfo(const char *text, char buf[static CONTAINER_ID_BYTES]);
+
+/* Does the id begin with what a user gave, "0123abcd" or "docker://0123abcd"? */
+bool container_id_matches(const char *id, const char *given);
+/* 0, or -EINVAL with a sentence in why: it can be no id. */
+int container_check_given(const char *given, char *why, size_t why_bytes);
 
 #endif

@@ -187,22 +187,30 @@ static void read_seccomp(struct process_info *info)
 	info->thread_cnt = thread_cnt;
 }
 
-static void read_exe(struct process_info *info)
+static void read_exe_path(struct process_info *info, pid_t tid)
 {
 	static const char deleted[] = " (deleted)";
-	unsigned char ident[EI_NIDENT];
 	size_t deleted_len = sizeof(deleted) - 1;
 	char path[64];
 	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
 	n = readlink(path, info->exe, sizeof(info->exe) - 1);
 	if (n < 0)
 		n = 0;
 	info->exe[n] = '\0';
 	if ((size_t)n > deleted_len && !strcmp(info->exe + n - deleted_len, deleted))
 		info->exe[(size_t)n - deleted_len] = '\0';
+}
+
+static void read_exe(struct process_info *info)
+{
+	unsigned char ident[EI_NIDENT];
+	char path[64];
+	int fd;
+
+	read_exe_path(info, info->live_tid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -224,7 +232,7 @@ static void read_limits(struct process_info *info)
 		info->address_limit_bytes = strtoull(p + sizeof(key) - 1, NULL, 10);
 }
 
-/* Uid, thread group and namespaces. */
+/* Uid, thread group, swap and namespaces. */
 static int read_status(struct process_info *info, char buf[static SMALL_FILE_BYTES])
 {
 	const char *value;
@@ -238,6 +246,9 @@ static int read_status(struct process_info *info, char buf[static SMALL_FILE_BYT
 	value = status_value(buf, "Uid");
 	if (value) /* real, effective, saved, file system: the effective one */
 		info->uid = (uint32_t)strtoul(value + strcspn(value, "\t\n"), NULL, 10);
+	value = status_value(buf, "VmSwap");
+	if (value)
+		info->swap_bytes = strtoull(value, NULL, 10) * 1024;
 	/* one number per namespace, from that of this /proc inwards */
 	value = status_value(buf, "NSpid");
 	if (value)
@@ -285,6 +296,64 @@ int process_info_read(pid_t pid, struct process_info *ret)
 	if (!read_proc(info.tgid, "cgroup", buf))
 		container_id_from_cgroup(buf, info.container_id);
 	*ret = info;
+	return 0;
+}
+
+int process_glance(pid_t pid, struct process_info *ret)
+{
+	struct process_info info = { .pid = pid };
+	char buf[SMALL_FILE_BYTES];
+	struct task_stat st;
+	int err = read_status(&info, buf);
+
+	if (!err)
+		err = read_task_stat(info.tgid, info.tgid, &st);
+	if (err)
+		return err;
+	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.state = st.state;
+	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
+	info.is_zombie = is_dead(st.state);
+	info.start_time_ticks = st.start_time_ticks;
+	info.thread_cnt = st.thread_cnt;
+	info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!info.is_kernel_thread)
+		read_exe_path(&info, pid);
+	*ret = info;
+	return 0;
+}
+
+int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes)
+{
+	char path[64];
+	size_t used = 0;
+	ssize_t n = 1;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (n > 0 && used < buf_bytes - 1) {
+		n = read(fd, buf + used, buf_bytes - 1 - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	err = n < 0 ? -errno : 0;
+	close(fd);
+	if (err)
+		return err;
+	if (!used) { /* has none, or has ended */
+		struct process_info info;
+
+		err = process_info_read(pid, &info);
+		if (err)
+			return err;
+		used = (size_t)snprintf(buf, buf_bytes, "%.4095s",
+					*info.exe ? info.exe : info.comm);
+		used = used < buf_bytes ? used : buf_bytes - 1;
+	}
+	buf[used] = '\0';
+	*ret_bytes = used;
 	return 0;
 }
 

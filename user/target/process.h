@@ -27,7 +27,7 @@ struct process_info {
 	int seccomp; /* 0, 1 strict, 2 filter */
 	bool in_pid_namespace; /* its own pid namespace differs from ours */
 	uint32_t uid;
-	uint64_t rss_bytes;
+	uint64_t rss_bytes, swap_bytes;
 	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */
 	uint64_t address_limit_bytes; /* RLIMIT_AS; 0 = unlimited or unknown */
 	uint64_t start_time_ticks; /* tells a reused pid */
@@ -36,8 +36,19 @@ struct process_info {
 
 /* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
+/*
+ * The cheap part of it, for who looks at every process once a second: pid, tgid, comm, exe, state,
+ * is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes, swap_bytes,
+ * start_time_ticks, thread_cnt.
+ */
+int process_glance(pid_t pid, struct process_info *ret);
 /* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
 int process_read_pss(struct process_info *info);
+/*
+ * The command line as the process shows it, arguments separated by NUL, cut to buf_bytes - 1 and
+ * terminated; where it shows none, the name of its executable. -ESRCH: it has ended.
+ */
+int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes);
 /*
  * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is
  * (kernel thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's

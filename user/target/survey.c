@@ -20,6 +20,8 @@
 #include "elf/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "target/allocators.h"
+#include "target/otel_process_ctx.h"
+#include "target/tag_sources.h"
 
 /* Enough for the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
 #define COMPARED_BYTES 5
@@ -32,6 +34,7 @@ struct surveyor {
 	struct proc_maps maps;
 	struct survey *s;
 	int mem_fd; /* /proc/TID/mem, -1 = may not be read */
+	uint32_t dtv_shift;
 	char root[64];
 };
 
@@ -55,17 +58,10 @@ static bool has_code(struct elf_file *ef)
 static enum survey_debug find_debug(struct elf_file *ef, const char *path, const char *root,
 				    struct elf_file **ret_debug)
 {
-	char found[PATH_MAX];
-	int fd;
-
 	if (has_section(ef, ".debug_abbrev"))
 		return SURVEY_DEBUG_OWN;
-	fd = debug_files_open(ef, path, root, found);
-	if (fd < 0)
-		return SURVEY_DEBUG_NONE;
-	if (elf_file_open_fd(fd, ret_debug))
+	if (debug_files_load(ef, path, root, ret_debug))
 		*ret_debug = NULL;
-	close(fd);
 	return *ret_debug ? SURVEY_DEBUG_SEPARATE : SURVEY_DEBUG_NONE;
 }
 
@@ -157,6 +153,17 @@ static int find_probes(const struct surveyor *sv, struct survey_file *file,
 	return 0;
 }
 
+static int find_tags(const struct surveyor *sv, const struct proc_map *m, struct elf_file *ef,
+		     struct survey_file *file)
+{
+	uint64_t vaddr;
+
+	if (elf_file_off_to_vaddr(ef, m->off, &vaddr))
+		return 0;
+	return survey_tags_read(sv->info->live_tid, ef, m->start_addr - vaddr, sv->dtv_shift,
+				&file->tags);
+}
+
 /* The vDSO has no file; its image is in the target's memory. */
 static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
 {
@@ -210,6 +217,8 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)
 		err = find_probes(sv, file, ef);
+	if (!err)
+		err = find_tags(sv, m, ef, file);
 	elf_file_close(ef);
 	return err;
 }
@@ -269,6 +278,33 @@ static int survey_maps(struct surveyor *sv)
 	return 0;
 }
 
+static bool has_otel(const struct survey *s)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+
+	vec_each(&s->files, file)
+		vec_each(&file->tags.all, tag)
+			if (tag->kind == HT_TAG_OTEL && !tag->problem[0])
+				return true;
+	return false;
+}
+
+static int survey_otel_keys(struct surveyor *sv)
+{
+	struct otel_process_ctx ctx;
+	int err = -ENOENT;
+
+	if (has_otel(sv->s))
+		err = otel_process_ctx_read(sv->info->live_tid, &sv->maps, 0, &ctx);
+	sv->s->otel_keys_err = err;
+	if (err)
+		return err == -ENOMEM || err == -ESRCH ? err : 0;
+	sv->s->otel_key_cnt = ctx.keys.cnt;
+	tag_keys_release(&ctx.keys);
+	return 0;
+}
+
 int survey_process(const struct process_info *info, struct survey **ret)
 {
 	struct surveyor sv = { .info = info, .mem_fd = -1 };
@@ -285,7 +321,10 @@ int survey_process(const struct process_info *info, struct survey **ret)
 	snprintf(sv.root, sizeof(sv.root), "/proc/%d/root", info->live_tid);
 	snprintf(path, sizeof(path), "/proc/%d/mem", info->live_tid);
 	sv.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	sv.dtv_shift = tag_dtv_shift(&sv.maps);
 	err = survey_maps(&sv);
+	if (!err)
+		err = survey_otel_keys(&sv);
 	if (err)
 		goto out;
 	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", sv.root, info->tgid);
@@ -310,6 +349,7 @@ void survey_free(struct survey *s)
 	vec_each(&s->files, file) {
 		free(file->path);
 		free(file->is_probed);
+		vec_release(&file->tags.all);
 		alloc_file_free(file->alloc);
 	}
 	vec_release(&s->files);

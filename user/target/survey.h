@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * survey.h - what a recording of a process would find, without recording: for each mapped file its
- * allocator, unwind rows and symbols, and whether somebody's probes are in its text already.
+ * allocator, unwind rows, symbols and tags, and whether somebody's probes are in its text already.
  */
 #ifndef HT_TARGET_SURVEY_H
 #define HT_TARGET_SURVEY_H
@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "target/process.h"
+#include "target/survey_tags.h"
 
 struct alloc_file;
 
@@ -42,6 +43,8 @@ struct survey_file {
 	/* per site of alloc: text differs from the file, so a probe or breakpoint is on it */
 	bool *is_probed;
 	uint32_t probed_cnt;
+	/* Of a file that is mapped twice (dlmopen), the first mapping's. */
+	struct survey_tags tags;
 };
 
 struct survey {
@@ -50,6 +53,9 @@ struct survey {
 	uint64_t jit_bytes;
 	bool has_jit_map; /* /tmp/perf-PID.map in its root */
 	bool has_uprobes_area; /* it has been probed before */
+	/* Names of the label keys of OpenTelemetry's thread context, when a file has that. */
+	int otel_keys_err; /* of otel_process_ctx_read(); -ENOENT: no file has it, or no names */
+	size_t otel_key_cnt;
 	uint64_t took_ns;
 };
 

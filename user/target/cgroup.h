@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgroup.h - a cgroup as a user names it, and whether a process is in it or below it.
+ *
+ * A user may name it by its folder, /sys/fs/cgroup/system.slice/x.service (v2) or
+ * /sys/fs/cgroup/memory/docker/ID (v1), or as /proc/PID/cgroup does, /system.slice/x.service,
+ * in whatever hierarchy it is.
+ */
+#ifndef HT_TARGET_CGROUP_H
+#define HT_TARGET_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cgroup_place {
+	char *path; /* as in /proc/PID/cgroup, "/" the root, no '/' at its end */
+	/* v1: what the hierarchy is mounted with, "rw,memory"; v2: ""; NULL: any hierarchy */
+	char *controllers;
+};
+
+/*
+ * text -> place, by the cgroup mounts in mountinfo (a /proc/PID/mountinfo). Pure. -EINVAL: it is no
+ * path of a cgroup (empty, or with ".." in it); -ENOMEM.
+ */
+int cgroup_parse(const char *text, const char *mountinfo, struct cgroup_place *ret);
+/* The folders where a place may be, one for each mount that shows it. Pure. fn returns non-zero to
+ * stop with that value. */
+int cgroup_each_folder(const struct cgroup_place *place, const char *mountinfo,
+		       int (*fn)(void *ctx, const char *folder), void *ctx);
+/* Is a process in it or below it? proc_cgroup: its /proc/PID/cgroup. Pure. */
+bool cgroup_holds(const struct cgroup_place *place, const char *proc_cgroup);
+
+/* One that exists on this machine. -ENOENT, -EINVAL, with a sentence for the user in why. */
+int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t why_bytes);
+void cgroup_release(struct cgroup_place *place);
+
+#endif

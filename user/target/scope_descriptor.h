@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope_descriptor.h - what a program with heaptap/scope.h says of its scopes: the 640 bytes that
+ * scopes.md ("Descriptor") lays out, read from the process and checked.
+ */
+#ifndef HT_TARGET_SCOPE_DESCRIPTOR_H
+#define HT_TARGET_SCOPE_DESCRIPTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SCOPE_DESCRIPTOR_BYTES 640
+#define SCOPE_DESCRIPTOR_MAJOR 1U
+
+struct scope_descriptor {
+	uint16_t minor;
+	uint16_t flags;
+	uint32_t tls_mode; /* HT_TLS_*; HT_TLS_NOT_READY: no thread has pushed yet */
+	int64_t tls_off; /* HT_TLS_STATIC */
+	uint64_t dtv_module, dtv_off; /* HT_TLS_DTV */
+	uint64_t registry_addr; /* HT_TLS_REGISTRY */
+	uint32_t node_cnt, node_capacity;
+	uint32_t init_pid, epoch;
+	/* The program's own counters, since it began. */
+	uint32_t overflows; /* names that the full node table had no room for */
+	uint32_t underflows; /* pops without a push */
+	uint32_t truncations; /* pushes deeper than nodes are made */
+};
+
+/*
+ * 0; -EAGAIN: there is no descriptor yet (nothing but zeroes); -EPROTO: it is not one that can be
+ * read, and msg is a sentence that says why.
+ */
+int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
+			   struct scope_descriptor *ret, char *msg, size_t msg_bytes);
+/* The same at addr in a process, or the error of process_memory_read(). */
+int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, char *msg,
+			  size_t msg_bytes);
+
+#endif
