@@ -10,14 +10,18 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/vec.h"
@@ -85,20 +89,152 @@ int attach_links_new(struct attach_links **ret)
 	return 0;
 }
 
-/* Newest first, so that a link goes before the event it sits on. */
-static void close_down_to(struct attach_links *links, size_t cnt)
+/*
+ * Closing
+ * -------
+ * Taking a probe out waits for grace periods, tens of milliseconds in which nothing is done. A
+ * grace period serves all that wait for it at once, so many probes (perf: two descriptors a site)
+ * are closed by several threads. A link keeps the event it sits on, so their order is free.
+ */
+#define CLOSERS_CAP 32
+
+struct closing {
+	const int *fds;
+	size_t cnt;
+	size_t next;
+};
+
+static void *close_some(void *arg)
 {
-	while (links->fds.cnt > cnt)
-		close(links->fds.data[--links->fds.cnt]);
+	struct closing *c = arg;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->cnt)
+		close(c->fds[i]);
+	return NULL;
+}
+
+/* A thread that no signal of the process is delivered to. 0 or a positive errno, as pthreads do. */
+static int start_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+/* All are out when this returns. */
+void attach_links_cut(struct attach_links *links, size_t cnt)
+{
+	struct closing c = { .fds = links->fds.data + cnt, .cnt = links->fds.cnt - cnt };
+	pthread_t thread[CLOSERS_CAP];
+	size_t thread_cnt = 0;
+
+	while (thread_cnt + 1 < c.cnt && thread_cnt < CLOSERS_CAP &&
+	       !start_thread(&thread[thread_cnt], close_some, &c))
+		thread_cnt++;
+	close_some(&c);
+	while (thread_cnt)
+		pthread_join(thread[--thread_cnt], NULL);
+	links->fds.cnt = cnt;
+}
+
+int attach_links_move(struct attach_links *from, struct attach_links *to)
+{
+	int err = vec_reserve(&to->fds, to->fds.cnt + from->fds.cnt);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < from->fds.cnt; i++)
+		to->fds.data[to->fds.cnt++] = from->fds.data[i];
+	from->fds.cnt = 0;
+	return 0;
+}
+
+void attach_forsake_all(void)
+{
+	char path[64], name[64];
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/fd");
+	ssize_t n;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, name, sizeof(name) - 1);
+		name[n > 0 ? n : 0] = '\0';
+		if (!strcmp(name, "anon_inode:bpf_link") || !strcmp(name, "anon_inode:bpf-link") ||
+		    !strcmp(name, "anon_inode:[perf_event]"))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 void attach_links_free(struct attach_links *links)
 {
 	if (!links)
 		return;
-	close_down_to(links, 0);
+	attach_links_cut(links, 0);
 	vec_release(&links->fds);
 	free(links);
+}
+
+static int compare_fds(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* The child of attach_links_free_later(): nothing but the links, then not even them. */
+static void close_as_child(struct attach_links *links)
+{
+	unsigned int next = 0;
+	sigset_t all;
+	int *fd;
+
+	if (syscall(__NR_clone, 0, NULL, NULL, NULL, 0)) /* nobody waits for the one in between */
+		_exit(0);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	qsort(links->fds.data, links->fds.cnt, sizeof(*links->fds.data), compare_fds);
+	vec_each(&links->fds, fd) {
+		if ((unsigned int)*fd > next)
+			syscall(__NR_close_range, next, *fd - 1, 0);
+		next = *fd + 1;
+	}
+	syscall(__NR_close_range, next, ~0U, 0);
+	vec_each(&links->fds, fd)
+		close(*fd);
+	_exit(0);
+}
+
+/*
+ * A process and not a thread: who is killed, or ends, while it takes a probe out leaves it in (the
+ * kernel reaches a text through fatal signals no more), and that must not depend on what becomes
+ * of us. clone without an exit signal, because the end of a child is news to our callers.
+ */
+void attach_links_free_later(struct attach_links *links)
+{
+	int *fd, status;
+	pid_t pid;
+
+	if (!links)
+		return;
+	pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
+	if (!pid)
+		close_as_child(links);
+	if (pid > 0 && waitpid(pid, &status, __WALL) == pid && !status) {
+		vec_each(&links->fds, fd)
+			close(*fd);
+		links->fds.cnt = 0;
+	}
+	attach_links_free(links);
 }
 
 size_t attach_links_cnt(const struct attach_links *links)
@@ -106,7 +242,7 @@ size_t attach_links_cnt(const struct attach_links *links)
 	return links->fds.cnt;
 }
 
-static int add_fd(struct attach_links *links, int fd)
+int attach_links_take(struct attach_links *links, int fd)
 {
 	int err = vec_push(&links->fds, fd);
 
@@ -115,8 +251,13 @@ static int add_fd(struct attach_links *links, int fd)
 	return err;
 }
 
-static int multi_link(const struct attach_request *req, const uint64_t *offs,
-		      const uint64_t *cookies)
+/* What bpf(2) wants of sites: one array of each. */
+struct site_arrays {
+	uint64_t *off, *cookie, *semaphore_off;
+	bool has_semaphores;
+};
+
+static int multi_link(const struct attach_request *req, const struct site_arrays *sites)
 {
 	struct uapi_link_create_uprobe_multi attr = { 0 };
 	char path[64];
@@ -129,8 +270,10 @@ static int multi_link(const struct attach_request *req, const uint64_t *offs,
 	if (req->kind == ATTACH_RETURN)
 		attr.multi_flags = UAPI_F_UPROBE_MULTI_RETURN;
 	attr.path = (uintptr_t)path;
-	attr.offsets = (uintptr_t)offs;
-	attr.cookies = (uintptr_t)cookies;
+	attr.offsets = (uintptr_t)sites->off;
+	attr.cookies = (uintptr_t)sites->cookie;
+	if (sites->has_semaphores)
+		attr.ref_ctr_offsets = (uintptr_t)sites->semaphore_off;
 	attr.cnt = req->site_cnt;
 	attr.pid = req->pid;
 	fd = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -139,20 +282,23 @@ static int multi_link(const struct attach_request *req, const uint64_t *offs,
 
 static int multi_add(struct attach_links *links, const struct attach_request *req)
 {
-	uint64_t *offs = calloc(req->site_cnt, sizeof(*offs));
-	uint64_t *cookies = calloc(req->site_cnt, sizeof(*cookies));
-	int fd = -ENOMEM;
+	uint64_t *words = calloc(3 * req->site_cnt, sizeof(*words));
+	struct site_arrays sites = { .off = words };
+	int fd;
 
-	if (offs && cookies) {
-		for (size_t i = 0; i < req->site_cnt; i++) {
-			offs[i] = req->sites[i].off;
-			cookies[i] = req->sites[i].cookie;
-		}
-		fd = multi_link(req, offs, cookies);
+	if (!words)
+		return -ENOMEM;
+	sites.cookie = words + req->site_cnt;
+	sites.semaphore_off = sites.cookie + req->site_cnt;
+	for (size_t i = 0; i < req->site_cnt; i++) {
+		sites.off[i] = req->sites[i].off;
+		sites.cookie[i] = req->sites[i].cookie;
+		sites.semaphore_off[i] = req->sites[i].semaphore_off;
+		sites.has_semaphores |= sites.semaphore_off[i] != 0;
 	}
-	free(offs);
-	free(cookies);
-	return fd < 0 ? fd : add_fd(links, fd);
+	fd = multi_link(req, &sites);
+	free(words);
+	return fd < 0 ? fd : attach_links_take(links, fd);
 }
 
 /* Dynamic PMUs get their number at boot. */
@@ -169,7 +315,7 @@ static int perf_uprobe_type(void)
 	return type;
 }
 
-static int perf_uprobe_open(const struct attach_request *req, uint64_t off)
+static int perf_uprobe_open(const struct attach_request *req, const struct attach_site *site)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };
 	int type = perf_uprobe_type(), fd;
@@ -179,9 +325,10 @@ static int perf_uprobe_open(const struct attach_request *req, uint64_t off)
 		return type;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", req->file_fd);
 	attr.type = type;
-	attr.config = req->kind == ATTACH_RETURN; /* format/retprobe: config:0 */
+	/* format/retprobe: config:0, format/ref_ctr_offset: config:32-63 */
+	attr.config = (req->kind == ATTACH_RETURN) | site->semaphore_off << 32;
 	attr.config1 = (uintptr_t)path;
-	attr.config2 = off;
+	attr.config2 = site->off;
 	fd = syscall(__NR_perf_event_open, &attr, req->pid ? req->pid : -1, req->pid ? -1 : 0, -1,
 		     PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -191,17 +338,17 @@ static int perf_add_one(struct attach_links *links, const struct attach_request 
 			const struct attach_site *site)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = site->cookie);
-	int event_fd = perf_uprobe_open(req, site->off), link_fd, err;
+	int event_fd = perf_uprobe_open(req, site), link_fd, err;
 
 	if (event_fd < 0)
 		return event_fd;
-	err = add_fd(links, event_fd);
+	err = attach_links_take(links, event_fd);
 	if (err)
 		return err;
 	link_fd = bpf_link_create(req->prog_fd, event_fd, BPF_PERF_EVENT, &opts);
 	if (link_fd < 0)
 		return link_fd;
-	err = add_fd(links, link_fd);
+	err = attach_links_take(links, link_fd);
 	if (err)
 		return err;
 	return ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
@@ -225,7 +372,7 @@ int attach_add(struct attach_links *links, const struct attach_request *req)
 		return 0;
 	err = req->mode == ATTACH_PERF ? perf_add(links, req) : multi_add(links, req);
 	if (err)
-		close_down_to(links, before);
+		attach_links_cut(links, before);
 	return err;
 }
 

@@ -29,6 +29,9 @@ int attach_mode_choose(const struct kernel_features *f, enum attach_mode wanted,
 struct attach_site {
 	uint64_t off; /* in the file */
 	uint64_t cookie;
+	/* In the file: a 16-bit counter that the kernel keeps up while the probe is there, in each
+	 * process that it is for (the semaphore of a USDT); 0: none. */
+	uint64_t semaphore_off;
 };
 
 enum attach_kind {
@@ -53,7 +56,19 @@ int attach_links_new(struct attach_links **ret);
 /* Attach; on failure nothing of this request stays. */
 int attach_add(struct attach_links *links, const struct attach_request *req);
 size_t attach_links_cnt(const struct attach_links *links);
+/* From one to the other, which has all or none of them then. */
+int attach_links_move(struct attach_links *from, struct attach_links *to);
+/* In a forked child, which has copies of all descriptors: let go of probes that it is not to keep in
+ * place when the parent takes them out. */
+void attach_forsake_all(void);
+/* fd becomes one of them; closed on failure. */
+int attach_links_take(struct attach_links *links, int fd);
+/* Takes all but the first cnt out, and waits until they are. */
+void attach_links_cut(struct attach_links *links, size_t cnt);
+/* Waits until they are out. */
 void attach_links_free(struct attach_links *links);
+/* Does not: for probes that nobody runs into. A process of its own does it. */
+void attach_links_free_later(struct attach_links *links);
 
 /*
  * A child forked from a probed process inherits the breakpoints in its copy of the text, and pays

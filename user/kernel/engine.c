@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * engine.c - see engine.h. Life cycle, targets, rates, counters, events; reading the maps back is
- * engine_read.c, unwind tables are engine_tables.c.
+ * engine_read.c, unwind tables are engine_tables.c, tags are engine_tags.c.
  */
 #include "kernel/engine.h"
 
@@ -45,7 +45,7 @@ static int on_ring_record(void *ctx, void *data, size_t bytes)
 }
 
 /* Only the programs that this mode attaches are loaded: others may not exist on this kernel. */
-static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode)
+static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool has_events)
 {
 	enum bpf_attach_type entry = 0, session = 0;
 	bool is_session = mode == ATTACH_SESSION;
@@ -59,6 +59,11 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode)
 	bpf_program__set_autoload(skel->progs.ht_alloc_entry, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_alloc_return, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_empty, false);
+	/* In perf mode the plain ones are of that kind. */
+	has_events &= mode != ATTACH_PERF;
+	bpf_program__set_autoload(skel->progs.ht_event_entry, has_events);
+	bpf_program__set_autoload(skel->progs.ht_event_return, has_events);
+	bpf_program__set_autoload(skel->progs.ht_event_free, has_events);
 	err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_session, session);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_entry, entry);
@@ -66,6 +71,10 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_alloc_return, entry);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_free, entry);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_tag_ready, entry);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_task_exit, entry);
 	return err;
 }
 
@@ -81,9 +90,11 @@ static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts
 
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.stacks, opts->stack_cap);
-	/* A stack is reached from few threads; room for four on the average. */
 	if (!err)
-		err = bpf_map__set_max_entries(skel->maps.totals, opts->stack_cap * 4);
+		err = bpf_map__set_max_entries(skel->maps.totals,
+					       opts->stack_cap * ENGINE_TOTALS_PER_STACK);
+	if (!err && opts->only_tgid)
+		err = bpf_map__set_max_entries(skel->maps.hits, 1);
 	return err;
 }
 
@@ -97,7 +108,9 @@ static int load(struct engine *e, const struct engine_options *opts,
 		return -errno;
 	e->skel->rodata->ht_use_find_vma = features->find_vma;
 	e->skel->rodata->ht_only_tgid = opts->only_tgid;
-	err = choose_programs(e->skel, opts->mode);
+	e->skel->rodata->ht_sum_images = opts->sums_images;
+	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
+	err = choose_programs(e->skel, opts->mode, opts->has_events);
 	if (!err)
 		err = size_maps(e->skel, opts);
 	if (!err)
@@ -148,12 +161,15 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	e->only_tgid = opts->only_tgid;
 	e->ops = *ops;
 	e->ops_ctx = ctx;
-	e->next_file_id = 1;
-	hmap_init(&e->mapping_fds, sizeof(uint32_t));
+	e->hits.next = 1;
+	e->hits.stats_fd = -1;
+	e->hits.cap = opts->only_tgid ? 1 : HT_HITS_CAP;
 	last_warning = (struct last_warning){ .is_verbose = opts->is_verbose };
 	libbpf_set_print(on_libbpf_print);
 
-	err = load(e, opts, features);
+	err = engine_tables_init(e);
+	if (!err)
+		err = load(e, opts, features);
 	if (err)
 		goto out;
 	step = "attaching to exec, exit and fork";
@@ -183,6 +199,8 @@ void engine_close(struct engine *e)
 	for (size_t i = 0; i < 3; i++)
 		bpf_link__destroy(e->lifecycle[i]);
 	engine_tables_release(e);
+	engine_measure_hits(e, false);
+	vec_release(&e->hits.unused);
 	heaptap_bpf__destroy(e->skel);
 	free(e);
 }
@@ -206,7 +224,7 @@ enum attach_mode engine_mode(const struct engine *e)
 
 int engine_prog_fd(const struct engine *e, enum engine_prog prog)
 {
-	bool is_session = e->mode == ATTACH_SESSION;
+	bool is_session = e->mode == ATTACH_SESSION, is_perf = e->mode == ATTACH_PERF;
 
 	switch (prog) {
 	case ENGINE_ALLOC:
@@ -216,6 +234,19 @@ int engine_prog_fd(const struct engine *e, enum engine_prog prog)
 		return is_session ? -1 : bpf_program__fd(e->skel->progs.ht_alloc_return);
 	case ENGINE_FREE:
 		return bpf_program__fd(e->skel->progs.ht_free);
+	case ENGINE_EVENT_ALLOC:
+		return bpf_program__fd(is_perf ? e->skel->progs.ht_alloc_entry :
+						 e->skel->progs.ht_event_entry);
+	case ENGINE_EVENT_ALLOC_RETURN:
+		return bpf_program__fd(is_perf ? e->skel->progs.ht_alloc_return :
+						 e->skel->progs.ht_event_return);
+	case ENGINE_EVENT_FREE:
+		return bpf_program__fd(is_perf ? e->skel->progs.ht_free :
+						 e->skel->progs.ht_event_free);
+	case ENGINE_TAG_READY:
+		return bpf_program__fd(e->skel->progs.ht_tag_ready);
+	case ENGINE_TASK_EXIT:
+		return bpf_program__fd(e->skel->progs.ht_task_exit);
 	}
 	return -1;
 }
@@ -242,26 +273,89 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 	err = bpf_map_update_elem(bpf_map__fd(e->skel->maps.rates), &idx, rate, BPF_ANY);
 	if (err)
 		err = -errno;
+	else if (idx >= e->rate_cnt)
+		e->rate_cnt = idx + 1;
 	free(rate);
 	return err;
 }
 
-int engine_set_throw_limit(struct engine *e, uint32_t idx, uint64_t throw_limit_bytes)
+int engine_change_target(struct engine *e, pid_t tgid, const struct engine_change *change)
 {
-	int fd = bpf_map__fd(e->skel->maps.rates), err = 0;
+	double scale = change->scale < ENGINE_SCALE_MAX ? change->scale : ENGINE_SCALE_MAX;
+	uint64_t args[4] = { (uint32_t)tgid, change->rate_idx, change->is_alloc_only,
+			     scale > 1 ? (uint64_t)(scale * 0x1p16 + 0.5) : 0 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	if (change->rate_idx >= HT_RATES_CAP)
+		return -EINVAL;
+	if (bpf_prog_test_run_opts(bpf_program__fd(e->skel->progs.ht_change_target), &opts))
+		return -errno;
+	return opts.retval ? -ENOENT : 0;
+}
+
+static int set_throw_limit(struct engine *e, uint32_t idx, struct ht_rate *rate,
+			   uint64_t throw_limit_bytes)
+{
+	int fd = bpf_map__fd(e->skel->maps.rates);
+
+	if (bpf_map_lookup_elem(fd, &idx, rate))
+		return -errno;
+	if (rate->throw_limit_bytes == throw_limit_bytes)
+		return 0;
+	rate->throw_limit_bytes = throw_limit_bytes;
+	return bpf_map_update_elem(fd, &idx, rate, BPF_ANY) ? -errno : 0;
+}
+
+int engine_set_throw_limit(struct engine *e, uint64_t throw_limit_bytes)
+{
 	struct ht_rate *rate = calloc(1, sizeof(*rate));
+	int err = 0;
 
 	if (!rate)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(fd, &idx, rate)) {
-		err = -errno;
-	} else if (rate->throw_limit_bytes != throw_limit_bytes) {
-		rate->throw_limit_bytes = throw_limit_bytes;
-		if (bpf_map_update_elem(fd, &idx, rate, BPF_ANY))
-			err = -errno;
-	}
+	for (uint32_t idx = 0; idx < e->rate_cnt && !err; idx++)
+		err = set_throw_limit(e, idx, rate, throw_limit_bytes);
 	free(rate);
 	return err;
+}
+
+void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways)
+{
+	__atomic_store_n(&e->skel->bss->ht_ways[file_id], (uint8_t)ways, __ATOMIC_SEQ_CST);
+}
+
+struct call_search {
+	uint32_t file_id, way;
+};
+
+static int is_under_way(void *ctx, const void *key, const void *value)
+{
+	const struct call_search *search = ctx;
+	const struct ht_calls *calls = value;
+
+	(void)key;
+	for (size_t i = 0; i < HT_PENDING_CAP; i++) {
+		const struct ht_call *c = &calls->call[i];
+
+		if (c->sp && HT_COOKIE_FILE(c->cookie) == search->file_id &&
+		    HT_COOKIE_WAY(c->cookie) == search->way)
+			return 1;
+	}
+	return 0;
+}
+
+bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way)
+{
+	struct call_search search = { file_id, way };
+	const struct map_walk walk = {
+		.fd = bpf_map__fd(e->skel->maps.pending),
+		.key_bytes = sizeof(uint32_t),
+		.value_bytes = sizeof(struct ht_calls),
+		.fn = is_under_way,
+		.ctx = &search,
+	};
+
+	return engine_walk_map(&walk) > 0;
 }
 
 /* With one target only its settings are a variable of the object (bpf/target.bpf.h). */
@@ -293,6 +387,16 @@ int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret)
 		return 0;
 	}
 	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.targets), &key, ret) ? -errno : 0;
+}
+
+int engine_mark_target(struct engine *e, pid_t tgid, uint32_t set, uint32_t clear)
+{
+	uint64_t args[3] = { (uint32_t)tgid, set, clear };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(e->skel->progs.ht_mark_target), &opts))
+		return -errno;
+	return opts.retval ? -ENOENT : 0;
 }
 
 int engine_del_target(struct engine *e, pid_t tgid)

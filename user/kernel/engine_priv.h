@@ -8,8 +8,15 @@
 #include "heaptap/abi.h" /* the skeleton's variables have types of it */
 
 #include "heaptap.skel.h"
+#include "base/extents.h"
 #include "base/hmap.h"
+#include "base/vec.h"
 #include "kernel/engine.h"
+
+struct engine_shard {
+	int fd;
+	struct extents rows;
+};
 
 struct engine {
 	struct heaptap_bpf *skel;
@@ -19,16 +26,47 @@ struct engine {
 	void *ops_ctx;
 	enum attach_mode mode;
 	pid_t only_tgid;
-	struct hmap mapping_fds; /* tgid -> its inner array in maps_of */
-	/* unwind tables: bump allocation, see engine_tables.c */
-	uint32_t next_file_id;
-	uint32_t next_page;
-	uint32_t shard_cnt;
-	uint32_t shard_rows; /* used in the last shard */
-	int shard_fd; /* the last shard */
-	struct ht_row *shard; /* the last shard, mapped */
+	uint32_t rate_cnt; /* sampling tables that were made, from 0 on */
+	struct {
+		VEC(uint32_t) unused; /* given back */
+		uint32_t next; /* the first that nobody has had */
+		uint32_t cap;
+		int stats_fd; /* while hits are measured; else -1 */
+		uint64_t begin_stack_ns;
+	} hits; /* see engine_hits.c */
+	/* mappings and unwind tables: see engine_tables.c */
+	struct hmap mapping_set_of; /* tgid -> index of its set */
+	VEC(int) mapping_set_fds;
+	VEC(uint32_t) free_mapping_sets;
+	struct extents file_ids;
+	struct extents pages;
+	VEC(struct engine_shard) shards;
 };
 
+/* Every entry of a hash map, in batches; fn returns non-zero to stop with that value. */
+struct map_walk {
+	int fd;
+	size_t key_bytes, value_bytes;
+	int (*fn)(void *ctx, const void *key, const void *value);
+	void *ctx;
+};
+int engine_walk_map(const struct map_walk *w);
+
+/* A walk that may be interrupted between two batches: zero-initialised, until at_end. */
+struct map_cursor {
+	uint64_t position[8]; /* the kernel's: the index of a bucket, opaque to us */
+	bool has_begun, at_end;
+	uint32_t batch_cnt;
+	char *keys, *values;
+};
+/* One batch. */
+int map_cursor_next(struct map_cursor *c, const struct map_walk *w);
+void map_cursor_release(struct map_cursor *c);
+
+int engine_tables_init(struct engine *e);
 void engine_tables_release(struct engine *e);
+
+/* Adds the hits of all targets to HT_STAT_HITS_*. */
+int engine_add_hits(struct engine *e, uint64_t stats[HT_STAT_CNT]);
 
 #endif

@@ -9,18 +9,34 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernel/engine_priv.h"
 
-#define BATCH_CNT 4096
+/* What one batch may take of our memory, and how it grows at need. */
+#define BATCH_BYTES (256 << 10)
+#define BATCH_LEAST 64
 #define BATCH_CAP (1 << 20)
 
-struct map_walk {
-	int fd;
-	size_t key_bytes, value_bytes;
-	int (*fn)(void *ctx, const void *key, const void *value);
-	void *ctx;
-};
+void map_cursor_release(struct map_cursor *c)
+{
+	free(c->keys);
+	free(c->values);
+	memset(c, 0, sizeof(*c));
+}
+
+static int make_room(struct map_cursor *c, const struct map_walk *w)
+{
+	size_t fitting = BATCH_BYTES / (w->key_bytes + w->value_bytes);
+
+	if (c->keys)
+		return 0;
+	if (!c->batch_cnt)
+		c->batch_cnt = fitting < BATCH_LEAST ? BATCH_LEAST : fitting;
+	c->keys = malloc(w->key_bytes * c->batch_cnt);
+	c->values = malloc(w->value_bytes * c->batch_cnt);
+	return c->keys && c->values ? 0 : -ENOMEM;
+}
 
 static int deliver(const struct map_walk *w, const char *keys, const char *values, uint32_t cnt)
 {
@@ -31,44 +47,38 @@ static int deliver(const struct map_walk *w, const char *keys, const char *value
 	return err;
 }
 
-static int walk_map(const struct map_walk *w)
+int map_cursor_next(struct map_cursor *c, const struct map_walk *w)
 {
-	/* The kernel's position: the index of a bucket, opaque to us. */
-	uint64_t position[8] = { 0 };
-	uint32_t batch_cnt = BATCH_CNT;
-	char *keys = NULL, *values = NULL;
-	bool is_first = true, at_end = false;
+	uint32_t cnt;
+	int err = make_room(c, w);
+
+	if (err || c->at_end)
+		return err;
+	cnt = c->batch_cnt;
+	err = bpf_map_lookup_batch(w->fd, c->has_begun ? c->position : NULL, c->position, c->keys,
+				   c->values, &cnt, NULL);
+	if (err == -ENOSPC && c->batch_cnt < BATCH_CAP) {
+		free(c->keys);
+		free(c->values);
+		c->keys = c->values = NULL;
+		c->batch_cnt *= 4;
+		return 0;
+	}
+	c->at_end = err == -ENOENT;
+	if (err && !c->at_end)
+		return err;
+	c->has_begun = true;
+	return deliver(w, c->keys, c->values, cnt);
+}
+
+int engine_walk_map(const struct map_walk *w)
+{
+	struct map_cursor c = { 0 };
 	int err = 0;
 
-	while (!at_end && !err) {
-		uint32_t cnt = batch_cnt;
-
-		if (!keys) {
-			keys = malloc(w->key_bytes * batch_cnt);
-			values = malloc(w->value_bytes * batch_cnt);
-			if (!keys || !values) {
-				err = -ENOMEM;
-				break;
-			}
-		}
-		err = bpf_map_lookup_batch(w->fd, is_first ? NULL : position, position, keys,
-					   values, &cnt, NULL);
-		if (err == -ENOSPC && batch_cnt < BATCH_CAP) {
-			free(keys);
-			free(values);
-			keys = values = NULL;
-			batch_cnt *= 4;
-			err = 0;
-			continue;
-		}
-		at_end = err == -ENOENT;
-		if (err && !at_end)
-			break;
-		is_first = false;
-		err = deliver(w, keys, values, cnt);
-	}
-	free(keys);
-	free(values);
+	while (!c.at_end && !err)
+		err = map_cursor_next(&c, w);
+	map_cursor_release(&c);
 	return err;
 }
 
@@ -92,7 +102,7 @@ int engine_read_stats(struct engine *e, uint64_t ret[HT_STAT_CNT])
 			ret[id] += per_cpu[cpu][id];
 	}
 	free(per_cpu);
-	return err;
+	return err ? err : engine_add_hits(e, ret);
 }
 
 struct live_walk {
@@ -113,7 +123,7 @@ int engine_each_live(struct engine *e, engine_live_fn fn, void *ctx)
 	struct map_walk w = { bpf_map__fd(e->skel->maps.live), sizeof(struct ht_live_key),
 			      sizeof(struct ht_live), on_live, &lw };
 
-	return walk_map(&w);
+	return engine_walk_map(&w);
 }
 
 struct total_walk {
@@ -134,7 +144,7 @@ int engine_each_total(struct engine *e, engine_total_fn fn, void *ctx)
 	struct map_walk w = { bpf_map__fd(e->skel->maps.totals), sizeof(struct ht_total_key),
 			      sizeof(struct ht_total), on_total, &tw };
 
-	return walk_map(&w);
+	return engine_walk_map(&w);
 }
 
 struct context_walk {
@@ -146,16 +156,44 @@ static int on_context(void *ctx, const void *key, const void *value)
 {
 	const struct context_walk *w = ctx;
 
-	return w->fn(w->ctx, key, *(const uint32_t *)value);
+	return w->fn(w->ctx, key, value);
 }
 
 int engine_each_context(struct engine *e, engine_context_fn fn, void *ctx)
 {
 	struct context_walk cw = { fn, ctx };
 	struct map_walk w = { bpf_map__fd(e->skel->maps.contexts), sizeof(struct ht_context),
-			      sizeof(uint32_t), on_context, &cw };
+			      sizeof(struct ht_context_value), on_context, &cw };
 
-	return walk_map(&w);
+	return engine_walk_map(&w);
+}
+
+struct image_walk {
+	engine_image_fn fn;
+	void *ctx;
+};
+
+static int on_image(void *ctx, const void *key, const void *value)
+{
+	const struct image_walk *w = ctx;
+
+	return w->fn(w->ctx, key, value);
+}
+
+int engine_each_image(struct engine *e, engine_image_fn fn, void *ctx)
+{
+	struct image_walk iw = { fn, ctx };
+	struct map_walk w = { bpf_map__fd(e->skel->maps.images), sizeof(struct ht_image_key),
+			      sizeof(struct ht_image), on_image, &iw };
+
+	return engine_walk_map(&w);
+}
+
+int engine_get_image(struct engine *e, pid_t tgid, uint32_t generation, struct ht_image *ret)
+{
+	const struct ht_image_key key = { (uint32_t)tgid, generation };
+
+	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.images), &key, ret) ? -errno : 0;
 }
 
 int engine_get_stack(struct engine *e, uint64_t stack_id, struct ht_stack *ret)

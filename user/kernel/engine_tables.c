@@ -2,9 +2,13 @@
 /*
  * engine_tables.c - unwind rows, pages, files and mappings into the maps that the walk reads.
  *
- * Rows live in shards of HT_SHARD_ROWS (1 MiB each), inner arrays of the map `rows` that are
- * made when they are needed, filled through mmap and unmapped when full. The rows of one page
- * never straddle two shards. Files are appended and stay for the life of the engine.
+ * Rows live in shards of HT_SHARD_ROWS (1 MiB each), inner arrays of the map `rows` that are made
+ * when they are needed and stay, filled through mmap. The rows of one page never straddle two
+ * shards. What a file leaves behind (engine_del_file) is given out again.
+ *
+ * Mapping sets are inner arrays too: `maps_of` says which one is a process's. A set outlives its
+ * process and is given to the next one, because entering one in its outer map waits for a grace
+ * period, tens of milliseconds.
  *
  * Order matters because probes read while this writes: rows, then pages, then the file, and only
  * then anything that leads to the file.
@@ -20,60 +24,105 @@
 #include "kernel/engine_priv.h"
 
 #define SHARD_BYTES (HT_SHARD_ROWS * sizeof(struct ht_row))
+/* Sets are made in so many at once, as many as there are. */
+#define SETS_AT_ONCE 16
 
-static void shard_unmap(struct engine *e)
+int engine_tables_init(struct engine *e)
 {
-	if (!e->shard)
-		return;
-	munmap(e->shard, SHARD_BYTES);
-	close(e->shard_fd);
-	e->shard = NULL;
+	int err = extents_init(&e->file_ids, 1, HT_FILES_CAP - 1);
+
+	hmap_init(&e->mapping_set_of, sizeof(uint32_t));
+	return err ? err : extents_init(&e->pages, 0, HT_PAGES_CAP);
 }
 
 void engine_tables_release(struct engine *e)
 {
-	const void *key;
-	size_t pos = 0;
-	uint64_t fd;
+	struct engine_shard *shard;
+	int *fd;
 
-	while (hmap_next(&e->mapping_fds, &pos, &key, &fd))
-		close((int)fd);
-	hmap_release(&e->mapping_fds);
-	shard_unmap(e);
+	vec_each(&e->mapping_set_fds, fd)
+		close(*fd);
+	vec_each(&e->shards, shard) {
+		close(shard->fd);
+		extents_release(&shard->rows);
+	}
+	vec_release(&e->mapping_set_fds);
+	vec_release(&e->free_mapping_sets);
+	vec_release(&e->shards);
+	hmap_release(&e->mapping_set_of);
+	extents_release(&e->file_ids);
+	extents_release(&e->pages);
 }
 
 static int shard_new(struct engine *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	uint32_t idx = e->shard_cnt;
-	void *data;
-	int fd, err;
+	struct engine_shard shard = { .fd = -1 };
+	uint32_t idx = e->shards.cnt;
+	int err;
 
 	if (idx >= HT_SHARDS_CAP)
 		return -ENOSPC;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_shard", sizeof(uint32_t), SHARD_BYTES, 1,
-			    &opts);
-	if (fd < 0)
-		return -errno;
-	data = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (data == MAP_FAILED) {
+	err = extents_init(&shard.rows, 0, HT_SHARD_ROWS);
+	if (err)
+		return err;
+	shard.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_shard", sizeof(uint32_t), SHARD_BYTES, 1,
+				  &opts);
+	if (shard.fd < 0 ||
+	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.rows), &idx, &shard.fd, BPF_ANY))
 		err = -errno;
-		goto out;
+	if (!err)
+		err = vec_push(&e->shards, shard);
+	if (err) {
+		if (shard.fd >= 0)
+			close(shard.fd);
+		extents_release(&shard.rows);
 	}
-	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.rows), &idx, &fd, BPF_ANY)) {
-		err = -errno;
-		munmap(data, SHARD_BYTES);
-		goto out;
-	}
-	shard_unmap(e);
-	e->shard = data;
-	e->shard_fd = fd;
-	e->shard_rows = 0;
-	e->shard_cnt++;
-	return 0;
-out:
-	close(fd);
 	return err;
+}
+
+/* Room for the rows of a page: in *ret_shard, from *ret_first on. */
+static int take_rows(struct engine *e, uint32_t cnt, uint32_t *ret_shard, uint32_t *ret_first)
+{
+	int err;
+
+	for (size_t i = 0; i < e->shards.cnt; i++) {
+		*ret_shard = i;
+		if (!extents_take(&e->shards.data[i].rows, cnt, ret_first))
+			return 0;
+	}
+	err = shard_new(e);
+	*ret_shard = e->shards.cnt - 1;
+	return err ? err : extents_take(&e->shards.data[*ret_shard].rows, cnt, ret_first);
+}
+
+/* The shard that is being written, mapped. */
+struct shard_view {
+	uint32_t idx;
+	struct ht_row *rows; /* NULL: none */
+};
+
+static void shard_unmap(struct shard_view *v)
+{
+	if (v->rows)
+		munmap(v->rows, SHARD_BYTES);
+	v->rows = NULL;
+}
+
+static int shard_map(struct engine *e, uint32_t idx, struct shard_view *v)
+{
+	void *data;
+
+	if (v->rows && v->idx == idx)
+		return 0;
+	shard_unmap(v);
+	data = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e->shards.data[idx].fd,
+		    0);
+	if (data == MAP_FAILED)
+		return -errno;
+	v->rows = data;
+	v->idx = idx;
+	return 0;
 }
 
 /* See struct ht_page: block[i] is the last row whose pc is not beyond the start of block i. */
@@ -90,84 +139,116 @@ static void index_blocks(const struct ht_row *rows, uint32_t row_cnt, uint16_t *
 }
 
 static int put_page(struct engine *e, const struct unwind_table *t, const struct unwind_page *from,
-		    struct ht_page *ret)
+		    struct shard_view *view, struct ht_page *ret)
 {
+	uint32_t shard, first;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!from->row_cnt)
 		return 0;
-	if (!e->shard || e->shard_rows + from->row_cnt > HT_SHARD_ROWS) {
-		err = shard_new(e);
-		if (err)
-			return err;
-	}
-	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): shard_new() has set it */
-	memcpy(e->shard + e->shard_rows, t->rows + from->first, from->row_cnt * sizeof(*t->rows));
-	ret->shard = e->shard_cnt - 1;
-	ret->first = e->shard_rows;
+	err = take_rows(e, from->row_cnt, &shard, &first);
+	if (err)
+		return err;
+	ret->shard = shard;
+	ret->first = first;
 	ret->row_cnt = from->row_cnt;
+	err = shard_map(e, shard, view);
+	if (err)
+		return err;
+	memcpy(view->rows + first, t->rows + from->first, from->row_cnt * sizeof(*t->rows));
 	index_blocks(t->rows + from->first, from->row_cnt, ret->block);
-	e->shard_rows += from->row_cnt;
 	return 0;
+}
+
+/* The rows of pages that no file has any more. */
+static void give_rows(struct engine *e, const struct ht_page *page, uint32_t cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		if (page[i].row_cnt)
+			extents_give(&e->shards.data[page[i].shard].rows, page[i].first,
+				     page[i].row_cnt);
 }
 
 static int put_pages(struct engine *e, const struct unwind_table *t, uint32_t *ret_base)
 {
-	struct ht_page *page = NULL;
-	uint32_t *key = NULL, cnt = t->page_cnt, base = e->next_page;
-	int err = 0;
+	struct shard_view view = { 0 };
+	struct ht_page *page = calloc(t->page_cnt, sizeof(*page));
+	uint32_t *key = calloc(t->page_cnt, sizeof(*key)), cnt = t->page_cnt;
+	int err = page && key ? extents_take(&e->pages, cnt, ret_base) : -ENOMEM;
 
-	if (cnt > HT_PAGES_CAP - base)
-		return -ENOSPC;
-	page = calloc(cnt, sizeof(*page));
-	key = calloc(cnt, sizeof(*key));
-	if (!page || !key) {
-		err = -ENOMEM;
+	if (err)
 		goto out;
+	for (uint32_t i = 0; i < t->page_cnt && !err; i++) {
+		key[i] = *ret_base + i;
+		err = put_page(e, t, &t->pages[i], &view, &page[i]);
 	}
-	for (uint32_t i = 0; i < cnt; i++) {
-		key[i] = base + i;
-		err = put_page(e, t, &t->pages[i], &page[i]);
-		if (err)
-			goto out;
-	}
-	if (cnt && bpf_map_update_batch(bpf_map__fd(e->skel->maps.pages), key, page, &cnt, NULL)) {
+	if (!err && bpf_map_update_batch(bpf_map__fd(e->skel->maps.pages), key, page, &cnt, NULL))
 		err = -errno;
-		goto out;
+	if (err) {
+		give_rows(e, page, t->page_cnt);
+		extents_give(&e->pages, *ret_base, t->page_cnt);
 	}
-	e->next_page = base + t->page_cnt;
-	*ret_base = base;
 out:
+	shard_unmap(&view);
 	free(page);
 	free(key);
 	return err;
+}
+
+static void give_pages(struct engine *e, uint32_t base, uint32_t cnt)
+{
+	struct ht_page page;
+
+	for (uint32_t i = base; i < base + cnt; i++)
+		if (!bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.pages), &i, &page))
+			give_rows(e, &page, 1);
+	extents_give(&e->pages, base, cnt);
 }
 
 int engine_add_file(struct engine *e, const struct unwind_table *table,
 		    const struct ht_range *inner, size_t inner_cnt, uint32_t *ret_file_id)
 {
 	struct ht_file file = { 0 };
-	uint32_t id = e->next_file_id;
-	int err;
+	uint32_t id;
+	int err = extents_take(&e->file_ids, 1, &id);
 
-	if (id >= HT_FILES_CAP)
-		return -ENOSPC;
-	if (table) {
+	if (err)
+		return err;
+	if (table && table->page_cnt) {
 		err = put_pages(e, table, &file.pages_base);
 		if (err)
-			return err;
+			goto out;
 		file.first_page = table->first_page;
 		file.page_cnt = table->page_cnt;
 	}
 	file.inner_cnt = inner_cnt < HT_INNER_CAP ? inner_cnt : HT_INNER_CAP;
 	if (file.inner_cnt)
 		memcpy(file.inner, inner, file.inner_cnt * sizeof(*inner));
-	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.files), &id, &file, BPF_ANY))
-		return -errno;
-	e->next_file_id++;
+	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.files), &id, &file, BPF_ANY)) {
+		err = -errno;
+		give_pages(e, file.pages_base, file.page_cnt);
+		goto out;
+	}
 	*ret_file_id = id;
-	return 0;
+out:
+	if (err)
+		extents_give(&e->file_ids, id, 1);
+	return err;
+}
+
+void engine_del_file(struct engine *e, uint32_t file_id)
+{
+	static const struct ht_file none;
+	struct ht_file file;
+	int fd = bpf_map__fd(e->skel->maps.files);
+
+	if (bpf_map_lookup_elem(fd, &file_id, &file) ||
+	    bpf_map_update_elem(fd, &file_id, &none, BPF_ANY))
+		return;
+	if (file.page_cnt)
+		give_pages(e, file.pages_base, file.page_cnt);
+	extents_give(&e->file_ids, file_id, 1);
 }
 
 int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file_id,
@@ -181,25 +262,73 @@ int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file
 		       0;
 }
 
-/* A process's inner array, made at its first set. */
+int engine_del_inode(struct engine *e, uint64_t ino, uint32_t dev)
+{
+	struct ht_inode key = { .ino = ino, .dev = dev };
+
+	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.inodes), &key) ? -errno : 0;
+}
+
+/* As many more sets as there are, within bounds. One is enough for a success. */
+static int make_sets(struct engine *e)
+{
+	uint32_t cnt = e->mapping_set_fds.cnt, more = cnt > SETS_AT_ONCE ? SETS_AT_ONCE : cnt;
+	uint32_t idx[SETS_AT_ONCE];
+	int fds[SETS_AT_ONCE], outer = bpf_map__fd(e->skel->maps.mapping_sets), err = 0;
+
+	more = more ? more : 1;
+	if (more > HT_PROCESSES_CAP - cnt)
+		more = HT_PROCESSES_CAP - cnt;
+	if (!more)
+		return -ENOSPC;
+	if (vec_reserve(&e->mapping_set_fds, cnt + more) ||
+	    vec_reserve(&e->free_mapping_sets, cnt + more))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < more; i++) {
+		idx[i] = cnt + i;
+		fds[i] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t),
+					sizeof(struct ht_mappings), 1, NULL);
+		if (fds[i] < 0) {
+			err = -errno;
+			more = i;
+		}
+	}
+	for (uint32_t i = 0; i < more; i++) {
+		if (bpf_map_update_elem(outer, &idx[i], &fds[i], BPF_ANY)) {
+			err = -errno;
+			while (more > i)
+				close(fds[--more]);
+			break;
+		}
+		e->mapping_set_fds.data[e->mapping_set_fds.cnt++] = fds[i];
+		e->free_mapping_sets.data[e->free_mapping_sets.cnt++] = idx[i];
+	}
+	return more ? 0 : err;
+}
+
+/* The set of a process, given to it the first time: a descriptor of it. */
 static int mappings_fd(struct engine *e, uint32_t tgid)
 {
-	const uint64_t *known = hmap_get(&e->mapping_fds, &tgid);
-	int fd, err = 0;
+	const uint64_t *known = hmap_get(&e->mapping_set_of, &tgid);
+	uint32_t idx;
+	int err;
 
 	if (known)
-		return (int)*known;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_mappings", sizeof(uint32_t),
-			    sizeof(struct ht_mappings), 1, NULL);
-	if (fd < 0)
-		return -errno;
-	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &tgid, &fd, BPF_ANY))
-		err = -errno;
-	if (!err)
-		err = hmap_put(&e->mapping_fds, &tgid, (uint64_t)fd);
+		return e->mapping_set_fds.data[*known];
+	err = e->free_mapping_sets.cnt ? 0 : make_sets(e);
 	if (err)
-		close(fd);
-	return err ? err : fd;
+		return err;
+	idx = e->free_mapping_sets.data[e->free_mapping_sets.cnt - 1];
+	err = hmap_put(&e->mapping_set_of, &tgid, idx);
+	if (err)
+		return err;
+	if (bpf_map_update_elem(bpf_map__fd(e->skel->maps.maps_of), &tgid, &idx, BPF_ANY)) {
+		err = -errno;
+		hmap_del(&e->mapping_set_of, &tgid);
+		return err;
+	}
+	e->free_mapping_sets.cnt--;
+	return e->mapping_set_fds.data[idx];
 }
 
 /*
@@ -238,16 +367,11 @@ int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
 int engine_del_mappings(struct engine *e, pid_t tgid)
 {
 	uint32_t key = (uint32_t)tgid;
-	const uint64_t *fd = hmap_get(&e->mapping_fds, &key);
+	const uint64_t *idx = hmap_get(&e->mapping_set_of, &key);
 
-	if (!fd)
+	if (!idx)
 		return -ENOENT;
-	close((int)*fd);
-	hmap_del(&e->mapping_fds, &key);
+	e->free_mapping_sets.data[e->free_mapping_sets.cnt++] = (uint32_t)*idx;
+	hmap_del(&e->mapping_set_of, &key);
 	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.maps_of), &key) ? -errno : 0;
-}
-
-uint64_t engine_table_bytes(const struct engine *e)
-{
-	return (uint64_t)e->shard_cnt * SHARD_BYTES + e->next_page * sizeof(struct ht_page);
 }

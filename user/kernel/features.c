@@ -5,6 +5,10 @@
  * The functions that are probed are our own and do nothing; they are written in assembly because
  * what matters is their first instruction: a push, which the kernel emulates, or a mov, which it
  * has to single-step. The cost of a single-step is what placement (elf/placement.c) avoids.
+ *
+ * Taking a probe out waits for grace periods, longer than everything else here: the probes of the
+ * trials are taken out in the background. Each purpose has functions of its own, so that no trial
+ * meets what is left of another.
  */
 #include "kernel/features.h"
 
@@ -14,6 +18,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,41 +27,31 @@
 #include "base/clock.h"
 #include "kernel/attach.h"
 #include "kernel/uapi.h"
+#include "kernel/uprobe_events.h"
 
 #if defined(__x86_64__)
-__asm__(".text\n"
-	".p2align 4\n"
-	".globl ht_probe_emulated\n"
-	".type ht_probe_emulated, @function\n"
-	"ht_probe_emulated:\n"
-	"	push %rbp\n"
-	"	pop %rbp\n"
-	"	ret\n"
-	".size ht_probe_emulated, .-ht_probe_emulated\n"
-	".p2align 4\n"
-	".globl ht_probe_stepped\n"
-	".type ht_probe_stepped, @function\n"
-	"ht_probe_stepped:\n"
-	"	mov %rdi, %rax\n"
-	"	ret\n"
-	".size ht_probe_stepped, .-ht_probe_stepped\n");
+#define PROBED_EMULATED "push %rbp\n pop %rbp\n"
+#define PROBED_STEPPED "mov %rdi, %rax\n"
+#define PROBED_TYPE "@function"
 #elif defined(__aarch64__)
-__asm__(".text\n"
-	".globl ht_probe_emulated\n"
-	".type ht_probe_emulated, %function\n"
-	"ht_probe_emulated:\n"
-	"	nop\n"
-	"	ret\n"
-	".size ht_probe_emulated, .-ht_probe_emulated\n"
-	".globl ht_probe_stepped\n"
-	".type ht_probe_stepped, %function\n"
-	"ht_probe_stepped:\n"
-	"	mov x1, x0\n"
-	"	ret\n"
-	".size ht_probe_stepped, .-ht_probe_stepped\n");
+#define PROBED_EMULATED "nop\n"
+#define PROBED_STEPPED "mov x1, x0\n"
+#define PROBED_TYPE "%function"
 #endif
-void ht_probe_emulated(void);
-void ht_probe_stepped(void);
+#define PROBED(name, insns)                                                    \
+	void name(void);                                                       \
+	__asm__(".text\n"                                                      \
+		".p2align 4\n"                                                 \
+		".globl " #name "\n"                                           \
+		".type " #name ", " PROBED_TYPE "\n" #name ":\n" insns "ret\n" \
+		".size " #name ", .-" #name "\n")
+
+PROBED(ht_probe_trial, PROBED_EMULATED);
+PROBED(ht_probe_threaded, PROBED_EMULATED);
+PROBED(ht_probe_dummy, PROBED_EMULATED);
+PROBED(ht_probe_emulated, PROBED_EMULATED);
+PROBED(ht_probe_stepped, PROBED_STEPPED);
+PROBED(ht_probe_return, PROBED_EMULATED);
 
 static const struct feature_info feature_infos[] = {
 	{ "btf", "5.2", "required: types of the running kernel (CONFIG_DEBUG_INFO_BTF)",
@@ -73,6 +68,8 @@ static const struct feature_info feature_infos[] = {
 	  offsetof(struct kernel_features, uprobe_session), false },
 	{ "find_vma", "5.17", "stacks through a library that was mapped a moment ago are cut",
 	  offsetof(struct kernel_features, find_vma), false },
+	{ "shared_events", "4.17", "many processes followed at one library slow each other down",
+	  offsetof(struct kernel_features, shared_events), false },
 };
 
 const struct feature_info *kernel_feature_infos(size_t *ret_cnt)
@@ -81,14 +78,42 @@ const struct feature_info *kernel_feature_infos(size_t *ret_cnt)
 	return feature_infos;
 }
 
-/* r0 = 0; exit */
-static int load_empty(enum bpf_attach_type attach_type)
+#define INSN(c, dst, src, i)                                                \
+	{                                                                   \
+		.code = (c), .dst_reg = (dst), .src_reg = (src), .imm = (i) \
+	}
+
+static int load(const struct bpf_insn *insns, size_t cnt, enum bpf_attach_type attach_type)
 {
-	const struct bpf_insn insns[] = { { .code = 0xb7 }, { .code = 0x95 } };
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ht_probe", "GPL", insns, 2, &opts);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ht_probe", "GPL", insns, cnt, &opts);
 
 	return fd < 0 ? -errno : fd;
+}
+
+static int load_empty(enum bpf_attach_type attach_type)
+{
+	const struct bpf_insn insns[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0),
+	};
+
+	return load(insns, sizeof(insns) / sizeof(*insns), attach_type);
+}
+
+/* Counts its hits in the only element of an array map. */
+static int load_counting(enum bpf_attach_type attach_type, int map_fd)
+{
+	const struct bpf_insn insns[] = {
+		INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, map_fd),
+		INSN(0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, BPF_ADD),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0),
+	};
+
+	return load(insns, sizeof(insns) / sizeof(*insns), attach_type);
 }
 
 struct own_code {
@@ -114,9 +139,10 @@ static int find_own_code(struct dl_phdr_info *info, size_t bytes, void *ctx)
 	return 0;
 }
 
-/* Attach an empty program to fn in pid: this process or a fork of it. */
+/* Attach a program to fn in pid: this process or a fork of it. It counts its hits in the map
+ * counter_fd, or is empty (-1). */
 static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum attach_kind kind,
-		      struct attach_links *links)
+		      int counter_fd, struct attach_links *links)
 {
 	struct own_code own = { .addr = (uintptr_t)fn };
 	struct attach_site site = { 0 };
@@ -131,7 +157,7 @@ static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum a
 						      UAPI_TRACE_UPROBE_MULTI;
 	site.off = own.off;
 	req.sites = &site;
-	req.prog_fd = load_empty(type);
+	req.prog_fd = counter_fd < 0 ? load_empty(type) : load_counting(type, counter_fd);
 	if (req.prog_fd < 0)
 		return req.prog_fd;
 	req.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -149,9 +175,44 @@ static bool can_attach(enum attach_mode mode, enum attach_kind kind)
 
 	if (attach_links_new(&links))
 		return false;
-	ok = attach_own(ht_probe_emulated, getpid(), mode, kind, links) == 0;
-	attach_links_free(links);
+	ok = attach_own(ht_probe_trial, getpid(), mode, kind, -1, links) == 0;
+	attach_links_free_later(links);
 	return ok;
+}
+
+static void *call_threaded(void *arg)
+{
+	(void)arg;
+	ht_probe_threaded();
+	return NULL;
+}
+
+/*
+ * Does a multi link for a process see every thread of it? Before commit 46ba0e49b642 (6.10 and
+ * the stable kernels of that time) it let only the hits of the thread with the process's id
+ * through: a recording of the main thread alone that looks like one of the process.
+ */
+static bool multi_sees_threads(void)
+{
+	int map_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ht_probe", sizeof(uint32_t),
+				    sizeof(uint64_t), 1, NULL);
+	struct attach_links *links = NULL;
+	uint64_t hits = 0;
+	uint32_t zero = 0;
+	pthread_t thread;
+
+	if (map_fd < 0)
+		return false;
+	if (!attach_links_new(&links) &&
+	    !attach_own(ht_probe_threaded, getpid(), ATTACH_MULTI, ATTACH_ENTRY, map_fd, links) &&
+	    !pthread_create(&thread, NULL, call_threaded, NULL)) {
+		pthread_join(thread, NULL);
+		if (bpf_map_lookup_elem(map_fd, &zero, &hits))
+			hits = 0;
+	}
+	attach_links_free_later(links);
+	close(map_fd);
+	return hits;
 }
 
 static int silence(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -201,7 +262,11 @@ int kernel_features_probe(struct kernel_features *ret)
 			libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
 		ret->perf_uprobe = can_attach(ATTACH_PERF, ATTACH_ENTRY);
 		ret->uprobe_multi = can_attach(ATTACH_MULTI, ATTACH_ENTRY);
+		ret->has_blind_multi = ret->uprobe_multi && !multi_sees_threads();
+		ret->uprobe_multi &= !ret->has_blind_multi;
 		ret->uprobe_session = can_attach(ATTACH_SESSION, ATTACH_ENTRY_DECIDES);
+		/* They are perf events, with a cookie. */
+		ret->shared_events = ret->perf_uprobe && uprobe_events_are_there();
 	}
 	explain_missing(ret, fd);
 	libbpf_set_print(before);
@@ -215,7 +280,7 @@ bool kernel_features_suffice(const struct kernel_features *f)
 
 void probe_dummy_call(void)
 {
-	ht_probe_emulated();
+	ht_probe_dummy();
 }
 
 int probe_dummy_attach_return(pid_t pid, struct attach_links **ret)
@@ -224,9 +289,9 @@ int probe_dummy_attach_return(pid_t pid, struct attach_links **ret)
 	int err = attach_links_new(&links);
 
 	if (!err)
-		err = attach_own(ht_probe_emulated, pid, ATTACH_MULTI, ATTACH_RETURN, links);
+		err = attach_own(ht_probe_dummy, pid, ATTACH_MULTI, ATTACH_RETURN, -1, links);
 	if (err) /* no uprobe_multi here */
-		err = attach_own(ht_probe_emulated, pid, ATTACH_PERF, ATTACH_RETURN, links);
+		err = attach_own(ht_probe_dummy, pid, ATTACH_PERF, ATTACH_RETURN, -1, links);
 	if (err) {
 		attach_links_free(links);
 		return err;
@@ -253,14 +318,14 @@ static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kin
 	int err = attach_links_new(&links);
 
 	if (!err)
-		err = attach_own(fn, getpid(), mode, kind, links);
+		err = attach_own(fn, getpid(), mode, kind, -1, links);
 	for (unsigned int i = 0; i < round_cnt && !err; i++) {
 		double ns = time_calls(fn, call_cnt);
 
 		if (!i || ns < best)
 			best = ns;
 	}
-	attach_links_free(links);
+	attach_links_free_later(links);
 	if (!err)
 		*ret_ns = best > bare ? best - bare : 0;
 	return err;
@@ -281,7 +346,7 @@ int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret
 	if (!err)
 		err = measure(ht_probe_stepped, mode, ATTACH_ENTRY, &ret->stepped_ns);
 	if (!err)
-		err = measure(ht_probe_emulated, mode, ATTACH_RETURN, &with_return);
+		err = measure(ht_probe_return, mode, ATTACH_RETURN, &with_return);
 	if (!err)
 		ret->return_ns =
 			with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;

@@ -19,10 +19,12 @@ struct kernel_features {
 	bool btf; /* /sys/kernel/btf/vmlinux */
 	bool bpf; /* programs can be loaded at all */
 	bool perf_uprobe; /* perf_event uprobes with a BPF cookie (5.15) */
-	bool uprobe_multi; /* many sites, one link (6.6) */
+	bool uprobe_multi; /* many sites, one link (6.6), that sees all threads of a process */
 	bool uprobe_session; /* the entry decides about the return (6.13) */
 	bool find_vma; /* bpf_find_vma (5.17) */
+	bool shared_events; /* uprobes can be defined in tracefs (CONFIG_UPROBE_EVENTS) */
 	bool ringbuf;
+	bool has_blind_multi; /* there would be uprobe_multi, but a link sees one thread only */
 	char why[256]; /* of the first thing that is needed and missing: what, and what to do */
 };
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * engine_hits.c - hits per target, and letting go of samples whose frees cannot be seen. See engine.h.
+ *
+ * A target counts its hits in a place of its own of a per-CPU array. Places are never set back: the
+ * sum over all that were ever given out is what was hit at all, and who takes one over subtracts what
+ * it found there.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kernel/engine_priv.h"
+
+uint32_t engine_hits_take(struct engine *e)
+{
+	if (e->hits.unused.cnt)
+		return e->hits.unused.data[--e->hits.unused.cnt];
+	return e->hits.next < e->hits.cap ? e->hits.next++ : 0;
+}
+
+void engine_hits_give(struct engine *e, uint32_t idx)
+{
+	if (idx) /* without memory it is lost, nothing else */
+		(void)vec_push(&e->hits.unused, idx);
+}
+
+static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *per_cpu, int cpu_cnt,
+		     struct ht_hits *ret)
+{
+	if (bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.hits), &idx, per_cpu))
+		return -errno;
+	for (int cpu = 0; cpu < cpu_cnt; cpu++) {
+		ret->alloc_cnt += per_cpu[cpu].alloc_cnt;
+		ret->free_cnt += per_cpu[cpu].free_cnt;
+		ret->return_cnt += per_cpu[cpu].return_cnt;
+		ret->stepped_cnt += per_cpu[cpu].stepped_cnt;
+		ret->sample_cnt += per_cpu[cpu].sample_cnt;
+		ret->stack_ns += per_cpu[cpu].stack_ns;
+	}
+	return 0;
+}
+
+/* Those of the places [first, end). */
+static int sum_hits(struct engine *e, uint32_t first, uint32_t end, struct ht_hits *ret)
+{
+	int cpu_cnt = libbpf_num_possible_cpus(), err = 0;
+	struct ht_hits *per_cpu;
+
+	*ret = (struct ht_hits){ 0 };
+	if (cpu_cnt < 0)
+		return cpu_cnt;
+	per_cpu = calloc(cpu_cnt, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	for (uint32_t idx = first; idx < end && !err; idx++)
+		err = read_hits(e, idx, per_cpu, cpu_cnt, ret);
+	free(per_cpu);
+	return err;
+}
+
+int engine_read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret)
+{
+	return sum_hits(e, idx, idx + 1, ret);
+}
+
+int engine_add_hits(struct engine *e, uint64_t stats[HT_STAT_CNT])
+{
+	struct ht_hits sum;
+	int err = sum_hits(e, 0, e->hits.next, &sum);
+
+	if (err)
+		return err;
+	stats[HT_STAT_HITS_ALLOC] += sum.alloc_cnt;
+	stats[HT_STAT_HITS_FREE] += sum.free_cnt;
+	stats[HT_STAT_HITS_RETURN] += sum.return_cnt;
+	stats[HT_STAT_HITS_STEPPED] += sum.stepped_cnt;
+	return 0;
+}
+
+#define MEASURED_HITS_MIN 200
+
+static int sum_stack_ns(struct engine *e, uint64_t *ret_ns)
+{
+	struct ht_hits sum;
+	int err = sum_hits(e, 0, e->hits.next, &sum);
+
+	*ret_ns = err ? 0 : sum.stack_ns;
+	return err;
+}
+
+int engine_measure_hits(struct engine *e, bool on)
+{
+	if (e->hits.stats_fd >= 0) {
+		close(e->hits.stats_fd);
+		e->hits.stats_fd = -1;
+	}
+	if (!on)
+		return 0;
+	e->hits.stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (e->hits.stats_fd < 0)
+		return -ENOTSUP;
+	return sum_stack_ns(e, &e->hits.begin_stack_ns);
+}
+
+/* The kernel counts runs and their time only while measuring is on. */
+int engine_hit_ns(struct engine *e, double *ret_ns)
+{
+	const int fds[] = { engine_prog_fd(e, ENGINE_ALLOC), engine_prog_fd(e, ENGINE_FREE) };
+	uint64_t runs = 0, run_ns = 0, stack_ns;
+	int err = sum_stack_ns(e, &stack_ns);
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds) && !err; i++) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t bytes = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(fds[i], &info, &bytes))
+			err = -errno;
+		runs += info.run_cnt;
+		run_ns += info.run_time_ns;
+	}
+	if (err)
+		return err;
+	if (runs < MEASURED_HITS_MIN)
+		return -EAGAIN;
+	stack_ns -= e->hits.begin_stack_ns;
+	*ret_ns = run_ns > stack_ns ? (double)(run_ns - stack_ns) / (double)runs : 0;
+	return 0;
+}
+
+struct drop {
+	struct engine *e;
+	pid_t tgid;
+	uint32_t generation;
+};
+
+/* BPF takes it out, so that a free that comes at the same time is counted by one of the two. */
+static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	const struct drop *d = ctx;
+	uint64_t args[3] = { k->tgid, k->generation, k->addr };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	(void)v;
+	if (k->tgid != (uint32_t)d->tgid || k->generation != d->generation)
+		return 0;
+	if (bpf_prog_test_run_opts(bpf_program__fd(d->e->skel->progs.ht_drop_block), &opts))
+		return -errno;
+	return 0;
+}
+
+int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation)
+{
+	struct drop d = { e, tgid, generation };
+
+	return engine_each_live(e, on_live, &d);
+}

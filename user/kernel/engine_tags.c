@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* engine_tags.c - tag sources in, scopes and instances out. See engine.h and abi.h, "Tags". */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "kernel/engine_priv.h"
+
+/* What ht_add_tag_source returns. */
+enum { ADDED, STALE, FULL };
+
+int engine_add_tag_source(struct engine *e, pid_t tgid, uint32_t generation,
+			  const struct ht_tag_source *source)
+{
+	uint64_t args[9] = { (uint32_t)tgid,
+			     generation,
+			     source->kind,
+			     source->tls_mode,
+			     (uint64_t)source->tls_off,
+			     source->tls_module,
+			     source->desc_addr,
+			     source->dtv_shift,
+			     source->flags };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(e->skel->progs.ht_add_tag_source), &opts))
+		return -errno;
+	switch (opts.retval) {
+	case ADDED:
+		return 0;
+	case STALE:
+		return -ESTALE;
+	default:
+		return -ENOSPC;
+	}
+}
+
+void engine_del_tags(struct engine *e, pid_t tgid)
+{
+	const struct ht_tag_source none = { .kind = HT_TAG_FREE };
+
+	engine_add_tag_source(e, tgid, HT_GENERATION_NONE, &none);
+}
+
+struct scope_walk {
+	engine_scope_fn fn;
+	void *ctx;
+};
+
+static int on_scope(void *ctx, const void *key, const void *value)
+{
+	const struct scope_walk *w = ctx;
+
+	return w->fn(w->ctx, key, value);
+}
+
+int engine_each_scope(struct engine *e, engine_scope_fn fn, void *ctx)
+{
+	struct scope_walk sw = { fn, ctx };
+	struct map_walk w = { bpf_map__fd(e->skel->maps.scopes), sizeof(struct ht_scope_key),
+			      sizeof(struct ht_scope), on_scope, &sw };
+
+	return engine_walk_map(&w);
+}
+
+int engine_get_scope_sums(struct engine *e, uint32_t slot, struct ht_scope_sums *ret)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.scope_sums), &slot, ret) ? -errno : 0;
+}
+
+struct instance_walk {
+	engine_instance_fn fn;
+	void *ctx;
+};
+
+static int on_instance(void *ctx, const void *key, const void *value)
+{
+	const struct instance_walk *w = ctx;
+
+	return w->fn(w->ctx, key, value);
+}
+
+int engine_each_instance(struct engine *e, engine_instance_fn fn, void *ctx)
+{
+	struct instance_walk iw = { fn, ctx };
+	struct map_walk w = { bpf_map__fd(e->skel->maps.instances), sizeof(struct ht_instance_key),
+			      sizeof(struct ht_instance), on_instance, &iw };
+
+	return engine_walk_map(&w);
+}
+
+int engine_del_instance(struct engine *e, const struct ht_instance_key *k)
+{
+	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.instances), k) ? -errno : 0;
+}
+
+int engine_get_labels(struct engine *e, uint64_t labels_id, struct ht_labels *ret)
+{
+	if (bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.label_sets), &labels_id, ret))
+		return -errno;
+	if (ret->byte_cnt > HT_LABEL_BYTES_CAP)
+		ret->byte_cnt = HT_LABEL_BYTES_CAP;
+	return 0;
+}

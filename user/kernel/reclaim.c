@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reclaim.c - see reclaim.h.
+ *
+ * A cycle is a mark and sweep beside probes that go on. Its order is what makes it safe:
+ *
+ *   1. The epoch is counted up. From now on whoever asks for a stack or a label set moves it to the
+ *      new epoch (bpf/reclaim.bpf.h), and it stays.
+ *   2. RECLAIM_GRACE_NS: hits that asked before have by then put the stack's id where it can be seen: into a
+ *      call under way (`pending`), a sample, or a sum.
+ *   3. The maps that refer to others are walked: entries of images that are over are deleted or
+ *      noted, the stacks and labels of the others are marked. A sample may move between `pending`
+ *      and `live` meanwhile (realloc), so the calls are looked at before and after.
+ *   4. Readers of snapshots from before the marks are waited for.
+ *   5. Stacks and label sets of an older epoch that are not marked are deleted, by a BPF program: only
+ *      there the epoch and the deletion are one decision.
+ *   6. Contexts and scopes that are over are deleted, after all that refers to them. Their numbers
+ *      wait for the end of the next cycle, which takes out what a hit under way left meanwhile.
+ *
+ * A walk over a hash map sees every entry that is there from its beginning to its end, however long
+ * it takes: the number of buckets never changes.
+ */
+#include "kernel/reclaim.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernel/engine_priv.h"
+
+enum phase {
+	PHASE_IDLE,
+	PHASE_GRACE,
+	PHASE_CALLS,
+	PHASE_CONTEXTS,
+	PHASE_SCOPES,
+	PHASE_LIVE,
+	PHASE_IMAGES,
+	PHASE_TOTALS,
+	PHASE_INSTANCES,
+	PHASE_CALLS_AGAIN,
+	PHASE_READERS,
+	PHASE_STACKS,
+	PHASE_LABELS,
+	PHASE_END,
+	PHASE_CNT
+};
+
+struct reclaim {
+	struct engine *e;
+	struct reclaim_ops ops;
+	void *ctx;
+	struct reclaim_counts counts;
+	bool is_asked;
+	enum phase phase;
+	uint64_t grace_ns, began_ns, marked_ns;
+	struct map_cursor cursor; /* of the phase's map */
+	/* over: noted in this cycle, and those that wait */
+	struct hmap context_ids, slots;
+	VEC(struct ht_context) contexts;
+	VEC(uint32_t) new_context_ids; /* theirs */
+	VEC(struct ht_scope_key) scopes;
+	VEC(uint32_t) new_slots;
+	VEC(uint32_t) waiting_context_ids, waiting_slots;
+	/* marks */
+	struct hmap stacks, label_sets;
+	struct reclaim_files files;
+};
+
+int reclaim_new(struct engine *e, const struct reclaim_ops *ops, void *ctx, uint64_t grace_ns,
+		struct reclaim **ret)
+{
+	struct reclaim *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->e = e;
+	r->ops = *ops;
+	r->ctx = ctx;
+	r->grace_ns = grace_ns;
+	hmap_init(&r->context_ids, sizeof(uint32_t));
+	hmap_init(&r->slots, sizeof(uint32_t));
+	hmap_init(&r->stacks, sizeof(uint64_t));
+	hmap_init(&r->label_sets, sizeof(uint64_t));
+	*ret = r;
+	return 0;
+}
+
+/* What is kept for the length of a cycle. */
+static void forget_cycle(struct reclaim *r)
+{
+	map_cursor_release(&r->cursor);
+	hmap_release(&r->context_ids);
+	hmap_release(&r->slots);
+	hmap_release(&r->stacks);
+	hmap_release(&r->label_sets);
+	vec_release(&r->contexts);
+	vec_release(&r->new_context_ids);
+	vec_release(&r->scopes);
+	vec_release(&r->new_slots);
+	r->phase = PHASE_IDLE;
+}
+
+void reclaim_free(struct reclaim *r)
+{
+	if (!r)
+		return;
+	forget_cycle(r);
+	vec_release(&r->waiting_context_ids);
+	vec_release(&r->waiting_slots);
+	free(r);
+}
+
+void reclaim_ask(struct reclaim *r)
+{
+	r->is_asked = true;
+}
+
+bool reclaim_is_idle(const struct reclaim *r)
+{
+	return r->phase == PHASE_IDLE && !r->is_asked;
+}
+
+const struct reclaim_counts *reclaim_counts(const struct reclaim *r)
+{
+	return &r->counts;
+}
+
+static bool is_over(const struct reclaim *r, uint32_t tgid, uint32_t generation)
+{
+	return r->ops.is_over(r->ctx, (pid_t)tgid, generation);
+}
+
+static int mark(struct hmap *set, uint64_t id)
+{
+	return id ? hmap_put(set, &id, 0) : 0;
+}
+
+static int on_calls(void *ctx, const void *key, const void *value)
+{
+	const struct ht_calls *calls = value;
+	struct reclaim *r = ctx;
+	int err = 0;
+
+	(void)key;
+	for (size_t i = 0; i < HT_PENDING_CAP && !err; i++) {
+		const struct ht_call *c = &calls->call[i];
+
+		if (!c->sp)
+			continue;
+		/* Both, whatever the flags say: the call may be in the middle of being noted. */
+		err = mark(&r->stacks, c->fresh.stack_id);
+		if (!err)
+			err = mark(&r->stacks, c->old.stack_id);
+	}
+	return err;
+}
+
+static int on_context(void *ctx, const void *key, const void *value)
+{
+	const struct ht_context_value *v = value;
+	const struct ht_context *k = key;
+	struct reclaim *r = ctx;
+	int err;
+
+	if (!is_over(r, k->tgid, k->generation))
+		return mark(&r->label_sets, k->labels_id);
+	err = hmap_put(&r->context_ids, &v->id, 0);
+	if (!err)
+		err = vec_push(&r->contexts, *k);
+	return err ? err : vec_push(&r->new_context_ids, v->id);
+}
+
+static int on_scope(void *ctx, const void *key, const void *value)
+{
+	const struct ht_scope_key *k = key;
+	const struct ht_scope *v = value;
+	struct reclaim *r = ctx;
+	int err;
+
+	if (!is_over(r, k->tgid, k->generation))
+		return 0;
+	err = hmap_put(&r->slots, &v->slot, 0);
+	if (!err)
+		err = vec_push(&r->scopes, *k);
+	return err ? err : vec_push(&r->new_slots, v->slot);
+}
+
+/* The slot of filter_slot() in bpf/live.bpf.h, which counts the entry. */
+static uint32_t *filter_slot(struct engine *e, const struct ht_live_key *key)
+{
+	uint64_t h = ((key->addr >> 4) ^ ((uint64_t)key->tgid << 20)) * 0x9e3779b97f4a7c15ULL;
+
+	return &e->skel->bss->live_filter[(h >> (64 - HT_FILTER_SHIFT)) & (HT_FILTER_CNT - 1)];
+}
+
+static int on_live(void *ctx, const void *key, const void *value)
+{
+	const struct ht_live_key *k = key;
+	const struct ht_live *v = value;
+	struct reclaim *r = ctx;
+
+	if (!is_over(r, k->tgid, k->generation))
+		return mark(&r->stacks, v->stack_id);
+	if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.live), k)) {
+		__atomic_fetch_sub(filter_slot(r->e, k), 1, __ATOMIC_SEQ_CST);
+		r->counts.samples++;
+	}
+	return 0;
+}
+
+static int on_image(void *ctx, const void *key, const void *value)
+{
+	const struct ht_image_key *k = key;
+	struct reclaim *r = ctx;
+
+	(void)value;
+	if (is_over(r, k->tgid, k->generation))
+		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.images), k);
+	return 0;
+}
+
+static int on_total(void *ctx, const void *key, const void *value)
+{
+	const struct ht_total_key *k = key;
+	struct reclaim *r = ctx;
+
+	(void)value;
+	if (!hmap_get(&r->context_ids, &k->context_id))
+		return mark(&r->stacks, k->stack_id);
+	r->counts.sums += !bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.totals), k);
+	return 0;
+}
+
+static int on_instance(void *ctx, const void *key, const void *value)
+{
+	const struct ht_instance_key *k = key;
+	struct reclaim *r = ctx;
+
+	(void)value;
+	if (hmap_get(&r->slots, &k->task_slot))
+		r->counts.tasks += !engine_del_instance(r->e, k);
+	return 0;
+}
+
+/* true: it has been taken out. */
+static bool sweep(const struct reclaim *r, uint64_t what, uint64_t id)
+{
+	uint64_t args[2] = { what, id };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	return !bpf_prog_test_run_opts(bpf_program__fd(r->e->skel->progs.ht_sweep), &opts) &&
+	       opts.retval == 1;
+}
+
+static void note_files(struct reclaim *r, const struct ht_stack *s)
+{
+	for (uint32_t i = 0; i < s->frame_cnt && i < HT_FRAMES_CAP; i++) {
+		uint32_t id = s->frame[i] >> HT_FRAME_VADDR_BITS;
+
+		if (id < HT_FILES_CAP)
+			r->files.bits[id >> 3] |= 1 << (id & 7);
+	}
+}
+
+static int on_stack(void *ctx, const void *key, const void *value)
+{
+	const struct ht_stack *s = value;
+	struct reclaim *r = ctx;
+	uint64_t id;
+
+	memcpy(&id, key, sizeof(id));
+	if (s->epoch != r->e->skel->bss->reclaim_epoch && !hmap_get(&r->stacks, &id) &&
+	    sweep(r, HT_SWEEP_STACK, id))
+		r->counts.stacks++;
+	else
+		note_files(r, s);
+	return 0;
+}
+
+static int on_labels(void *ctx, const void *key, const void *value)
+{
+	const struct ht_labels *l = value;
+	struct reclaim *r = ctx;
+	uint64_t id;
+
+	memcpy(&id, key, sizeof(id));
+	if (l->epoch != r->e->skel->bss->reclaim_epoch && !hmap_get(&r->label_sets, &id))
+		r->counts.label_sets += sweep(r, HT_SWEEP_LABELS, id);
+	return 0;
+}
+
+/* The map that a phase walks; .fn NULL: none. */
+static struct map_walk walk_of(struct reclaim *r)
+{
+	const struct map_walk calls = { bpf_map__fd(r->e->skel->maps.pending), sizeof(uint32_t),
+					sizeof(struct ht_calls), on_calls, r };
+
+	switch (r->phase) {
+	case PHASE_CALLS:
+	case PHASE_CALLS_AGAIN:
+		return calls;
+	case PHASE_CONTEXTS:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.contexts),
+					  sizeof(struct ht_context),
+					  sizeof(struct ht_context_value), on_context, r };
+	case PHASE_SCOPES:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.scopes),
+					  sizeof(struct ht_scope_key), sizeof(struct ht_scope),
+					  on_scope, r };
+	case PHASE_LIVE:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.live),
+					  sizeof(struct ht_live_key), sizeof(struct ht_live),
+					  on_live, r };
+	case PHASE_IMAGES:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.images),
+					  sizeof(struct ht_image_key), sizeof(struct ht_image),
+					  on_image, r };
+	case PHASE_TOTALS:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.totals),
+					  sizeof(struct ht_total_key), sizeof(struct ht_total),
+					  on_total, r };
+	case PHASE_INSTANCES:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.instances),
+					  sizeof(struct ht_instance_key),
+					  sizeof(struct ht_instance), on_instance, r };
+	case PHASE_STACKS:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.stacks), sizeof(uint64_t),
+					  sizeof(struct ht_stack), on_stack, r };
+	case PHASE_LABELS:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.label_sets),
+					  sizeof(uint64_t), sizeof(struct ht_labels), on_labels,
+					  r };
+	default:
+		return (struct map_walk){ .fd = -1 };
+	}
+}
+
+static int begin(struct reclaim *r)
+{
+	uint32_t *epoch = &r->e->skel->bss->reclaim_epoch;
+	uint32_t *number;
+	int err = 0;
+
+	r->is_asked = false;
+	r->began_ns = now_ns();
+	memset(&r->files, 0, sizeof(r->files));
+	vec_each(&r->waiting_context_ids, number)
+		if (!err)
+			err = hmap_put(&r->context_ids, number, 0);
+	vec_each(&r->waiting_slots, number)
+		if (!err)
+			err = hmap_put(&r->slots, number, 0);
+	if (err)
+		return err;
+	__atomic_store_n(epoch, *epoch + 1 == HT_EPOCH_DEAD ? 0 : *epoch + 1, __ATOMIC_SEQ_CST);
+	if (r->ops.on_begin)
+		r->ops.on_begin(r->ctx);
+	return 0;
+}
+
+/* Those that have waited for a cycle. What cannot be handed back is not given out again. */
+static void hand_back(struct reclaim *r)
+{
+	static const struct ht_scope_sums zero;
+	uint32_t *number;
+
+	vec_each(&r->waiting_context_ids, number)
+		bpf_map_update_elem(bpf_map__fd(r->e->skel->maps.free_contexts), NULL, number,
+				    BPF_ANY);
+	vec_each(&r->waiting_slots, number)
+		if (!bpf_map_update_elem(bpf_map__fd(r->e->skel->maps.scope_sums), number, &zero,
+					 BPF_ANY))
+			bpf_map_update_elem(bpf_map__fd(r->e->skel->maps.free_slots), NULL, number,
+					    BPF_ANY);
+	r->waiting_context_ids.cnt = r->waiting_slots.cnt = 0;
+}
+
+static int end(struct reclaim *r)
+{
+	const struct ht_scope_key *scope;
+	const struct ht_context *context;
+
+	/* First of all: after this nothing fails. */
+	if (vec_reserve(&r->waiting_context_ids, r->new_context_ids.cnt) ||
+	    vec_reserve(&r->waiting_slots, r->new_slots.cnt))
+		return -ENOMEM;
+	hand_back(r);
+	vec_each(&r->scopes, scope)
+		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.scopes), scope);
+	vec_each(&r->contexts, context)
+		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.contexts), context);
+	for (size_t i = 0; i < r->new_context_ids.cnt; i++)
+		vec_push(&r->waiting_context_ids, r->new_context_ids.data[i]);
+	for (size_t i = 0; i < r->new_slots.cnt; i++)
+		vec_push(&r->waiting_slots, r->new_slots.data[i]);
+	r->counts.cycles++;
+	r->counts.contexts += r->contexts.cnt;
+	r->counts.scopes += r->scopes.cnt;
+	r->is_asked |= r->waiting_context_ids.cnt || r->waiting_slots.cnt;
+	forget_cycle(r);
+	if (r->ops.on_end)
+		r->ops.on_end(r->ctx, &r->files);
+	return 0;
+}
+
+/* One batch, or the step to the next phase. *ret_waits: there is nothing to do for now. */
+static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
+{
+	const struct map_walk walk = walk_of(r);
+	int err = 0;
+
+	switch (r->phase) {
+	case PHASE_IDLE:
+		*ret_waits = !r->is_asked;
+		err = *ret_waits ? 0 : begin(r);
+		break;
+	case PHASE_GRACE:
+		*ret_waits = now_ns() < r->began_ns + r->grace_ns;
+		break;
+	case PHASE_READERS:
+		*ret_waits = readers_since_ns < r->marked_ns;
+		break;
+	case PHASE_END:
+		return end(r);
+	default:
+		err = map_cursor_next(&r->cursor, &walk);
+		if (err || !r->cursor.at_end)
+			return err;
+		map_cursor_release(&r->cursor);
+		if (r->phase == PHASE_CALLS_AGAIN)
+			r->marked_ns = now_ns();
+		break;
+	}
+	if (!err && !*ret_waits)
+		r->phase++;
+	return err;
+}
+
+int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns)
+{
+	uint64_t end_ns = now_ns() + budget_ns;
+	bool waits = false;
+	int err;
+
+	do {
+		err = step(r, readers_since_ns, &waits);
+	} while (!err && !waits && r->phase != PHASE_IDLE && now_ns() < end_ns);
+	if (err) { /* all over again: what was deleted is no longer there */
+		forget_cycle(r);
+		r->is_asked = true;
+	}
+	return err;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shared_probes.c - see shared_probes.h.
+ *
+ * A program that is set on a perf event of a tracefs uprobe runs for all perf events of that
+ * definition: it belongs to the definition, and to set it on a second event is an error. It goes
+ * when the event that it was set on goes. So it is set on one that belongs to none of the
+ * processes: that of a child of ours, which has ended since. What is left is a list entry without
+ * an address space, that no hit matches and that costs one comparison.
+ *
+ * The events stay disabled. That keeps them out of the context switch of their process; programs
+ * run before it is looked at, for they are the definition's.
+ */
+#include "kernel/shared_probes.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "kernel/attach.h"
+#include "kernel/uprobe_events.h"
+
+#define UNDEFINE_TRIES 50
+#define UNDEFINE_WAIT_NS 10000000
+
+struct shared_probes {
+	struct uprobe_events *ue;
+	VEC(struct uprobe_event) events;
+	struct attach_links *programs;
+};
+
+static int open_event(const struct uprobe_event *event, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = event->id,
+		.disabled = 1,
+	};
+	int fd = syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A link keeps the event that it is on. */
+static int set_program(struct shared_probes *sp, const struct uprobe_event *event, pid_t anchor,
+		       int prog_fd, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	int event_fd = open_event(event, anchor), link_fd;
+
+	if (event_fd < 0)
+		return event_fd;
+	link_fd = bpf_link_create(prog_fd, event_fd, BPF_PERF_EVENT, &opts);
+	close(event_fd);
+	return link_fd < 0 ? link_fd : attach_links_take(sp->programs, link_fd);
+}
+
+static int add_site(struct shared_probes *sp, const struct attach_request *req,
+		    const struct attach_site *site, pid_t anchor)
+{
+	const struct uprobe_site where = {
+		.file_fd = req->file_fd,
+		.off = site->off,
+		.semaphore_off = site->semaphore_off,
+		.is_return = req->kind == ATTACH_RETURN,
+	};
+	struct uprobe_event event;
+	int err = uprobe_events_define(sp->ue, &where, &event);
+
+	if (err)
+		return err;
+	err = vec_push(&sp->events, event);
+	if (err) {
+		uprobe_events_undefine(sp->ue, &event);
+		return err;
+	}
+	return set_program(sp, &event, anchor, req->prog_fd, site->cookie);
+}
+
+/* A process that waits for its end. clone without an exit signal, because the end of a child is
+ * news to our callers. */
+static pid_t start_anchor(void)
+{
+	pid_t pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
+
+	if (!pid) {
+		for (;;)
+			syscall(__NR_ppoll, NULL, 0, NULL, NULL, 0);
+	}
+	return pid < 0 ? -errno : pid;
+}
+
+static void end_anchor(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+int shared_probes_new(struct uprobe_events *ue, const struct attach_request *reqs, size_t req_cnt,
+		      struct shared_probes **ret)
+{
+	struct shared_probes *sp = calloc(1, sizeof(*sp));
+	pid_t anchor;
+	int err;
+
+	if (!sp)
+		return -ENOMEM;
+	sp->ue = ue;
+	err = attach_links_new(&sp->programs);
+	if (err)
+		goto out;
+	anchor = start_anchor();
+	if (anchor < 0) {
+		err = anchor;
+		goto out;
+	}
+	for (size_t i = 0; i < req_cnt && !err; i++)
+		for (size_t k = 0; k < reqs[i].site_cnt && !err; k++)
+			err = add_site(sp, &reqs[i], &reqs[i].sites[k], anchor);
+	end_anchor(anchor);
+out:
+	if (err)
+		shared_probes_free(sp);
+	else
+		*ret = sp;
+	return err;
+}
+
+int shared_probes_add(const struct shared_probes *sp, pid_t tid, struct attach_links *links)
+{
+	size_t before = attach_links_cnt(links);
+	const struct uprobe_event *event;
+	int err = 0;
+
+	vec_each(&sp->events, event) {
+		int fd = open_event(event, tid);
+
+		err = fd < 0 ? fd : attach_links_take(links, fd);
+		if (err)
+			break;
+	}
+	if (err)
+		attach_links_cut(links, before);
+	return err;
+}
+
+/* An event's end may come after its close: wait a little for it, and leave it to the next start
+ * when that takes too long. Nothing is attached to it then. */
+static void undefine(struct shared_probes *sp, const struct uprobe_event *event, int *tries_left)
+{
+	const struct timespec wait = { .tv_nsec = UNDEFINE_WAIT_NS };
+
+	while (uprobe_events_undefine(sp->ue, event) == -EBUSY && (*tries_left)-- > 0)
+		nanosleep(&wait, NULL);
+}
+
+void shared_probes_free(struct shared_probes *sp)
+{
+	const struct uprobe_event *event;
+	int tries_left = UNDEFINE_TRIES;
+
+	if (!sp)
+		return;
+	attach_links_free(sp->programs);
+	vec_each(&sp->events, event)
+		undefine(sp, event, &tries_left);
+	vec_release(&sp->events);
+	free(sp);
+}

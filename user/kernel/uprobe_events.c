@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uprobe_events.c - see uprobe_events.h.
+ *
+ * The file uprobe_events takes one command for each write: "p:GROUP/NAME PATH:OFFSET" defines an
+ * entry, "r:..." a return, "-:GROUP/NAME" removes. It must never be opened with O_TRUNC, which
+ * would remove everybody's. The kernel resolves PATH at the write, so a file is named by its
+ * descriptor, /proc/self/fd/N: what its path means here does not matter.
+ */
+#include "kernel/uprobe_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target/process.h"
+
+#define GROUP_PREFIX "heaptap_"
+#define LIST "uprobe_events"
+
+struct uprobe_events {
+	int dir_fd; /* of tracefs */
+	struct uprobe_owner own;
+	char group[UPROBE_EVENT_NAME_BYTES];
+	uint64_t next_id;
+	uint64_t defined_cnt;
+};
+
+static int identify_own(struct uprobe_owner *ret)
+{
+	struct process_info info;
+	struct stat ns;
+	int err = process_glance(getpid(), &info);
+
+	if (err)
+		return err;
+	if (stat("/proc/self/ns/pid", &ns))
+		return -errno;
+	*ret = (struct uprobe_owner){ getpid(), info.start_time_ticks, ns.st_ino };
+	return 0;
+}
+
+static bool has_list(int dir_fd)
+{
+	return !faccessat(dir_fd, LIST, W_OK, 0);
+}
+
+/* A mount that is in nobody's mount table. */
+static int mount_privately(void)
+{
+	int fs_fd = fsopen("tracefs", FSOPEN_CLOEXEC), dir_fd;
+
+	if (fs_fd < 0)
+		return -errno;
+	if (fsconfig(fs_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		dir_fd = -errno;
+	else if ((dir_fd = fsmount(fs_fd, FSMOUNT_CLOEXEC, 0)) < 0)
+		dir_fd = -errno;
+	close(fs_fd);
+	return dir_fd;
+}
+
+static int open_tracefs(char *why, size_t why_bytes)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	int dir_fd;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		dir_fd = open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (dir_fd >= 0 && has_list(dir_fd))
+			return dir_fd;
+		if (dir_fd >= 0)
+			close(dir_fd);
+	}
+	dir_fd = mount_privately();
+	if (dir_fd < 0) {
+		snprintf(why, why_bytes, "tracefs is not mounted and cannot be: %s",
+			 strerror(-dir_fd));
+		return dir_fd;
+	}
+	if (has_list(dir_fd))
+		return dir_fd;
+	close(dir_fd);
+	snprintf(why, why_bytes,
+		 "tracefs has no " LIST " that can be written: needs CONFIG_UPROBE_EVENTS");
+	return -ENOTSUP;
+}
+
+bool uprobe_events_are_there(void)
+{
+	char why[128];
+	int dir_fd = open_tracefs(why, sizeof(why));
+
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return dir_fd >= 0;
+}
+
+static int command(const struct uprobe_events *ue, const char *text)
+{
+	size_t bytes = strlen(text);
+	int fd = openat(ue->dir_fd, LIST, O_WRONLY | O_APPEND | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, bytes) != (ssize_t)bytes)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Its digits end where they end; *text moves on. */
+static bool take_number(const char **text, uint64_t *ret)
+{
+	uint64_t n = 0;
+	const char *begin = *text;
+
+	for (; **text >= '0' && **text <= '9'; (*text)++) {
+		if (n > UINT64_MAX / 10 - 1)
+			return false;
+		n = n * 10 + (uint64_t)(**text - '0');
+	}
+	*ret = n;
+	return *text != begin;
+}
+
+int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **ret_name,
+		       size_t *ret_name_len)
+{
+	const char *group = strchr(line, ':'), *c;
+	uint64_t pid;
+
+	if (!group || strncmp(++group, GROUP_PREFIX, strlen(GROUP_PREFIX)))
+		return -ENOENT;
+	c = group + strlen(GROUP_PREFIX);
+	if (!take_number(&c, &pid) || !pid || pid > INT32_MAX || *c++ != '_' ||
+	    !take_number(&c, &ret->start_time_ticks) || *c++ != '_' ||
+	    !take_number(&c, &ret->pid_namespace) || *c != '/')
+		return -ENOENT;
+	ret->pid = (pid_t)pid;
+	*ret_name = group;
+	*ret_name_len = strcspn(group, " \t\n");
+	return 0;
+}
+
+/* What cannot be told, for it is of another pid namespace, is taken to be in use. */
+static bool is_of_dead(const struct uprobe_events *ue, const struct uprobe_owner *owner)
+{
+	struct process_info info;
+
+	if (owner->pid_namespace != ue->own.pid_namespace)
+		return false;
+	return process_glance(owner->pid, &info) ||
+	       info.start_time_ticks != owner->start_time_ticks;
+}
+
+static int undefine(const struct uprobe_events *ue, const char *name, size_t name_len)
+{
+	char text[2 * UPROBE_EVENT_NAME_BYTES + 8];
+
+	snprintf(text, sizeof(text), "-:%.*s\n", (int)name_len, name);
+	return command(ue, text);
+}
+
+static size_t remove_dead(const struct uprobe_events *ue)
+{
+	int fd = openat(ue->dir_fd, LIST, O_RDONLY | O_CLOEXEC);
+	FILE *list = fd < 0 ? NULL : fdopen(fd, "r");
+	struct uprobe_owner owner;
+	size_t cap = 0, cnt = 0, name_len;
+	const char *name;
+	char *line = NULL;
+
+	if (!list) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	/* The list may be read while it changes: the kernel gives it out from a position. What is
+	 * skipped because of that is met at the next start. */
+	while (getline(&line, &cap, list) > 0) {
+		if (uprobe_event_owner(line, &owner, &name, &name_len) || !is_of_dead(ue, &owner))
+			continue;
+		cnt += !undefine(ue, name, name_len);
+	}
+	free(line);
+	fclose(list);
+	return cnt;
+}
+
+int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, char *why,
+		       size_t why_bytes)
+{
+	struct uprobe_events *ue = calloc(1, sizeof(*ue));
+	size_t removed_cnt;
+	int err;
+
+	if (!ue)
+		return -ENOMEM;
+	err = identify_own(&ue->own);
+	if (err) {
+		snprintf(why, why_bytes, "cannot read /proc/self: %s", strerror(-err));
+		free(ue);
+		return err;
+	}
+	ue->dir_fd = open_tracefs(why, why_bytes);
+	if (ue->dir_fd < 0) {
+		err = ue->dir_fd;
+		free(ue);
+		return err;
+	}
+	snprintf(ue->group, sizeof(ue->group), GROUP_PREFIX "%d_%" PRIu64 "_%" PRIu64, ue->own.pid,
+		 ue->own.start_time_ticks, ue->own.pid_namespace);
+	removed_cnt = remove_dead(ue);
+	if (ret_removed_cnt)
+		*ret_removed_cnt = removed_cnt;
+	*ret = ue;
+	return 0;
+}
+
+/* Those whose undefining failed because their end was not through yet: by their group. */
+static void remove_own(const struct uprobe_events *ue)
+{
+	for (uint64_t i = 0; i < ue->next_id; i++) {
+		char name[2 * UPROBE_EVENT_NAME_BYTES];
+
+		snprintf(name, sizeof(name), "%s/e%" PRIu64, ue->group, i);
+		undefine(ue, name, strlen(name));
+	}
+}
+
+void uprobe_events_close(struct uprobe_events *ue)
+{
+	if (!ue)
+		return;
+	if (ue->defined_cnt)
+		remove_own(ue);
+	close(ue->dir_fd);
+	free(ue);
+}
+
+static int read_id(const struct uprobe_events *ue, const char *name, uint64_t *ret)
+{
+	char path[2 * UPROBE_EVENT_NAME_BYTES + 16], text[32];
+	ssize_t n;
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "events/%s/%s/id", ue->group, name);
+	fd = openat(ue->dir_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0) {
+		err = n < 0 ? -errno : -EIO;
+	} else {
+		text[n] = '\0';
+		*ret = strtoull(text, NULL, 10);
+	}
+	close(fd);
+	return err;
+}
+
+int uprobe_events_define(struct uprobe_events *ue, const struct uprobe_site *site,
+			 struct uprobe_event *ret)
+{
+	char text[256], semaphore[32] = "";
+	struct uprobe_event event = { 0 };
+	int err;
+
+	if (site->semaphore_off)
+		snprintf(semaphore, sizeof(semaphore), "(0x%" PRIx64 ")", site->semaphore_off);
+	snprintf(event.name, sizeof(event.name), "e%" PRIu64, ue->next_id);
+	snprintf(text, sizeof(text), "%c:%s/%s /proc/self/fd/%d:0x%" PRIx64 "%s\n",
+		 site->is_return ? 'r' : 'p', ue->group, event.name, site->file_fd, site->off,
+		 semaphore);
+	err = command(ue, text);
+	if (err)
+		return err;
+	ue->next_id++;
+	ue->defined_cnt++;
+	err = read_id(ue, event.name, &event.id);
+	if (err)
+		uprobe_events_undefine(ue, &event);
+	else
+		*ret = event;
+	return err;
+}
+
+int uprobe_events_undefine(struct uprobe_events *ue, const struct uprobe_event *event)
+{
+	char name[2 * UPROBE_EVENT_NAME_BYTES];
+	int err;
+
+	snprintf(name, sizeof(name), "%s/%s", ue->group, event->name);
+	err = undefine(ue, name, strlen(name));
+	if (!err)
+		ue->defined_cnt--;
+	return err;
+}
