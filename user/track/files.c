@@ -13,12 +13,17 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
+#include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
 #include "kernel/engine.h"
+#include "kernel/reclaim.h"
+#include "symbol/debug_files.h"
 #include "target/allocators.h"
 #include "target/process.h"
+#include "track/file_tags.h"
 
 /* Device that no kernel gives out: the vDSO is the same for all processes. */
 #define VDSO_DEV UINT32_MAX
@@ -29,11 +34,20 @@ struct file_key {
 	uint32_t reserved;
 };
 
+/* What is no ELF file is looked at again when it was not met for so long. */
+#define NOT_ELF_NS (600 * NS_PER_S)
+
+struct entry {
+	struct file_key key;
+	struct track_file *file; /* NULL: no ELF file */
+	uint64_t met_ns;
+};
+
 struct track_files {
 	struct engine *engine;
 	struct alloc_options opts;
 	struct hmap by_key; /* struct file_key -> index in all */
-	VEC(struct track_file *) all; /* NULL: no ELF file */
+	VEC(struct entry) all;
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
 };
 
@@ -61,6 +75,7 @@ static void file_free(struct track_file *file)
 	free(file->root);
 	vec_release(&file->exec);
 	alloc_file_free(file->alloc);
+	file_tags_free(file->tags);
 	free(file);
 }
 
@@ -69,7 +84,7 @@ void track_files_free(struct track_files *files)
 	if (!files)
 		return;
 	for (size_t i = 0; i < files->all.cnt; i++)
-		file_free(files->all.data[i]);
+		file_free(files->all.data[i].file);
 	vec_release(&files->all);
 	vec_release(&files->by_id);
 	hmap_release(&files->by_key);
@@ -90,17 +105,44 @@ static int note_segments(struct track_file *file, const struct elf_file *ef)
 	return 0;
 }
 
-/* Entry points of allocators. Only files that can be probed: not the vDSO. */
-static int scan_allocators(const struct track_files *files, struct track_file *file,
-			   struct elf_file *ef)
+static int scan_symbols(const struct track_files *files, struct track_file *file,
+			struct elf_file *ef, struct elf_file *debug)
 {
 	struct elf_symbols *syms = NULL;
-	int err = elf_symbols_load(ef, NULL, &syms);
+	int err = elf_symbols_load(ef, debug, &syms);
 
 	if (!err)
 		err = alloc_file_scan(ef, syms, &files->opts, &file->alloc);
 	elf_symbols_free(syms);
+	return err;
+}
+
+/*
+ * Entry points of allocators. Only files that can be probed: not the vDSO. What was linked into a
+ * stripped program has its names in the debug file only, if there is one; who exports its allocator
+ * needs none, so that large debug files are not read for nothing.
+ */
+static int scan_allocators(const struct track_files *files, struct track_file *file,
+			   struct elf_file *ef)
+{
+	struct elf_section section;
+	struct elf_file *debug = NULL;
+	int err = scan_symbols(files, file, ef, NULL);
+
+	if (err == -ENOENT && elf_file_section(ef, ".symtab", &section) &&
+	    !debug_files_load(ef, file->path, file->root, &debug))
+		err = scan_symbols(files, file, ef, debug);
+	elf_file_close(debug);
 	return err == -ENOMEM ? err : 0;
+}
+
+/* Let BPF find the file in a mapping that user space has not seen yet. */
+static int add_inode(const struct track_files *files, const struct track_file *file)
+{
+	if (file->is_vdso || !file->exec.cnt)
+		return 0;
+	return engine_add_inode(files->engine, file->ino, file->dev, file->id,
+				file->exec.data[0].vaddr - file->exec.data[0].off);
 }
 
 /* Unwind rows and the allocator's own code, to the engine. */
@@ -118,15 +160,11 @@ static int hand_to_engine(struct track_files *files, struct track_file *file, st
 	err = unwind_table_build(ef, &table);
 	if (err == -ENOMEM)
 		return err;
-	file->has_table = table != NULL;
 	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
 	if (err == -ENOSPC && table) /* no room for its rows: known by name at least */
 		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
 	unwind_table_free(table);
-	if (!err && !file->is_vdso && file->exec.cnt)
-		err = engine_add_inode(files->engine, file->ino, file->dev, file->id,
-				       file->exec.data[0].vaddr - file->exec.data[0].off);
-	return err;
+	return err ? err : add_inode(files, file);
 }
 
 static int read_elf(struct track_files *files, struct track_file *file, struct elf_file *ef)
@@ -137,15 +175,20 @@ static int read_elf(struct track_files *files, struct track_file *file, struct e
 	err = note_segments(file, ef);
 	if (!err && !file->is_vdso)
 		err = scan_allocators(files, file, ef);
+	if (!err && !file->is_vdso)
+		err = file_tags_scan(ef, &file->tags);
 	if (!err && files->engine)
 		err = hand_to_engine(files, file, ef);
+	else if (!err)
+		file->id = files->all.cnt + 1;
 	return err;
 }
 
 /* Enter a file, or NULL for "not an ELF file", under its key. */
 static int enter(struct track_files *files, const struct file_key *key, struct track_file *file)
 {
-	int err = vec_push(&files->all, file);
+	const struct entry entry = { *key, file, now_ns() };
+	int err = vec_push(&files->all, entry);
 
 	if (err)
 		return err;
@@ -168,10 +211,18 @@ static bool lookup(const struct track_files *files, const struct file_key *key,
 		   struct track_file **ret)
 {
 	const uint64_t *idx = hmap_get(&files->by_key, key);
+	struct entry *entry = idx ? &files->all.data[*idx] : NULL;
 
-	if (idx)
-		*ret = files->all.data[*idx];
-	return idx;
+	if (!entry)
+		return false;
+	entry->met_ns = now_ns();
+	*ret = entry->file;
+	/* In use again. Without room for it the walk asks user space, as for any new file. */
+	if (entry->file && entry->file->is_retired) {
+		entry->file->is_retired = false;
+		add_inode(files, entry->file);
+	}
+	return true;
 }
 
 /* fd is owned by the file from here on (-1: ef is all there is). */
@@ -242,22 +293,42 @@ static int get_fd(struct track_files *files, const struct file_key *key, int fd,
 	return err;
 }
 
+static bool is_vdso(const struct proc_map *map)
+{
+	return !strcmp(map->path, "[vdso]");
+}
+
+static struct file_key key_of(const struct proc_map *map)
+{
+	if (is_vdso(map))
+		return (struct file_key){ .dev = VDSO_DEV };
+	return (struct file_key){ .ino = map->ino, .dev = map->dev };
+}
+
+const struct track_file *track_files_find(const struct track_files *files,
+					  const struct proc_map *map)
+{
+	const struct file_key key = key_of(map);
+	const uint64_t *idx = NULL;
+
+	if (map->ino || is_vdso(map))
+		idx = hmap_get(&files->by_key, &key);
+	return idx ? files->all.data[*idx].file : NULL;
+}
+
 int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
 		    struct track_file **ret)
 {
-	struct file_key key = { .ino = map->ino, .dev = map->dev };
-	bool is_vdso = !strcmp(map->path, "[vdso]");
+	const struct file_key key = key_of(map);
 	char root[64];
 	int fd;
 
 	*ret = NULL;
-	if (is_vdso)
-		key = (struct file_key){ .dev = VDSO_DEV };
-	else if (!map->ino)
+	if (!map->ino && !is_vdso(map))
 		return 0;
 	if (lookup(files, &key, ret))
 		return 0;
-	if (is_vdso)
+	if (is_vdso(map))
 		return get_vdso(files, &key, ret);
 	fd = process_open_map(pid, tid, map);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
@@ -295,7 +366,7 @@ const struct track_file *track_files_by_id(const struct track_files *files, uint
 {
 	if (id >= files->by_id.cnt || !files->by_id.data[id])
 		return NULL;
-	return files->all.data[files->by_id.data[id] - 1];
+	return files->all.data[files->by_id.data[id] - 1].file;
 }
 
 size_t track_files_cnt(const struct track_files *files)
@@ -305,7 +376,64 @@ size_t track_files_cnt(const struct track_files *files)
 
 const struct track_file *track_files_at(const struct track_files *files, size_t i)
 {
-	return files->all.data[i];
+	return files->all.data[i].file;
+}
+
+void track_file_hold(struct track_file *file)
+{
+	file->user_cnt++;
+}
+
+bool track_file_put(struct track_file *file)
+{
+	return !--file->user_cnt;
+}
+
+/* The last one takes its place. */
+static void remove_entry(struct track_files *files, size_t i)
+{
+	struct entry *entry = &files->all.data[i], *last = &files->all.data[files->all.cnt - 1];
+
+	hmap_del(&files->by_key, &entry->key);
+	if (entry->file)
+		files->by_id.data[entry->file->id] = 0;
+	file_free(entry->file);
+	if (entry != last) {
+		*entry = *last;
+		*hmap_get(&files->by_key, &entry->key) = i;
+		if (entry->file)
+			files->by_id.data[entry->file->id] = i + 1;
+	}
+	files->all.cnt--;
+}
+
+bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used,
+			 track_file_fn on_forget, void *ctx)
+{
+	uint64_t now = now_ns();
+	bool has_retired = false;
+
+	for (size_t i = files->all.cnt; i-- > 0;) { /* backwards: see remove_entry() */
+		const struct entry *entry = &files->all.data[i];
+		struct track_file *file = entry->file;
+
+		if (!file) {
+			if (now - entry->met_ns > NOT_ELF_NS)
+				remove_entry(files, i);
+			continue;
+		}
+		if (file->user_cnt || file->is_vdso || reclaim_files_have(used, file->id))
+			continue;
+		if (!file->is_retired) {
+			engine_del_inode(files->engine, file->ino, file->dev);
+			file->is_retired = has_retired = true;
+			continue;
+		}
+		on_forget(ctx, file);
+		engine_del_file(files->engine, file->id);
+		remove_entry(files, i);
+	}
+	return has_retired;
 }
 
 int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,

@@ -6,6 +6,9 @@
  * descriptor (the symbols are wanted long after the process is gone, or the file replaced), the
  * build id, its executable segments, the allocator entry points that it defines. Its unwind table
  * goes to the engine at once and is not kept here.
+ *
+ * A file that nobody maps and no stack names is forgotten, when somebody asks for it
+ * (track_files_reclaim). Pointers to files are good until then.
  */
 #ifndef HT_TRACK_FILES_H
 #define HT_TRACK_FILES_H
@@ -21,24 +24,28 @@
 struct alloc_file;
 struct alloc_options;
 struct engine;
+struct file_tags;
 struct proc_map;
+struct reclaim_files;
 
 struct track_segment {
 	uint64_t off, bytes, vaddr;
 };
 
 struct track_file {
-	uint32_t id; /* the engine's file id */
+	uint32_t id; /* the engine's file id; without one, a number of its own */
 	uint32_t dev;
 	uint64_t ino;
 	int fd; /* -1: could not be opened (special mappings) */
 	bool is_vdso;
-	bool has_table; /* unwind rows were compiled */
+	uint32_t user_cnt; /* see track_file_hold() */
+	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
 	char *path; /* as the target sees it */
 	char *root; /* "/proc/PID/root" of the process that showed it, or "" */
 	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
+	struct file_tags *tags; /* NULL: says nothing of what its memory is for */
 };
 
 struct track_files;
@@ -56,11 +63,28 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 		    struct track_file **ret);
 /* The same for a file by path, before any process maps it. */
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
+/* Without making it: NULL when it is not known, or is no ELF file. */
+const struct track_file *track_files_find(const struct track_files *files,
+					  const struct proc_map *map);
 /* By the engine's id; NULL: no such. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
 size_t track_files_cnt(const struct track_files *files);
 /* 0 <= i < cnt; NULL for mappings that turned out to be no ELF files. */
 const struct track_file *track_files_at(const struct track_files *files, size_t i);
+
+/* A process maps the file. */
+void track_file_hold(struct track_file *file);
+/* It does so no longer. true: it was the last. */
+bool track_file_put(struct track_file *file);
+
+/*
+ * At the end of a cycle of reclaiming: a file that nobody maps and that is not in `used` can no
+ * longer be found by BPF, and when that is so for a second time it is forgotten: on_forget, then it
+ * is gone. true: there are files whose second time is to come.
+ */
+typedef void (*track_file_fn)(void *ctx, struct track_file *file);
+bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used,
+			 track_file_fn on_forget, void *ctx);
 
 /* bias of a mapping of this file: addr - bias = vaddr. -ENOENT: no executable segment is there. */
 int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,

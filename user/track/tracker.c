@@ -3,14 +3,14 @@
 #include "track/tracker.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hmap.h"
 #include "kernel/engine.h"
-#include "target/allocators.h"
+#include "kernel/reclaim.h"
+#include "model/tag_labels.h"
 #include "target/process.h"
 #include "track/files.h"
 
@@ -21,75 +21,113 @@
  */
 #define CLEAN_CNT 3 /* now and then a breakpoint survives the first time */
 #define CLEAN_INTERVAL_NS 10000000ULL
+/* How often to look for tags that were not ready. */
+#define TAGS_INTERVAL_NS 200000000ULL
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
-
-struct probed_file {
-	const struct track_file *file;
-	struct attach_links *alloc_links, *free_links;
-};
-
-struct probe_set {
-	VEC(struct probed_file) files;
-};
 
 struct process {
 	pid_t pid;
 	pid_t live_tid;
 	uint32_t generation; /* of the image that was last read */
 	bool is_dirty; /* mappings to be read again */
-	bool is_gone;
+	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint32_t cleans_left; /* times that forked children are still to be cleaned */
 	uint64_t cleaned_ns; /* when it was last done */
-	struct probe_set probed;
+	uint64_t refreshed_ns;
+	uint32_t hits_idx; /* where its hits are counted; followed children share their parent's */
+	struct ht_hits hits_before; /* counted there before it */
+	struct process_tags tags;
+	VEC(struct track_file *) mapped; /* each is held once */
+};
+
+struct held_key {
+	uint32_t pid;
+	uint32_t generation;
 };
 
 struct tracker {
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker_options opts;
-	VEC(struct process) processes;
-	struct probe_set shared; /* with opts.follow: the probes of all processes */
-	VEC(struct track_instance) instances;
+	VEC(struct process) processes; /* those that run, in no order */
+	struct hmap process_idx; /* pid -> index in it */
+	struct probes *probes;
+	struct instances instances;
+	struct reclaim *reclaim;
+	struct hmap held; /* struct held_key of images whose samples are still wanted */
 	uint32_t next_generation;
+	uint64_t followed_cnt, ended_cnt;
 	bool is_stopped;
 	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
-	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
+	size_t failed_cnt; /* files that could not be entered */
 	int failed_err;
 };
+
+static bool is_image_over(void *ctx, pid_t pid, uint32_t generation)
+{
+	const struct held_key key = { (uint32_t)pid, generation };
+	const struct tracker *t = ctx;
+
+	return tracker_is_over(t, pid, generation) && !hmap_get(&t->held, &key);
+}
+
+static void on_reclaim_begin(void *ctx)
+{
+	struct tracker *t = ctx;
+
+	instances_note_over(&t->instances, is_image_over, t);
+}
+
+static void on_file_unused(void *ctx, struct track_file *file)
+{
+	struct tracker *t = ctx;
+
+	probes_forget_file(t->probes, file);
+}
+
+static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
+{
+	struct tracker *t = ctx;
+
+	instances_forget_noted(&t->instances);
+	if (track_files_reclaim(t->files, used, on_file_unused, t))
+		reclaim_ask(t->reclaim);
+}
 
 int tracker_new(struct engine *engine, struct track_files *files,
 		const struct tracker_options *opts, struct tracker **ret)
 {
+	static const struct reclaim_ops reclaim_ops = { is_image_over, on_reclaim_begin,
+							on_reclaim_end };
+	const struct probes_options probes_opts = {
+		.is_shared = opts->follow,
+		.probe_throwing = opts->probe_throwing,
+		.is_all_agreed = opts->is_all,
+		.wanted = opts->way,
+		.events = opts->events,
+		.costs = opts->costs,
+	};
 	struct tracker *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
+	if (probes_new(engine, &probes_opts, &t->probes) ||
+	    reclaim_new(engine, &reclaim_ops, t,
+			opts->reclaim_grace_ns ? opts->reclaim_grace_ns : RECLAIM_GRACE_NS,
+			&t->reclaim)) {
+		probes_free(t->probes);
+		free(t);
+		return -ENOMEM;
+	}
 	t->engine = engine;
 	t->files = files;
 	t->opts = *opts;
+	hmap_init(&t->process_idx, sizeof(uint32_t));
+	instances_init(&t->instances);
+	hmap_init(&t->held, sizeof(struct held_key));
 	*ret = t;
 	return 0;
-}
-
-static void stop_allocs(struct probe_set *set)
-{
-	struct probed_file *pf;
-
-	vec_each(&set->files, pf) {
-		attach_links_free(pf->alloc_links);
-		pf->alloc_links = NULL;
-	}
-}
-
-static void stop_all(struct probe_set *set)
-{
-	struct probed_file *pf;
-
-	stop_allocs(set);
-	vec_each(&set->files, pf)
-		attach_links_free(pf->free_links);
-	vec_release(&set->files);
 }
 
 void tracker_stop_allocs(struct tracker *t)
@@ -97,80 +135,54 @@ void tracker_stop_allocs(struct tracker *t)
 	struct process *p;
 
 	t->is_stopped = true;
-	stop_allocs(&t->shared);
 	vec_each(&t->processes, p)
-		stop_allocs(&p->probed);
+		engine_mark_target(t->engine, p->pid, HT_TARGET_QUIET, 0);
+	probes_stop_allocs(t->probes);
 }
 
 void tracker_stop(struct tracker *t)
 {
 	struct process *p;
 
-	tracker_stop_allocs(t);
-	stop_all(&t->shared);
-	vec_each(&t->processes, p) {
-		stop_all(&p->probed);
+	t->is_stopped = true;
+	probes_stop(t->probes);
+	vec_each(&t->processes, p)
 		engine_del_target(t->engine, p->pid);
-	}
 }
 
 void tracker_free(struct tracker *t)
 {
-	struct track_instance *inst;
+	struct process *p;
 
 	if (!t)
 		return;
 	tracker_stop(t);
-	vec_each(&t->instances, inst)
-		free(inst->exe);
-	vec_release(&t->instances);
+	probes_free(t->probes);
+	reclaim_free(t->reclaim);
+	instances_release(&t->instances);
+	hmap_release(&t->held);
+	vec_each(&t->processes, p) {
+		process_tags_release(&p->tags);
+		vec_release(&p->mapped);
+	}
 	vec_release(&t->processes);
+	hmap_release(&t->process_idx);
 	free(t);
 }
 
 static struct process *find_process(const struct tracker *t, pid_t pid)
 {
-	struct process *p;
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&t->process_idx, &key);
 
-	vec_each(&t->processes, p)
-		if (p->pid == pid && !p->is_gone)
-			return p;
-	return NULL;
-}
-
-const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
-						   uint32_t generation)
-{
-	const struct track_instance *inst;
-
-	vec_each(&t->instances, inst)
-		if (inst->pid == pid && inst->generation == generation)
-			return inst;
-	return NULL;
-}
-
-/* The instance of an image, made when it is new; NULL: out of memory. */
-static struct track_instance *get_instance(struct tracker *t, pid_t pid, uint32_t generation)
-{
-	struct track_instance fresh = { .pid = pid, .generation = generation };
-	struct track_instance *inst =
-		(struct track_instance *)tracker_find_instance(t, pid, generation);
-
-	if (inst)
-		return inst;
-	fresh.exe = strdup("");
-	if (!fresh.exe || vec_push(&t->instances, fresh)) {
-		free(fresh.exe);
-		return NULL;
-	}
-	return &t->instances.data[t->instances.cnt - 1];
+	return idx ? &t->processes.data[*idx] : NULL;
 }
 
 /* BPF saw the image begin: its name is known whatever becomes of it. */
 static void name_instance(struct tracker *t, const struct ht_event *event, pid_t pid,
 			  uint32_t generation)
 {
-	struct track_instance *inst = get_instance(t, pid, generation);
+	struct track_instance *inst = instances_get(&t->instances, pid, generation);
 
 	if (inst)
 		memcpy(inst->comm, event->comm, sizeof(inst->comm));
@@ -179,10 +191,9 @@ static void name_instance(struct tracker *t, const struct ht_event *event, pid_t
 /* Add what /proc says, if it still speaks of this image. */
 static int note_instance(struct tracker *t, const struct process *p)
 {
-	struct track_instance *inst = get_instance(t, p->pid, p->generation);
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
 	struct process_info info;
 	struct ht_target target;
-	char *exe;
 
 	if (!inst)
 		return -ENOMEM;
@@ -190,159 +201,85 @@ static int note_instance(struct tracker *t, const struct process *p)
 		return 0;
 	if (engine_get_target(t->engine, p->pid, &target) || target.generation != p->generation)
 		return 0;
-	exe = strdup(info.exe);
-	if (!exe)
-		return -ENOMEM;
-	free(inst->exe);
-	inst->exe = exe;
-	memcpy(inst->comm, info.comm, sizeof(inst->comm));
-	return 0;
+	return instance_describe(inst, &info);
 }
 
-static void end_instances(struct tracker *t, pid_t pid, uint32_t before_generation)
+static void note_failure(struct tracker *t, int err)
 {
-	struct track_instance *inst;
-
-	vec_each(&t->instances, inst)
-		if (inst->pid == pid && inst->generation < before_generation)
-			inst->has_ended = true;
-}
-
-static void note_failure(struct tracker *t, size_t cnt, int err)
-{
-	t->failed_cnt += cnt;
+	t->failed_cnt++;
 	if (!t->failed_err)
 		t->failed_err = err;
 }
 
-/* With return probes that always fire an exception from the function would end the program. */
-static bool is_left_alone(const struct tracker *t, const struct alloc_site *site)
+/* After the end of a recording no more. */
+static int probe_file(struct tracker *t, const struct process *p, const struct track_file *file)
 {
-	return (HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS) && !t->opts.probe_throwing &&
-	       engine_mode(t->engine) != ATTACH_SESSION;
+	return t->is_stopped ? 0 : probes_add(t->probes, file, p->pid, p->live_tid);
 }
 
-/* Sites of one kind of a file, as the attachment wants them. */
-static size_t collect_sites(const struct tracker *t, const struct alloc_file *af, bool frees,
-			    struct attach_site *ret)
-{
-	const struct alloc_site *site;
-	size_t cnt = 0;
+struct file_list {
+	VEC(struct track_file *) file; /* with an allocator or tags in it */
+};
 
-	vec_each(&af->sites, site) {
-		if ((site->row->op == HT_OP_FREE) == frees && !is_left_alone(t, site))
-			ret[cnt++] = (struct attach_site){ site->probe_off, site->cookie };
+/* The names of the keys of labels, to the process's image. */
+static int read_keys(struct tracker *t, struct process *p, uint32_t generation,
+		     const struct proc_maps *maps)
+{
+	struct track_instance *inst;
+	struct tag_keys *keys;
+	int err = process_tags_read_keys(&p->tags, t->engine, p->pid, p->live_tid, generation, maps,
+					 &keys);
+
+	if (err || !keys)
+		return err;
+	inst = instances_get(&t->instances, p->pid, generation);
+	if (!inst) {
+		tag_keys_release(keys);
+		free(keys);
+		return -ENOMEM;
 	}
-	return cnt;
+	instance_set_keys(inst, keys);
+	return 0;
 }
 
-static int attach_kind_of(struct tracker *t, const struct process *p, const struct track_file *file,
-			  bool frees, const struct attach_site *sites, size_t site_cnt,
-			  struct attach_links *links)
+static bool is_in_list(const struct file_list *list, const struct track_file *file)
 {
-	enum attach_mode mode = engine_mode(t->engine);
-	struct attach_request req = {
-		.file_fd = file->fd,
-		.pid = t->opts.follow	   ? 0 :
-		       mode == ATTACH_PERF ? p->live_tid :
-					     p->pid,
-		.mode = mode,
-		.kind = !frees && mode == ATTACH_SESSION ? ATTACH_ENTRY_DECIDES : ATTACH_ENTRY,
-		.prog_fd = engine_prog_fd(t->engine, frees ? ENGINE_FREE : ENGINE_ALLOC),
-		.sites = sites,
-		.site_cnt = site_cnt,
-	};
-	int err = 0;
-
-	/* Returns first: an entry without its return would wait for nothing. */
-	if (!frees && mode != ATTACH_SESSION) {
-		struct attach_request ret_req = req;
-
-		ret_req.kind = ATTACH_RETURN;
-		ret_req.prog_fd = engine_prog_fd(t->engine, ENGINE_ALLOC_RETURN);
-		err = attach_add(links, &ret_req);
-	}
-	return err ? err : attach_add(links, &req);
-}
-
-static bool is_probed(const struct probe_set *set, const struct track_file *file)
-{
-	const struct probed_file *pf;
-
-	vec_each(&set->files, pf)
-		if (pf->file == file)
+	for (size_t i = 0; i < list->file.cnt; i++)
+		if (list->file.data[i] == file)
 			return true;
 	return false;
 }
 
-/* Put the probes of one file into one process. Frees first. */
-static int probe_file(struct tracker *t, struct process *p, const struct track_file *file)
+/* The process maps these files now, and no others. */
+static void hold_files(struct tracker *t, struct process *p, struct file_list *mapped)
 {
-	struct probe_set *set = t->opts.follow ? &t->shared : &p->probed;
-	struct probed_file pf = { .file = file };
-	struct attach_site *sites;
-	size_t free_cnt, alloc_cnt;
-	int err;
+	struct track_file **file;
 
-	if (!file->alloc || t->is_stopped || is_probed(set, file))
-		return 0;
-	sites = calloc(file->alloc->sites.cnt + 1, sizeof(*sites));
-	if (!sites)
-		return -ENOMEM;
-	err = attach_links_new(&pf.free_links);
-	if (!err)
-		err = attach_links_new(&pf.alloc_links);
-	if (err)
-		goto out;
-	free_cnt = collect_sites(t, file->alloc, true, sites);
-	err = attach_kind_of(t, p, file, true, sites, free_cnt, pf.free_links);
-	if (err)
-		goto out;
-	alloc_cnt = collect_sites(t, file->alloc, false, sites);
-	err = attach_kind_of(t, p, file, false, sites, alloc_cnt, pf.alloc_links);
-	if (err)
-		goto out;
-	err = vec_push(&set->files, pf);
-	if (err)
-		goto out;
-	t->site_cnt += free_cnt + alloc_cnt;
-	for (size_t i = 0; i < file->alloc->sites.cnt; i++) {
-		const struct alloc_site *site = &file->alloc->sites.data[i];
-
-		if (is_left_alone(t, site))
-			t->throwing_cnt++;
-		else
-			t->stepped_cnt += !site->placement.is_emulated;
-	}
-	pf = (struct probed_file){ 0 };
-out:
-	if (err)
-		note_failure(t, file->alloc->sites.cnt, err);
-	attach_links_free(pf.alloc_links);
-	attach_links_free(pf.free_links);
-	free(sites);
-	/* One file that cannot be probed must not end the recording of the others. It is entered
-	 * without links, so that it is not tried, and counted, at every refresh. */
-	if (err && err != -ENOMEM)
-		return vec_push(&set->files, (struct probed_file){ .file = file });
-	return err;
+	vec_each(&mapped->file, file)
+		track_file_hold(*file);
+	vec_each(&p->mapped, file)
+		if (track_file_put(*file))
+			reclaim_ask(t->reclaim);
+	vec_release(&p->mapped);
+	p->mapped.data = mapped->file.data;
+	p->mapped.cnt = mapped->file.cnt;
+	p->mapped.cap = mapped->file.cap;
+	memset(mapped, 0, sizeof(*mapped));
 }
-
-struct file_list {
-	VEC(struct track_file *) file; /* with an allocator in it */
-};
 
 /* Mappings of the process -> mapping set in the engine; the files worth probing -> list. */
 static int read_mappings(struct tracker *t, struct process *p, uint32_t generation,
 			 struct file_list *list)
 {
 	VEC(struct ht_mapping) set = { 0 };
+	struct file_list mapped = { 0 };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
 	if (err)
 		return err;
+	process_tags_begin(&p->tags);
 	vec_each(&maps.maps, m) {
 		struct track_file *file = NULL;
 		struct ht_mapping hm = { m->start_addr, m->end_addr, 0, 0, 0 };
@@ -356,24 +293,34 @@ static int read_mappings(struct tracker *t, struct process *p, uint32_t generati
 		if (err == -ENOMEM)
 			goto out;
 		if (err) /* no more tables or descriptors: go on without this file */
-			note_failure(t, 1, err);
+			note_failure(t, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
 			hm.file_id = file->id;
 		}
 		err = vec_push(&set, hm);
-		if (!err && file && file->alloc)
+		if (!err && file && !is_in_list(&mapped, file))
+			err = vec_push(&mapped.file, file);
+		if (!err && file && (file->alloc || file->tags))
 			err = vec_push(&list->file, file);
+		if (!err && file && file->tags && hm.file_id)
+			err = process_tags_add_file(&p->tags, t->engine, p->pid, p->live_tid,
+						    generation, file, hm.bias, &maps);
 		if (err)
 			goto out;
 	}
 	err = engine_put_mappings(t->engine, p->pid, generation, set.data, set.cnt);
 	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
-		note_failure(t, 1, err);
+		note_failure(t, err);
 		err = 0;
+	}
+	if (!err) {
+		hold_files(t, p, &mapped);
+		err = read_keys(t, p, generation, &maps);
 	}
 out:
 	vec_release(&set);
+	vec_release(&mapped.file);
 	proc_maps_release(&maps);
 	return err;
 }
@@ -387,6 +334,7 @@ static int refresh(struct tracker *t, struct process *p)
 	int err;
 
 	p->is_dirty = false;
+	p->refreshed_ns = now_ns();
 	if (!process_info_read(p->pid, &info) && info.live_tid)
 		p->live_tid = info.live_tid;
 	err = engine_get_target(t->engine, p->pid, &target);
@@ -397,11 +345,11 @@ static int refresh(struct tracker *t, struct process *p)
 	err = read_mappings(t, p, target.generation, &list);
 	if (err)
 		goto out;
-	if (p->generation != target.generation) {
-		p->generation = target.generation;
-		end_instances(t, p->pid, p->generation);
-	}
+	p->generation = target.generation;
+	p->has_allocator = false;
 	err = note_instance(t, p);
+	for (size_t i = 0; i < list.file.cnt; i++)
+		p->has_allocator |= list.file.data[i]->alloc != NULL;
 	for (size_t i = 0; i < list.file.cnt && !err; i++)
 		err = probe_file(t, p, list.file.data[i]);
 out:
@@ -413,11 +361,18 @@ out:
 static int new_process(struct tracker *t, pid_t pid, uint32_t generation, struct process **ret)
 {
 	struct process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
-	int err = vec_push(&t->processes, fresh);
+	uint32_t key = (uint32_t)pid;
+	int err = find_process(t, pid) ? -EEXIST : 0;
 
+	if (!err)
+		err = vec_reserve(&t->processes, t->processes.cnt + 1);
+	if (!err)
+		err = hmap_put(&t->process_idx, &key, t->processes.cnt);
 	if (err)
 		return err;
-	*ret = &t->processes.data[t->processes.cnt - 1];
+	t->processes.data[t->processes.cnt] = fresh;
+	t->followed_cnt++;
+	*ret = &t->processes.data[t->processes.cnt++];
 	return 0;
 }
 
@@ -427,19 +382,31 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct proce
 	int err;
 
 	target.generation = t->next_generation;
+	if (t->opts.follow && t->processes.cnt)
+		target.hits_idx = t->processes.data[0].hits_idx;
+	else
+		target.hits_idx = engine_hits_take(t->engine);
 	if (t->opts.follow)
 		target.flags |= HT_TARGET_FOLLOW;
 	t->next_generation += HT_GENERATION_STEP;
 	err = new_process(t, pid, target.generation, ret);
+	if (!err) {
+		(*ret)->hits_idx = target.hits_idx;
+		err = engine_read_hits(t->engine, target.hits_idx, &(*ret)->hits_before);
+	}
 	return err ? err : engine_put_target(t->engine, pid, &target);
 }
 
 int tracker_add(struct tracker *t, pid_t pid)
 {
 	struct process *p;
-	int err = new_target(t, pid, 0, &p);
+	int err = new_target(t, pid, HT_TARGET_QUIET, &p), mark_err;
 
-	return err ? err : refresh(t, p);
+	if (err)
+		return err;
+	err = refresh(t, p);
+	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
+	return err ? err : mark_err;
 }
 
 int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, size_t path_cnt)
@@ -470,18 +437,163 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 		return;
 	if (new_process(t, child, target.generation, &p))
 		return;
+	p->hits_idx = target.hits_idx;
 	name_instance(t, event, child, target.generation);
 	p->is_dirty = true;
 }
 
-/* It has ended: its instances stay, for the snapshot. */
+/* It has ended: its instances stay, for the snapshot. The last process takes its place. */
 static void end_process(struct tracker *t, struct process *p)
 {
-	p->is_gone = true;
-	end_instances(t, p->pid, UINT32_MAX);
-	stop_all(&p->probed);
+	struct process *last = &t->processes.data[t->processes.cnt - 1];
+	uint32_t key = (uint32_t)p->pid;
+	struct file_list none = { 0 };
+
+	t->ended_cnt++;
+	hold_files(t, p, &none);
+	reclaim_ask(t->reclaim);
+	probes_del_process(t->probes, p->pid);
+	process_tags_release(&p->tags);
 	engine_del_target(t->engine, p->pid);
+	if (!t->opts.follow)
+		engine_hits_give(t->engine, p->hits_idx);
 	engine_del_mappings(t->engine, p->pid);
+	engine_del_tags(t->engine, p->pid);
+	hmap_del(&t->process_idx, &key);
+	if (p != last) {
+		*p = *last;
+		key = (uint32_t)p->pid;
+		*hmap_get(&t->process_idx, &key) = (uint64_t)(p - t->processes.data);
+	}
+	t->processes.cnt--;
+}
+
+void tracker_remove(struct tracker *t, pid_t pid)
+{
+	struct process *p = find_process(t, pid);
+
+	if (p)
+		end_process(t, p);
+}
+
+/* The process; pid 0: any one, where they share their probes. */
+static struct process *find_or_any(const struct tracker *t, pid_t pid)
+{
+	if (!pid)
+		return t->processes.cnt ? &t->processes.data[0] : NULL;
+	return find_process(t, pid);
+}
+
+int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
+{
+	const struct process *p = find_or_any(t, pid);
+	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
+
+	if (err)
+		return err;
+	ret->alloc_cnt -= p->hits_before.alloc_cnt;
+	ret->free_cnt -= p->hits_before.free_cnt;
+	ret->return_cnt -= p->hits_before.return_cnt;
+	ret->stepped_cnt -= p->hits_before.stepped_cnt;
+	ret->sample_cnt -= p->hits_before.sample_cnt;
+	ret->stack_ns -= p->hits_before.stack_ns;
+	return 0;
+}
+
+uint32_t tracker_generation(const struct tracker *t, pid_t pid)
+{
+	const struct process *p = find_process(t, pid);
+
+	return p ? p->generation : HT_GENERATION_NONE;
+}
+
+int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
+			struct attach_links *gone)
+{
+	const struct process *p = find_or_any(t, pid);
+
+	if (t->is_stopped)
+		return 0;
+	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, gone) : -ESRCH;
+}
+
+void tracker_hold_probes(struct tracker *t, bool hold)
+{
+	probes_hold(t->probes, hold);
+}
+
+int tracker_add_window(struct tracker *t, pid_t pid, struct attach_links *links)
+{
+	const struct process *p = find_or_any(t, pid);
+
+	if (t->is_stopped)
+		return 0;
+	return p ? probes_add_window(t->probes, p->pid, p->live_tid, links) : -ESRCH;
+}
+
+bool tracker_follows(const struct tracker *t, pid_t pid)
+{
+	return find_process(t, pid) != NULL;
+}
+
+bool tracker_has_allocator(const struct tracker *t, pid_t pid)
+{
+	const struct process *p = find_process(t, pid);
+
+	return p && p->has_allocator;
+}
+
+pid_t tracker_running_at(const struct tracker *t, size_t i)
+{
+	return t->processes.data[i].pid;
+}
+
+/* Generations wrap around. Right after an exec the old image counts until the new one is read. */
+bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct process *p = find_process(t, pid);
+
+	return !p || (int32_t)(generation - p->generation) < 0;
+}
+
+int tracker_hold(struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct held_key key = { (uint32_t)pid, generation };
+
+	return hmap_put(&t->held, &key, 0);
+}
+
+void tracker_unhold(struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct held_key key = { (uint32_t)pid, generation };
+
+	if (hmap_del(&t->held, &key))
+		reclaim_ask(t->reclaim);
+}
+
+int tracker_reclaim(struct tracker *t, uint64_t readers_since_ns, uint64_t budget_ns)
+{
+	return reclaim_run(t->reclaim, readers_since_ns, budget_ns);
+}
+
+void tracker_ask_reclaim(struct tracker *t)
+{
+	reclaim_ask(t->reclaim);
+}
+
+const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
+{
+	return reclaim_counts(t->reclaim);
+}
+
+/*
+ * Is this end that of the process, and not of one before it with the same pid, whose last event was
+ * read after the new one had been added? Within a life generations only grow, one for each exec;
+ * those of different lives begin HT_GENERATION_STEP apart.
+ */
+static bool is_own_end(const struct process *p, const struct ht_event *event)
+{
+	return event->generation - p->generation < HT_GENERATION_STEP;
 }
 
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
@@ -494,12 +606,14 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	case HT_EVENT_EXEC:
 		name_instance(t, event, p->pid, event->generation);
 		p->is_dirty = true;
+		reclaim_ask(t->reclaim);
 		break;
 	case HT_EVENT_UNMAPPED:
 		p->is_dirty = true;
 		break;
 	case HT_EVENT_EXIT:
-		end_process(t, p);
+		if (is_own_end(p, event))
+			end_process(t, p);
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
@@ -524,8 +638,7 @@ void tracker_on_lost(struct tracker *t)
 	struct process *p;
 
 	vec_each(&t->processes, p)
-		if (!p->is_gone)
-			p->is_dirty = true;
+		p->is_dirty = true;
 }
 
 bool tracker_wants_work(const struct tracker *t)
@@ -534,43 +647,19 @@ bool tracker_wants_work(const struct tracker *t)
 
 	if (t->is_stopped)
 		return false;
+	if (probes_are_moving(t->probes))
+		return true;
 	vec_each(&t->processes, p)
-		if (!p->is_gone && (p->is_dirty || p->cleans_left))
+		if (p->is_dirty || p->cleans_left)
 			return true;
 	return false;
 }
 
-/* Take the inherited breakpoints out of children that run on. perf events do that by themselves. */
 static void clean_children(struct tracker *t, struct process *p)
 {
-	struct probed_file *pf;
-
 	p->cleans_left--;
 	p->cleaned_ns = now_ns();
-	if (engine_mode(t->engine) == ATTACH_PERF)
-		return;
-	vec_each(&p->probed.files, pf) {
-		size_t cnt = pf->file->alloc->sites.cnt;
-		struct attach_site *sites = calloc(cnt + 1, sizeof(*sites));
-		struct attach_request req = {
-			.file_fd = pf->file->fd,
-			.pid = p->pid,
-			.mode = ATTACH_MULTI,
-			.kind = ATTACH_ENTRY,
-			.prog_fd = engine_prog_fd(t->engine, ENGINE_FREE),
-			.sites = sites,
-		};
-
-		if (!sites)
-			return;
-		req.site_cnt = collect_sites(t, pf->file->alloc, true, sites);
-		req.site_cnt += collect_sites(t, pf->file->alloc, false, sites + req.site_cnt);
-		/* For the moment that it exists this link must not do anything. */
-		for (size_t i = 0; i < req.site_cnt; i++)
-			sites[i].cookie = 0;
-		attach_clean_children(&req);
-		free(sites);
-	}
+	probes_clean_children(t->probes, p->pid);
 }
 
 /* An exec, a fork or an end may be among the events that were lost. */
@@ -578,7 +667,6 @@ static void check_lost(struct tracker *t)
 {
 	uint64_t stats[HT_STAT_CNT], now = now_ns();
 	struct process_info info;
-	struct process *p;
 	bool has_grown;
 
 	if (now < t->lost_checked_ns + LOST_INTERVAL_NS)
@@ -589,16 +677,27 @@ static void check_lost(struct tracker *t)
 	has_grown = stats[HT_STAT_EVENTS_LOST] != t->lost_cnt;
 	t->lost_cnt = stats[HT_STAT_EVENTS_LOST];
 	/* An end takes a while: from the first loss on every look is at all of them. */
-	vec_each(&t->processes, p) {
-		int err = p->is_gone ? 0 : process_info_read(p->pid, &info);
+	for (size_t i = t->processes.cnt; i-- > 0;) { /* backwards: see end_process() */
+		struct process *p = &t->processes.data[i];
+		int err = process_info_read(p->pid, &info);
 
-		if (p->is_gone)
-			continue;
 		if (err == -ESRCH || (!err && info.is_zombie))
 			end_process(t, p);
 		else
 			p->is_dirty |= has_grown;
 	}
+}
+
+/* One process at a time, so that many that were read together do not stay so. */
+static void refresh_oldest(struct tracker *t)
+{
+	struct process *p, *oldest = NULL;
+
+	vec_each(&t->processes, p)
+		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
+			oldest = p;
+	if (oldest && now_ns() >= oldest->refreshed_ns + t->opts.refresh_ns)
+		oldest->is_dirty = true;
 }
 
 int tracker_work(struct tracker *t)
@@ -608,11 +707,14 @@ int tracker_work(struct tracker *t)
 	if (t->is_stopped)
 		return 0;
 	check_lost(t);
+	if (t->opts.refresh_ns)
+		refresh_oldest(t);
+	probes_work(t->probes);
 	for (size_t i = 0; i < t->processes.cnt && !err; i++) {
 		struct process *p = &t->processes.data[i];
 
-		if (p->is_gone)
-			continue;
+		if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
+			p->is_dirty = true;
 		if (p->is_dirty)
 			err = refresh(t, p);
 		if (err == -ESRCH || err == -ENOENT)
@@ -623,39 +725,88 @@ int tracker_work(struct tracker *t)
 	return err;
 }
 
+/* Keys are added while a program runs, which no event tells of. What cannot be read stays. */
+static void read_new_keys(struct tracker *t, struct process *p)
+{
+	struct proc_maps maps = { 0 };
+
+	if (process_tags_wants_keys(&p->tags, now_ns()) &&
+	    !proc_maps_read(p->pid, p->live_tid, &maps))
+		read_keys(t, p, p->generation, &maps);
+	proc_maps_release(&maps);
+}
+
+void tracker_read_counters(struct tracker *t)
+{
+	struct track_instance *inst;
+	struct process *p;
+
+	vec_each(&t->processes, p) {
+		inst = p->tags.desc_addrs.cnt ?
+			       instances_get(&t->instances, p->pid, p->generation) :
+			       NULL;
+		if (inst)
+			process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
+		read_new_keys(t, p);
+	}
+}
+
+uint64_t tracker_followed_cnt(const struct tracker *t)
+{
+	return t->followed_cnt;
+}
+
+uint64_t tracker_ended_cnt(const struct tracker *t)
+{
+	return t->ended_cnt;
+}
+
+void tracker_set_all(struct tracker *t, bool is_all)
+{
+	probes_set_all_agreed(t->probes, is_all);
+}
+
+const struct probes *tracker_probes(const struct tracker *t)
+{
+	return t->probes;
+}
+
 size_t tracker_running_cnt(const struct tracker *t)
 {
-	const struct process *p;
-	size_t cnt = 0;
-
-	vec_each(&t->processes, p)
-		cnt += !p->is_gone;
-	return cnt;
+	return t->processes.cnt;
 }
 
 size_t tracker_site_cnt(const struct tracker *t)
 {
-	return t->site_cnt;
+	return probes_counts(t->probes)->site_cnt;
 }
 
 size_t tracker_stepped_cnt(const struct tracker *t)
 {
-	return t->stepped_cnt;
+	return probes_counts(t->probes)->stepped_cnt;
 }
 
 size_t tracker_throwing_cnt(const struct tracker *t)
 {
-	return t->throwing_cnt;
+	return probes_counts(t->probes)->throwing_cnt;
 }
 
 size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 {
-	*ret_err = t->failed_err;
-	return t->failed_cnt;
+	const struct probes_counts *counts = probes_counts(t->probes);
+
+	*ret_err = t->failed_err ? t->failed_err : counts->failed_err;
+	return t->failed_cnt + counts->failed_cnt;
+}
+
+const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
+						   uint32_t generation)
+{
+	return instances_find(&t->instances, pid, generation);
 }
 
 const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt)
 {
-	*ret_cnt = t->instances.cnt;
-	return t->instances.data;
+	*ret_cnt = t->instances.list.cnt;
+	return t->instances.list.data;
 }

@@ -3,12 +3,9 @@
  * tracker.h - the followed processes: their mappings, probes and lives.
  *
  * For each process: its executable mappings are read, new files compiled (files.h), the mapping
- * set handed to the engine, and the allocators among the files probed - frees before
- * allocations, so that no allocation is seen whose free could be missed. Later changes (dlopen,
- * exec, fork, exit) arrive as events, mark the process and are worked off by tracker_work().
- *
- * A process image is an *instance*: {tgid, generation}. Exec makes a new one. Instances stay known
- * after they have ended, because the final snapshot still has their samples.
+ * set handed to the engine, and the allocators among the files probed (probes.h). Later changes
+ * (dlopen, exec, fork, exit) arrive as events, mark the process and are worked off by
+ * tracker_work(). What was followed is kept in instances.h.
  */
 #ifndef HT_TRACK_TRACKER_H
 #define HT_TRACK_TRACKER_H
@@ -20,8 +17,13 @@
 
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "track/probes.h"
+#include "track/instances.h"
+#include "track/probes.h"
 
+struct attach_links;
 struct engine;
+struct reclaim_counts;
 struct track_files;
 struct tracker;
 
@@ -39,14 +41,16 @@ struct tracker_options {
 	 */
 	bool probe_throwing;
 	uint32_t rate_idx;
-};
-
-struct track_instance {
-	pid_t pid;
-	uint32_t generation;
-	char comm[HT_COMM_BYTES];
-	char *exe; /* as the target sees it; "" = unknown */
-	bool has_ended; /* exited, or replaced by exec */
+	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
+	/* Read the mappings of a process again after so long, though nothing was heard of it: that it
+	 * unmapped a file, nobody tells. 0: not by itself. */
+	uint64_t refresh_ns;
+	/* How probes are attached, unless `follow` says: see track/probes.h. is_all: who maps a file
+	 * that is probed may pay for that, followed or not. */
+	bool is_all;
+	enum plan_way way;
+	struct uprobe_events *events;
+	struct plan_costs costs;
 };
 
 int tracker_new(struct engine *engine, struct track_files *files,
@@ -54,13 +58,53 @@ int tracker_new(struct engine *engine, struct track_files *files,
 /* Takes every probe out. */
 void tracker_free(struct tracker *t);
 
-/* Follow pid from now on: read, compile, probe. */
+/* Follow pid from now on: read, compile, probe. After a failure it may be followed in part:
+ * tracker_remove(). */
 int tracker_add(struct tracker *t, pid_t pid);
+/* Follow it no longer: its probes are taken out, its samples stay until tracker_reclaim(). */
+void tracker_remove(struct tracker *t, pid_t pid);
+/*
+ * What the probes of a process have cost so far; and which of them it keeps, see probes.h. pid 0: where all
+ * share their probes (opts.follow), of all of them. -ESRCH: not followed.
+ */
+int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
+int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
+			struct attach_links *gone);
+/* New processes get no probes. */
+void tracker_hold_probes(struct tracker *t, bool hold);
+int tracker_add_window(struct tracker *t, pid_t pid, struct attach_links *links);
+/* Of the image that was last read. */
+uint32_t tracker_generation(const struct tracker *t, pid_t pid);
+bool tracker_follows(const struct tracker *t, pid_t pid);
+/* Of a followed process: was a known allocator mapped when its mappings were last read? */
+bool tracker_has_allocator(const struct tracker *t, pid_t pid);
+/* Is this not the image, or a newer one, of a process that is followed now? */
+bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation);
+/*
+ * The samples of this image are still wanted when it is over: tracker_reclaim() leaves them alone
+ * until tracker_unhold().
+ */
+int tracker_hold(struct tracker *t, pid_t pid, uint32_t generation);
+void tracker_unhold(struct tracker *t, pid_t pid, uint32_t generation);
+/*
+ * Take out what images that are over (ended, removed, or replaced by an exec) left behind: samples,
+ * instances, files that nobody maps. A slice of about budget_ns, nothing when there is nothing to
+ * do; some seconds of slices later nothing is left. See kernel/reclaim.h, also for readers_since_ns.
+ */
+int tracker_reclaim(struct tracker *t, uint64_t readers_since_ns, uint64_t budget_ns);
+/* Look for what nobody uses, though nothing that is known of has ended. */
+void tracker_ask_reclaim(struct tracker *t);
+const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t);
+/* One of the processes that are followed now, in no order. */
+pid_t tracker_running_at(const struct tracker *t, size_t i);
 /*
  * Follow a process that waits to be executed: its files are known by path only. Probes are in
  * place before it maps anything.
  */
 int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, size_t path_cnt);
+
+/* From now on. */
+void tracker_set_all(struct tracker *t, bool is_all);
 
 /* Events. Cheap; the work is done by tracker_work(). */
 void tracker_on_event(struct tracker *t, const struct ht_event *event);
@@ -70,6 +114,13 @@ void tracker_on_lost(struct tracker *t);
 int tracker_work(struct tracker *t);
 bool tracker_wants_work(const struct tracker *t);
 
+/* Read what running processes count themselves (scope_counters), and the names of label keys that
+ * they published meanwhile. To be called now and then. */
+void tracker_read_counters(struct tracker *t);
+
+/* Processes that were followed, of them those that are no more. */
+uint64_t tracker_followed_cnt(const struct tracker *t);
+uint64_t tracker_ended_cnt(const struct tracker *t);
 /* Followed processes that still run. */
 size_t tracker_running_cnt(const struct tracker *t);
 /* Sites probed so far, over all processes. */
@@ -82,11 +133,14 @@ size_t tracker_throwing_cnt(const struct tracker *t);
  * them could not (0 = none). */
 size_t tracker_failed_cnt(const struct tracker *t, int *ret_err);
 
+/* What is probed, for probes_file_at(). */
+const struct probes *tracker_probes(const struct tracker *t);
+
 const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt);
 const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
 						   uint32_t generation);
 
-/* Take the allocation probes out (no new samples; frees are still seen)... */
+/* What is held stays as it is from here on; the allocation probes are taken out... */
 void tracker_stop_allocs(struct tracker *t);
 /* ... and then the rest. */
 void tracker_stop(struct tracker *t);

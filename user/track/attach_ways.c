@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach_ways.c - see attach_ways.h.
+ */
+#include "track/attach_ways.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "kernel/attach.h"
+#include "kernel/engine.h"
+#include "kernel/shared_probes.h"
+#include "track/file_tags.h"
+#include "track/files.h"
+
+struct attach_ways {
+	struct attach_ways_options opts;
+	const struct track_file *file;
+	struct shared_probes *alloc_events, *free_events;
+};
+
+int attach_ways_new(const struct attach_ways_options *opts, const struct track_file *file,
+		    struct attach_ways **ret)
+{
+	struct attach_ways *aw = calloc(1, sizeof(*aw));
+
+	if (!aw)
+		return -ENOMEM;
+	aw->opts = *opts;
+	aw->file = file;
+	*ret = aw;
+	return 0;
+}
+
+void attach_ways_free_events(struct attach_ways *aw)
+{
+	shared_probes_free(aw->alloc_events);
+	shared_probes_free(aw->free_events);
+	aw->alloc_events = aw->free_events = NULL;
+}
+
+void attach_ways_free(struct attach_ways *aw)
+{
+	if (!aw)
+		return;
+	attach_ways_free_events(aw);
+	free(aw);
+}
+
+bool attach_ways_has_event(const struct attach_ways *aw)
+{
+	return aw->opts.events && aw->file->alloc &&
+	       !probe_sites_may_throw(&aw->opts.rules, aw->file->alloc);
+}
+
+/* What all links to a file have in common. */
+static struct attach_request request_for(const struct attach_ways *aw,
+					 const struct probe_target *target)
+{
+	enum attach_mode mode = engine_mode(aw->opts.engine);
+
+	return (struct attach_request){
+		.file_fd = aw->file->fd,
+		.pid = target->pid && mode == ATTACH_PERF ? target->live_tid : target->pid,
+		.mode = mode,
+		.kind = ATTACH_ENTRY,
+	};
+}
+
+static int link_frees(const struct attach_ways *aw, enum plan_way way,
+		      const struct probe_target *target, struct attach_links *links)
+{
+	struct attach_request req = request_for(aw, target);
+	struct attach_site *sites;
+	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, way, true, &req, &sites);
+
+	if (err)
+		return err;
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
+	err = attach_add(links, &req);
+	free(sites);
+	return err;
+}
+
+static int link_allocs(const struct attach_ways *aw, enum plan_way way,
+		       const struct probe_target *target, struct attach_links *links)
+{
+	struct attach_request req = request_for(aw, target), ret_req;
+	struct attach_site *sites;
+	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, way, false, &req, &sites);
+
+	if (err)
+		return err;
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_ALLOC);
+	if (req.mode == ATTACH_SESSION) {
+		req.kind = ATTACH_ENTRY_DECIDES;
+	} else { /* Returns first: an entry without its return would wait for nothing. */
+		ret_req = req;
+		ret_req.kind = ATTACH_RETURN;
+		ret_req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_ALLOC_RETURN);
+		err = attach_add(links, &ret_req);
+	}
+	if (!err)
+		err = attach_add(links, &req);
+	free(sites);
+	return err;
+}
+
+/* The events of a file: they see nobody yet. */
+static int make_events(struct attach_ways *aw)
+{
+	const struct attach_ways_options *o = &aw->opts;
+	struct attach_request req[2] = { { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY } };
+	struct attach_site *sites;
+	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, true, &req[0], &sites);
+
+	if (err)
+		return err;
+	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE);
+	err = shared_probes_new(o->events, req, 1, &aw->free_events);
+	free(sites);
+	if (!err)
+		err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, false, &req[0], &sites);
+	if (err)
+		goto out;
+	req[1] = req[0];
+	req[0].kind = ATTACH_RETURN;
+	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC_RETURN);
+	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC);
+	err = shared_probes_new(o->events, req, 2, &aw->alloc_events);
+	free(sites);
+out:
+	if (err)
+		attach_ways_free_events(aw);
+	return err;
+}
+
+static int add_to_events(struct attach_ways *aw, bool frees, const struct probe_target *target,
+			 struct attach_links *links)
+{
+	int err = aw->alloc_events ? 0 : make_events(aw);
+
+	return err ? err :
+		     shared_probes_add(frees ? aw->free_events : aw->alloc_events, target->live_tid,
+				       links);
+}
+
+static int link_tags(const struct attach_ways *aw, const struct probe_target *target,
+		     struct attach_links *links)
+{
+	struct attach_request req = request_for(aw, target);
+	const struct file_tags *tags = aw->file->tags;
+	int err;
+
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TASK_EXIT);
+	req.sites = tags->task_exits.data;
+	req.site_cnt = tags->task_exits.cnt;
+	err = attach_add(links, &req);
+	if (err)
+		return err;
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TAG_READY);
+	req.sites = tags->readies.data;
+	req.site_cnt = tags->readies.cnt;
+	return attach_add(links, &req);
+}
+
+int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
+		    const struct probe_target *target, struct attach_links *links)
+{
+	if (kind == PROBE_TAGS)
+		return link_tags(aw, target, links);
+	if (way == PLAN_EVENT)
+		return add_to_events(aw, kind == PROBE_FREES, target, links);
+	return kind == PROBE_FREES ? link_frees(aw, way, target, links) :
+				     link_allocs(aw, way, target, links);
+}
+
+int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target)
+{
+	struct attach_request req = request_for(aw, target);
+	struct attach_site *sites;
+	int err = probe_sites_idle(&aw->opts.rules, aw->file, &req, &sites);
+
+	if (err)
+		return err;
+	req.mode = ATTACH_MULTI;
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
+	attach_clean_children(&req);
+	free(sites);
+	return 0;
+}

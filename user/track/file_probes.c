@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file_probes.c - see file_probes.h.
+ */
+#include "track/file_probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "heaptap/abi.h"
+#include "kernel/attach.h"
+#include "track/files.h"
+
+/* A file's probes in one process, or in all; without links when they could not be had. */
+struct file_member {
+	struct probe_target target;
+	bool is_failed;
+	struct attach_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
+	struct attach_links *tags;
+};
+
+struct file_probes {
+	const struct track_file *file;
+	const struct kept_table *kept;
+	struct attach_ways *ways;
+	VEC(struct file_member) members; /* the followed processes that map it */
+	struct file_member everyone;
+	bool everyone_is_probed; /* or was tried */
+	bool has_shared_tags;
+};
+
+int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
+		    const struct track_file *file, struct file_probes **ret)
+{
+	struct file_probes *fp = calloc(1, sizeof(*fp));
+
+	if (!fp)
+		return -ENOMEM;
+	fp->file = file;
+	fp->kept = kept;
+	if (attach_ways_new(opts, file, &fp->ways)) {
+		free(fp);
+		return -ENOMEM;
+	}
+	*ret = fp;
+	return 0;
+}
+
+const struct track_file *file_probes_file(const struct file_probes *fp)
+{
+	return fp->file;
+}
+
+bool file_probes_has_event(const struct file_probes *fp)
+{
+	return attach_ways_has_event(fp->ways);
+}
+
+void file_probes_share_tags(struct file_probes *fp)
+{
+	fp->has_shared_tags = true;
+}
+
+bool file_probes_shares_tags(const struct file_probes *fp)
+{
+	return fp->has_shared_tags;
+}
+
+/*
+ * Taking out.
+ */
+
+static void take_over(struct attach_links *all, struct attach_links **links)
+{
+	if (*links)
+		attach_links_move(*links, all); /* what has no room is closed here */
+	attach_links_free(*links);
+	*links = NULL;
+}
+
+static void gather(struct attach_links *all, struct file_member *m, enum plan_way way)
+{
+	take_over(all, &m->allocs[way]);
+	take_over(all, &m->frees[way]);
+}
+
+void file_probes_stop_member(struct file_member *m, enum plan_way way)
+{
+	attach_links_free(m->allocs[way]);
+	attach_links_free(m->frees[way]);
+	m->allocs[way] = m->frees[way] = NULL;
+}
+
+static void stop_member(struct file_member *m)
+{
+	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
+		file_probes_stop_member(m, way);
+	attach_links_free(m->tags);
+	m->tags = NULL;
+}
+
+void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
+{
+	struct attach_links *all = NULL;
+	struct file_member *m;
+
+	if (!attach_links_new(&all)) {
+		vec_each(&fp->members, m)
+			gather(all, m, way);
+		gather(all, &fp->everyone, way);
+		attach_links_free(all);
+	} else { /* slower */
+		vec_each(&fp->members, m)
+			file_probes_stop_member(m, way);
+		file_probes_stop_member(&fp->everyone, way);
+	}
+	if (way == PLAN_ALL)
+		fp->everyone_is_probed = false;
+	if (way == PLAN_EVENT)
+		attach_ways_free_events(fp->ways);
+}
+
+void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone)
+{
+	struct file_member *m;
+
+	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++) {
+		vec_each(&fp->members, m)
+			take_over(gone, &m->allocs[way]);
+		take_over(gone, &fp->everyone.allocs[way]);
+	}
+}
+
+void file_probes_free(struct file_probes *fp)
+{
+	struct file_member *m;
+
+	if (!fp)
+		return;
+	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
+		file_probes_stop_way(fp, way);
+	vec_each(&fp->members, m)
+		stop_member(m);
+	stop_member(&fp->everyone);
+	vec_release(&fp->members);
+	attach_ways_free(fp->ways);
+	free(fp);
+}
+
+/*
+ * Putting in.
+ */
+
+/* Which probes are to be there, by kind: in, if it is missing; else to `gone`. */
+struct bringing {
+	struct attach_ways *ways;
+	const struct probe_target *target;
+	enum plan_way way;
+	struct attach_links *gone;
+};
+
+static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind kind,
+		      struct attach_links **links)
+{
+	struct attach_links *fresh = NULL;
+	int err;
+
+	if (!is_wanted) {
+		if (*links && b->gone) {
+			err = attach_links_move(*links, b->gone);
+			if (err)
+				return err;
+		}
+		attach_links_free(*links);
+		*links = NULL;
+		return 0;
+	}
+	if (*links)
+		return 0;
+	err = attach_links_new(&fresh);
+	if (!err)
+		err = attach_ways_add(b->ways, kind, b->way, b->target, fresh);
+	if (err)
+		attach_links_free(fresh);
+	else
+		*links = fresh;
+	return err;
+}
+
+int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
+			  enum probes_kept kept, struct attach_links *gone)
+{
+	const struct bringing b = { fp->ways, &m->target, way, gone };
+	int err;
+
+	if (!fp->file->alloc)
+		return 0;
+	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[way]);
+	return err ? err : bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[way]);
+}
+
+int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			   struct attach_links *gone)
+{
+	const struct bringing b = { fp->ways, &m->target, PLAN_OWN, gone };
+
+	return fp->file->tags ? bring_kind(&b, kept <= PROBES_TAGS, PROBE_TAGS, &m->tags) : 0;
+}
+
+static int bring_everyone(struct file_probes *fp)
+{
+	fp->everyone_is_probed = true;
+	return file_probes_bring_way(fp, &fp->everyone, PLAN_ALL, kept_table_of_everyone(fp->kept),
+				     NULL);
+}
+
+int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
+{
+	struct file_member *m;
+	int err = 0;
+
+	if (way == PLAN_ALL)
+		return bring_everyone(fp);
+	vec_each(&fp->members, m) {
+		if (m->is_failed)
+			continue;
+		err = file_probes_bring_way(fp, m, way, kept_table_of(fp->kept, m->target.pid),
+					    NULL);
+		if (err && err != -ESRCH)
+			return err;
+	}
+	return 0;
+}
+
+int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t live_tid,
+			   enum plan_way way, struct attach_links *links)
+{
+	struct file_member *owner = way == PLAN_ALL ? &fp->everyone : m;
+
+	if (m->is_failed || owner->allocs[way] || !fp->file->alloc)
+		return 0;
+	m->target.live_tid = live_tid;
+	return attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);
+}
+
+/*
+ * Members.
+ */
+
+int file_probes_reserve(struct file_probes *fp)
+{
+	return vec_reserve(&fp->members, fp->members.cnt + 1);
+}
+
+/* *m is about to become a member. */
+static int attach_new_member(struct file_probes *fp, struct file_member *m, enum plan_way way,
+			     bool *ret_is_new)
+{
+	enum probes_kept kept = kept_table_of(fp->kept, m->target.pid);
+	bool is_first = way != PLAN_ALL || !fp->everyone_is_probed;
+	int err;
+
+	if (fp->has_shared_tags)
+		err = file_probes_bring_tags(fp, &fp->everyone, kept_table_of_everyone(fp->kept),
+					     NULL);
+	else
+		err = file_probes_bring_tags(fp, m, kept, NULL);
+	if (err || !fp->file->alloc || !is_first)
+		return err;
+	if (way == PLAN_ALL)
+		err = bring_everyone(fp);
+	else
+		err = file_probes_bring_way(fp, m, way, kept, NULL);
+	*ret_is_new = !err;
+	return err;
+}
+
+int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
+		    bool *ret_is_new)
+{
+	struct file_member m = { .target = { .pid = pid, .live_tid = live_tid } };
+	int err;
+
+	*ret_is_new = false;
+	err = attach_new_member(fp, &m, way, ret_is_new);
+	if (err) {
+		m.is_failed = true;
+		stop_member(&m);
+		if (err == -ENOMEM)
+			return err;
+	}
+	fp->members.data[fp->members.cnt++] = m;
+	return err;
+}
+
+void file_probes_del(struct file_probes *fp, struct file_member *m)
+{
+	stop_member(m);
+	*m = fp->members.data[--fp->members.cnt];
+}
+
+size_t file_probes_cnt(const struct file_probes *fp)
+{
+	return fp->members.cnt;
+}
+
+struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid)
+{
+	struct file_member *m;
+
+	vec_each(&fp->members, m)
+		if (m->target.pid == pid)
+			return m;
+	return NULL;
+}
+
+struct file_member *file_probes_everyone(struct file_probes *fp)
+{
+	return &fp->everyone;
+}
+
+bool file_probes_is_anyone_limited(const struct file_probes *fp)
+{
+	const struct file_member *m;
+
+	vec_each(&fp->members, m)
+		if (kept_table_of(fp->kept, m->target.pid) != PROBES_ALL)
+			return true;
+	return false;
+}
+
+bool file_member_is_failed(const struct file_member *m)
+{
+	return m->is_failed;
+}
+
+bool file_member_set_thread(struct file_member *m, pid_t live_tid)
+{
+	bool is_other = m->target.live_tid != live_tid;
+
+	m->target.live_tid = live_tid;
+	return is_other;
+}
+
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m)
+{
+	return attach_ways_clean_children(fp->ways, &m->target);
+}

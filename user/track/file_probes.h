@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file_probes.h - the probes of one file that are in: for each followed process that maps it, and
+ * for everyone, by way of attaching.
+ *
+ * Putting in begins with what frees, so that no allocation is seen whose free could be missed. What is
+ * taken out is gathered, for many links that are closed at once take as long as one.
+ */
+#ifndef HT_TRACK_FILE_PROBES_H
+#define HT_TRACK_FILE_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "track/attach_ways.h"
+#include "track/plan.h"
+#include "track/probes_kept.h"
+
+struct attach_links;
+struct file_member;
+struct file_probes;
+struct track_file;
+
+/* opts is copied; kept and file must outlive it. -ENOMEM. */
+int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
+		    const struct track_file *file, struct file_probes **ret);
+/* Takes every probe out. NULL is fine. */
+void file_probes_free(struct file_probes *fp);
+
+const struct track_file *file_probes_file(const struct file_probes *fp);
+/* May PLAN_EVENT be taken? */
+bool file_probes_has_event(const struct file_probes *fp);
+/* Tags are probed for everyone, from the first process on: few hits, they never move. */
+void file_probes_share_tags(struct file_probes *fp);
+bool file_probes_shares_tags(const struct file_probes *fp);
+
+/* Room for one more member, so that adding it cannot fail for want of that. -ENOMEM. */
+int file_probes_reserve(struct file_probes *fp);
+/*
+ * A process that is not a member yet, and for which room was reserved: what it keeps, in that way.
+ * With an error it is a member without links (is_failed), but not with -ENOMEM. ret_is_new: sites of
+ * the allocator came to be probed, so they were not for everyone before.
+ */
+int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
+		    bool *ret_is_new);
+/* With its probes. */
+void file_probes_del(struct file_probes *fp, struct file_member *m);
+size_t file_probes_cnt(const struct file_probes *fp);
+/* NULL: not a member. Holds until the next add or del. */
+struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid);
+/* The one that stands for all processes; not counted. */
+struct file_member *file_probes_everyone(struct file_probes *fp);
+/* Links for everyone cannot let one process off. */
+bool file_probes_is_anyone_limited(const struct file_probes *fp);
+
+/* Its probes could not be had. */
+bool file_member_is_failed(const struct file_member *m);
+/* false: it was this thread before. */
+bool file_member_set_thread(struct file_member *m, pid_t live_tid);
+
+/*
+ * The allocator's probes of a member in one way, or its tags: put in what is missing of what is kept,
+ * and take out the rest, to `gone`, or closed when that is NULL.
+ */
+int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
+			  enum probes_kept kept, struct attach_links *gone);
+int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			   struct attach_links *gone);
+/* Every member in that way, what it keeps; who has just ended is left out. */
+int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
+/* The allocation probes of a member that has none in this way, into `links`; 0 also when it has. */
+int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t live_tid,
+			   enum plan_way way, struct attach_links *links);
+
+/* One way of one member; one way of all. */
+void file_probes_stop_member(struct file_member *m, enum plan_way way);
+void file_probes_stop_way(struct file_probes *fp, enum plan_way way);
+/* What is on allocations, of all members in all ways, to `gone`. */
+void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone);
+
+/* See probes_clean_children(). -ENOMEM. */
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m);
+
+#endif

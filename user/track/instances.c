@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* instances.c - see instances.h. */
+#include "track/instances.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/tag_labels.h"
+#include "target/process.h"
+
+struct instance_key {
+	uint32_t pid;
+	uint32_t generation;
+};
+
+static void release_instance(struct track_instance *inst)
+{
+	free(inst->exe);
+	instance_set_keys(inst, NULL);
+}
+
+void instances_init(struct instances *is)
+{
+	memset(is, 0, sizeof(*is));
+	hmap_init(&is->idx, sizeof(struct instance_key));
+}
+
+void instances_release(struct instances *is)
+{
+	struct track_instance *inst;
+
+	vec_each(&is->list, inst)
+		release_instance(inst);
+	vec_release(&is->list);
+	hmap_release(&is->idx);
+}
+
+struct track_instance *instances_find(const struct instances *is, pid_t pid, uint32_t generation)
+{
+	const struct instance_key key = { (uint32_t)pid, generation };
+	const uint64_t *idx = hmap_get(&is->idx, &key);
+
+	return idx ? &is->list.data[*idx] : NULL;
+}
+
+struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t generation)
+{
+	const struct instance_key key = { (uint32_t)pid, generation };
+	struct track_instance fresh = { .pid = pid, .generation = generation };
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (inst)
+		return inst;
+	fresh.exe = strdup("");
+	if (!fresh.exe || vec_reserve(&is->list, is->list.cnt + 1) ||
+	    hmap_put(&is->idx, &key, is->list.cnt)) {
+		free(fresh.exe);
+		return NULL;
+	}
+	is->list.data[is->list.cnt] = fresh;
+	return &is->list.data[is->list.cnt++];
+}
+
+int instance_describe(struct track_instance *inst, const struct process_info *info)
+{
+	char *exe;
+
+	if (!inst->exe[0]) {
+		exe = strdup(info->exe);
+		if (!exe)
+			return -ENOMEM;
+		free(inst->exe);
+		inst->exe = exe;
+	}
+	if (!inst->comm[0])
+		memcpy(inst->comm, info->comm, sizeof(inst->comm));
+	return 0;
+}
+
+void instance_set_keys(struct track_instance *inst, struct tag_keys *keys)
+{
+	if (inst->tag_keys)
+		tag_keys_release(inst->tag_keys);
+	free(inst->tag_keys);
+	inst->tag_keys = keys;
+}
+
+void instances_note_over(struct instances *is, instances_over_fn is_over, void *ctx)
+{
+	struct track_instance *inst;
+
+	vec_each(&is->list, inst)
+		inst->is_leaving |= is_over(ctx, inst->pid, inst->generation);
+}
+
+int instances_forget_noted(struct instances *is)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	hmap_release(&is->idx);
+	hmap_init(&is->idx, sizeof(struct instance_key));
+	for (size_t i = 0; i < is->list.cnt; i++) {
+		struct track_instance *inst = &is->list.data[i];
+		const struct instance_key key = { (uint32_t)inst->pid, inst->generation };
+
+		if (inst->is_leaving || (err = hmap_put(&is->idx, &key, kept))) {
+			release_instance(inst);
+			continue;
+		}
+		is->list.data[kept++] = *inst;
+	}
+	is->list.cnt = kept;
+	return err;
+}

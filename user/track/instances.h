@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * instances.h - the images that were followed: {tgid, generation} and what is known of them.
+ *
+ * Exec makes a new one. They stay known after they have ended, because their samples are still
+ * there, until they are forgotten.
+ */
+#ifndef HT_TRACK_INSTANCES_H
+#define HT_TRACK_INSTANCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/hmap.h"
+#include "base/vec.h"
+#include "heaptap/abi.h"
+#include "track/process_tags.h"
+
+struct process_info;
+struct tag_keys;
+
+struct track_instance {
+	pid_t pid;
+	uint32_t generation;
+	char comm[HT_COMM_BYTES];
+	char *exe; /* as the target sees it; "" = unknown */
+	struct tag_keys *tag_keys; /* names of the keys of its threads' labels; NULL: not known */
+	struct scope_counters scope_counters; /* as last read */
+	bool is_leaving; /* see instances_note_over() */
+};
+
+struct instances {
+	VEC(struct track_instance) list; /* in the order in which they were seen */
+	struct hmap idx; /* {pid, generation} -> index in it */
+};
+
+void instances_init(struct instances *is);
+void instances_release(struct instances *is);
+
+/* NULL: not known. Good until the next get or forget. */
+struct track_instance *instances_find(const struct instances *is, pid_t pid, uint32_t generation);
+/* Made when it is new; NULL: out of memory. */
+struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t generation);
+
+/*
+ * Add what /proc says of it. What is known stays: in the middle of an exec /proc has the new
+ * image's names while the generation is still the old one's.
+ */
+int instance_describe(struct track_instance *inst, const struct process_info *info);
+/* keys becomes the instance's. */
+void instance_set_keys(struct track_instance *inst, struct tag_keys *keys);
+
+/* Note those for which is_over says so, and forget them when nothing refers to them any more. */
+typedef bool (*instances_over_fn)(void *ctx, pid_t pid, uint32_t generation);
+void instances_note_over(struct instances *is, instances_over_fn is_over, void *ctx);
+int instances_forget_noted(struct instances *is);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan.h - in which way the probes of a file are attached. Pure: numbers in, a choice and the cost
+ * that it was made for out.
+ */
+#ifndef HT_TRACK_PLAN_H
+#define HT_TRACK_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "heaptap/abi.h"
+
+enum plan_way {
+	PLAN_AUTO, /* as a wish: whatever is best */
+	PLAN_OWN = HT_WAY_OWN, /* links of its own for each process */
+	PLAN_EVENT = HT_WAY_EVENT, /* one event for all, opened for each process */
+	PLAN_ALL = HT_WAY_ALL, /* one link for every process of the machine */
+};
+
+/* As measured on this machine; 0: not measured. */
+struct plan_costs {
+	double hit_ns; /* of an entry probe that one process has */
+	double return_ns; /* more, where the return is probed too */
+};
+
+struct plan_input {
+	size_t process_cnt; /* followed processes that map the file */
+	enum plan_way now; /* PLAN_AUTO: the file is not probed yet */
+	enum plan_way wanted; /* PLAN_AUTO, or the only one that may be taken */
+	bool is_all_agreed; /* who maps the file may pay, followed or not */
+	bool has_event; /* this system has shared events, and the file may be probed in that way */
+	/* Of links: only where the entry decides about the return (session) an unsampled allocation of
+	 * a process that is alone at the file goes without a return probe. */
+	bool has_session;
+	struct plan_costs costs;
+};
+
+/*
+ * ns that a followed process pays for a hit, on the average of an unsampled allocation and its free.
+ * What other programs do with probes at the same file is not in it.
+ */
+double plan_hit_ns(const struct plan_input *in, enum plan_way way);
+
+/* The way to take. Stays with `now` unless another is better by a margin, so that a process that
+ * comes and goes does not make the probes move each time. */
+enum plan_way plan_choose(const struct plan_input *in);
+
+const char *plan_way_name(enum plan_way way);
+/* "auto", "own", "event", "all". -EINVAL: no such name. */
+int plan_way_parse(const char *name, enum plan_way *ret);
+
+#endif

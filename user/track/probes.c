@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes.c - see probes.h.
+ *
+ * Each probed file has its probes (file_probes.h) and the way that they are in (file_way.h). Here
+ * processes come, keep more or less, and go.
+ */
+#include "track/probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "kernel/attach.h"
+#include "kernel/engine.h"
+#include "target/allocators.h"
+#include "track/file_probes.h"
+#include "track/file_way.h"
+#include "track/files.h"
+#include "track/probe_sites.h"
+
+struct probed_file {
+	const struct track_file *file;
+	struct file_probes *probes;
+	struct file_way *way;
+};
+
+struct probes {
+	struct engine *engine;
+	struct uprobe_events *events;
+	bool probe_throwing;
+	struct way_policy policy;
+	struct kept_table *kept;
+	VEC(struct probed_file) files;
+	struct probes_counts counts;
+};
+
+int probes_new(struct engine *e, const struct probes_options *opts, struct probes **ret)
+{
+	struct probes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->engine = e;
+	p->events = opts->events;
+	p->probe_throwing = opts->probe_throwing;
+	p->policy = (struct way_policy){
+		.engine = e,
+		.is_shared = opts->is_shared,
+		.is_all_agreed = opts->is_all_agreed,
+		.wanted = opts->wanted,
+		.costs = opts->costs,
+	};
+	if (kept_table_new(opts->is_shared, &p->kept)) {
+		free(p);
+		return -ENOMEM;
+	}
+	*ret = p;
+	return 0;
+}
+
+const struct probes_counts *probes_counts(const struct probes *p)
+{
+	return &p->counts;
+}
+
+/*
+ * Files.
+ */
+
+static void stop_file(struct probes *p, struct probed_file *pf)
+{
+	file_probes_free(pf->probes);
+	file_way_free(pf->way);
+	engine_set_ways(p->engine, pf->file->id, 0);
+}
+
+void probes_stop_allocs(struct probes *p)
+{
+	struct attach_links *all = NULL;
+	struct probed_file *pf;
+
+	if (attach_links_new(&all))
+		return;
+	vec_each(&p->files, pf) {
+		file_probes_gather_allocs(pf->probes, all);
+		file_way_halt(pf->way);
+	}
+	attach_links_free(all);
+}
+
+void probes_stop(struct probes *p)
+{
+	struct probed_file *pf;
+
+	probes_stop_allocs(p);
+	vec_each(&p->files, pf)
+		stop_file(p, pf);
+	vec_release(&p->files);
+}
+
+void probes_free(struct probes *p)
+{
+	if (!p)
+		return;
+	probes_stop(p);
+	kept_table_free(p->kept);
+	free(p);
+}
+
+static struct probe_rules rules_of(const struct probes *p)
+{
+	return (struct probe_rules){
+		.probe_throwing = p->probe_throwing,
+		.has_session = engine_mode(p->engine) == ATTACH_SESSION,
+	};
+}
+
+static void count_sites(struct probes *p, const struct track_file *file)
+{
+	const struct probe_rules rules = rules_of(p);
+	const struct alloc_site *site;
+
+	vec_each(&file->alloc->sites, site) {
+		if (probe_site_is_left_alone(&rules, site)) {
+			p->counts.throwing_cnt++;
+			continue;
+		}
+		p->counts.site_cnt++;
+		p->counts.stepped_cnt += !site->placement.is_emulated;
+	}
+}
+
+static void count_failure(struct probes *p, const struct track_file *file, int err)
+{
+	p->counts.failed_cnt += file->alloc ? file->alloc->sites.cnt : 1;
+	if (!p->counts.failed_err)
+		p->counts.failed_err = err;
+}
+
+static struct probed_file *find_file(struct probes *p, const struct track_file *file)
+{
+	struct probed_file *pf;
+
+	vec_each(&p->files, pf)
+		if (pf->file == file)
+			return pf;
+	return NULL;
+}
+
+static struct probed_file *add_file(struct probes *p, const struct track_file *file)
+{
+	const struct attach_ways_options opts = { p->engine, p->events, rules_of(p) };
+	struct probed_file pf = { .file = file };
+
+	if (file_probes_new(&opts, p->kept, file, &pf.probes))
+		return NULL;
+	if (file_way_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
+		file_way_free(pf.way);
+		file_probes_free(pf.probes);
+		return NULL;
+	}
+	if (file_way_now(pf.way) == PLAN_ALL)
+		file_probes_share_tags(pf.probes);
+	return &p->files.data[p->files.cnt - 1];
+}
+
+void probes_forget_file(struct probes *p, const struct track_file *file)
+{
+	struct probed_file *pf = find_file(p, file);
+
+	if (!pf)
+		return;
+	stop_file(p, pf);
+	*pf = p->files.data[--p->files.cnt];
+}
+
+/*
+ * Moving.
+ */
+
+void probes_work(struct probes *p)
+{
+	struct probed_file *pf;
+
+	vec_each(&p->files, pf)
+		file_way_work(pf->way);
+}
+
+bool probes_are_moving(const struct probes *p)
+{
+	const struct probed_file *pf;
+
+	vec_each(&p->files, pf)
+		if (file_way_is_moving(pf->way))
+			return true;
+	return false;
+}
+
+void probes_set_all_agreed(struct probes *p, bool is_all_agreed)
+{
+	struct probed_file *pf;
+
+	if (p->policy.is_all_agreed == is_all_agreed)
+		return;
+	p->policy.is_all_agreed = is_all_agreed;
+	vec_each(&p->files, pf)
+		file_way_note_change(pf->way);
+}
+
+/*
+ * Processes.
+ */
+
+/* What m keeps, in each way that the file's probes are in. */
+static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
+		struct attach_links *gone)
+{
+	int err = file_probes_bring_tags(pf->probes, m, kept, gone);
+
+	if (!err && file_way_is_moving(pf->way))
+		err = file_probes_bring_way(pf->probes, m, file_way_old(pf->way), kept, gone);
+	return err ? err : file_probes_bring_way(pf->probes, m, file_way_now(pf->way), kept, gone);
+}
+
+void probes_hold(struct probes *p, bool hold)
+{
+	kept_table_hold(p->kept, hold);
+}
+
+/* Of a file whose probes are for everyone, a process is let off by a move to another way. */
+static int keep_of_file(struct probes *p, struct probed_file *pf, struct file_member *m,
+			enum probes_kept kept, struct attach_links *gone)
+{
+	file_way_note_change(pf->way);
+	if (p->policy.is_shared)
+		return keep(pf, file_probes_everyone(pf->probes), kept, gone);
+	if (file_way_now(pf->way) == PLAN_ALL ||
+	    (file_way_is_moving(pf->way) && file_way_old(pf->way) == PLAN_ALL))
+		return file_probes_shares_tags(pf->probes) ?
+			       0 :
+			       file_probes_bring_tags(pf->probes, m, kept, gone);
+	return keep(pf, m, kept, gone);
+}
+
+int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
+		struct attach_links *gone)
+{
+	struct probed_file *pf;
+	int err = kept_table_set(p->kept, pid, kept);
+
+	vec_each(&p->files, pf) {
+		struct file_member *m = file_probes_find(pf->probes, pid);
+
+		if (err || !m || file_member_is_failed(m))
+			continue;
+		file_member_set_thread(m, live_tid);
+		err = keep_of_file(p, pf, m, kept, gone);
+	}
+	return err;
+}
+
+int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, struct attach_links *links)
+{
+	struct probed_file *pf;
+	int err = 0;
+
+	vec_each(&p->files, pf) {
+		struct file_member *m = file_probes_find(pf->probes, pid);
+
+		if (!err && m)
+			err = file_probes_add_window(pf->probes, m, live_tid, file_way_now(pf->way),
+						     links);
+	}
+	return err;
+}
+
+/* Events are bound to a thread, which may have ended before the process. */
+static void follow_thread(struct probes *p, struct probed_file *pf, struct file_member *m,
+			  pid_t pid, pid_t live_tid)
+{
+	int err;
+
+	if (!file_member_set_thread(m, live_tid) || file_way_now(pf->way) != PLAN_EVENT ||
+	    !pf->file->alloc)
+		return;
+	file_probes_stop_member(m, PLAN_EVENT);
+	err = file_probes_bring_way(pf->probes, m, PLAN_EVENT, kept_table_of(p->kept, pid), NULL);
+	if (err)
+		count_failure(p, pf->file, err);
+}
+
+/* One file that cannot be probed must not end the recording of the others: it is entered without
+ * links, so that it is not tried, and counted, at every refresh. */
+int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid)
+{
+	struct probed_file *pf = find_file(p, file);
+	struct file_member *known;
+	bool is_new;
+	int err;
+
+	if (!file->alloc && !file->tags)
+		return 0;
+	known = pf ? file_probes_find(pf->probes, pid) : NULL;
+	if (known) {
+		follow_thread(p, pf, known, pid, live_tid);
+		return 0;
+	}
+	if (pf)
+		file_way_plan(pf->way, file_probes_cnt(pf->probes) + 1);
+	else
+		pf = add_file(p, file);
+	err = pf ? file_probes_reserve(pf->probes) : -ENOMEM;
+	if (err)
+		return err;
+	err = file_probes_add(pf->probes, pid, live_tid, file_way_now(pf->way), &is_new);
+	if (is_new)
+		count_sites(p, file);
+	if (err)
+		count_failure(p, file, err);
+	return err == -ENOMEM ? err : 0;
+}
+
+void probes_del_process(struct probes *p, pid_t pid)
+{
+	kept_table_forget(p->kept, pid);
+	for (size_t i = p->files.cnt; i-- > 0;) {
+		struct probed_file *pf = &p->files.data[i];
+		struct file_member *m = file_probes_find(pf->probes, pid);
+
+		if (!m)
+			continue;
+		file_probes_del(pf->probes, m);
+		file_way_note_change(pf->way);
+		if (file_probes_cnt(pf->probes) || p->policy.is_shared)
+			continue;
+		stop_file(p, pf);
+		*pf = p->files.data[--p->files.cnt];
+	}
+}
+
+void probes_clean_children(struct probes *p, pid_t pid)
+{
+	struct probed_file *pf;
+
+	if (engine_mode(p->engine) == ATTACH_PERF)
+		return;
+	vec_each(&p->files, pf) {
+		const struct file_member *m = file_way_now(pf->way) == PLAN_OWN ?
+						      file_probes_find(pf->probes, pid) :
+						      NULL;
+
+		if (m && file_probes_clean_children(pf->probes, m))
+			return;
+	}
+}
+
+size_t probes_file_cnt(const struct probes *p)
+{
+	return p->files.cnt;
+}
+
+bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret)
+{
+	const struct probed_file *pf = &p->files.data[i];
+
+	if (!pf->file->alloc || !file_probes_cnt(pf->probes))
+		return false;
+	*ret = (struct probes_file){
+		.file = pf->file,
+		.way = file_way_now(pf->way),
+		.process_cnt = file_probes_cnt(pf->probes),
+		.hit_ns = file_way_hit_ns(pf->way),
+	};
+	return true;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * probes.h - the probes of the files that followed processes map, each file in the way that costs
+ * its processes least (plan.h).
+ *
+ * A file's frees are probed before its allocations, so that no allocation is seen whose free could be
+ * missed. When processes come and go its probes may move to another way (file_way.h).
+ */
+#ifndef HT_TRACK_PROBES_H
+#define HT_TRACK_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "track/plan.h"
+#include "track/probes_kept.h"
+
+struct attach_links;
+struct engine;
+struct probes;
+struct track_file;
+struct uprobe_events;
+
+struct probes_options {
+	bool is_shared; /* one set of probes for every process that maps the file, for good */
+	bool probe_throwing; /* see tracker_options */
+	bool is_all_agreed; /* the planner may choose PLAN_ALL */
+	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
+	struct uprobe_events *events; /* NULL: no PLAN_EVENT. The engine must have its programs. */
+	struct plan_costs costs;
+};
+
+/* What was attached so far; a site counts once for each process that it was probed in. */
+struct probes_counts {
+	size_t site_cnt;
+	size_t stepped_cnt; /* of them: cost a single-step */
+	size_t throwing_cnt; /* left alone because they may throw */
+	size_t failed_cnt; /* could not be attached */
+	int failed_err; /* why the first of them could not; 0: none */
+};
+
+int probes_new(struct engine *e, const struct probes_options *opts, struct probes **ret);
+/* Takes every probe out. */
+void probes_free(struct probes *p);
+
+/*
+ * A process maps the file: probe it there, if it is worth it and not done yet. live_tid: a thread of
+ * the process that runs. 0, also when the probes could not be had (that is counted); -ENOMEM.
+ */
+int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid);
+/* The process is followed no longer. */
+void probes_del_process(struct probes *p, pid_t pid);
+
+/* No followed process maps the file any more, and it is not known any longer. */
+void probes_forget_file(struct probes *p, const struct track_file *file);
+/* From now on; files move with the next probes_work(). */
+void probes_set_all_agreed(struct probes *p, bool is_all_agreed);
+
+/* Takes the next step of moves. To be called again soon while probes_are_moving(). */
+void probes_work(struct probes *p);
+bool probes_are_moving(const struct probes *p);
+
+/*
+ * Put in what is missing and take out what is not kept, now and for files that are mapped later. What goes
+ * is handed to `gone`, to be closed by the caller. pid is ignored where probes are shared.
+ */
+int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
+		struct attach_links *gone);
+/* While held, processes that are new get no probes: as if they kept PROBES_NONE. */
+void probes_hold(struct probes *p, bool hold);
+/* The allocation probes of a process that keeps none, into `links`: for as long as these are there. */
+int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, struct attach_links *links);
+
+/* The process has forked a child that nobody follows: take the breakpoints that it inherited out of
+ * it. (perf events do that by themselves.) */
+void probes_clean_children(struct probes *p, pid_t pid);
+
+void probes_stop_allocs(struct probes *p);
+void probes_stop(struct probes *p);
+
+const struct probes_counts *probes_counts(const struct probes *p);
+
+/* A file with an allocator that is probed now. */
+struct probes_file {
+	const struct track_file *file;
+	enum plan_way way;
+	size_t process_cnt;
+	double hit_ns; /* what a process pays for a hit, as plan_hit_ns() says */
+};
+size_t probes_file_cnt(const struct probes *p);
+/* false: it has no allocator, or no process. */
+bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret);
+
+#endif

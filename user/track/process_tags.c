@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* process_tags.c - see process_tags.h. */
+#include "track/process_tags.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/engine.h"
+#include "target/otel_process_ctx.h"
+#include "target/scope_descriptor.h"
+#include "target/tag_sources.h"
+#include "track/file_tags.h"
+#include "track/files.h"
+
+#define KEYS_WAIT_NS (200 * NS_PER_MS)
+#define KEYS_WAIT_CAP_NS (60 * NS_PER_S)
+
+void process_tags_begin(struct process_tags *pt)
+{
+	pt->desc_addrs.cnt = 0;
+	pt->otel.cnt = 0;
+	pt->is_pending = false;
+}
+
+void process_tags_release(struct process_tags *pt)
+{
+	vec_release(&pt->desc_addrs);
+	vec_release(&pt->otel);
+}
+
+static void say_problem(struct track_file *file, const char *problem)
+{
+	if (!*problem || file->tags->has_said)
+		return;
+	file->tags->has_said = true;
+	log_warn("record: the tags of '%s' are left out: %s", file->path, problem);
+}
+
+static int add_source(struct engine *e, pid_t pid, uint32_t generation,
+		      const struct ht_tag_source *s)
+{
+	int err = engine_add_tag_source(e, pid, generation, s);
+
+	/* Counted in BPF; another image's refresh comes by itself. */
+	return err == -ENOSPC || err == -ESTALE ? 0 : err;
+}
+
+int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
+			  uint32_t generation, struct track_file *file, uint64_t bias,
+			  const struct proc_maps *maps)
+{
+	struct tag_sources found;
+	int err;
+
+	say_problem(file, file->tags->where.problem);
+	err = tag_sources_read(tid, &file->tags->where, bias, tag_dtv_shift(maps), &found);
+	if (err)
+		return err;
+	say_problem(file, found.problem);
+	pt->is_pending |= found.is_pending;
+	for (uint32_t i = 0; i < found.cnt && !err; i++) {
+		struct ht_tag_source *s = &found.source[i];
+
+		if (s->kind == HT_TAG_SCOPE)
+			err = vec_push(&pt->desc_addrs, s->desc_addr);
+		if (s->kind == HT_TAG_OTEL) {
+			s->flags = pt->id_keys;
+			err = vec_push(&pt->otel, *s);
+		}
+		if (!err)
+			err = add_source(e, pid, generation, s);
+	}
+	return err;
+}
+
+/* Every request has another value of these: they would fill the tables of labels and contexts. */
+static int leave_out(struct process_tags *pt, struct engine *e, pid_t pid, uint32_t generation,
+		     uint32_t id_keys)
+{
+	struct ht_tag_source *s;
+	int err = 0;
+
+	if (pt->id_keys == id_keys)
+		return 0;
+	pt->id_keys = id_keys;
+	vec_each(&pt->otel, s) {
+		s->flags = id_keys;
+		if (!err)
+			err = add_source(e, pid, generation, s);
+	}
+	return err;
+}
+
+bool process_tags_wants_keys(struct process_tags *pt, uint64_t now_ns)
+{
+	if (pt->otel.cnt)
+		return true;
+	if (!pt->desc_addrs.cnt || now_ns < pt->keys_due_ns)
+		return false;
+	pt->keys_wait_ns = pt->keys_wait_ns ? pt->keys_wait_ns * 2 : KEYS_WAIT_NS;
+	if (pt->keys_wait_ns > KEYS_WAIT_CAP_NS)
+		pt->keys_wait_ns = KEYS_WAIT_CAP_NS;
+	pt->keys_due_ns = now_ns + pt->keys_wait_ns;
+	return true;
+}
+
+int process_tags_read_keys(struct process_tags *pt, struct engine *e, pid_t pid, pid_t tid,
+			   uint32_t generation, const struct proc_maps *maps, struct tag_keys **ret)
+{
+	struct otel_process_ctx ctx;
+	int err;
+
+	*ret = NULL;
+	if (!pt->otel.cnt && !pt->desc_addrs.cnt)
+		return 0;
+	err = otel_process_ctx_read(tid, maps, pt->published_ns, &ctx);
+	/* It may publish them later than the first label. */
+	if ((err == -EAGAIN || err == -ENOENT) && pt->otel.cnt)
+		pt->is_pending = true;
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = leave_out(pt, e, pid, generation, tag_keys_ids(&ctx.keys));
+	*ret = err ? NULL : malloc(sizeof(**ret));
+	if (!*ret) {
+		tag_keys_release(&ctx.keys);
+		return err ? err : -ENOMEM;
+	}
+	**ret = ctx.keys;
+	pt->published_ns = ctx.published_ns;
+	return 0;
+}
+
+bool process_tags_read_counters(const struct process_tags *pt, pid_t tid,
+				struct scope_counters *ret)
+{
+	struct scope_counters sum = { 0 };
+	struct scope_descriptor d;
+	char why[160];
+
+	for (size_t i = 0; i < pt->desc_addrs.cnt; i++) {
+		if (scope_descriptor_read(tid, pt->desc_addrs.data[i], &d, why, sizeof(why)))
+			return false;
+		sum.overflows += d.overflows;
+		sum.underflows += d.underflows;
+		sum.truncations += d.truncations;
+	}
+	*ret = sum;
+	return pt->desc_addrs.cnt > 0;
+}
