@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * governor.c - see governor.h.
+ *
+ * Putting a step into effect, so that no sample is ever counted as outstanding whose free may have gone
+ * unseen: on the way down allocations go into the sums only (in BPF), then the free probes go, then
+ * what is outstanding is dropped; on the way up the free probes come first.
+ *
+ * Probes of perf events go one after the other, each with a grace period, most of a second in all: there
+ * are no windows with them, what does not fit is taken out.
+ *
+ * A window: the weight is set, the allocation probes are put in, and a thread takes them out when its time
+ * has come (kernel/timed_close.h). Hits and CPU time are read when it opens and when it is found closed.
+ */
+#include "budget/governor.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "budget/governor_words.h"
+#include "budget/windows.h"
+#include "kernel/attach.h"
+#include "kernel/engine.h"
+#include "kernel/timed_close.h"
+#include "track/tracker.h"
+
+#define QUIET_NS NS_PER_S
+#define WINDOW_POLL_NS (2 * NS_PER_MS) /* until it is found closed */
+
+/* A process, or all of them when they are one. */
+struct unit {
+	pid_t pid; /* 0: all */
+	uint32_t generation;
+	bool is_ended;
+	uint64_t ended_cpu_ns; /* is_one: of processes that have ended */
+	struct budget *budget;
+	struct budget_reading begin, now;
+	/* windows */
+	struct windows windows;
+	struct timed_close *closing; /* probes that are in for a window, or on their way out */
+	bool is_window;
+	struct budget_reading opened; /* of the open window */
+	struct windows_stretch out; /* since the last one */
+	/* what was done */
+	struct governor_history history;
+	uint64_t inuse_ns;
+	bool has_inuse;
+};
+
+struct governor {
+	struct engine *engine;
+	struct tracker *tracker;
+	struct governor_options opts;
+	VEC(struct unit) units;
+	struct hmap idx; /* pid -> index in units */
+	uint64_t due_ns; /* of the next look at all */
+	uint64_t host_ns; /* since when host_cost_ns is summed up */
+	double host_cost_ns;
+	double host_factor, host_share;
+	uint32_t seed;
+	bool is_paused, is_stopped, is_measured;
+};
+
+int governor_parse_percent(const char *text, double *ret_share)
+{
+	char *end;
+	double percent;
+
+	if (!strcmp(text, "off") || !strcmp(text, "none")) {
+		*ret_share = 0;
+		return 0;
+	}
+	errno = 0;
+	percent = strtod(text, &end);
+	if (errno || end == text || (*end && strcmp(end, "%") != 0) || !isfinite(percent) ||
+	    percent < 0 || percent >= 100 || (percent > 0 && percent < 0.01))
+		return -EINVAL;
+	*ret_share = percent / 100;
+	return 0;
+}
+
+int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
+		 struct governor **ret)
+{
+	struct governor *g = calloc(1, sizeof(*g));
+	int err = 0;
+
+	if (!g)
+		return -ENOMEM;
+	g->engine = e;
+	g->tracker = t;
+	g->opts = *opts;
+	g->host_factor = 1;
+	g->seed = (uint32_t)now_ns();
+	hmap_init(&g->idx, sizeof(uint32_t));
+	/* The limit of what throws is set with the first one's. */
+	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
+		err = engine_set_rate(e, i, budget_rate_bytes(opts->rate_bytes, i), 0);
+	g->is_measured = engine_measure_hits(e, true) != 0;
+	if (err)
+		governor_free(g);
+	else
+		*ret = g;
+	return err;
+}
+
+static void unit_release(struct unit *u)
+{
+	timed_close_free(u->closing);
+	budget_free(u->budget);
+}
+
+void governor_free(struct governor *g)
+{
+	struct unit *u;
+
+	if (!g)
+		return;
+	vec_each(&g->units, u)
+		unit_release(u);
+	vec_release(&g->units);
+	hmap_release(&g->idx);
+	free(g);
+}
+
+static struct unit *find_unit(const struct governor *g, pid_t pid)
+{
+	uint32_t key = g->opts.is_one ? 0 : (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&g->idx, &key);
+
+	return idx ? &g->units.data[*idx] : NULL;
+}
+
+/* With is_one: of all processes that run; those that have ended count on. */
+static int read_cpu(struct governor *g, struct unit *u, uint64_t *ret_ns)
+{
+	uint64_t sum = 0, ns;
+
+	if (u->pid)
+		return process_cpu_clock_ns(u->pid, ret_ns);
+	for (size_t i = 0; i < tracker_running_cnt(g->tracker); i++)
+		if (!process_cpu_clock_ns(tracker_running_at(g->tracker, i), &ns))
+			sum += ns;
+	/* A process that has ended takes its time out of the sum: it stays in what is counted. */
+	if (sum + u->ended_cpu_ns < u->now.cpu_ns)
+		u->ended_cpu_ns = u->now.cpu_ns - sum;
+	*ret_ns = sum + u->ended_cpu_ns;
+	return 0;
+}
+
+static int read_unit(struct governor *g, struct unit *u, struct budget_reading *ret)
+{
+	struct ht_hits hits;
+	int err = read_cpu(g, u, &ret->cpu_ns);
+
+	ret->time_ns = now_ns();
+	if (!err)
+		err = tracker_read_hits(g->tracker, u->pid, &hits);
+	if (err)
+		return err;
+	ret->alloc_cnt = hits.alloc_cnt;
+	ret->free_cnt = hits.free_cnt;
+	ret->return_cnt = hits.return_cnt;
+	ret->stepped_cnt = hits.stepped_cnt;
+	ret->stack_ns = hits.stack_ns;
+	return 0;
+}
+
+static double cost_between(const struct governor *g, const struct budget_reading *from,
+			   const struct budget_reading *to)
+{
+	struct budget_reading d = budget_between(from, to);
+
+	return fmin(budget_cost_ns(&g->opts.costs, &d), (double)d.cpu_ns);
+}
+
+/* The host's limit is kept by making those of the processes smaller. */
+static double unit_limit(const struct governor *g)
+{
+	if (g->opts.max_share > 0)
+		return g->opts.max_share;
+	return g->opts.max_host_share > 0 ? 1 : 0;
+}
+
+static int add_unit(struct governor *g, pid_t pid)
+{
+	const struct budget_options opts = {
+		.max_share = unit_limit(g),
+		.rate_bytes = g->opts.rate_bytes,
+		.has_no_windows = engine_mode(g->engine) == ATTACH_PERF,
+		.costs = &g->opts.costs,
+	};
+	struct unit u = { .pid = g->opts.is_one ? 0 : pid, .has_inuse = !g->is_paused };
+	uint32_t key = (uint32_t)u.pid;
+	int err = read_unit(g, &u, &u.now);
+
+	if (err)
+		return err == -ENOMEM ? err : 0; /* it has ended */
+	u.begin = u.now;
+	u.generation = tracker_generation(g->tracker, u.pid);
+	err = budget_new(&opts, &u.now, &u.budget);
+	if (!err)
+		err = vec_push(&g->units, u);
+	if (!err)
+		err = hmap_put(&g->idx, &key, g->units.cnt - 1);
+	else
+		budget_free(u.budget);
+	return err;
+}
+
+static int change_targets(struct governor *g, const struct unit *u,
+			  const struct engine_change *change)
+{
+	int err = 0;
+
+	if (u->pid)
+		err = engine_change_target(g->engine, u->pid, change);
+	for (size_t i = 0; !u->pid && i < tracker_running_cnt(g->tracker) && !err; i++)
+		err = engine_change_target(g->engine, tracker_running_at(g->tracker, i), change);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int drop_live(struct governor *g, struct unit *u)
+{
+	int err = 0;
+
+	u->has_inuse = false;
+	if (u->pid)
+		return engine_drop_live(g->engine, u->pid, tracker_generation(g->tracker, u->pid));
+	for (size_t i = 0; i < tracker_running_cnt(g->tracker) && !err; i++) {
+		pid_t pid = tracker_running_at(g->tracker, i);
+
+		err = engine_drop_live(g->engine, pid, tracker_generation(g->tracker, pid));
+	}
+	return err;
+}
+
+/* Leave in what `kept` says; what goes is closed by a thread. */
+static int keep_probes(struct governor *g, struct unit *u, enum probes_kept kept)
+{
+	struct attach_links *gone = NULL;
+	int err;
+
+	timed_close_free(u->closing); /* one at a time */
+	u->closing = NULL;
+	u->is_window = false;
+	err = attach_links_new(&gone);
+	if (err)
+		return err;
+	err = tracker_keep_probes(g->tracker, u->pid, kept, gone);
+	if (attach_links_cnt(gone)) {
+		int close_err = timed_close_start(gone, 0, u->pid, &u->closing);
+
+		return err ? err : close_err;
+	}
+	attach_links_free(gone);
+	return err;
+}
+
+/* Everything that is allocated from now on is seen to its end. */
+static int see_frees(struct governor *g, struct unit *u, struct engine_change *change)
+{
+	int err = 0;
+
+	change->is_alloc_only = false;
+	if (!u->has_inuse) {
+		err = keep_probes(g, u, PROBES_ALL);
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	return err ? err : change_targets(g, u, change);
+}
+
+/* Frees are not seen any more. */
+static int leave_frees(struct governor *g, struct unit *u, enum probes_kept kept,
+		       const struct engine_change *change)
+{
+	int err = change_targets(g, u, change);
+
+	if (!err)
+		err = keep_probes(g, u, kept);
+	if (!err && u->has_inuse)
+		err = drop_live(g, u);
+	return err;
+}
+
+static void start_windows(struct governor *g, struct unit *u)
+{
+	const struct budget_plan *plan = budget_plan(u->budget);
+	struct budget_reading d = budget_between(&u->begin, &u->now);
+	struct windows_stretch before = { .wall_ns = d.time_ns, .cpu_ns = (double)d.cpu_ns };
+
+	before.own_ns = before.cpu_ns - fmin(budget_cost_ns(&g->opts.costs, &d), before.cpu_ns);
+	g->seed = g->seed * 1664525 + 1013904223;
+	windows_start(&u->windows, now_ns(), plan->duty,
+		      ((uint64_t)g->seed << 32) ^ (uint64_t)u->pid, &before);
+	u->opened = u->now;
+	u->out = (struct windows_stretch){ 0 };
+}
+
+static int apply(struct governor *g, struct unit *u)
+{
+	const struct budget_plan *plan = budget_plan(u->budget);
+	struct engine_change change = { .rate_idx = plan->coarse, .is_alloc_only = true };
+
+	if (g->is_paused || g->is_stopped)
+		return 0;
+	switch (plan->step) {
+	case BUDGET_FULL:
+	case BUDGET_COARSE:
+		return see_frees(g, u, &change);
+	case BUDGET_ALLOCS:
+		return leave_frees(g, u, PROBES_ALLOCS, &change);
+	case BUDGET_WINDOWS:
+		start_windows(g, u);
+		return leave_frees(g, u, PROBES_TAGS, &change);
+	case BUDGET_OUT:
+		break;
+	}
+	return leave_frees(g, u, PROBES_NONE, &change);
+}
+
+/* The step is over and done with: what it means is told. */
+static int take_step(struct governor *g, struct unit *u, enum budget_step from)
+{
+	const struct governor_step step = {
+		.after_ns = u->now.time_ns - u->begin.time_ns,
+		.from = from,
+		.plan = *budget_plan(u->budget),
+		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, budget_plan(u->budget)->coarse),
+		.share = budget_share_at_step(u->budget),
+		.limit = unit_limit(g) * g->host_factor,
+		.is_kill = budget_was_killed(u->budget),
+	};
+	char text[GOVERNOR_WORDS_CAP];
+	int err = apply(g, u);
+
+	governor_history_add(&u->history, &step);
+	governor_step_words(&step, text, sizeof(text));
+	log_msg(step.plan.step > from || step.is_kill ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
+		g->opts.command, u->pid ? u->pid : tracker_running_at(g->tracker, 0), text);
+	if (err && err != -ESRCH)
+		log_warn("%s: PID %d: the probes could not be changed: %s", g->opts.command, u->pid,
+			 strerror(-err));
+	return err == -ENOMEM ? err : 0;
+}
+
+static int open_window(struct governor *g, struct unit *u)
+{
+	struct engine_change change = { .is_alloc_only = true };
+	struct attach_links *links = NULL;
+	uint64_t in_ns, in_cpu_ns;
+	int err;
+
+	timed_close_free(u->closing); /* of the last one, long since done */
+	u->closing = NULL;
+	err = read_unit(g, u, &u->now);
+	if (err)
+		return err;
+	u->out.wall_ns += u->now.time_ns - u->opened.time_ns;
+	u->out.cpu_ns += (double)(u->now.cpu_ns - u->opened.cpu_ns);
+	u->out.own_ns = u->out.cpu_ns;
+	change.rate_idx = budget_plan(u->budget)->coarse;
+	change.scale = windows_scale(&u->windows, &u->out);
+	err = change_targets(g, u, &change);
+	if (!err)
+		err = attach_links_new(&links);
+	if (!err)
+		err = tracker_add_window(g->tracker, u->pid, links);
+	if (err) {
+		attach_links_free(links);
+		return err;
+	}
+	in_ns = now_ns();
+	if (!u->pid || process_cpu_clock_ns(u->pid, &in_cpu_ns))
+		in_cpu_ns = u->now.cpu_ns;
+	/* They go in one after the other: on the average half of that time was a window already. */
+	u->opened = u->now;
+	u->opened.time_ns += (in_ns - u->now.time_ns) / 2;
+	u->opened.cpu_ns += (in_cpu_ns - u->now.cpu_ns) / 2;
+	err = timed_close_start(links, u->opened.time_ns + u->windows.window_ns, u->pid,
+				&u->closing);
+	u->is_window = !err;
+	return err;
+}
+
+static int end_window(struct governor *g, struct unit *u, const struct timed_close_result *closed)
+{
+	struct budget_reading close, d;
+	struct windows_stretch in;
+	int err;
+
+	u->is_window = false;
+	err = read_unit(g, u, &close);
+	if (err)
+		return err;
+	close.time_ns = closed->closed_ns;
+	if (u->pid && closed->cpu_ns)
+		close.cpu_ns = closed->cpu_ns;
+	d = budget_between(&u->opened, &close);
+	in.wall_ns = d.time_ns;
+	in.cpu_ns = (double)d.cpu_ns;
+	in.own_ns = in.cpu_ns - fmin(budget_cost_ns(&g->opts.costs, &d), in.cpu_ns);
+	budget_saw_window(u->budget, &d, u->out.cpu_ns);
+	windows_set_duty(&u->windows, budget_plan(u->budget)->duty);
+	windows_next(&u->windows, now_ns(), &in, &u->out);
+	u->out = (struct windows_stretch){ 0 };
+	u->opened = close; /* where the time outside begins */
+	return 0;
+}
+
+static int work_windows(struct governor *g, struct unit *u)
+{
+	struct timed_close_result closed;
+	int err = 0;
+
+	if (budget_plan(u->budget)->step != BUDGET_WINDOWS || g->is_paused || g->is_stopped)
+		return 0;
+	if (u->is_window && timed_close_is_done(u->closing, &closed))
+		err = end_window(g, u, &closed);
+	if (!err && !u->is_window && now_ns() >= u->windows.open_ns)
+		err = open_window(g, u);
+	return err == -ENOMEM ? err : 0; /* else it has ended */
+}
+
+/* Another image: nothing is known of what it needs. */
+static int renew(struct governor *g, struct unit *u)
+{
+	const struct budget_options opts = {
+		.max_share = unit_limit(g),
+		.rate_bytes = g->opts.rate_bytes,
+		.has_no_windows = engine_mode(g->engine) == ATTACH_PERF,
+		.costs = &g->opts.costs,
+	};
+	enum budget_step from = budget_plan(u->budget)->step;
+	struct budget *fresh;
+	int err;
+
+	u->generation = tracker_generation(g->tracker, u->pid);
+	if (from == BUDGET_FULL)
+		return 0;
+	err = budget_new(&opts, &u->now, &fresh);
+	if (err)
+		return err;
+	budget_free(u->budget);
+	u->budget = fresh;
+	u->begin = u->now;
+	return take_step(g, u, from);
+}
+
+/* Not hit since the last look, which was not long ago: most processes, most of the time. */
+static bool is_quiet(struct governor *g, const struct unit *u)
+{
+	struct ht_hits hits;
+
+	return budget_plan(u->budget)->step == BUDGET_FULL &&
+	       now_ns() - u->now.time_ns < QUIET_NS &&
+	       !tracker_read_hits(g->tracker, u->pid, &hits) &&
+	       hits.alloc_cnt == u->now.alloc_cnt && hits.free_cnt == u->now.free_cnt;
+}
+
+static int look_at(struct governor *g, struct unit *u, double *cost_ns)
+{
+	enum budget_step from = budget_plan(u->budget)->step;
+	struct budget_reading now = u->now;
+	int err;
+
+	if (is_quiet(g, u))
+		return 0;
+	err = read_unit(g, u, &now);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	*cost_ns += cost_between(g, &u->now, &now);
+	u->now = now;
+	if (g->is_paused)
+		return 0;
+	if (u->pid && tracker_generation(g->tracker, u->pid) != u->generation)
+		return renew(g, u);
+	if (!budget_update(u->budget, &now, g->host_factor))
+		return 0;
+	return take_step(g, u, from);
+}
+
+/* Processes come and go. */
+static int match_units(struct governor *g)
+{
+	size_t cnt = tracker_running_cnt(g->tracker);
+	int err = 0;
+
+	for (size_t i = g->units.cnt; i-- > 0;) {
+		struct unit *u = &g->units.data[i], *last = &g->units.data[g->units.cnt - 1];
+		uint32_t key = (uint32_t)u->pid;
+
+		u->is_ended = u->pid ? !tracker_follows(g->tracker, u->pid) : !cnt;
+		if (!u->is_ended || g->opts.keeps_ended)
+			continue;
+		unit_release(u);
+		hmap_del(&g->idx, &key);
+		if (u != last) {
+			*u = *last;
+			key = (uint32_t)u->pid;
+			*hmap_get(&g->idx, &key) = i;
+		}
+		g->units.cnt--;
+	}
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(g->tracker, i);
+
+		if (!find_unit(g, pid))
+			err = add_unit(g, pid);
+	}
+	return err;
+}
+
+static int look_at_all(struct governor *g, uint64_t now)
+{
+	double cost_ns = 0, host_ns;
+	int err = match_units(g);
+
+	for (size_t i = 0; i < g->units.cnt && !err; i++)
+		if (!g->units.data[i].is_ended)
+			err = look_at(g, &g->units.data[i], &cost_ns);
+	g->host_cost_ns += cost_ns;
+	if (!g->host_ns)
+		g->host_ns = now;
+	if (now - g->host_ns < NS_PER_S)
+		return err;
+	host_ns = (double)(now - g->host_ns) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+	g->host_share = g->host_cost_ns / host_ns;
+	g->host_factor = budget_host_factor(g->host_factor, g->host_cost_ns, host_ns,
+					    g->opts.max_host_share);
+	g->host_cost_ns = 0;
+	g->host_ns = now;
+	return err;
+}
+
+/*
+ * Calibration is done with an empty program. What the real ones add is measured once, over the first hits
+ * that there are.
+ */
+static void measure_programs(struct governor *g)
+{
+	double ns;
+	int err;
+
+	if (g->is_measured)
+		return;
+	err = engine_hit_ns(g->engine, &ns);
+	if (err == -EAGAIN)
+		return;
+	g->is_measured = true;
+	engine_measure_hits(g->engine, false);
+	if (err)
+		return;
+	log_debug("%s: a hit costs %.0f ns, and %.0f ns in its program", g->opts.command,
+		  g->opts.costs.emulated_ns, ns);
+	g->opts.costs.emulated_ns += ns;
+	g->opts.costs.stepped_ns += ns;
+}
+
+int governor_work(struct governor *g)
+{
+	uint64_t now = now_ns();
+	struct unit *u;
+	int err = 0;
+
+	if (g->is_stopped)
+		return 0;
+	vec_each(&g->units, u)
+		if (!u->is_ended && !err)
+			err = work_windows(g, u);
+	if (!err && now >= g->due_ns) {
+		g->due_ns = now + BUDGET_INTERVAL_NS;
+		measure_programs(g);
+		err = look_at_all(g, now);
+	}
+	return err;
+}
+
+int governor_wait_ms(const struct governor *g)
+{
+	uint64_t now = now_ns(), due = g->due_ns;
+	const struct unit *u;
+
+	vec_each(&g->units, u) {
+		if (u->is_ended || g->is_paused || budget_plan(u->budget)->step != BUDGET_WINDOWS)
+			continue;
+		/* An open window closes by itself; it is found closed soon after. */
+		if (u->is_window) {
+			uint64_t end = u->opened.time_ns + u->windows.window_ns + WINDOW_POLL_NS;
+
+			end = end > now + WINDOW_POLL_NS ? end : now + WINDOW_POLL_NS;
+			due = end < due ? end : due;
+		} else if (u->windows.open_ns < due) {
+			due = u->windows.open_ns;
+		}
+	}
+	return due <= now ? 0 : (int)((due - now + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+int governor_pause(struct governor *g, bool pause)
+{
+	struct engine_change change = { .is_alloc_only = true };
+	struct unit *u;
+	int err = match_units(g);
+
+	g->is_paused = pause;
+	tracker_hold_probes(g->tracker, pause);
+	vec_each(&g->units, u) {
+		if (err || u->is_ended)
+			continue;
+		change.rate_idx = budget_plan(u->budget)->coarse;
+		err = pause ? leave_frees(g, u, PROBES_NONE, &change) : apply(g, u);
+	}
+	return err;
+}
+
+bool governor_is_paused(const struct governor *g)
+{
+	return g->is_paused;
+}
+
+void governor_stop(struct governor *g)
+{
+	struct unit *u;
+
+	g->is_stopped = true;
+	vec_each(&g->units, u) {
+		timed_close_free(u->closing);
+		u->closing = NULL;
+		u->is_window = false;
+	}
+}
+
+static void view_unit(const struct governor *g, const struct unit *u, struct governor_view *ret)
+{
+	const struct budget_plan *plan = budget_plan(u->budget);
+
+	*ret = (struct governor_view){
+		.step = g->is_paused ? BUDGET_OUT : plan->step,
+		.share = budget_share(u->budget),
+		.share_overall = budget_share_overall(u->budget),
+		.limit = unit_limit(g) * g->host_factor,
+		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
+		.duty = 1,
+		.slowdown = 1,
+		.step_cnt = u->history.step_cnt,
+		.inuse_ns = u->inuse_ns,
+		.has_inuse = u->has_inuse,
+	};
+	if (ret->step == BUDGET_OUT)
+		ret->duty = 0;
+	if (ret->step == BUDGET_WINDOWS) {
+		ret->duty = plan->duty;
+		ret->slowdown = windows_slowdown(&u->windows);
+	}
+}
+
+int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret)
+{
+	const struct unit *u = find_unit(g, pid);
+
+	if (!u)
+		return -ENOENT;
+	view_unit(g, u, ret);
+	return 0;
+}
+
+double governor_host_share(const struct governor *g)
+{
+	return g->host_share;
+}
+
+int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
+{
+	const struct unit *u;
+	int err = governor_comment_limit(p, g->opts.max_share, g->opts.max_host_share);
+
+	vec_each(&g->units, u) {
+		struct governor_view view;
+
+		if (err || (pid && u->pid && u->pid != pid))
+			continue;
+		view_unit(g, u, &view);
+		err = governor_comment_unit(p, pid || g->units.cnt == 1 ? 0 : u->pid, &view,
+					    &u->history, u->begin.time_ns);
+	}
+	return err;
+}

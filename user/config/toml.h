@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * toml.h - a strict reader of the part of TOML 1.0 that flat configuration files need. Pure.
+ *
+ *	key = value	# comment
+ *
+ * Keys are bare (letters, digits, '_', '-') and stand at the top of the file. A value is a string
+ * ("basic" with escapes, or 'literal'), an integer (decimal), a float, true, false, or an array of
+ * these, which may go over several lines. What else TOML has is an error that says so: tables,
+ * dotted and quoted keys, strings of several lines, inline tables, arrays in arrays, dates,
+ * numbers of other bases, inf and nan. What is read here every reader of TOML reads the same way.
+ *
+ * All errors of a file are told, one for each key at most: after an error reading goes on with the
+ * next key.
+ */
+#ifndef HT_CONFIG_TOML_H
+#define HT_CONFIG_TOML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/vec.h"
+
+enum toml_type { TOML_STRING, TOML_INTEGER, TOML_FLOAT, TOML_BOOL };
+
+struct toml_value {
+	enum toml_type type;
+	unsigned line; /* from 1 */
+	/* Of a string its characters, never with a NUL among them; of a number what strtod() reads, of
+	 * a bool "true" or "false". */
+	char *text;
+};
+
+struct toml_entry {
+	char *key;
+	unsigned line; /* of the key */
+	bool is_array; /* else there is one value */
+	VEC(struct toml_value) values;
+};
+
+struct toml_doc {
+	VEC(struct toml_entry) entries; /* in the order of the file; no key is there twice */
+};
+
+/* key: "" when it is not known. */
+typedef void (*toml_error_fn)(void *ctx, unsigned line, const char *key, const char *what);
+
+/* 0; -EINVAL: there were errors, and ret holds what is sound; -ENOMEM. Release it in any case. */
+int toml_parse(const char *text, size_t bytes, toml_error_fn on_error, void *ctx,
+	       struct toml_doc *ret);
+void toml_release(struct toml_doc *doc);
+
+const char *toml_type_name(enum toml_type type);
+
+#endif
