@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep_rules.h - when a profile is kept, and which one goes when there are too many. Pure.
+ *
+ * Three bounds keep the keeping cheap. A peak is taken again only when in-use has grown by
+ * KEEP_GROWTH over the one that is kept. A process that grows all the time is looked at 1, 2, 4, 8
+ * and then every 10 s (struct keep_pace), so that a burst is caught soon and a leak costs little.
+ * And all of it together may use KEEP_CPU_SHARE of one CPU (struct keep_credit), with some seconds
+ * saved up for a start. Evidence - a limit that is near, a death by a signal - is taken at once, and
+ * may run into debt, up to KEEP_DEBT_MAX_NS.
+ */
+#ifndef HT_KEEP_KEEP_RULES_H
+#define HT_KEEP_KEEP_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define KEEP_GROWTH 0.05
+#define KEEP_PACE_MIN_NS (1 * NS_PER_S)
+#define KEEP_PACE_MAX_NS (10 * NS_PER_S)
+#define KEEP_CPU_SHARE 0.03
+#define KEEP_CREDIT_MAX_NS (2 * NS_PER_S)
+#define KEEP_DEBT_MAX_NS (10 * NS_PER_S)
+/* The share of the limit that a cgroup must have gone back under before it counts as near again. */
+#define KEEP_LIMIT_SLACK 0.05
+
+/* Has in-use grown enough over what the kept profile shows? Two samples' worth of it may be noise. */
+bool keep_has_grown(double inuse_bytes, double kept_bytes, uint64_t rate_bytes);
+
+/* How often one process may be taken; all 0 at first. */
+struct keep_pace {
+	uint64_t taken_ns, interval_ns;
+};
+bool keep_pace_allows(const struct keep_pace *p, uint64_t now_ns);
+void keep_pace_take(struct keep_pace *p, uint64_t now_ns);
+
+/* CPU time that may be spent. */
+struct keep_credit {
+	int64_t left_ns;
+	uint64_t filled_ns; /* when it was last filled up */
+};
+void keep_credit_init(struct keep_credit *c, uint64_t now_ns);
+bool keep_credit_is_left(struct keep_credit *c, uint64_t now_ns, bool is_urgent);
+void keep_credit_spend(struct keep_credit *c, uint64_t cpu_ns);
+
+/* Is a cgroup near its limit: `is_near` once it is, until it has gone back. limit_bytes 0: none. */
+struct keep_limit {
+	bool is_near;
+	uint64_t event_cnt; /* that were seen */
+	bool has_events;
+};
+/* true: it has just come near, or the kernel has told of new events; share as in 0.9. */
+bool keep_limit_reached(struct keep_limit *l, uint64_t used_bytes, uint64_t limit_bytes,
+			uint64_t event_cnt, double share);
+
+/*
+ * What goes first: of processes that ended well before what may be evidence, and that before
+ * profiles of processes that still run; of the same kind the oldest.
+ */
+enum keep_rank { KEEP_RANK_ENDED_WELL, KEEP_RANK_ENDED, KEEP_RANK_RUNS };
+struct keep_candidate {
+	enum keep_rank rank;
+	int64_t taken_epoch_ms;
+	uint64_t bytes;
+};
+/* Index of the one that goes; cnt > 0. */
+size_t keep_victim(const struct keep_candidate *c, size_t cnt);
+
+#endif

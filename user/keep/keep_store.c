@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* keep_store.c - see keep_store.h. */
+#include "keep/keep_store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+/* While it is written; '.' because no name of ours begins so. */
+#define NEW_PREFIX ".new-"
+#define NEW_NAME_BYTES (KEEP_NAME_BYTES + sizeof(NEW_PREFIX))
+#define COPY_BYTES (64 << 10)
+
+struct keep_store {
+	struct keep_store_options opts; /* without dir */
+	int dir_fd; /* -1: none */
+	VEC(struct kept_file) files; /* in the order in which they came */
+	struct keep_store_stats stats;
+};
+
+static bool is_same(const struct keep_name *a, const struct keep_name *b)
+{
+	char x[KEEP_NAME_BYTES], y[KEEP_NAME_BYTES];
+
+	keep_name_format(a, x);
+	keep_name_format(b, y);
+	return !strcmp(x, y);
+}
+
+static void count(struct keep_store *s, const struct kept_file *f, int sign)
+{
+	s->stats.cnt += (size_t)sign;
+	s->stats.bytes += (uint64_t)sign * f->bytes;
+	if (f->fd >= 0) {
+		s->stats.memory_cnt += (size_t)sign;
+		s->stats.memory_bytes += (uint64_t)sign * f->bytes;
+	}
+}
+
+static void remove_at(struct keep_store *s, size_t i)
+{
+	struct kept_file f = s->files.data[i];
+	char name[KEEP_NAME_BYTES];
+
+	count(s, &f, -1);
+	if (f.fd >= 0) {
+		close(f.fd);
+	} else {
+		keep_name_format(&f.name, name);
+		unlinkat(s->dir_fd, name, 0);
+	}
+	memmove(&s->files.data[i], &s->files.data[i + 1],
+		(s->files.cnt - i - 1) * sizeof(*s->files.data));
+	s->files.cnt--;
+}
+
+/* One of those in memory, or of all, goes. */
+static int remove_one(struct keep_store *s, bool of_memory)
+{
+	VEC(struct keep_candidate) candidates = { 0 };
+	VEC(size_t) idx = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < s->files.cnt && !err; i++) {
+		const struct kept_file *f = &s->files.data[i];
+		const struct keep_candidate c = { f->rank, f->name.taken_epoch_ms, f->bytes };
+
+		if (of_memory && f->fd < 0)
+			continue;
+		err = vec_push(&candidates, c);
+		if (!err)
+			err = vec_push(&idx, i);
+	}
+	if (!err && candidates.cnt) {
+		remove_at(s, idx.data[keep_victim(candidates.data, candidates.cnt)]);
+		s->stats.removed_cnt++;
+	}
+	vec_release(&candidates);
+	vec_release(&idx);
+	return err;
+}
+
+static void keep_bounds(struct keep_store *s)
+{
+	uint64_t memory_max =
+		s->opts.bytes_max < KEEP_MEMORY_MAX ? s->opts.bytes_max : KEEP_MEMORY_MAX;
+
+	while (s->stats.memory_bytes > memory_max || s->stats.memory_cnt > KEEP_MEMORY_FILES_MAX)
+		if (remove_one(s, true))
+			return;
+	while (s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max)
+		if (remove_one(s, false))
+			return;
+}
+
+/* How an earlier process's file counts. */
+static enum keep_rank rank_of(const struct keep_name *n)
+{
+	return n->reason == KEEP_EXIT && !n->code ? KEEP_RANK_ENDED_WELL : KEEP_RANK_ENDED;
+}
+
+static int load_one(struct keep_store *s, const char *file)
+{
+	struct kept_file f = { .inuse_bytes = -1, .fd = -1 };
+	struct stat st;
+	int err;
+
+	if (!strncmp(file, NEW_PREFIX, sizeof(NEW_PREFIX) - 1) &&
+	    !keep_name_parse(file + sizeof(NEW_PREFIX) - 1, &f.name)) {
+		unlinkat(s->dir_fd, file, 0); /* of a process that was killed while writing */
+		return 0;
+	}
+	if (keep_name_parse(file, &f.name) || fstatat(s->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	f.bytes = (uint64_t)st.st_size;
+	f.rank = rank_of(&f.name);
+	err = vec_push(&s->files, f);
+	if (!err)
+		count(s, &f, 1);
+	return err;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct kept_file *x = a, *y = b;
+
+	return (x->name.taken_epoch_ms > y->name.taken_epoch_ms) -
+	       (x->name.taken_epoch_ms < y->name.taken_epoch_ms);
+}
+
+static int load(struct keep_store *s)
+{
+	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (entry = readdir(dir)))
+		err = load_one(s, entry->d_name);
+	closedir(dir);
+	if (s->files.cnt)
+		qsort(s->files.data, s->files.cnt, sizeof(*s->files.data), by_time);
+	keep_bounds(s);
+	return err;
+}
+
+/* Others could put links or files of their own there, or take evidence away. */
+static int check_dir(const struct keep_store *s, const char *dir, char *why, size_t why_bytes)
+{
+	static const char probe[] = NEW_PREFIX "probe";
+	struct stat st;
+	int fd, err;
+
+	if (fstat(s->dir_fd, &st))
+		return -errno;
+	if ((st.st_uid && st.st_uid != geteuid()) || (st.st_mode & 022)) {
+		snprintf(why, why_bytes,
+			 "others may write to '%s', where profiles are to be kept: make it a "
+			 "folder that only its owner can write to (chmod go-w, chown)",
+			 dir);
+		return -EPERM;
+	}
+	unlinkat(s->dir_fd, probe, 0);
+	fd = openat(s->dir_fd, probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, why_bytes, "cannot write to '%s', where profiles are to be kept: %s",
+			 dir, strerror(-err));
+		return err;
+	}
+	close(fd);
+	unlinkat(s->dir_fd, probe, 0);
+	return 0;
+}
+
+static int open_dir(struct keep_store *s, const char *dir, char *why, size_t why_bytes)
+{
+	int err;
+
+	s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dir_fd < 0) {
+		err = -errno;
+		snprintf(why, why_bytes, "cannot open '%s', where profiles are to be kept: %s%s",
+			 dir, strerror(-err), err == -ENOENT ? " (it is not made by itself)" : "");
+		return err;
+	}
+	err = check_dir(s, dir, why, why_bytes);
+	if (err)
+		return err;
+	if (flock(s->dir_fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		snprintf(why, why_bytes, "'%s' is in use by another process that keeps profiles",
+			 dir);
+		return err;
+	}
+	err = load(s);
+	if (err)
+		snprintf(why, why_bytes, "cannot read '%s', where profiles are kept: %s", dir,
+			 strerror(-err));
+	return err;
+}
+
+int keep_store_open(const struct keep_store_options *opts, struct keep_store **ret, char *why,
+		    size_t why_bytes)
+{
+	struct keep_store *s = calloc(1, sizeof(*s));
+	int err = 0;
+
+	snprintf(why, why_bytes, "out of memory");
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	s->opts.dir = NULL; /* the caller's */
+	s->dir_fd = -1;
+	if (opts->dir)
+		err = open_dir(s, opts->dir, why, why_bytes);
+	if (err)
+		keep_store_close(s);
+	else
+		*ret = s;
+	return err;
+}
+
+void keep_store_close(struct keep_store *s)
+{
+	struct kept_file *f;
+
+	if (!s)
+		return;
+	vec_each(&s->files, f)
+		if (f->fd >= 0)
+			close(f->fd);
+	vec_release(&s->files);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	free(s);
+}
+
+bool keep_store_has_dir(const struct keep_store *s)
+{
+	return s->dir_fd >= 0;
+}
+
+static int copy_all(int from, int to)
+{
+	char *buf = malloc(COPY_BYTES);
+	off_t at = 0;
+	ssize_t n;
+	int err = buf ? 0 : -ENOMEM;
+
+	while (!err && (n = pread(from, buf, COPY_BYTES, at)) != 0) {
+		ssize_t done = 0;
+
+		if (n < 0)
+			err = -errno;
+		for (at += n; !err && done < n;) {
+			ssize_t wrote = write(to, buf + done, (size_t)(n - done));
+
+			if (wrote < 0 && errno != EINTR)
+				err = -errno;
+			done += wrote > 0 ? wrote : 0;
+		}
+	}
+	free(buf);
+	return err;
+}
+
+int keep_store_write(const struct keep_store *s, const struct keep_name *name, int fd)
+{
+	char file[KEEP_NAME_BYTES], temp[NEW_NAME_BYTES];
+	int out, err;
+
+	keep_name_format(name, file);
+	snprintf(temp, sizeof(temp), NEW_PREFIX "%s", file);
+	out = openat(s->dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0)
+		return -errno;
+	err = copy_all(fd, out);
+	if (!err && fsync(out))
+		err = -errno;
+	if (close(out) && !err)
+		err = -errno;
+	if (!err && renameat(s->dir_fd, temp, s->dir_fd, file))
+		err = -errno;
+	if (err)
+		unlinkat(s->dir_fd, temp, 0);
+	else if (fsync(s->dir_fd))
+		err = errno == EINVAL ? 0 : -errno; /* not every file system syncs folders */
+	return err;
+}
+
+int keep_store_add(struct keep_store *s, const struct keep_name *name, int fd, int write_err,
+		   double inuse_bytes, enum keep_rank rank)
+{
+	struct kept_file f = { .name = *name, .inuse_bytes = inuse_bytes, .rank = rank, .fd = fd };
+	struct stat st;
+	int err = fstat(fd, &st) ? -errno : 0;
+
+	f.bytes = err ? 0 : (uint64_t)st.st_size;
+	if (s->dir_fd >= 0 && write_err)
+		s->stats.unwritten_cnt++;
+	if (s->dir_fd >= 0 && !write_err) {
+		close(fd);
+		f.fd = -1;
+	}
+	if (!err)
+		err = vec_push(&s->files, f);
+	if (err) {
+		if (f.fd >= 0)
+			close(f.fd);
+		return err;
+	}
+	s->stats.added_cnt++;
+	count(s, &f, 1);
+	keep_bounds(s);
+	return 0;
+}
+
+void keep_store_drop(struct keep_store *s, const struct keep_name *name)
+{
+	for (size_t i = 0; i < s->files.cnt; i++) {
+		if (!is_same(&s->files.data[i].name, name))
+			continue;
+		remove_at(s, i);
+		return;
+	}
+}
+
+void keep_store_set_rank(struct keep_store *s, pid_t pid, int64_t start_epoch_s,
+			 enum keep_rank rank)
+{
+	struct kept_file *f;
+
+	vec_each(&s->files, f)
+		if (f->name.pid == pid && f->name.start_epoch_s == start_epoch_s)
+			f->rank = rank;
+}
+
+const struct kept_file *keep_store_files(const struct keep_store *s, size_t *ret_cnt)
+{
+	*ret_cnt = s->files.cnt;
+	return s->files.data;
+}
+
+int keep_store_fetch(const struct keep_store *s, const struct kept_file *f)
+{
+	char file[KEEP_NAME_BYTES];
+	int fd;
+
+	if (f->fd >= 0) {
+		fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+	} else {
+		keep_name_format(&f->name, file);
+		fd = openat(s->dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+void keep_store_stats(const struct keep_store *s, struct keep_store_stats *ret)
+{
+	*ret = s->stats;
+}
