@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* follow.c - see follow.h. */
+#include "daemon/follow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "daemon/select.h"
+#include "kernel/engine.h"
+#include "kernel/seccomp_probe.h"
+#include "record/throw_limit.h"
+#include "target/proc_text.h"
+#include "target/process.h"
+#include "track/tracker.h"
+
+/* Processes to be looked at soon; beyond that all are looked at. */
+#define NOTED_CAP 256
+#define NAMESPACE_BYTES 64
+
+/* A process as the last scan has seen it. */
+struct seen {
+	pid_t pid;
+	uint64_t start_time_ticks; /* tells a pid that is used again */
+	uint64_t address_limit_bytes;
+	bool is_refused;
+	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
+	uint32_t exe_hash; /* of the executable that was refused */
+};
+
+struct follow {
+	struct engine *engine;
+	struct tracker *tracker;
+	const struct select_rules *rules;
+	VEC(struct seen) named; /* by pid */
+	VEC(struct seen) seen; /* the selected ones */
+	struct hmap idx; /* pid -> index in it */
+	size_t refused_cnt;
+	VEC(pid_t) noted;
+	bool has_lost_notes;
+	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
+	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
+};
+
+struct seen_list {
+	VEC(struct seen) seen;
+};
+
+/* -ESRCH, and why was said. */
+static int find_named(pid_t pid, enum log_level level, struct seen *ret)
+{
+	struct process_info info;
+	int err = process_glance(pid, &info);
+
+	if (err || info.is_kernel_thread || info.tgid != pid) {
+		log_msg(level, "serve: PID %d is %s", pid,
+			err		 ? "not a running process" :
+			info.tgid != pid ? "a thread, not a process" :
+					   "a kernel thread: it has no heap");
+		return -ESRCH;
+	}
+	*ret = (struct seen){ .pid = pid, .start_time_ticks = info.start_time_ticks };
+	return 0;
+}
+
+static int add_named(struct follow *f, pid_t pid)
+{
+	struct seen s;
+	int err = find_named(pid, LOG_ERROR, &s);
+
+	return err ? err : vec_push(&f->named, s);
+}
+
+/* "mnt:[4026531840]", or "" when it is not known. */
+static void read_mount_namespace(pid_t pid, char buf[static NAMESPACE_BYTES])
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	n = readlink(path, buf, NAMESPACE_BYTES - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+int follow_new(struct engine *e, struct tracker *t, const struct follow_options *opts,
+	       struct follow **ret)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+	ssize_t n;
+	int err = 0;
+
+	if (!f)
+		return -ENOMEM;
+	f->engine = e;
+	f->tracker = t;
+	f->rules = opts->rules;
+	hmap_init(&f->idx, sizeof(uint32_t));
+	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
+	f->own_exe[n > 0 ? n : 0] = '\0';
+	read_mount_namespace(getpid(), f->own_namespace);
+	if (seccomp_probe_returns(&f->returns_are_safe))
+		f->returns_are_safe = true; /* as `record` takes it */
+	for (size_t i = 0; i < opts->pid_cnt && !err; i++)
+		err = add_named(f, opts->pids[i]);
+	if (err)
+		follow_free(f);
+	else
+		*ret = f;
+	return err;
+}
+
+void follow_free(struct follow *f)
+{
+	if (!f)
+		return;
+	vec_release(&f->named);
+	vec_release(&f->seen);
+	vec_release(&f->noted);
+	hmap_release(&f->idx);
+	free(f);
+}
+
+size_t follow_refused_cnt(const struct follow *f)
+{
+	return f->refused_cnt;
+}
+
+static const struct seen *find_seen(const struct follow *f, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&f->idx, &key);
+
+	return idx ? &f->seen.data[*idx] : NULL;
+}
+
+/* A pid that is used again is another process. */
+static bool is_named(const struct follow *f, const struct process_info *info)
+{
+	const struct seen *n;
+
+	vec_each(&f->named, n)
+		if (n->pid == info->pid && n->start_time_ticks == info->start_time_ticks)
+			return true;
+	return false;
+}
+
+/* The container that a process runs in. Its mounts are many: they are read where they can tell more. */
+static void read_container_id(const struct follow *f, pid_t pid, const char *cgroup,
+			      char id[static CONTAINER_ID_BYTES])
+{
+	char namespace[NAMESPACE_BYTES], *mountinfo;
+
+	container_id_from_cgroup(cgroup, id);
+	if (id[0])
+		return;
+	read_mount_namespace(pid, namespace);
+	if (!strcmp(namespace, f->own_namespace) || proc_text_read(pid, "mountinfo", &mountinfo))
+		return;
+	container_id_from_mountinfo(mountinfo, id);
+	free(mountinfo);
+}
+
+static bool matches_rules(const struct follow *f, struct select_candidate *c, pid_t pid)
+{
+	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
+	bool is;
+
+	if (!c->is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)) &&
+	    proc_text_read(pid, "cgroup", &cgroup))
+		return false; /* it has ended */
+	if (cgroup && select_wants_container(f->rules))
+		read_container_id(f, pid, cgroup, id);
+	c->cgroup = cgroup ? cgroup : "";
+	c->container_id = id;
+	is = select_matches(f->rules, c);
+	free(cgroup);
+	return is;
+}
+
+static bool is_selected(const struct follow *f, const struct process_info *info)
+{
+	struct select_candidate c = {
+		.comm = info->comm,
+		.exe = info->exe,
+		.uid = info->uid,
+		.rss_bytes = info->rss_bytes,
+		.is_named = is_named(f, info),
+		.is_followed = tracker_follows(f->tracker, info->pid),
+	};
+
+	if (info->is_kernel_thread || info->pid == getpid())
+		return false;
+	/* Ending; or only its main thread has ended, and then nothing tells what it is. */
+	if (info->is_zombie)
+		return c.is_followed || (c.is_named && info->thread_cnt > 1);
+	/* The forked helpers of this program too. */
+	if (f->own_exe[0] && !strcmp(info->exe, f->own_exe) && !c.is_named)
+		return false;
+	return matches_rules(f, &c, info->pid);
+}
+
+/* Throwing functions must not be probed for sizes that one of the processes cannot have. */
+static void set_throw_limit(struct follow *f, const struct seen *more)
+{
+	uint64_t limit = throw_limit_bytes(getpid(), 0), own;
+	const struct seen *s;
+
+	vec_each(&f->seen, s) {
+		if (!s->address_limit_bytes || s->is_refused)
+			continue;
+		own = throw_limit_bytes(s->pid, s->address_limit_bytes);
+		limit = own < limit ? own : limit;
+	}
+	if (more && more->address_limit_bytes) {
+		own = throw_limit_bytes(more->pid, more->address_limit_bytes);
+		limit = own < limit ? own : limit;
+	}
+	engine_set_throw_limit(f->engine, limit);
+}
+
+/* A reason that this process cannot be followed; NULL: none. */
+static const char *why_refused(const struct follow *f, const struct process_info *info, char *buf,
+			       size_t buf_bytes)
+{
+	if (process_check(info, buf, buf_bytes))
+		return buf;
+	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
+		return "its main thread has ended: only 'heaptap record' can attach to it";
+	if (info->seccomp && !f->returns_are_safe)
+		return "it runs under seccomp, and on this kernel its filter would kill it at the "
+		       "end of a return probe";
+	return NULL;
+}
+
+static uint32_t hash_of(const char *text)
+{
+	uint32_t hash = 2166136261U; /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619U;
+	return hash;
+}
+
+static void attach(struct follow *f, struct seen *s)
+{
+	struct process_info info;
+	const char *refusal;
+	char why[512];
+	int err = process_info_read(s->pid, &info);
+
+	s->is_refused = s->is_empty = false;
+	s->exe_hash = err ? 0 : hash_of(info.exe);
+	if (err || info.is_zombie) {
+		s->is_refused = true;
+		return;
+	}
+	refusal = why_refused(f, &info, why, sizeof(why));
+	if (refusal) {
+		log_warn("serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
+		s->is_refused = true;
+		return;
+	}
+	s->address_limit_bytes = info.address_limit_bytes;
+	set_throw_limit(f, s);
+	err = tracker_add(f->tracker, s->pid);
+	if (!err && select_is_all(f->rules) && !is_named(f, &info) &&
+	    !tracker_has_allocator(f->tracker, s->pid)) {
+		s->is_empty = true;
+		tracker_remove(f->tracker, s->pid);
+		return;
+	}
+	if (!err) {
+		log_info("serve: following PID %d (%s)", s->pid, info.comm);
+		return;
+	}
+	tracker_remove(f->tracker, s->pid);
+	s->is_refused = true;
+	if (err != -ESRCH && err != -ENOENT) /* else it has ended */
+		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info.comm,
+			 strerror(-err));
+}
+
+/* Is what was found about it still so? It may map an allocator, or turn into another program. */
+static bool is_settled(const struct seen *known, const struct process_info *info,
+		       bool may_have_mapped)
+{
+	if (known->is_empty)
+		return !may_have_mapped;
+	return !known->is_refused || known->exe_hash == hash_of(info->exe);
+}
+
+/* One process of /proc: into `fresh` when it is selected. */
+static int look_at(struct follow *f, pid_t pid, struct follow *fresh)
+{
+	struct process_info info;
+	const struct seen *known = find_seen(f, pid);
+	struct seen s = { .pid = pid };
+	uint32_t key = (uint32_t)pid;
+	int err;
+
+	if (process_glance(pid, &info) || !is_selected(f, &info))
+		return 0;
+	s.start_time_ticks = info.start_time_ticks;
+	if (known && known->start_time_ticks != s.start_time_ticks) {
+		tracker_remove(f->tracker, pid); /* its end has not been told yet */
+		known = NULL;
+	}
+	if (known && is_settled(known, &info, f->has_lost_notes))
+		s = *known;
+	else if (!tracker_follows(f->tracker, pid))
+		attach(f, &s);
+	err = vec_push(&fresh->seen, s);
+	if (!err)
+		err = hmap_put(&fresh->idx, &key, fresh->seen.cnt - 1);
+	fresh->refused_cnt += s.is_refused;
+	return err;
+}
+
+/* Those that were selected and are not any more. */
+static void let_go(struct follow *f, const struct follow *fresh)
+{
+	for (size_t i = tracker_running_cnt(f->tracker); i-- > 0;) {
+		pid_t pid = tracker_running_at(f->tracker, i);
+
+		if (find_seen(fresh, pid))
+			continue;
+		log_info("serve: no longer following PID %d", pid);
+		tracker_remove(f->tracker, pid);
+	}
+}
+
+int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
+		  size_t pid_cnt)
+{
+	struct seen_list named = { 0 };
+	size_t kept = 0;
+	struct seen s;
+	int err = vec_reserve(&named.seen, pid_cnt);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < pid_cnt; i++)
+		if (!find_named(pids[i], LOG_WARN, &s))
+			named.seen.data[named.seen.cnt++] = s;
+	vec_release(&f->named);
+	f->named.data = named.seen.data;
+	f->named.cnt = named.seen.cnt;
+	f->named.cap = named.seen.cap;
+	f->rules = rules;
+	/* Who was refused, or had no allocator, is tried again. */
+	hmap_release(&f->idx);
+	hmap_init(&f->idx, sizeof(uint32_t));
+	for (size_t i = 0; i < f->seen.cnt; i++) {
+		uint32_t key = (uint32_t)f->seen.data[i].pid;
+
+		if (tracker_follows(f->tracker, f->seen.data[i].pid) &&
+		    !hmap_put(&f->idx, &key, kept))
+			f->seen.data[kept++] = f->seen.data[i];
+	}
+	f->seen.cnt = kept;
+	f->refused_cnt = 0;
+	return 0;
+}
+
+void follow_note(struct follow *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->noted.cnt; i++)
+		if (f->noted.data[i] == pid)
+			return;
+	if (f->noted.cnt == NOTED_CAP || vec_push(&f->noted, pid))
+		f->has_lost_notes = true;
+}
+
+void follow_note_lost(struct follow *f)
+{
+	f->has_lost_notes = true;
+}
+
+static int look_at_noted(struct follow *f, pid_t pid)
+{
+	struct process_info info;
+	struct seen *known, s = { .pid = pid };
+	uint32_t key = (uint32_t)pid;
+	int err;
+
+	if (tracker_follows(f->tracker, pid) || process_glance(pid, &info) ||
+	    !is_selected(f, &info))
+		return 0;
+	known = (struct seen *)find_seen(f, pid);
+	if (known && known->start_time_ticks == info.start_time_ticks &&
+	    is_settled(known, &info, true))
+		return 0;
+	s.start_time_ticks = info.start_time_ticks;
+	attach(f, &s);
+	f->refused_cnt += s.is_refused;
+	if (known) {
+		f->refused_cnt -= known->is_refused;
+		*known = s;
+		return 0;
+	}
+	err = vec_push(&f->seen, s);
+	return err ? err : hmap_put(&f->idx, &key, f->seen.cnt - 1);
+}
+
+int follow_look(struct follow *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->noted.cnt && !err; i++)
+		err = look_at_noted(f, f->noted.data[i]);
+	f->noted.cnt = 0;
+	return err;
+}
+
+int follow_scan(struct follow *f)
+{
+	struct follow fresh = { 0 };
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	hmap_init(&fresh.idx, sizeof(uint32_t));
+	while (!err && (entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (pid > 0 && !*end)
+			err = look_at(f, (pid_t)pid, &fresh);
+	}
+	closedir(dir);
+	if (err) {
+		vec_release(&fresh.seen);
+		hmap_release(&fresh.idx);
+		return err;
+	}
+	let_go(f, &fresh);
+	f->has_lost_notes = false;
+	vec_release(&f->seen);
+	hmap_release(&f->idx);
+	f->seen.data = fresh.seen.data;
+	f->seen.cnt = fresh.seen.cnt;
+	f->seen.cap = fresh.seen.cap;
+	f->idx = fresh.idx;
+	f->refused_cnt = fresh.refused_cnt;
+	set_throw_limit(f, NULL);
+	return 0;
+}

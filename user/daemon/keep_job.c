@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keep_job.c - see keep_job.h.
+ */
+#include "daemon/keep_job.h"
+
+#include "heaptap/abi.h"
+
+void keep_usage_set_sums(struct keep_usage *u, const struct ht_image *image)
+{
+	u->inuse_bytes = image->inuse_bytes_8 > 0 ? (double)image->inuse_bytes_8 / 256 : 0;
+	u->peak_bytes = (double)image->peak_bytes_8 / 256;
+	u->peak_ns = image->peak_ns;
+}
+
+bool keep_job_is_urgent(const struct keep_job *j)
+{
+	enum keep_reason reason = j->name.reason;
+
+	return reason == KEEP_LIMIT || reason == KEEP_OOM || reason == KEEP_SIGNAL;
+}
+
+bool keep_job_is_last(const struct keep_job *j)
+{
+	return j->name.reason >= KEEP_OOM;
+}
+
+static int class_of(const struct keep_job *j)
+{
+	return keep_job_is_urgent(j) ? 0 : j->name.reason == KEEP_PEAK ? 2 : 1;
+}
+
+int keep_job_by_worth(const void *a, const void *b)
+{
+	const struct keep_job *x = a, *y = b;
+
+	if (class_of(x) != class_of(y))
+		return class_of(x) - class_of(y);
+	return (x->usage.inuse_bytes < y->usage.inuse_bytes) -
+	       (x->usage.inuse_bytes > y->usage.inuse_bytes);
+}

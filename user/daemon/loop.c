@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c - see loop.h. */
+#include "daemon/loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "budget/governor.h"
+#include "daemon/keeper.h"
+#include "daemon/profiles.h"
+#include "daemon/pushes.h"
+#include "daemon/rounds.h"
+#include "kernel/engine.h"
+#include "serve/http.h"
+#include "track/tracker.h"
+
+#define TICK_NS (200 * NS_PER_MS)
+
+/* For the last profiles to be made and to arrive. */
+#define LAST_PUSH_NS (5 * NS_PER_S)
+
+enum source {
+	SOURCE_SIGNAL,
+	SOURCE_TICK,
+	SOURCE_RING,
+	SOURCE_MMAP,
+	SOURCE_HTTP,
+	SOURCE_CHILD,
+	SOURCE_KEEPER,
+	SOURCE_PUSH
+};
+
+struct loop {
+	struct loop_parts parts;
+	int epoll_fd, signal_fd, tick_fd;
+	sigset_t old_mask;
+	bool mask_is_set;
+	bool can_reload;
+	bool is_over, is_hurried; /* told to end, and once more */
+	bool wants_reload;
+};
+
+static int take_signals(struct loop *l)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	if (sigprocmask(SIG_BLOCK, &set, &l->old_mask))
+		return -errno;
+	l->mask_is_set = true;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
+	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return l->signal_fd < 0 ? -errno : 0;
+}
+
+int loop_open(bool can_reload, struct loop **ret)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->can_reload = can_reload;
+	l->epoll_fd = l->signal_fd = l->tick_fd = -1;
+	err = take_signals(l);
+	if (err) {
+		loop_close(l);
+		return err;
+	}
+	*ret = l;
+	return 0;
+}
+
+static int watch(struct loop *l, int fd, enum source source)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = source };
+
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int loop_watch_pushes(struct loop *l)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < pushes_fd_cnt(l->parts.pushes) && !err; i++)
+		err = watch(l, pushes_fd(l->parts.pushes, i), SOURCE_PUSH);
+	return err;
+}
+
+void loop_unwatch_pushes(struct loop *l)
+{
+	for (size_t i = 0; i < pushes_fd_cnt(l->parts.pushes); i++)
+		epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, pushes_fd(l->parts.pushes, i), NULL);
+}
+
+int loop_start(struct loop *l, const struct loop_parts *parts)
+{
+	struct itimerspec tick = { .it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS };
+	int err;
+
+	l->parts = *parts;
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->epoll_fd < 0 || l->tick_fd < 0 || timerfd_settime(l->tick_fd, 0, &tick, NULL))
+		return -errno;
+	err = watch(l, l->signal_fd, SOURCE_SIGNAL);
+	if (!err)
+		err = watch(l, l->tick_fd, SOURCE_TICK);
+	if (!err)
+		err = watch(l, engine_events_fd(l->parts.engine), SOURCE_RING);
+	if (!err && rounds_fd(l->parts.rounds) >= 0)
+		err = watch(l, rounds_fd(l->parts.rounds), SOURCE_MMAP);
+	if (!err)
+		err = loop_watch_pushes(l);
+	return err ? err : watch(l, http_fd(l->parts.http), SOURCE_HTTP);
+}
+
+static void on_tick(struct loop *l)
+{
+	uint64_t expirations;
+
+	if (read(l->tick_fd, &expirations, sizeof(expirations)) >= 0)
+		rounds_tick(l->parts.rounds);
+}
+
+static void on_signal(struct loop *l, uint32_t signal)
+{
+	bool pauses = signal == SIGUSR1;
+	int err;
+
+	if (signal == SIGHUP && l->can_reload) {
+		l->wants_reload = true;
+		return;
+	}
+	if (signal != SIGUSR1 && signal != SIGUSR2) {
+		l->is_over = l->is_hurried = true;
+		return;
+	}
+	err = governor_pause(l->parts.governor, pauses);
+	if (err)
+		log_warn("serve: some probes could not be changed: %s", strerror(-err));
+	log_warn(pauses ? "serve: all probes are taken out (SIGUSR1), until SIGUSR2" :
+			  "serve: probes are put in again (SIGUSR2)");
+}
+
+static void dispatch(struct loop *l, enum source source)
+{
+	struct signalfd_siginfo info;
+
+	switch (source) {
+	case SOURCE_SIGNAL:
+		if (read(l->signal_fd, &info, sizeof(info)) == sizeof(info))
+			on_signal(l, info.ssi_signo);
+		break;
+	case SOURCE_TICK:
+		on_tick(l);
+		break;
+	case SOURCE_RING:
+		engine_events_drain(l->parts.engine);
+		break;
+	case SOURCE_MMAP:
+		rounds_drain(l->parts.rounds);
+		break;
+	case SOURCE_HTTP:
+		break; /* runs in each turn */
+	case SOURCE_PUSH:
+		pushes_run(l->parts.pushes);
+		break;
+	case SOURCE_CHILD:
+		profiles_reap(l->parts.profiles);
+		break;
+	case SOURCE_KEEPER:
+		keeper_reap(l->parts.keeper);
+		break;
+	}
+}
+
+static int least(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
+static int wait_ms(const struct loop *l)
+{
+	int ms = tracker_wants_work(l->parts.tracker) ? 10 : 1000;
+
+	if (l->is_over)
+		ms = least(ms, 100);
+	ms = least(ms, governor_wait_ms(l->parts.governor));
+	ms = least(ms, http_wait_ms(l->parts.http));
+	return least(ms, profiles_wait_ms(l->parts.profiles));
+}
+
+static int loop_once(struct loop *l)
+{
+	struct epoll_event ready[8];
+	int n = epoll_wait(l->epoll_fd, ready, 8, wait_ms(l)), child_fd, err;
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (int i = 0; i < n; i++)
+		dispatch(l, ready[i].data.u32);
+	err = tracker_work(l->parts.tracker);
+	if (err) { /* of one process; the others go on */
+		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
+		if (err == -ENOMEM)
+			return err;
+	}
+	err = governor_work(l->parts.governor);
+	if (!err)
+		err = http_run(l->parts.http);
+	if (!err)
+		err = profiles_work(l->parts.profiles, &child_fd);
+	if (!err && child_fd >= 0)
+		err = watch(l, child_fd, SOURCE_CHILD);
+	if (!err)
+		err = keeper_work(l->parts.keeper, &child_fd);
+	if (!err && child_fd >= 0)
+		err = watch(l, child_fd, SOURCE_KEEPER);
+	return err;
+}
+
+/* Of processes that have just ended. */
+static int keep_last(struct loop *l)
+{
+	uint64_t end_ns = now_ns() + LAST_PUSH_NS;
+	int err = 0;
+
+	l->is_hurried = false;
+	while (!err && !l->is_hurried && now_ns() < end_ns && keeper_is_busy(l->parts.keeper))
+		err = loop_once(l);
+	return err;
+}
+
+/* What is held at the end, to those that answer; for the others it waits in the spool. */
+static int push_last(struct loop *l)
+{
+	uint64_t end_ns = now_ns() + LAST_PUSH_NS;
+	int err = 0;
+
+	l->is_hurried = false;
+	pushes_hurry(l->parts.pushes);
+	while (!err && !l->is_hurried && now_ns() < end_ns &&
+	       (pushes_is_due(l->parts.pushes) || profiles_is_busy(l->parts.profiles) ||
+		pushes_are_waiting(l->parts.pushes)))
+		err = loop_once(l);
+	return err;
+}
+
+int loop_run(struct loop *l, bool *ret_wants_reload)
+{
+	int err = 0;
+
+	l->wants_reload = false;
+	while (!l->is_over && !l->wants_reload && !err)
+		err = loop_once(l);
+	*ret_wants_reload = !l->is_over && !err;
+	if (*ret_wants_reload)
+		return 0;
+	if (!err)
+		err = keep_last(l);
+	if (!err && pushes_cnt(l->parts.pushes))
+		err = push_last(l);
+	if (err)
+		log_error("serve: %s: ending", strerror(-err));
+	else
+		log_info("serve: ended by a signal");
+	return err;
+}
+
+void loop_close(struct loop *l)
+{
+	if (!l)
+		return;
+	if (l->epoll_fd >= 0)
+		close(l->epoll_fd);
+	if (l->signal_fd >= 0)
+		close(l->signal_fd);
+	if (l->tick_fd >= 0)
+		close(l->tick_fd);
+	if (l->mask_is_set)
+		sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
+	free(l);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile_file.h - a snapshot of all followed processes -> a file with the profile of some of them.
+ */
+#ifndef HT_DAEMON_PROFILE_FILE_H
+#define HT_DAEMON_PROFILE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/attach.h"
+
+struct engine;
+struct governor;
+struct profile;
+struct snapshot;
+struct track_files;
+struct tracker;
+
+/* What profiles are made from, and what their comments say. */
+struct profile_source {
+	struct engine *engine;
+	struct track_files *files;
+	struct tracker *tracker;
+	const struct governor *governor;
+	uint64_t rate_bytes;
+	enum attach_mode mode;
+	int64_t begin_epoch_ns;
+	char *const *command_argv;
+	int command_argc;
+};
+
+enum profile_form {
+	PROFILE_PPROF,
+	PROFILE_TEXT, /* of report_heap.c, with names */
+	/* The same of one process, which must run: with its addresses, see process_text.h... */
+	PROFILE_ADDRESSES,
+	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
+};
+
+struct profile_wish {
+	pid_t pid; /* 0: all, with labels pid and comm */
+	enum profile_form form;
+	/* Of this image of pid alone, whether it is over or not. */
+	bool is_image;
+	uint32_t generation;
+	bool shows_allocs; /* opens on alloc_space, else on inuse_space */
+	/* Not NULL: alloc_* is what was added since; it was taken duration_ns before. */
+	const struct snapshot *base;
+	uint64_t duration_ns;
+	int64_t epoch_ns; /* of the snapshot, and when it was on CLOCK_MONOTONIC */
+	uint64_t monotonic_ns;
+	const char *const *notes; /* more comments */
+	size_t note_cnt;
+};
+
+/* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
+ * ended, and its addresses are asked for. */
+int profile_file_write(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_wish *wish, int fd);
+/* The same, before it is a file: to be freed with profile_free(). */
+int profile_file_build(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_wish *wish, struct profile **ret);
+
+#endif

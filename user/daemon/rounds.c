@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* rounds.c - see rounds.h. */
+#include "daemon/rounds.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/follow.h"
+#include "daemon/keeper.h"
+#include "daemon/live_view.h"
+#include "daemon/profiles.h"
+#include "daemon/pushes.h"
+#include "kernel/engine.h"
+#include "record/idle_tasks.h"
+#include "serve/http.h"
+#include "target/events.h"
+#include "track/tracker.h"
+
+#define SCAN_NS NS_PER_S
+/* After a scan that forks asked for the next one waits so many times as long as it took. */
+#define SCAN_REST 20
+/* What processes count themselves changes slowly, and costs a look into each. */
+#define COUNTERS_NS NS_PER_S
+/* Of a tick, for taking out what ended processes left. */
+#define RECLAIM_NS (5 * NS_PER_MS)
+/* A fork of a followed process is followed up after this, when the child may have executed. */
+#define FORK_SCAN_NS (50 * NS_PER_MS)
+/* Tasks that ended without saying so. */
+#define IDLE_TASK_NS (30 * NS_PER_S)
+#define IDLE_INTERVAL_NS (5 * NS_PER_S)
+
+struct rounds {
+	struct rounds_parts parts;
+	struct process_events *events; /* NULL: cannot be had */
+	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, idle_checked_ns;
+};
+
+static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
+		    uint64_t ino, const char *path)
+{
+	struct rounds *r = ctx;
+
+	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
+	if (tracker_follows(r->parts.tracker, pid))
+		tracker_on_mmap(r->parts.tracker, pid);
+	else
+		follow_note(r->parts.follow, pid);
+}
+
+static void on_lost(void *ctx, uint64_t cnt)
+{
+	struct rounds *r = ctx;
+
+	log_debug("serve: %llu mapping events lost, reading the mappings again",
+		  (unsigned long long)cnt);
+	tracker_on_lost(r->parts.tracker);
+	follow_note_lost(r->parts.follow);
+}
+
+int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
+{
+	static const struct process_events_ops ops = { on_mmap, on_lost };
+	struct rounds *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->parts = *parts;
+	err = process_events_open(&ops, r, &r->events);
+	if (err) {
+		log_warn("serve: mapping events are not available (%s): libraries that are "
+			 "loaded later are found late",
+			 strerror(-err));
+		r->events = NULL;
+	}
+	*ret = r;
+	return 0;
+}
+
+void rounds_close(struct rounds *r)
+{
+	if (!r)
+		return;
+	process_events_close(r->events);
+	free(r);
+}
+
+int rounds_fd(const struct rounds *r)
+{
+	return r->events ? process_events_fd(r->events) : -1;
+}
+
+void rounds_drain(struct rounds *r)
+{
+	process_events_drain(r->events);
+}
+
+void rounds_on_event(struct rounds *r, const struct ht_event *event)
+{
+	uint64_t due_ns = now_ns() + FORK_SCAN_NS;
+
+	keeper_on_event(r->parts.keeper, event);
+	tracker_on_event(r->parts.tracker, event);
+	if (due_ns < r->scan_least_ns)
+		due_ns = r->scan_least_ns;
+	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
+		r->scan_due_ns = due_ns;
+}
+
+int rounds_scan(struct rounds *r)
+{
+	uint64_t begin_ns = now_ns(), end_ns;
+	int err;
+
+	if (!r->events)
+		follow_note_lost(r->parts.follow);
+	err = follow_scan(r->parts.follow);
+	keeper_sync(r->parts.keeper);
+	end_ns = now_ns();
+	r->scan_due_ns = end_ns + SCAN_NS;
+	/* In a storm of forks no more than a part of the time is spent looking. */
+	r->scan_least_ns = end_ns + SCAN_REST * (end_ns - begin_ns);
+	if (err)
+		log_warn("serve: cannot look at /proc: %s", strerror(-err));
+	return err;
+}
+
+/* Of those that look up stacks of a snapshot, the oldest. */
+static uint64_t reader_since_ns(const struct rounds *r)
+{
+	uint64_t profiles_ns = profiles_reader_since_ns(r->parts.profiles);
+	uint64_t keeper_ns = keeper_reader_since_ns(r->parts.keeper);
+
+	return profiles_ns < keeper_ns ? profiles_ns : keeper_ns;
+}
+
+void rounds_tick(struct rounds *r)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	if (now >= r->counters_due_ns) {
+		r->counters_due_ns = now + COUNTERS_NS;
+		tracker_read_counters(r->parts.tracker);
+	}
+	http_end_slow(r->parts.http);
+	live_view_tick(r->parts.live_view);
+	if (follow_look(r->parts.follow))
+		log_warn("serve: out of memory: processes are followed late");
+	if (now >= r->scan_due_ns) {
+		rounds_scan(r);
+		pushes_offer(r->parts.pushes, r->parts.files);
+	}
+	keeper_tick(r->parts.keeper);
+	err = tracker_reclaim(r->parts.tracker, reader_since_ns(r), RECLAIM_NS);
+	if (err)
+		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
+	if (now - r->idle_checked_ns > IDLE_INTERVAL_NS) {
+		r->idle_checked_ns = now;
+		idle_tasks_forget(r->parts.engine, now - IDLE_TASK_NS);
+	}
+}

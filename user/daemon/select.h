@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * select.h - which processes are to be followed. Pure: told what a process is, it says yes or no.
+ *
+ * A process is selected when it is named by its pid; or when at least one of the kinds comm, exe,
+ * users, cgroups and containers is given and of each kind that is given one fits, or all are wanted;
+ * it is as large as min_rss_bytes, and `exclude` fits neither
+ * its name nor its executable. One that is followed stays so when it shrinks, not when it turns
+ * into another program.
+ */
+#ifndef HT_DAEMON_SELECT_H
+#define HT_DAEMON_SELECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/texts.h"
+
+struct cgroup_place;
+
+struct select_options {
+	bool has_pids; /* processes are named: the rest may be left out */
+	bool is_all; /* none of the kinds is given: min_rss_bytes and exclude only */
+	/* POSIX extended regular expressions that match anywhere; one of a list is enough */
+	struct texts comm, exe, exclude;
+	struct texts users; /* names or numbers */
+	const struct cgroup_place *cgroups; /* in one of them or below */
+	size_t cgroup_cnt;
+	struct texts containers; /* beginnings of ids */
+	uint64_t min_rss_bytes;
+};
+
+struct select_candidate {
+	const char *comm;
+	const char *exe; /* as the target sees it; "" = not known */
+	uid_t uid;
+	uint64_t rss_bytes;
+	const char *cgroup; /* its /proc/PID/cgroup; wanted if select_wants_cgroup() */
+	const char *container_id; /* "" = none; wanted if select_wants_container() */
+	bool is_named; /* by its pid */
+	bool is_followed; /* already */
+};
+
+struct select_rules;
+
+/* opts is not needed any more afterwards. -EINVAL with a sentence for the user in why. */
+int select_rules_new(const struct select_options *opts, struct select_rules **ret, char *why,
+		     size_t why_bytes);
+void select_rules_free(struct select_rules *r);
+
+/* Of one value: 0, or -EINVAL with a sentence in why. */
+int select_check_pattern(const char *text, char *why, size_t why_bytes);
+int select_check_user(const char *text, char *why, size_t why_bytes);
+
+/* Texts that take a file to be read, of a candidate that is not named. */
+bool select_wants_cgroup(const struct select_rules *r);
+bool select_wants_container(const struct select_rules *r);
+bool select_is_all(const struct select_rules *r);
+bool select_matches(const struct select_rules *r, const struct select_candidate *c);
+#endif

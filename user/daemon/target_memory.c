@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* target_memory.c - see target_memory.h. */
+#include "daemon/target_memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hmap.h"
+#include "base/vec.h"
+#include "serve/view.h"
+#include "target/cgroup_memory.h"
+#include "target/container.h"
+#include "target/process.h"
+
+/* A process that takes long to read is read seldom: its time between two reads, in times of one. */
+#define PSS_REST 200
+/* Which group a process is in, and what its limit is, may be known so late. */
+#define GROUP_NS (10 * NS_PER_S)
+/* Nobody asks any more. */
+#define IDLE_NS (120 * NS_PER_S)
+
+struct entry {
+	pid_t pid;
+	uint64_t start;
+	char container[CONTAINER_ID_BYTES];
+	char *group_dir; /* whose usage stands against the limit; NULL: not known */
+	uint64_t limit_bytes;
+	uint64_t group_read_ns;
+	double pss_bytes;
+	uint64_t pss_due_ns;
+	bool is_seen; /* since the last sweep */
+};
+
+struct target_memory {
+	struct cgroup_mount mount;
+	bool has_mount;
+	VEC(struct entry *) entries;
+	struct hmap by_pid; /* uint32_t -> struct entry * */
+	size_t next; /* entry to look at for the next read of a pss */
+	uint64_t asked_ns;
+};
+
+/* A whole file of /proc; the caller frees it. */
+static char *read_text(const char *path)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *in = fopen(path, "re");
+
+	if (!in)
+		return NULL;
+	if (getdelim(&text, &bytes, '\0', in) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(in);
+	return text;
+}
+
+int target_memory_new(struct target_memory **ret)
+{
+	struct target_memory *tm = calloc(1, sizeof(*tm));
+	char *mounts;
+
+	if (!tm)
+		return -ENOMEM;
+	hmap_init(&tm->by_pid, sizeof(uint32_t));
+	mounts = read_text("/proc/self/mountinfo");
+	tm->has_mount = mounts && !cgroup_mount_find(mounts, &tm->mount);
+	free(mounts);
+	*ret = tm;
+	return 0;
+}
+
+static void entry_free(struct entry *e)
+{
+	free(e->group_dir);
+	free(e);
+}
+
+void target_memory_free(struct target_memory *tm)
+{
+	if (!tm)
+		return;
+	for (size_t i = 0; i < tm->entries.cnt; i++)
+		entry_free(tm->entries.data[i]);
+	vec_release(&tm->entries);
+	hmap_release(&tm->by_pid);
+	free(tm);
+}
+
+static void read_group(const struct target_memory *tm, struct entry *e, uint64_t now)
+{
+	char path[64], dir[CGROUP_PATH_BYTES], limited[CGROUP_PATH_BYTES], *text;
+
+	e->group_read_ns = now;
+	free(e->group_dir);
+	e->group_dir = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", e->pid);
+	text = read_text(path);
+	if (!text)
+		return;
+	container_id_from_cgroup(text, e->container);
+	if (tm->has_mount && !cgroup_memory_dir(&tm->mount, text, dir) &&
+	    !cgroup_memory_limit(&tm->mount, dir, &e->limit_bytes, limited))
+		e->group_dir = strdup(limited);
+	free(text);
+}
+
+static struct entry *add_entry(struct target_memory *tm, pid_t pid)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+	uint32_t key = (uint32_t)pid;
+
+	if (!e)
+		return NULL;
+	e->pid = pid;
+	if (vec_push(&tm->entries, e)) {
+		free(e);
+		return NULL;
+	}
+	if (hmap_put(&tm->by_pid, &key, (uintptr_t)e)) {
+		tm->entries.cnt--;
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret)
+{
+	uint32_t key = (uint32_t)ret->pid;
+	const uint64_t *known = hmap_get(&tm->by_pid, &key);
+	struct entry *e = known ? (struct entry *)(uintptr_t)*known : add_entry(tm, ret->pid);
+	uint64_t now = now_ns(), usage_bytes;
+
+	if (!e)
+		return -ENOMEM;
+	tm->asked_ns = now;
+	e->is_seen = true;
+	if (e->start != start) { /* new, or another process with this pid */
+		e->start = start;
+		e->group_read_ns = e->pss_due_ns = 0;
+		e->pss_bytes = NAN;
+	}
+	if (!e->group_read_ns || now - e->group_read_ns > GROUP_NS)
+		read_group(tm, e, now);
+	ret->container = e->container;
+	ret->pss_bytes = e->pss_bytes;
+	ret->cgroup_limit_bytes = ret->cgroup_usage_bytes = NAN;
+	if (e->group_dir && !cgroup_memory_usage(&tm->mount, e->group_dir, &usage_bytes)) {
+		ret->cgroup_usage_bytes = (double)usage_bytes;
+		if (e->limit_bytes != CGROUP_UNLIMITED)
+			ret->cgroup_limit_bytes = (double)e->limit_bytes;
+	}
+	return 0;
+}
+
+void target_memory_sweep(struct target_memory *tm)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tm->entries.cnt; i++) {
+		struct entry *e = tm->entries.data[i];
+		uint32_t key = (uint32_t)e->pid;
+
+		if (e->is_seen) {
+			e->is_seen = false;
+			tm->entries.data[kept++] = e;
+			continue;
+		}
+		hmap_del(&tm->by_pid, &key);
+		entry_free(e);
+	}
+	tm->entries.cnt = kept;
+}
+
+static int read_pss(const struct entry *e, double *ret)
+{
+	struct process_info info = { .pid = e->pid, .tgid = e->pid, .live_tid = e->pid };
+	int err = process_read_pss(&info);
+
+	if (err == -ESRCH && !process_info_read(e->pid, &info) && info.is_main_thread_gone)
+		err = process_read_pss(&info);
+	if (!err)
+		*ret = (double)info.pss_bytes;
+	return err;
+}
+
+void target_memory_work(struct target_memory *tm)
+{
+	uint64_t begin_ns = now_ns(), took_ns;
+
+	if (begin_ns - tm->asked_ns > IDLE_NS)
+		return;
+	for (size_t i = 0; i < tm->entries.cnt; i++) {
+		struct entry *e = tm->entries.data[tm->next++ % tm->entries.cnt];
+
+		if (e->pss_due_ns > begin_ns)
+			continue;
+		if (read_pss(e, &e->pss_bytes))
+			e->pss_bytes = NAN;
+		took_ns = now_ns() - begin_ns;
+		e->pss_due_ns =
+			begin_ns +
+			(took_ns * PSS_REST > TARGET_PSS_NS ? took_ns * PSS_REST : TARGET_PSS_NS);
+		return;
+	}
+}

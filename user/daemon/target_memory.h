@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * target_memory.h - what the kernel says about the memory of the followed processes, beside what
+ * they allocated: proportional set size, container, limit and usage of the control group.
+ *
+ * The proportional set size is dear: the kernel walks the whole address space, milliseconds for each
+ * GiB, and the process waits when it maps memory meanwhile. So it is read for one process at a time
+ * (target_memory_work()), for each at most every TARGET_PSS_NS and for at most half a percent of the
+ * time, and only while somebody asks. The rest of what seldom changes is read as seldom.
+ */
+#ifndef HT_DAEMON_TARGET_MEMORY_H
+#define HT_DAEMON_TARGET_MEMORY_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define TARGET_PSS_NS (30 * NS_PER_S)
+
+struct serve_process;
+struct target_memory;
+
+int target_memory_new(struct target_memory **ret);
+void target_memory_free(struct target_memory *tm);
+
+/* Of the process ret->pid that began at start: fills container, pss_bytes, cgroup_*_bytes. What it
+ * points to holds until target_memory_sweep(). */
+int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
+/* Forgets those that were not asked for since the last time. */
+void target_memory_sweep(struct target_memory *tm);
+/* Reads one proportional set size, when one is due. To be called a few times a second. */
+void target_memory_work(struct target_memory *tm);
+
+#endif

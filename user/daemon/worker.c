@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* worker.c - see worker.h. */
+#include "daemon/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/attach.h"
+#include "serve/http.h"
+
+#define WORK_NS (120 * NS_PER_S) /* then it is ended */
+#define CHILD_NICE 10
+
+int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
+		 void *ctx)
+{
+	pid_t pid = fork();
+	int err;
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		attach_forsake_all();
+		if (!opts->is_urgent)
+			setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+		if (opts->server)
+			http_close_sockets(opts->server);
+		_exit(fn(ctx));
+	}
+	if (pid < 0)
+		return -errno;
+	w->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (w->fd < 0) {
+		err = -errno;
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return err;
+	}
+	fcntl(w->fd, F_SETFD, FD_CLOEXEC);
+	w->pid = pid;
+	w->began_ns = now_ns();
+	w->moment_ns = opts->moment_ns;
+	return 0;
+}
+
+uint64_t worker_reader_since_ns(const struct worker *w)
+{
+	return w->pid ? w->moment_ns : UINT64_MAX;
+}
+
+void worker_check(const struct worker *w)
+{
+	if (w->pid && now_ns() > w->began_ns + WORK_NS)
+		kill(w->pid, SIGKILL);
+}
+
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;
+}
+
+uint64_t worker_reap(struct worker *w, const char *what)
+{
+	struct rusage usage = { 0 };
+	int status = 0;
+
+	if (!w->pid)
+		return 0;
+	if (wait4(w->pid, &status, 0, &usage) == w->pid && !WIFEXITED(status))
+		log_warn("serve: %s was ended by signal %d", what, WTERMSIG(status));
+	close(w->fd);
+	memset(w, 0, sizeof(*w));
+	return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+}
+
+void worker_kill(struct worker *w)
+{
+	if (!w->pid)
+		return;
+	kill(w->pid, SIGKILL);
+	waitpid(w->pid, NULL, 0);
+	close(w->fd);
+	memset(w, 0, sizeof(*w));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.h - a forked child that does slow work with what the daemon knows at that moment.
+ *
+ * Symbols are slow and hungry: the child has its own copy of everything, lower priority when it may
+ * wait, and ends with heaptap.
+ */
+#ifndef HT_DAEMON_WORKER_H
+#define HT_DAEMON_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct http_server;
+
+/* All 0: none is at work. */
+struct worker {
+	pid_t pid;
+	int fd; /* readable when it has ended; while pid */
+	uint64_t began_ns, moment_ns;
+};
+
+struct worker_options {
+	struct http_server *server; /* whose sockets the child must not keep; NULL: none */
+	bool is_urgent;
+	uint64_t moment_ns; /* when the snapshot was begun that it works with */
+};
+
+/* fn runs in the child, and returns its exit status. */
+int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
+		 void *ctx);
+/* When the snapshot was begun whose stacks it still looks up; UINT64_MAX: there is none. */
+uint64_t worker_reader_since_ns(const struct worker *w);
+/* Has it taken too long? Then it is ended, which is told as any other end. */
+void worker_check(const struct worker *w);
+/* It has ended. what: for the message when it did so by a signal. The CPU time that it used, with its
+ * own children. */
+uint64_t worker_reap(struct worker *w, const char *what);
+/* Ends it. */
+void worker_kill(struct worker *w);
+
+#endif
