@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * endpoints.h - what a request asks for: path and arguments -> a plain struct. Pure.
+ *
+ *	/ /healthz /metrics
+ *	/debug/pprof/			what there is
+ *	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
+ *	/debug/pprof/cmdline
+ *	/pprof/{heap,growth,cmdline,symbol}	gperftools' remote protocol
+ *
+ * The last three are of one process below /pid/N, or with pid=N. Arguments of profiles are pid,
+ * seconds, at (a profile that was kept: peak, limit, last), and Go's debug and gc. Others are passed over, as Go does: clients add their own.
+ */
+#ifndef HT_SERVE_ENDPOINTS_H
+#define HT_SERVE_ENDPOINTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum endpoint {
+	ENDPOINT_INDEX,
+	ENDPOINT_HEALTH,
+	ENDPOINT_METRICS,
+	ENDPOINT_PPROF_INDEX,
+	ENDPOINT_HEAP, /* opens on inuse_space */
+	ENDPOINT_ALLOCS, /* opens on alloc_space */
+	ENDPOINT_CMDLINE, /* of one process, as the rest */
+	ENDPOINT_REMOTE_HEAP,
+	ENDPOINT_REMOTE_GROWTH,
+	ENDPOINT_SYMBOL, /* takes a body, too */
+};
+
+/* Of which moment: now, or a profile that was kept. */
+enum endpoint_moment {
+	ENDPOINT_NOW,
+	ENDPOINT_AT_PEAK,
+	ENDPOINT_AT_LIMIT, /* when its cgroup was near its memory limit */
+	ENDPOINT_AT_LAST, /* before it ended */
+};
+/* "peak": as in at=peak. */
+const char *endpoint_moment_text(enum endpoint_moment at);
+
+#define ENDPOINT_SECONDS_CAP 3600
+
+struct endpoint_request {
+	enum endpoint endpoint;
+	pid_t pid; /* 0: all, or the only one */
+	enum endpoint_moment at;
+	uint32_t seconds; /* 0: a snapshot; else what is allocated meanwhile */
+	bool is_text; /* of a profile: debug=1 */
+};
+
+/* -ENOENT: there is no such page. */
+int endpoint_parse_path(const char *path, struct endpoint_request *ret);
+/* Take in one argument of the request. -EINVAL with a sentence for the client in why. */
+int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
+		     size_t why_bytes);
+/* When all are in: do they go together? */
+int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes);
+/* Is it a page of one process, and not of all? */
+bool endpoint_is_of_one(enum endpoint endpoint);
+
+/* How many bytes a request for names may have: some 100000 addresses. */
+#define ENDPOINT_BODY_CAP (2 << 20)
+#define ENDPOINT_ADDRS_CAP 131072
+struct endpoint_addrs {
+	uint64_t *addrs; /* to be freed */
+	size_t addr_cnt;
+};
+/* "0x7f12+0x3456", hexadecimal. -EINVAL with a sentence in why; -ENOMEM. */
+int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret, char *why,
+			 size_t why_bytes);
+
+#endif

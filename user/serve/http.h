@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http.h - a small HTTP server in somebody else's event loop, on top of libmicrohttpd.
+ *
+ * It listens on HOST:PORT or on a unix socket, lets in who has the token, and hands over requests
+ * that are GET or HEAD without a body, or POST where the handler takes one. Everything is bounded:
+ * connections, header and body bytes (and those of all bodies together), the time that a client may
+ * take to ask and to read. A handler answers with http_reply() at once, or calls http_hold() and
+ * answers later.
+ *
+ * Nothing of a request reaches the file system, and a path with an escaped NUL or slash in it is
+ * none of ours. Without a token, on an address, it only answers to the names of this machine that
+ * no name server can give away: a web page of somebody else could else have its own name lead here
+ * and read the profiles.
+ */
+#ifndef HT_SERVE_HTTP_H
+#define HT_SERVE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_exchange;
+struct http_server;
+
+#define HTTP_LISTEN_DEFAULT "127.0.0.1:7676"
+
+struct http_options {
+	const char *listen; /* "HOST:PORT", "[V6]:PORT", "unix:PATH" */
+	const char *token; /* NULL: none is asked for, which is refused off loopback */
+	/* A page that needs no token, because whoever asks for it can have none (the probes of a
+	 * service manager) and it tells nothing. NULL: none. Must stay. */
+	const char *open_path;
+};
+
+struct http_ops {
+	/* How many bytes of a body a POST to this path may have; 0: there is no POST. */
+	size_t (*body_cap)(void *ctx, const char *path);
+	/* Must end with http_reply() or http_hold(). */
+	void (*on_request)(void *ctx, struct http_exchange *x);
+	/* The client of a held exchange has gone; x is gone after this. */
+	void (*on_abandon)(void *ctx, struct http_exchange *x);
+};
+
+struct http_answer {
+	unsigned status; /* 200, 404... */
+	const char *type; /* of the body; NULL: text/plain */
+	const char *file_name; /* not NULL: Content-Disposition attachment */
+	const char *text; /* the body, copied... */
+	size_t text_bytes; /* 0: as strlen() says */
+	/* ... or, when text is NULL, a file from its start, which is owned from here on; -1: only the
+	 * header is wanted, and how long the body would be is not known. */
+	int fd;
+	bool is_go_error; /* X-Go-Pprof: 1 */
+};
+
+/* On failure why says what is wrong, and what to do. */
+int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
+	      struct http_server **ret, char *why, size_t why_bytes);
+/* Held exchanges are answered with 503 first. */
+void http_close(struct http_server *s);
+
+/* From the next request on; NULL: none, which is refused off loopback (-EPERM, and why). Connections
+ * that are open stay. */
+int http_set_token(struct http_server *s, const char *token, char *why, size_t why_bytes);
+
+/* For a forked child: its copies of the sockets, which would keep connections open. The server is of
+ * no more use there. */
+void http_close_sockets(struct http_server *s);
+
+/* Where it listens: "http://127.0.0.1:7676/", or "unix:PATH". */
+const char *http_address(const struct http_server *s);
+/* Readable when http_run() has something to do. */
+int http_fd(const struct http_server *s);
+int http_run(struct http_server *s);
+/* Milliseconds until http_run() is due whatever the descriptor says; -1: none. */
+int http_wait_ms(const struct http_server *s);
+/* Ends connections of clients that are too slow, or have gone. Call a few times a second. */
+void http_end_slow(struct http_server *s);
+
+const char *http_path(const struct http_exchange *x);
+/* Value of a header of the request (the first of them), or NULL. */
+const char *http_header(const struct http_exchange *x, const char *name);
+bool http_is_post(const struct http_exchange *x);
+/* Of a POST; not terminated. */
+const char *http_body(const struct http_exchange *x, size_t *ret_bytes);
+bool http_is_head(const struct http_exchange *x);
+/* fn returns non-zero to stop with that value; value is "" for "?key". */
+typedef int (*http_arg_fn)(void *ctx, const char *key, const char *value);
+int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx);
+void http_hold(struct http_exchange *x);
+void http_reply(struct http_exchange *x, const struct http_answer *a);
+/* text/plain with X-Go-Pprof: 1. */
+void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* index_page.h - the page at "/": who is followed, what they hold, and where to get it. Pure. */
+#ifndef HT_SERVE_INDEX_PAGE_H
+#define HT_SERVE_INDEX_PAGE_H
+
+#include <stdio.h>
+
+struct serve_view;
+
+/* HTML; names of processes are somebody else's bytes and are escaped. */
+void index_page_write(const struct serve_view *v, FILE *out);
+
+#endif

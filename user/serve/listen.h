@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * listen.h - the socket that a server listens on.
+ */
+#ifndef HT_SERVE_LISTEN_H
+#define HT_SERVE_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define LISTEN_HOST_BYTES 256
+
+/*
+ * "HOST:PORT" or "[V6]:PORT" apart. port points into text. Pure; -EINVAL: it is neither, or the
+ * port is no number from 0 (any) to 65535.
+ */
+int listen_parse(const char *text, char host[static LISTEN_HOST_BYTES], const char **ret_port);
+
+/*
+ * Does a Host header say one of: an address, localhost, a name below it, own (a host, or "")? Other
+ * names are what name servers make of them. Pure.
+ */
+bool listen_is_own_name(const char *host_header, const char *own);
+
+struct listen_socket {
+	int fd;
+	char address[320]; /* "http://127.0.0.1:7676/" or "unix:PATH" */
+	const char *unix_path; /* in address, or NULL; only its owner may connect */
+	bool is_local; /* loopback, or a unix socket */
+};
+
+/*
+ * text as in listen_parse(), or "unix:PATH". must_be_local: refuse other addresses, before anything
+ * is bound. A unix socket that nobody listens on any more is replaced. On failure why says what is
+ * wrong and what to do.
+ */
+int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, char *why,
+		size_t why_bytes);
+void listen_close(struct listen_socket *s);
+
+#endif

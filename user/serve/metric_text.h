@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metric_text.h - metrics as text, in Prometheus' format or OpenMetrics. Pure.
+ *
+ *	https://prometheus.io/docs/instrumenting/exposition_formats/
+ *	https://prometheus.io/docs/specs/om/open_metrics_spec/
+ *
+ * The two differ in small things: OpenMetrics names a counter's family without the "_total" of its
+ * samples, has units and a type for facts, and ends with "# EOF". Who writes a page need not know:
+ *
+ *	metric_head(&m, &family);
+ *	metric_begin(&m);
+ *	metric_label(&m, "pid", "17");
+ *	metric_value(&m, 4096);
+ *	...
+ *	metric_end(&m);
+ *
+ * All samples of a family must stand together, and no two of them have the same labels.
+ */
+#ifndef HT_SERVE_METRIC_TEXT_H
+#define HT_SERVE_METRIC_TEXT_H
+
+#include <stdio.h>
+
+enum metric_format { METRIC_PROMETHEUS, METRIC_OPENMETRICS };
+
+/* METRIC_INFO: its labels are facts, its value is 1. */
+enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
+
+struct metric_family {
+	const char *name; /* without the _total of a counter, the _info of facts */
+	enum metric_type type;
+	const char *unit; /* what the name ends with, as "bytes"; NULL: a number */
+	const char *help; /* without '\\', '"' and newline */
+};
+
+struct metric_text {
+	FILE *out;
+	enum metric_format format;
+	/* From here on metric_text.c's own. */
+	const struct metric_family *family;
+	int label_cnt;
+};
+
+/* Content-Type of the format. */
+const char *metric_format_type(enum metric_format format);
+/*
+ * The format that a client wants, from its Accept header (NULL: none was sent). OpenMetrics only
+ * for who names it and does not like text/plain better.
+ */
+enum metric_format metric_format_choose(const char *accept);
+
+void metric_head(struct metric_text *m, const struct metric_family *family);
+void metric_begin(struct metric_text *m);
+/* An empty value is the same as no label, and is left out. Bytes that are no UTF-8, and control
+ * characters but newline, become '?'. */
+void metric_label(struct metric_text *m, const char *key, const char *value);
+void metric_value(struct metric_text *m, double value);
+void metric_end(struct metric_text *m);
+
+#endif

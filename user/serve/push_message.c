@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* push_message.c - see push_message.h. */
+#include "serve/push_message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void push_answer_append(struct push_answer *a, const char *text, size_t n)
+{
+	size_t used = strlen(a->text), room = sizeof(a->text) - 1 - used;
+
+	if (n > room) {
+		n = room;
+		/* 10xxxxxx continues a character of UTF-8: not begun, it would be half. */
+		while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+			n--;
+	}
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = text[i];
+
+		a->text[used + i] = c < ' ' || c == 0x7f ? '?' : (char)c;
+	}
+	a->text[used + n] = 0;
+}
+
+void push_answer_set(struct push_answer *a, enum push_verdict verdict, const char *fmt, ...)
+{
+	char line[sizeof(a->text)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	a->verdict = verdict;
+	a->grpc_status = 0;
+	a->text[0] = 0;
+	push_answer_append(a, line, strlen(line));
+}
+
+/* 401 and 403 are tried again: a token that is being replaced must not cost the data. */
+enum push_verdict push_http_verdict(long status)
+{
+	if (status >= 200 && status < 300)
+		return PUSH_SENT;
+	switch (status) {
+	case 401:
+	case 403:
+	case 407:
+	case 408:
+	case 421:
+	case 425:
+	case 429:
+	case 502:
+	case 503:
+	case 504:
+		return PUSH_RETRY;
+	}
+	return status >= 500 ? PUSH_RETRY_FEW : PUSH_REFUSED;
+}

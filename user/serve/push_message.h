@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * push_message.h - what both ways of pushing share: what is sent, and what came of it. Pure.
+ */
+#ifndef HT_SERVE_PUSH_MESSAGE_H
+#define HT_SERVE_PUSH_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct push_label {
+	const char *name, *value;
+};
+
+/* A profile, as pprof_write() made it, and the labels it is found by. */
+struct push_series {
+	const struct push_label *labels;
+	size_t label_cnt;
+	const void *pprof;
+	size_t pprof_bytes;
+};
+
+enum push_verdict {
+	PUSH_SENT,
+	/* The server or the way to it is at fault and may recover: the same bytes again later. */
+	PUSH_RETRY,
+	/* An error that servers answer both in trouble and to requests that they will never like:
+	 * again, but not for ever. */
+	PUSH_RETRY_FEW,
+	/* The request is at fault: again would be the same. */
+	PUSH_REFUSED,
+};
+
+struct push_answer {
+	enum push_verdict verdict;
+	/* gRPC's own code when it is not 0, else 0. */
+	unsigned int grpc_status;
+	char text[256]; /* for the log: what was answered; printable */
+};
+
+/* Appends n bytes of a server's text to a->text: control characters become '?', no half
+ * characters at its end. */
+void push_answer_append(struct push_answer *a, const char *text, size_t n);
+__attribute__((format(printf, 3, 4))) void
+push_answer_set(struct push_answer *a, enum push_verdict verdict, const char *fmt, ...);
+/* What an HTTP status says of a request when nothing else does. */
+enum push_verdict push_http_verdict(long status);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* push_queue.c - see push_queue.h. */
+#include "serve/push_queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/push_parca.h"
+#include "serve/push_pyroscope.h"
+
+/* One line about requests that were refused, whatever their number. */
+#define LOG_EVERY_NS (60 * NS_PER_S)
+
+struct push_queue {
+	struct push_queue_options opts;
+	struct push_http *http;
+	struct push_spool *spool;
+	int timer_fd;
+	uint64_t due_ns, retry_ns; /* monotonic; 0 = none */
+	/* The request under way, or the last one. */
+	uint8_t *body;
+	size_t body_bytes;
+	uint64_t seq;
+	unsigned int few_tries; /* answers PUSH_RETRY_FEW to it */
+	unsigned int fails; /* one after the other */
+	uint64_t refused_logged_ns;
+	struct push_queue_stats stats; /* without spool */
+};
+
+void push_queue_defaults(struct push_queue_options *opts)
+{
+	memset(opts, 0, sizeof(*opts));
+	opts->http.timeout_ns = 15 * NS_PER_S;
+	opts->spool.cnt_max = 1000;
+	opts->spool.bytes_max = (uint64_t)64 << 20;
+	opts->spool.memory_bytes_max = (uint64_t)4 << 20;
+	opts->interval_ns = 10 * NS_PER_S;
+	opts->retry_min_ns = NS_PER_S;
+	opts->retry_max_ns = 60 * NS_PER_S;
+}
+
+/* Evenly from [low, high]. */
+static uint64_t random_between(uint64_t low, uint64_t high)
+{
+	uint64_t r;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = now_ns() * 0x9e3779b97f4a7c15ULL;
+	return low + r % (high - low + 1);
+}
+
+static uint64_t retry_delay_ns(const struct push_queue *q)
+{
+	uint64_t max = q->opts.retry_max_ns, delay = q->opts.retry_min_ns;
+
+	for (unsigned int i = 1; i < q->fails && delay < max; i++)
+		delay *= 2;
+	if (delay > max)
+		delay = max;
+	return random_between(delay / 2, delay);
+}
+
+/* The next moment at which something is to be done that no socket tells of. */
+static void set_timer(struct push_queue *q)
+{
+	uint64_t next = q->due_ns;
+	struct itimerspec when = { 0 };
+
+	if (q->retry_ns && (!next || q->retry_ns < next))
+		next = q->retry_ns;
+	when.it_value.tv_sec = next / NS_PER_S;
+	when.it_value.tv_nsec = next % NS_PER_S;
+	timerfd_settime(q->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void log_refused(struct push_queue *q, const char *text)
+{
+	uint64_t now = now_ns();
+
+	if (q->refused_logged_ns && now - q->refused_logged_ns < LOG_EVERY_NS)
+		return;
+	q->refused_logged_ns = now;
+	log_warn("push: '%s' refuses a profile (%llu so far): %s", q->opts.http.target.name,
+		 (unsigned long long)q->stats.refused_cnt, text);
+}
+
+static void on_recovery(struct push_queue *q)
+{
+	if (q->stats.is_failing)
+		log_info("push: '%s' answers again", q->opts.http.target.name);
+	q->stats.is_failing = false;
+	q->fails = 0;
+	q->few_tries = 0;
+	q->retry_ns = 0;
+}
+
+static void on_failure(struct push_queue *q, const char *text)
+{
+	if (!q->stats.is_failing)
+		log_warn("push: '%s': %s; trying again until it works", q->opts.http.target.name,
+			 text);
+	q->stats.is_failing = true;
+	q->fails++;
+	q->retry_ns = now_ns() + retry_delay_ns(q);
+	push_spool_settle(q->spool);
+}
+
+static void on_done(void *ctx, const struct push_answer *answer)
+{
+	struct push_queue *q = ctx;
+	enum push_verdict verdict = answer->verdict;
+
+	if (verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX)
+		verdict = PUSH_REFUSED;
+	if (verdict != PUSH_SENT) {
+		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "%s", answer->text);
+		q->stats.failed_cnt++;
+	}
+	switch (verdict) {
+	case PUSH_SENT:
+		if (push_spool_drop(q->spool, q->seq)) {
+			q->stats.sent_cnt++;
+			q->stats.sent_bytes += q->body_bytes;
+		}
+		q->stats.last_sent_ns = clock_ns(CLOCK_REALTIME);
+		on_recovery(q);
+		break;
+	case PUSH_REFUSED:
+		if (push_spool_drop(q->spool, q->seq))
+			q->stats.refused_cnt++;
+		log_refused(q, answer->text);
+		on_recovery(q);
+		break;
+	case PUSH_RETRY:
+	case PUSH_RETRY_FEW:
+		on_failure(q, answer->text);
+		break;
+	}
+	free(q->body);
+	q->body = NULL;
+}
+
+/* Sends the oldest when nothing is under way and it is time. */
+static void send_next(struct push_queue *q)
+{
+	uint64_t seq = 0;
+	int err;
+
+	if (push_http_is_busy(q->http) || (q->retry_ns && now_ns() < q->retry_ns))
+		return;
+	q->retry_ns = 0;
+	err = push_spool_first(q->spool, &q->body, &q->body_bytes, &seq);
+	if (err == -ENOENT)
+		return;
+	if (seq != q->seq)
+		q->few_tries = 0;
+	q->seq = seq;
+	if (!err)
+		err = push_http_send(q->http, q->body, q->body_bytes);
+	if (err) {
+		/* No memory, or the token's file is gone: as if it had been tried. */
+		free(q->body);
+		q->body = NULL;
+		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "cannot be sent: %s",
+			 strerror(-err));
+		q->stats.failed_cnt++;
+		on_failure(q, q->stats.last_error);
+	}
+}
+
+void push_queue_run(struct push_queue *q)
+{
+	uint64_t expirations;
+
+	/* EAGAIN: it was a socket. What is due is seen from the clock. */
+	if (read(q->timer_fd, &expirations, sizeof(expirations)) < 0)
+		expirations = 0;
+	push_http_run(q->http);
+	send_next(q);
+	set_timer(q);
+}
+
+void push_queue_set_interval(struct push_queue *q, uint64_t interval_ns)
+{
+	if (q->opts.interval_ns == interval_ns)
+		return;
+	q->opts.interval_ns = interval_ns;
+	q->due_ns = interval_ns ? now_ns() + random_between(0, interval_ns) : 0;
+	set_timer(q);
+}
+
+void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
+{
+	push_http_set_identity(q->http, opts);
+}
+
+bool push_queue_is_due(struct push_queue *q)
+{
+	uint64_t now = now_ns();
+
+	if (!q->due_ns || now < q->due_ns)
+		return false;
+	/* Intervals that were missed (the machine slept) are not made up for. */
+	q->due_ns += q->opts.interval_ns;
+	if (q->due_ns <= now)
+		q->due_ns = now + q->opts.interval_ns;
+	set_timer(q);
+	return true;
+}
+
+int push_queue_encode(const struct push_target *t, const struct push_series *series, size_t cnt,
+		      uint8_t **ret, size_t *ret_bytes)
+{
+	return t->kind == PUSH_PARCA ? push_parca_encode(series, cnt, ret, ret_bytes) :
+				       push_pyroscope_encode(series, cnt, ret, ret_bytes);
+}
+
+int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
+{
+	int err;
+
+	q->stats.added_cnt++;
+	err = push_spool_add(q->spool, body, bytes);
+	/* A target that is down: nothing is left in memory that a crash would take. */
+	if (q->stats.is_failing)
+		push_spool_settle(q->spool);
+	send_next(q);
+	set_timer(q);
+	return err;
+}
+
+int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt)
+{
+	uint8_t *body;
+	size_t bytes;
+	int err = push_queue_encode(&q->opts.http.target, series, cnt, &body, &bytes);
+
+	return err ? err : push_queue_take(q, body, bytes);
+}
+
+static int open_timer(struct push_queue *q)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
+
+	q->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (q->timer_fd < 0)
+		return -errno;
+	return epoll_ctl(push_http_fd(q->http), EPOLL_CTL_ADD, q->timer_fd, &event) < 0 ? -errno :
+											  0;
+}
+
+int push_queue_open(const struct push_queue_options *opts, struct push_queue **ret)
+{
+	struct push_queue *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->opts = *opts;
+	q->timer_fd = -1;
+	q->seq = UINT64_MAX;
+	err = push_http_open(&opts->http, on_done, q, &q->http);
+	if (!err)
+		err = open_timer(q);
+	if (!err) {
+		err = push_spool_open(&opts->spool, &q->spool);
+		if (err)
+			log_error("push: cannot use the folder '%s': %s", opts->spool.dir,
+				  err == -EBUSY ? "another heaptap does" : strerror(-err));
+	}
+	if (err) {
+		push_queue_close(q);
+		return err;
+	}
+	q->opts.spool.dir = NULL;
+	if (opts->interval_ns)
+		q->due_ns = now_ns() + random_between(1, opts->interval_ns);
+	send_next(q); /* what an earlier process left */
+	set_timer(q);
+	*ret = q;
+	return 0;
+}
+
+void push_queue_close(struct push_queue *q)
+{
+	if (!q)
+		return;
+	push_http_close(q->http);
+	push_spool_close(q->spool);
+	if (q->timer_fd >= 0)
+		close(q->timer_fd);
+	free(q->body);
+	free(q);
+}
+
+int push_queue_fd(const struct push_queue *q)
+{
+	return push_http_fd(q->http);
+}
+
+const struct push_target *push_queue_target(const struct push_queue *q)
+{
+	return &q->opts.http.target;
+}
+
+void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret)
+{
+	*ret = q->stats;
+	push_spool_stats(q->spool, &ret->spool);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * token.h - the secret that clients must know.
+ */
+#ifndef HT_SERVE_TOKEN_H
+#define HT_SERVE_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TOKEN_BYTES_MIN 16
+#define TOKEN_BYTES_CAP 512
+
+/*
+ * The first line of a file that nobody but its owner (us, or root) may read. buf has room for
+ * TOKEN_BYTES_CAP + 1. On failure why says what is wrong and what to do.
+ */
+int token_read(const char *path, char *buf, char *why, size_t why_bytes);
+
+/* Takes as long for a wrong token as for the right one; the length of `given` may show. */
+bool token_equal(const char *given, const char *token);
+
+/*
+ * Does an Authorization header carry the token? "Bearer TOKEN", or "Basic ..." with the token as
+ * password and any name: what `go tool pprof http://x:TOKEN@HOST/` sends. header may be NULL.
+ */
+bool token_authorizes(const char *header, const char *token);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * view.h - what pages and metrics are made of: plain numbers, as they were at one moment.
+ *
+ * Numbers are doubles, because that is what a metric is, so that a page is a table of fields (see
+ * metrics_page.c). NAN: not known, and not shown.
+ */
+#ifndef HT_SERVE_VIEW_H
+#define HT_SERVE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A pair of scope and thread pool of a process; see series_book.h. */
+struct serve_scope {
+	const char *scope, *thread;
+	double inuse_bytes, inuse_objects;
+	double inuse_error_bytes; /* standard error */
+	double inuse_samples;
+	double alloc_bytes, alloc_objects; /* counters */
+};
+
+struct serve_process {
+	pid_t pid;
+	const char *comm, *exe;
+	const char *container; /* "": none */
+	double inuse_bytes, inuse_objects;
+	double inuse_error_bytes;
+	double inuse_samples;
+	double alloc_bytes, alloc_objects; /* since it is followed; counters */
+	double rss_bytes, pss_bytes, swap_bytes;
+	double cgroup_limit_bytes, cgroup_usage_bytes;
+	double overhead; /* share of its CPU time that probes take */
+	double overhead_step; /* what is given up for that: see budget/budget.h */
+	double overhead_duty; /* share of the time in which probes are in */
+	double overhead_rate_bytes; /* the sampling rate of this process now */
+	double is_inuse_known; /* 0: frees are not seen now, or have not been at some time */
+	const struct serve_scope *scopes; /* their sum is the process; the rest last */
+	size_t scope_cnt;
+};
+
+/* A file whose allocator is probed. */
+struct serve_file {
+	const char *path; /* as the first process that mapped it sees it */
+	uint32_t id; /* tells files of one path in several containers apart */
+	const char *way; /* see track/plan.h */
+	double process_cnt; /* followed processes that map it */
+	double hit_seconds; /* that a hit costs such a process, predicted */
+};
+
+struct serve_counter {
+	const char *name; /* as in the ledger of a profile */
+	const char *meaning;
+	uint64_t value;
+};
+
+/* A push target; requests. */
+struct serve_push {
+	const char *target;
+	double sent_cnt, refused_cnt, dropped_cnt, failed_cnt; /* failed: tries */
+	double waiting_cnt;
+	/* files of debug information */
+	double debuginfo_uploaded_cnt, debuginfo_uploaded_bytes, debuginfo_waiting_cnt;
+	double debuginfo_known_cnt; /* the target had them */
+	double debuginfo_nameless_cnt, debuginfo_large_cnt, debuginfo_refused_cnt; /* not sent */
+};
+
+/* A number of something, by name: descriptors by kind. */
+struct serve_named {
+	const char *name;
+	double value;
+};
+
+/* How full a map of BPF is. */
+struct serve_map {
+	const char *name;
+	double entry_cnt, entry_cap;
+};
+
+/* What heaptap itself costs. */
+struct serve_own {
+	double cpu_seconds, rss_bytes;
+	double start_seconds; /* since the epoch */
+	double snapshot_seconds; /* that the last one for pages took */
+	double snapshot_age_seconds;
+	double profile_snapshot_seconds; /* the last one for a profile; NAN: none yet */
+};
+
+/* A kept profile. */
+struct serve_kept {
+	pid_t pid;
+	char comm[17];
+	const char *at; /* of its link */
+	char why[64], time[32]; /* for people; UTC */
+	double bytes, inuse_bytes; /* of the file; that it shows */
+};
+
+/* All NAN when nothing is to be kept. */
+struct serve_keep {
+	const struct serve_kept *kept; /* the newest first */
+	size_t kept_cnt;
+	double file_cnt, bytes; /* now */
+	double memory_bytes; /* of these in memory */
+	/* Counters of profiles: taken; removed for want of room; that the folder did not take; that
+	 * could not be made; not taken for want of CPU time. */
+	double taken_cnt, removed_cnt, unwritten_cnt, failed_cnt, skipped_cnt;
+};
+
+struct serve_view {
+	const struct serve_process *processes; /* largest first */
+	size_t process_cnt;
+	const struct serve_file *files; /* most processes first */
+	size_t file_cnt;
+	const struct serve_counter *losses; /* events */
+	size_t loss_cnt;
+	const struct serve_counter *lost_bytes; /* those that are counted in bytes */
+	size_t lost_bytes_cnt;
+	const struct serve_push *pushes;
+	size_t push_cnt;
+	const struct serve_map *maps;
+	size_t map_cnt;
+	const struct serve_named *reclaimed; /* what ended processes left */
+	size_t reclaimed_cnt;
+	const struct serve_named *fds; /* heaptap's own */
+	size_t fd_cnt;
+	struct serve_own own;
+	double sample_cnt;
+	double rate_bytes;
+	double followed_cnt;
+	double host_overhead; /* share of the time of all CPUs that all probes take */
+	double is_paused; /* all probes are out, as a signal has told */
+	double began_cnt, ended_cnt; /* processes that were followed, and that are no more */
+	double refused_cnt; /* selected processes that cannot be followed */
+	struct serve_keep keep;
+	const char *version;
+};
+
+#endif
