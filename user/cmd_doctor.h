@@ -17,9 +17,11 @@
 #include "kernel/privileges.h"
 #include "target/process.h"
 #include "target/survey.h"
+#include "track/plan.h"
 
 struct alloc_file;
 struct alloc_site;
+struct survey_tag;
 
 enum doctor_level {
 	DOCTOR_NOTE, /* nothing is missing, but good to know */
@@ -63,6 +65,17 @@ uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);
 /* Of a malloc and a free of this allocator; 0 = it has not got both, or costs are not known. */
 double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af);
+
+/* Expected ns of a hit of one of so many processes that are followed at one library, attached to in
+ * that way; 0 = it cannot be, or costs are not known. */
+double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t process_cnt);
+#define DOCTOR_WAY_CNTS 4
+extern const size_t doctor_way_process_cnts[DOCTOR_WAY_CNTS];
+
+/* Does the program keep all of its allocations from being recorded (heaptap_pause_all)? */
+bool doctor_is_paused(const struct survey_tag *tag);
+/* Paths that the program has ever entered, labels included; the root is not one. */
+uint32_t doctor_node_cnt(const struct survey_tag *tag);
 
 void doctor_print_text(const struct doctor_report *r, FILE *out);
 void doctor_print_json(const struct doctor_report *r, FILE *out);

@@ -86,6 +86,21 @@ double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af
 	return alloc_ns && free_ns ? alloc_ns + free_ns : 0;
 }
 
+const size_t doctor_way_process_cnts[DOCTOR_WAY_CNTS] = { 1, 10, 30, 300 };
+
+double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t process_cnt)
+{
+	const struct plan_input in = {
+		.process_cnt = process_cnt,
+		.has_session = r->mode == ATTACH_SESSION,
+		.costs = { r->costs.emulated_ns, r->costs.return_ns },
+	};
+
+	if (!r->has_costs || (way == PLAN_EVENT && !r->features.shared_events))
+		return 0;
+	return plan_hit_ns(&in, way);
+}
+
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
 {
 	const struct doctor_finding *f;
@@ -106,7 +121,12 @@ static int find_machine(struct doctor_report *r)
 				  "in a user namespace even root has none of these rights: run "
 				  "heaptap on the host" :
 				  "");
-	else if (!r->features.uprobe_session)
+	else if (r->features.has_blind_multi)
+		err = add(r, DOCTOR_NOTE,
+			  "uprobe_multi of this kernel sees only one thread of a process (fixed in "
+			  "6.10 and in later stable kernels): perf events are used instead",
+			  "");
+	if (!err && kernel_features_suffice(&r->features) && !r->features.uprobe_session)
 		err = add(r, DOCTOR_NOTE,
 			  "no uprobe sessions in this kernel (6.13): every allocation pays for a "
 			  "return probe, sampled or not",
@@ -307,6 +327,70 @@ static int find_stacks(struct doctor_report *r)
 		   "--perf-basic-prof, java: -XX:+PreserveFramePointer)");
 }
 
+bool doctor_is_paused(const struct survey_tag *tag)
+{
+	return tag->has_descriptor && tag->tls_mode != HT_TLS_NOT_READY &&
+	       tag->descriptor.flags & HT_TAG_PAUSES_ALL;
+}
+
+uint32_t doctor_node_cnt(const struct survey_tag *tag)
+{
+	return tag->descriptor.node_cnt ? tag->descriptor.node_cnt - 1 : 0;
+}
+
+static int find_tag(struct doctor_report *r, const struct survey_file *file,
+		    const struct survey_tag *tag)
+{
+	char what[512] = "";
+
+	if (tag->problem[0]) {
+		append(what, sizeof(what), "the tags of %s are left out: %s", file->path,
+		       tag->problem);
+		return add(r, DOCTOR_LIMIT, what,
+			   tag->kind == HT_TAG_SCOPE ?
+				   "all else is recorded; build it with the heaptap/scope.h of "
+				   "this heaptap, or use a newer heaptap" :
+				   "all else is recorded");
+	}
+	if (!doctor_is_paused(tag))
+		return 0;
+	append(what, sizeof(what),
+	       "%s has paused the recording (heaptap_pause_all): no allocation is recorded now",
+	       file->path);
+	return add(r, DOCTOR_LIMIT, what, "it has to call heaptap_unpause_all() first");
+}
+
+static int find_tags(struct doctor_report *r)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+	uint32_t source_cnt = 0;
+	char what[512] = "";
+	int err = 0;
+
+	vec_each(&r->survey->files, file) {
+		vec_each(&file->tags.all, tag) {
+			source_cnt += !tag->problem[0];
+			err = find_tag(r, file, tag);
+			if (err)
+				return err;
+		}
+	}
+	if (source_cnt > HT_TAG_SOURCES_CAP) {
+		append(what, sizeof(what),
+		       "its files have %u places for tags, and %d of one process are read: some "
+		       "allocations will be without theirs",
+		       source_cnt, HT_TAG_SOURCES_CAP);
+		err = add(r, DOCTOR_LIMIT, what, "");
+	}
+	if (!err && r->survey->otel_keys_err == -EPROTO)
+		err = add(r, DOCTOR_LIMIT,
+			  "OpenTelemetry's process context has a format or version that is not "
+			  "known: labels of threads are called key-1, key-2, ...",
+			  "");
+	return err;
+}
+
 static int find_process(struct doctor_report *r)
 {
 	int err;
@@ -314,6 +398,8 @@ static int find_process(struct doctor_report *r)
 	if (r->process_err)
 		return add(r, DOCTOR_BLOCK, r->process_why, "");
 	err = find_allocators(r);
+	if (!err)
+		err = find_tags(r);
 	if (!err)
 		err = find_stacks(r);
 	if (!err && r->info.seccomp && r->seccomp_kills_returns)

@@ -104,6 +104,24 @@ static void put_findings(struct json *j, const struct doctor_report *r)
 	end(j, ']');
 }
 
+/* ns a hit of one of so many processes followed at one library. */
+static void put_ways(struct json *j, const struct doctor_report *r)
+{
+	begin(j, "way_hit_ns", '{');
+	for (enum plan_way way = PLAN_OWN; way <= PLAN_ALL; way++) {
+		begin(j, plan_way_name(way), '{');
+		for (size_t i = 0; i < DOCTOR_WAY_CNTS; i++) {
+			double ns = doctor_way_ns(r, way, doctor_way_process_cnts[i]);
+			char cnt[24];
+
+			snprintf(cnt, sizeof(cnt), "%zu", doctor_way_process_cnts[i]);
+			put_number(j, cnt, ns, ns > 0);
+		}
+		end(j, '}');
+	}
+	end(j, '}');
+}
+
 static void put_kernel(struct json *j, const struct doctor_report *r)
 {
 	const struct feature_info *infos;
@@ -126,6 +144,7 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	put_number(j, "emulated_hit_ns", r->costs.emulated_ns, r->has_costs);
 	put_number(j, "stepped_hit_ns", r->costs.stepped_ns, r->has_costs);
 	put_number(j, "return_hit_ns", r->costs.return_ns, r->has_costs);
+	put_ways(j, r);
 	end(j, '}');
 }
 
@@ -217,6 +236,63 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 	end(j, '}');
 }
 
+/* What only heaptap/scope.h's descriptor says. */
+static void put_scopes(struct json *j, const struct survey_tag *tag)
+{
+	const struct scope_descriptor *d = &tag->descriptor;
+
+	key(j, "abi");
+	if (tag->has_descriptor)
+		fprintf(j->out, "\"%u.%u\"", SCOPE_DESCRIPTOR_MAJOR, d->minor);
+	else
+		fputs("null", j->out);
+	put_number(j, "nodes", doctor_node_cnt(tag), tag->has_descriptor);
+	put_number(j, "overflows", d->overflows, tag->has_descriptor);
+	put_number(j, "underflows", d->underflows, tag->has_descriptor);
+	put_number(j, "truncations", d->truncations, tag->has_descriptor);
+	put_bool(j, "paused", doctor_is_paused(tag));
+}
+
+static void put_tag(struct json *j, const struct survey_tag *tag)
+{
+	static const char *const formats[] = {
+		[HT_TAG_SCOPE] = "scope.h",
+		[HT_TAG_OTEL] = "opentelemetry",
+		[HT_TAG_CUSTOM] = "custom_labels",
+	};
+	static const char *const modes[] = {
+		[HT_TLS_NOT_READY] = "not_ready",
+		[HT_TLS_STATIC] = "static",
+		[HT_TLS_DTV] = "dtv",
+		[HT_TLS_REGISTRY] = "registry",
+	};
+
+	begin(j, NULL, '{');
+	put_text(j, "format", formats[tag->kind]);
+	put_text(j, "problem", tag->problem);
+	key(j, "found_by");
+	if (tag->problem[0])
+		fputs("null", j->out);
+	else
+		put_string(j, modes[tag->tls_mode]);
+	put_number(j, "tls_offset", (double)tag->tls_off,
+		   tag->tls_mode == HT_TLS_STATIC || tag->tls_mode == HT_TLS_DTV);
+	put_number(j, "tls_module", (double)tag->tls_module, tag->tls_mode == HT_TLS_DTV);
+	if (tag->kind == HT_TAG_SCOPE)
+		put_scopes(j, tag);
+	end(j, '}');
+}
+
+static void put_tags(struct json *j, const struct survey_file *file)
+{
+	const struct survey_tag *tag;
+
+	begin(j, "tags", '[');
+	vec_each(&file->tags.all, tag)
+		put_tag(j, tag);
+	end(j, ']');
+}
+
 static void put_file(struct json *j, const struct doctor_report *r, const struct survey_file *file)
 {
 	static const char *const debug[] = {
@@ -239,6 +315,7 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 	put_bool(j, "go", file->is_go);
 	if (file->alloc)
 		put_allocator(j, r, file);
+	put_tags(j, file);
 	end(j, '}');
 }
 
@@ -272,6 +349,7 @@ static void put_survey(struct json *j, const struct doctor_report *r)
 	put_uint(j, "jit_bytes", s->jit_bytes);
 	put_bool(j, "jit_map", s->has_jit_map);
 	put_bool(j, "was_probed_before", s->has_uprobes_area);
+	put_number(j, "otel_key_names", (double)s->otel_key_cnt, !s->otel_keys_err);
 	put_looked_for(j);
 }
 

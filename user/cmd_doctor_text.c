@@ -3,6 +3,7 @@
  * cmd_doctor_text.c - the doctor's report for people: the verdict in one line, what is in the way
  * and what to do about it, then the facts. Fits 100 columns as far as paths allow.
  */
+#include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -250,6 +251,97 @@ static void print_allocators(const struct doctor_report *r, FILE *out)
 		print_looked_for(out);
 }
 
+/* The key names are the process's, not the file's. */
+static void describe_otel(const struct survey *s, char *line, size_t line_bytes)
+{
+	if (s->otel_keys_err == -EPROTO)
+		snprintf(line, line_bytes, "key names not readable");
+	else if (s->otel_keys_err)
+		snprintf(line, line_bytes, "no key names published");
+	else
+		snprintf(line, line_bytes, "%zu key name%s", s->otel_key_cnt,
+			 s->otel_key_cnt == 1 ? "" : "s");
+}
+
+/* "12 nodes, 1 overflow, 3 truncations" */
+static void describe_scopes(const struct survey_tag *tag, char *line, size_t line_bytes)
+{
+	const struct scope_descriptor *d = &tag->descriptor;
+	const struct {
+		const char *what;
+		uint32_t cnt;
+	} counters[] = {
+		{ "overflow", d->overflows },
+		{ "underflow", d->underflows },
+		{ "truncation", d->truncations },
+	};
+	uint32_t node_cnt = doctor_node_cnt(tag);
+	size_t len, i;
+
+	if (!tag->has_descriptor)
+		return;
+	len = (size_t)snprintf(line, line_bytes, "%s%u node%s",
+			       doctor_is_paused(tag) ? "paused, " : "", node_cnt,
+			       node_cnt == 1 ? "" : "s");
+	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].cnt)
+			len += (size_t)snprintf(line + len, line_bytes - len, ", %u %s%s",
+						counters[i].cnt, counters[i].what,
+						counters[i].cnt == 1 ? "" : "s");
+}
+
+static void print_tag(const struct doctor_report *r, const struct survey_file *file,
+		      const struct survey_tag *tag, FILE *out)
+{
+	static const char *const modes[] = {
+		[HT_TLS_NOT_READY] = "not ready",
+		[HT_TLS_STATIC] = "static TLS",
+		[HT_TLS_DTV] = "DTV",
+		[HT_TLS_REGISTRY] = "registry",
+	};
+	const char *how = tag->problem[0] ? "left out" : modes[tag->tls_mode];
+	char format[24] = "scope.h", line[128] = "";
+	int at;
+
+	if (tag->kind == HT_TAG_OTEL)
+		snprintf(format, sizeof(format), "OpenTelemetry");
+	else if (tag->kind == HT_TAG_CUSTOM)
+		snprintf(format, sizeof(format), "custom labels");
+	else if (tag->has_descriptor)
+		snprintf(format, sizeof(format), "scope.h %u.%u", SCOPE_DESCRIPTOR_MAJOR,
+			 tag->descriptor.minor);
+	if (tag->problem[0])
+		snprintf(line, sizeof(line), "see above");
+	else if (tag->kind == HT_TAG_OTEL)
+		describe_otel(r->survey, line, sizeof(line));
+	else if (tag->kind == HT_TAG_SCOPE)
+		describe_scopes(tag, line, sizeof(line));
+	fprintf(out, "  ");
+	print_path(out, file->path, 44);
+	at = 2 + 44 + fprintf(out, "  %-13s  %-*s", format, line[0] ? 12 : 0, how);
+	print_wrapped(out, at, at, line);
+}
+
+static void print_tags(const struct doctor_report *r, FILE *out)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+	bool found = false;
+
+	fprintf(out, "\nTags\n");
+	vec_each(&r->survey->files, file) {
+		vec_each(&file->tags.all, tag) {
+			if (!found)
+				fprintf(out, "  %-44s  %-13s  %-10s  %s\n", "file", "format",
+					"found by", "says");
+			found = true;
+			print_tag(r, file, tag, out);
+		}
+	}
+	if (!found)
+		fprintf(out, "  none: include heaptap/scope.h to see who the memory is for\n");
+}
+
 static const char *lines_of(const struct survey_file *file)
 {
 	switch (file->debug) {
@@ -299,6 +391,29 @@ static void print_stacks(const struct doctor_report *r, FILE *out)
 			s->has_jit_map ? "perf map" : "none");
 }
 
+/* What `heaptap serve` chooses from, for a library that so many followed processes use. */
+static void print_ways(const struct doctor_report *r, FILE *out)
+{
+	const size_t *cnt = doctor_way_process_cnts;
+	char ns[UNITS_BUF];
+
+	fprintf(out, "\n  ways to attach, ns a hit of one of  %7zu %7zu %7zu %7zu  processes\n",
+		cnt[0], cnt[1], cnt[2], cnt[3]);
+	for (enum plan_way way = PLAN_OWN; way <= PLAN_ALL; way++) {
+		fprintf(out, "  %-5s  %-26s ", plan_way_name(way),
+			way == PLAN_OWN	  ? "links of each process" :
+			way == PLAN_EVENT ? "an event that they share" :
+					    "one link; others pay too");
+		for (size_t i = 0; i < DOCTOR_WAY_CNTS; i++) {
+			double value = doctor_way_ns(r, way, cnt[i]);
+
+			snprintf(ns, sizeof(ns), "%.0f", value);
+			fprintf(out, " %7s", value > 0 ? ns : "-");
+		}
+		fputc('\n', out);
+	}
+}
+
 static void print_kernel(const struct doctor_report *r, FILE *out)
 {
 	char emulated[UNITS_BUF], stepped[UNITS_BUF], ret[UNITS_BUF], line[256];
@@ -327,6 +442,7 @@ static void print_kernel(const struct doctor_report *r, FILE *out)
 		 format_duration((uint64_t)r->costs.stepped_ns, stepped, sizeof(stepped)),
 		 format_duration((uint64_t)r->costs.return_ns, ret, sizeof(ret)));
 	print_field(out, "a hit costs", line);
+	print_ways(r, out);
 }
 
 /* These restrict only those who lack a capability. */
@@ -375,6 +491,7 @@ void doctor_print_text(const struct doctor_report *r, FILE *out)
 	print_process(r, out);
 	if (r->survey) {
 		print_allocators(r, out);
+		print_tags(r, out);
 		print_stacks(r, out);
 	}
 	print_kernel(r, out);

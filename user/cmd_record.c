@@ -12,9 +12,11 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "budget/governor.h"
 #include "cmd.h"
 #include "record/recorder.h"
 #include "record/result.h"
+#include "snapshot/scope_labels.h"
 
 enum {
 	OPT_MAX_LIVE = 256,
@@ -24,7 +26,11 @@ enum {
 	OPT_MODE,
 	OPT_NAIVE,
 	OPT_KEEP,
-	OPT_LINES
+	OPT_LINES,
+	OPT_LABELS,
+	OPT_GROUP,
+	OPT_REALLOC,
+	OPT_MAX_OVERHEAD
 };
 
 static const char usage[] =
@@ -39,6 +45,9 @@ static const char usage[] =
 	"  -o, --output FILE       write the profile here (default: heaptap-PID.pb.gz)\n"
 	"  -r, --rate BYTES        sample every BYTES allocated on the average (default: 64k);\n"
 	"                          1 = record every allocation, exactly\n"
+	"      --max-overhead PCT  probes may take this much of the CPU time of the process (default: 5;\n"
+	"                          off with --rate 1); less is recorded where that is not enough, and\n"
+	"                          the profile says what; 0 or off = no limit\n"
 	"      --max-live N        at most N sampled allocations outstanding (default: 1000000)\n"
 	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
 	"      --follow            record children too, as processes of their own\n"
@@ -47,6 +56,12 @@ static const char usage[] =
 	"                          mimalloc too, although one that throws then ends the program\n"
 	"      --keep-allocator-frames\n"
 	"                          keep malloc and the like at the end of each stack\n"
+	"      --labels LIST       labels of the profile's rows, of: scope, app (labels that the program\n"
+	"                          sets), task, thread; or all (default), or none\n"
+	"      --group-threads     threads of a pool are one: worker-12 -> worker-*\n"
+	"      --realloc-scope current|origin\n"
+	"                          the scope that a reallocated block is charged to: that of the call\n"
+	"                          (default), or that of the block before, where it was sampled\n"
 	"      --no-lines          function names only: no files, lines and inlines (faster)\n"
 	"  -n, --top N             rows to print at the end (default: 10, 0 = none)\n"
 	"  -q, --quiet             no progress; errors and losses only\n"
@@ -63,12 +78,16 @@ static const struct option long_options[] = {
 	{ "duration", required_argument, NULL, 'd' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "rate", required_argument, NULL, 'r' },
+	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "max-live", required_argument, NULL, OPT_MAX_LIVE },
 	{ "max-stacks", required_argument, NULL, OPT_MAX_STACKS },
 	{ "follow", no_argument, NULL, OPT_FOLLOW },
 	{ "probe-throwing-new", no_argument, NULL, OPT_THROWING },
 	{ "keep-allocator-frames", no_argument, NULL, OPT_KEEP },
 	{ "no-lines", no_argument, NULL, OPT_LINES },
+	{ "labels", required_argument, NULL, OPT_LABELS },
+	{ "group-threads", no_argument, NULL, OPT_GROUP },
+	{ "realloc-scope", required_argument, NULL, OPT_REALLOC },
 	{ "top", required_argument, NULL, 'n' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -82,6 +101,7 @@ static const struct option long_options[] = {
 struct record_options {
 	struct recorder_options recorder;
 	struct result_options result;
+	bool has_max_overhead;
 	bool wants_help;
 };
 
@@ -102,6 +122,32 @@ static int bad_value(const char *option, const char *text, const char *wanted)
 {
 	log_error("record: bad value '%s' for %s: %s", text, option, wanted);
 	return -EINVAL;
+}
+
+static int parse_labels(const char *arg, unsigned *ret)
+{
+	static const struct {
+		const char *name;
+		unsigned label;
+	} names[] = { { "scope", LABEL_SCOPE },	  { "app", LABEL_APP }, { "task", LABEL_TASK },
+		      { "thread", LABEL_THREAD }, { "all", LABEL_ALL }, { "none", 0 } };
+	const size_t cnt = sizeof(names) / sizeof(*names);
+	const char *at = arg;
+
+	*ret = 0;
+	for (;;) {
+		size_t len = strcspn(at, ","), i = 0;
+
+		while (i < cnt && (strlen(names[i].name) != len || strncmp(names[i].name, at, len)))
+			i++;
+		if (i == cnt)
+			return bad_value("--labels", arg,
+					 "a list of scope, app, task, thread, all, none");
+		*ret |= names[i].label;
+		if (!at[len])
+			return 0;
+		at += len + 1;
+	}
 }
 
 static int parse_one(int c, const char *arg, struct record_options *o)
@@ -136,6 +182,19 @@ static int parse_one(int c, const char *arg, struct record_options *o)
 			return bad_value("--max-stacks", arg, "a number from 1 to 16777216");
 		o->recorder.stack_cap = n;
 		return 0;
+	case OPT_MAX_OVERHEAD:
+		if (governor_parse_percent(arg, &o->recorder.max_overhead))
+			return bad_value("--max-overhead", arg,
+					 "a percentage from 0.01 to 99, or off (no limit)");
+		o->has_max_overhead = true;
+		return 0;
+	case OPT_LABELS:
+		return parse_labels(arg, &o->result.labels);
+	case OPT_REALLOC:
+		if (strcmp(arg, "current") && strcmp(arg, "origin"))
+			return bad_value("--realloc-scope", arg, "current or origin");
+		o->recorder.realloc_keeps_scope = !strcmp(arg, "origin");
+		return 0;
 	case OPT_MODE:
 		if (attach_mode_parse(arg, &o->recorder.mode))
 			return bad_value("--attach-mode", arg, "auto, session, multi or perf");
@@ -163,6 +222,9 @@ static int parse_flag(int c, struct record_options *o)
 		return 0;
 	case OPT_KEEP:
 		o->result.keep_allocator_frames = true;
+		return 0;
+	case OPT_GROUP:
+		o->result.group_threads = true;
 		return 0;
 	case OPT_LINES:
 		o->result.no_lines = true;
@@ -194,6 +256,11 @@ static int parse_options(int argc, char **argv, struct record_options *o)
 	}
 	if (err || o->wants_help)
 		return err;
+	if (!o->has_max_overhead && o->recorder.rate_bytes == 1) {
+		o->recorder.max_overhead = 0;
+		log_info("record: --rate 1 is to be exact: the overhead is not limited; "
+			 "--max-overhead PCT limits it");
+	}
 	o->recorder.argv = optind < argc ? argv + optind : NULL;
 	if (!o->recorder.pid && !o->recorder.argv) {
 		log_error("record: nothing to record: give -p PID, or -- COMMAND");
@@ -210,8 +277,11 @@ static int parse_options(int argc, char **argv, struct record_options *o)
 int cmd_record(int argc, char **argv)
 {
 	struct record_options o = {
-		.recorder = { .rate_bytes = 64 << 10, .live_cap = 1000000, .stack_cap = 65536 },
-		.result = { .top_cnt = 10 },
+		.recorder = { .rate_bytes = 64 << 10,
+			      .live_cap = 1000000,
+			      .stack_cap = 65536,
+			      .max_overhead = BUDGET_DEFAULT_PERCENT / 100.0 },
+		.result = { .top_cnt = 10, .labels = LABEL_ALL },
 	};
 	struct recorder *r = NULL;
 	struct result *res = NULL;

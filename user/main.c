@@ -16,6 +16,7 @@ struct command {
 static const struct command commands[] = {
 	{ "record", cmd_record, "record who holds the memory of a process" },
 	{ "report", cmd_report, "read a profile: by stack, function, module or thread" },
+	{ "serve", cmd_serve, "follow processes and serve their profiles over HTTP" },
 	{ "doctor", cmd_doctor, "what can be recorded here, and what would be missing" },
 };
 #define COMMAND_CNT (sizeof(commands) / sizeof(*commands))

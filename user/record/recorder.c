@@ -24,10 +24,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "budget/governor.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "kernel/seccomp_probe.h"
-#include "record/overhead.h"
+#include "record/idle_tasks.h"
 #include "record/throw_limit.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
@@ -38,6 +39,11 @@
 #include "track/tracker.h"
 
 #define TICK_NS 200000000ULL /* of the status line and of work that waits */
+
+#define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
+/* Tasks that ended without saying so. */
+#define IDLE_TASK_NS 30000000000ULL
+#define IDLE_INTERVAL_NS 5000000000ULL
 
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
@@ -54,13 +60,15 @@ struct recorder {
 	struct process_events *events;
 	struct launch *launch;
 	struct snapshot *snapshot;
-	struct overhead overhead;
+	struct probe_costs costs;
+	struct governor *governor;
 	struct recorder_facts facts;
 	int epoll_fd, signal_fd, tick_fd;
 	sigset_t old_mask;
 	bool mask_is_set;
 	bool is_over;
 	bool has_warned; /* of the overhead */
+	uint64_t idle_checked_ns, counters_ns;
 };
 
 /* From here on SIGINT and SIGTERM end the recording normally. */
@@ -164,7 +172,6 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	r->epoll_fd = r->signal_fd = r->tick_fd = -1;
 	r->facts.exit_status = -1;
 	r->facts.end_reason = "";
-	r->facts.overhead = -1;
 	err = opts->pid ? check_target(r) : 0;
 	if (!err)
 		err = check_kernel(r);
@@ -217,6 +224,7 @@ static int open_engine(struct recorder *r)
 		.live_cap = r->opts.live_cap,
 		.stack_cap = r->opts.stack_cap,
 		.only_tgid = r->opts.follow ? 0 : r->opts.pid,
+		.realloc_keeps_scope = r->opts.realloc_keeps_scope,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
 	const struct engine_ops ops = { .on_event = on_event };
@@ -238,6 +246,34 @@ static int open_engine(struct recorder *r)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)
 		err = tracker_new(r->engine, r->files, &track_opts, &r->tracker);
+	if (err)
+		log_error("record: cannot set up: %s", strerror(-err));
+	return err;
+}
+
+/* What a hit costs is measured before there are any. */
+static int open_governor(struct recorder *r)
+{
+	struct governor_options opts = {
+		.command = "record",
+		.max_share = r->opts.max_overhead,
+		.rate_bytes = r->opts.rate_bytes,
+		.keeps_ended = true,
+		.is_one = r->opts.follow,
+	};
+	int err;
+
+	if (probe_costs_measure(&r->features, &r->costs)) {
+		log_warn("record: the cost of a probe could not be measured: the overhead is not "
+			 "known, and not limited");
+		opts.max_share = 0;
+	}
+	opts.costs = (struct budget_costs){ r->costs.emulated_ns, r->costs.stepped_ns,
+					    r->costs.return_ns };
+	err = governor_new(r->engine, r->tracker, &opts, &r->governor);
+	if (!err)
+		err = engine_set_throw_limit(
+			r->engine, throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -334,7 +370,7 @@ static void say_start(struct recorder *r)
 	if (r->opts.follow)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
-			 r->overhead.costs.emulated_ns);
+			 r->costs.emulated_ns);
 	if (r->opts.is_quiet && log_get_level() > LOG_WARN)
 		log_set_level(LOG_WARN);
 	fprintf(stderr, "heaptap: recording PID %d (%s): %zu probe sites, 1 sample per %s, %s\n",
@@ -356,7 +392,6 @@ static void raise_file_limit(void)
 
 int recorder_start(struct recorder *r)
 {
-	struct probe_costs costs = { 0 };
 	int err = take_signals(r);
 
 	raise_file_limit();
@@ -364,9 +399,9 @@ int recorder_start(struct recorder *r)
 		err = open_engine(r);
 	if (err)
 		return err;
-	if (probe_costs_measure(&r->features, &costs))
-		log_debug("record: the cost of a probe could not be measured");
-	err = open_loop(r);
+	err = open_governor(r);
+	if (!err)
+		err = open_loop(r);
 	if (!err)
 		err = r->launch ? track_launch(r) : tracker_add(r->tracker, r->opts.pid);
 	if (err == -ESRCH || err == -ENOENT) {
@@ -379,7 +414,6 @@ int recorder_start(struct recorder *r)
 	}
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
-	overhead_begin(&r->overhead, &costs, r->opts.pid);
 	say_start(r);
 	if (r->launch) {
 		err = launch_go(r->launch);
@@ -413,14 +447,22 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 /* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
 static void warn_overhead(struct recorder *r, uint64_t elapsed_ns)
 {
-	if (r->has_warned || elapsed_ns < OVERHEAD_WARN_AFTER_NS ||
-	    r->facts.overhead < OVERHEAD_WARN)
+	struct governor_view view;
+
+	if (r->has_warned || r->opts.max_overhead > 0 || elapsed_ns < OVERHEAD_WARN_AFTER_NS ||
+	    governor_view(r->governor, r->opts.pid, &view) || view.share_overall < OVERHEAD_WARN)
 		return;
 	r->has_warned = true;
 	log_warn(
 		"record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
-		"often; keep the recording short (Ctrl-C ends it)",
-		100 * r->facts.overhead, r->opts.pid);
+		"often; keep the recording short (Ctrl-C ends it), or limit it with --max-overhead",
+		100 * view.share_overall, r->opts.pid);
+}
+
+static double outstanding(const uint64_t stats[HT_STAT_CNT])
+{
+	return (double)(int64_t)(stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES] -
+				 stats[HT_STAT_ALLOC_ONLY] - stats[HT_STAT_DROPPED]);
 }
 
 /* Counters only: cheap, and the live map may be large. */
@@ -428,26 +470,27 @@ static void show_status(struct recorder *r)
 {
 	uint64_t stats[HT_STAT_CNT], elapsed_ns = now_ns() - r->facts.begin_ns;
 	char elapsed[UNITS_BUF], samples[UNITS_BUF], live[UNITS_BUF], cost[UNITS_BUF] = "?";
+	struct governor_view view;
 	struct process_info info;
 
 	if (engine_read_stats(r->engine, stats))
 		return;
-	r->facts.overhead = overhead_achieved(&r->overhead, r->opts.pid, stats);
 	if (!process_info_read(r->opts.pid, &info)) {
 		r->facts.rss_bytes = info.rss_bytes ? info.rss_bytes : r->facts.rss_bytes;
-		engine_set_throw_limit(r->engine, 0,
+		engine_set_throw_limit(r->engine,
 				       throw_limit_bytes(info.pid, info.address_limit_bytes));
 	}
 	warn_overhead(r, elapsed_ns);
 	if (r->opts.is_quiet)
 		return;
-	if (r->facts.overhead >= 0)
-		snprintf(cost, sizeof(cost), "%.1f %%", 100 * r->facts.overhead);
+	if (!governor_view(r->governor, r->opts.pid, &view))
+		snprintf(cost, sizeof(cost), "%.1f %%%s%s", 100 * view.share,
+			 view.step == BUDGET_FULL ? "" : ", ",
+			 view.step == BUDGET_FULL ? "" : budget_step_name(view.step));
 	log_status("%s: %s samples, %s outstanding, overhead %s%s",
 		   format_duration(elapsed_ns, elapsed, sizeof(elapsed)),
 		   format_count(stats[HT_STAT_SAMPLES], samples, sizeof(samples)),
-		   format_count(stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES], live, sizeof(live)),
-		   cost, loss_words(stats));
+		   format_count(outstanding(stats), live, sizeof(live)), cost, loss_words(stats));
 }
 
 static void on_child_end(struct recorder *r)
@@ -462,6 +505,14 @@ static void on_tick(struct recorder *r)
 
 	if (read(r->tick_fd, &expirations, sizeof(expirations)) < 0)
 		return;
+	if (now_ns() - r->counters_ns > COUNTERS_INTERVAL_NS) {
+		r->counters_ns = now_ns();
+		tracker_read_counters(r->tracker);
+	}
+	if (now_ns() - r->idle_checked_ns > IDLE_INTERVAL_NS) {
+		r->idle_checked_ns = now_ns();
+		idle_tasks_forget(r->engine, r->idle_checked_ns - IDLE_TASK_NS);
+	}
 	show_status(r);
 }
 
@@ -494,7 +545,9 @@ static int wait_ms(const struct recorder *r)
 {
 	uint64_t now = now_ns(), deadline;
 	int ms = tracker_wants_work(r->tracker) ? 10 : 1000;
+	int governor_ms = governor_wait_ms(r->governor);
 
+	ms = governor_ms < ms ? governor_ms : ms;
 	if (!r->opts.duration_ns)
 		return ms;
 	deadline = r->facts.begin_ns + r->opts.duration_ns;
@@ -517,6 +570,8 @@ static int loop_once(struct recorder *r)
 	if (r->opts.duration_ns && now_ns() >= r->facts.begin_ns + r->opts.duration_ns)
 		end(r, "the time was up");
 	err = tracker_work(r->tracker);
+	if (!err)
+		err = governor_work(r->governor);
 	if (!tracker_running_cnt(r->tracker))
 		end(r, "the process ended");
 	return err;
@@ -542,8 +597,10 @@ int recorder_run(struct recorder *r)
 		err = loop_once(r);
 	if (err)
 		log_error("record: %s: ending the recording early", strerror(-err));
+	tracker_read_counters(r->tracker);
 	show_status(r);
 	log_status_end();
+	governor_stop(r->governor);
 	tracker_stop_allocs(r->tracker);
 	err = snapshot_take(r->engine, &r->snapshot);
 	r->facts.end_ns = now_ns();
@@ -560,6 +617,7 @@ void recorder_close(struct recorder *r)
 {
 	if (!r)
 		return;
+	governor_free(r->governor);
 	tracker_free(r->tracker);
 	track_files_free(r->files);
 	process_events_close(r->events);
@@ -595,6 +653,11 @@ const struct track_files *recorder_files(const struct recorder *r)
 const struct tracker *recorder_tracker(const struct recorder *r)
 {
 	return r->tracker;
+}
+
+const struct governor *recorder_governor(const struct recorder *r)
+{
+	return r->governor;
 }
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)

@@ -15,6 +15,7 @@
 #include "kernel/attach.h"
 
 struct engine;
+struct governor;
 struct recorder;
 struct snapshot;
 struct track_files;
@@ -27,10 +28,12 @@ struct recorder_options {
 	uint64_t rate_bytes;
 	uint32_t live_cap, stack_cap;
 	enum attach_mode mode;
+	bool realloc_keeps_scope; /* else a realloc charges the current scope */
 	bool follow;
 	bool probe_throwing; /* see struct tracker_options */
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;
+	double max_overhead; /* share of the CPU time of the target; 0: no limit */
 };
 
 /* What is known of a recording besides its snapshot. */
@@ -44,7 +47,6 @@ struct recorder_facts {
 	uint64_t rate_bytes;
 	enum attach_mode mode;
 	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
-	double overhead; /* share of the target's CPU time that probes took; < 0: unknown */
 	uint64_t rss_bytes; /* of the target, last seen */
 	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */
 	const char *end_reason;
@@ -65,5 +67,6 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
 struct engine *recorder_engine(const struct recorder *r);
 const struct track_files *recorder_files(const struct recorder *r);
 const struct tracker *recorder_tracker(const struct recorder *r);
+const struct governor *recorder_governor(const struct recorder *r);
 
 #endif

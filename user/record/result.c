@@ -14,11 +14,14 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "budget/governor.h"
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/profile.h"
 #include "record/recorder.h"
+#include "snapshot/ledger_notes.h"
 #include "snapshot/profile_build.h"
+#include "snapshot/scope_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
@@ -90,6 +93,15 @@ static void on_symbols(void *ctx, const char *file, size_t done, size_t total)
 	log_status("symbols: %zu of %zu addresses, reading %s", done, total, file);
 }
 
+/* Several processes, or several images of one, are told apart. */
+static bool labels_processes(const struct recorder *r, const struct recorder_facts *f)
+{
+	size_t instance_cnt;
+
+	tracker_instances(recorder_tracker(r), &instance_cnt);
+	return f->follow || instance_cnt > 1;
+}
+
 static int comment_command(struct profile *p, const struct result_options *opts)
 {
 	char line[1024] = "";
@@ -102,7 +114,7 @@ static int comment_command(struct profile *p, const struct result_options *opts)
 
 static int comment_target(struct profile *p, const struct recorder_facts *f)
 {
-	char elapsed[UNITS_BUF];
+	char elapsed[UNITS_BUF], rss[UNITS_BUF];
 	int err = profile_comment(p, "target: PID %d (%.*s) %s", f->pid, (int)sizeof(f->comm),
 				  f->comm, f->exe);
 
@@ -115,6 +127,9 @@ static int comment_target(struct profile *p, const struct recorder_facts *f)
 		err = profile_comment(p, f->was_started ?
 						 "recorded since the program was started" :
 						 "allocations before attach are not included");
+	if (!err && f->rss_bytes)
+		err = profile_comment(p, "resident memory of the target when last seen: %s",
+				      format_bytes((double)f->rss_bytes, rss, sizeof(rss)));
 	return err;
 }
 
@@ -129,28 +144,17 @@ static int comment_source(struct profile *p, const struct recorder_facts *f)
 	else if (!err)
 		err = profile_comment(p, "rate: one sample per %s allocated on the average",
 				      format_bytes(f->rate_bytes, rate, sizeof(rate)));
-	if (!err && f->overhead >= 0)
-		err = profile_comment(p, "achieved overhead: %.2f %% of the target's CPU time",
-				      100 * f->overhead);
 	if (!err && !f->site_cnt)
 		err = profile_comment(p, "no known allocator was found: looked for malloc, "
 					 "jemalloc, tcmalloc, mimalloc, operator new");
 	return err;
 }
 
-/* Every counter, one line each: "ledger: <name> <value> (<meaning>)". */
 static int comment_ledger(struct profile *p, const uint64_t stats[HT_STAT_CNT],
 			  const struct recorder_facts *f)
 {
-#define STAT_NAME(id, name, meaning) name,
-#define STAT_MEANING(id, name, meaning) meaning,
-	static const char *const name[] = { HT_STATS(STAT_NAME) };
-	static const char *const meaning[] = { HT_STATS(STAT_MEANING) };
-	int err = 0;
+	int err = ledger_notes_add(p, stats);
 
-	for (size_t i = 0; i < HT_STAT_CNT && !err; i++)
-		err = profile_comment(p, "ledger: %s %llu (%s)", name[i],
-				      (unsigned long long)stats[i], meaning[i]);
 	if (!err && f->throwing_cnt)
 		err = profile_comment(p,
 				      "ledger: throwing_sites %zu (operator new not probed: it may "
@@ -164,8 +168,52 @@ static int comment_ledger(struct profile *p, const uint64_t stats[HT_STAT_CNT],
 	return err;
 }
 
+/* What programs counted themselves, over all of them. */
+static int comment_scope_counters(struct profile *p, const struct recorder *r)
+{
+	struct scope_counters sum = { 0 };
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(recorder_tracker(r), &cnt);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		sum.overflows += inst[i].scope_counters.overflows;
+		sum.underflows += inst[i].scope_counters.underflows;
+		sum.truncations += inst[i].scope_counters.truncations;
+	}
+	if (sum.overflows)
+		err = profile_comment(p,
+				      "ledger: scope_overflows %llu (pushes of a scope that the "
+				      "program's own table had no room for)",
+				      (unsigned long long)sum.overflows);
+	if (!err && sum.underflows)
+		err = profile_comment(p, "ledger: scope_underflows %llu (pops without a push)",
+				      (unsigned long long)sum.underflows);
+	if (!err && sum.truncations)
+		err = profile_comment(p,
+				      "ledger: scope_truncations %llu (pushes deeper than %d "
+				      "scopes, charged to the last one)",
+				      (unsigned long long)sum.truncations, HT_SCOPE_DEPTH_CAP);
+	return err;
+}
+
+static int comment_scopes(const struct result *res, struct profile *p,
+			  const struct recorder_facts *f, const struct recorder *r)
+{
+	struct scope_notes_options opts = {
+		.labels = res->opts.labels,
+		.by_process = labels_processes(r, f),
+		.epoch_off_ns = f->end_epoch_ns - (int64_t)f->end_ns,
+	};
+	int err = comment_scope_counters(p, r);
+
+	return err ? err :
+		     scope_notes_add(recorder_snapshot(r), recorder_engine(r), recorder_tracker(r),
+				     &opts, p);
+}
+
 static int add_comments(const struct result *res, struct profile *p, const struct recorder_facts *f,
-			const struct snapshot *s)
+			const struct recorder *r)
 {
 	int err = profile_comment(p, "heaptap %s", HEAPTAP_VERSION);
 
@@ -175,7 +223,11 @@ static int add_comments(const struct result *res, struct profile *p, const struc
 		err = comment_target(p, f);
 	if (!err)
 		err = comment_source(p, f);
-	return err ? err : comment_ledger(p, s->stats, f);
+	if (!err)
+		err = governor_comment(recorder_governor(r), 0, p);
+	if (!err)
+		err = comment_ledger(p, recorder_snapshot(r)->stats, f);
+	return err ? err : comment_scopes(res, p, f, r);
 }
 
 /* What was lost and matters to who reads the numbers, on stderr whatever the verbosity. */
@@ -205,7 +257,18 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 			 100.0 * cut / all);
 }
 
-static void say_end(const struct result *res, const struct recorder_facts *f)
+static bool has_scopes(const struct snapshot *s)
+{
+	const struct snapshot_scope *scope;
+
+	vec_each(&s->scopes, scope)
+		if (scope->key.node)
+			return true;
+	return false;
+}
+
+static void say_end(const struct result *res, const struct recorder_facts *f,
+		    const struct snapshot *s)
 {
 	if (f->exit_status >= 0 && WIFEXITED(f->exit_status))
 		log_info("record: the program exited with status %d", WEXITSTATUS(f->exit_status));
@@ -214,6 +277,8 @@ static void say_end(const struct result *res, const struct recorder_facts *f)
 			 WTERMSIG(f->exit_status), strsignal(WTERMSIG(f->exit_status)));
 	log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", res->path,
 		 res->path, res->path);
+	if (has_scopes(s))
+		log_info("it tells scopes apart: heaptap report --by scope %s", res->path);
 }
 
 static int write_file(struct result *res, const struct profile *p)
@@ -241,14 +306,14 @@ static int build(const struct result *res, const struct recorder *r, const struc
 	struct profile_build_options opts = {
 		.rate_bytes = f->rate_bytes,
 		.keep_allocator_frames = res->opts.keep_allocator_frames,
+		.labels = res->opts.labels,
+		.group_threads = res->opts.group_threads,
 		.symbols = { .lines = !res->opts.no_lines, .demangle = true },
 		.on_progress = log_get_level() >= LOG_INFO ? on_symbols : NULL,
 	};
-	size_t instance_cnt;
 	int err;
 
-	tracker_instances(recorder_tracker(r), &instance_cnt);
-	opts.label_processes = f->follow || instance_cnt > 1;
+	opts.label_processes = labels_processes(r, f);
 	err = profile_build(recorder_snapshot(r), recorder_engine(r), recorder_files(r),
 			    recorder_tracker(r), &opts, ret);
 	log_status_end();
@@ -271,7 +336,7 @@ int result_write(struct result *res, const struct recorder *r)
 	err = build(res, r, &f, &p);
 	if (!err) {
 		p->time_ns = f.end_epoch_ns;
-		err = add_comments(res, p, &f, s);
+		err = add_comments(res, p, &f, r);
 	}
 	if (err) {
 		log_error("record: cannot build the profile: %s", strerror(-err));
@@ -284,7 +349,7 @@ int result_write(struct result *res, const struct recorder *r)
 		err = report_write(p, &report, stdout);
 	fflush(stdout);
 	say_losses(s->stats, &f);
-	say_end(res, &f);
+	say_end(res, &f, s);
 out:
 	profile_free(p);
 	return err;

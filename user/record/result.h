@@ -17,6 +17,8 @@ struct result_options {
 	size_t top_cnt; /* rows to print, 0 = none */
 	bool keep_allocator_frames;
 	bool no_lines;
+	unsigned labels; /* LABEL_* of snapshot/scope_labels.h */
+	bool group_threads;
 	char *const *command_argv; /* for the profile's comments */
 	int command_argc;
 };

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_serve_options.h - the options of `heaptap serve`: the table of them, and settings made of
+ * defaults, a configuration file and the command line.
+ *
+ * To add an option: a row in the table in cmd_serve_options.c, and the member that it names, in
+ * struct daemon_options or here. The command line, the file, --help and --check-config know it
+ * then. What is to be checked or made of several options together belongs into finish().
+ */
+#ifndef HT_CMD_SERVE_OPTIONS_H
+#define HT_CMD_SERVE_OPTIONS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "config/option.h"
+#include "daemon/daemon.h"
+#include "serve/push_message.h"
+#include "serve/push_target.h"
+#include "target/cgroup.h"
+
+struct serve_settings {
+	struct daemon_options daemon;
+	char *config_file;
+	char *attach_mode, *attach_way;
+	double max_overhead, max_overhead_host; /* in percent */
+	bool checks_config, wants_help, is_quiet, is_verbose;
+	struct option_numbers pids;
+	struct texts cgroups, push_urls, labels;
+	/* what the daemon is given of these */
+	VEC(pid_t) pid_list;
+	VEC(struct cgroup_place) places;
+	VEC(struct push_target) targets;
+	VEC(struct push_label) label_list; /* names are ours */
+};
+
+const struct option_table *serve_option_table(void);
+
+/*
+ * Defaults, the file that args name, if any, and args -> settings. All errors are logged.
+ * -EINVAL: something is wrong; -errno: the file cannot be read. Release it in any case.
+ */
+int serve_settings_make(const struct option_args *args, struct serve_settings *ret);
+/*
+ * Settings that were read again: of options that need a new start the old values are kept, which is
+ * said of each.
+ */
+int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_settings *old);
+void serve_settings_release(struct serve_settings *s);
+
+#endif
