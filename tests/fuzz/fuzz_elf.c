@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "elf/fde_index.h"
 #include "elf/plt_names.h"
@@ -62,6 +63,23 @@ static unsigned int touch_segments(const struct elf_file *ef)
 	return sum;
 }
 
+/* The reduced file is never much larger than the file; nothing is read but what is there. */
+static void reduce(struct elf_file *ef, size_t bytes)
+{
+	struct debug_only *d;
+	uint8_t piece[256];
+
+	if (debug_only_new(ef, &d))
+		return;
+	if (debug_only_bytes(d) > 64ULL * bytes + 65536)
+		abort();
+	/* Without the file: -EBADF where one would be read. */
+	for (uint64_t off = 0; off < debug_only_bytes(d) && off < 1 << 16; off += sizeof(piece))
+		if (debug_only_read(d, -1, off, piece, sizeof(piece)) == 0)
+			abort();
+	debug_only_free(d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char hex[2 * BUILD_ID_BYTES_CAP + 1];
@@ -81,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		sum += (unsigned int)strlen(elf_file_interp(ef));
 	sum += touch_sections(ef);
 	sum += touch_segments(ef);
+	reduce(ef, bytes);
 	fde_index_init(ef, &fdes);
 	fde_index_find(&fdes, bytes, &start, &end);
 	if (!plt_names_read(ef, &plt) && plt.stubs.cnt &&

@@ -3,6 +3,7 @@
  * fuzz_pprof.c - a profile made of arbitrary bytes: read, reported in every way, written again
  * and read back the same. The first byte chooses the report.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 
 #include "format/pprof.h"
 #include "format/report.h"
+#include "model/match_list.h"
 #include "model/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -17,22 +19,33 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 static void write_report(const struct profile *p, uint8_t choice)
 {
 	static const char *const modules[] = { "lib", "ma" };
-	const struct report_options opts = {
-		.by = choice % 4,
-		.format = choice / 4 % 3,
-		.sort = choice / 12 % 4,
-		.row_cap = choice / 48 % 3,
+	struct report_options opts = {
+		.by = choice % 7,
+		.format = choice / 7 % 3,
+		.sort = choice / 21 % 4,
+		.row_cap = choice / 84 * 2,
 		.frame_cap = choice & 1,
 		.module = modules,
 		.module_cnt = choice & 2,
 		.columns = choice,
+		.label_key = "task",
+		.scope = choice & 4 ? "Top" : NULL,
+		.folds_repeated = choice & 8,
+		.groups_threads = choice & 16,
+		.thread_globs = choice & 32 ? "w*" : NULL,
 	};
 	FILE *out = fopen("/dev/null", "w");
+	char why[512];
 
-	if (!out)
-		return;
+	if (!out || (choice & 64 && match_list_new("*A*,-Top/B,conn", &opts.match)))
+		goto out;
+	if (report_check(p, &opts, why, sizeof(why)) == -ENOENT && !why[0])
+		abort();
 	report_write(p, &opts, out);
-	fclose(out);
+out:
+	match_list_free(opts.match);
+	if (out)
+		fclose(out);
 }
 
 static void write_and_read_back(const struct profile *p)

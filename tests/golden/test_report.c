@@ -2,7 +2,7 @@
 /*
  * test_report.c - profiles in golden/report/ and what is printed of them, to the letter.
  *
- * server.pb.gz is the profile of tests/consumers/make_profile.c; go.pb.gz was written by Go's
+ * server.pb.gz and scopes.pb.gz are the profiles of tests/consumers/make_profile.c; go.pb.gz was written by Go's
  * runtime/pprof: another tool's, without error bars, labels and heaptap's comments.
  */
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 
 #include "format/pprof.h"
 #include "format/report.h"
+#include "model/match_list.h"
 #include "model/profile.h"
 
 #define FOLDER "tests/golden/report/"
@@ -49,6 +50,41 @@ static const struct {
 	  { .by = REPORT_BY_THREAD, .format = REPORT_COLLAPSED } },
 	{ "go.pb.gz", "go.stack.text", { .row_cap = 2, .frame_cap = 12 } },
 	{ "go.pb.gz", "go.function.text", { .by = REPORT_BY_FUNCTION, .row_cap = 20 } },
+	{ "go.pb.gz", "go.scope.text", { .by = REPORT_BY_SCOPE } },
+	{ "go.pb.gz", "go.instance.text", { .by = REPORT_BY_INSTANCE } },
+	{ "scopes.pb.gz", "scopes.scope.text", { .by = REPORT_BY_SCOPE } },
+	{ "scopes.pb.gz", "scopes.top.text", { .by = REPORT_BY_SCOPE, .row_cap = 3 } },
+	{ "scopes.pb.gz",
+	  "scopes.fold.text",
+	  { .by = REPORT_BY_SCOPE, .scope = "Top/A", .folds_repeated = true } },
+	{ "scopes.pb.gz",
+	  "scopes.scope.json",
+	  { .by = REPORT_BY_SCOPE, .format = REPORT_JSON, .row_cap = 5 } },
+	{ "scopes.pb.gz", "scopes.instance.text", { .by = REPORT_BY_INSTANCE } },
+	{ "scopes.pb.gz",
+	  "scopes.instance.json",
+	  { .by = REPORT_BY_INSTANCE, .format = REPORT_JSON, .scope = "Top/conn" } },
+	{ "scopes.pb.gz",
+	  "scopes.instance.collapsed",
+	  { .by = REPORT_BY_INSTANCE, .format = REPORT_COLLAPSED } },
+	{ "scopes.pb.gz",
+	  "scopes.label.text",
+	  { .by = REPORT_BY_LABEL, .label_key = "query", .row_cap = 20 } },
+	{ "scopes.pb.gz",
+	  "scopes.pool.text",
+	  { .by = REPORT_BY_THREAD, .groups_threads = true, .row_cap = 20 } },
+};
+
+static const struct {
+	const char *profile, *expected, *match;
+	struct report_options opts;
+} matched[] = {
+	{ "scopes.pb.gz", "scopes.match.text", "Top/*,-B", { .by = REPORT_BY_SCOPE } },
+	{ "scopes.pb.gz", "scopes.stack.text", "-B", { .scope = "Top/A" } },
+	{ "scopes.pb.gz",
+	  "scopes.scope.collapsed",
+	  "-conn",
+	  { .by = REPORT_BY_SCOPE, .format = REPORT_COLLAPSED } },
 };
 
 static char *read_text(const char *name)
@@ -82,21 +118,32 @@ static struct profile *read_profile(const char *name)
 	return p;
 }
 
+static void check_print(const char *name, const char *expected, const struct report_options *opts)
+{
+	struct profile *p = read_profile(name);
+	char *got = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&got, &bytes);
+
+	assert_int_equal(report_write(p, opts, out), 0);
+	fclose(out);
+	if (strcmp(got, read_text(expected)) != 0)
+		fail_msg("%s is not what is printed now:\n%s", expected, got);
+	free(got);
+	profile_free(p);
+}
+
 static void prints_what_it_did(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct profile *p = read_profile(cases[i].profile);
-		char *got = NULL;
-		size_t bytes;
-		FILE *out = open_memstream(&got, &bytes);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_print(cases[i].profile, cases[i].expected, &cases[i].opts);
+	for (size_t i = 0; i < sizeof(matched) / sizeof(*matched); i++) {
+		struct report_options opts = matched[i].opts;
 
-		assert_int_equal(report_write(p, &cases[i].opts, out), 0);
-		fclose(out);
-		if (strcmp(got, read_text(cases[i].expected)) != 0)
-			fail_msg("%s is not what is printed now:\n%s", cases[i].expected, got);
-		free(got);
-		profile_free(p);
+		assert_int_equal(match_list_new(matched[i].match, &opts.match), 0);
+		check_print(matched[i].profile, matched[i].expected, &opts);
+		match_list_free(opts.match);
 	}
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -37,7 +38,13 @@ static struct doctor_report *new_report(void)
 				      .placement = { .is_emulated = true, .insn = "push %rbp" } };
 
 	assert_non_null(r);
-	r->features = (struct kernel_features){ true, true, true, true, true, true, true, "" };
+	r->features = (struct kernel_features){ .btf = true,
+						.bpf = true,
+						.perf_uprobe = true,
+						.uprobe_multi = true,
+						.uprobe_session = true,
+						.find_vma = true,
+						.ringbuf = true };
 	r->has_mode = r->has_costs = true;
 	r->mode = ATTACH_SESSION;
 	r->costs = (struct probe_costs){ 500, 3000, 200 };
@@ -93,6 +100,13 @@ static void no_session(struct doctor_report *r)
 {
 	r->features.uprobe_session = false;
 	r->mode = ATTACH_MULTI;
+}
+
+static void blind_multi(struct doctor_report *r)
+{
+	r->features.uprobe_session = r->features.uprobe_multi = false;
+	r->features.has_blind_multi = true;
+	r->mode = ATTACH_PERF;
 }
 
 static void few_capabilities(struct doctor_report *r)
@@ -191,6 +205,73 @@ static void seccomp_harmless(struct doctor_report *r)
 	r->info.seccomp = 2;
 }
 
+static struct survey_tag *add_tag(struct doctor_report *r, uint32_t kind)
+{
+	struct survey_tags *tags = &exe_of(r)->tags;
+	struct survey_tag tag = { .kind = kind, .tls_mode = HT_TLS_STATIC, .tls_off = -32 };
+
+	if (kind == HT_TAG_SCOPE) {
+		tag.has_descriptor = true;
+		tag.descriptor.node_cnt = 3;
+	}
+	assert_int_equal(vec_push(&tags->all, tag), 0);
+	return &tags->all.data[tags->all.cnt - 1];
+}
+
+static void tagged(struct doctor_report *r)
+{
+	add_tag(r, HT_TAG_SCOPE);
+}
+
+static void put_problem(struct survey_tag *tag, const char *problem)
+{
+	snprintf(tag->problem, sizeof(tag->problem), "%s", problem);
+	tag->has_descriptor = false;
+	tag->tls_mode = HT_TLS_NOT_READY;
+}
+
+static void tags_of_other_version(struct doctor_report *r)
+{
+	put_problem(add_tag(r, HT_TAG_SCOPE), "it has version 2.0 of the scope ABI");
+}
+
+static void foreign_tags_of_other_version(struct doctor_report *r)
+{
+	put_problem(add_tag(r, HT_TAG_CUSTOM), "its custom labels are not of version 1");
+}
+
+static void paused_by_itself(struct doctor_report *r)
+{
+	add_tag(r, HT_TAG_SCOPE)->descriptor.flags = HT_TAG_PAUSES_ALL;
+}
+
+/* A descriptor that is not ready says nothing, as in a recording. */
+static void paused_before_ready(struct doctor_report *r)
+{
+	paused_by_itself(r);
+	exe_of(r)->tags.all.data[0].tls_mode = HT_TLS_NOT_READY;
+}
+
+static void as_many_tags_as_are_read(struct doctor_report *r)
+{
+	int i;
+
+	for (i = 0; i < HT_TAG_SOURCES_CAP; i++)
+		add_tag(r, HT_TAG_SCOPE);
+}
+
+static void too_many_tags(struct doctor_report *r)
+{
+	as_many_tags_as_are_read(r);
+	add_tag(r, HT_TAG_OTEL);
+}
+
+static void key_names_of_other_version(struct doctor_report *r)
+{
+	add_tag(r, HT_TAG_OTEL);
+	r->survey->otel_keys_err = -EPROTO;
+}
+
 static void two_things(struct doctor_report *r)
 {
 	no_lines(r); /* a note */
@@ -208,6 +289,8 @@ static void test_findings(void **state)
 		{ "all well", nothing, DOCTOR_NOTE, NULL, NULL },
 		{ "no bpf", no_bpf, DOCTOR_BLOCK, "no permission to load", "" },
 		{ "no session", no_session, DOCTOR_NOTE, "no uprobe sessions", "" },
+		{ "multi of one thread", blind_multi, DOCTOR_NOTE,
+		  "sees only one thread of a process", "" },
 		{ "capabilities", few_capabilities, DOCTOR_LIMIT,
 		  "missing capabilities: CAP_SYS_PTRACE", "root" },
 		{ "lockdown", locked_down, DOCTOR_LIMIT, "locked down", "lockdown=integrity" },
@@ -232,6 +315,19 @@ static void test_findings(void **state)
 		  "perf-PID.map" },
 		{ "seccomp, a kernel that kills", seccomp_kills, DOCTOR_BLOCK, "seccomp", "6.14" },
 		{ "seccomp, any other kernel", seccomp_harmless, DOCTOR_NOTE, NULL, NULL },
+		{ "scopes", tagged, DOCTOR_NOTE, NULL, NULL },
+		{ "scopes of another version", tags_of_other_version, DOCTOR_LIMIT,
+		  "the tags of /srv/app are left out: it has version 2.0", "newer heaptap" },
+		{ "labels of another version", foreign_tags_of_other_version, DOCTOR_LIMIT,
+		  "left out: its custom labels", "all else is recorded" },
+		{ "paused", paused_by_itself, DOCTOR_LIMIT, "/srv/app has paused the recording",
+		  "heaptap_unpause_all" },
+		{ "paused, not ready", paused_before_ready, DOCTOR_NOTE, NULL, NULL },
+		{ "8 places for tags", as_many_tags_as_are_read, DOCTOR_NOTE, NULL, NULL },
+		{ "9 places for tags", too_many_tags, DOCTOR_LIMIT, "have 9 places for tags, and 8",
+		  "" },
+		{ "key names of another version", key_names_of_other_version, DOCTOR_LIMIT,
+		  "OpenTelemetry's process context", "" },
 		{ "gravest first", two_things, DOCTOR_LIMIT, "without a file", "" },
 	};
 	size_t i;
@@ -340,6 +436,99 @@ static void test_printed(void **state)
 	}
 }
 
+static void many_counters(struct doctor_report *r)
+{
+	struct scope_descriptor *d = &add_tag(r, HT_TAG_SCOPE)->descriptor;
+
+	d->node_cnt = 262144;
+	d->overflows = d->underflows = d->truncations = UINT32_MAX;
+	d->flags = HT_TAG_PAUSES_ALL;
+}
+
+static void foreign_tags(struct doctor_report *r)
+{
+	struct survey_tag *tag;
+
+	add_tag(r, HT_TAG_OTEL)->tls_mode = HT_TLS_NOT_READY;
+	tag = add_tag(r, HT_TAG_CUSTOM);
+	tag->tls_mode = HT_TLS_DTV;
+	tag->tls_module = 3;
+	tag->tls_off = 16;
+	r->survey->otel_key_cnt = 1;
+}
+
+static void registry(struct doctor_report *r)
+{
+	struct survey_tag *tag = add_tag(r, HT_TAG_SCOPE);
+
+	tag->tls_mode = HT_TLS_REGISTRY;
+	tag->descriptor.minor = 7;
+	tag->descriptor.node_cnt = 2;
+	tag->descriptor.truncations = 1;
+}
+
+#define FILE_COLUMN "  /srv/app                                      "
+#define TAGS_HEADER                                                      \
+	"\nTags\n  file                                          format" \
+	"         found by    says\n"
+
+static void test_tags_printed(void **state)
+{
+	static const struct {
+		void (*change)(struct doctor_report *r);
+		const char *text, *json;
+	} cases[] = {
+		{ nothing,
+		  "\nTags\n  none: include heaptap/scope.h to see who the memory is for\n\n",
+		  "\"tags\":[]" },
+		{ tagged, TAGS_HEADER FILE_COLUMN "scope.h 1.0    static TLS  2 nodes\n\n",
+		  "\"tags\":[{\"format\":\"scope.h\",\"problem\":\"\",\"found_by\":\"static\","
+		  "\"tls_offset\":-32,\"tls_module\":null,\"abi\":\"1.0\",\"nodes\":2,"
+		  "\"overflows\":0,\"underflows\":0,\"truncations\":0,\"paused\":false}]" },
+		{ registry,
+		  TAGS_HEADER FILE_COLUMN "scope.h 1.7    registry    1 node, 1 truncation\n",
+		  "\"found_by\":\"registry\",\"tls_offset\":null" },
+		{ tags_of_other_version,
+		  TAGS_HEADER FILE_COLUMN "scope.h        left out    see above\n",
+		  "\"found_by\":null,\"tls_offset\":null,\"tls_module\":null,\"abi\":null,"
+		  "\"nodes\":null," },
+		{ foreign_tags,
+		  TAGS_HEADER FILE_COLUMN "OpenTelemetry  not ready   1 key name\n" FILE_COLUMN
+					  "custom labels  DTV\n\n",
+		  "{\"format\":\"custom_labels\",\"problem\":\"\",\"found_by\":\"dtv\","
+		  "\"tls_offset\":16,\"tls_module\":3}]" },
+		{ key_names_of_other_version,
+		  FILE_COLUMN "OpenTelemetry  static TLS  key names not readable\n",
+		  "\"otel_key_names\":null" },
+		{ many_counters, "paused, 262143 nodes,\n", "\"overflows\":4294967295," },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor_report *r = new_report();
+		char *text, *json, *line, *next;
+
+		cases[i].change(r);
+		assert_int_equal(doctor_find(r), 0);
+		text = print(r, doctor_print_text);
+		json = print(r, doctor_print_json);
+		if (!strstr(text, cases[i].text))
+			fail_msg("not in text: %s\n%s", cases[i].text, text);
+		if (!strstr(json, cases[i].json))
+			fail_msg("not in JSON: %s\n%s", cases[i].json, json);
+		line = strstr(text, "\nTags\n") + 1;
+		for (; *line != '\n'; line = next + 1) {
+			next = strchr(line, '\n');
+			if (next - line > 100)
+				fail_msg("wider than 100 columns: %.*s", (int)(next - line), line);
+		}
+		free(text);
+		free(json);
+		free_report(r);
+	}
+}
+
 static void test_capabilities(void **state)
 {
 	static const struct {
@@ -370,7 +559,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_findings),     cmocka_unit_test(test_many_names_are_cut),
 		cmocka_unit_test(test_costs),	     cmocka_unit_test(test_printed),
-		cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_tags_printed), cmocka_unit_test(test_capabilities),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);

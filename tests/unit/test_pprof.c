@@ -185,8 +185,6 @@ static void says_what_it_is_instead(void **state)
 		{ "", 0, "empty" },
 		{ "\177ELF\2\1\1", 7, "ELF" },
 		{ "{\"a\":1}", 7, "JSON" },
-		{ "heap_v2/524288\n", 15, "jemalloc" },
-		{ "heap profile: 1: 2", 18, "gperftools" },
 		{ "total used free\n1 2 3\n", 22, "text" },
 		{ "\x28\xb5\x2f\xfd\0\0", 6, "zstd" },
 		{ "\x1f\x8b\x08\0\0\0\0\0\0\x03garbage!", 18, "compressed" },
@@ -305,20 +303,111 @@ static void break_stack(struct profile *p)
 	p->samples.data[0].loc_cnt = 0;
 }
 
+/* Another key and value for the label of sample 0. */
+static void set_label(struct profile *p, const char *key, const char *str, int64_t num)
+{
+	p->labels.data[0].key_str = profile_str(p, key);
+	p->labels.data[0].str = str ? profile_str(p, str) : 0;
+	p->labels.data[0].num = num;
+}
+static void break_task(struct profile *p)
+{
+	set_label(p, "task", "seven", 0);
+}
+static void break_task_unit(struct profile *p)
+{
+	set_label(p, "task", NULL, 7);
+	p->labels.data[0].num_unit_str = profile_str(p, "bytes");
+}
+static void break_task_scope(struct profile *p)
+{
+	set_label(p, "task", NULL, 7);
+}
+static void break_task_state(struct profile *p)
+{
+	set_label(p, "task_state", "live", 0);
+}
+static void break_task_state_alone(struct profile *p)
+{
+	set_label(p, "task_state", "exited", 0);
+}
+static void break_scope(struct profile *p)
+{
+	set_label(p, "scope", NULL, 7);
+}
+/* A sample of a task, as it should be. */
+static void add_task(struct profile *p, int64_t alloc_bytes)
+{
+	struct profile_label labels[] = {
+		{ profile_str(p, "scope"), profile_str(p, "Top/conn"), 0, 0 },
+		{ profile_str(p, "task"), 0, 7, 0 },
+		{ profile_str(p, "task_state"), profile_str(p, "exited"), 0, 0 },
+	};
+
+	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0 }, 1,
+					    (int64_t[]){ 0, alloc_bytes, 1, 5 }, labels, 3, NULL),
+			 0);
+}
+static void break_task_sum(struct profile *p)
+{
+	add_task(p, 1);
+}
+static void break_note(struct profile *p)
+{
+	profile_comment(p, "instance: task=7 scope=Top/conn");
+}
+static void break_peak(struct profile *p)
+{
+	profile_comment(p, "scope_peak: bytes=many scope=Top");
+}
+
+static void checker_takes_scopes_and_tasks(void **state)
+{
+	uint8_t *file = malloc(FILE_CAP);
+	struct profile *p = make_profile();
+	struct format_error why = { 0 };
+
+	(void)state;
+	add_task(p, 0);
+	profile_comment(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
+	profile_comment(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
+	if (pprof_check(file, write_to(p, file), &why))
+		fail_msg("%s", why.text);
+	profile_free(p);
+	free(file);
+}
+
 static void checker_sees_each_broken_rule(void **state)
 {
 	static const struct {
 		void (*fn)(struct profile *p);
 		const char *want;
 	} cases[] = {
-		{ break_mapping, "0 to 2^64-1" },   { break_mapping_name, "no file name" },
-		{ break_build_id, "hexadecimal" },  { break_lines, "no line" },
-		{ break_function, "function 100" }, { break_function_name, "no name" },
-		{ break_location, "location 100" }, { break_twins, "the same as another" },
-		{ break_value, "negative value" },  { break_label, "text and a number" },
-		{ break_period, "period" },	    { break_time, "no time" },
-		{ break_type, "sample type 0" },    { break_default, "default sample type" },
-		{ break_variance, "variance" },	    { break_stack, "no stack" },
+		{ break_mapping, "0 to 2^64-1" },
+		{ break_mapping_name, "no file name" },
+		{ break_build_id, "hexadecimal" },
+		{ break_lines, "no line" },
+		{ break_function, "function 100" },
+		{ break_function_name, "no name" },
+		{ break_location, "location 100" },
+		{ break_twins, "the same as another" },
+		{ break_value, "negative value" },
+		{ break_label, "text and a number" },
+		{ break_period, "period" },
+		{ break_time, "no time" },
+		{ break_type, "sample type 0" },
+		{ break_default, "default sample type" },
+		{ break_variance, "variance" },
+		{ break_stack, "no stack" },
+		{ break_task, "not a plain number" },
+		{ break_task_unit, "not a plain number" },
+		{ break_task_scope, "a task, but no scope" },
+		{ break_task_state, "the task_state 'live'" },
+		{ break_task_state_alone, "but no task" },
+		{ break_scope, "'scope' without text" },
+		{ break_task_sum, "a task and an allocated sum" },
+		{ break_note, "is not what it says: 'instance: " },
+		{ break_peak, "is not what it says: 'scope_peak: " },
 	};
 	uint8_t *file = malloc(FILE_CAP);
 
@@ -380,6 +469,7 @@ int main(void)
 		cmocka_unit_test(says_what_it_is_instead),
 		cmocka_unit_test(error_names_the_offset),
 		cmocka_unit_test(refuses_a_bomb),
+		cmocka_unit_test(checker_takes_scopes_and_tasks),
 		cmocka_unit_test(checker_sees_each_broken_rule),
 		cmocka_unit_test(checker_sees_raw_faults),
 		cmocka_unit_test(write_error_is_returned),

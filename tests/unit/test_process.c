@@ -67,6 +67,79 @@ static void test_container_ids(void **state)
 	}
 }
 
+/* Lines as the kernel writes them: a fixed part, the path on the file system, where it is mounted. */
+#define MOUNT(root, point) "812 790 8:1 " root " " point " rw,relatime - ext4 /dev/sda1 rw\n"
+#define OWN_ROOT "790 600 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/x\n"
+
+static void test_container_ids_of_mounts(void **state)
+{
+	static const struct {
+		const char *mountinfo, *id;
+	} cases[] = {
+		{ "", "" },
+		{ "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n", "" },
+		/* docker */
+		{ OWN_ROOT MOUNT("/var/lib/docker/containers/" ID64 "/resolv.conf",
+				 "/etc/resolv.conf"),
+		  ID64 },
+		{ OWN_ROOT MOUNT("/docker/containers/" ID64 "/hostname", "/etc/hostname"), ID64 },
+		/* podman, cri-o */
+		{ OWN_ROOT MOUNT("/containers/overlay-containers/" ID64 "/userdata/hosts",
+				 "/etc/hosts"),
+		  ID64 },
+		{ OWN_ROOT MOUNT("/overlay-containers/" ID64 "/userdata/.containerenv",
+				 "/run/.containerenv"),
+		  ID64 },
+		/* containerd */
+		{ OWN_ROOT MOUNT("/var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes/" ID64
+				 "/hostname",
+				 "/etc/hostname"),
+		  ID64 },
+		/* a volume of another container is no sign */
+		{ MOUNT("/var/lib/docker/containers/" ID64 "/x", "/data"), "" },
+		{ MOUNT("/etc/hostname", "/etc/hostname"), "" },
+		/* systemd-nspawn, lxc */
+		{ MOUNT("/var/lib/machines/web1", "/"), "web1" },
+		{ MOUNT("/var/lib/lxc/web1/rootfs", "/"), "web1" },
+		{ MOUNT("/var/lib/lxc/web1/rootfs", "/mnt"), "" },
+		{ MOUNT("/var/lib/machines/web1/sub", "/"), "" },
+		{ MOUNT("/var/lib/machines/", "/"), "" },
+		{ "812 790 8:1 /docker/containers/" ID64 "/hostname /etc/hostname", "" },
+		{ "812 790", "" },
+	};
+	char id[CONTAINER_ID_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		container_id_from_mountinfo(cases[i].mountinfo, id);
+		if (strcmp(id, cases[i].id))
+			fail_msg("%s: \"%s\", not \"%s\"", cases[i].mountinfo, id, cases[i].id);
+	}
+}
+
+static void test_container_given(void **state)
+{
+	char why[256];
+
+	(void)state;
+	assert_true(container_id_matches(ID64, ID64));
+	assert_true(container_id_matches(ID64, "0123456789ab"));
+	assert_true(container_id_matches(ID64, "containerd://" ID64));
+	assert_true(container_id_matches(ID64, "docker://0123"));
+	assert_false(container_id_matches(ID64, "123456789ab"));
+	assert_false(container_id_matches("0123", ID64));
+	assert_false(container_id_matches("", "0"));
+	assert_false(container_id_matches(ID64, ""));
+	assert_false(container_id_matches(ID64, "docker://"));
+	assert_int_equal(container_check_given("web1", why, sizeof(why)), 0);
+	assert_int_equal(container_check_given("docker://" ID64, why, sizeof(why)), 0);
+	assert_int_equal(container_check_given("", why, sizeof(why)), -EINVAL);
+	assert_int_equal(container_check_given("docker://", why, sizeof(why)), -EINVAL);
+	assert_int_equal(container_check_given("/docker/x", why, sizeof(why)), -EINVAL);
+	assert_int_equal(container_check_given(ID64 "0", why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "its id or the beginning"));
+}
+
 static void test_self(void **state)
 {
 	struct process_info info;
@@ -426,15 +499,54 @@ static void test_32bit(void **state)
 	assert_non_null(strstr(msg, "32-bit"));
 }
 
+static void test_cmdline(void **state)
+{
+	char text[4096], small[4];
+	pid_t pid = fork();
+	size_t bytes;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		execlp("sleep", "a name", "1000", NULL);
+		_exit(1);
+	}
+	for (int i = 0; i < 500; i++) {
+		assert_int_equal(process_read_cmdline(pid, text, sizeof(text), &bytes), 0);
+		if (!strcmp(text, "a name"))
+			break;
+		usleep(10000);
+	}
+	assert_int_equal(bytes, sizeof("a name\0001000"));
+	assert_memory_equal(text, "a name\0001000", bytes);
+	assert_int_equal(process_read_cmdline(pid, small, sizeof(small), &bytes), 0);
+	assert_int_equal(bytes, 3);
+	assert_string_equal(small, "a n");
+	kill(pid, SIGKILL);
+	while (process_read_cmdline(pid, text, sizeof(text), &bytes) == 0 && strcmp(text, "sleep"))
+		usleep(10000); /* a zombie has none */
+	end_child(pid);
+	assert_int_equal(process_read_cmdline(pid, text, sizeof(text), &bytes), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_container_ids),	cmocka_unit_test(test_self),
-		cmocka_unit_test(test_no_such_process), cmocka_unit_test(test_zombie),
-		cmocka_unit_test(test_kernel_thread),	cmocka_unit_test(test_main_thread_gone),
-		cmocka_unit_test(test_thread_id),	cmocka_unit_test(test_address_limit),
-		cmocka_unit_test(test_seccomp),		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_pid_namespace),	cmocka_unit_test(test_32bit),
+		cmocka_unit_test(test_container_ids),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_kernel_thread),
+		cmocka_unit_test(test_main_thread_gone),
+		cmocka_unit_test(test_thread_id),
+		cmocka_unit_test(test_address_limit),
+		cmocka_unit_test(test_seccomp),
+		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_pid_namespace),
+		cmocka_unit_test(test_32bit),
+		cmocka_unit_test(test_cmdline),
+		cmocka_unit_test(test_container_ids_of_mounts),
+		cmocka_unit_test(test_container_given),
 	};
 
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);

@@ -76,12 +76,13 @@ static void rows_add_up_to_the_total(void **state)
 
 	(void)state;
 	fill();
-	for (int i = 0; i < 4 * 4 * 6 * 2; i++) {
-		struct report_options o = { .by = i % 4,
-					    .sort = i / 4 % 4,
-					    .row_cap = i / 16 % 6,
+	for (int i = 0; i < 7 * 4 * 6 * 2; i++) {
+		struct report_options o = { .by = i % 7,
+					    .sort = i / 7 % 4,
+					    .row_cap = i / 28 % 6,
 					    .module = modules,
-					    .module_cnt = i / 96 };
+					    .module_cnt = i / 168,
+					    .label_key = "x" };
 		struct report *r;
 		int64_t value = 0, objects = 0, alloc = 0;
 		const struct report_row *row;
@@ -295,8 +296,8 @@ static void lines_fit_the_page(void **state)
 	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1000), 0);
 	add_sample(&a, 1, (int64_t[]){ 1, 1 << 20, 1, 1 << 20 });
-	for (int by = 0; by < 4; by++) {
-		text = rest = write_text(&(struct report_options){ .by = by });
+	for (int by = 0; by < 7; by++) {
+		text = rest = write_text(&(struct report_options){ .by = by, .label_key = name });
 		while ((line = strsep(&rest, "\n")))
 			if (strlen(line) > 100)
 				fail_msg("%zu columns: %s", strlen(line), line);
@@ -319,6 +320,15 @@ static void bad_options_are_usage_errors(void **state)
 		{ "report", "--format=collapsed", "--by=function", "x" },
 		{ "report", "--module=a", "--by=thread", "x" },
 		{ "report", "--module=a,,b", "x" },
+		{ "report", "--by", "label", "x" },
+		{ "report", "--by", "label:", "x" },
+		{ "report", "--scope", "", "x" },
+		{ "report", "--match", "a,,b", "x" },
+		{ "report", "--match=a", "--match=-", "x" },
+		{ "report", "--by=scope", "--group-threads", "x" },
+		{ "report", "--group-threads=", "x" },
+		{ "report", "--group-threads=a,,b", "x" },
+		{ "report", "--format=collapsed", "--by=scope", "--top=1", "x" },
 	};
 
 	(void)state;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_accept.c - Accept headers, label values, and control groups and mounts of any content. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/metric_text.h"
+#include "target/cgroup_memory.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void check_label(const char *value)
+{
+	static const struct metric_family family = { "a", METRIC_GAUGE, NULL, "A." };
+	char *text = NULL;
+	size_t text_bytes;
+	struct metric_text m = { .out = open_memstream(&text, &text_bytes) };
+	const char *c;
+
+	if (!m.out)
+		return;
+	m.family = &family;
+	metric_begin(&m);
+	metric_label(&m, "x", value);
+	metric_value(&m, 1);
+	fclose(m.out);
+	/* One line, whose quote ends with the value: a{x="..."} 1 */
+	if (!*value) {
+		if (strcmp(text, "a 1\n"))
+			abort();
+		free(text);
+		return;
+	}
+	if (strncmp(text, "a{x=\"", 5))
+		abort();
+	for (c = text + 5; *c && *c != '"'; c++) {
+		if (*c == '\n' || (*c == '\\' && !strchr("\\\"n", *++c)))
+			abort();
+	}
+	if (strcmp(c, "\"} 1\n"))
+		abort();
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char *text = malloc(bytes + 1), dir[CGROUP_PATH_BYTES];
+	struct cgroup_mount mount = { .point = "/sys/fs/cgroup", .root = "/", .is_v2 = true };
+
+	if (!text)
+		return 0;
+	memcpy(text, data, bytes);
+	text[bytes] = '\0';
+	metric_format_choose(text);
+	check_label(text);
+	for (int i = 0; i < 3; i++) {
+		if (!cgroup_memory_dir(&mount, text, dir) &&
+		    (strlen(dir) >= sizeof(dir) || strncmp(dir, mount.point, strlen(mount.point)) ||
+		     strstr(dir + strlen(mount.point), "/..")))
+			abort();
+		mount.is_v2 = false;
+		if (i == 1 && cgroup_mount_find(text, &mount))
+			break;
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_cgroup.c - cgroup and mountinfo files and names of cgroups of any content. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cgroup.h"
+#include "target/container.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static int count(void *ctx, const char *folder)
+{
+	if (folder[0] != '/' && folder[0] != '\0')
+		*(size_t *)ctx += 1;
+	return 0;
+}
+
+static void check_id(const char *id, const char *text)
+{
+	if (strlen(id) >= CONTAINER_ID_BYTES || (id[0] && !strstr(text, id)))
+		abort();
+	if (id[0] && !container_id_matches(id, id) && !strstr(id, "://"))
+		abort();
+}
+
+/* The first line is the name of a cgroup, the rest a file. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char id[CONTAINER_ID_BYTES], why[256], *text = malloc(bytes + 1), *rest;
+	struct cgroup_place place;
+	size_t odd_cnt = 0;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, bytes);
+	text[bytes] = '\0';
+	container_id_from_cgroup(text, id);
+	check_id(id, text);
+	container_id_from_mountinfo(text, id);
+	check_id(id, text);
+	rest = text + strcspn(text, "\n");
+	if (*rest)
+		*rest++ = '\0';
+	container_check_given(text, why, sizeof(why));
+	if (!cgroup_parse(text, rest, &place)) {
+		if (place.path[0] != '/')
+			abort();
+		cgroup_holds(&place, rest);
+		cgroup_each_folder(&place, rest, count, &odd_cnt);
+		cgroup_release(&place);
+	}
+	free(text);
+	return 0;
+}

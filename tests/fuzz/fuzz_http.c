@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_http.c - what heaptap itself reads of a request: path, arguments, body, and two headers. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "serve/endpoints.h"
+#include "serve/listen.h"
+#include "serve/token.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void check_request(const struct endpoint_request *r)
+{
+	if (r->pid < 0 || r->seconds > ENDPOINT_SECONDS_CAP)
+		abort();
+}
+
+static void read_request(char *path)
+{
+	struct endpoint_request r;
+	char *args = strchr(path, '?'), *arg, why[64];
+
+	if (args)
+		*args++ = '\0';
+	if (endpoint_parse_path(path, &r))
+		return;
+	check_request(&r);
+	while ((arg = strsep(&args, "&"))) {
+		char *value = strchr(arg, '=');
+
+		if (value)
+			*value++ = '\0';
+		if (endpoint_set_arg(&r, arg, value ? value : "", why, sizeof(why)) && !*why)
+			abort();
+		check_request(&r);
+	}
+	endpoint_check(&r, why, sizeof(why));
+}
+
+static void read_body(const char *text, size_t bytes)
+{
+	struct endpoint_addrs addrs;
+	char why[64] = "";
+
+	if (endpoint_parse_addrs(text, bytes, &addrs, why, sizeof(why)))
+		return;
+	if (addrs.addr_cnt > bytes)
+		abort();
+	free(addrs.addrs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	static const char token[] = "0123456789abcdef";
+	char *text = malloc(bytes + 1), host[LISTEN_HOST_BYTES];
+	const char *port;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, bytes);
+	text[bytes] = '\0';
+	read_body(text, bytes);
+	/* With the token in it, or it would be a guess. */
+	if (token_authorizes(text, token) && !strstr(text, token) && strncasecmp(text, "Basic ", 6))
+		abort();
+	listen_is_own_name(text, "box");
+	if (!listen_parse(text, host, &port) && !*host)
+		abort();
+	read_request(text);
+	free(text);
+	return 0;
+}

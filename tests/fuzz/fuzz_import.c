@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_import.c - heap profiles of jemalloc and gperftools made of arbitrary bytes: read, reported
+ * and written as pprof and as a heap profile again, both of which must be readable. The first byte
+ * chooses the report.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "format/import.h"
+#include "format/report.h"
+#include "model/profile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void write_report(const struct profile *p, uint8_t choice)
+{
+	const struct report_options opts = {
+		.by = choice % 4,
+		.format = choice / 4 % 3,
+		.sort = choice / 12 % 4,
+	};
+	FILE *out = fopen("/dev/null", "w");
+
+	if (!out)
+		return;
+	report_write(p, &opts, out);
+	fclose(out);
+}
+
+static void write_heap_and_read_back(const struct profile *p)
+{
+	const struct report_options opts = { .format = REPORT_HEAP };
+	struct profile *again = NULL;
+	struct format_error why = { 0 };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (!out)
+		return;
+	report_write(p, &opts, out);
+	fclose(out);
+	/* Sums may be larger than what an importer takes. */
+	if (import_text(text, bytes, &again, &why) && !strstr(why.text, "too large"))
+		abort();
+	profile_free(again);
+	free(text);
+}
+
+static void write_and_read_back(const struct profile *p)
+{
+	int fd = memfd_create("profile", MFD_CLOEXEC);
+	struct profile *again = NULL;
+	struct format_error why;
+
+	if (fd < 0)
+		return;
+	if (pprof_write(p, fd) || lseek(fd, 0, SEEK_SET) || pprof_read(fd, &again, &why))
+		abort();
+	if (again->samples.cnt != p->samples.cnt || again->locations.cnt != p->locations.cnt ||
+	    again->mappings.cnt != p->mappings.cnt)
+		abort();
+	profile_free(again);
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct profile *p = NULL;
+	struct format_error why = { 0 };
+	int err;
+
+	if (!bytes)
+		return 0;
+	err = import_text(data + 1, bytes - 1, &p, &why);
+	if (err && !why.text[0])
+		abort(); /* an error without a sentence */
+	if (!err) {
+		const int64_t *v;
+
+		vec_each(&p->values, v)
+			if (*v < 0)
+				abort();
+		write_report(p, data[0]);
+		write_and_read_back(p);
+		write_heap_and_read_back(p);
+	}
+	profile_free(p);
+	return 0;
+}

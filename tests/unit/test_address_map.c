@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* test_address_map.c - run-time addresses of a process, and places in its files. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/allocators.h"
+#include "target/process.h"
+#include "track/address_map.h"
+#include "track/files.h"
+
+__attribute__((noinline)) static void a_function(void)
+{
+	__asm__ volatile("");
+}
+
+static struct track_files *own_files(void)
+{
+	const struct alloc_options opts = { 0 };
+	struct track_files *files;
+	struct track_file *file;
+	struct proc_maps maps;
+	const struct proc_map *m;
+
+	assert_int_equal(track_files_new(NULL, &opts, &files), 0);
+	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	vec_each(&maps.maps, m)
+		if (m->is_exec && m->start_addr >> 63 == 0)
+			assert_int_equal(track_files_get(files, getpid(), getpid(), m, &file), 0);
+	proc_maps_release(&maps);
+	return files;
+}
+
+static void test_own(void **state)
+{
+	struct track_files *files = own_files();
+	uint64_t addrs[] = { (uintptr_t)a_function, (uintptr_t)getppid }, vaddr;
+	const struct track_file *file, *seen = NULL;
+	struct address_map *a;
+
+	(void)state;
+	assert_int_equal(address_map_new(files, getpid(), &a), 0);
+	for (size_t i = 0; i < 2; i++) {
+		file = address_map_place(a, addrs[i], &vaddr);
+		assert_non_null(file);
+		assert_true(file != seen);
+		assert_true(vaddr < addrs[i]);
+		assert_true(address_map_addr(a, file, vaddr) == addrs[i]);
+		seen = file;
+	}
+	/* No code, no place. */
+	assert_null(address_map_place(a, (uintptr_t)&vaddr, &vaddr));
+	assert_null(address_map_place(a, 0x100, &vaddr));
+	assert_null(address_map_place(a, UINT64_MAX, &vaddr));
+	assert_true(vaddr == UINT64_MAX);
+	assert_true(address_map_maps(a)->maps.cnt >= 2);
+	address_map_free(a);
+	track_files_free(files);
+}
+
+/* A file that is not mapped any more: its places are told apart, and found again. */
+static void test_not_mapped(void **state)
+{
+	struct track_files *files = own_files();
+	struct proc_maps none = { 0 };
+	const struct track_file *file = NULL;
+	struct address_map *a;
+	uint64_t addr, vaddr;
+
+	(void)state;
+	for (size_t i = 0; i < track_files_cnt(files) && !file; i++)
+		file = track_files_at(files, i);
+	assert_non_null(file);
+	assert_int_equal(address_map_of(files, &none, &a), 0);
+	addr = address_map_addr(a, file, 0x1234);
+	assert_true(addr >> 47); /* of no program */
+	assert_false(addr >> 63);
+	assert_ptr_equal(address_map_place(a, addr, &vaddr), file);
+	assert_int_equal(vaddr, 0x1234);
+	assert_true(address_map_addr(a, file, UINT64_MAX) == 0);
+	assert_null(address_map_place(a, 0x7fffULL << 48, &vaddr));
+	address_map_free(a);
+	track_files_free(files);
+}
+
+static void test_no_such_process(void **state)
+{
+	struct address_map *a;
+
+	(void)state;
+	assert_int_equal(address_map_new(NULL, INT32_MAX, &a), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_not_mapped),
+		cmocka_unit_test(test_no_such_process),
+	};
+
+	return cmocka_run_group_tests_name("address_map", tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* test_debuginfo.c - the bytes of Parca's debug information calls, and profiles without names. */
+#include <elf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "debuginfo.pb-c.h"
+#include "elf/debug_only.h"
+#include "elf/elf_file.h"
+#include "made_elf.h"
+#include "model/profile.h"
+#include "serve/debuginfo_message.h"
+#include "serve/debuginfo_stream.h"
+#include "serve/profile_bare.h"
+#include "serve/push_parca.h"
+
+typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
+typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadResponse ShouldAnswerPb;
+typedef Parca__Debuginfo__V1alpha1__InitiateUploadRequest InitiatePb;
+typedef Parca__Debuginfo__V1alpha1__InitiateUploadResponse InitiateAnswerPb;
+typedef Parca__Debuginfo__V1alpha1__UploadInstructions InstructionsPb;
+typedef Parca__Debuginfo__V1alpha1__UploadRequest UploadPb;
+
+#define SHOULD(n) parca__debuginfo__v1alpha1__should_initiate_upload_request__##n
+#define INITIATE(n) parca__debuginfo__v1alpha1__initiate_upload_request__##n
+#define UPLOAD(n) parca__debuginfo__v1alpha1__upload_request__##n
+
+static size_t frame_length(const uint8_t *p)
+{
+	return (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
+}
+
+static size_t frame(const ProtobufCMessage *m, uint8_t *out)
+{
+	size_t n = protobuf_c_message_pack(m, out + PUSH_PARCA_FRAME_BYTES);
+
+	push_parca_frame_head(n, out);
+	return PUSH_PARCA_FRAME_BYTES + n;
+}
+
+static void requests(void **state)
+{
+	InitiatePb *initiate;
+	ShouldPb *should;
+	uint8_t *bytes;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(debuginfo_encode_should("abcd", true, &bytes, &n), 0);
+	assert_int_equal(frame_length(bytes), n - PUSH_PARCA_FRAME_BYTES);
+	should = SHOULD(unpack)(NULL, n - 5, bytes + 5);
+	assert_non_null(should);
+	assert_string_equal(should->build_id, "abcd");
+	assert_true(should->force);
+	assert_int_equal(should->build_id_type, 1);
+	SHOULD(free_unpacked)(should, NULL);
+	free(bytes);
+
+	assert_int_equal(debuginfo_encode_initiate("abcd", false, 5000000000ULL, 0x12, &bytes, &n),
+			 0);
+	initiate = INITIATE(unpack)(NULL, n - 5, bytes + 5);
+	assert_non_null(initiate);
+	assert_int_equal(initiate->size, 5000000000LL);
+	assert_string_equal(initiate->hash, "0000000000000012");
+	assert_false(initiate->force);
+	INITIATE(free_unpacked)(initiate, NULL);
+	free(bytes);
+}
+
+static void answers(void **state)
+{
+	ShouldAnswerPb should = PARCA__DEBUGINFO__V1ALPHA1__SHOULD_INITIATE_UPLOAD_RESPONSE__INIT;
+	InitiateAnswerPb initiate = PARCA__DEBUGINFO__V1ALPHA1__INITIATE_UPLOAD_RESPONSE__INIT;
+	InstructionsPb how = PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_INSTRUCTIONS__INIT;
+	struct debuginfo_instructions got;
+	uint8_t bytes[8192];
+	char longer[DEBUGINFO_URL_BYTES + 1];
+	bool is_wanted = false;
+	size_t n;
+
+	(void)state;
+	should.should_initiate_upload = true;
+	should.reason = (char *)"never seen";
+	n = frame(&should.base, bytes);
+	assert_int_equal(debuginfo_decode_should(bytes, n, &is_wanted), 0);
+	assert_true(is_wanted);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(debuginfo_decode_should(bytes, i, &is_wanted), -EBADMSG);
+	bytes[0] = 1; /* compressed, which was not offered */
+	assert_int_equal(debuginfo_decode_should(bytes, n, &is_wanted), -EBADMSG);
+
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), -EBADMSG);
+	initiate.upload_instructions = &how;
+	how.upload_id = (char *)"id";
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), -EBADMSG);
+	how.upload_strategy = 1;
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), 0);
+	assert_int_equal(got.way, DEBUGINFO_STREAM);
+	assert_string_equal(got.upload_id, "id");
+	how.upload_strategy = 2;
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), -EBADMSG); /* no address */
+	how.signed_url = (char *)"http://localhost/put?x=1";
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), 0);
+	assert_int_equal(got.way, DEBUGINFO_PUT);
+	assert_string_equal(got.url, "http://localhost/put?x=1");
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	how.signed_url = longer;
+	n = frame(&initiate.base, bytes);
+	assert_int_equal(debuginfo_decode_instructions(bytes, n, &got), -EBADMSG);
+}
+
+/* A file of more than two chunks, whatever the pieces that it is asked for in. */
+static void a_stream_is_messages_of_the_file(void **state)
+{
+	static uint8_t names[700 * 1024];
+	static const struct made_section secs[] = {
+		{ ".symtab", SHT_SYMTAB, 2, 1, 0, names, 24, 24 },
+		{ ".strtab", SHT_STRTAB, 0, 0, 0, names, sizeof(names), 0 },
+	};
+	const struct debuginfo_instructions how = { .way = DEBUGINFO_STREAM, .upload_id = "u1" };
+	size_t at = 0, file_at = 0, message_cnt = 0, total;
+	struct debuginfo_stream s;
+	uint8_t *file, *stream;
+	struct debug_only *d;
+	struct elf_file *ef;
+	struct made_elf m;
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names); i++)
+		names[i] = (uint8_t)(i * 7 + i / 251);
+	m = made_elf_new(secs, 2);
+	assert_int_equal(write(fd, m.data, m.bytes), (ssize_t)m.bytes);
+	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
+	assert_int_equal(debug_only_new(ef, &d), 0);
+	elf_file_close(ef);
+	file = malloc(debug_only_bytes(d));
+	assert_int_equal(debug_only_read(d, fd, 0, file, debug_only_bytes(d)), debug_only_bytes(d));
+
+	assert_int_equal(debuginfo_stream_init(&s, d, fd, "abcd", &how), 0);
+	total = debuginfo_stream_bytes(&s);
+	stream = malloc(total);
+	while (at < total) {
+		size_t step = at % 3 ? 1000 : 65536;
+		ssize_t n = debuginfo_stream_read(&s, stream + at,
+						  step < total - at ? step : total - at);
+
+		assert_true(n > 0);
+		at += (size_t)n;
+	}
+	assert_int_equal(debuginfo_stream_read(&s, names, sizeof(names)), 0);
+	for (at = 0; at < total; message_cnt++) {
+		size_t n = frame_length(stream + at);
+		UploadPb *message = UPLOAD(unpack)(NULL, n, stream + at + 5);
+
+		assert_non_null(message);
+		if (!message_cnt) {
+			assert_int_equal(message->data_case,
+					 PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_REQUEST__DATA_INFO);
+			assert_string_equal(message->info->build_id, "abcd");
+			assert_string_equal(message->info->upload_id, "u1");
+		} else {
+			assert_int_equal(
+				message->data_case,
+				PARCA__DEBUGINFO__V1ALPHA1__UPLOAD_REQUEST__DATA_CHUNK_DATA);
+			assert_true(message->chunk_data.len <= DEBUGINFO_CHUNK_BYTES);
+			assert_memory_equal(message->chunk_data.data, file + file_at,
+					    message->chunk_data.len);
+			file_at += message->chunk_data.len;
+		}
+		UPLOAD(free_unpacked)(message, NULL);
+		at += 5 + n;
+	}
+	assert_int_equal(file_at, debug_only_bytes(d));
+	assert_int_equal(message_cnt, 1 + 3);
+	debuginfo_stream_release(&s);
+	debug_only_free(d);
+	close(fd);
+	free(stream);
+	free(file);
+	free(m.data);
+}
+
+static bool is_first(const void *ctx, const char *build_id)
+{
+	return !strcmp(build_id, ctx);
+}
+
+static void names_that_the_server_knows_are_left_out(void **state)
+{
+	struct profile_mapping m = { .has_functions = true, .has_line_numbers = true };
+	struct profile_location loc = { .line_cnt = 1 };
+	struct profile_bare bare = { 0 };
+	struct profile_line line = { 0 };
+	struct profile *p;
+
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	m.build_id_str = profile_str(p, "first");
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	m.build_id_str = profile_str(p, "second");
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	m.build_id_str = 0;
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		loc.mapping = i;
+		assert_int_equal(vec_push(&p->locations, loc), 0);
+	}
+	loc.mapping = HT_NO_INDEX;
+	assert_int_equal(vec_push(&p->locations, loc), 0);
+
+	assert_int_equal(profile_bare_begin(p, is_first, "first", &bare), 0);
+	assert_int_equal(p->locations.data[0].line_cnt, 0);
+	assert_false(p->mappings.data[0].has_functions);
+	assert_false(p->mappings.data[0].has_line_numbers);
+	for (size_t i = 1; i < 4; i++)
+		assert_int_equal(p->locations.data[i].line_cnt, 1);
+	assert_true(p->mappings.data[1].has_functions);
+	profile_bare_end(p, &bare);
+	assert_int_equal(p->locations.data[0].line_cnt, 1);
+	assert_true(p->mappings.data[0].has_functions);
+	profile_bare_end(p, &bare); /* nothing is nothing */
+	profile_free(p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(a_stream_is_messages_of_the_file),
+		cmocka_unit_test(names_that_the_server_knows_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

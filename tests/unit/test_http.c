@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_http.c - the server on a loopback port, and a client in the same thread: what is let in, what
+ * a handler sees, bodies, answers that come later, clients that have gone.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "serve/http.h"
+
+#define LIMIT_NS (20 * NS_PER_S)
+#define LARGE_BODY (9 << 20)
+#define TOKEN "0123456789abcdef"
+
+struct fixture {
+	struct http_server *server;
+	struct http_exchange *held;
+	unsigned asked_cnt, abandoned_cnt;
+	char path[512], body[64];
+	size_t body_bytes;
+};
+
+static size_t body_cap(void *ctx, const char *path)
+{
+	(void)ctx;
+	if (!strcmp(path, "/large"))
+		return LARGE_BODY;
+	return !strcmp(path, "/post") ? 20 : 0;
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	static const struct http_answer hello = { .status = 200, .text = "hello\n" };
+	struct fixture *f = ctx;
+	const char *body = http_body(x, &f->body_bytes);
+
+	f->asked_cnt++;
+	snprintf(f->path, sizeof(f->path), "%s", http_path(x));
+	memset(f->body, 0, sizeof(f->body));
+	if (body && f->body_bytes < sizeof(f->body))
+		memcpy(f->body, body, f->body_bytes);
+	if (!strcmp(f->path, "/hold")) {
+		f->held = x;
+		http_hold(x);
+	} else {
+		http_reply(x, &hello);
+	}
+}
+
+static void on_abandon(void *ctx, struct http_exchange *x)
+{
+	struct fixture *f = ctx;
+
+	assert_ptr_equal(x, f->held);
+	f->held = NULL;
+	f->abandoned_cnt++;
+}
+
+static void open_server(struct fixture *f, const char *token)
+{
+	static const struct http_ops ops = { body_cap, on_request, on_abandon };
+	const struct http_options opts = { .listen = "127.0.0.1:0", .token = token };
+	char why[256];
+
+	memset(f, 0, sizeof(*f));
+	if (http_open(&opts, &ops, f, &f->server, why, sizeof(why)))
+		fail_msg("%s", why);
+}
+
+static int dial(const struct fixture *f)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001) };
+	unsigned port;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(sscanf(http_address(f->server), "http://127.0.0.1:%u/", &port), 1);
+	to.sin_port = htons((uint16_t)port);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void turn(const struct fixture *f)
+{
+	struct pollfd poller = { .fd = http_fd(f->server), .events = POLLIN };
+
+	poll(&poller, 1, 1);
+	assert_int_equal(http_run(f->server), 0);
+	http_end_slow(f->server);
+}
+
+/* Sends all of it, however little the server takes at a time; it may hang up before. */
+static void send_all(const struct fixture *f, int fd, const char *data, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = send(fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN)
+			return;
+		data += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+		turn(f);
+	}
+}
+
+static void send_text(const struct fixture *f, int fd, const char *text)
+{
+	send_all(f, fd, text, strlen(text));
+}
+
+/* What comes until the server closes, as a text. */
+static void read_all(const struct fixture *f, int fd, char *buf, size_t buf_bytes)
+{
+	uint64_t end_ns = now_ns() + LIMIT_NS;
+	size_t used = 0;
+	ssize_t n;
+
+	do {
+		if (now_ns() > end_ns)
+			fail_msg("no end after: %.*s", (int)used, buf);
+		turn(f);
+		n = recv(fd, buf + used, buf_bytes - 1 - used, MSG_DONTWAIT);
+		used += n > 0 ? (size_t)n : 0;
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	buf[used] = '\0';
+	close(fd);
+}
+
+/* The status that a request is answered with; 0: the connection is closed. */
+static int ask(const struct fixture *f, const char *request, char *answer, size_t answer_bytes)
+{
+	int fd = dial(f), status = 0;
+
+	send_text(f, fd, request);
+	read_all(f, fd, answer, answer_bytes);
+	return sscanf(answer, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+}
+
+#define END "Connection: close\r\n\r\n"
+
+static void lets_in(void **state)
+{
+	static const struct {
+		const char *request;
+		int status;
+	} cases[] = {
+		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, 200 },
+		{ "HEAD /a HTTP/1.1\r\nHost: localhost:1\r\n" END, 200 },
+		{ "GET /a HTTP/1.0\r\n\r\n", 200 },
+		{ "GET /a HTTP/1.1\r\nHost: evil.example\r\n" END, 421 },
+		{ "POST /a HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: 1\r\n" END "x", 405 },
+		{ "PUT /post HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1\r\n" END "x", 405 },
+		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\n" END "x", 400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 21\r\n" END, 413 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n" END,
+		  411 },
+		{ "nonsense\r\n\r\n", 0 },
+	};
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int status = ask(&f, cases[i].request, answer, sizeof(answer));
+
+		if (status != cases[i].status && !(status == 400 && !cases[i].status))
+			fail_msg("%d, not %d for %s: %s", status, cases[i].status, cases[i].request,
+				 answer);
+		assert_int_equal(!strstr(answer, "X-Go-Pprof: 1"), status == 200 || i == 9);
+	}
+	assert_int_equal(f.asked_cnt, 3);
+	http_close(f.server);
+}
+
+static void says_what_it_takes(void **state)
+{
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, NULL);
+	ask(&f, "DELETE /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer));
+	assert_non_null(strstr(answer, "Allow: GET, HEAD\r\n"));
+	ask(&f, "DELETE /post HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer));
+	assert_non_null(strstr(answer, "Allow: GET, HEAD, POST\r\n"));
+	http_close(f.server);
+}
+
+/* A path is what stands there: nothing in it ends it, or makes two parts of one. */
+static void paths_are_whole(void **state)
+{
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, NULL);
+	assert_int_equal(ask(&f, "GET /a%00b%2Fc%2fd%41%zz%4 HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
+			     answer, sizeof(answer)),
+			 200);
+	assert_string_equal(f.path, "/a%00b%2Fc%2fdA%zz%4");
+	http_close(f.server);
+}
+
+static void bodies(void **state)
+{
+	struct fixture f;
+	char answer[4096];
+	int fd;
+
+	(void)state;
+	open_server(&f, NULL);
+	assert_int_equal(ask(&f,
+			     "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 20\r\n" END
+			     "0123456789abcdefghij",
+			     answer, sizeof(answer)),
+			 200);
+	assert_int_equal(f.body_bytes, 20);
+	assert_string_equal(f.body, "0123456789abcdefghij");
+	/* In pieces, and what follows is another request. */
+	fd = dial(&f);
+	send_text(&f, fd, "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\na");
+	for (int i = 0; i < 5; i++)
+		turn(&f);
+	assert_int_equal(f.asked_cnt, 1);
+	send_text(&f, fd, "bcGET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END);
+	read_all(&f, fd, answer, sizeof(answer));
+	assert_int_equal(f.asked_cnt, 3);
+	assert_string_equal(f.path, "/a");
+	/* Cut off: nobody is asked. */
+	fd = dial(&f);
+	send_text(&f, fd, "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\na");
+	shutdown(fd, SHUT_WR);
+	read_all(&f, fd, answer, sizeof(answer));
+	assert_int_equal(f.asked_cnt, 3);
+	http_close(f.server);
+}
+
+/* All bodies together have a bound; one that has gone has left its room. */
+static void bodies_of_all(void **state)
+{
+	static const char large[] =
+		"POST /large HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9437184\r\n\r\n0x1";
+	struct fixture f;
+	char answer[4096];
+	int fd;
+
+	(void)state;
+	open_server(&f, NULL);
+	fd = dial(&f);
+	send_text(&f, fd, large);
+	assert_int_equal(ask(&f, large, answer, sizeof(answer)), 503);
+	shutdown(fd, SHUT_WR);
+	read_all(&f, fd, answer, sizeof(answer));
+	fd = dial(&f);
+	send_text(&f, fd, large);
+	for (int i = 0; i < 20; i++)
+		turn(&f);
+	assert_int_equal(recv(fd, answer, 1, MSG_DONTWAIT), -1); /* it is waited for */
+	close(fd);
+	http_close(f.server);
+}
+
+/* Without the token no body is read, and nobody is asked. */
+static void token_first(void **state)
+{
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, TOKEN);
+	assert_int_equal(ask(&f, "GET /a HTTP/1.1\r\nHost: any.example\r\n" END, answer,
+			     sizeof(answer)),
+			 401);
+	assert_non_null(strstr(answer, "WWW-Authenticate: Basic"));
+	assert_int_equal(ask(&f, "POST /post HTTP/1.1\r\nContent-Length: 3\r\n" END, answer,
+			     sizeof(answer)),
+			 401);
+	assert_int_equal(f.asked_cnt, 0);
+	assert_int_equal(ask(&f,
+			     "POST /post HTTP/1.1\r\nHost: any.example\r\nContent-Length: 3\r\n"
+			     "Authorization: Bearer " TOKEN "\r\n" END "abc",
+			     answer, sizeof(answer)),
+			 200);
+	assert_int_equal(f.asked_cnt, 1);
+	http_close(f.server);
+}
+
+static int ask_to_be_held(struct fixture *f)
+{
+	static const char hold[] = "GET /hold HTTP/1.1\r\nHost: 127.0.0.1\r\n" END;
+	int fd = dial(f);
+
+	send_text(f, fd, hold);
+	for (uint64_t end_ns = now_ns() + LIMIT_NS; !f->held;) {
+		assert_true(now_ns() < end_ns);
+		turn(f);
+	}
+	return fd;
+}
+
+static void answers_that_come_later(void **state)
+{
+	struct http_answer later = { .status = 200, .text = "a\0b", .text_bytes = 3 };
+	struct fixture f;
+	char answer[4096];
+	int fd;
+
+	(void)state;
+	open_server(&f, NULL);
+	fd = ask_to_be_held(&f);
+	for (int i = 0; i < 20; i++)
+		turn(&f);
+	assert_int_equal(f.abandoned_cnt, 0);
+	http_reply(f.held, &later);
+	read_all(&f, fd, answer, sizeof(answer));
+	assert_non_null(strstr(answer, "Content-Length: 3\r\n"));
+	/* At the end of the server, who waits is told. */
+	f.held = NULL;
+	fd = ask_to_be_held(&f);
+	http_close(f.server);
+	assert_true(recv(fd, answer, sizeof(answer) - 1, MSG_WAITALL) > 12);
+	assert_memory_equal(answer, "HTTP/1.1 503", 12);
+	close(fd);
+}
+
+static void clients_that_have_gone(void **state)
+{
+	const struct linger reset = { 1, 0 };
+	struct fixture f;
+
+	(void)state;
+	open_server(&f, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = ask_to_be_held(&f);
+
+		if (i == 1)
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		if (i == 2) /* has said more, which nobody reads */
+			assert_int_equal(send(fd, "GET", 3, 0), 3);
+		close(fd);
+		for (uint64_t end_ns = now_ns() + LIMIT_NS; f.abandoned_cnt == i;) {
+			assert_true(now_ns() < end_ns);
+			turn(&f);
+		}
+		assert_null(f.held);
+	}
+	http_close(f.server);
+}
+
+/* For the sanitizers: what is none of HTTP, cut anywhere. */
+static void noise(void **state)
+{
+	static const char request[] =
+		"POST /post?pid=%00&x HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic eDp5\r\n"
+		"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n0x1+2GET /a HTTP/1.1\r\n\r\n";
+	struct fixture f;
+	char text[sizeof(request)], answer[4096];
+
+	(void)state;
+	srandom(1);
+	open_server(&f, NULL);
+	for (int i = 0; i < 500; i++) {
+		size_t bytes = (size_t)random() % sizeof(request);
+		int fd = dial(&f);
+
+		memcpy(text, request, sizeof(text));
+		for (int k = i % 6; k > 0 && bytes; k--)
+			text[(size_t)random() % bytes] = (char)random();
+		send_all(&f, fd, text, bytes);
+		shutdown(fd, SHUT_WR);
+		read_all(&f, fd, answer, sizeof(answer));
+		if (f.held) { /* "/hold" by chance */
+			http_error(f.held, 500, "no\n");
+			f.held = NULL;
+		}
+	}
+	assert_int_equal(
+		ask(&f, "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, answer, sizeof(answer)), 200);
+	http_close(f.server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lets_in),
+		cmocka_unit_test(says_what_it_takes),
+		cmocka_unit_test(paths_are_whole),
+		cmocka_unit_test(bodies),
+		cmocka_unit_test(bodies_of_all),
+		cmocka_unit_test(token_first),
+		cmocka_unit_test(answers_that_come_later),
+		cmocka_unit_test(clients_that_have_gone),
+		cmocka_unit_test(noise),
+	};
+
+	return cmocka_run_group_tests_name("http", tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* test_match_list.c - patterns, signs, the last one wins; what matched nothing is known. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/glob.h"
+#include "model/match_list.h"
+
+static void globs(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool want;
+	} cases[] = {
+		{ "", "", true },
+		{ "", "a", false },
+		{ "a", "a", true },
+		{ "a", "ab", false },
+		{ "a", "", false },
+		{ "*", "", true },
+		{ "*", "abc", true },
+		{ "a*", "abc", true },
+		{ "a*", "ba", false },
+		{ "*c", "abc", true },
+		{ "*c", "abcd", false },
+		{ "a*c", "abbc", true },
+		{ "a*c", "ac", true },
+		{ "a*c", "aca", false },
+		{ "*a*b*", "xxaxxbxx", true },
+		{ "*a*b*", "xbxa", false },
+		{ "**a**", "a", true },
+		{ "*aab", "aaaab", true },
+		{ "*ab*ab", "abab", true },
+		{ "*ab*ab", "aab", false },
+		{ "?", "a", false },
+		{ "[a]", "a", false },
+		{ "a*", "A", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (glob_match(cases[i].pattern, strlen(cases[i].pattern), cases[i].text,
+			       strlen(cases[i].text)) != cases[i].want)
+			fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].text);
+}
+
+static void the_last_match_decides(void **state)
+{
+	static const struct {
+		const char *list, *path;
+		bool want;
+	} cases[] = {
+		{ "Csd*,-Csd_Write", "Csd_Read", true },
+		{ "Csd*,-Csd_Write", "Csd_Write", false },
+		{ "Csd*,-Csd_Write", "Top/Csd_Read/x", true }, /* an ancestor's name */
+		{ "Csd*,-Csd_Write", "Csd_Read/Csd_Write/x", false },
+		{ "Csd*,-Csd_Write", "Usd", false },
+		{ "-Csd_Write,Csd*", "Csd_Write", true }, /* later wins */
+		{ "-Csd_Write,Csd*", "Usd", true }, /* begins with all */
+		{ "-Csd_Write", "Usd", true },
+		{ "-Csd_Write", "a/Csd_Write", false },
+		{ "+A", "A", true },
+		{ "+A", "B", false },
+		{ "A,-B,+C", "A/B/C", true },
+		{ "A,-B,+C", "A/B/D", false },
+		{ "A/B", "A/B", true }, /* paths */
+		{ "A/B", "A/B/C", true },
+		{ "A/B", "X/A/B", false },
+		{ "A/B", "A", false },
+		{ "*/B", "X/A/B/C", true },
+		{ "A/*", "A", false },
+		{ "A/*", "A/x", true },
+		{ "A\\/B", "A\\/B", true }, /* a name */
+		{ "A\\/B", "A/B", false },
+		{ "A\\/B", "X/A\\/B", true },
+		{ "A*B", "A/B", false }, /* a name has no slash to match */
+		{ "(none)", "(none)", true },
+		{ "*", "", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct match_list *m = NULL;
+
+		assert_int_equal(match_list_new(cases[i].list, &m), 0);
+		if (match_list_test(m, cases[i].path) != cases[i].want)
+			fail_msg("'%s' and '%s'", cases[i].list, cases[i].path);
+		match_list_free(m);
+	}
+}
+
+static void patterns_that_match_nothing_are_known(void **state)
+{
+	struct match_list *m = NULL;
+	size_t pos = 0;
+
+	(void)state;
+	assert_int_equal(match_list_new("A*,-AB,+X,-Y/Z", &m), 0);
+	match_list_test(m, "AB"); /* A* has matched though it did not decide */
+	match_list_test(m, "C");
+	assert_string_equal(match_list_unused(m, &pos), "+X");
+	assert_string_equal(match_list_unused(m, &pos), "-Y/Z");
+	assert_null(match_list_unused(m, &pos));
+	match_list_free(m);
+	match_list_free(NULL);
+}
+
+static void empty_patterns_are_refused(void **state)
+{
+	static const char *const cases[] = { "", "A,", ",A", "A,,B", "-", "A,+" };
+	struct match_list *m = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(match_list_new(cases[i], &m), -EINVAL);
+	assert_null(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(globs),
+		cmocka_unit_test(the_last_match_decides),
+		cmocka_unit_test(patterns_that_match_nothing_are_known),
+		cmocka_unit_test(empty_patterns_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

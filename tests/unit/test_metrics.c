@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* The metrics page: both formats to the byte, foreign names, and who gets which format. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "serve/metric_text.h"
+#include "serve/metrics_page.h"
+#include "serve/view.h"
+
+static void test_accept(void **state)
+{
+	static const struct {
+		const char *accept;
+		enum metric_format want;
+	} cases[] = {
+		{ NULL, METRIC_PROMETHEUS },
+		{ "", METRIC_PROMETHEUS },
+		{ ",;,;", METRIC_PROMETHEUS },
+		{ "*/*", METRIC_PROMETHEUS },
+		{ "text/html, */*;q=0.8", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text", METRIC_OPENMETRICS },
+		{ "Application/OpenMetrics-Text ; Version = 1.0.0", METRIC_OPENMETRICS },
+		{ "application/openmetrics-text; version=\"1.0.0\"; charset=utf-8",
+		  METRIC_OPENMETRICS },
+		{ "application/openmetrics-text; version=0.0.1", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text; version=1.0.0.0", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=0", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=0.000", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=nan", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=0x1", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=1e3", METRIC_PROMETHEUS },
+		{ "application/openmetrics-text;q=0.5,text/plain;q=0.6", METRIC_PROMETHEUS },
+		{ "text/plain;q=0.5 , application/openmetrics-text ; q=0.5", METRIC_OPENMETRICS },
+		{ "application/openmetrics-textual", METRIC_PROMETHEUS },
+		/* what Prometheus 2 and 3 send */
+		{ "application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
+		  "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		  METRIC_OPENMETRICS },
+		{ "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+		  "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;"
+		  "escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+		  METRIC_OPENMETRICS },
+		{ "text/plain;version=0.0.4;q=1,*/*;q=0.1", METRIC_PROMETHEUS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (metric_format_choose(cases[i].accept) != cases[i].want)
+			fail_msg("wrong format for '%s'", cases[i].accept);
+}
+
+static char *text_of(void (*fn)(struct metric_text *m), enum metric_format format)
+{
+	char *text = NULL;
+	size_t bytes;
+	struct metric_text m = { .out = open_memstream(&text, &bytes), .format = format };
+
+	assert_non_null(m.out);
+	fn(&m);
+	fclose(m.out);
+	return text;
+}
+
+static void one_of_each(struct metric_text *m)
+{
+	static const struct metric_family gauge = { "a_bytes", METRIC_GAUGE, "bytes", "A." };
+	static const struct metric_family counter = { "b_seconds", METRIC_COUNTER, "seconds",
+						      "B." };
+	static const struct metric_family info = { "c", METRIC_INFO, NULL, "C." };
+
+	metric_head(m, &gauge);
+	metric_begin(m);
+	metric_value(m, 1e15);
+	metric_begin(m);
+	metric_label(m, "none", "");
+	metric_label(m, "x", "\xc3\xa4\xff\n\t\\\"\x7f\xed\xa0\x80");
+	metric_label(m, "y", "2");
+	metric_value(m, 0.1);
+	metric_head(m, &counter);
+	metric_begin(m);
+	metric_value(m, 1.5e300);
+	metric_head(m, &info);
+	metric_begin(m);
+	metric_label(m, "version", "1");
+	metric_value(m, 1);
+	metric_end(m);
+}
+
+static void test_formats(void **state)
+{
+	char *text = text_of(one_of_each, METRIC_PROMETHEUS);
+
+	(void)state;
+	assert_string_equal(text, "# HELP a_bytes A.\n"
+				  "# TYPE a_bytes gauge\n"
+				  "a_bytes 1000000000000000\n"
+				  "a_bytes{x=\"\xc3\xa4?\\n?\\\\\\\"????\",y=\"2\"} 0.1\n"
+				  "# HELP b_seconds_total B.\n"
+				  "# TYPE b_seconds_total counter\n"
+				  "b_seconds_total 1.5e+300\n"
+				  "# HELP c_info C.\n"
+				  "# TYPE c_info gauge\n"
+				  "c_info{version=\"1\"} 1\n");
+	free(text);
+	text = text_of(one_of_each, METRIC_OPENMETRICS);
+	assert_string_equal(text, "# HELP a_bytes A.\n"
+				  "# TYPE a_bytes gauge\n"
+				  "# UNIT a_bytes bytes\n"
+				  "a_bytes 1000000000000000\n"
+				  "a_bytes{x=\"\xc3\xa4?\\n?\\\\\\\"????\",y=\"2\"} 0.1\n"
+				  "# HELP b_seconds B.\n"
+				  "# TYPE b_seconds counter\n"
+				  "# UNIT b_seconds seconds\n"
+				  "b_seconds_total 1.5e+300\n"
+				  "# HELP c C.\n"
+				  "# TYPE c info\n"
+				  "c_info{version=\"1\"} 1\n"
+				  "# EOF\n");
+	free(text);
+}
+
+static const struct serve_scope scopes[] = {
+	{ .scope = "Top/A", .thread = "worker-*", .inuse_bytes = 70, .alloc_bytes = 90 },
+	{ .scope = "(other)", .thread = "(other)", .inuse_bytes = 30.5, .alloc_bytes = 40 },
+};
+static const struct serve_process processes[] = {
+	{ .pid = 17,
+	  .comm = "a\"b",
+	  .exe = "/bin/a",
+	  .container = "0123",
+	  .inuse_bytes = 100.5,
+	  .inuse_objects = 3,
+	  .alloc_bytes = 130,
+	  .rss_bytes = 4096,
+	  .swap_bytes = NAN,
+	  .pss_bytes = NAN,
+	  .cgroup_limit_bytes = NAN,
+	  .cgroup_usage_bytes = NAN,
+	  .scopes = scopes,
+	  .scope_cnt = 2 },
+};
+static const struct serve_counter losses[] = { { "live_full", "none", 5 } };
+static const struct serve_counter lost_bytes[] = { { "live_full", "none", 700 } };
+static const struct serve_push pushes[] = { { .target = "http://x", .sent_cnt = 4 } };
+static const struct serve_map maps[] = { { "live", 10, 100 } };
+static const struct serve_named reclaimed[] = { { "stacks", 33 } };
+static const struct serve_named fds[] = { { "link", 12 } };
+static const struct serve_view view = {
+	.processes = processes,
+	.process_cnt = 1,
+	.losses = losses,
+	.loss_cnt = 1,
+	.lost_bytes = lost_bytes,
+	.lost_bytes_cnt = 1,
+	.pushes = pushes,
+	.push_cnt = 1,
+	.maps = maps,
+	.map_cnt = 1,
+	.reclaimed = reclaimed,
+	.reclaimed_cnt = 1,
+	.fds = fds,
+	.fd_cnt = 1,
+	.own = { .cpu_seconds = 1.5, .profile_snapshot_seconds = NAN },
+	.followed_cnt = 1,
+	.began_cnt = 7,
+	.ended_cnt = 6,
+	.rate_bytes = 1,
+	.version = "1",
+};
+
+static char *page(enum metric_format format)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	metrics_page_write(&view, format, out);
+	fclose(out);
+	return text;
+}
+
+static void has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+	const char *at = text;
+
+	while ((at = strstr(at, line))) {
+		if ((at == text || at[-1] == '\n') && at[len] == '\n')
+			return;
+		at += len;
+	}
+	fail_msg("no line '%s' in:\n%s", line, text);
+}
+
+static void test_page(void **state)
+{
+	char *text = page(METRIC_PROMETHEUS);
+
+	(void)state;
+	has_line(text, "heaptap_inuse_bytes{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\","
+		       "container=\"0123\"} 100.5");
+	has_line(text, "heaptap_scope_inuse_bytes{pid=\"17\",comm=\"a\\\"b\",scope=\"Top/A\","
+		       "thread=\"worker-*\"} 70");
+	has_line(text, "heaptap_scope_alloc_bytes_total{pid=\"17\",comm=\"a\\\"b\","
+		       "scope=\"(other)\",thread=\"(other)\"} 40");
+	has_line(text, "heaptap_losses_total{reason=\"live_full\"} 5");
+	has_line(text, "heaptap_lost_bytes_total{reason=\"live_full\"} 700");
+	has_line(text, "heaptap_push_sent_total{target=\"http://x\"} 4");
+	has_line(text, "heaptap_map_entries{map=\"live\"} 10");
+	has_line(text, "heaptap_map_capacity{map=\"live\"} 100");
+	has_line(text, "heaptap_open_fds{kind=\"link\"} 12");
+	has_line(text, "heaptap_reclaimed_total{what=\"stacks\"} 33");
+	has_line(text, "heaptap_processes_followed_total 7");
+	has_line(text, "heaptap_processes_ended_total 6");
+	has_line(text, "heaptap_cpu_seconds_total 1.5");
+	has_line(text, "heaptap_followed_processes 1");
+	has_line(text, "heaptap_build_info{version=\"1\"} 1");
+	/* not known: no sample, but the family is there */
+	assert_null(strstr(text, "\nheaptap_target_swap_bytes"));
+	assert_null(strstr(text, "\nheaptap_profile_snapshot_seconds"));
+	has_line(text, "# TYPE heaptap_target_swap_bytes gauge");
+	assert_null(strstr(text, "# EOF"));
+	assert_null(strstr(text, "# UNIT"));
+	free(text);
+
+	text = page(METRIC_OPENMETRICS);
+	has_line(text, "# TYPE heaptap_alloc_bytes counter");
+	has_line(text, "# UNIT heaptap_alloc_bytes bytes");
+	has_line(text, "# TYPE heaptap_build info");
+	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
+	free(text);
+}
+
+/* Every family: a unit ends its name, its help is a sentence that needs no escapes. */
+static void test_families(void **state)
+{
+	char *text = page(METRIC_OPENMETRICS), *save = NULL, name[128], rest[512];
+	size_t cnt = 0;
+
+	(void)state;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (sscanf(line, "# UNIT %127s %511s", name, rest) == 2)
+			assert_string_equal(name + strlen(name) - strlen(rest), rest);
+		if (sscanf(line, "# HELP %127s %511[^\n]", name, rest) != 2)
+			continue;
+		cnt++;
+		assert_int_equal(strncmp(name, "heaptap_", 8), 0);
+		assert_null(strpbrk(rest, "\\\""));
+		assert_int_equal(rest[strlen(rest) - 1], '.');
+	}
+	assert_true(cnt > 20);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_accept),
+		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_families),
+	};
+
+	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

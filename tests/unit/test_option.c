@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* One table of options: the command line, the file, which of them wins, help, and what is told. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/option.h"
+
+struct settings {
+	bool quiet;
+	char *name, *test_only;
+	struct texts words;
+	struct option_numbers numbers;
+	uint64_t count, size, time_ns;
+	double percent;
+};
+
+static int check_lower(const char *text, char *why, size_t why_bytes)
+{
+	for (; *text; text++) {
+		if (*text >= 'A' && *text <= 'Z') {
+			snprintf(why, why_bytes, "lower case is wanted");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_row rows[] = {
+	{ .type = OPTION_HEADING, .help = "what there is" },
+	{ .name = "quiet", .letter = 'q', .type = OPTION_FLAG, .at = AT(quiet), .help = "hush" },
+	{ .name = "name",
+	  .letter = 'n',
+	  .type = OPTION_TEXT,
+	  .at = AT(name),
+	  .arg = "NAME",
+	  .value = "nobody",
+	  .check = check_lower,
+	  .help = "a name" },
+	{ .name = "word",
+	  .type = OPTION_TEXTS,
+	  .flags = OPTION_UNSAID,
+	  .at = AT(words),
+	  .arg = "WORD",
+	  .check = check_lower,
+	  .help = "may be repeated" },
+	{ .name = "number",
+	  .type = OPTION_NUMBERS,
+	  .at = AT(numbers),
+	  .arg = "N",
+	  .min = 1,
+	  .help = "may be repeated" },
+	{ .name = "count",
+	  .type = OPTION_COUNT,
+	  .at = AT(count),
+	  .arg = "N",
+	  .value = "7",
+	  .min = 1,
+	  .max = 100,
+	  .help = "a number" },
+	{ .name = "size",
+	  .type = OPTION_SIZE,
+	  .at = AT(size),
+	  .arg = "SIZE",
+	  .value = "64k",
+	  .max = 1ULL << 40,
+	  .help = "a size" },
+	{ .name = "time",
+	  .type = OPTION_TIME,
+	  .at = AT(time_ns),
+	  .arg = "TIME",
+	  .value = "10s",
+	  .min = 1000000000,
+	  .help = "a time" },
+	{ .name = "percent",
+	  .type = OPTION_PERCENT,
+	  .at = AT(percent),
+	  .arg = "PCT",
+	  .value = "5",
+	  .max = 100,
+	  .help = "a part" },
+	{ .name = "only-here",
+	  .type = OPTION_TEXT,
+	  .at = AT(test_only),
+	  .arg = "X",
+	  .flags = OPTION_HIDDEN,
+	  .help = "not told" },
+};
+static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };
+
+static const struct option_row *row_of(const char *name)
+{
+	for (size_t i = 0; i < table.cnt; i++)
+		if (table.rows[i].name && !strcmp(table.rows[i].name, name))
+			return &table.rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+struct errors {
+	size_t cnt;
+	char text[8192];
+};
+
+static void on_error(void *ctx, const char *text)
+{
+	struct errors *e = ctx;
+	size_t len = strlen(e->text);
+
+	e->cnt++;
+	snprintf(e->text + len, sizeof(e->text) - len, "%s\n", text);
+}
+
+#define ARGV_CAP 24
+
+/* "x -q --name a" apart at its blanks. */
+static int split(char *line, char *argv[ARGV_CAP])
+{
+	int argc = 0;
+
+	for (char *at = line; *at && argc + 1 < ARGV_CAP;) {
+		argv[argc++] = at;
+		at += strcspn(at, " ");
+		if (*at)
+			*at++ = '\0';
+	}
+	argv[argc] = NULL;
+	return argc;
+}
+
+/* Defaults, file and command line; either may be NULL. */
+static int make(const char *file, const char *line, struct settings *s, struct errors *e)
+{
+	char copy[512], *argv[ARGV_CAP];
+	struct option_args args = { 0 };
+	int err, argc;
+
+	*s = (struct settings){ 0 };
+	*e = (struct errors){ 0 };
+	snprintf(copy, sizeof(copy), "x %s", line ? line : "");
+	argc = split(copy, argv);
+	assert_int_equal(option_apply_defaults(&table, s), 0);
+	err = option_read_args(&table, argc, argv, on_error, e, &args);
+	if (!err && file)
+		err = option_apply_file(&table, s, "f.toml", file, strlen(file), on_error, e);
+	if (!err)
+		err = option_apply_args(s, &args, on_error, e);
+	option_args_release(&args);
+	return err;
+}
+
+static void make_sound(const char *file, const char *line, struct settings *s)
+{
+	struct errors e;
+	int err = make(file, line, s, &e);
+
+	if (err)
+		print_error("%s", e.text);
+	assert_int_equal(err, 0);
+	assert_int_equal(e.cnt, 0);
+}
+
+static void test_defaults(void **state)
+{
+	struct settings s;
+
+	(void)state;
+	make_sound(NULL, NULL, &s);
+	assert_false(s.quiet);
+	assert_string_equal(s.name, "nobody");
+	assert_null(s.test_only);
+	assert_int_equal(s.words.cnt, 0);
+	assert_int_equal(s.count, 7);
+	assert_int_equal(s.size, 65536);
+	assert_int_equal(s.time_ns, 10000000000);
+	assert_true(s.percent == 5);
+	option_release(&table, &s);
+}
+
+static void test_command_line(void **state)
+{
+	struct settings s;
+
+	(void)state;
+	make_sound(
+		NULL,
+		"-qn ann --word=a --word b --number 1 --number 2 --count 3 --size 2m --time 1500ms "
+		"--percent 0.5% --only-here y",
+		&s);
+	assert_true(s.quiet);
+	assert_string_equal(s.name, "ann");
+	assert_int_equal(s.words.cnt, 2);
+	assert_string_equal(s.words.data[1], "b");
+	assert_int_equal(s.numbers.cnt, 2);
+	assert_int_equal(s.numbers.data[1], 2);
+	assert_int_equal(s.count, 3);
+	assert_int_equal(s.size, 2 << 20);
+	assert_int_equal(s.time_ns, 1500000000);
+	assert_true(s.percent == 0.5);
+	assert_string_equal(s.test_only, "y");
+	option_release(&table, &s);
+}
+
+static void test_rest_of_line(void **state)
+{
+	char line[] = "x -q rest --name", *argv[ARGV_CAP];
+	struct option_args args;
+	struct errors e = { 0 };
+	int argc = split(line, argv);
+
+	(void)state;
+	assert_int_equal(option_read_args(&table, argc, argv, on_error, &e, &args), 0);
+	assert_int_equal(args.first, 2);
+	assert_string_equal(option_args_find(&args, "quiet"), "");
+	assert_null(option_args_find(&args, "name"));
+	option_args_release(&args);
+}
+
+static void assert_line_refused(const char *line, const char *what)
+{
+	struct settings s;
+	struct errors e;
+	int err = make(NULL, line, &s, &e);
+
+	option_release(&table, &s);
+	assert_int_equal(err, -EINVAL);
+	if (e.cnt != 1 || !strstr(e.text, what))
+		fail_msg("'%s': %s", line, e.text);
+}
+
+static void test_bad_command_line(void **state)
+{
+	(void)state;
+	assert_line_refused("--nmae x", "'--nmae': is '--name' meant?");
+	assert_line_refused("--only", "wants a value"); /* an abbreviation, as getopt has it */
+	assert_line_refused("--zzz", "no option '--zzz'");
+	assert_line_refused("-z", "no option '-z'");
+	assert_line_refused("--name", "--name wants a value (NAME)");
+	assert_line_refused("-n", "--name wants a value (NAME)");
+	assert_line_refused("--quiet=3", "--quiet takes no value");
+	assert_line_refused("--count 0", "from 1 to 100");
+	assert_line_refused("--count 101", "from 1 to 100");
+	assert_line_refused("--count 5k", "a number");
+	assert_line_refused("--count -5", "a number");
+	assert_line_refused("--number 0", "at least 1");
+	assert_line_refused("--size 5x", "a size");
+	assert_line_refused("--size 2t", "from 0 to 1t");
+	assert_line_refused("--time 10x", "a time");
+	assert_line_refused("--time 1ms", "at least 1s");
+	assert_line_refused("--percent 101", "from 0 to 100");
+	assert_line_refused("--percent nan", "a percentage");
+	assert_line_refused("--percent 0x5", "a percentage");
+	assert_line_refused("--name Ann", "bad value 'Ann' for --name: lower case is wanted");
+	assert_line_refused("--word a --word B", "bad value for --word: lower case is wanted");
+}
+
+static void test_file(void **state)
+{
+	static const char file[] =
+		"quiet = true\nname = 'ann'\nword = ['a', \"b\"]\nnumber = [1, 2]\n"
+		"count = 3\nsize = 4096\ntime = \"2s\"\npercent = 0.5\n";
+	struct settings s;
+
+	(void)state;
+	make_sound(file, NULL, &s);
+	assert_true(s.quiet);
+	assert_string_equal(s.name, "ann");
+	assert_int_equal(s.words.cnt, 2);
+	assert_int_equal(s.numbers.cnt, 2);
+	assert_int_equal(s.count, 3);
+	assert_int_equal(s.size, 4096);
+	assert_int_equal(s.time_ns, 2000000000);
+	assert_true(s.percent == 0.5);
+	option_release(&table, &s);
+}
+
+static void test_command_line_wins(void **state)
+{
+	static const char file[] = "name = 'ann'\nword = ['a', 'b']\ncount = 3\n";
+	struct settings s;
+
+	(void)state;
+	make_sound(file, "--word c --name ben", &s);
+	assert_string_equal(s.name, "ben");
+	assert_int_equal(s.words.cnt, 1); /* all that the file says of it is replaced */
+	assert_string_equal(s.words.data[0], "c");
+	assert_int_equal(s.count, 3);
+	option_release(&table, &s);
+}
+
+/* All errors of a file, each with its line and key. */
+static void test_bad_file(void **state)
+{
+	static const char file[] = "nmae = 'x'\n"
+				   "count = '3'\n"
+				   "count = 4\n"
+				   "word = 'a'\n"
+				   "name = ['a']\n"
+				   "number = [1,\n 'a',\n 0]\n"
+				   "size = '5x'\n"
+				   "time = '1ms'\n"
+				   "quiet = 1\n"
+				   "only-here = 'x'\n"
+				   "what there is = 1\n"
+				   "percent = 101\n";
+	static const char *const want[] = {
+		"f.toml:1: nmae: there is no such key: is 'name' meant?",
+		"f.toml:2: count: it is a string, and has to be an integer",
+		"f.toml:3: count: it was given in line 2",
+		"f.toml:4: word: it has to be strings in [ ]",
+		"f.toml:5: name: it has to be a string",
+		"f.toml:7: number: it is a string, and has to be integers",
+		"f.toml:8: number: bad value '0': a number is wanted, at least 1",
+		"f.toml:9: size: bad value '5x'",
+		"f.toml:10: time: bad value '1ms'",
+		"f.toml:11: quiet: it is an integer, and has to be true or false",
+		"f.toml:12: only-here: ",
+		"f.toml:13: what: ",
+		"f.toml:14: percent: bad value '101'",
+	};
+	struct settings s;
+	struct errors e;
+
+	(void)state;
+	assert_int_equal(make(file, NULL, &s, &e), -EINVAL);
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
+		if (!strstr(e.text, want[i]))
+			fail_msg("not told: %s\n%s", want[i], e.text);
+	assert_int_equal(e.cnt, sizeof(want) / sizeof(*want));
+	option_release(&table, &s);
+}
+
+/* What is printed is a file that gives the same settings. */
+static void test_printed_settings(void **state)
+{
+	struct settings s, again;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
+		   "--size 3k --time 1500ms --percent 0.25 -q", &s);
+	option_print_settings(&table, &s, out);
+	fclose(out);
+	assert_non_null(strstr(text, "size = \"3k\"\n"));
+	assert_non_null(strstr(text, "time = \"1500ms\"\n"));
+	assert_non_null(strstr(text, "word = ['^\\d$', 'b\"']\n"));
+	assert_null(strstr(text, "only-here"));
+	make_sound(text, NULL, &again);
+	for (size_t i = 0; i < table.cnt; i++)
+		assert_true(option_is_equal(&table.rows[i], &s, &again));
+	free(text);
+	option_release(&table, &s);
+	option_release(&table, &again);
+}
+
+static void test_equal_and_copy(void **state)
+{
+	static const char *const lines[] = { "-q",	   "--name ann",  "--word a",
+					     "--number 2", "--count 3",	  "--size 1k",
+					     "--time 2s",  "--percent 1", "--only-here x" };
+	static const char *const names[] = { "quiet", "name", "word",	 "number",   "count",
+					     "size",  "time", "percent", "only-here" };
+	struct settings a, b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		make_sound(NULL, NULL, &a);
+		make_sound(NULL, lines[i], &b);
+		for (size_t j = 0; j < sizeof(names) / sizeof(*names); j++)
+			assert_int_equal(option_is_equal(row_of(names[j]), &a, &b), i != j);
+		assert_int_equal(option_copy(row_of(names[i]), &a, &b), 0);
+		assert_true(option_is_equal(row_of(names[i]), &a, &b));
+		option_release(&table, &b);
+		make_sound(NULL, NULL, &b);
+		assert_int_equal(option_copy(row_of(names[i]), &a, &b), 0); /* and back */
+		assert_true(option_is_equal(row_of(names[i]), &a, &b));
+		option_release(&table, &a);
+		option_release(&table, &b);
+	}
+}
+
+static void test_help(void **state)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	option_print_help(&table, out);
+	fclose(out);
+	assert_non_null(strstr(text, "\nwhat there is:\n"));
+	assert_non_null(strstr(text, "\n  -n, --name NAME         a name (default: nobody)\n"));
+	assert_non_null(strstr(text, "\n      --word WORD         may be repeated\n"));
+	assert_null(strstr(text, "only-here"));
+	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+		assert_true(strcspn(at, "\n") <= 98);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_command_line),
+		cmocka_unit_test(test_rest_of_line),   cmocka_unit_test(test_bad_command_line),
+		cmocka_unit_test(test_file),	       cmocka_unit_test(test_command_line_wins),
+		cmocka_unit_test(test_bad_file),       cmocka_unit_test(test_printed_settings),
+		cmocka_unit_test(test_equal_and_copy), cmocka_unit_test(test_help),
+	};
+
+	return cmocka_run_group_tests_name("option", tests, NULL, NULL);
+}

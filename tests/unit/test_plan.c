@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan.c - the choice between the ways to attach, and whose a definition is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "kernel/uprobe_events.h"
+#include "track/plan.h"
+
+/* As of the machine that the table in plan.c is from. */
+static const struct plan_costs costs = { 455, 245 };
+
+static struct plan_input input(size_t process_cnt, enum plan_way now)
+{
+	return (struct plan_input){
+		.process_cnt = process_cnt,
+		.now = now,
+		.has_event = true,
+		.has_session = true,
+		.costs = costs,
+	};
+}
+
+/* A pair of the table's allocation and free, per hit; within 15 %. */
+static void assert_near(double got, double alloc_ns, double free_ns)
+{
+	double want = (alloc_ns + free_ns) / 2;
+
+	if (got < want * 0.85 || got > want * 1.15)
+		fail_msg("%.0f ns, measured were %.0f ns", got, want);
+}
+
+static void test_model(void **state)
+{
+	static const struct {
+		size_t others;
+		double session_ns, multi_ns, return_event_ns, event_ns;
+	} table[] = {
+		{ 0, 460, 451, 727, 489 },	{ 1, 744, 506, 742, 499 },
+		{ 10, 1331, 783, 745, 495 },	{ 50, 3872, 1828, 853, 592 },
+		{ 100, 7017, 3209, 1049, 788 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		const struct plan_input in = input(table[i].others + 1, PLAN_AUTO);
+
+		assert_near(plan_hit_ns(&in, PLAN_OWN), table[i].session_ns, table[i].multi_ns);
+		/* An allocation has an entry probe too, with a list of its own. */
+		assert_near(plan_hit_ns(&in, PLAN_EVENT),
+			    table[i].return_event_ns + table[i].event_ns - table[0].event_ns,
+			    table[i].event_ns);
+		assert_near(plan_hit_ns(&in, PLAN_ALL), 460, 460);
+	}
+}
+
+static void test_choice(void **state)
+{
+	struct plan_input in = input(1, PLAN_AUTO);
+
+	(void)state;
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	in = input(30, PLAN_AUTO);
+	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+	in.has_event = false;
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	/* Whoever maps the file may pay: then nothing else is as good. */
+	in.is_all_agreed = true;
+	assert_int_equal(plan_choose(&in), PLAN_ALL);
+	in = input(1, PLAN_OWN);
+	in.is_all_agreed = true;
+	assert_int_equal(plan_choose(&in), PLAN_ALL);
+	/* That ends when it is agreed to no more. */
+	in = input(1, PLAN_ALL);
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	in = input(30, PLAN_ALL);
+	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+}
+
+static void test_wish(void **state)
+{
+	struct plan_input in = input(1, PLAN_AUTO);
+
+	(void)state;
+	in.wanted = PLAN_EVENT;
+	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+	in.has_event = false;
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	in.wanted = PLAN_ALL; /* never against an agreement */
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	in.is_all_agreed = true;
+	assert_int_equal(plan_choose(&in), PLAN_ALL);
+	in.wanted = PLAN_OWN;
+	in.process_cnt = 300;
+	assert_int_equal(plan_choose(&in), PLAN_OWN);
+}
+
+/* At every number of processes at most one of the ways is left when it is the current one, and there
+ * are numbers at which both are kept. */
+static void test_hysteresis(void **state)
+{
+	size_t kept_cnt = 0, first_event = 0, last_own = 0;
+
+	(void)state;
+	for (size_t n = 1; n <= 400; n++) {
+		const struct plan_input own = input(n, PLAN_OWN), event = input(n, PLAN_EVENT);
+		enum plan_way from_own = plan_choose(&own), from_event = plan_choose(&event);
+
+		assert_false(from_own == PLAN_EVENT && from_event == PLAN_OWN);
+		kept_cnt += from_own == PLAN_OWN && from_event == PLAN_EVENT;
+		if (from_own == PLAN_EVENT && !first_event)
+			first_event = n;
+		if (from_event == PLAN_OWN)
+			last_own = n;
+	}
+	assert_true(kept_cnt > 0);
+	assert_true(last_own >= 1 && last_own < first_event);
+	assert_true(first_event <= 8);
+}
+
+/* Units cancel: a machine on which all is three times as dear chooses the same. */
+static void test_scale(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 50; n++) {
+		struct plan_input in = input(n, PLAN_OWN), slow = in, unmeasured = in;
+
+		slow.costs.hit_ns *= 3;
+		slow.costs.return_ns *= 3;
+		unmeasured.costs = (struct plan_costs){ 0, 0 };
+		assert_int_equal(plan_choose(&in), plan_choose(&slow));
+		assert_int_equal(plan_choose(&in), plan_choose(&unmeasured));
+		assert_true(plan_hit_ns(&slow, PLAN_OWN) > 2.9 * plan_hit_ns(&in, PLAN_OWN));
+	}
+}
+
+static void test_names(void **state)
+{
+	enum plan_way way;
+
+	(void)state;
+	for (enum plan_way w = PLAN_AUTO; w <= PLAN_ALL; w++) {
+		assert_int_equal(plan_way_parse(plan_way_name(w), &way), 0);
+		assert_int_equal(way, w);
+	}
+	assert_int_equal(plan_way_parse("session", &way), -EINVAL);
+	assert_int_equal(plan_way_parse("", &way), -EINVAL);
+}
+
+static void test_owner(void **state)
+{
+	static const char *const others[] = {
+		"p:probes/p_malloc /usr/lib/libc.so.6:0x0000000000098860",
+		"p:heaptap/e0 /proc/self/fd/7:0x1",
+		"p:heaptap_1_2_3", /* no name */
+		"p:heaptap_1_2/e0 /x:0x1",
+		"p:heaptap_0_2_3/e0 /x:0x1",
+		"p:heaptap_-1_2_3/e0 /x:0x1",
+		"p:heaptap_99999999999_2_3/e0 /x:0x1",
+		"p:heaptap_1_99999999999999999999999_3/e0 /x:0x1",
+		"p:heaptap_1_2_3x/e0 /x:0x1",
+		"p:heaptap__2_3/e0 /x:0x1",
+		"heaptap_1_2_3/e0",
+		"",
+		":",
+	};
+	const char *line = "r:heaptap_412_90345_4026531836/e17 /proc/self/fd/9:0x98860\n", *name;
+	struct uprobe_owner owner;
+	size_t name_len;
+
+	(void)state;
+	assert_int_equal(uprobe_event_owner(line, &owner, &name, &name_len), 0);
+	assert_int_equal(owner.pid, 412);
+	assert_int_equal(owner.start_time_ticks, 90345);
+	assert_int_equal(owner.pid_namespace, 4026531836);
+	assert_int_equal(name_len, strlen("heaptap_412_90345_4026531836/e17"));
+	assert_memory_equal(name, "heaptap_412_90345_4026531836/e17", name_len);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (uprobe_event_owner(others[i], &owner, &name, &name_len) != -ENOENT)
+			fail_msg("'%s' is taken for ours", others[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_wish),  cmocka_unit_test(test_hysteresis),
+		cmocka_unit_test(test_scale), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_owner),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_push_queue.c - the times of the queue: when a push is due, when a try comes again. The
+ * target is a port of this process that nobody accepts on; tests/consumers/test_push.sh has servers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/push_queue.h"
+
+/* Bound, not listening: each connection is refused, and nobody else can have the port. */
+static int refusing_port(uint16_t *ret_port)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t n = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, n), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &n), 0);
+	*ret_port = ntohs(addr.sin_port);
+	return fd;
+}
+
+static struct push_queue *open_queue(uint16_t port, uint64_t interval_ns)
+{
+	struct push_queue_options opts;
+	struct push_queue *q;
+	char text[64], why[256];
+
+	push_queue_defaults(&opts);
+	snprintf(text, sizeof(text), "parca+http://127.0.0.1:%u", port);
+	assert_int_equal(push_target_parse(text, &opts.http.target, why, sizeof(why)), 0);
+	opts.interval_ns = interval_ns;
+	opts.retry_min_ns = 50 * NS_PER_MS;
+	opts.retry_max_ns = 400 * NS_PER_MS;
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	return q;
+}
+
+/* Runs the queue when its fd says so, and only then; how often a push was due. */
+static int run_for(struct push_queue *q, uint64_t ns, unsigned int *ret_turns)
+{
+	uint64_t end = now_ns() + ns;
+	int due = 0;
+
+	*ret_turns = 0;
+	while (now_ns() < end) {
+		struct pollfd fd = { push_queue_fd(q), POLLIN, 0 };
+		uint64_t left_ms = (end - now_ns()) / NS_PER_MS;
+
+		if (poll(&fd, 1, (int)left_ms + 1) <= 0)
+			continue;
+		push_queue_run(q);
+		due += push_queue_is_due(q);
+		++*ret_turns;
+	}
+	return due;
+}
+
+static void a_push_is_due_once_in_each_interval(void **state)
+{
+	uint16_t port;
+	int fd = refusing_port(&port);
+	struct push_queue *q = open_queue(port, 100 * NS_PER_MS);
+	unsigned int turns;
+
+	(void)state;
+	assert_in_range(run_for(q, 1050 * NS_PER_MS, &turns), 6, 11);
+	assert_true(turns <= 15); /* it does not spin */
+	push_queue_close(q);
+	q = open_queue(port, 0);
+	assert_int_equal(run_for(q, 100 * NS_PER_MS, &turns), 0);
+	assert_int_equal(turns, 0);
+	push_queue_close(q);
+	close(fd);
+}
+
+static void tries_come_apart(void **state)
+{
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series series = { &label, 1, "profile", 7 };
+	struct push_queue_stats stats;
+	unsigned int turns;
+	uint16_t port;
+	int fd = refusing_port(&port);
+	struct push_queue *q = open_queue(port, 0);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(push_queue_add(q, &series, 1), 0);
+	/* Waits of 25-50, 50-100, 100-200, then 200-400 ms: for all three together. */
+	run_for(q, 1000 * NS_PER_MS, &turns);
+	push_queue_stats(q, &stats);
+	assert_in_range(stats.failed_cnt, 3, 8);
+	assert_true(turns < 100);
+	assert_int_equal(stats.added_cnt, 3);
+	assert_int_equal(stats.spool.cnt, 3);
+	assert_int_equal(stats.sent_cnt + stats.refused_cnt, 0);
+	assert_true(stats.is_failing);
+	assert_non_null(strstr(stats.last_error, "onnect"));
+	push_queue_close(q);
+	close(fd);
+}
+
+static void closed_while_under_way(void **state)
+{
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series series = { &label, 1, "profile", 7 };
+	unsigned int turns;
+	uint16_t port;
+	int fd = refusing_port(&port);
+	struct push_queue *q;
+
+	(void)state;
+	/* Now it listens: the connection stands, nobody ever answers. */
+	assert_int_equal(listen(fd, 5), 0);
+	q = open_queue(port, 0);
+	assert_int_equal(push_queue_add(q, &series, 1), 0);
+	run_for(q, 200 * NS_PER_MS, &turns);
+	push_queue_close(q);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_push_is_due_once_in_each_interval),
+		cmocka_unit_test(tries_come_apart),
+		cmocka_unit_test(closed_while_under_way),
+	};
+
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

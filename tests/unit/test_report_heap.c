@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* test_report_heap.c - the text form for jeprof and gperftools' pprof, read back by import.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "format/pprof.h"
+#include "format/report.h"
+#include "model/match_list.h"
+#include "model/profile.h"
+
+static uint32_t add_location(struct profile *p, uint32_t mapping, uint64_t address,
+			     const char *const *names)
+{
+	struct profile_location l = { mapping, address, .line_first = p->lines.cnt };
+
+	for (; names && *names; names++, l.line_cnt++) {
+		struct profile_function f = { .name_str = profile_str(p, *names) };
+
+		assert_int_equal(vec_push(&p->functions, f), 0);
+		assert_int_equal(
+			vec_push(&p->lines, (struct profile_line){ p->functions.cnt - 1, 0 }), 0);
+	}
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	return p->locations.cnt - 1;
+}
+
+static void add_sample(struct profile *p, const uint32_t *locs, size_t cnt, int64_t bytes)
+{
+	int64_t values[] = { 2, 2 * bytes, 1, bytes };
+
+	assert_int_equal(profile_add_sample(p, locs, cnt, values, NULL, 0, NULL), 0);
+}
+
+/* What a reader of addresses could confuse: an address twice, none, in no file, too large. */
+static struct profile *make_profile(void)
+{
+	static const char *const inlined[] = { "parse", "load", NULL };
+	static const char *const trimmed[] = { "load", NULL };
+	static const char *const decrement[] = { "T::operator--(int)", NULL };
+	static const char *const marker[] = { "[truncated: too deep]", NULL };
+	struct profile *p;
+	struct profile_mapping m[] = { { .limit = UINT64_MAX }, { .limit = UINT64_MAX } };
+	uint32_t a, b, c, d, e, f, g;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 65536), 0);
+	m[0].filename_str = profile_str(p, "/bin/server");
+	m[1].filename_str = profile_str(p, "/lib/a--b\n.so");
+	assert_int_equal(vec_push(&p->mappings, m[0]), 0);
+	assert_int_equal(vec_push(&p->mappings, m[1]), 0);
+	a = add_location(p, 0, 0x1234, inlined);
+	b = add_location(p, 0, 0x1234, trimmed);
+	c = add_location(p, 0, 0x1235, decrement);
+	d = add_location(p, 1, 0x1234, NULL);
+	e = add_location(p, HT_NO_INDEX, 0, marker);
+	f = add_location(p, 1, UINT64_MAX, decrement);
+	g = add_location(p, 0, 0, decrement);
+	add_sample(p, (uint32_t[]){ a, c, d }, 3, 1000);
+	add_sample(p, (uint32_t[]){ b, c, e }, 3, 200);
+	add_sample(p, (uint32_t[]){ f, g }, 2, 30);
+	add_sample(p, NULL, 0, 4);
+	add_sample(p, (uint32_t[]){ b, c, e }, 3, 500); /* the same stack, another thread */
+	return p;
+}
+
+static char *write_heap(const struct profile *p)
+{
+	const struct report_options opts = { .format = REPORT_HEAP };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, &opts, out), 0);
+	fclose(out);
+	return text;
+}
+
+static struct profile *read_back(const char *text)
+{
+	struct profile *p = NULL;
+	struct format_error why;
+
+	if (pprof_read_mem(text, strlen(text), &p, &why))
+		fail_msg("line %llu: %s in\n%s", (unsigned long long)why.line, why.text, text);
+	return p;
+}
+
+/* "root;caller;leaf bytes" of all stacks. */
+static char *collapse(const struct profile *p)
+{
+	const struct report_options opts = { .format = REPORT_COLLAPSED };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, &opts, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void keeps_stacks_names_and_values(void **state)
+{
+	struct profile *p = make_profile(), *q;
+	char *heap = write_heap(p), *collapsed;
+
+	(void)state;
+	q = read_back(heap);
+	collapsed = collapse(q);
+	assert_string_equal(collapsed, "a- -b .so+0x1234;T::operator- -(int);load;parse 1000\n"
+				       "[truncated: too deep];T::operator- -(int);load 700\n"
+				       "T::operator- -(int);T::operator- -(int) 30\n"
+				       "[no stack] 4\n");
+	assert_int_equal(q->values.data[PROFILE_ALLOC_SPACE], 2000);
+	assert_int_equal(q->values.data[PROFILE_ALLOC_OBJECTS], 2);
+	assert_int_equal(q->values.data[PROFILE_INUSE_OBJECTS], 1);
+	assert_int_equal(q->comments.cnt, 1); /* the first line's total is that of the stacks */
+	profile_free(p);
+	profile_free(q);
+	free(heap);
+	free(collapsed);
+}
+
+/* What --match leaves out has no stack; its bytes are there. */
+static void keeps_what_is_not_matched(void **state)
+{
+	struct report_options opts = { .format = REPORT_HEAP };
+	struct profile *p = make_profile(), *q;
+	char *heap = NULL, *collapsed;
+	size_t bytes;
+	FILE *out = open_memstream(&heap, &bytes);
+
+	(void)state;
+	assert_int_equal(match_list_new("Top", &opts.match), 0);
+	assert_int_equal(report_write(p, &opts, out), 0);
+	fclose(out);
+	q = read_back(heap);
+	collapsed = collapse(q);
+	assert_string_equal(collapsed, "[not matched] 1734\n");
+	match_list_free(opts.match);
+	profile_free(p);
+	profile_free(q);
+	free(heap);
+	free(collapsed);
+}
+
+/* No line is what another reader would take apart: each address has one name. */
+static void names_each_address_once(void **state)
+{
+	struct profile *p = make_profile();
+	char *heap = write_heap(p), *line, *rest = heap, *seen[64];
+	size_t cnt = 0;
+
+	(void)state;
+	while ((line = strsep(&rest, "\n")) && strcmp(line, "---") != 0) {
+		if (strncmp(line, "0x", 2) != 0)
+			continue;
+		assert_true(line[18] == ' ' && line[19]);
+		line[18] = '\0';
+		for (size_t i = 0; i < cnt; i++)
+			assert_string_not_equal(line, seen[i]);
+		assert_true(cnt < 64);
+		seen[cnt++] = line;
+	}
+	assert_int_equal(cnt, 2 * (7 + 2));
+	profile_free(p);
+	free(heap);
+}
+
+/* The remote protocol: addresses as they are, callers one further, as all its readers expect. */
+static void writes_addresses(void **state)
+{
+	struct report_options opts = { .format = REPORT_HEAP, .heap_form = REPORT_HEAP_ADDRESSES };
+	struct profile_mapping m = { .start = 0x400000, .limit = 0x500000, .offset = 0x1000 };
+	struct profile *p;
+	char *text = NULL;
+	uint32_t locs[2];
+	size_t bytes;
+	FILE *out;
+
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 65536), 0);
+	m.filename_str = profile_str(p, "/bin/server");
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	locs[0] = add_location(p, 0, 0x401233, NULL);
+	locs[1] = add_location(p, HT_NO_INDEX, 0x7f0000001000, NULL);
+	add_sample(p, locs, 2, 1000);
+	for (int is_growth = 0; is_growth < 2; is_growth++) {
+		struct profile *q;
+
+		opts.heap_is_growth = is_growth;
+		out = open_memstream(&text, &bytes);
+		assert_int_equal(report_write(p, &opts, out), 0);
+		fclose(out);
+		assert_string_equal(
+			text,
+			is_growth ?
+				"heap profile:      2:     2000 [     2:     2000] @ growthz\n"
+				"     2:     2000 [     2:     2000] @ 0x0000000000401233 "
+				"0x00007f0000001001\n\nMAPPED_LIBRARIES:\n"
+				"0000000000400000-0000000000500000 r-xp 00001000 00:00 0   "
+				"/bin/server\n" :
+				"heap profile:      1:     1000 [     2:     2000] @ heapprofile\n"
+				"     1:     1000 [     2:     2000] @ 0x0000000000401233 "
+				"0x00007f0000001001\n\nMAPPED_LIBRARIES:\n"
+				"0000000000400000-0000000000500000 r-xp 00001000 00:00 0   "
+				"/bin/server\n");
+		q = read_back(text);
+		assert_int_equal(q->samples.cnt, 1);
+		profile_free(q);
+		free(text);
+	}
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_stacks_names_and_values),
+		cmocka_unit_test(keeps_what_is_not_matched),
+		cmocka_unit_test(names_each_address_once),
+		cmocka_unit_test(writes_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

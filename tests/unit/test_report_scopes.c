@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_report_scopes.c - reports by scope, instance, label and pool: the rows add up to the total
+ * whatever is filtered, folded or cut off; what comments say goes to the right rows; what is asked
+ * for and not there is named.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cmd.h"
+#include "format/report_rows.h"
+#include "model/match_list.h"
+
+static struct profile *p; /* of the test that runs */
+
+struct made {
+	const char *scope, *thread; /* NULL = none */
+	int64_t task; /* 0 = none */
+	bool is_exited;
+	int64_t alloc, inuse;
+};
+
+static void add(const struct made *m)
+{
+	struct profile_label labels[5];
+	struct profile_sample *s;
+	size_t cnt = 0;
+
+	if (m->thread)
+		labels[cnt++] = (struct profile_label){ profile_str(p, "thread"),
+							profile_str(p, m->thread), 0, 0 };
+	if (m->scope)
+		labels[cnt++] = (struct profile_label){ profile_str(p, "scope"),
+							profile_str(p, m->scope), 0, 0 };
+	if (m->task)
+		labels[cnt++] = (struct profile_label){ profile_str(p, "task"), 0, m->task, 0 };
+	if (m->is_exited)
+		labels[cnt++] = (struct profile_label){ profile_str(p, "task_state"),
+							profile_str(p, "exited"), 0, 0 };
+	labels[cnt++] = (struct profile_label){ profile_str(p, "size"), 0, m->inuse,
+						profile_str(p, "bytes") };
+	assert_int_equal(
+		profile_add_sample(p, NULL, 0,
+				   (int64_t[]){ m->alloc / 10, m->alloc, m->inuse / 10, m->inuse },
+				   labels, cnt, &s),
+		0);
+	s->has_error = true;
+	s->inuse_samples = 1;
+	s->inuse_bytes_variance = 25;
+}
+
+static int set_up(void **state)
+{
+	static const struct made samples[] = {
+		{ "Top", "w-1", 0, false, 100, 100 },
+		{ "Top/A", "w-1", 0, false, 100, 100 },
+		{ "Top/A/B", "w-2", 0, false, 100, 100 },
+		{ "Top/B", "w-2", 0, false, 100, 100 },
+		{ "Top/B/Top", "net:low3", 0, false, 50, 10 },
+		{ "conn", "net:low4", 0, false, 500, 0 },
+		{ "conn", "net:low4", 1, false, 0, 40 },
+		{ "conn", "net:low4", 1, false, 0, 20 },
+		{ "conn", "main", 2, true, 0, 5 },
+		{ NULL, "main", 0, false, 30, 30 },
+		{ NULL, NULL, 0, false, 1, 1 },
+	};
+
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 100), 0);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
+		add(&samples[i]);
+	return 0;
+}
+#define TOTAL 506
+#define TOTAL_ALLOC 981
+
+static int tear_down(void **state)
+{
+	(void)state;
+	profile_free(p);
+	return 0;
+}
+
+static struct report *open_report(const struct report_options *o)
+{
+	struct report *r;
+
+	assert_int_equal(report_open(p, o, &r), 0);
+	return r;
+}
+
+static const struct report_row *find_row(const struct report *r, const char *name)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row)
+		if (!strcmp(strset_get(r->names, row->name), name))
+			return row;
+	fail_msg("there is no row '%s'", name);
+	return NULL;
+}
+
+/* What a tree must be: each scope is its own part and the rows right below it, if there are any. */
+static void check_tree(const struct report *r)
+{
+	int64_t top = 0;
+
+	for (size_t i = 0; i < r->rows.cnt; i++) {
+		const struct report_row *row = &r->rows.data[i];
+		int64_t below = 0;
+		bool has_rows = false;
+
+		if (!row->scope.depth)
+			top += row->value;
+		for (size_t k = i + 1; k < r->rows.cnt; k++) {
+			if (r->rows.data[k].scope.depth <= row->scope.depth)
+				break;
+			if (r->rows.data[k].scope.depth == row->scope.depth + 1)
+				below += r->rows.data[k].value;
+			has_rows = true;
+		}
+		if (has_rows || !r->opts->row_cap)
+			assert_int_equal(row->value, row->scope.exclusive.bytes + below);
+	}
+	assert_int_equal(top, r->total.value);
+}
+
+static void check_sums(const struct report *r)
+{
+	int64_t value = 0, alloc = 0;
+	const struct report_row *row;
+	double variance = 0;
+
+	vec_each(&r->rows, row) {
+		if (r->opts->by == REPORT_BY_SCOPE && row->scope.depth)
+			continue;
+		value += row->value;
+		alloc += row->alloc;
+		variance += row->estimate.bytes_variance;
+	}
+	assert_int_equal(value, r->total.value);
+	assert_int_equal(alloc, r->total.alloc);
+	/* what only comments say has an error of its own */
+	if (r->opts->by == REPORT_BY_INSTANCE)
+		assert_true(variance >= r->total.estimate.bytes_variance);
+	else
+		assert_true(variance == r->total.estimate.bytes_variance);
+	if (r->opts->by == REPORT_BY_SCOPE)
+		check_tree(r);
+}
+
+static void rows_add_up_whatever_is_asked(void **state)
+{
+	static const char *const scopes[] = { NULL, "Top", "Top/A", "conn", "(none)" };
+	static const char *const lists[] = { NULL, "Top", "A,-B", "-conn", "-*", "*/B", "none" };
+	int cases = 0;
+
+	(void)state;
+	for (int i = 0; i < 7 * 4 * 8 * 5 * 7 * 2; i++) {
+		const char *list = lists[i / (7 * 4 * 8 * 5) % 7];
+		struct report_options o = { .by = i % 7,
+					    .sort = i / 7 % 4,
+					    .row_cap = i / 28 % 8,
+					    .scope = scopes[i / (28 * 8) % 5],
+					    .folds_repeated = i / (28 * 8 * 5 * 7),
+					    .groups_threads = i & 1,
+					    .label_key = "thread" };
+		struct report *r;
+
+		if (list)
+			assert_int_equal(match_list_new(list, &o.match), 0);
+		r = open_report(&o);
+		check_sums(r);
+		assert_int_equal(r->whole.value, TOTAL);
+		if (!o.scope) {
+			assert_int_equal(r->total.value, TOTAL);
+			assert_int_equal(r->total.alloc, TOTAL_ALLOC);
+		}
+		cases += r->has_unmatched;
+		report_close(r);
+		match_list_free(o.match);
+	}
+	assert_true(cases > 1000);
+}
+
+static void scopes_are_a_tree(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t depth;
+		int64_t inclusive, exclusive, alloc;
+	} want[] = {
+		{ "Top", 0, 410, 100, 450 }, { "A", 1, 200, 100, 200 }, { "B", 2, 100, 100, 100 },
+		{ "B", 1, 110, 100, 150 },   { "Top", 2, 10, 10, 50 },	{ "conn", 0, 65, 65, 500 },
+		{ "(none)", 0, 31, 31, 31 },
+	};
+	struct report_options o = { .by = REPORT_BY_SCOPE };
+	struct report *r = open_report(&o);
+
+	(void)state;
+	assert_int_equal(r->rows.cnt, sizeof(want) / sizeof(*want));
+	for (size_t i = 0; i < r->rows.cnt; i++) {
+		const struct report_row *row = &r->rows.data[i];
+
+		if (strcmp(strset_get(r->names, row->name), want[i].name) != 0 ||
+		    row->scope.depth != want[i].depth || row->value != want[i].inclusive ||
+		    row->scope.exclusive.bytes != want[i].exclusive || row->alloc != want[i].alloc)
+			fail_msg("row %zu is %s, %lld", i, strset_get(r->names, row->name),
+				 (long long)row->value);
+	}
+	report_close(r);
+}
+
+static void the_largest_scopes_are_shown(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_SCOPE, .row_cap = 2 };
+	struct report *r = open_report(&o);
+
+	(void)state;
+	/* Top, A (of which nothing is shown), what is left below Top and at the top */
+	assert_int_equal(r->rows.cnt, 4);
+	assert_string_equal(strset_get(r->names, r->rows.data[1].name), "A");
+	assert_int_equal(r->rows.data[2].value, 110);
+	assert_int_equal(r->rows.data[3].value, 96);
+	assert_int_equal(r->rows.data[3].row_cnt, 2);
+	report_close(r);
+	/* a scope that is asked for is the first, whatever it lies in */
+	o.scope = "Top/A";
+	o.row_cap = 1;
+	r = open_report(&o);
+	assert_int_equal(r->rows.cnt, 1);
+	assert_string_equal(strset_get(r->names, r->rows.data[0].name), "Top/A");
+	report_close(r);
+}
+
+static void peaks_belong_to_whole_scopes(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_SCOPE };
+	const struct report_row *row;
+	struct report *r;
+
+	(void)state;
+	profile_comment(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
+	profile_comment(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
+	profile_comment(p, "scope_peak: bytes=90 pid=1 scope=conn");
+	profile_comment(p, "scope_peak: bytes=80 pid=2 scope=conn");
+	profile_comment(p, "scope_peak: bytes=1 scope=not/there");
+	r = open_report(&o);
+	assert_int_equal(r->rows.cnt, 7);
+	row = find_row(r, "Top");
+	assert_true(row->peak.is_known && !row->peak.is_minimum);
+	assert_int_equal(row->peak.bytes, 700);
+	assert_true(row->peak.time_ns == 1795298462123000000);
+	row = find_row(r, "conn"); /* of two processes */
+	assert_true(row->peak.is_minimum);
+	assert_int_equal(row->peak.bytes, 90);
+	assert_false(find_row(r, "(none)")->peak.is_known);
+	report_close(r);
+	/* a part of Top has no peak that is known */
+	assert_int_equal(match_list_new("A", &o.match), 0);
+	r = open_report(&o);
+	assert_false(find_row(r, "Top")->peak.is_known);
+	assert_int_equal(find_row(r, "A")->peak.bytes, 300);
+	report_close(r);
+	match_list_free(o.match);
+	/* nor has what matches without all that lies in it */
+	assert_int_equal(match_list_new("*,-Top/A/B", &o.match), 0);
+	r = open_report(&o);
+	assert_false(find_row(r, "Top")->peak.is_known);
+	assert_false(find_row(r, "A")->peak.is_known);
+	assert_true(find_row(r, "conn")->peak.is_known);
+	report_close(r);
+	match_list_free(o.match);
+}
+
+static void instances_take_what_comments_say(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_INSTANCE };
+	const struct report_row *row;
+	struct report *r;
+
+	(void)state;
+	profile_comment(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
+			   "alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
+	profile_comment(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
+			   "alloc_bytes=25 alloc_objects=2 peak_bytes=15 scope=conn");
+	/* one that no sample has, and one of another scope with the same number */
+	profile_comment(p, "instance: task=3 state=exited inuse_bytes=0 alloc_bytes=8 "
+			   "scope=conn");
+	profile_comment(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
+			   "alloc_bytes=3 scope=Top/A");
+	r = open_report(&o);
+	check_sums(r);
+	row = find_row(r, "conn #1");
+	assert_int_equal(row->value, 60); /* the samples' */
+	assert_int_equal(row->alloc, 200);
+	assert_int_equal(row->peak.bytes, 70);
+	assert_int_equal(row->task.state, REPORT_STATE_LIVE);
+	row = find_row(r, "conn #2");
+	assert_int_equal(row->value, 5);
+	assert_int_equal(row->task.state, REPORT_STATE_EXITED);
+	assert_int_equal(find_row(r, "conn #3")->alloc, 8);
+	assert_int_equal(find_row(r, "Top/A #1")->value, 2);
+	row = find_row(r, "(no task)");
+	assert_int_equal(row->value, TOTAL - 60 - 5 - 2);
+	assert_int_equal(row->alloc, TOTAL_ALLOC - 200 - 25 - 8 - 3);
+	/* outstanding: not the one that is empty, not the one that lives */
+	assert_int_equal(r->outstanding.cnt, 2);
+	assert_int_equal(r->outstanding.data[0].value, 5);
+	assert_int_equal(r->outstanding_total.value, 7);
+	assert_int_equal(r->outstanding_total.row_cnt, 2);
+	report_close(r);
+	/* the filter is theirs too */
+	o.scope = "Top";
+	r = open_report(&o);
+	assert_int_equal(r->rows.cnt, 2);
+	find_row(r, "Top/A #1");
+	assert_int_equal(r->outstanding_total.value, 2);
+	report_close(r);
+}
+
+/* A task that enters further scopes is one task; one of the same number inside is another. */
+static void tasks_hold_what_lies_below(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_INSTANCE };
+	const struct report_row *row;
+	struct report *r;
+
+	(void)state;
+	add(&(struct made){ .scope = "job", .alloc = 1000 });
+	add(&(struct made){ .scope = "job/parse/sql", .task = 7, .inuse = 50 });
+	add(&(struct made){ .scope = "job/run", .task = 7, .inuse = 30, .is_exited = true });
+	add(&(struct made){ .scope = "job/run/sub/x", .task = 7, .inuse = 200 });
+	add(&(struct made){ .scope = "jobs", .task = 7, .inuse = 3 });
+	profile_comment(p, "instance: task=7 state=exited inuse_bytes=80 inuse_objects=8 "
+			   "alloc_bytes=600 peak_bytes=90 scope=job");
+	profile_comment(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
+			   "scope=job/run/sub");
+	r = open_report(&o);
+	check_sums(r);
+	row = find_row(r, "job #7");
+	assert_int_equal(row->value, 80);
+	assert_int_equal(row->alloc, 600);
+	assert_false(row->task.has_no_alloc);
+	assert_int_equal(row->task.state, REPORT_STATE_EXITED);
+	row = find_row(r, "job/run/sub #7");
+	assert_int_equal(row->value, 200);
+	assert_int_equal(row->task.state, REPORT_STATE_LIVE);
+	assert_int_equal(find_row(r, "jobs #7")->value, 3);
+	report_close(r);
+	/* of a part of a task the sums are the samples' */
+	o.scope = "job/parse";
+	r = open_report(&o);
+	check_sums(r);
+	row = find_row(r, "job #7");
+	assert_int_equal(r->rows.cnt, 1);
+	assert_int_equal(row->value, 50);
+	assert_true(row->task.has_no_alloc);
+	assert_false(row->peak.is_known);
+	assert_int_equal(row->task.state, REPORT_STATE_EXITED);
+	report_close(r);
+}
+
+/* The same task of two processes is two. */
+static void processes_have_their_own_tasks(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_INSTANCE };
+	struct report *r;
+
+	(void)state;
+	for (int pid = 8; pid < 10; pid++) {
+		struct profile_label labels[] = {
+			{ profile_str(p, "scope"), profile_str(p, "job/a"), 0, 0 },
+			{ profile_str(p, "task"), 0, 7, 0 },
+			{ profile_str(p, "pid"), profile_str(p, pid == 8 ? "8" : "9"), 0, 0 },
+		};
+
+		assert_int_equal(profile_add_sample(p, NULL, 0, (int64_t[]){ 0, 0, 1, pid }, labels,
+						    3, NULL),
+				 0);
+		profile_comment(p,
+				"instance: task=7 state=live inuse_bytes=1 alloc_bytes=%d pid=%d "
+				"scope=job",
+				10 * pid, pid);
+	}
+	o.scope = "job";
+	r = open_report(&o);
+	assert_int_equal(r->rows.cnt, 3);
+	assert_int_equal(r->rows.data[0].value, 9);
+	assert_int_equal(r->rows.data[0].alloc, 90);
+	assert_string_equal(strset_get(r->names, r->rows.data[0].task.pid), "9");
+	assert_int_equal(r->rows.data[1].value, 8);
+	assert_int_equal(r->rows.data[1].alloc, 80);
+	report_close(r);
+}
+
+static void labels_and_pools_are_rows(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "size" };
+	struct report *r = open_report(&o);
+
+	(void)state;
+	assert_int_equal(find_row(r, "100 bytes")->value, 400); /* a number with its unit */
+	report_close(r);
+	o.label_key = "scope";
+	r = open_report(&o);
+	assert_int_equal(find_row(r, "(none)")->value, 31);
+	assert_int_equal(find_row(r, "Top/A")->value, 100);
+	report_close(r);
+	o = (struct report_options){ .by = REPORT_BY_THREAD, .groups_threads = true };
+	r = open_report(&o);
+	assert_int_equal(r->rows.cnt, 4);
+	assert_int_equal(find_row(r, "w-*")->value, 400);
+	assert_int_equal(find_row(r, "net:low*")->value, 70);
+	report_close(r);
+	o.thread_globs = "net:*,m*";
+	r = open_report(&o);
+	assert_int_equal(find_row(r, "w-1")->value, 200);
+	assert_int_equal(find_row(r, "net:*")->value, 70);
+	assert_int_equal(find_row(r, "m*")->value, 35);
+	report_close(r);
+}
+
+static void what_is_not_there_is_named(void **state)
+{
+	static const struct {
+		struct report_options opts;
+		const char *want; /* NULL = it is there */
+	} cases[] = {
+		{ { .scope = "Top/A" }, NULL },
+		{ { .scope = "(none)" }, NULL },
+		{ { .scope = "Top/B/Top" }, NULL },
+		{ { .scope = "Top/B/Top", .folds_repeated = true }, "did you mean Top?" },
+		{ { .scope = "Top/a" }, "there is no scope 'Top/a'; did you mean Top/A?" },
+		{ { .scope = "Tpo/B" }, "did you mean Top/A/B, Top/B?" },
+		{ { .scope = "B" }, "did you mean Top/A/B, Top/B?" },
+		{ { .scope = "x/comn" }, "did you mean conn?" },
+		{ { .scope = "something" }, "at the top there are: Top, conn, (none)" },
+		{ { .by = REPORT_BY_LABEL, .label_key = "task_state" }, NULL },
+		{ { .by = REPORT_BY_LABEL, .label_key = "colour" },
+		  "no sample has the label 'colour'; the labels are: thread, scope, size, task, "
+		  "task_state" },
+		{ { .by = REPORT_BY_SCOPE, .label_key = "colour" }, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char why[512] = "";
+		int err = report_check(p, &cases[i].opts, why, sizeof(why));
+
+		assert_int_equal(err, cases[i].want ? -ENOENT : 0);
+		if (cases[i].want && !strstr(why, cases[i].want))
+			fail_msg("case %zu: %s", i, why);
+	}
+}
+
+static void a_profile_without_scopes_says_so(void **state)
+{
+	struct report_options o = { .scope = "Top" };
+	char why[512];
+
+	tear_down(state);
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 100), 0);
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "no sample has a scope"));
+	add(&(struct made){ .inuse = 5 });
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "no sample has a scope"));
+}
+
+static void hints_are_short(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "x" };
+	char why[512], name[300];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "%03d%0*d/z", i, i, 0);
+		add(&(struct made){ .scope = name });
+	}
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	o = (struct report_options){ .scope = "elsewhere" };
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "Top, conn, (none), 0000, 0010, 00200, 003000, "));
+	assert_string_equal(why + strlen(why) - 5, ", ...");
+	o.scope = "z";
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_string_equal(why + strlen(why) - 6, ", ...?");
+}
+
+static void hints_do_not_drive_the_terminal(void **state)
+{
+	struct report_options o = { .scope = "z" };
+	char why[512];
+
+	(void)state;
+	add(&(struct made){ .scope = "\x1b[2J/z\n" });
+	add(&(struct made){ .scope = "\x1b[2J/z" });
+	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "did you mean ?[2J/z?"));
+	assert_null(strchr(why, '\x1b'));
+}
+
+/* The command on a file of the golden tests; what it says in all. */
+static char *run(const char *const *args, int *ret_status)
+{
+	char *argv[8] = { "report" }, *text = calloc(1, 1 << 16);
+	FILE *to = tmpfile();
+	int argc = 1, out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+
+	assert_non_null(text);
+	assert_non_null(to);
+	while (args[argc - 1]) {
+		argv[argc] = (char *)args[argc - 1];
+		argc++;
+	}
+	argv[argc++] = "tests/golden/report/scopes.pb.gz";
+	fflush(stdout);
+	dup2(fileno(to), STDOUT_FILENO);
+	dup2(fileno(to), STDERR_FILENO);
+	*ret_status = cmd_report(argc, argv);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	dup2(err, STDERR_FILENO);
+	close(out);
+	close(err);
+	rewind(to);
+	assert_true(fread(text, 1, (1 << 16) - 1, to) > 0);
+	fclose(to);
+	return text;
+}
+
+static void the_command_says_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *args[5];
+		int status;
+		const char *want;
+	} cases[] = {
+		{ { "--by=scope", "--match=Csd*,-B" }, 0, "the pattern 'Csd*' of --match" },
+		{ { "--by=scope" }, 0, "  A\n" },
+		{ { "--match=B" }, 0, "in scope Top/A/B" },
+		{ { "--by", "label:query" }, 0, "LABEL query" },
+		{ { "--group-threads" }, 0, "low-*" },
+		{ { "--group-threads=l*" }, 0, "l*" },
+		{ { "--scope=Top/a" }, 1, "did you mean Top/A?" },
+		{ { "--by=label:colour" }, 1, "no sample has the label 'colour'" },
+		{ { "--by=label:" }, 2, "instance or label:KEY" },
+		{ { "--match=," }, 2, "empty pattern" },
+		{ { "--by=scope", "--group-threads" }, 2, "--group-threads needs --by thread" },
+		{ { "--module=a", "--group-threads" }, 2, "--group-threads needs --by thread" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int status;
+		char *text = run(cases[i].args, &status);
+
+		if (status != cases[i].status || !strstr(text, cases[i].want))
+			fail_msg("case %zu: status %d, no '%s' in: %s", i, status, cases[i].want,
+				 text);
+		free(text);
+	}
+}
+
+static char *write_text(const struct report_options *o)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, o, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void lines_fit_the_page(void **state)
+{
+	static const char *const deep =
+		"Service/Frontend Handler/Query Execution/Hash Join Build Side/Arena of strings";
+	static const int by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE, REPORT_BY_INSTANCE };
+	char *text, *line, *rest;
+
+	(void)state;
+	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
+	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
+	profile_comment(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s",
+			deep);
+	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
+		text = rest = write_text(&(struct report_options){ .by = by[i], .scope = deep });
+		while ((line = strsep(&rest, "\n")))
+			if (strlen(line) > 100)
+				fail_msg("%zu columns: %s", strlen(line), line);
+		free(text);
+		text = rest = write_text(&(struct report_options){ .by = by[i] });
+		while ((line = strsep(&rest, "\n")))
+			if (strlen(line) > 100)
+				fail_msg("%zu columns: %s", strlen(line), line);
+		free(text);
+	}
+}
+
+int main(void)
+{
+#define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		REPORT_TEST(rows_add_up_whatever_is_asked),
+		REPORT_TEST(scopes_are_a_tree),
+		REPORT_TEST(the_largest_scopes_are_shown),
+		REPORT_TEST(peaks_belong_to_whole_scopes),
+		REPORT_TEST(instances_take_what_comments_say),
+		REPORT_TEST(tasks_hold_what_lies_below),
+		REPORT_TEST(processes_have_their_own_tasks),
+		REPORT_TEST(labels_and_pools_are_rows),
+		REPORT_TEST(what_is_not_there_is_named),
+		REPORT_TEST(a_profile_without_scopes_says_so),
+		REPORT_TEST(hints_are_short),
+		REPORT_TEST(hints_do_not_drive_the_terminal),
+		REPORT_TEST(the_command_says_what_is_wrong),
+		REPORT_TEST(lines_fit_the_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* test_scope_note.c - comments about scopes are understood to the letter; others are left alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/scope_note.h"
+
+static void peaks(void **state)
+{
+	struct scope_note n;
+
+	(void)state;
+	assert_true(scope_note_parse(
+		"scope_peak: bytes=4096 time=2026-11-21T22:01:02.123Z scope=Top/A B/x=1 ", &n));
+	assert_int_equal(n.kind, SCOPE_NOTE_PEAK);
+	assert_int_equal(n.peak_bytes, 4096);
+	assert_true(n.peak_time_ns == 1795298462123000000);
+	assert_int_equal(n.pid, 0);
+	assert_string_equal(n.path, "Top/A B/x=1 "); /* whatever it holds */
+	assert_true(scope_note_parse("scope_peak: bytes=0 pid=17 later=x scope=", &n));
+	assert_int_equal(n.peak_bytes, 0);
+	assert_int_equal(n.peak_time_ns, 0);
+	assert_int_equal(n.pid, 17);
+	assert_string_equal(n.path, "");
+}
+
+static void instances(void **state)
+{
+	struct scope_note n;
+
+	(void)state;
+	assert_true(scope_note_parse(
+		"instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
+		"alloc_objects=4 peak_bytes=20 peak_time=2026-11-21T22:01:02.000Z pid=9 scope=conn",
+		&n));
+	assert_int_equal(n.kind, SCOPE_NOTE_INSTANCE);
+	assert_int_equal(n.task, 17);
+	assert_true(n.is_exited);
+	assert_int_equal(n.inuse_bytes, 5);
+	assert_int_equal(n.inuse_objects, 1);
+	assert_int_equal(n.alloc_bytes, 25);
+	assert_int_equal(n.alloc_objects, 4);
+	assert_int_equal(n.peak_bytes, 20);
+	assert_true(n.peak_time_ns == 1795298462000000000);
+	assert_int_equal(n.pid, 9);
+	assert_string_equal(n.path, "conn");
+	assert_true(scope_note_parse(
+		"instance: task=18446744073709551615 state=live inuse_bytes=0 scope=c", &n));
+	assert_true(n.task == -1);
+	assert_false(n.is_exited);
+}
+
+static void others_are_none(void **state)
+{
+	static const char *const cases[] = {
+		"",
+		"scope_peak:",
+		"scope_peak: ",
+		"scope_peak: scope=A",
+		"scope_peak: bytes=1",
+		"scope_peak: bytes=1 ",
+		"scope_peak: bytes= scope=A",
+		"scope_peak: bytes=-1 scope=A",
+		"scope_peak: bytes=1x scope=A",
+		"scope_peak: bytes=99999999999999999999 scope=A",
+		"scope_peak: bytes=1 time=yesterday scope=A",
+		"scope_peak: bytes=1 time=2026-11-21T22:01:02Z scope=A",
+		"scope_peak: bytes=1 time=2026-11-21T22:01:02.123ZZ scope=A",
+		"scope_peak: bytes=1 time=9999-11-21T22:01:02.123Z scope=A",
+		"scope_peak: bytes=1  scope=A",
+		"scope_peak: bytes 1 scope=A",
+		"scope_peaks: bytes=1 scope=A",
+		"instance: task=1 inuse_bytes=1 scope=A",
+		"instance: task=1 state=dead inuse_bytes=1 scope=A",
+		"instance: state=live inuse_bytes=1 scope=A",
+		"instance: task=1 state=live scope=A",
+		"instance: task=-1 state=live inuse_bytes=1 scope=A",
+		"instance: task=1 state=live inuse_bytes=1 alloc_bytes=x scope=A",
+		"ledger: bytes=1 scope=A",
+	};
+	struct scope_note n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (scope_note_parse(cases[i], &n))
+			fail_msg("'%s'", cases[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peaks),
+		cmocka_unit_test(instances),
+		cmocka_unit_test(others_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

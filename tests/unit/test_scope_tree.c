@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_scope_tree.c - sums of scopes are those of the design's table, whatever the order; folding;
+ * escapes; depth; peaks; the top level always adds up to everything.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/scope_path.h"
+#include "model/scope_tree.h"
+
+static void add(struct scope_tree *t, const char *path, int64_t bytes)
+{
+	struct scope_sums sums = { .bytes = bytes,
+				   .objects = 1,
+				   .alloc_bytes = 2 * bytes,
+				   .alloc_objects = 2,
+				   .estimate = { .samples = 1,
+						 .bytes = (double)bytes,
+						 .objects = 1,
+						 .bytes_variance = 4 } };
+
+	assert_int_equal(scope_tree_add(t, path, &sums), 0);
+}
+
+static const struct scope_node *find(struct scope_tree *t, const char *path)
+{
+	uint32_t node;
+
+	assert_int_equal(scope_tree_find(t, path, &node), 0);
+	return node == SCOPE_NO_NODE ? NULL : &t->nodes.data[node];
+}
+
+static void has(struct scope_tree *t, const char *path, int64_t inclusive, int64_t exclusive)
+{
+	const struct scope_node *n = find(t, path);
+
+	if (!n)
+		fail_msg("there is no %s", path);
+	else if (n->inclusive.bytes != inclusive || n->exclusive.bytes != exclusive)
+		fail_msg("%s: %lld and %lld", path, (long long)n->inclusive.bytes,
+			 (long long)n->exclusive.bytes);
+}
+
+static int64_t top_level_bytes(const struct scope_tree *t)
+{
+	const struct scope_node *n;
+	int64_t sum = 0;
+
+	vec_each(&t->nodes, n)
+		if (n->parent == SCOPE_NO_NODE)
+			sum += n->inclusive.bytes;
+	return sum;
+}
+
+static void sums_are_inclusive_and_exclusive(void **state)
+{
+	struct scope_tree t;
+
+	(void)state;
+	assert_int_equal(scope_tree_init(&t, false), 0);
+	add(&t, "Top/A/B", 100); /* before its ancestors have anything */
+	add(&t, "Top/A", 100);
+	add(&t, "Top", 100);
+	add(&t, "Top/B", 100);
+	add(&t, NULL, 7);
+	scope_tree_finish(&t);
+	has(&t, "Top", 400, 100);
+	has(&t, "Top/A", 200, 100);
+	has(&t, "Top/A/B", 100, 100);
+	has(&t, "Top/B", 100, 100);
+	has(&t, "(none)", 7, 7);
+	assert_null(find(&t, "A"));
+	assert_null(find(&t, "Top/A/B/C"));
+	assert_int_equal(top_level_bytes(&t), 407);
+	/* an interval of a sum is made from the sum of the variances */
+	assert_true(find(&t, "Top")->inclusive.estimate.bytes_variance == 16);
+	assert_true(find(&t, "Top")->inclusive.estimate.bytes == 400);
+	assert_int_equal(find(&t, "Top")->inclusive.estimate.samples, 4);
+	assert_int_equal(find(&t, "Top")->inclusive.objects, 4);
+	assert_int_equal(find(&t, "Top")->inclusive.alloc_bytes, 800);
+	assert_int_equal(find(&t, "Top")->inclusive.alloc_objects, 8);
+	/* more may come, and be added up again */
+	add(&t, "Top/A/B", 1);
+	scope_tree_finish(&t);
+	has(&t, "Top", 401, 100);
+	has(&t, "Top/A/B", 101, 101);
+	scope_tree_release(&t);
+}
+
+static void repeated_names_fold(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "A/B/A", "A/B" },
+		{ "A/B/A/C", "A/B/C" },
+		{ "A/A/A", "A" },
+		{ "A", "A" },
+		{ "A/AB/B", "A/AB/B" },
+		{ "A\\/B/A", "A\\/B/A" }, /* another name */
+		{ "", "" },
+		{ "A//B/", "A//B" }, /* names without letters are names */
+	};
+	struct scope_tree t;
+	char got[64];
+
+	(void)state;
+	assert_int_equal(scope_tree_init(&t, true), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		scope_path_fold(cases[i][0], got);
+		assert_string_equal(got, cases[i][1]);
+		add(&t, cases[i][0], 1 << i);
+	}
+	scope_tree_finish(&t);
+	has(&t, "A", 1 + 2 + 4 + 8 + 16 + 128, 4 + 8);
+	has(&t, "A/B", 3, 1);
+	has(&t, "A/B/C", 2, 2);
+	has(&t, "A\\/B/A", 32, 32);
+	assert_int_equal(top_level_bytes(&t), 255);
+	scope_tree_release(&t);
+}
+
+static void names_keep_their_escapes(void **state)
+{
+	static const char path[] = "a\\/b/c\\\\/d";
+	const char *pos = path;
+	struct scope_name name;
+	struct scope_tree t;
+	uint32_t node;
+	char *again;
+
+	(void)state;
+	assert_true(scope_path_next(&pos, &name));
+	assert_int_equal(name.len, 4);
+	assert_true(scope_path_next(&pos, &name));
+	assert_memory_equal(name.text, "c\\\\/", 4);
+	assert_int_equal(name.len, 3);
+	assert_true(scope_path_next(&pos, &name));
+	assert_false(scope_path_next(&pos, &name));
+	assert_string_equal(scope_path_leaf(path), "d");
+	assert_string_equal(scope_path_leaf("x\\/y"), "x\\/y");
+	assert_string_equal(scope_path_leaf("x\\"), "x\\"); /* an escape of nothing */
+
+	assert_int_equal(scope_tree_init(&t, false), 0);
+	add(&t, path, 1);
+	assert_int_equal(t.nodes.cnt, 3);
+	assert_int_equal(scope_tree_find(&t, path, &node), 0);
+	again = scope_tree_path(&t, node);
+	assert_string_equal(again, path);
+	free(again);
+	scope_tree_release(&t);
+}
+
+static void knows_what_is_below(void **state)
+{
+	(void)state;
+	assert_true(scope_path_is_in("A/B", "A"));
+	assert_true(scope_path_is_in("A/B", "A/B"));
+	assert_false(scope_path_is_in("A", "A/B"));
+	assert_false(scope_path_is_in("AB/C", "A"));
+	assert_false(scope_path_is_in("A\\/B", "A"));
+	assert_false(scope_path_is_in("A\\/B", "A\\"));
+	assert_false(scope_path_is_in("B/A", "A"));
+}
+
+static void depth_is_bounded(void **state)
+{
+	char *path = malloc(200001), *shallow;
+	struct scope_tree t;
+
+	(void)state;
+	assert_non_null(path);
+	for (size_t i = 0; i < 100000; i++)
+		memcpy(path + 2 * i, "x/", 2);
+	path[199999] = '\0';
+	assert_int_equal(scope_tree_init(&t, false), 0);
+	add(&t, path, 5);
+	path[2 * SCOPE_DEPTH_MAX - 1] = '\0';
+	add(&t, path, 6);
+	scope_tree_finish(&t);
+	assert_int_equal(t.nodes.cnt, SCOPE_DEPTH_MAX);
+	has(&t, path, 11, 11);
+	assert_int_equal(top_level_bytes(&t), 11);
+	/* every name another: no more are kept by folding either */
+	shallow = malloc(200001);
+	assert_non_null(shallow);
+	for (size_t i = 0; i < 100; i++)
+		memcpy(path + 2 * i, (char[]){ (char)(i + (i < '/' ? 128 : 129)), '/' }, 2);
+	path[199] = '\0';
+	scope_path_fold(path, shallow);
+	assert_int_equal(strlen(shallow), 2 * SCOPE_DEPTH_MAX - 1);
+	free(shallow);
+	free(path);
+	scope_tree_release(&t);
+}
+
+static void peaks_are_said_of_paths(void **state)
+{
+	const struct scope_node *n;
+	struct scope_tree t;
+
+	(void)state;
+	assert_int_equal(scope_tree_init(&t, true), 0);
+	add(&t, "A/B", 10);
+	add(&t, "A/B/A", 20);
+	add(&t, "A/B/C", 30);
+	add(&t, "A/B/A/C", 40);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B", 500, 1), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/A", 400, 2), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/C", 60, 3), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/A/C", 45, 4), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "A/B/Z", 1000, 5), 0);
+	assert_int_equal(scope_tree_add_peak(&t, "Z", 1000, 5), 0);
+	scope_tree_finish(&t);
+	assert_int_equal(t.nodes.cnt, 3); /* a peak makes no scope */
+	n = find(&t, "A/B");
+	assert_int_equal(n->peak_bytes, 500); /* A/B/A's is part of it */
+	assert_int_equal(n->peak_time_ns, 1);
+	assert_int_equal(n->peak_cnt, 1);
+	n = find(&t, "A/B/C");
+	assert_int_equal(n->peak_cnt, 2);
+	assert_int_equal(n->peak_bytes, 70); /* 60, but there are 70 now */
+	assert_int_equal(n->peak_time_ns, 0);
+	assert_int_equal(find(&t, "A")->peak_cnt, 0);
+	scope_tree_release(&t);
+}
+
+static void overflow_saturates(void **state)
+{
+	struct scope_tree t;
+
+	(void)state;
+	assert_int_equal(scope_tree_init(&t, false), 0);
+	for (int i = 0; i < 2; i++) {
+		struct scope_sums sums = { .bytes = INT64_MAX, .objects = INT64_MIN };
+
+		assert_int_equal(scope_tree_add(&t, "A", &sums), 0);
+	}
+	scope_tree_finish(&t);
+	assert_true(find(&t, "A")->inclusive.bytes == INT64_MAX);
+	assert_true(find(&t, "A")->inclusive.objects == INT64_MIN);
+	scope_tree_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_are_inclusive_and_exclusive),
+		cmocka_unit_test(repeated_names_fold),
+		cmocka_unit_test(names_keep_their_escapes),
+		cmocka_unit_test(knows_what_is_below),
+		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(peaks_are_said_of_paths),
+		cmocka_unit_test(overflow_saturates),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

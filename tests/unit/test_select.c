@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes `heaptap serve` follows. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/select.h"
+#include "target/cgroup.h"
+
+/* A list of one text, which nobody frees. */
+#define ONE(text)                                                        \
+	{                                                                \
+		.data = (char *[]){ (char *)(text) }, .cnt = 1, .cap = 1 \
+	}
+#define TWO(a, b)                                                                  \
+	{                                                                          \
+		.data = (char *[]){ (char *)(a), (char *)(b) }, .cnt = 2, .cap = 2 \
+	}
+
+static bool matches(const struct select_options *o, const struct select_candidate *c)
+{
+	struct select_rules *r = NULL;
+	char why[256] = "";
+	bool is;
+
+	assert_int_equal(select_rules_new(o, &r, why, sizeof(why)), 0);
+	is = select_matches(r, c);
+	select_rules_free(r);
+	return is;
+}
+
+static const struct select_candidate redis = {
+	.comm = "redis-server",
+	.exe = "/usr/bin/redis-check-rdb",
+	.uid = 105,
+	.rss_bytes = 10 << 20,
+};
+
+static void test_each_rule(void **state)
+{
+	(void)state;
+	assert_true(matches(&(struct select_options){ .comm = ONE("redis") }, &redis));
+	assert_true(
+		matches(&(struct select_options){ .comm = ONE("^redis-(server|cli)$") }, &redis));
+	assert_false(matches(&(struct select_options){ .comm = ONE("^server") }, &redis));
+	assert_true(matches(&(struct select_options){ .exe = ONE("/redis-") }, &redis));
+	assert_false(matches(&(struct select_options){ .exe = ONE("redis-server") }, &redis));
+	assert_true(matches(&(struct select_options){ .users = ONE("105") }, &redis));
+	assert_false(matches(&(struct select_options){ .users = ONE("root") }, &redis));
+}
+
+static void test_all_that_are_given(void **state)
+{
+	struct select_options o = { .comm = ONE("redis"),
+				    .exe = ONE("/usr/bin"),
+				    .users = ONE("105") };
+
+	(void)state;
+	assert_true(matches(&o, &redis));
+	o.users = (struct texts)ONE("106");
+	assert_false(matches(&o, &redis));
+	o.users = (struct texts)ONE("105");
+	o.exe = (struct texts)ONE("/opt");
+	assert_false(matches(&o, &redis));
+}
+
+/* Of one kind one is enough. */
+static void test_several(void **state)
+{
+	struct select_options o = { .comm = TWO("^postgres$", "^redis"), .exe = ONE("/usr") };
+
+	(void)state;
+	assert_true(matches(&o, &redis));
+	o.comm = (struct texts)TWO("^postgres$", "^mysql");
+	assert_false(matches(&o, &redis));
+	o.comm = (struct texts){ 0 };
+	o.users = (struct texts)TWO("0", "105");
+	assert_true(matches(&o, &redis));
+	o.exclude = (struct texts)TWO("mysql", "check-rdb$");
+	assert_false(matches(&o, &redis));
+}
+
+static void test_cgroups_and_containers(void **state)
+{
+	static const struct cgroup_place places[] = { { .path = "/a" }, { .path = "/b/c" } };
+	struct select_options o = { .cgroups = places, .cgroup_cnt = 2 };
+	struct select_candidate c = redis;
+
+	(void)state;
+	c.container_id = "";
+	c.cgroup = "0::/b/c/d\n";
+	assert_true(matches(&o, &c));
+	c.cgroup = "0::/b\n";
+	assert_false(matches(&o, &c));
+	o.containers = (struct texts)TWO("0123", "docker://abc");
+	c.cgroup = "0::/a\n";
+	assert_false(matches(&o, &c));
+	c.container_id = "abcdef";
+	assert_true(matches(&o, &c));
+	o.comm = (struct texts)ONE("postgres");
+	assert_false(matches(&o, &c));
+}
+
+static void test_all(void **state)
+{
+	struct select_options o = { .is_all = true, .exclude = ONE("^postgres") };
+	struct select_candidate c = redis;
+
+	(void)state;
+	assert_true(matches(&o, &c));
+	o.min_rss_bytes = c.rss_bytes + 1;
+	assert_false(matches(&o, &c));
+	o.min_rss_bytes = 0;
+	c.comm = "postgres";
+	assert_false(matches(&o, &c));
+}
+
+static void test_what_is_wanted(void **state)
+{
+	static const struct cgroup_place place = { .path = "/a" };
+	struct select_options o = { .comm = ONE("a") };
+	struct select_rules *r = NULL;
+	char why[256];
+
+	(void)state;
+	assert_int_equal(select_rules_new(&o, &r, why, sizeof(why)), 0);
+	assert_false(select_wants_cgroup(r) || select_wants_container(r) || select_is_all(r));
+	select_rules_free(r);
+	o.cgroups = &place;
+	o.cgroup_cnt = 1;
+	o.containers = (struct texts)ONE("0");
+	assert_int_equal(select_rules_new(&o, &r, why, sizeof(why)), 0);
+	assert_true(select_wants_cgroup(r) && select_wants_container(r));
+	select_rules_free(r);
+}
+
+static void test_size(void **state)
+{
+	struct select_options o = { .comm = ONE("redis"), .min_rss_bytes = (10 << 20) + 1 };
+	struct select_candidate c = redis;
+
+	(void)state;
+	assert_false(matches(&o, &c));
+	c.is_followed = true; /* it has shrunk */
+	assert_true(matches(&o, &c));
+	c.is_followed = false;
+	o.min_rss_bytes--;
+	assert_true(matches(&o, &c));
+}
+
+static void test_exclude(void **state)
+{
+	struct select_candidate c = redis;
+
+	(void)state;
+	assert_false(matches(
+		&(struct select_options){ .comm = ONE("redis"), .exclude = ONE("server$") }, &c));
+	assert_false(matches(
+		&(struct select_options){ .comm = ONE("redis"), .exclude = ONE("^/usr") }, &c));
+	assert_true(matches(&(struct select_options){ .comm = ONE("redis"), .exclude = ONE("cli") },
+			    &c));
+	c.is_followed = true; /* it has become another program */
+	assert_false(matches(
+		&(struct select_options){ .comm = ONE("redis"), .exclude = ONE("server$") }, &c));
+}
+
+/* Who is named is followed, whatever the rules say about the others. */
+static void test_named(void **state)
+{
+	struct select_options o = { .has_pids = true, .min_rss_bytes = 1ULL << 40 };
+	struct select_candidate c = redis;
+
+	(void)state;
+	assert_false(matches(&o, &c));
+	c.is_named = true;
+	assert_true(matches(&o, &c));
+	o.comm = (struct texts)ONE("postgres");
+	o.exclude = (struct texts)ONE("redis");
+	assert_true(matches(&o, &c));
+	c.is_named = false;
+	c.comm = "postgres";
+	c.rss_bytes = 1ULL << 40;
+	c.exe = "/usr/bin/postgres";
+	assert_true(matches(&o, &c));
+}
+
+static void test_bad(void **state)
+{
+	struct select_rules *r = NULL;
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, why,
+					  sizeof(why)),
+			 -EINVAL);
+	assert_non_null(strstr(why, "nothing to follow"));
+	assert_int_equal(
+		select_rules_new(&(struct select_options){ .is_all = true, .comm = ONE("a") }, &r,
+				 why, sizeof(why)),
+		-EINVAL);
+	assert_non_null(strstr(why, "--all"));
+	assert_int_equal(
+		select_rules_new(&(struct select_options){ .comm = ONE("a"), .exe = ONE("(") }, &r,
+				 why, sizeof(why)),
+		-EINVAL);
+	assert_non_null(strstr(why, "'('"));
+	assert_int_equal(select_rules_new(&(struct select_options){ .users = ONE("no such one") },
+					  &r, why, sizeof(why)),
+			 -EINVAL);
+	assert_non_null(strstr(why, "no such one"));
+	assert_int_equal(select_check_user("4294967295", why, sizeof(why)), -EINVAL);
+	assert_int_equal(select_check_user("-1", why, sizeof(why)), -EINVAL);
+	assert_int_equal(select_check_user("0", why, sizeof(why)), 0);
+	assert_int_equal(select_check_pattern("^a|b$", why, sizeof(why)), 0);
+	assert_null(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_rule),
+		cmocka_unit_test(test_all_that_are_given),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_exclude),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_cgroups_and_containers),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_what_is_wanted),
+		cmocka_unit_test(test_bad),
+	};
+
+	return cmocka_run_group_tests_name("select", tests, NULL, NULL);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests, addresses, tokens and pages of `heaptap serve`: what of it is pure. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "serve/endpoints.h"
+#include "serve/index_page.h"
+#include "serve/listen.h"
+#include "serve/token.h"
+#include "serve/view.h"
+
+static void test_paths(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		"healthz",
+		"/healthz/",
+		"/debug/pprof",
+		"/debug/pprof/symbol",
+		"/debug/pprof/heap/",
+		"/debug/pprof/heap%00",
+		"/pprof/",
+		"/pprof/allocs",
+		"/pprof/symbol/",
+		"/debug/pprof/profile",
+		"/pid/1/healthz",
+		"/pid/1/",
+		"/pid//debug/pprof/heap",
+		"/pid/0/debug/pprof/heap",
+		"/pid/-1/debug/pprof/heap",
+		"/pid/4294967297/debug/pprof/heap",
+		"/pid/99999999999999999999999/debug/pprof/heap",
+		"/pid/1x/debug/pprof/heap",
+		"/../etc/passwd",
+		"/debug/pprof/../../etc/passwd",
+	};
+	struct endpoint_request r;
+
+	(void)state;
+	assert_int_equal(endpoint_parse_path("/", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_INDEX);
+	assert_int_equal(endpoint_parse_path("/healthz", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_HEALTH);
+	assert_int_equal(endpoint_parse_path("/metrics", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_METRICS);
+	assert_int_equal(endpoint_parse_path("/debug/pprof/heap", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_HEAP);
+	assert_int_equal(r.pid, 0);
+	assert_int_equal(r.seconds, 0);
+	assert_int_equal(endpoint_parse_path("/debug/pprof/", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PPROF_INDEX);
+	assert_int_equal(endpoint_parse_path("/pprof/growth", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_REMOTE_GROWTH);
+	assert_int_equal(r.pid, 0);
+	assert_int_equal(endpoint_parse_path("/pid/17/pprof/symbol", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_SYMBOL);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(endpoint_parse_path("/pid/17/debug/pprof/cmdline", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_CMDLINE);
+	assert_int_equal(endpoint_parse_path("/pid/2147483647/debug/pprof/allocs", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_ALLOCS);
+	assert_int_equal(r.pid, 2147483647);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (endpoint_parse_path(wrong[i], &r) != -ENOENT)
+			fail_msg("'%s' is a page", wrong[i]);
+}
+
+static int set(const char *path, const char *key, const char *value, struct endpoint_request *r)
+{
+	char why[128] = "";
+	int err;
+
+	assert_int_equal(endpoint_parse_path(path, r), 0);
+	err = endpoint_set_arg(r, key, value, why, sizeof(why));
+	assert_int_equal(!err, !why[0]); /* a refusal has a reason */
+	return err;
+}
+
+static void test_args(void **state)
+{
+	static const char heap[] = "/debug/pprof/heap";
+	struct endpoint_request r;
+
+	(void)state;
+	assert_int_equal(set(heap, "pid", "17", &r), 0);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(set(heap, "seconds", "3600", &r), 0);
+	assert_int_equal(r.seconds, 3600);
+	assert_int_equal(set(heap, "seconds", "0", &r), 0);
+	assert_int_equal(r.seconds, 0);
+	assert_int_equal(set(heap, "gc", "1", &r), 0);
+	assert_int_equal(set(heap, "seconds", "3601", &r), -EINVAL);
+	assert_int_equal(set(heap, "seconds", "", &r), -EINVAL);
+	assert_int_equal(set(heap, "seconds", "-1", &r), -EINVAL);
+	assert_int_equal(set(heap, "seconds", "1.5", &r), -EINVAL);
+	assert_int_equal(set(heap, "pid", "0", &r), -EINVAL);
+	assert_int_equal(set(heap, "pid", "17 ", &r), -EINVAL);
+	/* As Go: numbers that are none are 0, arguments that nobody knows are passed over. */
+	assert_int_equal(set(heap, "debug", "0", &r), 0);
+	assert_false(r.is_text);
+	assert_int_equal(set(heap, "debug", "1", &r), 0);
+	assert_true(r.is_text);
+	assert_int_equal(set(heap, "debug", "x", &r), 0);
+	assert_false(r.is_text);
+	assert_int_equal(set(heap, "second", "1", &r), 0);
+	assert_int_equal(r.seconds, 0);
+	assert_int_equal(set("/pprof/growth", "seconds", "3", &r), 0);
+	assert_int_equal(r.seconds, 3);
+	assert_int_equal(set("/pprof/symbol", "pid", "3", &r), 0);
+	assert_int_equal(r.pid, 3);
+	assert_int_equal(set("/pprof/symbol", "pid", "a", &r), -EINVAL);
+	assert_int_equal(set("/pid/17/debug/pprof/heap", "pid", "17", &r), 0);
+	assert_int_equal(set("/pid/17/debug/pprof/heap", "pid", "18", &r), -EINVAL);
+	assert_int_equal(set("/metrics", "pid", "17", &r), 0);
+	assert_int_equal(r.pid, 0);
+}
+
+static void test_args_together(void **state)
+{
+	struct endpoint_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
+	char why[128] = "";
+
+	(void)state;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	r.is_text = true;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "debug"));
+	r.seconds = 0;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+}
+
+static void test_addrs(void **state)
+{
+	static const char *const wrong[] = { "+",	"0x",	   "0x1++0x2",
+					     "0x1 0x2", "0x1,0x2", "x",
+					     "-1",	"0x1+y",   "0x11111111111111111",
+					     "0xg",	"0x1\n0x2" };
+	struct endpoint_addrs a;
+	char why[128], *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+
+	(void)state;
+	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, why,
+					      sizeof(why)),
+			 0);
+	assert_int_equal(a.addr_cnt, 3);
+	assert_int_equal(a.addrs[0], 0x7f12);
+	assert_true(a.addrs[1] == UINT64_MAX);
+	assert_int_equal(a.addrs[2], 16);
+	free(a.addrs);
+	/* As far as it is told, and no further. */
+	assert_int_equal(endpoint_parse_addrs("0x123", 4, &a, why, sizeof(why)), 0);
+	assert_int_equal(a.addrs[0], 0x12);
+	free(a.addrs);
+	assert_int_equal(endpoint_parse_addrs("", 0, &a, why, sizeof(why)), 0);
+	assert_int_equal(a.addr_cnt, 0);
+	free(a.addrs);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, why, sizeof(why)) !=
+		    -EINVAL)
+			fail_msg("'%s' are addresses", wrong[i]);
+	for (size_t i = 0; i <= ENDPOINT_ADDRS_CAP; i++)
+		memcpy(text + 2 * i, "1+", 2);
+	assert_int_equal(
+		endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, why, sizeof(why)), 0);
+	assert_int_equal(a.addr_cnt, ENDPOINT_ADDRS_CAP);
+	free(a.addrs);
+	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, why,
+					      sizeof(why)),
+			 -EINVAL);
+	free(text);
+}
+
+/* The names that a web page cannot make its own. */
+static void test_own_names(void **state)
+{
+	static const char *const own[] = {
+		"127.0.0.1", "127.0.0.1:7676", "10.1.2.3:80",	"[::1]:7676",	 "[::1]",
+		"localhost", "LocalHost:7676", "a.localhost:1", "localhost.:80", "box:7676",
+		"Box"
+	};
+	static const char *const foreign[] = { "",
+					       "evil.example",
+					       "evil.example:7676",
+					       "notlocalhost",
+					       "localhost.evil",
+					       "127.0.0.1.evil",
+					       "1.2.3",
+					       "[::1",
+					       "box.evil",
+					       ".localhost.x",
+					       "[evil]:80" };
+	char text[LISTEN_HOST_BYTES + 32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (!listen_is_own_name(own[i], "box"))
+			fail_msg("'%s' is not ours", own[i]);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
+		if (listen_is_own_name(foreign[i], "box") || listen_is_own_name(foreign[i], ""))
+			fail_msg("'%s' is ours", foreign[i]);
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_false(listen_is_own_name(text, "box"));
+}
+
+static void test_listen(void **state)
+{
+	static const char *const wrong[] = { "",      "7676",	 "localhost", ":7676", "::1:7676",
+					     "[::1]", "[::1:80", "[]:80",     "a:",    "a:65536",
+					     "a:-1",  "a:80x",	 "a:http" };
+	char host[LISTEN_HOST_BYTES], text[400];
+	const char *port;
+
+	(void)state;
+	assert_int_equal(listen_parse("127.0.0.1:7676", host, &port), 0);
+	assert_string_equal(host, "127.0.0.1");
+	assert_string_equal(port, "7676");
+	assert_int_equal(listen_parse("[::1]:0", host, &port), 0);
+	assert_string_equal(host, "::1");
+	assert_string_equal(port, "0");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (!listen_parse(wrong[i], host, &port))
+			fail_msg("'%s' is an address", wrong[i]);
+	memset(text, 'a', 300);
+	memcpy(text + 300, ":80", 4);
+	assert_int_equal(listen_parse(text, host, &port), -EINVAL);
+}
+
+static void test_not_local(void **state)
+{
+	struct listen_socket s;
+	char why[256] = "";
+
+	(void)state;
+	assert_int_equal(listen_open("0.0.0.0:0", true, &s, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "--token-file"));
+	assert_int_equal(s.fd, -1);
+	assert_int_equal(listen_open("0.0.0.0:0", false, &s, why, sizeof(why)), 0);
+	assert_false(s.is_local);
+	listen_close(&s);
+	assert_int_equal(listen_open("127.1.2.3:0", true, &s, why, sizeof(why)), 0);
+	assert_true(s.is_local);
+	listen_close(&s);
+}
+
+static void test_in_use(void **state)
+{
+	struct listen_socket s, other;
+	char why[512] = "", text[64];
+
+	(void)state;
+	assert_int_equal(listen_open("127.0.0.1:0", true, &s, why, sizeof(why)), 0);
+	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
+	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
+	assert_non_null(strstr(why, "in use"));
+	listen_close(&s);
+}
+
+static void test_unix_socket(void **state)
+{
+	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80], why[512] = "";
+	struct listen_socket s, other;
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	snprintf(text, sizeof(text), "unix:%s", path);
+	assert_int_equal(listen_open(text, true, &s, why, sizeof(why)), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
+	/* As after a kill: nobody listens, the name is left. */
+	close(s.fd);
+	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	listen_close(&other);
+	assert_int_not_equal(stat(path, &st), 0);
+	/* Something that is no socket is not replaced. */
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_not_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	assert_int_equal(stat(path, &st), 0);
+	rmdir(path);
+	rmdir(dir);
+}
+
+static void test_token_compare(void **state)
+{
+	static const char token[] = "0123456789abcdef";
+
+	(void)state;
+	assert_true(token_equal(token, token));
+	assert_false(token_equal("", token));
+	assert_false(token_equal("0123456789abcde", token));
+	assert_false(token_equal("0123456789abcdef0", token));
+	assert_false(token_equal("0123456789abcdef0123456789abcdef", token)); /* twice */
+	assert_false(token_equal("1123456789abcdef", token));
+	assert_false(token_equal("0123456789abcdeF", token));
+	assert_false(token_equal("x", ""));
+
+	assert_false(token_authorizes(NULL, token));
+	assert_false(token_authorizes("", token));
+	assert_false(token_authorizes("0123456789abcdef", token));
+	assert_true(token_authorizes("Bearer 0123456789abcdef", token));
+	assert_true(token_authorizes("bearer 0123456789abcdef", token));
+	assert_false(token_authorizes("Bearer 0123456789abcdeg", token));
+	assert_false(token_authorizes("Bearer ", token));
+	/* x:0123456789abcdef, with another name, without a name, another password */
+	assert_true(token_authorizes("Basic eDowMTIzNDU2Nzg5YWJjZGVm", token));
+	assert_true(token_authorizes("Basic YW55Ym9keTowMTIzNDU2Nzg5YWJjZGVm", token));
+	assert_true(token_authorizes("Basic OjAxMjM0NTY3ODlhYmNkZWY=", token));
+	assert_false(token_authorizes("Basic eDowMTIzNDU2Nzg5YWJjZGVn", token));
+	assert_false(token_authorizes("Basic MDEyMzQ1Njc4OWFiY2RlZg==", token)); /* no colon */
+	assert_false(token_authorizes("Basic !!!!", token));
+	assert_false(token_authorizes("Basic ", token));
+	assert_false(token_authorizes("Digest eDowMTIzNDU2Nzg5YWJjZGVm", token));
+}
+
+static void test_basic_too_long(void **state)
+{
+	char header[8192];
+
+	(void)state;
+	memcpy(header, "Basic ", 6);
+	memset(header + 6, 'A', sizeof(header) - 7);
+	header[sizeof(header) - 1] = '\0';
+	assert_false(token_authorizes(header, "0123456789abcdef"));
+}
+
+static int read_token(const char *text, mode_t mode, char *token, char *why, size_t why_bytes)
+{
+	char path[] = "/tmp/heaptap-test-XXXXXX";
+	int fd = mkstemp(path), err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	err = token_read(path, token, why, why_bytes);
+	unlink(path);
+	return err;
+}
+
+static void test_token_file(void **state)
+{
+	char token[TOKEN_BYTES_CAP + 2], why[512] = "", text[TOKEN_BYTES_CAP + 2];
+
+	(void)state;
+	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, why, sizeof(why)), 0);
+	assert_string_equal(token, "0123456789abcdef");
+	assert_int_equal(read_token("0123456789abcdef", 0400, token, why, sizeof(why)), 0);
+	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "others"));
+	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, why, sizeof(why)), -EPERM);
+	assert_int_equal(read_token("short\n", 0600, token, why, sizeof(why)), -EINVAL);
+	assert_int_equal(read_token("", 0600, token, why, sizeof(why)), -EINVAL);
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), -E2BIG);
+	text[TOKEN_BYTES_CAP] = '\0';
+	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), 0);
+	assert_int_equal(strlen(token), TOKEN_BYTES_CAP);
+	assert_int_equal(token_read("/nonexistent/token", token, why, sizeof(why)), -ENOENT);
+	assert_int_equal(token_read("/tmp", token, why, sizeof(why)), -EINVAL);
+}
+
+static char *index_text(const struct serve_view *v)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	index_page_write(v, out);
+	fclose(out);
+	return text;
+}
+
+/* Names are somebody else's bytes. */
+static void test_index(void **state)
+{
+	const struct serve_process processes[] = {
+		{ .pid = 17,
+		  .comm = "a\"<b>&\\\n",
+		  .exe = "/bin/<script>",
+		  .inuse_bytes = 1e15,
+		  .overhead = 0.034,
+		  .overhead_step = 3,
+		  .inuse_objects = 3 },
+	};
+	const struct serve_counter losses[] = { { "live_full", "map <full>", 5 },
+						{ "stacks_full", "none of these", 0 } };
+	const struct serve_view v = { .processes = processes,
+				      .process_cnt = 1,
+				      .losses = losses,
+				      .loss_cnt = 2,
+				      .rate_bytes = 1,
+				      .version = "1" };
+	char *text = index_text(&v);
+
+	(void)state;
+	assert_null(strstr(text, "<script>"));
+	assert_null(strstr(text, "<b>"));
+	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\?"));
+	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
+	assert_null(strstr(text, "none of these"));
+	assert_non_null(strstr(text, "3.4 % windows, in use is not complete"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths),	      cmocka_unit_test(test_args),
+		cmocka_unit_test(test_listen),	      cmocka_unit_test(test_not_local),
+		cmocka_unit_test(test_in_use),	      cmocka_unit_test(test_unix_socket),
+		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_basic_too_long),
+		cmocka_unit_test(test_token_file),    cmocka_unit_test(test_index),
+		cmocka_unit_test(test_args_together), cmocka_unit_test(test_addrs),
+		cmocka_unit_test(test_own_names),
+	};
+
+	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
+}

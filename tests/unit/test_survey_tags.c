@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* test_survey_tags.c - what is said of the tags of a process: of this one, which has all kinds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf/elf_file.h"
+#include "heaptap/scope.h"
+#include "target/process.h"
+#include "target/survey_tags.h"
+#include "target/tag_sources.h"
+
+#define EXPORTED extern __attribute__((visibility("default")))
+EXPORTED __thread void *volatile otel_thread_ctx_v1, *volatile custom_labels_current_set;
+__thread void *volatile otel_thread_ctx_v1, *volatile custom_labels_current_set;
+/* A version that nobody has written yet. */
+EXPORTED uint32_t custom_labels_abi_version;
+uint32_t custom_labels_abi_version = 9;
+
+static uintptr_t thread_pointer(void)
+{
+	uintptr_t tp;
+
+#ifdef __x86_64__
+	__asm__ volatile("mov %%fs:0, %0" : "=r"(tp));
+#else
+	__asm__ volatile("mrs %0, tpidr_el0" : "=r"(tp));
+#endif
+	return tp;
+}
+
+static struct elf_file *open_self(uint64_t *ret_bias)
+{
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m;
+	struct elf_file *ef;
+	uint64_t vaddr;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
+	close(fd);
+	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	m = proc_maps_find(&maps, (uintptr_t)open_self);
+	assert_non_null(m);
+	assert_int_equal(elf_file_off_to_vaddr(ef, m->off, &vaddr), 0);
+	*ret_bias = m->start_addr - vaddr;
+	proc_maps_release(&maps);
+	return ef;
+}
+
+static int survey(pid_t pid, struct survey_tags *ret)
+{
+	uint64_t bias = 0;
+	struct elf_file *ef = open_self(&bias);
+	int err = survey_tags_read(pid, ef, bias, 4, ret);
+
+	elf_file_close(ef);
+	return err;
+}
+
+static void test_all_kinds(void **state)
+{
+	struct survey_tags tags = { 0 };
+	const struct survey_tag *tag;
+	int64_t otel_off;
+
+	(void)state;
+	HEAPTAP_SCOPE("one", "two");
+	assert_int_equal(survey(getpid(), &tags), 0);
+	assert_int_equal(tags.all.cnt, 3);
+	tag = &tags.all.data[0];
+	assert_int_equal(tag->kind, HT_TAG_SCOPE);
+	assert_string_equal(tag->problem, "");
+	assert_true(tag->has_descriptor);
+	assert_int_equal(tag->tls_mode, heaptap_scope_v1.tls_mode);
+	assert_int_equal(tag->tls_off, heaptap_scope_v1.tls_off);
+	assert_int_equal(tag->descriptor.node_cnt, 3); /* with the root */
+	tag = &tags.all.data[1];
+	assert_int_equal(tag->kind, HT_TAG_OTEL);
+	assert_string_equal(tag->problem, "");
+	assert_int_equal(tag->tls_mode, HT_TLS_STATIC);
+	otel_off = (int64_t)((uintptr_t)&otel_thread_ctx_v1 - thread_pointer());
+	assert_int_equal(tag->tls_off, otel_off);
+	tag = &tags.all.data[2];
+	assert_int_equal(tag->kind, HT_TAG_CUSTOM);
+	assert_non_null(strstr(tag->problem, "not of version 1"));
+	vec_release(&tags.all);
+}
+
+/* The descriptor of a program that was built with a later header, or is not ready. */
+static void test_descriptor(void **state)
+{
+	static const struct {
+		uint16_t major;
+		const char *magic, *problem;
+		bool has_descriptor;
+	} cases[] = {
+		{ 1, "HEAPTAP", "", true },
+		{ 2, "HEAPTAP", "version 2.0", false },
+		{ 1, "HEAPPAT", "no scope descriptor", false },
+	};
+	uint8_t *raw = (uint8_t *)&heaptap_scope_v1, saved[SCOPE_DESCRIPTOR_BYTES];
+	struct survey_tags tags = { 0 };
+	size_t i;
+
+	(void)state;
+	memcpy(saved, raw, sizeof(saved));
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct survey_tag *tag;
+
+		memcpy(raw + 2, &cases[i].major, 2);
+		memcpy(raw + 8, cases[i].magic, 8);
+		assert_int_equal(survey(getpid(), &tags), 0);
+		tag = &tags.all.data[0];
+		assert_int_equal(tag->has_descriptor, cases[i].has_descriptor);
+		assert_non_null(strstr(tag->problem, cases[i].problem));
+		assert_int_equal(!*tag->problem, cases[i].has_descriptor);
+		vec_release(&tags.all);
+	}
+	memset(raw, 0, sizeof(saved));
+	assert_int_equal(survey(getpid(), &tags), 0);
+	assert_false(tags.all.data[0].has_descriptor);
+	assert_string_equal(tags.all.data[0].problem, "");
+	assert_int_equal(tags.all.data[0].tls_mode, HT_TLS_NOT_READY);
+	vec_release(&tags.all);
+	memcpy(raw, saved, sizeof(saved));
+}
+
+static void test_gone(void **state)
+{
+	struct survey_tags tags = { 0 };
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(survey(pid, &tags), -ESRCH);
+	vec_release(&tags.all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_kinds),
+		cmocka_unit_test(test_descriptor),
+		cmocka_unit_test(test_gone),
+	};
+
+	return cmocka_run_group_tests_name("survey_tags", tests, NULL, NULL);
+}
