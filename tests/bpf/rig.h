@@ -4,12 +4,16 @@
  *
  * The child inherits the test's code, so a step is a function; results go through shared memory.
  * Between two steps the child only reads and writes its socket and allocates nothing.
+ *
+ * A test program has a table of tests and gives it to rig_run(), which runs each of them in every
+ * attach mode that the kernel has.
  */
 #ifndef HT_TESTS_BPF_RIG_H
 #define HT_TESTS_BPF_RIG_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +38,14 @@
 
 typedef void (*rig_step)(volatile uint64_t *out);
 
-#define RIG_OUT_CNT 64
+struct rig_options {
+	enum attach_mode mode;
+	uint64_t rate_bytes;
+	uint32_t live_cap, stack_cap;
+	bool is_one_of_many; /* the engine is made for several targets (--follow) */
+};
+
+#define RIG_OUT_CNT 4096
 struct rig {
 	struct engine *engine;
 	struct track_files *files;
@@ -56,10 +67,13 @@ static inline void rig_on_event(void *ctx, const struct ht_event *event)
 		tracker_on_event(rig->tracker, event);
 }
 
+static int rig_child_fd; /* in the child: where the steps come from */
+
 static inline void rig_child(int fd, volatile uint64_t *out)
 {
 	rig_step step;
 
+	rig_child_fd = fd;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (read(fd, &step, sizeof(step)) == sizeof(step)) {
 		step(out);
@@ -86,15 +100,9 @@ static inline void rig_settle(struct rig *rig)
 		assert_int_equal(tracker_work(rig->tracker), 0);
 }
 
-static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,
-			    uint32_t live_cap, uint32_t stack_cap)
+/* Make the child. */
+static inline void rig_start(struct rig *rig)
 {
-	const struct engine_ops ops = { .on_event = rig_on_event };
-	const struct alloc_options alloc_opts = { 0 };
-	const struct tracker_options track_opts = { 0 };
-	struct engine_options opts = { .mode = mode, .live_cap = live_cap, .stack_cap = stack_cap };
-	struct kernel_features features;
-	char why[512] = "";
 	int pair[2];
 
 	memset(rig, 0, sizeof(*rig));
@@ -110,15 +118,41 @@ static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rat
 	}
 	close(pair[1]);
 	rig->fd = pair[0];
-	opts.only_tgid = rig->pid;
+}
+
+/* Record the child. */
+static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
+{
+	const struct engine_ops ops = { .on_event = rig_on_event };
+	const struct alloc_options alloc_opts = { 0 };
+	const struct tracker_options track_opts = { .follow = opts->is_one_of_many,
+						    .reclaim_grace_ns = 50 * 1000000 };
+	const struct engine_options engine_opts = {
+		.mode = opts->mode,
+		.live_cap = opts->live_cap,
+		.stack_cap = opts->stack_cap,
+		.only_tgid = opts->is_one_of_many ? 0 : rig->pid,
+	};
+	struct kernel_features features;
+	char why[512] = "";
+
 	assert_int_equal(kernel_features_probe(&features), 0);
-	if (engine_open(&opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
+	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
 		fail_msg("engine_open: %s", why);
-	assert_int_equal(engine_set_rate(rig->engine, 0, rate_bytes, UINT64_MAX), 0);
+	assert_int_equal(engine_set_rate(rig->engine, 0, opts->rate_bytes, UINT64_MAX), 0);
 	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
 	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);
 	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
 	assert_true(tracker_site_cnt(rig->tracker) > 0);
+}
+
+static inline void rig_open(struct rig *rig, enum attach_mode mode, uint64_t rate_bytes,
+			    uint32_t live_cap, uint32_t stack_cap)
+{
+	const struct rig_options opts = { mode, rate_bytes, live_cap, stack_cap, false };
+
+	rig_start(rig);
+	rig_attach(rig, &opts);
 }
 
 static inline void rig_close(struct rig *rig)
@@ -162,6 +196,50 @@ static inline uint64_t rig_stat(struct rig *rig, int id)
 
 	assert_int_equal(engine_read_stats(rig->engine, stats), 0);
 	return stats[id];
+}
+
+struct rig_test {
+	const char *name;
+	CMUnitTestFunction fn;
+};
+
+/* In a test: the mode that it is to use. */
+static inline enum attach_mode rig_mode(void **state)
+{
+	return (enum attach_mode)(uintptr_t)*state;
+}
+
+static inline void rig_skip(void **state)
+{
+	(void)state;
+	skip();
+}
+
+#define RIG_TESTS_CAP 64
+static inline int rig_run(const char *group, const struct rig_test *tests, size_t cnt)
+{
+	static const enum attach_mode modes[] = { ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
+	static char names[RIG_TESTS_CAP][64];
+	struct CMUnitTest all[RIG_TESTS_CAP] = { 0 };
+	struct kernel_features f = { 0 };
+	enum attach_mode got;
+	size_t n = 0;
+
+	if (!geteuid())
+		kernel_features_probe(&f);
+	for (size_t m = 0; m < 3; m++) {
+		bool has_mode = !attach_mode_choose(&f, modes[m], &got);
+
+		for (size_t i = 0; i < cnt && n < RIG_TESTS_CAP; i++, n++) {
+			snprintf(names[n], sizeof(names[n]), "%s: %s", attach_mode_name(modes[m]),
+				 tests[i].name);
+			all[n].name = names[n];
+			all[n].test_func = has_mode ? tests[i].fn : rig_skip;
+			all[n].initial_state = (void *)(uintptr_t)modes[m];
+		}
+	}
+	/* The macro of cmocka takes the size of an array. */
+	return _cmocka_run_group_tests(group, all, n, NULL, NULL);
 }
 
 #endif

@@ -77,7 +77,7 @@ static void test_race(void **state)
 	struct worker_sum workers = { 0 };
 	struct rig_sum sum;
 
-	rig_open(&rig, (enum attach_mode)(uintptr_t)*state, 1, 65536, 4096);
+	rig_open(&rig, rig_mode(state), 1, 65536, 4096);
 	sum = rig_live(&rig);
 	assert_int_equal(sum.cnt, 0);
 	rig_do(&rig, step_race);
@@ -116,7 +116,7 @@ static void test_buckets(void **state)
 	struct rig rig;
 	struct rig_sum sum;
 
-	rig_open(&rig, (enum attach_mode)(uintptr_t)*state, 4096, 65536, 4096);
+	rig_open(&rig, rig_mode(state), 4096, 65536, 4096);
 	rig_do(&rig, step_sizes);
 	sum = rig_live(&rig);
 	assert_true(sum.cnt > 100 && sum.cnt < rig.out[0]);
@@ -141,7 +141,7 @@ static void test_lost_exit(void **state)
 {
 	struct rig rig;
 
-	rig_open(&rig, (enum attach_mode)(uintptr_t)*state, 1, 4096, 1024);
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
 	rig_do(&rig, step_forks);
 	assert_int_equal(rig.out[0], 7000);
 	kill(rig.pid, SIGKILL);
@@ -157,33 +157,13 @@ static void test_lost_exit(void **state)
 	rig_close(&rig);
 }
 
-static void test_none(void **state)
-{
-	(void)state;
-	skip();
-}
-
-#define MODE_TESTS(name, mode)                                                             \
-	{ name ": race", test_race, NULL, NULL, (void *)(uintptr_t)(mode) },               \
-		{ name ": buckets", test_buckets, NULL, NULL, (void *)(uintptr_t)(mode) }, \
-	{                                                                                  \
-		name ": lost exit", test_lost_exit, NULL, NULL, (void *)(uintptr_t)(mode)  \
-	}
-
 int main(void)
 {
-	struct CMUnitTest tests[] = { MODE_TESTS("session", ATTACH_SESSION),
-				      MODE_TESTS("multi", ATTACH_MULTI),
-				      MODE_TESTS("perf", ATTACH_PERF) };
-	struct kernel_features f = { 0 };
+	static const struct rig_test tests[] = {
+		{ "race", test_race },
+		{ "buckets", test_buckets },
+		{ "lost exit", test_lost_exit },
+	};
 
-	if (!geteuid())
-		kernel_features_probe(&f);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		enum attach_mode mode = (enum attach_mode)(uintptr_t)tests[i].initial_state, got;
-
-		if (attach_mode_choose(&f, mode, &got))
-			tests[i].test_func = test_none;
-	}
-	return cmocka_run_group_tests_name("lives", tests, NULL, NULL);
+	return rig_run("lives", tests, sizeof(tests) / sizeof(*tests));
 }

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_budget.c - what the overhead budget does to a target: hits that are counted per process, probes
+ * that are taken out and put in by kind, allocations without frees, weights of windows.
+ */
+#include "rig.h"
+
+#include "base/clock.h"
+#include "kernel/attach.h"
+#include "kernel/timed_close.h"
+
+#define BLOCKS 50
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+static void *(*volatile do_realloc)(void *, size_t) = realloc;
+static void (*volatile do_free)(void *) = free;
+static void *blocks[BLOCKS]; /* of the child */
+
+static void step_alloc(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = do_malloc(1000);
+}
+
+static void step_free(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < BLOCKS; i++)
+		do_free(blocks[i]);
+}
+
+static void step_realloc(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = do_realloc(blocks[i], 5000);
+}
+
+static int add_objects(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	double *sum = ctx;
+
+	(void)k;
+	*sum += (double)v->alloc_objects_16 / 65536;
+	return 0;
+}
+
+static double allocated(struct rig *rig)
+{
+	double sum = 0;
+
+	assert_int_equal(engine_each_total(rig->engine, add_objects, &sum), 0);
+	return sum;
+}
+
+static struct ht_hits hits_of(struct rig *rig)
+{
+	struct ht_hits hits;
+
+	assert_int_equal(tracker_read_hits(rig->tracker, rig->pid, &hits), 0);
+	return hits;
+}
+
+static void keep(struct rig *rig, enum probes_kept kept)
+{
+	struct attach_links *gone = NULL;
+
+	assert_int_equal(attach_links_new(&gone), 0);
+	assert_int_equal(tracker_keep_probes(rig->tracker, rig->pid, kept, gone), 0);
+	attach_links_free(gone);
+}
+
+static void change(struct rig *rig, bool is_alloc_only, double scale)
+{
+	const struct engine_change c = { 0, is_alloc_only, scale };
+
+	assert_int_equal(engine_change_target(rig->engine, rig->pid, &c), 0);
+}
+
+static void open_rig(struct rig *rig, void **state)
+{
+	rig_open(rig, rig_mode(state), 1, 10000, 1000);
+}
+
+/* Each hit once, and the sum is what the counters of all say. */
+static void test_hits(void **state)
+{
+	struct rig rig;
+	struct ht_hits hits;
+
+	open_rig(&rig, state);
+	rig_do(&rig, step_alloc);
+	rig_do(&rig, step_free);
+	hits = hits_of(&rig);
+	assert_int_equal(hits.alloc_cnt, BLOCKS);
+	assert_int_equal(hits.free_cnt, BLOCKS);
+	assert_int_equal(hits.return_cnt, BLOCKS);
+	assert_int_equal(hits.sample_cnt, BLOCKS);
+	assert_true(hits.stack_ns > 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_HITS_ALLOC), BLOCKS);
+	assert_int_equal(rig_stat(&rig, HT_STAT_HITS_FREE), BLOCKS);
+	rig_close(&rig);
+}
+
+/* Places are given out, given back, and given out again with what was counted there. */
+static void test_places(void **state)
+{
+	struct rig_options opts = { rig_mode(state), 1, 10000, 1000, true };
+	struct ht_hits hits;
+	struct rig rig;
+	uint32_t idx, other;
+
+	rig_start(&rig);
+	rig_attach(&rig, &opts);
+	rig_do(&rig, step_alloc);
+	assert_in_range(hits_of(&rig).alloc_cnt, BLOCKS, UINT32_MAX);
+	idx = engine_hits_take(rig.engine);
+	other = engine_hits_take(rig.engine);
+	assert_true(idx && other && idx != other);
+	assert_int_equal(engine_read_hits(rig.engine, idx, &hits), 0);
+	assert_int_equal(hits.alloc_cnt, 0);
+	engine_hits_give(rig.engine, idx);
+	assert_int_equal(engine_hits_take(rig.engine), idx);
+	rig_close(&rig);
+}
+
+/* Frees are not seen: nothing is outstanding, what is allocated is counted. */
+static void test_alloc_only(void **state)
+{
+	struct rig rig;
+
+	open_rig(&rig, state);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
+	change(&rig, true, 1);
+	keep(&rig, PROBES_ALLOCS);
+	assert_int_equal(
+		engine_drop_live(rig.engine, rig.pid, tracker_generation(rig.tracker, rig.pid)), 0);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_DROPPED), BLOCKS);
+
+	rig_do(&rig, step_realloc);
+	rig_do(&rig, step_free);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	assert_int_equal(hits_of(&rig).free_cnt, 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_ALLOC_ONLY), 2 * BLOCKS);
+	assert_float_equal(allocated(&rig), 3 * BLOCKS, 1e-6);
+
+	/* And again with frees: only what comes from now on. */
+	keep(&rig, PROBES_ALL);
+	change(&rig, false, 1);
+	rig_do(&rig, step_free);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
+	rig_do(&rig, step_free);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
+	rig_close(&rig);
+}
+
+/* Probes for a window, taken out by its thread; what it sees is weighted. */
+static void test_window(void **state)
+{
+	struct timed_close_result closed;
+	struct attach_links *links = NULL;
+	struct timed_close *c = NULL;
+	struct rig rig;
+	uint64_t until_ns;
+
+	open_rig(&rig, state);
+	change(&rig, true, 12.5);
+	keep(&rig, PROBES_TAGS);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
+
+	assert_int_equal(attach_links_new(&links), 0);
+	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, links), 0);
+	until_ns = now_ns() + 200 * NS_PER_MS;
+	assert_int_equal(timed_close_start(links, until_ns, rig.pid, &c), 0);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
+	assert_float_equal(allocated(&rig), 12.5 * BLOCKS, 0.01 * BLOCKS);
+	while (!timed_close_is_done(c, &closed))
+		usleep(1000);
+	timed_close_free(c);
+	assert_true(closed.closed_ns >= until_ns);
+	assert_true(closed.cpu_ns > 0);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
+	rig_close(&rig);
+}
+
+/* Who waits for its time is hurried; what is out for long is closed at once. */
+static void test_hurry(void **state)
+{
+	struct attach_links *links = NULL;
+	struct timed_close *c = NULL;
+	uint64_t begin_ns = now_ns();
+	struct rig rig;
+
+	open_rig(&rig, state);
+	keep(&rig, PROBES_NONE);
+	assert_int_equal(attach_links_new(&links), 0);
+	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, links), 0);
+	assert_true(attach_links_cnt(links) > 0);
+	assert_int_equal(timed_close_start(links, begin_ns + 3600 * NS_PER_S, rig.pid, &c), 0);
+	timed_close_free(c);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
+	rig_close(&rig);
+}
+
+/* The real programs take some time, and not much. */
+static void test_program_cost(void **state)
+{
+	struct rig rig;
+	double ns;
+	int err;
+
+	open_rig(&rig, state);
+	err = engine_measure_hits(rig.engine, true);
+	if (err == -ENOTSUP) {
+		rig_close(&rig);
+		skip();
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(engine_hit_ns(rig.engine, &ns), -EAGAIN);
+	for (int i = 0; i < 20; i++) {
+		rig_do(&rig, step_alloc);
+		rig_do(&rig, step_free);
+	}
+	assert_int_equal(engine_hit_ns(rig.engine, &ns), 0);
+	assert_int_equal(engine_measure_hits(rig.engine, false), 0);
+	assert_true(ns > 10 && ns < 1e6);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct rig_test tests[] = {
+		{ "hits", test_hits },
+		{ "places", test_places },
+		{ "alloc_only", test_alloc_only },
+		{ "window", test_window },
+		{ "hurry", test_hurry },
+		{ "program_cost", test_program_cost },
+	};
+
+	return rig_run("budget", tests, sizeof(tests) / sizeof(*tests));
+}

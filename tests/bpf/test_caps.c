@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_caps.c - maps that are full: what is in use stays exact, what is missing is counted, and
+ * nothing else is lost.
+ */
+#include "rig.h"
+
+#define STACK_CAP 16
+#define TOTAL_CAP (4 * STACK_CAP) /* engine.c: four contexts a stack */
+#define DEEPEST 100
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+static void (*volatile do_free)(void *) = free;
+
+static void *held[DEEPEST + 1];
+
+/* The recursion is not made a loop: each depth is a stack of its own. */
+static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
+{
+	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+static void alloc_all(size_t bytes)
+{
+	for (int depth = 0; depth < DEEPEST; depth++)
+		held[depth] = alloc_below(depth, bytes);
+}
+
+static void step_many_stacks(volatile uint64_t *out)
+{
+	(void)out;
+	alloc_all(101);
+}
+
+static void step_free_all(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < DEEPEST; i++)
+		do_free(held[i]);
+}
+
+struct stack_sum {
+	struct engine *engine;
+	uint64_t without_cnt, with_cnt;
+};
+
+static int add_stack(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct stack_sum *sum = ctx;
+	struct ht_stack stack;
+
+	(void)k;
+	if (!v->stack_id) {
+		sum->without_cnt++;
+		return 0;
+	}
+	sum->with_cnt++;
+	assert_int_equal(engine_get_stack(sum->engine, v->stack_id, &stack), 0);
+	assert_int_equal(stack.end, HT_END_COMPLETE);
+	return 0;
+}
+
+/* The first stacks are kept, also when they come again; blocks of the others have none. */
+static void test_stacks(void **state)
+{
+	struct rig rig;
+	struct rig_sum live;
+	struct stack_sum sum = { 0 };
+
+	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
+	sum.engine = rig.engine;
+	for (uint64_t round = 1; round <= 2; round++) {
+		rig_do(&rig, step_many_stacks);
+		live = rig_live(&rig);
+		assert_int_equal(live.cnt, DEEPEST);
+		assert_int_equal(live.bytes, DEEPEST * 101);
+		sum.with_cnt = sum.without_cnt = 0;
+		assert_int_equal(engine_each_live(rig.engine, add_stack, &sum), 0);
+		assert_int_equal(sum.with_cnt, STACK_CAP);
+		assert_int_equal(sum.without_cnt, DEEPEST - STACK_CAP);
+		assert_int_equal(rig_stat(&rig, HT_STAT_STACKS_FULL),
+				 round * (DEEPEST - STACK_CAP));
+		rig_do(&rig, step_free_all);
+		assert_int_equal(rig_live(&rig).cnt, 0);
+	}
+	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), 2 * DEEPEST);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), 2 * DEEPEST);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2 * DEEPEST);
+	rig_close(&rig);
+}
+
+static void name_thread(unsigned int n)
+{
+	char name[HT_COMM_BYTES];
+
+	snprintf(name, sizeof(name), "name-%u", n);
+	prctl(PR_SET_NAME, name);
+}
+
+/* One stack, under a hundred names of the thread. */
+static void step_many_names(volatile uint64_t *out)
+{
+	(void)out;
+	for (unsigned int i = 0; i < DEEPEST; i++) {
+		name_thread(i);
+		held[i] = do_malloc(101);
+	}
+}
+
+struct total_sum {
+	uint64_t cnt;
+	struct ht_total total;
+};
+
+static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	struct total_sum *sum = ctx;
+
+	(void)k;
+	sum->cnt++;
+	sum->total.alloc_samples += v->alloc_samples;
+	sum->total.alloc_bytes_8 += v->alloc_bytes_8;
+	sum->total.free_samples += v->free_samples;
+	sum->total.free_bytes_8 += v->free_bytes_8;
+	return 0;
+}
+
+static struct total_sum totals(struct rig *rig)
+{
+	struct total_sum sum = { 0 };
+
+	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
+	return sum;
+}
+
+static void test_totals(void **state)
+{
+	const uint64_t missing = DEEPEST - TOTAL_CAP;
+	struct rig rig;
+	struct total_sum sum;
+
+	rig_open(&rig, rig_mode(state), 1, 4096, STACK_CAP);
+	rig_do(&rig, step_many_names);
+	assert_int_equal(rig_live(&rig).cnt, DEEPEST);
+	assert_int_equal(rig_live(&rig).bytes, DEEPEST * 101);
+	sum = totals(&rig);
+	assert_int_equal(sum.cnt, TOTAL_CAP);
+	assert_int_equal(sum.total.alloc_samples, TOTAL_CAP);
+	assert_int_equal(sum.total.alloc_bytes_8, (uint64_t)TOTAL_CAP * 101 << 8);
+	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), missing);
+	assert_int_equal(rig_stat(&rig, HT_STAT_CONTEXTS_FULL), 0);
+
+	/* A free that finds no sum is one more sample that is missing in it. */
+	rig_do(&rig, step_free_all);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	sum = totals(&rig);
+	assert_int_equal(sum.total.free_samples, TOTAL_CAP);
+	assert_int_equal(sum.total.free_bytes_8, sum.total.alloc_bytes_8);
+	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), 2 * missing);
+	rig_close(&rig);
+}
+
+#define NAME_CNT (HT_CONTEXTS_CAP + 5000)
+
+static void step_fill_contexts(volatile uint64_t *out)
+{
+	(void)out;
+	for (unsigned int i = 0; i < NAME_CNT; i++) {
+		name_thread(i);
+		do_free(do_malloc(101));
+	}
+}
+
+static void step_one_more(volatile uint64_t *out)
+{
+	(void)out;
+	name_thread(NAME_CNT - 1);
+	held[0] = do_malloc(101);
+	name_thread(0);
+	held[1] = do_malloc(103);
+}
+
+static int count_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
+{
+	uint64_t *cnt = ctx;
+
+	(void)k;
+	assert_true(v->id > 0);
+	++*cnt;
+	return 0;
+}
+
+static int check_context(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	(void)ctx, (void)k;
+	if (v->size_bytes == 101)
+		assert_int_equal(v->context_id, 0);
+	else
+		assert_int_not_equal(v->context_id, 0);
+	return 0;
+}
+
+static void test_contexts(void **state)
+{
+	struct rig rig;
+	uint64_t cnt = 0, full;
+
+	rig_open(&rig, rig_mode(state), 1, 4096, 65536);
+	rig_do(&rig, step_fill_contexts);
+	assert_int_equal(engine_each_context(rig.engine, count_context, &cnt), 0);
+	full = rig_stat(&rig, HT_STAT_CONTEXTS_FULL);
+	/* The kernel counts the entries of large maps per CPU: the bound is not sharp. */
+	assert_true(full > 4000 && full < 6000);
+	assert_int_equal(cnt + full, NAME_CNT);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), NAME_CNT);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), NAME_CNT);
+
+	rig_do(&rig, step_one_more);
+	assert_int_equal(rig_live(&rig).cnt, 2);
+	assert_int_equal(engine_each_live(rig.engine, check_context, NULL), 0);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct rig_test tests[] = {
+		{ "stacks", test_stacks },
+		{ "cumulative sums", test_totals },
+		{ "contexts", test_contexts },
+	};
+
+	return rig_run("caps", tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_reclaim.c - what ended processes left is taken out and used again; what others still refer
+ * to stays, and a probe that asks for it meanwhile finds it.
+ */
+#include "rig.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "kernel/engine_priv.h"
+#include "kernel/reclaim.h"
+
+#define DEEPEST 40
+#define NO_READER UINT64_MAX
+#define LIMIT_NS (20 * NS_PER_S)
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+static void (*volatile do_free)(void *) = free;
+static void *held[DEEPEST + 1];
+
+static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
+{
+	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+static void name_thread(const char *prefix, unsigned n)
+{
+	char name[HT_COMM_BYTES];
+
+	snprintf(name, sizeof(name), "%s-%u", prefix, n);
+	prctl(PR_SET_NAME, name);
+}
+
+/* A stack and a context each. */
+static void step_fill(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < DEEPEST; i++) {
+		name_thread("fill", i);
+		held[i] = alloc_below(i, 101);
+	}
+}
+
+static void step_free_all(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < DEEPEST; i++)
+		do_free(held[i]);
+}
+
+struct contents {
+	size_t live, totals, contexts, stacks;
+	uint32_t highest_context;
+};
+
+static int count_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	(void)k, (void)v;
+	((struct contents *)ctx)->live++;
+	return 0;
+}
+static int count_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	(void)k, (void)v;
+	((struct contents *)ctx)->totals++;
+	return 0;
+}
+static int count_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
+{
+	struct contents *c = ctx;
+
+	(void)k;
+	c->contexts++;
+	if (v->id > c->highest_context)
+		c->highest_context = v->id;
+	return 0;
+}
+static int count_stack(void *ctx, const void *k, const void *v)
+{
+	(void)k, (void)v;
+	((struct contents *)ctx)->stacks++;
+	return 0;
+}
+
+static struct contents contents(struct rig *rig)
+{
+	struct contents c = { 0 };
+	struct map_walk stacks = { bpf_map__fd(rig->engine->skel->maps.stacks), sizeof(uint64_t),
+				   sizeof(struct ht_stack), count_stack, &c };
+
+	assert_int_equal(engine_each_live(rig->engine, count_live, &c), 0);
+	assert_int_equal(engine_each_total(rig->engine, count_total, &c), 0);
+	assert_int_equal(engine_each_context(rig->engine, count_context, &c), 0);
+	assert_int_equal(engine_walk_map(&stacks), 0);
+	return c;
+}
+
+/* Until so many more cycles are over. Slices that are too short for anything are enough. */
+static void cycle(struct rig *rig, unsigned cnt)
+{
+	uint64_t want = tracker_reclaim_counts(rig->tracker)->cycles + cnt;
+	uint64_t end_ns = now_ns() + LIMIT_NS;
+
+	while (tracker_reclaim_counts(rig->tracker)->cycles < want && now_ns() < end_ns) {
+		assert_int_equal(tracker_reclaim(rig->tracker, NO_READER, 1), 0);
+		usleep(200);
+	}
+	assert_true(tracker_reclaim_counts(rig->tracker)->cycles >= want);
+}
+
+static void end_target(struct rig *rig)
+{
+	kill(rig->pid, SIGKILL);
+	waitpid(rig->pid, NULL, 0);
+	close(rig->fd);
+	for (int i = 0; i < 100 && tracker_running_cnt(rig->tracker); i++) {
+		rig_settle(rig);
+		usleep(10000);
+	}
+	assert_int_equal(tracker_running_cnt(rig->tracker), 0);
+}
+
+/* Another process instead of the one that has ended. */
+static void next_target(struct rig *rig)
+{
+	struct rig fresh;
+
+	rig_start(&fresh);
+	munmap((void *)rig->out, RIG_OUT_CNT * sizeof(uint64_t));
+	rig->out = fresh.out;
+	rig->pid = fresh.pid;
+	rig->fd = fresh.fd;
+	assert_int_equal(tracker_add(rig->tracker, rig->pid), 0);
+}
+
+static void open_many(struct rig *rig, void **state, uint32_t stack_cap)
+{
+	const struct rig_options opts = { rig_mode(state), 1, 4096, stack_cap, true };
+
+	rig_start(rig);
+	rig_attach(rig, &opts);
+}
+
+/* Of a process that has ended nothing is left, and its numbers are given out again. */
+static void test_ended(void **state)
+{
+	struct contents before, after;
+	struct rig rig;
+	size_t cnt;
+
+	open_many(&rig, state, 1024);
+	rig_do(&rig, step_fill);
+	before = contents(&rig);
+	assert_int_equal(before.live, DEEPEST);
+	assert_true(before.stacks >= DEEPEST && before.contexts >= DEEPEST);
+	end_target(&rig);
+	cycle(&rig, 2);
+	after = contents(&rig);
+	assert_int_equal(after.live + after.totals + after.contexts + after.stacks, 0);
+	for (size_t i = 0; i < HT_FILTER_CNT; i++)
+		assert_int_equal(rig.engine->skel->bss->live_filter[i], 0);
+	tracker_instances(rig.tracker, &cnt);
+	assert_int_equal(cnt, 0);
+
+	next_target(&rig);
+	rig_do(&rig, step_fill);
+	after = contents(&rig);
+	assert_int_equal(after.live, DEEPEST);
+	assert_true(after.highest_context <= before.highest_context);
+	rig_close(&rig);
+}
+
+/* Of a process that runs everything stays: also the stacks and sums of what it has freed. */
+static void test_running(void **state)
+{
+	struct contents before, after;
+	struct rig rig;
+
+	open_many(&rig, state, 1024);
+	rig_do(&rig, step_fill);
+	rig_do(&rig, step_free_all);
+	before = contents(&rig);
+	assert_int_equal(before.live, 0);
+	assert_true(before.stacks >= DEEPEST);
+	tracker_ask_reclaim(rig.tracker);
+	cycle(&rig, 1);
+	after = contents(&rig);
+	assert_int_equal(after.stacks, before.stacks);
+	assert_int_equal(after.totals, before.totals);
+	assert_int_equal(after.contexts, before.contexts);
+	rig_close(&rig);
+}
+
+/* A snapshot's reader holds up what it may still look up. */
+static void test_reader(void **state)
+{
+	uint64_t since_ns, until_ns;
+	struct rig rig;
+
+	open_many(&rig, state, 1024);
+	rig_do(&rig, step_fill);
+	since_ns = now_ns();
+	end_target(&rig);
+	until_ns = now_ns() + NS_PER_S / 2;
+	while (now_ns() < until_ns)
+		assert_int_equal(tracker_reclaim(rig.tracker, since_ns, NS_PER_MS), 0);
+	assert_int_equal(tracker_reclaim_counts(rig.tracker)->cycles, 0);
+	assert_true(contents(&rig).stacks >= DEEPEST);
+	cycle(&rig, 1);
+	assert_int_equal(contents(&rig).stacks, 0);
+	rig_close(&rig);
+}
+
+#define STACK_CAP 24
+#define BAND 8 /* stacks at once */
+#define BAND_CNT 5
+#define MUST_STOP 1000 /* as a band */
+
+static void step_fill_totals(volatile uint64_t *out)
+{
+	(void)out;
+	for (unsigned i = 0; i < 4 * STACK_CAP + 16; i++) {
+		name_thread("total", i);
+		do_free(do_malloc(101));
+	}
+}
+
+static void *shift(void *arg)
+{
+	volatile uint64_t *out = arg;
+
+	while (out[1] != MUST_STOP) {
+		int first = out[1] * BAND;
+
+		for (int i = 0; i < BAND; i++)
+			held[first + i] = alloc_below(first + i, 103);
+		for (int i = 0; i < BAND && out[1] != MUST_STOP; i++)
+			do_free(held[first + i]);
+		out[0]++;
+		usleep(500);
+	}
+	out[2] = 1;
+	return NULL;
+}
+
+static void step_shift(volatile uint64_t *out)
+{
+	static pthread_t thread;
+
+	pthread_create(&thread, NULL, shift, (void *)out);
+}
+
+static int check_stack(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct rig *rig = ctx;
+	struct ht_stack stack;
+
+	(void)k;
+	if (v->size_bytes != 103)
+		return 0;
+	assert_int_not_equal(v->stack_id, 0);
+	assert_int_equal(engine_get_stack(rig->engine, v->stack_id, &stack), 0);
+	return 0;
+}
+
+/*
+ * A running process whose sums found no room uses more stacks than the map has, a few at a time: those
+ * of before make room, those in use stay, and one that is just being asked for is not lost.
+ */
+static void test_shift(void **state)
+{
+	struct rig rig;
+
+	open_many(&rig, state, STACK_CAP);
+	rig_do(&rig, step_fill_totals);
+	assert_true(rig_stat(&rig, HT_STAT_TOTALS_FULL) > 0);
+	rig_do(&rig, step_shift);
+	for (int i = 0; i < 2 * BAND_CNT; i++) {
+		rig.out[1] = i % BAND_CNT;
+		for (int k = 0; k < 3; k++) {
+			tracker_ask_reclaim(rig.tracker);
+			cycle(&rig, 1);
+		}
+	}
+	rig.out[1] = MUST_STOP;
+	for (int i = 0; i < 1000 && !rig.out[2]; i++)
+		usleep(10000);
+	assert_int_equal(rig.out[2], 1);
+	assert_int_equal(engine_each_live(rig.engine, check_stack, &rig), 0);
+	assert_true(rig.out[0] >= 2 * BAND_CNT);
+	assert_true(tracker_reclaim_counts(rig.tracker)->stacks > STACK_CAP);
+	/* One in a thousand may have met a stack in the moment in which it went. */
+	assert_true(rig_stat(&rig, HT_STAT_STACKS_FULL) <= rig.out[0] * BAND / 1000);
+	rig_close(&rig);
+}
+
+static char library_path[64];
+static void *library;
+
+static void step_open_library(volatile uint64_t *out)
+{
+	library = dlopen(library_path, RTLD_NOW);
+	out[0] = library != NULL;
+}
+static void step_close_library(volatile uint64_t *out)
+{
+	out[0] = dlclose(library) == 0;
+}
+
+/* A library with an inode of its own: that of zlib, which this program is linked with. */
+static void copy_library(void)
+{
+	Dl_info info;
+	struct stat st;
+	int from, to;
+
+	assert_int_not_equal(dladdr(dlsym(RTLD_DEFAULT, "zlibVersion"), &info), 0);
+	from = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	assert_true(from >= 0 && !fstat(from, &st));
+	strcpy(library_path, "/tmp/heaptap-library-XXXXXX");
+	to = mkstemp(library_path);
+	assert_true(to >= 0);
+	assert_int_equal(sendfile(to, from, NULL, st.st_size), st.st_size);
+	close(from);
+	close(to);
+}
+
+static void refresh(struct rig *rig)
+{
+	tracker_on_mmap(rig->tracker, rig->pid);
+	rig_settle(rig);
+}
+
+static int fd_cnt(void)
+{
+	int cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+/* Libraries that come and go leave no file, no descriptor, and no rows behind. */
+static void test_files(void **state)
+{
+	uint32_t rows_free, pages_free;
+	size_t file_cnt;
+	struct rig rig;
+	int fds;
+
+	copy_library();
+	open_many(&rig, state, 1024);
+	file_cnt = track_files_cnt(rig.files);
+	rows_free = extents_free_cnt(&rig.engine->shards.data[0].rows);
+	pages_free = extents_free_cnt(&rig.engine->pages);
+	fds = fd_cnt();
+	rig_do(&rig, step_open_library);
+	assert_int_equal(rig.out[0], 1);
+	refresh(&rig);
+	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
+	assert_true(extents_free_cnt(&rig.engine->pages) < pages_free);
+	tracker_ask_reclaim(rig.tracker);
+	cycle(&rig, 1);
+	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
+
+	rig_do(&rig, step_close_library);
+	refresh(&rig);
+	cycle(&rig, 2);
+	assert_int_equal(track_files_cnt(rig.files), file_cnt);
+	assert_int_equal(extents_free_cnt(&rig.engine->shards.data[0].rows), rows_free);
+	assert_int_equal(extents_free_cnt(&rig.engine->pages), pages_free);
+	assert_int_equal(fd_cnt(), fds);
+
+	/* and once more: found again */
+	rig_do(&rig, step_open_library);
+	refresh(&rig);
+	assert_int_equal(track_files_cnt(rig.files), file_cnt + 1);
+	unlink(library_path);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct rig_test tests[] = {
+		{ "ended", test_ended },  { "running", test_running }, { "reader", test_reader },
+		{ "stacks", test_shift }, { "files", test_files },
+	};
+
+	return rig_run("reclaim", tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_sampling.c - known sums, sampled: the estimates are within four standard errors.
+ *
+ * N blocks of n bytes, each kept with p: the estimate n * samples / p has the standard error
+ * n * sqrt(N * (1 - p) / p). A right program fails one of the checks in one of 1000 runs. In the
+ * best mode only, because the draw comes before all in which they differ.
+ */
+#include "rig.h"
+
+#include <math.h>
+
+#include "model/estimate.h"
+
+#define RATE_BYTES 65536
+#define SAMPLE_CNT 400 /* wanted of each size */
+#define BLOCKS_CAP (1 << 21)
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+static void (*volatile do_free)(void *) = free;
+
+static void **blocks; /* of the child */
+
+/* out[0]: size, out[1]: how many */
+static void step_alloc(volatile uint64_t *out)
+{
+	if (!blocks)
+		blocks = mmap(NULL, BLOCKS_CAP * sizeof(*blocks), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (uint64_t i = 0; i < out[1]; i++)
+		blocks[i] = do_malloc(out[0]);
+}
+
+static void step_free_half(volatile uint64_t *out)
+{
+	for (uint64_t i = 0; i < out[1]; i += 2)
+		do_free(blocks[i]);
+}
+
+static void step_free_rest(volatile uint64_t *out)
+{
+	for (uint64_t i = 1; i < out[1]; i += 2)
+		do_free(blocks[i]);
+}
+
+static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
+{
+	struct ht_total *sum = ctx;
+
+	(void)k;
+	sum->alloc_samples += v->alloc_samples;
+	sum->alloc_objects_16 += v->alloc_objects_16;
+	sum->alloc_bytes_8 += v->alloc_bytes_8;
+	sum->free_samples += v->free_samples;
+	return 0;
+}
+
+static struct ht_total totals(struct rig *rig)
+{
+	struct ht_total sum = { 0 };
+
+	assert_int_equal(engine_each_total(rig->engine, add_total, &sum), 0);
+	return sum;
+}
+
+static int add_weight(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	double *objects = ctx;
+
+	(void)k;
+	*objects += 1 / estimate_threshold_probability(v->threshold);
+	return 0;
+}
+
+/* p with which a block of this size is kept: that of the middle of its bucket. */
+static double probability(uint64_t size_bytes)
+{
+	uint64_t low, high;
+
+	estimate_bucket_range(estimate_bucket(size_bytes), &low, &high);
+	return estimate_threshold_probability(
+		estimate_threshold(estimate_probability(low + (high - low) / 2, RATE_BYTES)));
+}
+
+static void check_estimate(const char *what, uint64_t size_bytes, double objects, double cnt)
+{
+	double p = probability(size_bytes), error = sqrt(cnt * (1 - p) / p);
+
+	/* one more for the sizes that are nearly always kept */
+	if (fabs(objects - cnt) > 4 * error + 1)
+		fail_msg("%s, %llu bytes: %.1f objects estimated, %.0f true, standard error %.1f",
+			 what, (unsigned long long)size_bytes, objects, cnt, error);
+}
+
+static void check_size(struct rig *rig, uint64_t size_bytes)
+{
+	uint64_t cnt = (uint64_t)(SAMPLE_CNT / probability(size_bytes)) & -2UL;
+	struct ht_total before = totals(rig), after;
+	double objects = 0;
+
+	assert_true(cnt <= BLOCKS_CAP);
+	rig->out[0] = size_bytes;
+	rig->out[1] = cnt;
+	rig_do(rig, step_alloc);
+	after = totals(rig);
+	check_estimate("allocated", size_bytes,
+		       ldexp((double)(after.alloc_objects_16 - before.alloc_objects_16), -16),
+		       (double)cnt);
+	check_estimate("allocated bytes", size_bytes,
+		       ldexp((double)(after.alloc_bytes_8 - before.alloc_bytes_8), -8) /
+			       (double)size_bytes,
+		       (double)cnt);
+	rig_do(rig, step_free_half);
+	assert_int_equal(engine_each_live(rig->engine, add_weight, &objects), 0);
+	check_estimate("in use", size_bytes, objects, (double)cnt / 2);
+
+	rig_do(rig, step_free_rest);
+	after = totals(rig);
+	assert_int_equal(after.alloc_samples, after.free_samples);
+	assert_int_equal(rig_live(rig).cnt, 0);
+}
+
+static void test_estimates(void **state)
+{
+	static const uint64_t sizes[] = { 16, 100, 1000, 10000, 65536, 300000, 1000000 };
+	struct kernel_features features;
+	enum attach_mode best;
+	struct rig rig;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(attach_mode_choose(&features, ATTACH_AUTO, &best), 0);
+	rig_open(&rig, best, RATE_BYTES, 65536, 4096);
+	/* millions of the smallest take too long on an emulated machine */
+	for (size_t i = getenv("HEAPTAP_VM") ? 2 : 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		check_size(&rig, sizes[i]);
+	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_LIVE_FULL), 0);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_estimates),
+	};
+
+	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
+}

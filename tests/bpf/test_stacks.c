@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_stacks.c - where a stack ends, and why: deep recursion, code without unwind information,
+ * a library that user space has not seen yet.
+ */
+#include "frames.h"
+
+#include <dlfcn.h>
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+
+/* Each level is one frame: no tail call, no loop. */
+PART(recursion)
+void *alloc_below(uint64_t depth, size_t bytes)
+{
+	void *block;
+
+	asm volatile("" : "+r"(depth)); /* no clones for small depths */
+	block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+/* out[0]: depth, out[1]: size */
+PART(step)
+void step_deep(volatile uint64_t *out)
+{
+	out[2] = (uintptr_t)alloc_below(out[0], out[1]);
+	asm volatile("");
+}
+
+static struct ht_stack alloc_deep(struct rig *rig, uint64_t depth, uint64_t size_bytes)
+{
+	rig->out[0] = depth;
+	rig->out[1] = size_bytes;
+	rig_do(rig, step_deep);
+	return frames_of(rig, size_bytes);
+}
+
+static void test_depths(void **state)
+{
+	static const uint32_t frame_cnts[] = { 50, 126, 127, 128, 200 };
+	struct rig rig;
+	struct ht_stack stack, base, one;
+	uint64_t deep_cnt = 0, frame_cnt;
+
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	base = alloc_deep(&rig, 0, 1001);
+	one = alloc_deep(&rig, 1, 1002);
+	assert_int_equal(base.end, HT_END_COMPLETE);
+	assert_int_equal(one.frame_cnt, base.frame_cnt + 1);
+	assert_int_equal(frames_in(&rig, &base, PART_RANGE(recursion), NULL), 1);
+	frame_cnt = base.frame_cnt + one.frame_cnt;
+	for (size_t i = 0; i < sizeof(frame_cnts) / sizeof(*frame_cnts); i++) {
+		uint32_t depth = frame_cnts[i] - base.frame_cnt;
+		uint32_t own_cnt = depth + 1 < HT_FRAMES_CAP ? depth + 1 : HT_FRAMES_CAP - 1;
+		bool is_cut = frame_cnts[i] > HT_FRAMES_CAP;
+
+		stack = alloc_deep(&rig, depth, 1003 + i);
+		assert_int_equal(stack.end, is_cut ? HT_END_TOO_DEEP : HT_END_COMPLETE);
+		assert_int_equal(stack.frame_cnt, is_cut ? HT_FRAMES_CAP : frame_cnts[i]);
+		/* The leaf's end is what is kept: malloc, the last call of the recursion... */
+		assert_int_equal(stack.frame[0], base.frame[0]);
+		assert_int_equal(stack.frame[1], base.frame[1]);
+		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(recursion), NULL), own_cnt);
+		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(step), NULL),
+				 own_cnt == depth + 1);
+		/* ... and its other end is the same for all that reach it. */
+		if (!is_cut)
+			assert_memory_equal(stack.frame + depth + 2, base.frame + 2,
+					    (base.frame_cnt - 2) * sizeof(*base.frame));
+		deep_cnt += is_cut;
+		frame_cnt += stack.frame_cnt;
+	}
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_TOO_DEEP), deep_cnt);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2 + 5 - deep_cnt);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES), frame_cnt);
+	rig_close(&rig);
+}
+
+#ifdef __x86_64__
+/*
+ * Functions without unwind information, which call fn(arg). The rows of the first are found by
+ * following its instructions (elf/unwind_scan.c). The other two change rsp in a way that cannot be
+ * followed: one has a frame pointer (made in two steps, which the scan does not recognise, or there
+ * would be a row), the last has something else in rbp.
+ */
+void *call_plain(void *(*fn)(size_t), size_t arg);
+void *call_framed(void *(*fn)(size_t), size_t arg);
+void *call_opaque(void *(*fn)(size_t), size_t arg);
+extern const char end_of_no_cfi[];
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl call_plain, call_framed, call_opaque, end_of_no_cfi\n"
+	".type call_plain, @function\n"
+	"call_plain:\n"
+	"	push %rbp\n"
+	"	mov $0x4711, %ebp\n"
+	"	sub $32, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	add $32, %rsp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size call_plain, .-call_plain\n"
+	".type call_framed, @function\n"
+	"call_framed:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %r10\n"
+	"	mov %r10, %rbp\n"
+	"	mov $32, %eax\n"
+	"	sub %rax, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size call_framed, .-call_framed\n"
+	".type call_opaque, @function\n"
+	"call_opaque:\n"
+	"	push %rbp\n"
+	"	mov $0x4711, %ebp\n"
+	"	mov $32, %eax\n"
+	"	sub %rax, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	add $32, %rsp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size call_opaque, .-call_opaque\n"
+	"end_of_no_cfi:\n");
+#define PLAIN (const char *)call_plain, (const char *)call_framed
+#define FRAMED (const char *)call_framed, (const char *)call_opaque
+#define OPAQUE (const char *)call_opaque, end_of_no_cfi
+
+PART(leaf)
+void *alloc_leaf(size_t bytes)
+{
+	void *block = do_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+/* The link that is followed is the caller's rbp: it must be a frame pointer, too. */
+PART(caller)
+void step_no_cfi(volatile uint64_t *out)
+{
+	asm volatile("" : : "r"(__builtin_frame_address(0))); /* so there is one */
+	out[0] = (uintptr_t)call_plain(alloc_leaf, 1009);
+	out[1] = (uintptr_t)call_framed(alloc_leaf, 1013);
+	out[2] = (uintptr_t)call_opaque(alloc_leaf, 1019);
+}
+
+/* Leaf, the function, its caller, and so on to the end. */
+static void check_no_cfi(struct rig *rig, uint64_t size_bytes, const char *start, const char *end)
+{
+	struct ht_stack stack = frames_of(rig, size_bytes);
+	int leaf, inner, caller;
+
+	assert_int_equal(stack.end, HT_END_COMPLETE);
+	assert_int_equal(frames_in(rig, &stack, PART_RANGE(leaf), &leaf), 1);
+	assert_int_equal(frames_in(rig, &stack, start, end, &inner), 1);
+	assert_int_equal(frames_in(rig, &stack, PART_RANGE(caller), &caller), 1);
+	assert_int_equal(inner, leaf + 1);
+	assert_int_equal(caller, inner + 1);
+}
+
+static void test_no_cfi(void **state)
+{
+	struct rig rig;
+	struct ht_stack cut;
+	int opaque;
+
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	rig_do(&rig, step_no_cfi);
+	check_no_cfi(&rig, 1009, PLAIN);
+	check_no_cfi(&rig, 1013, FRAMED);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES_FP), 1);
+
+	/* Nothing to follow: the stack is cut there and says so. */
+	cut = frames_of(&rig, 1019);
+	assert_int_equal(cut.end, HT_END_NO_ROW);
+	assert_int_equal(frames_in(&rig, &cut, OPAQUE, &opaque), 1);
+	assert_int_equal(opaque, cut.frame_cnt - 1);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_ROW), 1);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2);
+	rig_close(&rig);
+}
+#endif
+
+/*
+ * A library that calls back: libgcc_s, whose _Unwind_Backtrace() calls a function for each frame.
+ * Nothing here is linked to it, so it comes and goes.
+ */
+typedef int (*backtrace_fn)(void *, void *);
+static void *library;
+static size_t callback_bytes;
+
+PART(callback)
+int on_frame(void *unwind, void *arg)
+{
+	void *block = do_malloc(callback_bytes);
+
+	(void)unwind, (void)arg;
+	asm volatile("" : "+r"(block));
+	return 5; /* _URC_END_OF_STACK: no more of them */
+}
+
+static void step_load(volatile uint64_t *out)
+{
+	library = dlopen("libgcc_s.so.1", RTLD_NOW);
+	out[0] = library != NULL;
+}
+
+/* out[0]: size of the block */
+PART(loaded)
+void step_call_library(volatile uint64_t *out)
+{
+	union {
+		void *object;
+		backtrace_fn fn;
+	} backtrace = { dlsym(library, "_Unwind_Backtrace") };
+
+	callback_bytes = out[0];
+	out[1] = (uint64_t)backtrace.fn((void *)on_frame, NULL);
+}
+
+/*
+ * Unload it, and see to it that it comes to another place. Where it was stays taken: user space
+ * still believes it to be there, which would be wrong for anything else.
+ */
+static void step_move(volatile uint64_t *out)
+{
+	Dl_info info = { 0 };
+	char *before;
+
+	dladdr(dlsym(library, "_Unwind_Backtrace"), &info);
+	before = info.dli_fbase;
+	dlclose(library);
+	for (size_t off = 0; off < 1 << 20; off += 4096)
+		mmap(before + off, 4096, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	step_load(out);
+	dladdr(dlsym(library, "_Unwind_Backtrace"), &info);
+	out[1] = info.dli_fbase != before;
+}
+
+static struct ht_stack call_library(struct rig *rig, uint64_t size_bytes)
+{
+	rig->out[0] = size_bytes;
+	rig_do(rig, step_call_library);
+	return frames_of(rig, size_bytes);
+}
+
+static void test_dlopen(void **state)
+{
+	struct kernel_features features;
+	struct rig rig;
+	struct ht_stack stack;
+	uint64_t asked_cnt;
+	int callback, loaded;
+
+	assert_int_equal(kernel_features_probe(&features), 0);
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	rig_do(&rig, step_load);
+	if (!rig.out[0]) {
+		rig_close(&rig);
+		skip();
+	}
+	/* A file that was never seen: the stack is cut, and that brings user space here. */
+	stack = call_library(&rig, 2003);
+	assert_int_equal(stack.end, HT_END_NO_MAPPING);
+	assert_int_equal(stack.frame_cnt, 2);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
+	rig_settle(&rig);
+	stack = call_library(&rig, 2011);
+	assert_int_equal(stack.end, HT_END_COMPLETE);
+
+	/* The same file at a new place: the walk finds it by itself. */
+	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
+	rig_do(&rig, step_move);
+	assert_int_equal(rig.out[0], 1);
+	assert_int_equal(rig.out[1], 1);
+	if (features.find_vma) {
+		stack = call_library(&rig, 2017);
+		assert_int_equal(stack.end, HT_END_COMPLETE);
+		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(callback), &callback), 1);
+		assert_int_equal(frames_in(&rig, &stack, PART_RANGE(loaded), &loaded), 1);
+		assert_true(loaded > callback + 1); /* the library's are between */
+		assert_true(rig_stat(&rig, HT_STAT_FIND_VMA) > asked_cnt);
+		assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_MAPPING), 1);
+	}
+	/* Without it, and with it, what user space reads next time has the place. */
+	tracker_on_mmap(rig.tracker, rig.pid);
+	rig_settle(&rig);
+	asked_cnt = rig_stat(&rig, HT_STAT_FIND_VMA);
+	stack = call_library(&rig, 2027);
+	assert_int_equal(stack.end, HT_END_COMPLETE);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FIND_VMA), asked_cnt);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct rig_test tests[] = {
+		{ "depths", test_depths },
+#ifdef __x86_64__
+		{ "no unwind information", test_no_cfi },
+#endif
+		{ "dlopen", test_dlopen },
+	};
+
+	return rig_run("stacks", tests, sizeof(tests) / sizeof(*tests));
+}

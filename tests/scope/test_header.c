@@ -1,0 +1,841 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * heaptap/scope.h in C, checked by what a reader sees (reader.h): paths, tasks, labels, pauses, and
+ * everything that has an end: depth, names, the table, the lock.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "heaptap/scope.h"
+
+#include "reader.h"
+
+static struct reader_notes notes;
+static uintptr_t desc;
+static char text[1024];
+
+static const char *current(void)
+{
+	return reader_current(desc, text, sizeof(text));
+}
+static uint64_t record(int off)
+{
+	return reader_u64(reader_record(desc) + off);
+}
+static unsigned depth(void)
+{
+	return (unsigned)(record(0) >> 48);
+}
+static uint32_t overflows(void)
+{
+	return reader_u32(desc + 60);
+}
+static uint32_t underflows(void)
+{
+	return reader_u32(desc + 72);
+}
+static uint32_t truncations(void)
+{
+	return reader_u32(desc + 76);
+}
+static uint32_t node_cnt(void)
+{
+	return reader_u32(desc + 52);
+}
+
+static void push_numbered(const char *prefix, int i)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%d", prefix, i);
+	heaptap_push(name);
+}
+
+/* In a process of its own: what fills the table would spoil the other tests. */
+static void in_child(void (*function)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(60);
+		function();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+#define CHILD_ASSERT(x)                                                           \
+	do {                                                                      \
+		if (!(x)) {                                                       \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #x); \
+			_exit(1);                                                 \
+		}                                                                 \
+	} while (0)
+
+static int setup(void **state)
+{
+	(void)state;
+	if (reader_image_of(&notes, &notes))
+		return -1;
+	desc = notes.descriptor;
+	return desc ? 0 : -1;
+}
+
+/* As macros of a program do it. */
+#define THREE_ON_ONE_LINE()        \
+	HEAPTAP_SCOPE("one");      \
+	HEAPTAP_LABEL("key", "v"); \
+	HEAPTAP_SCOPE("two")
+
+static void several_on_one_line(void **state)
+{
+	unsigned before = depth();
+
+	(void)state;
+	{
+		THREE_ON_ONE_LINE();
+		assert_int_equal(depth(), before + 3);
+	}
+	assert_int_equal(depth(), before);
+}
+
+static void notes_are_found(void **state)
+{
+	(void)state;
+	assert_int_equal(notes.tls_cnt, 1);
+	assert_int_equal(notes.node_cnt, 1);
+	assert_int_equal(notes.task_exit_cnt, 1);
+	assert_false(notes.differ);
+	assert_null(reader_complaint(desc));
+	assert_int_equal(reader_u16(desc), 0); /* nobody is attached */
+#ifdef __x86_64__
+	assert_string_equal(notes.tls_args, "8@%rdi");
+	assert_string_equal(notes.node_args, "8@%rdi 8@%rsi");
+	assert_string_equal(notes.task_exit_args, "8@%rdi 8@%rsi 8@%rdx");
+	assert_int_equal(*(const unsigned char *)notes.tls_probe, 0x90);
+	assert_int_equal(*(const unsigned char *)notes.node_probe, 0x90);
+	assert_int_equal(*(const unsigned char *)notes.task_exit_probe, 0x90);
+#endif
+}
+
+static void blocks_nest(void **state)
+{
+	(void)state;
+	assert_string_equal(current(), "");
+	{
+		HEAPTAP_SCOPE("Top");
+		assert_string_equal(current(), "Top");
+		{
+			HEAPTAP_SCOPE("A");
+			assert_string_equal(current(), "Top/A");
+			{
+				HEAPTAP_SCOPE("B");
+				assert_string_equal(current(), "Top/A/B");
+				assert_int_equal(depth(), 3);
+			}
+			assert_string_equal(current(), "Top/A");
+		}
+		HEAPTAP_SCOPE("B", "C", "D");
+		assert_string_equal(current(), "Top/B/C/D");
+		assert_int_equal(depth(), 4);
+	}
+	assert_string_equal(current(), "");
+	assert_int_equal(record(0), 0);
+}
+
+static int leave_by(int way)
+{
+	for (int i = 0; i < 3; i++) {
+		HEAPTAP_SCOPE("loop");
+		if (way == 0)
+			break;
+		if (way == 1)
+			continue;
+		if (way == 2)
+			return depth();
+		if (way == 3)
+			goto out;
+	}
+out:
+	return depth();
+}
+
+static void blocks_end_however_left(void **state)
+{
+	(void)state;
+	assert_int_equal(leave_by(0), 0);
+	assert_int_equal(leave_by(1), 0);
+	assert_int_equal(leave_by(2), 1);
+	assert_int_equal(leave_by(3), 0);
+	assert_int_equal(record(0), 0);
+}
+
+static void tagged(const char *expected)
+{
+	HEAPTAP_SCOPE("shared");
+	assert_string_equal(current(), expected);
+}
+
+/* A call site that is reached from several scopes, by turns. */
+static void call_site_has_many_parents(void **state)
+{
+	uint32_t cnt = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		HEAPTAP_SCOPE("left");
+		tagged("left/shared");
+		{
+			HEAPTAP_SCOPE_NAME("right");
+			tagged("left/right/shared");
+		}
+		heaptap_pause();
+		tagged("left/shared");
+		assert_true(record(0) & UINT64_C(1) << 32);
+		if (i == 0)
+			cnt = node_cnt();
+	}
+	tagged("shared");
+	assert_int_equal(node_cnt(), cnt + 1);
+	assert_int_equal(record(0), 0);
+}
+
+static void push_and_pop(void **state)
+{
+	uint32_t before = underflows();
+
+	(void)state;
+	HEAPTAP_PUSH("one", "two");
+	heaptap_push("three");
+	heaptap_push_label("k", "v");
+	assert_string_equal(current(), "one/two/three/k=v");
+	heaptap_pop();
+	assert_string_equal(current(), "one/two/three");
+	heaptap_pop();
+	heaptap_pop();
+	assert_string_equal(current(), "one");
+	heaptap_pop();
+	assert_int_equal(record(0), 0);
+	assert_int_equal(underflows(), before);
+	heaptap_pop();
+	heaptap_pop();
+	assert_int_equal(record(0), 0);
+	assert_int_equal(underflows(), before + 2);
+}
+
+static void same_path_same_node(void **state)
+{
+	uint32_t id, cnt;
+
+	(void)state;
+	HEAPTAP_SCOPE("same");
+	id = (uint32_t)record(0);
+	cnt = node_cnt();
+	for (int i = 0; i < 100; i++) {
+		heaptap_state out = heaptap_set((heaptap_state){ 0, 0, 0 });
+
+		heaptap_push("same");
+		assert_int_equal((uint32_t)record(0), id);
+		heaptap_set(out);
+	}
+	assert_int_equal(node_cnt(), cnt);
+}
+
+/* A tag, a label and a task of one name are three things, and so are "a", "b" and "a/b". */
+static void kinds_differ(void **state)
+{
+	heaptap_node task;
+	uint32_t a, b;
+
+	(void)state;
+	heaptap_push("kind");
+	a = (uint32_t)record(0);
+	heaptap_pop();
+	heaptap_push_label("kind", "kind");
+	b = (uint32_t)record(0);
+	assert_int_equal(reader_u16(reader_node(desc, b) + 4), 2);
+	heaptap_pop();
+	task = heaptap_task("kind");
+	assert_int_equal(reader_u16(reader_node(desc, (uint32_t)task) + 4), 3);
+	assert_true(a != b && b != (uint32_t)task && a != (uint32_t)task);
+	heaptap_push_n("a/b", 3);
+	a = (uint32_t)record(0);
+	heaptap_pop();
+	HEAPTAP_SCOPE("a", "b");
+	assert_int_not_equal((uint32_t)record(0), a);
+}
+
+static void names_have_limits(void **state)
+{
+	static const struct {
+		const char *name; /* repeated */
+		size_t bytes, kept;
+	} cases[] = {
+		{ "x", 254, 254 },
+		{ "x", 255, 255 },
+		{ "x", 256, 255 },
+		{ "x", 70000, 255 },
+		{ "\xc3\xa9", 254, 254 },
+		{ "\xc3\xa9", 300, 254 },
+		{ "\xe2\x82\xac", 300, 255 },
+		{ "\xf0\x9f\x8c\x8d", 300, 252 },
+		{ "\x80", 300, 251 }, /* no UTF-8 */
+	};
+	static char name[70001];
+	uintptr_t node;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t j = 0; j < cases[i].bytes; j++)
+			name[j] = cases[i].name[j % strlen(cases[i].name)];
+		name[cases[i].bytes] = '\0';
+		heaptap_push(name);
+		node = reader_node(desc, (uint32_t)record(0));
+		assert_int_equal(reader_u16(node + 24), cases[i].kept);
+		assert_memory_equal(reader_u64(node + 8), name, cases[i].kept);
+		assert_int_equal(reader_u16(node + 6), cases[i].kept < cases[i].bytes);
+		heaptap_pop();
+	}
+	heaptap_push_label("key", name);
+	assert_int_equal(reader_u16(reader_node(desc, (uint32_t)record(0)) + 6), 2);
+	heaptap_pop();
+}
+
+static void odd_names(void **state)
+{
+	uintptr_t node;
+
+	(void)state;
+	heaptap_push(NULL);
+	assert_string_equal(current(), "(empty)");
+	heaptap_push("");
+	assert_string_equal(current(), "(empty)/(empty)");
+	heaptap_push_label("", NULL);
+	assert_string_equal(current(), "(empty)/(empty)/(empty)=(empty)");
+	heaptap_push_n("a\0b", 3);
+	node = reader_node(desc, (uint32_t)record(0));
+	assert_int_equal(reader_u16(node + 24), 3);
+	assert_memory_equal(reader_u64(node + 8), "a\0b", 3);
+	for (int i = 0; i < 4; i++)
+		heaptap_pop();
+	assert_int_equal(record(0), 0);
+}
+
+/* The table has copies: a name's memory may be used again, a library unloaded. */
+static void names_are_copied(void **state)
+{
+	char name[] = "before";
+
+	(void)state;
+	heaptap_push(name);
+	memcpy(name, "after ", 6);
+	assert_string_equal(current(), "before");
+	heaptap_pop();
+}
+
+static void tasks_have_instances(void **state)
+{
+	heaptap_node query, other;
+	heaptap_state before, inner;
+	uint32_t count = underflows();
+
+	(void)state;
+	HEAPTAP_SCOPE("server");
+	query = heaptap_task("query");
+	assert_string_equal(current(), "server");
+	heaptap_push("elsewhere");
+	other = heaptap_task("other");
+	before = heaptap_enter(query, 17);
+	assert_string_equal(current(), "server/query");
+	assert_int_equal(record(8), 17);
+	assert_int_equal(depth(), 2);
+	heaptap_push("parse");
+	assert_string_equal(current(), "server/query/parse");
+	assert_int_equal(record(8), 17);
+	inner = heaptap_enter(other, 18);
+	assert_string_equal(current(), "server/elsewhere/other");
+	assert_int_equal(record(8), 18);
+	heaptap_leave(inner);
+	assert_string_equal(current(), "server/query/parse");
+	assert_int_equal(record(8), 17);
+	heaptap_pop();
+	assert_string_equal(current(), "server/query");
+	assert_int_equal(underflows(), count);
+	heaptap_pop(); /* would leave the task */
+	assert_string_equal(current(), "server/query");
+	assert_int_equal(underflows(), count + 1);
+	heaptap_leave(before);
+	assert_string_equal(current(), "server/elsewhere");
+	assert_int_equal(record(8), 0);
+	heaptap_pop();
+	{
+		HEAPTAP_TASK("query", 19);
+		assert_string_equal(current(), "server/query");
+		assert_int_equal((uint32_t)record(0), (uint32_t)query);
+		assert_int_equal(record(8), 19);
+	}
+	assert_string_equal(current(), "server");
+	assert_int_equal(record(8), 0);
+	heaptap_task_exit(query, 17);
+	assert_int_not_equal(heaptap_instance_new(), heaptap_instance_new());
+}
+
+static void *work_elsewhere(void *arg)
+{
+	heaptap_state before;
+	int ok = !strcmp(current(), "");
+
+	before = heaptap_set(*(const heaptap_state *)arg);
+	ok &= !strcmp(current(), "giver") && record(8) == 5 && before.scope == 0;
+	heaptap_set(before);
+	ok &= !strcmp(current(), "") && record(8) == 0;
+	return ok ? arg : NULL;
+}
+
+static void state_goes_to_other_threads(void **state)
+{
+	heaptap_state mine;
+	pthread_t thread;
+	void *ret;
+
+	(void)state;
+	HEAPTAP_TASK("giver", 5);
+	mine = heaptap_get();
+	assert_int_equal(pthread_create(&thread, NULL, work_elsewhere, &mine), 0);
+	pthread_join(thread, &ret);
+	assert_ptr_equal(ret, &mine);
+	assert_string_equal(current(), "giver");
+	{
+		heaptap_state none = { 0, 0, 0 };
+
+		HEAPTAP_WITH(none);
+		assert_string_equal(current(), "");
+		assert_int_equal(record(8), 0);
+	}
+	assert_string_equal(current(), "giver");
+	assert_int_equal(record(8), 5);
+}
+
+static void labels_of_others_go_along(void **state)
+{
+	static const char attributes[32];
+	heaptap_state mine, before;
+
+	(void)state;
+	heaptap_set_kv(attributes);
+	assert_int_equal(record(16), (uintptr_t)attributes);
+	{
+		HEAPTAP_TASK("kv", 1);
+		assert_int_equal(record(16), (uintptr_t)attributes);
+		mine = heaptap_get();
+	}
+	heaptap_set_kv(NULL);
+	assert_int_equal(record(16), 0);
+	before = heaptap_set(mine);
+	assert_int_equal(record(16), (uintptr_t)attributes);
+	heaptap_set(before);
+	assert_int_equal(record(16), 0);
+	assert_int_equal(record(24), 0);
+}
+
+/* A number that was never a node: no scope, and no crash at the next pop. */
+static void foreign_state_is_none(void **state)
+{
+	heaptap_state wrong = { 0x00050000ffffff00, 3, 0 };
+
+	(void)state;
+	heaptap_set(wrong);
+	assert_int_equal(record(0), 0);
+	heaptap_pop();
+	heaptap_set((heaptap_state){ 0, 0, 0 });
+}
+
+static void pauses(void **state)
+{
+	const uint64_t paused = UINT64_C(1) << 32;
+
+	(void)state;
+	HEAPTAP_SCOPE("p");
+	{
+		HEAPTAP_PAUSED();
+		assert_true(record(0) & paused);
+		heaptap_push("inner");
+		assert_string_equal(current(), "p/inner");
+		assert_true(record(0) & paused);
+		heaptap_pop();
+		assert_true(record(0) & paused);
+		heaptap_leave(heaptap_enter(heaptap_task("t"), 1));
+		assert_true(record(0) & paused);
+	}
+	assert_false(record(0) & paused);
+	heaptap_pause();
+	heaptap_pause();
+	heaptap_unpause();
+	assert_false(record(0) & paused);
+	assert_int_equal(reader_u16(desc + 22), 0);
+	heaptap_pause_all();
+	assert_int_equal(reader_u16(desc + 22), 1);
+	heaptap_unpause_all();
+	assert_int_equal(reader_u16(desc + 22), 0);
+}
+
+static void go_deep(int pushes, int kept_pops)
+{
+	uint32_t truncated = truncations(), under = underflows();
+	char at_64[1024];
+
+	for (int i = 0; i < 64; i++)
+		heaptap_push("d");
+	assert_int_equal(truncations(), truncated);
+	snprintf(at_64, sizeof(at_64), "%s", current());
+	for (int i = 64; i < pushes; i++)
+		push_numbered("deeper", i & 7);
+	assert_string_equal(current(), at_64);
+	assert_true(record(0) & UINT64_C(1) << 33);
+	assert_int_equal(depth(), pushes < 65535 ? pushes : 65535);
+	assert_int_equal(truncations(), truncated + pushes - 64);
+	for (int i = 0; i < kept_pops - 64; i++)
+		heaptap_pop();
+	assert_string_equal(current(), at_64);
+	assert_false(record(0) & UINT64_C(1) << 33);
+	for (int i = 0; i < 64; i++)
+		heaptap_pop();
+	assert_int_equal(record(0), 0);
+	assert_int_equal(underflows(), under);
+	for (int i = kept_pops; i < pushes; i++)
+		heaptap_pop();
+	assert_int_equal(underflows(), under + pushes - kept_pops);
+	assert_int_equal(record(0), 0);
+}
+
+static void recurse(int left)
+{
+	HEAPTAP_SCOPE("recursion");
+	if (left > 1)
+		recurse(left - 1);
+}
+
+static void depth_has_a_limit(void **state)
+{
+	uint32_t truncated = truncations(), cnt;
+
+	(void)state;
+	go_deep(65, 65);
+	cnt = node_cnt();
+	go_deep(1000, 1000);
+	go_deep(65535, 65535);
+	go_deep(100000, 65535);
+	assert_int_equal(node_cnt(), cnt);
+	truncated = truncations();
+	recurse(20000);
+	assert_int_equal(truncations(), truncated + 20000 - 64);
+	assert_int_equal(record(0), 0);
+}
+
+static void million_names(void)
+{
+	const int cap = 262144 - 16384;
+	uint32_t before, fit = 0;
+
+	heaptap_push("Top");
+	heaptap_push("known");
+	heaptap_pop();
+	before = node_cnt();
+	for (int i = 0; i < 1000000; i++) {
+		push_numbered("name", i);
+		CHILD_ASSERT(depth() == 2);
+		fit += reader_u16(reader_node(desc, (uint32_t)record(0)) + 4) == 1;
+		heaptap_pop();
+		CHILD_ASSERT(depth() == 1);
+	}
+	CHILD_ASSERT(node_cnt() == (uint32_t)cap + 1);
+	CHILD_ASSERT(fit == cap - before);
+	CHILD_ASSERT(overflows() == 1000000 - fit);
+	CHILD_ASSERT(!strcmp(current(), "Top"));
+	heaptap_push("new");
+	CHILD_ASSERT(!strcmp(current(), "Top/(other)"));
+	heaptap_push("below");
+	CHILD_ASSERT(!strcmp(current(), "Top/(other)") && depth() == 3);
+	heaptap_pop();
+	CHILD_ASSERT(!strcmp(current(), "Top/(other)") && depth() == 2);
+	heaptap_pop();
+	heaptap_push("known");
+	CHILD_ASSERT(!strcmp(current(), "Top/known"));
+	for (int i = 0; i < 3; i++) {
+		uint32_t count = overflows();
+		HEAPTAP_SCOPE("site");
+		CHILD_ASSERT(!strcmp(current(), "Top/known/(other)"));
+		CHILD_ASSERT(overflows() == count + 1);
+	}
+	CHILD_ASSERT(!strcmp(current(), "Top/known"));
+	heaptap_pop();
+	heaptap_pop();
+	CHILD_ASSERT(record(0) == 0);
+	CHILD_ASSERT(!reader_complaint(desc));
+}
+
+/* Names run out before nodes do; then so do the places for "(other)". */
+static void long_names(void)
+{
+	char name[256];
+
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	for (int i = 0; i < 100000; i++) {
+		snprintf(name, 8, "%07d", i);
+		name[7] = 'n';
+		heaptap_push(name);
+		heaptap_pop();
+	}
+	CHILD_ASSERT(overflows() > 30000);
+	CHILD_ASSERT(heaptap_scope_pool_v1.names_bytes == 16 << 20);
+	CHILD_ASSERT(record(0) == 0);
+	CHILD_ASSERT(!reader_complaint(desc));
+}
+
+static void others_run_out(void)
+{
+	uint32_t count;
+
+	for (int i = 0; i < 260000; i++) {
+		push_numbered("p", i);
+		heaptap_pop();
+	}
+	for (int i = 0; i < 20000; i++) {
+		push_numbered("p", i);
+		count = overflows();
+		heaptap_push("one too many");
+		CHILD_ASSERT(overflows() == count + 1);
+		heaptap_pop();
+		CHILD_ASSERT(depth() == 1);
+		heaptap_pop();
+		CHILD_ASSERT(record(0) == 0);
+	}
+	CHILD_ASSERT(node_cnt() == 262144);
+	heaptap_push("p19999");
+	heaptap_push("nowhere");
+	CHILD_ASSERT(!strcmp(current(), "p19999") && depth() == 2);
+	heaptap_pop();
+	CHILD_ASSERT(!strcmp(current(), "p19999") && depth() == 1);
+	CHILD_ASSERT(!reader_complaint(desc));
+}
+
+static void table_has_an_end(void **state)
+{
+	(void)state;
+	in_child(million_names);
+	in_child(long_names);
+	in_child(others_run_out);
+}
+
+#define THREADS 8
+#define NAMES 3000
+static pthread_barrier_t barrier;
+
+/* All want the same paths at the same time, each in another order. */
+static void *intern_all(void *arg)
+{
+	unsigned start = (unsigned)(uintptr_t)arg * 7919, wrong = 0;
+	char expected[64], found[128];
+
+	pthread_barrier_wait(&barrier);
+	heaptap_push("race");
+	for (unsigned i = 0; i < NAMES; i++) {
+		snprintf(expected, sizeof(expected), "race/%u", (i * 17 + start) % NAMES);
+		heaptap_push(expected + 5);
+		wrong += strcmp(reader_current(desc, found, sizeof(found)), expected) != 0;
+		heaptap_pop();
+	}
+	heaptap_pop();
+	return (void *)(uintptr_t)wrong;
+}
+
+static void threads_intern_at_once(void **state)
+{
+	uint32_t before = node_cnt(), over = overflows();
+	pthread_t thread[THREADS];
+	void *wrong;
+
+	(void)state;
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, intern_all, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &wrong);
+		assert_null(wrong);
+	}
+	assert_int_equal(overflows(), over);
+	assert_int_equal(node_cnt(), before + 1 + NAMES);
+	assert_null(reader_complaint(desc));
+}
+
+/* What a signal handler meets that interrupted an addition in its own thread. */
+static void own_lock_is_not_waited_for(void **state)
+{
+	uint32_t count = overflows(), truncated = truncations();
+
+	(void)state;
+	heaptap_push("known before");
+	heaptap_scope_pool_v1.lock = heaptap_me_();
+	heaptap_push("never seen");
+	assert_string_equal(current(), "known before");
+	assert_int_equal(depth(), 2);
+	assert_int_equal(overflows(), count + 1);
+	heaptap_push("nor this");
+	assert_int_equal(truncations(), truncated + 1);
+	heaptap_pop();
+	heaptap_pop();
+	assert_string_equal(current(), "known before");
+	assert_int_equal(depth(), 1);
+	heaptap_pop();
+	heaptap_push("known before"); /* needs no lock */
+	assert_string_equal(current(), "known before");
+	heaptap_scope_pool_v1.lock = 0;
+	heaptap_push("never seen");
+	assert_string_equal(current(), "known before/never seen");
+	heaptap_pop();
+	heaptap_pop();
+}
+
+static volatile sig_atomic_t signal_cnt;
+static void on_signal(int number)
+{
+	uint64_t before = record(0);
+	char name[32] = "signal......";
+	int n = signal_cnt++;
+
+	(void)number;
+	for (int i = 0; i < 6; i++, n /= 10)
+		name[6 + i] = (char)('0' + n % 10);
+	heaptap_push(name);
+	heaptap_push("inner");
+	heaptap_pop();
+	heaptap_pop();
+	if (record(0) != before)
+		_exit(1);
+}
+
+static void push_while_signals_come(void)
+{
+	struct itimerval often = { { 0, 50 }, { 0, 50 } };
+	struct sigaction action;
+	int i;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = on_signal;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (i = 0; i < 200000 && signal_cnt < 2000; i++) {
+		push_numbered("main", i);
+		CHILD_ASSERT(depth() == 1);
+		heaptap_pop();
+		CHILD_ASSERT(record(0) == 0);
+	}
+	often.it_interval.tv_usec = often.it_value.tv_usec = 0;
+	setitimer(ITIMER_REAL, &often, NULL);
+	CHILD_ASSERT(signal_cnt > 10);
+	CHILD_ASSERT(!reader_complaint(desc));
+}
+
+static void signals_during_pushes(void **state)
+{
+	(void)state;
+	in_child(push_while_signals_come);
+}
+
+static void intern_in_child(void)
+{
+	uint32_t epoch = reader_u32(desc + 84);
+
+	push_numbered("child", getpid());
+	CHILD_ASSERT(depth() == 1 && !(record(0) & UINT64_C(1) << 33));
+	heaptap_pop();
+	CHILD_ASSERT(reader_u32(desc + 80) == (uint32_t)getpid());
+	CHILD_ASSERT(reader_u32(desc + 84) == epoch + 1);
+	CHILD_ASSERT(!reader_complaint(desc));
+}
+
+static void lock_of_the_parent_is_taken_over(void **state)
+{
+	(void)state;
+	heaptap_scope_pool_v1.lock = heaptap_me_() ^ 1; /* of another thread, which no child has */
+	in_child(intern_in_child);
+	heaptap_scope_pool_v1.lock = 0;
+}
+
+static int stop_interning;
+static void *intern_on_and_on(void *arg)
+{
+	for (int i = 0; !__atomic_load_n(&stop_interning, __ATOMIC_RELAXED) && i < 100000; i++) {
+		push_numbered("on and on", i);
+		heaptap_pop();
+	}
+	return arg;
+}
+
+static void forks_while_others_intern(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, intern_on_and_on, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		in_child(intern_in_child);
+	__atomic_store_n(&stop_interning, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_null(reader_complaint(desc));
+}
+
+static void errno_is_kept(void **state)
+{
+	(void)state;
+	errno = 77;
+	for (int i = 0; i < 5000; i++) {
+		push_numbered("errno", i);
+		heaptap_pop();
+	}
+	assert_int_equal(errno, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(notes_are_found),
+		cmocka_unit_test(blocks_nest),
+		cmocka_unit_test(several_on_one_line),
+		cmocka_unit_test(blocks_end_however_left),
+		cmocka_unit_test(call_site_has_many_parents),
+		cmocka_unit_test(push_and_pop),
+		cmocka_unit_test(same_path_same_node),
+		cmocka_unit_test(kinds_differ),
+		cmocka_unit_test(names_have_limits),
+		cmocka_unit_test(odd_names),
+		cmocka_unit_test(names_are_copied),
+		cmocka_unit_test(tasks_have_instances),
+		cmocka_unit_test(state_goes_to_other_threads),
+		cmocka_unit_test(labels_of_others_go_along),
+		cmocka_unit_test(foreign_state_is_none),
+		cmocka_unit_test(pauses),
+		cmocka_unit_test(depth_has_a_limit),
+		cmocka_unit_test(table_has_an_end),
+		cmocka_unit_test(threads_intern_at_once),
+		cmocka_unit_test(own_lock_is_not_waited_for),
+		cmocka_unit_test(signals_during_pushes),
+		cmocka_unit_test(lock_of_the_parent_is_taken_over),
+		cmocka_unit_test(forks_while_others_intern),
+		cmocka_unit_test(errno_is_kept),
+	};
+
+	return cmocka_run_group_tests_name("scope", tests, setup, NULL);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test_rust.sh - the Rust crate: its own tests, in the ways that programs are built and linked, and
+# what its tools say. timeout: 900
+#
+# Needs cargo and, the first time, the registry, for the crates that the tracing layer is tested
+# with. Without them everything is skipped. TAP on stdout.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+crate=include/rust/heaptap-scope
+out=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-rust-XXXXXX")
+trap 'rm -rf "$out"' EXIT
+trap 'exit 130' INT TERM
+export CARGO_TARGET_DIR=$PWD/.build/rust CARGO_TERM_COLOR=never RUST_BACKTRACE=0
+failed=0
+offline=--offline
+
+skip_all() {
+	echo "ok - rust # SKIP $1"
+	exit 0
+}
+not_ok() {
+	echo "not ok - rust, $1"
+	sed 's/^/# /' "$out/log" | tail -n 40
+	failed=1
+}
+# cargo_here SUBCOMMAND ARGS...
+cargo_here() {
+	local sub=$1
+	shift
+	timeout 300 cargo "$sub" --manifest-path $crate/Cargo.toml "$@" >"$out/log" 2>&1 </dev/null
+}
+# tests NAME ARGS...: one line for each test that ran; their number if all went well
+tests() {
+	local name=$1 status
+	shift
+	cargo_here test --locked $offline -j 2 "$@"
+	status=$?
+	sed -nE "s/^test (.*) \.\.\. ok$/ok - rust, $name: \1/p" "$out/log" >"$out/tap"
+	cat "$out/tap"
+	if [ $status != 0 ]; then
+		not_ok "$name: cargo's status is $status"
+	elif [ ! -s "$out/tap" ]; then
+		not_ok "$name: no tests ran"
+	fi
+}
+# says NAME SUBCOMMAND ARGS...: a tool that has nothing to say
+says() {
+	local name=$1
+	shift
+	if cargo_here "$@"; then echo "ok - rust, $name"; else not_ok "$name"; fi
+}
+
+command -v cargo >/dev/null || skip_all "cargo is not installed"
+if ! cargo_here fetch --locked --offline; then
+	cargo_here fetch --locked || skip_all "the crates for its tests cannot be fetched"
+	offline=
+fi
+
+tests debug --features tracing
+tests release --release --features tracing
+tests disabled --test disabled --features disable
+
+# Other linkers and models than the default's: what a reader finds must be the same. Flags of rustc
+# that this version or machine does not have are skipped.
+target=$(rustc -vV | sed -n 's/^host: //p')
+linked() {
+	local name=$1 flags=$2
+	if ! echo 'fn main() {}' | rustc $flags --crate-type bin -o "$out/try" - >"$out/log" 2>&1; then
+		echo "ok - rust, $name # SKIP $(grep -m1 error "$out/log")"
+		return
+	fi
+	RUSTFLAGS=$flags CARGO_TARGET_DIR=$PWD/.build/rust-linked tests "$name" --release \
+		--target "$target" --test abi --test charge
+}
+linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols"
+linked "static" "-Ctarget-feature=+crt-static"
+linked "static, no PIE" "-Ctarget-feature=+crt-static -Crelocation-model=static"
+linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1"
+
+if cargo clippy --version >/dev/null 2>&1; then
+	says clippy clippy --locked $offline --all-features --all-targets -- -D warnings
+else
+	echo "ok - rust, clippy # SKIP not installed"
+fi
+if cargo fmt --version >/dev/null 2>&1; then
+	says format fmt --check
+else
+	echo "ok - rust, format # SKIP not installed"
+fi
+RUSTDOCFLAGS="-D warnings" says rustdoc doc --locked $offline --no-deps --features tracing
+exit $failed
