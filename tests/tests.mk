@@ -9,7 +9,11 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
+PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
+# scope.h, without heaptap: what programs publish, seen as a reader would.
+SCOPE_C := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/scope/test_*.c))
+SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 STATIC := tools/check-layers tools/check-format
 # How long one parser is fuzzed by `make fuzz`.
@@ -19,14 +23,14 @@ SUB_MAKE = +@$(MAKE) --no-print-directory
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-.PHONY: check check-static check-unit check-golden check-bpf check-e2e check-consumers check-fuzz \
-	fuzz lint format tests-san tests-plain tests-fuzz
+.PHONY: check check-windows check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
+	check-fuzz fuzz lint format tests-san tests-plain tests-fuzz
 
 # One run of tests/run, so that one line of counts covers everything.
 check: ## set up, build, all tests but other kernels and long fuzzing
 	@tools/setup.sh demo check
 	$(SUB_MAKE) all tests-san tests-plain tests-fuzz
-	@tests/run $(STATIC) $(UNIT) $(GOLDEN) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(FUZZ)
+	@tests/run $(STATIC) $(UNIT) $(GOLDEN) $(SCOPE) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(PACKAGING) $(FUZZ)
 
 check-static: ## who includes whom, format
 	@tests/run $(STATIC)
@@ -34,10 +38,15 @@ check-unit: tests-san ## pure modules, under ASan and UBSan
 	@tests/run $(UNIT)
 check-golden: tests-san ## known inputs, known profiles
 	@tests/run $(GOLDEN)
+check-scope: tests-san ## scope.h under all compilers, linkers and ways to link
+	@tests/run $(SCOPE)
 check-bpf: all tests-plain ## the BPF object in the kernel (root)
 	@tests/run $(BPF_TESTS)
 check-e2e: all tests-plain ## real recordings of planted programs (root)
 	@tests/run $(E2E)
+# Not in `make check`: in one run of four or so the estimate is further from the truth than it may be.
+check-windows: all ## what the windows of the overhead budget estimate, on a real process (root)
+	@tests/run tests/e2e/slow_budget_windows.sh
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
@@ -55,7 +64,8 @@ endif
 
 # Of the sub-makes, whose B is that of their build.
 .PHONY: test-programs fuzz-programs
-test-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/golden/test_*.c))
+test-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c \
+	tests/golden/test_*.c tests/scope/test_*.c))
 fuzz-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a

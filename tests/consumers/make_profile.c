@@ -3,9 +3,10 @@
  * make_profile.c - writes a small profile with everything that consumers stumble over: inlined
  * frames, labels, two mappings, names that are not ASCII, an allocation that is freed, error bars.
  *
- *	make_profile [--check] FILE
+ *	make_profile [--check | --scopes] FILE
  *
- * --check runs pprof_check() on FILE instead. Every expectation of the tests is about these rows:
+ * --check runs pprof_check() on FILE instead, --scopes writes the profile of a program that says what
+ * its bytes are for (fill_scopes()). Every expectation of the tests is about these rows:
  *
  *	thread     objects  in use   allocated  stack, root first
  *	main             3    3000        9000  main > load (inlined in main) > parse
@@ -15,6 +16,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +136,83 @@ static void fill(struct profile *p)
 	check(profile_comment(p, "ledger: missed_frees 5 (addresses that were handed out twice)"));
 }
 
+struct scoped {
+	const char *thread, *scope; /* NULL = none */
+	int64_t task; /* 0 = none */
+	bool is_exited;
+	const char *query; /* a label of the program's own */
+	int64_t values[PROFILE_VALUE_CNT];
+};
+
+static void add_scoped(struct profile *p, const struct scoped *w, uint32_t loc)
+{
+	struct profile_label labels[5];
+	size_t cnt = 0;
+	struct profile_sample *s;
+
+	labels[cnt++] = (struct profile_label){ str(p, "thread"), str(p, w->thread), 0, 0 };
+	if (w->scope)
+		labels[cnt++] = (struct profile_label){ str(p, "scope"), str(p, w->scope), 0, 0 };
+	if (w->query)
+		labels[cnt++] = (struct profile_label){ str(p, "query"), str(p, w->query), 0, 0 };
+	if (w->task)
+		labels[cnt++] = (struct profile_label){ str(p, "task"), 0, w->task, 0 };
+	if (w->is_exited)
+		labels[cnt++] =
+			(struct profile_label){ str(p, "task_state"), str(p, "exited"), 0, 0 };
+	check(profile_add_sample(p, &loc, 1, w->values, labels, cnt, &s));
+	s->has_error = true;
+	s->inuse_samples = w->values[PROFILE_INUSE_OBJECTS];
+	s->inuse_bytes_variance = 1e4 * (double)w->values[PROFILE_INUSE_OBJECTS];
+	s->inuse_objects_variance = 0.5;
+}
+
+/*
+ * Nested scopes, one that repeats (Top/A/B/A), tasks of Top/conn of which one left 5 bytes behind,
+ * threads of pools, a program's own label, and what is under no scope.
+ */
+static void fill_scopes(struct profile *p)
+{
+	static const struct scoped samples[] = {
+		{ "main", "Top", 0, false, NULL, { 100, 100000, 40, 40000 } },
+		{ "main", "Top/A", 0, false, NULL, { 20, 50000, 10, 20000 } },
+		{ "low-1", "Top/A/B", 0, false, "select", { 90, 90000, 30, 30000 } },
+		{ "low-2", "Top/A/B/A", 0, false, "select", { 9, 9000, 9, 9000 } },
+		{ "low-2", "Top/B", 0, false, "insert", { 50, 500000, 0, 0 } },
+		/* allocated by tasks: without their numbers */
+		{ "net", "Top/conn", 0, false, NULL, { 10, 20025, 1, 1000 } },
+		{ "net", "Top/conn", 7, false, NULL, { 0, 0, 4, 8000 } },
+		{ "net", "Top/conn", 17, true, NULL, { 0, 0, 1, 5 } },
+		{ "net", "read\\/write", 0, false, NULL, { 2, 2000, 2, 2000 } },
+		{ "main", NULL, 0, false, NULL, { 5, 5000, 5, 5000 } },
+	};
+	uint32_t function, loc;
+
+	check(profile_set_heap_types(p, 512));
+	p->time_ns = 1700000000123456789;
+	add_mapping(p, "/usr/bin/server", "0123456789abcdef0123456789abcdef01234567");
+	function = add_function(p, "serve", "serve", "/src/main.c", 10);
+	add_line(p, function, 12);
+	loc = add_location(p, 0, 0x1010, 1);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
+		add_scoped(p, &samples[i], loc);
+	check(profile_comment(p, "target: PID 42 (server) /usr/bin/server"));
+	check(profile_comment(p,
+			      "scope_peak: bytes=200000 time=2023-11-14T22:12:20.500Z scope=Top"));
+	check(profile_comment(p,
+			      "scope_peak: bytes=60000 time=2023-11-13T10:00:00.000Z scope=Top/A"));
+	check(profile_comment(
+		p, "scope_peak: bytes=500000 time=2023-11-14T22:10:00.000Z scope=Top/B"));
+	check(profile_comment(
+		p, "instance: task=7 state=live inuse_bytes=8000 inuse_objects=4 alloc_bytes=15000 "
+		   "alloc_objects=6 peak_bytes=9000 peak_time=2023-11-14T22:13:00.000Z "
+		   "scope=Top/conn"));
+	check(profile_comment(
+		p, "instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
+		   "alloc_objects=3 peak_bytes=15 peak_time=2023-11-14T22:13:10.000Z "
+		   "scope=Top/conn"));
+}
+
 static int check_file(const char *path)
 {
 	static char data[1 << 20];
@@ -154,18 +233,23 @@ static int check_file(const char *path)
 
 int main(int argc, char **argv)
 {
+	bool has_scopes = argc == 3 && !strcmp(argv[1], "--scopes");
+	const char *path = argv[argc - 1];
 	struct profile *p;
 	int fd;
 
 	if (argc == 3 && !strcmp(argv[1], "--check"))
 		return check_file(argv[2]);
-	if (argc != 2) {
-		fputs("usage: make_profile [--check] FILE\n", stderr);
+	if (argc != 2 && !has_scopes) {
+		fputs("usage: make_profile [--check | --scopes] FILE\n", stderr);
 		return 2;
 	}
 	check(profile_new(&p));
-	fill(p);
-	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (has_scopes)
+		fill_scopes(p);
+	else
+		fill(p);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		check(-errno);
 	check(pprof_write(p, fd));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test_go_pprof.sh - `go tool pprof` reads our profiles: values of all four types, inlines, labels,
-# comments, names that are not ASCII, mappings without code of their own.
+# comments, names that are not ASCII, mappings without code of their own; scopes as labels.
 . tests/consumers/lib.sh
 consumer_init go_pprof
 [ -x /usr/local/go/bin/go ] && PATH=$PATH:/usr/local/go/bin
@@ -19,7 +19,7 @@ expect "default type is in-use space" "$work/out" '^Type: inuse_space' \
 	'^ +3000B .* 7096B .* app::parse\(std::string const&\)$' '^ +700B .* größe_ändern\(Übergröße\)$' \
 	'^ +0 .* 3700B .* load \(inline\)$' '^ +0 .* 3700B .* main$'
 expect "file, build id, time and comments" "$work/out" '^File: server$' \
-	'^Build ID: 0123456789abcdef0123456789abcdef01234567$' '^Time: 2023-11-1' \
+	'^Build ID: 0123456789abcdef0123456789abcdef01234567$' '^Time: (2023-11-1|Nov 1)' \
 	'^ledger: missed_frees 5'
 pprof -top -unit=B -sample_index=alloc_space
 expect "allocated space" "$work/out" '^Type: alloc_space' '100% of 14796B total' \
@@ -39,4 +39,28 @@ expect "labels select" "$work/out" '^ +4096B .* libother\.so\+0x1234$' '4096B, 5
 pprof -raw
 expect "mappings and lines survive" "$work/out" '/usr/lib/libother\.so fedcba9876543210 \[FN\]' \
 	'load /src/load\.c:22' 'main /src/main\.c:12'
+
+profile=$work/scopes.pb.gz
+"$work/make_profile" --scopes "$profile" && "$work/make_profile" --check "$profile" >"$work/out" 2>&1 ||
+	not_ok "scopes" "the profile is not valid" "$work/out"
+# Go up to 1.20 writes one digit and other dates.
+pprof -tags
+expect "scopes, tasks and labels are tags" "$work/out" '^ scope: Total 107\.4[0-9]?kB' \
+	' 29\.30?kB .*: Top/A/B$' ' (1\.95|2\.0)kB .*: read\\/write$' '^ task: Total ' \
+	' 7\.81?kB .*: 7$' '^ task_state: Total 5(\.0)?B' ' 5(\.0)?B .*: exited$' \
+	' 38\.(09|1)kB .*: select$'
+pprof -top -unit=B -tagfocus='scope=^Top/A(/|$)'
+expect "a scope and what is below it" "$work/out" '59000B, 51\.30% of 115005B total'
+pprof -top -unit=B -tagfocus='scope=^Top/A$'
+expect "a scope alone" "$work/out" '20000B, 17\.39% of 115005B total'
+pprof -top -unit=B -tagfocus='task=7'
+expect "a task" "$work/out" '8000B, 6\.96% of 115005B total'
+pprof -top -unit=B -tagignore='task_state=exited'
+expect "tasks that live" "$work/out" 'Showing nodes accounting for 115000B'
+pprof -top -unit=B -tagroot=scope
+expect "scopes are root frames" "$work/out" '^ +0 .* 40000B 34\.78%  Top$' \
+	'^ +0 .* 9005B +7\.83%  Top/conn$' '^ +115005B .* serve$'
+pprof -comments
+expect "peaks and tasks are comments" "$work/out" '^scope_peak: bytes=200000 .*scope=Top$' \
+	'^instance: task=17 state=exited inuse_bytes=5 '
 consumer_end

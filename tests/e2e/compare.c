@@ -16,6 +16,8 @@
  *	compare total PROFILE
  *		"TOTAL inuse_bytes inuse_objects alloc_bytes alloc_objects" of all samples, whatever
  *		their stacks.
+ *	compare time PROFILE
+ *		When it was taken, in nanoseconds.
  *	compare sites PROFILE
  *		"SITE site thread inuse_bytes inuse_objects alloc_bytes alloc_objects" per row.
  *
@@ -352,15 +354,21 @@ int main(int argc, char **argv)
 	bool wants_file = !strcmp(what, "exact") || !strcmp(what, "sampled");
 	int err = 2;
 
-	if (!t || argc < 3 || (argc < 4 && strcmp(what, "sites") && strcmp(what, "total"))) {
+	if (!t || argc < 3 ||
+	    (argc < 4 && strcmp(what, "sites") && strcmp(what, "total") && strcmp(what, "time"))) {
 		fprintf(stderr,
-			"usage: compare exact|sampled|sites|total|ledger|labels PROFILE ...\n");
+			"usage: compare exact|sampled|sites|total|time|ledger|labels PROFILE ...\n");
 		goto out;
 	}
 	if (open_profile(argv[2], &p))
 		goto out;
 	if (!strcmp(what, "total")) {
 		err = print_total(p);
+		goto out;
+	}
+	if (!strcmp(what, "time")) {
+		printf("%lld\n", (long long)p->time_ns);
+		err = 0;
 		goto out;
 	}
 	if (!strcmp(what, "ledger")) {

@@ -51,6 +51,9 @@ e2e_cleanup() {
 	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
 }
 
+# by which limits of time are multiplied: an emulated machine is slow
+e2e_patience=$((${HEAPTAP_VM:-0} ? 4 : 1))
+
 # e2e_modes: the ways to attach that this kernel has; tests that force one go through these
 find_modes() {
 	local features mode
@@ -81,7 +84,7 @@ e2e_init() {
 		build compare "$e2e_dir/compare.c" "${CC:-cc}" -std=gnu11 -O1 -g -D_GNU_SOURCE \
 			-I"$e2e_top/include" -I"$e2e_top/user" -I"$e2e_top/.build/gen" \
 			"$e2e_dir/compare.c" "$e2e_top/.build/libheaptap.a" -lbpf -ldw -lelf \
-			-lcapstone -lprotobuf-c -liberty -llzma -lzstd -lz -lm ||
+			-lcapstone -lprotobuf-c -liberty -llzma -lzstd -lz -lmicrohttpd -lm ||
 			{ echo "Bail out! the comparer cannot be built"; exit 1; }
 	fi
 }
@@ -128,7 +131,7 @@ build_cxx() {
 # await SECONDS COMMAND...: until COMMAND succeeds
 await() {
 	local i
-	for ((i = 0; i < $1 * 50; i++)); do
+	for ((i = 0; i < $1 * 50 * e2e_patience; i++)); do
 		"${@:2}" && return 0
 		sleep 0.02
 	done
@@ -178,17 +181,18 @@ kill_target() {
 	exec {target_in}>&-
 }
 
-# attach ARGS...: a recording of $target that has begun; its pid in $recorder
+# attach ARGS...: a recording of $target that has begun; its pid in $recorder. Without a limit of the
+# overhead, unless ARGS say so: workloads allocate as fast as they can, and nothing must be given up.
 attach() {
 	record_start -p "$target" "$@"
 }
 record_start() {
 	rm -f "$work/p.pb.gz"
 	: >"$work/heaptap.err"
-	"$heaptap" record -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
+	"$heaptap" record --max-overhead off -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
-	await 20 record_began
+	await 60 record_began
 }
 record_began() {
 	says "$work/heaptap.err" '^heaptap: recording' || ! kill -0 "$recorder" 2>/dev/null
@@ -211,7 +215,8 @@ wait_recorder() {
 # launch ARGS... -- COMMAND...: recorded from its first instruction to its end
 launch() {
 	rm -f "$work/p.pb.gz"
-	E2E_NOWAIT=1 timeout -s INT -k 10 "${LIMIT:-90}" "$heaptap" record -o "$work/p.pb.gz" "$@" \
+	E2E_NOWAIT=1 timeout -s INT -k 10 "${LIMIT:-90}" "$heaptap" record --max-overhead off \
+		-o "$work/p.pb.gz" "$@" \
 		>"$work/target.out" 2>"$work/heaptap.err" </dev/null
 	record_status=$?
 }

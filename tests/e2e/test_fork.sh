@@ -14,15 +14,21 @@ start env E2E_MODE=plain "$bin/forks"
 run_target
 finish_target
 base=$(cost late)
-for mode in $e2e_modes; do
-	exact "children not asked for, $mode" --attach-mode=$mode -- env E2E_MODE=plain "$bin/forks"
-	no_losses "children not asked for, $mode: no losses"
+# do_children_pay MODE: a recording beside which children run; true when one of them pays
+do_children_pay() {
+	exact "children not asked for, $1" --attach-mode=$1 -- env E2E_MODE=plain "$bin/forks"
+	no_losses "children not asked for, $1: no losses"
 	parent=$(cost parent) early=$(cost early) late=$(cost late)
-	echo "# ns per pair, $mode: without a profiler $base, parent $parent, early child $early, late child $late"
-	for who in $early $late; do
-		is "$who < 3 * $base + 20" && ok "a child's speed, $mode: $who ns" ||
-			not_ok "a child's speed, $mode" "$who ns per pair, $base without a profiler, $parent in the parent"
-	done
+	echo "# ns per pair, $1: without a profiler $base, parent $parent, early child $early, late child $late"
+	is "$early >= 3 * $base + 20 || $late >= 3 * $base + 20"
+}
+for mode in $e2e_modes; do
+	# Once more when one does: on a busy machine a child may be measured before it is cleaned.
+	if do_children_pay $mode && do_children_pay $mode; then
+		not_ok "children's speed, $mode" "$early and $late ns per pair, $base without a profiler"
+	else
+		ok "children's speed, $mode: $early and $late ns"
+	fi
 	is "$parent > 3 * $base" || not_ok "the parent is probed, $mode" "$parent ns per pair"
 done
 

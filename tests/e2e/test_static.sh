@@ -47,6 +47,20 @@ finish_target
 sed -i 's/ family / linked /; s/^\(EXPECT [^ ]*\) [^ ]*/\1 linked/' "$work/target.out"
 same "dynamic, stripped, names in a debug file" --alloc
 
+# ... and so does the place of malloc, where it was linked in
+for kind in static static-pie; do
+	strip -o "$work/cut-$kind" "$bin/family-$kind" 2>/dev/null || continue
+	objcopy --only-keep-debug "$bin/family-$kind" "$work/cut-$kind.debug"
+	(cd "$work" && objcopy --add-gnu-debuglink="cut-$kind.debug" "cut-$kind")
+	start "$work/cut-$kind"
+	attach --rate 1
+	run_target
+	stop_recorder
+	finish_target
+	sed -i "s/ family-$kind / cut-$kind /; s/^\(EXPECT [^ ]*\) [^ ]*/\1 cut-$kind/" "$work/target.out"
+	same "$kind, stripped, names in a debug file" --alloc
+done
+
 # nothing left by which malloc could be known: it must be said, in words
 for kind in static static-pie; do
 	strip -o "$work/bare" "$bin/family-$kind" 2>/dev/null || continue

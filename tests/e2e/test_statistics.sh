@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # 200 sites, 50 recordings at the default rate: the 95 % interval of a site holds the truth in 93 to
-# 97 % of all rows, and the total is unbiased within three standard errors. E2E_RUNS: how many.
+# 97 % of all rows, and the total is unbiased within three standard errors. E2E_RUNS: how many (fewer
+# than 30 tell little of the standard error; an emulated machine does 6).
 . "$(dirname "$0")/lib.sh"
 e2e_init statistics
 
-runs=${E2E_RUNS:-50}
+runs=${E2E_RUNS:-$((${HEAPTAP_VM:-0} ? 6 : 50))}
 build_c sites200 -fno-ipa-icf -lm || { not_ok build "sites200.c"; e2e_end; }
 failed=0
 for ((i = 0; i < runs; i++)); do
@@ -38,11 +39,17 @@ is() { awk "BEGIN { exit !($1) }"; }
 is "$(value coverage) >= 93 && $(value coverage) <= 97" &&
 	ok "the 95 % interval holds the truth in $(value coverage) % of $(value rows) rows" ||
 	not_ok "coverage" "$(value coverage) %, must be 93 to 97"
-is "$(value z) >= -3 && $(value z) <= 3" &&
+# of a few runs the standard error itself is uncertain
+[ "$runs" -ge 30 ] && far=3 || far=6
+is "$(value z) >= -$far && $(value z) <= $far" &&
 	ok "total unbiased: mean error $(value mean), $(value z) standard errors" ||
 	not_ok "bias of the total" "mean error $(value mean), $(value z) standard errors"
 # what the profile states as its error is the error it has (50 runs: within a third)
-is "$(value sd) < 1.35 * $(value stated) && $(value sd) > 0.7 * $(value stated)" &&
-	ok "the stated standard error is the one observed" ||
-	not_ok "stated standard error" "stated $(value stated), observed $(value sd)"
+if [ "$runs" -ge 30 ]; then
+	is "$(value sd) < 1.35 * $(value stated) && $(value sd) > 0.7 * $(value stated)" &&
+		ok "the stated standard error is the one observed" ||
+		not_ok "stated standard error" "stated $(value stated), observed $(value sd)"
+else
+	skip "the stated standard error is the one observed" "$runs runs are too few"
+fi
 e2e_end

@@ -12,7 +12,8 @@ other() {
 		2>"$work/other.err" </dev/null &
 	other=$!
 	e2e_pids="$e2e_pids $other"
-	await 20 says "$work/other.err" '^heaptap: recording'
+	await 60 says "$work/other.err" '^heaptap: recording' ||
+		not_ok "the other recording, $1: begins" "not within a minute" "$work/other.err"
 }
 end_other() {
 	kill -INT "$other" 2>/dev/null

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# serve_lib.sh - what the tests of `heaptap serve` share: processes by name, servers, requests.
+# Sourced after lib.sh and e2e_init:
+#	. "$e2e_dir/serve_lib.sh"
+# Workloads that begin() starts by name alone are copies of family, which is to be built.
+top=$work
+declare -A pid_of in_of
+
+# begin NAME [COMMAND...]: a process that waits for work; without a command one with this name
+begin() {
+	local name=$1
+	shift
+	mkdir -p "$top/$name"
+	if [ $# = 0 ]; then
+		cp --remove-destination "$bin/family" "$top/$name/$name"
+		set -- "$top/$name/$name"
+	fi
+	work=$top/$name
+	start "$@" || not_ok "start $name" "the target did not start" "$work/target.err"
+	pid_of[$name]=$target in_of[$name]=$target_in
+	work=$top
+}
+# work_of NAME: it allocates, and is done
+work_of() {
+	work=$top/$1 target=${pid_of[$1]} target_in=${in_of[$1]}
+	run_target || not_ok "$1" "did not finish" "$work/target.err" "$work/target.out"
+	work=$top
+}
+# tell_to NAME LINE
+tell_to() {
+	target_in=${in_of[$1]}
+	tell "$2"
+}
+# serve ARGS...: a server; its pid in $server, its address in $url
+serve() {
+	: >"$top/serve.err"
+	"$heaptap" serve "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
+}
+serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
+end_server() {
+	kill -TERM "$server"
+	await 20 is_gone "$server" || kill -9 "$server"
+	wait "$server"
+	status=$?
+	[ $status = 0 ] && ok "$1: SIGTERM ends it" ||
+		not_ok "$1: SIGTERM ends it" "its status is $status" "$top/serve.err"
+}
+get() { curl -s -S -m 60 "$@"; }
+metric() { get "$url/metrics" | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
+follows() { get "$url/metrics" | grep "^heaptap_inuse_bytes{pid=\"$1\"" >/dev/null; }
+follows_not() { ! follows "$1"; }
+# served NAME TITLE URL [COMPARE ARGS...]: that profile is what the process NAME says
+served() {
+	local name=$1 title=$2 from=$3
+	shift 3
+	work=$top/$name
+	record_status=0
+	get -f -o "$work/p.pb.gz" "$from" || record_status="curl $?"
+	same "$title" "$@"
+	work=$top
+}
+# answers STATUS CURL ARGS...
+answers() {
+	local want=$1 got name
+	shift
+	name="$* "
+	name=${name//$url/}
+	name=${name:0:70}
+	got=$(get -o "$top/body" -D "$top/head" -w '%{http_code}' "$@")
+	[ "$got" = "$want" ] && ok "$want for $name" ||
+		not_ok "$want for $name" "$got, not $want" "$top/head" "$top/body"
+}
+refused() {
+	local name=$1 what=$2
+	shift 2
+	timeout 20 "$heaptap" serve "$@" >"$top/out" 2>"$top/err"
+	status=$?
+	if { [ $status = 1 ] || [ $status = 2 ]; } && grep -q -- "$what" "$top/err"; then
+		ok "refused: $name"
+	else
+		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
+	fi
+}

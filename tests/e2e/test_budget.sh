@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The overhead budget: programs that do nothing but allocate, as heaptap measures it and as seen from
+# outside. The work that a target gets done per CPU second of its own is what is compared, within one run:
+# so it does not matter what else the machine does. Margins are wide; `make bench` is strict.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/budget_lib.sh"
+e2e_init budget
+has_mode session || has_mode multi || skip_all "no windows with perf events"
+
+build_c busy || { not_ok build "workload"; e2e_end; }
+limit=5
+
+## A tight loop on two threads
+start "$bin/busy" 2 || not_ok start "the target did not start" "$work/target.err"
+await_pace 10
+alone=$pace
+attach -n 0 --max-overhead $limit
+await_pace 20 # to settle
+await_pace 20
+within=$pace
+stop_recorder
+[ "$record_status" = 0 ] || not_ok "tight loop" "heaptap's exit status is $record_status" "$work/heaptap.err"
+notes=$(notes)
+ended=$(sed -nE 's/.*achieved overhead: .* at the end ([0-9.]+) %.*/\1/p' <<<"$notes")
+below "$ended" $((limit * 3)) && ok "tight loop: $ended % of its CPU time at the end, as heaptap measures" ||
+	not_ok "tight loop" "the overhead at the end is '$ended' %" "$work/heaptap.err"
+below "$alone" "$(awk -v w="$within" 'BEGIN { print w * 1.5 }')" &&
+	ok "tight loop: $(awk -v a="$alone" -v w="$within" 'BEGIN { printf "%.0f", 100 * w / a }') % of its pace, as seen from outside" ||
+	not_ok "tight loop" "its pace was $alone pairs per CPU second and is $within" "$work/heaptap.err"
+grep -q 'budget: at most 5 % of the CPU time' <<<"$notes" &&
+	grep -q 'budget: after [^:]*: full -> windows: .*taken out at once' <<<"$notes" &&
+	grep -q 'in-use: not known' <<<"$notes" && grep -q 'windows: probes are in for' <<<"$notes" &&
+	ok "tight loop: the profile says what was given up" ||
+	not_ok "tight loop: notes" "$notes" "$work/heaptap.err"
+says "$work/heaptap.err" 'its probes take .* of its CPU time (limit 5 %): taken out at once' &&
+	ok "tight loop: it is told when it happens" ||
+	not_ok "tight loop: message" "nothing is said" "$work/heaptap.err"
+says "$work/heaptap.err" 'alloc' && "$heaptap" report "$work/p.pb.gz" | grep -q busy_site &&
+	ok "tight loop: who allocates is known all the same" ||
+	not_ok "tight loop: sites" "busy_site is not in the report" "$work/heaptap.err"
+await_pace 5
+below "$alone" "$(awk -v w="$pace" 'BEGIN { print w * 1.5 }')" && ok "afterwards nothing is left" ||
+	not_ok "afterwards" "its pace was $alone and is $pace"
+
+## Without a limit nothing is given up
+attach -n 0 --max-overhead off -d 1
+wait_recorder
+notes=$(notes)
+grep -q 'budget: off' <<<"$notes" && ! grep -q 'in-use:' <<<"$notes" &&
+	ok "off: nothing is given up" || not_ok "off" "$notes" "$work/heaptap.err"
+ended=$(sed -nE 's/.*achieved overhead: .* at the end ([0-9.]+) %.*/\1/p' <<<"$notes")
+below 20 "$ended" && ok "off: $ended % of its CPU time" || not_ok "off" "the overhead is '$ended' %"
+timeout 30 "$heaptap" record -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+says "$work/heaptap.err" '--rate 1 is to be exact: the overhead is not limited' &&
+	[[ "$(notes)" == *"budget: off"* ]] && ok "--rate 1 is not limited, and says so" ||
+	not_ok "--rate 1" "it is limited, or nothing is said" "$work/heaptap.err"
+for value in -1 100 x 5x nan; do
+	"$heaptap" record --max-overhead "$value" -p "$target" >"$work/out" 2>&1
+	[ $? = 2 ] && says "$work/out" "bad value '$value'" && ok "refused: --max-overhead $value" ||
+		not_ok "refused: --max-overhead $value" "it is taken" "$work/out"
+done
+
+## One that does little is left alone, whatever share of that the probes take
+kill_target
+start "$bin/busy" 1 200 || not_ok start "the target did not start" "$work/target.err"
+attach -n 0 --max-overhead $limit -d 1
+wait_recorder
+notes=$(notes)
+! grep -q 'in-use:' <<<"$notes" && ! grep -q 'full ->' <<<"$notes" && ok "what costs next to nothing is left alone" ||
+	not_ok "what costs nothing" "$notes" "$work/heaptap.err"
+kill_target
+
+## serve with its defaults, beside two of them
+have curl || { skip "serve" "curl is not installed"; e2e_end; }
+start "$bin/busy" 1 || not_ok start "the target did not start" "$work/target.err"
+"$bin/busy" 1 <"$work/target.in" >/dev/null &
+other=$!
+e2e_pids="$e2e_pids $other"
+await_pace 5
+alone=$pace
+"$heaptap" serve --listen 127.0.0.1:0 -p "$target" -p $other >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+server=$!
+e2e_pids="$e2e_pids $server"
+await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
+url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+metric() { curl -s -S -m 30 "$url/metrics" | awk -v name="$1" -v pid="pid=\"$2\"" 'index($0, name) == 1 && index($0, pid) && !found++ { print $NF }'; }
+is_windowed() { [ "$(metric heaptap_overhead_step "$target")" = 3 ] && [ "$(metric heaptap_overhead_step $other)" = 3 ]; }
+await 20 is_windowed && ok "serve: both are probed in windows only" ||
+	not_ok serve "the step is '$(metric heaptap_overhead_step "$target")'" "$work/serve.err"
+await_pace 10
+await_pace 15
+below "$alone" "$(awk -v w="$pace" 'BEGIN { print w * 1.5 }')" && ok "serve: safe with its defaults" ||
+	not_ok "serve" "its pace was $alone pairs per CPU second and is $pace" "$work/serve.err"
+ratio=$(metric heaptap_overhead_ratio "$target")
+below "$ratio" 0.06 && ok "serve: overhead $ratio" || not_ok "serve: overhead" "'$ratio'" "$work/serve.err"
+curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
+[[ "$(notes)" == *"full -> windows"* ]] && ok "serve: its profiles say so" ||
+	not_ok "serve: profile" "no word of it" "$work/serve.err"
+
+kill -USR1 $server
+await 10 says "$work/serve.err" 'all probes are taken out' || not_ok "SIGUSR1" "is not heard" "$work/serve.err"
+hits() { curl -s -S -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ledger alloc_hits; }
+before=$(hits)
+await_pace 10
+[ -n "$before" ] && [ "$(hits)" = "$before" ] && ok "SIGUSR1: no probe is hit any more" ||
+	not_ok "SIGUSR1" "$before hits became $(hits)" "$work/serve.err"
+kill -USR2 $server
+goes_on() { [ "$(hits)" -gt "$before" ]; }
+await 20 goes_on && ok "SIGUSR2: recording goes on" || not_ok "SIGUSR2" "no hits" "$work/serve.err"
+kill -TERM $server
+await 20 is_gone $server || not_ok "serve ends" "it does not"
+wait $server
+[ $? = 0 ] && ok "serve ends" || not_ok "serve ends" "status" "$work/serve.err"
+kill_target
+e2e_end

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Scopes of programs that were linked in other ways: what heaptap finds and reads must not depend on
+# the linker, the C library or strip. tests/scope says that the programs are right; this, that they
+# are read. timeout: 600
+. "$(dirname "$0")/lib.sh"
+e2e_init scope_links
+
+flags="-I$e2e_top/include"
+# newer header, older program: build() knows ledger.h only
+find "$bin" -name 'links-*' ! -newer "$e2e_top/include/heaptap/scope.h" -delete
+rm -f "$bin"/links-*-stripped
+
+# compare_scopes NAME: what is in no scope may be more than the program knows of, where a C library
+# allocates for itself when a program starts or a thread first uses a library's thread-locals
+compare_scopes() {
+	local name=$1
+	"$e2e_dir/scope_compare.py" "$heaptap" "$work/p.pb.gz" "$work/target.out" 2>&1 |
+		grep -vE '^#|^scope \(none\)|^total:' >"$work/differences"
+	if [ "$record_status$target_status" = 00 ] && [ ! -s "$work/differences" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "status $record_status, target $target_status" "$work/differences" \
+			"$work/heaptap.err" "$work/target.err"
+	fi
+}
+attached() {
+	start "$2" task 1 || not_ok "$1" "did not start" "$work/target.err"
+	attach --rate 1
+	run_target
+	stop_recorder
+	finish_target
+	compare_scopes "$1"
+}
+started() {
+	launch --rate 1 -- "$2" task 1
+	target_status=0
+	compare_scopes "$1, started"
+}
+# table NAME [FLAG...]: scope_table built with these; started, then attached to, stripped
+table() {
+	local name=$1 out=links-${1//[^a-zA-Z]/-}
+	shift
+	if OUT=$out build_c scope_table $flags "$@"; then
+		started "$name" "$bin/$out"
+		# without symbols nobody finds the malloc of a static program
+		case $name in *static*) ;; *)
+			cp "$bin/$out" "$bin/$out-stripped"
+			strip "$bin/$out-stripped"
+			out=$out-stripped
+			;;
+		esac
+		attached "$name" "$bin/$out"
+	else
+		not_ok "$name" "cannot be built"
+	fi
+}
+
+table PIE -fPIE -pie
+table "no PIE" -fno-pie -no-pie
+table static -static
+table "static PIE" -fPIE -static-pie
+table registry -DHEAPTAP_SCOPE_REGISTRY
+if have ld.lld; then
+	table lld -fuse-ld=lld
+	have clang && CC="clang -Wno-unknown-warning-option" table "clang, lld, LTO" -fuse-ld=lld -flto
+else
+	skip lld "not installed"
+fi
+if have musl-gcc; then
+	CC=musl-gcc table "musl, static" -idirafter/usr/include -static
+	CC=musl-gcc table "musl" -idirafter/usr/include
+else
+	skip musl "musl-gcc is not installed"
+fi
+
+# A library that is opened while the program runs, closed, and opened again.
+opened() {
+	local name=$1 plugin=$bin/links-plugin-$2.so
+	shift 2
+	build "$(basename "$plugin")" "$loads/scope_plugin.c" ${CC:-gcc} $c_flags $flags -fPIC -shared "$@" \
+		"$loads/scope_plugin.c" || { not_ok "$name" "cannot be built"; return; }
+	start "$program" "$plugin" 3 500 || not_ok "$name" "did not start" "$work/target.err"
+	attach --rate 1
+	run_target
+	stop_recorder
+	finish_target
+	compare_scopes "$name"
+}
+program=$bin/links-dlopen
+OUT=links-dlopen build_c scope_dlopen $flags -ldl && opened "dlopen" gcc
+opened "dlopen, registry" registry -DHEAPTAP_SCOPE_REGISTRY
+if have musl-gcc; then
+	program=$bin/links-dlopen-musl
+	CC=musl-gcc OUT=links-dlopen-musl build_c scope_dlopen $flags -idirafter/usr/include &&
+		CC=musl-gcc opened "dlopen, musl" musl -idirafter/usr/include
+fi
+e2e_end

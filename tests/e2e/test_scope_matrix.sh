@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Scopes of programs linked in every way and stripped: found and right to the byte. (What the
+# header itself promises for each of them is tests/scope/test_matrix.sh.)
+. "$(dirname "$0")/lib.sh"
+e2e_init scope_matrix
+
+flags="-std=gnu11 -O2 -Wall -Wextra -I$e2e_top/include"
+source=$loads/scope_linked.c
+cat >"$work/check.py" <<'P'
+import json, sys
+
+rows = {row["path"]: row for row in json.load(sys.stdin)["rows"]}
+has = {path: (row["inuse_bytes"], row["exclusive_inuse_bytes"]) for path, row in rows.items()
+       if path != "(none)"}
+must = {"Top": (400, 100), "Top/A": (200, 100), "Top/A/B": (100, 100), "Top/B": (100, 100)}
+sys.exit(0 if has == must else f"{has}")
+P
+# recorded NAME COMMAND...
+recorded() {
+	local name=$1
+	shift
+	launch --rate 1 -q -n 0 -- "$@"
+	if [ "$record_status" = 0 ] &&
+		"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" 2>"$work/report.err" |
+		python3 "$work/check.py" 2>"$work/differences"; then
+		ok "$name"
+	else
+		not_ok "$name" "status $record_status" "$work/differences" "$work/heaptap.err" "$work/report.err"
+	fi
+}
+cell() {
+	local cc=$1 linker=$2 kind=$3 compile= link= name="$1, $2, $3" library= args=
+	case $kind in
+	PIE) compile=-fPIE link=-pie ;;
+	no-PIE) compile=-fno-pie link=-no-pie ;;
+	static) compile="-fno-pie -DSTATIC" link=-static ;;
+	static-pie) compile="-fPIE -DSTATIC" link=-static-pie ;;
+	LTO) compile="-fPIE -flto" link="-pie -flto" ;;
+	so) library=$work/liblinked.so compile="-fPIE -DIN_LIBRARY" link="-pie -L$work -Wl,-rpath,$work -llinked" ;;
+	dlopen) library=$work/liblinked.so compile=-fPIE link=-pie args=$library ;;
+	esac
+	if [ -n "$library" ] && ! $cc $flags -DLIBRARY -fPIC -shared -fuse-ld="$linker" "$source" -o "$library" 2>"$work/log"; then
+		not_ok "$name" "the library cannot be built" "$work/log"
+		return
+	fi
+	if ! $cc $flags $compile -fuse-ld="$linker" "$source" -o "$work/linked" $link -ldl 2>"$work/log"; then
+		not_ok "$name" "cannot be built" "$work/log"
+		return
+	fi
+	# What works without symbols works with them. That of a static program's malloc is in its
+	# debug file then.
+	objcopy --only-keep-debug "$work/linked" "$work/linked.debug"
+	strip "$work/linked" $library
+	case $kind in
+	static*) objcopy --add-gnu-debuglink="$work/linked.debug" "$work/linked" ;;
+	esac
+	recorded "$name" "$work/linked" $args
+}
+
+for cc in gcc clang; do
+	for linker in bfd lld; do
+		if ! have $cc || { [ $linker = lld ] && ! have ld.lld; }; then
+			skip "$cc, $linker" "not installed"
+			continue
+		fi
+		for kind in PIE no-PIE static static-pie LTO so dlopen; do
+			# gcc's link-time optimization is a plugin of GNU ld
+			[ "$cc $linker $kind" = "gcc lld LTO" ] || cell $cc $linker $kind
+		done
+	done
+done
+e2e_end

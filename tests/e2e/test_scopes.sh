@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Scopes on real recordings: the numbers that the specification of scopes asks for, to the byte with
+# --rate 1 and within their intervals with sampling; tasks, labels, pauses; very many instances.
+. "$(dirname "$0")/lib.sh"
+e2e_init scopes
+
+scope_flags="-I$e2e_top/include"
+build_c scope_table $scope_flags && build_c scope_switch $scope_flags &&
+	build_c scope_pool $scope_flags && build_cxx scope_server $scope_flags ||
+	{ not_ok build "the workloads"; e2e_end; }
+
+# scopes_are NAME [OPTION...]: the profile says of scopes what the program says
+scopes_are() {
+	local name=$1
+	shift
+	"$e2e_dir/scope_compare.py" "$@" "$heaptap" "$work/p.pb.gz" "$work/target.out" >"$work/differences" 2>&1
+	if [ "$record_status$target_status" = 00 ] && ! grep -qv '^#' "$work/differences"; then
+		ok "$name"
+	else
+		not_ok "$name" "status $record_status, target $target_status" "$work/differences" \
+			"$work/heaptap.err" "$work/target.err"
+	fi
+}
+# record_scopes [HEAPTAP ARGS...] -- COMMAND...
+record_scopes() {
+	local args=()
+	while [ "$1" != -- ]; do
+		args+=("$1")
+		shift
+	done
+	shift
+	start "$@" || not_ok "$*" "did not start" "$work/target.err"
+	attach "${args[@]}"
+	run_target 100
+	stop_recorder
+	finish_target
+}
+
+for scenario in nested before handover reuse interleaved "task 1" "task 2" "realloc new" deep \
+	underflow labels pause; do
+	record_scopes --rate 1 -- "$bin/scope_table" $scenario
+	scopes_are "$scenario"
+	[ "$scenario" = nested ] && no_losses "nested: no losses"
+done
+for mode in $e2e_modes; do
+	record_scopes --rate 1 --attach-mode=$mode -- "$bin/scope_table" "task" 1
+	scopes_are "task 1, $mode"
+done
+record_scopes --rate 1 --realloc-scope origin -- "$bin/scope_table" realloc origin
+scopes_are "realloc, charged to where it began"
+record_scopes --rate 1 -- "$bin/scope_table" signal
+scopes_are "signals that interrupt pushes" --sums
+record_scopes --rate 1 --max-live 200000 -- "$bin/scope_table" names
+scopes_are "a million names" --sums
+if [ "$(ledger scopes_full)" -gt 0 ]; then
+	ok "a million names: those that are too many are counted"
+else
+	not_ok "a million names: those that are too many are counted" "none" "$work/heaptap.err"
+fi
+
+# What is outstanding after the end of its task is a list of its own; what is gone is not in it.
+record_scopes --rate 1 -- "$bin/scope_table" task 1
+"$heaptap" report --by instance "$work/p.pb.gz" >"$work/report"
+grep -q '^Outstanding after exit: 5 B in 1 object of 1 task' "$work/report" &&
+	ok "outstanding after exit" || not_ok "outstanding after exit" "not said" "$work/report"
+record_scopes --rate 1 -- "$bin/scope_table" task 2
+[ "$(ledger instances_ended)" = 1 ] &&
+	ok "an instance that is over is forgotten once" ||
+	not_ok "an instance that is over is forgotten once" "count: $(ledger instances_ended)"
+
+# Peaks are exact: 400 bytes below Top, whatever was freed since.
+record_scopes --rate 1 -- "$bin/scope_table" nested
+"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" >"$work/report"
+python3 - "$work/report" <<'P' && ok "peaks" || not_ok "peaks" "differ" "$work/report"
+import json, sys
+peak = {row["path"]: row["peak_bytes"] for row in json.load(open(sys.argv[1]))["rows"]}
+must = {"Top": 400, "Top/A": 200, "Top/A/B": 100, "Top/B": 100}
+sys.exit(0 if {k: peak[k] for k in must} == must else f"{peak}")
+P
+
+# Started by heaptap: tagged from the first allocation on.
+launch --rate 1 -- "$bin/scope_table" nested
+target_status=0
+grep -v '^EXPECT_SUM' "$work/target.out" >"$work/out" && mv "$work/out" "$work/target.out"
+scopes_are "started by heaptap"
+
+# A child that is followed has its own scopes, and an exec begins anew.
+record_scopes --rate 1 --follow -- "$bin/scope_table" fork
+"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" >"$work/report"
+python3 - "$work/report" <<'P' && ok "a followed child" || not_ok "a followed child" "differs" "$work/report"
+import json, sys
+rows = {row["path"]: row for row in json.load(open(sys.argv[1]))["rows"]}
+has = {path: rows[path]["exclusive_inuse_bytes"] for path in ("Parent", "Parent/Child")}
+# The parent's two blocks of 100; the child's 200. What it inherited is the parent's.
+sys.exit(0 if has == {"Parent": 200, "Parent/Child": 200} else str(has))
+P
+
+# Sampled: within the intervals. A server with a leak in one kind of query.
+record_scopes --rate 1 -- "$bin/scope_server"
+scopes_are "server"
+record_scopes --rate 1 -- "$bin/scope_pool"
+scopes_are "a pool's workers are in the scope of who posted"
+record_scopes --rate 4k -- "$bin/scope_server"
+scopes_are "server, sampled" --sampled
+
+# Very many instances.
+record_scopes --rate 1 -- "$bin/scope_switch" live 10000 8 2000
+scopes_are "10 000 live instances on 8 threads, a million switches a second"
+no_losses "10 000 live instances: no losses"
+[ "$(ledger instances_full)$(ledger scopes_full)" = 00 ] && ok "10 000 live instances: no context lost" ||
+	not_ok "10 000 live instances: no context lost" "$(ledger instances_full) $(ledger scopes_full)"
+start "$bin/scope_switch" short 1000000 8
+attach --rate 1
+before=$(awk '/^VmRSS/ { print $2 }' /proc/$recorder/status)
+run_target 110
+after=$(awk '/^VmRSS/ { print $2 }' /proc/$recorder/status)
+stop_recorder
+finish_target
+scopes_are "a million short instances"
+ended=$(ledger instances_ended)
+[ "$ended" = 999000 ] && ok "a million short instances: all but those that hold something are forgotten" ||
+	not_ok "a million short instances: all but those that hold something are forgotten" "forgotten: $ended"
+if [ $((after - before)) -lt 2048 ]; then
+	ok "a million short instances: heaptap's memory stays as it is"
+else
+	not_ok "a million short instances: heaptap's memory stays as it is" "$before KiB, then $after KiB"
+fi
+e2e_end

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# heaptap serve and clients that mean it ill or die: what is malformed, too large, too slow or too
+# many; tokens; processes that are killed while they are looked at, and heaptap itself. Nothing hangs,
+# nothing leaks, and what is allocated meanwhile is recorded to the byte.
+. "$(dirname "$0")/lib.sh"
+e2e_init serve_http
+have curl || skip_all "curl is not installed"
+have python3 || skip_all "python3 is not installed"
+build_c family || { not_ok build "workloads"; e2e_end; }
+. "$e2e_dir/serve_lib.sh"
+
+abuse() {
+	timeout 120 python3 "$e2e_dir/http_abuse.py" "127.0.0.1:$port" "$@" >"$top/abuse" 2>&1
+}
+# abused NAME COMMAND...
+abused() {
+	local name=$1
+	shift
+	abuse "$@" && ok "$name" || not_ok "$name" "not so" "$top/abuse"
+}
+# A kept profile is a descriptor, too, and may be taken at any time.
+fd_cnt() { ls -l "/proc/$server/fd" | grep -vc 'memfd:heaptap kept'; }
+rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
+few_fds() { [ "$(fd_cnt)" -le "$fds" ]; }
+
+begin heapy-a
+begin heapy-b
+begin heapy-c
+# A server of their own for many who say nothing: while they are there all others wait.
+serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[heapy-c]}"
+crowded=$server
+python3 "$e2e_dir/http_abuse.py" "${url#http://}" crowd 400 60 >"$top/crowd" 2>&1 &
+crowd=$!
+serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy-[ab]$'
+port=${url##*:}
+work_of heapy-a
+all=$url/debug/pprof/heap
+
+# one snapshot for those who ask at the same time
+abused "twelve requests at once" together 12 /debug/pprof/heap "$top/at"
+moments=$(for i in 0 1 2 3 4 5 6 7 8 9 10 11; do "$compare" time "$top/at$i"; done | sort -u | wc -l)
+[ "$moments" -ge 1 ] && [ "$moments" -le 5 ] && ok "twelve requests: $moments snapshots" ||
+	not_ok "twelve requests share snapshots" "$moments of them"
+
+# before it is measured: what is allocated once
+abuse malformed 500 60
+for page in / /metrics /debug/pprof/heap /debug/pprof/ "/pid/${pid_of[heapy-a]}/pprof/heap"; do
+	get -f "$url$page" >/dev/null || not_ok "$page" "it is not answered"
+done
+fds=$(fd_cnt) rss=$(rss_kb)
+
+# what is refused (a NUL ends a path, and what stands before it is a page or none)
+for try in 414,0:url 431,0:header 431,0:headers 413,0:body 411,0:chunked 400:no-addresses 404:nul \
+	404:nul-inside 200,400,404:raw-nul 404:dots 404:escaped-dots 404:escaped-slash 404:absolute \
+	400,404:proxy 404:pid-dots 421:rebound 405:delete 405:post 405:put-symbol 400:get-body; do
+	abused "${try%%:*} for ${try#*:}" status "${try%%:*}" "${try#*:}"
+done
+answers 400 "$url/pprof/heap"
+grep -q "/pid/PID/pprof/heap" "$top/body" && grep -q " ${pid_of[heapy-b]}" "$top/body" &&
+	ok "which process: they are listed" || not_ok "which process: they are listed" "no" "$top/body"
+answers 404 "$url/pid/${pid_of[heapy-c]}/pprof/symbol"
+for page in / /healthz /metrics /debug/pprof/ /debug/pprof/heap '/debug/pprof/allocs?seconds=60' \
+	"/pid/${pid_of[heapy-a]}/pprof/heap" "/pid/${pid_of[heapy-a]}/pprof/symbol" \
+	"/pid/${pid_of[heapy-a]}/pprof/cmdline" "/pid/${pid_of[heapy-a]}/pprof/growth?seconds=60"; do
+	answers 200 -m 5 -I "$url$page"
+	[ -s "$top/body" ] && ! grep -q '^HTTP' "$top/body" && not_ok "HEAD $page" "it has a body"
+done
+abused "pipelined requests" pipelined 50
+
+# 10000 that are malformed, while a process allocates; slow ones, and too many
+python3 "$e2e_dir/http_abuse.py" "127.0.0.1:$port" slow 5 40 >"$top/slow" 2>&1 &
+slow=$!
+(for i in 1 2 3 4 5 6 7 8 9 10 11 12; do get "$all" >/dev/null; done) &
+scrapes=$!
+samples=$(metric heaptap_samples_total)
+abuse malformed 10000 110 &
+malformed=$!
+sleep 0.3
+work_of heapy-b
+wait $malformed && ok "10000 malformed requests" || not_ok "10000 malformed requests" "not taken" "$top/abuse"
+wait $scrapes
+answers 200 -m 10 "$url/healthz"
+[ "$(metric heaptap_samples_total)" -gt "$samples" ] && ok "capture goes on" || not_ok "capture goes on" "no samples"
+served heapy-b "what was allocated meanwhile, to the byte" "$all?pid=${pid_of[heapy-b]}" --alloc
+wait $slow && ok "slow clients are ended" || not_ok "slow clients are ended" "no" "$top/slow"
+wait $crowd && ok "many connections that say nothing" || not_ok "many connections that say nothing" "no" "$top/crowd"
+kill -TERM "$crowded"
+await 20 is_gone "$crowded" || not_ok "many connections that say nothing" "the server does not end"
+# Who waits for a profile of much later and hangs up leaves room for others: there is some for 64.
+abused "clients that have gone" gone 100 "/debug/pprof/heap?seconds=3000"
+answers_again() { [ "$(get -o "$top/body" -w '%{http_code}' "$all?seconds=1")" = 200 ]; }
+await 20 answers_again && ok "those who have gone are forgotten" || not_ok "those who have gone are forgotten" "no" "$top/body"
+abused "clients that do not read" unread 50 20 /debug/pprof/heap
+await 30 few_fds && ok "no descriptor is left: $fds" || not_ok "no descriptor is left" "$fds before, $(fd_cnt) now"
+grown=$(($(rss_kb) - rss))
+[ $grown -lt 8192 ] && ok "memory: $grown kB more" || not_ok "memory" "$rss kB, and $grown kB more"
+
+# killed while a profile of it is made: its end, or what it held, and never a wait
+died=
+for i in 1 2 3 4; do
+	begin heapy-b
+	await 5 follows "${pid_of[heapy-b]}" || not_ok "killed in a snapshot" "not followed"
+	work_of heapy-b
+	pid=${pid_of[heapy-b]}
+	page=/pid/$pid/pprof/heap
+	[ $((i % 2)) = 0 ] || page=/pid/$pid/debug/pprof/heap
+	get -o "$top/body" -w '%{http_code}\n' "$url$page" >"$top/code" &
+	asked=$!
+	sleep 0.0$((2 * i - 1))
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	wait $asked || died="$died curl"
+	died="$died $(cat "$top/code")"
+done
+case $(printf '%s\n' $died | sort -u | xargs) in
+200 | 404 | '200 404') ok "killed in a snapshot:$died" ;;
+*) not_ok "killed in a snapshot" "answers$died" "$top/serve.err" ;;
+esac
+answers 200 "$all?pid=${pid_of[heapy-a]}"
+
+# no room for what is made
+if have prlimit; then
+	prlimit --pid "$server" --fsize=512:unlimited
+	answers 500 "$all?pid=${pid_of[heapy-a]}"
+	grep -q "could not be made: File too large" "$top/body" && ok "no room: it is said" ||
+		not_ok "no room: it is said" "no" "$top/body"
+	answers 200 "$url/healthz"
+	prlimit --pid "$server" --fsize=unlimited:unlimited
+	answers 200 "$all?pid=${pid_of[heapy-a]}"
+else
+	skip "no room" "no prlimit"
+fi
+
+# killed, and again at the same address: no probe is left, and it works as before
+same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
+kill -9 "$server"
+wait "$server" 2>/dev/null
+await 10 same_memory heapy-a && ok "killed: no probe is left" || not_ok "killed: no probe is left" "one is" "$top/text"
+serve --listen "127.0.0.1:$port" --rate 1 -p "${pid_of[heapy-c]}"
+work_of heapy-c
+served heapy-c "and again at the same port" "$url/debug/pprof/heap?pid=${pid_of[heapy-c]}" --alloc
+end_server "the second server"
+serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[heapy-a]}"
+kill -9 "$server"
+wait "$server" 2>/dev/null
+serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[heapy-a]}"
+answers 200 --unix-socket "$top/socket" http://any/healthz
+if have setpriv; then
+	setpriv --reuid=65534 --clear-groups curl -s -m 10 --unix-socket "$top/socket" http://any/healthz \
+		>"$top/body" 2>&1 && not_ok "the socket is for its owner" "others may" "$top/body" ||
+		ok "the socket is for its owner"
+fi
+end_server "the server of a socket that was left"
+
+# tokens
+echo 0123456789abcdef0123 >"$top/token"
+chmod 600 "$top/token"
+serve --listen 0.0.0.0:0 --token-file "$top/token" -p "${pid_of[heapy-a]}"
+port=${url##*:} url=http://127.0.0.1:${url##*:}
+for wrong in '' 0 0123456789abcdef012 0123456789abcdef01234 1123456789abcdef0123 0123456789ABCDEF0123; do
+	answers 401 -H "Authorization: Bearer $wrong" "$url/metrics"
+done
+answers 401 "$url/metrics"
+answers 401 -H "Authorization: 0123456789abcdef0123" "$url/metrics"
+answers 401 -d 0x1 "$url/pprof/symbol"
+answers 401 "$url/metrics?token=0123456789abcdef0123"
+answers 200 -H "Authorization: Bearer 0123456789abcdef0123" "$url/metrics"
+answers 200 -u pprof:0123456789abcdef0123 -d 0x1 "$url/pprof/symbol"
+answers 200 -u pprof:0123456789abcdef0123 -H 'Host: any.example' "$url/healthz"
+end_server "the server with a token"
+for address in 0.0.0.0:0 '[::]:0'; do
+	refused "$address without a token" "--token-file" --listen "$address" -p "${pid_of[heapy-a]}"
+done
+e2e_end

@@ -1,0 +1,276 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# heaptap serve: profiles that are kept - at the peak, near a memory limit, before the end - by HTTP and
+# in a folder; the OOM killer; what is kept when there is too much, or no room on the disk.
+. "$(dirname "$0")/lib.sh"
+e2e_init serve_keep
+have curl || skip_all "curl is not installed"
+
+build_c grows || { not_ok build "workload"; e2e_end; }
+top=$work
+cgroup= small=
+cleanup_more() {
+	[ -n "$small" ] && umount -l "$small" 2>/dev/null
+	e2e_cleanup
+	[ -n "$cgroup" ] && rmdir "$cgroup" 2>/dev/null
+}
+trap cleanup_more EXIT
+
+get() { curl -s -S -m 60 "$@"; }
+serve() {
+	: >"$top/serve.err"
+	"$heaptap" serve --listen 127.0.0.1:0 "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
+}
+serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
+end_server() {
+	kill -TERM "$server"
+	await 20 is_gone "$server" || kill -9 "$server"
+	wait "$server"
+	status=$?
+	[ $status = 0 ] && ok "$1: SIGTERM ends it" ||
+		not_ok "$1: SIGTERM ends it" "its status is $status" "$top/serve.err"
+}
+metric() { get "$url/metrics" | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
+is_metric() { [ "$(metric "$1")" = "$2" ]; }
+follows() { get "$url/metrics" | grep "^heaptap_inuse_bytes{pid=\"$1\"" >/dev/null; }
+
+# begin NAME [VIA...]: the workload under this name, through a command that executes it
+begin() {
+	local name=$1
+	shift
+	[ -x "$top/$name" ] || cp "$bin/grows" "$top/$name"
+	start "$@" "$top/$name" || not_ok "start $name" "the target did not start" "$top/target.err"
+	await 10 follows "$target" || not_ok "follow $name" "not within 10 s" "$top/serve.err"
+}
+held_cnt() { grep -c ^HELD "$top/target.out"; }
+has_answered() { [ "$(held_cnt)" -ge "$answers" ]; }
+# say LINE: and wait until it is done; what it holds then in $held
+say() {
+	answers=$(($(held_cnt) + 1))
+	tell "$1"
+	await 20 has_answered || not_ok "$1" "no answer" "$top/target.out" "$top/serve.err"
+	held=$(awk '$1 == "HELD" { n = $2 } END { print n }' "$top/target.out")
+}
+# shows MOMENT BYTES: the kept profile holds exactly that
+shows() {
+	get -f -o "$top/kept" "$url/debug/pprof/heap?pid=$target&at=$1" 2>/dev/null || return 1
+	[ "$("$compare" total "$top/kept" 2>/dev/null | awk '{ print $2 }')" = "$2" ]
+}
+# is_kept NAME MOMENT BYTES
+is_kept() {
+	await 20 shows "$2" "$3" && ok "$1: $3 bytes" ||
+		not_ok "$1" "$("$compare" total "$top/kept" 2>&1), not $3 bytes" "$top/serve.err"
+}
+# the strings of the file follow each other without an end
+comments() {
+	gzip -dc "$1" | grep -aoE 'kept(: [a-z0-9]+: [a-z ]+[0-9]*| at: [0-9TZ.]+| in-use: [0-9]+ bytes| peak: [0-9]+| cgroup: [ -~]+)'
+}
+# says_why NAME TEXT: in the profile that was fetched last
+says_why() {
+	comments "$top/kept" >"$top/comments"
+	grep -q "^kept: $2" "$top/comments" && grep -q '^kept at: 20' "$top/comments" &&
+		grep -q '^kept in-use: [0-9]* bytes' "$top/comments" && ok "$1: says $2" ||
+		not_ok "$1: says $2" "it does not" "$top/comments"
+}
+files() { find "$dir" -name "$1" | wc -l; }
+has_file() { [ "$(files "$1")" = "${2:-1}" ]; }
+end_target() {
+	exec {target_in}>&-
+	await 20 is_gone "$target" || kill -9 "$target"
+	wait "$target" 2>/dev/null
+}
+
+# in memory: the peak, the end
+serve --rate 1 --comm '^keeps-'
+begin keeps-a
+say "up 100 10007"
+is_kept "first peak" peak "$held"
+say "up 300 20011"
+peak=$held
+is_kept "higher peak" peak "$peak"
+says_why "peak" "peak"
+say "up 1 1009"
+is_kept "less than 5 % more: the same" peak "$peak"
+say "down 381"
+held_last=$held
+get -o /dev/null -w '%{http_code}' "$url/debug/pprof/heap?pid=$target&at=last" >"$top/code"
+grep -q 404 "$top/code" && ok "no last one yet" || not_ok "no last one yet" "$(cat "$top/code")"
+tell "exit 3"
+end_target
+is_kept "last" last "$held_last"
+says_why "last" "exit3: ended with status 3"
+is_kept "the peak of one that has ended" peak "$peak"
+get "$url/" >"$top/index"
+grep -q "pid/$target/debug/pprof/heap?at=peak" "$top/index" &&
+	grep -q "pid/$target/debug/pprof/heap?at=last" "$top/index" && ok "index: links" ||
+	not_ok "index: links" "none" "$top/index"
+begin keeps-a
+say "up 50 30011"
+kill -9 "$target"
+end_target
+is_kept "killed" last "$held"
+says_why "killed" "signal9: ended by signal 9"
+for query in 'at=peak' "pid=$target&at=never" "pid=$target&at=peak&seconds=1"; do
+	code=$(get -o "$top/body" -w '%{http_code}' "$url/debug/pprof/heap?$query")
+	[ "$code" = 400 ] && ok "400 for $query" || not_ok "400 for $query" "$code" "$top/body"
+done
+end_server "in memory"
+
+# in a folder
+dir=$top/kept.d
+mkdir -m 700 "$dir"
+echo mine >"$dir/notes.txt"
+echo mine >"$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak"
+serve --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 3
+begin keeps-b
+say "up 40 10007"
+is_kept "folder: peak" peak "$held"
+tell "exit 0"
+end_target
+is_kept "folder: last" last "$held"
+await 10 has_file "keeps_b-$target-*Z-exit0-*Z.pb.gz" && ok "folder: a file of its end" ||
+	not_ok "folder: a file of its end" "$(ls -A "$dir" | xargs)"
+first=$target first_held=$held
+# other names than a file may have
+ln -s "$bin/grows" "$top/keeps-- .%c"
+begin "keeps-- .%c"
+say "up 7 10007"
+tell abort
+end_target
+is_kept "folder: aborted" last "$held"
+has_file "keeps___._c-$target-*Z-signal6-*Z.pb.gz" && ok "folder: a name that needs no quotes" ||
+	not_ok "folder: a name that needs no quotes" "$(ls -A "$dir" | xargs)"
+ls -A "$dir" >"$top/names"
+grep -vE '^[A-Za-z0-9._+]+-[0-9]+-[0-9]{8}T[0-9]{6}Z-(peak|(exit|signal)[0-9]+)-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z\.pb\.gz$' \
+	"$top/names" | grep -vE '^(notes\.txt|keeps-b-1-.*\.bak)$' >"$top/odd"
+[ -s "$top/odd" ] && not_ok "folder: names are safe" "some are not" "$top/odd" || ok "folder: names are safe"
+[ "$(find "$dir" -name '*.pb.gz' -perm 600 | wc -l)" = "$(files '*.pb.gz')" ] && ok "folder: for its owner" ||
+	not_ok "folder: for its owner" "others can read" "$top/names"
+# a third one: files of the first, which ended well, go, and not those of the second, which did not
+begin keeps-c
+say "up 9 10007"
+is_kept "folder: third peak" peak "$held"
+ls -A "$dir" >"$top/names"
+has_file "keeps_b-$first-*-peak-*" 0 && has_file "keeps__*-signal6-*" && has_file "keeps_c-$target-*-peak-*" &&
+	[ "$(files '*.pb.gz')" = 3 ] && ok "--keep-files 3: who ended well goes first" ||
+	not_ok "--keep-files 3" "$(files '*.pb.gz') files" "$top/names"
+end_server "folder"
+exec {target_in}>&-
+refused() {
+	local name=$1 what=$2
+	shift 2
+	timeout 20 "$heaptap" serve --listen 127.0.0.1:0 --comm nobody "$@" >"$top/out" 2>"$top/err"
+	status=$?
+	[ $status = 1 ] && grep -q -- "$what" "$top/err" && ok "refused: $name" ||
+		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
+}
+chmod 777 "$dir"
+refused "a folder that others can write to" "others may write" --keep-dir "$dir"
+chmod 700 "$dir"
+refused "a folder that is not there" "No such file" --keep-dir "$top/none"
+refused "a file for a folder" "Not a directory" --keep-dir "$dir/notes.txt"
+
+# what an earlier process kept is served, and counts
+before=$(files '*.pb.gz')
+aborted=$(find "$dir" -name '*signal6*' -printf '%f\n' | cut -d- -f2)
+serve --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 2
+[ "$before" -gt 2 ] && [ "$(files '*.pb.gz')" = 2 ] && ok "after a restart: $before files, 2 stay" ||
+	not_ok "after a restart" "$before files, then $(files '*.pb.gz')"
+[ -f "$dir/notes.txt" ] && [ -f "$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak" ] &&
+	ok "other files are left alone" || not_ok "other files are left alone" "one is gone"
+survivor=$(find "$dir" -name '*.pb.gz' -printf '%f\n' | sort | tail -n 1)
+target=$(cut -d- -f2 <<<"$survivor")
+moment=last
+[ "$(cut -d- -f4 <<<"$survivor")" = peak ] && moment=peak
+is_kept "after a restart: served" "$moment" "$("$compare" total "$dir/$survivor" | awk '{ print $2 }')"
+refused "a folder in use" "in use" --keep-dir "$dir"
+end_server "after a restart"
+
+# a full disk: what cannot be written stays in memory
+small=$top/small
+mkdir "$small"
+if mount -t tmpfs -o size=64k,mode=700 none "$small" 2>/dev/null; then
+	head -c 100000 /dev/zero >"$small/full" 2>/dev/null
+	serve --rate 1 --comm '^keeps-' --keep-dir "$small"
+	begin keeps-d
+	say "up 20 10007"
+	is_kept "full disk: peak" peak "$held"
+	is_metric heaptap_kept_unwritten_total 1 && ok "full disk: counted" ||
+		not_ok "full disk: counted" "$(metric heaptap_kept_unwritten_total)" "$top/serve.err"
+	says "$top/serve.err" "No space left" && ok "full disk: said" || not_ok "full disk: said" "no" "$top/serve.err"
+	dir=$small
+	[ "$(ls -A "$small")" = full ] && ok "full disk: nothing half made is left" ||
+		not_ok "full disk: nothing half made is left" "$(ls -A "$small" | xargs)"
+	rm "$small/full"
+	say "up 20 10007"
+	is_kept "room again: peak" peak "$held"
+	has_file "keeps_d-$target-*-peak-*.pb.gz" && ok "room again: written" ||
+		not_ok "room again: written" "$(ls -A "$small" | xargs)" "$top/serve.err"
+	kill_target
+	end_server "full disk"
+else
+	small=
+	skip "full disk" "tmpfs cannot be mounted"
+fi
+
+# a memory limit, and the OOM killer, in a cgroup of our own below ours
+make_cgroup() {
+	local path mount
+	path=$(sed -nE 's,^[0-9]+:([^:]*\,)?memory(\,[^:]*)?:(/.*),\3,p' /proc/self/cgroup)
+	mount=$(awk '$9 == "cgroup" && $NF ~ /(^|,)memory(,|$)/ { print $5; exit }
+		$8 == "cgroup" && $NF ~ /(^|,)memory(,|$)/ { print $5; exit }' /proc/self/mountinfo)
+	if [ -n "$path" ] && [ -n "$mount" ]; then
+		cgroup=$mount${path%/}/heaptap-e2e-$$
+		mkdir "$cgroup" 2>/dev/null || { cgroup=; return 1; }
+		echo 0 >"$cgroup/memory.swappiness"
+		echo "$1" >"$cgroup/memory.limit_in_bytes" || return 1
+		echo "$1" >"$cgroup/memory.memsw.limit_in_bytes" 2>/dev/null
+		return 0
+	fi
+	mount=/sys/fs/cgroup
+	grep -qw memory $mount/cgroup.subtree_control 2>/dev/null || return 1
+	cgroup=$mount/heaptap-e2e-$$
+	mkdir "$cgroup" 2>/dev/null || { cgroup=; return 1; }
+	echo 0 >"$cgroup/memory.swap.max" 2>/dev/null
+	echo "$1" >"$cgroup/memory.max"
+}
+dir=$top/oom.d
+mkdir -m 700 "$dir"
+if make_cgroup $((64 << 20)); then
+	serve --rate 1 --comm '^keeps-' --keep-dir "$dir"
+	begin keeps-e sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
+	say "up 40 1048583"
+	is_kept "below the limit: peak" peak "$held"
+	has_file "*-limit-*" 0 && ok "40 of 64 MiB: not near the limit" || not_ok "40 of 64 MiB" "near the limit"
+	say "up 20 1048583"
+	is_kept "60 of 64 MiB" limit "$held"
+	says_why "near the limit" "limit: its cgroup"
+	grep -qE '^kept cgroup: usage [0-9]+ bytes, working set [0-9]+ bytes, limit 67108864 bytes' "$top/comments" &&
+		ok "near the limit: says usage and limit" || not_ok "near the limit: says usage and limit" "no" "$top/comments"
+	has_file "keeps_e-$target-*-limit-*.pb.gz" && ok "near the limit: on disk before anything happens" ||
+		not_ok "near the limit: on disk" "$(ls -A "$dir" | xargs)"
+	tell "up 40 1048583"
+	end_target
+	await 10 has_file "keeps_e-$target-*-oom-*.pb.gz" && ok "OOM kill: a file of it" ||
+		not_ok "OOM kill: a file of it" "$(ls -A "$dir" | xargs)" "$top/serve.err"
+	# it was killed while it wrote to a block that it had not counted yet
+	held=$(awk '$1 == "AT" { n = $2 } END { print n + 1048583 }' "$top/target.out")
+	is_kept "OOM kill: to the byte" last "$held"
+	says_why "OOM kill" "oom: killed because memory ran out"
+	end_server "limit"
+else
+	skip "memory limits" "no memory controller in which a cgroup can be made"
+fi
+
+# nothing is kept
+serve --rate 1 --comm '^keeps-' --keep-files 0
+begin keeps-f
+say "up 20 10007"
+get "$url/" | grep -q "Kept profiles" && not_ok "--keep-files 0" "there is a list" || ok "--keep-files 0: nothing is kept"
+kill_target
+end_server "nothing kept"
+e2e_end

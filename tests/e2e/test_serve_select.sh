@@ -1,0 +1,314 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# heaptap serve: every kind of selection, processes with a world of their own, the configuration file
+# and its reload, and what is refused at start.
+. "$(dirname "$0")/lib.sh"
+e2e_init serve-select
+have curl || skip_all "curl is not installed"
+have python3 || skip_all "python3 is not installed"
+
+build_c family || { not_ok build "workloads"; e2e_end; }
+top=$work
+declare -A pid_of in_of
+id64=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+
+# begin NAME [COMMAND...]: a process that waits for work; without a command one with this name
+begin() {
+	local name=$1
+	shift
+	mkdir -p "$top/$name"
+	if [ $# = 0 ]; then
+		cp "$bin/family" "$top/$name/$name"
+		set -- "$top/$name/$name"
+	fi
+	work=$top/$name
+	start "$@" || not_ok "start $name" "the target did not start" "$work/target.err"
+	pid_of[$name]=$target in_of[$name]=$target_in
+	work=$top
+}
+work_of() {
+	work=$top/$1 target=${pid_of[$1]} target_in=${in_of[$1]}
+	run_target || not_ok "$1" "did not finish" "$work/target.err" "$work/target.out"
+	work=$top
+}
+# serve ARGS...: a server; its pid in $server, its address in $url
+serve() {
+	: >"$top/serve.err"
+	"$heaptap" serve "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
+}
+serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
+end_server() {
+	kill -TERM "$server"
+	await 20 is_gone "$server" || kill -9 "$server"
+	wait "$server" && ok "$1: ends with 0" || not_ok "$1: ends with 0" "its status is $?" "$top/serve.err"
+}
+get() { curl -s -S -m 60 "$@"; }
+metrics() { get "$url/metrics"; }
+follows() { metrics | grep "^heaptap_inuse_bytes{.*pid=\"$1\"" >/dev/null; }
+follows_not() { ! follows "$1"; }
+# chosen NAME YES... -- NO...: these are followed within 5 seconds, those are not
+chosen() {
+	local title=$1 name bad=
+	shift
+	while [ "$1" != -- ]; do
+		await 5 follows "${pid_of[$1]}" || bad="$bad $1 is not followed;"
+		shift
+	done
+	shift
+	for name in "$@"; do follows "${pid_of[$name]}" && bad="$bad $name is followed;"; done
+	[ -z "$bad" ] && ok "$title" || not_ok "$title" "$bad" "$top/serve.err"
+}
+# served NAME TITLE: its profile is what the process says, to the byte
+served() {
+	work=$top/$1
+	record_status=0
+	get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=${pid_of[$1]}" || record_status="curl $?"
+	same "$2" --alloc
+	work=$top
+}
+same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
+
+# --- several of a kind; heaptap never
+begin sel-a
+begin sel-b
+begin sel-c
+serve --listen 127.0.0.1:0 --comm '^sel-a$' --comm '^sel-[bc]$' --comm '^heaptap' \
+	--exclude 'x$' --exclude '^sel-c$'
+chosen "--comm and --exclude, given several times" sel-a sel-b -- sel-c
+[ "$(metrics | awk '/^heaptap_followed_processes/ { print $2 }')" = 2 ] &&
+	ok "heaptap does not follow itself" || not_ok "heaptap does not follow itself" "more than 2" "$top/serve.err"
+end_server "--comm"
+
+# --- control groups, in whatever hierarchy there is
+cgroup_root=
+for dir in $(awk '$(NF - 2) ~ /^cgroup2?$/ || / - cgroup2? / { print $5 }' /proc/self/mountinfo); do
+	if mkdir "$dir/heaptap-e2e-$$" 2>/dev/null; then
+		cgroup_root=$dir/heaptap-e2e-$$
+		break
+	fi
+done
+remove_cgroups() {
+	local dir pid
+	[ -n "$cgroup_root" ] || return
+	for dir in "$cgroup_root/$id64" "$cgroup_root/in/deep" "$cgroup_root/in" "$cgroup_root"; do
+		[ -d "$dir" ] || continue
+		for pid in $(cat "$dir/cgroup.procs" 2>/dev/null); do kill -9 "$pid" 2>/dev/null; done
+		await 5 rmdir "$dir" 2>/dev/null
+	done
+}
+trap 'remove_cgroups; e2e_cleanup' EXIT
+# enter NAME GROUP: it goes there
+enter() { echo "${pid_of[$1]}" >"$cgroup_root/$2/cgroup.procs"; }
+if [ -n "$cgroup_root" ] && mkdir -p "$cgroup_root/in/deep" "$cgroup_root/$id64" &&
+	enter sel-a in && enter sel-b in/deep && enter sel-c "$id64"; then
+	serve --listen 127.0.0.1:0 --cgroup "$cgroup_root/in"
+	chosen "--cgroup FOLDER: in it and below it" sel-a sel-b -- sel-c
+	begin sel-d
+	enter sel-d in
+	chosen "--cgroup: who enters it" sel-d --
+	echo "${pid_of[sel-a]}" >"$cgroup_root/cgroup.procs"
+	await 5 follows_not "${pid_of[sel-a]}" && ok "--cgroup: lets go who leaves it" ||
+		not_ok "--cgroup: lets go who leaves it" "not within 5 s" "$top/serve.err"
+	end_server "--cgroup FOLDER"
+	path=$(grep -o "/[^:]*heaptap-e2e-$$/in\$" "/proc/${pid_of[sel-d]}/cgroup" | head -1)
+	serve --listen 127.0.0.1:0 --cgroup "$path/deep" --comm '^sel-'
+	chosen "--cgroup PATH, as in /proc/PID/cgroup" sel-b -- sel-a sel-c sel-d
+	end_server "--cgroup PATH"
+	serve --listen 127.0.0.1:0 --container "${id64:0:12}" --container nothing
+	chosen "--container ID, by its control group" sel-c -- sel-a sel-b
+	end_server "--container"
+else
+	skip "--cgroup, --container" "no control group can be made here"
+fi
+
+# --- a container's mount and pid namespaces, root folder and libc
+root=$top/root
+mkdir -p "$root/proc" "$root/etc" "$top/docker/containers/$id64"
+echo inside >"$top/docker/containers/$id64/hostname"
+touch "$root/etc/hostname"
+cp "$bin/family" "$root/inner"
+for lib in $(ldd "$bin/family" | grep -o '/[^ ]*'); do
+	mkdir -p "$root$(dirname "$lib")"
+	cp "$(realpath "$lib")" "$root$lib"
+done
+in_container() {
+	unshare -m -p -f --kill-child sh -c "mount --make-rprivate / && mount --bind '$root' '$root' &&
+		mount -t proc proc '$root/proc' &&
+		mount --bind '$top/docker/containers/$id64/hostname' '$root/etc/hostname' &&
+		exec chroot '$root' /inner"
+}
+inner_pid() { pgrep -P "${pid_of[inner]}" -x inner >"$top/inner.pid" || pgrep -x inner >"$top/inner.pid"; }
+if unshare -m -p -f --kill-child true 2>"$top/unshare.err"; then
+	serve --listen 127.0.0.1:0 --rate 1 --container "docker://$id64" --exe '/inner$'
+	began=$(date +%s%N)
+	export -f in_container
+	export root top id64
+	begin inner bash -c in_container
+	await 5 inner_pid || not_ok "a container" "it does not run" "$top/inner/target.err"
+	pid_of[inner]=$(cat "$top/inner.pid")
+	e2e_pids="$e2e_pids ${pid_of[inner]}"
+	chosen "a process in namespaces of its own, by what is mounted into it" inner -- sel-a
+	echo "# followed and shown $((($(date +%s%N) - began) / 1000000)) ms after its start"
+	work_of inner
+	served inner "its stacks are those of its own libc and program"
+	end_server "a container"
+	kill -9 "${pid_of[inner]}"
+else
+	skip "a container" "no namespaces can be made here"
+fi
+
+# --- all: a large process with an allocator, a larger one without
+cat >"$top/bare.c" <<'END'
+static char block[700 << 20];
+void _start(void)
+{
+	for (unsigned long i = 0; i < sizeof(block); i += 4096)
+		((volatile char *)block)[i] = 1;
+	for (;;)
+		__asm__ volatile("syscall" : : "a"(34) : "rcx", "r11", "memory");
+}
+END
+if [ "$(uname -m)" = x86_64 ] && [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -gt 4000000 ] &&
+	${CC:-gcc} -O1 -static -nostdlib -o "$top/bare" "$top/bare.c" 2>"$top/bare.err"; then
+	"$top/bare" &
+	bare=$!
+	e2e_pids="$e2e_pids $bare"
+	serve --listen 127.0.0.1:0 --all --min-rss 600m
+	says "$top/serve.err" 'every process that uses a known allocator pays' && ok "--all says what it means" ||
+		not_ok "--all says what it means" "it does not" "$top/serve.err"
+	READY=ready begin large python3 -c 'import sys
+block = b"x" * (700 << 20)
+print("ready", flush=True)
+sys.stdin.read()'
+	chosen "--all: one that begins" large -- sel-a
+	follows "$bare" && not_ok "--all: not who has no allocator" "it is followed" || ok "--all: not who has no allocator"
+	end_server "--all"
+	kill -9 "$bare" "${pid_of[large]}"
+else
+	skip "--all" "not enough memory, or no x86-64"
+fi
+
+# --- the configuration file
+fresh() {
+	for name in "$@"; do
+		kill -9 "${pid_of[$name]}" 2>/dev/null
+		begin "$name"
+	done
+}
+fresh sel-a sel-b # targets live for two minutes at most
+cat >"$top/serve.toml" <<END
+# who, where, how
+comm = ['^sel-a\$']
+listen = "127.0.0.1:0"
+rate = 1
+push-interval = "1s"
+push = ["parca+http://127.0.0.1:9"]
+END
+"$heaptap" serve --config "$top/serve.toml" --check-config --max-live 1000 >"$top/effective.toml" 2>"$top/err" &&
+	grep -q "^comm = \[\"^sel-a\\$\"\]" "$top/effective.toml" && grep -q '^max-live = 1000' "$top/effective.toml" &&
+	"$heaptap" serve --config "$top/effective.toml" --check-config >"$top/again.toml" 2>>"$top/err" &&
+	cmp "$top/effective.toml" "$top/again.toml" && ok "--check-config prints what can be read again" ||
+	not_ok "--check-config prints what can be read again" "it does not" "$top/err" "$top/effective.toml"
+serve --config "$top/serve.toml" --quiet
+chosen "--config: the file's selection" sel-a -- sel-b
+end_server "--config"
+serve --config "$top/serve.toml" --comm '^sel-b$'
+chosen "--config: the command line wins" sel-b -- sel-a
+end_server "--config and --comm"
+
+# reload
+serve --config "$top/serve.toml"
+chosen "before the reload" sel-a -- sel-b
+# reload PATTERN: SIGHUP, and it is said in the log
+reload() {
+	: >"$top/serve.err"
+	kill -HUP "$server"
+	await 20 says "$top/serve.err" "$1" || not_ok "SIGHUP" "not said: $1" "$top/serve.err"
+}
+(umask 077 && echo 0123456789abcdef0123 >"$top/token")
+cat >"$top/serve.toml" <<END
+comm = ['^sel-b\$']
+listen = "127.0.0.1:1"
+rate = 1
+END
+reload 'was read again'
+says "$top/serve.err" 'listen is another now' && ok "SIGHUP: what needs a new start is named" ||
+	not_ok "SIGHUP: what needs a new start is named" "it is not" "$top/serve.err"
+chosen "SIGHUP: the new selection" sel-b --
+await 5 follows_not "${pid_of[sel-a]}" && same_memory sel-a && ok "SIGHUP: the others are let go, without a probe left" ||
+	not_ok "SIGHUP: the others are let go" "they are not" "$top/serve.err" "$top/text"
+metrics | grep -q '^heaptap_push_.*127.0.0.1:9"' && not_ok "SIGHUP: a push target goes" "it is there" ||
+	ok "SIGHUP: a push target goes"
+work_of sel-b
+served sel-b "SIGHUP: who is followed now is recorded from then on"
+
+cat >"$top/serve.toml" <<END
+comm = ['^sel-a\$', '(']
+rat = 1
+rate = "64q"
+min-rss = true
+END
+reload 'stays as it was'
+bad=
+for want in ":1: comm: .*regular expression '('" ":2: rat: there is no such key: is 'rate' meant" ":3: rate: .*a size" \
+	":4: min-rss: .*true or false"; do
+	says "$top/serve.err" "$top/serve.toml$want" || bad="$bad $want"
+done
+[ -z "$bad" ] && ok "SIGHUP: all errors of the file, with line and key" ||
+	not_ok "SIGHUP: all errors of the file" "not said:$bad" "$top/serve.err"
+chosen "SIGHUP: then all is as it was" sel-b -- sel-a
+served sel-b "... with what was recorded"
+timeout 20 "$heaptap" serve --config "$top/serve.toml" --check-config >"$top/out" 2>"$top/err"
+[ $? = 1 ] && [ "$(grep -c "serve.toml:" "$top/err")" = 4 ] && [ ! -s "$top/out" ] &&
+	ok "--check-config tells the same" || not_ok "--check-config tells the same" "it does not" "$top/err" "$top/out"
+
+cat >"$top/serve.toml" <<END
+comm = ['^sel-[ab]\$']
+rate = 1
+token-file = "$top/token"
+push = ["pyroscope+http://127.0.0.1:9"]
+push-interval = "1s"
+label = ["env=test"]
+END
+reload 'was read again'
+[ "$(get -o "$top/body" -w '%{http_code}' "$url/metrics")" = 401 ] && ok "SIGHUP: a token is asked for" ||
+	not_ok "SIGHUP: a token is asked for" "it is not"
+get() { curl -s -S -m 60 -H 'Authorization: Bearer 0123456789abcdef0123' "$@"; }
+chosen "SIGHUP: and again" sel-a sel-b --
+push_is_tried() { [ "$(metrics | awk '/^heaptap_push_failed_total.*127.0.0.1:9"/ { print $NF }')" -gt 0 ] 2>/dev/null; }
+await 20 push_is_tried && ok "SIGHUP: a new push target is pushed to" ||
+	not_ok "SIGHUP: a new push target is pushed to" "it is not" "$top/serve.err"
+end_server "SIGHUP"
+get() { curl -s -S -m 60 "$@"; }
+serve --listen 127.0.0.1:0 --comm '^sel-a$'
+kill -HUP "$server"
+await 20 is_gone "$server" && ok "SIGHUP without a file ends it" || not_ok "SIGHUP without a file ends it" "it does not" "$top/serve.err"
+
+# --- refused at start, before anything is attached
+refused() {
+	local name=$1 what=$2 status
+	shift 2
+	timeout 20 "$heaptap" serve "$@" >"$top/out" 2>"$top/err"
+	status=$?
+	{ [ $status = 1 ] || [ $status = 2 ]; } && grep -q -- "$what" "$top/err" && ok "refused: $name" ||
+		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
+}
+refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
+refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b
+refused "all, and some" "--all follows whatever" --all --comm a
+refused "nothing selected" "nothing to follow" --min-rss 1m
+refused "a container with a path" "can be no container" --container /docker/x
+refused "an unknown option" "there is no option '--pidd': is '--pid' meant" --pidd 1
+refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
+refused "a target that does not parse" "push: 'parca+ftp:" --push parca+ftp://127.0.0.1 -p $$
+refused "a file that is not there" "cannot read '$top/none'" --config "$top/none"
+chmod o+w "$top/serve.toml"
+refused "a file that others can write" "can be written by others" --config "$top/serve.toml"
+chmod o-w "$top/serve.toml"
+chmod 644 "$top/token"
+refused "a token file that others can read" "serve.toml:3: token-file: .*can be read by others" --config "$top/serve.toml"
+e2e_end

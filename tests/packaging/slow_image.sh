@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# slow_image.sh - the container image: built by buildah from the recipe, on a Debian 12 of debootstrap's
+# instead of a registry's, and run. Keeps what it makes in a folder that it removes.
+# timeout: 1800
+. tests/packaging/lib.sh
+packaging_init image
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+have buildah && have debootstrap || skip_all "no buildah and debootstrap"
+store=$(realpath -m "$B/packaging/images")
+mkdir -p "$store"
+b() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }
+trap 'b rm --all >/dev/null 2>&1; rm -rf "$work" "$store"' EXIT
+
+# From where this machine gets its packages.
+mirror=$(sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *(http[^ ]*debian)( .*)?$/\3/p' /etc/apt/sources.list \
+	/etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+[ -n "$mirror" ] || skip_all "apt's sources name no mirror"
+base=$work/base
+LIMIT=600 passes "debootstrap" debootstrap --variant=minbase bookworm "$base" "$mirror"
+[ "$failed" = 0 ] || packaging_end
+[ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d "$base/etc/apt/"
+echo 'APT::Install-Recommends "false";' >"$base/etc/apt/apt.conf.d/zz-test"
+container=$(b from scratch) && b copy -q "$container" "$base" / >"$work/log" 2>&1 &&
+	b commit -q "$container" localhost/debian:12 >>"$work/log" 2>&1 ||
+	{ not_ok "the base image" "cannot be made" "$work/log"; packaging_end; }
+rm -rf "$base"
+b bud --isolation chroot --build-arg BASE=localhost/debian:12 -f tools/packaging/Containerfile \
+	-t heaptap:test . >"$work/build" 2>&1 && ok "built from the recipe" ||
+	{ tail -n 25 "$work/build" >"$work/log"; not_ok "built from the recipe" "it fails" "$work/log"; packaging_end; }
+b inspect --type image heaptap:test >"$work/inspect"
+has "it serves by default" "$work/inspect" '"/usr/bin/heaptap"' '"serve"' '"7676/tcp"'
+container=$(b from heaptap:test)
+run() { b run --isolation chroot "$container" -- "$@"; }
+run heaptap --version >"$work/version" 2>&1
+has "heaptap --version in it" "$work/version" '^heaptap [0-9]'
+run heaptap doctor >"$work/doctor" 2>&1
+has "heaptap doctor in it" "$work/doctor" BTF
+run sh -c 'dpkg -l | grep -cE "^ii +(gcc|clang|make|g\+\+) "' >"$work/tools" 2>/dev/null
+has "no compilers in it" "$work/tools" '^0$'
+packaging_end
