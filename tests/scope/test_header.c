@@ -68,7 +68,7 @@ static void in_child(void (*function)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(60);
+		alarm(300);
 		function();
 		_exit(0);
 	}

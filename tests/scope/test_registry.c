@@ -119,7 +119,7 @@ static void child_has_its_own_number(void **state)
 	HEAPTAP_SCOPE("parent");
 	pid = fork();
 	if (pid == 0) {
-		alarm(20);
+		alarm(300);
 		_exit(strcmp(reader_current(desc, text, sizeof(text)), "parent") ||
 		      entered_cnt() != 1);
 	}

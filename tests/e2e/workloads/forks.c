@@ -74,7 +74,7 @@ static pid_t child(const char *name)
 
 	if (pid)
 		return pid;
-	alarm(100);
+	alarm(900);
 	close(hold[1]);
 	for (int i = 0; i < 1000; i++) {
 		void *p = malloc(911);
@@ -98,7 +98,7 @@ static pid_t followed_child(int id)
 	pid = fork();
 	if (pid)
 		return pid;
-	alarm(100);
+	alarm(900);
 	close(hold[1]);
 	memset(led_rows, 0, sizeof(led_rows));
 	snprintf(name, sizeof(name), "child%d", id);

@@ -308,7 +308,7 @@ static void pace(void)
 	for (;;) {
 		n = snprintf(line, sizeof(line), "COST %.1f\n", pair_cost_ns());
 		e2e_say(line);
-		alarm(120);
+		alarm(900);
 		n = read(0, line, sizeof(line));
 		if (n <= 0 || !strncmp(line, "end", 3))
 			_exit(0);
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
 		pace();
 	if (!strcmp(mode, "seccomp")) {
 		led_name_thread(NULL);
-		alarm(120);
+		alarm(900);
 		seccomp_filter();
 		e2e_say("READY 0\n");
 		e2e_wait_line();

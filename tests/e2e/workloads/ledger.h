@@ -13,7 +13,7 @@
  *	             waits for a line again, so that it can be recorded alive
  * With E2E_NOWAIT in the environment nothing is waited for: for programs that heaptap starts;
  * E2E_DELAY_MS then is a pause before the work, for a program that another one executes.
- * Every program ends by itself after 120 s.
+ * Every program ends by itself after 15 minutes, so that none is left behind.
  *
  * Not for signal handlers: the account is under a lock; they count by themselves and the main
  * program adds that with led_bulk().
@@ -231,7 +231,7 @@ HELPER void e2e_ready(void)
 	const char *delay = getenv("E2E_DELAY_MS");
 	char line[64];
 
-	alarm(120);
+	alarm(900);
 	snprintf(line, sizeof(line), "READY %d\n", (int)getpid());
 	e2e_say(line);
 	e2e_wait_line();

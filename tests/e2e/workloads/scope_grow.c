@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	if (worker_cnt < 0 || worker_cnt > WORKERS_CAP)
 		return 2;
 	prctl(PR_SET_NAME, "scope_grow");
-	alarm(600);
+	alarm(900);
 	snprintf(line, sizeof(line), "READY %d\n", (int)getpid());
 	heaptap_pause();
 	for (long i = 0; i < worker_cnt; i++)

@@ -242,7 +242,7 @@ static void signals(void)
 	led_bulk("site_handler", 24, handled_cnt, handled_cnt);
 	scope_bulk("(any)", 0, 24, handled_cnt, handled_cnt);
 	scoped_alloc("(none)", 0, 100);
-	alarm(120);
+	alarm(900);
 }
 
 static void forking(void)
@@ -267,7 +267,7 @@ static void forking(void)
 		scope_print_paths();
 		e2e_print_ledger();
 		close(printed[1]);
-		alarm(120);
+		alarm(900);
 		for (;;)
 			pause();
 	}

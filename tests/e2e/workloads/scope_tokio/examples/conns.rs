@@ -280,7 +280,7 @@ extern "C" {
 }
 
 fn main() {
-    unsafe { alarm(120) };
+    unsafe { alarm(900) };
     KEPT.lock().unwrap().reserve(10 * CONNS as usize);
     SOCKETS.lock().unwrap().reserve(CONNS as usize);
     let runtime =
