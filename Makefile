@@ -14,6 +14,8 @@ BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 B := .build
 ifdef SAN
 B := .build-san
+# -O2 takes much longer to compile here. At -O1 gcc sees less of what is set and what fits.
+CFLAGS ?= -O1 -g -Wno-format-truncation -Wno-maybe-uninitialized
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
 # Generated files. Other builds of the same sources (tests/tests.mk) share them.

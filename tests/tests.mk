@@ -20,26 +20,33 @@ STATIC := tools/check-layers tools/check-format
 FUZZ_SECONDS ?= 300
 
 SUB_MAKE = +@$(MAKE) --no-print-directory
+# As many at a time as there are processors, unless make was told how many.
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+# What neither measures time nor attaches to anything runs beside each other (tests/run).
+SCOPE_TIMED := tests/scope/test_cost.sh
+SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 .PHONY: check check-windows check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
-	check-fuzz fuzz lint format tests-san tests-plain tests-fuzz
+	check-fuzz fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 # One run of tests/run, so that one line of counts covers everything.
 check: ## set up, build, all tests but other kernels and long fuzzing
 	@tools/setup.sh demo check
-	$(SUB_MAKE) all tests-san tests-plain tests-fuzz
-	@tests/run $(STATIC) $(UNIT) $(GOLDEN) $(SCOPE) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(PACKAGING) $(FUZZ)
+	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
+	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
+		-j1 $(SCOPE_TIMED) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(PACKAGING)
 
 check-static: ## who includes whom, format
 	@tests/run $(STATIC)
 check-unit: tests-san ## pure modules, under ASan and UBSan
-	@tests/run $(UNIT)
+	@tests/run -j$(JOBS) $(UNIT)
 check-golden: tests-san ## known inputs, known profiles
-	@tests/run $(GOLDEN)
+	@tests/run -j$(JOBS) $(GOLDEN)
 check-scope: tests-san ## scope.h under all compilers, linkers and ways to link
-	@tests/run $(SCOPE)
+	@tests/run -j$(JOBS) $(SCOPE_UNTIMED) -j1 $(SCOPE_TIMED)
 check-bpf: all tests-plain ## the BPF object in the kernel (root)
 	@tests/run $(BPF_TESTS)
 check-e2e: all tests-plain ## real recordings of planted programs (root)
@@ -50,9 +57,9 @@ check-windows: all ## what the windows of the overhead budget estimate, on a rea
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
-	@tests/run $(FUZZ)
+	@tests/run -j$(JOBS) $(FUZZ)
 fuzz: tests-fuzz ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run $(FUZZ)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run -j$(JOBS) $(FUZZ)
 
 tests-san: $(GEN)
 	$(SUB_MAKE) SAN=1 B=$(B)-san G=$(G) test-programs
@@ -61,6 +68,16 @@ tests-fuzz: $(GEN)
 ifneq ($(FUZZ),)
 	$(SUB_MAKE) CC=$(CLANG) B=$(B)-fuzz G=$(G) SANFLAGS='$(FUZZ_SAN)' fuzz-programs
 endif
+
+# What cargo builds for the end-to-end tests, here because it can be built beside the rest (first, as
+# it takes the longest); a test finds it up to date. Where cargo or a crate is missing, the test that wants it says so.
+RUST_OUT := $(CURDIR)/$(B)/e2e
+tests-rust:
+	@mkdir -p $(RUST_OUT)
+	@for build in 'rust/build' 'scope_tokio/build' 'rust_labels/build custom custom_labels_crate' \
+		'rust_labels/build otel otel_crate'; do \
+		MAKEFLAGS= bash tests/e2e/workloads/$$build $(RUST_OUT) >/dev/null 2>&1 || :; \
+	done
 
 # Of the sub-makes, whose B is that of their build.
 .PHONY: test-programs fuzz-programs
