@@ -233,6 +233,21 @@ static void put_scopes(struct metric_text *m, const struct serve_view *v)
 	}
 }
 
+static void put_labelled(struct metric_text *m, const char *key, const char *label, double value)
+{
+	metric_begin(m);
+	metric_label(m, key, label);
+	metric_value(m, value);
+}
+
+static void put_counters(struct metric_text *m, const struct metric_family *family,
+			 const struct serve_counter *counters, size_t cnt)
+{
+	metric_head(m, family);
+	for (size_t i = 0; i < cnt; i++)
+		put_labelled(m, "reason", counters[i].name, (double)counters[i].value);
+}
+
 static void put_losses(struct metric_text *m, const struct serve_view *v)
 {
 	static const struct metric_family events = {
@@ -242,29 +257,17 @@ static void put_losses(struct metric_text *m, const struct serve_view *v)
 	static const struct metric_family bytes = { "heaptap_lost_bytes", METRIC_COUNTER, "bytes",
 						    "Bytes that were not recorded, by reason." };
 
-	metric_head(m, &events);
-	for (size_t i = 0; i < v->loss_cnt; i++) {
-		metric_begin(m);
-		metric_label(m, "reason", v->losses[i].name);
-		metric_value(m, (double)v->losses[i].value);
-	}
-	metric_head(m, &bytes);
-	for (size_t i = 0; i < v->lost_bytes_cnt; i++) {
-		metric_begin(m);
-		metric_label(m, "reason", v->lost_bytes[i].name);
-		metric_value(m, (double)v->lost_bytes[i].value);
-	}
+	put_counters(m, &events, v->losses, v->loss_cnt);
+	put_counters(m, &bytes, v->lost_bytes, v->lost_bytes_cnt);
 }
 
 static void put_pushes(struct metric_text *m, const struct serve_view *v)
 {
 	for (size_t i = 0; i < CNT(push_families); i++) {
 		metric_head(m, &push_families[i].family);
-		for (size_t k = 0; k < v->push_cnt; k++) {
-			metric_begin(m);
-			metric_label(m, "target", v->pushes[k].target);
-			metric_value(m, field_of(&v->pushes[k], &push_families[i]));
-		}
+		for (size_t k = 0; k < v->push_cnt; k++)
+			put_labelled(m, "target", v->pushes[k].target,
+				     field_of(&v->pushes[k], &push_families[i]));
 	}
 }
 
@@ -290,11 +293,9 @@ static void put_maps(struct metric_text *m, const struct serve_view *v)
 {
 	for (size_t i = 0; i < CNT(map_families); i++) {
 		metric_head(m, &map_families[i].family);
-		for (size_t k = 0; k < v->map_cnt; k++) {
-			metric_begin(m);
-			metric_label(m, "map", v->maps[k].name);
-			metric_value(m, field_of(&v->maps[k], &map_families[i]));
-		}
+		for (size_t k = 0; k < v->map_cnt; k++)
+			put_labelled(m, "map", v->maps[k].name,
+				     field_of(&v->maps[k], &map_families[i]));
 	}
 }
 
@@ -306,11 +307,8 @@ static void put_reclaimed(struct metric_text *m, const struct serve_view *v)
 	};
 
 	metric_head(m, &family);
-	for (size_t i = 0; i < v->reclaimed_cnt; i++) {
-		metric_begin(m);
-		metric_label(m, "what", v->reclaimed[i].name);
-		metric_value(m, v->reclaimed[i].value);
-	}
+	for (size_t i = 0; i < v->reclaimed_cnt; i++)
+		put_labelled(m, "what", v->reclaimed[i].name, v->reclaimed[i].value);
 }
 
 static void put_own(struct metric_text *m, const struct serve_view *v)
@@ -322,11 +320,8 @@ static void put_own(struct metric_text *m, const struct serve_view *v)
 						    "Which heaptap this is." };
 
 	metric_head(m, &fds);
-	for (size_t i = 0; i < v->fd_cnt; i++) {
-		metric_begin(m);
-		metric_label(m, "kind", v->fds[i].name);
-		metric_value(m, v->fds[i].value);
-	}
+	for (size_t i = 0; i < v->fd_cnt; i++)
+		put_labelled(m, "kind", v->fds[i].name, v->fds[i].value);
 	for (size_t i = 0; i < CNT(view_families); i++) {
 		double value = field_of(v, &view_families[i]);
 
@@ -337,9 +332,7 @@ static void put_own(struct metric_text *m, const struct serve_view *v)
 		metric_value(m, value);
 	}
 	metric_head(m, &build);
-	metric_begin(m);
-	metric_label(m, "version", v->version);
-	metric_value(m, 1);
+	put_labelled(m, "version", v->version, 1);
 }
 
 void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out)

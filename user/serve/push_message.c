@@ -2,9 +2,38 @@
 /* push_message.c - see push_message.h. */
 #include "serve/push_message.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+int push_room_init(struct push_room *r, const struct push_series *series, size_t cnt,
+		   size_t series_bytes, size_t label_bytes)
+{
+	size_t label_cnt = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		label_cnt += series[i].label_cnt;
+	/* one more, because NULL may be the answer to a request for none */
+	r->series = calloc(cnt + 1, series_bytes);
+	r->series_ptrs = calloc(cnt + 1, sizeof(void *));
+	r->labels = calloc(label_cnt + 1, label_bytes);
+	r->label_ptrs = calloc(label_cnt + 1, sizeof(void *));
+	if (r->series && r->series_ptrs && r->labels && r->label_ptrs)
+		return 0;
+	push_room_release(r);
+	return -ENOMEM;
+}
+
+void push_room_release(struct push_room *r)
+{
+	free(r->series);
+	free(r->series_ptrs);
+	free(r->labels);
+	free(r->label_ptrs);
+	memset(r, 0, sizeof(*r));
+}
 
 void push_answer_append(struct push_answer *a, const char *text, size_t n)
 {

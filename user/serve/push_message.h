@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push_message.h - what both ways of pushing share: what is sent, and what came of it. Pure.
+ * push_message.h - what both ways of pushing share: what is sent, the room for a request, and what
+ * came of it. Pure.
  */
 #ifndef HT_SERVE_PUSH_MESSAGE_H
 #define HT_SERVE_PUSH_MESSAGE_H
@@ -19,6 +20,16 @@ struct push_series {
 	const void *pprof;
 	size_t pprof_bytes;
 };
+
+/* What the message of a request points to: zeroed arrays, of pointers and of what they point to. */
+struct push_room {
+	void *series, *series_ptrs; /* one for each series */
+	void *labels, *label_ptrs; /* one for each label, the series' after each other */
+};
+/* -ENOMEM. series_bytes, label_bytes: of one. */
+int push_room_init(struct push_room *r, const struct push_series *series, size_t cnt,
+		   size_t series_bytes, size_t label_bytes);
+void push_room_release(struct push_room *r);
 
 enum push_verdict {
 	PUSH_SENT,

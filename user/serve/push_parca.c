@@ -75,32 +75,25 @@ int push_parca_encode(const struct push_series *series, size_t cnt, uint8_t **re
 		      size_t *ret_bytes)
 {
 	RequestPb request = PARCA__PROFILESTORE__V1ALPHA1__WRITE_RAW_REQUEST__INIT;
-	struct series_room *rooms = calloc(cnt + 1, sizeof(*rooms));
-	SeriesPb **series_ptrs = calloc(cnt + 1, sizeof(*series_ptrs));
-	LabelPb **label_ptrs = NULL, *labels = NULL;
-	size_t label_cnt = 0, used = 0;
-	int err = -ENOMEM;
+	struct push_room room;
+	int err = push_room_init(&room, series, cnt, sizeof(struct series_room), sizeof(LabelPb));
+	struct series_room *rooms = room.series;
+	SeriesPb **series_ptrs = room.series_ptrs;
+	LabelPb **label_ptrs = room.label_ptrs, *labels = room.labels;
 
-	for (size_t i = 0; i < cnt; i++)
-		label_cnt += series[i].label_cnt;
-	labels = calloc(label_cnt + 1, sizeof(*labels));
-	label_ptrs = calloc(label_cnt + 1, sizeof(*label_ptrs));
-	if (!rooms || !series_ptrs || !labels || !label_ptrs)
-		goto out;
+	if (err)
+		return err;
 	for (size_t i = 0; i < cnt; i++) {
-		fill_series(&series[i], &rooms[i], labels + used, label_ptrs + used);
-		used += series[i].label_cnt;
+		fill_series(&series[i], &rooms[i], labels, label_ptrs);
+		labels += series[i].label_cnt;
+		label_ptrs += series[i].label_cnt;
 		series_ptrs[i] = &rooms[i].series;
 	}
 	request.n_series = cnt;
 	request.series = series_ptrs;
 	request.normalized = true;
 	err = pack_framed(&request, ret, ret_bytes);
-out:
-	free(rooms);
-	free(series_ptrs);
-	free(labels);
-	free(label_ptrs);
+	push_room_release(&room);
 	return err;
 }
 

@@ -32,43 +32,42 @@ static void fill_series(const struct push_series *from, struct series_room *to,
 	to->series.samples = &to->sample_ptr;
 }
 
+static int pack(const Push__V1__PushRequest *request, uint8_t **ret, size_t *ret_bytes)
+{
+	size_t bytes = protobuf_c_message_get_packed_size(&request->base);
+	uint8_t *out = malloc(bytes + 1);
+
+	if (!out)
+		return -ENOMEM;
+	protobuf_c_message_pack(&request->base, out);
+	*ret = out;
+	*ret_bytes = bytes;
+	return 0;
+}
+
 int push_pyroscope_encode(const struct push_series *series, size_t cnt, uint8_t **ret,
 			  size_t *ret_bytes)
 {
 	Push__V1__PushRequest request = PUSH__V1__PUSH_REQUEST__INIT;
-	struct series_room *rooms = calloc(cnt + 1, sizeof(*rooms));
-	Push__V1__RawProfileSeries **series_ptrs = calloc(cnt + 1, sizeof(*series_ptrs));
-	Push__V1__LabelPair **label_ptrs = NULL, *labels = NULL;
-	size_t label_cnt = 0, used = 0, bytes;
-	uint8_t *out;
-	int err = -ENOMEM;
+	struct push_room room;
+	int err = push_room_init(&room, series, cnt, sizeof(struct series_room),
+				 sizeof(Push__V1__LabelPair));
+	struct series_room *rooms = room.series;
+	Push__V1__RawProfileSeries **series_ptrs = room.series_ptrs;
+	Push__V1__LabelPair **label_ptrs = room.label_ptrs, *labels = room.labels;
 
-	for (size_t i = 0; i < cnt; i++)
-		label_cnt += series[i].label_cnt;
-	labels = calloc(label_cnt + 1, sizeof(*labels));
-	label_ptrs = calloc(label_cnt + 1, sizeof(*label_ptrs));
-	if (!rooms || !series_ptrs || !labels || !label_ptrs)
-		goto out;
+	if (err)
+		return err;
 	for (size_t i = 0; i < cnt; i++) {
-		fill_series(&series[i], &rooms[i], labels + used, label_ptrs + used);
-		used += series[i].label_cnt;
+		fill_series(&series[i], &rooms[i], labels, label_ptrs);
+		labels += series[i].label_cnt;
+		label_ptrs += series[i].label_cnt;
 		series_ptrs[i] = &rooms[i].series;
 	}
 	request.n_series = cnt;
 	request.series = series_ptrs;
-	bytes = protobuf_c_message_get_packed_size(&request.base);
-	out = malloc(bytes + 1);
-	if (!out)
-		goto out;
-	protobuf_c_message_pack(&request.base, out);
-	*ret = out;
-	*ret_bytes = bytes;
-	err = 0;
-out:
-	free(rooms);
-	free(series_ptrs);
-	free(labels);
-	free(label_ptrs);
+	err = pack(&request, ret, ret_bytes);
+	push_room_release(&room);
 	return err;
 }
 
