@@ -21,19 +21,10 @@
 #include "format/gunzip.h"
 #include "format/import.h"
 #include "format/pprof.h"
+#include "format/pprof_fields.h"
 #include "format/wire.h"
 #include "model/profile.h"
 #include "profile.pb-c.h"
-
-enum {
-	FIELD_SAMPLE_TYPE = 1,
-	FIELD_SAMPLE = 2,
-	FIELD_MAPPING = 3,
-	FIELD_LOCATION = 4,
-	FIELD_FUNCTION = 5,
-	FIELD_STRING = 6,
-	FIELD_PERIOD_TYPE = 11,
-};
 
 struct reader {
 	struct profile *p;

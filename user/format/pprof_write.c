@@ -19,21 +19,12 @@
 #include "base/vec.h"
 #include "base/write_all.h"
 #include "format/pprof.h"
+#include "format/pprof_fields.h"
 #include "model/profile.h"
 #include "profile.pb-c.h"
 
 #define WINDOW_BITS_GZIP (15 + 16)
 #define OUT_BYTES 65536
-
-/* Field numbers of the repeated fields of Profile that are streamed. */
-enum {
-	FIELD_SAMPLE_TYPE = 1,
-	FIELD_SAMPLE = 2,
-	FIELD_MAPPING = 3,
-	FIELD_LOCATION = 4,
-	FIELD_FUNCTION = 5,
-	FIELD_STRING = 6,
-};
 
 struct writer {
 	int fd;
