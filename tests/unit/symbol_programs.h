@@ -168,6 +168,18 @@ TEST_UNUSED static bool have(const char *tool)
 	return shell("command -v %s", tool);
 }
 
+TEST_UNUSED static void write_file(const char *dir, const char *name, const char *text)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
 /* A temporary directory with the programs' sources in it. */
 TEST_UNUSED static int programs_setup(void **state)
 {
@@ -180,16 +192,8 @@ TEST_UNUSED static int programs_setup(void **state)
 	assert_non_null(dir);
 	snprintf(dir, 256, "%s/heaptap-symbols-XXXXXX", tmp && strlen(tmp) < 128 ? tmp : "/tmp");
 	assert_non_null(mkdtemp(dir));
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char path[300];
-		FILE *f;
-
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-		f = fopen(path, "w");
-		assert_non_null(f);
-		fputs(files[i].text, f);
-		fclose(f);
-	}
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		write_file(dir, files[i].name, files[i].text);
 	*state = dir;
 	return 0;
 }

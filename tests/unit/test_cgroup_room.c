@@ -76,10 +76,20 @@ static struct cgroup_room_reading read_one(struct cgroup_room *c)
 	return r;
 }
 
+static void reads(struct cgroup_room *c, uint64_t usage, uint64_t working, uint64_t limit,
+		  uint64_t event_cnt)
+{
+	struct cgroup_room_reading r = read_one(c);
+
+	assert_int_equal(r.usage_bytes, usage);
+	assert_int_equal(r.working_bytes, working);
+	assert_int_equal(r.limit_bytes, limit);
+	assert_int_equal(r.event_cnt, event_cnt);
+}
+
 static void test_v2(void **state)
 {
 	struct tree *t = *state;
-	struct cgroup_room_reading r;
 	struct cgroup_room *c;
 
 	t->mount.is_v2 = true;
@@ -95,36 +105,26 @@ static void test_v2(void **state)
 	put(t, "pod/memory.events", "low 0\nhigh 0\nmax 9\noom 3\noom_kill 4\n");
 	assert_int_equal(open_one(t, "pod/one", &c), 0);
 	/* the pod's limit binds */
-	r = read_one(c);
-	assert_int_equal(r.usage_bytes, 900);
-	assert_int_equal(r.working_bytes, 800);
-	assert_int_equal(r.limit_bytes, 1000);
-	assert_int_equal(r.event_cnt, 7);
+	reads(c, 900, 800, 1000, 7);
 	/* its own is nearer, and memory.high is what holds it back */
 	put(t, "pod/one/memory.max", "800\n");
 	put(t, "pod/one/memory.high", "610\n");
 	put(t, "pod/one/memory.stat", "inactive_file 5\n");
 	cgroup_room_refresh(c);
-	r = read_one(c);
-	assert_int_equal(r.usage_bytes, 600);
-	assert_int_equal(r.working_bytes, 595);
-	assert_int_equal(r.limit_bytes, 610);
-	assert_int_equal(r.event_cnt, 7 + 5 + 1 + 2);
+	reads(c, 600, 595, 610, 7 + 5 + 1 + 2);
 	/* without any limit */
 	put(t, "pod/one/memory.max", "max\n");
 	put(t, "pod/one/memory.high", "max\n");
 	put(t, "pod/memory.max", "max\n");
 	cgroup_room_refresh(c);
-	r = read_one(c);
-	assert_int_equal(r.usage_bytes, 600);
-	assert_int_equal(r.limit_bytes, 0);
+	assert_int_equal(read_one(c).usage_bytes, 600);
+	assert_int_equal(read_one(c).limit_bytes, 0);
 	cgroup_room_close(c);
 }
 
 static void test_v1(void **state)
 {
 	struct tree *t = *state;
-	struct cgroup_room_reading r;
 	struct cgroup_room *c;
 
 	put(t, "memory.usage_in_bytes", "5000\n");
@@ -136,17 +136,11 @@ static void test_v1(void **state)
 	put(t, "pod/one/memory.stat", "inactive_file 1\ntotal_inactive_file 50\n");
 	put(t, "pod/one/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
 	assert_int_equal(open_one(t, "pod/one", &c), 0);
-	r = read_one(c);
-	assert_int_equal(r.usage_bytes, 950);
-	assert_int_equal(r.working_bytes, 900);
-	assert_int_equal(r.limit_bytes, 1000);
-	assert_int_equal(r.event_cnt, 3);
+	reads(c, 950, 900, 1000, 3);
 	/* files that do not say what they should */
 	put(t, "pod/one/memory.stat", "total_inactive_file 99999999\n");
 	put(t, "pod/one/memory.oom_control", "");
-	r = read_one(c);
-	assert_int_equal(r.working_bytes, 0);
-	assert_int_equal(r.event_cnt, 0);
+	reads(c, 950, 0, 1000, 0);
 	cgroup_room_close(c);
 	assert_int_equal(cgroup_room_open(&t->mount, "/", &c), -ENOENT);
 	assert_int_equal(open_one(t, "pod/two", &c), -ENOENT);

@@ -19,6 +19,7 @@
 #include "keep/keep_name.h"
 #include "keep/keep_rules.h"
 #include "keep/keep_store.h"
+#include "temp_folder.h"
 
 #define MIB (1024.0 * 1024)
 
@@ -238,42 +239,16 @@ static void test_ends(void **state)
 
 /* The store */
 
-struct folder {
-	char path[64];
-	char why[256];
-};
+static char why[256];
 
-static int new_folder(void **state)
-{
-	struct folder *f = calloc(1, sizeof(*f));
-
-	snprintf(f->path, sizeof(f->path), "/tmp/heaptap-keep-XXXXXX");
-	if (!mkdtemp(f->path))
-		return -1;
-	*state = f;
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	struct folder *f = *state;
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", f->path);
-	if (system(command))
-		return -1;
-	free(f);
-	return 0;
-}
-
-static struct keep_store *open_store(struct folder *f, bool has_dir, size_t file_max,
+static struct keep_store *open_store(struct temp_folder *f, bool has_dir, size_t file_max,
 				     uint64_t bytes_max)
 {
 	const struct keep_store_options opts = { has_dir ? f->path : NULL, file_max, bytes_max };
 	struct keep_store *s;
 
-	if (keep_store_open(&opts, &s, f->why, sizeof(f->why)))
-		fail_msg("%s", f->why);
+	if (keep_store_open(&opts, &s, why, sizeof(why)))
+		fail_msg("%s", why);
 	return s;
 }
 
@@ -385,7 +360,7 @@ static void test_store_again(void **state)
 {
 	static const char *const foreign[] = { "notes.txt", ".new-notes", "lost+found" };
 	static const char stale[] = ".new-test-9-19700101T000000Z-peak-19700101T000000.009Z.pb.gz";
-	struct folder *f = *state;
+	struct temp_folder *f = *state;
 	struct keep_store *s = open_store(f, true, 10, 1000), *other;
 	const struct keep_store_options opts = { f->path, 10, 1000 };
 	char path[256];
@@ -396,8 +371,8 @@ static void test_store_again(void **state)
 
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
-	assert_int_equal(keep_store_open(&opts, &other, f->why, sizeof(f->why)), -EWOULDBLOCK);
-	assert_non_null(strstr(f->why, "in use"));
+	assert_int_equal(keep_store_open(&opts, &other, why, sizeof(why)), -EWOULDBLOCK);
+	assert_non_null(strstr(why, "in use"));
 	keep_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
@@ -423,20 +398,20 @@ static void test_store_again(void **state)
 
 static void test_store_refused(void **state)
 {
-	struct folder *f = *state;
+	struct temp_folder *f = *state;
 	struct keep_store_options opts = { f->path, 10, 1000 };
 	struct keep_store *s;
 
 	assert_int_equal(chmod(f->path, 0770), 0);
-	assert_int_equal(keep_store_open(&opts, &s, f->why, sizeof(f->why)), -EPERM);
-	assert_non_null(strstr(f->why, "others may write"));
+	assert_int_equal(keep_store_open(&opts, &s, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "others may write"));
 	assert_int_equal(chmod(f->path, 0755), 0);
-	assert_int_equal(keep_store_open(&opts, &s, f->why, sizeof(f->why)), 0);
+	assert_int_equal(keep_store_open(&opts, &s, why, sizeof(why)), 0);
 	keep_store_close(s);
 	opts.dir = "/nowhere/at/all";
-	assert_int_equal(keep_store_open(&opts, &s, f->why, sizeof(f->why)), -ENOENT);
+	assert_int_equal(keep_store_open(&opts, &s, why, sizeof(why)), -ENOENT);
 	opts.dir = "/proc/self/fdinfo";
-	assert_true(keep_store_open(&opts, &s, f->why, sizeof(f->why)) < 0);
+	assert_true(keep_store_open(&opts, &s, why, sizeof(why)) < 0);
 }
 
 /* Each in memory is an open descriptor. */

@@ -17,33 +17,7 @@
 #include <cmocka.h>
 
 #include "serve/push_spool.h"
-
-struct folder {
-	char path[64];
-};
-
-static int new_folder(void **state)
-{
-	struct folder *f = calloc(1, sizeof(*f));
-
-	snprintf(f->path, sizeof(f->path), "/tmp/heaptap-spool-XXXXXX");
-	if (!mkdtemp(f->path))
-		return -1;
-	*state = f;
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	struct folder *f = *state;
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", f->path);
-	if (system(command))
-		return -1;
-	free(f);
-	return 0;
-}
+#include "temp_folder.h"
 
 static struct push_spool *open_spool(const char *dir, size_t cnt_max, uint64_t bytes_max,
 				     uint64_t memory)
@@ -167,7 +141,7 @@ static void one_that_went_while_it_was_sent(void **state)
 
 static void memory_first_then_files(void **state)
 {
-	const struct folder *f = *state;
+	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 100);
 	struct push_spool_stats stats;
 
@@ -190,7 +164,7 @@ static void memory_first_then_files(void **state)
 
 static void a_later_process_goes_on(void **state)
 {
-	const struct folder *f = *state;
+	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 1 << 20);
 	struct push_spool_stats stats;
 	struct stat st;
@@ -230,7 +204,7 @@ static void write_at(const char *dir, const char *name, off_t at, const char *te
 
 static void damaged_files_are_passed_over(void **state)
 {
-	const struct folder *f = *state;
+	const struct temp_folder *f = *state;
 	struct push_spool *s = open_spool(f->path, 100, 1 << 20, 1 << 20);
 	struct push_spool_stats stats;
 	char path[128];
@@ -262,7 +236,7 @@ static void damaged_files_are_passed_over(void **state)
 
 static void one_process_at_a_time(void **state)
 {
-	const struct folder *f = *state;
+	const struct temp_folder *f = *state;
 	const struct push_spool_options opts = { f->path, 10, 1000, 1000 };
 	struct push_spool *s = open_spool(f->path, 10, 1000, 1000), *second = NULL;
 
@@ -287,7 +261,7 @@ static void folders_that_are_none(void **state)
 /* Root only: a file system of 64 KiB. */
 static void a_full_disk(void **state)
 {
-	const struct folder *f = *state;
+	const struct temp_folder *f = *state;
 	struct push_spool_stats stats;
 	struct push_spool *s;
 	int number, last = -1;

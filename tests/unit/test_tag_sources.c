@@ -20,18 +20,6 @@
 #define TCB_DTV_OFF 0
 #endif
 
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	char path[300];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 /* The variable; with OTHER the file itself uses only another one. */
 static const char variable_c[] =
 	"#include <stdint.h>\n"

@@ -10,18 +10,6 @@
 #include "made_elf.h"
 #include "symbol_programs.h"
 
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	char path[300];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static struct elf_file *open_elf(const char *dir, const char *name)
 {
 	struct elf_file *ef;

@@ -75,30 +75,68 @@ static struct made_elf make(const struct notes *n, const char *section, uint32_t
 	return m;
 }
 
-/* Where the sections of make() are does not depend on the notes. */
-static void addresses(uint64_t *ret_text, uint64_t *ret_data, uint64_t *ret_base)
-{
-	struct notes *n = calloc(1, sizeof(*n));
-	struct made_elf m = make(n, ".note.stapsdt", SHT_NOTE);
+/* A file that is made, and what is found in it. */
+struct made {
+	struct notes n;
+	uint64_t t, d, b; /* where text, data and base are */
+	struct made_elf m;
+	struct elf_file *ef;
+	struct usdt_note *notes;
+	size_t cnt;
+};
 
-	*ret_text = made_elf_vaddr(&m, 1);
-	*ret_data = made_elf_vaddr(&m, 2);
-	*ret_base = made_elf_vaddr(&m, 3);
-	free(m.data);
-	free(n);
+static int new_made(void **state)
+{
+	struct made *f = calloc(1, sizeof(*f));
+
+	/* Where the sections are does not depend on the notes. */
+	f->m = make(&f->n, ".note.stapsdt", SHT_NOTE);
+	f->t = made_elf_vaddr(&f->m, 1);
+	f->d = made_elf_vaddr(&f->m, 2);
+	f->b = made_elf_vaddr(&f->m, 3);
+	*state = f;
+	return 0;
+}
+
+static int free_made(void **state)
+{
+	struct made *f = *state;
+
+	free(f->m.data);
+	free(f);
+	return 0;
+}
+
+static void remake(struct made *f)
+{
+	free(f->m.data);
+	f->m = make(&f->n, ".note.stapsdt", SHT_NOTE);
+}
+
+/* What usdt_notes_find() says of the first `bytes` bytes of the file; -ENOEXEC: they are no ELF file.
+ * To be closed with close_made(). */
+static int find_in(struct made *f, size_t bytes)
+{
+	f->ef = NULL;
+	f->notes = NULL;
+	if (elf_file_open_mem(f->m.data, bytes, &f->ef))
+		return -ENOEXEC;
+	return usdt_notes_find(f->ef, "heaptap", &f->notes, &f->cnt);
+}
+
+static void close_made(struct made *f)
+{
+	free(f->notes);
+	elf_file_close(f->ef);
 }
 
 static void test_made(void **state)
 {
-	struct notes *n = calloc(1, sizeof(*n));
-	uint64_t t, d, b;
-	struct usdt_note *notes;
-	struct elf_file *ef;
-	struct made_elf m;
-	size_t cnt;
+	struct made *f = *state;
+	uint64_t t = f->t, d = f->d, b = f->b;
+	struct notes *n = &f->n;
+	const struct usdt_note *notes;
 
-	(void)state;
-	addresses(&t, &d, &b);
 	add_note(n, "GNU", 3, t, b, d, "heaptap\0x\0", 11); /* somebody else's note */
 	ADD(n, t + 4, b, d, "heaptap\0tls_v1\0008@%rdi");
 	ADD(n, t + 5, b, 0, "libc\0setjmp\0");
@@ -108,10 +146,10 @@ static void test_made(void **state)
 	ADD(n, t + 8 - 0x1000, b - 0x1000, d + 2 - 0x1000, "heaptap\0moved\0001@$0");
 	ADD(n, t + 9, 0, d, "heaptap\0nobase\0");
 	ADD(n, t + 10, b, 0x10, "heaptap\0bss\0"); /* a semaphore without a byte of the file */
-	m = make(n, ".note.stapsdt", SHT_NOTE);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(usdt_notes_find(ef, "heaptap", &notes, &cnt), 0);
-	assert_int_equal(cnt, 5);
+	remake(f);
+	assert_int_equal(find_in(f, f->m.bytes), 0);
+	assert_int_equal(f->cnt, 5);
+	notes = f->notes;
 	assert_string_equal(notes[0].provider, "heaptap");
 	assert_string_equal(notes[0].name, "tls_v1");
 	assert_string_equal(notes[0].args, "8@%rdi");
@@ -132,74 +170,57 @@ static void test_made(void **state)
 	assert_string_equal(notes[4].name, "bss");
 	assert_int_equal(notes[4].semaphore_vaddr, 0x10);
 	assert_int_equal(notes[4].semaphore_off, 0);
-	free(notes);
-	assert_int_equal(usdt_notes_find(ef, "nobody", &notes, &cnt), -ENOENT);
-	assert_int_equal(usdt_notes_find(ef, "heapta", &notes, &cnt), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
-	free(n);
+	free(f->notes);
+	f->notes = NULL;
+	assert_int_equal(usdt_notes_find(f->ef, "nobody", &f->notes, &f->cnt), -ENOENT);
+	assert_int_equal(usdt_notes_find(f->ef, "heapta", &f->notes, &f->cnt), -ENOENT);
+	close_made(f);
 }
 
 /* No section of that name: what a program header of type PT_NOTE covers is looked at. */
 static void test_without_sections(void **state)
 {
-	struct notes *n = calloc(1, sizeof(*n));
-	uint64_t t, d, b;
-	struct usdt_note *notes;
-	struct elf_file *ef;
-	struct made_elf m;
-	size_t cnt, i;
+	struct made *f = *state;
+	struct made_elf *m = &f->m;
 
-	(void)state;
-	addresses(&t, &d, &b);
-	ADD(n, t, b, d, "heaptap\0tls_v1\0008@x0");
-	m = make(n, ".note.stapsdt", SHT_NOTE);
+	ADD(&f->n, f->t, f->b, f->d, "heaptap\0tls_v1\0008@x0");
+	remake(f);
 	/* the note must be mapped, or nobody knows where it is */
-	for (i = 0; i < m.ehdr->e_phnum; i++)
-		if (m.phdrs[i].p_type == PT_NOTE)
-			m.phdrs[m.ehdr->e_phnum] = m.phdrs[i];
-	m.phdrs[m.ehdr->e_phnum++].p_type = PT_LOAD;
-	m.ehdr->e_shnum = 0;
-	m.ehdr->e_shoff = 0;
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(usdt_notes_find(ef, "heaptap", &notes, &cnt), 0);
-	assert_int_equal(cnt, 1);
-	assert_string_equal(notes[0].args, "8@x0");
-	assert_int_equal(notes[0].location_vaddr, t);
-	assert_int_equal(notes[0].semaphore_vaddr, d);
-	free(notes);
-	elf_file_close(ef);
-	free(m.data);
-	free(n);
+	for (size_t i = 0; i < m->ehdr->e_phnum; i++)
+		if (m->phdrs[i].p_type == PT_NOTE)
+			m->phdrs[m->ehdr->e_phnum] = m->phdrs[i];
+	m->phdrs[m->ehdr->e_phnum++].p_type = PT_LOAD;
+	m->ehdr->e_shnum = 0;
+	m->ehdr->e_shoff = 0;
+	assert_int_equal(find_in(f, m->bytes), 0);
+	assert_int_equal(f->cnt, 1);
+	assert_string_equal(f->notes[0].args, "8@x0");
+	assert_int_equal(f->notes[0].location_vaddr, f->t);
+	assert_int_equal(f->notes[0].semaphore_vaddr, f->d);
+	close_made(f);
 }
 
 /* Sizes that lie, strings that do not end, a file cut anywhere: never a read outside. */
 static void test_damaged(void **state)
 {
-	struct notes *n = calloc(1, sizeof(*n));
+	struct made *f = *state;
+	uint64_t t = f->t, d = f->d, b = f->b;
+	struct notes *n = &f->n;
 	static const char endless[] = { 'h', 'e', 'a', 'p', 't', 'a', 'p', 0, 'x', 0, 'y' };
-	struct usdt_note *notes;
-	uint64_t t, d, b;
-	struct elf_file *ef;
-	struct made_elf m;
 	uint8_t *note;
-	size_t cnt, i;
+	size_t i;
 
-	(void)state;
-	addresses(&t, &d, &b);
 	add_note(n, "stapsdt", 3, t, b, d, endless, sizeof(endless));
 	add_note(n, "stapsdt", 3, t, b, d, endless, 8);
 	add_note(n, "stapsdt", 3, t, b, d, endless, 0);
-	m = make(n, ".note.stapsdt", SHT_NOTE);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(usdt_notes_find(ef, "heaptap", &notes, &cnt), -ENOENT);
-	elf_file_close(ef);
-	free(m.data);
+	remake(f);
+	assert_int_equal(find_in(f, f->m.bytes), -ENOENT);
+	close_made(f);
 
 	n->bytes = 0;
 	ADD(n, t, b, d, "heaptap\0tls_v1\0");
-	m = make(n, ".note.stapsdt", SHT_NOTE);
-	note = m.data + m.shdrs[4].sh_offset;
+	remake(f);
+	note = f->m.data + f->m.shdrs[4].sh_offset;
 	for (i = 0; i < 3 * 8; i++) {
 		static const uint32_t lies[] = {
 			0, 1, 7, 8, 9, 24, 25, 0xffff, 0x7fffffff, 0xfffffff0, 0xffffffff,
@@ -213,44 +234,26 @@ static void test_damaged(void **state)
 		else
 			nh.n_descsz = lies[i / 2 % 11];
 		memcpy(note, &nh, sizeof(nh));
-		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-		if (usdt_notes_find(ef, "heaptap", &notes, &cnt) == 0)
-			free(notes);
-		elf_file_close(ef);
+		assert_int_not_equal(find_in(f, f->m.bytes), -ENOEXEC);
+		close_made(f);
 		memcpy(note, &good, sizeof(good));
 	}
-	for (i = 0; i < m.bytes; i++) {
-		if (elf_file_open_mem(m.data, i, &ef))
-			continue;
-		if (usdt_notes_find(ef, "heaptap", &notes, &cnt) == 0)
-			free(notes);
-		elf_file_close(ef);
+	for (i = 0; i < f->m.bytes; i++) {
+		find_in(f, i);
+		close_made(f);
 	}
-	free(m.data);
-	free(n);
 }
 
 static void test_too_many(void **state)
 {
-	struct notes *n = calloc(1, sizeof(*n));
-	uint64_t t, d, b;
-	struct usdt_note *notes;
-	struct elf_file *ef;
-	struct made_elf m;
-	size_t cnt, i;
+	struct made *f = *state;
 
-	(void)state;
-	addresses(&t, &d, &b);
-	for (i = 0; i < USDT_NOTES_CAP + 10; i++)
-		ADD(n, t, b, d, "heaptap\0tls_v1\0");
-	m = make(n, ".note.stapsdt", SHT_NOTE);
-	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
-	assert_int_equal(usdt_notes_find(ef, "heaptap", &notes, &cnt), 0);
-	assert_int_equal(cnt, USDT_NOTES_CAP);
-	free(notes);
-	elf_file_close(ef);
-	free(m.data);
-	free(n);
+	for (size_t i = 0; i < USDT_NOTES_CAP + 10; i++)
+		ADD(&f->n, f->t, f->b, f->d, "heaptap\0tls_v1\0");
+	remake(f);
+	assert_int_equal(find_in(f, f->m.bytes), 0);
+	assert_int_equal(f->cnt, USDT_NOTES_CAP);
+	close_made(f);
 }
 
 static const char probe_c[] =
@@ -288,14 +291,8 @@ static void test_compiled(void **state)
 	};
 	const char *dir = *state;
 	size_t i, tried = 0, cnt, bytes;
-	char path[300];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/probe.c", dir);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(probe_c, f);
-	fclose(f);
+	write_file(dir, "probe.c", probe_c);
 	for (i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		struct usdt_note *notes;
 		struct elf_file *ef;
@@ -333,10 +330,10 @@ static void test_compiled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),
-		cmocka_unit_test(test_without_sections),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_too_many),
+		cmocka_unit_test_setup_teardown(test_made, new_made, free_made),
+		cmocka_unit_test_setup_teardown(test_without_sections, new_made, free_made),
+		cmocka_unit_test_setup_teardown(test_damaged, new_made, free_made),
+		cmocka_unit_test_setup_teardown(test_too_many, new_made, free_made),
 		cmocka_unit_test_setup_teardown(test_compiled, programs_setup, programs_teardown),
 	};
 
