@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "format/import.h"
 #include "format/report.h"
 #include "model/profile.h"
+#include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -49,23 +48,6 @@ static void write_heap_and_read_back(const struct profile *p)
 		abort();
 	profile_free(again);
 	free(text);
-}
-
-static void write_and_read_back(const struct profile *p)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *again = NULL;
-	struct format_error why;
-
-	if (fd < 0)
-		return;
-	if (pprof_write(p, fd) || lseek(fd, 0, SEEK_SET) || pprof_read(fd, &again, &why))
-		abort();
-	if (again->samples.cnt != p->samples.cnt || again->locations.cnt != p->locations.cnt ||
-	    again->mappings.cnt != p->mappings.cnt)
-		abort();
-	profile_free(again);
-	close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/match_list.h"
 #include "model/profile.h"
+#include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -46,24 +45,6 @@ out:
 	match_list_free(opts.match);
 	if (out)
 		fclose(out);
-}
-
-static void write_and_read_back(const struct profile *p)
-{
-	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct profile *again = NULL;
-	struct format_error why;
-
-	if (fd < 0)
-		return;
-	if (pprof_write(p, fd) || lseek(fd, 0, SEEK_SET) || pprof_read(fd, &again, &why))
-		abort();
-	if (again->samples.cnt != p->samples.cnt || again->locations.cnt != p->locations.cnt ||
-	    again->functions.cnt != p->functions.cnt || again->mappings.cnt != p->mappings.cnt ||
-	    again->labels.cnt != p->labels.cnt || again->comments.cnt != p->comments.cnt)
-		abort();
-	profile_free(again);
-	close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
