@@ -4,10 +4,10 @@
  *
  *	push_once [--count N] [--every MS] [--seconds N] [--timeout MS] [--token-file F]
  *		  [--basic-file F] [--tenant T] [--ca F] [--spool DIR] [--spool-count N]
- *		  [--spool-bytes N] [--label NAME=VALUE]... [--now] TARGET [PROFILE]
+ *		  [--spool-bytes N] [--label NAME=VALUE]... [--now] [--failures N] TARGET [PROFILE]
  *
- * Adds PROFILE --count times (1), --every ms (0), and ends when nothing waits any more, or after
- * --seconds (20); without PROFILE it only sends what the spool's folder has. The last line is what
+ * Adds PROFILE --count times (1), --every ms (0), and ends when nothing waits any more, when --failures
+ * tries have failed, or after --seconds (20); without PROFILE it only sends what the spool's folder has. The last line is what
  * the queue counted. The longest time that one turn of the loop took shows whether anything waited.
  */
 #include <errno.h>
@@ -34,7 +34,7 @@ struct args {
 	struct push_queue_options queue;
 	struct push_label labels[LABELS_MAX];
 	size_t label_cnt;
-	unsigned long count, every_ms, seconds;
+	unsigned long count, every_ms, seconds, failures; /* failures 0: any number */
 	const char *profile;
 	bool is_now; /* real servers do not take old profiles */
 };
@@ -58,13 +58,21 @@ static void add_label(struct args *a, char *text)
 static void parse_args(int argc, char **argv, struct args *a)
 {
 	static const struct option options[] = {
-		{ "count", 1, 0, 'c' },	      { "every", 1, 0, 'e' },
-		{ "seconds", 1, 0, 's' },     { "timeout", 1, 0, 't' },
-		{ "token-file", 1, 0, 'T' },  { "basic-file", 1, 0, 'B' },
-		{ "tenant", 1, 0, 'o' },      { "ca", 1, 0, 'C' },
-		{ "spool", 1, 0, 'd' },	      { "spool-count", 1, 0, 'n' },
-		{ "spool-bytes", 1, 0, 'b' }, { "label", 1, 0, 'l' },
-		{ "now", 0, 0, 'N' },	      { 0 },
+		{ "count", 1, 0, 'c' },
+		{ "every", 1, 0, 'e' },
+		{ "seconds", 1, 0, 's' },
+		{ "timeout", 1, 0, 't' },
+		{ "token-file", 1, 0, 'T' },
+		{ "basic-file", 1, 0, 'B' },
+		{ "tenant", 1, 0, 'o' },
+		{ "ca", 1, 0, 'C' },
+		{ "spool", 1, 0, 'd' },
+		{ "spool-count", 1, 0, 'n' },
+		{ "spool-bytes", 1, 0, 'b' },
+		{ "label", 1, 0, 'l' },
+		{ "now", 0, 0, 'N' },
+		{ "failures", 1, 0, 'f' },
+		{ 0 },
 	};
 	char why[300];
 	int opt;
@@ -117,6 +125,9 @@ static void parse_args(int argc, char **argv, struct args *a)
 			break;
 		case 'N':
 			a->is_now = true;
+			break;
+		case 'f':
+			a->failures = number;
 			break;
 		default:
 			exit(2);
@@ -186,7 +197,10 @@ static void run(struct push_queue *q, const struct args *a, const struct profile
 			next = begin + a->every_ms * NS_PER_MS;
 		}
 		push_queue_stats(q, &stats);
-		if ((added == a->count && !stats.spool.cnt) || now_ns() >= end)
+		if (added == a->count &&
+		    (!stats.spool.cnt || (a->failures && stats.failed_cnt >= a->failures)))
+			break;
+		if (now_ns() >= end)
 			break;
 		epoll_wait(loop, &event, 1, added < a->count ? 1 : 50);
 	}

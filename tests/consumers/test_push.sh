@@ -79,6 +79,15 @@ js() {
 		not_ok "$name" "not true: $3" "$work/js.out"
 	fi
 }
+# until_true SECONDS COMMAND...
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
 lines() { wc -l <"$1"; }
 free_port() {
 	node -e 'const s = require("net").createServer();
@@ -143,14 +152,14 @@ if have openssl && openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key"
 	push --count 5 --ca "$work/cert" --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
 	counted "parca: TLS and a token" sent=5 failed=0
 	echo wrong >"$work/token"
-	push --seconds 2 --ca "$work/cert" --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
+	push --failures 1 --ca "$work/cert" --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
 	counted "parca: a wrong token is kept and tried again" sent=0 refused=0 waiting=1
 	expect "parca: grpc-message is decoded" "$work/stats" \
 		'last_error=UNAUTHENTICATED: a "token" is wänted: 100 %$'
 	(sleep 1; echo t0ken >"$work/token") &
 	push --seconds 10 --ca "$work/cert" --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
 	counted "parca: a token that is replaced is read again" sent=1 waiting=0 'failed=[1-9][0-9]*'
-	push --seconds 2 --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
+	push --failures 1 --token-file "$work/token" "parca+https://127.0.0.1:$port" "$scoped"
 	counted "parca: a certificate that nobody vouches for" sent=0 waiting=1
 	expect "parca: the reason is said" "$work/stats" 'certificate'
 	chmod 644 "$work/token"
@@ -177,10 +186,10 @@ push --count 2 "pyroscope+http://127.0.0.1:$port" "$scoped"
 counted "pyroscope: again what may work, once what is refused" added=2 sent=1 refused=1 failed=3
 expect "pyroscope: the reason is said" "$work/stats" 'planted InvalidArgument'
 stop
-serve parca 0 "$work/slow" --delay 3000
-push --seconds 2 --timeout 500 "parca+http://127.0.0.1:$port" "$scoped"
+serve parca 0 "$work/slow" --delay 1500
+push --failures 1 --timeout 500 "parca+http://127.0.0.1:$port" "$scoped"
 counted "a slow server is given up" sent=0 waiting=1 "$quick"
-push --seconds 8 "parca+http://127.0.0.1:$port" "$scoped"
+push "parca+http://127.0.0.1:$port" "$scoped"
 counted "a slow server is waited for, not in the loop" sent=1 "$quick"
 stop
 # stranger WHAT: a server that is none of ours; WHAT is done with each connection `c`
@@ -199,42 +208,42 @@ stranger() {
 	exit 1
 }
 stranger ''
-push --seconds 2 --timeout 400 "parca+http://127.0.0.1:$port" "$scoped"
+push --failures 2 --timeout 400 "parca+http://127.0.0.1:$port" "$scoped"
 counted "a server that says nothing" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 stop
 stranger 'c.end("220 mail.example.com ESMTP\r\n")'
 for kind in parca pyroscope; do
-	push --seconds 2 "$kind+http://127.0.0.1:$port" "$scoped"
+	push --failures 2 "$kind+http://127.0.0.1:$port" "$scoped"
 	counted "$kind: a server of another kind" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 done
 stop
 # Answers with success, and without end.
 stranger 'c.write("HTTP/1.1 200 OK\r\n\r\n"); setInterval(() => c.write("x".repeat(1 << 16)), 1)'
-push --seconds 3 "pyroscope+http://127.0.0.1:$port" "$scoped"
+push --failures 1 "pyroscope+http://127.0.0.1:$port" "$scoped"
 counted "an answer without end is cut off" sent=0 waiting=1 'failed=[1-9][0-9]*' "$quick"
 stop
 
 # Speaks HTTP/2, and then nonsense: frames of no kind, of no end, and of no stream.
 stranger 'c.write(Buffer.from("000000040000000000", "hex")); let n = 0;
 	const t = setInterval(() => { c.write(require("crypto").randomBytes(999)); if (++n > 50) { clearInterval(t); c.end(); } }, 1)'
-push --seconds 2 "parca+http://127.0.0.1:$port" "$scoped"
+push --failures 2 "parca+http://127.0.0.1:$port" "$scoped"
 counted "parca: nonsense in HTTP/2" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 stop
 stranger 'c.resetAndDestroy ? c.resetAndDestroy() : c.destroy()'
 for kind in parca pyroscope; do
-	push --seconds 2 "$kind+http://127.0.0.1:$port" "$scoped"
+	push --failures 2 "$kind+http://127.0.0.1:$port" "$scoped"
 	counted "$kind: a server that hangs up" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 done
 stop
 # Elsewhere is not asked: what is sent is not for everybody.
 stranger 'c.end("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")'
-push --seconds 2 "pyroscope+http://127.0.0.1:$port" "$scoped"
+push --failures 1 "pyroscope+http://127.0.0.1:$port" "$scoped"
 counted "pyroscope: elsewhere is not asked" sent=0 'last_error=HTTP status 302.*'
 stop
 
 ## away, and back
 port=$(free_port)
-push --count 20 --seconds 2 --spool "$work/spool" --spool-count 12 "parca+http://127.0.0.1:$port" "$scoped"
+push --count 20 --failures 1 --spool "$work/spool" --spool-count 12 "parca+http://127.0.0.1:$port" "$scoped"
 counted "down: the newest are kept, the oldest dropped and counted" added=20 sent=0 waiting=12 dropped=8
 [ "$(find "$work/spool" -name '*.push' | wc -l)" = 12 ] && ok "down: twelve files" ||
 	not_ok "down: twelve files" "not twelve"
@@ -275,7 +284,8 @@ port=$(free_port)
 "$work/push_once" --count 5 --every 20 --seconds 30 --spool "$work/spool3" "parca+http://127.0.0.1:$port" \
 	"$scoped" >/dev/null 2>&1 &
 pusher=$!
-sleep 1.5
+has_spooled() { [ "$(find "$work/spool3" -name '*.push' | wc -l)" = 5 ]; }
+until_true 20 has_spooled || not_ok "killed" "five are not spooled" "$work/stats"
 push --seconds 1 --spool "$work/spool3" "parca+http://127.0.0.1:$port" "$scoped"
 expect "a spool belongs to one process" "$work/push.err" 'another heaptap'
 kill -9 $pusher
@@ -305,15 +315,6 @@ int main(void)
 	return read(0, &c, 1) == 1;
 }
 END
-# until_true SECONDS COMMAND...
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
-	done
-}
 # follow OPTION...: a daemon in $daemon, which follows a process of its own that has allocated then
 follow() {
 	rm -f "$work/in"
