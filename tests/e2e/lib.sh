@@ -22,6 +22,8 @@ e2e_name=
 e2e_failed=0
 e2e_ok_cnt=0
 e2e_pids=
+e2e_lanes=
+e2e_queue=()
 
 ok() {
 	echo "ok - $e2e_name: $1"
@@ -44,11 +46,52 @@ skip_all() {
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-e2e_cleanup() {
+# A pid that was waited for may be somebody else's by now: only what is our child still is killed.
+is_child() { grep -q "^PPid:[[:space:]]*$BASHPID\$" "/proc/$1/status" 2>/dev/null; }
+end_children() {
 	local pid
-	for pid in $e2e_pids; do kill -9 "$pid" 2>/dev/null; done
+	for pid in $e2e_lanes; do is_child "$pid" && kill "$pid"; done 2>/dev/null
+	for pid in $e2e_pids; do is_child "$pid" && kill -9 "$pid"; done 2>/dev/null
 	wait 2>/dev/null
+}
+e2e_cleanup() {
+	end_children
 	[ -n "${E2E_KEEP:-}" ] && echo "# kept: $work" || rm -rf "$work"
+}
+
+# beside COMMAND...: is queued for together
+beside() { e2e_queue+=("$(printf '%q ' "$@")"); }
+# together: runs what was queued, as many at a time as there are processors (four at the most), each with
+# a $work of its own (E2E_BESIDE=1: one after the other); results come in the order of the queue. For what does not depend on time: the others
+# compute, and probe the same C library.
+together() {
+	local top=$work cnt=${#e2e_queue[@]} lanes i ended
+	local -A running=()
+	lanes=${E2E_BESIDE:-$((${HEAPTAP_VM:-0} ? 1 : $(nproc)))}
+	[ $lanes -le 4 ] || lanes=4
+	for ((i = 0; i < cnt; i++)); do
+		if [ ${#running[@]} -ge $lanes ]; then
+			wait -n -p ended "${!running[@]}"
+			unset "running[$ended]"
+		fi
+		(
+			trap end_children EXIT
+			trap 'exit 130' INT TERM
+			work=$top/beside$i e2e_pids= e2e_lanes=
+			mkdir -p "$work"
+			eval "${e2e_queue[i]}" >"$work.tap" 2>&1
+		) &
+		running[$!]=1
+		e2e_lanes="$e2e_lanes $!"
+	done
+	wait "${!running[@]}"
+	for ((i = 0; i < cnt; i++)); do
+		cat "$work/beside$i.tap"
+		e2e_ok_cnt=$((e2e_ok_cnt + $(grep -c '^ok' "$work/beside$i.tap")))
+		e2e_failed=$((e2e_failed + $(grep -c '^not ok' "$work/beside$i.tap")))
+		rm -rf "$work/beside$i"
+	done
+	e2e_queue=()
 }
 
 # by which limits of time are multiplied: an emulated machine is slow

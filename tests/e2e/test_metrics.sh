@@ -12,22 +12,11 @@ group=
 end_group() { [ -z "$group" ] || rmdir "$group" 2>/dev/null; }
 trap 'e2e_cleanup; end_group' EXIT
 
-serves() { says "$work/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
-serve() {
-	: >"$work/serve.err"
-	"$heaptap" serve --listen 127.0.0.1:0 --rate 1 "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
-	await 20 serves
-	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
-	[ -n "$url" ] || { not_ok "serve $*" "does not begin" "$work/serve.err"; e2e_end; }
+. "$e2e_dir/serve_lib.sh"
+serve_grow() {
+	serve --listen 127.0.0.1:0 --rate 1 "$@"
+	[ -n "$url" ] || e2e_end
 }
-end_server() {
-	kill -TERM "$server"
-	await 20 is_gone "$server" || kill -9 "$server"
-	wait "$server" 2>/dev/null
-}
-get() { curl -s -S -m 30 "$@"; }
 # page FILE: one of a snapshot that was taken after this moment
 page() {
 	since=$EPOCHREALTIME
@@ -57,7 +46,7 @@ compared() {
 value() { awk -v begin="$2" 'index($0, begin) == 1 { print $NF; exit }' "$1"; }
 
 start "$bin/scope_grow" 4 || not_ok start "the target did not start" "$work/target.err"
-serve --metrics-scopes 8 -p "$target"
+serve_grow --metrics-scopes 8 -p "$target"
 step "grow 3"
 page "$work/a"
 compared "a process, its 8 largest scopes and the rest" 8 "$work/a"
@@ -142,16 +131,16 @@ compared "after exec: what the new program holds, and no counter goes back" --su
 kill_target
 ended() { ! get "$url/metrics" | grep -q "pid=\"$target\""; }
 await 5 ended && ok "who has ended has no series" || not_ok "who has ended has no series" "still there after 5 s"
-end_server
+end_server "--metrics-scopes 8"
 start "$bin/scope_grow" 2
-serve --metrics-scopes 0 -p "$target"
+serve_grow --metrics-scopes 0 -p "$target"
 step_cnt=0
 step "grow 1"
 page "$work/none"
 compared "--metrics-scopes 0: the process" 0 "$work/none"
 grep -q '^heaptap_scope_' "$work/none" && not_ok "--metrics-scopes 0: no series of scopes" "some" "$work/none" ||
 	ok "--metrics-scopes 0: no series of scopes"
-end_server
+end_server "--metrics-scopes 0"
 kill_target
 for bad in -1 1001 x ''; do
 	timeout 10 "$heaptap" serve --metrics-scopes "$bad" --comm nobody >"$work/out" 2>&1

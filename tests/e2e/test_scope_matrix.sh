@@ -7,7 +7,8 @@ e2e_init scope_matrix
 
 flags="-std=gnu11 -O2 -Wall -Wextra -I$e2e_top/include"
 source=$loads/scope_linked.c
-cat >"$work/check.py" <<'P'
+check=$work/check.py
+cat >"$check" <<'P'
 import json, sys
 
 rows = {row["path"]: row for row in json.load(sys.stdin)["rows"]}
@@ -23,7 +24,7 @@ recorded() {
 	launch --rate 1 -q -n 0 -- "$@"
 	if [ "$record_status" = 0 ] &&
 		"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" 2>"$work/report.err" |
-		python3 "$work/check.py" 2>"$work/differences"; then
+		python3 "$check" 2>"$work/differences"; then
 		ok "$name"
 	else
 		not_ok "$name" "status $record_status" "$work/differences" "$work/heaptap.err" "$work/report.err"
@@ -66,8 +67,9 @@ for cc in gcc clang; do
 		fi
 		for kind in PIE no-PIE static static-pie LTO so dlopen; do
 			# gcc's link-time optimization is a plugin of GNU ld
-			[ "$cc $linker $kind" = "gcc lld LTO" ] || cell $cc $linker $kind
+			[ "$cc $linker $kind" = "gcc lld LTO" ] || beside cell $cc $linker $kind
 		done
 	done
 done
+together
 e2e_end

@@ -23,7 +23,7 @@ begin heapy-b
 await 5 follows "${pid_of[heapy-b]}" && ok "follows who comes later" ||
 	not_ok "follows who comes later" "not within 5 s" "$top/serve.err"
 for name in heapy-a heapy-b heapy-x other; do work_of $name; done
-served heapy-a "heap?pid=" "$url/debug/pprof/heap?pid=${pid_of[heapy-a]}" --alloc
+exact_of heapy-a "heap?pid="
 served heapy-b "/pid/N/heap" "$url/pid/${pid_of[heapy-b]}/debug/pprof/heap" --alloc
 served heapy-b "/pid/N/allocs" "$url/pid/${pid_of[heapy-b]}/debug/pprof/allocs" --alloc
 served heapy-a "heap of all: one" "$url/debug/pprof/heap" --alloc --label "pid=${pid_of[heapy-a]}"
@@ -34,7 +34,6 @@ want=$(printf '%s\n' "${pid_of[heapy-a]}" "${pid_of[heapy-b]}" | sort | xargs)
 sum=$(awk '$1 == "TOTAL" { print $2 }' <("$compare" total "$top/heapy-a/p.pb.gz"))
 shown=$(get "$url/metrics" | awk '/^heaptap_inuse_bytes\{/ { n += $NF } END { printf "%d", n }')
 [ "$sum" = "$shown" ] && ok "metrics say the same: $sum bytes" || not_ok "metrics say the same" "$shown, the profile $sum"
-same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
 same_memory heapy-a && not_ok "a probe is in who is followed" "none is seen" ||
 	ok "a probe is in who is followed"
 same_memory other && ok "no probe in who is not followed" ||
@@ -140,7 +139,7 @@ if have bpftool || [ -x /usr/sbin/bpftool ]; then
 	await 5 nothing_left && ok "its samples are gone from the map" ||
 		not_ok "its samples are gone from the map" "$(left heapy-b) are left"
 fi
-served heapy-a "the others are as they were" "$url/debug/pprof/heap?pid=${pid_of[heapy-a]}" --alloc
+exact_of heapy-a "the others are as they were"
 for counter in live_full totals_full stacks_full contexts_full scratch_busy events_lost missed_frees; do
 	n=$(metric "heaptap_losses_total{reason=\"$counter\"}")
 	[ "$n" = 0 ] || not_ok "no losses" "$counter: $n"
@@ -169,7 +168,7 @@ for pid in $(awk '$1 == "PID" && !seen[$2]++ { print $2 }' "$top/forks/all.out")
 done
 for name in named execs; do
 	await 10 says "$top/$name/target.out" '^BEFORE' || not_ok "$name" "does not work"
-	served $name "before exec: $name" "$url/debug/pprof/heap?pid=${pid_of[$name]}" --alloc
+	exact_of $name "before exec: $name"
 	tell_to $name exec
 done
 await 5 follows_not "${pid_of[execs]}" && ok "lets go who is another program" ||
@@ -179,7 +178,7 @@ await 10 is_ready_again || not_ok "exec" "no second program"
 sleep 0.5
 work_of named
 sed -i '1,/^BEFORE/d' "$top/named/target.out"
-served named "after exec: what the new program holds" "$url/debug/pprof/heap?pid=${pid_of[named]}" --alloc
+exact_of named "after exec: what the new program holds"
 end_server "serve children and execs"
 for name in forks named execs; do
 	same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"

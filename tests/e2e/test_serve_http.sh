@@ -82,7 +82,7 @@ wait $malformed && ok "10000 malformed requests" || not_ok "10000 malformed requ
 wait $scrapes
 answers 200 -m 10 "$url/healthz"
 [ "$(metric heaptap_samples_total)" -gt "$samples" ] && ok "capture goes on" || not_ok "capture goes on" "no samples"
-served heapy-b "what was allocated meanwhile, to the byte" "$all?pid=${pid_of[heapy-b]}" --alloc
+exact_of heapy-b "what was allocated meanwhile, to the byte"
 wait $slow && ok "slow clients are ended" || not_ok "slow clients are ended" "no" "$top/slow"
 wait $crowd && ok "many connections that say nothing" || not_ok "many connections that say nothing" "no" "$top/crowd"
 kill -TERM "$crowded"
@@ -133,13 +133,12 @@ else
 fi
 
 # killed, and again at the same address: no probe is left, and it works as before
-same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
 kill -9 "$server"
 wait "$server" 2>/dev/null
 await 10 same_memory heapy-a && ok "killed: no probe is left" || not_ok "killed: no probe is left" "one is" "$top/text"
 serve --listen "127.0.0.1:$port" --rate 1 -p "${pid_of[heapy-c]}"
 work_of heapy-c
-served heapy-c "and again at the same port" "$url/debug/pprof/heap?pid=${pid_of[heapy-c]}" --alloc
+exact_of heapy-c "and again at the same port"
 end_server "the second server"
 serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[heapy-a]}"
 kill -9 "$server"

@@ -7,7 +7,7 @@ e2e_init serve_keep
 have curl || skip_all "curl is not installed"
 
 build_c grows || { not_ok build "workload"; e2e_end; }
-top=$work
+. "$e2e_dir/serve_lib.sh"
 cgroup= small=
 cleanup_more() {
 	[ -n "$small" ] && umount -l "$small" 2>/dev/null
@@ -16,30 +16,10 @@ cleanup_more() {
 }
 trap cleanup_more EXIT
 
-get() { curl -s -S -m 60 "$@"; }
-serve() {
-	: >"$top/serve.err"
-	"$heaptap" serve --listen 127.0.0.1:0 "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
-	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
-	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-}
-serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
-end_server() {
-	kill -TERM "$server"
-	await 20 is_gone "$server" || kill -9 "$server"
-	wait "$server"
-	status=$?
-	[ $status = 0 ] && ok "$1: SIGTERM ends it" ||
-		not_ok "$1: SIGTERM ends it" "its status is $status" "$top/serve.err"
-}
-metric() { get "$url/metrics" | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
 is_metric() { [ "$(metric "$1")" = "$2" ]; }
-follows() { get "$url/metrics" | grep "^heaptap_inuse_bytes{pid=\"$1\"" >/dev/null; }
 
-# begin NAME [VIA...]: the workload under this name, through a command that executes it
-begin() {
+# begin_grows NAME [VIA...]: the workload under this name, through a command that executes it
+begin_grows() {
 	local name=$1
 	shift
 	[ -x "$top/$name" ] || cp "$bin/grows" "$top/$name"
@@ -85,8 +65,8 @@ end_target() {
 }
 
 # in memory: the peak, the end
-serve --rate 1 --comm '^keeps-'
-begin keeps-a
+serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-'
+begin_grows keeps-a
 say "up 100 10007"
 is_kept "first peak" peak "$held"
 say "up 300 20011"
@@ -108,7 +88,7 @@ get "$url/" >"$top/index"
 grep -q "pid/$target/debug/pprof/heap?at=peak" "$top/index" &&
 	grep -q "pid/$target/debug/pprof/heap?at=last" "$top/index" && ok "index: links" ||
 	not_ok "index: links" "none" "$top/index"
-begin keeps-a
+begin_grows keeps-a
 say "up 50 30011"
 kill -9 "$target"
 end_target
@@ -125,8 +105,8 @@ dir=$top/kept.d
 mkdir -m 700 "$dir"
 echo mine >"$dir/notes.txt"
 echo mine >"$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak"
-serve --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 3
-begin keeps-b
+serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 3
+begin_grows keeps-b
 say "up 40 10007"
 is_kept "folder: peak" peak "$held"
 tell "exit 0"
@@ -137,7 +117,7 @@ await 10 has_file "keeps_b-$target-*Z-exit0-*Z.pb.gz" && ok "folder: a file of i
 first=$target first_held=$held
 # other names than a file may have
 ln -s "$bin/grows" "$top/keeps-- .%c"
-begin "keeps-- .%c"
+begin_grows "keeps-- .%c"
 say "up 7 10007"
 tell abort
 end_target
@@ -151,7 +131,7 @@ grep -vE '^[A-Za-z0-9._+]+-[0-9]+-[0-9]{8}T[0-9]{6}Z-(peak|(exit|signal)[0-9]+)-
 [ "$(find "$dir" -name '*.pb.gz' -perm 600 | wc -l)" = "$(files '*.pb.gz')" ] && ok "folder: for its owner" ||
 	not_ok "folder: for its owner" "others can read" "$top/names"
 # a third one: files of the first, which ended well, go, and not those of the second, which did not
-begin keeps-c
+begin_grows keeps-c
 say "up 9 10007"
 is_kept "folder: third peak" peak "$held"
 ls -A "$dir" >"$top/names"
@@ -160,24 +140,16 @@ has_file "keeps_b-$first-*-peak-*" 0 && has_file "keeps__*-signal6-*" && has_fil
 	not_ok "--keep-files 3" "$(files '*.pb.gz') files" "$top/names"
 end_server "folder"
 exec {target_in}>&-
-refused() {
-	local name=$1 what=$2
-	shift 2
-	timeout 20 "$heaptap" serve --listen 127.0.0.1:0 --comm nobody "$@" >"$top/out" 2>"$top/err"
-	status=$?
-	[ $status = 1 ] && grep -q -- "$what" "$top/err" && ok "refused: $name" ||
-		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
-}
 chmod 777 "$dir"
-refused "a folder that others can write to" "others may write" --keep-dir "$dir"
+refused "a folder that others can write to" "others may write" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 chmod 700 "$dir"
-refused "a folder that is not there" "No such file" --keep-dir "$top/none"
-refused "a file for a folder" "Not a directory" --keep-dir "$dir/notes.txt"
+refused "a folder that is not there" "No such file" --listen 127.0.0.1:0 --comm nobody --keep-dir "$top/none"
+refused "a file for a folder" "Not a directory" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir/notes.txt"
 
 # what an earlier process kept is served, and counts
 before=$(files '*.pb.gz')
 aborted=$(find "$dir" -name '*signal6*' -printf '%f\n' | cut -d- -f2)
-serve --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 2
+serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir" --keep-files 2
 [ "$before" -gt 2 ] && [ "$(files '*.pb.gz')" = 2 ] && ok "after a restart: $before files, 2 stay" ||
 	not_ok "after a restart" "$before files, then $(files '*.pb.gz')"
 [ -f "$dir/notes.txt" ] && [ -f "$dir/keeps-b-1-20260101T000000Z-exit0-20260101T000000.000Z.pb.gz.bak" ] &&
@@ -187,7 +159,7 @@ target=$(cut -d- -f2 <<<"$survivor")
 moment=last
 [ "$(cut -d- -f4 <<<"$survivor")" = peak ] && moment=peak
 is_kept "after a restart: served" "$moment" "$("$compare" total "$dir/$survivor" | awk '{ print $2 }')"
-refused "a folder in use" "in use" --keep-dir "$dir"
+refused "a folder in use" "in use" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 end_server "after a restart"
 
 # a full disk: what cannot be written stays in memory
@@ -195,8 +167,8 @@ small=$top/small
 mkdir "$small"
 if mount -t tmpfs -o size=64k,mode=700 none "$small" 2>/dev/null; then
 	head -c 100000 /dev/zero >"$small/full" 2>/dev/null
-	serve --rate 1 --comm '^keeps-' --keep-dir "$small"
-	begin keeps-d
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$small"
+	begin_grows keeps-d
 	say "up 20 10007"
 	is_kept "full disk: peak" peak "$held"
 	is_metric heaptap_kept_unwritten_total 1 && ok "full disk: counted" ||
@@ -241,8 +213,8 @@ make_cgroup() {
 dir=$top/oom.d
 mkdir -m 700 "$dir"
 if make_cgroup $((64 << 20)); then
-	serve --rate 1 --comm '^keeps-' --keep-dir "$dir"
-	begin keeps-e sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir"
+	begin_grows keeps-e sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
 	say "up 40 1048583"
 	is_kept "below the limit: peak" peak "$held"
 	has_file "*-limit-*" 0 && ok "40 of 64 MiB: not near the limit" || not_ok "40 of 64 MiB" "near the limit"
@@ -267,8 +239,8 @@ else
 fi
 
 # nothing is kept
-serve --rate 1 --comm '^keeps-' --keep-files 0
-begin keeps-f
+serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-files 0
+begin_grows keeps-f
 say "up 20 10007"
 get "$url/" | grep -q "Kept profiles" && not_ok "--keep-files 0" "there is a list" || ok "--keep-files 0: nothing is kept"
 kill_target

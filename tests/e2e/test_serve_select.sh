@@ -8,48 +8,9 @@ have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 
 build_c family || { not_ok build "workloads"; e2e_end; }
-top=$work
-declare -A pid_of in_of
+. "$e2e_dir/serve_lib.sh"
 id64=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
-# begin NAME [COMMAND...]: a process that waits for work; without a command one with this name
-begin() {
-	local name=$1
-	shift
-	mkdir -p "$top/$name"
-	if [ $# = 0 ]; then
-		cp "$bin/family" "$top/$name/$name"
-		set -- "$top/$name/$name"
-	fi
-	work=$top/$name
-	start "$@" || not_ok "start $name" "the target did not start" "$work/target.err"
-	pid_of[$name]=$target in_of[$name]=$target_in
-	work=$top
-}
-work_of() {
-	work=$top/$1 target=${pid_of[$1]} target_in=${in_of[$1]}
-	run_target || not_ok "$1" "did not finish" "$work/target.err" "$work/target.out"
-	work=$top
-}
-# serve ARGS...: a server; its pid in $server, its address in $url
-serve() {
-	: >"$top/serve.err"
-	"$heaptap" serve "$@" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
-	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
-	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-}
-serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
-end_server() {
-	kill -TERM "$server"
-	await 20 is_gone "$server" || kill -9 "$server"
-	wait "$server" && ok "$1: ends with 0" || not_ok "$1: ends with 0" "its status is $?" "$top/serve.err"
-}
-get() { curl -s -S -m 60 "$@"; }
-metrics() { get "$url/metrics"; }
-follows() { metrics | grep "^heaptap_inuse_bytes{.*pid=\"$1\"" >/dev/null; }
-follows_not() { ! follows "$1"; }
 # chosen NAME YES... -- NO...: these are followed within 5 seconds, those are not
 chosen() {
 	local title=$1 name bad=
@@ -62,15 +23,6 @@ chosen() {
 	for name in "$@"; do follows "${pid_of[$name]}" && bad="$bad $name is followed;"; done
 	[ -z "$bad" ] && ok "$title" || not_ok "$title" "$bad" "$top/serve.err"
 }
-# served NAME TITLE: its profile is what the process says, to the byte
-served() {
-	work=$top/$1
-	record_status=0
-	get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=${pid_of[$1]}" || record_status="curl $?"
-	same "$2" --alloc
-	work=$top
-}
-same_memory() { timeout 20 python3 "$e2e_dir/same_text.py" "${pid_of[$1]}" >"$top/text"; }
 
 # --- several of a kind; heaptap never
 begin sel-a
@@ -79,7 +31,7 @@ begin sel-c
 serve --listen 127.0.0.1:0 --comm '^sel-a$' --comm '^sel-[bc]$' --comm '^heaptap' \
 	--exclude 'x$' --exclude '^sel-c$'
 chosen "--comm and --exclude, given several times" sel-a sel-b -- sel-c
-[ "$(metrics | awk '/^heaptap_followed_processes/ { print $2 }')" = 2 ] &&
+[ "$(get "$url/metrics" | awk '/^heaptap_followed_processes/ { print $2 }')" = 2 ] &&
 	ok "heaptap does not follow itself" || not_ok "heaptap does not follow itself" "more than 2" "$top/serve.err"
 end_server "--comm"
 
@@ -136,7 +88,7 @@ for lib in $(ldd "$bin/family" | grep -o '/[^ ]*'); do
 	cp "$(realpath "$lib")" "$root$lib"
 done
 in_container() {
-	unshare -m -p -f --kill-child sh -c "mount --make-rprivate / && mount --bind '$root' '$root' &&
+	exec unshare -m -p -f --kill-child sh -c "mount --make-rprivate / && mount --bind '$root' '$root' &&
 		mount -t proc proc '$root/proc' &&
 		mount --bind '$top/docker/containers/$id64/hostname' '$root/etc/hostname' &&
 		exec chroot '$root' /inner"
@@ -150,11 +102,10 @@ if unshare -m -p -f --kill-child true 2>"$top/unshare.err"; then
 	begin inner bash -c in_container
 	await 5 inner_pid || not_ok "a container" "it does not run" "$top/inner/target.err"
 	pid_of[inner]=$(cat "$top/inner.pid")
-	e2e_pids="$e2e_pids ${pid_of[inner]}"
 	chosen "a process in namespaces of its own, by what is mounted into it" inner -- sel-a
 	echo "# followed and shown $((($(date +%s%N) - began) / 1000000)) ms after its start"
 	work_of inner
-	served inner "its stacks are those of its own libc and program"
+	exact_of inner "its stacks are those of its own libc and program"
 	end_server "a container"
 	kill -9 "${pid_of[inner]}"
 else
@@ -241,10 +192,10 @@ says "$top/serve.err" 'listen is another now' && ok "SIGHUP: what needs a new st
 chosen "SIGHUP: the new selection" sel-b --
 await 5 follows_not "${pid_of[sel-a]}" && same_memory sel-a && ok "SIGHUP: the others are let go, without a probe left" ||
 	not_ok "SIGHUP: the others are let go" "they are not" "$top/serve.err" "$top/text"
-metrics | grep -q '^heaptap_push_.*127.0.0.1:9"' && not_ok "SIGHUP: a push target goes" "it is there" ||
+get "$url/metrics" | grep -q '^heaptap_push_.*127.0.0.1:9"' && not_ok "SIGHUP: a push target goes" "it is there" ||
 	ok "SIGHUP: a push target goes"
 work_of sel-b
-served sel-b "SIGHUP: who is followed now is recorded from then on"
+exact_of sel-b "SIGHUP: who is followed now is recorded from then on"
 
 cat >"$top/serve.toml" <<END
 comm = ['^sel-a\$', '(']
@@ -261,7 +212,7 @@ done
 [ -z "$bad" ] && ok "SIGHUP: all errors of the file, with line and key" ||
 	not_ok "SIGHUP: all errors of the file" "not said:$bad" "$top/serve.err"
 chosen "SIGHUP: then all is as it was" sel-b -- sel-a
-served sel-b "... with what was recorded"
+exact_of sel-b "... with what was recorded"
 timeout 20 "$heaptap" serve --config "$top/serve.toml" --check-config >"$top/out" 2>"$top/err"
 [ $? = 1 ] && [ "$(grep -c "serve.toml:" "$top/err")" = 4 ] && [ ! -s "$top/out" ] &&
 	ok "--check-config tells the same" || not_ok "--check-config tells the same" "it does not" "$top/err" "$top/out"
@@ -279,7 +230,7 @@ reload 'was read again'
 	not_ok "SIGHUP: a token is asked for" "it is not"
 get() { curl -s -S -m 60 -H 'Authorization: Bearer 0123456789abcdef0123' "$@"; }
 chosen "SIGHUP: and again" sel-a sel-b --
-push_is_tried() { [ "$(metrics | awk '/^heaptap_push_failed_total.*127.0.0.1:9"/ { print $NF }')" -gt 0 ] 2>/dev/null; }
+push_is_tried() { [ "$(get "$url/metrics" | awk '/^heaptap_push_failed_total.*127.0.0.1:9"/ { print $NF }')" -gt 0 ] 2>/dev/null; }
 await 20 push_is_tried && ok "SIGHUP: a new push target is pushed to" ||
 	not_ok "SIGHUP: a new push target is pushed to" "it is not" "$top/serve.err"
 end_server "SIGHUP"
@@ -289,14 +240,6 @@ kill -HUP "$server"
 await 20 is_gone "$server" && ok "SIGHUP without a file ends it" || not_ok "SIGHUP without a file ends it" "it does not" "$top/serve.err"
 
 # --- refused at start, before anything is attached
-refused() {
-	local name=$1 what=$2 status
-	shift 2
-	timeout 20 "$heaptap" serve "$@" >"$top/out" 2>"$top/err"
-	status=$?
-	{ [ $status = 1 ] || [ $status = 2 ]; } && grep -q -- "$what" "$top/err" && ok "refused: $name" ||
-		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
-}
 refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
 refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b
 refused "all, and some" "--all follows whatever" --all --comm a

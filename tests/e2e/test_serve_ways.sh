@@ -10,62 +10,29 @@ definitions=/sys/kernel/tracing/uprobe_events
 [ -w $definitions ] || skip_all "no $definitions"
 
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
-top=$work
-declare -A pid_of in_of
+. "$e2e_dir/serve_lib.sh"
 
-# begin NAME WORKLOAD: a process that waits for work
-begin() {
-	mkdir -p "$top/$1"
-	cp "$bin/$2" "$top/$1/$1"
-	work=$top/$1
-	start "$work/$1" || not_ok "start $1" "the target did not start" "$work/target.err"
-	pid_of[$1]=$target in_of[$1]=$target_in
-	work=$top
-}
 at() { work=$top/$1 target=${pid_of[$1]} target_in=${in_of[$1]}; }
 end() {
 	at "$1"
 	kill_target
 	work=$top
 }
-serve() {
-	: >"$top/serve.err"
-	"$heaptap" serve --listen 127.0.0.1:0 --rate 1 --comm '^way-' "$@" >"$top/serve.out" \
-		2>"$top/serve.err" </dev/null &
-	server=$!
-	e2e_pids="$e2e_pids $server"
-	await 20 serves || not_ok "serve $*" "does not begin" "$top/serve.err"
-	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
-}
-serves() { says "$top/serve.err" '^heaptap: serving' || ! kill -0 "$server" 2>/dev/null; }
-end_server() {
-	kill -TERM "$server"
-	await 20 is_gone "$server" || kill -9 "$server"
-	wait "$server"
-}
-get() { curl -s -S -m 60 "$@"; }
+serve_ways() { serve --listen 127.0.0.1:0 --rate 1 --comm '^way-' "$@"; }
 # way_is WAY CNT: of the C library's probes
 way_is() {
 	get "$url/metrics" |
 		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",way=\"$1\"\} $2$" >/dev/null
 }
 defined_cnt() { grep -c "[pr]:heaptap_$1_" $definitions; }
-has_probe() { ! timeout 20 python3 "$e2e_dir/same_text.py" "$1" >"$top/text"; }
-# exact_of NAME TITLE
-exact_of() {
-	at "$1"
-	record_status=0 target_status=0
-	get -f -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" || record_status="curl $?"
-	same "$2" --alloc
-	work=$top
-}
+has_probe() { ! same_memory "$1"; }
 
-begin other family
+begin other
 for way in own event all; do
-	for i in 1 2 3; do begin "way-$way$i" family; done
-	serve --attach-way "$way"
+	for i in 1 2 3; do begin "way-$way$i"; done
+	serve_ways --attach-way "$way"
 	await 5 way_is $way 3 && ok "$way: 3 processes" || not_ok "$way: 3 processes" "not so" "$top/serve.err"
-	begin "way-${way}4" family
+	begin "way-${way}4"
 	await 5 way_is $way 4 && ok "$way: who comes later too" ||
 		not_ok "$way: who comes later too" "not within 5 s" "$top/serve.err"
 	for i in 1 2 3 4; do
@@ -78,33 +45,34 @@ for way in own event all; do
 		exact_of "way-$way$i" "$way: exact, process $i"
 	done
 	case $way in
-	all) has_probe "${pid_of[other]}" && ok "all: others pay" || not_ok "all: others pay" "no probe is seen" ;;
-	*) has_probe "${pid_of[other]}" && not_ok "$way: nobody else pays" "has a probe" "$top/text" ||
+	all) has_probe other && ok "all: others pay" || not_ok "all: others pay" "no probe is seen" ;;
+	*) has_probe other && not_ok "$way: nobody else pays" "has a probe" "$top/text" ||
 		ok "$way: nobody else pays" ;;
 	esac
-	has_probe "${pid_of[way-${way}4]}" && ok "$way: a probe is in who is followed" ||
+	has_probe "way-${way}4" && ok "$way: a probe is in who is followed" ||
 		not_ok "$way: a probe is in who is followed" "none is seen"
 	[ $way != event ] || [ "$(defined_cnt "$server")" -gt 0 ] ||
 		not_ok "event: definitions" "there are none"
-	end_server
+	end_server "$way"
 	left=$(defined_cnt "$server")
-	[ "$left" = 0 ] && ! has_probe "${pid_of[way-${way}4]}" && ok "$way: nothing is left" ||
+	[ "$left" = 0 ] && ! has_probe "way-${way}4" && ok "$way: nothing is left" ||
 		not_ok "$way: nothing is left" "$left definitions" "$top/text"
 	for i in 1 2 3 4; do end "way-$way$i"; done
 done
 
 # There and back while threads allocate, hand over and free.
 export E2E_MODE=race E2E_THREADS=3 E2E_MS=7000
-begin way-racer threads
-serve --attach-way auto
+mkdir -p "$top/way-racer"
+cp "$bin/threads" "$top/way-racer/way-racer"
+begin way-racer "$top/way-racer/way-racer"
+serve_ways --attach-way auto
 await 5 way_is own 1 || not_ok "alone: own" "not so" "$top/serve.err"
 at way-racer
 tell go
 unset E2E_MODE E2E_THREADS E2E_MS
-for i in 1 2 3 4 5; do begin "way-idle$i" family; done
+for i in 1 2 3 4 5; do begin "way-idle$i"; done
 await 10 way_is event 6 && ok "moves to event" || not_ok "moves to event" "not within 10 s" "$top/serve.err"
-at way-idle3
-run_target || not_ok "idle3" "does not end"
+work_of way-idle3
 exact_of way-idle3 "moved: exact for who came meanwhile"
 for i in 1 2 3 4 5; do end "way-idle$i"; done
 await 10 way_is own 1 && ok "moves back to own" || not_ok "moves back to own" "not within 10 s" "$top/serve.err"
@@ -118,23 +86,23 @@ work=$top/way-racer no_losses "no losses through both moves"
 work=$top
 grep -q 'probes of .*libc.* event for .* ns a hit' "$top/serve.err" && ok "moves are told" ||
 	not_ok "moves are told" "they are not" "$top/serve.err"
-end_server
+end_server "both moves"
 end way-racer
 
 # kill -9
-for i in 1 2; do begin "way-killed$i" family; done
-serve --attach-way event
+for i in 1 2; do begin "way-killed$i"; done
+serve_ways --attach-way event
 await 5 way_is event 2 || not_ok "event: 2 processes" "not so" "$top/serve.err"
 kill -9 "$server"
 wait "$server" 2>/dev/null
 killed=$server
-clean() { ! has_probe "${pid_of[way-killed1]}" && ! has_probe "${pid_of[way-killed2]}"; }
+clean() { ! has_probe way-killed1 && ! has_probe way-killed2; }
 await 5 clean && ok "kill -9: no probe stays" || not_ok "kill -9: no probe stays" "there are" "$top/text"
 left=$(defined_cnt "$killed")
 [ "$left" -gt 0 ] && ok "kill -9: $left definitions stay, inert" || not_ok "kill -9" "it had no definitions"
-serve
+serve_ways
 [ "$(defined_cnt "$killed")" = 0 ] && grep -q "removed $left probe definitions" "$top/serve.err" &&
 	ok "the next start removes them" || not_ok "the next start removes them" "not so" "$top/serve.err"
-end_server
+end_server "the next start"
 for name in way-killed1 way-killed2 other; do end $name; done
 e2e_end
