@@ -18,6 +18,10 @@
  * behind. It is dropped when a newer call has the same slot, when the table of the thread is full
  * (oldest first) and when the thread ends. With the session attachment a stale entry cannot meet
  * a return at all; with separate entry and return probes every entry clears its slot first.
+ *
+ * With separate probes every call returns here, kept or not. A counting filter by tid says without
+ * a look-up that a thread waits for no return. Only a thread's own hits, its exec and its end change
+ * what it waits for, and a hit of a thread is over before its next one: 0 is certain.
  */
 #ifndef HT_CALL_BPF_H
 #define HT_CALL_BPF_H
@@ -77,15 +81,39 @@ static __always_inline struct ht_call *calls_find(struct ht_calls *calls, __u64 
 	return NULL;
 }
 
-/* A free slot; when there is none the next in turn is given up. */
-static __always_inline struct ht_call *calls_slot(struct ht_calls *calls)
-{
-	struct ht_call *free_slot = calls_find(calls, 0);
+__u32 calls_filter[HT_CALLS_FILTER_CNT];
 
-	if (free_slot)
-		return free_slot;
-	stat_inc(HT_STAT_PENDING_STALE);
-	return &calls->call[calls->next++ % HT_PENDING_CAP];
+static __always_inline __u32 *calls_filter_slot(__u32 tid)
+{
+	return &calls_filter[tid & (HT_CALLS_FILTER_CNT - 1)];
+}
+
+/* May the thread wait for a return? */
+static __always_inline bool calls_may_wait(__u32 tid)
+{
+	return *(volatile __u32 *)calls_filter_slot(tid) != 0;
+}
+
+/* A slot for a call of the current thread; when none is free the next in turn is given up. */
+static __always_inline struct ht_call *calls_take(struct ht_calls *calls, __u64 sp)
+{
+	struct ht_call *c = calls_find(calls, 0);
+
+	if (c) {
+		__sync_fetch_and_add(calls_filter_slot(bpf_get_current_pid_tgid()), 1);
+	} else {
+		stat_inc(HT_STAT_PENDING_STALE);
+		c = &calls->call[calls->next++ % HT_PENDING_CAP];
+	}
+	c->sp = sp;
+	return c;
+}
+
+/* The current thread does not wait for it any more. */
+static __always_inline void calls_give(struct ht_call *c)
+{
+	c->sp = 0;
+	__sync_fetch_and_add(calls_filter_slot(bpf_get_current_pid_tgid()), -1);
 }
 
 /* Who is the caller, by the return address? */
@@ -122,7 +150,7 @@ static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, __u6
 		return false;
 	}
 	if (same) {
-		same->sp = 0;
+		calls_give(same);
 		stat_inc(HT_STAT_PENDING_STALE);
 	}
 	return false;
@@ -139,7 +167,8 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 	struct ht_walk *w;
 	int caller;
 
-	if (!may_jump && !always_returns)
+	/* Only a call that waits could be misled by this one. */
+	if (!may_jump && (!always_returns || !calls_may_wait(tid)))
 		return false;
 	calls = may_jump ? calls_get(tid) : bpf_map_lookup_elem(&pending, &tid);
 	if (!calls)
@@ -178,7 +207,7 @@ static __always_inline bool call_delegate(struct pt_regs *ctx)
 		return false;
 	same = calls_find(calls, sp);
 	if (same)
-		same->sp = 0;
+		calls_give(same);
 	calls->guard_sp = sp;
 	calls->guard_ret_addr = ret_addr;
 	calls->guard_delegates = 1;
@@ -217,8 +246,7 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 		return NULL;
 	}
 	calls->guard_sp = 0;
-	c = calls_slot(calls);
-	c->sp = sp;
+	c = calls_take(calls, sp);
 	c->ret_addr = ret_addr;
 	c->cookie = cookie;
 	return c;
@@ -257,7 +285,7 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 		context_intern(w, &c->fresh);
 		c->fresh.stack_id = stack_capture(w, ctx, t);
 	} else if (!c->has_old) {
-		c->sp = 0; /* paused, or another thread took the block out meanwhile */
+		calls_give(c); /* paused, or another thread took the block out meanwhile */
 		c = NULL;
 	}
 out:
@@ -284,7 +312,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 	cookie = bpf_get_attach_cookie(ctx);
 	if (!way_counts(ctx, cookie))
 		return false;
-	hit_count(t, HIT_ALLOC, cookie);
+	hit_count(t, HIT_ALLOC, cookie, always_returns);
 	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
 	if (!rate || !call_size(ctx, cookie, &size_bytes))
 		return call_pass(ctx, t, cookie, always_returns);
@@ -381,10 +409,13 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	struct ht_target *t;
 	struct ht_call *c;
 
+	if (always_returns && !calls_may_wait(tid))
+		return;
 	t = target_of_event(&tgid);
 	if (!t)
 		return;
-	hit_count(t, HIT_RETURN, 0);
+	if (!always_returns)
+		hit_count_return(t);
 	calls = bpf_map_lookup_elem(&pending, &tid);
 	c = calls ? calls_find(calls, PT_REGS_SP(ctx) - 8) : NULL;
 	if (!c) {
@@ -399,7 +430,7 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	/* What a call of an image that is over holds, slots above all, may be somebody else's. */
 	if (c->generation == t->generation)
 		call_end(ctx, t, tgid, c);
-	c->sp = 0;
+	calls_give(c);
 }
 
 static __always_inline void call_free(struct pt_regs *ctx)
@@ -415,7 +446,7 @@ static __always_inline void call_free(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	if (HT_COOKIE_OP(cookie) != HT_OP_FREE)
 		return; /* a link that is only there to clean up after a fork */
-	hit_count(t, HIT_FREE, cookie);
+	hit_count(t, HIT_FREE, cookie, false);
 	key.generation = t->generation;
 	key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
 	if (!live_take(&key, &old))

@@ -23,9 +23,12 @@ static __always_inline void stat_inc(__u32 id)
  * ns cheaper on the path that every allocation pays. A preemption in between can lose one, which the
  * overhead estimate can bear.
  */
-enum hit_kind { HIT_ALLOC, HIT_FREE, HIT_RETURN };
+enum hit_kind { HIT_ALLOC, HIT_FREE };
 
-static __always_inline void hit_count(const struct ht_target *t, enum hit_kind kind, __u64 cookie)
+/* returns: the return of this call is probed whatever comes of it. It is counted here, so that the
+ * return itself, which the thread mostly does not wait for, need not look for its target. */
+static __always_inline void hit_count(const struct ht_target *t, enum hit_kind kind, __u64 cookie,
+				      bool returns)
 {
 	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);
 
@@ -33,12 +36,20 @@ static __always_inline void hit_count(const struct ht_target *t, enum hit_kind k
 		return;
 	if (kind == HIT_ALLOC)
 		h->alloc_cnt++;
-	else if (kind == HIT_FREE)
-		h->free_cnt++;
 	else
+		h->free_cnt++;
+	if (returns)
 		h->return_cnt++;
 	if (HT_COOKIE_FLAGS(cookie) & HT_SITE_STEPPED)
 		h->stepped_cnt++;
+}
+
+static __always_inline void hit_count_return(const struct ht_target *t)
+{
+	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);
+
+	if (h)
+		h->return_cnt++;
 }
 
 /* A sampled allocation, and the time that its stack took. */
