@@ -278,6 +278,38 @@ static void test_who_is_seen(void **state)
 	end_child(&other);
 }
 
+/* Who is added again before it is taken out is seen all the time, and once. */
+static void test_added_again(void **state)
+{
+	const struct attach_site site = { probed_off, COOKIE, 0 };
+	struct attach_links *links, *fresh;
+	struct shared_probes *sp;
+	struct child a;
+	int n = 100000;
+
+	(void)state;
+	if (!ue)
+		skip();
+	a = start_child();
+	sp = probe(&site);
+	links = add(sp, &a);
+	fresh = add(sp, &a);
+	make_calls(&a, 5);
+	assert_int_equal(take_count(COOKIE), 2 * 5);
+	attach_links_free(links);
+	assert_int_equal(write(a.fd, &n, sizeof(n)), sizeof(n));
+	for (int i = 0; i < 20; i++) {
+		links = fresh;
+		fresh = add(sp, &a);
+		attach_links_free(links);
+	}
+	assert_int_equal(read(a.fd, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(take_count(COOKIE), 2 * 100000);
+	attach_links_free(fresh);
+	shared_probes_free(sp);
+	end_child(&a);
+}
+
 /* A child forked from one that is seen is not: it loses the breakpoint when it meets it. */
 static void test_fork(void **state)
 {
@@ -384,9 +416,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_is_seen),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_who_is_seen), cmocka_unit_test(test_added_again),
+		cmocka_unit_test(test_fork),	    cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_refused),
 	};
 

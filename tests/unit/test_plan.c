@@ -60,6 +60,38 @@ static void test_model(void **state)
 	}
 }
 
+/* One place in the list is worth so many hits a second. */
+static const double A_PLACE = 1e6 / (1.5 * 0.0065 * 455);
+
+static void test_front(void **state)
+{
+	const struct plan_sharer same[] = { { 1e6, 3 }, { 1e6, 1 }, { 1e6, 2 } };
+	const struct plan_sharer idle[] = { { 10, 3 }, { 20, 1 }, { 30, 2 } };
+	struct plan_sharer s[] = { { 0, 4 }, { A_PLACE, 3 }, { A_PLACE, 1 }, { 0, 2 } };
+
+	(void)state;
+	/* Nobody gains what another does not lose, or nothing that counts. */
+	assert_int_equal(plan_front(same, 3, 455), 3);
+	assert_int_equal(plan_front(idle, 3, 455), 3);
+	assert_int_equal(plan_front(NULL, 0, 455), 0);
+	/* Each would gain a place, and the one at the end two more but for the other's loss. */
+	s[2].hits_per_s *= 1.1;
+	assert_int_equal(plan_front(s, 4, 455), 2);
+	s[2].turn = 5;
+	s[1].hits_per_s *= 1.02; /* would pass an idle one, but a busier one as well */
+	s[0].turn = 6;
+	assert_int_equal(plan_front(s, 4, 455), 2);
+	s[2].turn = 7;
+	assert_int_equal(plan_front(s, 4, 455), 4);
+	/* On a slower machine less is enough. */
+	s[1].hits_per_s *= 0.7;
+	s[2].hits_per_s = 0;
+	assert_int_equal(plan_front(s, 4, 455), 1);
+	s[1].hits_per_s = A_PLACE * 0.4;
+	assert_int_equal(plan_front(s, 4, 455), 4);
+	assert_int_equal(plan_front(s, 4, 4550), 1);
+}
+
 static void test_choice(void **state)
 {
 	struct plan_input in = input(1, PLAN_AUTO);
@@ -189,10 +221,10 @@ static void test_owner(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model), cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_wish),  cmocka_unit_test(test_hysteresis),
-		cmocka_unit_test(test_scale), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_model),	   cmocka_unit_test(test_front),
+		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_wish),
+		cmocka_unit_test(test_hysteresis), cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_names),	   cmocka_unit_test(test_owner),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -18,6 +18,7 @@ struct file_member {
 	bool is_failed;
 	struct attach_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
 	struct attach_links *tags;
+	uint64_t event_turn; /* when it came to share the event; the highest came last */
 };
 
 struct file_probes {
@@ -28,6 +29,7 @@ struct file_probes {
 	struct file_member everyone;
 	bool everyone_is_probed; /* or was tried */
 	bool has_shared_tags;
+	uint64_t event_turns;
 };
 
 int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
@@ -196,6 +198,8 @@ int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum pl
 
 	if (!fp->file->alloc)
 		return 0;
+	if (way == PLAN_EVENT && !m->allocs[way])
+		m->event_turn = ++fp->event_turns;
 	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[way]);
 	return err ? err : bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[way]);
 }
@@ -242,6 +246,51 @@ int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t 
 		return 0;
 	m->target.live_tid = live_tid;
 	return attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);
+}
+
+/*
+ * The order of those that share an event.
+ */
+
+/* All of *m that is on the event once more, and what was there is taken out: no hit is missed, and one
+ * of a process that is there twice is seen once. */
+static int bring_to_front(struct file_probes *fp, struct file_member *m)
+{
+	const struct bringing b = { fp->ways, &m->target, PLAN_EVENT, NULL };
+	struct file_member fresh = { .event_turn = 0 };
+	int err = bring_kind(&b, m->frees[PLAN_EVENT], PROBE_FREES, &fresh.frees[PLAN_EVENT]);
+
+	if (!err)
+		err = bring_kind(&b, m->allocs[PLAN_EVENT], PROBE_ALLOCS,
+				 &fresh.allocs[PLAN_EVENT]);
+	if (err) {
+		file_probes_stop_member(&fresh, PLAN_EVENT);
+		return err;
+	}
+	file_probes_stop_member(m, PLAN_EVENT);
+	m->frees[PLAN_EVENT] = fresh.frees[PLAN_EVENT];
+	m->allocs[PLAN_EVENT] = fresh.allocs[PLAN_EVENT];
+	m->event_turn = ++fp->event_turns;
+	return 0;
+}
+
+int file_probes_order(struct file_probes *fp, const struct probes_activity *a, double hit_ns)
+{
+	struct plan_sharer *sharers = calloc(fp->members.cnt + 1, sizeof(*sharers));
+	size_t cnt = fp->members.cnt, front;
+
+	if (!sharers)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		const struct file_member *m = &fp->members.data[i];
+
+		if (m->allocs[PLAN_EVENT])
+			sharers[i] = (struct plan_sharer){ a->hits_per_s(a->ctx, m->target.pid),
+							   m->event_turn };
+	}
+	front = plan_front(sharers, cnt, hit_ns);
+	free(sharers);
+	return front < cnt ? bring_to_front(fp, &fp->members.data[front]) : 0;
 }
 
 /*

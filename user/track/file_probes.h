@@ -73,6 +73,15 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
 int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t live_tid,
 			   enum plan_way way, struct attach_links *links);
 
+/* Hits of a process in a second, of late. */
+struct probes_activity {
+	double (*hits_per_s)(void *ctx, pid_t pid);
+	void *ctx;
+};
+/* Of the members that share an event, brings one to the front if that is worth it: see plan_front().
+ * -ESRCH: it has ended; otherwise everything is as it was after an error, too. */
+int file_probes_order(struct file_probes *fp, const struct probes_activity *a, double hit_ns);
+
 /* One way of one member; one way of all. */
 void file_probes_stop_member(struct file_member *m, enum plan_way way);
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way);

@@ -18,6 +18,11 @@
  *   shared event, only the return    727   742   745   853  1049  1986
  *   one link for all                 460   460   460   460   460   460
  *
+ * The processes of a shared event are looked through from the one that was added last, so what the
+ * table says of them is for the one that was added first. The ones that hit most are kept in front:
+ * adding a process once more, and taking it out at its old place, costs a fraction of a ms and
+ * neither its own hits nor those of others notice.
+ *
  * The model is a straight line through each row, in units of what a hit and a return cost on the
  * machine at hand, for the trap and the list both grow with the kernel's slowness.
  */
@@ -97,6 +102,32 @@ enum plan_way plan_choose(const struct plan_input *in)
 
 		if (is_possible(in, way) && plan_hit_ns(in, way) < margin * plan_hit_ns(in, best))
 			best = way;
+	}
+	return best;
+}
+
+/* An allocation looks through the processes of the entry and those of the return, a free once. */
+#define LISTS_PER_HIT 1.5
+/* ns saved in each second. To add a process anew takes about as long, once. */
+#define FRONT_GAIN_NS 1e6
+
+size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns)
+{
+	double step_ns = LISTS_PER_HIT * EVENT_SLOPE * (hit_ns > 0 ? hit_ns : HIT_NS);
+	double best_gain_ns = FRONT_GAIN_NS;
+	size_t best = cnt;
+
+	for (size_t i = 0; i < cnt; i++) {
+		double gain_ns = 0;
+
+		for (size_t k = 0; k < cnt; k++)
+			if (sharers[k].turn > sharers[i].turn)
+				gain_ns +=
+					(sharers[i].hits_per_s - sharers[k].hits_per_s) * step_ns;
+		if (gain_ns > best_gain_ns) {
+			best_gain_ns = gain_ns;
+			best = i;
+		}
 	}
 	return best;
 }

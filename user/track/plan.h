@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "heaptap/abi.h"
 
@@ -45,6 +46,18 @@ double plan_hit_ns(const struct plan_input *in, enum plan_way way);
 /* The way to take. Stays with `now` unless another is better by a margin, so that a process that
  * comes and goes does not make the probes move each time. */
 enum plan_way plan_choose(const struct plan_input *in);
+
+/* A process that shares an event. */
+struct plan_sharer {
+	double hits_per_s;
+	uint64_t turn; /* when it was added: the kernel looks at the one with the highest first */
+};
+
+/*
+ * The one to be added anew, so that the kernel finds it first: its hits then pay for nobody, and those
+ * of the ones before it for one more. Returns cnt where nobody's gain is worth it.
+ */
+size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns);
 
 const char *plan_way_name(enum plan_way way);
 /* "auto", "own", "event", "all". -EINVAL: no such name. */

@@ -208,6 +208,31 @@ void probes_set_all_agreed(struct probes *p, bool is_all_agreed)
 		file_way_note_change(pf->way);
 }
 
+static bool shares_event(const struct probed_file *pf)
+{
+	return !file_way_is_moving(pf->way) && file_way_now(pf->way) == PLAN_EVENT &&
+	       pf->file->alloc && file_probes_cnt(pf->probes) > 1;
+}
+
+bool probes_share_events(const struct probes *p)
+{
+	const struct probed_file *pf;
+
+	vec_each(&p->files, pf)
+		if (shares_event(pf))
+			return true;
+	return false;
+}
+
+void probes_order(struct probes *p, const struct probes_activity *a)
+{
+	struct probed_file *pf;
+
+	vec_each(&p->files, pf)
+		if (shares_event(pf)) /* who has ended goes soon; others stay where they are */
+			(void)file_probes_order(pf->probes, a, p->policy.costs.hit_ns);
+}
+
 /*
  * Processes.
  */

@@ -20,6 +20,7 @@
 struct attach_links;
 struct engine;
 struct probes;
+struct probes_activity;
 struct track_file;
 struct uprobe_events;
 
@@ -57,6 +58,11 @@ void probes_del_process(struct probes *p, pid_t pid);
 void probes_forget_file(struct probes *p, const struct track_file *file);
 /* From now on; files move with the next probes_work(). */
 void probes_set_all_agreed(struct probes *p, bool is_all_agreed);
+
+/* Is a file probed through an event that processes share? */
+bool probes_share_events(const struct probes *p);
+/* Brings to the front of such files who hits most, a process at a time. To be called now and then. */
+void probes_order(struct probes *p, const struct probes_activity *a);
 
 /* Takes the next step of moves. To be called again soon while probes_are_moving(). */
 void probes_work(struct probes *p);

@@ -12,6 +12,7 @@
 #include "kernel/reclaim.h"
 #include "model/tag_labels.h"
 #include "target/process.h"
+#include "track/file_probes.h"
 #include "track/files.h"
 
 /*
@@ -23,6 +24,8 @@
 #define CLEAN_INTERVAL_NS 10000000ULL
 /* How often to look for tags that were not ready. */
 #define TAGS_INTERVAL_NS 200000000ULL
+/* How often to put the sharers of events in order. */
+#define ORDER_INTERVAL_NS 1000000000ULL
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
 
@@ -35,6 +38,9 @@ struct process {
 	uint32_t cleans_left; /* times that forked children are still to be cleaned */
 	uint64_t cleaned_ns; /* when it was last done */
 	uint64_t refreshed_ns;
+	bool has_seen_hits;
+	uint64_t hits_seen; /* when the sharers of events were last put in order */
+	double hits_per_s; /* before that */
 	uint32_t hits_idx; /* where its hits are counted; followed children share their parent's */
 	struct ht_hits hits_before; /* counted there before it */
 	struct process_tags tags;
@@ -57,6 +63,7 @@ struct tracker {
 	struct reclaim *reclaim;
 	struct hmap held; /* struct held_key of images whose samples are still wanted */
 	uint32_t next_generation;
+	uint64_t ordered_ns; /* when the sharers of events were last put in order */
 	uint64_t followed_cnt, ended_cnt;
 	bool is_stopped;
 	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
@@ -700,6 +707,38 @@ static void refresh_oldest(struct tracker *t)
 		oldest->is_dirty = true;
 }
 
+static double hits_per_s(void *ctx, pid_t pid)
+{
+	const struct process *p = find_process(ctx, pid);
+
+	return p ? p->hits_per_s : 0;
+}
+
+/* Children that share their parent's place have its hits, and all the same number. */
+static void order_sharers(struct tracker *t)
+{
+	const struct probes_activity activity = { hits_per_s, t };
+	uint64_t now = now_ns(), passed_ns = now - t->ordered_ns;
+	struct process *p;
+
+	if (passed_ns < ORDER_INTERVAL_NS || !probes_share_events(t->probes))
+		return;
+	vec_each(&t->processes, p) {
+		struct ht_hits hits;
+		uint64_t cnt;
+
+		if (engine_read_hits(t->engine, p->hits_idx, &hits))
+			continue;
+		cnt = hits.alloc_cnt + hits.free_cnt;
+		if (p->has_seen_hits)
+			p->hits_per_s = (double)(cnt - p->hits_seen) * NS_PER_S / (double)passed_ns;
+		p->hits_seen = cnt;
+		p->has_seen_hits = true;
+	}
+	probes_order(t->probes, &activity);
+	t->ordered_ns = now;
+}
+
 int tracker_work(struct tracker *t)
 {
 	int err = 0;
@@ -710,6 +749,7 @@ int tracker_work(struct tracker *t)
 	if (t->opts.refresh_ns)
 		refresh_oldest(t);
 	probes_work(t->probes);
+	order_sharers(t);
 	for (size_t i = 0; i < t->processes.cnt && !err; i++) {
 		struct process *p = &t->processes.data[i];
 
