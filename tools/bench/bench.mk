@@ -46,7 +46,9 @@ $(B)/bench/calibrate: tools/bench/calibrate.c tools/bench/uprobe_link.c tools/be
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^) -lbpf
 
+$(B)/bench/bench_event_floor: tools/bench/uprobe_link.c
+
 $(B)/bench/bench_%: tools/bench/bench_%.c $(B)/libheaptap.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $(filter-out %.a,$^) $(B)/libheaptap.a $(LIBS)
 endif

@@ -167,6 +167,12 @@ class Target:
     def number(self, text, seconds=60):
         return float(self.ask(text, seconds))
 
+    def end(self):
+        """Let it end by itself."""
+        self.process.stdin.close()
+        wait_exit(self.process, 10)
+        self.process.stdout.close()
+
     def close(self):
         if self.process.poll() is None:
             self.process.kill()
