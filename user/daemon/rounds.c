@@ -105,6 +105,8 @@ void rounds_on_event(struct rounds *r, const struct ht_event *event)
 
 	keeper_on_event(r->parts.keeper, event);
 	tracker_on_event(r->parts.tracker, event);
+	if (event->kind == HT_EVENT_EXEC)
+		follow_note_exec(r->parts.follow, (pid_t)event->tgid);
 	if (due_ns < r->scan_least_ns)
 		due_ns = r->scan_least_ns;
 	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
