@@ -67,7 +67,7 @@ beside() { e2e_queue+=("$(printf '%q ' "$@")"); }
 together() {
 	local top=$work cnt=${#e2e_queue[@]} lanes i ended
 	local -A running=()
-	lanes=${E2E_BESIDE:-$((${HEAPTAP_VM:-0} ? 1 : $(nproc)))}
+	lanes=${E2E_BESIDE:-$((${HEAPTAP_VM:-0} ? 1 : $(nproc 2>/dev/null || echo 1)))}
 	[ $lanes -le 4 ] || lanes=4
 	for ((i = 0; i < cnt; i++)); do
 		if [ ${#running[@]} -ge $lanes ]; then
