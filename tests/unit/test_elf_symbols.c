@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -354,6 +355,35 @@ static void test_damaged_tables(void **state)
 	free(t);
 }
 
+/* A file of any size costs nothing to make: names that would take too much memory are not read. */
+static void test_sparse_names(void **state)
+{
+	const uint64_t names_off = 1 << 21, names_bytes = 1ULL << 30;
+	struct made_symtab *t = calloc(1, sizeof(*t));
+	int fd = memfd_create("sparse", MFD_CLOEXEC);
+	uint64_t base = text_vaddr();
+	struct elf_symbols *s;
+	struct made_elf m;
+	struct elf_file *ef;
+
+	(void)state;
+	made_symtab_add(t, "f", G, FN, base, 4, 1);
+	m = with_table(t, SHT_SYMTAB, NULL, 0);
+	m.shdrs[3].sh_offset = names_off;
+	m.shdrs[3].sh_size = names_bytes;
+	assert_int_equal(ftruncate(fd, (off_t)(names_off + names_bytes)), 0);
+	assert_int_equal(pwrite(fd, m.data, m.bytes, 0), m.bytes);
+	assert_int_equal(pwrite(fd, t->strs, t->str_bytes, names_off), t->str_bytes);
+	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
+	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
+	assert_null(elf_symbols_find(s, base));
+	elf_symbols_free(s);
+	elf_file_close(ef);
+	close(fd);
+	free(m.data);
+	free(t);
+}
+
 /* This program's own PLT: an imported function is found by its stub, and only there. */
 static void test_plt(void **state)
 {
@@ -441,7 +471,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_which_name),     cmocka_unit_test(test_by_name),
 		cmocka_unit_test(test_other_sources),  cmocka_unit_test(test_against_linear_search),
-		cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_sparse_names),
+		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_large_library),
 	};
 

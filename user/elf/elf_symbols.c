@@ -25,6 +25,11 @@
 #define TABLES_CAP 8
 #define SYMBOLS_CAP (1U << 27) /* per table; the index of a symbol shares a word with its table */
 #define NAME_BYTES_CAP 65536
+/*
+ * Symbols and names of a file and of its debug file together, which are read into memory: a sparse
+ * file that somebody maps may claim to have any number. The largest browsers have half of that.
+ */
+#define TABLES_BYTES_CAP (512ULL << 20)
 /* Decompressed .gnu_debugdata; Fedora's largest are a few MiB. */
 #define MINI_DEBUG_BYTES_CAP (256ULL << 20)
 /* Symbols that may nest over an address (a hand-written entry inside a function). */
@@ -52,6 +57,7 @@ struct elf_symbols {
 	struct elf_file *mini; /* .gnu_debugdata, owned */
 	struct symtab tables[TABLES_CAP];
 	size_t table_cnt;
+	uint64_t table_bytes;
 	struct index *index;
 };
 
@@ -67,12 +73,19 @@ static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
 	const struct elf_section_head *heads;
 	struct elf_section syms, strs;
 	struct symtab t;
+	uint64_t room = TABLES_BYTES_CAP - s->table_bytes;
 	size_t cnt;
 
 	heads = elf_file_section_heads(ef, &cnt);
-	if (s->table_cnt == TABLES_CAP || elf_file_section_at(ef, idx, &syms) ||
+	if (s->table_cnt == TABLES_CAP || heads[idx].link >= cnt ||
+	    ((heads[idx].flags | heads[heads[idx].link].flags) & SHF_COMPRESSED) || /* size unknown */
+	    heads[idx].bytes > room ||
+	    heads[heads[idx].link].bytes > room - heads[idx].bytes)
+		return;
+	if (elf_file_section_at(ef, idx, &syms) ||
 	    elf_file_section_at(ef, heads[idx].link, &strs))
 		return;
+	s->table_bytes += heads[idx].bytes + heads[heads[idx].link].bytes;
 	t.syms = syms.data;
 	t.cnt = syms.bytes / sizeof(Elf64_Sym) < SYMBOLS_CAP ?
 			(uint32_t)(syms.bytes / sizeof(Elf64_Sym)) :
