@@ -125,6 +125,19 @@ static void link_with_a_wrong_crc(void **state)
 	assert_string_equal(path, "");
 }
 
+/* Whoever can write into the target's root could make us read for hours. */
+static void link_to_a_huge_file(void **state)
+{
+	char path[PATH_MAX];
+
+	if (!make_root(*state, "/app/p.debug",
+		       "objcopy --remove-section=.note.gnu.build-id "
+		       "--add-gnu-debuglink=../../p.debug p && strip p && truncate -s 1T p.debug"))
+		skip();
+	find(*state, "/app/p", path);
+	assert_string_equal(path, "");
+}
+
 static void finds_without_the_file(void **state)
 {
 	static const struct {
@@ -157,6 +170,7 @@ int main(void)
 		cmocka_unit_test(wrong_files_do_not_count),
 		cmocka_unit_test(links_are_resolved_in_the_root),
 		cmocka_unit_test(link_with_a_wrong_crc),
+		cmocka_unit_test(link_to_a_huge_file),
 		cmocka_unit_test(finds_without_the_file),
 	};
 

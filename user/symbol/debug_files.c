@@ -86,13 +86,20 @@ static bool has_build_id(int fd, const uint8_t *id, size_t id_bytes)
 	return same;
 }
 
+/* Somebody waits while the file is read; and it may be sparse, of any size. */
+#define CRC_FILE_BYTES_CAP (1LL << 30)
+
 static bool has_crc(int fd, uint32_t want)
 {
-	uint8_t *buf = malloc(1 << 16);
 	uLong crc = crc32(0, NULL, 0);
+	struct stat st;
+	uint8_t *buf;
 	off_t off = 0;
 	ssize_t n;
 
+	if (fstat(fd, &st) || st.st_size > CRC_FILE_BYTES_CAP)
+		return false;
+	buf = malloc(1 << 16);
 	if (!buf)
 		return false;
 	while ((n = pread(fd, buf, 1 << 16, off)) > 0) {
