@@ -469,9 +469,12 @@ static void test_large_library(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_which_name),     cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_other_sources),  cmocka_unit_test(test_against_linear_search),
-		cmocka_unit_test(test_damaged_tables), cmocka_unit_test(test_sparse_names),
+		cmocka_unit_test(test_which_name),
+		cmocka_unit_test(test_by_name),
+		cmocka_unit_test(test_other_sources),
+		cmocka_unit_test(test_against_linear_search),
+		cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_sparse_names),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_large_library),
 	};

@@ -158,29 +158,22 @@ static int read_cpu(struct governor *g, struct unit *u, uint64_t *ret_ns)
 	return 0;
 }
 
-/* What goes with hits that were just read. */
-static int complete_reading(struct governor *g, struct unit *u, const struct ht_hits *hits,
-			    struct budget_reading *ret)
-{
-	int err = read_cpu(g, u, &ret->cpu_ns);
-
-	if (err)
-		return err;
-	ret->time_ns = now_ns();
-	ret->alloc_cnt = hits->alloc_cnt;
-	ret->free_cnt = hits->free_cnt;
-	ret->return_cnt = hits->return_cnt;
-	ret->stepped_cnt = hits->stepped_cnt;
-	ret->stack_ns = hits->stack_ns;
-	return 0;
-}
-
 static int read_unit(struct governor *g, struct unit *u, struct budget_reading *ret)
 {
 	struct ht_hits hits;
-	int err = tracker_read_hits(g->tracker, u->pid, &hits);
+	int err = read_cpu(g, u, &ret->cpu_ns);
 
-	return err ? err : complete_reading(g, u, &hits, ret);
+	ret->time_ns = now_ns();
+	if (!err)
+		err = tracker_read_hits(g->tracker, u->pid, &hits);
+	if (err)
+		return err;
+	ret->alloc_cnt = hits.alloc_cnt;
+	ret->free_cnt = hits.free_cnt;
+	ret->return_cnt = hits.return_cnt;
+	ret->stepped_cnt = hits.stepped_cnt;
+	ret->stack_ns = hits.stack_ns;
+	return 0;
 }
 
 static double cost_between(const struct governor *g, const struct budget_reading *from,
@@ -466,23 +459,26 @@ static int renew(struct governor *g, struct unit *u)
 }
 
 /* Not hit since the last look, which was not long ago: most processes, most of the time. */
-static bool is_quiet(const struct unit *u, const struct ht_hits *hits)
+static bool is_quiet(struct governor *g, const struct unit *u)
 {
-	return budget_plan(u->budget)->step == BUDGET_FULL && hits->alloc_cnt == u->now.alloc_cnt &&
-	       hits->free_cnt == u->now.free_cnt && now_ns() - u->now.time_ns < QUIET_NS;
+	struct ht_hits hits;
+
+	return budget_plan(u->budget)->step == BUDGET_FULL &&
+	       now_ns() - u->now.time_ns < QUIET_NS &&
+	       !tracker_read_hits(g->tracker, u->pid, &hits) &&
+	       hits.alloc_cnt == u->now.alloc_cnt && hits.free_cnt == u->now.free_cnt;
 }
 
 static int look_at(struct governor *g, struct unit *u, double *cost_ns)
 {
 	enum budget_step from = budget_plan(u->budget)->step;
 	struct budget_reading now = u->now;
-	struct ht_hits hits;
-	int err = tracker_read_hits(g->tracker, u->pid, &hits);
+	int err;
 
-	if (!err && is_quiet(u, &hits))
+	if (is_quiet(g, u))
 		return 0;
-	if (!err)
-		err = complete_reading(g, u, &hits, &now);
+	err = read_unit(g, u, &now);
+
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	*cost_ns += cost_between(g, &u->now, &now);

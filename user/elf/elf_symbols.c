@@ -78,12 +78,12 @@ static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
 
 	heads = elf_file_section_heads(ef, &cnt);
 	if (s->table_cnt == TABLES_CAP || heads[idx].link >= cnt ||
-	    ((heads[idx].flags | heads[heads[idx].link].flags) & SHF_COMPRESSED) || /* size unknown */
+	    ((heads[idx].flags | heads[heads[idx].link].flags) &
+	     SHF_COMPRESSED) || /* size unknown */
 	    heads[idx].bytes > room ||
 	    heads[heads[idx].link].bytes > room - heads[idx].bytes)
 		return;
-	if (elf_file_section_at(ef, idx, &syms) ||
-	    elf_file_section_at(ef, heads[idx].link, &strs))
+	if (elf_file_section_at(ef, idx, &syms) || elf_file_section_at(ef, heads[idx].link, &strs))
 		return;
 	s->table_bytes += heads[idx].bytes + heads[heads[idx].link].bytes;
 	t.syms = syms.data;

@@ -31,7 +31,7 @@
 struct file_key {
 	uint64_t ino;
 	uint32_t dev;
-	uint32_t reserved;
+	uint32_t set_aside; /* 0: as mappings name it; else an id: see set_aside() */
 };
 
 /* What is no ELF file is looked at again when it was not met for so long. */
@@ -49,6 +49,8 @@ struct track_files {
 	struct hmap by_key; /* struct file_key -> index in all */
 	VEC(struct entry) all;
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
+	track_file_fn on_over;
+	void *ctx; /* its */
 };
 
 int track_files_new(struct engine *engine, const struct alloc_options *opts,
@@ -63,6 +65,12 @@ int track_files_new(struct engine *engine, const struct alloc_options *opts,
 	hmap_init(&files->by_key, sizeof(struct file_key));
 	*ret = files;
 	return 0;
+}
+
+void track_files_watch(struct track_files *files, track_file_fn on_over, void *ctx)
+{
+	files->on_over = on_over;
+	files->ctx = ctx;
 }
 
 static void file_free(struct track_file *file)
@@ -207,14 +215,58 @@ out:
 	return err;
 }
 
-static bool lookup(const struct track_files *files, const struct file_key *key,
-		   struct track_file **ret)
+static void tell_over(const struct track_files *files, struct track_file *file)
+{
+	if (files->on_over)
+		files->on_over(files->ctx, file);
+}
+
+/* What fstat() says of it now, beside what it said when the file was read. */
+static bool is_rewritten(const struct track_file *file)
+{
+	struct stat st;
+
+	return file->fd >= 0 && !fstat(file->fd, &st) &&
+	       ((uint64_t)st.st_size != file->bytes || st.st_ctim.tv_sec != file->changed.tv_sec ||
+		st.st_ctim.tv_nsec != file->changed.tv_nsec);
+}
+
+/*
+ * A file that nobody maps is no longer found by device and inode, because something else is in its
+ * place. It stays for the stacks that name it, until they are gone (track_files_reclaim).
+ */
+static int set_aside(struct track_files *files, size_t i)
+{
+	struct entry *entry = &files->all.data[i];
+	struct track_file *file = entry->file;
+	struct file_key away = entry->key;
+	int err;
+
+	away.set_aside = file->id;
+	err = hmap_put(&files->by_key, &away, i);
+	if (err)
+		return err;
+	hmap_del(&files->by_key, &entry->key);
+	entry->key = away;
+	if (!file->is_retired && files->engine)
+		engine_del_inode(files->engine, file->ino, file->dev);
+	file->is_retired = true; /* the inode is its successor's */
+	tell_over(files, file);
+	return 0;
+}
+
+/* 1: *ret is what is known of it. 0: it is new. Negative errno. */
+static int lookup(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
 	const uint64_t *idx = hmap_get(&files->by_key, key);
 	struct entry *entry = idx ? &files->all.data[*idx] : NULL;
+	struct track_file *file = entry ? entry->file : NULL;
 
 	if (!entry)
-		return false;
+		return 0;
+	/* While somebody maps it, a second set of probes in the same inode would count twice. */
+	if (file && !file->user_cnt && is_rewritten(file))
+		return set_aside(files, (size_t)*idx);
 	entry->met_ns = now_ns();
 	*ret = entry->file;
 	/* In use again. Without room for it the walk asks user space, as for any new file. */
@@ -222,7 +274,7 @@ static bool lookup(const struct track_files *files, const struct file_key *key,
 		entry->file->is_retired = false;
 		add_inode(files, entry->file);
 	}
-	return true;
+	return 1;
 }
 
 /* fd is owned by the file from here on (-1: ef is all there is). */
@@ -231,6 +283,7 @@ static int add_file(struct track_files *files, const struct file_key *key, int f
 		    struct track_file **ret)
 {
 	struct track_file *file = calloc(1, sizeof(*file));
+	struct stat st = { 0 };
 	int err = -ENOMEM;
 
 	if (!file) {
@@ -239,6 +292,10 @@ static int add_file(struct track_files *files, const struct file_key *key, int f
 		return err;
 	}
 	file->fd = fd;
+	if (fd >= 0 && !fstat(fd, &st)) {
+		file->bytes = (uint64_t)st.st_size;
+		file->changed = st.st_ctim;
+	}
 	file->dev = key->dev;
 	file->ino = key->ino;
 	file->is_vdso = key->dev == VDSO_DEV;
@@ -321,13 +378,14 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 {
 	const struct file_key key = key_of(map);
 	char root[64];
-	int fd;
+	int fd, err;
 
 	*ret = NULL;
 	if (!map->ino && !is_vdso(map))
 		return 0;
-	if (lookup(files, &key, ret))
-		return 0;
+	err = lookup(files, &key, ret);
+	if (err)
+		return err < 0 ? err : 0;
 	if (is_vdso(map))
 		return get_vdso(files, &key, ret);
 	fd = process_open_map(pid, tid, map);
@@ -355,9 +413,10 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 	}
 	key.ino = st.st_ino;
 	key.dev = major(st.st_dev) << 20 | minor(st.st_dev);
-	if (lookup(files, &key, ret)) {
+	err = lookup(files, &key, ret);
+	if (err) {
 		close(fd);
-		return 0;
+		return err < 0 ? err : 0;
 	}
 	return get_fd(files, &key, fd, path, "", ret);
 }
@@ -407,8 +466,7 @@ static void remove_entry(struct track_files *files, size_t i)
 	files->all.cnt--;
 }
 
-bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used,
-			 track_file_fn on_forget, void *ctx)
+bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used)
 {
 	uint64_t now = now_ns();
 	bool has_retired = false;
@@ -429,7 +487,7 @@ bool track_files_reclaim(struct track_files *files, const struct reclaim_files *
 			file->is_retired = has_retired = true;
 			continue;
 		}
-		on_forget(ctx, file);
+		tell_over(files, file);
 		engine_del_file(files->engine, file->id);
 		remove_entry(files, i);
 	}

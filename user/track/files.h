@@ -7,6 +7,9 @@
  * build id, its executable segments, the allocator entry points that it defines. Its unwind table
  * goes to the engine at once and is not kept here.
  *
+ * A file that is written anew in place while nobody maps it (cp over a program that has ended) is
+ * another one: where the probes of the old one were may be the middle of an instruction now.
+ *
  * A file that nobody maps and no stack names is forgotten, when somebody asks for it
  * (track_files_reclaim). Pointers to files are good until then.
  */
@@ -17,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
@@ -37,6 +41,8 @@ struct track_file {
 	uint32_t dev;
 	uint64_t ino;
 	int fd; /* -1: could not be opened (special mappings) */
+	uint64_t bytes; /* when it was read, as is the next */
+	struct timespec changed; /* inode change time: unlike that of its content nobody can set it */
 	bool is_vdso;
 	uint32_t user_cnt; /* see track_file_hold() */
 	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
@@ -77,14 +83,16 @@ void track_file_hold(struct track_file *file);
 /* It does so no longer. true: it was the last. */
 bool track_file_put(struct track_file *file);
 
+/* Who has probes in files: they are to come out, because the file is over or is another one now. */
+typedef void (*track_file_fn)(void *ctx, struct track_file *file);
+void track_files_watch(struct track_files *files, track_file_fn on_over, void *ctx);
+
 /*
  * At the end of a cycle of reclaiming: a file that nobody maps and that is not in `used` can no
- * longer be found by BPF, and when that is so for a second time it is forgotten: on_forget, then it
- * is gone. true: there are files whose second time is to come.
+ * longer be found by BPF, and when that is so for a second time it is forgotten. true: there are
+ * files whose second time is to come.
  */
-typedef void (*track_file_fn)(void *ctx, struct track_file *file);
-bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used,
-			 track_file_fn on_forget, void *ctx);
+bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used);
 
 /* bias of a mapping of this file: addr - bias = vaddr. -ENOENT: no executable segment is there. */
 int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,

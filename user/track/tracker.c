@@ -86,7 +86,7 @@ static void on_reclaim_begin(void *ctx)
 	instances_note_over(&t->instances, is_image_over, t);
 }
 
-static void on_file_unused(void *ctx, struct track_file *file)
+static void on_file_over(void *ctx, struct track_file *file)
 {
 	struct tracker *t = ctx;
 
@@ -98,7 +98,7 @@ static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
 	struct tracker *t = ctx;
 
 	instances_forget_noted(&t->instances);
-	if (track_files_reclaim(t->files, used, on_file_unused, t))
+	if (track_files_reclaim(t->files, used))
 		reclaim_ask(t->reclaim);
 }
 
@@ -133,6 +133,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	hmap_init(&t->process_idx, sizeof(uint32_t));
 	instances_init(&t->instances);
 	hmap_init(&t->held, sizeof(struct held_key));
+	track_files_watch(files, on_file_over, t);
 	*ret = t;
 	return 0;
 }
@@ -164,6 +165,7 @@ void tracker_free(struct tracker *t)
 	if (!t)
 		return;
 	tracker_stop(t);
+	track_files_watch(t->files, NULL, NULL);
 	probes_free(t->probes);
 	reclaim_free(t->reclaim);
 	instances_release(&t->instances);
