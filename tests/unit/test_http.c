@@ -339,6 +339,33 @@ static void answers_that_come_later(void **state)
 	close(fd);
 }
 
+/* Whoever would answer is gone by then, and nobody would end what is held. */
+static void requests_at_the_end(void **state)
+{
+	static const char *const paths[] = { "/hello", "/hold" };
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		int fd;
+
+		open_server(&f, NULL);
+		fd = dial(&f);
+		send_text(&f, fd, "GET ");
+		for (int n = 0; n < 5; n++)
+			turn(&f);
+		snprintf(answer, sizeof(answer), "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
+			 paths[i]);
+		assert_true(send(fd, answer, strlen(answer), 0) > 0);
+		http_close(f.server);
+		assert_int_equal(f.asked_cnt, 0);
+		assert_true(recv(fd, answer, sizeof(answer) - 1, MSG_WAITALL) > 12);
+		assert_memory_equal(answer, "HTTP/1.1 503", 12);
+		close(fd);
+	}
+}
+
 static void clients_that_have_gone(void **state)
 {
 	const struct linger reset = { 1, 0 };
@@ -405,6 +432,7 @@ int main(void)
 		cmocka_unit_test(bodies_of_all),
 		cmocka_unit_test(token_first),
 		cmocka_unit_test(answers_that_come_later),
+		cmocka_unit_test(requests_at_the_end),
 		cmocka_unit_test(clients_that_have_gone),
 		cmocka_unit_test(noise),
 	};

@@ -73,6 +73,7 @@ struct http_server {
 	struct connection *connections;
 	struct http_exchange *exchanges;
 	size_t bodies_bytes; /* room for those of all exchanges */
+	bool is_closing; /* who answers may be gone */
 	int epoll_fd;
 };
 
@@ -261,7 +262,9 @@ static void refuse(struct http_exchange *x, const char *method)
 static void admit(struct http_server *s, struct http_exchange *x)
 {
 	x->is_admitted = true;
-	if (!is_authorized(x))
+	if (s->is_closing)
+		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
+	else if (!is_authorized(x))
 		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
 	else
 		s->ops.on_request(s->ctx, x);
@@ -576,6 +579,7 @@ void http_close(struct http_server *s)
 {
 	if (!s)
 		return;
+	s->is_closing = true; /* more may be asked while these are sent */
 	if (s->mhd) {
 		for (struct http_exchange *x = s->exchanges; x; x = x->next)
 			if (x->is_held)

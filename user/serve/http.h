@@ -57,7 +57,8 @@ struct http_answer {
 /* On failure why says what is wrong, and what to do. */
 int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
 	      struct http_server **ret, char *why, size_t why_bytes);
-/* Held exchanges are answered with 503 first. */
+/* Held exchanges are answered with 503 first, and so is what is asked meanwhile: no ops are called
+ * but body_cap. */
 void http_close(struct http_server *s);
 
 /* From the next request on; NULL: none, which is refused off loopback (-EPERM, and why). Connections
