@@ -269,12 +269,16 @@ static void a_full_disk(void **state)
 	if (mount("none", f->path, "tmpfs", MS_NODEV, "size=64k,mode=700"))
 		skip();
 	s = open_spool(f->path, 1000, 1 << 20, 30000);
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 40; i++) {
 		assert_int_equal(add(s, i, 10000), 0);
+		push_spool_stats(s, &stats);
+		/* One that comes takes the place of one, not of all. */
+		assert_true(stats.cnt >= (i < 7 ? (size_t)i + 1 : 7));
+	}
 	push_spool_settle(s);
 	push_spool_stats(s, &stats);
 	/* What the disk and the memory hold is there, all else is counted; nothing is half. */
-	assert_in_range(stats.cnt, 3, 9);
+	assert_in_range(stats.cnt, 7, 9);
 	assert_int_equal(stats.cnt + stats.dropped_cnt, 40);
 	assert_true(stats.unwritten_cnt > 0);
 	assert_int_equal(stats.bytes, stats.cnt * 10000);
@@ -292,6 +296,36 @@ static void a_full_disk(void **state)
 	assert_int_equal(umount(f->path), 0);
 }
 
+/* Root only. Nothing is won by forgetting what is there already. */
+static void a_disk_that_cannot_be_written(void **state)
+{
+	const struct temp_folder *f = *state;
+	struct push_spool_stats stats;
+	struct push_spool *s;
+
+	if (mount("none", f->path, "tmpfs", MS_NODEV, "size=64k,mode=700"))
+		skip();
+	s = open_spool(f->path, 1000, 1 << 20, 30);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(add(s, i, 10), 0); /* two are in files */
+	assert_int_equal(mount("none", f->path, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	for (int i = 5; i < 10; i++)
+		assert_int_equal(add(s, i, 10), 0);
+	push_spool_stats(s, &stats);
+	assert_int_equal(stats.cnt, 5);
+	assert_int_equal(stats.bytes, 50);
+	assert_int_equal(stats.dropped_cnt, 5);
+	assert_int_equal(stats.unwritten_cnt, 5);
+	assert_int_equal(mount("none", f->path, NULL, MS_REMOUNT, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(take(s), i);
+	for (int i = 7; i < 10; i++)
+		assert_int_equal(take(s), i);
+	assert_int_equal(take(s), -1);
+	push_spool_close(s);
+	assert_int_equal(umount(f->path), 0);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, new_folder, remove_folder)
 
 int main(void)
@@ -306,6 +340,7 @@ int main(void)
 		WITH_FOLDER(one_process_at_a_time),
 		cmocka_unit_test(folders_that_are_none),
 		WITH_FOLDER(a_full_disk),
+		WITH_FOLDER(a_disk_that_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,21 +176,39 @@ static bool is_full(const struct push_spool *s, size_t more)
 	return s->stats.cnt + 1 > s->opts.cnt_max || s->stats.bytes + more > s->opts.bytes_max;
 }
 
+/* One that is in memory, behind those in files. */
+static void drop_at(struct push_spool *s, size_t i)
+{
+	struct entry *e = &s->entries.data[i];
+
+	s->stats.dropped_cnt++;
+	s->stats.dropped_bytes += e->bytes;
+	discard(s, e);
+	memmove(e, e + 1, (s->entries.cnt - i - 1) * sizeof(*e));
+	s->entries.cnt--;
+}
+
 /*
- * Memory is full: the oldest that are in it go to their files. A file that cannot be written
- * (disk full) leaves its bytes in memory; then the oldest of all must go.
+ * Memory is full: the oldest that are in it go to their files. One that finds no room there takes
+ * the place of the oldest of all; where nothing can be written whatever goes, what is in files stays
+ * there, and the oldest in memory goes itself.
  */
 static void make_room_in_memory(struct push_spool *s, size_t more)
 {
-	for (size_t i = s->head; i < s->entries.cnt; i++) {
-		if (s->memory_bytes + more <= s->opts.memory_bytes_max)
-			return;
-		if (s->entries.data[i].data && to_disk(s, &s->entries.data[i]))
-			break;
-	}
 	while (s->memory_bytes && s->memory_bytes + more > s->opts.memory_bytes_max) {
+		size_t i = s->head;
+		int err;
+
+		while (!s->entries.data[i].data)
+			i++;
+		err = to_disk(s, &s->entries.data[i]);
+		if (!err)
+			continue;
 		s->stats.unwritten_cnt++;
-		drop_oldest(s);
+		if (i == s->head || err == -ENOSPC || err == -EDQUOT)
+			drop_oldest(s);
+		else
+			drop_at(s, i);
 	}
 }
 
