@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "daemon/keep_batch.h"
 #include "heaptap/abi.h"
 #include "keep/keep_name.h"
 #include "keep/keep_rules.h"
@@ -448,6 +450,33 @@ static void test_store_unwritten(void **state)
 	keep_store_close(s);
 }
 
+/* Two ends of one process by exec in one batch, and another one at once: three files. */
+static void test_batch_names(void **state)
+{
+	struct keep_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
+	char files[3][KEEP_NAME_BYTES];
+	struct keep_batch *b;
+
+	(void)state;
+	jobs[0].name = jobs[1].name = name_of(7, KEEP_EXEC, 0);
+	assert_int_equal(keep_batch_new(NULL, &b), 0);
+	for (size_t batch = 0; batch < 2; batch++) {
+		keep_batch_set(b, jobs, 2 - batch);
+		assert_int_equal(keep_batch_open_files(b, 5 * (int64_t)NS_PER_S), 0);
+		for (size_t i = 0; i < keep_batch_cnt(b); i++)
+			keep_name_format(&keep_batch_at(b, i)->name, files[2 * batch + i]);
+		keep_batch_clear(b);
+	}
+	assert_string_not_equal(files[0], files[1]);
+	assert_string_not_equal(files[0], files[2]);
+	assert_string_not_equal(files[1], files[2]);
+	/* A clock that was set back is believed. */
+	keep_batch_set(b, jobs, 1);
+	assert_int_equal(keep_batch_open_files(b, NS_PER_S), 0);
+	assert_int_equal(keep_batch_at(b, 0)->name.taken_epoch_ms, 1000);
+	keep_batch_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +494,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_memory, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
+		cmocka_unit_test(test_batch_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ struct keep_batch {
 	struct keep_job jobs[KEEP_BATCH_CAP];
 	size_t job_cnt;
 	int result_fd; /* -1: none */
+	int64_t last_epoch_ms; /* of any job so far */
 	struct worker worker;
 };
 
@@ -74,13 +75,17 @@ struct keep_job *keep_batch_at(struct keep_batch *b, size_t i)
 
 int keep_batch_open_files(struct keep_batch *b, int64_t epoch_ns)
 {
+	int64_t ms = epoch_ns / (int64_t)NS_PER_MS;
 	int err = 0;
 
+	/* It is all that tells two ends of one process by exec, if they are looked at together. */
+	if (ms <= b->last_epoch_ms && ms + KEEP_BATCH_CAP > b->last_epoch_ms)
+		ms = b->last_epoch_ms + 1;
 	b->result_fd = memfd_create("heaptap kept", MFD_CLOEXEC);
 	if (b->result_fd < 0)
 		err = -errno;
 	for (size_t i = 0; i < b->job_cnt; i++) {
-		b->jobs[i].name.taken_epoch_ms = epoch_ns / (int64_t)NS_PER_MS;
+		b->jobs[i].name.taken_epoch_ms = b->last_epoch_ms = ms++;
 		b->jobs[i].fd = err ? -1 : memfd_create("heaptap kept", MFD_CLOEXEC);
 		if (!err && b->jobs[i].fd < 0)
 			err = -errno;

@@ -40,7 +40,8 @@ void keep_batch_set(struct keep_batch *b, const struct keep_job *jobs, size_t cn
 size_t keep_batch_cnt(const struct keep_batch *b);
 /* Whoever takes its fd over sets it to -1. */
 struct keep_job *keep_batch_at(struct keep_batch *b, size_t i);
-/* For the profiles, in memory; from here on the jobs have the time epoch_ns. -errno: to be cleared. */
+/* For the profiles, in memory; from here on the jobs have the time epoch_ns, give or take some
+ * milliseconds, so that no two have the same. -errno: to be cleared. */
 int keep_batch_open_files(struct keep_batch *b, int64_t epoch_ns);
 /* Forgets the jobs, and closes what nobody took over. */
 void keep_batch_clear(struct keep_batch *b);
