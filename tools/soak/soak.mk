@@ -14,7 +14,7 @@ soak: heaptap soak-programs ## SOAK_SECONDS (600) amid processes and libraries t
 	tools/soak/judge.py --test
 	B=$(B) tools/soak/run
 
-scale: heaptap soak-programs ## 300 processes, 100 000 samples a second (root, 2 minutes)
+scale: heaptap soak-programs ## 300 processes, 100 000 samples a second (root, 4 minutes)
 	B=$(B) tools/soak/scale
 
 soak-programs: $(SOAK_PROGRAMS)
