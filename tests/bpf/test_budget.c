@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "kernel/attach.h"
+#include "budget/window_edges.h"
 #include "kernel/timed_close.h"
 
 #define BLOCKS 50
@@ -161,14 +162,28 @@ static void test_alloc_only(void **state)
 	rig_close(&rig);
 }
 
+struct edges {
+	uint64_t begin_ns, end_ns;
+};
+
+static void at_begin(void *arg)
+{
+	((struct edges *)arg)->begin_ns = now_ns();
+}
+
+static void at_end(void *arg)
+{
+	((struct edges *)arg)->end_ns = now_ns();
+}
+
 /* Probes for a window, taken out by its thread; what it sees is weighted. */
 static void test_window(void **state)
 {
-	struct timed_close_result closed;
+	struct edges seen = { 0 };
+	const struct timed_close_edges edges = { at_begin, at_end, &seen };
 	struct attach_links *links = NULL;
 	struct timed_close *c = NULL;
 	struct rig rig;
-	uint64_t until_ns;
 
 	open_rig(&rig, state);
 	change(&rig, true, 12.5);
@@ -177,19 +192,72 @@ static void test_window(void **state)
 	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
 
 	assert_int_equal(attach_links_new(&links), 0);
-	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, links), 0);
-	until_ns = now_ns() + 200 * NS_PER_MS;
-	assert_int_equal(timed_close_start(links, until_ns, rig.pid, &c), 0);
+	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, false, links), 0);
+	assert_int_equal(timed_close_start(links, 200 * NS_PER_MS, &edges, &c), 0);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
 	assert_float_equal(allocated(&rig), 12.5 * BLOCKS, 0.01 * BLOCKS);
-	while (!timed_close_is_done(c, &closed))
+	while (!timed_close_is_done(c))
 		usleep(1000);
 	timed_close_free(c);
-	assert_true(closed.closed_ns >= until_ns);
-	assert_true(closed.cpu_ns > 0);
+	assert_true(seen.begin_ns && seen.end_ns >= seen.begin_ns + 200 * NS_PER_MS);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
+	rig_close(&rig);
+}
+
+/* Nothing is sampled, hits are counted; who was sampled before is not affected. */
+static void test_rate_none(void **state)
+{
+	const struct engine_change none = { 5, true, 1 };
+	struct rig rig;
+
+	open_rig(&rig, state);
+	assert_int_equal(engine_set_rate(rig.engine, 5, ENGINE_RATE_NONE, 0), 0);
+	assert_int_equal(engine_change_target(rig.engine, rig.pid, &none), 0);
+	rig_do(&rig, step_alloc);
+	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
+	assert_int_equal(hits_of(&rig).sample_cnt, 0);
+	assert_float_equal(allocated(&rig), 0, 0);
+	rig_close(&rig);
+}
+
+/* Sampling between two moments only, and exact clocks. */
+static void test_edges(void **state)
+{
+	struct window_edges we = { .outside = { 5, true, 1 }, .inside = { 0, true, 8 } };
+	struct attach_links *links = NULL;
+	struct timed_close *c = NULL;
+	struct rig rig;
+
+	open_rig(&rig, state);
+	assert_int_equal(engine_set_rate(rig.engine, 5, ENGINE_RATE_NONE, 0), 0);
+	assert_int_equal(engine_change_target(rig.engine, rig.pid, &we.outside), 0);
+	keep(&rig, PROBES_TAGS);
+	we.engine = rig.engine;
+	assert_int_equal(tracker_hits_idx(rig.tracker, rig.pid, &we.hits_idx), 0);
+	assert_int_equal(vec_push(&we.pids, rig.pid), 0);
+	window_edges_open_clocks(&we);
+	assert_int_equal(attach_links_new(&links), 0);
+	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, true, links), 0);
+	rig_do(&rig, step_alloc);
+	rig_do(&rig, step_free);
+	assert_float_equal(allocated(&rig), 0, 0);
+	assert_int_equal(window_edges_start(&we, links, NS_PER_S, &c), 0);
+	while (!__atomic_load_n(&we.begin.time_ns, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(20000); /* the rest of what is read then */
+	rig_do(&rig, step_alloc);
+	while (!timed_close_is_done(c))
+		usleep(1000);
+	timed_close_free(c);
+	assert_int_equal(we.end.alloc_cnt - we.begin.alloc_cnt, BLOCKS);
+	assert_float_equal(allocated(&rig), 8 * BLOCKS, 0.01 * BLOCKS);
+	assert_true(we.end.time_ns - we.begin.time_ns >= NS_PER_S);
+	assert_true(we.end.cpu_ns > we.begin.cpu_ns);
+	assert_true(we.end.cpu_ns - we.begin.cpu_ns < NS_PER_S);
+	assert_false(we.has_ticks);
+	window_edges_release(&we);
 	rig_close(&rig);
 }
 
@@ -198,15 +266,14 @@ static void test_hurry(void **state)
 {
 	struct attach_links *links = NULL;
 	struct timed_close *c = NULL;
-	uint64_t begin_ns = now_ns();
 	struct rig rig;
 
 	open_rig(&rig, state);
 	keep(&rig, PROBES_NONE);
 	assert_int_equal(attach_links_new(&links), 0);
-	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, links), 0);
+	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, true, links), 0);
 	assert_true(attach_links_cnt(links) > 0);
-	assert_int_equal(timed_close_start(links, begin_ns + 3600 * NS_PER_S, rig.pid, &c), 0);
+	assert_int_equal(timed_close_start(links, 3600 * NS_PER_S, NULL, &c), 0);
 	timed_close_free(c);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
@@ -245,6 +312,8 @@ int main(void)
 		{ "places", test_places },
 		{ "alloc_only", test_alloc_only },
 		{ "window", test_window },
+		{ "rate_none", test_rate_none },
+		{ "edges", test_edges },
 		{ "hurry", test_hurry },
 		{ "program_cost", test_program_cost },
 	};

@@ -94,7 +94,7 @@ static void sim_windows(struct sim *s, uint64_t ns)
 {
 	const struct windows_stretch none = { 0 };
 	struct windows_stretch in = { 0 };
-	struct budget_reading d;
+	struct budget_reading d, all;
 
 	if (!s->is_windowed) {
 		s->closed = s->now;
@@ -116,11 +116,12 @@ static void sim_windows(struct sim *s, uint64_t ns)
 		}
 		s->is_in = false;
 		d = budget_between(&s->opened, &s->now);
-		in.wall_ns = d.time_ns;
-		budget_saw_window(s->budget, &d, (double)(s->opened.cpu_ns - s->closed.cpu_ns));
+		all = budget_between(&s->closed, &s->now);
+		in.wall_ns = (double)d.time_ns;
+		budget_saw_window(s->budget, &d, &all);
 		s->closed = s->now;
 		windows_set_duty(&s->windows, budget_plan(s->budget)->duty);
-		windows_next(&s->windows, s->now.time_ns, &in, &none);
+		windows_close(&s->windows, s->now.time_ns, &in, &none);
 	}
 }
 

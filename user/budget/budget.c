@@ -25,7 +25,10 @@
  * The wait doubles when the step had to be taken back soon after, so that a process whose load
  * swings around the limit is not attached to and detached from all the time.
  *
- * In windows the duty follows what the last periods cost in proportion to theirs.
+ * In windows the duty follows what the last periods cost in proportion to theirs. Few allocations are seen
+ * in them, and it is their hits that cost: so many more of these are sampled, until that costs
+ * SAMPLES_COST of what the hits do. With the rate of the other steps there would be a handful of samples
+ * of small blocks in ten seconds, and chance would decide what the sums say.
  *
  * Costs below FLOOR of one CPU are nobody's concern, whatever share of a sleeping process they are.
  */
@@ -37,6 +40,7 @@
 
 #include "base/clock.h"
 #include "budget/windows.h"
+#include "heaptap/abi.h"
 
 #define AIM 0.7
 #define AIM_IN_WINDOWS 0.6 /* putting probes in and out costs as well */
@@ -54,6 +58,9 @@
 #define HOST_FACTOR_MIN 0.1
 #define PERIODS 4 /* of windows, over which they are judged */
 #define PERIODS_KEEP 0.75
+#define STACK_NS 10000.0 /* of a sample, as long as there was none */
+#define SAMPLES_COST 0.5 /* in windows, of what the hits cost */
+#define SAMPLES_MAX 0.125 /* of allocations */
 
 /* Costs and CPU time with exponential forgetting, in ns. */
 struct flow {
@@ -71,6 +78,7 @@ struct budget {
 	struct {
 		double cost, cpu; /* the latter times the duty */
 	} periods;
+	uint64_t window_rate_bytes; /* 0: as anywhere */
 	double free_per_alloc; /* cost of frees when they were last seen */
 	double overall_cost;
 	double share_at_step;
@@ -90,6 +98,16 @@ const char *budget_step_name(enum budget_step step)
 	return names[step];
 }
 
+void budget_reading_set_hits(struct budget_reading *r, const struct ht_hits *hits)
+{
+	r->alloc_cnt = hits->alloc_cnt;
+	r->free_cnt = hits->free_cnt;
+	r->return_cnt = hits->return_cnt;
+	r->stepped_cnt = hits->stepped_cnt;
+	r->sample_cnt = hits->sample_cnt;
+	r->stack_ns = hits->stack_ns;
+}
+
 struct budget_reading budget_between(const struct budget_reading *from,
 				     const struct budget_reading *to)
 {
@@ -101,6 +119,7 @@ struct budget_reading budget_between(const struct budget_reading *from,
 		.free_cnt = to->free_cnt - from->free_cnt,
 		.return_cnt = to->return_cnt - from->return_cnt,
 		.stepped_cnt = to->stepped_cnt - from->stepped_cnt,
+		.sample_cnt = to->sample_cnt - from->sample_cnt,
 		.stack_ns = to->stack_ns - from->stack_ns,
 	};
 }
@@ -215,6 +234,8 @@ static double predict(const struct budget *b, const struct flow *f, const struct
 	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
 	double to = (double)budget_rate_bytes(b->opts.rate_bytes, plan->coarse);
 
+	if (f == &b->window && b->window_rate_bytes)
+		from = (double)b->window_rate_bytes;
 	if (f->cpu <= 0)
 		return 0;
 	/* With small blocks, most of all programs'; with large ones a coarser rate changes less. */
@@ -429,17 +450,41 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 	return has_changed || try_up(b, limit);
 }
 
-void budget_saw_window(struct budget *b, const struct budget_reading *in, double out_cpu_ns)
+void budget_saw_window(struct budget *b, const struct budget_reading *in,
+		       const struct budget_reading *all)
 {
-	double cost = fmin(budget_cost_ns(b->opts.costs, in), (double)in->cpu_ns);
+	/* Also while they come and go: the shorter a window, the more of its cost is that. */
+	double cost = fmin(budget_cost_ns(b->opts.costs, all), (double)all->cpu_ns);
 
 	if (b->plan.step != BUDGET_WINDOWS)
 		return;
 	b->window_cnt++;
 	flow_add(&b->window, b->opts.costs, in, PERIODS * (double)in->time_ns);
 	b->periods.cost = b->periods.cost * PERIODS_KEEP + cost;
-	b->periods.cpu =
-		b->periods.cpu * PERIODS_KEEP + ((double)in->cpu_ns + out_cpu_ns) * b->plan.duty;
+	b->periods.cpu = b->periods.cpu * PERIODS_KEEP + (double)all->cpu_ns * b->plan.duty;
+}
+
+void budget_set_window_rate(struct budget *b, uint64_t rate_bytes)
+{
+	b->window_rate_bytes = rate_bytes;
+}
+
+uint32_t budget_fine(const struct budget_costs *costs, const struct budget_reading *seen,
+		     double sampled_bytes, uint64_t rate_bytes)
+{
+	double stack_ns = STACK_NS, mean_bytes, part;
+	uint32_t fine = 0;
+
+	if (!seen->alloc_cnt)
+		return 0;
+	if (seen->sample_cnt)
+		stack_ns = sample_cost(costs, seen) / (double)seen->sample_cnt;
+	/* Not one sample so far: there could have been one. */
+	mean_bytes = fmax(sampled_bytes, (double)rate_bytes) / (double)seen->alloc_cnt;
+	part = fmin(SAMPLES_COST * costs->emulated_ns / stack_ns, SAMPLES_MAX);
+	while (fine < BUDGET_FINE_CAP && (double)(rate_bytes >> (fine + 1)) >= mean_bytes / part)
+		fine++;
+	return fine;
 }
 
 double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, double max_share)

@@ -36,9 +36,13 @@ struct budget_reading {
 	uint64_t cpu_ns; /* that all its threads used, probes included */
 	uint64_t alloc_cnt, free_cnt, return_cnt; /* hits */
 	uint64_t stepped_cnt; /* of allocations and frees */
-	uint64_t stack_ns; /* measured: the stacks of sampled allocations */
+	uint64_t sample_cnt; /* allocations that were kept */
+	uint64_t stack_ns; /* measured: the stacks of those */
 };
 
+struct ht_hits;
+/* The counters of a reading. */
+void budget_reading_set_hits(struct budget_reading *r, const struct ht_hits *hits);
 /* The difference of two readings; what the probes took of it. */
 struct budget_reading budget_between(const struct budget_reading *from,
 				     const struct budget_reading *to);
@@ -77,10 +81,21 @@ void budget_free(struct budget *b);
  */
 bool budget_update(struct budget *b, const struct budget_reading *now, double factor);
 /*
- * BUDGET_WINDOWS: what was counted while the probes were in, and the CPU time of the process since the
- * window before. The duty changes at the next budget_update().
+ * BUDGET_WINDOWS: what was counted in a window, and since the one before, this one included. The duty
+ * changes at the next budget_update().
  */
-void budget_saw_window(struct budget *b, const struct budget_reading *in, double out_cpu_ns);
+void budget_saw_window(struct budget *b, const struct budget_reading *in,
+		       const struct budget_reading *all);
+/*
+ * The sampling rate that is worth while in windows: there hits are what costs, and few of them are seen.
+ * sampled_bytes: the sum of rates over all samples so far, alloc_cnt: of how many allocations. 0 to
+ * BUDGET_FINE_CAP: how often to halve rate_bytes.
+ */
+#define BUDGET_FINE_CAP 16
+uint32_t budget_fine(const struct budget_costs *costs, const struct budget_reading *seen,
+		     double sampled_bytes, uint64_t rate_bytes);
+/* What budget_saw_window() tells of was sampled with this rate. */
+void budget_set_window_rate(struct budget *b, uint64_t rate_bytes);
 
 const struct budget_plan *budget_plan(const struct budget *b);
 /* Share of the process's CPU time that probes took: over the last seconds, and since the start. */

@@ -9,8 +9,9 @@
  * Probes of perf events go one after the other, each with a grace period, most of a second in all: there
  * are no windows with them, what does not fit is taken out.
  *
- * A window: the weight is set, the allocation probes are put in, and a thread takes them out when its time
- * has come (kernel/timed_close.h). Hits and CPU time are read when it opens and when it is found closed.
+ * A window: the probes are put in, then a thread lets sampling begin, ends it when its time has come and takes
+ * the probes out (window_edges.h). What the program does without probes is read from when they are found gone
+ * until they come back.
  */
 #include "budget/governor.h"
 
@@ -28,6 +29,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "budget/governor_words.h"
+#include "budget/window_edges.h"
 #include "budget/windows.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
@@ -35,7 +37,12 @@
 #include "track/tracker.h"
 
 #define QUIET_NS NS_PER_S
+#define TICK_NOISE_NS 1.6e6 /* standard error of CPU time between two moments, with ticks of 4 ms */
 #define WINDOW_POLL_NS (2 * NS_PER_MS) /* until it is found closed */
+/* Sampling tables: 0 to BUDGET_COARSE_CAP as in budget.h, then one that keeps nothing, then finer ones. */
+#define RATE_IDX_NONE (BUDGET_COARSE_CAP + 1)
+#define RATE_IDX_FINE RATE_IDX_NONE /* + 1 to BUDGET_FINE_CAP */
+_Static_assert(RATE_IDX_FINE + BUDGET_FINE_CAP < HT_RATES_CAP, "all tables have a place");
 
 /* A process, or all of them when they are one. */
 struct unit {
@@ -49,8 +56,17 @@ struct unit {
 	struct windows windows;
 	struct timed_close *closing; /* probes that are in for a window, or on their way out */
 	bool is_window;
-	struct budget_reading opened; /* of the open window */
-	struct windows_stretch out; /* since the last one */
+	uint64_t opened_ns;
+	struct window_edges
+		*edges; /* of the window; it has its own place, where the thread finds it */
+	struct budget_reading period; /* since when what windows cost is summed up */
+	struct budget_reading quiet; /* since when no probes are in; time_ns 0: they still are */
+	struct windows_stretch out; /* before the open window */
+	struct budget_reading
+		sampled; /* since the step to windows and shortly before: counters only */
+	double sampled_bytes; /* sum of the rates of those samples */
+	uint32_t fine; /* see budget_fine() */
+	uint64_t window_samples;
 	/* what was done */
 	struct governor_history history;
 	uint64_t inuse_ns;
@@ -89,6 +105,11 @@ int governor_parse_percent(const char *text, double *ret_share)
 	return 0;
 }
 
+static uint64_t fine_rate_bytes(uint64_t rate_bytes, uint32_t fine)
+{
+	return rate_bytes >> fine ? rate_bytes >> fine : 1;
+}
+
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
 		 struct governor **ret)
 {
@@ -106,6 +127,11 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	/* The limit of what throws is set with the first one's. */
 	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
 		err = engine_set_rate(e, i, budget_rate_bytes(opts->rate_bytes, i), 0);
+	if (!err)
+		err = engine_set_rate(e, RATE_IDX_NONE, ENGINE_RATE_NONE, 0);
+	for (uint32_t i = 1; i <= BUDGET_FINE_CAP && !err; i++)
+		err = engine_set_rate(e, RATE_IDX_FINE + i, fine_rate_bytes(opts->rate_bytes, i),
+				      0);
 	g->is_measured = engine_measure_hits(e, true) != 0;
 	if (err)
 		governor_free(g);
@@ -114,9 +140,20 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	return err;
 }
 
-static void unit_release(struct unit *u)
+/* At most one set of probes is on its way out. */
+static void await_closed(struct unit *u)
 {
 	timed_close_free(u->closing);
+	u->closing = NULL;
+	u->is_window = false;
+}
+
+static void unit_release(struct unit *u)
+{
+	await_closed(u);
+	if (u->edges)
+		window_edges_release(u->edges);
+	free(u->edges);
 	budget_free(u->budget);
 }
 
@@ -168,11 +205,7 @@ static int read_unit(struct governor *g, struct unit *u, struct budget_reading *
 		err = tracker_read_hits(g->tracker, u->pid, &hits);
 	if (err)
 		return err;
-	ret->alloc_cnt = hits.alloc_cnt;
-	ret->free_cnt = hits.free_cnt;
-	ret->return_cnt = hits.return_cnt;
-	ret->stepped_cnt = hits.stepped_cnt;
-	ret->stack_ns = hits.stack_ns;
+	budget_reading_set_hits(ret, &hits);
 	return 0;
 }
 
@@ -251,15 +284,13 @@ static int keep_probes(struct governor *g, struct unit *u, enum probes_kept kept
 	struct attach_links *gone = NULL;
 	int err;
 
-	timed_close_free(u->closing); /* one at a time */
-	u->closing = NULL;
-	u->is_window = false;
+	await_closed(u);
 	err = attach_links_new(&gone);
 	if (err)
 		return err;
 	err = tracker_keep_probes(g->tracker, u->pid, kept, gone);
 	if (attach_links_cnt(gone)) {
-		int close_err = timed_close_start(gone, 0, u->pid, &u->closing);
+		int close_err = timed_close_start(gone, 0, NULL, &u->closing);
 
 		return err ? err : close_err;
 	}
@@ -294,18 +325,31 @@ static int leave_frees(struct governor *g, struct unit *u, enum probes_kept kept
 	return err;
 }
 
+static struct windows_stretch stretch_of(const struct governor *g, const struct budget_reading *d)
+{
+	return (struct windows_stretch){
+		.wall_ns = (double)d->time_ns,
+		.cpu_ns = (double)d->cpu_ns,
+		.cost_ns = fmin(budget_cost_ns(&g->opts.costs, d), (double)d->cpu_ns),
+		.alloc_cnt = (double)d->alloc_cnt,
+	};
+}
+
 static void start_windows(struct governor *g, struct unit *u)
 {
 	const struct budget_plan *plan = budget_plan(u->budget);
 	struct budget_reading d = budget_between(&u->begin, &u->now);
-	struct windows_stretch before = { .wall_ns = d.time_ns, .cpu_ns = (double)d.cpu_ns };
+	const struct windows_stretch before = stretch_of(g, &d);
 
-	before.own_ns = before.cpu_ns - fmin(budget_cost_ns(&g->opts.costs, &d), before.cpu_ns);
 	g->seed = g->seed * 1664525 + 1013904223;
 	windows_start(&u->windows, now_ns(), plan->duty,
 		      ((uint64_t)g->seed << 32) ^ (uint64_t)u->pid, &before);
-	u->opened = u->now;
-	u->out = (struct windows_stretch){ 0 };
+	u->sampled = d;
+	u->sampled_bytes =
+		(double)d.sample_cnt * (double)budget_rate_bytes(g->opts.rate_bytes, plan->coarse);
+	u->window_samples = 0;
+	u->period = u->now;
+	u->quiet = (struct budget_reading){ 0 };
 }
 
 static int apply(struct governor *g, struct unit *u)
@@ -315,6 +359,7 @@ static int apply(struct governor *g, struct unit *u)
 
 	if (g->is_paused || g->is_stopped)
 		return 0;
+	await_closed(u); /* the end of a window changes how its process is sampled */
 	switch (plan->step) {
 	case BUDGET_FULL:
 	case BUDGET_COARSE:
@@ -323,6 +368,7 @@ static int apply(struct governor *g, struct unit *u)
 		return leave_frees(g, u, PROBES_ALLOCS, &change);
 	case BUDGET_WINDOWS:
 		start_windows(g, u);
+		change.rate_idx = RATE_IDX_NONE; /* until the first one */
 		return leave_frees(g, u, PROBES_TAGS, &change);
 	case BUDGET_OUT:
 		break;
@@ -355,79 +401,139 @@ static int take_step(struct governor *g, struct unit *u, enum budget_step from)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Who is in it, and how they are sampled. */
+static int set_edges(struct governor *g, struct unit *u)
+{
+	struct window_edges *we = u->edges;
+	int err = 0;
+
+	if (!we)
+		we = u->edges = calloc(1, sizeof(*we));
+	if (!we)
+		return -ENOMEM;
+	u->fine = budget_fine(&g->opts.costs, &u->sampled, u->sampled_bytes, g->opts.rate_bytes);
+	budget_set_window_rate(u->budget, fine_rate_bytes(g->opts.rate_bytes, u->fine));
+	we->engine = g->engine;
+	we->pids.cnt = 0;
+	if (u->pid)
+		err = vec_push(&we->pids, u->pid);
+	for (size_t i = 0; !u->pid && i < tracker_running_cnt(g->tracker) && !err; i++)
+		err = vec_push(&we->pids, tracker_running_at(g->tracker, i));
+	we->inside = (struct engine_change){
+		.rate_idx = u->fine ? RATE_IDX_FINE + u->fine : 0,
+		.is_alloc_only = true,
+		.scale = windows_open(&u->windows, &u->out),
+	};
+	we->outside = we->inside;
+	we->outside.rate_idx = RATE_IDX_NONE;
+	if (!err)
+		window_edges_open_clocks(we);
+	return err ? err : tracker_hits_idx(g->tracker, u->pid, &we->hits_idx);
+}
+
 static int open_window(struct governor *g, struct unit *u)
 {
-	struct engine_change change = { .is_alloc_only = true };
 	struct attach_links *links = NULL;
-	uint64_t in_ns, in_cpu_ns;
+	struct budget_reading d;
 	int err;
 
-	timed_close_free(u->closing); /* of the last one, long since done */
-	u->closing = NULL;
+	await_closed(u); /* of the last one, long since done */
 	err = read_unit(g, u, &u->now);
 	if (err)
 		return err;
-	u->out.wall_ns += u->now.time_ns - u->opened.time_ns;
-	u->out.cpu_ns += (double)(u->now.cpu_ns - u->opened.cpu_ns);
-	u->out.own_ns = u->out.cpu_ns;
-	change.rate_idx = budget_plan(u->budget)->coarse;
-	change.scale = windows_scale(&u->windows, &u->out);
-	err = change_targets(g, u, &change);
+	d = budget_between(u->quiet.time_ns ? &u->quiet : &u->now, &u->now);
+	u->out = stretch_of(g, &d);
+	err = set_edges(g, u);
 	if (!err)
 		err = attach_links_new(&links);
 	if (!err)
-		err = tracker_add_window(g->tracker, u->pid, links);
+		err = tracker_add_window(g->tracker, u->pid, u->windows.kind == WINDOWS_HEAVY,
+					 links);
 	if (err) {
 		attach_links_free(links);
 		return err;
 	}
-	in_ns = now_ns();
-	if (!u->pid || process_cpu_clock_ns(u->pid, &in_cpu_ns))
-		in_cpu_ns = u->now.cpu_ns;
-	/* They go in one after the other: on the average half of that time was a window already. */
-	u->opened = u->now;
-	u->opened.time_ns += (in_ns - u->now.time_ns) / 2;
-	u->opened.cpu_ns += (in_cpu_ns - u->now.cpu_ns) / 2;
-	err = timed_close_start(links, u->opened.time_ns + u->windows.window_ns, u->pid,
-				&u->closing);
+	u->opened_ns = u->now.time_ns;
+	err = window_edges_start(u->edges, links, u->windows.window_ns, &u->closing);
 	u->is_window = !err;
 	return err;
 }
 
-static int end_window(struct governor *g, struct unit *u, const struct timed_close_result *closed)
+static void log_window(const struct governor *g, const struct unit *u,
+		       const struct windows_stretch *in)
 {
-	struct budget_reading close, d;
-	struct windows_stretch in;
+	const struct windows *w = &u->windows;
+	struct windows_slowdown slow = windows_slowdown(w, WINDOWS_LIGHT);
+
+	log_debug(
+		"%s: PID %d: window %u: opened after %.1f ms, %.1f ms long (%.1f planned), gone "
+		"%.1f ms later: %.0f hits, CPU %.1f ms, probes %.1f ms; before: %.1f ms, CPU %.1f ms, "
+		"%.0f hits while moving; %llu samples, scale %.1f, slowdown %.2f (%.2f to %.2f)",
+		g->opts.command, u->pid, w->cnt,
+		(double)(u->edges->begin.time_ns - u->opened_ns) / 1e6, in->wall_ns / 1e6,
+		(double)windows_length_ns(w->duty) / 1e6,
+		(double)(u->quiet.time_ns - u->edges->end.time_ns) / 1e6, in->alloc_cnt,
+		in->cpu_ns / 1e6, in->cost_ns / 1e6, u->out.wall_ns / 1e6, u->out.cpu_ns / 1e6,
+		u->out.alloc_cnt, (unsigned long long)u->window_samples, w->scale, slow.value,
+		slow.low, slow.high);
+}
+
+static int end_window(struct governor *g, struct unit *u)
+{
+	const struct engine_change *outside = &u->edges->outside;
+	struct budget_reading in, all, now;
+	struct windows_stretch seen;
 	int err;
 
 	u->is_window = false;
-	err = read_unit(g, u, &close);
+	err = read_unit(g, u, &now);
+	if (!err && !u->pid)
+		err = change_targets(g, u, outside); /* children that came meanwhile */
 	if (err)
 		return err;
-	close.time_ns = closed->closed_ns;
-	if (u->pid && closed->cpu_ns)
-		close.cpu_ns = closed->cpu_ns;
-	d = budget_between(&u->opened, &close);
-	in.wall_ns = d.time_ns;
-	in.cpu_ns = (double)d.cpu_ns;
-	in.own_ns = in.cpu_ns - fmin(budget_cost_ns(&g->opts.costs, &d), in.cpu_ns);
-	budget_saw_window(u->budget, &d, u->out.cpu_ns);
+	in = budget_between(&u->edges->begin, &u->edges->end);
+	all = budget_between(&u->period, &now);
+	seen = stretch_of(g, &in);
+	if (u->edges->has_ticks)
+		seen.cpu_noise_ns = TICK_NOISE_NS;
+	window_edges_close_clocks(u->edges);
+	u->window_samples += in.sample_cnt;
+	u->sampled.alloc_cnt += in.alloc_cnt;
+	u->sampled.sample_cnt += in.sample_cnt;
+	u->sampled.return_cnt += in.return_cnt;
+	u->sampled.stack_ns += in.stack_ns;
+	u->sampled_bytes +=
+		(double)in.sample_cnt * (double)fine_rate_bytes(g->opts.rate_bytes, u->fine);
+	u->out.alloc_cnt = (double)all.alloc_cnt - seen.alloc_cnt;
+	budget_saw_window(u->budget, &in, &all);
 	windows_set_duty(&u->windows, budget_plan(u->budget)->duty);
-	windows_next(&u->windows, now_ns(), &in, &u->out);
-	u->out = (struct windows_stretch){ 0 };
-	u->opened = close; /* where the time outside begins */
+	windows_close(&u->windows, now_ns(), &seen, &u->out);
+	u->period = u->quiet = now; /* the time without probes begins */
+	log_window(g, u, &seen);
 	return 0;
+}
+
+/* The probes of the step before are out. */
+static int begin_quiet(struct governor *g, struct unit *u)
+{
+	int err = read_unit(g, u, &u->quiet);
+
+	if (!err && !u->windows.cnt)
+		u->period = u->quiet; /* what they cost to the end is no window's */
+	return err;
 }
 
 static int work_windows(struct governor *g, struct unit *u)
 {
-	struct timed_close_result closed;
 	int err = 0;
 
 	if (budget_plan(u->budget)->step != BUDGET_WINDOWS || g->is_paused || g->is_stopped)
 		return 0;
-	if (u->is_window && timed_close_is_done(u->closing, &closed))
-		err = end_window(g, u, &closed);
+	if (u->is_window && timed_close_is_done(u->closing))
+		err = end_window(g, u);
+	if (!err && !u->is_window && !u->quiet.time_ns &&
+	    (!u->closing || timed_close_is_done(u->closing)))
+		err = begin_quiet(g, u);
 	if (!err && !u->is_window && now_ns() >= u->windows.open_ns)
 		err = open_window(g, u);
 	return err == -ENOMEM ? err : 0; /* else it has ended */
@@ -598,7 +704,7 @@ int governor_wait_ms(const struct governor *g)
 			continue;
 		/* An open window closes by itself; it is found closed soon after. */
 		if (u->is_window) {
-			uint64_t end = u->opened.time_ns + u->windows.window_ns + WINDOW_POLL_NS;
+			uint64_t end = u->opened_ns + u->windows.window_ns + WINDOW_POLL_NS;
 
 			end = end > now + WINDOW_POLL_NS ? end : now + WINDOW_POLL_NS;
 			due = end < due ? end : due;
@@ -620,6 +726,7 @@ int governor_pause(struct governor *g, bool pause)
 	vec_each(&g->units, u) {
 		if (err || u->is_ended)
 			continue;
+		await_closed(u);
 		change.rate_idx = budget_plan(u->budget)->coarse;
 		err = pause ? leave_frees(g, u, PROBES_NONE, &change) : apply(g, u);
 	}
@@ -636,16 +743,14 @@ void governor_stop(struct governor *g)
 	struct unit *u;
 
 	g->is_stopped = true;
-	vec_each(&g->units, u) {
-		timed_close_free(u->closing);
-		u->closing = NULL;
-		u->is_window = false;
-	}
+	vec_each(&g->units, u)
+		await_closed(u);
 }
 
 static void view_unit(const struct governor *g, const struct unit *u, struct governor_view *ret)
 {
 	const struct budget_plan *plan = budget_plan(u->budget);
+	struct windows_slowdown slowdown;
 
 	*ret = (struct governor_view){
 		.step = g->is_paused ? BUDGET_OUT : plan->step,
@@ -655,6 +760,8 @@ static void view_unit(const struct governor *g, const struct unit *u, struct gov
 		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
 		.duty = 1,
 		.slowdown = 1,
+		.slowdown_low = 1,
+		.slowdown_high = 1,
 		.step_cnt = u->history.step_cnt,
 		.inuse_ns = u->inuse_ns,
 		.has_inuse = u->has_inuse,
@@ -663,7 +770,14 @@ static void view_unit(const struct governor *g, const struct unit *u, struct gov
 		ret->duty = 0;
 	if (ret->step == BUDGET_WINDOWS) {
 		ret->duty = plan->duty;
-		ret->slowdown = windows_slowdown(&u->windows);
+		slowdown = windows_slowdown(&u->windows, WINDOWS_LIGHT);
+		ret->slowdown = slowdown.value;
+		ret->slowdown_low = slowdown.low;
+		ret->slowdown_high = slowdown.high;
+		ret->window_cnt = u->windows.cnt;
+		ret->rate_bytes = fine_rate_bytes(g->opts.rate_bytes, u->fine);
+		ret->spread =
+			sqrt(pow(windows_spread(&u->windows), 2) + 1 / (double)u->window_samples);
 	}
 }
 

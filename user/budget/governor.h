@@ -62,7 +62,10 @@ struct governor_view {
 	double limit; /* 0: none */
 	uint64_t rate_bytes;
 	double duty; /* of the time in which probes are in: 1, but in windows, and 0 when they are out */
-	double slowdown; /* in windows, see windows.h */
+	/* In windows, see windows.h; 1 outside of that step: */
+	double slowdown, slowdown_low, slowdown_high;
+	uint32_t window_cnt; /* so far; 0 also outside of that step */
+	double spread; /* relative standard error of what was allocated: of windows and samples */
 	size_t step_cnt; /* taken so far */
 	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
 	bool has_inuse; /* frees are seen now */

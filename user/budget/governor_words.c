@@ -2,6 +2,7 @@
 /* governor_words.c - see governor_words.h. */
 #include "budget/governor_words.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,6 +132,21 @@ static int comment_windows(struct profile *p, const char *name, const struct gov
 				      "windows: %salloc_* are a lower bound: the slowdown is too "
 				      "large to be measured",
 				      name);
+	else if (!err && v->slowdown_high > WINDOWS_SURE * v->slowdown_low)
+		err = profile_comment(p,
+				      "windows: %salloc_* are uncertain: the slowdown may be "
+				      "anything from %.1f to %.1f",
+				      name, v->slowdown_low, v->slowdown_high);
+	if (!err && !isfinite(v->spread))
+		err = profile_comment(p,
+				      "windows: %salloc_* are uncertain: there were too few "
+				      "windows so far; record for longer",
+				      name);
+	else if (!err)
+		err = profile_comment(p,
+				      "windows: %s%u so far; chance decides what they see: the "
+				      "sum of alloc_* is good to +- %.0f %% (95 %%)",
+				      name, v->window_cnt, 196 * v->spread);
 	return err;
 }
 

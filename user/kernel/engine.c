@@ -263,7 +263,7 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 		return -ENOMEM;
 	rate->rate_bytes = rate_bytes;
 	rate->throw_limit_bytes = throw_limit_bytes;
-	for (uint32_t i = 0; i < HT_BUCKET_CNT; i++) {
+	for (uint32_t i = 0; i < HT_BUCKET_CNT && rate_bytes != ENGINE_RATE_NONE; i++) {
 		uint64_t low, high;
 
 		estimate_bucket_range(i, &low, &high);

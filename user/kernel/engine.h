@@ -68,6 +68,7 @@ void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways);
 bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
 
 /* Sampling table number idx for rate R; throw_limit as in struct ht_rate. */
+#define ENGINE_RATE_NONE UINT64_MAX /* nothing is sampled; hits are counted */
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 		    uint64_t throw_limit_bytes);
 
@@ -105,6 +106,10 @@ uint32_t engine_hits_take(struct engine *e);
 void engine_hits_give(struct engine *e, uint32_t idx);
 /* Summed over CPUs. */
 int engine_read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret);
+/* The same from another thread, with memory of its own; free() it. */
+int engine_hits_room(struct ht_hits **ret);
+int engine_read_hits_in(const struct engine *e, uint32_t idx, struct ht_hits *room,
+			struct ht_hits *ret);
 
 /*
  * What the programs themselves take per hit, without the stacks of samples: while measuring is on, every

@@ -14,9 +14,8 @@
 
 struct timed_close {
 	struct attach_links *links;
-	uint64_t when_ns;
-	pid_t pid;
-	struct timed_close_result result;
+	uint64_t stay_ns;
+	struct timed_close_edges edges;
 	pthread_t thread;
 	bool has_own_thread, has_thread;
 	pthread_mutex_t lock;
@@ -36,10 +35,10 @@ int process_cpu_clock_ns(pid_t pid, uint64_t *ret_ns)
 	return 0;
 }
 
-static void sleep_until(struct timed_close *c)
+static void sleep_until(struct timed_close *c, uint64_t when_ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(c->when_ns / NS_PER_S),
-			       .tv_nsec = (long)(c->when_ns % NS_PER_S) };
+	struct timespec ts = { .tv_sec = (time_t)(when_ns / NS_PER_S),
+			       .tv_nsec = (long)(when_ns % NS_PER_S) };
 	int err = 0;
 
 	pthread_mutex_lock(&c->lock);
@@ -59,13 +58,16 @@ static void be_punctual(void)
 static void *run(void *arg)
 {
 	struct timed_close *c = arg;
+	uint64_t begin_ns;
 
 	if (c->has_own_thread)
 		be_punctual();
-	sleep_until(c);
-	c->result.closed_ns = now_ns();
-	if (process_cpu_clock_ns(c->pid, &c->result.cpu_ns))
-		c->result.cpu_ns = 0;
+	begin_ns = now_ns();
+	if (c->edges.begin)
+		c->edges.begin(c->edges.arg);
+	sleep_until(c, begin_ns + c->stay_ns);
+	if (c->edges.end)
+		c->edges.end(c->edges.arg);
 	attach_links_free(c->links);
 	__atomic_store_n(&c->is_done, true, __ATOMIC_RELEASE);
 	return NULL;
@@ -82,8 +84,8 @@ static void init_wait(struct timed_close *c)
 	pthread_condattr_destroy(&attr);
 }
 
-int timed_close_start(struct attach_links *links, uint64_t when_ns, pid_t pid,
-		      struct timed_close **ret)
+int timed_close_start(struct attach_links *links, uint64_t stay_ns,
+		      const struct timed_close_edges *edges, struct timed_close **ret)
 {
 	struct timed_close *c = calloc(1, sizeof(*c));
 	sigset_t all, before;
@@ -93,8 +95,9 @@ int timed_close_start(struct attach_links *links, uint64_t when_ns, pid_t pid,
 		return -ENOMEM;
 	}
 	c->links = links;
-	c->when_ns = when_ns;
-	c->pid = pid;
+	c->stay_ns = stay_ns;
+	if (edges)
+		c->edges = *edges;
 	init_wait(c);
 	c->has_own_thread = true;
 	sigfillset(&all); /* the signals of the program are not for this thread */
@@ -110,12 +113,9 @@ int timed_close_start(struct attach_links *links, uint64_t when_ns, pid_t pid,
 	return 0;
 }
 
-bool timed_close_is_done(const struct timed_close *c, struct timed_close_result *ret)
+bool timed_close_is_done(const struct timed_close *c)
 {
-	if (!__atomic_load_n(&c->is_done, __ATOMIC_ACQUIRE))
-		return false;
-	*ret = c->result;
-	return true;
+	return __atomic_load_n(&c->is_done, __ATOMIC_ACQUIRE);
 }
 
 void timed_close_free(struct timed_close *c)

@@ -238,14 +238,17 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
 }
 
 int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t live_tid,
-			   enum plan_way way, struct attach_links *links)
+			   enum plan_way way, bool has_frees, struct attach_links *links)
 {
+	int err = 0;
 	struct file_member *owner = way == PLAN_ALL ? &fp->everyone : m;
 
 	if (m->is_failed || owner->allocs[way] || !fp->file->alloc)
 		return 0;
 	m->target.live_tid = live_tid;
-	return attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);
+	if (has_frees && !owner->frees[way])
+		err = attach_ways_add(fp->ways, PROBE_FREES, way, &owner->target, links);
+	return err ? err : attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);
 }
 
 /*

@@ -285,7 +285,8 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 	return err;
 }
 
-int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, struct attach_links *links)
+int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_frees,
+		      struct attach_links *links)
 {
 	struct probed_file *pf;
 	int err = 0;
@@ -295,7 +296,7 @@ int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, struct attach
 
 		if (!err && m)
 			err = file_probes_add_window(pf->probes, m, live_tid, file_way_now(pf->way),
-						     links);
+						     has_frees, links);
 	}
 	return err;
 }

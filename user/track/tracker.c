@@ -531,13 +531,23 @@ void tracker_hold_probes(struct tracker *t, bool hold)
 	probes_hold(t->probes, hold);
 }
 
-int tracker_add_window(struct tracker *t, pid_t pid, struct attach_links *links)
+int tracker_hits_idx(const struct tracker *t, pid_t pid, uint32_t *ret_idx)
+{
+	const struct process *p = find_or_any(t, pid);
+
+	if (!p)
+		return -ESRCH;
+	*ret_idx = p->hits_idx;
+	return 0;
+}
+
+int tracker_add_window(struct tracker *t, pid_t pid, bool has_frees, struct attach_links *links)
 {
 	const struct process *p = find_or_any(t, pid);
 
 	if (t->is_stopped)
 		return 0;
-	return p ? probes_add_window(t->probes, p->pid, p->live_tid, links) : -ESRCH;
+	return p ? probes_add_window(t->probes, p->pid, p->live_tid, has_frees, links) : -ESRCH;
 }
 
 bool tracker_follows(const struct tracker *t, pid_t pid)

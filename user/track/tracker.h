@@ -72,7 +72,10 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
 			struct attach_links *gone);
 /* New processes get no probes. */
 void tracker_hold_probes(struct tracker *t, bool hold);
-int tracker_add_window(struct tracker *t, pid_t pid, struct attach_links *links);
+/* The probes on allocations, into links, and those on frees as well. */
+int tracker_add_window(struct tracker *t, pid_t pid, bool has_frees, struct attach_links *links);
+/* Where its hits are counted, together with what was there before it; -ESRCH: not followed. */
+int tracker_hits_idx(const struct tracker *t, pid_t pid, uint32_t *ret_idx);
 /* Of the image that was last read. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
 bool tracker_follows(const struct tracker *t, pid_t pid);
