@@ -29,7 +29,7 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-.PHONY: check check-windows check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
+.PHONY: check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
 	check-fuzz fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 # One run of tests/run, so that one line of counts covers everything.
@@ -51,9 +51,6 @@ check-bpf: all tests-plain ## the BPF object in the kernel (root)
 	@tests/run $(BPF_TESTS)
 check-e2e: all tests-plain ## real recordings of planted programs (root)
 	@tests/run $(E2E)
-# Not in `make check`: in one run of four or so the estimate is further from the truth than it may be.
-check-windows: all ## what the windows of the overhead budget estimate, on a real process (root)
-	@tests/run tests/e2e/slow_budget_windows.sh
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
