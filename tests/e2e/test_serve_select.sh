@@ -35,6 +35,34 @@ chosen "--comm and --exclude, given several times" sel-a sel-b -- sel-c
 	ok "heaptap does not follow itself" || not_ok "heaptap does not follow itself" "more than 2" "$top/serve.err"
 end_server "--comm"
 
+# --- a process that has long been known takes another name, and grows: no event tells of either
+cat >"$top/changes.py" <<'END'
+import sys
+block = b''
+print('ready', flush=True)
+for line in sys.stdin:
+    if line == 'grow\n':
+        block = b'x' * (300 << 20)
+    else:
+        open('/proc/self/comm', 'w').write(line.strip())
+END
+READY=ready begin changes python3 "$top/changes.py"
+target_in=${in_of[changes]}
+serve --listen 127.0.0.1:0 --comm '^sel-other$' --min-rss 200m
+sleep 4
+tell sel-other
+sleep 4
+chosen "--comm and --min-rss: not who is too small" -- changes
+tell grow
+chosen "--min-rss: who grows" changes --
+tell sel-another
+await 5 follows_not "${pid_of[changes]}" && ok "--comm: lets go who takes another name" ||
+	not_ok "--comm: lets go who takes another name" "not within 5 s" "$top/serve.err"
+tell sel-other
+chosen "--comm: who takes that name" changes --
+end_server "a process that changes"
+kill -9 "${pid_of[changes]}"
+
 # --- control groups, in whatever hierarchy there is
 cgroup_root=
 for dir in $(awk '$(NF - 2) ~ /^cgroup2?$/ || / - cgroup2? / { print $5 }' /proc/self/mountinfo); do

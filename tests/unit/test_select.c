@@ -139,6 +139,34 @@ static void test_what_is_wanted(void **state)
 	select_rules_free(r);
 }
 
+static bool may_change(const struct select_options *o)
+{
+	struct select_rules *r = NULL;
+	char why[256] = "";
+	bool may;
+
+	assert_int_equal(select_rules_new(o, &r, why, sizeof(why)), 0);
+	may = select_may_change(r);
+	select_rules_free(r);
+	return may;
+}
+
+/* An executable changes by an exec only, everything else at any time. */
+static void test_what_may_change(void **state)
+{
+	static const struct cgroup_place place = { .path = "/a" };
+
+	(void)state;
+	assert_false(may_change(&(struct select_options){ .exe = ONE("a") }));
+	assert_false(may_change(&(struct select_options){ .is_all = true }));
+	assert_false(may_change(&(struct select_options){ .exe = ONE("a"), .min_rss_bytes = 1 }));
+	assert_true(may_change(&(struct select_options){ .exe = ONE("a"), .comm = ONE("a") }));
+	assert_true(may_change(&(struct select_options){ .is_all = true, .exclude = ONE("a") }));
+	assert_true(may_change(&(struct select_options){ .users = ONE("0") }));
+	assert_true(may_change(&(struct select_options){ .cgroups = &place, .cgroup_cnt = 1 }));
+	assert_true(may_change(&(struct select_options){ .containers = ONE("0") }));
+}
+
 static void test_size(void **state)
 {
 	struct select_options o = { .comm = ONE("redis"), .min_rss_bytes = (10 << 20) + 1 };
@@ -232,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_cgroups_and_containers),
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_what_is_wanted),
+		cmocka_unit_test(test_what_may_change),
 		cmocka_unit_test(test_bad),
 	};
 

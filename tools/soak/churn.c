@@ -11,8 +11,8 @@
  *		fresh copy of it
  *	churn steady PER_SECOND HELD
  *		"READY"; after SIGUSR1 it allocates HELD blocks, "HOLDING", and replaces PER_SECOND of
- *		them each second. After SIGUSR2 it says how many it allocated, "DID n", and waits to
- *		be ended
+ *		them each second, or as many as it can; after SIGHUP a tenth of that. After SIGUSR2 it
+ *		says how many it allocated, "DID n", and waits to be ended
  *
  * A program executes this file anew with its kind as the first argument, so that its name and its
  * mappings are its own.
@@ -37,6 +37,7 @@
 
 #define NS_PER_S 1000000000ULL
 #define HELD_CNT 512
+#define TURNS_PER_S 20 /* of a steady process */
 
 static uint64_t now_ns(void)
 {
@@ -234,17 +235,27 @@ static int reload(const char *library)
 	}
 }
 
-static volatile sig_atomic_t is_told;
+static volatile sig_atomic_t is_told, is_slowed;
 
 static void on_signal(int signum)
 {
-	is_told = signum;
+	if (signum == SIGHUP)
+		is_slowed = 1;
+	else
+		is_told = signum;
 }
 
+/* Without a look now and then: some hundred processes that did so would keep a CPU busy. */
 static void wait_for(int signum)
 {
+	sigset_t told, before;
+
+	sigemptyset(&told);
+	sigaddset(&told, signum);
+	sigprocmask(SIG_BLOCK, &told, &before);
 	while (is_told != signum)
-		usleep(1000);
+		sigsuspend(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static int steady(int per_second, size_t held_cnt)
@@ -252,11 +263,13 @@ static int steady(int per_second, size_t held_cnt)
 	void **held = calloc(held_cnt, sizeof(*held));
 	uint64_t due_ns, did_cnt = held_cnt;
 	uint32_t seed = getpid();
+	double owed = 0;
 
 	if (!held || !held_cnt)
 		return 1;
 	signal(SIGUSR1, on_signal);
 	signal(SIGUSR2, on_signal);
+	signal(SIGHUP, on_signal);
 	setvbuf(stdout, NULL, _IONBF, 0);
 	printf("READY\n");
 	wait_for(SIGUSR1);
@@ -264,18 +277,20 @@ static int steady(int per_second, size_t held_cnt)
 		held[i] = alloc_below(next(&seed) % 20, 256);
 	printf("HOLDING\n");
 	due_ns = now_ns();
-	for (unsigned n = 0; is_told != SIGUSR2; n++, due_ns += NS_PER_S / 100) {
-		unsigned cnt =
-			(uint64_t)(n + 1) * per_second / 100 - (uint64_t)n * per_second / 100;
-
+	while (is_told != SIGUSR2) {
+		owed += is_slowed ? per_second / 10.0 / TURNS_PER_S :
+				    (double)per_second / TURNS_PER_S;
 		sleep_until(due_ns);
-		for (unsigned i = 0; i < cnt; i++) {
+		for (; owed >= 1; owed--, did_cnt++) {
 			size_t at = next(&seed) % held_cnt;
 
 			free(held[at]);
 			held[at] = alloc_below(next(&seed) % 20, 256);
 		}
-		did_cnt += cnt;
+		/* What could not be done in time is not made up for. */
+		due_ns = now_ns() > due_ns + NS_PER_S / TURNS_PER_S ?
+				 now_ns() :
+				 due_ns + NS_PER_S / TURNS_PER_S;
 	}
 	printf("DID %llu\n", (unsigned long long)did_cnt);
 	for (;;)

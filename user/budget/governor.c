@@ -195,18 +195,25 @@ static int read_cpu(struct governor *g, struct unit *u, uint64_t *ret_ns)
 	return 0;
 }
 
+/* What goes with hits that were just read. */
+static int complete_reading(struct governor *g, struct unit *u, const struct ht_hits *hits,
+			    struct budget_reading *ret)
+{
+	int err = read_cpu(g, u, &ret->cpu_ns);
+
+	if (err)
+		return err;
+	ret->time_ns = now_ns();
+	budget_reading_set_hits(ret, hits);
+	return 0;
+}
+
 static int read_unit(struct governor *g, struct unit *u, struct budget_reading *ret)
 {
 	struct ht_hits hits;
-	int err = read_cpu(g, u, &ret->cpu_ns);
+	int err = tracker_read_hits(g->tracker, u->pid, &hits);
 
-	ret->time_ns = now_ns();
-	if (!err)
-		err = tracker_read_hits(g->tracker, u->pid, &hits);
-	if (err)
-		return err;
-	budget_reading_set_hits(ret, &hits);
-	return 0;
+	return err ? err : complete_reading(g, u, &hits, ret);
 }
 
 static double cost_between(const struct governor *g, const struct budget_reading *from,
@@ -565,26 +572,23 @@ static int renew(struct governor *g, struct unit *u)
 }
 
 /* Not hit since the last look, which was not long ago: most processes, most of the time. */
-static bool is_quiet(struct governor *g, const struct unit *u)
+static bool is_quiet(const struct unit *u, const struct ht_hits *hits)
 {
-	struct ht_hits hits;
-
-	return budget_plan(u->budget)->step == BUDGET_FULL &&
-	       now_ns() - u->now.time_ns < QUIET_NS &&
-	       !tracker_read_hits(g->tracker, u->pid, &hits) &&
-	       hits.alloc_cnt == u->now.alloc_cnt && hits.free_cnt == u->now.free_cnt;
+	return budget_plan(u->budget)->step == BUDGET_FULL && hits->alloc_cnt == u->now.alloc_cnt &&
+	       hits->free_cnt == u->now.free_cnt && now_ns() - u->now.time_ns < QUIET_NS;
 }
 
 static int look_at(struct governor *g, struct unit *u, double *cost_ns)
 {
 	enum budget_step from = budget_plan(u->budget)->step;
 	struct budget_reading now = u->now;
-	int err;
+	struct ht_hits hits;
+	int err = tracker_read_hits(g->tracker, u->pid, &hits);
 
-	if (is_quiet(g, u))
+	if (!err && is_quiet(u, &hits))
 		return 0;
-	err = read_unit(g, u, &now);
-
+	if (!err)
+		err = complete_reading(g, u, &hits, &now);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	*cost_ns += cost_between(g, &u->now, &now);

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* follow.c - see follow.h. */
+/*
+ * follow.c - see follow.h.
+ *
+ * Nearly all processes are those of a second ago, and to read what /proc says about each of them would
+ * be most of what an idle heaptap does. So a scan lists the folders of /proc and no more: the inode of
+ * a folder is made for one process and goes with it, its number tells a pid that is used again. Who is
+ * known by it is looked at closely only
+ *   - after an exec: BPF tells of those of followed processes, a mapping of those of the others;
+ *   - when it would be selected if it were larger: in each scan;
+ *   - when mappings were missed, or cannot be told at all: in each scan;
+ *   - now and then, for what nobody tells of: a process may take another name, user or control group at
+ *     any time (FICKLE_NS, when the rules ask for one of these), and an event may be lost (STEADY_NS). It
+ *     is more likely to do so when it has just begun: at first it waits for as long as it is known.
+ */
 #include "daemon/follow.h"
 
 #include <dirent.h>
@@ -12,6 +25,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -27,11 +41,22 @@
 #define NOTED_CAP 256
 #define NAMESPACE_BYTES 64
 
-/* A process as the last scan has seen it. */
+/* At the latest a process is looked at closely again after so long. */
+#define FICKLE_NS (3 * NS_PER_S)
+#define STEADY_NS (20 * NS_PER_S)
+
+/* What procfs gives for a folder that it could not make an inode for. */
+#define INO_NONE 1
+
+/* A process as it was found. */
 struct seen {
 	pid_t pid;
 	uint64_t start_time_ticks; /* tells a pid that is used again */
+	uint64_t dir_ino; /* so does this, of its folder in /proc; 0: not known */
+	uint64_t since_ns; /* known since then */
+	uint64_t due_ns; /* to be looked at closely */
 	uint64_t address_limit_bytes;
+	bool is_selected; /* else nothing below is known */
 	bool is_refused;
 	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
 	uint32_t exe_hash; /* of the executable that was refused */
@@ -42,7 +67,7 @@ struct follow {
 	struct tracker *tracker;
 	const struct select_rules *rules;
 	VEC(struct seen) named; /* by pid */
-	VEC(struct seen) seen; /* the selected ones */
+	VEC(struct seen) seen; /* all */
 	struct hmap idx; /* pid -> index in it */
 	size_t refused_cnt;
 	VEC(pid_t) noted;
@@ -134,7 +159,7 @@ size_t follow_refused_cnt(const struct follow *f)
 	return f->refused_cnt;
 }
 
-static const struct seen *find_seen(const struct follow *f, pid_t pid)
+static struct seen *find_seen(const struct follow *f, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	const uint64_t *idx = hmap_get(&f->idx, &key);
@@ -169,24 +194,31 @@ static void read_container_id(const struct follow *f, pid_t pid, const char *cgr
 	free(mountinfo);
 }
 
-static bool matches_rules(const struct follow *f, struct select_candidate *c, pid_t pid)
+enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
+
+static enum verdict match_rules(const struct follow *f, struct select_candidate *c, pid_t pid)
 {
 	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
-	bool is;
+	enum verdict verdict = VERDICT_NO;
 
 	if (!c->is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)) &&
 	    proc_text_read(pid, "cgroup", &cgroup))
-		return false; /* it has ended */
+		return VERDICT_NO; /* it has ended */
 	if (cgroup && select_wants_container(f->rules))
 		read_container_id(f, pid, cgroup, id);
 	c->cgroup = cgroup ? cgroup : "";
 	c->container_id = id;
-	is = select_matches(f->rules, c);
+	if (select_matches(f->rules, c)) {
+		verdict = VERDICT_SELECTED;
+	} else if (!c->is_followed) {
+		c->is_followed = true; /* then its size does not count */
+		verdict = select_matches(f->rules, c) ? VERDICT_SMALL : VERDICT_NO;
+	}
 	free(cgroup);
-	return is;
+	return verdict;
 }
 
-static bool is_selected(const struct follow *f, const struct process_info *info)
+static enum verdict judge(const struct follow *f, const struct process_info *info)
 {
 	struct select_candidate c = {
 		.comm = info->comm,
@@ -198,14 +230,15 @@ static bool is_selected(const struct follow *f, const struct process_info *info)
 	};
 
 	if (info->is_kernel_thread || info->pid == getpid())
-		return false;
+		return VERDICT_NO;
 	/* Ending; or only its main thread has ended, and then nothing tells what it is. */
 	if (info->is_zombie)
-		return c.is_followed || (c.is_named && info->thread_cnt > 1);
+		return c.is_followed || (c.is_named && info->thread_cnt > 1) ? VERDICT_SELECTED :
+									       VERDICT_NO;
 	/* The forked helpers of this program too. */
 	if (f->own_exe[0] && !strcmp(info->exe, f->own_exe) && !c.is_named)
-		return false;
-	return matches_rules(f, &c, info->pid);
+		return VERDICT_NO;
+	return match_rules(f, &c, info->pid);
 }
 
 /* Throwing functions must not be probed for sizes that one of the processes cannot have. */
@@ -298,26 +331,69 @@ static bool is_settled(const struct seen *known, const struct process_info *info
 	return !known->is_refused || known->exe_hash == hash_of(info->exe);
 }
 
-/* One process of /proc: into `fresh` when it is selected. */
-static int look_at(struct follow *f, pid_t pid, struct follow *fresh)
+/* When it is to be looked at closely again. Those that were met together are spread. */
+static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum verdict verdict,
+			     uint64_t now)
+{
+	uint64_t wait_ns = select_may_change(f->rules) ? FICKLE_NS : STEADY_NS;
+
+	if (verdict == VERDICT_SMALL)
+		return now;
+	if (now - s->since_ns < wait_ns)
+		wait_ns = now - s->since_ns;
+	return now + wait_ns - (uint32_t)s->pid * 2654435761U % (wait_ns / 4 + 1);
+}
+
+/*
+ * Reads what a process is, and attaches to it when it is selected and was not before. known: what was
+ * found the last time, or NULL. -ESRCH: it has ended.
+ */
+static int look_closely(struct follow *f, pid_t pid, const struct seen *known, bool may_have_mapped,
+			struct seen *ret)
 {
 	struct process_info info;
-	const struct seen *known = find_seen(f, pid);
-	struct seen s = { .pid = pid };
-	uint32_t key = (uint32_t)pid;
-	int err;
+	uint64_t now = now_ns();
+	struct seen s = { .pid = pid, .since_ns = now };
+	enum verdict verdict;
 
-	if (process_glance(pid, &info) || !is_selected(f, &info))
-		return 0;
-	s.start_time_ticks = info.start_time_ticks;
-	if (known && known->start_time_ticks != s.start_time_ticks) {
+	if (process_glance(pid, &info))
+		return -ESRCH;
+	if (known && known->start_time_ticks != info.start_time_ticks) {
 		tracker_remove(f->tracker, pid); /* its end has not been told yet */
 		known = NULL;
 	}
-	if (known && is_settled(known, &info, f->has_lost_notes))
+	s.start_time_ticks = info.start_time_ticks;
+	verdict = judge(f, &info);
+	if (verdict == VERDICT_SELECTED) {
+		if (known && known->is_selected && is_settled(known, &info, may_have_mapped))
+			s = *known;
+		else if (!tracker_follows(f->tracker, pid))
+			attach(f, &s);
+	}
+	if (known) {
+		s.since_ns = may_have_mapped ? now : known->since_ns;
+		s.dir_ino = known->dir_ino;
+	}
+	s.is_selected = verdict == VERDICT_SELECTED;
+	s.due_ns = next_look_ns(f, &s, verdict, now);
+	*ret = s;
+	return 0;
+}
+
+/* One process of /proc, into `fresh`. */
+static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow *fresh)
+{
+	const struct seen *known = find_seen(f, pid);
+	uint32_t key = (uint32_t)pid;
+	struct seen s;
+	int err;
+
+	if (known && known->dir_ino == dir_ino && dir_ino != INO_NONE && !f->has_lost_notes &&
+	    now_ns() < known->due_ns)
 		s = *known;
-	else if (!tracker_follows(f->tracker, pid))
-		attach(f, &s);
+	else if (look_closely(f, pid, known, f->has_lost_notes, &s))
+		return 0;
+	s.dir_ino = dir_ino;
 	err = vec_push(&fresh->seen, s);
 	if (!err)
 		err = hmap_put(&fresh->idx, &key, fresh->seen.cnt - 1);
@@ -330,8 +406,9 @@ static void let_go(struct follow *f, const struct follow *fresh)
 {
 	for (size_t i = tracker_running_cnt(f->tracker); i-- > 0;) {
 		pid_t pid = tracker_running_at(f->tracker, i);
+		const struct seen *s = find_seen(fresh, pid);
 
-		if (find_seen(fresh, pid))
+		if (s && s->is_selected)
 			continue;
 		log_info("serve: no longer following PID %d", pid);
 		tracker_remove(f->tracker, pid);
@@ -356,15 +433,17 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 	f->named.cnt = named.seen.cnt;
 	f->named.cap = named.seen.cap;
 	f->rules = rules;
-	/* Who was refused, or had no allocator, is tried again. */
+	/* Who was refused, or had no allocator, is tried again, and everybody is looked at. */
 	hmap_release(&f->idx);
 	hmap_init(&f->idx, sizeof(uint32_t));
 	for (size_t i = 0; i < f->seen.cnt; i++) {
 		uint32_t key = (uint32_t)f->seen.data[i].pid;
 
-		if (tracker_follows(f->tracker, f->seen.data[i].pid) &&
-		    !hmap_put(&f->idx, &key, kept))
-			f->seen.data[kept++] = f->seen.data[i];
+		if (!tracker_follows(f->tracker, f->seen.data[i].pid) ||
+		    hmap_put(&f->idx, &key, kept))
+			continue;
+		f->seen.data[kept] = f->seen.data[i];
+		f->seen.data[kept++].due_ns = 0;
 	}
 	f->seen.cnt = kept;
 	f->refused_cnt = 0;
@@ -380,6 +459,16 @@ void follow_note(struct follow *f, pid_t pid)
 		f->has_lost_notes = true;
 }
 
+void follow_note_exec(struct follow *f, pid_t pid)
+{
+	struct seen *known = find_seen(f, pid);
+
+	if (known) {
+		known->since_ns = now_ns();
+		known->due_ns = 0;
+	}
+}
+
 void follow_note_lost(struct follow *f)
 {
 	f->has_lost_notes = true;
@@ -387,20 +476,12 @@ void follow_note_lost(struct follow *f)
 
 static int look_at_noted(struct follow *f, pid_t pid)
 {
-	struct process_info info;
-	struct seen *known, s = { .pid = pid };
+	struct seen *known = find_seen(f, pid), s;
 	uint32_t key = (uint32_t)pid;
 	int err;
 
-	if (tracker_follows(f->tracker, pid) || process_glance(pid, &info) ||
-	    !is_selected(f, &info))
+	if (tracker_follows(f->tracker, pid) || look_closely(f, pid, known, true, &s))
 		return 0;
-	known = (struct seen *)find_seen(f, pid);
-	if (known && known->start_time_ticks == info.start_time_ticks &&
-	    is_settled(known, &info, true))
-		return 0;
-	s.start_time_ticks = info.start_time_ticks;
-	attach(f, &s);
 	f->refused_cnt += s.is_refused;
 	if (known) {
 		f->refused_cnt -= known->is_refused;
@@ -436,7 +517,7 @@ int follow_scan(struct follow *f)
 		long pid = strtol(entry->d_name, &end, 10);
 
 		if (pid > 0 && !*end)
-			err = look_at(f, (pid_t)pid, &fresh);
+			err = look_at(f, (pid_t)pid, entry->d_ino, &fresh);
 	}
 	closedir(dir);
 	if (err) {

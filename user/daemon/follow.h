@@ -2,12 +2,12 @@
 /*
  * follow.h - keeps the followed processes equal to the selected ones.
  *
- * Once a second, and soon after a followed process has forked, all of /proc is looked at: selected
- * processes that are not followed are attached to, followed ones that are not selected any more (they
- * turned into another program) are let go. A process that is not followed and maps a library or
- * program is looked at soon after it: so those that begin, or that load their allocator late, need
- * not wait for their turn. Ends are told by the tracker's events. heaptap itself is never selected
- * by a rule.
+ * Once a second, and soon after a followed process has forked, all of /proc is looked through:
+ * selected processes that are not followed are attached to, followed ones that are not selected any
+ * more are let go: those that turned into another program at once, those that took another name, user
+ * or control group after some seconds. A process that is not followed and maps a library or program is
+ * looked at soon after it: so those that begin, or that load their allocator late, need not wait for
+ * their turn. Ends are told by the tracker's events. heaptap itself is never selected by a rule.
  */
 #ifndef HT_DAEMON_FOLLOW_H
 #define HT_DAEMON_FOLLOW_H
@@ -42,10 +42,13 @@ void follow_free(struct follow *f);
 int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
 		  size_t pid_cnt);
 
+/* Costs little for processes that are as they were: see follow.c. */
 int follow_scan(struct follow *f);
 /* A process has mapped a file executable. Cheap; follow_look() looks at those that were noted. */
 void follow_note(struct follow *f, pid_t pid);
 int follow_look(struct follow *f);
+/* A followed process executes another program: the next scan looks at it closely. */
+void follow_note_exec(struct follow *f, pid_t pid);
 /* Some were not noted: the next scan looks as closely. */
 void follow_note_lost(struct follow *f);
 /* Selected processes that run and cannot be followed, as of the last scan. */

@@ -29,14 +29,12 @@
 #define RECLAIM_NS (5 * NS_PER_MS)
 /* A fork of a followed process is followed up after this, when the child may have executed. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
-/* Tasks that ended without saying so. */
-#define IDLE_TASK_NS (30 * NS_PER_S)
-#define IDLE_INTERVAL_NS (5 * NS_PER_S)
 
 struct rounds {
 	struct rounds_parts parts;
 	struct process_events *events; /* NULL: cannot be had */
-	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, idle_checked_ns;
+	struct idle_tasks *idle_tasks; /* those that ended without saying so */
+	uint64_t scan_due_ns, scan_least_ns, counters_due_ns;
 };
 
 static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
@@ -70,6 +68,11 @@ int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
 	if (!r)
 		return -ENOMEM;
 	r->parts = *parts;
+	err = idle_tasks_new(parts->engine, &r->idle_tasks);
+	if (err) {
+		free(r);
+		return err;
+	}
 	err = process_events_open(&ops, r, &r->events);
 	if (err) {
 		log_warn("serve: mapping events are not available (%s): libraries that are "
@@ -86,6 +89,7 @@ void rounds_close(struct rounds *r)
 	if (!r)
 		return;
 	process_events_close(r->events);
+	idle_tasks_free(r->idle_tasks);
 	free(r);
 }
 
@@ -105,6 +109,8 @@ void rounds_on_event(struct rounds *r, const struct ht_event *event)
 
 	keeper_on_event(r->parts.keeper, event);
 	tracker_on_event(r->parts.tracker, event);
+	if (event->kind == HT_EVENT_EXEC)
+		follow_note_exec(r->parts.follow, (pid_t)event->tgid);
 	if (due_ns < r->scan_least_ns)
 		due_ns = r->scan_least_ns;
 	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
@@ -159,8 +165,7 @@ void rounds_tick(struct rounds *r)
 	err = tracker_reclaim(r->parts.tracker, reader_since_ns(r), RECLAIM_NS);
 	if (err)
 		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
-	if (now - r->idle_checked_ns > IDLE_INTERVAL_NS) {
-		r->idle_checked_ns = now;
-		idle_tasks_forget(r->parts.engine, now - IDLE_TASK_NS);
-	}
+	err = idle_tasks_run(r->idle_tasks);
+	if (err)
+		log_debug("serve: cannot look for idle tasks: %s", strerror(-err));
 }

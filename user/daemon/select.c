@@ -232,6 +232,12 @@ bool select_is_all(const struct select_rules *r)
 	return r->is_all;
 }
 
+bool select_may_change(const struct select_rules *r)
+{
+	return r->comm.res.cnt || r->exclude.res.cnt || r->uids.cnt || r->cgroups.cnt ||
+	       r->containers.cnt;
+}
+
 static bool is_in_cgroup(const struct select_rules *r, const char *cgroup)
 {
 	const struct cgroup_place *place;

@@ -58,5 +58,8 @@ int select_check_user(const char *text, char *why, size_t why_bytes);
 bool select_wants_cgroup(const struct select_rules *r);
 bool select_wants_container(const struct select_rules *r);
 bool select_is_all(const struct select_rules *r);
+/* May the answer for a process be another one later, though it has executed no other program and is
+ * as large as it was? */
+bool select_may_change(const struct select_rules *r);
 bool select_matches(const struct select_rules *r, const struct select_candidate *c);
 #endif

@@ -16,7 +16,7 @@
 #include "target/container.h"
 #include "target/process.h"
 
-/* A process that takes long to read is read seldom: its time between two reads, in times of one. */
+/* After a read nothing is read for so many times as long as it took. */
 #define PSS_REST 200
 /* Which group a process is in, and what its limit is, may be known so late. */
 #define GROUP_NS (10 * NS_PER_S)
@@ -35,13 +35,22 @@ struct entry {
 	bool is_seen; /* since the last sweep */
 };
 
+/* What a group uses, as of a view: until target_memory_sweep(). */
+struct usage {
+	char dir[CGROUP_PATH_BYTES]; /* "": none was read */
+	uint64_t bytes;
+	int err;
+};
+
 struct target_memory {
 	struct cgroup_mount mount;
 	bool has_mount;
 	VEC(struct entry *) entries;
 	struct hmap by_pid; /* uint32_t -> struct entry * */
 	size_t next; /* entry to look at for the next read of a pss */
+	uint64_t rest_until_ns; /* no pss is read until then */
 	uint64_t asked_ns;
+	struct usage last; /* many are in the same group */
 };
 
 /* A whole file of /proc; the caller frees it. */
@@ -111,6 +120,18 @@ static void read_group(const struct target_memory *tm, struct entry *e, uint64_t
 	free(text);
 }
 
+static int read_usage(struct target_memory *tm, const char *dir, uint64_t *ret_bytes)
+{
+	struct usage *u = &tm->last;
+
+	if (strcmp(u->dir, dir) != 0) {
+		u->err = cgroup_memory_usage(&tm->mount, dir, &u->bytes);
+		snprintf(u->dir, sizeof(u->dir), "%s", dir);
+	}
+	*ret_bytes = u->bytes;
+	return u->err;
+}
+
 static struct entry *add_entry(struct target_memory *tm, pid_t pid)
 {
 	struct entry *e = calloc(1, sizeof(*e));
@@ -152,7 +173,7 @@ int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_pro
 	ret->container = e->container;
 	ret->pss_bytes = e->pss_bytes;
 	ret->cgroup_limit_bytes = ret->cgroup_usage_bytes = NAN;
-	if (e->group_dir && !cgroup_memory_usage(&tm->mount, e->group_dir, &usage_bytes)) {
+	if (e->group_dir && !read_usage(tm, e->group_dir, &usage_bytes)) {
 		ret->cgroup_usage_bytes = (double)usage_bytes;
 		if (e->limit_bytes != CGROUP_UNLIMITED)
 			ret->cgroup_limit_bytes = (double)e->limit_bytes;
@@ -177,6 +198,7 @@ void target_memory_sweep(struct target_memory *tm)
 		entry_free(e);
 	}
 	tm->entries.cnt = kept;
+	tm->last.dir[0] = '\0';
 }
 
 static int read_pss(const struct entry *e, double *ret)
@@ -195,7 +217,7 @@ void target_memory_work(struct target_memory *tm)
 {
 	uint64_t begin_ns = now_ns(), took_ns;
 
-	if (begin_ns - tm->asked_ns > IDLE_NS)
+	if (begin_ns - tm->asked_ns > IDLE_NS || begin_ns < tm->rest_until_ns)
 		return;
 	for (size_t i = 0; i < tm->entries.cnt; i++) {
 		struct entry *e = tm->entries.data[tm->next++ % tm->entries.cnt];
@@ -205,9 +227,8 @@ void target_memory_work(struct target_memory *tm)
 		if (read_pss(e, &e->pss_bytes))
 			e->pss_bytes = NAN;
 		took_ns = now_ns() - begin_ns;
-		e->pss_due_ns =
-			begin_ns +
-			(took_ns * PSS_REST > TARGET_PSS_NS ? took_ns * PSS_REST : TARGET_PSS_NS);
+		e->pss_due_ns = begin_ns + TARGET_PSS_NS;
+		tm->rest_until_ns = begin_ns + took_ns * PSS_REST;
 		return;
 	}
 }

@@ -5,8 +5,9 @@
  *
  * The proportional set size is dear: the kernel walks the whole address space, milliseconds for each
  * GiB, and the process waits when it maps memory meanwhile. So it is read for one process at a time
- * (target_memory_work()), for each at most every TARGET_PSS_NS and for at most half a percent of the
- * time, and only while somebody asks. The rest of what seldom changes is read as seldom.
+ * (target_memory_work()), for each at most every TARGET_PSS_NS, for all together at most half a percent
+ * of the time, and only while somebody asks. The rest of what seldom changes is read as seldom, and
+ * what processes of one control group share is read once for all of them.
  */
 #ifndef HT_DAEMON_TARGET_MEMORY_H
 #define HT_DAEMON_TARGET_MEMORY_H

@@ -201,6 +201,7 @@ void engine_close(struct engine *e)
 	engine_tables_release(e);
 	engine_measure_hits(e, false);
 	vec_release(&e->hits.unused);
+	engine_hits_release(e);
 	heaptap_bpf__destroy(e->skel);
 	free(e);
 }

@@ -152,6 +152,13 @@ typedef int (*engine_instance_fn)(void *ctx, const struct ht_instance_key *k,
 				  const struct ht_instance *v);
 int engine_each_instance(struct engine *e, engine_instance_fn fn, void *ctx);
 int engine_del_instance(struct engine *e, const struct ht_instance_key *k);
+/* The same in steps, for who must not be kept long. fn may delete the task that it is shown. */
+struct engine_walk;
+int engine_walk_instances(struct engine *e, engine_instance_fn fn, void *ctx,
+			  struct engine_walk **ret);
+/* Some of them; *ret_at_end: these were the last. */
+int engine_walk_step(struct engine_walk *w, bool *ret_at_end);
+void engine_walk_free(struct engine_walk *w);
 
 /* -ENOENT: no such labels. */
 int engine_get_labels(struct engine *e, uint64_t labels_id, struct ht_labels *ret);

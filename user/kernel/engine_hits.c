@@ -28,12 +28,28 @@ void engine_hits_give(struct engine *e, uint32_t idx)
 		(void)vec_push(&e->hits.unused, idx);
 }
 
-static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *per_cpu, int cpu_cnt,
-		     struct ht_hits *ret)
+/* Once, and not for each read: these are many, and where the C library is probed for all, a block of
+ * memory costs this program some microseconds as well. */
+static int make_room(struct engine *e)
 {
-	if (bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.hits), &idx, per_cpu))
+	int cpu_cnt = libbpf_num_possible_cpus();
+
+	if (e->hits.per_cpu)
+		return 0;
+	if (cpu_cnt < 0)
+		return cpu_cnt;
+	e->hits.per_cpu = calloc(cpu_cnt, sizeof(*e->hits.per_cpu));
+	e->hits.cpu_cnt = cpu_cnt;
+	return e->hits.per_cpu ? 0 : -ENOMEM;
+}
+
+static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret)
+{
+	const struct ht_hits *per_cpu = e->hits.per_cpu;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.hits), &idx, e->hits.per_cpu))
 		return -errno;
-	for (int cpu = 0; cpu < cpu_cnt; cpu++) {
+	for (int cpu = 0; cpu < e->hits.cpu_cnt; cpu++) {
 		ret->alloc_cnt += per_cpu[cpu].alloc_cnt;
 		ret->free_cnt += per_cpu[cpu].free_cnt;
 		ret->return_cnt += per_cpu[cpu].return_cnt;
@@ -47,19 +63,18 @@ static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *per_cpu, in
 /* Those of the places [first, end). */
 static int sum_hits(struct engine *e, uint32_t first, uint32_t end, struct ht_hits *ret)
 {
-	int cpu_cnt = libbpf_num_possible_cpus(), err = 0;
-	struct ht_hits *per_cpu;
+	int err = make_room(e);
 
 	*ret = (struct ht_hits){ 0 };
-	if (cpu_cnt < 0)
-		return cpu_cnt;
-	per_cpu = calloc(cpu_cnt, sizeof(*per_cpu));
-	if (!per_cpu)
-		return -ENOMEM;
 	for (uint32_t idx = first; idx < end && !err; idx++)
-		err = read_hits(e, idx, per_cpu, cpu_cnt, ret);
-	free(per_cpu);
+		err = read_hits(e, idx, ret);
 	return err;
+}
+
+void engine_hits_release(struct engine *e)
+{
+	free(e->hits.per_cpu);
+	e->hits.per_cpu = NULL;
 }
 
 int engine_read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret)

@@ -33,6 +33,8 @@ struct engine {
 		uint32_t cap;
 		int stats_fd; /* while hits are measured; else -1 */
 		uint64_t begin_stack_ns;
+		struct ht_hits *per_cpu; /* room for one of a target; cpu_cnt */
+		int cpu_cnt;
 	} hits; /* see engine_hits.c */
 	/* mappings and unwind tables: see engine_tables.c */
 	struct hmap mapping_set_of; /* tgid -> index of its set */
@@ -66,6 +68,7 @@ void map_cursor_release(struct map_cursor *c);
 int engine_tables_init(struct engine *e);
 void engine_tables_release(struct engine *e);
 
+void engine_hits_release(struct engine *e);
 /* Adds the hits of all targets to HT_STAT_HITS_*. */
 int engine_add_hits(struct engine *e, uint64_t stats[HT_STAT_CNT]);
 

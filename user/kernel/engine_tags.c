@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "kernel/engine_priv.h"
 
@@ -80,13 +81,54 @@ static int on_instance(void *ctx, const void *key, const void *value)
 	return w->fn(w->ctx, key, value);
 }
 
+static struct map_walk walk_of_instances(struct engine *e, struct instance_walk *iw)
+{
+	return (struct map_walk){ bpf_map__fd(e->skel->maps.instances),
+				  sizeof(struct ht_instance_key), sizeof(struct ht_instance),
+				  on_instance, iw };
+}
+
 int engine_each_instance(struct engine *e, engine_instance_fn fn, void *ctx)
 {
 	struct instance_walk iw = { fn, ctx };
-	struct map_walk w = { bpf_map__fd(e->skel->maps.instances), sizeof(struct ht_instance_key),
-			      sizeof(struct ht_instance), on_instance, &iw };
+	const struct map_walk w = walk_of_instances(e, &iw);
 
 	return engine_walk_map(&w);
+}
+
+struct engine_walk {
+	struct instance_walk instances;
+	struct map_walk walk;
+	struct map_cursor cursor;
+};
+
+int engine_walk_instances(struct engine *e, engine_instance_fn fn, void *ctx,
+			  struct engine_walk **ret)
+{
+	struct engine_walk *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->instances = (struct instance_walk){ fn, ctx };
+	w->walk = walk_of_instances(e, &w->instances);
+	*ret = w;
+	return 0;
+}
+
+int engine_walk_step(struct engine_walk *w, bool *ret_at_end)
+{
+	int err = map_cursor_next(&w->cursor, &w->walk);
+
+	*ret_at_end = w->cursor.at_end;
+	return err;
+}
+
+void engine_walk_free(struct engine_walk *w)
+{
+	if (!w)
+		return;
+	map_cursor_release(&w->cursor);
+	free(w);
 }
 
 int engine_del_instance(struct engine *e, const struct ht_instance_key *k)

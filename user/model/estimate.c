@@ -104,12 +104,16 @@ void estimate_add(struct estimate *e, uint64_t size_bytes, double p)
 	double n = size_bytes;
 
 	e->samples++;
+	if (p >= 1) { /* itself, without variance */
+		e->objects++;
+		e->bytes += n;
+		return;
+	}
 	e->objects += 1 / p;
 	e->bytes += n / p;
 	e->objects_variance += (1 - p) / (p * p);
 	e->bytes_variance += n * n * (1 - p) / (p * p);
-	if (p < 1)
-		e->rate_bytes = fmax(e->rate_bytes, -(n > 0 ? n : 1) / log1p(-p));
+	e->rate_bytes = fmax(e->rate_bytes, -(n > 0 ? n : 1) / log1p(-p));
 }
 
 void estimate_merge(struct estimate *e, const struct estimate *other)

@@ -2,34 +2,72 @@
 /* idle_tasks.c - see idle_tasks.h. */
 #include "record/idle_tasks.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/vec.h"
 #include "kernel/engine.h"
 
-struct idle_list {
-	VEC(struct ht_instance_key) keys;
-	uint64_t before_ns;
+struct idle_tasks {
+	struct engine *engine;
+	struct engine_walk *walk; /* NULL: all have been looked at */
+	uint64_t before_ns; /* quiet since then */
+	uint64_t due_ns;
 };
 
-static int on_instance(void *ctx, const struct ht_instance_key *k, const struct ht_instance *v)
+int idle_tasks_new(struct engine *e, struct idle_tasks **ret)
 {
-	struct idle_list *list = ctx;
+	struct idle_tasks *it = calloc(1, sizeof(*it));
 
-	if (v->inuse_objects_16 || v->last_ns >= list->before_ns)
-		return 0;
-	return vec_push(&list->keys, *k);
+	if (!it)
+		return -ENOMEM;
+	it->engine = e;
+	it->due_ns = now_ns() + IDLE_TASKS_INTERVAL_NS;
+	*ret = it;
+	return 0;
 }
 
-int idle_tasks_forget(struct engine *e, uint64_t before_ns)
+static void end_walk(struct idle_tasks *it)
 {
-	struct idle_list list = { .before_ns = before_ns };
-	int err = engine_each_instance(e, on_instance, &list);
+	engine_walk_free(it->walk);
+	it->walk = NULL;
+}
 
-	/* An allocation in between would be lost to the task's sums, not to its scope's: by now it
-	 * has been quiet for so long that this is not worth a lock. */
-	for (size_t i = 0; i < list.keys.cnt && !err; i++)
-		engine_del_instance(e, &list.keys.data[i]);
-	vec_release(&list.keys);
+void idle_tasks_free(struct idle_tasks *it)
+{
+	if (!it)
+		return;
+	end_walk(it);
+	free(it);
+}
+
+/* An allocation in between would be lost to the task's sums, not to its scope's: by now it has been
+ * quiet for so long that this is not worth a lock. */
+static int on_instance(void *ctx, const struct ht_instance_key *k, const struct ht_instance *v)
+{
+	const struct idle_tasks *it = ctx;
+
+	if (!v->inuse_objects_16 && v->last_ns < it->before_ns)
+		engine_del_instance(it->engine, k);
+	return 0;
+}
+
+int idle_tasks_run(struct idle_tasks *it)
+{
+	uint64_t begin_ns = now_ns();
+	bool at_end = false;
+	int err = 0;
+
+	if (!it->walk) {
+		if (begin_ns < it->due_ns)
+			return 0;
+		it->due_ns = begin_ns + IDLE_TASKS_INTERVAL_NS;
+		it->before_ns = begin_ns - IDLE_TASK_NS;
+		err = engine_walk_instances(it->engine, on_instance, it, &it->walk);
+	}
+	while (!err && !at_end && now_ns() < begin_ns + IDLE_TASKS_BUDGET_NS)
+		err = engine_walk_step(it->walk, &at_end);
+	if (err || at_end)
+		end_walk(it);
 	return err;
 }

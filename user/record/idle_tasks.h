@@ -11,9 +11,24 @@
 
 #include <stdint.h>
 
-struct engine;
+#include "base/clock.h"
 
-/* Those without a sampled allocation since before_ns (CLOCK_MONOTONIC). */
-int idle_tasks_forget(struct engine *e, uint64_t before_ns);
+/* Without a sampled allocation for so long; and how often all are looked through. */
+#define IDLE_TASK_NS (30 * NS_PER_S)
+#define IDLE_TASKS_INTERVAL_NS (5 * NS_PER_S)
+/* What may be done at once. */
+#define IDLE_TASKS_BUDGET_NS (2 * NS_PER_MS)
+
+struct engine;
+struct idle_tasks;
+
+int idle_tasks_new(struct engine *e, struct idle_tasks **ret);
+void idle_tasks_free(struct idle_tasks *it);
+
+/*
+ * A slice of about IDLE_TASKS_BUDGET_NS, nothing when nothing is due: of one step at least, which is some
+ * thousand tasks. To be called a few times a second. After a failure it begins from the start.
+ */
+int idle_tasks_run(struct idle_tasks *it);
 
 #endif

@@ -42,8 +42,6 @@
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Tasks that ended without saying so. */
-#define IDLE_TASK_NS 30000000000ULL
-#define IDLE_INTERVAL_NS 5000000000ULL
 
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
@@ -68,7 +66,8 @@ struct recorder {
 	bool mask_is_set;
 	bool is_over;
 	bool has_warned; /* of the overhead */
-	uint64_t idle_checked_ns, counters_ns;
+	struct idle_tasks *idle_tasks;
+	uint64_t counters_ns;
 };
 
 /* From here on SIGINT and SIGTERM end the recording normally. */
@@ -246,6 +245,8 @@ static int open_engine(struct recorder *r)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)
 		err = tracker_new(r->engine, r->files, &track_opts, &r->tracker);
+	if (!err)
+		err = idle_tasks_new(r->engine, &r->idle_tasks);
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -509,10 +510,7 @@ static void on_tick(struct recorder *r)
 		r->counters_ns = now_ns();
 		tracker_read_counters(r->tracker);
 	}
-	if (now_ns() - r->idle_checked_ns > IDLE_INTERVAL_NS) {
-		r->idle_checked_ns = now_ns();
-		idle_tasks_forget(r->engine, r->idle_checked_ns - IDLE_TASK_NS);
-	}
+	idle_tasks_run(r->idle_tasks);
 	show_status(r);
 }
 
@@ -621,6 +619,7 @@ void recorder_close(struct recorder *r)
 	tracker_free(r->tracker);
 	track_files_free(r->files);
 	process_events_close(r->events);
+	idle_tasks_free(r->idle_tasks);
 	engine_close(r->engine);
 	snapshot_free(r->snapshot);
 	launch_free(r->launch);

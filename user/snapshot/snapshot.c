@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot.c - see snapshot.h. */
+/*
+ * snapshot.c - see snapshot.h.
+ *
+ * There may be a million samples, in no order, and each goes to a row of its own choice: what it takes is
+ * lines of memory. So the rows have a table of their own, not an hmap: a slot of four bytes, then a cell
+ * of one cache line with the key and the sums of samples that were kept for certain. Only the others, for
+ * which there is more to sum up, go to the row itself.
+ */
 #include "snapshot/snapshot.h"
 
 #include <errno.h>
@@ -11,19 +18,31 @@
 
 struct row_key {
 	uint64_t stack_id;
-	uint32_t context_id;
-	uint32_t tgid; /* for context 0, which says nothing */
-	uint32_t generation;
-	uint32_t reserved;
 	uint64_t instance;
+	uint64_t image; /* tgid and generation: for context 0, which says nothing */
+	uint64_t context_id;
 };
+
+#define CELL_BYTES 64
+
+/* Of the row with the same index. */
+struct cell {
+	struct row_key key;
+	uint64_t certain_cnt, certain_bytes; /* samples with a probability of 1 */
+	uint64_t reserved[2];
+};
+_Static_assert(sizeof(struct cell) == CELL_BYTES, "a cache line");
+
+#define SLOTS_LEAST 1024
 
 struct builder {
 	struct engine *engine;
 	struct snapshot *s;
 	struct hmap contexts; /* id -> index in context */
 	VEC(struct ht_context) context;
-	struct hmap rows; /* struct row_key -> index in s->rows */
+	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
+	unsigned slot_bits; /* there are 2^slot_bits; 0: none yet */
+	struct cell *cells; /* aligned, room for half as many */
 	bool has_stacks; /* rows are told apart by stack and task, too */
 };
 
@@ -43,49 +62,130 @@ static const struct ht_context *context_by_id(const struct builder *b, uint32_t 
 	return idx ? &b->context.data[*idx] : NULL;
 }
 
-/* The row of a key, made when it is new. NULL: out of memory. */
-static struct snapshot_row *get_row(struct builder *b, const struct row_key *key)
+static uint64_t image_of(uint32_t tgid, uint32_t generation)
 {
-	const uint64_t *idx = hmap_get(&b->rows, key);
-	struct snapshot_row row = { .stack_id = key->stack_id, .pid = key->tgid };
-	const struct ht_context *context;
+	return (uint64_t)tgid << 32 | generation;
+}
 
-	if (idx)
-		return &b->s->rows.data[*idx];
-	context = context_by_id(b, key->context_id);
-	row.generation = key->generation;
-	row.instance = key->instance;
-	row.source = HT_SOURCE_OTHER;
+/* Ids of stacks are hashes already; the others are small numbers. */
+static uint32_t *find_slot(const struct builder *b, const struct row_key *key)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15ULL;
+	uint64_t h = (((key->image * k) ^ key->context_id) * k ^ key->instance) * k ^ key->stack_id;
+	size_t mask = ((size_t)1 << b->slot_bits) - 1, i = (h * k) >> (64 - b->slot_bits);
+
+	for (; b->slots[i]; i = (i + 1) & mask) {
+		const struct row_key *at = &b->cells[b->slots[i] - 1].key;
+
+		if (at->stack_id == key->stack_id && at->image == key->image &&
+		    at->context_id == key->context_id && at->instance == key->instance)
+			break;
+	}
+	return &b->slots[i];
+}
+
+/* Twice as many slots. */
+static int grow(struct builder *b)
+{
+	size_t old_cnt = b->slot_bits ? (size_t)1 << b->slot_bits : 0;
+	size_t cnt = old_cnt ? old_cnt * 2 : SLOTS_LEAST;
+	uint32_t *slots = calloc(cnt, sizeof(*slots));
+	struct cell *cells = aligned_alloc(CELL_BYTES, cnt / 2 * sizeof(*cells));
+
+	if (!slots || !cells) {
+		free(slots);
+		free(cells);
+		return -ENOMEM;
+	}
+	if (b->s->rows.cnt)
+		memcpy(cells, b->cells, b->s->rows.cnt * sizeof(*cells));
+	free(b->slots);
+	free(b->cells);
+	b->slots = slots;
+	b->cells = cells;
+	b->slot_bits = (unsigned)__builtin_ctzll(cnt);
+	for (uint32_t i = 0; i < b->s->rows.cnt; i++)
+		*find_slot(b, &cells[i].key) = i + 1;
+	return 0;
+}
+
+static int add_row(struct builder *b, const struct row_key *key)
+{
+	const struct ht_context *context = context_by_id(b, (uint32_t)key->context_id);
+	struct snapshot_row row = {
+		.stack_id = key->stack_id,
+		.pid = (pid_t)(key->image >> 32),
+		.generation = (uint32_t)key->image,
+		.instance = key->instance,
+		.source = HT_SOURCE_OTHER,
+	};
+
 	if (context) {
 		memcpy(row.comm, context->comm, sizeof(row.comm));
 		row.source = context->source;
 		row.node = context->node;
 		row.labels_id = context->labels_id;
 	}
-	if (vec_push(&b->s->rows, row) || hmap_put(&b->rows, key, b->s->rows.cnt - 1))
-		return NULL;
-	return &b->s->rows.data[b->s->rows.cnt - 1];
+	b->cells[b->s->rows.cnt] = (struct cell){ .key = *key };
+	return vec_push(&b->s->rows, row);
+}
+
+/* Index of the row of a key, made when it is new; -ENOMEM. */
+static int64_t get_row(struct builder *b, const struct row_key *key)
+{
+	size_t cnt = b->s->rows.cnt;
+	uint32_t *slot;
+	int err = 0;
+
+	if (!b->slot_bits || cnt >= (size_t)1 << (b->slot_bits - 1))
+		err = grow(b);
+	if (err)
+		return err;
+	slot = find_slot(b, key);
+	if (*slot)
+		return *slot - 1;
+	err = add_row(b, key);
+	if (err)
+		return err;
+	*slot = (uint32_t)cnt + 1;
+	return (int64_t)cnt;
 }
 
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	struct builder *b = ctx;
-	struct row_key key = { .context_id = v->context_id };
-	struct snapshot_row *row;
-	double p = estimate_threshold_probability(v->threshold);
+	struct row_key key = { .context_id = v->context_id,
+			       .image = image_of(k->tgid, k->generation) };
+	int64_t row;
 
 	b->s->live_cnt++;
-	key.tgid = k->tgid;
-	key.generation = k->generation;
 	if (b->has_stacks) {
 		key.stack_id = v->stack_id;
 		key.instance = v->instance;
 	}
 	row = get_row(b, &key);
-	if (!row)
-		return -ENOMEM;
-	estimate_add(&row->inuse, v->size_bytes, p);
+	if (row < 0)
+		return (int)row;
+	if (v->threshold == HT_KEEP_ALWAYS) {
+		b->cells[row].certain_cnt++;
+		b->cells[row].certain_bytes += v->size_bytes;
+	} else {
+		estimate_add(&b->s->rows.data[row].inuse, v->size_bytes,
+			     estimate_threshold_probability(v->threshold));
+	}
 	return 0;
+}
+
+/* As estimate_add() with a probability of 1, for each of them. */
+static void add_certain(struct builder *b)
+{
+	for (size_t i = 0; i < b->s->rows.cnt; i++) {
+		struct estimate *e = &b->s->rows.data[i].inuse;
+
+		e->samples += b->cells[i].certain_cnt;
+		e->objects += (double)b->cells[i].certain_cnt;
+		e->bytes += (double)b->cells[i].certain_bytes;
+	}
 }
 
 static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
@@ -93,20 +193,18 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 	struct builder *b = ctx;
 	const struct ht_context *context = context_by_id(b, k->context_id);
 	struct row_key key = { .context_id = k->context_id };
-	struct snapshot_row *row;
+	int64_t row;
 
 	b->s->total_cnt++;
 	if (b->has_stacks)
 		key.stack_id = k->stack_id;
-	if (context) {
-		key.tgid = context->tgid;
-		key.generation = context->generation;
-	}
+	if (context)
+		key.image = image_of(context->tgid, context->generation);
 	row = get_row(b, &key);
-	if (!row)
-		return -ENOMEM;
-	row->alloc_objects += v->alloc_objects_16 / 65536.0;
-	row->alloc_bytes += v->alloc_bytes_8 / 256.0;
+	if (row < 0)
+		return (int)row;
+	b->s->rows.data[row].alloc_objects += v->alloc_objects_16 / 65536.0;
+	b->s->rows.data[row].alloc_bytes += v->alloc_bytes_8 / 256.0;
 	return 0;
 }
 
@@ -143,7 +241,6 @@ static int take(struct engine *e, bool has_stacks, struct snapshot **ret)
 	if (!b.s)
 		return -ENOMEM;
 	hmap_init(&b.contexts, sizeof(uint32_t));
-	hmap_init(&b.rows, sizeof(struct row_key));
 	hmap_init(&b.s->scope_by_key, sizeof(struct ht_scope_key));
 	hmap_init(&b.s->scope_by_slot, sizeof(uint32_t));
 	hmap_init(&b.s->instance_by_key, sizeof(struct ht_instance_key));
@@ -161,6 +258,7 @@ static int take(struct engine *e, bool has_stacks, struct snapshot **ret)
 		err = engine_each_instance(e, on_instance, &b);
 	if (!err)
 		err = engine_read_stats(e, b.s->stats);
+	add_certain(&b);
 	vec_each(&b.s->rows, row)
 		estimate_merge(&b.s->inuse, &row->inuse);
 	if (!err) {
@@ -169,7 +267,8 @@ static int take(struct engine *e, bool has_stacks, struct snapshot **ret)
 	}
 	snapshot_free(b.s);
 	hmap_release(&b.contexts);
-	hmap_release(&b.rows);
+	free(b.slots);
+	free(b.cells);
 	vec_release(&b.context);
 	return err;
 }
