@@ -2,17 +2,20 @@
 /* Requests, addresses, tokens and pages of `heaptap serve`: what of it is pure. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "daemon/worker.h"
 #include "serve/endpoints.h"
 #include "serve/index_page.h"
 #include "serve/listen.h"
@@ -417,6 +420,48 @@ static void test_index(void **state)
 	free(text);
 }
 
+static int wait_for_byte(void *ctx)
+{
+	const int *fds = ctx;
+	char byte;
+
+	close(fds[1]);
+	return read(fds[0], &byte, 1) != 0;
+}
+
+/* They end when nobody can write any more; the second one has a copy of the first one's descriptor. */
+static void test_workers(void **state)
+{
+	const struct worker_options opts = { .moment_ns = 1 };
+	struct worker first = { 0 }, second = { 0 };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
+	int fds[2], set = epoll_create1(EPOLL_CLOEXEC);
+	uint64_t cpu_ns;
+
+	(void)state;
+	assert_false(worker_reap(&first, "none", &cpu_ns));
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(worker_start(&first, &opts, wait_for_byte, fds), 0);
+	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, first.fd, &ev), 0);
+	/* One that has not ended is not waited for. */
+	assert_false(worker_reap(&first, "the first", &cpu_ns));
+	assert_true(first.pid);
+	assert_int_equal(worker_start(&second, &opts, wait_for_byte, fds), 0);
+	kill(first.pid, SIGKILL);
+	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
+	assert_true(worker_reap(&first, "the first", &cpu_ns));
+	assert_int_equal(first.pid, 0);
+	/* The set still has it; it is not told again. */
+	assert_int_equal(epoll_wait(set, &ev, 1, 0), 0);
+	ev = (struct epoll_event){ .events = EPOLLIN | EPOLLONESHOT };
+	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, second.fd, &ev), 0);
+	close(fds[1]);
+	assert_int_equal(epoll_wait(set, &ev, 1, 10000), 1);
+	assert_true(worker_reap(&second, "the second", &cpu_ns));
+	close(fds[0]);
+	close(set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,7 +471,7 @@ int main(void)
 		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_basic_too_long),
 		cmocka_unit_test(test_token_file),    cmocka_unit_test(test_index),
 		cmocka_unit_test(test_args_together), cmocka_unit_test(test_addrs),
-		cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_own_names),     cmocka_unit_test(test_workers),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

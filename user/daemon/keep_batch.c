@@ -233,9 +233,9 @@ void keep_batch_check(const struct keep_batch *b)
 	worker_check(&b->worker);
 }
 
-uint64_t keep_batch_reap(struct keep_batch *b)
+bool keep_batch_reap(struct keep_batch *b, uint64_t *ret_cpu_ns)
 {
-	return worker_reap(&b->worker, "keeping profiles");
+	return worker_reap(&b->worker, "keeping profiles", ret_cpu_ns);
 }
 
 uint64_t keep_batch_reader_since_ns(const struct keep_batch *b)

@@ -376,20 +376,24 @@ static void take_result(struct keeper *k, const struct keep_result *r)
 		replace(k, job, r);
 }
 
-void keeper_reap(struct keeper *k)
+bool keeper_reap(struct keeper *k)
 {
 	struct keep_result r;
+	uint64_t cpu_ns;
 	size_t done = 0;
 
-	if (!k || !keep_batch_is_at_work(k->batch))
-		return;
-	keep_credit_spend(&k->credit, keep_batch_reap(k->batch));
+	if (!k)
+		return true;
+	if (!keep_batch_reap(k->batch, &cpu_ns))
+		return !keep_batch_is_at_work(k->batch);
+	keep_credit_spend(&k->credit, cpu_ns);
 	while (keep_batch_result(k->batch, done, &r)) {
 		take_result(k, &r);
 		done++;
 	}
 	k->failed_cnt += keep_batch_cnt(k->batch) - done; /* the child was ended */
 	keep_batch_clear(k->batch);
+	return true;
 }
 
 bool keeper_is_busy(const struct keeper *k)

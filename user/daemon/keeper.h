@@ -49,7 +49,7 @@ void keeper_tick(struct keeper *k);
 
 /* Start what is due; as profiles_work(). */
 int keeper_work(struct keeper *k, int *ret_fd);
-void keeper_reap(struct keeper *k);
+bool keeper_reap(struct keeper *k);
 /* Last profiles wait, or are being made. */
 bool keeper_is_busy(const struct keeper *k);
 /* As profiles_reader_since_ns(). */

@@ -42,6 +42,7 @@ enum source {
 struct loop {
 	struct loop_parts parts;
 	int epoll_fd, signal_fd, tick_fd;
+	int child_fd, keeper_fd; /* the last that were watched */
 	sigset_t old_mask;
 	bool mask_is_set;
 	bool can_reload;
@@ -91,6 +92,22 @@ static int watch(struct loop *l, int fd, enum source source)
 	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = source };
 
 	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/*
+ * The other child may have a copy of fd, and so keep it in the set after it is closed here: the end is
+ * told once. op: EPOLL_CTL_ADD; EPOLL_CTL_MOD: when it was told and there is nothing to reap (somebody
+ * traces the child), once more.
+ */
+static int watch_child(struct loop *l, int op, int fd, enum source source)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.u32 = source };
+
+	if (source == SOURCE_CHILD)
+		l->child_fd = fd;
+	else
+		l->keeper_fd = fd;
+	return epoll_ctl(l->epoll_fd, op, fd, &ev) ? -errno : 0;
 }
 
 int loop_watch_pushes(struct loop *l)
@@ -182,10 +199,12 @@ static void dispatch(struct loop *l, enum source source)
 		pushes_run(l->parts.pushes);
 		break;
 	case SOURCE_CHILD:
-		profiles_reap(l->parts.profiles);
+		if (!profiles_reap(l->parts.profiles))
+			watch_child(l, EPOLL_CTL_MOD, l->child_fd, source);
 		break;
 	case SOURCE_KEEPER:
-		keeper_reap(l->parts.keeper);
+		if (!keeper_reap(l->parts.keeper))
+			watch_child(l, EPOLL_CTL_MOD, l->keeper_fd, source);
 		break;
 	}
 }
@@ -229,11 +248,11 @@ static int loop_once(struct loop *l)
 	if (!err)
 		err = profiles_work(l->parts.profiles, &child_fd);
 	if (!err && child_fd >= 0)
-		err = watch(l, child_fd, SOURCE_CHILD);
+		err = watch_child(l, EPOLL_CTL_ADD, child_fd, SOURCE_CHILD);
 	if (!err)
 		err = keeper_work(l->parts.keeper, &child_fd);
 	if (!err && child_fd >= 0)
-		err = watch(l, child_fd, SOURCE_KEEPER);
+		err = watch_child(l, EPOLL_CTL_ADD, child_fd, SOURCE_KEEPER);
 	return err;
 }
 

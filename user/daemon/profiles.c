@@ -467,14 +467,16 @@ int profiles_work(struct profiles *p, int *ret_fd)
 	return 0;
 }
 
-void profiles_reap(struct profiles *p)
+bool profiles_reap(struct profiles *p)
 {
-	if (!p->worker.pid)
-		return;
-	worker_reap(&p->worker, "making profiles");
+	uint64_t cpu_ns;
+
+	if (!worker_reap(&p->worker, "making profiles", &cpu_ns))
+		return !p->worker.pid;
 	if (p->push_fd >= 0)
 		pushes_take(p->pushes, p->push_fd);
 	answer(p);
+	return true;
 }
 
 int profiles_wait_ms(const struct profiles *p)

@@ -43,9 +43,10 @@ void profile_answer_type(const struct endpoint_request *r, struct http_answer *r
 void profiles_abandon(struct profiles *p, struct http_exchange *x);
 
 /* Start what is due. *ret_fd: -1, or a descriptor that is readable when the child that was started
- * has ended: then call profiles_reap(), which closes it. */
+ * has ended: then call profiles_reap(), which closes it (false: it has not ended). How it must be
+ * watched: see worker.h. */
 int profiles_work(struct profiles *p, int *ret_fd);
-void profiles_reap(struct profiles *p);
+bool profiles_reap(struct profiles *p);
 /* When the snapshot was taken whose stacks are still to be looked up; UINT64_MAX: there is none. */
 uint64_t profiles_reader_since_ns(const struct profiles *p);
 bool profiles_is_busy(const struct profiles *p);

@@ -67,18 +67,20 @@ static uint64_t timeval_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;
 }
 
-uint64_t worker_reap(struct worker *w, const char *what)
+bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns)
 {
 	struct rusage usage = { 0 };
 	int status = 0;
+	pid_t pid = w->pid ? wait4(w->pid, &status, WNOHANG, &usage) : 0;
 
-	if (!w->pid)
-		return 0;
-	if (wait4(w->pid, &status, 0, &usage) == w->pid && !WIFEXITED(status))
+	if (!pid)
+		return false;
+	if (pid == w->pid && !WIFEXITED(status))
 		log_warn("serve: %s was ended by signal %d", what, WTERMSIG(status));
 	close(w->fd);
 	memset(w, 0, sizeof(*w));
-	return timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	*ret_cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	return true;
 }
 
 void worker_kill(struct worker *w)

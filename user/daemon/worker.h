@@ -17,7 +17,9 @@ struct http_server;
 /* All 0: none is at work. */
 struct worker {
 	pid_t pid;
-	int fd; /* readable when it has ended; while pid */
+	/* Readable when it has ended; while pid. A child that is forked meanwhile has a copy, so that
+	 * closing it takes it out of no epoll set: it must be watched with EPOLLONESHOT. */
+	int fd;
 	uint64_t began_ns, moment_ns;
 };
 
@@ -34,9 +36,9 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 uint64_t worker_reader_since_ns(const struct worker *w);
 /* Has it taken too long? Then it is ended, which is told as any other end. */
 void worker_check(const struct worker *w);
-/* It has ended. what: for the message when it did so by a signal. The CPU time that it used, with its
- * own children. */
-uint64_t worker_reap(struct worker *w, const char *what);
+/* false: none is at work, or it has not ended. what: for the message when it did so by a signal.
+ * ret_cpu_ns: what it used, with its own children. */
+bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns);
 /* Ends it. */
 void worker_kill(struct worker *w);
 
