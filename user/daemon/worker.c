@@ -14,11 +14,24 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/write_all.h"
 #include "kernel/attach.h"
 #include "serve/http.h"
 
 #define WORK_NS (120 * NS_PER_S) /* then it is ended */
 #define CHILD_NICE 10
+
+/* Where memory ends, the one whose work can be done again, and not the daemon. Raising it needs no
+ * privilege; where it fails, the kernel chooses. */
+static void be_chosen_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	write_all(fd, "1000", 4);
+	close(fd);
+}
 
 int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
 		 void *ctx)
@@ -29,6 +42,7 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		attach_forsake_all();
+		be_chosen_first();
 		if (!opts->is_urgent)
 			setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 		if (opts->server)
