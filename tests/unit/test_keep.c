@@ -450,6 +450,38 @@ static void test_store_unwritten(void **state)
 	keep_store_close(s);
 }
 
+/* A child that was killed: half a file, a whole one that it had no time to tell of, nothing. */
+static void test_store_recover(void **state)
+{
+	struct temp_folder *f = *state;
+	struct keep_name half = name_of(1, KEEP_EXEC, 1), whole = name_of(2, KEEP_EXEC, 2),
+			 none = name_of(3, KEEP_EXEC, 3);
+	struct keep_store *s = open_store(f, true, 10, 1000), *later;
+	char file[KEEP_NAME_BYTES], path[256];
+	struct keep_store_stats stats;
+	int fd = new_file(30);
+
+	keep_name_format(&half, file);
+	snprintf(path, sizeof(path), "%s/.new-%s", f->path, file);
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	assert_int_equal(keep_store_write(s, &whole, fd), 0);
+	assert_false(keep_store_recover(s, &half));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_true(keep_store_recover(s, &whole));
+	assert_false(keep_store_recover(s, &none));
+	keep_store_stats(s, &stats);
+	assert_int_equal(stats.cnt, 1);
+	assert_int_equal(stats.bytes, 30);
+	assert_int_equal(stats.memory_cnt, 0);
+	assert_int_equal(fetched_bytes(s, 0), 30);
+	keep_store_close(s);
+	/* In memory there is nothing to recover. */
+	later = open_store(f, false, 10, 1000);
+	assert_false(keep_store_recover(later, &whole));
+	keep_store_close(later);
+	close(fd);
+}
+
 /* Two ends of one process by exec in one batch, and another one at once: three files. */
 static void test_batch_names(void **state)
 {
@@ -494,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_memory, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_recover, new_folder, remove_folder),
 		cmocka_unit_test(test_batch_names),
 	};
 

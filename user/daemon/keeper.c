@@ -391,7 +391,9 @@ bool keeper_reap(struct keeper *k)
 		take_result(k, &r);
 		done++;
 	}
-	k->failed_cnt += keep_batch_cnt(k->batch) - done; /* the child was ended */
+	for (; done < keep_batch_cnt(k->batch); done++) /* the child was ended */
+		k->failed_cnt +=
+			!keep_store_recover(k->store, &keep_batch_at(k->batch, done)->name);
 	keep_batch_clear(k->batch);
 	return true;
 }

@@ -296,11 +296,30 @@ int keep_store_write(const struct keep_store *s, const struct keep_name *name, i
 		err = -errno;
 	if (!err && renameat(s->dir_fd, temp, s->dir_fd, file))
 		err = -errno;
-	if (err)
+	if (err) {
 		unlinkat(s->dir_fd, temp, 0);
-	else if (fsync(s->dir_fd))
-		err = errno == EINVAL ? 0 : -errno; /* not every file system syncs folders */
+	} else if (fsync(s->dir_fd) && errno != EINVAL) { /* not every file system syncs folders */
+		err = -errno;
+		unlinkat(s->dir_fd, file, 0); /* it is kept in memory, and counts there */
+	}
 	return err;
+}
+
+bool keep_store_recover(struct keep_store *s, const struct keep_name *name)
+{
+	char file[KEEP_NAME_BYTES], temp[NEW_NAME_BYTES];
+	size_t cnt = s->files.cnt;
+
+	if (s->dir_fd < 0)
+		return false;
+	keep_name_format(name, file);
+	snprintf(temp, sizeof(temp), NEW_PREFIX "%s", file);
+	unlinkat(s->dir_fd, temp, 0);
+	if (load_one(s, file) || s->files.cnt == cnt)
+		return false;
+	s->stats.added_cnt++;
+	keep_bounds(s);
+	return true;
 }
 
 int keep_store_add(struct keep_store *s, const struct keep_name *name, int fd, int write_err,

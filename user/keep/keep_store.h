@@ -62,6 +62,9 @@ bool keep_store_has_dir(const struct keep_store *s);
 
 /* In the child: the file fd to the folder, whole or not at all. -ENOSPC, ... */
 int keep_store_write(const struct keep_store *s, const struct keep_name *name, int fd);
+/* What a child has left of a file that was killed while it wrote it: half of one goes; a whole one
+ * counts, as those of an earlier process, and true. */
+bool keep_store_recover(struct keep_store *s, const struct keep_name *name);
 /* Takes fd (in memory) over; write_err is what keep_store_write() said. May remove others. */
 int keep_store_add(struct keep_store *s, const struct keep_name *name, int fd, int write_err,
 		   double inuse_bytes, enum keep_rank rank);
