@@ -203,8 +203,10 @@ static int enter(struct track_files *files, const struct file_key *key, struct t
 	err = hmap_put(&files->by_key, key, files->all.cnt - 1);
 	if (!err && file) {
 		err = vec_reserve(&files->by_id, file->id + 1);
-		if (err)
+		if (err) {
+			hmap_del(&files->by_key, key);
 			goto out;
+		}
 		while (files->by_id.cnt <= file->id)
 			files->by_id.data[files->by_id.cnt++] = 0;
 		files->by_id.data[file->id] = files->all.cnt;
