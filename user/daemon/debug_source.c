@@ -81,7 +81,8 @@ int debug_source_open(const struct track_files *files, const char *build_id,
 	err = elf_file_open_fd(file->fd, &ef);
 	if (err)
 		return err;
-	if (has_dwarf(ef) || reduce_separate(file, ret, ret_fd)) {
+	err = has_dwarf(ef) ? -ENOENT : reduce_separate(file, ret, ret_fd);
+	if (err && err != -EMFILE && err != -ENFILE && err != -ENOMEM) {
 		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
 		err = reduce(ef, fd < 0 ? -errno : fd, ret, ret_fd);
 	}

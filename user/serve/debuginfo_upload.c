@@ -166,11 +166,15 @@ static int begin_should(struct debuginfo_upload *u, const struct file *f,
 	return debuginfo_encode_should(f->build_id, f->is_forced, &u->request, &call->body_bytes);
 }
 
-/* -ENODATA, -EFBIG: nothing to be sent of this one. */
+/* -ENODATA, -EFBIG: nothing to be sent of this one. Others: not now. */
 static int begin_initiate(struct debuginfo_upload *u, const struct file *f,
 			  struct push_http_call *call)
 {
-	if (u->opts.open_file(u->opts.ctx, f->build_id, &u->layout, &u->fd))
+	int err = u->opts.open_file(u->opts.ctx, f->build_id, &u->layout, &u->fd);
+
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		return err;
+	if (err)
 		return -ENODATA;
 	if (debug_only_bytes(u->layout) > u->opts.file_bytes_max)
 		return -EFBIG;

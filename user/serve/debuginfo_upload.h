@@ -35,8 +35,9 @@ struct debuginfo_upload_options {
 	uint64_t ask_again_ns;
 	/*
 	 * Opens the file that is best for a build id: the reduced file, and a descriptor to read it
-	 * with, which are owned by the caller. -ENODATA: none that has names; other errors: cannot
-	 * be had (any more), which counts as the same.
+	 * with, which are owned by the caller. -ENODATA: none that has names; -EMFILE, -ENFILE,
+	 * -ENOMEM: it is asked again; other errors: cannot be had (any more), which counts as
+	 * -ENODATA.
 	 */
 	int (*open_file)(void *ctx, const char *build_id, struct debug_only **ret, int *ret_fd);
 	void *ctx;
