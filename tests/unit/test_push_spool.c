@@ -7,11 +7,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -239,10 +241,19 @@ static void one_process_at_a_time(void **state)
 	const struct temp_folder *f = *state;
 	const struct push_spool_options opts = { f->path, 10, 1000, 1000 };
 	struct push_spool *s = open_spool(f->path, 10, 1000, 1000), *second = NULL;
+	pid_t child;
 
 	assert_int_equal(push_spool_open(&opts, &second), -EBUSY);
+	/* A child that was forked meanwhile, and has a copy of all descriptors, does not hold it. */
+	child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
 	push_spool_close(s);
 	assert_int_equal(push_spool_open(&opts, &second), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	push_spool_close(second);
 }
 

@@ -232,6 +232,7 @@ int daemon_run(struct daemon *d, enum daemon_wish *ret)
 	return err;
 }
 
+/* All or nothing. */
 static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 {
 	int err, watch_err;
@@ -239,7 +240,40 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 	loop_unwatch_pushes(d->loop);
 	err = pushes_change(d->pushes, opts);
 	watch_err = loop_watch_pushes(d->loop);
-	return err ? err : watch_err;
+	if (watch_err)
+		log_warn("serve: some answers to pushes are not waited for: %s",
+			 strerror(-watch_err));
+	return err;
+}
+
+/* What may be refused for what it says, and then is as it was. */
+static int change_answers_and_pushes(struct daemon *d, const struct daemon_options *opts)
+{
+	int err = answers_set_token(d->answers, opts->token_file);
+
+	if (err)
+		return err;
+	err = change_pushes(d, &opts->pushes);
+	if (err && answers_set_token(d->answers, d->opts.token_file))
+		log_warn("serve: the token is the new one all the same");
+	return err;
+}
+
+/* From here on opts is in use, so that nothing can be refused any more. Takes rules over. */
+static void change_selection(struct daemon *d, const struct daemon_options *opts,
+			     struct select_rules *rules)
+{
+	int err = follow_select(d->follow, rules, opts->pids, opts->pid_cnt);
+
+	if (err) {
+		log_warn("serve: the selection stays as it was: %s", strerror(-err));
+		select_rules_free(rules);
+		return;
+	}
+	select_rules_free(d->rules);
+	d->rules = rules;
+	tracker_set_all(capture_tracker(d->capture),
+			opts->select.is_all || d->opts.way == PLAN_ALL);
 }
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
@@ -253,19 +287,12 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 		log_error("serve: %s", why);
 		return err;
 	}
-	err = change_pushes(d, &opts->pushes);
-	if (!err)
-		err = answers_set_token(d->answers, opts->token_file);
-	if (!err)
-		err = follow_select(d->follow, rules, opts->pids, opts->pid_cnt);
+	err = change_answers_and_pushes(d, opts);
 	if (err) {
-		change_pushes(d, &d->opts.pushes);
 		select_rules_free(rules);
 		return err;
 	}
-	select_rules_free(d->rules);
-	d->rules = rules;
-	tracker_set_all(capture_tracker(d->capture), opts->select.is_all || way == PLAN_ALL);
+	change_selection(d, opts, rules);
 	d->opts = *opts;
 	d->opts.way = way;
 	rounds_scan(d->rounds);

@@ -419,8 +419,11 @@ void push_spool_close(struct push_spool *s)
 	for (size_t i = s->head; i < s->entries.cnt; i++)
 		free(s->entries.data[i].data);
 	vec_release(&s->entries);
-	if (s->dir_fd >= 0)
+	if (s->dir_fd >= 0) {
+		/* A forked child may have a copy of the descriptor, which would hold the lock. */
+		flock(s->dir_fd, LOCK_UN);
 		close(s->dir_fd);
+	}
 	free(s);
 }
 
