@@ -31,6 +31,7 @@
 
 #define CONNECTIONS_CAP 128
 #define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
+#define FILE_BLOCK_BYTES (16 << 10)
 #define SILENCE_S 10 /* nothing comes, nothing goes */
 #define ASK_NS (15 * NS_PER_S) /* from the connection, or the last answer, to a whole request */
 #define READ_NS (120 * NS_PER_S) /* for an answer */
@@ -351,10 +352,48 @@ static ssize_t no_body(void *ctx, uint64_t off, char *buf, size_t bytes)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
+/*
+ * A body that is a file. Not by MHD's own way, which is sendfile(): that may send less than it was
+ * asked for while the socket has room (a signal, pages that come in pieces), and who waits for the
+ * edge of a socket that can be written then waits for ever.
+ */
+static ssize_t file_body(void *ctx, uint64_t off, char *buf, size_t bytes)
+{
+	const int *fd = ctx;
+	ssize_t n = pread(*fd, buf, bytes, (off_t)off);
+
+	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void file_body_end(void *ctx)
+{
+	int *fd = ctx;
+
+	close(*fd);
+	free(fd);
+}
+
+/* fd is owned by the response from here on. */
+static struct MHD_Response *file_response(int fd)
+{
+	struct MHD_Response *r = NULL;
+	int *ctx = malloc(sizeof(*ctx));
+	struct stat st;
+
+	if (ctx && !fstat(fd, &st)) {
+		*ctx = fd;
+		r = MHD_create_response_from_callback((uint64_t)st.st_size, FILE_BLOCK_BYTES,
+						      file_body, ctx, file_body_end);
+	}
+	if (!r) {
+		close(fd);
+		free(ctx);
+	}
+	return r;
+}
+
 static struct MHD_Response *make_response(const struct http_answer *a)
 {
-	struct MHD_Response *r;
-	struct stat st;
 
 	if (a->text)
 		return MHD_create_response_from_buffer(a->text_bytes ? a->text_bytes :
@@ -363,14 +402,7 @@ static struct MHD_Response *make_response(const struct http_answer *a)
 	if (a->fd < 0)
 		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 256, no_body, NULL,
 							 NULL);
-	if (fstat(a->fd, &st)) {
-		close(a->fd);
-		return NULL;
-	}
-	r = MHD_create_response_from_fd64((uint64_t)st.st_size, a->fd);
-	if (!r)
-		close(a->fd);
-	return r;
+	return file_response(a->fd);
 }
 
 static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
