@@ -66,8 +66,13 @@ start "$bin/busy" 1 200 || not_ok start "the target did not start" "$work/target
 attach -n 0 --max-overhead $limit -d 1
 wait_recorder
 notes=$(notes)
-! grep -q 'in-use:' <<<"$notes" && ! grep -q 'full ->' <<<"$notes" && ok "what costs next to nothing is left alone" ||
+if [ "${HEAPTAP_VM:-0}" != 0 ]; then
+	skip "what costs next to nothing is left alone" "on an emulated machine a hit takes milliseconds"
+elif ! grep -q 'in-use:' <<<"$notes" && ! grep -q 'full ->' <<<"$notes"; then
+	ok "what costs next to nothing is left alone"
+else
 	not_ok "what costs nothing" "$notes" "$work/heaptap.err"
+fi
 kill_target
 
 ## serve with its defaults, beside two of them
