@@ -26,6 +26,7 @@
 #include "sample.bpf.h"
 #include "scope.bpf.h"
 #include "live.bpf.h"
+#include "step.bpf.h"
 #include "stack.bpf.h"
 #include "labels.bpf.h"
 #include "tags.bpf.h"

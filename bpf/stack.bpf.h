@@ -8,6 +8,9 @@
  * and caller's rbp, read from user memory. A mapping that the process made after user space last
  * looked is found by asking the kernel for the vma of the address and its file by inode.
  *
+ * What was found for a pc is remembered (step.bpf.h): two searches through tables of many megabytes
+ * cost more than all the rest of a frame.
+ *
  * Both searches are written without branches on the data: the verifier follows every branch, and
  * sixteen of them in a row are 65 536 paths, while `pos += half & mask` is one.
  *
@@ -40,8 +43,10 @@ struct ht_walk {
 	__u64 pc, sp, bp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
+	__u64 salt; /* of step_hash() */
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
+	__u32 is_map_known; /* by user space, which tells when it changes */
 	/* a piece of the stack, from window_addr up; see walk_read_stack() */
 	__u64 window_addr;
 	__u64 window[WALK_WINDOW_CNT];
@@ -50,7 +55,6 @@ struct ht_walk {
 	struct ht_tag tag;
 	__u32 path[HT_SCOPE_DEPTH_CAP];
 	__u32 parent; /* of the node that scope_step() met last */
-	__u32 reserved;
 	struct ht_scope scope;
 	struct ht_labels labels;
 };
@@ -143,6 +147,7 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 	if (!q.map.file_id)
 		return -1;
 	w->map = q.map;
+	w->is_map_known = 0;
 	stat_inc(HT_STAT_FIND_VMA);
 	return 0;
 }
@@ -178,6 +183,7 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 		if (m->mapping_cnt && pc >= m->mapping[base].start_addr &&
 		    pc < m->mapping[base].end_addr) {
 			w->map = m->mapping[base];
+			w->is_map_known = 1;
 			return w->map.file_id ? 0 : -1;
 		}
 	}
@@ -347,38 +353,60 @@ static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_r
 	return walk_read_stack(w, cfa - 8, ret_ra) ? -1 : 0;
 }
 
+/* The frame at w->pc and the row for it, looked up. 0; else 1 + HT_END_*, and *ret_frame is 0 when it
+ * is in no mapping. */
+static __always_inline int walk_look_up(struct ht_walk *w, __u64 hash, __u64 *ret_frame,
+					struct ht_row *ret_row)
+{
+	bool is_own = true;
+	__u64 pc = w->pc - !w->is_exact_pc;
+	int err;
+
+	if (pc < w->map.start_addr || pc >= w->map.end_addr) {
+		if (walk_find_mapping(w, pc)) {
+			if (w->is_exact_pc || walk_hijacked(w))
+				return 1 + HT_END_NO_MAPPING;
+			is_own = false;
+		}
+		pc = w->pc - !w->is_exact_pc;
+	}
+	*ret_frame = HT_FRAME(w->map.file_id, pc - w->map.bias);
+	if (w->is_first) {
+		/* A probe site keeps the rsp of the function's entry: no table needed. */
+		ret_row->cfa = HT_CFA_RSP;
+		ret_row->cfa_off = 1;
+	} else {
+		err = walk_find_row(w, pc - w->map.bias, ret_row);
+		if (err)
+			return 1 + err;
+	}
+	if (is_own && w->is_map_known)
+		step_remember(hash, *ret_frame, ret_row);
+	return 0;
+}
+
 /* Note the frame at pc and step to its caller. 0: go on; else 1 + HT_END_*. */
 __noinline int walk_step(struct ht_walk *w)
 {
-	__u64 pc, vaddr, cfa = 0, ra = 0, bp;
+	__u64 hash, frame = 0, cfa = 0, ra = 0, bp;
 	struct ht_row row = {};
+	int err = 0;
 	__u32 n;
-	int err;
 
 	if (!w)
 		return 1 + HT_END_NO_MAPPING;
-	pc = w->pc - !w->is_exact_pc;
-	if (pc < w->map.start_addr || pc >= w->map.end_addr) {
-		if (walk_find_mapping(w, pc) && (w->is_exact_pc || walk_hijacked(w)))
-			return 1 + HT_END_NO_MAPPING;
-		pc = w->pc - !w->is_exact_pc;
-	}
-	vaddr = pc - w->map.bias;
+	hash = step_hash(w->salt, w->pc - !w->is_exact_pc, w->is_first);
+	if (!step_recall(hash, &frame, &row))
+		err = walk_look_up(w, hash, &frame, &row);
+	if (!frame)
+		return err;
 	n = w->stack.frame_cnt;
 	if (n >= HT_FRAMES_CAP)
 		return 1 + HT_END_TOO_DEEP;
-	w->stack.frame[n] = HT_FRAME(w->map.file_id, vaddr);
+	w->stack.frame[n] = frame;
 	w->stack.frame_cnt = n + 1;
-
-	if (w->is_first) {
-		/* A probe site keeps the rsp of the function's entry: no table needed. */
-		row.cfa = HT_CFA_RSP;
-		row.cfa_off = 1;
-	} else {
-		err = walk_find_row(w, vaddr, &row);
-		if (err)
-			return walk_frame_pointer(w, err);
-	}
+	if (err)
+		return walk_frame_pointer(w, err - 1);
 	switch (row.cfa) {
 	case HT_CFA_NONE:
 		return walk_frame_pointer(w, HT_END_NO_ROW);
@@ -389,7 +417,7 @@ __noinline int walk_step(struct ht_walk *w)
 	case HT_CFA_SIGNAL:
 		return walk_signal_frame(w);
 	}
-	if (walk_cfa(w, &row, pc, &cfa))
+	if (walk_cfa(w, &row, w->pc - !w->is_exact_pc, &cfa))
 		return 1 + HT_END_READ_FAULT;
 	if (cfa <= w->sp || (cfa & 7))
 		return 1 + HT_END_BAD_CFA;
@@ -477,6 +505,8 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 	w->is_first = 1;
 	w->map.start_addr = w->map.end_addr = 0;
 	w->map.file_id = 0;
+	/* Before anything is looked up: what is found now must not be remembered for after a change. */
+	w->salt = step_salt(w->tgid, w->generation);
 	w->stack.frame_cnt = 0;
 }
 

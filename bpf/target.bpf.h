@@ -9,6 +9,12 @@
  */
 const volatile __u32 ht_only_tgid;
 struct ht_target only_target;
+/*
+ * ... and nobody else's hits come here, as links of a process see to it where there are sessions (the
+ * kernel compares thread groups since 6.10; a perf event's compares address spaces, which a child of
+ * vfork() shares): then no hit need ask whose it is.
+ */
+const volatile bool ht_only_hits;
 
 static __always_inline struct ht_target *target_find(__u32 tgid)
 {
@@ -36,6 +42,10 @@ static __always_inline struct ht_target *target_unless(__u32 flags, __u32 *ret_t
 /* ... that begins a call. */
 static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
 {
+	if (ht_only_hits) {
+		*ret_tgid = ht_only_tgid;
+		return only_target.flags & (TARGET_IS_OVER | HT_TARGET_QUIET) ? NULL : &only_target;
+	}
 	return target_unless(TARGET_IS_OVER | HT_TARGET_QUIET, ret_tgid);
 }
 
