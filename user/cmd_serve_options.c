@@ -232,8 +232,8 @@ static const struct option_row rows[] = {
 	  .arg = "PCT",
 	  .max = 99,
 	  .flags = OPTION_AT_START,
-	  .help = "probes may take this much of the CPU time of each process (default: 5, and off "
-		  "with --rate 1); where that is not enough less is recorded, and the profile says "
+	  .help = "probes may take this much of the CPU time of each process, or 0.5 % of one CPU if "
+		  "that is more (default: 5, and off with --rate 1); where that is not enough less is recorded, and the profile says "
 		  "what; 0 or off = no limit" },
 	{ .name = "max-overhead-host",
 	  .type = OPTION_PERCENT,

@@ -30,7 +30,10 @@
  * SAMPLES_COST of what the hits do. With the rate of the other steps there would be a handful of samples
  * of small blocks in ten seconds, and chance would decide what the sums say.
  *
- * Costs below FLOOR of one CPU are nobody's concern, whatever share of a sleeping process they are.
+ * Costs below BUDGET_FLOOR of one CPU are nobody's concern, whatever share of a sleeping process they are: a
+ * few thousand allocations a second, of programs that are mostly asleep and whose in-use somebody asked
+ * for. Many such processes together are what the host's limit is for: while that is exceeded the floor
+ * falls with the limits.
  */
 #include "budget/budget.h"
 
@@ -47,7 +50,6 @@
 #define ROOM 0.6
 #define KILL_FACTOR 4
 #define KILL_SHARE_MIN 0.2 /* less hurts nobody within half a second */
-#define FLOOR 0.001
 #define EVIDENCE_NS (500 * NS_PER_MS)
 #define MEMORY_NS (1 * NS_PER_S) /* of what decides */
 #define SHOWN_MEMORY_NS (2 * NS_PER_S)
@@ -82,6 +84,7 @@ struct budget {
 	double free_per_alloc; /* cost of frees when they were last seen */
 	double overall_cost;
 	double share_at_step;
+	double floor; /* of one CPU */
 	uint64_t step_ns, up_ns; /* of the last step, and of the last one up */
 	uint64_t room_ns; /* since when there is room for the next step up; 0: there is none */
 	uint64_t up_wait_ns;
@@ -358,7 +361,7 @@ static bool try_up(struct budget *b, double limit)
 	if (b->plan.step == BUDGET_WINDOWS && b->window_cnt < PERIODS)
 		return false;
 	share = predict(b, f, &up);
-	if (share > ROOM * limit && flow_cost(f) > FLOOR * f->wall) {
+	if (share > ROOM * limit && flow_cost(f) > b->floor * f->wall) {
 		b->room_ns = 0;
 		return false;
 	}
@@ -391,7 +394,7 @@ static bool is_far(const struct budget *b, const struct budget_reading *d, doubl
 {
 	double cost = budget_cost_ns(b->opts.costs, d), cpu = (double)d->cpu_ns;
 
-	return cost > FLOOR * (double)d->time_ns &&
+	return cost > b->floor * (double)d->time_ns &&
 	       cost > fmax(KILL_FACTOR * limit, KILL_SHARE_MIN) * cpu;
 }
 
@@ -408,7 +411,7 @@ static bool try_down(struct budget *b, const struct budget_reading *d, double li
 	b->far_cnt = is_far(b, d, limit) ? b->far_cnt + 1 : 0;
 	is_killed = b->far_cnt >= 2;
 	if (!is_killed && (b->last.time_ns - b->step_ns < EVIDENCE_NS || share <= limit ||
-			   flow_cost(f) <= FLOOR * f->wall))
+			   flow_cost(f) <= b->floor * f->wall))
 		return false;
 	plan = choose(b, f, limit);
 	if (is_killed && plan.step < BUDGET_WINDOWS) {
@@ -439,6 +442,7 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 	if (!d.time_ns)
 		return false;
 	b->last = *now;
+	b->floor = BUDGET_FLOOR * factor;
 	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
 	flow_add(&b->shown, b->opts.costs, &d, shown_memory_ns(b));
 	flow_add(&b->recent, b->opts.costs, &d, MEMORY_NS);

@@ -52,6 +52,8 @@ double budget_cost_ns(const struct budget_costs *costs, const struct budget_read
 /* Sampling rate after `coarse` steps: 4 times coarser each, the first at least to 64 KiB. */
 uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse);
 
+#define BUDGET_FLOOR 0.005 /* of one CPU: less is no concern, whatever share of a process it is */
+
 struct budget_options {
 	double max_share; /* of the CPU time of the process; 0: no limit, only measured */
 	uint64_t rate_bytes;

@@ -78,8 +78,10 @@ int governor_comment_limit(struct profile *p, double max_share, double max_host_
 	if (max_share <= 0)
 		err = profile_comment(p, "budget: off");
 	else
-		err = profile_comment(p, "budget: at most %.3g %% of the CPU time of each process",
-				      100 * max_share);
+		err = profile_comment(p,
+				      "budget: at most %.3g %% of the CPU time of each process, or "
+				      "%.3g %% of one CPU",
+				      100 * max_share, 100 * BUDGET_FLOOR);
 	if (!err && max_host_share > 0)
 		err = profile_comment(p, "budget: at most %.3g %% of the time of all CPUs",
 				      100 * max_host_share);

@@ -186,9 +186,8 @@ static void start(struct daemon *d)
 		.keeper = d->keeper,
 	};
 
-	profiles_set_server(d->profiles, d->http);
 	profiles_set_pushes(d->profiles, d->pushes);
-	keeper_start(d->keeper, &d->source, d->http);
+	keeper_start(d->keeper, &d->source);
 	answers_start(d->answers, &parts);
 }
 

@@ -12,6 +12,10 @@
  *   - now and then, for what nobody tells of: a process may take another name, user or control group at
  *     any time (FICKLE_NS, when the rules ask for one of these), and an event may be lost (STEADY_NS). It
  *     is more likely to do so when it has just begun: at first it waits for as long as it is known.
+ *
+ * Who was refused stays so until it executes another program, but for those that there was no room for,
+ * in the kernel's tables or in memory: when they are looked at closely they are tried again, some in each
+ * scan and as long as it helps.
  */
 #include "daemon/follow.h"
 
@@ -45,6 +49,9 @@
 #define FICKLE_NS (3 * NS_PER_S)
 #define STEADY_NS (20 * NS_PER_S)
 
+/* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
+#define ROOM_TRIES 4
+
 /* What procfs gives for a folder that it could not make an inode for. */
 #define INO_NONE 1
 
@@ -58,6 +65,7 @@ struct seen {
 	uint64_t address_limit_bytes;
 	bool is_selected; /* else nothing below is known */
 	bool is_refused;
+	bool waits_for_room; /* that is why */
 	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
 	uint32_t exe_hash; /* of the executable that was refused */
 };
@@ -72,6 +80,7 @@ struct follow {
 	size_t refused_cnt;
 	VEC(pid_t) noted;
 	bool has_lost_notes;
+	unsigned room_tries; /* left until the next scan */
 	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
@@ -283,7 +292,33 @@ static uint32_t hash_of(const char *text)
 	return hash;
 }
 
-static void attach(struct follow *f, struct seen *s)
+/* Does it say nothing about the process? Then it may be followed when others have ended. */
+static bool is_want_of_room(int err)
+{
+	return err == -E2BIG || err == -ENOSPC || err == -EBUSY || err == -ENOMEM ||
+	       err == -EMFILE || err == -ENFILE;
+}
+
+/* It is said once, however often it is tried. */
+static void refuse(struct follow *f, struct seen *s, const struct process_info *info, int err,
+		   bool was_told)
+{
+	s->is_refused = true;
+	s->waits_for_room = is_want_of_room(err);
+	if (s->waits_for_room) {
+		f->room_tries -= f->room_tries > 0;
+		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
+			"serve: PID %d (%s) is not followed for want of room (%s): it is tried "
+			"again when others may have ended",
+			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
+	} else if (err != -ESRCH && err != -ENOENT) { /* else it has ended */
+		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
+			 strerror(-err));
+	}
+}
+
+/* known: what was found the last time, or NULL. */
+static void attach(struct follow *f, struct seen *s, const struct seen *known)
 {
 	struct process_info info;
 	const char *refusal;
@@ -316,18 +351,17 @@ static void attach(struct follow *f, struct seen *s)
 		return;
 	}
 	tracker_remove(f->tracker, s->pid);
-	s->is_refused = true;
-	if (err != -ESRCH && err != -ENOENT) /* else it has ended */
-		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info.comm,
-			 strerror(-err));
+	refuse(f, s, &info, err, known && known->waits_for_room && known->exe_hash == s->exe_hash);
 }
 
 /* Is what was found about it still so? It may map an allocator, or turn into another program. */
-static bool is_settled(const struct seen *known, const struct process_info *info,
-		       bool may_have_mapped)
+static bool is_settled(const struct follow *f, const struct seen *known,
+		       const struct process_info *info, bool may_have_mapped)
 {
 	if (known->is_empty)
 		return !may_have_mapped;
+	if (known->waits_for_room && f->room_tries)
+		return false;
 	return !known->is_refused || known->exe_hash == hash_of(info->exe);
 }
 
@@ -365,10 +399,10 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	s.start_time_ticks = info.start_time_ticks;
 	verdict = judge(f, &info);
 	if (verdict == VERDICT_SELECTED) {
-		if (known && known->is_selected && is_settled(known, &info, may_have_mapped))
+		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped))
 			s = *known;
 		else if (!tracker_follows(f->tracker, pid))
-			attach(f, &s);
+			attach(f, &s, known);
 	}
 	if (known) {
 		s.since_ns = may_have_mapped ? now : known->since_ns;
@@ -512,6 +546,7 @@ int follow_scan(struct follow *f)
 	if (!dir)
 		return -errno;
 	hmap_init(&fresh.idx, sizeof(uint32_t));
+	f->room_tries = ROOM_TRIES;
 	while (!err && (entry = readdir(dir))) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);

@@ -7,7 +7,8 @@
  * more are let go: those that turned into another program at once, those that took another name, user
  * or control group after some seconds. A process that is not followed and maps a library or program is
  * looked at soon after it: so those that begin, or that load their allocator late, need not wait for
- * their turn. Ends are told by the tracker's events. heaptap itself is never selected by a rule.
+ * their turn. Who there is no room for is tried again within some seconds, or half a minute, after others
+ * have ended. Ends are told by the tracker's events. heaptap itself is never selected by a rule.
  */
 #ifndef HT_DAEMON_FOLLOW_H
 #define HT_DAEMON_FOLLOW_H

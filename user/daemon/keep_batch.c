@@ -207,11 +207,9 @@ static int make_jobs(void *ctx)
 }
 
 int keep_batch_start(struct keep_batch *b, const struct profile_source *src,
-		     const struct snapshot *s, const struct profile_wish *moment,
-		     struct http_server *server)
+		     const struct snapshot *s, const struct profile_wish *moment)
 {
-	const struct worker_options opts = { .server = server,
-					     .is_urgent = keep_job_is_urgent(&b->jobs[0]),
+	const struct worker_options opts = { .is_urgent = keep_job_is_urgent(&b->jobs[0]),
 					     .moment_ns = moment->monotonic_ns };
 	struct work work = { .batch = b, .src = src, .s = s, .moment = moment };
 

@@ -14,7 +14,6 @@
 
 #include "daemon/keep_job.h"
 
-struct http_server;
 struct keep_batch;
 struct keep_store;
 struct profile_source;
@@ -46,10 +45,9 @@ int keep_batch_open_files(struct keep_batch *b, int64_t epoch_ns);
 /* Forgets the jobs, and closes what nobody took over. */
 void keep_batch_clear(struct keep_batch *b);
 
-/* moment: when s was begun, on both clocks. server: as worker_options. */
+/* moment: when s was begun, on both clocks. */
 int keep_batch_start(struct keep_batch *b, const struct profile_source *src,
-		     const struct snapshot *s, const struct profile_wish *moment,
-		     struct http_server *server);
+		     const struct snapshot *s, const struct profile_wish *moment);
 
 /* As worker.h says of the child; while it is at work. */
 bool keep_batch_is_at_work(const struct keep_batch *b);

@@ -36,7 +36,6 @@ struct keeper {
 	struct keep_watch *watch;
 	struct keep_batch *batch;
 	struct profile_source src;
-	struct http_server *server;
 	struct keep_ended *ended;
 	struct keep_credit credit;
 	uint64_t failed_cnt;
@@ -78,12 +77,11 @@ out:
 	return err;
 }
 
-void keeper_start(struct keeper *k, const struct profile_source *src, struct http_server *server)
+void keeper_start(struct keeper *k, const struct profile_source *src)
 {
 	if (!k)
 		return;
 	k->src = *src;
-	k->server = server;
 }
 
 void keeper_close(struct keeper *k)
@@ -310,7 +308,7 @@ static int begin(struct keeper *k)
 		err = snapshot_take(k->src.engine, &s);
 	keep_credit_spend(&k->credit, now_ns() - moment.monotonic_ns);
 	if (!err)
-		err = keep_batch_start(k->batch, &k->src, s, &moment, k->server);
+		err = keep_batch_start(k->batch, &k->src, s, &moment);
 	let_go_dead(k);
 	if (err) {
 		log_warn("serve: cannot keep profiles: %s", strerror(-err));

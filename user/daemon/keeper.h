@@ -21,7 +21,6 @@
 #include "serve/endpoints.h"
 
 struct ht_event;
-struct http_server;
 struct keeper;
 struct profile_source;
 struct serve_keep;
@@ -36,7 +35,7 @@ struct keeper_options {
 /* What can be refused is: says on stderr why. */
 int keeper_open(const struct keeper_options *opts, struct keeper **ret);
 /* Before this nothing is done. src is copied. */
-void keeper_start(struct keeper *k, const struct profile_source *src, struct http_server *server);
+void keeper_start(struct keeper *k, const struct profile_source *src);
 /* NULL is fine here and, meaning that nothing is kept, everywhere below. */
 void keeper_close(struct keeper *k);
 

@@ -95,7 +95,7 @@ static int watch(struct loop *l, int fd, enum source source)
 }
 
 /*
- * The other child may have a copy of fd, and so keep it in the set after it is closed here: the end is
+ * The other child may still have a copy of fd, and so keep it in the set after it is closed here: the end is
  * told once. op: EPOLL_CTL_ADD; EPOLL_CTL_MOD: when it was told and there is nothing to reap (somebody
  * traces the child), once more.
  */

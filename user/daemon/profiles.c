@@ -55,7 +55,6 @@ struct file {
 
 struct profiles {
 	struct profile_source src;
-	struct http_server *server;
 	struct pushes *pushes;
 	int push_fd; /* what the child makes for them; -1: nothing */
 	VEC(struct waiter) waiters;
@@ -83,11 +82,6 @@ int profiles_new(const struct profile_source *src, struct profiles **ret)
 	p->push_fd = -1;
 	*ret = p;
 	return 0;
-}
-
-void profiles_set_server(struct profiles *p, struct http_server *server)
-{
-	p->server = server;
 }
 
 void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
@@ -426,8 +420,7 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 static int begin(struct profiles *p)
 {
 	struct profile_wish moment = { .monotonic_ns = now_ns() };
-	const struct worker_options opts = { .server = p->server,
-					     .moment_ns = moment.monotonic_ns };
+	const struct worker_options opts = { .moment_ns = moment.monotonic_ns };
 	struct work work = { .p = p, .moment = &moment };
 	struct snapshot *s = NULL;
 	int err;

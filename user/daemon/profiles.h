@@ -20,7 +20,6 @@ struct endpoint_addrs;
 struct endpoint_request;
 struct http_answer;
 struct http_exchange;
-struct http_server;
 struct profiles;
 struct pushes;
 
@@ -28,8 +27,6 @@ struct pushes;
 int profiles_new(const struct profile_source *src, struct profiles **ret);
 /* Ends a child that is at work. Who waits is not answered: close the server before. */
 void profiles_free(struct profiles *p);
-/* Sockets that a child must not keep. */
-void profiles_set_server(struct profiles *p, struct http_server *server);
 /* Whose requests are made with the same snapshots, too; NULL: none. */
 void profiles_set_pushes(struct profiles *p, struct pushes *pushes);
 

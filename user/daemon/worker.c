@@ -2,9 +2,12 @@
 /* worker.c - see worker.h. */
 #include "daemon/worker.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,8 +18,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/write_all.h"
-#include "kernel/attach.h"
-#include "serve/http.h"
 
 #define WORK_NS (120 * NS_PER_S) /* then it is ended */
 #define CHILD_NICE 10
@@ -33,6 +34,38 @@ static void be_chosen_first(void)
 	close(fd);
 }
 
+/* Files, those in memory too, and BPF maps are what profiles are made of and written to. */
+static bool is_of_use(int fd)
+{
+	char path[64], name[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = '\0';
+	return name[0] == '/' || !strcmp(name, "anon_inode:bpf-map");
+}
+
+/*
+ * A copy keeps in place what the parent lets go meanwhile: probes, connections, and whatever an epoll
+ * set watches. By kind, because nobody has a list: some are those of libraries. The first three are
+ * where messages go, which may be a socket.
+ */
+static void close_copies(void)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/fd");
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && !is_of_use(fd))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
 		 void *ctx)
 {
@@ -41,12 +74,10 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		attach_forsake_all();
+		close_copies();
 		be_chosen_first();
 		if (!opts->is_urgent)
 			setpriority(PRIO_PROCESS, 0, CHILD_NICE);
-		if (opts->server)
-			http_close_sockets(opts->server);
 		_exit(fn(ctx));
 	}
 	if (pid < 0)

@@ -3,7 +3,8 @@
  * worker.h - a forked child that does slow work with what the daemon knows at that moment.
  *
  * Symbols are slow and hungry: the child has its own copy of everything, lower priority when it may
- * wait, and ends with heaptap.
+ * wait, and ends with heaptap. Of the descriptors it has standard input, output and error, files
+ * (those in memory too) and BPF maps: what else the work needs it has to open.
  */
 #ifndef HT_DAEMON_WORKER_H
 #define HT_DAEMON_WORKER_H
@@ -12,19 +13,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct http_server;
-
 /* All 0: none is at work. */
 struct worker {
 	pid_t pid;
-	/* Readable when it has ended; while pid. A child that is forked meanwhile has a copy, so that
-	 * closing it takes it out of no epoll set: it must be watched with EPOLLONESHOT. */
+	/* Readable when it has ended; while pid. A child that is forked meanwhile has a copy until it
+	 * comes to close it, so that closing this one may take it out of no epoll set: it must be
+	 * watched with EPOLLONESHOT. */
 	int fd;
 	uint64_t began_ns, moment_ns;
 };
 
 struct worker_options {
-	struct http_server *server; /* whose sockets the child must not keep; NULL: none */
 	bool is_urgent;
 	uint64_t moment_ns; /* when the snapshot was begun that it works with */
 };

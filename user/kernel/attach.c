@@ -10,7 +10,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -24,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "base/vec.h"
 #include "kernel/features.h"
 #include "kernel/uapi.h"
@@ -114,19 +114,6 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* A thread that no signal of the process is delivered to. 0 or a positive errno, as pthreads do. */
-static int start_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 /* All are out when this returns. */
 void attach_links_cut(struct attach_links *links, size_t cnt)
 {
@@ -135,7 +122,7 @@ void attach_links_cut(struct attach_links *links, size_t cnt)
 	size_t thread_cnt = 0;
 
 	while (thread_cnt + 1 < c.cnt && thread_cnt < CLOSERS_CAP &&
-	       !start_thread(&thread[thread_cnt], close_some, &c))
+	       !thread_start(&thread[thread_cnt], close_some, &c))
 		thread_cnt++;
 	close_some(&c);
 	while (thread_cnt)
@@ -153,27 +140,6 @@ int attach_links_move(struct attach_links *from, struct attach_links *to)
 		to->fds.data[to->fds.cnt++] = from->fds.data[i];
 	from->fds.cnt = 0;
 	return 0;
-}
-
-void attach_forsake_all(void)
-{
-	char path[64], name[64];
-	struct dirent *entry;
-	DIR *dir = opendir("/proc/self/fd");
-	ssize_t n;
-
-	while (dir && (entry = readdir(dir))) {
-		int fd = (int)strtol(entry->d_name, NULL, 10);
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		n = readlink(path, name, sizeof(name) - 1);
-		name[n > 0 ? n : 0] = '\0';
-		if (!strcmp(name, "anon_inode:bpf_link") || !strcmp(name, "anon_inode:bpf-link") ||
-		    !strcmp(name, "anon_inode:[perf_event]"))
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
 }
 
 void attach_links_free(struct attach_links *links)

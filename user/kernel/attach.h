@@ -58,9 +58,6 @@ int attach_add(struct attach_links *links, const struct attach_request *req);
 size_t attach_links_cnt(const struct attach_links *links);
 /* From one to the other, which has all or none of them then. */
 int attach_links_move(struct attach_links *from, struct attach_links *to);
-/* In a forked child, which has copies of all descriptors: let go of probes that it is not to keep in
- * place when the parent takes them out. */
-void attach_forsake_all(void);
 /* fd becomes one of them; closed on failure. */
 int attach_links_take(struct attach_links *links, int fd);
 /* Takes all but the first cnt out, and waits until they are. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "kernel/engine_priv.h"
@@ -108,6 +109,7 @@ static int load(struct engine *e, const struct engine_options *opts,
 		return -errno;
 	e->skel->rodata->ht_use_find_vma = features->find_vma;
 	e->skel->rodata->ht_only_tgid = opts->only_tgid;
+	e->skel->rodata->ht_only_hits = opts->only_tgid && opts->mode == ATTACH_SESSION;
 	e->skel->rodata->ht_sum_images = opts->sums_images;
 	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
 	err = choose_programs(e->skel, opts->mode, opts->has_events);
@@ -116,6 +118,16 @@ static int load(struct engine *e, const struct engine_options *opts,
 	if (!err)
 		err = heaptap_bpf__load(e->skel);
 	return err;
+}
+
+/* Streams of random numbers: see bpf/sample.bpf.h. */
+static int seed_draws(struct engine *e)
+{
+	ssize_t n = getrandom(e->skel->bss->ht_draws, sizeof(e->skel->bss->ht_draws), 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == sizeof(e->skel->bss->ht_draws) ? 0 : -EIO;
 }
 
 static int attach_lifecycle(struct engine *e)
@@ -170,6 +182,8 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	err = engine_tables_init(e);
 	if (!err)
 		err = load(e, opts, features);
+	if (!err)
+		err = seed_draws(e);
 	if (err)
 		goto out;
 	step = "attaching to exec, exit and fork";
@@ -356,7 +370,7 @@ bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way)
 		.ctx = &search,
 	};
 
-	return engine_walk_map(&walk) > 0;
+	return map_walk_all(&walk) > 0;
 }
 
 /* With one target only its settings are a variable of the object (bpf/target.bpf.h). */

@@ -122,6 +122,7 @@ int engine_hit_ns(struct engine *e, double *ret_ns);
 int engine_read_stats(struct engine *e, uint64_t ret[HT_STAT_CNT]);
 
 /* Walk a map in batches; fn returns non-zero to stop with that value. */
+/* Of the samples there may be a million: fn is called by several threads, by one at a time. */
 typedef int (*engine_live_fn)(void *ctx, const struct ht_live_key *k, const struct ht_live *v);
 int engine_each_live(struct engine *e, engine_live_fn fn, void *ctx);
 typedef int (*engine_total_fn)(void *ctx, const struct ht_total_key *k, const struct ht_total *v);

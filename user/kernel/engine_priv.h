@@ -12,6 +12,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "kernel/engine.h"
+#include "kernel/map_walk.h"
 
 struct engine_shard {
 	int fd;
@@ -44,26 +45,6 @@ struct engine {
 	struct extents pages;
 	VEC(struct engine_shard) shards;
 };
-
-/* Every entry of a hash map, in batches; fn returns non-zero to stop with that value. */
-struct map_walk {
-	int fd;
-	size_t key_bytes, value_bytes;
-	int (*fn)(void *ctx, const void *key, const void *value);
-	void *ctx;
-};
-int engine_walk_map(const struct map_walk *w);
-
-/* A walk that may be interrupted between two batches: zero-initialised, until at_end. */
-struct map_cursor {
-	uint64_t position[8]; /* the kernel's: the index of a bucket, opaque to us */
-	bool has_begun, at_end;
-	uint32_t batch_cnt;
-	char *keys, *values;
-};
-/* One batch. */
-int map_cursor_next(struct map_cursor *c, const struct map_walk *w);
-void map_cursor_release(struct map_cursor *c);
 
 int engine_tables_init(struct engine *e);
 void engine_tables_release(struct engine *e);

@@ -10,6 +10,9 @@
  * process and is given to the next one, because entering one in its outer map waits for a grace
  * period, tens of milliseconds.
  *
+ * The walk remembers what it found (bpf/step.bpf.h): whatever changes what it would find ends with
+ * forget_steps().
+ *
  * Order matters because probes read while this writes: rows, then pages, then the file, and only
  * then anything that leads to the file.
  */
@@ -52,6 +55,12 @@ void engine_tables_release(struct engine *e)
 	hmap_release(&e->mapping_set_of);
 	extents_release(&e->file_ids);
 	extents_release(&e->pages);
+}
+
+/* To be called after a change. */
+static void forget_steps(struct engine *e)
+{
+	__atomic_fetch_add(&e->skel->bss->step_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
 static int shard_new(struct engine *e)
@@ -246,6 +255,7 @@ void engine_del_file(struct engine *e, uint32_t file_id)
 	if (bpf_map_lookup_elem(fd, &file_id, &file) ||
 	    bpf_map_update_elem(fd, &file_id, &none, BPF_ANY))
 		return;
+	forget_steps(e);
 	if (file.page_cnt)
 		give_pages(e, file.pages_base, file.page_cnt);
 	extents_give(&e->file_ids, file_id, 1);
@@ -360,6 +370,7 @@ int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
 	set->generation = generation;
 	if (!err && bpf_map_update_elem(fd, &zero, set, BPF_ANY))
 		err = -errno;
+	forget_steps(e);
 	free(set);
 	return err;
 }

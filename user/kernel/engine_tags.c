@@ -61,7 +61,7 @@ int engine_each_scope(struct engine *e, engine_scope_fn fn, void *ctx)
 	struct map_walk w = { bpf_map__fd(e->skel->maps.scopes), sizeof(struct ht_scope_key),
 			      sizeof(struct ht_scope), on_scope, &sw };
 
-	return engine_walk_map(&w);
+	return map_walk_all(&w);
 }
 
 int engine_get_scope_sums(struct engine *e, uint32_t slot, struct ht_scope_sums *ret)
@@ -93,7 +93,7 @@ int engine_each_instance(struct engine *e, engine_instance_fn fn, void *ctx)
 	struct instance_walk iw = { fn, ctx };
 	const struct map_walk w = walk_of_instances(e, &iw);
 
-	return engine_walk_map(&w);
+	return map_walk_all(&w);
 }
 
 struct engine_walk {

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "kernel/attach.h"
 
 struct timed_close {
@@ -88,7 +88,6 @@ int timed_close_start(struct attach_links *links, uint64_t stay_ns,
 		      const struct timed_close_edges *edges, struct timed_close **ret)
 {
 	struct timed_close *c = calloc(1, sizeof(*c));
-	sigset_t all, before;
 
 	if (!c) {
 		attach_links_free(links);
@@ -100,10 +99,7 @@ int timed_close_start(struct attach_links *links, uint64_t stay_ns,
 		c->edges = *edges;
 	init_wait(c);
 	c->has_own_thread = true;
-	sigfillset(&all); /* the signals of the program are not for this thread */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	c->has_thread = !pthread_create(&c->thread, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	c->has_thread = !thread_start(&c->thread, run, c);
 	if (!c->has_thread) {
 		c->has_own_thread = false;
 		c->is_hurried = true;

@@ -628,13 +628,6 @@ void http_close(struct http_server *s)
 	free(s);
 }
 
-void http_close_sockets(struct http_server *s)
-{
-	for (struct connection *c = s->connections; c; c = c->next)
-		close(c->fd);
-	close(s->socket.fd);
-}
-
 const char *http_address(const struct http_server *s)
 {
 	return s->socket.address;

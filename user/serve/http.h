@@ -65,10 +65,6 @@ void http_close(struct http_server *s);
  * that are open stay. */
 int http_set_token(struct http_server *s, const char *token, char *why, size_t why_bytes);
 
-/* For a forked child: its copies of the sockets, which would keep connections open. The server is of
- * no more use there. */
-void http_close_sockets(struct http_server *s);
-
 /* Where it listens: "http://127.0.0.1:7676/", or "unix:PATH". */
 const char *http_address(const struct http_server *s);
 /* Readable when http_run() has something to do. */

@@ -147,7 +147,7 @@ static int scan_allocators(const struct track_files *files, struct track_file *f
 /* Let BPF find the file in a mapping that user space has not seen yet. */
 static int add_inode(const struct track_files *files, const struct track_file *file)
 {
-	if (file->is_vdso || !file->exec.cnt)
+	if (!files->engine || file->is_vdso || !file->exec.cnt)
 		return 0;
 	return engine_add_inode(files->engine, file->ino, file->dev, file->id,
 				file->exec.data[0].vaddr - file->exec.data[0].off);
@@ -172,7 +172,7 @@ static int hand_to_engine(struct track_files *files, struct track_file *file, st
 	if (err == -ENOSPC && table) /* no room for its rows: known by name at least */
 		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
 	unwind_table_free(table);
-	return err ? err : add_inode(files, file);
+	return err;
 }
 
 static int read_elf(struct track_files *files, struct track_file *file, struct elf_file *ef)
@@ -279,7 +279,10 @@ static int lookup(struct track_files *files, const struct file_key *key, struct 
 	return 1;
 }
 
-/* fd is owned by the file from here on (-1: ef is all there is). */
+/*
+ * fd is owned by the file from here on (-1: ef is all there is). BPF is led to it when it is entered, and
+ * not before: until then its id can be given back at once.
+ */
 static int add_file(struct track_files *files, const struct file_key *key, int fd,
 		    struct elf_file *ef, const char *path, const char *root,
 		    struct track_file **ret)
@@ -306,12 +309,17 @@ static int add_file(struct track_files *files, const struct file_key *key, int f
 	if (!file->path || !file->root)
 		goto out;
 	err = read_elf(files, file, ef);
-	if (!err)
-		err = enter(files, key, file);
-	if (!err) {
-		*ret = file;
-		file = NULL;
+	if (err)
+		goto out;
+	err = enter(files, key, file);
+	if (err) {
+		if (files->engine)
+			engine_del_file(files->engine, file->id);
+		goto out;
 	}
+	add_inode(files, file); /* without room: see lookup() */
+	*ret = file;
+	return 0;
 out:
 	file_free(file);
 	return err;

@@ -17,7 +17,6 @@
 
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "track/probes.h"
 #include "track/instances.h"
 #include "track/probes.h"
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * budget_unit.c - see budget_unit.h.
+ *
+ * Frees are given up and seen again so that no sample is ever counted as outstanding whose free may have
+ * gone unseen: on the way down allocations go into the sums only (in BPF), then the free probes go, then
+ * what is outstanding is dropped; on the way up the free probes come first.
+ */
+#include "budget/budget_unit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "kernel/attach.h"
+#include "kernel/engine.h"
+#include "kernel/timed_close.h"
+#include "track/tracker.h"
+
+int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool has_inuse,
+		    struct budget_unit **ret)
+{
+	struct budget_unit *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->policy = policy;
+	u->pid = pid;
+	u->has_inuse = has_inuse;
+	err = budget_unit_read(u, &u->now);
+	if (!err)
+		err = budget_unit_renew(u);
+	if (err)
+		budget_unit_free(u);
+	else
+		*ret = u;
+	return err;
+}
+
+void budget_unit_free(struct budget_unit *u)
+{
+	if (!u)
+		return;
+	budget_unit_await_closed(u);
+	budget_free(u->budget);
+	free(u);
+}
+
+int budget_unit_renew(struct budget_unit *u)
+{
+	struct budget *fresh;
+	int err = budget_new(&u->policy->budget, &u->now, &fresh);
+
+	if (err)
+		return err;
+	budget_free(u->budget);
+	u->budget = fresh;
+	u->begin = u->now;
+	return 0;
+}
+
+size_t budget_unit_pid_cnt(const struct budget_unit *u)
+{
+	return u->pid ? 1 : tracker_running_cnt(u->policy->tracker);
+}
+
+pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i)
+{
+	return u->pid ? u->pid : tracker_running_at(u->policy->tracker, i);
+}
+
+/* Of all processes that run; those that have ended count on. */
+static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
+{
+	uint64_t sum = 0, ns;
+
+	if (u->pid)
+		return process_cpu_clock_ns(u->pid, ret_ns);
+	for (size_t i = 0; i < budget_unit_pid_cnt(u); i++)
+		if (!process_cpu_clock_ns(budget_unit_pid_at(u, i), &ns))
+			sum += ns;
+	/* A process that has ended takes its time out of the sum: it stays in what is counted. */
+	if (sum + u->ended_cpu_ns < u->now.cpu_ns)
+		u->ended_cpu_ns = u->now.cpu_ns - sum;
+	*ret_ns = sum + u->ended_cpu_ns;
+	return 0;
+}
+
+int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
+			    struct budget_reading *ret)
+{
+	int err = read_cpu(u, &ret->cpu_ns);
+
+	if (err)
+		return err;
+	ret->time_ns = now_ns();
+	budget_reading_set_hits(ret, hits);
+	return 0;
+}
+
+int budget_unit_read(struct budget_unit *u, struct budget_reading *ret)
+{
+	struct ht_hits hits;
+	int err = tracker_read_hits(u->policy->tracker, u->pid, &hits);
+
+	return err ? err : budget_unit_read_clocks(u, &hits, ret);
+}
+
+double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff)
+{
+	return fmin(budget_cost_ns(u->policy->budget.costs, diff), (double)diff->cpu_ns);
+}
+
+int budget_unit_change(const struct budget_unit *u, const struct engine_change *change)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < budget_unit_pid_cnt(u) && !err; i++)
+		err = engine_change_target(u->policy->engine, budget_unit_pid_at(u, i), change);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int drop_live(struct budget_unit *u)
+{
+	int err = 0;
+
+	u->has_inuse = false;
+	for (size_t i = 0; i < budget_unit_pid_cnt(u) && !err; i++) {
+		pid_t pid = budget_unit_pid_at(u, i);
+
+		err = engine_drop_live(u->policy->engine, pid,
+				       tracker_generation(u->policy->tracker, pid));
+	}
+	return err;
+}
+
+void budget_unit_await_closed(struct budget_unit *u)
+{
+	timed_close_free(u->closing);
+	u->closing = NULL;
+}
+
+/* Leave in what `kept` says. */
+static int keep_probes(struct budget_unit *u, enum probes_kept kept)
+{
+	struct attach_links *gone = NULL;
+	int err;
+
+	budget_unit_await_closed(u); /* at most one set of probes is on its way out */
+	err = attach_links_new(&gone);
+	if (err)
+		return err;
+	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, gone);
+	if (attach_links_cnt(gone)) {
+		int close_err = timed_close_start(gone, 0, NULL, &u->closing);
+
+		return err ? err : close_err;
+	}
+	attach_links_free(gone);
+	return err;
+}
+
+int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
+{
+	int err = 0;
+
+	change->is_alloc_only = false;
+	if (!u->has_inuse) {
+		err = keep_probes(u, PROBES_ALL);
+		u->inuse_ns = now_ns();
+		u->has_inuse = true;
+	}
+	return err ? err : budget_unit_change(u, change);
+}
+
+int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
+			    const struct engine_change *change)
+{
+	int err = budget_unit_change(u, change);
+
+	if (!err)
+		err = keep_probes(u, kept);
+	if (!err && u->has_inuse)
+		err = drop_live(u);
+	return err;
+}

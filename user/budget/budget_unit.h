@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * budget_unit.h - what one budget is given to: a process, or all processes of the tracker when they share
+ * their probes. What its probes cost, how it is sampled, and which of its probes are in.
+ *
+ * Internal to governor.c and window_run.c.
+ */
+#ifndef HT_BUDGET_BUDGET_UNIT_H
+#define HT_BUDGET_BUDGET_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "budget/budget.h"
+#include "track/probes_kept.h"
+
+struct engine;
+struct engine_change;
+struct timed_close;
+struct tracker;
+
+/* What all units have in common. */
+struct unit_policy {
+	struct engine *engine;
+	struct tracker *tracker;
+	const char *command; /* for messages */
+	struct budget_options budget;
+};
+
+struct budget_unit {
+	const struct unit_policy *policy;
+	pid_t pid; /* 0: all */
+	uint64_t ended_cpu_ns; /* of all: of processes that have ended */
+	struct budget *budget;
+	struct budget_reading begin, now; /* since when the budget counts, and as last read */
+	struct timed_close *closing; /* probes that are in for a window, or on their way out */
+	bool has_inuse; /* frees are seen */
+	uint64_t inuse_ns; /* since when; 0: since it is followed */
+};
+
+/* With a first reading, and a budget that counts from there. policy must outlive it. -ENOMEM, or why it
+ * cannot be read: it has ended. */
+int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool has_inuse,
+		    struct budget_unit **ret);
+/* Waits for probes that are on their way out. NULL is fine. */
+void budget_unit_free(struct budget_unit *u);
+/* Its budget counts from the last reading on, as if nothing were known of it. -ENOMEM. */
+int budget_unit_renew(struct budget_unit *u);
+
+/* Its processes that run. */
+size_t budget_unit_pid_cnt(const struct budget_unit *u);
+pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i);
+
+/* A reading of this moment; u->now is set by the caller. */
+int budget_unit_read(struct budget_unit *u, struct budget_reading *ret);
+/* With hits that were just read. */
+int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
+			    struct budget_reading *ret);
+/* What its probes took of the difference of two readings: not more than all of its CPU time. */
+double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff);
+
+/* How it is sampled from now on. Who has ended is no error. */
+int budget_unit_change(const struct budget_unit *u, const struct engine_change *change);
+/* Everything that is allocated from now on is seen to its end: sets change->is_alloc_only too. */
+int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
+/* Frees are not seen any more: what is outstanding is dropped. Those probes stay that `kept` says, the
+ * others are closed by a thread. */
+int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
+			    const struct engine_change *change);
+/* Waits until the probes of u->closing are out; a window that is open ends at once. */
+void budget_unit_await_closed(struct budget_unit *u);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map_ranges.h - map_walk_all() for a map that may be large: then several threads read it.
+ *
+ * The same is promised: entries that stay are seen once, the others once or not at all. fn is
+ * called by any of the threads, by one at a time.
+ */
+#ifndef HT_KERNEL_MAP_RANGES_H
+#define HT_KERNEL_MAP_RANGES_H
+
+#include <stdint.h>
+
+struct map_walk;
+
+struct map_ranges_options {
+	uint32_t entries_cap; /* the map's max_entries */
+	uint32_t shared_least; /* with fewer entries it is read by the caller alone */
+	unsigned reader_cap; /* threads, the caller's too; there are no more than CPUs */
+	uint32_t range_buckets; /* what a reader takes at a time */
+	uint32_t batch_cnt; /* entries that it asks for at a time */
+	uint32_t gap_cnt; /* entries at the end of a range that may be left for later */
+};
+
+int map_ranges_walk(const struct map_walk *w, const struct map_ranges_options *opts);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * map_walk.h - reading a hash map back, in batches.
+ *
+ * A walk is not a moment in time: entries that come and go meanwhile may or may not be seen, those
+ * that stay are seen once.
+ */
+#ifndef HT_KERNEL_MAP_WALK_H
+#define HT_KERNEL_MAP_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_walk {
+	int fd;
+	size_t key_bytes, value_bytes;
+	/* Non-zero stops, with that value. */
+	int (*fn)(void *ctx, const void *key, const void *value);
+	void *ctx;
+};
+int map_walk_all(const struct map_walk *w);
+
+/* A walk that may be interrupted between two batches: zero-initialised, until at_end. */
+struct map_cursor {
+	uint64_t position[8]; /* the kernel's: the index of a bucket, opaque to us */
+	bool has_begun, at_end;
+	uint32_t read_cnt; /* entries so far */
+	uint32_t batch_cnt;
+	char *keys, *values;
+};
+/* One batch. */
+int map_cursor_next(struct map_cursor *c, const struct map_walk *w);
+void map_cursor_release(struct map_cursor *c);
+
+#endif

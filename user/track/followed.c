@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* followed.c - see followed.h. */
+#include "track/followed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernel/engine.h"
+#include "kernel/reclaim.h"
+#include "model/tag_labels.h"
+#include "target/process.h"
+#include "track/files.h"
+#include "track/instances.h"
+
+struct file_list {
+	VEC(struct track_file *) file;
+};
+
+void followed_init(struct followed *f, struct engine *engine, struct track_files *files,
+		   struct instances *instances, struct reclaim *reclaim)
+{
+	*f = (struct followed){
+		.engine = engine,
+		.files = files,
+		.instances = instances,
+		.reclaim = reclaim,
+	};
+	hmap_init(&f->idx, sizeof(uint32_t));
+}
+
+static void release_process(struct followed_process *p)
+{
+	process_tags_release(&p->tags);
+	vec_release(&p->mapped);
+}
+
+void followed_release(struct followed *f)
+{
+	struct followed_process *p;
+
+	vec_each(&f->list, p)
+		release_process(p);
+	vec_release(&f->list);
+	hmap_release(&f->idx);
+}
+
+struct followed_process *followed_find(const struct followed *f, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&f->idx, &key);
+
+	return idx ? &f->list.data[*idx] : NULL;
+}
+
+int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret)
+{
+	struct followed_process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
+	uint32_t key = (uint32_t)pid;
+	int err = followed_find(f, pid) ? -EEXIST : 0;
+
+	if (!err)
+		err = vec_reserve(&f->list, f->list.cnt + 1);
+	if (!err)
+		err = hmap_put(&f->idx, &key, f->list.cnt);
+	if (err)
+		return err;
+	f->list.data[f->list.cnt] = fresh;
+	f->added_cnt++;
+	*ret = &f->list.data[f->list.cnt++];
+	return 0;
+}
+
+/* The process maps these files now, and no others. */
+static void hold_files(struct followed *f, struct followed_process *p, struct file_list *mapped)
+{
+	struct track_file **file;
+
+	vec_each(&mapped->file, file)
+		track_file_hold(*file);
+	vec_each(&p->mapped, file)
+		if (track_file_put(*file))
+			reclaim_ask(f->reclaim);
+	vec_release(&p->mapped);
+	p->mapped.data = mapped->file.data;
+	p->mapped.cnt = mapped->file.cnt;
+	p->mapped.cap = mapped->file.cap;
+	memset(mapped, 0, sizeof(*mapped));
+}
+
+void followed_delete(struct followed *f, struct followed_process *p)
+{
+	struct followed_process *last = &f->list.data[f->list.cnt - 1];
+	uint32_t key = (uint32_t)p->pid;
+	struct file_list none = { 0 };
+
+	engine_del_mappings(f->engine, p->pid);
+	engine_del_tags(f->engine, p->pid);
+	hold_files(f, p, &none);
+	release_process(p);
+	hmap_del(&f->idx, &key);
+	if (p != last) {
+		*p = *last;
+		key = (uint32_t)p->pid;
+		*hmap_get(&f->idx, &key) = (uint64_t)(p - f->list.data);
+	}
+	f->list.cnt--;
+	f->deleted_cnt++;
+}
+
+/* Add what /proc says, if it still speaks of this image. */
+static int note_instance(struct followed *f, const struct followed_process *p)
+{
+	struct track_instance *inst = instances_get(f->instances, p->pid, p->generation);
+	struct process_info info;
+	struct ht_target target;
+
+	if (!inst)
+		return -ENOMEM;
+	if (process_info_read(p->pid, &info))
+		return 0;
+	if (engine_get_target(f->engine, p->pid, &target) || target.generation != p->generation)
+		return 0;
+	return instance_describe(inst, &info);
+}
+
+static void note_failure(struct followed *f, int err)
+{
+	f->failed_cnt++;
+	if (!f->failed_err)
+		f->failed_err = err;
+}
+
+/* The names of the keys of labels, to the process's image. */
+static int read_keys(struct followed *f, struct followed_process *p, uint32_t generation,
+		     const struct proc_maps *maps)
+{
+	struct track_instance *inst;
+	struct tag_keys *keys;
+	int err = process_tags_read_keys(&p->tags, f->engine, p->pid, p->live_tid, generation, maps,
+					 &keys);
+
+	if (err || !keys)
+		return err;
+	inst = instances_get(f->instances, p->pid, generation);
+	if (!inst) {
+		tag_keys_release(keys);
+		free(keys);
+		return -ENOMEM;
+	}
+	instance_set_keys(inst, keys);
+	return 0;
+}
+
+static bool is_in_list(const struct file_list *list, const struct track_file *file)
+{
+	for (size_t i = 0; i < list->file.cnt; i++)
+		if (list->file.data[i] == file)
+			return true;
+	return false;
+}
+
+/* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
+static int read_mappings(struct followed *f, struct followed_process *p, uint32_t generation)
+{
+	VEC(struct ht_mapping) set = { 0 };
+	struct file_list mapped = { 0 };
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m;
+	int err = proc_maps_read(p->pid, p->live_tid, &maps);
+
+	if (err)
+		return err;
+	process_tags_begin(&p->tags);
+	vec_each(&maps.maps, m) {
+		struct track_file *file = NULL;
+		struct ht_mapping hm = { m->start_addr, m->end_addr, 0, 0, 0 };
+		uint64_t bias;
+
+		/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the
+		 * walk's search compares as signed numbers. */
+		if (!m->is_exec || m->start_addr >> 63)
+			continue;
+		err = track_files_get(f->files, p->pid, p->live_tid, m, &file);
+		if (err == -ENOMEM)
+			goto out;
+		if (err) /* no more tables or descriptors: go on without this file */
+			note_failure(f, err);
+		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
+			hm.bias = bias;
+			hm.file_id = file->id;
+		}
+		err = vec_push(&set, hm);
+		if (!err && file && !is_in_list(&mapped, file))
+			err = vec_push(&mapped.file, file);
+		if (!err && file && file->tags && hm.file_id)
+			err = process_tags_add_file(&p->tags, f->engine, p->pid, p->live_tid,
+						    generation, file, hm.bias, &maps);
+		if (err)
+			goto out;
+	}
+	err = engine_put_mappings(f->engine, p->pid, generation, set.data, set.cnt);
+	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
+		note_failure(f, err);
+		err = 0;
+	}
+	if (!err) {
+		hold_files(f, p, &mapped);
+		err = read_keys(f, p, generation, &maps);
+	}
+out:
+	vec_release(&set);
+	vec_release(&mapped.file);
+	proc_maps_release(&maps);
+	return err;
+}
+
+int followed_refresh(struct followed *f, struct followed_process *p)
+{
+	struct track_file **file;
+	struct ht_target target;
+	struct process_info info;
+	int err;
+
+	p->is_dirty = false;
+	p->refreshed_ns = now_ns();
+	if (!process_info_read(p->pid, &info) && info.live_tid)
+		p->live_tid = info.live_tid;
+	err = engine_get_target(f->engine, p->pid, &target);
+	if (err)
+		return err;
+	/* If an exec comes in between, the set is the old image's: it does not count then, the walk
+	 * asks the kernel, and the exec's event brings us here again. */
+	err = read_mappings(f, p, target.generation);
+	if (err)
+		return err;
+	p->generation = target.generation;
+	p->has_allocator = false;
+	vec_each(&p->mapped, file)
+		p->has_allocator |= (*file)->alloc != NULL;
+	return note_instance(f, p);
+}
+
+/* Keys are added while a program runs, which no event tells of. What cannot be read stays. */
+static void read_new_keys(struct followed *f, struct followed_process *p)
+{
+	struct proc_maps maps = { 0 };
+
+	if (process_tags_wants_keys(&p->tags, now_ns()) &&
+	    !proc_maps_read(p->pid, p->live_tid, &maps))
+		read_keys(f, p, p->generation, &maps);
+	proc_maps_release(&maps);
+}
+
+void followed_read_counters(struct followed *f, struct followed_process *p)
+{
+	struct track_instance *inst =
+		p->tags.desc_addrs.cnt ? instances_get(f->instances, p->pid, p->generation) : NULL;
+
+	if (inst)
+		process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
+	read_new_keys(f, p);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * followed.h - the followed processes that run, and what is known of each: its executable mappings, which
+ * the engine has for unwinding, the files that it holds by them, its tags and the names of its label keys.
+ *
+ * Internal to tracker.c, which says when a process is read, and probes its files. What is to be known
+ * after its end goes to its instance (instances.h).
+ */
+#ifndef HT_TRACK_FOLLOWED_H
+#define HT_TRACK_FOLLOWED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/hmap.h"
+#include "base/vec.h"
+#include "heaptap/abi.h"
+#include "track/process_tags.h"
+
+struct engine;
+struct instances;
+struct reclaim;
+struct track_file;
+struct track_files;
+
+struct followed_process {
+	pid_t pid;
+	pid_t live_tid;
+	uint32_t generation; /* of the image that was last read */
+	bool is_dirty; /* mappings to be read again */
+	bool has_allocator; /* among the files that were mapped when they were last read */
+	uint64_t refreshed_ns;
+	struct process_tags tags;
+	VEC(struct track_file *) mapped; /* each is held once */
+	/* What the tracker keeps of it. */
+	uint32_t cleans_left; /* times that forked children are still to be cleaned */
+	uint64_t cleaned_ns; /* when it was last done */
+	bool has_seen_hits;
+	uint64_t hits_seen; /* when the sharers of events were last put in order */
+	double hits_per_s; /* before that */
+	uint32_t hits_idx; /* where its hits are counted; followed children share their parent's */
+	struct ht_hits hits_before; /* counted there before it */
+};
+
+struct followed {
+	struct engine *engine;
+	struct track_files *files;
+	struct instances *instances;
+	struct reclaim *reclaim;
+	VEC(struct followed_process) list; /* in no order */
+	struct hmap idx; /* pid -> index in it */
+	uint64_t added_cnt, deleted_cnt; /* ever */
+	size_t failed_cnt; /* files that could not be entered */
+	int failed_err; /* why the first of them could not; 0: none */
+};
+
+/* All that is referred to must outlive it. reclaim is asked when a file has lost its last process. */
+void followed_init(struct followed *f, struct engine *engine, struct track_files *files,
+		   struct instances *instances, struct reclaim *reclaim);
+/* What the engine knows of the processes, and the files that they hold, are left as they are. */
+void followed_release(struct followed *f);
+
+/* NULL: not followed. Good until the next add or delete. */
+struct followed_process *followed_find(const struct followed *f, pid_t pid);
+/* An entry; its target is the caller's business. -EEXIST, -ENOMEM. */
+int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret);
+/* The last process takes its place. */
+void followed_delete(struct followed *f, struct followed_process *p);
+
+/*
+ * Bring it up to date: mappings first, so that the first sample can be unwound. The files that it maps
+ * now, and no others, are in p->mapped. -ESRCH, -ENOENT: it has ended; -ENOMEM.
+ */
+int followed_refresh(struct followed *f, struct followed_process *p);
+/* What it counts itself, and names of label keys that it published meanwhile, to its instance. */
+void followed_read_counters(struct followed *f, struct followed_process *p);
+
+#endif
