@@ -9,6 +9,11 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
+# What compares accounts, each with recordings of its own processes: a recording counts the same whoever
+# else is recorded (test_two_recorders.sh). Longest first. What measures pace or overhead, looks at memory
+# for probes, or gives heaptap a moment to find what is loaded runs alone.
+E2E_UNTIMED := $(patsubst %,tests/e2e/test_%.sh,statistics exact_cxx foreign_tags two_recorders)
+E2E_ALONE := $(filter-out $(E2E_UNTIMED),$(E2E))
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
@@ -23,7 +28,9 @@ SUB_MAKE = +@$(MAKE) --no-print-directory
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# What neither measures time nor attaches to anything runs beside each other (tests/run).
+# Recordings beside each other: each is a target and a profiler, and attaching is the kernel's work.
+E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) : 3)))
+# What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
@@ -37,7 +44,8 @@ check: ## set up, build, all tests but other kernels and long fuzzing
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
-		-j1 $(SCOPE_TIMED) $(BPF_TESTS) $(E2E) $(CONSUMERS) $(PACKAGING)
+		-j$(E2E_JOBS) $(E2E_UNTIMED) \
+		-j1 $(SCOPE_TIMED) $(BPF_TESTS) $(E2E_ALONE) $(CONSUMERS) $(PACKAGING)
 
 check-static: ## who includes whom, format
 	@tests/run $(STATIC)
@@ -50,7 +58,7 @@ check-scope: tests-san ## scope.h under all compilers, linkers and ways to link
 check-bpf: all tests-plain ## the BPF object in the kernel (root)
 	@tests/run $(BPF_TESTS)
 check-e2e: all tests-plain ## real recordings of planted programs (root)
-	@tests/run $(E2E)
+	@tests/run -j$(E2E_JOBS) $(E2E_UNTIMED) -j1 $(E2E_ALONE)
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs

@@ -99,7 +99,7 @@ static struct contents contents(struct rig *rig)
 	assert_int_equal(engine_each_live(rig->engine, count_live, &c), 0);
 	assert_int_equal(engine_each_total(rig->engine, count_total, &c), 0);
 	assert_int_equal(engine_each_context(rig->engine, count_context, &c), 0);
-	assert_int_equal(engine_walk_map(&stacks), 0);
+	assert_int_equal(map_walk_all(&stacks), 0);
 	return c;
 }
 

@@ -198,6 +198,7 @@ static void test_no_cfi(void **state)
  */
 typedef int (*backtrace_fn)(void *, void *);
 static void *library;
+static char copies[2][64]; /* of it, by path: found without mapping anything else before */
 static size_t callback_bytes;
 
 PART(callback)
@@ -229,24 +230,29 @@ void step_call_library(volatile uint64_t *out)
 	out[1] = (uint64_t)backtrace.fn((void *)on_frame, NULL);
 }
 
+static char *library_base(void)
+{
+	Dl_info info = { 0 };
+
+	if (library)
+		dladdr(dlsym(library, "_Unwind_Backtrace"), &info);
+	return info.dli_fbase;
+}
+
 /*
  * Unload it, and see to it that it comes to another place. Where it was stays taken: user space
  * still believes it to be there, which would be wrong for anything else.
  */
 static void step_move(volatile uint64_t *out)
 {
-	Dl_info info = { 0 };
-	char *before;
+	char *before = library_base();
 
-	dladdr(dlsym(library, "_Unwind_Backtrace"), &info);
-	before = info.dli_fbase;
 	dlclose(library);
 	for (size_t off = 0; off < 1 << 20; off += 4096)
 		mmap(before + off, 4096, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	step_load(out);
-	dladdr(dlsym(library, "_Unwind_Backtrace"), &info);
-	out[1] = info.dli_fbase != before;
+	out[1] = library_base() != before;
 }
 
 static struct ht_stack call_library(struct rig *rig, uint64_t size_bytes)
@@ -304,6 +310,88 @@ static void test_dlopen(void **state)
 	rig_close(&rig);
 }
 
+static void step_load_copy(volatile uint64_t *out)
+{
+	library = dlopen(copies[0], RTLD_NOW);
+	out[0] = library != NULL;
+}
+
+/* out[1]: is the other copy where the first one was? */
+static void step_replace(volatile uint64_t *out)
+{
+	char *before = library_base();
+
+	dlclose(library);
+	library = dlopen(copies[1], RTLD_NOW);
+	out[0] = library != NULL;
+	out[1] = library_base() == before;
+}
+
+static void copy_library(void)
+{
+	void *handle = dlopen("libgcc_s.so.1", RTLD_NOW);
+	char command[1200];
+	Dl_info info;
+
+	assert_non_null(handle);
+	assert_true(dladdr(dlsym(handle, "_Unwind_Backtrace"), &info));
+	for (int i = 0; i < 2; i++) {
+		snprintf(copies[i], sizeof(copies[i]), "/tmp/heaptap-test-%d-%d.so", getpid(), i);
+		snprintf(command, sizeof(command), "cp -L '%s' %s", info.dli_fname, copies[i]);
+		assert_int_equal(system(command), 0);
+	}
+	dlclose(handle);
+}
+
+/* Frames in files whose path has this in it. */
+static uint32_t frames_of_file(const struct rig *rig, const struct ht_stack *stack,
+			       const char *name)
+{
+	uint32_t cnt = 0;
+
+	for (size_t i = 0; i < track_files_cnt(rig->files); i++) {
+		const struct track_file *file = track_files_at(rig->files, i);
+
+		for (uint32_t n = 0; file && strstr(file->path, name) && n < stack->frame_cnt; n++)
+			cnt += stack->frame[n] >> HT_FRAME_VADDR_BITS == file->id;
+	}
+	return cnt;
+}
+
+/* The walk remembers what it found for a pc, but not when something else is mapped there. */
+static void test_replaced(void **state)
+{
+	struct ht_stack first, again, replaced;
+	struct rig rig;
+
+	copy_library();
+	rig_open(&rig, rig_mode(state), 1, 4096, 1024);
+	rig_do(&rig, step_load_copy);
+	assert_int_equal(rig.out[0], 1);
+	tracker_on_mmap(rig.tracker, rig.pid);
+	rig_settle(&rig);
+	first = call_library(&rig, 2029);
+	again = call_library(&rig, 2039);
+	assert_int_equal(first.end, HT_END_COMPLETE);
+	assert_true(frames_of_file(&rig, &first, copies[0]) > 0);
+	assert_int_equal(again.frame_cnt, first.frame_cnt);
+	assert_memory_equal(again.frame, first.frame, first.frame_cnt * sizeof(*first.frame));
+
+	rig_do(&rig, step_replace);
+	unlink(copies[0]);
+	unlink(copies[1]);
+	assert_int_equal(rig.out[0], 1);
+	assert_int_equal(rig.out[1], 1);
+	tracker_on_mmap(rig.tracker, rig.pid);
+	rig_settle(&rig);
+	replaced = call_library(&rig, 2053);
+	assert_int_equal(replaced.end, HT_END_COMPLETE);
+	assert_int_equal(frames_of_file(&rig, &replaced, copies[0]), 0);
+	assert_int_equal(frames_of_file(&rig, &replaced, copies[1]),
+			 frames_of_file(&rig, &first, copies[0]));
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	static const struct rig_test tests[] = {
@@ -312,6 +400,7 @@ int main(void)
 		{ "no unwind information", test_no_cfi },
 #endif
 		{ "dlopen", test_dlopen },
+		{ "replaced", test_replaced },
 	};
 
 	return rig_run("stacks", tests, sizeof(tests) / sizeof(*tests));

@@ -93,7 +93,9 @@ for reader in google-pprof jeprof; do
 		"^ +0 .* $in_use .* main\$"
 	named "$reader"
 	grep -qi adjusting "$work/err" && not_ok "$reader: nothing is scaled" "it is" "$work/err"
-	saved=$(ls "$work"/saved/*heap | head -n 1)
+	# A copy: what is fetched within the same second gets the same name.
+	saved=$work/$reader.before
+	cp "$(ls "$work"/saved/*heap | head -n 1)" "$saved"
 	read_with $reader --text --inuse_objects "$url/pid/$server_pid/pprof/heap"
 	expect "$reader: objects of /pid/N" "$work/out" '^Total: 4[03] objects' '^ +3[03] .* read_header' '^ +10 .* fill_cache$'
 	read_with $reader --text --show_bytes --alloc_space "$url/pprof/heap"

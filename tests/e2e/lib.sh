@@ -138,14 +138,21 @@ e2e_end() {
 }
 
 # build OUT SOURCE COMMAND...: runs COMMAND -o $bin/OUT when OUT is missing or older than what it
-# is made of. Two tests at once do not disturb each other.
+# is made of. Of two tests at once one builds and the other waits: what is executed is not replaced.
 build() {
-	local out=$bin/$1 source=$2 temp
+	local out=$bin/$1 source=$2 lock=$bin/.$1.lock
 	shift 2
-	if [ -x "$out" ] && [ "$out" -nt "$source" ] && [ "$out" -nt "$loads/ledger.h" ] &&
-		{ [ "$(basename "$out")" != compare ] || [ "$out" -nt "$e2e_top/.build/libheaptap.a" ]; }; then
-		return 0
-	fi
+	is_built || (
+		flock 9
+		is_built || build_now "$@"
+	) 9>"$lock"
+}
+is_built() {
+	[ -x "$out" ] && [ "$out" -nt "$source" ] && [ "$out" -nt "$loads/ledger.h" ] &&
+		{ [ "$(basename "$out")" != compare ] || [ "$out" -nt "$e2e_top/.build/libheaptap.a" ]; }
+}
+build_now() {
+	local temp
 	temp=$(mktemp "$bin/build-XXXXXX")
 	if timeout 120 "$@" -o "$temp" >"$temp.log" 2>&1; then
 		chmod 755 "$temp"

@@ -6,6 +6,7 @@
 # are there is checked in the profile.
 . "$(dirname "$0")/lib.sh"
 e2e_init attach_time
+[ "${HEAPTAP_VM:-0}" = 0 ] || skip_all "times of an emulated machine, without a compiler for the libraries"
 
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 is() { awk "BEGIN { exit !($1) }"; }

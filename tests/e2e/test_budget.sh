@@ -62,8 +62,8 @@ done
 
 ## One that does little is left alone, whatever share of that the probes take
 kill_target
-start "$bin/busy" 1 200 || not_ok start "the target did not start" "$work/target.err"
-attach -n 0 --max-overhead $limit -d 1
+start "$bin/busy" 1 1000 || not_ok start "the target did not start" "$work/target.err"
+attach -n 0 --max-overhead $limit -d 3
 wait_recorder
 notes=$(notes)
 if [ "${HEAPTAP_VM:-0}" != 0 ]; then

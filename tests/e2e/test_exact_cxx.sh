@@ -27,7 +27,7 @@ with() {
 		no_losses "$name: no losses"
 		caught "$name" 12
 		exact_launched "$name, started" -- \
-			env E2E_DELAY_MS=1000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+			env E2E_DELAY_MS=2000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
 		caught "$name, started" 12
 		exact "$name, address space limited" -- \
 			env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"

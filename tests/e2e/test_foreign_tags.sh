@@ -87,7 +87,7 @@ for w in otel_writer custom_labels; do
 	no_losses "$w: no losses"
 	no_losses_of "$w: no losses of tags" tags_unreadable tag_sources_full scopes_full
 	# Not from the first instruction: heaptap finds the pointer after the program has begun.
-	exact_launched "$w: program, started" -- env E2E_DELAY_MS=500 "$bin/$w-pie"
+	exact_launched "$w: program, started" -- env E2E_DELAY_MS=1500 "$bin/$w-pie"
 	[ $w = otel_writer ] && labels "$w: program, started" "${otel[@]}" || labels "$w: program, started" "${custom[@]}"
 	run_program $w stripped gcc "-no-pie -rdynamic -s" $specs
 	run_program $w static gcc "-static" $specs

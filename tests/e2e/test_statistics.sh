@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init statistics
 
-runs=${E2E_RUNS:-$((${HEAPTAP_VM:-0} ? 6 : 50))}
+runs=${E2E_RUNS:-$((${HEAPTAP_VM:-0} ? 30 : 50))}
 build_c sites200 -fno-ipa-icf -lm || { not_ok build "sites200.c"; e2e_end; }
 failed=0
 for ((i = 0; i < runs; i++)); do

@@ -295,17 +295,33 @@ static void test_hysteresis(void **state)
 	budget_free(s.budget);
 }
 
-/* A mostly idle process: half of its 0.5 ms a second is nobody's concern. */
+/* A mostly idle process: 1 000 pairs a second, and half of its 2 ms a second is nobody's concern... */
 static void test_small_costs_are_left_alone(void **state)
 {
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 500, 1);
-	s.own_load = 0.0005;
+	sim_open(&s, 0.05, 1000, 1);
+	s.own_load = 0.001;
 	sim_for(&s, 30 * NS_PER_S);
 	assert_true(budget_share(s.budget) > 0.3);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+}
+
+/* ... unless there are so many of them that the host's limit is exceeded. */
+static void test_small_costs_of_many(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, 0.05, 1000, 1);
+	s.own_load = 0.001;
+	for (int i = 0; i < 100; i++) {
+		sim_run(&s, BUDGET_INTERVAL_NS);
+		budget_update(s.budget, &s.now, 0.1);
+	}
+	assert_int_not_equal(step_of(&s), BUDGET_FULL);
 	budget_free(s.budget);
 }
 
@@ -380,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_up_again),
 		cmocka_unit_test(test_hysteresis),
 		cmocka_unit_test(test_small_costs_are_left_alone),
+		cmocka_unit_test(test_small_costs_of_many),
 		cmocka_unit_test(test_out),
 		cmocka_unit_test(test_no_windows),
 		cmocka_unit_test(test_no_limit),
