@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # 200 sites, 50 recordings at the default rate: the 95 % interval of a site holds the truth in 93 to
 # 97 % of all rows, and the total is unbiased within three standard errors. E2E_RUNS: how many (fewer
-# than 30 tell little of the standard error; an emulated machine does 6).
+# than 30 tell little of the standard error; an emulated machine does 30).
 . "$(dirname "$0")/lib.sh"
 e2e_init statistics
 
