@@ -205,23 +205,24 @@ static void read_container_id(const struct follow *f, pid_t pid, const char *cgr
 
 enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
 
-static enum verdict match_rules(const struct follow *f, struct select_candidate *c, pid_t pid)
+static enum verdict match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid)
 {
 	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
+	struct select_candidate c = *known;
 	enum verdict verdict = VERDICT_NO;
 
-	if (!c->is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)) &&
+	if (!c.is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)) &&
 	    proc_text_read(pid, "cgroup", &cgroup))
 		return VERDICT_NO; /* it has ended */
 	if (cgroup && select_wants_container(f->rules))
 		read_container_id(f, pid, cgroup, id);
-	c->cgroup = cgroup ? cgroup : "";
-	c->container_id = id;
-	if (select_matches(f->rules, c)) {
+	c.cgroup = cgroup ? cgroup : "";
+	c.container_id = id;
+	if (select_matches(f->rules, &c)) {
 		verdict = VERDICT_SELECTED;
-	} else if (!c->is_followed) {
-		c->is_followed = true; /* then its size does not count */
-		verdict = select_matches(f->rules, c) ? VERDICT_SMALL : VERDICT_NO;
+	} else if (!c.is_followed) {
+		c.is_followed = true; /* then its size does not count */
+		verdict = select_matches(f->rules, &c) ? VERDICT_SMALL : VERDICT_NO;
 	}
 	free(cgroup);
 	return verdict;
