@@ -205,7 +205,8 @@ static void read_container_id(const struct follow *f, pid_t pid, const char *cgr
 
 enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
 
-static enum verdict match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid)
+static enum verdict match_rules(const struct follow *f, const struct select_candidate *known,
+				pid_t pid)
 {
 	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
 	struct select_candidate c = *known;
