@@ -341,14 +341,3 @@ int attach_add(struct attach_links *links, const struct attach_request *req)
 		attach_links_cut(links, before);
 	return err;
 }
-
-int attach_clean_children(const struct attach_request *req)
-{
-	struct attach_links *links = NULL;
-	int err = attach_links_new(&links);
-
-	if (!err)
-		err = attach_add(links, req);
-	attach_links_free(links);
-	return err;
-}

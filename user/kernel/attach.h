@@ -67,11 +67,4 @@ void attach_links_free(struct attach_links *links);
 /* Does not: for probes that nobody runs into. A process of its own does it. */
 void attach_links_free_later(struct attach_links *links);
 
-/*
- * A child forked from a probed process inherits the breakpoints in its copy of the text, and pays
- * a trap for each although no link wants its hits. Attaching and closing another link at the
- * same sites makes the kernel take them out of every address space that nobody asked for.
- */
-int attach_clean_children(const struct attach_request *req);
-
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernel/attach.h"
+#include "kernel/child_cleaner.h"
 #include "kernel/engine.h"
 #include "kernel/shared_probes.h"
 #include "track/file_tags.h"
@@ -175,7 +176,8 @@ int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way 
 				     link_allocs(aw, way, target, links);
 }
 
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target)
+int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target,
+			       struct child_cleaner *cleaner)
 {
 	struct attach_request req = request_for(aw, target);
 	struct attach_site *sites;
@@ -185,7 +187,7 @@ int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_
 		return err;
 	req.mode = ATTACH_MULTI;
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
-	attach_clean_children(&req);
+	err = child_cleaner_ask(cleaner, &req);
 	free(sites);
-	return 0;
+	return err;
 }

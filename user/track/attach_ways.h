@@ -13,6 +13,7 @@
 #include "track/probe_sites.h"
 
 struct attach_links;
+struct child_cleaner;
 struct attach_ways;
 struct engine;
 struct track_file;
@@ -50,7 +51,8 @@ int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way 
 /* Events are made for the first process in PLAN_EVENT; this lets go of them after the last. */
 void attach_ways_free_events(struct attach_ways *aw);
 
-/* See probes_clean_children(). -ENOMEM. */
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target);
+/* See probes_clean_children(). -ENOMEM or another -errno. */
+int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target,
+			       struct child_cleaner *cleaner);
 
 #endif

@@ -395,7 +395,8 @@ bool file_member_set_thread(struct file_member *m, pid_t live_tid)
 	return is_other;
 }
 
-int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m)
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m,
+			       struct child_cleaner *cleaner)
 {
-	return attach_ways_clean_children(fp->ways, &m->target);
+	return attach_ways_clean_children(fp->ways, &m->target, cleaner);
 }

@@ -18,6 +18,7 @@
 #include "track/probes_kept.h"
 
 struct attach_links;
+struct child_cleaner;
 struct file_member;
 struct file_probes;
 struct track_file;
@@ -89,7 +90,8 @@ void file_probes_stop_way(struct file_probes *fp, enum plan_way way);
 /* What is on allocations, of all members in all ways, to `gone`. */
 void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone);
 
-/* See probes_clean_children(). -ENOMEM. */
-int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m);
+/* See probes_clean_children(). -ENOMEM or another -errno. */
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m,
+			       struct child_cleaner *cleaner);
 
 #endif

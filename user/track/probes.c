@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "kernel/attach.h"
+#include "kernel/child_cleaner.h"
 #include "kernel/engine.h"
 #include "target/allocators.h"
 #include "track/file_probes.h"
@@ -31,6 +32,7 @@ struct probes {
 	bool probe_throwing;
 	struct way_policy policy;
 	struct kept_table *kept;
+	struct child_cleaner *cleaner;
 	VEC(struct probed_file) files;
 	struct probes_counts counts;
 };
@@ -51,7 +53,8 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 		.wanted = opts->wanted,
 		.costs = opts->costs,
 	};
-	if (kept_table_new(opts->is_shared, &p->kept)) {
+	if (kept_table_new(opts->is_shared, &p->kept) || child_cleaner_new(&p->cleaner)) {
+		kept_table_free(p->kept);
 		free(p);
 		return -ENOMEM;
 	}
@@ -97,6 +100,7 @@ void probes_stop(struct probes *p)
 	vec_each(&p->files, pf)
 		stop_file(p, pf);
 	vec_release(&p->files);
+	child_cleaner_wait(p->cleaner);
 }
 
 void probes_free(struct probes *p)
@@ -104,6 +108,7 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	probes_stop(p);
+	child_cleaner_free(p->cleaner);
 	kept_table_free(p->kept);
 	free(p);
 }
@@ -365,20 +370,23 @@ void probes_del_process(struct probes *p, pid_t pid)
 	}
 }
 
-void probes_clean_children(struct probes *p, pid_t pid)
+bool probes_clean_children(struct probes *p, pid_t pid)
 {
 	struct probed_file *pf;
 
 	if (engine_mode(p->engine) == ATTACH_PERF)
-		return;
+		return true;
+	if (!child_cleaner_has_room(p->cleaner))
+		return false;
 	vec_each(&p->files, pf) {
 		const struct file_member *m = file_way_now(pf->way) == PLAN_OWN ?
 						      file_probes_find(pf->probes, pid) :
 						      NULL;
 
-		if (m && file_probes_clean_children(pf->probes, m))
-			return;
+		if (m && file_probes_clean_children(pf->probes, m, p->cleaner))
+			break;
 	}
+	return true;
 }
 
 size_t probes_file_cnt(const struct probes *p)

@@ -82,8 +82,8 @@ int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_free
 		      struct attach_links *links);
 
 /* The process has forked a child that nobody follows: take the breakpoints that it inherited out of
- * it. (perf events do that by themselves.) */
-void probes_clean_children(struct probes *p, pid_t pid);
+ * it, soon. (perf events do that by themselves.) False: not now, so much of it is under way. */
+bool probes_clean_children(struct probes *p, pid_t pid);
 
 void probes_stop_allocs(struct probes *p);
 void probes_stop(struct probes *p);

@@ -470,9 +470,9 @@ bool tracker_wants_work(const struct tracker *t)
 
 static void clean_children(struct tracker *t, struct followed_process *p)
 {
-	p->cleans_left--;
 	p->cleaned_ns = now_ns();
-	probes_clean_children(t->probes, p->pid);
+	if (probes_clean_children(t->probes, p->pid))
+		p->cleans_left--;
 }
 
 /* An exec, a fork or an end may be among the events that were lost. */
