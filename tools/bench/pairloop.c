@@ -109,12 +109,13 @@ static int command_pace(size_t size, long per_second, long seconds)
 		return -EINVAL;
 	while (elapsed_ns < (uint64_t)seconds * 1000000000) {
 		long due = (double)elapsed_ns * 1e-9 * per_second;
+		double wait_us = (double)(done + 1) / per_second * 1e6 - (double)elapsed_ns / 1e3;
 
 		if (due > done) {
 			pairs_below(DEPTH, size, due - done);
 			done = due;
-		} else {
-			usleep(200);
+		} else { /* no oftener than needed: hundreds of these may run */
+			usleep(wait_us < 200 ? 200 : wait_us > 100000 ? 100000 : wait_us);
 		}
 		elapsed_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
 	}
