@@ -164,6 +164,8 @@ build_now() {
 		return 1
 	fi
 }
+# was_built PROGRAM: an emulated machine has no compiler of that language, but what was built outside
+was_built() { [ "${HEAPTAP_VM:-0}" != 0 ] && [ -e "$bin/$1" ]; }
 c_flags="-std=gnu11 -O2 -g -D_GNU_SOURCE -Wall -Wextra -fno-builtin -fomit-frame-pointer -pthread"
 # build_c NAME [FLAG...]: workloads/NAME.c -> $bin/NAME; with OUT=... under that name
 build_c() {

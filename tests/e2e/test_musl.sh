@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init musl
 
-have musl-gcc || skip_all "musl-gcc is not installed"
+was_built family-musl || have musl-gcc || skip_all "musl-gcc is not installed"
 headers=-idirafter/usr/include
 CC=musl-gcc OUT=family-musl build_c family $headers || { not_ok build "family.c with musl"; e2e_end; }
 exact "dynamic" -- "$bin/family-musl"

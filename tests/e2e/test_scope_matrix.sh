@@ -30,38 +30,46 @@ recorded() {
 		not_ok "$name" "status $record_status" "$work/differences" "$work/heaptap.err" "$work/report.err"
 	fi
 }
-cell() {
-	local cc=$1 linker=$2 kind=$3 compile= link= name="$1, $2, $3" library= args=
+# made CC LINKER KIND: $folder/linked and its parts, stripped
+made() {
+	local cc=$1 linker=$2 kind=$3 compile= link= library=
 	case $kind in
 	PIE) compile=-fPIE link=-pie ;;
 	no-PIE) compile=-fno-pie link=-no-pie ;;
 	static) compile="-fno-pie -DSTATIC" link=-static ;;
 	static-pie) compile="-fPIE -DSTATIC" link=-static-pie ;;
 	LTO) compile="-fPIE -flto" link="-pie -flto" ;;
-	so) library=$work/liblinked.so compile="-fPIE -DIN_LIBRARY" link="-pie -L$work -Wl,-rpath,$work -llinked" ;;
-	dlopen) library=$work/liblinked.so compile=-fPIE link=-pie args=$library ;;
+	so) library=$folder/liblinked.so compile="-fPIE -DIN_LIBRARY" link="-pie -L$folder -Wl,-rpath,\$ORIGIN -llinked" ;;
+	dlopen) library=$folder/liblinked.so compile=-fPIE link=-pie ;;
 	esac
-	if [ -n "$library" ] && ! $cc $flags -DLIBRARY -fPIC -shared -fuse-ld="$linker" "$source" -o "$library" 2>"$work/log"; then
-		not_ok "$name" "the library cannot be built" "$work/log"
-		return
+	rm -rf "$folder" && mkdir -p "$folder"
+	if [ -n "$library" ]; then
+		$cc $flags -DLIBRARY -fPIC -shared -fuse-ld="$linker" "$source" -o "$library" || return 1
 	fi
-	if ! $cc $flags $compile -fuse-ld="$linker" "$source" -o "$work/linked" $link -ldl 2>"$work/log"; then
+	$cc $flags $compile -fuse-ld="$linker" "$source" -o "$folder/linked" $link -ldl || return 1
+	# What works without symbols works with them. That of a static program's malloc is in its
+	# debug file then.
+	objcopy --only-keep-debug "$folder/linked" "$folder/linked.debug"
+	strip "$folder/linked" $library
+	case $kind in
+	static*) objcopy --add-gnu-debuglink="$folder/linked.debug" "$folder/linked" ;;
+	esac
+}
+cell() {
+	local folder=$bin/linked/$1-$2-$3 name="$1, $2, $3" args=
+	if ! was_built "linked/$1-$2-$3/linked" && ! made "$@" 2>"$work/log"; then
 		not_ok "$name" "cannot be built" "$work/log"
 		return
 	fi
-	# What works without symbols works with them. That of a static program's malloc is in its
-	# debug file then.
-	objcopy --only-keep-debug "$work/linked" "$work/linked.debug"
-	strip "$work/linked" $library
-	case $kind in
-	static*) objcopy --add-gnu-debuglink="$work/linked.debug" "$work/linked" ;;
-	esac
-	recorded "$name" "$work/linked" $args
+	[ "$3" != dlopen ] || args=$folder/liblinked.so
+	recorded "$name" "$folder/linked" $args
 }
 
 for cc in gcc clang; do
 	for linker in bfd lld; do
-		if ! have $cc || { [ $linker = lld ] && ! have ld.lld; }; then
+		if was_built linked/$cc-$linker-PIE/linked; then
+			:
+		elif ! have $cc || { [ $linker = lld ] && ! have ld.lld; }; then
 			skip "$cc, $linker" "not installed"
 			continue
 		fi

@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init scope_rust
 
-have cargo || skip_all "cargo is not installed"
-if ! bash "$loads/scope_tokio/build" "$bin" >"$work/build.log" 2>&1; then
+was_built scope-tokio || have cargo || skip_all "cargo is not installed"
+if ! was_built scope-tokio && ! bash "$loads/scope_tokio/build" "$bin" >"$work/build.log" 2>&1; then
 	grep -qE "^error(\[|:).*(compile|linking)" "$work/build.log" && { not_ok build scope_tokio "$work/build.log"; e2e_end; }
 	skip_all "cargo cannot build it: $(grep -m1 error "$work/build.log")"
 fi
@@ -101,7 +101,8 @@ target_status=0
 scopes_are "started"
 
 # The library calls back into python3, which allocates, from two threads.
-if CARGO_TARGET_DIR=$bin/scope-plugin-target timeout 300 cargo build -q --release --locked --example plugin \
+plugin=scope-plugin-target/release/examples/libplugin.so
+if was_built $plugin || CARGO_TARGET_DIR=$bin/scope-plugin-target timeout 300 cargo build -q --release --locked --example plugin \
 	-j 2 --manifest-path "$e2e_top/include/rust/heaptap-scope/Cargo.toml" >"$work/build.log" 2>&1; then
 	cat >"$work/loads.py" <<'P'
 import ctypes, sys, threading, time
@@ -127,7 +128,7 @@ thread.join()
 print("DONE", flush=True)
 sys.stdin.readline()
 P
-	start python3 "$work/loads.py" "$bin/scope-plugin-target/release/examples/libplugin.so"
+	start python3 "$work/loads.py" "$bin/$plugin"
 	attach --rate 1
 	run_target
 	stop_recorder
