@@ -151,14 +151,14 @@ static int open_window(struct window_run *r)
 {
 	struct budget_unit *u = r->unit;
 	struct attach_links *links = NULL;
-	struct budget_reading d;
+	struct budget_reading now, d;
 	int err;
 
 	budget_unit_await_closed(u); /* of the last one, long since done */
-	err = budget_unit_read(u, &u->now);
+	err = budget_unit_read(u, &now);
 	if (err)
 		return err;
-	d = budget_between(r->quiet.time_ns ? &r->quiet : &u->now, &u->now);
+	d = budget_between(r->quiet.time_ns ? &r->quiet : &now, &now);
 	r->out = stretch_of(r, &d);
 	err = set_edges(r);
 	if (!err)
@@ -170,7 +170,7 @@ static int open_window(struct window_run *r)
 		attach_links_free(links);
 		return err;
 	}
-	r->opened_ns = u->now.time_ns;
+	r->opened_ns = now.time_ns;
 	err = window_edges_start(&r->edges, links, r->windows.window_ns, &u->closing);
 	r->is_open = !err;
 	return err;
