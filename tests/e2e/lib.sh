@@ -180,10 +180,10 @@ build_cxx() {
 		-fomit-frame-pointer -pthread "$loads/$name.cc" "$@"
 }
 
-# await SECONDS COMMAND...: until COMMAND succeeds
+# await SECONDS COMMAND...: until COMMAND succeeds; what the command takes counts after three times that
 await() {
-	local i
-	for ((i = 0; i < $1 * 50 * e2e_patience; i++)); do
+	local i end=$((SECONDS + 3 * $1 * e2e_patience + 5))
+	for ((i = 0; i < $1 * 50 * e2e_patience && SECONDS < end; i++)); do
 		"${@:2}" && return 0
 		sleep 0.02
 	done
