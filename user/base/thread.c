@@ -2,7 +2,16 @@
 /* thread.c - see thread.h. */
 #include "base/thread.h"
 
+#include <linux/sched.h>
+#include <linux/types.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SLICE_NS (NS_PER_MS / 2) /* shorter than the 1.4 ms that others have on two CPUs */
 
 int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
@@ -14,4 +23,24 @@ int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
 	err = pthread_create(ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
+}
+
+/* linux/sched/types.h cannot be included beside sched.h of the C library. */
+struct sched_attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+void thread_be_prompt(void)
+{
+	struct sched_attributes a = { .size = sizeof(a) };
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) || a.policy != 0 /* SCHED_OTHER */)
+		return;
+	a.flags = SCHED_FLAG_RESET_ON_FORK;
+	a.runtime_ns = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &a, 0);
 }

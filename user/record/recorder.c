@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "budget/governor.h"
 #include "kernel/engine.h"
@@ -417,6 +418,8 @@ int recorder_start(struct recorder *r)
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
 	if (r->launch) {
+		/* What it maps in its first milliseconds is to be read before its threads allocate. */
+		thread_be_prompt();
 		err = launch_go(r->launch);
 		if (err) {
 			char why[512];
