@@ -133,19 +133,53 @@ static long vma_found(struct task_struct *task, struct vm_area_struct *vma, stru
 	return 0;
 }
 
+/*
+ * What the kernel has said of a page of code, for when it cannot say: as long as a thread that changes
+ * the address space waits for a CPU, it has no answer for the others. Asked only then, because nothing
+ * takes a page out that is mapped anew.
+ */
+struct vma_page {
+	__u32 tgid;
+	__u32 generation;
+	__u64 page;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct vma_page);
+	__type(value, struct ht_mapping);
+} vma_pages SEC(".maps");
+
 /* Separate from walk_find_mapping(): a program may not hold two big frames on its 512 bytes. */
 static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 {
 	struct vma_query q = { .addr = pc };
+	struct vma_page key = {};
+	struct ht_mapping *known;
+	long err = 0;
 
 	if (!w)
 		return -1;
+	key.tgid = w->tgid;
+	key.generation = w->generation;
+	key.page = pc >> 12;
 	/* Busy: another thread is changing the address space, for a moment as a rule. */
-	for (int i = 0; i < FIND_VMA_TRIES; i++)
-		if (bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0) != -HT_EBUSY)
+	for (int i = 0; i < FIND_VMA_TRIES; i++) {
+		err = bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+		if (err != -HT_EBUSY)
 			break;
-	if (!q.map.file_id)
+	}
+	if (err == -HT_EBUSY) {
+		known = bpf_map_lookup_elem(&vma_pages, &key);
+		if (!known)
+			return -1;
+		q.map = *known;
+	} else if (q.map.file_id) {
+		bpf_map_update_elem(&vma_pages, &key, &q.map, BPF_ANY);
+	} else {
 		return -1;
+	}
 	w->map = q.map;
 	w->is_map_known = 0;
 	stat_inc(HT_STAT_FIND_VMA);
