@@ -43,7 +43,7 @@ struct ht_walk {
 	__u64 pc, sp, bp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
-	__u64 salt; /* of step_hash() */
+	__u64 salt; /* of step_hash() and vma_pages */
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
 	__u32 is_map_known; /* by user space, which tells when it changes */
@@ -135,12 +135,11 @@ static long vma_found(struct task_struct *task, struct vm_area_struct *vma, stru
 
 /*
  * What the kernel has said of a page of code, for when it cannot say: as long as a thread that changes
- * the address space waits for a CPU, it has no answer for the others. Asked only then, because nothing
- * takes a page out that is mapped anew.
+ * the address space waits for a CPU, it has no answer for the others. Asked only then, and not from
+ * when user space has read a change of mappings: the salt (step.bpf.h) is another one after it.
  */
 struct vma_page {
-	__u32 tgid;
-	__u32 generation;
+	__u64 salt; /* of the walk */
 	__u64 page;
 };
 
@@ -161,8 +160,7 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 
 	if (!w)
 		return -1;
-	key.tgid = w->tgid;
-	key.generation = w->generation;
+	key.salt = w->salt;
 	key.page = pc >> 12;
 	/* Busy: another thread is changing the address space, for a moment as a rule. */
 	for (int i = 0; i < FIND_VMA_TRIES; i++) {

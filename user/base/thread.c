@@ -3,7 +3,6 @@
 #include "base/thread.h"
 
 #include <linux/sched.h>
-#include <linux/types.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -38,7 +37,7 @@ void thread_be_prompt(void)
 {
 	struct sched_attributes a = { .size = sizeof(a) };
 
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) || a.policy != 0 /* SCHED_OTHER */)
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) || a.policy != SCHED_NORMAL)
 		return;
 	a.flags = SCHED_FLAG_RESET_ON_FORK;
 	a.runtime_ns = SLICE_NS;

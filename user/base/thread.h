@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.h - threads that only work. */
+/* thread.h - threads that only work, and one that is to be quick. */
 #ifndef HT_BASE_THREAD_H
 #define HT_BASE_THREAD_H
 
