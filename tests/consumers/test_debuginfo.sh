@@ -6,15 +6,9 @@
 . tests/consumers/lib.sh
 consumer_init debuginfo
 [ "$(id -u)" = 0 ] || skip_all "needs root"
-have node && have npm || skip_all "no node and npm"
 have addr2line && have readelf && have objcopy || skip_all "no binutils"
 modules=$B/consumers
-mkdir -p "$modules"
-if [ ! -d "$modules/node_modules/@grpc/grpc-js" ]; then
-	cp tests/consumers/package.json "$modules/"
-	(cd "$modules" && timeout 120 npm install --no-audit --no-fund --ignore-scripts) >"$work/log" 2>&1 ||
-		skip_all "npm cannot install the server's libraries"
-fi
+why=$(tests/consumers/get_modules "$modules") || skip_all "$why"
 pids= planted=
 clean_up() {
 	for p in $pids; do kill -9 "$p" 2>/dev/null; done

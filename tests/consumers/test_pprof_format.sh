@@ -4,14 +4,8 @@
 # value, label, frame and mapping.
 . tests/consumers/lib.sh
 consumer_init pprof_format
-have node && have npm || skip_all "no node and npm"
 modules=$B/consumers
-mkdir -p "$modules"
-if [ ! -d "$modules/node_modules/pprof-format" ]; then
-	cp tests/consumers/package.json "$modules/"
-	(cd "$modules" && timeout 120 npm install --no-audit --no-fund --ignore-scripts) >"$work/log" 2>&1 ||
-		skip_all "npm cannot install pprof-format"
-fi
+why=$(tests/consumers/get_modules "$modules") || skip_all "$why"
 NODE_PATH=$modules/node_modules timeout 60 node tests/consumers/decode.js "$profile" \
 	>"$work/out" 2>"$work/err" || cat "$work/err" >>"$work/out"
 cat >"$work/expected" <<'END'

@@ -6,15 +6,8 @@
 # timeout: 600
 . tests/consumers/lib.sh
 consumer_init push
-have node && have npm || skip_all "no node and npm"
 modules=$B/consumers
-mkdir -p "$modules"
-if [ ! -d "$modules/node_modules/@grpc/grpc-js" ] ||
-	[ ! -d "$modules/node_modules/@connectrpc/connect-node" ]; then
-	cp tests/consumers/package.json "$modules/"
-	(cd "$modules" && timeout 120 npm install --no-audit --no-fund --ignore-scripts) >"$work/log" 2>&1 ||
-		skip_all "npm cannot install the servers' libraries"
-fi
+why=$(tests/consumers/get_modules "$modules") || skip_all "$why"
 if ! ${CC:-cc} -std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/push_once" \
 	tests/consumers/push_once.c "$B/libheaptap.a" -lprotobuf-c -lcurl -lz -lm >"$work/log" 2>&1 ||
 	! ${PROTOC_C:-protoc-c} --proto_path=user/serve --descriptor_set_out="$work/push.bin" \
