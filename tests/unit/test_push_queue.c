@@ -35,7 +35,7 @@ static int refusing_port(uint16_t *ret_port)
 	return fd;
 }
 
-static struct push_queue *open_queue(uint16_t port, uint64_t interval_ns)
+static struct push_queue *open_queue(uint16_t port, uint64_t interval_ns, size_t cnt_max)
 {
 	struct push_queue_options opts;
 	struct push_queue *q;
@@ -45,6 +45,7 @@ static struct push_queue *open_queue(uint16_t port, uint64_t interval_ns)
 	snprintf(text, sizeof(text), "parca+http://127.0.0.1:%u", port);
 	assert_int_equal(push_target_parse(text, &opts.http.target, why, sizeof(why)), 0);
 	opts.interval_ns = interval_ns;
+	opts.spool.cnt_max = cnt_max;
 	opts.retry_min_ns = 50 * NS_PER_MS;
 	opts.retry_max_ns = 400 * NS_PER_MS;
 	assert_int_equal(push_queue_open(&opts, &q), 0);
@@ -75,14 +76,14 @@ static void a_push_is_due_once_in_each_interval(void **state)
 {
 	uint16_t port;
 	int fd = refusing_port(&port);
-	struct push_queue *q = open_queue(port, 100 * NS_PER_MS);
+	struct push_queue *q = open_queue(port, 100 * NS_PER_MS, 10);
 	unsigned int turns;
 
 	(void)state;
 	assert_in_range(run_for(q, 1050 * NS_PER_MS, &turns), 6, 11);
 	assert_true(turns <= 15); /* it does not spin */
 	push_queue_close(q);
-	q = open_queue(port, 0);
+	q = open_queue(port, 0, 10);
 	assert_int_equal(run_for(q, 100 * NS_PER_MS, &turns), 0);
 	assert_int_equal(turns, 0);
 	push_queue_close(q);
@@ -97,7 +98,7 @@ static void tries_come_apart(void **state)
 	unsigned int turns;
 	uint16_t port;
 	int fd = refusing_port(&port);
-	struct push_queue *q = open_queue(port, 0);
+	struct push_queue *q = open_queue(port, 0, 10);
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
@@ -116,6 +117,52 @@ static void tries_come_apart(void **state)
 	close(fd);
 }
 
+/* How often "dropped" is said while this many are added, where there is room for two. */
+static int times_said(size_t cnt)
+{
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series series = { &label, 1, "profile", 7 };
+	int saved = dup(STDERR_FILENO), fds[2], said = 0;
+	struct push_queue_stats stats;
+	char text[4096], *at = text;
+	struct push_queue *q;
+	uint16_t port;
+	ssize_t n;
+	int fd = refusing_port(&port);
+
+	assert_int_equal(pipe(fds), 0);
+	dup2(fds[1], STDERR_FILENO);
+	log_set_level(LOG_WARN);
+	q = open_queue(port, 0, 2);
+	for (size_t i = 0; i < cnt; i++)
+		assert_int_equal(push_queue_add(q, &series, 1), 0);
+	push_queue_stats(q, &stats);
+	push_queue_close(q);
+	log_set_level(LOG_ERROR);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(fds[1]);
+	close(fd);
+	n = read(fds[0], text, sizeof(text) - 1);
+	close(fds[0]);
+	assert_int_equal(stats.spool.dropped_cnt, cnt - 2);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	while ((at = strstr(at, "dropped (1 so far)"))) {
+		said++;
+		at++;
+	}
+	return said;
+}
+
+static void what_is_dropped_is_said_now_and_then(void **state)
+{
+	(void)state;
+	assert_int_equal(times_said(2), 0);
+	assert_int_equal(times_said(3), 1);
+	assert_int_equal(times_said(30), 1);
+}
+
 static void closed_while_under_way(void **state)
 {
 	static const struct push_label label = { "__name__", "memory" };
@@ -128,7 +175,7 @@ static void closed_while_under_way(void **state)
 	(void)state;
 	/* Now it listens: the connection stands, nobody ever answers. */
 	assert_int_equal(listen(fd, 5), 0);
-	q = open_queue(port, 0);
+	q = open_queue(port, 0, 10);
 	assert_int_equal(push_queue_add(q, &series, 1), 0);
 	run_for(q, 200 * NS_PER_MS, &turns);
 	push_queue_close(q);
@@ -140,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_push_is_due_once_in_each_interval),
 		cmocka_unit_test(tries_come_apart),
+		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
 		cmocka_unit_test(closed_while_under_way),
 	};
 

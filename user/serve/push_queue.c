@@ -31,7 +31,8 @@ struct push_queue {
 	uint64_t seq;
 	unsigned int few_tries; /* answers PUSH_RETRY_FEW to it */
 	unsigned int fails; /* one after the other */
-	uint64_t refused_logged_ns;
+	uint64_t refused_logged_ns, dropped_logged_ns;
+	uint64_t dropped_logged_cnt;
 	struct push_queue_stats stats; /* without spool */
 };
 
@@ -81,13 +82,35 @@ static void set_timer(struct push_queue *q)
 	timerfd_settime(q->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static void log_refused(struct push_queue *q, const char *text)
+/* Is it time to say it again? */
+static bool is_log_due(uint64_t *logged_ns)
 {
 	uint64_t now = now_ns();
 
-	if (q->refused_logged_ns && now - q->refused_logged_ns < LOG_EVERY_NS)
+	if (*logged_ns && now - *logged_ns < LOG_EVERY_NS)
+		return false;
+	*logged_ns = now;
+	return true;
+}
+
+static void log_dropped(struct push_queue *q)
+{
+	struct push_spool_stats s;
+
+	push_spool_stats(q->spool, &s);
+	if (s.dropped_cnt == q->dropped_logged_cnt || !is_log_due(&q->dropped_logged_ns))
 		return;
-	q->refused_logged_ns = now;
+	q->dropped_logged_cnt = s.dropped_cnt;
+	log_warn("push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
+		 q->opts.http.target.name,
+		 q->stats.is_failing ? "does not answer" : "is slower than profiles are made",
+		 s.cnt, (unsigned long long)s.dropped_cnt);
+}
+
+static void log_refused(struct push_queue *q, const char *text)
+{
+	if (!is_log_due(&q->refused_logged_ns))
+		return;
 	log_warn("push: '%s' refuses a profile (%llu so far): %s", q->opts.http.target.name,
 		 (unsigned long long)q->stats.refused_cnt, text);
 }
@@ -229,6 +252,7 @@ int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
 
 	q->stats.added_cnt++;
 	err = push_spool_add(q->spool, body, bytes);
+	log_dropped(q);
 	/* A target that is down: nothing is left in memory that a crash would take. */
 	if (q->stats.is_failing)
 		push_spool_settle(q->spool);
