@@ -281,6 +281,12 @@ static void test_file(void **state)
 	assert_int_equal(s.time_ns, 2000000000);
 	assert_true(s.percent == 0.5);
 	option_release(&table, &s);
+	make_sound("percent = '2.5%'\n", NULL, &s);
+	assert_true(s.percent == 2.5);
+	option_release(&table, &s);
+	make_sound("percent = 'off'\n", NULL, &s);
+	assert_true(s.percent == 0);
+	option_release(&table, &s);
 }
 
 static void test_command_line_wins(void **state)

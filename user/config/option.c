@@ -276,8 +276,8 @@ static bool type_fits(enum option_type option, enum toml_type type)
 	case OPTION_COUNT:
 	case OPTION_NUMBERS:
 		return type == TOML_INTEGER;
-	case OPTION_PERCENT:
-		return type == TOML_INTEGER || type == TOML_FLOAT;
+	case OPTION_PERCENT: /* a string: "5%", "off" */
+		return type == TOML_INTEGER || type == TOML_FLOAT || type == TOML_STRING;
 	case OPTION_SIZE:
 	case OPTION_TIME:
 		return type == TOML_STRING || type == TOML_INTEGER;
@@ -299,7 +299,7 @@ static const char *wanted_type(enum option_type type)
 	case OPTION_TEXTS:
 		return "strings in [ ]";
 	case OPTION_PERCENT:
-		return "a number";
+		return "a number, or a string such as \"5%\"";
 	case OPTION_SIZE:
 		return "a string such as \"50m\", or an integer of bytes";
 	case OPTION_TIME:

@@ -33,7 +33,7 @@ enum option_type {
 	OPTION_COUNT, /* uint64_t, a plain number */
 	OPTION_SIZE, /* uint64_t, bytes: "64k" */
 	OPTION_TIME, /* uint64_t, nanoseconds: "10s" */
-	OPTION_PERCENT, /* double: 5 or 0.5, on the command line "5%" too */
+	OPTION_PERCENT, /* double: 5, 0.5 or "5%" */
 };
 
 struct option_numbers {
