@@ -3,7 +3,7 @@
 // interfaces with the libraries that everybody uses (@grpc/grpc-js, @connectrpc/connect-node).
 //
 //	node push_server.js parca|pyroscope PORT OUT [--delay MS] [--fail SPEC] [--token T]
-//		[--key FILE --cert FILE] [--proto FILE] [--descriptors FILE]
+//		[--key FILE --cert FILE] [--proto FILE] [--descriptors FILE] [--brief yes]
 //		[--debuginfo PROTO --uploads DIR [--signed yes] [--fail-call CALL:CODE,... --fail-id ID]]
 //
 // PORT 0: any; the port is on the first line of stdout. Each request that arrives is a line of JSON
@@ -11,6 +11,7 @@
 // decodes it.
 // --fail "code:N,..." answers the first requests with these codes ("-" for success), the last one
 // of them from then on when it ends in "*".
+// --brief: profiles are not decoded, which takes longer than they take to make.
 // --debuginfo: the service that takes debug information, too; files go into DIR, which also says what
 // it has after a restart. --signed: it wants them by PUT. Its calls are lines of JSON in OUT as well.
 'use strict';
@@ -35,6 +36,7 @@ function nextFailure() {
 }
 
 function describe(labels, raw) {
+  if (opts.brief) return { bytes: zlib.gunzipSync(raw).length };
   const profile = Profile.decode(zlib.gunzipSync(raw));
   const text = (i) => profile.stringTable.strings[Number(i)];
   const sums = profile.sampleType.map(() => 0);
