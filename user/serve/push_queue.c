@@ -101,10 +101,11 @@ static void log_dropped(struct push_queue *q)
 	if (s.dropped_cnt == q->dropped_logged_cnt || !is_log_due(&q->dropped_logged_ns))
 		return;
 	q->dropped_logged_cnt = s.dropped_cnt;
-	log_warn("push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
-		 q->opts.http.target.name,
-		 q->stats.is_failing ? "does not answer" : "is slower than profiles are made",
-		 s.cnt, (unsigned long long)s.dropped_cnt);
+	log_warn(
+		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
+		q->opts.http.target.name,
+		q->stats.is_failing ? "does not answer" : "is slower than profiles are made", s.cnt,
+		(unsigned long long)s.dropped_cnt);
 }
 
 static void log_refused(struct push_queue *q, const char *text)
