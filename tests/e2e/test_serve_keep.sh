@@ -143,7 +143,8 @@ exec {target_in}>&-
 chmod 777 "$dir"
 refused "a folder that others can write to" "others may write" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 chmod 700 "$dir"
-refused "a folder that is not there" "No such file" --listen 127.0.0.1:0 --comm nobody --keep-dir "$top/none"
+refused "a folder in one that is not there" "No such file" --listen 127.0.0.1:0 --comm nobody \
+	--keep-dir "$top/none/kept"
 refused "a file for a folder" "Not a directory" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir/notes.txt"
 
 # what an earlier process kept is served, and counts
@@ -211,9 +212,10 @@ make_cgroup() {
 	echo "$1" >"$cgroup/memory.max"
 }
 dir=$top/oom.d
-mkdir -m 700 "$dir"
 if make_cgroup $((64 << 20)); then
 	serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-dir "$dir"
+	[ "$(stat -c %a "$dir")" = 700 ] && ok "a folder that is not there is made" ||
+		not_ok "a folder that is not there is made" "$(stat -c %a "$dir" 2>&1)"
 	begin_grows keeps-e sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
 	say "up 40 1048583"
 	is_kept "below the limit: peak" peak "$held"

@@ -191,11 +191,17 @@ static int open_dir(struct keep_store *s, const char *dir, char *why, size_t why
 {
 	int err;
 
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, why_bytes, "cannot make '%s', where profiles are to be kept: %s", dir,
+			 strerror(-err));
+		return err;
+	}
 	s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir_fd < 0) {
 		err = -errno;
-		snprintf(why, why_bytes, "cannot open '%s', where profiles are to be kept: %s%s",
-			 dir, strerror(-err), err == -ENOENT ? " (it is not made by itself)" : "");
+		snprintf(why, why_bytes, "cannot open '%s', where profiles are to be kept: %s", dir,
+			 strerror(-err));
 		return err;
 	}
 	err = check_dir(s, dir, why, why_bytes);

@@ -29,7 +29,7 @@ struct keep_store;
 #define KEEP_MEMORY_FILES_MAX 64
 
 struct keep_store_options {
-	const char *dir; /* NULL: memory only */
+	const char *dir; /* NULL: memory only; made when it is not there, its parent is not */
 	size_t file_max;
 	uint64_t bytes_max; /* with a folder; else at most KEEP_MEMORY_MAX */
 };
