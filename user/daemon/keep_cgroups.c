@@ -16,6 +16,7 @@
 /* Cgroups that are far from their limits are looked at so often, the others in each tick. */
 #define FAR_INTERVAL_NS NS_PER_S
 #define FAR_SHARE 0.5
+#define LOG_EVERY_NS (60 * NS_PER_S)
 
 struct keep_cgroup {
 	char *dir;
@@ -23,7 +24,7 @@ struct keep_cgroup {
 	struct cgroup_room_reading reading; /* the last one */
 	struct keep_limit limit;
 	bool has_come_near;
-	uint64_t read_ns;
+	uint64_t read_ns, logged_ns;
 	size_t user_cnt;
 };
 
@@ -119,17 +120,27 @@ static void read_cgroup(struct keep_cgroup *c, double share, uint64_t now)
 		keep_limit_reached(&c->limit, r.working_bytes, r.limit_bytes, r.event_cnt, share);
 }
 
+/* Over memory.high the kernel has something to tell all the time. */
+static bool is_log_due(struct keep_cgroup *c, uint64_t now)
+{
+	if (c->logged_ns && now - c->logged_ns < LOG_EVERY_NS)
+		return false;
+	c->logged_ns = now;
+	return true;
+}
+
 void keep_cgroups_read(struct keep_cgroups *cs, uint64_t now_ns)
 {
 	struct keep_cgroup **c;
 
 	vec_each(&cs->list, c) {
 		read_cgroup(*c, cs->limit_share, now_ns);
-		if ((*c)->has_come_near)
-			log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles "
-				 "of its processes",
-				 (*c)->dir, (unsigned long long)(*c)->reading.working_bytes,
-				 (unsigned long long)(*c)->reading.limit_bytes);
+		if (!(*c)->has_come_near || !is_log_due(*c, now_ns))
+			continue;
+		log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles of its "
+			 "processes",
+			 (*c)->dir, (unsigned long long)(*c)->reading.working_bytes,
+			 (unsigned long long)(*c)->reading.limit_bytes);
 	}
 }
 
