@@ -474,8 +474,12 @@ static void print_privileges(const struct doctor_report *r, FILE *out)
 			privileges_have(p, infos[i].number) ? "yes" : "NO", infos[i].purpose);
 	fprintf(out, "  %-25s  %s\n", "kernel lockdown",
 		p->lockdown[0] ? p->lockdown : "none, or securityfs is not mounted");
-	print_sysctl(p, out, "perf_event_paranoid", p->perf_event_paranoid, CAP_PERFMON,
-		     "CAP_PERFMON");
+	if (p->perf_event_paranoid > PERF_EVENT_PARANOID_PERFMON)
+		print_sysctl(p, out, "perf_event_paranoid", p->perf_event_paranoid, CAP_SYS_ADMIN,
+			     "CAP_SYS_ADMIN");
+	else
+		print_sysctl(p, out, "perf_event_paranoid", p->perf_event_paranoid, CAP_PERFMON,
+			     "CAP_PERFMON");
 	print_sysctl(p, out, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled, CAP_BPF,
 		     "CAP_BPF");
 	print_sysctl(p, out, "yama ptrace_scope", p->ptrace_scope, CAP_SYS_PTRACE,

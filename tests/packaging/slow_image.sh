@@ -12,15 +12,8 @@ mkdir -p "$store"
 b() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }
 trap 'b rm --all >/dev/null 2>&1; rm -rf "$work" "$store"' EXIT
 
-# From where this machine gets its packages.
-mirror=$(sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *(http[^ ]*debian)( .*)?$/\3/p' /etc/apt/sources.list \
-	/etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
-[ -n "$mirror" ] || skip_all "apt's sources name no mirror"
 base=$work/base
-LIMIT=600 passes "debootstrap" debootstrap --variant=minbase bookworm "$base" "$mirror"
-[ "$failed" = 0 ] || packaging_end
-[ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d "$base/etc/apt/"
-echo 'APT::Install-Recommends "false";' >"$base/etc/apt/apt.conf.d/zz-test"
+debian_root "$base"
 container=$(b from scratch) && b copy -q "$container" "$base" / >"$work/log" 2>&1 &&
 	b commit -q "$container" localhost/debian:12 >>"$work/log" 2>&1 ||
 	{ not_ok "the base image" "cannot be made" "$work/log"; packaging_end; }

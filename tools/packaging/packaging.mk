@@ -50,6 +50,6 @@ deb: ## a package for this Debian, in .build/deb
 	@tools/setup.sh build deb
 	$(P)/build-deb $(VERSION) $(B)/deb
 
-check-packaging: all ## the .deb: built, looked over by lintian, installed and removed (root)
-	@tools/setup.sh build deb packaging
+check-packaging: all ## the .deb: built, installed, removed, under a real systemd; the image (root)
+	@tools/setup.sh build deb packaging kernels
 	@tests/run $(sort $(wildcard tests/packaging/test_*.sh tests/packaging/slow_*.sh))

@@ -15,6 +15,7 @@
 #include "daemon/profiles.h"
 #include "daemon/pushes.h"
 #include "kernel/engine.h"
+#include "kernel/privileges.h"
 #include "record/idle_tasks.h"
 #include "serve/http.h"
 #include "target/events.h"
@@ -75,9 +76,9 @@ int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
 	}
 	err = process_events_open(&ops, r, &r->events);
 	if (err) {
-		log_warn("serve: mapping events are not available (%s): libraries that are "
+		log_warn("serve: mapping events are not available (%s%s): libraries that are "
 			 "loaded later are found late",
-			 strerror(-err));
+			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
 	*ret = r;

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "kernel/attach.h"
+#include "kernel/privileges.h"
 #include "kernel/uapi.h"
 #include "kernel/uprobe_events.h"
 
@@ -243,7 +244,8 @@ static void explain_missing(struct kernel_features *f, int load_err)
 	else if (!f->perf_uprobe && !f->uprobe_multi)
 		snprintf(f->why, sizeof(f->why),
 			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later, and "
-			 "CAP_PERFMON or root");
+			 "CAP_PERFMON or root%s",
+			 privileges_perf_advice(privileges_try_perf_event()));
 }
 
 int kernel_features_probe(struct kernel_features *ret)

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FILE_BYTES 8192
@@ -132,4 +134,31 @@ bool privileges_suffice(const struct privileges *p, char *missing, size_t missin
 					infos[i].name);
 	}
 	return !missing[0];
+}
+
+int privileges_try_perf_event(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+const char *privileges_perf_advice(int err)
+{
+	struct privileges p;
+
+	if (err != -EACCES || privileges_read(&p) ||
+	    p.perf_event_paranoid <= PERF_EVENT_PARANOID_PERFMON ||
+	    privileges_have(&p, CAP_SYS_ADMIN))
+		return "";
+	return "; where kernel.perf_event_paranoid is more than 2 this kernel wants CAP_SYS_ADMIN for it: "
+	       "sysctl kernel.perf_event_paranoid=2";
 }

@@ -29,4 +29,13 @@ bool privileges_have(const struct privileges *p, int capability);
 /* All capabilities that recording another process needs; else the missing ones in missing. */
 bool privileges_suffice(const struct privileges *p, char *missing, size_t missing_bytes);
 
+/* Up to this kernel.perf_event_paranoid CAP_PERFMON does; Debian's and Ubuntu's kernels know more of it, and
+ * want CAP_SYS_ADMIN then. */
+#define PERF_EVENT_PARANOID_PERFMON 2
+
+/* Can a perf event be opened? 0, or the error of perf_event_open(). */
+int privileges_try_perf_event(void);
+/* What can be done about that error: a sentence's end for the user, or "". */
+const char *privileges_perf_advice(int err);
+
 #endif

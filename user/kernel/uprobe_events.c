@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernel/privileges.h"
 #include "target/process.h"
 
 #define GROUP_PREFIX "heaptap_"
@@ -46,9 +47,10 @@ static int identify_own(struct uprobe_owner *ret)
 	return 0;
 }
 
+/* With what the capabilities of whoever runs this give, which access() would leave out. */
 static bool has_list(int dir_fd)
 {
-	return !faccessat(dir_fd, LIST, W_OK, 0);
+	return !faccessat(dir_fd, LIST, W_OK, AT_EACCESS);
 }
 
 /* A mount that is in nobody's mount table. */
@@ -69,16 +71,26 @@ static int mount_privately(void)
 static int open_tracefs(char *why, size_t why_bytes)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	int dir_fd;
+	const char *forbidden = NULL;
+	int dir_fd, err = 0;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		dir_fd = open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dir_fd >= 0 && has_list(dir_fd))
 			return dir_fd;
+		if (dir_fd >= 0 && errno != ENOENT && !forbidden) {
+			forbidden = places[i];
+			err = -errno;
+		}
 		if (dir_fd >= 0)
 			close(dir_fd);
 	}
 	dir_fd = mount_privately();
+	if (dir_fd < 0 && forbidden) {
+		snprintf(why, why_bytes, "cannot write to %s/" LIST ": %s", forbidden,
+			 strerror(-err));
+		return err;
+	}
 	if (dir_fd < 0) {
 		snprintf(why, why_bytes, "tracefs is not mounted and cannot be: %s",
 			 strerror(-dir_fd));
@@ -92,10 +104,22 @@ static int open_tracefs(char *why, size_t why_bytes)
 	return -ENOTSUP;
 }
 
+/* Definitions do nothing without perf events. */
+static int open_usable(char *why, size_t why_bytes)
+{
+	int err = privileges_try_perf_event();
+
+	if (!err)
+		return open_tracefs(why, why_bytes);
+	snprintf(why, why_bytes, "perf events cannot be opened: %s%s", strerror(-err),
+		 privileges_perf_advice(err));
+	return err;
+}
+
 bool uprobe_events_are_there(void)
 {
-	char why[128];
-	int dir_fd = open_tracefs(why, sizeof(why));
+	char why[256];
+	int dir_fd = open_usable(why, sizeof(why));
 
 	if (dir_fd >= 0)
 		close(dir_fd);
@@ -209,7 +233,7 @@ int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, char
 		free(ue);
 		return err;
 	}
-	ue->dir_fd = open_tracefs(why, why_bytes);
+	ue->dir_fd = open_usable(why, why_bytes);
 	if (ue->dir_fd < 0) {
 		err = ue->dir_fd;
 		free(ue);

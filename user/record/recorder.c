@@ -28,6 +28,7 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
+#include "kernel/privileges.h"
 #include "kernel/seccomp_probe.h"
 #include "record/idle_tasks.h"
 #include "record/throw_limit.h"
@@ -295,9 +296,9 @@ static int open_loop(struct recorder *r)
 	int err = process_events_open(&ops, r, &r->events);
 
 	if (err) {
-		log_warn("record: mapping events are not available (%s): libraries that are "
+		log_warn("record: mapping events are not available (%s%s): libraries that are "
 			 "loaded later are found late",
-			 strerror(-err));
+			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
