@@ -19,9 +19,10 @@
  * (oldest first) and when the thread ends. With the session attachment a stale entry cannot meet
  * a return at all; with separate entry and return probes every entry clears its slot first.
  *
- * With separate probes every call returns here, kept or not. A counting filter by tid says without
- * a look-up that a thread waits for no return. Only a thread's own hits, its exec and its end change
- * what it waits for, and a hit of a thread is over before its next one: 0 is certain.
+ * With separate probes every call returns here, kept or not. A counting filter by stack pointer says
+ * without a look-up, and without a helper to ask who runs, that no thread waits for this return. Only
+ * a thread's own hits, its exec and its end change what it waits for, and a hit of a thread is over
+ * before its next one: 0 is certain.
  */
 #ifndef HT_CALL_BPF_H
 #define HT_CALL_BPF_H
@@ -83,15 +84,16 @@ static __always_inline struct ht_call *calls_find(struct ht_calls *calls, __u64 
 
 __u32 calls_filter[HT_CALLS_FILTER_CNT];
 
-static __always_inline __u32 *calls_filter_slot(__u32 tid)
+/* A stack is aligned to 16 bytes at a call, and the stacks of threads are MiBs apart. */
+static __always_inline __u32 *calls_filter_slot(__u64 sp)
 {
-	return &calls_filter[tid & (HT_CALLS_FILTER_CNT - 1)];
+	return &calls_filter[(sp >> 4 ^ sp >> 19) & (HT_CALLS_FILTER_CNT - 1)];
 }
 
-/* May the thread wait for a return? */
-static __always_inline bool calls_may_wait(__u32 tid)
+/* May a call with this stack pointer at its entry wait for its return? */
+static __always_inline bool calls_may_wait(__u64 sp)
 {
-	return *(volatile __u32 *)calls_filter_slot(tid) != 0;
+	return *(volatile __u32 *)calls_filter_slot(sp) != 0;
 }
 
 /* A slot for a call of the current thread; when none is free the next in turn is given up. */
@@ -99,12 +101,12 @@ static __always_inline struct ht_call *calls_take(struct ht_calls *calls, __u64 
 {
 	struct ht_call *c = calls_find(calls, 0);
 
-	if (c) {
-		__sync_fetch_and_add(calls_filter_slot(bpf_get_current_pid_tgid()), 1);
-	} else {
+	if (!c) {
 		stat_inc(HT_STAT_PENDING_STALE);
 		c = &calls->call[calls->next++ % HT_PENDING_CAP];
+		__sync_fetch_and_add(calls_filter_slot(c->sp), -1);
 	}
+	__sync_fetch_and_add(calls_filter_slot(sp), 1);
 	c->sp = sp;
 	return c;
 }
@@ -112,8 +114,8 @@ static __always_inline struct ht_call *calls_take(struct ht_calls *calls, __u64 
 /* The current thread does not wait for it any more. */
 static __always_inline void calls_give(struct ht_call *c)
 {
+	__sync_fetch_and_add(calls_filter_slot(c->sp), -1);
 	c->sp = 0;
-	__sync_fetch_and_add(calls_filter_slot(bpf_get_current_pid_tgid()), -1);
 }
 
 /* Who is the caller, by the return address? */
@@ -161,19 +163,18 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 				      bool always_returns)
 {
 	bool may_jump = HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS;
-	__u32 tid = bpf_get_current_pid_tgid();
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
 	struct ht_calls *calls;
 	struct ht_walk *w;
+	__u32 tid;
 	int caller;
 
-	/* Only a call that waits could be misled by this one. */
-	if (!may_jump && (!always_returns || !calls_may_wait(tid)))
+	/* Only a call that waits with this very stack pointer could be misled by this one. */
+	if (!may_jump && (!always_returns || !calls_may_wait(sp)))
 		return false;
+	tid = bpf_get_current_pid_tgid();
 	calls = may_jump ? calls_get(tid) : bpf_map_lookup_elem(&pending, &tid);
-	if (!calls)
-		return false;
-	if (!may_jump && calls->guard_sp != sp && !calls_find(calls, sp))
+	if (!calls || (!may_jump && !calls_find(calls, sp)))
 		return false;
 	w = walk_claim();
 	if (!w) {
@@ -404,20 +405,22 @@ static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target
 
 static __always_inline void call_return(struct pt_regs *ctx, bool always_returns)
 {
-	__u32 tgid, tid = bpf_get_current_pid_tgid();
+	__u64 sp = PT_REGS_SP(ctx) - 8; /* at the entry */
 	struct ht_calls *calls;
 	struct ht_target *t;
 	struct ht_call *c;
+	__u32 tgid, tid;
 
-	if (always_returns && !calls_may_wait(tid))
+	if (always_returns && !calls_may_wait(sp))
 		return;
 	t = target_of_event(&tgid);
 	if (!t)
 		return;
 	if (!always_returns)
 		hit_count_return(t);
+	tid = bpf_get_current_pid_tgid();
 	calls = bpf_map_lookup_elem(&pending, &tid);
-	c = calls ? calls_find(calls, PT_REGS_SP(ctx) - 8) : NULL;
+	c = calls ? calls_find(calls, sp) : NULL;
 	if (!c) {
 		/* With separate probes most returns are of calls that were not kept. */
 		if (!always_returns)

@@ -22,7 +22,7 @@ static __noinline int calls_end(__u32 tid)
 	for (__u32 i = 0; i < HT_PENDING_CAP; i++)
 		if (calls->call[i].sp) {
 			stat_inc(HT_STAT_PENDING_STALE);
-			__sync_fetch_and_add(calls_filter_slot(tid), -1);
+			__sync_fetch_and_add(calls_filter_slot(calls->call[i].sp), -1);
 		}
 	bpf_map_delete_elem(&pending, &tid);
 	return 0;

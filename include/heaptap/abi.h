@@ -352,8 +352,8 @@ _Static_assert(sizeof(struct ht_image) == 24, "value of map `images`");
 #define HT_FILTER_CNT (1 << HT_FILTER_SHIFT)
 
 /*
- * The same in front of `pending`: how many calls between entry and return the threads have whose
- * tid ends in these bits. Where every return is probed, nearly all are of calls that were not kept.
+ * The same in front of `pending`: how many calls between entry and return have a stack pointer that
+ * leads here. Where every return is probed, nearly all are of calls that were not kept.
  */
 #define HT_CALLS_FILTER_CNT (1 << 15)
 
