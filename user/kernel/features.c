@@ -15,6 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/bpf.h>
@@ -224,6 +225,14 @@ static int silence(enum libbpf_print_level level, const char *fmt, va_list args)
 	return 0;
 }
 
+/* CAP_PERFMON does for every perf event but these. */
+static bool may_open_perf_uprobes(void)
+{
+	struct privileges p;
+
+	return !privileges_read(&p) && privileges_have(&p, CAP_SYS_ADMIN);
+}
+
 static void explain_missing(struct kernel_features *f, int load_err)
 {
 	if (!f->bpf && (load_err == -EPERM || load_err == -EACCES))
@@ -241,11 +250,13 @@ static void explain_missing(struct kernel_features *f, int load_err)
 		snprintf(f->why, sizeof(f->why),
 			 "the kernel has no BPF ring buffer: needs 5.15 "
 			 "or later");
+	else if (!f->perf_uprobe && !f->uprobe_multi && !may_open_perf_uprobes())
+		snprintf(f->why, sizeof(f->why),
+			 "uprobes cannot be attached: before Linux 6.6 they are perf events, for "
+			 "which the kernel wants CAP_SYS_ADMIN: run as root, or give it");
 	else if (!f->perf_uprobe && !f->uprobe_multi)
 		snprintf(f->why, sizeof(f->why),
-			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later, and "
-			 "CAP_PERFMON or root%s",
-			 privileges_perf_advice(privileges_try_perf_event()));
+			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later");
 }
 
 int kernel_features_probe(struct kernel_features *ret)
