@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
+#include "kernel/link_closer.h"
 #include "track/files.h"
 
 /* A file's probes in one process, or in all; without links when they could not be had. */
@@ -24,6 +25,7 @@ struct file_member {
 struct file_probes {
 	const struct track_file *file;
 	const struct kept_table *kept;
+	struct link_closer *closer;
 	struct attach_ways *ways;
 	VEC(struct file_member) members; /* the followed processes that map it */
 	struct file_member everyone;
@@ -33,7 +35,8 @@ struct file_probes {
 };
 
 int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
-		    const struct track_file *file, struct file_probes **ret)
+		    struct link_closer *closer, const struct track_file *file,
+		    struct file_probes **ret)
 {
 	struct file_probes *fp = calloc(1, sizeof(*fp));
 
@@ -41,6 +44,7 @@ int file_probes_new(const struct attach_ways_options *opts, const struct kept_ta
 		return -ENOMEM;
 	fp->file = file;
 	fp->kept = kept;
+	fp->closer = closer;
 	if (attach_ways_new(opts, file, &fp->ways)) {
 		free(fp);
 		return -ENOMEM;
@@ -119,8 +123,10 @@ void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
 	}
 	if (way == PLAN_ALL)
 		fp->everyone_is_probed = false;
-	if (way == PLAN_EVENT)
+	if (way == PLAN_EVENT) {
+		link_closer_wait(fp->closer); /* what is still on an event keeps it */
 		attach_ways_free_events(fp->ways);
+	}
 }
 
 void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone)
@@ -346,9 +352,22 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan
 	return err;
 }
 
-void file_probes_del(struct file_probes *fp, struct file_member *m)
+/* Its links are closed by somebody else: nothing of it runs any more that they could see. */
+static void abandon_member(struct file_probes *fp, struct file_member *m)
 {
-	stop_member(m);
+	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++) {
+		link_closer_take(fp->closer, m->allocs[way]);
+		link_closer_take(fp->closer, m->frees[way]);
+	}
+	link_closer_take(fp->closer, m->tags);
+}
+
+void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)
+{
+	if (has_ended)
+		abandon_member(fp, m);
+	else
+		stop_member(m);
 	*m = fp->members.data[--fp->members.cnt];
 }
 

@@ -21,11 +21,13 @@ struct attach_links;
 struct child_cleaner;
 struct file_member;
 struct file_probes;
+struct link_closer;
 struct track_file;
 
-/* opts is copied; kept and file must outlive it. -ENOMEM. */
+/* opts is copied; kept, closer and file must outlive it. -ENOMEM. */
 int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
-		    const struct track_file *file, struct file_probes **ret);
+		    struct link_closer *closer, const struct track_file *file,
+		    struct file_probes **ret);
 /* Takes every probe out. NULL is fine. */
 void file_probes_free(struct file_probes *fp);
 
@@ -46,7 +48,8 @@ int file_probes_reserve(struct file_probes *fp);
 int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
 		    bool *ret_is_new);
 /* With its probes. */
-void file_probes_del(struct file_probes *fp, struct file_member *m);
+/* has_ended: the process has; its probes go later, without a wait here. */
+void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended);
 size_t file_probes_cnt(const struct file_probes *fp);
 /* NULL: not a member. Holds until the next add or del. */
 struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid);

@@ -14,6 +14,7 @@
 #include "kernel/attach.h"
 #include "kernel/child_cleaner.h"
 #include "kernel/engine.h"
+#include "kernel/link_closer.h"
 #include "target/allocators.h"
 #include "track/file_probes.h"
 #include "track/file_way.h"
@@ -33,6 +34,7 @@ struct probes {
 	struct way_policy policy;
 	struct kept_table *kept;
 	struct child_cleaner *cleaner;
+	struct link_closer *closer; /* of processes that have ended */
 	VEC(struct probed_file) files;
 	struct probes_counts counts;
 };
@@ -53,7 +55,9 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 		.wanted = opts->wanted,
 		.costs = opts->costs,
 	};
-	if (kept_table_new(opts->is_shared, &p->kept) || child_cleaner_new(&p->cleaner)) {
+	if (kept_table_new(opts->is_shared, &p->kept) || child_cleaner_new(&p->cleaner) ||
+	    link_closer_new(&p->closer)) {
+		child_cleaner_free(p->cleaner);
 		kept_table_free(p->kept);
 		free(p);
 		return -ENOMEM;
@@ -101,6 +105,7 @@ void probes_stop(struct probes *p)
 		stop_file(p, pf);
 	vec_release(&p->files);
 	child_cleaner_wait(p->cleaner);
+	link_closer_wait(p->closer);
 }
 
 void probes_free(struct probes *p)
@@ -108,6 +113,7 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	probes_stop(p);
+	link_closer_free(p->closer);
 	child_cleaner_free(p->cleaner);
 	kept_table_free(p->kept);
 	free(p);
@@ -158,7 +164,7 @@ static struct probed_file *add_file(struct probes *p, const struct track_file *f
 	const struct attach_ways_options opts = { p->engine, p->events, rules_of(p) };
 	struct probed_file pf = { .file = file };
 
-	if (file_probes_new(&opts, p->kept, file, &pf.probes))
+	if (file_probes_new(&opts, p->kept, p->closer, file, &pf.probes))
 		return NULL;
 	if (file_way_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
 		file_way_free(pf.way);
@@ -352,7 +358,7 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 	return err == -ENOMEM ? err : 0;
 }
 
-void probes_del_process(struct probes *p, pid_t pid)
+void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 {
 	kept_table_forget(p->kept, pid);
 	for (size_t i = p->files.cnt; i-- > 0;) {
@@ -361,7 +367,7 @@ void probes_del_process(struct probes *p, pid_t pid)
 
 		if (!m)
 			continue;
-		file_probes_del(pf->probes, m);
+		file_probes_del(pf->probes, m, has_ended);
 		file_way_note_change(pf->way);
 		if (file_probes_cnt(pf->probes) || p->policy.is_shared)
 			continue;

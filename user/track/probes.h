@@ -51,8 +51,8 @@ void probes_free(struct probes *p);
  * the process that runs. 0, also when the probes could not be had (that is counted); -ENOMEM.
  */
 int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid);
-/* The process is followed no longer. */
-void probes_del_process(struct probes *p, pid_t pid);
+/* The process is followed no longer. Has it ended, its probes go without a wait here. */
+void probes_del_process(struct probes *p, pid_t pid, bool has_ended);
 
 /* No followed process maps the file any more, and it is not known any longer. */
 void probes_forget_file(struct probes *p, const struct track_file *file);

@@ -260,15 +260,23 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	p->is_dirty = true;
 }
 
-/* It has ended: its instances stay, for the snapshot. The last process takes its place. */
-static void end_process(struct tracker *t, struct followed_process *p)
+/* Its instances stay, for the snapshot. The last process takes its place. */
+static void end_process(struct tracker *t, struct followed_process *p, bool has_ended)
 {
 	reclaim_ask(t->reclaim);
-	probes_del_process(t->probes, p->pid);
+	probes_del_process(t->probes, p->pid, has_ended);
 	engine_del_target(t->engine, p->pid);
 	if (!t->opts.follow)
 		engine_hits_give(t->engine, p->hits_idx);
 	followed_delete(&t->followed, p);
+}
+
+static bool has_ended(pid_t pid)
+{
+	struct process_info info;
+	int err = process_info_read(pid, &info);
+
+	return err == -ESRCH || (!err && info.is_zombie);
 }
 
 void tracker_remove(struct tracker *t, pid_t pid)
@@ -276,7 +284,7 @@ void tracker_remove(struct tracker *t, pid_t pid)
 	struct followed_process *p = followed_find(&t->followed, pid);
 
 	if (p)
-		end_process(t, p);
+		end_process(t, p, has_ended(pid));
 }
 
 /* The process; pid 0: any one, where they share their probes. */
@@ -426,7 +434,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		break;
 	case HT_EVENT_EXIT:
 		if (is_own_end(p, event))
-			end_process(t, p);
+			end_process(t, p, true);
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
@@ -479,7 +487,6 @@ static void clean_children(struct tracker *t, struct followed_process *p)
 static void check_lost(struct tracker *t)
 {
 	uint64_t stats[HT_STAT_CNT], now = now_ns();
-	struct process_info info;
 	bool has_grown;
 
 	if (now < t->lost_checked_ns + LOST_INTERVAL_NS)
@@ -492,10 +499,9 @@ static void check_lost(struct tracker *t)
 	/* An end takes a while: from the first loss on every look is at all of them. */
 	for (size_t i = t->followed.list.cnt; i-- > 0;) { /* backwards: see end_process() */
 		struct followed_process *p = &t->followed.list.data[i];
-		int err = process_info_read(p->pid, &info);
 
-		if (err == -ESRCH || (!err && info.is_zombie))
-			end_process(t, p);
+		if (has_ended(p->pid))
+			end_process(t, p, true);
 		else
 			p->is_dirty |= has_grown;
 	}
