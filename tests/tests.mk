@@ -31,7 +31,7 @@ BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 # Recordings beside each other: each is a target and a profiler, and attaching is the kernel's work.
 E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) : 3)))
 # What does not measure time runs beside each other (tests/run).
-SCOPE_TIMED := tests/scope/test_cost.sh
+SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined

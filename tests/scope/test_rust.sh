@@ -58,7 +58,8 @@ if ! cargo_here fetch --locked --offline; then
 fi
 
 tests debug --features tracing
-tests release --release --features tracing
+# What it costs is measured alone: test_rust_cost.sh.
+tests release --release --features tracing -- --skip nanoseconds
 tests disabled --test disabled --features disable
 
 # Other linkers and models than the default's: what a reader finds must be the same. Flags of rustc
