@@ -15,10 +15,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
