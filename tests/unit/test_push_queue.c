@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_push_queue.c - the times of the queue: when a push is due, when a try comes again. The
+ * test_push_queue.c - the times of the queue, when a try comes again, and the thread that runs one. The
  * target is a port of this process that nobody accepts on; tests/consumers/test_push.sh has servers.
  */
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/push_queue.h"
+#include "serve/push_sender.h"
 
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)
@@ -35,30 +37,34 @@ static int refusing_port(uint16_t *ret_port)
 	return fd;
 }
 
-static struct push_queue *open_queue(uint16_t port, uint64_t interval_ns, size_t cnt_max)
+static void get_options(uint16_t port, size_t cnt_max, struct push_queue_options *ret)
+{
+	char text[64], why[256];
+
+	push_queue_defaults(ret);
+	snprintf(text, sizeof(text), "parca+http://127.0.0.1:%u", port);
+	assert_int_equal(push_target_parse(text, &ret->http.target, why, sizeof(why)), 0);
+	ret->spool.cnt_max = cnt_max;
+	ret->retry_min_ns = 50 * NS_PER_MS;
+	ret->retry_max_ns = 400 * NS_PER_MS;
+}
+
+static struct push_queue *open_queue(uint16_t port, size_t cnt_max)
 {
 	struct push_queue_options opts;
 	struct push_queue *q;
-	char text[64], why[256];
 
-	push_queue_defaults(&opts);
-	snprintf(text, sizeof(text), "parca+http://127.0.0.1:%u", port);
-	assert_int_equal(push_target_parse(text, &opts.http.target, why, sizeof(why)), 0);
-	opts.interval_ns = interval_ns;
-	opts.spool.cnt_max = cnt_max;
-	opts.retry_min_ns = 50 * NS_PER_MS;
-	opts.retry_max_ns = 400 * NS_PER_MS;
+	get_options(port, cnt_max, &opts);
 	assert_int_equal(push_queue_open(&opts, &q), 0);
 	return q;
 }
 
-/* Runs the queue when its fd says so, and only then; how often a push was due. */
-static int run_for(struct push_queue *q, uint64_t ns, unsigned int *ret_turns)
+/* Runs the queue when its fd says so, and only then: how often. */
+static unsigned int run_for(struct push_queue *q, uint64_t ns)
 {
 	uint64_t end = now_ns() + ns;
-	int due = 0;
+	unsigned int turns = 0;
 
-	*ret_turns = 0;
 	while (now_ns() < end) {
 		struct pollfd fd = { push_queue_fd(q), POLLIN, 0 };
 		uint64_t left_ms = (end - now_ns()) / NS_PER_MS;
@@ -66,26 +72,19 @@ static int run_for(struct push_queue *q, uint64_t ns, unsigned int *ret_turns)
 		if (poll(&fd, 1, (int)left_ms + 1) <= 0)
 			continue;
 		push_queue_run(q);
-		due += push_queue_is_due(q);
-		++*ret_turns;
+		turns++;
 	}
-	return due;
+	return turns;
 }
 
-static void a_push_is_due_once_in_each_interval(void **state)
+static void nothing_to_send_is_no_work(void **state)
 {
 	uint16_t port;
 	int fd = refusing_port(&port);
-	struct push_queue *q = open_queue(port, 100 * NS_PER_MS, 10);
-	unsigned int turns;
+	struct push_queue *q = open_queue(port, 10);
 
 	(void)state;
-	assert_in_range(run_for(q, 1050 * NS_PER_MS, &turns), 6, 11);
-	assert_true(turns <= 15); /* it does not spin */
-	push_queue_close(q);
-	q = open_queue(port, 0, 10);
-	assert_int_equal(run_for(q, 100 * NS_PER_MS, &turns), 0);
-	assert_int_equal(turns, 0);
+	assert_int_equal(run_for(q, 100 * NS_PER_MS), 0);
 	push_queue_close(q);
 	close(fd);
 }
@@ -95,16 +94,16 @@ static void tries_come_apart(void **state)
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
 	struct push_queue_stats stats;
-	unsigned int turns;
 	uint16_t port;
 	int fd = refusing_port(&port);
-	struct push_queue *q = open_queue(port, 0, 10);
+	struct push_queue *q = open_queue(port, 10);
+	unsigned int turns;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(push_queue_add(q, &series, 1), 0);
 	/* Waits of 25-50, 50-100, 100-200, then 200-400 ms: for all three together. */
-	run_for(q, 1000 * NS_PER_MS, &turns);
+	turns = run_for(q, 1000 * NS_PER_MS);
 	push_queue_stats(q, &stats);
 	assert_in_range(stats.failed_cnt, 3, 8);
 	assert_true(turns < 100);
@@ -133,7 +132,7 @@ static int times_said(size_t cnt)
 	assert_int_equal(pipe(fds), 0);
 	dup2(fds[1], STDERR_FILENO);
 	log_set_level(LOG_WARN);
-	q = open_queue(port, 0, 2);
+	q = open_queue(port, 2);
 	for (size_t i = 0; i < cnt; i++)
 		assert_int_equal(push_queue_add(q, &series, 1), 0);
 	push_queue_stats(q, &stats);
@@ -167,7 +166,6 @@ static void closed_while_under_way(void **state)
 {
 	static const struct push_label label = { "__name__", "memory" };
 	static const struct push_series series = { &label, 1, "profile", 7 };
-	unsigned int turns;
 	uint16_t port;
 	int fd = refusing_port(&port);
 	struct push_queue *q;
@@ -175,20 +173,68 @@ static void closed_while_under_way(void **state)
 	(void)state;
 	/* Now it listens: the connection stands, nobody ever answers. */
 	assert_int_equal(listen(fd, 5), 0);
-	q = open_queue(port, 0, 10);
+	q = open_queue(port, 10);
 	assert_int_equal(push_queue_add(q, &series, 1), 0);
-	run_for(q, 200 * NS_PER_MS, &turns);
+	run_for(q, 200 * NS_PER_MS);
 	push_queue_close(q);
+	close(fd);
+}
+
+static void a_sender_needs_nobody_to_run_it(void **state)
+{
+	struct push_queue_options opts;
+	struct push_queue_stats stats;
+	struct push_sender *s;
+	uint16_t port;
+	int fd = refusing_port(&port);
+
+	(void)state;
+	get_options(port, 10, &opts);
+	assert_int_equal(push_sender_open(&opts, &s), 0);
+	assert_int_equal(push_sender_take(s, (uint8_t *)strdup("body"), 4), 0);
+	for (int i = 0; i < 500; i++) {
+		push_sender_stats(s, &stats);
+		if (stats.failed_cnt >= 2)
+			break;
+		usleep(10000);
+	}
+	assert_true(stats.failed_cnt >= 2); /* the first try, and one by the timer */
+	assert_int_equal(stats.added_cnt, 1);
+	assert_int_equal(stats.spool.cnt, 1);
+	push_sender_close(s);
+	close(fd);
+}
+
+static void a_sender_is_closed_while_it_waits(void **state)
+{
+	struct push_queue_options opts;
+	struct push_sender *s;
+	uint16_t port;
+	int fd = refusing_port(&port);
+	uint64_t begin;
+
+	(void)state;
+	assert_int_equal(listen(fd, 5), 0); /* and nobody answers */
+	get_options(port, 10, &opts);
+	assert_int_equal(push_sender_open(&opts, &s), 0);
+	assert_int_equal(push_sender_take(s, (uint8_t *)strdup("body"), 4), 0);
+	usleep(100000);
+	begin = now_ns();
+	push_sender_close(s);
+	assert_true(now_ns() - begin < opts.http.timeout_ns / 3);
+	push_sender_close(NULL);
 	close(fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_push_is_due_once_in_each_interval),
+		cmocka_unit_test(nothing_to_send_is_no_work),
 		cmocka_unit_test(tries_come_apart),
 		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
 		cmocka_unit_test(closed_while_under_way),
+		cmocka_unit_test(a_sender_needs_nobody_to_run_it),
+		cmocka_unit_test(a_sender_is_closed_while_it_waits),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -38,12 +38,14 @@ void log_msg(enum log_level level, const char *fmt, ...)
 
 	if (level > current_level)
 		return;
+	flockfile(stderr); /* a line is one thread's */
 	clear_status();
 	fprintf(stderr, "heaptap: %s", prefix[level]);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fputc('\n', stderr);
+	funlockfile(stderr);
 }
 
 void log_status(const char *fmt, ...)

@@ -476,10 +476,11 @@ int profiles_wait_ms(const struct profiles *p)
 {
 	const struct waiter *w;
 	uint64_t now = now_ns(), ms;
-	int least = -1;
+	int least;
 
 	if (p->worker.pid)
 		return -1;
+	least = p->pushes ? pushes_wait_ms(p->pushes) : -1;
 	vec_each(&p->waiters, w) {
 		ms = w->due_ns > now ? (w->due_ns - now) / NS_PER_MS + 1 : 0;
 		if (least < 0 || ms < (uint64_t)least)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/write_all.h"
 #include "daemon/debug_source.h"
@@ -22,7 +23,8 @@
 #include "serve/debuginfo_upload.h"
 #include "serve/profile_bare.h"
 #include "serve/push_profile.h"
-#include "serve/push_queue.h"
+#include "serve/push_sender.h"
+#include "serve/push_time.h"
 #include "serve/view.h"
 #include "target/process.h"
 #include "track/files.h"
@@ -36,7 +38,7 @@ struct head {
 
 /* What there is for each target. */
 struct lane {
-	struct push_queue *queue;
+	struct push_sender *sender;
 	struct debuginfo_upload *upload; /* NULL: it gets none */
 };
 
@@ -46,6 +48,7 @@ struct pushes {
 	uint32_t targets_id; /* another one after each change of them */
 	const struct track_files *files;
 	char node[256];
+	struct push_clock clock; /* of all: one profile of a process for all targets */
 	bool is_due;
 };
 
@@ -57,13 +60,7 @@ static void set_identity(const struct pushes_options *o, struct push_http_option
 	ret->ca_file = o->ca_file;
 }
 
-/* The first one's clock is that of all: one profile of a process for all targets. */
-static uint64_t interval_of(const struct pushes_options *o, size_t i)
-{
-	return i ? 0 : o->interval_ns;
-}
-
-static int open_queue(const struct pushes_options *o, size_t i, struct push_queue **ret)
+static int open_sender(const struct pushes_options *o, size_t i, struct push_sender **ret)
 {
 	char name[PUSH_TARGET_FILE_BYTES], *dir = NULL;
 	struct push_queue_options opts;
@@ -72,14 +69,13 @@ static int open_queue(const struct pushes_options *o, size_t i, struct push_queu
 	push_queue_defaults(&opts);
 	opts.http.target = o->targets[i];
 	set_identity(o, &opts.http);
-	opts.interval_ns = interval_of(o, i);
 	if (o->spool_dir) {
 		push_target_file_name(&opts.http.target, name);
 		if (asprintf(&dir, "%s/%s", o->spool_dir, name) < 0)
 			return -ENOMEM;
 		opts.spool.dir = dir;
 	}
-	err = push_queue_open(&opts, ret);
+	err = push_sender_open(&opts, ret);
 	free(dir);
 	return err;
 }
@@ -109,14 +105,14 @@ static int open_upload(struct pushes *p, const struct pushes_options *o, size_t 
 
 static void close_lane(struct lane *lane)
 {
-	push_queue_close(lane->queue);
+	push_sender_close(lane->sender);
 	debuginfo_upload_close(lane->upload);
 }
 
 static int open_lane(struct pushes *p, const struct pushes_options *o, size_t i, struct lane *ret)
 {
 	struct lane lane = { 0 };
-	int err = open_queue(o, i, &lane.queue);
+	int err = open_sender(o, i, &lane.sender);
 
 	if (!err)
 		err = open_upload(p, o, i, &lane.upload);
@@ -178,7 +174,7 @@ static void close_others(struct lane *lanes, size_t cnt, const struct lane *othe
 	for (size_t i = 0; i < cnt; i++) {
 		size_t j = 0;
 
-		while (j < other_cnt && others[j].queue != lanes[i].queue)
+		while (j < other_cnt && others[j].sender != lanes[i].sender)
 			j++;
 		if (j == other_cnt)
 			close_lane(&lanes[i]);
@@ -211,10 +207,10 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts)
 	p->lanes = lanes;
 	p->opts = *opts;
 	p->targets_id++;
+	push_clock_set(&p->clock, cnt ? opts->interval_ns : 0, now_ns());
 	set_identity(opts, &identity);
 	for (size_t i = 0; i < cnt; i++) {
-		push_queue_set_interval(lanes[i].queue, interval_of(opts, i));
-		push_queue_set_identity(lanes[i].queue, &identity);
+		push_sender_set_identity(lanes[i].sender, &identity);
 		if (lanes[i].upload)
 			debuginfo_upload_set_identity(lanes[i].upload, &identity);
 	}
@@ -226,27 +222,19 @@ size_t pushes_cnt(const struct pushes *p)
 	return p ? p->opts.target_cnt : 0;
 }
 
-static size_t upload_cnt(const struct pushes *p)
+size_t pushes_fd_cnt(const struct pushes *p)
 {
 	size_t cnt = 0;
 
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
+	for (size_t i = 0; i < pushes_cnt(p); i++)
 		cnt += p->lanes[i].upload != NULL;
 	return cnt;
 }
 
-size_t pushes_fd_cnt(const struct pushes *p)
-{
-	return p ? p->opts.target_cnt + upload_cnt(p) : 0;
-}
-
-/* Those of the queues, then those of the uploads. */
 int pushes_fd(const struct pushes *p, size_t i)
 {
-	size_t left = i - p->opts.target_cnt;
+	size_t left = i;
 
-	if (i < p->opts.target_cnt)
-		return push_queue_fd(p->lanes[i].queue);
 	for (i = 0; !p->lanes[i].upload || left--; i++)
 		;
 	return debuginfo_upload_fd(p->lanes[i].upload);
@@ -274,24 +262,27 @@ void pushes_offer(struct pushes *p, const struct track_files *files)
 void pushes_run(struct pushes *p)
 {
 	for (size_t i = 0; i < p->opts.target_cnt; i++)
-		push_queue_run(p->lanes[i].queue);
-	for (size_t i = 0; i < p->opts.target_cnt; i++)
 		if (p->lanes[i].upload)
 			debuginfo_upload_run(p->lanes[i].upload);
 }
 
 bool pushes_is_due(struct pushes *p)
 {
-	if (!p->opts.target_cnt)
-		return false;
-	if (push_queue_is_due(p->lanes[0].queue))
+	if (push_clock_is_due(&p->clock, now_ns()))
 		p->is_due = true;
-	return p->is_due;
+	return p->is_due && p->opts.target_cnt;
 }
 
 void pushes_begin(struct pushes *p)
 {
 	p->is_due = false;
+}
+
+int pushes_wait_ms(const struct pushes *p)
+{
+	if (!p->opts.target_cnt)
+		return -1;
+	return p->is_due ? 0 : push_clock_wait_ms(&p->clock, now_ns());
 }
 
 void pushes_hurry(struct pushes *p)
@@ -421,7 +412,7 @@ void pushes_take(struct pushes *p, int fd)
 			return;
 		}
 		at += (off_t)head.bytes;
-		err = push_queue_take(p->lanes[head.target].queue, body, head.bytes);
+		err = push_sender_take(p->lanes[head.target].sender, body, head.bytes);
 		if (err)
 			log_warn("push: a request for '%s' is lost: %s",
 				 p->opts.targets[head.target].name, strerror(-err));
@@ -433,7 +424,7 @@ bool pushes_are_waiting(const struct pushes *p)
 	struct push_queue_stats stats;
 
 	for (size_t i = 0; i < p->opts.target_cnt; i++) {
-		push_queue_stats(p->lanes[i].queue, &stats);
+		push_sender_stats(p->lanes[i].sender, &stats);
 		if (stats.spool.cnt && !stats.is_failing)
 			return true;
 	}
@@ -445,7 +436,7 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 	struct debuginfo_upload_stats debuginfo = { 0 };
 	struct push_queue_stats stats;
 
-	push_queue_stats(p->lanes[i].queue, &stats);
+	push_sender_stats(p->lanes[i].sender, &stats);
 	if (p->lanes[i].upload)
 		debuginfo_upload_stats(p->lanes[i].upload, &debuginfo);
 	*ret = (struct serve_push){

@@ -3,7 +3,8 @@
  * pushes.h - a profile of each followed process to each push target, once in an interval.
  *
  * The child process that makes profiles (profiles.h) makes the requests and leaves them in a file;
- * the event loop only puts them into the targets' queues, and never waits for a network.
+ * the event loop only gives them to the targets' senders (push_sender.h), and never waits for a
+ * network.
  */
 #ifndef HT_DAEMON_PUSHES_H
 #define HT_DAEMON_PUSHES_H
@@ -50,7 +51,7 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts);
 void pushes_close(struct pushes *p);
 
 size_t pushes_cnt(const struct pushes *p);
-/* Descriptors to be watched, 0 <= i < pushes_fd_cnt(). */
+/* Descriptors to be watched for pushes_run() (it sends debug information), 0 <= i < pushes_fd_cnt(). */
 size_t pushes_fd_cnt(const struct pushes *p);
 int pushes_fd(const struct pushes *p, size_t i);
 void pushes_run(struct pushes *p);
@@ -61,12 +62,14 @@ void pushes_offer(struct pushes *p, const struct track_files *files);
 /* From when it is time to push until pushes_begin(). */
 bool pushes_is_due(struct pushes *p);
 void pushes_begin(struct pushes *p);
+/* Milliseconds until it is time; -1: not by itself. */
+int pushes_wait_ms(const struct pushes *p);
 /* As if it were time. */
 void pushes_hurry(struct pushes *p);
 /* The requests, into fd: slow, in the child. */
 int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
 		const struct profile_wish *moment, int fd);
-/* Those that are whole in fd, into the queues. */
+/* Those that are whole in fd, to the senders. */
 void pushes_take(struct pushes *p, int fd);
 /* Something waits for a target that seems to answer. */
 bool pushes_are_waiting(const struct pushes *p);

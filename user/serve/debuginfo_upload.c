@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "serve/debuginfo_message.h"
 #include "serve/debuginfo_stream.h"
 #include "serve/push_queue.h"
+#include "serve/push_time.h"
 
 /* gRPC's codes that mean here: somebody else has sent it meanwhile. */
 #define GRPC_ALREADY_EXISTS 6
@@ -118,16 +118,9 @@ static void settle(struct debuginfo_upload *u, enum file_state state)
 
 static void pause_after_failure(struct debuginfo_upload *u)
 {
-	uint64_t delay = u->opts.retry_min_ns, r;
-
-	for (unsigned int i = 0; i < u->fails && delay < u->opts.retry_max_ns; i++)
-		delay *= 2;
-	if (delay > u->opts.retry_max_ns)
-		delay = u->opts.retry_max_ns;
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = now_ns();
-	u->pause_ns = now_ns() + delay / 2 + r % (delay / 2 + 1);
 	u->fails++;
+	u->pause_ns = now_ns() +
+		      push_retry_delay_ns(u->opts.retry_min_ns, u->opts.retry_max_ns, u->fails);
 }
 
 static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const char *text)

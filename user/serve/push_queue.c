@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "serve/push_parca.h"
 #include "serve/push_pyroscope.h"
+#include "serve/push_time.h"
 
 /* One line about requests that were refused, whatever their number. */
 #define LOG_EVERY_NS (60 * NS_PER_S)
@@ -24,14 +25,14 @@ struct push_queue {
 	struct push_http *http;
 	struct push_spool *spool;
 	int timer_fd;
-	uint64_t due_ns, retry_ns; /* monotonic; 0 = none */
+	uint64_t retry_ns; /* monotonic; 0 = none */
 	/* The request under way, or the last one. */
 	uint8_t *body;
 	size_t body_bytes;
 	uint64_t seq;
 	unsigned int few_tries; /* answers PUSH_RETRY_FEW to it */
 	unsigned int fails; /* one after the other */
-	uint64_t refused_logged_ns, dropped_logged_ns;
+	struct log_limit refused_log, dropped_log;
 	uint64_t dropped_logged_cnt;
 	struct push_queue_stats stats; /* without spool */
 };
@@ -43,54 +44,18 @@ void push_queue_defaults(struct push_queue_options *opts)
 	opts->spool.cnt_max = 1000;
 	opts->spool.bytes_max = (uint64_t)64 << 20;
 	opts->spool.memory_bytes_max = (uint64_t)4 << 20;
-	opts->interval_ns = 10 * NS_PER_S;
 	opts->retry_min_ns = NS_PER_S;
 	opts->retry_max_ns = 60 * NS_PER_S;
 }
 
-/* Evenly from [low, high]. */
-static uint64_t random_between(uint64_t low, uint64_t high)
-{
-	uint64_t r;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = now_ns() * 0x9e3779b97f4a7c15ULL;
-	return low + r % (high - low + 1);
-}
-
-static uint64_t retry_delay_ns(const struct push_queue *q)
-{
-	uint64_t max = q->opts.retry_max_ns, delay = q->opts.retry_min_ns;
-
-	for (unsigned int i = 1; i < q->fails && delay < max; i++)
-		delay *= 2;
-	if (delay > max)
-		delay = max;
-	return random_between(delay / 2, delay);
-}
-
-/* The next moment at which something is to be done that no socket tells of. */
+/* For the next try, of which no socket tells. */
 static void set_timer(struct push_queue *q)
 {
-	uint64_t next = q->due_ns;
 	struct itimerspec when = { 0 };
 
-	if (q->retry_ns && (!next || q->retry_ns < next))
-		next = q->retry_ns;
-	when.it_value.tv_sec = next / NS_PER_S;
-	when.it_value.tv_nsec = next % NS_PER_S;
+	when.it_value.tv_sec = q->retry_ns / NS_PER_S;
+	when.it_value.tv_nsec = q->retry_ns % NS_PER_S;
 	timerfd_settime(q->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-/* Is it time to say it again? */
-static bool is_log_due(uint64_t *logged_ns)
-{
-	uint64_t now = now_ns();
-
-	if (*logged_ns && now - *logged_ns < LOG_EVERY_NS)
-		return false;
-	*logged_ns = now;
-	return true;
 }
 
 static void log_dropped(struct push_queue *q)
@@ -98,7 +63,7 @@ static void log_dropped(struct push_queue *q)
 	struct push_spool_stats s;
 
 	push_spool_stats(q->spool, &s);
-	if (s.dropped_cnt == q->dropped_logged_cnt || !is_log_due(&q->dropped_logged_ns))
+	if (s.dropped_cnt == q->dropped_logged_cnt || !log_limit_allows(&q->dropped_log, now_ns()))
 		return;
 	q->dropped_logged_cnt = s.dropped_cnt;
 	log_warn(
@@ -110,7 +75,7 @@ static void log_dropped(struct push_queue *q)
 
 static void log_refused(struct push_queue *q, const char *text)
 {
-	if (!is_log_due(&q->refused_logged_ns))
+	if (!log_limit_allows(&q->refused_log, now_ns()))
 		return;
 	log_warn("push: '%s' refuses a profile (%llu so far): %s", q->opts.http.target.name,
 		 (unsigned long long)q->stats.refused_cnt, text);
@@ -133,7 +98,8 @@ static void on_failure(struct push_queue *q, const char *text)
 			 text);
 	q->stats.is_failing = true;
 	q->fails++;
-	q->retry_ns = now_ns() + retry_delay_ns(q);
+	q->retry_ns = now_ns() +
+		      push_retry_delay_ns(q->opts.retry_min_ns, q->opts.retry_max_ns, q->fails);
 	push_spool_settle(q->spool);
 }
 
@@ -212,32 +178,9 @@ void push_queue_run(struct push_queue *q)
 	set_timer(q);
 }
 
-void push_queue_set_interval(struct push_queue *q, uint64_t interval_ns)
-{
-	if (q->opts.interval_ns == interval_ns)
-		return;
-	q->opts.interval_ns = interval_ns;
-	q->due_ns = interval_ns ? now_ns() + random_between(0, interval_ns) : 0;
-	set_timer(q);
-}
-
 void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
 {
 	push_http_set_identity(q->http, opts);
-}
-
-bool push_queue_is_due(struct push_queue *q)
-{
-	uint64_t now = now_ns();
-
-	if (!q->due_ns || now < q->due_ns)
-		return false;
-	/* Intervals that were missed (the machine slept) are not made up for. */
-	q->due_ns += q->opts.interval_ns;
-	if (q->due_ns <= now)
-		q->due_ns = now + q->opts.interval_ns;
-	set_timer(q);
-	return true;
 }
 
 int push_queue_encode(const struct push_target *t, const struct push_series *series, size_t cnt,
@@ -290,6 +233,8 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 	if (!q)
 		return -ENOMEM;
 	q->opts = *opts;
+	q->refused_log = q->dropped_log =
+		(struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	q->timer_fd = -1;
 	q->seq = UINT64_MAX;
 	err = push_http_open(&opts->http, on_done, q, &q->http);
@@ -306,8 +251,6 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 		return err;
 	}
 	q->opts.spool.dir = NULL;
-	if (opts->interval_ns)
-		q->due_ns = now_ns() + random_between(1, opts->interval_ns);
 	send_next(q); /* what an earlier process left */
 	set_timer(q);
 	*ret = q;

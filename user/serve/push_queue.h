@@ -3,11 +3,8 @@
  * push_queue.h - the requests for one push target: sent one after the other, the oldest first,
  * again when that failed, kept in a bounded spool meanwhile (push_spool.h).
  *
- * Nothing here waits for the network. The caller puts push_queue_fd() into its epoll loop and calls
- * push_queue_run() when it is readable; times of retry and of the next push are in it.
- *
- * After a failure the next try comes after retry_min_ns, then twice that, up to retry_max_ns; of
- * each such time a random half, so that many hosts do not come back to a server at once. Every
+ * Nothing here waits for the network. The caller waits for push_queue_fd() and calls
+ * push_queue_run() when it is readable; times of retry (push_retry_delay_ns()) are in it. Every
  * request that was added is in exactly one of: sent, refused, dropped, waiting. (One that is
  * dropped for want of room while it is on its way counts as dropped, although it may arrive.)
  */
@@ -27,7 +24,6 @@
 struct push_queue_options {
 	struct push_http_options http;
 	struct push_spool_options spool;
-	uint64_t interval_ns; /* of push_queue_is_due(); 0: never */
 	uint64_t retry_min_ns, retry_max_ns;
 };
 
@@ -52,13 +48,9 @@ void push_queue_close(struct push_queue *q);
 int push_queue_fd(const struct push_queue *q);
 void push_queue_run(struct push_queue *q);
 
-/* From now on; 0: never due. */
-void push_queue_set_interval(struct push_queue *q, uint64_t interval_ns);
 /* As push_http_set_identity(). */
 void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts);
 
-/* True once for each interval, the first time within it at a random moment: time to add. */
-bool push_queue_is_due(struct push_queue *q);
 /* One request of these series. -ENOMEM; -E2BIG: larger than the target takes, or than the spool
  * holds (this is counted as added and dropped). */
 int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt);
