@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/vec.h"
 #include "budget/budget_unit.h"
 #include "budget/governor_words.h"
@@ -28,6 +29,9 @@
 #include "track/tracker.h"
 
 #define QUIET_NS NS_PER_S
+/* Where processes come and go, nearly each of them may need its step. */
+#define LOG_BURST 60
+#define LOG_EVERY_NS (2 * NS_PER_S)
 
 /* Who has a budget. */
 struct governed {
@@ -49,6 +53,7 @@ struct governor {
 	double host_factor, host_share;
 	uint32_t seed;
 	bool is_paused, is_stopped, is_measured;
+	struct log_limit log; /* of steps */
 };
 
 int governor_parse_percent(const char *text, double *ret_share)
@@ -86,6 +91,7 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	if (!g)
 		return -ENOMEM;
 	g->opts = *opts;
+	g->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = LOG_BURST };
 	g->policy = (struct unit_policy){
 		.engine = e,
 		.tracker = t,
@@ -183,6 +189,25 @@ static int apply(struct governor *g, struct governed *gd)
 	return budget_unit_leave_frees(u, PROBES_NONE, &change);
 }
 
+static void log_step(struct governor *g, const struct budget_unit *u,
+		     const struct governor_step *step)
+{
+	bool is_down = step->plan.step > step->from || step->is_kill;
+	char text[GOVERNOR_WORDS_CAP];
+	uint64_t cnt;
+
+	if (!log_limit_allows(&g->log, now_ns()))
+		return;
+	cnt = log_limit_left_out(&g->log);
+	if (cnt)
+		log_warn(
+			"%s: %llu more steps to keep the budget, which were too many to tell one by one",
+			g->opts.command, (unsigned long long)cnt);
+	governor_step_words(step, text, sizeof(text));
+	log_msg(is_down ? LOG_WARN : LOG_INFO, "%s: PID %d: %s", g->opts.command,
+		budget_unit_pid_at(u, 0), text);
+}
+
 /* The step is over and done with: what it means is told. */
 static int take_step(struct governor *g, struct governed *gd, enum budget_step from)
 {
@@ -196,13 +221,10 @@ static int take_step(struct governor *g, struct governed *gd, enum budget_step f
 		.limit = g->policy.budget.max_share * g->host_factor,
 		.is_kill = budget_was_killed(u->budget),
 	};
-	char text[GOVERNOR_WORDS_CAP];
 	int err = apply(g, gd);
 
 	governor_history_add(&gd->history, &step);
-	governor_step_words(&step, text, sizeof(text));
-	log_msg(step.plan.step > from || step.is_kill ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
-		g->opts.command, budget_unit_pid_at(u, 0), text);
+	log_step(g, u, &step);
 	if (err && err != -ESRCH)
 		log_warn("%s: PID %d: the probes could not be changed: %s", g->opts.command, u->pid,
 			 strerror(-err));

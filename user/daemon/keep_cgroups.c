@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/vec.h"
 #include "keep/keep_rules.h"
 
@@ -24,7 +25,8 @@ struct keep_cgroup {
 	struct cgroup_room_reading reading; /* the last one */
 	struct keep_limit limit;
 	bool has_come_near;
-	uint64_t read_ns, logged_ns;
+	uint64_t read_ns;
+	struct log_limit log; /* over memory.high the kernel has something to tell all the time */
 	size_t user_cnt;
 };
 
@@ -83,6 +85,7 @@ struct keep_cgroup *keep_cgroups_get(struct keep_cgroups *cs, pid_t pid)
 	if (!fresh)
 		return NULL;
 	fresh->user_cnt = 1;
+	fresh->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	fresh->dir = strdup(dir);
 	if (!fresh->dir || cgroup_room_open(&cs->mount, dir, &fresh->room) ||
 	    vec_push(&cs->list, fresh)) {
@@ -120,22 +123,13 @@ static void read_cgroup(struct keep_cgroup *c, double share, uint64_t now)
 		keep_limit_reached(&c->limit, r.working_bytes, r.limit_bytes, r.event_cnt, share);
 }
 
-/* Over memory.high the kernel has something to tell all the time. */
-static bool is_log_due(struct keep_cgroup *c, uint64_t now)
-{
-	if (c->logged_ns && now - c->logged_ns < LOG_EVERY_NS)
-		return false;
-	c->logged_ns = now;
-	return true;
-}
-
 void keep_cgroups_read(struct keep_cgroups *cs, uint64_t now_ns)
 {
 	struct keep_cgroup **c;
 
 	vec_each(&cs->list, c) {
 		read_cgroup(*c, cs->limit_share, now_ns);
-		if (!(*c)->has_come_near || !is_log_due(*c, now_ns))
+		if (!(*c)->has_come_near || !log_limit_allows(&(*c)->log, now_ns))
 			continue;
 		log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles of its "
 			 "processes",
