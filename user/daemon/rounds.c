@@ -3,6 +3,7 @@
 #include "daemon/rounds.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@
 #define COUNTERS_NS NS_PER_S
 /* Of a tick, for taking out what ended processes left. */
 #define RECLAIM_NS (5 * NS_PER_MS)
+/* What was needed for a moment, for a snapshot say, lies between what stays: it goes back to the kernel. */
+#define TRIM_NS (10 * NS_PER_S)
 /* A fork of a followed process is followed up after this, when the child may have executed. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
@@ -35,7 +38,7 @@ struct rounds {
 	struct rounds_parts parts;
 	struct process_events *events; /* NULL: cannot be had */
 	struct idle_tasks *idle_tasks; /* those that ended without saying so */
-	uint64_t scan_due_ns, scan_least_ns, counters_due_ns;
+	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns;
 };
 
 static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
@@ -166,6 +169,10 @@ void rounds_tick(struct rounds *r)
 	err = tracker_reclaim(r->parts.tracker, reader_since_ns(r), RECLAIM_NS);
 	if (err)
 		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
+	if (now >= r->trim_due_ns) {
+		r->trim_due_ns = now + TRIM_NS;
+		malloc_trim(0);
+	}
 	err = idle_tasks_run(r->idle_tasks);
 	if (err)
 		log_debug("serve: cannot look for idle tasks: %s", strerror(-err));
