@@ -37,7 +37,7 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 .PHONY: check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
-	check-fuzz fuzz lint format tests-san tests-plain tests-fuzz tests-rust
+	check-servers check-fuzz fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 # One run of tests/run, so that one line of counts covers everything.
 check: ## set up, build, all tests but other kernels and long fuzzing
@@ -61,6 +61,8 @@ check-e2e: all tests-plain ## real recordings of planted programs (root)
 	@tests/run -j$(E2E_JOBS) $(E2E_UNTIMED) -j1 $(E2E_ALONE)
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
+check-servers: all ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
+	@tests/run tests/consumers/slow_servers.sh
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
 	@tests/run -j$(JOBS) $(FUZZ)
 fuzz: tests-fuzz ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
