@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -111,6 +112,9 @@ static int set_up(void **state)
 	(void)state;
 	if (geteuid())
 		return 0;
+	/* Whose definitions can be counted; without it the tests that do are skipped. */
+	if (access("/sys/kernel/tracing/uprobe_events", W_OK))
+		mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 	counters_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "counters", sizeof(uint32_t),
 				     sizeof(uint64_t), COUNTER_CNT, NULL);
 	assert_true(counters_fd >= 0);
@@ -393,6 +397,35 @@ static void test_killed(void **state)
 	end_child(&a);
 }
 
+/* Without an entry event of the same site nobody else sets the breakpoints. */
+static void test_return_alone(void **state)
+{
+	const struct attach_site site = { probed_off, COOKIE, 0 };
+	const struct attach_request req = {
+		.file_fd = own_fd,
+		.kind = ATTACH_RETURN,
+		.prog_fd = prog_fd,
+		.sites = &site,
+		.site_cnt = 1,
+	};
+	struct shared_probes *sp = NULL;
+	struct attach_links *links;
+	struct child c;
+
+	(void)state;
+	if (!ue)
+		skip();
+	c = start_child();
+	assert_int_equal(shared_probes_new(ue, &req, 1, &sp), 0);
+	links = add(sp, &c);
+	make_calls(&c, 7);
+	assert_int_equal(take_count(COOKIE), 7);
+	attach_links_free(links);
+	assert_false(has_breakpoint(&c));
+	shared_probes_free(sp);
+	end_child(&c);
+}
+
 static void test_refused(void **state)
 {
 	const struct attach_site site = { probed_off, COOKIE, 0 };
@@ -418,7 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_is_seen), cmocka_unit_test(test_added_again),
 		cmocka_unit_test(test_fork),	    cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_return_alone),
 	};
 
 	return cmocka_run_group_tests_name("shared_probes", tests, set_up, tear_down);

@@ -137,6 +137,9 @@ e2e_end() {
 	exit
 }
 
+# Is there a tracefs that definitions can be read from? It stays mounted.
+has_tracefs() { [ -w /sys/kernel/tracing/uprobe_events ] || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; }
+
 # build OUT SOURCE COMMAND...: runs COMMAND -o $bin/OUT when OUT is missing or older than what it
 # is made of. Of two tests at once one builds and the other waits: what is executed is not replaced.
 build() {

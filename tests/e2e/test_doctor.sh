@@ -173,7 +173,7 @@ test_instruction() {
 
 # Somebody else's uprobe on the same function.
 test_other_probes() {
-	if ! [ -w "$tracefs/uprobe_events" ] && ! mount -t tracefs tracefs "$tracefs" 2>/dev/null; then
+	if ! has_tracefs; then
 		skip "other probes are seen" "no tracefs"
 		return
 	fi

@@ -7,7 +7,7 @@ e2e_init ways
 have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 definitions=/sys/kernel/tracing/uprobe_events
-[ -w $definitions ] || skip_all "no $definitions"
+has_tracefs || skip_all "no $definitions"
 
 build_c family && build_c threads || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"

@@ -8,6 +8,12 @@
  * processes: that of a child of ours, which has ended since. What is left is a list entry without
  * an address space, that no hit matches and that costs one comparison.
  *
+ * To add a process is to walk all mappings of the file, in all processes, and to look at the text of
+ * all that were added: for each of its events. Not so for an event that is to be enabled by an exec:
+ * the kernel puts it into the list and leaves the breakpoints to somebody else (trace_uprobe.c,
+ * trace_uprobe_filter_add()). That somebody is the entry event for the return event of the same site,
+ * which so costs next to nothing to add.
+ *
  * The events stay disabled. That keeps them out of the context switch of their process; programs
  * run before it is looked at, for they are the definition's.
  */
@@ -31,19 +37,27 @@
 #define UNDEFINE_TRIES 50
 #define UNDEFINE_WAIT_NS 10000000
 
+struct site {
+	struct uprobe_event event;
+	uint64_t off;
+	bool is_return;
+	bool has_breakpoint; /* by another event of the same process */
+};
+
 struct shared_probes {
 	struct uprobe_events *ue;
-	VEC(struct uprobe_event) events;
+	VEC(struct site) sites;
 	struct attach_links *programs;
 };
 
-static int open_event(const struct uprobe_event *event, pid_t tid)
+static int open_event(const struct uprobe_event *event, pid_t tid, bool has_breakpoint)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 		.config = event->id,
 		.disabled = 1,
+		.enable_on_exec = has_breakpoint,
 	};
 	int fd = syscall(__NR_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -55,7 +69,7 @@ static int set_program(struct shared_probes *sp, const struct uprobe_event *even
 		       int prog_fd, uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	int event_fd = open_event(event, anchor), link_fd;
+	int event_fd = open_event(event, anchor, false), link_fd;
 
 	if (event_fd < 0)
 		return event_fd;
@@ -73,17 +87,27 @@ static int add_site(struct shared_probes *sp, const struct attach_request *req,
 		.semaphore_off = site->semaphore_off,
 		.is_return = req->kind == ATTACH_RETURN,
 	};
-	struct uprobe_event event;
-	int err = uprobe_events_define(sp->ue, &where, &event);
+	struct site new = { .off = site->off, .is_return = where.is_return };
+	int err = uprobe_events_define(sp->ue, &where, &new.event);
 
 	if (err)
 		return err;
-	err = vec_push(&sp->events, event);
+	err = vec_push(&sp->sites, new);
 	if (err) {
-		uprobe_events_undefine(sp->ue, &event);
+		uprobe_events_undefine(sp->ue, &new.event);
 		return err;
 	}
-	return set_program(sp, &event, anchor, req->prog_fd, site->cookie);
+	return set_program(sp, &new.event, anchor, req->prog_fd, site->cookie);
+}
+
+static bool has_entry_event(const struct shared_probes *sp, uint64_t off)
+{
+	const struct site *site;
+
+	vec_each(&sp->sites, site)
+		if (site->off == off && !site->is_return)
+			return true;
+	return false;
 }
 
 /* A process that waits for its end. clone without an exit signal, because the end of a child is
@@ -110,6 +134,7 @@ int shared_probes_new(struct uprobe_events *ue, const struct attach_request *req
 		      struct shared_probes **ret)
 {
 	struct shared_probes *sp = calloc(1, sizeof(*sp));
+	struct site *site;
 	pid_t anchor;
 	int err;
 
@@ -128,6 +153,8 @@ int shared_probes_new(struct uprobe_events *ue, const struct attach_request *req
 		for (size_t k = 0; k < reqs[i].site_cnt && !err; k++)
 			err = add_site(sp, &reqs[i], &reqs[i].sites[k], anchor);
 	end_anchor(anchor);
+	vec_each(&sp->sites, site)
+		site->has_breakpoint = site->is_return && has_entry_event(sp, site->off);
 out:
 	if (err)
 		shared_probes_free(sp);
@@ -139,11 +166,11 @@ out:
 int shared_probes_add(const struct shared_probes *sp, pid_t tid, struct attach_links *links)
 {
 	size_t before = attach_links_cnt(links);
-	const struct uprobe_event *event;
+	const struct site *site;
 	int err = 0;
 
-	vec_each(&sp->events, event) {
-		int fd = open_event(event, tid);
+	vec_each(&sp->sites, site) {
+		int fd = open_event(&site->event, tid, site->has_breakpoint);
 
 		err = fd < 0 ? fd : attach_links_take(links, fd);
 		if (err)
@@ -166,14 +193,14 @@ static void undefine(struct shared_probes *sp, const struct uprobe_event *event,
 
 void shared_probes_free(struct shared_probes *sp)
 {
-	const struct uprobe_event *event;
+	const struct site *site;
 	int tries_left = UNDEFINE_TRIES;
 
 	if (!sp)
 		return;
 	attach_links_free(sp->programs);
-	vec_each(&sp->events, event)
-		undefine(sp, event, &tries_left);
-	vec_release(&sp->events);
+	vec_each(&sp->sites, site)
+		undefine(sp, &site->event, &tries_left);
+	vec_release(&sp->sites);
 	free(sp);
 }
