@@ -17,19 +17,22 @@ done
 [ -n "${PARCA:-}${PYROSCOPE:-}" ] || skip_all "no server: PARCA and PYROSCOPE name their programs"
 build_c scope_grow "-I$e2e_top/include" || { not_ok build "scope_grow"; e2e_end; }
 ports=($(python3 -c 'import socket
-all = [socket.socket() for _ in range(8)]
+all = [socket.socket() for _ in range(5)]
 for s in all: s.bind(("127.0.0.1", 0))
 print(*(s.getsockname()[1] for s in all))'))
 inuse=memory:inuse_space:bytes:space:bytes
 
+is_ready_or_gone() { is_gone "$begun" || curl -s -f -m 5 -o "$work/ready" "$1"; }
 # begin NAME URL COMMAND...: a server, until it answers at URL
 begin() {
 	local name=$1 url=$2
 	shift 2
 	(cd "$work" && exec "$@") >"$work/$name.log" 2>&1 </dev/null &
-	e2e_pids="$e2e_pids $!"
-	await 60 curl -s -f -m 5 -o "$work/ready" "$url" ||
-		{ not_ok "$name" "does not begin" "$work/$name.log"; e2e_end; }
+	begun=$!
+	e2e_pids="$e2e_pids $begun"
+	await 60 is_ready_or_gone "$url"
+	curl -s -f -m 5 -o "$work/ready" "$url" ||
+		{ tail -n 4 "$work/$name.log" >"$work/last"; not_ok "$name" "does not begin" "$work/last"; e2e_end; }
 }
 
 start "$bin/scope_grow" 4 || { not_ok start "the target did not start" "$work/target.err"; e2e_end; }
@@ -59,10 +62,10 @@ END
 fi
 if [ -n "${PYROSCOPE:-}" ]; then
 	pyroscope=http://127.0.0.1:${ports[2]}
-	begin pyroscope "$pyroscope/ready" "$PYROSCOPE" -server.http-listen-address=127.0.0.1 \
-		-server.http-listen-port="${ports[2]}" -server.grpc-listen-port="${ports[3]}" \
-		-memberlist.bind-port="${ports[4]}" -memberlist.bind-addr=127.0.0.1 \
-		-embedded-grafana.listen-port="${ports[5]}" -analytics.reporting-enabled=false \
+	# Its parts find each other at the address of an interface and at the port 9095. It takes a minute.
+	begin pyroscope "$pyroscope/ready" "$PYROSCOPE" -server.http-listen-port="${ports[2]}" \
+		-memberlist.bind-port="${ports[3]}" -memberlist.bind-addr=127.0.0.1 \
+		-embedded-grafana.listen-port="${ports[4]}" -usage-stats.enabled=false \
 		-self-profiling.disable-push=true -log.level=warn
 	pushes="$pushes --push pyroscope+http://127.0.0.1:${ports[2]}"
 fi
