@@ -8,9 +8,10 @@
  * Two functions stand for malloc and free. `own`: the first has a session link that does not ask for
  * the return, the second an entry link, as a process has that is followed alone. `event`: the first
  * has an entry and a return event, the second an entry event, and SHARERS processes share them, this
- * one as the last that was added; `last` is the same when it was the first to be added. Every line
- * "run PAIRS" on stdin is answered with
- *   PLAIN OWN EVENT LAST       ns of CPU time per pair of calls
+ * one as the last that was added; `last` is the same when it was the first to be added. `apart`: this
+ * process has links of its own, and SHARERS - 1 others share the events; `beside`: it shares them, as in
+ * `event`, and one of the others has links of its own. Every line "run PAIRS" on stdin is answered with
+ *   PLAIN OWN EVENT LAST APART BESIDE       ns of CPU time per pair of calls
  * The first line of the output is "ready", or "error: ...".
  */
 #include <bpf/bpf.h>
@@ -46,6 +47,10 @@ FUNCTION(event_alloc);
 FUNCTION(event_free);
 FUNCTION(last_alloc);
 FUNCTION(last_free);
+FUNCTION(apart_alloc);
+FUNCTION(apart_free);
+FUNCTION(beside_alloc);
+FUNCTION(beside_free);
 
 static uint64_t cpu_ns(void)
 {
@@ -85,25 +90,36 @@ static int locate(void (*fn)(void), uint64_t *ret_off)
 	return ul_locate((const void *)fn, path, sizeof(path), ret_off);
 }
 
-static int probe_own(void (*fn)(void), enum ul_how how)
+static int probe_own(void (*fn)(void), enum ul_how how, pid_t pid)
 {
 	struct ul_link link;
 	uint64_t off;
 	int err = locate(fn, &off);
 
-	return err ? err : ul_attach(how, "/proc/self/exe", off, getpid(), -1, 1, &link);
+	return err ? err : ul_attach(how, "/proc/self/exe", off, pid, -1, 1, &link);
 }
 
-/* Both groups of events, and those who share them. */
+static int probe_pair(void (*alloc)(void), void (*free_fn)(void), pid_t pid)
+{
+	int err = probe_own(alloc, UL_SESSION, pid);
+
+	return err ? err : probe_own(free_fn, UL_MULTI, pid);
+}
+
+#define GROUP_CNT 4
+
+/* The groups of events, and those who share them. */
 struct sharing {
 	struct uprobe_events *ue;
-	struct shared_probes *probes[2];
+	struct shared_probes *probes[GROUP_CNT];
 	struct attach_links *links;
 	pid_t pids[SHARERS_CAP];
 	size_t cnt;
 };
 
-static int share(struct sharing *s, int group, void (*alloc)(void), void (*free_fn)(void))
+/* The processes from begin to before end, in this order. */
+static int share(struct sharing *s, int group, size_t begin, size_t end, void (*alloc)(void),
+		 void (*free_fn)(void))
 {
 	int file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), prog_fd = load_empty();
 	struct attach_site alloc_site = { 0 }, free_site = { 0 };
@@ -133,7 +149,7 @@ static int share(struct sharing *s, int group, void (*alloc)(void), void (*free_
 	if (!err)
 		err = shared_probes_new(s->ue, reqs, sizeof(reqs) / sizeof(*reqs),
 					&s->probes[group]);
-	for (size_t i = 0; i < s->cnt && !err; i++)
+	for (size_t i = begin; i < end && !err; i++)
 		err = shared_probes_add(s->probes[group], s->pids[i], s->links);
 	return err;
 }
@@ -165,22 +181,28 @@ static int prepare(struct sharing *s)
 	if (!err)
 		err = uprobe_events_open(&s->ue, NULL, why, sizeof(why));
 	if (!err)
-		err = share(s, 0, last_alloc, last_free);
+		err = share(s, 0, 0, s->cnt, last_alloc, last_free);
 	s->pids[0] = s->pids[s->cnt - 1];
 	s->pids[s->cnt - 1] = getpid();
 	if (!err)
-		err = share(s, 1, event_alloc, event_free);
+		err = share(s, 1, 0, s->cnt, event_alloc, event_free);
 	if (!err)
-		err = probe_own(own_alloc, UL_SESSION);
-	return err ? err : probe_own(own_free, UL_MULTI);
+		err = share(s, 2, 0, s->cnt - 1, apart_alloc, apart_free);
+	if (!err)
+		err = share(s, 3, s->cnt > 1, s->cnt, beside_alloc, beside_free);
+	if (!err)
+		err = probe_pair(own_alloc, own_free, getpid());
+	if (!err)
+		err = probe_pair(apart_alloc, apart_free, getpid());
+	return err || s->cnt < 2 ? err : probe_pair(beside_alloc, beside_free, s->pids[0]);
 }
 
 /* Definitions outlive who made them. */
 static void release(struct sharing *s)
 {
 	attach_links_free(s->links);
-	shared_probes_free(s->probes[0]);
-	shared_probes_free(s->probes[1]);
+	for (int i = 0; i < GROUP_CNT; i++)
+		shared_probes_free(s->probes[i]);
 	uprobe_events_close(s->ue);
 }
 
@@ -199,17 +221,22 @@ int main(int argc, char **argv)
 	}
 	printf("ready\n");
 	while (fgets(line, sizeof(line), stdin)) {
-		double plain_ns, own_ns, event_ns;
+		static const struct pair {
+			void (*alloc)(void), (*free_fn)(void);
+		} pairs_of[] = {
+			{ plain_alloc, plain_free }, { own_alloc, own_free },
+			{ event_alloc, event_free }, { last_alloc, last_free },
+			{ apart_alloc, apart_free }, { beside_alloc, beside_free },
+		};
 
 		if (sscanf(line, "run %ld", &pairs) != 1 || pairs < 1) {
 			printf("error: what?\n");
 			continue;
 		}
-		plain_ns = time_pairs(plain_alloc, plain_free, pairs);
-		own_ns = time_pairs(own_alloc, own_free, pairs);
-		event_ns = time_pairs(event_alloc, event_free, pairs);
-		printf("%.2f %.2f %.2f %.2f\n", plain_ns, own_ns, event_ns,
-		       time_pairs(last_alloc, last_free, pairs));
+		for (size_t i = 0; i < sizeof(pairs_of) / sizeof(*pairs_of); i++)
+			printf("%s%.2f", i ? " " : "",
+			       time_pairs(pairs_of[i].alloc, pairs_of[i].free_fn, pairs));
+		printf("\n");
 	}
 	release(&s);
 	return 0;

@@ -165,11 +165,14 @@ def floor(bench):
         raise Skip(str(why)) from why
     finally:
         target.end()
-    own, event, last = ([max(m[i] - m[0], 0.01) for m in measured] for i in (1, 2, 3))
+    own, event, last, apart, beside = ([max(m[i] - m[0], 0.01) for m in measured]
+                                       for i in range(1, 6))
     what = "programs that do nothing"
     report.values(what, "alone", own, "ns", "a session link and an entry link")
     report.values(what, "shared, first", event, "ns", "an event's entry and return, and an entry")
     report.values(what, "shared, last", last, "ns")
+    report.values(what, "links of its own", apart, "ns", "while the others share the event")
+    report.values(what, "shared, beside that", beside, "ns")
     times = [b / a for a, b in zip(own, event)]
     report.values(what, "times", times, "", "first, to alone")
     return statistics.median(times)

@@ -23,6 +23,11 @@
  * adding a process once more, and taking it out at its old place, costs a fraction of a ms and
  * neither its own hits nor those of others notice.
  *
+ * Links of its own for the one that hits most, while the others share the event, were measured, too
+ * (bench_event_floor, "links of its own" and "shared, beside that"): it is let off the return, but its
+ * hits look through all processes of the event in vain, and those of the others pass one more
+ * consumer. What one gains the others lose, so a file has one way for all of its processes.
+ *
  * The model is a straight line through each row, in units of what a hit and a return cost on the
  * machine at hand, for the trap and the list both grow with the kernel's slowness.
  */
