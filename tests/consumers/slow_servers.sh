@@ -70,13 +70,6 @@ if [ -n "${PYROSCOPE:-}" ]; then
 	pushes="$pushes --push pyroscope+http://127.0.0.1:${ports[2]}"
 fi
 
-step_cnt=0
-did() { [ "$(grep -c ^DONE "$work/target.out")" = $step_cnt ]; }
-step() {
-	step_cnt=$((step_cnt + 1))
-	tell "$1"
-	await 60 did || not_ok "step $1" "not done" "$work/target.out"
-}
 # The last that the program said: of a scope (bytes), and in all.
 holds() { awk -v s="$1" '$1 == "HOLDS" && $6 == s { n[$5] = $2 } END { for (t in n) sum += n[t]; print sum + 0 }' "$work/target.out"; }
 holds_in_all() { awk '$1 == "HOLDS" { n[$5 " " $6] = $2 } END { for (i in n) sum += n[i]; print sum }' "$work/target.out"; }

@@ -18,13 +18,6 @@ server=$!
 e2e_pids="$e2e_pids $server"
 await 20 says "$work/serve.err" '^heaptap: serving' || { not_ok serve "does not begin" "$work/serve.err"; e2e_end; }
 address=$(sed -nE 's,^heaptap: serving .* on http://([^/]*)/.*,\1,p' "$work/serve.err")
-step_cnt=0
-did() { [ "$(grep -c ^DONE "$work/target.out")" = $step_cnt ]; }
-step() {
-	step_cnt=$((step_cnt + 1))
-	tell "$1"
-	await 60 did || not_ok "step $1" "not done" "$work/target.out"
-}
 # held COLUMN THREAD SCOPE: what the process says of them (1 bytes, 3 allocated bytes)
 held() { awk -v c="$1" -v t="$2" -v s="$3" '$1 == "HOLDS" && $5 == t && $6 == s { n = $(c + 1) } END { print n }' "$work/target.out"; }
 held_in_all() { awk '$1 == "HOLDS" { n[$5 " " $6] = $2 } END { for (i in n) sum += n[i]; print sum }' "$work/target.out"; }

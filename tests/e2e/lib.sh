@@ -203,6 +203,7 @@ is_gone() {
 # start COMMAND...: a workload; its pid in $target, its output in $work/target.out, ready to work
 start() {
 	local ready=${READY:-^READY}
+	e2e_step_cnt=0
 	rm -f "$work/target.in" "$work/target.out" "$work/target.err"
 	mkfifo "$work/target.in"
 	: >"$work/target.out"
@@ -216,6 +217,13 @@ start() {
 tell() { (echo "${1:-go}" >&"$target_in") 2>/dev/null; }
 is_done_or_gone() { is_done || is_gone "$target"; }
 is_done() { says "$work/target.out" '^DONE'; }
+# step LINE: one step of a target that answers each with a line "DONE ..."
+step() {
+	e2e_step_cnt=$((e2e_step_cnt + 1))
+	tell "$1"
+	await 60 did_step || not_ok "step $1" "not done" "$work/target.out" "$work/target.err"
+}
+did_step() { [ "$(grep -c ^DONE "$work/target.out")" = "$e2e_step_cnt" ]; }
 # run_target: it does its work
 run_target() {
 	tell go

@@ -27,14 +27,6 @@ is_fresh() {
 	get -f -o "$1" "$url/metrics" && awk -v since="$since" -v now="$now" \
 		'/^heaptap_snapshot_age_seconds/ { ok = $2 < now - since } END { exit !ok }' "$1"
 }
-step_cnt=0
-did() { [ "$(grep -c ^DONE "$work/target.out")" = $step_cnt ]; }
-# do LINE: one step of the workload
-step() {
-	step_cnt=$((step_cnt + 1))
-	tell "$1"
-	await 60 did || not_ok "step $1" "not done" "$work/target.out" "$work/target.err"
-}
 # compared NAME [--sums] SERIES_MAX PAGE [EARLIER]
 compared() {
 	local name=$1 sums=
@@ -134,7 +126,6 @@ await 5 ended && ok "who has ended has no series" || not_ok "who has ended has n
 end_server "--metrics-scopes 8"
 start "$bin/scope_grow" 2
 serve_grow --metrics-scopes 0 -p "$target"
-step_cnt=0
 step "grow 1"
 page "$work/none"
 compared "--metrics-scopes 0: the process" 0 "$work/none"

@@ -44,6 +44,7 @@ for theirs in $e2e_modes; do
 		finish_target
 		same "$name" --alloc
 		cp "$work/other.pb.gz" "$work/p.pb.gz"
+		cp "$work/other.err" "$work/heaptap.err" # what is shown when it differs
 		same "$name, the other one" --alloc
 	done
 done
