@@ -231,7 +231,6 @@ static const struct option_row rows[] = {
 	  .at = AT(max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
-	  .flags = OPTION_AT_START,
 	  .help = "probes may take this much of the CPU time of each process, or 0.5 % of one CPU if "
 		  "that is more (default: 5, and off with --rate 1); where that is not enough less is recorded, and the profile says "
 		  "what; 0 or off = no limit" },
@@ -240,7 +239,6 @@ static const struct option_row rows[] = {
 	  .at = AT(max_overhead_host),
 	  .arg = "PCT",
 	  .max = 99,
-	  .flags = OPTION_AT_START,
 	  .help = "... and all probes together this much of the time of all CPUs (default: 2, and "
 		  "off with --rate 1); 0 or off = no limit" },
 	{ .name = "max-live",
@@ -386,7 +384,6 @@ static const struct option_row rows[] = {
 	  .arg = "N",
 	  .value = "1000",
 	  .max = 100000,
-	  .flags = OPTION_AT_START,
 	  .help = "... at most N; 0 = none are kept" },
 	{ .name = "keep-bytes",
 	  .type = OPTION_SIZE,
@@ -394,7 +391,6 @@ static const struct option_row rows[] = {
 	  .arg = "SIZE",
 	  .value = "256m",
 	  .min = 1,
-	  .flags = OPTION_AT_START,
 	  .help = "... of at most SIZE in all" },
 	{ .name = "keep-at",
 	  .type = OPTION_PERCENT,
@@ -403,7 +399,6 @@ static const struct option_row rows[] = {
 	  .value = "90",
 	  .min = 1,
 	  .max = 100,
-	  .flags = OPTION_AT_START,
 	  .help = "a cgroup is near its limit when it uses this much of it, page cache that can be "
 		  "had back aside" },
 
@@ -543,10 +538,22 @@ static int find_cgroups(struct serve_settings *s)
 	return err;
 }
 
+/* Who records every allocation has no budget, unless it is said. */
+static void settle_budget(struct serve_settings *s)
+{
+	bool is_exact = s->daemon.rate_bytes == 1;
+
+	if (!s->has_max_overhead)
+		s->max_overhead = is_exact ? 0 : BUDGET_DEFAULT_PERCENT;
+	if (!s->has_max_overhead_host)
+		s->max_overhead_host = is_exact ? 0 : BUDGET_HOST_DEFAULT_PERCENT;
+	s->daemon.max_overhead = s->max_overhead / 100;
+	s->daemon.max_overhead_host = s->max_overhead_host / 100;
+}
+
 /* What depends on several options, and what the daemon wants in another form. */
 static int finish(struct serve_settings *s)
 {
-	bool is_exact = s->daemon.rate_bytes == 1;
 	struct select_rules *rules = NULL;
 	char why[512];
 	int err = 0;
@@ -556,12 +563,9 @@ static int finish(struct serve_settings *s)
 	s->daemon.pids = s->pid_list.data;
 	s->daemon.pid_cnt = s->pid_list.cnt;
 	s->daemon.select.has_pids = s->pid_list.cnt;
-	if (s->max_overhead < 0)
-		s->max_overhead = is_exact ? 0 : BUDGET_DEFAULT_PERCENT;
-	if (s->max_overhead_host < 0)
-		s->max_overhead_host = is_exact ? 0 : BUDGET_HOST_DEFAULT_PERCENT;
-	s->daemon.max_overhead = s->max_overhead / 100;
-	s->daemon.max_overhead_host = s->max_overhead_host / 100;
+	s->has_max_overhead = s->max_overhead >= 0;
+	s->has_max_overhead_host = s->max_overhead_host >= 0;
+	settle_budget(s);
 	if (!err)
 		err = find_cgroups(s);
 	if (s->attach_mode)
@@ -612,6 +616,16 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 	return err;
 }
 
+/* What is needed to keep profiles at all is made at the start. */
+static bool is_fixed(const struct option_row *row, const struct serve_settings *fresh,
+		     const struct serve_settings *old)
+{
+	if (row->flags & OPTION_AT_START)
+		return true;
+	return row->at == AT(daemon.keep.file_max) &&
+	       !fresh->daemon.keep.file_max != !old->daemon.keep.file_max;
+}
+
 int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_settings *old)
 {
 	int err = 0;
@@ -619,12 +633,13 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 	for (size_t i = 0; i < table.cnt && !err; i++) {
 		const struct option_row *row = &table.rows[i];
 
-		if (!(row->flags & OPTION_AT_START) || option_is_equal(row, fresh, old))
+		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
 		log_warn("serve: %s: %s is another now: it stays as it was until a new start",
 			 old->config_file, row->name);
 		err = option_copy(row, fresh, old);
 	}
+	settle_budget(fresh); /* the rate is the old one */
 	return err;
 }
 

@@ -115,5 +115,35 @@ kill -TERM $server
 await 20 is_gone $server || not_ok "serve ends" "it does not"
 wait $server
 [ $? = 0 ] && ok "serve ends" || not_ok "serve ends" "status" "$work/serve.err"
+
+## Other limits while it runs
+cat >"$work/serve.toml" <<END
+listen = "127.0.0.1:0"
+pid = [$target]
+max-overhead = "off"
+max-overhead-host = "off"
+END
+"$heaptap" serve --config "$work/serve.toml" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+server=$!
+e2e_pids="$e2e_pids $server"
+await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
+url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+await_pace 30
+[ "$(metric heaptap_overhead_step "$target")" = 0 ] || not_ok "no limit" "something is given up" "$work/serve.err"
+sed -i '3s/.*/max-overhead = "5%"/' "$work/serve.toml"
+kill -HUP $server
+is_at_step() { [ "$(metric heaptap_overhead_step "$target")" = "$1" ]; }
+await 20 is_at_step 3 && says "$work/serve.err" 'the budget is 5 % of each process and 0 % of the host' &&
+	ok "SIGHUP: a limit where there was none" || not_ok "SIGHUP: a limit" "it is not kept" "$work/serve.err"
+sed -i '3s/.*/max-overhead = "off"/' "$work/serve.toml"
+kill -HUP $server
+await 60 is_at_step 0 && ok "SIGHUP: without a limit everything comes back" ||
+	not_ok "SIGHUP: no limit" "the step is '$(metric heaptap_overhead_step "$target")'" "$work/serve.err"
+curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
+notes=$(notes)
+[[ "$notes" == *"budget: off"* && "$notes" == *"full -> windows"* && "$notes" == *"allocs -> full"* ]] &&
+	ok "SIGHUP: the profile tells all of it" || not_ok "SIGHUP: profile" "$notes" "$work/serve.err"
+kill -TERM $server
+await 20 is_gone $server || not_ok "serve ends" "it does not"
 kill_target
 e2e_end

@@ -163,6 +163,26 @@ is_kept "after a restart: served" "$moment" "$("$compare" total "$dir/$survivor"
 refused "a folder in use" "in use" --listen 127.0.0.1:0 --comm nobody --keep-dir "$dir"
 end_server "after a restart"
 
+# fewer and none, told while it runs
+cat >"$top/serve.toml" <<END
+listen = "127.0.0.1:0"
+comm = ['^keeps-']
+keep-dir = "$dir"
+keep-files = 2
+END
+serve --config "$top/serve.toml"
+for n in 1 0; do
+	sed -i "s/^keep-files.*/keep-files = $n/" "$top/serve.toml"
+	: >"$top/serve.err"
+	kill -HUP "$server"
+	await 20 says "$top/serve.err" 'was read again' || not_ok "SIGHUP: keep-files = $n" "is not heard" "$top/serve.err"
+	[ "$(files '*.pb.gz')" = 1 ] && ok "SIGHUP: keep-files = $n: one stays" ||
+		not_ok "SIGHUP: keep-files = $n" "$(files '*.pb.gz') files" "$top/serve.err"
+done
+says "$top/serve.err" 'keep-files is another now' && ok "SIGHUP: to keep none needs a new start" ||
+	not_ok "SIGHUP: to keep none needs a new start" "not said" "$top/serve.err"
+end_server "fewer files"
+
 # a full disk: what cannot be written stays in memory
 small=$top/small
 mkdir "$small"

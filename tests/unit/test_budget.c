@@ -368,6 +368,31 @@ static void test_no_limit(void **state)
 	budget_free(s.budget);
 }
 
+/* The user says another limit while it runs. */
+static void test_other_limits(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, 0, 50e6, 2);
+	sim_for(&s, 10 * NS_PER_S);
+	budget_set_limit(s.budget, 0.05);
+	sim_for(&s, 2 * NS_PER_S);
+	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
+	assert_true(sim_share(&s, 10 * NS_PER_S) < 0.05);
+	budget_set_limit(s.budget, 0.01);
+	sim_for(&s, 5 * NS_PER_S);
+	assert_true(sim_share(&s, 20 * NS_PER_S) < 0.01);
+	budget_set_limit(s.budget, 0); /* everything is back, one step after the other */
+	sim_for(&s, 4 * NS_PER_S);
+	assert_true(step_of(&s) != BUDGET_FULL);
+	sim_for(&s, 30 * NS_PER_S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_for(&s, 30 * NS_PER_S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+}
+
 /* The host's limit makes all others smaller while it is exceeded. */
 static void test_host(void **state)
 {
@@ -400,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_out),
 		cmocka_unit_test(test_no_windows),
 		cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_other_limits),
 		cmocka_unit_test(test_host),
 	};
 

@@ -341,6 +341,32 @@ static void test_store_bounds(void **state)
 	}
 }
 
+/* They become narrower, and wider, while files are kept. */
+static void test_store_other_bounds(void **state)
+{
+	for (int has_dir = 0; has_dir < 2; has_dir++) {
+		struct keep_store *s = open_store(*state, has_dir, 5, 1000);
+		struct keep_store_stats stats;
+		struct keep_name n;
+
+		for (pid_t pid = 1; pid <= 5; pid++) {
+			n = name_of(pid, KEEP_PEAK, 1000 + pid);
+			add(s, &n, 100, KEEP_RANK_ENDED);
+		}
+		keep_store_set_bounds(s, 4, 1000);
+		assert_true(!has(s, 1) && has(s, 2) && has(s, 5));
+		keep_store_set_bounds(s, 4, 250);
+		assert_true(!has(s, 3) && has(s, 4) && has(s, 5));
+		keep_store_stats(s, &stats);
+		assert_int_equal(stats.removed_cnt, 3);
+		keep_store_set_bounds(s, 10, 1000);
+		n = name_of(6, KEEP_PEAK, 2000);
+		add(s, &n, 800, KEEP_RANK_ENDED);
+		assert_true(has(s, 4) && has(s, 5) && has(s, 6));
+		keep_store_close(s);
+	}
+}
+
 static void test_store_drop(void **state)
 {
 	struct keep_store *s = open_store(*state, true, 10, 1000);
@@ -521,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_names),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test_setup_teardown(test_store_bounds, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_other_bounds, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_drop, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_again, new_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),

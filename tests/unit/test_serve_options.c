@@ -181,6 +181,33 @@ static void test_reload(void **state)
 	assert_string_equal(fresh.daemon.listen, "127.0.0.1:7676");
 	assert_int_equal(fresh.daemon.rate_bytes, 1024);
 	assert_int_equal(fresh.daemon.pids[0], 2);
+	assert_float_equal(fresh.daemon.max_overhead, 0.05, 1e-9);
+	serve_settings_release(&old);
+	serve_settings_release(&fresh);
+}
+
+/* The budget and the bounds of what is kept may change, and not whether anything is kept. */
+static void test_reload_budget(void **state)
+{
+	struct serve_settings old, fresh;
+
+	(void)state;
+	assert_int_equal(MAKE(&old, "-p1", "--rate", "1k", "--keep-files", "5"), 0);
+	assert_int_equal(MAKE(&fresh, "-p1", "--rate", "1", "--max-overhead-host", "1",
+			      "--keep-files", "0", "--keep-bytes", "1m", "--keep-at", "80"),
+			 0);
+	assert_float_equal(fresh.daemon.max_overhead, 0, 1e-9); /* exact: no budget */
+	assert_int_equal(serve_settings_keep_fixed(&fresh, &old), 0);
+	assert_int_equal(fresh.daemon.rate_bytes, 1024);
+	assert_float_equal(fresh.daemon.max_overhead, 0.05, 1e-9);
+	assert_float_equal(fresh.daemon.max_overhead_host, 0.01, 1e-9);
+	assert_int_equal(fresh.daemon.keep.file_max, 5);
+	assert_int_equal(fresh.daemon.keep.bytes_max, 1 << 20);
+	assert_float_equal(fresh.daemon.keep.limit_percent, 80, 1e-9);
+	serve_settings_release(&fresh);
+	assert_int_equal(MAKE(&fresh, "-p1", "--rate", "1k", "--keep-files", "7"), 0);
+	assert_int_equal(serve_settings_keep_fixed(&fresh, &old), 0);
+	assert_int_equal(fresh.daemon.keep.file_max, 7);
 	serve_settings_release(&old);
 	serve_settings_release(&fresh);
 }
@@ -190,7 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),	cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_example),
-		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_reload),	cmocka_unit_test(test_reload_budget),
 	};
 
 	return cmocka_run_group_tests_name("serve_options", tests, NULL, NULL);

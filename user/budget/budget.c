@@ -446,12 +446,23 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
 	flow_add(&b->shown, b->opts.costs, &d, shown_memory_ns(b));
 	flow_add(&b->recent, b->opts.costs, &d, MEMORY_NS);
-	if (b->opts.max_share <= 0)
-		return false;
+	if (b->opts.max_share <= 0) /* steps are of the time when there was a limit */
+		return try_up(b, INFINITY);
 	has_changed = try_down(b, &d, limit);
 	if (!has_changed && b->plan.step == BUDGET_WINDOWS)
 		has_changed = adjust_duty(b, limit);
 	return has_changed || try_up(b, limit);
+}
+
+void budget_set_limit(struct budget *b, double max_share)
+{
+	bool is_wider = max_share <= 0 || (b->opts.max_share > 0 && max_share > b->opts.max_share);
+
+	b->opts.max_share = max_share;
+	/* How long a step up has not lasted says nothing of other limits. */
+	if (is_wider)
+		b->up_wait_ns = UP_WAIT_NS;
+	b->room_ns = 0;
 }
 
 void budget_saw_window(struct budget *b, const struct budget_reading *in,

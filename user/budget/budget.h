@@ -82,6 +82,9 @@ void budget_free(struct budget *b);
  * effect at once.
  */
 bool budget_update(struct budget *b, const struct budget_reading *now, double factor);
+/* Another limit from the next update on, as in budget_options. Where there is room for it now, what was given
+ * up comes back one step after the other. */
+void budget_set_limit(struct budget *b, double max_share);
 /*
  * BUDGET_WINDOWS: what was counted in a window, and since the one before, this one included. The duty
  * changes at the next budget_update().

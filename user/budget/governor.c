@@ -119,6 +119,17 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	return err;
 }
 
+void governor_set_limits(struct governor *g, double max_share, double max_host_share)
+{
+	struct governed *gd;
+
+	g->opts.max_share = max_share;
+	g->opts.max_host_share = max_host_share;
+	g->policy.budget.max_share = unit_limit(&g->opts);
+	vec_each(&g->governed, gd)
+		budget_set_limit(gd->unit->budget, g->policy.budget.max_share);
+}
+
 static void governed_release(struct governed *gd)
 {
 	window_run_free(gd->windows);

@@ -45,6 +45,9 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 /* Waits for probes that are on their way out. Before the tracker is freed. */
 void governor_free(struct governor *g);
 
+/* Other limits from now on, as in governor_options. */
+void governor_set_limits(struct governor *g, double max_share, double max_host_share);
+
 /* Do what is due; call at least when governor_wait_ms() says so. */
 int governor_work(struct governor *g);
 int governor_wait_ms(const struct governor *g);

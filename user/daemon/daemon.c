@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "budget/governor.h"
 #include "daemon/answers.h"
 #include "daemon/capture.h"
 #include "daemon/follow.h"
@@ -275,6 +276,18 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 			opts->select.is_all || d->opts.way == PLAN_ALL);
 }
 
+static void change_budget(struct daemon *d, const struct daemon_options *opts)
+{
+	if (opts->max_overhead == d->opts.max_overhead &&
+	    opts->max_overhead_host == d->opts.max_overhead_host)
+		return;
+	governor_set_limits(capture_governor(d->capture), opts->max_overhead,
+			    opts->max_overhead_host);
+	log_info("serve: the budget is %g %% of each process and %g %% of the host from now on "
+		 "(0: no limit)",
+		 100 * opts->max_overhead, 100 * opts->max_overhead_host);
+}
+
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
 	enum plan_way way = d->opts.way; /* stays, as it needs a new start */
@@ -292,6 +305,8 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 		return err;
 	}
 	change_selection(d, opts, rules);
+	change_budget(d, opts);
+	keeper_change(d->keeper, &opts->keep);
 	d->opts = *opts;
 	d->opts.way = way;
 	rounds_scan(d->rounds);

@@ -52,9 +52,10 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret);
  */
 int daemon_run(struct daemon *d, enum daemon_wish *ret);
 /*
- * Other options. Selection, token_file and pushes change; the others need a new start, and have to be
- * the old ones, as have the spool's folder, certificates and debug information of pushes. All that
- * can be refused is refused before anything is changed: then it was said why, and the old ones count.
+ * Other options. Selection, token_file, the budget, bounds and limit of what is kept, and pushes change;
+ * the others need a new start, and have to be the old ones, as have the spool's folder, certificates
+ * and debug information of pushes. All that can be refused is refused before anything is changed: then
+ * it was said why, and the old ones count.
  */
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts);
 /* Takes every probe out. */

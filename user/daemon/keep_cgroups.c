@@ -49,6 +49,11 @@ int keep_cgroups_new(double limit_share, struct keep_cgroups **ret)
 	return 0;
 }
 
+void keep_cgroups_set_limit(struct keep_cgroups *cs, double limit_share)
+{
+	cs->limit_share = limit_share;
+}
+
 static void free_cgroup(struct keep_cgroup *c)
 {
 	cgroup_room_close(c->room);

@@ -20,6 +20,7 @@ struct keep_cgroups;
 /* limit_share: of the limit, from which on a cgroup counts as near, as in 0.9. Where no memory
  * cgroups are mounted no process has one. -ENOMEM. */
 int keep_cgroups_new(double limit_share, struct keep_cgroups **ret);
+void keep_cgroups_set_limit(struct keep_cgroups *cs, double limit_share);
 /* NULL is fine. With all that were got. */
 void keep_cgroups_free(struct keep_cgroups *cs);
 

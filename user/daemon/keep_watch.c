@@ -45,6 +45,11 @@ int keep_watch_new(double limit_share, struct keep_watch **ret)
 	return err;
 }
 
+void keep_watch_set_limit(struct keep_watch *kw, double limit_share)
+{
+	keep_cgroups_set_limit(kw->cgroups, limit_share);
+}
+
 void keep_watch_free(struct keep_watch *kw)
 {
 	if (!kw)

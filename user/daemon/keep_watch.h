@@ -43,6 +43,7 @@ struct watched {
 
 /* limit_share: as keep_cgroups_new(). -ENOMEM. */
 int keep_watch_new(double limit_share, struct keep_watch **ret);
+void keep_watch_set_limit(struct keep_watch *kw, double limit_share);
 /* NULL is fine. */
 void keep_watch_free(struct keep_watch *kw);
 

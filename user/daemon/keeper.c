@@ -84,6 +84,14 @@ void keeper_start(struct keeper *k, const struct profile_source *src)
 	k->src = *src;
 }
 
+void keeper_change(struct keeper *k, const struct keeper_options *opts)
+{
+	if (!k)
+		return;
+	keep_store_set_bounds(k->store, opts->file_max, opts->bytes_max);
+	keep_watch_set_limit(k->watch, opts->limit_percent / 100);
+}
+
 void keeper_close(struct keeper *k)
 {
 	if (!k)

@@ -36,6 +36,8 @@ struct keeper_options {
 int keeper_open(const struct keeper_options *opts, struct keeper **ret);
 /* Before this nothing is done. src is copied. */
 void keeper_start(struct keeper *k, const struct profile_source *src);
+/* Other bounds and another limit; the folder, and whether anything is kept, stay. */
+void keeper_change(struct keeper *k, const struct keeper_options *opts);
 /* NULL is fine here and, meaning that nothing is kept, everywhere below. */
 void keeper_close(struct keeper *k);
 

@@ -101,6 +101,13 @@ static void keep_bounds(struct keep_store *s)
 			return;
 }
 
+void keep_store_set_bounds(struct keep_store *s, size_t file_max, uint64_t bytes_max)
+{
+	s->opts.file_max = file_max;
+	s->opts.bytes_max = bytes_max;
+	keep_bounds(s);
+}
+
 /* How an earlier process's file counts. */
 static enum keep_rank rank_of(const struct keep_name *n)
 {

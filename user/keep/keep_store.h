@@ -60,6 +60,9 @@ int keep_store_open(const struct keep_store_options *opts, struct keep_store **r
 void keep_store_close(struct keep_store *s);
 bool keep_store_has_dir(const struct keep_store *s);
 
+/* Other bounds, as in the options. What is beyond them goes now. */
+void keep_store_set_bounds(struct keep_store *s, size_t file_max, uint64_t bytes_max);
+
 /* In the child: the file fd to the folder, whole or not at all. -ENOSPC, ... */
 int keep_store_write(const struct keep_store *s, const struct keep_name *name, int fd);
 /* What a child has left of a file that was killed while it wrote it: half of one goes; a whole one
