@@ -10,12 +10,12 @@
 
 int texts_add(struct texts *t, const char *text)
 {
-	char *copy = strdup(text);
-
-	if (!copy || vec_push(t, copy)) {
-		free(copy);
+	if (vec_reserve(t, t->cnt + 1))
 		return -ENOMEM;
-	}
+	t->data[t->cnt] = strdup(text);
+	if (!t->data[t->cnt])
+		return -ENOMEM;
+	t->cnt++;
 	return 0;
 }
 

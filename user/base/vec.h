@@ -18,10 +18,16 @@
 /* Grow *data so that it holds at least need elements of elem_bytes. */
 int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 
-#define vec_reserve(v, need)  \
-	((need) <= (v)->cap ? \
-		 0 :          \
+#define vec_make_room(v, need) \
+	((need) <= (v)->cap ?  \
+		 0 :           \
 		 vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data)))
+#ifdef __clang_analyzer__ /* cannot know that what has room is not NULL */
+#define vec_reserve(v, need) \
+	(vec_make_room((v), (need)) ? -12 : (v)->data ? 0 : (__builtin_unreachable(), 0))
+#else
+#define vec_reserve(v, need) vec_make_room(v, need)
+#endif
 #define vec_push(v, ...)                                   \
 	(vec_reserve((v), (v)->cnt + 1) ? -12 /* ENOMEM */ \
 					  :                \

@@ -179,6 +179,8 @@ uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse)
 
 	if (!coarse)
 		return rate_bytes;
+	if (coarse > BUDGET_COARSE_CAP)
+		coarse = BUDGET_COARSE_CAP;
 	return (rate_bytes < least ? least : rate_bytes) << 2 * coarse;
 }
 

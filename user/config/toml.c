@@ -302,7 +302,7 @@ static int read_number(struct reader *r, struct buffer *b, enum toml_type *ret)
 	begin = b->bytes.cnt;
 	if (!err)
 		err = read_digits(r, b);
-	if (!err && b->bytes.data[begin] == '0' && b->bytes.cnt - begin > 1)
+	if (!err && b->bytes.cnt > begin + 1 && b->bytes.data[begin] == '0')
 		return fail(r, "a number does not begin with 0");
 	if (!err && peek(r) == '.') {
 		*ret = TOML_FLOAT;

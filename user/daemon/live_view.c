@@ -161,7 +161,7 @@ static void make_own(struct live_view *lv)
 
 static int make(struct live_view *lv)
 {
-	struct live_processes processes;
+	struct live_processes processes = { 0 };
 	struct snapshot *s = NULL;
 	uint64_t begin_ns = now_ns();
 	int err = snapshot_take_contexts(lv->src.engine, &s);

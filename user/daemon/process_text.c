@@ -150,7 +150,7 @@ int process_text_write(const struct profile_source *src, struct profile *p, pid_
 /* "--" separates functions, whatever operator-- says. */
 static void put_name(const char *name, FILE *out)
 {
-	for (size_t i = 0; name[i] && i < NAME_BYTES_MAX; i++) {
+	for (size_t i = 0; i < NAME_BYTES_MAX && name[i]; i++) {
 		fputc(iscntrl((unsigned char)name[i]) ? ' ' : name[i], out);
 		if (name[i] == '-' && name[i + 1] == '-')
 			fputc(' ', out);

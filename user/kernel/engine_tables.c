@@ -118,20 +118,21 @@ static void shard_unmap(struct shard_view *v)
 	v->rows = NULL;
 }
 
-static int shard_map(struct engine *e, uint32_t idx, struct shard_view *v)
+/* NULL and errno: it cannot be. */
+static struct ht_row *shard_map(struct engine *e, uint32_t idx, struct shard_view *v)
 {
 	void *data;
 
 	if (v->rows && v->idx == idx)
-		return 0;
+		return v->rows;
 	shard_unmap(v);
 	data = mmap(NULL, SHARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e->shards.data[idx].fd,
 		    0);
 	if (data == MAP_FAILED)
-		return -errno;
+		return NULL;
 	v->rows = data;
 	v->idx = idx;
-	return 0;
+	return v->rows;
 }
 
 /* See struct ht_page: block[i] is the last row whose pc is not beyond the start of block i. */
@@ -151,6 +152,7 @@ static int put_page(struct engine *e, const struct unwind_table *t, const struct
 		    struct shard_view *view, struct ht_page *ret)
 {
 	uint32_t shard, first;
+	struct ht_row *rows;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
@@ -162,10 +164,10 @@ static int put_page(struct engine *e, const struct unwind_table *t, const struct
 	ret->shard = shard;
 	ret->first = first;
 	ret->row_cnt = from->row_cnt;
-	err = shard_map(e, shard, view);
-	if (err)
-		return err;
-	memcpy(view->rows + first, t->rows + from->first, from->row_cnt * sizeof(*t->rows));
+	rows = shard_map(e, shard, view);
+	if (!rows)
+		return -errno;
+	memcpy(rows + first, t->rows + from->first, from->row_cnt * sizeof(*t->rows));
 	index_blocks(t->rows + from->first, from->row_cnt, ret->block);
 	return 0;
 }

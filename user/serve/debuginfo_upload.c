@@ -385,12 +385,9 @@ void debuginfo_upload_run(struct debuginfo_upload *u)
 /* Keys of the index are of one size. */
 static bool make_key(const char *build_id, char key[2 * BUILD_ID_BYTES_CAP + 1])
 {
-	size_t n = strlen(build_id);
-
-	if (!n || n > 2 * BUILD_ID_BYTES_CAP)
+	if (!*build_id || strlen(build_id) > 2 * BUILD_ID_BYTES_CAP)
 		return false;
-	memset(key, 0, 2 * BUILD_ID_BYTES_CAP + 1);
-	memcpy(key, build_id, n);
+	strncpy(key, build_id, 2 * BUILD_ID_BYTES_CAP + 1); /* the rest is 0 */
 	return true;
 }
 

@@ -87,7 +87,7 @@ static bool is_loopback(const struct sockaddr *sa)
 /* The address that the kernel says, which has the port even if 0 was asked for. */
 static int name_inet(struct listen_socket *s)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 	char host[NI_MAXHOST], port[NI_MAXSERV];
 	bool is_v6;

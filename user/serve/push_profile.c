@@ -151,7 +151,7 @@ static int request_for_pyroscope(struct request *r, const struct profile *p, str
 static int fill_series(const struct label_list *l, const struct series *from,
 		       struct push_label *labels, struct push_series *to)
 {
-	uint8_t *file;
+	uint8_t *file = NULL;
 	size_t cnt = 0;
 	int err = profile_file(from->profile, &file, &to->pprof_bytes);
 

@@ -77,6 +77,17 @@ static struct entry *first_entry(const struct push_spool *s)
 	return s->head < s->entries.cnt ? &s->entries.data[s->head] : NULL;
 }
 
+/* Where there is a folder, files come before what is in memory. */
+static struct entry *first_in_memory(const struct push_spool *s)
+{
+	struct entry *e;
+
+	for (e = first_entry(s); e && e < s->entries.data + s->entries.cnt; e++)
+		if (e->data)
+			return e;
+	return NULL;
+}
+
 /* Takes the entry out of the counts; its bytes or its file go. */
 static void discard(struct push_spool *s, struct entry *e)
 {
@@ -177,9 +188,9 @@ static bool is_full(const struct push_spool *s, size_t more)
 }
 
 /* One that is in memory, behind those in files. */
-static void drop_at(struct push_spool *s, size_t i)
+static void drop_at(struct push_spool *s, struct entry *e)
 {
-	struct entry *e = &s->entries.data[i];
+	size_t i = (size_t)(e - s->entries.data);
 
 	s->stats.dropped_cnt++;
 	s->stats.dropped_bytes += e->bytes;
@@ -195,20 +206,18 @@ static void drop_at(struct push_spool *s, size_t i)
  */
 static void make_room_in_memory(struct push_spool *s, size_t more)
 {
-	while (s->memory_bytes && s->memory_bytes + more > s->opts.memory_bytes_max) {
-		size_t i = s->head;
-		int err;
+	struct entry *e = first_in_memory(s);
 
-		while (!s->entries.data[i].data)
-			i++;
-		err = to_disk(s, &s->entries.data[i]);
+	for (; e && s->memory_bytes + more > s->opts.memory_bytes_max; e = first_in_memory(s)) {
+		int err = to_disk(s, e);
+
 		if (!err)
 			continue;
 		s->stats.unwritten_cnt++;
-		if (i == s->head || err == -ENOSPC || err == -EDQUOT)
+		if (e == first_entry(s) || err == -ENOSPC || err == -EDQUOT)
 			drop_oldest(s);
 		else
-			drop_at(s, i);
+			drop_at(s, e);
 	}
 }
 

@@ -132,6 +132,8 @@ static void count_sites(struct probes *p, const struct track_file *file)
 	const struct probe_rules rules = rules_of(p);
 	const struct alloc_site *site;
 
+	if (!file->alloc)
+		return;
 	vec_each(&file->alloc->sites, site) {
 		if (probe_site_is_left_alone(&rules, site)) {
 			p->counts.throwing_cnt++;
