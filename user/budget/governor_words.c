@@ -65,6 +65,8 @@ char *governor_step_words(const struct governor_step *s, char *buf, size_t buf_b
 		snprintf(buf, buf_bytes,
 			 "its probes take %.3g %% of its CPU time (limit %.3g %%): %s",
 			 100 * s->share, 100 * s->limit, what);
+	else if (s->limit <= 0)
+		snprintf(buf, buf_bytes, "its overhead budget has no limit any more: %s", what);
 	else
 		snprintf(buf, buf_bytes, "there is room in its overhead budget of %.3g %%: %s",
 			 100 * s->limit, what);

@@ -276,16 +276,29 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 			opts->select.is_all || d->opts.way == PLAN_ALL);
 }
 
+/* "5 %" or "none". Returns buf. */
+static char *limit_text(double share, char *buf, size_t buf_bytes)
+{
+	if (share > 0)
+		snprintf(buf, buf_bytes, "%.3g %%", 100 * share);
+	else
+		snprintf(buf, buf_bytes, "none");
+	return buf;
+}
+
 static void change_budget(struct daemon *d, const struct daemon_options *opts)
 {
+	char process[32];
+	char host[32];
+
 	if (opts->max_overhead == d->opts.max_overhead &&
 	    opts->max_overhead_host == d->opts.max_overhead_host)
 		return;
 	governor_set_limits(capture_governor(d->capture), opts->max_overhead,
 			    opts->max_overhead_host);
-	log_info("serve: the budget is %g %% of each process and %g %% of the host from now on "
-		 "(0: no limit)",
-		 100 * opts->max_overhead, 100 * opts->max_overhead_host);
+	log_info("serve: the overhead limit of each process is %s from now on, that of the host %s",
+		 limit_text(opts->max_overhead, process, sizeof(process)),
+		 limit_text(opts->max_overhead_host, host, sizeof(host)));
 }
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
