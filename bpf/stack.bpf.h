@@ -111,19 +111,45 @@ struct vma_query {
 	struct ht_mapping map;
 };
 
+/* What a file of overlayfs is mapped through, since 6.5; this member, since 6.8. */
+struct backing_file___ht {
+	struct file file;
+	struct path user_path;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct ht_inode_file *inode_find(const struct inode *inode)
+{
+	struct ht_inode key = {};
+
+	key.ino = BPF_CORE_READ(inode, i_ino);
+	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	return bpf_map_lookup_elem(&inodes, &key);
+}
+
+/*
+ * User space knows a file by what /proc/PID/maps shows. Of one on overlayfs that is since 6.8 the inode
+ * that was opened, while what is mapped is that of the layer below. No member of a file that stays the
+ * same from version to version tells which files are such: of another one the read of what lies behind
+ * it, which cannot fault, finds no inode that is known.
+ */
+static __always_inline struct ht_inode_file *file_find(struct file *file)
+{
+	struct ht_inode_file *f = inode_find(BPF_CORE_READ(file, f_inode));
+	const struct backing_file___ht *backing = (void *)file;
+
+	if (!f && bpf_core_field_exists(backing->user_path))
+		f = inode_find(BPF_CORE_READ(backing, user_path.dentry, d_inode));
+	return f;
+}
+
 static long vma_found(struct task_struct *task, struct vm_area_struct *vma, struct vma_query *q)
 {
 	struct file *file = vma->vm_file;
 	struct ht_inode_file *f;
-	struct ht_inode key = {};
-	struct inode *inode;
 
 	if (!file)
 		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	key.ino = BPF_CORE_READ(inode, i_ino);
-	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	f = bpf_map_lookup_elem(&inodes, &key);
+	f = file_find(file);
 	if (!f)
 		return 0;
 	q->map.start_addr = vma->vm_start;

@@ -31,6 +31,20 @@ launch -n 0 -- true
 [ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ] &&
 	ok "a program that ends at once" || not_ok "a program that ends at once" "$record_status" "$work/heaptap.err"
 
+# a file of another file system seen through overlayfs: fstat() and the mappings name it differently (as on
+# btrfs), and known by two names it would be probed twice
+mkdir "$work/lower" "$work/upper" "$work/room" "$work/merged"
+trap 'umount -l "$work/merged" "$work/lower" 2>/dev/null; e2e_cleanup' EXIT
+if OUT=family-static build_c family -static && mount -t tmpfs none "$work/lower" 2>/dev/null &&
+	cp "$bin/family-static" "$work/lower/" &&
+	mount -t overlay -o "lowerdir=$work/lower,upperdir=$work/upper,workdir=$work/room" none "$work/merged" 2>/dev/null; then
+	for mode in $e2e_modes; do
+		exact_launched "on overlayfs, $mode" --attach-mode=$mode -- "$work/merged/family-static"
+	done
+else
+	skip "on overlayfs" "it cannot be mounted here"
+fi
+
 # Ctrl-C goes to both on a terminal; SIGINT to heaptap alone ends the recording, not the program
 record_start --rate 1 -- sleep 20
 pid=$(sed -n 's/^heaptap: recording PID \([0-9]*\).*/\1/p' "$work/heaptap.err")

@@ -181,6 +181,32 @@ static void test_own_maps(void **state)
 	proc_maps_release(&maps);
 }
 
+static void test_mapped_inode(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ends[2];
+	const struct proc_map *m;
+	struct proc_maps maps;
+	uint32_t dev = 0;
+	uint64_t ino = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(process_mapped_inode(fd, &dev, &ino), 0);
+	close(fd);
+	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_mapped_inode);
+	assert_non_null(m);
+	assert_int_equal(dev, m->dev);
+	assert_int_equal(ino, m->ino);
+	proc_maps_release(&maps);
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(process_mapped_inode(ends[0], &dev, &ino), -ENODEV);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(process_mapped_inode(-1, &dev, &ino), -EBADF);
+}
+
 static void test_no_memory_no_maps(void **state)
 {
 	struct proc_maps maps;
@@ -298,13 +324,10 @@ static void test_by_name_and_devices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_broken_texts),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_own_maps),
-		cmocka_unit_test(test_no_memory_no_maps),
-		cmocka_unit_test(test_replaced_file),
-		cmocka_unit_test(test_by_name_and_devices),
+		cmocka_unit_test(test_golden),	      cmocka_unit_test(test_broken_texts),
+		cmocka_unit_test(test_find),	      cmocka_unit_test(test_own_maps),
+		cmocka_unit_test(test_mapped_inode),  cmocka_unit_test(test_no_memory_no_maps),
+		cmocka_unit_test(test_replaced_file), cmocka_unit_test(test_by_name_and_devices),
 	};
 
 	return cmocka_run_group_tests_name("proc_maps", tests, NULL, NULL);

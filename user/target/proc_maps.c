@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -347,4 +348,29 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map)
 	if (map->is_deleted)
 		return -ESTALE;
 	return open_in_root(tid, map);
+}
+
+int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)
+{
+	void *page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	const struct proc_map *map;
+	struct proc_maps maps;
+	int err;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	err = proc_maps_read(getpid(), 0, &maps);
+	if (err)
+		goto out;
+	map = proc_maps_find(&maps, (uintptr_t)page);
+	if (map) {
+		*ret_dev = map->dev;
+		*ret_ino = map->ino;
+	} else {
+		err = -ENOENT;
+	}
+	proc_maps_release(&maps);
+out:
+	munmap(page, 1);
+	return err;
 }

@@ -219,17 +219,18 @@ static void read_exe(struct process_info *info)
 	close(fd);
 }
 
-static void read_limits(struct process_info *info)
+int process_address_limit(pid_t pid, uint64_t *ret_bytes)
 {
 	static const char key[] = "Max address space";
 	char buf[SMALL_FILE_BYTES];
 	const char *p;
+	int err = read_proc(pid, "limits", buf);
 
-	if (read_proc(info->live_tid, "limits", buf))
-		return;
+	if (err)
+		return err;
 	p = strstr(buf, key);
-	if (p) /* "unlimited" gives 0 */
-		info->address_limit_bytes = strtoull(p + sizeof(key) - 1, NULL, 10);
+	*ret_bytes = p ? strtoull(p + sizeof(key) - 1, NULL, 10) : 0; /* "unlimited" gives 0 */
+	return 0;
 }
 
 /* Uid, thread group, swap and namespaces. */
@@ -290,7 +291,7 @@ int process_info_read(pid_t pid, struct process_info *ret)
 		if (!err)
 			info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 		read_exe(&info);
-		read_limits(&info);
+		(void)process_address_limit(info.live_tid, &info.address_limit_bytes);
 		read_seccomp(&info);
 	}
 	if (!read_proc(info.tgid, "cgroup", buf))

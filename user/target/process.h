@@ -42,6 +42,8 @@ int process_info_read(pid_t pid, struct process_info *ret);
  * start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
+/* address_limit_bytes alone, which an exec or prlimit() may have changed: -ESRCH, -EACCES. */
+int process_address_limit(pid_t pid, uint64_t *ret_bytes);
 /* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
 int process_read_pss(struct process_info *info);
 /*
@@ -83,5 +85,10 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
  * map_files may not be read.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map);
+/*
+ * Device and inode of an open file as mappings of it show them: fstat() has another device on btrfs
+ * and overlayfs. -errno: it cannot be mapped.
+ */
+int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino);
 
 #endif

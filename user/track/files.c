@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -410,20 +409,15 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret)
 {
 	struct file_key key = { 0 };
-	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 
 	*ret = NULL;
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	key.ino = st.st_ino;
-	key.dev = major(st.st_dev) << 20 | minor(st.st_dev);
-	err = lookup(files, &key, ret);
+	/* As its mappings will name it: known by another name it would be probed twice. */
+	err = process_mapped_inode(fd, &key.dev, &key.ino);
+	if (!err)
+		err = lookup(files, &key, ret);
 	if (err) {
 		close(fd);
 		return err < 0 ? err : 0;
