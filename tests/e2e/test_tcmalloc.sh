@@ -26,6 +26,21 @@ else
 fi
 if OUT=cxx-tcmalloc-static build_cxx cxx -Wl,-Bstatic -ltcmalloc_minimal -Wl,-Bdynamic; then
 	exact "linked in statically" $throwing -- "$bin/cxx-tcmalloc-static"
+	# A process that is followed turns into another program with less memory to have: a return probe on a
+	# new that throws would end it.
+	. "$e2e_dir/serve_lib.sh"
+	begin limits env E2E_LIMIT_MIB=1024 E2E_LIMIT_LATE=1 \
+		sh -c 'echo READY && read -r go && ulimit -v 1048576 && exec "$1"' - "$bin/cxx-tcmalloc-static"
+	serve --listen 127.0.0.1:0 --rate 1 --max-overhead off -p "${pid_of[limits]}"
+	says "$top/serve.err" "following PID ${pid_of[limits]}" || not_ok "limits" "is not followed" "$top/serve.err"
+	is_cxx() { [ "$(grep -c ^READY "$top/limits/target.out")" = 2 ]; }
+	tell_to limits go
+	await 20 is_cxx || not_ok "limits" "is not cxx" "$top/limits/target.err"
+	sleep 2
+	work_of limits
+	says "$top/limits/target.out" '^CAUGHT 15$' && ok "limited after it was followed: new fails as it would" ||
+		not_ok "limited after it was followed" "the program is gone" "$top/limits/target.out" "$top/limits/target.err"
+	end_server "serve"
 else
 	skip "linked in statically" "no libtcmalloc_minimal.a"
 fi

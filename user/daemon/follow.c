@@ -62,7 +62,7 @@ struct seen {
 	uint64_t dir_ino; /* so does this, of its folder in /proc; 0: not known */
 	uint64_t since_ns; /* known since then */
 	uint64_t due_ns; /* to be looked at closely */
-	uint64_t address_limit_bytes;
+	uint64_t address_limit_bytes; /* when it was looked at, or told its last exec */
 	bool is_selected; /* else nothing below is known */
 	bool is_refused;
 	bool waits_for_room; /* that is why */
@@ -81,6 +81,7 @@ struct follow {
 	VEC(pid_t) noted;
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
+	uint64_t throw_limit_bytes; /* as the engine has it */
 	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
@@ -125,6 +126,42 @@ static void read_mount_namespace(pid_t pid, char buf[static NAMESPACE_BYTES])
 	buf[n > 0 ? n : 0] = '\0';
 }
 
+static void set_throw_limit(struct follow *f, uint64_t bytes)
+{
+	f->throw_limit_bytes = bytes;
+	engine_set_throw_limit(f->engine, bytes);
+}
+
+/*
+ * Throwing functions must not be probed for sizes that one of the processes cannot have. What one is
+ * found to be limited to holds for all at once; that it may be more again is only known when all
+ * are known: renew_throw_limit().
+ */
+static void read_address_limit(struct follow *f, struct seen *s)
+{
+	uint64_t own;
+
+	if (process_address_limit(s->pid, &s->address_limit_bytes) || !s->address_limit_bytes)
+		return;
+	own = throw_limit_bytes(s->pid, s->address_limit_bytes);
+	if (own < f->throw_limit_bytes)
+		set_throw_limit(f, own);
+}
+
+static void renew_throw_limit(struct follow *f)
+{
+	uint64_t limit = throw_limit_bytes(getpid(), 0), own;
+	const struct seen *s;
+
+	vec_each(&f->seen, s) {
+		if (!s->address_limit_bytes || s->is_refused)
+			continue;
+		own = throw_limit_bytes(s->pid, s->address_limit_bytes);
+		limit = own < limit ? own : limit;
+	}
+	set_throw_limit(f, limit);
+}
+
 int follow_new(struct engine *e, struct tracker *t, const struct follow_options *opts,
 	       struct follow **ret)
 {
@@ -143,6 +180,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	read_mount_namespace(getpid(), f->own_namespace);
 	if (seccomp_probe_returns(&f->returns_are_safe))
 		f->returns_are_safe = true; /* as `record` takes it */
+	renew_throw_limit(f);
 	for (size_t i = 0; i < opts->pid_cnt && !err; i++)
 		err = add_named(f, opts->pids[i]);
 	if (err)
@@ -252,25 +290,6 @@ static enum verdict judge(const struct follow *f, const struct process_info *inf
 	return match_rules(f, &c, info->pid);
 }
 
-/* Throwing functions must not be probed for sizes that one of the processes cannot have. */
-static void set_throw_limit(struct follow *f, const struct seen *more)
-{
-	uint64_t limit = throw_limit_bytes(getpid(), 0), own;
-	const struct seen *s;
-
-	vec_each(&f->seen, s) {
-		if (!s->address_limit_bytes || s->is_refused)
-			continue;
-		own = throw_limit_bytes(s->pid, s->address_limit_bytes);
-		limit = own < limit ? own : limit;
-	}
-	if (more && more->address_limit_bytes) {
-		own = throw_limit_bytes(more->pid, more->address_limit_bytes);
-		limit = own < limit ? own : limit;
-	}
-	engine_set_throw_limit(f->engine, limit);
-}
-
 /* A reason that this process cannot be followed; NULL: none. */
 static const char *why_refused(const struct follow *f, const struct process_info *info, char *buf,
 			       size_t buf_bytes)
@@ -339,8 +358,7 @@ static void attach(struct follow *f, struct seen *s, const struct seen *known)
 		s->is_refused = true;
 		return;
 	}
-	s->address_limit_bytes = info.address_limit_bytes;
-	set_throw_limit(f, s);
+	read_address_limit(f, s);
 	err = tracker_add(f->tracker, s->pid);
 	if (!err && select_is_all(f->rules) && !is_named(f, &info) &&
 	    !tracker_has_allocator(f->tracker, s->pid)) {
@@ -401,10 +419,13 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	s.start_time_ticks = info.start_time_ticks;
 	verdict = judge(f, &info);
 	if (verdict == VERDICT_SELECTED) {
-		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped))
+		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped)) {
 			s = *known;
-		else if (!tracker_follows(f->tracker, pid))
+			if (!s.is_refused)
+				read_address_limit(f, &s);
+		} else if (!tracker_follows(f->tracker, pid)) {
 			attach(f, &s, known);
+		}
 	}
 	if (known) {
 		s.since_ns = may_have_mapped ? now : known->since_ns;
@@ -502,6 +523,8 @@ void follow_note_exec(struct follow *f, pid_t pid)
 	if (known) {
 		known->since_ns = now_ns();
 		known->due_ns = 0;
+		if (known->is_selected && !known->is_refused)
+			read_address_limit(f, known);
 	}
 }
 
@@ -571,6 +594,6 @@ int follow_scan(struct follow *f)
 	f->seen.cap = fresh.seen.cap;
 	f->idx = fresh.idx;
 	f->refused_cnt = fresh.refused_cnt;
-	set_throw_limit(f, NULL);
+	renew_throw_limit(f);
 	return 0;
 }
