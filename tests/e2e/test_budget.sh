@@ -75,6 +75,26 @@ else
 fi
 kill_target
 
+## A child with an allocator of its own, in a file that nobody else maps
+if OUT=busy-static build_c busy -static; then
+	start "$bin/busy-static" 2 || not_ok start "the target did not start" "$work/target.err"
+	await_pace 10
+	alone=$pace
+	kill_target
+	ln -sf heaptap.out "$work/target.out"
+	record_start -n 0 --max-overhead $limit --follow -- sh -c "sleep 100 | '$bin/busy-static' 2"
+	child=$(sed -nE 's/^heaptap: recording PID ([0-9]+) .*/\1/p' "$work/heaptap.err")
+	await_pace 30
+	keeps_pace 20 "$alone" &&
+		ok "child: $(awk -v a="$alone" -v w="$pace" 'BEGIN { printf "%.0f", 100 * w / a }') % of its pace" ||
+		not_ok "child" "its pace was $alone pairs per CPU second and is $pace" "$work/heaptap.err"
+	pkill -P "$child"
+	wait_recorder
+	rm -f "$work/target.out"
+else
+	skip "child" "busy cannot be linked statically"
+fi
+
 ## serve with its defaults, beside two of them
 have curl || { skip "serve" "curl is not installed"; e2e_end; }
 start "$bin/busy" 1 || not_ok start "the target did not start" "$work/target.err"

@@ -220,9 +220,12 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 
 static int bring_everyone(struct file_probes *fp)
 {
+	int err = file_probes_bring_way(fp, &fp->everyone, PLAN_ALL,
+					kept_table_of_everyone(fp->kept), NULL);
+
 	fp->everyone_is_probed = true;
-	return file_probes_bring_way(fp, &fp->everyone, PLAN_ALL, kept_table_of_everyone(fp->kept),
-				     NULL);
+	fp->everyone.is_failed = err;
+	return err;
 }
 
 int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
@@ -243,15 +246,14 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
 	return 0;
 }
 
-int file_probes_add_window(struct file_probes *fp, struct file_member *m, pid_t live_tid,
-			   enum plan_way way, bool has_frees, struct attach_links *links)
+int file_probes_add_window(struct file_probes *fp, struct file_member *m, enum plan_way way,
+			   bool has_frees, struct attach_links *links)
 {
 	int err = 0;
 	struct file_member *owner = way == PLAN_ALL ? &fp->everyone : m;
 
 	if (m->is_failed || owner->allocs[way] || !fp->file->alloc)
 		return 0;
-	m->target.live_tid = live_tid;
 	if (has_frees && !owner->frees[way])
 		err = attach_ways_add(fp->ways, PROBE_FREES, way, &owner->target, links);
 	return err ? err : attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);

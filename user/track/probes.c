@@ -272,13 +272,31 @@ static int keep_of_file(struct probes *p, struct probed_file *pf, struct file_me
 {
 	file_way_note_change(pf->way);
 	if (p->policy.is_shared)
-		return keep(pf, file_probes_everyone(pf->probes), kept, gone);
+		return keep(pf, m, kept, gone);
 	if (file_way_now(pf->way) == PLAN_ALL ||
 	    (file_way_is_moving(pf->way) && file_way_old(pf->way) == PLAN_ALL))
 		return file_probes_shares_tags(pf->probes) ?
 			       0 :
 			       file_probes_bring_tags(pf->probes, m, kept, gone);
 	return keep(pf, m, kept, gone);
+}
+
+/* What stands for the process: where they share their probes, for all, it may map the file or not. NULL:
+ * nothing of the file's can be in. */
+static struct file_member *find_member(struct probes *p, struct probed_file *pf, pid_t pid,
+				       pid_t live_tid)
+{
+	struct file_member *m;
+
+	if (p->policy.is_shared) {
+		m = file_probes_everyone(pf->probes);
+		return file_member_is_failed(m) ? NULL : m;
+	}
+	m = file_probes_find(pf->probes, pid);
+	if (!m || file_member_is_failed(m))
+		return NULL;
+	file_member_set_thread(m, live_tid);
+	return m;
 }
 
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
@@ -288,12 +306,10 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 	int err = kept_table_set(p->kept, pid, kept);
 
 	vec_each(&p->files, pf) {
-		struct file_member *m = file_probes_find(pf->probes, pid);
+		struct file_member *m = find_member(p, pf, pid, live_tid);
 
-		if (err || !m || file_member_is_failed(m))
-			continue;
-		file_member_set_thread(m, live_tid);
-		err = keep_of_file(p, pf, m, kept, gone);
+		if (!err && m)
+			err = keep_of_file(p, pf, m, kept, gone);
 	}
 	return err;
 }
@@ -305,10 +321,10 @@ int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_free
 	int err = 0;
 
 	vec_each(&p->files, pf) {
-		struct file_member *m = file_probes_find(pf->probes, pid);
+		struct file_member *m = find_member(p, pf, pid, live_tid);
 
 		if (!err && m)
-			err = file_probes_add_window(pf->probes, m, live_tid, file_way_now(pf->way),
+			err = file_probes_add_window(pf->probes, m, file_way_now(pf->way),
 						     has_frees, links);
 	}
 	return err;
