@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -110,14 +111,15 @@ static bool has_entry_event(const struct shared_probes *sp, uint64_t off)
 	return false;
 }
 
-/* A process that waits for its end. clone without an exit signal, because the end of a child is
+/* A process that waits for its end, or ours: it has a copy of every link. clone without an exit signal, because the end of a child is
  * news to our callers. */
 static pid_t start_anchor(void)
 {
-	pid_t pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
+	pid_t self = getpid(), pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
 
 	if (!pid) {
-		for (;;)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (syscall(__NR_getppid) == self)
 			syscall(__NR_ppoll, NULL, 0, NULL, NULL, 0);
 	}
 	return pid < 0 ? -errno : pid;
