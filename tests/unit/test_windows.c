@@ -394,6 +394,26 @@ static void test_ledger(void **state)
 	assert_true(windows_open(&w, &none) < first);
 }
 
+/* One that cannot be had: the next comes some time later, within a period, and never at once again and
+ * again. */
+static void test_put_off(void **state)
+{
+	const struct windows_stretch before = { .wall_ns = 1e9, .cpu_ns = 1e9, .alloc_cnt = 1e6 };
+	uint64_t now = NS_PER_S, waited_ns = 0;
+	struct windows w = { 0 };
+
+	(void)state;
+	windows_start(&w, now, 0.01, 7, &before);
+	for (int i = 0; i < 100; i++) {
+		now = w.open_ns;
+		windows_put_off(&w, now);
+		assert_true(w.open_ns >= now && w.open_ns <= now + w.period_ns);
+		waited_ns += w.open_ns - now;
+	}
+	assert_true(waited_ns > 30 * w.period_ns && waited_ns < 70 * w.period_ns);
+	assert_int_equal(w.cnt, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_duty),
 		cmocka_unit_test(test_asleep),
 		cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_put_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,7 @@ int budget_unit_renew(struct budget_unit *u)
 	budget_free(u->budget);
 	u->budget = fresh;
 	u->begin = u->now;
+	u->inuse_ns = 0; /* of an image that is over */
 	return 0;
 }
 
@@ -169,10 +170,12 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
 	change->is_alloc_only = false;
 	if (!u->has_inuse) {
 		err = keep_probes(u, PROBES_ALL);
+		if (err)
+			return err;
 		u->inuse_ns = now_ns();
 		u->has_inuse = true;
 	}
-	return err ? err : budget_unit_change(u, change);
+	return budget_unit_change(u, change);
 }
 
 int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,

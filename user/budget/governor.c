@@ -410,19 +410,24 @@ int governor_pause(struct governor *g, bool pause)
 {
 	struct engine_change change = { .is_alloc_only = true };
 	struct governed *gd;
-	int err = match_governed(g);
+	int first_err = match_governed(g);
 
 	g->is_paused = pause;
 	tracker_hold_probes(g->policy.tracker, pause);
 	vec_each(&g->governed, gd) {
-		if (err || gd->is_ended)
+		int err;
+
+		if (gd->is_ended)
 			continue;
 		window_run_stop(gd->windows);
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
 		err = pause ? budget_unit_leave_frees(gd->unit, PROBES_NONE, &change) :
 			      apply(g, gd);
+		/* Who has ended, which is not told yet, is in nobody's way. */
+		if (!first_err && err != -ESRCH)
+			first_err = err;
 	}
-	return err;
+	return first_err;
 }
 
 bool governor_is_paused(const struct governor *g)

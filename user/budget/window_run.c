@@ -82,6 +82,7 @@ void window_run_free(struct window_run *r)
 void window_run_stop(struct window_run *r)
 {
 	budget_unit_await_closed(r->unit);
+	window_edges_close_clocks(&r->edges);
 	r->is_open = false;
 }
 
@@ -166,13 +167,17 @@ static int open_window(struct window_run *r)
 	if (!err)
 		err = tracker_add_window(u->policy->tracker, u->pid,
 					 r->windows.kind == WINDOWS_HEAVY, links);
-	if (err) {
+	if (!err) {
+		r->opened_ns = now.time_ns;
+		err = window_edges_start(&r->edges, links, r->windows.window_ns, &u->closing);
+	} else {
 		attach_links_free(links);
-		return err;
 	}
-	r->opened_ns = now.time_ns;
-	err = window_edges_start(&r->edges, links, r->windows.window_ns, &u->closing);
 	r->is_open = !err;
+	if (err) {
+		window_edges_close_clocks(&r->edges);
+		windows_put_off(&r->windows, now.time_ns);
+	}
 	return err;
 }
 

@@ -317,6 +317,11 @@ static double unseen(const struct windows *w, const struct windows_stretch *in,
 	return fmax(((double)w->period_ns - in->wall_ns) * per_ns - out->alloc_cnt, 0);
 }
 
+void windows_put_off(struct windows *w, uint64_t now_ns)
+{
+	plan(w, now_ns, 0);
+}
+
 void windows_close(struct windows *w, uint64_t now_ns, const struct windows_stretch *in,
 		   const struct windows_stretch *out)
 {

@@ -72,6 +72,8 @@ void windows_set_duty(struct windows *w, double duty);
 /* The window is about to open: its kind is w->kind, each sample of it counts that many times. out: since the
  * last one ended. */
 double windows_open(struct windows *w, const struct windows_stretch *out);
+/* It cannot be had: this period has none, and the next one is planned. */
+void windows_put_off(struct windows *w, uint64_t now_ns);
 /* The window is over: what was in it, and what was before it. The next period is planned. */
 void windows_close(struct windows *w, uint64_t now_ns, const struct windows_stretch *in,
 		   const struct windows_stretch *out);
