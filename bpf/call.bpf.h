@@ -294,11 +294,15 @@ out:
 	return c;
 }
 
+/* A program that is for one kind of site has its cookie, less the file and the way, as a constant;
+ * others ask for it at every hit. */
+#define SITE_ANY 0
+
 /*
  * Entry of an allocating function. true: its return must be seen. always_returns: the return probe
  * fires whatever this says (no session attachment).
  */
-static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
+static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool always_returns)
 {
 	struct ht_live_key key = {};
 	__u64 cookie, size_bytes;
@@ -310,8 +314,8 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 	t = target_of_hit(&tgid);
 	if (!t)
 		return false;
-	cookie = bpf_get_attach_cookie(ctx);
-	if (!way_counts(ctx, cookie))
+	cookie = site ? site : bpf_get_attach_cookie(ctx);
+	if (ways_differ() && !way_counts(ctx, site ? bpf_get_attach_cookie(ctx) : cookie))
 		return false;
 	hit_count(t, HIT_ALLOC, cookie, always_returns);
 	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
@@ -343,7 +347,8 @@ static __always_inline bool call_enter(struct pt_regs *ctx, bool always_returns)
 	}
 	if (!threshold && !(key.addr && live_may_have(&key)))
 		return call_pass(ctx, t, cookie, always_returns);
-	return call_begin(ctx, t, cookie, size_bytes, threshold, &key);
+	return call_begin(ctx, t, site ? bpf_get_attach_cookie(ctx) : cookie, size_bytes, threshold,
+			  &key);
 }
 
 /* Address of the new block; 0: the call failed. */
@@ -436,7 +441,7 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	calls_give(c);
 }
 
-static __always_inline void call_free(struct pt_regs *ctx)
+static __always_inline void call_free(struct pt_regs *ctx, __u64 site)
 {
 	struct ht_live_key key = {};
 	struct ht_target *t;
@@ -446,7 +451,7 @@ static __always_inline void call_free(struct pt_regs *ctx)
 	t = target_of_hit(&key.tgid);
 	if (!t)
 		return;
-	cookie = bpf_get_attach_cookie(ctx);
+	cookie = site ? site : bpf_get_attach_cookie(ctx);
 	if (HT_COOKIE_OP(cookie) != HT_OP_FREE)
 		return; /* a link that is only there to clean up after a fork */
 	hit_count(t, HIT_FREE, cookie, false);

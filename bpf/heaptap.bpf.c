@@ -8,7 +8,9 @@
  *   ht_alloc_session          6.13+: decides at entry whether the return is probed at all
  *   ht_alloc_entry + _return  uprobe_multi (6.6+) or perf_event uprobes (5.15+)
  * Beside the session or the multi programs those of the perf events that processes share can be
- * loaded, ht_event_*: a program is for either links or events.
+ * loaded, ht_event_*: a program is for either links or events. An event has a program to itself, so
+ * malloc and free, which nearly all hits are of, have ones that need not ask what they are on: the
+ * third trap that a shared event takes for a pair is paid for in part by that.
  * Programs return 0: in a perf_event uprobe that means "make no perf sample".
  */
 #include "vmlinux.h"
@@ -46,13 +48,13 @@ int ht_alloc_session(struct pt_regs *ctx)
 		call_return(ctx, false);
 		return 0;
 	}
-	return call_enter(ctx, false) ? 0 : 1; /* 1: no return probe for this call */
+	return call_enter(ctx, SITE_ANY, false) ? 0 : 1; /* 1: no return probe for this call */
 }
 
 SEC("kprobe/entry")
 int ht_alloc_entry(struct pt_regs *ctx)
 {
-	call_enter(ctx, true);
+	call_enter(ctx, SITE_ANY, true);
 	return 0;
 }
 
@@ -66,14 +68,21 @@ int ht_alloc_return(struct pt_regs *ctx)
 SEC("kprobe/free")
 int ht_free(struct pt_regs *ctx)
 {
-	call_free(ctx);
+	call_free(ctx, SITE_ANY);
 	return 0;
 }
 
 SEC("kprobe/event_entry")
 int ht_event_entry(struct pt_regs *ctx)
 {
-	call_enter(ctx, true);
+	call_enter(ctx, SITE_ANY, true);
+	return 0;
+}
+
+SEC("kprobe/event_malloc")
+int ht_event_malloc(struct pt_regs *ctx)
+{
+	call_enter(ctx, HT_COOKIE_MALLOC, true);
 	return 0;
 }
 
@@ -87,7 +96,14 @@ int ht_event_return(struct pt_regs *ctx)
 SEC("kprobe/event_free")
 int ht_event_free(struct pt_regs *ctx)
 {
-	call_free(ctx);
+	call_free(ctx, SITE_ANY);
+	return 0;
+}
+
+SEC("kprobe/event_free_ptr")
+int ht_event_free_ptr(struct pt_regs *ctx)
+{
+	call_free(ctx, HT_COOKIE_FREE);
 	return 0;
 }
 

@@ -31,6 +31,13 @@ static __always_inline struct ht_calls *calls_get(__u32 tid)
 
 /* Index: id of a file. Bit n: probes attached in way n count; 0: there is only one way. */
 __u8 ht_ways[HT_FILES_CAP];
+/* Of how many files there may be another than one: while of none, all probes count. */
+__u32 ht_ways_cnt;
+
+static __always_inline bool ways_differ(void)
+{
+	return *(volatile __u32 *)&ht_ways_cnt != 0;
+}
 
 /* Has the other way's probe taken this very hit? */
 static __always_inline bool way_is_second(struct pt_regs *ctx, __u32 way)

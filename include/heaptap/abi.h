@@ -199,6 +199,11 @@ _Static_assert(sizeof(struct ht_stack) == 16 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                    \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
 	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
+/* The cookie without the file and the way, and that of the two that nearly all hits are of:
+ * malloc(size) and free(ptr). */
+#define HT_COOKIE_SITE(c) ((c)&0xfffffff)
+#define HT_COOKIE_MALLOC HT_COOKIE(HT_OP_ALLOC, 0, HT_ARG_NONE, HT_ARG_NONE, HT_RET_VALUE, 0)
+#define HT_COOKIE_FREE HT_COOKIE(HT_OP_FREE, HT_ARG_NONE, HT_ARG_NONE, 0, HT_RET_VALUE, 0)
 
 /* A link of its own for each process; a definition that processes share; one link for all. */
 #define HT_WAY_OWN 1

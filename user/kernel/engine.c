@@ -60,6 +60,8 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool
 	bpf_program__set_autoload(skel->progs.ht_alloc_entry, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_alloc_return, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_empty, false);
+	bpf_program__set_autoload(skel->progs.ht_event_malloc, has_events);
+	bpf_program__set_autoload(skel->progs.ht_event_free_ptr, has_events);
 	/* In perf mode the plain ones are of that kind. */
 	has_events &= mode != ATTACH_PERF;
 	bpf_program__set_autoload(skel->progs.ht_event_entry, has_events);
@@ -258,6 +260,10 @@ int engine_prog_fd(const struct engine *e, enum engine_prog prog)
 	case ENGINE_EVENT_FREE:
 		return bpf_program__fd(is_perf ? e->skel->progs.ht_free :
 						 e->skel->progs.ht_event_free);
+	case ENGINE_EVENT_MALLOC:
+		return bpf_program__fd(e->skel->progs.ht_event_malloc);
+	case ENGINE_EVENT_FREE_PTR:
+		return bpf_program__fd(e->skel->progs.ht_event_free_ptr);
 	case ENGINE_TAG_READY:
 		return bpf_program__fd(e->skel->progs.ht_tag_ready);
 	case ENGINE_TASK_EXIT:
@@ -336,7 +342,11 @@ int engine_set_throw_limit(struct engine *e, uint64_t throw_limit_bytes)
 
 void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways)
 {
-	__atomic_store_n(&e->skel->bss->ht_ways[file_id], (uint8_t)ways, __ATOMIC_SEQ_CST);
+	uint8_t *now = &e->skel->bss->ht_ways[file_id];
+
+	e->skel->bss->ht_ways_cnt += (ways != 0) - (*now != 0);
+	/* Before it, or after the other ways have gone: then both say the same. */
+	__atomic_store_n(now, (uint8_t)ways, __ATOMIC_SEQ_CST);
 }
 
 struct call_search {

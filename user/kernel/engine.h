@@ -53,6 +53,8 @@ enum engine_prog {
 	ENGINE_EVENT_ALLOC, /* for perf events, whatever the mode is */
 	ENGINE_EVENT_ALLOC_RETURN,
 	ENGINE_EVENT_FREE,
+	ENGINE_EVENT_MALLOC, /* for sites whose cookie is HT_COOKIE_MALLOC, ... */
+	ENGINE_EVENT_FREE_PTR, /* HT_COOKIE_FREE, of any file and way */
 	ENGINE_TAG_READY, /* heaptap:tls_v1 */
 	ENGINE_TASK_EXIT, /* heaptap:task_exit */
 };

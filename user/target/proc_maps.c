@@ -354,7 +354,7 @@ int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)
 {
 	void *page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
 	const struct proc_map *map;
-	struct proc_maps maps;
+	struct proc_maps maps = { 0 };
 	int err;
 
 	if (page == MAP_FAILED)

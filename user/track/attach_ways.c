@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "kernel/child_cleaner.h"
 #include "kernel/engine.h"
@@ -107,30 +108,71 @@ static int link_allocs(const struct attach_ways *aw, enum plan_way way,
 	return err;
 }
 
-/* The events of a file: they see nobody yet. */
-static int make_events(struct attach_ways *aw)
+/* Of *all those with this cookie are set apart, behind the rest: in the order of the rest, frees of
+ * a realloc before what only allocates. */
+static void set_apart(const struct attach_request *all, struct attach_site *sites, uint64_t cookie,
+		      struct attach_request *rest, struct attach_request *apart)
+{
+	size_t rest_cnt = all->site_cnt;
+
+	for (size_t i = all->site_cnt; i-- > 0;) {
+		struct attach_site site = sites[i];
+
+		if (HT_COOKIE_SITE(site.cookie) != cookie)
+			continue;
+		sites[i] = sites[--rest_cnt];
+		sites[rest_cnt] = site;
+	}
+	*rest = *apart = *all;
+	rest->site_cnt = rest_cnt;
+	apart->sites = sites + rest_cnt;
+	apart->site_cnt = all->site_cnt - rest_cnt;
+}
+
+static int make_free_events(struct attach_ways *aw)
 {
 	const struct attach_ways_options *o = &aw->opts;
-	struct attach_request req[2] = { { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY } };
+	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[2];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, true, &req[0], &sites);
+	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, true, &all, &sites);
 
 	if (err)
 		return err;
+	set_apart(&all, sites, HT_COOKIE_FREE, &req[0], &req[1]);
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE);
-	err = shared_probes_new(o->events, req, 1, &aw->free_events);
+	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE_PTR);
+	err = shared_probes_new(o->events, req, 2, &aw->free_events);
 	free(sites);
-	if (!err)
-		err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, false, &req[0], &sites);
+	return err;
+}
+
+static int make_alloc_events(struct attach_ways *aw)
+{
+	const struct attach_ways_options *o = &aw->opts;
+	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[3];
+	struct attach_site *sites;
+	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, false, &all, &sites);
+
 	if (err)
-		goto out;
-	req[1] = req[0];
+		return err;
+	set_apart(&all, sites, HT_COOKIE_MALLOC, &req[1], &req[2]);
+	req[0] = all;
 	req[0].kind = ATTACH_RETURN;
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC_RETURN);
 	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC);
-	err = shared_probes_new(o->events, req, 2, &aw->alloc_events);
+	req[2].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_MALLOC);
+	err = shared_probes_new(o->events, req, 3, &aw->alloc_events);
 	free(sites);
-out:
+	return err;
+}
+
+/* The events of a file: they see nobody yet. */
+static int make_events(struct attach_ways *aw)
+{
+	int err = make_free_events(aw);
+
+	if (!err)
+		err = make_alloc_events(aw);
 	if (err)
 		attach_ways_free_events(aw);
 	return err;

@@ -5,7 +5,8 @@
  * A move has three steps. The probes of the new way are attached for all processes, while only the
  * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/way.bpf.h); then only
  * the new ones do, and the old ones stay until the calls whose entry they have seen have returned.
- * Between the steps is some time, so that no hit meets two of them.
+ * Between the steps is some time, so that no hit meets two of them. A file that does not move has
+ * probes of one way, and while no file moves no hit looks for what counts.
  */
 #include "track/file_way.h"
 
@@ -136,6 +137,7 @@ static void begin_move(struct file_way *fw, enum plan_way way, size_t process_cn
 			 fw->file->path, plan_way_name(fw->way), plan_way_name(way),
 			 strerror(-err));
 		file_probes_stop_way(fw->probes, way);
+		set_ways(fw, 0);
 		fw->may_move_ns = fw->may_have_event_ns = now_ns() + RETRY_NS;
 		return;
 	}
@@ -162,6 +164,7 @@ void file_way_plan(struct file_way *fw, size_t process_cnt)
 static void end_move(struct file_way *fw)
 {
 	file_probes_stop_way(fw->probes, fw->old_way);
+	set_ways(fw, 0);
 	fw->step = STEP_NONE;
 	fw->may_move_ns = now_ns() + DWELL_NS;
 	fw->has_changed = true; /* as it may have meanwhile */
