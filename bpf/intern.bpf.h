@@ -261,40 +261,61 @@ static __always_inline void context_key_of(struct ht_context *key, const struct 
 	key->labels_id = w->tag.labels_id;
 }
 
-/* May the process have one more context? Those without a tag are few: one per thread name. */
-static __always_inline bool context_allow(const struct ht_walk *w)
+static __always_inline bool context_has_tag(const struct ht_walk *w)
 {
-	struct ht_tags *sources;
+	return w->tag.node || w->tag.labels_id;
+}
 
-	if (!w->tag.node && !w->tag.labels_id)
-		return true;
-	sources = tags_find(w->tgid);
+/* May the process have one more context with a tag? */
+static __always_inline bool context_allow_tag(const struct ht_walk *w)
+{
+	struct ht_tags *sources = tags_find(w->tgid);
+
 	return sources &&
 	       __sync_fetch_and_add(&sources->context_cnt, 1) < HT_CONTEXTS_PER_PROCESS_CAP;
+}
+
+/* ... without one, of a further thread name? */
+static __always_inline bool context_allow_name(const struct ht_walk *w)
+{
+	struct ht_target *t = target_find(w->tgid);
+
+	return t && __sync_fetch_and_add(&t->name_cnt, 1) < HT_THREAD_NAMES_CAP;
 }
 
 /* Enter a context that is new. */
 static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 				   struct ht_context_value *ret)
 {
+	const char other[HT_COMM_BYTES] = HT_THREAD_OTHER;
 	struct ht_context_value *known;
 	__u32 id;
 	int err;
 
 	if (!w || !key || !ret)
 		return -1;
-	if (!context_allow(w)) {
+	if (context_has_tag(w) && !context_allow_tag(w)) {
 		stat_inc(HT_STAT_SCOPES_FULL);
 		__builtin_memset(&w->tag, 0, sizeof(w->tag));
 		w->tag.source = HT_SOURCE_OTHER;
 	}
 	ret->scope_slot = scope_intern(w);
 	context_key_of(key, w); /* what could not be had is something else now */
+	known = bpf_map_lookup_elem(&contexts, key);
+	if (!known && !context_has_tag(w) && !context_allow_name(w)) {
+		stat_inc(HT_STAT_THREADS_OTHER);
+		__builtin_memcpy(key->comm, other, sizeof(key->comm));
+		known = bpf_map_lookup_elem(&contexts, key);
+	}
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
 	ret->id = context_take();
 	err = bpf_map_update_elem(&contexts, key, ret, BPF_NOEXIST);
 	if (!err)
 		return 0;
-	/* Known after all: another thread came first, or it is (other) now. Else the map is full. */
+	/* Another thread came first, or the map is full. */
 	id = ret->id;
 	bpf_map_push_elem(&free_contexts, &id, BPF_ANY);
 	known = bpf_map_lookup_elem(&contexts, key);

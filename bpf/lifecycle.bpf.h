@@ -39,6 +39,7 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 	if (!t)
 		return;
 	tags_drop(tgid);
+	t->name_cnt = 0;
 	__sync_fetch_and_add(&t->generation, 1);
 	__sync_fetch_and_and(&t->flags, ~HT_TARGET_WAITS_EXEC);
 	event_send(HT_EVENT_EXEC, tgid, t->generation, 0, 0);
@@ -80,6 +81,7 @@ static __always_inline void lifecycle_fork(struct task_struct *child)
 	if (t->flags & HT_TARGET_FOLLOW) {
 		__builtin_memcpy(&copy, t, sizeof(copy));
 		copy.flags &= ~HT_TARGET_QUIET; /* nobody would end that */
+		copy.name_cnt = 0;
 		copy.generation = HT_GENERATION_CHILDREN +
 				  __sync_fetch_and_add(&child_generations, HT_GENERATION_STEP);
 		/* The parent's mappings are the child's until its first exec. */

@@ -238,8 +238,10 @@ struct ht_target {
 	/* The sums count each sample this many times, in units of 2^-16; 0: once. For probes that are
 	 * in for a part of the time only. */
 	__u32 scale_16;
+	__u32 name_cnt; /* contexts without a tag, at most HT_THREAD_NAMES_CAP */
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
+_Static_assert(sizeof(struct ht_target) == 40, "value of map `targets`");
 /* Generations begin this far apart, so that a pid that is used again never meets old entries.
  * Those that user space gives out begin at 0, those of followed children at the second. */
 #define HT_GENERATION_STEP 4096
@@ -513,6 +515,10 @@ struct ht_context_value {
 };
 #define HT_CONTEXTS_CAP 65536
 #define HT_CONTEXTS_PER_PROCESS_CAP 16384
+/* Of one process. Threads with further names are shown as one: a program that names its threads
+ * after requests must not leave others, in a year, without names. */
+#define HT_THREAD_NAMES_CAP 4096
+#define HT_THREAD_OTHER "(other)"
 
 /*
  * Cumulative sums per stack and context; monotonic. Weighted values: an allocation of n bytes
@@ -574,6 +580,7 @@ struct ht_event {
 	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                   \
 	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")          \
 	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")            \
+	X(THREADS_OTHER, "threads_other", "samples whose thread is shown as (other): too many")    \
 	X(SCRATCH_BUSY, "scratch_busy", "samples lost: no scratch space free")                     \
 	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")          \
 	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                        \

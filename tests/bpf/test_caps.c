@@ -165,22 +165,32 @@ static void test_totals(void **state)
 
 #define NAME_CNT (HT_CONTEXTS_CAP + 5000)
 
-static void step_fill_contexts(volatile uint64_t *out)
+/* One call under each of the names of one image; out[0]: the first. */
+static void step_use_names(volatile uint64_t *out)
 {
-	(void)out;
-	for (unsigned int i = 0; i < NAME_CNT; i++) {
-		name_thread(i);
+	for (unsigned int i = 0; i < HT_THREAD_NAMES_CAP && out[0] < NAME_CNT; i++) {
+		name_thread(out[0]++);
 		do_free(do_malloc(101));
 	}
 }
 
 static void step_one_more(volatile uint64_t *out)
 {
-	(void)out;
-	name_thread(NAME_CNT - 1);
+	name_thread(out[0]);
 	held[0] = do_malloc(101);
 	name_thread(0);
 	held[1] = do_malloc(103);
+}
+
+/* As if that many images had come after the one it is, by exec. */
+static void be_image(struct rig *rig, int after)
+{
+	struct ht_target t;
+
+	assert_int_equal(engine_get_target(rig->engine, rig->pid, &t), 0);
+	t.generation += after;
+	t.name_cnt = 0;
+	assert_int_equal(engine_put_target(rig->engine, rig->pid, &t), 0);
 }
 
 static int count_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
@@ -207,9 +217,14 @@ static void test_contexts(void **state)
 {
 	struct rig rig;
 	uint64_t cnt = 0, full;
+	int images;
 
 	rig_open(&rig, rig_mode(state), 1, 4096, 65536);
-	rig_do(&rig, step_fill_contexts);
+	rig.out[0] = 0;
+	for (images = 0; rig.out[0] < NAME_CNT; images++) {
+		rig_do(&rig, step_use_names);
+		be_image(&rig, 1);
+	}
 	assert_int_equal(engine_each_context(rig.engine, count_context, &cnt), 0);
 	full = rig_stat(&rig, HT_STAT_CONTEXTS_FULL);
 	/* The kernel counts the entries of large maps per CPU: the bound is not sharp. */
@@ -219,9 +234,64 @@ static void test_contexts(void **state)
 	assert_int_equal(rig_stat(&rig, HT_STAT_SAMPLES), NAME_CNT);
 	assert_int_equal(rig_stat(&rig, HT_STAT_FREES), NAME_CNT);
 
+	be_image(&rig, -images);
 	rig_do(&rig, step_one_more);
 	assert_int_equal(rig_live(&rig).cnt, 2);
 	assert_int_equal(engine_each_live(rig.engine, check_context, NULL), 0);
+	rig_close(&rig);
+}
+
+struct name_sum {
+	uint64_t cnt, other_cnt;
+};
+
+static int sum_name(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
+{
+	struct name_sum *sum = ctx;
+
+	(void)v;
+	sum->cnt++;
+	sum->other_cnt += !strcmp(k->comm, HT_THREAD_OTHER);
+	return 0;
+}
+
+static void step_use_more_names(volatile uint64_t *out)
+{
+	for (unsigned int i = 0; i < 100; i++) {
+		name_thread(out[0]++);
+		held[i] = do_malloc(101);
+	}
+	name_thread(0);
+	do_free(do_malloc(101));
+}
+
+/* One that names its threads after what they do leaves room for others. */
+static void test_names(void **state)
+{
+	struct rig rig;
+	struct name_sum sum = { 0 };
+
+	rig_open(&rig, rig_mode(state), 1, 4096, 65536);
+	rig.out[0] = 0;
+	rig_do(&rig, step_use_names);
+	assert_int_equal(engine_each_context(rig.engine, sum_name, &sum), 0);
+	assert_int_equal(sum.cnt, HT_THREAD_NAMES_CAP);
+	assert_int_equal(sum.other_cnt, 0);
+	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 0);
+
+	rig_do(&rig, step_use_more_names);
+	sum = (struct name_sum){ 0 };
+	assert_int_equal(engine_each_context(rig.engine, sum_name, &sum), 0);
+	assert_int_equal(sum.cnt, HT_THREAD_NAMES_CAP + 1);
+	assert_int_equal(sum.other_cnt, 1);
+	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 100);
+	assert_int_equal(rig_live(&rig).cnt, 100);
+	assert_int_equal(rig_live(&rig).bytes, 100 * 101);
+	assert_int_equal(rig_stat(&rig, HT_STAT_CONTEXTS_FULL), 0);
+
+	be_image(&rig, 1);
+	rig_do(&rig, step_use_names);
+	assert_int_equal(rig_stat(&rig, HT_STAT_THREADS_OTHER), 100);
 	rig_close(&rig);
 }
 
@@ -231,6 +301,7 @@ int main(void)
 		{ "stacks", test_stacks },
 		{ "cumulative sums", test_totals },
 		{ "contexts", test_contexts },
+		{ "thread names", test_names },
 	};
 
 	return rig_run("caps", tests, sizeof(tests) / sizeof(*tests));
