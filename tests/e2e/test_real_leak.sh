@@ -26,6 +26,7 @@ S
 start_sqlite() {
 	rm -f "$work/target.in"
 	mkfifo "$work/target.in"
+	: >"$work/target.out"
 	sqlite3 :memory: <"$work/target.in" >"$work/target.out" 2>"$work/target.err" &
 	target=$!
 	e2e_pids="$e2e_pids $target"

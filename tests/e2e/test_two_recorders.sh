@@ -8,6 +8,7 @@ e2e_init two_recorders
 build_c family && build_c hostile && build_c threads || { not_ok build "workloads"; e2e_end; }
 # other MODE PID: a recording in the background, its pid in $other
 other() {
+	: >"$work/other.err" # of the one before: it says the same
 	"$heaptap" record -n 0 --rate 1 --attach-mode="$1" -o "$work/other.pb.gz" -p "$2" >/dev/null \
 		2>"$work/other.err" </dev/null &
 	other=$!
@@ -40,7 +41,7 @@ for theirs in $e2e_modes; do
 		attach --rate 1 --attach-mode=$ours
 		run_target
 		stop_recorder
-		end_other
+		end_other || not_ok "$name" "the other one failed" "$work/other.err"
 		finish_target
 		same "$name" --alloc
 		cp "$work/other.pb.gz" "$work/p.pb.gz"
