@@ -133,6 +133,33 @@ grep -q '^heaptap_scope_' "$work/none" && not_ok "--metrics-scopes 0: no series 
 	ok "--metrics-scopes 0: no series of scopes"
 end_server "--metrics-scopes 0"
 kill_target
+# Names that look alike on the page are one series: two of the same labels are an error to a reader.
+start python3 -c '
+import ctypes, sys, threading
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+def work(name):
+    libc.prctl(15, name, 0, 0, 0)
+    for _ in range(20):
+        libc.malloc(5000)
+print("READY", flush=True)
+sys.stdin.readline()
+for name in b"io\x01a", b"io\x02a", b"io?a":
+    thread = threading.Thread(target=work, args=(name,))
+    thread.start()
+    thread.join()
+print("DONE", flush=True)
+sys.stdin.readline()' || not_ok start "the target did not start" "$work/target.err"
+serve_grow --metrics-scopes 100 -p "$target"
+tell go
+await 20 is_done || not_ok "threads with odd names" "not done" "$work/target.err"
+page "$work/odd"
+bytes=$(awk '/^heaptap_scope_inuse_bytes.*thread="io[?]a"/ { print $NF }' "$work/odd")
+twice=$(sed -n 's/^\([^#].*\) [^ ]*$/\1/p' "$work/odd" | sort | uniq -d)
+[ "${bytes:-0}" -ge 300000 ] 2>/dev/null && [ -z "$twice" ] && ok "threads with odd names: one series" ||
+	not_ok "threads with odd names: one series" "'$bytes' bytes; twice: $twice" "$work/odd"
+end_server "threads with odd names"
+kill_target
 for bad in -1 1001 x ''; do
 	timeout 10 "$heaptap" serve --metrics-scopes "$bad" --comm nobody >"$work/out" 2>&1
 	[ $? = 2 ] && grep -q -- "--metrics-scopes" "$work/out" || not_ok "--metrics-scopes '$bad'" "not refused" "$work/out"

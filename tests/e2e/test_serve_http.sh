@@ -167,6 +167,23 @@ answers 401 "$url/metrics?token=0123456789abcdef0123"
 answers 200 -H "Authorization: Bearer 0123456789abcdef0123" "$url/metrics"
 answers 200 -u pprof:0123456789abcdef0123 -d 0x1 "$url/pprof/symbol"
 answers 200 -u pprof:0123456789abcdef0123 -H 'Host: any.example' "$url/healthz"
+python3 - "$port" >"$top/crowd" 2>&1 <<'END' && ok "one address cannot keep others out" ||
+import socket, sys
+
+port, held = int(sys.argv[1]), []
+for _ in range(160):
+    one = socket.create_connection(("127.0.0.1", port), 5)
+    held.append(one)
+    try:
+        one.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+    except OSError:
+        pass  # this one it did not want
+other = socket.create_connection(("127.0.0.1", port), 5, ("127.0.0.2", 0))
+other.sendall(b"GET /healthz HTTP/1.1\r\nHost: any.example\r\nAuthorization: Bearer 0123456789abcdef0123\r\n\r\n")
+answer = other.recv(100)
+sys.exit(not answer.startswith(b"HTTP/1.1 200 "))
+END
+	not_ok "one address cannot keep others out" "no answer for another" "$top/crowd"
 end_server "the server with a token"
 for address in 0.0.0.0:0 '[::]:0'; do
 	refused "$address without a token" "--token-file" --listen "$address" -p "${pid_of[heapy-a]}"

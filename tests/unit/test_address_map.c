@@ -53,6 +53,7 @@ static void test_own(void **state)
 		assert_true(file != seen);
 		assert_true(vaddr < addrs[i]);
 		assert_true(address_map_addr(a, file, vaddr) == addrs[i]);
+		assert_true(address_map_has(a, file));
 		seen = file;
 	}
 	/* No code, no place. */
@@ -86,6 +87,7 @@ static void test_not_mapped(void **state)
 	assert_int_equal(vaddr, 0x1234);
 	assert_true(address_map_addr(a, file, UINT64_MAX) == 0);
 	assert_null(address_map_place(a, 0x7fffULL << 48, &vaddr));
+	assert_false(address_map_has(a, file));
 	address_map_free(a);
 	track_files_free(files);
 }

@@ -94,6 +94,54 @@ static void one_of_each(struct metric_text *m)
 	metric_end(m);
 }
 
+static double shown_value;
+
+static void one_value(struct metric_text *m)
+{
+	static const struct metric_family counter = { "c_bytes", METRIC_COUNTER, "bytes", "C." };
+
+	metric_head(m, &counter);
+	metric_begin(m);
+	metric_value(m, shown_value);
+}
+
+static double shown(double value)
+{
+	char *text;
+	double ret;
+
+	shown_value = value;
+	text = text_of(one_value, METRIC_PROMETHEUS);
+	ret = strtod(strrchr(text, ' '), NULL);
+	free(text);
+	return ret;
+}
+
+/* What grows is never shown as less: it would be taken for a new beginning. */
+static void test_growth(void **state)
+{
+	static const double from[] = {
+		1,	123456789.125, 999999999999990.0, 1234567890123451.0, 9007199254740985.0,
+		9.1e15, 1.5e300
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
+		double value = from[i], last = shown(value);
+
+		for (int k = 0; k < 200; k++) {
+			double grown =
+				value + 0.125 > value ? value + 0.125 : nextafter(value, INFINITY);
+
+			assert_true(shown(grown) >= last);
+			last = shown(grown);
+			value = grown;
+		}
+	}
+	assert_true(shown(9007199254740991.0) == 9007199254740991.0);
+	assert_true(shown(9.1e15 + 2) == 9.1e15 + 2);
+}
+
 static void test_formats(void **state)
 {
 	char *text = text_of(one_of_each, METRIC_PROMETHEUS);
@@ -264,9 +312,8 @@ static void test_families(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accept),
-		cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_accept),	 cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_growth),	 cmocka_unit_test(test_page),
 		cmocka_unit_test(test_families),
 	};
 

@@ -286,8 +286,9 @@ static void rows_keep_labels_that_are_bounded(void **state)
 		{ "Top", "main", "pid", "v", 0, 2, 16 },
 		{ "Top", "main", "__name__", "v", 0, 2, 24 },
 		{ "Top", "main", "9\xc3\xa4", "v", 0, 2, 32 },
+		{ "Top", "main", "service.name", "v", 0, 2, 64 },
 	};
-	static const char *const taken[] = { "job", "pid", NULL };
+	static const char *const taken[] = { "job", "pid", "service_name", NULL };
 	int64_t all[PROFILE_VALUE_CNT] = { 0 }, now[PROFILE_VALUE_CNT] = { 0 };
 	struct profile *p = small_profile(), *made;
 	size_t folded;
@@ -308,7 +309,8 @@ static void rows_keep_labels_that_are_bounded(void **state)
 	assert_int_equal(rows_inuse(made, "my_key", "v"), 8);
 	assert_int_equal(rows_inuse(made, "exported_pid", "v"), 16);
 	assert_int_equal(rows_inuse(made, "exported___name__", "v"), 24);
-	assert_int_equal(rows_inuse(made, "___", "v"), 32);
+	assert_int_equal(rows_inuse(made, "exported____", "v"), 32);
+	assert_int_equal(rows_inuse(made, "exported_service_name", "v"), 64);
 	sums(p, all);
 	sums(made, now);
 	assert_memory_equal(all, now, sizeof(all));

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/printable.h"
 #include "budget/governor.h"
 #include "daemon/profile_file.h"
 #include "daemon/target_memory.h"
@@ -138,6 +139,7 @@ static int64_t pool_string(struct maker *m, const char comm[HT_COMM_BYTES])
 	char name[HT_COMM_BYTES + 1] = "", pool[HT_COMM_BYTES + 1];
 
 	memcpy(name, comm, HT_COMM_BYTES);
+	make_printable(name); /* names that the page cannot tell apart are one */
 	if (!name[0])
 		return profile_str(m->lp->names, SERIES_NONE);
 	return profile_str(m->lp->names,

@@ -48,20 +48,27 @@ static const char *marker_at(uint64_t addr)
 	return NULL;
 }
 
-/* The file behind a mapping of a profile that was made from files. */
-static const struct track_file *file_of(const struct track_files *files, const struct profile *p,
+/* The file behind a mapping of a profile that was made from files. Copies in two containers, or of
+ * before an update and after it, look alike: the one that the process maps, if there is one. */
+static const struct track_file *file_of(const struct track_files *files,
+					const struct address_map *a, const struct profile *p,
 					const struct profile_mapping *m)
 {
 	const char *path = profile_text(p, m->filename_str);
 	const char *build_id = profile_text(p, m->build_id_str);
+	const struct track_file *alike = NULL;
 
 	for (size_t i = 0; i < track_files_cnt(files); i++) {
 		const struct track_file *file = track_files_at(files, i);
 
-		if (file && !strcmp(file->path, path) && !strcmp(file->build_id_hex, build_id))
+		if (!file || strcmp(file->path, path) || strcmp(file->build_id_hex, build_id))
+			continue;
+		if (address_map_has(a, file))
 			return file;
+		if (!alike)
+			alike = file;
 	}
-	return NULL;
+	return alike;
 }
 
 static uint32_t mapping_at(const struct proc_maps *maps, uint64_t addr)
@@ -80,7 +87,7 @@ static int place_locations(const struct track_files *files, const struct address
 	if (!file)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->mappings.cnt; i++)
-		file[i] = file_of(files, p, &p->mappings.data[i]);
+		file[i] = file_of(files, a, p, &p->mappings.data[i]);
 	vec_each(&p->locations, l) {
 		if (l->mapping != HT_NO_INDEX && file[l->mapping])
 			l->address = address_map_addr(a, file[l->mapping], l->address);

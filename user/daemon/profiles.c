@@ -43,6 +43,7 @@ struct waiter {
 	struct endpoint_addrs addrs; /* whose names are wanted */
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
+	uint32_t generation; /* of the process that it asks for, at that time */
 	int file; /* index in files while a child makes it; -1: not begun */
 };
 
@@ -167,6 +168,8 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 
 	if (addrs)
 		w.addrs = *addrs;
+	if (r->pid)
+		w.generation = tracker_generation(p->src.tracker, r->pid);
 	if (!err && r->seconds) {
 		w.due_ns += r->seconds * NS_PER_S;
 		err = base_get(p, &w.base);
@@ -403,14 +406,24 @@ static void refuse_due(struct profiles *p, uint64_t now, int err)
 	close_files(p);
 }
 
+/* Its pid may be another process's now; an exec leaves it what it is. */
+static bool has_ended(const struct profiles *p, const struct waiter *w)
+{
+	const struct tracker *t = p->src.tracker;
+	pid_t pid = w->request.pid;
+
+	return pid &&
+	       (!tracker_follows(t, pid) || tracker_generation(t, pid) / HT_GENERATION_STEP !=
+						    w->generation / HT_GENERATION_STEP);
+}
+
 /* An empty profile would say that the process holds nothing. */
 static void refuse_ended(struct profiles *p, uint64_t now)
 {
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		const struct waiter *w = &p->waiters.data[i];
 
-		if (w->due_ns > now || !w->request.pid ||
-		    tracker_follows(p->src.tracker, w->request.pid))
+		if (w->due_ns > now || !has_ended(p, w))
 			continue;
 		answer_failure(w->x, &w->request, -ESRCH);
 		remove_waiter(p, i);

@@ -30,6 +30,8 @@
 #include "serve/token.h"
 
 #define CONNECTIONS_CAP 128
+/* Of one address, where others than this machine can connect: one must not keep all of them out. */
+#define CONNECTIONS_EACH_CAP 32
 #define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
 #define FILE_BLOCK_BYTES (16 << 10)
 #define SILENCE_S 10 /* nothing comes, nothing goes */
@@ -548,6 +550,8 @@ static int start(struct http_server *s)
 				  NULL, NULL, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
 				  NULL, MHD_OPTION_LISTEN_SOCKET, s->socket.fd,
 				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_CAP,
+				  MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+				  s->socket.is_local ? 0U : (unsigned)CONNECTIONS_EACH_CAP,
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
 				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
 				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/printable.h"
 #include "base/utf8.h"
 
 const char *metric_format_type(enum metric_format format)
@@ -189,7 +190,7 @@ static void put_label_value(const char *text, FILE *out)
 		} else {
 			if (*text == '\\' || *text == '"')
 				fputc('\\', out);
-			fputc(*text < ' ' || *text == 127 ? '?' : *text, out);
+			fputc(printable(*text), out);
 		}
 	}
 }
@@ -206,14 +207,31 @@ void metric_label(struct metric_text *m, const char *key, const char *value)
 /* The longest whole numbers that a double holds. */
 #define WHOLE_MAX 9007199254740992.0
 
+/* From here on 15 digits do not tell one whole number from the next. */
+#define FRACTION_MAX 1e15
+
+/* Whole ones as they are, for rounded ones do not add up. What is larger is never printed as less, or
+ * a counter would seem to begin again. */
+static void put_number(double value, FILE *out)
+{
+	char text[32];
+	int digits = 15;
+
+	if (fabs(value) <= WHOLE_MAX && (value == floor(value) || fabs(value) >= FRACTION_MAX)) {
+		fprintf(out, "%.0f", value);
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+	while (fabs(value) > WHOLE_MAX && strtod(text, NULL) != value && ++digits <= 17);
+	fputs(text, out);
+}
+
 void metric_value(struct metric_text *m, double value)
 {
 	fputs(m->label_cnt ? "} " : " ", m->out);
-	/* Rounded ones do not add up; 15 digits are all that a double has. */
-	if (value == floor(value) && fabs(value) <= WHOLE_MAX)
-		fprintf(m->out, "%.0f\n", value);
-	else
-		fprintf(m->out, "%.15g\n", value);
+	put_number(value, m->out);
+	fputc('\n', m->out);
 }
 
 void metric_end(struct metric_text *m)

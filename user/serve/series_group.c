@@ -104,17 +104,23 @@ static int pairs_of_pool(struct series_groups *g, const struct profile_sample *s
 /* A name that Prometheus would take, and that the series does not have already. */
 static void clean_name(const char *name, const char *const *taken, char *to, size_t cap)
 {
-	bool is_taken = !strncmp(name, "__", 2) || !*name;
-	size_t used;
+	static const char prefix[] = "exported_";
+	size_t used = snprintf(to, cap, "%s", name), room = cap - sizeof(prefix);
+	bool is_taken;
 
-	for (; !is_taken && *taken; taken++)
-		is_taken = !strcmp(name, *taken);
-	used = snprintf(to, cap, "%s%s", is_taken ? "exported_" : "", name);
 	if (used >= cap)
 		used = cap - 1;
 	for (size_t i = 0; i < used; i++)
 		if (!isalnum((unsigned char)to[i]) || (!i && isdigit((unsigned char)to[i])))
 			to[i] = '_';
+	is_taken = !strncmp(to, "__", 2) || !*to;
+	for (; !is_taken && *taken; taken++)
+		is_taken = !strcmp(to, *taken);
+	if (!is_taken)
+		return;
+	to[used < room ? used : room] = '\0';
+	memmove(to + sizeof(prefix) - 1, to, strlen(to) + 1);
+	memcpy(to, prefix, sizeof(prefix) - 1);
 }
 
 static int pairs_of_labels(struct series_groups *g, const struct profile_sample *s,

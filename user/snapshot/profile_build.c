@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/printable.h"
 #include "base/vec.h"
 #include "kernel/engine.h"
 #include "model/profile.h"
@@ -423,6 +424,7 @@ static struct row_key key_of(const struct builder *b, const struct row *row)
 static int note_labels(struct builder *b, const struct snapshot_row *from, struct row *row)
 {
 	const struct snapshot_instance *instance;
+	char name[sizeof(row->thread)] = "";
 	struct row_labels labels;
 	int err = scope_labels_of(b->labels, from, &labels);
 
@@ -436,9 +438,11 @@ static int note_labels(struct builder *b, const struct snapshot_row *from, struc
 		row->has_exited = instance && instance->sums.has_exited;
 	}
 	if (b->opts->labels & LABEL_THREAD) {
-		memcpy(row->thread, from->comm, sizeof(from->comm));
+		memcpy(name, from->comm, sizeof(from->comm));
+		make_printable(name);
+		memcpy(row->thread, name, sizeof(row->thread));
 		if (b->opts->group_threads)
-			thread_pool_name(from->comm, row->thread, sizeof(row->thread));
+			thread_pool_name(name, row->thread, sizeof(row->thread));
 	}
 	return 0;
 }

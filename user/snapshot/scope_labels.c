@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/printable.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
@@ -115,7 +116,7 @@ static void climb(const struct snapshot *s, const struct snapshot_scope *from, s
 	ret->cnt = cnt;
 }
 
-/* Append a name; control characters would break lines of reports and comments. */
+/* Append a name. */
 static size_t put_name(char *ret, size_t used, const struct ht_scope *scope)
 {
 	for (size_t i = 0; i < scope->name_len && used < PATH_BYTES - 8; i++) {
@@ -123,7 +124,7 @@ static size_t put_name(char *ret, size_t used, const struct ht_scope *scope)
 
 		if (c == '/' || c == '\\')
 			ret[used++] = '\\';
-		ret[used++] = (unsigned char)c < ' ' || c == 127 ? '?' : c;
+		ret[used++] = printable(c);
 	}
 	if (scope->flags & 1)
 		used += snprintf(ret + used, 4, "...");

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 #define SMALL_FILE_BYTES 8192
 /* A seccomp filter may have been put on one thread only; this many are looked at. */
@@ -80,6 +82,7 @@ static int parse_stat(const char *text, struct task_stat *ret)
 	if (comm_len >= sizeof(ret->comm))
 		comm_len = sizeof(ret->comm) - 1;
 	memcpy(ret->comm, open + 1, comm_len);
+	make_printable(ret->comm);
 	ret->state = close[2];
 	for (p = close + 2, field = 3; field < 24; field++) {
 		p = strchr(p, ' ');

@@ -84,6 +84,11 @@ void address_map_free(struct address_map *a)
 	free(a);
 }
 
+bool address_map_has(const struct address_map *a, const struct track_file *file)
+{
+	return hmap_get(&a->bias_by_file, &file->id);
+}
+
 uint64_t address_map_addr(const struct address_map *a, const struct track_file *file,
 			  uint64_t vaddr)
 {

@@ -11,6 +11,7 @@
 #ifndef HT_TRACK_ADDRESS_MAP_H
 #define HT_TRACK_ADDRESS_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,8 @@ int address_map_of(const struct track_files *files, struct proc_maps *maps,
 		   struct address_map **ret);
 void address_map_free(struct address_map *m);
 
+/* Does the process map the file? */
+bool address_map_has(const struct address_map *m, const struct track_file *file);
 /* 0: vaddr lies beyond what an address can be made of. */
 uint64_t address_map_addr(const struct address_map *m, const struct track_file *file,
 			  uint64_t vaddr);
