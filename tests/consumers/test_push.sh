@@ -134,7 +134,7 @@ js "pyroscope: tenant and basic auth" "$work/pyroscope" \
 push --tenant "$(printf 'a\r\nx-evil: 1')" "pyroscope+http://127.0.0.1:$port" "$scoped"
 expect "pyroscope: a tenant that would be two headers is refused at start" "$work/push.err" 'control characters'
 push $label "pyroscope+http://127.0.0.1:$port/no/such/prefix" "$scoped"
-counted "pyroscope: 404 is no reason to try again" sent=0 refused=1 waiting=0 'last_error=HTTP'
+counted "pyroscope: 404 is tried a few times" sent=0 refused=1 failed=5 waiting=0 'last_error=HTTP'
 stop
 
 ## TLS, tokens

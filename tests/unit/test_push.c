@@ -273,6 +273,8 @@ static void answers_without_a_status_are_no_success(void **state)
 	a = GRPC(200, "grpc-status: x", "grpc-status: 1234", "grpc-status:", "x-grpc-status: 0");
 	assert_int_equal(a.verdict, PUSH_RETRY_FEW);
 	a = GRPC(404, "server: nginx");
+	assert_int_equal(a.verdict, PUSH_RETRY_FEW);
+	a = GRPC(400, "server: nginx");
 	assert_int_equal(a.verdict, PUSH_REFUSED);
 	a = GRPC(503, "server: nginx");
 	assert_int_equal(a.verdict, PUSH_RETRY);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -37,16 +38,22 @@ static int refusing_port(uint16_t *ret_port)
 	return fd;
 }
 
-static void get_options(uint16_t port, size_t cnt_max, struct push_queue_options *ret)
+static void get_options_of(const char *kind, uint16_t port, size_t cnt_max,
+			   struct push_queue_options *ret)
 {
 	char text[64], why[256];
 
 	push_queue_defaults(ret);
-	snprintf(text, sizeof(text), "parca+http://127.0.0.1:%u", port);
+	snprintf(text, sizeof(text), "%s+http://127.0.0.1:%u", kind, port);
 	assert_int_equal(push_target_parse(text, &ret->http.target, why, sizeof(why)), 0);
 	ret->spool.cnt_max = cnt_max;
 	ret->retry_min_ns = 50 * NS_PER_MS;
 	ret->retry_max_ns = 400 * NS_PER_MS;
+}
+
+static void get_options(uint16_t port, size_t cnt_max, struct push_queue_options *ret)
+{
+	get_options_of("parca", port, cnt_max, ret);
 }
 
 static struct push_queue *open_queue(uint16_t port, size_t cnt_max)
@@ -113,6 +120,62 @@ static void tries_come_apart(void **state)
 	assert_true(stats.is_failing);
 	assert_non_null(strstr(stats.last_error, "onnect"));
 	push_queue_close(q);
+	close(fd);
+}
+
+/* A server that fails at every request, until its socket is shut. */
+static void *fail_all(void *arg)
+{
+	static const char answer[] = "HTTP/1.1 500 Sorry\r\nContent-Length: 0\r\n"
+				     "Connection: close\r\n\r\n";
+	int listening = *(int *)arg, fd;
+	char text[4096];
+
+	while ((fd = accept(listening, NULL, NULL)) >= 0) {
+		if (recv(fd, text, sizeof(text), 0) > 0)
+			send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+		shutdown(fd, SHUT_WR);
+		while (recv(fd, text, sizeof(text), 0) > 0)
+			;
+		close(fd);
+	}
+	return NULL;
+}
+
+/* One request less says nothing of the next: a server that fails is not asked any sooner. */
+static void giving_up_is_no_recovery(void **state)
+{
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series series = { &label, 1, "profile", 7 };
+	struct push_queue_options opts;
+	struct push_queue_stats stats = { .refused_cnt = 0 };
+	uint64_t end = now_ns() + 20 * NS_PER_S;
+	struct push_queue *q;
+	pthread_t thread;
+	uint16_t port;
+	int fd = refusing_port(&port);
+
+	(void)state;
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fail_all, &fd), 0);
+	get_options_of("pyroscope", port, 10, &opts);
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(push_queue_add(q, &series, 1), 0);
+	while (!stats.refused_cnt && now_ns() < end) {
+		run_for(q, 5 * NS_PER_MS);
+		push_queue_stats(q, &stats);
+	}
+	assert_int_equal(stats.refused_cnt, 1);
+	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
+	assert_true(stats.is_failing);
+	run_for(q, 100 * NS_PER_MS); /* of 200 to 400 */
+	push_queue_stats(q, &stats);
+	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
+	assert_int_equal(stats.spool.cnt, 1);
+	push_queue_close(q);
+	shutdown(fd, SHUT_RDWR);
+	pthread_join(thread, NULL);
 	close(fd);
 }
 
@@ -231,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_to_send_is_no_work),
 		cmocka_unit_test(tries_come_apart),
+		cmocka_unit_test(giving_up_is_no_recovery),
 		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
 		cmocka_unit_test(closed_while_under_way),
 		cmocka_unit_test(a_sender_needs_nobody_to_run_it),

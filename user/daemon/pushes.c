@@ -167,6 +167,15 @@ static const struct lane *find_lane(const struct pushes *p, const struct push_ta
 	return NULL;
 }
 
+static bool are_same_targets(const struct pushes_options *a, const struct pushes_options *b)
+{
+	bool is_same = a->target_cnt == b->target_cnt;
+
+	for (size_t i = 0; i < a->target_cnt && is_same; i++)
+		is_same = !strcmp(a->targets[i].url, b->targets[i].url);
+	return is_same;
+}
+
 /* Those of lanes that the others do not have. */
 static void close_others(struct lane *lanes, size_t cnt, const struct lane *others,
 			 size_t other_cnt)
@@ -203,10 +212,11 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts)
 		return err;
 	}
 	close_others(p->lanes, p->opts.target_cnt, lanes, cnt);
+	/* What a child makes meanwhile says for which it is by its index. */
+	p->targets_id += !are_same_targets(&p->opts, opts);
 	free(p->lanes);
 	p->lanes = lanes;
 	p->opts = *opts;
-	p->targets_id++;
 	push_clock_set(&p->clock, cnt ? opts->interval_ns : 0, now_ns());
 	set_identity(opts, &identity);
 	for (size_t i = 0; i < cnt; i++) {
@@ -443,7 +453,7 @@ void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
 		.target = p->opts.targets[i].name,
 		.sent_cnt = stats.sent_cnt,
 		.refused_cnt = stats.refused_cnt,
-		.dropped_cnt = stats.spool.dropped_cnt,
+		.dropped_cnt = stats.spool.dropped_cnt + stats.spool.corrupt_cnt,
 		.failed_cnt = stats.failed_cnt,
 		.waiting_cnt = stats.spool.cnt,
 		.debuginfo_uploaded_cnt = (double)debuginfo.uploaded_cnt,

@@ -48,7 +48,7 @@ struct file {
 	enum file_state state;
 	bool is_forced; /* an upload of ours broke off */
 	unsigned int few_tries;
-	uint64_t due_ns; /* FILE_KNOWN: to be asked about again */
+	uint64_t due_ns; /* is_asked_again(): when */
 };
 
 struct debuginfo_upload {
@@ -102,6 +102,12 @@ static void release_current(struct debuginfo_upload *u)
 	u->step = STEP_NONE;
 }
 
+/* What the server has it may lose, what it refuses it may take another time. */
+static bool is_asked_again(enum file_state state)
+{
+	return state == FILE_KNOWN || state == FILE_REFUSED;
+}
+
 /* The file under way is done with, for good or for now. */
 static void settle(struct debuginfo_upload *u, enum file_state state)
 {
@@ -109,7 +115,7 @@ static void settle(struct debuginfo_upload *u, enum file_state state)
 
 	set_state(u, f, state);
 	f->few_tries = 0;
-	f->due_ns = state == FILE_KNOWN ? now_ns() + u->opts.ask_again_ns : 0;
+	f->due_ns = is_asked_again(state) ? now_ns() + u->opts.ask_again_ns : 0;
 	release_current(u);
 	if (u->fails && (state == FILE_UPLOADED || state == FILE_KNOWN))
 		log_info("push: '%s' takes debug information again", u->opts.http.target.name);
@@ -129,6 +135,9 @@ static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const ch
 
 	u->stats.failed_cnt++;
 	snprintf(u->stats.last_error, sizeof(u->stats.last_error), "%s", text);
+	/* One that never gets through is not sent for ever. */
+	if (verdict == PUSH_RETRY && u->step == STEP_SEND)
+		verdict = PUSH_RETRY_FEW;
 	if (verdict == PUSH_RETRY_FEW && ++f->few_tries >= PUSH_TRIES_MAX)
 		verdict = PUSH_REFUSED;
 	if (verdict == PUSH_REFUSED) {
@@ -333,7 +342,7 @@ static bool find_next(struct debuginfo_upload *u, uint64_t now)
 		size_t i = (u->next + n) % u->files.cnt;
 		struct file *f = &u->files.data[i];
 
-		if (f->state != FILE_WAITING && !(f->state == FILE_KNOWN && now >= f->due_ns))
+		if (f->state != FILE_WAITING && !(is_asked_again(f->state) && now >= f->due_ns))
 			continue;
 		u->current = i;
 		u->next = i + 1;
@@ -350,8 +359,8 @@ static void set_timer(struct debuginfo_upload *u)
 
 	if (u->step == STEP_NONE && !u->stats.is_unknown) {
 		next = u->state_cnt[FILE_WAITING] ? u->pause_ns : 0;
-		/* Files that the server knows are looked through now and then, not on the dot. */
-		if (!next && u->state_cnt[FILE_KNOWN])
+		/* Those to be asked about again are looked through now and then, not on the dot. */
+		if (!next && u->state_cnt[FILE_KNOWN] + u->state_cnt[FILE_REFUSED])
 			next = now_ns() + u->opts.ask_again_ns / 4 + 1;
 	}
 	when.it_value.tv_sec = (time_t)(next / NS_PER_S);

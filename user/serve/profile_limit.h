@@ -15,9 +15,13 @@
 #define LIMIT_OTHER "[other]"
 #define LIMIT_CUT "[cut]"
 
-/* Pyroscope's defaults (validation.max-profile-*); the rest of them do not reject a profile. */
+/*
+ * Pyroscope's defaults: validation.max-profile-stacktrace-samples, and the least of those for bytes. That is
+ * not validation.max-profile-size-bytes (4 MiB) but distributor.ingestion-burst-size-mb: what is larger
+ * than a burst is told to come again later, for ever. Labels count, too.
+ */
 #define PYROSCOPE_ROW_MAX 16000
-#define PYROSCOPE_BYTES_MAX ((uint64_t)4 << 20)
+#define PYROSCOPE_BYTES_MAX (((uint64_t)2 << 20) - ((uint64_t)64 << 10))
 
 struct profile;
 

@@ -227,6 +227,11 @@ static CURLcode set_up_limits(struct push_http *h)
 	CURLcode rc = CURLE_OK;
 
 	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* A name that nobody resolves is given up without waiting for the thread that asks for it: who
+	 * polls this would wait as well. */
+	SET(CURLOPT_QUICK_EXIT, 1L);
+#endif
 	if (!h->call.read) {
 		SET(CURLOPT_TIMEOUT_MS, timeout_ms);
 		return rc;

@@ -85,5 +85,6 @@ enum push_verdict push_http_verdict(long status)
 	case 504:
 		return PUSH_RETRY;
 	}
-	return status >= 500 ? PUSH_RETRY_FEW : PUSH_REFUSED;
+	/* 404: what stands before a server that is just being replaced may say so. */
+	return status >= 500 || status == 404 ? PUSH_RETRY_FEW : PUSH_REFUSED;
 }

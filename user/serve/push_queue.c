@@ -41,7 +41,7 @@ void push_queue_defaults(struct push_queue_options *opts)
 {
 	memset(opts, 0, sizeof(*opts));
 	opts->http.timeout_ns = 15 * NS_PER_S;
-	opts->spool.cnt_max = 1000;
+	opts->spool.cnt_max = PUSH_QUEUE_CNT_MAX;
 	opts->spool.bytes_max = (uint64_t)64 << 20;
 	opts->spool.memory_bytes_max = (uint64_t)4 << 20;
 	opts->retry_min_ns = NS_PER_S;
@@ -108,13 +108,13 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	struct push_queue *q = ctx;
 	enum push_verdict verdict = answer->verdict;
 
-	if (verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX)
-		verdict = PUSH_REFUSED;
+	bool is_given_up = verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX;
+
 	if (verdict != PUSH_SENT) {
 		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "%s", answer->text);
 		q->stats.failed_cnt++;
 	}
-	switch (verdict) {
+	switch (is_given_up ? PUSH_REFUSED : verdict) {
 	case PUSH_SENT:
 		if (push_spool_drop(q->spool, q->seq)) {
 			q->stats.sent_cnt++;
@@ -127,7 +127,12 @@ static void on_done(void *ctx, const struct push_answer *answer)
 		if (push_spool_drop(q->spool, q->seq))
 			q->stats.refused_cnt++;
 		log_refused(q, answer->text);
-		on_recovery(q);
+		q->few_tries = 0;
+		/* It may be this one that it does not like, or any: the next one comes no sooner. */
+		if (is_given_up)
+			on_failure(q, answer->text);
+		else
+			on_recovery(q);
 		break;
 	case PUSH_RETRY:
 	case PUSH_RETRY_FEW:
@@ -261,6 +266,8 @@ void push_queue_close(struct push_queue *q)
 {
 	if (!q)
 		return;
+	if (q->spool)
+		push_spool_settle(q->spool); /* first: a request's end may take its time */
 	push_http_close(q->http);
 	push_spool_close(q->spool);
 	if (q->timer_fd >= 0)

@@ -20,6 +20,8 @@
 #include "serve/push_spool.h"
 
 #define PUSH_TRIES_MAX 5
+/* What waits at most by default: of as many processes as can be followed, two rounds. */
+#define PUSH_QUEUE_CNT_MAX 8192
 
 struct push_queue_options {
 	struct push_http_options http;
@@ -34,7 +36,7 @@ struct push_queue_stats {
 	uint64_t refused_cnt; /* the target would never take them, or not in PUSH_TRIES_MAX tries */
 	uint64_t failed_cnt; /* tries, of whichever request */
 	uint64_t last_sent_ns; /* since the epoch; 0 = never */
-	bool is_failing; /* since the last one that was sent or refused */
+	bool is_failing; /* since the last one that was sent, or refused at once */
 	char last_error[256]; /* "" = none yet */
 };
 

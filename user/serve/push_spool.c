@@ -238,6 +238,8 @@ int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes)
 	e.seq = s->next_seq;
 	if (vec_push(&s->entries, e)) {
 		free(data);
+		s->stats.dropped_cnt++;
+		s->stats.dropped_bytes += bytes;
 		return -ENOMEM;
 	}
 	s->next_seq++;
