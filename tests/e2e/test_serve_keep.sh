@@ -6,7 +6,7 @@
 e2e_init serve_keep
 have curl || skip_all "curl is not installed"
 
-build_c grows || { not_ok build "workload"; e2e_end; }
+build_c grows && build_c family || { not_ok build "workload"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
 cgroup= small=
 cleanup_more() {
@@ -259,6 +259,30 @@ if make_cgroup $((64 << 20)); then
 else
 	skip "memory limits" "no memory controller in which a cgroup can be made"
 fi
+
+# probes are out, so nobody knows what is held: the last profiles of all that end one after the other say so
+dir=$top/out.d
+serve --listen 127.0.0.1:0 --rate 1 --comm '^many-' --keep-dir "$dir"
+many=
+for i in 1 2 3 4 5 6 7 8; do
+	begin "many-$i"
+	many="$many $target"
+	await 10 follows "$target" || not_ok "follow many-$i" "not within 10 s" "$top/serve.err"
+	work_of "many-$i"
+done
+kill -USR1 "$server"
+await 10 is_metric heaptap_paused 1 || not_ok "SIGUSR1" "the probes are not out" "$top/serve.err"
+for pid in $many; do
+	kill -9 "$pid"
+	sleep 0.07
+done
+await 20 has_file "many_*-signal9-*.pb.gz" 8 || not_ok "8 were killed" "$(ls -A "$dir" | xargs)" "$top/serve.err"
+for file in "$dir"/many_*-signal9-*.pb.gz; do
+	gzip -dc "$file" | grep -aq 'in-use: not known' || echo "$file"
+done >"$top/mute"
+[ ! -s "$top/mute" ] && ok "killed while probes are out: in-use is not known" ||
+	not_ok "killed while probes are out: in-use is not known" "$(wc -l <"$top/mute") of 8 do not say so" "$top/mute"
+end_server "probes out"
 
 # nothing is kept
 serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-files 0

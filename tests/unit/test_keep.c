@@ -83,9 +83,9 @@ static void test_credit(void **state)
 
 	(void)state;
 	keep_credit_init(&c, begin);
-	assert_true(keep_credit_is_left(&c, begin, false));
+	assert_true(keep_credit_is_left(&c, begin, KEEP_NEED_CALM));
 	for (uint64_t now = begin; now < begin + seconds * NS_PER_S; now += NS_PER_S / 10) {
-		if (!keep_credit_is_left(&c, now, false))
+		if (!keep_credit_is_left(&c, now, KEEP_NEED_CALM))
 			continue;
 		keep_credit_spend(&c, cost);
 		spent += cost;
@@ -96,15 +96,19 @@ static void test_credit(void **state)
 	/* evidence goes into debt, but not without end */
 	keep_credit_init(&c, begin);
 	keep_credit_spend(&c, 3 * NS_PER_S);
-	assert_false(keep_credit_is_left(&c, begin, false));
-	assert_true(keep_credit_is_left(&c, begin, true));
-	keep_credit_spend(&c, 10 * NS_PER_S);
-	assert_false(keep_credit_is_left(&c, begin, true));
+	assert_false(keep_credit_is_left(&c, begin, KEEP_NEED_CALM));
+	assert_true(keep_credit_is_left(&c, begin, KEEP_NEED_LIMIT));
+	/* many who come near a limit leave something for those whom it kills */
+	keep_credit_spend(&c, 2 * NS_PER_S);
+	assert_false(keep_credit_is_left(&c, begin, KEEP_NEED_LIMIT));
+	assert_true(keep_credit_is_left(&c, begin, KEEP_NEED_DEATH));
+	keep_credit_spend(&c, 8 * NS_PER_S);
+	assert_false(keep_credit_is_left(&c, begin, KEEP_NEED_DEATH));
 	/* what is not used is not saved up for ever */
 	keep_credit_init(&c, begin);
-	assert_true(keep_credit_is_left(&c, begin + 3600 * NS_PER_S, false));
+	assert_true(keep_credit_is_left(&c, begin + 3600 * NS_PER_S, KEEP_NEED_CALM));
 	keep_credit_spend(&c, KEEP_CREDIT_MAX_NS);
-	assert_false(keep_credit_is_left(&c, begin + 3600 * NS_PER_S, false));
+	assert_false(keep_credit_is_left(&c, begin + 3600 * NS_PER_S, KEEP_NEED_CALM));
 }
 
 static void test_limit(void **state)
@@ -508,6 +512,23 @@ static void test_store_recover(void **state)
 	close(fd);
 }
 
+static void test_worth(void **state)
+{
+	static const enum keep_reason order[] = { KEEP_OOM, KEEP_SIGNAL, KEEP_LIMIT, KEEP_EXIT,
+						  KEEP_PEAK };
+	struct keep_job jobs[5] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		/* What comes later holds more, which does not count for so much. */
+		jobs[4 - i].name = name_of(7, order[i], 0);
+		jobs[4 - i].usage.inuse_bytes = i < 2 ? 2 - (double)i : 100 * (double)i;
+	}
+	qsort(jobs, 5, sizeof(*jobs), keep_job_by_worth);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(jobs[i].name.reason, order[i]);
+}
+
 /* Two ends of one process by exec in one batch, and another one at once: three files. */
 static void test_batch_names(void **state)
 {
@@ -541,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_pace),
 		cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_worth),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_victim),
 		cmocka_unit_test(test_names),

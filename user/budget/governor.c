@@ -249,8 +249,10 @@ static int renew(struct governor *g, struct governed *gd)
 	int err;
 
 	gd->generation = tracker_generation(g->policy.tracker, gd->unit->pid);
-	if (from == BUDGET_FULL)
+	if (from == BUDGET_FULL) {
+		gd->unit->inuse_ns = 0; /* of this one all is seen, from its first block on */
 		return 0;
+	}
 	err = budget_unit_renew(gd->unit);
 	return err ? err : take_step(g, gd, from);
 }
@@ -514,5 +516,30 @@ int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
 		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &view,
 					    &gd->history, u->begin.time_ns);
 	}
+	return err;
+}
+
+void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret)
+{
+	const uint64_t *idx = find_idx(g, pid);
+	const struct governed *gd;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!idx)
+		return;
+	gd = &g->governed.data[*idx];
+	ret->is_known = true;
+	view_governed(g, gd, &ret->view);
+	ret->history = gd->history;
+	ret->followed_ns = gd->unit->begin.time_ns;
+}
+
+int governor_comment_record(const struct governor *g, const struct governor_record *r,
+			    struct profile *p)
+{
+	int err = governor_comment_limit(p, g->opts.max_share, g->opts.max_host_share);
+
+	if (!err && r->is_known)
+		err = governor_comment_unit(p, 0, &r->view, &r->history, r->followed_ns);
 	return err;
 }

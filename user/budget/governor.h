@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "budget/budget.h"
+#include "budget/governor_words.h"
 
 struct engine;
 struct governor;
@@ -80,5 +81,17 @@ double governor_host_share(const struct governor *g);
 
 /* Comments on the budget, the steps and what they mean for the values. pid 0: of all processes. */
 int governor_comment(const struct governor *g, pid_t pid, struct profile *p);
+
+/* What these comments say of one process, for a profile that is made after it has ended, or has become
+ * another program. */
+struct governor_record {
+	bool is_known;
+	struct governor_view view;
+	struct governor_history history;
+	uint64_t followed_ns;
+};
+void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret);
+int governor_comment_record(const struct governor *g, const struct governor_record *r,
+			    struct profile *p);
 
 #endif

@@ -175,6 +175,7 @@ static struct keep_result make_job(const struct work *work, const struct keep_jo
 	wish.pid = job->name.pid;
 	wish.is_image = true;
 	wish.generation = job->generation;
+	wish.budget = &job->budget;
 	wish.notes = notes.line;
 	wish.note_cnt = notes.cnt;
 	r.make_err = profile_file_write(work->src, work->s, &wish, job->fd);
@@ -209,7 +210,8 @@ static int make_jobs(void *ctx)
 int keep_batch_start(struct keep_batch *b, const struct profile_source *src,
 		     const struct snapshot *s, const struct profile_wish *moment)
 {
-	const struct worker_options opts = { .is_urgent = keep_job_is_urgent(&b->jobs[0]),
+	const struct worker_options opts = { .is_urgent =
+						     keep_job_need(&b->jobs[0]) != KEEP_NEED_CALM,
 					     .moment_ns = moment->monotonic_ns };
 	struct work work = { .batch = b, .src = src, .s = s, .moment = moment };
 

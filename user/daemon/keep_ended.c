@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/log_limit.h"
 #include "base/vec.h"
 #include "keep/keep_rules.h"
 #include "track/tracker.h"
@@ -15,10 +17,13 @@
 #define ENDED_CAP 64
 /* So long the samples of an ended process are held when there is no CPU time left to spend. */
 #define ENDED_WAIT_NS (2 * NS_PER_S)
+#define LOG_BURST 10
+#define LOG_EVERY_NS (10 * NS_PER_S)
 
 struct keep_ended {
 	VEC(struct keep_job) jobs;
 	uint64_t skipped_cnt;
+	struct log_limit log;
 };
 
 int keep_ended_new(struct keep_ended **ret)
@@ -27,6 +32,7 @@ int keep_ended_new(struct keep_ended **ret)
 
 	if (!ke)
 		return -ENOMEM;
+	ke->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = LOG_BURST };
 	*ret = ke;
 	return 0;
 }
@@ -44,13 +50,27 @@ static void del(struct keep_ended *ke, size_t i)
 	ke->jobs.data[i] = ke->jobs.data[--ke->jobs.cnt];
 }
 
-static void skip(struct keep_ended *ke, struct tracker *t, size_t i)
+static void count_skipped(struct keep_ended *ke, const struct keep_job *job, const char *why)
+{
+	char words[64];
+	uint64_t more;
+
+	ke->skipped_cnt++;
+	if (keep_job_need(job) != KEEP_NEED_DEATH || !log_limit_allows(&ke->log, now_ns()))
+		return;
+	more = log_limit_left_out(&ke->log);
+	log_warn("serve: PID %d (%s), %s: no profile of its end is kept: %s%s", job->name.pid,
+		 job->name.comm, keep_reason_words(&job->name, words, sizeof(words)), why,
+		 more ? "; nor were some before it" : "");
+}
+
+static void skip(struct keep_ended *ke, struct tracker *t, size_t i, const char *why)
 {
 	const struct keep_job *job = &ke->jobs.data[i];
 
 	tracker_unhold(t, job->name.pid, job->generation);
+	count_skipped(ke, job, why);
 	del(ke, i);
-	ke->skipped_cnt++;
 }
 
 static size_t least_worth(const struct keep_ended *ke)
@@ -60,8 +80,8 @@ static size_t least_worth(const struct keep_ended *ke)
 	for (size_t i = 1; i < ke->jobs.cnt; i++) {
 		const struct keep_job *a = &ke->jobs.data[i], *b = &ke->jobs.data[least];
 
-		if (keep_job_is_urgent(a) != keep_job_is_urgent(b) ?
-			    keep_job_is_urgent(b) :
+		if (keep_job_need(a) != keep_job_need(b) ?
+			    keep_job_need(a) < keep_job_need(b) :
 			    a->usage.inuse_bytes < b->usage.inuse_bytes)
 			least = i;
 	}
@@ -71,10 +91,10 @@ static size_t least_worth(const struct keep_ended *ke)
 void keep_ended_add(struct keep_ended *ke, struct tracker *t, const struct keep_job *job)
 {
 	if (ke->jobs.cnt == ENDED_CAP)
-		skip(ke, t, least_worth(ke));
+		skip(ke, t, least_worth(ke), "too many have ended at once");
 	if (vec_reserve(&ke->jobs, ke->jobs.cnt + 1) ||
 	    tracker_hold(t, job->name.pid, job->generation)) {
-		ke->skipped_cnt++;
+		count_skipped(ke, job, "no memory");
 		return;
 	}
 	ke->jobs.data[ke->jobs.cnt++] = *job;
@@ -109,8 +129,8 @@ void keep_ended_skip_late(struct keep_ended *ke, struct tracker *t, struct keep_
 		const struct keep_job *job = &ke->jobs.data[i];
 
 		if (now_ns >= job->queued_ns + ENDED_WAIT_NS &&
-		    !keep_credit_is_left(credit, now_ns, keep_job_is_urgent(job)))
-			skip(ke, t, i);
+		    !keep_credit_is_left(credit, now_ns, keep_job_need(job)))
+			skip(ke, t, i, "profiles of others have used up the CPU time for that");
 	}
 }
 

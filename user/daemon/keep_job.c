@@ -13,11 +13,17 @@ void keep_usage_set_sums(struct keep_usage *u, const struct ht_image *image)
 	u->peak_ns = image->peak_ns;
 }
 
-bool keep_job_is_urgent(const struct keep_job *j)
+enum keep_need keep_job_need(const struct keep_job *j)
 {
-	enum keep_reason reason = j->name.reason;
-
-	return reason == KEEP_LIMIT || reason == KEEP_OOM || reason == KEEP_SIGNAL;
+	switch (j->name.reason) {
+	case KEEP_OOM:
+	case KEEP_SIGNAL:
+		return KEEP_NEED_DEATH;
+	case KEEP_LIMIT:
+		return KEEP_NEED_LIMIT;
+	default:
+		return KEEP_NEED_CALM;
+	}
 }
 
 bool keep_job_is_last(const struct keep_job *j)
@@ -27,7 +33,14 @@ bool keep_job_is_last(const struct keep_job *j)
 
 static int class_of(const struct keep_job *j)
 {
-	return keep_job_is_urgent(j) ? 0 : j->name.reason == KEEP_PEAK ? 2 : 1;
+	switch (keep_job_need(j)) {
+	case KEEP_NEED_DEATH:
+		return 0;
+	case KEEP_NEED_LIMIT:
+		return 1;
+	default:
+		return j->name.reason == KEEP_PEAK ? 3 : 2;
+	}
 }
 
 int keep_job_by_worth(const void *a, const void *b)

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "budget/governor.h"
 #include "keep/keep_name.h"
+#include "keep/keep_rules.h"
 #include "target/cgroup_room.h"
 
 struct ht_image;
@@ -28,15 +30,17 @@ struct keep_job {
 	struct keep_name name;
 	uint32_t generation;
 	struct keep_usage usage;
+	struct governor_record budget; /* of that time as well */
 	uint64_t queued_ns; /* CLOCK_MONOTONIC: of those that wait in keep_ended.h */
 	int fd; /* in memory, while a child makes it; -1: none */
 };
 
-/* Evidence, which may run into debt: a limit that is near, a death by a signal. */
-bool keep_job_is_urgent(const struct keep_job *j);
+/* Evidence may run into debt: a death by a signal, and, less so, a limit that is near. */
+enum keep_need keep_job_need(const struct keep_job *j);
 /* Of a process, or an image of one, that is over: nothing else knows of it any more. */
 bool keep_job_is_last(const struct keep_job *j);
-/* For qsort(): evidence, then the dead, then who has grown most. */
+/* For qsort(): evidence, then the dead, then who has grown most. Who is dead by a signal has nobody else
+ * to tell of it; a limit that is near will be so in a moment still. */
 int keep_job_by_worth(const void *a, const void *b);
 
 #endif

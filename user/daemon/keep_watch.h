@@ -28,6 +28,7 @@ struct keep_want {
 	bool is_wanted;
 	struct keep_pace pace;
 	double kept_bytes; /* that the kept profile shows */
+	bool has_inuse; /* it does show what was held: frees were probed */
 	struct keep_name file; /* the kept profile, when pid is not 0 */
 };
 

@@ -118,6 +118,7 @@ static void add_ended(struct keeper *k, const struct watched *w, const struct ke
 	if (engine_get_image(k->src.engine, name->pid, w->generation, &image))
 		return;
 	keep_usage_set_sums(&job.usage, &image);
+	governor_take_record(k->src.governor, name->pid, &job.budget);
 	job.queued_ns = now_ns();
 	keep_ended_add(k->ended, k->src.tracker, &job);
 }
@@ -210,6 +211,19 @@ static bool may_keep(const struct keep_want *want, uint64_t now)
 	return want->is_wanted && keep_pace_allows(&want->pace, now);
 }
 
+/* Near its limit, unless that would replace what shows who holds the memory with what does not. */
+static bool may_keep_limit(const struct keeper *k, struct watched *w, uint64_t now)
+{
+	struct governor_view view;
+
+	if (!may_keep(&w->limit, now))
+		return false;
+	if (w->limit.has_inuse && !governor_view(k->src.governor, w->name.pid, &view) &&
+	    !view.has_inuse)
+		w->limit.is_wanted = false;
+	return w->limit.is_wanted;
+}
+
 /* What is wanted of a running process; NULL: the job is a last one, or it has ended. */
 static struct keep_want *want_of(struct watched *w, enum keep_reason reason)
 {
@@ -218,36 +232,51 @@ static struct keep_want *want_of(struct watched *w, enum keep_reason reason)
 	return reason == KEEP_PEAK ? &w->peak : reason == KEEP_LIMIT ? &w->limit : NULL;
 }
 
-static struct keep_job job_of(const struct watched *w, enum keep_reason reason)
+static struct keep_job job_of(const struct keeper *k, const struct watched *w,
+			      enum keep_reason reason)
 {
 	struct keep_job job = {
 		.name = w->name, .generation = w->generation, .usage = w->usage, .fd = -1
 	};
 
 	job.name.reason = reason;
+	governor_take_record(k->src.governor, w->name.pid, &job.budget);
 	return job;
+}
+
+/* For whom there is CPU time to spend. */
+struct means {
+	bool allows[KEEP_NEED_DEATH + 1];
+};
+
+static struct means means_of(struct keeper *k, uint64_t now)
+{
+	struct means m;
+
+	for (int need = KEEP_NEED_CALM; need <= KEEP_NEED_DEATH; need++)
+		m.allows[need] = keep_credit_is_left(&k->credit, now, (enum keep_need)need);
+	return m;
 }
 
 static void choose_jobs(struct keeper *k, uint64_t now)
 {
-	bool has_credit = keep_credit_is_left(&k->credit, now, false);
-	bool has_debt = keep_credit_is_left(&k->credit, now, true);
+	const struct means m = means_of(k, now);
 	VEC(struct keep_job) all = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; i < keep_ended_cnt(k->ended); i++) {
 		const struct keep_job *j = keep_ended_at(k->ended, i);
 
-		if (!err && (keep_job_is_urgent(j) ? has_debt : has_credit))
+		if (!err && m.allows[keep_job_need(j)])
 			err = vec_push(&all, *j);
 	}
 	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++) {
-		const struct watched *w = keep_watch_at(k->watch, i);
+		struct watched *w = keep_watch_at(k->watch, i);
 
-		if (!err && has_debt && may_keep(&w->limit, now))
-			err = vec_push(&all, job_of(w, KEEP_LIMIT));
-		if (!err && has_credit && may_keep(&w->peak, now))
-			err = vec_push(&all, job_of(w, KEEP_PEAK));
+		if (!err && m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now))
+			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
+		if (!err && m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now))
+			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
 	}
 	if (all.cnt)
 		qsort(all.data, all.cnt, sizeof(*all.data), keep_job_by_worth);
@@ -257,17 +286,16 @@ static void choose_jobs(struct keeper *k, uint64_t now)
 
 static bool has_due(struct keeper *k, uint64_t now)
 {
-	bool has_credit = keep_credit_is_left(&k->credit, now, false);
-	bool has_debt = keep_credit_is_left(&k->credit, now, true);
+	const struct means m = means_of(k, now);
 
 	for (size_t i = 0; i < keep_ended_cnt(k->ended); i++)
-		if (keep_job_is_urgent(keep_ended_at(k->ended, i)) ? has_debt : has_credit)
+		if (m.allows[keep_job_need(keep_ended_at(k->ended, i))])
 			return true;
 	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++) {
-		const struct watched *w = keep_watch_at(k->watch, i);
+		struct watched *w = keep_watch_at(k->watch, i);
 
-		if ((has_debt && may_keep(&w->limit, now)) ||
-		    (has_credit && may_keep(&w->peak, now)))
+		if ((m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now)) ||
+		    (m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now)))
 			return true;
 	}
 	return false;
@@ -355,6 +383,7 @@ static void replace(struct keeper *k, const struct keep_job *job, const struct k
 		keep_store_drop(k->store, &want->file);
 	want->file = job->name;
 	want->kept_bytes = r->inuse_bytes;
+	want->has_inuse = job->budget.view.has_inuse;
 	want->is_wanted = false; /* whether it has grown since is for the next tick to say */
 }
 

@@ -181,7 +181,8 @@ static int add_comments(struct profile *p, const struct profile_source *src,
 	for (size_t i = 0; i < wish->note_cnt && !err; i++)
 		err = profile_comment(p, "%s", wish->notes[i]);
 	if (!err)
-		err = governor_comment(src->governor, wish->pid, p);
+		err = wish->budget ? governor_comment_record(src->governor, wish->budget, p) :
+				     governor_comment(src->governor, wish->pid, p);
 	if (!err)
 		err = comment_ledger(p, src->tracker, s->stats);
 	return err ? err : scope_notes_add(s, src->engine, src->tracker, &opts, p);

@@ -14,6 +14,7 @@
 
 struct engine;
 struct governor;
+struct governor_record;
 struct profile;
 struct snapshot;
 struct track_files;
@@ -46,6 +47,8 @@ struct profile_wish {
 	/* Of this image of pid alone, whether it is over or not. */
 	bool is_image;
 	uint32_t generation;
+	/* What its probes cost; NULL: what is so at present. */
+	const struct governor_record *budget;
 	bool shows_allocs; /* opens on alloc_space, else on inuse_space */
 	/* Not NULL: alloc_* is what was added since; it was taken duration_ns before. */
 	const struct snapshot *base;

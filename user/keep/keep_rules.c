@@ -33,13 +33,18 @@ void keep_credit_init(struct keep_credit *c, uint64_t now_ns)
 	c->filled_ns = now_ns;
 }
 
-bool keep_credit_is_left(struct keep_credit *c, uint64_t now_ns, bool is_urgent)
+bool keep_credit_is_left(struct keep_credit *c, uint64_t now_ns, enum keep_need need)
 {
+	static const int64_t debt_ns[] = {
+		[KEEP_NEED_LIMIT] = (int64_t)KEEP_DEBT_LIMIT_NS,
+		[KEEP_NEED_DEATH] = (int64_t)KEEP_DEBT_MAX_NS,
+	};
+
 	c->left_ns += (int64_t)((double)(now_ns - c->filled_ns) * KEEP_CPU_SHARE);
 	if (c->left_ns > (int64_t)KEEP_CREDIT_MAX_NS)
 		c->left_ns = (int64_t)KEEP_CREDIT_MAX_NS;
 	c->filled_ns = now_ns;
-	return c->left_ns > (is_urgent ? -(int64_t)KEEP_DEBT_MAX_NS : 0);
+	return c->left_ns > -debt_ns[need];
 }
 
 void keep_credit_spend(struct keep_credit *c, uint64_t cpu_ns)

@@ -6,8 +6,9 @@
  * KEEP_GROWTH over the one that is kept. A process that grows all the time is looked at 1, 2, 4, 8
  * and then every 10 s (struct keep_pace), so that a burst is caught soon and a leak costs little.
  * And all of it together may use KEEP_CPU_SHARE of one CPU (struct keep_credit), with some seconds
- * saved up for a start. Evidence - a limit that is near, a death by a signal - is taken at once, and
- * may run into debt, up to KEEP_DEBT_MAX_NS.
+ * saved up for a start. Evidence is taken at once, and may run into debt: a limit that is near up to
+ * KEEP_DEBT_LIMIT_NS; a death by a signal up to KEEP_DEBT_MAX_NS, so that many processes near a limit
+ * leave something for those whom it kills in the end.
  */
 #ifndef HT_KEEP_KEEP_RULES_H
 #define HT_KEEP_KEEP_RULES_H
@@ -23,6 +24,7 @@
 #define KEEP_PACE_MAX_NS (10 * NS_PER_S)
 #define KEEP_CPU_SHARE 0.03
 #define KEEP_CREDIT_MAX_NS (2 * NS_PER_S)
+#define KEEP_DEBT_LIMIT_NS (3 * NS_PER_S)
 #define KEEP_DEBT_MAX_NS (10 * NS_PER_S)
 /* The share of the limit that a cgroup must have gone back under before it counts as near again. */
 #define KEEP_LIMIT_SLACK 0.05
@@ -43,7 +45,9 @@ struct keep_credit {
 	uint64_t filled_ns; /* when it was last filled up */
 };
 void keep_credit_init(struct keep_credit *c, uint64_t now_ns);
-bool keep_credit_is_left(struct keep_credit *c, uint64_t now_ns, bool is_urgent);
+/* How much a profile is needed. */
+enum keep_need { KEEP_NEED_CALM, KEEP_NEED_LIMIT, KEEP_NEED_DEATH };
+bool keep_credit_is_left(struct keep_credit *c, uint64_t now_ns, enum keep_need need);
 void keep_credit_spend(struct keep_credit *c, uint64_t cpu_ns);
 
 /* Is a cgroup near its limit: `is_near` once it is, until it has gone back. limit_bytes 0: none. */
