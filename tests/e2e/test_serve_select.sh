@@ -267,6 +267,76 @@ serve --listen 127.0.0.1:0 --comm '^sel-a$'
 kill -HUP "$server"
 await 20 is_gone "$server" && ok "SIGHUP without a file ends it" || not_ok "SIGHUP without a file ends it" "it does not" "$top/serve.err"
 
+# a reload that is asked for while it begins
+printf 'listen = "127.0.0.1:0"\ncomm = ["^sel-a$"]\n' >"$top/early.toml"
+is_heaptap() { [ "$(readlink "/proc/$1/exe")" = "$(readlink -f "$heaptap")" ]; }
+for wait in 0.03 0.06 0.1; do
+	: >"$top/serve.err"
+	"$heaptap" serve --config "$top/early.toml" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 10 is_heaptap "$server"
+	sleep $wait
+	kill -HUP "$server"
+	await 20 says "$top/serve.err" 'was read again'
+	says "$top/serve.err" 'was read again' || break
+	end_server "SIGHUP at once"
+done
+kill -0 "$server" 2>/dev/null && not_ok "SIGHUP while it begins" "it is not read" "$top/serve.err"
+is_gone "$server" && [ $wait = 0.1 ] && ok "SIGHUP while it begins" || not_ok "SIGHUP while it begins" "it ended it" "$top/serve.err"
+
+# a pid that was named, and is another process's when the configuration is read again
+begin named
+printf 'listen = "127.0.0.1:0"\npid = [%s]\n' "${pid_of[named]}" >"$top/named.toml"
+serve --config "$top/named.toml"
+chosen "pid in the file" named --
+kill -9 "${pid_of[named]}"
+await 5 follows_not "${pid_of[named]}" || not_ok "pid in the file" "it is followed when it has ended" "$top/serve.err"
+wait "${pid_of[named]}" 2>/dev/null
+stranger=
+for _ in $(seq 50); do
+	echo $((pid_of[named] - 1)) >/proc/sys/kernel/ns_last_pid 2>/dev/null || break
+	sleep 60 &
+	[ $! = "${pid_of[named]}" ] && stranger=$! && break
+	kill $!
+done
+if [ -n "$stranger" ]; then
+	e2e_pids="$e2e_pids $stranger"
+	for title in "SIGHUP: a stranger with the pid" "... and once more"; do
+		reload 'was read again'
+		says "$top/serve.err" "PID $stranger has ended: the process that has this pid now was not named" &&
+			follows_not "$stranger" && ok "$title is not followed" ||
+			not_ok "$title is not followed" "it is, or nothing is said" "$top/serve.err"
+	done
+	kill "$stranger"
+else
+	skip "a stranger with the pid" "no pid can be had again here"
+fi
+end_server "pid in the file"
+
+# --- descriptors run out: nobody is let go, and nobody is followed without probes
+for i in 0 1 2 3 4 5 6 7 8 9; do begin "few-$i"; done
+few_metric() { metric "$1" | cut -d. -f1; }
+all_are_known() { [ $(($(few_metric heaptap_followed_processes) + $(few_metric heaptap_refused_processes))) = 10 ]; }
+printf '#!/bin/sh\nulimit -n 170\nexec "%s" "$@"\n' "$heaptap" >"$top/few.sh"
+chmod +x "$top/few.sh"
+plenty=$heaptap heaptap=$top/few.sh
+serve --listen 127.0.0.1:0 --rate 1 --comm '^few-'
+heaptap=$plenty
+await 20 all_are_known && sleep 3 && all_are_known && ok "few descriptors: who is not followed is counted" ||
+	not_ok "few descriptors: who is not followed is counted" "$(get "$url/metrics" | grep -E '^heaptap_(followed|refused)_' | xargs)" "$top/serve.err"
+[ "$(few_metric heaptap_followed_processes)" -gt 0 ] && ! says "$top/serve.err" 'no longer following' &&
+	says "$top/serve.err" 'want of room (Too many open files)' && ok "few descriptors: who is followed stays so" ||
+	not_ok "few descriptors: who is followed stays so" "nobody is, or one was let go, or it is not said" "$top/serve.err"
+for i in 0 1 2 3 4 5 6 7 8 9; do follows "${pid_of[few-$i]}" && break; done
+work_of "few-$i"
+exact_of "few-$i" "few descriptors: who is followed is recorded"
+for i in 0 1 2 3 4 5 6 7 8; do follows "${pid_of[few-$i]}" && kill -9 "${pid_of[few-$i]}"; done
+others_are_followed() { follows "${pid_of[few-9]}"; }
+await 60 others_are_followed && ok "few descriptors: when some have ended others are followed" ||
+	not_ok "few descriptors: when some have ended others are followed" "not within 60 s" "$top/serve.err"
+end_server "few descriptors"
+
 # --- refused at start, before anything is attached
 refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
 refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b

@@ -150,7 +150,9 @@ static int set_up(struct daemon *d)
 		return err;
 	}
 	follow_opts.rules = d->rules;
-	err = open_capture(d);
+	err = loop_open(d->opts.can_reload, &d->loop);
+	if (!err)
+		err = open_capture(d);
 	if (!err)
 		err = answers_open(d->opts.listen, d->opts.token_file, &d->answers);
 	if (err)
@@ -159,8 +161,6 @@ static int set_up(struct daemon *d)
 	err = keeper_open(&d->opts.keep, &d->keeper);
 	if (!err)
 		err = pushes_open(&d->opts.pushes, &d->pushes);
-	if (!err)
-		err = loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
 		err = capture_start(d->capture);
 	if (!err)

@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/hmap.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/vec.h"
 #include "daemon/select.h"
 #include "kernel/engine.h"
@@ -51,6 +52,8 @@
 
 /* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
 #define ROOM_TRIES 4
+
+#define LOG_EVERY_NS (60 * NS_PER_S)
 
 /* What procfs gives for a folder that it could not make an inode for. */
 #define INO_NONE 1
@@ -82,6 +85,7 @@ struct follow {
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
 	uint64_t throw_limit_bytes; /* as the engine has it */
+	struct log_limit log; /* of processes that cannot be looked at */
 	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
@@ -137,15 +141,17 @@ static void set_throw_limit(struct follow *f, uint64_t bytes)
  * found to be limited to holds for all at once; that it may be more again is only known when all
  * are known: renew_throw_limit().
  */
-static void read_address_limit(struct follow *f, struct seen *s)
+static int read_address_limit(struct follow *f, struct seen *s)
 {
 	uint64_t own;
+	int err = process_address_limit(s->pid, &s->address_limit_bytes);
 
-	if (process_address_limit(s->pid, &s->address_limit_bytes) || !s->address_limit_bytes)
-		return;
+	if (err || !s->address_limit_bytes)
+		return err;
 	own = throw_limit_bytes(s->pid, s->address_limit_bytes);
 	if (own < f->throw_limit_bytes)
 		set_throw_limit(f, own);
+	return 0;
 }
 
 static void renew_throw_limit(struct follow *f)
@@ -174,6 +180,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	f->engine = e;
 	f->tracker = t;
 	f->rules = opts->rules;
+	f->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	hmap_init(&f->idx, sizeof(uint32_t));
 	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
 	f->own_exe[n > 0 ? n : 0] = '\0';
@@ -243,16 +250,18 @@ static void read_container_id(const struct follow *f, pid_t pid, const char *cgr
 
 enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
 
-static enum verdict match_rules(const struct follow *f, const struct select_candidate *known,
-				pid_t pid)
+static int match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid,
+		       enum verdict *ret)
 {
 	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
 	struct select_candidate c = *known;
 	enum verdict verdict = VERDICT_NO;
+	int err = 0;
 
-	if (!c.is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)) &&
-	    proc_text_read(pid, "cgroup", &cgroup))
-		return VERDICT_NO; /* it has ended */
+	if (!c.is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)))
+		err = proc_text_read(pid, "cgroup", &cgroup);
+	if (err)
+		return err;
 	if (cgroup && select_wants_container(f->rules))
 		read_container_id(f, pid, cgroup, id);
 	c.cgroup = cgroup ? cgroup : "";
@@ -264,10 +273,12 @@ static enum verdict match_rules(const struct follow *f, const struct select_cand
 		verdict = select_matches(f->rules, &c) ? VERDICT_SMALL : VERDICT_NO;
 	}
 	free(cgroup);
-	return verdict;
+	*ret = verdict;
+	return 0;
 }
 
-static enum verdict judge(const struct follow *f, const struct process_info *info)
+/* -ESRCH: it has ended. */
+static int judge(const struct follow *f, const struct process_info *info, enum verdict *ret)
 {
 	struct select_candidate c = {
 		.comm = info->comm,
@@ -278,16 +289,19 @@ static enum verdict judge(const struct follow *f, const struct process_info *inf
 		.is_followed = tracker_follows(f->tracker, info->pid),
 	};
 
+	*ret = VERDICT_NO;
 	if (info->is_kernel_thread || info->pid == getpid())
-		return VERDICT_NO;
+		return 0;
 	/* Ending; or only its main thread has ended, and then nothing tells what it is. */
-	if (info->is_zombie)
-		return c.is_followed || (c.is_named && info->thread_cnt > 1) ? VERDICT_SELECTED :
-									       VERDICT_NO;
+	if (info->is_zombie) {
+		if (c.is_followed || (c.is_named && info->thread_cnt > 1))
+			*ret = VERDICT_SELECTED;
+		return 0;
+	}
 	/* The forked helpers of this program too. */
 	if (f->own_exe[0] && !strcmp(info->exe, f->own_exe) && !c.is_named)
-		return VERDICT_NO;
-	return match_rules(f, &c, info->pid);
+		return 0;
+	return match_rules(f, &c, info->pid, ret);
 }
 
 /* A reason that this process cannot be followed; NULL: none. */
@@ -339,16 +353,21 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 }
 
 /* known: what was found the last time, or NULL. */
-static void attach(struct follow *f, struct seen *s, const struct seen *known)
+static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
+		   const struct seen *known)
 {
 	struct process_info info;
+	bool was_told = known && known->waits_for_room && known->exe_hash == s->exe_hash;
 	const char *refusal;
 	char why[512];
 	int err = process_info_read(s->pid, &info);
 
 	s->is_refused = s->is_empty = false;
-	s->exe_hash = err ? 0 : hash_of(info.exe);
-	if (err || info.is_zombie) {
+	if (err) {
+		refuse(f, s, glanced, err, was_told);
+		return;
+	}
+	if (info.is_zombie) {
 		s->is_refused = true;
 		return;
 	}
@@ -358,7 +377,11 @@ static void attach(struct follow *f, struct seen *s, const struct seen *known)
 		s->is_refused = true;
 		return;
 	}
-	read_address_limit(f, s);
+	err = read_address_limit(f, s);
+	if (err) {
+		refuse(f, s, &info, err, was_told);
+		return;
+	}
 	err = tracker_add(f->tracker, s->pid);
 	if (!err && select_is_all(f->rules) && !is_named(f, &info) &&
 	    !tracker_has_allocator(f->tracker, s->pid)) {
@@ -371,7 +394,7 @@ static void attach(struct follow *f, struct seen *s, const struct seen *known)
 		return;
 	}
 	tracker_remove(f->tracker, s->pid);
-	refuse(f, s, &info, err, known && known->waits_for_room && known->exe_hash == s->exe_hash);
+	refuse(f, s, &info, err, was_told);
 }
 
 /* Is what was found about it still so? It may map an allocator, or turn into another program. */
@@ -400,7 +423,8 @@ static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum 
 
 /*
  * Reads what a process is, and attaches to it when it is selected and was not before. known: what was
- * found the last time, or NULL. -ESRCH: it has ended.
+ * found the last time, or NULL. -ESRCH: it has ended; else it could not be looked at, which says
+ * nothing about it.
  */
 static int look_closely(struct follow *f, pid_t pid, const struct seen *known, bool may_have_mapped,
 			struct seen *ret)
@@ -409,22 +433,26 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	uint64_t now = now_ns();
 	struct seen s = { .pid = pid, .since_ns = now };
 	enum verdict verdict;
+	int err = process_glance(pid, &info);
 
-	if (process_glance(pid, &info))
-		return -ESRCH;
+	if (err)
+		return err;
 	if (known && known->start_time_ticks != info.start_time_ticks) {
 		tracker_remove(f->tracker, pid); /* its end has not been told yet */
 		known = NULL;
 	}
 	s.start_time_ticks = info.start_time_ticks;
-	verdict = judge(f, &info);
+	s.exe_hash = hash_of(info.exe);
+	err = judge(f, &info, &verdict);
+	if (err)
+		return err;
 	if (verdict == VERDICT_SELECTED) {
 		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped)) {
 			s = *known;
 			if (!s.is_refused)
-				read_address_limit(f, &s);
+				(void)read_address_limit(f, &s);
 		} else if (!tracker_follows(f->tracker, pid)) {
-			attach(f, &s, known);
+			attach(f, &s, &info, known);
 		}
 	}
 	if (known) {
@@ -437,19 +465,37 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	return 0;
 }
 
+static void note_unseen(struct follow *f, pid_t pid, int err)
+{
+	if (err != -ESRCH && log_limit_allows(&f->log, now_ns()))
+		log_warn("serve: cannot look at PID %d: %s%s", pid, strerror(-err),
+			 err == -EMFILE ?
+				 ": heaptap needs a higher limit (ulimit -n, LimitNOFILE=)" :
+				 "");
+}
+
 /* One process of /proc, into `fresh`. */
 static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow *fresh)
 {
 	const struct seen *known = find_seen(f, pid);
 	uint32_t key = (uint32_t)pid;
 	struct seen s;
-	int err;
+	int err = 0;
 
 	if (known && known->dir_ino == dir_ino && dir_ino != INO_NONE && !f->has_lost_notes &&
 	    now_ns() < known->due_ns)
 		s = *known;
-	else if (look_closely(f, pid, known, f->has_lost_notes, &s))
-		return 0;
+	else
+		err = look_closely(f, pid, known, f->has_lost_notes, &s);
+	if (err) {
+		note_unseen(f, pid, err);
+		/* Neither has it ended for that, nor is it as it was: it is looked at again. */
+		known = find_seen(f, pid);
+		if (err == -ESRCH || !known)
+			return 0;
+		s = *known;
+		s.due_ns = 0;
+	}
 	s.dir_ino = dir_ino;
 	err = vec_push(&fresh->seen, s);
 	if (!err)
@@ -459,17 +505,40 @@ static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow 
 }
 
 /* Those that were selected and are not any more. */
-static void let_go(struct follow *f, const struct follow *fresh)
+static void let_go(struct follow *f)
 {
 	for (size_t i = tracker_running_cnt(f->tracker); i-- > 0;) {
 		pid_t pid = tracker_running_at(f->tracker, i);
-		const struct seen *s = find_seen(fresh, pid);
+		const struct seen *s = find_seen(f, pid);
 
 		if (s && s->is_selected)
 			continue;
 		log_info("serve: no longer following PID %d", pid);
 		tracker_remove(f->tracker, pid);
 	}
+}
+
+/* What was named before goes on to mean the process that it was: its pid may be another's now. */
+static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret)
+{
+	const struct seen *n;
+	struct seen now;
+	bool runs = !find_named(pid, LOG_WARN, &now);
+
+	vec_each(&f->named, n) {
+		if (n->pid != pid)
+			continue;
+		*ret = *n;
+		if (runs && n->start_time_ticks != now.start_time_ticks)
+			log_warn(
+				"serve: PID %d has ended: the process that has this pid now was not "
+				"named",
+				pid);
+		return true;
+	}
+	if (runs)
+		*ret = now;
+	return runs;
 }
 
 int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
@@ -483,7 +552,7 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 	if (err)
 		return err;
 	for (size_t i = 0; i < pid_cnt; i++)
-		if (!find_named(pids[i], LOG_WARN, &s))
+		if (find_named_again(f, pids[i], &s))
 			named.seen.data[named.seen.cnt++] = s;
 	vec_release(&f->named);
 	f->named.data = named.seen.data;
@@ -524,7 +593,7 @@ void follow_note_exec(struct follow *f, pid_t pid)
 		known->since_ns = now_ns();
 		known->due_ns = 0;
 		if (known->is_selected && !known->is_refused)
-			read_address_limit(f, known);
+			(void)read_address_limit(f, known);
 	}
 }
 
@@ -585,7 +654,6 @@ int follow_scan(struct follow *f)
 		hmap_release(&fresh.idx);
 		return err;
 	}
-	let_go(f, &fresh);
 	f->has_lost_notes = false;
 	vec_release(&f->seen);
 	hmap_release(&f->idx);
@@ -594,6 +662,9 @@ int follow_scan(struct follow *f)
 	f->seen.cap = fresh.seen.cap;
 	f->idx = fresh.idx;
 	f->refused_cnt = fresh.refused_cnt;
+	/* Who has ended is told by an event, which says how: it has come, if it is not lost. */
+	err = engine_events_drain(f->engine);
+	let_go(f);
 	renew_throw_limit(f);
-	return 0;
+	return err;
 }

@@ -36,8 +36,8 @@ struct loop_parts {
 };
 
 /*
- * From here on signals wait for the loop: early, so that none of them ends the process while
- * there are probes. can_reload: SIGHUP asks for a reload; else it ends.
+ * From here on signals wait for the loop: first of all, so that none of them ends the process while
+ * there are probes, or before there is somebody who reloads. can_reload: SIGHUP asks for a reload; else it ends.
  */
 int loop_open(bool can_reload, struct loop **ret);
 /* Watches what the parts wait for. parts is copied. */

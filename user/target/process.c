@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "target/proc_text.h"
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 #define SMALL_FILE_BYTES 8192
@@ -165,17 +166,18 @@ static bool pick_live_thread(struct process_info *info, pid_t tid)
 
 static bool merge_seccomp(struct process_info *info, pid_t tid)
 {
-	char name[64], buf[SMALL_FILE_BYTES];
+	char name[64], *text;
 	const char *value;
 	int mode;
 
 	if (info->thread_cnt++ >= SECCOMP_THREADS_CAP)
 		return true;
 	snprintf(name, sizeof(name), "task/%d/status", tid);
-	if (read_proc(info->tgid, name, buf))
+	if (proc_text_read(info->tgid, name, &text))
 		return false;
-	value = status_value(buf, "Seccomp");
+	value = status_value(text, "Seccomp");
 	mode = value ? (int)strtol(value, NULL, 10) : 0;
+	free(text);
 	if (mode > info->seccomp)
 		info->seccomp = mode;
 	return false;
@@ -236,27 +238,29 @@ int process_address_limit(pid_t pid, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* Uid, thread group, swap and namespaces. */
-static int read_status(struct process_info *info, char buf[static SMALL_FILE_BYTES])
+/* Uid, thread group, swap and namespaces. As long as its list of groups, which may be any length. */
+static int read_status(struct process_info *info)
 {
 	const char *value;
+	char *text;
 	int err;
 
-	err = read_proc(info->pid, "status", buf);
+	err = proc_text_read(info->pid, "status", &text);
 	if (err)
 		return err;
-	value = status_value(buf, "Tgid");
+	value = status_value(text, "Tgid");
 	info->tgid = value ? (pid_t)strtol(value, NULL, 10) : info->pid;
-	value = status_value(buf, "Uid");
+	value = status_value(text, "Uid");
 	if (value) /* real, effective, saved, file system: the effective one */
 		info->uid = (uint32_t)strtoul(value + strcspn(value, "\t\n"), NULL, 10);
-	value = status_value(buf, "VmSwap");
+	value = status_value(text, "VmSwap");
 	if (value)
 		info->swap_bytes = strtoull(value, NULL, 10) * 1024;
 	/* one number per namespace, from that of this /proc inwards */
-	value = status_value(buf, "NSpid");
+	value = status_value(text, "NSpid");
 	if (value)
 		info->in_pid_namespace = memchr(value, '\t', strcspn(value, "\n")) != NULL;
+	free(text);
 	return 0;
 }
 
@@ -269,7 +273,7 @@ int process_info_read(pid_t pid, struct process_info *ret)
 
 	if (pid <= 0)
 		return -ESRCH;
-	err = read_status(&info, buf);
+	err = read_status(&info);
 	if (err)
 		return err;
 	err = read_task_stat(info.tgid, info.tgid, &st);
@@ -306,9 +310,8 @@ int process_info_read(pid_t pid, struct process_info *ret)
 int process_glance(pid_t pid, struct process_info *ret)
 {
 	struct process_info info = { .pid = pid };
-	char buf[SMALL_FILE_BYTES];
 	struct task_stat st;
-	int err = read_status(&info, buf);
+	int err = read_status(&info);
 
 	if (!err)
 		err = read_task_stat(info.tgid, info.tgid, &st);

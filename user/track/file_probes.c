@@ -16,7 +16,7 @@
 /* A file's probes in one process, or in all; without links when they could not be had. */
 struct file_member {
 	struct probe_target target;
-	bool is_failed;
+	int failed_err; /* 0: they could be had */
 	struct attach_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
 	struct attach_links *tags;
 	uint64_t event_turn; /* when it came to share the event; the highest came last */
@@ -224,7 +224,7 @@ static int bring_everyone(struct file_probes *fp)
 					kept_table_of_everyone(fp->kept), NULL);
 
 	fp->everyone_is_probed = true;
-	fp->everyone.is_failed = err;
+	fp->everyone.failed_err = err;
 	return err;
 }
 
@@ -236,7 +236,7 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
 	if (way == PLAN_ALL)
 		return bring_everyone(fp);
 	vec_each(&fp->members, m) {
-		if (m->is_failed)
+		if (m->failed_err)
 			continue;
 		err = file_probes_bring_way(fp, m, way, kept_table_of(fp->kept, m->target.pid),
 					    NULL);
@@ -252,7 +252,7 @@ int file_probes_add_window(struct file_probes *fp, struct file_member *m, enum p
 	int err = 0;
 	struct file_member *owner = way == PLAN_ALL ? &fp->everyone : m;
 
-	if (m->is_failed || owner->allocs[way] || !fp->file->alloc)
+	if (m->failed_err || owner->allocs[way] || !fp->file->alloc)
 		return 0;
 	if (has_frees && !owner->frees[way])
 		err = attach_ways_add(fp->ways, PROBE_FREES, way, &owner->target, links);
@@ -345,7 +345,7 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan
 	*ret_is_new = false;
 	err = attach_new_member(fp, &m, way, ret_is_new);
 	if (err) {
-		m.is_failed = true;
+		m.failed_err = err;
 		stop_member(&m);
 		if (err == -ENOMEM)
 			return err;
@@ -403,9 +403,9 @@ bool file_probes_is_anyone_limited(const struct file_probes *fp)
 	return false;
 }
 
-bool file_member_is_failed(const struct file_member *m)
+int file_member_err(const struct file_member *m)
 {
-	return m->is_failed;
+	return m->failed_err;
 }
 
 bool file_member_set_thread(struct file_member *m, pid_t live_tid)

@@ -42,7 +42,7 @@ bool file_probes_shares_tags(const struct file_probes *fp);
 int file_probes_reserve(struct file_probes *fp);
 /*
  * A process that is not a member yet, and for which room was reserved: what it keeps, in that way.
- * With an error it is a member without links (is_failed), but not with -ENOMEM. ret_is_new: sites of
+ * With an error it is a member without links (file_member_err()), but not with -ENOMEM. ret_is_new: sites of
  * the allocator came to be probed, so they were not for everyone before.
  */
 int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
@@ -58,8 +58,8 @@ struct file_member *file_probes_everyone(struct file_probes *fp);
 /* Links for everyone cannot let one process off. */
 bool file_probes_is_anyone_limited(const struct file_probes *fp);
 
-/* Its probes could not be had. */
-bool file_member_is_failed(const struct file_member *m);
+/* Why its probes could not be had; 0: they could. */
+int file_member_err(const struct file_member *m);
 /* false: it was this thread before. */
 bool file_member_set_thread(struct file_member *m, pid_t live_tid);
 

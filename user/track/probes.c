@@ -290,10 +290,10 @@ static struct file_member *find_member(struct probes *p, struct probed_file *pf,
 
 	if (p->policy.is_shared) {
 		m = file_probes_everyone(pf->probes);
-		return file_member_is_failed(m) ? NULL : m;
+		return file_member_err(m) ? NULL : m;
 	}
 	m = file_probes_find(pf->probes, pid);
-	if (!m || file_member_is_failed(m))
+	if (!m || file_member_err(m))
 		return NULL;
 	file_member_set_thread(m, live_tid);
 	return m;
@@ -374,6 +374,20 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 	if (err)
 		count_failure(p, file, err);
 	return err == -ENOMEM ? err : 0;
+}
+
+int probes_want_of_files(const struct probes *p, pid_t pid)
+{
+	const struct probed_file *pf;
+
+	vec_each(&p->files, pf) {
+		const struct file_member *m = file_probes_find(pf->probes, pid);
+		int err = m ? file_member_err(m) : 0;
+
+		if (err == -EMFILE || err == -ENFILE)
+			return err;
+	}
+	return 0;
 }
 
 void probes_del_process(struct probes *p, pid_t pid, bool has_ended)

@@ -81,6 +81,10 @@ void probes_hold(struct probes *p, bool hold);
 int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_frees,
 		      struct attach_links *links);
 
+/* -EMFILE, -ENFILE: some probes of the process could not be had because descriptors ran out, which says
+ * nothing about its files. */
+int probes_want_of_files(const struct probes *p, pid_t pid);
+
 /* The process has forked a child that nobody follows: take the breakpoints that it inherited out of
  * it, soon. (perf events do that by themselves.) False: not now, so much of it is under way. */
 bool probes_clean_children(struct probes *p, pid_t pid);

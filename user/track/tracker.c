@@ -223,6 +223,8 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (err)
 		return err;
 	err = refresh(t, p);
+	if (!err)
+		err = probes_want_of_files(t->probes, pid);
 	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
 	return err ? err : mark_err;
 }
