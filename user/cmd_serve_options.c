@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,14 +122,24 @@ static int check_label(const char *text, char *why, size_t why_bytes)
 	return -EINVAL;
 }
 
+/* Whether it exists is find_cgroups()'s. */
 static int check_cgroup(const char *text, char *why, size_t why_bytes)
 {
 	struct cgroup_place place;
 	int err = cgroup_find(text, &place, why, why_bytes);
 
-	if (!err)
-		cgroup_release(&place);
-	return err;
+	if (err && err != -ENOENT)
+		return err;
+	cgroup_release(&place);
+	return 0;
+}
+
+static int check_folder(const char *text, char *why, size_t why_bytes)
+{
+	if (*text)
+		return 0;
+	snprintf(why, why_bytes, "the path of a folder is wanted");
+	return -EINVAL;
 }
 
 static int check_mode(const char *text, char *why, size_t why_bytes)
@@ -347,6 +358,7 @@ static const struct option_row rows[] = {
 	  .flags = OPTION_AT_START,
 	  .at = AT(daemon.pushes.spool_dir),
 	  .arg = "DIR",
+	  .check = check_folder,
 	  .help = "what cannot be sent waits here (default: in memory)" },
 	{ .name = "push-debuginfo",
 	  .type = OPTION_FLAG,
@@ -374,6 +386,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(daemon.keep.dir),
 	  .arg = "DIR",
+	  .check = check_folder,
 	  .flags = OPTION_AT_START,
 	  .help = "keep profiles in this folder, which only its owner may write to: of each process "
 		  "at its peak, when its cgroup is near its memory limit, and before it ended "
@@ -446,22 +459,40 @@ static void on_error(void *ctx, const char *text)
 	log_error("serve: %s", text);
 }
 
+/* What is wrong with an option beside the others: with the place where it is given. */
+__attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
+							  const char *key, const char *fmt, ...)
+{
+	char text[640];
+	unsigned line = 0;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	for (size_t i = 0; i < table.cnt && s->lines && key; i++)
+		if (table.rows[i].name && !strcmp(table.rows[i].name, key))
+			line = s->lines[i];
+	if (line)
+		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, text);
+	else if (s->config_path)
+		log_error("serve: %s: %s", s->config_path, text);
+	else
+		log_error("serve: %s", text);
+	return -EINVAL;
+}
+
 static int add_target(struct serve_settings *s, const char *url)
 {
 	struct push_target target;
 	const struct push_target *t;
 	char why[256] = "";
 
-	if (push_target_parse(url, &target, why, sizeof(why))) {
-		log_error("serve: %s", why);
-		return -EINVAL;
-	}
-	vec_each(&s->targets, t) {
-		if (!strcmp(t->url, target.url)) {
-			log_error("serve: push target '%s' is given twice", url);
-			return -EINVAL;
-		}
-	}
+	if (push_target_parse(url, &target, why, sizeof(why)))
+		return complain(s, "push", "%s", why);
+	vec_each(&s->targets, t)
+		if (!strcmp(t->url, target.url))
+			return complain(s, "push", "push target '%s' is given twice", target.name);
 	return vec_push(&s->targets, target);
 }
 
@@ -490,6 +521,32 @@ static bool has_parca(const struct serve_settings *s)
 	return false;
 }
 
+/* Without a target, what is for targets has no effect. */
+static int check_no_pushes(const struct serve_settings *s)
+{
+	const struct pushes_options *p = &s->daemon.pushes;
+	const struct {
+		bool is_given;
+		const char *key;
+	} all[] = {
+		{ p->token_file, "push-token-file" },
+		{ p->basic_file, "push-basic-file" },
+		{ p->tenant, "push-tenant" },
+		{ p->ca_file, "push-ca-file" },
+		{ p->spool_dir, "push-spool" },
+		{ p->interval_ns != 10 * NS_PER_S, "push-interval" },
+		{ s->labels.cnt, "label" },
+		{ p->sends_debuginfo, "push-debuginfo" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i].is_given)
+			err = complain(s, all[i].key, "--%s is for --push URL, which is not given",
+				       all[i].key);
+	return err;
+}
+
 static int finish_pushes(struct serve_settings *s)
 {
 	struct pushes_options *p = &s->daemon.pushes;
@@ -499,21 +556,15 @@ static int finish_pushes(struct serve_settings *s)
 		err = add_target(s, s->push_urls.data[i]);
 	for (size_t i = 0; i < s->labels.cnt && !err; i++)
 		err = add_label(s, s->labels.data[i]);
-	if (!err && !s->targets.cnt &&
-	    (p->token_file || p->basic_file || p->tenant || p->ca_file || p->spool_dir ||
-	     p->interval_ns != 10 * NS_PER_S || s->labels.cnt || p->sends_debuginfo)) {
-		log_error("serve: --push-* and --label are for --push URL, which is not given");
-		return -EINVAL;
-	}
-	if (!err && p->sends_debuginfo && !has_parca(s)) {
-		log_error("serve: --push-debuginfo is for --push parca+..., which is not given");
-		return -EINVAL;
-	}
-	if (!err && p->token_file && p->basic_file) {
-		log_error(
-			"serve: --push-token-file and --push-basic-file: there is one authorization");
-		return -EINVAL;
-	}
+	if (!err && !s->targets.cnt)
+		err = check_no_pushes(s);
+	if (!err && p->sends_debuginfo && !has_parca(s))
+		err = complain(s, "push-debuginfo",
+			       "--push-debuginfo is for --push parca+..., which is not given");
+	if (!err && p->token_file && p->basic_file)
+		err = complain(
+			s, "push-basic-file",
+			"--push-token-file and --push-basic-file: there is one authorization");
 	p->targets = s->targets.data;
 	p->target_cnt = s->targets.cnt;
 	p->labels = s->label_list.data;
@@ -528,10 +579,14 @@ static int find_cgroups(struct serve_settings *s)
 
 	for (size_t i = 0; i < s->cgroups.cnt && !err; i++) {
 		err = cgroup_find(s->cgroups.data[i], &s->places.data[i], why, sizeof(why));
+		s->places.cnt += !err || err == -ENOENT;
+		/* Services come and go, and who starts before them has a file. */
+		if (err == -ENOENT && s->config_path) {
+			log_warn("serve: %s: %s; it may come", s->config_path, why);
+			err = 0;
+		}
 		if (err)
-			log_error("serve: %s", why);
-		else
-			s->places.cnt++;
+			complain(s, "cgroup", "%s", why);
 	}
 	s->daemon.select.cgroups = s->places.data;
 	s->daemon.select.cgroup_cnt = s->places.cnt;
@@ -576,9 +631,12 @@ static int finish(struct serve_settings *s)
 		err = finish_pushes(s);
 	if (err)
 		return err;
+	err = listen_check(s->daemon.listen, !s->daemon.token_file, why, sizeof(why));
+	if (err)
+		return complain(s, "listen", "%s", why);
 	err = select_rules_new(&s->daemon.select, &rules, why, sizeof(why));
 	if (err)
-		log_error("serve: %s", why);
+		complain(s, s->daemon.select.is_all ? "all" : NULL, "%s", why);
 	select_rules_free(rules);
 	return err;
 }
@@ -593,7 +651,10 @@ static int apply_config(struct serve_settings *s, const char *path)
 		log_error("serve: %s", why);
 		return err;
 	}
-	err = option_apply_file(&table, s, path, text, bytes, on_error, NULL);
+	s->config_path = path;
+	s->lines = calloc(table.cnt, sizeof(*s->lines));
+	err = s->lines ? option_apply_file(&table, s, path, text, bytes, on_error, NULL, s->lines) :
+			 -ENOMEM;
 	free(text);
 	return err;
 }
@@ -656,5 +717,7 @@ void serve_settings_release(struct serve_settings *s)
 	vec_release(&s->label_list);
 	vec_release(&s->targets);
 	vec_release(&s->pid_list);
+	free(s->lines);
+	s->lines = NULL;
 	option_release(&table, s);
 }

@@ -29,6 +29,8 @@ struct serve_settings {
 	bool checks_config, wants_help, is_quiet, is_verbose;
 	struct option_numbers pids;
 	struct texts cgroups, push_urls, labels;
+	const char *config_path; /* of the arguments; NULL: there is no file */
+	unsigned *lines; /* of the file, for each row of the table: 0 = not in it */
 	/* what the daemon is given of these */
 	VEC(pid_t) pid_list;
 	VEC(struct cgroup_place) places;

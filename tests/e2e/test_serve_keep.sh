@@ -8,11 +8,12 @@ have curl || skip_all "curl is not installed"
 
 build_c grows && build_c family || { not_ok build "workload"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-cgroup= small=
+cgroup= small= own=
 cleanup_more() {
 	[ -n "$small" ] && umount -l "$small" 2>/dev/null
 	e2e_cleanup
 	[ -n "$cgroup" ] && rmdir "$cgroup" 2>/dev/null
+	[ -n "$own" ] && rmdir "$own/pod" "$own" 2>/dev/null
 }
 trap cleanup_more EXIT
 
@@ -256,6 +257,27 @@ if make_cgroup $((64 << 20)); then
 	is_kept "OOM kill: to the byte" last "$held"
 	says_why "OOM kill" "oom: killed because memory ran out"
 	end_server "limit"
+	# heaptap in a container that is shown the host's cgroups: its neighbours are "/../..." to it
+	own=${cgroup%/*}/heaptap-own-$$
+	mkdir -p "$own/pod"
+	printf '#!/bin/sh\necho $$ >"%s" && exec unshare -C "%s" "$@"\n' "$own/pod/cgroup.procs" "$heaptap" >"$top/inner.sh"
+	chmod +x "$top/inner.sh"
+	dir=$top/inner.d outer=$heaptap
+	if unshare -C true 2>/dev/null; then
+		heaptap=$top/inner.sh
+		serve --listen 127.0.0.1:0 --rate 1 --cgroup "$cgroup" --keep-dir "$dir"
+		heaptap=$outer
+		begin_grows keeps-g sh -c "echo \$\$ >$cgroup/cgroup.procs && exec \"\$0\""
+		say "up 60 1048583"
+		is_kept "own cgroup namespace: a neighbour near its limit" limit "$held"
+		get "$url/metrics" | grep -q "^heaptap_target_cgroup_limit_bytes{pid=\"$target\".* 67108864$" &&
+			ok "own cgroup namespace: the neighbour's limit" ||
+			not_ok "own cgroup namespace: the neighbour's limit" "it is not shown" "$top/serve.err"
+		kill_target
+		end_server "own cgroup namespace"
+	else
+		skip "own cgroup namespace" "unshare -C is refused"
+	fi
 else
 	skip "memory limits" "no memory controller in which a cgroup can be made"
 fi

@@ -267,6 +267,19 @@ serve --listen 127.0.0.1:0 --comm '^sel-a$'
 kill -HUP "$server"
 await 20 is_gone "$server" && ok "SIGHUP without a file ends it" || not_ok "SIGHUP without a file ends it" "it does not" "$top/serve.err"
 
+# a larger least size holds for those who are followed as well; and a cgroup may be gone for now
+printf 'listen = "127.0.0.1:0"\ncomm = ["^sel-a$"]\n' >"$top/size.toml"
+serve --config "$top/size.toml"
+chosen "min-rss: none" sel-a --
+echo 'min-rss = "4g"' >>"$top/size.toml"
+reload 'was read again'
+await 5 follows_not "${pid_of[sel-a]}" && ok "SIGHUP: a larger min-rss" || not_ok "SIGHUP: a larger min-rss" "it is followed" "$top/serve.err"
+echo 'cgroup = ["/no/such"]' >>"$top/size.toml"
+reload 'was read again'
+says "$top/serve.err" "there is no cgroup '/no/such'" && ok "SIGHUP: a cgroup that may come" ||
+	not_ok "SIGHUP: a cgroup that may come" "not said" "$top/serve.err"
+end_server "min-rss"
+
 # a reload that is asked for while it begins
 printf 'listen = "127.0.0.1:0"\ncomm = ["^sel-a$"]\n' >"$top/early.toml"
 is_heaptap() { [ "$(readlink "/proc/$1/exe")" = "$(readlink -f "$heaptap")" ]; }
@@ -318,7 +331,7 @@ end_server "pid in the file"
 for i in 0 1 2 3 4 5 6 7 8 9; do begin "few-$i"; done
 few_metric() { metric "$1" | cut -d. -f1; }
 all_are_known() { [ $(($(few_metric heaptap_followed_processes) + $(few_metric heaptap_refused_processes))) = 10 ]; }
-printf '#!/bin/sh\nulimit -n 170\nexec "%s" "$@"\n' "$heaptap" >"$top/few.sh"
+printf '#!/bin/sh\nulimit -n 200\nexec "%s" "$@"\n' "$heaptap" >"$top/few.sh"
 chmod +x "$top/few.sh"
 plenty=$heaptap heaptap=$top/few.sh
 serve --listen 127.0.0.1:0 --rate 1 --comm '^few-'
@@ -331,11 +344,31 @@ await 20 all_are_known && sleep 3 && all_are_known && ok "few descriptors: who i
 for i in 0 1 2 3 4 5 6 7 8 9; do follows "${pid_of[few-$i]}" && break; done
 work_of "few-$i"
 exact_of "few-$i" "few descriptors: who is followed is recorded"
-for i in 0 1 2 3 4 5 6 7 8; do follows "${pid_of[few-$i]}" && kill -9 "${pid_of[few-$i]}"; done
-others_are_followed() { follows "${pid_of[few-9]}"; }
+rest=
+for i in 0 1 2 3 4 5 6 7 8 9; do
+	pid=${pid_of[few-$i]}
+	says "$top/serve.err" "following PID $pid " && kill -9 "$pid" || rest="$rest\\|$pid"
+done
+others_are_followed() { says "$top/serve.err" "following PID \\(${rest#??}\\) "; }
 await 60 others_are_followed && ok "few descriptors: when some have ended others are followed" ||
 	not_ok "few descriptors: when some have ended others are followed" "not within 60 s" "$top/serve.err"
 end_server "few descriptors"
+
+# --- what is wrong beside other options is told with its place, and told by --check-config
+check_says() {
+	printf "$2" >"$top/odd.toml"
+	timeout 20 "$heaptap" serve --config "$top/odd.toml" --check-config >"$top/out" 2>"$top/err"
+	status=$?
+	[ $status = "$3" ] && grep -qF -- "odd.toml$4" "$top/err" && ok "--check-config: $1" ||
+		not_ok "--check-config: $1" "status $status, not said: odd.toml$4" "$top/err"
+}
+check_says "a push option without a target" 'comm = ["x"]\nlabel = ["a=b"]\n' 1 ":2: label: --label is for --push URL"
+check_says "a target given twice" 'comm = ["x"]\npush = ["parca+http://a", "parca+http://a"]\n' 1 ":2: push: "
+check_says "all, and some" 'comm = ["x"]\nall = true\n' 1 ":2: all: --all follows whatever"
+check_says "nothing selected" 'min-rss = "1m"\n' 1 ": nothing to follow"
+check_says "other machines without a token" 'listen = "0.0.0.0:0"\ncomm = ["x"]\n' 1 ":1: listen: "
+check_says "a folder without a name" 'comm = ["x"]\nkeep-dir = ""\n' 1 ":2: keep-dir: "
+check_says "a cgroup that may come" 'cgroup = ["/no/such"]\n' 0 ": there is no cgroup '/no/such'"
 
 # --- refused at start, before anything is attached
 refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such

@@ -44,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (*rest)
 		*rest++ = '\0';
 	container_check_given(text, why, sizeof(why));
-	if (!cgroup_parse(text, rest, &place)) {
+	for (int inner = 0; inner < 2; inner++) {
+		if (cgroup_parse(text, rest, inner ? "/a/b" : "", &place))
+			continue;
 		if (place.path[0] != '/')
 			abort();
 		cgroup_holds(&place, rest);

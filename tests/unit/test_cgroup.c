@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "target/cgroup.h"
+#include "target/cgroup_origin.h"
+#include "target/cgroup_room.h"
 
 static const char v2_mounts[] =
 	"23 28 0:22 / /sys rw,nosuid shared:6 - sysfs sysfs rw\n"
@@ -32,7 +35,7 @@ static void assert_place(const char *text, const char *mounts, const char *path,
 {
 	struct cgroup_place place;
 
-	assert_int_equal(cgroup_parse(text, mounts, &place), 0);
+	assert_int_equal(cgroup_parse(text, mounts, "", &place), 0);
 	assert_string_equal(place.path, path);
 	if (controllers)
 		assert_string_equal(place.controllers, controllers);
@@ -60,9 +63,9 @@ static void test_parse(void **state)
 	assert_place("/sys/fs/cgroup/a", inner_mounts, "/docker/abc/a", "");
 	assert_place("/odd place/a", inner_mounts, "/docker/abc/a", "rw,memory");
 	assert_place("/a..b/..c", "", "/a..b/..c", NULL);
-	assert_int_equal(cgroup_parse("", v2_mounts, &place), -EINVAL);
-	assert_int_equal(cgroup_parse("/a/../b", v2_mounts, &place), -EINVAL);
-	assert_int_equal(cgroup_parse("..", v2_mounts, &place), -EINVAL);
+	assert_int_equal(cgroup_parse("", v2_mounts, "", &place), -EINVAL);
+	assert_int_equal(cgroup_parse("/a/../b", v2_mounts, "", &place), -EINVAL);
+	assert_int_equal(cgroup_parse("..", v2_mounts, "", &place), -EINVAL);
 }
 
 static int collect(void *ctx, const char *folder)
@@ -79,7 +82,7 @@ static void assert_folders(const char *text, const char *mounts, const char *wan
 	struct cgroup_place place;
 	char all[1024] = "";
 
-	assert_int_equal(cgroup_parse(text, mounts, &place), 0);
+	assert_int_equal(cgroup_parse(text, mounts, "", &place), 0);
 	assert_int_equal(cgroup_each_folder(&place, mounts, collect, all), 0);
 	assert_string_equal(all, want);
 	cgroup_release(&place);
@@ -102,7 +105,7 @@ static void test_folders(void **state)
 
 static bool holds(const char *path, const char *controllers, const char *lines)
 {
-	struct cgroup_place place = { (char *)path, (char *)controllers };
+	struct cgroup_place place = { (char *)path, (char *)controllers, "" };
 
 	return cgroup_holds(&place, lines);
 }
@@ -134,6 +137,84 @@ static void test_holds(void **state)
 	assert_false(holds("/a", NULL, "\n:\n::\n/a\n"));
 }
 
+/* In a container that is shown the host's hierarchy: all is told as seen from its own group. */
+static void test_origin(void **state)
+{
+	static const char shown[] = "812 790 0:29 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+				    "813 790 0:29 /../podB /podB ro - cgroup2 cgroup rw\n"
+				    "814 790 0:29 /../../../../.. /odd ro - cgroup2 cgroup rw\n";
+	static const char origin[] = "/kubepods/podA/ctr";
+	static const struct {
+		const char *path, *want; /* NULL: there is no such place */
+	} cases[] = {
+		{ "/", "/kubepods/podA/ctr" },
+		{ "/sub", "/kubepods/podA/ctr/sub" },
+		{ "/..", "/kubepods/podA" },
+		{ "/../other/x", "/kubepods/podA/other/x" },
+		{ "/../../..", "/" },
+		{ "/../../../init.scope", "/init.scope" },
+		{ "/..a", "/kubepods/podA/ctr/..a" },
+		{ "/../../../..", NULL },
+	};
+	struct cgroup_place place;
+	char all[1024] = "", whole[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(cgroup_absolute(origin, cases[i].path, whole, sizeof(whole)),
+				 cases[i].want ? 0 : -EINVAL);
+		if (cases[i].want)
+			assert_string_equal(whole, cases[i].want);
+	}
+	assert_int_equal(cgroup_absolute("", "/a", whole, sizeof(whole)), 0);
+	assert_string_equal(whole, "/a");
+	assert_int_equal(cgroup_absolute("", "/", whole, sizeof(whole)), 0);
+	assert_string_equal(whole, "/");
+	assert_int_equal(cgroup_absolute("", "/../a", whole, sizeof(whole)), -EINVAL);
+	assert_int_equal(cgroup_absolute(origin, "/sub", whole, 10), -ENAMETOOLONG);
+	assert_int_equal(cgroup_parse("/sys/fs/cgroup/kubepods/podB", shown, origin, &place), 0);
+	assert_string_equal(place.path, "/kubepods/podB");
+	assert_true(cgroup_holds(&place, "0::/../../podB/ctr\n"));
+	assert_false(cgroup_holds(&place, "0::/../../podBB/ctr\n"));
+	assert_false(cgroup_holds(&place, "0::/\n"));
+	assert_false(cgroup_holds(&place, "0::/../podB\n"));
+	assert_int_equal(cgroup_each_folder(&place, shown, collect, all), 0);
+	assert_string_equal(all, "/sys/fs/cgroup/kubepods/podB;");
+	cgroup_release(&place);
+	assert_int_equal(cgroup_parse("/podB/x", shown, origin, &place), 0);
+	assert_string_equal(place.path, "/kubepods/podA/podB/x");
+	cgroup_release(&place);
+	assert_int_equal(cgroup_parse("/kubepods/podA", shown, origin, &place), 0);
+	assert_true(cgroup_holds(&place, "0::/\n"));
+	assert_true(cgroup_holds(&place, "0::/../sidecar\n"));
+	assert_false(cgroup_holds(&place, "0::/../../podB\n"));
+	cgroup_release(&place);
+}
+
+/* We are found where we are, by any way up from there. */
+static void test_origin_find(void **state)
+{
+	char root[4096] = "", origin[CGROUP_PATH_BYTES], dir[CGROUP_PATH_BYTES];
+	struct cgroup_mount mount;
+	const char *below;
+
+	(void)state;
+	if (cgroup_room_find_mount(&mount) || cgroup_room_find_dir(&mount, getpid(), dir))
+		skip();
+	below = dir + strlen(mount.point);
+	for (const char *at = below; (at = strchr(at, '/')); at++)
+		strcat(root, "/..");
+	if (!root[0])
+		skip(); /* in the topmost one */
+	assert_int_equal(cgroup_origin_find(mount.point, root, "/", origin, sizeof(origin)), 0);
+	assert_string_equal(origin, below);
+	strcat(root, "/..");
+	assert_int_equal(cgroup_origin_find(mount.point, root, "/", origin, sizeof(origin)),
+			 -ENOENT);
+	assert_int_equal(cgroup_origin_find(mount.point, "/../x", "/", origin, sizeof(origin)),
+			 -ENOENT);
+}
+
 static void test_find(void **state)
 {
 	struct cgroup_place place;
@@ -142,18 +223,20 @@ static void test_find(void **state)
 	(void)state;
 	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, why, sizeof(why)),
 			 -ENOENT);
+	assert_string_equal(place.path, "/there/is/no/such/cgroup");
+	cgroup_release(&place);
 	assert_non_null(strstr(why, "no cgroup '/there/is/no/such/cgroup'"));
 	assert_int_equal(cgroup_find("", &place, why, sizeof(why)), -EINVAL);
 	assert_int_equal(cgroup_find("/etc", &place, why, sizeof(why)), -ENOENT);
+	cgroup_release(&place);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_folders),
-		cmocka_unit_test(test_holds),
-		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_parse),	    cmocka_unit_test(test_folders),
+		cmocka_unit_test(test_holds),	    cmocka_unit_test(test_origin),
+		cmocka_unit_test(test_origin_find), cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);

@@ -112,6 +112,10 @@ static void test_v2(void **state)
 	put(t, "pod/one/memory.stat", "inactive_file 5\n");
 	cgroup_room_refresh(c);
 	reads(c, 600, 595, 610, 7 + 5 + 1 + 2);
+	/* what happens to another container of the pod is in the pod's sums, and does not count */
+	put(t, "pod/memory.events", "low 0\nhigh 70\nmax 9\noom 30\noom_kill 40\n");
+	put(t, "pod/memory.events.local", "low 0\nhigh 0\nmax 9\noom 3\noom_kill 0\n");
+	reads(c, 600, 595, 610, 3 + 5 + 1 + 2);
 	/* without any limit */
 	put(t, "pod/one/memory.max", "max\n");
 	put(t, "pod/one/memory.high", "max\n");

@@ -143,17 +143,17 @@ static void test_limit(void **state)
 
 static void test_victim(void **state)
 {
-	const struct keep_candidate c[] = {
-		{ KEEP_RANK_RUNS, 100, 1 },	  { KEEP_RANK_ENDED, 50, 1 },
-		{ KEEP_RANK_ENDED_WELL, 300, 1 }, { KEEP_RANK_ENDED_WELL, 200, 1 },
-		{ KEEP_RANK_ENDED, 40, 1 },
+	static const size_t order[] = { 3, 2, 4, 1, 0 };
+	struct keep_candidate c[] = {
+		{ KEEP_RANK_RUNS, 20, 0 },	  { KEEP_RANK_ENDED, 50, 1 },
+		{ KEEP_RANK_ENDED_WELL, 300, 2 }, { KEEP_RANK_ENDED_WELL, 200, 3 },
+		{ KEEP_RANK_ENDED, 40, 4 },
 	};
 
 	(void)state;
-	assert_int_equal(keep_victim(c, 5), 3);
-	assert_int_equal(keep_victim(c, 3), 2);
-	assert_int_equal(keep_victim(c, 2), 1);
-	assert_int_equal(keep_victim(c, 1), 0);
+	qsort(c, 5, sizeof(*c), keep_candidate_order);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(c[i].idx, order[i]);
 }
 
 static void test_names(void **state)

@@ -151,7 +151,7 @@ static int make(const char *file, const char *line, struct settings *s, struct e
 	assert_int_equal(option_apply_defaults(&table, s), 0);
 	err = option_read_args(&table, argc, argv, on_error, e, &args);
 	if (!err && file)
-		err = option_apply_file(&table, s, "f.toml", file, strlen(file), on_error, e);
+		err = option_apply_file(&table, s, "f.toml", file, strlen(file), on_error, e, NULL);
 	if (!err)
 		err = option_apply_args(s, &args, on_error, e);
 	option_args_release(&args);

@@ -87,7 +87,8 @@ static void test_several(void **state)
 
 static void test_cgroups_and_containers(void **state)
 {
-	static const struct cgroup_place places[] = { { .path = "/a" }, { .path = "/b/c" } };
+	static const struct cgroup_place places[] = { { .path = "/a", .origin = "" },
+						      { .path = "/b/c", .origin = "" } };
 	struct select_options o = { .cgroups = places, .cgroup_cnt = 2 };
 	struct select_candidate c = redis;
 
@@ -122,7 +123,7 @@ static void test_all(void **state)
 
 static void test_what_is_wanted(void **state)
 {
-	static const struct cgroup_place place = { .path = "/a" };
+	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 	struct select_options o = { .comm = ONE("a") };
 	struct select_rules *r = NULL;
 	char why[256];
@@ -154,7 +155,7 @@ static bool may_change(const struct select_options *o)
 /* An executable changes by an exec only, everything else at any time. */
 static void test_what_may_change(void **state)
 {
-	static const struct cgroup_place place = { .path = "/a" };
+	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 
 	(void)state;
 	assert_false(may_change(&(struct select_options){ .exe = ONE("a") }));

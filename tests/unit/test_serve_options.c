@@ -146,7 +146,7 @@ static void test_example(void **state)
 	assert_int_equal(option_apply_defaults(t, &plain), 0);
 	assert_int_equal(option_apply_defaults(t, &s), 0);
 	/* Files that are not there are refused; users and cgroups may be none of this machine's. */
-	option_apply_file(t, &s, EXAMPLE, text, bytes, ignore, NULL);
+	option_apply_file(t, &s, EXAMPLE, text, bytes, ignore, NULL, NULL);
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 

@@ -331,7 +331,8 @@ static int apply_value(const struct problem_sink *p, const struct option_row *ro
 	return err;
 }
 
-static int apply_entry(const struct problem_sink *p, void *settings, const struct toml_entry *e)
+static int apply_entry(const struct problem_sink *p, void *settings, const struct toml_entry *e,
+		       unsigned *lines)
 {
 	const struct option_row *row = option_find(p->table, e->key);
 	const struct toml_value *v;
@@ -348,6 +349,8 @@ static int apply_entry(const struct problem_sink *p, void *settings, const struc
 				nearest && !row ? "' meant?" : "");
 		return -EINVAL;
 	}
+	if (lines)
+		lines[row - p->table->rows] = e->line;
 	is_list = row->type == OPTION_TEXTS || row->type == OPTION_NUMBERS;
 	if (e->is_array != is_list) {
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: it has to be %s", p->file, e->line,
@@ -374,7 +377,8 @@ static void on_toml_error(void *ctx, unsigned line, const char *key, const char 
 }
 
 int option_apply_file(const struct option_table *t, void *settings, const char *name,
-		      const char *text, size_t bytes, option_error_fn on_error, void *ctx)
+		      const char *text, size_t bytes, option_error_fn on_error, void *ctx,
+		      unsigned *lines)
 {
 	struct problem_sink p = { on_error, ctx, name, t };
 	struct toml_doc doc;
@@ -382,7 +386,7 @@ int option_apply_file(const struct option_table *t, void *settings, const char *
 	int err = toml_parse(text, bytes, on_toml_error, &p, &doc), one;
 
 	vec_each(&doc.entries, e) {
-		one = err == -ENOMEM ? 0 : apply_entry(&p, settings, e);
+		one = err == -ENOMEM ? 0 : apply_entry(&p, settings, e, lines);
 		if (one == -ENOMEM || !err)
 			err = one;
 	}

@@ -94,9 +94,11 @@ const char *option_args_find(const struct option_args *args, const char *name);
  * line. On failure they hold what was sound; release them in any case.
  */
 int option_apply_defaults(const struct option_table *t, void *settings);
-/* -EINVAL: on_error was told of every key that is wrong, each with name and line. */
+/* -EINVAL: on_error was told of every key that is wrong, each with name and line. lines: NULL, or one
+ * for each row, zeroed: the line that gives it. */
 int option_apply_file(const struct option_table *t, void *settings, const char *name,
-		      const char *text, size_t bytes, option_error_fn on_error, void *ctx);
+		      const char *text, size_t bytes, option_error_fn on_error, void *ctx,
+		      unsigned *lines);
 int option_apply_args(void *settings, const struct option_args *args, option_error_fn on_error,
 		      void *ctx);
 void option_release(const struct option_table *t, void *settings);

@@ -26,6 +26,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -52,6 +54,9 @@
 
 /* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
 #define ROOM_TRIES 4
+/* Descriptors that must be left before one more process is attached to: it takes some ten to forty, and
+ * requests, profiles and looks at /proc need some at any time. */
+#define SPARE_FILES 96
 
 #define LOG_EVERY_NS (60 * NS_PER_S)
 
@@ -84,6 +89,7 @@ struct follow {
 	VEC(pid_t) noted;
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
+	bool size_counts; /* of those who are followed, too: in the first scan with a larger least size */
 	uint64_t throw_limit_bytes; /* as the engine has it */
 	struct log_limit log; /* of processes that cannot be looked at */
 	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
@@ -286,7 +292,7 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 		.uid = info->uid,
 		.rss_bytes = info->rss_bytes,
 		.is_named = is_named(f, info),
-		.is_followed = tracker_follows(f->tracker, info->pid),
+		.is_followed = !f->size_counts && tracker_follows(f->tracker, info->pid),
 	};
 
 	*ret = VERDICT_NO;
@@ -352,6 +358,27 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	}
 }
 
+/* 0, or -EMFILE, -ENFILE. */
+static int check_spare_files(void)
+{
+	int fds[SPARE_FILES], cnt = 0, err = 0;
+	struct rlimit limit;
+	struct stat st;
+
+	/* From Linux 6.2 on the folder's size is how many are open; before it is 0. */
+	if (!stat("/proc/self/fd", &st) && st.st_size > 0 && !getrlimit(RLIMIT_NOFILE, &limit))
+		return (rlim_t)st.st_size + SPARE_FILES <= limit.rlim_cur ? 0 : -EMFILE;
+	for (; cnt < SPARE_FILES && !err; cnt++) {
+		fds[cnt] = dup(STDERR_FILENO);
+		if (fds[cnt] < 0)
+			err = -errno;
+	}
+	while (cnt-- > 0)
+		if (fds[cnt] >= 0)
+			close(fds[cnt]);
+	return err == -EMFILE || err == -ENFILE ? err : 0;
+}
+
 /* known: what was found the last time, or NULL. */
 static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
 		   const struct seen *known)
@@ -377,7 +404,9 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		return;
 	}
-	err = read_address_limit(f, s);
+	err = check_spare_files();
+	if (!err)
+		err = read_address_limit(f, s);
 	if (err) {
 		refuse(f, s, &info, err, was_told);
 		return;
@@ -558,6 +587,7 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 	f->named.data = named.seen.data;
 	f->named.cnt = named.seen.cnt;
 	f->named.cap = named.seen.cap;
+	f->size_counts = select_min_rss_bytes(rules) > select_min_rss_bytes(f->rules);
 	f->rules = rules;
 	/* Who was refused, or had no allocator, is tried again, and everybody is looked at. */
 	hmap_release(&f->idx);
@@ -654,7 +684,7 @@ int follow_scan(struct follow *f)
 		hmap_release(&fresh.idx);
 		return err;
 	}
-	f->has_lost_notes = false;
+	f->has_lost_notes = f->size_counts = false;
 	vec_release(&f->seen);
 	hmap_release(&f->idx);
 	f->seen.data = fresh.seen.data;

@@ -13,6 +13,7 @@
 #include "base/log_limit.h"
 #include "base/vec.h"
 #include "keep/keep_rules.h"
+#include "target/cgroup_origin.h"
 
 /* Cgroups that are far from their limits are looked at so often, the others in each tick. */
 #define FAR_INTERVAL_NS NS_PER_S
@@ -45,6 +46,11 @@ int keep_cgroups_new(double limit_share, struct keep_cgroups **ret)
 		return -ENOMEM;
 	cs->limit_share = limit_share;
 	cs->has_mount = !cgroup_room_find_mount(&cs->mount);
+	if (cs->has_mount && cgroup_is_outside(cs->mount.root))
+		log_warn(
+			"serve: this container's place in the host's cgroups, mounted at %s, is not found: "
+			"nothing is kept when another container comes near its memory limit",
+			cs->mount.point);
 	*ret = cs;
 	return 0;
 }

@@ -132,6 +132,24 @@ static void end_process(struct keeper *k, struct watched *w, const struct keep_n
 	keep_watch_del(k->watch, w);
 }
 
+/* The watch of the process that is followed now; NULL: none, for want of memory. comm: as
+ * keep_watch_add(). */
+static struct watched *get_watched(struct keeper *k, pid_t pid, const char *comm, size_t comm_bytes)
+{
+	struct watched *w = keep_watch_find(k->watch, pid);
+
+	if (w && !tracker_is_of(k->src.tracker, pid, w->generation)) {
+		struct keep_name name = w->name;
+
+		name.reason = KEEP_GONE; /* its end was not told before the pid was another's */
+		end_process(k, w, &name);
+		w = NULL;
+	}
+	if (!w && !keep_watch_add(k->watch, k->src.tracker, pid, comm, comm_bytes))
+		w = keep_watch_find(k->watch, pid);
+	return w;
+}
+
 void keeper_on_event(struct keeper *k, const struct ht_event *event)
 {
 	struct watched *w;
@@ -141,18 +159,18 @@ void keeper_on_event(struct keeper *k, const struct ht_event *event)
 	if (!k || (event->kind != HT_EVENT_EXIT && event->kind != HT_EVENT_EXEC))
 		return;
 	pid = (pid_t)event->tgid;
-	if (!tracker_follows(k->src.tracker, pid))
+	if (!tracker_is_of(k->src.tracker, pid, event->generation))
 		return;
-	w = keep_watch_find(k->watch, pid);
-	if (!w && keep_watch_add(k->watch, k->src.tracker, pid, event->comm, sizeof(event->comm)))
+	w = get_watched(k, pid, event->comm, sizeof(event->comm));
+	if (!w)
 		return;
-	w = keep_watch_find(k->watch, pid);
 	name = w->name;
 	if (event->kind == HT_EVENT_EXEC) {
 		if (w->generation == event->generation)
 			return; /* it came to be watched after that */
 		name.reason = KEEP_EXEC;
 		add_ended(k, w, &name);
+		keep_store_set_rank(k->store, pid, name.start_epoch_s, KEEP_RANK_ENDED);
 		watched_begin_image(w, event);
 	} else {
 		w->generation = event->generation;
@@ -172,9 +190,7 @@ void keeper_sync(struct keeper *k)
 	for (size_t i = 0; i < tracker_running_cnt(k->src.tracker); i++) {
 		pid_t pid = tracker_running_at(k->src.tracker, i);
 
-		w = keep_watch_find(k->watch, pid);
-		if (!w && !keep_watch_add(k->watch, k->src.tracker, pid, "", 0))
-			w = keep_watch_find(k->watch, pid);
+		w = get_watched(k, pid, "", 0);
 		if (w)
 			w->is_followed = true;
 	}

@@ -412,9 +412,7 @@ static bool has_ended(const struct profiles *p, const struct waiter *w)
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
-	return pid &&
-	       (!tracker_follows(t, pid) || tracker_generation(t, pid) / HT_GENERATION_STEP !=
-						    w->generation / HT_GENERATION_STEP);
+	return pid && !tracker_is_of(t, pid, w->generation);
 }
 
 /* An empty profile would say that the process holds nothing. */

@@ -128,10 +128,12 @@ int rounds_scan(struct rounds *r)
 
 	if (!r->events)
 		follow_note_lost(r->parts.follow);
+	r->scan_due_ns = UINT64_MAX; /* events that it reads may want the next one soon */
 	err = follow_scan(r->parts.follow);
 	keeper_sync(r->parts.keeper);
 	end_ns = now_ns();
-	r->scan_due_ns = end_ns + SCAN_NS;
+	if (r->scan_due_ns > end_ns + SCAN_NS)
+		r->scan_due_ns = end_ns + SCAN_NS;
 	/* In a storm of forks no more than a part of the time is spent looking. */
 	r->scan_least_ns = end_ns + SCAN_REST * (end_ns - begin_ns);
 	if (err)

@@ -110,7 +110,8 @@ static int add_places(struct select_rules *r, const struct select_options *opts)
 
 		to->path = strdup(from->path);
 		to->controllers = from->controllers ? strdup(from->controllers) : NULL;
-		if (!to->path || !to->controllers != !from->controllers)
+		to->origin = strdup(from->origin);
+		if (!to->path || !to->origin || !to->controllers != !from->controllers)
 			err = -ENOMEM;
 	}
 	for (size_t i = 0; i < opts->containers.cnt && !err; i++)
@@ -276,4 +277,9 @@ bool select_matches(const struct select_rules *r, const struct select_candidate 
 	if (!fits_kinds(r, c) || fits_one(&r->exclude, c->comm) || fits_one(&r->exclude, c->exe))
 		return false;
 	return c->is_followed || c->rss_bytes >= r->min_rss_bytes;
+}
+
+uint64_t select_min_rss_bytes(const struct select_rules *r)
+{
+	return r->min_rss_bytes;
 }

@@ -5,8 +5,8 @@
  * A process is selected when it is named by its pid; or when at least one of the kinds comm, exe,
  * users, cgroups and containers is given and of each kind that is given one fits, or all are wanted;
  * it is as large as min_rss_bytes, and `exclude` fits neither
- * its name nor its executable. One that is followed stays so when it shrinks, not when it turns
- * into another program.
+ * its name nor its executable. One that is followed stays so when it shrinks, or executes a program
+ * that is small yet.
  */
 #ifndef HT_DAEMON_SELECT_H
 #define HT_DAEMON_SELECT_H
@@ -62,4 +62,6 @@ bool select_is_all(const struct select_rules *r);
  * as large as it was? */
 bool select_may_change(const struct select_rules *r);
 bool select_matches(const struct select_rules *r, const struct select_candidate *c);
+uint64_t select_min_rss_bytes(const struct select_rules *r);
+
 #endif

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "serve/view.h"
 #include "target/cgroup_memory.h"
+#include "target/cgroup_room.h"
 #include "target/container.h"
 #include "target/process.h"
 
@@ -73,14 +74,11 @@ static char *read_text(const char *path)
 int target_memory_new(struct target_memory **ret)
 {
 	struct target_memory *tm = calloc(1, sizeof(*tm));
-	char *mounts;
 
 	if (!tm)
 		return -ENOMEM;
 	hmap_init(&tm->by_pid, sizeof(uint32_t));
-	mounts = read_text("/proc/self/mountinfo");
-	tm->has_mount = mounts && !cgroup_mount_find(mounts, &tm->mount);
-	free(mounts);
+	tm->has_mount = !cgroup_room_find_mount(&tm->mount);
 	*ret = tm;
 	return 0;
 }

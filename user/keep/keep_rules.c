@@ -68,15 +68,11 @@ bool keep_limit_reached(struct keep_limit *l, uint64_t used_bytes, uint64_t limi
 	return has_new || (l->is_near && !was_near);
 }
 
-size_t keep_victim(const struct keep_candidate *c, size_t cnt)
+int keep_candidate_order(const void *a, const void *b)
 {
-	size_t victim = 0;
+	const struct keep_candidate *x = a, *y = b;
 
-	for (size_t i = 1; i < cnt; i++) {
-		const struct keep_candidate *a = &c[i], *b = &c[victim];
-
-		if (a->rank != b->rank ? a->rank < b->rank : a->taken_epoch_ms < b->taken_epoch_ms)
-			victim = i;
-	}
-	return victim;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->taken_epoch_ms > y->taken_epoch_ms) - (x->taken_epoch_ms < y->taken_epoch_ms);
 }

@@ -68,9 +68,9 @@ enum keep_rank { KEEP_RANK_ENDED_WELL, KEEP_RANK_ENDED, KEEP_RANK_RUNS };
 struct keep_candidate {
 	enum keep_rank rank;
 	int64_t taken_epoch_ms;
-	uint64_t bytes;
+	size_t idx; /* the caller's */
 };
-/* Index of the one that goes; cnt > 0. */
-size_t keep_victim(const struct keep_candidate *c, size_t cnt);
+/* For qsort(): who goes first comes first. */
+int keep_candidate_order(const void *a, const void *b);
 
 #endif

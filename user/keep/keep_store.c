@@ -45,60 +45,70 @@ static void count(struct keep_store *s, const struct kept_file *f, int sign)
 	}
 }
 
-static void remove_at(struct keep_store *s, size_t i)
+/* What stands for it is still in the list. */
+static void discard(struct keep_store *s, const struct kept_file *f)
 {
-	struct kept_file f = s->files.data[i];
 	char name[KEEP_NAME_BYTES];
 
-	count(s, &f, -1);
-	if (f.fd >= 0) {
-		close(f.fd);
+	count(s, f, -1);
+	if (f->fd >= 0) {
+		close(f->fd);
 	} else {
-		keep_name_format(&f.name, name);
+		keep_name_format(&f->name, name);
 		unlinkat(s->dir_fd, name, 0);
 	}
-	memmove(&s->files.data[i], &s->files.data[i + 1],
-		(s->files.cnt - i - 1) * sizeof(*s->files.data));
-	s->files.cnt--;
 }
 
-/* One of those in memory, or of all, goes. */
-static int remove_one(struct keep_store *s, bool of_memory)
+static bool is_over(const struct keep_store *s, bool of_memory)
+{
+	uint64_t memory_max =
+		s->opts.bytes_max < KEEP_MEMORY_MAX ? s->opts.bytes_max : KEEP_MEMORY_MAX;
+
+	if (of_memory)
+		return s->stats.memory_bytes > memory_max ||
+		       s->stats.memory_cnt > KEEP_MEMORY_FILES_MAX;
+	return s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max;
+}
+
+/* Some of those in memory, or of all, go: there may be many, of an earlier process that kept more. */
+static int make_room(struct keep_store *s, bool of_memory)
 {
 	VEC(struct keep_candidate) candidates = { 0 };
-	VEC(size_t) idx = { 0 };
-	int err = 0;
+	bool *is_gone = calloc(s->files.cnt + 1, sizeof(*is_gone));
+	size_t left = 0;
+	int err = is_gone ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < s->files.cnt && !err; i++) {
 		const struct kept_file *f = &s->files.data[i];
-		const struct keep_candidate c = { f->rank, f->name.taken_epoch_ms, f->bytes };
+		const struct keep_candidate c = { f->rank, f->name.taken_epoch_ms, i };
 
-		if (of_memory && f->fd < 0)
-			continue;
-		err = vec_push(&candidates, c);
-		if (!err)
-			err = vec_push(&idx, i);
+		if (!of_memory || f->fd >= 0)
+			err = vec_push(&candidates, c);
 	}
-	if (!err && candidates.cnt) {
-		remove_at(s, idx.data[keep_victim(candidates.data, candidates.cnt)]);
+	if (err || !candidates.cnt)
+		goto out;
+	qsort(candidates.data, candidates.cnt, sizeof(*candidates.data), keep_candidate_order);
+	for (size_t i = 0; i < candidates.cnt && is_over(s, of_memory); i++) {
+		is_gone[candidates.data[i].idx] = true;
+		discard(s, &s->files.data[candidates.data[i].idx]);
 		s->stats.removed_cnt++;
 	}
+	for (size_t i = 0; i < s->files.cnt; i++)
+		if (!is_gone[i])
+			s->files.data[left++] = s->files.data[i];
+	s->files.cnt = left;
+out:
 	vec_release(&candidates);
-	vec_release(&idx);
+	free(is_gone);
 	return err;
 }
 
 static void keep_bounds(struct keep_store *s)
 {
-	uint64_t memory_max =
-		s->opts.bytes_max < KEEP_MEMORY_MAX ? s->opts.bytes_max : KEEP_MEMORY_MAX;
-
-	while (s->stats.memory_bytes > memory_max || s->stats.memory_cnt > KEEP_MEMORY_FILES_MAX)
-		if (remove_one(s, true))
-			return;
-	while (s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max)
-		if (remove_one(s, false))
-			return;
+	if (is_over(s, true) && make_room(s, true))
+		return;
+	if (is_over(s, false))
+		make_room(s, false);
 }
 
 void keep_store_set_bounds(struct keep_store *s, size_t file_max, uint64_t bytes_max)
@@ -367,7 +377,10 @@ void keep_store_drop(struct keep_store *s, const struct keep_name *name)
 	for (size_t i = 0; i < s->files.cnt; i++) {
 		if (!is_same(&s->files.data[i].name, name))
 			continue;
-		remove_at(s, i);
+		discard(s, &s->files.data[i]);
+		memmove(&s->files.data[i], &s->files.data[i + 1],
+			(s->files.cnt - i - 1) * sizeof(*s->files.data));
+		s->files.cnt--;
 		return;
 	}
 }

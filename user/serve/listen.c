@@ -124,8 +124,9 @@ static int open_inet(const struct addrinfo *ai, struct listen_socket *s)
 	return err;
 }
 
-static int open_host(const char *text, bool must_be_local, struct listen_socket *s, char *why,
-		     size_t why_bytes)
+/* To be freed. */
+static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, char *why,
+		   size_t why_bytes)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	char host[LISTEN_HOST_BYTES];
@@ -143,23 +144,47 @@ static int open_host(const char *text, bool must_be_local, struct listen_socket 
 		snprintf(why, why_bytes, "cannot resolve '%s': %s", host, gai_strerror(rc));
 		return -EINVAL;
 	}
-	s->is_local = is_loopback(ai->ai_addr);
-	if (must_be_local && !s->is_local) {
+	if (must_be_local && !is_loopback(ai->ai_addr)) {
 		snprintf(why, why_bytes,
 			 "'%s' can be reached from other machines: that needs --token-file FILE",
 			 text);
-		err = -EPERM;
-	} else {
-		err = open_inet(ai, s);
-		if (err == -EADDRINUSE)
-			snprintf(why, why_bytes,
-				 "%s is in use by another program; choose another port with "
-				 "--listen",
-				 text);
-		else if (err)
-			snprintf(why, why_bytes, "cannot listen on %s: %s", text, strerror(-err));
+		freeaddrinfo(ai);
+		return -EPERM;
 	}
+	*ret = ai;
+	return 0;
+}
+
+static int open_host(const char *text, bool must_be_local, struct listen_socket *s, char *why,
+		     size_t why_bytes)
+{
+	struct addrinfo *ai;
+	int err = resolve(text, must_be_local, &ai, why, why_bytes);
+
+	if (err)
+		return err;
+	s->is_local = is_loopback(ai->ai_addr);
+	err = open_inet(ai, s);
+	if (err == -EADDRINUSE)
+		snprintf(why, why_bytes,
+			 "%s is in use by another program; choose another port with --listen",
+			 text);
+	else if (err)
+		snprintf(why, why_bytes, "cannot listen on %s: %s", text, strerror(-err));
 	freeaddrinfo(ai);
+	return err;
+}
+
+int listen_check(const char *text, bool must_be_local, char *why, size_t why_bytes)
+{
+	struct addrinfo *ai;
+	int err;
+
+	if (!strncmp(text, "unix:", 5))
+		return 0;
+	err = resolve(text, must_be_local, &ai, why, why_bytes);
+	if (!err)
+		freeaddrinfo(ai);
 	return err;
 }
 

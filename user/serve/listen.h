@@ -36,6 +36,8 @@ struct listen_socket {
  */
 int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, char *why,
 		size_t why_bytes);
+/* What listen_open() would refuse before it binds anything, its port and its path aside. */
+int listen_check(const char *text, bool must_be_local, char *why, size_t why_bytes);
 void listen_close(struct listen_socket *s);
 
 #endif

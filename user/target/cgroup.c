@@ -14,11 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "target/cgroup_origin.h"
+#include "target/cgroup_room.h"
 #include "target/proc_text.h"
 
 #define FIELD_BYTES 4096
 
-struct cgroup_mount {
+/* A cgroup mount; the root as seen from the hierarchy's. */
+struct shown {
 	char root[FIELD_BYTES], point[FIELD_BYTES], controllers[256];
 };
 
@@ -58,7 +61,7 @@ static bool skip_fields(const char **at, int cnt)
 }
 
 /* One line of mountinfo; false: it is no cgroup mount. */
-static bool parse_mount(const char *line, struct cgroup_mount *ret)
+static bool parse_mount(const char *line, struct shown *ret)
 {
 	char type[16];
 
@@ -81,11 +84,21 @@ static bool parse_mount(const char *line, struct cgroup_mount *ret)
 	       read_field(&line, ret->controllers, sizeof(ret->controllers));
 }
 
+static bool make_absolute(const char *origin, struct shown *m)
+{
+	char root[FIELD_BYTES];
+
+	if (cgroup_absolute(origin, m->root, root, sizeof(root)))
+		return false;
+	memcpy(m->root, root, strlen(root) + 1);
+	return true;
+}
+
 /* The next cgroup mount; NULL: there is none. */
-static const char *next_mount(const char *at, struct cgroup_mount *ret)
+static const char *next_mount(const char *at, const char *origin, struct shown *ret)
 {
 	while (*at) {
-		bool is_one = parse_mount(at, ret);
+		bool is_one = parse_mount(at, ret) && make_absolute(origin, ret);
 
 		at += strcspn(at, "\n");
 		at += *at == '\n';
@@ -133,9 +146,10 @@ static char *join(const char *head, const char *tail)
 	return path;
 }
 
-int cgroup_parse(const char *text, const char *mountinfo, struct cgroup_place *ret)
+int cgroup_parse(const char *text, const char *mountinfo, const char *origin,
+		 struct cgroup_place *ret)
 {
-	struct cgroup_mount *mount;
+	struct shown *mount;
 	const char *at = mountinfo, *rest;
 	int err = -ENOMEM;
 
@@ -145,7 +159,10 @@ int cgroup_parse(const char *text, const char *mountinfo, struct cgroup_place *r
 	mount = malloc(sizeof(*mount));
 	if (!mount)
 		return -ENOMEM;
-	while ((at = next_mount(at, mount))) {
+	ret->origin = strdup(origin);
+	if (!ret->origin)
+		goto out;
+	while ((at = next_mount(at, origin, mount))) {
 		rest = below(text, mount->point);
 		if (!rest)
 			continue;
@@ -168,11 +185,11 @@ out:
 int cgroup_each_folder(const struct cgroup_place *place, const char *mountinfo,
 		       int (*fn)(void *ctx, const char *folder), void *ctx)
 {
-	struct cgroup_mount *mount = malloc(sizeof(*mount));
+	struct shown *mount = malloc(sizeof(*mount));
 	const char *at = mountinfo, *rest;
 	int err = mount ? 0 : -ENOMEM;
 
-	while (!err && (at = next_mount(at, mount))) {
+	while (!err && (at = next_mount(at, place->origin, mount))) {
 		char *folder;
 
 		rest = below(place->path, mount->root);
@@ -204,7 +221,16 @@ static bool is_listed(const char *list, const char *name, size_t len)
 static bool is_at(const struct cgroup_place *place, const char *path, size_t len)
 {
 	size_t place_len = strcmp(place->path, "/") ? strlen(place->path) : 0;
+	char told[FIELD_BYTES], whole[FIELD_BYTES];
 
+	if (place->origin[0]) {
+		snprintf(told, sizeof(told), "%.*s", (int)len, path);
+		if (len >= sizeof(told) ||
+		    cgroup_absolute(place->origin, told, whole, sizeof(whole)))
+			return false;
+		path = whole;
+		len = strlen(whole);
+	}
 	return len >= place_len && !memcmp(path, place->path, place_len) &&
 	       (len == place_len || path[place_len] == '/');
 }
@@ -246,6 +272,7 @@ static int is_folder(void *ctx, const char *folder)
 
 int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t why_bytes)
 {
+	struct cgroup_mount mount;
 	struct cgroup_place place;
 	char *mountinfo = NULL;
 	int err = proc_text_read(0, "mountinfo", &mountinfo);
@@ -254,17 +281,18 @@ int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t wh
 		snprintf(why, why_bytes, "cannot read /proc/self/mountinfo: %s", strerror(-err));
 		return err;
 	}
-	err = cgroup_parse(text, mountinfo, &place);
+	/* A process is at the same place in all hierarchies, as container runtimes see to it. */
+	if (cgroup_room_find_mount(&mount))
+		mount.origin[0] = '\0';
+	err = cgroup_parse(text, mountinfo, mount.origin, &place);
 	if (err) {
 		snprintf(why, why_bytes,
 			 err == -EINVAL ? "'%s' is no path of a cgroup" : "out of memory", text);
 		goto out;
 	}
-	if (cgroup_each_folder(&place, mountinfo, is_folder, NULL) == 1) {
-		*ret = place;
+	*ret = place;
+	if (cgroup_each_folder(&place, mountinfo, is_folder, NULL) == 1)
 		goto out;
-	}
-	cgroup_release(&place);
 	err = -ENOENT;
 	snprintf(why, why_bytes,
 		 "there is no cgroup '%s': give its folder below /sys/fs/cgroup, or its path as in "
@@ -279,5 +307,6 @@ void cgroup_release(struct cgroup_place *place)
 {
 	free(place->path);
 	free(place->controllers);
-	place->path = place->controllers = NULL;
+	free(place->origin);
+	*place = (struct cgroup_place){ 0 };
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "target/cgroup_origin.h"
+
 /* Version 1 has no word for it: the largest number of whole pages. Nobody means so much. */
 #define V1_UNLIMITED (1ULL << 62)
 
@@ -109,6 +111,7 @@ int cgroup_mount_find(const char *text, struct cgroup_mount *ret)
 	while (next_line(&text, &line)) {
 		if (!parse_mount(line, &mount) || (is_found && mount.is_v2))
 			continue;
+		mount.origin[0] = '\0';
 		*ret = mount;
 		is_found = true;
 		if (!mount.is_v2)
@@ -137,27 +140,39 @@ static bool parse_group(struct span line, bool is_v2, struct span *ret)
 	return span_has_word(controllers, "memory");
 }
 
+int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
+		       char ret[static CGROUP_PATH_BYTES])
+{
+	struct span line, path = { 0 };
+
+	while (next_line(&text, &line) && !parse_group(line, mount->is_v2, &path))
+		path.len = 0;
+	if (!path.len || path.text[0] != '/' || path.len >= CGROUP_PATH_BYTES)
+		return -ENOENT;
+	memcpy(ret, path.text, path.len);
+	ret[path.len] = '\0';
+	return 0;
+}
+
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 		      char ret[static CGROUP_PATH_BYTES])
 {
 	size_t root_len = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
-	struct span line, path = { 0 };
+	char told[CGROUP_PATH_BYTES], whole[CGROUP_PATH_BYTES];
+	const char *path;
 	int n;
 
-	while (next_line(&text, &line) && !parse_group(line, mount->is_v2, &path))
-		path.len = 0;
-	if (!path.len || path.text[0] != '/' || path.len < root_len ||
-	    memcmp(path.text, mount->root, root_len) != 0)
+	if (cgroup_memory_path(mount, text, told) ||
+	    cgroup_absolute(mount->origin, told, whole, sizeof(whole)) ||
+	    strncmp(whole, mount->root, root_len) != 0)
 		return -ENOENT;
-	path.text += root_len;
-	path.len -= root_len;
-	/* Another namespace's group is shown as "/../...", a name that only begins like the root is
-	 * another group, and "\n" in a name would be the end of the line. */
-	if ((path.len && path.text[0] != '/') || memmem(path.text, path.len, "/..", 3))
+	path = whole + root_len;
+	/* A name that only begins like the root is another group. */
+	if (*path && *path != '/')
 		return -ENOENT;
-	if (path.len == 1)
-		path.len = 0; /* the topmost */
-	n = snprintf(ret, CGROUP_PATH_BYTES, "%s%.*s", mount->point, (int)path.len, path.text);
+	if (!strcmp(path, "/"))
+		path = ""; /* the topmost */
+	n = snprintf(ret, CGROUP_PATH_BYTES, "%s%s", mount->point, path);
 	return n < CGROUP_PATH_BYTES ? 0 : -ENOENT;
 }
 

@@ -19,12 +19,17 @@
 struct cgroup_mount {
 	char point[CGROUP_PATH_BYTES];
 	char root[CGROUP_PATH_BYTES]; /* the group that is at point: "/" but in some containers */
+	/* What paths are seen from (cgroup_origin.h), when it is known; "": from the root. */
+	char origin[CGROUP_PATH_BYTES];
 	bool is_v2;
 };
 
 /* text: a /proc/PID/mountinfo (pure). Version 1 where the controller is there, else version 2.
  * -ENOENT: neither. */
 int cgroup_mount_find(const char *text, struct cgroup_mount *ret);
+/* The path of a process's group as the kernel tells it; as cgroup_memory_dir(). */
+int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
+		       char ret[static CGROUP_PATH_BYTES]);
 /* The folder of a process's group; text: its /proc/PID/cgroup (pure). -ENOENT: it has none here, or
  * it is outside of what is mounted. */
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "target/cgroup_origin.h"
 
 /* Larger "limits" are none: v1 shows LONG_MAX rounded down to pages. */
 #define LIMIT_MAX ((uint64_t)1 << 62)
@@ -63,6 +64,18 @@ static char *read_text(const char *path, size_t bytes_max)
 	return text;
 }
 
+/* Of a mount from outside of our namespace. */
+static void find_origin(struct cgroup_mount *mount)
+{
+	char *text = read_text("/proc/self/cgroup", FILE_BYTES_MAX), own[CGROUP_PATH_BYTES];
+
+	if (text && !cgroup_memory_path(mount, text, own) &&
+	    !cgroup_origin_find(mount->point, mount->root, own, mount->origin,
+				sizeof(mount->origin)))
+		snprintf(mount->root, sizeof(mount->root), "/");
+	free(text);
+}
+
 int cgroup_room_find_mount(struct cgroup_mount *ret)
 {
 	/* A host with many containers has many mounts. */
@@ -70,6 +83,8 @@ int cgroup_room_find_mount(struct cgroup_mount *ret)
 	int err = text ? cgroup_mount_find(text, ret) : -ENOENT;
 
 	free(text);
+	if (!err && cgroup_is_outside(ret->root))
+		find_origin(ret);
 	return err;
 }
 
@@ -201,9 +216,13 @@ void cgroup_room_refresh(struct cgroup_room *c)
 
 static uint64_t read_events(const struct level *l, bool is_v2)
 {
-	char *text = read_file(l, is_v2 ? "memory.events" : "memory.oom_control", 4096);
-	uint64_t cnt = value_of(text, "oom_kill");
+	char *text = read_file(l, is_v2 ? "memory.events.local" : "memory.oom_control", 4096);
+	uint64_t cnt;
 
+	/* The local ones are from Linux 5.2; the others sum up what happens to any group below. */
+	if (is_v2 && !text)
+		text = read_file(l, "memory.events", 4096);
+	cnt = value_of(text, "oom_kill");
 	if (is_v2)
 		cnt += value_of(text, "high") + value_of(text, "oom");
 	free(text);

@@ -26,11 +26,11 @@ struct cgroup_room_reading {
 	uint64_t working_bytes; /* not more than that */
 	uint64_t limit_bytes; /* v2: the lower of memory.max and memory.high; 0: none */
 	/* Times that the kernel held the cgroup back, at memory.high (v2), or ran out of memory in
-	 * it, over the levels with a limit. */
+	 * it, over the levels with a limit: at their own limits, not at one of another group below. */
 	uint64_t event_cnt;
 };
 
-/* Of this machine. -ENOENT: no memory cgroups are mounted. */
+/* Of this machine, and what paths are seen from. -ENOENT: no memory cgroups are mounted. */
 int cgroup_room_find_mount(struct cgroup_mount *ret);
 /* The folder of a process's cgroup: see cgroup_memory_dir(). */
 int cgroup_room_find_dir(const struct cgroup_mount *mount, pid_t pid,

@@ -320,6 +320,14 @@ uint32_t tracker_generation(const struct tracker *t, pid_t pid)
 	return p ? p->generation : HT_GENERATION_NONE;
 }
 
+bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	/* Within a life they only grow, one for each exec; lives begin as far apart as this. */
+	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
+}
+
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
 			struct attach_links *gone)
 {
@@ -409,16 +417,6 @@ const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
 	return reclaim_counts(t->reclaim);
 }
 
-/*
- * Is this end that of the process, and not of one before it with the same pid, whose last event was
- * read after the new one had been added? Within a life generations only grow, one for each exec;
- * those of different lives begin HT_GENERATION_STEP apart.
- */
-static bool is_own_end(const struct followed_process *p, const struct ht_event *event)
-{
-	return event->generation - p->generation < HT_GENERATION_STEP;
-}
-
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
 {
 	struct followed_process *p = followed_find(&t->followed, event->tgid);
@@ -435,7 +433,8 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		p->is_dirty = true;
 		break;
 	case HT_EVENT_EXIT:
-		if (is_own_end(p, event))
+		/* The last event of a process before it may be read after the new one was added. */
+		if (tracker_is_of(t, p->pid, event->generation))
 			end_process(t, p, true);
 		break;
 	case HT_EVENT_FORK:

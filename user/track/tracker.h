@@ -77,6 +77,9 @@ int tracker_add_window(struct tracker *t, pid_t pid, bool has_frees, struct atta
 int tracker_hits_idx(const struct tracker *t, pid_t pid, uint32_t *ret_idx);
 /* Of the image that was last read. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
+/* Is an image of this generation one of the process that pid is followed as now, and not of one before it
+ * that had the same pid? */
+bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation);
 bool tracker_follows(const struct tracker *t, pid_t pid);
 /* Of a followed process: was a known allocator mapped when its mappings were last read? */
 bool tracker_has_allocator(const struct tracker *t, pid_t pid);
