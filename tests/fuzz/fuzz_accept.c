@@ -44,9 +44,25 @@ static void check_label(const char *value)
 	free(text);
 }
 
+/* Nothing leads out of the mount, seen from its root or from a container. */
+static void check_dir(const struct cgroup_mount *mount, const char *text)
+{
+	static const char *const origins[] = { "", "/a/b" };
+	struct cgroup_mount seen = *mount;
+	char dir[CGROUP_PATH_BYTES];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(seen.origin, sizeof(seen.origin), "%s", origins[i]);
+		if (!cgroup_memory_dir(&seen, text, dir) &&
+		    (strlen(dir) >= sizeof(dir) || strncmp(dir, seen.point, strlen(seen.point)) ||
+		     strstr(dir + strlen(seen.point), "/..")))
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char *text = malloc(bytes + 1), dir[CGROUP_PATH_BYTES];
+	char *text = malloc(bytes + 1);
 	struct cgroup_mount mount = { .point = "/sys/fs/cgroup", .root = "/", .is_v2 = true };
 
 	if (!text)
@@ -56,10 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	metric_format_choose(text);
 	check_label(text);
 	for (int i = 0; i < 3; i++) {
-		if (!cgroup_memory_dir(&mount, text, dir) &&
-		    (strlen(dir) >= sizeof(dir) || strncmp(dir, mount.point, strlen(mount.point)) ||
-		     strstr(dir + strlen(mount.point), "/..")))
-			abort();
+		check_dir(&mount, text);
 		mount.is_v2 = false;
 		if (i == 1 && cgroup_mount_find(text, &mount))
 			break;

@@ -167,8 +167,9 @@ int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 	    strncmp(whole, mount->root, root_len) != 0)
 		return -ENOENT;
 	path = whole + root_len;
-	/* A name that only begins like the root is another group. */
-	if (*path && *path != '/')
+	/* A name that only begins like the root is another group; and only at its beginning does a path
+	 * lead out of a namespace: nothing leads out of the mount. */
+	if ((*path && *path != '/') || strstr(path, "/.."))
 		return -ENOENT;
 	if (!strcmp(path, "/"))
 		path = ""; /* the topmost */
