@@ -56,6 +56,8 @@ static struct profile *make_profile(void)
 	s->inuse_samples = 1;
 	s->inuse_bytes_variance = 12.5;
 	s->inuse_objects_variance = 0.25;
+	s->alloc_samples = 5;
+	s->alloc_bytes_variance = 2.5;
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0 }, 1, (int64_t[]){ 1, 2, 0, 0 },
 					    NULL, 0, NULL),
 			 0);
@@ -114,8 +116,65 @@ static void survives_the_way_there_and_back(void **state)
 	assert_int_equal(q->samples.data[0].inuse_samples, 1);
 	assert_true(q->samples.data[0].inuse_bytes_variance == 12.5);
 	assert_true(q->samples.data[0].inuse_objects_variance == 0.25);
+	assert_int_equal(q->samples.data[0].alloc_samples, 5);
+	assert_true(q->samples.data[0].alloc_bytes_variance == 2.5);
 	assert_false(q->samples.data[1].has_error);
 	assert_string_equal(profile_text(q, q->comments.data[0]), "heaptap");
+	assert_false(q->recording.is_known);
+	profile_free(p);
+	profile_free(q);
+	free(file);
+}
+
+/* What is not known stays not known: NAN is written as such. */
+static void recording_survives(void **state)
+{
+	uint8_t *file = malloc(FILE_CAP);
+	struct profile *p = make_profile(), *q = NULL;
+	struct recording *r = &p->recording;
+	struct format_error why;
+	size_t n;
+
+	(void)state;
+	*r = RECORDING_NONE;
+	r->is_known = true;
+	r->pid = 14662;
+	r->comm_str = profile_str(p, "server");
+	r->exe_str = profile_str(p, "/bin/server");
+	r->process_cnt = 1;
+	r->reason_str = profile_str(p, "peak");
+	r->begin_ns = 1700000000000000000;
+	r->end_ns = 1700000020000000000;
+	r->duration_ns = 20000000000;
+	r->watched_ns = 5000000000;
+	r->overhead_share = 0.09;
+	r->limit = (struct recording_limit){ 0.25, 0.25 };
+	r->inuse = RECORDING_INUSE_SINCE;
+	r->inuse_since_ns = 1700000010000000000;
+	r->is_lossy = true;
+	r->rss_begin_bytes = 9 << 20;
+	r->rss_end_bytes = 13 << 20;
+	n = write_to(p, file);
+	if (pprof_check(file, n, &why) || pprof_read_mem(file, n, &q, &why))
+		fail_msg("%s", why.text);
+	assert_true(q->recording.is_known);
+	assert_int_equal(q->recording.pid, 14662);
+	assert_string_equal(profile_text(q, q->recording.comm_str), "server");
+	assert_string_equal(profile_text(q, q->recording.exe_str), "/bin/server");
+	assert_string_equal(profile_text(q, q->recording.reason_str), "peak");
+	assert_int_equal(q->recording.process_cnt, 1);
+	assert_int_equal(q->recording.begin_ns, r->begin_ns);
+	assert_int_equal(q->recording.end_ns, r->end_ns);
+	assert_int_equal(q->recording.duration_ns, r->duration_ns);
+	assert_int_equal(q->recording.watched_ns, r->watched_ns);
+	assert_true(q->recording.overhead_share == 0.09);
+	assert_true(isnan(q->recording.full_share));
+	assert_true(q->recording.limit.cpu_share == 0.25 && q->recording.limit.one_cpu == 0.25);
+	assert_int_equal(q->recording.inuse, RECORDING_INUSE_SINCE);
+	assert_int_equal(q->recording.inuse_since_ns, r->inuse_since_ns);
+	assert_true(q->recording.is_lossy && !q->recording.is_from_start);
+	assert_int_equal(q->recording.rss_begin_bytes, 9 << 20);
+	assert_int_equal(q->recording.rss_end_bytes, 13 << 20);
 	profile_free(p);
 	profile_free(q);
 	free(file);
@@ -465,6 +524,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(survives_the_way_there_and_back),
+		cmocka_unit_test(recording_survives),
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(says_what_it_is_instead),
 		cmocka_unit_test(error_names_the_offset),

@@ -305,7 +305,8 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 	if (check_task(p, i, err))
 		return -EBADMSG;
 	if (s->error_bar && (!is_variance(s->error_bar->inuse_bytes_variance) ||
-			     !is_variance(s->error_bar->inuse_objects_variance)))
+			     !is_variance(s->error_bar->inuse_objects_variance) ||
+			     !is_variance(s->error_bar->alloc_bytes_variance)))
 		return broken("sample %zu has a variance that is none", i);
 	return 0;
 }

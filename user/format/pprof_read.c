@@ -12,6 +12,7 @@
  * reference that leads nowhere is an error, not a guess. pprof_check() is the strict one.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,53 @@ static int read_sample_type(struct reader *r, const struct wire_field *f)
 	return err;
 }
 
+/* A share or a limit of somebody else's file: NAN, or from 0 on. */
+static double sound_share(double share)
+{
+	return isfinite(share) && share >= 0 ? share : NAN;
+}
+
+static double sound_limit(double limit)
+{
+	return isfinite(limit) && limit >= 0 ? limit : 0;
+}
+
+static int64_t sound_time(int64_t ns)
+{
+	return ns > 0 ? ns : 0;
+}
+
+static int read_recording(struct reader *r, const Perftools__Profiles__Recording *m)
+{
+	struct recording *to = &r->p->recording;
+	int err;
+
+	if (m->inuse > RECORDING_INUSE_UNKNOWN)
+		return 0; /* of a later heaptap: what its numbers mean is not known here */
+	*to = (struct recording){
+		.is_known = true,
+		.pid = m->pid > 0 && m->pid <= INT32_MAX ? (int32_t)m->pid : 0,
+		.process_cnt = m->process_cnt,
+		.is_from_start = m->is_from_start,
+		.begin_ns = sound_time(m->begin_ns),
+		.end_ns = sound_time(m->end_ns),
+		.duration_ns = sound_time(m->duration_ns),
+		.overhead_share = sound_share(m->overhead_share),
+		.full_share = sound_share(m->full_share),
+		.limit = { sound_limit(m->limit_cpu_share), sound_limit(m->limit_one_cpu) },
+		.inuse = (enum recording_inuse)m->inuse,
+		.inuse_since_ns = sound_time(m->inuse_since_ns),
+		.watched_ns = sound_time(m->watched_ns),
+		.is_lossy = m->is_lossy,
+		.rss_begin_bytes = m->rss_begin_bytes,
+		.rss_end_bytes = m->rss_end_bytes,
+	};
+	err = get_string(r, m->comm, &to->comm_str);
+	if (!err)
+		err = get_string(r, m->exe, &to->exe_str);
+	return err ? err : get_string(r, m->reason, &to->reason_str);
+}
+
 /* Everything at the top level that is not a table is small: it is unpacked as a profile that has
  * this one field. */
 static int read_scalar(struct reader *r, const struct wire_field *f, const uint8_t *tag,
@@ -106,6 +154,8 @@ static int read_scalar(struct reader *r, const struct wire_field *f, const uint8
 		r->p->period = m->period;
 	if (m->period_type)
 		err = convert_type(r, m->period_type, &r->p->period_type);
+	if (!err && m->period_type && m->period_type->recording)
+		err = read_recording(r, m->period_type->recording);
 	if (!err && m->default_sample_type)
 		err = get_string(r, m->default_sample_type, &r->p->default_type_str);
 	for (size_t i = 0; i < m->n_comment && !err; i++) {
@@ -325,6 +375,8 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->inuse_samples = m->error_bar->inuse_samples;
 		s->inuse_bytes_variance = sound_variance(m->error_bar->inuse_bytes_variance);
 		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
+		s->alloc_samples = m->error_bar->alloc_samples;
+		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
 	}
 	return 0;
 }

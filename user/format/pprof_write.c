@@ -123,6 +123,8 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.inuse_samples = s->inuse_samples;
 		error_bar.inuse_bytes_variance = s->inuse_bytes_variance;
 		error_bar.inuse_objects_variance = s->inuse_objects_variance;
+		error_bar.alloc_samples = s->alloc_samples;
+		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
 		m.error_bar = &error_bar;
 	}
 	return put_message(w, FIELD_SAMPLE, &m.base);
@@ -194,13 +196,42 @@ static Perftools__Profiles__ValueType value_type(const struct profile_type *type
 	return m;
 }
 
+static Perftools__Profiles__Recording recording_message(const struct recording *from)
+{
+	Perftools__Profiles__Recording m = PERFTOOLS__PROFILES__RECORDING__INIT;
+
+	m.pid = from->pid;
+	m.comm = from->comm_str;
+	m.exe = from->exe_str;
+	m.process_cnt = from->process_cnt;
+	m.reason = from->reason_str;
+	m.is_from_start = from->is_from_start;
+	m.begin_ns = from->begin_ns;
+	m.end_ns = from->end_ns;
+	m.duration_ns = from->duration_ns;
+	m.overhead_share = from->overhead_share;
+	m.full_share = from->full_share;
+	m.limit_cpu_share = from->limit.cpu_share;
+	m.limit_one_cpu = from->limit.one_cpu;
+	m.inuse = from->inuse;
+	m.inuse_since_ns = from->inuse_since_ns;
+	m.watched_ns = from->watched_ns;
+	m.is_lossy = from->is_lossy;
+	m.rss_begin_bytes = from->rss_begin_bytes;
+	m.rss_end_bytes = from->rss_end_bytes;
+	return m;
+}
+
 /* The fields that are not streamed are few and small: one message holds them all. */
 static int put_scalars(struct writer *w, const struct profile *p)
 {
 	Perftools__Profiles__Profile m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period_type = value_type(&p->period_type);
+	Perftools__Profiles__Recording recording = recording_message(&p->recording);
 	size_t n;
 
+	if (p->recording.is_known)
+		period_type.recording = &recording;
 	m.time_nanos = p->time_ns;
 	m.duration_nanos = p->duration_ns;
 	m.period_type = &period_type;

@@ -20,6 +20,7 @@ int profile_new(struct profile **ret)
 		free(p);
 		return err;
 	}
+	p->recording = RECORDING_NONE;
 	*ret = p;
 	return 0;
 }

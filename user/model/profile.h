@@ -16,6 +16,7 @@
 
 #include "base/strset.h"
 #include "base/vec.h"
+#include "model/recording.h"
 
 #define HT_NO_INDEX UINT32_MAX
 
@@ -71,6 +72,8 @@ struct profile_sample {
 	uint64_t inuse_samples;
 	double inuse_bytes_variance;
 	double inuse_objects_variance;
+	uint64_t alloc_samples;
+	double alloc_bytes_variance;
 };
 
 struct profile {
@@ -89,7 +92,8 @@ struct profile {
 	struct profile_type period_type;
 	int64_t period;
 	int64_t time_ns; /* since the epoch */
-	int64_t duration_ns;
+	int64_t duration_ns; /* of a difference of two moments; 0: what is known at one moment */
+	struct recording recording;
 };
 
 int profile_new(struct profile **ret);

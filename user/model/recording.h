@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.h - what a profile says of how it was recorded: of whom, how long, at what cost, and what
+ * its numbers mean.
+ *
+ * Part of struct profile, and a message of its own in the file (Recording in profile.proto), so that a
+ * report need not parse what the comments say to people. A profile that another tool wrote, or that
+ * another tool has rewritten, has none: is_known is false then, and nothing else counts.
+ */
+#ifndef HT_MODEL_RECORDING_H
+#define HT_MODEL_RECORDING_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the in-use values are of. */
+enum recording_inuse {
+	RECORDING_INUSE_ALL, /* everything that was allocated since begin_ns */
+	RECORDING_INUSE_SINCE, /* what was allocated since inuse_since_ns: frees went unseen before */
+	RECORDING_INUSE_UNKNOWN, /* frees are not seen: the values are 0 and mean nothing */
+};
+
+/* Which limit of the overhead was in force: the larger one of the two; both 0: none. */
+struct recording_limit {
+	double cpu_share; /* of the process's CPU time */
+	double one_cpu; /* of the time of one CPU */
+};
+
+struct recording {
+	bool is_known;
+	/* Of whom. Several processes: pid and comm are the first one's, and process_cnt says how many. */
+	int32_t pid;
+	int64_t comm_str, exe_str; /* strings of the profile */
+	uint32_t process_cnt;
+	/* Why it was taken, when nobody asked for it just then: "out of memory", "peak"; 0: on demand. */
+	int64_t reason_str;
+	bool is_from_start; /* heaptap started the program: nothing was allocated before begin_ns */
+	int64_t begin_ns, end_ns; /* since the epoch; 0: not known */
+	int64_t duration_ns; /* end - begin by a clock that does not jump */
+
+	/* What the probes took of the process's CPU time, all in all. NAN: not known. */
+	double overhead_share;
+	/* What watching allocations and frees at this rate would take. NAN: not known, or not needed: it
+	 * is what was done. */
+	double full_share;
+	struct recording_limit limit;
+	enum recording_inuse inuse;
+	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
+	/* For how much of duration_ns allocations were watched; duration_ns when all the time. alloc_*
+	 * values are of that time only. */
+	int64_t watched_ns;
+	/* Something that a sum should have was lost (see the ledger in the comments): no number may be
+	 * called exact. */
+	bool is_lossy;
+
+	uint64_t rss_begin_bytes, rss_end_bytes; /* resident memory; 0: not known */
+};
+
+#define RECORDING_NONE ((struct recording){ .overhead_share = NAN, .full_share = NAN })
+
+#endif
