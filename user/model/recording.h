@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* What the in-use values are of. */
@@ -58,5 +59,30 @@ struct recording {
 };
 
 #define RECORDING_NONE ((struct recording){ .overhead_share = NAN, .full_share = NAN })
+
+/* Room for any of the texts below. All of them return buf. */
+#define RECORDING_TEXT_BUF 192
+
+/*
+ * The --max-overhead that lets frees be watched all the time: what it was measured to take, and some
+ * more because loads change. 0: only "off" does, or nothing was measured.
+ */
+unsigned recording_advised_percent(const struct recording *r);
+/*
+ * What in-use is known by: "heaptap record --max-overhead 65 -d 10s -p 6426". rate_bytes: what
+ * full_share was measured at; record's own default is not said. 0: not known.
+ */
+char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
+			char buf[RECORDING_TEXT_BUF]);
+/* What that would cost: "about half the throughput for 10 s; nothing remains afterwards". */
+char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+/*
+ * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %."
+ * comm "": "of its CPU time".
+ */
+char *recording_why_unknown(const struct recording *r, const char *comm,
+			    char buf[RECORDING_TEXT_BUF]);
+/* The limit that was in force: "25 %", "1 % of one CPU", "25 % (or 1 % of one CPU)", "none". */
+char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF]);
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* test_recording.c - what is said of a recording whose in-use is unknown. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/recording.h"
+
+static struct recording unknown(double full_share)
+{
+	struct recording r = RECORDING_NONE;
+
+	r.is_known = true;
+	r.pid = 6426;
+	r.inuse = RECORDING_INUSE_UNKNOWN;
+	r.full_share = full_share;
+	r.limit = (struct recording_limit){ .cpu_share = 0.25 };
+	return r;
+}
+
+static unsigned advised(double full_share)
+{
+	struct recording r = unknown(full_share);
+
+	return recording_advised_percent(&r);
+}
+
+static void test_advice(void **state)
+{
+	(void)state;
+	assert_int_equal(advised(0.53), 65); /* 62.95 */
+	assert_int_equal(advised(0.26), 35); /* 31.9 */
+	assert_int_equal(advised(0.20), 25); /* 25.0 to the bit */
+	assert_int_equal(advised(0.2001), 30);
+	assert_int_equal(advised(0.80), 95); /* 94 */
+	assert_int_equal(advised(0.82), 0); /* 96.3: more than can be asked for */
+	assert_int_equal(advised(3.0), 0);
+	assert_int_equal(advised(NAN), 0);
+}
+
+static void test_way_out(void **state)
+{
+	struct recording r = unknown(0.53);
+	char buf[RECORDING_TEXT_BUF];
+
+	(void)state;
+	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+			    "heaptap record --max-overhead 65 -d 10s -p 6426");
+	assert_string_equal(recording_way_out(&r, 0, buf),
+			    "heaptap record --max-overhead 65 -d 10s -p 6426");
+	assert_string_equal(recording_way_out(&r, 512 << 10, buf),
+			    "heaptap record --max-overhead 65 --rate 512k -d 10s -p 6426");
+	assert_string_equal(recording_way_out(&r, 1, buf),
+			    "heaptap record --max-overhead 65 --rate 1 -d 10s -p 6426");
+	r.full_share = 0.9;
+	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+			    "heaptap record --max-overhead off -d 10s -p 6426");
+	r.pid = 0;
+	assert_string_equal(recording_way_out(&r, 0, buf),
+			    "heaptap record --max-overhead off -d 10s");
+}
+
+static void test_cost(void **state)
+{
+	struct recording r = unknown(0.53);
+	char buf[RECORDING_TEXT_BUF];
+
+	(void)state;
+	assert_string_equal(recording_way_out_cost(&r, buf),
+			    "about half the throughput for 10 s; nothing remains afterwards");
+	r.full_share = 0.31;
+	assert_string_equal(recording_way_out_cost(&r, buf),
+			    "about a third of the throughput for 10 s; nothing remains afterwards");
+	r.full_share = 2;
+	assert_string_equal(recording_way_out_cost(&r, buf),
+			    "most of the throughput for 10 s; nothing remains afterwards");
+	r.full_share = NAN;
+	assert_string_equal(
+		recording_way_out_cost(&r, buf),
+		"an unknown part of the throughput for 10 s; nothing remains afterwards");
+}
+
+static void test_why(void **state)
+{
+	struct recording r = unknown(0.53);
+	char buf[RECORDING_TEXT_BUF];
+
+	(void)state;
+	assert_string_equal(
+		recording_why_unknown(&r, "redis-server", buf),
+		"Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.");
+	assert_string_equal(recording_why_unknown(&r, "", buf),
+			    "Watching frees costs 53 % of its CPU time; the limit is 25 %.");
+	assert_string_equal(recording_why_unknown(&r, "a\033[2Jb", buf),
+			    "Watching frees costs 53 % of a?[2Jb's CPU time; the limit is 25 %.");
+	r.full_share = NAN;
+	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
+			    "Frees were not watched; the limit is 25 %.");
+}
+
+static void test_limit(void **state)
+{
+	struct recording_limit both = { .cpu_share = 0.05, .one_cpu = 0.01 };
+	struct recording_limit cpu = { .one_cpu = 0.25 }, none = { 0 };
+	char buf[RECORDING_TEXT_BUF];
+
+	(void)state;
+	assert_string_equal(recording_limit_text(&both, buf), "5 % (or 1 % of one CPU)");
+	assert_string_equal(recording_limit_text(&cpu, buf), "25 % of one CPU");
+	assert_string_equal(recording_limit_text(&none, buf), "none");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_advice), cmocka_unit_test(test_way_out),
+		cmocka_unit_test(test_cost),   cmocka_unit_test(test_why),
+		cmocka_unit_test(test_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

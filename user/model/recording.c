@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.c - see recording.h.
+ *
+ * The advice is a number that was measured, not a rule of thumb: a process of which only allocations
+ * were watched still tells what frees would have cost, for each free costs what an allocation does.
+ */
+#include "model/recording.h"
+
+#include <stdio.h>
+
+#include "base/printable.h"
+
+/* What `record` samples at when it is not told. */
+#define RATE_DEFAULT_BYTES (64 << 10)
+/* A share measured over seconds is good to about a tenth, and the limit should not be touched. */
+#define ADVICE_FACTOR 1.15
+#define ADVICE_PERCENT_MORE 2
+#define ADVICE_STEP 5
+#define ADVICE_PERCENT_MAX 95
+
+unsigned recording_advised_percent(const struct recording *r)
+{
+	double percent = r->full_share * 100 * ADVICE_FACTOR + ADVICE_PERCENT_MORE;
+
+	/* NAN too */
+	if (!(percent > 0 && percent <= ADVICE_PERCENT_MAX))
+		return 0;
+	/* 53.0 must not become 53.0000001 on its way. */
+	return ADVICE_STEP * (unsigned)ceil(percent / ADVICE_STEP - 1e-9);
+}
+
+char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
+			char buf[RECORDING_TEXT_BUF])
+{
+	unsigned percent = recording_advised_percent(r);
+	char limit[16] = "off", rate[48] = "";
+
+	if (percent)
+		snprintf(limit, sizeof(limit), "%u", percent);
+	if (rate_bytes && rate_bytes % 1024)
+		snprintf(rate, sizeof(rate), " --rate %llu", (unsigned long long)rate_bytes);
+	else if (rate_bytes && rate_bytes != RATE_DEFAULT_BYTES)
+		snprintf(rate, sizeof(rate), " --rate %lluk",
+			 (unsigned long long)rate_bytes / 1024);
+	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s -d 10s", limit, rate);
+	if (r->pid > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s -d 10s -p %d",
+			 limit, rate, r->pid);
+	return buf;
+}
+
+/* Of a program that has nothing to spare: what the probes take is taken from its work. */
+static const char *part_words(double share)
+{
+	static const struct {
+		double below;
+		const char *words;
+	} parts[] = {
+		{ 0.07, "about a twentieth of" }, { 0.15, "about a tenth of" },
+		{ 0.22, "about a fifth of" },	  { 0.29, "about a quarter of" },
+		{ 0.42, "about a third of" },	  { 0.58, "about half" },
+		{ 0.71, "about two thirds of" },  { 0.85, "about three quarters of" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (share < parts[i].below)
+			return parts[i].words;
+	return share >= 0.85 ? "most of" : "an unknown part of";
+}
+
+char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
+{
+	snprintf(buf, RECORDING_TEXT_BUF, "%s the throughput for 10 s; nothing remains afterwards",
+		 part_words(r->full_share));
+	return buf;
+}
+
+char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF])
+{
+	double share = 100 * l->cpu_share, one_cpu = 100 * l->one_cpu;
+
+	if (share > 0 && one_cpu > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %% (or %.3g %% of one CPU)", share,
+			 one_cpu);
+	else if (one_cpu > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %% of one CPU", one_cpu);
+	else if (share > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %%", share);
+	else
+		snprintf(buf, RECORDING_TEXT_BUF, "none");
+	return buf;
+}
+
+char *recording_why_unknown(const struct recording *r, const char *comm,
+			    char buf[RECORDING_TEXT_BUF])
+{
+	char limit[RECORDING_TEXT_BUF], whose[48] = "its";
+
+	recording_limit_text(&r->limit, limit);
+	if (comm[0])
+		snprintf(whose, sizeof(whose), "%.32s's", comm);
+	make_printable(whose);
+	if (isnan(r->full_share))
+		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %s.",
+			 limit);
+	else
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "Watching frees costs %.0f %% of %s CPU time; the limit is %s.",
+			 100 * r->full_share, whose, limit);
+	return buf;
+}
