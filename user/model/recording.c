@@ -102,11 +102,11 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 		snprintf(whose, sizeof(whose), "%.32s's", comm);
 	make_printable(whose);
 	if (isnan(r->full_share))
-		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %s.",
+		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %.60s.",
 			 limit);
 	else
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "Watching frees costs %.0f %% of %s CPU time; the limit is %s.",
+			 "Watching frees costs %.0f %% of %s CPU time; the limit is %.60s.",
 			 100 * r->full_share, whose, limit);
 	return buf;
 }
