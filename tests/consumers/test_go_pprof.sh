@@ -61,6 +61,6 @@ pprof -top -unit=B -tagroot=scope
 expect "scopes are root frames" "$work/out" '^ +0 .* 40000B 34\.78%  Top$' \
 	'^ +0 .* 9005B +7\.83%  Top/conn$' '^ +115005B .* serve$'
 pprof -comments
-expect "peaks and tasks are comments" "$work/out" '^scope_peak: bytes=200000 .*scope=Top$' \
-	'^instance: task=17 state=exited inuse_bytes=5 '
+grep -q 'scope_peak\|instance:' "$work/out" && not_ok "peaks and tasks are no comments" "they are" "$work/out" ||
+	ok "peaks and tasks are no comments"
 consumer_end

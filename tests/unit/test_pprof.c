@@ -62,6 +62,7 @@ static struct profile *make_profile(void)
 					    NULL, 0, NULL),
 			 0);
 	assert_int_equal(profile_comment(p, "heaptap"), 0);
+	assert_int_equal(profile_note(p, "scope_peak: bytes=%d scope=Top", 7), 0);
 	return p;
 }
 
@@ -119,7 +120,10 @@ static void survives_the_way_there_and_back(void **state)
 	assert_int_equal(q->samples.data[0].alloc_samples, 5);
 	assert_true(q->samples.data[0].alloc_bytes_variance == 2.5);
 	assert_false(q->samples.data[1].has_error);
+	assert_int_equal(q->comments.cnt, 1);
 	assert_string_equal(profile_text(q, q->comments.data[0]), "heaptap");
+	assert_int_equal(q->notes.cnt, 1);
+	assert_string_equal(profile_text(q, q->notes.data[0]), "scope_peak: bytes=7 scope=Top");
 	assert_false(q->recording.is_known);
 	profile_free(p);
 	profile_free(q);
@@ -413,11 +417,11 @@ static void break_task_sum(struct profile *p)
 }
 static void break_note(struct profile *p)
 {
-	profile_comment(p, "instance: task=7 scope=Top/conn");
+	profile_note(p, "instance: task=7 scope=Top/conn");
 }
 static void break_peak(struct profile *p)
 {
-	profile_comment(p, "scope_peak: bytes=many scope=Top");
+	profile_note(p, "scope_peak: bytes=many scope=Top");
 }
 
 static void checker_takes_scopes_and_tasks(void **state)
@@ -428,8 +432,8 @@ static void checker_takes_scopes_and_tasks(void **state)
 
 	(void)state;
 	add_task(p, 0);
-	profile_comment(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
-	profile_comment(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
+	profile_note(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
+	profile_note(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
 	if (pprof_check(file, write_to(p, file), &why))
 		fail_msg("%s", why.text);
 	profile_free(p);
@@ -465,8 +469,8 @@ static void checker_sees_each_broken_rule(void **state)
 		{ break_task_state_alone, "but no task" },
 		{ break_scope, "'scope' without text" },
 		{ break_task_sum, "a task and an allocated sum" },
-		{ break_note, "is not what it says: 'instance: " },
-		{ break_peak, "is not what it says: 'scope_peak: " },
+		{ break_note, "is not understood: 'instance: " },
+		{ break_peak, "is not understood: 'scope_peak: " },
 	};
 	uint8_t *file = malloc(FILE_CAP);
 

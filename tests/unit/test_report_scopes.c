@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_report_scopes.c - reports by scope, instance, label and pool: the rows add up to the total
- * whatever is filtered, folded or cut off; what comments say goes to the right rows; what is asked
+ * whatever is filtered, folded or cut off; what notes say goes to the right rows; what is asked
  * for and not there is named.
  */
 #include <errno.h>
@@ -150,7 +150,7 @@ static void check_sums(const struct report *r)
 	}
 	assert_int_equal(value, r->total.value);
 	assert_int_equal(alloc, r->total.alloc);
-	/* what only comments say has an error of its own */
+	/* what only notes say has an error of its own */
 	if (r->opts->by == REPORT_BY_INSTANCE)
 		assert_true(variance >= r->total.estimate.bytes_variance);
 	else
@@ -250,11 +250,11 @@ static void peaks_belong_to_whole_scopes(void **state)
 	struct report *r;
 
 	(void)state;
-	profile_comment(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
-	profile_comment(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
-	profile_comment(p, "scope_peak: bytes=90 pid=1 scope=conn");
-	profile_comment(p, "scope_peak: bytes=80 pid=2 scope=conn");
-	profile_comment(p, "scope_peak: bytes=1 scope=not/there");
+	profile_note(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
+	profile_note(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
+	profile_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
+	profile_note(p, "scope_peak: bytes=80 pid=2 scope=conn");
+	profile_note(p, "scope_peak: bytes=1 scope=not/there");
 	r = open_report(&o);
 	assert_int_equal(r->rows.cnt, 7);
 	row = find_row(r, "Top");
@@ -283,22 +283,22 @@ static void peaks_belong_to_whole_scopes(void **state)
 	match_list_free(o.match);
 }
 
-static void instances_take_what_comments_say(void **state)
+static void instances_take_what_notes_say(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
 	const struct report_row *row;
 	struct report *r;
 
 	(void)state;
-	profile_comment(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
-			   "alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
-	profile_comment(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
-			   "alloc_bytes=25 alloc_objects=2 peak_bytes=15 scope=conn");
+	profile_note(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
+			"alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
+	profile_note(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
+			"alloc_bytes=25 alloc_objects=2 peak_bytes=15 scope=conn");
 	/* one that no sample has, and one of another scope with the same number */
-	profile_comment(p, "instance: task=3 state=exited inuse_bytes=0 alloc_bytes=8 "
-			   "scope=conn");
-	profile_comment(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
-			   "alloc_bytes=3 scope=Top/A");
+	profile_note(p, "instance: task=3 state=exited inuse_bytes=0 alloc_bytes=8 "
+			"scope=conn");
+	profile_note(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
+			"alloc_bytes=3 scope=Top/A");
 	r = open_report(&o);
 	check_sums(r);
 	row = find_row(r, "conn #1");
@@ -342,10 +342,10 @@ static void tasks_hold_what_lies_below(void **state)
 	add(&(struct made){ .scope = "job/run", .task = 7, .inuse = 30, .is_exited = true });
 	add(&(struct made){ .scope = "job/run/sub/x", .task = 7, .inuse = 200 });
 	add(&(struct made){ .scope = "jobs", .task = 7, .inuse = 3 });
-	profile_comment(p, "instance: task=7 state=exited inuse_bytes=80 inuse_objects=8 "
-			   "alloc_bytes=600 peak_bytes=90 scope=job");
-	profile_comment(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
-			   "scope=job/run/sub");
+	profile_note(p, "instance: task=7 state=exited inuse_bytes=80 inuse_objects=8 "
+			"alloc_bytes=600 peak_bytes=90 scope=job");
+	profile_note(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
+			"scope=job/run/sub");
 	r = open_report(&o);
 	check_sums(r);
 	row = find_row(r, "job #7");
@@ -388,10 +388,10 @@ static void processes_have_their_own_tasks(void **state)
 		assert_int_equal(profile_add_sample(p, NULL, 0, (int64_t[]){ 0, 0, 1, pid }, labels,
 						    3, NULL),
 				 0);
-		profile_comment(p,
-				"instance: task=7 state=live inuse_bytes=1 alloc_bytes=%d pid=%d "
-				"scope=job",
-				10 * pid, pid);
+		profile_note(p,
+			     "instance: task=7 state=live inuse_bytes=1 alloc_bytes=%d pid=%d "
+			     "scope=job",
+			     10 * pid, pid);
 	}
 	o.scope = "job";
 	r = open_report(&o);
@@ -595,8 +595,8 @@ static void lines_fit_the_page(void **state)
 	(void)state;
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
-	profile_comment(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s",
-			deep);
+	profile_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s",
+		     deep);
 	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
 		text = rest = write_text(&(struct report_options){ .by = by[i], .scope = deep });
 		while ((line = strsep(&rest, "\n")))
@@ -619,7 +619,7 @@ int main(void)
 		REPORT_TEST(scopes_are_a_tree),
 		REPORT_TEST(the_largest_scopes_are_shown),
 		REPORT_TEST(peaks_belong_to_whole_scopes),
-		REPORT_TEST(instances_take_what_comments_say),
+		REPORT_TEST(instances_take_what_notes_say),
 		REPORT_TEST(tasks_hold_what_lies_below),
 		REPORT_TEST(processes_have_their_own_tasks),
 		REPORT_TEST(labels_and_pools_are_rows),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_scope_note.c - comments about scopes are understood to the letter; others are left alone. */
+/* test_scope_note.c - notes about scopes are understood to the letter; others are left alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -97,14 +97,18 @@ static bool is_type(const Profile *p, const Perftools__Profiles__ValueType *t, c
 
 static int check_comment(const Profile *p, size_t i, struct format_error *err)
 {
-	const char *text = text_of(p, p->comment[i]);
+	if (!text_of(p, p->comment[i])[0])
+		return broken("comment %zu has no text", i);
+	return 0;
+}
+
+static int check_note(const Profile *p, size_t i, struct format_error *err)
+{
+	const char *text = text_of(p, p->period_type->note[i]);
 	struct scope_note note;
 
-	if (!text[0])
-		return broken("comment %zu has no text", i);
-	if ((!strncmp(text, "scope_peak:", 11) || !strncmp(text, "instance:", 9)) &&
-	    !scope_note_parse(text, &note))
-		return broken("comment %zu is not what it says: '%.60s'", i, text);
+	if (!scope_note_parse(text, &note))
+		return broken("note %zu is not understood: '%.60s'", i, text);
 	return 0;
 }
 
@@ -137,6 +141,9 @@ static int check_header(const Profile *p, struct format_error *err)
 		return broken("has a doc_url, drop_frames or keep_frames");
 	for (size_t i = 0; i < p->n_comment; i++)
 		if (check_comment(p, i, err))
+			return -EBADMSG;
+	for (size_t i = 0; i < p->period_type->n_note; i++)
+		if (check_note(p, i, err))
 			return -EBADMSG;
 	return 0;
 }

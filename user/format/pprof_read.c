@@ -65,6 +65,21 @@ static int read_string(struct reader *r, const struct wire_field *f)
 	return id < 0 ? (int)id : vec_push(&r->strings, id);
 }
 
+static int get_strings(struct reader *r, const int64_t *index, size_t cnt,
+		       struct profile_texts *ret)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		int64_t id = 0;
+
+		err = get_string(r, index[i], &id);
+		if (!err)
+			err = vec_push(ret, id);
+	}
+	return err;
+}
+
 static int convert_type(struct reader *r, const Perftools__Profiles__ValueType *m,
 			struct profile_type *ret)
 {
@@ -154,17 +169,14 @@ static int read_scalar(struct reader *r, const struct wire_field *f, const uint8
 		r->p->period = m->period;
 	if (m->period_type)
 		err = convert_type(r, m->period_type, &r->p->period_type);
+	if (!err && m->period_type)
+		err = get_strings(r, m->period_type->note, m->period_type->n_note, &r->p->notes);
 	if (!err && m->period_type && m->period_type->recording)
 		err = read_recording(r, m->period_type->recording);
 	if (!err && m->default_sample_type)
 		err = get_string(r, m->default_sample_type, &r->p->default_type_str);
-	for (size_t i = 0; i < m->n_comment && !err; i++) {
-		int64_t id = 0;
-
-		err = get_string(r, m->comment[i], &id);
-		if (!err)
-			err = vec_push(&r->p->comments, id);
-	}
+	if (!err)
+		err = get_strings(r, m->comment, m->n_comment, &r->p->comments);
 	perftools__profiles__profile__free_unpacked(m, NULL);
 	return err;
 }

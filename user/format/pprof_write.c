@@ -232,6 +232,8 @@ static int put_scalars(struct writer *w, const struct profile *p)
 
 	if (p->recording.is_known)
 		period_type.recording = &recording;
+	period_type.n_note = p->notes.cnt;
+	period_type.note = p->notes.data;
 	m.time_nanos = p->time_ns;
 	m.duration_nanos = p->duration_ns;
 	m.period_type = &period_type;

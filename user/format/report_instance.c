@@ -2,14 +2,14 @@
 /*
  * report_instance.c - the rows of a report by instance: tasks, and what is no task's.
  *
- * A task is {scope, number, process}. The comments (model/scope_note.h) have the scope that the task
+ * A task is {scope, number, process}. The notes (model/scope_note.h) have the scope that the task
  * was entered by, its state, its peak and what it has allocated; the samples have what it holds, under
  * that scope and under all that the task entered further. So a sample belongs to the innermost task
- * of its number that its path lies in; without a comment its own path is taken for the task's.
+ * of its number that its path lies in; without a note its own path is taken for the task's.
  *
  * What tasks have allocated stands in the samples that have no task, so it is taken from their row:
  * the rows add up to the total. A profile that was written without the numbers has the tasks in the
- * comments alone; then what they hold is taken from that row too.
+ * notes alone; then what they hold is taken from that row too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,9 +30,9 @@ struct task_key {
 
 struct task {
 	struct report_row row;
-	int64_t inuse_bytes, inuse_objects; /* as its comment says */
+	int64_t inuse_bytes, inuse_objects; /* as its note says */
 	bool is_sampled;
-	bool is_whole; /* the comment is about what the report is about, not about more */
+	bool is_whole; /* the note is about what the report is about, not about more */
 };
 
 struct tasks {
@@ -95,7 +95,7 @@ static int find_innermost(struct report *r, const struct tasks *t, const struct 
 			return -ENOMEM;
 		k.pid = key->pid;
 		found = hmap_get(&t->index, &k);
-		k.pid = 0; /* a comment that does not say the process: there is one */
+		k.pid = 0; /* a note that does not say the process: there is one */
 		if (!found)
 			found = hmap_get(&t->index, &k);
 		if (found)
@@ -176,7 +176,7 @@ static int add_sample(struct report *r, struct tasks *t, uint32_t i)
 	return 0;
 }
 
-/* The shown path and the process of a comment, and is it of what the report is about? */
+/* The shown path and the process of a note, and is it of what the report is about? */
 static int read_note(struct report *r, const struct scope_note *n, struct task_key *key,
 		     bool *ret_is_inside)
 {
@@ -247,7 +247,7 @@ static int add_notes(struct report *r, struct tasks *t)
 
 	if (!r->is_inuse)
 		return 0;
-	vec_each(&r->p->comments, id) {
+	vec_each(&r->p->notes, id) {
 		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_INSTANCE)
 			continue;
 		err = add_note(r, t, &n);
@@ -257,7 +257,7 @@ static int add_notes(struct report *r, struct tasks *t)
 	return 0;
 }
 
-/* What samples do not say is what the comment says, and not what has no task. */
+/* What samples do not say is what the note says, and not what has no task. */
 static void take_inuse(const struct report *r, struct task *task, struct report_row *rest)
 {
 	struct estimate *e = &task->row.estimate;

@@ -31,7 +31,7 @@ enum report_state { REPORT_STATE_UNKNOWN, REPORT_STATE_LIVE, REPORT_STATE_EXITED
 /* By instance. */
 struct report_task {
 	bool is_task; /* else the row of all that is no task's */
-	bool has_no_alloc; /* what it has allocated is not known: no comment says it */
+	bool has_no_alloc; /* what it has allocated is not known: no note says it */
 	int64_t id; /* any 64 bits */
 	int64_t pid; /* in report.names; "" = not said */
 	enum report_state state;

@@ -53,7 +53,7 @@ static int add_peaks(const struct report *r, struct scope_tree *t)
 
 	if (!r->is_inuse)
 		return 0;
-	vec_each(&r->p->comments, id) {
+	vec_each(&r->p->notes, id) {
 		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_PEAK)
 			continue;
 		err = scope_tree_add_peak(t, n.path, n.peak_bytes, n.peak_time_ns);

@@ -17,7 +17,6 @@
 #include "base/units.h"
 #include "format/report_rows.h"
 #include "format/report_text.h"
-#include "model/scope_note.h"
 
 #define NAME_COLUMNS_MIN 20
 
@@ -351,13 +350,11 @@ static void put_notes(const struct report *r, FILE *out)
 {
 	const int64_t *id;
 	bool has_legend = put_legend(r, out), is_first = true;
-	struct scope_note note;
 
 	vec_each(&r->p->comments, id) {
 		const char *text = profile_text(r->p, *id);
 
-		if (!strncmp(text, "target: ", 8) || is_empty_ledger_line(text) ||
-		    scope_note_parse(text, &note))
+		if (!strncmp(text, "target: ", 8) || is_empty_ledger_line(text))
 			continue;
 		if (is_first)
 			fprintf(out, "%sNotes\n",

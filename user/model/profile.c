@@ -40,6 +40,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->labels);
 	vec_release(&p->samples);
 	vec_release(&p->comments);
+	vec_release(&p->notes);
 	free(p);
 }
 
@@ -53,21 +54,38 @@ const char *profile_text(const struct profile *p, int64_t id)
 	return strset_get(p->strings, id);
 }
 
-int profile_comment(struct profile *p, const char *fmt, ...)
+static int64_t format_str(struct profile *p, const char *fmt, va_list args)
 {
-	va_list args;
 	char *text;
 	int64_t id;
-	int bytes;
 
-	va_start(args, fmt);
-	bytes = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (bytes < 0)
+	if (vasprintf(&text, fmt, args) < 0)
 		return -ENOMEM;
 	id = profile_str(p, text);
 	free(text);
+	return id;
+}
+
+int profile_comment(struct profile *p, const char *fmt, ...)
+{
+	va_list args;
+	int64_t id;
+
+	va_start(args, fmt);
+	id = format_str(p, fmt, args);
+	va_end(args);
 	return id < 0 ? (int)id : vec_push(&p->comments, id);
+}
+
+int profile_note(struct profile *p, const char *fmt, ...)
+{
+	va_list args;
+	int64_t id;
+
+	va_start(args, fmt);
+	id = format_str(p, fmt, args);
+	va_end(args);
+	return id < 0 ? (int)id : vec_push(&p->notes, id);
 }
 
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes)

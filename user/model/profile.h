@@ -76,6 +76,12 @@ struct profile_sample {
 	double alloc_bytes_variance;
 };
 
+/* Strings of the profile. */
+struct profile_texts {
+	int64_t *data;
+	size_t cnt, cap; /* as VEC() */
+};
+
 struct profile {
 	struct strset *strings;
 	VEC(struct profile_type) types;
@@ -87,7 +93,8 @@ struct profile {
 	VEC(int64_t) values;
 	VEC(struct profile_label) labels;
 	VEC(struct profile_sample) samples;
-	VEC(int64_t) comments; /* strings */
+	struct profile_texts comments; /* for people */
+	struct profile_texts notes; /* for reports: see scope_note.h */
 	int64_t default_type_str;
 	struct profile_type period_type;
 	int64_t period;
@@ -103,6 +110,7 @@ void profile_free(struct profile *p);
 int64_t profile_str(struct profile *p, const char *str);
 const char *profile_text(const struct profile *p, int64_t id);
 int profile_comment(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int profile_note(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Set the four heap sample types, default type and period. */
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes);

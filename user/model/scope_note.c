@@ -101,31 +101,30 @@ static bool parse_field(const char *key, size_t key_len, const char *value, size
 	return true;
 }
 
-bool scope_note_parse(const char *comment, struct scope_note *ret)
+bool scope_note_parse(const char *text, struct scope_note *ret)
 {
 	static const char peak[] = "scope_peak: ", instance[] = "instance: ";
 	struct scope_note n = { .kind = SCOPE_NOTE_PEAK };
 	unsigned int seen = 0, needs = SEEN_BYTES;
 
-	if (!strncmp(comment, peak, sizeof(peak) - 1)) {
-		comment += sizeof(peak) - 1;
-	} else if (!strncmp(comment, instance, sizeof(instance) - 1)) {
-		comment += sizeof(instance) - 1;
+	if (!strncmp(text, peak, sizeof(peak) - 1)) {
+		text += sizeof(peak) - 1;
+	} else if (!strncmp(text, instance, sizeof(instance) - 1)) {
+		text += sizeof(instance) - 1;
 		n.kind = SCOPE_NOTE_INSTANCE;
 		needs = SEEN_TASK | SEEN_STATE | SEEN_INUSE;
 	} else {
 		return false;
 	}
-	while (strncmp(comment, "scope=", 6) != 0) {
-		size_t len = strcspn(comment, " "), key_len = strcspn(comment, "= ");
+	while (strncmp(text, "scope=", 6) != 0) {
+		size_t len = strcspn(text, " "), key_len = strcspn(text, "= ");
 
-		if (!comment[len] || key_len >= len ||
-		    !parse_field(comment, key_len, comment + key_len + 1, len - key_len - 1, &n,
-				 &seen))
+		if (!text[len] || key_len >= len ||
+		    !parse_field(text, key_len, text + key_len + 1, len - key_len - 1, &n, &seen))
 			return false;
-		comment += len + 1;
+		text += len + 1;
 	}
-	n.path = comment + 6;
+	n.path = text + 6;
 	if ((seen & needs) != needs)
 		return false;
 	*ret = n;
@@ -154,11 +153,11 @@ int scope_note_add(struct profile *p, const struct scope_note *note)
 		snprintf(pid, sizeof(pid), " pid=%lld", (long long)note->pid);
 	if (note->kind == SCOPE_NOTE_PEAK) {
 		format_time(note->peak_time_ns, "time", peak_time, sizeof(peak_time));
-		return profile_comment(p, "scope_peak: bytes=%lld%s%s scope=%s",
-				       (long long)note->peak_bytes, peak_time, pid, note->path);
+		return profile_note(p, "scope_peak: bytes=%lld%s%s scope=%s",
+				    (long long)note->peak_bytes, peak_time, pid, note->path);
 	}
 	format_time(note->peak_time_ns, "peak_time", peak_time, sizeof(peak_time));
-	return profile_comment(
+	return profile_note(
 		p,
 		"instance: task=%llu state=%s inuse_bytes=%lld inuse_objects=%lld alloc_bytes=%lld "
 		"alloc_objects=%lld peak_bytes=%lld%s%s scope=%s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_note.h - what a profile's comments say of scopes, where its samples cannot.
+ * scope_note.h - what a profile's notes say of scopes, where its samples cannot.
  *
  *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
  *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
@@ -8,8 +8,8 @@
  *
  * A scope's peak is the most that it and all below it ever held. Of an instance (a task of a scope)
  * the samples have what it holds; what it has allocated is theirs who have no task, and only the
- * comment tells it apart. The path comes last and runs to the end of the line. Keys that are not
- * known are passed over.
+ * note tells it apart. The path comes last and runs to the end of the line. Keys that are not
+ * known are passed over. There may be thousands: they are no comments, which people read.
  */
 #ifndef HT_MODEL_SCOPE_NOTE_H
 #define HT_MODEL_SCOPE_NOTE_H
@@ -21,7 +21,7 @@ enum scope_note_kind { SCOPE_NOTE_PEAK, SCOPE_NOTE_INSTANCE };
 
 struct scope_note {
 	enum scope_note_kind kind;
-	const char *path; /* in the comment */
+	const char *path; /* in the note */
 	int64_t pid; /* 0 = not said */
 	int64_t peak_bytes;
 	int64_t peak_time_ns; /* since the epoch; 0 = not said */
@@ -33,9 +33,9 @@ struct scope_note {
 
 struct profile;
 
-/* As a comment of a profile. */
+/* As a note of a profile. */
 int scope_note_add(struct profile *p, const struct scope_note *note);
-/* false: the comment is another, or damaged. */
-bool scope_note_parse(const char *comment, struct scope_note *ret);
+/* false: the note is another, or damaged. */
+bool scope_note_parse(const char *text, struct scope_note *ret);
 
 #endif
