@@ -6,6 +6,8 @@
 #ifndef HT_CMD_H
 #define HT_CMD_H
 
+#define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
+
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_serve(int argc, char **argv);

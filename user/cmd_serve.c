@@ -46,7 +46,8 @@ static int read_args(int argc, char **argv, struct option_args *ret)
 	int err = option_read_args(serve_option_table(), argc, argv, on_error, NULL, ret);
 
 	if (!err && ret->first < (size_t)argc) {
-		log_error("serve: '%s' is no option", argv[ret->first]);
+		log_error("serve: unexpected argument '%s': --help lists the options",
+			  argv[ret->first]);
 		err = -EINVAL;
 	}
 	return err;
@@ -119,6 +120,11 @@ int cmd_serve(int argc, char **argv)
 
 	if (!err && option_args_find(&args, "help")) {
 		print_help();
+		status = 0;
+		goto out;
+	}
+	if (!err && option_args_find(&args, "version")) {
+		fputs(VERSION_LINE, stdout);
 		status = 0;
 		goto out;
 	}

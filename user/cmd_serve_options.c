@@ -444,6 +444,12 @@ static const struct option_row rows[] = {
 	  .at = AT(wants_help),
 	  .flags = OPTION_NOT_IN_FILE,
 	  .help = "show this" },
+	{ .name = "version",
+	  .letter = 'V',
+	  .type = OPTION_FLAG,
+	  .at = AT(wants_version),
+	  .flags = OPTION_NOT_IN_FILE,
+	  .help = "show the version" },
 };
 
 static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };

@@ -26,7 +26,7 @@ struct serve_settings {
 	char *attach_mode, *attach_way;
 	double max_overhead, max_overhead_host; /* in percent */
 	bool has_max_overhead, has_max_overhead_host; /* given, not the default */
-	bool checks_config, wants_help, is_quiet, is_verbose;
+	bool checks_config, wants_help, wants_version, is_quiet, is_verbose;
 	struct option_numbers pids;
 	struct texts cgroups, push_urls, labels;
 	const char *config_path; /* of the arguments; NULL: there is no file */

@@ -233,7 +233,7 @@ min-rss = true
 END
 reload 'stays as it was'
 bad=
-for want in ":1: comm: .*regular expression '('" ":2: rat: there is no such key: is 'rate' meant" ":3: rate: .*a size" \
+for want in ":1: comm: .*regular expression '('" ":2: rat: unknown key: did you mean rate?" ":3: rate: .*a size" \
 	":4: min-rss: .*true or false"; do
 	says "$top/serve.err" "$top/serve.toml$want" || bad="$bad $want"
 done
@@ -376,7 +376,7 @@ refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b
 refused "all, and some" "--all follows whatever" --all --comm a
 refused "nothing selected" "nothing to follow" --min-rss 1m
 refused "a container with a path" "can be no container" --container /docker/x
-refused "an unknown option" "there is no option '--pidd': is '--pid' meant" --pidd 1
+refused "an unknown option" "unknown option '--pidd': did you mean --pid" --pidd 1
 refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
 refused "a target that does not parse" "push: 'parca+ftp:" --push parca+ftp://127.0.0.1 -p $$
 refused "a file that is not there" "cannot read '$top/none'" --config "$top/none"

@@ -41,7 +41,8 @@ const struct option_row *option_find(const struct option_table *t, const char *n
 	return NULL;
 }
 
-const char *option_nearest(const struct option_table *t, const char *name, unsigned without)
+/* The key of a file that is likely meant; NULL: none. */
+static const char *nearest_key(const struct option_table *t, const char *name)
 {
 	const char **names = calloc(t->cnt + 1, sizeof(*names));
 	const char *found = NULL;
@@ -50,7 +51,8 @@ const char *option_nearest(const struct option_table *t, const char *name, unsig
 	if (!names)
 		return NULL;
 	for (i = 0; i < t->cnt; i++)
-		if (t->rows[i].type != OPTION_HEADING && !(t->rows[i].flags & without))
+		if (t->rows[i].type != OPTION_HEADING &&
+		    !(t->rows[i].flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN)))
 			names[cnt++] = t->rows[i].name;
 	i = nearest_name(name, names, cnt);
 	if (i < cnt)
@@ -341,12 +343,11 @@ static int apply_entry(const struct problem_sink *p, void *settings, const struc
 	int err = 0, one;
 
 	if (!row || row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN)) {
-		nearest = option_nearest(p->table, e->key, OPTION_NOT_IN_FILE | OPTION_HIDDEN);
+		nearest = nearest_key(p->table, e->key);
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: %s%s%s%s", p->file, e->line,
-				e->key,
-				row ? "it is for the command line only" : "there is no such key",
-				nearest && !row ? ": is '" : "", nearest && !row ? nearest : "",
-				nearest && !row ? "' meant?" : "");
+				e->key, row ? "it is for the command line only" : "unknown key",
+				nearest && !row ? ": did you mean " : "",
+				nearest && !row ? nearest : "", nearest && !row ? "?" : "");
 		return -EINVAL;
 	}
 	if (lines)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* option_args.c - the command line of option.h, through getopt_long(). */
+/* option_args.c - the command line of option.h, through read_option(). */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/option.h"
 #include "config/option_priv.h"
+#include "config/read_option.h"
 
 /* Values of long options are above those of letters. */
 #define LONG_BASE 256
 
 struct getopt_tables {
-	struct option *longs; /* of rows[i]: val is LONG_BASE + i */
+	struct option *longs; /* of rows[i]: val is LONG_BASE + i, hidden ones above */
 	char *letters;
 };
 
@@ -25,7 +25,7 @@ static int make_tables(const struct option_table *t, struct getopt_tables *ret)
 	if (!ret->longs || !ret->letters)
 		return -ENOMEM;
 	ret->letters[len++] = '+'; /* stop at the first that is no option... */
-	ret->letters[len++] = ':'; /* ... and tell a missing value from an unknown option */
+	ret->letters[len++] = ':';
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 
@@ -34,7 +34,8 @@ static int make_tables(const struct option_table *t, struct getopt_tables *ret)
 		ret->longs[long_cnt++] = (struct option){
 			.name = row->name,
 			.has_arg = row->type == OPTION_FLAG ? no_argument : required_argument,
-			.val = LONG_BASE + (int)i,
+			.val = LONG_BASE + (int)i +
+			       (row->flags & OPTION_HIDDEN ? READ_OPTION_HIDDEN : 0),
 		};
 		if (!row->letter)
 			continue;
@@ -49,56 +50,30 @@ static int make_tables(const struct option_table *t, struct getopt_tables *ret)
 static const struct option_row *row_of(const struct option_table *t, int c)
 {
 	if (c >= LONG_BASE)
-		return &t->rows[c - LONG_BASE];
+		return &t->rows[c % READ_OPTION_HIDDEN - LONG_BASE];
 	for (size_t i = 0; i < t->cnt; i++)
 		if (c && t->rows[i].letter == c)
 			return &t->rows[i];
 	return NULL;
 }
 
-/* getopt returned ':' or '?'. word is what it has read last. */
-static void complain(const struct option_table *t, int c, const char *word,
-		     option_error_fn on_error, void *ctx)
-{
-	const struct option_row *row = optopt ? row_of(t, optopt) : NULL;
-	const char *nearest;
-	char name[64];
-
-	if (c == ':' && row) {
-		option_complain(on_error, ctx, "--%s wants a value (%s)", row->name,
-				row->arg ? row->arg : "");
-	} else if (row) {
-		option_complain(on_error, ctx, "--%s takes no value", row->name);
-	} else if (optopt) {
-		option_complain(on_error, ctx, "there is no option '-%c'", optopt);
-	} else {
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-		nearest = option_nearest(t, name, OPTION_HIDDEN);
-		option_complain(on_error, ctx, "there is no option '--%s'%s%s%s", name,
-				nearest ? ": is '--" : "", nearest ? nearest : "",
-				nearest ? "' meant?" : "");
-	}
-}
-
 int option_read_args(const struct option_table *t, int argc, char **argv, option_error_fn on_error,
 		     void *ctx, struct option_args *ret)
 {
 	struct getopt_tables tables = { 0 };
+	char why[READ_OPTION_WHY_BYTES];
 	int c, err = make_tables(t, &tables);
 
 	*ret = (struct option_args){ 0 };
 	if (err)
 		goto out;
 	optind = 0; /* from the start, whatever was read before */
-	opterr = 0;
 	while (err != -ENOMEM &&
-	       (c = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
-		const struct option_row *row = row_of(t, c);
-
-		if (c == '?' || c == ':') {
-			complain(t, c, argv[optind > 0 ? optind - 1 : 0], on_error, ctx);
+	       (c = read_option(argc, argv, tables.letters, tables.longs, why)) != -1) {
+		if (c == '?') {
+			on_error(ctx, why);
 			err = -EINVAL;
-		} else if (vec_push(&ret->given, (struct option_given){ row, optarg })) {
+		} else if (vec_push(&ret->given, (struct option_given){ row_of(t, c), optarg })) {
 			err = -ENOMEM;
 		}
 	}

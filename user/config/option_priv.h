@@ -9,8 +9,6 @@
 __attribute__((format(printf, 3, 4))) void option_complain(option_error_fn on_error, void *ctx,
 							   const char *fmt, ...);
 const struct option_row *option_find(const struct option_table *t, const char *name);
-/* A name that is likely meant, of those without these flags; NULL: none. */
-const char *option_nearest(const struct option_table *t, const char *name, unsigned without);
 /* n as an option of this type is written, exactly: "64k", "1500ms". Returns buf. */
 char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF]);
 
