@@ -8,7 +8,6 @@
 #include "cmd_doctor.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,12 @@
 
 #include "base/log.h"
 #include "cmd.h"
+#include "config/read_option.h"
 #include "kernel/seccomp_probe.h"
 
 struct doctor_options {
 	pid_t pid; /* 0 = the machine only */
-	bool json, help;
+	bool json, help, version;
 };
 
 static const char usage[] =
@@ -31,6 +31,7 @@ static const char usage[] =
 	"  -p, --pid PID   look at this process too\n"
 	"      --json      print JSON\n"
 	"  -h, --help      print this\n"
+	"  -V, --version   print the version\n"
 	"\n"
 	"Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
 
@@ -53,11 +54,14 @@ static int parse_options(int argc, char **argv, struct doctor_options *ret)
 		{ "pid", required_argument, NULL, 'p' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
+	char why[READ_OPTION_WHY_BYTES];
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+	optind = 1;
+	while ((opt = read_option(argc, argv, ":p:hV", options, why)) != -1) {
 		switch (opt) {
 		case 'p':
 			if (parse_pid(optarg, &ret->pid)) {
@@ -73,7 +77,11 @@ static int parse_options(int argc, char **argv, struct doctor_options *ret)
 		case 'h':
 			ret->help = true;
 			break;
-		default: /* getopt has said what */
+		case 'V':
+			ret->version = true;
+			break;
+		default:
+			log_error("doctor: %s", why);
 			return -EINVAL;
 		}
 	}
@@ -141,8 +149,8 @@ int cmd_doctor(int argc, char **argv)
 		fputs("Try 'heaptap doctor --help'.\n", stderr);
 		return 2;
 	}
-	if (opts.help) {
-		fputs(usage, stdout);
+	if (opts.help || opts.version) {
+		fputs(opts.help ? usage : VERSION_LINE, stdout);
 		return 0;
 	}
 	err = examine_machine(&report);

@@ -10,14 +10,19 @@
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *summary;
+	const char *summary, *example;
 };
 
+/* Those that are needed first come first. */
 static const struct command commands[] = {
-	{ "record", cmd_record, "record who holds the memory of a process" },
-	{ "report", cmd_report, "read a profile: by stack, function, module or thread" },
-	{ "serve", cmd_serve, "follow processes and serve their profiles over HTTP" },
-	{ "doctor", cmd_doctor, "what can be recorded here, and what would be missing" },
+	{ "record", cmd_record, "record a process and show who holds its memory (as root)",
+	  "heaptap record -p PID -d 30s" },
+	{ "report", cmd_report, "show a recorded profile again, another way",
+	  "heaptap report --by thread FILE" },
+	{ "doctor", cmd_doctor, "say what can be recorded here, and what would be missing",
+	  "heaptap doctor -p PID" },
+	{ "serve", cmd_serve, "follow processes and serve their profiles over HTTP (as root)",
+	  "heaptap serve --comm '^nginx$'" },
 };
 #define COMMAND_CNT (sizeof(commands) / sizeof(*commands))
 
@@ -29,12 +34,11 @@ static void print_usage(FILE *out)
 	      "\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_CNT; i++)
-		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+		fprintf(out, "  %-8s %s\n             $ %s\n", commands[i].name,
+			commands[i].summary, commands[i].example);
 	fputs("\n"
-	      "first steps:\n"
-	      "  heaptap record -p PID -d 30s        record a running process, as root\n"
-	      "  heaptap report heaptap-PID.pb.gz    look at it again, another way\n"
-	      "  heaptap COMMAND --help              the options of a command\n",
+	      "heaptap COMMAND --help lists the options of a command, man heaptap-COMMAND explains\n"
+	      "them; heaptap --version shows the version.\n",
 	      out);
 }
 
@@ -46,6 +50,19 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static void reject_option(const char *name)
+{
+	static const char *const names[] = { "--version", "--help" };
+	size_t nearest = nearest_name(name, names, 2);
+
+	if (nearest < 2)
+		log_error("unknown option '%s': did you mean %s?", name, names[nearest]);
+	else
+		log_error("unknown option '%s': options stand behind a command, as in 'heaptap "
+			  "record -p PID'",
+			  name);
+}
+
 static int reject(const char *name)
 {
 	const char *names[COMMAND_CNT];
@@ -54,10 +71,15 @@ static int reject(const char *name)
 	for (size_t i = 0; i < COMMAND_CNT; i++)
 		names[i] = commands[i].name;
 	nearest = nearest_name(name, names, COMMAND_CNT);
-	if (nearest < COMMAND_CNT)
-		log_error("there is no command '%s': did you mean '%s'?", name, names[nearest]);
+	if (name[0] == '-')
+		reject_option(name);
+	else if (nearest < COMMAND_CNT)
+		log_error("unknown command '%s': did you mean %s?", name, names[nearest]);
+	else if (name[strspn(name, "0123456789")] == '\0')
+		log_error("unknown command '%s': did you mean 'heaptap record -p %s'?", name, name);
 	else
-		log_error("there is no command '%s': 'heaptap --help' lists them", name);
+		log_error("unknown command '%s'", name);
+	fputs("Try 'heaptap --help'.\n", stderr);
 	return 2;
 }
 
@@ -83,8 +105,8 @@ int main(int argc, char **argv)
 
 	if (c)
 		return c->run(argc - 1, argv + 1);
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-		puts("heaptap " HEAPTAP_VERSION);
+	if (!strcmp(name, "version") || !strcmp(name, "--version") || !strcmp(name, "-V")) {
+		fputs(VERSION_LINE, stdout);
 		return 0;
 	}
 	if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
