@@ -5,7 +5,6 @@
  * Wiring only: the recording itself is record/recorder.c, the profile record/result.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/units.h"
 #include "budget/governor.h"
 #include "cmd.h"
+#include "config/read_option.h"
 #include "record/recorder.h"
 #include "record/result.h"
 #include "snapshot/scope_labels.h"
@@ -23,14 +23,14 @@ enum {
 	OPT_MAX_STACKS,
 	OPT_FOLLOW,
 	OPT_THROWING,
-	OPT_MODE,
-	OPT_NAIVE,
 	OPT_KEEP,
 	OPT_LINES,
 	OPT_LABELS,
 	OPT_GROUP,
 	OPT_REALLOC,
-	OPT_MAX_OVERHEAD
+	OPT_MAX_OVERHEAD,
+	OPT_MODE = READ_OPTION_HIDDEN,
+	OPT_NAIVE
 };
 
 static const char usage[] =
@@ -68,6 +68,7 @@ static const char usage[] =
 	"  -q, --quiet             no progress; errors and losses only\n"
 	"  -v, --verbose           say what is being done\n"
 	"  -h, --help              show this\n"
+	"  -V, --version           show the version\n"
 	"\n"
 	"examples:\n"
 	"  heaptap record -p $(pidof redis-server) -d 30s\n"
@@ -93,6 +94,7 @@ static const struct option long_options[] = {
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	/* for tests and comparisons, not in the usage text */
 	{ "attach-mode", required_argument, NULL, OPT_MODE },
 	{ "naive-placement", no_argument, NULL, OPT_NAIVE },
@@ -103,7 +105,7 @@ struct record_options {
 	struct recorder_options recorder;
 	struct result_options result;
 	bool has_max_overhead;
-	bool wants_help;
+	bool wants_help, wants_version;
 };
 
 static int parse_count(const char *text, uint64_t max, uint64_t *ret)
@@ -239,23 +241,29 @@ static int parse_flag(int c, struct record_options *o)
 	case 'h':
 		o->wants_help = true;
 		return 0;
+	case 'V':
+		o->wants_version = true;
+		return 0;
 	}
 	return -ENOENT;
 }
 
 static int parse_options(int argc, char **argv, struct record_options *o)
 {
+	char why[READ_OPTION_WHY_BYTES];
 	int c, err = 0;
 
 	optind = 1;
-	while (!err && (c = getopt_long(argc, argv, "+p:d:o:r:n:qvh", long_options, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL; /* getopt has said which */
+	while (!err && (c = read_option(argc, argv, "+:p:d:o:r:n:qvhV", long_options, why)) != -1) {
+		if (c == '?') {
+			log_error("record: %s", why);
+			return -EINVAL;
+		}
 		err = parse_flag(c, o);
 		if (err == -ENOENT)
 			err = parse_one(c, optarg, o);
 	}
-	if (err || o->wants_help)
+	if (err || o->wants_help || o->wants_version)
 		return err;
 	if (!o->has_max_overhead && o->recorder.rate_bytes == 1) {
 		o->recorder.max_overhead = 0;
@@ -292,8 +300,8 @@ int cmd_record(int argc, char **argv)
 		fprintf(stderr, "Try 'heaptap record --help'.\n");
 		return 2;
 	}
-	if (o.wants_help) {
-		fputs(usage, stdout);
+	if (o.wants_help || o.wants_version) {
+		fputs(o.wants_help ? usage : VERSION_LINE, stdout);
 		return 0;
 	}
 	o.result.command_argv = argv;
