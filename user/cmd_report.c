@@ -2,7 +2,6 @@
 /* cmd_report.c - `heaptap report`: options and a file in, a report out. Wiring only. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "cmd.h"
+#include "config/read_option.h"
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/match_list.h"
@@ -55,6 +55,7 @@ static const char usage[] =
 	"                      stacks, 40 scopes or 20 rows of text, all of the other formats)\n"
 	"      --frames N      frames to show of a stack, 0 = all (default: 12 in text)\n"
 	"  -h, --help          show this\n"
+	"  -V, --version       show the version\n"
 	"\n"
 	"examples:\n"
 	"  heaptap report heaptap-1234.pb.gz\n"
@@ -75,6 +76,7 @@ static const struct option long_options[] = {
 	{ "fold-repeated", no_argument, NULL, OPT_FOLD_REPEATED },
 	{ "group-threads", optional_argument, NULL, OPT_GROUP_THREADS },
 	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -82,7 +84,7 @@ struct cli {
 	struct report_options report;
 	VEC(const char *) modules; /* into argv, which is cut at the commas */
 	const char *path;
-	bool has_by, has_top, has_frames, wants_help;
+	bool has_by, has_top, has_frames, wants_help, wants_version;
 };
 
 /* Index of text in the n names, or an error that lists them. */
@@ -227,8 +229,11 @@ static int parse_one(int opt, char *arg, struct cli *c)
 	case 'h':
 		c->wants_help = true;
 		return 0;
+	case 'V':
+		c->wants_version = true;
+		return 0;
 	}
-	return -EINVAL; /* getopt has said which */
+	return -EINVAL;
 }
 
 static int check_options(struct cli *c)
@@ -263,12 +268,15 @@ static int check_options(struct cli *c)
 
 static int parse_options(int argc, char **argv, struct cli *c)
 {
+	char why[READ_OPTION_WHY_BYTES] = "";
 	int opt, err = 0;
 
 	optind = 1;
-	while (!err && (opt = getopt_long(argc, argv, "b:m:f:s:n:h", long_options, NULL)) != -1)
+	while (!err && (opt = read_option(argc, argv, ":b:m:f:s:n:hV", long_options, why)) != -1)
 		err = parse_one(opt, optarg, c);
-	if (err || c->wants_help)
+	if (why[0])
+		log_error("report: %s", why);
+	if (err || c->wants_help || c->wants_version)
 		return err;
 	if (optind >= argc) {
 		log_error("report: which FILE?");
@@ -391,8 +399,8 @@ int cmd_report(int argc, char **argv)
 		goto out;
 	}
 	status = 0;
-	if (c.wants_help) {
-		fputs(usage, stdout);
+	if (c.wants_help || c.wants_version) {
+		fputs(c.wants_help ? usage : VERSION_LINE, stdout);
 		goto out;
 	}
 	set_defaults(&c);
