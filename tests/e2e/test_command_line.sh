@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What the commands say of a command line: which command, what is wrong, what was meant, and where the
+# options are listed. Version and help, wherever they are asked for. Needs no privileges.
+COMPARE=none
+. "$(dirname "$0")/lib.sh"
+e2e_init command_line
+
+run() {
+	timeout 20 "$heaptap" "$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+}
+# wrong COMMAND SENTENCE ARGS...: exactly this, and where to look; nothing on stdout
+wrong() {
+	local command=$1 sentence=$2
+	shift 2
+	printf 'heaptap: error: %s\nTry '"'heaptap $command--help'"'.\n' "$sentence" >"$work/want"
+	run "$@"
+	if [ $status = 2 ] && [ ! -s "$work/out" ] && cmp -s "$work/want" "$work/err"; then
+		ok "$*: $sentence"
+	else
+		not_ok "$*" "status $status" "$work/want" "$work/err"
+	fi
+}
+
+for command in record report doctor serve; do
+	case $command in
+	record) long=duration typo=duratoin letter=d flag=quiet ;;
+	report) long=sort typo=srot letter=s flag=fold-repeated ;;
+	doctor) long=pid typo=pdi letter=p flag=json ;;
+	serve) long=rate typo=raet letter=r flag=all ;;
+	esac
+	wrong "$command " "$command: unknown option '--$typo': did you mean --$long?" $command --$typo 1
+	wrong "$command " "$command: unknown option '--no-such-thing'" $command --no-such-thing
+	wrong "$command " "$command: unknown option '-y'" $command -y
+	wrong "$command " "$command: option '--$long' needs a value" $command --$long
+	wrong "$command " "$command: option '-$letter' needs a value" $command -$letter
+	wrong "$command " "$command: option '--$flag' takes no value" $command --$flag=1
+	for ask in --version -V; do
+		run $command $ask
+		[ $status = 0 ] && grep -qx "heaptap [0-9.]*" "$work/out" && [ ! -s "$work/err" ] &&
+			ok "$command $ask" || not_ok "$command $ask" "status $status" "$work/out" "$work/err"
+	done
+	run $command --help
+	cp "$work/out" "$work/help"
+	[ $status = 0 ] && grep -q "^usage: heaptap $command " "$work/help" && grep -q -- "-V, --version" "$work/help" &&
+		[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/help")" -le 100 ] &&
+		ok "$command --help" || not_ok "$command --help" "status $status" "$work/help"
+	run help $command
+	cmp -s "$work/help" "$work/out" && ok "help $command" || not_ok "help $command" "differs" "$work/out"
+done
+for words in "record --max" "report --f" "serve --keep"; do
+	run $words 3
+	[ $status = 2 ] && head -n 1 "$work/err" | grep -q "^heaptap: error: ${words% *}: option '${words#* }' is ambiguous: ${words#* }.* or ${words#* }" &&
+		ok "$words: is ambiguous" || not_ok "$words: is ambiguous" "status $status" "$work/err"
+done
+# what is for tests only is not suggested
+wrong "record " "record: unknown option '--atach-mode'" record --atach-mode perf
+wrong "serve " "serve: unknown option '--atach-way'" serve --atach-way own
+# an option of the program that is to be started is not ours
+run record --no-such-thing -- true --version
+grep -q "'--no-such-thing'" "$work/err" && ! grep -q "^heaptap [0-9]" "$work/out" && ok "options behind -- are the program's" ||
+	not_ok "options behind --" "" "$work/out" "$work/err"
+
+wrong "" "unknown command 'recrod': did you mean record?" recrod -p 1
+wrong "" "unknown command 'recrod': did you mean record?" help recrod
+wrong "" "unknown command 'xyz'" xyz
+wrong "" "unknown command '1234': did you mean 'heaptap record -p 1234'?" 1234
+wrong "" "unknown option '--verison': did you mean --version?" --verison
+wrong "" "unknown option '-p': options stand behind a command, as in 'heaptap record -p PID'" -p 1
+for ask in --version -V version; do
+	run $ask
+	[ $status = 0 ] && grep -qx "heaptap [0-9.]*" "$work/out" && ok "$ask" || not_ok "$ask" "status $status" "$work/out"
+done
+run --help
+cp "$work/out" "$work/help"
+[ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 22 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 4 ] && ok "--help: what is needed first comes first, with examples" ||
+	not_ok "--help" "status $status" "$work/help"
+for ask in -h help; do
+	run $ask
+	cmp -s "$work/help" "$work/out" && ok "$ask is --help" || not_ok "$ask" "differs" "$work/out"
+done
+run
+[ $status = 2 ] && cmp -s "$work/help" "$work/err" && [ ! -s "$work/out" ] && ok "without arguments: the same, as an error" ||
+	not_ok "without arguments" "status $status" "$work/err"
+e2e_end
