@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_doctor.c - `heaptap doctor [-p PID] [--json]`: can this machine, and this process, be
+ * cmd_doctor.c - `heaptap doctor [-p PID] [-v | --json]`: can this machine, and this process, be
  * recorded; how, at what cost, and what would be missing. Attaches nothing to the process.
  *
  * Exit status: 0 = can be recorded (limits or not), 1 = cannot, 2 = wrong usage.
@@ -14,22 +14,28 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/terminal.h"
 #include "cmd.h"
 #include "config/read_option.h"
 #include "kernel/seccomp_probe.h"
 
+#define COLUMNS_MIN 80
+#define COLUMNS_MAX 100 /* longer lines read badly */
+
 struct doctor_options {
 	pid_t pid; /* 0 = the machine only */
-	bool json, help, version;
+	bool json, verbose, help, version;
 };
 
 static const char usage[] =
-	"usage: heaptap doctor [-p PID] [--json]\n"
-	"Say what this machine, and the process PID, let heaptap record, at what cost, and what\n"
-	"would be missing. Nothing is attached to the process.\n"
+	"usage: heaptap doctor [-p PID] [-v | --json]\n"
+	"\n"
+	"Say whether heaptap can record on this machine, or the process PID: what, at what cost,\n"
+	"what would be missing, and what to do about it. Nothing is attached to the process.\n"
 	"\n"
 	"  -p, --pid PID   look at this process too\n"
-	"      --json      print JSON\n"
+	"  -v, --verbose   show every probed function, mapped file, kernel feature and privilege\n"
+	"      --json      print everything as JSON\n"
 	"  -h, --help      print this\n"
 	"  -V, --version   print the version\n"
 	"\n"
@@ -51,17 +57,15 @@ static int parse_pid(const char *text, pid_t *ret)
 static int parse_options(int argc, char **argv, struct doctor_options *ret)
 {
 	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+		{ "pid", required_argument, NULL, 'p' }, { "verbose", no_argument, NULL, 'v' },
+		{ "json", no_argument, NULL, 'j' },	 { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	 { NULL, 0, NULL, 0 },
 	};
 	char why[READ_OPTION_WHY_BYTES];
 	int opt;
 
 	optind = 1;
-	while ((opt = read_option(argc, argv, ":p:hV", options, why)) != -1) {
+	while ((opt = read_option(argc, argv, ":p:vhV", options, why)) != -1) {
 		switch (opt) {
 		case 'p':
 			if (parse_pid(optarg, &ret->pid)) {
@@ -70,6 +74,9 @@ static int parse_options(int argc, char **argv, struct doctor_options *ret)
 					  optarg);
 				return -EINVAL;
 			}
+			break;
+		case 'v':
+			ret->verbose = true;
 			break;
 		case 'j':
 			ret->json = true;
@@ -153,6 +160,8 @@ int cmd_doctor(int argc, char **argv)
 		fputs(opts.help ? usage : VERSION_LINE, stdout);
 		return 0;
 	}
+	report.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
+	report.is_verbose = opts.verbose;
 	err = examine_machine(&report);
 	if (!err && opts.pid)
 		examine_process(&report, opts.pid);

@@ -54,12 +54,17 @@ struct doctor_report {
 	bool seccomp_kills_returns; /* a return probe would be the target's end */
 	struct survey *survey; /* NULL: could not be made */
 
+	int columns; /* of the text, 0 = the default */
+	bool is_verbose; /* the text has every fact */
+
 	enum doctor_level verdict; /* the gravest of the findings */
 	VEC(struct doctor_finding) findings; /* gravest first */
 };
 
 int doctor_find(struct doctor_report *r);
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
+
+bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info);
 
 /* Expected ns of one call while it is recorded; 0 = not known. */
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);

@@ -101,6 +101,11 @@ double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t pr
 	return plan_hit_ns(&in, way);
 }
 
+bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info)
+{
+	return *(const bool *)((const char *)&r->features + info->offset);
+}
+
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
 {
 	const struct doctor_finding *f;
@@ -122,15 +127,18 @@ static int find_machine(struct doctor_report *r)
 				  "heaptap on the host" :
 				  "");
 	else if (r->features.has_blind_multi)
-		err = add(r, DOCTOR_NOTE,
-			  "uprobe_multi of this kernel sees only one thread of a process (fixed in "
-			  "6.10 and in later stable kernels): perf events are used instead",
-			  "");
+		err = add(
+			r, DOCTOR_NOTE,
+			"attaching takes longer on this kernel: its uprobe_multi sees only one thread "
+			"of a process (mended in 6.10 and later stable kernels), so perf events are "
+			"used",
+			"");
 	if (!err && kernel_features_suffice(&r->features) && !r->features.uprobe_session)
-		err = add(r, DOCTOR_NOTE,
-			  "no uprobe sessions in this kernel (6.13): every allocation pays for a "
-			  "return probe, sampled or not",
-			  "");
+		err = add(
+			r, DOCTOR_NOTE,
+			"recording costs more on this kernel: there are no uprobe sessions (Linux "
+			"6.13), so every allocation pays for a return probe, sampled or not",
+			"");
 	if (!err && r->missing_capabilities[0]) {
 		char what[256] = "missing capabilities: ";
 
@@ -140,10 +148,11 @@ static int find_machine(struct doctor_report *r)
 			  "AmbientCapabilities)");
 	}
 	if (!err && !strcmp(r->privileges.lockdown, "confidentiality"))
-		err = add(r, DOCTOR_LIMIT,
-			  "the kernel is locked down (confidentiality): BPF programs may not read "
-			  "memory, so stacks cannot be walked",
-			  "boot with lockdown=integrity or without it");
+		err = add(
+			r, DOCTOR_BLOCK,
+			"the kernel is locked down (confidentiality): it refuses BPF programs that "
+			"read its memory, as heaptap's do",
+			"boot with lockdown=integrity or without it");
 	return err;
 }
 
@@ -164,20 +173,21 @@ static int find_no_allocator(struct doctor_report *r)
 			has_names = file->symbol_cnt > 0;
 		}
 	}
-	append(what, sizeof(what), "no allocator that heaptap knows is in the %zu file%s it maps",
+	append(what, sizeof(what),
+	       "no allocator that heaptap knows is in the %zu file%s that it maps",
 	       r->survey->files.cnt, r->survey->files.cnt == 1 ? "" : "s");
 	if (unread_cnt)
 		append(what, sizeof(what), " (%u of them could not be read)", unread_cnt);
 	if (is_go)
-		advice = "Go allocates from its own runtime: take its heap profile (runtime/pprof, "
-			 "net/http/pprof); a cgo program's C memory would be seen";
+		advice = "a Go program's heap is not malloc's: use Go's own profile "
+			 "(net/http/pprof, runtime/pprof)";
 	else if (is_static && !has_names)
-		advice = "it is static and stripped: install its debug symbols (found by build "
-			 "id), or use a build that keeps its symbol table";
+		advice = "it is static and stripped, so its functions have no names: install its "
+			 "debug symbols (found by build id), or use a build that keeps its symbols";
 	else
-		advice = "a program that manages its own arenas (mmap, brk) hides single "
-			 "allocations from every outside observer; the names that were looked for "
-			 "are listed below";
+		advice =
+			"it may manage arenas of its own (mmap, brk), and nobody outside sees what "
+			"it takes from them; -v lists the functions that were looked for";
 	return add(r, DOCTOR_BLOCK, what, advice);
 }
 
@@ -191,7 +201,8 @@ static int find_stepped(struct doctor_report *r, const struct survey_file *file)
 		cnt += !site->placement.is_emulated;
 	if (!cnt)
 		return 0;
-	append(what, sizeof(what), "%u of %zu probe sites in %s are single-stepped", cnt,
+	append(what, sizeof(what),
+	       "recording costs more: %u of %zu probes in %s are single-stepped", cnt,
 	       file->alloc->sites.cnt, file->path);
 	if (r->has_costs)
 		append(what, sizeof(what), ", about %s a call",
@@ -201,8 +212,8 @@ static int find_stepped(struct doctor_report *r, const struct survey_file *file)
 		if (!site->placement.is_emulated)
 			append_name(what, sizeof(what), nth++, cnt, site->symbol);
 	return add(r, DOCTOR_LIMIT, what,
-		   "only a matter of speed, and only where these are called often: the sampling "
-		   "rate does not change it");
+		   "nothing is missing. It matters where these are called often; --rate does not "
+		   "change it");
 }
 
 /* Other probes on the same functions. */
@@ -220,8 +231,8 @@ static int find_probed(struct doctor_report *r, const struct survey_file *file)
 			append_name(what, sizeof(what), nth++, file->probed_cnt,
 				    file->alloc->sites.data[i].symbol);
 	return add(r, DOCTOR_NOTE, what,
-		   "another heaptap, bpftrace, perf or a debugger: each pays for the other's hits; "
-		   "end it before measuring costs");
+		   "another heaptap, bpftrace, perf or a debugger. The process pays for both: end "
+		   "it before you measure costs");
 }
 
 static int find_allocators(struct doctor_report *r)
@@ -297,12 +308,17 @@ static int find_stacks(struct doctor_report *r)
 	char what[512] = "", size[UNITS_BUF];
 	int err;
 
-	err = find_files(r, DOCTOR_LIMIT, "could not be read", is_unreadable,
-			 "run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
+	err = find_files(
+		r, DOCTOR_LIMIT,
+		"stacks may end in these files, and their allocators are not seen, because "
+		"they could not be read",
+		is_unreadable,
+		"run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
 	if (!err)
 		err = find_files(
 			r, DOCTOR_LIMIT,
-			"no unwind tables (.eh_frame), only frame pointers are followed there",
+			"stacks may end in these files: they have no unwind tables (.eh_frame), so "
+			"only frame pointers are followed",
 			has_no_rows,
 			"build with -fasynchronous-unwind-tables or "
 			"-fno-omit-frame-pointer");
@@ -317,14 +333,14 @@ static int find_stacks(struct doctor_report *r)
 	if (err || !r->survey->jit_area_cnt)
 		return err;
 	append(what, sizeof(what),
-	       "%u executable area%s without a file (%s), as a JIT compiler makes: stacks go "
-	       "through by frame pointers only%s",
-	       r->survey->jit_area_cnt, r->survey->jit_area_cnt == 1 ? "" : "s",
-	       format_bytes((double)r->survey->jit_bytes, size, sizeof(size)),
-	       r->survey->has_jit_map ? "" : ", and functions there have no names");
+	       "stacks end at JIT-compiled code, without its functions' names and callers: there "
+	       "%s %u executable area%s without a file (%s)",
+	       r->survey->jit_area_cnt == 1 ? "is" : "are", r->survey->jit_area_cnt,
+	       r->survey->jit_area_cnt == 1 ? "" : "s",
+	       format_bytes((double)r->survey->jit_bytes, size, sizeof(size)));
 	return add(r, DOCTOR_LIMIT, what,
-		   "let it keep frame pointers and write /tmp/perf-PID.map (node: "
-		   "--perf-basic-prof, java: -XX:+PreserveFramePointer)");
+		   "nothing helps: /tmp/perf-PID.map and frame pointers of JIT code are not read. "
+		   "Sums are right, and so are the frames up to the JIT code");
 }
 
 bool doctor_is_paused(const struct survey_tag *tag)
@@ -355,7 +371,7 @@ static int find_tag(struct doctor_report *r, const struct survey_file *file,
 	if (!doctor_is_paused(tag))
 		return 0;
 	append(what, sizeof(what),
-	       "%s has paused the recording (heaptap_pause_all): no allocation is recorded now",
+	       "no allocation is recorded now: %s has paused the recording (heaptap_pause_all)",
 	       file->path);
 	return add(r, DOCTOR_LIMIT, what, "it has to call heaptap_unpause_all() first");
 }
@@ -378,16 +394,17 @@ static int find_tags(struct doctor_report *r)
 	}
 	if (source_cnt > HT_TAG_SOURCES_CAP) {
 		append(what, sizeof(what),
-		       "its files have %u places for tags, and %d of one process are read: some "
-		       "allocations will be without theirs",
+		       "some allocations will lack their scope or labels: its files have %u places "
+		       "for tags, and %d of one process are read",
 		       source_cnt, HT_TAG_SOURCES_CAP);
 		err = add(r, DOCTOR_LIMIT, what, "");
 	}
 	if (!err && r->survey->otel_keys_err == -EPROTO)
-		err = add(r, DOCTOR_LIMIT,
-			  "OpenTelemetry's process context has a format or version that is not "
-			  "known: labels of threads are called key-1, key-2, ...",
-			  "");
+		err = add(
+			r, DOCTOR_LIMIT,
+			"labels of threads will be called key-1, key-2, ...: OpenTelemetry's process "
+			"context has an unknown format or version",
+			"");
 	return err;
 }
 
@@ -405,8 +422,8 @@ static int find_process(struct doctor_report *r)
 	if (!err && r->info.seccomp && r->seccomp_kills_returns)
 		err = add(
 			r, DOCTOR_BLOCK,
-			"it runs under seccomp, and on this kernel the end of a return probe is a "
-			"system call that a strict filter kills the process for",
+			"it could be killed: it runs under seccomp, and on this kernel a return probe "
+			"ends with a system call that a strict filter kills for",
 			"update the kernel: 6.14 or later, or a stable one with that fix");
 	return err;
 }

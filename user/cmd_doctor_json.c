@@ -134,7 +134,7 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	begin(j, "features", '{');
 	infos = kernel_feature_infos(&cnt);
 	for (i = 0; i < cnt; i++)
-		put_bool(j, infos[i].name, *((const char *)&r->features + infos[i].offset));
+		put_bool(j, infos[i].name, doctor_has_feature(r, &infos[i]));
 	end(j, '}');
 	key(j, "attach_mode");
 	if (r->has_mode)

@@ -91,27 +91,50 @@ test_usage() {
 
 test_machine() {
 	doctor
-	told "machine: features and privileges are named" 0 "^  btf .*yes" "uprobe_multi" \
-		"uprobe_session" "CAP_BPF" "CAP_PERFMON" "CAP_SYS_ADMIN" "CAP_SYS_PTRACE" \
-		"perf_event_paranoid" "kptr_restrict" "lockdown" "a hit costs .*emulated"
 	first_line "machine: verdict" "^heaptap can record on this machine: (yes|with limits)"
 	doctor --json
 	check "machine: JSON" 'j["can_record"] in ("yes", "limits") and j["kernel"]["features"]["btf"]
 		and j["kernel"]["emulated_hit_ns"] > 0 and "process" not in j'
+	if python3 -c 'import json, sys
+sys.exit(not all(json.load(open(sys.argv[1]))["kernel"]["features"].values()))' "$work/out"; then
+		doctor
+		told "machine: a kernel that has everything is one line" 0 \
+			"^  kernel +Linux .*, all features$" "^  privileges +uid 0, all that are needed$"
+		[ "$(grep -c . "$work/out")" -le 10 ] && ! grep -q uprobe_ "$work/out" &&
+			ok "machine: in few lines" || not_ok "machine: in few lines" "" "$work/out"
+	else
+		doctor
+		told "machine: what the kernel lacks is told" 0 "^  kernel +Linux .*; it lacks$"
+	fi
+	doctor -v
+	told "machine: features and privileges are named" 0 "^  btf .*yes" "uprobe_multi" \
+		"uprobe_session" "CAP_BPF" "CAP_PERFMON" "CAP_SYS_ADMIN" "CAP_SYS_PTRACE" \
+		"perf_event_paranoid" "kptr_restrict" "lockdown" "a hit costs .*emulated"
 }
 
 test_process() {
 	run_program sleep 120
 	doctor -p "$pid"
 	told "process: text" 0 "^Process $pid \(sleep\)" "executable +/.*(sleep|coreutils)" "resident" \
-		"since attach" "libc" "^    malloc +\+[0-9]+" "^    free +\+[0-9]+" \
-		"emulated|single-stepped" "rows" "names +lines"
+		"^  recorded +what glibc" "before that stays" "^  command +heaptap record -p $pid -d 30s$"
 	first_line "process: verdict" "^heaptap can record this process: (yes|with limits)"
-	if awk 'length > 100 && !/\//' "$work/out" | grep -q .; then
-		not_ok "process: fits 100 columns" "$(awk 'length > 100 && !/\//' "$work/out" | head -n 1)"
-	else
-		ok "process: fits 100 columns"
-	fi
+	[ "$(grep -c . "$work/out")" -le 24 ] && ok "process: fits a screen" ||
+		not_ok "process: fits a screen" "$(grep -c . "$work/out") lines" "$work/out"
+	doctor -v -p "$pid"
+	told "process: all of it" 0 "^    malloc +\+[0-9]+" "^    free +\+[0-9]+" \
+		"emulated|single-stepped" "rows" "names +lines"
+	local columns option
+	for columns in 80 100; do
+		for option in "" -v; do
+			COLUMNS=$columns doctor $option -p "$pid"
+			if awk -v n=$columns 'length > n && !/\//' "$work/out" | grep -q .; then
+				not_ok "process: fits $columns columns $option" \
+					"$(awk -v n=$columns 'length > n && !/\//' "$work/out" | head -n 1)"
+			else
+				ok "process: fits $columns columns $option"
+			fi
+		done
+	done
 	doctor -p "$pid" --json
 	check "process: JSON" 'j["process"]["pid"] == '"$pid"' and j["process"]["rss_bytes"] > 0'
 	check "process: allocator entry points" \
@@ -197,7 +220,7 @@ print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
 	doctor -p "$pid" --json
 	check "other probes are seen" \
 		'[s["symbol"] for s in sites if s["probed_by_others"]] == ["malloc"]'
-	doctor -p "$pid"
+	doctor -v -p "$pid"
 	told "other probes are told" 0 "somebody has probes" "^    malloc .*\(probed\)"
 }
 
@@ -241,6 +264,8 @@ test_tags() {
 
 	run_program "$work/tagged1"
 	doctor -p "$pid"
+	told "tags: scopes and labels, in a line" 0 "^  tags +scope\.h 1\.0 in .*/tagged1, OpenTelemetry in"
+	COLUMNS=100 doctor -v -p "$pid"
 	told "tags: scopes and labels" 0 "^Tags" \
 		"/tagged1 +scope\.h 1\.0 +static TLS +2 nodes, 1 underflow$" \
 		"/liblabels\.so +OpenTelemetry +(DTV|static TLS) +no key names published$" \
@@ -255,12 +280,12 @@ test_tags() {
 		[("opentelemetry", True), ("custom_labels", True)] and j["otel_key_names"] is None'
 
 	run_program "$work/tagged1" pause
-	doctor -p "$pid"
-	told "tags: paused by the program" 0 "limit .*/tagged1 has paused the recording" \
+	doctor -v -p "$pid"
+	told "tags: paused by the program" 0 "limit +no allocation is recorded now: .*/tagged1" \
 		"heaptap_unpause_all" "paused, 2 nodes"
 
 	run_program "$work/tagged2" version
-	doctor -p "$pid"
+	COLUMNS=100 doctor -v -p "$pid"
 	told "tags: of an ABI that is not known" 0 "limit +the tags of .*/tagged2 are left out" \
 		"version 2\.0" "limit +the tags of .*/liblabels\.so are left out" \
 		"/tagged2 +scope\.h +left out +see above$" "/liblabels\.so +custom labels +left out"
@@ -268,7 +293,7 @@ test_tags() {
 
 	run_program sleep 120
 	doctor -p "$pid"
-	told "tags: none" 0 "^  none: include heaptap/scope.h to see who the memory is for$"
+	told "tags: none" 0 "^  tags +none: include heaptap/scope.h to see who the memory is for$"
 	doctor -p "$pid" --json
 	check "tags: none, JSON" 'files and not any(f["tags"] for f in files)'
 }
@@ -292,11 +317,11 @@ test_no_allocator() {
 		return
 	fi
 	run_program "$work/arena"
-	doctor -p "$pid"
+	doctor -v -p "$pid"
 	told "no allocator: which were looked for" 1 "no allocator that heaptap knows" \
 		"looked for" "malloc.* calloc|calloc.* malloc" "_Znwm|_rjem_|je_" "arenas"
 	first_line "no allocator: verdict" "^heaptap can record this process: no: no allocator"
-	told "no unwind tables" 1 "no unwind tables" "frame pointers"
+	told "no unwind tables" 1 "no unwind tables" "frame pointers" "^ +-> it may manage arenas"
 	doctor -p "$pid" --json
 	check "no allocator: JSON" 'j["can_record"] == "no" and "malloc" in j["looked_for"]'
 }
@@ -312,7 +337,7 @@ test_go() {
 	fi
 	run_program "$work/go/prog"
 	doctor -p "$pid"
-	told "Go program" 1 "no allocator" "Go allocates from its own runtime"
+	told "Go program" 1 "no allocator" "a Go program.s heap is not malloc.s"
 }
 
 test_odd_processes() {
@@ -328,7 +353,7 @@ import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(120,)).start()
 ctypes.CDLL(None).pthread_exit(None)'
 	await 5 grep -q '^State:.Z' "/proc/$pid/status"
-	doctor -p "$pid"
+	doctor -v -p "$pid"
 	told "main thread gone" 0 "its main thread has ended" "^    malloc "
 
 	run_program python3 -c '
@@ -340,6 +365,9 @@ time.sleep(120)'
 	doctor -p "$pid" --json
 	check "odd name: JSON is valid" 'j["process"]["comm"].startswith("a\"b\\")'
 	check "executable memory without a file" 'j["jit_areas"] >= 1 and j["jit_bytes"] >= 8192'
+	doctor -p "$pid"
+	told "executable memory without a file: what is not read is not promised" 0 \
+		"limit +stacks end at JIT-compiled code" "perf-PID.map .*not read"
 
 	doctor -p 2
 	if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then

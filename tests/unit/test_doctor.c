@@ -44,6 +44,7 @@ static struct doctor_report *new_report(void)
 						.uprobe_multi = true,
 						.uprobe_session = true,
 						.find_vma = true,
+						.shared_events = true,
 						.ringbuf = true };
 	r->has_mode = r->has_costs = true;
 	r->mode = ATTACH_SESSION;
@@ -288,31 +289,35 @@ static void test_findings(void **state)
 	} cases[] = {
 		{ "all well", nothing, DOCTOR_NOTE, NULL, NULL },
 		{ "no bpf", no_bpf, DOCTOR_BLOCK, "no permission to load", "" },
-		{ "no session", no_session, DOCTOR_NOTE, "no uprobe sessions", "" },
+		{ "no session", no_session, DOCTOR_NOTE,
+		  "costs more on this kernel: there are no uprobe sessions", "" },
 		{ "multi of one thread", blind_multi, DOCTOR_NOTE,
 		  "sees only one thread of a process", "" },
 		{ "capabilities", few_capabilities, DOCTOR_LIMIT,
 		  "missing capabilities: CAP_SYS_PTRACE", "root" },
-		{ "lockdown", locked_down, DOCTOR_LIMIT, "locked down", "lockdown=integrity" },
+		{ "lockdown", locked_down, DOCTOR_BLOCK, "locked down", "lockdown=integrity" },
 		{ "refused", refused, DOCTOR_BLOCK, "zombie", "" },
-		{ "no allocator", drop_allocator, DOCTOR_BLOCK, "in the 2 files it maps",
+		{ "no allocator", drop_allocator, DOCTOR_BLOCK, "in the 2 files that it maps",
 		  "arenas" },
 		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no allocator",
 		  "static and stripped" },
 		{ "Go", go_only, DOCTOR_BLOCK, "no allocator", "runtime/pprof" },
 		{ "cgo", cgo, DOCTOR_LIMIT, "only memory that C code allocates", "runtime/pprof" },
 		{ "stepped", stepped, DOCTOR_LIMIT,
-		  "1 of 2 probe sites in /lib/libc.so.6 are single-stepped", "speed" },
+		  "1 of 2 probes in /lib/libc.so.6 are single-stepped", "nothing is missing" },
 		{ "probed", probed, DOCTOR_NOTE, "in /lib/libc.so.6 now: malloc", "debugger" },
-		{ "no rows", no_rows, DOCTOR_LIMIT, "frame pointers are followed there: /srv/app",
+		{ "no rows", no_rows, DOCTOR_LIMIT, "only frame pointers are followed: /srv/app",
 		  "-fno-omit-frame-pointer" },
 		{ "data only", no_code, DOCTOR_NOTE, NULL, NULL },
 		{ "unreadable", unreadable, DOCTOR_LIMIT, "could not be read: /srv/app", "root" },
 		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names",
 		  "dbgsym" },
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
-		{ "jit", jit, DOCTOR_LIMIT, "2 executable areas without a file (8",
-		  "perf-PID.map" },
+		/* what is not read is not promised */
+		{ "jit", jit, DOCTOR_LIMIT,
+		  "stacks end at JIT-compiled code, without its functions' names and callers: there "
+		  "are 2 executable areas without a file (8",
+		  "/tmp/perf-PID.map and frame pointers of JIT code are not read" },
 		{ "seccomp, a kernel that kills", seccomp_kills, DOCTOR_BLOCK, "seccomp", "6.14" },
 		{ "seccomp, any other kernel", seccomp_harmless, DOCTOR_NOTE, NULL, NULL },
 		{ "scopes", tagged, DOCTOR_NOTE, NULL, NULL },
@@ -407,7 +412,10 @@ static void test_printed(void **state)
 		void (*change)(struct doctor_report *r);
 		const char *first_line, *json;
 	} cases[] = {
-		{ nothing, "heaptap can record this process: yes\n", "{\"can_record\":\"yes\"" },
+		{ nothing,
+		  "heaptap can record this process: yes\n"
+		  "  recorded     what glibc (/lib/libc.so.6) hands out once heaptap is attached. ",
+		  "{\"can_record\":\"yes\"" },
 		{ stepped, "heaptap can record this process: with limits (1)\n",
 		  "{\"can_record\":\"limits\"" },
 		{ refused, "heaptap can record this process: no: process 42 is a zombie\n",
@@ -510,6 +518,7 @@ static void test_tags_printed(void **state)
 		char *text, *json, *line, *next;
 
 		cases[i].change(r);
+		r->is_verbose = true;
 		assert_int_equal(doctor_find(r), 0);
 		text = print(r, doctor_print_text);
 		json = print(r, doctor_print_json);
@@ -527,6 +536,111 @@ static void test_tags_printed(void **state)
 		free(json);
 		free_report(r);
 	}
+}
+
+static void old_kernel(struct doctor_report *r)
+{
+	no_session(r);
+	r->features.find_vma = r->features.shared_events = false;
+	r->cpu_cnt = 2;
+}
+
+static void no_process(struct doctor_report *r)
+{
+	survey_free(r->survey);
+	r->survey = NULL;
+	r->has_process = r->has_info = false;
+}
+
+/* What everybody sees: the answer, then some lines of facts, and rows only of what is missing. */
+static void test_short_text(void **state)
+{
+	static const struct {
+		void (*change)(struct doctor_report *r);
+		const char *text, *not ; /* in it, not in it */
+	} cases[] = {
+		{ nothing, "\n  command      heaptap record -p 42 -d 30s\n", "uprobe_" },
+		{ nothing, "\n  cost         about 1 us (glibc) for a malloc and its free that ",
+		  "CAP_" },
+		{ nothing, "\n  kernel       Linux 6.18.0, , 0 CPUs, all features\n",
+		  "\nAllocators" },
+		{ nothing, "\n  tags         none: include heaptap/scope.h ", "\nTags" },
+		{ nothing, "\n  stacks       2 files with code: 2 with unwind tables, 2 with all ",
+		  "\nStacks" },
+		{ old_kernel,
+		  "; it lacks\n"
+		  "               uprobe_session, in Linux 6.13: recording costs more: every "
+		  "allocation pays for a\n"
+		  "               return probe\n"
+		  "               find_vma, in Linux 5.17: stacks through a library that was just "
+		  "loaded are cut\n"
+		  "               shared_events, in Linux 4.17: ",
+		  "uprobe_multi" },
+		{ tagged, "\n  tags         scope.h 1.0 in /srv/app\n", "none: include" },
+		{ few_capabilities, "uid 0, some are missing: see below\n", "uprobe_" },
+		{ few_capabilities, "\n  CAP_SYS_PTRACE             NO ", "uprobe_" },
+		{ refused, "no: process 42 is a zombie\n\nProcess 42", "heaptap record -p" },
+		{ go_only, "files that it maps\n         -> a Go program's heap is not malloc's",
+		  "Besides" },
+		{ no_process, "\n  a process    heaptap doctor -p PID", "heaptap record" },
+	};
+	static const int columns[] = { 0, 80, 100 };
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (j = 0; j < 3; j++) {
+			struct doctor_report *r = new_report();
+			size_t most = columns[j] ? (size_t)columns[j] : 100;
+			char *text;
+
+			cases[i].change(r);
+			r->columns = columns[j];
+			assert_int_equal(doctor_find(r), 0);
+			text = print(r, doctor_print_text);
+			if (most == 100 && !strstr(text, cases[i].text))
+				fail_msg("not in text: %s\n%s", cases[i].text, text);
+			if (strstr(text, cases[i].not ))
+				fail_msg("in text: %s\n%s", cases[i].not, text);
+			for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+				if (strcspn(at, "\n") > most)
+					fail_msg("wider than %zu columns:\n%s", most, at);
+			free(text);
+			free_report(r);
+		}
+	}
+}
+
+/* All of it is there when it is asked for. */
+static void test_verbose_text(void **state)
+{
+	static const char *const wanted[] = {
+		"\n    malloc ",
+		"\nStacks\n  file",
+		"\n  uprobe_session   yes ",
+		"\n  CAP_BPF                ",
+		"\n  ways to attach",
+		"\n  attached by  session\n",
+	};
+	struct doctor_report *r = new_report();
+	char *text;
+
+	(void)state;
+	r->is_verbose = true;
+	r->columns = 80;
+	jit(r);
+	assert_int_equal(doctor_find(r), 0);
+	text = print(r, doctor_print_text);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!strstr(text, wanted[i]))
+			fail_msg("not in text: %s\n%s", wanted[i], text);
+	for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+		if (strcspn(at, "\n") > 80)
+			fail_msg("wider than 80 columns:\n%s", at);
+	assert_non_null(strstr(text, "(no file: JIT)"));
+	assert_null(strstr(text, "perf map")); /* it is not read */
+	free(text);
+	free_report(r);
 }
 
 static void test_capabilities(void **state)
@@ -560,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_findings),     cmocka_unit_test(test_many_names_are_cut),
 		cmocka_unit_test(test_costs),	     cmocka_unit_test(test_printed),
 		cmocka_unit_test(test_tags_printed), cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_short_text),   cmocka_unit_test(test_verbose_text),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
