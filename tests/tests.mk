@@ -20,7 +20,7 @@ CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 SCOPE_C := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/scope/test_*.c))
 SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
-STATIC := tools/check-layers tools/check-format
+STATIC := tools/check-layers tools/check-format tools/check-manuals
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
 
@@ -47,7 +47,7 @@ check: ## set up, build, all tests but other kernels and long fuzzing
 		-j$(E2E_JOBS) $(E2E_UNTIMED) \
 		-j1 $(SCOPE_TIMED) $(BPF_TESTS) $(E2E_ALONE) $(CONSUMERS) $(PACKAGING)
 
-check-static: ## who includes whom, format
+check-static: ## who includes whom, format, manual pages
 	@tests/run $(STATIC)
 check-unit: tests-san ## pure modules, under ASan and UBSan
 	@tests/run -j$(JOBS) $(UNIT)

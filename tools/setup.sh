@@ -54,7 +54,7 @@ debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
 	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libmimalloc-dev libtcmalloc-minimal4 \
 		libgoogle-perftools-dev google-perftools musl musl-tools dwz llvm lld sqlite3 \
-		libsqlite3-dev clang-format python3 python3-venv gzip curl systemd pkg-config \
+		libsqlite3-dev clang-format groff-base mandoc python3 python3-venv gzip curl systemd pkg-config \
 		prometheus python3-prometheus-client
 	# Go and Rust from elsewhere do as well. Debian 12's own rustc is too old for the tests; the one
 	# that its browsers are built with is not.
@@ -74,7 +74,7 @@ debian_check() {
 fedora_check() {
 	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
 	want curl compiler-rt jemalloc jemalloc-devel mimalloc mimalloc-devel gperftools gperftools-devel \
-		musl-gcc dwz llvm lld sqlite sqlite-devel python3 golang rust cargo
+		musl-gcc dwz llvm lld sqlite sqlite-devel groff-base mandoc python3 golang rust cargo
 }
 debian_lint() { need clang-format clang-tidy cppcheck; }
 fedora_lint() { need clang-tools-extra cppcheck; }
