@@ -176,8 +176,8 @@ int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * For user space, as above: {tgid, rate_idx, is_alloc_only, scale_16} of a target change at once as far
- * as its hits can tell. 1: not a target.
+ * For user space, as above: {tgid, rate_idx, is_alloc_only} of a target change at once as far as its
+ * hits can tell. 1: not a target.
  */
 SEC("raw_tp/heaptap_change")
 int ht_change_target(struct bpf_raw_tracepoint_args *ctx)
@@ -188,7 +188,6 @@ int ht_change_target(struct bpf_raw_tracepoint_args *ctx)
 		return 1;
 	t->rate_idx = ctx->args[1];
 	t->is_alloc_only = ctx->args[2];
-	t->scale_16 = ctx->args[3];
 	return 0;
 }
 

@@ -30,26 +30,15 @@ static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
 	return (size_bytes * sample_weight_16(threshold)) >> 8;
 }
 
-/* n times scale_16 / 2^16, see struct ht_target. No overflow: n is below 2^56 (a block of 2^40 bytes
- * is below 2^49), and user space bounds the scale. */
-static __always_inline __u64 scaled(__u64 n, __u32 scale_16)
-{
-	if (!scale_16)
-		return n;
-	return (n >> 16) * scale_16 + (((n & 0xffff) * scale_16) >> 16);
-}
-
-static __always_inline void total_alloc(const struct ht_live *l, __u32 scale_16)
+static __always_inline void total_alloc(const struct ht_live *l)
 {
 	struct ht_total *t = total_get(l->stack_id, l->context_id);
-	__u64 objects_16 = sample_weight_16(l->threshold);
-	__u64 bytes_8 = weighted_bytes_8(l->size_bytes, l->threshold);
 
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->alloc_samples, 1);
-	__sync_fetch_and_add(&t->alloc_objects_16, scaled(objects_16, scale_16));
-	__sync_fetch_and_add(&t->alloc_bytes_8, scaled(bytes_8, scale_16));
+	__sync_fetch_and_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
+	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 }
 
 static __always_inline void total_free(const struct ht_live *l)

@@ -45,10 +45,11 @@ static const char usage[] =
 	"  -o, --output FILE       write the profile here (default: heaptap-PID.pb.gz)\n"
 	"  -r, --rate BYTES        sample every BYTES allocated on the average (default: 64k);\n"
 	"                          1 = record every allocation, exactly\n"
-	"      --max-overhead PCT  probes may take this much of the CPU time of the process, or 0.5 % of\n"
-	"                          one CPU if that is more (default: 5; off with --rate 1); less is\n"
-	"                          recorded where that is not enough, and the profile says what; 0 or\n"
-	"                          off = no limit\n"
+	"      --max-overhead PCT  probes may take this much of the CPU time of the process, or 1 % of\n"
+	"                          one CPU where that is more; where that is not enough frees are not\n"
+	"                          watched, so in-use is not known, or nothing is (default: 25 % of it,\n"
+	"                          or of one CPU; off with --rate 1); 5! = without the 1 %; off = no\n"
+	"                          limit\n"
 	"      --max-live N        at most N sampled allocations outstanding (default: 1000000)\n"
 	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
 	"      --follow            record children too, as processes of their own\n"
@@ -186,9 +187,9 @@ static int parse_one(int c, const char *arg, struct record_options *o)
 		o->recorder.stack_cap = n;
 		return 0;
 	case OPT_MAX_OVERHEAD:
-		if (governor_parse_percent(arg, &o->recorder.max_overhead))
+		if (governor_parse_limit(arg, &o->recorder.max_overhead))
 			return bad_value("--max-overhead", arg,
-					 "a percentage from 0.01 to 99, or off (no limit)");
+					 "a percentage from 0.01 to 99, such as 25 or 5!, or off");
 		o->has_max_overhead = true;
 		return 0;
 	case OPT_LABELS:
@@ -266,7 +267,7 @@ static int parse_options(int argc, char **argv, struct record_options *o)
 	if (err || o->wants_help || o->wants_version)
 		return err;
 	if (!o->has_max_overhead && o->recorder.rate_bytes == 1) {
-		o->recorder.max_overhead = 0;
+		o->recorder.max_overhead = BUDGET_NO_LIMIT;
 		log_info("record: --rate 1 is to be exact: the overhead is not limited; "
 			 "--max-overhead PCT limits it");
 	}
@@ -289,7 +290,7 @@ int cmd_record(int argc, char **argv)
 		.recorder = { .rate_bytes = 64 << 10,
 			      .live_cap = 1000000,
 			      .stack_cap = 65536,
-			      .max_overhead = BUDGET_DEFAULT_PERCENT / 100.0 },
+			      .max_overhead = GOVERNOR_RECORD_LIMIT },
 		.result = { .top_cnt = 10, .labels = LABEL_ALL },
 	};
 	struct recorder *r = NULL;

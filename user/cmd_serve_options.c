@@ -238,13 +238,14 @@ static const struct option_row rows[] = {
 	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, "
 		  "exactly" },
 	{ .name = "max-overhead",
-	  .type = OPTION_PERCENT,
+	  .type = OPTION_LIMIT,
 	  .at = AT(max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
-	  .help = "probes may take this much of the CPU time of each process, or 0.5 % of one CPU if "
-		  "that is more (default: 5, and off with --rate 1); where that is not enough less is recorded, and the profile says "
-		  "what; 0 or off = no limit" },
+	  .help = "probes may take this much of the CPU time of each process, or 1 % of one CPU where "
+		  "that is more (default: 5, and off with --rate 1); where that is not enough frees are "
+		  "not watched, so in-use is not known, or nothing is; 5! = without the 1 % of one CPU; "
+		  "0 or off = no limit" },
 	{ .name = "max-overhead-host",
 	  .type = OPTION_PERCENT,
 	  .at = AT(max_overhead_host),
@@ -605,10 +606,10 @@ static void settle_budget(struct serve_settings *s)
 	bool is_exact = s->daemon.rate_bytes == 1;
 
 	if (!s->has_max_overhead)
-		s->max_overhead = is_exact ? 0 : BUDGET_DEFAULT_PERCENT;
+		s->max_overhead.percent = is_exact ? 0 : GOVERNOR_SERVE_DEFAULT_PERCENT;
 	if (!s->has_max_overhead_host)
-		s->max_overhead_host = is_exact ? 0 : BUDGET_HOST_DEFAULT_PERCENT;
-	s->daemon.max_overhead = s->max_overhead / 100;
+		s->max_overhead_host = is_exact ? 0 : GOVERNOR_HOST_DEFAULT_PERCENT;
+	s->daemon.max_overhead = governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
 	s->daemon.max_overhead_host = s->max_overhead_host / 100;
 }
 
@@ -624,7 +625,7 @@ static int finish(struct serve_settings *s)
 	s->daemon.pids = s->pid_list.data;
 	s->daemon.pid_cnt = s->pid_list.cnt;
 	s->daemon.select.has_pids = s->pid_list.cnt;
-	s->has_max_overhead = s->max_overhead >= 0;
+	s->has_max_overhead = s->max_overhead.percent >= 0;
 	s->has_max_overhead_host = s->max_overhead_host >= 0;
 	settle_budget(s);
 	if (!err)
@@ -672,7 +673,8 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 
 	*ret = (struct serve_settings){ 0 };
 	err = option_apply_defaults(&table, ret);
-	ret->max_overhead = ret->max_overhead_host = -1; /* depend on the rate: see finish() */
+	ret->max_overhead.percent = ret->max_overhead_host =
+		-1; /* depend on the rate: see finish() */
 	if (!err && path)
 		err = apply_config(ret, path);
 	/* Told together with what is wrong in the file. */

@@ -24,7 +24,8 @@ struct serve_settings {
 	struct daemon_options daemon;
 	char *config_file;
 	char *attach_mode, *attach_way;
-	double max_overhead, max_overhead_host; /* in percent */
+	struct option_limit max_overhead;
+	double max_overhead_host; /* in percent */
 	bool has_max_overhead, has_max_overhead_host; /* given, not the default */
 	bool checks_config, wants_help, wants_version, is_quiet, is_verbose;
 	struct option_numbers pids;

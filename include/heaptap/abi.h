@@ -235,13 +235,9 @@ struct ht_target {
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
 	/* Its frees are not seen: allocations go into the sums and not into `live`. */
 	__u32 is_alloc_only;
-	/* The sums count each sample this many times, in units of 2^-16; 0: once. For probes that are
-	 * in for a part of the time only. */
-	__u32 scale_16;
 	__u32 name_cnt; /* contexts without a tag, at most HT_THREAD_NAMES_CAP */
-	__u32 reserved;
 };
-_Static_assert(sizeof(struct ht_target) == 40, "value of map `targets`");
+_Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
 /* Generations begin this far apart, so that a pid that is used again never meets old entries.
  * Those that user space gives out begin at 0, those of followed children at the second. */
 #define HT_GENERATION_STEP 4096

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_budget.c - what the overhead budget does to a target: hits that are counted per process, probes
- * that are taken out and put in by kind, allocations without frees, weights of windows.
+ * that are taken out and put in by kind, allocations without frees.
  */
 #include "rig.h"
 
 #include "base/clock.h"
 #include "kernel/attach.h"
-#include "budget/window_edges.h"
-#include "kernel/timed_close.h"
+#include "kernel/link_closer.h"
 
 #define BLOCKS 50
 
@@ -72,9 +71,9 @@ static void keep(struct rig *rig, enum probes_kept kept)
 	attach_links_free(gone);
 }
 
-static void change(struct rig *rig, bool is_alloc_only, double scale)
+static void change(struct rig *rig, bool is_alloc_only)
 {
-	const struct engine_change c = { 0, is_alloc_only, scale };
+	const struct engine_change c = { 0, is_alloc_only };
 
 	assert_int_equal(engine_change_target(rig->engine, rig->pid, &c), 0);
 }
@@ -134,7 +133,7 @@ static void test_alloc_only(void **state)
 	open_rig(&rig, state);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
-	change(&rig, true, 1);
+	change(&rig, true);
 	keep(&rig, PROBES_ALLOCS);
 	assert_int_equal(
 		engine_drop_live(rig.engine, rig.pid, tracker_generation(rig.tracker, rig.pid)), 0);
@@ -151,7 +150,7 @@ static void test_alloc_only(void **state)
 
 	/* And again with frees: only what comes from now on. */
 	keep(&rig, PROBES_ALL);
-	change(&rig, false, 1);
+	change(&rig, false);
 	rig_do(&rig, step_free);
 	assert_int_equal(rig_live(&rig).cnt, 0);
 	rig_do(&rig, step_alloc);
@@ -162,121 +161,49 @@ static void test_alloc_only(void **state)
 	rig_close(&rig);
 }
 
-struct edges {
-	uint64_t begin_ns, end_ns;
-};
-
-static void at_begin(void *arg)
+/* Probes that go are closed by another thread; when they come again nothing is counted twice. */
+static void test_off_and_on(void **state)
 {
-	((struct edges *)arg)->begin_ns = now_ns();
-}
-
-static void at_end(void *arg)
-{
-	((struct edges *)arg)->end_ns = now_ns();
-}
-
-/* Probes for a window, taken out by its thread; what it sees is weighted. */
-static void test_window(void **state)
-{
-	struct edges seen = { 0 };
-	const struct timed_close_edges edges = { at_begin, at_end, &seen };
-	struct attach_links *links = NULL;
-	struct timed_close *c = NULL;
+	struct attach_links *gone = NULL;
+	struct link_closer *closer;
 	struct rig rig;
 
 	open_rig(&rig, state);
-	change(&rig, true, 12.5);
-	keep(&rig, PROBES_TAGS);
+	assert_int_equal(link_closer_new(&closer), 0);
+	change(&rig, true);
+	assert_int_equal(attach_links_new(&gone), 0);
+	assert_int_equal(tracker_keep_probes(rig.tracker, rig.pid, PROBES_NONE, gone), 0);
+	assert_true(attach_links_cnt(gone) > 0);
+	link_closer_take(closer, gone);
+	link_closer_wait(closer);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
-
-	assert_int_equal(attach_links_new(&links), 0);
-	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, false, links), 0);
-	assert_int_equal(timed_close_start(links, 200 * NS_PER_MS, &edges, &c), 0);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
-	assert_float_equal(allocated(&rig), 12.5 * BLOCKS, 0.01 * BLOCKS);
-	while (!timed_close_is_done(c))
-		usleep(1000);
-	timed_close_free(c);
-	assert_true(seen.begin_ns && seen.end_ns >= seen.begin_ns + 200 * NS_PER_MS);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
-	rig_close(&rig);
-}
-
-/* Nothing is sampled, hits are counted; who was sampled before is not affected. */
-static void test_rate_none(void **state)
-{
-	const struct engine_change none = { 5, true, 1 };
-	struct rig rig;
-
-	open_rig(&rig, state);
-	assert_int_equal(engine_set_rate(rig.engine, 5, ENGINE_RATE_NONE, 0), 0);
-	assert_int_equal(engine_change_target(rig.engine, rig.pid, &none), 0);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
-	assert_int_equal(hits_of(&rig).sample_cnt, 0);
 	assert_float_equal(allocated(&rig), 0, 0);
-	rig_close(&rig);
-}
 
-/* Sampling between two moments only, and exact clocks. */
-static void test_edges(void **state)
-{
-	struct window_edges we = { .outside = { 5, true, 1 }, .inside = { 0, true, 8 } };
-	struct attach_links *links = NULL;
-	struct timed_close *c = NULL;
-	struct rig rig;
-
-	open_rig(&rig, state);
-	assert_int_equal(engine_set_rate(rig.engine, 5, ENGINE_RATE_NONE, 0), 0);
-	assert_int_equal(engine_change_target(rig.engine, rig.pid, &we.outside), 0);
-	keep(&rig, PROBES_TAGS);
-	we.engine = rig.engine;
-	assert_int_equal(tracker_hits_idx(rig.tracker, rig.pid, &we.hits_idx), 0);
-	assert_int_equal(vec_push(&we.pids, rig.pid), 0);
-	window_edges_open_clocks(&we);
-	assert_int_equal(attach_links_new(&links), 0);
-	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, true, links), 0);
+	keep(&rig, PROBES_ALLOCS);
 	rig_do(&rig, step_alloc);
 	rig_do(&rig, step_free);
-	assert_float_equal(allocated(&rig), 0, 0);
-	assert_int_equal(window_edges_start(&we, links, NS_PER_S, &c), 0);
-	while (!__atomic_load_n(&we.begin.time_ns, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	usleep(20000); /* the rest of what is read then */
-	rig_do(&rig, step_alloc);
-	while (!timed_close_is_done(c))
-		usleep(1000);
-	timed_close_free(c);
-	assert_int_equal(we.end.alloc_cnt - we.begin.alloc_cnt, BLOCKS);
-	assert_float_equal(allocated(&rig), 8 * BLOCKS, 0.01 * BLOCKS);
-	assert_true(we.end.time_ns - we.begin.time_ns >= NS_PER_S);
-	assert_true(we.end.cpu_ns > we.begin.cpu_ns);
-	assert_true(we.end.cpu_ns - we.begin.cpu_ns < NS_PER_S);
-	assert_false(we.has_ticks);
-	window_edges_release(&we);
+	assert_int_equal(hits_of(&rig).alloc_cnt, BLOCKS);
+	assert_int_equal(hits_of(&rig).free_cnt, 0);
+	assert_float_equal(allocated(&rig), BLOCKS, 1e-6);
+	assert_int_equal(rig_live(&rig).cnt, 0);
+	link_closer_free(closer);
 	rig_close(&rig);
 }
 
-/* Who waits for its time is hurried; what is out for long is closed at once. */
-static void test_hurry(void **state)
+/* CPU time and hits of a process are counted from the same moment on: before its first probe. */
+static void test_since_followed(void **state)
 {
-	struct attach_links *links = NULL;
-	struct timed_close *c = NULL;
 	struct rig rig;
+	uint64_t ns;
 
 	open_rig(&rig, state);
-	keep(&rig, PROBES_NONE);
-	assert_int_equal(attach_links_new(&links), 0);
-	assert_int_equal(tracker_add_window(rig.tracker, rig.pid, true, links), 0);
-	assert_true(attach_links_cnt(links) > 0);
-	assert_int_equal(timed_close_start(links, 3600 * NS_PER_S, NULL, &c), 0);
-	timed_close_free(c);
-	rig_do(&rig, step_alloc);
-	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
+	assert_in_range(tracker_followed_ns(rig.tracker, rig.pid), 1, now_ns());
+	for (int i = 0; i < 20; i++)
+		rig_do(&rig, step_alloc);
+	assert_int_equal(tracker_read_cpu(rig.tracker, rig.pid, &ns), 0);
+	assert_true(ns > 0 && ns < now_ns() - tracker_followed_ns(rig.tracker, rig.pid));
+	assert_int_equal(tracker_read_cpu(rig.tracker, rig.pid + 1, &ns), -ESRCH);
 	rig_close(&rig);
 }
 
@@ -311,10 +238,8 @@ int main(void)
 		{ "hits", test_hits },
 		{ "places", test_places },
 		{ "alloc_only", test_alloc_only },
-		{ "window", test_window },
-		{ "rate_none", test_rate_none },
-		{ "edges", test_edges },
-		{ "hurry", test_hurry },
+		{ "off_and_on", test_off_and_on },
+		{ "since_followed", test_since_followed },
 		{ "program_cost", test_program_cost },
 	};
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_budget.c - the controller against made-up processes: what it gives up, how fast, and that it
- * takes it back.
+ * test_budget.c - the controller against made-up processes: what it gives up, when, and that it takes it
+ * back.
  *
- * A process of the simulation does `rate` allocations and frees per second of its own CPU time on
- * `thread_cnt` threads that never wait, or, when it is paced, per second of wall time.
+ * A process of the simulation has work to do: so much CPU time of its own at the begin of each period, in which
+ * it makes `rate` allocations and frees per second of it. It gets on by as much as its threads allow,
+ * less what the probes take.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,144 +14,140 @@
 #include <stdint.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "budget/budget.h"
-#include "budget/windows.h"
 
 #define HIT_NS 500.0
 #define MS NS_PER_MS
+#define S NS_PER_S
 
 static const struct budget_costs costs = { HIT_NS, 20000, 300 };
+static const struct recording_limit record_limit = { 0.25, 0.25 }, serve_limit = { 0.05, 0.01 },
+				    strict_limit = { 0.05, 0 };
 
 struct sim {
 	struct budget *budget;
 	struct budget_reading now;
-	double rate; /* allocations, each with its free */
+	double rate; /* allocations, each with its free, per second of its own work */
 	double sampled; /* share of the allocations that are, at the first rate */
 	double sample_ns; /* a stack */
 	double thread_cnt;
-	double own_load; /* paced: CPU time per second that it needs by itself; 0: never waits */
-	double alloc_rest; /* fractions of events */
-	struct windows windows;
-	bool is_windowed, is_in;
-	uint64_t closes_ns;
-	struct budget_reading opened, closed;
+	double work_ns; /* own work, at the begin of each period; INFINITY: it never waits */
+	uint64_t period_ns;
+	double todo_ns;
+	uint64_t due_ns;
+	double factor; /* of the host */
+	size_t step_cnt, trial_cnt;
 	/* over the whole simulation, by our own books */
 	double cost_ns, cpu_ns;
 };
 
-static void sim_open(struct sim *s, double limit, double rate, double thread_cnt)
+/* One thread that never waits, and 50 % of whose CPU time probing everything takes. */
+static void sim_open(struct sim *s, const struct recording_limit *limit)
 {
-	const struct budget_options opts = { limit, 64 << 10, false, &costs };
+	const struct budget_options opts = { *limit, 64 << 10, &costs };
 
-	memset(s, 0, sizeof(*s));
-	s->rate = rate;
-	s->thread_cnt = thread_cnt;
-	s->now.time_ns = NS_PER_S;
+	*s = (struct sim){ .rate = 1e6, .thread_cnt = 1, .work_ns = INFINITY, .factor = 1 };
+	s->now.time_ns = S;
 	assert_int_equal(budget_new(&opts, &s->now, &s->budget), 0);
 }
 
-/* What is probed at this moment: share of the frees, and of the allocations. */
-static void probed(const struct sim *s, double *allocs, double *frees)
+static enum budget_step step_of(const struct sim *s)
 {
-	enum budget_step step = budget_plan(s->budget)->step;
-
-	*frees = step < BUDGET_ALLOCS;
-	*allocs = step < BUDGET_WINDOWS || (step == BUDGET_WINDOWS && s->is_in);
+	return budget_plan(s->budget)->step;
 }
 
-/* A stretch of time in which nothing changes. */
-static void sim_run(struct sim *s, uint64_t ns)
+/* So that probing everything takes this share of the CPU time that the process has then. */
+static void set_full_share(struct sim *s, double share)
 {
-	double wall = (double)ns, allocs, frees, sampled, per_alloc, n, own_ns;
-	const struct budget_plan *plan = budget_plan(s->budget);
+	s->rate = 1e9 * share / (1 - share) / (2 * HIT_NS);
+}
 
-	probed(s, &allocs, &frees);
-	sampled = allocs * s->sampled / pow(4, plan->coarse);
-	per_alloc = (allocs + frees) * HIT_NS + sampled * (s->sample_ns + costs.return_ns);
-	own_ns = 1e9 / s->rate; /* between two allocations */
-	if (s->own_load > 0) {
-		n = wall / 1e9 * s->rate;
-		s->now.cpu_ns += (uint64_t)(wall * s->own_load + n * per_alloc);
-		s->cpu_ns += wall * s->own_load + n * per_alloc;
-	} else {
-		n = s->thread_cnt * wall / (own_ns + per_alloc);
-		s->now.cpu_ns += (uint64_t)(s->thread_cnt * wall);
-		s->cpu_ns += s->thread_cnt * wall;
+/* A millisecond. */
+static void tick(struct sim *s)
+{
+	const struct budget_plan *plan = budget_plan(s->budget);
+	double allocs = plan->step < BUDGET_OFF, frees = plan->step < BUDGET_ALLOCS;
+	double sampled = allocs * s->sampled / pow(4, plan->coarse);
+	double per_alloc = (allocs + frees) * HIT_NS + sampled * (s->sample_ns + costs.return_ns);
+	double own_ns, n, cpu_ns;
+
+	if (!isinf(s->work_ns) && s->now.time_ns >= s->due_ns) {
+		s->todo_ns += s->work_ns;
+		s->due_ns = s->now.time_ns + s->period_ns;
+	} else if (isinf(s->work_ns)) {
+		s->todo_ns = INFINITY;
 	}
-	s->now.time_ns += ns;
+	own_ns = fmin(s->todo_ns, s->thread_cnt * MS / (1 + s->rate * per_alloc / 1e9));
+	s->todo_ns -= isinf(s->todo_ns) ? 0 : own_ns;
+	n = own_ns / 1e9 * s->rate;
+	cpu_ns = own_ns + n * per_alloc;
+	s->now.cpu_ns += (uint64_t)cpu_ns;
+	s->now.time_ns += MS;
 	s->now.alloc_cnt += (uint64_t)(n * allocs);
 	s->now.free_cnt += (uint64_t)(n * frees);
 	s->now.return_cnt += (uint64_t)(n * sampled);
 	s->now.stack_ns += (uint64_t)(n * sampled * s->sample_ns);
 	s->cost_ns += n * per_alloc;
-}
-
-static void sim_windows(struct sim *s, uint64_t ns)
-{
-	const struct windows_stretch none = { 0 };
-	struct windows_stretch in = { 0 };
-	struct budget_reading d, all;
-
-	if (!s->is_windowed) {
-		s->closed = s->now;
-		windows_start(&s->windows, s->now.time_ns, budget_plan(s->budget)->duty, 7, &none);
-		s->is_windowed = true;
-	}
-	for (uint64_t end = s->now.time_ns + ns; s->now.time_ns < end;) {
-		uint64_t next = s->is_in ? s->closes_ns : s->windows.open_ns;
-
-		if (next > s->now.time_ns)
-			sim_run(s, next < end ? next - s->now.time_ns : end - s->now.time_ns);
-		if (s->now.time_ns < next)
-			continue;
-		if (!s->is_in) {
-			s->opened = s->now;
-			s->closes_ns = s->now.time_ns + s->windows.window_ns;
-			s->is_in = true;
-			continue;
-		}
-		s->is_in = false;
-		d = budget_between(&s->opened, &s->now);
-		all = budget_between(&s->closed, &s->now);
-		in.wall_ns = (double)d.time_ns;
-		budget_saw_window(s->budget, &d, &all);
-		s->closed = s->now;
-		windows_set_duty(&s->windows, budget_plan(s->budget)->duty);
-		windows_close(&s->windows, s->now.time_ns, &in, &none);
-	}
+	s->cpu_ns += cpu_ns;
 }
 
 /* As the governor does it, for a while. */
 static void sim_for(struct sim *s, uint64_t ns)
 {
 	for (uint64_t end = s->now.time_ns + ns; s->now.time_ns < end;) {
-		if (budget_plan(s->budget)->step == BUDGET_WINDOWS) {
-			sim_windows(s, BUDGET_INTERVAL_NS);
-		} else {
-			s->is_windowed = s->is_in = false;
-			sim_run(s, BUDGET_INTERVAL_NS);
-		}
-		budget_update(s->budget, &s->now, 1);
+		bool was_trial;
+
+		for (int i = 0; i < 100; i++)
+			tick(s);
+		was_trial = budget_plan(s->budget)->is_trial;
+		if (!budget_update(s->budget, &s->now, s->factor))
+			continue;
+		budget_applied(s->budget, &s->now);
+		if (budget_plan(s->budget)->is_trial)
+			s->trial_cnt++;
+		else if (!was_trial || step_of(s) != BUDGET_OFF)
+			s->step_cnt++;
 	}
 }
 
+struct used {
+	double share, one_cpu;
+};
+
 /* True overhead from here on, over a time. */
-static double sim_share(struct sim *s, uint64_t ns)
+static struct used sim_used(struct sim *s, uint64_t ns)
 {
 	double cost = s->cost_ns, cpu = s->cpu_ns;
 
 	sim_for(s, ns);
-	return (s->cost_ns - cost) / (s->cpu_ns - cpu);
+	cost = s->cost_ns - cost;
+	cpu = s->cpu_ns - cpu;
+	return (struct used){ cpu > 0 ? cost / cpu : 0, cost / (double)ns };
 }
 
-static enum budget_step step_of(const struct sim *s)
+/* From here on, after as many seconds as recordings have: what it is allowed, or up to half more. */
+static void assert_keeps(struct sim *s, const struct recording_limit *limit)
 {
-	return budget_plan(s->budget)->step;
+	const double from_cost = s->cost_ns, from_cpu = s->cpu_ns;
+	const uint64_t from_ns = s->now.time_ns;
+
+	for (int i = 0; i < 60; i++) {
+		double cost, cpu, allowed;
+
+		sim_for(s, 2 * S);
+		cost = s->cost_ns - from_cost;
+		cpu = s->cpu_ns - from_cpu;
+		allowed = budget_allowed_ns(limit, cpu, (double)(s->now.time_ns - from_ns));
+		if (cost > 1.5 * allowed)
+			fail_msg("after %d s: %.1f ms of %.1f ms CPU time, allowed are %.1f",
+				 2 * (i + 1), cost / 1e6, cpu / 1e6, allowed / 1e6);
+	}
 }
 
 static void test_costs(void **state)
@@ -173,68 +170,232 @@ static void test_rates(void **state)
 	assert_int_equal(budget_rate_bytes(64 << 10, 3), 4 << 20);
 }
 
-/* 10 000 pairs a second cost 1 %. */
+/* The larger one of the two counts. */
+static void test_allowed(void **state)
+{
+	(void)state;
+	assert_float_equal(budget_allowed_ns(&record_limit, 1000, 1000), 250, 1e-9);
+	assert_float_equal(budget_allowed_ns(&record_limit, 100, 1000), 250, 1e-9);
+	assert_float_equal(budget_allowed_ns(&record_limit, 2000, 1000), 500, 1e-9);
+	assert_float_equal(budget_allowed_ns(&strict_limit, 0, 1000), 0, 1e-9);
+	assert_true(isinf(budget_allowed_ns(&BUDGET_NO_LIMIT, 1, 1)));
+}
+
 static void test_cheap_is_left_alone(void **state)
 {
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 10e3, 1);
-	sim_for(&s, 60 * NS_PER_S);
+	sim_open(&s, &strict_limit);
+	set_full_share(&s, 0.01);
+	sim_for(&s, 60 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
-	assert_in_range(budget_share(s.budget) * 1e4, 95, 105);
+	assert_float_equal(budget_share(s.budget), 0.01, 0.001);
+	assert_true(isnan(budget_full_share(s.budget))); /* it is what is done */
 	budget_free(s.budget);
 }
 
-/* Two threads that do nothing but allocate, 20 ns a pair: below the limit within 2 s, and for good. */
-static void test_tight_loop(void **state)
+/* No verdict before a second was looked at; then the step that fits, at once. */
+static void test_verdict(void **state)
 {
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 50e6, 2);
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.36); /* allocations alone: 0.22 */
+	sim_for(&s, 900 * MS);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
 	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
-	assert_true(budget_was_killed(s.budget));
-	sim_for(&s, 1700 * MS);
-	for (int i = 0; i < 20; i++) {
-		assert_true(sim_share(&s, 3 * NS_PER_S) < 0.05);
-		assert_int_equal(step_of(&s), BUDGET_WINDOWS);
-	}
-	/* The limit is used, too. */
-	assert_true(sim_share(&s, 20 * NS_PER_S) > 0.02);
-	assert_true(budget_share_overall(s.budget) < 0.05);
+	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	assert_float_equal(budget_verdict(s.budget)->full.cpu_share, 0.36, 0.01);
+	assert_float_equal(budget_verdict(s.budget)->allocs.cpu_share, 0.22, 0.01);
+	assert_false(budget_verdict(s.budget)->is_kill);
+	/* The rate of allocations went up when frees were let go: the prediction is of its own work. */
+	sim_for(&s, 20 * S);
+	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	assert_float_equal(budget_full_share(s.budget), 0.36, 0.01);
+	assert_float_equal(budget_share(s.budget), 0.22, 0.01);
 	budget_free(s.budget);
 }
 
-/* The kill switch needs two intervals: out within half a second. */
+/* All of the limit is there to be used, and what is a little above it is left alone. */
+static void test_limit_is_used(void **state)
+{
+	const struct recording_limit limit = { 0.40, 0.01 };
+
+	(void)state;
+	for (double share = 0.36; share < 0.435; share += 0.01) {
+		struct sim s;
+
+		sim_open(&s, &limit);
+		set_full_share(&s, share);
+		sim_for(&s, 30 * S);
+		assert_int_equal(step_of(&s), BUDGET_FULL);
+		set_full_share(&s, 0.55); /* allocations alone: 0.38 */
+		sim_for(&s, 30 * S);
+		assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+		budget_free(s.budget);
+	}
+}
+
+/* Four shapes of load, from cheap to nothing but allocating: what is achieved from the fifth second on. */
+static void test_shapes(void **state)
+{
+	static const struct {
+		double work_ms;
+		uint64_t period_ms;
+	} shapes[] = { { INFINITY, 0 }, { 2, 20 }, { 100, 500 }, { 100, 1000 }, { 200, 1000 } };
+	static const double shares[] = { 0.03, 0.07, 0.12, 0.3, 0.45, 0.6, 0.75, 0.9, 0.97 };
+	const struct recording_limit strict25 = { 0.25, 0 };
+	const struct recording_limit *limits[] = { &record_limit, &serve_limit, &strict_limit,
+						   &strict25 };
+
+	(void)state;
+	for (size_t shape = 0; shape < 5; shape++)
+		for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++)
+			for (size_t k = 0; k < 4; k++) {
+				struct sim s;
+
+				sim_open(&s, limits[k]);
+				set_full_share(&s, shares[i]);
+				/* As much CPU time with the probes as was said, if it can be. */
+				s.work_ns = shapes[shape].work_ms * MS * (1 - shares[i]);
+				s.period_ns = shapes[shape].period_ms * MS;
+				sim_for(&s, 4 * S);
+				assert_keeps(&s, limits[k]);
+				assert_true(s.step_cnt <= 2);
+				budget_free(s.budget);
+			}
+}
+
+/* A server that mostly sleeps is harmed by nothing, whatever share of its little CPU time it is... */
+static void test_floor(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	for (int is_strict = 0; is_strict <= 1; is_strict++) {
+		sim_open(&s, is_strict ? &strict_limit : &serve_limit);
+		set_full_share(&s, 0.5);
+		s.work_ns = 0.16 * MS; /* 1.6 % of a CPU, half of it for probes */
+		s.period_ns = 20 * MS;
+		sim_for(&s, 60 * S);
+		assert_int_equal(step_of(&s), is_strict ? BUDGET_OFF : BUDGET_FULL);
+		budget_free(s.budget);
+	}
+}
+
+/* ... unless there are so many of them that the host's limit is exceeded. */
+static void test_host_factor(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &serve_limit);
+	set_full_share(&s, 0.5);
+	s.work_ns = 0.16 * MS;
+	s.period_ns = 20 * MS;
+	s.factor = 0.1;
+	sim_for(&s, 10 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	assert_float_equal(budget_verdict(s.budget)->limit.one_cpu, 0.001, 1e-9);
+	budget_free(s.budget);
+}
+
+/* Idle for 2.9 s, then 0.1 s of allocating: not judged by the burst alone. */
+static void test_burst_alone(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &strict_limit);
+	set_full_share(&s, 0.5);
+	s.work_ns = 50 * MS;
+	s.period_ns = 3600 * S;
+	s.due_ns = s.now.time_ns + 2900 * MS;
+	sim_for(&s, 60 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+}
+
+/* A burst of two seconds in a minute of work does not end in-use... */
+static void test_burst_in_work(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.02);
+	sim_for(&s, 30 * S);
+	set_full_share(&s, 0.6);
+	sim_for(&s, 2 * S);
+	set_full_share(&s, 0.02);
+	sim_for(&s, 30 * S);
+	assert_int_equal(s.step_cnt, 0);
+	budget_free(s.budget);
+}
+
+/* ... and where one does, at the very beginning, in-use comes back. */
+static void test_burst_at_first(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.4);
+	sim_for(&s, 2 * S);
+	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	set_full_share(&s, 0.02);
+	sim_for(&s, 3 * S);
+	assert_int_equal(step_of(&s), BUDGET_ALLOCS); /* not at once */
+	sim_for(&s, 12 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	assert_int_equal(s.step_cnt, 2);
+	budget_free(s.budget);
+}
+
+/* 97 %: out before half a second is over. */
 static void test_kill_switch(void **state)
 {
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 1e6, 1);
-	sim_for(&s, BUDGET_INTERVAL_NS);
+	sim_open(&s, &record_limit);
+	set_full_share(&s, 0.97);
+	sim_for(&s, 300 * MS);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
-	sim_for(&s, BUDGET_INTERVAL_NS);
-	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
-	assert_true(budget_was_killed(s.budget));
+	sim_for(&s, 100 * MS);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	assert_true(budget_verdict(s.budget)->is_kill);
+	assert_float_equal(budget_verdict(s.budget)->before.cpu_share, 0.97, 0.01);
 	budget_free(s.budget);
 }
 
-/* 8 %, of which frees are half. */
-static void test_frees_are_given_up(void **state)
+/* Not of one that grows for a moment, of one that mostly sleeps, or where the limit allows it. */
+static void test_no_kill(void **state)
 {
+	const struct recording_limit wide = { 0.9, 0 };
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 66e3, 1);
-	sim_for(&s, 2 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
-	assert_false(budget_was_killed(s.budget));
-	sim_for(&s, 60 * NS_PER_S); /* what would be too much again is not tried */
-	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
-	assert_true(sim_share(&s, 10 * NS_PER_S) < 0.05);
+	sim_open(&s, &record_limit); /* memory is filled as well: 75 % */
+	set_full_share(&s, 0.75);
+	sim_for(&s, 900 * MS);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+
+	sim_open(&s, &record_limit); /* 0.3 s, then nothing any more */
+	set_full_share(&s, 0.97);
+	s.work_ns = 9 * MS;
+	s.period_ns = 3600 * S;
+	sim_for(&s, 60 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+
+	sim_open(&s, &wide);
+	set_full_share(&s, 0.85);
+	sim_for(&s, 60 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
 	budget_free(s.budget);
 }
 
@@ -244,115 +405,96 @@ static void test_precision_is_given_up_first(void **state)
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 10e3, 1);
+	sim_open(&s, &serve_limit);
+	s.rate = 10e3;
 	s.sampled = 0.7;
 	s.sample_ns = 9700;
-	sim_for(&s, 2 * NS_PER_S);
+	sim_for(&s, 4 * S);
 	assert_int_equal(step_of(&s), BUDGET_COARSE);
 	assert_true(budget_plan(s.budget)->coarse >= 1);
-	assert_true(sim_share(&s, 10 * NS_PER_S) < 0.05);
+	assert_true(sim_used(&s, 10 * S).share < 0.05);
+	assert_int_equal(s.step_cnt, 1);
 	budget_free(s.budget);
 }
 
-/* A load that goes away: everything is back, one step at a time; and a load that comes again. */
+/* A load that goes away: everything is back; and a load that comes again. */
 static void test_up_again(void **state)
 {
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.05, 50e6, 2);
-	sim_for(&s, 10 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
-	s.rate = 1000;
-	sim_for(&s, 4 * NS_PER_S);
-	assert_true(step_of(&s) != BUDGET_FULL); /* not at once */
-	sim_for(&s, 60 * NS_PER_S);
+	sim_open(&s, &serve_limit);
+	set_full_share(&s, 0.97);
+	sim_for(&s, 10 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	set_full_share(&s, 0.01);
+	sim_for(&s, 60 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
-	s.rate = 50e6;
-	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
+	set_full_share(&s, 0.97);
+	sim_for(&s, 500 * MS);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
 	budget_free(s.budget);
 }
 
 /* A load that swings: steps become rare. */
 static void test_hysteresis(void **state)
 {
+	size_t early = 0, late = 0, before;
 	struct sim s;
-	enum budget_step before;
-	int early = 0, late = 0;
 
 	(void)state;
-	sim_open(&s, 0.05, 1000, 1);
+	sim_open(&s, &strict_limit);
 	for (int i = 0; i < 1200; i++) {
-		s.rate = i / 15 % 2 ? 1000 : 90e3; /* 15 s each */
-		before = step_of(&s);
-		sim_for(&s, NS_PER_S);
-		if (step_of(&s) != before)
-			*(i < 240 ? &early : i >= 960 ? &late : &(int){ 0 }) += 1;
+		set_full_share(&s, i / 15 % 2 ? 0.001 : 0.09); /* 15 s each */
+		before = s.step_cnt;
+		sim_for(&s, S);
+		*(i < 240 ? &early : i >= 960 ? &late : &(size_t){ 0 }) += s.step_cnt - before;
 	}
 	assert_true(early >= 2);
 	assert_true(late < early);
 	budget_free(s.budget);
 }
 
-/* A mostly idle process: 1 000 pairs a second, and half of its 2 ms a second is nobody's concern... */
-static void test_small_costs_are_left_alone(void **state)
+/* Off: tried again ever more rarely, and trials cost a third of the limit at most. */
+static void test_trials(void **state)
 {
+	static const double shares[] = { 0.3, 0.6, 0.97 };
+	struct used used;
 	struct sim s;
+	size_t early;
 
 	(void)state;
-	sim_open(&s, 0.05, 1000, 1);
-	s.own_load = 0.001;
-	sim_for(&s, 30 * NS_PER_S);
-	assert_true(budget_share(s.budget) > 0.3);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	budget_free(s.budget);
-}
-
-/* ... unless there are so many of them that the host's limit is exceeded. */
-static void test_small_costs_of_many(void **state)
-{
-	struct sim s;
-
-	(void)state;
-	sim_open(&s, 0.05, 1000, 1);
-	s.own_load = 0.001;
-	for (int i = 0; i < 100; i++) {
-		sim_run(&s, BUDGET_INTERVAL_NS);
-		budget_update(s.budget, &s.now, 0.1);
+	for (size_t i = 0; i < 3; i++) {
+		sim_open(&s, &strict_limit);
+		set_full_share(&s, shares[i]);
+		sim_for(&s, 4 * S);
+		assert_int_equal(step_of(&s), BUDGET_OFF);
+		assert_true(budget_verdict(s.budget)->retry_ns >= 5 * S);
+		used = sim_used(&s, 120 * S);
+		early = s.trial_cnt;
+		assert_true(early >= 1);
+		assert_true(used.share < 0.05 / 3);
+		sim_for(&s, 600 * S);
+		assert_true(s.trial_cnt > early); /* at least every 300 s */
+		assert_int_equal(s.step_cnt, 1);
+		assert_true(budget_full_share(s.budget) > shares[i] - 0.01);
+		budget_free(s.budget);
 	}
-	assert_int_not_equal(step_of(&s), BUDGET_FULL);
-	budget_free(s.budget);
 }
 
-/* A limit that not even the shortest windows keep. */
-static void test_out(void **state)
+/* A limit so low that trials are rare, and it is kept all the same. */
+static void test_low_limit(void **state)
 {
+	const struct recording_limit limit = { 0.001, 0 };
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0.0002, 50e6, 2);
-	sim_for(&s, 120 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_OUT);
-	budget_free(s.budget);
-}
-
-/* Where probes cannot be taken out fast: all or nothing, and rarely tried again. */
-static void test_no_windows(void **state)
-{
-	const struct budget_options opts = { 0.05, 64 << 10, true, &costs };
-	struct sim s;
-
-	(void)state;
-	sim_open(&s, 0.05, 50e6, 2);
-	budget_free(s.budget);
-	assert_int_equal(budget_new(&opts, &s.now, &s.budget), 0);
-	sim_for(&s, 300 * MS);
-	assert_int_equal(step_of(&s), BUDGET_OUT);
-	assert_true(sim_share(&s, 600 * NS_PER_S) < 0.05);
-	s.rate = 1000;
-	sim_for(&s, 600 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_open(&s, &limit);
+	set_full_share(&s, 0.9);
+	sim_for(&s, 4 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	assert_true(sim_used(&s, 3600 * S).share < 0.001);
+	assert_true(s.trial_cnt >= 1);
 	budget_free(s.budget);
 }
 
@@ -361,36 +503,60 @@ static void test_no_limit(void **state)
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0, 50e6, 2);
-	sim_for(&s, 10 * NS_PER_S);
+	sim_open(&s, &BUDGET_NO_LIMIT);
+	set_full_share(&s, 0.97);
+	sim_for(&s, 10 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
 	assert_true(budget_share(s.budget) > 0.9); /* measured all the same */
+	assert_float_equal(budget_share_overall(s.budget), 0.97, 0.01);
 	budget_free(s.budget);
 }
 
 /* The user says another limit while it runs. */
 static void test_other_limits(void **state)
 {
+	const struct recording_limit low = { 0.01, 0 };
 	struct sim s;
 
 	(void)state;
-	sim_open(&s, 0, 50e6, 2);
-	sim_for(&s, 10 * NS_PER_S);
-	budget_set_limit(s.budget, 0.05);
-	sim_for(&s, 2 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_WINDOWS);
-	assert_true(sim_share(&s, 10 * NS_PER_S) < 0.05);
-	budget_set_limit(s.budget, 0.01);
-	sim_for(&s, 5 * NS_PER_S);
-	assert_true(sim_share(&s, 20 * NS_PER_S) < 0.01);
-	budget_set_limit(s.budget, 0); /* everything is back, one step after the other */
-	sim_for(&s, 4 * NS_PER_S);
-	assert_true(step_of(&s) != BUDGET_FULL);
-	sim_for(&s, 30 * NS_PER_S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
-	sim_for(&s, 30 * NS_PER_S);
+	sim_open(&s, &BUDGET_NO_LIMIT);
+	set_full_share(&s, 0.09);
+	sim_for(&s, 10 * S);
+	budget_set_limit(s.budget, &strict_limit);
+	sim_for(&s, 4 * S);
+	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
+	budget_set_limit(s.budget, &low);
+	sim_for(&s, 4 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	assert_keeps(&s, &low);
+	budget_set_limit(s.budget, &BUDGET_NO_LIMIT);
+	sim_for(&s, 4 * S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	sim_for(&s, 30 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
 	budget_free(s.budget);
+}
+
+/* What is hit until the probes are out counts, and decides nothing. */
+static void test_applied(void **state)
+{
+	struct budget_reading r = { .time_ns = S };
+	const struct budget_options opts = { record_limit, 64 << 10, &costs };
+	struct budget *b;
+
+	(void)state;
+	assert_int_equal(budget_new(&opts, &r, &b), 0);
+	assert_true(isnan(budget_share_overall(b)));
+	r.time_ns += 100 * MS;
+	r.cpu_ns += 100 * MS;
+	r.alloc_cnt += 100000;
+	budget_applied(b, &r);
+	assert_float_equal(budget_share_overall(b), 0.5, 1e-6);
+	r.time_ns += 100 * MS;
+	r.cpu_ns += 100 * MS;
+	budget_end(b, &r);
+	assert_float_equal(budget_share_overall(b), 0.25, 1e-6);
+	budget_free(b);
 }
 
 /* The host's limit makes all others smaller while it is exceeded. */
@@ -413,19 +579,26 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_cheap_is_left_alone),
-		cmocka_unit_test(test_tight_loop),
+		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_limit_is_used),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_floor),
+		cmocka_unit_test(test_host_factor),
+		cmocka_unit_test(test_burst_alone),
+		cmocka_unit_test(test_burst_in_work),
+		cmocka_unit_test(test_burst_at_first),
 		cmocka_unit_test(test_kill_switch),
-		cmocka_unit_test(test_frees_are_given_up),
+		cmocka_unit_test(test_no_kill),
 		cmocka_unit_test(test_precision_is_given_up_first),
 		cmocka_unit_test(test_up_again),
 		cmocka_unit_test(test_hysteresis),
-		cmocka_unit_test(test_small_costs_are_left_alone),
-		cmocka_unit_test(test_small_costs_of_many),
-		cmocka_unit_test(test_out),
-		cmocka_unit_test(test_no_windows),
+		cmocka_unit_test(test_trials),
+		cmocka_unit_test(test_low_limit),
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_other_limits),
+		cmocka_unit_test(test_applied),
 		cmocka_unit_test(test_host),
 	};
 

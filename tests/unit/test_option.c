@@ -20,6 +20,7 @@ struct settings {
 	struct option_numbers numbers;
 	uint64_t count, size, time_ns;
 	double percent;
+	struct option_limit limit;
 };
 
 static int check_lower(const char *text, char *why, size_t why_bytes)
@@ -88,6 +89,13 @@ static const struct option_row rows[] = {
 	  .value = "5",
 	  .max = 100,
 	  .help = "a part" },
+	{ .name = "limit",
+	  .type = OPTION_LIMIT,
+	  .at = AT(limit),
+	  .arg = "PCT",
+	  .value = "25",
+	  .max = 99,
+	  .help = "a limit" },
 	{ .name = "only-here",
 	  .type = OPTION_TEXT,
 	  .at = AT(test_only),
@@ -183,6 +191,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.size, 65536);
 	assert_int_equal(s.time_ns, 10000000000);
 	assert_true(s.percent == 5);
+	assert_true(s.limit.percent == 25 && !s.limit.is_strict);
 	option_release(&table, &s);
 }
 
@@ -194,7 +203,7 @@ static void test_command_line(void **state)
 	make_sound(
 		NULL,
 		"-qn ann --word=a --word b --number 1 --number 2 --count 3 --size 2m --time 1500ms "
-		"--percent 0.5% --only-here y",
+		"--percent 0.5% --limit 40%! --only-here y",
 		&s);
 	assert_true(s.quiet);
 	assert_string_equal(s.name, "ann");
@@ -206,6 +215,7 @@ static void test_command_line(void **state)
 	assert_int_equal(s.size, 2 << 20);
 	assert_int_equal(s.time_ns, 1500000000);
 	assert_true(s.percent == 0.5);
+	assert_true(s.limit.percent == 40 && s.limit.is_strict);
 	assert_string_equal(s.test_only, "y");
 	option_release(&table, &s);
 }
@@ -255,6 +265,10 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--time 1ms", "at least 1s");
 	assert_line_refused("--percent 101", "from 0 to 100");
 	assert_line_refused("--percent nan", "a percentage");
+	assert_line_refused("--percent 5!", "a percentage");
+	assert_line_refused("--limit 5!!", "such as 5, 0.5 or 5!, from 0 to 99");
+	assert_line_refused("--limit !", "a percentage");
+	assert_line_refused("--limit 100", "from 0 to 99");
 	assert_line_refused("--percent 0x5", "a percentage");
 	assert_line_refused("--name Ann", "bad value 'Ann' for --name: lower case is wanted");
 	assert_line_refused("--word a --word B", "bad value for --word: lower case is wanted");
@@ -281,8 +295,15 @@ static void test_file(void **state)
 	make_sound("percent = '2.5%'\n", NULL, &s);
 	assert_true(s.percent == 2.5);
 	option_release(&table, &s);
-	make_sound("percent = 'off'\n", NULL, &s);
+	make_sound("limit = 40\npercent = 'off'\n", NULL, &s);
 	assert_true(s.percent == 0);
+	assert_true(s.limit.percent == 40 && !s.limit.is_strict);
+	option_release(&table, &s);
+	make_sound("limit = '2.5!'\n", NULL, &s);
+	assert_true(s.limit.percent == 2.5 && s.limit.is_strict);
+	option_release(&table, &s);
+	make_sound("limit = 'off'\n", NULL, &s);
+	assert_true(s.limit.percent == 0);
 	option_release(&table, &s);
 }
 
@@ -352,11 +373,12 @@ static void test_printed_settings(void **state)
 
 	(void)state;
 	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
-		   "--size 3k --time 1500ms --percent 0.25 -q", &s);
+		   "--size 3k --time 1500ms --percent 0.25 --limit 5! -q", &s);
 	option_print_settings(&table, &s, out);
 	fclose(out);
 	assert_non_null(strstr(text, "size = \"3k\"\n"));
 	assert_non_null(strstr(text, "time = \"1500ms\"\n"));
+	assert_non_null(strstr(text, "limit = \"5!\"\n"));
 	assert_non_null(strstr(text, "word = ['^\\d$', 'b\"']\n"));
 	assert_null(strstr(text, "only-here"));
 	make_sound(text, NULL, &again);
@@ -371,9 +393,10 @@ static void test_equal_and_copy(void **state)
 {
 	static const char *const lines[] = { "-q",	   "--name ann",  "--word a",
 					     "--number 2", "--count 3",	  "--size 1k",
-					     "--time 2s",  "--percent 1", "--only-here x" };
-	static const char *const names[] = { "quiet", "name", "word",	 "number",   "count",
-					     "size",  "time", "percent", "only-here" };
+					     "--time 2s",  "--percent 1", "--only-here x",
+					     "--limit 25!" };
+	static const char *const names[] = { "quiet", "name", "word",	 "number",    "count",
+					     "size",  "time", "percent", "only-here", "limit" };
 	struct settings a, b;
 
 	(void)state;

@@ -416,7 +416,7 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\?"));
 	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
 	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "3.4 % windows, in use is not complete"));
+	assert_non_null(strstr(text, "3.4 % off, in use is not complete"));
 	free(text);
 }
 

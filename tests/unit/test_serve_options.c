@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "budget/budget.h"
 #include "cmd_serve_options.h"
 #include "config/config_file.h"
 
@@ -181,7 +182,8 @@ static void test_reload(void **state)
 	assert_string_equal(fresh.daemon.listen, "127.0.0.1:7676");
 	assert_int_equal(fresh.daemon.rate_bytes, 1024);
 	assert_int_equal(fresh.daemon.pids[0], 2);
-	assert_float_equal(fresh.daemon.max_overhead, 0.05, 1e-9);
+	assert_float_equal(fresh.daemon.max_overhead.cpu_share, 0.05, 1e-9);
+	assert_float_equal(fresh.daemon.max_overhead.one_cpu, 0.01, 1e-9);
 	serve_settings_release(&old);
 	serve_settings_release(&fresh);
 }
@@ -196,10 +198,10 @@ static void test_reload_budget(void **state)
 	assert_int_equal(MAKE(&fresh, "-p1", "--rate", "1", "--max-overhead-host", "1",
 			      "--keep-files", "0", "--keep-bytes", "1m", "--keep-at", "80"),
 			 0);
-	assert_float_equal(fresh.daemon.max_overhead, 0, 1e-9); /* exact: no budget */
+	assert_false(budget_has_limit(&fresh.daemon.max_overhead)); /* exact */
 	assert_int_equal(serve_settings_keep_fixed(&fresh, &old), 0);
 	assert_int_equal(fresh.daemon.rate_bytes, 1024);
-	assert_float_equal(fresh.daemon.max_overhead, 0.05, 1e-9);
+	assert_float_equal(fresh.daemon.max_overhead.cpu_share, 0.05, 1e-9);
 	assert_float_equal(fresh.daemon.max_overhead_host, 0.01, 1e-9);
 	assert_int_equal(fresh.daemon.keep.file_max, 5);
 	assert_int_equal(fresh.daemon.keep.bytes_max, 1 << 20);

@@ -3,7 +3,9 @@
 #ifndef HT_BASE_CLOCK_H
 #define HT_BASE_CLOCK_H
 
+#include <errno.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define NS_PER_S 1000000000ULL
@@ -21,6 +23,18 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* CPU time of all threads of a process, also of those that have ended; -ESRCH: it is gone. */
+static inline int process_cpu_ns(pid_t pid, uint64_t *ret_ns)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
+		return -ESRCH;
+	*ret_ns = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	return 0;
 }
 
 #endif

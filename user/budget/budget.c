@@ -3,37 +3,42 @@
  * budget.c - see budget.h.
  *
  * The overhead of a process is the share of its CPU time that goes into probes: hits times what a
- * hit costs on this machine, and the measured time of the stacks of sampled allocations. When it is
- * above the limit something is given up, in this order:
+ * hit costs on this machine, and the measured time of the stacks of sampled allocations. The limit is
+ * a share of the CPU time of the process, or of one CPU where that is more: a process that mostly sleeps is
+ * harmed by nothing. When the overhead is above it something is given up:
  *
  *   coarse    a coarser sampling rate, if it is the samples that cost
  *   allocs    the probes on frees, about half of the hits: without them in-use is not known
- *   windows   probes are in for a random part of the time only (windows.c)
- *   out       nothing is left that fits
+ *   off       everything; tried again from time to time
+ *
+ * There is no step at which probes are in for a part of the time: of bursts chance would decide what is
+ * seen, in-use is not known from it anyway, and probes that come and go cost by themselves.
  *
  * Down. What is measured says what each step would cost, with a, f and s the cost of allocation hits,
- * free hits and samples per second of the program's own work:
- *   full a+f+s    coarse a+f+s/4^k    allocs a+s/4^k    windows the duty times that
- * so the first step that is predicted to need at most AIM of the limit is taken directly. It is
- * taken when the overhead was above the limit over a while (EVIDENCE_NS), not for short bursts.
+ * free hits and samples per time of the program's own work:
+ *   full a+f+s    coarse a+f+s/4^k    allocs a+s or a+s/4^k
+ * so the first step that is predicted to keep the limit is taken directly. In-use that is lost does not
+ * come back, so the verdict is not hasty. It needs
+ * - a look at LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
+ * - a mean above DOWN times the limit, both of late (RECENT_NS), so that what is over has no
+ *   consequence, and for longer (MEAN_NS), so that a burst counts as what it is for the whole,
+ * - moments above the limit at least SPREAD_NS apart: one burst says nothing of a server that sleeps
+ *   otherwise, although it is all of its CPU time that there was.
  *
- * Kill switch. A process that is far above the limit (KILL_FACTOR) in two intervals in a row loses
- * its probes at once: it goes straight to windows, whose first begins with the probes out. With intervals
- * of 100 ms they are out after about 0.2 s.
- *
- * Up again: one step at a time, when the prediction for it is below ROOM of the limit for a waiting time.
- * The wait doubles when the step had to be taken back soon after, so that a process whose load
+ * Up again, also directly, when what would come back is predicted to stay below UP of the limit, for a waiting
+ * time. The wait doubles when the step had to be taken back soon after, so that a process whose load
  * swings around the limit is not attached to and detached from all the time.
  *
- * In windows the duty follows what the last periods cost in proportion to theirs. Few allocations are seen
- * in them, and it is their hits that cost: so many more of these are sampled, until that costs
- * SAMPLES_COST of what the hits do. With the rate of the other steps there would be a handful of samples
- * of small blocks in ten seconds, and chance would decide what the sums say.
+ * Kill switch. A second or three is long for a process that is brought to a halt. Where the probes take more
+ * than BUDGET_KILL_SHARE of its CPU time, and more than the limit, in BUDGET_KILL_CNT intervals in a row in which it
+ * used at least half a CPU, they go at once: 0.4 s after it began. 0.8 is a program that is slowed
+ * down to a fifth; only those that do nothing but allocate and free small blocks get there. One that fills the memory
+ * that it allocates does not: a page that is touched for the first time costs the kernel as much as a hit,
+ * and is at least a quarter of what blocks of 1 KiB cost; and with small blocks memory of a few hundred MiB
+ * is full before 0.4 s are over. So a program that grows until the OOM killer comes keeps its in-use.
  *
- * Costs below BUDGET_FLOOR of one CPU are nobody's concern, whatever share of a sleeping process they are: a
- * few thousand allocations a second, of programs that are mostly asleep and whose in-use somebody asked
- * for. Many such processes together are what the host's limit is for: while that is exceeded the floor
- * falls with the limits.
+ * Off. A trial watches allocations for TRIAL_CPU_NS of CPU time. The wait before it is so long that trials
+ * take TRIAL_PART of the limit on the average, and doubles after each that fails.
  */
 #include "budget/budget.h"
 
@@ -42,27 +47,29 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "budget/windows.h"
 #include "heaptap/abi.h"
 
-#define AIM 0.7
-#define AIM_IN_WINDOWS 0.6 /* putting probes in and out costs as well */
-#define ROOM 0.6
-#define KILL_FACTOR 4
-#define KILL_SHARE_MIN 0.2 /* less hurts nobody within half a second */
-#define EVIDENCE_NS (500 * NS_PER_MS)
-#define MEMORY_NS (1 * NS_PER_S) /* of what decides */
-#define SHOWN_MEMORY_NS (2 * NS_PER_S)
+#define LOOK_CPU_NS (1 * NS_PER_S)
+#define LOOK_LEAST_NS (1 * NS_PER_S) /* of the clock, however many threads use CPU time */
+#define LOOK_NS (3 * NS_PER_S)
+#define DOWN 1.1
+#define UP 0.8
+#define RECENT_NS (3 * NS_PER_S)
+#define MEAN_NS (10 * NS_PER_S)
+#define SHOWN_NS (2 * NS_PER_S)
+#define SPREAD_NS (1 * NS_PER_S)
+#define SPREAD_GAP_NS (30 * NS_PER_S) /* what is further apart does not belong together */
 #define UP_WAIT_NS (5 * NS_PER_S)
 #define UP_WAIT_MAX_NS (300 * NS_PER_S)
 #define SOON_NS (30 * NS_PER_S) /* a step up that holds this long was right */
-#define OUT_WAIT_NS (30 * NS_PER_S)
+#define KILL_BUSY 0.5 /* of one CPU */
+#define TRIAL_CPU_NS (300 * NS_PER_MS)
+#define TRIAL_NS (3 * NS_PER_S)
+#define TRIAL_COST_NS (400 * NS_PER_MS) /* CPU time until the probes are out again */
+#define TRIAL_PART (1 / 3.0)
+#define HOST_AIM 0.7
+#define HOST_ROOM 0.6
 #define HOST_FACTOR_MIN 0.1
-#define PERIODS 4 /* of windows, over which they are judged */
-#define PERIODS_KEEP 0.75
-#define STACK_NS 10000.0 /* of a sample, as long as there was none */
-#define SAMPLES_COST 0.5 /* in windows, of what the hits cost */
-#define SAMPLES_MAX 0.125 /* of allocations */
 
 /* Costs and CPU time with exponential forgetting, in ns. */
 struct flow {
@@ -70,33 +77,34 @@ struct flow {
 	double alloc, free, sample; /* what probes took of cpu */
 };
 
+/* What a plan would take. */
+struct need {
+	double cost, cpu, wall;
+};
+
 struct budget {
 	struct budget_options opts;
+	struct recording_limit limit; /* that is in force now */
 	struct budget_plan plan;
-	struct budget_reading start, last;
-	struct flow recent; /* since the last step: decides */
+	struct budget_verdict verdict;
+	struct budget_reading start, last, step; /* step: when the plan went into effect */
+	struct flow recent, mean; /* since then */
+	struct flow far; /* intervals in a row that are for the kill switch */
+	uint32_t far_cnt;
+	uint64_t over_first_ns, over_last_ns; /* moments above the limit since the step; 0: none */
 	struct flow shown;
-	struct flow window; /* while probes were in, in BUDGET_WINDOWS */
-	struct {
-		double cost, cpu; /* the latter times the duty */
-	} periods;
-	uint64_t window_rate_bytes; /* 0: as anywhere */
 	double free_per_alloc; /* cost of frees when they were last seen */
 	double overall_cost;
-	double share_at_step;
-	double floor; /* of one CPU */
-	uint64_t step_ns, up_ns; /* of the last step, and of the last one up */
-	uint64_t room_ns; /* since when there is room for the next step up; 0: there is none */
+	uint64_t up_ns; /* of the last step up; 0: none */
+	uint64_t room_ns; /* since when there is room for a step up; 0: there is none */
 	uint64_t up_wait_ns;
-	uint32_t far_cnt; /* intervals in a row far above the limit */
-	uint32_t window_cnt, judged_cnt; /* since the last step */
-	bool was_killed;
+	uint64_t off_wait_ns; /* of the last time that it was off */
+	uint64_t trial_ns; /* BUDGET_OFF: when to try again */
 };
 
 const char *budget_step_name(enum budget_step step)
 {
-	static const char *const names[BUDGET_STEP_CNT] = { "full", "coarse", "allocs", "windows",
-							    "out" };
+	static const char *const names[BUDGET_STEP_CNT] = { "full", "coarse", "allocs", "off" };
 
 	return names[step];
 }
@@ -145,6 +153,42 @@ double budget_cost_ns(const struct budget_costs *costs, const struct budget_read
 	return hit_cost(costs, diff) + sample_cost(costs, diff);
 }
 
+uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse)
+{
+	const uint64_t least = 16 << 10;
+
+	if (!coarse)
+		return rate_bytes;
+	if (coarse > BUDGET_COARSE_CAP)
+		coarse = BUDGET_COARSE_CAP;
+	return (rate_bytes < least ? least : rate_bytes) << 2 * coarse;
+}
+
+/*
+ * Limits.
+ */
+
+bool budget_has_limit(const struct recording_limit *limit)
+{
+	return limit->cpu_share > 0 || limit->one_cpu > 0;
+}
+
+double budget_allowed_ns(const struct recording_limit *limit, double cpu_ns, double wall_ns)
+{
+	if (!budget_has_limit(limit))
+		return INFINITY;
+	return fmax(limit->cpu_share * cpu_ns, limit->one_cpu * wall_ns);
+}
+
+static bool fits(const struct budget *b, const struct need *n, double margin)
+{
+	return n->cost <= margin * budget_allowed_ns(&b->limit, n->cpu, n->wall);
+}
+
+/*
+ * Flows.
+ */
+
 /* Estimates: the probes cannot have taken more than there was. */
 static double flow_cost(const struct flow *f)
 {
@@ -173,16 +217,282 @@ static void flow_add(struct flow *f, const struct budget_costs *costs,
 	f->sample = f->sample * keep + sample_cost(costs, d);
 }
 
-uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse)
+static struct need need_now(const struct flow *f)
 {
-	const uint64_t least = 16 << 10;
-
-	if (!coarse)
-		return rate_bytes;
-	if (coarse > BUDGET_COARSE_CAP)
-		coarse = BUDGET_COARSE_CAP;
-	return (rate_bytes < least ? least : rate_bytes) << 2 * coarse;
+	return (struct need){ flow_cost(f), f->cpu, f->wall };
 }
+
+/* What a plan would take, from the costs per CPU time of the program's own. */
+static struct need need_of(const struct budget *b, const struct flow *f,
+			   const struct budget_plan *plan)
+{
+	double own = fmax(f->cpu - flow_cost(f), 0.02 * f->cpu), cost = f->alloc;
+	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
+	double to = (double)budget_rate_bytes(b->opts.rate_bytes, plan->coarse);
+
+	/* With small blocks, most of all programs'; with large ones a coarser rate changes less. */
+	cost += f->sample * fmax(from, 1) / fmax(to, 1);
+	if (plan->step < BUDGET_ALLOCS)
+		cost += b->plan.step < BUDGET_ALLOCS ? f->free : f->alloc * b->free_per_alloc;
+	return (struct need){ cost, own + cost, f->wall };
+}
+
+static struct budget_price price(const struct need *n)
+{
+	return (struct budget_price){ n->cpu > 0 ? n->cost / n->cpu : 0,
+				      n->wall > 0 ? n->cost / n->wall : 0 };
+}
+
+/* The rate from which on it is not the samples that cost. */
+static uint32_t useful_coarse(const struct budget *b, const struct flow *f)
+{
+	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
+	uint32_t coarse = 0;
+
+	while (coarse < BUDGET_COARSE_CAP &&
+	       f->sample * from / (double)budget_rate_bytes(b->opts.rate_bytes, coarse) >
+		       (f->alloc + f->free) / 4)
+		coarse++;
+	return coarse;
+}
+
+/*
+ * Plans.
+ */
+
+/* The first that is predicted to fit. */
+static struct budget_plan choose(const struct budget *b, const struct flow *f, double margin)
+{
+	uint32_t useful = useful_coarse(b, f);
+	struct budget_plan plan = { 0 };
+	struct need n;
+
+	for (int is_alloc_only = 0; is_alloc_only <= 1; is_alloc_only++) {
+		for (plan.coarse = 0; plan.coarse <= useful; plan.coarse++) {
+			plan.step = is_alloc_only ? BUDGET_ALLOCS :
+				    plan.coarse	  ? BUDGET_COARSE :
+						    BUDGET_FULL;
+			n = need_of(b, f, &plan);
+			if (fits(b, &n, margin))
+				return plan;
+		}
+	}
+	return (struct budget_plan){ BUDGET_OFF, useful, false };
+}
+
+static bool is_above(const struct budget_plan *a, const struct budget_plan *b)
+{
+	return a->step < b->step || (a->step == b->step && a->coarse < b->coarse);
+}
+
+static void begin_step(struct budget *b)
+{
+	b->step = b->last;
+	b->recent = b->mean = b->far = (struct flow){ 0 };
+	b->far_cnt = 0;
+	b->room_ns = 0;
+	b->over_first_ns = b->over_last_ns = 0;
+}
+
+/* Until the next trial, with what one costs. */
+static uint64_t off_wait(const struct budget *b, const struct flow *f, const struct need *allocs)
+{
+	double cpu = f->wall > 0 ? f->cpu / f->wall : 0;
+	double least = price(allocs).cpu_share * (double)TRIAL_COST_NS /
+		       (TRIAL_PART * budget_allowed_ns(&b->limit, cpu, 1));
+	double wait = fmax(fmin(2.0 * (double)b->off_wait_ns, UP_WAIT_MAX_NS), UP_WAIT_NS);
+
+	return (uint64_t)fmin(fmax(wait, least), 1e18);
+}
+
+/* What is known of the process now, for the user and for the time when it is off. */
+static void judge(struct budget *b, const struct flow *f)
+{
+	const struct budget_plan full = { BUDGET_FULL, 0, false };
+	const struct budget_plan allocs = { BUDGET_ALLOCS, useful_coarse(b, f), false };
+	const struct need now = need_now(f), n_full = need_of(b, f, &full),
+			  n_allocs = need_of(b, f, &allocs);
+
+	if (b->plan.step == BUDGET_OFF)
+		return; /* nothing new */
+	b->verdict = (struct budget_verdict){
+		.before = price(&now),
+		.full = b->plan.step == BUDGET_FULL ? price(&now) : price(&n_full),
+		.allocs = price(&n_allocs),
+		.limit = b->limit,
+		.is_of_one_cpu = b->limit.one_cpu * f->wall > b->limit.cpu_share * f->cpu,
+		.retry_ns = off_wait(b, f, &n_allocs),
+	};
+}
+
+static bool take_step(struct budget *b, const struct flow *f, const struct budget_plan *plan)
+{
+	uint64_t now = b->last.time_ns;
+	bool was_up_soon = b->up_ns && now - b->up_ns < SOON_NS;
+
+	if (!b->plan.is_trial && !was_up_soon)
+		b->off_wait_ns = 0;
+	judge(b, f);
+	if (!b->plan.is_trial && is_above(&b->plan, plan)) {
+		b->up_wait_ns = !was_up_soon			   ? UP_WAIT_NS :
+				b->up_wait_ns * 2 < UP_WAIT_MAX_NS ? b->up_wait_ns * 2 :
+								     UP_WAIT_MAX_NS;
+	} else if (plan->step < BUDGET_OFF && !plan->is_trial) {
+		b->up_ns = now;
+	}
+	if (b->plan.step < BUDGET_ALLOCS && f->alloc > 0)
+		b->free_per_alloc = f->free / f->alloc;
+	if (plan->step == BUDGET_OFF) {
+		b->off_wait_ns = b->verdict.retry_ns;
+		b->trial_ns = now + b->off_wait_ns;
+	}
+	b->plan = *plan;
+	begin_step(b);
+	return true;
+}
+
+/*
+ * Verdicts.
+ */
+
+static bool has_looked(const struct budget *b)
+{
+	const struct budget_reading d = budget_between(&b->step, &b->last);
+
+	return d.time_ns >= LOOK_NS || (d.time_ns >= LOOK_LEAST_NS && d.cpu_ns >= LOOK_CPU_NS);
+}
+
+static void note_interval(struct budget *b, const struct budget_reading *d)
+{
+	double cost = budget_cost_ns(b->opts.costs, d), cpu = (double)d->cpu_ns;
+	double wall = (double)d->time_ns;
+
+	/* Some are, if the mean is. */
+	if (cost > b->limit.cpu_share * cpu) {
+		if (!b->over_last_ns || b->last.time_ns - b->over_last_ns > SPREAD_GAP_NS)
+			b->over_first_ns = b->last.time_ns - d->time_ns;
+		b->over_last_ns = b->last.time_ns;
+	}
+	if (cost > BUDGET_KILL_SHARE * cpu && cpu >= KILL_BUSY * wall &&
+	    cost > DOWN * budget_allowed_ns(&b->limit, cpu, wall)) {
+		flow_add(&b->far, b->opts.costs, d, MEAN_NS);
+		b->far_cnt++;
+	} else {
+		b->far = (struct flow){ 0 };
+		b->far_cnt = 0;
+	}
+}
+
+static bool kill(struct budget *b)
+{
+	const struct flow far = b->far;
+	struct budget_plan plan;
+
+	if (b->far_cnt < BUDGET_KILL_CNT)
+		return false;
+	plan = choose(b, &far, 1);
+	take_step(b, &far, &plan);
+	b->verdict.is_kill = true;
+	return true;
+}
+
+static bool try_down(struct budget *b)
+{
+	const struct flow recent = b->recent;
+	const struct need late = need_now(&b->recent), mean = need_now(&b->mean);
+	struct budget_plan plan;
+
+	if (kill(b))
+		return true;
+	if (!has_looked(b) || fits(b, &late, DOWN) || fits(b, &mean, DOWN) ||
+	    b->over_last_ns - b->over_first_ns < SPREAD_NS)
+		return false;
+	plan = choose(b, &recent, 1);
+	return is_above(&b->plan, &plan) && take_step(b, &recent, &plan);
+}
+
+static bool try_up(struct budget *b)
+{
+	const struct flow recent = b->recent;
+	struct budget_plan plan = choose(b, &recent, UP);
+	struct need mean = need_of(b, &b->mean, &plan);
+
+	if (!is_above(&plan, &b->plan) || !fits(b, &mean, UP)) {
+		b->room_ns = 0;
+		return false;
+	}
+	if (!b->room_ns)
+		b->room_ns = b->last.time_ns;
+	return b->last.time_ns - b->room_ns >= b->up_wait_ns && take_step(b, &recent, &plan);
+}
+
+static bool begin_trial(struct budget *b)
+{
+	const struct budget_plan trial = { BUDGET_ALLOCS, b->plan.coarse, true };
+	const struct budget_reading d = budget_between(&b->step, &b->last);
+	double cost = b->verdict.allocs.cpu_share * (double)TRIAL_COST_NS;
+
+	/* It may use less CPU time than was thought. */
+	if (b->last.time_ns < b->trial_ns ||
+	    cost > budget_allowed_ns(&b->limit, (double)d.cpu_ns, (double)d.time_ns) / 2)
+		return false;
+	return take_step(b, &b->recent, &trial);
+}
+
+static bool end_trial(struct budget *b)
+{
+	const struct budget_reading d = budget_between(&b->step, &b->last);
+	const struct flow seen = b->recent;
+	struct budget_plan plan;
+
+	if (d.time_ns < TRIAL_NS && d.cpu_ns < TRIAL_CPU_NS)
+		return false;
+	plan = choose(b, &seen, 1);
+	/* Frees come back the usual way: a moment is not enough for them. */
+	if (plan.step < BUDGET_ALLOCS)
+		plan = (struct budget_plan){ BUDGET_ALLOCS, 0, false };
+	return take_step(b, &seen, &plan);
+}
+
+bool budget_update(struct budget *b, const struct budget_reading *now, double factor)
+{
+	struct budget_reading d = budget_between(&b->last, now);
+
+	if (!d.time_ns)
+		return false;
+	b->limit.cpu_share = b->opts.limit.cpu_share * factor;
+	b->limit.one_cpu = b->opts.limit.one_cpu * factor;
+	budget_end(b, now);
+	flow_add(&b->recent, b->opts.costs, &d, RECENT_NS);
+	flow_add(&b->mean, b->opts.costs, &d, MEAN_NS);
+	note_interval(b, &d);
+	if (!budget_has_limit(&b->limit))
+		return try_up(b); /* steps are of the time when there was one */
+	if (b->plan.step == BUDGET_OFF)
+		return begin_trial(b);
+	if (b->plan.is_trial)
+		return end_trial(b);
+	return try_down(b) || try_up(b);
+}
+
+void budget_end(struct budget *b, const struct budget_reading *now)
+{
+	struct budget_reading d = budget_between(&b->last, now);
+
+	b->last = *now;
+	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
+	flow_add(&b->shown, b->opts.costs, &d, SHOWN_NS);
+}
+
+void budget_applied(struct budget *b, const struct budget_reading *now)
+{
+	budget_end(b, now);
+	begin_step(b);
+}
+
+/*
+ * The rest.
+ */
 
 int budget_new(const struct budget_options *opts, const struct budget_reading *start,
 	       struct budget **ret)
@@ -192,8 +502,8 @@ int budget_new(const struct budget_options *opts, const struct budget_reading *s
 	if (!b)
 		return -ENOMEM;
 	b->opts = *opts;
-	b->start = b->last = *start;
-	b->step_ns = start->time_ns;
+	b->limit = opts->limit;
+	b->start = b->last = b->step = *start;
 	b->free_per_alloc = 1;
 	b->up_wait_ns = UP_WAIT_NS;
 	*ret = b;
@@ -205,9 +515,29 @@ void budget_free(struct budget *b)
 	free(b);
 }
 
+void budget_set_limit(struct budget *b, const struct recording_limit *limit)
+{
+	bool is_wider = !budget_has_limit(limit) || (budget_has_limit(&b->opts.limit) &&
+						     limit->cpu_share >= b->opts.limit.cpu_share &&
+						     limit->one_cpu >= b->opts.limit.one_cpu);
+
+	b->opts.limit = *limit;
+	/* How long a step up has not lasted says nothing of other limits. */
+	if (is_wider) {
+		b->up_wait_ns = UP_WAIT_NS;
+		b->trial_ns = b->last.time_ns + UP_WAIT_NS;
+	}
+	b->room_ns = 0;
+}
+
 const struct budget_plan *budget_plan(const struct budget *b)
 {
 	return &b->plan;
+}
+
+const struct budget_verdict *budget_verdict(const struct budget *b)
+{
+	return &b->verdict;
 }
 
 double budget_share(const struct budget *b)
@@ -219,289 +549,20 @@ double budget_share_overall(const struct budget *b)
 {
 	double cpu = (double)(b->last.cpu_ns - b->start.cpu_ns);
 
-	return cpu > 0 ? fmin(b->overall_cost / cpu, 1) : 0;
+	return cpu > 0 ? fmin(b->overall_cost / cpu, 1) : NAN;
 }
 
-double budget_share_at_step(const struct budget *b)
+double budget_full_share(const struct budget *b)
 {
-	return b->share_at_step;
-}
-
-bool budget_was_killed(const struct budget *b)
-{
-	return b->was_killed;
-}
-
-/* Share of the CPU time that a plan would take, from the costs per CPU time of the program's own. */
-static double predict(const struct budget *b, const struct flow *f, const struct budget_plan *plan)
-{
-	double own = fmax(f->cpu - flow_cost(f), 0.02 * f->cpu), cost = f->alloc;
-	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
-	double to = (double)budget_rate_bytes(b->opts.rate_bytes, plan->coarse);
-
-	if (f == &b->window && b->window_rate_bytes)
-		from = (double)b->window_rate_bytes;
-	if (f->cpu <= 0)
-		return 0;
-	/* With small blocks, most of all programs'; with large ones a coarser rate changes less. */
-	cost += f->sample * fmax(from, 1) / fmax(to, 1);
-	if (plan->step < BUDGET_ALLOCS)
-		cost += b->plan.step < BUDGET_ALLOCS ? f->free : f->alloc * b->free_per_alloc;
-	return cost / (own + cost);
-}
-
-/* The rate from which on it is not the samples that cost. */
-static uint32_t useful_coarse(const struct budget *b, const struct flow *f)
-{
-	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
-	uint32_t coarse = b->plan.coarse;
-
-	while (coarse < BUDGET_COARSE_CAP &&
-	       f->sample * from / (double)budget_rate_bytes(b->opts.rate_bytes, coarse) >
-		       (f->alloc + f->free) / 4)
-		coarse++;
-	return coarse;
-}
-
-static double clamp(double x, double low, double high)
-{
-	return fmin(fmax(x, low), high);
-}
-
-/* The first step that is predicted to fit. */
-static struct budget_plan choose(const struct budget *b, const struct flow *f, double limit)
-{
-	uint32_t useful = useful_coarse(b, f);
-	struct budget_plan plan = b->plan;
-	double share;
-
-	for (plan.coarse = b->plan.coarse; plan.step < BUDGET_ALLOCS && plan.coarse <= useful;
-	     plan.coarse++) {
-		plan.step = plan.coarse ? BUDGET_COARSE : BUDGET_FULL;
-		if (predict(b, f, &plan) <= AIM * limit)
-			return plan;
-	}
-	plan.coarse = useful;
-	plan.step = BUDGET_ALLOCS;
-	share = predict(b, f, &plan);
-	if (b->plan.step < BUDGET_ALLOCS && share <= AIM * limit)
-		return plan;
-	plan.step = BUDGET_WINDOWS;
-	plan.duty = clamp(AIM_IN_WINDOWS * limit / fmax(share, limit), BUDGET_DUTY_MIN,
-			  BUDGET_DUTY_MAX);
-	return plan;
-}
-
-static bool take_step(struct budget *b, const struct budget_plan *plan, double share)
-{
-	bool is_up = plan->step < b->plan.step ||
-		     (plan->step == b->plan.step && plan->coarse < b->plan.coarse);
-	uint64_t now = b->last.time_ns;
-
-	if (is_up) {
-		b->up_ns = now;
-	} else if (b->up_ns && now - b->up_ns < SOON_NS) {
-		b->up_wait_ns =
-			b->up_wait_ns * 2 < UP_WAIT_MAX_NS ? b->up_wait_ns * 2 : UP_WAIT_MAX_NS;
-	} else {
-		b->up_wait_ns = UP_WAIT_NS;
-	}
-	if (b->plan.step < BUDGET_ALLOCS && b->recent.alloc > 0)
-		b->free_per_alloc = b->recent.free / b->recent.alloc;
-	b->plan = *plan;
-	b->share_at_step = share;
-	b->step_ns = now;
-	b->room_ns = 0;
-	b->far_cnt = 0;
-	b->window_cnt = b->judged_cnt = 0;
-	b->was_killed = false;
-	b->recent = b->window = (struct flow){ 0 };
-	b->periods.cost = b->periods.cpu = 0;
-	return true;
-}
-
-/* The next step up: one thing back. */
-static struct budget_plan next_up(const struct budget_plan *now, bool has_no_windows)
-{
-	struct budget_plan plan = *now;
-
-	switch (now->step) {
-	case BUDGET_OUT:
-		plan.step = has_no_windows ? BUDGET_ALLOCS : BUDGET_WINDOWS;
-		plan.duty = BUDGET_DUTY_MIN;
-		break;
-	case BUDGET_WINDOWS:
-		plan.step = BUDGET_ALLOCS;
-		break;
-	case BUDGET_ALLOCS:
-		plan.step = plan.coarse ? BUDGET_COARSE : BUDGET_FULL;
-		break;
-	case BUDGET_COARSE:
-		plan.coarse--;
-		plan.step = plan.coarse ? BUDGET_COARSE : BUDGET_FULL;
-		break;
-	case BUDGET_FULL:
-		break;
-	}
-	return plan;
-}
-
-static bool try_up(struct budget *b, double limit)
-{
-	const struct flow *f = b->plan.step == BUDGET_WINDOWS ? &b->window : &b->recent;
-	struct budget_plan up = next_up(&b->plan, b->opts.has_no_windows);
-	uint64_t now = b->last.time_ns;
-	double share;
+	const struct budget_plan full = { BUDGET_FULL, 0, false };
+	struct need n;
 
 	if (b->plan.step == BUDGET_FULL)
-		return false;
-	if (b->plan.step == BUDGET_OUT) {
-		if (now - b->step_ns < fmax(b->up_wait_ns, OUT_WAIT_NS))
-			return false;
-		return take_step(b, &up, 0);
-	}
-	if (b->plan.step == BUDGET_WINDOWS && b->window_cnt < PERIODS)
-		return false;
-	share = predict(b, f, &up);
-	if (share > ROOM * limit && flow_cost(f) > b->floor * f->wall) {
-		b->room_ns = 0;
-		return false;
-	}
-	if (!b->room_ns)
-		b->room_ns = now;
-	return now - b->room_ns >= b->up_wait_ns && take_step(b, &up, share);
-}
-
-/* Windows: the duty follows what periods of it cost. */
-static bool adjust_duty(struct budget *b, double limit)
-{
-	double per_duty = b->periods.cpu > 0 ? b->periods.cost / b->periods.cpu : 0;
-
-	if (!b->window_cnt || b->window_cnt == b->judged_cnt)
-		return false;
-	b->judged_cnt = b->window_cnt;
-	if (b->window_cnt >= PERIODS && per_duty * BUDGET_DUTY_MIN > limit) {
-		struct budget_plan out = b->plan;
-
-		out.step = BUDGET_OUT;
-		return take_step(b, &out, per_duty * BUDGET_DUTY_MIN);
-	}
-	/* Not much more at once: a program may have done nothing for a while. */
-	b->plan.duty = clamp(AIM_IN_WINDOWS * limit / fmax(per_duty, 1e-9), 0, 1.5 * b->plan.duty);
-	b->plan.duty = clamp(b->plan.duty, BUDGET_DUTY_MIN, BUDGET_DUTY_MAX);
-	return false;
-}
-
-static bool is_far(const struct budget *b, const struct budget_reading *d, double limit)
-{
-	double cost = budget_cost_ns(b->opts.costs, d), cpu = (double)d->cpu_ns;
-
-	return cost > b->floor * (double)d->time_ns &&
-	       cost > fmax(KILL_FACTOR * limit, KILL_SHARE_MIN) * cpu;
-}
-
-/* Over the limit: take a step, or two at once. */
-static bool try_down(struct budget *b, const struct budget_reading *d, double limit)
-{
-	const struct flow *f = &b->recent;
-	double share = flow_share(f);
-	struct budget_plan plan;
-	bool is_killed;
-
-	if (b->plan.step >= BUDGET_WINDOWS)
-		return false;
-	b->far_cnt = is_far(b, d, limit) ? b->far_cnt + 1 : 0;
-	is_killed = b->far_cnt >= 2;
-	if (!is_killed && (b->last.time_ns - b->step_ns < EVIDENCE_NS || share <= limit ||
-			   flow_cost(f) <= b->floor * f->wall))
-		return false;
-	plan = choose(b, f, limit);
-	if (is_killed && plan.step < BUDGET_WINDOWS) {
-		plan.step = BUDGET_WINDOWS;
-		plan.duty = BUDGET_DUTY_MAX;
-	}
-	if (plan.step == BUDGET_WINDOWS && b->opts.has_no_windows)
-		plan.step = BUDGET_OUT;
-	take_step(b, &plan, share);
-	b->was_killed = is_killed;
-	return true;
-}
-
-/* Of the overhead that is shown: no single window is to be seen in it. */
-static double shown_memory_ns(const struct budget *b)
-{
-	if (b->plan.step != BUDGET_WINDOWS)
-		return SHOWN_MEMORY_NS;
-	return fmax(PERIODS * (double)windows_period_ns(b->plan.duty), SHOWN_MEMORY_NS);
-}
-
-bool budget_update(struct budget *b, const struct budget_reading *now, double factor)
-{
-	struct budget_reading d = budget_between(&b->last, now);
-	double limit = b->opts.max_share * factor;
-	bool has_changed;
-
-	if (!d.time_ns)
-		return false;
-	b->last = *now;
-	b->floor = BUDGET_FLOOR * factor;
-	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
-	flow_add(&b->shown, b->opts.costs, &d, shown_memory_ns(b));
-	flow_add(&b->recent, b->opts.costs, &d, MEMORY_NS);
-	if (b->opts.max_share <= 0) /* steps are of the time when there was a limit */
-		return try_up(b, INFINITY);
-	has_changed = try_down(b, &d, limit);
-	if (!has_changed && b->plan.step == BUDGET_WINDOWS)
-		has_changed = adjust_duty(b, limit);
-	return has_changed || try_up(b, limit);
-}
-
-void budget_set_limit(struct budget *b, double max_share)
-{
-	bool is_wider = max_share <= 0 || (b->opts.max_share > 0 && max_share > b->opts.max_share);
-
-	b->opts.max_share = max_share;
-	/* How long a step up has not lasted says nothing of other limits. */
-	if (is_wider)
-		b->up_wait_ns = UP_WAIT_NS;
-	b->room_ns = 0;
-}
-
-void budget_saw_window(struct budget *b, const struct budget_reading *in,
-		       const struct budget_reading *all)
-{
-	/* Also while they come and go: the shorter a window, the more of its cost is that. */
-	double cost = fmin(budget_cost_ns(b->opts.costs, all), (double)all->cpu_ns);
-
-	if (b->plan.step != BUDGET_WINDOWS)
-		return;
-	b->window_cnt++;
-	flow_add(&b->window, b->opts.costs, in, PERIODS * (double)in->time_ns);
-	b->periods.cost = b->periods.cost * PERIODS_KEEP + cost;
-	b->periods.cpu = b->periods.cpu * PERIODS_KEEP + (double)all->cpu_ns * b->plan.duty;
-}
-
-void budget_set_window_rate(struct budget *b, uint64_t rate_bytes)
-{
-	b->window_rate_bytes = rate_bytes;
-}
-
-uint32_t budget_fine(const struct budget_costs *costs, const struct budget_reading *seen,
-		     double sampled_bytes, uint64_t rate_bytes)
-{
-	double stack_ns = STACK_NS, mean_bytes, part;
-	uint32_t fine = 0;
-
-	if (!seen->alloc_cnt)
-		return 0;
-	if (seen->sample_cnt)
-		stack_ns = sample_cost(costs, seen) / (double)seen->sample_cnt;
-	/* Not one sample so far: there could have been one. */
-	mean_bytes = fmax(sampled_bytes, (double)rate_bytes) / (double)seen->alloc_cnt;
-	part = fmin(SAMPLES_COST * costs->emulated_ns / stack_ns, SAMPLES_MAX);
-	while (fine < BUDGET_FINE_CAP && (double)(rate_bytes >> (fine + 1)) >= mean_bytes / part)
-		fine++;
-	return fine;
+		return NAN;
+	if (b->plan.step == BUDGET_OFF || b->plan.is_trial || !has_looked(b))
+		return b->verdict.full.cpu_share;
+	n = need_of(b, &b->recent, &full);
+	return price(&n).cpu_share;
 }
 
 double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, double max_share)
@@ -511,8 +572,8 @@ double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, dou
 	if (max_share <= 0)
 		return 1;
 	if (share > max_share)
-		return fmax(factor * fmax(AIM * max_share / share, 0.5), HOST_FACTOR_MIN);
-	if (share < ROOM * max_share)
+		return fmax(factor * fmax(HOST_AIM * max_share / share, 0.5), HOST_FACTOR_MIN);
+	if (share < HOST_ROOM * max_share)
 		return fmin(factor * 1.1, 1);
 	return factor;
 }

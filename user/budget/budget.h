@@ -11,16 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is given up, in this order; each step keeps what those before it gave up. */
+#include "model/recording.h"
+
+/* What is given up. Metrics show the number. */
 enum budget_step {
 	BUDGET_FULL, /* nothing */
 	BUDGET_COARSE, /* precision: fewer samples */
-	BUDGET_ALLOCS, /* frees are not seen: no in-use */
-	BUDGET_WINDOWS, /* probes are in at random times only */
-	BUDGET_OUT, /* nothing is recorded */
+	BUDGET_ALLOCS, /* frees are not watched: in-use is not known */
+	BUDGET_OFF, /* nothing is recorded */
 };
-#define BUDGET_STEP_CNT 5
-/* One word each, for metrics and comments: "full", "coarse", "allocs", "windows", "out". */
+#define BUDGET_STEP_CNT 4
+/* One word each: "full", "coarse", "allocs", "off". */
 const char *budget_step_name(enum budget_step step);
 
 /* ns of one hit, as calibrated. */
@@ -52,24 +53,41 @@ double budget_cost_ns(const struct budget_costs *costs, const struct budget_read
 /* Sampling rate after `coarse` steps: 4 times coarser each, the first at least to 64 KiB. */
 uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse);
 
-#define BUDGET_FLOOR 0.005 /* of one CPU: less is no concern, whatever share of a process it is */
+#define BUDGET_NO_LIMIT ((struct recording_limit){ 0, 0 })
+bool budget_has_limit(const struct recording_limit *limit);
+/* What the probes may take of so much CPU time and time; infinite without a limit. */
+double budget_allowed_ns(const struct recording_limit *limit, double cpu_ns, double wall_ns);
 
 struct budget_options {
-	double max_share; /* of the CPU time of the process; 0: no limit, only measured */
+	struct recording_limit limit;
 	uint64_t rate_bytes;
-	bool has_no_windows; /* taking probes out takes too long for them */
 	const struct budget_costs *costs; /* kept by reference: they may become better known */
 };
 
 struct budget_plan {
 	enum budget_step step;
 	uint32_t coarse; /* 0 to BUDGET_COARSE_CAP: see budget_rate_bytes() */
-	double duty; /* BUDGET_WINDOWS: share of the time in which probes are in */
+	bool is_trial; /* BUDGET_ALLOCS for a moment, to see whether BUDGET_OFF is still needed */
+};
+
+/* What something costs: as shares of the CPU time of the process, and of one CPU. */
+struct budget_price {
+	double cpu_share, one_cpu;
+};
+
+/* Why the last step was taken. */
+struct budget_verdict {
+	struct budget_price before; /* what was done until then */
+	struct budget_price full, allocs; /* what these would cost, measured or predicted */
+	struct recording_limit limit; /* that was in force */
+	bool is_of_one_cpu; /* it is limit.one_cpu that was, being more than the share */
+	bool is_kill;
+	uint64_t retry_ns; /* BUDGET_OFF: time until the next trial */
 };
 
 #define BUDGET_INTERVAL_NS 100000000ULL
-#define BUDGET_DUTY_MIN 0.001
-#define BUDGET_DUTY_MAX 0.5
+#define BUDGET_KILL_SHARE 0.8 /* of the CPU time of the process */
+#define BUDGET_KILL_CNT 4 /* intervals in a row */
 
 struct budget;
 int budget_new(const struct budget_options *opts, const struct budget_reading *start,
@@ -82,34 +100,21 @@ void budget_free(struct budget *b);
  * effect at once.
  */
 bool budget_update(struct budget *b, const struct budget_reading *now, double factor);
-/* Another limit from the next update on, as in budget_options. Where there is room for it now, what was given
- * up comes back one step after the other. */
-void budget_set_limit(struct budget *b, double max_share);
-/*
- * BUDGET_WINDOWS: what was counted in a window, and since the one before, this one included. The duty
- * changes at the next budget_update().
- */
-void budget_saw_window(struct budget *b, const struct budget_reading *in,
-		       const struct budget_reading *all);
-/*
- * The sampling rate that is worth while in windows: there hits are what costs, and few of them are seen.
- * sampled_bytes: the sum of rates over all samples so far, alloc_cnt: of how many allocations. 0 to
- * BUDGET_FINE_CAP: how often to halve rate_bytes.
- */
-#define BUDGET_FINE_CAP 16
-uint32_t budget_fine(const struct budget_costs *costs, const struct budget_reading *seen,
-		     double sampled_bytes, uint64_t rate_bytes);
-/* What budget_saw_window() tells of was sampled with this rate. */
-void budget_set_window_rate(struct budget *b, uint64_t rate_bytes);
+/* The plan is in effect since this moment; what was hit until then counts, and decides nothing. */
+void budget_applied(struct budget *b, const struct budget_reading *now);
+/* What was hit since the last update counts: the last one. */
+void budget_end(struct budget *b, const struct budget_reading *now);
+/* Another limit from the next update on. Where there is room for it now, what was given up comes back. */
+void budget_set_limit(struct budget *b, const struct recording_limit *limit);
 
 const struct budget_plan *budget_plan(const struct budget *b);
-/* Share of the process's CPU time that probes took: over the last seconds, and since the start. */
+const struct budget_verdict *budget_verdict(const struct budget *b);
+/* Share of the process's CPU time that probes took: over the last seconds, and since the start (NAN:
+ * there was none). */
 double budget_share(const struct budget *b);
 double budget_share_overall(const struct budget *b);
-/* The share that made the last step necessary, or that allowed it. */
-double budget_share_at_step(const struct budget *b);
-/* Was the last step the kill switch? */
-bool budget_was_killed(const struct budget *b);
+/* What recording everything would take at the present rate of allocations; NAN: it is what is done. */
+double budget_full_share(const struct budget *b);
 
 /*
  * The host's limit, next value of the factor: all limits shrink by what is too much at once, and

@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "kernel/timed_close.h"
+#include "kernel/link_closer.h"
 #include "track/tracker.h"
 
-int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool has_inuse,
+int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
 		    struct budget_unit **ret)
 {
 	struct budget_unit *u = calloc(1, sizeof(*u));
@@ -28,10 +28,15 @@ int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool has_inuse,
 		return -ENOMEM;
 	u->policy = policy;
 	u->pid = pid;
-	u->has_inuse = has_inuse;
-	err = budget_unit_read(u, &u->now);
+	u->kept = is_watched ? PROBES_ALL : PROBES_NONE;
+	u->has_inuse = is_watched;
+	/* The CPU time and the hits of a process are counted from there. */
+	u->now.time_ns = tracker_followed_ns(policy->tracker, pid);
+	u->watched_since_ns = is_watched ? u->now.time_ns : 0;
+	u->was_always_watched = is_watched;
+	err = budget_unit_renew(u);
 	if (!err)
-		err = budget_unit_renew(u);
+		err = budget_unit_read(u, &u->now);
 	if (err)
 		budget_unit_free(u);
 	else
@@ -43,7 +48,6 @@ void budget_unit_free(struct budget_unit *u)
 {
 	if (!u)
 		return;
-	budget_unit_await_closed(u);
 	budget_free(u->budget);
 	free(u);
 }
@@ -59,6 +63,9 @@ int budget_unit_renew(struct budget_unit *u)
 	u->budget = fresh;
 	u->begin = u->now;
 	u->inuse_ns = 0; /* of an image that is over */
+	u->watched_ns = 0;
+	u->watched_since_ns = u->watched_since_ns ? u->now.time_ns : 0;
+	u->was_always_watched = u->watched_since_ns;
 	return 0;
 }
 
@@ -78,9 +85,9 @@ static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
 	uint64_t sum = 0, ns;
 
 	if (u->pid)
-		return process_cpu_clock_ns(u->pid, ret_ns);
+		return tracker_read_cpu(u->policy->tracker, u->pid, ret_ns);
 	for (size_t i = 0; i < budget_unit_pid_cnt(u); i++)
-		if (!process_cpu_clock_ns(budget_unit_pid_at(u, i), &ns))
+		if (!tracker_read_cpu(u->policy->tracker, budget_unit_pid_at(u, i), &ns))
 			sum += ns;
 	/* A process that has ended takes its time out of the sum: it stays in what is counted. */
 	if (sum + u->ended_cpu_ns < u->now.cpu_ns)
@@ -137,30 +144,35 @@ static int drop_live(struct budget_unit *u)
 	return err;
 }
 
-void budget_unit_await_closed(struct budget_unit *u)
-{
-	timed_close_free(u->closing);
-	u->closing = NULL;
-}
-
 /* Leave in what `kept` says. */
 static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 {
+	bool is_watched = kept != PROBES_NONE;
 	struct attach_links *gone = NULL;
+	uint64_t now;
 	int err;
 
-	budget_unit_await_closed(u); /* at most one set of probes is on its way out */
+	/* A probe that is still in when the next one comes would see the same hits. */
+	if (kept < u->kept)
+		link_closer_wait(u->policy->closer);
+	u->kept = kept;
 	err = attach_links_new(&gone);
 	if (err)
 		return err;
 	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, gone);
-	if (attach_links_cnt(gone)) {
-		int close_err = timed_close_start(gone, 0, NULL, &u->closing);
-
-		return err ? err : close_err;
-	}
-	attach_links_free(gone);
+	link_closer_take(u->policy->closer, gone);
+	now = now_ns();
+	if (!is_watched)
+		u->watched_ns = budget_unit_watched_ns(u);
+	if (!is_watched || !u->watched_since_ns)
+		u->watched_since_ns = is_watched ? now : 0;
+	u->was_always_watched = u->was_always_watched && is_watched;
 	return err;
+}
+
+uint64_t budget_unit_watched_ns(const struct budget_unit *u)
+{
+	return u->watched_ns + (u->watched_since_ns ? now_ns() - u->watched_since_ns : 0);
 }
 
 int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)

@@ -3,7 +3,7 @@
  * budget_unit.h - what one budget is given to: a process, or all processes of the tracker when they share
  * their probes. What its probes cost, how it is sampled, and which of its probes are in.
  *
- * Internal to governor.c and window_run.c.
+ * Internal to governor.c.
  */
 #ifndef HT_BUDGET_BUDGET_UNIT_H
 #define HT_BUDGET_BUDGET_UNIT_H
@@ -18,14 +18,14 @@
 
 struct engine;
 struct engine_change;
-struct timed_close;
+struct link_closer;
 struct tracker;
 
 /* What all units have in common. */
 struct unit_policy {
 	struct engine *engine;
 	struct tracker *tracker;
-	const char *command; /* for messages */
+	struct link_closer *closer; /* of the probes that go */
 	struct budget_options budget;
 };
 
@@ -35,18 +35,21 @@ struct budget_unit {
 	uint64_t ended_cpu_ns; /* of all: of processes that have ended */
 	struct budget *budget;
 	struct budget_reading begin, now; /* since when the budget counts, and as last read */
-	struct timed_close *closing; /* probes that are in for a window, or on their way out */
+	enum probes_kept kept;
 	bool has_inuse; /* frees are seen */
 	uint64_t inuse_ns; /* since when; 0: since it is followed */
+	uint64_t watched_ns; /* for how long allocations were seen, until they were not */
+	uint64_t watched_since_ns; /* and since when they are again; 0: they are not */
+	bool was_always_watched;
 };
 
-/* With a first reading, and a budget that counts from there. policy must outlive it. -ENOMEM, or why it
- * cannot be read: it has ended. */
-int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool has_inuse,
+/* With a first reading, and a budget that counts from when the process was followed. policy must outlive it.
+ * is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
+int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
 		    struct budget_unit **ret);
-/* Waits for probes that are on their way out. NULL is fine. */
+/* NULL is fine. */
 void budget_unit_free(struct budget_unit *u);
-/* Its budget counts from the last reading on, as if nothing were known of it. -ENOMEM. */
+/* Another image: its budget counts from the last reading on, as if nothing were known of it. -ENOMEM. */
 int budget_unit_renew(struct budget_unit *u);
 
 /* Its processes that run. */
@@ -69,7 +72,7 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
  * others are closed by a thread. */
 int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 			    const struct engine_change *change);
-/* Waits until the probes of u->closing are out; a window that is open ends at once. */
-void budget_unit_await_closed(struct budget_unit *u);
+/* For how long allocations were seen so far. */
+uint64_t budget_unit_watched_ns(const struct budget_unit *u);
 
 #endif

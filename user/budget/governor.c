@@ -3,10 +3,7 @@
  * governor.c - see governor.h.
  *
  * Here are the steps: who has a budget, the looks at what it was used for, and what each step asks of the
- * probes. How probes go and come is in budget_unit.c, how windows are run in window_run.c.
- *
- * Probes of perf events go one after the other, each with a grace period, most of a second in all: there
- * are no windows with them, what does not fit is taken out.
+ * probes. How probes go and come is in budget_unit.c.
  */
 #include "budget/governor.h"
 
@@ -22,10 +19,10 @@
 #include "base/log_limit.h"
 #include "base/vec.h"
 #include "budget/budget_unit.h"
+#include "budget/governor_tally.h"
 #include "budget/governor_words.h"
-#include "budget/window_run.h"
-#include "kernel/attach.h"
 #include "kernel/engine.h"
+#include "kernel/link_closer.h"
 #include "track/tracker.h"
 
 #define QUIET_NS NS_PER_S
@@ -36,7 +33,6 @@
 /* Who has a budget. */
 struct governed {
 	struct budget_unit *unit;
-	struct window_run *windows;
 	uint32_t generation; /* of the image that the budget is for */
 	bool is_ended;
 	struct governor_history history; /* what was done */
@@ -51,35 +47,47 @@ struct governor {
 	uint64_t host_ns; /* since when host_cost_ns is summed up */
 	double host_cost_ns;
 	double host_factor, host_share;
-	uint32_t seed;
 	bool is_paused, is_stopped, is_measured;
+	struct link_closer *closer;
 	struct log_limit log; /* of steps */
 };
 
-int governor_parse_percent(const char *text, double *ret_share)
+struct recording_limit governor_limit(double percent, bool is_strict)
+{
+	if (percent <= 0)
+		return BUDGET_NO_LIMIT;
+	return (struct recording_limit){ percent / 100, is_strict ? 0 : GOVERNOR_FLOOR };
+}
+
+int governor_parse_limit(const char *text, struct recording_limit *ret)
 {
 	char *end;
 	double percent;
+	bool is_strict;
 
 	if (!strcmp(text, "off") || !strcmp(text, "none")) {
-		*ret_share = 0;
+		*ret = BUDGET_NO_LIMIT;
 		return 0;
 	}
 	errno = 0;
 	percent = strtod(text, &end);
-	if (errno || end == text || (*end && strcmp(end, "%") != 0) || !isfinite(percent) ||
-	    percent < 0 || percent >= 100 || (percent > 0 && percent < 0.01))
+	if (errno || end == text || !isfinite(percent) || percent < 0 || percent >= 100 ||
+	    (percent > 0 && percent < 0.01))
 		return -EINVAL;
-	*ret_share = percent / 100;
+	end += *end == '%';
+	is_strict = *end == '!' && percent > 0;
+	if (end[is_strict])
+		return -EINVAL;
+	*ret = governor_limit(percent, is_strict);
 	return 0;
 }
 
 /* The host's limit is kept by making those of the processes smaller. */
-static double unit_limit(const struct governor_options *opts)
+static struct recording_limit unit_limit(const struct governor_options *opts)
 {
-	if (opts->max_share > 0)
-		return opts->max_share;
-	return opts->max_host_share > 0 ? 1 : 0;
+	if (budget_has_limit(&opts->limit) || opts->max_host_share <= 0)
+		return opts->limit;
+	return (struct recording_limit){ 1, 1 };
 }
 
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
@@ -95,22 +103,20 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	g->policy = (struct unit_policy){
 		.engine = e,
 		.tracker = t,
-		.command = opts->command,
 		.budget = {
-			.max_share = unit_limit(opts),
+			.limit = unit_limit(opts),
 			.rate_bytes = opts->rate_bytes,
-			.has_no_windows = engine_mode(e) == ATTACH_PERF,
 			.costs = &g->opts.costs,
 		},
 	};
 	g->host_factor = 1;
-	g->seed = (uint32_t)now_ns();
 	hmap_init(&g->idx, sizeof(uint32_t));
 	/* The limit of what throws is set with the first one's. */
 	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
 		err = engine_set_rate(e, i, budget_rate_bytes(opts->rate_bytes, i), 0);
 	if (!err)
-		err = window_run_set_rates(e, opts->rate_bytes);
+		err = link_closer_new(&g->closer);
+	g->policy.closer = g->closer;
 	g->is_measured = engine_measure_hits(e, true) != 0;
 	if (err)
 		governor_free(g);
@@ -119,21 +125,16 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	return err;
 }
 
-void governor_set_limits(struct governor *g, double max_share, double max_host_share)
+void governor_set_limits(struct governor *g, const struct recording_limit *limit,
+			 double max_host_share)
 {
 	struct governed *gd;
 
-	g->opts.max_share = max_share;
+	g->opts.limit = *limit;
 	g->opts.max_host_share = max_host_share;
-	g->policy.budget.max_share = unit_limit(&g->opts);
+	g->policy.budget.limit = unit_limit(&g->opts);
 	vec_each(&g->governed, gd)
-		budget_set_limit(gd->unit->budget, g->policy.budget.max_share);
-}
-
-static void governed_release(struct governed *gd)
-{
-	window_run_free(gd->windows);
-	budget_unit_free(gd->unit);
+		budget_set_limit(gd->unit->budget, &g->policy.budget.limit);
 }
 
 void governor_free(struct governor *g)
@@ -143,9 +144,10 @@ void governor_free(struct governor *g)
 	if (!g)
 		return;
 	vec_each(&g->governed, gd)
-		governed_release(gd);
+		budget_unit_free(gd->unit);
 	vec_release(&g->governed);
 	hmap_release(&g->idx);
+	link_closer_free(g->closer);
 	free(g);
 }
 
@@ -166,13 +168,11 @@ static int add_governed(struct governor *g, pid_t pid)
 	if (err)
 		return err == -ENOMEM ? err : 0; /* it has ended */
 	gd.generation = tracker_generation(g->policy.tracker, gd.unit->pid);
-	err = window_run_new(gd.unit, &gd.windows);
-	if (!err)
-		err = vec_push(&g->governed, gd);
+	err = vec_push(&g->governed, gd);
 	if (!err)
 		err = hmap_put(&g->idx, &key, g->governed.cnt - 1);
 	else
-		governed_release(&gd);
+		budget_unit_free(gd.unit);
 	return err;
 }
 
@@ -184,26 +184,20 @@ static int apply(struct governor *g, struct governed *gd)
 
 	if (g->is_paused || g->is_stopped)
 		return 0;
-	window_run_stop(gd->windows); /* the end of a window changes how its process is sampled */
 	switch (plan->step) {
 	case BUDGET_FULL:
 	case BUDGET_COARSE:
 		return budget_unit_see_frees(u, &change);
 	case BUDGET_ALLOCS:
 		return budget_unit_leave_frees(u, PROBES_ALLOCS, &change);
-	case BUDGET_WINDOWS:
-		g->seed = g->seed * 1664525 + 1013904223;
-		return window_run_start(gd->windows, g->seed);
-	case BUDGET_OUT:
+	case BUDGET_OFF:
 		break;
 	}
 	return budget_unit_leave_frees(u, PROBES_NONE, &change);
 }
 
-static void log_step(struct governor *g, const struct budget_unit *u,
-		     const struct governor_step *step)
+static void log_step(struct governor *g, const struct governor_step *step)
 {
-	bool is_down = step->plan.step > step->from || step->is_kill;
 	char text[GOVERNOR_WORDS_CAP];
 	uint64_t cnt;
 
@@ -212,49 +206,68 @@ static void log_step(struct governor *g, const struct budget_unit *u,
 	cnt = log_limit_left_out(&g->log);
 	if (cnt)
 		log_warn(
-			"%s: %llu more steps to keep the budget, which were too many to tell one by one",
+			"%s: %llu more steps to keep the overhead limit were too many to tell one by one",
 			g->opts.command, (unsigned long long)cnt);
-	governor_step_words(step, text, sizeof(text));
-	log_msg(is_down ? LOG_WARN : LOG_INFO, "%s: PID %d: %s", g->opts.command,
-		budget_unit_pid_at(u, 0), text);
+	governor_step_words(step, true, text, sizeof(text));
+	log_msg(governor_step_is_down(step) ? LOG_WARN : LOG_INFO, "%s: PID %d: %s",
+		g->opts.command, step->pid, text);
 }
 
-/* The step is over and done with: what it means is told. */
-static int take_step(struct governor *g, struct governed *gd, enum budget_step from)
+/* Applied, and what was hit until the probes were in or out counts. */
+static int put_into_effect(struct governor *g, struct governed *gd)
 {
-	const struct budget_unit *u = gd->unit;
-	const struct governor_step step = {
-		.after_ns = u->now.time_ns - u->begin.time_ns,
-		.from = from,
-		.plan = *budget_plan(u->budget),
-		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, budget_plan(u->budget)->coarse),
-		.share = budget_share_at_step(u->budget),
-		.limit = g->policy.budget.max_share * g->host_factor,
-		.is_kill = budget_was_killed(u->budget),
-	};
+	struct budget_unit *u = gd->unit;
 	int err = apply(g, gd);
 
-	governor_history_add(&gd->history, &step);
-	log_step(g, u, &step);
+	if (!err)
+		err = budget_unit_read(u, &u->now);
+	if (!err)
+		budget_applied(u->budget, &u->now);
+	return err;
+}
+
+static int take_step(struct governor *g, struct governed *gd, const struct budget_plan *from)
+{
+	const struct budget_unit *u = gd->unit;
+	const struct budget_plan *plan = budget_plan(u->budget);
+	const struct governor_step step = {
+		.pid = budget_unit_pid_at(u, 0),
+		.after_ns = u->now.time_ns - u->begin.time_ns,
+		.from = from->is_trial ? BUDGET_OFF : from->step,
+		.plan = *plan,
+		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
+		.base_rate_bytes = g->opts.rate_bytes,
+		.verdict = *budget_verdict(u->budget),
+	};
+	bool is_told = !plan->is_trial && !(from->is_trial && plan->step == BUDGET_OFF);
+	int err = put_into_effect(g, gd);
+
+	if (is_told) {
+		governor_history_add(&gd->history, &step);
+		log_step(g, &step);
+	} else {
+		log_debug("%s: PID %d: a trial %s", g->opts.command, step.pid,
+			  plan->is_trial ? "begins" : "has failed");
+	}
 	if (err && err != -ESRCH)
-		log_warn("%s: PID %d: the probes could not be changed: %s", g->opts.command, u->pid,
-			 strerror(-err));
+		log_warn("%s: PID %d: the probes could not be changed: %s", g->opts.command,
+			 step.pid, strerror(-err));
 	return err == -ENOMEM ? err : 0;
 }
 
 /* Another image: nothing is known of what it needs. */
 static int renew(struct governor *g, struct governed *gd)
 {
-	enum budget_step from = budget_plan(gd->unit->budget)->step;
+	const struct budget_plan from = *budget_plan(gd->unit->budget);
 	int err;
 
 	gd->generation = tracker_generation(g->policy.tracker, gd->unit->pid);
-	if (from == BUDGET_FULL) {
+	if (from.step == BUDGET_FULL) {
 		gd->unit->inuse_ns = 0; /* of this one all is seen, from its first block on */
 		return 0;
 	}
 	err = budget_unit_renew(gd->unit);
-	return err ? err : take_step(g, gd, from);
+	return err ? err : put_into_effect(g, gd);
 }
 
 /* Not hit since the last look, which was not long ago: most processes, most of the time. */
@@ -268,7 +281,7 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 {
 	const struct tracker *t = g->policy.tracker;
 	struct budget_unit *u = gd->unit;
-	enum budget_step from = budget_plan(u->budget)->step;
+	const struct budget_plan from = *budget_plan(u->budget);
 	struct budget_reading now = u->now, diff;
 	struct ht_hits hits;
 	int err = tracker_read_hits(t, u->pid, &hits);
@@ -288,7 +301,7 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 		return renew(g, gd);
 	if (!budget_update(u->budget, &now, g->host_factor))
 		return 0;
-	return take_step(g, gd, from);
+	return take_step(g, gd, &from);
 }
 
 /* Processes come and go. */
@@ -306,7 +319,7 @@ static int match_governed(struct governor *g)
 		gd->is_ended = gd->unit->pid ? !tracker_follows(t, gd->unit->pid) : !cnt;
 		if (!gd->is_ended || g->opts.keeps_ended)
 			continue;
-		governed_release(gd);
+		budget_unit_free(gd->unit);
 		hmap_del(&g->idx, &key);
 		if (gd != last) {
 			*gd = *last;
@@ -370,41 +383,21 @@ static void measure_programs(struct governor *g)
 	g->opts.costs.stepped_ns += ns;
 }
 
-static bool has_windows(const struct governor *g, const struct governed *gd)
-{
-	return !gd->is_ended && !g->is_paused &&
-	       budget_plan(gd->unit->budget)->step == BUDGET_WINDOWS;
-}
-
 int governor_work(struct governor *g)
 {
 	uint64_t now = now_ns();
-	struct governed *gd;
-	int err = 0;
 
-	if (g->is_stopped)
+	if (g->is_stopped || now < g->due_ns)
 		return 0;
-	vec_each(&g->governed, gd)
-		if (!err && has_windows(g, gd))
-			err = window_run_work(gd->windows);
-	if (!err && now >= g->due_ns) {
-		g->due_ns = now + BUDGET_INTERVAL_NS;
-		measure_programs(g);
-		err = look_at_all(g, now);
-	}
-	return err;
+	g->due_ns = now + BUDGET_INTERVAL_NS;
+	measure_programs(g);
+	return look_at_all(g, now);
 }
 
 int governor_wait_ms(const struct governor *g)
 {
 	uint64_t now = now_ns(), due = g->due_ns;
-	const struct governed *gd;
 
-	vec_each(&g->governed, gd) {
-		uint64_t window_due_ns = has_windows(g, gd) ? window_run_due_ns(gd->windows) : due;
-
-		due = window_due_ns < due ? window_due_ns : due;
-	}
 	return due <= now ? 0 : (int)((due - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
@@ -421,7 +414,6 @@ int governor_pause(struct governor *g, bool pause)
 
 		if (gd->is_ended)
 			continue;
-		window_run_stop(gd->windows);
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
 		err = pause ? budget_unit_leave_frees(gd->unit, PROBES_NONE, &change) :
 			      apply(g, gd);
@@ -439,51 +431,44 @@ bool governor_is_paused(const struct governor *g)
 
 void governor_stop(struct governor *g)
 {
-	struct governed *gd;
-
 	g->is_stopped = true;
-	vec_each(&g->governed, gd)
-		window_run_stop(gd->windows);
 }
 
-static void view_windows(const struct governed *gd, struct governor_view *ret)
+void governor_end(struct governor *g)
 {
-	struct window_run_view view;
+	struct governed *gd;
 
-	window_run_view(gd->windows, &view);
-	ret->duty = budget_plan(gd->unit->budget)->duty;
-	ret->rate_bytes = view.rate_bytes;
-	ret->slowdown = view.slowdown.value;
-	ret->slowdown_low = view.slowdown.low;
-	ret->slowdown_high = view.slowdown.high;
-	ret->window_cnt = view.window_cnt;
-	ret->spread = view.spread;
+	vec_each(&g->governed, gd) {
+		struct budget_unit *u = gd->unit;
+
+		/* Of who has ended there is no more to be read. */
+		if (!gd->is_ended && !budget_unit_read(u, &u->now))
+			budget_end(u->budget, &u->now);
+	}
 }
 
 static void view_governed(const struct governor *g, const struct governed *gd,
 			  struct governor_view *ret)
 {
+	const struct recording_limit *limit = &g->policy.budget.limit;
 	const struct budget_unit *u = gd->unit;
 	const struct budget_plan *plan = budget_plan(u->budget);
+	bool has_costs = g->opts.costs.emulated_ns > 0;
 
 	*ret = (struct governor_view){
-		.step = g->is_paused ? BUDGET_OUT : plan->step,
+		.step = g->is_paused || plan->is_trial ? BUDGET_OFF : plan->step,
 		.share = budget_share(u->budget),
-		.share_overall = budget_share_overall(u->budget),
-		.limit = g->policy.budget.max_share * g->host_factor,
+		.share_overall = has_costs ? budget_share_overall(u->budget) : NAN,
+		.cpu_ns = (double)(u->now.cpu_ns - u->begin.cpu_ns),
+		.full_share = budget_full_share(u->budget),
+		.limit = { limit->cpu_share * g->host_factor, limit->one_cpu * g->host_factor },
 		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
-		.duty = 1,
-		.slowdown = 1,
-		.slowdown_low = 1,
-		.slowdown_high = 1,
 		.step_cnt = gd->history.step_cnt,
 		.inuse_ns = u->inuse_ns,
 		.has_inuse = u->has_inuse,
+		.watched_ns = budget_unit_watched_ns(u),
+		.was_always_watched = u->was_always_watched,
 	};
-	if (ret->step == BUDGET_OUT)
-		ret->duty = 0;
-	if (ret->step == BUDGET_WINDOWS)
-		view_windows(gd, ret);
 }
 
 int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret)
@@ -501,45 +486,72 @@ double governor_host_share(const struct governor *g)
 	return g->host_share;
 }
 
-int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
+static void take_record(const struct governor *g, const struct governed *gd,
+			struct governor_record *ret)
 {
-	const struct governed *gd;
-	int err = governor_comment_limit(p, g->opts.max_share, g->opts.max_host_share);
-
-	vec_each(&g->governed, gd) {
-		const struct budget_unit *u = gd->unit;
-		struct governor_view view;
-
-		if (err || (pid && u->pid && u->pid != pid))
-			continue;
-		view_governed(g, gd, &view);
-		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &view,
-					    &gd->history, u->begin.time_ns);
-	}
-	return err;
+	ret->is_known = true;
+	view_governed(g, gd, &ret->view);
+	ret->history = gd->history;
+	ret->followed_ns = gd->unit->begin.time_ns;
+	ret->pid = gd->unit->pid;
 }
 
 void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret)
 {
 	const uint64_t *idx = find_idx(g, pid);
-	const struct governed *gd;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!idx)
-		return;
-	gd = &g->governed.data[*idx];
-	ret->is_known = true;
-	view_governed(g, gd, &ret->view);
-	ret->history = gd->history;
-	ret->followed_ns = gd->unit->begin.time_ns;
+	if (idx)
+		take_record(g, &g->governed.data[*idx], ret);
 }
 
-int governor_comment_record(const struct governor *g, const struct governor_record *r,
-			    struct profile *p)
+int governor_comment(const struct governor *g, pid_t pid, struct profile *p)
 {
-	int err = governor_comment_limit(p, g->opts.max_share, g->opts.max_host_share);
+	const struct governed *gd;
+	int err = 0;
 
-	if (!err && r->is_known)
-		err = governor_comment_unit(p, 0, &r->view, &r->history, r->followed_ns);
+	vec_each(&g->governed, gd) {
+		const struct budget_unit *u = gd->unit;
+		struct governor_record record;
+
+		if (err || (pid && u->pid && u->pid != pid))
+			continue;
+		take_record(g, gd, &record);
+		err = governor_comment_unit(p, pid || g->governed.cnt == 1 ? 0 : u->pid, &record);
+	}
 	return err;
+}
+
+int governor_comment_record(const struct governor_record *r, struct profile *p)
+{
+	return r->is_known ? governor_comment_unit(p, 0, r) : 0;
+}
+
+void governor_fill_recording(const struct governor *g, pid_t pid, int64_t epoch_off_ns,
+			     struct recording *r)
+{
+	struct governor_tally tally = { 0 };
+	const struct governed *gd;
+
+	vec_each(&g->governed, gd) {
+		struct governor_view view;
+
+		if (pid && gd->unit->pid && gd->unit->pid != pid)
+			continue;
+		view_governed(g, gd, &view);
+		governor_tally_add(&tally, &view);
+	}
+	if (!tally.cnt)
+		tally.limit = g->policy.budget.limit;
+	governor_tally_fill(&tally, epoch_off_ns, r);
+}
+
+void governor_fill_recording_of(const struct governor_record *of, int64_t epoch_off_ns,
+				struct recording *r)
+{
+	struct governor_tally tally = { 0 };
+
+	if (of->is_known)
+		governor_tally_add(&tally, &of->view);
+	governor_tally_fill(&tally, epoch_off_ns, r);
 }

@@ -15,18 +15,22 @@
 
 #include "budget/budget.h"
 #include "budget/governor_words.h"
+#include "model/recording.h"
 
 struct engine;
 struct governor;
 struct profile;
 struct tracker;
 
-#define BUDGET_DEFAULT_PERCENT 5
-#define BUDGET_HOST_DEFAULT_PERCENT 2
+/* A recording is short, and a person sees what it costs; a daemon stays. */
+#define GOVERNOR_RECORD_LIMIT ((struct recording_limit){ 0.25, 0.25 })
+#define GOVERNOR_SERVE_DEFAULT_PERCENT 5
+#define GOVERNOR_FLOOR 0.01 /* of one CPU, with a limit that somebody gives in percent */
+#define GOVERNOR_HOST_DEFAULT_PERCENT 2
 
 struct governor_options {
 	const char *command; /* for messages: "record", "serve" */
-	double max_share; /* of the CPU time of each process; 0: no limit */
+	struct recording_limit limit; /* of each process */
 	double max_host_share; /* of the time of all CPUs, for all processes together; 0: no limit */
 	uint64_t rate_bytes;
 	struct budget_costs costs;
@@ -34,20 +38,21 @@ struct governor_options {
 	bool is_one; /* all processes of the tracker are one: they share their probes */
 };
 
-/*
- * "5", "5%", "0.5" -> a share (0.05); "off", "0" and "none" -> 0, no limit. -EINVAL: neither, or not below
- * 100.
- */
-int governor_parse_percent(const char *text, double *ret_share);
+/* is_strict: without GOVERNOR_FLOOR. 0 percent: no limit. */
+struct recording_limit governor_limit(double percent, bool is_strict);
+/* "5", "5%", "0.5": governor_limit(); "5!": strict; "off", "0" and "none": no limit. -EINVAL: none of
+ * these, or not below 100. */
+int governor_parse_limit(const char *text, struct recording_limit *ret);
 
 /* Makes the sampling tables of the engine from number 1 on, with no limit for what throws yet. */
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
 		 struct governor **ret);
-/* Waits for probes that are on their way out. Before the tracker is freed. */
+/* Waits for probes that are on their way out. */
 void governor_free(struct governor *g);
 
 /* Other limits from now on, as in governor_options. */
-void governor_set_limits(struct governor *g, double max_share, double max_host_share);
+void governor_set_limits(struct governor *g, const struct recording_limit *limit,
+			 double max_host_share);
 
 /* Do what is due; call at least when governor_wait_ms() says so. */
 int governor_work(struct governor *g);
@@ -56,23 +61,24 @@ int governor_wait_ms(const struct governor *g);
 /* Take every probe out, and put none in until it is called with false. */
 int governor_pause(struct governor *g, bool pause);
 bool governor_is_paused(const struct governor *g);
-/* No windows any more: the tracker is about to stop. What is known stays. */
+/* No steps any more: the tracker is about to stop. What is known stays. */
 void governor_stop(struct governor *g);
+/* The tracker has stopped: what its probes took until they were out counts, too. */
+void governor_end(struct governor *g);
 
 struct governor_view {
 	enum budget_step step;
 	double share; /* of the process's CPU time that probes take, over the last seconds */
-	double share_overall; /* since it is followed */
-	double limit; /* 0: none */
+	double share_overall; /* since it is followed; NAN: not known */
+	double cpu_ns; /* that it has used since then */
+	double full_share; /* what recording everything would take; NAN: that is what is done, or unknown */
+	struct recording_limit limit; /* in force */
 	uint64_t rate_bytes;
-	double duty; /* of the time in which probes are in: 1, but in windows, and 0 when they are out */
-	/* In windows, see windows.h; 1 outside of that step: */
-	double slowdown, slowdown_low, slowdown_high;
-	uint32_t window_cnt; /* so far; 0 also outside of that step */
-	double spread; /* relative standard error of what was allocated: of windows and samples */
 	size_t step_cnt; /* taken so far */
 	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
 	bool has_inuse; /* frees are seen now */
+	uint64_t watched_ns; /* for how long allocations were seen */
+	bool was_always_watched;
 };
 /* -ENOENT: not followed. With is_one every pid is the same. */
 int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret);
@@ -89,9 +95,19 @@ struct governor_record {
 	struct governor_view view;
 	struct governor_history history;
 	uint64_t followed_ns;
+	pid_t pid; /* 0: all, with is_one */
 };
 void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret);
-int governor_comment_record(const struct governor *g, const struct governor_record *r,
-			    struct profile *p);
+int governor_comment_record(const struct governor_record *r, struct profile *p);
+
+/*
+ * The same as fields: overhead_share, full_share, limit, inuse, inuse_since_ns, watched_ns (after
+ * duration_ns was set). epoch_off_ns: from CLOCK_MONOTONIC to ns since the epoch. pid 0: of all processes;
+ * where in-use is known of some of them only it is called known and is_lossy is set.
+ */
+void governor_fill_recording(const struct governor *g, pid_t pid, int64_t epoch_off_ns,
+			     struct recording *r);
+void governor_fill_recording_of(const struct governor_record *of, int64_t epoch_off_ns,
+				struct recording *r);
 
 #endif

@@ -6,10 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "budget/governor.h"
-#include "budget/windows.h"
 #include "model/profile.h"
+#include "model/recording.h"
+
+#define PART_BYTES 256
+
+bool governor_step_is_down(const struct governor_step *s)
+{
+	return s->plan.step > s->from ||
+	       (s->plan.step == s->from && s->rate_bytes > s->base_rate_bytes);
+}
 
 void governor_history_add(struct governor_history *h, const struct governor_step *step)
 {
@@ -19,75 +28,94 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 	h->step[h->cnt++] = *step;
 }
 
-/* What is done from here on. */
-static void plan_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+/* "costs 53 % of its CPU time, the limit is 25 %": by the limit that was in force. */
+static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
+			size_t buf_bytes)
 {
-	char rate[UNITS_BUF];
+	if (!budget_has_limit(&v->limit))
+		snprintf(buf, buf_bytes, "there is no limit any more");
+	else if (v->is_of_one_cpu)
+		snprintf(buf, buf_bytes, "costs %.2g %% of one CPU, the limit is %.3g %%",
+			 100 * price->one_cpu, 100 * v->limit.one_cpu);
+	else
+		snprintf(buf, buf_bytes, "costs %.2g %% of its CPU time, the limit is %.3g %%",
+			 100 * price->cpu_share, 100 * v->limit.cpu_share);
+}
 
+static void down_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	const struct budget_verdict *v = &s->verdict;
+	char full[PART_BYTES], allocs[PART_BYTES], rate[UNITS_BUF], retry[UNITS_BUF];
+	const uint64_t retry_ns = v->retry_ns / NS_PER_S * NS_PER_S;
+
+	price_words(v, &v->full, full, sizeof(full));
+	price_words(v, &v->allocs, allocs, sizeof(allocs));
 	format_bytes((double)s->rate_bytes, rate, sizeof(rate));
-	switch (s->plan.step) {
-	case BUDGET_FULL:
-		snprintf(buf, buf_bytes, "all is recorded again%s",
-			 s->from >= BUDGET_ALLOCS ? ", in-use begins anew" : "");
-		break;
-	case BUDGET_COARSE:
-		snprintf(buf, buf_bytes, "one sample per %s allocated%s", rate,
-			 s->from >= BUDGET_ALLOCS ? ", in-use begins anew" : "");
-		break;
-	case BUDGET_ALLOCS:
-		snprintf(
-			buf, buf_bytes,
-			"allocations only, one sample per %s: frees are not probed, so in-use is not "
-			"known",
-			rate);
-		break;
-	case BUDGET_WINDOWS:
-		snprintf(
-			buf, buf_bytes,
-			"%sprobes are in for about %.2g %% of the time, at random: allocations are "
-			"scaled up, in-use is not known",
-			s->is_kill ? "taken out at once; " : "", 100 * s->plan.duty);
-		break;
-	case BUDGET_OUT:
+	format_duration(retry_ns, retry, sizeof(retry));
+	if (s->plan.step == BUDGET_COARSE)
+		snprintf(buf, buf_bytes, "takes fewer samples, one per %s (watching everything %s)",
+			 rate, full);
+	else if (s->plan.step == BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
-			 "taken out: nothing is recorded until they are tried again");
-		break;
-	}
+			 "stopped watching frees (watching everything %s): in-use is unknown",
+			 full);
+	else if (v->is_kill)
+		snprintf(
+			buf, buf_bytes,
+			"stopped recording at once: the probes took %.0f %% of its CPU time for "
+			"%.1f s (whatever takes more than %.0f %%, and more than the limit of %.3g "
+			"%%, is stopped within half a second); tried again in %s",
+			100 * v->before.cpu_share,
+			BUDGET_KILL_CNT * (double)BUDGET_INTERVAL_NS / NS_PER_S,
+			100 * BUDGET_KILL_SHARE, 100 * v->limit.cpu_share, retry);
+	else
+		snprintf(buf, buf_bytes,
+			 "stopped recording (watching allocations alone %s); tried again in %s",
+			 allocs, retry);
 }
 
-char *governor_step_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
-	bool is_down = s->plan.step > s->from || (s->plan.step == s->from && s->share > s->limit);
-	char what[200];
+	char allocs[PART_BYTES], rate[UNITS_BUF];
 
-	plan_words(s, what, sizeof(what));
+	price_words(&s->verdict, &s->verdict.allocs, allocs, sizeof(allocs));
+	format_bytes((double)s->rate_bytes, rate, sizeof(rate));
+	if (s->plan.step == BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes,
+			 "watching allocations again (it %s): in-use is still unknown", allocs);
+	else if (s->from >= BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes,
+			 "watching frees again: in use is of what is allocated from now on");
+	else
+		snprintf(buf, buf_bytes, "takes more samples again, one per %s", rate);
+}
+
+/* With what everything is seen. */
+static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	const struct recording r = { .pid = s->pid, .full_share = s->verdict.full.cpu_share };
+	char way_out[RECORDING_TEXT_BUF];
+	size_t used = strlen(buf);
+
+	recording_way_out(&r, s->base_rate_bytes, way_out);
+	snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
+}
+
+char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,
+			  size_t buf_bytes)
+{
+	bool is_down = governor_step_is_down(s);
+	char after[UNITS_BUF], what[2 * PART_BYTES];
+
+	format_duration(s->after_ns, after, sizeof(after));
 	if (is_down)
-		snprintf(buf, buf_bytes,
-			 "its probes take %.3g %% of its CPU time (limit %.3g %%): %s",
-			 100 * s->share, 100 * s->limit, what);
-	else if (s->limit <= 0)
-		snprintf(buf, buf_bytes, "its overhead budget has no limit any more: %s", what);
+		down_words(s, what, sizeof(what));
 	else
-		snprintf(buf, buf_bytes, "there is room in its overhead budget of %.3g %%: %s",
-			 100 * s->limit, what);
+		up_words(s, what, sizeof(what));
+	if (is_down && has_advice && s->plan.step >= BUDGET_ALLOCS)
+		add_advice(s, what, sizeof(what));
+	snprintf(buf, buf_bytes, "after %s: %s", after, what);
 	return buf;
-}
-
-int governor_comment_limit(struct profile *p, double max_share, double max_host_share)
-{
-	int err;
-
-	if (max_share <= 0)
-		err = profile_comment(p, "budget: off");
-	else
-		err = profile_comment(p,
-				      "budget: at most %.3g %% of the CPU time of each process, or "
-				      "%.3g %% of one CPU",
-				      100 * max_share, 100 * BUDGET_FLOOR);
-	if (!err && max_host_share > 0)
-		err = profile_comment(p, "budget: at most %.3g %% of the time of all CPUs",
-				      100 * max_host_share);
-	return err;
 }
 
 static const char *who(pid_t pid, char *buf, size_t buf_bytes)
@@ -99,86 +127,58 @@ static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 	return buf;
 }
 
-/* "in-use: " is what a report shows at its top: it must be there whenever in-use is not all. */
-static int comment_inuse(struct profile *p, const char *name, const struct governor_view *v,
-			 uint64_t followed_ns)
+static int comment_cost(struct profile *p, const char *name, const struct governor_view *v)
+{
+	char cost[64] = "not known", limit[PART_BYTES] = "no limit";
+
+	if (!isnan(v->share_overall))
+		snprintf(cost, sizeof(cost), "%.2g %% of its CPU time", 100 * v->share_overall);
+	if (budget_has_limit(&v->limit)) {
+		int used = snprintf(limit, sizeof(limit), "limit: %.3g %% of it",
+				    100 * v->limit.cpu_share);
+
+		if (v->limit.one_cpu > 0)
+			snprintf(limit + used, sizeof(limit) - (size_t)used,
+				 ", or %.3g %% of one CPU", 100 * v->limit.one_cpu);
+	}
+	return profile_comment(p, "cost: %s%s (%s)", name, cost, limit);
+}
+
+/* In-use is not of all. */
+static int comment_inuse(struct profile *p, const char *name, const struct governor_record *r)
 {
 	char after[UNITS_BUF];
 
-	if (!v->has_inuse)
-		return profile_comment(
-			p,
-			"in-use: %snot known: the probes on frees are out, to keep the "
-			"overhead budget (--max-overhead)",
-			name);
-	if (!v->inuse_ns)
+	if (!r->view.has_inuse)
+		return profile_comment(p,
+				       "in-use: %snot known: frees are not watched, to keep the "
+				       "overhead limit (--max-overhead)",
+				       name);
+	if (!r->view.inuse_ns)
 		return 0;
 	return profile_comment(
-		p,
-		"in-use: %swindow: only blocks allocated from %s after the attachment "
-		"on, when the probes on frees came back",
-		name, format_duration(v->inuse_ns - followed_ns, after, sizeof(after)));
+		p, "in-use: %sof what was allocated from %s after the attachment on", name,
+		format_duration(r->view.inuse_ns - r->followed_ns, after, sizeof(after)));
 }
 
-static int comment_windows(struct profile *p, const char *name, const struct governor_view *v)
+int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)
 {
-	int err;
-
-	if (v->step != BUDGET_WINDOWS)
-		return 0;
-	err = profile_comment(
-		p,
-		"windows: %sprobes are in for %.3g %% of the time, and the process gets "
-		"on %.1f times slower meanwhile: alloc_* are scaled up for both",
-		name, 100 * v->duty, v->slowdown);
-	if (!err && v->slowdown >= WINDOWS_SLOWDOWN_BOUND)
-		err = profile_comment(p,
-				      "windows: %salloc_* are a lower bound: the slowdown is too "
-				      "large to be measured",
-				      name);
-	else if (!err && v->slowdown_high > WINDOWS_SURE * v->slowdown_low)
-		err = profile_comment(p,
-				      "windows: %salloc_* are uncertain: the slowdown may be "
-				      "anything from %.1f to %.1f",
-				      name, v->slowdown_low, v->slowdown_high);
-	if (!err && !isfinite(v->spread))
-		err = profile_comment(p,
-				      "windows: %salloc_* are uncertain: there were too few "
-				      "windows so far; record for longer",
-				      name);
-	else if (!err)
-		err = profile_comment(p,
-				      "windows: %s%u so far; chance decides what they see: the "
-				      "sum of alloc_* is good to +- %.0f %% (95 %%)",
-				      name, v->window_cnt, 196 * v->spread);
-	return err;
-}
-
-int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_view *v,
-			  const struct governor_history *h, uint64_t followed_ns)
-{
-	char name[32], words[GOVERNOR_WORDS_CAP], after[UNITS_BUF];
+	const struct governor_history *h = &r->history;
+	char name[32], words[GOVERNOR_WORDS_CAP];
 	int err;
 
 	who(pid, name, sizeof(name));
-	err = profile_comment(
-		p, "achieved overhead: %s%.2f %% of the target's CPU time; at the end %.2f %%",
-		name, 100 * v->share_overall, 100 * v->share);
+	err = comment_cost(p, name, &r->view);
 	if (!err)
-		err = comment_inuse(p, name, v, followed_ns);
-	if (!err)
-		err = comment_windows(p, name, v);
+		err = comment_inuse(p, name, r);
 	for (size_t i = 0; i < h->cnt && !err; i++) {
 		if (i == 1 && h->step_cnt > h->cnt)
 			err = profile_comment(p, "budget: %s... %zu more steps ...", name,
 					      h->step_cnt - h->cnt);
 		if (!err)
-			err = profile_comment(
-				p, "budget: %safter %s: %s -> %s: %s", name,
-				format_duration(h->step[i].after_ns, after, sizeof(after)),
-				budget_step_name(h->step[i].from),
-				budget_step_name(h->step[i].plan.step),
-				governor_step_words(&h->step[i], words, sizeof(words)));
+			err = profile_comment(p, "budget: %s%s", name,
+					      governor_step_words(&h->step[i], false, words,
+								  sizeof(words)));
 	}
 	return err;
 }

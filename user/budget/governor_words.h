@@ -12,18 +12,19 @@
 
 #include "budget/budget.h"
 
-struct governor_view;
+struct governor_record;
 struct profile;
 
 struct governor_step {
+	pid_t pid; /* of all, the first one's */
 	uint64_t after_ns; /* since the process is followed */
 	enum budget_step from;
 	struct budget_plan plan; /* from here on */
-	uint64_t rate_bytes;
-	double share; /* of the CPU time: that made it necessary, or that it is expected to take */
-	double limit;
-	bool is_kill;
+	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */
+	struct budget_verdict verdict;
 };
+/* Is something given up? */
+bool governor_step_is_down(const struct governor_step *step);
 
 /* The first step and the last ones. */
 #define GOVERNOR_HISTORY_CAP 8
@@ -34,17 +35,14 @@ struct governor_history {
 };
 void governor_history_add(struct governor_history *h, const struct governor_step *step);
 
-#define GOVERNOR_WORDS_CAP 320
-/* "its probes take 96 % of its CPU time (limit 5 %): ...". Returns buf. */
-char *governor_step_words(const struct governor_step *step, char *buf, size_t buf_bytes);
+#define GOVERNOR_WORDS_CAP 512
+/* "after 2.1 s: stopped watching frees (...): in-use is unknown". has_advice: and by what it is known.
+ * Returns buf. */
+char *governor_step_words(const struct governor_step *step, bool has_advice, char *buf,
+			  size_t buf_bytes);
 
-/* "budget: at most 5 % of the CPU time of each process". */
-int governor_comment_limit(struct profile *p, double max_share, double max_host_share);
-/*
- * What a process cost, what was given up and since when, and what its values mean now. pid 0: all that
- * the profile is of. followed_ns: since when, CLOCK_MONOTONIC.
- */
-int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_view *view,
-			  const struct governor_history *h, uint64_t followed_ns);
+/* What a process cost, what in-use is of when it is not all, and the steps. pid 0: all that the profile
+ * is of. */
+int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r);
 
 #endif

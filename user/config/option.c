@@ -83,6 +83,9 @@ static void say_wanted(const struct option_row *row, char *why)
 	case OPTION_PERCENT:
 		snprintf(why, WHY_BYTES, "a percentage is wanted, such as 5 or 0.5");
 		break;
+	case OPTION_LIMIT:
+		snprintf(why, WHY_BYTES, "a percentage is wanted, such as 5, 0.5 or 5!");
+		break;
 	default:
 		snprintf(why, WHY_BYTES, "a number is wanted");
 		break;
@@ -135,6 +138,27 @@ static int set_percent(const struct option_row *row, double *value, const char *
 	}
 	*value = n;
 	return 0;
+}
+
+static int set_limit(const struct option_row *row, struct option_limit *value, const char *text,
+		     char *why)
+{
+	char percent[UNITS_BUF];
+	size_t bytes = strlen(text);
+	bool is_strict = bytes && text[bytes - 1] == '!';
+	int err;
+
+	bytes -= is_strict;
+	if (bytes >= sizeof(percent)) {
+		say_wanted(row, why);
+		return -EINVAL;
+	}
+	memcpy(percent, text, bytes);
+	percent[bytes] = '\0';
+	err = set_percent(row, &value->percent, percent, why);
+	if (!err)
+		value->is_strict = is_strict && value->percent > 0;
+	return err;
 }
 
 static int parse_number(const struct option_row *row, const char *text, uint64_t *ret, char *why)
@@ -197,6 +221,8 @@ static int set_value(const struct option_row *row, void *settings, const char *t
 		return parse_number(row, text, value, why);
 	case OPTION_PERCENT:
 		return set_percent(row, value, text, why);
+	case OPTION_LIMIT:
+		return set_limit(row, value, text, why);
 	case OPTION_HEADING:
 		break;
 	}
@@ -279,6 +305,7 @@ static bool type_fits(enum option_type option, enum toml_type type)
 	case OPTION_NUMBERS:
 		return type == TOML_INTEGER;
 	case OPTION_PERCENT: /* a string: "5%", "off" */
+	case OPTION_LIMIT:
 		return type == TOML_INTEGER || type == TOML_FLOAT || type == TOML_STRING;
 	case OPTION_SIZE:
 	case OPTION_TIME:
@@ -302,6 +329,8 @@ static const char *wanted_type(enum option_type type)
 		return "strings in [ ]";
 	case OPTION_PERCENT:
 		return "a number, or a string such as \"5%\"";
+	case OPTION_LIMIT:
+		return "a number, or a string such as \"5%\" or \"5!\"";
 	case OPTION_SIZE:
 		return "a string such as \"50m\", or an integer of bytes";
 	case OPTION_TIME:
@@ -399,6 +428,7 @@ bool option_is_equal(const struct option_row *row, const void *a, const void *b)
 {
 	const void *va = (const char *)a + row->at, *vb = (const char *)b + row->at;
 	const struct option_numbers *na = va, *nb = vb;
+	const struct option_limit *la = va, *lb = vb;
 	const char *ta, *tb;
 
 	switch (row->type) {
@@ -421,6 +451,8 @@ bool option_is_equal(const struct option_row *row, const void *a, const void *b)
 		return *(const uint64_t *)va == *(const uint64_t *)vb;
 	case OPTION_PERCENT:
 		return *(const double *)va == *(const double *)vb;
+	case OPTION_LIMIT:
+		return la->percent == lb->percent && la->is_strict == lb->is_strict;
 	}
 	return false;
 }
@@ -477,6 +509,9 @@ int option_copy(const struct option_row *row, void *to, const void *from)
 		break;
 	case OPTION_PERCENT:
 		*(double *)vt = *(const double *)vf;
+		break;
+	case OPTION_LIMIT:
+		*(struct option_limit *)vt = *(const struct option_limit *)vf;
 		break;
 	}
 	return 0;

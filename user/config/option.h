@@ -34,6 +34,12 @@ enum option_type {
 	OPTION_SIZE, /* uint64_t, bytes: "64k" */
 	OPTION_TIME, /* uint64_t, nanoseconds: "10s" */
 	OPTION_PERCENT, /* double: 5, 0.5 or "5%" */
+	OPTION_LIMIT, /* struct option_limit: as that, or "5!" */
+};
+
+struct option_limit {
+	double percent;
+	bool is_strict; /* written with "!" */
 };
 
 struct option_numbers {

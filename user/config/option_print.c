@@ -132,6 +132,8 @@ static bool is_unset(const struct option_row *row, const void *value)
 		return !row->value && !*(const uint64_t *)value;
 	case OPTION_PERCENT:
 		return !row->value && *(const double *)value == 0;
+	case OPTION_LIMIT:
+		return !row->value && ((const struct option_limit *)value)->percent == 0;
 	default:
 		return false;
 	}
@@ -140,6 +142,7 @@ static bool is_unset(const struct option_row *row, const void *value)
 static void print_value(const struct option_row *row, const void *value, FILE *out)
 {
 	const struct option_numbers *numbers = value;
+	const struct option_limit *limit = value;
 	const struct texts *texts = value;
 	char buf[UNITS_BUF];
 
@@ -176,6 +179,12 @@ static void print_value(const struct option_row *row, const void *value, FILE *o
 		break;
 	case OPTION_PERCENT:
 		fprintf(out, "%.15g", *(const double *)value);
+		break;
+	case OPTION_LIMIT:
+		if (limit->is_strict)
+			fprintf(out, "\"%.15g!\"", limit->percent);
+		else
+			fprintf(out, "%.15g", limit->percent);
 		break;
 	}
 }

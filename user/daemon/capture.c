@@ -125,7 +125,7 @@ static int open_governor(struct capture *c)
 {
 	struct governor_options opts = {
 		.command = "serve",
-		.max_share = c->opts.max_overhead,
+		.limit = c->opts.max_overhead,
 		.max_host_share = c->opts.max_overhead_host,
 		.rate_bytes = c->opts.rate_bytes,
 	};
@@ -133,12 +133,13 @@ static int open_governor(struct capture *c)
 	int err;
 
 	if (probe_costs_measure(&c->features, &costs)) {
+		bool is_limited = budget_has_limit(&opts.limit) || opts.max_host_share > 0;
+
 		log_error("serve: the cost of a probe could not be measured, so that the overhead "
 			  "cannot be limited%s",
-			  opts.max_share > 0 || opts.max_host_share > 0 ?
-				  "; --max-overhead off --max-overhead-host off goes without" :
-				  "");
-		if (opts.max_share > 0 || opts.max_host_share > 0)
+			  is_limited ? "; --max-overhead off --max-overhead-host off goes without" :
+				       "");
+		if (is_limited)
 			return -EIO;
 	}
 	opts.costs = (struct budget_costs){ costs.emulated_ns, costs.stepped_ns, costs.return_ns };

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/attach.h"
+#include "model/recording.h"
 #include "track/plan.h"
 
 struct capture;
@@ -31,7 +32,7 @@ struct capture_options {
 	bool sums_images; /* for the keeper */
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;
-	double max_overhead; /* share of the CPU time of each process; 0: no limit */
+	struct recording_limit max_overhead; /* of each process */
 	double max_overhead_host; /* of the time of all CPUs */
 };
 

@@ -288,16 +288,17 @@ static char *limit_text(double share, char *buf, size_t buf_bytes)
 
 static void change_budget(struct daemon *d, const struct daemon_options *opts)
 {
-	char process[32];
+	char process[RECORDING_TEXT_BUF];
 	char host[32];
 
-	if (opts->max_overhead == d->opts.max_overhead &&
+	if (opts->max_overhead.cpu_share == d->opts.max_overhead.cpu_share &&
+	    opts->max_overhead.one_cpu == d->opts.max_overhead.one_cpu &&
 	    opts->max_overhead_host == d->opts.max_overhead_host)
 		return;
-	governor_set_limits(capture_governor(d->capture), opts->max_overhead,
+	governor_set_limits(capture_governor(d->capture), &opts->max_overhead,
 			    opts->max_overhead_host);
 	log_info("serve: the overhead limit of each process is %s from now on, that of the host %s",
-		 limit_text(opts->max_overhead, process, sizeof(process)),
+		 recording_limit_text(&opts->max_overhead, process),
 		 limit_text(opts->max_overhead_host, host, sizeof(host)));
 }
 

@@ -16,6 +16,7 @@
 #include "daemon/pushes.h"
 #include "daemon/select.h"
 #include "kernel/attach.h"
+#include "model/recording.h"
 #include "track/plan.h"
 
 struct daemon;
@@ -28,7 +29,7 @@ struct daemon_options {
 	char *listen; /* as in serve/http.h */
 	char *token_file; /* NULL: none */
 	uint64_t rate_bytes;
-	double max_overhead; /* share of the CPU time of each process; 0: no limit */
+	struct recording_limit max_overhead; /* of each process */
 	double max_overhead_host; /* of the time of all CPUs */
 	uint64_t live_cap, stack_cap;
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */

@@ -80,17 +80,12 @@ static void add_overhead(const struct maker *m, struct serve_process *p)
 {
 	struct governor_view view;
 
-	p->overhead = p->overhead_step = p->overhead_duty = p->overhead_rate_bytes = NAN;
+	p->overhead = p->overhead_step = p->overhead_rate_bytes = NAN;
 	p->is_inuse_known = NAN;
-	p->overhead_slowdown = p->overhead_slowdown_low = p->overhead_slowdown_high = NAN;
 	if (governor_view(m->src->governor, p->pid, &view))
 		return; /* it has just come */
 	p->overhead = view.share;
 	p->overhead_step = view.step;
-	p->overhead_duty = view.duty;
-	p->overhead_slowdown = view.slowdown;
-	p->overhead_slowdown_low = view.slowdown_low;
-	p->overhead_slowdown_high = view.slowdown_high;
 	p->overhead_rate_bytes = (double)view.rate_bytes;
 	p->is_inuse_known = view.has_inuse && !view.inuse_ns;
 }

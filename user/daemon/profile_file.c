@@ -181,7 +181,7 @@ static int add_comments(struct profile *p, const struct profile_source *src,
 	for (size_t i = 0; i < wish->note_cnt && !err; i++)
 		err = profile_comment(p, "%s", wish->notes[i]);
 	if (!err)
-		err = wish->budget ? governor_comment_record(src->governor, wish->budget, p) :
+		err = wish->budget ? governor_comment_record(wish->budget, p) :
 				     governor_comment(src->governor, wish->pid, p);
 	if (!err)
 		err = comment_ledger(p, src->tracker, s->stats);

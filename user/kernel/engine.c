@@ -284,7 +284,7 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 		return -ENOMEM;
 	rate->rate_bytes = rate_bytes;
 	rate->throw_limit_bytes = throw_limit_bytes;
-	for (uint32_t i = 0; i < HT_BUCKET_CNT && rate_bytes != ENGINE_RATE_NONE; i++) {
+	for (uint32_t i = 0; i < HT_BUCKET_CNT; i++) {
 		uint64_t low, high;
 
 		estimate_bucket_range(i, &low, &high);
@@ -302,9 +302,7 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 
 int engine_change_target(struct engine *e, pid_t tgid, const struct engine_change *change)
 {
-	double scale = change->scale < ENGINE_SCALE_MAX ? change->scale : ENGINE_SCALE_MAX;
-	uint64_t args[4] = { (uint32_t)tgid, change->rate_idx, change->is_alloc_only,
-			     scale > 1 ? (uint64_t)(scale * 0x1p16 + 0.5) : 0 };
+	uint64_t args[3] = { (uint32_t)tgid, change->rate_idx, change->is_alloc_only };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	if (change->rate_idx >= HT_RATES_CAP)

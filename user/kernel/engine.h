@@ -70,7 +70,6 @@ void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways);
 bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
 
 /* Sampling table number idx for rate R; throw_limit as in struct ht_rate. */
-#define ENGINE_RATE_NONE UINT64_MAX /* nothing is sampled; hits are counted */
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 		    uint64_t throw_limit_bytes);
 
@@ -85,16 +84,13 @@ int engine_del_target(struct engine *e, pid_t tgid);
 int engine_mark_target(struct engine *e, pid_t tgid, uint32_t set, uint32_t clear);
 
 /*
- * Change a target that runs: its sampling table; allocations into the sums only, each sample scale
- * times (1 to ENGINE_SCALE_MAX). Hits that are under way may still act on what was before. -ENOENT:
- * not a target.
+ * Change a target that runs: its sampling table; allocations into the sums only. Hits that are
+ * under way may still act on what was before. -ENOENT: not a target.
  */
 struct engine_change {
 	uint32_t rate_idx;
 	bool is_alloc_only;
-	double scale;
 };
-#define ENGINE_SCALE_MAX 10000
 int engine_change_target(struct engine *e, pid_t tgid, const struct engine_change *change);
 /* The frees of an image can no longer be seen: take its samples out of `live`, and from the sums
  * that they were charged to. Walks the live map. */
@@ -108,10 +104,6 @@ uint32_t engine_hits_take(struct engine *e);
 void engine_hits_give(struct engine *e, uint32_t idx);
 /* Summed over CPUs. */
 int engine_read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret);
-/* The same from another thread, with memory of its own; free() it. */
-int engine_hits_room(struct ht_hits **ret);
-int engine_read_hits_in(const struct engine *e, uint32_t idx, struct ht_hits *room,
-			struct ht_hits *ret);
 
 /*
  * What the programs themselves take per hit, without the stacks of samples: while measuring is on, every

@@ -96,36 +96,6 @@ int engine_add_hits(struct engine *e, uint64_t stats[HT_STAT_CNT])
 	return 0;
 }
 
-int engine_hits_room(struct ht_hits **ret)
-{
-	int cpu_cnt = libbpf_num_possible_cpus();
-
-	if (cpu_cnt < 0)
-		return cpu_cnt;
-	*ret = calloc(cpu_cnt, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
-}
-
-/* Uses nothing of the engine's but the map. */
-int engine_read_hits_in(const struct engine *e, uint32_t idx, struct ht_hits *room,
-			struct ht_hits *ret)
-{
-	int cpu_cnt = libbpf_num_possible_cpus();
-
-	*ret = (struct ht_hits){ 0 };
-	if (bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.hits), &idx, room))
-		return -errno;
-	for (const struct ht_hits *h = room; h < room + cpu_cnt; h++) {
-		ret->alloc_cnt += h->alloc_cnt;
-		ret->free_cnt += h->free_cnt;
-		ret->return_cnt += h->return_cnt;
-		ret->stepped_cnt += h->stepped_cnt;
-		ret->sample_cnt += h->sample_cnt;
-		ret->stack_ns += h->stack_ns;
-	}
-	return 0;
-}
-
 #define MEASURED_HITS_MIN 200
 
 static int sum_stack_ns(struct engine *e, uint64_t *ret_ns)

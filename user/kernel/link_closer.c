@@ -24,6 +24,7 @@ static void *run(void *arg)
 	struct link_closer *c = arg;
 	struct attach_links *links;
 
+	thread_be_prompt(); /* not to wait behind the very programs that it relieves */
 	pthread_mutex_lock(&c->lock);
 	while (c->waiting || !c->is_ending) {
 		links = c->waiting;

@@ -259,7 +259,7 @@ static int open_governor(struct recorder *r)
 {
 	struct governor_options opts = {
 		.command = "record",
-		.max_share = r->opts.max_overhead,
+		.limit = r->opts.max_overhead,
 		.rate_bytes = r->opts.rate_bytes,
 		.keeps_ended = true,
 		.is_one = r->opts.follow,
@@ -269,7 +269,7 @@ static int open_governor(struct recorder *r)
 	if (probe_costs_measure(&r->features, &r->costs)) {
 		log_warn("record: the cost of a probe could not be measured: the overhead is not "
 			 "known, and not limited");
-		opts.max_share = 0;
+		opts.limit = BUDGET_NO_LIMIT;
 	}
 	opts.costs = (struct budget_costs){ r->costs.emulated_ns, r->costs.stepped_ns,
 					    r->costs.return_ns };
@@ -454,8 +454,9 @@ static void warn_overhead(struct recorder *r, uint64_t elapsed_ns)
 {
 	struct governor_view view;
 
-	if (r->has_warned || r->opts.max_overhead > 0 || elapsed_ns < OVERHEAD_WARN_AFTER_NS ||
-	    governor_view(r->governor, r->opts.pid, &view) || view.share_overall < OVERHEAD_WARN)
+	if (r->has_warned || budget_has_limit(&r->opts.max_overhead) ||
+	    elapsed_ns < OVERHEAD_WARN_AFTER_NS || governor_view(r->governor, r->opts.pid, &view) ||
+	    view.share_overall < OVERHEAD_WARN)
 		return;
 	r->has_warned = true;
 	log_warn(
@@ -609,6 +610,7 @@ int recorder_run(struct recorder *r)
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
 	r->facts.site_cnt = tracker_site_cnt(r->tracker);
 	tracker_stop(r->tracker);
+	governor_end(r->governor);
 	settle(r);
 	if (err)
 		log_error("record: cannot read the samples: %s", strerror(-err));

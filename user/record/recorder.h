@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
+#include "model/recording.h"
 
 struct engine;
 struct governor;
@@ -33,7 +34,7 @@ struct recorder_options {
 	bool probe_throwing; /* see struct tracker_options */
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;
-	double max_overhead; /* share of the CPU time of the target; 0: no limit */
+	struct recording_limit max_overhead;
 };
 
 /* What is known of a recording besides its snapshot. */

@@ -61,18 +61,8 @@ static const struct field_family process_families[] = {
 	PROCESS(overhead, "heaptap_overhead_ratio", METRIC_GAUGE, "ratio",
 		"Share of the process's CPU time that its probes take."),
 	PROCESS(overhead_step, "heaptap_overhead_step", METRIC_GAUGE, NULL,
-		"What is given up to keep that below --max-overhead: 0 nothing, 1 precision, 2 frees, "
-		"3 most of the time (probes are in at random times), 4 everything."),
-	PROCESS(overhead_duty, "heaptap_overhead_duty_ratio", METRIC_GAUGE, "ratio",
-		"Share of the time in which the process is probed."),
-	PROCESS(overhead_slowdown, "heaptap_overhead_slowdown_ratio", METRIC_GAUGE, "ratio",
-		"How many times slower the process gets on while it is probed at random times: what is "
-		"allocated is scaled up for it. 20 is the most: it is a lower bound then."),
-	PROCESS(overhead_slowdown_low, "heaptap_overhead_slowdown_low_ratio", METRIC_GAUGE, "ratio",
-		"The least that it may be."),
-	PROCESS(overhead_slowdown_high, "heaptap_overhead_slowdown_high_ratio", METRIC_GAUGE,
-		"ratio",
-		"The most that it may be. More than 1.5 times the least: heaptap_alloc_* are uncertain."),
+		"What is given up to keep that below --max-overhead: 0 nothing, 1 precision, 2 frees "
+		"(in-use is not known), 3 everything."),
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes on the average."),
 	PROCESS(is_inuse_known, "heaptap_inuse_complete", METRIC_GAUGE, NULL,

@@ -34,8 +34,6 @@ struct serve_process {
 	double cgroup_limit_bytes, cgroup_usage_bytes;
 	double overhead; /* share of its CPU time that probes take */
 	double overhead_step; /* what is given up for that: see budget/budget.h */
-	double overhead_slowdown, overhead_slowdown_low, overhead_slowdown_high; /* in that */
-	double overhead_duty; /* share of the time in which probes are in */
 	double overhead_rate_bytes; /* the sampling rate of this process now */
 	double is_inuse_known; /* 0: frees are not seen now, or have not been at some time */
 	const struct serve_scope *scopes; /* their sum is the process; the rest last */

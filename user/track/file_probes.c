@@ -215,7 +215,7 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 {
 	const struct bringing b = { fp->ways, &m->target, PLAN_OWN, gone };
 
-	return fp->file->tags ? bring_kind(&b, kept <= PROBES_TAGS, PROBE_TAGS, &m->tags) : 0;
+	return fp->file->tags ? bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
 }
 
 static int bring_everyone(struct file_probes *fp)
@@ -244,19 +244,6 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
 			return err;
 	}
 	return 0;
-}
-
-int file_probes_add_window(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			   bool has_frees, struct attach_links *links)
-{
-	int err = 0;
-	struct file_member *owner = way == PLAN_ALL ? &fp->everyone : m;
-
-	if (m->failed_err || owner->allocs[way] || !fp->file->alloc)
-		return 0;
-	if (has_frees && !owner->frees[way])
-		err = attach_ways_add(fp->ways, PROBE_FREES, way, &owner->target, links);
-	return err ? err : attach_ways_add(fp->ways, PROBE_ALLOCS, way, &owner->target, links);
 }
 
 /*

@@ -73,10 +73,6 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 			   struct attach_links *gone);
 /* Every member in that way, what it keeps; who has just ended is left out. */
 int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
-/* The allocation probes of a member that has none in this way, and those on frees where has_frees, into
- * `links`; 0 also when it has. */
-int file_probes_add_window(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			   bool has_frees, struct attach_links *links);
 
 /* Hits of a process in a second, of late. */
 struct probes_activity {

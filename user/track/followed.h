@@ -42,6 +42,8 @@ struct followed_process {
 	double hits_per_s; /* before that */
 	uint32_t hits_idx; /* where its hits are counted; followed children share their parent's */
 	struct ht_hits hits_before; /* counted there before it */
+	uint64_t followed_ns; /* since when */
+	uint64_t cpu_before_ns; /* CPU time that it had used by then */
 };
 
 struct followed {

@@ -314,22 +314,6 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 	return err;
 }
 
-int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_frees,
-		      struct attach_links *links)
-{
-	struct probed_file *pf;
-	int err = 0;
-
-	vec_each(&p->files, pf) {
-		struct file_member *m = find_member(p, pf, pid, live_tid);
-
-		if (!err && m)
-			err = file_probes_add_window(pf->probes, m, file_way_now(pf->way),
-						     has_frees, links);
-	}
-	return err;
-}
-
 /* Events are bound to a thread, which may have ended before the process. */
 static void follow_thread(struct probes *p, struct probed_file *pf, struct file_member *m,
 			  pid_t pid, pid_t live_tid)

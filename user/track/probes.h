@@ -76,10 +76,6 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 		struct attach_links *gone);
 /* While held, processes that are new get no probes: as if they kept PROBES_NONE. */
 void probes_hold(struct probes *p, bool hold);
-/* The allocation probes of a process that keeps none, and those on frees where has_frees, into `links`:
- * for as long as these are there. */
-int probes_add_window(struct probes *p, pid_t pid, pid_t live_tid, bool has_frees,
-		      struct attach_links *links);
 
 /* -EMFILE, -ENFILE: some probes of the process could not be had because descriptors ran out, which says
  * nothing about its files. */

@@ -14,7 +14,6 @@ struct kept_table;
 enum probes_kept {
 	PROBES_ALL,
 	PROBES_ALLOCS, /* without those on frees */
-	PROBES_TAGS, /* those with which the program tells of its scopes */
 	PROBES_NONE,
 };
 

@@ -212,6 +212,8 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct follo
 	}
 	(*ret)->hits_idx = target.hits_idx;
 	(*ret)->hits_before = before;
+	(*ret)->followed_ns = now_ns();
+	process_cpu_ns(pid, &(*ret)->cpu_before_ns); /* else it has ended */
 	return 0;
 }
 
@@ -258,6 +260,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	if (followed_add(&t->followed, child, target.generation, &p))
 		return;
 	p->hits_idx = target.hits_idx;
+	p->followed_ns = now_ns();
 	name_instance(t, event, child, target.generation);
 	p->is_dirty = true;
 }
@@ -313,6 +316,23 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
 	return 0;
 }
 
+int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+	int err = p ? process_cpu_ns(pid, ret_ns) : -ESRCH;
+
+	if (!err)
+		*ret_ns -= *ret_ns < p->cpu_before_ns ? *ret_ns : p->cpu_before_ns;
+	return err;
+}
+
+uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = find_or_any(t, pid);
+
+	return p ? p->followed_ns : now_ns();
+}
+
 uint32_t tracker_generation(const struct tracker *t, pid_t pid)
 {
 	const struct followed_process *p = followed_find(&t->followed, pid);
@@ -341,25 +361,6 @@ int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
 void tracker_hold_probes(struct tracker *t, bool hold)
 {
 	probes_hold(t->probes, hold);
-}
-
-int tracker_hits_idx(const struct tracker *t, pid_t pid, uint32_t *ret_idx)
-{
-	const struct followed_process *p = find_or_any(t, pid);
-
-	if (!p)
-		return -ESRCH;
-	*ret_idx = p->hits_idx;
-	return 0;
-}
-
-int tracker_add_window(struct tracker *t, pid_t pid, bool has_frees, struct attach_links *links)
-{
-	const struct followed_process *p = find_or_any(t, pid);
-
-	if (t->is_stopped)
-		return 0;
-	return p ? probes_add_window(t->probes, p->pid, p->live_tid, has_frees, links) : -ESRCH;
 }
 
 bool tracker_follows(const struct tracker *t, pid_t pid)

@@ -67,14 +67,14 @@ void tracker_remove(struct tracker *t, pid_t pid);
  * share their probes (opts.follow), of all of them. -ESRCH: not followed.
  */
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
+/* CPU time that all threads of a process have used since it is followed. -ESRCH: it is gone. */
+int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
+/* Since when that is: before its first probe. CLOCK_MONOTONIC. */
+uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid);
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
 			struct attach_links *gone);
 /* New processes get no probes. */
 void tracker_hold_probes(struct tracker *t, bool hold);
-/* The probes on allocations, into links, and those on frees as well. */
-int tracker_add_window(struct tracker *t, pid_t pid, bool has_frees, struct attach_links *links);
-/* Where its hits are counted, together with what was there before it; -ESRCH: not followed. */
-int tracker_hits_idx(const struct tracker *t, pid_t pid, uint32_t *ret_idx);
 /* Of the image that was last read. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
 /* Is an image of this generation one of the process that pid is followed as now, and not of one before it

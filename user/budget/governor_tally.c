@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* governor_tally.c - see governor_tally.h. */
+#include "budget/governor_tally.h"
+
+#include <math.h>
+
+#include "budget/governor.h"
+
+void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
+{
+	if (isnan(v->share_overall) && v->cpu_ns > 0)
+		t->is_cost_unknown = true;
+	else if (v->cpu_ns > 0)
+		t->cost_ns += v->share_overall * v->cpu_ns;
+	t->cpu_ns += v->cpu_ns;
+	/* The limit is one of each process, so that the dearest one says which would do. */
+	t->full_share = fmax(t->full_share, v->full_share);
+	t->limit = v->limit;
+	if (!v->has_inuse)
+		t->unknown_cnt++;
+	else if (v->inuse_ns > t->inuse_ns)
+		t->inuse_ns = v->inuse_ns;
+	if (!t->cnt || v->watched_ns < t->watched_ns)
+		t->watched_ns = v->watched_ns;
+	if (!v->was_always_watched)
+		t->was_not_always_watched = true;
+	t->cnt++;
+}
+
+void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, struct recording *r)
+{
+	bool has_cost = t->cpu_ns > 0 && !t->is_cost_unknown;
+	int64_t watched_ns = (int64_t)t->watched_ns;
+
+	r->overhead_share = has_cost ? t->cost_ns / t->cpu_ns : NAN;
+	r->full_share = t->full_share > 0 ? t->full_share : NAN;
+	r->limit = t->limit;
+	r->inuse = RECORDING_INUSE_ALL;
+	r->inuse_since_ns = 0;
+	if (t->cnt && t->unknown_cnt == t->cnt) {
+		r->inuse = RECORDING_INUSE_UNKNOWN;
+	} else if (t->inuse_ns) {
+		r->inuse = RECORDING_INUSE_SINCE;
+		r->inuse_since_ns = (int64_t)t->inuse_ns + epoch_off_ns;
+	}
+	if (t->unknown_cnt)
+		r->is_lossy = true;
+	r->watched_ns = r->duration_ns;
+	if (t->was_not_always_watched && watched_ns < r->duration_ns)
+		r->watched_ns = watched_ns;
+}
