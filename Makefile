@@ -69,7 +69,7 @@ $(B)/%.pb-c.o: $(G)/%.pb-c.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(G) -c -o $@ $<
 
-$(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h
+$(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h include/heaptap/variance.h
 	@mkdir -p $(@D)
 	$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Werror \
 		-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH) -c -o $@.tmp $<

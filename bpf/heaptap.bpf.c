@@ -20,6 +20,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "heaptap/abi.h"
+#include "heaptap/variance.h"
 
 #include "maps.bpf.h"
 #include "stats.bpf.h"

@@ -22,20 +22,13 @@ static __always_inline struct ht_total *total_get(__u64 stack_id, __u32 context_
 	return t;
 }
 
-/* No overflow: n/p <= max(n, R) * 1.6 for every size that p < 1 is used with. */
-static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
-{
-	if (threshold == HT_KEEP_ALWAYS)
-		return size_bytes << 8;
-	return (size_bytes * sample_weight_16(threshold)) >> 8;
-}
-
 static __always_inline void total_alloc(const struct ht_live *l)
 {
 	struct ht_total *t = total_get(l->stack_id, l->context_id);
 
 	if (!t)
 		return;
+	variance_add(&t->alloc_variance, l->size_bytes, l->threshold);
 	__sync_fetch_and_add(&t->alloc_samples, 1);
 	__sync_fetch_and_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
 	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
@@ -98,7 +91,7 @@ static __always_inline void live_charge(const struct ht_live_key *key, struct ht
 	if (l->instance) {
 		task_slot = scope_task_slot(l->scope_slot);
 		if (!task_slot ||
-		    !instance_add(task_slot, l->instance, bytes_8, sample_weight_16(l->threshold)))
+		    !instance_add(task_slot, l->instance, l->size_bytes, l->threshold))
 			l->instance = 0;
 	}
 	scope_add(l->scope_slot, bytes_8, l->time_ns);

@@ -90,4 +90,28 @@ static __always_inline __u64 sample_weight_16(__u32 threshold)
 	return (1ULL << 48) / threshold;
 }
 
+/* No overflow: n/p <= max(n, R) * 1.6 for every size that p < 1 is used with. */
+static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
+{
+	if (threshold == HT_KEEP_ALWAYS)
+		return size_bytes << 8;
+	return (size_bytes * sample_weight_16(threshold)) >> 8;
+}
+
+/* Of the rate that sampling began with; set before there are samples. See heaptap/variance.h. */
+__u32 ht_base_log2;
+
+static __always_inline void variance_add(struct ht_variance *sum, __u64 size_bytes, __u32 threshold)
+{
+	struct ht_variance v;
+
+	if (threshold == HT_KEEP_ALWAYS)
+		return;
+	v = ht_variance_of(size_bytes * sample_weight_16(threshold), threshold, ht_base_log2);
+	if (v.fine)
+		__sync_fetch_and_add(&sum->fine, v.fine);
+	else
+		__sync_fetch_and_add(&sum->coarse, v.coarse);
+}
+
 #endif

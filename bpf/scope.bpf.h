@@ -74,8 +74,11 @@ static __always_inline struct ht_instance *instance_find(const struct ht_instanc
  * The instance of a sampled allocation, made when it is new. false: the map is full; the block
  * must then not carry the instance, or its free would be taken from sums that it is not in.
  */
-static __noinline bool instance_add(__u32 task_slot, __u64 number, __s64 bytes_8, __s64 objects_16)
+static __noinline bool instance_add(__u32 task_slot, __u64 number, __u64 size_bytes,
+				    __u32 threshold)
 {
+	__s64 bytes_8 = weighted_bytes_8(size_bytes, threshold);
+	__s64 objects_16 = sample_weight_16(threshold);
 	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
 	__u64 now_ns = bpf_ktime_get_ns();
 	/* Not zero: user space forgets what is empty and old, and may look at once. */
@@ -93,6 +96,8 @@ static __noinline bool instance_add(__u32 task_slot, __u64 number, __s64 bytes_8
 	v->last_ns = now_ns;
 	__sync_fetch_and_add(&v->alloc_bytes_8, bytes_8);
 	__sync_fetch_and_add(&v->alloc_objects_16, objects_16);
+	__sync_fetch_and_add(&v->alloc_samples, 1);
+	variance_add(&v->alloc_variance, size_bytes, threshold);
 	__sync_fetch_and_add(&v->inuse_objects_16, objects_16);
 	sum = __sync_fetch_and_add(&v->inuse_bytes_8, bytes_8) + bytes_8;
 	peak_raise(&v->peak_bytes_8, &v->peak_ns, sum, now_ns);

@@ -456,6 +456,11 @@ struct ht_scope_sums {
 };
 _Static_assert(sizeof(struct ht_scope_sums) == 32, "value of map `scope_sums`");
 
+/* The variance of what was allocated: its units are in heaptap/variance.h. */
+struct ht_variance {
+	__u64 fine, coarse;
+};
+
 /* One task, query or request: an instance of a TASK node. Reclaimed when exited and empty. */
 struct ht_instance_key {
 	__u32 task_slot;
@@ -467,13 +472,14 @@ struct ht_instance {
 	__s64 inuse_objects_16;
 	__u64 alloc_bytes_8;
 	__u64 alloc_objects_16;
+	struct ht_variance alloc_variance; /* of the bytes */
 	__s64 peak_bytes_8;
 	__u64 peak_ns;
 	__u64 last_ns; /* of the last sampled allocation */
 	__u32 has_exited;
-	__u32 reserved;
+	__u32 alloc_samples;
 };
-_Static_assert(sizeof(struct ht_instance) == 64, "value of map `instances`");
+_Static_assert(sizeof(struct ht_instance) == 80, "value of map `instances`");
 #define HT_INSTANCES_CAP (1 << 18)
 
 /*
@@ -529,6 +535,7 @@ struct ht_total {
 	__u64 alloc_samples;
 	__u64 alloc_objects_16; /* 2^-16 */
 	__u64 alloc_bytes_8; /* 2^-8 */
+	struct ht_variance alloc_variance; /* of the bytes */
 	__u64 free_samples;
 	__u64 free_objects_16;
 	__u64 free_bytes_8;

@@ -51,6 +51,8 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 	sum->alloc_samples += v->alloc_samples;
 	sum->alloc_objects_16 += v->alloc_objects_16;
 	sum->alloc_bytes_8 += v->alloc_bytes_8;
+	sum->alloc_variance.fine += v->alloc_variance.fine;
+	sum->alloc_variance.coarse += v->alloc_variance.coarse;
 	sum->free_samples += v->free_samples;
 	return 0;
 }
@@ -92,6 +94,23 @@ static void check_estimate(const char *what, uint64_t size_bytes, double objects
 			 what, (unsigned long long)size_bytes, objects, cnt, error);
 }
 
+/* What BPF says of the error of its sum is that of so many samples of this size. */
+static void check_variance(const struct rig *rig, uint64_t size_bytes,
+			   const struct ht_total *before, const struct ht_total *after)
+{
+	double p = probability(size_bytes), n = (double)size_bytes;
+	double samples = (double)(after->alloc_samples - before->alloc_samples);
+	double expected = samples * n * n * (1 - p) / (p * p);
+	double got = engine_variance(rig->engine, &after->alloc_variance) -
+		     engine_variance(rig->engine, &before->alloc_variance);
+
+	/* one unit a sample: what is nearly always kept has hardly an error */
+	if (fabs(got - expected) > 0.01 * expected + samples * pow(RATE_BYTES / 1024., 2))
+		fail_msg("%llu bytes: variance %g, must be %g", (unsigned long long)size_bytes, got,
+			 expected);
+	assert_true((got > 0) == (p < 1));
+}
+
 static void check_size(struct rig *rig, uint64_t size_bytes)
 {
 	uint64_t cnt = (uint64_t)(SAMPLE_CNT / probability(size_bytes)) & -2UL;
@@ -110,6 +129,7 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 		       ldexp((double)(after.alloc_bytes_8 - before.alloc_bytes_8), -8) /
 			       (double)size_bytes,
 		       (double)cnt);
+	check_variance(rig, size_bytes, &before, &after);
 	rig_do(rig, step_free_half);
 	assert_int_equal(engine_each_live(rig->engine, add_weight, &objects), 0);
 	check_estimate("in use", size_bytes, objects, (double)cnt / 2);
@@ -141,10 +161,47 @@ static void test_estimates(void **state)
 	rig_close(&rig);
 }
 
+/* The budget made the rate much coarser: another unit. Beyond that a sum could overflow. */
+static void test_coarser_rate(void **state)
+{
+	struct kernel_features features;
+	struct ht_total before, after;
+	enum attach_mode best;
+	struct ht_target t;
+	struct rig rig;
+	double p, got;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(attach_mode_choose(&features, ATTACH_AUTO, &best), 0);
+	rig_open(&rig, best, 2, 65536, 4096);
+	assert_int_equal(engine_set_rate(rig.engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
+	assert_int_equal(engine_set_rate(rig.engine, 1, RATE_BYTES, UINT64_MAX), 0);
+	assert_int_equal(engine_get_target(rig.engine, rig.pid, &t), 0);
+	t.rate_idx = 1;
+	assert_int_equal(engine_put_target(rig.engine, rig.pid, &t), 0);
+	before = totals(&rig);
+	rig.out[0] = 1000;
+	rig.out[1] = 65536;
+	rig_do(&rig, step_alloc);
+	after = totals(&rig);
+	p = probability(1000);
+	assert_true(after.alloc_variance.coarse > before.alloc_variance.coarse);
+	got = (engine_variance(rig.engine, &after.alloc_variance) -
+	       engine_variance(rig.engine, &before.alloc_variance)) /
+	      (double)(after.alloc_samples - before.alloc_samples);
+	if (fabs(got * p * p / (1e6 * (1 - p)) - 1) > 0.01)
+		fail_msg("variance %g, must be %g", got, 1e6 * (1 - p) / (p * p));
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_estimates),
+		cmocka_unit_test(test_coarser_rate),
 	};
 
 	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);

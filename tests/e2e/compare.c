@@ -8,7 +8,7 @@
  *	compare sampled PROFILE EXPECTED
  *		One line per expected row: "ROW site thread estimate variance low high truth hit",
  *		hit = 1 when the 95 % interval holds the truth; a row that is missing has estimate
- *		0 and does not hold it.
+ *		0 and does not hold it. And "ALLOC ..." with the same of what it allocated.
  *	compare ledger PROFILE NAME
  *		The value of a ledger line of the profile's comments; 1 if there is none.
  *	compare labels PROFILE KEY
@@ -52,7 +52,7 @@ struct row {
 	char thread[SITE_BYTES];
 	int64_t expected[COLUMN_CNT];
 	int64_t found[COLUMN_CNT];
-	struct estimate inuse;
+	struct estimate inuse, alloc;
 	bool was_expected;
 };
 
@@ -188,6 +188,11 @@ static int add_samples(const struct profile *p, const struct options *o, struct 
 			.objects_variance = s->inuse_objects_variance,
 			.bytes_variance = s->inuse_bytes_variance,
 		};
+		struct estimate alloc = {
+			.samples = s->alloc_samples,
+			.bytes = value[PROFILE_ALLOC_SPACE],
+			.bytes_variance = s->alloc_bytes_variance,
+		};
 		struct row *r;
 
 		if (!sample_is_wanted(p, s, o) || !sample_site(p, s, site))
@@ -198,6 +203,7 @@ static int add_samples(const struct profile *p, const struct options *o, struct 
 		for (int c = 0; c < COLUMN_CNT; c++)
 			r->found[c] += value[column_value[c]];
 		estimate_merge(&r->inuse, &e);
+		estimate_merge(&r->alloc, &alloc);
 	}
 	return 0;
 }
@@ -222,24 +228,32 @@ static int compare_exact(const struct table *t, const struct options *o)
 	return bad ? 1 : 0;
 }
 
+static void print_estimate(const char *what, const struct row *r, const struct estimate *e,
+			   double truth)
+{
+	double low = 0, high = 0;
+	int hit = 0;
+
+	if (e->samples) {
+		estimate_interval(e, &low, &high);
+		/* values in the file are rounded to whole bytes */
+		hit = low - 0.5 <= truth && truth <= high + 0.5;
+	}
+	printf("%s %s %s %.0f %.9g %.1f %.1f %.0f %d\n", what, r->site, r->thread, e->bytes,
+	       e->bytes_variance, low, high, truth, hit);
+}
+
 static int print_sampled(const struct table *t)
 {
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct row *r = &t->row[i];
-		double low = 0, high = 0, truth = r->expected[INUSE_BYTES];
-		int hit = 0;
 
 		if (!r->was_expected) {
 			printf("GHOST %s %s %.0f\n", r->site, r->thread, r->inuse.bytes);
 			continue;
 		}
-		if (r->inuse.samples) {
-			estimate_interval(&r->inuse, &low, &high);
-			/* values in the file are rounded to whole bytes */
-			hit = low - 0.5 <= truth && truth <= high + 0.5;
-		}
-		printf("ROW %s %s %.0f %.9g %.1f %.1f %.0f %d\n", r->site, r->thread,
-		       r->inuse.bytes, r->inuse.bytes_variance, low, high, truth, hit);
+		print_estimate("ROW", r, &r->inuse, r->expected[INUSE_BYTES]);
+		print_estimate("ALLOC", r, &r->alloc, r->expected[ALLOC_BYTES]);
 	}
 	return 0;
 }

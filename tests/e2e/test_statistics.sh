@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# 200 sites, 50 recordings at the default rate: the 95 % interval of a site holds the truth in 93 to
-# 97 % of all rows, and the total is unbiased within three standard errors. E2E_RUNS: how many (fewer
-# than 30 tell little of the standard error; an emulated machine does 30).
+# 200 sites, 50 recordings at the default rate: the 95 % interval of what a site holds, and of what it
+# allocated, has the truth in 93 to 97 % of all rows, and the totals are unbiased within three standard
+# errors. E2E_RUNS: how many (fewer than 30 tell little of the standard error; an emulated machine does 30).
 . "$(dirname "$0")/lib.sh"
 e2e_init statistics
 
@@ -18,38 +18,55 @@ for ((i = 0; i < runs; i++)); do
 done
 [ "$failed" = 0 ] && ok "$runs recordings without a loss" || not_ok "recordings" "$failed failed or lost samples" "$work/heaptap.err"
 
-awk -v runs="$runs" '
-	$2 == "ROW" { n++; hits += $10; est[$1] += $5; var[$1] += $6; truth[$1] += $9
-		if ($5 == 0) missing++ }
-	$2 == "GHOST" { ghosts++ }
-	END {
-		for (r in est) {
-			d = (est[r] - truth[r]) / truth[r]
-			sum += d; square += d * d; stated += sqrt(var[r]) / truth[r]; k++
-		}
-		mean = sum / k; sd = sqrt((square - k * mean * mean) / (k - 1)); se = sd / sqrt(k)
-		printf "rows=%d coverage=%.2f missing=%d ghosts=%d mean=%.6f se=%.6f z=%.2f sd=%.6f stated=%.6f\n",
-			n, 100 * hits / n, missing, ghosts, mean, se, mean / se, sd, stated / k
-	}' "$work/rows" >"$work/summary"
-echo "# $(cat "$work/summary")"
-value() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" "$work/summary"; }
-is() { awk "BEGIN { exit !($1) }"; }
-[ "$(value rows)" = $((runs * 200)) ] && [ "$(value ghosts)" = 0 ] &&
-	ok "all rows, no ghosts" || not_ok "all rows, no ghosts" "$(cat "$work/summary")"
-is "$(value coverage) >= 93 && $(value coverage) <= 97" &&
-	ok "the 95 % interval holds the truth in $(value coverage) % of $(value rows) rows" ||
-	not_ok "coverage" "$(value coverage) %, must be 93 to 97"
 # of a few runs the standard error itself is uncertain
 [ "$runs" -ge 30 ] && far=3 || far=6
-is "$(value z) >= -$far && $(value z) <= $far" &&
-	ok "total unbiased: mean error $(value mean), $(value z) standard errors" ||
-	not_ok "bias of the total" "mean error $(value mean), $(value z) standard errors"
-# what the profile states as its error is the error it has (50 runs: within a third)
-if [ "$runs" -ge 30 ]; then
-	is "$(value sd) < 1.35 * $(value stated) && $(value sd) > 0.7 * $(value stated)" &&
-		ok "the stated standard error is the one observed" ||
-		not_ok "stated standard error" "stated $(value stated), observed $(value sd)"
-else
-	skip "the stated standard error is the one observed" "$runs runs are too few"
-fi
+value() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" "$work/summary"; }
+is() { awk "BEGIN { exit !($1) }"; }
+
+# check ROW|ALLOC WHAT: coverage of the rows' intervals, bias of the total, its stated error
+check() {
+	awk -v kind="$1" '
+		$2 == kind { n++; hits += $10; est[$1] += $5; var[$1] += $6; truth[$1] += $9
+			if ($5 == 0) missing++ }
+		$2 == "GHOST" { ghosts++ }
+		END {
+			for (r in est) {
+				d = (est[r] - truth[r]) / truth[r]
+				sum += d; square += d * d; stated += sqrt(var[r]) / truth[r]; k++
+			}
+			mean = sum / k; sd = sqrt((square - k * mean * mean) / (k - 1)); se = sd / sqrt(k)
+			printf "rows=%d coverage=%.2f missing=%d ghosts=%d mean=%.6f se=%.6f z=%.2f sd=%.6f stated=%.6f\n",
+				n, 100 * hits / n, missing, ghosts, mean, se, mean / se, sd, stated / k
+		}' "$work/rows" >"$work/summary"
+	echo "# $2: $(cat "$work/summary")"
+	[ "$(value rows)" = $((runs * 200)) ] && [ "$(value ghosts)" = 0 ] &&
+		ok "$2: all rows, no ghosts" || not_ok "$2: all rows, no ghosts" "$(cat "$work/summary")"
+	is "$(value coverage) >= 93 && $(value coverage) <= 97" &&
+		ok "$2: the 95 % interval holds the truth in $(value coverage) % of $(value rows) rows" ||
+		not_ok "$2: coverage" "$(value coverage) %, must be 93 to 97"
+	is "$(value z) >= -$far && $(value z) <= $far" &&
+		ok "$2: total unbiased: mean error $(value mean), $(value z) standard errors" ||
+		not_ok "$2: bias of the total" "mean error $(value mean), $(value z) standard errors"
+	# what the profile states as its error is the error it has (50 runs: within a third)
+	if [ "$runs" -ge 30 ]; then
+		is "$(value sd) < 1.35 * $(value stated) && $(value sd) > 0.7 * $(value stated)" &&
+			ok "$2: the stated standard error is the one observed" ||
+			not_ok "$2: stated standard error" "stated $(value stated), observed $(value sd)"
+	else
+		skip "$2: the stated standard error is the one observed" "$runs runs are too few"
+	fi
+}
+check ROW "in use"
+check ALLOC "allocated"
+
+# what stands in the report is that of the file: everything was allocated at the sites
+"$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>"$work/report.err"
+total=$(sed -n 's/^"total":{\(.*\)},$/\1/p' "$work/json")
+number() { sed -n "s/.*\"$1\":\([0-9]*\)[,}].*/\1/p" <<<"$total,"; }
+error=$(awk -v r=$((runs - 1)) '$1 == r && $2 == "ALLOC" { v += $6 } END { print 1.959964 * sqrt(v) }' "$work/rows")
+low=$(number alloc_bytes_low) high=$(number alloc_bytes_high) alloc=$(number alloc_bytes)
+is "${low:-0} > 0 && ($high - $alloc) / $error > 0.99 && ($high - $alloc) / $error < 1.01 &&
+	($alloc - $low) / $error > 0.99 && ($alloc - $low) / $error < 1.01" &&
+	ok "the report states that error: $alloc, $low to $high bytes" ||
+	not_ok "error in the report" "${low:-no low} to ${high:-no high} for $alloc, +- $error" "$work/report.err"
 e2e_end

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "heaptap/abi.h"
+#include "heaptap/variance.h"
 #include "model/estimate.h"
 
 #define RATE 65536
@@ -70,6 +71,129 @@ static uint32_t threshold_of(uint64_t size)
 
 	estimate_bucket_range(estimate_bucket(size), &low, &high);
 	return estimate_threshold(estimate_probability(low + (high - low) / 2, RATE));
+}
+
+/* BPF's whole numbers against floating point: all kinds of rate, sizes, and coarser rates meanwhile. */
+struct variance_sums {
+	struct ht_variance units;
+	double exact;
+};
+
+static void add_variance(struct variance_sums *s, uint64_t size, uint64_t rate, uint32_t base_log2,
+			 uint64_t *seed)
+{
+	uint64_t low, high, weight_16;
+	struct ht_variance v;
+	uint32_t threshold;
+	double p;
+
+	estimate_bucket_range(estimate_bucket(size), &low, &high);
+	threshold = estimate_threshold(estimate_probability(low + (high - low) / 2, rate));
+	if (threshold != HT_KEEP_ALWAYS && (uint32_t)(uniform(seed) * 0x1p32) >= threshold)
+		return;
+	weight_16 = threshold == HT_KEEP_ALWAYS ? 1 << 16 : (1ULL << 48) / threshold;
+	v = ht_variance_of(size * weight_16, threshold, base_log2);
+	s->units.fine += v.fine;
+	s->units.coarse += v.coarse;
+	p = estimate_threshold_probability(threshold);
+	assert_true((p < 1) == (v.fine + v.coarse > 0)); /* only what was certain is exact */
+	s->exact += (double)size * size * (1 - p) / (p * p);
+}
+
+static double variance_bytes(const struct variance_sums *s, uint32_t base_log2)
+{
+	return ldexp(ldexp((double)s->units.fine, -20) + (double)s->units.coarse,
+		     2 * (int)base_log2);
+}
+
+/* relative: sizes are up to so many times the rate */
+static void check_variance(uint64_t base_rate, uint64_t rate, double relative)
+{
+	uint32_t base_log2 = ht_variance_base_log2(base_rate);
+	uint64_t seed = 0x9e3779b97f4a7c15ULL ^ rate;
+	struct variance_sums s = { 0 };
+
+	for (int i = 0; i < 20000; i++) {
+		double size = relative * (double)rate * pow(0x1p-16, uniform(&seed));
+
+		add_variance(&s, size < 1 ? 1 : (uint64_t)size, rate, base_log2, &seed);
+	}
+	if (s.exact > 0 && fabs(variance_bytes(&s, base_log2) / s.exact - 1) > 0.01)
+		fail_msg("base %llu, rate %llu, sizes to %g R: %.9g, not %.9g",
+			 (unsigned long long)base_rate, (unsigned long long)rate, relative,
+			 variance_bytes(&s, base_log2), s.exact);
+	assert_true(s.units.fine >> 60 == 0 && s.units.coarse >> 60 == 0);
+}
+
+static void test_whole_numbers(void **state)
+{
+	static const uint64_t rates[] = {
+		1, 2, 3, 10, 100, 511, 512, 4097, 65536, 99999, 524288, 1 << 25, 1 << 30, 1ULL << 40
+	};
+
+	(void)state;
+	assert_int_equal(ht_variance_base_log2(1), 0);
+	assert_int_equal(ht_variance_base_log2(2), 1);
+	assert_int_equal(ht_variance_base_log2(65536), 16);
+	assert_int_equal(ht_variance_base_log2(65537), 17);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		check_variance(rates[i], rates[i], 1);
+		check_variance(rates[i], rates[i], 12);
+		for (uint64_t coarse = 2; coarse <= 1 << HT_VARIANCE_RANGE_LOG2; coarse *= 2)
+			if (rates[i] * coarse <= 1ULL << 46)
+				check_variance(rates[i], rates[i] * coarse, 1);
+	}
+}
+
+/* The largest numbers of all do not overflow. */
+static void test_whole_numbers_fit(void **state)
+{
+	(void)state;
+	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
+		for (uint32_t coarse = 0;
+		     coarse <= HT_VARIANCE_RANGE_LOG2 && base_log2 + coarse <= 46; coarse++)
+			for (double x = 0x1p-20; x < 23; x *= 1.1) {
+				uint64_t rate = 1ULL << (base_log2 + coarse), size = x * rate;
+				uint32_t t;
+				double p, v, exact;
+				struct ht_variance units;
+
+				size = size ? size : 1;
+				t = estimate_threshold(estimate_probability(size, rate));
+				p = estimate_threshold_probability(t);
+				if (p >= 1 || size >> 47) /* an address space */
+					continue;
+				units = ht_variance_of(size * ((1ULL << 48) / t), t, base_log2);
+				v = ldexp(ldexp(units.fine, -20) + units.coarse,
+					  2 * (int)base_log2);
+				exact = size / p * (size / p) * (1 - p);
+				/* and one unit, whose root is at most 1/64 of the weight */
+				if (fabs(v - exact) > 0.015 * exact + pow(size / p / 64, 2))
+					fail_msg("base 2^%u, rate 2^%u, %g R: %g, not %g",
+						 base_log2, base_log2 + coarse, x, v, exact);
+				assert_true(v <= 1.1 * rate * rate);
+				assert_true(units.fine < 1ULL << 32 && units.coarse < 1ULL << 41);
+			}
+}
+
+static void test_subtract(void **state)
+{
+	struct estimate e = { 0 }, earlier;
+
+	(void)state;
+	estimate_add(&e, 100, 0.5);
+	earlier = e;
+	estimate_add(&e, 300, 0.25);
+	estimate_subtract(&e, &earlier);
+	assert_int_equal(e.samples, 1);
+	assert_true(e.bytes == 1200 && e.objects == 4);
+	near(e.bytes_variance, 300. * 300 * 0.75 / 0.0625, 1e-12);
+	estimate_subtract(&e, &earlier);
+	estimate_subtract(&e, &earlier); /* a reading that is torn is not below 0 */
+	assert_int_equal(e.samples, 0);
+	e.bytes_variance = 1;
+	estimate_subtract(&e, &earlier);
+	assert_true(e.bytes_variance == 0);
 }
 
 /* The draw of sample_draw() in the BPF object. */
@@ -285,6 +409,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_probability),
 		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_whole_numbers),
+		cmocka_unit_test(test_whole_numbers_fit),
+		cmocka_unit_test(test_subtract),
 		cmocka_unit_test(test_poisson_limits),
 		cmocka_unit_test(test_exact_and_merged),
 		cmocka_unit_test(test_variance_from_sums),

@@ -14,8 +14,10 @@
 
 #include <cmocka.h>
 
+#include "base/units.h"
 #include "cmd.h"
 #include "format/report_rows.h"
+#include "format/report_text.h"
 
 static struct profile *p; /* of the test that runs */
 
@@ -254,6 +256,68 @@ static void rows_of_mixed_sizes_have_the_interval_of_their_samples(void **state)
 	report_close(r);
 }
 
+/* What was allocated has an error of its own, with more samples than what is in use. */
+static void alloc_has_its_own_error(void **state)
+{
+	const uint64_t rate = 1000;
+	struct estimate e = { .rate_bytes = rate };
+	struct report_options o = { 0 };
+	uint32_t a = add_frame("/bin/a", "f");
+	struct profile_sample *s;
+	char text[REPORT_INTERVAL_BUF], want[UNITS_BUF + 2] = "+-";
+	double low, high, want_low, want_high;
+	struct report *r;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, rate), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(profile_add_sample(p, &a, 1, (int64_t[]){ 500, 50000, 0, 0 }, NULL,
+						    0, &s),
+				 0);
+		s->has_error = true;
+		s->alloc_samples = 50;
+		s->alloc_bytes_variance = 49000000;
+	}
+	e.samples = 100;
+	e.bytes = 100000;
+	e.bytes_variance = 98000000;
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_true(report_alloc_interval(r, &r->rows.data[0], &low, &high));
+	estimate_interval(&e, &want_low, &want_high);
+	assert_true(low == want_low && high == want_high && low < 81000 && high > 119000);
+	assert_true(report_alloc_interval(r, &r->total, &low, &high) && low == want_low);
+	assert_true(report_alloc_interval(r, &r->whole, &low, &high) && high == want_high);
+	format_bytes(high - 100000, want + 2, UNITS_BUF);
+	assert_string_equal(report_format_alloc_interval(r, &r->total, text), want);
+	report_close(r);
+
+	/* everything was kept */
+	vec_each(&p->samples, s)
+		s->alloc_bytes_variance = 0;
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_true(report_alloc_interval(r, &r->total, &low, &high));
+	assert_true(low == 100000 && high == 100000);
+	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "exact");
+	report_close(r);
+
+	/* a file that says nothing of it: blocks of 100 bytes */
+	vec_each(&p->samples, s)
+		s->alloc_samples = 0;
+	e.bytes_variance = 2 * estimate_variance_from_sums(50000, 500, rate);
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_true(report_alloc_interval(r, &r->total, &low, &high));
+	estimate_interval(&e, &want_low, &want_high);
+	assert_true(low == want_low && high == want_high && low < 85000);
+	report_close(r);
+
+	/* nor how it was sampled: not known */
+	p->period = 0;
+	assert_int_equal(report_open(p, &o, &r), 0);
+	assert_false(report_alloc_interval(r, &r->total, &low, &high));
+	assert_string_equal(report_format_alloc_interval(r, &r->total, text), "");
+	report_close(r);
+}
+
 static char *write_text(const struct report_options *o)
 {
 	char *text = NULL;
@@ -350,6 +414,7 @@ int main(void)
 #define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		REPORT_TEST(rows_of_mixed_sizes_have_the_interval_of_their_samples),
+		REPORT_TEST(alloc_has_its_own_error),
 		REPORT_TEST(rows_add_up_to_the_total),
 		REPORT_TEST(charges_whom_it_should),
 		REPORT_TEST(takes_the_right_value),

@@ -283,6 +283,50 @@ static void peaks_belong_to_whole_scopes(void **state)
 	match_list_free(o.match);
 }
 
+/* The error of what tasks allocated is in their notes; what is left is the others'. */
+static void instances_have_the_error_of_alloc(void **state)
+{
+	struct report_options by_task = { .by = REPORT_BY_INSTANCE, .scope = "conn" };
+	struct report_options by_scope = { .by = REPORT_BY_SCOPE };
+	struct profile_sample *s;
+	double low, high;
+	struct report *r;
+
+	(void)state;
+	vec_each(&p->samples, s) {
+		int64_t alloc = p->values.data[s->value_first + PROFILE_ALLOC_SPACE];
+
+		s->alloc_samples = (uint64_t)alloc / 10;
+		s->alloc_bytes_variance = (double)alloc;
+	}
+	profile_note(p, "instance: task=1 state=live inuse_bytes=61 alloc_bytes=200 "
+			"alloc_samples=20 alloc_error=15 scope=conn");
+	profile_note(p, "instance: task=2 state=exited inuse_bytes=5 alloc_bytes=25 "
+			"alloc_samples=2 alloc_error=0 scope=conn");
+	r = open_report(&by_task);
+	assert_true(r->has_alloc_samples);
+	assert_true(find_row(r, "conn #1")->alloc_estimate.bytes_variance == 225);
+	assert_int_equal(find_row(r, "conn #1")->alloc_estimate.samples, 20);
+	assert_true(report_alloc_interval(r, find_row(r, "conn #2"), &low, &high));
+	assert_true(low == 25 && high == 25);
+	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes_variance == 500 - 225);
+	assert_true(find_row(r, "(no task)")->alloc_estimate.bytes == 500 - 200 - 25);
+	assert_int_equal(find_row(r, "(no task)")->alloc_estimate.samples, 50 - 20 - 2);
+	report_close(r);
+	r = open_report(&by_scope);
+	assert_true(find_row(r, "Top")->alloc_estimate.bytes_variance == 450);
+	assert_true(find_row(r, "Top")->scope.exclusive.alloc_estimate.bytes_variance == 100);
+	assert_true(r->total.alloc_estimate.bytes_variance == TOTAL_ALLOC);
+	report_close(r);
+	/* one that does not say it: it is not known, nor what is left */
+	profile_note(p, "instance: task=3 state=live inuse_bytes=0 alloc_bytes=8 scope=conn");
+	r = open_report(&by_task);
+	assert_false(report_alloc_interval(r, find_row(r, "conn #3"), &low, &high));
+	assert_false(report_alloc_interval(r, find_row(r, "(no task)"), &low, &high));
+	assert_true(report_alloc_interval(r, find_row(r, "conn #1"), &low, &high));
+	report_close(r);
+}
+
 static void instances_take_what_notes_say(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_INSTANCE };
@@ -619,6 +663,7 @@ int main(void)
 		REPORT_TEST(scopes_are_a_tree),
 		REPORT_TEST(the_largest_scopes_are_shown),
 		REPORT_TEST(peaks_belong_to_whole_scopes),
+		REPORT_TEST(instances_have_the_error_of_alloc),
 		REPORT_TEST(instances_take_what_notes_say),
 		REPORT_TEST(tasks_hold_what_lies_below),
 		REPORT_TEST(processes_have_their_own_tasks),

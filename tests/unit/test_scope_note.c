@@ -36,7 +36,7 @@ static void instances(void **state)
 	(void)state;
 	assert_true(scope_note_parse(
 		"instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
-		"alloc_objects=4 peak_bytes=20 peak_time=2026-11-21T22:01:02.000Z pid=9 scope=conn",
+		"alloc_objects=4 alloc_samples=3 alloc_error=12 peak_bytes=20 peak_time=2026-11-21T22:01:02.000Z pid=9 scope=conn",
 		&n));
 	assert_int_equal(n.kind, SCOPE_NOTE_INSTANCE);
 	assert_int_equal(n.task, 17);
@@ -45,6 +45,8 @@ static void instances(void **state)
 	assert_int_equal(n.inuse_objects, 1);
 	assert_int_equal(n.alloc_bytes, 25);
 	assert_int_equal(n.alloc_objects, 4);
+	assert_int_equal(n.alloc_samples, 3);
+	assert_int_equal(n.alloc_error, 12);
 	assert_int_equal(n.peak_bytes, 20);
 	assert_true(n.peak_time_ns == 1795298462000000000);
 	assert_int_equal(n.pid, 9);
@@ -52,6 +54,7 @@ static void instances(void **state)
 	assert_true(scope_note_parse(
 		"instance: task=18446744073709551615 state=live inuse_bytes=0 scope=c", &n));
 	assert_true(n.task == -1);
+	assert_int_equal(n.alloc_error, -1); /* not said */
 	assert_false(n.is_exited);
 }
 

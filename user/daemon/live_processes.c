@@ -181,8 +181,8 @@ static int add_row(struct maker *m, const struct snapshot_row *row)
 	}
 	cell = &m->cells.data[known ? *known : m->cells.cnt - 1].cell;
 	estimate_merge(&cell->inuse, &row->inuse);
-	cell->alloc_bytes += row->alloc_bytes;
-	cell->alloc_objects += row->alloc_objects;
+	cell->alloc_bytes += row->alloc.bytes;
+	cell->alloc_objects += row->alloc.objects;
 	return 0;
 }
 

@@ -88,11 +88,9 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 			break;
 		if (!is_wanted(src, wish, row.pid, row.generation))
 			continue;
-		if (known) {
-			row.alloc_bytes -= wish->base->rows.data[*known].alloc_bytes;
-			row.alloc_objects -= wish->base->rows.data[*known].alloc_objects;
-		}
-		if (row.alloc_objects > 0 || row.inuse.samples)
+		if (known)
+			estimate_subtract(&row.alloc, &wish->base->rows.data[*known].alloc);
+		if (row.alloc.objects > 0 || row.inuse.samples)
 			err = vec_push(&ret->rows, row);
 	}
 	hmap_release(&idx);

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,14 +199,22 @@ static int read_note(struct report *r, const struct scope_note *n, struct task_k
 	return key->path < 0 || key->pid < 0 ? -ENOMEM : 0;
 }
 
-static void take_note(const struct scope_note *n, struct task *task)
+static void take_note(const struct report *r, const struct scope_note *n, struct task *task)
 {
 	struct report_row *row = &task->row;
+	struct estimate alloc = {
+		.samples = (uint64_t)n->alloc_samples,
+		.objects = (double)n->alloc_objects,
+		.bytes = (double)n->alloc_bytes,
+		.bytes_variance = n->alloc_error < 0 ? NAN : pow((double)n->alloc_error, 2),
+		.rate_bytes = (double)r->rate_bytes,
+	};
 
 	task->inuse_bytes = report_add_saturating(task->inuse_bytes, n->inuse_bytes);
 	task->inuse_objects = report_add_saturating(task->inuse_objects, n->inuse_objects);
 	row->alloc = report_add_saturating(row->alloc, n->alloc_bytes);
 	row->alloc_objects = report_add_saturating(row->alloc_objects, n->alloc_objects);
+	estimate_merge(&row->alloc_estimate, &alloc);
 	row->peak.is_minimum = row->peak.is_known;
 	if (!row->peak.is_known || n->peak_bytes > row->peak.bytes) {
 		row->peak.bytes = n->peak_bytes;
@@ -235,7 +244,7 @@ static int add_note(struct report *r, struct tasks *t, const struct scope_note *
 	if (!is_inside)
 		return 0;
 	task->is_whole = true;
-	take_note(n, task);
+	take_note(r, n, task);
 	return 0;
 }
 
@@ -284,6 +293,21 @@ static int64_t subtract(int64_t from, int64_t part)
 	return from > part ? from - part : 0;
 }
 
+/* What is left of 0 bytes is rounding; of a part that is not known, or not smaller, the rest is not known. */
+static void subtract_alloc(struct report_row *rest, const struct estimate *part)
+{
+	struct estimate *e = &rest->alloc_estimate;
+
+	e->samples -= e->samples < part->samples ? e->samples : part->samples;
+	e->bytes = (double)rest->alloc;
+	e->objects = (double)rest->alloc_objects;
+	e->bytes_variance -= part->bytes_variance;
+	if (!rest->alloc)
+		e->bytes_variance = 0;
+	else if (e->bytes_variance < 0)
+		e->bytes_variance = NAN;
+}
+
 static int list_tasks(struct report *r, struct tasks *t)
 {
 	struct task *task;
@@ -295,6 +319,7 @@ static int list_tasks(struct report *r, struct tasks *t)
 			take_inuse(r, task, &t->rest);
 		t->rest.alloc = subtract(t->rest.alloc, task->row.alloc);
 		t->rest.alloc_objects = subtract(t->rest.alloc_objects, task->row.alloc_objects);
+		subtract_alloc(&t->rest, &task->row.alloc_estimate);
 		t->has_rest |= task->is_whole;
 		task->row.task.has_no_alloc = !task->is_whole && !task->row.alloc;
 		r->has_peaks |= task->row.peak.is_known;

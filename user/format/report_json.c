@@ -58,6 +58,16 @@ static void put_interval(const struct report *r, const struct report_row *row, F
 	fprintf(out, ",\"%s_low\":%.0f,\"%s_high\":%.0f", key, low, key, high);
 }
 
+static void put_alloc_interval(const struct report *r, const struct report_row *row, FILE *out)
+{
+	double low, high;
+
+	if (report_alloc_interval(r, row, &low, &high))
+		fprintf(out, ",\"alloc_bytes_low\":%.0f,\"alloc_bytes_high\":%.0f", low, high);
+	else
+		fputs(",\"alloc_bytes_low\":null,\"alloc_bytes_high\":null", out);
+}
+
 static void put_values(const struct report *r, const struct report_row *row, FILE *out)
 {
 	fprintf(out, "\"%s\":%" PRId64, r->is_inuse ? "inuse_bytes" : "value", row->value);
@@ -65,6 +75,7 @@ static void put_values(const struct report *r, const struct report_row *row, FIL
 	put_optional(out, r->is_inuse ? "inuse_objects" : "objects", r->objects_type >= 0,
 		     row->objects);
 	put_optional(out, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
+	put_alloc_interval(r, row, out);
 	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
 		     row->alloc_objects);
 	put_optional(out, "sample_cnt", r->has_interval, row->estimate.samples);

@@ -66,6 +66,20 @@ static void choose_types(struct report *r)
 	r->alloc_objects_type = r->is_inuse ? profile_find_type(p, "alloc_objects") : -1;
 }
 
+/* A file of before this was kept has in-use samples, and none of alloc. */
+static void choose_alloc_interval(struct report *r)
+{
+	const struct profile_sample *s;
+
+	if (r->alloc_type < 0)
+		return;
+	vec_each(&r->p->samples, s)
+		r->has_alloc_samples |= s->has_error && s->alloc_samples;
+	r->has_alloc_interval =
+		r->has_alloc_samples || (r->rate_bytes && r->alloc_objects_type >= 0 &&
+					 !strcmp(unit_of(r, r->alloc_type), "bytes"));
+}
+
 static void choose_interval(struct report *r)
 {
 	const struct profile *p = r->p;
@@ -79,6 +93,13 @@ static void choose_interval(struct report *r)
 	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
 	r->has_interval = r->has_samples || (r->rate_bytes && r->objects_type >= 0 &&
 					     !strcmp(unit_of(r, r->value_type), "bytes"));
+	choose_alloc_interval(r);
+}
+
+static void infer_from_sums(const struct report *r, struct estimate *e)
+{
+	e->bytes_variance = estimate_variance_from_sums(e->bytes, e->objects, r->rate_bytes);
+	e->samples = e->bytes_variance > 0 ? llround(e->bytes * e->bytes / e->bytes_variance) : 0;
 }
 
 static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
@@ -95,9 +116,24 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 		e.bytes_variance = s->inuse_bytes_variance;
 		e.objects_variance = s->inuse_objects_variance;
 	} else if (r->has_interval) {
-		e.bytes_variance = estimate_variance_from_sums(e.bytes, e.objects, r->rate_bytes);
-		e.samples =
-			e.bytes_variance > 0 ? llround(e.bytes * e.bytes / e.bytes_variance) : 0;
+		infer_from_sums(r, &e);
+	}
+	return e;
+}
+
+static struct estimate alloc_estimate_of(const struct report *r, const struct profile_sample *s)
+{
+	struct estimate e = {
+		.bytes = value_of(r, s, r->alloc_type),
+		.objects = value_of(r, s, r->alloc_objects_type),
+		.rate_bytes = (double)r->rate_bytes,
+	};
+
+	if (r->has_alloc_samples) {
+		e.samples = s->alloc_samples;
+		e.bytes_variance = s->alloc_bytes_variance;
+	} else if (r->has_alloc_interval) {
+		infer_from_sums(r, &e);
 	}
 	return e;
 }
@@ -105,7 +141,7 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row)
 {
-	struct estimate e = estimate_of(r, s);
+	struct estimate e = estimate_of(r, s), alloc = alloc_estimate_of(r, s);
 
 	row->value = report_add_saturating(row->value, value_of(r, s, r->value_type));
 	row->objects = report_add_saturating(row->objects, value_of(r, s, r->objects_type));
@@ -113,6 +149,18 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 	row->alloc_objects =
 		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
+	estimate_merge(&row->alloc_estimate, &alloc);
+}
+
+bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,
+			   double *ret_high)
+{
+	const struct estimate *e = &row->alloc_estimate;
+
+	if (!r->has_alloc_interval || row->task.has_no_alloc || isnan(e->bytes_variance))
+		return false;
+	estimate_interval(e, ret_low, ret_high);
+	return true;
 }
 
 void report_add_row(struct report_row *into, const struct report_row *row)
@@ -122,6 +170,7 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	into->alloc = report_add_saturating(into->alloc, row->alloc);
 	into->alloc_objects = report_add_saturating(into->alloc_objects, row->alloc_objects);
 	estimate_merge(&into->estimate, &row->estimate);
+	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
 	into->task.has_no_alloc =
 		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
 	into->row_cnt++;
@@ -133,7 +182,8 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .objects = row->objects,
 				    .alloc_bytes = row->alloc,
 				    .alloc_objects = row->alloc_objects,
-				    .estimate = row->estimate };
+				    .estimate = row->estimate,
+				    .alloc_estimate = row->alloc_estimate };
 }
 
 /* The row named name, made when it is new. index_by_name: id of name -> index of row. */

@@ -49,6 +49,7 @@ struct report_row {
 	int64_t value, objects, alloc, alloc_objects;
 	int64_t cumulative; /* by function: with all that it called */
 	struct estimate estimate; /* of value and objects */
+	struct estimate alloc_estimate; /* a variance that is not known is NAN */
 	uint32_t sample_first, sample_cnt; /* in report.order: the samples of this row */
 	uint32_t seen; /* the last sample that was added to cumulative, + 1 */
 	size_t row_cnt; /* "(other)": how many rows it stands for, else 0 */
@@ -66,6 +67,8 @@ struct report {
 	uint64_t rate_bytes; /* one sample per this many bytes; 0 = not known */
 	bool has_interval;
 	bool has_samples; /* how many samples a row stands on was recorded, not inferred */
+	/* The same of alloc. */
+	bool has_alloc_interval, has_alloc_samples;
 	struct strset *names;
 	VEC(int64_t) scopes; /* of each sample: its path in names; none when nobody asks */
 	VEC(uint32_t) chosen; /* the samples that are reported one by one */
@@ -119,6 +122,9 @@ int report_rows_by_instance(struct report *r);
 int64_t report_add_saturating(int64_t a, int64_t b);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row);
+/* 95 % interval of what the row allocated; false: it is not known. */
+bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,
+			   double *ret_high);
 struct scope_sums report_sums_of_row(const struct report_row *row);
 /* Adds to row_cnt too. */
 void report_add_row(struct report_row *into, const struct report_row *row);

@@ -110,7 +110,8 @@ static int make_row(struct view *v, uint32_t node)
 				  .objects = n->inclusive.objects,
 				  .alloc = n->inclusive.alloc_bytes,
 				  .alloc_objects = n->inclusive.alloc_objects,
-				  .estimate = n->inclusive.estimate };
+				  .estimate = n->inclusive.estimate,
+				  .alloc_estimate = n->inclusive.alloc_estimate };
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)

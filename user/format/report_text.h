@@ -26,6 +26,8 @@ void report_put_tail(FILE *out, const char *name, size_t columns);
 char *report_format_value(const struct report *r, double value, char *buf);
 /* "+-1.2 MiB"; short: "+-8%" of at most 11 columns. "" when there is none. */
 char *report_format_interval(const struct report *r, const struct report_row *row, char *buf);
+/* The same of what was allocated. */
+char *report_format_alloc_interval(const struct report *r, const struct report_row *row, char *buf);
 char *report_format_short_interval(const struct report *r, const struct report_row *row, char *buf);
 char *report_format_share(const struct report *r, int64_t value, char *buf);
 const char *report_value_title(const struct report *r);

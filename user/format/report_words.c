@@ -98,27 +98,42 @@ char *report_format_value(const struct report *r, double value, char *buf)
 	return format_count(value, buf, UNITS_BUF);
 }
 
-char *report_format_interval(const struct report *r, const struct report_row *row, char *buf)
+static char *format_interval(const struct report *r, double value, double low, double high,
+			     char *buf)
 {
 	char below[UNITS_BUF], above[UNITS_BUF];
-	double low, high, down, up;
+	double down = value - low, up = high - value;
 
-	if (!r->has_interval) {
-		buf[0] = '\0';
-		return buf;
-	}
-	estimate_interval(&row->estimate, &low, &high);
-	down = row->estimate.bytes - low;
-	up = high - row->estimate.bytes;
 	report_format_value(r, down, below);
 	report_format_value(r, up, above);
 	if (down <= 0 && up <= 0)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%s", row->value ? "exact" : "");
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", value > 0 ? "exact" : "");
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", above);
 	else
 		snprintf(buf, REPORT_INTERVAL_BUF, "-%s +%s", below, above);
 	return buf;
+}
+
+char *report_format_interval(const struct report *r, const struct report_row *row, char *buf)
+{
+	double low, high;
+
+	buf[0] = '\0';
+	if (!r->has_interval)
+		return buf;
+	estimate_interval(&row->estimate, &low, &high);
+	return format_interval(r, row->estimate.bytes, low, high, buf);
+}
+
+char *report_format_alloc_interval(const struct report *r, const struct report_row *row, char *buf)
+{
+	double low, high;
+
+	buf[0] = '\0';
+	if (!report_alloc_interval(r, row, &low, &high))
+		return buf;
+	return format_interval(r, row->alloc_estimate.bytes, low, high, buf);
 }
 
 char *report_format_share(const struct report *r, int64_t value, char *buf)

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,6 +280,10 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 
 	if (idx >= HT_RATES_CAP)
 		return -EINVAL;
+	if (!idx)
+		e->skel->bss->ht_base_log2 = ht_variance_base_log2(rate_bytes);
+	else if (rate_bytes >> HT_VARIANCE_RANGE_LOG2 > 1ULL << e->skel->bss->ht_base_log2)
+		return -ERANGE;
 	rate = calloc(1, sizeof(*rate));
 	if (!rate)
 		return -ENOMEM;
@@ -298,6 +303,12 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 		e->rate_cnt = idx + 1;
 	free(rate);
 	return err;
+}
+
+double engine_variance(const struct engine *e, const struct ht_variance *v)
+{
+	return ldexp(ldexp((double)v->fine, -20) + (double)v->coarse,
+		     2 * (int)e->skel->bss->ht_base_log2);
 }
 
 int engine_change_target(struct engine *e, pid_t tgid, const struct engine_change *change)

@@ -69,9 +69,16 @@ void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways);
 /* Is a call under way whose entry was seen by a probe of this file that was attached in that way? */
 bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
 
-/* Sampling table number idx for rate R; throw_limit as in struct ht_rate. */
+/*
+ * Sampling table number idx for rate R; throw_limit as in struct ht_rate. Number 0 is the base, which
+ * is set first and does not change: errors are summed up in units of it, so no other table may be
+ * 2^HT_VARIANCE_RANGE_LOG2 times coarser (-ERANGE).
+ */
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 		    uint64_t throw_limit_bytes);
+
+/* What a sum in BPF's units is in bytes^2. */
+double engine_variance(const struct engine *e, const struct ht_variance *v);
 
 /* Change the limit alone, in all tables. */
 int engine_set_throw_limit(struct engine *e, uint64_t throw_limit_bytes);

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 
 #include "heaptap/abi.h" /* the skeleton's variables have types of it */
+#include "heaptap/variance.h"
 
 #include "heaptap.skel.h"
 #include "base/extents.h"

@@ -134,6 +134,16 @@ void estimate_merge(struct estimate *e, const struct estimate *other)
 	e->rate_bytes = fmax(e->rate_bytes, other->rate_bytes);
 }
 
+/* The counters of one sum are not read at one moment, and differences of floating point may miss 0. */
+void estimate_subtract(struct estimate *e, const struct estimate *earlier)
+{
+	e->samples -= e->samples < earlier->samples ? e->samples : earlier->samples;
+	e->objects -= earlier->objects;
+	e->bytes -= earlier->bytes;
+	e->objects_variance = fmax(e->objects_variance - earlier->objects_variance, 0);
+	e->bytes_variance = fmax(e->bytes_variance - earlier->bytes_variance, 0);
+}
+
 double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_bytes)
 {
 	double mean;

@@ -35,6 +35,9 @@ void estimate_bucket_range(uint32_t bucket, uint64_t *ret_low, uint64_t *ret_hig
 
 void estimate_add(struct estimate *e, uint64_t size_bytes, double p);
 void estimate_merge(struct estimate *e, const struct estimate *other);
+/* Of two moments of one growing sum: what was added in between. Its variance is the difference of both,
+ * because nothing that was added later depends on what was there. */
+void estimate_subtract(struct estimate *e, const struct estimate *earlier);
 /*
  * Variance of a row of which only sums are left (a profile some other tool wrote): all objects
  * are taken to have the row's mean size. v = bytes * m / (exp(m/R) - 1), m = bytes / objects.

@@ -98,13 +98,17 @@ static bool parse_field(const char *key, size_t key_len, const char *value, size
 		return parse_number(value, len, &n->alloc_bytes);
 	if (is_key(key, key_len, "alloc_objects"))
 		return parse_number(value, len, &n->alloc_objects);
+	if (is_key(key, key_len, "alloc_samples"))
+		return parse_number(value, len, &n->alloc_samples);
+	if (is_key(key, key_len, "alloc_error"))
+		return parse_number(value, len, &n->alloc_error);
 	return true;
 }
 
 bool scope_note_parse(const char *text, struct scope_note *ret)
 {
 	static const char peak[] = "scope_peak: ", instance[] = "instance: ";
-	struct scope_note n = { .kind = SCOPE_NOTE_PEAK };
+	struct scope_note n = { .kind = SCOPE_NOTE_PEAK, .alloc_error = -1 };
 	unsigned int seen = 0, needs = SEEN_BYTES;
 
 	if (!strncmp(text, peak, sizeof(peak) - 1)) {
@@ -147,7 +151,7 @@ static void format_time(int64_t ns, const char *key, char *ret, size_t ret_bytes
 
 int scope_note_add(struct profile *p, const struct scope_note *note)
 {
-	char pid[32] = "", peak_time[64];
+	char pid[32] = "", peak_time[64], alloc_error[64] = "";
 
 	if (note->pid)
 		snprintf(pid, sizeof(pid), " pid=%lld", (long long)note->pid);
@@ -157,12 +161,15 @@ int scope_note_add(struct profile *p, const struct scope_note *note)
 				    (long long)note->peak_bytes, peak_time, pid, note->path);
 	}
 	format_time(note->peak_time_ns, "peak_time", peak_time, sizeof(peak_time));
+	if (note->alloc_error >= 0)
+		snprintf(alloc_error, sizeof(alloc_error), " alloc_samples=%lld alloc_error=%lld",
+			 (long long)note->alloc_samples, (long long)note->alloc_error);
 	return profile_note(
 		p,
 		"instance: task=%llu state=%s inuse_bytes=%lld inuse_objects=%lld alloc_bytes=%lld "
-		"alloc_objects=%lld peak_bytes=%lld%s%s scope=%s",
+		"alloc_objects=%lld%s peak_bytes=%lld%s%s scope=%s",
 		(unsigned long long)note->task, note->is_exited ? "exited" : "live",
 		(long long)note->inuse_bytes, (long long)note->inuse_objects,
-		(long long)note->alloc_bytes, (long long)note->alloc_objects,
+		(long long)note->alloc_bytes, (long long)note->alloc_objects, alloc_error,
 		(long long)note->peak_bytes, peak_time, pid, note->path);
 }

@@ -4,7 +4,7 @@
  *
  *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
  *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
- *		peak_bytes=N peak_time=... [pid=N] scope=Top/conn        (on one line)
+ *		alloc_samples=N alloc_error=N peak_bytes=N peak_time=... [pid=N] scope=Top/conn        (on one line)
  *
  * A scope's peak is the most that it and all below it ever held. Of an instance (a task of a scope)
  * the samples have what it holds; what it has allocated is theirs who have no task, and only the
@@ -29,6 +29,8 @@ struct scope_note {
 	int64_t task;
 	bool is_exited;
 	int64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
+	int64_t alloc_samples;
+	int64_t alloc_error; /* standard error of alloc_bytes; -1 = not said */
 };
 
 struct profile;

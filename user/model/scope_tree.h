@@ -24,6 +24,7 @@ struct scope_sums {
 	int64_t bytes, objects; /* in use */
 	int64_t alloc_bytes, alloc_objects;
 	struct estimate estimate; /* of bytes and objects */
+	struct estimate alloc_estimate;
 };
 
 struct scope_node {

@@ -57,7 +57,7 @@ struct row {
 	bool has_exited; /* the task */
 	uint64_t instance;
 	struct estimate inuse;
-	double alloc_objects, alloc_bytes;
+	struct estimate alloc;
 	uint32_t from; /* index of a row of the snapshot with the same labels */
 };
 
@@ -476,8 +476,7 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 		b->locs.cnt = row.loc_first;
 	}
 	estimate_merge(&into->inuse, &from->inuse);
-	into->alloc_objects += from->alloc_objects;
-	into->alloc_bytes += from->alloc_bytes;
+	estimate_merge(&into->alloc, &from->alloc);
 	if (known)
 		return 0;
 	err = vec_push(&b->rows, row);
@@ -546,8 +545,8 @@ static int make_labels(struct builder *b, const struct row *row, struct profile_
 static int emit_row(struct builder *b, const struct row *row)
 {
 	int64_t values[PROFILE_VALUE_CNT] = {
-		[PROFILE_ALLOC_OBJECTS] = llround(row->alloc_objects),
-		[PROFILE_ALLOC_SPACE] = llround(row->alloc_bytes),
+		[PROFILE_ALLOC_OBJECTS] = llround(row->alloc.objects),
+		[PROFILE_ALLOC_SPACE] = llround(row->alloc.bytes),
 		[PROFILE_INUSE_OBJECTS] = llround(row->inuse.objects),
 		[PROFILE_INUSE_SPACE] = llround(row->inuse.bytes),
 	};
@@ -566,6 +565,8 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->inuse_samples = row->inuse.samples;
 	sample->inuse_bytes_variance = row->inuse.bytes_variance;
 	sample->inuse_objects_variance = row->inuse.objects_variance;
+	sample->alloc_samples = row->alloc.samples;
+	sample->alloc_bytes_variance = row->alloc.bytes_variance;
 	return 0;
 }
 

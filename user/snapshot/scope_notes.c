@@ -9,10 +9,12 @@
 #include "snapshot/scope_notes.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/hmap.h"
 #include "base/vec.h"
+#include "kernel/engine.h"
 #include "model/profile.h"
 #include "model/scope_note.h"
 #include "model/scope_path.h"
@@ -124,8 +126,21 @@ static int by_size(const void *a, const void *b)
 	return (l->peak_bytes < r->peak_bytes) - (l->peak_bytes > r->peak_bytes);
 }
 
-static int write_notes(struct notes *notes, const char *what, int64_t epoch_off_ns,
-		       struct profile *p)
+static void note_sums(const struct engine *e, const struct ht_instance *sums,
+		      struct scope_note *note)
+{
+	note->is_exited = sums->has_exited;
+	note->inuse_bytes = sums->inuse_bytes_8 >> 8;
+	note->inuse_objects = sums->inuse_objects_16 >> 16;
+	note->alloc_bytes = sums->alloc_bytes_8 >> 8;
+	note->alloc_objects = sums->alloc_objects_16 >> 16;
+	note->alloc_samples = sums->alloc_samples;
+	/* Never to 0: that would be exact. */
+	note->alloc_error = (int64_t)ceil(sqrt(engine_variance(e, &sums->alloc_variance)));
+}
+
+static int write_notes(struct notes *notes, const struct engine *e, const char *what,
+		       int64_t epoch_off_ns, struct profile *p)
 {
 	int err = 0;
 
@@ -142,13 +157,8 @@ static int write_notes(struct notes *notes, const char *what, int64_t epoch_off_
 			.task = n->instance,
 		};
 
-		if (n->sums) {
-			note.is_exited = n->sums->has_exited;
-			note.inuse_bytes = n->sums->inuse_bytes_8 >> 8;
-			note.inuse_objects = n->sums->inuse_objects_16 >> 16;
-			note.alloc_bytes = n->sums->alloc_bytes_8 >> 8;
-			note.alloc_objects = n->sums->alloc_objects_16 >> 16;
-		}
+		if (n->sums)
+			note_sums(e, n->sums, &note);
 		err = scope_note_add(p, &note);
 	}
 	if (!err && notes->all.cnt > SCOPE_NOTES_CAP)
@@ -168,13 +178,13 @@ int scope_notes_add(const struct snapshot *s, struct engine *e, const struct tra
 	if (!err && (opts->labels & LABEL_SCOPE)) {
 		err = collect_scopes(s, labels, opts, p, &notes);
 		if (!err)
-			err = write_notes(&notes, "peaks of scopes", opts->epoch_off_ns, p);
+			err = write_notes(&notes, e, "peaks of scopes", opts->epoch_off_ns, p);
 	}
 	notes.all.cnt = 0;
 	if (!err && (opts->labels & LABEL_TASK)) {
 		err = collect_instances(s, labels, opts, &notes);
 		if (!err)
-			err = write_notes(&notes, "tasks", opts->epoch_off_ns, p);
+			err = write_notes(&notes, e, "tasks", opts->epoch_off_ns, p);
 	}
 	hmap_release(&notes.by_path);
 	vec_release(&notes.all);

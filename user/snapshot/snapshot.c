@@ -193,6 +193,7 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 	struct builder *b = ctx;
 	const struct ht_context *context = context_by_id(b, k->context_id);
 	struct row_key key = { .context_id = k->context_id };
+	struct estimate *alloc;
 	int64_t row;
 
 	b->s->total_cnt++;
@@ -203,8 +204,11 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 	row = get_row(b, &key);
 	if (row < 0)
 		return (int)row;
-	b->s->rows.data[row].alloc_objects += v->alloc_objects_16 / 65536.0;
-	b->s->rows.data[row].alloc_bytes += v->alloc_bytes_8 / 256.0;
+	alloc = &b->s->rows.data[row].alloc;
+	alloc->samples += v->alloc_samples;
+	alloc->objects += v->alloc_objects_16 / 65536.0;
+	alloc->bytes += v->alloc_bytes_8 / 256.0;
+	alloc->bytes_variance += engine_variance(b->engine, &v->alloc_variance);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct snapshot_row {
 	uint64_t labels_id; /* 0: none */
 	uint64_t instance; /* of the innermost task of the scope; 0: none, or summed up */
 	struct estimate inuse;
-	double alloc_objects, alloc_bytes; /* 0 in rows with an instance */
+	struct estimate alloc; /* none in rows with an instance; of the objects no variance is kept */
 };
 
 struct snapshot_scope {
