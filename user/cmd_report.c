@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/terminal.h"
 #include "base/vec.h"
 #include "cmd.h"
 #include "config/read_option.h"
@@ -19,14 +19,22 @@
 #include "model/profile.h"
 #include "symbol/profile_symbols.h"
 
-#define STACKS_DEFAULT 10
 #define ROWS_DEFAULT 20
 #define SCOPES_DEFAULT 40
 #define FRAMES_DEFAULT 12
-#define COLUMNS_MIN 80
-#define COLUMNS_MAX 200
 
-enum { OPT_FRAMES = 256, OPT_SCOPE, OPT_MATCH, OPT_FOLD_REPEATED, OPT_GROUP_THREADS };
+enum {
+	OPT_FRAMES = 256,
+	OPT_SCOPE,
+	OPT_MATCH,
+	OPT_FOLD_REPEATED,
+	OPT_GROUP_THREADS,
+	OPT_VALUE,
+	OPT_OWN,
+	OPT_NOTES,
+	OPT_COLOR,
+	OPT_NO_PAGER,
+};
 
 static const char usage[] =
 	"usage: heaptap report [OPTIONS] FILE\n"
@@ -35,8 +43,9 @@ static const char usage[] =
 	"gperftools, and say who holds the memory.\n"
 	"FILE may be - for the standard input.\n"
 	"\n"
-	"  -b, --by WHAT       stack (default), function, module, thread, scope (a tree), instance\n"
-	"                      (tasks, and what exited ones left) or label:KEY\n"
+	"  -b, --by WHAT       stack, function, module, thread, scope (a tree), instance (tasks, and\n"
+	"                      what exited ones left) or label:KEY; default: scope where there are\n"
+	"                      scopes, else stack; stack in all formats but text\n"
 	"  -m, --module LIST   prefixes of modules or functions, such as my_app,my_lib: each stack\n"
 	"                      is charged to the first frame from the leaf that begins with one;\n"
 	"                      implies --by module\n"
@@ -51,14 +60,23 @@ static const char usage[] =
 	"  -f, --format WHAT   text (default), json, collapsed (for flame graphs), or heap (for\n"
 	"                      jeprof and google-pprof)\n"
 	"  -s, --sort WHAT     inuse (default), objects, alloc or name\n"
-	"  -n, --top N         rows to show, the rest as one row '(other)'; 0 = all (default: 10\n"
-	"                      stacks, 40 scopes or 20 rows of text, all of the other formats)\n"
-	"      --frames N      frames to show of a stack, 0 = all (default: 12 in text)\n"
+	"      --value WHAT    inuse (default) or alloc: rows of what was allocated, freed or not\n"
+	"  -n, --top N         rows to show, the rest is summed up; 0 = all (default: what fits 24\n"
+	"                      lines, at most 10 stacks; all rows of the formats for programs)\n"
+	"      --own LIST      prefixes of modules or functions that are your own: stacks are charged\n"
+	"                      to the first frame that begins with one (default: what is not of an\n"
+	"                      allocator, a standard library or a runtime)\n"
+	"  -v, --verbose       each stack with its frames\n"
+	"      --frames[=N]    the same with N frames of a stack, all without N (-v: 12)\n"
+	"      --notes         what the profile says about itself: how it was made, what was lost\n"
+	"      --color WHEN    auto (default: on a terminal), always or never\n"
+	"      --no-pager      never show the text in a pager ($PAGER, less)\n"
 	"  -h, --help          show this\n"
 	"  -V, --version       show the version\n"
 	"\n"
 	"examples:\n"
 	"  heaptap report heaptap-1234.pb.gz\n"
+	"  heaptap report --by thread heaptap-1234.pb.gz\n"
 	"  heaptap report --module my_app,libmine heaptap-1234.pb.gz\n"
 	"  heaptap report --by scope --match 'Csd*,-Csd_Write' heaptap-1234.pb.gz\n"
 	"  heaptap report --by function --scope Top/Query heaptap-1234.pb.gz\n"
@@ -70,7 +88,13 @@ static const struct option long_options[] = {
 	{ "format", required_argument, NULL, 'f' },
 	{ "sort", required_argument, NULL, 's' },
 	{ "top", required_argument, NULL, 'n' },
-	{ "frames", required_argument, NULL, OPT_FRAMES },
+	{ "value", required_argument, NULL, OPT_VALUE },
+	{ "own", required_argument, NULL, OPT_OWN },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "frames", optional_argument, NULL, OPT_FRAMES },
+	{ "notes", no_argument, NULL, OPT_NOTES },
+	{ "color", required_argument, NULL, OPT_COLOR },
+	{ "no-pager", no_argument, NULL, OPT_NO_PAGER },
 	{ "scope", required_argument, NULL, OPT_SCOPE },
 	{ "match", required_argument, NULL, OPT_MATCH },
 	{ "fold-repeated", no_argument, NULL, OPT_FOLD_REPEATED },
@@ -80,11 +104,18 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* Into argv, which is cut at the commas. As VEC(). */
+struct prefixes {
+	const char **data;
+	size_t cnt, cap;
+};
+
 struct cli {
 	struct report_options report;
-	VEC(const char *) modules; /* into argv, which is cut at the commas */
+	struct prefixes modules, own;
 	const char *path;
-	bool has_by, has_top, has_frames, wants_help, wants_version;
+	enum terminal_color color;
+	bool has_by, has_top, has_frames, is_verbose, has_no_pager, wants_help, wants_version;
 };
 
 /* Index of text in the n names, or an error that lists them. */
@@ -124,16 +155,16 @@ static int parse_cnt(const char *option, const char *text, size_t *ret)
 	return 0;
 }
 
-static int parse_modules(struct cli *c, char *list)
+static int parse_prefixes(const char *option, char *list, struct prefixes *ret)
 {
 	char *rest = list, *one;
 
 	while ((one = strsep(&rest, ","))) {
 		if (!*one) {
-			log_error("report: --module has an empty prefix");
+			log_error("report: %s has an empty prefix", option);
 			return -EINVAL;
 		}
-		if (vec_push(&c->modules, one))
+		if (vec_push(ret, one))
 			return -ENOMEM;
 	}
 	return 0;
@@ -192,6 +223,53 @@ static int parse_group_threads(const char *arg, struct cli *c)
 	return 0;
 }
 
+static int parse_frames(const char *arg, struct cli *c)
+{
+	c->has_frames = true;
+	c->report.shows_stacks = true;
+	c->report.frame_cap = 0;
+	return arg ? parse_cnt("--frames", arg, &c->report.frame_cap) : 0;
+}
+
+static int parse_value(const char *arg, struct cli *c)
+{
+	static const char *const values[] = { "inuse", "alloc" };
+	int value = 0, err = parse_name("--value", arg, values, 2, &value);
+
+	c->report.value = value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
+	return err;
+}
+
+static int parse_color(const char *arg, struct cli *c)
+{
+	static const char *const when[] = { "auto", "always", "never" };
+	int value = 0, err = parse_name("--color", arg, when, 3, &value);
+
+	c->color = (enum terminal_color)value;
+	return err;
+}
+
+/* How the text looks. */
+static int parse_look(int opt, const char *arg, struct cli *c)
+{
+	switch (opt) {
+	case 'v':
+		c->is_verbose = true;
+		return 0;
+	case OPT_FRAMES:
+		return parse_frames(arg, c);
+	case OPT_NOTES:
+		c->report.shows_notes = true;
+		return 0;
+	case OPT_COLOR:
+		return parse_color(arg, c);
+	case OPT_NO_PAGER:
+		c->has_no_pager = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int parse_one(int opt, char *arg, struct cli *c)
 {
 	static const char *const format[] = { "text", "json", "collapsed", "heap" };
@@ -210,13 +288,14 @@ static int parse_one(int opt, char *arg, struct cli *c)
 		c->report.sort = value;
 		return err;
 	case 'm':
-		return parse_modules(c, arg);
+		return parse_prefixes("--module", arg, &c->modules);
+	case OPT_OWN:
+		return parse_prefixes("--own", arg, &c->own);
+	case OPT_VALUE:
+		return parse_value(arg, c);
 	case 'n':
 		c->has_top = true;
 		return parse_cnt("--top", arg, &c->report.row_cap);
-	case OPT_FRAMES:
-		c->has_frames = true;
-		return parse_cnt("--frames", arg, &c->report.frame_cap);
 	case OPT_SCOPE:
 		return parse_scope(arg, c);
 	case OPT_MATCH:
@@ -233,7 +312,7 @@ static int parse_one(int opt, char *arg, struct cli *c)
 		c->wants_version = true;
 		return 0;
 	}
-	return -EINVAL;
+	return parse_look(opt, arg, c);
 }
 
 static int check_options(struct cli *c)
@@ -263,7 +342,17 @@ static int check_options(struct cli *c)
 		log_error("report: --format collapsed takes --top only with --by stack");
 		return -EINVAL;
 	}
+	if (c->is_verbose && c->report.by != REPORT_BY_STACK) {
+		log_error("report: --verbose shows stacks: only with --by stack");
+		return -EINVAL;
+	}
 	return 0;
+}
+
+/* "--frames 3" and "--frames=3" are both understood; a file named 3 is a file. */
+static bool is_frame_cnt(const char *text)
+{
+	return text[0] && !text[strspn(text, "0123456789")] && access(text, F_OK);
 }
 
 static int parse_options(int argc, char **argv, struct cli *c)
@@ -272,8 +361,13 @@ static int parse_options(int argc, char **argv, struct cli *c)
 	int opt, err = 0;
 
 	optind = 1;
-	while (!err && (opt = read_option(argc, argv, ":b:m:f:s:n:hV", long_options, why)) != -1)
-		err = parse_one(opt, optarg, c);
+	while (!err && (opt = read_option(argc, argv, ":b:m:f:s:n:vhV", long_options, why)) != -1) {
+		char *arg = optarg;
+
+		if (opt == OPT_FRAMES && !arg && optind < argc && is_frame_cnt(argv[optind]))
+			arg = argv[optind++];
+		err = parse_one(opt, arg, c);
+	}
 	if (why[0])
 		log_error("report: %s", why);
 	if (err || c->wants_help || c->wants_version)
@@ -290,31 +384,29 @@ static int parse_options(int argc, char **argv, struct cli *c)
 	return check_options(c);
 }
 
-/* A wide terminal is used; a file or a pipe has the default width. */
-static size_t terminal_columns(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 0;
-	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN :
-	       size.ws_col > COLUMNS_MAX ? COLUMNS_MAX :
-					   size.ws_col;
-}
-
 static void set_defaults(struct cli *c)
 {
-	bool is_text = c->report.format == REPORT_TEXT;
+	struct report_options *o = &c->report;
+	bool is_text = o->format == REPORT_TEXT;
 
+	o->by_is_default = !c->has_by && o->by == REPORT_BY_STACK;
+	o->shows_stacks |= c->is_verbose;
 	if (!c->has_top && is_text)
-		c->report.row_cap = c->report.by == REPORT_BY_STACK ? STACKS_DEFAULT :
-				    c->report.by == REPORT_BY_SCOPE ? SCOPES_DEFAULT :
-								      ROWS_DEFAULT;
+		o->row_cap = o->by == REPORT_BY_STACK ? REPORT_ROWS :
+			     o->by == REPORT_BY_SCOPE ? SCOPES_DEFAULT :
+							ROWS_DEFAULT;
+	if (!c->has_top && is_text && !o->shows_stacks)
+		o->lines = REPORT_SCREEN_LINES;
 	if (!c->has_frames && is_text)
-		c->report.frame_cap = FRAMES_DEFAULT;
-	c->report.module = c->modules.data;
-	c->report.module_cnt = c->modules.cnt;
-	c->report.columns = terminal_columns();
+		o->frame_cap = FRAMES_DEFAULT;
+	o->module = c->modules.data;
+	o->module_cnt = c->modules.cnt;
+	o->own = c->own.data;
+	o->own_cnt = c->own.cnt;
+	o->columns =
+		(size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX);
+	o->has_color = is_text && terminal_has_color(c->color);
+	o->path = strcmp(c->path, "-") ? c->path : NULL;
 }
 
 static int read_profile(const char *path, struct profile **ret)
@@ -363,6 +455,25 @@ static void warn_of_unused_patterns(const struct match_list *match)
 		log_warn("report: the pattern '%s' of --match matches no scope", pattern);
 }
 
+/* What is longer than the terminal is shown in a pager. */
+static int write_paged(const struct cli *c, const struct profile *p)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = report_write(p, &c->report, out);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = terminal_page(text, !c->has_no_pager);
+	free(text);
+	return err;
+}
+
 static int report_file(const struct cli *c)
 {
 	struct profile *p = NULL;
@@ -372,14 +483,15 @@ static int report_file(const struct cli *c)
 	if (err)
 		return err;
 	err = report_check(p, &c->report, why, sizeof(why));
-	if (err == -ENOENT) {
+	if (err == -ENOENT || err == -ENODATA) {
 		log_error("report: '%s': %s", c->path, why);
 		goto out;
 	}
 	if (!err)
 		err = name_frames(p);
 	if (!err)
-		err = report_write(p, &c->report, stdout);
+		err = c->report.format == REPORT_TEXT ? write_paged(c, p) :
+							report_write(p, &c->report, stdout);
 	if (err)
 		log_error("report: cannot write the report: %s", strerror(-err));
 	else
@@ -408,5 +520,6 @@ int cmd_report(int argc, char **argv)
 out:
 	match_list_free(c.report.match);
 	vec_release(&c.modules);
+	vec_release(&c.own);
 	return status;
 }

@@ -41,7 +41,7 @@ jemalloc() {
 	rows thread "$work/je.heap" || return
 	near "$name" 'worker one' inuse_bytes 6816000 25
 	near "$name" main inuse_bytes 13238400 15
-	"$B/heaptap" report --top 3 "$work/je.heap" >"$work/text" 2>&1
+	"$B/heaptap" report -v --top 3 "$work/je.heap" >"$work/text" 2>&1
 	expect "$name: the allocator's frames are off, lines are there" "$work/text" \
 		'^#1 ' '^        load_index  dumped\.c:[0-9]+$' '^        remember  dumped\.c:[0-9]+$'
 	if ! have jeprof; then
@@ -75,9 +75,9 @@ else
 	else
 		ok "jemalloc, static # SKIP no libjemalloc.a"
 	fi
-	"$B/heaptap" report --by function "$work/shared.heap" >"$work/before" 2>&1
+	"$B/heaptap" report --by function - <"$work/shared.heap" >"$work/before" 2>&1
 	gzip -k "$work/shared.heap"
-	"$B/heaptap" report --by function "$work/shared.heap.gz" >"$work/after" 2>&1
+	"$B/heaptap" report --by function - <"$work/shared.heap.gz" >"$work/after" 2>&1
 	if [ -s "$work/before" ] && cmp -s "$work/before" "$work/after"; then
 		ok "compressed"
 	else
@@ -91,7 +91,7 @@ else
 		not_ok "cut off" "no error" "$work/text" "$work/err"
 	fi
 	mv "$dumped" "$dumped.gone"
-	"$B/heaptap" report --top 3 "$work/shared.heap" >"$work/text" 2>"$work/err"
+	"$B/heaptap" report -v --top 3 "$work/shared.heap" >"$work/text" 2>"$work/err"
 	expect "file is gone: module and offset" "$work/text" '^        dumped\+0x[0-9a-f]+  dumped$'
 	expect "file is gone: says so" "$work/err" "1 of the profile's files not here"
 	mv "$dumped.gone" "$dumped"

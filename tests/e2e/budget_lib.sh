@@ -27,4 +27,4 @@ keeps_pace() {
 	return 1
 }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 < b + 0) }'; }
-notes() { "$heaptap" report "$work/p.pb.gz" | tr -s ' \n' ' '; }
+notes() { "$heaptap" report --notes "$work/p.pb.gz" | tr -s ' \n' ' '; }

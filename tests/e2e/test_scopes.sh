@@ -62,7 +62,7 @@ fi
 # What is outstanding after the end of its task is a list of its own; what is gone is not in it.
 record_scopes --rate 1 -- "$bin/scope_table" task 1
 "$heaptap" report --by instance "$work/p.pb.gz" >"$work/report"
-grep -q '^Outstanding after exit: 5 B in 1 object of 1 task' "$work/report" &&
+grep -q '^Outstanding after exit: 5 B in 1 block of 1 task' "$work/report" &&
 	ok "outstanding after exit" || not_ok "outstanding after exit" "not said" "$work/report"
 record_scopes --rate 1 -- "$bin/scope_table" task 2
 [ "$(ledger instances_ended)" = 1 ] &&

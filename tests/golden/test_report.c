@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "golden.h"
+
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/match_list.h"
@@ -30,7 +32,10 @@ static const struct {
 	const char *profile, *expected;
 	struct report_options opts;
 } cases[] = {
-	{ "server.pb.gz", "server.stack.text", { .row_cap = 10, .frame_cap = 12 } },
+	{ "server.pb.gz",
+	  "server.stack.text",
+	  { .row_cap = 10, .frame_cap = 12, .shows_stacks = true, .shows_notes = true } },
+	{ "server.pb.gz", "server.place.text", { .row_cap = 10, .path = "server.pb.gz" } },
 	{ "server.pb.gz", "server.function.text", { .by = REPORT_BY_FUNCTION } },
 	{ "server.pb.gz", "server.module.text", { .by = REPORT_BY_MODULE } },
 	{ "server.pb.gz",
@@ -48,7 +53,7 @@ static const struct {
 	{ "server.pb.gz",
 	  "server.thread.collapsed",
 	  { .by = REPORT_BY_THREAD, .format = REPORT_COLLAPSED } },
-	{ "go.pb.gz", "go.stack.text", { .row_cap = 2, .frame_cap = 12 } },
+	{ "go.pb.gz", "go.stack.text", { .row_cap = 2, .frame_cap = 12, .shows_stacks = true } },
 	{ "go.pb.gz", "go.function.text", { .by = REPORT_BY_FUNCTION, .row_cap = 20 } },
 	{ "go.pb.gz", "go.scope.text", { .by = REPORT_BY_SCOPE } },
 	{ "go.pb.gz", "go.instance.text", { .by = REPORT_BY_INSTANCE } },
@@ -80,27 +85,12 @@ static const struct {
 	struct report_options opts;
 } matched[] = {
 	{ "scopes.pb.gz", "scopes.match.text", "Top/*,-B", { .by = REPORT_BY_SCOPE } },
-	{ "scopes.pb.gz", "scopes.stack.text", "-B", { .scope = "Top/A" } },
+	{ "scopes.pb.gz", "scopes.stack.text", "-B", { .scope = "Top/A", .shows_stacks = true } },
 	{ "scopes.pb.gz",
 	  "scopes.scope.collapsed",
 	  "-conn",
 	  { .by = REPORT_BY_SCOPE, .format = REPORT_COLLAPSED } },
 };
-
-static char *read_text(const char *name)
-{
-	static char text[1 << 16];
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), FOLDER "%s", name);
-	f = fopen(path, "r");
-	if (!f)
-		fail_msg("cannot open %s: run from the top folder", path);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	return text;
-}
 
 static struct profile *read_profile(const char *name)
 {
@@ -121,14 +111,14 @@ static struct profile *read_profile(const char *name)
 static void check_print(const char *name, const char *expected, const struct report_options *opts)
 {
 	struct profile *p = read_profile(name);
-	char *got = NULL;
+	char *got = NULL, path[256];
 	size_t bytes;
 	FILE *out = open_memstream(&got, &bytes);
 
 	assert_int_equal(report_write(p, opts, out), 0);
 	fclose(out);
-	if (strcmp(got, read_text(expected)) != 0)
-		fail_msg("%s is not what is printed now:\n%s", expected, got);
+	snprintf(path, sizeof(path), FOLDER "%s", expected);
+	golden_compare(path, got);
 	free(got);
 	profile_free(p);
 }

@@ -99,7 +99,7 @@ end_server() {
 }
 inuse() { fetch "$url/metrics" | awk -v p="heaptap_inuse_bytes{pid=\"$target\"" 'index($0, p) == 1 { print ($NF > 1000000) }'; }
 has_samples() { [ "$(inuse)" = 1 ]; }
-named() { fetch -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ./heaptap report "$work/p.pb.gz" | grep -q main; }
+named() { fetch -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ./heaptap report -v "$work/p.pb.gz" | grep -q main; }
 
 if serve_with "$caps"; then
 	await 20 has_samples && ok "records another user's process" ||

@@ -80,6 +80,7 @@ static void rows_add_up_to_the_total(void **state)
 	fill();
 	for (int i = 0; i < 7 * 4 * 6 * 2; i++) {
 		struct report_options o = { .by = i % 7,
+					    .format = REPORT_JSON, /* text folds later */
 					    .sort = i / 7 % 4,
 					    .row_cap = i / 28 % 6,
 					    .module = modules,
@@ -119,6 +120,7 @@ static const struct report_row *find_row(const struct report *r, const char *nam
 static void charges_whom_it_should(void **state)
 {
 	static const char *const modules[] = { "mine_", "app", "libm" };
+	static const char *const own[] = { "wal" };
 	static const struct {
 		struct report_options opts;
 		const char *row;
@@ -127,10 +129,13 @@ static void charges_whom_it_should(void **state)
 		{ { .by = REPORT_BY_STACK }, "strdup", 311, 0 },
 		{ { .by = REPORT_BY_STACK }, "app+0x10", 2000, 0 },
 		{ { .by = REPORT_BY_STACK }, "(no stack)", 5, 0 },
-		{ { .by = REPORT_BY_FUNCTION }, "strdup", 381, 381 },
+		/* the C library's are not one's own */
+		{ { .by = REPORT_BY_FUNCTION }, "strdup", 0, 381 },
+		{ { .by = REPORT_BY_FUNCTION }, "mine_copy", 311, 311 },
 		/* recursion counts once */
-		{ { .by = REPORT_BY_FUNCTION }, "walk", 0, 2381 },
-		{ { .by = REPORT_BY_FUNCTION }, "mine_copy", 0, 311 },
+		{ { .by = REPORT_BY_FUNCTION }, "walk", 70, 2381 },
+		{ { .by = REPORT_BY_FUNCTION }, "app+0x10", 2000, 2000 },
+		{ { .by = REPORT_BY_FUNCTION, .own = own, .own_cnt = 1 }, "walk", 2381, 2381 },
 		/* libmine is not libm */
 		{ { .by = REPORT_BY_MODULE }, "libmine.so.2", 311, 0 },
 		{ { .by = REPORT_BY_MODULE }, "app", 2070, 0 },
@@ -379,6 +384,11 @@ static void bad_options_are_usage_errors(void **state)
 		{ "report", "-n", "-1", "x" },
 		{ "report", "-n", "ten", "x" },
 		{ "report", "--frames", "", "x" },
+		{ "report", "--frames=x", "x" },
+		{ "report", "--own", "a,,b", "x" },
+		{ "report", "--value", "peak", "x" },
+		{ "report", "--color", "sometimes", "x" },
+		{ "report", "-v", "--by=thread", "x" },
 		{ "report", "--nonsense", "x" },
 		{ "report", "a", "b" },
 		{ "report", "--format=collapsed", "--by=function", "x" },

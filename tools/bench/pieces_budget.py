@@ -52,7 +52,7 @@ def paces(progress, begin, end, seconds):
 
 def told(profile):
     """What heaptap says of it: (overhead at the end in percent, notes)."""
-    out = subprocess.run([HEAPTAP, "report", profile], capture_output=True, text=True, timeout=60)
+    out = subprocess.run([HEAPTAP, "report", "--notes", profile], capture_output=True, text=True, timeout=60)
     text = " ".join(out.stdout.split())
     at_end = re.search(r"achieved overhead: .*? at the end ([0-9.]+) %", text)
     return float(at_end.group(1)) if at_end else 100.0, text

@@ -33,15 +33,40 @@ enum report_heap_form {
 };
 enum report_sort { REPORT_SORT_INUSE, REPORT_SORT_OBJECTS, REPORT_SORT_ALLOC, REPORT_SORT_NAME };
 
+/* Which of the profile's values the rows are of. */
+enum report_value {
+	REPORT_VALUE_DEFAULT, /* in-use; in text what was allocated where in-use is not known */
+	REPORT_VALUE_INUSE,
+	REPORT_VALUE_ALLOC
+};
+
+/* A terminal of 24 lines, without the one of the prompt. */
+#define REPORT_SCREEN_LINES 23
+/* What a page may be. */
+#define REPORT_COLUMNS_MIN 40
+#define REPORT_COLUMNS_MAX 200
+/* Of stacks, unless somebody says otherwise. */
+#define REPORT_ROWS 10
+
 struct report_options {
 	enum report_by by;
+	bool by_is_default; /* nobody asked for it: text is by scope where there are scopes */
 	enum report_format format;
 	enum report_sort sort;
+	enum report_value value;
 	size_t row_cap; /* 0 = all; the rest becomes one row "(other)" */
 	const char *const *module; /* prefixes for REPORT_BY_MODULE; none: the first own module */
 	size_t module_cnt;
+	const char *const *own; /* prefixes of files or functions that are the user's own */
+	size_t own_cnt;
 	size_t frame_cap; /* frames shown per stack, 0 = all */
 	size_t columns; /* width of the text, 0 = 100 */
+	size_t lines; /* of text; fewer rows are shown where it would have more; 0 = any number */
+	bool shows_stacks; /* text by stack: each with its frames, else a line or two */
+	bool shows_notes; /* text: what the profile says about itself */
+	bool has_color; /* text for a terminal */
+	const char *path; /* the file that the profile is in; NULL: none */
+	bool is_new; /* the file has just been written */
 	const char *label_key; /* of REPORT_BY_LABEL */
 	const char *scope; /* only this path and what is below; NULL = all */
 	struct match_list *match; /* what it does not want is one row "(not matched)"; NULL = all */
@@ -53,13 +78,13 @@ struct report_options {
 };
 
 /*
- * Is in p what opts ask for by name (scope, label_key)? 0, -ENOMEM, or -ENOENT with a sentence in
- * why that says what there is instead.
+ * Is in p what opts ask for? 0, -ENOMEM, -ENOENT (scope, label_key) or -ENODATA (flame graphs and
+ * heap texts of in-use that is not known), with a sentence in why that says what there is instead.
  */
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes);
 
-/* 0, -ENOMEM, or -EIO when out could not be written. */
+/* 0, -ENOMEM, -ENODATA as report_check(), or -EIO when out could not be written. */
 int report_write(const struct profile *p, const struct report_options *opts, FILE *out);
 
 #endif

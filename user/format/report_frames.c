@@ -4,40 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/report_own_names.h"
 #include "format/report_rows.h"
-
-/*
- * Files that allocate on somebody's behalf: without --module a stack belongs to the first frame
- * from the leaf that is in none of these. What follows the prefix must not be a letter, so that
- * "libm" does not take libmysqlclient.
- */
-static const char *const system_modules[] = {
-	"libc",	  "libc.musl",	 "ld",		"ld-linux",    "ld-musl",    "libstdc++",
-	"libc++", "libc++abi",	 "libgcc_s",	"libm",	       "libpthread", "libdl",
-	"librt",  "libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]",
-};
 
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
-}
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+';
-}
-
-static bool is_system_module(const char *module)
-{
-	for (size_t i = 0; i < sizeof(system_modules) / sizeof(*system_modules); i++) {
-		size_t n = strlen(system_modules[i]);
-
-		if (!strncmp(module, system_modules[i], n) && !is_letter(module[n]))
-			return true;
-	}
-	return !strncmp(module, "libtcmalloc_", 12);
 }
 
 bool report_next_frame(const struct profile *p, const struct profile_sample *s,
@@ -123,7 +97,7 @@ const char *report_sample_module(const struct report *r, const struct profile_sa
 		}
 		if (!leaf[0])
 			leaf = module;
-		if (module[0] && !is_system_module(module))
+		if (module[0] && !report_is_system_module(module))
 			return module;
 	}
 	if (r->opts->module_cnt)

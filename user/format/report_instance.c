@@ -248,13 +248,18 @@ static int add_note(struct report *r, struct tasks *t, const struct scope_note *
 	return 0;
 }
 
+static bool is_of_alloc(const struct report *r)
+{
+	return !r->is_inuse && r->value_type == profile_find_type(r->p, "alloc_space");
+}
+
 static int add_notes(struct report *r, struct tasks *t)
 {
 	struct scope_note n;
 	const int64_t *id;
 	int err = 0;
 
-	if (!r->is_inuse)
+	if (!r->is_inuse && !is_of_alloc(r))
 		return 0;
 	vec_each(&r->p->notes, id) {
 		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_INSTANCE)
@@ -308,6 +313,17 @@ static void subtract_alloc(struct report_row *rest, const struct estimate *part)
 		e->bytes_variance = NAN;
 }
 
+/* The same of what was allocated, where the rows are of that: no sample of a task has it. */
+static void take_alloc(struct task *task, struct report_row *rest)
+{
+	const struct report_row *row = &task->row;
+
+	rest->value = subtract(rest->value, row->alloc);
+	rest->objects = subtract(rest->objects, row->alloc_objects);
+	task->row.value = report_add_saturating(row->value, row->alloc);
+	task->row.objects = report_add_saturating(row->objects, row->alloc_objects);
+}
+
 static int list_tasks(struct report *r, struct tasks *t)
 {
 	struct task *task;
@@ -315,14 +331,16 @@ static int list_tasks(struct report *r, struct tasks *t)
 	vec_each(&t->list, task) {
 		if (!task->is_sampled && !task->is_whole)
 			continue;
-		if (!task->is_sampled)
+		if (is_of_alloc(r))
+			take_alloc(task, &t->rest);
+		else if (!task->is_sampled)
 			take_inuse(r, task, &t->rest);
 		t->rest.alloc = subtract(t->rest.alloc, task->row.alloc);
 		t->rest.alloc_objects = subtract(t->rest.alloc_objects, task->row.alloc_objects);
 		subtract_alloc(&t->rest, &task->row.alloc_estimate);
 		t->has_rest |= task->is_whole;
 		task->row.task.has_no_alloc = !task->is_whole && !task->row.alloc;
-		r->has_peaks |= task->row.peak.is_known;
+		r->has_peaks |= r->is_inuse && task->row.peak.is_known;
 		if (vec_push(&r->rows, task->row))
 			return -ENOMEM;
 	}

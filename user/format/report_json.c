@@ -37,12 +37,24 @@ static void put_pair(FILE *out, const char *key, const char *value)
 }
 
 /* A number that only some profiles have. */
-static void put_optional(FILE *out, const char *key, bool is_known, int64_t value)
+static void put_first_optional(FILE *out, const char *key, bool is_known, int64_t value)
 {
 	if (is_known)
-		fprintf(out, ",\"%s\":%" PRId64, key, value);
+		fprintf(out, "\"%s\":%" PRId64, key, value);
 	else
-		fprintf(out, ",\"%s\":null", key);
+		fprintf(out, "\"%s\":null", key);
+}
+
+static void put_optional(FILE *out, const char *key, bool is_known, int64_t value)
+{
+	fputc(',', out);
+	put_first_optional(out, key, is_known, value);
+}
+
+/* The values are of in-use, and that is not known. */
+static bool is_void(const struct report *r)
+{
+	return r->is_unknown && r->is_inuse;
 }
 
 static void put_interval(const struct report *r, const struct report_row *row, FILE *out)
@@ -50,7 +62,7 @@ static void put_interval(const struct report *r, const struct report_row *row, F
 	const char *key = r->is_inuse ? "inuse_bytes" : "value";
 	double low, high;
 
-	if (!r->has_interval) {
+	if (!r->has_interval || is_void(r)) {
 		fprintf(out, ",\"%s_low\":null,\"%s_high\":null", key, key);
 		return;
 	}
@@ -70,18 +82,19 @@ static void put_alloc_interval(const struct report *r, const struct report_row *
 
 static void put_values(const struct report *r, const struct report_row *row, FILE *out)
 {
-	fprintf(out, "\"%s\":%" PRId64, r->is_inuse ? "inuse_bytes" : "value", row->value);
+	put_first_optional(out, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
 	put_interval(r, row, out);
-	put_optional(out, r->is_inuse ? "inuse_objects" : "objects", r->objects_type >= 0,
-		     row->objects);
+	put_optional(out, r->is_inuse ? "inuse_objects" : "objects",
+		     r->objects_type >= 0 && !is_void(r), row->objects);
 	put_optional(out, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
 	put_alloc_interval(r, row, out);
 	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
 		     row->alloc_objects);
-	put_optional(out, "sample_cnt", r->has_interval, row->estimate.samples);
+	put_optional(out, "sample_cnt", r->has_interval && !is_void(r), row->estimate.samples);
 	fprintf(out, ",\"is_weak\":%s",
-		r->has_interval && estimate_is_weak(&row->estimate) ? "true" : "false");
-	if (r->total.value)
+		r->has_interval && !is_void(r) && estimate_is_weak(&row->estimate) ? "true" :
+										     "false");
+	if (r->total.value && !is_void(r))
 		fprintf(out, ",\"share\":%.6f", (double)row->value / r->total.value);
 	else
 		fputs(",\"share\":null", out);
@@ -148,18 +161,20 @@ static void put_parts(const struct report *r, const struct report_row *row, FILE
 		else
 			fputs("null", out);
 		put_scope_of(r, s, out);
-		fprintf(out, ",\"%s\":%" PRId64 "}", r->is_inuse ? "inuse_bytes" : "value",
-			r->p->values.data[s->value_first + r->value_type]);
+		put_optional(out, r->is_inuse ? "inuse_bytes" : "value", !is_void(r),
+			     r->p->values.data[s->value_first + r->value_type]);
+		fputc('}', out);
 	}
 	fputc(']', out);
 }
 
-static void put_peak(const struct report_row *row, FILE *out)
+static void put_peak(const struct report *r, const struct report_row *row, FILE *out)
 {
 	const struct report_peak *p = &row->peak;
+	bool is_known = p->is_known && !is_void(r);
 
-	put_optional(out, "peak_bytes", p->is_known, p->bytes);
-	put_optional(out, "peak_time_ns", p->is_known && p->time_ns > 0, p->time_ns);
+	put_optional(out, "peak_bytes", is_known, p->bytes);
+	put_optional(out, "peak_time_ns", is_known && p->time_ns > 0, p->time_ns);
 	fprintf(out, ",\"peak_is_minimum\":%s", p->is_minimum ? "true" : "false");
 }
 
@@ -178,14 +193,14 @@ static void put_scope(const struct report *r, const struct report_row *row, FILE
 
 	put_path(r, "path", row->scope.path, out);
 	fprintf(out, ",\"depth\":%" PRIu32, row->scope.depth);
-	put_optional(out, r->is_inuse ? "exclusive_inuse_bytes" : "exclusive_value", true,
+	put_optional(out, r->is_inuse ? "exclusive_inuse_bytes" : "exclusive_value", !is_void(r),
 		     own->bytes);
 	put_optional(out, r->is_inuse ? "exclusive_inuse_objects" : "exclusive_objects",
-		     r->objects_type >= 0, own->objects);
+		     r->objects_type >= 0 && !is_void(r), own->objects);
 	put_optional(out, "exclusive_alloc_bytes", r->alloc_type >= 0, own->alloc_bytes);
 	put_optional(out, "exclusive_alloc_objects", r->alloc_objects_type >= 0,
 		     own->alloc_objects);
-	put_peak(row, out);
+	put_peak(r, row, out);
 }
 
 static void put_task(const struct report *r, const struct report_row *row, FILE *out)
@@ -204,7 +219,7 @@ static void put_task(const struct report *r, const struct report_row *row, FILE 
 		fputs(",\"task\":null", out);
 	put_path(r, "pid", row->task.pid, out);
 	fprintf(out, ",\"state\":%s", states[row->task.state]);
-	put_peak(row, out);
+	put_peak(r, row, out);
 }
 
 static void put_row(const struct report *r, const struct report_row *row, FILE *out)
@@ -215,7 +230,7 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 	put_values(r, row, out);
 	if (r->opts->by == REPORT_BY_FUNCTION)
 		put_optional(out, r->is_inuse ? "cumulative_inuse_bytes" : "cumulative_value",
-			     !row->row_cnt, row->cumulative);
+			     !row->row_cnt && !is_void(r), row->cumulative);
 	if (r->opts->by == REPORT_BY_SCOPE)
 		put_scope(r, row, out);
 	if (r->opts->by == REPORT_BY_INSTANCE)
@@ -229,6 +244,65 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 	fputc('}', out);
 }
 
+static bool is_size(uint64_t bytes)
+{
+	return bytes && bytes <= INT64_MAX;
+}
+
+static void put_process(const struct report *r, FILE *out)
+{
+	const struct recording *rec = &r->p->recording;
+
+	if (!rec->is_known) {
+		fputs(",\"process\":null", out);
+		return;
+	}
+	fprintf(out, ",\"process\":{\"pid\":%" PRId32 ",", rec->pid);
+	put_pair(out, "comm", profile_text(r->p, rec->comm_str));
+	fputc(',', out);
+	put_pair(out, "exe", profile_text(r->p, rec->exe_str));
+	fprintf(out, ",\"process_cnt\":%" PRIu32 "}", rec->process_cnt ? rec->process_cnt : 1);
+}
+
+/* How it was recorded, and what its numbers are of. */
+static void put_recording(const struct report *r, FILE *out)
+{
+	static const char *const inuse[] = {
+		[RECORDING_INUSE_ALL] = "known",
+		[RECORDING_INUSE_SINCE] = "since",
+		[RECORDING_INUSE_UNKNOWN] = "unknown",
+	};
+	const struct recording *rec = &r->p->recording;
+	bool is_since = rec->is_known && rec->inuse == RECORDING_INUSE_SINCE;
+
+	if (rec->is_known && !isnan(rec->overhead_share))
+		fprintf(out, ",\"overhead_percent\":%.6g", 100 * rec->overhead_share);
+	else
+		fputs(",\"overhead_percent\":null", out);
+	put_process(r, out);
+	if (rec->is_known && rec->reason_str) {
+		fputc(',', out);
+		put_pair(out, "reason", profile_text(r->p, rec->reason_str));
+	} else {
+		fputs(",\"reason\":null", out);
+	}
+	if (rec->is_known)
+		fprintf(out, ",\"inuse\":\"%s\"", inuse[rec->inuse]);
+	else
+		fputs(",\"inuse\":null", out);
+	put_optional(out, "inuse_since_ns", is_since && rec->inuse_since_ns > 0,
+		     rec->inuse_since_ns);
+	put_optional(out, "watched_ns", rec->is_known && rec->duration_ns > 0, rec->watched_ns);
+	put_optional(out, "rss_begin_bytes", rec->is_known && is_size(rec->rss_begin_bytes),
+		     (int64_t)rec->rss_begin_bytes);
+	put_optional(out, "rss_end_bytes", rec->is_known && is_size(rec->rss_end_bytes),
+		     (int64_t)rec->rss_end_bytes);
+	if (rec->is_known)
+		fprintf(out, ",\"is_lossy\":%s", rec->is_lossy ? "true" : "false");
+	else
+		fputs(",\"is_lossy\":null", out);
+}
+
 static void put_head(const struct report *r, FILE *out)
 {
 	static const char *const by[] = {
@@ -238,6 +312,9 @@ static void put_head(const struct report *r, FILE *out)
 		[REPORT_BY_LABEL] = "label",
 	};
 	const struct profile *p = r->p;
+	int64_t duration_ns = p->duration_ns > 0    ? p->duration_ns :
+			      p->recording.is_known ? p->recording.duration_ns :
+						      0;
 	bool is_by_bytes =
 		!strcmp(profile_text(p, p->period_type.unit_str), "bytes") && p->period > 0;
 
@@ -252,15 +329,16 @@ static void put_head(const struct report *r, FILE *out)
 	fputc(',', out);
 	put_pair(out, "value_unit", profile_text(p, p->types.data[r->value_type].unit_str));
 	put_optional(out, "time_ns", p->time_ns > 0, p->time_ns);
-	put_optional(out, "duration_ns", p->duration_ns > 0, p->duration_ns);
+	put_optional(out, "duration_ns", duration_ns > 0, duration_ns);
 	put_optional(out, "rate_bytes", is_by_bytes, p->period);
+	put_recording(r, out);
 	fputs(",\n\"total\":{", out);
 	put_values(r, &r->total, out);
 	if (r->opts->scope) {
 		fputc(',', out);
 		put_pair(out, "scope", r->opts->scope);
-		put_optional(out, r->is_inuse ? "profile_inuse_bytes" : "profile_value", true,
-			     r->whole.value);
+		put_optional(out, r->is_inuse ? "profile_inuse_bytes" : "profile_value",
+			     !is_void(r), r->whole.value);
 	}
 	fputs("},\n\"rows\":[", out);
 }
@@ -277,10 +355,11 @@ static void put_outstanding(const struct report *r, FILE *out)
 {
 	const struct report_row *all = &r->outstanding_total;
 
-	fprintf(out,
-		"],\n\"outstanding\":{\"task_cnt\":%zu,\"inuse_bytes\":%" PRId64
-		",\"inuse_objects\":%" PRId64 ",\"rows\":[",
-		all->row_cnt, all->value, all->objects);
+	fputs("],\n\"outstanding\":{", out);
+	put_first_optional(out, "task_cnt", !is_void(r), (int64_t)all->row_cnt);
+	put_optional(out, "inuse_bytes", !is_void(r), all->value);
+	put_optional(out, "inuse_objects", !is_void(r), all->objects);
+	fputs(",\"rows\":[", out);
 	put_rows(r, r->outstanding.data, r->outstanding.cnt, out);
 	fputs("]}", out);
 }

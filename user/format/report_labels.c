@@ -207,6 +207,26 @@ out:
 	return err;
 }
 
+/* What is unknown would be an empty picture, or rows of 0. */
+static int check_inuse(const struct profile *p, const struct report_options *o, char *why,
+		       size_t why_bytes)
+{
+	bool is_text = o->format == REPORT_TEXT, is_json = o->format == REPORT_JSON;
+	bool wants_inuse =
+		o->value == REPORT_VALUE_INUSE || (o->value == REPORT_VALUE_DEFAULT && !is_text);
+	char reason[RECORDING_TEXT_BUF], command[RECORDING_TEXT_BUF];
+
+	if (!p->recording.is_known || p->recording.inuse != RECORDING_INUSE_UNKNOWN ||
+	    !wants_inuse || is_json)
+		return 0;
+	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
+	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
+	snprintf(why, why_bytes,
+		 "in use is unknown. %s To know it: %s. What was allocated is known: --value alloc",
+		 reason, command);
+	return -ENODATA;
+}
+
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes)
 {
@@ -216,7 +236,9 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 		err = check_key(p, opts->label_key, why, why_bytes);
 	if (!err && opts->scope)
 		err = check_scope(p, opts, why, why_bytes);
-	if (err == -ENOENT)
+	if (!err)
+		err = check_inuse(p, opts, why, why_bytes);
+	if (err == -ENOENT || err == -ENODATA)
 		for (char *c = why; *c; c++) /* names from a file must not drive a terminal */
 			if (iscntrl((unsigned char)*c))
 				*c = '?';

@@ -49,14 +49,24 @@ static int find_objects_type(const struct profile *p, const char *name)
 	return profile_find_type(p, text);
 }
 
+static bool wants_alloc(const struct report *r)
+{
+	const struct report_options *o = r->opts;
+
+	if (o->value == REPORT_VALUE_DEFAULT)
+		return r->is_unknown && o->format == REPORT_TEXT;
+	return o->value == REPORT_VALUE_ALLOC;
+}
+
 static void choose_types(struct report *r)
 {
 	const struct profile *p = r->p;
 	const char *name;
 
-	r->value_type = profile_find_type(p, "inuse_space");
-	r->is_inuse = r->value_type >= 0;
-	if (!r->is_inuse && p->default_type_str)
+	r->is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
+	r->value_type = profile_find_type(p, wants_alloc(r) ? "alloc_space" : "inuse_space");
+	r->is_inuse = r->value_type >= 0 && !wants_alloc(r);
+	if (r->value_type < 0 && p->default_type_str)
 		r->value_type = profile_find_type(p, profile_text(p, p->default_type_str));
 	if (r->value_type < 0)
 		r->value_type = (int)p->types.cnt - 1;
@@ -86,13 +96,19 @@ static void choose_interval(struct report *r)
 	const struct profile_sample *s;
 	bool is_by_bytes = !strcmp(profile_text(p, p->period_type.type_str), "space") &&
 			   !strcmp(profile_text(p, p->period_type.unit_str), "bytes");
+	bool is_alloc = !r->is_inuse && r->value_type == profile_find_type(p, "alloc_space");
+	bool has_error_bars = p->recording.is_known && !r->is_inuse;
 
-	vec_each(&p->samples, s)
-		r->has_samples |= s->has_error;
-	r->has_samples &= r->is_inuse;
+	vec_each(&p->samples, s) {
+		has_error_bars |= s->has_error;
+		r->has_samples |= s->has_error &&
+				  (r->is_inuse || (is_alloc && s->alloc_samples));
+	}
 	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
-	r->has_interval = r->has_samples || (r->rate_bytes && r->objects_type >= 0 &&
-					     !strcmp(unit_of(r, r->value_type), "bytes"));
+	/* Where samples have bars of their own, the others must not be guessed. */
+	r->has_interval =
+		r->has_samples || (r->rate_bytes && !has_error_bars && r->objects_type >= 0 &&
+				   !strcmp(unit_of(r, r->value_type), "bytes"));
 	choose_alloc_interval(r);
 }
 
@@ -111,7 +127,10 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 		.rate_bytes = (double)r->rate_bytes,
 	};
 
-	if (r->has_samples) {
+	if (r->has_samples && !r->is_inuse) {
+		e.samples = s->alloc_samples;
+		e.bytes_variance = s->alloc_bytes_variance;
+	} else if (r->has_samples) {
 		e.samples = s->inuse_samples;
 		e.bytes_variance = s->inuse_bytes_variance;
 		e.objects_variance = s->inuse_objects_variance;
@@ -254,7 +273,7 @@ static const char *row_name(const struct report *r, const struct profile_sample 
 	case REPORT_BY_LABEL:
 		return report_sample_label(r, s, buf);
 	default:
-		return leaf_name(r, s, buf);
+		return report_sample_function(r, s, buf);
 	}
 }
 
@@ -341,6 +360,8 @@ int report_compare_rows(const void *a, const void *b, void *ctx)
 
 	switch (r->opts->sort) {
 	case REPORT_SORT_INUSE:
+		if (r->is_unknown)
+			order = compare_largest(x->alloc, y->alloc);
 		break;
 	case REPORT_SORT_OBJECTS:
 		order = compare_largest(x->objects, y->objects);
@@ -397,7 +418,9 @@ static int make_rows(struct report *r)
 	}
 	if (!err && r->rows.cnt)
 		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
-	return err ? err : report_fold_rows(r, r->rows.data, &r->rows.cnt);
+	if (err || report_is_screen(r->opts))
+		return err;
+	return report_fold_rows(r, r->rows.data, &r->rows.cnt);
 }
 
 int report_open(const struct profile *p, const struct report_options *opts, struct report **ret)
@@ -412,6 +435,7 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 		return -ENOMEM;
 	r->p = p;
 	r->opts = opts;
+	r->is_lossy = p->recording.is_known ? p->recording.is_lossy : report_has_losses(p);
 	choose_types(r);
 	choose_interval(r);
 	err = strset_new(&r->names);

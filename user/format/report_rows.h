@@ -64,6 +64,8 @@ struct report {
 	/* Sample types that are shown; -1 = there is none. */
 	int value_type, objects_type, alloc_type, alloc_objects_type;
 	bool is_inuse; /* value is inuse_space */
+	bool is_unknown; /* in-use is not known: its values mean nothing */
+	bool is_lossy; /* something is missing: no number is exact */
 	uint64_t rate_bytes; /* one sample per this many bytes; 0 = not known */
 	bool has_interval;
 	bool has_samples; /* how many samples a row stands on was recorded, not inferred */
@@ -106,6 +108,9 @@ const char *report_frame_name(const struct profile *p, const struct report_frame
 #define REPORT_NAME_BUF 512
 /* Base name of the mapping's file, "" when there is none. */
 const char *report_frame_module(const struct profile *p, const struct report_frame *f);
+/* The function that it is charged to: the first own one; the text is in buf or in the profile. */
+const char *report_sample_function(const struct report *r, const struct profile_sample *s,
+				   char *buf);
 /* A sample's row in a report by module. */
 const char *report_sample_module(const struct report *r, const struct profile_sample *s);
 /* Its thread or pool; the text is in buf or in the profile. */
@@ -113,6 +118,9 @@ const char *report_sample_thread(const struct report *r, const struct profile_sa
 /* The value of opts->label_key, SCOPE_NONE without one. */
 const char *report_sample_label(const struct report *r, const struct profile_sample *s, char *buf);
 const char *report_sample_scope(const struct report *r, const struct profile_sample *s);
+
+/* Does a comment say that something was lost? */
+bool report_has_losses(const struct profile *p);
 
 /* Fill scopes, chosen, unmatched, total and whole; name what is not matched. */
 int report_select(struct report *r);
@@ -133,6 +141,8 @@ int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt);
 /* Largest first, by opts->sort; for qsort_r() with the report as context. */
 int report_compare_rows(const void *a, const void *b, void *ctx);
 
+/* Text that fits a screen chooses its rows itself, so none are folded for it. */
+bool report_is_screen(const struct report_options *opts);
 int report_write_text(const struct report *r, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "format/report_rows.h"
 #include "format/report_text.h"
 
@@ -62,14 +63,62 @@ static size_t bytes_of_columns(const char *s, size_t columns)
 	return i;
 }
 
-/* Prints name in at most columns; control characters as '?': a name must not drive a terminal. */
-size_t report_put_name(FILE *out, const char *name, size_t columns)
+/* Also those of 8 bits, which begin sequences in some terminals: U+0080 to U+009F. */
+static void make_harmless(char *text)
 {
-	char once[2048] = "", twice[2048] = "";
-	const char *text = name;
-	size_t width = report_width(name), n;
+	char *to = text;
 
-	if (width > columns) {
+	for (const char *s = text; *s; s++) {
+		if ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 &&
+		    (unsigned char)s[1] < 0xa0) {
+			*to++ = '?';
+			s++;
+		} else {
+			*to++ = printable(*s);
+		}
+	}
+	*to = '\0';
+}
+
+/* What must stay of the end of a name: "+0x1a2b", ":17"; 0: nothing in particular. */
+static size_t suffix_width(const char *s)
+{
+	const char *plus = strrchr(s, '+'), *colon = strrchr(s, ':');
+
+	if (plus && !strncmp(plus, "+0x", 3) && !plus[3 + strspn(plus + 3, "0123456789abcdef")])
+		return strlen(plus);
+	if (colon && isdigit((unsigned char)colon[1]) &&
+	    !colon[1 + strspn(colon + 1, "0123456789")])
+		return strlen(colon);
+	return 0;
+}
+
+/* Leave out the middle. */
+static void cut_middle(const char *s, size_t columns, char *buf, size_t buf_bytes)
+{
+	size_t width = report_width(s), suffix = suffix_width(s), head, tail, skip;
+
+	if (columns < 6 || columns < suffix + 3) {
+		skip = bytes_of_columns(s, width - columns);
+		snprintf(buf, buf_bytes, "%s", s + skip);
+		return;
+	}
+	tail = (columns - 3) / 2;
+	if (tail < suffix + 2)
+		tail = suffix + 2;
+	if (tail > columns - 3)
+		tail = columns - 3;
+	head = columns - 3 - tail;
+	skip = bytes_of_columns(s, width - tail);
+	snprintf(buf, buf_bytes, "%.*s...%s", (int)bytes_of_columns(s, head), s, s + skip);
+}
+
+char *report_fit_name(const char *name, size_t columns, char buf[REPORT_FIT_BUF])
+{
+	char once[REPORT_FIT_BUF] = "", twice[REPORT_FIT_BUF] = "";
+	const char *text = name;
+
+	if (report_width(name) > columns) {
 		collapse(name, '<', '>', once, sizeof(once));
 		text = once;
 		if (report_width(once) > columns) {
@@ -77,14 +126,20 @@ size_t report_put_name(FILE *out, const char *name, size_t columns)
 			text = twice;
 		}
 	}
-	width = report_width(text);
-	n = width > columns ? bytes_of_columns(text, columns > 3 ? columns - 3 : 0) : strlen(text);
-	for (size_t i = 0; i < n; i++)
-		fputc(iscntrl((unsigned char)text[i]) ? '?' : text[i], out);
-	if (width <= columns)
-		return width;
-	fputs("...", out);
-	return columns;
+	if (report_width(text) > columns)
+		cut_middle(text, columns, buf, REPORT_FIT_BUF);
+	else
+		snprintf(buf, REPORT_FIT_BUF, "%s", text);
+	make_harmless(buf);
+	return buf;
+}
+
+size_t report_put_name(FILE *out, const char *name, size_t columns)
+{
+	char text[REPORT_FIT_BUF];
+
+	fputs(report_fit_name(name, columns, text), out);
+	return report_width(text);
 }
 
 char *report_format_value(const struct report *r, double value, char *buf)
@@ -107,7 +162,7 @@ static char *format_interval(const struct report *r, double value, double low, d
 	report_format_value(r, down, below);
 	report_format_value(r, up, above);
 	if (down <= 0 && up <= 0)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%s", value > 0 ? "exact" : "");
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", value > 0 && !r->is_lossy ? "exact" : "");
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", above);
 	else
@@ -147,8 +202,9 @@ char *report_format_share(const struct report *r, int64_t value, char *buf)
 
 const char *report_value_title(const struct report *r)
 {
-	return r->is_inuse ? "in use" :
-			     profile_text(r->p, r->p->types.data[r->value_type].type_str);
+	const char *type = profile_text(r->p, r->p->types.data[r->value_type].type_str);
+
+	return r->is_inuse ? "in use" : !strcmp(type, "alloc_space") ? "allocated" : type;
 }
 
 bool report_is_weak(const struct report *r, const struct report_row *row)
@@ -172,13 +228,79 @@ const char *report_row_title(const struct report *r, const struct report_row *ro
 void report_put_tail(FILE *out, const char *name, size_t columns)
 {
 	size_t width = report_width(name), skip = 0;
+	char text[REPORT_FIT_BUF];
 
 	if (width > columns) {
 		skip = bytes_of_columns(name, width - (columns > 3 ? columns - 3 : 0));
 		fputs("...", out);
 	}
-	for (const char *s = name + skip; *s; s++)
-		fputc(iscntrl((unsigned char)*s) ? '?' : *s, out);
+	snprintf(text, sizeof(text), "%s", name + skip);
+	make_harmless(text);
+	fputs(text, out);
+}
+
+/* A number of the unit that goes with it: "0.71", but "1.26 KiB" of bytes. */
+static char *format_in_unit(double n, double unit, char *buf)
+{
+	n /= unit;
+	if (unit > 1 && n < 1023.5)
+		snprintf(buf, UNITS_BUF, "%.*f",
+			 n < 0.0995 ? 3 :
+			 n < 9.995  ? 2 :
+			 n < 99.95  ? 1 :
+				      0,
+			 n);
+	else if (n < 1023.5)
+		snprintf(buf, UNITS_BUF, "%.0f", n);
+	else
+		format_bytes(n * unit, buf, UNITS_BUF);
+	return buf;
+}
+
+/* Of the unit that format_bytes() takes. */
+static double unit_of_bytes(double bytes)
+{
+	double unit = 1;
+
+	while (fabs(bytes) >= 1023.5 && unit < 0x1p50) {
+		bytes /= 1024;
+		unit *= 1024;
+	}
+	return unit;
+}
+
+char *report_format_unit_interval(const struct report *r, const struct report_row *row, char *buf)
+{
+	const char *unit_name = profile_text(r->p, r->p->types.data[r->value_type].unit_str);
+	char below[UNITS_BUF], above[UNITS_BUF];
+	double low, high, bytes = row->estimate.bytes, unit = unit_of_bytes(bytes);
+
+	if (!r->has_interval || strcmp(unit_name, "bytes") != 0)
+		return report_format_interval(r, row, buf);
+	estimate_interval(&row->estimate, &low, &high);
+	if (low >= high)
+		return report_format_interval(r, row, buf);
+	format_in_unit(bytes - low, unit, below);
+	format_in_unit(high - bytes, unit, above);
+	if (!strcmp(below, above) || fabs(high - bytes - (bytes - low)) < 0.02 * (high - bytes))
+		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", above);
+	else
+		snprintf(buf, REPORT_INTERVAL_BUF, "-%s +%s", below, above);
+	return buf;
+}
+
+char *report_format_rate(double bytes, char *buf)
+{
+	double unit = unit_of_bytes(bytes);
+
+	format_bytes(bytes, buf, UNITS_BUF);
+	if (fmod(bytes, unit) == 0) { /* "64 KiB" */
+		char name[8];
+
+		snprintf(name, sizeof(name), "%s", strchr(buf, ' ') + 1);
+		snprintf(buf, UNITS_BUF, "%.0f %s", bytes / unit, name);
+	}
+	return buf;
 }
 
 /* Of what is shown: "8%", "12x", at most 5 columns. */
@@ -211,7 +333,7 @@ char *report_format_short_interval(const struct report *r, const struct report_r
 	format_ratio(down, below);
 	format_ratio(up, above);
 	if (low >= high)
-		snprintf(buf, REPORT_INTERVAL_BUF, "exact");
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", r->is_lossy ? "" : "exact");
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", up < 0.0005 ? "<0.1%" : above);
 	else

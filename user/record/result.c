@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "budget/governor.h"
 #include "format/pprof.h"
@@ -325,8 +326,14 @@ int result_write(struct result *res, const struct recorder *r)
 	const struct snapshot *s = recorder_snapshot(r);
 	const struct report_options report = {
 		.by = REPORT_BY_STACK,
+		.by_is_default = true,
 		.row_cap = res->opts.top_cnt,
-		.frame_cap = 12,
+		.lines = res->opts.top_cnt <= REPORT_ROWS ? REPORT_SCREEN_LINES : 0,
+		.columns = (size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN,
+						    REPORT_COLUMNS_MAX),
+		.has_color = terminal_has_color(TERMINAL_COLOR_AUTO),
+		.path = res->path,
+		.is_new = true,
 	};
 	struct recorder_facts f;
 	struct profile *p = NULL;

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_report_unknown.c - what is not known is never 0: text, JSON, flame graphs and heap texts of a recording
+ * of which in-use is unknown; and no number is called exact when something was lost.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "format/report.h"
+#include "format/report_rows.h"
+
+#define S 1000000000LL
+
+static struct profile *p; /* of the test that runs */
+
+static void add(const char *function, const char *scope, int64_t task, int64_t alloc, int64_t inuse)
+{
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = p->functions.cnt, .line = 7 };
+	struct profile_location l = { .mapping = HT_NO_INDEX,
+				      .line_first = p->lines.cnt,
+				      .line_cnt = 1 };
+	struct profile_label labels[2] = {
+		{ profile_str(p, "scope"), profile_str(p, scope), 0, 0 },
+		{ profile_str(p, "task"), 0, task, 0 },
+	};
+	uint32_t loc = p->locations.cnt;
+
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	assert_int_equal(profile_add_sample(p, &loc, 1, (int64_t[]){ 1, alloc, !!inuse, inuse },
+					    labels, task ? 2 : 1, NULL),
+			 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 64 << 10), 0);
+	p->time_ns = 1700000000 * S;
+	p->recording = (struct recording){
+		.is_known = true,
+		.pid = 6426,
+		.comm_str = profile_str(p, "redis-server"),
+		.exe_str = profile_str(p, "/usr/bin/redis-server"),
+		.process_cnt = 1,
+		.duration_ns = 10 * S,
+		.watched_ns = 10 * S,
+		.begin_ns = p->time_ns - 10 * S,
+		.end_ns = p->time_ns,
+		.overhead_share = 0.2,
+		.full_share = 0.53,
+		.limit = { .cpu_share = 0.25 },
+		.inuse = RECORDING_INUSE_UNKNOWN,
+	};
+	add("little", "A", 0, 1000, 0);
+	add("much", "A/B", 0, 500000, 0);
+	add("task", "A/conn", 4, 20, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	profile_free(p);
+	return 0;
+}
+
+static char *print(const struct report_options *o)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_int_equal(report_write(p, o, out), 0);
+	fclose(out);
+	return text;
+}
+
+static void want(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void want_no(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("'%s' in:\n%s", part, text);
+}
+
+static void text_says_so_and_who_allocates(void **state)
+{
+	char *text = print(&(struct report_options){ 0 }), *much, *little;
+
+	(void)state;
+	want(text, "In use: UNKNOWN. Watching frees costs 53 % of redis-server's CPU time; the "
+		   "limit is 25 %.");
+	want(text, "To know it: heaptap record --max-overhead 65 -d 10s -p 6426\n");
+	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
+	want(text, "Allocated 489 KiB in 3 blocks\n");
+	want(text, "ALLOCATED");
+	want_no(text, "HELD");
+	want_no(text, " 0 B");
+	much = strstr(text, " much");
+	little = strstr(text, " little");
+	assert_true(much && little && much < little);
+	free(text);
+	for (int by = 0; by < 7; by++) {
+		text = print(&(struct report_options){ .by = by, .label_key = "scope" });
+		want(text, "UNKNOWN");
+		want_no(text, "HELD");
+		want_no(text, " 0 B");
+		free(text);
+	}
+}
+
+/* What a task has allocated stands in its note, not in its samples. */
+static void tasks_show_what_they_allocated(void **state)
+{
+	char *text;
+
+	(void)state;
+	add("conn", "A/conn", 0, 5000, 0);
+	assert_int_equal(profile_note(p,
+				      "instance: task=9 state=live inuse_bytes=0 inuse_objects=0 "
+				      "alloc_bytes=3000 alloc_objects=2 peak_bytes=0 "
+				      "peak_time=2023-11-14T22:13:00.000Z scope=A/conn"),
+			 0);
+	text = print(&(struct report_options){ .by = REPORT_BY_INSTANCE });
+	want(text, "2.93 KiB        2  0.6%  live       9  A/conn\n");
+	want_no(text, "PEAK");
+	free(text);
+	text = print(&(struct report_options){ .by = REPORT_BY_INSTANCE, .format = REPORT_JSON });
+	want(text, "\"alloc_bytes\":3000");
+	want(text, "\"peak_bytes\":null");
+	want(text, "\"outstanding\":{\"task_cnt\":null,\"inuse_bytes\":null");
+	free(text);
+}
+
+/* Every key that begins so is null, wherever it stands. */
+static void all_null(const char *text, const char *key)
+{
+	size_t cnt = 0;
+
+	for (const char *s = text; (s = strstr(s, key)); s += strlen(key), cnt++)
+		if (strncmp(s + strlen(key), "null", 4) != 0)
+			fail_msg("%s is not null: %.60s", key, s);
+	assert_true(cnt > 0);
+}
+
+static void json_is_null(void **state)
+{
+	(void)state;
+	for (int by = 0; by < 7; by++) {
+		char *text = print(&(struct report_options){
+			.by = by, .format = REPORT_JSON, .label_key = "scope", .scope = "A" });
+
+		all_null(text, "\"inuse_bytes\":");
+		all_null(text, "\"inuse_bytes_low\":");
+		all_null(text, "\"inuse_bytes_high\":");
+		all_null(text, "\"inuse_objects\":");
+		all_null(text, "\"profile_inuse_bytes\":");
+		all_null(text, "\"share\":");
+		if (by == REPORT_BY_FUNCTION)
+			all_null(text, "\"cumulative_inuse_bytes\":");
+		if (by == REPORT_BY_SCOPE)
+			all_null(text, "\"exclusive_inuse_bytes\":");
+		want(text, "\"alloc_bytes\":501020");
+		want(text, "\"inuse\":\"unknown\"");
+		free(text);
+	}
+}
+
+static void json_rows_are_in_the_order_of_what_was_allocated(void **state)
+{
+	char *text = print(&(struct report_options){ .format = REPORT_JSON });
+	char *much = strstr(text, "\"name\":\"much\""),
+	     *little = strstr(text, "\"name\":\"little\"");
+
+	(void)state;
+	assert_true(much && little && much < little);
+	free(text);
+}
+
+static void json_says_how_it_was_recorded(void **state)
+{
+	char *text;
+
+	(void)state;
+	text = print(&(struct report_options){ .format = REPORT_JSON });
+	want(text, "\"duration_ns\":10000000000");
+	want(text, "\"overhead_percent\":20,");
+	want(text, "\"process\":{\"pid\":6426,\"comm\":\"redis-server\","
+		   "\"exe\":\"/usr/bin/redis-server\",\"process_cnt\":1}");
+	want(text, "\"inuse_since_ns\":null");
+	want(text, "\"watched_ns\":10000000000");
+	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null");
+	want(text, "\"is_lossy\":false");
+	free(text);
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	p->recording.inuse_since_ns = 1699999995 * S;
+	p->recording.rss_end_bytes = 4096;
+	p->recording.overhead_share = NAN;
+	text = print(&(struct report_options){ .format = REPORT_JSON });
+	want(text, "\"inuse\":\"since\",\"inuse_since_ns\":1699999995000000000");
+	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":4096");
+	want(text, "\"overhead_percent\":null");
+	free(text);
+	p->recording = RECORDING_NONE;
+	text = print(&(struct report_options){ .format = REPORT_JSON });
+	want(text, "\"duration_ns\":null");
+	want(text, "\"overhead_percent\":null,\"process\":null,\"reason\":null,\"inuse\":null");
+	want(text, "\"watched_ns\":null");
+	want(text, "\"is_lossy\":null");
+	free(text);
+}
+
+static void pictures_of_nothing_are_an_error(void **state)
+{
+	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP };
+	char why[512], *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct report_options o = { .format = formats[i] };
+
+		assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENODATA);
+		want(why, "in use is unknown. Watching frees costs 53 %");
+		want(why, "heaptap record --max-overhead 65 -d 10s -p 6426");
+		want(why, "--value alloc");
+		o.value = REPORT_VALUE_ALLOC;
+		assert_int_equal(report_check(p, &o, why, sizeof(why)), 0);
+	}
+	assert_int_equal(report_write(p, &(struct report_options){ .format = REPORT_COLLAPSED },
+				      out),
+			 -ENODATA);
+	fclose(out);
+	assert_int_equal(bytes, 0);
+	free(text);
+	text = print(&(struct report_options){ .format = REPORT_COLLAPSED,
+					       .value = REPORT_VALUE_ALLOC });
+	want(text, "much 500000\n");
+	free(text);
+	/* of text only who insists on in-use is told */
+	assert_int_equal(report_check(p, &(struct report_options){ 0 }, why, sizeof(why)), 0);
+	assert_int_equal(report_check(p, &(struct report_options){ .value = REPORT_VALUE_INUSE },
+				      why, sizeof(why)),
+			 -ENODATA);
+}
+
+static void know_in_use(void)
+{
+	struct profile_sample *s;
+
+	p->recording.inuse = RECORDING_INUSE_ALL;
+	add("holder", "C", 0, 4096, 4096);
+	s = &p->samples.data[p->samples.cnt - 1];
+	s->has_error = true;
+	s->inuse_samples = 1;
+}
+
+static void exact_is_said_only_without_losses(void **state)
+{
+	char *text;
+
+	(void)state;
+	know_in_use();
+	text = print(&(struct report_options){ .is_new = true, .path = "p" });
+	want(text, "4.00 KiB (exact)");
+	want(text, "4.00 KiB exact");
+	want(text, "; no losses\n");
+	free(text);
+	p->recording.is_lossy = true;
+	for (int by = 0; by < 7; by++)
+		for (int has_stacks = 0; has_stacks < 2; has_stacks++) {
+			text = print(&(struct report_options){ .by = by,
+							       .is_new = true,
+							       .path = "p",
+							       .label_key = "scope",
+							       .shows_stacks = has_stacks });
+			want(text, "4.00 KiB");
+			want_no(text, "exact");
+			want_no(text, "no losses");
+			free(text);
+		}
+	/* a counter in the comments is enough */
+	p->recording.is_lossy = false;
+	assert_int_equal(profile_comment(p, "ledger: live_full 3 (live map full)"), 0);
+	text = print(&(struct report_options){ .is_new = true, .path = "p" });
+	want(text, "lost: live_full 3 (live map full); see --notes\n");
+	want_no(text, "no losses");
+	free(text);
+}
+
+static void the_head_says_what_the_numbers_are_of(void **state)
+{
+	char *text;
+
+	(void)state;
+	know_in_use();
+	p->recording.watched_ns = 3200000000;
+	p->recording.rss_begin_bytes = 10 << 20;
+	p->recording.rss_end_bytes = 20 << 20;
+	text = print(&(struct report_options){ 0 });
+	want(text, "Held of what was allocated meanwhile: 4.00 KiB");
+	want(text, "24.0 KiB/min");
+	want(text, "in the 3.2 s that were watched");
+	want(text, "Resident 10.0 -> 20.0 MiB: 0 % of the growth explained\n");
+	free(text);
+	p->recording.rss_end_bytes = (10 << 20) + 4096; /* nothing to explain */
+	p->recording.is_from_start = true;
+	text = print(&(struct report_options){ 0 });
+	want(text, "Held: 4.00 KiB");
+	want(text, "Resident 10.0 -> 10.0 MiB\n");
+	free(text);
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	p->recording.inuse_since_ns = p->recording.end_ns - 5 * S;
+	text = print(&(struct report_options){ 0 });
+	want(text, "In use, of what was allocated since 22:13:15: 4.00 KiB");
+	want(text, "48.0 KiB/min");
+	free(text);
+	p->recording.reason_str = profile_str(p, "out of\x1b memory");
+	text = print(&(struct report_options){ 0 });
+	assert_int_equal(strncmp(text, "Kept: out of? memory; exact; counted since 22:13:15\n", 52),
+			 0);
+	free(text);
+}
+
+int main(void)
+{
+#define UNKNOWN_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		UNKNOWN_TEST(text_says_so_and_who_allocates),
+		UNKNOWN_TEST(tasks_show_what_they_allocated),
+		UNKNOWN_TEST(json_is_null),
+		UNKNOWN_TEST(json_rows_are_in_the_order_of_what_was_allocated),
+		UNKNOWN_TEST(json_says_how_it_was_recorded),
+		UNKNOWN_TEST(pictures_of_nothing_are_an_error),
+		UNKNOWN_TEST(exact_is_said_only_without_losses),
+		UNKNOWN_TEST(the_head_says_what_the_numbers_are_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
