@@ -305,6 +305,21 @@ static void exact_is_said_only_without_losses(void **state)
 	free(text);
 }
 
+/* It is known to be 0: that is what is said, and who allocated. */
+static void where_nothing_is_held_those_who_allocate_are_listed(void **state)
+{
+	char *text;
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_ALL;
+	text = print(&(struct report_options){ 0 });
+	want(text, "meanwhile: 0 B in 0 blocks");
+	want(text, " 1   0 B       0   488 KiB much\n");
+	want_no(text, "UNKNOWN");
+	want_no(text, "not held");
+	free(text);
+}
+
 static void the_head_says_what_the_numbers_are_of(void **state)
 {
 	char *text;
@@ -350,6 +365,7 @@ int main(void)
 		UNKNOWN_TEST(json_says_how_it_was_recorded),
 		UNKNOWN_TEST(pictures_of_nothing_are_an_error),
 		UNKNOWN_TEST(exact_is_said_only_without_losses),
+		UNKNOWN_TEST(where_nothing_is_held_those_who_allocate_are_listed),
 		UNKNOWN_TEST(the_head_says_what_the_numbers_are_of),
 	};
 

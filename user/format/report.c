@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "format/report_rows.h"
+#include "format/report_text.h"
 
 static int write_once(const struct profile *p, const struct report_options *opts, FILE *out)
 {
@@ -33,15 +33,6 @@ static int write_once(const struct profile *p, const struct report_options *opts
 	return err;
 }
 
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 /* How many rows a tree has for its cap is known when it is made: fewer until they fit. */
 static int write_fitting(const struct profile *p, const struct report_options *opts, FILE *out)
 {
@@ -61,7 +52,7 @@ static int write_fitting(const struct profile *p, const struct report_options *o
 		err = write_once(p, &o, f);
 		if (fclose(f) && !err)
 			err = -ENOMEM;
-		cnt = err ? 0 : count_lines(text);
+		cnt = err ? 0 : report_count_lines(text);
 		fits = cnt <= o.lines || o.row_cap == 1;
 		if (!err && fits)
 			fputs(text, out);

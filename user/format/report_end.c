@@ -105,8 +105,6 @@ static bool has_label(const struct profile *p, const char *key)
 
 static const char *next_option(const struct report *r)
 {
-	if (r->is_inuse && !r->total.value && r->total.alloc)
-		return "--value alloc";
 	if (r->opts->by == REPORT_BY_SCOPE)
 		return "--by stack";
 	if (r->opts->by != REPORT_BY_STACK)

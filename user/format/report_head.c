@@ -198,12 +198,10 @@ double report_per_minute(const struct report *r, int64_t value)
 	return ns > 0 ? (double)value * NS_PER_MINUTE / (double)ns : NAN;
 }
 
-static void add_blocks(const struct report *r, int64_t objects, bool is_known,
-		       struct report_line *l)
+static void add_blocks(int64_t objects, bool is_known, struct report_line *l)
 {
 	char count[UNITS_BUF];
 
-	(void)r;
 	if (is_known)
 		report_line_add(l, " ", "in %s block%s",
 				format_count((double)objects, count, sizeof(count)),
@@ -231,7 +229,7 @@ static void add_held(const struct report *r, struct report_line *l)
 	report_format_unit_interval(r, &r->total, text);
 	if (text[0])
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
-	add_blocks(r, r->total.objects, r->objects_type >= 0, l);
+	add_blocks(r->total.objects, r->objects_type >= 0, l);
 	if (!isnan(per_minute))
 		report_line_add(l, ", ", "%s/min", format_bytes(per_minute, value, sizeof(value)));
 }
@@ -260,7 +258,7 @@ static void put_values(const struct report *r, FILE *out)
 	if (r->is_unknown && !r->is_inuse) { /* what is known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
 				report_format_value(r, (double)r->total.value, value));
-		add_blocks(r, r->total.objects, r->objects_type >= 0, &l);
+		add_blocks(r->total.objects, r->objects_type >= 0, &l);
 		add_watched(r, &l);
 		report_line_end(&l);
 		return;
@@ -269,7 +267,7 @@ static void put_values(const struct report *r, FILE *out)
 	if (r->alloc_type >= 0) {
 		report_line_add(&l, "; ", "allocated %s",
 				format_bytes((double)r->total.alloc, value, sizeof(value)));
-		add_blocks(r, r->total.alloc_objects, r->alloc_objects_type >= 0, &l);
+		add_blocks(r->total.alloc_objects, r->alloc_objects_type >= 0, &l);
 	}
 	add_watched(r, &l);
 	report_line_end(&l);

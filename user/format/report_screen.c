@@ -55,10 +55,11 @@ static bool is_noise(const struct report *r, const struct report_row *row)
 	       report_is_system_function(strset_get(r->names, row->name));
 }
 
-/* Who asks for what was allocated wants to see it, whatever is left of it. */
+/* Who asks for what was allocated wants to see it, whatever is left of it; and where nothing at all
+ * is left, who allocates is all that there is to say. */
 static bool is_empty(const struct report *r, const struct report_row *row)
 {
-	return r->is_inuse && !row->value && !row->cumulative &&
+	return r->is_inuse && r->total.value && !row->value && !row->cumulative &&
 	       (r->opts->sort == REPORT_SORT_INUSE || r->opts->sort == REPORT_SORT_OBJECTS);
 }
 
@@ -97,8 +98,8 @@ static void format_title(const struct report *r, enum cell cell, char *buf)
 static void choose_cells(struct screen *s)
 {
 	const struct report *r = s->r;
-	bool wants_alloc =
-		r->opts->sort == REPORT_SORT_ALLOC || (is_by_name(r) && report_columns(r) >= 72);
+	bool is_about_alloc = r->opts->sort == REPORT_SORT_ALLOC || !r->total.value;
+	bool wants_alloc = is_about_alloc || (is_by_name(r) && report_columns(r) >= 72);
 
 	s->has_rank = !is_by_name(r);
 	s->has_cell[CELL_VALUE] = true;
@@ -106,7 +107,7 @@ static void choose_cells(struct screen *s)
 	s->has_cell[CELL_CUMULATIVE] = r->opts->by == REPORT_BY_FUNCTION;
 	s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && wants_alloc;
 	if (r->opts->by == REPORT_BY_FUNCTION && report_columns(r) < 90)
-		s->has_cell[CELL_ALLOC] = r->opts->sort == REPORT_SORT_ALLOC && r->alloc_type >= 0;
+		s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && is_about_alloc;
 }
 
 static void widen(struct screen *s, enum cell cell, const char *text)
@@ -411,8 +412,6 @@ static void put_screen(struct screen *s, size_t line_cap, struct report_marks *m
 	for (size_t i = s->shown_cnt; i < s->held_cnt; i++)
 		report_add_row(&s->other, &s->rows[i]);
 	measure(s);
-	if (!s->held_cnt)
-		fputs("Nothing of it is held any more.\n", s->out);
 	if (s->shown_cnt || s->unmatched)
 		put_titles(s);
 	for (size_t i = 0; i < s->shown_cnt; i++)

@@ -191,7 +191,7 @@ static int put_rows(const struct report *r, size_t line_cap, FILE *out)
 	return err;
 }
 
-static size_t count_lines(const char *text)
+size_t report_count_lines(const char *text)
 {
 	size_t n = 0;
 
@@ -227,7 +227,7 @@ int report_write_text(const struct report *r, FILE *out)
 		free(head);
 		return -ENOMEM;
 	}
-	taken = count_lines(head) + has_weak_row(r);
+	taken = report_count_lines(head) + has_weak_row(r);
 	fwrite(head, 1, (size_t)end, out);
 	if (r->opts->by == REPORT_BY_STACK && r->opts->shows_stacks)
 		fputc('\n', out);

@@ -10,7 +10,6 @@
 
 #include "base/units.h"
 
-struct profile_label;
 struct report;
 struct report_frame;
 struct report_row;
@@ -21,6 +20,7 @@ struct report_row;
 /* Columns of the page, and of a text. */
 size_t report_columns(const struct report *r);
 size_t report_width(const char *s);
+size_t report_count_lines(const char *text);
 /*
  * At most `columns` of name, without control characters. Template arguments give way first, then
  * parameters, then the middle: what tells names apart is at the end ("+0x1a2b", ":17"). Of a tail
