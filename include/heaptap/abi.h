@@ -559,60 +559,71 @@ struct ht_event {
 };
 
 /*
- * Counters, per CPU. Every one of them reaches the loss ledger. X(id, name, meaning): name is
- * what a user sees, meaning is the ledger's sentence.
+ * Counters, per CPU. Every one of them reaches the profile. X(id, kind, name, meaning): name is what a
+ * user sees, meaning is the ledger's sentence. Kinds: ACTIVITY is what was done; SUM a loss that makes
+ * what is in use or was allocated wrong; LOSS one that does not: a stack, a scope, a label is missing,
+ * or something that is said elsewhere.
  */
 #define HT_STATS(X)                                                                                \
-	X(HITS_ALLOC, "alloc_hits", "allocation probe hits")                                       \
-	X(HITS_FREE, "free_hits", "free probe hits")                                               \
-	X(HITS_RETURN, "return_hits", "return probe hits")                                         \
-	X(HITS_STEPPED, "stepped_hits", "hits of those that cost a single-step as well")           \
-	X(SAMPLES, "samples", "allocations sampled")                                               \
-	X(FREES, "frees", "sampled allocations freed")                                             \
-	X(FAILED_CALLS, "failed_calls", "sampled calls that failed and allocated nothing")         \
-	X(ALLOC_ONLY, "alloc_only_samples",                                                        \
+	X(HITS_ALLOC, ACTIVITY, "alloc_hits", "allocation probe hits")                             \
+	X(HITS_FREE, ACTIVITY, "free_hits", "free probe hits")                                     \
+	X(HITS_RETURN, ACTIVITY, "return_hits", "return probe hits")                               \
+	X(HITS_STEPPED, ACTIVITY, "stepped_hits", "hits of those that cost a single-step as well") \
+	X(SAMPLES, ACTIVITY, "samples", "allocations sampled")                                     \
+	X(FREES, ACTIVITY, "frees", "sampled allocations freed")                                   \
+	X(FAILED_CALLS, ACTIVITY, "failed_calls",                                                  \
+	  "sampled calls that failed and allocated nothing")                                       \
+	X(ALLOC_ONLY, LOSS, "alloc_only_samples",                                                  \
 	  "samples in alloc_* only: free probes were out, to keep the overhead budget")            \
-	X(DROPPED, "dropped_samples",                                                              \
+	X(DROPPED, LOSS, "dropped_samples",                                                        \
 	  "samples taken from in-use: free probes went out, to keep the overhead budget")          \
-	X(NESTED, "nested", "calls from inside the allocator, charged to the outer call")          \
-	X(MISSED_FREE, "missed_frees", "address handed out again without a free having been seen") \
-	X(LIVE_FULL, "live_full", "samples not tracked: live map full")                            \
-	X(LIVE_FULL_BYTES, "live_full_bytes", "bytes not tracked: live map full")                  \
-	X(TOTALS_FULL, "totals_full", "samples missing from the cumulative sums: map full")        \
-	X(STACKS_NEW, "stacks_new", "distinct call stacks that were kept")                         \
-	X(STACKS_FULL, "stacks_full", "samples without a stack: stack map full")                   \
-	X(STACK_COLLISION, "stack_collisions", "samples without a stack: hash collision")          \
-	X(CONTEXTS_FULL, "contexts_full", "samples without a thread: context map full")            \
-	X(THREADS_OTHER, "threads_other", "samples whose thread is shown as (other): too many")    \
-	X(SCRATCH_BUSY, "scratch_busy", "samples lost: no scratch space free")                     \
-	X(PENDING_FULL, "pending_full", "samples lost: too many calls under way at once")          \
-	X(PENDING_LOST, "pending_lost", "returns whose call was not found")                        \
-	X(PENDING_STALE, "pending_stale", "calls that never returned (longjmp, thread death)")     \
-	X(READ_FAULT, "read_faults", "user memory that could not be read")                         \
-	X(PAUSED, "paused", "sampled allocations left out: paused by the program")                 \
-	X(TAG_UNREADABLE, "tags_unreadable", "samples whose scope could not be read")              \
-	X(TAG_SOURCES_FULL, "tag_sources_full", "tag sources not read: too many in a process")     \
-	X(SCOPES_FULL, "scopes_full", "scopes shown as (other): too many")                         \
-	X(LABELS_FULL, "labels_full", "samples without their labels: too many or too long")        \
-	X(INSTANCES_FULL, "instances_full", "samples without their task: too many live tasks")     \
-	X(IMAGES_FULL, "images_full", "samples missing from the sums of their process: too many")  \
-	X(INSTANCES_ENDED, "instances_ended", "tasks that exited and hold nothing any more")       \
-	X(THROW_SKIPPED, "throw_skipped", "oversized requests to a throwing operator new")         \
-	X(EVENTS_LOST, "events_lost", "process events lost: ring buffer full")                     \
-	X(FIND_VMA, "find_vma", "frames resolved by asking the kernel for the mapping")            \
-	X(FRAMES, "frames", "frames walked")                                                       \
-	X(FRAMES_FP, "frames_fp", "frames stepped over by frame pointer")                          \
-	X(WALK_NS, "walk_ns", "time spent unwinding")                                              \
-	X(END_COMPLETE, "stacks_complete", "stacks that reach the thread's start")                 \
-	X(END_NO_MAPPING, "truncated_no_mapping", "stacks cut: address in no known mapping")       \
-	X(END_NO_TABLE, "truncated_no_table", "stacks cut: file without unwind table")             \
-	X(END_NO_ROW, "truncated_no_row", "stacks cut: no unwind row for the address")             \
-	X(END_UNSUPPORTED, "truncated_unsupported", "stacks cut: unsupported unwind rule")         \
-	X(END_READ_FAULT, "truncated_read_fault", "stacks cut: stack memory not readable")         \
-	X(END_TOO_DEEP, "truncated_too_deep", "stacks cut: more frames than are kept")             \
-	X(END_BAD_CFA, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")
+	X(NESTED, ACTIVITY, "nested",                                                              \
+	  "calls from inside the allocator, charged to the outer call")                            \
+	X(MISSED_FREE, SUM, "missed_frees",                                                        \
+	  "address handed out again without a free having been seen")                              \
+	X(LIVE_FULL, SUM, "live_full", "samples not tracked: live map full")                       \
+	X(LIVE_FULL_BYTES, SUM, "live_full_bytes", "bytes not tracked: live map full")             \
+	X(TOTALS_FULL, SUM, "totals_full", "samples missing from the cumulative sums: map full")   \
+	X(STACKS_NEW, ACTIVITY, "stacks_new", "distinct call stacks that were kept")               \
+	X(STACKS_FULL, LOSS, "stacks_full", "samples without a stack: stack map full")             \
+	X(STACK_COLLISION, LOSS, "stack_collisions", "samples without a stack: hash collision")    \
+	X(CONTEXTS_FULL, LOSS, "contexts_full", "samples without a thread: context map full")      \
+	X(THREADS_OTHER, LOSS, "threads_other",                                                    \
+	  "samples whose thread is shown as (other): too many")                                    \
+	X(SCRATCH_BUSY, SUM, "scratch_busy", "samples lost: no scratch space free")                \
+	X(PENDING_FULL, SUM, "pending_full", "samples lost: too many calls under way at once")     \
+	X(PENDING_LOST, SUM, "pending_lost", "returns whose call was not found")                   \
+	X(PENDING_STALE, ACTIVITY, "pending_stale",                                                \
+	  "calls that never returned (longjmp, thread death)")                                     \
+	X(READ_FAULT, SUM, "read_faults", "user memory that could not be read")                    \
+	X(PAUSED, LOSS, "paused", "sampled allocations left out: paused by the program")           \
+	X(TAG_UNREADABLE, LOSS, "tags_unreadable", "samples whose scope could not be read")        \
+	X(TAG_SOURCES_FULL, LOSS, "tag_sources_full",                                              \
+	  "tag sources not read: too many in a process")                                           \
+	X(SCOPES_FULL, LOSS, "scopes_full", "scopes shown as (other): too many")                   \
+	X(LABELS_FULL, LOSS, "labels_full", "samples without their labels: too many or too long")  \
+	X(INSTANCES_FULL, LOSS, "instances_full",                                                  \
+	  "samples without their task: too many live tasks")                                       \
+	X(IMAGES_FULL, LOSS, "images_full",                                                        \
+	  "samples missing from the sums of their process: too many")                              \
+	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
+	  "tasks that exited and hold nothing any more")                                           \
+	X(THROW_SKIPPED, SUM, "throw_skipped", "oversized requests to a throwing operator new")    \
+	X(EVENTS_LOST, SUM, "events_lost", "process events lost: ring buffer full")                \
+	X(FIND_VMA, ACTIVITY, "find_vma", "frames resolved by asking the kernel for the mapping")  \
+	X(FRAMES, ACTIVITY, "frames", "frames walked")                                             \
+	X(FRAMES_FP, ACTIVITY, "frames_fp", "frames stepped over by frame pointer")                \
+	X(WALK_NS, ACTIVITY, "walk_ns", "time spent unwinding")                                    \
+	X(END_COMPLETE, ACTIVITY, "stacks_complete", "stacks that reach the thread's start")       \
+	X(END_NO_MAPPING, LOSS, "truncated_no_mapping", "stacks cut: address in no known mapping") \
+	X(END_NO_TABLE, LOSS, "truncated_no_table", "stacks cut: file without unwind table")       \
+	X(END_NO_ROW, LOSS, "truncated_no_row", "stacks cut: no unwind row for the address")       \
+	X(END_UNSUPPORTED, LOSS, "truncated_unsupported", "stacks cut: unsupported unwind rule")   \
+	X(END_READ_FAULT, LOSS, "truncated_read_fault", "stacks cut: stack memory not readable")   \
+	X(END_TOO_DEEP, LOSS, "truncated_too_deep", "stacks cut: more frames than are kept")       \
+	X(END_BAD_CFA, LOSS, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")
 
-#define HT_STAT_ENUM(id, name, meaning) HT_STAT_##id,
+#define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
 _Static_assert(HT_STAT_END_BAD_CFA - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");

@@ -10,7 +10,8 @@
  *		hit = 1 when the 95 % interval holds the truth; a row that is missing has estimate
  *		0 and does not hold it. And "ALLOC ..." with the same of what it allocated.
  *	compare ledger PROFILE NAME
- *		The value of a ledger line of the profile's comments; 1 if there is none.
+ *		What the profile's comments say of a counter: in a ledger line or among the counters. What
+ *		is not there is 0; 1 if there is no counter of that name.
  *	compare labels PROFILE KEY
  *		The distinct values of a label, one per line.
  *	compare total PROFILE
@@ -36,6 +37,7 @@
 #include "format/pprof.h"
 #include "model/estimate.h"
 #include "model/profile.h"
+#include "snapshot/ledger_notes.h"
 
 #define ROWS_CAP 8192
 #define SITE_BYTES 64
@@ -282,20 +284,37 @@ static int print_total(const struct profile *p)
 	return 0;
 }
 
+static bool is_counter(const char *name)
+{
+	struct ledger_lines ledger;
+
+	ledger_lines_read(&ledger, (const uint64_t[HT_STAT_CNT]){ 0 }, NULL);
+	for (size_t i = 0; i < LEDGER_LINE_CNT; i++)
+		if (!strcmp(ledger.line[i].name, name))
+			return true;
+	return false;
+}
+
 static int print_ledger(const struct profile *p, const char *name)
 {
-	char want[128];
-	size_t n = snprintf(want, sizeof(want), "ledger: %s ", name);
+	char loss[128], done[128];
+	size_t n = snprintf(loss, sizeof(loss), "ledger: %s ", name);
+	long long value = 0;
 
+	snprintf(done, sizeof(done), " %s=", name);
 	for (size_t i = 0; i < p->comments.cnt; i++) {
-		const char *text = profile_text(p, p->comments.data[i]);
+		const char *text = profile_text(p, p->comments.data[i]), *at;
 
-		if (!strncmp(text, want, n)) {
-			printf("%lld\n", strtoll(text + n, NULL, 10));
-			return 0;
-		}
+		if (!strncmp(text, loss, n))
+			value = strtoll(text + n, NULL, 10);
+		at = strncmp(text, "counters:", 9) ? NULL : strstr(text, done);
+		if (at)
+			value = strtoll(at + strlen(done), NULL, 10);
 	}
-	return 1;
+	if (!is_counter(name))
+		return 1;
+	printf("%lld\n", value);
+	return 0;
 }
 
 static int print_labels(const struct profile *p, const char *key)

@@ -52,7 +52,7 @@ end_server() {
 }
 get() { curl -s -S -m 60 "$@"; }
 metric() { get "$url/metrics" | awk -v name="$1" 'index($0, name) == 1 { print $NF; exit }'; }
-follows() { get "$url/metrics" | grep "^heaptap_inuse_bytes{pid=\"$1\"" >/dev/null; }
+follows() { get "$url/metrics" | grep "^heaptap_target_resident_bytes{pid=\"$1\"" >/dev/null; }
 follows_not() { ! follows "$1"; }
 # served NAME TITLE URL [COMPARE ARGS...]: that profile is what the process NAME says
 served() {

@@ -59,14 +59,18 @@ wait_recorder 20
 kill_target
 # the comments a reader needs
 launch --rate 1 -n 0 -- "$bin/family"
-if have go; then
-	go tool pprof -raw "$work/p.pb.gz" 2>/dev/null >"$work/raw"
-	missing=
-	for text in "heaptap [0-9]" "command: heaptap record" "target: PID [0-9]" "source: uprobe" "rate: every allocation" "ledger: samples [0-9]"; do
-		grep -q "$text" "$work/raw" || missing="$missing '$text'"
-	done
-	[ -z "$missing" ] && ok "comments" || not_ok "comments" "no$missing"
-else
-	skip comments "no go tool pprof"
-fi
+"$heaptap" report -f json "$work/p.pb.gz" | sed -n '/^"comments":/,$p' | sed 's/^"comments":\[//' | grep '^"' >"$work/comments"
+missing=
+for text in '^"heaptap [0-9.]*: record' '^"target: PID [0-9]* (family) /.*family' \
+	'^"recorded: .* until the pro[a-z]* ended, since the program was started' \
+	'^"source: uprobe ([a-z]*), [0-9]* sites.*; every allocation' \
+	'^"counters: .* samples=[1-9][0-9]* '; do
+	grep -q "$text" "$work/comments" || missing="$missing '$text'"
+done
+[ -z "$missing" ] && ok "comments" || not_ok "comments" "no$missing" "$work/comments"
+# go tool pprof -top prints them all before its table
+[ "$(grep -c . "$work/comments")" -le 8 ] && ok "at most eight of them when nothing was lost" ||
+	not_ok "at most eight of them" "$(grep -c . "$work/comments")" "$work/comments"
+grep -qE '^"(counters:.*=0[ "]|ledger: [a-z_]* 0 )' "$work/comments" && not_ok "no counter that is 0" "there is" "$work/comments" ||
+	ok "no counter that is 0"
 e2e_end

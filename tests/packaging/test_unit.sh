@@ -87,7 +87,7 @@ serve_with() {
 	server=$!
 	pids="$pids $server"
 	await 20 serves
-	url=$(sed -nE 's,^heaptap: serving 1 processes on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+	url=$(sed -nE 's,^heaptap: serving 1 process on (http://[^/]*)/.*,\1,p' "$work/serve.err")
 	[ -n "$url" ]
 }
 serves() { grep -q '^heaptap: serving' "$work/serve.err" || ! kill -0 $server 2>/dev/null; }

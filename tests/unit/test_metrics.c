@@ -179,6 +179,15 @@ static const struct serve_scope scopes[] = {
 	{ .scope = "Top/A", .thread = "worker-*", .inuse_bytes = 70, .alloc_bytes = 90 },
 	{ .scope = "(other)", .thread = "(other)", .inuse_bytes = 30.5, .alloc_bytes = 40 },
 };
+static const struct serve_scope unknown_scopes[] = {
+	{ .scope = "Top/B",
+	  .thread = "main",
+	  .inuse_bytes = NAN,
+	  .inuse_objects = NAN,
+	  .inuse_error_bytes = NAN,
+	  .inuse_samples = NAN,
+	  .alloc_bytes = 60 },
+};
 static const struct serve_process processes[] = {
 	{ .pid = 17,
 	  .comm = "a\"b",
@@ -192,8 +201,27 @@ static const struct serve_process processes[] = {
 	  .pss_bytes = NAN,
 	  .cgroup_limit_bytes = NAN,
 	  .cgroup_usage_bytes = NAN,
+	  .is_inuse_complete = 1,
 	  .scopes = scopes,
 	  .scope_cnt = 2 },
+	/* its frees are not watched */
+	{ .pid = 18,
+	  .comm = "b",
+	  .exe = "/bin/b",
+	  .container = "",
+	  .inuse_bytes = NAN,
+	  .inuse_objects = NAN,
+	  .inuse_error_bytes = NAN,
+	  .inuse_samples = NAN,
+	  .alloc_bytes = 60,
+	  .rss_bytes = 4096,
+	  .swap_bytes = NAN,
+	  .pss_bytes = NAN,
+	  .cgroup_limit_bytes = NAN,
+	  .cgroup_usage_bytes = NAN,
+	  .is_inuse_unknown = true,
+	  .scopes = unknown_scopes,
+	  .scope_cnt = 1 },
 };
 static const struct serve_counter losses[] = { { "live_full", "none", 5 } };
 static const struct serve_counter lost_bytes[] = { { "live_full", "none", 700 } };
@@ -203,7 +231,7 @@ static const struct serve_named reclaimed[] = { { "stacks", 33 } };
 static const struct serve_named fds[] = { { "link", 12 } };
 static const struct serve_view view = {
 	.processes = processes,
-	.process_cnt = 1,
+	.process_cnt = 2,
 	.losses = losses,
 	.loss_cnt = 1,
 	.lost_bytes = lost_bytes,
@@ -288,6 +316,33 @@ static void test_page(void **state)
 	free(text);
 }
 
+/* An alert on growth takes 0 for 0. */
+static void unknown_is_never_0(void **state)
+{
+	char *text = page(METRIC_PROMETHEUS);
+
+	(void)state;
+	for (char *at = text; (at = strstr(at, "inuse_")); at++) {
+		char *end = strchr(at, '\n');
+
+		if (!strncmp(at, "inuse_complete", 14))
+			continue;
+		*end = '\0';
+		if (strstr(at, "pid=\"18\""))
+			fail_msg("heaptap_...%s", at);
+		*end = '\n';
+	}
+	has_line(text, "heaptap_inuse_complete{pid=\"17\",comm=\"a\\\"b\",exe=\"/bin/a\","
+		       "container=\"0123\"} 1");
+	has_line(text, "heaptap_inuse_complete{pid=\"18\",comm=\"b\",exe=\"/bin/b\"}"
+		       " 0");
+	has_line(text, "heaptap_alloc_bytes_total{pid=\"18\",comm=\"b\",exe=\"/bin/b\"}"
+		       " 60");
+	has_line(text, "heaptap_scope_alloc_bytes_total{pid=\"18\",comm=\"b\",scope=\"Top/B\","
+		       "thread=\"main\"} 60");
+	free(text);
+}
+
 /* Every family: a unit ends its name, its help is a sentence that needs no escapes. */
 static void test_families(void **state)
 {
@@ -314,7 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accept),	 cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_growth),	 cmocka_unit_test(test_page),
-		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_families), cmocka_unit_test(unknown_is_never_0),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

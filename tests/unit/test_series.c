@@ -207,6 +207,50 @@ static void a_series_for_each_scope_and_pool(void **state)
 	profile_free(p);
 }
 
+/* What is in use is not there at all where it is not known: 0 would be taken for true. */
+static void unknown_inuse_is_left_out(void **state)
+{
+	static const struct profile_limits limits = { PYROSCOPE_ROW_MAX, PYROSCOPE_BYTES_MAX };
+	struct profile *p = small_profile(), *labelled, *made;
+	struct profile_limited lost;
+	struct series_set set;
+	size_t folded_cnt;
+	int64_t sum = 0, must = 0;
+
+	(void)state;
+	p->recording.is_known = true;
+	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	p->default_type_str = profile_str(p, "alloc_space");
+	for (size_t i = 0; i < p->samples.cnt; i++) {
+		int64_t *values = p->values.data + p->samples.data[i].value_first;
+
+		values[PROFILE_INUSE_OBJECTS] = values[PROFILE_INUSE_SPACE] = 0;
+		must += values[PROFILE_ALLOC_SPACE];
+	}
+	assert_int_equal(series_split(p, 64, &set), 0);
+	for (size_t i = 0; i < set.list.cnt; i++) {
+		const struct profile *q = set.list.data[i].profile;
+
+		assert_int_equal(q->types.cnt, 2);
+		assert_true(profile_find_type(q, "inuse_space") < 0);
+		assert_string_equal(profile_text(q, q->default_type_str), "alloc_space");
+		for (size_t k = 0; k < q->samples.cnt; k++)
+			sum += q->values.data[q->samples.data[k].value_first + PROFILE_ALLOC_SPACE];
+	}
+	assert_int_equal(sum, must);
+	series_release(&set);
+	assert_int_equal(series_rows(p, 64, none_taken, &labelled, &folded_cnt), 0);
+	assert_int_equal(profile_limit(labelled, &limits, &made, &lost), 0);
+	assert_int_equal(made->types.cnt, 2);
+	sum = 0;
+	for (size_t k = 0; k < made->samples.cnt; k++)
+		sum += made->values.data[made->samples.data[k].value_first + PROFILE_ALLOC_SPACE];
+	assert_int_equal(sum, must);
+	profile_free(made);
+	profile_free(labelled);
+	profile_free(p);
+}
+
 static void the_rest_is_one_series(void **state)
 {
 	struct profile *p = small_profile();
@@ -504,6 +548,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_series_for_each_scope_and_pool),
 		cmocka_unit_test(the_rest_is_one_series),
+		cmocka_unit_test(unknown_inuse_is_left_out),
 		cmocka_unit_test(a_scope_that_is_called_other),
 		cmocka_unit_test(an_empty_profile_has_no_series),
 		cmocka_unit_test(rows_keep_labels_that_are_bounded),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests, addresses, tokens and pages of `heaptap serve`: what of it is pure. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -395,16 +396,34 @@ static void test_index(void **state)
 		{ .pid = 17,
 		  .comm = "a\"<b>&\\\n",
 		  .exe = "/bin/<script>",
-		  .inuse_bytes = 1e15,
 		  .overhead = 0.034,
-		  .overhead_step = 3,
-		  .inuse_objects = 3 },
+		  .overhead_step = 2,
+		  .inuse_objects = NAN,
+		  .inuse_bytes = NAN,
+		  .is_inuse_unknown = true,
+		  .inuse_words = "Watching frees costs <53> %. To know it: heaptap record" },
+		{ .pid = 18,
+		  .comm = "b",
+		  .exe = "/bin/b",
+		  .inuse_bytes = 2048,
+		  .overhead = NAN,
+		  .inuse_words = "of what was allocated since 12:03:05" },
+		{ .pid = 19,
+		  .comm = "c",
+		  .exe = "/bin/c",
+		  .inuse_bytes = 0,
+		  .overhead = NAN,
+		  .inuse_words = "" },
+	};
+	const struct serve_kept kept[] = {
+		{ .pid = 20, .comm = "d", .at = "last", .why = "out of memory", .inuse_bytes = NAN },
 	};
 	const struct serve_counter losses[] = { { "live_full", "map <full>", 5 },
 						{ "stacks_full", "none of these", 0 } };
 	const struct serve_view v = { .processes = processes,
-				      .process_cnt = 1,
+				      .process_cnt = 3,
 				      .losses = losses,
+				      .keep = { .kept = kept, .kept_cnt = 1 },
 				      .loss_cnt = 2,
 				      .rate_bytes = 1,
 				      .version = "1" };
@@ -416,7 +435,13 @@ static void test_index(void **state)
 	assert_non_null(strstr(text, "a&quot;&lt;b&gt;&amp;\\?"));
 	assert_non_null(strstr(text, "pid/17/debug/pprof/heap"));
 	assert_null(strstr(text, "none of these"));
-	assert_non_null(strstr(text, "3.4 % off, in use is not complete"));
+	assert_non_null(strstr(text, "<td>not known<td><td>0 B<td>"));
+	assert_non_null(strstr(text, "in use is not known: Watching frees costs &lt;53&gt; %. To "
+				     "know it: heaptap record<td>"));
+	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
+	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
+	assert_non_null(strstr(text, "<td>c<td>0 B<td>"));
+	assert_non_null(strstr(text, "<tr><td>20<td>d<td>not known<td>"));
 	free(text);
 }
 

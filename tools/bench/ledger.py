@@ -35,7 +35,8 @@ def fields_of(data):
 
 
 def ledger_of(path):
-    """The "ledger: NAME NUMBER" comments of a pprof file (string_table = 6, comment = 13)."""
+    """The "ledger: NAME NUMBER" and "counters: NAME=NUMBER ..." comments of a pprof file (string_table = 6,
+    comment = 13). What is 0 is not there."""
     data = Path(path).read_bytes()
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
@@ -53,9 +54,15 @@ def ledger_of(path):
     ledger = {}
     for index in comments:
         words = strings[index].decode(errors="replace").split()
-        if len(words) >= 3 and words[0] == "ledger:":
+        if words[:1] == ["counters:"]:
+            pairs = [word.partition("=")[::2] for word in words[1:]]
+        elif len(words) >= 3 and words[0] == "ledger:":
+            pairs = [(words[1], words[2])]
+        else:
+            continue
+        for name, value in pairs:
             try:
-                ledger[words[1]] = float(words[2])
+                ledger[name] = float(value)
             except ValueError:
                 pass
     return ledger

@@ -144,23 +144,6 @@ static int comment_cost(struct profile *p, const char *name, const struct govern
 	return profile_comment(p, "cost: %s%s (%s)", name, cost, limit);
 }
 
-/* In-use is not of all. */
-static int comment_inuse(struct profile *p, const char *name, const struct governor_record *r)
-{
-	char after[UNITS_BUF];
-
-	if (!r->view.has_inuse)
-		return profile_comment(p,
-				       "in-use: %snot known: frees are not watched, to keep the "
-				       "overhead limit (--max-overhead)",
-				       name);
-	if (!r->view.inuse_ns)
-		return 0;
-	return profile_comment(
-		p, "in-use: %sof what was allocated from %s after the attachment on", name,
-		format_duration(r->view.inuse_ns - r->followed_ns, after, sizeof(after)));
-}
-
 int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)
 {
 	const struct governor_history *h = &r->history;
@@ -169,8 +152,6 @@ int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_re
 
 	who(pid, name, sizeof(name));
 	err = comment_cost(p, name, &r->view);
-	if (!err)
-		err = comment_inuse(p, name, r);
 	for (size_t i = 0; i < h->cnt && !err; i++) {
 		if (i == 1 && h->step_cnt > h->cnt)
 			err = profile_comment(p, "budget: %s... %zu more steps ...", name,

@@ -41,7 +41,7 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 char *governor_step_words(const struct governor_step *step, bool has_advice, char *buf,
 			  size_t buf_bytes);
 
-/* What a process cost, what in-use is of when it is not all, and the steps. pid 0: all that the profile
+/* What a process cost, and the steps. pid 0: all that the profile
  * is of. */
 int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r);
 

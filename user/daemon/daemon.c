@@ -196,6 +196,7 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	char rate[UNITS_BUF];
+	size_t running_cnt;
 	int err;
 
 	if (!d)
@@ -216,8 +217,9 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 		daemon_close(d);
 		return err;
 	}
-	fprintf(stderr, "heaptap: serving %zu processes on %s, 1 sample per %s\n",
-		tracker_running_cnt(capture_tracker(d->capture)), http_address(d->http),
+	running_cnt = tracker_running_cnt(capture_tracker(d->capture));
+	fprintf(stderr, "heaptap: serving %zu process%s on %s, 1 sample per %s\n", running_cnt,
+		running_cnt == 1 ? "" : "es", http_address(d->http),
 		format_bytes((double)opts->rate_bytes, rate, sizeof(rate)));
 	*ret = d;
 	return 0;

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "daemon/profile_file.h"
 #include "daemon/worker.h"
@@ -24,7 +25,7 @@
 #include "snapshot/snapshot.h"
 
 #define NOTE_BYTES 512
-#define NOTES_CAP 6
+#define NOTES_CAP 2
 
 struct keep_batch {
 	const struct keep_store *store;
@@ -111,15 +112,14 @@ struct work {
 	const struct profile_wish *moment;
 };
 
-static double inuse_of(const struct snapshot *s, const struct keep_job *job)
+static void inuse_of(const struct snapshot *s, const struct keep_job *job, struct estimate *ret)
 {
 	const struct snapshot_row *row;
-	double bytes = 0;
 
+	*ret = (struct estimate){ 0 };
 	vec_each(&s->rows, row)
 		if (row->pid == job->name.pid && row->generation == job->generation)
-			bytes += row->inuse.bytes;
-	return bytes;
+			estimate_merge(ret, &row->inuse);
 }
 
 struct notes {
@@ -139,27 +139,49 @@ __attribute__((format(printf, 2, 3))) static void add_note(struct notes *n, cons
 	n->cnt++;
 }
 
-static void make_notes(const struct keep_job *job, const struct work *work, double inuse_bytes,
-		       struct notes *ret)
+/* "in use 55.3 MiB (95 %: 54.0 MiB to 56.9 MiB)" */
+static void inuse_text(const struct keep_job *job, const struct estimate *inuse, char *buf,
+		       size_t buf_bytes)
+{
+	char value[UNITS_BUF], low[UNITS_BUF], high[UNITS_BUF];
+	double low_bytes, high_bytes;
+
+	format_bytes(inuse->bytes, value, sizeof(value));
+	if (!keep_job_has_inuse(job)) {
+		snprintf(buf, buf_bytes, "in use: not known");
+	} else if (inuse->bytes_variance <= 0) {
+		snprintf(buf, buf_bytes, "in use %s", value);
+	} else {
+		estimate_interval(inuse, &low_bytes, &high_bytes);
+		snprintf(buf, buf_bytes, "in use %s (95 %%: %s to %s)", value,
+			 format_bytes(low_bytes, low, sizeof(low)),
+			 format_bytes(high_bytes, high, sizeof(high)));
+	}
+}
+
+/* Two lines: why, when and what it held; what is known of its memory besides. */
+static void make_notes(const struct keep_job *job, const struct work *work,
+		       const struct estimate *inuse, const char *reason, struct notes *ret)
 {
 	const struct cgroup_room_reading *r = &job->usage.cgroup;
-	char reason[KEEP_REASON_BYTES], words[64], time[KEEP_TIME_BYTES];
-	uint64_t now = work->moment->monotonic_ns;
+	char time[KEEP_TIME_BYTES], held[4 * UNITS_BUF], peak[UNITS_BUF], before[UNITS_BUF];
+	uint64_t now = work->moment->monotonic_ns, peak_ns = job->usage.peak_ns;
 	int64_t ms = job->name.taken_epoch_ms;
 
-	add_note(ret, "kept: %s: %s", keep_reason_text(&job->name, reason),
-		 keep_reason_words(&job->name, words, sizeof(words)));
-	add_note(ret, "kept at: %s", keep_time_text(ms / 1000, (int)(ms % 1000), time));
-	add_note(ret, "kept in-use: %.0f bytes", inuse_bytes);
-	add_note(ret, "kept peak: %.0f bytes, %.1f seconds before", job->usage.peak_bytes,
-		 now > job->usage.peak_ns ? (double)(now - job->usage.peak_ns) / 1e9 : 0.0);
+	inuse_text(job, inuse, held, sizeof(held));
+	add_note(ret, "kept: %s, %s, %s", reason, keep_time_text(ms / 1000, (int)(ms % 1000), time),
+		 held);
+	format_bytes(job->usage.peak_bytes, peak, sizeof(peak));
+	format_duration(now > peak_ns ? now - peak_ns : 0, before, sizeof(before));
 	if (r->limit_bytes)
 		add_note(ret,
-			 "kept cgroup: usage %llu bytes, working set %llu bytes, limit %llu bytes",
-			 (unsigned long long)r->usage_bytes, (unsigned long long)r->working_bytes,
-			 (unsigned long long)r->limit_bytes);
+			 "kept memory: peak %s %s before; cgroup: usage %llu bytes, working set "
+			 "%llu bytes, limit %llu bytes",
+			 peak, before, (unsigned long long)r->usage_bytes,
+			 (unsigned long long)r->working_bytes, (unsigned long long)r->limit_bytes);
 	else
-		add_note(ret, "kept cgroup: no limit, or not known");
+		add_note(ret, "kept memory: peak %s %s before; cgroup: no limit, or not known",
+			 peak, before);
 }
 
 static struct keep_result make_job(const struct work *work, const struct keep_job *job)
@@ -167,15 +189,22 @@ static struct keep_result make_job(const struct work *work, const struct keep_jo
 	const struct keep_store *store = work->batch->store;
 	struct profile_wish wish = *work->moment;
 	struct notes notes = { .cnt = 0 };
-	struct keep_result r = { .inuse_bytes = inuse_of(work->s, job) };
-	char file[KEEP_NAME_BYTES];
+	struct keep_result r = { .inuse_bytes = -1 };
+	struct estimate inuse;
+	char file[KEEP_NAME_BYTES], reason[64];
 
+	inuse_of(work->s, job, &inuse);
+	if (keep_job_has_inuse(job))
+		r.inuse_bytes = inuse.bytes;
 	keep_name_format(&job->name, file);
-	make_notes(job, work, r.inuse_bytes, &notes);
+	keep_reason_words(&job->name, reason, sizeof(reason));
+	make_notes(job, work, &inuse, reason, &notes);
 	wish.pid = job->name.pid;
 	wish.is_image = true;
 	wish.generation = job->generation;
 	wish.budget = &job->budget;
+	wish.reason = reason;
+	wish.is_over = keep_job_is_last(job);
 	wish.notes = notes.line;
 	wish.note_cnt = notes.cnt;
 	r.make_err = profile_file_write(work->src, work->s, &wish, job->fd);

@@ -26,7 +26,7 @@ struct snapshot;
 struct keep_result {
 	uint32_t job_idx;
 	int32_t make_err, write_err; /* -errno: of the profile; of its way to the store's folder */
-	double inuse_bytes; /* in the profile */
+	double inuse_bytes; /* in the profile; < 0: not known */
 };
 
 /* The store, which must outlive the batch, is only written to, by the child. -ENOMEM. */

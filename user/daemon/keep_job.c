@@ -26,6 +26,11 @@ enum keep_need keep_job_need(const struct keep_job *j)
 	}
 }
 
+bool keep_job_has_inuse(const struct keep_job *j)
+{
+	return !j->budget.is_known || j->budget.view.has_inuse;
+}
+
 bool keep_job_is_last(const struct keep_job *j)
 {
 	return j->name.reason >= KEEP_OOM;

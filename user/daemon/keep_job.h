@@ -37,6 +37,8 @@ struct keep_job {
 
 /* Evidence may run into debt: a death by a signal, and, less so, a limit that is near. */
 enum keep_need keep_job_need(const struct keep_job *j);
+/* It is known what it has in use: frees are watched, or nothing says that they are not. */
+bool keep_job_has_inuse(const struct keep_job *j);
 /* Of a process, or an image of one, that is over: nothing else knows of it any more. */
 bool keep_job_is_last(const struct keep_job *j);
 /* For qsort(): evidence, then the dead, then who has grown most. Who is dead by a signal has nobody else

@@ -173,7 +173,7 @@ static void look_at_limit(struct watched *w, uint64_t rate_bytes)
 	if (keep_cgroup_has_come_near(w->cgroup))
 		w->limit.is_wanted = w->is_sampled;
 	w->usage.cgroup = *keep_cgroup_reading(w->cgroup);
-	if (w->is_sampled && keep_cgroup_is_near(w->cgroup) &&
+	if (w->is_sampled && w->has_inuse && keep_cgroup_is_near(w->cgroup) &&
 	    keep_has_grown(w->usage.inuse_bytes, w->limit.kept_bytes, rate_bytes))
 		w->limit.is_wanted = true;
 }
@@ -190,7 +190,8 @@ void keep_watch_tick(struct keep_watch *kw, struct engine *e, uint64_t rate_byte
 	keep_cgroups_read(kw->cgroups, now_ns);
 	vec_each(&kw->list, w) {
 		look_at_limit(w, rate_bytes);
-		w->peak.is_wanted = w->is_sampled && keep_has_grown(w->usage.inuse_bytes,
-								    w->peak.kept_bytes, rate_bytes);
+		w->peak.is_wanted =
+			w->is_sampled && w->has_inuse &&
+			keep_has_grown(w->usage.inuse_bytes, w->peak.kept_bytes, rate_bytes);
 	}
 }

@@ -38,6 +38,7 @@ struct watched {
 	struct keep_cgroup *cgroup; /* NULL: not known */
 	struct keep_usage usage;
 	bool is_sampled; /* BPF has sums of it */
+	bool has_inuse; /* its frees are watched: the sums mean something. For the caller to set */
 	bool is_followed; /* while syncing */
 	struct keep_want peak, limit;
 };

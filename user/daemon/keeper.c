@@ -206,12 +206,22 @@ void keeper_sync(struct keeper *k)
 	}
 }
 
+/* What has no budget yet has all its probes. */
+static void set_has_inuse(const struct keeper *k, struct watched *w)
+{
+	struct governor_view view;
+
+	w->has_inuse = governor_view(k->src.governor, w->name.pid, &view) || view.has_inuse;
+}
+
 void keeper_tick(struct keeper *k)
 {
 	uint64_t now = now_ns();
 
 	if (!k)
 		return;
+	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++)
+		set_has_inuse(k, keep_watch_at(k->watch, i));
 	keep_watch_tick(k->watch, k->src.engine, k->src.rate_bytes, now);
 	if (!keep_batch_is_at_work(k->batch))
 		keep_ended_skip_late(k->ended, k->src.tracker, &k->credit, now);
@@ -230,12 +240,10 @@ static bool may_keep(const struct keep_want *want, uint64_t now)
 /* Near its limit, unless that would replace what shows who holds the memory with what does not. */
 static bool may_keep_limit(const struct keeper *k, struct watched *w, uint64_t now)
 {
-	struct governor_view view;
-
 	if (!may_keep(&w->limit, now))
 		return false;
-	if (w->limit.has_inuse && !governor_view(k->src.governor, w->name.pid, &view) &&
-	    !view.has_inuse)
+	set_has_inuse(k, w);
+	if (w->limit.has_inuse && !w->has_inuse)
 		w->limit.is_wanted = false;
 	return w->limit.is_wanted;
 }
@@ -398,8 +406,8 @@ static void replace(struct keeper *k, const struct keep_job *job, const struct k
 	if (want->file.pid)
 		keep_store_drop(k->store, &want->file);
 	want->file = job->name;
-	want->kept_bytes = r->inuse_bytes;
-	want->has_inuse = job->budget.view.has_inuse;
+	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
+	want->has_inuse = r->inuse_bytes >= 0;
 	want->is_wanted = false; /* whether it has grown since is for the next tick to say */
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hmap.h"
 #include "base/printable.h"
 #include "budget/governor.h"
@@ -23,6 +24,7 @@
 #include "serve/series.h"
 #include "serve/series_book.h"
 #include "serve/view.h"
+#include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "target/process.h"
@@ -76,18 +78,32 @@ static const char *keep_text(struct maker *m, const char *text)
 	return str < 0 ? NULL : profile_text(m->lp->names, str);
 }
 
+static int add_inuse_words(struct maker *m, struct serve_process *p)
+{
+	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
+	struct recording r = RECORDING_NONE;
+	char words[RECORDING_INUSE_BUF];
+
+	r.pid = p->pid;
+	governor_fill_recording(m->src->governor, p->pid, epoch_off_ns, &r);
+	recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
+	p->is_inuse_unknown = r.inuse == RECORDING_INUSE_UNKNOWN;
+	p->inuse_words = keep_text(m, words);
+	return p->inuse_words ? 0 : -ENOMEM;
+}
+
 static void add_overhead(const struct maker *m, struct serve_process *p)
 {
 	struct governor_view view;
 
 	p->overhead = p->overhead_step = p->overhead_rate_bytes = NAN;
-	p->is_inuse_known = NAN;
+	p->is_inuse_complete = NAN;
 	if (governor_view(m->src->governor, p->pid, &view))
 		return; /* it has just come */
 	p->overhead = view.share;
 	p->overhead_step = view.step;
 	p->overhead_rate_bytes = (double)view.rate_bytes;
-	p->is_inuse_known = view.has_inuse && !view.inuse_ns;
+	p->is_inuse_complete = view.has_inuse && !view.inuse_ns;
 }
 
 static int add_process(struct maker *m, pid_t pid)
@@ -113,7 +129,9 @@ static int add_process(struct maker *m, pid_t pid)
 	if (!f.shown.comm || !f.shown.exe)
 		return -ENOMEM;
 	add_overhead(m, &f.shown);
-	err = target_memory_get(m->memory, info.start_time_ticks, &f.shown);
+	err = add_inuse_words(m, &f.shown);
+	if (!err)
+		err = target_memory_get(m->memory, info.start_time_ticks, &f.shown);
 	if (!err)
 		err = vec_push(&m->facts, f);
 	return err ? err : hmap_put(&m->by_pid, &key, m->facts.cnt - 1);
@@ -205,7 +223,7 @@ static void group_cells(struct maker *m)
 	}
 }
 
-static int add_scope(struct maker *m, const struct series_cell *cell)
+static int add_scope(struct maker *m, const struct series_cell *cell, bool is_inuse_unknown)
 {
 	struct serve_scope s = {
 		.scope = keep_text(m, cell->scope),
@@ -220,6 +238,8 @@ static int add_scope(struct maker *m, const struct series_cell *cell)
 
 	if (!s.scope || !s.thread)
 		return -ENOMEM;
+	if (is_inuse_unknown)
+		s.inuse_bytes = s.inuse_objects = s.inuse_error_bytes = s.inuse_samples = NAN;
 	return vec_push(&m->lp->scopes, s);
 }
 
@@ -240,13 +260,16 @@ static int book_process(struct maker *m, struct facts *f, struct series_book *bo
 		f->shown.inuse_objects = total.inuse.objects;
 		f->shown.inuse_error_bytes = sqrt(total.inuse.bytes_variance);
 		f->shown.inuse_samples = (double)total.inuse.samples;
+		if (f->shown.is_inuse_unknown)
+			f->shown.inuse_bytes = f->shown.inuse_objects = f->shown.inuse_error_bytes =
+				f->shown.inuse_samples = NAN;
 		f->shown.alloc_bytes = total.alloc_bytes;
 		f->shown.alloc_objects = total.alloc_objects;
 		f->scope_first = m->lp->scopes.cnt;
 		f->shown.scope_cnt = row_cnt;
 	}
 	for (size_t i = 0; i < row_cnt && !err; i++)
-		err = add_scope(m, &rows[i]);
+		err = add_scope(m, &rows[i], f->shown.is_inuse_unknown);
 	free(cells);
 	return err;
 }
@@ -255,8 +278,12 @@ static int by_inuse(const void *a, const void *b)
 {
 	const struct serve_process *x = a, *y = b;
 
-	if (x->inuse_bytes != y->inuse_bytes)
+	if (x->is_inuse_unknown != y->is_inuse_unknown)
+		return x->is_inuse_unknown ? 1 : -1;
+	if (!x->is_inuse_unknown && x->inuse_bytes != y->inuse_bytes)
 		return x->inuse_bytes < y->inuse_bytes ? 1 : -1;
+	if (x->is_inuse_unknown && x->alloc_bytes != y->alloc_bytes)
+		return x->alloc_bytes < y->alloc_bytes ? 1 : -1;
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 

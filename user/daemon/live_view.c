@@ -21,22 +21,6 @@
 #include "track/files.h"
 #include "track/tracker.h"
 
-static const unsigned losses[] = {
-	HT_STAT_MISSED_FREE,	HT_STAT_LIVE_FULL,	  HT_STAT_TOTALS_FULL,
-	HT_STAT_STACKS_FULL,	HT_STAT_STACK_COLLISION,  HT_STAT_CONTEXTS_FULL,
-	HT_STAT_THREADS_OTHER,	HT_STAT_SCRATCH_BUSY,	  HT_STAT_PENDING_FULL,
-	HT_STAT_PENDING_LOST,	HT_STAT_READ_FAULT,	  HT_STAT_PAUSED,
-	HT_STAT_TAG_UNREADABLE, HT_STAT_TAG_SOURCES_FULL, HT_STAT_SCOPES_FULL,
-	HT_STAT_LABELS_FULL,	HT_STAT_INSTANCES_FULL,	  HT_STAT_IMAGES_FULL,
-	HT_STAT_THROW_SKIPPED,	HT_STAT_EVENTS_LOST,	  HT_STAT_END_NO_MAPPING,
-	HT_STAT_END_NO_TABLE,	HT_STAT_END_NO_ROW,	  HT_STAT_END_UNSUPPORTED,
-	HT_STAT_END_READ_FAULT, HT_STAT_END_TOO_DEEP,	  HT_STAT_END_BAD_CFA,
-};
-#define STAT_LOSS_CNT (sizeof(losses) / sizeof(*losses))
-
-/* Beside the counters of BPF: sites that could not be attached, and sites left alone. */
-#define LOSS_CNT (STAT_LOSS_CNT + 2)
-
 /* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
 #define MAP_CNT 6
 /* The members of struct reclaim_counts but the cycles. */
@@ -49,7 +33,7 @@ struct live_view {
 	struct target_memory *memory;
 	struct live_processes processes;
 	struct live_files files;
-	struct serve_counter losses[LOSS_CNT], lost_bytes[1];
+	struct serve_counter losses[LEDGER_LINE_CNT], lost_bytes[1];
 	struct serve_map maps[MAP_CNT];
 	struct serve_named reclaimed[RECLAIMED_CNT];
 	struct serve_named fds[OWN_FD_KIND_CNT];
@@ -91,26 +75,21 @@ void live_view_free(struct live_view *lv)
 
 static void make_losses(struct live_view *lv, const struct snapshot *s)
 {
-	const struct tracker *t = lv->src.tracker;
-	int err;
+	struct ledger_lines ledger;
 
-	for (size_t i = 0; i < STAT_LOSS_CNT; i++)
-		lv->losses[i] = (struct serve_counter){ ledger_stat_name(losses[i]),
-							ledger_stat_meaning(losses[i]),
-							s->stats[losses[i]] };
-	lv->losses[STAT_LOSS_CNT] =
-		(struct serve_counter){ "failed_sites",
-					"probe sites and files that could not be had",
-					tracker_failed_cnt(t, &err) };
-	lv->losses[STAT_LOSS_CNT + 1] = (struct serve_counter){
-		"throwing_sites", "functions not probed on this kernel because they may throw",
-		tracker_throwing_cnt(t)
-	};
-	lv->lost_bytes[0] =
-		(struct serve_counter){ "live_full", ledger_stat_meaning(HT_STAT_LIVE_FULL_BYTES),
-					s->stats[HT_STAT_LIVE_FULL_BYTES] };
+	ledger_lines_read(&ledger, s->stats, lv->src.tracker);
+	lv->view.loss_cnt = 0;
+	for (size_t i = 0; i < LEDGER_LINE_CNT; i++) {
+		const struct ledger_line *l = &ledger.line[i];
+		const struct serve_counter c = { l->name, l->meaning, l->value };
+
+		if (i == HT_STAT_LIVE_FULL_BYTES)
+			lv->lost_bytes[0] =
+				(struct serve_counter){ "live_full", l->meaning, l->value };
+		else if (l->kind != LEDGER_ACTIVITY)
+			lv->losses[lv->view.loss_cnt++] = c;
+	}
 	lv->view.losses = lv->losses;
-	lv->view.loss_cnt = LOSS_CNT;
 	lv->view.lost_bytes = lv->lost_bytes;
 	lv->view.lost_bytes_cnt = 1;
 }

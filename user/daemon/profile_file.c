@@ -6,22 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/fd_stream.h"
 #include "base/hmap.h"
-#include "base/units.h"
 #include "budget/governor.h"
 #include "daemon/process_text.h"
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/profile.h"
-#include "snapshot/ledger_notes.h"
 #include "snapshot/profile_build.h"
+#include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
 #include "snapshot/scope_notes.h"
 #include "snapshot/snapshot.h"
+#include "target/process.h"
 #include "track/tracker.h"
 
 /* What tells the rows of a snapshot apart. */
@@ -97,93 +95,79 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 	return err;
 }
 
-static int comment_targets(struct profile *p, const struct profile_source *src,
-			   const struct profile_wish *wish)
-{
-	const struct track_instance *inst;
-	size_t cnt;
-	int err = 0;
+struct wanted {
+	const struct profile_source *src;
+	const struct profile_wish *wish;
+};
 
-	inst = tracker_instances(src->tracker, &cnt);
-	for (size_t i = 0; i < cnt && !err; i++) {
-		if (!is_wanted(src, wish, inst[i].pid, inst[i].generation))
-			continue;
-		err = profile_comment(p, "target: PID %d (%.*s) %s", inst[i].pid,
-				      (int)sizeof(inst[i].comm), inst[i].comm, inst[i].exe);
-	}
-	return err;
+static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
+{
+	const struct wanted *w = ctx;
+
+	return is_wanted(w->src, w->wish, pid, generation);
 }
 
-static int comment_source(struct profile *p, const struct profile_source *src)
+/* Since when it is followed, on CLOCK_MONOTONIC; 0: not known. */
+static uint64_t followed_ns(const struct profile_source *src, const struct profile_wish *wish)
 {
-	char line[1024] = "", text[UNITS_BUF];
-	time_t begin = src->begin_epoch_ns / (int64_t)NS_PER_S;
-	size_t used = 0;
-	struct tm tm;
-	int err;
+	struct governor_record now;
 
-	for (int i = 0; i < src->command_argc && used < sizeof(line); i++)
-		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s",
-					 src->command_argv[i]);
-	err = profile_comment(p, "heaptap %s", HEAPTAP_VERSION);
-	if (!err)
-		err = profile_comment(p, "command: heaptap%s", line);
-	if (!err && gmtime_r(&begin, &tm) &&
-	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		err = profile_comment(p, "serving since %s", text);
-	if (!err)
-		err = profile_comment(p, "allocations before attach are not included");
-	if (!err)
-		err = profile_comment(p, "source: uprobe (%s)", attach_mode_name(src->mode));
-	if (!err && src->rate_bytes <= 1)
-		err = profile_comment(p, "rate: every allocation (exact)");
-	else if (!err)
-		err = profile_comment(p, "rate: one sample per %s allocated on the average",
-				      format_bytes((double)src->rate_bytes, text, sizeof(text)));
-	return err;
+	if (wish->budget)
+		return wish->budget->followed_ns;
+	governor_take_record(src->governor, wish->pid, &now);
+	return now.followed_ns;
 }
 
-/* The counters are those of all processes. */
-static int comment_ledger(struct profile *p, const struct tracker *t,
-			  const uint64_t stats[HT_STAT_CNT])
+static void set_times(const struct profile_source *src, const struct profile_wish *wish,
+		      struct recording_facts *f)
 {
-	int err = ledger_notes_add(p, stats), why;
-	size_t failed_cnt = tracker_failed_cnt(t, &why), throwing_cnt = tracker_throwing_cnt(t);
+	uint64_t since_ns = wish->pid ? followed_ns(src, wish) : 0;
 
-	if (!err && failed_cnt)
-		err = profile_comment(p,
-				      "ledger: failed_sites %zu (probe sites and files that could "
-				      "not be had)",
-				      failed_cnt);
-	if (!err && throwing_cnt)
-		err = profile_comment(p,
-				      "ledger: throwing_sites %zu (operator new not probed: it may "
-				      "throw)",
-				      throwing_cnt);
-	return err;
+	f->end_ns = wish->epoch_ns;
+	f->followed_ns = since_ns ? wish->epoch_ns - (int64_t)(wish->monotonic_ns - since_ns) :
+				    src->begin_epoch_ns;
+	f->begin_ns = wish->base ? wish->epoch_ns - (int64_t)wish->duration_ns : f->followed_ns;
+	f->duration_ns = (uint64_t)(f->end_ns - f->begin_ns);
+	f->is_delta = wish->base != NULL;
 }
 
-static int add_comments(struct profile *p, const struct profile_source *src,
-			const struct snapshot *s, const struct profile_wish *wish)
+static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
+		     const struct profile_wish *wish)
 {
-	struct scope_notes_options opts = {
+	const struct wanted wanted = { src, wish };
+	const struct scope_notes_options scopes = {
 		.labels = LABEL_ALL,
 		.only_pid = wish->pid,
 		.by_process = !wish->pid,
 		.epoch_off_ns = wish->epoch_ns - (int64_t)wish->monotonic_ns,
 	};
-	int err = comment_source(p, src);
+	struct recording_facts facts = {
+		.command_argv = src->command_argv,
+		.command_argc = src->command_argc,
+		.tracker = src->tracker,
+		.governor = src->governor,
+		.is_wanted = is_image_wanted,
+		.ctx = &wanted,
+		.main_pid = wish->pid,
+		.budget = wish->budget,
+		.reason = wish->reason,
+		.is_merged = !wish->pid,
+		.is_over = wish->is_over,
+		.mode = src->mode,
+		.rate_bytes = src->rate_bytes,
+		.stats = s->stats,
+	};
+	struct process_info info;
+	int err = 0;
 
-	if (!err)
-		err = comment_targets(p, src, wish);
+	set_times(src, wish, &facts);
+	if (wish->pid && !wish->is_over && !process_glance(wish->pid, &info))
+		facts.rss_end_bytes = info.rss_bytes;
 	for (size_t i = 0; i < wish->note_cnt && !err; i++)
 		err = profile_comment(p, "%s", wish->notes[i]);
 	if (!err)
-		err = wish->budget ? governor_comment_record(wish->budget, p) :
-				     governor_comment(src->governor, wish->pid, p);
-	if (!err)
-		err = comment_ledger(p, src->tracker, s->stats);
-	return err ? err : scope_notes_add(s, src->engine, src->tracker, &opts, p);
+		err = recording_notes_add(&facts, p);
+	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
 }
 
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
@@ -213,7 +197,7 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 		err = p->default_type_str < 0 ? -ENOMEM : 0;
 	}
 	if (!err)
-		err = add_comments(p, src, s, wish);
+		err = add_notes(p, src, s, wish);
 out:
 	vec_release(&chosen.rows);
 	if (err)
@@ -232,13 +216,22 @@ static int write_text(const struct profile *p, int fd)
 	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
 }
 
+/* Its format has no place to say that what is in use is not known. */
+static bool is_only_inuse(const struct profile_wish *wish)
+{
+	return wish->form == PROFILE_ADDRESSES ||
+	       (wish->form == PROFILE_TEXT && !wish->shows_allocs);
+}
+
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_wish *wish, int fd)
 {
 	struct profile *p = NULL;
 	int err = profile_file_build(src, s, wish, &p);
 
-	if (!err && wish->form == PROFILE_PPROF)
+	if (!err && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+		err = -ENODATA;
+	else if (!err && wish->form == PROFILE_PPROF)
 		err = pprof_write(p, fd);
 	else if (!err && wish->form == PROFILE_TEXT)
 		err = write_text(p, fd);

@@ -55,12 +55,15 @@ struct profile_wish {
 	uint64_t duration_ns;
 	int64_t epoch_ns; /* of the snapshot, and when it was on CLOCK_MONOTONIC */
 	uint64_t monotonic_ns;
-	const char *const *notes; /* more comments */
+	const char *reason; /* why it is kept; NULL: it was asked for */
+	bool is_over; /* the process, or the image, has ended */
+	const char *const *notes; /* comments that come first */
 	size_t note_cnt;
 };
 
 /* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
- * ended, and its addresses are asked for. */
+ * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without
+ * comments, and it is not known. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_wish *wish, int fd);
 /* The same, before it is a file: to be freed with profile_free(). */

@@ -18,8 +18,10 @@
 #include "daemon/process_text.h"
 #include "daemon/pushes.h"
 #include "daemon/worker.h"
+#include "budget/governor.h"
 #include "serve/endpoints.h"
 #include "serve/http.h"
+#include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
 #include "target/process.h"
 #include "track/tracker.h"
@@ -290,7 +292,7 @@ static int make_file(const struct profiles *p, const struct snapshot *s, const s
 		err = write_cmdline(f->wish.pid, f->fd);
 	else
 		err = profile_file_write(&p->src, s, &f->wish, f->fd);
-	if (err && err != -ESRCH)
+	if (err && err != -ESRCH && err != -ENODATA)
 		log_warn("serve: cannot answer: %s", strerror(-err));
 	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
@@ -340,9 +342,26 @@ static void close_files(struct profiles *p)
 	p->push_fd = -1;
 }
 
-static void answer_failure(struct http_exchange *x, const struct endpoint_request *r, int err)
+/* It may be known later, or with another limit. */
+static void answer_unknown(const struct profiles *p, struct http_exchange *x,
+			   const struct endpoint_request *r)
 {
-	if (err == -ESRCH)
+	struct recording rec = RECORDING_NONE;
+	char words[RECORDING_INUSE_BUF];
+
+	rec.pid = r->pid;
+	governor_fill_recording(p->src.governor, r->pid, 0, &rec);
+	rec.inuse = RECORDING_INUSE_UNKNOWN; /* as it was then */
+	recording_inuse_words(&rec, "", p->src.rate_bytes, !r->pid, words);
+	http_error(x, 503, "What is in use is not known. %s\n", words);
+}
+
+static void answer_failure(const struct profiles *p, struct http_exchange *x,
+			   const struct endpoint_request *r, int err)
+{
+	if (err == -ENODATA)
+		answer_unknown(p, x, r);
+	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
 		http_error(x, 500, "making the profile was ended: see heaptap's log\n");
@@ -371,7 +390,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w)
 		err = a.fd < 0 ? -errno : 0;
 	}
 	if (err) {
-		answer_failure(w->x, &w->request, err);
+		answer_failure(p, w->x, &w->request, err);
 		return;
 	}
 	profile_answer_type(&w->request, &a);
@@ -400,7 +419,7 @@ static void refuse_due(struct profiles *p, uint64_t now, int err)
 		if (w->due_ns > now)
 			continue;
 		if (w->x)
-			answer_failure(w->x, &w->request, err);
+			answer_failure(p, w->x, &w->request, err);
 		remove_waiter(p, i);
 	}
 	close_files(p);
@@ -423,7 +442,7 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 
 		if (w->due_ns > now || !has_ended(p, w))
 			continue;
-		answer_failure(w->x, &w->request, -ESRCH);
+		answer_failure(p, w->x, &w->request, -ESRCH);
 		remove_waiter(p, i);
 	}
 }

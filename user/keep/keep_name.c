@@ -20,9 +20,9 @@ static const struct {
 	const char *words;
 	int has_code;
 } reasons[] = {
-	[KEEP_PEAK] = { "peak", "in use: more than ever before", 0 },
-	[KEEP_LIMIT] = { "limit", "its cgroup was near its memory limit", 0 },
-	[KEEP_OOM] = { "oom", "killed because memory ran out", 0 },
+	[KEEP_PEAK] = { "peak", "peak", 0 },
+	[KEEP_LIMIT] = { "limit", "near its memory limit", 0 },
+	[KEEP_OOM] = { "oom", "out of memory", 0 },
 	[KEEP_SIGNAL] = { "signal", "ended by signal %u", 1 },
 	[KEEP_EXIT] = { "exit", "ended with status %u", 1 },
 	[KEEP_EXEC] = { "exec", "became another program", 0 },

@@ -43,7 +43,7 @@ void keep_name_set_end(struct keep_name *n, uint32_t exit_status);
 /* "oom", "exit3": as in file names. Returns buf. */
 #define KEEP_REASON_BYTES 24
 char *keep_reason_text(const struct keep_name *n, char buf[static KEEP_REASON_BYTES]);
-/* For people: "killed because memory ran out". Returns buf. */
+/* For people: "out of memory". Returns buf. */
 char *keep_reason_words(const struct keep_name *n, char *buf, size_t buf_bytes);
 /* "20260131T093012.250Z", without ".250" when ms < 0. Returns buf. */
 #define KEEP_TIME_BYTES 32

@@ -15,13 +15,12 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "budget/governor.h"
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/profile.h"
 #include "record/recorder.h"
-#include "snapshot/ledger_notes.h"
 #include "snapshot/profile_build.h"
+#include "snapshot/recording_notes.h"
 #include "snapshot/scope_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
@@ -103,132 +102,37 @@ static bool labels_processes(const struct recorder *r, const struct recorder_fac
 	return f->follow || instance_cnt > 1;
 }
 
-static int comment_command(struct profile *p, const struct result_options *opts)
+static int add_notes(const struct result *res, struct profile *p, const struct recorder_facts *f,
+		     const struct recorder *r)
 {
-	char line[1024] = "";
-	size_t used = 0;
-
-	for (int i = 0; i < opts->command_argc && used < sizeof(line); i++)
-		used += snprintf(line + used, sizeof(line) - used, " %s", opts->command_argv[i]);
-	return profile_comment(p, "command: heaptap%s", line);
-}
-
-static int comment_target(struct profile *p, const struct recorder_facts *f)
-{
-	char elapsed[UNITS_BUF], rss[UNITS_BUF];
-	int err = profile_comment(p, "target: PID %d (%.*s) %s", f->pid, (int)sizeof(f->comm),
-				  f->comm, f->exe);
-
-	if (!err)
-		err = profile_comment(p, "recorded for %s, until %s",
-				      format_duration(f->end_ns - f->begin_ns, elapsed,
-						      sizeof(elapsed)),
-				      f->end_reason);
-	if (!err)
-		err = profile_comment(p, f->was_started ?
-						 "recorded since the program was started" :
-						 "allocations before attach are not included");
-	if (!err && f->rss_bytes)
-		err = profile_comment(p, "resident memory of the target when last seen: %s",
-				      format_bytes((double)f->rss_bytes, rss, sizeof(rss)));
-	return err;
-}
-
-static int comment_source(struct profile *p, const struct recorder_facts *f)
-{
-	char rate[UNITS_BUF];
-	int err = profile_comment(p, "source: uprobe (%s), %zu sites, %zu of them single-stepped",
-				  attach_mode_name(f->mode), f->site_cnt, f->stepped_cnt);
-
-	if (!err && f->rate_bytes <= 1)
-		err = profile_comment(p, "rate: every allocation (exact)");
-	else if (!err)
-		err = profile_comment(p, "rate: one sample per %s allocated on the average",
-				      format_bytes(f->rate_bytes, rate, sizeof(rate)));
-	if (!err && !f->site_cnt)
-		err = profile_comment(p, "no known allocator was found: looked for malloc, "
-					 "jemalloc, tcmalloc, mimalloc, operator new");
-	return err;
-}
-
-static int comment_ledger(struct profile *p, const uint64_t stats[HT_STAT_CNT],
-			  const struct recorder_facts *f)
-{
-	int err = ledger_notes_add(p, stats);
-
-	if (!err && f->throwing_cnt)
-		err = profile_comment(p,
-				      "ledger: throwing_sites %zu (operator new not probed: it may "
-				      "throw, see --probe-throwing-new)",
-				      f->throwing_cnt);
-	if (!err && f->failed_cnt)
-		err = profile_comment(p,
-				      "ledger: failed_sites %zu (probe sites that could not be "
-				      "attached)",
-				      f->failed_cnt);
-	return err;
-}
-
-/* What programs counted themselves, over all of them. */
-static int comment_scope_counters(struct profile *p, const struct recorder *r)
-{
-	struct scope_counters sum = { 0 };
-	size_t cnt;
-	const struct track_instance *inst = tracker_instances(recorder_tracker(r), &cnt);
-	int err = 0;
-
-	for (size_t i = 0; i < cnt; i++) {
-		sum.overflows += inst[i].scope_counters.overflows;
-		sum.underflows += inst[i].scope_counters.underflows;
-		sum.truncations += inst[i].scope_counters.truncations;
-	}
-	if (sum.overflows)
-		err = profile_comment(p,
-				      "ledger: scope_overflows %llu (pushes of a scope that the "
-				      "program's own table had no room for)",
-				      (unsigned long long)sum.overflows);
-	if (!err && sum.underflows)
-		err = profile_comment(p, "ledger: scope_underflows %llu (pops without a push)",
-				      (unsigned long long)sum.underflows);
-	if (!err && sum.truncations)
-		err = profile_comment(p,
-				      "ledger: scope_truncations %llu (pushes deeper than %d "
-				      "scopes, charged to the last one)",
-				      (unsigned long long)sum.truncations, HT_SCOPE_DEPTH_CAP);
-	return err;
-}
-
-static int comment_scopes(const struct result *res, struct profile *p,
-			  const struct recorder_facts *f, const struct recorder *r)
-{
-	struct scope_notes_options opts = {
+	const struct tracker *t = recorder_tracker(r);
+	const struct snapshot *s = recorder_snapshot(r);
+	const struct recording_facts facts = {
+		.command_argv = res->opts.command_argv,
+		.command_argc = res->opts.command_argc,
+		.tracker = t,
+		.governor = recorder_governor(r),
+		.main_pid = f->pid,
+		.end_reason = f->end_reason,
+		.was_started = f->was_started,
+		.is_over = !tracker_running_cnt(t),
+		.begin_ns = f->begin_epoch_ns,
+		.end_ns = f->end_epoch_ns,
+		.duration_ns = f->end_ns - f->begin_ns,
+		.rss_end_bytes = f->rss_bytes,
+		.mode = f->mode,
+		.says_sites = true,
+		.rate_bytes = f->rate_bytes,
+		.stats = s->stats,
+	};
+	const struct scope_notes_options scopes = {
 		.labels = res->opts.labels,
 		.by_process = labels_processes(r, f),
 		.epoch_off_ns = f->end_epoch_ns - (int64_t)f->end_ns,
 	};
-	int err = comment_scope_counters(p, r);
+	int err = recording_notes_add(&facts, p);
 
-	return err ? err :
-		     scope_notes_add(recorder_snapshot(r), recorder_engine(r), recorder_tracker(r),
-				     &opts, p);
-}
-
-static int add_comments(const struct result *res, struct profile *p, const struct recorder_facts *f,
-			const struct recorder *r)
-{
-	int err = profile_comment(p, "heaptap %s", HEAPTAP_VERSION);
-
-	if (!err)
-		err = comment_command(p, &res->opts);
-	if (!err)
-		err = comment_target(p, f);
-	if (!err)
-		err = comment_source(p, f);
-	if (!err)
-		err = governor_comment(recorder_governor(r), 0, p);
-	if (!err)
-		err = comment_ledger(p, recorder_snapshot(r)->stats, f);
-	return err ? err : comment_scopes(res, p, f, r);
+	return err ? err : scope_notes_add(s, recorder_engine(r), t, &scopes, p);
 }
 
 /* What was lost and matters to who reads the numbers, on stderr whatever the verbosity. */
@@ -343,7 +247,7 @@ int result_write(struct result *res, const struct recorder *r)
 	err = build(res, r, &f, &p);
 	if (!err) {
 		p->time_ns = f.end_epoch_ns;
-		err = add_comments(res, p, &f, r);
+		err = add_notes(res, p, &f, r);
 	}
 	if (err) {
 		log_error("record: cannot build the profile: %s", strerror(-err));

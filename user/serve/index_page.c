@@ -35,13 +35,19 @@ static void put_text(const char *text, FILE *out)
 /* The probes' share of its CPU time, and what is given up for it. */
 static void put_overhead(const struct serve_process *p, FILE *out)
 {
-	if (isnan(p->overhead))
-		return;
-	fprintf(out, "%.2g %%", 100 * p->overhead);
+	if (!isnan(p->overhead))
+		fprintf(out, "%.2g %%", 100 * p->overhead);
 	if (p->overhead_step >= BUDGET_COARSE)
 		fprintf(out, " %s", budget_step_name((enum budget_step)p->overhead_step));
-	if (p->is_inuse_known < 1)
-		fputs(", in use is not complete", out);
+	if (!*p->inuse_words)
+		return;
+	fputs(p->is_inuse_unknown ? "<br>in use is not known: " : "<br>in use: ", out);
+	put_text(p->inuse_words, out);
+}
+
+static const char *bytes_or_unknown(double bytes, char buf[UNITS_BUF])
+{
+	return isnan(bytes) ? "not known" : format_bytes(bytes, buf, UNITS_BUF);
 }
 
 static void put_process(const struct serve_process *p, FILE *out)
@@ -50,8 +56,9 @@ static void put_process(const struct serve_process *p, FILE *out)
 
 	fprintf(out, "<tr><td>%d<td>", p->pid);
 	put_text(p->comm, out);
-	fprintf(out, "<td>%s<td>%s<td>%s<td>%s", format_bytes(p->inuse_bytes, inuse, sizeof(inuse)),
-		format_count(p->inuse_objects, objects, sizeof(objects)),
+	fprintf(out, "<td>%s<td>%s<td>%s<td>%s", bytes_or_unknown(p->inuse_bytes, inuse),
+		isnan(p->inuse_objects) ? "" :
+					  format_count(p->inuse_objects, objects, sizeof(objects)),
 		format_bytes(p->alloc_bytes, alloc, sizeof(alloc)),
 		format_bytes(p->rss_bytes, rss, sizeof(rss)));
 	fputs("<td>", out);
@@ -78,8 +85,7 @@ static void put_kept(const struct serve_kept *k, FILE *out)
 
 	fprintf(out, "<tr><td>%d<td>", k->pid);
 	put_text(k->comm, out);
-	fprintf(out, "<td>%s<td>%s<td>%s<td>",
-		isnan(k->inuse_bytes) ? "" : format_bytes(k->inuse_bytes, inuse, sizeof(inuse)),
+	fprintf(out, "<td>%s<td>%s<td>%s<td>", bytes_or_unknown(k->inuse_bytes, inuse),
 		format_bytes(k->bytes, bytes, sizeof(bytes)), k->time);
 	fprintf(out, "<a href=\"pid/%d/debug/pprof/heap?at=%s\">%s</a><td>", k->pid, k->at, k->at);
 	put_text(k->why, out);
@@ -127,8 +133,8 @@ void index_page_write(const struct serve_view *v, FILE *out)
 	if (v->is_paused > 0)
 		fputs("<p>All probes are out (SIGUSR1), until SIGUSR2.</p>\n", out);
 	if (v->refused_cnt)
-		fprintf(out, "<p>%.0f selected processes cannot be followed: see the log.</p>\n",
-			v->refused_cnt);
+		fprintf(out, "<p>%.0f selected process%s cannot be followed: see the log.</p>\n",
+			v->refused_cnt, v->refused_cnt == 1 ? "" : "es");
 	fputs("<table><tr><th>pid<th>name<th>in use<th>objects<th>allocated<th>resident"
 	      "<th>probes<th>profiles<th>executable\n",
 	      out);

@@ -65,9 +65,10 @@ static const struct field_family process_families[] = {
 		"(in-use is not known), 3 everything."),
 	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
 		"One sample of the process per this many bytes on the average."),
-	PROCESS(is_inuse_known, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
-		"1: heaptap_inuse_bytes is of all that was allocated since the process is followed; 0: "
-		"frees are not seen, to keep the overhead low, or were not for a while."),
+	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
+		"1: heaptap_inuse_bytes is of all that was allocated since the process is followed. 0: "
+		"frees are not watched, to keep the overhead low, and there is no heaptap_inuse_* of "
+		"the process; or they were not for a while, and it is of what was allocated since."),
 };
 
 /* The sum over the series of a process is the process. */
@@ -213,12 +214,16 @@ static void put_scopes_of(struct metric_text *m, const struct serve_process *p,
 
 	snprintf(pid, sizeof(pid), "%d", p->pid);
 	for (size_t i = 0; i < p->scope_cnt; i++) {
+		double value = field_of(&p->scopes[i], f);
+
+		if (isnan(value))
+			continue;
 		metric_begin(m);
 		metric_label(m, "pid", pid);
 		metric_label(m, "comm", p->comm);
 		metric_label(m, "scope", p->scopes[i].scope);
 		metric_label(m, "thread", p->scopes[i].thread);
-		metric_value(m, field_of(&p->scopes[i], f));
+		metric_value(m, value);
 	}
 }
 

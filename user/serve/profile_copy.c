@@ -15,12 +15,21 @@ int64_t profile_copy_str(struct profile_copy *c, int64_t id)
 	return profile_str(c->to, profile_text(c->from, id));
 }
 
+/* What is in use comes last, and must not look like 0 where it is not known. */
+static size_t type_cnt(const struct profile *p)
+{
+	bool is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
+
+	return is_unknown && p->types.cnt == PROFILE_VALUE_CNT ? PROFILE_INUSE_OBJECTS :
+								 p->types.cnt;
+}
+
 static int copy_types(struct profile_copy *c)
 {
 	const struct profile *from = c->from;
 	struct profile *to = c->to;
 
-	for (size_t i = 0; i < from->types.cnt; i++) {
+	for (size_t i = 0; i < type_cnt(from); i++) {
 		struct profile_type t = {
 			.type_str = profile_copy_str(c, from->types.data[i].type_str),
 			.unit_str = profile_copy_str(c, from->types.data[i].unit_str),

@@ -22,7 +22,8 @@ struct profile_copy {
 	bool names_all; /* a location without lines gets one: "module+0xvaddr" */
 };
 
-/* With sample types, period, times and mappings of `from`, which must stay; without its comments. */
+/* With sample types, period, times and mappings of `from`, which must stay; without its comments, and
+ * without the types of what is in use when that is not known. */
 int profile_copy_begin(struct profile_copy *c, const struct profile *from, bool names_all);
 /* The profile; c is as after release. */
 struct profile *profile_copy_take(struct profile_copy *c);

@@ -223,6 +223,8 @@ int profile_limit(const struct profile *p, const struct profile_limits *limits,
 		return -EINVAL;
 	s.weight_type = profile_find_type(p, "inuse_space");
 	if (s.weight_type < 0)
+		s.weight_type = profile_find_type(p, "alloc_space");
+	if (s.weight_type < 0)
 		s.weight_type = 0;
 	s.by_size = calloc(p->samples.cnt + 1, sizeof(*s.by_size));
 	s.sums = calloc(p->types.cnt + 1, sizeof(*s.sums));

@@ -35,7 +35,10 @@ struct serve_process {
 	double overhead; /* share of its CPU time that probes take */
 	double overhead_step; /* what is given up for that: see budget/budget.h */
 	double overhead_rate_bytes; /* the sampling rate of this process now */
-	double is_inuse_known; /* 0: frees are not seen now, or have not been at some time */
+	/* 0: frees are not seen now, or have not been at some time */
+	double is_inuse_complete;
+	bool is_inuse_unknown; /* they are not seen now: the inuse_* fields are NAN, of scopes too */
+	const char *inuse_words; /* what that means, and the way out; "": in-use is complete */
 	const struct serve_scope *scopes; /* their sum is the process; the rest last */
 	size_t scope_cnt;
 };
@@ -93,7 +96,7 @@ struct serve_kept {
 	char comm[17];
 	const char *at; /* of its link */
 	char why[64], time[32]; /* for people; UTC */
-	double bytes, inuse_bytes; /* of the file; that it shows */
+	double bytes, inuse_bytes; /* of the file; that it shows, NAN: not known */
 };
 
 /* All NAN when nothing is to be kept. */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* test_recording_notes.c - which counters are losses, and what comments say of them and of in-use. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/profile.h"
+#include "snapshot/ledger_notes.h"
+#include "snapshot/recording_notes.h"
+
+static struct profile *notes_of(const uint64_t stats[HT_STAT_CNT], bool *ret_is_lossy)
+{
+	struct ledger_lines ledger;
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	ledger_lines_read(&ledger, stats, NULL);
+	assert_int_equal(ledger_notes_add(p, &ledger), 0);
+	*ret_is_lossy = ledger_lines_are_lossy(&ledger);
+	return p;
+}
+
+static const char *comment_at(const struct profile *p, size_t i)
+{
+	return i < p->comments.cnt ? profile_text(p, p->comments.data[i]) : "";
+}
+
+/* What was done is one line, however much it is; what is 0 is nowhere. */
+static void activity_is_one_line(void **state)
+{
+	uint64_t stats[HT_STAT_CNT] = {
+		[HT_STAT_HITS_ALLOC] = 90123, [HT_STAT_SAMPLES] = 40, [HT_STAT_END_COMPLETE] = 39
+	};
+	bool is_lossy;
+	struct profile *p = notes_of(stats, &is_lossy);
+
+	(void)state;
+	assert_int_equal(p->comments.cnt, 1);
+	assert_string_equal(comment_at(p, 0),
+			    "counters: alloc_hits=90123 samples=40 stacks_complete=39");
+	assert_false(is_lossy);
+	profile_free(p);
+	memset(stats, 0, sizeof(stats));
+	p = notes_of(stats, &is_lossy);
+	assert_int_equal(p->comments.cnt, 0);
+	profile_free(p);
+	/* the longest that there can be */
+	memset(stats, 0xff, sizeof(stats));
+	p = notes_of(stats, &is_lossy);
+	assert_non_null(strstr(comment_at(p, 0), " stacks_complete=18446744073709551615"));
+	assert_true(is_lossy);
+	profile_free(p);
+}
+
+/* Each loss has its line, and makes a sum wrong or not. */
+static void losses_are_told(void **state)
+{
+	static const struct {
+		unsigned stat;
+		const char *line;
+		bool is_lossy;
+	} cases[] = {
+		{ HT_STAT_LIVE_FULL, "ledger: live_full 7 (samples not tracked: live map full)",
+		  true },
+		{ HT_STAT_TOTALS_FULL,
+		  "ledger: totals_full 7 (samples missing from the cumulative sums: map full)",
+		  true },
+		{ HT_STAT_SCRATCH_BUSY,
+		  "ledger: scratch_busy 7 (samples lost: no scratch space free)", true },
+		{ HT_STAT_PENDING_FULL,
+		  "ledger: pending_full 7 (samples lost: too many calls under way at once)", true },
+		{ HT_STAT_EVENTS_LOST,
+		  "ledger: events_lost 7 (process events lost: ring buffer full)", true },
+		{ HT_STAT_MISSED_FREE,
+		  "ledger: missed_frees 7 (address handed out again without a free having been seen)",
+		  true },
+		{ HT_STAT_STACKS_FULL,
+		  "ledger: stacks_full 7 (samples without a stack: stack map full)", false },
+		{ HT_STAT_END_TOO_DEEP,
+		  "ledger: truncated_too_deep 7 (stacks cut: more frames than are kept)", false },
+		{ HT_STAT_CONTEXTS_FULL,
+		  "ledger: contexts_full 7 (samples without a thread: context map full)", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t stats[HT_STAT_CNT] = { [HT_STAT_SAMPLES] = 1 };
+		bool is_lossy;
+		struct profile *p;
+
+		stats[cases[i].stat] = 7;
+		p = notes_of(stats, &is_lossy);
+		assert_int_equal(p->comments.cnt, 2);
+		assert_string_equal(comment_at(p, 1), cases[i].line);
+		assert_int_equal(is_lossy, cases[i].is_lossy);
+		profile_free(p);
+	}
+}
+
+static void inuse_in_words(void **state)
+{
+	struct recording r = RECORDING_NONE;
+	char buf[RECORDING_INUSE_BUF];
+
+	(void)state;
+	r.pid = 6426;
+	r.limit.cpu_share = 0.05;
+	assert_string_equal(recording_inuse_words(&r, "server", 65536, false, buf), "");
+	r.inuse = RECORDING_INUSE_SINCE;
+	r.inuse_since_ns = 1700000000000000000;
+	assert_string_equal(
+		recording_inuse_words(&r, "server", 65536, false, buf),
+		"of what was allocated since 2023-11-14T22:13:20Z: frees were not watched before");
+	r.inuse = RECORDING_INUSE_UNKNOWN;
+	r.full_share = 0.53;
+	assert_string_equal(
+		recording_inuse_words(&r, "server", 65536, false, buf),
+		"Watching frees costs 53 % of server's CPU time; the limit is 5 %. To know "
+		"it: heaptap record --max-overhead 65 -d 10s -p 6426");
+	/* who has ended cannot be recorded */
+	assert_string_equal(recording_inuse_words(&r, "server", 65536, true, buf),
+			    "Watching frees costs 53 % of server's CPU time; the limit is 5 %.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(activity_is_one_line),
+		cmocka_unit_test(losses_are_told),
+		cmocka_unit_test(inuse_in_words),
+	};
+
+	return cmocka_run_group_tests_name("recording_notes", tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording_notes.c - see recording_notes.h.
+ *
+ * A profile of several processes has one sum. What is in use of those whose frees are not watched is
+ * missing in it, so they are named; it is unknown only when that is so for all of them.
+ */
+#include "snapshot/recording_notes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/printable.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "budget/governor.h"
+#include "model/profile.h"
+#include "snapshot/ledger_notes.h"
+#include "track/tracker.h"
+
+#define NAMED_MAX 8 /* processes in one line */
+#define LINE_BYTES 1024
+
+struct process {
+	const struct track_instance *image; /* the last one */
+	bool is_inuse_unknown;
+};
+
+struct processes {
+	VEC(struct process) list; /* the main one first */
+	size_t unknown_cnt;
+};
+
+/* The newest image of each. */
+static int list_processes(const struct recording_facts *f, struct processes *ps)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	struct hmap by_pid;
+	int err = 0;
+
+	hmap_init(&by_pid, sizeof(uint32_t));
+	for (size_t i = 0; i < cnt && !err; i++) {
+		uint32_t pid = (uint32_t)inst[i].pid;
+		const uint64_t *known = hmap_get(&by_pid, &pid);
+
+		if (f->is_wanted && !f->is_wanted(f->ctx, inst[i].pid, inst[i].generation))
+			continue;
+		if (known) {
+			ps->list.data[*known].image = &inst[i];
+			continue;
+		}
+		err = hmap_put(&by_pid, &pid, ps->list.cnt);
+		if (!err)
+			err = vec_push(&ps->list, (struct process){ .image = &inst[i] });
+	}
+	hmap_release(&by_pid);
+	for (size_t i = 1; i < ps->list.cnt; i++) {
+		struct process first = ps->list.data[0];
+
+		if (ps->list.data[i].image->pid != f->main_pid)
+			continue;
+		ps->list.data[0] = ps->list.data[i];
+		ps->list.data[i] = first;
+	}
+	return err;
+}
+
+static int set_identity(const struct recording_facts *f, const struct processes *ps,
+			struct profile *p)
+{
+	char comm[HT_COMM_BYTES + 1] = "";
+	struct recording *r = &p->recording;
+	const struct track_instance *first;
+
+	r->pid = f->main_pid;
+	r->process_cnt = (uint32_t)ps->list.cnt;
+	r->reason_str = f->reason ? profile_str(p, f->reason) : 0;
+	if (ps->list.cnt) {
+		first = ps->list.data[0].image;
+		memcpy(comm, first->comm, HT_COMM_BYTES);
+		make_printable(comm);
+		r->pid = first->pid;
+		r->comm_str = profile_str(p, comm);
+		r->exe_str = profile_str(p, first->exe ? first->exe : "");
+	}
+	return r->reason_str < 0 || r->comm_str < 0 || r->exe_str < 0 ? -ENOMEM : 0;
+}
+
+/* What the budget did: for all of them, and, as far as their frees are concerned, for each. */
+static void set_budget(const struct recording_facts *f, struct processes *ps, struct recording *r)
+{
+	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
+	struct process *process;
+
+	if (f->budget)
+		governor_fill_recording_of(f->budget, epoch_off_ns, r);
+	else
+		governor_fill_recording(f->governor, f->is_merged ? 0 : r->pid, epoch_off_ns, r);
+	if (!f->is_merged)
+		return;
+	vec_each(&ps->list, process) {
+		struct recording one = RECORDING_NONE;
+
+		governor_fill_recording(f->governor, process->image->pid, epoch_off_ns, &one);
+		process->is_inuse_unknown = one.inuse == RECORDING_INUSE_UNKNOWN;
+		ps->unknown_cnt += process->is_inuse_unknown;
+	}
+}
+
+static int fill(const struct recording_facts *f, const struct ledger_lines *ledger,
+		struct processes *ps, struct profile *p)
+{
+	struct recording *r = &p->recording;
+	int err;
+
+	*r = RECORDING_NONE;
+	r->is_known = true;
+	err = set_identity(f, ps, p);
+	if (err)
+		return err;
+	r->is_from_start = f->was_started;
+	r->begin_ns = f->begin_ns;
+	r->end_ns = f->end_ns;
+	r->duration_ns = (int64_t)f->duration_ns;
+	r->rss_begin_bytes = f->rss_begin_bytes;
+	r->rss_end_bytes = f->rss_end_bytes;
+	set_budget(f, ps, r);
+	if (f->is_delta && r->inuse == RECORDING_INUSE_ALL) {
+		r->inuse = RECORDING_INUSE_SINCE;
+		r->inuse_since_ns = f->followed_ns;
+	}
+	if (ledger_lines_are_lossy(ledger))
+		r->is_lossy = true;
+	return 0;
+}
+
+static int comment_command(const struct recording_facts *f, struct profile *p)
+{
+	char line[LINE_BYTES] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < f->command_argc && used < sizeof(line); i++)
+		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s",
+					 f->command_argv[i]);
+	return profile_comment(p, "heaptap %s:%s", HEAPTAP_VERSION, line);
+}
+
+/* " 14663 (worker), 14664 (worker), ...": those from `first` on that are all, or whose in-use is unknown. */
+static void name_processes(const struct processes *ps, size_t first, bool only_unknown,
+			   char line[LINE_BYTES])
+{
+	size_t used = 0, cnt = 0;
+
+	line[0] = '\0';
+	for (size_t i = first; i < ps->list.cnt && used < LINE_BYTES; i++) {
+		const struct track_instance *image = ps->list.data[i].image;
+
+		if (only_unknown && !ps->list.data[i].is_inuse_unknown)
+			continue;
+		if (cnt++ == NAMED_MAX) {
+			snprintf(line + used, LINE_BYTES - used, ", ...");
+			return;
+		}
+		used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s %d (%.*s)",
+					 used ? "," : "", image->pid, HT_COMM_BYTES, image->comm);
+	}
+}
+
+static int comment_target(const struct processes *ps, struct profile *p)
+{
+	const struct recording *r = &p->recording;
+	char line[LINE_BYTES];
+
+	if (!ps->list.cnt)
+		return profile_comment(p, "target: no process");
+	if (ps->list.cnt == 1)
+		return profile_comment(p, "target: PID %d (%s) %s", r->pid,
+				       profile_text(p, r->comm_str), profile_text(p, r->exe_str));
+	name_processes(ps, 1, false, line);
+	return profile_comment(p, "target: PID %d (%s) %s and %zu more: PID%s", r->pid,
+			       profile_text(p, r->comm_str), profile_text(p, r->exe_str),
+			       ps->list.cnt - 1, line);
+}
+
+static const char *time_text(int64_t epoch_ns, char buf[UNITS_BUF])
+{
+	time_t s = epoch_ns / 1000000000;
+	struct tm tm;
+
+	if (!gmtime_r(&s, &tm) || !strftime(buf, UNITS_BUF, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		buf[0] = '\0';
+	return buf;
+}
+
+static int comment_time(const struct recording_facts *f, struct profile *p)
+{
+	char elapsed[UNITS_BUF], end[UNITS_BUF];
+
+	format_duration(f->duration_ns, elapsed, sizeof(elapsed));
+	time_text(f->end_ns, end);
+	if (f->was_started)
+		return profile_comment(p, "recorded: %s until %s, since the program was started",
+				       elapsed, f->end_reason ? f->end_reason : end);
+	if (f->is_delta)
+		return profile_comment(
+			p,
+			"recorded: what was allocated in %s until %s, and what is in "
+			"use of all since attach",
+			elapsed, end);
+	return profile_comment(p,
+			       "recorded: %s until %s, since attach (what was allocated before is "
+			       "not included)",
+			       elapsed, f->end_reason ? f->end_reason : end);
+}
+
+static int comment_source(const struct recording_facts *f, struct profile *p)
+{
+	char rate[UNITS_BUF], every[64] = "every allocation", sites[96] = "";
+	size_t cnt = tracker_site_cnt(f->tracker), stepped_cnt = tracker_stepped_cnt(f->tracker);
+
+	if (f->rate_bytes > 1)
+		snprintf(every, sizeof(every), "one sample per %s allocated",
+			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
+	if (f->says_sites && !cnt)
+		return profile_comment(p, "source: none: no known allocator was found (looked for "
+					  "malloc, jemalloc, tcmalloc, mimalloc, operator new)");
+	if (f->says_sites && stepped_cnt)
+		snprintf(sites, sizeof(sites), ", %zu sites, %zu of them single-stepped", cnt,
+			 stepped_cnt);
+	else if (f->says_sites)
+		snprintf(sites, sizeof(sites), ", %zu site%s", cnt, cnt == 1 ? "" : "s");
+	return profile_comment(p, "source: uprobe (%s)%s; %s", attach_mode_name(f->mode), sites,
+			       every);
+}
+
+char *recording_inuse_words(const struct recording *r, const char *comm, uint64_t rate_bytes,
+			    bool is_over, char buf[RECORDING_INUSE_BUF])
+{
+	char why[RECORDING_TEXT_BUF], out[RECORDING_TEXT_BUF], since[UNITS_BUF];
+
+	buf[0] = '\0';
+	if (r->inuse == RECORDING_INUSE_SINCE)
+		snprintf(buf, RECORDING_INUSE_BUF,
+			 "of what was allocated since %s: frees were not watched before",
+			 time_text(r->inuse_since_ns, since));
+	if (r->inuse != RECORDING_INUSE_UNKNOWN)
+		return buf;
+	recording_why_unknown(r, comm, why);
+	if (is_over)
+		snprintf(buf, RECORDING_INUSE_BUF, "%s", why);
+	else
+		snprintf(buf, RECORDING_INUSE_BUF, "%s To know it: %s", why,
+			 recording_way_out(r, rate_bytes, out));
+	return buf;
+}
+
+static int comment_inuse(const struct recording_facts *f, const struct processes *ps,
+			 struct profile *p)
+{
+	const struct recording *r = &p->recording;
+	bool is_one = ps->list.cnt == 1, is_unknown = r->inuse == RECORDING_INUSE_UNKNOWN;
+	char words[RECORDING_INUSE_BUF], line[LINE_BYTES];
+
+	if (ps->unknown_cnt && !is_unknown) {
+		name_processes(ps, 0, true, line);
+		return profile_comment(p,
+				       "in-use: UNKNOWN for %zu of %zu processes, whose frees are "
+				       "not watched: PID%s",
+				       ps->unknown_cnt, ps->list.cnt, line);
+	}
+	recording_inuse_words(r, is_one ? profile_text(p, r->comm_str) : "", f->rate_bytes,
+			      f->is_over || !is_one, words);
+	if (!*words || (f->is_delta && !is_unknown))
+		return 0;
+	return profile_comment(p, "in-use: %s%s", is_unknown ? "UNKNOWN. " : "", words);
+}
+
+static int comment_resident(struct profile *p)
+{
+	char begin[UNITS_BUF], end[UNITS_BUF];
+	const struct recording *r = &p->recording;
+
+	if (!r->rss_end_bytes)
+		return 0;
+	format_bytes((double)r->rss_begin_bytes, begin, sizeof(begin));
+	format_bytes((double)r->rss_end_bytes, end, sizeof(end));
+	if (!r->rss_begin_bytes)
+		return profile_comment(p, "resident: %s at the end", end);
+	return profile_comment(p, "resident: %s -> %s", begin, end);
+}
+
+static int comment_cost(const struct recording_facts *f, struct profile *p)
+{
+	const struct recording *r = &p->recording;
+	char limit[RECORDING_TEXT_BUF];
+
+	if (f->budget)
+		return governor_comment_record(f->budget, p);
+	if (!f->is_merged)
+		return governor_comment(f->governor, r->pid, p);
+	if (isnan(r->overhead_share))
+		return 0;
+	return profile_comment(p,
+			       "cost: %.3g %% of the CPU time of all of them (limit of each: %s)",
+			       100 * r->overhead_share, recording_limit_text(&r->limit, limit));
+}
+
+static int comment(const struct recording_facts *f, const struct ledger_lines *ledger,
+		   const struct processes *ps, struct profile *p)
+{
+	int err = comment_command(f, p);
+
+	if (!err)
+		err = comment_target(ps, p);
+	if (!err)
+		err = comment_time(f, p);
+	if (!err)
+		err = comment_source(f, p);
+	if (!err)
+		err = comment_cost(f, p);
+	if (!err)
+		err = comment_inuse(f, ps, p);
+	if (!err)
+		err = comment_resident(p);
+	return err ? err : ledger_notes_add(p, ledger);
+}
+
+int recording_notes_add(const struct recording_facts *f, struct profile *p)
+{
+	struct processes ps = { 0 };
+	struct ledger_lines ledger;
+	int err = list_processes(f, &ps);
+
+	ledger_lines_read(&ledger, f->stats, f->tracker);
+	if (!err)
+		err = fill(f, &ledger, &ps, p);
+	if (!err)
+		err = comment(f, &ledger, &ps, p);
+	if (!err && p->recording.inuse == RECORDING_INUSE_UNKNOWN) {
+		p->default_type_str = profile_str(p, "alloc_space");
+		err = p->default_type_str < 0 ? -ENOMEM : 0;
+	}
+	vec_release(&ps.list);
+	return err;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording_notes.h - how a profile came about: its struct recording, for reports, and its comments,
+ * for people who read it with any tool.
+ *
+ *	heaptap 0.1.0: record -p 14662
+ *	target: PID 14662 (server) /usr/bin/server
+ *	recorded: 20.0 s until the time was up, since attach (what was allocated before is not included)
+ *	source: uprobe (session), 9 sites; one sample per 64.0 KiB allocated
+ *	...                                     what it cost: see budget/governor_words.h
+ *	resident: 9.50 MiB -> 13.4 MiB
+ *	counters: alloc_hits=90123 ...          see ledger_notes.h, with a line for each loss
+ *
+ * What is as one expects (frees are watched, nothing was lost) takes no line: `go tool pprof -top` prints
+ * all of them before its table.
+ */
+#ifndef HT_SNAPSHOT_RECORDING_NOTES_H
+#define HT_SNAPSHOT_RECORDING_NOTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/attach.h"
+#include "model/recording.h"
+
+struct governor;
+struct governor_record;
+struct profile;
+struct tracker;
+
+struct recording_facts {
+	char *const *command_argv;
+	int command_argc;
+	const struct tracker *tracker;
+	const struct governor *governor;
+	/* Which of the images that the tracker knows the profile is of; NULL: all. */
+	bool (*is_wanted)(const void *ctx, pid_t pid, uint32_t generation);
+	const void *ctx;
+	pid_t main_pid; /* 0: there is none above the others */
+	/* What the budget did to a process that may be over; NULL: what is so at present. */
+	const struct governor_record *budget;
+	const char *reason; /* NULL: on demand */
+	const char *end_reason; /* NULL: the profile was asked for */
+	bool was_started; /* by heaptap */
+	bool is_merged; /* of processes that have budgets of their own */
+	bool is_over; /* the process has ended: nobody can record it again */
+	bool is_delta; /* alloc_* values are of the time since begin_ns, those of in-use of all that is known */
+	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
+	uint64_t duration_ns;
+	uint64_t rss_begin_bytes, rss_end_bytes; /* 0: not known */
+	enum attach_mode mode;
+	bool says_sites; /* how many of the tracker's there are */
+	uint64_t rate_bytes;
+	const uint64_t *stats; /* HT_STAT_CNT of them */
+};
+
+/*
+ * Fills p->recording, adds the comments, and makes what is allocated the default type when nothing is
+ * known of what is in use. Before it p has only what its samples are.
+ */
+int recording_notes_add(const struct recording_facts *f, struct profile *p);
+
+/*
+ * What is to be known of the in-use of one process, and how it is had: "Watching frees costs 53 % of its
+ * CPU time; ..."; "" when it is of all that was allocated. is_over: it cannot be recorded any more.
+ * Returns buf.
+ */
+#define RECORDING_INUSE_BUF (2 * RECORDING_TEXT_BUF + 32)
+char *recording_inuse_words(const struct recording *r, const char *comm, uint64_t rate_bytes,
+			    bool is_over, char buf[RECORDING_INUSE_BUF]);
+
+#endif
