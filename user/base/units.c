@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +32,21 @@ struct unit {
 	double factor;
 };
 
-static int apply_unit(const struct unit *units, size_t cnt, const char *name, double n,
-		      uint64_t *ret)
+/* 0: there is no such unit. */
+static double find_factor(const struct unit *units, size_t cnt, const char *name, size_t len)
 {
-	for (size_t i = 0; i < cnt; i++) {
-		if (strcasecmp(name, units[i].name) != 0)
-			continue;
-		n *= units[i].factor;
-		if (n >= 18446744073709551616.0)
-			return -ERANGE;
-		*ret = n;
-		return 0;
-	}
-	return -EINVAL;
+	for (size_t i = 0; i < cnt; i++)
+		if (strlen(units[i].name) == len && !strncasecmp(name, units[i].name, len))
+			return units[i].factor;
+	return 0;
+}
+
+static int to_u64(double n, uint64_t *ret)
+{
+	if (n >= 18446744073709551616.0)
+		return -ERANGE;
+	*ret = n;
+	return 0;
 }
 
 int parse_size(const char *s, uint64_t *ret_bytes)
@@ -55,23 +58,52 @@ int parse_size(const char *s, uint64_t *ret_bytes)
 		{ "tb", 0x1p40 },  { "tib", 0x1p40 },
 	};
 	const char *end;
-	double n;
+	double n, factor;
 	int err = parse_number(s, &n, &end);
 
-	return err ? err : apply_unit(units, sizeof(units) / sizeof(*units), end, n, ret_bytes);
+	if (err)
+		return err;
+	factor = find_factor(units, sizeof(units) / sizeof(*units), end, strlen(end));
+	return factor > 0 ? to_u64(n * factor, ret_bytes) : -EINVAL;
 }
 
-int parse_duration(const char *s, uint64_t *ret_ns)
+/* A number and its unit, off the text: "1m30s" is two. */
+static int parse_one_duration(const char **text, bool is_first, double *ret_ns)
 {
 	static const struct unit units[] = {
 		{ "", 1e9 },	{ "ns", 1 },   { "us", 1e3 },	{ "ms", 1e6 },	 { "s", 1e9 },
 		{ "sec", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 },
 	};
 	const char *end;
-	double n;
-	int err = parse_number(s, &n, &end);
+	size_t len;
+	double n, factor;
+	int err = parse_number(*text, &n, &end);
 
-	return err ? err : apply_unit(units, sizeof(units) / sizeof(*units), end, n, ret_ns);
+	if (err)
+		return err;
+	len = strcspn(end, "0123456789");
+	factor = find_factor(units, sizeof(units) / sizeof(*units), end, len);
+	if (factor <= 0 || (!len && !is_first)) /* a number without a unit stands alone */
+		return -EINVAL;
+	*ret_ns = n * factor;
+	*text = end + len;
+	return 0;
+}
+
+int parse_duration(const char *s, uint64_t *ret_ns)
+{
+	double ns, sum_ns = 0;
+	bool is_first = true;
+	int err;
+
+	do {
+		err = parse_one_duration(&s, is_first, &ns);
+		if (err)
+			return err;
+		sum_ns += ns;
+		is_first = false;
+	} while (*s);
+	return to_u64(sum_ns, ret_ns);
 }
 
 /* Three significant digits: "1.23", "12.3", "123". */

@@ -8,7 +8,7 @@
 
 /* "4096", "64k", "1m", "2GiB": powers of 1024, case-insensitive. 0, -EINVAL or -ERANGE. */
 int parse_size(const char *s, uint64_t *ret_bytes);
-/* "30", "30s", "500ms", "5m", "1h": plain numbers (also "0.5") are seconds. */
+/* "30s", "500ms", "5m", "1m30s", "1h": plain numbers ("30", "0.5") are seconds. 0, -EINVAL or -ERANGE. */
 int parse_duration(const char *s, uint64_t *ret_ns);
 /* "12.3 MiB", exact below 1 KiB ("17 B"). Returns buf. */
 char *format_bytes(double bytes, char *buf, size_t buf_bytes);
