@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/follow.h"
-#include "daemon/select.h"
+#include "target/select.h"
 
 #define WAITING_CNT 8
 #define TRIES_PER_SCAN 4

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/select.h"
+#include "target/select.h"
 #include "target/cgroup.h"
 
 /* A list of one text, which nobody frees. */

@@ -14,7 +14,7 @@
 
 #include "daemon/keeper.h"
 #include "daemon/pushes.h"
-#include "daemon/select.h"
+#include "target/select.h"
 #include "kernel/attach.h"
 #include "model/recording.h"
 #include "track/plan.h"

@@ -36,7 +36,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/vec.h"
-#include "daemon/select.h"
+#include "target/select.h"
 #include "kernel/engine.h"
 #include "kernel/seccomp_probe.h"
 #include "record/throw_limit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* select.c - see select.h. */
-#include "daemon/select.h"
+#include "target/select.h"
 
 #include <errno.h>
 #include <pwd.h>
