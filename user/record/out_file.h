@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * out_file.h - a file that is there whole or not at all, made in a folder that others may write to.
+ *
+ * What is written goes to a temporary file beside it, readable by its owner only, which takes the name at
+ * the end. An existing file is left alone unless `replaces`. A link at that place is never followed to
+ * a file. Devices and pipes are written to directly; a link to one is followed where nobody else can lay
+ * or change it: it and its folder are root's or the user's own.
+ */
+#ifndef HT_RECORD_OUT_FILE_H
+#define HT_RECORD_OUT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct out_file;
+
+/* -EEXIST: it exists, and may not be replaced. Others: it cannot be written. why: a sentence for the
+ * user, and what to do. */
+int out_file_open(const char *path, bool replaces, struct out_file **ret, char *why,
+		  size_t why_bytes);
+/* Standard output that was taken with out_file_take_stdout(); takes the descriptor. */
+int out_file_open_stdout(int fd, struct out_file **ret);
+int out_file_fd(const struct out_file *of);
+/*
+ * What was written becomes the file. When another one has been made there meanwhile, it is left alone and
+ * a free name is taken, PATH-1 and so on (before ".pb.gz"): out_file_path() says which.
+ */
+int out_file_commit(struct out_file *of);
+const char *out_file_path(const struct out_file *of);
+/* Not committed: nothing is left of it. */
+void out_file_free(struct out_file *of);
+
+/* Is standard output meant? "-", and the names that it has in /dev and /proc. */
+bool out_file_is_stdout(const char *path);
+/*
+ * From here on what anybody writes to standard output, programs that are started included, goes to
+ * standard error: nothing but the profile may be in it. *ret_fd: what standard output was. -ENOTTY: it is
+ * a terminal.
+ */
+int out_file_take_stdout(int *ret_fd);
+
+/* "server-14662-20261124-032524.pb.gz": the time is UTC, what is not [A-Za-z0-9._-] in comm is '_'. */
+#define OUT_FILE_NAME_BYTES 96
+void out_file_default_name(const char *comm, pid_t pid, int64_t epoch_s,
+			   char buf[static OUT_FILE_NAME_BYTES]);
+
+#endif
