@@ -138,6 +138,7 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	r->process_err = process_check(&r->info, r->process_why, sizeof(r->process_why));
 	if (r->process_err)
 		return;
+	heap_kind_read(&r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
 		snprintf(r->process_why, sizeof(r->process_why),

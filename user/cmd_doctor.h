@@ -15,6 +15,7 @@
 #include "kernel/attach.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
+#include "target/heap_kind.h"
 #include "target/process.h"
 #include "target/survey.h"
 #include "track/plan.h"
@@ -53,6 +54,7 @@ struct doctor_report {
 	struct process_info info;
 	bool seccomp_kills_returns; /* a return probe would be the target's end */
 	struct survey *survey; /* NULL: could not be made */
+	struct heap_kind heap; /* what the survey does not tell: its runtime */
 
 	int columns; /* of the text, 0 = the default */
 	bool is_verbose; /* the text has every fact */

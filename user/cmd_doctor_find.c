@@ -12,6 +12,7 @@
 #include "cmd_doctor.h"
 #include "heaptap/abi.h"
 #include "target/allocators.h"
+#include "target/heap_kind.h"
 
 #define NAMED_CNT 3 /* of a list, this many are named */
 
@@ -156,39 +157,33 @@ static int find_machine(struct doctor_report *r)
 	return err;
 }
 
-/* Nothing to probe: say why that may be, and what there is instead. */
-static int find_no_allocator(struct doctor_report *r)
+static struct heap_kind heap_kind_of(const struct doctor_report *r)
 {
+	struct heap_kind kind = r->heap;
 	const struct survey_file *file;
-	bool is_go = false, is_static = false, has_names = false;
-	char what[512] = "";
-	const char *advice;
-	uint32_t unread_cnt = 0;
 
+	kind.file_cnt = r->survey->files.cnt;
 	vec_each(&r->survey->files, file) {
-		unread_cnt += file->open_err != 0;
-		is_go = is_go || file->is_go;
+		kind.unread_cnt += file->open_err != 0;
+		kind.is_go |= file->is_go;
 		if (!strcmp(file->path, r->info.exe)) {
-			is_static = file->is_static;
-			has_names = file->symbol_cnt > 0;
+			kind.is_static = file->is_static;
+			kind.has_names = file->symbol_cnt > 0;
 		}
 	}
-	append(what, sizeof(what),
-	       "no allocator that heaptap knows is in the %zu file%s that it maps",
-	       r->survey->files.cnt, r->survey->files.cnt == 1 ? "" : "s");
-	if (unread_cnt)
-		append(what, sizeof(what), " (%u of them could not be read)", unread_cnt);
-	if (is_go)
-		advice = "a Go program's heap is not malloc's: use Go's own profile "
-			 "(net/http/pprof, runtime/pprof)";
-	else if (is_static && !has_names)
-		advice = "it is static and stripped, so its functions have no names: install its "
-			 "debug symbols (found by build id), or use a build that keeps its symbols";
-	else
-		advice =
-			"it may manage arenas of its own (mmap, brk), and nobody outside sees what "
-			"it takes from them; -v lists the functions that were looked for";
-	return add(r, DOCTOR_BLOCK, what, advice);
+	return kind;
+}
+
+/* Nothing to probe: say why that may be, and what there is instead. */
+static int find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
+{
+	struct heap_words words;
+
+	heap_words_none(kind, &words);
+	if (!kind->is_go && (!kind->is_static || kind->has_names))
+		append(words.advice, sizeof(words.advice),
+		       "; -v lists the functions that were looked for");
+	return add(r, DOCTOR_BLOCK, words.what, words.advice);
 }
 
 static int find_stepped(struct doctor_report *r, const struct survey_file *file)
@@ -237,12 +232,13 @@ static int find_probed(struct doctor_report *r, const struct survey_file *file)
 
 static int find_allocators(struct doctor_report *r)
 {
+	const struct heap_kind kind = heap_kind_of(r);
 	const struct survey_file *file;
-	bool found = false, is_go = false;
+	struct heap_words words;
+	bool found = false;
 	int err = 0;
 
 	vec_each(&r->survey->files, file) {
-		is_go = is_go || file->is_go;
 		if (!file->alloc)
 			continue;
 		found = true;
@@ -253,12 +249,9 @@ static int find_allocators(struct doctor_report *r)
 			return err;
 	}
 	if (!found)
-		return find_no_allocator(r);
-	if (is_go)
-		err = add(r, DOCTOR_LIMIT,
-			  "a Go program: only memory that C code allocates (cgo) is seen, not "
-			  "Go's own heap",
-			  "take Go's heap profile beside it (runtime/pprof)");
+		return find_no_allocator(r, &kind);
+	if (heap_words_partial(&kind, &words))
+		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
 	return err;
 }
 

@@ -337,7 +337,7 @@ test_go() {
 	fi
 	run_program "$work/go/prog"
 	doctor -p "$pid"
-	told "Go program" 1 "no allocator" "a Go program.s heap is not malloc.s"
+	told "Go program" 1 "no allocator" "Go program: its heap is not malloc.s" "use its own pprof"
 }
 
 test_odd_processes() {

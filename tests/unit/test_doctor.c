@@ -152,6 +152,16 @@ static void cgo(struct doctor_report *r)
 	exe_of(r)->is_go = true;
 }
 
+static void cpython(struct doctor_report *r)
+{
+	r->heap.is_cpython = true;
+}
+
+static void cpython_with_malloc(struct doctor_report *r)
+{
+	r->heap.is_cpython = r->heap.has_plain_malloc = true;
+}
+
 static void stepped(struct doctor_report *r)
 {
 	libc_of(r)->alloc->sites.data[1].placement.is_emulated = false;
@@ -301,8 +311,13 @@ static void test_findings(void **state)
 		  "arenas" },
 		{ "stripped static", stripped_static, DOCTOR_BLOCK, "no allocator",
 		  "static and stripped" },
-		{ "Go", go_only, DOCTOR_BLOCK, "no allocator", "runtime/pprof" },
+		{ "Go", go_only, DOCTOR_BLOCK,
+		  "a Go program: its heap is not malloc's, and no allocator",
+		  "go tool pprof http://HOST:PORT/debug/pprof/heap" },
 		{ "cgo", cgo, DOCTOR_LIMIT, "only memory that C code allocates", "runtime/pprof" },
+		{ "CPython", cpython, DOCTOR_LIMIT, "small objects (up to 512 bytes)",
+		  "PYTHONMALLOC=malloc" },
+		{ "CPython with malloc", cpython_with_malloc, DOCTOR_NOTE, NULL, NULL },
 		{ "stepped", stepped, DOCTOR_LIMIT,
 		  "1 of 2 probes in /lib/libc.so.6 are single-stepped", "nothing is missing" },
 		{ "probed", probed, DOCTOR_NOTE, "in /lib/libc.so.6 now: malloc", "debugger" },

@@ -250,6 +250,8 @@ static int read_status(struct process_info *info)
 		return err;
 	value = status_value(text, "Tgid");
 	info->tgid = value ? (pid_t)strtol(value, NULL, 10) : info->pid;
+	value = status_value(text, "PPid");
+	info->ppid = value ? (pid_t)strtol(value, NULL, 10) : 0;
 	value = status_value(text, "Uid");
 	if (value) /* real, effective, saved, file system: the effective one */
 		info->uid = (uint32_t)strtoul(value + strcspn(value, "\t\n"), NULL, 10);
@@ -328,6 +330,35 @@ int process_glance(pid_t pid, struct process_info *ret)
 		read_exe_path(&info, pid);
 	*ret = info;
 	return 0;
+}
+
+int process_list_read(struct process_list *ret)
+{
+	struct process_list list = { 0 };
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (pid > 0 && !*end)
+			err = vec_push(&list.pids, (pid_t)pid);
+	}
+	closedir(dir);
+	if (err)
+		process_list_release(&list);
+	else
+		*ret = list;
+	return err;
+}
+
+void process_list_release(struct process_list *l)
+{
+	vec_release(&l->pids);
 }
 
 int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes)

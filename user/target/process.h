@@ -15,6 +15,7 @@
 struct process_info {
 	pid_t pid; /* as asked for */
 	pid_t tgid; /* the process; differs from pid when pid is one of its other threads */
+	pid_t ppid; /* its parent; 0 = none that is seen from here */
 	char comm[16];
 	char exe[4096]; /* as the target sees it, " (deleted)" removed */
 	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
@@ -37,11 +38,17 @@ struct process_info {
 /* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
 /*
- * The cheap part of it, for who looks at every process once a second: pid, tgid, comm, exe, state,
+ * The cheap part of it, for who looks at every process once a second: pid, tgid, ppid, comm, exe, state,
  * is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes, swap_bytes,
  * start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
+/* All processes, in the order of their pids. */
+struct process_list {
+	VEC(pid_t) pids;
+};
+int process_list_read(struct process_list *ret);
+void process_list_release(struct process_list *l);
 /* address_limit_bytes alone, which an exec or prlimit() may have changed: -ESRCH, -EACCES. */
 int process_address_limit(pid_t pid, uint64_t *ret_bytes);
 /* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
