@@ -14,9 +14,12 @@
 #include "budget/governor.h"
 #include "cmd.h"
 #include "config/read_option.h"
+#include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/result.h"
+#include "record/whom.h"
 #include "snapshot/scope_labels.h"
+#include "target/select.h"
 
 enum {
 	OPT_MAX_LIVE = 256,
@@ -29,20 +32,42 @@ enum {
 	OPT_GROUP,
 	OPT_REALLOC,
 	OPT_MAX_OVERHEAD,
+	OPT_COMM,
+	OPT_CGROUP,
+	OPT_FORCE,
 	OPT_MODE = READ_OPTION_HIDDEN,
 	OPT_NAIVE
 };
 
 static const char usage[] =
 	"usage: heaptap record [OPTIONS] -p PID\n"
+	"       heaptap record [OPTIONS] --comm NAME | --cgroup PATH\n"
 	"       heaptap record [OPTIONS] -- COMMAND [ARG...]\n"
 	"\n"
-	"Record who allocates, and who holds, the memory of a process. Ends when the time is up, the\n"
-	"process ends, or with Ctrl-C; then writes a pprof file and prints the largest holders.\n"
+	"Record who allocates, and who holds, the memory of a process. Ends when the time is up, all\n"
+	"processes have ended, or with Ctrl-C; then saves a profile (pprof) and prints the largest\n"
+	"holders.\n"
 	"\n"
-	"  -p, --pid PID           attach to this running process\n"
-	"  -d, --duration TIME     stop after TIME (30, 30s, 5m, 1h; default: until Ctrl-C)\n"
-	"  -o, --output FILE       write the profile here (default: heaptap-PID.pb.gz)\n"
+	"whom:\n"
+	"  -p, --pid PID[,PID...]  these running processes; may be repeated\n"
+	"      --comm NAME         the running processes whose name matches (a POSIX extended regular\n"
+	"                          expression that matches anywhere, as with serve); may be repeated,\n"
+	"                          and then one of them has to match\n"
+	"      --cgroup PATH       ... that are in this cgroup or below it; may be repeated\n"
+	"                          Both together: both have to fit. They are looked up once, at the\n"
+	"                          start: --follow has children, and serve those that come later.\n"
+	"      --follow            children too, those that run and those to come\n"
+	"\n"
+	"how long, and where to:\n"
+	"  -d, --duration TIME     stop after TIME (30, 30s, 5m, 1m30s, 2h; default: until Ctrl-C)\n"
+	"  -o, --output FILE       save the profile here; - is standard output (default:\n"
+	"                          COMM-PID-TIME.pb.gz in the current folder, TIME in UTC)\n"
+	"      --force             replace FILE if it exists\n"
+	"  -n, --top N             rows to print at the end (default: 10, 0 = none)\n"
+	"  -q, --quiet             print errors and losses only\n"
+	"  -v, --verbose           say what is being done\n"
+	"\n"
+	"what it may cost, and how exact it is:\n"
 	"  -r, --rate BYTES        sample every BYTES allocated on the average (default: 64k);\n"
 	"                          1 = record every allocation, exactly\n"
 	"      --max-overhead PCT  probes may take this much of the CPU time of the process, or 1 % of\n"
@@ -52,7 +77,8 @@ static const char usage[] =
 	"                          limit\n"
 	"      --max-live N        at most N sampled allocations outstanding (default: 1000000)\n"
 	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
-	"      --follow            record children too, as processes of their own\n"
+	"\n"
+	"less often needed:\n"
 	"      --probe-throwing-new\n"
 	"                          before Linux 6.13: record operator new of jemalloc, tcmalloc and\n"
 	"                          mimalloc too, although one that throws then ends the program\n"
@@ -65,21 +91,24 @@ static const char usage[] =
 	"                          the scope that a reallocated block is charged to: that of the call\n"
 	"                          (default), or that of the block before, where it was sampled\n"
 	"      --no-lines          function names only: no files, lines and inlines (faster)\n"
-	"  -n, --top N             rows to print at the end (default: 10, 0 = none)\n"
-	"  -q, --quiet             no progress; errors and losses only\n"
-	"  -v, --verbose           say what is being done\n"
 	"  -h, --help              show this\n"
 	"  -V, --version           show the version\n"
 	"\n"
 	"examples:\n"
-	"  heaptap record -p $(pidof redis-server) -d 30s\n"
+	"  heaptap record -d 30s -p $(pidof -s redis-server)\n"
+	"  heaptap record -d 1m30s --comm '^nginx$'\n"
 	"  heaptap record --rate 1 -o app.pb.gz -- ./app --serve\n"
-	"  go tool pprof -http=: heaptap-1234.pb.gz\n";
+	"  heaptap report app.pb.gz\n"
+	"\n"
+	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage\n";
 
 static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, 'p' },
 	{ "duration", required_argument, NULL, 'd' },
+	{ "comm", required_argument, NULL, OPT_COMM },
+	{ "cgroup", required_argument, NULL, OPT_CGROUP },
 	{ "output", required_argument, NULL, 'o' },
+	{ "force", no_argument, NULL, OPT_FORCE },
 	{ "rate", required_argument, NULL, 'r' },
 	{ "max-overhead", required_argument, NULL, OPT_MAX_OVERHEAD },
 	{ "max-live", required_argument, NULL, OPT_MAX_LIVE },
@@ -105,6 +134,7 @@ static const struct option long_options[] = {
 struct record_options {
 	struct recorder_options recorder;
 	struct result_options result;
+	struct whom whom;
 	bool has_max_overhead;
 	bool wants_help, wants_version;
 };
@@ -156,17 +186,23 @@ static int parse_labels(const char *arg, unsigned *ret)
 
 static int parse_one(int c, const char *arg, struct record_options *o)
 {
+	char why[256];
 	uint64_t n;
 
 	switch (c) {
 	case 'p':
-		if (parse_count(arg, INT32_MAX, &n) || !n)
-			return bad_value("--pid", arg, "a process id");
-		o->recorder.pid = n;
+		if (whom_add_pids(&o->whom, arg))
+			return bad_value("--pid", arg, "a process id, or several: 12,34");
 		return 0;
+	case OPT_COMM:
+		if (select_check_pattern(arg, why, sizeof(why)))
+			return bad_value("--comm", arg, why);
+		return texts_add(&o->whom.comms, arg);
+	case OPT_CGROUP:
+		return texts_add(&o->whom.cgroups, arg);
 	case 'd':
 		if (parse_duration(arg, &o->recorder.duration_ns) || !o->recorder.duration_ns)
-			return bad_value("--duration", arg, "a time such as 30s, 5m or 1h");
+			return bad_value("--duration", arg, "a time such as 30s, 5m or 1m30s");
 		return 0;
 	case 'o':
 		o->result.output = arg;
@@ -233,8 +269,13 @@ static int parse_flag(int c, struct record_options *o)
 	case OPT_LINES:
 		o->result.no_lines = true;
 		return 0;
+	case OPT_FORCE:
+		o->result.replaces = true;
+		return 0;
 	case 'q':
 		o->recorder.is_quiet = true;
+		o->result.is_quiet = true;
+		log_set_level(LOG_WARN);
 		return 0;
 	case 'v':
 		log_set_level(LOG_DEBUG);
@@ -247,6 +288,33 @@ static int parse_flag(int c, struct record_options *o)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+static int take_operands(int argc, char **argv, struct record_options *o)
+{
+	bool has_whom = o->whom.pids.cnt || whom_has_rules(&o->whom);
+	char **operands = argv + optind;
+	char why[256];
+
+	if (optind >= argc) {
+		if (has_whom)
+			return 0;
+		log_error("record: nothing to record: give -p PID, --comm NAME, --cgroup PATH, or "
+			  "-- COMMAND");
+		return -EINVAL;
+	}
+	if (strcmp(argv[optind - 1], "--") != 0 && whom_is_mistaken(operands, why, sizeof(why))) {
+		log_error("record: %s", why);
+		return -EINVAL;
+	}
+	if (has_whom) {
+		log_error("record: running processes (-p, --comm, --cgroup) and a command ('%s') "
+			  "exclude each other",
+			  operands[0]);
+		return -EINVAL;
+	}
+	o->recorder.argv = o->result.program_argv = operands;
+	return 0;
 }
 
 static int parse_options(int argc, char **argv, struct record_options *o)
@@ -271,17 +339,63 @@ static int parse_options(int argc, char **argv, struct record_options *o)
 		log_info("record: --rate 1 is to be exact: the overhead is not limited; "
 			 "--max-overhead PCT limits it");
 	}
-	o->recorder.argv = optind < argc ? argv + optind : NULL;
-	if (!o->recorder.pid && !o->recorder.argv) {
-		log_error("record: nothing to record: give -p PID, or -- COMMAND");
-		return -EINVAL;
+	return take_operands(argc, argv, o);
+}
+
+/* A profile on a terminal is no use to anybody. */
+static int take_stdout(struct record_options *o)
+{
+	int err;
+
+	if (!o->result.output || !out_file_is_stdout(o->result.output))
+		return 0;
+	err = out_file_take_stdout(&o->result.stdout_fd);
+	if (err == -ENOTTY)
+		log_error("record: the profile is not text, and standard output is a terminal: "
+			  "redirect it, or give a file with -o FILE");
+	else if (err)
+		log_error("record: cannot write to standard output: %s", strerror(-err));
+	return err;
+}
+
+static int find_whom(struct record_options *o, struct whom_found *found)
+{
+	char why[512];
+	int err = whom_find(&o->whom, found, why, sizeof(why));
+
+	if (err) {
+		log_error("record: %s", why);
+		return err;
 	}
-	if (o->recorder.pid && o->recorder.argv) {
-		log_error("record: -p PID and a command ('%s') exclude each other",
-			  o->recorder.argv[0]);
-		return -EINVAL;
-	}
+	o->recorder.pids = found->pids.data;
+	o->recorder.pid_cnt = found->pids.cnt;
+	o->recorder.named_cnt = found->named_cnt;
 	return 0;
+}
+
+static int record(struct record_options *o)
+{
+	struct whom_found found = { 0 };
+	struct recorder *r = NULL;
+	struct result *res = NULL;
+	int err = find_whom(o, &found);
+
+	if (!err)
+		err = take_stdout(o);
+	if (!err)
+		err = recorder_open(&o->recorder, &r);
+	if (!err) /* told before anything is attached */
+		err = result_open(&o->result, recorder_targets(r), &res);
+	if (!err)
+		err = recorder_start(r);
+	if (!err)
+		err = recorder_run(r);
+	if (!err)
+		err = result_write(res, r);
+	result_close(res);
+	recorder_close(r);
+	vec_release(&found.pids);
+	return err;
 }
 
 int cmd_record(int argc, char **argv)
@@ -291,32 +405,21 @@ int cmd_record(int argc, char **argv)
 			      .live_cap = 1000000,
 			      .stack_cap = 65536,
 			      .max_overhead = GOVERNOR_RECORD_LIMIT },
-		.result = { .top_cnt = 10, .labels = LABEL_ALL },
+		.result = { .top_cnt = 10, .labels = LABEL_ALL, .stdout_fd = -1 },
 	};
-	struct recorder *r = NULL;
-	struct result *res = NULL;
-	int err = parse_options(argc, argv, &o);
+	int err = parse_options(argc, argv, &o), status;
 
-	if (err) {
-		fprintf(stderr, "Try 'heaptap record --help'.\n");
-		return 2;
-	}
-	if (o.wants_help || o.wants_version) {
-		fputs(o.wants_help ? usage : VERSION_LINE, stdout);
-		return 0;
-	}
 	o.result.command_argv = argv;
 	o.result.command_argc = argc;
-	err = recorder_open(&o.recorder, &r);
-	if (!err) /* told before anything is attached */
-		err = result_open(&o.result, recorder_pid(r), &res);
-	if (!err)
-		err = recorder_start(r);
-	if (!err)
-		err = recorder_run(r);
-	if (!err)
-		err = result_write(res, r);
-	result_close(res);
-	recorder_close(r);
-	return err ? 1 : 0;
+	if (err) {
+		fprintf(stderr, "Try 'heaptap record --help'.\n");
+		status = 2;
+	} else if (o.wants_help || o.wants_version) {
+		fputs(o.wants_help ? usage : VERSION_LINE, stdout);
+		status = 0;
+	} else {
+		status = record(&o) ? 1 : 0;
+	}
+	whom_release(&o.whom);
+	return status;
 }

@@ -10,6 +10,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,10 @@
 #include "kernel/features.h"
 #include "kernel/privileges.h"
 #include "kernel/seccomp_probe.h"
+#include "record/family.h"
 #include "record/idle_tasks.h"
-#include "record/throw_limit.h"
+#include "record/live_line.h"
+#include "record/targets.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
 #include "target/events.h"
@@ -52,7 +55,7 @@ enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD
 
 struct recorder {
 	struct recorder_options opts;
-	struct process_info info;
+	struct targets targets;
 	struct kernel_features features;
 	struct engine *engine;
 	struct track_files *files;
@@ -70,6 +73,7 @@ struct recorder {
 	bool has_warned; /* of the overhead */
 	struct idle_tasks *idle_tasks;
 	uint64_t counters_ns;
+	struct live_line live_line;
 };
 
 /* From here on SIGINT and SIGTERM end the recording normally. */
@@ -89,32 +93,12 @@ static int take_signals(struct recorder *r)
 	return r->signal_fd < 0 ? -errno : 0;
 }
 
-static int check_target(struct recorder *r)
-{
-	char why[512];
-	int err = process_info_read(r->opts.pid, &r->info);
-
-	if (err == -ESRCH) {
-		log_error("record: no process with PID %d; list them with: ps -e", r->opts.pid);
-		return err;
-	}
-	if (err) {
-		log_error("record: cannot read /proc/%d: %s", r->opts.pid, strerror(-err));
-		return err;
-	}
-	err = process_check(&r->info, why, sizeof(why));
-	if (err) {
-		log_error("record: cannot record PID %d: %s", r->opts.pid, why);
-		return err;
-	}
-	r->opts.pid = r->info.pid; /* a thread id was given */
-	return 0;
-}
-
 static int check_kernel(struct recorder *r)
 {
 	int err = kernel_features_probe(&r->features);
 	enum attach_mode wanted = r->opts.mode;
+	bool is_main_thread_gone = false;
+	const struct target *t;
 
 	if (err) {
 		log_error("record: cannot probe the kernel: %s", strerror(-err));
@@ -125,7 +109,9 @@ static int check_kernel(struct recorder *r)
 		return -ENOTSUP;
 	}
 	/* A multi link on a process whose main thread is gone attaches and never fires. */
-	if (wanted == ATTACH_AUTO && r->info.is_main_thread_gone && r->features.perf_uprobe)
+	vec_each(&r->targets.list, t)
+		is_main_thread_gone |= t->is_main_thread_gone;
+	if (wanted == ATTACH_AUTO && is_main_thread_gone && r->features.perf_uprobe)
 		wanted = ATTACH_PERF;
 	err = attach_mode_choose(&r->features, wanted, &r->opts.mode);
 	if (err)
@@ -137,15 +123,20 @@ static int check_kernel(struct recorder *r)
 /* A return probe may be what a strict seccomp filter kills the target for. */
 static int check_seccomp(const struct recorder *r)
 {
+	const struct target *t;
 	bool is_safe = true;
+	pid_t pid = 0;
 
-	if (!r->info.seccomp || seccomp_probe_returns(&is_safe) || is_safe)
+	vec_each(&r->targets.list, t)
+		if (t->seccomp && !pid)
+			pid = t->pid;
+	if (!pid || seccomp_probe_returns(&is_safe) || is_safe)
 		return 0;
 	log_error(
 		"record: PID %d runs under seccomp, and on this kernel its filter would kill it at "
 		"the end of a return probe; needs a kernel older than 6.11, or 6.14 and later (or "
 		"a stable one with its fix)",
-		r->opts.pid);
+		pid);
 	return -ENOTSUP;
 }
 
@@ -158,8 +149,7 @@ static int prepare_launch(struct recorder *r)
 		log_error("record: %s", launch_explain(r->opts.argv[0], err, why, sizeof(why)));
 		return err;
 	}
-	r->opts.pid = launch_pid(r->launch);
-	return 0;
+	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
 }
 
 int recorder_open(const struct recorder_options *opts, struct recorder **ret)
@@ -173,12 +163,14 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	r->epoll_fd = r->signal_fd = r->tick_fd = -1;
 	r->facts.exit_status = -1;
 	r->facts.end_reason = "";
-	err = opts->pid ? check_target(r) : 0;
+	err = opts->pid_cnt ?
+		      targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt) :
+		      0;
 	if (!err)
 		err = check_kernel(r);
 	if (!err)
 		err = check_seccomp(r);
-	if (!err && !opts->pid)
+	if (!err && !opts->pid_cnt)
 		err = prepare_launch(r);
 	if (err) {
 		recorder_close(r);
@@ -188,9 +180,9 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	return 0;
 }
 
-pid_t recorder_pid(const struct recorder *r)
+const struct targets *recorder_targets(const struct recorder *r)
 {
-	return r->opts.pid;
+	return &r->targets;
 }
 
 static void on_event(void *ctx, const struct ht_event *event)
@@ -224,7 +216,9 @@ static int open_engine(struct recorder *r)
 		.mode = r->opts.mode,
 		.live_cap = r->opts.live_cap,
 		.stack_cap = r->opts.stack_cap,
-		.only_tgid = r->opts.follow ? 0 : r->opts.pid,
+		.only_tgid =
+			r->opts.follow || r->targets.list.cnt > 1 ? 0 : r->targets.list.data[0].pid,
+		.sums_images = !r->opts.is_quiet, /* for the status line */
 		.realloc_keeps_scope = r->opts.realloc_keeps_scope,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
@@ -241,8 +235,7 @@ static int open_engine(struct recorder *r)
 		log_error("record: %s", why);
 		return err;
 	}
-	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes,
-			      throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
+	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, targets_throw_limit(&r->targets));
 	if (!err)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)
@@ -275,8 +268,7 @@ static int open_governor(struct recorder *r)
 					    r->costs.return_ns };
 	err = governor_new(r->engine, r->tracker, &opts, &r->governor);
 	if (!err)
-		err = engine_set_throw_limit(
-			r->engine, throw_limit_bytes(r->opts.pid, r->info.address_limit_bytes));
+		err = engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -341,19 +333,43 @@ static int track_launch(struct recorder *r)
 
 	if (err >= 0)
 		err = list.err;
-	if (!err)
-		err = tracker_add_launch(r->tracker, r->opts.pid,
-					 (const char *const *)list.path.data, list.path.cnt);
+	if (!err) {
+		const char *const *paths = (const char *const *)list.path.data;
+		struct target *t = &r->targets.list.data[0];
+
+		heap_kind_of_files(paths, list.path.cnt, &t->heap);
+		err = tracker_add_launch(r->tracker, t->pid, paths, list.path.cnt);
+	}
 	for (size_t i = 0; i < list.path.cnt; i++)
 		free(list.path.data[i]);
 	vec_release(&list.path);
 	return err;
 }
 
+/* What will be missing because of what the programs are. */
+static void say_heaps(const struct recorder *r, size_t site_cnt)
+{
+	char name[TARGETS_NAME_BYTES];
+	const struct target *t;
+	struct heap_words words;
+
+	vec_each(&r->targets.list, t) {
+		if (site_cnt && heap_words_partial(&t->heap, &words))
+			log_msg(t->heap.is_go ? LOG_WARN : LOG_INFO, "record: PID %d (%s): %s; %s",
+				t->pid, t->comm, words.what, words.advice);
+	}
+	if (site_cnt)
+		return;
+	targets_name(&r->targets, name);
+	log_warn("record: no known allocator in %s yet (looked for " HEAP_KIND_LOOKED_FOR
+		 "): nothing will be seen until one is loaded; see: heaptap doctor -p %d",
+		 name, r->targets.list.data[0].pid);
+}
+
 static void say_start(struct recorder *r)
 {
 	size_t failed_cnt, site_cnt = tracker_site_cnt(r->tracker);
-	char rate[UNITS_BUF];
+	char rate[UNITS_BUF], name[TARGETS_NAME_BYTES];
 	int err;
 
 	failed_cnt = tracker_failed_cnt(r->tracker, &err);
@@ -365,20 +381,16 @@ static void say_start(struct recorder *r)
 			 "probed: on this kernel a new that fails would end the program. What they "
 			 "allocate is missing; --probe-throwing-new records it at that risk",
 			 tracker_throwing_cnt(r->tracker));
-	if (!site_cnt)
-		log_warn("record: no known allocator in PID %d yet (looked for malloc, jemalloc, "
-			 "tcmalloc, mimalloc, operator new): nothing will be seen until one is "
-			 "loaded; see: heaptap doctor -p %d",
-			 r->opts.pid, r->opts.pid);
+	say_heaps(r, site_cnt);
 	if (r->opts.follow)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
 			 r->costs.emulated_ns);
-	if (r->opts.is_quiet && log_get_level() > LOG_WARN)
-		log_set_level(LOG_WARN);
-	fprintf(stderr, "heaptap: recording PID %d (%s): %zu probe sites, 1 sample per %s, %s\n",
-		r->opts.pid, r->launch ? r->opts.argv[0] : r->info.comm, site_cnt,
-		format_bytes(r->opts.rate_bytes, rate, sizeof(rate)),
+	if (r->opts.is_quiet)
+		return;
+	targets_name(&r->targets, name);
+	fprintf(stderr, "heaptap: recording %s: %zu probe sites, 1 sample per %s, %s\n", name,
+		site_cnt, format_bytes(r->opts.rate_bytes, rate, sizeof(rate)),
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
@@ -393,6 +405,53 @@ static void raise_file_limit(void)
 	}
 }
 
+/* One that was found by a rule may have ended meanwhile: the others are recorded. */
+static int track_running(struct recorder *r)
+{
+	int err = -ESRCH;
+
+	for (size_t i = 0; i < r->targets.list.cnt;) {
+		pid_t pid = r->targets.list.data[i].pid;
+
+		err = tracker_add(r->tracker, pid);
+		if ((err == -ESRCH || err == -ENOENT) && r->targets.list.cnt > 1) {
+			log_warn("record: PID %d ended while it was being attached to", pid);
+			tracker_remove(r->tracker, pid);
+			targets_drop(&r->targets, pid);
+			continue;
+		}
+		if (err == -ESRCH || err == -ENOENT)
+			log_error("record: PID %d ended while it was being attached to", pid);
+		else if (err)
+			log_error("record: cannot attach to PID %d: %s", pid, strerror(-err));
+		if (err)
+			return err;
+		i++;
+	}
+	err = r->opts.follow ? family_add(r->engine, r->tracker, &r->targets) : 0;
+	if (err)
+		log_error("record: cannot attach to the children: %s", strerror(-err));
+	return err;
+}
+
+/* Go programs without a loader: whatever they do, nothing would be seen. */
+static int check_heaps(const struct recorder *r)
+{
+	const struct target *t;
+	struct heap_words words;
+
+	if (r->opts.follow || tracker_site_cnt(r->tracker))
+		return 0;
+	vec_each(&r->targets.list, t)
+		if (!t->heap.is_go || !t->heap.is_static)
+			return 0;
+	t = &r->targets.list.data[0];
+	heap_words_none(&t->heap, &words);
+	log_error("record: cannot record PID %d (%s): %s (looked for " HEAP_KIND_LOOKED_FOR "); %s",
+		  t->pid, t->comm, words.what, words.advice);
+	return -ENOTSUP;
+}
+
 int recorder_start(struct recorder *r)
 {
 	int err = take_signals(r);
@@ -405,16 +464,22 @@ int recorder_start(struct recorder *r)
 	err = open_governor(r);
 	if (!err)
 		err = open_loop(r);
-	if (!err)
-		err = r->launch ? track_launch(r) : tracker_add(r->tracker, r->opts.pid);
-	if (err == -ESRCH || err == -ENOENT) {
-		log_error("record: PID %d ended while it was being attached to", r->opts.pid);
-		return err;
-	}
 	if (err) {
-		log_error("record: cannot attach to PID %d: %s", r->opts.pid, strerror(-err));
+		log_error("record: cannot set up: %s", strerror(-err));
 		return err;
 	}
+	if (!r->launch) {
+		err = track_running(r);
+		if (!err)
+			err = check_heaps(r);
+	} else {
+		err = track_launch(r);
+		if (err)
+			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
+				  strerror(-err));
+	}
+	if (err)
+		return err;
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
@@ -439,64 +504,96 @@ static void end(struct recorder *r, const char *reason)
 	r->is_over = true;
 }
 
-/* Losses that a user must know of at once, in a few words; "" = none. */
+/* Losses that a user must know of at once, in a few words; NULL: none. */
 static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 {
 	if (stats[HT_STAT_LIVE_FULL])
-		return ", live map full";
+		return "live map full";
 	if (stats[HT_STAT_STACKS_FULL])
-		return ", stack map full";
-	return "";
+		return "stack map full";
+	return NULL;
+}
+
+/* What the probes of those that run cost, at most, and are all frees watched? */
+struct cost_view {
+	pid_t pid; /* whose cost it is */
+	double share, share_overall;
+	bool has_inuse, is_out;
+	size_t cnt;
+};
+
+static struct cost_view view_costs(const struct recorder *r)
+{
+	struct cost_view all = { .has_inuse = true };
+	size_t running_cnt = tracker_running_cnt(r->tracker);
+
+	if (r->opts.follow && running_cnt > 1)
+		running_cnt = 1; /* all are one */
+	for (size_t i = 0; i < running_cnt; i++) {
+		pid_t pid = tracker_running_at(r->tracker, i);
+		struct governor_view view;
+
+		if (governor_view(r->governor, pid, &view))
+			continue;
+		all.cnt++;
+		all.has_inuse &= view.has_inuse;
+		all.is_out |= view.step == BUDGET_OUT;
+		all.share = fmax(all.share, view.share);
+		if (view.share_overall >= all.share_overall) {
+			all.share_overall = view.share_overall;
+			all.pid = pid;
+		}
+	}
+	return all;
 }
 
 /* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
-static void warn_overhead(struct recorder *r, uint64_t elapsed_ns)
+static void warn_overhead(struct recorder *r, const struct cost_view *costs, uint64_t elapsed_ns)
 {
-	struct governor_view view;
-
 	if (r->has_warned || budget_has_limit(&r->opts.max_overhead) ||
-	    elapsed_ns < OVERHEAD_WARN_AFTER_NS || governor_view(r->governor, r->opts.pid, &view) ||
-	    view.share_overall < OVERHEAD_WARN)
+	    elapsed_ns < OVERHEAD_WARN_AFTER_NS || costs->share_overall < OVERHEAD_WARN)
 		return;
 	r->has_warned = true;
 	log_warn(
 		"record: the probes take about %.0f %% of the CPU time of PID %d: it allocates very "
 		"often; keep the recording short (Ctrl-C ends it), or limit it with --max-overhead",
-		100 * view.share_overall, r->opts.pid);
+		100 * costs->share_overall, costs->pid);
 }
 
-static double outstanding(const uint64_t stats[HT_STAT_CNT])
+static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_image *v)
 {
-	return (double)(int64_t)(stats[HT_STAT_SAMPLES] - stats[HT_STAT_FREES] -
-				 stats[HT_STAT_ALLOC_ONLY] - stats[HT_STAT_DROPPED]);
+	double *sum = ctx;
+
+	(void)k;
+	*sum += (double)v->inuse_bytes_8 / 256;
+	return 0;
 }
 
-/* Counters only: cheap, and the live map may be large. */
+/* Sums and counters only: cheap, and the live map may be large. */
 static void show_status(struct recorder *r)
 {
-	uint64_t stats[HT_STAT_CNT], elapsed_ns = now_ns() - r->facts.begin_ns;
-	char elapsed[UNITS_BUF], samples[UNITS_BUF], live[UNITS_BUF], cost[UNITS_BUF] = "?";
-	struct governor_view view;
-	struct process_info info;
+	struct live_now now = { .time_ns = now_ns() };
+	uint64_t stats[HT_STAT_CNT];
+	char text[LIVE_LINE_BYTES];
+	struct cost_view costs;
 
 	if (engine_read_stats(r->engine, stats))
 		return;
-	if (!process_info_read(r->opts.pid, &info)) {
-		r->facts.rss_bytes = info.rss_bytes ? info.rss_bytes : r->facts.rss_bytes;
-		engine_set_throw_limit(r->engine,
-				       throw_limit_bytes(info.pid, info.address_limit_bytes));
-	}
-	warn_overhead(r, elapsed_ns);
+	targets_look(&r->targets);
+	engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
+	costs = view_costs(r);
+	r->facts.probes_went_out |= costs.is_out;
+	now.elapsed_ns = now.time_ns - r->facts.begin_ns;
+	warn_overhead(r, &costs, now.elapsed_ns);
 	if (r->opts.is_quiet)
 		return;
-	if (!governor_view(r->governor, r->opts.pid, &view))
-		snprintf(cost, sizeof(cost), "%.1f %%%s%s", 100 * view.share,
-			 view.step == BUDGET_FULL ? "" : ", ",
-			 view.step == BUDGET_FULL ? "" : budget_step_name(view.step));
-	log_status("%s: %s samples, %s outstanding, overhead %s%s",
-		   format_duration(elapsed_ns, elapsed, sizeof(elapsed)),
-		   format_count(stats[HT_STAT_SAMPLES], samples, sizeof(samples)),
-		   format_count(outstanding(stats), live, sizeof(live)), cost, loss_words(stats));
+	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &now.held_bytes);
+	now.held_bytes = fmax(now.held_bytes, 0);
+	now.cost = costs.cnt ? costs.share : NAN;
+	now.is_largest_cost = costs.cnt > 1;
+	now.loss = loss_words(stats);
+	live_line_text(&r->live_line, &now, text);
+	log_status("%s", text);
 }
 
 static void on_child_end(struct recorder *r)
@@ -629,6 +726,7 @@ void recorder_close(struct recorder *r)
 	engine_close(r->engine);
 	snapshot_free(r->snapshot);
 	launch_free(r->launch);
+	targets_release(&r->targets);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	if (r->signal_fd >= 0)
@@ -667,12 +765,17 @@ const struct governor *recorder_governor(const struct recorder *r)
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 {
+	const struct target *first = &r->targets.list.data[0];
 	const struct track_instance *inst;
 	size_t cnt;
 	int err;
 
 	*ret = r->facts;
-	ret->pid = r->opts.pid;
+	ret->pid = first->pid;
+	ret->exe = first->exe;
+	memcpy(ret->comm, first->comm, sizeof(ret->comm));
+	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
+	ret->rss_bytes = targets_rss(&r->targets);
 	ret->was_started = r->launch != NULL;
 	ret->rate_bytes = r->opts.rate_bytes;
 	ret->mode = r->opts.mode;
@@ -681,11 +784,10 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->stepped_cnt = tracker_stepped_cnt(r->tracker);
 	ret->throwing_cnt = tracker_throwing_cnt(r->tracker);
 	ret->failed_cnt = tracker_failed_cnt(r->tracker, &err);
-	ret->exe = r->info.exe;
-	memcpy(ret->comm, r->info.comm, sizeof(ret->comm));
+	ret->process_cnt = tracker_followed_cnt(r->tracker);
 	inst = tracker_instances(r->tracker, &cnt);
 	for (size_t i = 0; i < cnt; i++) {
-		if (inst[i].pid != r->opts.pid)
+		if (inst[i].pid != first->pid)
 			continue;
 		ret->exe = inst[i].exe;
 		memcpy(ret->comm, inst[i].comm, sizeof(ret->comm));

@@ -19,11 +19,13 @@ struct engine;
 struct governor;
 struct recorder;
 struct snapshot;
+struct targets;
 struct track_files;
 struct tracker;
 
 struct recorder_options {
-	pid_t pid; /* 0: argv is started */
+	const pid_t *pids; /* the named ones first; the others may turn out to be gone or unfit */
+	size_t pid_cnt, named_cnt; /* none: argv is started */
 	char *const *argv;
 	uint64_t duration_ns; /* 0: until SIGINT, SIGTERM or the end of the process */
 	uint64_t rate_bytes;
@@ -39,25 +41,29 @@ struct recorder_options {
 
 /* What is known of a recording besides its snapshot. */
 struct recorder_facts {
-	pid_t pid;
+	pid_t pid; /* of several: the first one's, and so are comm and exe */
 	char comm[16];
 	const char *exe;
+	size_t process_cnt; /* that were recorded, children included */
 	bool was_started; /* by us: nothing was allocated before */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t begin_epoch_ns, end_epoch_ns;
 	uint64_t rate_bytes;
 	enum attach_mode mode;
 	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
-	uint64_t rss_bytes; /* of the target, last seen */
+	/* Resident memory of all together that were attached to: before that (0: of a program that we
+	 * started), and when each was last seen; 0: not known. */
+	uint64_t rss_begin_bytes, rss_bytes;
 	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */
 	const char *end_reason;
 	bool follow;
 	uint32_t live_cap;
+	bool probes_went_out; /* at some time, to keep the limit of the overhead */
 };
 
-/* Checks the target, the kernel and the privileges; attaches nothing, starts nothing visible. */
+/* Checks the targets, the kernel and the privileges; attaches nothing, starts nothing visible. */
 int recorder_open(const struct recorder_options *opts, struct recorder **ret);
-pid_t recorder_pid(const struct recorder *r);
+const struct targets *recorder_targets(const struct recorder *r);
 int recorder_start(struct recorder *r);
 int recorder_run(struct recorder *r);
 void recorder_close(struct recorder *r);

@@ -3,22 +3,23 @@
 #include "record/result.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/profile.h"
+#include "record/nothing.h"
+#include "record/out_file.h"
 #include "record/recorder.h"
+#include "record/targets.h"
 #include "snapshot/profile_build.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_notes.h"
@@ -27,42 +28,36 @@
 
 struct result {
 	struct result_options opts;
-	char path[PATH_MAX];
-	char temp_path[PATH_MAX];
-	int fd; /* of the temporary file; -1 when it is gone */
+	struct out_file *out;
 };
 
-int result_open(const struct result_options *opts, pid_t pid, struct result **ret)
+static void default_name(const struct targets *targets, char name[static OUT_FILE_NAME_BYTES])
+{
+	const struct target *first = &targets->list.data[0];
+
+	out_file_default_name(first->comm, first->pid,
+			      (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S), name);
+}
+
+int result_open(const struct result_options *opts, const struct targets *targets,
+		struct result **ret)
 {
 	struct result *res = calloc(1, sizeof(*res));
-	struct stat st;
+	char name[OUT_FILE_NAME_BYTES], why[PATH_MAX + 256] = "out of memory";
 	int err;
 
 	if (!res)
 		return -ENOMEM;
 	res->opts = *opts;
-	if (opts->output)
-		snprintf(res->path, sizeof(res->path), "%s", opts->output);
-	else
-		snprintf(res->path, sizeof(res->path), "heaptap-%d.pb.gz", pid);
-	if (snprintf(res->temp_path, sizeof(res->temp_path), "%s.%d.tmp", res->path, getpid()) >=
-	    (int)sizeof(res->temp_path)) {
-		log_error("record: output path too long");
-		free(res);
-		return -ENAMETOOLONG;
-	}
-	if (!stat(res->path, &st) && !S_ISREG(st.st_mode)) {
-		/* A device or a pipe is written to directly. */
-		snprintf(res->temp_path, sizeof(res->temp_path), "%s", res->path);
-		res->fd = S_ISDIR(st.st_mode) ? -1 : open(res->path, O_WRONLY | O_CLOEXEC);
-		err = S_ISDIR(st.st_mode) ? -EISDIR : res->fd < 0 ? -errno : 0;
+	if (opts->stdout_fd >= 0) {
+		err = out_file_open_stdout(opts->stdout_fd, &res->out);
 	} else {
-		res->fd = open(res->temp_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		err = res->fd < 0 ? -errno : 0;
+		default_name(targets, name);
+		err = out_file_open(opts->output ? opts->output : name, opts->replaces, &res->out,
+				    why, sizeof(why));
 	}
 	if (err) {
-		log_error("record: cannot write '%s': %s; choose another file with -o FILE",
-			  res->path, strerror(-err));
+		log_error("record: %s", why);
 		free(res);
 		return err;
 	}
@@ -70,20 +65,11 @@ int result_open(const struct result_options *opts, pid_t pid, struct result **re
 	return 0;
 }
 
-static bool is_temporary(const struct result *res)
-{
-	return strcmp(res->path, res->temp_path) != 0;
-}
-
 void result_close(struct result *res)
 {
 	if (!res)
 		return;
-	if (res->fd >= 0) {
-		close(res->fd);
-		if (is_temporary(res))
-			unlink(res->temp_path);
-	}
+	out_file_free(res->out);
 	free(res);
 }
 
@@ -172,36 +158,64 @@ static bool has_scopes(const struct snapshot *s)
 	return false;
 }
 
+/* Why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
+static int say_nothing(const struct result *res, const struct recorder *r,
+		       const struct recorder_facts *f)
+{
+	const struct targets *targets = recorder_targets(r);
+	const struct snapshot *s = recorder_snapshot(r);
+	const struct nothing n = {
+		.heap = &targets->list.data[0].heap,
+		.site_cnt = f->site_cnt,
+		.call_cnt = s->stats[HT_STAT_HITS_ALLOC],
+		.paused_cnt = s->stats[HT_STAT_PAUSED],
+		.rate_bytes = f->rate_bytes,
+		.probes_went_out = f->probes_went_out,
+		.argv = f->was_started ? res->opts.program_argv : NULL,
+		.pid = f->pid,
+		.duration_ns = f->end_ns - f->begin_ns,
+	};
+	char name[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
+	int err;
+
+	targets_name(targets, name);
+	err = nothing_explain(&n, name, text);
+	log_msg(err ? LOG_ERROR : LOG_WARN, "record: %s", text);
+	return err;
+}
+
 static void say_end(const struct result *res, const struct recorder_facts *f,
 		    const struct snapshot *s)
 {
+	const char *path = out_file_path(res->out);
+
 	if (f->exit_status >= 0 && WIFEXITED(f->exit_status))
 		log_info("record: the program exited with status %d", WEXITSTATUS(f->exit_status));
 	else if (f->exit_status >= 0 && WIFSIGNALED(f->exit_status))
 		log_info("record: the program was ended by signal %d (%s)",
 			 WTERMSIG(f->exit_status), strsignal(WTERMSIG(f->exit_status)));
-	log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", res->path,
-		 res->path, res->path);
+	if (res->opts.stdout_fd >= 0)
+		return;
+	log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path, path,
+		 path);
 	if (has_scopes(s))
-		log_info("it tells scopes apart: heaptap report --by scope %s", res->path);
+		log_info("it tells scopes apart: heaptap report --by scope %s", path);
 }
 
 static int write_file(struct result *res, const struct profile *p)
 {
-	int err = pprof_write(p, res->fd);
+	char wanted[PATH_MAX];
+	int err = pprof_write(p, out_file_fd(res->out));
 
-	if (!err && close(res->fd))
-		err = -errno;
-	else if (err)
-		close(res->fd);
-	res->fd = -1;
-	if (!err && is_temporary(res) && rename(res->temp_path, res->path))
-		err = -errno;
-	if (err) {
-		log_error("record: cannot write '%s': %s", res->path, strerror(-err));
-		if (is_temporary(res))
-			unlink(res->temp_path);
-	}
+	snprintf(wanted, sizeof(wanted), "%s", out_file_path(res->out));
+	if (!err)
+		err = out_file_commit(res->out);
+	if (err)
+		log_error("record: cannot write '%s': %s", wanted, strerror(-err));
+	else if (strcmp(wanted, out_file_path(res->out)) != 0)
+		log_warn("record: '%s' was made meanwhile by somebody else and is left alone: the "
+			 "profile is in '%s'",
+			 wanted, out_file_path(res->out));
 	return err;
 }
 
@@ -241,7 +255,8 @@ int result_write(struct result *res, const struct recorder *r)
 	};
 	struct recorder_facts f;
 	struct profile *p = NULL;
-	int err;
+	bool has_samples;
+	int err, nothing_err = 0;
 
 	recorder_facts(r, &f);
 	err = build(res, r, &f, &p);
@@ -256,11 +271,15 @@ int result_write(struct result *res, const struct recorder *r)
 	err = write_file(res, p);
 	if (err)
 		goto out;
-	if (res->opts.top_cnt)
-		err = report_write(p, &report, stdout);
-	fflush(stdout);
 	say_losses(s->stats, &f);
+	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
+	if (has_samples && res->opts.top_cnt && !res->opts.is_quiet)
+		err = report_write(p, &report, res->opts.stdout_fd >= 0 ? stderr : stdout);
+	fflush(stdout);
+	if (!has_samples)
+		nothing_err = say_nothing(res, r, &f);
 	say_end(res, &f, s);
+	err = err ? err : nothing_err;
 out:
 	profile_free(p);
 	return err;

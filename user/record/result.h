@@ -7,27 +7,30 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 struct recorder;
 struct result;
+struct targets;
 
 struct result_options {
-	const char *output; /* NULL: heaptap-PID.pb.gz in the current directory */
+	const char *output; /* NULL: COMM-PID-TIME.pb.gz in the current directory */
+	bool replaces; /* a file that exists */
+	int stdout_fd; /* the profile goes there (see out_file_take_stdout()); -1: into a file */
 	size_t top_cnt; /* rows to print, 0 = none */
+	bool is_quiet; /* none either */
 	bool keep_allocator_frames;
 	bool no_lines;
 	unsigned labels; /* LABEL_* of snapshot/scope_labels.h */
 	bool group_threads;
+	char *const *program_argv; /* that is started, or NULL */
 	char *const *command_argv; /* for the profile's comments */
 	int command_argc;
 };
 
-/*
- * Makes sure that the file can be written, before anything is attached: the profile is written to
- * a temporary file beside it, which replaces it only when it is complete.
- */
-int result_open(const struct result_options *opts, pid_t pid, struct result **ret);
+/* Makes sure that the profile can be written, before anything is attached: see out_file.h. */
+int result_open(const struct result_options *opts, const struct targets *targets,
+		struct result **ret);
+/* -ENODATA: it was written, but there was nothing that could be recorded. What went wrong was said. */
 int result_write(struct result *res, const struct recorder *r);
 void result_close(struct result *res);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* live_line.h - what the status line says while a recording runs. Pure. */
+#ifndef HT_RECORD_LIVE_LINE_H
+#define HT_RECORD_LIVE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The last seconds, for the rate. Zero-initialised. */
+#define LIVE_LINE_POINTS 16
+struct live_line {
+	struct live_point {
+		uint64_t time_ns;
+		double held_bytes;
+	} points[LIVE_LINE_POINTS];
+	size_t cnt; /* ever added */
+};
+
+struct live_now {
+	uint64_t time_ns, elapsed_ns;
+	bool has_held; /* else frees are not watched */
+	double held_bytes;
+	double cost; /* share of CPU time; NAN: not known */
+	bool is_largest_cost; /* of several processes */
+	const char *loss; /* that matters at once; NULL: none */
+};
+
+#define LIVE_LINE_BYTES 128
+/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %" */
+void live_line_text(struct live_line *l, const struct live_now *now,
+		    char buf[static LIVE_LINE_BYTES]);
+
+#endif

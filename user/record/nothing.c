@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* nothing.c - see nothing.h. */
+#include "record/nothing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "target/heap_kind.h"
+
+#define COMMAND_BYTES 256
+
+/* The same recording with other options: "heaptap record --rate 1 -- ls -l". Arguments that a shell
+ * would take for something else are left out, and so are many. */
+static void command(const struct nothing *n, const char *options, char buf[static COMMAND_BYTES])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_./=:,+@%";
+	size_t len;
+
+	if (!n->argv) {
+		snprintf(buf, COMMAND_BYTES, "heaptap record %s -p %d", options, n->pid);
+		return;
+	}
+	len = (size_t)snprintf(buf, COMMAND_BYTES, "heaptap record %s --", options);
+	for (size_t i = 0; n->argv[i]; i++) {
+		const char *arg = n->argv[i];
+
+		if (!*arg || arg[strspn(arg, plain)] || len + strlen(arg) + 5 > COMMAND_BYTES) {
+			snprintf(buf + len, COMMAND_BYTES - len, " ...");
+			return;
+		}
+		len += (size_t)snprintf(buf + len, COMMAND_BYTES - len, " %s", arg);
+	}
+}
+
+static int explain_no_allocator(const struct nothing *n, const char *name,
+				char buf[static NOTHING_BYTES])
+{
+	struct heap_words words;
+
+	heap_words_none(n->heap, &words);
+	snprintf(buf, NOTHING_BYTES,
+		 "nothing could be recorded of %s: %s (looked for " HEAP_KIND_LOOKED_FOR "); %s",
+		 name, words.what, words.advice);
+	return -ENODATA;
+}
+
+static void explain_too_little(const struct nothing *n, const char *name,
+			       char buf[static NOTHING_BYTES])
+{
+	char calls[UNITS_BUF], rate[UNITS_BUF], most[UNITS_BUF], all[COMMAND_BYTES];
+
+	command(n, "--rate 1", all);
+	/* Without a sample, more than three times the rate is had once in twenty times. */
+	snprintf(buf, NOTHING_BYTES,
+		 "nothing was sampled: %s called its allocator %s times, for less than about %s in "
+		 "all, and one sample is taken per %s; this records every call: %s",
+		 name, format_count((double)n->call_cnt, calls, sizeof(calls)),
+		 format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
+		 format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
+}
+
+int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])
+{
+	char duration[UNITS_BUF], again[COMMAND_BYTES];
+
+	format_duration(n->duration_ns, duration, sizeof(duration));
+	if (!n->site_cnt)
+		return explain_no_allocator(n, name, buf);
+	if (n->paused_cnt) {
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was recorded: %s has paused the recording (heaptap_pause_all)",
+			 name);
+	} else if (n->probes_went_out) {
+		command(n, "--max-overhead off -d 10s", again);
+		snprintf(
+			buf, NOTHING_BYTES,
+			"nothing was sampled: the probes were taken out of %s to keep the limit of "
+			"the overhead; without a limit: %s",
+			name, again);
+	} else if (!n->call_cnt) {
+		command(n, n->argv ? "--follow" : "-d 5m", again);
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s allocated nothing in %s; %s: %s", name, duration,
+			 n->argv ? "if its children do" : "record it while it works, or for longer",
+			 again);
+	} else if (n->rate_bytes > 1) {
+		explain_too_little(n, name, buf);
+	} else {
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: of the %llu calls of %s none gave memory",
+			 (unsigned long long)n->call_cnt, name);
+	}
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* nothing.h - a recording without a sample: why, and what to do, in one sentence. Pure. */
+#ifndef HT_RECORD_NOTHING_H
+#define HT_RECORD_NOTHING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct heap_kind;
+
+struct nothing {
+	const struct heap_kind *heap;
+	size_t site_cnt; /* of probes */
+	uint64_t call_cnt; /* of allocators, that probes saw */
+	uint64_t paused_cnt; /* allocations that the program kept from being recorded */
+	uint64_t rate_bytes, duration_ns;
+	bool probes_went_out; /* to keep the limit of the overhead */
+	char *const *argv; /* of the program that was started, or NULL */
+	pid_t pid;
+};
+
+#define NOTHING_BYTES 1024
+/* name: "PID 12 (server)". -ENODATA: nothing could have been recorded, however long. */
+int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES]);
+
+#endif

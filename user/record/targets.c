@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* targets.c - see targets.h. */
+#include "record/targets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "record/throw_limit.h"
+#include "target/process.h"
+
+#define LOOK_CNT 8 /* processes that are looked at in one go */
+#define NAMED_CNT 3 /* names of a list that are shown */
+
+void targets_release(struct targets *t)
+{
+	struct target *one;
+
+	vec_each(&t->list, one)
+		free(one->exe);
+	vec_release(&t->list);
+}
+
+bool targets_have(const struct targets *t, pid_t pid)
+{
+	const struct target *one;
+
+	vec_each(&t->list, one)
+		if (one->pid == pid)
+			return true;
+	return false;
+}
+
+static int add(struct targets *t, struct target *one, const char *comm, const char *exe)
+{
+	int err;
+
+	snprintf(one->comm, sizeof(one->comm), "%s", comm);
+	one->exe = strdup(exe);
+	err = one->exe ? vec_push(&t->list, *one) : -ENOMEM;
+	if (err)
+		free(one->exe);
+	return err;
+}
+
+int targets_add(struct targets *t, const struct process_info *info)
+{
+	struct target one = {
+		.pid = info->pid,
+		.seccomp = info->seccomp,
+		.is_main_thread_gone = info->is_main_thread_gone,
+		.rss_begin_bytes = info->rss_bytes,
+		.rss_bytes = info->rss_bytes,
+		.throw_limit_bytes = throw_limit_bytes(info->pid, info->address_limit_bytes),
+	};
+
+	heap_kind_read(info, &one.heap);
+	return add(t, &one, info->comm, info->exe);
+}
+
+int targets_add_launched(struct targets *t, pid_t pid, const char *path)
+{
+	struct target one = { .pid = pid, .throw_limit_bytes = throw_limit_bytes(pid, 0) };
+	const char *slash = strrchr(path, '/');
+
+	return add(t, &one, slash ? slash + 1 : path, path);
+}
+
+/* A sentence in why. */
+static int check_one(pid_t pid, struct process_info *info, char *why, size_t why_bytes)
+{
+	char what[512];
+	int err = process_info_read(pid, info);
+
+	if (err == -ESRCH)
+		snprintf(why, why_bytes, "no process with PID %d; list them with: ps -e", pid);
+	else if (err)
+		snprintf(why, why_bytes, "cannot read /proc/%d: %s", pid, strerror(-err));
+	if (err)
+		return err;
+	err = process_check(info, what, sizeof(what));
+	if (err)
+		snprintf(why, why_bytes, "cannot record PID %d: %s", pid, what);
+	return err;
+}
+
+int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt)
+{
+	struct process_info info;
+	char why[640] = "";
+	int err = 0, last_err = -ESRCH;
+
+	for (size_t i = 0; i < cnt; i++) {
+		err = check_one(pids[i], &info, why, sizeof(why));
+		if (!err)
+			err = targets_add(t, &info);
+		if (!err || (err == -ESRCH && i >= named_cnt)) /* it has just ended */
+			continue;
+		if (err == -ENOMEM || i < named_cnt)
+			break;
+		log_warn("record: left out: %s", why);
+		last_err = err;
+		err = 0;
+	}
+	if (err && err != -ESRCH) {
+		log_error("record: %s", err == -ENOMEM ? "out of memory" : why);
+		return err;
+	}
+	if (err == -ESRCH && t->list.cnt < named_cnt) {
+		log_error("record: %s", why);
+		return err;
+	}
+	if (!t->list.cnt) {
+		log_error("record: none of the processes that were found can be recorded");
+		return last_err;
+	}
+	return 0;
+}
+
+void targets_drop(struct targets *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->list.cnt; i++) {
+		if (t->list.data[i].pid != pid)
+			continue;
+		free(t->list.data[i].exe);
+		memmove(&t->list.data[i], &t->list.data[i + 1],
+			(t->list.cnt - i - 1) * sizeof(*t->list.data));
+		t->list.cnt--;
+		return;
+	}
+}
+
+void targets_look(struct targets *t)
+{
+	size_t cnt = t->list.cnt < LOOK_CNT ? t->list.cnt : LOOK_CNT;
+	struct process_info info;
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct target *one = &t->list.data[t->next++ % t->list.cnt];
+
+		if (process_info_read(one->pid, &info))
+			continue;
+		if (info.rss_bytes)
+			one->rss_bytes = info.rss_bytes;
+		one->throw_limit_bytes = throw_limit_bytes(one->pid, info.address_limit_bytes);
+	}
+}
+
+uint64_t targets_throw_limit(const struct targets *t)
+{
+	uint64_t limit = UINT64_MAX;
+	const struct target *one;
+
+	vec_each(&t->list, one)
+		if (one->throw_limit_bytes < limit)
+			limit = one->throw_limit_bytes;
+	return limit;
+}
+
+uint64_t targets_rss_begin(const struct targets *t)
+{
+	const struct target *one;
+	uint64_t sum = 0;
+
+	vec_each(&t->list, one)
+		sum += one->rss_begin_bytes;
+	return sum;
+}
+
+uint64_t targets_rss(const struct targets *t)
+{
+	const struct target *one;
+	uint64_t sum = 0;
+
+	vec_each(&t->list, one)
+		sum += one->rss_bytes;
+	return sum;
+}
+
+static bool is_first_of_name(const struct targets *t, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(t->list.data[k].comm, t->list.data[i].comm))
+			return false;
+	return true;
+}
+
+void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
+{
+	size_t shown_cnt = 0, len;
+
+	if (t->list.cnt == 1) {
+		snprintf(buf, TARGETS_NAME_BYTES, "PID %d (%s)", t->list.data[0].pid,
+			 t->list.data[0].comm);
+		return;
+	}
+	len = (size_t)snprintf(buf, TARGETS_NAME_BYTES, "%zu processes (", t->list.cnt);
+	for (size_t i = 0; i < t->list.cnt && shown_cnt <= NAMED_CNT; i++) {
+		if (!is_first_of_name(t, i))
+			continue;
+		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%s",
+					shown_cnt ? ", " : "",
+					shown_cnt < NAMED_CNT ? t->list.data[i].comm : "...");
+		shown_cnt++;
+	}
+	snprintf(buf + len, TARGETS_NAME_BYTES - len, ")");
+}

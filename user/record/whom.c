@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* whom.c - see whom.h. */
+#include "record/whom.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+#include "target/cgroup.h"
+#include "target/proc_text.h"
+#include "target/process.h"
+#include "target/select.h"
+
+void whom_release(struct whom *w)
+{
+	vec_release(&w->pids);
+	texts_release(&w->comms);
+	texts_release(&w->cgroups);
+}
+
+static int add_pid(struct whom *w, pid_t pid)
+{
+	const pid_t *known;
+
+	vec_each(&w->pids, known)
+		if (*known == pid)
+			return 0;
+	return vec_push(&w->pids, pid);
+}
+
+int whom_add_pids(struct whom *w, const char *list)
+{
+	const char *at = list;
+
+	for (;;) {
+		char *end;
+		long pid;
+		int err;
+
+		errno = 0;
+		pid = strtol(at, &end, 10);
+		if (!isdigit((unsigned char)*at) || errno || pid <= 0 || pid > INT_MAX ||
+		    (*end && *end != ','))
+			return -EINVAL;
+		err = add_pid(w, (pid_t)pid);
+		if (err || !*end)
+			return err;
+		at = end + 1;
+	}
+}
+
+bool whom_has_rules(const struct whom *w)
+{
+	return w->comms.cnt || w->cgroups.cnt;
+}
+
+/* What others must not select by accident: this process, and its forked helpers. */
+struct own {
+	char exe[PATH_MAX];
+};
+
+static void read_own(struct own *own)
+{
+	ssize_t n = readlink("/proc/self/exe", own->exe, sizeof(own->exe) - 1);
+
+	own->exe[n > 0 ? n : 0] = '\0';
+}
+
+static bool is_candidate(const struct own *own, const struct process_info *info)
+{
+	return !info->is_kernel_thread && !info->is_zombie && info->pid != getpid() &&
+	       !(own->exe[0] && !strcmp(own->exe, info->exe));
+}
+
+static bool fits(const struct select_rules *rules, const struct process_info *info)
+{
+	struct select_candidate c = {
+		.comm = info->comm,
+		.exe = info->exe,
+		.uid = info->uid,
+		.rss_bytes = info->rss_bytes,
+		.container_id = "",
+	};
+	char *cgroup = NULL;
+	bool is;
+
+	if (select_wants_cgroup(rules) && proc_text_read(info->pid, "cgroup", &cgroup))
+		return false;
+	c.cgroup = cgroup ? cgroup : "";
+	is = select_matches(rules, &c);
+	free(cgroup);
+	return is;
+}
+
+static int look_through(const struct select_rules *rules, struct whom *found)
+{
+	struct process_list all;
+	struct process_info info;
+	struct own own;
+	const pid_t *pid;
+	int err = process_list_read(&all);
+
+	if (err)
+		return err;
+	read_own(&own);
+	vec_each(&all.pids, pid)
+		if (!err && !process_glance(*pid, &info) && is_candidate(&own, &info) &&
+		    fits(rules, &info))
+			err = add_pid(found, *pid);
+	process_list_release(&all);
+	return err;
+}
+
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(buf + len, buf_bytes - len, fmt, args);
+	va_end(args);
+}
+
+/* "--comm 'a' or 'b'" */
+static void append_rules(char *buf, size_t buf_bytes, const char *option, const struct texts *texts)
+{
+	for (size_t i = 0; i < texts->cnt; i++)
+		append(buf, buf_bytes, "%s '%s'", i ? " or" : option, texts->data[i]);
+}
+
+static void explain_none(const struct whom *w, char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "no running process matches ");
+	append_rules(why, why_bytes, "--comm", &w->comms);
+	append(why, why_bytes, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
+	append_rules(why, why_bytes, "--cgroup", &w->cgroups);
+	append(why, why_bytes,
+	       ": 'ps -e' lists names (15 characters at the most); processes that come later are "
+	       "recorded by heaptap serve");
+}
+
+static int find_by_rules(const struct whom *w, struct whom *found, char *why, size_t why_bytes)
+{
+	VEC(struct cgroup_place) places = { 0 };
+	struct select_options opts = { .comm = w->comms };
+	struct select_rules *rules = NULL;
+	struct cgroup_place *place;
+	int err = vec_reserve(&places, w->cgroups.cnt);
+
+	for (size_t i = 0; i < w->cgroups.cnt && !err; i++) {
+		err = cgroup_find(w->cgroups.data[i], &places.data[places.cnt], why, why_bytes);
+		places.cnt += !err || err == -ENOENT;
+		if (err == -ENOENT)
+			err = -ESRCH;
+	}
+	opts.cgroups = places.data;
+	opts.cgroup_cnt = places.cnt;
+	if (!err)
+		err = select_rules_new(&opts, &rules, why, why_bytes);
+	if (!err) {
+		err = look_through(rules, found);
+		if (err)
+			snprintf(why, why_bytes, "cannot look through /proc: %s", strerror(-err));
+	}
+	select_rules_free(rules);
+	vec_each(&places, place)
+		cgroup_release(place);
+	vec_release(&places);
+	return err;
+}
+
+int whom_find(const struct whom *w, struct whom_found *ret, char *why, size_t why_bytes)
+{
+	struct whom found = { 0 };
+	const pid_t *pid;
+	int err = 0;
+
+	snprintf(why, why_bytes, "out of memory");
+	vec_each(&w->pids, pid)
+		if (!err)
+			err = vec_push(&found.pids, *pid);
+	if (!err && whom_has_rules(w)) {
+		err = find_by_rules(w, &found, why, why_bytes);
+		if (!err && found.pids.cnt == w->pids.cnt && !w->pids.cnt) {
+			explain_none(w, why, why_bytes);
+			err = -ESRCH;
+		}
+	}
+	if (err) {
+		vec_release(&found.pids);
+		return err;
+	}
+	ret->pids.data = found.pids.data;
+	ret->pids.cnt = found.pids.cnt;
+	ret->pids.cap = found.pids.cap;
+	ret->named_cnt = w->pids.cnt;
+	return 0;
+}
+
+static bool are_pids(char *const operands[])
+{
+	for (; *operands; operands++)
+		if (!isdigit((unsigned char)**operands) ||
+		    (*operands)[strspn(*operands, "0123456789,")])
+			return false;
+	return true;
+}
+
+/* How many processes have just this name, cut as the kernel cuts it. */
+static size_t running_cnt(const char *name)
+{
+	struct process_info info;
+	struct process_list all;
+	struct own own;
+	const pid_t *pid;
+	size_t cnt = 0;
+
+	if (process_list_read(&all))
+		return 0;
+	read_own(&own);
+	vec_each(&all.pids, pid)
+		cnt += !process_glance(*pid, &info) && is_candidate(&own, &info) &&
+		       !strncmp(info.comm, name, sizeof(info.comm) - 1);
+	process_list_release(&all);
+	return cnt;
+}
+
+#define PATTERN_BYTES 48
+
+/* A name as a regular expression, in quotes where the shell wants them. */
+static void escape(const char *name, char pattern[static PATTERN_BYTES])
+{
+	static const char special[] = ".[]{}()*+?|^$\\";
+	bool is_plain = true;
+	size_t len = 0;
+
+	pattern[0] = '\0';
+	for (int i = 0; name[i] && i < 15; i++) {
+		bool is_special = strchr(special, name[i]) != NULL;
+
+		is_plain &= isalnum((unsigned char)name[i]) || name[i] == '-' || name[i] == '_';
+		len += (size_t)snprintf(pattern + len, PATTERN_BYTES - len, "%s%c",
+					is_special ? "\\" : "", printable(name[i]));
+	}
+	if (!is_plain) {
+		memmove(pattern + 1, pattern, len + 1);
+		pattern[0] = pattern[len + 1] = '\'';
+		pattern[len + 2] = '\0';
+	}
+}
+
+bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes)
+{
+	char pattern[PATTERN_BYTES];
+	const char *name = operands[0];
+	size_t cnt;
+
+	if (are_pids(operands)) {
+		snprintf(why, why_bytes, "did you mean: heaptap record -p %s", name);
+		for (size_t i = 1; operands[i]; i++)
+			append(why, why_bytes, ",%s", operands[i]);
+		return true;
+	}
+	/* with arguments it is a command, and so is a path */
+	if (operands[1] || strchr(name, '/') || !*name)
+		return false;
+	cnt = running_cnt(name);
+	if (!cnt)
+		return false;
+	escape(name, pattern);
+	snprintf(why, why_bytes,
+		 "%zu process%s of the name '%s' run%s; did you mean: heaptap record --comm %s, or "
+		 "to start it: heaptap record -- %s",
+		 cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", pattern, name);
+	return true;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * whom.h - which processes are to be recorded: from what the command line says to pids.
+ *
+ * Processes are named by pid, or by rules, which are those of `serve`: of each kind that is given one
+ * has to fit. Rules are looked up once. heaptap itself is never selected by a rule.
+ */
+#ifndef HT_RECORD_WHOM_H
+#define HT_RECORD_WHOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/texts.h"
+#include "base/vec.h"
+
+struct whom {
+	VEC(pid_t) pids; /* each once */
+	struct texts comms; /* regular expressions */
+	struct texts cgroups;
+};
+
+void whom_release(struct whom *w);
+/* "1" or "1,2,3". -EINVAL: something else. */
+int whom_add_pids(struct whom *w, const char *list);
+bool whom_has_rules(const struct whom *w);
+
+struct whom_found {
+	VEC(pid_t) pids; /* the named ones first */
+	size_t named_cnt;
+};
+/* -ESRCH: there are none; -EINVAL: a cgroup that cannot be. A sentence in why. */
+int whom_find(const struct whom *w, struct whom_found *ret, char *why, size_t why_bytes);
+
+/*
+ * Operands that are no command, it seems: pids, or the name of programs that run. A sentence with what may
+ * have been meant in why; false: they are a command.
+ */
+bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes);
+
+#endif
