@@ -69,7 +69,7 @@ else
 fi
 # A server under full load: within the default limit its frees could not be watched, and what it
 # holds would not be known.
-echo "+ ./heaptap record --max-overhead off -p $target -d $seconds -o demo.pb.gz" >&2
-./heaptap record --max-overhead off -p "$target" -d "$seconds" -o demo.pb.gz
+echo "+ ./heaptap record --force --max-overhead off -p $target -d $seconds -o demo.pb.gz" >&2
+./heaptap record --force --max-overhead off -p "$target" -d "$seconds" -o demo.pb.gz
 echo "+ ./heaptap report demo.pb.gz --by function -n 15" >&2
 ./heaptap report demo.pb.gz --by function -n 15

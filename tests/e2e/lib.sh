@@ -252,7 +252,7 @@ attach() {
 record_start() {
 	rm -f "$work/p.pb.gz"
 	: >"$work/heaptap.err"
-	"$heaptap" record --max-overhead off -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
+	"$heaptap" record --max-overhead off --force -o "$work/p.pb.gz" "$@" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
 	await 60 record_began
@@ -278,7 +278,7 @@ wait_recorder() {
 # launch ARGS... -- COMMAND...: recorded from its first instruction to its end
 launch() {
 	rm -f "$work/p.pb.gz"
-	E2E_NOWAIT=1 timeout -s INT -k 10 "${LIMIT:-90}" "$heaptap" record --max-overhead off \
+	E2E_NOWAIT=1 timeout -s INT -k 10 "${LIMIT:-90}" "$heaptap" record --max-overhead off --force \
 		-o "$work/p.pb.gz" "$@" \
 		>"$work/target.out" 2>"$work/heaptap.err" </dev/null
 	record_status=$?

@@ -50,7 +50,7 @@ grep -q 'budget: off' <<<"$notes" && ! grep -q 'in-use:' <<<"$notes" &&
 	ok "off: nothing is given up" || not_ok "off" "$notes" "$work/heaptap.err"
 ended=$(sed -nE 's/.*achieved overhead: .* at the end ([0-9.]+) %.*/\1/p' <<<"$notes")
 below 20 "$ended" && ok "off: $ended % of its CPU time" || not_ok "off" "the overhead is '$ended' %"
-timeout 30 "$heaptap" record -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 says "$work/heaptap.err" '--rate 1 is to be exact: the overhead is not limited' &&
 	[[ "$(notes)" == *"budget: off"* ]] && ok "--rate 1 is not limited, and says so" ||
 	not_ok "--rate 1" "it is limited, or nothing is said" "$work/heaptap.err"

@@ -85,7 +85,7 @@ bad=0
 for i in $(seq 15); do
 	sh -c 'sleep 0.0$0; exec true' $((i % 10)) &
 	pid=$!
-	timeout -k 5 30 "$heaptap" record -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
+	timeout -k 5 30 "$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
 	status=$?
 	wait $pid
 	# it was too late and says so, or it has a profile
@@ -97,7 +97,7 @@ done
 bad=0
 for i in $(seq 15); do
 	E2E_MODE=pace start "$bin/hostile"
-	"$heaptap" record -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
+	"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
 	sleep "0.$(printf %03d $((RANDOM % 400)))"
@@ -139,7 +139,7 @@ for mode in $e2e_modes; do
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
 	wrong=0 slow=0
 	for i in $(seq "${E2E_KILLS:-20}"); do
-		"$heaptap" record -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
+		"$heaptap" record --force -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
 		recorder=$!
 		e2e_pids="$e2e_pids $recorder"
 		sleep "0.$(printf %03d $((RANDOM % 700)))"

@@ -21,7 +21,7 @@ launch -n 0 -- sh -c 'exit 7'
 launch -n 0 -- sh -c 'kill -SEGV $$'
 grep -q "signal 11" "$work/heaptap.err" &&
 	ok "the program's signal is told" || not_ok "the program's signal is told" "" "$work/heaptap.err"
-[ "$(echo hello | timeout 30 "$heaptap" record -q -n 0 -o "$work/p.pb.gz" -- cat 2>/dev/null)" = hello ] &&
+[ "$(echo hello | timeout 30 "$heaptap" record --force -q -n 0 -o "$work/p.pb.gz" -- cat 2>/dev/null)" = hello ] &&
 	ok "stdin and stdout are the program's" || not_ok "stdin and stdout are the program's" ""
 launch -- "$work/no-such-program"
 [ "$record_status" != 0 ] && [ ! -e "$work/p.pb.gz" ] && grep -qi "no such file\|not found" "$work/heaptap.err" &&

@@ -21,21 +21,56 @@ launch --rate 1 -n 0 -- "$bin/family"
 [ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && ok "-n 0: nothing on stdout" ||
 	not_ok "-n 0" "prints" "$work/target.out"
 launch -q -n 0 --rate 1 -- "$bin/family"
-[ "$(grep -c . "$work/heaptap.err")" -le 1 ] && ok "--quiet: no more than the first line" ||
-	not_ok "--quiet" "says more" "$work/heaptap.err"
+[ ! -s "$work/heaptap.err" ] && ok "--quiet says nothing" || not_ok "--quiet" "speaks" "$work/heaptap.err"
+launch -q --rate 1 -- "$bin/family"
+[ "$(grep -vc "^EXPECT\|^READY\|^DONE" "$work/target.out")" = 0 ] && [ ! -s "$work/heaptap.err" ] &&
+	[ -s "$work/p.pb.gz" ] && ok "--quiet prints no report" || not_ok "--quiet" "prints" "$work/target.out"
 
 # default file name, duration, a file that is there already
-start env E2E_MODE=race E2E_MS=60000 "$bin/threads"
+start env E2E_MODE=race E2E_MS=600000 "$bin/threads"
 tell go
 begin=$(date +%s%N)
 (cd "$work" && timeout 30 "$heaptap" record -n 0 -d 2s -p "$target" >/dev/null 2>"$work/heaptap.err")
 status=$?
 took=$((($(date +%s%N) - begin) / 1000000))
-[ $status = 0 ] && [ -s "$work/heaptap-$target.pb.gz" ] && ok "default file name" || not_ok "default file name" "status $status" "$work/heaptap.err"
+name=$(basename "$(ls "$work"/threads-"$target"-*.pb.gz)")
+stamp=$(date -u +%Y%m%d)
+[ $status = 0 ] && [[ $name =~ ^threads-$target-20[0-9]{6}-[0-9]{6}\.pb\.gz$ ]] && [ -s "$work/$name" ] &&
+	ok "default file name: COMM-PID-TIME" || not_ok "default file name" "'$name', status $status" "$work/heaptap.err"
+[[ $name = threads-$target-$stamp-* || $(date -u +%Y%m%d) != "$stamp" ]] && ok "its time is UTC" ||
+	not_ok "its time is UTC" "$name on $stamp"
+[ "$(stat -c %a "$work/$name")" = 600 ] && ok "for its owner only" || not_ok "for its owner only" "$(stat -c %a "$work/$name")"
 [ $took -ge 2000 ] && [ $took -lt $((6000 * e2e_patience)) ] && ok "-d 2s: $took ms" || not_ok "-d 2s" "$took ms"
 echo old >"$work/p.pb.gz"
-timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
-gzip -t "$work/p.pb.gz" 2>/dev/null && ok "an existing file is replaced" || not_ok "an existing file is replaced" "" "$work/heaptap.err"
+timeout 30 "$heaptap" record -n 0 -d 20 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+status=$?
+[ $status = 1 ] && [ "$(cat "$work/p.pb.gz")" = old ] && grep -q -- "exists.*--force" "$work/heaptap.err" &&
+	! grep -q "^heaptap: recording" "$work/heaptap.err" && ok "an existing file is left alone: told before attaching" ||
+	not_ok "an existing file is left alone" "status $status" "$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+gzip -t "$work/p.pb.gz" 2>/dev/null && ok "--force replaces it" || not_ok "--force replaces it" "" "$work/heaptap.err"
+# a link that somebody has laid
+echo precious >"$work/victim"
+ln -s victim "$work/link.pb.gz"
+timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/link.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+status=$?
+timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/link.pb.gz" -p "$target" >/dev/null 2>>"$work/heaptap.err"
+[ $status = 1 ] && [ "$(cat "$work/victim")" = precious ] && [ ! -L "$work/link.pb.gz" ] && gzip -t "$work/link.pb.gz" &&
+	ok "a link is not followed, with --force neither" || not_ok "a link" "status $status" "$work/heaptap.err"
+# a file, and a link, that come while it is recorded
+for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
+	rm -f "$work"/late*.pb.gz
+	timeout 30 "$heaptap" record -n 0 -o "$work/late.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
+	recorder=$!
+	e2e_pids="$e2e_pids $recorder"
+	await 30 record_began
+	eval "$come"
+	# timeout(1) passes it on
+	stop_recorder
+	[ "$record_status" = 0 ] && [[ $(cat "$work/late.pb.gz") =~ ^(theirs|precious)$ ]] && gzip -t "$work/late-1.pb.gz" &&
+		grep -q "late-1.pb.gz" "$work/heaptap.err" && ok "what comes meanwhile is left alone, the profile kept: ${come%% *}" ||
+		not_ok "what comes meanwhile" "status $record_status, $(ls "$work")" "$work/heaptap.err"
+done
 # not writable: told before anything is attached, and at once
 begin=$(date +%s%N)
 timeout 30 "$heaptap" record -n 0 -d 20 -o "$work/none/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
@@ -43,8 +78,35 @@ status=$?
 took=$((($(date +%s%N) - begin) / 1000000))
 [ $status = 1 ] && [ $took -lt $((3000 * e2e_patience)) ] && ! grep -q "^heaptap: recording" "$work/heaptap.err" && grep -q "cannot write" "$work/heaptap.err" &&
 	ok "not writable: told before attaching" || not_ok "not writable" "status $status after $took ms" "$work/heaptap.err"
-# to a pipe, and on a full disk
-timeout 30 "$heaptap" record -q -n 0 -d 1 -o /dev/stdout -p "$target" 2>/dev/null | gzip -t && ok "to a pipe" || not_ok "to a pipe" ""
+# to standard output: nothing else is there
+for out in - /dev/stdout; do
+	(cd "$work" && timeout 30 "$heaptap" record -d 1 -o $out -p "$target" 2>"$work/heaptap.err" >"$work/stdout.pb.gz")
+	gzip -t "$work/stdout.pb.gz" 2>/dev/null && [ ! -e "$work/-" ] && grep -q "Heap profile\|PID $target" "$work/heaptap.err" &&
+		ok "-o $out: the profile on stdout, the report on stderr" || not_ok "-o $out" "" "$work/heaptap.err"
+done
+timeout 30 "$heaptap" record -q -d 1 -o - -p "$target" 2>"$work/heaptap.err" | gzip -t && [ "$(grep -vc warning "$work/heaptap.err")" = 0 ] &&
+	ok "-q -o - to a pipe" || not_ok "-q -o - to a pipe" "" "$work/heaptap.err"
+timeout 30 "$heaptap" record -o - --rate 1 -- "$bin/family" 2>"$work/heaptap.err" >"$work/stdout.pb.gz" </dev/null
+gzip -t "$work/stdout.pb.gz" 2>/dev/null && grep -q "^DONE" "$work/heaptap.err" &&
+	ok "-o -: what the program prints goes to stderr" || not_ok "-o - with a program" "" "$work/heaptap.err"
+if have script; then
+	script -qec "timeout 20 '$heaptap' record -d 10 -o - -p $target" /dev/null >"$work/heaptap.err" </dev/null
+	status=$?
+	[ $status = 1 ] && grep -q "terminal" "$work/heaptap.err" && ok "-o - is refused on a terminal" ||
+		not_ok "-o - is refused on a terminal" "status $status" "$work/heaptap.err"
+	# the live line, as a terminal shows it
+	script -qec "timeout 20 '$heaptap' record --max-overhead off -n 0 -d 3 -o '$work/live.pb.gz' -p $target" /dev/null >"$work/live" </dev/null
+	tr '\r' '\n' <"$work/live" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep "held" >"$work/lines"
+	grep -qE "^heaptap: [0-9.]+ s: held [0-9.]+ ([KMG]i)?B \([+-][0-9.]+ ([KMG]i)?B/s\), cost [0-9.]+ %" "$work/lines" &&
+		[ "$(awk '{ if (length > m) m = length } END { print m + 0 }' "$work/lines")" -lt 80 ] &&
+		ok "live line: $(tail -n 1 "$work/lines")" || not_ok "live line" "" "$work/lines" "$work/live"
+	# a limit that ends the watching of frees
+	script -qec "timeout 20 '$heaptap' record --max-overhead 0.1 -n 0 -d 6 -o '$work/live2.pb.gz' -p $target" /dev/null >"$work/live" </dev/null
+	grep -q "held unknown" "$work/live" && ok "live line: held unknown" || not_ok "live line: held unknown" "" "$work/live"
+else
+	skip "terminal" "no script(1)"
+fi
+# on a full disk
 if [ -e /dev/full ]; then
 	timeout 30 "$heaptap" record -q -n 0 -d 1 -o /dev/full -p "$target" >/dev/null 2>"$work/heaptap.err"
 	status=$?
@@ -55,7 +117,7 @@ attach -n 0
 kill -TERM "$recorder"
 wait_recorder 20
 [ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ] && ok "SIGTERM ends the recording normally" || not_ok "SIGTERM" "status $record_status" "$work/heaptap.err"
-[ "$(ls "$work"/*.tmp 2>/dev/null | wc -l)" = 0 ] && ok "no temporary files are left" || not_ok "temporary files" "$(ls "$work")"
+[ "$(ls -A "$work" | grep -c '\.tmp$')" = 0 ] && ok "no temporary files are left" || not_ok "temporary files" "$(ls "$work")"
 kill_target
 # the comments a reader needs
 launch --rate 1 -n 0 -- "$bin/family"

@@ -9,7 +9,7 @@ build_c family && build_c hostile && build_c threads || { not_ok build "workload
 # other MODE PID: a recording in the background, its pid in $other
 other() {
 	: >"$work/other.err" # of the one before: it says the same
-	"$heaptap" record -n 0 --rate 1 --attach-mode="$1" -o "$work/other.pb.gz" -p "$2" >/dev/null \
+	"$heaptap" record --force -n 0 --rate 1 --attach-mode="$1" -o "$work/other.pb.gz" -p "$2" >/dev/null \
 		2>"$work/other.err" </dev/null &
 	other=$!
 	e2e_pids="$e2e_pids $other"

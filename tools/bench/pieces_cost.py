@@ -325,7 +325,7 @@ def redis_in_process(bench, base):
 def heaptap_command(profile, *options):
     if not os.access(HEAPTAP, os.X_OK):
         raise Skip(f"{HEAPTAP} is not built")
-    return [HEAPTAP, "record", "--max-overhead", "off", "-o", profile, *options, "--"]
+    return [HEAPTAP, "record", "--force", "--max-overhead", "off", "-o", profile, *options, "--"]
 
 
 def clang_variants():

@@ -52,7 +52,7 @@ class Heaptap:
         start = time.monotonic()
         with open(self.log, "w") as log, open(BUILD / "heaptap.out", "w") as out:
             self.process = spawn(
-                PROFILER_CPU, [HEAPTAP, "record", "--max-overhead", "off", "-p", pid, "-o", self.profile,
+                PROFILER_CPU, [HEAPTAP, "record", "--force", "--max-overhead", "off", "-p", pid, "-o", self.profile,
                                *options],
                 stdout=out, stderr=log, stdin=subprocess.DEVNULL)
         try:
