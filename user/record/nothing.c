@@ -20,7 +20,7 @@ static void command(const struct nothing *n, const char *options, char buf[stati
 	size_t len;
 
 	if (!n->argv) {
-		snprintf(buf, COMMAND_BYTES, "heaptap record %s -p %d", options, n->pid);
+		snprintf(buf, COMMAND_BYTES, "heaptap record %s -p %s", options, n->pids);
 		return;
 	}
 	len = (size_t)snprintf(buf, COMMAND_BYTES, "heaptap record %s --", options);
@@ -54,12 +54,14 @@ static void explain_too_little(const struct nothing *n, const char *name,
 
 	command(n, "--rate 1", all);
 	/* Without a sample, more than three times the rate is had once in twenty times. */
-	snprintf(buf, NOTHING_BYTES,
-		 "nothing was sampled: %s called its allocator %s times, for less than about %s in "
-		 "all, and one sample is taken per %s; this records every call: %s",
-		 name, format_count((double)n->call_cnt, calls, sizeof(calls)),
-		 format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
-		 format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
+	snprintf(
+		buf, NOTHING_BYTES,
+		"nothing was sampled: %s called its allocator %s time%s, for less than about %s in "
+		"all, and one sample is taken per %s; this records every call: %s",
+		name, format_count((double)n->call_cnt, calls, sizeof(calls)),
+		n->call_cnt == 1 ? "" : "s",
+		format_bytes(3.0 * (double)n->rate_bytes, most, sizeof(most)),
+		format_bytes((double)n->rate_bytes, rate, sizeof(rate)), all);
 }
 
 int nothing_explain(const struct nothing *n, const char *name, char buf[static NOTHING_BYTES])

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct heap_kind;
 
@@ -18,7 +17,7 @@ struct nothing {
 	uint64_t rate_bytes, duration_ns;
 	bool probes_went_out; /* to keep the limit of the overhead */
 	char *const *argv; /* of the program that was started, or NULL */
-	pid_t pid;
+	const char *pids; /* else: "12,13" */
 };
 
 #define NOTHING_BYTES 1024

@@ -347,17 +347,23 @@ static int track_launch(struct recorder *r)
 }
 
 /* What will be missing because of what the programs are. */
+static void say_heap(const struct target *t)
+{
+	struct heap_words words;
+
+	if (heap_words_partial(&t->heap, &words))
+		log_msg(t->heap.is_go ? LOG_WARN : LOG_INFO, "record: PID %d (%s): %s; %s", t->pid,
+			t->comm, words.what, words.advice);
+}
+
 static void say_heaps(const struct recorder *r, size_t site_cnt)
 {
 	char name[TARGETS_NAME_BYTES];
 	const struct target *t;
-	struct heap_words words;
 
-	vec_each(&r->targets.list, t) {
-		if (site_cnt && heap_words_partial(&t->heap, &words))
-			log_msg(t->heap.is_go ? LOG_WARN : LOG_INFO, "record: PID %d (%s): %s; %s",
-				t->pid, t->comm, words.what, words.advice);
-	}
+	vec_each(&r->targets.list, t)
+		if (site_cnt)
+			say_heap(t);
 	if (site_cnt)
 		return;
 	targets_name(&r->targets, name);
@@ -569,6 +575,18 @@ static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_ima
 	return 0;
 }
 
+static void look_at_targets(struct recorder *r)
+{
+	struct target *t;
+
+	targets_look(&r->targets);
+	vec_each(&r->targets.list, t) {
+		if (t->has_other_heap)
+			say_heap(t);
+		t->has_other_heap = false;
+	}
+}
+
 /* Sums and counters only: cheap, and the live map may be large. */
 static void show_status(struct recorder *r)
 {
@@ -579,7 +597,7 @@ static void show_status(struct recorder *r)
 
 	if (engine_read_stats(r->engine, stats))
 		return;
-	targets_look(&r->targets);
+	look_at_targets(r);
 	engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
 	costs = view_costs(r);
 	r->facts.probes_went_out |= costs.is_out;

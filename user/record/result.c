@@ -164,6 +164,7 @@ static int say_nothing(const struct result *res, const struct recorder *r,
 {
 	const struct targets *targets = recorder_targets(r);
 	const struct snapshot *s = recorder_snapshot(r);
+	char name[TARGETS_NAME_BYTES], pids[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
 	const struct nothing n = {
 		.heap = &targets->list.data[0].heap,
 		.site_cnt = f->site_cnt,
@@ -172,13 +173,13 @@ static int say_nothing(const struct result *res, const struct recorder *r,
 		.rate_bytes = f->rate_bytes,
 		.probes_went_out = f->probes_went_out,
 		.argv = f->was_started ? res->opts.program_argv : NULL,
-		.pid = f->pid,
+		.pids = pids,
 		.duration_ns = f->end_ns - f->begin_ns,
 	};
-	char name[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
 	int err;
 
 	targets_name(targets, name);
+	targets_pids(targets, pids);
 	err = nothing_explain(&n, name, text);
 	log_msg(err ? LOG_ERROR : LOG_WARN, "record: %s", text);
 	return err;

@@ -132,6 +132,25 @@ void targets_drop(struct targets *t, pid_t pid)
 	}
 }
 
+/* Started programs are often scripts that execute what is meant. */
+static void note_exec(struct target *one, const struct process_info *info)
+{
+	const struct heap_kind before = one->heap;
+	char *exe;
+
+	if (!info->exe[0] || !strcmp(info->exe, one->exe))
+		return;
+	exe = strdup(info->exe);
+	if (!exe)
+		return;
+	free(one->exe);
+	one->exe = exe;
+	memcpy(one->comm, info->comm, sizeof(one->comm));
+	heap_kind_read(info, &one->heap);
+	one->has_other_heap |=
+		one->heap.is_go != before.is_go || one->heap.is_cpython != before.is_cpython;
+}
+
 void targets_look(struct targets *t)
 {
 	size_t cnt = t->list.cnt < LOOK_CNT ? t->list.cnt : LOOK_CNT;
@@ -145,6 +164,7 @@ void targets_look(struct targets *t)
 		if (info.rss_bytes)
 			one->rss_bytes = info.rss_bytes;
 		one->throw_limit_bytes = throw_limit_bytes(one->pid, info.address_limit_bytes);
+		note_exec(one, &info);
 	}
 }
 
@@ -206,4 +226,20 @@ void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 		shown_cnt++;
 	}
 	snprintf(buf + len, TARGETS_NAME_BYTES - len, ")");
+}
+
+void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
+{
+	const size_t spare = 16; /* of one more, and of what says that there are more */
+	const struct target *one;
+	size_t len = 0;
+
+	vec_each(&t->list, one) {
+		if (len + spare > TARGETS_NAME_BYTES) {
+			snprintf(buf + len, TARGETS_NAME_BYTES - len, ",...");
+			return;
+		}
+		len += (size_t)snprintf(buf + len, TARGETS_NAME_BYTES - len, "%s%d", len ? "," : "",
+					one->pid);
+	}
 }

@@ -28,6 +28,7 @@ struct target {
 		rss_bytes; /* before it was attached to, and last seen; 0: not known */
 	uint64_t throw_limit_bytes; /* see record/throw_limit.h */
 	struct heap_kind heap;
+	bool has_other_heap; /* than it had, since it executed another program: for who tells about it */
 };
 
 struct targets {
@@ -59,5 +60,7 @@ uint64_t targets_rss(const struct targets *t);
 /* "PID 12 (server)", "3 processes (redis-server, nginx, ...)" */
 #define TARGETS_NAME_BYTES 128
 void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
+/* "12,13", for -p; "12,13,..." when there are many. */
+void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES]);
 
 #endif

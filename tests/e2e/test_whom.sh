@@ -1,0 +1,238 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Whom to record: several processes, by pid, name and cgroup; what is there already of a family; what is
+# said when it is not clear who is meant, and when nothing was to be had.
+. "$(dirname "$0")/lib.sh"
+e2e_init whom
+
+build_c tree || { not_ok build "tree.c"; e2e_end; }
+
+# tree NAME CHILDREN: one more of these programs; the pids of all its processes in $tree, the root first
+tree() {
+	local fifo=$work/in.$1
+	mkfifo "$fifo"
+	"$bin/tree" "$@" <"$fifo" >"$work/out.$1" 2>&1 &
+	e2e_pids="$e2e_pids $!"
+	disown $! # no word about its end
+	exec {tree_in}>"$fifo"
+	await 20 says "$work/out.$1" ^READY || not_ok "tree $1" "not ready" "$work/out.$1"
+	tree=$(pids_in "$work/out.$1")
+}
+pids_in() { awk '$1 == "PID" { print $2 }' "$1" | tr '\n' ' '; }
+run() {
+	rm -f "$work/p.pb.gz"
+	timeout -k 5 60 "$heaptap" record -o "$work/p.pb.gz" --max-overhead off "$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+}
+# holds NAME PIDS: the profile is of these processes and no others
+holds() {
+	local name=$1 want have
+	want=$(tr ' ' '\n' <<<"$2" | grep . | sort -n | tr '\n' ' ')
+	have=$("$compare" labels "$work/p.pb.gz" pid 2>/dev/null | grep -o '[0-9]*' | sort -nu | tr '\n' ' ')
+	# of one alone there are no labels
+	[ -n "$have" ] || have="$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err") "
+	[ "$status" = 0 ] && [ "$want" = "$have" ] && ok "$name" ||
+		not_ok "$name" "status $status, of '$have' instead of '$want'" "$work/err"
+}
+# refused NAME STATUS PATTERN: nothing was attached to, nothing written
+refused() {
+	if [ "$status" != "$2" ]; then
+		not_ok "$1" "status $status" "$work/err"
+	elif ! grep -qE -- "$3" "$work/err"; then
+		not_ok "$1" "does not say /$3/" "$work/err"
+	elif grep -q "^heaptap: recording" "$work/err" || [ -e "$work/p.pb.gz" ]; then
+		not_ok "$1" "was attached to" "$work/err"
+	else
+		ok "$1"
+	fi
+}
+told() { # NAME STATUS PATTERN
+	[ "$status" = "$2" ] && grep -qE -- "$3" "$work/err" && ok "$1" ||
+		not_ok "$1" "status $status, or does not say /$3/" "$work/err"
+}
+
+tree whom-a 0
+a=${tree% }
+tree whom-a2 0
+a2=${tree% }
+tree whom-b 0
+b=${tree% }
+
+# several pids
+run --rate 1 -d 1 -p "$a,$a2" -p "$b" -p "$a"
+holds "-p 1,2 -p 3" "$a $a2 $b"
+told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-a, whom-a2, whom-b\)"
+"$compare" labels "$work/p.pb.gz" comm | grep -q whom-b && ok "label comm" || not_ok "label comm" "no whom-b" "$work/err"
+sleep 0 & gone=$!
+wait "$gone"
+run -d 1 -p "$a,$gone"
+refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone"
+run -d 1 -p "$a" -p 2
+[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] && refused "one that cannot be recorded" 1 "PID 2.*kernel thread"
+for bad in "1,,2" "1," ",1" "1;2" "1 2" "1,x" "0,1" "99999999999,1"; do
+	run -d 1 -p "$bad"
+	refused "-p '$bad'" 2 "bad value '$bad' for --pid"
+done
+
+# by name, as serve does
+run --rate 1 -d 1 --comm '^whom-a'
+holds "--comm" "$a $a2"
+run --rate 1 -d 1 --comm '^whom-a$' --comm 'om-b$'
+holds "--comm twice: one of them has to match" "$a $b"
+run --rate 1 -d 1 --comm '^whom-a$' -p "$b"
+holds "--comm and -p" "$a $b"
+run -d 1 --comm no-such-name-here
+refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'"
+run -d 1 --comm 'bad('
+refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm"
+run -d 1 --comm '^whom-a' -- true
+refused "--comm and a command" 2 "exclude each other"
+
+# it ends when all have ended
+timeout 60 "$heaptap" record --force -o "$work/p.pb.gz" -n 0 -p "$a,$a2" >/dev/null 2>"$work/heaptap.err" </dev/null &
+recorder=$!
+e2e_pids="$e2e_pids $recorder"
+await 30 record_began
+kill -9 "$a2"
+sleep 1
+kill -0 "$recorder" 2>/dev/null && ok "goes on when one has ended" || not_ok "goes on when one has ended" "" "$work/heaptap.err"
+kill -9 "$a"
+await 20 is_gone "$recorder" && ok "ends when all have ended" || not_ok "ends when all have ended" "" "$work/heaptap.err"
+tree whom-a3 0
+a=${tree% }
+
+# by cgroup
+cgroup_root=
+for dir in $(awk '$(NF - 2) ~ /^cgroup2?$/ || / - cgroup2? / { print $5 }' /proc/self/mountinfo); do
+	if mkdir "$dir/heaptap-whom-$$" 2>/dev/null; then
+		cgroup_root=$dir/heaptap-whom-$$
+		break
+	fi
+done
+remove_cgroup() {
+	[ -n "$cgroup_root" ] || return
+	for pid in $(cat "$cgroup_root/cgroup.procs" 2>/dev/null); do kill -9 "$pid" 2>/dev/null; done
+	for _ in $(seq 100); do rmdir "$cgroup_root" 2>/dev/null && break || sleep 0.05; done
+}
+trap 'remove_cgroup; e2e_cleanup' EXIT
+if [ -n "$cgroup_root" ] && echo "$a" >"$cgroup_root/cgroup.procs" 2>/dev/null && echo "$b" >"$cgroup_root/cgroup.procs"; then
+	run --rate 1 -d 1 --cgroup "$cgroup_root"
+	holds "--cgroup FOLDER" "$a $b"
+	run --rate 1 -d 1 --cgroup "$(grep -o "/[^:]*heaptap-whom-$$\$" "/proc/$a/cgroup" | head -1)" --comm '^whom-b$'
+	holds "--cgroup PATH and --comm: both have to fit" "$b"
+	run -d 1 --cgroup "$cgroup_root" --comm '^bash$'
+	refused "--cgroup and --comm: nobody" 1 "no running process matches --comm '\^bash\\$' and is in --cgroup '$cgroup_root'"
+else
+	skip "--cgroup" "no control group can be made here"
+fi
+run -d 1 --cgroup /no/such/cgroup
+refused "--cgroup that does not exist" 1 "there is no cgroup '/no/such/cgroup'"
+run -d 1 --cgroup /a/../b
+refused "--cgroup with .. in it" 1 "no path of a cgroup"
+
+# operands that are no command
+run "$b"
+refused "a pid as operand" 2 "did you mean: heaptap record -p $b\$"
+run -d 30s "$a" "$b"
+refused "pids as operands" 2 "did you mean: heaptap record -p $a,$b\$"
+run whom-b
+refused "the name of a program that runs" 2 "did you mean: heaptap record --comm whom-b, or to start it: heaptap record -- whom-b"
+ln -s "$(type -P true)" "$work/whom-b"
+PATH=$work:$PATH run -- whom-b
+told "after -- it is a command" 0 "recording PID [0-9]* \(whom-b\)"
+PATH=$work:$PATH run whom-b --help
+told "and so it is with arguments" 0 "recording PID [0-9]* \(whom-b\)"
+run true
+told "a command that does not run" 0 "recording PID [0-9]* \(true\)"
+run no-such-program-anywhere
+refused "neither a command nor a process" 1 "no such command in PATH"
+
+# a family that is there already
+tree whom-f 3
+family=$tree
+run --rate 1 --follow -d 2 -p "${tree%% *}"
+holds "--follow -p PARENT: children and theirs" "$family"
+run --rate 1 -d 1 -p "${tree%% *}"
+holds "without --follow: it alone" "${tree%% *}"
+# one that forks all the time while it is attached to: nobody is missed
+E2E_MORE=150 E2E_MORE_US=8000 start env E2E_MORE=150 E2E_MORE_US=8000 "$bin/tree" whom-g 5
+tell go
+record_start --rate 1 --follow -n 0 -p "$target"
+await 60 is_done
+sleep 1
+stop_recorder
+status=$record_status
+cp "$work/heaptap.err" "$work/err"
+holds "a family that grows meanwhile" "$(pids_in "$work/target.out")"
+kill_target
+
+# nothing was sampled: why, and what to do
+run -- ls /
+if [ "$(ledger samples)" = 0 ] || grep -q "nothing was sampled" "$work/err"; then
+	told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, for less than about 192 KiB .*heaptap record --rate 1 -- ls /\$"
+else # once in a few times there is one
+	run --rate 1g -- ls /
+	told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, .*heaptap record --rate 1 -- ls /\$"
+fi
+run --rate 1 -- ls /
+[ "$status" = 0 ] && [ "$(ledger samples)" -gt 20 ] && ok "and that command records it" || not_ok "--rate 1 -- ls /" "status $status" "$work/err"
+sleep 60 &
+sleeper=$!
+e2e_pids="$e2e_pids $sleeper"
+await 5 says "/proc/$sleeper/comm" sleep
+run -d 1 -p $sleeper
+told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) allocated nothing in .*: heaptap record -d 5m -p $sleeper\$"
+[ ! -s "$work/out" ] && ok "and no empty report" || not_ok "no empty report" "" "$work/out"
+
+# programs whose heap is their own
+if have go; then
+	mkdir "$work/go"
+	cat >"$work/go/main.go" <<-'END'
+	package main
+
+	import "time"
+
+	func main() { time.Sleep(time.Minute) }
+	END
+	(cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= timeout 180 go build -o prog main.go) >"$work/err" 2>&1
+	"$work/go/prog" &
+	go=$!
+	e2e_pids="$e2e_pids $go"
+	await 5 says "/proc/$go/comm" prog
+	run -d 20 -p $go
+	refused "Go: at once, and what to use instead" 1 "PID $go \(prog\): a Go program: its heap is not malloc's.*use its own pprof: go tool pprof http"
+	run -d 1 -- "$work/go/prog"
+	told "Go, started" 1 "a Go program: its heap is not malloc's.*use its own pprof"
+	kill $go "$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err")"
+else
+	skip "Go" "no go here"
+fi
+if have python3; then
+	for how in "" PYTHONMALLOC=malloc; do
+		env $how python3 -c 'import time
+while True: x = [bytes(600) for i in range(1000)]; time.sleep(.01)' &
+		python=$!
+		e2e_pids="$e2e_pids $python"
+		await 5 says "/proc/$python/comm" python
+		run -d 1 -p $python
+		if [ -z "$how" ]; then
+			told "CPython: what is not seen" 0 "PID $python \(python.*\): CPython keeps small objects .*PYTHONMALLOC=malloc"
+		else
+			[ $status = 0 ] && ! grep -q CPython "$work/err" && ok "CPython with PYTHONMALLOC=malloc: nothing to say" ||
+				not_ok "CPython with PYTHONMALLOC=malloc" "" "$work/err"
+		fi
+		kill $python
+	done
+	# by a script, too
+	printf '#!/bin/sh\nexec python3 "$@"\n' >"$work/script"
+	chmod +x "$work/script"
+	run -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
+	told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc"
+fi
+
+# times
+run -d 0m1s -n 0 -p "$b"
+told "-d 0m1s" 0 "wrote"
+run -d 1m30 -p "$b"
+refused "-d 1m30" 2 "bad value '1m30' for --duration: a time such as 30s, 5m or 1m30s"
+e2e_end

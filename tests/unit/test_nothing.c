@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Why nothing was sampled, and the command that helps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/nothing.h"
+#include "target/heap_kind.h"
+
+static struct heap_kind kind;
+static char *ls[] = { (char *)"ls", (char *)"-l", (char *)"/", NULL };
+
+static struct nothing ordinary(void)
+{
+	return (struct nothing){
+		.heap = &kind,
+		.site_cnt = 8,
+		.rate_bytes = 65536,
+		.duration_ns = 2 * NS_PER_S,
+		.pids = "12,13",
+	};
+}
+
+static void expect(const struct nothing *n, int err, const char *part, const char *end)
+{
+	char text[NOTHING_BYTES];
+
+	assert_int_equal(nothing_explain(n, "PID 12 (ls)", text), err);
+	if (!strstr(text, part))
+		fail_msg("no '%s' in '%s'", part, text);
+	if (strlen(text) < strlen(end) || strcmp(text + strlen(text) - strlen(end), end) != 0)
+		fail_msg("no '%s' at the end of '%s'", end, text);
+}
+
+static void test_too_little(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.call_cnt = 90;
+	expect(&n, 0, "PID 12 (ls) called its allocator 90 times, for less than about 192 KiB",
+	       ": heaptap record --rate 1 -p 12,13");
+	n.argv = ls;
+	expect(&n, 0, "one sample is taken per 64.0 KiB", ": heaptap record --rate 1 -- ls -l /");
+	n.rate_bytes = 1;
+	expect(&n, 0, "of the 90 calls of PID 12 (ls) none gave memory", "memory");
+}
+
+/* What a shell would read otherwise is not given as a command. */
+static void test_quotes(void **state)
+{
+	char *hostile[] = { (char *)"sh", (char *)"-c", (char *)"rm $x; ls", (char *)"a", NULL };
+	struct nothing n = ordinary();
+	char *many[200], word[] = "a-word";
+
+	(void)state;
+	n.call_cnt = 1;
+	n.argv = hostile;
+	expect(&n, 0, "called its allocator 1 time,", "heaptap record --rate 1 -- sh -c ...");
+	for (size_t i = 0; i < 199; i++)
+		many[i] = word;
+	many[199] = NULL;
+	n.argv = many;
+	expect(&n, 0, "one sample", " a-word ...");
+}
+
+static void test_no_calls(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	expect(&n, 0, "allocated nothing in 2.0 s", "heaptap record -d 5m -p 12,13");
+	n.argv = ls;
+	expect(&n, 0, "if its children do", "heaptap record --follow -- ls -l /");
+	n.probes_went_out = true;
+	expect(&n, 0, "taken out", "heaptap record --max-overhead off -d 10s -- ls -l /");
+	n.paused_cnt = 1;
+	expect(&n, 0, "heaptap_pause_all", ")");
+}
+
+static void test_no_allocator(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.site_cnt = 0;
+	kind = (struct heap_kind){ .file_cnt = 2 };
+	expect(&n, -ENODATA, "no allocator that heaptap knows is in the 2 files", "observer");
+	kind.is_go = true;
+	expect(&n, -ENODATA, "a Go program: its heap is not malloc's", "would be seen");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_too_little),
+		cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_no_calls),
+		cmocka_unit_test(test_no_allocator),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Which processes a command line means. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record/whom.h"
+
+static void test_pids(void **state)
+{
+	static const char *const bad[] = { "",	 "x",	"0",	      "-1",
+					   "1,", ",1",	"1,,2",	      "1, 2",
+					   "1 ", "+1",	"1x",	      "0x1",
+					   " 1", "1,0", "2147483648", "99999999999999999999" };
+	struct whom w = { 0 };
+
+	(void)state;
+	assert_int_equal(whom_add_pids(&w, "1,2"), 0);
+	assert_int_equal(whom_add_pids(&w, "3"), 0);
+	assert_int_equal(whom_add_pids(&w, "2,3,1"), 0);
+	assert_int_equal(w.pids.cnt, 3);
+	assert_int_equal(w.pids.data[2], 3);
+	assert_false(whom_has_rules(&w));
+	whom_release(&w);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		w = (struct whom){ 0 };
+		assert_int_equal(whom_add_pids(&w, bad[i]), -EINVAL);
+		whom_release(&w);
+	}
+}
+
+/* A process of another program than this one, which would not be taken. */
+static pid_t begin(void)
+{
+	pid_t pid = fork();
+	char path[64], comm[16];
+
+	if (!pid) {
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	for (int i = 0; i < 500; i++) {
+		FILE *f = fopen(path, "re");
+		bool is_there = f && fscanf(f, "%15s", comm) == 1 && !strcmp(comm, "sleep");
+
+		if (f)
+			fclose(f);
+		if (is_there)
+			break;
+		usleep(10000);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool has(const struct whom_found *f, pid_t pid)
+{
+	const pid_t *one;
+
+	vec_each(&f->pids, one)
+		if (*one == pid)
+			return true;
+	return false;
+}
+
+static void test_rules(void **state)
+{
+	struct whom w = { 0 };
+	struct whom_found found = { 0 };
+	char why[512] = "";
+	pid_t pid = begin();
+
+	(void)state;
+	assert_int_equal(whom_add_pids(&w, "7"), 0);
+	assert_int_equal(texts_add(&w.comms, "^sle{2}p$"), 0);
+	assert_true(whom_has_rules(&w));
+	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), 0);
+	assert_true(has(&found, pid) && found.pids.data[0] == 7 && found.named_cnt == 1);
+	assert_false(has(&found, getpid()));
+	vec_release(&found.pids);
+	/* both have to fit, and the root of a hierarchy holds all */
+	assert_int_equal(texts_add(&w.cgroups, "/"), 0);
+	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), 0);
+	assert_true(has(&found, pid));
+	vec_release(&found.pids);
+	whom_release(&w);
+	end(pid);
+}
+
+static void test_none(void **state)
+{
+	struct whom w = { 0 };
+	struct whom_found found = { 0 };
+	char why[512] = "";
+
+	(void)state;
+	texts_add(&w.comms, "no-such-name");
+	texts_add(&w.comms, "nor-this");
+	texts_add(&w.cgroups, "/");
+	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), -ESRCH);
+	assert_non_null(strstr(why, "matches --comm 'no-such-name' or 'nor-this' and is in "
+				    "--cgroup '/': "));
+	whom_release(&w);
+	w = (struct whom){ 0 };
+	texts_add(&w.cgroups, "/no/such/cgroup");
+	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), -ESRCH);
+	assert_non_null(strstr(why, "/no/such/cgroup"));
+	whom_release(&w);
+}
+
+static void test_operands(void **state)
+{
+	static const struct {
+		const char *operands[4];
+		const char *why; /* NULL: a command */
+	} cases[] = {
+		{ { "25543" }, "did you mean: heaptap record -p 25543" },
+		{ { "1,2" }, "did you mean: heaptap record -p 1,2" },
+		{ { "1", "2", "3" }, "did you mean: heaptap record -p 1,2,3" },
+		{ { "7z" }, NULL },
+		{ { "1", "x" }, NULL },
+		{ { "no-such-program" }, NULL },
+		{ { "" }, NULL },
+		{ { "/bin/sleep" }, NULL },
+		{ { "sleep", "1" }, NULL },
+	};
+	char why[256];
+	pid_t pid = begin();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *const *operands = (char *const *)cases[i].operands;
+
+		why[0] = '\0';
+		assert_int_equal(whom_is_mistaken(operands, why, sizeof(why)),
+				 cases[i].why != NULL);
+		assert_string_equal(why, cases[i].why ? cases[i].why : "");
+	}
+	assert_true(whom_is_mistaken((char *[]){ (char *)"sleep", NULL }, why, sizeof(why)));
+	assert_non_null(strstr(why, "of the name 'sleep' run"));
+	assert_non_null(strstr(why, "did you mean: heaptap record --comm sleep, or to start it: "
+				    "heaptap record -- sleep"));
+	end(pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_operands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
