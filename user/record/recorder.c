@@ -543,7 +543,7 @@ static struct cost_view view_costs(const struct recorder *r)
 			continue;
 		all.cnt++;
 		all.has_inuse &= view.has_inuse;
-		all.is_out |= view.step == BUDGET_OUT;
+		all.is_out |= view.step == BUDGET_OFF;
 		all.share = fmax(all.share, view.share);
 		if (view.share_overall >= all.share_overall) {
 			all.share_overall = view.share_overall;
