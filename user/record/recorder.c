@@ -395,8 +395,10 @@ static void say_start(struct recorder *r)
 	if (r->opts.is_quiet)
 		return;
 	targets_name(&r->targets, name);
-	fprintf(stderr, "heaptap: recording %s: %zu probe sites, 1 sample per %s, %s\n", name,
-		site_cnt, format_bytes(r->opts.rate_bytes, rate, sizeof(rate)),
+	format_bytes(r->opts.rate_bytes, rate, sizeof(rate));
+	fprintf(stderr, "heaptap: recording %s: %zu probe sites, %s%s, %s\n", name, site_cnt,
+		r->opts.rate_bytes > 1 ? "1 sample per " : "every allocation",
+		r->opts.rate_bytes > 1 ? rate : "",
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 

@@ -197,6 +197,10 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 			 WTERMSIG(f->exit_status), strsignal(WTERMSIG(f->exit_status)));
 	if (res->opts.stdout_fd >= 0)
 		return;
+	if (!s->stats[HT_STAT_SAMPLES]) {
+		log_info("wrote %s, which has no samples", path);
+		return;
+	}
 	log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path, path,
 		 path);
 	if (has_scopes(s))
