@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,35 +116,29 @@ static int look_through(const struct select_rules *rules, struct whom *found)
 	return err;
 }
 
-static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(buf + len, buf_bytes - len, fmt, args);
-	va_end(args);
-}
-
 /* "--comm 'a' or 'b'" */
-static void append_rules(char *buf, size_t buf_bytes, const char *option, const struct texts *texts)
+static void print_rules(FILE *out, const char *option, const struct texts *texts)
 {
 	for (size_t i = 0; i < texts->cnt; i++)
-		append(buf, buf_bytes, "%s '%s'", i ? " or" : option, texts->data[i]);
+		fprintf(out, "%s '%s'", i ? " or" : option, texts->data[i]);
 }
 
 static void explain_none(const struct whom *w, char *why, size_t why_bytes)
 {
-	snprintf(why, why_bytes, "no running process matches ");
-	append_rules(why, why_bytes, "--comm", &w->comms);
-	append(why, why_bytes, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
-	append_rules(why, why_bytes, "--cgroup", &w->cgroups);
-	append(why, why_bytes,
-	       ": 'ps -e' lists names (15 characters at the most); processes that come later are "
-	       "recorded by heaptap serve");
+	FILE *out = fmemopen(why, why_bytes, "w");
+
+	why[0] = '\0';
+	if (!out)
+		return;
+	fputs("no running process matches ", out);
+	print_rules(out, "--comm", &w->comms);
+	fputs(w->comms.cnt && w->cgroups.cnt ? " and is in " : "", out);
+	print_rules(out, "--cgroup", &w->cgroups);
+	fputs(": 'ps -e' lists names (15 characters at the most); processes that come later are "
+	      "recorded by heaptap serve",
+	      out);
+	fclose(out);
+	why[why_bytes - 1] = '\0'; /* what does not fit is cut */
 }
 
 static int find_by_rules(const struct whom *w, struct whom *found, char *why, size_t why_bytes)
@@ -265,9 +258,12 @@ bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes)
 	size_t cnt;
 
 	if (are_pids(operands)) {
-		snprintf(why, why_bytes, "did you mean: heaptap record -p %s", name);
-		for (size_t i = 1; operands[i]; i++)
-			append(why, why_bytes, ",%s", operands[i]);
+		size_t len = 0;
+
+		for (size_t i = 0; operands[i] && len < why_bytes; i++)
+			len += (size_t)snprintf(why + len, why_bytes - len, "%s%s",
+						i ? "," : "did you mean: heaptap record -p ",
+						operands[i]);
 		return true;
 	}
 	/* with arguments it is a command, and so is a path */
