@@ -71,8 +71,8 @@ if have go && (cd "$work" && cp "$loads/idle.go" . && CGO_ENABLED=0 GO111MODULE=
 	await 30 is_done
 	stop_recorder
 	finish_target
-	if [ "$target_status$record_status" = 00 ] && grep -qi "no known allocator.*looked for" "$work/heaptap.err"; then
-		ok "Go program: lives, and it is said that no allocator was found"
+	if [ "$target_status$record_status" = 01 ] && grep -q "no allocator.*looked for.*pprof" "$work/heaptap.err"; then
+		ok "Go program: lives, and it is said that no allocator was found, and what to use"
 	else
 		not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
 	fi
