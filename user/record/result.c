@@ -105,6 +105,7 @@ static int add_notes(const struct result *res, struct profile *p, const struct r
 		.begin_ns = f->begin_epoch_ns,
 		.end_ns = f->end_epoch_ns,
 		.duration_ns = f->end_ns - f->begin_ns,
+		.rss_begin_bytes = f->rss_begin_bytes,
 		.rss_end_bytes = f->rss_bytes,
 		.mode = f->mode,
 		.says_sites = true,
@@ -146,16 +147,6 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 		log_warn("record: %.1f %% of the stacks are cut short; the profile's comments say "
 			 "why",
 			 100.0 * cut / all);
-}
-
-static bool has_scopes(const struct snapshot *s)
-{
-	const struct snapshot_scope *scope;
-
-	vec_each(&s->scopes, scope)
-		if (scope->key.node)
-			return true;
-	return false;
 }
 
 /* Why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
@@ -201,10 +192,9 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 		log_info("wrote %s, which has no samples", path);
 		return;
 	}
-	log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path, path,
-		 path);
-	if (has_scopes(s))
-		log_info("it tells scopes apart: heaptap report --by scope %s", path);
+	if (!res->opts.top_cnt) /* else the report has said it */
+		log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path,
+			 path, path);
 }
 
 static int write_file(struct result *res, const struct profile *p)
@@ -247,7 +237,7 @@ static int build(const struct result *res, const struct recorder *r, const struc
 int result_write(struct result *res, const struct recorder *r)
 {
 	const struct snapshot *s = recorder_snapshot(r);
-	const struct report_options report = {
+	struct report_options report = {
 		.by = REPORT_BY_STACK,
 		.by_is_default = true,
 		.row_cap = res->opts.top_cnt,
@@ -255,7 +245,6 @@ int result_write(struct result *res, const struct recorder *r)
 		.columns = (size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN,
 						    REPORT_COLUMNS_MAX),
 		.has_color = terminal_has_color(TERMINAL_COLOR_AUTO),
-		.path = res->path,
 		.is_new = true,
 	};
 	struct recorder_facts f;
@@ -277,6 +266,8 @@ int result_write(struct result *res, const struct recorder *r)
 	if (err)
 		goto out;
 	say_losses(s->stats, &f);
+	if (res->opts.stdout_fd < 0)
+		report.path = out_file_path(res->out);
 	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
 	if (has_samples && res->opts.top_cnt && !res->opts.is_quiet)
 		err = report_write(p, &report, res->opts.stdout_fd >= 0 ? stderr : stdout);
