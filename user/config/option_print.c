@@ -71,8 +71,11 @@ static void print_row(const struct option_row *row, FILE *out)
 		column = fprintf(out, "      --%s", row->name);
 	if (row->type != OPTION_FLAG)
 		column += fprintf(out, " %s", row->arg);
-	/* Names that are too long have their help on the same line, after two blanks. */
-	column += fprintf(out, "%*s", column < HELP_COLUMN - 1 ? HELP_COLUMN - column : 2, "");
+	if (column > HELP_COLUMN - 2) { /* too long: the help begins on the next line */
+		fputc('\n', out);
+		column = 0;
+	}
+	column += fprintf(out, "%*s", HELP_COLUMN - column, "");
 	snprintf(text, sizeof(text), row->value ? "%s (default: %s)" : "%s", row->help, row->value);
 	for (bool is_first = true; *at; is_first = false) {
 		int len = (int)strcspn(at, " ");
