@@ -547,8 +547,7 @@ static int check_no_pushes(const struct serve_settings *s)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (all[i].is_given)
-			err = complain(s, all[i].key, "--%s is for --push URL, which is not given",
-				       all[i].key);
+			err = complain(s, all[i].key, "--%s needs --push URL", all[i].key);
 	return err;
 }
 
@@ -564,12 +563,10 @@ static int finish_pushes(struct serve_settings *s)
 	if (!err && !s->targets.cnt)
 		err = check_no_pushes(s);
 	if (!err && p->sends_debuginfo && !has_parca(s))
-		err = complain(s, "push-debuginfo",
-			       "--push-debuginfo is for --push parca+..., which is not given");
+		err = complain(s, "push-debuginfo", "--push-debuginfo needs --push parca+...");
 	if (!err && p->token_file && p->basic_file)
-		err = complain(
-			s, "push-basic-file",
-			"--push-token-file and --push-basic-file: there is one authorization");
+		err = complain(s, "push-basic-file",
+			       "--push-token-file and --push-basic-file exclude each other");
 	p->targets = s->targets.data;
 	p->target_cnt = s->targets.cnt;
 	p->labels = s->label_list.data;
@@ -587,7 +584,8 @@ static int find_cgroups(struct serve_settings *s)
 		s->places.cnt += !err || err == -ENOENT;
 		/* Services come and go, and who starts before them has a file. */
 		if (err == -ENOENT && s->config_path) {
-			log_warn("serve: %s: %s; it may come", s->config_path, why);
+			log_warn("serve: %s: %s. It is followed as soon as it is there",
+				 s->config_path, why);
 			err = 0;
 		}
 		if (err)
@@ -702,8 +700,9 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 
 		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
-		log_warn("serve: %s: %s is another now: it stays as it was until a new start",
-			 old->config_file, row->name);
+		log_warn(
+			"serve: %s: %s has changed: that needs a new start, until then the old value holds",
+			old->config_file, row->name);
 		err = option_copy(row, fresh, old);
 	}
 	settle_budget(fresh); /* the rate is the old one */

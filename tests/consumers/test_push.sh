@@ -354,7 +354,7 @@ refused "a user without a password" "USER:PASSWORD" --push parca+http://127.0.0.
 refused "a tenant that would be two headers" "printable" --push pyroscope+http://127.0.0.1:1 \
 	--push-tenant "$(printf 'a\r\nx: 1')"
 refused "no certificates" "No such file" --push parca+https://127.0.0.1:1 --push-ca-file "$work/none"
-refused "two authorizations" "one authorization" --push parca+http://127.0.0.1:1 \
+refused "two authorizations" "exclude each other" --push parca+http://127.0.0.1:1 \
 	--push-basic-file "$work/basic" --push-token-file "$work/basic"
 refused "a tenant for nobody" "not given" --push-tenant a
 refused "a target twice" "twice" --push parca+http://127.0.0.1:1 --push parca+http://127.0.0.1:1

@@ -179,7 +179,7 @@ for n in 1 0; do
 	[ "$(files '*.pb.gz')" = 1 ] && ok "SIGHUP: keep-files = $n: one stays" ||
 		not_ok "SIGHUP: keep-files = $n" "$(files '*.pb.gz') files" "$top/serve.err"
 done
-says "$top/serve.err" 'keep-files is another now' && ok "SIGHUP: to keep none needs a new start" ||
+says "$top/serve.err" 'keep-files has changed' && ok "SIGHUP: to keep none needs a new start" ||
 	not_ok "SIGHUP: to keep none needs a new start" "not said" "$top/serve.err"
 end_server "fewer files"
 

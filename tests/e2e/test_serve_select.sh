@@ -157,7 +157,7 @@ if [ "$(uname -m)" = x86_64 ] && [ "$(awk '/^MemAvailable/ { print $2 }' /proc/m
 	bare=$!
 	e2e_pids="$e2e_pids $bare"
 	serve --listen 127.0.0.1:0 --all --min-rss 600m
-	says "$top/serve.err" 'every process that uses a known allocator pays' && ok "--all says what it means" ||
+	says "$top/serve.err" 'slows down every process that uses a known allocator' && ok "--all says what it means" ||
 		not_ok "--all says what it means" "it does not" "$top/serve.err"
 	READY=ready begin large python3 -c 'import sys
 block = b"x" * (700 << 20)
@@ -215,7 +215,7 @@ listen = "127.0.0.1:1"
 rate = 1
 END
 reload 'was read again'
-says "$top/serve.err" 'listen is another now' && ok "SIGHUP: what needs a new start is named" ||
+says "$top/serve.err" 'listen has changed: that needs a new start' && ok "SIGHUP: what needs a new start is named" ||
 	not_ok "SIGHUP: what needs a new start is named" "it is not" "$top/serve.err"
 chosen "SIGHUP: the new selection" sel-b --
 await 5 follows_not "${pid_of[sel-a]}" && same_memory sel-a && ok "SIGHUP: the others are let go, without a probe left" ||
@@ -317,7 +317,7 @@ if [ -n "$stranger" ]; then
 	e2e_pids="$e2e_pids $stranger"
 	for title in "SIGHUP: a stranger with the pid" "... and once more"; do
 		reload 'was read again'
-		says "$top/serve.err" "PID $stranger has ended: the process that has this pid now was not named" &&
+		says "$top/serve.err" "PID $stranger has ended; another process has this number now, and is not followed" &&
 			follows_not "$stranger" && ok "$title is not followed" ||
 			not_ok "$title is not followed" "it is, or nothing is said" "$top/serve.err"
 	done
@@ -362,9 +362,9 @@ check_says() {
 	[ $status = "$3" ] && grep -qF -- "odd.toml$4" "$top/err" && ok "--check-config: $1" ||
 		not_ok "--check-config: $1" "status $status, not said: odd.toml$4" "$top/err"
 }
-check_says "a push option without a target" 'comm = ["x"]\nlabel = ["a=b"]\n' 1 ":2: label: --label is for --push URL"
+check_says "a push option without a target" 'comm = ["x"]\nlabel = ["a=b"]\n' 1 ":2: label: --label needs --push URL"
 check_says "a target given twice" 'comm = ["x"]\npush = ["parca+http://a", "parca+http://a"]\n' 1 ":2: push: "
-check_says "all, and some" 'comm = ["x"]\nall = true\n' 1 ":2: all: --all follows whatever"
+check_says "all, and some" 'comm = ["x"]\nall = true\n' 1 ":2: all: --all excludes --comm"
 check_says "nothing selected" 'min-rss = "1m"\n' 1 ": nothing to follow"
 check_says "other machines without a token" 'listen = "0.0.0.0:0"\ncomm = ["x"]\n' 1 ":1: listen: "
 check_says "a folder without a name" 'comm = ["x"]\nkeep-dir = ""\n' 1 ":2: keep-dir: "
@@ -373,9 +373,9 @@ check_says "a cgroup that may come" 'cgroup = ["/no/such"]\n' 0 ": there is no c
 # --- refused at start, before anything is attached
 refused "a cgroup that does not exist" "no cgroup '/no/such'" --cgroup /no/such
 refused "a cgroup with .. in it" "no path of a cgroup" --cgroup /a/../b
-refused "all, and some" "--all follows whatever" --all --comm a
+refused "all, and some" "--all excludes --comm" --all --comm a
 refused "nothing selected" "nothing to follow" --min-rss 1m
-refused "a container with a path" "can be no container" --container /docker/x
+refused "a container with a path" "is no container" --container /docker/x
 refused "an unknown option" "unknown option '--pidd': did you mean --pid" --pidd 1
 refused "an address that is none" "ADDR:PORT" --listen nowhere -p $$
 refused "a target that does not parse" "push: 'parca+ftp:" --push parca+ftp://127.0.0.1 -p $$

@@ -74,7 +74,7 @@ if [ "$1" = perf ]; then # before 6.6
 	await 60 says 'uprobes cannot be attached.*CAP_SYS_ADMIN' && ok "without probes: it says what to do" ||
 		not_ok "without probes" "it does not say what to do"
 else
-	await 60 serves && says 'cannot share probes.*sysctl kernel.perf_event_paranoid=2' &&
+	await 60 serves && says 'cannot share probes: .*sysctl kernel.perf_event_paranoid=2' &&
 		says 'mapping events are not available.*sysctl kernel.perf_event_paranoid=2' &&
 		ok "without perf events: it serves, and says what is missing and what to do" ||
 		not_ok "without perf events" "it does not serve, or does not say what to do"

@@ -81,7 +81,7 @@ static void targets_that_are_wrong(void **state)
 		{ "parca+http://local\nhost:7070", "spaces" },
 		{ "parca+http://me:secret@localhost:7070", "no user or password" },
 		{ "parca+http://localhost:7070/x", "nothing may follow the port" },
-		{ "pyroscope+http://localhost:7070/x?y", "'?' and '#'" },
+		{ "pyroscope+http://localhost:7070/x?y", "must not have '?' or '#'" },
 		{ "parca+http://::1:7070", "in brackets" },
 		{ "parca+http://[::1", "no closing bracket" },
 		{ "parca+http://[::1]", "no port" },

@@ -69,8 +69,8 @@ static int open_uprobe_events(struct capture *c)
 		log_error("serve: processes cannot share probes: %s", why);
 		return err;
 	}
-	log_warn("serve: processes cannot share probes: %s. Many processes that use one library "
-		 "slow each other down",
+	log_warn("serve: many processes that use one library will slow each other down, because "
+		 "they cannot share probes: %s",
 		 why);
 	return 0;
 }

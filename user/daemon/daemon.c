@@ -206,9 +206,9 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 	err = set_up(d);
 	if (!err && opts->select.is_all)
 		log_warn(
-			"serve: --all: every process that uses a known allocator pays for a probe at "
-			"each of its allocations and frees: 'heaptap doctor -p PID' says what a hit "
-			"costs here; --exclude and --min-rss leave processes out");
+			"serve: --all slows down every process that uses a known allocator, at each "
+			"allocation and free. 'heaptap doctor' says what one costs here; --exclude "
+			"and --min-rss leave processes out");
 	if (!err) {
 		start(d);
 		err = rounds_scan(d->rounds);
@@ -243,7 +243,7 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 	err = pushes_change(d->pushes, opts);
 	watch_err = loop_watch_pushes(d->loop);
 	if (watch_err)
-		log_warn("serve: some answers to pushes are not waited for: %s",
+		log_warn("serve: some answers to pushes will be read late: %s",
 			 strerror(-watch_err));
 	return err;
 }
@@ -257,7 +257,7 @@ static int change_answers_and_pushes(struct daemon *d, const struct daemon_optio
 		return err;
 	err = change_pushes(d, &opts->pushes);
 	if (err && answers_set_token(d->answers, d->opts.token_file))
-		log_warn("serve: the token is the new one all the same");
+		log_warn("serve: the old token could not be put back: the new one holds");
 	return err;
 }
 

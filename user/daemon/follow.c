@@ -560,8 +560,8 @@ static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret
 		*ret = *n;
 		if (runs && n->start_time_ticks != now.start_time_ticks)
 			log_warn(
-				"serve: PID %d has ended: the process that has this pid now was not "
-				"named",
+				"serve: PID %d has ended; another process has this number now, and is not "
+				"followed",
 				pid);
 		return true;
 	}

@@ -48,8 +48,8 @@ int keep_cgroups_new(double limit_share, struct keep_cgroups **ret)
 	cs->has_mount = !cgroup_room_find_mount(&cs->mount);
 	if (cs->has_mount && cgroup_is_outside(cs->mount.root))
 		log_warn(
-			"serve: this container's place in the host's cgroups, mounted at %s, is not found: "
-			"nothing is kept when another container comes near its memory limit",
+			"serve: nothing is kept when another container comes near its memory limit: this "
+			"container's place in the host's cgroups, mounted at %s, is not found",
 			cs->mount.point);
 	*ret = cs;
 	return 0;

@@ -79,8 +79,8 @@ int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
 	}
 	err = process_events_open(&ops, r, &r->events);
 	if (err) {
-		log_warn("serve: mapping events are not available (%s%s): libraries that are "
-			 "loaded later are found late",
+		log_warn("serve: libraries that are loaded later are found late, because mapping "
+			 "events are not available: %s%s",
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}

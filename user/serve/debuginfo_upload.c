@@ -252,7 +252,7 @@ static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t 
 	bool is_wanted;
 
 	if (debuginfo_decode_should(answer, bytes, &is_wanted))
-		fail(u, PUSH_RETRY_FEW, "an answer that is none");
+		fail(u, PUSH_RETRY_FEW, "its answer is not one of Parca's");
 	else if (is_wanted)
 		begin(u, STEP_INITIATE);
 	else
@@ -262,7 +262,7 @@ static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t 
 static void on_instructions(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
 {
 	if (debuginfo_decode_instructions(answer, bytes, &u->how))
-		fail(u, PUSH_RETRY_FEW, "instructions that are none");
+		fail(u, PUSH_RETRY_FEW, "its instructions are not ones of Parca's");
 	else
 		begin(u, STEP_SEND);
 }

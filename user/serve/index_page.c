@@ -123,7 +123,7 @@ void index_page_write(const struct serve_view *v, FILE *out)
 		fputs("<p>Every allocation is recorded.\n", out);
 	else
 		fprintf(out,
-			"<p>One sample per %s allocated on the average: values are estimates.\n",
+			"<p>One sample per %s allocated, on the average: values are estimates.\n",
 			format_bytes(v->rate_bytes, rate, sizeof(rate)));
 	fputs("What was allocated before a process was followed is not included.</p>\n"
 	      "<p><a href=\"debug/pprof/heap\">heap of all</a> "
@@ -131,9 +131,11 @@ void index_page_write(const struct serve_view *v, FILE *out)
 	      "<a href=\"metrics\">metrics</a></p>\n",
 	      out);
 	if (v->is_paused > 0)
-		fputs("<p>All probes are out (SIGUSR1), until SIGUSR2.</p>\n", out);
+		fputs("<p>Nothing is recorded: SIGUSR1 took all probes out, SIGUSR2 puts them in again.</p>\n",
+		      out);
 	if (v->refused_cnt)
-		fprintf(out, "<p>%.0f selected process%s cannot be followed: see the log.</p>\n",
+		fprintf(out,
+			"<p>%.0f selected process%s cannot be followed; the log says why.</p>\n",
 			v->refused_cnt, v->refused_cnt == 1 ? "" : "es");
 	fputs("<table><tr><th>pid<th>name<th>in use<th>objects<th>allocated<th>resident"
 	      "<th>probes<th>profiles<th>executable\n",

@@ -38,7 +38,7 @@ static const struct field_family process_families[] = {
 		"Blocks allocated since the process is followed and not freed."),
 	PROCESS(inuse_error_bytes, "heaptap_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
 		"Standard error of heaptap_inuse_bytes: 1.96 times this to both sides is the 95 % "
-		"interval. The error of a sum is the root of the sum of squares."),
+		"confidence interval. The error of a sum is the root of the sum of squares."),
 	PROCESS(inuse_samples, "heaptap_inuse_samples", METRIC_GAUGE, NULL,
 		"Samples that heaptap_inuse_bytes is estimated from."),
 	PROCESS(alloc_bytes, "heaptap_alloc_bytes", METRIC_COUNTER, "bytes",
@@ -83,16 +83,16 @@ static const struct field_family scope_families[] = {
 	SCOPE(inuse_samples, "heaptap_scope_inuse_samples", METRIC_GAUGE, NULL,
 	      "Samples that heaptap_scope_inuse_bytes is estimated from."),
 	SCOPE(alloc_bytes, "heaptap_scope_alloc_bytes", METRIC_COUNTER, "bytes",
-	      "Bytes allocated by scope and thread pool, while they have a series; (other) has what "
-	      "was allocated besides."),
+	      "Bytes allocated by scope and thread pool, since the pair has a series. (other) has "
+	      "the rest."),
 	SCOPE(alloc_objects, "heaptap_scope_alloc_objects", METRIC_COUNTER, NULL,
-	      "Blocks allocated by scope and thread pool, while they have a series."),
+	      "Blocks allocated by scope and thread pool, since the pair has a series."),
 };
 
 static const struct field_family push_families[] = {
 	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL, "Profiles that the target took."),
 	PUSH(refused_cnt, "heaptap_push_refused", METRIC_COUNTER, NULL,
-	     "Profiles that the target would not take."),
+	     "Profiles that the target refused."),
 	PUSH(dropped_cnt, "heaptap_push_dropped", METRIC_COUNTER, NULL,
 	     "Profiles dropped for want of room."),
 	PUSH(failed_cnt, "heaptap_push_failed", METRIC_COUNTER, NULL, "Tries that failed."),
@@ -105,11 +105,11 @@ static const struct field_family push_families[] = {
 	PUSH(debuginfo_known_cnt, "heaptap_push_debuginfo_known", METRIC_GAUGE, NULL,
 	     "Files whose debug information the target had already."),
 	PUSH(debuginfo_nameless_cnt, "heaptap_push_debuginfo_nameless", METRIC_GAUGE, NULL,
-	     "Files without debug information."),
+	     "Files that have no debug information."),
 	PUSH(debuginfo_large_cnt, "heaptap_push_debuginfo_large", METRIC_GAUGE, NULL,
 	     "Files whose debug information is over --push-debuginfo-cap."),
 	PUSH(debuginfo_refused_cnt, "heaptap_push_debuginfo_refused", METRIC_GAUGE, NULL,
-	     "Files whose debug information the target would not take."),
+	     "Files whose debug information the target refused."),
 	PUSH(debuginfo_waiting_cnt, "heaptap_push_debuginfo_waiting", METRIC_GAUGE, NULL,
 	     "Files whose debug information is still to be asked about or sent."),
 };
@@ -140,33 +140,33 @@ static const struct field_family view_families[] = {
 	VIEW(followed_cnt, "heaptap_followed_processes", METRIC_GAUGE, NULL,
 	     "Processes followed now."),
 	VIEW(host_overhead, "heaptap_host_overhead_ratio", METRIC_GAUGE, "ratio",
-	     "Share of the time of all CPUs that all probes take."),
+	     "Share of the time of all CPUs that all probes take together."),
 	VIEW(is_paused, "heaptap_paused", METRIC_GAUGE, NULL,
 	     "1: all probes are out, after SIGUSR1 and until SIGUSR2."),
 	VIEW(began_cnt, "heaptap_processes_followed", METRIC_COUNTER, NULL,
-	     "Processes that were followed, those of now included."),
+	     "Processes followed since the start, including those that are followed now."),
 	VIEW(ended_cnt, "heaptap_processes_ended", METRIC_COUNTER, NULL,
-	     "Processes that were followed and are no more."),
+	     "Processes that were followed and are not any more."),
 	VIEW(refused_cnt, "heaptap_refused_processes", METRIC_GAUGE, NULL,
-	     "Running processes that are selected and cannot be followed."),
+	     "Running processes that are selected but cannot be followed."),
 	VIEW(keep.file_cnt, "heaptap_kept_profiles", METRIC_GAUGE, NULL,
-	     "Profiles that are kept: of peaks, near memory limits, before ends (--keep-dir)."),
+	     "Kept profiles: of peaks, near memory limits, before ends (--keep-dir)."),
 	VIEW(keep.bytes, "heaptap_kept_bytes", METRIC_GAUGE, "bytes", "Size of the kept profiles."),
 	VIEW(keep.memory_bytes, "heaptap_kept_memory_bytes", METRIC_GAUGE, "bytes",
-	     "Size of those of them that are in memory and not in a folder."),
+	     "Size of the kept profiles that are in memory, not in a folder."),
 	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL, "Profiles kept."),
 	VIEW(keep.removed_cnt, "heaptap_kept_removed", METRIC_COUNTER, NULL,
 	     "Kept profiles removed for want of room (--keep-files, --keep-bytes)."),
 	VIEW(keep.unwritten_cnt, "heaptap_kept_unwritten", METRIC_COUNTER, NULL,
 	     "Kept profiles that could not be written to the folder."),
 	VIEW(keep.failed_cnt, "heaptap_kept_failed", METRIC_COUNTER, NULL,
-	     "Profiles that were to be kept and could not be made."),
+	     "Profiles that were to be kept but could not be made."),
 	VIEW(keep.skipped_cnt, "heaptap_kept_skipped", METRIC_COUNTER, NULL,
-	     "Last profiles of ended processes left out to bound the CPU time of keeping."),
+	     "Last profiles of ended processes that were not made, to bound the CPU time of keeping."),
 	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
 	     "Time that the last snapshot for pages and metrics took."),
 	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",
-	     "How old it is: what takes long is done at most a twentieth of the time."),
+	     "Age of that snapshot. One that takes long is taken at most a twentieth of the time."),
 	VIEW(own.profile_snapshot_seconds, "heaptap_profile_snapshot_seconds", METRIC_GAUGE,
 	     "seconds", "Time that the last snapshot for a profile took."),
 	VIEW(own.rss_bytes, "heaptap_resident_memory_bytes", METRIC_GAUGE, "bytes",
@@ -306,7 +306,7 @@ static void put_reclaimed(struct metric_text *m, const struct serve_view *v)
 {
 	static const struct metric_family family = {
 		"heaptap_reclaimed", METRIC_COUNTER, NULL,
-		"What processes that have ended left in the tables of the kernel, and was taken out."
+		"Entries that ended processes left in the tables of the kernel, and that were removed."
 	};
 
 	metric_head(m, &family);

@@ -337,8 +337,8 @@ static void warn_of_clear_secrets(const struct push_http_options *opts)
 	if ((opts->token_file || opts->basic_file) && !opts->target.is_tls &&
 	    !is_local(opts->target.host))
 		log_warn(
-			"push: '%s' has no TLS: the token or password goes over the network in the "
-			"clear; use the +https form",
+			"push: others on the network can read the token or password, because '%s' has no "
+			"TLS; use the +https form",
 			opts->target.name);
 }
 

@@ -160,9 +160,9 @@ int push_target_parse(const char *text, struct push_target *ret, char *why, size
 	if (strchr(rest, '@')) /* wherever: a password may have a '/' */
 		return refuse(&c, "no user or password in the address: give them in a file");
 	if (!is_plain(rest))
-		return refuse(&c, "spaces, quotes and control characters have no place in it");
+		return refuse(&c, "it must not have spaces, quotes or control characters");
 	if (strpbrk(rest, "?#"))
-		return refuse(&c, "'?' and '#' have no place in it");
+		return refuse(&c, "it must not have '?' or '#'");
 	slash = strchrnul(rest, '/');
 	err = parse_authority(rest, slash - rest, &c, &t);
 	if (err)
@@ -171,7 +171,7 @@ int push_target_parse(const char *text, struct push_target *ret, char *why, size
 	while (prefix_bytes && slash[prefix_bytes - 1] == '/')
 		prefix_bytes--;
 	if (prefix_bytes && t.kind == PUSH_PARCA)
-		return refuse(&c, "nothing may follow the port: gRPC has no path of its own");
+		return refuse(&c, "nothing may follow the port: gRPC takes no path");
 	memcpy(t.name, text, strlen(text));
 	snprintf(t.url, sizeof(t.url), "%s://%.*s%.*s%s", t.is_tls ? "https" : "http",
 		 (int)(slash - rest), rest, (int)prefix_bytes, slash, paths[t.kind]);

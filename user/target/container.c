@@ -239,10 +239,9 @@ int container_check_given(const char *given, char *why, size_t why_bytes)
 
 	if (len && len < CONTAINER_ID_BYTES && !strpbrk(skip_scheme(given), "/ \t\n"))
 		return 0;
-	snprintf(
-		why, why_bytes,
-		"'%s' can be no container: its id or the beginning of it is wanted, or for lxc and "
-		"systemd-nspawn its name",
-		given);
+	snprintf(why, why_bytes,
+		 "'%s' is no container: give its id or the beginning of it, or for lxc and "
+		 "systemd-nspawn its name",
+		 given);
 	return -EINVAL;
 }

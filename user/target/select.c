@@ -127,10 +127,8 @@ static bool has_kinds(const struct select_options *o)
 static int check_what_is_given(const struct select_options *opts, char *why, size_t why_bytes)
 {
 	if (opts->is_all && has_kinds(opts)) {
-		snprintf(
-			why, why_bytes,
-			"--all follows whatever --comm, --exe, --user, --cgroup and --container say: "
-			"give it, or them");
+		snprintf(why, why_bytes,
+			 "--all excludes --comm, --exe, --user, --cgroup and --container");
 		return -EINVAL;
 	}
 	if (!opts->has_pids && !opts->is_all && !has_kinds(opts)) {

@@ -133,7 +133,7 @@ static void begin_move(struct file_way *fw, enum plan_way way, size_t process_cn
 	set_ways(fw, 1U << fw->way);
 	err = file_probes_bring_all(fw->probes, way);
 	if (err) {
-		log_warn("probes of %s stay as they are (%s), '%s' cannot be had: %s",
+		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
 			 fw->file->path, plan_way_name(fw->way), plan_way_name(way),
 			 strerror(-err));
 		file_probes_stop_way(fw->probes, way);
