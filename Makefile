@@ -37,9 +37,12 @@ SKEL := $(G)/heaptap.skel.h
 GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h)
 
 .PHONY: all help setup demo clean
-all: heaptap
+all: heaptap ## build ./heaptap; plain make does that
 
 help: ## list the targets
+	@echo "usage: make [TARGET]"
+	@echo "First: 'make setup' as root, once; 'make' builds ./heaptap; 'make install'."
+	@echo
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 heaptap: $(B)/heaptap
