@@ -101,8 +101,7 @@ static void choose_interval(struct report *r)
 
 	vec_each(&p->samples, s) {
 		has_error_bars |= s->has_error;
-		r->has_samples |= s->has_error &&
-				  (r->is_inuse || (is_alloc && s->alloc_samples));
+		r->has_samples |= s->has_error && (r->is_inuse || (is_alloc && s->alloc_samples));
 	}
 	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
 	/* Where samples have bars of their own, the others must not be guessed. */
