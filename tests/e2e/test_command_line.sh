@@ -46,6 +46,14 @@ for command in record report doctor serve; do
 	[ $status = 0 ] && grep -q "^usage: heaptap $command " "$work/help" && grep -q -- "-V, --version" "$work/help" &&
 		[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/help")" -le 100 ] &&
 		ok "$command --help" || not_ok "$command --help" "status $status" "$work/help"
+	# the options that --help lists are those that the manual explains
+	sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' "$work/help" | sort -u >"$work/told"
+	awk '/^\.SH EXAMPLES/ { exit } /^\.TP/ { getline; gsub(/\\-/, "-"); while (match($0, /--[a-z][a-z-]*/)) {
+		print substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } }' \
+		"$e2e_top/user/man/heaptap-$command.1" | sort -u >"$work/explained"
+	comm -3 "$work/told" "$work/explained" >"$work/differ"
+	[ -s "$work/told" ] && [ ! -s "$work/differ" ] && ok "$command: --help and the manual have the same options" ||
+		not_ok "$command: --help and the manual have the same options" "help only, manual only:" "$work/differ"
 	run help $command
 	cmp -s "$work/help" "$work/out" && ok "help $command" || not_ok "help $command" "differs" "$work/out"
 done
