@@ -329,6 +329,19 @@ static void print_process(const struct doctor_report *r, const struct page *to)
 	print_stacks_line(r->survey, to);
 }
 
+/* Without a BPF program that can be loaded nothing else can be tried. */
+static bool is_tried(const struct doctor_report *r, const struct feature_info *info)
+{
+	return r->features.bpf || info->offset == offsetof(struct kernel_features, btf) ||
+	       (info->offset == offsetof(struct kernel_features, bpf) &&
+		!r->missing_capabilities[0]);
+}
+
+static bool lacks_feature(const struct doctor_report *r, const struct feature_info *info)
+{
+	return is_tried(r, info) && !doctor_has_feature(r, info);
+}
+
 /* One line for a kernel that has everything, one more for each feature that it lacks. */
 static void print_kernel_lines(const struct doctor_report *r, const struct page *to)
 {
@@ -338,15 +351,19 @@ static void print_kernel_lines(const struct doctor_report *r, const struct page 
 
 	infos = kernel_feature_infos(&cnt);
 	for (size_t i = 0; i < cnt; i++)
-		missing_cnt += !doctor_has_feature(r, &infos[i]);
+		missing_cnt += lacks_feature(r, &infos[i]);
 	add(&l, "Linux %s, %s, %ld CPU%s", r->uts.release, r->uts.machine, r->cpu_cnt,
 	    r->cpu_cnt == 1 ? "" : "s");
-	add(&l, missing_cnt ? "; it lacks" : ", all features");
+	if (!r->features.bpf)
+		add(&l, ", its features cannot be tried");
+	else if (!missing_cnt)
+		add(&l, ", all features");
+	add(&l, missing_cnt ? "; it lacks" : "");
 	print_field(to, "kernel", l.text);
 	for (size_t i = 0; i < cnt; i++) {
 		struct line one = { 0 };
 
-		if (doctor_has_feature(r, &infos[i]))
+		if (!lacks_feature(r, &infos[i]))
 			continue;
 		add(&one, "%s%s%s: %s", infos[i].name, infos[i].since[0] ? ", in Linux " : "",
 		    infos[i].since, infos[i].without);
@@ -639,7 +656,10 @@ static void print_kernel(const struct doctor_report *r, const struct page *to)
 	infos = kernel_feature_infos(&cnt);
 	for (i = 0; i < cnt; i++) {
 		fprintf(to->out, "  %-15s  %-4s  %-5s  ", infos[i].name,
-			doctor_has_feature(r, &infos[i]) ? "yes" : "NO", infos[i].since);
+			!is_tried(r, &infos[i])		 ? "?" :
+			doctor_has_feature(r, &infos[i]) ? "yes" :
+							   "NO",
+			infos[i].since);
 		print_wrapped(to, 32, 32, infos[i].without);
 	}
 	if (r->has_mode)

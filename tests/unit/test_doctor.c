@@ -560,6 +560,17 @@ static void old_kernel(struct doctor_report *r)
 	r->cpu_cnt = 2;
 }
 
+static void no_rights(struct doctor_report *r)
+{
+	struct kernel_features none = { .btf = true };
+
+	r->features = none;
+	no_bpf(r);
+	r->privileges.capabilities = 0;
+	privileges_suffice(&r->privileges, r->missing_capabilities,
+			   sizeof(r->missing_capabilities));
+}
+
 static void no_process(struct doctor_report *r)
 {
 	survey_free(r->survey);
@@ -591,6 +602,12 @@ static void test_short_text(void **state)
 		  "loaded are cut\n"
 		  "               shared_events, in Linux 4.17: ",
 		  "uprobe_multi" },
+		/* what could not be tried is not said to be missing */
+		{ no_rights, ", its features cannot be tried\n  ", "it lacks" },
+		{ no_rights, "\n  CAP_BPF                    NO ", "ringbuf" },
+		{ no_bpf,
+		  ", its features cannot be tried; it lacks\n               bpf: nothing can be",
+		  "ringbuf" },
 		{ tagged, "\n  tags         scope.h 1.0 in /srv/app\n", "none: include" },
 		{ few_capabilities, "uid 0, some are missing: see below\n", "uprobe_" },
 		{ few_capabilities, "\n  CAP_SYS_PTRACE             NO ", "uprobe_" },
