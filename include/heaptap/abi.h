@@ -574,9 +574,9 @@ struct ht_event {
 	X(FAILED_CALLS, ACTIVITY, "failed_calls",                                                  \
 	  "sampled calls that failed and allocated nothing")                                       \
 	X(ALLOC_ONLY, LOSS, "alloc_only_samples",                                                  \
-	  "samples in alloc_* only: free probes were out, to keep the overhead budget")            \
+	  "samples of what was allocated only: frees were not watched")                            \
 	X(DROPPED, LOSS, "dropped_samples",                                                        \
-	  "samples taken from in-use: free probes went out, to keep the overhead budget")          \
+	  "sampled blocks that were forgotten when watching frees stopped")                        \
 	X(NESTED, ACTIVITY, "nested",                                                              \
 	  "calls from inside the allocator, charged to the outer call")                            \
 	X(MISSED_FREE, SUM, "missed_frees",                                                        \
