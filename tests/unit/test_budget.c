@@ -556,6 +556,15 @@ static void test_applied(void **state)
 	r.cpu_ns += 100 * MS;
 	budget_end(b, &r);
 	assert_float_equal(budget_share_overall(b), 0.25, 1e-6);
+	assert_true(isnan(budget_share_settled(b)));
+	r.time_ns += BUDGET_SETTLE_NS;
+	r.cpu_ns += 100 * MS;
+	budget_end(b, &r);
+	r.time_ns += 100 * MS;
+	r.cpu_ns += 100 * MS;
+	r.free_cnt += 20000;
+	budget_end(b, &r);
+	assert_float_equal(budget_share_settled(b), 0.1, 1e-6);
 	budget_free(b);
 }
 

@@ -95,6 +95,8 @@ struct budget {
 	struct flow shown;
 	double free_per_alloc; /* cost of frees when they were last seen */
 	double overall_cost;
+	double settled_cost; /* overall_cost when settled_cpu_ns was read; both 0: not yet */
+	uint64_t settled_cpu_ns;
 	uint64_t up_ns; /* of the last step up; 0: none */
 	uint64_t room_ns; /* since when there is room for a step up; 0: there is none */
 	uint64_t up_wait_ns;
@@ -482,6 +484,10 @@ void budget_end(struct budget *b, const struct budget_reading *now)
 	b->last = *now;
 	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
 	flow_add(&b->shown, b->opts.costs, &d, SHOWN_NS);
+	if (!b->settled_cpu_ns && now->time_ns - b->start.time_ns >= BUDGET_SETTLE_NS) {
+		b->settled_cost = b->overall_cost;
+		b->settled_cpu_ns = now->cpu_ns;
+	}
 }
 
 void budget_applied(struct budget *b, const struct budget_reading *now)
@@ -550,6 +556,14 @@ double budget_share_overall(const struct budget *b)
 	double cpu = (double)(b->last.cpu_ns - b->start.cpu_ns);
 
 	return cpu > 0 ? fmin(b->overall_cost / cpu, 1) : NAN;
+}
+
+double budget_share_settled(const struct budget *b)
+{
+	double cpu = (double)(b->last.cpu_ns - b->settled_cpu_ns);
+
+	return b->settled_cpu_ns && cpu > 0 ? fmin((b->overall_cost - b->settled_cost) / cpu, 1) :
+					      NAN;
 }
 
 double budget_full_share(const struct budget *b)

@@ -113,6 +113,9 @@ const struct budget_verdict *budget_verdict(const struct budget *b);
  * there was none). */
 double budget_share(const struct budget *b);
 double budget_share_overall(const struct budget *b);
+/* Since the first BUDGET_SETTLE_NS, in which the step that fits is found. NAN: there is nothing yet. */
+#define BUDGET_SETTLE_NS 4000000000ULL
+double budget_share_settled(const struct budget *b);
 /* What recording everything would take at the present rate of allocations; NAN: it is what is done. */
 double budget_full_share(const struct budget *b);
 

@@ -70,7 +70,8 @@ struct governor_view {
 	enum budget_step step;
 	double share; /* of the process's CPU time that probes take, over the last seconds */
 	double share_overall; /* since it is followed; NAN: not known */
-	double cpu_ns; /* that it has used since then */
+	double share_settled; /* since the first 4 s; NAN: not known */
+	double cpu_ns; /* that it has used since it is followed */
 	double full_share; /* what recording everything would take; NAN: that is what is done, or unknown */
 	struct recording_limit limit; /* in force */
 	uint64_t rate_bytes;

@@ -12,12 +12,13 @@
 #include "model/profile.h"
 #include "model/recording.h"
 
-#define PART_BYTES 256
+#define PRICE_BYTES 128
+#define REASON_BYTES 256
 
 bool governor_step_is_down(const struct governor_step *s)
 {
-	return s->plan.step > s->from ||
-	       (s->plan.step == s->from && s->rate_bytes > s->base_rate_bytes);
+	return s->plan.step > s->from.step ||
+	       (s->plan.step == s->from.step && s->plan.coarse > s->from.coarse);
 }
 
 void governor_history_add(struct governor_history *h, const struct governor_step *step)
@@ -33,7 +34,9 @@ static void price_words(const struct budget_verdict *v, const struct budget_pric
 			size_t buf_bytes)
 {
 	if (!budget_has_limit(&v->limit))
-		snprintf(buf, buf_bytes, "there is no limit any more");
+		snprintf(buf, buf_bytes,
+			 "costs %.2g %% of its CPU time, there is no limit any more",
+			 100 * price->cpu_share);
 	else if (v->is_of_one_cpu)
 		snprintf(buf, buf_bytes, "costs %.2g %% of one CPU, the limit is %.3g %%",
 			 100 * price->one_cpu, 100 * v->limit.one_cpu);
@@ -42,52 +45,55 @@ static void price_words(const struct budget_verdict *v, const struct budget_pric
 			 100 * price->cpu_share, 100 * v->limit.cpu_share);
 }
 
-static void down_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+/* Why something is given up: what costs too much. */
+static void reason_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
 	const struct budget_verdict *v = &s->verdict;
-	char full[PART_BYTES], allocs[PART_BYTES], rate[UNITS_BUF], retry[UNITS_BUF];
-	const uint64_t retry_ns = v->retry_ns / NS_PER_S * NS_PER_S;
+	const bool is_off = s->plan.step == BUDGET_OFF;
+	char price[PRICE_BYTES];
 
-	price_words(v, &v->full, full, sizeof(full));
-	price_words(v, &v->allocs, allocs, sizeof(allocs));
-	format_bytes((double)s->rate_bytes, rate, sizeof(rate));
-	format_duration(retry_ns, retry, sizeof(retry));
-	if (s->plan.step == BUDGET_COARSE)
-		snprintf(buf, buf_bytes, "takes fewer samples, one per %s (watching everything %s)",
-			 rate, full);
-	else if (s->plan.step == BUDGET_ALLOCS)
-		snprintf(buf, buf_bytes,
-			 "stopped watching frees (watching everything %s): in-use is unknown",
-			 full);
-	else if (v->is_kill)
+	price_words(v, is_off ? &v->allocs : &v->full, price, sizeof(price));
+	if (v->is_kill)
 		snprintf(
 			buf, buf_bytes,
-			"stopped recording at once: the probes took %.0f %% of its CPU time for "
-			"%.1f s (whatever takes more than %.0f %%, and more than the limit of %.3g "
-			"%%, is stopped within half a second); tried again in %s",
-			100 * v->before.cpu_share,
-			BUDGET_KILL_CNT * (double)BUDGET_INTERVAL_NS / NS_PER_S,
-			100 * BUDGET_KILL_SHARE, 100 * v->limit.cpu_share, retry);
+			" at once (recording took %.2g %% of its CPU time; more than %.2g %% is cut "
+			"off within half a second)",
+			100 * v->before.cpu_share, 100 * BUDGET_KILL_SHARE);
 	else
-		snprintf(buf, buf_bytes,
-			 "stopped recording (watching allocations alone %s); tried again in %s",
-			 allocs, retry);
+		snprintf(buf, buf_bytes, " (watching %s %s)",
+			 is_off ? "allocations alone" : "everything", price);
+}
+
+static void down_words(const struct governor_step *s, char *buf, size_t buf_bytes)
+{
+	const uint64_t retry_ns = s->verdict.retry_ns / NS_PER_S * NS_PER_S;
+	char reason[REASON_BYTES], rate[UNITS_BUF], retry[UNITS_BUF];
+
+	reason_words(s, reason, sizeof(reason));
+	if (s->plan.step == BUDGET_COARSE)
+		snprintf(buf, buf_bytes, "fewer samples from now on, one per %s%s",
+			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)), reason);
+	else if (s->plan.step == BUDGET_ALLOCS)
+		snprintf(buf, buf_bytes, "stopped watching frees%s: in-use is unknown", reason);
+	else
+		snprintf(buf, buf_bytes, "stopped recording%s; tried again in %s", reason,
+			 format_duration(retry_ns, retry, sizeof(retry)));
 }
 
 static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
-	char allocs[PART_BYTES], rate[UNITS_BUF];
+	char price[PRICE_BYTES], rate[UNITS_BUF];
 
-	price_words(&s->verdict, &s->verdict.allocs, allocs, sizeof(allocs));
-	format_bytes((double)s->rate_bytes, rate, sizeof(rate));
+	price_words(&s->verdict, &s->verdict.allocs, price, sizeof(price));
 	if (s->plan.step == BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
-			 "watching allocations again (it %s): in-use is still unknown", allocs);
-	else if (s->from >= BUDGET_ALLOCS)
+			 "watching allocations again (that %s): in-use is still unknown", price);
+	else if (s->from.step >= BUDGET_ALLOCS)
 		snprintf(buf, buf_bytes,
 			 "watching frees again: in use is of what is allocated from now on");
 	else
-		snprintf(buf, buf_bytes, "takes more samples again, one per %s", rate);
+		snprintf(buf, buf_bytes, "more samples again, one per %s",
+			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)));
 }
 
 /* With what everything is seen. */
@@ -105,7 +111,7 @@ char *governor_step_words(const struct governor_step *s, bool has_advice, char *
 			  size_t buf_bytes)
 {
 	bool is_down = governor_step_is_down(s);
-	char after[UNITS_BUF], what[2 * PART_BYTES];
+	char after[UNITS_BUF], what[GOVERNOR_WORDS_CAP - UNITS_BUF];
 
 	format_duration(s->after_ns, after, sizeof(after));
 	if (is_down)
@@ -129,7 +135,7 @@ static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 
 static int comment_cost(struct profile *p, const char *name, const struct governor_view *v)
 {
-	char cost[64] = "not known", limit[PART_BYTES] = "no limit";
+	char cost[64] = "not known", settled[64] = "", limit[PRICE_BYTES] = "no limit";
 
 	if (!isnan(v->share_overall))
 		snprintf(cost, sizeof(cost), "%.2g %% of its CPU time", 100 * v->share_overall);
@@ -141,7 +147,11 @@ static int comment_cost(struct profile *p, const char *name, const struct govern
 			snprintf(limit + used, sizeof(limit) - (size_t)used,
 				 ", or %.3g %% of one CPU", 100 * v->limit.one_cpu);
 	}
-	return profile_comment(p, "cost: %s%s (%s)", name, cost, limit);
+	/* It was more at first, which is what it was found out by. */
+	if (v->step_cnt && !isnan(v->share_settled))
+		snprintf(settled, sizeof(settled), ", %.2g %% after the first %.0f s",
+			 100 * v->share_settled, (double)BUDGET_SETTLE_NS / NS_PER_S);
+	return profile_comment(p, "cost: %s%s%s (%s)", name, cost, settled, limit);
 }
 
 int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)

@@ -18,8 +18,7 @@ struct profile;
 struct governor_step {
 	pid_t pid; /* of all, the first one's */
 	uint64_t after_ns; /* since the process is followed */
-	enum budget_step from;
-	struct budget_plan plan; /* from here on */
+	struct budget_plan from, plan; /* until then, and from here on */
 	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */
 	struct budget_verdict verdict;
 };
