@@ -6,37 +6,37 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/budget_lib.sh"
 e2e_init budget
-has_mode session || has_mode multi || skip_all "no windows with perf events"
-
 build_c busy || { not_ok build "workload"; e2e_end; }
 limit=5
+# What the probes took after the first 4 s, in which the step that fits is found.
+settled() { sed -nE 's/.*cost: .* ([0-9.]+) % after the first 4 s.*/\1/p' <<<"$notes"; }
 
 ## A tight loop on two threads
 start "$bin/busy" 2 || not_ok start "the target did not start" "$work/target.err"
 await_pace 10
 alone=$pace
 attach -n 0 --max-overhead $limit
-await_pace 20 # to settle
+await_pace 60 # to settle
 keeps_pace 20 "$alone"
 kept=$?
 stop_recorder
 [ "$record_status" = 0 ] || not_ok "tight loop" "heaptap's exit status is $record_status" "$work/heaptap.err"
 notes=$(notes)
-ended=$(sed -nE 's/.*achieved overhead: .* at the end ([0-9.]+) %.*/\1/p' <<<"$notes")
-below "$ended" $((limit * 3)) && ok "tight loop: $ended % of its CPU time at the end, as heaptap measures" ||
-	not_ok "tight loop" "the overhead at the end is '$ended' %" "$work/heaptap.err"
+settled=$(settled)
+below "$settled" $((limit * 3 / 2)) && ok "tight loop: $settled % of its CPU time after the first 4 s, as heaptap measures" ||
+	not_ok "tight loop" "the overhead after the first 4 s is '$settled' %" "$work/heaptap.err"
 [ $kept = 0 ] &&
 	ok "tight loop: $(awk -v a="$alone" -v w="$pace" 'BEGIN { printf "%.0f", 100 * w / a }') % of its pace, as seen from outside" ||
 	not_ok "tight loop" "its pace was $alone pairs per CPU second and is $pace" "$work/heaptap.err"
-grep -q 'budget: at most 5 % of the CPU time' <<<"$notes" &&
-	grep -q 'budget: after [^:]*: full -> windows: .*taken out at once' <<<"$notes" &&
-	grep -q 'in-use: not known' <<<"$notes" && grep -q 'windows: probes are in for' <<<"$notes" &&
+grep -q 'limit: 5 % of it, or 1 % of one CPU' <<<"$notes" &&
+	grep -q 'budget: after [^:]*: stopped recording' <<<"$notes" &&
+	grep -q 'in-use: UNKNOWN' <<<"$notes" &&
 	ok "tight loop: the profile says what was given up" ||
 	not_ok "tight loop: notes" "$notes" "$work/heaptap.err"
-says "$work/heaptap.err" 'its probes take .* of its CPU time (limit 5 %): taken out at once' &&
+says "$work/heaptap.err" 'PID [0-9]*: after [^:]*: stopped recording.*limit .*5 %.*tried again in .*heaptap record --max-overhead off .* shows it' &&
 	ok "tight loop: it is told when it happens" ||
 	not_ok "tight loop: message" "nothing is said" "$work/heaptap.err"
-says "$work/heaptap.err" 'alloc' && "$heaptap" report "$work/p.pb.gz" | grep -q busy_site &&
+"$heaptap" report "$work/p.pb.gz" | grep -q busy_site &&
 	ok "tight loop: who allocates is known all the same" ||
 	not_ok "tight loop: sites" "busy_site is not in the report" "$work/heaptap.err"
 keeps_pace 5 "$alone" && ok "afterwards nothing is left" ||
@@ -46,13 +46,13 @@ keeps_pace 5 "$alone" && ok "afterwards nothing is left" ||
 attach -n 0 --max-overhead off -d 1
 wait_recorder
 notes=$(notes)
-grep -q 'budget: off' <<<"$notes" && ! grep -q 'in-use:' <<<"$notes" &&
+grep -q 'cost: .*(no limit)' <<<"$notes" && ! grep -q 'in-use:' <<<"$notes" &&
 	ok "off: nothing is given up" || not_ok "off" "$notes" "$work/heaptap.err"
-ended=$(sed -nE 's/.*achieved overhead: .* at the end ([0-9.]+) %.*/\1/p' <<<"$notes")
-below 20 "$ended" && ok "off: $ended % of its CPU time" || not_ok "off" "the overhead is '$ended' %"
+cost=$(sed -nE 's/.*cost: ([0-9.]+) % of its CPU time.*/\1/p' <<<"$notes")
+below 20 "$cost" && ok "off: $cost % of its CPU time" || not_ok "off" "the overhead is '$cost' %"
 timeout 30 "$heaptap" record --force -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 says "$work/heaptap.err" '--rate 1 is to be exact: the overhead is not limited' &&
-	[[ "$(notes)" == *"budget: off"* ]] && ok "--rate 1 is not limited, and says so" ||
+	[[ "$(notes)" == *"(no limit)"* ]] && ok "--rate 1 is not limited, and says so" ||
 	not_ok "--rate 1" "it is limited, or nothing is said" "$work/heaptap.err"
 for value in -1 100 x 5x nan; do
 	"$heaptap" record --max-overhead "$value" -p "$target" >"$work/out" 2>&1
@@ -68,7 +68,7 @@ wait_recorder
 notes=$(notes)
 if [ "${HEAPTAP_VM:-0}" != 0 ]; then
 	skip "what costs next to nothing is left alone" "on an emulated machine a hit takes milliseconds"
-elif ! grep -q 'in-use:' <<<"$notes" && ! grep -q 'full ->' <<<"$notes"; then
+elif ! grep -q 'in-use:' <<<"$notes" && ! grep -q 'budget:' <<<"$notes"; then
 	ok "what costs next to nothing is left alone"
 else
 	not_ok "what costs nothing" "$notes" "$work/heaptap.err"
@@ -109,28 +109,18 @@ e2e_pids="$e2e_pids $server"
 await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
 url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
 metric() { curl -s -S -m 30 "$url/metrics" | awk -v name="$1" -v pid="pid=\"$2\"" 'index($0, name) == 1 && index($0, pid) && !found++ { print $NF }'; }
-is_windowed() { [ "$(metric heaptap_overhead_step "$target")" = 3 ] && [ "$(metric heaptap_overhead_step $other)" = 3 ]; }
-await 20 is_windowed && ok "serve: both are probed in windows only" ||
+is_off() { [ "$(metric heaptap_overhead_step "$target")" = 3 ] && [ "$(metric heaptap_overhead_step $other)" = 3 ]; }
+await 20 is_off && ok "serve: neither is recorded any more" ||
 	not_ok serve "the step is '$(metric heaptap_overhead_step "$target")'" "$work/serve.err"
 await_pace 10 # to settle
 keeps_pace 15 "$alone" && ok "serve: safe with its defaults" ||
 	not_ok "serve" "its pace was $alone pairs per CPU second and is $pace" "$work/serve.err"
-ratio=$(metric heaptap_overhead_ratio "$target")
-below "$ratio" 0.06 && ok "serve: overhead $ratio" || not_ok "serve: overhead" "'$ratio'" "$work/serve.err"
+is_cheap() { ratio=$(metric heaptap_overhead_ratio "$target") && below "$ratio" 0.06; }
+await 20 is_cheap && ok "serve: overhead $ratio" || not_ok "serve: overhead" "'$ratio'" "$work/serve.err"
 curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
-[[ "$(notes)" == *"full -> windows"* ]] && ok "serve: its profiles say so" ||
+[[ "$(notes)" == *"stopped recording"* ]] && ok "serve: its profiles say so" ||
 	not_ok "serve: profile" "no word of it" "$work/serve.err"
 
-kill -USR1 $server
-await 10 says "$work/serve.err" 'all probes are taken out' || not_ok "SIGUSR1" "is not heard" "$work/serve.err"
-hits() { curl -s -S -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ledger alloc_hits; }
-before=$(hits)
-await_pace 10
-[ -n "$before" ] && [ "$(hits)" = "$before" ] && ok "SIGUSR1: no probe is hit any more" ||
-	not_ok "SIGUSR1" "$before hits became $(hits)" "$work/serve.err"
-kill -USR2 $server
-goes_on() { [ "$(hits)" -gt "$before" ]; }
-await 20 goes_on && ok "SIGUSR2: recording goes on" || not_ok "SIGUSR2" "no hits" "$work/serve.err"
 kill -TERM $server
 await 20 is_gone $server || not_ok "serve ends" "it does not"
 wait $server
@@ -151,10 +141,20 @@ await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not be
 url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
 await_pace 30
 [ "$(metric heaptap_overhead_step "$target")" = 0 ] || not_ok "no limit" "something is given up" "$work/serve.err"
+kill -USR1 $server
+await 10 says "$work/serve.err" 'all probes are taken out' || not_ok "SIGUSR1" "is not heard" "$work/serve.err"
+hits() { curl -s -S -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target" && ledger alloc_hits; }
+before=$(hits)
+await_pace 10
+[ -n "$before" ] && [ "$(hits)" = "$before" ] && ok "SIGUSR1: no probe is hit any more" ||
+	not_ok "SIGUSR1" "$before hits became $(hits)" "$work/serve.err"
+kill -USR2 $server
+goes_on() { [ "$(hits)" -gt "$before" ]; }
+await 20 goes_on && ok "SIGUSR2: recording goes on" || not_ok "SIGUSR2" "no hits" "$work/serve.err"
 sed -i '3s/.*/max-overhead = "5%"/' "$work/serve.toml"
 kill -HUP $server
 is_at_step() { [ "$(metric heaptap_overhead_step "$target")" = "$1" ]; }
-await 20 is_at_step 3 && says "$work/serve.err" 'the overhead limit of each process is 5 % from now on, that of the host none' &&
+await 20 is_at_step 3 && says "$work/serve.err" 'the overhead limit of each process is 5 % (or 1 % of one CPU) from now on, that of the host none' &&
 	ok "SIGHUP: a limit where there was none" || not_ok "SIGHUP: a limit" "it is not kept" "$work/serve.err"
 sed -i '3s/.*/max-overhead = "off"/' "$work/serve.toml"
 kill -HUP $server
@@ -162,7 +162,7 @@ await 60 is_at_step 0 && ok "SIGHUP: without a limit everything comes back" ||
 	not_ok "SIGHUP: no limit" "the step is '$(metric heaptap_overhead_step "$target")'" "$work/serve.err"
 curl -s -m 30 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
 notes=$(notes)
-[[ "$notes" == *"budget: off"* && "$notes" == *"full -> windows"* && "$notes" == *"allocs -> full"* ]] &&
+[[ "$notes" == *"(no limit)"* && "$notes" == *"stopped recording"* && "$notes" == *"watching frees again"* ]] &&
 	ok "SIGHUP: the profile tells all of it" || not_ok "SIGHUP: profile" "$notes" "$work/serve.err"
 kill -TERM $server
 await 20 is_gone $server || not_ok "serve ends" "it does not"

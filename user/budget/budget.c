@@ -31,7 +31,7 @@
  *
  * Kill switch. A second or three is long for a process that is brought to a halt. Where the probes take more
  * than BUDGET_KILL_SHARE of its CPU time, and more than the limit, in BUDGET_KILL_CNT intervals in a row in which it
- * used at least half a CPU, they go at once: 0.4 s after it began. 0.8 is a program that is slowed
+ * used a third of a CPU or so, they go at once: 0.4 s after it began. 0.8 is a program that is slowed
  * down to a fifth; only those that do nothing but allocate and free small blocks get there. One that fills the memory
  * that it allocates does not: a page that is touched for the first time costs the kernel as much as a hit,
  * and is at least a quarter of what blocks of 1 KiB cost; and with small blocks memory of a few hundred MiB
@@ -62,7 +62,7 @@
 #define UP_WAIT_NS (5 * NS_PER_S)
 #define UP_WAIT_MAX_NS (300 * NS_PER_S)
 #define SOON_NS (30 * NS_PER_S) /* a step up that holds this long was right */
-#define KILL_BUSY 0.5 /* of one CPU */
+#define KILL_BUSY 0.3 /* of one CPU */
 #define TRIAL_CPU_NS (300 * NS_PER_MS)
 #define TRIAL_NS (3 * NS_PER_S)
 #define TRIAL_COST_NS (400 * NS_PER_MS) /* CPU time until the probes are out again */
