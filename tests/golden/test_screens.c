@@ -95,6 +95,8 @@ static void add(const struct made *m)
 	s->inuse_samples = m->variance > 0 ? (uint64_t)(m->inuse / (64 * KIB) + 1) : 1;
 	s->inuse_bytes_variance = m->variance;
 	s->inuse_objects_variance = m->variance > 0 ? 1 : 0;
+	s->alloc_samples = (uint64_t)(m->alloc / p->period + 1);
+	s->alloc_bytes_variance = p->period > 1 ? (double)m->alloc * (double)p->period : 0;
 }
 
 static void begin(const char *comm, const char *exe, uint64_t rate)
@@ -265,8 +267,6 @@ static void fill_unknown(void)
 				    NULL,
 				    NULL });
 	}
-	for (size_t i = 0; i < p->samples.cnt; i++)
-		p->samples.data[i].has_error = false;
 }
 
 /* Started by heaptap with --rate 1. */

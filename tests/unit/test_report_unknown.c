@@ -148,6 +148,27 @@ static void tasks_show_what_they_allocated(void **state)
 	free(text);
 }
 
+/* An estimate has its interval, whether in-use is known or not. */
+static void what_was_allocated_has_an_interval(void **state)
+{
+	struct profile_sample *s;
+	char *text;
+
+	(void)state;
+	vec_each(&p->samples, s) {
+		s->has_error = true;
+		s->alloc_samples = 8;
+		s->alloc_bytes_variance = 1e8;
+	}
+	text = print(&(struct report_options){ 0 });
+	want(text, "Allocated 489 KiB -42.9 +177 (95 %) in 3 blocks");
+	free(text);
+	p->recording.inuse = RECORDING_INUSE_ALL;
+	text = print(&(struct report_options){ 0 });
+	want(text, "allocated 489 KiB -42.9 KiB +177 KiB");
+	free(text);
+}
+
 /* Every key that begins so is null, wherever it stands. */
 static void all_null(const char *text, const char *key)
 {
@@ -360,6 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNKNOWN_TEST(text_says_so_and_who_allocates),
 		UNKNOWN_TEST(tasks_show_what_they_allocated),
+		UNKNOWN_TEST(what_was_allocated_has_an_interval),
 		UNKNOWN_TEST(json_is_null),
 		UNKNOWN_TEST(json_rows_are_in_the_order_of_what_was_allocated),
 		UNKNOWN_TEST(json_says_how_it_was_recorded),

@@ -253,11 +253,14 @@ static void add_watched(const struct report *r, struct report_line *l)
 static void put_values(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char value[UNITS_BUF];
+	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 
 	if (r->is_unknown && !r->is_inuse) { /* what is known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
 				report_format_value(r, (double)r->total.value, value));
+		report_format_unit_interval(r, &r->total, interval);
+		if (interval[0] && strcmp(interval, "exact") != 0)
+			report_line_add(&l, " ", "%s (95 %%)", interval);
 		add_blocks(r->total.objects, r->objects_type >= 0, &l);
 		add_watched(r, &l);
 		report_line_end(&l);
@@ -267,6 +270,9 @@ static void put_values(const struct report *r, FILE *out)
 	if (r->alloc_type >= 0) {
 		report_line_add(&l, "; ", "allocated %s",
 				format_bytes((double)r->total.alloc, value, sizeof(value)));
+		report_format_alloc_interval(r, &r->total, interval);
+		if (interval[0] && strcmp(interval, "exact") != 0)
+			report_line_add(&l, " ", "%s", interval);
 		add_blocks(r->total.alloc_objects, r->alloc_objects_type >= 0, &l);
 	}
 	add_watched(r, &l);
@@ -302,8 +308,8 @@ static void add_explained(const struct report *r, double growth, struct report_l
 {
 	double low = (double)r->total.value, high = low, held = low;
 
-	if (r->has_interval)
-		estimate_interval(&r->total.estimate, &low, &high);
+	if (!report_interval(r, &r->total, &low, &high))
+		low = high = held;
 	if ((growth >= low && growth <= high) || held >= EXPLAINED_SHARE * growth)
 		report_line_add(l, ": ", "explained");
 	else

@@ -248,18 +248,13 @@ static int add_note(struct report *r, struct tasks *t, const struct scope_note *
 	return 0;
 }
 
-static bool is_of_alloc(const struct report *r)
-{
-	return !r->is_inuse && r->value_type == profile_find_type(r->p, "alloc_space");
-}
-
 static int add_notes(struct report *r, struct tasks *t)
 {
 	struct scope_note n;
 	const int64_t *id;
 	int err = 0;
 
-	if (!r->is_inuse && !is_of_alloc(r))
+	if (!r->is_inuse && !r->is_alloc)
 		return 0;
 	vec_each(&r->p->notes, id) {
 		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_INSTANCE)
@@ -320,8 +315,12 @@ static void take_alloc(struct task *task, struct report_row *rest)
 
 	rest->value = subtract(rest->value, row->alloc);
 	rest->objects = subtract(rest->objects, row->alloc_objects);
+	rest->estimate.bytes = (double)rest->value;
+	if (row->alloc) /* the parts of a sum are not independent of it */
+		rest->estimate.bytes_variance = NAN;
 	task->row.value = report_add_saturating(row->value, row->alloc);
 	task->row.objects = report_add_saturating(row->objects, row->alloc_objects);
+	estimate_merge(&task->row.estimate, &row->alloc_estimate);
 }
 
 static int list_tasks(struct report *r, struct tasks *t)
@@ -331,7 +330,7 @@ static int list_tasks(struct report *r, struct tasks *t)
 	vec_each(&t->list, task) {
 		if (!task->is_sampled && !task->is_whole)
 			continue;
-		if (is_of_alloc(r))
+		if (r->is_alloc)
 			take_alloc(task, &t->rest);
 		else if (!task->is_sampled)
 			take_inuse(r, task, &t->rest);

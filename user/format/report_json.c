@@ -62,11 +62,10 @@ static void put_interval(const struct report *r, const struct report_row *row, F
 	const char *key = r->is_inuse ? "inuse_bytes" : "value";
 	double low, high;
 
-	if (!r->has_interval || is_void(r)) {
+	if (is_void(r) || !report_interval(r, row, &low, &high)) {
 		fprintf(out, ",\"%s_low\":null,\"%s_high\":null", key, key);
 		return;
 	}
-	estimate_interval(&row->estimate, &low, &high);
 	fprintf(out, ",\"%s_low\":%.0f,\"%s_high\":%.0f", key, low, key, high);
 }
 

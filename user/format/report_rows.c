@@ -71,6 +71,7 @@ static void choose_types(struct report *r)
 	if (r->value_type < 0)
 		r->value_type = (int)p->types.cnt - 1;
 	name = profile_text(p, p->types.data[r->value_type].type_str);
+	r->is_alloc = !strcmp(name, "alloc_space");
 	r->objects_type = find_objects_type(p, name);
 	r->alloc_type = r->is_inuse ? profile_find_type(p, "alloc_space") : -1;
 	r->alloc_objects_type = r->is_inuse ? profile_find_type(p, "alloc_objects") : -1;
@@ -96,12 +97,12 @@ static void choose_interval(struct report *r)
 	const struct profile_sample *s;
 	bool is_by_bytes = !strcmp(profile_text(p, p->period_type.type_str), "space") &&
 			   !strcmp(profile_text(p, p->period_type.unit_str), "bytes");
-	bool is_alloc = !r->is_inuse && r->value_type == profile_find_type(p, "alloc_space");
 	bool has_error_bars = p->recording.is_known && !r->is_inuse;
 
 	vec_each(&p->samples, s) {
 		has_error_bars |= s->has_error;
-		r->has_samples |= s->has_error && (r->is_inuse || (is_alloc && s->alloc_samples));
+		r->has_samples |=
+			s->has_error && (r->is_inuse || (r->is_alloc && s->alloc_samples));
 	}
 	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
 	/* Where samples have bars of their own, the others must not be guessed. */
@@ -126,7 +127,7 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 		.rate_bytes = (double)r->rate_bytes,
 	};
 
-	if (r->has_samples && !r->is_inuse) {
+	if (r->has_samples && r->is_alloc) {
 		e.samples = s->alloc_samples;
 		e.bytes_variance = s->alloc_bytes_variance;
 	} else if (r->has_samples) {
@@ -168,6 +169,15 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
 	estimate_merge(&row->alloc_estimate, &alloc);
+}
+
+bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
+		     double *ret_high)
+{
+	if (!r->has_interval || isnan(row->estimate.bytes_variance))
+		return false;
+	estimate_interval(&row->estimate, ret_low, ret_high);
+	return true;
 }
 
 bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,

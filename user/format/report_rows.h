@@ -64,6 +64,7 @@ struct report {
 	/* Sample types that are shown; -1 = there is none. */
 	int value_type, objects_type, alloc_type, alloc_objects_type;
 	bool is_inuse; /* value is inuse_space */
+	bool is_alloc; /* value is alloc_space */
 	bool is_unknown; /* in-use is not known: its values mean nothing */
 	bool is_lossy; /* something is missing: no number is exact */
 	uint64_t rate_bytes; /* one sample per this many bytes; 0 = not known */
@@ -130,6 +131,9 @@ int report_rows_by_instance(struct report *r);
 int64_t report_add_saturating(int64_t a, int64_t b);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row);
+/* 95 % interval of the row's value; false: it is not known. */
+bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
+		     double *ret_high);
 /* 95 % interval of what the row allocated; false: it is not known. */
 bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,
 			   double *ret_high);

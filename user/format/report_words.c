@@ -175,9 +175,8 @@ char *report_format_interval(const struct report *r, const struct report_row *ro
 	double low, high;
 
 	buf[0] = '\0';
-	if (!r->has_interval)
+	if (!report_interval(r, row, &low, &high))
 		return buf;
-	estimate_interval(&row->estimate, &low, &high);
 	return format_interval(r, row->estimate.bytes, low, high, buf);
 }
 
@@ -209,7 +208,8 @@ const char *report_value_title(const struct report *r)
 
 bool report_is_weak(const struct report *r, const struct report_row *row)
 {
-	return r->has_interval && estimate_is_weak(&row->estimate);
+	return r->has_interval && !isnan(row->estimate.bytes_variance) &&
+	       estimate_is_weak(&row->estimate);
 }
 
 const char *report_row_title(const struct report *r, const struct report_row *row, char *buf)
@@ -243,7 +243,9 @@ void report_put_tail(FILE *out, const char *name, size_t columns)
 static char *format_in_unit(double n, double unit, char *buf)
 {
 	n /= unit;
-	if (unit > 1 && n < 1023.5)
+	if (n < 0.0005)
+		snprintf(buf, UNITS_BUF, "0");
+	else if (unit > 1 && n < 1023.5)
 		snprintf(buf, UNITS_BUF, "%.*f",
 			 n < 0.0995 ? 3 :
 			 n < 9.995  ? 2 :
@@ -275,10 +277,7 @@ char *report_format_unit_interval(const struct report *r, const struct report_ro
 	char below[UNITS_BUF], above[UNITS_BUF];
 	double low, high, bytes = row->estimate.bytes, unit = unit_of_bytes(bytes);
 
-	if (!r->has_interval || strcmp(unit_name, "bytes") != 0)
-		return report_format_interval(r, row, buf);
-	estimate_interval(&row->estimate, &low, &high);
-	if (low >= high)
+	if (strcmp(unit_name, "bytes") != 0 || !report_interval(r, row, &low, &high) || low >= high)
 		return report_format_interval(r, row, buf);
 	format_in_unit(bytes - low, unit, below);
 	format_in_unit(high - bytes, unit, above);
@@ -323,9 +322,8 @@ char *report_format_short_interval(const struct report *r, const struct report_r
 	double low, high, bytes = row->estimate.bytes, down, up;
 
 	buf[0] = '\0';
-	if (!r->has_interval || bytes <= 0)
+	if (bytes <= 0 || !report_interval(r, row, &low, &high))
 		return buf;
-	estimate_interval(&row->estimate, &low, &high);
 	down = (bytes - low) / bytes;
 	up = (high - bytes) / bytes;
 	if (up < 0.002) /* what is left of a difference when both are rounded says nothing */
