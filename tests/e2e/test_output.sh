@@ -10,7 +10,7 @@ launch --rate 1 -- "$bin/family"
 cp "$work/target.out" "$work/both.out"
 grep -q "^heaptap: recording PID [0-9]* (.*family)" "$work/heaptap.err" && ok "says what it records" ||
 	not_ok "says what it records" "" "$work/heaptap.err"
-grep -q "wrote .*p.pb.gz" "$work/heaptap.err" && ok "says what it wrote" || not_ok "says what it wrote" "" "$work/heaptap.err"
+grep -q "^saved .*p.pb.gz" "$work/both.out" && ok "says what it wrote" || not_ok "says what it wrote" "" "$work/both.out" "$work/heaptap.err"
 grep -q site_malloc_large "$work/both.out" && ok "prints the largest holders" ||
 	not_ok "prints the largest holders" "" "$work/both.out"
 # 7 of the largest: the mapped blocks of site_malloc_large (5.2 MB) come before site_realloc_grow (5.0 MB)
