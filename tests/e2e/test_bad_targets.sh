@@ -107,7 +107,7 @@ test_thread_id() {
 	run_program python3 -c '
 import threading, time
 threading.Thread(target=time.sleep, args=(60,)).start()'
-	await 4 has_threads "$pid"
+	await 20 has_threads "$pid"
 	local tid before
 	tid=$(ls "/proc/$pid/task" | tail -n 1)
 	before=$(starttime "$pid")
