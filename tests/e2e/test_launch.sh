@@ -14,6 +14,63 @@ for mode in $e2e_modes; do
 done
 for i in 1 2 3 4 5; do exact_launched "again ($i)" -- "$bin/startup"; done
 
+# What a program is started by, and where its libraries are, are two questions: the loader looks beside the
+# file itself, whatever link, script or other loader led to it. Where the list of them is not had, the
+# first allocations are missed.
+loader=$(readelf -l "$bin/startup" 2>/dev/null | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+mkdir -p "$work/real/bin" "$work/real/lib" "$work/path" "$work/plain"
+OUT=libstartup-named.so build_c startup -shared -fPIC -DLIBRARY -Wl,-soname,libstartup.so &&
+	OUT=startup-origin build_c startup "$bin/libstartup-named.so" -Wl,-rpath,'$ORIGIN/../lib' &&
+	OUT=startup-plain build_c startup "$bin/libstartup-named.so" || not_ok build "startup.c, its library found at the start"
+cp "$bin/libstartup-named.so" "$work/real/lib/libstartup.so"
+cp "$bin/startup-origin" "$work/real/bin/startup"
+cp "$bin/startup-plain" "$work/plain/startup"
+ln -s ../real/bin/startup "$work/path/by-link"
+ln -s by-link "$work/path/startup"
+ln -s "$loader" "$work/path/loader"
+printf '#!%s\n' "$work/path/startup" >"$work/by-script"
+printf '#!%s\n' "$work/by-script" >"$work/by-two-scripts"
+printf '#!/usr/bin/env by-link\n' >"$work/by-env"
+printf '#!/usr/bin/env -S -u NOT_SET by-link\n' >"$work/by-env-with-options"
+chmod 755 "$work"/by-*
+exact_launched "by a link" -- "$work/path/by-link"
+no_losses "by a link: no losses"
+exact_launched "by a link to a link" -- "$work/path/startup"
+exact_launched "by a script" -- "$work/by-script"
+exact_launched "by a script of a script" -- "$work/by-two-scripts"
+PATH=$work/path:$PATH exact_launched "by a link in PATH" -- by-link
+PATH=$work/path:$PATH exact_launched "by a script of env" -- "$work/by-env"
+PATH=$work/path:$PATH exact_launched "by a script of env with options" -- "$work/by-env-with-options"
+exact_launched "by the loader" -- "$loader" "$work/real/bin/startup" argument
+exact_launched "by a link to the loader" -- "$work/path/loader" --argv0 other "$work/real/bin/startup"
+exact_launched "by the loader, with a path for libraries" -- \
+	"$loader" --library-path "$work/real/lib" "$work/plain/startup"
+LD_LIBRARY_PATH=$work/real/lib exact_launched "LD_LIBRARY_PATH" -- "$work/plain/startup"
+LD_PRELOAD=$work/real/lib/libstartup.so exact_launched "LD_PRELOAD" -- "$work/plain/startup"
+LD_PRELOAD='$ORIGIN/../lib/libstartup.so' exact_launched "LD_PRELOAD beside the program, by a link" -- \
+	"$work/path/by-link" 2>/dev/null
+cd "$work/path" || not_ok "a relative path" "no directory"
+exact_launched "a relative link" -- ./by-link
+LD_LIBRARY_PATH=../real/lib exact_launched "a relative LD_LIBRARY_PATH" -- ../plain/startup
+exec 4<"$work/plain/startup"
+LD_LIBRARY_PATH=../real/lib exact_launched "by a descriptor" -- /proc/self/fd/4
+rm "$work/plain/startup"
+LD_LIBRARY_PATH=../real/lib exact_launched "a file that was deleted" -- /proc/self/fd/4
+exec 4<&-
+cd "$e2e_top" || not_ok "a relative path" "no way back"
+
+# a JVM: /usr/bin/java is a link to a link, and libjli.so lies where the program does
+if have java && [ -L "$(command -v java)" ]; then
+	launch --rate 1 -- "$(realpath "$(command -v java)")" -version
+	direct=$("$compare" total "$work/p.pb.gz" | awk '{ print $4 }')
+	launch --rate 1 -- java -version
+	linked=$("$compare" total "$work/p.pb.gz" | awk '{ print $4 }')
+	[ "${direct:-0}" -gt 1000000 ] && [ $((10 * ${linked:-0})) -gt $((9 * direct)) ] &&
+		ok "a JVM by its link" || not_ok "a JVM by its link" "$linked bytes, by its path $direct" "$work/heaptap.err"
+else
+	skip "a JVM by its link" "no java here that is a link"
+fi
+
 # status, signals, arguments, stdin and stdout are the program's
 launch -n 0 -- sh -c 'exit 7'
 [ "$record_status" = 0 ] && grep -q "exited with status 7" "$work/heaptap.err" &&

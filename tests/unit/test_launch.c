@@ -411,6 +411,75 @@ static void test_libraries_of_scripts(void **state)
 	assert_int_equal(launch_libraries(missing, add_path, &paths), -ENOENT);
 }
 
+/* Which words of env's line are the program. */
+static void test_libraries_of_env(void **state)
+{
+	static const char *const lines[] = {
+		"sh",
+		"-S sh -e",
+		"-S A=b sh",
+		"-Ssh -e",
+		"-vS sh",
+		"-S -u OTHER sh",
+		"-S -uOTHER sh",
+		"-S -C / sh",
+		"-S --unset OTHER sh",
+		"-S --unset=OTHER sh",
+		"-i sh",
+		"- sh",
+	};
+	const char *env = in_dir("env");
+	char *const argv[] = { (char *)env, NULL };
+	char text[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct paths paths = { "", 0 };
+
+		snprintf(text, sizeof(text), "#!/usr/bin/env %s\n", lines[i]);
+		write_file(env, text, 0755);
+		assert_true(launch_libraries(argv, add_path, &paths) > 0);
+		if (!strstr(paths.text, "/env\n") || !strstr(paths.text, "/sh\n"))
+			fail_msg("%s: \"%s\"", lines[i], paths.text);
+	}
+}
+
+/* The loader is the command: what it is told to load is what will be mapped. */
+static void test_libraries_by_a_loader(void **state)
+{
+	static char *const options[][4] = {
+		{ "/bin/sh" },
+		{ "--argv0", "other", "/bin/sh", "--preload" },
+		{ "--inhibit-cache", "--library-path", "/tmp", "/bin/sh" },
+	};
+	struct paths direct = { "", 0 };
+	const char *newline, *start;
+	char loader[128];
+	size_t i, k;
+
+	(void)state;
+	assert_true(launch_libraries((char *const[]){ "/bin/sh", NULL }, add_path, &direct) > 0);
+	start = strstr(direct.text, "/ld");
+	assert_non_null(start);
+	while (start > direct.text && start[-1] != '\n')
+		start--;
+	newline = strchr(start, '\n');
+	snprintf(loader, sizeof(loader), "%.*s", (int)(newline - start), start);
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		char *argv[6] = { loader };
+		struct paths paths = { "", 0 };
+
+		for (k = 0; k < 4; k++)
+			argv[k + 1] = options[i][k];
+		assert_int_equal(launch_libraries(argv, add_path, &paths), direct.cnt);
+		assert_non_null(strstr(paths.text, "/bin/sh\n"));
+		assert_non_null(strstr(paths.text, "/libc.so.6\n"));
+	}
+	/* and without a program it is one file */
+	assert_int_equal(launch_libraries((char *const[]){ loader, NULL }, add_path, &direct), 1);
+}
+
 static void test_script_line(void **state)
 {
 	static const struct {
@@ -457,6 +526,8 @@ int main(void)
 		cmocka_unit_test(test_parse_list),
 		cmocka_unit_test(test_libraries_of_a_program),
 		cmocka_unit_test(test_libraries_of_scripts),
+		cmocka_unit_test(test_libraries_of_env),
+		cmocka_unit_test(test_libraries_by_a_loader),
 		cmocka_unit_test(test_script_line),
 	};
 

@@ -4,7 +4,13 @@
  *
  * The loader knows best: glibc's and musl's both have a list mode ("--list PROG") that loads
  * everything, prints it, and does not run a single constructor. It is run with our environment,
- * which the program gets too, so LD_PRELOAD and LD_LIBRARY_PATH count.
+ * which the program gets too, so LD_PRELOAD and LD_LIBRARY_PATH count. It is asked about the file
+ * that will run, not about the link that leads there: $ORIGIN is where /proc/self/exe lies. Where the
+ * command is the loader itself, it is asked with the very arguments that it will be run with: then
+ * it goes by the path that it is given.
+ *
+ * A program that executes another one is another start, for which an exec is waited for; `env` in
+ * the first line of a script is known here, since all it does is to find the program.
  *
  * Bounds: time, output, number of files, depth of interpreters. A PT_INTERP that does not look
  * like a loader is reported but not run.
@@ -124,10 +130,8 @@ static int read_output(int fd, char *buf, size_t cap)
 	return 0;
 }
 
-static void __attribute__((noreturn))
-loader_main(const char *loader, const char *program, int out_fd)
+static void __attribute__((noreturn)) loader_main(char *const argv[], int out_fd)
 {
-	char *const argv[] = { (char *)loader, "--list", (char *)program, NULL };
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -137,13 +141,13 @@ loader_main(const char *loader, const char *program, int out_fd)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(null_fd, 2) < 0)
 		_exit(127);
-	execv(loader, argv);
+	execv(argv[0], argv);
 	_exit(127);
 }
 
 /* What the loader prints, malloc'ed. Its exit status is not asked: a missing library makes it
  * fail, and the rest of the list is still right. */
-static int run_loader(const char *loader, const char *program, char **ret)
+static int run_loader(char *const argv[], char **ret)
 {
 	char *text = calloc(1, LIST_BYTES_CAP);
 	int fds[2], err;
@@ -157,7 +161,7 @@ static int run_loader(const char *loader, const char *program, char **ret)
 	}
 	pid = fork();
 	if (pid == 0)
-		loader_main(loader, program, fds[1]);
+		loader_main(argv, fds[1]);
 	err = pid < 0 ? -errno : 0;
 	close(fds[1]);
 	if (!err)
@@ -238,10 +242,63 @@ int launch_check(const char *path)
 	return check_command(path, 0);
 }
 
-/* An ELF program: itself, its loader, its libraries. */
-static int report_program(struct file_list *list, const char *path)
+/* What `loader --list args...` finds. A foreign loader or a timeout: mapping events tell the rest. */
+static int report_listed(struct file_list *list, const char *loader, char *const args[])
 {
-	char *loader = NULL, *text = NULL;
+	char *text = NULL, **argv;
+	size_t cnt = 0;
+
+	while (args[cnt])
+		cnt++;
+	argv = calloc(cnt + 3, sizeof(*argv));
+	if (!argv)
+		return -ENOMEM;
+	argv[0] = (char *)loader;
+	argv[1] = "--list";
+	memcpy(argv + 2, args, cnt * sizeof(*argv));
+	if (!run_loader(argv, &text))
+		launch_parse_list(text, report_once, list);
+	free(text);
+	free(argv);
+	return list->err;
+}
+
+/* Of the arguments of a loader, the program to run; NULL: none. glibc's and musl's options. */
+static const char *loaded_program(char *const args[])
+{
+	static const char *const with_value[] = {
+		"--library-path",	  "--inhibit-rpath",	 "--audit", "--preload",
+		"--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--argv0",
+	};
+	size_t i;
+
+	for (; *args && !strncmp(*args, "--", 2); args++) {
+		if (!(*args)[2])
+			return args[1];
+		for (i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++)
+			if (!strcmp(*args, with_value[i]))
+				break;
+		if (i < sizeof(with_value) / sizeof(with_value[0]) && !*++args)
+			return NULL;
+	}
+	return *args;
+}
+
+/* The command is a loader: what it will load, as it is told to. */
+static int report_by_loader(struct file_list *list, const char *loader, char *const args[])
+{
+	const char *program = loaded_program(args);
+
+	if (!program)
+		return 0;
+	report_once(list, program);
+	return list->err ? list->err : report_listed(list, loader, args);
+}
+
+/* An ELF program: itself, its loader, its libraries. args are those after its name. */
+static int report_program(struct file_list *list, const char *path, char *const args[])
+{
+	char *loader = NULL, *real = NULL;
 	int err;
 
 	err = read_loader(path, &loader);
@@ -250,15 +307,40 @@ static int report_program(struct file_list *list, const char *path)
 	if (err)
 		return err;
 	report_once(list, path);
-	if (!loader)
-		return list->err;
-	report_once(list, loader);
-	/* a foreign loader or a timeout: mapping events tell the rest */
-	if (looks_like_loader(loader) && !run_loader(loader, path, &text))
-		launch_parse_list(text, report_once, list);
-	free(text);
+	real = realpath(path, NULL); /* a file that has no name any more is asked about as it is */
+	if (loader) {
+		char *const program[] = { real ? real : (char *)path, NULL };
+
+		report_once(list, loader);
+		if (!list->err && looks_like_loader(loader))
+			list->err = report_listed(list, loader, program);
+	} else if (looks_like_loader(path) || (real && looks_like_loader(real))) {
+		err = report_by_loader(list, path, args);
+	}
 	free(loader);
-	return list->err;
+	free(real);
+	return err ? err : list->err;
+}
+
+/* Past the options of env in one word: how much of p is not the program's name. *ret_has_value: the
+ * next word is the option's. */
+static size_t env_option_len(const char *p, size_t len, bool *ret_has_value)
+{
+	*ret_has_value = false;
+	if (len > 1 && p[1] == '-') {
+		*ret_has_value = (len == 7 && !memcmp(p, "--unset", len)) ||
+				 (len == 7 && !memcmp(p, "--chdir", len));
+		return len;
+	}
+	for (size_t i = 1; i < len; i++) {
+		if (p[i] == 'S') /* what follows is split into words, from here on */
+			return i + 1;
+		if (p[i] == 'u' || p[i] == 'C') {
+			*ret_has_value = i + 1 == len;
+			return len;
+		}
+	}
+	return len;
 }
 
 /*
@@ -268,6 +350,7 @@ static int report_program(struct file_list *list, const char *path)
 static char *env_program(const struct script_line *script)
 {
 	const char *slash = strrchr(script->interp, '/'), *p = script->arg;
+	bool is_value = false;
 	size_t len;
 
 	if (!p || strcmp(slash ? slash + 1 : script->interp, "env"))
@@ -275,13 +358,17 @@ static char *env_program(const struct script_line *script)
 	for (; *p; p += len) {
 		p += strspn(p, " \t");
 		len = strcspn(p, " \t");
-		if (len && *p != '-' && !memchr(p, '=', len))
+		if (is_value)
+			is_value = false;
+		else if (len && *p == '-')
+			len = env_option_len(p, len, &is_value);
+		else if (len && !memchr(p, '=', len))
 			return strndup(p, len);
 	}
 	return NULL;
 }
 
-static int report_command(struct file_list *list, const char *cmd, int depth)
+static int report_command(struct file_list *list, char *const argv[], int depth)
 {
 	struct script_line script;
 	char *path, *program;
@@ -289,18 +376,19 @@ static int report_command(struct file_list *list, const char *cmd, int depth)
 
 	if (depth > INTERPRETERS_CAP)
 		return -ELOOP;
-	err = find_program(cmd, &path);
+	err = find_program(argv[0], &path);
 	if (err)
 		return err;
 	err = script_line_read(path, &script);
 	if (err == 0) {
-		err = report_command(list, script.interp, depth + 1);
+		err = report_command(list, (char *const[]){ (char *)script.interp, NULL },
+				     depth + 1);
 		program = err ? NULL : env_program(&script);
 		if (program)
-			report_command(list, program, depth + 1);
+			report_command(list, (char *const[]){ program, NULL }, depth + 1);
 		free(program);
 	} else if (err == -ENOEXEC) {
-		err = report_program(list, path);
+		err = report_program(list, path, argv + 1);
 	}
 	free(path);
 	return err;
@@ -309,7 +397,7 @@ static int report_command(struct file_list *list, const char *cmd, int depth)
 int launch_libraries(char *const argv[], launch_file_fn fn, void *ctx)
 {
 	struct file_list list = { .fn = fn, .ctx = ctx };
-	int err = report_command(&list, argv[0], 0);
+	int err = report_command(&list, argv, 0);
 	int cnt = (int)list.seen.cnt;
 
 	vec_release(&list.seen);
