@@ -75,6 +75,34 @@ else
 fi
 kill_target
 
+## A server that sleeps, and then serves 40 requests of 10 blocks at once
+json() { "$heaptap" report -f json "$work/p.pb.gz"; }
+if [ "${HEAPTAP_VM:-0}" != 0 ]; then
+	skip "bursts" "on an emulated machine a hit takes milliseconds"
+elif ! build_c requests; then
+	not_ok bursts "workload"
+else
+	start "$bin/requests" 2000 40 3000 || not_ok start "the target did not start" "$work/target.err"
+	attach -n 0 -d 6
+	wait_recorder
+	json | grep -q '"inuse":"known"' && ok "bursts: in-use is known with the defaults" ||
+		not_ok bursts "$(notes)" "$work/heaptap.err"
+	attach --max-overhead '5!' -d 8
+	wait_recorder
+	notes=$(notes)
+	json | grep -q '"inuse":"unknown".*' && json | grep -q '"total":{"inuse_bytes":null,' &&
+		ok "bursts: with 5 % of its CPU time it is unknown, and not 0" || not_ok "bursts: 5!" "$notes" "$work/heaptap.err"
+	settled=$(settled)
+	below "$settled" 7.5 && ok "bursts: $settled % after the first 4 s" ||
+		not_ok "bursts: overhead" "'$settled' % after the first 4 s" "$work/heaptap.err"
+	way_out=$(sed -nE 's/.*To know it: (heaptap record --max-overhead [0-9a-z]+ -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
+	# shellcheck disable=SC2086
+	timeout 60 "$heaptap" ${way_out#heaptap } --force -o "$work/p.pb.gz" >/dev/null 2>"$work/heaptap.err"
+	[ -n "$way_out" ] && json | grep -q '"inuse":"known"' && ok "bursts: what is advised gives it ($way_out)" ||
+		not_ok "bursts: advice" "'$way_out' gives $(notes)" "$work/heaptap.err"
+	kill_target
+fi
+
 ## A child with an allocator of its own, in a file that nobody else maps
 if OUT=busy-static build_c busy -static; then
 	start "$bin/busy-static" 2 || not_ok start "the target did not start" "$work/target.err"
@@ -167,4 +195,29 @@ notes=$(notes)
 kill -TERM $server
 await 20 is_gone $server || not_ok "serve ends" "it does not"
 kill_target
+## serve with its defaults and a server of 300 requests a second
+if [ "${HEAPTAP_VM:-0}" = 0 ] && build_c requests; then
+	start "$bin/requests" 3300 1 60000 || not_ok start "the target did not start" "$work/target.err"
+	: >"$work/serve.err"
+	"$heaptap" serve --listen 127.0.0.1:0 -p "$target" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 20 says "$work/serve.err" '^heaptap: serving' || not_ok serve "does not begin" "$work/serve.err"
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+	sleep 12
+	known=$(metric heaptap_inuse_complete "$target")
+	percent=$(sed -nE 's/.*watching everything costs ([0-9.]+) % of one CPU.*/\1/p' "$work/serve.err" | head -n 1)
+	if [ "$known" = 1 ]; then
+		ok "serve: in-use of 300 requests/s is known"
+	elif [ -n "$percent" ] && below 1 "$percent"; then
+		skip "serve: in-use of 300 requests/s" "here their 6000 hits take $percent % of a CPU, and the limit is 1 %"
+	else
+		not_ok "serve: in-use of 300 requests/s" "'$known'" "$work/serve.err"
+	fi
+	kill -TERM $server
+	await 20 is_gone $server || not_ok "serve ends" "it does not"
+	kill_target
+else
+	skip "serve: 300 requests/s" "its program cannot be built, or the machine is emulated"
+fi
 e2e_end

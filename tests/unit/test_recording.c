@@ -31,12 +31,12 @@ static unsigned advised(double full_share)
 static void test_advice(void **state)
 {
 	(void)state;
-	assert_int_equal(advised(0.53), 65); /* 62.95 */
-	assert_int_equal(advised(0.26), 35); /* 31.9 */
-	assert_int_equal(advised(0.20), 25); /* 25.0 to the bit */
-	assert_int_equal(advised(0.2001), 30);
-	assert_int_equal(advised(0.80), 95); /* 94 */
-	assert_int_equal(advised(0.82), 0); /* 96.3: more than can be asked for */
+	assert_int_equal(advised(0.53), 80); /* 79.2 */
+	assert_int_equal(advised(0.26), 55); /* 53.3 */
+	assert_int_equal(advised(0.05), 20); /* 15.6 */
+	assert_int_equal(advised(0.80), 95); /* 94.3 */
+	assert_int_equal(advised(0.82), 0); /* 95.2: more than can be asked for */
+	assert_int_equal(advised(1.0), 0);
 	assert_int_equal(advised(3.0), 0);
 	assert_int_equal(advised(NAN), 0);
 }
@@ -48,13 +48,13 @@ static void test_way_out(void **state)
 
 	(void)state;
 	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
-			    "heaptap record --max-overhead 65 -d 10s -p 6426");
+			    "heaptap record --max-overhead 80 -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 0, buf),
-			    "heaptap record --max-overhead 65 -d 10s -p 6426");
+			    "heaptap record --max-overhead 80 -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 512 << 10, buf),
-			    "heaptap record --max-overhead 65 --rate 512k -d 10s -p 6426");
+			    "heaptap record --max-overhead 80 --rate 512k -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 1, buf),
-			    "heaptap record --max-overhead 65 --rate 1 -d 10s -p 6426");
+			    "heaptap record --max-overhead 80 --rate 1 -d 10s -p 6426");
 	r.full_share = 0.9;
 	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");

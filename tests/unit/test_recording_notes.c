@@ -121,7 +121,7 @@ static void inuse_in_words(void **state)
 	assert_string_equal(
 		recording_inuse_words(&r, "server", 65536, false, buf),
 		"Watching frees costs 53 % of server's CPU time; the limit is 5 %. To know "
-		"it: heaptap record --max-overhead 65 -d 10s -p 6426");
+		"it: heaptap record --max-overhead 80 -d 10s -p 6426");
 	/* who has ended cannot be recorded */
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, true, buf),
 			    "Watching frees costs 53 % of server's CPU time; the limit is 5 %.");

@@ -106,7 +106,7 @@ static void text_says_so_and_who_allocates(void **state)
 	(void)state;
 	want(text, "In use: UNKNOWN. Watching frees costs 53 % of redis-server's CPU time; the "
 		   "limit is 25 %.");
-	want(text, "To know it: heaptap record --max-overhead 65 -d 10s -p 6426\n");
+	want(text, "To know it: heaptap record --max-overhead 80 -d 10s -p 6426\n");
 	want(text, "(about half the throughput for 10 s; nothing remains afterwards)");
 	want(text, "Allocated 489 KiB in 3 blocks\n");
 	want(text, "ALLOCATED");
@@ -260,7 +260,7 @@ static void pictures_of_nothing_are_an_error(void **state)
 
 		assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENODATA);
 		want(why, "in use is unknown. Watching frees costs 53 %");
-		want(why, "heaptap record --max-overhead 65 -d 10s -p 6426");
+		want(why, "heaptap record --max-overhead 80 -d 10s -p 6426");
 		want(why, "--value alloc");
 		o.value = REPORT_VALUE_ALLOC;
 		assert_int_equal(report_check(p, &o, why, sizeof(why)), 0);

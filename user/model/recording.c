@@ -13,15 +13,20 @@
 
 /* What `record` samples at when it is not told. */
 #define RATE_DEFAULT_BYTES (64 << 10)
-/* A share measured over seconds is good to about a tenth, and the limit should not be touched. */
-#define ADVICE_FACTOR 1.15
+/*
+ * Times what the probes cost for each unit of the program's own work: a load changes, and what a hit costs
+ * was seen to double on a machine that became busy. A limit that is wider than needed costs nothing,
+ * the probes take what they take; one that is too narrow leaves the answer out once more.
+ */
+#define ADVICE_FACTOR 3
 #define ADVICE_PERCENT_MORE 2
 #define ADVICE_STEP 5
 #define ADVICE_PERCENT_MAX 95
 
 unsigned recording_advised_percent(const struct recording *r)
 {
-	double percent = r->full_share * 100 * ADVICE_FACTOR + ADVICE_PERCENT_MORE;
+	double per_work = ADVICE_FACTOR * r->full_share / (1 - r->full_share);
+	double percent = 100 * per_work / (1 + per_work) + ADVICE_PERCENT_MORE;
 
 	/* NAN too */
 	if (!(percent > 0 && percent <= ADVICE_PERCENT_MAX))
