@@ -356,12 +356,12 @@ refused "a tenant that would be two headers" "printable" --push pyroscope+http:/
 refused "no certificates" "No such file" --push parca+https://127.0.0.1:1 --push-ca-file "$work/none"
 refused "two authorizations" "exclude each other" --push parca+http://127.0.0.1:1 \
 	--push-basic-file "$work/basic" --push-token-file "$work/basic"
-refused "a tenant for nobody" "not given" --push-tenant a
+refused "a tenant for nobody" "needs --push URL" --push-tenant a
 refused "a target twice" "twice" --push parca+http://127.0.0.1:1 --push parca+http://127.0.0.1:1
 refused "a label without a value" "KEY=VALUE" --push parca+http://127.0.0.1:1 --label job=
 refused "a label that is heaptap's" "KEY=VALUE" --push parca+http://127.0.0.1:1 --label pid=1
 refused "an interval of nothing" "--push-interval" --push parca+http://127.0.0.1:1 --push-interval 0
-refused "labels of nothing" "not given" --label a=b
+refused "labels of nothing" "needs --push URL" --label a=b
 if [ "$(id -u)" != 0 ]; then
 	ok "serve --push # SKIP needs root"
 elif ! ${CC:-cc} -O1 -o "$work/holder" "$work/holder.c" >"$work/log" 2>&1; then
