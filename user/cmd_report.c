@@ -75,12 +75,12 @@ static const char usage[] =
 	"  -V, --version       show the version\n"
 	"\n"
 	"examples:\n"
-	"  heaptap report heaptap-1234.pb.gz\n"
-	"  heaptap report --by thread heaptap-1234.pb.gz\n"
-	"  heaptap report --module my_app,libmine heaptap-1234.pb.gz\n"
-	"  heaptap report --by scope --match 'Csd*,-Csd_Write' heaptap-1234.pb.gz\n"
-	"  heaptap report --by function --scope Top/Query heaptap-1234.pb.gz\n"
-	"  heaptap report --format collapsed heaptap-1234.pb.gz | flamegraph.pl > heap.svg\n";
+	"  heaptap report FILE\n"
+	"  heaptap report --by thread FILE\n"
+	"  heaptap report --module my_app,libmine FILE\n"
+	"  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
+	"  heaptap report --by function --scope Top/Query FILE\n"
+	"  heaptap report --format collapsed FILE | flamegraph.pl > heap.svg\n";
 
 static const struct option long_options[] = {
 	{ "by", required_argument, NULL, 'b' },

@@ -92,7 +92,8 @@ static void test_no_allocator(void **state)
 	(void)state;
 	n.site_cnt = 0;
 	kind = (struct heap_kind){ .file_cnt = 2 };
-	expect(&n, -ENODATA, "no allocator that heaptap knows is in the 2 files", "takes from them");
+	expect(&n, -ENODATA, "no allocator that heaptap knows is in the 2 files",
+	       "takes from them");
 	kind.is_go = true;
 	expect(&n, -ENODATA, "a Go program: its heap is not malloc's", "would be seen");
 }
