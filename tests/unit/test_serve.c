@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests, addresses, tokens and pages of `heaptap serve`: what of it is pure. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -454,6 +455,21 @@ static int wait_for_byte(void *ctx)
 	return read(fds[0], &byte, 1) != 0;
 }
 
+/* A worker keeps descriptors of files only, and a pipe with a name is one. */
+static void open_fifo(int fds[2])
+{
+	char path[] = "/tmp/heaptap-fifo-XXXXXX";
+
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fds[1] = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(unlink(path), 0);
+	assert_true(fds[0] >= 0 && fds[1] >= 0);
+	assert_int_equal(fcntl(fds[0], F_SETFL, 0), 0);
+}
+
 /* They end when nobody can write any more; the second one has a copy of the first one's descriptor. */
 static void test_workers(void **state)
 {
@@ -465,7 +481,7 @@ static void test_workers(void **state)
 
 	(void)state;
 	assert_false(worker_reap(&first, "none", &cpu_ns));
-	assert_int_equal(pipe(fds), 0);
+	open_fifo(fds);
 	assert_int_equal(worker_start(&first, &opts, wait_for_byte, fds), 0);
 	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, first.fd, &ev), 0);
 	/* One that has not ended is not waited for. */
