@@ -482,6 +482,23 @@ static void test_trials(void **state)
 	}
 }
 
+/* A process that has gone idle is tried again as well. */
+static void test_trial_of_idle(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &strict_limit);
+	set_full_share(&s, 0.97);
+	sim_for(&s, S);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	s.work_ns = s.todo_ns = 0;
+	s.period_ns = S;
+	sim_for(&s, 60 * S);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	budget_free(s.budget);
+}
+
 /* A limit so low that trials are rare, and it is kept all the same. */
 static void test_low_limit(void **state)
 {
@@ -604,6 +621,7 @@ int main(void)
 		cmocka_unit_test(test_up_again),
 		cmocka_unit_test(test_hysteresis),
 		cmocka_unit_test(test_trials),
+		cmocka_unit_test(test_trial_of_idle),
 		cmocka_unit_test(test_low_limit),
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_other_limits),

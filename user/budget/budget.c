@@ -296,11 +296,17 @@ static void begin_step(struct budget *b)
 	b->over_first_ns = b->over_last_ns = 0;
 }
 
+/* What a trial is expected to take of a process that uses so much of a CPU. */
+static double trial_cost(double share, double cpu)
+{
+	return share * fmin(TRIAL_COST_NS, cpu * TRIAL_NS);
+}
+
 /* Until the next trial, with what one costs. */
 static uint64_t off_wait(const struct budget *b, const struct flow *f, const struct need *allocs)
 {
 	double cpu = f->wall > 0 ? f->cpu / f->wall : 0;
-	double least = price(allocs).cpu_share * (double)TRIAL_COST_NS /
+	double least = trial_cost(price(allocs).cpu_share, cpu) /
 		       (TRIAL_PART * budget_allowed_ns(&b->limit, cpu, 1));
 	double wait = fmax(fmin(2.0 * (double)b->off_wait_ns, UP_WAIT_MAX_NS), UP_WAIT_NS);
 
@@ -432,11 +438,14 @@ static bool begin_trial(struct budget *b)
 {
 	const struct budget_plan trial = { BUDGET_ALLOCS, b->plan.coarse, true };
 	const struct budget_reading d = budget_between(&b->step, &b->last);
-	double cost = b->verdict.allocs.cpu_share * (double)TRIAL_COST_NS;
+	double share = fmin(b->verdict.allocs.cpu_share, 0.98);
+	/* That it will use, with the probes, if it goes on as it does without. */
+	double cpu = b->recent.cpu / fmax(b->recent.wall, 1) / (1 - share);
 
 	/* It may use less CPU time than was thought. */
 	if (b->last.time_ns < b->trial_ns ||
-	    cost > budget_allowed_ns(&b->limit, (double)d.cpu_ns, (double)d.time_ns) / 2)
+	    trial_cost(share, cpu) >
+		    budget_allowed_ns(&b->limit, (double)d.cpu_ns, (double)d.time_ns) / 2)
 		return false;
 	return take_step(b, &b->recent, &trial);
 }
