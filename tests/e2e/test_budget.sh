@@ -54,11 +54,23 @@ timeout 30 "$heaptap" record --force -n 0 -d 1 --rate 1 -o "$work/p.pb.gz" -p "$
 says "$work/heaptap.err" '--rate 1 is to be exact: the overhead is not limited' &&
 	[[ "$(notes)" == *"(no limit)"* ]] && ok "--rate 1 is not limited, and says so" ||
 	not_ok "--rate 1" "it is limited, or nothing is said" "$work/heaptap.err"
-for value in -1 100 x 5x nan; do
+for value in -1 100 x 5x nan '!' '5!!'; do
 	"$heaptap" record --max-overhead "$value" -p "$target" >"$work/out" 2>&1
 	[ $? = 2 ] && says "$work/out" "bad value '$value'" && ok "refused: --max-overhead $value" ||
 		not_ok "refused: --max-overhead $value" "it is taken" "$work/out"
 done
+
+## A load that goes away: what was given up comes back, and in-use has a beginning
+attach -n 0 --max-overhead 40
+await 30 says "$work/heaptap.err" 'stopped recording' || not_ok "comes back" "nothing was given up" "$work/heaptap.err"
+kill -STOP "$target"
+await 90 says "$work/heaptap.err" 'watching allocations again' &&
+	await 30 says "$work/heaptap.err" 'watching frees again: in use is of what is allocated from now on' &&
+	ok "comes back: it is told" || not_ok "comes back" "nothing is told" "$work/heaptap.err"
+stop_recorder
+kill -CONT "$target"
+"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"inuse":"since"' && ok "comes back: in-use is of what came since" ||
+	not_ok "comes back: in-use" "$(notes)" "$work/heaptap.err"
 
 ## One that does little is left alone, whatever share of that the probes take
 kill_target
@@ -101,6 +113,23 @@ else
 	[ -n "$way_out" ] && json | grep -q '"inuse":"known"' && ok "bursts: what is advised gives it ($way_out)" ||
 		not_ok "bursts: advice" "'$way_out' gives $(notes)" "$work/heaptap.err"
 	kill_target
+fi
+
+## One that fills its memory at once, as before an OOM kill: neither the kill switch nor one burst ends in-use
+if [ "${HEAPTAP_VM:-0}" = 0 ] && build_c grows; then
+	start "$bin/grows" || not_ok start "the target did not start" "$work/target.err"
+	attach -n 0 --max-overhead $limit -d 5
+	sleep 1
+	tell "up 500000 64"
+	wait_recorder
+	held=$(awk '$1 == "HELD" { n = $2 } END { print n + 0 }' "$work/target.out")
+	inuse=$(json | sed -nE 's/.*"total":\{"inuse_bytes":([0-9]+),.*/\1/p')
+	[ "$held" -gt 0 ] && below "$held" "$((inuse * 4 / 3))" && below "$((inuse * 3 / 4))" "$held" &&
+		ok "a burst: in-use is known, $inuse of $held bytes" ||
+		not_ok "a burst" "in-use '$inuse' of $held bytes" "$work/heaptap.err"
+	kill_target
+else
+	skip "a burst" "its program cannot be built, or the machine is emulated"
 fi
 
 ## A child with an allocator of its own, in a file that nobody else maps
@@ -195,6 +224,7 @@ notes=$(notes)
 kill -TERM $server
 await 20 is_gone $server || not_ok "serve ends" "it does not"
 kill_target
+
 ## serve with its defaults and a server of 300 requests a second
 if [ "${HEAPTAP_VM:-0}" = 0 ] && build_c requests; then
 	start "$bin/requests" 3300 1 60000 || not_ok start "the target did not start" "$work/target.err"

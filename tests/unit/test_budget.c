@@ -41,6 +41,7 @@ struct sim {
 	uint64_t period_ns;
 	double todo_ns;
 	uint64_t due_ns;
+	bool grows; /* nothing is freed */
 	double factor; /* of the host */
 	size_t step_cnt, trial_cnt;
 	/* over the whole simulation, by our own books */
@@ -72,7 +73,8 @@ static void set_full_share(struct sim *s, double share)
 static void tick(struct sim *s)
 {
 	const struct budget_plan *plan = budget_plan(s->budget);
-	double allocs = plan->step < BUDGET_OFF, frees = plan->step < BUDGET_ALLOCS;
+	double allocs = plan->step < BUDGET_OFF;
+	double frees = plan->step < BUDGET_ALLOCS && !s->grows;
 	double sampled = allocs * s->sampled / pow(4, plan->coarse);
 	double per_alloc = (allocs + frees) * HIT_NS + sampled * (s->sample_ns + costs.return_ns);
 	double own_ns, n, cpu_ns;
@@ -314,7 +316,23 @@ static void test_burst_alone(void **state)
 	s.period_ns = 3600 * S;
 	s.due_ns = s.now.time_ns + 2900 * MS;
 	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	assert_int_equal(s.step_cnt, 0);
+	budget_free(s.budget);
+}
+
+/* One that is longer, and over when there could be a verdict. */
+static void test_burst_is_over(void **state)
+{
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &strict_limit);
+	set_full_share(&s, 0.75);
+	s.work_ns = 0.25 * 900 * MS;
+	s.thread_cnt = 0.6;
+	s.period_ns = 3600 * S;
+	sim_for(&s, 60 * S);
+	assert_int_equal(s.step_cnt, 0);
 	budget_free(s.budget);
 }
 
@@ -384,18 +402,28 @@ static void test_no_kill(void **state)
 	assert_int_equal(step_of(&s), BUDGET_FULL);
 	budget_free(s.budget);
 
+	sim_open(&s, &strict_limit); /* all of it new memory: until there is a verdict */
+	s.grows = true;
+	set_full_share(&s, 0.97);
+	sim_for(&s, 900 * MS);
+	assert_int_equal(step_of(&s), BUDGET_FULL);
+	sim_for(&s, 300 * MS);
+	assert_int_equal(step_of(&s), BUDGET_OFF);
+	assert_false(budget_verdict(s.budget)->is_kill);
+	budget_free(s.budget);
+
 	sim_open(&s, &record_limit); /* 0.3 s, then nothing any more */
 	set_full_share(&s, 0.97);
 	s.work_ns = 9 * MS;
 	s.period_ns = 3600 * S;
 	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	assert_int_equal(s.step_cnt, 0);
 	budget_free(s.budget);
 
 	sim_open(&s, &wide);
 	set_full_share(&s, 0.85);
 	sim_for(&s, 60 * S);
-	assert_int_equal(step_of(&s), BUDGET_FULL);
+	assert_int_equal(s.step_cnt, 0);
 	budget_free(s.budget);
 }
 
@@ -613,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_floor),
 		cmocka_unit_test(test_host_factor),
 		cmocka_unit_test(test_burst_alone),
+		cmocka_unit_test(test_burst_is_over),
 		cmocka_unit_test(test_burst_in_work),
 		cmocka_unit_test(test_burst_at_first),
 		cmocka_unit_test(test_kill_switch),

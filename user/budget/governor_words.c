@@ -29,20 +29,32 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 	h->step[h->cnt++] = *step;
 }
 
+#define PERCENT_BYTES 16
+/* "53", "9.1", "0.38". Returns buf. */
+static char *percent(double share, char buf[PERCENT_BYTES])
+{
+	if (share < 0.0001)
+		snprintf(buf, PERCENT_BYTES, "0");
+	else
+		snprintf(buf, PERCENT_BYTES, share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
+	return buf;
+}
+
 /* "costs 53 % of its CPU time, the limit is 25 %": by the limit that was in force. */
 static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
 			size_t buf_bytes)
 {
+	char cost[PERCENT_BYTES];
+
 	if (!budget_has_limit(&v->limit))
-		snprintf(buf, buf_bytes,
-			 "costs %.2g %% of its CPU time, there is no limit any more",
-			 100 * price->cpu_share);
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, there is no limit any more",
+			 percent(price->cpu_share, cost));
 	else if (v->is_of_one_cpu)
-		snprintf(buf, buf_bytes, "costs %.2g %% of one CPU, the limit is %.3g %%",
-			 100 * price->one_cpu, 100 * v->limit.one_cpu);
+		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%",
+			 percent(price->one_cpu, cost), 100 * v->limit.one_cpu);
 	else
-		snprintf(buf, buf_bytes, "costs %.2g %% of its CPU time, the limit is %.3g %%",
-			 100 * price->cpu_share, 100 * v->limit.cpu_share);
+		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit is %.3g %%",
+			 percent(price->cpu_share, cost), 100 * v->limit.cpu_share);
 }
 
 /* Why something is given up: what costs too much. */
@@ -50,15 +62,17 @@ static void reason_words(const struct governor_step *s, char *buf, size_t buf_by
 {
 	const struct budget_verdict *v = &s->verdict;
 	const bool is_off = s->plan.step == BUDGET_OFF;
-	char price[PRICE_BYTES];
+	char price[PRICE_BYTES], cost[PERCENT_BYTES];
 
 	price_words(v, is_off ? &v->allocs : &v->full, price, sizeof(price));
 	if (v->is_kill)
 		snprintf(
 			buf, buf_bytes,
-			" at once (recording took %.2g %% of its CPU time; more than %.2g %% is cut "
-			"off within half a second)",
-			100 * v->before.cpu_share, 100 * BUDGET_KILL_SHARE);
+			" at once (recording took %s %% of its CPU time, the limit is %.3g %%%s; more "
+			"than %.0f %% is cut off within half a second)",
+			percent(v->before.cpu_share, cost),
+			100 * (v->is_of_one_cpu ? v->limit.one_cpu : v->limit.cpu_share),
+			v->is_of_one_cpu ? " of one CPU" : "", 100 * BUDGET_KILL_SHARE);
 	else
 		snprintf(buf, buf_bytes, " (watching %s %s)",
 			 is_off ? "allocations alone" : "everything", price);
@@ -135,10 +149,12 @@ static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 
 static int comment_cost(struct profile *p, const char *name, const struct governor_view *v)
 {
-	char cost[64] = "not known", settled[64] = "", limit[PRICE_BYTES] = "no limit";
+	char share[PERCENT_BYTES], cost[64] = "not known", settled[64] = "",
+				   limit[PRICE_BYTES] = "no limit";
 
 	if (!isnan(v->share_overall))
-		snprintf(cost, sizeof(cost), "%.2g %% of its CPU time", 100 * v->share_overall);
+		snprintf(cost, sizeof(cost), "%s %% of its CPU time",
+			 percent(v->share_overall, share));
 	if (budget_has_limit(&v->limit)) {
 		int used = snprintf(limit, sizeof(limit), "limit: %.3g %% of it",
 				    100 * v->limit.cpu_share);
@@ -149,8 +165,8 @@ static int comment_cost(struct profile *p, const char *name, const struct govern
 	}
 	/* It was more at first, which is what it was found out by. */
 	if (v->step_cnt && !isnan(v->share_settled))
-		snprintf(settled, sizeof(settled), ", %.2g %% after the first %.0f s",
-			 100 * v->share_settled, (double)BUDGET_SETTLE_NS / NS_PER_S);
+		snprintf(settled, sizeof(settled), ", %s %% after the first %.0f s",
+			 percent(v->share_settled, share), (double)BUDGET_SETTLE_NS / NS_PER_S);
 	return profile_comment(p, "cost: %s%s%s (%s)", name, cost, settled, limit);
 }
 
