@@ -14,6 +14,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # for probes, or gives heaptap a moment to find what is loaded runs alone.
 E2E_UNTIMED := $(patsubst %,tests/e2e/test_%.sh,statistics exact_cxx foreign_tags two_recorders)
 E2E_ALONE := $(filter-out $(E2E_UNTIMED),$(E2E))
+# Long forms of what `make check` does shortly, and the variables that make them long.
+TORTURE := tests/e2e/test_kill.sh
+TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
@@ -37,7 +40,7 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 .PHONY: check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
-	check-servers check-fuzz fuzz lint format tests-san tests-plain tests-fuzz tests-rust
+	check-servers check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 # One run of tests/run, so that one line of counts covers everything.
 check: ## set up, build, all tests but other kernels and long fuzzing
@@ -61,6 +64,8 @@ check-e2e: all tests-plain ## real recordings of planted programs (root)
 	@tests/run -j$(E2E_JOBS) $(E2E_UNTIMED) -j1 $(E2E_ALONE)
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
+torture: all tests-plain ## the long forms of some tests: hundreds of kills (root, half an hour)
+	@$(TORTURE_ENV) tests/run $(TORTURE)
 check-servers: all ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
 	@tests/run tests/consumers/slow_servers.sh
 check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs

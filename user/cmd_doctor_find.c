@@ -211,7 +211,7 @@ static int find_stepped(struct doctor_report *r, const struct survey_file *file)
 		   "change it");
 }
 
-/* Other probes on the same functions. */
+/* Other probes on the same functions, or what is left of them: nothing tells which. */
 static int find_probed(struct doctor_report *r, const struct survey_file *file)
 {
 	char what[512] = "";
@@ -220,14 +220,17 @@ static int find_probed(struct doctor_report *r, const struct survey_file *file)
 
 	if (!file->probed_cnt)
 		return 0;
-	append(what, sizeof(what), "somebody has probes or breakpoints in %s now: ", file->path);
+	append(what, sizeof(what),
+	       "breakpoints that the file does not have are in %s now: ", file->path);
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		if (file->is_probed[i])
 			append_name(what, sizeof(what), nth++, file->probed_cnt,
 				    file->alloc->sites.data[i].symbol);
-	return add(r, DOCTOR_NOTE, what,
-		   "another heaptap, bpftrace, perf or a debugger. The process pays for both: end "
-		   "it before you measure costs");
+	return add(
+		r, DOCTOR_NOTE, what,
+		"of another heaptap, bpftrace, perf or a debugger: the process pays for both, end "
+		"it before you measure costs. Or one that was killed has left them: the next "
+		"recording takes those out");
 }
 
 static int find_allocators(struct doctor_report *r)

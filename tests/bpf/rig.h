@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "target/allocators.h"
@@ -47,6 +48,7 @@ struct rig_options {
 
 #define RIG_OUT_CNT 4096
 struct rig {
+	struct guardian *guardian;
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker *tracker;
@@ -125,8 +127,8 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 {
 	const struct engine_ops ops = { .on_event = rig_on_event };
 	const struct alloc_options alloc_opts = { 0 };
-	const struct tracker_options track_opts = { .follow = opts->is_one_of_many,
-						    .reclaim_grace_ns = 50 * 1000000 };
+	struct tracker_options track_opts = { .follow = opts->is_one_of_many,
+					      .reclaim_grace_ns = 50 * 1000000 };
 	const struct engine_options engine_opts = {
 		.mode = opts->mode,
 		.live_cap = opts->live_cap,
@@ -136,6 +138,8 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 	struct kernel_features features;
 	char why[512] = "";
 
+	assert_int_equal(guardian_start(&rig->guardian), 0);
+	track_opts.guardian = rig->guardian;
 	assert_int_equal(kernel_features_probe(&features), 0);
 	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
 		fail_msg("engine_open: %s", why);
@@ -163,6 +167,7 @@ static inline void rig_close(struct rig *rig)
 	tracker_free(rig->tracker);
 	track_files_free(rig->files);
 	engine_close(rig->engine);
+	guardian_end(rig->guardian);
 	munmap((void *)rig->out, RIG_OUT_CNT * sizeof(uint64_t));
 }
 

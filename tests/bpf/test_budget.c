@@ -6,8 +6,6 @@
 #include "rig.h"
 
 #include "base/clock.h"
-#include "kernel/attach.h"
-#include "kernel/link_closer.h"
 
 #define BLOCKS 50
 
@@ -64,11 +62,10 @@ static struct ht_hits hits_of(struct rig *rig)
 
 static void keep(struct rig *rig, enum probes_kept kept)
 {
-	struct attach_links *gone = NULL;
+	uint64_t ticket;
 
-	assert_int_equal(attach_links_new(&gone), 0);
-	assert_int_equal(tracker_keep_probes(rig->tracker, rig->pid, kept, gone), 0);
-	attach_links_free(gone);
+	assert_int_equal(tracker_keep_probes(rig->tracker, rig->pid, kept, &ticket), 0);
+	tracker_await_out(rig->tracker, ticket);
 }
 
 static void change(struct rig *rig, bool is_alloc_only)
@@ -161,21 +158,18 @@ static void test_alloc_only(void **state)
 	rig_close(&rig);
 }
 
-/* Probes that go are closed by another thread; when they come again nothing is counted twice. */
+/* Probes go while nobody waits; when they come again nothing is counted twice. */
 static void test_off_and_on(void **state)
 {
-	struct attach_links *gone = NULL;
-	struct link_closer *closer;
 	struct rig rig;
+	uint64_t ticket;
 
 	open_rig(&rig, state);
-	assert_int_equal(link_closer_new(&closer), 0);
 	change(&rig, true);
-	assert_int_equal(attach_links_new(&gone), 0);
-	assert_int_equal(tracker_keep_probes(rig.tracker, rig.pid, PROBES_NONE, gone), 0);
-	assert_true(attach_links_cnt(gone) > 0);
-	link_closer_take(closer, gone);
-	link_closer_wait(closer);
+	assert_int_equal(tracker_keep_probes(rig.tracker, rig.pid, PROBES_NONE, &ticket), 0);
+	assert_true(ticket > 0);
+	while (!guardian_is_out(rig.guardian, ticket))
+		usleep(1000);
 	rig_do(&rig, step_alloc);
 	assert_int_equal(hits_of(&rig).alloc_cnt, 0);
 	assert_float_equal(allocated(&rig), 0, 0);
@@ -187,7 +181,6 @@ static void test_off_and_on(void **state)
 	assert_int_equal(hits_of(&rig).free_cnt, 0);
 	assert_float_equal(allocated(&rig), BLOCKS, 1e-6);
 	assert_int_equal(rig_live(&rig).cnt, 0);
-	link_closer_free(closer);
 	rig_close(&rig);
 }
 

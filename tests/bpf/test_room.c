@@ -52,7 +52,7 @@ static void open_engine(struct rig *rig, enum attach_mode mode)
 {
 	const struct engine_ops ops = { .on_event = rig_on_event };
 	const struct alloc_options alloc_opts = { 0 };
-	const struct tracker_options track_opts = { 0 };
+	struct tracker_options track_opts = { 0 };
 	const struct engine_options engine_opts = {
 		.mode = mode,
 		.live_cap = 1000,
@@ -62,6 +62,8 @@ static void open_engine(struct rig *rig, enum attach_mode mode)
 	char why[512] = "";
 
 	memset(rig, 0, sizeof(*rig));
+	assert_int_equal(guardian_start(&rig->guardian), 0);
+	track_opts.guardian = rig->guardian;
 	assert_int_equal(kernel_features_probe(&features), 0);
 	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
 		fail_msg("engine_open: %s", why);
@@ -75,6 +77,7 @@ static void close_engine(struct rig *rig)
 	tracker_free(rig->tracker);
 	track_files_free(rig->files);
 	engine_close(rig->engine);
+	guardian_end(rig->guardian);
 }
 
 static pid_t start_child(void)

@@ -221,7 +221,7 @@ print(hex(next(s["file_offset"] for f in json.load(open(sys.argv[1]))["files"]
 	check "other probes are seen" \
 		'[s["symbol"] for s in sites if s["probed_by_others"]] == ["malloc"]'
 	doctor -v -p "$pid"
-	told "other probes are told" 0 "somebody has probes" "^    malloc .*\(probed\)"
+	told "other probes are told" 0 "breakpoints that the file does not have" "^    malloc .*\(probed\)"
 }
 
 # What the program says that its memory is for: its own scopes, and the labels of a library.

@@ -24,7 +24,9 @@ way_is() {
 	get "$url/metrics" |
 		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",way=\"$1\"\} $2$" >/dev/null
 }
+# defined_cnt GUARDIAN: definitions are those of the process that holds the probes
 defined_cnt() { grep -c "[pr]:heaptap_$1_" $definitions; }
+guardian_of() { pgrep -P "$1" -x heaptap-guard; }
 has_probe() { ! same_memory "$1"; }
 
 begin other
@@ -51,10 +53,11 @@ for way in own event all; do
 	esac
 	has_probe "way-${way}4" && ok "$way: a probe is in who is followed" ||
 		not_ok "$way: a probe is in who is followed" "none is seen"
-	[ $way != event ] || [ "$(defined_cnt "$server")" -gt 0 ] ||
+	guardian=$(guardian_of "$server")
+	[ $way != event ] || [ "$(defined_cnt "$guardian")" -gt 0 ] ||
 		not_ok "event: definitions" "there are none"
 	end_server "$way"
-	left=$(defined_cnt "$server")
+	left=$(defined_cnt "$guardian")
 	[ "$left" = 0 ] && ! has_probe "way-${way}4" && ok "$way: nothing is left" ||
 		not_ok "$way: nothing is left" "$left definitions" "$top/text"
 	for i in 1 2 3 4; do end "way-$way$i"; done
@@ -75,11 +78,12 @@ await 10 way_is event 6 && ok "moves to event" || not_ok "moves to event" "not w
 work_of way-idle3
 exact_of way-idle3 "moved: exact for who came meanwhile"
 for i in 1 2 3 4 5; do end "way-idle$i"; done
-moved() { ! grep -q "[pr]:heaptap_${server}_" $definitions; }
+guardian=$(guardian_of "$server")
+moved() { ! grep -q "[pr]:heaptap_${guardian}_" $definitions; }
 if has_mode session; then
 	await 10 way_is own 1 && ok "moves back to own" || not_ok "moves back to own" "not within 10 s" "$top/serve.err"
 	await 10 moved && ok "the definitions are gone" ||
-		not_ok "the definitions are gone" "$(defined_cnt "$server") are there"
+		not_ok "the definitions are gone" "$(defined_cnt "$guardian") are there"
 else # every way pays for the return there: to move would gain less than a tenth
 	await 10 way_is event 1 && ok "stays an event for the last one" ||
 		not_ok "stays an event for the last one" "not so" "$top/serve.err"
@@ -95,19 +99,31 @@ grep -q 'probes of .*libc.* event for .* ns a hit' "$top/serve.err" && ok "moves
 end_server "both moves"
 end way-racer
 
-# kill -9
-for i in 1 2; do begin "way-killed$i"; done
-serve_ways --attach-way event
-await 5 way_is event 2 || not_ok "event: 2 processes" "not so" "$top/serve.err"
-kill -9 "$server"
-wait "$server" 2>/dev/null
-killed=$server
+# kill -9: the guardian takes all out. Of both: probes go with them, what is defined stays until the next
+# start.
 clean() { ! has_probe way-killed1 && ! has_probe way-killed2; }
-await 5 clean && ok "kill -9: no probe stays" || not_ok "kill -9: no probe stays" "there are" "$top/text"
-left=$(defined_cnt "$killed")
-[ "$left" -gt 0 ] && ok "kill -9: $left definitions stay, inert" || not_ok "kill -9" "it had no definitions"
+undefined() { [ "$(defined_cnt "$guardian")" = 0 ]; }
+for i in 1 2; do begin "way-killed$i"; done
+for both in "" both; do
+	serve_ways --attach-way event
+	await 5 way_is event 2 || not_ok "event: 2 processes" "not so" "$top/serve.err"
+	guardian=$(guardian_of "$server")
+	left=$(defined_cnt "$guardian")
+	kill -9 "$server" ${both:+"$guardian"}
+	wait "$server" 2>/dev/null
+	await 5 clean && ok "kill -9 ${both:-alone}: no probe stays" ||
+		not_ok "kill -9 ${both:-alone}: no probe stays" "there are" "$top/text"
+	if [ "$both" ]; then
+		[ "$left" -gt 0 ] && [ "$(defined_cnt "$guardian")" = "$left" ] &&
+			ok "kill -9 both: $left definitions stay, inert" ||
+			not_ok "kill -9 both" "$(defined_cnt "$guardian") definitions of $left"
+	else
+		await 5 undefined && ok "kill -9 alone: no definition stays" ||
+			not_ok "kill -9 alone: definitions" "$(defined_cnt "$guardian") stay"
+	fi
+done
 serve_ways
-[ "$(defined_cnt "$killed")" = 0 ] && grep -q "removed $left probe definitions" "$top/serve.err" &&
+undefined && grep -q "removed $left probe definitions" "$top/serve.err" &&
 	ok "the next start removes them" || not_ok "the next start removes them" "not so" "$top/serve.err"
 end_server "the next start"
 for name in way-killed1 way-killed2 other; do end $name; done

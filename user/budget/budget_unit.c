@@ -13,9 +13,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "kernel/link_closer.h"
 #include "track/tracker.h"
 
 int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
@@ -148,19 +146,14 @@ static int drop_live(struct budget_unit *u)
 static int keep_probes(struct budget_unit *u, enum probes_kept kept)
 {
 	bool is_watched = kept != PROBES_NONE;
-	struct attach_links *gone = NULL;
 	uint64_t now;
 	int err;
 
 	/* A probe that is still in when the next one comes would see the same hits. */
 	if (kept < u->kept)
-		link_closer_wait(u->policy->closer);
+		tracker_await_out(u->policy->tracker, u->gone_ticket);
 	u->kept = kept;
-	err = attach_links_new(&gone);
-	if (err)
-		return err;
-	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, gone);
-	link_closer_take(u->policy->closer, gone);
+	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, &u->gone_ticket);
 	now = now_ns();
 	if (!is_watched)
 		u->watched_ns = budget_unit_watched_ns(u);

@@ -18,14 +18,12 @@
 
 struct engine;
 struct engine_change;
-struct link_closer;
 struct tracker;
 
 /* What all units have in common. */
 struct unit_policy {
 	struct engine *engine;
 	struct tracker *tracker;
-	struct link_closer *closer; /* of the probes that go */
 	struct budget_options budget;
 };
 
@@ -36,6 +34,7 @@ struct budget_unit {
 	struct budget *budget;
 	struct budget_reading begin, now; /* since when the budget counts, and as last read */
 	enum probes_kept kept;
+	uint64_t gone_ticket; /* of the probes that went last: see tracker_keep_probes() */
 	bool has_inuse; /* frees are seen */
 	uint64_t inuse_ns; /* since when; 0: since it is followed */
 	uint64_t watched_ns; /* for how long allocations were seen, until they were not */
@@ -69,7 +68,7 @@ int budget_unit_change(const struct budget_unit *u, const struct engine_change *
 /* Everything that is allocated from now on is seen to its end: sets change->is_alloc_only too. */
 int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
 /* Frees are not seen any more: what is outstanding is dropped. Those probes stay that `kept` says, the
- * others are closed by a thread. */
+ * others go while nobody waits. */
 int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 			    const struct engine_change *change);
 /* For how long allocations were seen so far. */

@@ -22,7 +22,6 @@
 #include "budget/governor_tally.h"
 #include "budget/governor_words.h"
 #include "kernel/engine.h"
-#include "kernel/link_closer.h"
 #include "track/tracker.h"
 
 #define QUIET_NS NS_PER_S
@@ -48,7 +47,6 @@ struct governor {
 	double host_cost_ns;
 	double host_factor, host_share;
 	bool is_paused, is_stopped, is_measured;
-	struct link_closer *closer;
 	struct log_limit log; /* of steps */
 };
 
@@ -114,9 +112,6 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	/* The limit of what throws is set with the first one's. */
 	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
 		err = engine_set_rate(e, i, budget_rate_bytes(opts->rate_bytes, i), 0);
-	if (!err)
-		err = link_closer_new(&g->closer);
-	g->policy.closer = g->closer;
 	g->is_measured = engine_measure_hits(e, true) != 0;
 	if (err)
 		governor_free(g);
@@ -147,7 +142,6 @@ void governor_free(struct governor *g)
 		budget_unit_free(gd->unit);
 	vec_release(&g->governed);
 	hmap_release(&g->idx);
-	link_closer_free(g->closer);
 	free(g);
 }
 

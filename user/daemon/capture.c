@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "budget/governor.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
-#include "kernel/uprobe_events.h"
 #include "target/allocators.h"
 #include "track/files.h"
 #include "track/tracker.h"
@@ -25,7 +25,7 @@ struct capture {
 	void *ctx; /* of ops */
 	struct kernel_features features;
 	enum attach_mode mode; /* that was chosen */
-	struct uprobe_events *uprobe_events; /* NULL: cannot be had */
+	bool has_events; /* processes can share probes */
 	struct plan_costs costs;
 	struct engine *engine;
 	struct track_files *files;
@@ -57,12 +57,13 @@ static int check_kernel(struct capture *c)
 static int open_uprobe_events(struct capture *c)
 {
 	size_t removed_cnt = 0;
-	char why[256] = "out of memory";
-	int err = uprobe_events_open(&c->uprobe_events, &removed_cnt, why, sizeof(why));
+	char why[256];
+	int err = guardian_open_events(c->opts.guardian, &removed_cnt, why, sizeof(why));
 
 	if (removed_cnt)
 		log_info("serve: removed %zu probe definitions that a killed heaptap has left",
 			 removed_cnt);
+	c->has_events = !err;
 	if (!err)
 		return 0;
 	if (c->opts.way == PLAN_EVENT) {
@@ -90,7 +91,7 @@ static int open_engine(struct capture *c)
 		.mode = c->mode,
 		.live_cap = (uint32_t)c->opts.live_cap,
 		.stack_cap = (uint32_t)c->opts.stack_cap,
-		.has_events = c->uprobe_events,
+		.has_events = c->has_events,
 		.sums_images = c->opts.sums_images,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
@@ -99,7 +100,8 @@ static int open_engine(struct capture *c)
 		.refresh_ns = REFRESH_NS,
 		.is_all = c->opts.is_all || c->opts.way == PLAN_ALL,
 		.way = c->opts.way,
-		.events = c->uprobe_events,
+		.guardian = c->opts.guardian,
+		.has_events = c->has_events,
 		.costs = c->costs,
 	};
 	char why[512];
@@ -185,6 +187,8 @@ void capture_stop(struct capture *c)
 	if (!c)
 		return;
 	governor_free(c->governor);
+	if (c->tracker)
+		tracker_repair(c->tracker);
 	tracker_free(c->tracker);
 	c->governor = NULL;
 	c->tracker = NULL;
@@ -197,7 +201,6 @@ void capture_free(struct capture *c)
 	capture_stop(c);
 	track_files_free(c->files);
 	engine_close(c->engine);
-	uprobe_events_close(c->uprobe_events);
 	free(c);
 }
 

@@ -22,10 +22,12 @@ struct capture;
 struct engine;
 struct engine_ops;
 struct governor;
+struct guardian;
 struct track_files;
 struct tracker;
 
 struct capture_options {
+	struct guardian *guardian; /* which attaches; it outlives the capture */
 	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
 	enum plan_way way;
 	bool is_all; /* every process that maps a file may pay for its probes */

@@ -26,12 +26,14 @@
 #include "daemon/loop.h"
 #include "daemon/profiles.h"
 #include "daemon/rounds.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
 #include "track/tracker.h"
 
 struct daemon {
 	struct daemon_options opts;
+	struct guardian *guardian;
 	struct select_rules *rules;
 	struct capture *capture;
 	struct answers *answers;
@@ -57,6 +59,7 @@ static int open_capture(struct daemon *d)
 {
 	static const struct engine_ops ops = { .on_event = on_event };
 	const struct capture_options opts = {
+		.guardian = d->guardian,
 		.mode = d->opts.mode,
 		.way = d->opts.way,
 		.is_all = d->opts.select.is_all,
@@ -115,6 +118,7 @@ static int open_rounds(struct daemon *d)
 static int start_loop(struct daemon *d)
 {
 	const struct loop_parts parts = {
+		.guardian = d->guardian,
 		.engine = capture_engine(d->capture),
 		.tracker = capture_tracker(d->capture),
 		.governor = capture_governor(d->capture),
@@ -150,6 +154,11 @@ static int set_up(struct daemon *d)
 		return err;
 	}
 	follow_opts.rules = d->rules;
+	err = guardian_start(&d->guardian); /* while there is little memory and one thread */
+	if (err) {
+		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
+		return err;
+	}
 	err = loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
 		err = open_capture(d);
@@ -344,5 +353,6 @@ void daemon_close(struct daemon *d)
 	capture_free(d->capture);
 	select_rules_free(d->rules);
 	loop_close(d->loop);
+	guardian_end(d->guardian);
 	free(d);
 }

@@ -19,6 +19,7 @@
 #include "daemon/profiles.h"
 #include "daemon/pushes.h"
 #include "daemon/rounds.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
 #include "track/tracker.h"
@@ -36,7 +37,8 @@ enum source {
 	SOURCE_HTTP,
 	SOURCE_CHILD,
 	SOURCE_KEEPER,
-	SOURCE_PUSH
+	SOURCE_PUSH,
+	SOURCE_GUARDIAN
 };
 
 struct loop {
@@ -48,6 +50,7 @@ struct loop {
 	bool can_reload;
 	bool is_over, is_hurried; /* told to end, and once more */
 	bool wants_reload;
+	bool has_lost_guardian;
 };
 
 static int take_signals(struct loop *l)
@@ -140,6 +143,8 @@ int loop_start(struct loop *l, const struct loop_parts *parts)
 		err = watch(l, l->tick_fd, SOURCE_TICK);
 	if (!err)
 		err = watch(l, engine_events_fd(l->parts.engine), SOURCE_RING);
+	if (!err)
+		err = watch(l, guardian_fd(l->parts.guardian), SOURCE_GUARDIAN);
 	if (!err && rounds_fd(l->parts.rounds) >= 0)
 		err = watch(l, rounds_fd(l->parts.rounds), SOURCE_MMAP);
 	if (!err)
@@ -175,6 +180,15 @@ static void on_signal(struct loop *l, uint32_t signal)
 			  "serve: probes are put in again (SIGUSR2)");
 }
 
+static void on_guardian_news(struct loop *l)
+{
+	if (!guardian_work(l->parts.guardian))
+		return;
+	log_error("serve: process %d (heaptap-guard), which holds the probes, was killed",
+		  guardian_pid(l->parts.guardian));
+	l->has_lost_guardian = l->is_over = true;
+}
+
 static void dispatch(struct loop *l, enum source source)
 {
 	struct signalfd_siginfo info;
@@ -192,6 +206,9 @@ static void dispatch(struct loop *l, enum source source)
 		break;
 	case SOURCE_MMAP:
 		rounds_drain(l->parts.rounds);
+		break;
+	case SOURCE_GUARDIAN:
+		on_guardian_news(l);
 		break;
 	case SOURCE_HTTP:
 		break; /* runs in each turn */
@@ -299,6 +316,8 @@ int loop_run(struct loop *l, bool *ret_wants_reload)
 		err = push_last(l);
 	if (err)
 		log_error("serve: %s: ending", strerror(-err));
+	else if (l->has_lost_guardian)
+		err = -EPIPE;
 	else
 		log_info("serve: ended by a signal");
 	return err;

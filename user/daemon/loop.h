@@ -15,6 +15,7 @@
 
 struct engine;
 struct governor;
+struct guardian;
 struct http_server;
 struct keeper;
 struct loop;
@@ -25,6 +26,7 @@ struct tracker;
 
 /* What has its turn. */
 struct loop_parts {
+	struct guardian *guardian;
 	struct engine *engine;
 	struct tracker *tracker;
 	struct governor *governor;
@@ -45,6 +47,7 @@ int loop_start(struct loop *l, const struct loop_parts *parts);
 /*
  * Until SIGTERM or SIGINT: 0, after last profiles are kept and pushed, for some seconds; a second
  * signal ends that. Or until SIGHUP: 0 and true, to be called again. Says on stderr why it ends.
+ * -EPIPE, after the same: the guardian was killed, so that no probe is left. Who has started us starts us anew.
  */
 int loop_run(struct loop *l, bool *ret_wants_reload);
 /* The descriptors of pushes are about to change... */

@@ -21,11 +21,10 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -111,24 +110,48 @@ static bool has_entry_event(const struct shared_probes *sp, uint64_t off)
 	return false;
 }
 
-/* A process that waits for its end, or ours: it has a copy of every link. clone without an exit signal, because the end of a child is
- * news to our callers. */
-static pid_t start_anchor(void)
-{
-	pid_t self = getpid(), pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
+/* A process of its own that waits for the end of ours, or to be told: nobody is to kill it, for it has a
+ * copy of every link until it has closed them (kernel/attach.c). clone without an exit signal, because
+ * the end of a child is news to our callers. */
+struct anchor {
+	pid_t pid;
+	int fd; /* closed: it ends */
+};
 
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (syscall(__NR_getppid) == self)
-			syscall(__NR_ppoll, NULL, 0, NULL, NULL, 0);
-	}
-	return pid < 0 ? -errno : pid;
+static void __attribute__((noreturn)) run_anchor(int fd)
+{
+	char byte;
+
+	if (fd)
+		syscall(__NR_dup3, fd, 0, O_CLOEXEC);
+	syscall(__NR_close_range, 1, ~0U, 0);
+	while (syscall(__NR_read, 0, &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
 }
 
-static void end_anchor(pid_t pid)
+static int start_anchor(struct anchor *ret)
 {
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+	int ends[2], err = 0;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	ret->pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
+	if (!ret->pid)
+		run_anchor(ends[0]);
+	if (ret->pid < 0)
+		err = -errno;
+	close(ends[0]);
+	ret->fd = ends[1];
+	if (err)
+		close(ends[1]);
+	return err;
+}
+
+static void end_anchor(const struct anchor *a)
+{
+	close(a->fd);
+	while (waitpid(a->pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 }
 
@@ -137,7 +160,7 @@ int shared_probes_new(struct uprobe_events *ue, const struct attach_request *req
 {
 	struct shared_probes *sp = calloc(1, sizeof(*sp));
 	struct site *site;
-	pid_t anchor;
+	struct anchor anchor = { -1, -1 };
 	int err;
 
 	if (!sp)
@@ -146,15 +169,13 @@ int shared_probes_new(struct uprobe_events *ue, const struct attach_request *req
 	err = attach_links_new(&sp->programs);
 	if (err)
 		goto out;
-	anchor = start_anchor();
-	if (anchor < 0) {
-		err = anchor;
+	err = start_anchor(&anchor);
+	if (err)
 		goto out;
-	}
 	for (size_t i = 0; i < req_cnt && !err; i++)
 		for (size_t k = 0; k < reqs[i].site_cnt && !err; k++)
-			err = add_site(sp, &reqs[i], &reqs[i].sites[k], anchor);
-	end_anchor(anchor);
+			err = add_site(sp, &reqs[i], &reqs[i].sites[k], anchor.pid);
+	end_anchor(&anchor);
 	vec_each(&sp->sites, site)
 		site->has_breakpoint = site->is_return && has_entry_event(sp, site->off);
 out:

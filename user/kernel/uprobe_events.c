@@ -173,14 +173,15 @@ int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **
 	return 0;
 }
 
-/* What cannot be told, for it is of another pid namespace, is taken to be in use. */
+/* What cannot be told, for it is of another pid namespace, is taken to be in use. A zombie's parent may never
+ * look at it; the main thread of a guardian is the last. */
 static bool is_of_dead(const struct uprobe_events *ue, const struct uprobe_owner *owner)
 {
 	struct process_info info;
 
 	if (owner->pid_namespace != ue->own.pid_namespace)
 		return false;
-	return process_glance(owner->pid, &info) ||
+	return process_glance(owner->pid, &info) || info.is_zombie ||
 	       info.start_time_ticks != owner->start_time_ticks;
 }
 

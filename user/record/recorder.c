@@ -4,8 +4,8 @@
  *
  * One event loop. Everything that can be refused is refused in recorder_open(), before any probe
  * is attached. At the end the allocation probes go first, then the live map is read while frees
- * are still seen, then the rest goes. Links are file descriptors: however this process ends, the
- * kernel takes the probes out.
+ * are still seen, then the rest goes. A guardian holds all probes: however this process ends, it takes
+ * them out. When that one is killed, the recording ends with what there is.
  */
 #include "record/recorder.h"
 
@@ -27,6 +27,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "budget/governor.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
@@ -51,12 +52,13 @@
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
 
-enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD };
+enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD, SOURCE_GUARDIAN };
 
 struct recorder {
 	struct recorder_options opts;
 	struct targets targets;
 	struct kernel_features features;
+	struct guardian *guardian;
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker *tracker;
@@ -152,6 +154,16 @@ static int prepare_launch(struct recorder *r)
 	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
 }
 
+/* While there is little memory and one thread. */
+static int start_guardian(struct recorder *r)
+{
+	int err = guardian_start(&r->guardian);
+
+	if (err)
+		log_error("record: cannot start the process that attaches: %s", strerror(-err));
+	return err;
+}
+
 int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
@@ -163,9 +175,9 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	r->epoll_fd = r->signal_fd = r->tick_fd = -1;
 	r->facts.exit_status = -1;
 	r->facts.end_reason = "";
-	err = opts->pid_cnt ?
-		      targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt) :
-		      0;
+	err = start_guardian(r);
+	if (!err && opts->pid_cnt)
+		err = targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt);
 	if (!err)
 		err = check_kernel(r);
 	if (!err)
@@ -225,6 +237,7 @@ static int open_engine(struct recorder *r)
 	const struct engine_ops ops = { .on_event = on_event };
 	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement };
 	const struct tracker_options track_opts = {
+		.guardian = r->guardian,
 		.follow = r->opts.follow,
 		.probe_throwing = r->opts.probe_throwing,
 	};
@@ -302,6 +315,8 @@ static int open_loop(struct recorder *r)
 		err = watch(r, r->tick_fd, SOURCE_TICK);
 	if (!err)
 		err = watch(r, engine_events_fd(r->engine), SOURCE_RING);
+	if (!err)
+		err = watch(r, guardian_fd(r->guardian), SOURCE_GUARDIAN);
 	if (!err && r->events)
 		err = watch(r, process_events_fd(r->events), SOURCE_MMAP);
 	if (!err && r->launch)
@@ -616,6 +631,17 @@ static void show_status(struct recorder *r)
 	log_status("%s", text);
 }
 
+/* In what it saw nothing is missing up to here. */
+static void on_guardian_news(struct recorder *r)
+{
+	if (!guardian_work(r->guardian) || r->is_over)
+		return;
+	log_error("record: process %d (heaptap-guard), which holds the probes, was killed: the "
+		  "recording ends here",
+		  guardian_pid(r->guardian));
+	end(r, "the process that holds the probes was killed");
+}
+
 static void on_child_end(struct recorder *r)
 {
 	if (!launch_reap(r->launch, &r->facts.exit_status))
@@ -656,6 +682,9 @@ static void dispatch(struct recorder *r, enum source source)
 		break;
 	case SOURCE_CHILD:
 		on_child_end(r);
+		break;
+	case SOURCE_GUARDIAN:
+		on_guardian_news(r);
 		break;
 	}
 }
@@ -726,6 +755,7 @@ int recorder_run(struct recorder *r)
 	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
 	r->facts.site_cnt = tracker_site_cnt(r->tracker);
+	tracker_repair(r->tracker);
 	tracker_stop(r->tracker);
 	governor_end(r->governor);
 	settle(r);
@@ -747,6 +777,7 @@ void recorder_close(struct recorder *r)
 	snapshot_free(r->snapshot);
 	launch_free(r->launch);
 	targets_release(&r->targets);
+	guardian_end(r->guardian);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	if (r->signal_fd >= 0)

@@ -7,18 +7,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "guardian/guardian.h"
+#include "guardian/held_links.h"
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
-#include "kernel/child_cleaner.h"
 #include "kernel/engine.h"
-#include "kernel/shared_probes.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 
 struct attach_ways {
 	struct attach_ways_options opts;
 	const struct track_file *file;
-	struct shared_probes *alloc_events, *free_events;
+	uint64_t alloc_events, free_events; /* of the guardian; 0: none */
 };
 
 int attach_ways_new(const struct attach_ways_options *opts, const struct track_file *file,
@@ -36,9 +36,9 @@ int attach_ways_new(const struct attach_ways_options *opts, const struct track_f
 
 void attach_ways_free_events(struct attach_ways *aw)
 {
-	shared_probes_free(aw->alloc_events);
-	shared_probes_free(aw->free_events);
-	aw->alloc_events = aw->free_events = NULL;
+	guardian_free_events(aw->opts.guardian, aw->alloc_events);
+	guardian_free_events(aw->opts.guardian, aw->free_events);
+	aw->alloc_events = aw->free_events = 0;
 }
 
 void attach_ways_free(struct attach_ways *aw)
@@ -51,7 +51,7 @@ void attach_ways_free(struct attach_ways *aw)
 
 bool attach_ways_has_event(const struct attach_ways *aw)
 {
-	return aw->opts.events && aw->file->alloc &&
+	return aw->opts.has_events && aw->file->alloc &&
 	       !probe_sites_may_throw(&aw->opts.rules, aw->file->alloc);
 }
 
@@ -70,7 +70,7 @@ static struct attach_request request_for(const struct attach_ways *aw,
 }
 
 static int link_frees(const struct attach_ways *aw, enum plan_way way,
-		      const struct probe_target *target, struct attach_links *links)
+		      const struct probe_target *target, struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
 	struct attach_site *sites;
@@ -79,13 +79,13 @@ static int link_frees(const struct attach_ways *aw, enum plan_way way,
 	if (err)
 		return err;
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
-	err = attach_add(links, &req);
+	err = held_links_add(links, &req);
 	free(sites);
 	return err;
 }
 
 static int link_allocs(const struct attach_ways *aw, enum plan_way way,
-		       const struct probe_target *target, struct attach_links *links)
+		       const struct probe_target *target, struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target), ret_req;
 	struct attach_site *sites;
@@ -100,10 +100,10 @@ static int link_allocs(const struct attach_ways *aw, enum plan_way way,
 		ret_req = req;
 		ret_req.kind = ATTACH_RETURN;
 		ret_req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_ALLOC_RETURN);
-		err = attach_add(links, &ret_req);
+		err = held_links_add(links, &ret_req);
 	}
 	if (!err)
-		err = attach_add(links, &req);
+		err = held_links_add(links, &req);
 	free(sites);
 	return err;
 }
@@ -141,7 +141,7 @@ static int make_free_events(struct attach_ways *aw)
 	set_apart(&all, sites, HT_COOKIE_FREE, &req[0], &req[1]);
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE);
 	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE_PTR);
-	err = shared_probes_new(o->events, req, 2, &aw->free_events);
+	err = guardian_new_events(o->guardian, req, 2, &aw->free_events);
 	free(sites);
 	return err;
 }
@@ -161,7 +161,7 @@ static int make_alloc_events(struct attach_ways *aw)
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC_RETURN);
 	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC);
 	req[2].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_MALLOC);
-	err = shared_probes_new(o->events, req, 3, &aw->alloc_events);
+	err = guardian_new_events(o->guardian, req, 3, &aw->alloc_events);
 	free(sites);
 	return err;
 }
@@ -179,17 +179,17 @@ static int make_events(struct attach_ways *aw)
 }
 
 static int add_to_events(struct attach_ways *aw, bool frees, const struct probe_target *target,
-			 struct attach_links *links)
+			 struct held_links *links)
 {
 	int err = aw->alloc_events ? 0 : make_events(aw);
 
 	return err ? err :
-		     shared_probes_add(frees ? aw->free_events : aw->alloc_events, target->live_tid,
-				       links);
+		     held_links_add_to_events(links, frees ? aw->free_events : aw->alloc_events,
+					      target->live_tid);
 }
 
 static int link_tags(const struct attach_ways *aw, const struct probe_target *target,
-		     struct attach_links *links)
+		     struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
 	const struct file_tags *tags = aw->file->tags;
@@ -198,17 +198,17 @@ static int link_tags(const struct attach_ways *aw, const struct probe_target *ta
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TASK_EXIT);
 	req.sites = tags->task_exits.data;
 	req.site_cnt = tags->task_exits.cnt;
-	err = attach_add(links, &req);
+	err = held_links_add(links, &req);
 	if (err)
 		return err;
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TAG_READY);
 	req.sites = tags->readies.data;
 	req.site_cnt = tags->readies.cnt;
-	return attach_add(links, &req);
+	return held_links_add(links, &req);
 }
 
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
-		    const struct probe_target *target, struct attach_links *links)
+		    const struct probe_target *target, struct held_links *links)
 {
 	if (kind == PROBE_TAGS)
 		return link_tags(aw, target, links);
@@ -218,8 +218,7 @@ int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way 
 				     link_allocs(aw, way, target, links);
 }
 
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target,
-			       struct child_cleaner *cleaner)
+int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target)
 {
 	struct attach_request req = request_for(aw, target);
 	struct attach_site *sites;
@@ -229,7 +228,7 @@ int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_
 		return err;
 	req.mode = ATTACH_MULTI;
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
-	err = child_cleaner_ask(cleaner, &req);
+	err = guardian_clean(aw->opts.guardian, &req);
 	free(sites);
 	return err;
 }

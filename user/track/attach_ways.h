@@ -12,16 +12,16 @@
 #include "track/plan.h"
 #include "track/probe_sites.h"
 
-struct attach_links;
-struct child_cleaner;
 struct attach_ways;
 struct engine;
+struct guardian;
+struct held_links;
 struct track_file;
-struct uprobe_events;
 
 struct attach_ways_options {
 	struct engine *engine;
-	struct uprobe_events *events; /* NULL: no PLAN_EVENT. The engine must have its programs. */
+	struct guardian *guardian;
+	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
 	struct probe_rules rules;
 };
 
@@ -47,12 +47,11 @@ bool attach_ways_has_event(const struct attach_ways *aw);
 /* Into `links`; with an error some of it may be in there. A file without an allocator has PROBE_TAGS
  * only, one without tags all but these. */
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
-		    const struct probe_target *target, struct attach_links *links);
+		    const struct probe_target *target, struct held_links *links);
 /* Events are made for the first process in PLAN_EVENT; this lets go of them after the last. */
 void attach_ways_free_events(struct attach_ways *aw);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target,
-			       struct child_cleaner *cleaner);
+int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target);
 
 #endif

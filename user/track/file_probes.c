@@ -8,24 +8,24 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "guardian/guardian.h"
+#include "guardian/held_links.h"
 #include "heaptap/abi.h"
-#include "kernel/attach.h"
-#include "kernel/link_closer.h"
 #include "track/files.h"
 
 /* A file's probes in one process, or in all; without links when they could not be had. */
 struct file_member {
 	struct probe_target target;
 	int failed_err; /* 0: they could be had */
-	struct attach_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
-	struct attach_links *tags;
+	struct held_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
+	struct held_links *tags;
 	uint64_t event_turn; /* when it came to share the event; the highest came last */
 };
 
 struct file_probes {
 	const struct track_file *file;
 	const struct kept_table *kept;
-	struct link_closer *closer;
+	struct guardian *guardian;
 	struct attach_ways *ways;
 	VEC(struct file_member) members; /* the followed processes that map it */
 	struct file_member everyone;
@@ -35,8 +35,7 @@ struct file_probes {
 };
 
 int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
-		    struct link_closer *closer, const struct track_file *file,
-		    struct file_probes **ret)
+		    const struct track_file *file, struct file_probes **ret)
 {
 	struct file_probes *fp = calloc(1, sizeof(*fp));
 
@@ -44,7 +43,7 @@ int file_probes_new(const struct attach_ways_options *opts, const struct kept_ta
 		return -ENOMEM;
 	fp->file = file;
 	fp->kept = kept;
-	fp->closer = closer;
+	fp->guardian = opts->guardian;
 	if (attach_ways_new(opts, file, &fp->ways)) {
 		free(fp);
 		return -ENOMEM;
@@ -77,15 +76,15 @@ bool file_probes_shares_tags(const struct file_probes *fp)
  * Taking out.
  */
 
-static void take_over(struct attach_links *all, struct attach_links **links)
+static void take_over(struct held_links *all, struct held_links **links)
 {
 	if (*links)
-		attach_links_move(*links, all); /* what has no room is closed here */
-	attach_links_free(*links);
+		held_links_move(*links, all); /* what has no room goes now */
+	held_links_free(*links);
 	*links = NULL;
 }
 
-static void gather(struct attach_links *all, struct file_member *m, enum plan_way way)
+static void gather(struct held_links *all, struct file_member *m, enum plan_way way)
 {
 	take_over(all, &m->allocs[way]);
 	take_over(all, &m->frees[way]);
@@ -93,8 +92,8 @@ static void gather(struct attach_links *all, struct file_member *m, enum plan_wa
 
 void file_probes_stop_member(struct file_member *m, enum plan_way way)
 {
-	attach_links_free(m->allocs[way]);
-	attach_links_free(m->frees[way]);
+	held_links_free(m->allocs[way]);
+	held_links_free(m->frees[way]);
 	m->allocs[way] = m->frees[way] = NULL;
 }
 
@@ -102,20 +101,20 @@ static void stop_member(struct file_member *m)
 {
 	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
 		file_probes_stop_member(m, way);
-	attach_links_free(m->tags);
+	held_links_free(m->tags);
 	m->tags = NULL;
 }
 
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
 {
-	struct attach_links *all = NULL;
+	struct held_links *all = NULL;
 	struct file_member *m;
 
-	if (!attach_links_new(&all)) {
+	if (!held_links_new(fp->guardian, &all)) {
 		vec_each(&fp->members, m)
 			gather(all, m, way);
 		gather(all, &fp->everyone, way);
-		attach_links_free(all);
+		held_links_free(all);
 	} else { /* slower */
 		vec_each(&fp->members, m)
 			file_probes_stop_member(m, way);
@@ -124,12 +123,12 @@ void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
 	if (way == PLAN_ALL)
 		fp->everyone_is_probed = false;
 	if (way == PLAN_EVENT) {
-		link_closer_wait(fp->closer); /* what is still on an event keeps it */
+		guardian_wait_all_out(fp->guardian); /* what is still on an event keeps it */
 		attach_ways_free_events(fp->ways);
 	}
 }
 
-void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone)
+void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
 {
 	struct file_member *m;
 
@@ -162,44 +161,45 @@ void file_probes_free(struct file_probes *fp)
 
 /* Which probes are to be there, by kind: in, if it is missing; else to `gone`. */
 struct bringing {
+	struct guardian *guardian;
 	struct attach_ways *ways;
 	const struct probe_target *target;
 	enum plan_way way;
-	struct attach_links *gone;
+	struct held_links *gone;
 };
 
 static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind kind,
-		      struct attach_links **links)
+		      struct held_links **links)
 {
-	struct attach_links *fresh = NULL;
+	struct held_links *fresh = NULL;
 	int err;
 
 	if (!is_wanted) {
 		if (*links && b->gone) {
-			err = attach_links_move(*links, b->gone);
+			err = held_links_move(*links, b->gone);
 			if (err)
 				return err;
 		}
-		attach_links_free(*links);
+		held_links_free(*links);
 		*links = NULL;
 		return 0;
 	}
 	if (*links)
 		return 0;
-	err = attach_links_new(&fresh);
+	err = held_links_new(b->guardian, &fresh);
 	if (!err)
 		err = attach_ways_add(b->ways, kind, b->way, b->target, fresh);
 	if (err)
-		attach_links_free(fresh);
+		held_links_free(fresh);
 	else
 		*links = fresh;
 	return err;
 }
 
 int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			  enum probes_kept kept, struct attach_links *gone)
+			  enum probes_kept kept, struct held_links *gone)
 {
-	const struct bringing b = { fp->ways, &m->target, way, gone };
+	const struct bringing b = { fp->guardian, fp->ways, &m->target, way, gone };
 	int err;
 
 	if (!fp->file->alloc)
@@ -211,9 +211,9 @@ int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum pl
 }
 
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			   struct attach_links *gone)
+			   struct held_links *gone)
 {
-	const struct bringing b = { fp->ways, &m->target, PLAN_OWN, gone };
+	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
 
 	return fp->file->tags ? bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
 }
@@ -254,7 +254,7 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
  * of a process that is there twice is seen once. */
 static int bring_to_front(struct file_probes *fp, struct file_member *m)
 {
-	const struct bringing b = { fp->ways, &m->target, PLAN_EVENT, NULL };
+	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_EVENT, NULL };
 	struct file_member fresh = { .event_turn = 0 };
 	int err = bring_kind(&b, m->frees[PLAN_EVENT], PROBE_FREES, &fresh.frees[PLAN_EVENT]);
 
@@ -341,20 +341,20 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan
 	return err;
 }
 
-/* Its links are closed by somebody else: nothing of it runs any more that they could see. */
-static void abandon_member(struct file_probes *fp, struct file_member *m)
+/* Nobody waits for its links: nothing of it runs any more that they could see. */
+static void abandon_member(struct file_member *m)
 {
 	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++) {
-		link_closer_take(fp->closer, m->allocs[way]);
-		link_closer_take(fp->closer, m->frees[way]);
+		held_links_let_go(m->allocs[way]);
+		held_links_let_go(m->frees[way]);
 	}
-	link_closer_take(fp->closer, m->tags);
+	held_links_let_go(m->tags);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)
 {
 	if (has_ended)
-		abandon_member(fp, m);
+		abandon_member(m);
 	else
 		stop_member(m);
 	*m = fp->members.data[--fp->members.cnt];
@@ -403,8 +403,7 @@ bool file_member_set_thread(struct file_member *m, pid_t live_tid)
 	return is_other;
 }
 
-int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m,
-			       struct child_cleaner *cleaner)
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m)
 {
-	return attach_ways_clean_children(fp->ways, &m->target, cleaner);
+	return attach_ways_clean_children(fp->ways, &m->target);
 }

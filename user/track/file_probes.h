@@ -17,17 +17,14 @@
 #include "track/plan.h"
 #include "track/probes_kept.h"
 
-struct attach_links;
-struct child_cleaner;
 struct file_member;
 struct file_probes;
-struct link_closer;
+struct held_links;
 struct track_file;
 
-/* opts is copied; kept, closer and file must outlive it. -ENOMEM. */
+/* opts is copied; kept and file must outlive it. -ENOMEM. */
 int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
-		    struct link_closer *closer, const struct track_file *file,
-		    struct file_probes **ret);
+		    const struct track_file *file, struct file_probes **ret);
 /* Takes every probe out. NULL is fine. */
 void file_probes_free(struct file_probes *fp);
 
@@ -68,9 +65,9 @@ bool file_member_set_thread(struct file_member *m, pid_t live_tid);
  * and take out the rest, to `gone`, or closed when that is NULL.
  */
 int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			  enum probes_kept kept, struct attach_links *gone);
+			  enum probes_kept kept, struct held_links *gone);
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
-			   struct attach_links *gone);
+			   struct held_links *gone);
 /* Every member in that way, what it keeps; who has just ended is left out. */
 int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
 
@@ -87,10 +84,9 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
 void file_probes_stop_member(struct file_member *m, enum plan_way way);
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way);
 /* What is on allocations, of all members in all ways, to `gone`. */
-void file_probes_gather_allocs(struct file_probes *fp, struct attach_links *gone);
+void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */
-int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m,
-			       struct child_cleaner *cleaner);
+int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m);
 
 #endif

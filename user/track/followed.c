@@ -30,10 +30,20 @@ void followed_init(struct followed *f, struct engine *engine, struct track_files
 	hmap_init(&f->idx, sizeof(uint32_t));
 }
 
+void followed_forget_leftovers(struct followed_process *p)
+{
+	struct leftovers *l;
+
+	vec_each(&p->leftovers, l)
+		vec_release(&l->sites);
+	vec_release(&p->leftovers);
+}
+
 static void release_process(struct followed_process *p)
 {
 	process_tags_release(&p->tags);
 	vec_release(&p->mapped);
+	followed_forget_leftovers(p);
 }
 
 void followed_release(struct followed *f)
@@ -161,6 +171,20 @@ static bool is_in_list(const struct file_list *list, const struct track_file *fi
 	return false;
 }
 
+/* A file is looked at in each of its mappings. */
+static int find_leftovers(struct followed_process *p, const struct proc_map *map,
+			  const struct track_file *file)
+{
+	struct leftovers found = { 0 };
+	int err = leftovers_find(p->live_tid, map, file, &found);
+
+	if (!err && found.sites.cnt)
+		err = vec_push(&p->leftovers, found);
+	if (err || !found.sites.cnt)
+		vec_release(&found.sites);
+	return err;
+}
+
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
 static int read_mappings(struct followed *f, struct followed_process *p, uint32_t generation)
 {
@@ -192,6 +216,8 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			hm.file_id = file->id;
 		}
 		err = vec_push(&set, hm);
+		if (!err && file && p->may_have_leftovers)
+			err = find_leftovers(p, m, file);
 		if (!err && file && !is_in_list(&mapped, file))
 			err = vec_push(&mapped.file, file);
 		if (!err && file && file->tags && hm.file_id)
@@ -235,6 +261,7 @@ int followed_refresh(struct followed *f, struct followed_process *p)
 	err = read_mappings(f, p, target.generation);
 	if (err)
 		return err;
+	p->may_have_leftovers = false;
 	p->generation = target.generation;
 	p->has_allocator = false;
 	vec_each(&p->mapped, file)

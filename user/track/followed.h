@@ -17,6 +17,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "track/leftovers.h"
 #include "track/process_tags.h"
 
 struct engine;
@@ -34,6 +35,8 @@ struct followed_process {
 	uint64_t refreshed_ns;
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
+	bool may_have_leftovers; /* it ran before it was followed, and was not looked at yet */
+	VEC(struct leftovers) leftovers; /* that were found when its mappings were last read */
 	/* What the tracker keeps of it. */
 	uint32_t cleans_left; /* times that forked children are still to be cleaned */
 	uint64_t cleaned_ns; /* when it was last done */
@@ -76,6 +79,8 @@ void followed_delete(struct followed *f, struct followed_process *p);
  * now, and no others, are in p->mapped. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
 int followed_refresh(struct followed *f, struct followed_process *p);
+/* The leftovers have been dealt with. */
+void followed_forget_leftovers(struct followed_process *p);
 /* What it counts itself, and names of label keys that it published meanwhile, to its instance. */
 void followed_read_counters(struct followed *f, struct followed_process *p);
 

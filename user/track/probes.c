@@ -9,17 +9,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "base/vec.h"
-#include "kernel/attach.h"
-#include "kernel/child_cleaner.h"
+#include "guardian/guardian.h"
+#include "guardian/held_links.h"
 #include "kernel/engine.h"
-#include "kernel/link_closer.h"
 #include "target/allocators.h"
 #include "track/file_probes.h"
 #include "track/file_way.h"
 #include "track/files.h"
+#include "track/leftovers.h"
 #include "track/probe_sites.h"
+
+/* A link that comes or goes holds every fork of the machine up for a moment: in a storm of forks some
+ * 25 cleanings a second do. */
+#define CLEANINGS_CAP 3
 
 struct probed_file {
 	const struct track_file *file;
@@ -29,12 +35,11 @@ struct probed_file {
 
 struct probes {
 	struct engine *engine;
-	struct uprobe_events *events;
+	struct guardian *guardian;
+	bool has_events;
 	bool probe_throwing;
 	struct way_policy policy;
 	struct kept_table *kept;
-	struct child_cleaner *cleaner;
-	struct link_closer *closer; /* of processes that have ended */
 	VEC(struct probed_file) files;
 	struct probes_counts counts;
 };
@@ -46,7 +51,8 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 	if (!p)
 		return -ENOMEM;
 	p->engine = e;
-	p->events = opts->events;
+	p->guardian = opts->guardian;
+	p->has_events = opts->has_events;
 	p->probe_throwing = opts->probe_throwing;
 	p->policy = (struct way_policy){
 		.engine = e,
@@ -55,10 +61,7 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 		.wanted = opts->wanted,
 		.costs = opts->costs,
 	};
-	if (kept_table_new(opts->is_shared, &p->kept) || child_cleaner_new(&p->cleaner) ||
-	    link_closer_new(&p->closer)) {
-		child_cleaner_free(p->cleaner);
-		kept_table_free(p->kept);
+	if (kept_table_new(opts->is_shared, &p->kept)) {
 		free(p);
 		return -ENOMEM;
 	}
@@ -84,16 +87,17 @@ static void stop_file(struct probes *p, struct probed_file *pf)
 
 void probes_stop_allocs(struct probes *p)
 {
-	struct attach_links *all = NULL;
+	struct held_links *all = NULL;
 	struct probed_file *pf;
 
-	if (attach_links_new(&all))
+	if (held_links_new(p->guardian, &all))
 		return;
 	vec_each(&p->files, pf) {
 		file_probes_gather_allocs(pf->probes, all);
 		file_way_halt(pf->way);
 	}
-	attach_links_free(all);
+	held_links_free(all);
+	guardian_wait_all_out(p->guardian); /* what went before */
 }
 
 void probes_stop(struct probes *p)
@@ -104,8 +108,7 @@ void probes_stop(struct probes *p)
 	vec_each(&p->files, pf)
 		stop_file(p, pf);
 	vec_release(&p->files);
-	child_cleaner_wait(p->cleaner);
-	link_closer_wait(p->closer);
+	guardian_wait_all_out(p->guardian);
 }
 
 void probes_free(struct probes *p)
@@ -113,8 +116,6 @@ void probes_free(struct probes *p)
 	if (!p)
 		return;
 	probes_stop(p);
-	link_closer_free(p->closer);
-	child_cleaner_free(p->cleaner);
 	kept_table_free(p->kept);
 	free(p);
 }
@@ -163,10 +164,11 @@ static struct probed_file *find_file(struct probes *p, const struct track_file *
 
 static struct probed_file *add_file(struct probes *p, const struct track_file *file)
 {
-	const struct attach_ways_options opts = { p->engine, p->events, rules_of(p) };
+	const struct attach_ways_options opts = { p->engine, p->guardian, p->has_events,
+						  rules_of(p) };
 	struct probed_file pf = { .file = file };
 
-	if (file_probes_new(&opts, p->kept, p->closer, file, &pf.probes))
+	if (file_probes_new(&opts, p->kept, file, &pf.probes))
 		return NULL;
 	if (file_way_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
 		file_way_free(pf.way);
@@ -252,7 +254,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
 
 /* What m keeps, in each way that the file's probes are in. */
 static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
-		struct attach_links *gone)
+		struct held_links *gone)
 {
 	int err = file_probes_bring_tags(pf->probes, m, kept, gone);
 
@@ -268,7 +270,7 @@ void probes_hold(struct probes *p, bool hold)
 
 /* Of a file whose probes are for everyone, a process is let off by a move to another way. */
 static int keep_of_file(struct probes *p, struct probed_file *pf, struct file_member *m,
-			enum probes_kept kept, struct attach_links *gone)
+			enum probes_kept kept, struct held_links *gone)
 {
 	file_way_note_change(pf->way);
 	if (p->policy.is_shared)
@@ -300,10 +302,14 @@ static struct file_member *find_member(struct probes *p, struct probed_file *pf,
 }
 
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
-		struct attach_links *gone)
+		uint64_t *ret_ticket)
 {
+	struct held_links *gone = NULL;
 	struct probed_file *pf;
-	int err = kept_table_set(p->kept, pid, kept);
+	int err = held_links_new(p->guardian, &gone);
+
+	if (!err)
+		err = kept_table_set(p->kept, pid, kept);
 
 	vec_each(&p->files, pf) {
 		struct file_member *m = find_member(p, pf, pid, live_tid);
@@ -311,6 +317,7 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 		if (!err && m)
 			err = keep_of_file(p, pf, m, kept, gone);
 	}
+	*ret_ticket = held_links_let_go(gone);
 	return err;
 }
 
@@ -398,17 +405,45 @@ bool probes_clean_children(struct probes *p, pid_t pid)
 
 	if (engine_mode(p->engine) == ATTACH_PERF)
 		return true;
-	if (!child_cleaner_has_room(p->cleaner))
+	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
 		return false;
 	vec_each(&p->files, pf) {
 		const struct file_member *m = file_way_now(pf->way) == PLAN_OWN ?
 						      file_probes_find(pf->probes, pid) :
 						      NULL;
 
-		if (m && file_probes_clean_children(pf->probes, m, p->cleaner))
+		if (m && file_probes_clean_children(pf->probes, m))
 			break;
 	}
 	return true;
+}
+
+void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid)
+{
+	const bool is_perf = engine_mode(p->engine) == ATTACH_PERF;
+	const struct attach_request req = {
+		.file_fd = l->file->fd,
+		.pid = is_perf ? live_tid : pid,
+		.mode = is_perf ? ATTACH_PERF : ATTACH_MULTI,
+		.kind = ATTACH_ENTRY,
+		.prog_fd = engine_prog_fd(p->engine, ENGINE_FREE),
+		.sites = l->sites.data,
+		.site_cnt = l->sites.cnt,
+	};
+	const struct probed_file *pf = find_file(p, l->file);
+	int err;
+
+	if (pf && file_way_now(pf->way) == PLAN_ALL)
+		return; /* they are ours */
+	err = guardian_clean(p->guardian, &req);
+	if (err)
+		log_warn("%zu breakpoints in %s of PID %d, perhaps left by a profiler that was "
+			 "killed, stay: %s",
+			 l->sites.cnt, l->file->path, pid, strerror(-err));
+	else
+		log_info("%zu breakpoints in %s of PID %d are in no file: another profiler's, or "
+			 "left by one that was killed, and then they are taken out now",
+			 l->sites.cnt, l->file->path, pid);
 }
 
 size_t probes_file_cnt(const struct probes *p)

@@ -17,19 +17,21 @@
 #include "track/plan.h"
 #include "track/probes_kept.h"
 
-struct attach_links;
 struct engine;
+struct guardian;
+struct held_links;
+struct leftovers;
 struct probes;
 struct probes_activity;
 struct track_file;
-struct uprobe_events;
 
 struct probes_options {
+	struct guardian *guardian;
 	bool is_shared; /* one set of probes for every process that maps the file, for good */
 	bool probe_throwing; /* see tracker_options */
 	bool is_all_agreed; /* the planner may choose PLAN_ALL */
 	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
-	struct uprobe_events *events; /* NULL: no PLAN_EVENT. The engine must have its programs. */
+	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
 	struct plan_costs costs;
 };
 
@@ -70,10 +72,10 @@ bool probes_are_moving(const struct probes *p);
 
 /*
  * Put in what is missing and take out what is not kept, now and for files that are mapped later. What goes
- * is handed to `gone`, to be closed by the caller. pid is ignored where probes are shared.
+ * is out when guardian_is_out() says so of the ticket. pid is ignored where probes are shared.
  */
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
-		struct attach_links *gone);
+		uint64_t *ret_ticket);
 /* While held, processes that are new get no probes: as if they kept PROBES_NONE. */
 void probes_hold(struct probes *p, bool hold);
 
@@ -84,6 +86,9 @@ int probes_want_of_files(const struct probes *p, pid_t pid);
 /* The process has forked a child that nobody follows: take the breakpoints that it inherited out of
  * it, soon. (perf events do that by themselves.) False: not now, so much of it is under way. */
 bool probes_clean_children(struct probes *p, pid_t pid);
+
+/* Of a process that has just come to be followed. What cannot be done is said. */
+void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid);
 
 void probes_stop_allocs(struct probes *p);
 void probes_stop(struct probes *p);

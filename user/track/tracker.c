@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
+#include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "target/process.h"
@@ -91,11 +92,12 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	static const struct reclaim_ops reclaim_ops = { is_image_over, on_reclaim_begin,
 							on_reclaim_end };
 	const struct probes_options probes_opts = {
+		.guardian = opts->guardian,
 		.is_shared = opts->follow,
 		.probe_throwing = opts->probe_throwing,
 		.is_all_agreed = opts->is_all,
 		.wanted = opts->way,
-		.events = opts->events,
+		.has_events = opts->has_events,
 		.costs = opts->costs,
 	};
 	struct tracker *t = calloc(1, sizeof(*t));
@@ -172,13 +174,38 @@ static int probe_file(struct tracker *t, const struct followed_process *p,
 	return t->is_stopped ? 0 : probes_add(t->probes, file, p->pid, p->live_tid);
 }
 
+static void clean_leftovers(struct tracker *t, struct followed_process *p)
+{
+	const struct leftovers *l;
+
+	vec_each(&p->leftovers, l)
+		probes_clean_leftovers(t->probes, l, p->pid, p->live_tid);
+	followed_forget_leftovers(p);
+}
+
 static int refresh(struct tracker *t, struct followed_process *p)
 {
 	int err = followed_refresh(&t->followed, p);
 
+	clean_leftovers(t, p);
+
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
 	return err;
+}
+
+void tracker_repair(struct tracker *t)
+{
+	struct followed_process *p;
+
+	if (!guardian_is_lost(t->opts.guardian) || guardian_restart(t->opts.guardian))
+		return;
+	t->is_stopped = true; /* nothing is attached any more */
+	vec_each(&t->followed.list, p) {
+		p->may_have_leftovers = true;
+		refresh(t, p);
+	}
+	guardian_wait_all_out(t->opts.guardian);
 }
 
 static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct followed_process **ret)
@@ -224,6 +251,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 
 	if (err)
 		return err;
+	p->may_have_leftovers = true;
 	err = refresh(t, p);
 	if (!err)
 		err = probes_want_of_files(t->probes, pid);
@@ -348,14 +376,19 @@ bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
 }
 
-int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
-			struct attach_links *gone)
+int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket)
 {
 	const struct followed_process *p = find_or_any(t, pid);
 
+	*ret_ticket = 0;
 	if (t->is_stopped)
 		return 0;
-	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, gone) : -ESRCH;
+	return p ? probes_keep(t->probes, p->pid, p->live_tid, kept, ret_ticket) : -ESRCH;
+}
+
+void tracker_await_out(struct tracker *t, uint64_t ticket)
+{
+	guardian_wait_out(t->opts.guardian, ticket);
 }
 
 void tracker_hold_probes(struct tracker *t, bool hold)

@@ -20,13 +20,15 @@
 #include "track/instances.h"
 #include "track/probes.h"
 
-struct attach_links;
 struct engine;
+struct guardian;
+struct held_links;
 struct reclaim_counts;
 struct track_files;
 struct tracker;
 
 struct tracker_options {
+	struct guardian *guardian; /* which attaches */
 	/*
 	 * Children become followed processes of their own. Probes are then not bound to a process but
 	 * fire for every one that maps the file: only so are children seen from their first moment
@@ -48,12 +50,15 @@ struct tracker_options {
 	 * that is probed may pay for that, followed or not. */
 	bool is_all;
 	enum plan_way way;
-	struct uprobe_events *events;
+	bool has_events; /* see struct probes_options */
 	struct plan_costs costs;
 };
 
 int tracker_new(struct engine *engine, struct track_files *files,
 		const struct tracker_options *opts, struct tracker **ret);
+/* The guardian was killed: what it left in the processes is taken out by a new one. To be called when nothing
+ * is to be attached any more; does nothing when it was not. */
+void tracker_repair(struct tracker *t);
 /* Takes every probe out. */
 void tracker_free(struct tracker *t);
 
@@ -71,8 +76,10 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
 /* Since when that is: before its first probe. CLOCK_MONOTONIC. */
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid);
-int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept,
-			struct attach_links *gone);
+/* What goes is out when guardian_is_out() says so of the ticket. */
+int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket);
+/* Waits until it is. */
+void tracker_await_out(struct tracker *t, uint64_t ticket);
 /* New processes get no probes. */
 void tracker_hold_probes(struct tracker *t, bool hold);
 /* Of the image that was last read. */

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guardian.c - main's side of it, see guardian.h. The other is holder.c.
+ *
+ * What waits for an answer takes the news that come before it. No answer for a minute is taken for the
+ * end: then the guardian is stopped, and nobody may wait for it for ever.
+ */
+#include "guardian/guardian.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "guardian/guardian_priv.h"
+#include "guardian/holder.h"
+#include "guardian/wire.h"
+
+#define ANSWER_TIMEOUT_MS 60000
+
+struct under_way {
+	uint64_t ticket;
+	bool is_cleaning;
+};
+
+struct guardian {
+	pid_t pid;
+	int fd; /* -1: it is gone */
+	bool is_given_up; /* it may still be there, and take out what it holds */
+	uint64_t last_number; /* of ids and tickets */
+	VEC(struct under_way) under_way; /* has room for one more */
+};
+
+static int start(struct guardian *g)
+{
+	int pair[2], err = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	g->pid = fork();
+	if (!g->pid) {
+		close(pair[0]);
+		holder_run(pair[1]);
+	}
+	if (g->pid < 0)
+		err = -errno;
+	close(pair[1]);
+	if (err)
+		close(pair[0]);
+	else
+		g->fd = pair[0];
+	return err;
+}
+
+int guardian_start(struct guardian **ret)
+{
+	struct guardian *g = calloc(1, sizeof(*g));
+	int err;
+
+	if (!g)
+		return -ENOMEM;
+	g->fd = -1;
+	err = vec_reserve(&g->under_way, 1);
+	if (!err)
+		err = start(g);
+	if (err)
+		guardian_end(g);
+	else
+		*ret = g;
+	return err;
+}
+
+bool guardian_is_lost(const struct guardian *g)
+{
+	return g->fd < 0;
+}
+
+static void reap(struct guardian *g)
+{
+	while (waitpid(g->pid, NULL, g->is_given_up ? WNOHANG : 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Nothing is under way any more: it is out, or was left. */
+static int lose(struct guardian *g)
+{
+	if (g->fd >= 0) {
+		close(g->fd);
+		g->fd = -1;
+	}
+	g->under_way.cnt = 0;
+	return -EPIPE;
+}
+
+void guardian_end(struct guardian *g)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct wire_reply reply;
+	ssize_t n;
+
+	if (!g)
+		return;
+	if (g->fd >= 0) {
+		p.fd = g->fd;
+		shutdown(g->fd, SHUT_WR);
+		do { /* news that nobody wants any more, until it has ended */
+			n = poll(&p, 1, ANSWER_TIMEOUT_MS) > 0 ?
+				    recv(g->fd, &reply, sizeof(reply), 0) :
+				    -1;
+		} while (n > 0);
+		g->is_given_up = n < 0;
+	}
+	lose(g);
+	if (g->pid > 0)
+		reap(g);
+	vec_release(&g->under_way);
+	free(g);
+}
+
+int guardian_restart(struct guardian *g)
+{
+	lose(g);
+	reap(g);
+	g->pid = 0;
+	g->is_given_up = false;
+	return start(g);
+}
+
+pid_t guardian_pid(const struct guardian *g)
+{
+	return g->pid;
+}
+
+int guardian_fd(const struct guardian *g)
+{
+	return g->fd;
+}
+
+static void note_out(struct guardian *g, const struct wire_reply *reply)
+{
+	for (size_t i = 0; i < reply->cnt && i < WIRE_TICKETS_CAP; i++) {
+		for (size_t k = g->under_way.cnt; k-- > 0;) {
+			if (g->under_way.data[k].ticket != reply->tickets[i])
+				continue;
+			g->under_way.data[k] = g->under_way.data[--g->under_way.cnt];
+			break;
+		}
+	}
+}
+
+/* -EAGAIN: nothing came in that time. An answer is left in *ret, and 1 returned; of news 0. */
+static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
+{
+	struct pollfd p = { .fd = g->fd, .events = POLLIN };
+	ssize_t n;
+	int ready;
+
+	if (g->fd < 0)
+		return -EPIPE;
+	do {
+		ready = poll(&p, 1, timeout_ms);
+	} while (ready < 0 && errno == EINTR);
+	if (!ready)
+		return -EAGAIN;
+	do {
+		n = recv(g->fd, ret, sizeof(*ret), 0);
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(*ret))
+		return lose(g);
+	if (ret->kind == WIRE_ANSWER)
+		return 1;
+	note_out(g, ret);
+	return 0;
+}
+
+/* Something is waited for: the next message, as receive(). */
+static int await(struct guardian *g, struct wire_reply *ret)
+{
+	int err = receive(g, ANSWER_TIMEOUT_MS, ret);
+
+	if (err != -EAGAIN)
+		return err;
+	log_error("guardian: process %d has not answered for a minute: it is given up", g->pid);
+	g->is_given_up = true;
+	return lose(g);
+}
+
+int guardian_work(struct guardian *g)
+{
+	struct wire_reply reply;
+	int err;
+
+	do {
+		err = receive(g, 0, &reply);
+	} while (err >= 0);
+	return err == -EAGAIN ? 0 : err;
+}
+
+/*
+ * Requests.
+ */
+
+struct request {
+	struct wire_request head;
+	struct iovec body[WIRE_PARTS_CAP];
+	size_t body_cnt;
+	int fds[WIRE_FDS_CAP];
+	size_t fd_cnt;
+};
+
+static int send_request(struct guardian *g, struct request *r)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(r->fds))];
+	} control = { 0 };
+	struct iovec iov[1 + WIRE_PARTS_CAP] = { { &r->head, sizeof(r->head) } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 + r->body_cnt };
+	ssize_t n;
+
+	if (g->fd < 0)
+		return -EPIPE;
+	memcpy(iov + 1, r->body, r->body_cnt * sizeof(*iov));
+	if (r->fd_cnt) {
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(r->fd_cnt * sizeof(int));
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(r->fd_cnt * sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), r->fds, r->fd_cnt * sizeof(int));
+	}
+	do {
+		n = sendmsg(g->fd, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
+		return -errno; /* a descriptor that is none, no memory */
+	return n < 0 ? lose(g) : 0;
+}
+
+static int exchange(struct guardian *g, struct request *r, struct wire_reply *reply)
+{
+	int err = send_request(g, r);
+
+	while (!err)
+		err = await(g, reply);
+	return err < 0 ? err : reply->err;
+}
+
+static void add_part(struct request *r, const struct attach_request *req)
+{
+	if (!r->fd_cnt)
+		r->fds[r->fd_cnt++] = req->file_fd;
+	r->fds[r->fd_cnt++] = req->prog_fd;
+	r->head.parts[r->head.part_cnt++] = (struct wire_part){
+		.mode = req->mode,
+		.kind = req->kind,
+		.site_cnt = (uint32_t)req->site_cnt,
+		.pid = req->pid,
+	};
+	r->body[r->body_cnt++] =
+		(struct iovec){ (void *)req->sites, req->site_cnt * sizeof(*req->sites) };
+}
+
+int guardian_attach(struct guardian *g, const struct attach_request *req, uint64_t *ret_id)
+{
+	struct request r = { .head = { .kind = WIRE_ATTACH, .id = ++g->last_number } };
+	struct wire_reply reply;
+	int err;
+
+	add_part(&r, req);
+	err = exchange(g, &r, &reply);
+	if (!err)
+		*ret_id = r.head.id;
+	return err;
+}
+
+/* With a ticket; it is awaited by whoever wants to. */
+static int send_with_ticket(struct guardian *g, struct request *r, bool is_cleaning)
+{
+	int err;
+
+	if (vec_reserve(&g->under_way, g->under_way.cnt + 1))
+		guardian_wait_all_out(g); /* leaves room */
+	r->head.ticket = ++g->last_number;
+	err = send_request(g, r);
+	if (!err)
+		g->under_way.data[g->under_way.cnt++] =
+			(struct under_way){ r->head.ticket, is_cleaning };
+	return err;
+}
+
+uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
+{
+	uint64_t ticket = 0;
+	size_t part_cnt;
+
+	for (; cnt; ids += part_cnt, cnt -= part_cnt) {
+		struct request r = { .head = { .kind = WIRE_DETACH }, .body_cnt = 1 };
+
+		part_cnt = cnt < WIRE_IDS_CAP ? cnt : WIRE_IDS_CAP;
+		r.head.id_cnt = (uint32_t)part_cnt;
+		r.body[0] = (struct iovec){ (void *)ids, part_cnt * sizeof(*ids) };
+		if (!send_with_ticket(g, &r, false))
+			ticket = r.head.ticket;
+	}
+	return ticket;
+}
+
+bool guardian_is_out(struct guardian *g, uint64_t ticket)
+{
+	const struct under_way *u;
+
+	if (!ticket)
+		return true;
+	guardian_work(g);
+	vec_each(&g->under_way, u)
+		if (u->ticket <= ticket)
+			return false;
+	return true;
+}
+
+void guardian_wait_out(struct guardian *g, uint64_t ticket)
+{
+	struct wire_reply reply;
+
+	while (!guardian_is_out(g, ticket))
+		if (await(g, &reply) < 0)
+			return;
+}
+
+void guardian_wait_all_out(struct guardian *g)
+{
+	guardian_wait_out(g, g->last_number);
+}
+
+int guardian_clean(struct guardian *g, const struct attach_request *req)
+{
+	struct request r = { .head = { .kind = WIRE_CLEAN } };
+
+	if (!req->site_cnt)
+		return 0;
+	if (req->site_cnt > WIRE_SITES_CAP)
+		return -E2BIG;
+	add_part(&r, req);
+	return send_with_ticket(g, &r, true);
+}
+
+size_t guardian_cleaning_cnt(struct guardian *g)
+{
+	const struct under_way *u;
+	size_t cnt = 0;
+
+	guardian_work(g);
+	vec_each(&g->under_way, u)
+		cnt += u->is_cleaning;
+	return cnt;
+}
+
+/*
+ * Events.
+ */
+
+int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, char *why, size_t why_bytes)
+{
+	struct request r = { .head = { .kind = WIRE_OPEN_EVENTS } };
+	struct wire_reply reply = { .cnt = 0 };
+	int err = exchange(g, &r, &reply);
+
+	*ret_removed_cnt = reply.cnt;
+	if (err)
+		snprintf(why, why_bytes, "%.*s", (int)sizeof(reply.why),
+			 reply.why[0] ? reply.why : strerror(-err));
+	return err;
+}
+
+int guardian_new_events(struct guardian *g, const struct attach_request *reqs, size_t req_cnt,
+			uint64_t *ret_events)
+{
+	struct request r = { .head = { .kind = WIRE_NEW_EVENTS, .events_id = ++g->last_number } };
+	struct wire_reply reply;
+	size_t site_cnt = 0;
+	int err;
+
+	for (size_t i = 0; i < req_cnt && i < WIRE_PARTS_CAP; i++) {
+		add_part(&r, &reqs[i]);
+		site_cnt += reqs[i].site_cnt;
+	}
+	if (req_cnt > WIRE_PARTS_CAP || site_cnt > WIRE_SITES_CAP)
+		return -E2BIG;
+	err = exchange(g, &r, &reply);
+	if (!err)
+		*ret_events = r.head.events_id;
+	return err;
+}
+
+int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint64_t *ret_id)
+{
+	struct request r = { .head = { .kind = WIRE_ADD_TO_EVENTS,
+				       .id = ++g->last_number,
+				       .events_id = events,
+				       .pid = tid } };
+	struct wire_reply reply;
+	int err = exchange(g, &r, &reply);
+
+	if (!err)
+		*ret_id = r.head.id;
+	return err;
+}
+
+void guardian_free_events(struct guardian *g, uint64_t events)
+{
+	struct request r = { .head = { .kind = WIRE_FREE_EVENTS, .events_id = events } };
+
+	if (events)
+		(void)send_request(g, &r); /* when it is gone, they are */
+}

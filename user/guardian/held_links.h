@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * held_links.h - probes that are in, held by the guardian.
+ */
+#ifndef HT_GUARDIAN_HELD_LINKS_H
+#define HT_GUARDIAN_HELD_LINKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attach_request;
+struct guardian;
+struct held_links;
+
+int held_links_new(struct guardian *g, struct held_links **ret);
+/* Attach; on failure nothing of this request stays. -EPIPE: the guardian is gone. */
+int held_links_add(struct held_links *links, const struct attach_request *req);
+/* One more process for these events, see shared_probes_add(). */
+int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
+size_t held_links_cnt(const struct held_links *links);
+/* From one to the other, which has all or none of them then. */
+int held_links_move(struct held_links *from, struct held_links *to);
+/* They go, and nobody waits: the ticket tells when they are out (guardian_is_out()). NULL is fine. */
+uint64_t held_links_let_go(struct held_links *links);
+/* Waits until they are out. NULL is fine. */
+void held_links_free(struct held_links *links);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * holder.c - see holder.h.
+ *
+ * One loop: requests of main, and what the closer has done. It never waits for main: what main does not
+ * take stays in the closer. Main is gone when the socket has ended or when its process has, whichever
+ * comes first (another child of main may still have a copy of its end).
+ *
+ * It opens nothing but the definitions in tracefs and /proc/self/fd/N, and parses nothing of a target.
+ */
+#include "guardian/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/hmap.h"
+#include "guardian/closer.h"
+#include "guardian/wire.h"
+#include "kernel/attach.h"
+#include "kernel/shared_probes.h"
+#include "kernel/uprobe_events.h"
+
+#define NAME "heaptap-guard"
+
+struct holder {
+	int fd, main_fd;
+	struct hmap links, events; /* number -> pointer */
+	struct uprobe_events *definitions;
+	struct closer *closer;
+	struct wire_request head;
+	union wire_body body;
+	int fds[WIRE_FDS_CAP];
+	size_t fd_cnt;
+	struct wire_reply news; /* to be sent, if it has tickets */
+};
+
+/*
+ * Being nobody's victim.
+ */
+
+/* What ps shows, and what a `pkill -f` for main's arguments would find: fields 48 and 49 of stat. */
+static void hide_arguments(void)
+{
+	char text[1024], *at;
+	unsigned long begin, end;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* field 2 */
+	for (int i = 2; i < 48 && at; i++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, " %lu %lu", &begin, &end) != 2 || end <= begin)
+		return;
+	memset((void *)begin, 0, end - begin);
+	snprintf((char *)begin, end - begin, NAME);
+}
+
+static void set_oom_score(void)
+{
+	static const char score[] = "-1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, score, sizeof(score) - 1) < 0)
+		errno = 0; /* not allowed: as likely as main */
+	close(fd);
+}
+
+/* Room for links, though main raises its own limit later. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* 0 to 2 are there, so that no library takes a link for them. */
+static int keep_only(int fd)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null_fd < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (i != fd)
+			dup2(null_fd, i);
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	for (int i = 3; i < fd; i++)
+		close(i);
+	syscall(__NR_close_range, fd + 1, ~0U, 0);
+	return fd;
+}
+
+static void stand_apart(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, NAME);
+	hide_arguments();
+	set_oom_score();
+	raise_file_limit();
+	if (chdir("/"))
+		errno = 0; /* then a file system stays busy */
+	/* What it takes out slows others down. */
+	setpriority(PRIO_PROCESS, 0, -20);
+}
+
+/*
+ * Requests.
+ */
+
+/* Main waits for it, so there is room or will be, unless main ends. */
+static void answer(const struct holder *h, struct wire_reply *reply)
+{
+	struct pollfd p[] = { { .fd = h->fd, .events = POLLOUT },
+			      { .fd = h->main_fd, .events = POLLIN } };
+
+	reply->kind = WIRE_ANSWER;
+	while (send(h->fd, reply, sizeof(*reply), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN && !p[1].revents)
+		poll(p, 2, -1);
+}
+
+static void drop_fds(struct holder *h)
+{
+	while (h->fd_cnt)
+		close(h->fds[--h->fd_cnt]);
+}
+
+static struct attach_request request_of(const struct holder *h, size_t part, size_t first_site)
+{
+	const struct wire_part *p = &h->head.parts[part];
+
+	return (struct attach_request){
+		.file_fd = h->fds[0],
+		.pid = p->pid,
+		.mode = p->mode,
+		.kind = p->kind,
+		.prog_fd = h->fds[1 + part],
+		.sites = h->body.sites + first_site,
+		.site_cnt = p->site_cnt,
+	};
+}
+
+static int remember(struct hmap *map, uint64_t number, void *what)
+{
+	return hmap_put(map, &number, (uintptr_t)what);
+}
+
+static void *look_up(const struct hmap *map, uint64_t number)
+{
+	const uint64_t *value = hmap_get(map, &number);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+static void *forget(struct hmap *map, uint64_t number)
+{
+	void *what = look_up(map, number);
+
+	hmap_del(map, &number);
+	return what;
+}
+
+/* Enters the links, or takes out what there is of them. */
+static int enter(struct holder *h, struct attach_links *links, int err)
+{
+	if (!err)
+		err = remember(&h->links, h->head.id, links);
+	if (err)
+		attach_links_free(links);
+	return err;
+}
+
+static int attach(struct holder *h)
+{
+	const struct attach_request req = request_of(h, 0, 0);
+	struct attach_links *links = NULL;
+	int err = attach_links_new(&links);
+
+	return err ? err : enter(h, links, attach_add(links, &req));
+}
+
+static int add_to_events(struct holder *h)
+{
+	const struct shared_probes *sp = look_up(&h->events, h->head.events_id);
+	struct attach_links *links = NULL;
+	int err = sp ? attach_links_new(&links) : -ENOENT;
+
+	return err ? err : enter(h, links, shared_probes_add(sp, h->head.pid, links));
+}
+
+static void detach(struct holder *h)
+{
+	struct attach_links *all = NULL, *links;
+	int err = attach_links_new(&all);
+
+	for (size_t i = 0; i < h->head.id_cnt; i++) {
+		links = forget(&h->links, h->body.ids[i]);
+		if (links && !err)
+			err = attach_links_move(links, all);
+		attach_links_free(links); /* what had no room */
+	}
+	closer_close(h->closer, all, h->head.ticket);
+}
+
+static void clean(struct holder *h)
+{
+	const struct attach_request req = request_of(h, 0, 0);
+
+	closer_clean(h->closer, &req, h->head.ticket);
+	h->fd_cnt = 0; /* they are the closer's */
+}
+
+static int open_events(struct holder *h, struct wire_reply *reply)
+{
+	size_t removed_cnt = 0;
+	int err = h->definitions ? 0 :
+				   uprobe_events_open(&h->definitions, &removed_cnt, reply->why,
+						      sizeof(reply->why));
+
+	reply->cnt = removed_cnt;
+	return err;
+}
+
+static int new_events(struct holder *h)
+{
+	struct attach_request reqs[WIRE_PARTS_CAP];
+	struct shared_probes *sp = NULL;
+	size_t site = 0;
+	int err;
+
+	for (size_t i = 0; i < h->head.part_cnt; i++) {
+		reqs[i] = request_of(h, i, site);
+		site += reqs[i].site_cnt;
+	}
+	err = h->definitions ? shared_probes_new(h->definitions, reqs, h->head.part_cnt, &sp) :
+			       -ENOTSUP;
+	if (!err)
+		err = remember(&h->events, h->head.events_id, sp);
+	if (err)
+		shared_probes_free(sp);
+	return err;
+}
+
+static void handle(struct holder *h)
+{
+	struct wire_reply reply = { .err = -EINVAL };
+
+	switch (h->head.kind) {
+	case WIRE_ATTACH:
+		reply.err = attach(h);
+		break;
+	case WIRE_DETACH:
+		detach(h);
+		return;
+	case WIRE_CLEAN:
+		clean(h);
+		return;
+	case WIRE_OPEN_EVENTS:
+		reply.err = open_events(h, &reply);
+		break;
+	case WIRE_NEW_EVENTS:
+		reply.err = new_events(h);
+		break;
+	case WIRE_ADD_TO_EVENTS:
+		reply.err = add_to_events(h);
+		break;
+	case WIRE_FREE_EVENTS:
+		shared_probes_free(forget(&h->events, h->head.events_id));
+		return;
+	}
+	answer(h, &reply);
+}
+
+static void take_fds(struct holder *h, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return;
+	h->fd_cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(h->fds, CMSG_DATA(c), h->fd_cnt * sizeof(int));
+}
+
+/* Main is trusted; this finds a version of it that is another, or a full table of descriptors. */
+static int check(const struct holder *h, size_t bytes)
+{
+	size_t site_cnt = 0, body_bytes = bytes - sizeof(h->head);
+
+	if (bytes < sizeof(h->head) || h->head.part_cnt > WIRE_PARTS_CAP)
+		return -EPROTO;
+	if (h->head.part_cnt && h->fd_cnt != 1 + h->head.part_cnt)
+		return -EMFILE;
+	for (size_t i = 0; i < h->head.part_cnt; i++)
+		site_cnt += h->head.parts[i].site_cnt;
+	return body_bytes == site_cnt * sizeof(struct attach_site) +
+				       h->head.id_cnt * sizeof(uint64_t) ?
+		       0 :
+		       -EPROTO;
+}
+
+static void refuse(struct holder *h, int err)
+{
+	struct wire_reply reply = { .err = err };
+
+	if (h->head.kind == WIRE_CLEAN || h->head.kind == WIRE_DETACH)
+		closer_close(h->closer, NULL, h->head.ticket);
+	else if (h->head.kind != WIRE_FREE_EVENTS)
+		answer(h, &reply);
+}
+
+/* false: main is gone. */
+static bool receive(struct holder *h)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(h->fds))];
+	} control;
+	struct iovec iov[] = { { &h->head, sizeof(h->head) }, { &h->body, sizeof(h->body) } };
+	struct msghdr msg = { .msg_iov = iov,
+			      .msg_iovlen = 2,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t n = recvmsg(h->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int err;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!n)
+		return false;
+	take_fds(h, &msg);
+	err = check(h, (size_t)n);
+	if (err)
+		refuse(h, err);
+	else
+		handle(h);
+	drop_fds(h);
+	return true;
+}
+
+/* Main may be slow to take it. */
+static void tell_done(struct holder *h)
+{
+	if (!h->news.cnt)
+		h->news.cnt = closer_take_done(h->closer, h->news.tickets, WIRE_TICKETS_CAP);
+	h->news.kind = WIRE_OUT;
+	if (h->news.cnt && send(h->fd, &h->news, sizeof(h->news), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		h->news.cnt = 0;
+}
+
+static void serve(struct holder *h)
+{
+	struct pollfd p[] = { { .fd = h->fd },
+			      { .fd = closer_fd(h->closer) },
+			      { .fd = h->main_fd, .events = POLLIN } };
+
+	for (;;) {
+		p[0].events = h->news.cnt ? POLLIN | POLLOUT : POLLIN;
+		p[1].events = h->news.cnt ? 0 : POLLIN;
+		if (poll(p, 3, -1) < 0)
+			continue;
+		if (p[2].revents)
+			return;
+		if (p[1].revents || (p[0].revents & POLLOUT))
+			tell_done(h);
+		if ((p[0].revents & ~POLLOUT) && !receive(h))
+			return;
+	}
+}
+
+/* Takes everything out, and waits until it is. */
+static void let_go(struct holder *h)
+{
+	struct attach_links *all = NULL, *links;
+	const void *key;
+	uint64_t value;
+	size_t pos = 0;
+	int err = attach_links_new(&all);
+
+	while (hmap_next(&h->links, &pos, &key, &value)) {
+		links = (void *)(uintptr_t)value;
+		if (!err)
+			err = attach_links_move(links, all);
+		attach_links_free(links);
+	}
+	attach_links_free(all);
+	closer_wait(h->closer);
+	pos = 0;
+	while (hmap_next(&h->events, &pos, &key, &value))
+		shared_probes_free((void *)(uintptr_t)value);
+	uprobe_events_close(h->definitions);
+}
+
+void holder_run(int fd)
+{
+	struct holder *h = calloc(1, sizeof(*h));
+	pid_t parent = getppid();
+
+	stand_apart();
+	fd = keep_only(fd);
+	if (!h || fd < 0 || closer_new(&h->closer))
+		_exit(1);
+	h->fd = fd;
+	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket has to do */
+	hmap_init(&h->links, sizeof(uint64_t));
+	hmap_init(&h->events, sizeof(uint64_t));
+	if (getppid() == parent)
+		serve(h);
+	let_go(h);
+	_exit(0);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - what main and its guardian say to each other: messages of a SOCK_SEQPACKET pair.
+ *
+ * A request is a head, then sites of all its parts or ids, and descriptors (SCM_RIGHTS): the file, and
+ * the program of each part. Ids and tickets are numbers that main makes up. WIRE_DETACH and WIRE_CLEAN are
+ * answered when they are done, with their ticket and in no order (WIRE_OUT); WIRE_FREE_EVENTS is not;
+ * all others are answered at once, in order (WIRE_ANSWER).
+ */
+#ifndef HT_GUARDIAN_WIRE_H
+#define HT_GUARDIAN_WIRE_H
+
+#include <stdint.h>
+
+#include "kernel/attach.h"
+
+#define WIRE_SITES_CAP 1024
+#define WIRE_IDS_CAP 4096
+#define WIRE_PARTS_CAP 3
+#define WIRE_FDS_CAP (1 + WIRE_PARTS_CAP)
+#define WIRE_TICKETS_CAP 64
+#define WIRE_WHY_BYTES 256
+
+enum wire_request_kind {
+	WIRE_ATTACH, /* part 0, as the links `id` */
+	WIRE_DETACH, /* the links that are named */
+	WIRE_CLEAN, /* attach part 0, and detach it at once */
+	WIRE_OPEN_EVENTS, /* the definitions in tracefs */
+	WIRE_NEW_EVENTS, /* of all parts, as the events `events_id` */
+	WIRE_ADD_TO_EVENTS, /* the process of the thread `pid` to `events_id`, as the links `id` */
+	WIRE_FREE_EVENTS,
+};
+
+struct wire_part {
+	uint32_t mode, kind; /* enum attach_mode, enum attach_kind */
+	uint32_t site_cnt;
+	int32_t pid;
+};
+
+struct wire_request {
+	uint32_t kind;
+	uint32_t part_cnt;
+	uint32_t id_cnt;
+	int32_t pid;
+	uint64_t id, events_id, ticket;
+	struct wire_part parts[WIRE_PARTS_CAP];
+};
+
+union wire_body {
+	struct attach_site sites[WIRE_SITES_CAP];
+	uint64_t ids[WIRE_IDS_CAP];
+};
+
+enum wire_reply_kind { WIRE_ANSWER, WIRE_OUT };
+
+struct wire_reply {
+	uint32_t kind;
+	int32_t err; /* of an answer */
+	uint64_t cnt; /* tickets; of WIRE_OPEN_EVENTS what was removed */
+	union {
+		uint64_t tickets[WIRE_TICKETS_CAP];
+		char why[WIRE_WHY_BYTES]; /* WIRE_OPEN_EVENTS */
+	};
+};
+
+#endif
