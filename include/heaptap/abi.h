@@ -580,7 +580,7 @@ struct ht_event {
 	X(NESTED, ACTIVITY, "nested",                                                              \
 	  "calls from inside the allocator, charged to the outer call")                            \
 	X(MISSED_FREE, SUM, "missed_frees",                                                        \
-	  "address handed out again without a free having been seen")                              \
+	  "blocks at an address that was handed out again: no free was seen")                      \
 	X(LIVE_FULL, SUM, "live_full", "samples not tracked: live map full")                       \
 	X(LIVE_FULL_BYTES, SUM, "live_full_bytes", "bytes not tracked: live map full")             \
 	X(TOTALS_FULL, SUM, "totals_full", "samples missing from the cumulative sums: map full")   \

@@ -303,15 +303,15 @@ static void fill_kept(void)
 	p->recording.inuse_since_ns = NOW_NS - 12 * S;
 	p->recording.watched_ns = 16 * S;
 	p->recording.is_lossy = true;
-	assert_int_equal(profile_comment(p, "ledger: samples 123456 (allocations sampled)"), 0);
+	assert_int_equal(profile_comment(p, "counters: samples=123456 frees=120000"), 0);
 	assert_int_equal(profile_comment(p, "ledger: scratch_busy 0 (samples lost: no scratch "
 					    "space free)"),
 			 0);
 	assert_int_equal(profile_comment(p, "ledger: live_full 15 (samples not tracked: live map "
 					    "full)"),
 			 0);
-	assert_int_equal(profile_comment(p, "ledger: missed_frees 2 (address handed out again "
-					    "without a free having been seen)"),
+	assert_int_equal(profile_comment(p, "ledger: missed_frees 2 (blocks at an address that "
+					    "was handed out again: no free was seen)"),
 			 0);
 }
 

@@ -77,7 +77,7 @@ static void losses_are_told(void **state)
 		{ HT_STAT_EVENTS_LOST,
 		  "ledger: events_lost 7 (process events lost: ring buffer full)", true },
 		{ HT_STAT_MISSED_FREE,
-		  "ledger: missed_frees 7 (address handed out again without a free having been seen)",
+		  "ledger: missed_frees 7 (blocks at an address that was handed out again: no free was seen)",
 		  true },
 		{ HT_STAT_STACKS_FULL,
 		  "ledger: stacks_full 7 (samples without a stack: stack map full)", false },

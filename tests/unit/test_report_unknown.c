@@ -319,9 +319,10 @@ static void exact_is_said_only_without_losses(void **state)
 		}
 	/* a counter in the comments is enough */
 	p->recording.is_lossy = false;
-	assert_int_equal(profile_comment(p, "ledger: live_full 3 (live map full)"), 0);
+	assert_int_equal(
+		profile_comment(p, "ledger: live_full 3 (samples not tracked: live map full)"), 0);
 	text = print(&(struct report_options){ .is_new = true, .path = "p" });
-	want(text, "lost: live_full 3 (live map full); see --notes\n");
+	want(text, "lost: 3 samples not tracked: live map full; see --notes\n");
 	want_no(text, "no losses");
 	free(text);
 }

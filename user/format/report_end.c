@@ -17,30 +17,27 @@
 
 #define LEDGER "ledger: "
 
-/* Of work that was done, or of what the program wanted: nothing that a sum should have. */
-static const char *const no_losses[] = {
-	"alloc_hits",	 "free_hits",	 "return_hits",	       "stepped_hits",	  "samples",
-	"frees",	 "failed_calls", "alloc_only_samples", "nested",	  "stacks_new",
-	"pending_stale", "paused",	 "instances_ended",    "find_vma",	  "frames",
-	"frames_fp",	 "walk_ns",	 "stacks_complete",    "live_full_bytes",
-};
+/* What the ledger counts and another line says: in-use is unknown, the program paused, or the same in
+ * samples. */
+static const char *const said_elsewhere[] = { "alloc_only_samples", "paused", "live_full_bytes" };
 
 struct loss {
 	unsigned long long cnt;
-	const char *text; /* "missed_frees 5 (...)" */
+	const char *meaning; /* "stacks cut: no unwind row)" */
 };
 
 static bool read_loss(const char *comment, struct loss *ret)
 {
 	char name[64];
+	int used = 0;
 
 	if (strncmp(comment, LEDGER, strlen(LEDGER)) != 0 ||
-	    sscanf(comment, LEDGER "%63s %llu", name, &ret->cnt) != 2 || !ret->cnt)
+	    sscanf(comment, LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 || !ret->cnt)
 		return false;
-	for (size_t i = 0; i < sizeof(no_losses) / sizeof(*no_losses); i++)
-		if (!strcmp(name, no_losses[i]))
+	for (size_t i = 0; i < sizeof(said_elsewhere) / sizeof(*said_elsewhere); i++)
+		if (!strcmp(name, said_elsewhere[i]))
 			return false;
-	ret->text = comment + strlen(LEDGER);
+	ret->meaning = used ? comment + used : "of something that has no words)";
 	return true;
 }
 
@@ -71,7 +68,7 @@ bool report_has_losses(const struct profile *p)
 
 static void put_losses(const struct report *r, FILE *out)
 {
-	char more[64] = "; see --notes", text[REPORT_FIT_BUF];
+	char more[64] = "; see --notes", words[REPORT_FIT_BUF], text[REPORT_FIT_BUF];
 	struct loss worst;
 	size_t cnt = find_losses(r->p, &worst), columns = report_columns(r);
 
@@ -79,7 +76,9 @@ static void put_losses(const struct report *r, FILE *out)
 		return;
 	if (cnt > 1)
 		snprintf(more, sizeof(more), "; %zu more with --notes", cnt - 1);
-	report_fit_name(worst.text, columns - 6 - strlen(more), text);
+	snprintf(words, sizeof(words), "%llu %.*s", worst.cnt, (int)strlen(worst.meaning) - 1,
+		 worst.meaning);
+	report_fit_name(words, columns - 6 - strlen(more), text);
 	fprintf(out, "lost: %s%s\n", text, more);
 }
 
