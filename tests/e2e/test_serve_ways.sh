@@ -122,6 +122,8 @@ for both in "" both; do
 			not_ok "kill -9 alone: definitions" "$(defined_cnt "$guardian") stay"
 	fi
 done
+# who is on its way out still holds them
+await 20 is_gone "$guardian" || not_ok "kill -9 both" "the guardian does not end"
 serve_ways
 undefined && grep -q "removed $left probe definitions" "$top/serve.err" &&
 	ok "the next start removes them" || not_ok "the next start removes them" "not so" "$top/serve.err"

@@ -165,6 +165,7 @@ static struct attach_request request_of(const struct holder *h, size_t part, siz
 		.prog_fd = h->fds[1 + part],
 		.sites = h->body.sites + first_site,
 		.site_cnt = p->site_cnt,
+		.cancel_fd = h->main_fd,
 	};
 }
 

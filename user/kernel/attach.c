@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -320,12 +321,19 @@ static int perf_add_one(struct attach_links *links, const struct attach_request 
 	return ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 
+static bool is_cancelled(const struct attach_request *req)
+{
+	struct pollfd p = { .fd = req->cancel_fd, .events = POLLIN };
+
+	return req->cancel_fd && poll(&p, 1, 0) > 0;
+}
+
 static int perf_add(struct attach_links *links, const struct attach_request *req)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < req->site_cnt && !err; i++)
-		err = perf_add_one(links, req, &req->sites[i]);
+		err = is_cancelled(req) ? -ECANCELED : perf_add_one(links, req, &req->sites[i]);
 	return err;
 }
 

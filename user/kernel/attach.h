@@ -48,6 +48,9 @@ struct attach_request {
 	int prog_fd;
 	const struct attach_site *sites;
 	size_t site_cnt;
+	/* Readable when nobody wants it any more: perf events are a call for each site, most of a second
+	 * in all, and the rest of them is left out then (-ECANCELED). 0: none. */
+	int cancel_fd;
 };
 
 /* The file descriptors that keep probes in place. Closing them takes the probes out. */
