@@ -155,7 +155,7 @@ static void recording_survives(void **state)
 	r->limit = (struct recording_limit){ 0.25, 0.25 };
 	r->inuse = RECORDING_INUSE_SINCE;
 	r->inuse_since_ns = 1700000010000000000;
-	r->is_lossy = true;
+	r->is_lossy = r->follows_children = true;
 	r->rss_begin_bytes = 9 << 20;
 	r->rss_end_bytes = 13 << 20;
 	n = write_to(p, file);
@@ -176,7 +176,8 @@ static void recording_survives(void **state)
 	assert_true(q->recording.limit.cpu_share == 0.25 && q->recording.limit.one_cpu == 0.25);
 	assert_int_equal(q->recording.inuse, RECORDING_INUSE_SINCE);
 	assert_int_equal(q->recording.inuse_since_ns, r->inuse_since_ns);
-	assert_true(q->recording.is_lossy && !q->recording.is_from_start);
+	assert_true(q->recording.follows_children && q->recording.is_lossy &&
+		    !q->recording.is_from_start);
 	assert_int_equal(q->recording.rss_begin_bytes, 9 << 20);
 	assert_int_equal(q->recording.rss_end_bytes, 13 << 20);
 	profile_free(p);

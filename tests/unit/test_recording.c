@@ -34,8 +34,8 @@ static void test_advice(void **state)
 	assert_int_equal(advised(0.53), 80); /* 79.2 */
 	assert_int_equal(advised(0.26), 55); /* 53.3 */
 	assert_int_equal(advised(0.05), 20); /* 15.6 */
-	assert_int_equal(advised(0.80), 95); /* 94.3 */
-	assert_int_equal(advised(0.82), 0); /* 95.2: more than can be asked for */
+	assert_int_equal(advised(0.54), 80); /* 79.9 */
+	assert_int_equal(advised(0.55), 0); /* 80.6: it would spare next to nothing */
 	assert_int_equal(advised(1.0), 0);
 	assert_int_equal(advised(3.0), 0);
 	assert_int_equal(advised(NAN), 0);
@@ -55,6 +55,10 @@ static void test_way_out(void **state)
 			    "heaptap record --max-overhead 80 --rate 512k -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 1, buf),
 			    "heaptap record --max-overhead 80 --rate 1 -d 10s -p 6426");
+	r.follows_children = true;
+	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
+			    "heaptap record --max-overhead 80 --follow -d 10s -p 6426");
+	r.follows_children = false;
 	r.full_share = 0.9;
 	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead off -d 10s -p 6426");

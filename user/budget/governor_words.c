@@ -113,7 +113,9 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 /* With what everything is seen. */
 static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
-	const struct recording r = { .pid = s->pid, .full_share = s->verdict.full.cpu_share };
+	const struct recording r = { .pid = s->pid,
+				     .follows_children = s->follows_children,
+				     .full_share = s->verdict.full.cpu_share };
 	char way_out[RECORDING_TEXT_BUF];
 	size_t used = strlen(buf);
 

@@ -17,6 +17,7 @@ struct profile;
 
 struct governor_step {
 	pid_t pid; /* of all, the first one's */
+	bool follows_children; /* of a recording with --follow */
 	uint64_t after_ns; /* since the process is followed */
 	struct budget_plan from, plan; /* until then, and from here on */
 	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */

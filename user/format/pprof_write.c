@@ -205,6 +205,7 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.exe = from->exe_str;
 	m.process_cnt = from->process_cnt;
 	m.reason = from->reason_str;
+	m.follows_children = from->follows_children;
 	m.is_from_start = from->is_from_start;
 	m.begin_ns = from->begin_ns;
 	m.end_ns = from->end_ns;

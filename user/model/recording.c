@@ -21,7 +21,8 @@
 #define ADVICE_FACTOR 3
 #define ADVICE_PERCENT_MORE 2
 #define ADVICE_STEP 5
-#define ADVICE_PERCENT_MAX 95
+/* Beyond this a limit spares the program next to nothing, and may once more be too small. */
+#define ADVICE_PERCENT_MAX 80
 
 unsigned recording_advised_percent(const struct recording *r)
 {
@@ -39,6 +40,7 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 			char buf[RECORDING_TEXT_BUF])
 {
 	unsigned percent = recording_advised_percent(r);
+	const char *follow = r->follows_children ? " --follow" : "";
 	char limit[16] = "off", rate[48] = "";
 
 	if (percent)
@@ -48,10 +50,12 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 	else if (rate_bytes && rate_bytes != RATE_DEFAULT_BYTES)
 		snprintf(rate, sizeof(rate), " --rate %lluk",
 			 (unsigned long long)rate_bytes / 1024);
-	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s -d 10s", limit, rate);
+	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s -d 10s", limit,
+		 rate, follow);
 	if (r->pid > 0)
-		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s -d 10s -p %d",
-			 limit, rate, r->pid);
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "heaptap record --max-overhead %s%s%s -d 10s -p %d", limit, rate, follow,
+			 r->pid);
 	return buf;
 }
 

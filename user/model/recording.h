@@ -36,6 +36,7 @@ struct recording {
 	uint32_t process_cnt;
 	/* Why it was taken, when nobody asked for it just then: "out of memory", "peak"; 0: on demand. */
 	int64_t reason_str;
+	bool follows_children; /* --follow: a recording of the same needs it again */
 	bool is_from_start; /* heaptap started the program: nothing was allocated before begin_ns */
 	int64_t begin_ns, end_ns; /* since the epoch; 0: not known */
 	int64_t duration_ns; /* end - begin by a clock that does not jump */

@@ -101,6 +101,7 @@ static int add_notes(const struct result *res, struct profile *p, const struct r
 		.main_pid = f->pid,
 		.end_reason = f->end_reason,
 		.was_started = f->was_started,
+		.follows_children = f->follow,
 		.is_over = !tracker_running_cnt(t),
 		.begin_ns = f->begin_epoch_ns,
 		.end_ns = f->end_epoch_ns,

@@ -123,6 +123,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	err = set_identity(f, ps, p);
 	if (err)
 		return err;
+	r->follows_children = f->follows_children;
 	r->is_from_start = f->was_started;
 	r->begin_ns = f->begin_ns;
 	r->end_ns = f->end_ns;

@@ -44,6 +44,7 @@ struct recording_facts {
 	const char *reason; /* NULL: on demand */
 	const char *end_reason; /* NULL: the profile was asked for */
 	bool was_started; /* by heaptap */
+	bool follows_children; /* of main_pid */
 	bool is_merged; /* of processes that have budgets of their own */
 	bool is_over; /* the process has ended: nobody can record it again */
 	bool is_delta; /* alloc_* values are of the time since begin_ns, those of in-use of all that is known */

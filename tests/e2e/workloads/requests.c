@@ -2,11 +2,11 @@
 /*
  * requests - a server that mostly sleeps: a target for the overhead limit.
  *
- *	requests SLEEP_US REQUESTS [WORK]
+ *	requests SLEEP_US REQUESTS [WORK [LEAVES_EVERY]]
  *
- * Sleeps so long, then serves so many requests: each allocates 10 blocks of 200 bytes, counts to WORK and frees
- * them. One request in 100 leaves one block behind. Says READY, and then ten times a second what it
- * holds: "AT <CPU time in ns> <allocated blocks> <held bytes>". Ends with its input.
+ * Sleeps so long, then serves so many requests: each allocates 10 blocks of 200 bytes, counts to WORK and
+ * frees them. One request in LEAVES_EVERY (100) leaves one block behind. Says READY, and then ten times a
+ * second what it holds: "AT <CPU time in ns> <allocated blocks> <held bytes>". Ends with its input.
  */
 #include <poll.h>
 #include <stdint.h>
@@ -17,7 +17,6 @@
 
 #define BLOCKS 10
 #define BLOCK_BYTES 200
-#define LEAVES_EVERY 100
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -35,6 +34,7 @@ static __attribute__((noinline)) void *request_site(size_t bytes)
 	return p;
 }
 
+static uint64_t leaves_every = 100;
 static void *volatile left; /* what is held is in nobody's way */
 
 static void serve(long work_cnt, uint64_t number)
@@ -46,7 +46,7 @@ static void serve(long work_cnt, uint64_t number)
 	for (long i = 0; i < work_cnt; i++)
 		__asm__ volatile("" : "+r"(i));
 	left = block[0];
-	for (int i = number % LEAVES_EVERY == 0; i < BLOCKS; i++)
+	for (int i = number % leaves_every == 0; i < BLOCKS; i++)
 		free(block[i]);
 }
 
@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 	struct pollfd in = { .fd = 0, .events = POLLIN };
 	uint64_t number = 0, held = 0, said_ns = 0;
 
+	if (argc > 4)
+		leaves_every = (uint64_t)atol(argv[4]);
 	setvbuf(stdout, malloc(BUFSIZ), _IOLBF, BUFSIZ);
 	printf("READY\n");
 	while (poll(&in, 1, 0) == 0) {
@@ -64,7 +66,7 @@ int main(int argc, char **argv)
 
 		usleep(sleep_us);
 		for (long i = 0; i < request_cnt; i++, number++) {
-			held += number % LEAVES_EVERY == 0 ? BLOCK_BYTES : 0;
+			held += number % leaves_every == 0 ? BLOCK_BYTES : 0;
 			serve(work_cnt, number);
 		}
 		now_ns = clock_ns(CLOCK_MONOTONIC);
