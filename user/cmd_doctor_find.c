@@ -177,7 +177,7 @@ static struct heap_kind heap_kind_of(const struct doctor_report *r)
 /* Nothing to probe: say why that may be, and what there is instead. */
 static int find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
 {
-	struct heap_words words;
+	struct heap_words words = { .what = "" };
 
 	heap_words_none(kind, &words);
 	if (!kind->is_go && (!kind->is_static || kind->has_names))
@@ -237,7 +237,7 @@ static int find_allocators(struct doctor_report *r)
 {
 	const struct heap_kind kind = heap_kind_of(r);
 	const struct survey_file *file;
-	struct heap_words words;
+	struct heap_words words = { .what = "" };
 	bool found = false;
 	int err = 0;
 

@@ -310,7 +310,7 @@ void out_file_default_name(const char *comm, pid_t pid, int64_t epoch_s,
 	struct tm tm;
 	size_t i;
 
-	for (i = 0; comm[i] && i < sizeof(name) - 1; i++)
+	for (i = 0; i < sizeof(name) - 1 && comm[i]; i++)
 		name[i] = is_plain(comm[i]) ? comm[i] : '_';
 	name[i] = '\0';
 	/* neither hidden nor taken for an option */

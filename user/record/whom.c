@@ -237,7 +237,7 @@ static void escape(const char *name, char pattern[static PATTERN_BYTES])
 	size_t len = 0;
 
 	pattern[0] = '\0';
-	for (int i = 0; name[i] && i < 15; i++) {
+	for (int i = 0; i < 15 && name[i]; i++) {
 		bool is_special = strchr(special, name[i]) != NULL;
 
 		is_plain &= isalnum((unsigned char)name[i]) || name[i] == '-' || name[i] == '_';
