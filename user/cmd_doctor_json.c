@@ -6,33 +6,14 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/strset.h"
+#include "base/json_text.h"
 #include "cmd_doctor.h"
 #include "target/allocators.h"
 
 struct json {
 	FILE *out;
-	struct strset *utf8; /* makes valid UTF-8 of whatever a process is called */
 	bool needs_comma;
 };
-
-/* Control characters, quotes and backslashes escaped. */
-static void put_string(struct json *j, const char *text)
-{
-	int64_t id = strset_add(j->utf8, text);
-	const unsigned char *p = (const unsigned char *)(id < 0 ? "" : strset_get(j->utf8, id));
-
-	fputc('"', j->out);
-	for (; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			fprintf(j->out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			fprintf(j->out, "\\u%04x", *p);
-		else
-			fputc(*p, j->out);
-	}
-	fputc('"', j->out);
-}
 
 static void key(struct json *j, const char *name)
 {
@@ -59,7 +40,7 @@ static void end(struct json *j, char bracket)
 static void put_text(struct json *j, const char *name, const char *text)
 {
 	key(j, name);
-	put_string(j, text);
+	json_put_text(j->out, text);
 }
 
 static void put_bool(struct json *j, const char *name, bool v)
@@ -138,7 +119,7 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	end(j, '}');
 	key(j, "attach_mode");
 	if (r->has_mode)
-		put_string(j, attach_mode_name(r->mode));
+		json_put_text(j->out, attach_mode_name(r->mode));
 	else
 		fputs("null", j->out);
 	put_number(j, "emulated_hit_ns", r->costs.emulated_ns, r->has_costs);
@@ -274,7 +255,7 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 	if (tag->problem[0])
 		fputs("null", j->out);
 	else
-		put_string(j, modes[tag->tls_mode]);
+		json_put_text(j->out, modes[tag->tls_mode]);
 	put_number(j, "tls_offset", (double)tag->tls_off,
 		   tag->tls_mode == HT_TLS_STATIC || tag->tls_mode == HT_TLS_DTV);
 	put_number(j, "tls_module", (double)tag->tls_module, tag->tls_mode == HT_TLS_DTV);
@@ -362,8 +343,6 @@ void doctor_print_json(const struct doctor_report *r, FILE *out)
 	};
 	struct json j = { .out = out };
 
-	if (strset_new(&j.utf8))
-		return;
 	begin(&j, NULL, '{');
 	put_text(&j, "can_record", verdicts[r->verdict]);
 	put_findings(&j, r);
@@ -375,5 +354,4 @@ void doctor_print_json(const struct doctor_report *r, FILE *out)
 		put_survey(&j, r);
 	end(&j, '}');
 	fputc('\n', out);
-	strset_free(j.utf8);
 }

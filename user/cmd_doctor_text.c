@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "cmd_doctor.h"
 #include "target/allocators.h"
@@ -25,10 +26,14 @@ struct page {
 };
 
 /* Words of text from column `at` on, further lines indented by `indent`. */
-static void print_wrapped(const struct page *to, int at, int indent, const char *text)
+static void print_wrapped(const struct page *to, int at, int indent, const char *names)
 {
+	char *copy = strdup(names);
+	const char *text = copy ? copy : "";
 	bool is_first = true;
 
+	if (copy)
+		make_printable(copy);
 	while (*text) {
 		int len = (int)strcspn(text, " ");
 
@@ -46,6 +51,7 @@ static void print_wrapped(const struct page *to, int at, int indent, const char 
 		text += strspn(text, " ");
 	}
 	fputc('\n', to->out);
+	free(copy);
 }
 
 /* "  name         text", wrapped. */
@@ -56,10 +62,14 @@ static void print_field(const struct page *to, const char *name, const char *tex
 }
 
 /* A path in exactly `width` columns; of a long one the end is shown. */
-static void print_path(const struct page *to, const char *path, int width)
+static void print_path(const struct page *to, const char *name, int width)
 {
-	int len = (int)strlen(path);
+	char path[PATH_MAX];
+	int len;
 
+	snprintf(path, sizeof(path), "%s", name);
+	make_printable(path);
+	len = (int)strlen(path);
 	if (len > width)
 		fprintf(to->out, "...%s", path + len - (width - 3));
 	else

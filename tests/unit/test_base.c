@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_base.c - growing arrays and messages. */
+/* test_base.c - growing arrays, messages, and names that others gave. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_text.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/vec.h"
 
 static void test_vec_push(void **state)
@@ -119,9 +121,63 @@ static void test_status_is_rare_without_terminal(void **state)
 	assert_string_equal(text, "");
 }
 
+static const struct {
+	const char *text, *printable, *json;
+} names[] = {
+	{ "plain \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	  "plain \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	  "\"plain \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+	{ "a\x1b[2J\n\x7f\t", "a?[2J???", "\"a\\u001b[2J\\u000a\\u007f\\u0009\"" },
+	{ "a\xc2\x9b"
+	  "31m\xc2\xa0",
+	  "a?31m\xc2\xa0", "\"a\\u009b31m\xc2\xa0\"" },
+	{ "\x9b\xff\xe2\x82", "????", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+	{ "x\xe2\x80\xa8y\xe2\x80\xaez\xe2\x81\xa6", "x?y?z?",
+	  "\"x\xe2\x80\xa8y\xe2\x80\xaez\xe2\x81\xa6\"" },
+	{ "\"\\", "\"\\", "\"\\\"\\\\\"" },
+	{ "", "", "\"\"" },
+};
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char text[64] = "", zero[] = "a\0b", *json;
+		size_t bytes;
+		FILE *f = open_memstream(&json, &bytes);
+
+		assert_non_null(f);
+		strcpy(text, names[i].text);
+		make_printable(text);
+		assert_string_equal(text, names[i].printable);
+		assert_int_equal(make_printable_n(zero, 3), 3);
+		assert_string_equal(zero, "a?b");
+		json_put_text(f, names[i].text);
+		fclose(f);
+		assert_string_equal(json, names[i].json);
+		free(json);
+	}
+}
+
+static void say_names(void)
+{
+	log_warn("of %s", "a\x1b]0;x\x07\xc2\x9b\nheaptap: error: b");
+}
+
+static void test_log_names(void **state)
+{
+	char text[512];
+
+	(void)state;
+	captured(say_names, text, sizeof(text));
+	assert_string_equal(text, "heaptap: warning: of a?]0;x???heaptap: error: b\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),
 		cmocka_unit_test(test_vec_too_large),
 		cmocka_unit_test(test_log_levels),

@@ -459,6 +459,30 @@ static void test_printed(void **state)
 	}
 }
 
+/* A path that commands the terminal, in the short text and in the long one. */
+static void test_names_are_harmless(void **state)
+{
+	(void)state;
+	for (int verbose = 0; verbose < 2; verbose++) {
+		struct doctor_report *r = new_report();
+		char **path = &r->survey->files.data[0].path, *text, *json;
+
+		r->is_verbose = verbose;
+		free(*path);
+		*path = strdup("/lib/a\x1b[2J\xc2\x9b\n");
+		snprintf(r->info.exe, sizeof(r->info.exe), "%s", *path);
+		assert_int_equal(doctor_find(r), 0);
+		text = print(r, doctor_print_text);
+		json = print(r, doctor_print_json);
+		assert_non_null(strstr(text, "/lib/a?[2J??"));
+		assert_null(strpbrk(text, "\x1b\x9b"));
+		assert_non_null(strstr(json, "\"/lib/a\\u001b[2J\\u009b\\u000a\""));
+		free(text);
+		free(json);
+		free_report(r);
+	}
+}
+
 static void many_counters(struct doctor_report *r)
 {
 	struct scope_descriptor *d = &add_tag(r, HT_TAG_SCOPE)->descriptor;
@@ -703,10 +727,15 @@ static void test_capabilities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_findings),     cmocka_unit_test(test_many_names_are_cut),
-		cmocka_unit_test(test_costs),	     cmocka_unit_test(test_printed),
-		cmocka_unit_test(test_tags_printed), cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_short_text),   cmocka_unit_test(test_verbose_text),
+		cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_many_names_are_cut),
+		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_printed),
+		cmocka_unit_test(test_names_are_harmless),
+		cmocka_unit_test(test_tags_printed),
+		cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_short_text),
+		cmocka_unit_test(test_verbose_text),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);

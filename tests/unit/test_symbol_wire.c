@@ -79,7 +79,7 @@ static void sound_stream_in_pieces(void **state)
 		assert_int_equal(r.frames.data[r.answers[2].first].line, 7);
 		assert_int_equal(r.frames.data[r.answers[2].first].start_line, 3);
 		/* controls are gone, and what is no UTF-8 is replaced */
-		assert_string_equal(r.frames.data[r.answers[0].first].name, "a?[1mb\xef\xbf\xbd??");
+		assert_string_equal(r.frames.data[r.answers[0].first].name, "a?[1mb??");
 		assert_int_equal(r.answers[1].cnt + r.answers[3].cnt, 0);
 		assert_int_equal(r.dwarf_cnt, 1);
 		assert_int_equal(r.symbol_cnt, 1);
@@ -203,7 +203,7 @@ static void writer_and_reader_agree(void **state)
 	assert_string_equal(r.frames.data[0].name, "name");
 	assert_string_equal(r.frames.data[1].file, "file");
 	assert_true(strlen(r.frames.data[1].name) > 1000);
-	assert_string_equal(r.frames.data[2].name, "\xef\xbf\xbd\xef\xbf\xbd");
+	assert_string_equal(r.frames.data[2].name, "??");
 	wire_reader_release(&r);
 }
 

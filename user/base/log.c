@@ -5,8 +5,11 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/printable.h"
 
 #define QUIET_STATUS_SECONDS 10
 
@@ -31,6 +34,18 @@ static void clear_status(void)
 	status_is_shown = false;
 }
 
+/* Arguments are what a followed process is called, or says: no control of a terminal gets through. */
+static void put_printable(const char *fmt, va_list args)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return;
+	make_printable(text);
+	fputs(text, stderr);
+	free(text);
+}
+
 void log_msg(enum log_level level, const char *fmt, ...)
 {
 	static const char *const prefix[] = { "error: ", "warning: ", "", "debug: " };
@@ -42,7 +57,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	clear_status();
 	fprintf(stderr, "heaptap: %s", prefix[level]);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	put_printable(fmt, args);
 	va_end(args);
 	fputc('\n', stderr);
 	funlockfile(stderr);
@@ -66,7 +81,7 @@ void log_status(const char *fmt, ...)
 	clear_status();
 	fputs("heaptap: ", stderr);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	put_printable(fmt, args);
 	va_end(args);
 	if (!is_terminal)
 		fputc('\n', stderr);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/write_all.h"
 #include "daemon/debug_source.h"
 #include "daemon/profile_file.h"
@@ -335,14 +336,6 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 			  lost.cut_stacks);
 	free(body);
 	return err;
-}
-
-/* Labels are UTF-8; names of processes are anything. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
 }
 
 static int make_process(const struct pushes *p, const struct profile_source *src,

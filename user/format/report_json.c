@@ -11,29 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "format/report_rows.h"
-
-/* Strings of a profile are valid UTF-8, which JSON takes as it is. */
-static void put_string(FILE *out, const char *s)
-{
-	fputc('"', out);
-	for (; *s; s++) {
-		unsigned char c = *s;
-
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\u%04x", c);
-		else
-			fputc(c, out);
-	}
-	fputc('"', out);
-}
 
 static void put_pair(FILE *out, const char *key, const char *value)
 {
 	fprintf(out, "\"%s\":", key);
-	put_string(out, value);
+	json_put_text(out, value);
 }
 
 /* A number that only some profiles have. */
@@ -156,7 +140,7 @@ static void put_parts(const struct report *r, const struct report_row *row, FILE
 
 		fputs(i ? ",{\"thread\":" : "{\"thread\":", out);
 		if (thread)
-			put_string(out, thread);
+			json_put_text(out, thread);
 		else
 			fputs("null", out);
 		put_scope_of(r, s, out);
@@ -181,7 +165,7 @@ static void put_path(const struct report *r, const char *key, int64_t path, FILE
 {
 	fprintf(out, ",\"%s\":", key);
 	if (path)
-		put_string(out, strset_get(r->names, path));
+		json_put_text(out, strset_get(r->names, path));
 	else
 		fputs("null", out);
 }
@@ -374,7 +358,7 @@ int report_write_json(const struct report *r, FILE *out)
 	fputs(",\n\"comments\":[", out);
 	for (size_t i = 0; i < r->p->comments.cnt; i++) {
 		fputs(i ? ",\n" : "\n", out);
-		put_string(out, profile_text(r->p, r->p->comments.data[i]));
+		json_put_text(out, profile_text(r->p, r->p->comments.data[i]));
 	}
 	fputs("]}\n", out);
 	return 0;

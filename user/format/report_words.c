@@ -63,23 +63,6 @@ static size_t bytes_of_columns(const char *s, size_t columns)
 	return i;
 }
 
-/* Also those of 8 bits, which begin sequences in some terminals: U+0080 to U+009F. */
-static void make_harmless(char *text)
-{
-	char *to = text;
-
-	for (const char *s = text; *s; s++) {
-		if ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] >= 0x80 &&
-		    (unsigned char)s[1] < 0xa0) {
-			*to++ = '?';
-			s++;
-		} else {
-			*to++ = printable(*s);
-		}
-	}
-	*to = '\0';
-}
-
 /* What must stay of the end of a name: "+0x1a2b", ":17"; 0: nothing in particular. */
 static size_t suffix_width(const char *s)
 {
@@ -130,7 +113,7 @@ char *report_fit_name(const char *name, size_t columns, char buf[REPORT_FIT_BUF]
 		cut_middle(text, columns, buf, REPORT_FIT_BUF);
 	else
 		snprintf(buf, REPORT_FIT_BUF, "%s", text);
-	make_harmless(buf);
+	make_printable(buf);
 	return buf;
 }
 
@@ -235,7 +218,7 @@ void report_put_tail(FILE *out, const char *name, size_t columns)
 		fputs("...", out);
 	}
 	snprintf(text, sizeof(text), "%s", name + skip);
-	make_harmless(text);
+	make_printable(text);
 	fputs(text, out);
 }
 

@@ -3,7 +3,10 @@
 #include "serve/index_page.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "budget/budget.h"
 #include "serve/view.h"
@@ -12,7 +15,11 @@
 
 static void put_text(const char *text, FILE *out)
 {
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+	char *copy = strdup(text);
+
+	if (copy)
+		make_printable(copy);
+	for (const char *c = copy ? copy : ""; *c; c++) {
 		switch (*c) {
 		case '&':
 			fputs("&amp;", out);
@@ -27,9 +34,10 @@ static void put_text(const char *text, FILE *out)
 			fputs("&quot;", out);
 			break;
 		default:
-			fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, out);
+			fputc(*c, out);
 		}
 	}
+	free(copy);
 }
 
 /* The probes' share of its CPU time, and what is given up for it. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/write_all.h"
 
 #define WRITE_BUF_BYTES 65536
@@ -163,21 +164,6 @@ void wire_reader_restart(struct wire_reader *r)
 	r->done_flags = 0;
 }
 
-/* Names end up on terminals and in web pages: no escape sequences. C1 controls (U+0080..9F) are
- * two bytes in UTF-8. */
-static void blank_controls(char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c < 0x20 || c == 0x7f)
-			s[i] = '?';
-		if (c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] >= 0x80 &&
-		    (unsigned char)s[i + 1] < 0xa0)
-			s[i] = s[i + 1] = '?';
-	}
-}
-
 static int take_string(struct wire_reader *r, const uint8_t *body, size_t n)
 {
 	char *copy;
@@ -189,8 +175,7 @@ static int take_string(struct wire_reader *r, const uint8_t *body, size_t n)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, body, n);
-	blank_controls(copy, n);
-	id = strset_add_n(r->strings, copy, n);
+	id = strset_add_n(r->strings, copy, make_printable_n(copy, n));
 	free(copy);
 	if (id < 0 || vec_push(&r->ids, id))
 		return -ENOMEM;

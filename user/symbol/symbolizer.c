@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/strset.h"
 #include "symbol/dwarf_lookup.h"
 #include "symbol/symbol_helper.h"
@@ -194,9 +195,7 @@ static int last_resort(struct wire_reader *r, const char *module, uint64_t vaddr
 	int64_t id;
 
 	snprintf(text, sizeof(text), "%.400s+0x%" PRIx64, module, vaddr);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	make_printable(text);
 	id = strset_add(r->strings, text);
 	if (id < 0)
 		return -ENOMEM;
