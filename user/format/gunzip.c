@@ -15,6 +15,9 @@
 
 #define WINDOW_BITS_GZIP (15 + 16)
 #define STEP_BYTES 65536
+/* What a file may become without a look at how small it was, and how many times as large beyond that. */
+#define FREE_BYTES ((size_t)16 << 20)
+#define RATIO_MAX 32
 
 struct bytes {
 	uint8_t *data;
@@ -65,14 +68,24 @@ static int refuse_foreign(const uint8_t *data, size_t bytes, struct format_error
 	return 0;
 }
 
-static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc,
+static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio,
 			struct format_error *err)
+{
+	if (is_by_ratio)
+		return format_fail(err, unpacked_bytes,
+				   "unpacks to more than %zu MiB, over %d times its size, which no "
+				   "profile does; if it is one all the same, unpack it first "
+				   "(gzip -d)",
+				   unpacked_bytes >> 20, RATIO_MAX);
+	return format_fail(err, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
+			   max >> 20);
+}
+
+/* out->cnt is below max. */
+static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc)
 {
 	size_t room;
 
-	if (out->cnt >= max)
-		return format_fail(err, out->cnt,
-				   "unpacks to more than %zu MiB, which is the limit", max >> 20);
 	if (vec_reserve(out, out->cnt + 1))
 		return -ENOMEM;
 	room = out->cap - out->cnt;
@@ -91,12 +104,18 @@ static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc,
 static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t max,
 		       struct bytes *out, struct format_error *err)
 {
+	size_t ratio_max = FREE_BYTES + bytes * RATIO_MAX;
+	bool is_by_ratio = ratio_max < max;
 	int rc = Z_OK, failed;
 
+	if (is_by_ratio)
+		max = ratio_max;
 	z->next_in = (Bytef *)data;
 	z->avail_in = bytes; /* below 4 GiB: the caller has seen to it */
 	for (;;) {
-		failed = inflate_step(z, out, max, &rc, err);
+		if (out->cnt >= max)
+			return refuse_large(out->cnt, max, is_by_ratio, err);
+		failed = inflate_step(z, out, max, &rc);
 		if (failed)
 			return failed;
 		if (rc == Z_STREAM_END) {
