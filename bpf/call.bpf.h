@@ -398,7 +398,7 @@ static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target
 	}
 	if (c->is_kept) {
 		c->fresh.time_ns = bpf_ktime_get_ns();
-		total_alloc(&c->fresh);
+		total_alloc(&key, &c->fresh);
 		if (t->is_alloc_only) {
 			stat_inc(HT_STAT_ALLOC_ONLY);
 			return;

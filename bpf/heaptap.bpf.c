@@ -25,6 +25,7 @@
 #include "maps.bpf.h"
 #include "stats.bpf.h"
 #include "target.bpf.h"
+#include "share.bpf.h"
 #include "reclaim.bpf.h"
 #include "sample.bpf.h"
 #include "scope.bpf.h"

@@ -60,12 +60,14 @@ __noinline __u32 scope_make(struct ht_walk *arg, __u32 source, __u32 node, __u32
 	struct ht_scope *known;
 	__u32 slot;
 
-	if (!w)
+	if (!w || !share_take(w->tgid, w->generation, HT_SHARED_SCOPES))
 		return 0;
 	slot = slot_take();
 	sums = slot ? bpf_map_lookup_elem(&scope_sums, &slot) : NULL;
-	if (!sums)
+	if (!sums) {
+		share_give(w->tgid, w->generation, HT_SHARED_SCOPES);
 		return 0;
+	}
 	sums->parent_slot = parent_slot;
 	sums->task_slot = 0;
 	parent = bpf_map_lookup_elem(&scope_sums, &parent_slot);
@@ -79,6 +81,7 @@ __noinline __u32 scope_make(struct ht_walk *arg, __u32 source, __u32 node, __u32
 	if (!bpf_map_update_elem(&scopes, &key, &w->scope, BPF_NOEXIST))
 		return slot;
 	/* Another thread was faster, or the map is full. */
+	share_give(w->tgid, w->generation, HT_SHARED_SCOPES);
 	bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
 	known = bpf_map_lookup_elem(&scopes, &key);
 	return known ? known->slot : 0;
@@ -311,10 +314,14 @@ static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 		*ret = *known;
 		return 0;
 	}
+	ret->id = 0;
+	if (!share_take(w->tgid, w->generation, HT_SHARED_CONTEXTS))
+		return 0;
 	ret->id = context_take();
 	err = bpf_map_update_elem(&contexts, key, ret, BPF_NOEXIST);
 	if (!err)
 		return 0;
+	share_give(w->tgid, w->generation, HT_SHARED_CONTEXTS);
 	/* Another thread came first, or the map is full. */
 	id = ret->id;
 	bpf_map_push_elem(&free_contexts, &id, BPF_ANY);

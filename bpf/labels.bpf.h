@@ -53,8 +53,13 @@ __noinline __u64 labels_intern(struct ht_walk *arg)
 	if (known && reclaim_keep(&known->epoch))
 		return id;
 	w->labels.epoch = reclaim_epoch;
+	w->labels.owner_tgid = w->tgid;
+	w->labels.owner_generation = w->generation;
+	if (!share_take(w->tgid, w->generation, HT_SHARED_LABELS))
+		return 0;
 	if (!bpf_map_update_elem(&label_sets, &id, &w->labels, BPF_NOEXIST))
 		return id;
+	share_give(w->tgid, w->generation, HT_SHARED_LABELS);
 	known = bpf_map_lookup_elem(&label_sets, &id);
 	if (known && reclaim_keep(&known->epoch))
 		return id;

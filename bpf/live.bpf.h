@@ -8,23 +8,34 @@
 #ifndef HT_LIVE_BPF_H
 #define HT_LIVE_BPF_H
 
-static __always_inline struct ht_total *total_get(__u64 stack_id, __u32 context_id)
+/* A sum that is new; NULL: no room for it. */
+static __noinline struct ht_total *total_make(const struct ht_live_key *of,
+					      const struct ht_total_key *key)
 {
-	struct ht_total_key key = { .stack_id = stack_id, .context_id = context_id };
-	struct ht_total *t = bpf_map_lookup_elem(&totals, &key), zero = {};
+	struct ht_total *t, zero = {};
 
-	if (t)
-		return t;
-	bpf_map_update_elem(&totals, &key, &zero, BPF_NOEXIST);
-	t = bpf_map_lookup_elem(&totals, &key);
+	if (!share_take(of->tgid, of->generation, HT_SHARED_TOTALS))
+		return NULL;
+	if (bpf_map_update_elem(&totals, key, &zero, BPF_NOEXIST))
+		share_give(of->tgid, of->generation, HT_SHARED_TOTALS);
+	t = bpf_map_lookup_elem(&totals, key);
 	if (!t)
 		stat_inc(HT_STAT_TOTALS_FULL);
 	return t;
 }
 
-static __always_inline void total_alloc(const struct ht_live *l)
+static __always_inline struct ht_total *total_get(const struct ht_live_key *of,
+						  const struct ht_live *l)
 {
-	struct ht_total *t = total_get(l->stack_id, l->context_id);
+	struct ht_total_key key = { .stack_id = l->stack_id, .context_id = l->context_id };
+	struct ht_total *t = bpf_map_lookup_elem(&totals, &key);
+
+	return t ? t : total_make(of, &key);
+}
+
+static __always_inline void total_alloc(const struct ht_live_key *of, const struct ht_live *l)
+{
+	struct ht_total *t = total_get(of, l);
 
 	if (!t)
 		return;
@@ -34,31 +45,15 @@ static __always_inline void total_alloc(const struct ht_live *l)
 	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 }
 
-static __always_inline void total_free(const struct ht_live *l)
+static __always_inline void total_free(const struct ht_live_key *of, const struct ht_live *l)
 {
-	struct ht_total *t = total_get(l->stack_id, l->context_id);
+	struct ht_total *t = total_get(of, l);
 
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->free_samples, 1);
 	__sync_fetch_and_add(&t->free_objects_16, sample_weight_16(l->threshold));
 	__sync_fetch_and_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
-}
-
-/* Set before the object is loaded: keep the sums of whole processes. */
-const volatile bool ht_sum_images;
-
-static __always_inline struct ht_image *image_get(const struct ht_image_key *key)
-{
-	struct ht_image *image = bpf_map_lookup_elem(&images, key), zero = {};
-
-	if (image)
-		return image;
-	bpf_map_update_elem(&images, key, &zero, BPF_NOEXIST);
-	image = bpf_map_lookup_elem(&images, key);
-	if (!image)
-		stat_inc(HT_STAT_IMAGES_FULL);
-	return image;
 }
 
 static __always_inline void image_charge(const struct ht_live_key *of, __s64 bytes_8, __u64 now_ns)
@@ -112,7 +107,7 @@ static __always_inline void live_discharge(const struct ht_live_key *key, const 
 /* A block that was taken out of `live` for good. */
 static __always_inline void live_freed(const struct ht_live_key *key, const struct ht_live *l)
 {
-	total_free(l);
+	total_free(key, l);
 	live_discharge(key, l);
 }
 
@@ -155,6 +150,7 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 	if (bpf_map_delete_elem(&live, key))
 		return false;
 	__sync_fetch_and_add(filter_slot(key), -1);
+	share_give(key->tgid, key->generation, HT_SHARED_LIVE);
 	return true;
 }
 
@@ -165,6 +161,10 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 	/* int: before 6.4 the upper half of the result is not the sign's */
 	int err;
 
+	if (!share_take(key->tgid, key->generation, HT_SHARED_LIVE)) {
+		live_discharge(key, l);
+		return;
+	}
 	__sync_fetch_and_add(filter_slot(key), 1);
 	err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
 	if (err == -HT_EEXIST) {
@@ -176,6 +176,7 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 	}
 	if (err) {
 		__sync_fetch_and_add(filter_slot(key), -1);
+		share_give(key->tgid, key->generation, HT_SHARED_LIVE);
 		live_discharge(key, l);
 		stat_inc(HT_STAT_LIVE_FULL);
 		stat_add(HT_STAT_LIVE_FULL_BYTES,

@@ -37,12 +37,16 @@ static __always_inline int reclaim_sweep(__u32 what, __u64 id)
 
 	if (what == HT_SWEEP_STACK) {
 		stack = bpf_map_lookup_elem(&stacks, &id);
-		if (stack && reclaim_take(&stack->epoch))
+		if (stack && reclaim_take(&stack->epoch)) {
+			share_give(stack->owner_tgid, stack->owner_generation, HT_SHARED_STACKS);
 			return !bpf_map_delete_elem(&stacks, &id);
+		}
 	} else {
 		labels = bpf_map_lookup_elem(&label_sets, &id);
-		if (labels && reclaim_take(&labels->epoch))
+		if (labels && reclaim_take(&labels->epoch)) {
+			share_give(labels->owner_tgid, labels->owner_generation, HT_SHARED_LABELS);
 			return !bpf_map_delete_elem(&label_sets, &id);
+		}
 	}
 	return 0;
 }

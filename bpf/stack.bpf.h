@@ -525,17 +525,23 @@ __noinline int stack_equal(const struct ht_stack *a, const struct ht_stack *b)
 
 /* Id of the stack, 0 when it could not be kept (counted). One that is just being taken out is not
  * to be had for some ns: such a sample is counted as one that found the map full. */
-static __always_inline __u64 stack_intern(struct ht_stack *s)
+static __always_inline __u64 stack_intern(struct ht_walk *w)
 {
+	struct ht_stack *s = &w->stack;
 	__u64 id = stack_hash(s);
 	struct ht_stack *known = bpf_map_lookup_elem(&stacks, &id);
 
 	if (!known || !reclaim_keep(&known->epoch)) {
 		s->epoch = reclaim_epoch;
+		s->owner_tgid = w->tgid;
+		s->owner_generation = w->generation;
+		if (!share_take(w->tgid, w->generation, HT_SHARED_STACKS))
+			return 0;
 		if (!bpf_map_update_elem(&stacks, &id, s, BPF_NOEXIST)) {
 			stat_inc(HT_STAT_STACKS_NEW);
 			return id;
 		}
+		share_give(w->tgid, w->generation, HT_SHARED_STACKS);
 		known = bpf_map_lookup_elem(&stacks, &id);
 		if (!known || !reclaim_keep(&known->epoch)) {
 			stat_inc(HT_STAT_STACKS_FULL);
@@ -589,7 +595,7 @@ static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ct
 		t->unmapped_ns = begin_ns;
 		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
 	}
-	stack_id = stack_intern(&w->stack);
+	stack_id = stack_intern(w);
 	hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
 	return stack_id;
 }

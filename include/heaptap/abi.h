@@ -166,11 +166,13 @@ struct ht_inode_file {
 struct ht_stack {
 	__u32 frame_cnt;
 	__u32 end; /* HT_END_* */
-	__u32 epoch; /* not part of the content */
+	/* Not part of the content: */
+	__u32 epoch;
+	__u32 owner_tgid, owner_generation; /* the image that it is counted for */
 	__u32 reserved;
 	__u64 frame[HT_FRAMES_CAP];
 };
-_Static_assert(sizeof(struct ht_stack) == 16 + 8 * HT_FRAMES_CAP, "no padding");
+_Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * What a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no map
@@ -338,12 +340,24 @@ struct ht_image_key {
 	__u32 tgid;
 	__u32 generation;
 };
+/* Tables that are shared out among processes: see bpf/share.bpf.h. */
+enum ht_shared {
+	HT_SHARED_LIVE,
+	HT_SHARED_TOTALS,
+	HT_SHARED_STACKS,
+	HT_SHARED_CONTEXTS,
+	HT_SHARED_SCOPES,
+	HT_SHARED_LABELS,
+	HT_SHARED_CNT
+};
 struct ht_image {
 	__s64 inuse_bytes_8;
 	__s64 peak_bytes_8;
 	__u64 peak_ns; /* CLOCK_MONOTONIC */
+	__u32 used[HT_SHARED_CNT]; /* entries in these tables */
+	__u32 refused[HT_SHARED_CNT];
 };
-_Static_assert(sizeof(struct ht_image) == 24, "value of map `images`");
+_Static_assert(sizeof(struct ht_image) == 24 + 8 * HT_SHARED_CNT, "value of map `images`");
 /* Those that run, and those that have ended and are not forgotten yet. */
 #define HT_IMAGES_CAP 8192
 
@@ -494,11 +508,12 @@ _Static_assert(sizeof(struct ht_instance) == 80, "value of map `instances`");
 struct ht_labels {
 	__u32 kind; /* HT_TAG_* */
 	__u32 byte_cnt;
-	__u32 epoch; /* not part of the content */
+	__u32 epoch; /* not part of the content, nor is the owner: as in struct ht_stack */
+	__u32 owner_tgid, owner_generation;
 	__u32 reserved;
 	__u8 byte[HT_LABEL_BYTES_CAP];
 };
-_Static_assert(sizeof(struct ht_labels) == 16 + HT_LABEL_BYTES_CAP, "value of map `label_sets`");
+_Static_assert(sizeof(struct ht_labels) == 24 + HT_LABEL_BYTES_CAP, "value of map `label_sets`");
 #define HT_LABEL_SETS_CAP 8192
 
 /* Who allocated, and for what: interned to a 32-bit id, 0 = could not be interned. */
@@ -604,6 +619,18 @@ struct ht_event {
 	X(LABELS_FULL, LOSS, "labels_full", "samples without their labels: too many or too long")  \
 	X(INSTANCES_FULL, LOSS, "instances_full",                                                  \
 	  "samples without their task: too many live tasks")                                       \
+	X(SHARE_LIVE, SUM, "share_live",                                                           \
+	  "samples not tracked: the process's share of live samples is used up")                   \
+	X(SHARE_TOTALS, SUM, "share_totals",                                                       \
+	  "samples missing from the sums: the process's share is used up")                         \
+	X(SHARE_STACKS, LOSS, "share_stacks",                                                      \
+	  "samples without a stack: the process's share of stacks is used up")                     \
+	X(SHARE_CONTEXTS, LOSS, "share_contexts",                                                  \
+	  "samples without a thread: the process's share of contexts is used up")                  \
+	X(SHARE_SCOPES, LOSS, "share_scopes",                                                      \
+	  "scopes shown as (other): the process's share is used up")                               \
+	X(SHARE_LABELS, LOSS, "share_labels",                                                      \
+	  "samples without their labels: the process's share is used up")                          \
 	X(IMAGES_FULL, LOSS, "images_full",                                                        \
 	  "samples missing from the sums of their process: too many")                              \
 	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
@@ -625,6 +652,8 @@ struct ht_event {
 
 #define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
+_Static_assert(HT_STAT_SHARE_LABELS - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
+	       "the SHARE_ counters follow enum ht_shared");
 _Static_assert(HT_STAT_END_BAD_CFA - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");
 

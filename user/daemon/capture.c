@@ -92,7 +92,6 @@ static int open_engine(struct capture *c)
 		.live_cap = (uint32_t)c->opts.live_cap,
 		.stack_cap = (uint32_t)c->opts.stack_cap,
 		.has_events = c->has_events,
-		.sums_images = c->opts.sums_images,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
 	const struct alloc_options alloc_opts = { 0 };

@@ -31,7 +31,6 @@ struct capture_options {
 	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
 	enum plan_way way;
 	bool is_all; /* every process that maps a file may pay for its probes */
-	bool sums_images; /* for the keeper */
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;
 	struct recording_limit max_overhead; /* of each process */

@@ -63,7 +63,6 @@ static int open_capture(struct daemon *d)
 		.mode = d->opts.mode,
 		.way = d->opts.way,
 		.is_all = d->opts.select.is_all,
-		.sums_images = d->opts.keep.file_max,
 		.rate_bytes = d->opts.rate_bytes,
 		.live_cap = d->opts.live_cap,
 		.stack_cap = d->opts.stack_cap,

@@ -14,6 +14,7 @@
 #include "format/pprof.h"
 #include "format/report.h"
 #include "model/profile.h"
+#include "kernel/engine.h"
 #include "snapshot/profile_build.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
@@ -131,6 +132,35 @@ static void set_times(const struct profile_source *src, const struct profile_wis
 	f->is_delta = wish->base != NULL;
 }
 
+struct own_shares {
+	const struct wanted *wanted;
+	uint64_t refused[HT_SHARED_CNT];
+};
+
+static int add_shares(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct own_shares *own = ctx;
+
+	if (!is_image_wanted(own->wanted, (pid_t)key->tgid, key->generation))
+		return 0;
+	for (int table = 0; table < HT_SHARED_CNT; table++)
+		own->refused[table] += image->refused[table];
+	return 0;
+}
+
+/* What others were refused is no loss of this process's. */
+static int own_stats(const struct wanted *wanted, const struct snapshot *s,
+		     uint64_t ret[HT_STAT_CNT])
+{
+	struct own_shares own = { .wanted = wanted };
+	int err = engine_each_image(wanted->src->engine, add_shares, &own);
+
+	memcpy(ret, s->stats, sizeof(s->stats));
+	for (int table = 0; table < HT_SHARED_CNT && !err; table++)
+		ret[HT_STAT_SHARE_LIVE + table] = own.refused[table];
+	return err;
+}
+
 static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
 		     const struct profile_wish *wish)
 {
@@ -157,9 +187,14 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 		.rate_bytes = src->rate_bytes,
 		.stats = s->stats,
 	};
+	uint64_t stats[HT_STAT_CNT];
 	struct process_info info;
 	int err = 0;
 
+	if (wish->pid) {
+		err = own_stats(&wanted, s, stats);
+		facts.stats = stats;
+	}
 	set_times(src, wish, &facts);
 	if (wish->pid && !wish->is_over && !process_glance(wish->pid, &info))
 		facts.rss_end_bytes = info.rss_bytes;

@@ -15,6 +15,7 @@
 #include "daemon/live_view.h"
 #include "daemon/profiles.h"
 #include "daemon/pushes.h"
+#include "daemon/share_log.h"
 #include "kernel/engine.h"
 #include "kernel/privileges.h"
 #include "record/idle_tasks.h"
@@ -31,6 +32,8 @@
 #define RECLAIM_NS (5 * NS_PER_MS)
 /* What was needed for a moment, for a snapshot say, lies between what stays: it goes back to the kernel. */
 #define TRIM_NS (10 * NS_PER_S)
+/* Who loses something by taking too much is told soon. */
+#define SHARES_NS (5 * NS_PER_S)
 /* A fork of a followed process is followed up after this, when the child may have executed. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
@@ -38,7 +41,8 @@ struct rounds {
 	struct rounds_parts parts;
 	struct process_events *events; /* NULL: cannot be had */
 	struct idle_tasks *idle_tasks; /* those that ended without saying so */
-	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns;
+	struct share_log *share_log;
+	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 };
 
 static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
@@ -73,8 +77,10 @@ int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
 		return -ENOMEM;
 	r->parts = *parts;
 	err = idle_tasks_new(parts->engine, &r->idle_tasks);
+	if (!err)
+		err = share_log_new(parts->engine, &r->share_log);
 	if (err) {
-		free(r);
+		rounds_close(r);
 		return err;
 	}
 	err = process_events_open(&ops, r, &r->events);
@@ -94,6 +100,7 @@ void rounds_close(struct rounds *r)
 		return;
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);
+	share_log_free(r->share_log);
 	free(r);
 }
 
@@ -174,6 +181,12 @@ void rounds_tick(struct rounds *r)
 	if (now >= r->trim_due_ns) {
 		r->trim_due_ns = now + TRIM_NS;
 		malloc_trim(0);
+	}
+	if (now >= r->shares_due_ns) {
+		r->shares_due_ns = now + SHARES_NS;
+		err = share_log_look(r->share_log);
+		if (err)
+			log_debug("serve: cannot look at the shares of tables: %s", strerror(-err));
 	}
 	err = idle_tasks_run(r->idle_tasks);
 	if (err)

@@ -102,6 +102,17 @@ static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts
 	return err;
 }
 
+/* One process alone has the tables to itself. */
+static void share_out(struct heaptap_bpf *skel, const struct engine_options *opts)
+{
+	skel->rodata->ht_share_cap[HT_SHARED_LIVE] = opts->live_cap;
+	skel->rodata->ht_share_cap[HT_SHARED_TOTALS] = opts->stack_cap * ENGINE_TOTALS_PER_STACK;
+	skel->rodata->ht_share_cap[HT_SHARED_STACKS] = opts->stack_cap;
+	skel->rodata->ht_share_cap[HT_SHARED_CONTEXTS] = HT_CONTEXTS_CAP;
+	skel->rodata->ht_share_cap[HT_SHARED_SCOPES] = HT_SCOPES_CAP;
+	skel->rodata->ht_share_cap[HT_SHARED_LABELS] = HT_LABEL_SETS_CAP;
+}
+
 static int load(struct engine *e, const struct engine_options *opts,
 		const struct kernel_features *features)
 {
@@ -113,8 +124,10 @@ static int load(struct engine *e, const struct engine_options *opts,
 	e->skel->rodata->ht_use_find_vma = features->find_vma;
 	e->skel->rodata->ht_only_tgid = opts->only_tgid;
 	e->skel->rodata->ht_only_hits = opts->only_tgid && opts->mode == ATTACH_SESSION;
-	e->skel->rodata->ht_sum_images = opts->sums_images;
+	e->skel->rodata->ht_sum_images = opts->sums_images || !opts->only_tgid;
 	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
+	if (!opts->only_tgid)
+		share_out(e->skel, opts);
 	err = choose_programs(e->skel, opts->mode, opts->has_events);
 	if (!err)
 		err = size_maps(e->skel, opts);

@@ -27,7 +27,7 @@ struct engine_options {
 	uint32_t stack_cap; /* distinct stacks */
 	pid_t only_tgid; /* the one process that will ever be a target, or 0: several */
 	bool has_events; /* also load the programs of shared probes (kernel/shared_probes.h) */
-	bool sums_images; /* for engine_each_image() */
+	bool sums_images; /* for engine_each_image(); always so without only_tgid */
 	bool realloc_keeps_scope; /* else realloc charges the current scope */
 	bool is_verbose; /* libbpf's own messages */
 };

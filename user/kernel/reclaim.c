@@ -188,6 +188,13 @@ static int on_scope(void *ctx, const void *key, const void *value)
 	return err ? err : vec_push(&r->new_slots, v->slot);
 }
 
+/* An entry of a shared table has been taken out; that of its image, which is over, counts no more. */
+static void give_share(struct engine *e, enum ht_shared table)
+{
+	if (e->skel->rodata->ht_share_cap[table])
+		__atomic_fetch_sub(&e->skel->bss->share_used[table], 1, __ATOMIC_SEQ_CST);
+}
+
 /* The slot of filter_slot() in bpf/live.bpf.h, which counts the entry. */
 static uint32_t *filter_slot(struct engine *e, const struct ht_live_key *key)
 {
@@ -206,6 +213,7 @@ static int on_live(void *ctx, const void *key, const void *value)
 		return mark(&r->stacks, v->stack_id);
 	if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.live), k)) {
 		__atomic_fetch_sub(filter_slot(r->e, k), 1, __ATOMIC_SEQ_CST);
+		give_share(r->e, HT_SHARED_LIVE);
 		r->counts.samples++;
 	}
 	return 0;
@@ -230,7 +238,10 @@ static int on_total(void *ctx, const void *key, const void *value)
 	(void)value;
 	if (!hmap_get(&r->context_ids, &k->context_id))
 		return mark(&r->stacks, k->stack_id);
-	r->counts.sums += !bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.totals), k);
+	if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.totals), k)) {
+		give_share(r->e, HT_SHARED_TOTALS);
+		r->counts.sums++;
+	}
 	return 0;
 }
 
@@ -389,9 +400,11 @@ static int end(struct reclaim *r)
 		return -ENOMEM;
 	hand_back(r);
 	vec_each(&r->scopes, scope)
-		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.scopes), scope);
+		if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.scopes), scope))
+			give_share(r->e, HT_SHARED_SCOPES);
 	vec_each(&r->contexts, context)
-		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.contexts), context);
+		if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.contexts), context))
+			give_share(r->e, HT_SHARED_CONTEXTS);
 	for (size_t i = 0; i < r->new_context_ids.cnt; i++)
 		vec_push(&r->waiting_context_ids, r->new_context_ids.data[i]);
 	for (size_t i = 0; i < r->new_slots.cnt; i++)

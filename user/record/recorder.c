@@ -530,9 +530,9 @@ static void end(struct recorder *r, const char *reason)
 /* Losses that a user must know of at once, in a few words; NULL: none. */
 static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 {
-	if (stats[HT_STAT_LIVE_FULL])
+	if (stats[HT_STAT_LIVE_FULL] || stats[HT_STAT_SHARE_LIVE])
 		return "live map full";
-	if (stats[HT_STAT_STACKS_FULL])
+	if (stats[HT_STAT_STACKS_FULL] || stats[HT_STAT_SHARE_STACKS])
 		return "stack map full";
 	return NULL;
 }

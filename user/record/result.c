@@ -141,6 +141,12 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 		log_warn("record: the stack map was full: %llu samples have no stack; use a larger "
 			 "--max-stacks",
 			 (unsigned long long)stats[HT_STAT_STACKS_FULL]);
+	if (stats[HT_STAT_SHARE_LIVE] || stats[HT_STAT_SHARE_STACKS])
+		log_warn("record: a process used up its share of the tables: %llu samples were not "
+			 "tracked, %llu have no stack; use a larger --max-live, --max-stacks or "
+			 "--rate",
+			 (unsigned long long)stats[HT_STAT_SHARE_LIVE],
+			 (unsigned long long)stats[HT_STAT_SHARE_STACKS]);
 	if (stats[HT_STAT_SCRATCH_BUSY])
 		log_warn("record: %llu samples were lost: no scratch space",
 			 (unsigned long long)stats[HT_STAT_SCRATCH_BUSY]);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_shares.c - one process takes all that it can of the tables that all share: another one, which
+ * comes later, loses nothing, and what was refused is counted for the first one alone.
+ */
+#include "rig.h"
+
+#include "base/clock.h"
+#include "kernel/engine_priv.h"
+#include "kernel/reclaim.h"
+
+#define LIVE_CAP 900
+#define STACK_CAP 96
+#define GREEDY_BLOCKS 2000
+#define DEEPEST 120 /* as many stacks */
+#define MODEST_BLOCKS 100 /* a free third of the live map is 300, and it may have 2/3 of that */
+#define MODEST_STACKS 10
+#define LIMIT_NS (20 * NS_PER_S)
+
+static void *(*volatile do_malloc)(size_t) = malloc;
+static void (*volatile do_free)(void *) = free;
+static void *blocks[GREEDY_BLOCKS];
+
+static __attribute__((noinline)) void *alloc_below(int depth, size_t bytes)
+{
+	void *block = depth ? alloc_below(depth - 1, bytes) : do_malloc(bytes);
+
+	asm volatile("" : "+r"(block));
+	return block;
+}
+
+static void fill(int block_cnt, int stack_cnt)
+{
+	for (int i = 0; i < block_cnt; i++)
+		blocks[i] = alloc_below(i % stack_cnt, 101);
+}
+
+static void step_greedy(volatile uint64_t *out)
+{
+	(void)out;
+	fill(GREEDY_BLOCKS, DEEPEST);
+}
+
+static void step_modest(volatile uint64_t *out)
+{
+	(void)out;
+	fill(MODEST_BLOCKS, MODEST_STACKS);
+}
+
+static void step_free_some(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < 100; i++)
+		do_free(blocks[i]);
+}
+
+static void step_again(volatile uint64_t *out)
+{
+	(void)out;
+	for (int i = 0; i < 50; i++)
+		blocks[i] = alloc_below(0, 101);
+}
+
+static void open_many(struct rig *rig, void **state)
+{
+	const struct rig_options opts = { rig_mode(state), 1, LIVE_CAP, STACK_CAP, true };
+
+	rig_start(rig);
+	rig_attach(rig, &opts);
+}
+
+/* Another process of the same engine; the first one stays. */
+static struct rig beside(struct rig *rig)
+{
+	struct rig other;
+
+	rig_start(&other);
+	other.engine = rig->engine;
+	assert_int_equal(tracker_add(rig->tracker, other.pid), 0);
+	return other;
+}
+
+static void end_beside(struct rig *other)
+{
+	kill(other->pid, SIGKILL);
+	waitpid(other->pid, NULL, 0);
+	close(other->fd);
+	munmap((void *)other->out, RIG_OUT_CNT * sizeof(uint64_t));
+}
+
+struct owned {
+	uint32_t pid;
+	size_t live, stackless;
+};
+
+static int count_owned(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct owned *o = ctx;
+
+	o->live += k->tgid == o->pid;
+	o->stackless += k->tgid == o->pid && !v->stack_id;
+	return 0;
+}
+
+static struct owned owned(struct rig *rig, pid_t pid)
+{
+	struct owned o = { .pid = (uint32_t)pid };
+
+	assert_int_equal(engine_each_live(rig->engine, count_owned, &o), 0);
+	return o;
+}
+
+static struct ht_image image(struct rig *rig, pid_t pid)
+{
+	uint32_t generation = tracker_generation(rig->tracker, pid);
+	struct ht_image image;
+
+	assert_int_equal(engine_get_image(rig->engine, pid, generation, &image), 0);
+	return image;
+}
+
+static void test_modest(void **state)
+{
+	struct ht_image of_greedy, of_modest;
+	struct rig greedy, modest;
+	struct owned o;
+
+	open_many(&greedy, state);
+	rig_do(&greedy, step_greedy);
+	of_greedy = image(&greedy, greedy.pid);
+	/* two thirds */
+	assert_int_equal(of_greedy.used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3);
+	assert_int_equal(of_greedy.used[HT_SHARED_STACKS], STACK_CAP * 2 / 3);
+	assert_int_equal(owned(&greedy, greedy.pid).live, LIVE_CAP * 2 / 3);
+	assert_int_equal(of_greedy.refused[HT_SHARED_LIVE], GREEDY_BLOCKS - LIVE_CAP * 2 / 3);
+	assert_true(of_greedy.refused[HT_SHARED_STACKS] > 0);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_SHARE_LIVE), of_greedy.refused[HT_SHARED_LIVE]);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_LIVE_FULL), 0);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_STACKS_FULL), 0);
+
+	modest = beside(&greedy);
+	rig_do(&modest, step_modest);
+	o = owned(&greedy, modest.pid);
+	assert_int_equal(o.live, MODEST_BLOCKS);
+	assert_int_equal(o.stackless, 0);
+	of_modest = image(&greedy, modest.pid);
+	for (int i = 0; i < HT_SHARED_CNT; i++)
+		assert_int_equal(of_modest.refused[i], 0);
+
+	/* What it frees itself it may use again, as far as the other one has left it. */
+	rig_do(&greedy, step_free_some);
+	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3 - 100);
+	rig_do(&greedy, step_again);
+	assert_true(image(&greedy, greedy.pid).used[HT_SHARED_LIVE] <= LIVE_CAP * 2 / 3);
+	end_beside(&modest);
+	rig_close(&greedy);
+}
+
+/* What was taken out is free: the books agree with the maps. */
+static void test_ended(void **state)
+{
+	uint64_t end_ns = now_ns() + LIMIT_NS;
+	struct rig rig, next;
+
+	open_many(&rig, state);
+	rig_do(&rig, step_greedy);
+	kill(rig.pid, SIGKILL);
+	waitpid(rig.pid, NULL, 0);
+	while (tracker_running_cnt(rig.tracker) && now_ns() < end_ns) {
+		rig_settle(&rig);
+		usleep(10000);
+	}
+	while (tracker_reclaim_counts(rig.tracker)->cycles < 2 && now_ns() < end_ns) {
+		rig_settle(&rig);
+		tracker_ask_reclaim(rig.tracker);
+		assert_int_equal(tracker_reclaim(rig.tracker, UINT64_MAX, NS_PER_MS), 0);
+	}
+	for (int i = 0; i < HT_SHARED_CNT; i++)
+		assert_int_equal(rig.engine->skel->bss->share_used[i], 0);
+	next = beside(&rig);
+	rig_do(&next, step_greedy);
+	assert_int_equal(image(&rig, next.pid).used[HT_SHARED_LIVE], LIVE_CAP * 2 / 3);
+	assert_int_equal(image(&rig, next.pid).used[HT_SHARED_STACKS], STACK_CAP * 2 / 3);
+	end_beside(&next);
+	rig_close(&rig);
+}
+
+/* One process alone, known from the start, has the tables to itself. */
+static void test_alone(void **state)
+{
+	struct rig rig;
+
+	rig_open(&rig, rig_mode(state), 1, LIVE_CAP, STACK_CAP);
+	rig_do(&rig, step_greedy);
+	assert_int_equal(rig_live(&rig).cnt, LIVE_CAP);
+	assert_int_equal(rig_stat(&rig, HT_STAT_SHARE_LIVE), 0);
+	assert_true(rig_stat(&rig, HT_STAT_STACKS_FULL) > 0);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	static const struct rig_test tests[] = {
+		{ "who comes later loses nothing", test_modest },
+		{ "what has ended is given back", test_ended },
+		{ "alone", test_alone },
+	};
+
+	return rig_run("shares", tests, sizeof(tests) / sizeof(*tests));
+}
