@@ -9,11 +9,16 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What compares accounts, each with recordings of its own processes: a recording counts the same whoever
-# else is recorded (test_two_recorders.sh). Longest first. What measures pace or overhead, looks at memory
-# for probes, or gives heaptap a moment to find what is loaded runs alone.
-E2E_UNTIMED := $(patsubst %,tests/e2e/test_%.sh,statistics exact_cxx foreign_tags two_recorders)
-E2E_ALONE := $(filter-out $(E2E_UNTIMED),$(E2E))
+# What measures pace or overhead, looks at memory for probes, or gives heaptap a moment to find what is
+# loaded runs alone. The others run beside each other: a recording counts the same whoever else is
+# recorded (test_two_recorders.sh). Longest first, so that the end is not one test's.
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget dlopen exec_hold first_minute \
+	fork hostile kill loads metrics serve serve_keep serve_ways),$(E2E))
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,scopes statistics scope_links serve_select scope_matrix \
+	scope_rust serve_http two_recorders output doctor exact_cxx exact_threads)
+E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
+BPF_ALONE := $(B)/tests/bpf/test_races
+BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
 TORTURE := tests/e2e/test_kill.sh
 TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100
@@ -47,8 +52,8 @@ check: ## set up, build, all tests but other kernels and long fuzzing
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
-		-j$(E2E_JOBS) $(E2E_UNTIMED) \
-		-j1 $(SCOPE_TIMED) $(BPF_TESTS) $(E2E_ALONE) $(CONSUMERS) $(PACKAGING)
+		-j$(E2E_JOBS) $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
+		-j1 $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 
 check-static: ## who includes whom, format, manual pages
 	@tests/run $(STATIC)
@@ -59,9 +64,9 @@ check-golden: tests-san ## known inputs, known profiles
 check-scope: tests-san ## scope.h under all compilers, linkers and ways to link
 	@tests/run -j$(JOBS) $(SCOPE_UNTIMED) -j1 $(SCOPE_TIMED)
 check-bpf: all tests-plain ## the BPF object in the kernel (root)
-	@tests/run $(BPF_TESTS)
+	@tests/run -j$(E2E_JOBS) $(BPF_BESIDE) -j1 $(BPF_ALONE)
 check-e2e: all tests-plain ## real recordings of planted programs (root)
-	@tests/run -j$(E2E_JOBS) $(E2E_UNTIMED) -j1 $(E2E_ALONE)
+	@tests/run -j$(E2E_JOBS) $(E2E_BESIDE) -j1 $(E2E_ALONE)
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
 torture: all tests-plain ## the long forms of some tests: hundreds of kills (root, half an hour)

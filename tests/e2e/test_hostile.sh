@@ -138,7 +138,7 @@ for mode in $e2e_modes; do
 		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
 	wrong=0 slow=0
-	for i in $(seq "${E2E_KILLS:-20}"); do
+	for i in $(seq "${E2E_KILLS:-8}"); do
 		"$heaptap" record --force -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
 		recorder=$!
 		e2e_pids="$e2e_pids $recorder"
@@ -151,9 +151,9 @@ for mode in $e2e_modes; do
 		measure
 		is "$cost < 2 * $base + 5" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
 	done
-	[ $wrong = 0 ] && ok "$mode: killed ${E2E_KILLS:-20} times, the text is what its files hold" ||
+	[ $wrong = 0 ] && ok "$mode: killed ${E2E_KILLS:-8} times, the text is what its files hold" ||
 		not_ok "$mode: text after kill -9" "$wrong times different" "$work/wrong"
-	[ $slow = 0 ] && ok "$mode: killed ${E2E_KILLS:-20} times, its speed is back" ||
+	[ $slow = 0 ] && ok "$mode: killed ${E2E_KILLS:-8} times, its speed is back" ||
 		not_ok "$mode: speed after kill -9" "$slow times slower than 2 * $base + 5 ns"
 	finish_target
 	[ "$target_status" = 0 ] && ok "$mode: the target lived" || not_ok "$mode: the target lived" "status $target_status"
