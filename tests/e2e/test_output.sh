@@ -59,7 +59,7 @@ timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/link.pb.gz" -p "$target
 	ok "a link is not followed, with --force neither" || not_ok "a link" "status $status" "$work/heaptap.err"
 # a file, and a link, that come while it is recorded
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
-	rm -f "$work"/late*.pb.gz
+	rm -f "$work"/late*.pb.gz "$work/heaptap.err"
 	timeout 30 "$heaptap" record -n 0 -o "$work/late.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
