@@ -89,6 +89,7 @@ run -d 1 --comm '^whom-a' -- true
 refused "--comm and a command" 2 "exclude each other"
 
 # it ends when all have ended
+: >"$work/heaptap.err"
 timeout 60 "$heaptap" record --force -o "$work/p.pb.gz" -n 0 -p "$a,$a2" >/dev/null 2>"$work/heaptap.err" </dev/null &
 recorder=$!
 e2e_pids="$e2e_pids $recorder"
