@@ -113,8 +113,9 @@ void engine_hits_give(struct engine *e, uint32_t idx);
 int engine_read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret);
 
 /*
- * What the programs themselves take per hit, without the stacks of samples: while measuring is on, every
- * hit costs some ns more. -EAGAIN: too few hits so far. -ENOTSUP: the kernel cannot (5.8).
+ * What the programs themselves took per hit, without the stacks of samples, since measuring was turned on or
+ * since the last answer: while it is on, every hit costs some ns more. -EAGAIN: too few hits so far. -ENOTSUP:
+ * the kernel cannot (5.8).
  */
 int engine_measure_hits(struct engine *e, bool on);
 int engine_hit_ns(struct engine *e, double *ret_ns);

@@ -107,6 +107,25 @@ static int sum_stack_ns(struct engine *e, uint64_t *ret_ns)
 	return err;
 }
 
+/* The kernel counts runs and their time only while measuring is on. */
+static int read_runs(struct engine *e, struct engine_runs *ret)
+{
+	const int fds[] = { engine_prog_fd(e, ENGINE_ALLOC), engine_prog_fd(e, ENGINE_FREE) };
+	int err = sum_stack_ns(e, &ret->stack_ns);
+
+	ret->cnt = ret->ns = 0;
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds) && !err; i++) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t bytes = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(fds[i], &info, &bytes))
+			err = -errno;
+		ret->cnt += info.run_cnt;
+		ret->ns += info.run_time_ns;
+	}
+	return err;
+}
+
 int engine_measure_hits(struct engine *e, bool on)
 {
 	if (e->hits.stats_fd >= 0) {
@@ -118,31 +137,25 @@ int engine_measure_hits(struct engine *e, bool on)
 	e->hits.stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (e->hits.stats_fd < 0)
 		return -ENOTSUP;
-	return sum_stack_ns(e, &e->hits.begin_stack_ns);
+	return read_runs(e, &e->hits.runs);
 }
 
-/* The kernel counts runs and their time only while measuring is on. */
 int engine_hit_ns(struct engine *e, double *ret_ns)
 {
-	const int fds[] = { engine_prog_fd(e, ENGINE_ALLOC), engine_prog_fd(e, ENGINE_FREE) };
-	uint64_t runs = 0, run_ns = 0, stack_ns;
-	int err = sum_stack_ns(e, &stack_ns);
+	const struct engine_runs from = e->hits.runs;
+	struct engine_runs to;
+	uint64_t cnt, run_ns, stack_ns;
+	int err = read_runs(e, &to);
 
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds) && !err; i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t bytes = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(fds[i], &info, &bytes))
-			err = -errno;
-		runs += info.run_cnt;
-		run_ns += info.run_time_ns;
-	}
 	if (err)
 		return err;
-	if (runs < MEASURED_HITS_MIN)
+	cnt = to.cnt - from.cnt;
+	run_ns = to.ns - from.ns;
+	stack_ns = to.stack_ns - from.stack_ns;
+	if (cnt < MEASURED_HITS_MIN)
 		return -EAGAIN;
-	stack_ns -= e->hits.begin_stack_ns;
-	*ret_ns = run_ns > stack_ns ? (double)(run_ns - stack_ns) / (double)runs : 0;
+	e->hits.runs = to;
+	*ret_ns = run_ns > stack_ns ? (double)(run_ns - stack_ns) / (double)cnt : 0;
 	return 0;
 }
 

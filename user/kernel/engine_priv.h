@@ -20,6 +20,12 @@ struct engine_shard {
 	struct extents rows;
 };
 
+/* Of the programs on entries, while the kernel measures them. */
+struct engine_runs {
+	uint64_t cnt, ns;
+	uint64_t stack_ns; /* of ns: the stacks of samples */
+};
+
 struct engine {
 	struct heaptap_bpf *skel;
 	struct ring_buffer *ring;
@@ -34,7 +40,7 @@ struct engine {
 		uint32_t next; /* the first that nobody has had */
 		uint32_t cap;
 		int stats_fd; /* while hits are measured; else -1 */
-		uint64_t begin_stack_ns;
+		struct engine_runs runs; /* at the end of the last measurement */
 		struct ht_hits *per_cpu; /* room for one of a target; cpu_cnt */
 		int cpu_cnt;
 	} hits; /* see engine_hits.c */
