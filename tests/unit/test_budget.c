@@ -192,8 +192,8 @@ static void test_cheap_is_left_alone(void **state)
 	set_full_share(&s, 0.01);
 	sim_for(&s, 60 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
-	assert_float_equal(budget_share(s.budget), 0.01, 0.001);
-	assert_true(isnan(budget_full_share(s.budget))); /* it is what is done */
+	assert_float_equal(budget_now(s.budget).cpu_share, 0.01, 0.001);
+	assert_true(isnan(budget_full(s.budget).cpu_share)); /* it is what is done */
 	budget_free(s.budget);
 }
 
@@ -215,8 +215,8 @@ static void test_verdict(void **state)
 	/* The rate of allocations went up when frees were let go: the prediction is of its own work. */
 	sim_for(&s, 20 * S);
 	assert_int_equal(step_of(&s), BUDGET_ALLOCS);
-	assert_float_equal(budget_full_share(s.budget), 0.36, 0.01);
-	assert_float_equal(budget_share(s.budget), 0.22, 0.01);
+	assert_float_equal(budget_full(s.budget).cpu_share, 0.36, 0.01);
+	assert_float_equal(budget_now(s.budget).cpu_share, 0.22, 0.01);
 	budget_free(s.budget);
 }
 
@@ -240,7 +240,8 @@ static void test_limit_is_used(void **state)
 	}
 }
 
-/* Four shapes of load, from cheap to nothing but allocating: what is achieved from the fifth second on. */
+/* Four shapes of load, from cheap to nothing but allocating: what is achieved from the fifth second on, wherever in
+ * a period the recording begins. */
 static void test_shapes(void **state)
 {
 	static const struct {
@@ -251,23 +252,26 @@ static void test_shapes(void **state)
 	const struct recording_limit strict25 = { 0.25, 0 };
 	const struct recording_limit *limits[] = { &record_limit, &serve_limit, &strict_limit,
 						   &strict25 };
+	static const double phases[] = { 0, 0.3, 0.84, 0.95 };
 
 	(void)state;
-	for (size_t shape = 0; shape < 5; shape++)
-		for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++)
-			for (size_t k = 0; k < 4; k++) {
-				struct sim s;
+	for (size_t n = 0; n < 5 * 9 * 4 * 4; n++) {
+		size_t shape = n % 5;
+		double share = shares[n / 5 % 9];
+		const struct recording_limit *limit = limits[n / 45 % 4];
+		struct sim s;
 
-				sim_open(&s, limits[k]);
-				set_full_share(&s, shares[i]);
-				/* As much CPU time with the probes as was said, if it can be. */
-				s.work_ns = shapes[shape].work_ms * MS * (1 - shares[i]);
-				s.period_ns = shapes[shape].period_ms * MS;
-				sim_for(&s, 4 * S);
-				assert_keeps(&s, limits[k]);
-				assert_true(s.step_cnt <= 2);
-				budget_free(s.budget);
-			}
+		sim_open(&s, limit);
+		set_full_share(&s, share);
+		/* As much CPU time with the probes as was said, if it can be. */
+		s.work_ns = shapes[shape].work_ms * MS * (1 - share);
+		s.period_ns = shapes[shape].period_ms * MS;
+		s.due_ns = s.now.time_ns + (uint64_t)(phases[n / 180] * (double)s.period_ns);
+		sim_for(&s, 4 * S);
+		assert_keeps(&s, limit);
+		assert_true(s.step_cnt <= 2);
+		budget_free(s.budget);
+	}
 }
 
 /* A server that mostly sleeps is harmed by nothing, whatever share of its little CPU time it is... */
@@ -301,6 +305,39 @@ static void test_host_factor(void **state)
 	sim_for(&s, 10 * S);
 	assert_int_equal(step_of(&s), BUDGET_OFF);
 	assert_float_equal(budget_verdict(s.budget)->limit.one_cpu, 0.001, 1e-9);
+	budget_free(s.budget);
+}
+
+/* The larger one of the two is; that of the verdict, once there is one. */
+static void test_limit_in_force(void **state)
+{
+	struct recording_limit l;
+	struct sim s;
+
+	(void)state;
+	sim_open(&s, &serve_limit); /* 15 % of a CPU: 1 % of one CPU is more than 5 % of that */
+	s.work_ns = 1.5 * MS;
+	s.period_ns = 10 * MS;
+	set_full_share(&s, 0.01);
+	sim_for(&s, 10 * S);
+	assert_true(budget_limit_in_force(s.budget).one_cpu == 0.01);
+	set_full_share(&s, 0.3);
+	sim_for(&s, 20 * S);
+	assert_true(step_of(&s) > BUDGET_FULL);
+	assert_true(budget_verdict(s.budget)->full.one_cpu > 0.01);
+	s.work_ns = INFINITY; /* what has come since does not make it another one */
+	sim_for(&s, 4 * S);
+	l = budget_limit_in_force(s.budget);
+	assert_true(l.one_cpu == 0.01 && l.cpu_share == 0);
+	budget_set_limit(s.budget, &strict_limit);
+	sim_for(&s, 200 * MS);
+	assert_true(budget_limit_in_force(s.budget).cpu_share == 0.05);
+	budget_free(s.budget);
+	sim_open(&s, &record_limit);
+	s.thread_cnt = 2;
+	set_full_share(&s, 0.2);
+	sim_for(&s, 10 * S);
+	assert_true(budget_limit_in_force(s.budget).one_cpu == 0);
 	budget_free(s.budget);
 }
 
@@ -505,7 +542,7 @@ static void test_trials(void **state)
 		sim_for(&s, 600 * S);
 		assert_true(s.trial_cnt > early); /* at least every 300 s */
 		assert_int_equal(s.step_cnt, 1);
-		assert_true(budget_full_share(s.budget) > shares[i] - 0.01);
+		assert_true(budget_full(s.budget).cpu_share > shares[i] - 0.01);
 		budget_free(s.budget);
 	}
 }
@@ -552,8 +589,8 @@ static void test_no_limit(void **state)
 	set_full_share(&s, 0.97);
 	sim_for(&s, 10 * S);
 	assert_int_equal(step_of(&s), BUDGET_FULL);
-	assert_true(budget_share(s.budget) > 0.9); /* measured all the same */
-	assert_float_equal(budget_share_overall(s.budget), 0.97, 0.01);
+	assert_true(budget_now(s.budget).cpu_share > 0.9); /* measured all the same */
+	assert_float_equal(budget_overall(s.budget).cpu_share, 0.97, 0.01);
 	budget_free(s.budget);
 }
 
@@ -591,17 +628,17 @@ static void test_applied(void **state)
 
 	(void)state;
 	assert_int_equal(budget_new(&opts, &r, &b), 0);
-	assert_true(isnan(budget_share_overall(b)));
+	assert_true(isnan(budget_overall(b).cpu_share));
 	r.time_ns += 100 * MS;
 	r.cpu_ns += 100 * MS;
 	r.alloc_cnt += 100000;
 	budget_applied(b, &r);
-	assert_float_equal(budget_share_overall(b), 0.5, 1e-6);
+	assert_float_equal(budget_overall(b).cpu_share, 0.5, 1e-6);
 	r.time_ns += 100 * MS;
 	r.cpu_ns += 100 * MS;
 	budget_end(b, &r);
-	assert_float_equal(budget_share_overall(b), 0.25, 1e-6);
-	assert_true(isnan(budget_share_settled(b)));
+	assert_float_equal(budget_overall(b).cpu_share, 0.25, 1e-6);
+	assert_true(isnan(budget_settled(b).cpu_share));
 	r.time_ns += BUDGET_SETTLE_NS;
 	r.cpu_ns += 100 * MS;
 	budget_end(b, &r);
@@ -609,7 +646,7 @@ static void test_applied(void **state)
 	r.cpu_ns += 100 * MS;
 	r.free_cnt += 20000;
 	budget_end(b, &r);
-	assert_float_equal(budget_share_settled(b), 0.1, 1e-6);
+	assert_float_equal(budget_settled(b).cpu_share, 0.1, 1e-6);
 	budget_free(b);
 }
 
@@ -639,6 +676,7 @@ int main(void)
 		cmocka_unit_test(test_limit_is_used),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_floor),
+		cmocka_unit_test(test_limit_in_force),
 		cmocka_unit_test(test_host_factor),
 		cmocka_unit_test(test_burst_alone),
 		cmocka_unit_test(test_burst_is_over),

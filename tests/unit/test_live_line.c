@@ -82,6 +82,24 @@ static void test_width(void **state)
 	assert_true(strlen("heaptap: ") + strlen(buf) < 80);
 }
 
+/* Beside a limit of one CPU the cost is one of that. */
+static void test_one_cpu(void **state)
+{
+	const struct live_now now = {
+		.time_ns = 1,
+		.elapsed_ns = 3 * NS_PER_S,
+		.has_held = true,
+		.cost = 0.06,
+		.is_of_one_cpu = true,
+	};
+	struct live_line l = { 0 };
+	char buf[LIVE_LINE_BYTES];
+
+	(void)state;
+	live_line_text(&l, &now, buf);
+	assert_string_equal(buf, "3.0 s: held 0 B, cost 6 % of one CPU");
+}
+
 /* More points than are kept. */
 static void test_long(void **state)
 {
@@ -97,9 +115,8 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_growth),	cmocka_unit_test(test_one_cpu),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_width),
 		cmocka_unit_test(test_long),
 	};
 

@@ -152,6 +152,7 @@ static void recording_survives(void **state)
 	r->duration_ns = 20000000000;
 	r->watched_ns = 5000000000;
 	r->overhead_share = 0.09;
+	r->overhead_one_cpu = 0.03;
 	r->limit = (struct recording_limit){ 0.25, 0.25 };
 	r->inuse = RECORDING_INUSE_SINCE;
 	r->inuse_since_ns = 1700000010000000000;
@@ -172,7 +173,8 @@ static void recording_survives(void **state)
 	assert_int_equal(q->recording.duration_ns, r->duration_ns);
 	assert_int_equal(q->recording.watched_ns, r->watched_ns);
 	assert_true(q->recording.overhead_share == 0.09);
-	assert_true(isnan(q->recording.full_share));
+	assert_true(q->recording.overhead_one_cpu == 0.03);
+	assert_true(isnan(q->recording.full_share) && isnan(q->recording.full_one_cpu));
 	assert_true(q->recording.limit.cpu_share == 0.25 && q->recording.limit.one_cpu == 0.25);
 	assert_int_equal(q->recording.inuse, RECORDING_INUSE_SINCE);
 	assert_int_equal(q->recording.inuse_since_ns, r->inuse_since_ns);

@@ -103,6 +103,16 @@ static void test_why(void **state)
 	r.full_share = NAN;
 	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
 			    "Frees were not watched; the limit is 25 %.");
+	/* What is compared is of one kind: never a share of its CPU time beside a limit of one CPU. */
+	r = unknown(0.76);
+	r.limit = (struct recording_limit){ .one_cpu = 0.25 };
+	r.full_one_cpu = 0.31;
+	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
+			    "Watching frees costs 31 % of one CPU; the limit is 25 %.");
+	r.full_one_cpu = 0.0142; /* not "costs 1 %; the limit is 1 %" */
+	r.limit.one_cpu = 0.01;
+	assert_string_equal(recording_why_unknown(&r, "redis-server", buf),
+			    "Watching frees costs 1.4 % of one CPU; the limit is 1 %.");
 }
 
 static void test_limit(void **state)

@@ -60,6 +60,8 @@ static int set_up(void **state)
 		.end_ns = p->time_ns,
 		.overhead_share = 0.2,
 		.full_share = 0.53,
+		.overhead_one_cpu = 0.06,
+		.full_one_cpu = 0.31,
 		.limit = { .cpu_share = 0.25 },
 		.inuse = RECORDING_INUSE_UNKNOWN,
 	};
@@ -214,6 +216,19 @@ static void json_rows_are_in_the_order_of_what_was_allocated(void **state)
 	free(text);
 }
 
+/* Never a share of its CPU time beside a limit of one CPU. */
+static void the_limit_that_was_in_force_is_told(void **state)
+{
+	char *text;
+
+	(void)state;
+	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
+	text = print(&(struct report_options){ 0 });
+	want(text, "cost 20 % of its CPU time (6 % of one CPU)");
+	want(text, "Watching frees costs 31 % of one CPU; the limit is 25 %.");
+	free(text);
+}
+
 static void json_says_how_it_was_recorded(void **state)
 {
 	char *text;
@@ -221,13 +236,22 @@ static void json_says_how_it_was_recorded(void **state)
 	(void)state;
 	text = print(&(struct report_options){ .format = REPORT_JSON });
 	want(text, "\"duration_ns\":10000000000");
-	want(text, "\"overhead_percent\":20,");
+	want(text, "\"overhead_percent\":20,\"overhead_one_cpu_percent\":6,"
+		   "\"limit_percent\":25,\"limit_of\":\"cpu_time\",");
 	want(text, "\"process\":{\"pid\":6426,\"comm\":\"redis-server\","
 		   "\"exe\":\"/usr/bin/redis-server\",\"process_cnt\":1}");
 	want(text, "\"inuse_since_ns\":null");
 	want(text, "\"watched_ns\":10000000000");
 	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null");
 	want(text, "\"is_lossy\":false");
+	free(text);
+	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
+	text = print(&(struct report_options){ .format = REPORT_JSON });
+	want(text, "\"limit_percent\":25,\"limit_of\":\"one_cpu\",");
+	free(text);
+	p->recording.limit = (struct recording_limit){ 0 };
+	text = print(&(struct report_options){ .format = REPORT_JSON });
+	want(text, "\"limit_percent\":null,\"limit_of\":null,");
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = 1699999995 * S;
@@ -241,7 +265,9 @@ static void json_says_how_it_was_recorded(void **state)
 	p->recording = RECORDING_NONE;
 	text = print(&(struct report_options){ .format = REPORT_JSON });
 	want(text, "\"duration_ns\":null");
-	want(text, "\"overhead_percent\":null,\"process\":null,\"reason\":null,\"inuse\":null");
+	want(text,
+	     "\"overhead_percent\":null,\"overhead_one_cpu_percent\":null,"
+	     "\"limit_percent\":null,\"limit_of\":null,\"process\":null,\"reason\":null,\"inuse\":null");
 	want(text, "\"watched_ns\":null");
 	want(text, "\"is_lossy\":null");
 	free(text);
@@ -385,6 +411,7 @@ int main(void)
 		UNKNOWN_TEST(what_was_allocated_has_an_interval),
 		UNKNOWN_TEST(json_is_null),
 		UNKNOWN_TEST(json_rows_are_in_the_order_of_what_was_allocated),
+		UNKNOWN_TEST(the_limit_that_was_in_force_is_told),
 		UNKNOWN_TEST(json_says_how_it_was_recorded),
 		UNKNOWN_TEST(pictures_of_nothing_are_an_error),
 		UNKNOWN_TEST(exact_is_said_only_without_losses),

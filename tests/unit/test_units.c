@@ -104,6 +104,10 @@ static void test_format(void **state)
 	assert_string_equal(format_duration(1200000000, buf, sizeof(buf)), "1.2 s");
 	assert_string_equal(format_duration(130000000000, buf, sizeof(buf)), "2m 10s");
 	assert_string_equal(format_duration(3720000000000, buf, sizeof(buf)), "1h 02m");
+	assert_string_equal(format_percent(0.53, buf, sizeof(buf)), "53");
+	assert_string_equal(format_percent(0.0906, buf, sizeof(buf)), "9.1");
+	assert_string_equal(format_percent(0.0038, buf, sizeof(buf)), "0.38");
+	assert_string_equal(format_percent(1e-6, buf, sizeof(buf)), "0");
 	/* never past the buffer */
 	assert_string_equal(format_bytes(12.3 * 1048576, buf, 4), "12.");
 }

@@ -54,7 +54,7 @@ def told(profile):
     """What heaptap says of it: (overhead after the first 4 s in percent, notes)."""
     out = subprocess.run([HEAPTAP, "report", "--notes", profile], capture_output=True, text=True, timeout=60)
     text = " ".join(out.stdout.split())
-    settled = re.search(r"cost: .*?([0-9.]+) % after the first 4 s", text)
+    settled = re.search(r"cost: .*?([0-9.]+) % of its CPU time after the first 4 s", text)
     return float(settled.group(1)) if settled else 100.0, text
 
 

@@ -157,3 +157,12 @@ char *format_duration(uint64_t ns, char *buf, size_t buf_bytes)
 		snprintf(buf, buf_bytes, "%dh %02dm", (int)(s / 3600), (int)(s / 60 % 60));
 	return buf;
 }
+
+char *format_percent(double share, char *buf, size_t buf_bytes)
+{
+	if (share < 0.0001)
+		snprintf(buf, buf_bytes, "0");
+	else
+		snprintf(buf, buf_bytes, share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
+	return buf;
+}

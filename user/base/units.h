@@ -16,6 +16,8 @@ char *format_bytes(double bytes, char *buf, size_t buf_bytes);
 char *format_count(double n, char *buf, size_t buf_bytes);
 /* "1.2 s", "350 ms", "2m 10s". */
 char *format_duration(uint64_t ns, char *buf, size_t buf_bytes);
+/* A share in percent: "53", "9.1", "0.38", "0". */
+char *format_percent(double share, char *buf, size_t buf_bytes);
 #define UNITS_BUF 32
 
 #endif

@@ -97,8 +97,8 @@ struct budget {
 	struct flow shown;
 	double free_per_alloc; /* cost of frees when they were last seen */
 	double overall_cost;
-	double settled_cost; /* overall_cost when settled_cpu_ns was read; both 0: not yet */
-	uint64_t settled_cpu_ns;
+	double settled_cost; /* overall_cost when settled_cpu_ns was read; all 0: not yet */
+	uint64_t settled_cpu_ns, settled_ns;
 	uint64_t up_ns; /* of the last step up; 0: none */
 	uint64_t room_ns; /* since when there is room for a step up; 0: there is none */
 	uint64_t up_wait_ns;
@@ -184,6 +184,11 @@ double budget_allowed_ns(const struct recording_limit *limit, double cpu_ns, dou
 	return fmax(limit->cpu_share * cpu_ns, limit->one_cpu * wall_ns);
 }
 
+static bool is_of_one_cpu(const struct recording_limit *limit, double cpu_ns, double wall_ns)
+{
+	return limit->one_cpu * wall_ns > limit->cpu_share * cpu_ns;
+}
+
 static bool fits(const struct budget *b, const struct need *n, double margin)
 {
 	return n->cost <= margin * budget_allowed_ns(&b->limit, n->cpu, n->wall);
@@ -197,11 +202,6 @@ static bool fits(const struct budget *b, const struct need *n, double margin)
 static double flow_cost(const struct flow *f)
 {
 	return fmin(f->alloc + f->free + f->sample, f->cpu);
-}
-
-static double flow_share(const struct flow *f)
-{
-	return f->cpu > 0 ? flow_cost(f) / f->cpu : 0;
 }
 
 static void flow_add(struct flow *f, const struct budget_costs *costs,
@@ -330,7 +330,7 @@ static void judge(struct budget *b, const struct flow *f)
 		.full = b->plan.step == BUDGET_FULL ? price(&now) : price(&n_full),
 		.allocs = price(&n_allocs),
 		.limit = b->limit,
-		.is_of_one_cpu = b->limit.one_cpu * f->wall > b->limit.cpu_share * f->cpu,
+		.is_of_one_cpu = is_of_one_cpu(&b->limit, f->cpu, f->wall),
 		.retry_ns = off_wait(b, f, &n_allocs),
 	};
 }
@@ -500,9 +500,10 @@ void budget_end(struct budget *b, const struct budget_reading *now)
 	b->last = *now;
 	b->overall_cost += fmin(budget_cost_ns(b->opts.costs, &d), (double)d.cpu_ns);
 	flow_add(&b->shown, b->opts.costs, &d, SHOWN_NS);
-	if (!b->settled_cpu_ns && now->time_ns - b->start.time_ns >= BUDGET_SETTLE_NS) {
+	if (!b->settled_ns && now->time_ns - b->start.time_ns >= BUDGET_SETTLE_NS) {
 		b->settled_cost = b->overall_cost;
 		b->settled_cpu_ns = now->cpu_ns;
+		b->settled_ns = now->time_ns;
 	}
 }
 
@@ -562,37 +563,62 @@ const struct budget_verdict *budget_verdict(const struct budget *b)
 	return &b->verdict;
 }
 
-double budget_share(const struct budget *b)
+struct recording_limit budget_limit_in_force(const struct budget *b)
 {
-	return flow_share(&b->shown);
+	const struct budget_reading d = budget_between(&b->start, &b->last);
+	bool is_one = is_of_one_cpu(&b->limit, (double)d.cpu_ns, (double)d.time_ns);
+
+	if (b->plan.step != BUDGET_FULL)
+		is_one = b->verdict.is_of_one_cpu;
+	/* There may be another limit since. */
+	if (is_one && b->limit.one_cpu > 0)
+		return (struct recording_limit){ .one_cpu = b->limit.one_cpu };
+	return (struct recording_limit){ .cpu_share = b->limit.cpu_share };
 }
 
-double budget_share_overall(const struct budget *b)
+struct budget_price budget_now(const struct budget *b)
 {
-	double cpu = (double)(b->last.cpu_ns - b->start.cpu_ns);
+	const struct need n = need_now(&b->shown);
 
-	return cpu > 0 ? fmin(b->overall_cost / cpu, 1) : NAN;
+	return price(&n);
 }
 
-double budget_share_settled(const struct budget *b)
+static struct budget_price price_since(const struct budget *b, double cost, uint64_t cpu_ns,
+				       uint64_t time_ns)
 {
-	double cpu = (double)(b->last.cpu_ns - b->settled_cpu_ns);
+	const struct need n = { cost, (double)(b->last.cpu_ns - cpu_ns),
+				(double)(b->last.time_ns - time_ns) };
+	struct budget_price ret = price(&n);
 
-	return b->settled_cpu_ns && cpu > 0 ? fmin((b->overall_cost - b->settled_cost) / cpu, 1) :
-					      NAN;
+	if (n.cpu <= 0)
+		return BUDGET_PRICE_UNKNOWN;
+	ret.cpu_share = fmin(ret.cpu_share, 1);
+	return ret;
 }
 
-double budget_full_share(const struct budget *b)
+struct budget_price budget_overall(const struct budget *b)
+{
+	return price_since(b, b->overall_cost, b->start.cpu_ns, b->start.time_ns);
+}
+
+struct budget_price budget_settled(const struct budget *b)
+{
+	if (!b->settled_ns)
+		return BUDGET_PRICE_UNKNOWN;
+	return price_since(b, b->overall_cost - b->settled_cost, b->settled_cpu_ns, b->settled_ns);
+}
+
+struct budget_price budget_full(const struct budget *b)
 {
 	const struct budget_plan full = { BUDGET_FULL, 0, false };
 	struct need n;
 
 	if (b->plan.step == BUDGET_FULL)
-		return NAN;
+		return BUDGET_PRICE_UNKNOWN;
 	if (b->plan.step == BUDGET_OFF || b->plan.is_trial || !has_looked(b))
-		return b->verdict.full.cpu_share;
+		return b->verdict.full;
 	n = need_of(b, &b->recent, &full);
-	return price(&n).cpu_share;
+	return price(&n);
 }
 
 double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, double max_share)

@@ -8,6 +8,7 @@
 #ifndef HT_BUDGET_BUDGET_H
 #define HT_BUDGET_BUDGET_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -109,15 +110,17 @@ void budget_set_limit(struct budget *b, const struct recording_limit *limit);
 
 const struct budget_plan *budget_plan(const struct budget *b);
 const struct budget_verdict *budget_verdict(const struct budget *b);
-/* Share of the process's CPU time that probes took: over the last seconds, and since the start (NAN:
- * there was none). */
-double budget_share(const struct budget *b);
-double budget_share_overall(const struct budget *b);
+/* The one of the two limits that is in force, or was when the last step was taken; the other one is 0. */
+struct recording_limit budget_limit_in_force(const struct budget *b);
+/* What probes took: over the last seconds, and since the start (NAN: there was no CPU time). */
+struct budget_price budget_now(const struct budget *b);
+struct budget_price budget_overall(const struct budget *b);
 /* Since the first BUDGET_SETTLE_NS, in which the step that fits is found. NAN: there is nothing yet. */
 #define BUDGET_SETTLE_NS 4000000000ULL
-double budget_share_settled(const struct budget *b);
+struct budget_price budget_settled(const struct budget *b);
 /* What recording everything would take at the present rate of allocations; NAN: it is what is done. */
-double budget_full_share(const struct budget *b);
+struct budget_price budget_full(const struct budget *b);
+#define BUDGET_PRICE_UNKNOWN ((struct budget_price){ NAN, NAN })
 
 /*
  * The host's limit, next value of the factor: all limits shrink by what is too much at once, and

@@ -453,19 +453,18 @@ void governor_end(struct governor *g)
 static void view_governed(const struct governor *g, const struct governed *gd,
 			  struct governor_view *ret)
 {
-	const struct recording_limit *limit = &g->policy.budget.limit;
 	const struct budget_unit *u = gd->unit;
 	const struct budget_plan *plan = budget_plan(u->budget);
 	bool has_costs = g->opts.costs.emulated_ns > 0;
 
 	*ret = (struct governor_view){
 		.step = g->is_paused || plan->is_trial ? BUDGET_OFF : plan->step,
-		.share = budget_share(u->budget),
-		.share_overall = has_costs ? budget_share_overall(u->budget) : NAN,
-		.share_settled = has_costs ? budget_share_settled(u->budget) : NAN,
+		.now = budget_now(u->budget),
+		.overall = has_costs ? budget_overall(u->budget) : BUDGET_PRICE_UNKNOWN,
+		.settled = has_costs ? budget_settled(u->budget) : BUDGET_PRICE_UNKNOWN,
 		.cpu_ns = (double)(u->now.cpu_ns - u->begin.cpu_ns),
-		.full_share = budget_full_share(u->budget),
-		.limit = { limit->cpu_share * g->host_factor, limit->one_cpu * g->host_factor },
+		.full = budget_full(u->budget),
+		.limit = budget_limit_in_force(u->budget),
 		.rate_bytes = budget_rate_bytes(g->opts.rate_bytes, plan->coarse),
 		.step_cnt = gd->history.step_cnt,
 		.inuse_ns = u->inuse_ns,

@@ -68,12 +68,13 @@ void governor_end(struct governor *g);
 
 struct governor_view {
 	enum budget_step step;
-	double share; /* of the process's CPU time that probes take, over the last seconds */
-	double share_overall; /* since it is followed; NAN: not known */
-	double share_settled; /* since the first 4 s; NAN: not known */
+	struct budget_price now; /* what probes take, over the last seconds */
+	struct budget_price overall; /* since it is followed; NAN: not known */
+	struct budget_price settled; /* since the first 4 s; NAN: not known */
 	double cpu_ns; /* that it has used since it is followed */
-	double full_share; /* what recording everything would take; NAN: that is what is done, or unknown */
-	struct recording_limit limit; /* in force */
+	struct budget_price
+		full; /* what recording everything would; NAN: that is what is done, or unknown */
+	struct recording_limit limit; /* in force: one of the two is 0 */
 	uint64_t rate_bytes;
 	size_t step_cnt; /* taken so far */
 	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
@@ -102,7 +103,7 @@ void governor_take_record(const struct governor *g, pid_t pid, struct governor_r
 int governor_comment_record(const struct governor_record *r, struct profile *p);
 
 /*
- * The same as fields: overhead_share, full_share, limit, inuse, inuse_since_ns, watched_ns (after
+ * The same as fields: overhead, full, limit, inuse, inuse_since_ns, watched_ns (after
  * duration_ns was set). epoch_off_ns: from CLOCK_MONOTONIC to ns since the epoch. pid 0: of all processes;
  * where in-use is known of some of them only it is called known and is_lossy is set.
  */

@@ -8,14 +8,19 @@
 
 void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 {
-	if (isnan(v->share_overall) && v->cpu_ns > 0)
+	if (isnan(v->overall.cpu_share) && v->cpu_ns > 0)
 		t->is_cost_unknown = true;
 	else if (v->cpu_ns > 0)
-		t->cost_ns += v->share_overall * v->cpu_ns;
+		t->cost_ns += v->overall.cpu_share * v->cpu_ns;
+	t->overhead_one_cpu = v->overall.one_cpu;
 	t->cpu_ns += v->cpu_ns;
 	/* The limit is one of each process, so that the dearest one says which would do. */
-	t->full_share = fmax(t->full_share, v->full_share);
-	t->limit = v->limit;
+	if (v->full.cpu_share > t->full_share) {
+		t->full_share = v->full.cpu_share;
+		t->full_one_cpu = v->full.one_cpu;
+	}
+	t->limit.cpu_share = fmax(t->limit.cpu_share, v->limit.cpu_share);
+	t->limit.one_cpu = fmax(t->limit.one_cpu, v->limit.one_cpu);
 	if (!v->has_inuse)
 		t->unknown_cnt++;
 	else if (v->inuse_ns > t->inuse_ns)
@@ -33,7 +38,9 @@ void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, s
 	int64_t watched_ns = (int64_t)t->watched_ns;
 
 	r->overhead_share = has_cost ? t->cost_ns / t->cpu_ns : NAN;
+	r->overhead_one_cpu = has_cost && t->cnt == 1 ? t->overhead_one_cpu : NAN;
 	r->full_share = t->full_share > 0 ? t->full_share : NAN;
+	r->full_one_cpu = t->full_share > 0 ? t->full_one_cpu : NAN;
 	r->limit = t->limit;
 	r->inuse = RECORDING_INUSE_ALL;
 	r->inuse_since_ns = 0;

@@ -17,8 +17,9 @@ struct governor_tally { /* zeros: nobody yet */
 	size_t cnt, unknown_cnt; /* of these in-use is not known */
 	double cost_ns, cpu_ns;
 	bool is_cost_unknown;
-	double full_share; /* the largest; 0: of nobody */
-	struct recording_limit limit;
+	double overhead_one_cpu; /* of the last one */
+	double full_share, full_one_cpu; /* the largest share, and of whom that is; 0: of nobody */
+	struct recording_limit limit; /* each one's, if they are not of one kind both */
 	uint64_t inuse_ns; /* the latest; 0: of all of them everything */
 	uint64_t watched_ns; /* the least */
 	bool was_not_always_watched;

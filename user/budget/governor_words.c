@@ -29,32 +29,23 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 	h->step[h->cnt++] = *step;
 }
 
-#define PERCENT_BYTES 16
-/* "53", "9.1", "0.38". Returns buf. */
-static char *percent(double share, char buf[PERCENT_BYTES])
-{
-	if (share < 0.0001)
-		snprintf(buf, PERCENT_BYTES, "0");
-	else
-		snprintf(buf, PERCENT_BYTES, share < 0.0995 ? "%.2g" : "%.0f", 100 * share);
-	return buf;
-}
-
 /* "costs 53 % of its CPU time, the limit is 25 %": by the limit that was in force. */
 static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
 			size_t buf_bytes)
 {
-	char cost[PERCENT_BYTES];
+	char cost[UNITS_BUF];
 
 	if (!budget_has_limit(&v->limit))
 		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, there is no limit any more",
-			 percent(price->cpu_share, cost));
+			 format_percent(price->cpu_share, cost, sizeof(cost)));
 	else if (v->is_of_one_cpu)
 		snprintf(buf, buf_bytes, "costs %s %% of one CPU, the limit is %.3g %%",
-			 percent(price->one_cpu, cost), 100 * v->limit.one_cpu);
+			 format_percent(price->one_cpu, cost, sizeof(cost)),
+			 100 * v->limit.one_cpu);
 	else
 		snprintf(buf, buf_bytes, "costs %s %% of its CPU time, the limit is %.3g %%",
-			 percent(price->cpu_share, cost), 100 * v->limit.cpu_share);
+			 format_percent(price->cpu_share, cost, sizeof(cost)),
+			 100 * v->limit.cpu_share);
 }
 
 /* Why something is given up: what costs too much. */
@@ -62,17 +53,19 @@ static void reason_words(const struct governor_step *s, char *buf, size_t buf_by
 {
 	const struct budget_verdict *v = &s->verdict;
 	const bool is_off = s->plan.step == BUDGET_OFF;
-	char price[PRICE_BYTES], cost[PERCENT_BYTES];
+	char price[PRICE_BYTES];
 
-	price_words(v, is_off ? &v->allocs : &v->full, price, sizeof(price));
+	price_words(v,
+		    v->is_kill ? &v->before :
+		    is_off     ? &v->allocs :
+				 &v->full,
+		    price, sizeof(price));
 	if (v->is_kill)
 		snprintf(
 			buf, buf_bytes,
-			" at once (recording took %s %% of its CPU time, the limit is %.3g %%%s; more "
-			"than %.0f %% is cut off within half a second)",
-			percent(v->before.cpu_share, cost),
-			100 * (v->is_of_one_cpu ? v->limit.one_cpu : v->limit.cpu_share),
-			v->is_of_one_cpu ? " of one CPU" : "", 100 * BUDGET_KILL_SHARE);
+			" at once (recording %s; more than %.0f %% of its CPU time is cut off within "
+			"half a second)",
+			price, 100 * BUDGET_KILL_SHARE);
 	else
 		snprintf(buf, buf_bytes, " (watching %s %s)",
 			 is_off ? "allocations alone" : "everything", price);
@@ -149,27 +142,39 @@ static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 	return buf;
 }
 
+/* "6 % of one CPU" beside a limit of that, else "9 % of its CPU time". */
+static char *cost_words(const struct budget_price *price, bool is_of_one_cpu, char *buf,
+			size_t buf_bytes)
+{
+	char share[UNITS_BUF];
+
+	snprintf(buf, buf_bytes, "%s %% of %s",
+		 format_percent(is_of_one_cpu ? price->one_cpu : price->cpu_share, share,
+				sizeof(share)),
+		 is_of_one_cpu ? "one CPU" : "its CPU time");
+	return buf;
+}
+
 static int comment_cost(struct profile *p, const char *name, const struct governor_view *v)
 {
-	char share[PERCENT_BYTES], cost[64] = "not known", settled[64] = "",
-				   limit[PRICE_BYTES] = "no limit";
+	bool is_of_one_cpu = v->limit.one_cpu > 0;
+	char cost[64] = "not known", one_cpu[64] = "", settled[64] = "", words[64], limit[64];
 
-	if (!isnan(v->share_overall))
-		snprintf(cost, sizeof(cost), "%s %% of its CPU time",
-			 percent(v->share_overall, share));
-	if (budget_has_limit(&v->limit)) {
-		int used = snprintf(limit, sizeof(limit), "limit: %.3g %% of it",
-				    100 * v->limit.cpu_share);
-
-		if (v->limit.one_cpu > 0)
-			snprintf(limit + used, sizeof(limit) - (size_t)used,
-				 ", or %.3g %% of one CPU", 100 * v->limit.one_cpu);
-	}
+	if (!isnan(v->overall.cpu_share))
+		cost_words(&v->overall, false, cost, sizeof(cost));
+	if (!isnan(v->overall.cpu_share) && is_of_one_cpu)
+		snprintf(one_cpu, sizeof(one_cpu), ", %.32s",
+			 cost_words(&v->overall, true, words, sizeof(words)));
 	/* It was more at first, which is what it was found out by. */
-	if (v->step_cnt && !isnan(v->share_settled))
-		snprintf(settled, sizeof(settled), ", %s %% after the first %.0f s",
-			 percent(v->share_settled, share), (double)BUDGET_SETTLE_NS / NS_PER_S);
-	return profile_comment(p, "cost: %s%s%s (%s)", name, cost, settled, limit);
+	if (v->step_cnt && !isnan(v->settled.cpu_share))
+		snprintf(settled, sizeof(settled), ", %.32s after the first %.0f s",
+			 cost_words(&v->settled, is_of_one_cpu, words, sizeof(words)),
+			 (double)BUDGET_SETTLE_NS / NS_PER_S);
+	snprintf(limit, sizeof(limit), "limit: %.3g %%%s",
+		 100 * (is_of_one_cpu ? v->limit.one_cpu : v->limit.cpu_share),
+		 is_of_one_cpu ? " of one CPU" : "");
+	return profile_comment(p, "cost: %s%s%s%s (%s)", name, cost, one_cpu, settled,
+			       budget_has_limit(&v->limit) ? limit : "no limit");
 }
 
 int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r)

@@ -100,7 +100,7 @@ static void add_overhead(const struct maker *m, struct serve_process *p)
 	p->is_inuse_complete = NAN;
 	if (governor_view(m->src->governor, p->pid, &view))
 		return; /* it has just come */
-	p->overhead = view.share;
+	p->overhead = view.now.cpu_share;
 	p->overhead_step = view.step;
 	p->overhead_rate_bytes = (double)view.rate_bytes;
 	p->is_inuse_complete = view.has_inuse && !view.inuse_ns;

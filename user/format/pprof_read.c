@@ -110,6 +110,12 @@ static double sound_share(double share)
 	return isfinite(share) && share >= 0 ? share : NAN;
 }
 
+/* Files of before it was kept have none. */
+static double sound_price(double one_cpu)
+{
+	return one_cpu > 0 ? sound_share(one_cpu) : NAN;
+}
+
 static double sound_limit(double limit)
 {
 	return isfinite(limit) && limit >= 0 ? limit : 0;
@@ -137,6 +143,8 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.duration_ns = sound_time(m->duration_ns),
 		.overhead_share = sound_share(m->overhead_share),
 		.full_share = sound_share(m->full_share),
+		.overhead_one_cpu = sound_price(m->overhead_one_cpu),
+		.full_one_cpu = sound_price(m->full_one_cpu),
 		.limit = { sound_limit(m->limit_cpu_share), sound_limit(m->limit_one_cpu) },
 		.inuse = (enum recording_inuse)m->inuse,
 		.inuse_since_ns = sound_time(m->inuse_since_ns),

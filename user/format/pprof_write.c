@@ -212,6 +212,8 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.duration_ns = from->duration_ns;
 	m.overhead_share = from->overhead_share;
 	m.full_share = from->full_share;
+	m.overhead_one_cpu = from->overhead_one_cpu;
+	m.full_one_cpu = from->full_one_cpu;
 	m.limit_cpu_share = from->limit.cpu_share;
 	m.limit_one_cpu = from->limit.one_cpu;
 	m.inuse = from->inuse;

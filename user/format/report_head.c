@@ -78,7 +78,7 @@ static void add_rate(const struct profile *p, struct report_line *l)
 }
 
 /* "9 %", "0.31 %" */
-static const char *format_percent(double share, char *buf)
+static const char *format_cost(double share, char *buf)
 {
 	double percent = 100 * share;
 
@@ -92,13 +92,18 @@ static const char *format_percent(double share, char *buf)
 static void add_cost(const struct report *r, struct report_line *l)
 {
 	const struct recording *rec = recording_of(r);
-	char percent[UNITS_BUF], cost[2 * UNITS_BUF];
+	char percent[UNITS_BUF], one_cpu[UNITS_BUF], cost[3 * UNITS_BUF];
 	size_t width;
 
 	if (isnan(rec->overhead_share))
 		return;
-	snprintf(cost, sizeof(cost), "cost %s of its CPU time",
-		 format_percent(rec->overhead_share, percent));
+	format_cost(rec->overhead_share, percent);
+	/* Much of little is within a limit that is of something else. */
+	if (recording_is_of_one_cpu(rec) && !isnan(rec->overhead_one_cpu))
+		snprintf(cost, sizeof(cost), "cost %s of its CPU time (%s of one CPU)", percent,
+			 format_cost(rec->overhead_one_cpu, one_cpu));
+	else
+		snprintf(cost, sizeof(cost), "cost %s of its CPU time", percent);
 	width = strlen(cost);
 	if (l->used + 1 + width <= l->columns) /* at the right edge */
 		report_line_add(l, "", "%*s%s", (int)(l->columns - l->used - width), "", cost);

@@ -232,6 +232,28 @@ static bool is_size(uint64_t bytes)
 	return bytes && bytes <= INT64_MAX;
 }
 
+static void put_percent(FILE *out, const char *key, double share)
+{
+	if (isnan(share))
+		fprintf(out, ",\"%s\":null", key);
+	else
+		fprintf(out, ",\"%s\":%.6g", key, 100 * share);
+}
+
+/* The one that was in force; of processes with different ones there is none to be told. */
+static void put_limit(const struct recording *rec, FILE *out)
+{
+	const struct recording_limit *l = &rec->limit;
+	bool is_of_one_cpu = recording_is_of_one_cpu(rec);
+
+	if (!rec->is_known || (l->cpu_share > 0) == (l->one_cpu > 0)) {
+		fputs(",\"limit_percent\":null,\"limit_of\":null", out);
+		return;
+	}
+	put_percent(out, "limit_percent", is_of_one_cpu ? l->one_cpu : l->cpu_share);
+	fprintf(out, ",\"limit_of\":\"%s\"", is_of_one_cpu ? "one_cpu" : "cpu_time");
+}
+
 static void put_process(const struct report *r, FILE *out)
 {
 	const struct recording *rec = &r->p->recording;
@@ -258,10 +280,9 @@ static void put_recording(const struct report *r, FILE *out)
 	const struct recording *rec = &r->p->recording;
 	bool is_since = rec->is_known && rec->inuse == RECORDING_INUSE_SINCE;
 
-	if (rec->is_known && !isnan(rec->overhead_share))
-		fprintf(out, ",\"overhead_percent\":%.6g", 100 * rec->overhead_share);
-	else
-		fputs(",\"overhead_percent\":null", out);
+	put_percent(out, "overhead_percent", rec->is_known ? rec->overhead_share : NAN);
+	put_percent(out, "overhead_one_cpu_percent", rec->is_known ? rec->overhead_one_cpu : NAN);
+	put_limit(rec, out);
 	put_process(r, out);
 	if (rec->is_known && rec->reason_str) {
 		fputc(',', out);

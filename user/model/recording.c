@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
+#include "base/units.h"
 
 /* What `record` samples at when it is not told. */
 #define RATE_DEFAULT_BYTES (64 << 10)
@@ -101,21 +102,31 @@ char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_T
 	return buf;
 }
 
+bool recording_is_of_one_cpu(const struct recording *r)
+{
+	return r->limit.one_cpu > 0 && r->limit.cpu_share <= 0;
+}
+
 char *recording_why_unknown(const struct recording *r, const char *comm,
 			    char buf[RECORDING_TEXT_BUF])
 {
-	char limit[RECORDING_TEXT_BUF], whose[48] = "its";
+	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF], whose[48] = "its";
 
 	recording_limit_text(&r->limit, limit);
 	if (comm[0])
 		snprintf(whose, sizeof(whose), "%.32s's", comm);
 	make_printable(whose);
-	if (isnan(r->full_share))
+	if (recording_is_of_one_cpu(r) && !isnan(r->full_one_cpu))
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "Watching frees costs %s %% of one CPU; the limit is %.3g %%.",
+			 format_percent(r->full_one_cpu, cost, sizeof(cost)),
+			 100 * r->limit.one_cpu);
+	else if (isnan(r->full_share))
 		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %.60s.",
 			 limit);
 	else
 		snprintf(buf, RECORDING_TEXT_BUF,
-			 "Watching frees costs %.0f %% of %s CPU time; the limit is %.60s.",
-			 100 * r->full_share, whose, limit);
+			 "Watching frees costs %s %% of %s CPU time; the limit is %.60s.",
+			 format_percent(r->full_share, cost, sizeof(cost)), whose, limit);
 	return buf;
 }

@@ -22,7 +22,7 @@ enum recording_inuse {
 	RECORDING_INUSE_UNKNOWN, /* frees are not seen: the values are 0 and mean nothing */
 };
 
-/* Which limit of the overhead was in force: the larger one of the two; both 0: none. */
+/* A limit of the overhead: the larger one of the two is in force. Both 0: there is none. */
 struct recording_limit {
 	double cpu_share; /* of the process's CPU time */
 	double one_cpu; /* of the time of one CPU */
@@ -41,11 +41,13 @@ struct recording {
 	int64_t begin_ns, end_ns; /* since the epoch; 0: not known */
 	int64_t duration_ns; /* end - begin by a clock that does not jump */
 
-	/* What the probes took of the process's CPU time, all in all. NAN: not known. */
-	double overhead_share;
+	/* What the probes took of the process's CPU time, all in all, and of the time of one CPU. NAN:
+	 * not known, the latter also when there are several processes. */
+	double overhead_share, overhead_one_cpu;
 	/* What watching allocations and frees at this rate would take. NAN: not known, or not needed: it
 	 * is what was done. */
-	double full_share;
+	double full_share, full_one_cpu;
+	/* The one that was in force, the other is 0. Of several processes each one's may be: both, then. */
 	struct recording_limit limit;
 	enum recording_inuse inuse;
 	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
@@ -59,7 +61,14 @@ struct recording {
 	uint64_t rss_begin_bytes, rss_end_bytes; /* resident memory; 0: not known */
 };
 
-#define RECORDING_NONE ((struct recording){ .overhead_share = NAN, .full_share = NAN })
+#define RECORDING_NONE                                \
+	((struct recording){ .overhead_share = NAN,   \
+			     .overhead_one_cpu = NAN, \
+			     .full_share = NAN,       \
+			     .full_one_cpu = NAN })
+
+/* It is the limit of the time of one CPU that was in force. */
+bool recording_is_of_one_cpu(const struct recording *r);
 
 /* Room for any of the texts below. All of them return buf. */
 #define RECORDING_TEXT_BUF 192
@@ -78,12 +87,12 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 /* What that would cost: "about half the throughput for 10 s; nothing remains afterwards". */
 char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 /*
- * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %."
- * comm "": "of its CPU time".
+ * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or
+ * "Watching frees costs 31 % of one CPU; the limit is 25 %." comm "": "of its CPU time".
  */
 char *recording_why_unknown(const struct recording *r, const char *comm,
 			    char buf[RECORDING_TEXT_BUF]);
-/* The limit that was in force: "25 %", "1 % of one CPU", "25 % (or 1 % of one CPU)", "none". */
+/* "25 %", "1 % of one CPU", "25 % (or 1 % of one CPU)", "none". */
 char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF]);
 
 #endif

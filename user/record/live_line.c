@@ -54,8 +54,9 @@ static void add_cost(const struct live_now *now, char buf[static LIVE_LINE_BYTES
 	if (isnan(percent))
 		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost not known");
 	else
-		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%",
-			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent);
+		snprintf(buf + len, LIVE_LINE_BYTES - len, ", cost %s%.*f %%%s",
+			 now->is_largest_cost ? "up to " : "", percent < 0.95 ? 1 : 0, percent,
+			 now->is_of_one_cpu ? " of one CPU" : "");
 }
 
 void live_line_text(struct live_line *l, const struct live_now *now,

@@ -21,13 +21,14 @@ struct live_now {
 	uint64_t time_ns, elapsed_ns;
 	bool has_held; /* else frees are not watched */
 	double held_bytes;
-	double cost; /* share of CPU time; NAN: not known */
+	double cost; /* share of CPU time, or of one CPU; NAN: not known */
+	bool is_of_one_cpu; /* the cost, as the limit that is in force */
 	bool is_largest_cost; /* of several processes */
 	const char *loss; /* that matters at once; NULL: none */
 };
 
 #define LIVE_LINE_BYTES 128
-/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %" */
+/* "12.4 s: held 451 KiB (+110 KiB/s), cost 9 %", "... cost 4 % of one CPU" */
 void live_line_text(struct live_line *l, const struct live_now *now,
 		    char buf[static LIVE_LINE_BYTES]);
 

@@ -540,14 +540,16 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 /* What the probes of those that run cost, at most, and are all frees watched? */
 struct cost_view {
 	pid_t pid; /* whose cost it is */
-	double share, share_overall;
+	struct budget_price now;
+	double share_overall;
+	bool is_of_one_cpu; /* the limit that is in force for it */
 	bool has_inuse, is_out;
 	size_t cnt;
 };
 
 static struct cost_view view_costs(const struct recorder *r)
 {
-	struct cost_view all = { .has_inuse = true };
+	struct cost_view all = { .now = { -1, -1 }, .has_inuse = true };
 	size_t running_cnt = tracker_running_cnt(r->tracker);
 
 	if (r->opts.follow && running_cnt > 1)
@@ -561,9 +563,12 @@ static struct cost_view view_costs(const struct recorder *r)
 		all.cnt++;
 		all.has_inuse &= view.has_inuse;
 		all.is_out |= view.step == BUDGET_OFF;
-		all.share = fmax(all.share, view.share);
-		if (view.share_overall >= all.share_overall) {
-			all.share_overall = view.share_overall;
+		if (view.now.cpu_share > all.now.cpu_share) {
+			all.now = view.now;
+			all.is_of_one_cpu = view.limit.one_cpu > 0;
+		}
+		if (view.overall.cpu_share >= all.share_overall) {
+			all.share_overall = view.overall.cpu_share;
 			all.pid = pid;
 		}
 	}
@@ -624,7 +629,8 @@ static void show_status(struct recorder *r)
 		return;
 	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &now.held_bytes);
 	now.held_bytes = fmax(now.held_bytes, 0);
-	now.cost = costs.cnt ? costs.share : NAN;
+	now.is_of_one_cpu = costs.is_of_one_cpu;
+	now.cost = !costs.cnt ? NAN : now.is_of_one_cpu ? costs.now.one_cpu : costs.now.cpu_share;
 	now.is_largest_cost = costs.cnt > 1;
 	now.loss = loss_words(stats);
 	live_line_text(&r->live_line, &now, text);
