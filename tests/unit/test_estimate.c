@@ -253,6 +253,14 @@ static void test_poisson_limits(void **state)
 	estimate_interval(&e, &low, &high);
 	near(low, 16, 1e-6);
 	near(poisson_mid_p(1, high / e.bytes), 0.025, 5e-3);
+	/* none: P(0 samples) / 2 is 2.5 % there, and it is of no use to say 0 to 0 */
+	e = (struct estimate){ .rate_bytes = RATE };
+	estimate_interval(&e, &low, &high);
+	assert_true(low == 0);
+	near(exp(-high / RATE) / 2, 0.025, 1e-9);
+	e.rate_bytes = 1; /* every allocation is recorded */
+	estimate_interval(&e, &low, &high);
+	assert_true(low == 0 && high == 0);
 	/* 100: normal */
 	e = (struct estimate){ 0 };
 	for (int k = 0; k < 100; k++)

@@ -144,8 +144,10 @@ static char *format_interval(const struct report *r, double value, double low, d
 
 	report_format_value(r, down, below);
 	report_format_value(r, up, above);
-	if (down <= 0 && up <= 0)
-		snprintf(buf, REPORT_INTERVAL_BUF, "%s", value > 0 && !r->is_lossy ? "exact" : "");
+	if (value <= 0) /* what may be held all the same is for JSON: it says nothing of this row */
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", "");
+	else if (down <= 0 && up <= 0)
+		snprintf(buf, REPORT_INTERVAL_BUF, "%s", !r->is_lossy ? "exact" : "");
 	else if (fabs(up - down) < 0.02 * up)
 		snprintf(buf, REPORT_INTERVAL_BUF, "+-%s", above);
 	else
@@ -260,7 +262,8 @@ char *report_format_unit_interval(const struct report *r, const struct report_ro
 	char below[UNITS_BUF], above[UNITS_BUF];
 	double low, high, bytes = row->estimate.bytes, unit = unit_of_bytes(bytes);
 
-	if (strcmp(unit_name, "bytes") != 0 || !report_interval(r, row, &low, &high) || low >= high)
+	if (strcmp(unit_name, "bytes") != 0 || bytes <= 0 ||
+	    !report_interval(r, row, &low, &high) || low >= high)
 		return report_format_interval(r, row, buf);
 	format_in_unit(bytes - low, unit, below);
 	format_in_unit(high - bytes, unit, above);

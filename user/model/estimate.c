@@ -47,6 +47,10 @@
  * sites each far smaller than R give now and then a row with B = R, and an interval that begins at a few
  * hundredths of R is then always wrong. The only thing certain is the block itself, n = B - V / B (from
  * B = n/p and V = n^2 (1-p)/p^2), and that is the low end. From two samples on the usual bound holds.
+ *
+ * A row may be shown for what it allocated while none of what it holds was sampled. That is not nothing: the
+ * distribution of the high end without a sample is that of one more observation alone, so that the interval ends
+ * at R ln 20, three times R. A row that holds next to nothing is covered always, which nobody can help.
  * Coverage by kind of row is checked in the tests.
  */
 #include "model/estimate.h"
@@ -59,6 +63,7 @@
 #define SERIES_UP_TO_SHAPE 400
 #define WEAK_BELOW_SAMPLES 4
 #define Z_95 1.959963984540054
+#define NONE_SEEN 2.995732273553991 /* ln 20 */
 
 double estimate_probability(uint64_t size_bytes, uint64_t rate_bytes)
 {
@@ -238,6 +243,8 @@ void estimate_interval(const struct estimate *e, double *ret_low, double *ret_hi
 	struct gamma seen, one_more;
 
 	*ret_low = *ret_high = bytes;
+	if (!e->samples && bytes <= 0 && e->rate_bytes > 1)
+		*ret_high = NONE_SEEN * e->rate_bytes;
 	if (variance <= 0 || bytes <= 0)
 		return;
 	mean_weight = variance / bytes;

@@ -44,10 +44,10 @@ void estimate_subtract(struct estimate *e, const struct estimate *earlier);
  */
 double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_bytes);
 /*
- * 95 % interval of the bytes of a row that was seen at all (samples >= 1). Never below the bytes of
- * a single sample, not symmetric while few allocations were missed, normal when many were. Exact
- * (both ends = bytes) when the variance is 0. An estimate that is not made by estimate_add() (read
- * from a file) should have rate_bytes set too.
+ * 95 % interval of the bytes of a row. Never below the bytes of a single sample, not symmetric while few
+ * allocations were missed, normal when many were. Exact (both ends = bytes) when the variance of some
+ * samples is 0. Without a sample it begins at 0 and ends at what may have been missed, if rate_bytes is set. An
+ * estimate that is not made by estimate_add() (read from a file) should have rate_bytes set too.
  */
 void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high);
 /* Fewer than 4 samples and not exact: too few to say much; reports mark such rows. */
