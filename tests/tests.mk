@@ -20,8 +20,8 @@ E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
-TORTURE := tests/e2e/test_kill.sh
-TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100
+TORTURE := tests/e2e/test_kill.sh tests/e2e/test_loads.sh
+TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
@@ -69,7 +69,7 @@ check-e2e: all tests-plain ## real recordings of planted programs (root)
 	@tests/run -j$(E2E_JOBS) $(E2E_BESIDE) -j1 $(E2E_ALONE)
 check-consumers: all ## other people's readers of our profiles (root)
 	@tests/run $(CONSUMERS)
-torture: all tests-plain ## the long forms of some tests: hundreds of kills (root, half an hour)
+torture: all tests-plain ## the long forms of some tests: hundreds of kills, of recordings (root, an hour)
 	@$(TORTURE_ENV) tests/run $(TORTURE)
 check-servers: all ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
 	@tests/run tests/consumers/slow_servers.sh

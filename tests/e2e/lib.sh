@@ -61,14 +61,15 @@ e2e_cleanup() {
 
 # beside COMMAND...: is queued for together
 beside() { e2e_queue+=("$(printf '%q ' "$@")"); }
-# together: runs what was queued, as many at a time as there are processors (four at the most), each with
-# a $work of its own (E2E_BESIDE=1: one after the other); results come in the order of the queue. For what does not depend on time: the others
+# together: runs what was queued, as many at a time as there are processors (four at the most; E2E_BESIDE: as
+# many as it says), each with a $work of its own; results come in the order of the queue. For what does not depend on time: the others
 # compute, and probe the same C library.
 together() {
 	local top=$work cnt=${#e2e_queue[@]} lanes i ended
 	local -A running=()
-	lanes=${E2E_BESIDE:-$((${HEAPTAP_VM:-0} ? 1 : $(nproc 2>/dev/null || echo 1)))}
+	lanes=$((${HEAPTAP_VM:-0} ? 1 : $(nproc 2>/dev/null || echo 1)))
 	[ $lanes -le 4 ] || lanes=4
+	lanes=${E2E_BESIDE:-$lanes}
 	for ((i = 0; i < cnt; i++)); do
 		if [ ${#running[@]} -ge $lanes ]; then
 			wait -n -p ended "${!running[@]}"
