@@ -475,8 +475,12 @@ __noinline int walk_step(struct ht_walk *w)
 	case HT_CFA_SIGNAL:
 		return walk_signal_frame(w);
 	}
-	if (walk_cfa(w, &row, w->pc - !w->is_exact_pc, &cfa))
+	if (row.cfa == HT_CFA_RSP_WIDE) {
+		cfa = w->sp + (__u64)HT_ROW_WIDE_OFF(&row) * 8;
+		row.rbp_off = HT_ROW_WIDE_RBP_OFF(&row);
+	} else if (walk_cfa(w, &row, w->pc - !w->is_exact_pc, &cfa)) {
 		return 1 + HT_END_READ_FAULT;
+	}
 	if (cfa <= w->sp || (cfa & 7))
 		return 1 + HT_END_BAD_CFA;
 	if (walk_read_caller(w, &row, cfa, &ra, &bp))

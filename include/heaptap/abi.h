@@ -49,6 +49,13 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 #define HT_CFA_SIGNAL 6 /* rsp points at a ucontext: rip, rsp and rbp come from there */
 #define HT_CFA_END 7 /* the return address is undefined: the thread's first frame */
 #define HT_CFA_UNSUPPORTED 8 /* a rule that this format cannot say */
+/* rsp + off, of a frame of more than 256 KiB: off has 24 bits and no sign, of which the upper 8 are in
+ * rbp_off; the lower 8 of that are all there is for the caller's rbp. */
+#define HT_CFA_RSP_WIDE 9
+#define HT_CFA_CNT 10
+#define HT_ROW_WIDE_OFF(row) \
+	((__u32)(__u16)(row)->cfa_off | (__u32)((__u16)(row)->rbp_off >> 8) << 16)
+#define HT_ROW_WIDE_RBP_OFF(row) ((__s8)((row)->rbp_off & 0xff))
 
 #define HT_RBP_SAME 0 /* the caller's rbp is still in rbp */
 #define HT_RBP_AT_CFA 1 /* *(CFA + off) */

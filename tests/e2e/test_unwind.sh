@@ -84,6 +84,46 @@ fi
 build_cxx cxx -O3 && strip -o "$work/cxx" "$bin/cxx"
 launch --rate 1 -n 0 -- "$work/cxx"
 unwound "C++ release" 300
+# Frames that hold arrays: 4 MiB, and one beyond it whose caller's rbp matters
+cat >"$work/large.c" <<'P'
+#include <alloca.h>
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept;
+__attribute__((noinline)) static void site_leaf(void)
+{
+	kept = malloc(100);
+}
+__attribute__((noinline)) static int large(int n)
+{
+	volatile char room[(4 << 20) - 4096];
+	room[n] = n;
+	for (int i = 0; i < 200; i++)
+		site_leaf();
+	return room[n];
+}
+__attribute__((noinline)) static int moderate(int n)
+{
+	volatile char room[300000];
+	volatile char *more = alloca(n + 8);
+	room[n] = more[n] = n;
+	return large(n) + room[n] + more[n];
+}
+int main(int argc, char **argv)
+{
+	(void)argv;
+	return moderate(argc) == 3 * argc ? 0 : 1;
+}
+P
+if ${CC:-gcc} -O2 -fomit-frame-pointer -o "$work/large" "$work/large.c"; then
+	launch --rate 1 -- "$work/large"
+	unwound "frames of 4 MiB" 200
+	[ "$("$heaptap" report --by stack --format collapsed "$work/p.pb.gz" 2>/dev/null | grep -c 'main;moderate;large;site_leaf')" = 1 ] &&
+		ok "frames of 4 MiB: the whole stack" ||
+		not_ok "frames of 4 MiB: the whole stack" "main is not there" "$work/heaptap.err"
+else
+	not_ok "frames of 4 MiB" "does not build"
+fi
 build_c threads -O3 && strip -o "$work/threads" "$bin/threads"
 start env E2E_MODE=race E2E_MS=1000 E2E_THREADS=4 "$work/threads"
 attach --rate 4k -n 0

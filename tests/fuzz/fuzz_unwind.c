@@ -95,7 +95,7 @@ static void check_page(const struct unwind_table *t, uint32_t page, uint32_t *se
 	for (i = 0; i < p->row_cnt; i++) {
 		if (i && rows[i].pc_lo <= rows[i - 1].pc_lo)
 			abort();
-		if (rows[i].cfa > HT_CFA_UNSUPPORTED || rows[i].rbp > HT_RBP_UNDEFINED)
+		if (rows[i].cfa >= HT_CFA_CNT || rows[i].rbp > HT_RBP_UNDEFINED)
 			abort();
 		if (unwind_table_find(t, base + rows[i].pc_lo) != &rows[i])
 			abort();
@@ -106,7 +106,7 @@ static int on_scan_row(void *arg, uint64_t vaddr, const struct ht_row *row)
 {
 	uint64_t *next = arg;
 
-	if (vaddr < *next || vaddr >= TEXT_VADDR + INPUT_CAP || row->cfa > HT_CFA_UNSUPPORTED)
+	if (vaddr < *next || vaddr >= TEXT_VADDR + INPUT_CAP || row->cfa >= HT_CFA_CNT)
 		abort();
 	*next = vaddr + 1;
 	return 0;

@@ -244,6 +244,9 @@ struct program_case {
 #define ADVANCE(n) (DW_CFA_advance_loc | (n))
 #define SAVE_RBP_ROW(at, off) \
 	ROW(at, .cfa = HT_CFA_RSP, .cfa_off = (off), .rbp = HT_RBP_AT_CFA, .rbp_off = -2)
+#define WIDE_ROW(at, off, where, rbp_at)                                                    \
+	ROW(at, .cfa = HT_CFA_RSP_WIDE, .cfa_off = (int16_t)((off)&0xffff), .rbp = (where), \
+	    .rbp_off = (int16_t)((off) >> 16 << 8 | ((rbp_at)&0xff)))
 #define PLT_EXPR(lit)                                                                           \
 	DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, \
 		(lit), DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus
@@ -309,10 +312,20 @@ static const struct program_case program_cases[] = {
 	{ "a stack pointer that is not the CFA", INSN(DW_CFA_offset | RSP, 2),
 	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "a stack pointer that is", INSN(DW_CFA_val_offset, RSP, 0), .rows = { RSP_ROW(0, 1) } },
-	{ "frame larger than rows can say",
-	  INSN(DW_CFA_def_cfa_offset, 0xf8, 0xff, 0x0f, ADVANCE(1), DW_CFA_def_cfa_offset, 0x80,
-	       0x80, 0x10),
-	  .rows = { RSP_ROW(0, 32767), UNSUPPORTED_ROW(1) } },
+	{ "frames of 256 KiB, 4 MiB with rbp saved, and 128 MiB less 8 bytes",
+	  INSN(DW_CFA_def_cfa_offset, 0xf8, 0xff, 0xf, ADVANCE(1), DW_CFA_def_cfa_offset, 0x80,
+	       0x80, 0x10, ADVANCE(1), DW_CFA_offset | RBP, 2, DW_CFA_def_cfa_offset, 0x98, 0x80,
+	       0x80, 0x2, ADVANCE(1), DW_CFA_def_cfa_offset, 0xf8, 0xff, 0xff, 0x3f),
+	  .rows = { RSP_ROW(0, 32767), WIDE_ROW(1, 32768, HT_RBP_SAME, 0),
+		    WIDE_ROW(2, 0x80003, HT_RBP_AT_CFA, -2),
+		    WIDE_ROW(3, 0xffffff, HT_RBP_AT_CFA, -2) } },
+	{ "a large frame with rbp far from its end",
+	  INSN(DW_CFA_def_cfa_offset, 0x80, 0x80, 0x80, 0x2, DW_CFA_offset | RBP, 0x80, 0x1,
+	       ADVANCE(1), DW_CFA_offset | RBP, 0x81, 0x1),
+	  .rows = { WIDE_ROW(0, 0x80000, HT_RBP_AT_CFA, -128),
+		    WIDE_ROW(1, 0x80000, HT_RBP_UNDEFINED, 0) } },
+	{ "frame larger than rows can say", INSN(DW_CFA_def_cfa_offset, 0x80, 0x80, 0x80, 0x40),
+	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "offset that is no multiple of 8", INSN(DW_CFA_def_cfa_offset, 12),
 	  .rows = { UNSUPPORTED_ROW(0) } },
 	{ "signal frame", .aug = "zRS",

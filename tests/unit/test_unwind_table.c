@@ -105,9 +105,17 @@ static bool cfa_of(Dwarf_Frame *frame, struct ht_row *ret)
 		ret->cfa_off = op[4].atom - DW_OP_lit0;
 		return true;
 	}
-	if (cnt > 2 || !is_breg(&op[0], &reg, &off) || (reg != 6 && reg != 7) || !fits(off))
+	if (cnt > 2 || !is_breg(&op[0], &reg, &off) || (reg != 6 && reg != 7))
 		return false;
 	if (cnt == 2 && op[1].atom != DW_OP_deref)
+		return false;
+	if (cnt == 1 && reg == 7 && off > 262136 && off < 8 << 24 && off % 8 == 0) {
+		ret->cfa = HT_CFA_RSP_WIDE;
+		ret->cfa_off = (int16_t)(uint16_t)(off >> 3);
+		ret->rbp_off = (int16_t)(off >> 19 << 8);
+		return true;
+	}
+	if (!fits(off))
 		return false;
 	if (cnt == 2)
 		ret->cfa = reg == 7 ? HT_CFA_DEREF_RSP : HT_CFA_DEREF_RBP;
@@ -177,7 +185,12 @@ static struct ht_row reference(Dwarf_Frame *frame)
 		ret.rbp = HT_RBP_SAME;
 	} else if ((rbp == PLACE_AT_CFA || rbp == PLACE_AT_RBP) && fits(off)) {
 		ret.rbp = rbp == PLACE_AT_CFA ? HT_RBP_AT_CFA : HT_RBP_AT_RBP;
-		ret.rbp_off = units(off);
+		if (ret.cfa != HT_CFA_RSP_WIDE)
+			ret.rbp_off = units(off);
+		else if (off >= -1024 && off < 1024)
+			ret.rbp_off |= (uint8_t)(off / 8);
+		else
+			ret.rbp = HT_RBP_UNDEFINED;
 	} else {
 		ret.rbp = HT_RBP_UNDEFINED;
 	}

@@ -147,6 +147,9 @@ static int cfa_of(const struct ht_row *row, const struct regs *r, uint64_t *ret)
 	case HT_CFA_DEREF_RBP:
 		*ret = load(r->bp + off);
 		return 0;
+	case HT_CFA_RSP_WIDE:
+		*ret = r->sp + (uint64_t)HT_ROW_WIDE_OFF(row) * 8;
+		return 0;
 	case HT_CFA_PLT:
 		*ret = r->sp + 8 + ((r->pc & 15) >= (uint64_t)row->cfa_off ? 8 : 0);
 		return 0;
@@ -161,6 +164,8 @@ static uint64_t caller_bp(const struct ht_row *row, const struct regs *r, uint64
 
 	switch (row->rbp) {
 	case HT_RBP_AT_CFA:
+		if (row->cfa == HT_CFA_RSP_WIDE)
+			off = (uint64_t)(int64_t)HT_ROW_WIDE_RBP_OFF(row) * 8;
 		return load(cfa + off);
 	case HT_RBP_AT_RBP:
 		return load(r->bp + off);

@@ -34,6 +34,12 @@ static bool off_fits(int64_t off)
 	return off % 8 == 0 && off / 8 >= INT16_MIN && off / 8 <= INT16_MAX;
 }
 
+/* For frames of up to 128 MiB there is a kind with 24 bits. */
+static bool off_fits_wide(int64_t off)
+{
+	return off % 8 == 0 && off >= 0 && off / 8 < 1 << 24;
+}
+
 /* expr is DW_OP_breg<reg> off, with a DW_OP_deref behind it when is_deref. */
 static bool expr_is_reg(const struct cfi_rule *rule, uint8_t reg, bool is_deref, int64_t *ret_off)
 {
@@ -104,6 +110,12 @@ static bool x86_64_cfa(const struct cfi_rule *cfa, struct ht_row *ret)
 	} else {
 		return false;
 	}
+	if (ret->cfa == HT_CFA_RSP && !off_fits(off) && off_fits_wide(off)) {
+		ret->cfa = HT_CFA_RSP_WIDE;
+		ret->cfa_off = (int16_t)(off / 8 & 0xffff);
+		ret->rbp_off = (int16_t)(off / 8 >> 16 << 8);
+		return true;
+	}
 	if (!off_fits(off))
 		return false;
 	ret->cfa_off = (int16_t)(off / 8);
@@ -127,7 +139,12 @@ static void x86_64_rbp(const struct cfi_rule *fp, struct ht_row *ret)
 		ret->rbp = HT_RBP_UNDEFINED;
 		return;
 	}
-	ret->rbp_off = (int16_t)(off / 8);
+	if (ret->cfa != HT_CFA_RSP_WIDE)
+		ret->rbp_off = (int16_t)(off / 8);
+	else if (off / 8 >= INT8_MIN && off / 8 <= INT8_MAX)
+		ret->rbp_off |= (int16_t)(off / 8 & 0xff);
+	else
+		ret->rbp = HT_RBP_UNDEFINED;
 }
 
 static struct ht_row x86_64_row(const struct cfi_row *row, bool is_signal)
