@@ -7,12 +7,19 @@
  * the call waits in `pending`, found again by {thread, stack pointer}: at the function's entry
  * rsp points at the return address, and after the return it is exactly 8 more.
  *
- * Calls that the allocator makes to itself (calloc -> malloc) are one allocation, charged to the
- * outermost call. They are recognised without any state, because the outer call may not have been
- * kept: the inner one's return address lies in the allocator's own code. When the outer function
- * *jumps* to the inner one, the return address is the caller's and rsp is that of the outer entry:
- * for functions that do so (a flag of the site) an outer call that was not kept leaves a guard, and
- * one that was kept is found in `pending`, with a trampoline where the return address was.
+ * One allocation may go through several functions that are probed: calloc -> malloc, a library in
+ * front of the allocator, its operator new that libstdc++'s is called by, which calls its malloc. The
+ * outermost call is the allocation; it and the inner ones are drawn each by itself, and inner ones that
+ * are drawn are dropped, so what is kept is right on average whichever was. An inner call is known by
+ * what is on the stack while it runs, and by nothing that an earlier call left behind:
+ *
+ *   its return address lies in the allocator's own code: the common case, for one look-up;
+ *   rows of functions that allocate and are probed have a mark, and the walk of a sample's stack,
+ *     which is needed anyway, ends at the first one (but for one below a signal handler);
+ *   a function that *jumps*, to the inner one or to code that calls it, is not on the stack, but its
+ *     caller's return address is, and our return probe has put a trampoline there. Functions that may
+ *     do so (a flag of the site) are followed to their return whether kept or not: so a trampoline
+ *     that is met is that of a call that waits in `pending`, at the inner one's own entry or on the walk.
  *
  * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry
  * behind. It is dropped when a newer call has the same slot, when the table of the thread is full
@@ -132,141 +139,158 @@ static __always_inline int caller_kind(struct ht_walk *w, struct pt_regs *ctx,
 	return file_is_inner(w->map.file_id, ret_addr - w->map.bias) ? CALLER_INNER : CALLER_PLAIN;
 }
 
-/*
- * Was this entry reached by a jump from another entry point? Also clears what a call that never
- * returned left in this slot, and corrects *ret_addr where an outer call has hijacked it.
- */
-static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, __u64 *ret_addr,
-					  int caller)
+/* Who is the caller, and *ret_addr: where the call that is being entered returns to. */
+static __always_inline int call_caller(struct ht_walk *w, struct pt_regs *ctx,
+				       const struct ht_target *t, struct ht_calls *calls,
+				       __u64 *ret_addr)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	int caller;
+
+	if (walk_read_stack(w, sp, ret_addr))
+		stat_inc(HT_STAT_READ_FAULT);
+	caller = caller_kind(w, ctx, t, *ret_addr);
+	if (calls && calls->delegate_sp == sp) {
+		calls->delegate_sp = 0;
+		if (caller == CALLER_NOT_A_FILE) {
+			*ret_addr = calls->delegate_ret_addr;
+			caller = caller_kind(w, ctx, t, *ret_addr);
+		}
+	}
+	return caller;
+}
+
+/* Was this entry reached by a jump from a call that waits? Also clears what a call that never returned
+ * left in this slot. */
+static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, int caller)
 {
 	struct ht_call *same = calls_find(calls, sp);
 
-	if (!same && calls->guard_sp != sp)
+	if (!same)
 		return false;
-	if (calls->guard_sp == sp && calls->guard_ret_addr == *ret_addr)
-		return !calls->guard_delegates;
-	if (caller == CALLER_NOT_A_FILE) {
-		if (calls->guard_sp != sp || !calls->guard_delegates)
-			return true;
-		*ret_addr = calls->guard_ret_addr;
-		return false;
-	}
-	if (same) {
-		calls_give(same);
-		stat_inc(HT_STAT_PENDING_STALE);
-	}
+	if (caller == CALLER_NOT_A_FILE)
+		return true;
+	calls_give(same);
+	stat_inc(HT_STAT_PENDING_STALE);
 	return false;
 }
 
 /* The call is not followed to its return: leave no trace that could mislead later ones. */
-static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_target *t, __u64 cookie,
+static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_target *t,
 				      bool always_returns)
 {
-	bool may_jump = HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS;
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
 	struct ht_calls *calls;
 	struct ht_walk *w;
 	__u32 tid;
-	int caller;
 
 	/* Only a call that waits with this very stack pointer could be misled by this one. */
-	if (!may_jump && (!always_returns || !calls_may_wait(sp)))
+	if (!always_returns || !calls_may_wait(sp))
 		return false;
 	tid = bpf_get_current_pid_tgid();
-	calls = may_jump ? calls_get(tid) : bpf_map_lookup_elem(&pending, &tid);
-	if (!calls || (!may_jump && !calls_find(calls, sp)))
+	calls = bpf_map_lookup_elem(&pending, &tid);
+	if (!calls || !calls_find(calls, sp))
 		return false;
 	w = walk_claim();
 	if (!w) {
 		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	if (walk_read_stack(w, sp, &ret_addr))
-		stat_inc(HT_STAT_READ_FAULT);
-	caller = caller_kind(w, ctx, t, ret_addr);
+	calls_is_tail(calls, sp, call_caller(w, ctx, t, calls, &ret_addr));
 	walk_release(w);
-	if (!calls_is_tail(calls, sp, &ret_addr, caller) && may_jump) {
-		calls->guard_sp = sp;
-		calls->guard_ret_addr = ret_addr;
-		calls->guard_delegates = 0;
-	}
 	return false;
 }
 
 /*
- * realloc(NULL, n) that jumps to malloc: the inner call is the one to record. Where a return probe
- * (ours, or another tool's on the same function) has hijacked the return address by then, the inner
- * call sees a trampoline: the true address is left for it.
+ * realloc(NULL, n) that jumps to malloc: the inner call is the one to record, unless somebody who waits
+ * has jumped here. Where a return probe (ours, or another tool's on the same function) has hijacked the
+ * return address by then, the inner call sees a trampoline: the true address is left for it.
  */
-static __always_inline bool call_delegate(struct pt_regs *ctx)
+static __always_inline bool call_delegate(struct pt_regs *ctx, const struct ht_target *t)
 {
 	struct ht_calls *calls = calls_get(bpf_get_current_pid_tgid());
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
-	struct ht_call *same;
+	struct ht_walk *w;
 
-	if (!calls || read_user_u64(&ret_addr, sp))
+	if (!calls)
 		return false;
-	same = calls_find(calls, sp);
-	if (same)
-		calls_give(same);
-	calls->guard_sp = sp;
-	calls->guard_ret_addr = ret_addr;
-	calls->guard_delegates = 1;
+	w = walk_claim();
+	if (!w) {
+		stat_inc(HT_STAT_SCRATCH_BUSY);
+		return false;
+	}
+	if (!calls_is_tail(calls, sp, call_caller(w, ctx, t, calls, &ret_addr))) {
+		calls->delegate_sp = sp;
+		calls->delegate_ret_addr = ret_addr;
+	}
+	walk_release(w);
 	return false;
 }
 
-/* The call of this entry, noted in `pending`; NULL when it is not to be recorded. */
+/* The call of this entry, noted in `pending`; NULL when it is not to be followed to its return.
+ * *ret_is_inner: it is a part of another one. */
 static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_regs *ctx,
-						 const struct ht_target *t, __u64 cookie)
+						 const struct ht_target *t, __u64 cookie,
+						 bool *ret_is_inner)
 {
+	struct ht_calls *calls = calls_get(bpf_get_current_pid_tgid());
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
-	struct ht_calls *calls;
+	int caller = call_caller(w, ctx, t, calls, &ret_addr);
 	struct ht_call *c;
-	int caller;
 
-	if (walk_read_stack(w, sp, &ret_addr))
-		stat_inc(HT_STAT_READ_FAULT);
-	caller = caller_kind(w, ctx, t, ret_addr);
-	calls = calls_get(bpf_get_current_pid_tgid());
-	if (caller == CALLER_INNER) {
-		stat_inc(HT_STAT_NESTED);
-		/* If it jumps on, the next entry may find a trampoline instead of this address. */
-		if (calls && (HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS)) {
-			calls->guard_sp = sp;
-			calls->guard_ret_addr = ret_addr;
-			calls->guard_delegates = 0;
-		}
-		return NULL;
-	}
+	*ret_is_inner = caller == CALLER_INNER;
 	if (!calls) {
 		stat_inc(HT_STAT_PENDING_FULL);
 		return NULL;
 	}
-	if (calls_is_tail(calls, sp, &ret_addr, caller)) {
-		stat_inc(HT_STAT_NESTED);
+	if (calls_is_tail(calls, sp, caller)) {
+		*ret_is_inner = true;
 		return NULL;
 	}
-	calls->guard_sp = 0;
+	/* If it jumps on, the next entry may find a trampoline instead of this address. */
+	if (caller == CALLER_INNER && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS))
+		return NULL;
 	c = calls_take(calls, sp);
 	c->ret_addr = ret_addr;
 	c->cookie = cookie;
+	c->is_kept = c->has_old = 0;
 	return c;
 }
 
-/* A call that is kept, or that takes a sampled block out. true: its return must be seen. */
+/* What is told of a sample beside its size. false: it is a part of another call. */
+static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx,
+					  struct ht_target *t, struct ht_live *fresh,
+					  __u32 nest_mask)
+{
+	if (!stack_capture(w, ctx, t, nest_mask, &fresh->stack_id)) {
+		stat_inc(HT_STAT_NESTED);
+		return false;
+	}
+	stat_inc(HT_STAT_SAMPLES);
+	fresh->tid = bpf_get_current_pid_tgid();
+	fresh->instance = w->tag.instance;
+	context_intern(w, fresh);
+	return true;
+}
+
+/* A call that is kept, that takes a sampled block out, or that may jump on. true: its return must be
+ * seen. nest_mask: rows (HT_ROW_*) of functions that would have seen an outer call of this size. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
-				       __u64 size_bytes, __u32 threshold,
+				       __u64 size_bytes, __u32 threshold, __u32 nest_mask,
 				       const struct ht_live_key *old_key)
 {
 	struct ht_walk *w = walk_claim();
+	bool is_inner = false;
 	struct ht_call *c;
 
 	if (!w) {
 		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	c = call_note(w, ctx, t, cookie);
-	if (!c)
+	c = call_note(w, ctx, t, cookie, &is_inner);
+	if (is_inner)
+		stat_inc(HT_STAT_NESTED);
+	if (!c || is_inner)
 		goto out;
 	c->ptr = old_key->addr;
 	c->generation = old_key->generation;
@@ -274,19 +298,16 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 	c->has_old =
 		HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr && live_take(old_key, &c->old);
 	c->fresh.size_bytes = size_bytes;
+	c->fresh.threshold = threshold;
 	if (threshold && !tags_read(w)) {
 		stat_inc(HT_STAT_PAUSED);
 		c->is_kept = 0;
 	}
-	if (c->is_kept) {
-		stat_inc(HT_STAT_SAMPLES);
-		c->fresh.threshold = threshold;
-		c->fresh.tid = bpf_get_current_pid_tgid();
-		c->fresh.instance = w->tag.instance;
-		context_intern(w, &c->fresh);
-		c->fresh.stack_id = stack_capture(w, ctx, t);
-	} else if (!c->has_old) {
-		calls_give(c); /* paused, or another thread took the block out meanwhile */
+	if (c->is_kept && !call_describe(w, ctx, t, &c->fresh, nest_mask))
+		c->is_kept = 0;
+	if (!c->is_kept && !c->has_old && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS)) {
+		/* paused, a part of another call, or another thread took the block out meanwhile */
+		calls_give(c);
 		c = NULL;
 	}
 out:
@@ -309,7 +330,8 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 	struct ht_target *t;
 	struct ht_rate *rate;
 	struct ht_live old;
-	__u32 threshold, tgid, op;
+	__u32 threshold, tgid, op, nest_mask;
+	bool may_jump;
 
 	t = target_of_hit(&tgid);
 	if (!t)
@@ -320,11 +342,12 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 	hit_count(t, HIT_ALLOC, cookie, always_returns);
 	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
 	if (!rate || !call_size(ctx, cookie, &size_bytes))
-		return call_pass(ctx, t, cookie, always_returns);
+		return call_pass(ctx, t, always_returns);
 	threshold = sample_draw(rate, size_bytes);
 	op = HT_COOKIE_OP(cookie);
-	if (op == HT_OP_ALLOC && !threshold)
-		return call_pass(ctx, t, cookie, always_returns);
+	may_jump = HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS;
+	if (op == HT_OP_ALLOC && !threshold && !may_jump)
+		return call_pass(ctx, t, always_returns);
 
 	key.tgid = tgid;
 	key.generation = t->generation;
@@ -332,23 +355,24 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 		key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
 	if (op == HT_OP_REALLOC) {
 		if (!key.addr && (HT_COOKIE_FLAGS(cookie) & HT_SITE_NULL_DELEGATES))
-			return call_delegate(ctx);
+			return call_delegate(ctx, t);
 		if (key.addr && !size_bytes && (HT_COOKIE_FLAGS(cookie) & HT_SITE_ZERO_FREES)) {
 			if (live_take(&key, &old)) {
 				stat_inc(HT_STAT_FREES);
 				live_freed(&key, &old);
 			}
-			return call_pass(ctx, t, cookie, always_returns);
+			return call_pass(ctx, t, always_returns);
 		}
 	}
 	if ((HT_COOKIE_FLAGS(cookie) & HT_SITE_THROWS) && size_bytes > rate->throw_limit_bytes) {
 		stat_inc(HT_STAT_THROW_SKIPPED);
-		return call_pass(ctx, t, cookie, always_returns);
+		return call_pass(ctx, t, always_returns);
 	}
-	if (!threshold && !(key.addr && live_may_have(&key)))
-		return call_pass(ctx, t, cookie, always_returns);
+	if (!threshold && !may_jump && !(key.addr && live_may_have(&key)))
+		return call_pass(ctx, t, always_returns);
+	nest_mask = HT_ROW_ALLOC | (size_bytes <= rate->throw_limit_bytes ? HT_ROW_THROWS : 0);
 	return call_begin(ctx, t, site ? bpf_get_attach_cookie(ctx) : cookie, size_bytes, threshold,
-			  &key);
+			  nest_mask, &key);
 }
 
 /* Address of the new block; 0: the call failed. */
@@ -436,7 +460,7 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 	if (HT_COOKIE_WAY(c->cookie) != HT_COOKIE_WAY(bpf_get_attach_cookie(ctx)))
 		return;
 	/* What a call of an image that is over holds, slots above all, may be somebody else's. */
-	if (c->generation == t->generation)
+	if ((c->is_kept || c->has_old) && c->generation == t->generation)
 		call_end(ctx, t, tgid, c);
 	calls_give(c);
 }

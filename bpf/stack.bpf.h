@@ -43,6 +43,8 @@ struct ht_walk {
 	__u64 pc, sp, bp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
+	__u32 nest_mask; /* HT_ROW_* of calls that this one would be a part of; 0: of none (any more) */
+	__u32 is_nested; /* one of those was met, or a call that waits for its return */
 	__u64 salt; /* of step_hash() and vma_pages */
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
@@ -310,6 +312,8 @@ static __always_inline int walk_signal_frame(struct ht_walk *w)
 	    read_user_u64(&w->sp, sp + UCONTEXT_RSP))
 		return 1 + HT_END_READ_FAULT;
 	w->is_exact_pc = 1;
+	/* What the signal has interrupted may allocate: what its handler does is not a part of it. */
+	w->nest_mask = 0;
 	return 0;
 }
 
@@ -358,7 +362,8 @@ static __always_inline long walk_cfa(const struct ht_walk *w, const struct ht_ro
 	}
 }
 
-/* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. */
+/* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. Behind the
+ * first frame it is that of an outer call. */
 static __always_inline int walk_hijacked(struct ht_walk *w)
 {
 	__u32 tid = w->tid; /* on the stack, see walk_find_mapping() */
@@ -368,6 +373,7 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 		return -1;
 	for (int i = 0; i < HT_PENDING_CAP; i++) {
 		if (calls->call[i].sp && calls->call[i].sp == w->sp - 8) {
+			w->is_nested = w->nest_mask && w->stack.frame_cnt > 1;
 			w->pc = calls->call[i].ret_addr;
 			return walk_find_mapping(w, w->pc - 1);
 		}
@@ -401,12 +407,13 @@ static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_r
 					    __u64 *ret_ra, __u64 *ret_bp)
 {
 	__s64 off = row->rbp_off;
+	__u8 rbp = row->rbp & HT_RBP_MASK;
 
 	/* A later rule that needs an rbp that nobody knows must fail, not use a stale one. */
-	*ret_bp = row->rbp == HT_RBP_UNDEFINED ? 0 : w->bp;
-	if (row->rbp == HT_RBP_AT_CFA && walk_read_stack(w, cfa + off * 8, ret_bp))
+	*ret_bp = rbp == HT_RBP_UNDEFINED ? 0 : w->bp;
+	if (rbp == HT_RBP_AT_CFA && walk_read_stack(w, cfa + off * 8, ret_bp))
 		return -1;
-	if (row->rbp == HT_RBP_AT_RBP && read_user_u64(ret_bp, w->bp + off * 8))
+	if (rbp == HT_RBP_AT_RBP && read_user_u64(ret_bp, w->bp + off * 8))
 		return -1;
 	return walk_read_stack(w, cfa - 8, ret_ra) ? -1 : 0;
 }
@@ -458,6 +465,9 @@ __noinline int walk_step(struct ht_walk *w)
 		err = walk_look_up(w, hash, &frame, &row);
 	if (!frame)
 		return err;
+	w->is_nested |= (row.rbp & w->nest_mask) != 0;
+	if (w->is_nested)
+		return 1 + HT_END_COMPLETE;
 	n = w->stack.frame_cnt;
 	if (n >= HT_FRAMES_CAP)
 		return 1 + HT_END_TOO_DEEP;
@@ -573,23 +583,33 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 	w->is_first = 1;
 	w->map.start_addr = w->map.end_addr = 0;
 	w->map.file_id = 0;
+	w->nest_mask = 0;
+	w->is_nested = 0;
 	/* Before anything is looked up: what is found now must not be remembered for after a change. */
 	w->salt = step_salt(w->tgid, w->generation);
 	w->stack.frame_cnt = 0;
 }
 
-/* Stack id of the call that is being entered; 0 when there is none. */
-static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ctx,
-					   struct ht_target *t)
+/*
+ * The stack of the call that is being entered. *ret_id: 0 when there is none. false: the call is a part
+ * of another one, below which the walk does not go. nest_mask: see struct ht_walk.
+ */
+static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx,
+					  struct ht_target *t, __u32 nest_mask, __u64 *ret_id)
 {
-	__u64 begin_ns = bpf_ktime_get_ns(), stack_id;
+	__u64 begin_ns = bpf_ktime_get_ns();
 	int end = 0;
 
 	walk_start(w, ctx, t);
+	w->nest_mask = nest_mask;
 	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
 		end = walk_step(w);
 		if (end)
 			break;
+	}
+	if (w->is_nested) {
+		hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
+		return false;
 	}
 	w->stack.end = end > 0 && end <= HT_END_CNT ? end - 1 : HT_END_TOO_DEEP;
 	stat_inc(HT_STAT_END_COMPLETE + w->stack.end);
@@ -599,9 +619,9 @@ static __always_inline __u64 stack_capture(struct ht_walk *w, struct pt_regs *ct
 		t->unmapped_ns = begin_ns;
 		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
 	}
-	stack_id = stack_intern(w);
+	*ret_id = stack_intern(w);
 	hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
-	return stack_id;
+	return true;
 }
 
 /* Does vaddr of the file belong to an allocator? */

@@ -34,7 +34,7 @@
 struct ht_row {
 	__u16 pc_lo; /* low 16 bits of the vaddr from which the row holds */
 	__u8 cfa; /* HT_CFA_* */
-	__u8 rbp; /* HT_RBP_* */
+	__u8 rbp; /* HT_RBP_*, and HT_ROW_* */
 	__s16 cfa_off;
 	__s16 rbp_off;
 };
@@ -61,6 +61,11 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 #define HT_RBP_AT_CFA 1 /* *(CFA + off) */
 #define HT_RBP_AT_RBP 2 /* *(rbp + off) */
 #define HT_RBP_UNDEFINED 3
+#define HT_RBP_MASK 0x3f
+/* The code of a function that allocates and is probed: what is allocated below it is its own. Of one that
+ * throws (HT_SITE_THROWS) only sizes are seen up to throw_limit_bytes. */
+#define HT_ROW_ALLOC 0x80
+#define HT_ROW_THROWS 0x40
 
 #define HT_PAGE_SHIFT 16
 
@@ -220,7 +225,8 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_WAY_ALL 3
 #define HT_WAY_CNT 4
 
-/* The function may leave by a jump to another entry point: note the call even when not kept. */
+/* May leave by a jump to another entry point, or to code that calls one: followed to its return even
+ * when it is not kept. */
 #define HT_SITE_TAIL_CALLS 0x01
 /* realloc(NULL, n) leaves by a jump to malloc, which is probed: skip the outer one. */
 #define HT_SITE_NULL_DELEGATES 0x02
@@ -324,14 +330,14 @@ struct ht_call {
 };
 struct ht_calls {
 	__u32 next; /* slot to give up when all are in use */
-	__u32 guard_delegates; /* the guarded call leaves the allocation to the one it jumps to */
-	/* last call that was not kept but may jump on into another entry point */
-	__u64 guard_sp;
-	__u64 guard_ret_addr;
+	__u32 reserved;
+	/* the last call that leaves the allocation to the one that it jumps to; 0: none */
+	__u64 delegate_sp;
+	__u64 delegate_ret_addr;
 	/* the last hit of a file whose probes are moving: see way.bpf.h */
 	__u64 seen_sp;
 	__u32 seen_way;
-	__u32 reserved;
+	__u32 reserved2;
 	struct ht_call call[HT_PENDING_CAP];
 };
 _Static_assert(sizeof(struct ht_call) == 40 + 2 * sizeof(struct ht_live), "no padding");
@@ -600,7 +606,7 @@ struct ht_event {
 	X(DROPPED, LOSS, "dropped_samples",                                                        \
 	  "sampled blocks that were forgotten when watching frees stopped")                        \
 	X(NESTED, ACTIVITY, "nested",                                                              \
-	  "calls from inside the allocator, charged to the outer call")                            \
+	  "sampled calls from inside another one, which counts instead")                           \
 	X(MISSED_FREE, SUM, "missed_frees",                                                        \
 	  "blocks at an address that was handed out again: no free was seen")                      \
 	X(LIVE_FULL, SUM, "live_full", "samples not tracked: live map full")                       \

@@ -336,6 +336,51 @@ static void assert_same_table(const struct unwind_table *a, const struct unwind_
 	assert_memory_equal(a->rows, b->rows, a->row_cnt * sizeof(*a->rows));
 }
 
+/* Marks change nothing but the flag, and are exact to the byte. */
+static void test_marks(void **state)
+{
+	struct unwind_table *plain = NULL, *t = NULL;
+	struct elf_file *ef = NULL;
+	struct unwind_mark mark[5];
+	uint64_t base, end, pc;
+	int i;
+
+	(void)state;
+	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
+	assert_int_equal(unwind_table_build(ef, &plain), 0);
+	base = plain->first_page << HT_PAGE_SHIFT;
+	end = base + ((uint64_t)plain->page_cnt << HT_PAGE_SHIFT);
+	assert_true(end - base > 0x21000);
+	mark[0] = (struct unwind_mark){ base + 0x20ff3, base + 0x21005, HT_ROW_ALLOC };
+	mark[1] = (struct unwind_mark){ base + 0x8001, base + 0x8002, HT_ROW_THROWS };
+	mark[2] =
+		(struct unwind_mark){ base + 0x21000, base + 0x21007, HT_ROW_ALLOC }; /* overlaps */
+	mark[3] =
+		(struct unwind_mark){ base + 0xfff8, base + 0x10010, HT_ROW_ALLOC }; /* two pages */
+	mark[4] = (struct unwind_mark){ base + 0x8002, base + 0x8100, HT_ROW_ALLOC }; /* touches */
+	assert_int_equal(unwind_table_build_marked(ef, mark, 5, &t), 0);
+	for (pc = base; pc < end; pc++) {
+		const struct ht_row *row = unwind_table_find(t, pc),
+				    *want = unwind_table_find(plain, pc);
+		uint8_t bits = 0;
+
+		for (i = 0; i < 5; i++)
+			if (pc >= mark[i].start_vaddr && pc < mark[i].end_vaddr)
+				bits |= mark[i].bits;
+		if (!want || want->cfa == HT_CFA_NONE) {
+			assert_true(!row || row->cfa == HT_CFA_NONE);
+			continue;
+		}
+		if (!row || row->cfa != want->cfa || row->cfa_off != want->cfa_off ||
+		    row->rbp_off != want->rbp_off || row->rbp != (want->rbp | bits))
+			fail_msg("%#lx: row %u %#x, must be %u %#x", pc, row ? row->cfa : 0,
+				 row ? row->rbp : 0, want->cfa, want->rbp | bits);
+	}
+	unwind_table_free(plain);
+	unwind_table_free(t);
+	elf_file_close(ef);
+}
+
 /* Without section headers (sstrip) everything is found through PT_GNU_EH_FRAME. */
 static void test_without_sections(void **state)
 {
@@ -391,6 +436,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_libdw),
+		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_without_sections),
 		cmocka_unit_test(test_vdso),
 	};

@@ -59,7 +59,8 @@ enum kind {
 	KIND_CALL,
 	KIND_JCC,
 	KIND_RET,
-	KIND_INDIRECT, /* call or jmp, through anything but a slot at a fixed address */
+	KIND_INDIRECT, /* call through anything but a slot at a fixed address */
+	KIND_INDIRECT_JMP, /* the same for jmp */
 	KIND_SLOT_JMP, /* jmp *slot(%rip) */
 	KIND_SLOT_CALL,
 };
@@ -86,7 +87,7 @@ static enum kind indirect_kind(const cs_insn *in, const uint8_t *p, uint64_t *re
 	if (reg < 2 || reg > 5)
 		return KIND_OTHER;
 	if (p[1] != 0x25 && p[1] != 0x15)
-		return KIND_INDIRECT;
+		return reg < 4 ? KIND_INDIRECT : KIND_INDIRECT_JMP;
 	*ret_target = relative(in, 4);
 	return p[1] == 0x25 ? KIND_SLOT_JMP : KIND_SLOT_CALL;
 }
@@ -502,7 +503,8 @@ int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_by
 		bool is_out = target < c.vaddr || target >= c.vaddr + c.cnt;
 
 		ret->insn_cnt++;
-		ret->has_indirect |= k == KIND_INDIRECT;
+		ret->has_indirect |= k == KIND_INDIRECT || k == KIND_INDIRECT_JMP;
+		ret->has_indirect_jump |= k == KIND_INDIRECT_JMP;
 		if (k == KIND_RET) {
 			ret->ret_cnt++;
 			ret->ret_zero_cnt += is_zero;

@@ -56,6 +56,7 @@ struct code_shape {
 	uint32_t ret_cnt;
 	uint32_t ret_zero_cnt; /* of these: preceded by xor eax,eax, so they return NULL */
 	bool has_indirect; /* calls or jumps through a register or a table */
+	bool has_indirect_jump;
 };
 /* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known. */
 int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_bytes,

@@ -18,6 +18,9 @@
  * loader's own _start have no frame information that says so. When no FDE covers it, it gets a
  * row HT_CFA_END.
  *
+ * Rows of code that the caller has marked (functions that allocate) say so; they begin and end where
+ * the mark does.
+ *
  * What lies between functions is followed instruction by instruction (unwind_scan.c), as far as
  * it is not too much: musl, start files, assembly.
  *
@@ -74,6 +77,8 @@ struct builder {
 	struct unwind_scanner *scanner; /* NULL: none for this machine or file */
 	uint64_t *entries;
 	size_t entry_cnt;
+	VEC(struct unwind_mark) marks; /* sorted, none overlaps another */
+	size_t mark_edge; /* starts and ends of marks that have been passed */
 };
 
 static bool row_says_same(const struct ht_row *a, const struct ht_row *b)
@@ -114,8 +119,7 @@ static int page_advance(struct builder *b, uint64_t vaddr)
 	return 0;
 }
 
-/* From vaddr on, row holds. vaddr never goes back, and lies in a page of the table. */
-static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
+static int row_add(struct builder *b, uint64_t vaddr, struct ht_row row)
 {
 	uint16_t pc_lo = (uint16_t)(vaddr % PAGE_BYTES);
 	int err;
@@ -129,6 +133,40 @@ static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
 		err = row_append(b, pc_lo, row);
 	b->last = row;
 	return err;
+}
+
+/* Where the next mark starts or ends; UINT64_MAX: there is no more. */
+static uint64_t mark_edge(const struct builder *b)
+{
+	const struct unwind_mark *mark = &b->marks.data[b->mark_edge / 2];
+
+	if (b->mark_edge == 2 * b->marks.cnt)
+		return UINT64_MAX;
+	return b->mark_edge % 2 ? mark->end_vaddr : mark->start_vaddr;
+}
+
+static struct ht_row marked(const struct builder *b, struct ht_row row)
+{
+	row.rbp &= HT_RBP_MASK;
+	if (b->mark_edge % 2)
+		row.rbp |= b->marks.data[b->mark_edge / 2].bits;
+	return row;
+}
+
+/* From vaddr on, row holds. vaddr never goes back, and lies in a page of the table. */
+static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
+{
+	int err = 0;
+
+	while (mark_edge(b) <= vaddr && !err) {
+		uint64_t edge = mark_edge(b);
+
+		b->mark_edge++;
+		if (edge >> HT_PAGE_SHIFT >= b->table->first_page && edge < vaddr &&
+		    edge < mark_edge(b))
+			err = row_add(b, edge, marked(b, b->last));
+	}
+	return err ? err : row_add(b, vaddr, marked(b, row));
 }
 
 /* The executable segment that pc lies in, or NULL. */
@@ -514,7 +552,42 @@ static int build(struct builder *b)
 	return 0;
 }
 
-static int table_build(struct elf_file *ef, bool with_gaps, struct unwind_table **ret)
+static int by_start(const void *a, const void *b)
+{
+	const struct unwind_mark *x = a, *y = b;
+
+	return x->start_vaddr < y->start_vaddr ? -1 : x->start_vaddr > y->start_vaddr;
+}
+
+static int take_marks(struct builder *b, const struct unwind_mark *marks, size_t cnt)
+{
+	struct unwind_mark *last = NULL;
+	size_t i;
+
+	if (vec_reserve(&b->marks, cnt))
+		return -ENOMEM;
+	for (i = 0; i < cnt; i++)
+		if (marks[i].start_vaddr < marks[i].end_vaddr)
+			b->marks.data[b->marks.cnt++] = marks[i];
+	if (b->marks.cnt)
+		qsort(b->marks.data, b->marks.cnt, sizeof(*marks), by_start);
+	for (i = 0, cnt = b->marks.cnt, b->marks.cnt = 0; i < cnt; i++) {
+		struct unwind_mark mark = b->marks.data[i];
+
+		if (last && mark.start_vaddr < last->end_vaddr) {
+			last->bits |= mark.bits;
+			if (mark.end_vaddr > last->end_vaddr)
+				last->end_vaddr = mark.end_vaddr;
+			continue;
+		}
+		last = &b->marks.data[b->marks.cnt++];
+		*last = mark;
+	}
+	return 0;
+}
+
+static int table_build(struct elf_file *ef, bool with_gaps, const struct unwind_mark *marks,
+		       size_t mark_cnt, struct unwind_table **ret)
 {
 	struct builder *b;
 	int err = -ENOTSUP;
@@ -526,6 +599,9 @@ static int table_build(struct elf_file *ef, bool with_gaps, struct unwind_table 
 	b->with_gaps = with_gaps;
 	b->arch = unwind_arch_find(elf_file_machine(ef));
 	if (!b->arch || !elf_file_is_64(ef))
+		goto out;
+	err = take_marks(b, marks, mark_cnt);
+	if (err)
 		goto out;
 	err = -ENOMEM;
 	b->table = calloc(1, sizeof(*b->table));
@@ -540,6 +616,7 @@ out:
 	unwind_table_free(b->table);
 	vec_release(&b->functions);
 	vec_release(&b->rows);
+	vec_release(&b->marks);
 	unwind_scanner_close(b->scanner);
 	free(b->entries);
 	free(b);
@@ -548,12 +625,18 @@ out:
 
 int unwind_table_build(struct elf_file *ef, struct unwind_table **ret)
 {
-	return table_build(ef, true, ret);
+	return table_build(ef, true, NULL, 0, ret);
+}
+
+int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
+			      struct unwind_table **ret)
+{
+	return table_build(ef, true, marks, mark_cnt, ret);
 }
 
 int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret)
 {
-	return table_build(ef, false, ret);
+	return table_build(ef, false, NULL, 0, ret);
 }
 
 void unwind_table_free(struct unwind_table *t)

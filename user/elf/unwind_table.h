@@ -29,11 +29,20 @@ struct unwind_table {
 	uint32_t fde_cnt, bad_fde_cnt, unsupported_row_cnt;
 };
 
+/* Code whose rows get a mark. */
+struct unwind_mark {
+	uint64_t start_vaddr, end_vaddr;
+	uint8_t bits; /* HT_ROW_ALLOC or HT_ROW_THROWS */
+};
+
 /*
  * -ENOENT: the file has no frame information; -ENOTSUP: a machine that has no rows yet; -EFBIG: text
  * over more than HT_PAGES_CAP pages. ef is not needed afterwards.
  */
 int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
+/* marks: in any order; those that overlap are one, with the bits of all. */
+int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
+			      struct unwind_table **ret);
 /* The same without what following instructions finds where the file says nothing: for tests. */
 int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);

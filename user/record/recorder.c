@@ -235,7 +235,8 @@ static int open_engine(struct recorder *r)
 		.is_verbose = log_get_level() >= LOG_DEBUG,
 	};
 	const struct engine_ops ops = { .on_event = on_event };
-	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement };
+	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement,
+						  .probe_throwing = r->opts.probe_throwing };
 	const struct tracker_options track_opts = {
 		.guardian = r->guardian,
 		.follow = r->opts.follow,

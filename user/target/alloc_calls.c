@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heaptap/abi.h"
+
 /* A function that does nothing but call another is short. */
 #define THUNK_INSNS 40
 
@@ -25,6 +27,7 @@ int alloc_calls_init(struct alloc_calls *ac, struct elf_file *ef, const struct e
 	memset(ac, 0, sizeof(*ac));
 	ac->ef = ef;
 	ac->syms = syms;
+	alloc_lookup_init(&ac->lookup);
 	fde_index_init(ef, &ac->fdes);
 	return plt_names_read(ef, &ac->plt);
 }
@@ -135,6 +138,19 @@ static uint64_t thunk_target(const struct alloc_calls *ac, const struct code_sha
 	return to;
 }
 
+/* A branch to no entry point of this file: may it lead to another's? */
+static bool may_allocate(const struct alloc_calls *ac, const struct branch_out *br)
+{
+	const char *import = plt_names_at(&ac->plt, br->target_vaddr);
+	const struct alloc_row *row;
+	size_t prefix;
+
+	if (!import)
+		return br->is_slot; /* a variable */
+	row = alloc_lookup_find(&ac->lookup, import, &prefix);
+	return row && row->op != HT_OP_FREE;
+}
+
 int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t bytes, bool is_free,
 		     struct alloc_tail *ret)
 {
@@ -155,6 +171,7 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 			break;
 		if (!f)
 			ret->thunk_to = thunk_target(ac, sh, is_free);
+		ret->may_leave |= f ? sh->has_indirect : sh->has_indirect_jump;
 		for (i = 0; i < sh->out_cnt; i++) {
 			uint64_t entry = alloc_calls_target(ac, &sh->out[i]);
 
@@ -162,6 +179,8 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 				add_entry(ret, entry);
 			else if (entry)
 				ret->fn[f].calls_entry = true;
+			else if ((f || sh->out[i].is_jump) && may_allocate(ac, &sh->out[i]))
+				ret->may_leave = true;
 			else if (sh->out[i].is_jump && !sh->out[i].is_slot &&
 				 !plt_names_at(&ac->plt, sh->out[i].target_vaddr))
 				add_function(ac, ret, sh->out[i].target_vaddr);

@@ -13,6 +13,7 @@
 #include "elf/fde_index.h"
 #include "elf/placement.h"
 #include "elf/plt_names.h"
+#include "target/allocators.h"
 
 struct elf_file;
 
@@ -27,6 +28,7 @@ struct alloc_calls {
 	const struct elf_symbols *syms;
 	struct fde_index fdes;
 	struct plt_stubs plt;
+	struct alloc_lookup lookup;
 	VEC(struct alloc_name) names; /* of entry points, sorted by vaddr */
 };
 
@@ -56,6 +58,9 @@ struct alloc_tail {
 	uint64_t entry[ALLOC_TAIL_ENTRIES_CAP]; /* entry points that are jumped to */
 	int entry_cnt;
 	uint64_t thunk_to; /* all that fn[0] does is jump to this entry point; 0 = no */
+	/* May be off the stack while another library's entry point runs: it jumps there, through a
+	 * pointer or by a name that allocates, or jumps to local code that calls so. */
+	bool may_leave;
 };
 /* is_free: the function gives memory back, so returning without a result is not a failure. */
 int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t bytes, bool is_free,

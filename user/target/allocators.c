@@ -24,7 +24,10 @@
  *     getline are in the same file and are callers like any other
  *   a program: each entry point's own code, or, where the allocator is known to be one object
  *     file (alloc_family.gap_bytes), from the first to the last of those that lie together
- * and the local functions that these jump to and that call entry points.
+ * and the local functions that these jump to and that call entry points. And whatever its return
+ * address, a call is nested when a probed function that allocates is on the stack (track/files.c has
+ * its code marked), or has jumped on: a library in front of the allocator may do both, through pointers
+ * that dlsym() gave it (alloc_tail.may_leave).
  *
  * What the disassembly showed, Debian 12, x86-64, and what it is used for:
  *   glibc 2.36: realloc jumps to malloc when p is NULL (HT_SITE_NULL_DELEGATES). memalign,
@@ -211,6 +214,9 @@ static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_
 		else
 			f->flags |= HT_SITE_TAIL_CALLS;
 	}
+	/* What is known of the others is in their table; a wrapper may jump to what it wraps. */
+	if (fam == alloc_family_unknown() && f->tail.may_leave && allocates(f))
+		f->flags |= HT_SITE_TAIL_CALLS;
 	if (is_realloc && fam->zero_frees && !strncmp(f->row->name, "realloc", 7))
 		f->flags |= HT_SITE_ZERO_FREES;
 }

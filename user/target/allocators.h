@@ -57,6 +57,9 @@ struct alloc_file {
 struct alloc_options {
 	bool naive; /* probes at +0, for comparison */
 	bool multibyte_nop_ok;
+	/* Functions that throw are probed whatever comes: see tracker.h. Else only where a return is
+	 * probed when the entry says so. */
+	bool probe_throwing;
 };
 
 /* -ENOENT: the file defines no allocator (also: it has no symbols that would tell). */

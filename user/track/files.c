@@ -17,12 +17,14 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "elf/unwind_table.h"
+#include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "symbol/debug_files.h"
 #include "target/allocators.h"
 #include "target/process.h"
 #include "track/file_tags.h"
+#include "track/probe_sites.h"
 
 /* Device that no kernel gives out: the vDSO is the same for all processes. */
 #define VDSO_DEV UINT32_MAX
@@ -152,19 +154,46 @@ static int add_inode(const struct track_files *files, const struct track_file *f
 				file->exec.data[0].vaddr - file->exec.data[0].off);
 }
 
+/* The functions that allocate and will be probed. */
+static size_t collect_marks(const struct track_files *files, const struct alloc_file *af,
+			    struct unwind_mark **ret)
+{
+	const struct probe_rules rules = {
+		.probe_throwing = files->opts.probe_throwing,
+		.has_session = engine_mode(files->engine) == ATTACH_SESSION,
+	};
+	const struct alloc_site *site;
+	size_t cnt = 0;
+
+	*ret = af ? calloc(af->sites.cnt + 1, sizeof(**ret)) : NULL;
+	if (!*ret)
+		return 0;
+	vec_each(&af->sites, site)
+		if (site->row->op != HT_OP_FREE && !probe_site_is_left_alone(&rules, site))
+			(*ret)[cnt++] = (struct unwind_mark){
+				site->fn_vaddr, site->fn_vaddr + site->fn_bytes,
+				HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS ? HT_ROW_THROWS :
+										 HT_ROW_ALLOC
+			};
+	return cnt;
+}
+
 /* Unwind rows and the allocator's own code, to the engine. */
 static int hand_to_engine(struct track_files *files, struct track_file *file, struct elf_file *ef)
 {
 	struct unwind_table *table = NULL;
 	const struct alloc_file *af = file->alloc;
 	struct ht_range inner[HT_INNER_CAP];
-	size_t inner_cnt = 0;
+	struct unwind_mark *marks = NULL;
+	size_t inner_cnt = 0, mark_cnt;
 	int err;
 
 	for (size_t i = 0; af && i < af->inner.cnt && i < HT_INNER_CAP; i++)
 		inner[inner_cnt++] = (struct ht_range){ af->inner.data[i].start_vaddr,
 							af->inner.data[i].end_vaddr };
-	err = unwind_table_build(ef, &table);
+	mark_cnt = collect_marks(files, af, &marks);
+	err = af && !marks ? -ENOMEM : unwind_table_build_marked(ef, marks, mark_cnt, &table);
+	free(marks);
 	if (err == -ENOMEM)
 		return err;
 	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
