@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - the table of commands. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +104,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *c = find_command(name);
 
+	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
 	if (c)
 		return c->run(argc - 1, argv + 1);
 	if (!strcmp(name, "version") || !strcmp(name, "--version") || !strcmp(name, "-V")) {

@@ -112,6 +112,24 @@ if [ -e /dev/full ]; then
 	status=$?
 	[ $status = 1 ] && grep -qi "no space" "$work/heaptap.err" && ok "disk full: an error" || not_ok "disk full" "status $status" "$work/heaptap.err"
 fi
+# and where no file may become large: what cannot be kept is shown
+(ulimit -f 1 && timeout 30 "$heaptap" record -d 1 -o "$work/limit.pb.gz" -p "$target" 2>&1 | cat >"$work/shown"; exit "${PIPESTATUS[0]}")
+status=$?
+[ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "Held of what" "$work/shown" &&
+	! grep -q "wrote" "$work/shown" && [ ! -e "$work/limit.pb.gz" ] && ok "file size limit: an error, and the report" ||
+	not_ok "file size limit" "status $status" "$work/shown"
+(ulimit -f 1 && timeout 30 "$heaptap" record -q -d 1 -o - -p "$target" 2>"$work/heaptap.err" >"$work/limit.pb.gz")
+status=$?
+[ $status = 1 ] && grep -q "cannot write '-': no file may be larger" "$work/heaptap.err" && ok "file size limit, standard output: an error" ||
+	not_ok "file size limit, standard output" "status $status" "$work/heaptap.err"
+"$heaptap" record -q -d 1 -o "$work/whole.pb.gz" -p "$target" >/dev/null 2>&1
+(ulimit -f 1 && timeout 30 "$heaptap" report --format json "$work/whole.pb.gz" 2>"$work/heaptap.err" >"$work/report")
+status=$?
+[ $status = 1 ] && grep -qi "file too large" "$work/heaptap.err" && ok "file size limit, a report: an error" ||
+	not_ok "file size limit, a report" "status $status" "$work/heaptap.err"
+(ulimit -f 1 && "$heaptap" record -q -o - --rate 1 -- sh -c 'head -c 9000 /dev/zero >"$0/own"; echo $? >"$0/own.status"' "$work" 2>&1 | cat >/dev/null)
+[ "$(cat "$work/own.status")" = 153 ] && ok "file size limit: as ever for the program" || # 128 + SIGXFSZ
+	not_ok "file size limit: for the program" "$(cat "$work/own.status"), not 153"
 # SIGTERM ends it normally
 attach -n 0
 kill -TERM "$recorder"

@@ -67,7 +67,6 @@ static int take_signals(struct loop *l)
 		return -errno;
 	l->mask_is_set = true;
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
 	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signal_fd < 0 ? -errno : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -184,7 +185,7 @@ static int say_nothing(const struct result *res, const struct recorder *r,
 }
 
 static void say_end(const struct result *res, const struct recorder_facts *f,
-		    const struct snapshot *s)
+		    const struct snapshot *s, int write_err)
 {
 	const char *path = out_file_path(res->out);
 
@@ -193,7 +194,7 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 	else if (f->exit_status >= 0 && WIFSIGNALED(f->exit_status))
 		log_info("record: the program was ended by signal %d (%s)",
 			 WTERMSIG(f->exit_status), strsignal(WTERMSIG(f->exit_status)));
-	if (res->opts.stdout_fd >= 0)
+	if (res->opts.stdout_fd >= 0 || write_err)
 		return;
 	if (!s->stats[HT_STAT_SAMPLES]) {
 		log_info("wrote %s, which has no samples", path);
@@ -202,6 +203,21 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 	if (!res->opts.top_cnt) /* else the report has said it */
 		log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path,
 			 path, path);
+}
+
+static void say_unwritten(const char *path, int err)
+{
+	struct rlimit limit;
+	char bytes[UNITS_BUF];
+
+	if (err == -EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		log_error(
+			"record: cannot write '%s': no file may be larger than %s here (ulimit -f); "
+			"the profile is lost",
+			path, format_bytes(limit.rlim_cur, bytes, sizeof(bytes)));
+	else
+		log_error("record: cannot write '%s': %s; the profile is lost", path,
+			  strerror(-err));
 }
 
 static int write_file(struct result *res, const struct profile *p)
@@ -213,7 +229,7 @@ static int write_file(struct result *res, const struct profile *p)
 	if (!err)
 		err = out_file_commit(res->out);
 	if (err)
-		log_error("record: cannot write '%s': %s", wanted, strerror(-err));
+		say_unwritten(wanted, err);
 	else if (strcmp(wanted, out_file_path(res->out)) != 0)
 		log_warn("record: '%s' was made meanwhile by somebody else and is left alone: the "
 			 "profile is in '%s'",
@@ -257,7 +273,7 @@ int result_write(struct result *res, const struct recorder *r)
 	struct recorder_facts f;
 	struct profile *p = NULL;
 	bool has_samples;
-	int err, nothing_err = 0;
+	int err, write_err, nothing_err = 0;
 
 	recorder_facts(r, &f);
 	err = build(res, r, &f, &p);
@@ -269,11 +285,10 @@ int result_write(struct result *res, const struct recorder *r)
 		log_error("record: cannot build the profile: %s", strerror(-err));
 		goto out;
 	}
-	err = write_file(res, p);
-	if (err)
-		goto out;
+	/* What cannot be kept can still be shown. */
+	write_err = write_file(res, p);
 	say_losses(s->stats, &f);
-	if (res->opts.stdout_fd < 0)
+	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
 	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
 	if (has_samples && res->opts.top_cnt && !res->opts.is_quiet)
@@ -281,8 +296,8 @@ int result_write(struct result *res, const struct recorder *r)
 	fflush(stdout);
 	if (!has_samples)
 		nothing_err = say_nothing(res, r, &f);
-	say_end(res, &f, s);
-	err = err ? err : nothing_err;
+	say_end(res, &f, s, write_err);
+	err = write_err ? write_err : err ? err : nothing_err;
 out:
 	profile_free(p);
 	return err;
