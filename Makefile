@@ -89,10 +89,13 @@ $(SKEL): $(BPF_OBJ)
 setup: ## install what the build needs (Debian, Ubuntu, Fedora; root)
 	@tools/setup.sh build
 
-# Sub-makes, because what is found and generated depends on what set-up just installed.
+# What is for more than the program itself installs what it needs, then builds: in sub-makes, because
+# what is found and generated depends on what set-up just installed.
+SUB_MAKE = +@$(MAKE) --no-print-directory
+
 demo: ## set up, build, record a real program, show the top, leave demo.pb.gz (root)
 	@tools/setup.sh demo
-	+@$(MAKE) --no-print-directory all
+	$(SUB_MAKE) all
 	@tools/demo.sh
 
 clean: ## remove everything that was built

@@ -32,7 +32,6 @@ STATIC := tools/check-layers tools/check-format tools/check-manuals
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
 
-SUB_MAKE = +@$(MAKE) --no-print-directory
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
@@ -44,7 +43,7 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-.PHONY: check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
+.PHONY: generated check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
 	check-servers check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
 # One run of tests/run, so that one line of counts covers everything.
@@ -57,25 +56,45 @@ check: ## set up, build, all tests but other kernels and long fuzzing
 
 check-static: ## who includes whom, format, manual pages
 	@tests/run $(STATIC)
-check-unit: tests-san ## pure modules, under ASan and UBSan
+check-unit: ## pure modules, under ASan and UBSan
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) tests-san
 	@tests/run -j$(JOBS) $(UNIT)
-check-golden: tests-san ## known inputs, known profiles
+check-golden: ## known inputs, known profiles
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) tests-san
 	@tests/run -j$(JOBS) $(GOLDEN)
-check-scope: tests-san ## scope.h under all compilers, linkers and ways to link
+check-scope: ## scope.h under all compilers, linkers and ways to link
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) tests-san
 	@tests/run -j$(JOBS) $(SCOPE_UNTIMED) -j1 $(SCOPE_TIMED)
-check-bpf: all tests-plain ## the BPF object in the kernel (root)
+check-bpf: ## the BPF object in the kernel (root)
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
 	@tests/run -j$(E2E_JOBS) $(BPF_BESIDE) -j1 $(BPF_ALONE)
-check-e2e: all tests-plain ## real recordings of planted programs (root)
+check-e2e: ## real recordings of planted programs (root)
+	@tools/setup.sh demo check
+	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
 	@tests/run -j$(E2E_JOBS) $(E2E_BESIDE) -j1 $(E2E_ALONE)
-check-consumers: all ## other people's readers of our profiles (root)
+check-consumers: ## other people's readers of our profiles (root)
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) all
 	@tests/run $(CONSUMERS)
-torture: all tests-plain ## the long forms of some tests: hundreds of kills, of recordings (root, an hour)
+torture: ## the long forms of some tests: hundreds of kills, of recordings (root, an hour)
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
 	@$(TORTURE_ENV) tests/run $(TORTURE)
-check-servers: all ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
+check-servers: ## the real Parca and Pyroscope: PARCA=, PYROSCOPE=, PROFILECLI= their programs (root)
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) all
 	@tests/run tests/consumers/slow_servers.sh
-check-fuzz: tests-fuzz ## every parser, a short fixed number of inputs
+check-fuzz: ## every parser, a short fixed number of inputs
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) tests-fuzz
 	@tests/run -j$(JOBS) $(FUZZ)
-fuzz: tests-fuzz ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
+fuzz: ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
+	@tools/setup.sh check
+	$(SUB_MAKE) $(BUILD_JOBS) tests-fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run -j$(JOBS) $(FUZZ)
 
 tests-san: $(GEN)
@@ -112,13 +131,17 @@ $(B)/tests/%: tests/%.c $(B)/libheaptap.a
 
 -include $(wildcard $(B)/tests/*/*.d)
 
+generated: $(GEN)
+
 C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] bpf/*.[ch] include/heaptap/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tools/*/*.[ch])
 
 format: ## apply .clang-format
 	clang-format -i $(C_FILES)
 
-lint: $(GEN) ## clang-tidy, cppcheck, clang-format
+lint: ## clang-tidy, cppcheck, clang-format
+	@tools/setup.sh lint
+	$(SUB_MAKE) generated
 	clang-format --dry-run -Werror $(C_FILES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \

@@ -14,6 +14,8 @@ $(B)/vm/bin/test_features: tests/vm/test_features.c \
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) -o $@ $(filter %.c,$^) -lbpf
 
-check-kernels: heaptap vm-programs ## the bpf and e2e tests on Debian's 6.1 and 6.12 kernels in qemu
+check-kernels: ## the bpf and e2e tests on Debian's 6.1 and 6.12 kernels in qemu
+	@tools/setup.sh check kernels
+	$(SUB_MAKE) heaptap vm-programs
 	tests/vm/run
 endif

@@ -13,7 +13,9 @@ BENCH_TARGETS := $(addprefix $(B)/bench/,pairloop calibrate scopeloop scopeloop_
 BENCH_PARTS := $(patsubst tools/bench/bench_%.c,$(B)/bench/bench_%,$(wildcard tools/bench/bench_*.c))
 
 .PHONY: bench bench-programs
-bench: heaptap bench-programs ## what profiling costs, beside other profilers (10 minutes)
+bench: ## what profiling costs, beside other profilers (10 minutes)
+	@tools/setup.sh build bench
+	$(SUB_MAKE) heaptap bench-programs
 	tools/bench/run
 
 bench-programs: $(BENCH_TARGETS) $(BENCH_PARTS)

@@ -50,6 +50,7 @@ deb: ## a package for this Debian, in .build/deb
 	@tools/setup.sh build deb
 	$(P)/build-deb $(VERSION) $(B)/deb
 
-check-packaging: all ## the .deb: built, installed, removed, under a real systemd; the image (root)
+check-packaging: ## the .deb: built, installed, removed, under a real systemd; the image (root)
 	@tools/setup.sh build deb packaging kernels
+	$(SUB_MAKE) all
 	@tests/run $(sort $(wildcard tests/packaging/test_*.sh tests/packaging/slow_*.sh))

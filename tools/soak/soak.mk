@@ -10,11 +10,15 @@ SOAK_CFLAGS = -std=gnu11 -O1 -g -D_GNU_SOURCE $(WARN) -Iinclude
 SOAK_PROGRAMS := $(addprefix $(B)/soak/,churn kernel_objects module.so)
 
 .PHONY: soak scale soak-programs
-soak: heaptap soak-programs ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
+soak: ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
+	@tools/setup.sh demo
+	$(SUB_MAKE) heaptap soak-programs
 	tools/soak/judge.py --test
 	B=$(B) tools/soak/run
 
-scale: heaptap soak-programs ## 300 processes, 100 000 samples a second (root, 4 minutes)
+scale: ## 300 processes, 100 000 samples a second (root, 4 minutes)
+	@tools/setup.sh demo
+	$(SUB_MAKE) heaptap soak-programs
 	B=$(B) tools/soak/scale
 
 soak-programs: $(SOAK_PROGRAMS)

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What `make help` lists works on a machine that has nothing yet: the first that a target does is to install
+# what it needs, and it is not expected to have been found before.
+set -u
+failed=0 cnt=0
+none=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-none-XXXXXX")
+trap 'rm -rf "$none"' EXIT
+check() {
+	local first
+	first=$(MAKEFLAGS='' make -n B="$none" "$1" 2>&1 | head -n 1)
+	case $first in
+	tools/setup.sh*)
+		cnt=$((cnt + 1))
+		echo "ok - targets: $1 sets up first"
+		;;
+	*)
+		echo "not ok - targets: $1 sets up first: it begins with '$first'"
+		failed=1
+		;;
+	esac
+}
+# These build only, install or remove what was built, or need no more than the tree.
+alone=" all help setup clean install uninstall format check-static "
+while read -r target; do
+	[[ $alone == *" $target "* ]] || check "$target"
+done < <(make help | sed -nE 's/^([a-z0-9-]+) .*/\1/p')
+[ $failed = 0 ] && [ $cnt -ge 15 ]
