@@ -8,7 +8,8 @@
                                answered with an error or closed; all of it within SECONDS
     slow CNT SECONDS           CNT clients that send a byte each second: ended within SECONDS
     unread CNT SECONDS PATH    CNT clients that ask for PATH and do not read: ended within SECONDS
-    crowd CNT SECONDS          CNT connections that say nothing; somebody else is answered in SECONDS
+    crowd CNT SECONDS          CNT connections that say nothing, more and more; meanwhile /healthz and /metrics
+                               are answered, each time within SECONDS
     pipelined CNT              CNT requests in one piece: as many answers
     gone CNT PATH              CNT clients that ask for PATH and hang up
     status CODE[,CODE] NAME    what NAME (in `requests`) is answered: one of CODE; 0 is a closed connection
@@ -207,24 +208,25 @@ def unread(cnt, seconds, path):
 
 def crowd(cnt, seconds):
     clients = []
-    for _ in range(cnt):
-        try:
-            clients.append(connect(1))
-        except OSError:  # the queue of the port is full
-            break
-    begin = time.monotonic()
-    status = 0
-    while time.monotonic() < begin + seconds and status != 200:
-        try:
-            status = get("/healthz", seconds)
-        except OSError:
-            time.sleep(0.2)
+    for i in range(10):
+        for _ in range(cnt // 10):
+            try:
+                clients.append(connect(5))
+            except OSError:  # the queue of the port is full
+                break
+        for page in "/healthz", "/metrics":
+            begin = time.monotonic()
+            try:
+                status = get(page, seconds)
+            except OSError as error:
+                status = error
+            took = time.monotonic() - begin
+            if status != 200 or took > seconds:
+                print(f"beside {len(clients)} connections {page}: {status} after {took:.1f} s")
+                return 1
     for s in clients:
         s.close()
-    if status == 200:
-        return 0
-    print(f"{len(clients)} connections, and after {seconds} s nobody is answered: {status}")
-    return 1
+    return 0
 
 
 def pipelined(cnt):
@@ -265,6 +267,8 @@ requests = {
     "delete": b"DELETE /debug/pprof/heap HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "post": b"POST /debug/pprof/heap HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\na=b",
     "put-symbol": b"PUT /pprof/symbol HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\n0x1",
+    "no-host": b"GET /healthz HTTP/1.1\r\n\r\n",
+    "two-hosts": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\n\r\n",
     "get-body": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\na=b",
 }
 

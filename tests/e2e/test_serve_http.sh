@@ -27,10 +27,10 @@ few_fds() { [ "$(fd_cnt)" -le "$fds" ]; }
 begin heapy-a
 begin heapy-b
 begin heapy-c
-# A server of their own for many who say nothing: while they are there all others wait.
+# A server of their own for many who say nothing.
 serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[heapy-c]}"
 crowded=$server
-python3 "$e2e_dir/http_abuse.py" "${url#http://}" crowd 400 60 >"$top/crowd" 2>&1 &
+python3 "$e2e_dir/http_abuse.py" "${url#http://}" crowd 400 $((3 * e2e_patience)) >"$top/crowd" 2>&1 &
 crowd=$!
 serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy-[ab]$'
 port=${url##*:}
@@ -53,9 +53,12 @@ fds=$(fd_cnt) rss=$(rss_kb)
 # what is refused (a NUL ends a path, and what stands before it is a page or none)
 for try in 414,0:url 431,0:header 431,0:headers 413,0:body 411,0:chunked 400:no-addresses 404:nul \
 	404:nul-inside 200,400,404:raw-nul 404:dots 404:escaped-dots 404:escaped-slash 404:absolute \
-	400,404:proxy 404:pid-dots 421:rebound 405:delete 405:post 405:put-symbol 400:get-body; do
+	400,404:proxy 404:pid-dots 421:rebound 405:delete 405:post 405:put-symbol 400:get-body 400:no-host 400:two-hosts; do
 	abused "${try%%:*} for ${try#*:}" status "${try%%:*}" "${try#*:}"
 done
+get -I "$url/" | tr -d '\r' >"$top/head"
+grep -qi "^content-security-policy: default-src 'none'; .*frame-ancestors 'none'" "$top/head" && grep -qi '^x-frame-options: DENY$' "$top/head" &&
+	ok "no page of somebody else has this one in it" || not_ok "no page of somebody else has this one in it" "it may" "$top/head"
 answers 400 "$url/pprof/heap"
 grep -q "/pid/PID/pprof/heap" "$top/body" && grep -q " ${pid_of[heapy-b]}" "$top/body" &&
 	ok "which process: they are listed" || not_ok "which process: they are listed" "no" "$top/body"

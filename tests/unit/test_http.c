@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,8 +83,10 @@ static void open_server(struct fixture *f, const char *token)
 		fail_msg("%s", why);
 }
 
-static int dial(const struct fixture *f)
+/* From one of the addresses of this machine. */
+static int dial_from(const struct fixture *f, uint32_t address)
 {
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001) };
 	unsigned port;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -91,8 +94,14 @@ static int dial(const struct fixture *f)
 	assert_true(fd >= 0);
 	assert_int_equal(sscanf(http_address(f->server), "http://127.0.0.1:%u/", &port), 1);
 	to.sin_port = htons((uint16_t)port);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	return fd;
+}
+
+static int dial(const struct fixture *f)
+{
+	return dial_from(f, 0x7f000001);
 }
 
 static void turn(const struct fixture *f)
@@ -162,6 +171,9 @@ static void lets_in(void **state)
 		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END, 200 },
 		{ "HEAD /a HTTP/1.1\r\nHost: localhost:1\r\n" END, 200 },
 		{ "GET /a HTTP/1.0\r\n\r\n", 200 },
+		{ "GET /a HTTP/1.1\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: 127.0.0.1\r\n" END, 400 },
+		{ "GET /a HTTP/1.0\r\nHost: a.localhost\r\nHost: evil.example\r\n" END, 400 },
 		{ "GET /a HTTP/1.1\r\nHost: evil.example\r\n" END, 421 },
 		{ "POST /a HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: 1\r\n" END "x", 405 },
 		{ "PUT /post HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1\r\n" END "x", 405 },
@@ -182,7 +194,7 @@ static void lets_in(void **state)
 		if (status != cases[i].status && !(status == 400 && !cases[i].status))
 			fail_msg("%d, not %d for %s: %s", status, cases[i].status, cases[i].request,
 				 answer);
-		assert_int_equal(!strstr(answer, "X-Go-Pprof: 1"), status == 200 || i == 9);
+		assert_int_equal(!strstr(answer, "X-Go-Pprof: 1"), status == 200 || i == 12);
 	}
 	assert_int_equal(f.asked_cnt, 3);
 	http_close(f.server);
@@ -288,9 +300,12 @@ static void token_first(void **state)
 			     sizeof(answer)),
 			 401);
 	assert_non_null(strstr(answer, "WWW-Authenticate: Basic"));
-	assert_int_equal(ask(&f, "POST /post HTTP/1.1\r\nContent-Length: 3\r\n" END, answer,
-			     sizeof(answer)),
+	assert_int_equal(ask(&f, "POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n" END,
+			     answer, sizeof(answer)),
 			 401);
+	assert_int_equal(ask(&f, "GET /a HTTP/1.1\r\nAuthorization: Bearer " TOKEN "\r\n" END,
+			     answer, sizeof(answer)),
+			 400);
 	assert_int_equal(f.asked_cnt, 0);
 	assert_int_equal(ask(&f,
 			     "POST /post HTTP/1.1\r\nHost: any.example\r\nContent-Length: 3\r\n"
@@ -390,6 +405,101 @@ static void clients_that_have_gone(void **state)
 	http_close(f.server);
 }
 
+/* Has the server closed it? What has come is read. */
+static bool is_closed(int fd)
+{
+	char text[4096];
+	ssize_t n;
+
+	while ((n = recv(fd, text, sizeof(text), MSG_DONTWAIT)) > 0)
+		;
+	return n == 0 || errno != EAGAIN;
+}
+
+static size_t closed_cnt(const int *fds, size_t cnt)
+{
+	size_t closed = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		closed += is_closed(fds[i]);
+	return closed;
+}
+
+#define CROWD 200
+
+static void dial_crowd(const struct fixture *f, int *fds, size_t cnt, uint32_t address,
+		       uint32_t address_step)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		fds[i] = dial_from(f, address + (uint32_t)i * address_step);
+		if (i % 2)
+			send_text(f, fds[i], "GET /a HT");
+		turn(f);
+	}
+	for (int i = 0; i < 20; i++)
+		turn(f);
+}
+
+/* Who says nothing, or half of something, gives way to who comes: the oldest of the same address. */
+static void silent_crowds(void **state)
+{
+	static const char request[] = "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END;
+	struct fixture f;
+	int fds[CROWD], held, other, waits;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, NULL);
+	held = ask_to_be_held(&f);
+	other = dial_from(&f, 0x7f000003);
+	dial_crowd(&f, fds, CROWD, 0x7f000002, 0);
+	assert_int_equal(closed_cnt(fds, CROWD - 32), CROWD - 32);
+	assert_int_equal(closed_cnt(fds + CROWD - 32, 32), 0);
+	assert_false(is_closed(other));
+	assert_false(is_closed(held));
+	/* of the same address */
+	waits = dial_from(&f, 0x7f000002);
+	send_text(&f, waits, request);
+	read_all(&f, waits, answer, sizeof(answer));
+	assert_memory_equal(answer, "HTTP/1.1 200", 12);
+	for (int i = 0; i < CROWD; i++)
+		close(fds[i]);
+	/* of as many addresses */
+	dial_crowd(&f, fds, CROWD, 0x7f010001, 1);
+	assert_in_range(closed_cnt(fds, CROWD), CROWD - 128, CROWD - 127);
+	assert_int_equal(closed_cnt(fds + CROWD - 127, 127), 0);
+	assert_false(is_closed(held));
+	assert_int_equal(ask(&f, request, answer, sizeof(answer)), 200);
+	for (int i = 0; i < CROWD; i++)
+		close(fds[i]);
+	close(other);
+	close(held);
+	http_close(f.server);
+}
+
+/* No page lets in what is not its own, or into a page of somebody else. */
+static void pages_stand_alone(void **state)
+{
+	static const char *const requests[] = {
+		"GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n" END,
+		"GET /a HTTP/1.1\r\nHost: evil.example\r\n" END,
+	};
+	struct fixture f;
+	char answer[4096];
+
+	(void)state;
+	open_server(&f, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		ask(&f, requests[i], answer, sizeof(answer));
+		assert_non_null(strstr(answer, "\r\nX-Frame-Options: DENY\r\n"));
+		assert_non_null(
+			strstr(answer, "\r\nContent-Security-Policy: default-src 'none'; "));
+		assert_non_null(strstr(answer, "frame-ancestors 'none'"));
+		assert_non_null(strstr(answer, "\r\nX-Content-Type-Options: nosniff\r\n"));
+	}
+	http_close(f.server);
+}
+
 /* For the sanitizers: what is none of HTTP, cut anywhere. */
 static void noise(void **state)
 {
@@ -434,6 +544,8 @@ int main(void)
 		cmocka_unit_test(answers_that_come_later),
 		cmocka_unit_test(requests_at_the_end),
 		cmocka_unit_test(clients_that_have_gone),
+		cmocka_unit_test(silent_crowds),
+		cmocka_unit_test(pages_stand_alone),
 		cmocka_unit_test(noise),
 	};
 

@@ -4,7 +4,7 @@
  *
  * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there
  * are no threads. It times out clients that say nothing; one that sends a byte now and then is ended
- * here: each connection has a time by which it must have asked, or have read its answer.
+ * by connections.c, which also decides who gives way when there are many.
  *
  * A held exchange is a suspended connection, which the library does not look at: whether its client
  * has gone is looked after here as well. One that closes its half and still reads is taken for
@@ -20,32 +20,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "serve/connections.h"
 #include "serve/listen.h"
 #include "serve/token.h"
 
-#define CONNECTIONS_CAP 128
-/* Of one address, where others than this machine can connect: one must not keep all of them out. */
-#define CONNECTIONS_EACH_CAP 32
+/* With those that are held, and a few that have been ended and are not closed yet. */
+#define SOCKETS_CAP (2 * CONNECTIONS_CAP)
 #define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
 #define FILE_BLOCK_BYTES (16 << 10)
 #define SILENCE_S 10 /* nothing comes, nothing goes */
-#define ASK_NS (15 * NS_PER_S) /* from the connection, or the last answer, to a whole request */
-#define READ_NS (120 * NS_PER_S) /* for an answer */
 #define BODIES_BYTES_CAP (16 << 20) /* of all requests that are under way */
-
-struct connection {
-	struct connection *next;
-	struct connection **link; /* what points to this one */
-	int fd;
-	uint64_t deadline_ns; /* 0: it is for us to act */
-	bool is_asking; /* a request is to come, or is coming */
-};
 
 struct http_exchange {
 	struct http_exchange *next;
@@ -73,7 +63,7 @@ struct http_server {
 	char token[TOKEN_BYTES_CAP + 1]; /* "": none is asked for */
 	char name[LISTEN_HOST_BYTES]; /* the HOST that it was told to listen on, or "" */
 	const char *open_path; /* "": all pages want it */
-	struct connection *connections;
+	struct connections connections;
 	struct http_exchange *exchanges;
 	size_t bodies_bytes; /* room for those of all exchanges */
 	bool is_closing; /* who answers may be gone */
@@ -94,64 +84,32 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **of_socke
 			  enum MHD_ConnectionNotificationCode what)
 {
 	struct http_server *s = ctx;
-	struct connection *c = *of_socket;
-	const union MHD_ConnectionInfo *info;
+	const union MHD_ConnectionInfo *socket, *client;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (!c)
-			return;
-		*c->link = c->next;
-		if (c->next)
-			c->next->link = c->link;
-		free(c);
+		connections_remove(*of_socket);
 		*of_socket = NULL;
 		return;
 	}
-	info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-	c = info ? calloc(1, sizeof(*c)) : NULL;
-	if (!c)
-		return; /* then only the library's own time-out holds */
-	c->fd = info->connect_fd;
-	c->deadline_ns = now_ns() + ASK_NS;
-	c->is_asking = true;
-	c->next = s->connections;
-	c->link = &s->connections;
-	if (c->next)
-		c->next->link = &c->next;
-	s->connections = c;
-	*of_socket = c;
+	socket = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	client = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	if (socket)
+		*of_socket = connections_add(&s->connections, socket->connect_fd,
+					     client ? client->client_addr : NULL);
 }
 
-static void set_deadline(struct MHD_Connection *mhd, uint64_t deadline_ns, bool is_asking)
+/* NULL: there was no memory for it. */
+static struct connection *connection_of(struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct connection *c = info ? info->socket_context : NULL;
 
-	if (!c)
-		return;
-	c->deadline_ns = deadline_ns;
-	c->is_asking = is_asking;
-}
-
-/* The end of the stream, and nothing before it that is not read yet. */
-static bool has_hung_up(int fd)
-{
-	char byte;
-
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return info ? info->socket_context : NULL;
 }
 
 void http_end_slow(struct http_server *s)
 {
-	uint64_t now = now_ns();
-
-	/* The library is told by the kernel and closes. One that hangs up right behind half a request is
-	 * not: both are one event, and after the data it does not read on. */
-	for (struct connection *c = s->connections; c; c = c->next)
-		if ((c->deadline_ns && c->deadline_ns < now) ||
-		    (c->is_asking && has_hung_up(c->fd)))
-			shutdown(c->fd, SHUT_RDWR);
+	connections_end_slow(&s->connections);
 	for (struct http_exchange *x = s->exchanges; x; x = x->next) {
 		struct pollfd poller = { .fd = x->fd, .events = POLLRDHUP };
 
@@ -182,7 +140,7 @@ static void on_completed(void *ctx, struct MHD_Connection *mhd, void **of_reques
 	struct http_exchange *x = *of_request;
 
 	(void)code;
-	set_deadline(mhd, now_ns() + ASK_NS, true);
+	connection_asks(connection_of(mhd));
 	if (!x)
 		return;
 	if (x->is_held && s->ops.on_abandon)
@@ -206,6 +164,25 @@ static bool is_authorized(const struct http_exchange *x)
 
 	return !x->server->token[0] || !strcmp(x->path, x->server->open_path) ||
 	       token_authorizes(given, x->server->token);
+}
+
+static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char *key,
+				  const char *value)
+{
+	unsigned int *cnt = ctx;
+
+	(void)kind, (void)value;
+	*cnt += !strcasecmp(key, MHD_HTTP_HEADER_HOST);
+	return MHD_YES;
+}
+
+/* RFC 9112, 3.2: what stands in between might take another name than we do. */
+static bool has_one_host(const struct http_exchange *x, const char *version)
+{
+	unsigned int cnt = 0;
+
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_host, &cnt);
+	return cnt == 1 || (!cnt && !strcmp(version, MHD_HTTP_VERSION_1_0));
 }
 
 /* A page of somebody else whose name leads here asks for that name. */
@@ -242,11 +219,13 @@ static void expect_body(struct http_exchange *x, size_t cap)
  * What is not for anybody here. An answer at this time, when the header has been read, ends the
  * connection: a body is never read. That of a stranger is not either.
  */
-static void refuse(struct http_exchange *x, const char *method)
+static void refuse(struct http_exchange *x, const char *method, const char *version)
 {
 	size_t cap = x->server->ops.body_cap(x->server->ctx, x->path);
 
-	if (!is_for_us(x))
+	if (!has_one_host(x, version))
+		http_error(x, MHD_HTTP_BAD_REQUEST, "a request has one Host header\n");
+	else if (!is_for_us(x))
 		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
 			   "this name may be anybody's: ask for the address, or have a token "
 			   "(--token-file)\n");
@@ -317,21 +296,20 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 	struct http_exchange *x = *of_request;
 	size_t bytes = *upload_bytes;
 
-	(void)version;
 	if (!x) {
 		x = begin_exchange(s, mhd, url, method);
 		if (!x)
 			return MHD_NO;
 		*of_request = x;
 		if (!x->is_post)
-			set_deadline(mhd, now_ns() + READ_NS, false);
-		refuse(x, method);
+			connection_reads(connection_of(mhd));
+		refuse(x, method, version);
 		return x->queued;
 	}
 	*upload_bytes = 0;
 	if (!x->is_admitted && bytes)
 		return take_body(x, upload, bytes);
-	set_deadline(mhd, now_ns() + READ_NS, false);
+	connection_reads(connection_of(mhd));
 	if (!x->is_admitted) {
 		admit(s, x);
 		return x->queued;
@@ -344,7 +322,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
 void http_hold(struct http_exchange *x)
 {
 	x->is_held = true;
-	set_deadline(x->mhd, 0, false);
+	connection_is_held(connection_of(x->mhd));
 	MHD_suspend_connection(x->mhd);
 }
 
@@ -415,6 +393,12 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 	MHD_add_response_header(r, "Content-Type", a->type ? a->type : "text/plain; charset=utf-8");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Cache-Control", "no-store");
+	/* The pages have links and one style: whatever else a name of a process might bring in is
+	 * nothing, and nobody puts them into a page of his own to have them clicked. */
+	MHD_add_response_header(r, "Content-Security-Policy",
+				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+				"form-action 'none'; frame-ancestors 'none'");
+	MHD_add_response_header(r, "X-Frame-Options", "DENY");
 	if (a->is_go_error)
 		MHD_add_response_header(r, "X-Go-Pprof", "1");
 	if (a->status == MHD_HTTP_UNAUTHORIZED)
@@ -549,9 +533,7 @@ static int start(struct http_server *s)
 	s->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
 				  NULL, NULL, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
 				  NULL, MHD_OPTION_LISTEN_SOCKET, s->socket.fd,
-				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_CAP,
-				  MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-				  s->socket.is_local ? 0U : (unsigned)CONNECTIONS_EACH_CAP,
+				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)SOCKETS_CAP,
 				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
 				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
 				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
