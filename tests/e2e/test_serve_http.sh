@@ -94,6 +94,35 @@ await 20 is_gone "$crowded" || not_ok "many connections that say nothing" "the s
 abused "clients that have gone" gone 100 "/debug/pprof/heap?seconds=3000"
 answers_again() { [ "$(get -o "$top/body" -w '%{http_code}' "$all?seconds=1")" = 200 ]; }
 await 20 answers_again && ok "those who have gone are forgotten" || not_ok "those who have gone are forgotten" "no" "$top/body"
+# Nor do those who wait for a long time, and stay: eight beginnings, then forty at one.
+waiting=
+ask_long() {
+	curl -s -m 60 -o "$top/long$1" -w '%{http_code}' "$all?seconds=3600" >"$top/code$1" &
+	waiting="$waiting $!"
+	e2e_pids="$e2e_pids $!"
+}
+for i in 1 2 3 4 5 6 7 8; do
+	ask_long $i
+	sleep 0.2
+done
+refused_cnt() { cat "$top"/code* | grep -o 503 | wc -l; }
+four_are_refused() { [ "$(refused_cnt)" = 4 ]; }
+await 10 four_are_refused && grep -q "4 profiles of more than 60 seconds are under way.*ask for at most 60 seconds" "$top/long8" &&
+	ok "eight profiles of an hour: four are refused, and told why" || not_ok "eight profiles of an hour" "$(refused_cnt) are refused" "$top/long8"
+answers 200 -m 30 "$all?seconds=1"
+answers 200 -m 30 "$all"
+kill $waiting 2>/dev/null
+wait $waiting 2>/dev/null
+rm -f "$top"/code* "$top"/long*
+await 20 answers_again
+waiting=
+for i in {1..40}; do ask_long $i; done
+more_are_refused() { [ "$(refused_cnt)" -ge 8 ]; }
+await 10 more_are_refused && ok "forty profiles of an hour: there is room for others" || not_ok "forty profiles of an hour" "$(refused_cnt) are refused"
+answers 200 -m 30 "$all?seconds=1"
+answers 200 -m 30 "$all"
+kill $waiting 2>/dev/null
+wait $waiting 2>/dev/null
 abused "clients that do not read" unread 50 20 /debug/pprof/heap
 await 30 few_fds && ok "no descriptor is left: $fds" || not_ok "no descriptor is left" "$fds before, $(fd_cnt) now"
 grown=$(($(rss_kb) - rss))

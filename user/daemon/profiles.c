@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +28,10 @@
 #include "track/tracker.h"
 
 #define WAITERS_CAP 64
-#define BASES_CAP 8 /* beginnings of deltas that are kept at once */
+#define BASES_CAP 8 /* beginnings of deltas that are kept at once: each is a copy of all samples */
+/* Who asks for what takes an hour must not keep out who asks for ten seconds: for what takes longer than
+ * LONG_S there is half of each. */
+#define LONG_S 60
 #define BASE_SHARED_NS (100 * NS_PER_MS) /* deltas that begin within this share a beginning */
 #define FILES_CAP 16 /* that one child makes */
 #define CMDLINE_BYTES_CAP (64 << 10)
@@ -37,6 +41,7 @@ struct base {
 	struct snapshot *snapshot;
 	uint64_t taken_ns;
 	size_t user_cnt;
+	bool is_long; /* for one that asks for more than LONG_S */
 };
 
 struct waiter {
@@ -129,44 +134,91 @@ static void base_put(struct profiles *p, struct base *b)
 	free(b);
 }
 
-/* -EBUSY: too many at once. */
-static int base_get(struct profiles *p, struct base **ret)
+static bool is_long(const struct endpoint_request *r)
 {
-	struct base *b, **place = NULL;
-	uint64_t now = now_ns();
+	return r->seconds > LONG_S;
+}
+
+static int base_take(struct profiles *p, struct base **ret)
+{
+	struct base *b = calloc(1, sizeof(*b));
 	int err;
 
-	for (size_t i = 0; i < BASES_CAP; i++) {
-		b = p->bases[i];
-		if (b && now - b->taken_ns < BASE_SHARED_NS) {
-			b->user_cnt++;
-			*ret = b;
-			return 0;
-		}
-		if (!b)
-			place = &p->bases[i];
-	}
-	if (!place)
-		return -EBUSY;
-	b = calloc(1, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
+	b->taken_ns = now_ns();
 	err = take(p, &b->snapshot);
-	if (err) {
+	if (err)
 		free(b);
-		return err;
+	else
+		*ret = b;
+	return err;
+}
+
+/* -EBUSY: too many at once, and why. */
+static int base_get(struct profiles *p, bool for_long, struct base **ret, char *why,
+		    size_t why_bytes)
+{
+	struct base **place = NULL, **shared = NULL;
+	size_t long_cnt = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < BASES_CAP; i++) {
+		struct base *b = p->bases[i];
+
+		long_cnt += b && b->is_long;
+		if (!b)
+			place = &p->bases[i];
+		else if (now_ns() - b->taken_ns < BASE_SHARED_NS)
+			shared = &p->bases[i];
 	}
-	b->taken_ns = now;
-	b->user_cnt = 1;
-	*place = *ret = b;
+	if (shared)
+		place = shared;
+	if (for_long && long_cnt >= BASES_CAP / 2 && !(shared && (*shared)->is_long)) {
+		snprintf(
+			why, why_bytes,
+			"%d profiles of more than %d seconds are under way, and each keeps a copy of "
+			"all samples: ask for at most %d seconds, or later",
+			BASES_CAP / 2, LONG_S, LONG_S);
+		return -EBUSY;
+	}
+	if (!place) {
+		snprintf(why, why_bytes,
+			 "%d profiles with seconds= are under way, and each keeps a copy of all "
+			 "samples: ask again later",
+			 BASES_CAP);
+		return -EBUSY;
+	}
+	if (!shared)
+		err = base_take(p, place);
+	if (err)
+		return err;
+	(*place)->user_cnt++;
+	(*place)->is_long |= for_long;
+	*ret = *place;
 	return 0;
+}
+
+static int waiters_check(const struct profiles *p, bool for_long, char *why, size_t why_bytes)
+{
+	const struct waiter *w;
+	size_t long_cnt = 0;
+
+	vec_each(&p->waiters, w)
+		long_cnt += is_long(&w->request);
+	if (p->waiters.cnt < WAITERS_CAP && !(for_long && long_cnt >= WAITERS_CAP / 2))
+		return 0;
+	snprintf(why, why_bytes, "too many requests at once: %zu wait%s", p->waiters.cnt,
+		 p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
+	return -EBUSY;
 }
 
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
 		      const struct endpoint_addrs *addrs)
 {
 	struct waiter w = { .x = x, .request = *r, .due_ns = now_ns(), .file = -1 };
-	int err = p->waiters.cnt < WAITERS_CAP ? 0 : -EBUSY;
+	char why[256] = "out of memory";
+	int err = waiters_check(p, is_long(r), why, sizeof(why));
 
 	if (addrs)
 		w.addrs = *addrs;
@@ -174,7 +226,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		w.generation = tracker_generation(p->src.tracker, r->pid);
 	if (!err && r->seconds) {
 		w.due_ns += r->seconds * NS_PER_S;
-		err = base_get(p, &w.base);
+		err = base_get(p, is_long(r), &w.base, why, sizeof(why));
 	}
 	if (!err)
 		err = vec_push(&p->waiters, w);
@@ -184,8 +236,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 	}
 	base_put(p, w.base);
 	free(w.addrs.addrs);
-	http_error(x, err == -EBUSY ? 503 : 500, "%s\n",
-		   err == -EBUSY ? "too many requests at once" : "out of memory");
+	http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
