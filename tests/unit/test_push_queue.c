@@ -123,17 +123,23 @@ static void tries_come_apart(void **state)
 	close(fd);
 }
 
-/* A server that fails at every request, until its socket is shut. */
-static void *fail_all(void *arg)
-{
-	static const char answer[] = "HTTP/1.1 500 Sorry\r\nContent-Length: 0\r\n"
-				     "Connection: close\r\n\r\n";
-	int listening = *(int *)arg, fd;
-	char text[4096];
+#define NO_BODY "Content-Length: 0\r\nConnection: close\r\n\r\n"
 
-	while ((fd = accept(listening, NULL, NULL)) >= 0) {
+struct stubborn_server {
+	int listening;
+	const char *answer;
+};
+
+/* Answers each request the same, until its socket is shut. */
+static void *answer_all(void *arg)
+{
+	const struct stubborn_server *s = arg;
+	char text[4096];
+	int fd;
+
+	while ((fd = accept(s->listening, NULL, NULL)) >= 0) {
 		if (recv(fd, text, sizeof(text), 0) > 0)
-			send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+			send(fd, s->answer, strlen(s->answer), MSG_NOSIGNAL);
 		shutdown(fd, SHUT_WR);
 		while (recv(fd, text, sizeof(text), 0) > 0)
 			;
@@ -153,11 +159,11 @@ static void giving_up_is_no_recovery(void **state)
 	struct push_queue *q;
 	pthread_t thread;
 	uint16_t port;
-	int fd = refusing_port(&port);
+	struct stubborn_server server = { refusing_port(&port), "HTTP/1.1 500 Sorry\r\n" NO_BODY };
 
 	(void)state;
-	assert_int_equal(listen(fd, 8), 0);
-	assert_int_equal(pthread_create(&thread, NULL, fail_all, &fd), 0);
+	assert_int_equal(listen(server.listening, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
 	get_options_of("pyroscope", port, 10, &opts);
 	assert_int_equal(push_queue_open(&opts, &q), 0);
 	for (int i = 0; i < 2; i++)
@@ -174,9 +180,158 @@ static void giving_up_is_no_recovery(void **state)
 	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
 	assert_int_equal(stats.spool.cnt, 1);
 	push_queue_close(q);
-	shutdown(fd, SHUT_RDWR);
+	shutdown(server.listening, SHUT_RDWR);
 	pthread_join(thread, NULL);
-	close(fd);
+	close(server.listening);
+}
+
+static void a_pause_is_kept(void **state)
+{
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series series = { &label, 1, "profile", 7 };
+	struct push_queue_options opts;
+	struct push_queue_stats stats = { .failed_cnt = 0 };
+	uint64_t first_ns = 0, end = now_ns() + 20 * NS_PER_S;
+	struct push_queue *q;
+	pthread_t thread;
+	uint16_t port;
+	struct stubborn_server server = { refusing_port(&port),
+					  "HTTP/1.1 429 Slow down\r\nRetry-After: 1\r\n" NO_BODY };
+
+	(void)state;
+	assert_int_equal(listen(server.listening, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_all, &server), 0);
+	get_options_of("pyroscope", port, 10, &opts);
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	assert_int_equal(push_queue_add(q, &series, 1), 0);
+	while (stats.failed_cnt < 2 && now_ns() < end) {
+		if (stats.failed_cnt && !first_ns) {
+			first_ns = now_ns();
+			assert_int_equal(push_queue_add(q, &series, 1), 0); /* no reason to ask */
+		}
+		run_for(q, 5 * NS_PER_MS);
+		push_queue_stats(q, &stats);
+	}
+	assert_int_equal(stats.failed_cnt, 2);
+	assert_true(now_ns() - first_ns > 950 * NS_PER_MS);
+	assert_int_equal(stats.spool.cnt, 2);
+	push_queue_close(q);
+	shutdown(server.listening, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(server.listening);
+}
+
+struct slow_server {
+	int listening;
+	unsigned int pause_ms; /* in front of each request of more than a few bytes */
+};
+
+struct slow_client {
+	int fd;
+	unsigned int pause_ms;
+};
+
+/* Reads nothing for a time, then all, and is content. */
+static void *read_late(void *arg)
+{
+	static const char answer[] =
+		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	struct slow_client c = *(struct slow_client *)arg;
+	char text[4096] = "", *length;
+	size_t left, used = 0;
+	ssize_t n;
+
+	free(arg);
+	n = recv(c.fd, text, 2000, MSG_PEEK);
+	text[n > 0 ? n : 0] = '\0';
+	length = strstr(text, "Content-Length: ");
+	left = length ? strtoul(length + 16, NULL, 10) : 0;
+	if (left > 100000)
+		usleep(c.pause_ms * 1000);
+	while (used < left && (n = recv(c.fd, text, sizeof(text), 0)) > 0)
+		used += (size_t)n;
+	send(c.fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+	shutdown(c.fd, SHUT_WR);
+	while (recv(c.fd, text, sizeof(text), 0) > 0)
+		;
+	close(c.fd);
+	return NULL;
+}
+
+/* Each client has a thread: one that has given up is not what the next one waits for. */
+static void *serve_slowly(void *arg)
+{
+	const struct slow_server *s = arg;
+	pthread_t thread;
+	int fd;
+
+	while ((fd = accept(s->listening, NULL, NULL)) >= 0) {
+		struct slow_client *c = malloc(sizeof(*c));
+
+		assert_non_null(c);
+		*c = (struct slow_client){ fd, s->pause_ms };
+		assert_int_equal(pthread_create(&thread, NULL, read_late, c), 0);
+		pthread_detach(thread);
+	}
+	return NULL;
+}
+
+/* A large request and a small one, to a server that does not read large ones for so long. */
+static void send_to_slow(unsigned int pause_ms, struct push_queue_stats *ret)
+{
+	static char large[32 << 20];
+	static const struct push_label label = { "__name__", "memory" };
+	static const struct push_series small_series = { &label, 1, "profile", 7 },
+					large_series = { &label, 1, large, sizeof(large) };
+	struct slow_server server = { .pause_ms = pause_ms };
+	uint64_t end = now_ns() + 60 * NS_PER_S;
+	struct push_queue_options opts;
+	struct push_queue *q;
+	pthread_t thread;
+	int bytes = 4096;
+	uint16_t port;
+
+	memset(ret, 0, sizeof(*ret));
+	server.listening = refusing_port(&port);
+	assert_int_equal(setsockopt(server.listening, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)),
+			 0);
+	assert_int_equal(listen(server.listening, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, serve_slowly, &server), 0);
+	get_options_of("pyroscope", port, 10, &opts);
+	opts.http.timeout_ns = 300 * NS_PER_MS;
+	assert_int_equal(push_queue_open(&opts, &q), 0);
+	assert_int_equal(push_queue_add(q, &large_series, 1), 0);
+	assert_int_equal(push_queue_add(q, &small_series, 1), 0);
+	do {
+		run_for(q, 5 * NS_PER_MS);
+		push_queue_stats(q, ret);
+	} while (ret->spool.cnt && now_ns() < end);
+	push_queue_close(q);
+	shutdown(server.listening, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(server.listening);
+}
+
+static void what_never_gets_through_is_given_up(void **state)
+{
+	struct push_queue_stats stats;
+
+	(void)state;
+	send_to_slow(20000, &stats);
+	assert_int_equal(stats.failed_cnt, PUSH_TRIES_MAX);
+	assert_int_equal(stats.refused_cnt, 1);
+	assert_int_equal(stats.sent_cnt, 1);
+}
+
+static void what_is_slow_gets_more_time(void **state)
+{
+	struct push_queue_stats stats;
+
+	(void)state;
+	send_to_slow(700, &stats);
+	assert_in_range(stats.failed_cnt, 1, PUSH_TRIES_MAX - 1);
+	assert_int_equal(stats.refused_cnt, 0);
+	assert_int_equal(stats.sent_cnt, 2);
 }
 
 /* How often "dropped" is said while this many are added, where there is room for two. */
@@ -295,6 +450,9 @@ int main(void)
 		cmocka_unit_test(nothing_to_send_is_no_work),
 		cmocka_unit_test(tries_come_apart),
 		cmocka_unit_test(giving_up_is_no_recovery),
+		cmocka_unit_test(a_pause_is_kept),
+		cmocka_unit_test(what_never_gets_through_is_given_up),
+		cmocka_unit_test(what_is_slow_gets_more_time),
 		cmocka_unit_test(what_is_dropped_is_said_now_and_then),
 		cmocka_unit_test(closed_while_under_way),
 		cmocka_unit_test(a_sender_needs_nobody_to_run_it),

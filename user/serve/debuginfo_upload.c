@@ -333,6 +333,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 		return;
 	}
 	fail(u, answer->verdict, answer->text);
+	u->pause_ns += answer->pause_s * NS_PER_S;
 }
 
 /* The next file that waits, or is to be asked about again. */

@@ -23,6 +23,8 @@
  * none of those we talk to. */
 #define BODY_KEPT 8192
 #define BODY_MAX (1 << 20)
+/* A server that wants to be left alone for longer is asked then. */
+#define PAUSE_MAX_S 3600
 
 struct push_http {
 	struct push_http_options opts;
@@ -34,6 +36,8 @@ struct push_http {
 	int epoll_fd, timer_fd;
 	bool is_busy;
 	struct push_http_call call; /* the request under way; all 0: the target's own */
+	uint64_t timeout_ns; /* of it */
+	size_t send_bytes; /* its body, when it is in memory */
 	struct push_grpc grpc;
 	char body[BODY_KEPT];
 	size_t body_bytes; /* all that came */
@@ -157,7 +161,7 @@ static int add_credentials(struct push_http *h)
 
 static int set_headers(struct push_http *h)
 {
-	uint64_t timeout_ns = h->call.read ? PUSH_HTTP_LONG_NS : h->opts.timeout_ns;
+	uint64_t timeout_ns = h->call.read ? PUSH_HTTP_LONG_NS : h->timeout_ns;
 	char line[64];
 	int err;
 
@@ -233,7 +237,7 @@ static CURLcode set_up_limits(struct push_http *h)
 	SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
 	if (!h->call.read) {
-		SET(CURLOPT_TIMEOUT_MS, timeout_ms);
+		SET(CURLOPT_TIMEOUT_MS, (long)(h->timeout_ns / NS_PER_MS));
 		return rc;
 	}
 	SET(CURLOPT_TIMEOUT_MS, (long)(PUSH_HTTP_LONG_NS / NS_PER_MS));
@@ -408,10 +412,13 @@ void push_http_close(struct push_http *h)
 	curl_global_cleanup();
 }
 
-static int start(struct push_http *h, const void *body, size_t bytes)
+static int start(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns)
 {
-	int err = set_up_easy(h, body, bytes);
+	int err;
 
+	h->timeout_ns = timeout_ns;
+	h->send_bytes = h->call.read ? 0 : bytes;
+	err = set_up_easy(h, body, bytes);
 	if (!err)
 		err = set_headers(h);
 	if (err)
@@ -427,12 +434,12 @@ static int start(struct push_http *h, const void *body, size_t bytes)
 	return 0;
 }
 
-int push_http_send(struct push_http *h, const void *body, size_t bytes)
+int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns)
 {
 	if (h->is_busy)
 		return -EBUSY;
 	memset(&h->call, 0, sizeof(h->call));
-	return start(h, body, bytes);
+	return start(h, body, bytes, timeout_ns);
 }
 
 int push_http_call(struct push_http *h, const struct push_http_call *call)
@@ -440,13 +447,32 @@ int push_http_call(struct push_http *h, const struct push_http_call *call)
 	if (h->is_busy)
 		return -EBUSY;
 	h->call = *call;
-	return start(h, call->body, call->body_bytes);
+	return start(h, call->body, call->body_bytes, h->opts.timeout_ns);
 }
 
 const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes)
 {
 	*ret_bytes = h->body_bytes < BODY_KEPT ? h->body_bytes : BODY_KEPT;
 	return (const uint8_t *)h->body;
+}
+
+/* Not all of the body was taken: that may be the way, and may be the body. */
+static bool is_too_slow(const struct push_http *h, CURLcode rc)
+{
+	curl_off_t sent = 0;
+
+	curl_easy_getinfo(h->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return rc == CURLE_OPERATION_TIMEDOUT && sent > 0 && (uint64_t)sent < h->send_bytes;
+}
+
+static uint32_t wanted_pause_s(const struct push_http *h, long status)
+{
+	curl_off_t wanted = 0;
+
+	if ((status != 429 && status != 503) ||
+	    curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &wanted) != CURLE_OK || wanted < 0)
+		return 0;
+	return wanted < PAUSE_MAX_S ? (uint32_t)wanted : PAUSE_MAX_S;
 }
 
 static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer *ret)
@@ -461,7 +487,7 @@ static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer
 		 * has read all. */
 		push_parca_answer(&h->grpc, status, ret);
 	} else if (rc != CURLE_OK) {
-		push_answer_set(ret, PUSH_RETRY, "%s",
+		push_answer_set(ret, is_too_slow(h, rc) ? PUSH_RETRY_FEW : PUSH_RETRY, "%s",
 				h->error[0] ? h->error : curl_easy_strerror(rc));
 	} else if (h->opts.target.kind == PUSH_PARCA) {
 		push_parca_answer(&h->grpc, status, ret);
@@ -469,6 +495,7 @@ static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer
 		push_pyroscope_answer(status, h->body,
 				      h->body_bytes < BODY_KEPT ? h->body_bytes : BODY_KEPT, ret);
 	}
+	ret->pause_s = wanted_pause_s(h, status);
 }
 
 static void take_results(struct push_http *h)

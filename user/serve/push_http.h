@@ -32,7 +32,7 @@ struct push_http_options {
 	const char *basic_file; /* "user:password", Authorization: Basic */
 	const char *tenant; /* X-Scope-OrgID */
 	const char *ca_file; /* certificates to trust instead of the system's */
-	uint64_t timeout_ns; /* of a whole exchange */
+	uint64_t timeout_ns; /* of a whole exchange, unless push_http_send() is told another */
 };
 
 typedef void (*push_http_done_fn)(void *ctx, const struct push_answer *answer);
@@ -71,8 +71,9 @@ int push_http_call(struct push_http *h, const struct push_http_call *call);
 /* Within done: the begin of the answer's body. */
 const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes);
 
-/* body must stay until done. 0: under way, done will be called; -EBUSY, -errno. */
-int push_http_send(struct push_http *h, const void *body, size_t bytes);
+/* body must stay until done; timeout_ns: of the whole exchange. 0: under way, done will be called;
+ * -EBUSY, -errno. */
+int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns);
 bool push_http_is_busy(const struct push_http *h);
 
 #endif

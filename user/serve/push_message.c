@@ -63,6 +63,7 @@ void push_answer_set(struct push_answer *a, enum push_verdict verdict, const cha
 	va_end(args);
 	a->verdict = verdict;
 	a->grpc_status = 0;
+	a->pause_s = 0;
 	a->text[0] = 0;
 	push_answer_append(a, line, strlen(line));
 }

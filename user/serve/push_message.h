@@ -44,6 +44,8 @@ enum push_verdict {
 
 struct push_answer {
 	enum push_verdict verdict;
+	/* How long the server wants to be left alone (Retry-After); 0: it does not say. */
+	uint32_t pause_s;
 	/* gRPC's own code when it is not 0, else 0. */
 	unsigned int grpc_status;
 	char text[256]; /* for the log: what was answered; printable */

@@ -91,14 +91,14 @@ static void on_recovery(struct push_queue *q)
 	q->retry_ns = 0;
 }
 
-static void on_failure(struct push_queue *q, const char *text)
+static void on_failure(struct push_queue *q, uint32_t pause_s, const char *text)
 {
 	if (!q->stats.is_failing)
 		log_warn("push: '%s': %s; trying again until it works", q->opts.http.target.name,
 			 text);
 	q->stats.is_failing = true;
 	q->fails++;
-	q->retry_ns = now_ns() +
+	q->retry_ns = now_ns() + pause_s * NS_PER_S +
 		      push_retry_delay_ns(q->opts.retry_min_ns, q->opts.retry_max_ns, q->fails);
 	push_spool_settle(q->spool);
 }
@@ -130,13 +130,13 @@ static void on_done(void *ctx, const struct push_answer *answer)
 		q->few_tries = 0;
 		/* It may be this one that it does not like, or any: the next one comes no sooner. */
 		if (is_given_up)
-			on_failure(q, answer->text);
+			on_failure(q, answer->pause_s, answer->text);
 		else
 			on_recovery(q);
 		break;
 	case PUSH_RETRY:
 	case PUSH_RETRY_FEW:
-		on_failure(q, answer->text);
+		on_failure(q, answer->pause_s, answer->text);
 		break;
 	}
 	free(q->body);
@@ -158,8 +158,10 @@ static void send_next(struct push_queue *q)
 	if (seq != q->seq)
 		q->few_tries = 0;
 	q->seq = seq;
+	/* What did not get through in its time gets twice as much, a few times. */
 	if (!err)
-		err = push_http_send(q->http, q->body, q->body_bytes);
+		err = push_http_send(q->http, q->body, q->body_bytes,
+				     q->opts.http.timeout_ns << q->few_tries);
 	if (err) {
 		/* No memory, or the token's file is gone: as if it had been tried. */
 		free(q->body);
@@ -167,7 +169,7 @@ static void send_next(struct push_queue *q)
 		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "cannot be sent: %s",
 			 strerror(-err));
 		q->stats.failed_cnt++;
-		on_failure(q, q->stats.last_error);
+		on_failure(q, 0, q->stats.last_error);
 	}
 }
 
