@@ -30,6 +30,7 @@ begin heapy-c
 # A server of their own for many who say nothing.
 serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[heapy-c]}"
 crowded=$server
+grep -q "^heaptap: serving 1 process on " "$top/serve.err" && ok "serving 1 process" || not_ok "serving 1 process" "not said" "$top/serve.err"
 python3 "$e2e_dir/http_abuse.py" "${url#http://}" crowd 400 $((5 * e2e_patience)) >"$top/crowd" 2>&1 &
 crowd=$!
 serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy-[ab]$'
