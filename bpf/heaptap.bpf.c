@@ -38,6 +38,7 @@
 #include "way.bpf.h"
 #include "call.bpf.h"
 #include "lifecycle.bpf.h"
+#include "hold.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -120,6 +121,14 @@ SEC("kprobe/task_exit")
 int ht_task_exit(struct pt_regs *ctx)
 {
 	tags_task_exit(ctx);
+	return 0;
+}
+
+/* Where a loader tells debuggers that its list of libraries has changed. */
+SEC("kprobe/loaded")
+int ht_loaded(struct pt_regs *ctx)
+{
+	hold_loaded((struct task_struct *)bpf_get_current_task());
 	return 0;
 }
 

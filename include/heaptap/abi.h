@@ -266,6 +266,8 @@ _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
  * counted meanwhile, a block could be allocated in sight and freed or reallocated out of it.
  */
 #define HT_TARGET_QUIET 0x8
+/* Its guardian holds it when it executes a program, and when that one's loader is done: see bpf/hold.bpf.h. */
+#define HT_TARGET_HELD 0x10
 #define HT_TARGETS_CAP 4096
 
 /*

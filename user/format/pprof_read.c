@@ -153,6 +153,8 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.follows_children = m->follows_children,
 		.rss_begin_bytes = m->rss_begin_bytes,
 		.rss_end_bytes = m->rss_end_bytes,
+		.exec_held_bytes = m->exec_held_bytes,
+		.exec_held_objects = m->exec_held_objects,
 	};
 	err = get_string(r, m->comm, &to->comm_str);
 	if (!err)

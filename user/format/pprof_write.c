@@ -222,6 +222,8 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.is_lossy = from->is_lossy;
 	m.rss_begin_bytes = from->rss_begin_bytes;
 	m.rss_end_bytes = from->rss_end_bytes;
+	m.exec_held_bytes = from->exec_held_bytes;
+	m.exec_held_objects = from->exec_held_objects;
 	return m;
 }
 

@@ -321,6 +321,21 @@ static void add_explained(const struct report *r, double growth, struct report_l
 		report_line_add(l, ": ", "%.0f %% of the growth explained", 100 * held / growth);
 }
 
+/* Said apart, because nobody holds it any more. */
+static void put_exec_held(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char bytes[UNITS_BUF];
+
+	if (!rec->is_known || !rec->exec_held_bytes || r->opts->scope)
+		return;
+	report_line_add(&l, "", "Held at exec, and gone: %s",
+			format_bytes((double)rec->exec_held_bytes, bytes, sizeof(bytes)));
+	add_blocks((int64_t)rec->exec_held_objects, true, &l);
+	report_line_end(&l);
+}
+
 static void put_resident(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
@@ -386,6 +401,7 @@ void report_put_head(const struct report *r, FILE *out)
 		put_unknown(r, out);
 	put_values(r, out);
 	put_old_inuse(r, out);
+	put_exec_held(r, out);
 	put_resident(r, out);
 	if (r->opts->scope)
 		put_scope(r, out);

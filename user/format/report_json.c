@@ -301,6 +301,8 @@ static void put_recording(const struct report *r, FILE *out)
 		     (int64_t)rec->rss_begin_bytes);
 	put_optional(out, "rss_end_bytes", rec->is_known && is_size(rec->rss_end_bytes),
 		     (int64_t)rec->rss_end_bytes);
+	put_optional(out, "exec_held_bytes", is_size(rec->exec_held_bytes),
+		     (int64_t)rec->exec_held_bytes);
 	if (rec->is_known)
 		fprintf(out, ",\"is_lossy\":%s", rec->is_lossy ? "true" : "false");
 	else

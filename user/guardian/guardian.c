@@ -363,6 +363,14 @@ size_t guardian_cleaning_cnt(struct guardian *g)
 	return cnt;
 }
 
+int guardian_start_tracer(struct guardian *g, int fd)
+{
+	struct request r = { .head = { .kind = WIRE_START_TRACER }, .fds = { fd }, .fd_cnt = 1 };
+	struct wire_reply reply;
+
+	return exchange(g, &r, &reply);
+}
+
 /*
  * Events.
  */

@@ -11,4 +11,7 @@ int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint6
 /* A ticket. */
 uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt);
 
+/* See tracer.h; the guardian has a copy of fd then. */
+int guardian_start_tracer(struct guardian *g, int fd);
+
 #endif

@@ -27,6 +27,7 @@
 
 #include "base/hmap.h"
 #include "guardian/closer.h"
+#include "guardian/tracer.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
@@ -270,6 +271,14 @@ static int new_events(struct holder *h)
 	return err;
 }
 
+static int start_tracer(struct holder *h)
+{
+	int fd = h->fd_cnt ? h->fds[0] : -1;
+
+	h->fd_cnt = 0; /* it is the tracer's */
+	return fd < 0 ? -EMFILE : tracer_start(fd);
+}
+
 static void handle(struct holder *h)
 {
 	struct wire_reply reply = { .err = -EINVAL };
@@ -292,6 +301,9 @@ static void handle(struct holder *h)
 		break;
 	case WIRE_ADD_TO_EVENTS:
 		reply.err = add_to_events(h);
+		break;
+	case WIRE_START_TRACER:
+		reply.err = start_tracer(h);
 		break;
 	case WIRE_FREE_EVENTS:
 		shared_probes_free(forget(&h->events, h->head.events_id));

@@ -29,6 +29,7 @@ enum wire_request_kind {
 	WIRE_NEW_EVENTS, /* of all parts, as the events `events_id` */
 	WIRE_ADD_TO_EVENTS, /* the process of the thread `pid` to `events_id`, as the links `id` */
 	WIRE_FREE_EVENTS,
+	WIRE_START_TRACER, /* the descriptor is its socket */
 };
 
 struct wire_part {
@@ -61,6 +62,36 @@ struct wire_reply {
 		uint64_t tickets[WIRE_TICKETS_CAP];
 		char why[WIRE_WHY_BYTES]; /* WIRE_OPEN_EVENTS */
 	};
+};
+
+/*
+ * On the tracer's socket (tracer.c). A program that is held goes on after HOLD_LIMIT_NS: what is not read by
+ * then, a very large one on a busy machine, is not worth more of a user's time.
+ */
+#define HOLD_LIMIT_NS 2000000000ULL
+
+enum wire_hold_request_kind {
+	WIRE_HOLD_SEIZE, /* answered at once */
+	WIRE_HOLD_GO,
+	WIRE_HOLD_LET_GO, /* of all threads of the process `tid` */
+};
+
+struct wire_hold_request {
+	uint32_t kind;
+	int32_t tid;
+	uint32_t is_family;
+	uint32_t reserved;
+	uint64_t serial;
+};
+
+enum wire_hold_news_kind { WIRE_HOLD_SEIZED, WIRE_HELD_EXEC, WIRE_HELD_LOADED };
+
+struct wire_hold_news {
+	uint32_t kind;
+	int32_t tid;
+	int32_t err; /* WIRE_HOLD_SEIZED */
+	uint32_t reserved;
+	uint64_t serial, until_ns; /* the others */
 };
 
 #endif

@@ -47,7 +47,8 @@ static int on_ring_record(void *ctx, void *data, size_t bytes)
 }
 
 /* Only the programs that this mode attaches are loaded: others may not exist on this kernel. */
-static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool has_events)
+static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool has_events,
+			   bool holds)
 {
 	enum bpf_attach_type entry = 0, session = 0;
 	bool is_session = mode == ATTACH_SESSION;
@@ -61,6 +62,7 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool
 	bpf_program__set_autoload(skel->progs.ht_alloc_entry, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_alloc_return, !is_session);
 	bpf_program__set_autoload(skel->progs.ht_empty, false);
+	bpf_program__set_autoload(skel->progs.ht_loaded, holds);
 	bpf_program__set_autoload(skel->progs.ht_event_malloc, has_events);
 	bpf_program__set_autoload(skel->progs.ht_event_free_ptr, has_events);
 	/* In perf mode the plain ones are of that kind. */
@@ -79,6 +81,8 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_tag_ready, entry);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_task_exit, entry);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_loaded, entry);
 	return err;
 }
 
@@ -128,7 +132,7 @@ static int load(struct engine *e, const struct engine_options *opts,
 	e->skel->rodata->ht_realloc_keeps_scope = opts->realloc_keeps_scope;
 	if (!opts->only_tgid)
 		share_out(e->skel, opts);
-	err = choose_programs(e->skel, opts->mode, opts->has_events);
+	err = choose_programs(e->skel, opts->mode, opts->has_events, opts->holds);
 	if (!err)
 		err = size_maps(e->skel, opts);
 	if (!err)
@@ -282,6 +286,8 @@ int engine_prog_fd(const struct engine *e, enum engine_prog prog)
 		return bpf_program__fd(e->skel->progs.ht_tag_ready);
 	case ENGINE_TASK_EXIT:
 		return bpf_program__fd(e->skel->progs.ht_task_exit);
+	case ENGINE_LOADED:
+		return bpf_program__fd(e->skel->progs.ht_loaded);
 	}
 	return -1;
 }

@@ -27,6 +27,7 @@ struct engine_options {
 	uint32_t stack_cap; /* distinct stacks */
 	pid_t only_tgid; /* the one process that will ever be a target, or 0: several */
 	bool has_events; /* also load the programs of shared probes (kernel/shared_probes.h) */
+	bool holds; /* processes may be HT_TARGET_HELD */
 	bool sums_images; /* for engine_each_image(); always so without only_tgid */
 	bool realloc_keeps_scope; /* else realloc charges the current scope */
 	bool is_verbose; /* libbpf's own messages */
@@ -57,6 +58,7 @@ enum engine_prog {
 	ENGINE_EVENT_FREE_PTR, /* HT_COOKIE_FREE, of any file and way */
 	ENGINE_TAG_READY, /* heaptap:tls_v1 */
 	ENGINE_TASK_EXIT, /* heaptap:task_exit */
+	ENGINE_LOADED, /* where a loader has mapped libraries: with `holds` only */
 };
 int engine_prog_fd(const struct engine *e, enum engine_prog prog);
 enum attach_mode engine_mode(const struct engine *e);

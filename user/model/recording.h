@@ -59,6 +59,8 @@ struct recording {
 	bool is_lossy;
 
 	uint64_t rss_begin_bytes, rss_end_bytes; /* resident memory; 0: not known */
+	/* What programs held when they executed another one, and which is gone with them: in no value. */
+	uint64_t exec_held_bytes, exec_held_objects;
 };
 
 #define RECORDING_NONE                                \

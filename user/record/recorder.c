@@ -33,8 +33,10 @@
 #include "kernel/privileges.h"
 #include "kernel/seccomp_probe.h"
 #include "record/family.h"
+#include "record/holds.h"
 #include "record/idle_tasks.h"
 #include "record/live_line.h"
+#include "record/started.h"
 #include "record/targets.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
@@ -52,7 +54,15 @@
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
 
-enum source { SOURCE_SIGNAL, SOURCE_TICK, SOURCE_RING, SOURCE_MMAP, SOURCE_CHILD, SOURCE_GUARDIAN };
+enum source {
+	SOURCE_SIGNAL,
+	SOURCE_TICK,
+	SOURCE_RING,
+	SOURCE_MMAP,
+	SOURCE_CHILD,
+	SOURCE_GUARDIAN,
+	SOURCE_HOLD
+};
 
 struct recorder {
 	struct recorder_options opts;
@@ -64,6 +74,7 @@ struct recorder {
 	struct tracker *tracker;
 	struct process_events *events;
 	struct launch *launch;
+	struct holds *holds; /* NULL: nobody is held at an exec */
 	struct snapshot *snapshot;
 	struct probe_costs costs;
 	struct governor *governor;
@@ -222,6 +233,11 @@ static void on_lost(void *ctx, uint64_t cnt)
 	tracker_on_lost(r->tracker);
 }
 
+static bool holds_programs(const struct recorder *r)
+{
+	return r->launch && !r->opts.no_hold;
+}
+
 static int open_engine(struct recorder *r)
 {
 	const struct engine_options opts = {
@@ -230,6 +246,7 @@ static int open_engine(struct recorder *r)
 		.stack_cap = r->opts.stack_cap,
 		.only_tgid =
 			r->opts.follow || r->targets.list.cnt > 1 ? 0 : r->targets.list.data[0].pid,
+		.holds = holds_programs(r),
 		.sums_images = !r->opts.is_quiet, /* for the status line */
 		.realloc_keeps_scope = r->opts.realloc_keeps_scope,
 		.is_verbose = log_get_level() >= LOG_DEBUG,
@@ -239,6 +256,7 @@ static int open_engine(struct recorder *r)
 						  .probe_throwing = r->opts.probe_throwing };
 	const struct tracker_options track_opts = {
 		.guardian = r->guardian,
+		.holds = holds_programs(r),
 		.follow = r->opts.follow,
 		.probe_throwing = r->opts.probe_throwing,
 	};
@@ -322,43 +340,6 @@ static int open_loop(struct recorder *r)
 		err = watch(r, process_events_fd(r->events), SOURCE_MMAP);
 	if (!err && r->launch)
 		err = watch(r, launch_wait_fd(r->launch), SOURCE_CHILD);
-	return err;
-}
-
-/* The paths that a started program will map, as launch_libraries() tells them. */
-struct path_list {
-	VEC(char *) path;
-	int err;
-};
-
-static void on_library(void *ctx, const char *path)
-{
-	struct path_list *list = ctx;
-	char *copy = strdup(path);
-
-	if (!copy || vec_push(&list->path, copy)) {
-		free(copy);
-		list->err = -ENOMEM;
-	}
-}
-
-static int track_launch(struct recorder *r)
-{
-	struct path_list list = { 0 };
-	int err = launch_libraries(r->opts.argv, on_library, &list);
-
-	if (err >= 0)
-		err = list.err;
-	if (!err) {
-		const char *const *paths = (const char *const *)list.path.data;
-		struct target *t = &r->targets.list.data[0];
-
-		heap_kind_of_files(paths, list.path.cnt, &t->heap);
-		err = tracker_add_launch(r->tracker, t->pid, paths, list.path.cnt);
-	}
-	for (size_t i = 0; i < list.path.cnt; i++)
-		free(list.path.data[i]);
-	vec_release(&list.path);
 	return err;
 }
 
@@ -476,6 +457,16 @@ static int check_heaps(const struct recorder *r)
 	return -ENOTSUP;
 }
 
+/* Without them the recording goes on; what is missed by that is said. */
+static void begin_holds(struct recorder *r)
+{
+	const struct holds_parts parts = { r->guardian, r->engine, r->tracker, r->events };
+
+	if (holds_programs(r) &&
+	    !holds_begin(&parts, launch_pid(r->launch), r->opts.follow, &r->holds))
+		(void)watch(r, holds_fd(r->holds), SOURCE_HOLD);
+}
+
 int recorder_start(struct recorder *r)
 {
 	int err = take_signals(r);
@@ -497,7 +488,7 @@ int recorder_start(struct recorder *r)
 		if (!err)
 			err = check_heaps(r);
 	} else {
-		err = track_launch(r);
+		err = started_track(r->tracker, &r->targets.list.data[0], r->opts.argv);
 		if (err)
 			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
 				  strerror(-err));
@@ -508,6 +499,7 @@ int recorder_start(struct recorder *r)
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
 	if (r->launch) {
+		begin_holds(r);
 		/* What it maps in its first milliseconds is to be read before its threads allocate. */
 		thread_be_prompt();
 		err = launch_go(r->launch);
@@ -589,12 +581,17 @@ static void warn_overhead(struct recorder *r, const struct cost_view *costs, uin
 		100 * costs->share_overall, costs->pid);
 }
 
+struct held_sum {
+	const struct tracker *tracker;
+	double bytes;
+};
+
 static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_image *v)
 {
-	double *sum = ctx;
+	struct held_sum *sum = ctx;
 
-	(void)k;
-	*sum += (double)v->inuse_bytes_8 / 256;
+	if (!tracker_is_replaced(sum->tracker, (pid_t)k->tgid, k->generation))
+		sum->bytes += (double)v->inuse_bytes_8 / 256;
 	return 0;
 }
 
@@ -614,6 +611,7 @@ static void look_at_targets(struct recorder *r)
 static void show_status(struct recorder *r)
 {
 	struct live_now now = { .time_ns = now_ns() };
+	struct held_sum held = { .tracker = r->tracker };
 	uint64_t stats[HT_STAT_CNT];
 	char text[LIVE_LINE_BYTES];
 	struct cost_view costs;
@@ -628,8 +626,8 @@ static void show_status(struct recorder *r)
 	warn_overhead(r, &costs, now.elapsed_ns);
 	if (r->opts.is_quiet)
 		return;
-	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &now.held_bytes);
-	now.held_bytes = fmax(now.held_bytes, 0);
+	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &held);
+	now.held_bytes = fmax(held.bytes, 0);
 	now.is_of_one_cpu = costs.is_of_one_cpu;
 	now.cost = !costs.cnt ? NAN : now.is_of_one_cpu ? costs.now.one_cpu : costs.now.cpu_share;
 	now.is_largest_cost = costs.cnt > 1;
@@ -692,6 +690,9 @@ static void dispatch(struct recorder *r, enum source source)
 		break;
 	case SOURCE_GUARDIAN:
 		on_guardian_news(r);
+		break;
+	case SOURCE_HOLD:
+		holds_work(r->holds);
 		break;
 	}
 }
@@ -756,9 +757,13 @@ int recorder_run(struct recorder *r)
 	tracker_read_counters(r->tracker);
 	show_status(r);
 	log_status_end();
+	holds_end(r->holds); /* nobody is to wait from here on */
+	r->holds = NULL;
 	governor_stop(r->governor);
 	tracker_stop_allocs(r->tracker);
 	err = snapshot_take(r->engine, &r->snapshot);
+	if (!err)
+		err = snapshot_part_replaced(r->snapshot, r->tracker);
 	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
 	r->facts.site_cnt = tracker_site_cnt(r->tracker);
@@ -775,6 +780,7 @@ void recorder_close(struct recorder *r)
 {
 	if (!r)
 		return;
+	holds_end(r->holds);
 	governor_free(r->governor);
 	tracker_free(r->tracker);
 	track_files_free(r->files);

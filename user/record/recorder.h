@@ -33,6 +33,7 @@ struct recorder_options {
 	enum attach_mode mode;
 	bool realloc_keeps_scope; /* else a realloc charges the current scope */
 	bool follow;
+	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
 	bool probe_throwing; /* see struct tracker_options */
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;

@@ -109,6 +109,8 @@ static int add_notes(const struct result *res, struct profile *p, const struct r
 		.duration_ns = f->end_ns - f->begin_ns,
 		.rss_begin_bytes = f->rss_begin_bytes,
 		.rss_end_bytes = f->rss_bytes,
+		.exec_held = s->exec_held.data,
+		.exec_held_cnt = s->exec_held.cnt,
 		.mode = f->mode,
 		.says_sites = true,
 		.rate_bytes = f->rate_bytes,

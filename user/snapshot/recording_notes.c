@@ -8,6 +8,7 @@
 #include "snapshot/recording_notes.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "budget/governor.h"
 #include "model/profile.h"
 #include "snapshot/ledger_notes.h"
+#include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
 #define NAMED_MAX 8 /* processes in one line */
@@ -112,6 +114,18 @@ static void set_budget(const struct recording_facts *f, struct processes *ps, st
 	}
 }
 
+static void set_exec_held(const struct recording_facts *f, struct recording *r)
+{
+	double bytes = 0, objects = 0;
+
+	for (size_t i = 0; i < f->exec_held_cnt; i++) {
+		bytes += f->exec_held[i].held.bytes;
+		objects += f->exec_held[i].held.objects;
+	}
+	r->exec_held_bytes = (uint64_t)llround(bytes);
+	r->exec_held_objects = (uint64_t)llround(objects);
+}
+
 static int fill(const struct recording_facts *f, const struct ledger_lines *ledger,
 		struct processes *ps, struct profile *p)
 {
@@ -130,6 +144,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	r->duration_ns = (int64_t)f->duration_ns;
 	r->rss_begin_bytes = f->rss_begin_bytes;
 	r->rss_end_bytes = f->rss_end_bytes;
+	set_exec_held(f, r);
 	set_budget(f, ps, r);
 	if (f->is_delta && r->inuse == RECORDING_INUSE_ALL) {
 		r->inuse = RECORDING_INUSE_SINCE;
@@ -281,6 +296,32 @@ static int comment_inuse(const struct recording_facts *f, const struct processes
 	return profile_comment(p, "in-use: %s%s", is_unknown ? "UNKNOWN. " : "", words);
 }
 
+/* Each image by itself, for those who look for what a program left behind. */
+static int comment_exec_held(const struct recording_facts *f, struct profile *p)
+{
+	char bytes[UNITS_BUF], comm[HT_COMM_BYTES + 1];
+	int err = 0;
+
+	for (size_t i = 0; i < f->exec_held_cnt && i < NAMED_MAX && !err; i++) {
+		const struct snapshot_held *h = &f->exec_held[i];
+		const struct track_instance *image =
+			tracker_find_instance(f->tracker, h->pid, h->generation);
+
+		snprintf(comm, sizeof(comm), "%.*s", HT_COMM_BYTES, image ? image->comm : "?");
+		make_printable(comm);
+		format_bytes(h->held.bytes, bytes, sizeof(bytes));
+		err = profile_comment(
+			p,
+			"held at exec: %s in %lld blocks by PID %d (%s), gone when it "
+			"executed another program; in no value",
+			bytes, llround(h->held.objects), h->pid, comm);
+	}
+	if (!err && f->exec_held_cnt > NAMED_MAX)
+		err = profile_comment(p, "held at exec: and %zu more",
+				      f->exec_held_cnt - NAMED_MAX);
+	return err;
+}
+
 static int comment_resident(struct profile *p)
 {
 	char begin[UNITS_BUF], end[UNITS_BUF];
@@ -326,6 +367,8 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 		err = comment_cost(f, p);
 	if (!err)
 		err = comment_inuse(f, ps, p);
+	if (!err)
+		err = comment_exec_held(f, p);
 	if (!err)
 		err = comment_resident(p);
 	return err ? err : ledger_notes_add(p, ledger);

@@ -28,6 +28,7 @@
 struct governor;
 struct governor_record;
 struct profile;
+struct snapshot_held;
 struct tracker;
 
 struct recording_facts {
@@ -51,6 +52,8 @@ struct recording_facts {
 	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t rss_begin_bytes, rss_end_bytes; /* 0: not known */
+	const struct snapshot_held *exec_held; /* see snapshot_part_replaced() */
+	size_t exec_held_cnt;
 	enum attach_mode mode;
 	bool says_sites; /* how many of the tracker's there are */
 	uint64_t rate_bytes;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "kernel/engine.h"
+#include "track/tracker.h"
 
 struct row_key {
 	uint64_t stack_id;
@@ -287,11 +288,42 @@ int snapshot_take_contexts(struct engine *e, struct snapshot **ret)
 	return take(e, false, ret);
 }
 
+static int add_exec_held(struct snapshot *s, const struct snapshot_row *row)
+{
+	struct snapshot_held *h;
+
+	vec_each(&s->exec_held, h)
+		if (h->pid == row->pid && h->generation == row->generation) {
+			estimate_merge(&h->held, &row->inuse);
+			return 0;
+		}
+	return vec_push(&s->exec_held,
+			(struct snapshot_held){ row->pid, row->generation, row->inuse });
+}
+
+int snapshot_part_replaced(struct snapshot *s, const struct tracker *t)
+{
+	struct snapshot_row *row;
+	int err = 0;
+
+	s->inuse = (struct estimate){ 0 };
+	vec_each(&s->rows, row) {
+		if (tracker_is_replaced(t, row->pid, row->generation)) {
+			if (row->inuse.samples && !err)
+				err = add_exec_held(s, row);
+			row->inuse = (struct estimate){ 0 };
+		}
+		estimate_merge(&s->inuse, &row->inuse);
+	}
+	return err;
+}
+
 void snapshot_free(struct snapshot *s)
 {
 	if (!s)
 		return;
 	vec_release(&s->rows);
+	vec_release(&s->exec_held);
 	vec_release(&s->scopes);
 	vec_release(&s->instances);
 	hmap_release(&s->scope_by_key);

@@ -19,6 +19,7 @@
 #include "model/estimate.h"
 
 struct engine;
+struct tracker;
 
 struct snapshot_row {
 	uint64_t stack_id; /* 0: no stack was kept for these samples */
@@ -43,9 +44,17 @@ struct snapshot_instance {
 	struct ht_instance sums;
 };
 
+/* What an image held when its process executed another program. */
+struct snapshot_held {
+	pid_t pid;
+	uint32_t generation;
+	struct estimate held;
+};
+
 struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
+	VEC(struct snapshot_held) exec_held; /* see snapshot_part_replaced() */
 	uint64_t stats[HT_STAT_CNT];
 	VEC(struct snapshot_scope) scopes;
 	VEC(struct snapshot_instance) instances;
@@ -61,6 +70,11 @@ int snapshot_take(struct engine *e, struct snapshot **ret);
  * instances. Most of the time is what the kernel needs to copy the live map.
  */
 int snapshot_take_contexts(struct engine *e, struct snapshot **ret);
+/*
+ * What images held that an exec has replaced is gone with them: it is taken out of the rows, and out of what
+ * is in use, and is in exec_held once for each. What they have allocated stays. -ENOMEM.
+ */
+int snapshot_part_replaced(struct snapshot *s, const struct tracker *t);
 void snapshot_free(struct snapshot *s);
 
 /* NULL: no such. */

@@ -24,6 +24,7 @@ void instances_init(struct instances *is)
 {
 	memset(is, 0, sizeof(*is));
 	hmap_init(&is->idx, sizeof(struct instance_key));
+	hmap_init(&is->lives, sizeof(struct instance_key));
 }
 
 void instances_release(struct instances *is)
@@ -34,6 +35,28 @@ void instances_release(struct instances *is)
 		release_instance(inst);
 	vec_release(&is->list);
 	hmap_release(&is->idx);
+	hmap_release(&is->lives);
+}
+
+static struct instance_key life_of(pid_t pid, uint32_t generation)
+{
+	return (struct instance_key){ (uint32_t)pid, generation / HT_GENERATION_STEP };
+}
+
+static int note_newest(struct instances *is, pid_t pid, uint32_t generation)
+{
+	const struct instance_key life = life_of(pid, generation);
+	const uint64_t *newest = hmap_get(&is->lives, &life);
+
+	return newest && *newest >= generation ? 0 : hmap_put(&is->lives, &life, generation);
+}
+
+bool instances_is_replaced(const struct instances *is, pid_t pid, uint32_t generation)
+{
+	const struct instance_key life = life_of(pid, generation);
+	const uint64_t *newest = hmap_get(&is->lives, &life);
+
+	return newest && *newest > generation;
 }
 
 struct track_instance *instances_find(const struct instances *is, pid_t pid, uint32_t generation)
@@ -54,7 +77,7 @@ struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t g
 		return inst;
 	fresh.exe = strdup("");
 	if (!fresh.exe || vec_reserve(&is->list, is->list.cnt + 1) ||
-	    hmap_put(&is->idx, &key, is->list.cnt)) {
+	    note_newest(is, pid, generation) || hmap_put(&is->idx, &key, is->list.cnt)) {
 		free(fresh.exe);
 		return NULL;
 	}
@@ -100,12 +123,15 @@ int instances_forget_noted(struct instances *is)
 	int err = 0;
 
 	hmap_release(&is->idx);
+	hmap_release(&is->lives);
 	hmap_init(&is->idx, sizeof(struct instance_key));
+	hmap_init(&is->lives, sizeof(struct instance_key));
 	for (size_t i = 0; i < is->list.cnt; i++) {
 		struct track_instance *inst = &is->list.data[i];
 		const struct instance_key key = { (uint32_t)inst->pid, inst->generation };
 
-		if (inst->is_leaving || (err = hmap_put(&is->idx, &key, kept))) {
+		if (inst->is_leaving || (err = note_newest(is, inst->pid, inst->generation)) ||
+		    (err = hmap_put(&is->idx, &key, kept))) {
 			release_instance(inst);
 			continue;
 		}

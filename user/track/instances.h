@@ -28,12 +28,16 @@ struct track_instance {
 	char *exe; /* as the target sees it; "" = unknown */
 	struct tag_keys *tag_keys; /* names of the keys of its threads' labels; NULL: not known */
 	struct scope_counters scope_counters; /* as last read */
+	uint64_t exec_ns; /* when it began by an exec that was seen; 0: not so */
+	/* From exec_ns until then it ran before its allocator was probed: what it allocated is missing. 0: not so. */
+	uint64_t unseen_until_ns;
 	bool is_leaving; /* see instances_note_over() */
 };
 
 struct instances {
 	VEC(struct track_instance) list; /* in the order in which they were seen */
 	struct hmap idx; /* {pid, generation} -> index in it */
+	struct hmap lives; /* {pid, generation / HT_GENERATION_STEP} -> the newest generation */
 };
 
 void instances_init(struct instances *is);
@@ -43,6 +47,9 @@ void instances_release(struct instances *is);
 struct track_instance *instances_find(const struct instances *is, pid_t pid, uint32_t generation);
 /* Made when it is new; NULL: out of memory. */
 struct track_instance *instances_get(struct instances *is, pid_t pid, uint32_t generation);
+
+/* Has the process executed another program since? Then nothing that the image held is in use. */
+bool instances_is_replaced(const struct instances *is, pid_t pid, uint32_t generation);
 
 /*
  * Add what /proc says of it. What is known stays: in the middle of an exec /proc has the new

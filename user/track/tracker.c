@@ -20,6 +20,7 @@
 #include "track/file_probes.h"
 #include "track/files.h"
 #include "track/followed.h"
+#include "track/loaders.h"
 
 /*
  * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
@@ -32,6 +33,8 @@
 #define TAGS_INTERVAL_NS 200000000ULL
 /* How often to put the sharers of events in order. */
 #define ORDER_INTERVAL_NS 1000000000ULL
+/* A program has its libraries after so long. */
+#define EXEC_SETTLES_NS NS_PER_S
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
 
@@ -48,6 +51,7 @@ struct tracker {
 	struct probes *probes;
 	struct instances instances;
 	struct reclaim *reclaim;
+	struct loaders *loaders; /* NULL: nobody is held */
 	struct hmap held; /* struct held_key of images whose samples are still wanted */
 	uint32_t next_generation;
 	uint64_t ordered_ns; /* when the sharers of events were last put in order */
@@ -75,6 +79,8 @@ static void on_file_over(void *ctx, struct track_file *file)
 	struct tracker *t = ctx;
 
 	probes_forget_file(t->probes, file);
+	if (t->loaders)
+		loaders_forget_file(t->loaders, file);
 }
 
 static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
@@ -138,6 +144,8 @@ void tracker_stop(struct tracker *t)
 	struct followed_process *p;
 
 	t->is_stopped = true;
+	loaders_free(t->loaders);
+	t->loaders = NULL;
 	probes_stop(t->probes);
 	vec_each(&t->followed.list, p)
 		engine_del_target(t->engine, p->pid);
@@ -163,8 +171,11 @@ static void name_instance(struct tracker *t, const struct ht_event *event, pid_t
 {
 	struct track_instance *inst = instances_get(&t->instances, pid, generation);
 
-	if (inst)
-		memcpy(inst->comm, event->comm, sizeof(inst->comm));
+	if (!inst)
+		return;
+	memcpy(inst->comm, event->comm, sizeof(inst->comm));
+	if (event->kind == HT_EVENT_EXEC)
+		inst->exec_ns = event->time_ns;
 }
 
 /* After the end of a recording no more. */
@@ -183,15 +194,47 @@ static void clean_leftovers(struct tracker *t, struct followed_process *p)
 	followed_forget_leftovers(p);
 }
 
-static int refresh(struct tracker *t, struct followed_process *p)
+/* Sites have come into an image that has run meanwhile. Those that come later are of a dlopen(). */
+static void note_unseen(struct tracker *t, const struct followed_process *p)
 {
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
+
+	if (inst && inst->exec_ns && p->refreshed_ns < inst->exec_ns + EXEC_SETTLES_NS)
+		inst->unseen_until_ns = now_ns();
+}
+
+/* until_ns: it is held until then. */
+static int refresh_held(struct tracker *t, struct followed_process *p, uint64_t until_ns)
+{
+	size_t site_cnt = tracker_site_cnt(t);
 	int err = followed_refresh(&t->followed, p);
 
 	clean_leftovers(t, p);
 
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
+	if (tracker_site_cnt(t) > site_cnt && now_ns() >= until_ns)
+		note_unseen(t, p);
 	return err;
+}
+
+static int refresh(struct tracker *t, struct followed_process *p)
+{
+	return refresh_held(t, p, 0);
+}
+
+void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
+		       bool *ret_traces)
+{
+	struct followed_process *p = followed_find(&t->followed, pid);
+
+	*ret_traces = false;
+	if (!p || t->is_stopped || refresh_held(t, p, until_ns))
+		return;
+	if (is_exec)
+		(void)loaders_add(t->loaders, t->files, pid);
+	for (size_t i = 0; i < p->mapped.cnt; i++)
+		*ret_traces |= loaders_file_traces(t->loaders, p->mapped.data[i]);
 }
 
 void tracker_repair(struct tracker *t)
@@ -265,6 +308,9 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct followed_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
+	if (!err && t->opts.holds)
+		err = loaders_new(t->engine, t->opts.guardian, t->opts.follow ? 0 : pid,
+				  &t->loaders);
 	/* Making the set takes long, filling it does not: it is there when the program runs. */
 	if (!err)
 		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, NULL, 0);
@@ -666,6 +712,11 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 
 	*ret_err = t->followed.failed_err ? t->followed.failed_err : counts->failed_err;
 	return t->followed.failed_cnt + counts->failed_cnt;
+}
+
+bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	return instances_is_replaced(&t->instances, pid, generation);
 }
 
 const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,

@@ -36,6 +36,7 @@ struct tracker_options {
 	 * end of a child: 220 ms a fork with glibc's entry points.)
 	 */
 	bool follow;
+	bool holds; /* processes are held at an exec: tracker_read_held() */
 	/*
 	 * Also probe functions that throw where every return is probed (no session attachment). An
 	 * exception through a return probe ends the program: see record/throw_limit.h.
@@ -118,6 +119,13 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 /* From now on. */
 void tracker_set_all(struct tracker *t, bool is_all);
 
+/*
+ * The process is held until until_ns, after an exec or when its loader has mapped libraries: read it now, so
+ * that nothing of it is missed. *ret_traces: it traces programs itself, see loaders_file_traces().
+ */
+void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
+		       bool *ret_traces);
+
 /* Events. Cheap; the work is done by tracker_work(). */
 void tracker_on_event(struct tracker *t, const struct ht_event *event);
 void tracker_on_mmap(struct tracker *t, pid_t pid);
@@ -149,6 +157,8 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err);
 const struct probes *tracker_probes(const struct tracker *t);
 
 const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt);
+/* Has the process executed another program since? Then nothing that the image held is in use. */
+bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation);
 const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
 						   uint32_t generation);
 

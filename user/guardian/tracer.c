@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracer.c - holds programs at an exec, until main has put its probes into them.
+ *
+ * How a process can be made to wait where it has not run an instruction of a new program yet:
+ * - SIGSTOP from BPF in the exec's tracepoint: its parent sees a stopped child. sudo, su, unshare and
+ *   job-control shells take that for Ctrl-Z and stop, too, for good.
+ * - ptrace: the stop is the tracer's only; nobody else sees it. It ends when the tracer does, however.
+ * So it is ptrace, attached with PTRACE_SEIZE (nothing stops for that) and asked for exec events, and, of a
+ * family, for those of new threads and children, which are traced from their birth then. What programs
+ * can see of it:
+ * - TracerPid in /proc/PID/status; a debugger or strace cannot attach to them meanwhile;
+ * - a program that traces its own children (gdb, strace) could not any more, so main lets go of what is one;
+ * - each signal, thread and child takes some 10 us longer;
+ * - setuid programs get their rights as ever, for the tracer is root (CAP_SYS_PTRACE).
+ * Parents wait for stopped and ended children as ever, and Ctrl-Z, fg and bg work: a stop for job control
+ * is left to last (PTRACE_LISTEN). That is so because the tracer is not the parent's process, so main cannot
+ * be it. It is in the guardian because that one is quick to answer and nobody's victim.
+ *
+ * A hold has an end, whatever main does: HOLD_LIMIT_NS. When main is gone the thread ends, and the
+ * kernel lets everybody go on; the same when the guardian itself is killed.
+ */
+#include "guardian/tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <dirent.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/vec.h"
+#include "guardian/wire.h"
+
+#define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+
+struct held {
+	pid_t tid;
+	uint64_t serial, until_ns;
+};
+
+struct tracer {
+	int fd, signal_fd;
+	uint64_t last_serial;
+	VEC(struct held) held;
+	VEC(pid_t) leaving; /* to be let go of when they stop */
+};
+
+static long request(int what, pid_t tid, long data)
+{
+	return ptrace(what, tid, NULL, data);
+}
+
+static bool tell(const struct tracer *t, const struct wire_hold_news *news)
+{
+	return send(t->fd, news, sizeof(*news), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+static bool take_leaving(struct tracer *t, pid_t tid)
+{
+	for (size_t i = 0; i < t->leaving.cnt; i++) {
+		if (t->leaving.data[i] != tid)
+			continue;
+		t->leaving.data[i] = t->leaving.data[--t->leaving.cnt];
+		return true;
+	}
+	return false;
+}
+
+static void forget(struct tracer *t, pid_t tid)
+{
+	take_leaving(t, tid);
+	for (size_t i = t->held.cnt; i-- > 0;)
+		if (t->held.data[i].tid == tid)
+			t->held.data[i] = t->held.data[--t->held.cnt];
+}
+
+/* Who cannot be told of, or kept in mind, goes on: main finds the program later, and says so. */
+static void hold(struct tracer *t, pid_t tid, bool is_exec)
+{
+	struct wire_hold_news news = {
+		.kind = is_exec ? WIRE_HELD_EXEC : WIRE_HELD_LOADED,
+		.tid = tid,
+		.serial = ++t->last_serial,
+		.until_ns = now_ns() + HOLD_LIMIT_NS,
+	};
+
+	if (vec_reserve(&t->held, t->held.cnt + 1) || !tell(t, &news))
+		request(PTRACE_CONT, tid, 0);
+	else
+		t->held.data[t->held.cnt++] = (struct held){ tid, news.serial, news.until_ns };
+}
+
+static bool is_from_bpf(pid_t tid)
+{
+	siginfo_t info;
+
+	return !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) && info.si_code == SI_KERNEL;
+}
+
+static void on_stop(struct tracer *t, pid_t tid, int status)
+{
+	int event = status >> 16, sig = WSTOPSIG(status);
+	bool is_ours = !event && sig == SIGCHLD && is_from_bpf(tid);
+
+	if (take_leaving(t, tid))
+		request(PTRACE_DETACH, tid, event || is_ours ? 0 : sig);
+	else if (event == PTRACE_EVENT_EXEC || is_ours)
+		hold(t, tid, !is_ours);
+	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP)
+		request(PTRACE_LISTEN, tid, 0); /* until SIGCONT */
+	else
+		request(PTRACE_CONT, tid, event ? 0 : sig);
+}
+
+static void take_stops(struct tracer *t)
+{
+	struct signalfd_siginfo info[8];
+	pid_t tid;
+	int status;
+
+	while (read(t->signal_fd, info, sizeof(info)) > 0)
+		;
+	while ((tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0) {
+		if (WIFSTOPPED(status))
+			on_stop(t, tid, status);
+		else
+			forget(t, tid);
+	}
+}
+
+static struct held *find_held(struct tracer *t, uint64_t serial)
+{
+	struct held *h;
+
+	vec_each(&t->held, h)
+		if (h->serial == serial)
+			return h;
+	return NULL;
+}
+
+static void go_on(struct tracer *t, struct held *h)
+{
+	request(PTRACE_CONT, h->tid, 0);
+	*h = t->held.data[--t->held.cnt];
+}
+
+static void seize(struct tracer *t, const struct wire_hold_request *r)
+{
+	struct wire_hold_news news = { .kind = WIRE_HOLD_SEIZED, .tid = r->tid };
+
+	if (request(PTRACE_SEIZE, r->tid, PTRACE_O_TRACEEXEC | (r->is_family ? CHILD_OPTIONS : 0)))
+		news.err = -errno;
+	tell(t, &news);
+}
+
+/* Of a process all threads; the one that is held goes at once, others when they have stopped. */
+static void let_go(struct tracer *t, pid_t tgid)
+{
+	char path[64];
+	struct dirent *entry;
+	struct held *h;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", tgid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		pid_t tid = atoi(entry->d_name);
+		bool is_held = false;
+
+		for (size_t i = 0; i < t->held.cnt; i++) {
+			h = &t->held.data[i];
+			is_held = h->tid == tid;
+			if (!is_held)
+				continue;
+			*h = t->held.data[--t->held.cnt];
+			break;
+		}
+		if (is_held)
+			request(PTRACE_DETACH, tid, 0);
+		else if (tid && !request(PTRACE_INTERRUPT, tid, 0))
+			(void)vec_push(&t->leaving, tid); /* else it stays traced */
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* false: main is gone. */
+static bool take_request(struct tracer *t)
+{
+	struct wire_hold_request r;
+	ssize_t n = recv(t->fd, &r, sizeof(r), MSG_DONTWAIT);
+	struct held *h;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n != sizeof(r))
+		return false;
+	switch (r.kind) {
+	case WIRE_HOLD_SEIZE:
+		seize(t, &r);
+		break;
+	case WIRE_HOLD_GO:
+		h = find_held(t, r.serial);
+		if (h)
+			go_on(t, h);
+		break;
+	case WIRE_HOLD_LET_GO:
+		let_go(t, r.tid);
+		break;
+	}
+	return true;
+}
+
+/* Milliseconds until the next of the held is to go on; -1: there is none. */
+static int end_holds(struct tracer *t)
+{
+	uint64_t now = now_ns(), next = UINT64_MAX;
+
+	for (size_t i = t->held.cnt; i-- > 0;) {
+		if (t->held.data[i].until_ns <= now)
+			go_on(t, &t->held.data[i]);
+		else if (t->held.data[i].until_ns < next)
+			next = t->held.data[i].until_ns;
+	}
+	return next == UINT64_MAX ? -1 : (int)((next - now) / NS_PER_MS) + 1;
+}
+
+static void *run(void *arg)
+{
+	struct tracer *t = arg;
+	struct pollfd p[] = { { .fd = t->fd, .events = POLLIN },
+			      { .fd = t->signal_fd, .events = POLLIN } };
+	bool is_wanted = true;
+
+	while (is_wanted) {
+		if (poll(p, 2, end_holds(t)) < 0 && errno != EINTR)
+			break;
+		if (p[1].revents)
+			take_stops(t);
+		if (p[0].revents)
+			is_wanted = take_request(t);
+	}
+	close(t->fd);
+	close(t->signal_fd);
+	vec_release(&t->held);
+	vec_release(&t->leaving);
+	free(t);
+	return NULL;
+}
+
+int tracer_start(int fd)
+{
+	struct tracer *t = calloc(1, sizeof(*t));
+	pthread_t thread;
+	sigset_t set;
+	int err = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (!t) {
+		close(fd);
+		return -ENOMEM;
+	}
+	t->fd = fd;
+	t->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (t->signal_fd < 0)
+		err = -errno;
+	else
+		err = thread_start(&thread, run, t);
+	if (!err) {
+		pthread_detach(thread);
+		return 0;
+	}
+	if (t->signal_fd >= 0)
+		close(t->signal_fd);
+	close(fd);
+	free(t);
+	return err;
+}
