@@ -128,7 +128,7 @@ int ht_task_exit(struct pt_regs *ctx)
 SEC("kprobe/loaded")
 int ht_loaded(struct pt_regs *ctx)
 {
-	hold_loaded((struct task_struct *)bpf_get_current_task());
+	hold_loaded(ctx);
 	return 0;
 }
 

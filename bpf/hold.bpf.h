@@ -15,8 +15,23 @@
 
 #define HT_SIGCHLD 17
 
-static __always_inline void hold_loaded(struct task_struct *task)
+/* The cookie is how far from the probe the loader's r_debug.r_state is (0: not known), whose values are
+ * in link.h: it is called before it maps libraries, too. */
+#define HT_RT_CONSISTENT 0
+
+static __always_inline bool hold_is_settled(struct pt_regs *ctx)
 {
+	__s64 to_state = bpf_get_attach_cookie(ctx);
+	__s32 state = HT_RT_CONSISTENT;
+
+	return !to_state ||
+	       bpf_probe_read_user(&state, sizeof(state), (void *)(PT_REGS_IP(ctx) + to_state)) ||
+	       state == HT_RT_CONSISTENT;
+}
+
+static __always_inline void hold_loaded(struct pt_regs *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct ht_target *t;
 	__u32 tgid;
 
@@ -24,7 +39,8 @@ static __always_inline void hold_loaded(struct task_struct *task)
 	if (!t || !(t->flags & HT_TARGET_HELD) || !BPF_CORE_READ(task, ptrace) ||
 	    BPF_CORE_READ(task, blocked.sig[0]) & (1ULL << (HT_SIGCHLD - 1)))
 		return;
-	bpf_send_signal_thread(HT_SIGCHLD);
+	if (hold_is_settled(ctx))
+		bpf_send_signal_thread(HT_SIGCHLD);
 }
 
 #endif

@@ -25,6 +25,7 @@ enum {
 	OPT_MAX_LIVE = 256,
 	OPT_MAX_STACKS,
 	OPT_FOLLOW,
+	OPT_NO_HOLD,
 	OPT_THROWING,
 	OPT_KEEP,
 	OPT_LINES,
@@ -79,6 +80,8 @@ static const char usage[] =
 	"      --max-stacks N      at most N distinct call stacks (default: 65536)\n"
 	"\n"
 	"less often needed:\n"
+	"      --no-hold           do not trace COMMAND to hold it when it executes another program until\n"
+	"                          that is probed: for what must not be traced, or traces itself\n"
 	"      --probe-throwing-new\n"
 	"                          before Linux 6.13: record operator new of jemalloc, tcmalloc and\n"
 	"                          mimalloc too, although one that throws then ends the program\n"
@@ -114,6 +117,7 @@ static const struct option long_options[] = {
 	{ "max-live", required_argument, NULL, OPT_MAX_LIVE },
 	{ "max-stacks", required_argument, NULL, OPT_MAX_STACKS },
 	{ "follow", no_argument, NULL, OPT_FOLLOW },
+	{ "no-hold", no_argument, NULL, OPT_NO_HOLD },
 	{ "probe-throwing-new", no_argument, NULL, OPT_THROWING },
 	{ "keep-allocator-frames", no_argument, NULL, OPT_KEEP },
 	{ "no-lines", no_argument, NULL, OPT_LINES },
@@ -253,6 +257,9 @@ static int parse_flag(int c, struct record_options *o)
 	switch (c) {
 	case OPT_FOLLOW:
 		o->recorder.follow = true;
+		return 0;
+	case OPT_NO_HOLD:
+		o->recorder.no_hold = true;
 		return 0;
 	case OPT_THROWING:
 		o->recorder.probe_throwing = true;

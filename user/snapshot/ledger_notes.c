@@ -10,6 +10,8 @@
 
 #define STAT_LINE(id, kind, name, meaning) { LEDGER_##kind, name, meaning, 0 },
 
+#define UNSEEN_EXECS 2 /* of the lines beside the counters */
+
 static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
 
 static struct scope_counters sum_scope_counters(const struct tracker *t)
@@ -26,6 +28,22 @@ static struct scope_counters sum_scope_counters(const struct tracker *t)
 	return sum;
 }
 
+static uint64_t count_unseen_execs(const struct tracker *t)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(t, &cnt);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		sum += inst[i].unseen_until_ns != 0;
+	return sum;
+}
+
+void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
+{
+	l->line[HT_STAT_CNT + UNSEEN_EXECS].value = cnt;
+}
+
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
 		       const struct tracker *t)
 {
@@ -33,6 +51,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		{ LEDGER_SUM, "failed_sites", "probe sites and files that could not be had", 0 },
 		{ LEDGER_SUM, "throwing_sites",
 		  "operator new not probed: it may throw, see record --probe-throwing-new", 0 },
+		[UNSEEN_EXECS] = { LEDGER_SUM, "unseen_execs",
+				   "programs that may have allocated unseen after an exec, until "
+				   "they were probed or ended",
+				   0 },
 		{ LEDGER_LOSS, "scope_overflows",
 		  "pushes of a scope that the program's own table had no room for", 0 },
 		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
@@ -46,9 +68,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		scopes = sum_scope_counters(t);
 		more[0].value = tracker_failed_cnt(t, &why);
 		more[1].value = tracker_throwing_cnt(t);
-		more[2].value = scopes.overflows;
-		more[3].value = scopes.underflows;
-		more[4].value = scopes.truncations;
+		more[UNSEEN_EXECS].value = count_unseen_execs(t);
+		more[3].value = scopes.overflows;
+		more[4].value = scopes.underflows;
+		more[5].value = scopes.truncations;
 	}
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {
 		l->line[i] = stat_lines[i];

@@ -28,7 +28,7 @@ struct ledger_line {
 };
 
 /* Beside the counters of BPF: sites that are not probed, and what programs count themselves. */
-#define LEDGER_MORE_CNT 5
+#define LEDGER_MORE_CNT 6
 #define LEDGER_LINE_CNT (HT_STAT_CNT + LEDGER_MORE_CNT)
 struct ledger_lines {
 	struct ledger_line line[LEDGER_LINE_CNT]; /* the counters of BPF first */
@@ -37,6 +37,8 @@ struct ledger_lines {
 /* Of everything that t has followed; NULL: of the counters of BPF alone. */
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
 		       const struct tracker *t);
+/* Programs that ran unseen after an exec, for those of one profile only. */
+void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt);
 /* Some sum lacks something: no number is exact. */
 bool ledger_lines_are_lossy(const struct ledger_lines *l);
 /*

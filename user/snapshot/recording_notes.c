@@ -35,6 +35,7 @@ struct process {
 struct processes {
 	VEC(struct process) list; /* the main one first */
 	size_t unknown_cnt;
+	size_t unseen_exec_cnt; /* images, of the wanted ones */
 };
 
 /* The newest image of each. */
@@ -52,6 +53,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 
 		if (f->is_wanted && !f->is_wanted(f->ctx, inst[i].pid, inst[i].generation))
 			continue;
+		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
 		if (known) {
 			ps->list.data[*known].image = &inst[i];
 			continue;
@@ -296,6 +298,37 @@ static int comment_inuse(const struct recording_facts *f, const struct processes
 	return profile_comment(p, "in-use: %s%s", is_unknown ? "UNKNOWN. " : "", words);
 }
 
+/* From when to when, for those who want to know what may be missing. */
+static int comment_unseen_execs(const struct recording_facts *f, const struct processes *ps,
+				struct profile *p)
+{
+	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
+	size_t cnt, said_cnt = 0;
+	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	char when[UNITS_BUF], elapsed[UNITS_BUF];
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && said_cnt < NAMED_MAX && !err; i++) {
+		if (!inst[i].unseen_until_ns ||
+		    (f->is_wanted && !f->is_wanted(f->ctx, inst[i].pid, inst[i].generation)))
+			continue;
+		said_cnt++;
+		err = profile_comment(
+			p,
+			"not exact since the exec at %s: PID %d (%.*s) ran %s before it "
+			"was probed%s; what it allocated in that time may be missing",
+			time_text((int64_t)inst[i].exec_ns + epoch_off_ns, when), inst[i].pid,
+			HT_COMM_BYTES, inst[i].comm,
+			format_duration(inst[i].unseen_until_ns - inst[i].exec_ns, elapsed,
+					sizeof(elapsed)),
+			inst[i].was_read ? "" : ", or ended");
+	}
+	if (!err && ps->unseen_exec_cnt > said_cnt)
+		err = profile_comment(p, "not exact since an exec: and %zu more",
+				      ps->unseen_exec_cnt - said_cnt);
+	return err;
+}
+
 /* Each image by itself, for those who look for what a program left behind. */
 static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 {
@@ -370,6 +403,8 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 	if (!err)
 		err = comment_exec_held(f, p);
 	if (!err)
+		err = comment_unseen_execs(f, ps, p);
+	if (!err)
 		err = comment_resident(p);
 	return err ? err : ledger_notes_add(p, ledger);
 }
@@ -381,6 +416,7 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 	int err = list_processes(f, &ps);
 
 	ledger_lines_read(&ledger, f->stats, f->tracker);
+	ledger_lines_set_unseen_execs(&ledger, ps.unseen_exec_cnt);
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
 	if (!err)

@@ -119,20 +119,18 @@ void followed_delete(struct followed *f, struct followed_process *p)
 	f->deleted_cnt++;
 }
 
-/* Add what /proc says, if it still speaks of this image. */
-static int note_instance(struct followed *f, const struct followed_process *p)
+/* Add what /proc said after this image was there, if it speaks of no later one. */
+static int note_instance(struct followed *f, const struct followed_process *p,
+			 const struct process_info *info)
 {
 	struct track_instance *inst = instances_get(f->instances, p->pid, p->generation);
-	struct process_info info;
 	struct ht_target target;
 
 	if (!inst)
 		return -ENOMEM;
-	if (process_info_read(p->pid, &info))
-		return 0;
 	if (engine_get_target(f->engine, p->pid, &target) || target.generation != p->generation)
 		return 0;
-	return instance_describe(inst, &info);
+	return instance_describe(inst, info);
 }
 
 static void note_failure(struct followed *f, int err)
@@ -247,15 +245,17 @@ int followed_refresh(struct followed *f, struct followed_process *p)
 	struct track_file **file;
 	struct ht_target target;
 	struct process_info info;
+	bool has_info;
 	int err;
 
 	p->is_dirty = false;
 	p->refreshed_ns = now_ns();
-	if (!process_info_read(p->pid, &info) && info.live_tid)
-		p->live_tid = info.live_tid;
 	err = engine_get_target(f->engine, p->pid, &target);
 	if (err)
 		return err;
+	has_info = !process_info_read(p->pid, &info);
+	if (has_info && info.live_tid)
+		p->live_tid = info.live_tid;
 	/* If an exec comes in between, the set is the old image's: it does not count then, the walk
 	 * asks the kernel, and the exec's event brings us here again. */
 	err = read_mappings(f, p, target.generation);
@@ -266,7 +266,7 @@ int followed_refresh(struct followed *f, struct followed_process *p)
 	p->has_allocator = false;
 	vec_each(&p->mapped, file)
 		p->has_allocator |= (*file)->alloc != NULL;
-	return note_instance(f, p);
+	return has_info ? note_instance(f, p, &info) : 0;
 }
 
 /* Keys are added while a program runs, which no event tells of. What cannot be read stays. */
@@ -288,4 +288,23 @@ void followed_read_counters(struct followed *f, struct followed_process *p)
 	if (inst)
 		process_tags_read_counters(&p->tags, p->live_tid, &inst->scope_counters);
 	read_new_keys(f, p);
+}
+
+/* Children that share their parent's place have its hits, and all the same number. */
+void followed_read_hits(struct followed *f, uint64_t passed_ns)
+{
+	struct followed_process *p;
+
+	vec_each(&f->list, p) {
+		struct ht_hits hits;
+		uint64_t cnt;
+
+		if (engine_read_hits(f->engine, p->hits_idx, &hits))
+			continue;
+		cnt = hits.alloc_cnt + hits.free_cnt;
+		if (p->has_seen_hits)
+			p->hits_per_s = (double)(cnt - p->hits_seen) * NS_PER_S / (double)passed_ns;
+		p->hits_seen = cnt;
+		p->has_seen_hits = true;
+	}
 }

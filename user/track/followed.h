@@ -81,6 +81,8 @@ void followed_delete(struct followed *f, struct followed_process *p);
 int followed_refresh(struct followed *f, struct followed_process *p);
 /* The leftovers have been dealt with. */
 void followed_forget_leftovers(struct followed_process *p);
+/* How often each has hit probes of late, in the time that has passed since the last call. */
+void followed_read_hits(struct followed *f, uint64_t passed_ns);
 /* What it counts itself, and names of label keys that it published meanwhile, to its instance. */
 void followed_read_counters(struct followed *f, struct followed_process *p);
 

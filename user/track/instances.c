@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/tag_labels.h"
 #include "target/process.h"
+
+/* A program has its libraries after so long: what comes later is of a dlopen(). */
+#define EXEC_SETTLES_NS NS_PER_S
 
 struct instance_key {
 	uint32_t pid;
@@ -107,6 +111,42 @@ void instance_set_keys(struct track_instance *inst, struct tag_keys *keys)
 		tag_keys_release(inst->tag_keys);
 	free(inst->tag_keys);
 	inst->tag_keys = keys;
+}
+
+void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
+			  const struct ht_event *event)
+{
+	struct track_instance *inst = instances_get(is, pid, generation);
+
+	if (!inst)
+		return;
+	memcpy(inst->comm, event->comm, sizeof(inst->comm));
+	if (event->kind == HT_EVENT_EXEC)
+		inst->exec_ns = event->time_ns;
+}
+
+void instances_note_read(struct instances *is, pid_t pid, uint32_t generation)
+{
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (inst)
+		inst->was_read = true;
+}
+
+void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns)
+{
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (inst && inst->exec_ns && read_ns < inst->exec_ns + EXEC_SETTLES_NS)
+		inst->unseen_until_ns = now_ns();
+}
+
+void instances_note_end(struct instances *is, pid_t pid, uint32_t generation, uint64_t end_ns)
+{
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (inst && inst->exec_ns && !inst->was_read)
+		inst->unseen_until_ns = end_ns;
 }
 
 void instances_note_over(struct instances *is, instances_over_fn is_over, void *ctx)

@@ -29,8 +29,10 @@ struct track_instance {
 	struct tag_keys *tag_keys; /* names of the keys of its threads' labels; NULL: not known */
 	struct scope_counters scope_counters; /* as last read */
 	uint64_t exec_ns; /* when it began by an exec that was seen; 0: not so */
-	/* From exec_ns until then it ran before its allocator was probed: what it allocated is missing. 0: not so. */
+	/* From exec_ns until then it ran before it was probed, or until it ended: what it allocated may be
+	 * missing. 0: not so. */
 	uint64_t unseen_until_ns;
+	bool was_read; /* its mappings */
 	bool is_leaving; /* see instances_note_over() */
 };
 
@@ -58,6 +60,16 @@ bool instances_is_replaced(const struct instances *is, pid_t pid, uint32_t gener
 int instance_describe(struct track_instance *inst, const struct process_info *info);
 /* keys becomes the instance's. */
 void instance_set_keys(struct track_instance *inst, struct tag_keys *keys);
+
+/* BPF saw it begin: its name is known whatever becomes of it. event: HT_EVENT_EXEC or HT_EVENT_FORK. */
+void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
+			  const struct ht_event *event);
+/* Its mappings were read, and what is in them is probed. */
+void instances_note_read(struct instances *is, pid_t pid, uint32_t generation);
+/* Probes have come into it while it ran, for what it had mapped at read_ns. */
+void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns);
+/* It has ended, or was replaced. */
+void instances_note_end(struct instances *is, pid_t pid, uint32_t generation, uint64_t end_ns);
 
 /* Note those for which is_over says so, and forget them when nothing refers to them any more. */
 typedef bool (*instances_over_fn)(void *ctx, pid_t pid, uint32_t generation);

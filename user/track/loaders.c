@@ -10,6 +10,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <link.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -24,12 +26,15 @@
 #include "target/process.h"
 #include "track/files.h"
 
-enum { LOADED, TRACES, CHECKS_LEAKS, SYMBOL_CNT };
+enum { LOADED, STATE, TRACES, CHECKS_LEAKS, SYMBOL_CNT };
 
 /* Of a file, looked up once. */
 struct facts {
 	const struct track_file *file;
 	uint64_t loaded_off; /* 0: it is no loader */
+	/* From there, when both are in memory, to the state of the list; 0: not known, as musl's is not
+	 * exported, which calls only when it is settled. */
+	uint64_t to_state;
 	bool traces;
 	bool is_probed; /* or could not be */
 };
@@ -70,6 +75,7 @@ static void look(const struct track_file *file, struct facts *f)
 {
 	struct dynamic_symbol symbols[SYMBOL_CNT] = {
 		[LOADED] = { .name = "_dl_debug_state" },
+		[STATE] = { .name = "_r_debug" },
 		[TRACES] = { .name = "ptrace" },
 		[CHECKS_LEAKS] = { .name = "__lsan_do_leak_check" },
 	};
@@ -81,6 +87,9 @@ static void look(const struct track_file *file, struct facts *f)
 	f->traces = symbols[TRACES].is_wanted || symbols[CHECKS_LEAKS].is_defined;
 	if (symbols[LOADED].is_defined)
 		(void)elf_file_vaddr_to_off(ef, symbols[LOADED].vaddr, &f->loaded_off);
+	if (symbols[STATE].is_defined)
+		f->to_state = symbols[STATE].vaddr + offsetof(struct r_debug, r_state) -
+			      symbols[LOADED].vaddr;
 	elf_file_close(ef);
 }
 
@@ -111,7 +120,7 @@ bool loaders_file_traces(struct loaders *l, const struct track_file *file)
 
 static int probe(struct loaders *l, struct facts *f)
 {
-	const struct attach_site site = { .off = f->loaded_off };
+	const struct attach_site site = { .off = f->loaded_off, .cookie = f->to_state };
 	const struct attach_request req = {
 		.file_fd = f->file->fd,
 		.pid = l->only_pid,

@@ -33,8 +33,6 @@
 #define TAGS_INTERVAL_NS 200000000ULL
 /* How often to put the sharers of events in order. */
 #define ORDER_INTERVAL_NS 1000000000ULL
-/* A program has its libraries after so long. */
-#define EXEC_SETTLES_NS NS_PER_S
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
 
@@ -165,19 +163,6 @@ void tracker_free(struct tracker *t)
 	free(t);
 }
 
-/* BPF saw the image begin: its name is known whatever becomes of it. */
-static void name_instance(struct tracker *t, const struct ht_event *event, pid_t pid,
-			  uint32_t generation)
-{
-	struct track_instance *inst = instances_get(&t->instances, pid, generation);
-
-	if (!inst)
-		return;
-	memcpy(inst->comm, event->comm, sizeof(inst->comm));
-	if (event->kind == HT_EVENT_EXEC)
-		inst->exec_ns = event->time_ns;
-}
-
 /* After the end of a recording no more. */
 static int probe_file(struct tracker *t, const struct followed_process *p,
 		      const struct track_file *file)
@@ -194,15 +179,6 @@ static void clean_leftovers(struct tracker *t, struct followed_process *p)
 	followed_forget_leftovers(p);
 }
 
-/* Sites have come into an image that has run meanwhile. Those that come later are of a dlopen(). */
-static void note_unseen(struct tracker *t, const struct followed_process *p)
-{
-	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
-
-	if (inst && inst->exec_ns && p->refreshed_ns < inst->exec_ns + EXEC_SETTLES_NS)
-		inst->unseen_until_ns = now_ns();
-}
-
 /* until_ns: it is held until then. */
 static int refresh_held(struct tracker *t, struct followed_process *p, uint64_t until_ns)
 {
@@ -213,8 +189,10 @@ static int refresh_held(struct tracker *t, struct followed_process *p, uint64_t 
 
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
+	if (!err)
+		instances_note_read(&t->instances, p->pid, p->generation);
 	if (tracker_site_cnt(t) > site_cnt && now_ns() >= until_ns)
-		note_unseen(t, p);
+		instances_note_late(&t->instances, p->pid, p->generation, p->refreshed_ns);
 	return err;
 }
 
@@ -335,7 +313,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 		return;
 	p->hits_idx = target.hits_idx;
 	p->followed_ns = now_ns();
-	name_instance(t, event, child, target.generation);
+	instances_note_begin(&t->instances, child, target.generation, event);
 	p->is_dirty = true;
 }
 
@@ -505,7 +483,8 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		return;
 	switch (event->kind) {
 	case HT_EVENT_EXEC:
-		name_instance(t, event, p->pid, event->generation);
+		instances_note_begin(&t->instances, p->pid, event->generation, event);
+		instances_note_end(&t->instances, p->pid, event->generation - 1, event->time_ns);
 		p->is_dirty = true;
 		reclaim_ask(t->reclaim);
 		break;
@@ -514,8 +493,11 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		break;
 	case HT_EVENT_EXIT:
 		/* The last event of a process before it may be read after the new one was added. */
-		if (tracker_is_of(t, p->pid, event->generation))
+		if (tracker_is_of(t, p->pid, event->generation)) {
+			instances_note_end(&t->instances, p->pid, event->generation,
+					   event->time_ns);
 			end_process(t, p, true);
+		}
 		break;
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
@@ -607,27 +589,14 @@ static double hits_per_s(void *ctx, pid_t pid)
 	return p ? p->hits_per_s : 0;
 }
 
-/* Children that share their parent's place have its hits, and all the same number. */
 static void order_sharers(struct tracker *t)
 {
 	const struct probes_activity activity = { hits_per_s, &t->followed };
 	uint64_t now = now_ns(), passed_ns = now - t->ordered_ns;
-	struct followed_process *p;
 
 	if (passed_ns < ORDER_INTERVAL_NS || !probes_share_events(t->probes))
 		return;
-	vec_each(&t->followed.list, p) {
-		struct ht_hits hits;
-		uint64_t cnt;
-
-		if (engine_read_hits(t->engine, p->hits_idx, &hits))
-			continue;
-		cnt = hits.alloc_cnt + hits.free_cnt;
-		if (p->has_seen_hits)
-			p->hits_per_s = (double)(cnt - p->hits_seen) * NS_PER_S / (double)passed_ns;
-		p->hits_seen = cnt;
-		p->has_seen_hits = true;
-	}
+	followed_read_hits(&t->followed, passed_ns);
 	probes_order(t->probes, &activity);
 	t->ordered_ns = now;
 }
