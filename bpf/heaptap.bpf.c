@@ -37,8 +37,8 @@
 #include "intern.bpf.h"
 #include "way.bpf.h"
 #include "call.bpf.h"
-#include "lifecycle.bpf.h"
 #include "hold.bpf.h"
+#include "lifecycle.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 

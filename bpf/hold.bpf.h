@@ -29,6 +29,14 @@ static __always_inline bool hold_is_settled(struct pt_regs *ctx)
 	       state == HT_RT_CONSISTENT;
 }
 
+/* Is the current thread, of this target, traced for it? */
+static __always_inline bool hold_is_on(const struct ht_target *t)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return t->flags & HT_TARGET_HELD && BPF_CORE_READ(task, ptrace);
+}
+
 static __always_inline void hold_loaded(struct pt_regs *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -36,7 +44,7 @@ static __always_inline void hold_loaded(struct pt_regs *ctx)
 	__u32 tgid;
 
 	t = target_current(&tgid);
-	if (!t || !(t->flags & HT_TARGET_HELD) || !BPF_CORE_READ(task, ptrace) ||
+	if (!t || !hold_is_on(t) ||
 	    BPF_CORE_READ(task, blocked.sig[0]) & (1ULL << (HT_SIGCHLD - 1)))
 		return;
 	if (hold_is_settled(ctx))

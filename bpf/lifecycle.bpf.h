@@ -42,7 +42,7 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 	t->name_cnt = 0;
 	__sync_fetch_and_add(&t->generation, 1);
 	__sync_fetch_and_and(&t->flags, ~HT_TARGET_WAITS_EXEC);
-	event_send(HT_EVENT_EXEC, tgid, t->generation, 0, 0);
+	event_send(HT_EVENT_EXEC, tgid, t->generation, hold_is_on(t), 0);
 }
 
 /* oom_mm is set in every process that the OOM killer chose, and for good. */

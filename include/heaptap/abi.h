@@ -572,7 +572,7 @@ struct ht_total {
 };
 
 /* Ring buffer records: process events only, never one per allocation. */
-#define HT_EVENT_EXEC 1
+#define HT_EVENT_EXEC 1 /* other = 1: it is held, nothing of the program has run */
 #define HT_EVENT_EXIT 2 /* other = how it ended: as wait() tells it, and HT_EXIT_OOM */
 #define HT_EVENT_FORK 3 /* tgid = parent, other = child */
 #define HT_EVENT_UNMAPPED 4 /* a walk met an address that no mapping of tgid covers */

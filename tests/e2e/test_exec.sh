@@ -22,8 +22,12 @@ through_exec() {
 	run_target
 	stop_recorder
 	finish_target
-	# the recording keeps what the old program held at its end, under the old name
+	# what the old program held is gone with it; what it has allocated stays, under the old name
+	held=$(awk '/^EXPECT [^ ]* execs / { sum += $4 } END { print sum + 0 }' "$work/target.out")
+	sed -i 's/^\(EXPECT [^ ]* execs\) [0-9]* [0-9]*/\1 0 0/' "$work/target.out"
 	same "$name" --alloc
+	said=$("$heaptap" report --format json "$work/p.pb.gz" | grep -o '"exec_held_bytes":[0-9]*' | cut -d: -f2)
+	[ "${said:-0}" = "$held" ] && ok "$name: held at exec" || not_ok "$name: held at exec" "$said bytes, $held by the program itself"
 	cp "$work/target.out" "$work/all.out"
 	for comm in execs "$(basename "$program")"; do
 		sed "/^EXPECT/{/ $comm /!d}" "$work/all.out" >"$work/target.out"
@@ -33,6 +37,12 @@ through_exec() {
 for mode in $e2e_modes; do
 	through_exec "another program, same libc, $mode" 1 "$bin/family" --attach-mode=$mode
 	through_exec "a static program, $mode" 1 "$bin/family-static" --attach-mode=$mode
+	# nothing holds what was attached to: from when to when it ran unseen is said, and no number called exact
+	[ "$(ledger unseen_execs)" = 1 ] &&
+		"$heaptap" report --notes "$work/p.pb.gz" | tr -d '\n' | grep -q "not exact since the exec at .* PID [0-9]* (family-static) ran .* before it *was probed" &&
+		! "$heaptap" report "$work/p.pb.gz" | grep -q "(exact)" &&
+		ok "a static program, $mode: the time between is said" ||
+		not_ok "a static program, $mode: the time between is said" "" "$work/heaptap.err"
 done
 if have musl-gcc && CC=musl-gcc OUT=family-musl build_c family -idirafter/usr/include; then
 	through_exec "a program of another libc" 1 "$bin/family-musl"

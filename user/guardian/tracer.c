@@ -40,13 +40,18 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "guardian/exec_hold.h"
 #include "guardian/wire.h"
 
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
+#define RETRY_NS (10 * NS_PER_MS) /* main has not read what it was told before */
+
 struct held {
 	pid_t tid;
 	uint64_t serial, until_ns;
+	bool is_exec;
+	bool was_told;
 };
 
 struct tracer {
@@ -85,20 +90,32 @@ static void forget(struct tracer *t, pid_t tid)
 			t->held.data[i] = t->held.data[--t->held.cnt];
 }
 
-/* Who cannot be told of, or kept in mind, goes on: main finds the program later, and says so. */
+static void tell_held(struct tracer *t, struct held *h)
+{
+	const struct wire_hold_news news = {
+		.kind = h->is_exec ? WIRE_HELD_EXEC : WIRE_HELD_LOADED,
+		.tid = h->tid,
+		.serial = h->serial,
+		.until_ns = h->until_ns,
+	};
+
+	h->was_told = tell(t, &news);
+}
+
+/* Without memory to keep it in mind it goes on: main finds the program later, and says so. */
 static void hold(struct tracer *t, pid_t tid, bool is_exec)
 {
-	struct wire_hold_news news = {
-		.kind = is_exec ? WIRE_HELD_EXEC : WIRE_HELD_LOADED,
+	const struct held fresh = {
 		.tid = tid,
 		.serial = ++t->last_serial,
 		.until_ns = now_ns() + HOLD_LIMIT_NS,
+		.is_exec = is_exec,
 	};
 
-	if (vec_reserve(&t->held, t->held.cnt + 1) || !tell(t, &news))
+	if (vec_push(&t->held, fresh))
 		request(PTRACE_CONT, tid, 0);
 	else
-		t->held.data[t->held.cnt++] = (struct held){ tid, news.serial, news.until_ns };
+		tell_held(t, &t->held.data[t->held.cnt - 1]);
 }
 
 static bool is_from_bpf(pid_t tid)
@@ -222,16 +239,22 @@ static bool take_request(struct tracer *t)
 	return true;
 }
 
-/* Milliseconds until the next of the held is to go on; -1: there is none. */
-static int end_holds(struct tracer *t)
+/* Milliseconds until one of the held is to go on, or main to be told again; -1: there is none. */
+static int work_held(struct tracer *t)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;
 
 	for (size_t i = t->held.cnt; i-- > 0;) {
-		if (t->held.data[i].until_ns <= now)
-			go_on(t, &t->held.data[i]);
-		else if (t->held.data[i].until_ns < next)
-			next = t->held.data[i].until_ns;
+		struct held *h = &t->held.data[i];
+
+		if (!h->was_told)
+			tell_held(t, h);
+		if (h->until_ns <= now)
+			go_on(t, h);
+		else if (!h->was_told)
+			next = now + RETRY_NS;
+		else if (h->until_ns < next)
+			next = h->until_ns;
 	}
 	return next == UINT64_MAX ? -1 : (int)((next - now) / NS_PER_MS) + 1;
 }
@@ -244,7 +267,7 @@ static void *run(void *arg)
 	bool is_wanted = true;
 
 	while (is_wanted) {
-		if (poll(p, 2, end_holds(t)) < 0 && errno != EINTR)
+		if (poll(p, 2, work_held(t)) < 0 && errno != EINTR)
 			break;
 		if (p[1].revents)
 			take_stops(t);

@@ -65,11 +65,8 @@ struct wire_reply {
 };
 
 /*
- * On the tracer's socket (tracer.c). A program that is held goes on after HOLD_LIMIT_NS: what is not read by
- * then, a very large one on a busy machine, is not worth more of a user's time.
+ * On the tracer's socket (tracer.c).
  */
-#define HOLD_LIMIT_NS 2000000000ULL
-
 enum wire_hold_request_kind {
 	WIRE_HOLD_SEIZE, /* answered at once */
 	WIRE_HOLD_GO,

@@ -119,18 +119,22 @@ void followed_delete(struct followed *f, struct followed_process *p)
 	f->deleted_cnt++;
 }
 
+bool followed_is_current(const struct followed *f, const struct followed_process *p)
+{
+	struct ht_target target;
+
+	return !engine_get_target(f->engine, p->pid, &target) && target.generation == p->generation;
+}
+
 /* Add what /proc said after this image was there, if it speaks of no later one. */
 static int note_instance(struct followed *f, const struct followed_process *p,
 			 const struct process_info *info)
 {
 	struct track_instance *inst = instances_get(f->instances, p->pid, p->generation);
-	struct ht_target target;
 
 	if (!inst)
 		return -ENOMEM;
-	if (engine_get_target(f->engine, p->pid, &target) || target.generation != p->generation)
-		return 0;
-	return instance_describe(inst, info);
+	return followed_is_current(f, p) ? instance_describe(inst, info) : 0;
 }
 
 static void note_failure(struct followed *f, int err)

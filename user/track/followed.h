@@ -31,6 +31,8 @@ struct followed_process {
 	pid_t live_tid;
 	uint32_t generation; /* of the image that was last read */
 	bool is_dirty; /* mappings to be read again */
+	bool has_new_sites; /* its image, or the one after it, has come to be probed in places */
+	uint64_t held_until_ns; /* nothing of it runs before; 0: it runs */
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct process_tags tags;
@@ -79,6 +81,8 @@ void followed_delete(struct followed *f, struct followed_process *p);
  * now, and no others, are in p->mapped. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
 int followed_refresh(struct followed *f, struct followed_process *p);
+/* Is it still the image that was read last? */
+bool followed_is_current(const struct followed *f, const struct followed_process *p);
 /* The leftovers have been dealt with. */
 void followed_forget_leftovers(struct followed_process *p);
 /* How often each has hit probes of late, in the time that has passed since the last call. */

@@ -133,6 +133,25 @@ void instances_note_read(struct instances *is, pid_t pid, uint32_t generation)
 		inst->was_read = true;
 }
 
+void instances_note_loading(struct instances *is, pid_t pid, uint32_t generation)
+{
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (inst)
+		inst->is_loading = true;
+}
+
+/* What came late while it was loaded did not come too late. */
+void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation)
+{
+	struct track_instance *inst = instances_find(is, pid, generation);
+
+	if (!inst || !inst->is_loading)
+		return;
+	inst->is_loading = false;
+	inst->unseen_until_ns = 0;
+}
+
 void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);

@@ -33,6 +33,7 @@ struct track_instance {
 	 * missing. 0: not so. */
 	uint64_t unseen_until_ns;
 	bool was_read; /* its mappings */
+	bool is_loading; /* it will be held before it runs code of its libraries */
 	bool is_leaving; /* see instances_note_over() */
 };
 
@@ -66,6 +67,9 @@ void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 			  const struct ht_event *event);
 /* Its mappings were read, and what is in them is probed. */
 void instances_note_read(struct instances *is, pid_t pid, uint32_t generation);
+/* Its loader has begun, and it will be held when that is done; it is held now, when that is so. */
+void instances_note_loading(struct instances *is, pid_t pid, uint32_t generation);
+void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation);
 /* Probes have come into it while it ran, for what it had mapped at read_ns. */
 void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns);
 /* It has ended, or was replaced. */

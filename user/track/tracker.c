@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
+#include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
@@ -179,8 +180,7 @@ static void clean_leftovers(struct tracker *t, struct followed_process *p)
 	followed_forget_leftovers(p);
 }
 
-/* until_ns: it is held until then. */
-static int refresh_held(struct tracker *t, struct followed_process *p, uint64_t until_ns)
+static int refresh(struct tracker *t, struct followed_process *p)
 {
 	size_t site_cnt = tracker_site_cnt(t);
 	int err = followed_refresh(&t->followed, p);
@@ -191,14 +191,13 @@ static int refresh_held(struct tracker *t, struct followed_process *p, uint64_t 
 		err = probe_file(t, p, p->mapped.data[i]);
 	if (!err)
 		instances_note_read(&t->instances, p->pid, p->generation);
-	if (tracker_site_cnt(t) > site_cnt && now_ns() >= until_ns)
-		instances_note_late(&t->instances, p->pid, p->generation, p->refreshed_ns);
+	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
+	if (p->has_new_sites && followed_is_current(&t->followed, p)) {
+		if (now_ns() >= p->held_until_ns)
+			instances_note_late(&t->instances, p->pid, p->generation, p->refreshed_ns);
+		p->has_new_sites = false;
+	}
 	return err;
-}
-
-static int refresh(struct tracker *t, struct followed_process *p)
-{
-	return refresh_held(t, p, 0);
 }
 
 void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
@@ -207,12 +206,18 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 	struct followed_process *p = followed_find(&t->followed, pid);
 
 	*ret_traces = false;
-	if (!p || t->is_stopped || refresh_held(t, p, until_ns))
+	if (!p || t->is_stopped)
 		return;
-	if (is_exec)
-		(void)loaders_add(t->loaders, t->files, pid);
-	for (size_t i = 0; i < p->mapped.cnt; i++)
-		*ret_traces |= loaders_file_traces(t->loaders, p->mapped.data[i]);
+	p->held_until_ns = until_ns;
+	if (!refresh(t, p)) {
+		if (is_exec && !loaders_add(t->loaders, t->files, pid))
+			instances_note_loading(&t->instances, pid, p->generation);
+		if (!is_exec && now_ns() < until_ns)
+			instances_note_loaded(&t->instances, pid, p->generation);
+		for (size_t i = 0; i < p->mapped.cnt; i++)
+			*ret_traces |= loaders_file_traces(t->loaders, p->mapped.data[i]);
+	}
+	p->held_until_ns = 0; /* it goes on now */
 }
 
 void tracker_repair(struct tracker *t)
@@ -486,6 +491,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		instances_note_begin(&t->instances, p->pid, event->generation, event);
 		instances_note_end(&t->instances, p->pid, event->generation - 1, event->time_ns);
 		p->is_dirty = true;
+		p->held_until_ns = event->other ? event->time_ns + HOLD_LIMIT_NS : 0;
 		reclaim_ask(t->reclaim);
 		break;
 	case HT_EVENT_UNMAPPED:

@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A program that heaptap started executes another one: not one allocation of that is missed, whatever it is,
+# and nobody notices that it waited.
+. "$(dirname "$0")/lib.sh"
+e2e_init exec_hold
+
+build_c planted && OUT=planted-static build_c planted -static && build_c execs && OUT=execs-static build_c execs -static &&
+	OUT=libstartup.so build_c startup -shared -fPIC -DLIBRARY &&
+	OUT=startup build_c startup "$bin/libstartup.so" -Wl,-rpath,"$bin" || { not_ok build "workloads"; e2e_end; }
+programs="planted planted-static"
+lib=$(ldconfig -p | awk '/libjemalloc\.so\.2 .*x86-64/ { print $NF; exit }')
+[ -n "$lib" ] && OUT=planted-je build_c planted "$lib" && programs="$programs planted-je" ||
+	skip "a program with jemalloc" "libjemalloc is not installed"
+have musl-gcc && CC=musl-gcc OUT=planted-musl build_c planted -idirafter/usr/include &&
+	programs="$programs planted-musl" || skip "a program of another libc" "musl-gcc is not installed"
+
+notes() { "$heaptap" report --notes "$work/p.pb.gz" 2>&1; }
+json() { "$heaptap" report --format json "$work/p.pb.gz" | grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
+# what the replaced programs held is in nothing that is in use
+without_replaced() { sed -i '/^EXPECT [^ ]* execs/s/^\(EXPECT [^ ]* [^ ]*\) [0-9]* [0-9]*/\1 0 0/' "$work/target.out"; }
+# whole NAME [HEAPTAP ARGS...] -- COMMAND...: to the byte, and called exact
+whole() {
+	local name=$1
+	shift
+	launch --rate 1 "$@"
+	target_status=0
+	without_replaced
+	same "$name" --alloc
+	if [ "$(ledger unseen_execs)" != 0 ] || ! notes | grep -q '^Held: .*(exact)'; then
+		not_ok "$name: called exact" "it is not" "$work/heaptap.err"
+	else
+		ok "$name: called exact"
+	fi
+}
+for program in $programs; do
+	whole "env $program" -- env "$bin/$program"
+	whole "sh -c exec $program" -- sh -c "exec '$bin/$program'"
+	whole "a child of sh: $program" --follow -- sh -c "'$bin/$program'; exit"
+	for old in execs execs-static; do
+		whole "$old, $program" -- "$bin/$old" "$bin/$program"
+		held=$(json exec_held_bytes)
+		[ "${held:-0}" -ge 108253 ] && [ "$held" -lt 120000 ] && ok "$old, $program: held at exec" ||
+			not_ok "$old, $program: held at exec" "$held bytes, 108253 by the program itself"
+		notes | grep -q "^  held at exec: .* by PID [0-9]* ($old)" && ok "$old, $program: said whose" ||
+			not_ok "$old, $program: said whose" ""
+	done
+	whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
+done
+for mode in $e2e_modes; do
+	whole "static after dynamic, $mode" --attach-mode=$mode -- "$bin/execs" "$bin/planted-static"
+	whole "dynamic after static, $mode" --attach-mode=$mode -- "$bin/execs-static" "$bin/planted"
+	whole "a child, $mode" --follow --attach-mode=$mode -- sh -c "'$bin/planted-static'; exit"
+done
+for i in 1 2 3 4 5; do whole "constructors ($i)" -- env "$bin/startup"; done
+# 6 002 997 of it are the new program's
+launch --rate 1 -- env "$bin/planted-static"
+[ "$("$compare" sites "$work/p.pb.gz" | awk '$2 ~ /^site_/ { i += $4; a += $6 } END { print i, a }')" = "1002997 6002997" ] &&
+	ok "the planted numbers" || not_ok "the planted numbers" "$("$compare" sites "$work/p.pb.gz" | head -5)"
+
+# who is not root becomes root by a setuid program, traced or not
+if have setpriv; then
+	cp "$bin/planted-static" "$work/setuid"
+	chmod 4755 "$work/setuid"
+	bare=$(E2E_NOWAIT=1 setpriv --reuid=65534 --clear-groups "$work/setuid" | grep EUID)
+	launch --rate 1 --follow -- setpriv --reuid=65534 --clear-groups sh -c "'$work/setuid'; exit"
+	same "a setuid program" --alloc
+	[ "$bare" = "EUID 0" ] && [ "$(grep EUID "$work/target.out")" = "$bare" ] && ok "a setuid program: as root" ||
+		not_ok "a setuid program: as root" "'$(grep EUID "$work/target.out")', without heaptap '$bare'"
+else
+	skip "a setuid program" "no setpriv"
+fi
+# those that take a stopped child for Ctrl-Z
+for parent in "su root -c" "unshare --fork sh -c" "runuser -u root -- sh -c" "setsid -w sh -c" "timeout 20 sh -c"; do
+	have "${parent%% *}" || { skip "under ${parent%% *}" "it is not here"; continue; }
+	LIMIT=30 launch --rate 1 --follow -- $parent "'$bin/planted-static'; exit"
+	same "under ${parent%% *}" --alloc
+done
+# job control: a shell is told of the stop that was meant, and of no other
+if have script; then
+	cat >"$work/jobs.sh" <<-END
+	'$bin/planted' >/dev/null; echo first \$?
+	sleep 60 & kill -STOP %1; sleep 0.3; jobs
+	kill -CONT %1; sleep 0.3; jobs; kill %1; wait %1; echo last \$?
+	END
+	for command in "bash -i $work/jobs.sh" "bash --norc -im $work/jobs.sh"; do
+		E2E_NOWAIT=1 script -qec "$command" /dev/null </dev/null 2>&1 | sed 's/[0-9]\{3,\}/N/g' >"$work/bare.out"
+		LIMIT=30 launch --follow -n 0 -- script -qec "$command" /dev/null
+		sed 's/[0-9]\{3,\}/N/g' "$work/target.out" >"$work/traced.out"
+		cmp -s "$work/bare.out" "$work/traced.out" && grep -q "first 0" "$work/traced.out" && ok "job control: ${command%% $work*}" ||
+			not_ok "job control: ${command%% $work*}" "$(diff "$work/bare.out" "$work/traced.out")" "$work/heaptap.err"
+	done
+else
+	skip "job control" "no script"
+fi
+# signals and threads arrive as ever
+build_c family && E2E_THREADS=4 whole "threads of a family" --follow -- env "$bin/family"
+launch --follow -n 0 -- bash -c 'n=0; trap "n=\$((n+1))" USR1; for i in 1 2 3 4 5; do kill -USR1 $$; done; echo GOT $n; (sleep 5; echo LATE) & p=$!; kill -TERM $p; wait $p; echo STATUS $?'
+[ "$(grep -v LATE "$work/target.out" | tr '\n' ' ')" = "GOT 5 STATUS 143 " ] && ok "signals" ||
+	not_ok "signals" "" "$work/target.out" "$work/heaptap.err"
+
+# who traces by itself is let go of
+if have strace && strace -f -o /dev/null true 2>/dev/null; then
+	LIMIT=40 launch --rate 1 --follow -- strace -f -o "$work/strace.out" "$bin/planted"
+	grep -q "exited with 0" "$work/strace.out" && grep -q "^EUID" "$work/target.out" && [ "$record_status" = 0 ] &&
+		ok "strace under heaptap" || not_ok "strace under heaptap" "status $record_status" "$work/heaptap.err" "$work/strace.out"
+	held=$("$compare" total "$work/p.pb.gz" | awk '{ print $2 }')
+	[ "${held:-0}" -ge 1002997 ] && ok "strace under heaptap: what it starts is recorded" ||
+		not_ok "strace under heaptap: what it starts is recorded" "$held bytes"
+	LIMIT=40 launch --rate 1 -v --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
+	grep -q "traces programs itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
+		not_ok "strace under heaptap is said" "" "$work/heaptap.err"
+	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
+		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"
+else
+	skip "strace" "it is not here"
+fi
+if have gdb; then
+	LIMIT=60 launch --follow -n 0 -- gdb -nx -batch -ex run "$bin/planted"
+	grep -q "exited normally" "$work/target.out" && ok "gdb under heaptap" ||
+		not_ok "gdb under heaptap" "" "$work/target.out" "$work/heaptap.err"
+else
+	skip "gdb" "it is not here"
+fi
+printf '#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(7); p = NULL; return 0; }\n' >"$work/leak.c"
+if ${CC:-gcc} -fsanitize=address "$work/leak.c" -o "$work/leak" 2>/dev/null && ! "$work/leak" 2>"$work/bare.err" &&
+	grep -q "detected memory leaks" "$work/bare.err"; then
+	launch --follow -n 0 -- sh -c "'$work/leak' 2>&1; exit"
+	grep -q "detected memory leaks" "$work/target.out" && ok "LeakSanitizer looks for leaks" ||
+		not_ok "LeakSanitizer looks for leaks" "" "$work/target.out" "$work/heaptap.err"
+else
+	skip "LeakSanitizer" "it does not work here"
+fi
+
+# what heaptap cannot do while it stands still: the program waits, for a bounded time
+hold_one() { # a program that is held at an exec, in $held; $recorder stands still
+	rm -f "$work/go" "$work/mark"
+	PLANTED_MARK=$work/mark record_start --rate 1 -- sh -c "while [ ! -e '$work/go' ]; do sleep 0.05; done; exec '$bin/planted-static'"
+	held=$(sed -n 's/^heaptap: recording PID \([0-9]*\).*/\1/p' "$work/heaptap.err")
+	guard=$(pgrep -P "$recorder" -x heaptap-guard)
+	kill -STOP "$recorder"
+	touch "$work/go"
+	await 5 is_held
+}
+is_held() { grep -q '^State:.t' "/proc/$held/status" 2>/dev/null; }
+runs_within() { # SECONDS: planted has run to its end
+	local end=$(($(date +%s%N) + $1 * 1000000000 * e2e_patience))
+	while [ "$(date +%s%N)" -lt "$end" ]; do [ -e "$work/mark" ] && return 0; sleep 0.02; done
+	return 1
+}
+hold_one && [ ! -e "$work/mark" ] && ok "it is held" || not_ok "it is held" "" "$work/heaptap.err"
+kill -9 "$recorder"
+runs_within 1 && ok "it goes on when heaptap is killed" || not_ok "it goes on when heaptap is killed" "$(grep State "/proc/$held/status")"
+wait "$recorder" 2>/dev/null
+hold_one || not_ok "it is held again" "" "$work/heaptap.err"
+kill -9 "$guard"
+runs_within 1 && ok "it goes on when the guardian is killed" || not_ok "it goes on when the guardian is killed" "$(grep State "/proc/$held/status")"
+kill -CONT "$recorder"
+wait_recorder
+hold_one || not_ok "it is held a third time" "" "$work/heaptap.err"
+runs_within 4 && ok "a hold has an end" || not_ok "a hold has an end" "$(grep State "/proc/$held/status")"
+kill -CONT "$recorder"
+wait_recorder
+[ "$(ledger unseen_execs)" = 1 ] && notes | grep -q "not exact since the exec at" && ok "a hold that ended is said" ||
+	not_ok "a hold that ended is said" "" "$work/heaptap.err"
+
+# without a hold, or attached: what was not seen is said
+launch --rate 1 --no-hold -- env "$bin/planted-static"
+[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && notes | grep -q "not exact since the exec at" &&
+	ok "--no-hold is said" || not_ok "--no-hold is said" "" "$work/heaptap.err"
+
+# short-lived children: their stacks are whole
+reach_start() { # NAME COMMAND...
+	local name=$1 all whole
+	shift
+	LIMIT=60 launch --rate 1 --follow -- "$@"
+	all=$(ledger samples) whole=$(ledger stacks_complete)
+	[ "${all:-0}" -gt 100 ] && [ $((100 * whole)) -ge $((99 * all)) ] && ok "$name: $whole of $all stacks reach the start" ||
+		not_ok "$name" "$whole of $all stacks reach the start" "$work/heaptap.err"
+}
+printf '#include <stdio.h>\nint main(void) { return puts("x"); }\n' >"$work/x.c"
+have gcc && reach_start "gcc -c" gcc -O2 -c "$work/x.c" -o "$work/x.o" || skip "gcc -c" "no gcc"
+reach_start "sh with small commands" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; expr $i + 1 | cat >/dev/null; env true; done'
+have convert && reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
+e2e_end
