@@ -159,6 +159,8 @@ static void recording_survives(void **state)
 	r->is_lossy = r->follows_children = true;
 	r->rss_begin_bytes = 9 << 20;
 	r->rss_end_bytes = 13 << 20;
+	r->exec_held_bytes = 108253;
+	r->exec_held_objects = 103;
 	n = write_to(p, file);
 	if (pprof_check(file, n, &why) || pprof_read_mem(file, n, &q, &why))
 		fail_msg("%s", why.text);
@@ -182,6 +184,8 @@ static void recording_survives(void **state)
 		    !q->recording.is_from_start);
 	assert_int_equal(q->recording.rss_begin_bytes, 9 << 20);
 	assert_int_equal(q->recording.rss_end_bytes, 13 << 20);
+	assert_int_equal(q->recording.exec_held_bytes, 108253);
+	assert_int_equal(q->recording.exec_held_objects, 103);
 	profile_free(p);
 	profile_free(q);
 	free(file);

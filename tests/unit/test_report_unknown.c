@@ -242,7 +242,7 @@ static void json_says_how_it_was_recorded(void **state)
 		   "\"exe\":\"/usr/bin/redis-server\",\"process_cnt\":1}");
 	want(text, "\"inuse_since_ns\":null");
 	want(text, "\"watched_ns\":10000000000");
-	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null");
+	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":null,\"exec_held_bytes\":null");
 	want(text, "\"is_lossy\":false");
 	free(text);
 	p->recording.limit = (struct recording_limit){ .one_cpu = 0.25 };
@@ -256,10 +256,11 @@ static void json_says_how_it_was_recorded(void **state)
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = 1699999995 * S;
 	p->recording.rss_end_bytes = 4096;
+	p->recording.exec_held_bytes = 77;
 	p->recording.overhead_share = NAN;
 	text = print(&(struct report_options){ .format = REPORT_JSON });
 	want(text, "\"inuse\":\"since\",\"inuse_since_ns\":1699999995000000000");
-	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":4096");
+	want(text, "\"rss_begin_bytes\":null,\"rss_end_bytes\":4096,\"exec_held_bytes\":77");
 	want(text, "\"overhead_percent\":null");
 	free(text);
 	p->recording = RECORDING_NONE;
@@ -388,6 +389,12 @@ static void the_head_says_what_the_numbers_are_of(void **state)
 	text = print(&(struct report_options){ 0 });
 	want(text, "Held: 4.00 KiB");
 	want(text, "Resident 10.0 -> 10.0 MiB\n");
+	assert_null(strstr(text, "at exec"));
+	free(text);
+	p->recording.exec_held_bytes = 3 << 20;
+	p->recording.exec_held_objects = 1;
+	text = print(&(struct report_options){ 0 });
+	want(text, "Held at exec, and gone: 3.00 MiB in 1 block\n");
 	free(text);
 	p->recording.inuse = RECORDING_INUSE_SINCE;
 	p->recording.inuse_since_ns = p->recording.end_ns - 5 * S;

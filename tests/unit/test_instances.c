@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_instances.c - what is known of images when their process executes another program, and what of their
+ * time went unseen.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "track/instances.h"
+
+#define PID 77
+
+static struct instances is;
+
+static int set_up(void **state)
+{
+	(void)state;
+	instances_init(&is);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	instances_release(&is);
+	return 0;
+}
+
+static void begin(uint32_t generation, uint32_t kind, uint64_t time_ns)
+{
+	const struct ht_event event = { .kind = kind, .comm = "program", .time_ns = time_ns };
+
+	instances_note_begin(&is, PID, generation, &event);
+}
+
+static uint64_t unseen_until(uint32_t generation)
+{
+	return instances_find(&is, PID, generation)->unseen_until_ns;
+}
+
+static bool is_first(void *ctx, pid_t pid, uint32_t generation)
+{
+	(void)ctx, (void)pid;
+	return generation == 0;
+}
+
+/* A life is told from the next one that has the same pid, whatever of it is forgotten. */
+static void the_newest_of_a_life_is_not_replaced(void **state)
+{
+	(void)state;
+	assert_false(instances_is_replaced(&is, PID, 0));
+	assert_non_null(instances_get(&is, PID, 0));
+	assert_false(instances_is_replaced(&is, PID, 0));
+	begin(1, HT_EVENT_EXEC, 1);
+	begin(3, HT_EVENT_EXEC, 2); /* the event of 2 was lost */
+	assert_true(instances_is_replaced(&is, PID, 0));
+	assert_true(instances_is_replaced(&is, PID, 1));
+	assert_true(instances_is_replaced(&is, PID, 2));
+	assert_false(instances_is_replaced(&is, PID, 3));
+	begin(HT_GENERATION_STEP, HT_EVENT_FORK, 3);
+	assert_false(instances_is_replaced(&is, PID, 3));
+	assert_false(instances_is_replaced(&is, PID, HT_GENERATION_STEP));
+	assert_false(instances_is_replaced(&is, PID + 1, 0));
+	instances_note_over(&is, is_first, NULL);
+	assert_int_equal(instances_forget_noted(&is), 0);
+	assert_null(instances_find(&is, PID, 0));
+	assert_true(instances_is_replaced(&is, PID, 1));
+}
+
+static void late_probes_leave_time_unseen(void **state)
+{
+	uint64_t now = now_ns();
+
+	(void)state;
+	instances_get(&is, PID, 0);
+	instances_note_late(&is, PID, 0, now);
+	assert_int_equal(unseen_until(0), 0); /* it ran before, and that is known */
+	begin(1, HT_EVENT_EXEC, now);
+	instances_note_late(&is, PID, 1, now + 2 * NS_PER_S);
+	assert_int_equal(unseen_until(1), 0); /* of a dlopen() */
+	instances_note_late(&is, PID, 1, now + 1);
+	assert_true(unseen_until(1) >= now);
+	begin(2, HT_EVENT_FORK, now);
+	instances_note_late(&is, PID, 2, now + 1);
+	assert_int_equal(unseen_until(2), 0);
+}
+
+static void what_comes_while_it_is_loaded_is_in_time(void **state)
+{
+	uint64_t now = now_ns();
+
+	(void)state;
+	begin(1, HT_EVENT_EXEC, now);
+	instances_note_loading(&is, PID, 1);
+	instances_note_late(&is, PID, 1, now + 1);
+	assert_true(unseen_until(1) > 0); /* should it never be held again */
+	instances_note_loaded(&is, PID, 1);
+	assert_int_equal(unseen_until(1), 0);
+	instances_note_late(&is, PID, 1, now + 1);
+	instances_note_loaded(&is, PID, 1); /* of a dlopen() */
+	assert_true(unseen_until(1) > 0);
+}
+
+static void who_ends_unread_was_unseen(void **state)
+{
+	(void)state;
+	begin(1, HT_EVENT_EXEC, 5);
+	instances_note_end(&is, PID, 1, 9);
+	assert_int_equal(unseen_until(1), 9);
+	begin(2, HT_EVENT_EXEC, 9);
+	instances_note_read(&is, PID, 2);
+	instances_note_end(&is, PID, 2, 11);
+	assert_int_equal(unseen_until(2), 0);
+	begin(3, HT_EVENT_FORK, 12);
+	instances_note_end(&is, PID, 3, 13);
+	assert_int_equal(unseen_until(3), 0);
+	instances_note_end(&is, PID, 99, 13); /* not known */
+}
+
+int main(void)
+{
+#define ONE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		ONE(the_newest_of_a_life_is_not_replaced),
+		ONE(late_probes_leave_time_unseen),
+		ONE(what_comes_while_it_is_loaded_is_in_time),
+		ONE(who_ends_unread_was_unseen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
