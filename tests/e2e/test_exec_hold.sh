@@ -53,6 +53,15 @@ for mode in $e2e_modes; do
 	whole "a child, $mode" --follow --attach-mode=$mode -- sh -c "'$bin/planted-static'; exit"
 done
 for i in 1 2 3 4 5; do whole "constructors ($i)" -- env "$bin/startup"; done
+# libraries that come later, and allocators with them
+if OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl; then
+	export E2E_PLUGIN=$bin/libplugin.so E2E_PAUSE_MS=0
+	whole "a library, used at once" -- env E2E_MODE=late "$bin/dlopens"
+	whole "dlopen and dlclose in a loop" -- env E2E_MODE=loop "$bin/dlopens"
+	[ -z "$lib" ] || whole "an allocator that is loaded and used at once" -- env E2E_MODE=late E2E_ALLOCATOR="$lib" \
+		GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 E2E_MALLOC=mallocx E2E_FREE=dallocx "$bin/dlopens"
+	unset E2E_PLUGIN E2E_PAUSE_MS
+fi
 # 6 002 997 of it are the new program's
 launch --rate 1 -- env "$bin/planted-static"
 [ "$("$compare" sites "$work/p.pb.gz" | awk '$2 ~ /^site_/ { i += $4; a += $6 } END { print i, a }')" = "1002997 6002997" ] &&

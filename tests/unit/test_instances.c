@@ -97,14 +97,22 @@ static void what_comes_while_it_is_loaded_is_in_time(void **state)
 
 	(void)state;
 	begin(1, HT_EVENT_EXEC, now);
-	instances_note_loading(&is, PID, 1);
+	instances_note_loader(&is, PID, 1);
+	for (int i = 0; i < 2; i++) { /* at the start, and of a dlopen() */
+		instances_note_late(&is, PID, 1, now + 1);
+		assert_true(unseen_until(1) > 0); /* should it never be held again */
+		instances_note_loaded(&is, PID, 1, true);
+		assert_int_equal(unseen_until(1), 0);
+	}
 	instances_note_late(&is, PID, 1, now + 1);
-	assert_true(unseen_until(1) > 0); /* should it never be held again */
-	instances_note_loaded(&is, PID, 1);
-	assert_int_equal(unseen_until(1), 0);
+	instances_note_loaded(&is, PID, 1, false); /* it was held for too short a time */
 	instances_note_late(&is, PID, 1, now + 1);
-	instances_note_loaded(&is, PID, 1); /* of a dlopen() */
+	instances_note_loaded(&is, PID, 1, true); /* what was missed stays so */
 	assert_true(unseen_until(1) > 0);
+	begin(2, HT_EVENT_EXEC, now); /* static */
+	instances_note_late(&is, PID, 2, now + 1);
+	instances_note_loaded(&is, PID, 2, true);
+	assert_true(unseen_until(2) > 0);
 }
 
 static void who_ends_unread_was_unseen(void **state)

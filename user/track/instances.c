@@ -133,31 +133,33 @@ void instances_note_read(struct instances *is, pid_t pid, uint32_t generation)
 		inst->was_read = true;
 }
 
-void instances_note_loading(struct instances *is, pid_t pid, uint32_t generation)
+void instances_note_loader(struct instances *is, pid_t pid, uint32_t generation)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
 	if (inst)
-		inst->is_loading = true;
+		inst->has_loader = true;
 }
 
-/* What came late while it was loaded did not come too late. */
-void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation)
+void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation, bool is_held)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
-	if (!inst || !inst->is_loading)
+	if (!inst || !inst->may_be_in_time)
 		return;
-	inst->is_loading = false;
-	inst->unseen_until_ns = 0;
+	inst->may_be_in_time = false;
+	if (is_held)
+		inst->unseen_until_ns = 0;
 }
 
 void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
-	if (inst && inst->exec_ns && read_ns < inst->exec_ns + EXEC_SETTLES_NS)
-		inst->unseen_until_ns = now_ns();
+	if (!inst || !inst->exec_ns || read_ns >= inst->exec_ns + EXEC_SETTLES_NS)
+		return;
+	inst->may_be_in_time = inst->has_loader && (!inst->unseen_until_ns || inst->may_be_in_time);
+	inst->unseen_until_ns = now_ns();
 }
 
 void instances_note_end(struct instances *is, pid_t pid, uint32_t generation, uint64_t end_ns)

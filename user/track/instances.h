@@ -33,7 +33,8 @@ struct track_instance {
 	 * missing. 0: not so. */
 	uint64_t unseen_until_ns;
 	bool was_read; /* its mappings */
-	bool is_loading; /* it will be held before it runs code of its libraries */
+	bool has_loader; /* it is held whenever that has mapped libraries, before it runs any of their code */
+	bool may_be_in_time; /* of what has come late nothing has run yet, if it is held so */
 	bool is_leaving; /* see instances_note_over() */
 };
 
@@ -67,9 +68,9 @@ void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 			  const struct ht_event *event);
 /* Its mappings were read, and what is in them is probed. */
 void instances_note_read(struct instances *is, pid_t pid, uint32_t generation);
-/* Its loader has begun, and it will be held when that is done; it is held now, when that is so. */
-void instances_note_loading(struct instances *is, pid_t pid, uint32_t generation);
-void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation);
+/* It will be held whenever its loader has mapped libraries; it is held for that, or was until just now. */
+void instances_note_loader(struct instances *is, pid_t pid, uint32_t generation);
+void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation, bool is_held);
 /* Probes have come into it while it ran, for what it had mapped at read_ns. */
 void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns);
 /* It has ended, or was replaced. */

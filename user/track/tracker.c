@@ -211,9 +211,10 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 	p->held_until_ns = until_ns;
 	if (!refresh(t, p)) {
 		if (is_exec && !loaders_add(t->loaders, t->files, pid))
-			instances_note_loading(&t->instances, pid, p->generation);
-		if (!is_exec && now_ns() < until_ns)
-			instances_note_loaded(&t->instances, pid, p->generation);
+			instances_note_loader(&t->instances, pid, p->generation);
+		if (!is_exec)
+			instances_note_loaded(&t->instances, pid, p->generation,
+					      now_ns() < until_ns);
 		for (size_t i = 0; i < p->mapped.cnt; i++)
 			*ret_traces |= loaders_file_traces(t->loaders, p->mapped.data[i]);
 	}
