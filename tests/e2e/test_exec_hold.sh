@@ -119,6 +119,14 @@ if have strace && strace -f -o /dev/null true 2>/dev/null; then
 	LIMIT=40 launch --rate 1 -v --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
 	grep -q "traces programs itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
 		not_ok "strace under heaptap is said" "" "$work/heaptap.err"
+	# the program that heaptap starts is strace's already
+	rm -f "$work/p.pb.gz"
+	E2E_NOWAIT=1 timeout 60 strace -f -e trace=none -o /dev/null "$heaptap" record --max-overhead off --rate 1 --force \
+		-n 0 -o "$work/p.pb.gz" -- env "$bin/planted-static" >"$work/target.out" 2>"$work/heaptap.err"
+	grep -q "cannot be held .* traced already" "$work/heaptap.err" && [ "$(ledger unseen_execs)" -gt 0 ] &&
+		grep -q ^EUID "$work/target.out" && ok "heaptap under strace" ||
+		not_ok "heaptap under strace" "" "$work/heaptap.err" "$work/target.out"
+	LIMIT=40 launch --rate 1 --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
 	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
 		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"
 else
@@ -177,6 +185,42 @@ wait_recorder
 launch --rate 1 --no-hold -- env "$bin/planted-static"
 [ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && notes | grep -q "not exact since the exec at" &&
 	ok "--no-hold is said" || not_ok "--no-hold is said" "" "$work/heaptap.err"
+
+# what a hold takes: a loop of small commands and a build, with holds and without
+if [ "${HEAPTAP_VM:-0}" = 0 ]; then
+	cat >"$work/loop.sh" <<-'END'
+	begin=$(date +%s%N); i=0
+	while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done
+	echo TOOK $((($(date +%s%N) - begin) / 1000))
+	END
+	for i in 1 2 3 4 5 6; do
+		printf '#include <stdio.h>\nint f%d(void) { return puts("x"); }\n' $i >"$work/part$i.c"
+	done
+	printf 'all: part1.o part2.o part3.o part4.o part5.o part6.o\n' >"$work/Makefile"
+	cat >"$work/build.sh" <<-'END'
+	begin=$(date +%s%N); make -s -j2 >/dev/null || exit
+	echo TOOK $((($(date +%s%N) - begin) / 1000)); rm -f *.o
+	END
+	took() { sed -n 's/^TOOK //p' "$work/target.out"; }
+	least() { printf '%s\n' "$@" | sort -n | head -1; }
+	slower() { # NAME SCRIPT COMMANDS: of three rounds each the quickest counts
+		local held= bare= i
+		cd "$work" || return
+		for i in 1 2 3; do
+			launch -q --follow --no-hold -n 0 -- sh "$2"
+			bare="$bare $(took)"
+			launch -q --follow -n 0 -- sh "$2"
+			held="$held $(took)"
+		done
+		cd "$e2e_top" || return
+		held=$(least $held) bare=$(least $bare)
+		[ -n "$held" ] && [ -n "$bare" ] && [ $((held - bare)) -lt $((5000 * $3)) ] &&
+			ok "$1: $held us, without holds $bare us: $(((held - bare) / $3)) us for a program" ||
+			not_ok "$1" "$held us, without holds $bare us"
+	}
+	slower "300 small commands" loop.sh 300
+	have gcc && have make && slower "make -j2" build.sh 24 || skip "make -j2" "no gcc"
+fi
 
 # short-lived children: their stacks are whole
 reach_start() { # NAME COMMAND...

@@ -38,6 +38,11 @@ struct processes {
 	size_t unseen_exec_cnt; /* images, of the wanted ones */
 };
 
+static bool is_wanted(const struct recording_facts *f, const struct track_instance *inst)
+{
+	return !f->is_wanted || f->is_wanted(f->ctx, inst->pid, inst->generation);
+}
+
 /* The newest image of each. */
 static int list_processes(const struct recording_facts *f, struct processes *ps)
 {
@@ -51,7 +56,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 		uint32_t pid = (uint32_t)inst[i].pid;
 		const uint64_t *known = hmap_get(&by_pid, &pid);
 
-		if (f->is_wanted && !f->is_wanted(f->ctx, inst[i].pid, inst[i].generation))
+		if (!is_wanted(f, &inst[i]))
 			continue;
 		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
 		if (known) {
@@ -298,30 +303,45 @@ static int comment_inuse(const struct recording_facts *f, const struct processes
 	return profile_comment(p, "in-use: %s%s", is_unknown ? "UNKNOWN. " : "", words);
 }
 
+/* "PID 12 (server)" */
+#define IMAGE_BYTES (HT_COMM_BYTES + 24)
+
+static const char *image_text(pid_t pid, const struct track_instance *image, char buf[IMAGE_BYTES])
+{
+	snprintf(buf, IMAGE_BYTES, "PID %d (%.*s)", pid, HT_COMM_BYTES, image ? image->comm : "?");
+	make_printable(buf);
+	return buf;
+}
+
 /* From when to when, for those who want to know what may be missing. */
+static int comment_unseen(const struct track_instance *inst, int64_t epoch_off_ns,
+			  struct profile *p)
+{
+	char when[UNITS_BUF], elapsed[UNITS_BUF], image[IMAGE_BYTES];
+
+	return profile_comment(p,
+			       "not exact since the exec at %s: %s ran %s before it was probed%s; "
+			       "what it allocated in that time may be missing",
+			       time_text((int64_t)inst->exec_ns + epoch_off_ns, when),
+			       image_text(inst->pid, inst, image),
+			       format_duration(inst->unseen_until_ns - inst->exec_ns, elapsed,
+					       sizeof(elapsed)),
+			       inst->was_read ? "" : ", or ended");
+}
+
 static int comment_unseen_execs(const struct recording_facts *f, const struct processes *ps,
 				struct profile *p)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
 	size_t cnt, said_cnt = 0;
 	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
-	char when[UNITS_BUF], elapsed[UNITS_BUF];
 	int err = 0;
 
 	for (size_t i = 0; i < cnt && said_cnt < NAMED_MAX && !err; i++) {
-		if (!inst[i].unseen_until_ns ||
-		    (f->is_wanted && !f->is_wanted(f->ctx, inst[i].pid, inst[i].generation)))
+		if (!inst[i].unseen_until_ns || !is_wanted(f, &inst[i]))
 			continue;
 		said_cnt++;
-		err = profile_comment(
-			p,
-			"not exact since the exec at %s: PID %d (%.*s) ran %s before it "
-			"was probed%s; what it allocated in that time may be missing",
-			time_text((int64_t)inst[i].exec_ns + epoch_off_ns, when), inst[i].pid,
-			HT_COMM_BYTES, inst[i].comm,
-			format_duration(inst[i].unseen_until_ns - inst[i].exec_ns, elapsed,
-					sizeof(elapsed)),
-			inst[i].was_read ? "" : ", or ended");
+		err = comment_unseen(&inst[i], epoch_off_ns, p);
 	}
 	if (!err && ps->unseen_exec_cnt > said_cnt)
 		err = profile_comment(p, "not exact since an exec: and %zu more",
@@ -332,22 +352,19 @@ static int comment_unseen_execs(const struct recording_facts *f, const struct pr
 /* Each image by itself, for those who look for what a program left behind. */
 static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 {
-	char bytes[UNITS_BUF], comm[HT_COMM_BYTES + 1];
+	char bytes[UNITS_BUF], image[IMAGE_BYTES];
 	int err = 0;
 
 	for (size_t i = 0; i < f->exec_held_cnt && i < NAMED_MAX && !err; i++) {
 		const struct snapshot_held *h = &f->exec_held[i];
-		const struct track_instance *image =
-			tracker_find_instance(f->tracker, h->pid, h->generation);
 
-		snprintf(comm, sizeof(comm), "%.*s", HT_COMM_BYTES, image ? image->comm : "?");
-		make_printable(comm);
 		format_bytes(h->held.bytes, bytes, sizeof(bytes));
+		image_text(h->pid, tracker_find_instance(f->tracker, h->pid, h->generation), image);
 		err = profile_comment(
 			p,
-			"held at exec: %s in %lld blocks by PID %d (%s), gone when it "
-			"executed another program; in no value",
-			bytes, llround(h->held.objects), h->pid, comm);
+			"held at exec: %s in %lld blocks by %s, gone when it executed "
+			"another program; in no value",
+			bytes, llround(h->held.objects), image);
 	}
 	if (!err && f->exec_held_cnt > NAMED_MAX)
 		err = profile_comment(p, "held at exec: and %zu more",

@@ -64,6 +64,24 @@ struct followed_process *followed_find(const struct followed *f, pid_t pid)
 	return idx ? &f->list.data[*idx] : NULL;
 }
 
+struct followed_process *followed_oldest(const struct followed *f)
+{
+	struct followed_process *p, *oldest = NULL;
+
+	vec_each(&f->list, p)
+		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
+			oldest = p;
+	return oldest;
+}
+
+bool followed_has_ended(pid_t pid)
+{
+	struct process_info info;
+	int err = process_info_read(pid, &info);
+
+	return err == -ESRCH || (!err && info.is_zombie);
+}
+
 int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret)
 {
 	struct followed_process fresh = { .pid = pid, .live_tid = pid, .generation = generation };

@@ -71,6 +71,10 @@ void followed_release(struct followed *f);
 
 /* NULL: not followed. Good until the next add or delete. */
 struct followed_process *followed_find(const struct followed *f, pid_t pid);
+/* Which was read longest ago; NULL: there is none. */
+struct followed_process *followed_oldest(const struct followed *f);
+/* Has the process, though nobody has told? */
+bool followed_has_ended(pid_t pid);
 /* An entry; its target is the caller's business. -EEXIST, -ENOMEM. */
 int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret);
 /* The last process takes its place. */

@@ -334,20 +334,12 @@ static void end_process(struct tracker *t, struct followed_process *p, bool has_
 	followed_delete(&t->followed, p);
 }
 
-static bool has_ended(pid_t pid)
-{
-	struct process_info info;
-	int err = process_info_read(pid, &info);
-
-	return err == -ESRCH || (!err && info.is_zombie);
-}
-
 void tracker_remove(struct tracker *t, pid_t pid)
 {
 	struct followed_process *p = followed_find(&t->followed, pid);
 
 	if (p)
-		end_process(t, p, has_ended(pid));
+		end_process(t, p, followed_has_ended(pid));
 }
 
 /* The process; pid 0: any one, where they share their probes. */
@@ -570,7 +562,7 @@ static void check_lost(struct tracker *t)
 	for (size_t i = t->followed.list.cnt; i-- > 0;) { /* backwards: see end_process() */
 		struct followed_process *p = &t->followed.list.data[i];
 
-		if (has_ended(p->pid))
+		if (followed_has_ended(p->pid))
 			end_process(t, p, true);
 		else
 			p->is_dirty |= has_grown;
@@ -580,11 +572,8 @@ static void check_lost(struct tracker *t)
 /* One process at a time, so that many that were read together do not stay so. */
 static void refresh_oldest(struct tracker *t)
 {
-	struct followed_process *p, *oldest = NULL;
+	struct followed_process *oldest = followed_oldest(&t->followed);
 
-	vec_each(&t->followed.list, p)
-		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
-			oldest = p;
 	if (oldest && now_ns() >= oldest->refreshed_ns + t->opts.refresh_ns)
 		oldest->is_dirty = true;
 }
