@@ -32,6 +32,7 @@
 #include "kernel/features.h"
 #include "kernel/privileges.h"
 #include "kernel/seccomp_probe.h"
+#include "record/cost_view.h"
 #include "record/family.h"
 #include "record/holds.h"
 #include "record/idle_tasks.h"
@@ -498,10 +499,10 @@ int recorder_start(struct recorder *r)
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
+	/* What a program maps in its first milliseconds is to be read before its threads allocate. */
+	thread_be_prompt();
 	if (r->launch) {
 		begin_holds(r);
-		/* What it maps in its first milliseconds is to be read before its threads allocate. */
-		thread_be_prompt();
 		err = launch_go(r->launch);
 		if (err) {
 			char why[512];
@@ -528,44 +529,6 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 	if (stats[HT_STAT_STACKS_FULL] || stats[HT_STAT_SHARE_STACKS])
 		return "stack map full";
 	return NULL;
-}
-
-/* What the probes of those that run cost, at most, and are all frees watched? */
-struct cost_view {
-	pid_t pid; /* whose cost it is */
-	struct budget_price now;
-	double share_overall;
-	bool is_of_one_cpu; /* the limit that is in force for it */
-	bool has_inuse, is_out;
-	size_t cnt;
-};
-
-static struct cost_view view_costs(const struct recorder *r)
-{
-	struct cost_view all = { .now = { -1, -1 }, .has_inuse = true };
-	size_t running_cnt = tracker_running_cnt(r->tracker);
-
-	if (r->opts.follow && running_cnt > 1)
-		running_cnt = 1; /* all are one */
-	for (size_t i = 0; i < running_cnt; i++) {
-		pid_t pid = tracker_running_at(r->tracker, i);
-		struct governor_view view;
-
-		if (governor_view(r->governor, pid, &view))
-			continue;
-		all.cnt++;
-		all.has_inuse &= view.has_inuse;
-		all.is_out |= view.step == BUDGET_OFF;
-		if (view.now.cpu_share > all.now.cpu_share) {
-			all.now = view.now;
-			all.is_of_one_cpu = view.limit.one_cpu > 0;
-		}
-		if (view.overall.cpu_share >= all.share_overall) {
-			all.share_overall = view.overall.cpu_share;
-			all.pid = pid;
-		}
-	}
-	return all;
 }
 
 /* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
@@ -620,7 +583,7 @@ static void show_status(struct recorder *r)
 		return;
 	look_at_targets(r);
 	engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
-	costs = view_costs(r);
+	costs = cost_view_read(r->tracker, r->governor, r->opts.follow);
 	r->facts.probes_went_out |= costs.is_out;
 	now.elapsed_ns = now.time_ns - r->facts.begin_ns;
 	warn_overhead(r, &costs, now.elapsed_ns);
@@ -757,10 +720,11 @@ int recorder_run(struct recorder *r)
 	tracker_read_counters(r->tracker);
 	show_status(r);
 	log_status_end();
-	holds_end(r->holds); /* nobody is to wait from here on */
-	r->holds = NULL;
 	governor_stop(r->governor);
+	engine_events_drain(r->engine); /* execs: what the programs before them held is over */
 	tracker_stop_allocs(r->tracker);
+	holds_end(r->holds); /* there is nothing to wait for any more */
+	r->holds = NULL;
 	err = snapshot_take(r->engine, &r->snapshot);
 	if (!err)
 		err = snapshot_part_replaced(r->snapshot, r->tracker);

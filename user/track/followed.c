@@ -312,6 +312,16 @@ void followed_read_counters(struct followed *f, struct followed_process *p)
 	read_new_keys(f, p);
 }
 
+void followed_hits_since(const struct followed_process *p, struct ht_hits *hits)
+{
+	hits->alloc_cnt -= p->hits_before.alloc_cnt;
+	hits->free_cnt -= p->hits_before.free_cnt;
+	hits->return_cnt -= p->hits_before.return_cnt;
+	hits->stepped_cnt -= p->hits_before.stepped_cnt;
+	hits->sample_cnt -= p->hits_before.sample_cnt;
+	hits->stack_ns -= p->hits_before.stack_ns;
+}
+
 /* Children that share their parent's place have its hits, and all the same number. */
 void followed_read_hits(struct followed *f, uint64_t passed_ns)
 {
@@ -329,4 +339,11 @@ void followed_read_hits(struct followed *f, uint64_t passed_ns)
 		p->hits_seen = cnt;
 		p->has_seen_hits = true;
 	}
+}
+
+double followed_hits_per_s(void *f, pid_t pid)
+{
+	const struct followed_process *p = followed_find(f, pid);
+
+	return p ? p->hits_per_s : 0;
 }

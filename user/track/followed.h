@@ -89,8 +89,11 @@ int followed_refresh(struct followed *f, struct followed_process *p);
 bool followed_is_current(const struct followed *f, const struct followed_process *p);
 /* The leftovers have been dealt with. */
 void followed_forget_leftovers(struct followed_process *p);
+/* Of what was counted in its place, what came since it is followed. */
+void followed_hits_since(const struct followed_process *p, struct ht_hits *hits);
 /* How often each has hit probes of late, in the time that has passed since the last call. */
 void followed_read_hits(struct followed *f, uint64_t passed_ns);
+double followed_hits_per_s(void *f, pid_t pid); /* of struct probes_activity */
 /* What it counts itself, and names of label keys that it published meanwhile, to its instance. */
 void followed_read_counters(struct followed *f, struct followed_process *p);
 

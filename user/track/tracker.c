@@ -128,13 +128,28 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	return 0;
 }
 
+/* The newest image of a process, when the recording ends. */
+static void note_unread(struct tracker *t, const struct followed_process *p)
+{
+	uint64_t now = now_ns();
+	struct ht_target target;
+
+	if (engine_get_target(t->engine, p->pid, &target) ||
+	    !instances_get(&t->instances, p->pid, target.generation))
+		return;
+	if (p->held_until_ns < now)
+		instances_note_end(&t->instances, p->pid, target.generation, now);
+}
+
 void tracker_stop_allocs(struct tracker *t)
 {
 	struct followed_process *p;
 
 	t->is_stopped = true;
-	vec_each(&t->followed.list, p)
+	vec_each(&t->followed.list, p) {
 		engine_mark_target(t->engine, p->pid, HT_TARGET_QUIET, 0);
+		note_unread(t, p);
+	}
 	probes_stop_allocs(t->probes);
 }
 
@@ -355,15 +370,9 @@ int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
 	const struct followed_process *p = find_or_any(t, pid);
 	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
 
-	if (err)
-		return err;
-	ret->alloc_cnt -= p->hits_before.alloc_cnt;
-	ret->free_cnt -= p->hits_before.free_cnt;
-	ret->return_cnt -= p->hits_before.return_cnt;
-	ret->stepped_cnt -= p->hits_before.stepped_cnt;
-	ret->sample_cnt -= p->hits_before.sample_cnt;
-	ret->stack_ns -= p->hits_before.stack_ns;
-	return 0;
+	if (!err)
+		followed_hits_since(p, ret);
+	return err;
 }
 
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
@@ -578,16 +587,9 @@ static void refresh_oldest(struct tracker *t)
 		oldest->is_dirty = true;
 }
 
-static double hits_per_s(void *ctx, pid_t pid)
-{
-	const struct followed_process *p = followed_find(ctx, pid);
-
-	return p ? p->hits_per_s : 0;
-}
-
 static void order_sharers(struct tracker *t)
 {
-	const struct probes_activity activity = { hits_per_s, &t->followed };
+	const struct probes_activity activity = { followed_hits_per_s, &t->followed };
 	uint64_t now = now_ns(), passed_ns = now - t->ordered_ns;
 
 	if (passed_ns < ORDER_INTERVAL_NS || !probes_share_events(t->probes))
