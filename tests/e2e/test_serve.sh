@@ -6,7 +6,7 @@ e2e_init serve
 have curl || skip_all "curl is not installed"
 have python3 || skip_all "python3 is not installed"
 
-build_c family && build_c forks && build_c execs || { not_ok build "workloads"; e2e_end; }
+build_c family && OUT=family-static build_c family -static && build_c forks && build_c execs || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
 
 begin heapy-a
@@ -154,8 +154,9 @@ done
 begin forks env E2E_MODE=follow E2E_CHILD_DELAY_MS=2500 "$bin/forks"
 begin named "$bin/execs" "$bin/family"
 begin execs "$bin/execs" "$bin/family"
-serve --listen 127.0.0.1:0 --rate 1 --exe '/(forks|execs)$' -p "${pid_of[named]}"
-for name in forks named execs; do tell_to $name go; done
+begin statics "$bin/execs" "$bin/family-static"
+serve --listen 127.0.0.1:0 --rate 1 --exe '/(forks|execs)$' -p "${pid_of[named]}" -p "${pid_of[statics]}"
+for name in forks named execs statics; do tell_to $name go; done
 ended_cnt() { [ "$(grep -c '^END' "$top/forks/target.out")" = 2 ]; }
 await 20 ended_cnt || not_ok "children" "not done" "$top/forks/target.out"
 cp "$top/forks/target.out" "$top/forks/all.out"
@@ -166,21 +167,29 @@ for pid in $(awk '$1 == "PID" && !seen[$2]++ { print $2 }' "$top/forks/all.out")
 	[ "$pid" = "${pid_of[forks]}" ] || who="child"
 	E2E_SHOW=4 served forks "fork: $who" "$url/debug/pprof/heap?pid=$pid" --alloc
 done
-for name in named execs; do
+for name in named execs statics; do
 	await 10 says "$top/$name/target.out" '^BEFORE' || not_ok "$name" "does not work"
 	exact_of $name "before exec: $name"
 	tell_to $name exec
 done
 await 5 follows_not "${pid_of[execs]}" && ok "lets go who is another program" ||
 	not_ok "lets go who is another program" "not within 5 s" "$top/serve.err"
-is_ready_again() { [ "$(grep -c ^READY "$top/named/target.out")" = 2 ]; }
+is_ready_again() { [ "$(cat "$top"/{named,statics}/target.out | grep -c ^READY)" = 4 ]; }
 await 10 is_ready_again || not_ok "exec" "no second program"
 sleep 0.5
-work_of named
-sed -i '1,/^BEFORE/d' "$top/named/target.out"
-exact_of named "after exec: what the new program holds"
+for name in named statics; do
+	work_of $name
+	sed -i '1,/^BEFORE/d' "$top/$name/target.out"
+	exact_of $name "after exec: what the new program holds: $name"
+done
+"$heaptap" report --notes "$top/statics/p.pb.gz" >"$top/notes"
+grep -q "not exact since the exec at" "$top/notes" && ! grep -q "(exact)" "$top/notes" && ok "after exec: the time unseen is said" ||
+	not_ok "after exec: the time unseen is said" "" "$top/notes"
+"$heaptap" report --notes "$top/named/p.pb.gz" >"$top/notes"
+! grep -q "not exact since" "$top/notes" && ok "after exec: and only of whom it is" ||
+	not_ok "after exec: and only of whom it is" "" "$top/notes"
 end_server "serve children and execs"
-for name in forks named execs; do
+for name in forks named execs statics; do
 	same_memory $name && ok "no probe is left in $name" || not_ok "no probe is left in $name" "its text differs" "$top/text"
 done
 
