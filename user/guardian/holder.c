@@ -276,7 +276,7 @@ static int start_tracer(struct holder *h)
 	int fd = h->fd_cnt ? h->fds[0] : -1;
 
 	h->fd_cnt = 0; /* it is the tracer's */
-	return fd < 0 ? -EMFILE : tracer_start(fd);
+	return fd < 0 ? -EMFILE : tracer_start(fd, h->main_fd);
 }
 
 static void handle(struct holder *h)

@@ -22,8 +22,8 @@
  */
 #include "guardian/tracer.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,7 +34,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <dirent.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -46,6 +45,7 @@
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
 #define RETRY_NS (10 * NS_PER_MS) /* main has not read what it was told before */
+#define STOPS_CAP 64 /* in a storm of signals main's requests have their turn after so many */
 
 struct held {
 	pid_t tid;
@@ -55,7 +55,7 @@ struct held {
 };
 
 struct tracer {
-	int fd, signal_fd;
+	int fd, main_fd, signal_fd;
 	uint64_t last_serial;
 	VEC(struct held) held;
 	VEC(pid_t) leaving; /* to be let go of when they stop */
@@ -82,12 +82,15 @@ static bool take_leaving(struct tracer *t, pid_t tid)
 	return false;
 }
 
-static void forget(struct tracer *t, pid_t tid)
+static bool take_held(struct tracer *t, pid_t tid)
 {
-	take_leaving(t, tid);
-	for (size_t i = t->held.cnt; i-- > 0;)
-		if (t->held.data[i].tid == tid)
-			t->held.data[i] = t->held.data[--t->held.cnt];
+	for (size_t i = 0; i < t->held.cnt; i++) {
+		if (t->held.data[i].tid != tid)
+			continue;
+		t->held.data[i] = t->held.data[--t->held.cnt];
+		return true;
+	}
+	return false;
 }
 
 static void tell_held(struct tracer *t, struct held *h)
@@ -140,7 +143,8 @@ static void on_stop(struct tracer *t, pid_t tid, int status)
 		request(PTRACE_CONT, tid, event ? 0 : sig);
 }
 
-static void take_stops(struct tracer *t)
+/* true: there may be more. */
+static bool take_stops(struct tracer *t)
 {
 	struct signalfd_siginfo info[8];
 	pid_t tid;
@@ -148,12 +152,16 @@ static void take_stops(struct tracer *t)
 
 	while (read(t->signal_fd, info, sizeof(info)) > 0)
 		;
-	while ((tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0) {
+	for (int i = 0; i < STOPS_CAP; i++) {
+		tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
+		if (tid <= 0)
+			return false;
 		if (WIFSTOPPED(status))
 			on_stop(t, tid, status);
-		else
-			forget(t, tid);
+		else if (!take_held(t, tid)) /* it has ended */
+			take_leaving(t, tid);
 	}
+	return true;
 }
 
 static struct held *find_held(struct tracer *t, uint64_t serial)
@@ -186,24 +194,14 @@ static void let_go(struct tracer *t, pid_t tgid)
 {
 	char path[64];
 	struct dirent *entry;
-	struct held *h;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", tgid);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name);
-		bool is_held = false;
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
 
-		for (size_t i = 0; i < t->held.cnt; i++) {
-			h = &t->held.data[i];
-			is_held = h->tid == tid;
-			if (!is_held)
-				continue;
-			*h = t->held.data[--t->held.cnt];
-			break;
-		}
-		if (is_held)
+		if (take_held(t, tid))
 			request(PTRACE_DETACH, tid, 0);
 		else if (tid && !request(PTRACE_INTERRUPT, tid, 0))
 			(void)vec_push(&t->leaving, tid); /* else it stays traced */
@@ -246,15 +244,17 @@ static int work_held(struct tracer *t)
 
 	for (size_t i = t->held.cnt; i-- > 0;) {
 		struct held *h = &t->held.data[i];
+		uint64_t due = h->until_ns;
 
+		if (due <= now) {
+			go_on(t, h);
+			continue;
+		}
 		if (!h->was_told)
 			tell_held(t, h);
-		if (h->until_ns <= now)
-			go_on(t, h);
-		else if (!h->was_told)
-			next = now + RETRY_NS;
-		else if (h->until_ns < next)
-			next = h->until_ns;
+		if (!h->was_told && due > now + RETRY_NS)
+			due = now + RETRY_NS;
+		next = due < next ? due : next;
 	}
 	return next == UINT64_MAX ? -1 : (int)((next - now) / NS_PER_MS) + 1;
 }
@@ -263,16 +263,20 @@ static void *run(void *arg)
 {
 	struct tracer *t = arg;
 	struct pollfd p[] = { { .fd = t->fd, .events = POLLIN },
-			      { .fd = t->signal_fd, .events = POLLIN } };
-	bool is_wanted = true;
+			      { .fd = t->signal_fd, .events = POLLIN },
+			      { .fd = t->main_fd, .events = POLLIN } };
+	bool is_wanted = true, has_stops = false;
 
 	while (is_wanted) {
-		if (poll(p, 2, work_held(t)) < 0 && errno != EINTR)
+		int wait_ms = work_held(t);
+
+		if (poll(p, 3, has_stops ? 0 : wait_ms) < 0 && errno != EINTR)
 			break;
-		if (p[1].revents)
-			take_stops(t);
+		if (has_stops || p[1].revents)
+			has_stops = take_stops(t);
 		if (p[0].revents)
 			is_wanted = take_request(t);
+		is_wanted &= !p[2].revents;
 	}
 	close(t->fd);
 	close(t->signal_fd);
@@ -282,7 +286,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int tracer_start(int fd)
+int tracer_start(int fd, int main_fd)
 {
 	struct tracer *t = calloc(1, sizeof(*t));
 	pthread_t thread;
@@ -296,6 +300,7 @@ int tracer_start(int fd)
 		return -ENOMEM;
 	}
 	t->fd = fd;
+	t->main_fd = main_fd;
 	t->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signal_fd < 0)
 		err = -errno;

@@ -5,8 +5,9 @@
 
 /*
  * fd: the socket, from here on the thread's; what is said on it is in wire.h. The thread ends with the
- * other end of the socket, and the kernel then lets go of all that is traced and held.
+ * other end of the socket or with main, whose pidfd main_fd is (-1: not known), and the kernel then lets go of
+ * all that is traced and held.
  */
-int tracer_start(int fd);
+int tracer_start(int fd, int main_fd);
 
 #endif
