@@ -27,7 +27,9 @@ whole() {
 	target_status=0
 	without_replaced
 	same "$name" --alloc
-	if [ "$(ledger unseen_execs)" != 0 ] || ! notes | grep -q '^Held: .*(exact)'; then
+	if [ "$(ledger unseen_execs)" = 0 ] && [ "$(ledger throwing_sites)" != 0 ]; then
+		skip "$name: called exact" "before Linux 6.13 operator new of jemalloc is left alone"
+	elif [ "$(ledger unseen_execs)" != 0 ] || ! notes | grep -q '^Held: .*(exact)'; then
 		not_ok "$name: called exact" "it is not" "$work/heaptap.err"
 	else
 		ok "$name: called exact"
@@ -81,7 +83,7 @@ else
 fi
 # those that take a stopped child for Ctrl-Z
 for parent in "su root -c" "unshare --fork sh -c" "runuser -u root -- sh -c" "setsid -w sh -c" "timeout 20 sh -c"; do
-	have "${parent%% *}" || { skip "under ${parent%% *}" "it is not here"; continue; }
+	$parent true >/dev/null 2>&1 || { skip "under ${parent%% *}" "it is not here"; continue; }
 	LIMIT=30 launch --rate 1 --follow -- $parent "'$bin/planted-static'; exit"
 	same "under ${parent%% *}" --alloc
 done
