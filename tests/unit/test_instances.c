@@ -91,6 +91,23 @@ static void late_probes_leave_time_unseen(void **state)
 	assert_int_equal(unseen_until(2), 0);
 }
 
+/* A process may be read before the event of its exec is. */
+static void late_probes_before_the_exec_is_heard_of(void **state)
+{
+	struct ht_event exec = { .kind = HT_EVENT_EXEC, .time_ns = now_ns() };
+
+	(void)state;
+	for (uint32_t held = 0; held < 2; held++) {
+		instances_get(&is, PID, 1 + held);
+		instances_note_late(&is, PID, 1 + held, now_ns());
+		instances_note_read(&is, PID, 1 + held);
+		assert_int_equal(unseen_until(1 + held), 0);
+		exec.other = held;
+		instances_note_begin(&is, PID, 1 + held, &exec);
+		assert_int_equal(unseen_until(1 + held) > 0, !held);
+	}
+}
+
 static void what_comes_while_it_is_loaded_is_in_time(void **state)
 {
 	uint64_t now = now_ns();
@@ -137,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ONE(the_newest_of_a_life_is_not_replaced),
 		ONE(late_probes_leave_time_unseen),
+		ONE(late_probes_before_the_exec_is_heard_of),
 		ONE(what_comes_while_it_is_loaded_is_in_time),
 		ONE(who_ends_unread_was_unseen),
 	};

@@ -291,7 +291,7 @@ int tracer_start(int fd, int main_fd)
 	struct tracer *t = calloc(1, sizeof(*t));
 	pthread_t thread;
 	sigset_t set;
-	int err = 0;
+	int err;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -302,16 +302,16 @@ int tracer_start(int fd, int main_fd)
 	t->fd = fd;
 	t->main_fd = main_fd;
 	t->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (t->signal_fd < 0)
+	if (t->signal_fd < 0) {
 		err = -errno;
-	else
+	} else {
 		err = thread_start(&thread, run, t);
-	if (!err) {
-		pthread_detach(thread);
-		return 0;
-	}
-	if (t->signal_fd >= 0)
+		if (!err) {
+			pthread_detach(thread);
+			return 0;
+		}
 		close(t->signal_fd);
+	}
 	close(fd);
 	free(t);
 	return err;

@@ -121,8 +121,11 @@ void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 	if (!inst)
 		return;
 	memcpy(inst->comm, event->comm, sizeof(inst->comm));
-	if (event->kind == HT_EVENT_EXEC)
-		inst->exec_ns = event->time_ns;
+	if (event->kind != HT_EVENT_EXEC)
+		return;
+	inst->exec_ns = event->time_ns;
+	if (!event->other) /* else it is held, and was then */
+		inst->unseen_until_ns = inst->late_ns;
 }
 
 void instances_note_read(struct instances *is, pid_t pid, uint32_t generation)
@@ -156,6 +159,8 @@ void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, u
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
+	if (inst && !inst->exec_ns)
+		inst->late_ns = now_ns();
 	if (!inst || !inst->exec_ns || read_ns >= inst->exec_ns + EXEC_SETTLES_NS)
 		return;
 	inst->may_be_in_time = inst->has_loader && (!inst->unseen_until_ns || inst->may_be_in_time);

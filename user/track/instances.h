@@ -32,6 +32,7 @@ struct track_instance {
 	/* From exec_ns until then it ran before it was probed, or until it ended: what it allocated may be
 	 * missing. 0: not so. */
 	uint64_t unseen_until_ns;
+	uint64_t late_ns; /* when it came to be probed, before its exec was heard of; 0: not so */
 	bool was_read; /* its mappings */
 	bool has_loader; /* it is held whenever that has mapped libraries, before it runs any of their code */
 	bool may_be_in_time; /* of what has come late nothing has run yet, if it is held so */
