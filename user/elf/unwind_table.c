@@ -138,10 +138,11 @@ static int row_add(struct builder *b, uint64_t vaddr, struct ht_row row)
 /* Where the next mark starts or ends; UINT64_MAX: there is no more. */
 static uint64_t mark_edge(const struct builder *b)
 {
-	const struct unwind_mark *mark = &b->marks.data[b->mark_edge / 2];
+	const struct unwind_mark *mark;
 
 	if (b->mark_edge == 2 * b->marks.cnt)
 		return UINT64_MAX;
+	mark = &b->marks.data[b->mark_edge / 2];
 	return b->mark_edge % 2 ? mark->end_vaddr : mark->start_vaddr;
 }
 
