@@ -13,8 +13,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # loaded runs alone. The others run beside each other: a recording counts the same whoever else is
 # recorded (test_two_recorders.sh). Longest first, so that the end is not one test's.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget dlopen exec_hold first_minute \
-	fork hostile kill loads metrics serve serve_keep serve_ways),$(E2E))
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,wrapper scopes statistics scope_links serve_select scope_matrix \
+	fork hostile kill loads metrics scope_links serve serve_keep serve_ways \
+	unwind),$(E2E))
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,wrapper scopes statistics serve_select scope_matrix \
 	scope_rust serve_http two_recorders output doctor exact_cxx exact_threads)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races

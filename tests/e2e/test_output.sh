@@ -60,12 +60,11 @@ timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/link.pb.gz" -p "$target
 # a file, and a link, that come while it is recorded
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
 	rm -f "$work"/late*.pb.gz "$work/heaptap.err"
-	timeout 30 "$heaptap" record -n 0 -o "$work/late.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
+	"$heaptap" record -n 0 -o "$work/late.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
 	await 30 record_began
 	eval "$come"
-	# timeout(1) passes it on
 	stop_recorder
 	[ "$record_status" = 0 ] && [[ $(cat "$work/late.pb.gz") =~ ^(theirs|precious)$ ]] && gzip -t "$work/late-1.pb.gz" &&
 		grep -q "late-1.pb.gz" "$work/heaptap.err" && ok "what comes meanwhile is left alone, the profile kept: ${come%% *}" ||
@@ -113,8 +112,8 @@ if [ -e /dev/full ]; then
 	[ $status = 1 ] && grep -qi "no space" "$work/heaptap.err" && ok "disk full: an error" || not_ok "disk full" "status $status" "$work/heaptap.err"
 fi
 # and where no file may become large: what cannot be kept is shown
-(ulimit -f 1 && timeout 30 "$heaptap" record -d 1 -o "$work/limit.pb.gz" -p "$target" 2>&1 | cat >"$work/shown"; exit "${PIPESTATUS[0]}")
-status=$?
+(ulimit -f 1 && exec timeout 30 "$heaptap" record -d 1 -o "$work/limit.pb.gz" -p "$target") 2>&1 | cat >"$work/shown"
+status=${PIPESTATUS[0]}
 [ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "Held of what" "$work/shown" &&
 	! grep -q "wrote" "$work/shown" && [ ! -e "$work/limit.pb.gz" ] && ok "file size limit: an error, and the report" ||
 	not_ok "file size limit" "status $status" "$work/shown"

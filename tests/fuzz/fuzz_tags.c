@@ -77,7 +77,7 @@ static void check_descriptor(const uint8_t *data, size_t bytes)
 	err = scope_descriptor_parse(raw, &d, msg, sizeof(msg));
 	if (!err && (d.node_cnt > d.node_capacity || d.tls_mode > HT_TLS_REGISTRY))
 		abort();
-	if ((err == -EPROTO) != (*msg != '\0'))
+	if ((err == -EPROTO || err == -EBADMSG) != (*msg != '\0'))
 		abort();
 }
 

@@ -110,7 +110,9 @@ static void test_refused(void **state)
 		make(raw);
 		put(raw, cases[i].off, cases[i].bytes, cases[i].v);
 		msg[0] = '\0';
-		assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)), -EPROTO);
+		/* what a loader has not mapped yet may be anything */
+		assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)),
+				 cases[i].off >= 8 && cases[i].off < 16 ? -EBADMSG : -EPROTO);
 		if (!strstr(msg, cases[i].why))
 			fail_msg("%s: not about %s", msg, cases[i].why);
 	}

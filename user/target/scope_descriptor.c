@@ -109,7 +109,7 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 		return -EAGAIN;
 	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC))) {
 		snprintf(msg, msg_bytes, "there is no scope descriptor where the probe says");
-		return -EPROTO;
+		return -EBADMSG;
 	}
 	if (get_u16(raw, 2) != SCOPE_DESCRIPTOR_MAJOR) {
 		snprintf(msg, msg_bytes,

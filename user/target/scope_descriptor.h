@@ -29,8 +29,9 @@ struct scope_descriptor {
 };
 
 /*
- * 0; -EAGAIN: there is no descriptor yet (nothing but zeroes); -EPROTO: it is not one that can be
- * read, and msg is a sentence that says why.
+ * 0; -EAGAIN: there is no descriptor yet (nothing but zeroes); -EBADMSG: something else is there, which
+ * is so for a moment while a loader maps the file; -EPROTO: it is not one that can be read. msg is a
+ * sentence that says why, of the last two.
  */
 int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 			   struct scope_descriptor *ret, char *msg, size_t msg_bytes);

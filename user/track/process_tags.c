@@ -16,12 +16,20 @@
 
 #define KEYS_WAIT_NS (200 * NS_PER_MS)
 #define KEYS_WAIT_CAP_NS (60 * NS_PER_S)
+/*
+ * A loader maps the whole file first, and then its data over that: who looks in between reads something
+ * else where the descriptor will be. What is wrong is looked at so often again before it is believed.
+ */
+#define PROBLEM_TRIES 3
 
 void process_tags_begin(struct process_tags *pt)
 {
 	pt->desc_addrs.cnt = 0;
 	pt->otel.cnt = 0;
 	pt->is_pending = false;
+	if (!pt->has_problem)
+		pt->problem_tries = 0;
+	pt->has_problem = false;
 }
 
 void process_tags_release(struct process_tags *pt)
@@ -58,6 +66,15 @@ int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, 
 	err = tag_sources_read(tid, &file->tags->where, bias, tag_dtv_shift(maps), &found);
 	if (err)
 		return err;
+	if (*found.problem && found.is_pending) {
+		pt->has_problem = true;
+		if (pt->problem_tries < PROBLEM_TRIES) {
+			pt->problem_tries++;
+			*found.problem = '\0';
+		} else {
+			found.is_pending = false;
+		}
+	}
 	say_problem(file, found.problem);
 	pt->is_pending |= found.is_pending;
 	for (uint32_t i = 0; i < found.cnt && !err; i++) {

@@ -30,6 +30,8 @@ struct process_tags {
 	VEC(uint64_t) desc_addrs; /* of heaptap/scope.h */
 	VEC(struct ht_tag_source) otel; /* OpenTelemetry's */
 	uint32_t id_keys; /* tag_keys_ids() of the keys that were read last */
+	bool has_problem; /* something that was read cannot be right... */
+	uint32_t problem_tries; /* ... so often in a row */
 	bool is_pending; /* the loader is still at work: look again soon */
 	uint64_t published_ns; /* of the keys that were read last */
 	uint64_t keys_due_ns, keys_wait_ns; /* see process_tags_wants_keys() */
