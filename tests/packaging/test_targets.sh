@@ -8,7 +8,7 @@ none=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-none-XXXXXX")
 trap 'rm -rf "$none"' EXIT
 check() {
 	local first
-	first=$(MAKEFLAGS='' make -n B="$none" "$1" 2>&1 | head -n 1)
+	first=$(env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -n B="$none" "$1" 2>&1 | head -n 1)
 	case $first in
 	tools/setup.sh*)
 		cnt=$((cnt + 1))
