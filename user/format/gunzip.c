@@ -72,11 +72,11 @@ static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio,
 			struct format_error *err)
 {
 	if (is_by_ratio)
-		return format_fail(err, unpacked_bytes,
-				   "unpacks to more than %zu MiB, over %d times its size, which no "
-				   "profile does; if it is one all the same, unpack it first "
-				   "(gzip -d)",
-				   unpacked_bytes >> 20, RATIO_MAX);
+		return format_fail(
+			err, unpacked_bytes,
+			"unpacks to more than %zu MiB, far more than profiles of its size "
+			"do; if it is one all the same, unpack it first (gzip -d)",
+			unpacked_bytes >> 20);
 	return format_fail(err, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
 			   max >> 20);
 }
