@@ -21,8 +21,10 @@ struct share_log {
 static const struct {
 	const char *table, *loss;
 } words[] = {
-	[HT_SHARED_LIVE] = { "live samples (--max-live)", "what it allocates from now on is missing from in-use" },
-	[HT_SHARED_TOTALS] = { "sums (--max-stacks)", "what it allocates from now on is missing from allocated" },
+	[HT_SHARED_LIVE] = { "live samples (--max-live)",
+			     "what it allocates from now on is missing from in-use" },
+	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
+			       "what it allocates from now on is missing from allocated" },
 	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are not kept" },
 	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not told apart" },
 	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
