@@ -67,6 +67,8 @@ int doctor_find(struct doctor_report *r);
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
 
 bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info);
+/* Without a BPF program that can be loaded nothing else can be tried. */
+bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info);
 
 /* Expected ns of one call while it is recorded; 0 = not known. */
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);

@@ -432,3 +432,10 @@ int doctor_find(struct doctor_report *r)
 		err = find_process(r);
 	return err;
 }
+
+bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info)
+{
+	return r->features.bpf || info->offset == offsetof(struct kernel_features, btf) ||
+	       (info->offset == offsetof(struct kernel_features, bpf) &&
+		!r->missing_capabilities[0]);
+}
