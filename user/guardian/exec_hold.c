@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/vec.h"
 #include "guardian/guardian_priv.h"
 #include "guardian/wire.h"
 
@@ -16,7 +15,6 @@
 
 struct exec_hold {
 	int fd;
-	VEC(struct wire_hold_news) early; /* that came before an answer */
 };
 
 int exec_hold_new(struct guardian *g, struct exec_hold **ret)
@@ -47,7 +45,6 @@ void exec_hold_free(struct exec_hold *h)
 	if (!h)
 		return;
 	close(h->fd);
-	vec_release(&h->early);
 	free(h);
 }
 
@@ -87,25 +84,18 @@ int exec_hold_begin(struct exec_hold *h, pid_t pid, bool is_family)
 	struct wire_hold_news news;
 	int err = ask(h, &r);
 
-	while (!err) {
+	if (!err)
 		err = receive(h, ANSWER_TIMEOUT_MS, &news);
-		if (!err && news.kind == WIRE_HOLD_SEIZED)
-			return news.err;
-		if (!err)
-			err = vec_push(&h->early, news);
-	}
-	return err;
+	if (err)
+		return err;
+	return news.kind == WIRE_HOLD_SEIZED ? news.err : -EPROTO;
 }
 
 int exec_hold_next(struct exec_hold *h, struct exec_hold_stop *ret)
 {
 	struct wire_hold_news news;
-	int err = 0;
+	int err = receive(h, 0, &news);
 
-	if (h->early.cnt)
-		news = h->early.data[--h->early.cnt];
-	else
-		err = receive(h, 0, &news);
 	if (err)
 		return err;
 	*ret = (struct exec_hold_stop){

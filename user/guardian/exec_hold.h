@@ -34,8 +34,8 @@ int exec_hold_new(struct guardian *g, struct exec_hold **ret);
 /* Everybody goes on. NULL is fine. */
 void exec_hold_free(struct exec_hold *h);
 
-/* Of a process without other threads. is_family: with all threads and children that it will have. -EPERM: it is
- * traced by somebody else, or may not be traced. */
+/* Once, before anybody is held. Of a process without other threads. is_family: with all threads and children
+ * that it will have. -EPERM: it is traced by somebody else, or may not be traced. */
 int exec_hold_begin(struct exec_hold *h, pid_t pid, bool is_family);
 /* Readable when somebody is held, or the guardian is gone. */
 int exec_hold_fd(const struct exec_hold *h);
