@@ -49,6 +49,8 @@ struct ht_walk {
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
 	__u32 is_map_known; /* by user space, which tells when it changes */
+	__u32 has_new_jit; /* code made at run time was met that user space does not know */
+	__u32 jit_file_id; /* of the process, see struct ht_mappings */
 	/* a piece of the stack, from window_addr up; see walk_read_stack() */
 	__u64 window_addr;
 	__u64 window[WALK_WINDOW_CNT];
@@ -107,9 +109,11 @@ static __always_inline long read_user_u64(__u64 *ret, __u64 addr)
 }
 
 #define FIND_VMA_TRIES 32
+#define VMA_EXEC 0x4 /* the kernel's VM_EXEC */
 
 struct vma_query {
-	__u64 addr;
+	__u32 jit_file_id;
+	__u32 reserved;
 	struct ht_mapping map;
 };
 
@@ -149,8 +153,16 @@ static long vma_found(struct task_struct *task, struct vm_area_struct *vma, stru
 	struct file *file = vma->vm_file;
 	struct ht_inode_file *f;
 
-	if (!file)
+	if (!file) {
+		/* Those with operations are the kernel's own: the vDSO, a return probe's trampoline. */
+		if (!(vma->vm_flags & VMA_EXEC) || vma->vm_ops)
+			return 0;
+		q->map.start_addr = vma->vm_start;
+		q->map.end_addr = vma->vm_end;
+		q->map.file_id = q->jit_file_id;
+		q->map.flags = HT_MAPPING_JIT;
 		return 0;
+	}
 	f = file_find(file);
 	if (!f)
 		return 0;
@@ -181,13 +193,14 @@ struct {
 /* Separate from walk_find_mapping(): a program may not hold two big frames on its 512 bytes. */
 static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 {
-	struct vma_query q = { .addr = pc };
+	struct vma_query q = {};
 	struct vma_page key = {};
 	struct ht_mapping *known;
 	long err = 0;
 
 	if (!w)
 		return -1;
+	q.jit_file_id = w->jit_file_id;
 	key.salt = w->salt;
 	key.page = pc >> 12;
 	/* Busy: another thread is changing the address space, for a moment as a rule. */
@@ -201,13 +214,14 @@ static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
 		if (!known)
 			return -1;
 		q.map = *known;
-	} else if (q.map.file_id) {
+	} else if (q.map.end_addr) {
 		bpf_map_update_elem(&vma_pages, &key, &q.map, BPF_ANY);
 	} else {
 		return -1;
 	}
 	w->map = q.map;
 	w->is_map_known = 0;
+	w->has_new_jit |= q.map.flags & HT_MAPPING_JIT;
 	stat_inc(HT_STAT_FIND_VMA);
 	return 0;
 }
@@ -227,7 +241,9 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 	inner = set ? bpf_map_lookup_elem(&mapping_sets, set) : NULL;
 	if (inner)
 		m = bpf_map_lookup_elem(inner, &zero);
+	w->jit_file_id = 0;
 	if (m && m->generation == w->generation) {
+		w->jit_file_id = m->jit_file_id;
 		cnt = m->mapping_cnt;
 		for (int i = 0; i < 10; i++) {
 			__u32 half = cnt >> 1;
@@ -317,8 +333,33 @@ static __always_inline int walk_signal_frame(struct ht_walk *w)
 	return 0;
 }
 
-/* A chain link at rbp: {caller's rbp, return address}. Believed only when it moves up the stack
- * and leads into a known mapping. */
+/* Is there code of a known mapping at pc? Most often that was found out before. */
+static __always_inline bool walk_is_code(struct ht_walk *w, __u64 pc)
+{
+	struct ht_row row;
+	__u64 frame;
+
+	return (pc >= w->map.start_addr && pc < w->map.end_addr) ||
+	       step_recall(step_hash(w->salt, pc, 0), &frame, &row) || !walk_find_mapping(w, pc);
+}
+
+/* Is there a call before addr, direct or through a register or memory? */
+static __always_inline bool walk_is_return(__u64 addr)
+{
+	__u8 p[8];
+
+	if (bpf_probe_read_user(p, sizeof(p), (const void *)(addr - 8)))
+		return false;
+	return p[3] == 0xe8 || (p[6] == 0xff && (p[7] & 0x38) == 0x10) ||
+	       (p[5] == 0xff && (p[6] & 0x38) == 0x10) || (p[4] == 0xff && (p[5] & 0x38) == 0x10) ||
+	       (p[2] == 0xff && (p[3] & 0x38) == 0x10) || (p[1] == 0xff && (p[2] & 0x38) == 0x10);
+}
+
+/*
+ * A chain link at rbp: {caller's rbp, return address}. Believed only when it moves up the stack
+ * and leads into a known mapping. Code made at run time may have been called by code that has something
+ * else in rbp: then there must have been a call.
+ */
 static __always_inline int walk_frame_pointer(struct ht_walk *w, int why)
 {
 	__u64 link[2];
@@ -328,15 +369,43 @@ static __always_inline int walk_frame_pointer(struct ht_walk *w, int why)
 		return 1 + why;
 	if (link[0] == 0 && link[1] == 0)
 		return 1 + HT_END_COMPLETE;
-	if (link[0] && link[0] <= w->bp)
+	if (link[0] && link[0] <= w->bp && (why != HT_END_JIT || !walk_is_return(link[1])))
 		return 1 + why;
-	if (walk_find_mapping(w, link[1] - 1))
+	if (!walk_is_code(w, link[1] - 1))
 		return 1 + why;
 	w->pc = link[1];
 	w->sp = w->bp + 16;
 	w->bp = link[0];
 	w->is_exact_pc = 0;
 	stat_inc(HT_STAT_FRAMES_FP);
+	return 0;
+}
+
+/* The largest frame of a compiler at run time that is believed: a thread's stack is not larger. */
+#define JIT_FRAME_BYTES_CAP (8 << 20)
+
+/*
+ * Code made at run time, whose only table would be in the process. What follows the call says all when
+ * the function ends there, as small stubs do (CPython's perf trampoline is one): "add $n,%rsp; ret".
+ * Otherwise rbp has to be a frame pointer.
+ */
+static __always_inline int walk_jit_frame(struct ht_walk *w)
+{
+	__u64 code, ra, cfa = 0;
+
+	if (w->is_first || read_user_u64(&code, w->pc))
+		return 1 + HT_END_JIT;
+	if ((code & 0xff80ffffffULL) == 0xc300c48348ULL)
+		cfa = w->sp + (code >> 24 & 0xff) + 8;
+	if (!cfa && w->bp - w->sp > JIT_FRAME_BYTES_CAP)
+		return 1 + HT_END_JIT;
+	if (!cfa)
+		return walk_frame_pointer(w, HT_END_JIT);
+	if ((cfa & 7) || read_user_u64(&ra, cfa - 8) || !walk_is_code(w, ra - 1))
+		return 1 + HT_END_JIT;
+	w->pc = ra;
+	w->sp = cfa;
+	w->is_exact_pc = 0;
 	return 0;
 }
 
@@ -436,7 +505,9 @@ static __always_inline int walk_look_up(struct ht_walk *w, __u64 hash, __u64 *re
 		pc = w->pc - !w->is_exact_pc;
 	}
 	*ret_frame = HT_FRAME(w->map.file_id, pc - w->map.bias);
-	if (w->is_first) {
+	if (w->map.flags & HT_MAPPING_JIT) {
+		ret_row->cfa = HT_CFA_JIT;
+	} else if (w->is_first) {
 		/* A probe site keeps the rsp of the function's entry: no table needed. */
 		ret_row->cfa = HT_CFA_RSP;
 		ret_row->cfa_off = 1;
@@ -484,6 +555,8 @@ __noinline int walk_step(struct ht_walk *w)
 		return 1 + HT_END_UNSUPPORTED;
 	case HT_CFA_SIGNAL:
 		return walk_signal_frame(w);
+	case HT_CFA_JIT:
+		return walk_jit_frame(w);
 	}
 	if (row.cfa == HT_CFA_RSP_WIDE) {
 		cfa = w->sp + (__u64)HT_ROW_WIDE_OFF(&row) * 8;
@@ -585,6 +658,7 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 	w->map.file_id = 0;
 	w->nest_mask = 0;
 	w->is_nested = 0;
+	w->has_new_jit = 0;
 	/* Before anything is looked up: what is found now must not be remembered for after a change. */
 	w->salt = step_salt(w->tgid, w->generation);
 	w->stack.frame_cnt = 0;
@@ -615,7 +689,8 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	stat_inc(HT_STAT_END_COMPLETE + w->stack.end);
 	stat_add(HT_STAT_FRAMES, w->stack.frame_cnt);
 	stat_add(HT_STAT_WALK_NS, bpf_ktime_get_ns() - begin_ns);
-	if (w->stack.end == HT_END_NO_MAPPING && begin_ns - t->unmapped_ns > 10000000) {
+	if ((w->stack.end == HT_END_NO_MAPPING || w->has_new_jit) &&
+	    begin_ns - t->unmapped_ns > 10000000) {
 		t->unmapped_ns = begin_ns;
 		event_send(HT_EVENT_UNMAPPED, w->tgid, t->generation, w->tid, w->pc);
 	}

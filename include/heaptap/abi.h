@@ -52,7 +52,8 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 /* rsp + off, of a frame of more than 256 KiB: off has 24 bits and no sign, of which the upper 8 are in
  * rbp_off; the lower 8 of that are all there is for the caller's rbp. */
 #define HT_CFA_RSP_WIDE 9
-#define HT_CFA_CNT 10
+#define HT_CFA_JIT 10 /* code made at run time: no table, the code itself or rbp says it */
+#define HT_CFA_CNT 11
 #define HT_ROW_WIDE_OFF(row) \
 	((__u32)(__u16)(row)->cfa_off | (__u32)((__u16)(row)->rbp_off >> 8) << 16)
 #define HT_ROW_WIDE_RBP_OFF(row) ((__s8)((row)->rbp_off & 0xff))
@@ -98,15 +99,19 @@ struct ht_mapping {
 	__u64 end_addr;
 	__u64 bias; /* addr - bias = vaddr */
 	__u32 file_id; /* index in map `files`; 0: a mapping that no file is known for */
-	__u32 reserved;
+	__u32 flags; /* HT_MAPPING_* */
 };
 _Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `mapping_sets`");
+/* Code made at run time. Its file id stands for the process and its vaddrs are addresses. */
+#define HT_MAPPING_JIT 0x1
 
 #define HT_MAPPINGS_CAP 1024
 #define HT_PROCESSES_CAP 4096 /* mapping sets */
 struct ht_mappings {
 	__u32 mapping_cnt;
 	__u32 generation; /* of the target; another one's mappings say nothing */
+	__u32 jit_file_id; /* for HT_MAPPING_JIT; 0: not known to have any */
+	__u32 reserved;
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 
@@ -159,7 +164,8 @@ struct ht_inode_file {
 #define HT_END_READ_FAULT 5 /* the stack could not be read */
 #define HT_END_TOO_DEEP 6 /* more than HT_FRAMES_CAP frames */
 #define HT_END_BAD_CFA 7 /* the CFA did not move towards the stack's base */
-#define HT_END_CNT 8
+#define HT_END_JIT 8 /* code made at run time, and no frame-pointer chain */
+#define HT_END_CNT 9
 
 /*
  * Reclaiming
@@ -663,13 +669,15 @@ struct ht_event {
 	X(END_UNSUPPORTED, LOSS, "truncated_unsupported", "stacks cut: unsupported unwind rule")   \
 	X(END_READ_FAULT, LOSS, "truncated_read_fault", "stacks cut: stack memory not readable")   \
 	X(END_TOO_DEEP, LOSS, "truncated_too_deep", "stacks cut: more frames than are kept")       \
-	X(END_BAD_CFA, LOSS, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")
+	X(END_BAD_CFA, LOSS, "truncated_bad_cfa", "stacks cut: stack pointer did not advance")     \
+	X(END_JIT, LOSS, "truncated_jit",                                                          \
+	  "stacks cut: code made at run time, without frame pointers")
 
 #define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
 _Static_assert(HT_STAT_SHARE_LABELS - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
 	       "the SHARE_ counters follow enum ht_shared");
-_Static_assert(HT_STAT_END_BAD_CFA - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
+_Static_assert(HT_STAT_END_JIT - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");
 
 #endif

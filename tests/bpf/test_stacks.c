@@ -81,17 +81,19 @@ static void test_depths(void **state)
 #ifdef __x86_64__
 /*
  * Functions without unwind information, which call fn(arg). The rows of the first are found by
- * following its instructions (elf/unwind_scan.c). The other two change rsp in a way that cannot be
+ * following its instructions (elf/unwind_scan.c). The next two change rsp in a way that cannot be
  * followed: one has a frame pointer (made in two steps, which the scan does not recognise, or there
- * would be a row), the last has something else in rbp.
+ * would be a row), the next has something else in rbp. The last puts arguments below its return
+ * address, as the code in V8 that calls C++ does: only its frame pointer is right then.
  */
 void *call_plain(void *(*fn)(size_t), size_t arg);
 void *call_framed(void *(*fn)(size_t), size_t arg);
 void *call_opaque(void *(*fn)(size_t), size_t arg);
+void *call_shuffled(void *(*fn)(size_t), size_t arg);
 extern const char end_of_no_cfi[];
 __asm__(".text\n"
 	".p2align 4\n"
-	".globl call_plain, call_framed, call_opaque, end_of_no_cfi\n"
+	".globl call_plain, call_framed, call_opaque, call_shuffled, end_of_no_cfi\n"
 	".type call_plain, @function\n"
 	"call_plain:\n"
 	"	push %rbp\n"
@@ -131,10 +133,25 @@ __asm__(".text\n"
 	"	pop %rbp\n"
 	"	ret\n"
 	".size call_opaque, .-call_opaque\n"
+	".type call_shuffled, @function\n"
+	"call_shuffled:\n"
+	"	pop %rax\n"
+	"	push $1\n"
+	"	push $2\n"
+	"	push %rax\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	call *%rax\n"
+	"	leave\n"
+	"	ret $16\n"
+	".size call_shuffled, .-call_shuffled\n"
 	"end_of_no_cfi:\n");
 #define PLAIN (const char *)call_plain, (const char *)call_framed
 #define FRAMED (const char *)call_framed, (const char *)call_opaque
-#define OPAQUE (const char *)call_opaque, end_of_no_cfi
+#define OPAQUE (const char *)call_opaque, (const char *)call_shuffled
+#define SHUFFLED (const char *)call_shuffled, end_of_no_cfi
 
 PART(leaf)
 void *alloc_leaf(size_t bytes)
@@ -153,6 +170,7 @@ void step_no_cfi(volatile uint64_t *out)
 	out[0] = (uintptr_t)call_plain(alloc_leaf, 1009);
 	out[1] = (uintptr_t)call_framed(alloc_leaf, 1013);
 	out[2] = (uintptr_t)call_opaque(alloc_leaf, 1019);
+	out[3] = (uintptr_t)call_shuffled(alloc_leaf, 1021);
 }
 
 /* Leaf, the function, its caller, and so on to the end. */
@@ -179,7 +197,8 @@ static void test_no_cfi(void **state)
 	rig_do(&rig, step_no_cfi);
 	check_no_cfi(&rig, 1009, PLAIN);
 	check_no_cfi(&rig, 1013, FRAMED);
-	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES_FP), 1);
+	check_no_cfi(&rig, 1021, SHUFFLED);
+	assert_int_equal(rig_stat(&rig, HT_STAT_FRAMES_FP), 2);
 
 	/* Nothing to follow: the stack is cut there and says so. */
 	cut = frames_of(&rig, 1019);
@@ -187,7 +206,7 @@ static void test_no_cfi(void **state)
 	assert_int_equal(frames_in(&rig, &cut, OPAQUE, &opaque), 1);
 	assert_int_equal(opaque, cut.frame_cnt - 1);
 	assert_int_equal(rig_stat(&rig, HT_STAT_END_NO_ROW), 1);
-	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 2);
+	assert_int_equal(rig_stat(&rig, HT_STAT_END_COMPLETE), 3);
 	rig_close(&rig);
 }
 #endif

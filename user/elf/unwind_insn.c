@@ -3,7 +3,8 @@
  * unwind_insn.c - see unwind_insn.h.
  *
  * Only the ways in which compilers move rsp are followed. Whatever else writes it makes it
- * unknown, and it is known again when it is set from a frame pointer.
+ * unknown, and it is known again when it is set from a frame pointer. So does what takes the return
+ * address off, to put arguments below it: only a frame pointer leads on then.
  */
 #include "elf/unwind_insn.h"
 
@@ -18,7 +19,7 @@ static void rsp_move(struct insn_state *st, int64_t bytes)
 		st->flags &= ~(uint32_t)INSN_IS_RSP_KNOWN;
 	else
 		st->rsp_off -= (int32_t)bytes;
-	if (st->rsp_off < -INSN_OFF_CAP * 8 || st->rsp_off > INSN_OFF_CAP * 8)
+	if (st->rsp_off < 8 || st->rsp_off > INSN_OFF_CAP * 8)
 		st->flags &= ~(uint32_t)INSN_IS_RSP_KNOWN;
 	if (!(st->flags & INSN_IS_RSP_KNOWN))
 		st->rsp_off = 0;

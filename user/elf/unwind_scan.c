@@ -382,12 +382,13 @@ static struct ht_row row_of(const struct packed *p)
 		return (struct ht_row){ .cfa = HT_CFA_SIGNAL };
 	if (p->flags & INSN_IS_END)
 		return (struct ht_row){ .cfa = HT_CFA_END };
-	if ((p->flags & INSN_IS_RSP_KNOWN) && p->rsp_off > 0) {
-		row.cfa = HT_CFA_RSP;
-		row.cfa_off = p->rsp_off;
-	} else if (p->flags & INSN_IS_RBP_FRAME) {
+	/* Where there is a frame pointer, a loop that pushes does not lead astray. */
+	if (p->flags & INSN_IS_RBP_FRAME) {
 		row.cfa = HT_CFA_RBP;
 		row.cfa_off = p->rbp_off;
+	} else if ((p->flags & INSN_IS_RSP_KNOWN) && p->rsp_off > 0) {
+		row.cfa = HT_CFA_RSP;
+		row.cfa_off = p->rsp_off;
 	} else {
 		return row;
 	}

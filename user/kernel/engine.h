@@ -182,10 +182,11 @@ void engine_del_file(struct engine *e, uint32_t file_id);
 int engine_add_inode(struct engine *e, uint64_t ino, uint32_t dev, uint32_t file_id,
 		     uint64_t vaddr_minus_off);
 int engine_del_inode(struct engine *e, uint64_t ino, uint32_t dev);
-/* Sorted by start_addr; at most HT_MAPPINGS_CAP are used. They hold for this generation
+/* Sorted by start_addr; at most HT_MAPPINGS_CAP are used. jit_file_id: of mappings with HT_MAPPING_JIT
+ * that the walk finds by itself; 0: none is known. They hold for this generation
  * only. More processes at once than ever before take a grace period (tens of ms), else it is
  * microseconds. */
-int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
+int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation, uint32_t jit_file_id,
 			const struct ht_mapping *map, size_t cnt);
 int engine_del_mappings(struct engine *e, pid_t tgid);
 

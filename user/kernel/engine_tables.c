@@ -349,7 +349,7 @@ static int mappings_fd(struct engine *e, uint32_t tgid)
  * generation that nobody has, so that no walk that begins meanwhile believes it, then with the
  * right one over the same content. A walk that was inside its search already may see the change.
  */
-int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
+int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation, uint32_t jit_file_id,
 			const struct ht_mapping *map, size_t cnt)
 {
 	struct ht_mappings *set;
@@ -365,6 +365,7 @@ int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation,
 		return -ENOMEM;
 	set->mapping_cnt = (uint32_t)cnt;
 	set->generation = HT_GENERATION_NONE;
+	set->jit_file_id = jit_file_id;
 	if (cnt)
 		memcpy(set->mapping, map, cnt * sizeof(*map));
 	if (bpf_map_update_elem(fd, &zero, set, BPF_ANY))

@@ -132,7 +132,7 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 	uint64_t cut = 0, all = stats[HT_STAT_END_COMPLETE];
 	char bytes[UNITS_BUF];
 
-	for (int id = HT_STAT_END_NO_MAPPING; id <= HT_STAT_END_BAD_CFA; id++)
+	for (int id = HT_STAT_END_NO_MAPPING; id < HT_STAT_END_COMPLETE + HT_END_CNT; id++)
 		cut += stats[id];
 	all += cut;
 	if (stats[HT_STAT_LIVE_FULL])

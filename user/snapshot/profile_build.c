@@ -92,6 +92,7 @@ static const char *const end_names[HT_END_CNT] = {
 	[HT_END_READ_FAULT] = "[truncated: stack not readable]",
 	[HT_END_TOO_DEEP] = "[truncated: too deep]",
 	[HT_END_BAD_CFA] = "[truncated: stack pointer did not advance]",
+	[HT_END_JIT] = "[truncated: JIT code without frame pointers]",
 };
 static const char no_stack_name[] = "[no stack]";
 
@@ -313,7 +314,7 @@ static int add_bare_frames(struct builder *b, size_t first, size_t cnt)
 		char name[32];
 		struct symbol_frame line = { .name = name, .system_name = name, .file = "" };
 
-		snprintf(name, sizeof(name), "[anon]+0x%llx", (unsigned long long)addr);
+		snprintf(name, sizeof(name), "[jit]+0x%llx", (unsigned long long)addr);
 		f->line_cnt = 1;
 		err = add_location(b, HT_NO_INDEX, addr, &line, 1, &f->location);
 	}
@@ -334,7 +335,7 @@ static int symbolize_frames(struct builder *b)
 			if (b->frames.data[first + cnt].word >> HT_FRAME_VADDR_BITS != id)
 				break;
 		if (b->opts->on_progress)
-			b->opts->on_progress(b->opts->ctx, file ? file->path : "[anon]", first,
+			b->opts->on_progress(b->opts->ctx, file ? file->path : "[jit]", first,
 					     b->frames.cnt);
 		err = file ? symbolize_file(b, id, first, cnt) : add_bare_frames(b, first, cnt);
 		if (err)

@@ -28,6 +28,8 @@
 
 /* Device that no kernel gives out: the vDSO is the same for all processes. */
 #define VDSO_DEV UINT32_MAX
+/* The same, for code made at run time, whose number is its id. */
+#define JIT_DEV (UINT32_MAX - 1)
 
 struct file_key {
 	uint64_t ino;
@@ -452,6 +454,44 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 		return err < 0 ? err : 0;
 	}
 	return get_fd(files, &key, fd, path, "", ret);
+}
+
+bool track_files_is_other(const struct track_files *files, const struct proc_map *map)
+{
+	const struct file_key key = key_of(map);
+	const uint64_t *idx = map->ino ? hmap_get(&files->by_key, &key) : NULL;
+
+	return idx && !files->all.data[*idx].file;
+}
+
+int track_files_add_jit(struct track_files *files, struct track_file **ret)
+{
+	struct track_file *file = calloc(1, sizeof(*file));
+	struct file_key key = { .dev = JIT_DEV };
+	int err = -ENOMEM;
+
+	if (!file)
+		return err;
+	file->fd = -1;
+	file->is_jit = true;
+	file->is_retired = true; /* no inode leads to it */
+	file->path = strdup("[jit]");
+	file->root = strdup("");
+	if (file->path && file->root)
+		err = engine_add_file(files->engine, NULL, NULL, 0, &file->id);
+	if (err)
+		goto out;
+	key.ino = file->id;
+	err = enter(files, &key, file);
+	if (err) {
+		engine_del_file(files->engine, file->id);
+		goto out;
+	}
+	*ret = file;
+	return 0;
+out:
+	file_free(file);
+	return err;
 }
 
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id)

@@ -44,6 +44,7 @@ struct track_file {
 	uint64_t bytes; /* when it was read, as is the next */
 	struct timespec changed; /* inode change time: unlike that of its content nobody can set it */
 	bool is_vdso;
+	bool is_jit; /* not a file: see track_files_add_jit() */
 	uint32_t user_cnt; /* see track_file_hold() */
 	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
 	char *path; /* as the target sees it */
@@ -72,6 +73,13 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 /* Without making it: NULL when it is not known, or is no ELF file. */
 const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map);
+/* Is the mapping known to be of something that is no ELF file? */
+bool track_files_is_other(const struct track_files *files, const struct proc_map *map);
+/*
+ * Something that frames in code made at run time can name: it stands for the code that one process
+ * has in its anonymous memory for a time, and its vaddrs are addresses.
+ */
+int track_files_add_jit(struct track_files *files, struct track_file **ret);
 /* By the engine's id; NULL: no such. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
 size_t track_files_cnt(const struct track_files *files);

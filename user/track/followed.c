@@ -42,6 +42,7 @@ void followed_forget_leftovers(struct followed_process *p)
 static void release_process(struct followed_process *p)
 {
 	process_tags_release(&p->tags);
+	jit_areas_release(&p->jit);
 	vec_release(&p->mapped);
 	followed_forget_leftovers(p);
 }
@@ -205,10 +206,53 @@ static int find_leftovers(struct followed_process *p, const struct proc_map *map
 	return err;
 }
 
+struct mapping_list {
+	VEC(struct ht_mapping) map;
+};
+
+static int compare_mappings(const void *a, const void *b)
+{
+	const struct ht_mapping *x = a, *y = b;
+
+	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
+}
+
+/* Code made at run time. What there is no room for, the walk asks the kernel for. */
+static int add_jit(struct followed *f, struct followed_process *p, uint32_t generation,
+		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped)
+{
+	const struct jit_area *area;
+	int err;
+
+	if (generation != p->generation) { /* another image's */
+		jit_areas_release(&p->jit);
+		p->jit_file = NULL;
+	}
+	err = jit_areas_update(&p->jit, maps, f->files);
+	if (!err && p->jit.area.cnt && !p->jit_file)
+		err = track_files_add_jit(f->files, &p->jit_file);
+	if (err || !p->jit_file)
+		return err;
+	err = vec_push(&mapped->file, p->jit_file);
+	vec_each(&p->jit.area, area) {
+		struct ht_mapping hm = { .start_addr = area->start_addr,
+					 .end_addr = area->end_addr,
+					 .file_id = p->jit_file->id,
+					 .flags = HT_MAPPING_JIT };
+
+		if (err || set->map.cnt >= HT_MAPPINGS_CAP)
+			break;
+		err = vec_push(&set->map, hm);
+	}
+	if (!err && set->map.cnt)
+		qsort(set->map.data, set->map.cnt, sizeof(*set->map.data), compare_mappings);
+	return err;
+}
+
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
 static int read_mappings(struct followed *f, struct followed_process *p, uint32_t generation)
 {
-	VEC(struct ht_mapping) set = { 0 };
+	struct mapping_list set = { 0 };
 	struct file_list mapped = { 0 };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
@@ -235,7 +279,9 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			hm.bias = bias;
 			hm.file_id = file->id;
 		}
-		err = vec_push(&set, hm);
+		if (!file && (!m->ino || track_files_is_other(f->files, m)))
+			continue; /* see add_jit() */
+		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers)
 			err = find_leftovers(p, m, file);
 		if (!err && file && !is_in_list(&mapped, file))
@@ -246,7 +292,13 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		if (err)
 			goto out;
 	}
-	err = engine_put_mappings(f->engine, p->pid, generation, set.data, set.cnt);
+	err = add_jit(f, p, generation, &maps, &set, &mapped);
+	if (err == -ENOMEM)
+		goto out;
+	if (err) /* no more tables: its stacks end there */
+		note_failure(f, err);
+	err = engine_put_mappings(f->engine, p->pid, generation, p->jit_file ? p->jit_file->id : 0,
+				  set.map.data, set.map.cnt);
 	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
 		note_failure(f, err);
 		err = 0;
@@ -256,7 +308,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		err = read_keys(f, p, generation, &maps);
 	}
 out:
-	vec_release(&set);
+	vec_release(&set.map);
 	vec_release(&mapped.file);
 	proc_maps_release(&maps);
 	return err;

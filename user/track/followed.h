@@ -17,6 +17,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "track/jit_areas.h"
 #include "track/leftovers.h"
 #include "track/process_tags.h"
 
@@ -37,6 +38,8 @@ struct followed_process {
 	uint64_t refreshed_ns;
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
+	struct jit_areas jit; /* where it has code made at run time */
+	struct track_file *jit_file; /* the code there; held by `mapped`. NULL: none so far */
 	bool may_have_leftovers; /* it ran before it was followed, and was not looked at yet */
 	VEC(struct leftovers) leftovers; /* that were found when its mappings were last read */
 	/* What the tracker keeps of it. */

@@ -312,7 +312,7 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 				  &t->loaders);
 	/* Making the set takes long, filling it does not: it is there when the program runs. */
 	if (!err)
-		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, NULL, 0);
+		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, 0, NULL, 0);
 	for (size_t i = 0; i < path_cnt && !err; i++) {
 		/* What cannot be opened now is met again as a mapping. */
 		if (!track_files_get_path(t->files, paths[i], &file) && file)
