@@ -18,6 +18,7 @@
 #include "target/allocators.h"
 #include "target/process.h"
 #include "track/address_map.h"
+#include "track/file_symbols.h"
 #include "track/files.h"
 
 /* Markers lie below what a process may map. Readers take 1 off an address or not: half the step
@@ -186,7 +187,7 @@ static void put_bare(const struct place *place, FILE *out)
 	if (name)
 		fprintf(out, "0x%" PRIx64 "\t%s\n", place->addr, name);
 	else
-		fprintf(out, "0x%" PRIx64 "\t[anon]+0x%" PRIx64 "\n", place->addr, place->addr);
+		fprintf(out, "0x%" PRIx64 "\t[jit]+0x%" PRIx64 "\n", place->addr, place->addr);
 }
 
 /* Callers first, without the allocator's functions that were inlined: they are in no profile. */
@@ -211,7 +212,6 @@ static int put_file(const struct place *places, size_t cnt, FILE *out)
 {
 	const struct symbol_options opts = { .lines = true, .demangle = true };
 	const struct track_file *file = places->file;
-	const struct symbol_file sf = { file->fd, file->path, file->build_id_hex, file->root };
 	uint64_t *vaddrs = calloc(cnt, sizeof(*vaddrs));
 	struct symbol_result *sym = NULL;
 	size_t unique_cnt = 0, at = 0;
@@ -222,7 +222,7 @@ static int put_file(const struct place *places, size_t cnt, FILE *out)
 	for (size_t i = 0; i < cnt; i++)
 		if (!unique_cnt || vaddrs[unique_cnt - 1] != places[i].vaddr)
 			vaddrs[unique_cnt++] = places[i].vaddr;
-	err = symbolize(&opts, &sf, vaddrs, unique_cnt, &sym);
+	err = file_symbolize(&opts, file, vaddrs, unique_cnt, &sym);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		at += vaddrs[at] != places[i].vaddr;
 		put_frames(places[i].addr, &sym->frames[sym->first[at]],

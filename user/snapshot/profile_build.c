@@ -28,6 +28,7 @@
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 #include "target/allocators.h"
+#include "track/file_symbols.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
@@ -222,10 +223,13 @@ static int add_marker(struct builder *b, const char *name, uint32_t *ret)
 static int get_mapping(struct builder *b, uint32_t file_id, const struct track_file *file,
 		       uint32_t *ret)
 {
-	const uint64_t *known = hmap_get(&b->mapping_by_file, &file_id);
 	struct profile_mapping m = { .limit = UINT64_MAX };
+	const uint64_t *known;
 	int err;
 
+	if (file->is_jit) /* one mapping for all, of all processes */
+		file_id = 0;
+	known = hmap_get(&b->mapping_by_file, &file_id);
 	if (known) {
 		*ret = *known;
 		return 0;
@@ -284,18 +288,15 @@ static int add_file_frames(struct builder *b, uint32_t file_id, size_t first, si
 static int symbolize_file(struct builder *b, uint32_t file_id, size_t first, size_t cnt)
 {
 	const struct track_file *file = track_files_by_id(b->files, file_id);
-	struct symbol_file sf = { .fd = file->fd, .name = file->path };
 	struct symbol_result *sym = NULL;
 	uint64_t *vaddr = calloc(cnt, sizeof(*vaddr));
 	int err;
 
 	if (!vaddr)
 		return -ENOMEM;
-	sf.build_id_hex = file->build_id_hex;
-	sf.root = file->root;
 	for (size_t i = 0; i < cnt; i++)
 		vaddr[i] = b->frames.data[first + i].word & HT_FRAME_VADDR_MASK;
-	err = symbolize(&b->opts->symbols, &sf, vaddr, cnt, &sym);
+	err = file_symbolize(&b->opts->symbols, file, vaddr, cnt, &sym);
 	if (!err)
 		err = add_file_frames(b, file_id, first, cnt, sym);
 	symbol_result_free(sym);

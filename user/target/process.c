@@ -260,8 +260,14 @@ static int read_status(struct process_info *info)
 		info->swap_bytes = strtoull(value, NULL, 10) * 1024;
 	/* one number per namespace, from that of this /proc inwards */
 	value = status_value(text, "NSpid");
-	if (value)
-		info->in_pid_namespace = memchr(value, '\t', strcspn(value, "\n")) != NULL;
+	info->ns_pid = info->tgid;
+	while (value) {
+		const char *next = memchr(value, '\t', strcspn(value, "\n"));
+
+		info->in_pid_namespace |= next != NULL;
+		info->ns_pid = (pid_t)strtol(value, NULL, 10);
+		value = next ? next + 1 : NULL;
+	}
 	free(text);
 	return 0;
 }

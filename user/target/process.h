@@ -27,6 +27,7 @@ struct process_info {
 	bool is_32bit; /* as far as exe could be read */
 	int seccomp; /* 0, 1 strict, 2 filter */
 	bool in_pid_namespace; /* its own pid namespace differs from ours */
+	pid_t ns_pid; /* its number there */
 	uint32_t uid;
 	uint64_t rss_bytes, swap_bytes;
 	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */

@@ -24,6 +24,7 @@
 #include "target/allocators.h"
 #include "target/process.h"
 #include "track/file_tags.h"
+#include "track/jit_code.h"
 #include "track/probe_sites.h"
 
 /* Device that no kernel gives out: the vDSO is the same for all processes. */
@@ -84,6 +85,7 @@ static void file_free(struct track_file *file)
 		close(file->fd);
 	free(file->path);
 	free(file->root);
+	jit_code_unref(file->jit);
 	vec_release(&file->exec);
 	alloc_file_free(file->alloc);
 	file_tags_free(file->tags);
@@ -464,7 +466,8 @@ bool track_files_is_other(const struct track_files *files, const struct proc_map
 	return idx && !files->all.data[*idx].file;
 }
 
-int track_files_add_jit(struct track_files *files, struct track_file **ret)
+int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_t period,
+			struct track_file **ret)
 {
 	struct track_file *file = calloc(1, sizeof(*file));
 	struct file_key key = { .dev = JIT_DEV };
@@ -474,6 +477,8 @@ int track_files_add_jit(struct track_files *files, struct track_file **ret)
 		return err;
 	file->fd = -1;
 	file->is_jit = true;
+	file->jit = jit_code_ref(jit);
+	file->jit_period = period;
 	file->is_retired = true; /* no inode leads to it */
 	file->path = strdup("[jit]");
 	file->root = strdup("");

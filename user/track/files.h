@@ -29,6 +29,7 @@ struct alloc_file;
 struct alloc_options;
 struct engine;
 struct file_tags;
+struct jit_code;
 struct proc_map;
 struct reclaim_files;
 
@@ -45,6 +46,8 @@ struct track_file {
 	struct timespec changed; /* inode change time: unlike that of its content nobody can set it */
 	bool is_vdso;
 	bool is_jit; /* not a file: see track_files_add_jit() */
+	struct jit_code *jit; /* whose it is then */
+	uint32_t jit_period;
 	uint32_t user_cnt; /* see track_file_hold() */
 	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
 	char *path; /* as the target sees it */
@@ -77,9 +80,10 @@ const struct track_file *track_files_find(const struct track_files *files,
 bool track_files_is_other(const struct track_files *files, const struct proc_map *map);
 /*
  * Something that frames in code made at run time can name: it stands for the code that one process
- * has in its anonymous memory for a time, and its vaddrs are addresses.
+ * made, in one period (track/jit_code.h), and its vaddrs are addresses.
  */
-int track_files_add_jit(struct track_files *files, struct track_file **ret);
+int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_t period,
+			struct track_file **ret);
 /* By the engine's id; NULL: no such. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
 size_t track_files_cnt(const struct track_files *files);

@@ -10,9 +10,11 @@
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "model/tag_labels.h"
+#include "target/jit_entry.h"
 #include "target/process.h"
 #include "track/files.h"
 #include "track/instances.h"
+#include "track/jit_code.h"
 
 struct file_list {
 	VEC(struct track_file *) file;
@@ -39,10 +41,17 @@ void followed_forget_leftovers(struct followed_process *p)
 	vec_release(&p->leftovers);
 }
 
+static void forget_jit(struct followed_process *p)
+{
+	jit_areas_release(&p->jit);
+	jit_code_unref(p->jit_code);
+	p->jit_code = NULL;
+}
+
 static void release_process(struct followed_process *p)
 {
 	process_tags_release(&p->tags);
-	jit_areas_release(&p->jit);
+	forget_jit(p);
 	vec_release(&p->mapped);
 	followed_forget_leftovers(p);
 }
@@ -217,36 +226,104 @@ static int compare_mappings(const void *a, const void *b)
 	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
 }
 
-/* Code made at run time. What there is no room for, the walk asks the kernel for. */
+/* The file that stands for the code of a period, in `mapped`. */
+static int get_jit_file(struct followed *f, const struct followed_process *p, uint32_t period,
+			struct file_list *mapped, struct track_file **ret)
+{
+	struct track_file **file, *found = NULL;
+	int err = 0;
+
+	vec_each(&mapped->file, file)
+		if ((*file)->jit == p->jit_code && (*file)->jit_period == period) {
+			*ret = *file;
+			return 0;
+		}
+	vec_each(&p->mapped, file)
+		if ((*file)->jit == p->jit_code && (*file)->jit_period == period)
+			found = *file;
+	if (!found)
+		err = track_files_add_jit(f->files, p->jit_code, period, &found);
+	*ret = found;
+	return err ? err : vec_push(&mapped->file, found);
+}
+
+/* An area, in pieces of one period. What there is no room for, the walk asks the kernel for. */
+static int add_jit_area(struct followed *f, const struct followed_process *p, struct jit_area area,
+			struct mapping_list *set, struct file_list *mapped)
+{
+	int err = 0;
+
+	while (!err && area.start_addr < area.end_addr && set->map.cnt < HT_MAPPINGS_CAP) {
+		uint64_t end_addr;
+		uint32_t period = jit_code_period(p->jit_code, area.start_addr, &end_addr);
+		struct ht_mapping hm = { .start_addr = area.start_addr, .flags = HT_MAPPING_JIT };
+		struct track_file *file;
+
+		hm.end_addr = end_addr < area.end_addr ? end_addr : area.end_addr;
+		err = get_jit_file(f, p, period, mapped, &file);
+		if (err)
+			break;
+		hm.file_id = file->id;
+		err = vec_push(&set->map, hm);
+		area.start_addr = hm.end_addr;
+	}
+	return err;
+}
+
+/* Programs map their dump executable, so that it is found. */
+static void find_dump(struct followed_process *p, const struct proc_maps *maps)
+{
+	const struct proc_map *m;
+
+	vec_each(&maps->maps, m) {
+		int fd;
+
+		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
+			continue;
+		fd = process_open_map(p->pid, p->live_tid, m);
+		if (fd >= 0)
+			jit_code_add_dump(p->jit_code, fd);
+	}
+}
+
+/* Code made at run time. *ret_file_id: of what is met before it is known here. */
 static int add_jit(struct followed *f, struct followed_process *p, uint32_t generation,
-		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped)
+		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped,
+		   uint32_t *ret_file_id)
 {
 	const struct jit_area *area;
+	struct process_info info;
+	struct track_file *first;
 	int err;
 
-	if (generation != p->generation) { /* another image's */
-		jit_areas_release(&p->jit);
-		p->jit_file = NULL;
-	}
+	if (generation != p->generation) /* another image's */
+		forget_jit(p);
 	err = jit_areas_update(&p->jit, maps, f->files);
-	if (!err && p->jit.area.cnt && !p->jit_file)
-		err = track_files_add_jit(f->files, &p->jit_file);
-	if (err || !p->jit_file)
-		return err;
-	err = vec_push(&mapped->file, p->jit_file);
-	vec_each(&p->jit.area, area) {
-		struct ht_mapping hm = { .start_addr = area->start_addr,
-					 .end_addr = area->end_addr,
-					 .file_id = p->jit_file->id,
-					 .flags = HT_MAPPING_JIT };
-
-		if (err || set->map.cnt >= HT_MAPPINGS_CAP)
-			break;
-		err = vec_push(&set->map, hm);
+	if (!err && p->jit.area.cnt && !p->jit_code) {
+		err = process_info_read(p->pid, &info);
+		if (!err)
+			err = jit_code_new(&info, &p->jit_code);
 	}
-	if (!err && set->map.cnt)
+	if (err || !p->jit_code)
+		return err;
+	find_dump(p, maps);
+	err = get_jit_file(f, p, 0, mapped, &first);
+	if (err)
+		return err;
+	*ret_file_id = first->id;
+	vec_each(&p->jit.area, area) {
+		err = add_jit_area(f, p, *area, set, mapped);
+		if (err)
+			return err;
+	}
+	if (set->map.cnt)
 		qsort(set->map.data, set->map.cnt, sizeof(*set->map.data), compare_mappings);
-	return err;
+	return 0;
+}
+
+bool followed_look_at_jit(struct followed_process *p)
+{
+	return p->jit_code && jit_code_look(p->jit_code);
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
@@ -256,6 +333,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 	struct file_list mapped = { 0 };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
+	uint32_t jit_file_id = 0;
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
 	if (err)
@@ -292,13 +370,13 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		if (err)
 			goto out;
 	}
-	err = add_jit(f, p, generation, &maps, &set, &mapped);
+	err = add_jit(f, p, generation, &maps, &set, &mapped, &jit_file_id);
 	if (err == -ENOMEM)
 		goto out;
 	if (err) /* no more tables: its stacks end there */
 		note_failure(f, err);
-	err = engine_put_mappings(f->engine, p->pid, generation, p->jit_file ? p->jit_file->id : 0,
-				  set.map.data, set.map.cnt);
+	err = engine_put_mappings(f->engine, p->pid, generation, jit_file_id, set.map.data,
+				  set.map.cnt);
 	if (err && err != -ENOMEM) { /* the walk asks the kernel then */
 		note_failure(f, err);
 		err = 0;

@@ -23,6 +23,7 @@
 
 struct engine;
 struct instances;
+struct jit_code;
 struct reclaim;
 struct track_file;
 struct track_files;
@@ -39,7 +40,7 @@ struct followed_process {
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
 	struct jit_areas jit; /* where it has code made at run time */
-	struct track_file *jit_file; /* the code there; held by `mapped`. NULL: none so far */
+	struct jit_code *jit_code; /* the code there; NULL: none so far */
 	bool may_have_leftovers; /* it ran before it was followed, and was not looked at yet */
 	VEC(struct leftovers) leftovers; /* that were found when its mappings were last read */
 	/* What the tracker keeps of it. */
@@ -90,6 +91,8 @@ void followed_delete(struct followed *f, struct followed_process *p);
 int followed_refresh(struct followed *f, struct followed_process *p);
 /* Is it still the image that was read last? */
 bool followed_is_current(const struct followed *f, const struct followed_process *p);
+/* Is it to be brought up to date, because memory was given to other code? Asked as often as you like. */
+bool followed_look_at_jit(struct followed_process *p);
 /* The leftovers have been dealt with. */
 void followed_forget_leftovers(struct followed_process *p);
 /* Of what was counted in its place, what came since it is followed. */

@@ -615,6 +615,8 @@ int tracker_work(struct tracker *t)
 
 		if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 			p->is_dirty = true;
+		if (followed_look_at_jit(p))
+			p->is_dirty = true;
 		if (p->is_dirty)
 			err = refresh(t, p);
 		if (err == -ESRCH || err == -ENOENT)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* file_symbols.h - names of places in a file that some process maps, or in code that it made. */
+#ifndef HT_TRACK_FILE_SYMBOLS_H
+#define HT_TRACK_FILE_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbol/symbolizer.h"
+
+struct track_file;
+
+/* As symbolize(). */
+int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
+		   const uint64_t *vaddr, size_t cnt, struct symbol_result **ret);
+
+#endif
