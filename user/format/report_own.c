@@ -14,21 +14,51 @@ static bool begins_with_own(const struct report *r, const char *text)
 	return false;
 }
 
-/* is_asked: what --own says decides, else the tables. */
-static bool is_own(const struct report *r, const struct report_frame *f, bool is_asked)
+/* Which rules hold: what --own says; the tables; the tables in a stack with code of a runtime. */
+enum rules { ASKED, TABLES, MANAGED };
+
+/* Code that was made at run time. */
+static bool is_jit(const char *module)
+{
+	return !strcmp(module, "[jit]");
+}
+
+static const char *frame_file(const struct report *r, const struct report_frame *f)
+{
+	return f->line ? profile_text(r->p, r->p->functions.data[f->line->function].filename_str) :
+			 "";
+}
+
+static bool is_own(const struct report *r, const struct report_frame *f, enum rules rules)
 {
 	const char *module = report_frame_module(r->p, f);
 	char buf[REPORT_NAME_BUF];
 	const char *name = report_frame_name(r->p, f, buf, sizeof(buf));
 
-	if (is_asked)
+	if (rules == ASKED)
 		return begins_with_own(r, module) || begins_with_own(r, report_skip_result(name));
 	if (!module[0] && name == buf) /* only an address */
+		return false;
+	if (is_jit(module))
+		return !report_is_runtime_code(name, frame_file(r, f));
+	if (rules == MANAGED && report_is_runtime_module(module))
 		return false;
 	return !report_is_system_module(module) && !report_is_system_function(name);
 }
 
-static bool find_own(const struct report *r, const struct profile_sample *s, bool is_asked,
+/* Has it a function of the user's in code that was made at run time? */
+static enum rules rules_of(const struct report *r, const struct profile_sample *s)
+{
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+
+	while (report_next_frame(r->p, s, &pos, &f))
+		if (is_jit(report_frame_module(r->p, &f)) && is_own(r, &f, TABLES))
+			return MANAGED;
+	return TABLES;
+}
+
+static bool find_own(const struct report *r, const struct profile_sample *s, enum rules rules,
 		     struct report_place *ret)
 {
 	struct report_frame_pos pos = { 0 };
@@ -37,7 +67,7 @@ static bool find_own(const struct report *r, const struct profile_sample *s, boo
 
 	*ret = (struct report_place){ 0 };
 	while (report_next_frame(r->p, s, &pos, &f)) {
-		if (is_own(r, &f, is_asked)) {
+		if (is_own(r, &f, rules)) {
 			ret->frame = f;
 			ret->behind = pos;
 			return true;
@@ -77,16 +107,18 @@ static bool find_any(const struct report *r, const struct profile_sample *s,
 bool report_find_place(const struct report *r, const struct profile_sample *s,
 		       struct report_place *ret)
 {
-	if (r->opts->own_cnt && find_own(r, s, true, ret))
+	if (r->opts->own_cnt && find_own(r, s, ASKED, ret))
 		return true;
-	return find_own(r, s, false, ret) || find_any(r, s, ret);
+	return find_own(r, s, rules_of(r, s), ret) || find_any(r, s, ret);
 }
 
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret)
 {
+	enum rules rules = rules_of(r, s);
+
 	while (report_next_frame(r->p, s, pos, ret))
-		if (is_own(r, ret, false))
+		if (is_own(r, ret, rules))
 			return true;
 	return false;
 }

@@ -47,6 +47,60 @@ static const char *const system_modules[] = {
 	"libtcmalloc_and_profiler",
 };
 
+/* Files that run other people's code, and what they call C with. */
+static const char *const runtime_modules[] = {
+	/* Java */
+	"java",
+	"libjvm",
+	"libjava",
+	"libjli",
+	"libjimage",
+	"libnio",
+	"libnet",
+	"libzip",
+	/* Node */
+	"node",
+	"nodejs",
+	"libnode",
+	"libv8",
+	/* Python */
+	"python",
+	"libpython",
+	"_ctypes",
+	"_cffi_backend",
+	"libffi",
+	/* others */
+	"ruby",
+	"libruby",
+	"dotnet",
+	"libcoreclr",
+	"libclrjit",
+	"beam.smp",
+};
+
+/* Names of code made at run time that is not the user's. */
+static const char *const runtime_code[] = {
+	"[jit]+0x",
+	/* Java: its library, and pieces of the JVM */
+	"java.",
+	"javax.",
+	"jdk.",
+	"sun.",
+	"Interpreter",
+	"StubRoutines",
+	"RuntimeStub",
+	"I2C/C2I",
+	"vtable",
+	"itable",
+	"call_stub",
+	/* V8 */
+	"Builtin:",
+	"BytecodeHandler:",
+	"Stub:",
+	"RegExp:",
+	"WasmToJS",
+};
+
 /* Functions that begin so, behind their result type. */
 static const char *const prefixes[] = {
 	/* C++ */
@@ -109,6 +163,14 @@ static const char *const prefixes[] = {
 	"uv__malloc",
 	"uv__calloc",
 	"uv__realloc",
+	/* Java */
+	"os::malloc",
+	"os::realloc",
+	"os::strdup",
+	"AllocateHeap",
+	"ReallocateHeap",
+	"CHeapObj",
+	"Arena::",
 };
 
 /* Functions of exactly this name: the C library's, and wrappers that everybody calls. */
@@ -284,19 +346,36 @@ static bool begins_with_one_of(const char *s, const char *const *list, size_t cn
 	return false;
 }
 
-bool report_is_system_module(const char *module)
+static bool is_module_of(const char *module, const char *const *list, size_t cnt)
 {
-	for (size_t i = 0; i < ARRAY_CNT(system_modules); i++) {
+	for (size_t i = 0; i < cnt; i++) {
 		char next;
 
-		if (!begins(module, system_modules[i]))
+		if (!begins(module, list[i]))
 			continue;
-		next = module[strlen(system_modules[i])];
+		next = module[strlen(list[i])];
 		if (!((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '+' ||
 		      next == '_'))
 			return true;
 	}
 	return false;
+}
+
+bool report_is_system_module(const char *module)
+{
+	return is_module_of(module, system_modules, ARRAY_CNT(system_modules));
+}
+
+bool report_is_runtime_module(const char *module)
+{
+	return is_module_of(module, runtime_modules, ARRAY_CNT(runtime_modules));
+}
+
+bool report_is_runtime_code(const char *name, const char *file)
+{
+	return begins(file, "node:") || begins(file, "<frozen ") ||
+	       begins_with_one_of(name, runtime_code, ARRAY_CNT(runtime_code)) ||
+	       begins_with_one_of(report_skip_result(name), runtime_code, ARRAY_CNT(runtime_code));
 }
 
 /* Is what ends at end the word operator? Then what follows belongs to the name. */

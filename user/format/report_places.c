@@ -65,11 +65,11 @@ void report_name_frame(const struct report *r, const struct report_frame *f,
 
 char *report_fit_named(const struct report_named *n, size_t columns, char buf[REPORT_FIT_BUF])
 {
-	size_t width = report_width(n->place);
+	size_t width = report_width(n->place), name_width = report_width(n->name);
 	char place[REPORT_FIT_BUF];
 
 	/* half a line number helps nobody */
-	if (columns < width + NAME_COLUMNS_MIN)
+	if (columns < width + (name_width < NAME_COLUMNS_MIN ? name_width : NAME_COLUMNS_MIN))
 		return report_fit_name(n->name, columns, buf);
 	report_fit_name(n->name, columns - width, buf);
 	report_fit_name(n->place, width, place);
