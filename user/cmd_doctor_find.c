@@ -299,9 +299,23 @@ static bool has_names_but_no_lines(const struct survey_file *file)
 	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
 }
 
+/* Code made at run time. */
+static int find_runtime(struct doctor_report *r)
+{
+	struct runtime_words words;
+	int err = 0;
+
+	runtime_words_stacks(&r->survey->runtime, &words);
+	if (words.what)
+		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
+	runtime_words_names(&r->survey->runtime, &words);
+	if (!err && words.what)
+		err = add(r, DOCTOR_NOTE, words.what, words.advice);
+	return err;
+}
+
 static int find_stacks(struct doctor_report *r)
 {
-	char what[512] = "", size[UNITS_BUF];
 	int err;
 
 	err = find_files(
@@ -326,17 +340,7 @@ static int find_stacks(struct doctor_report *r)
 		err = find_files(r, DOCTOR_NOTE, "function names but no source lines",
 				 has_names_but_no_lines,
 				 "build with -g, or install the -dbgsym (-debuginfo) packages");
-	if (err || !r->survey->jit_area_cnt)
-		return err;
-	append(what, sizeof(what),
-	       "stacks end at JIT-compiled code, without its functions' names and callers: there "
-	       "%s %u executable area%s without a file (%s)",
-	       r->survey->jit_area_cnt == 1 ? "is" : "are", r->survey->jit_area_cnt,
-	       r->survey->jit_area_cnt == 1 ? "" : "s",
-	       format_bytes((double)r->survey->jit_bytes, size, sizeof(size)));
-	return add(r, DOCTOR_LIMIT, what,
-		   "nothing helps: /tmp/perf-PID.map and frame pointers of JIT code are not read. "
-		   "Sums are right, and so are the frames up to the JIT code");
+	return err ? err : find_runtime(r);
 }
 
 bool doctor_is_paused(const struct survey_tag *tag)

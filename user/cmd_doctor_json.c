@@ -329,6 +329,7 @@ static void put_survey(struct json *j, const struct doctor_report *r)
 	put_uint(j, "jit_areas", s->jit_area_cnt);
 	put_uint(j, "jit_bytes", s->jit_bytes);
 	put_bool(j, "jit_map", s->has_jit_map);
+	put_bool(j, "jit_dump", s->has_jit_dump);
 	put_bool(j, "was_probed_before", s->has_uprobes_area);
 	put_number(j, "otel_key_names", (double)s->otel_key_cnt, !s->otel_keys_err);
 	put_looked_for(j);

@@ -253,7 +253,10 @@ static void print_stacks(const struct doctor_report *r, const struct page *to)
 	if (s->jit_area_cnt)
 		fprintf(to->out, "  %-*s %10s  %-14s  %-8s  no\n", path_columns(to),
 			"(no file: JIT)", format_bytes((double)s->jit_bytes, size, sizeof(size)),
-			"nothing", "none");
+			"frame pointers",
+			s->has_jit_map	? "perf map" :
+			s->has_jit_dump ? "jitdump" :
+					  "none");
 }
 
 /* What `heaptap serve` chooses from, for a library that so many followed processes use. */

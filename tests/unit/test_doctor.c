@@ -203,6 +203,48 @@ static void jit(struct doctor_report *r)
 {
 	r->survey->jit_area_cnt = 2;
 	r->survey->jit_bytes = 8192;
+	r->survey->runtime.has_jit = true;
+}
+
+static void java(struct doctor_report *r)
+{
+	jit(r);
+	r->survey->runtime.kind = RUNTIME_JAVA;
+}
+
+static void java_with_stacks(struct doctor_report *r)
+{
+	java(r);
+	r->survey->runtime.was_told = true;
+}
+
+static void java_with_map(struct doctor_report *r)
+{
+	java_with_stacks(r);
+	r->survey->runtime.has_names = true;
+}
+
+static void node(struct doctor_report *r)
+{
+	jit(r);
+	r->survey->runtime.kind = RUNTIME_NODE;
+}
+
+static void node_with_map(struct doctor_report *r)
+{
+	node(r);
+	r->survey->runtime.has_names = true;
+}
+
+static void python(struct doctor_report *r)
+{
+	r->survey->runtime.kind = RUNTIME_PYTHON;
+}
+
+static void luajit(struct doctor_report *r)
+{
+	jit(r);
+	r->survey->runtime.kind = RUNTIME_LUAJIT;
 }
 
 static void seccomp_kills(struct doctor_report *r)
@@ -328,11 +370,21 @@ static void test_findings(void **state)
 		{ "stripped", stripped, DOCTOR_NOTE, "only exported functions have names",
 		  "dbgsym" },
 		{ "no lines", no_lines, DOCTOR_NOTE, "no source lines: /srv/app", "-g" },
-		/* what is not read is not promised */
-		{ "jit", jit, DOCTOR_LIMIT,
-		  "stacks end at JIT-compiled code, without its functions' names and callers: there "
-		  "are 2 executable areas without a file (8",
-		  "/tmp/perf-PID.map and frame pointers of JIT code are not read" },
+		{ "jit", jit, DOCTOR_LIMIT, "only where that has frame pointers",
+		  "sums are right" },
+		{ "Java", java, DOCTOR_LIMIT, "stacks end in compiled Java code",
+		  "start it with -XX:+PreserveFramePointer" },
+		{ "Java with frame pointers", java_with_stacks, DOCTOR_NOTE,
+		  "Java's functions have no names yet", "record --jvm-perfmap" },
+		{ "Java with a map", java_with_map, DOCTOR_NOTE, NULL, NULL },
+		{ "Node", node, DOCTOR_NOTE, "JavaScript's functions have no names",
+		  "--perf-basic-prof --interpreted-frames-native-stack" },
+		{ "Node, names of compiled functions", node_with_map, DOCTOR_NOTE,
+		  "no names until they are compiled", "--interpreted-frames-native-stack as well" },
+		{ "Python", python, DOCTOR_NOTE, "the interpreter's functions, and not Python's",
+		  "-X perf or PYTHONPERFSUPPORT=1 (Python 3.12 or later)" },
+		{ "LuaJIT", luajit, DOCTOR_LIMIT, "stacks end in compiled Lua code",
+		  "nothing helps" },
 		{ "seccomp, a kernel that kills", seccomp_kills, DOCTOR_BLOCK, "seccomp", "6.14" },
 		{ "seccomp, any other kernel", seccomp_harmless, DOCTOR_NOTE, NULL, NULL },
 		{ "scopes", tagged, DOCTOR_NOTE, NULL, NULL },
@@ -348,7 +400,7 @@ static void test_findings(void **state)
 		  "" },
 		{ "key names of another version", key_names_of_other_version, DOCTOR_LIMIT,
 		  "OpenTelemetry's process context", "" },
-		{ "gravest first", two_things, DOCTOR_LIMIT, "without a file", "" },
+		{ "gravest first", two_things, DOCTOR_LIMIT, "frame pointers", "" },
 	};
 	size_t i;
 
@@ -694,7 +746,7 @@ static void test_verbose_text(void **state)
 		if (strcspn(at, "\n") > 80)
 			fail_msg("wider than 80 columns:\n%s", at);
 	assert_non_null(strstr(text, "(no file: JIT)"));
-	assert_null(strstr(text, "perf map")); /* it is not read */
+	assert_null(strstr(text, "perf map")); /* there is none */
 	free(text);
 	free_report(r);
 }

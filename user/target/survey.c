@@ -20,6 +20,7 @@
 #include "elf/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "target/allocators.h"
+#include "target/jit_entry.h"
 #include "target/otel_process_ctx.h"
 #include "target/tag_sources.h"
 
@@ -256,6 +257,17 @@ static int add_map(struct surveyor *sv, const struct proc_map *m)
 	return known->path ? survey_file(sv, m, known) : -ENOMEM;
 }
 
+/* Not memory that has a name like a file's. */
+static bool is_file(const struct proc_map *m)
+{
+	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+		if (!strncmp(m->path, memory[i], strlen(memory[i])))
+			return false;
+	return m->path[0] == '/' || !strcmp(m->path, "[vdso]");
+}
+
 static int survey_maps(struct surveyor *sv)
 {
 	const struct proc_map *m;
@@ -266,7 +278,9 @@ static int survey_maps(struct surveyor *sv)
 			sv->s->has_uprobes_area = true;
 		} else if (!m->is_exec || !strcmp(m->path, "[vsyscall]")) {
 			continue;
-		} else if (m->path[0] == '/' || !strcmp(m->path, "[vdso]")) {
+		} else if (jit_is_dump_path(m->path)) {
+			sv->s->has_jit_dump = true;
+		} else if (is_file(m)) {
 			err = add_map(sv, m);
 		} else {
 			sv->s->jit_area_cnt++;
@@ -305,6 +319,18 @@ static int survey_otel_keys(struct surveyor *sv)
 	return 0;
 }
 
+static void survey_runtime(struct surveyor *sv)
+{
+	int fd = jit_map_open(sv->root, sv->info);
+
+	sv->s->has_jit_map = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	runtime_read(sv->info, &sv->maps, &sv->s->runtime);
+	sv->s->runtime.has_jit = sv->s->jit_area_cnt > 0;
+	sv->s->runtime.has_names = sv->s->has_jit_map || sv->s->has_jit_dump;
+}
+
 int survey_process(const struct process_info *info, struct survey **ret)
 {
 	struct surveyor sv = { .info = info, .mem_fd = -1 };
@@ -327,8 +353,7 @@ int survey_process(const struct process_info *info, struct survey **ret)
 		err = survey_otel_keys(&sv);
 	if (err)
 		goto out;
-	snprintf(path, sizeof(path), "%s/tmp/perf-%d.map", sv.root, info->tgid);
-	sv.s->has_jit_map = access(path, R_OK) == 0;
+	survey_runtime(&sv);
 	sv.s->took_ns = now_ns() - start_ns;
 	*ret = sv.s;
 	sv.s = NULL;

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "target/process.h"
+#include "target/runtime_kind.h"
 #include "target/survey_tags.h"
 
 struct alloc_file;
@@ -51,7 +52,9 @@ struct survey {
 	VEC(struct survey_file) files; /* with executable mappings, in address order */
 	uint32_t jit_area_cnt; /* executable, and no file behind it */
 	uint64_t jit_bytes;
-	bool has_jit_map; /* /tmp/perf-PID.map in its root */
+	bool has_jit_map; /* /tmp/perf-PID.map in its root, that would be read */
+	bool has_jit_dump; /* a jitdump is mapped */
+	struct runtime runtime;
 	bool has_uprobes_area; /* it has been probed before */
 	/* Names of the label keys of OpenTelemetry's thread context, when a file has that. */
 	int otel_keys_err; /* of otel_process_ctx_read(); -ENOENT: no file has it, or no names */

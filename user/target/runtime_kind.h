@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runtime_kind.h - which runtime runs a program's code, and was it started so that its functions can be
+ * seen in stacks? What is said here was tried with each of them.
+ */
+#ifndef HT_TARGET_RUNTIME_KIND_H
+#define HT_TARGET_RUNTIME_KIND_H
+
+#include <stdbool.h>
+
+struct proc_maps;
+struct process_info;
+
+enum runtime_kind { RUNTIME_NONE, RUNTIME_JAVA, RUNTIME_NODE, RUNTIME_PYTHON, RUNTIME_LUAJIT };
+
+struct runtime {
+	enum runtime_kind kind;
+	bool has_jit; /* code made at run time is there */
+	bool has_names; /* it says what that is, in a map or a dump */
+	bool was_told; /* it has the option that the words are about */
+};
+
+/* By the files that it maps, its arguments and its environment. has_jit and has_names are the caller's. */
+void runtime_read(const struct process_info *info, const struct proc_maps *maps,
+		  struct runtime *ret);
+
+struct runtime_words {
+	const char *what; /* NULL: all is well */
+	const char *advice;
+};
+/* Where stacks end, and what to do about it. */
+void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret);
+/* Which functions have no names. */
+void runtime_words_names(const struct runtime *r, struct runtime_words *ret);
+
+#endif
