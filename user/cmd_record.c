@@ -36,6 +36,7 @@ enum {
 	OPT_COMM,
 	OPT_CGROUP,
 	OPT_FORCE,
+	OPT_JVM,
 	OPT_MODE = READ_OPTION_HIDDEN,
 	OPT_NAIVE
 };
@@ -93,6 +94,8 @@ static const char usage[] =
 	"      --realloc-scope current|origin\n"
 	"                          the scope that a reallocated block is charged to: that of the call\n"
 	"                          (default), or that of the block before, where it was sampled\n"
+	"      --jvm-perfmap       at the end, JVMs (17 or later) are asked for the names of compiled\n"
+	"                          Java functions: each writes /tmp/perf-PID.map, as jcmd can ask it to\n"
 	"      --no-lines          function names only: no files, lines and inlines (faster)\n"
 	"  -h, --help              show this\n"
 	"  -V, --version           show the version\n"
@@ -124,6 +127,7 @@ static const struct option long_options[] = {
 	{ "labels", required_argument, NULL, OPT_LABELS },
 	{ "group-threads", no_argument, NULL, OPT_GROUP },
 	{ "realloc-scope", required_argument, NULL, OPT_REALLOC },
+	{ "jvm-perfmap", no_argument, NULL, OPT_JVM },
 	{ "top", required_argument, NULL, 'n' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -225,6 +229,9 @@ static int parse_one(int c, const char *arg, struct record_options *o)
 		if (parse_count(arg, 1 << 24, &n) || !n)
 			return bad_value("--max-stacks", arg, "a number from 1 to 16777216");
 		o->recorder.stack_cap = n;
+		return 0;
+	case OPT_JVM:
+		o->recorder.jvm_perfmap = true;
 		return 0;
 	case OPT_MAX_OVERHEAD:
 		if (governor_parse_limit(arg, &o->recorder.max_overhead))

@@ -30,4 +30,94 @@ whole "memory given to other code"
 exact "names, a move and a change in a jitdump" -- env E2E_MODE=dump "$bin/jit"
 exact_launched "names in a map, started by heaptap" -- "$bin/jit"
 exact_launched "in a pid namespace, where it has another number" --follow -- unshare --pid --fork --mount-proc "$bin/jit"
+
+# The runtimes. planted NAME FUNCTION [ARGS...]: $target, recorded for a while, names the function in its
+# first row, and nearly all of its stacks are whole.
+planted() {
+	local name=$1 function=$2
+	shift 2
+	"$heaptap" record --max-overhead off --force -q -r 4k -d 2s -o "$work/p.pb.gz" -p "$target" "$@" 2>"$work/heaptap.err" </dev/null ||
+		not_ok "$name" "status $?" "$work/heaptap.err"
+	"$heaptap" report "$work/p.pb.gz" >"$work/report"
+	whole "$name" 95
+	if grep -q "^ *1 .* $function" "$work/report"; then
+		ok "$name: its function is named first"
+	else
+		not_ok "$name: its function is named first" "it is not" "$work/report" "$work/heaptap.err"
+	fi
+	rm -f "/tmp/perf-$target.map"
+}
+# the first python that can do it
+find_python() {
+	for python in python3 python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/*/bin/python3; do
+		"$python" -c 'import sys, ctypes; sys.activate_stack_trampoline("perf")' 2>/dev/null && return
+	done
+	return 1
+}
+if find_python; then
+	start "$python" -X perf "$loads/jit_ctypes.py"
+	planted "Python, with -X perf" planted_python
+	kill_target
+	start env PYTHONPERFSUPPORT=1 "$python" "$loads/jit_ctypes.py"
+	planted "Python, with PYTHONPERFSUPPORT" planted_python
+	kill_target
+else
+	skip "Python" "none with perf's trampolines (3.12 or later) is here"
+fi
+
+if have node && node -e 0 2>/dev/null; then
+	# It would be in its caller, and name that one, as it should.
+	start node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$loads/jit_buffers.js"
+	planted "Node" "plantedBuffer jit_buffers.js:6"
+	kill_target
+else
+	skip "Node" "it is not here"
+fi
+
+java_flags="-XX:+PreserveFramePointer -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,JitDirect.plantedDirect"
+java_class() {
+	[ -e "$work/java/JitDirect.class" ] || javac -d "$work/java" "$loads/JitDirect.java" 2>"$work/javac"
+}
+mapped_libjvm() { awk '/libjvm\.so$/ { print $NF; exit }' "/proc/$target/maps"; }
+# unharmed NAME WHY COMMAND...: what is no JVM that can be asked, or may not be asked, lives on
+unharmed() {
+	local name=$1 why=$2
+	shift 2
+	start "$@"
+	"$heaptap" record --force -q -d 500ms -o "$work/p.pb.gz" --jvm-perfmap -p "$target" 2>"$work/heaptap.err" </dev/null
+	if ! kill -0 "$target" 2>/dev/null; then
+		not_ok "$name" "it has ended" "$work/heaptap.err" "$work/target.out"
+	elif grep -q "Full thread dump" "$work/target.out"; then
+		not_ok "$name" "it was made to print its threads" "$work/heaptap.err"
+	elif ! grep -q "$why" "$work/heaptap.err"; then
+		not_ok "$name" "not said why" "$work/heaptap.err"
+	else
+		ok "$name"
+	fi
+	kill_target
+}
+if have java && have javac && java_class; then
+	start java $java_flags -cp "$work/java" JitDirect
+	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
+	grep -q "Java's functions have no names yet" "$work/doctor" && ! grep -q "compiled Java code" "$work/doctor" &&
+		ok "Java: doctor knows what is missing" ||
+		not_ok "Java: doctor knows what is missing" "it does not say so" "$work/doctor"
+	planted "Java" "void JitDirect.plantedDirect" --jvm-perfmap
+	libjvm=$(mapped_libjvm)
+	kill_target
+	start java -cp "$work/java" JitDirect
+	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
+	grep -q "stacks end in compiled Java code" "$work/doctor" && ok "Java without frame pointers: doctor says so" ||
+		not_ok "Java without frame pointers: doctor says so" "it does not" "$work/doctor"
+	kill_target
+	start setpriv --reuid 65534 --regid 65534 --clear-groups java $java_flags -cp "$work/java" JitDirect
+	planted "Java of another user" "void JitDirect.plantedDirect" --jvm-perfmap
+	kill_target
+	unharmed "a JVM that lets nobody attach" "DisableAttachMechanism" \
+		java -XX:+DisableAttachMechanism $java_flags -cp "$work/java" JitDirect
+	unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
+		/usr/bin/python3 -c 'import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); print("READY", flush=True); time.sleep(60)' "$libjvm"
+else
+	skip "Java" "no JDK is here"
+fi
 e2e_end

@@ -36,6 +36,7 @@
 #include "record/family.h"
 #include "record/holds.h"
 #include "record/idle_tasks.h"
+#include "record/jvm_names.h"
 #include "record/live_line.h"
 #include "record/started.h"
 #include "record/targets.h"
@@ -733,6 +734,8 @@ int recorder_run(struct recorder *r)
 	r->facts.site_cnt = tracker_site_cnt(r->tracker);
 	tracker_repair(r->tracker);
 	tracker_stop(r->tracker);
+	if (r->opts.jvm_perfmap)
+		jvm_names_ask(r->tracker);
 	governor_end(r->governor);
 	settle(r);
 	if (err)

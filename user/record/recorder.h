@@ -35,6 +35,7 @@ struct recorder_options {
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
 	bool probe_throwing; /* see struct tracker_options */
+	bool jvm_perfmap; /* JVMs are asked for the names of their code */
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;
 	struct recording_limit max_overhead;

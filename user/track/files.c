@@ -479,7 +479,6 @@ int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_
 	file->is_jit = true;
 	file->jit = jit_code_ref(jit);
 	file->jit_period = period;
-	file->is_retired = true; /* no inode leads to it */
 	file->path = strdup("[jit]");
 	file->root = strdup("");
 	if (file->path && file->root)
@@ -561,7 +560,8 @@ bool track_files_reclaim(struct track_files *files, const struct reclaim_files *
 		if (file->user_cnt || file->is_vdso || reclaim_files_have(used, file->id))
 			continue;
 		if (!file->is_retired) {
-			engine_del_inode(files->engine, file->ino, file->dev);
+			if (!file->is_jit)
+				engine_del_inode(files->engine, file->ino, file->dev);
 			file->is_retired = has_retired = true;
 			continue;
 		}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* jvm_names.c - see jvm_names.h. */
+#include "record/jvm_names.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "target/jvm_attach.h"
+#include "target/process.h"
+#include "track/tracker.h"
+
+static void ask(pid_t pid, size_t *jvm_cnt)
+{
+	struct process_info info;
+	char why[256];
+
+	if (process_info_read(pid, &info) || info.is_zombie || !jvm_is_hotspot(&info))
+		return;
+	++*jvm_cnt;
+	if (jvm_write_perfmap(&info, why, sizeof(why)))
+		log_warn(
+			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
+			"write them: %s",
+			pid, info.comm, why);
+}
+
+void jvm_names_ask(const struct tracker *t)
+{
+	size_t jvm_cnt = 0;
+
+	for (size_t i = 0; i < tracker_running_cnt(t); i++)
+		ask(tracker_running_at(t, i), &jvm_cnt);
+	if (!jvm_cnt)
+		log_warn("record: --jvm-perfmap: no JVM runs any more, or none was recorded");
+}
