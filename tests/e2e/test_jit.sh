@@ -31,6 +31,21 @@ exact "names, a move and a change in a jitdump" -- env E2E_MODE=dump "$bin/jit"
 exact_launched "names in a map, started by heaptap" -- "$bin/jit"
 exact_launched "in a pid namespace, where it has another number" --follow -- unshare --pid --fork --mount-proc "$bin/jit"
 
+# served, and named for those who ask for addresses
+. "$e2e_dir/serve_lib.sh"
+begin jit "$bin/jit"
+serve -p "${pid_of[jit]}" --listen 127.0.0.1:0 --rate 1 --max-overhead off
+work_of jit
+exact_of jit "in a profile of serve"
+get "$url/pid/${pid_of[jit]}/pprof/heap" | grep -oE '0x[0-9a-f]+' | sort -u | paste -sd+ >"$work/addresses"
+get -d "@$work/addresses" "$url/pid/${pid_of[jit]}/pprof/symbol" >"$work/symbols"
+if grep -q "site_framed$" "$work/symbols" && grep -q "site_small$" "$work/symbols"; then
+	ok "names for addresses"
+else
+	not_ok "names for addresses" "they are not told" "$work/symbols" "$work/addresses"
+fi
+end_server "serve"
+
 # The runtimes. planted NAME FUNCTION [ARGS...]: $target, recorded for a while, names the function in its
 # first row, and nearly all of its stacks are whole.
 planted() {

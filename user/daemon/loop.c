@@ -234,7 +234,7 @@ static int least(int a, int b)
 
 static int wait_ms(const struct loop *l)
 {
-	int ms = tracker_wants_work(l->parts.tracker) ? 10 : 1000;
+	int ms = tracker_wait_ms(l->parts.tracker);
 
 	if (l->is_over)
 		ms = least(ms, 100);

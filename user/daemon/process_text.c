@@ -59,6 +59,8 @@ static const struct track_file *file_of(const struct track_files *files,
 	const char *build_id = profile_text(p, m->build_id_str);
 	const struct track_file *alike = NULL;
 
+	if (!strcmp(path, "[jit]")) /* these are the process's own addresses */
+		return NULL;
 	for (size_t i = 0; i < track_files_cnt(files); i++) {
 		const struct track_file *file = track_files_at(files, i);
 

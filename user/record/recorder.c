@@ -665,7 +665,7 @@ static void dispatch(struct recorder *r, enum source source)
 static int wait_ms(const struct recorder *r)
 {
 	uint64_t now = now_ns(), deadline;
-	int ms = tracker_wants_work(r->tracker) ? 10 : 1000;
+	int ms = tracker_wait_ms(r->tracker);
 	int governor_ms = governor_wait_ms(r->governor);
 
 	ms = governor_ms < ms ? governor_ms : ms;

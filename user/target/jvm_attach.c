@@ -28,6 +28,7 @@
 #include "base/write_all.h"
 #include "target/proc_text.h"
 #include "target/process.h"
+#include "target/runtime_kind.h"
 
 #define WAIT_NS (10 * NS_PER_S)
 #define POLL_MS 20
@@ -95,32 +96,6 @@ static bool catches_sigquit(const struct process_info *info)
 	caught = signal_mask(text, "\nSigCgt:");
 	free(text);
 	return (caught & bit) != 0;
-}
-
-/* Arguments, and variables that add to them. */
-static bool has_word(const struct process_info *info, const char *file, const char *word)
-{
-	char path[64], *text = NULL;
-	bool found = false;
-	size_t room = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", info->live_tid, file);
-	f = fopen(path, "re");
-	if (!f)
-		return true; /* who knows */
-	while (!found && getdelim(&text, &room, '\0', f) > 0)
-		found = strstr(text, word) != NULL;
-	free(text);
-	fclose(f);
-	return found;
-}
-
-static bool may_not_be_attached(const struct process_info *info)
-{
-	static const char word[] = "+DisableAttachMechanism";
-
-	return has_word(info, "cmdline", word) || has_word(info, "environ", word);
 }
 
 /* Into its /tmp, and then to its user. */
@@ -243,7 +218,8 @@ static void run(struct attach *a, struct outcome *o)
 {
 	int fd = -1;
 
-	a->is_refused = may_not_be_attached(a->info); /* which its user may not be allowed to read */
+	/* Who cannot be asked may have been told so. */
+	a->is_refused = runtime_was_told(a->info, "+DisableAttachMechanism") != 0;
 	if (!enter(a->info, o))
 		fd = get_socket(a, o);
 	if (fd >= 0) {

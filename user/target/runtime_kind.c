@@ -2,6 +2,7 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "target/runtime_kind.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +10,30 @@
 #include "target/heap_kind.h"
 #include "target/process.h"
 
-/* Options may be among the arguments, or in what a variable adds to them. */
-static bool is_in_file(const struct process_info *info, const char *file, const char *option)
+static int is_in_file(const struct process_info *info, const char *file, const char *word)
 {
 	char path[64], *text = NULL;
-	bool found = false;
+	int found = 0;
 	size_t room = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", info->live_tid, file);
 	f = fopen(path, "re");
 	if (!f)
-		return false;
+		return -EACCES;
 	while (!found && getdelim(&text, &room, '\0', f) > 0)
-		found = strstr(text, option) != NULL;
+		found = strstr(text, word) != NULL;
 	free(text);
 	fclose(f);
 	return found;
 }
 
-static bool was_told(const struct process_info *info, const char *option)
+/* Variables add to the arguments: JAVA_TOOL_OPTIONS, NODE_OPTIONS. */
+int runtime_was_told(const struct process_info *info, const char *word)
 {
-	return is_in_file(info, "cmdline", option) || is_in_file(info, "environ", option);
+	int in_arguments = is_in_file(info, "cmdline", word);
+
+	return in_arguments == 1 ? 1 : is_in_file(info, "environ", word);
 }
 
 static bool begins(const char *text, const char *with)
@@ -63,9 +66,9 @@ void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		if (m->is_exec && m->path[0] == '/' && !ret->kind)
 			ret->kind = kind_of_file(m->path);
 	if (ret->kind == RUNTIME_JAVA)
-		ret->was_told = was_told(info, "-XX:+PreserveFramePointer");
+		ret->was_told = runtime_was_told(info, "-XX:+PreserveFramePointer") == 1;
 	else if (ret->kind == RUNTIME_NODE)
-		ret->was_told = was_told(info, "--interpreted-frames-native-stack");
+		ret->was_told = runtime_was_told(info, "--interpreted-frames-native-stack") == 1;
 }
 
 void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret)

@@ -24,6 +24,9 @@ struct runtime {
 void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		  struct runtime *ret);
 
+/* Is this word in one of its arguments, or in one of its variables? 1, 0; -EACCES: not known. */
+int runtime_was_told(const struct process_info *info, const char *word);
+
 struct runtime_words {
 	const char *what; /* NULL: all is well */
 	const char *advice;

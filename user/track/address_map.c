@@ -16,6 +16,7 @@
 
 struct address_map {
 	const struct track_files *files;
+	pid_t pid; /* 0: nobody's */
 	struct proc_maps maps; /* executable ones of files */
 	struct hmap bias_by_file; /* file id -> bias of its first mapping */
 };
@@ -72,7 +73,11 @@ int address_map_new(const struct track_files *files, pid_t pid, struct address_m
 
 	if (!err)
 		err = proc_maps_read(pid, info.live_tid, &maps);
-	return err ? err : address_map_of(files, &maps, ret);
+	if (!err)
+		err = address_map_of(files, &maps, ret);
+	if (!err)
+		(*ret)->pid = info.tgid;
+	return err;
 }
 
 void address_map_free(struct address_map *a)
@@ -113,7 +118,9 @@ const struct track_file *address_map_place(const struct address_map *a, uint64_t
 		*ret_vaddr = addr - bias;
 		return file;
 	}
-	if (map || !(addr >> MADE_SHIFT) || addr >> 63)
+	if (!map && !(addr >> MADE_SHIFT))
+		return track_files_jit_at(a->files, a->pid, addr);
+	if (map || addr >> 63)
 		return NULL;
 	file = track_files_by_id(a->files, (uint32_t)(addr >> MADE_SHIFT) - 1);
 	if (file)

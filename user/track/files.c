@@ -498,6 +498,22 @@ out:
 	return err;
 }
 
+const struct track_file *track_files_jit_at(const struct track_files *files, pid_t pid,
+					    uint64_t addr)
+{
+	const struct entry *entry;
+	uint64_t end_addr;
+
+	vec_each(&files->all, entry) {
+		const struct track_file *file = entry->file;
+
+		if (file && file->is_jit && file->user_cnt && jit_code_pid(file->jit) == pid &&
+		    jit_code_period(file->jit, addr, &end_addr) == file->jit_period)
+			return file;
+	}
+	return NULL;
+}
+
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id)
 {
 	if (id >= files->by_id.cnt || !files->by_id.data[id])

@@ -84,6 +84,9 @@ bool track_files_is_other(const struct track_files *files, const struct proc_map
  */
 int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_t period,
 			struct track_file **ret);
+/* The code that the process has at addr now, which it made at run time; NULL: none is known. */
+const struct track_file *track_files_jit_at(const struct track_files *files, pid_t pid,
+					    uint64_t addr);
 /* By the engine's id; NULL: no such. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
 size_t track_files_cnt(const struct track_files *files);

@@ -126,6 +126,11 @@ void jit_code_unref(struct jit_code *c)
 	free(c);
 }
 
+pid_t jit_code_pid(const struct jit_code *c)
+{
+	return c->info.tgid;
+}
+
 static uint64_t bytes_of(const struct source *s)
 {
 	struct stat st;

@@ -32,6 +32,9 @@ int jit_code_new(const struct process_info *info, struct jit_code **ret);
 struct jit_code *jit_code_ref(struct jit_code *c);
 void jit_code_unref(struct jit_code *c);
 
+/* Whose it is. */
+pid_t jit_code_pid(const struct jit_code *c);
+
 /* The process maps a dump. fd is owned from here on. */
 void jit_code_add_dump(struct jit_code *c, int fd);
 bool jit_code_has_dump(const struct jit_code *c);

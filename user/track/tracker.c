@@ -21,6 +21,7 @@
 #include "track/file_probes.h"
 #include "track/files.h"
 #include "track/followed.h"
+#include "track/jit_code.h"
 #include "track/loaders.h"
 
 /*
@@ -545,6 +546,17 @@ bool tracker_wants_work(const struct tracker *t)
 		if (p->is_dirty || p->cleans_left)
 			return true;
 	return false;
+}
+
+int tracker_wait_ms(const struct tracker *t)
+{
+	const struct followed_process *p;
+	int ms = tracker_wants_work(t) ? 10 : 1000;
+
+	vec_each(&t->followed.list, p)
+		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
+			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
+	return ms;
 }
 
 static void clean_children(struct tracker *t, struct followed_process *p)

@@ -133,6 +133,8 @@ void tracker_on_lost(struct tracker *t);
 /* Work off what events asked for. Call when tracker_wants_work() says so. */
 int tracker_work(struct tracker *t);
 bool tracker_wants_work(const struct tracker *t);
+/* How long it may be until then, at the most. */
+int tracker_wait_ms(const struct tracker *t);
 
 /* Read what running processes count themselves (scope_counters), and the names of label keys that
  * they published meanwhile. To be called now and then. */
