@@ -79,7 +79,7 @@ static int take_record(const uint8_t *buf, size_t len, jit_entry_fn fn, void *ct
 }
 
 /* 1: there is no whole header yet. */
-static int skip_header(int fd, uint64_t *off)
+static int skip_header(int fd, uint64_t end, uint64_t *off)
 {
 	struct dump_header h;
 	ssize_t n = pread(fd, &h, sizeof(h), 0);
@@ -88,6 +88,8 @@ static int skip_header(int fd, uint64_t *off)
 		return n < 0 ? -errno : 1;
 	if (h.magic != DUMP_MAGIC || h.bytes < sizeof(h))
 		return -EBADMSG;
+	if (h.bytes > end)
+		return 1;
 	*off = h.bytes;
 	return 0;
 }
@@ -98,7 +100,7 @@ int jit_dump_read(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, vo
 	off_t end = lseek(fd, 0, SEEK_END);
 	uint64_t begin = *off;
 	struct record r;
-	int err = end < 0 ? -errno : *off ? 0 : skip_header(fd, off);
+	int err = end < 0 ? -errno : *off ? 0 : skip_header(fd, (uint64_t)end, off);
 
 	while (!err && *off - begin < bytes_cap) {
 		ssize_t n = pread(fd, buf, sizeof(buf), (off_t)*off);

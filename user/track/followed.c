@@ -44,6 +44,8 @@ void followed_forget_leftovers(struct followed_process *p)
 static void forget_jit(struct followed_process *p)
 {
 	jit_areas_release(&p->jit);
+	if (p->jit_code)
+		jit_code_end(p->jit_code);
 	jit_code_unref(p->jit_code);
 	p->jit_code = NULL;
 }
@@ -357,7 +359,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			hm.bias = bias;
 			hm.file_id = file->id;
 		}
-		if (!file && (!m->ino || track_files_is_other(f->files, m)))
+		if (!file && jit_can_be_in(m, f->files))
 			continue; /* see add_jit() */
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers)
@@ -371,7 +373,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			goto out;
 	}
 	err = add_jit(f, p, generation, &maps, &set, &mapped, &jit_file_id);
-	if (err == -ENOMEM)
+	if (err == -ENOMEM || err == -ESRCH)
 		goto out;
 	if (err) /* no more tables: its stacks end there */
 		note_failure(f, err);

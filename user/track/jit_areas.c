@@ -9,11 +9,16 @@
 #include "target/process.h"
 #include "track/files.h"
 
-/* "[anon:name]" is memory that the program gave a name. The other names are the kernel's. */
-static bool is_anonymous(const struct proc_map *m)
+bool jit_can_be_in(const struct proc_map *m, const struct track_files *files)
 {
-	return !m->ino &&
-	       (!*m->path || !strncmp(m->path, "[anon:", 6) || !strcmp(m->path, "[heap]"));
+	static const char *const kernels[] = { "[vdso]", "[vvar", "[vsyscall]", "[uprobes]" };
+
+	if (m->ino)
+		return track_files_is_other(files, m);
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+		if (!strncmp(m->path, kernels[i], strlen(kernels[i])))
+			return false;
+	return !(m->start_addr >> 63);
 }
 
 static int add(struct jit_areas *to, uint64_t start_addr, uint64_t end_addr)
@@ -28,19 +33,23 @@ static int add(struct jit_areas *to, uint64_t start_addr, uint64_t end_addr)
 	return vec_push(&to->area, area);
 }
 
-/* The parts of a mapping that were code before. */
-static int add_known(struct jit_areas *to, const struct jit_areas *before, const struct proc_map *m)
+/* The parts of a mapping that were code before. *next: the first area that may be in it, or behind it. */
+static int add_known(struct jit_areas *to, const struct jit_areas *before, size_t *next,
+		     const struct proc_map *m)
 {
-	const struct jit_area *area;
 	int err = 0;
 
-	vec_each(&before->area, area) {
-		uint64_t start =
-			m->start_addr > area->start_addr ? m->start_addr : area->start_addr;
-		uint64_t end = m->end_addr < area->end_addr ? m->end_addr : area->end_addr;
+	while (*next < before->area.cnt && before->area.data[*next].end_addr <= m->start_addr)
+		++*next;
+	for (size_t i = *next; i < before->area.cnt && !err; i++) {
+		const struct jit_area *area = &before->area.data[i];
+		uint64_t start = area->start_addr, end = area->end_addr;
 
-		if (start < end && !err)
-			err = add(to, start, end);
+		if (start >= m->end_addr)
+			break;
+		start = start > m->start_addr ? start : m->start_addr;
+		end = end < m->end_addr ? end : m->end_addr;
+		err = add(to, start, end);
 	}
 	return err;
 }
@@ -50,15 +59,14 @@ int jit_areas_update(struct jit_areas *a, const struct proc_maps *maps,
 {
 	struct jit_areas now = { 0 };
 	const struct proc_map *m;
+	size_t next = 0;
 	int err = 0;
 
 	vec_each(&maps->maps, m) {
-		bool can_be = is_anonymous(m) || track_files_is_other(files, m);
-
-		/* [vsyscall] is in the kernel's half. */
-		if (!can_be || m->start_addr >> 63)
+		if (!jit_can_be_in(m, files))
 			continue;
-		err = m->is_exec ? add(&now, m->start_addr, m->end_addr) : add_known(&now, a, m);
+		err = m->is_exec ? add(&now, m->start_addr, m->end_addr) :
+				   add_known(&now, a, &next, m);
 		if (err)
 			break;
 	}

@@ -10,6 +10,7 @@
 #ifndef HT_TRACK_JIT_AREAS_H
 #define HT_TRACK_JIT_AREAS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ struct jit_areas {
 	VEC(struct jit_area) area; /* in order, not touching one another */
 };
 
+/* Can there be such code, in a mapping that may be executed? */
+bool jit_can_be_in(const struct proc_map *m, const struct track_files *files);
 /* From all mappings of the process, after its files have become known. 0 or -ENOMEM. */
 int jit_areas_update(struct jit_areas *a, const struct proc_maps *maps,
 		     const struct track_files *files);

@@ -51,6 +51,7 @@ struct jit_code {
 	uint32_t ref_cnt;
 	struct process_info info;
 	bool is_own_root; /* its files can be read when it has ended */
+	bool is_over;
 	struct source source[SOURCE_CNT];
 	uint64_t looked_ns, period_ns;
 	struct jit_reuse reuse;
@@ -67,17 +68,17 @@ struct name_key {
 	uint64_t period;
 };
 
-static void find_root(struct jit_code *c, char *buf, size_t buf_bytes)
+static void find_root(pid_t tid, char *buf, size_t buf_bytes)
 {
-	snprintf(buf, buf_bytes, "/proc/%d/root", c->info.live_tid);
+	snprintf(buf, buf_bytes, "/proc/%d/root", tid);
 }
 
-static bool has_own_root(const struct jit_code *c)
+static bool has_own_root(const struct process_info *info)
 {
 	struct stat own, its;
 	char root[64];
 
-	find_root((struct jit_code *)c, root, sizeof(root));
+	find_root(info->live_tid, root, sizeof(root));
 	return !stat("/", &own) && !stat(root, &its) && own.st_dev == its.st_dev &&
 	       own.st_ino == its.st_ino;
 }
@@ -91,7 +92,7 @@ int jit_code_new(const struct process_info *info, struct jit_code **ret)
 		return -ENOMEM;
 	c->ref_cnt = 1;
 	c->info = *info;
-	c->is_own_root = has_own_root(c);
+	c->is_own_root = has_own_root(info);
 	c->source[MAP] = (struct source){ .read = jit_map_read, .fd = -1 };
 	c->source[DUMP] = (struct source){ .read = jit_dump_read, .fd = -1 };
 	jit_reuse_init(&c->reuse);
@@ -124,6 +125,11 @@ void jit_code_unref(struct jit_code *c)
 	hmap_release(&c->names);
 	strset_free(c->strings);
 	free(c);
+}
+
+void jit_code_end(struct jit_code *c)
+{
+	c->is_over = true;
 }
 
 pid_t jit_code_pid(const struct jit_code *c)
@@ -160,13 +166,17 @@ bool jit_code_has_dump(const struct jit_code *c)
 /* A program writes its map when it likes: a JVM when it is asked to, or at its end. */
 static void open_map(struct jit_code *c)
 {
+	const pid_t tids[] = { c->info.tgid, c->info.live_tid };
 	char root[64];
-	int fd;
+	int fd = -1;
 
 	if (c->source[MAP].fd >= 0)
 		return;
-	find_root(c, root, sizeof(root));
-	fd = jit_map_open(root, &c->info);
+	/* The main thread may have ended, and so may the one that was seen to be alive. */
+	for (size_t i = 0; i < 2 && fd < 0 && !c->is_over; i++) {
+		find_root(tids[i], root, sizeof(root));
+		fd = jit_map_open(root, &c->info);
+	}
 	if (fd < 0 && c->is_own_root)
 		fd = jit_map_open("/", &c->info);
 	if (fd >= 0)

@@ -32,6 +32,8 @@ int jit_code_new(const struct process_info *info, struct jit_code **ret);
 struct jit_code *jit_code_ref(struct jit_code *c);
 void jit_code_unref(struct jit_code *c);
 
+/* The process has ended, or is another one's program now: its number is not to be looked up any more. */
+void jit_code_end(struct jit_code *c);
 /* Whose it is. */
 pid_t jit_code_pid(const struct jit_code *c);
 
