@@ -82,7 +82,7 @@ fi
 
 if have node && node -e 0 2>/dev/null; then
 	# It would be in its caller, and name that one, as it should.
-	start node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$loads/jit_buffers.js"
+	start env -C "$work" node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$loads/jit_buffers.js"
 	planted "Node" "plantedBuffer jit_buffers.js:6"
 	kill_target
 else

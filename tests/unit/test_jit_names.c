@@ -20,6 +20,8 @@
 
 #include "target/jit_entry.h"
 #include "target/process.h"
+#include "track/file_symbols.h"
+#include "track/files.h"
 #include "track/jit_code.h"
 
 struct seen {
@@ -343,6 +345,36 @@ static void test_periods(void **state)
 	jit_code_unref(c);
 }
 
+/* A program may call its code what it likes: the names end up on terminals. */
+static void test_symbols(void **state)
+{
+	static const uint64_t addrs[] = { 0x1004, 0x2004, 0x9000 };
+	const struct symbol_options opts = { 0 };
+	struct track_file file = { .is_jit = true };
+	struct symbol_result *sym = NULL;
+	struct process_info info;
+	char path[64];
+
+	(void)state;
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	write_map(path, "1000 10 JS:*a\x1b[2J\xff /x.js:7:1\n2000 10 void A.b(int)\n");
+	assert_int_equal(jit_code_new(&info, &file.jit), 0);
+	assert_int_equal(file_symbolize(&opts, &file, addrs, 3, &sym), 0);
+	assert_int_equal(sym->first[3], 3);
+	assert_null(strpbrk(sym->frames[0].name, "\x1b\xff"));
+	assert_int_equal(strncmp(sym->frames[0].name, "a?[2J", 5), 0);
+	assert_string_equal(sym->frames[0].file, "/x.js");
+	assert_int_equal(sym->frames[0].line, 7);
+	assert_null(strchr(sym->frames[0].system_name, 0x1b));
+	assert_string_equal(sym->frames[1].name, "void A.b(int)");
+	assert_string_equal(sym->frames[2].name, "[jit]+0x9000");
+	symbol_result_free(sym);
+	unlink(path);
+	jit_code_unref(file.jit);
+}
+
 /* However much code is given away, what is kept of it has a bound. */
 static void test_many_changes(void **state)
 {
@@ -377,10 +409,11 @@ static void test_many_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_dump),	cmocka_unit_test(test_dump_path),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_which_file),
-		cmocka_unit_test(test_periods), cmocka_unit_test(test_many_changes),
+		cmocka_unit_test(test_map),	     cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_dump),	     cmocka_unit_test(test_dump_path),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_which_file),
+		cmocka_unit_test(test_periods),	     cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_many_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

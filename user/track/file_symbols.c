@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/strset.h"
 #include "target/jit_entry.h"
 #include "track/files.h"
@@ -34,6 +35,7 @@ static int fill_frame(struct symbol_result *res, size_t i, uint64_t addr, const 
 	copy = strdup(name ? name : bare);
 	if (!copy)
 		return -ENOMEM;
+	make_printable(copy);
 	err = intern(res->owner, copy, &f->system_name);
 	jit_name_split(copy, &parts);
 	if (!err)
