@@ -290,14 +290,14 @@ static void test_periods(void **state)
 {
 	char path[64];
 	struct process_info info;
-	struct jit_code *c = NULL;
+	struct jit_code *c = NULL, *child = NULL;
 	uint64_t end;
 
 	(void)state;
 	assert_int_equal(process_info_read(getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(jit_code_new(&info, &c), 0);
+	assert_int_equal(jit_code_new(&info, NULL, &c), 0);
 	expect_name(c, 0, 0x1008, NULL);
 	/* What was there before is no change. */
 	write_map(path, "1000 100 oldest\n1000 100 first\n2000 100 other\n");
@@ -331,6 +331,16 @@ static void test_periods(void **state)
 	assert_int_equal(end, 0x10c0);
 	expect_name(c, 1, 0x1044, "second");
 	expect_name(c, 2, 0x1044, "third");
+	/* A forked process has what its parent had then. */
+	info.ns_pid = 1;
+	assert_int_equal(jit_code_new(&info, c, &child), 0);
+	expect_name(child, 0, 0x1044, "third");
+	expect_name(child, 0, 0x8000, NULL);
+	write_map(path, "1040 10 fourth\n");
+	assert_true(look(c));
+	expect_name(c, 3, 0x1048, "fourth");
+	expect_name(child, 0, 0x1048, "third");
+	jit_code_unref(child);
 	/* Who was sampled before a name was written. */
 	write_map(path, "5000 40 late\n5000 40 later\n");
 	expect_name(c, 0, 0x5000, "late");
@@ -360,7 +370,7 @@ static void test_symbols(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
 	write_map(path, "1000 10 JS:*a\x1b[2J\xff /x.js:7:1\n2000 10 void A.b(int)\n");
-	assert_int_equal(jit_code_new(&info, &file.jit), 0);
+	assert_int_equal(jit_code_new(&info, NULL, &file.jit), 0);
 	assert_int_equal(file_symbolize(&opts, &file, addrs, 3, &sym), 0);
 	assert_int_equal(sym->first[3], 3);
 	assert_null(strpbrk(sym->frames[0].name, "\x1b\xff"));
@@ -388,7 +398,7 @@ static void test_many_changes(void **state)
 	assert_int_equal(process_info_read(getpid(), &info), 0);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	assert_int_equal(jit_code_new(&info, &c), 0);
+	assert_int_equal(jit_code_new(&info, NULL, &c), 0);
 	write_map(path, "100000 100000 all\n");
 	assert_false(look(c));
 	for (int i = 0; i < 3000; i++) {

@@ -47,7 +47,8 @@ static void forget_jit(struct followed_process *p)
 	if (p->jit_code)
 		jit_code_end(p->jit_code);
 	jit_code_unref(p->jit_code);
-	p->jit_code = NULL;
+	jit_code_unref(p->jit_parent);
+	p->jit_code = p->jit_parent = NULL;
 }
 
 static void release_process(struct followed_process *p)
@@ -304,7 +305,7 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	if (!err && p->jit.area.cnt && !p->jit_code) {
 		err = process_info_read(p->pid, &info);
 		if (!err)
-			err = jit_code_new(&info, &p->jit_code);
+			err = jit_code_new(&info, p->jit_parent, &p->jit_code);
 	}
 	if (err || !p->jit_code)
 		return err;

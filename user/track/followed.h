@@ -41,6 +41,7 @@ struct followed_process {
 	VEC(struct track_file *) mapped; /* each is held once */
 	struct jit_areas jit; /* where it has code made at run time */
 	struct jit_code *jit_code; /* the code there; NULL: none so far */
+	struct jit_code *jit_parent; /* of the process that forked it; NULL: none */
 	bool may_have_leftovers; /* it ran before it was followed, and was not looked at yet */
 	VEC(struct leftovers) leftovers; /* that were found when its mappings were last read */
 	/* What the tracker keeps of it. */

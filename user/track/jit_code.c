@@ -50,6 +50,8 @@ struct period {
 struct jit_code {
 	uint32_t ref_cnt;
 	struct process_info info;
+	struct jit_code *parent; /* NULL: none */
+	uint32_t parent_period; /* in which it was forked */
 	bool is_own_root; /* its files can be read when it has ended */
 	bool is_over;
 	struct source source[SOURCE_CNT];
@@ -83,7 +85,7 @@ static bool has_own_root(const struct process_info *info)
 	       own.st_ino == its.st_ino;
 }
 
-int jit_code_new(const struct process_info *info, struct jit_code **ret)
+int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret)
 {
 	const struct period first = { { UINT64_MAX, UINT64_MAX }, 0 };
 	struct jit_code *c = calloc(1, sizeof(*c));
@@ -93,6 +95,8 @@ int jit_code_new(const struct process_info *info, struct jit_code **ret)
 	c->ref_cnt = 1;
 	c->info = *info;
 	c->is_own_root = has_own_root(info);
+	c->parent = parent ? jit_code_ref(parent) : NULL;
+	c->parent_period = parent ? (uint32_t)parent->periods.cnt - 1 : 0;
 	c->source[MAP] = (struct source){ .read = jit_map_read, .fd = -1 };
 	c->source[DUMP] = (struct source){ .read = jit_dump_read, .fd = -1 };
 	jit_reuse_init(&c->reuse);
@@ -124,6 +128,7 @@ void jit_code_unref(struct jit_code *c)
 	vec_release(&c->changed);
 	hmap_release(&c->names);
 	strset_free(c->strings);
+	jit_code_unref(c->parent);
 	free(c);
 }
 
@@ -513,6 +518,9 @@ int jit_code_names(struct jit_code *c, uint32_t period, const uint64_t *addr, si
 		const uint64_t *id = hmap_get(&c->names, &key);
 
 		ret_name[i] = id && *id ? strset_get(c->strings, (int64_t)*id) : NULL;
+		if (!ret_name[i] && c->parent)
+			err = jit_code_names(c->parent, c->parent_period, &addr[i], 1,
+					     &ret_name[i]);
 	}
 	return err;
 }

@@ -27,8 +27,11 @@ struct process_info;
 
 #define JIT_LOOK_NS 200000000ULL
 
-/* One reference is the caller's. */
-int jit_code_new(const struct process_info *info, struct jit_code **ret);
+/*
+ * One reference is the caller's. parent: of the process that forked it, whose code it has in its memory and
+ * names in no file of its own; NULL: none.
+ */
+int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret);
 struct jit_code *jit_code_ref(struct jit_code *c);
 void jit_code_unref(struct jit_code *c);
 

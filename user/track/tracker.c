@@ -326,7 +326,7 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 static void add_child(struct tracker *t, const struct ht_event *event)
 {
 	pid_t child = event->other;
-	struct followed_process *p;
+	struct followed_process *p, *parent;
 	struct ht_target target;
 
 	if (engine_get_target(t->engine, child, &target) || followed_find(&t->followed, child))
@@ -335,6 +335,9 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 		return;
 	p->hits_idx = target.hits_idx;
 	p->followed_ns = now_ns();
+	parent = followed_find(&t->followed, event->tgid); /* the list may have moved */
+	if (parent && parent->jit_code)
+		p->jit_parent = jit_code_ref(parent->jit_code);
 	instances_note_begin(&t->instances, child, target.generation, event);
 	p->is_dirty = true;
 }
