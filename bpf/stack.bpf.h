@@ -8,6 +8,9 @@
  * and caller's rbp, read from user memory. A mapping that the process made after user space last
  * looked is found by asking the kernel for the vma of the address and its file by inode.
  *
+ * Code that the process made at run time has no table: its frames are stepped over by frame pointer, or by
+ * what the code behind the call says (walk_jit_frame()).
+ *
  * What was found for a pc is remembered (step.bpf.h): two searches through tables of many megabytes
  * cost more than all the rest of a frame.
  *
