@@ -179,7 +179,7 @@ base=$(awk '/leaker$/ { split($1, a, "-"); print a[1]; exit }' "/proc/$server_pi
 vaddr=$(nm "$work/leaker" | awk '$3 == "fill_cache" { print $1 }')
 printf -v addr '0x%x' $((16#$base + 16#$vaddr + 8))
 fetch -d "$addr+0x1+0xffffffffffffffff" "$url/pid/$server_pid/pprof/symbol" >"$work/out"
-expect "symbol: an address" "$work/out" "^$addr"$'\t''fill_cache$' '^0x1'$'\t''\[anon\]' '^0xffffffffffffffff'
+expect "symbol: an address" "$work/out" "^$addr"$'\t''fill_cache$' '^0x1'$'\t''\[unknown\]' '^0xffffffffffffffff'
 fetch "$url/pprof/cmdline" | tr '\0' ' ' >"$work/out"
 expect "cmdline" "$work/out" "^$work/leaker $work/plugin.so \$"
 fetch "$url/debug/pprof/heap?debug=1&pid=$server_pid" >"$work/text.heap"

@@ -189,7 +189,7 @@ static void put_bare(const struct place *place, FILE *out)
 	if (name)
 		fprintf(out, "0x%" PRIx64 "\t%s\n", place->addr, name);
 	else
-		fprintf(out, "0x%" PRIx64 "\t[jit]+0x%" PRIx64 "\n", place->addr, place->addr);
+		fprintf(out, "0x%" PRIx64 "\t[unknown]+0x%" PRIx64 "\n", place->addr, place->addr);
 }
 
 /* Callers first, without the allocator's functions that were inlined: they are in no profile. */

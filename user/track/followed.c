@@ -302,7 +302,8 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	if (generation != p->generation) /* another image's */
 		forget_jit(p);
 	err = jit_areas_update(&p->jit, maps, f->files);
-	if (!err && p->jit.area.cnt && !p->jit_code) {
+	/* What is held may make code and end before it is looked at again. */
+	if (!err && (p->jit.area.cnt || p->held_until_ns) && !p->jit_code) {
 		err = process_info_read(p->pid, &info);
 		if (!err)
 			err = jit_code_new(&info, p->jit_parent, &p->jit_code);
@@ -324,9 +325,14 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	return 0;
 }
 
+bool followed_has_jit(const struct followed_process *p)
+{
+	return p->jit_code && p->jit.area.cnt;
+}
+
 bool followed_look_at_jit(struct followed_process *p)
 {
-	return p->jit_code && jit_code_look(p->jit_code);
+	return followed_has_jit(p) && jit_code_look(p->jit_code);
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
