@@ -325,14 +325,9 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	return 0;
 }
 
-bool followed_has_jit(const struct followed_process *p)
-{
-	return p->jit_code && p->jit.area.cnt;
-}
-
 bool followed_look_at_jit(struct followed_process *p)
 {
-	return followed_has_jit(p) && jit_code_look(p->jit_code);
+	return p->jit_code && jit_code_look(p->jit_code);
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */

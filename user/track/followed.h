@@ -92,8 +92,6 @@ void followed_delete(struct followed *f, struct followed_process *p);
 int followed_refresh(struct followed *f, struct followed_process *p);
 /* Is it still the image that was read last? */
 bool followed_is_current(const struct followed *f, const struct followed_process *p);
-/* Was code that it made at run time seen? */
-bool followed_has_jit(const struct followed_process *p);
 /* Is it to be brought up to date, because memory was given to other code? Asked as often as you like. */
 bool followed_look_at_jit(struct followed_process *p);
 /* The leftovers have been dealt with. */

@@ -557,7 +557,7 @@ int tracker_wait_ms(const struct tracker *t)
 	int ms = tracker_wants_work(t) ? 10 : 1000;
 
 	vec_each(&t->followed.list, p)
-		if (followed_has_jit(p) && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
+		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
 			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
 	return ms;
 }
