@@ -244,9 +244,8 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 	inner = set ? bpf_map_lookup_elem(&mapping_sets, set) : NULL;
 	if (inner)
 		m = bpf_map_lookup_elem(inner, &zero);
-	w->jit_file_id = 0;
+	w->jit_file_id = m && m->jit_generation == w->generation ? m->jit_file_id : 0;
 	if (m && m->generation == w->generation) {
-		w->jit_file_id = m->jit_file_id;
 		cnt = m->mapping_cnt;
 		for (int i = 0; i < 10; i++) {
 			__u32 half = cnt >> 1;

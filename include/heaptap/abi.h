@@ -111,7 +111,7 @@ struct ht_mappings {
 	__u32 mapping_cnt;
 	__u32 generation; /* of the target; another one's mappings say nothing */
 	__u32 jit_file_id; /* for HT_MAPPING_JIT; 0: not known to have any */
-	__u32 reserved;
+	__u32 jit_generation; /* whose that is, also while the mappings are being changed */
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 

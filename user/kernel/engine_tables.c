@@ -366,6 +366,7 @@ int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation, uint3
 	set->mapping_cnt = (uint32_t)cnt;
 	set->generation = HT_GENERATION_NONE;
 	set->jit_file_id = jit_file_id;
+	set->jit_generation = generation;
 	if (cnt)
 		memcpy(set->mapping, map, cnt * sizeof(*map));
 	if (bpf_map_update_elem(fd, &zero, set, BPF_ANY))
