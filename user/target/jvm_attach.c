@@ -30,7 +30,7 @@
 #include "target/process.h"
 #include "target/runtime_kind.h"
 
-#define WAIT_NS (10 * NS_PER_S)
+#define WAIT_S 10
 #define POLL_MS 20
 #define REPLY_BYTES 512
 
@@ -240,13 +240,16 @@ static int in_child(struct attach *a, struct outcome *o)
 	child = fork();
 	if (!child) {
 		signal(SIGPIPE, SIG_IGN);
+		/* A program may let whoever connects to it or writes to it wait for ever. */
+		signal(SIGALRM, SIG_DFL);
+		alarm(WAIT_S + 1);
 		run(a, o);
 		_exit(write_all(pipe_fd[1], o, sizeof(*o)) != 0);
 	}
 	err = child < 0 ? -errno : 0;
 	close(pipe_fd[1]);
 	if (!err && read(pipe_fd[0], o, sizeof(*o)) != sizeof(*o))
-		err = -EIO;
+		fail(o, -ETIMEDOUT, "it does not answer");
 	close(pipe_fd[0]);
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -255,7 +258,7 @@ static int in_child(struct attach *a, struct outcome *o)
 
 int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_bytes)
 {
-	struct attach a = { .info = info, .end_ns = now_ns() + WAIT_NS };
+	struct attach a = { .info = info, .end_ns = now_ns() + WAIT_S * NS_PER_S };
 	struct process_info now;
 	struct outcome o = { 0 };
 	int err;

@@ -18,8 +18,8 @@ struct process_info;
 /* Does it run a HotSpot JVM? */
 bool jvm_is_hotspot(const struct process_info *info);
 /*
- * Until it is written: a tenth of a second, ten at the most. 0; else a negative errno, and why in
- * a sentence: -EPERM it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
+ * Waits until it is written: a tenth of a second as a rule, eleven seconds at the most. 0; else a negative
+ * errno, and why in a sentence: -EPERM it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
  */
 int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_bytes);
 
