@@ -158,7 +158,8 @@ int jit_map_open(const char *root, const struct process_info *info)
 		return fd;
 	if (!fd) {
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		/* not waiting until a lease of the process is broken */
+		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
 	}
 	close(path_fd);
