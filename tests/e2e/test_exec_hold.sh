@@ -240,4 +240,10 @@ printf '#include <stdio.h>\nint main(void) { return puts("x"); }\n' >"$work/x.c"
 have gcc && reach_start "gcc -c" gcc -O2 -c "$work/x.c" -o "$work/x.o" || skip "gcc -c" "no gcc"
 reach_start "sh with small commands" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; expr $i + 1 | cat >/dev/null; env true; done'
 have convert && reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
+
+# more processes than the table of files has places: none takes one that is not a file's
+LIMIT=120 launch -q --follow -- sh -c 'i=0; while [ $i -lt 9000 ]; do /bin/true; i=$((i + 1)); done'
+failed=$(ledger failed_sites)
+[ "$record_status" = 0 ] && [ "${failed:-0}" = 0 ] && ok "9000 commands: nothing that could not be had" ||
+	not_ok "9000 commands" "status $record_status, $failed places or files could not be had" "$work/heaptap.err"
 e2e_end

@@ -98,6 +98,7 @@ mapped_libjvm() { awk '/libjvm\.so$/ { print $NF; exit }' "/proc/$target/maps"; 
 unharmed() {
 	local name=$1 why=$2
 	shift 2
+	rm -f "$work/p.pb.gz"
 	start "$@"
 	"$heaptap" record --force -q -d 500ms -o "$work/p.pb.gz" --jvm-perfmap -p "$target" 2>"$work/heaptap.err" </dev/null
 	if ! kill -0 "$target" 2>/dev/null; then
@@ -132,6 +133,28 @@ if have java && have javac && java_class; then
 		java -XX:+DisableAttachMechanism $java_flags -cp "$work/java" JitDirect
 	unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
 		/usr/bin/python3 -c 'import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); print("READY", flush=True); time.sleep(60)' "$libjvm"
+	cat >"$work/mute.py" <<-'EOF'
+		import ctypes, os, signal, socket, sys, time
+		signal.signal(signal.SIGQUIT, lambda *_: None)
+		jvm = ctypes.CDLL(sys.argv[1])
+		path = f"/tmp/.java_pid{os.getpid()}"
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind(path)
+		listener.listen(0)
+		crowd = []
+		for _ in range(3):  # until nobody else can connect
+		    crowd.append(socket.socket(socket.AF_UNIX))
+		    crowd[-1].setblocking(False)
+		    crowd[-1].connect_ex(path)
+		print("READY", flush=True)
+		time.sleep(60)
+	EOF
+	began=$SECONDS
+	unharmed "a program with a JVM's socket that nobody can connect to" "does not answer" \
+		/usr/bin/python3 "$work/mute.py" "$libjvm"
+	[ $((SECONDS - began)) -le 25 ] && [ -s "$work/p.pb.gz" ] && ok "and the recording ends and is saved" ||
+		not_ok "and the recording ends and is saved" "after $((SECONDS - began)) s" "$work/heaptap.err"
+	rm -f "/tmp/.java_pid$target"
 else
 	skip "Java" "no JDK is here"
 fi

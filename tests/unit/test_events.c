@@ -29,7 +29,7 @@
 struct seen {
 	pid_t pid;
 	const char *path_part;
-	uint32_t cnt;
+	uint32_t cnt, code_cnt;
 	uint64_t time_ns, ino, bytes;
 	uint32_t dev;
 	uint64_t lost;
@@ -52,6 +52,13 @@ static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_
 	}
 }
 
+static void on_code(void *ctx, pid_t pid)
+{
+	struct seen *seen = ctx;
+
+	seen->code_cnt += pid == seen->pid;
+}
+
 static void on_lost(void *ctx, uint64_t cnt)
 {
 	struct seen *seen = ctx;
@@ -59,7 +66,9 @@ static void on_lost(void *ctx, uint64_t cnt)
 	seen->lost += cnt;
 }
 
-static const struct process_events_ops ops = { .on_mmap = on_mmap, .on_lost = on_lost };
+static const struct process_events_ops ops = { .on_mmap = on_mmap,
+					       .on_code = on_code,
+					       .on_lost = on_lost };
 
 /* Until it has been seen, or for timeout_ms. */
 static void wait_for(struct process_events *ev, struct seen *seen, int timeout_ms)
@@ -173,7 +182,7 @@ static void test_dlopen_is_seen(void **state)
 
 static char map_path[] = "/tmp/heaptap-test-events-XXXXXX";
 
-/* Three mappings of one file: read-only, private executable, made executable later. */
+/* Three mappings of one file: read-only, private executable, made executable later. And memory, twice. */
 static uint64_t do_mappings(void)
 {
 	int fd = open(map_path, O_RDONLY);
@@ -188,6 +197,9 @@ static uint64_t do_mappings(void)
 		return 0;
 	if (mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 	    MAP_FAILED)
+		return 0;
+	late = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (late == MAP_FAILED || mprotect(late, page, PROT_READ | PROT_EXEC))
 		return 0;
 	return 1;
 }
@@ -216,6 +228,7 @@ static void test_only_executable_files(void **state)
 	unlink(map_path);
 	process_events_close(ev);
 	assert_int_equal(seen.cnt, 2);
+	assert_int_equal(seen.code_cnt, 2);
 	assert_int_equal(seen.ino, st.st_ino);
 	assert_int_equal(seen.bytes, 2 * page);
 }

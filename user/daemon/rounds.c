@@ -57,6 +57,13 @@ static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_
 		follow_note(r->parts.follow, pid);
 }
 
+static void on_code(void *ctx, pid_t pid)
+{
+	struct rounds *r = ctx;
+
+	tracker_on_code(r->parts.tracker, pid);
+}
+
 static void on_lost(void *ctx, uint64_t cnt)
 {
 	struct rounds *r = ctx;
@@ -69,7 +76,7 @@ static void on_lost(void *ctx, uint64_t cnt)
 
 int rounds_open(const struct rounds_parts *parts, struct rounds **ret)
 {
-	static const struct process_events_ops ops = { on_mmap, on_lost };
+	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
 	struct rounds *r = calloc(1, sizeof(*r));
 	int err;
 

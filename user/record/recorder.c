@@ -226,6 +226,13 @@ static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_
 	tracker_on_mmap(r->tracker, pid);
 }
 
+static void on_code(void *ctx, pid_t pid)
+{
+	struct recorder *r = ctx;
+
+	tracker_on_code(r->tracker, pid);
+}
+
 static void on_lost(void *ctx, uint64_t cnt)
 {
 	struct recorder *r = ctx;
@@ -317,7 +324,7 @@ static int watch(struct recorder *r, int fd, enum source source)
 
 static int open_loop(struct recorder *r)
 {
-	static const struct process_events_ops ops = { on_mmap, on_lost };
+	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
 	struct itimerspec tick = { .it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS };
 	int err = process_events_open(&ops, r, &r->events);
 

@@ -190,10 +190,12 @@ static void handle_mmap2(struct process_events *ev, const struct mmap2_record *r
 {
 	size_t path_cap = r->header.size - offsetof(struct mmap2_record, path);
 
-	/* no inode: anonymous memory (a JIT's) or the vDSO */
-	if (!(r->prot & PROT_EXEC) || r->ino == 0 || strnlen(r->path, path_cap) == path_cap)
+	if (!(r->prot & PROT_EXEC) || strnlen(r->path, path_cap) == path_cap)
 		return;
-	if (ev->ops->on_mmap)
+	/* no inode: memory without a file; or the kernel's own, which is "[vdso]" and the like */
+	if (!r->ino && ev->ops->on_code && r->path[0] != '[')
+		ev->ops->on_code(ev->ctx, (pid_t)r->pid);
+	if (r->ino && ev->ops->on_mmap)
 		ev->ops->on_mmap(ev->ctx, (pid_t)r->pid, r->addr, r->bytes, r->off,
 				 r->major << 20 | r->minor, r->ino, r->path);
 }

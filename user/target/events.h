@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - what happens to processes: mappings of executable files, from perf side-band records
+ * events.h - what happens to processes: executable mappings, from perf side-band records
  * (MMAP2), system-wide, one ring per CPU. exec, exit and fork come from BPF (exact order).
  */
 #ifndef HT_TARGET_EVENTS_H
@@ -15,6 +15,8 @@ struct process_events_ops {
 	/* pid mapped a file executable. path is as the kernel printed it. */
 	void (*on_mmap)(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off,
 			uint32_t dev, uint64_t ino, const char *path);
+	/* pid made memory executable that has no file, as compilers at run time do, some again and again */
+	void (*on_code)(void *ctx, pid_t pid);
 	/* records were lost: re-read every followed process */
 	void (*on_lost)(void *ctx, uint64_t cnt);
 };

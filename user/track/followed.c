@@ -302,8 +302,7 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	if (generation != p->generation) /* another image's */
 		forget_jit(p);
 	err = jit_areas_update(&p->jit, maps, f->files);
-	/* What is held may make code and end before it is looked at again. */
-	if (!err && (p->jit.area.cnt || p->held_until_ns) && !p->jit_code) {
+	if (!err && p->jit.area.cnt && !p->jit_code) {
 		err = process_info_read(p->pid, &info);
 		if (!err)
 			err = jit_code_new(&info, p->jit_parent, &p->jit_code);

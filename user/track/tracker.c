@@ -529,6 +529,16 @@ void tracker_on_mmap(struct tracker *t, pid_t pid)
 		p->is_dirty = true;
 }
 
+/* Only the first time: some compilers make the same memory writable and executable again all the time, and
+ * what they add is met by walks. */
+void tracker_on_code(struct tracker *t, pid_t pid)
+{
+	struct followed_process *p = followed_find(&t->followed, pid);
+
+	if (p && !p->jit_code)
+		p->is_dirty = true;
+}
+
 void tracker_on_lost(struct tracker *t)
 {
 	struct followed_process *p;

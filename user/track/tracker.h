@@ -129,6 +129,7 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 /* Events. Cheap; the work is done by tracker_work(). */
 void tracker_on_event(struct tracker *t, const struct ht_event *event);
 void tracker_on_mmap(struct tracker *t, pid_t pid);
+void tracker_on_code(struct tracker *t, pid_t pid); /* it made memory without a file executable */
 void tracker_on_lost(struct tracker *t);
 /* Work off what events asked for. Call when tracker_wants_work() says so. */
 int tracker_work(struct tracker *t);
