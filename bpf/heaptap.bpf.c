@@ -31,6 +31,8 @@
 #include "scope.bpf.h"
 #include "live.bpf.h"
 #include "step.bpf.h"
+#include "walk.bpf.h"
+#include "mapping.bpf.h"
 #include "stack.bpf.h"
 #include "labels.bpf.h"
 #include "tags.bpf.h"

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mapping.bpf.h - the mapping of the process that an address is in.
+ *
+ * User space has told of those that it knows. One that the process made after user space last looked is
+ * found by asking the kernel for the vma of the address and its file by inode. Memory without a file
+ * that may be executed has code that the process made at run time.
+ */
+#ifndef HT_MAPPING_BPF_H
+#define HT_MAPPING_BPF_H
+
+const volatile bool ht_use_find_vma = true; /* needs 5.17 */
+
+#define FIND_VMA_TRIES 32
+#define VMA_EXEC 0x4 /* the kernel's VM_EXEC */
+
+struct vma_query {
+	__u32 jit_file_id;
+	__u32 reserved;
+	struct ht_mapping map;
+};
+
+/* What a file of overlayfs is mapped through, since 6.5; this member, since 6.8. */
+struct backing_file___ht {
+	struct file file;
+	struct path user_path;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct ht_inode_file *inode_find(const struct inode *inode)
+{
+	struct ht_inode key = {};
+
+	key.ino = BPF_CORE_READ(inode, i_ino);
+	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	return bpf_map_lookup_elem(&inodes, &key);
+}
+
+/*
+ * User space knows a file by what /proc/PID/maps shows. Of one on overlayfs that is since 6.8 the inode
+ * that was opened, while what is mapped is that of the layer below. No member of a file that stays the
+ * same from version to version tells which files are such: of another one the read of what lies behind
+ * it, which cannot fault, finds no inode that is known.
+ */
+static __always_inline struct ht_inode_file *file_find(struct file *file)
+{
+	struct ht_inode_file *f = inode_find(BPF_CORE_READ(file, f_inode));
+	const struct backing_file___ht *backing = (void *)file;
+
+	if (!f && bpf_core_field_exists(backing->user_path))
+		f = inode_find(BPF_CORE_READ(backing, user_path.dentry, d_inode));
+	return f;
+}
+
+static long vma_found(struct task_struct *task, struct vm_area_struct *vma, struct vma_query *q)
+{
+	struct file *file = vma->vm_file;
+	struct ht_inode_file *f;
+
+	if (!file) {
+		/* Those with operations are the kernel's own: the vDSO, a return probe's trampoline. */
+		if (!(vma->vm_flags & VMA_EXEC) || vma->vm_ops)
+			return 0;
+		q->map.start_addr = vma->vm_start;
+		q->map.end_addr = vma->vm_end;
+		q->map.file_id = q->jit_file_id;
+		q->map.flags = HT_MAPPING_JIT;
+		return 0;
+	}
+	f = file_find(file);
+	if (!f)
+		return 0;
+	q->map.start_addr = vma->vm_start;
+	q->map.end_addr = vma->vm_end;
+	q->map.bias = vma->vm_start - (vma->vm_pgoff << 12) - f->vaddr_minus_off;
+	q->map.file_id = f->file_id;
+	return 0;
+}
+
+/*
+ * What the kernel has said of a page of code, for when it cannot say: as long as a thread that changes
+ * the address space waits for a CPU, it has no answer for the others. Asked only then, and not from
+ * when user space has read a change of mappings: the salt (step.bpf.h) is another one after it.
+ */
+struct vma_page {
+	__u64 salt; /* of the walk */
+	__u64 page;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct vma_page);
+	__type(value, struct ht_mapping);
+} vma_pages SEC(".maps");
+
+/* Separate from walk_find_mapping(): a program may not hold two big frames on its 512 bytes. */
+static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
+{
+	struct vma_query q = {};
+	struct vma_page key = {};
+	struct ht_mapping *known;
+	long err = 0;
+
+	if (!w)
+		return -1;
+	q.jit_file_id = w->jit_file_id;
+	key.salt = w->salt;
+	key.page = pc >> 12;
+	/* Busy: another thread is changing the address space, for a moment as a rule. */
+	for (int i = 0; i < FIND_VMA_TRIES; i++) {
+		err = bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+		if (err != -HT_EBUSY)
+			break;
+	}
+	if (err == -HT_EBUSY) {
+		known = bpf_map_lookup_elem(&vma_pages, &key);
+		if (!known)
+			return -1;
+		q.map = *known;
+	} else if (q.map.end_addr) {
+		bpf_map_update_elem(&vma_pages, &key, &q.map, BPF_ANY);
+	} else {
+		return -1;
+	}
+	w->map = q.map;
+	w->is_map_known = 0;
+	w->has_new_jit |= q.map.flags & HT_MAPPING_JIT;
+	stat_inc(HT_STAT_FIND_VMA);
+	return 0;
+}
+
+/* The mapping of pc -> w->map. 0, or -1: none that a file is known for. */
+__noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
+{
+	__u32 zero = 0, base = 0, tgid, cnt, *set;
+	struct ht_mappings *m = NULL;
+	void *inner;
+
+	if (!w)
+		return -1;
+	/* On the stack: 6.1's verifier takes no key from the memory of a global function's argument. */
+	tgid = w->tgid;
+	set = bpf_map_lookup_elem(&maps_of, &tgid);
+	inner = set ? bpf_map_lookup_elem(&mapping_sets, set) : NULL;
+	if (inner)
+		m = bpf_map_lookup_elem(inner, &zero);
+	w->jit_file_id = m && m->jit_generation == w->generation ? m->jit_file_id : 0;
+	if (m && m->generation == w->generation) {
+		cnt = m->mapping_cnt;
+		for (int i = 0; i < 10; i++) {
+			__u32 half = cnt >> 1;
+			__u32 idx = (base + half) & (HT_MAPPINGS_CAP - 1);
+			/* all ones when start <= pc */
+			__s64 mask = (__s64)(m->mapping[idx].start_addr - pc - 1) >> 63;
+
+			asm volatile("" : "+r"(mask));
+			base += half & mask;
+			cnt -= half;
+		}
+		base &= HT_MAPPINGS_CAP - 1;
+		if (m->mapping_cnt && pc >= m->mapping[base].start_addr &&
+		    pc < m->mapping[base].end_addr) {
+			w->map = m->mapping[base];
+			w->is_map_known = 1;
+			return w->map.file_id ? 0 : -1;
+		}
+	}
+	if (ht_use_find_vma)
+		return walk_find_vma(w, pc);
+	return -1;
+}
+
+#endif
