@@ -53,7 +53,7 @@ fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
 	# programs as people have them
-	want redis-server redis-tools nginx-light postgresql python3-numpy
+	want redis-server redis-tools nginx-light postgresql python3-numpy luajit
 	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libmimalloc-dev libtcmalloc-minimal4 \
 		libgoogle-perftools-dev google-perftools musl musl-tools dwz llvm lld sqlite3 \
 		libsqlite3-dev clang-format groff-base mandoc python3 python3-venv gzip curl systemd pkg-config \
@@ -75,7 +75,7 @@ debian_check() {
 }
 fedora_check() {
 	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
-	want redis nginx python3-numpy
+	want redis nginx python3-numpy luajit
 	want curl compiler-rt jemalloc jemalloc-devel mimalloc mimalloc-devel gperftools gperftools-devel \
 		musl-gcc dwz llvm lld sqlite sqlite-devel groff-base mandoc python3 golang rust cargo
 }

@@ -89,6 +89,26 @@ else
 	skip "Node" "it is not here"
 fi
 
+if have luajit; then
+	cat >"$work/loop.lua" <<-'EOF'
+		local ffi = require("ffi")
+		ffi.cdef[[void *malloc(size_t); void free(void *);]]
+		io.write("READY\n") io.flush()
+		local from = os.time()
+		while os.time() - from < 60 do for i = 1, 1000 do ffi.C.free(ffi.C.malloc(2000)) end end
+	EOF
+	start luajit "$work/loop.lua"
+	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
+	grep -q "stacks end in compiled Lua code" "$work/doctor" && ok "LuaJIT: doctor says so" ||
+		not_ok "LuaJIT: doctor says so" "it does not" "$work/doctor"
+	"$heaptap" record --max-overhead off --force -q -d 1s -o "$work/p.pb.gz" -p "$target" 2>"$work/heaptap.err" </dev/null
+	kill_target
+	[ "$(ledger truncated_jit)" -gt 100 ] && ok "LuaJIT: $(ledger truncated_jit) stacks end there, and are counted" ||
+		not_ok "LuaJIT: stacks end there" "not so" "$work/heaptap.err"
+else
+	skip "LuaJIT" "it is not here"
+fi
+
 java_flags="-XX:+PreserveFramePointer -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,JitDirect.plantedDirect"
 java_class() {
 	[ -e "$work/java/JitDirect.class" ] || javac -d "$work/java" "$loads/JitDirect.java" 2>"$work/javac"
