@@ -290,7 +290,9 @@ static void test_periods(void **state)
 {
 	char path[64];
 	struct process_info info;
+	static const uint64_t several[] = { 0x1044, 0x1ff8, 0x2004, 0x3004 };
 	struct jit_code *c = NULL, *child = NULL;
+	const char *names[4] = { NULL };
 	uint64_t end;
 
 	(void)state;
@@ -336,6 +338,12 @@ static void test_periods(void **state)
 	assert_int_equal(jit_code_new(&info, c, &child), 0);
 	expect_name(child, 0, 0x1044, "third");
 	expect_name(child, 0, 0x8000, NULL);
+	/* asked for together, what nobody knows between what the parent does */
+	assert_int_equal(jit_code_names(child, 0, several, 4, names), 0);
+	assert_string_equal(names[0], "third");
+	assert_null(names[1]);
+	assert_string_equal(names[2], "other");
+	assert_string_equal(names[3], "new");
 	write_map(path, "1040 10 fourth\n");
 	assert_true(look(c));
 	expect_name(c, 3, 0x1048, "fourth");

@@ -508,19 +508,39 @@ static int search_all(struct jit_code *c, uint32_t period, const uint64_t *addr,
 	return err;
 }
 
+/* Those that have no name of their own, all at once: the parent's files are read as a whole. */
+static int ask_parent(struct jit_code *c, const uint64_t *addr, size_t cnt, const char **ret_name)
+{
+	uint64_t *left = calloc(cnt + 1, sizeof(*left));
+	const char **name = calloc(cnt + 1, sizeof(*name));
+	size_t left_cnt = 0, at = 0;
+	int err = left && name ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < cnt && !err; i++)
+		if (!ret_name[i])
+			left[left_cnt++] = addr[i];
+	if (!err && left_cnt)
+		err = jit_code_names(c->parent, c->parent_period, left, left_cnt, name);
+	for (size_t i = 0; i < cnt && !err; i++)
+		if (!ret_name[i])
+			ret_name[i] = name[at++];
+	free(left);
+	free(name);
+	return err;
+}
+
 int jit_code_names(struct jit_code *c, uint32_t period, const uint64_t *addr, size_t cnt,
 		   const char **ret_name)
 {
 	int err = search_all(c, period, addr, cnt);
 
-	for (size_t i = 0; i < cnt && !err; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; i < cnt; i++) {
 		const struct name_key key = { addr[i], period };
 		const uint64_t *id = hmap_get(&c->names, &key);
 
 		ret_name[i] = id && *id ? strset_get(c->strings, (int64_t)*id) : NULL;
-		if (!ret_name[i] && c->parent)
-			err = jit_code_names(c->parent, c->parent_period, &addr[i], 1,
-					     &ret_name[i]);
 	}
-	return err;
+	return c->parent ? ask_parent(c, addr, cnt, ret_name) : 0;
 }
