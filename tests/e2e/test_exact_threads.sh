@@ -24,7 +24,7 @@ no_losses "threads that end: no losses"
 # Attach in the middle of the race: what was allocated before is unknown, but nothing may be held
 # that the program has freed: for no site more than the program has.
 # (Attaching takes seconds on an emulated machine.)
-start env E2E_MODE=race E2E_MS=$((${HEAPTAP_VM:-0} ? 60000 : 4000)) "$bin/threads"
+start env E2E_MODE=race E2E_MS=$((${HEAPTAP_VM:-0} ? 60000 : 8000)) "$bin/threads"
 tell go
 sleep 0.5
 attach --rate 1
@@ -43,7 +43,7 @@ fi
 
 # Detach in the middle: the program does not notice, and a second recording of the same process
 # begins from nothing.
-start env E2E_MODE=race E2E_MS=$((${HEAPTAP_VM:-0} ? 60000 : 5000)) "$bin/threads"
+start env E2E_MODE=race E2E_MS=$((${HEAPTAP_VM:-0} ? 60000 : 8000)) "$bin/threads"
 tell go
 attach --rate 1
 sleep 1

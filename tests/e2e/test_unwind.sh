@@ -98,7 +98,7 @@ __attribute__((noinline)) static int large(int n)
 {
 	volatile char room[(4 << 20) - 4096];
 	room[n] = n;
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < 5000; i++)
 		site_leaf();
 	return room[n];
 }
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 P
 if ${CC:-gcc} -O2 -fomit-frame-pointer -o "$work/large" "$work/large.c"; then
 	launch --rate 1 -- "$work/large"
-	unwound "frames of 4 MiB" 200
+	unwound "frames of 4 MiB" 5000
 	[ "$("$heaptap" report --by stack --format collapsed "$work/p.pb.gz" 2>/dev/null | grep -c 'main;moderate;large;site_leaf')" = 1 ] &&
 		ok "frames of 4 MiB: the whole stack" ||
 		not_ok "frames of 4 MiB: the whole stack" "main is not there" "$work/heaptap.err"
