@@ -14,8 +14,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* zlib emits at most 258 bytes for two bits of input. */
-#define ZLIB_RATIO_CAP 1040
 /* The decoder's own tables; xz -9 needs 65 MiB. */
 #define XZ_MEMORY_BYTES (128ULL << 20)
 
@@ -27,7 +25,7 @@ int decompress_zlib(const uint8_t *in, size_t in_bytes, uint64_t out_bytes, uint
 
 	if (out_bytes > DECOMPRESS_BYTES_CAP || in_bytes > UINT32_MAX)
 		return -EFBIG;
-	if (out_bytes > (uint64_t)in_bytes * ZLIB_RATIO_CAP)
+	if (out_bytes > (uint64_t)in_bytes * DECOMPRESS_ZLIB_RATIO_CAP)
 		return -ENOEXEC;
 	out = malloc(out_bytes ? out_bytes : 1);
 	if (!out)

@@ -10,6 +10,8 @@
 
 /* Nothing that heaptap reads from a compressed section is anywhere near this large. */
 #define DECOMPRESS_BYTES_CAP (1ULL << 30)
+/* zlib emits at most 258 bytes for two bits of input. */
+#define DECOMPRESS_ZLIB_RATIO_CAP 1040
 
 /*
  * The header says how large the result is; anything else is damage. *ret is malloc'ed.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file.c - one ELF file: headers, identity, segments. Sections are in elf_section.c.
+ * elf_file.c - one ELF file: headers and identity. Segments are in elf_segments.c, sections in
+ * elf_section.c.
  *
  * A reader of our own instead of libelf, because it must open hundreds of files of a process in
  * milliseconds, never fault on a file that shrinks (elf_image.c), never trust a size (a section
@@ -19,12 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf/decompress.h"
 #include "elf/elf_file_priv.h"
 
-#define SEGMENTS_CAP (1U << 16)
 #define DYNAMIC_CAP 4096
-#define PAGE_BYTES 4096ULL
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define OUR_DATA ELFDATA2LSB
@@ -79,71 +77,6 @@ static int read_header(struct elf_file *ef)
 	return 0;
 }
 
-static bool read_phdr(const struct elf_file *ef, uint64_t i, Elf64_Phdr *ret)
-{
-	size_t bytes = elf_file_is_64(ef) ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	const void *p;
-	Elf32_Phdr h;
-
-	if (ef->eh.e_phentsize < bytes || ef->eh.e_phoff > elf_image_bytes(ef->im))
-		return false;
-	p = elf_bytes(ef, ef->eh.e_phoff + i * ef->eh.e_phentsize, bytes);
-	if (!p)
-		return false;
-	if (elf_file_is_64(ef)) {
-		memcpy(ret, p, sizeof(*ret));
-		return true;
-	}
-	memcpy(&h, p, sizeof(h));
-	*ret = (Elf64_Phdr){ .p_type = h.p_type,
-			     .p_flags = h.p_flags,
-			     .p_offset = h.p_offset,
-			     .p_vaddr = h.p_vaddr,
-			     .p_filesz = h.p_filesz,
-			     .p_memsz = h.p_memsz,
-			     .p_align = h.p_align };
-	return true;
-}
-
-static int read_segments(struct elf_file *ef)
-{
-	uint64_t cnt = ef->eh.e_phnum, i;
-	Elf64_Shdr first;
-
-	if (cnt == PN_XNUM && elf_read_shdr(ef, 0, &first))
-		cnt = first.sh_info;
-	if (!cnt)
-		return 0;
-	if (cnt > SEGMENTS_CAP)
-		return -ENOEXEC;
-	ef->phdrs = calloc(cnt, sizeof(*ef->phdrs));
-	ef->segments = calloc(cnt, sizeof(*ef->segments));
-	if (!ef->phdrs || !ef->segments)
-		return -ENOMEM;
-	for (i = 0; i < cnt; i++) {
-		Elf64_Phdr *ph = &ef->phdrs[i];
-
-		if (!read_phdr(ef, i, ph))
-			return -ENOEXEC;
-		ef->phdr_cnt++;
-		/* Not compared with the file's size: in a split-off debug file the segments
-		 * are those of the program. */
-		if (ph->p_offset + ph->p_filesz < ph->p_offset ||
-		    ph->p_vaddr + ph->p_memsz < ph->p_vaddr)
-			return -ENOEXEC;
-		if (ph->p_type != PT_LOAD)
-			continue;
-		ef->segments[ef->segment_cnt++] =
-			(struct elf_segment){ .vaddr = ph->p_vaddr,
-					      .off = ph->p_offset,
-					      .file_bytes = ph->p_filesz,
-					      .mem_bytes = ph->p_memsz,
-					      .is_exec = ph->p_flags & PF_X,
-					      .is_write = ph->p_flags & PF_W };
-	}
-	return 0;
-}
-
 /* Notes are three words, a name and a description, each padded to 4 (or the segment's 8). */
 static void read_notes(struct elf_file *ef, uint64_t off, uint64_t bytes, uint64_t align)
 {
@@ -154,6 +87,8 @@ static void read_notes(struct elf_file *ef, uint64_t off, uint64_t bytes, uint64
 		uint64_t name_pos = pos + sizeof(Elf64_Nhdr), desc_pos, end;
 		Elf64_Nhdr nh;
 
+		if (!elf_file_step(ef, 1))
+			return;
 		memcpy(&nh, p + pos, sizeof(nh));
 		desc_pos = (name_pos + nh.n_namesz + pad) & ~pad;
 		end = desc_pos + nh.n_descsz;
@@ -207,8 +142,8 @@ static void read_identity(struct elf_file *ef)
 	}
 }
 
-/* Consumes im. */
-static int open_image(struct elf_image *im, struct elf_file **ret)
+/* Consumes im. budget: NULL: its own. */
+static int open_image(struct elf_image *im, struct elf_budget *budget, struct elf_file **ret)
 {
 	struct elf_file *ef = calloc(1, sizeof(*ef));
 	int err;
@@ -218,9 +153,15 @@ static int open_image(struct elf_image *im, struct elf_file **ret)
 		return -ENOMEM;
 	}
 	ef->im = im;
+	ef->budget = budget;
+	if (!budget) {
+		ef->budget = &ef->own_budget;
+		elf_budget_init(ef->budget, elf_image_bytes(im));
+	}
+	elf_image_limit(im, ef->budget);
 	err = read_header(ef);
 	if (!err)
-		err = read_segments(ef);
+		err = elf_read_segments(ef);
 	if (!err)
 		err = elf_read_sections(ef);
 	if (err) {
@@ -237,7 +178,7 @@ int elf_file_open_fd(int fd, struct elf_file **ret)
 	struct elf_image *im;
 	int err = elf_image_open_fd(fd, &im);
 
-	return err ? err : open_image(im, ret);
+	return err ? err : open_image(im, NULL, ret);
 }
 
 int elf_file_open(const char *path, struct elf_file **ret)
@@ -258,7 +199,16 @@ int elf_file_open_mem(const void *image, size_t bytes, struct elf_file **ret)
 	struct elf_image *im;
 	int err = elf_image_open_mem(image, bytes, &im);
 
-	return err ? err : open_image(im, ret);
+	return err ? err : open_image(im, NULL, ret);
+}
+
+int elf_file_open_part(const struct elf_file *whole, const void *image, size_t bytes,
+		       struct elf_file **ret)
+{
+	struct elf_image *im;
+	int err = elf_image_open_mem(image, bytes, &im);
+
+	return err ? err : open_image(im, whole->budget, ret);
 }
 
 void elf_file_close(struct elf_file *ef)
@@ -273,9 +223,30 @@ void elf_file_close(struct elf_file *ef)
 	free(ef->unpacked_bytes);
 	free(ef->sections);
 	free(ef->segments);
+	free(ef->segment_keys);
 	free(ef->phdrs);
 	elf_image_close(ef->im);
 	free(ef);
+}
+
+bool elf_file_step(const struct elf_file *ef, uint64_t cnt)
+{
+	return elf_budget_step(ef->budget, cnt);
+}
+
+bool elf_file_fill(const struct elf_file *ef, uint64_t bytes)
+{
+	return elf_budget_fill(ef->budget, bytes);
+}
+
+const struct elf_budget *elf_file_budget(const struct elf_file *ef)
+{
+	return ef->budget;
+}
+
+bool elf_file_is_partly_read(const struct elf_file *ef)
+{
+	return ef->is_cut || ef->budget->is_over;
 }
 
 int elf_file_machine(const struct elf_file *ef)
@@ -324,108 +295,6 @@ const char *elf_file_soname(const struct elf_file *ef)
 bool elf_file_is_go(const struct elf_file *ef)
 {
 	return ef->is_go;
-}
-
-const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt)
-{
-	*ret_cnt = ef->segment_cnt;
-	return ef->segments;
-}
-
-int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
-			  struct elf_program_head *ret)
-{
-	size_t i;
-
-	for (i = 0; i < ef->phdr_cnt; i++) {
-		const Elf64_Phdr *ph = &ef->phdrs[i];
-
-		if (ph->p_type != type || nth--)
-			continue;
-		*ret = (struct elf_program_head){ .vaddr = ph->p_vaddr,
-						  .off = ph->p_offset,
-						  .file_bytes = ph->p_filesz,
-						  .mem_bytes = ph->p_memsz,
-						  .align = ph->p_align };
-		return 0;
-	}
-	return -ENOENT;
-}
-
-int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr)
-{
-	const struct elf_segment *page = NULL;
-	size_t i;
-
-	for (i = 0; i < ef->segment_cnt; i++) {
-		const struct elf_segment *s = &ef->segments[i];
-
-		if (off >= s->off && off - s->off < s->file_bytes) {
-			*ret_vaddr = s->vaddr + (off - s->off);
-			return 0;
-		}
-		if (off < s->off && s->file_bytes && off / PAGE_BYTES == s->off / PAGE_BYTES &&
-		    s->vaddr >= s->off - off && (!page || s->is_exec))
-			page = s;
-	}
-	if (!page)
-		return -ENOENT;
-	*ret_vaddr = page->vaddr - (page->off - off);
-	return 0;
-}
-
-int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off)
-{
-	size_t i;
-
-	for (i = 0; i < ef->segment_cnt; i++) {
-		const struct elf_segment *s = &ef->segments[i];
-
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_bytes) {
-			*ret_off = s->off + (vaddr - s->vaddr);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *ret_bytes)
-{
-	size_t image_bytes = elf_image_bytes(ef->im), i;
-
-	for (i = 0; i < ef->segment_cnt; i++) {
-		const struct elf_segment *s = &ef->segments[i];
-		uint64_t off, bytes;
-
-		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->file_bytes)
-			continue;
-		off = s->off + (vaddr - s->vaddr);
-		bytes = s->file_bytes - (vaddr - s->vaddr);
-		if (off >= image_bytes)
-			continue;
-		if (bytes > image_bytes - off)
-			bytes = image_bytes - off;
-		if (bytes > ELF_AT_BYTES)
-			bytes = ELF_AT_BYTES;
-		*ret_bytes = bytes;
-		return elf_bytes(ef, off, bytes);
-	}
-	*ret_bytes = 0;
-	return NULL;
-}
-
-const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes)
-{
-	size_t i;
-
-	for (i = 0; i < ef->segment_cnt && bytes <= DECOMPRESS_BYTES_CAP; i++) {
-		const struct elf_segment *s = &ef->segments[i];
-
-		if (vaddr >= s->vaddr && vaddr - s->vaddr <= s->file_bytes &&
-		    bytes <= s->file_bytes - (vaddr - s->vaddr))
-			return elf_bytes(ef, s->off + (vaddr - s->vaddr), bytes);
-	}
-	return NULL;
 }
 
 int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val)

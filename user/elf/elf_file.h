@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_budget;
 struct elf_file;
 
 #define BUILD_ID_BYTES_CAP 64
@@ -33,7 +34,20 @@ int elf_file_open_fd(int fd, struct elf_file **ret);
 int elf_file_open(const char *path, struct elf_file **ret);
 /* image is copied (the vDSO, .gnu_debugdata). */
 int elf_file_open_mem(const void *image, size_t bytes, struct elf_file **ret);
+/* As that, of something that whole has in it (.gnu_debugdata), at the cost of whole, which must outlive it. */
+int elf_file_open_part(const struct elf_file *whole, const void *image, size_t bytes,
+		       struct elf_file **ret);
 void elf_file_close(struct elf_file *ef);
+
+/*
+ * What reading it costs (elf_budget.h): who loops over what the file says pays a step for each round, and
+ * who keeps a list of it fills bytes. false: it is too costly, and the loop ends as if the file did.
+ */
+bool elf_file_step(const struct elf_file *ef, uint64_t cnt);
+bool elf_file_fill(const struct elf_file *ef, uint64_t bytes);
+const struct elf_budget *elf_file_budget(const struct elf_file *ef);
+/* It was too costly, or has more program headers than any program: not everything of it was looked at. */
+bool elf_file_is_partly_read(const struct elf_file *ef);
 
 /* EM_*, and ELFCLASS32 / ELFCLASS64. */
 int elf_file_machine(const struct elf_file *ef);
@@ -49,6 +63,8 @@ const char *elf_file_soname(const struct elf_file *ef); /* DT_SONAME or NULL */
 bool elf_file_is_go(const struct elf_file *ef);
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
+/* The one whose memory has vaddr, or NULL. */
+const struct elf_segment *elf_file_segment_at(const struct elf_file *ef, uint64_t vaddr);
 
 /* A program header of another type. */
 struct elf_program_head {

@@ -7,15 +7,27 @@
 
 #include <elf.h>
 
+#include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 #include "elf/elf_image.h"
 
 #define STRING_BYTES_CAP 4096
 
+/* Loadable segments by address; of those that begin together the first of the file is the last. */
+struct elf_segment_key {
+	uint64_t vaddr;
+	uint64_t reach_vaddr; /* how far this one and all below it reach */
+	uint32_t idx; /* in segments */
+};
+
 struct elf_file {
 	struct elf_image *im;
+	struct elf_budget *budget; /* own_budget, or that of the file that it is a part of */
+	struct elf_budget own_budget;
+	bool is_cut; /* has more program headers than are read */
 	Elf64_Ehdr eh; /* of both classes, widened */
 	struct elf_segment *segments;
+	struct elf_segment_key *segment_keys;
 	size_t segment_cnt;
 	Elf64_Phdr *phdrs;
 	size_t phdr_cnt;
@@ -35,6 +47,8 @@ const void *elf_bytes(const struct elf_file *ef, uint64_t off, uint64_t bytes);
 const char *elf_string(const struct elf_file *ef, uint64_t off, uint64_t end);
 /* Section header i of either class. False: outside the file. */
 bool elf_read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret);
+/* Program headers; -ENOEXEC: damaged. */
+int elf_read_segments(struct elf_file *ef);
 /* A damaged table is an empty one. 0 or -ENOMEM. */
 int elf_read_sections(struct elf_file *ef);
 

@@ -9,7 +9,8 @@
  *
  * So an anonymous area of the file's size is reserved (address space only), and pieces of
  * CHUNK_BYTES are read into it with pread() when a caller asks for a range. Pointers never move.
- * Bytes that have vanished since open read as zeros, which the parsers refuse like any damage.
+ * Bytes that have vanished since open read as zeros, which the parsers refuse like any damage. Holes of a
+ * sparse file are zeros without being read: they cost their maker nothing, and so no memory here.
  * The price: what is read is private memory, not shared page cache, until the image is closed.
  *
  * elf_image_map() gives the other trade for the one user who needs a whole image at once (DWARF
@@ -20,13 +21,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/elf_budget.h"
+
 #define CHUNK_BYTES (64 * 1024)
+#define READ_BYTES_CAP (1024 * 1024) /* at once: behind it a hole is looked for */
 /* Far above any real program; below it the reservation and the bitmap are always affordable. */
 #define FILE_BYTES_CAP (1ULL << 36)
 
@@ -36,6 +41,8 @@ struct elf_image {
 	int fd; /* -1: data is complete and on the heap */
 	uint8_t *chunk_read; /* one byte per chunk */
 	uint8_t *mapped; /* elf_image_map() */
+	bool has_holes; /* perhaps */
+	struct elf_budget *budget; /* NULL: no limit */
 };
 
 int elf_image_open_fd(int fd, struct elf_image **ret)
@@ -54,6 +61,7 @@ int elf_image_open_fd(int fd, struct elf_image **ret)
 	if (!im)
 		return -ENOMEM;
 	im->bytes = (size_t)st.st_size;
+	im->has_holes = st.st_blocks < st.st_size / 512;
 	im->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (im->fd < 0) {
 		err = -errno;
@@ -113,46 +121,75 @@ void elf_image_close(struct elf_image *im)
 	free(im);
 }
 
+void elf_image_limit(struct elf_image *im, struct elf_budget *budget)
+{
+	im->budget = budget;
+}
+
 size_t elf_image_bytes(const struct elf_image *im)
 {
 	return im->bytes;
 }
 
-/* Read chunks [first, last] that have not been read. What cannot be read stays zero. */
-static void read_chunks(const struct elf_image *im, size_t first, size_t last)
+/* Where data begins in [off, end), which is end when there is none. */
+static size_t skip_hole(const struct elf_image *im, size_t off, size_t end)
+{
+	off_t data = im->has_holes ? lseek(im->fd, (off_t)off, SEEK_DATA) : (off_t)off;
+
+	if (data < 0) /* no more, or a file system that cannot say */
+		return errno == ENXIO ? end : off;
+	return (size_t)data < end ? (size_t)data : end;
+}
+
+/* What cannot be read stays zero. False: too much was read. */
+static bool read_range(const struct elf_image *im, size_t off, size_t end)
+{
+	while ((off = skip_hole(im, off, end)) < end) {
+		size_t bytes = end - off < READ_BYTES_CAP ? end - off : READ_BYTES_CAP;
+		ssize_t n;
+
+		if (im->budget && !elf_budget_fill(im->budget, bytes))
+			return false;
+		do {
+			n = pread(im->fd, im->data + off, bytes, (off_t)off);
+		} while (n < 0 && errno == EINTR);
+		if (n <= 0)
+			break;
+		off += (size_t)n;
+	}
+	return true;
+}
+
+/* Read chunks [first, last] that have not been read. */
+static bool read_chunks(const struct elf_image *im, size_t first, size_t last)
 {
 	size_t i = first;
 
 	while (i <= last) {
-		size_t run = i, off, end;
+		size_t run = i, end;
 
 		if (im->chunk_read[i]) {
 			i++;
 			continue;
 		}
 		while (run <= last && !im->chunk_read[run])
-			im->chunk_read[run++] = 1;
-		off = i * CHUNK_BYTES;
+			run++;
 		end = run * CHUNK_BYTES < im->bytes ? run * CHUNK_BYTES : im->bytes;
-		while (off < end) {
-			ssize_t n = pread(im->fd, im->data + off, end - off, (off_t)off);
-
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				break;
-			off += (size_t)n;
-		}
+		if (!read_range(im, i * CHUNK_BYTES, end))
+			return false;
+		memset(im->chunk_read + i, 1, run - i);
 		i = run;
 	}
+	return true;
 }
 
 const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes)
 {
 	if (off > im->bytes || bytes > im->bytes - off)
 		return NULL;
-	if (im->fd >= 0 && bytes)
-		read_chunks(im, off / CHUNK_BYTES, (off + bytes - 1) / CHUNK_BYTES);
+	if (im->fd >= 0 && bytes &&
+	    !read_chunks(im, off / CHUNK_BYTES, (off + bytes - 1) / CHUNK_BYTES))
+		return NULL;
 	return im->data + off;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct elf_budget;
 struct elf_image;
 
 /* fd must be a regular file (-ENOEXEC otherwise); it is duplicated, not consumed. */
@@ -16,8 +17,11 @@ int elf_image_open_fd(int fd, struct elf_image **ret);
 int elf_image_open_mem(const void *data, size_t bytes, struct elf_image **ret);
 void elf_image_close(struct elf_image *im);
 
+/* From here on what is read fills this budget; over it elf_image_get() gives NULL. */
+void elf_image_limit(struct elf_image *im, struct elf_budget *budget);
 size_t elf_image_bytes(const struct elf_image *im);
-/* [off, off + bytes), or NULL when the file is not that long. Never moves, never faults. */
+/* [off, off + bytes), or NULL: the file is not that long, or too much of it was read. Never moves, never
+ * faults. */
 const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes);
 /* The whole file, mapped: see the essay in elf_image.c before using it. NULL: cannot be mapped. */
 const uint8_t *elf_image_map(struct elf_image *im);

@@ -10,6 +10,8 @@
 #include "elf/elf_file_priv.h"
 
 #define SECTIONS_CAP (1U << 20)
+/* Bytes that are unpacked in the time of a step. */
+#define UNPACKED_PER_STEP 8
 
 bool elf_read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret)
 {
@@ -60,12 +62,15 @@ int elf_read_sections(struct elf_file *ef)
 	if (names.sh_offset > elf_image_bytes(ef->im) ||
 	    names.sh_size > elf_image_bytes(ef->im) - names.sh_offset)
 		names.sh_size = 0;
+	if (!elf_file_fill(ef, cnt * (sizeof(*ef->sections) + sizeof(*ef->unpacked) +
+				      sizeof(*ef->unpacked_bytes))))
+		return 0;
 	ef->sections = calloc(cnt, sizeof(*ef->sections));
 	ef->unpacked = calloc(cnt, sizeof(*ef->unpacked));
 	ef->unpacked_bytes = calloc(cnt, sizeof(*ef->unpacked_bytes));
 	if (!ef->sections || !ef->unpacked || !ef->unpacked_bytes)
 		return -ENOMEM;
-	for (i = 0; i < cnt && elf_read_shdr(ef, i, &sh); i++) {
+	for (i = 0; i < cnt && elf_file_step(ef, 1) && elf_read_shdr(ef, i, &sh); i++) {
 		const char *name = elf_string(ef, names.sh_offset + sh.sh_name,
 					      names.sh_offset + names.sh_size);
 
@@ -115,6 +120,12 @@ static int unpack_section(struct elf_file *ef, size_t idx, const uint8_t *in, si
 		type = ch.ch_type;
 		bytes = ch.ch_size;
 	}
+	if (type == ELFCOMPRESS_ZLIB && bytes <= DECOMPRESS_BYTES_CAP &&
+	    bytes > in_bytes * DECOMPRESS_ZLIB_RATIO_CAP)
+		return -ENOEXEC; /* not too much, but a lie */
+	/* The same bytes may be claimed by any number of sections. */
+	if (!elf_file_fill(ef, bytes) || !elf_file_step(ef, bytes / UNPACKED_PER_STEP))
+		return -EFBIG;
 	switch (type) {
 	case ELFCOMPRESS_ZLIB:
 		err = decompress_zlib(in + head, in_bytes - head, bytes, &ef->unpacked[idx]);

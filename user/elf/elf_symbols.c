@@ -19,12 +19,14 @@
 
 #include "base/vec.h"
 #include "elf/decompress.h"
+#include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 #include "elf/plt_names.h"
 
 #define TABLES_CAP 8
 #define SYMBOLS_CAP (1U << 27) /* per table; the index of a symbol shares a word with its table */
 #define NAME_BYTES_CAP 65536
+#define NAME_BYTES_PER_STEP 64
 /*
  * Symbols and names of a file and of its debug file together, which are read into memory: a sparse
  * file that somebody maps may claim to have any number. The largest browsers have half of that.
@@ -35,6 +37,8 @@
 /* Symbols that may nest over an address (a hand-written entry inside a function). */
 #define NESTED_CAP 16
 #define BLOCK_BYTES (64 * 1024)
+/* Of a symbol that is shown to somebody, who compares its name with what he looks for. */
+#define STEPS_EACH 4
 
 struct symtab {
 	const uint8_t *syms; /* Elf64_Sym, not necessarily aligned */
@@ -111,6 +115,24 @@ static void add_tables(struct elf_symbols *s, struct elf_file *ef)
 			add_table(s, ef, i);
 }
 
+/* How large it is, is known when it has been unpacked. */
+static int unpack_mini_debug(const struct elf_file *ef, const struct elf_section *sec,
+			     uint8_t **ret, size_t *ret_bytes)
+{
+	const struct elf_budget *budget = elf_file_budget(ef);
+	/* twice: the copy of it is an image */
+	uint64_t room = (budget->bytes_cap - budget->bytes) / 2;
+	int err = decompress_xz(sec->data, sec->bytes,
+				room < MINI_DEBUG_BYTES_CAP ? room : MINI_DEBUG_BYTES_CAP, ret,
+				ret_bytes);
+
+	if (err == -EFBIG)
+		elf_file_fill(ef, UINT64_MAX);
+	else if (!err)
+		elf_file_fill(ef, 2 * *ret_bytes);
+	return err;
+}
+
 static int add_mini_debug(struct elf_symbols *s)
 {
 	struct elf_section sec;
@@ -120,10 +142,10 @@ static int add_mini_debug(struct elf_symbols *s)
 
 	if (elf_file_section(s->ef, ".gnu_debugdata", &sec))
 		return 0;
-	err = decompress_xz(sec.data, sec.bytes, MINI_DEBUG_BYTES_CAP, &image, &bytes);
+	err = unpack_mini_debug(s->ef, &sec, &image, &bytes);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	err = elf_file_open_mem(image, bytes, &s->mini);
+	err = elf_file_open_part(s->ef, image, bytes, &s->mini);
 	free(image);
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -211,11 +233,13 @@ static const char *copy_name(struct index *ix, const char *name, size_t len, con
 	return p;
 }
 
-static size_t bare_length(const char *name)
+/* Names may lie over each other: reading one is paid for. */
+static size_t bare_length(const struct elf_file *ef, const char *name)
 {
 	size_t len = strnlen(name, NAME_BYTES_CAP);
 	const char *at = len ? memchr(name + 1, '@', len - 1) : NULL;
 
+	elf_file_step(ef, len / NAME_BYTES_PER_STEP);
 	return at ? (size_t)(at - name) : len;
 }
 
@@ -229,8 +253,7 @@ static bool is_function(const Elf64_Sym *sym)
 /* Is it a name for code? */
 static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_file *ef)
 {
-	const struct elf_segment *segs;
-	size_t cnt, i;
+	const struct elf_segment *seg;
 
 	if (!name || sym->st_shndx == SHN_UNDEF ||
 	    (!is_function(sym) && ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE))
@@ -238,12 +261,8 @@ static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_fil
 	/* Mapping symbols of arm64 mark where code and data begin; they name nothing. */
 	if (name[0] == '$' && elf_file_machine(ef) == EM_AARCH64)
 		return false;
-	segs = elf_file_segments(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (segs[i].is_exec && sym->st_value >= segs[i].vaddr &&
-		    sym->st_value - segs[i].vaddr < segs[i].mem_bytes)
-			return true;
-	return false;
+	seg = elf_file_segment_at(ef, sym->st_value);
+	return seg && seg->is_exec;
 }
 
 /* By vaddr, stable; scratch has room for cnt. The result is in keys. */
@@ -295,15 +314,15 @@ static int rank(const Elf64_Sym *sym)
 	}
 }
 
-static bool is_better(const Elf64_Sym *a, const char *a_name, const Elf64_Sym *b,
-		      const char *b_name)
+static bool is_better(const struct elf_file *ef, const Elf64_Sym *a, const char *a_name,
+		      const Elf64_Sym *b, const char *b_name)
 {
 	size_t a_len, b_len;
 
 	if (rank(a) != rank(b))
 		return rank(a) < rank(b);
-	a_len = bare_length(a_name);
-	b_len = bare_length(b_name);
+	a_len = bare_length(ef, a_name);
+	b_len = bare_length(ef, b_name);
 	if (a_len != b_len)
 		return a_len < b_len;
 	return strncmp(a_name, b_name, a_len) < 0;
@@ -318,6 +337,8 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 
 	for (t = 0; t < s->table_cnt; t++)
 		cap += s->tables[t].cnt;
+	if (!elf_file_fill(s->ef, cap * (2 * sizeof(*keys) + sizeof(struct elf_symbol))))
+		return -EFBIG;
 	keys = malloc(cap ? cap * 2 * sizeof(*keys) : 1);
 	if (!keys)
 		return -ENOMEM;
@@ -326,6 +347,8 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 			Elf64_Sym sym;
 			const char *name = table_sym(&s->tables[t], i, &sym);
 
+			if (!elf_file_step(s->ef, 2))
+				break;
 			if (is_code(&sym, name, s->ef))
 				keys[cnt++] = (struct key){ sym.st_value, i, (uint32_t)t };
 		}
@@ -345,18 +368,20 @@ static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size
 
 	best_name = table_sym(&s->tables[keys[0].table], keys[0].sym, &best);
 	bytes = best.st_size;
-	for (i = 1; i < cnt; i++) {
+	for (i = 1; i < cnt && elf_file_step(s->ef, 1); i++) {
 		Elf64_Sym sym;
 		const char *name = table_sym(&s->tables[keys[i].table], keys[i].sym, &sym);
 
 		if (sym.st_size > bytes)
 			bytes = sym.st_size;
-		if (is_better(&sym, name, &best, best_name)) {
+		if (is_better(s->ef, &sym, name, &best, best_name)) {
 			best_name = name;
 			best = sym;
 		}
 	}
-	len = bare_length(best_name);
+	len = bare_length(s->ef, best_name);
+	if (best_name[len] && !elf_file_fill(s->ef, len))
+		return -EFBIG;
 	if (best_name[len])
 		best_name = copy_name(s->index, best_name, len, "");
 	if (!best_name)
@@ -382,8 +407,12 @@ static int add_plt(const struct elf_symbols *s, const struct plt_stubs *plt)
 	size_t i, out = 0;
 
 	vec_each(&plt->stubs, p) {
-		const char *name = copy_name(ix, p->name, bare_length(p->name), "@plt");
+		size_t len = bare_length(s->ef, p->name);
+		const char *name;
 
+		if (!elf_file_fill(s->ef, len))
+			break;
+		name = copy_name(ix, p->name, len, "@plt");
 		if (!name)
 			return -ENOMEM;
 		ix->syms[ix->cnt++] = (struct elf_symbol){
@@ -420,13 +449,17 @@ static int build_index(const struct elf_symbols *s)
 		err = -ENOMEM;
 		goto out;
 	}
-	for (i = 0; i < cnt; i += run) {
+	for (i = 0; i < cnt && elf_file_step(s->ef, 1); i += run) {
 		struct elf_symbol *sym = &ix->syms[ix->cnt];
 		bool is_fn;
 
 		for (run = 1; i + run < cnt && keys[i + run].vaddr == keys[i].vaddr; run++)
 			;
 		err = pick_symbol(s, keys + i, run, sym, &is_fn);
+		if (err == -EFBIG) {
+			err = 0;
+			break;
+		}
 		if (err)
 			goto out;
 		/* A label inside a function is not where the function's caller thinks it is. */
@@ -458,19 +491,14 @@ const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *re
 static bool covers(const struct elf_symbols *s, const struct elf_symbol *sym,
 		   const struct elf_symbol *next, uint64_t vaddr)
 {
-	const struct elf_segment *segs;
-	size_t cnt, i;
+	const struct elf_segment *seg;
 
 	if (sym->bytes)
 		return vaddr - sym->vaddr < sym->bytes;
 	if (next && vaddr >= next->vaddr)
 		return false;
-	segs = elf_file_segments(s->ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (segs[i].is_exec && sym->vaddr >= segs[i].vaddr &&
-		    sym->vaddr - segs[i].vaddr < segs[i].mem_bytes)
-			return vaddr - segs[i].vaddr < segs[i].mem_bytes;
-	return false;
+	seg = elf_file_segment_at(s->ef, sym->vaddr);
+	return seg && seg->is_exec && vaddr - seg->vaddr < seg->mem_bytes;
 }
 
 const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr)
@@ -508,9 +536,11 @@ int elf_symbols_each(const struct elf_symbols *s,
 			const char *name = table_sym(&s->tables[t], i, &sym);
 			size_t len;
 
+			if (!elf_file_step(s->ef, STEPS_EACH))
+				return 0;
 			if (!name || sym.st_shndx == SHN_UNDEF || !is_function(&sym))
 				continue;
-			len = bare_length(name);
+			len = bare_length(s->ef, name);
 			if (name[len]) {
 				if (len >= sizeof(bare))
 					continue;

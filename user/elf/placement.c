@@ -48,6 +48,8 @@
 #define ARG_CNT 6
 #define NO_ARG 0xff
 #define NEVER_NOP_BYTES 5
+/* To decode an instruction takes 100 ns. */
+#define STEPS_PER_CODE_BYTE 8
 
 /* What an instruction is, by its bytes alone. */
 enum kind {
@@ -158,7 +160,8 @@ static int open_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, 
 	if (bytes > FN_BYTES_CAP)
 		bytes = FN_BYTES_CAP;
 	ret->cnt = bytes < follow ? bytes : follow;
-	return 0;
+	/* Many functions may claim the same code. */
+	return elf_file_step(ef, ret->cnt * STEPS_PER_CODE_BYTE) ? 0 : -EFBIG;
 }
 
 static int open_decoder(bool detail, csh *ret, cs_insn **ret_insn)

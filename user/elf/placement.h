@@ -34,7 +34,7 @@ struct placement {
 	char why[PLACEMENT_TEXT_BYTES]; /* when not emulated: what stood in the way */
 };
 
-/* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known. */
+/* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known; -EFBIG: the file is too costly. */
 int placement_find(const struct elf_file *ef, const struct placement_request *req,
 		   struct placement *ret);
 
@@ -58,7 +58,7 @@ struct code_shape {
 	bool has_indirect; /* calls or jumps through a register or a table */
 	bool has_indirect_jump;
 };
-/* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known. */
+/* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known; -EFBIG: the file is too costly. */
 int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_bytes,
 		    struct code_shape *ret);
 

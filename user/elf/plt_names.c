@@ -19,6 +19,10 @@
 
 #define STUB_BYTES_DEFAULT 16
 #define STUB_BYTES_CAP 64
+/* Of an import. Each relocation may name the same one. */
+#define NAME_BYTES_CAP 4096
+/* A relocation whose symbol and name are looked up; a stub that is searched. */
+#define STEPS_EACH 8
 
 static int slot_cmp(const void *a, const void *b)
 {
@@ -38,15 +42,19 @@ static int stub_cmp(const void *a, const void *b)
 static const char *symbol_name(const struct elf_section *syms, const struct elf_section *strs,
 			       uint64_t idx)
 {
+	const uint8_t *end;
 	Elf64_Sym sym;
+	size_t room;
 
 	if (idx >= syms->bytes / sizeof(sym))
 		return NULL;
 	memcpy(&sym, syms->data + idx * sizeof(sym), sizeof(sym));
-	if (sym.st_name >= strs->bytes || !strs->data[sym.st_name] ||
-	    !memchr(strs->data + sym.st_name, 0, strs->bytes - sym.st_name))
+	if (sym.st_name >= strs->bytes || !strs->data[sym.st_name])
 		return NULL;
-	return (const char *)strs->data + sym.st_name;
+	room = strs->bytes - sym.st_name < NAME_BYTES_CAP ? strs->bytes - sym.st_name :
+							    NAME_BYTES_CAP;
+	end = memchr(strs->data + sym.st_name, 0, room);
+	return end ? (const char *)strs->data + sym.st_name : NULL;
 }
 
 /* The named slots of relocation section idx. */
@@ -62,7 +70,7 @@ static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 	    elf_file_section_at(ef, heads[idx].link, &syms) ||
 	    elf_file_section_at(ef, heads[heads[idx].link].link, &strs))
 		return 0;
-	for (i = 0; i < relas.bytes / sizeof(Elf64_Rela); i++) {
+	for (i = 0; i < relas.bytes / sizeof(Elf64_Rela) && elf_file_step(ef, 1); i++) {
 		const char *name;
 		Elf64_Rela r;
 
@@ -70,6 +78,8 @@ static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 		if (ELF64_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT &&
 		    ELF64_R_TYPE(r.r_info) != R_X86_64_GLOB_DAT)
 			continue;
+		if (!elf_file_step(ef, STEPS_EACH) || !elf_file_fill(ef, sizeof(struct plt_slot)))
+			break;
 		name = symbol_name(&syms, &strs, ELF64_R_SYM(r.r_info));
 		if (name && vec_push(&ret->slots, (struct plt_slot){ r.r_offset, name }))
 			return -ENOMEM;
@@ -109,6 +119,8 @@ static int read_stubs(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 		struct plt_slot key = { stub_slot(text.data + pos, bytes, text.vaddr + pos), NULL };
 		const struct plt_slot *s;
 
+		if (!elf_file_step(ef, STEPS_EACH) || !elf_file_fill(ef, sizeof(struct plt_stub)))
+			break;
 		if (!key.vaddr)
 			continue;
 		s = bsearch(&key, ret->slots.data, ret->slots.cnt, sizeof(key), slot_cmp);

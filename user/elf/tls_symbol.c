@@ -80,11 +80,12 @@ static bool is_named(const struct symbols *t, const Elf64_Sym *sym, const char *
 }
 
 /* The definition of name, of one of the types (bit mask of STT_*). */
-static bool find_in(const struct symbols *t, const char *name, unsigned int types, Elf64_Sym *ret)
+static bool find_in(const struct elf_file *ef, const struct symbols *t, const char *name,
+		    unsigned int types, Elf64_Sym *ret)
 {
 	uint64_t i;
 
-	for (i = 1; symbol_at(t, i, ret); i++)
+	for (i = 1; symbol_at(t, i, ret) && elf_file_step(ef, 1); i++)
 		if (ret->st_shndx != SHN_UNDEF && types >> ELF64_ST_TYPE(ret->st_info) & 1 &&
 		    is_named(t, ret, name))
 			return true;
@@ -96,8 +97,8 @@ static bool find_symbol(struct elf_file *ef, const char *name, unsigned int type
 {
 	struct symbols t;
 
-	return (load_symbols(ef, SHT_DYNSYM, &t) && find_in(&t, name, types, ret)) ||
-	       (load_symbols(ef, SHT_SYMTAB, &t) && find_in(&t, name, types, ret));
+	return (load_symbols(ef, SHT_DYNSYM, &t) && find_in(ef, &t, name, types, ret)) ||
+	       (load_symbols(ef, SHT_SYMTAB, &t) && find_in(ef, &t, name, types, ret));
 }
 
 static bool is_executable(const struct elf_file *ef)
@@ -193,7 +194,7 @@ static void try_slots(struct search *s, int64_t table_tag, int64_t bytes_tag)
 	    elf_file_dynamic(s->ef, bytes_tag, &bytes))
 		return;
 	p = elf_file_read(s->ef, vaddr, bytes);
-	for (i = 0; p && i < bytes / sizeof(Elf64_Rela); i++) {
+	for (i = 0; p && i < bytes / sizeof(Elf64_Rela) && elf_file_step(s->ef, 1); i++) {
 		Elf64_Rela r;
 
 		memcpy(&r, p + i * sizeof(r), sizeof(r));

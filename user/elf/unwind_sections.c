@@ -173,7 +173,8 @@ static int add_symbols(struct elf_file *ef, const char *section, struct entries 
 
 	if (elf_file_section(ef, section, &s))
 		return 0;
-	for (off = 0; !err && off + sizeof(sym) <= s.bytes; off += sizeof(sym)) {
+	for (off = 0; !err && off + sizeof(sym) <= s.bytes && elf_file_step(ef, 1);
+	     off += sizeof(sym)) {
 		memcpy(&sym, s.data + off, sizeof(sym));
 		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF)
 			err = vec_push(&ret->v, sym.st_value);
@@ -191,7 +192,8 @@ static int add_relocations(struct elf_file *ef, struct entries *ret)
 
 	if (elf_file_section(ef, ".rela.dyn", &s))
 		return 0;
-	for (off = 0; !err && off + sizeof(rela) <= s.bytes; off += sizeof(rela)) {
+	for (off = 0; !err && off + sizeof(rela) <= s.bytes && elf_file_step(ef, 1);
+	     off += sizeof(rela)) {
 		memcpy(&rela, s.data + off, sizeof(rela));
 		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
 			err = vec_push(&ret->v, (uint64_t)rela.r_addend);

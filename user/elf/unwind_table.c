@@ -12,7 +12,8 @@
  *    at its start.
  *
  * Time and memory are linear in the size of the section, plus one row for each page of text:
- * of functions that overlap (only a damaged file has them) the first one is kept.
+ * of functions that overlap (only a damaged file has them) the first one is kept. Where a file makes more
+ * work than that (elf_budget.h) its table ends with what was found until then.
  *
  * The code at the entry point of a program is the start of its first thread, but musl's and the
  * loader's own _start have no frame information that says so. When no FDE covers it, it gets a
@@ -173,14 +174,9 @@ static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
 /* The executable segment that pc lies in, or NULL. */
 static const struct elf_segment *text_of(const struct elf_file *ef, uint64_t pc)
 {
-	size_t cnt, i;
-	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
+	const struct elf_segment *seg = elf_file_segment_at(ef, pc);
 
-	for (i = 0; i < cnt; i++) {
-		if (seg[i].is_exec && pc >= seg[i].vaddr && pc - seg[i].vaddr < seg[i].mem_bytes)
-			return &seg[i];
-	}
-	return NULL;
+	return seg && seg->is_exec ? seg : NULL;
 }
 
 static int function_add(struct builder *b, uint32_t section, const struct cfi_fde *fde)
@@ -212,7 +208,8 @@ static int list_functions(struct builder *b, uint32_t section)
 
 	for (;;) {
 		ret = cfi_next(&b->reader[section], &fde);
-		if (!ret)
+		if (!ret || !elf_file_step(b->ef, 1) ||
+		    !elf_file_fill(b->ef, sizeof(struct function)))
 			return 0;
 		if (ret < 0) {
 			b->table->bad_fde_cnt++;
@@ -326,7 +323,7 @@ static int add_gaps_of(struct builder *b, uint64_t pc, uint64_t end, size_t cnt,
 	int err;
 
 	/* vec_push() moves the array: no pointer into it is kept. */
-	for (; i < cnt && b->functions.data[i].pc < end; i++) {
+	for (; i < cnt && b->functions.data[i].pc < end && elf_file_step(b->ef, 1); i++) {
 		uint64_t next = b->functions.data[i].pc, next_end = b->functions.data[i].pc_end;
 
 		err = next > pc ? gap_add(b, pc, next, gaps_bytes) : 0;
@@ -350,7 +347,7 @@ static int add_all_gaps(struct builder *b, uint64_t *gaps_bytes)
 	const struct elf_section_head *head = elf_file_section_heads(b->ef, &head_cnt);
 	int err = 0;
 
-	for (i = 0; i < head_cnt && !err; i++) {
+	for (i = 0; i < head_cnt && !err && elf_file_step(b->ef, 1); i++) {
 		if (!(head[i].flags & SHF_EXECINSTR) || !(head[i].flags & SHF_ALLOC) ||
 		    head[i].type != SHT_PROGBITS || !text_of(b->ef, head[i].vaddr) ||
 		    head[i].vaddr + head[i].bytes < head[i].vaddr ||
@@ -457,6 +454,16 @@ static int on_scan_row(void *arg, uint64_t vaddr, const struct ht_row *row)
 	return row_put(arg, vaddr, *row);
 }
 
+/*
+ * Before a program or code of so many bytes is run: is there time for it, and room for the rows that it may
+ * give? Of two bytes one advances and one changes something.
+ */
+static bool may_run(const struct builder *b, uint64_t bytes)
+{
+	return elf_file_step(b->ef, 1 + bytes / 4) &&
+	       elf_file_fill(b->ef, (1 + bytes / 2) * sizeof(struct ht_row));
+}
+
 static int run_gap(struct builder *b, const struct function *f)
 {
 	static const struct ht_row none = { .cfa = HT_CFA_NONE };
@@ -469,6 +476,9 @@ static int run_gap(struct builder *b, const struct function *f)
 	code.data = unwind_code(b->ef, f->pc, f->pc_end - f->pc, &code.bytes);
 	if (!code.data)
 		return 0;
+	/* Following an instruction is as much work as ten of frame information. */
+	if (!may_run(b, code.bytes) || !elf_file_step(b->ef, code.bytes * 2))
+		return -E2BIG;
 	code.entries = b->entries;
 	code.entry_cnt = b->entry_cnt;
 	return unwind_scan(b->scanner, &code, on_scan_row, b);
@@ -492,6 +502,9 @@ static int run_function(struct builder *b, const struct function *f)
 	if (err)
 		return err;
 	fde.pc_end = f->pc_end;
+	if (!may_run(b, (size_t)(fde.insn_end - fde.insn) +
+				(size_t)(fde.cie->insn_end - fde.cie->insn)))
+		return -E2BIG;
 	b->is_signal = fde.cie->is_signal;
 	if (fde.cie->ra_reg == b->arch->regs.ra) {
 		err = cfi_run(&reader->section, &fde, &b->arch->regs, on_cfi_row, b, &bad_pc);
@@ -521,6 +534,8 @@ static int fill_rows(struct builder *b)
 			err = row_put(b, pc, none);
 		if (!err)
 			err = run_function(b, f);
+		if (err == -E2BIG) /* too costly: the table ends here */
+			break;
 		if (err)
 			return err;
 		pc = f->pc_end;

@@ -36,15 +36,9 @@ struct search {
 
 static bool is_code(const struct elf_file *ef, uint64_t vaddr)
 {
-	const struct elf_segment *segs;
-	size_t cnt, i;
+	const struct elf_segment *seg = elf_file_segment_at(ef, vaddr);
 
-	segs = elf_file_segments(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		if (segs[i].is_exec && vaddr >= segs[i].vaddr &&
-		    vaddr - segs[i].vaddr < segs[i].file_bytes)
-			return true;
-	return false;
+	return seg && seg->is_exec && vaddr - seg->vaddr < seg->file_bytes;
 }
 
 /* The string at *pos, which is moved behind it. NULL: it does not end before end. */
@@ -101,6 +95,8 @@ static int add_area(struct search *s, const uint8_t *p, size_t bytes)
 		uint64_t name_pos = pos + sizeof(Elf64_Nhdr), desc_pos, end;
 		Elf64_Nhdr nh;
 
+		if (!elf_file_step(s->ef, 1))
+			break;
 		memcpy(&nh, p + pos, sizeof(nh));
 		desc_pos = name_pos + (((uint64_t)nh.n_namesz + 3) & ~3ULL);
 		end = desc_pos + nh.n_descsz;

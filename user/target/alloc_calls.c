@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_file.h"
 #include "heaptap/abi.h"
 
 /* A function that does nothing but call another is short. */
@@ -74,6 +75,7 @@ uint64_t alloc_calls_target(const struct alloc_calls *ac, const struct branch_ou
 	    bsearch(&key, ac->names.data, ac->names.cnt, sizeof(struct alloc_name), name_cmp))
 		return br->target_vaddr;
 	import = plt_names_at(&ac->plt, br->target_vaddr);
+	elf_file_step(ac->ef, import ? ac->names.cnt : 1);
 	vec_each(&ac->names, n)
 		if (import && !strcmp(import, n->name))
 			return n->vaddr;

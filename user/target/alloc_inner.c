@@ -128,6 +128,7 @@ static int note_caller(void *ctx, const struct elf_symbol *sym)
 
 	if (sym->is_local || sym->name[0] == '_' || c->seen_cnt >= CALLERS_CAP)
 		return 0;
+	elf_file_step(c->ac->ef, c->all->cnt / 8);
 	for (i = 0; i < c->all->cnt; i++)
 		if (c->all->data[i].vaddr == sym->vaddr)
 			return 0;

@@ -299,8 +299,8 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 		if (f->is_skipped)
 			continue;
 		err = place(sc, f, &site);
-		if (err == -ENOENT)
-			continue; /* a symbol without code behind it */
+		if (err == -ENOENT || err == -EFBIG)
+			continue; /* a symbol without code behind it, or too much of it */
 		if (err)
 			return err;
 		if (vec_push(&af->sites, site))

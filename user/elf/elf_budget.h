@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * elf_budget.h - what reading one file may cost.
+ *
+ * A file is somebody else's: a few kilobytes can ask for any amount of work, by sections that lie over each
+ * other or by a compressed one that holds nothing but zeros. The readers are linear in what a sound file
+ * holds; this is the last guard, for those that are not sound. It counts
+ *   steps: a record that is looked at (section, note, symbol, relocation, frame description), or as much
+ *          work as that: 5 to 10 ns;
+ *   bytes: memory that is filled, by reading, by unpacking, or by lists of what was found.
+ * Both are linear in the file's size:
+ *   steps <= ELF_BASE_STEPS + ELF_STEPS_PER_BYTE * size, at most ELF_STEPS_CAP
+ *   bytes <= ELF_BASE_BYTES + ELF_BYTES_PER_BYTE * size, at most ELF_BYTES_CAP
+ * What is measured of real files is a tenth of that (test_elf_cost). When either is spent, nothing more is
+ * read of the file, and what was found until then is used: the file is partly read.
+ */
+#ifndef HT_ELF_ELF_BUDGET_H
+#define HT_ELF_ELF_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ELF_BASE_STEPS (8ULL << 20)
+#define ELF_STEPS_PER_BYTE 1
+#define ELF_STEPS_CAP (1ULL << 28)
+#define ELF_BASE_BYTES (32ULL << 20)
+#define ELF_BYTES_PER_BYTE 2
+#define ELF_BYTES_CAP (1ULL << 30)
+
+struct elf_budget {
+	uint64_t steps, steps_cap;
+	uint64_t bytes, bytes_cap;
+	bool is_over; /* stays */
+};
+
+static inline uint64_t elf_budget_limit(uint64_t base, uint64_t factor, uint64_t size, uint64_t cap)
+{
+	return size > (cap - base) / factor ? cap : base + factor * size;
+}
+
+static inline void elf_budget_init(struct elf_budget *b, uint64_t file_bytes)
+{
+	*b = (struct elf_budget){
+		.steps_cap = elf_budget_limit(ELF_BASE_STEPS, ELF_STEPS_PER_BYTE, file_bytes,
+					      ELF_STEPS_CAP),
+		.bytes_cap = elf_budget_limit(ELF_BASE_BYTES, ELF_BYTES_PER_BYTE, file_bytes,
+					      ELF_BYTES_CAP),
+	};
+}
+
+/* false: that is too much, and so is all that follows. What was refused is not counted. */
+static inline bool elf_budget_step(struct elf_budget *b, uint64_t cnt)
+{
+	if (cnt > b->steps_cap - b->steps)
+		b->is_over = true;
+	if (b->is_over)
+		return false;
+	b->steps += cnt;
+	return true;
+}
+
+static inline bool elf_budget_fill(struct elf_budget *b, uint64_t bytes)
+{
+	if (bytes > b->bytes_cap - b->bytes)
+		b->is_over = true;
+	if (b->is_over)
+		return false;
+	b->bytes += bytes;
+	return true;
+}
+
+#endif
