@@ -14,15 +14,15 @@
 
 #include "base/clock.h"
 #include "base/hmap.h"
+#include "base/log.h"
+#include "base/log_limit.h"
 #include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
-#include "elf/unwind_table.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "symbol/debug_files.h"
 #include "target/allocators.h"
 #include "target/process.h"
+#include "track/file_content.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
 #include "track/probe_sites.h"
@@ -55,6 +55,8 @@ struct track_files {
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
 	track_file_fn on_over;
 	void *ctx; /* its */
+	uint64_t partly_read_cnt;
+	struct log_limit partly_limit;
 };
 
 int track_files_new(struct engine *engine, const struct alloc_options *opts,
@@ -66,6 +68,7 @@ int track_files_new(struct engine *engine, const struct alloc_options *opts,
 		return -ENOMEM;
 	files->engine = engine;
 	files->opts = *opts;
+	files->partly_limit = (struct log_limit){ .every_ns = 60 * NS_PER_S, .burst = 5 };
 	hmap_init(&files->by_key, sizeof(struct file_key));
 	*ret = files;
 	return 0;
@@ -104,51 +107,6 @@ void track_files_free(struct track_files *files)
 	free(files);
 }
 
-static int note_segments(struct track_file *file, const struct elf_file *ef)
-{
-	size_t cnt;
-	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
-
-	for (size_t i = 0; i < cnt; i++) {
-		struct track_segment s = { seg[i].off, seg[i].file_bytes, seg[i].vaddr };
-
-		if (seg[i].is_exec && vec_push(&file->exec, s))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int scan_symbols(const struct track_files *files, struct track_file *file,
-			struct elf_file *ef, struct elf_file *debug)
-{
-	struct elf_symbols *syms = NULL;
-	int err = elf_symbols_load(ef, debug, &syms);
-
-	if (!err)
-		err = alloc_file_scan(ef, syms, &files->opts, &file->alloc);
-	elf_symbols_free(syms);
-	return err;
-}
-
-/*
- * Entry points of allocators. Only files that can be probed: not the vDSO. What was linked into a
- * stripped program has its names in the debug file only, if there is one; who exports its allocator
- * needs none, so that large debug files are not read for nothing.
- */
-static int scan_allocators(const struct track_files *files, struct track_file *file,
-			   struct elf_file *ef)
-{
-	struct elf_section section;
-	struct elf_file *debug = NULL;
-	int err = scan_symbols(files, file, ef, NULL);
-
-	if (err == -ENOENT && elf_file_section(ef, ".symtab", &section) &&
-	    !debug_files_load(ef, file->path, file->root, &debug))
-		err = scan_symbols(files, file, ef, debug);
-	elf_file_close(debug);
-	return err == -ENOMEM ? err : 0;
-}
-
 /* Let BPF find the file in a mapping that user space has not seen yet. */
 static int add_inode(const struct track_files *files, const struct track_file *file)
 {
@@ -158,69 +116,67 @@ static int add_inode(const struct track_files *files, const struct track_file *f
 				file->exec.data[0].vaddr - file->exec.data[0].off);
 }
 
-/* The functions that allocate and will be probed. */
-static size_t collect_marks(const struct track_files *files, const struct alloc_file *af,
-			    struct unwind_mark **ret)
-{
-	const struct probe_rules rules = {
-		.probe_throwing = files->opts.probe_throwing,
-		.has_session = engine_mode(files->engine) == ATTACH_SESSION,
-	};
-	const struct alloc_site *site;
-	size_t cnt = 0;
-
-	*ret = af ? calloc(af->sites.cnt + 1, sizeof(**ret)) : NULL;
-	if (!*ret)
-		return 0;
-	vec_each(&af->sites, site)
-		if (site->row->op != HT_OP_FREE && !probe_site_is_left_alone(&rules, site))
-			(*ret)[cnt++] = (struct unwind_mark){
-				site->fn_vaddr, site->fn_vaddr + site->fn_bytes,
-				HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS ? HT_ROW_THROWS :
-										 HT_ROW_ALLOC
-			};
-	return cnt;
-}
-
 /* Unwind rows and the allocator's own code, to the engine. */
-static int hand_to_engine(struct track_files *files, struct track_file *file, struct elf_file *ef)
+static int hand_to_engine(struct track_files *files, struct track_file *file,
+			  const struct unwind_table *table)
 {
-	struct unwind_table *table = NULL;
 	const struct alloc_file *af = file->alloc;
 	struct ht_range inner[HT_INNER_CAP];
-	struct unwind_mark *marks = NULL;
-	size_t inner_cnt = 0, mark_cnt;
+	size_t inner_cnt = 0;
 	int err;
 
 	for (size_t i = 0; af && i < af->inner.cnt && i < HT_INNER_CAP; i++)
 		inner[inner_cnt++] = (struct ht_range){ af->inner.data[i].start_vaddr,
 							af->inner.data[i].end_vaddr };
-	mark_cnt = collect_marks(files, af, &marks);
-	err = af && !marks ? -ENOMEM : unwind_table_build_marked(ef, marks, mark_cnt, &table);
-	free(marks);
-	if (err == -ENOMEM)
-		return err;
 	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
 	if (err == -ENOSPC && table) /* no room for its rows: known by name at least */
 		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
-	unwind_table_free(table);
 	return err;
+}
+
+static void say_partly_read(struct track_files *files, const struct track_file *file)
+{
+	files->partly_read_cnt++;
+	if (log_limit_allows(&files->partly_limit, now_ns()))
+		log_warn(
+			"'%s' is partly read: it would take more work than a file of its size may ask "
+			"for (it is damaged, or made to); some of its functions may be missing "
+			"in stacks",
+			file->path);
 }
 
 static int read_elf(struct track_files *files, struct track_file *file, struct elf_file *ef)
 {
-	int err;
+	const struct probe_rules rules = {
+		.probe_throwing = files->opts.probe_throwing,
+		.has_session = files->engine && engine_mode(files->engine) == ATTACH_SESSION,
+	};
+	const struct file_source source = { file->path, file->root, file->is_vdso,
+					    files->engine ? &rules : NULL };
+	struct file_content c = { 0 };
+	int err = file_content_read(ef, &source, &files->opts, &c);
 
-	elf_file_build_id_hex(ef, file->build_id_hex);
-	err = note_segments(file, ef);
-	if (!err && !file->is_vdso)
-		err = scan_allocators(files, file, ef);
-	if (!err && !file->is_vdso)
-		err = file_tags_scan(ef, &file->tags);
-	if (!err && files->engine)
-		err = hand_to_engine(files, file, ef);
-	else if (!err)
+	if (err)
+		goto out;
+	memcpy(file->build_id_hex, c.build_id_hex, sizeof(c.build_id_hex));
+	file->exec.data = c.exec.data;
+	file->exec.cnt = c.exec.cnt;
+	file->exec.cap = c.exec.cap;
+	memset(&c.exec, 0, sizeof(c.exec));
+	file->alloc = c.alloc;
+	file->tags = c.tags;
+	c.alloc = NULL;
+	c.tags = NULL;
+	file->read_steps = c.steps;
+	file->is_partly_read = c.is_partly_read;
+	if (file->is_partly_read)
+		say_partly_read(files, file);
+	if (files->engine)
+		err = hand_to_engine(files, file, c.table);
+	else
 		file->id = files->all.cnt + 1;
+out:
+	file_content_release(&c);
 	return err;
 }
 
@@ -331,6 +287,7 @@ static int add_file(struct track_files *files, const struct file_key *key, int f
 	file->fd = fd;
 	if (fd >= 0 && !fstat(fd, &st)) {
 		file->bytes = (uint64_t)st.st_size;
+		file->disk_bytes = (uint64_t)st.st_blocks * 512;
 		file->changed = st.st_ctim;
 	}
 	file->dev = key->dev;
@@ -415,8 +372,33 @@ const struct track_file *track_files_find(const struct track_files *files,
 	return idx ? files->all.data[*idx].file : NULL;
 }
 
+static bool is_affordable(struct read_cost *cost)
+{
+	uint64_t now = now_ns();
+
+	if (!cost)
+		return true;
+	if (!cost->since_ns) {
+		cost->since_ns = now;
+		cost->steps_cap = READ_BASE_STEPS;
+	}
+	return cost->steps <=
+	       cost->steps_cap + (now - cost->since_ns) / NS_PER_S * READ_STEPS_PER_S;
+}
+
+static void pay(struct read_cost *cost, const struct track_file *file)
+{
+	if (!cost)
+		return;
+	cost->steps += READ_STEPS_PER_FILE;
+	if (!file)
+		return;
+	cost->steps += file->read_steps;
+	cost->steps_cap += file->disk_bytes;
+}
+
 int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
-		    struct track_file **ret)
+		    struct read_cost *cost, struct track_file **ret)
 {
 	const struct file_key key = key_of(map);
 	char root[64];
@@ -430,13 +412,17 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 		return err < 0 ? err : 0;
 	if (is_vdso(map))
 		return get_vdso(files, &key, ret);
+	if (!is_affordable(cost))
+		return -EFBIG;
 	fd = process_open_map(pid, tid, map);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
 	if (fd < 0)
 		return 0; /* gone already, perhaps: try again when it is met again */
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	return get_fd(files, &key, fd, map->path, root, ret);
+	err = get_fd(files, &key, fd, map->path, root, ret);
+	pay(cost, *ret);
+	return err;
 }
 
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret)
@@ -519,6 +505,11 @@ const struct track_file *track_files_by_id(const struct track_files *files, uint
 	if (id >= files->by_id.cnt || !files->by_id.data[id])
 		return NULL;
 	return files->all.data[files->by_id.data[id] - 1].file;
+}
+
+uint64_t track_files_partly_read_cnt(const struct track_files *files)
+{
+	return files->partly_read_cnt;
 }
 
 size_t track_files_cnt(const struct track_files *files)

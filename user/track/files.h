@@ -23,7 +23,7 @@
 #include <time.h>
 
 #include "base/vec.h"
-#include "elf/elf_file.h"
+#include "track/file_content.h"
 
 struct alloc_file;
 struct alloc_options;
@@ -33,22 +33,22 @@ struct jit_code;
 struct proc_map;
 struct reclaim_files;
 
-struct track_segment {
-	uint64_t off, bytes, vaddr;
-};
-
 struct track_file {
 	uint32_t id; /* the engine's file id; without one, a number of its own */
 	uint32_t dev;
 	uint64_t ino;
 	int fd; /* -1: could not be opened (special mappings) */
-	uint64_t bytes; /* when it was read, as is the next */
+	uint64_t bytes; /* when it was read, as are the next two */
+	uint64_t disk_bytes; /* without the holes that it may have: what it costs its maker */
 	struct timespec changed; /* inode change time: unlike that of its content nobody can set it */
 	bool is_vdso;
 	bool is_jit; /* not a file: see track_files_add_jit() */
 	struct jit_code *jit; /* whose it is then */
 	uint32_t jit_period;
+	uint64_t listed_in; /* the last reading of mappings that met it (struct followed) */
 	uint32_t user_cnt; /* see track_file_hold() */
+	bool is_partly_read; /* it was too costly: see file_content.h */
+	uint64_t read_steps; /* what it cost */
 	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
 	char *path; /* as the target sees it */
 	char *root; /* "/proc/PID/root" of the process that showed it, or "" */
@@ -60,6 +60,19 @@ struct track_file {
 
 struct track_files;
 
+/*
+ * What reading the files of one process has cost. A process may map any number of files, each of them
+ * as costly as its size allows: together they may cost READ_BASE_STEPS, a step for each byte on disk, and
+ * READ_STEPS_PER_S as time goes on. What is over that is not read for this process.
+ */
+struct read_cost {
+	uint64_t steps, steps_cap;
+	uint64_t since_ns; /* that time is counted from; 0: nothing was read yet */
+};
+#define READ_BASE_STEPS (64ULL << 20)
+#define READ_STEPS_PER_S (2ULL << 20) /* a hundredth of a processor */
+#define READ_STEPS_PER_FILE 10000 /* to open a file: 50 to 100 us */
+
 /* engine may be NULL: then nothing is handed to BPF (doctor). */
 int track_files_new(struct engine *engine, const struct alloc_options *opts,
 		    struct track_files **ret);
@@ -67,10 +80,11 @@ void track_files_free(struct track_files *files);
 
 /*
  * The file of a mapping, compiled now if it is new. NULL in *ret with 0: the mapping has no file
- * that can be read as ELF (remembered, so it is tried once). Negative errno: out of resources.
+ * that can be read as ELF (remembered, so it is tried once). Negative errno: out of resources; -EFBIG: the
+ * process has had its share. cost: NULL: no limit.
  */
 int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
-		    struct track_file **ret);
+		    struct read_cost *cost, struct track_file **ret);
 /* The same for a file by path, before any process maps it. */
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
 /* Without making it: NULL when it is not known, or is no ELF file. */
@@ -89,6 +103,8 @@ const struct track_file *track_files_jit_at(const struct track_files *files, pid
 					    uint64_t addr);
 /* By the engine's id; NULL: no such. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
+/* How many were too costly to be read as a whole (struct track_file). */
+uint64_t track_files_partly_read_cnt(const struct track_files *files);
 size_t track_files_cnt(const struct track_files *files);
 /* 0 <= i < cnt; NULL for mappings that turned out to be no ELF files. */
 const struct track_file *track_files_at(const struct track_files *files, size_t i);

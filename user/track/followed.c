@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "model/tag_labels.h"
 #include "target/jit_entry.h"
 #include "target/process.h"
-#include "track/files.h"
 #include "track/instances.h"
 #include "track/jit_code.h"
 
@@ -175,6 +175,18 @@ static void note_failure(struct followed *f, int err)
 		f->failed_err = err;
 }
 
+static void note_costly(struct followed *f, struct followed_process *p)
+{
+	if (p->has_costly_files)
+		return;
+	p->has_costly_files = true;
+	note_failure(f, -EFBIG);
+	log_warn(
+		"PID %d maps more files than are read at once: those that come last are unknown in its stacks "
+		"for a while",
+		p->pid);
+}
+
 /* The names of the keys of labels, to the process's image. */
 static int read_keys(struct followed *f, struct followed_process *p, uint32_t generation,
 		     const struct proc_maps *maps)
@@ -194,14 +206,6 @@ static int read_keys(struct followed *f, struct followed_process *p, uint32_t ge
 	}
 	instance_set_keys(inst, keys);
 	return 0;
-}
-
-static bool is_in_list(const struct file_list *list, const struct track_file *file)
-{
-	for (size_t i = 0; i < list->file.cnt; i++)
-		if (list->file.data[i] == file)
-			return true;
-	return false;
 }
 
 /* A file is looked at in each of its mappings. */
@@ -341,6 +345,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 
 	if (err)
 		return err;
+	f->read_cnt++;
 	process_tags_begin(&p->tags);
 	vec_each(&maps.maps, m) {
 		struct track_file *file = NULL;
@@ -351,10 +356,12 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		 * walk's search compares as signed numbers. */
 		if (!m->is_exec || m->start_addr >> 63)
 			continue;
-		err = track_files_get(f->files, p->pid, p->live_tid, m, &file);
+		err = track_files_get(f->files, p->pid, p->live_tid, m, &p->read_cost, &file);
 		if (err == -ENOMEM)
 			goto out;
-		if (err) /* no more tables or descriptors: go on without this file */
+		if (err == -EFBIG)
+			note_costly(f, p);
+		else if (err) /* no more tables or descriptors: go on without this file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
@@ -365,8 +372,10 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers)
 			err = find_leftovers(p, m, file);
-		if (!err && file && !is_in_list(&mapped, file))
+		if (!err && file && file->listed_in != f->read_cnt) {
+			file->listed_in = f->read_cnt;
 			err = vec_push(&mapped.file, file);
+		}
 		if (!err && file && file->tags && hm.file_id)
 			err = process_tags_add_file(&p->tags, f->engine, p->pid, p->live_tid,
 						    generation, file, hm.bias, &maps);

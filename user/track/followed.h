@@ -17,6 +17,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "track/files.h"
 #include "track/jit_areas.h"
 #include "track/leftovers.h"
 #include "track/process_tags.h"
@@ -37,6 +38,8 @@ struct followed_process {
 	uint64_t held_until_ns; /* nothing of it runs before; 0: it runs */
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
+	struct read_cost read_cost; /* of its files */
+	bool has_costly_files; /* more than were read: said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */
 	struct jit_areas jit; /* where it has code made at run time */
@@ -64,6 +67,7 @@ struct followed {
 	VEC(struct followed_process) list; /* in no order */
 	struct hmap idx; /* pid -> index in it */
 	uint64_t added_cnt, deleted_cnt; /* ever */
+	uint64_t read_cnt; /* how often mappings were read */
 	size_t failed_cnt; /* files that could not be entered */
 	int failed_err; /* why the first of them could not; 0: none */
 };

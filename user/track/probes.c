@@ -340,13 +340,14 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
  * links, so that it is not tried, and counted, at every refresh. */
 int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid)
 {
-	struct probed_file *pf = find_file(p, file);
+	struct probed_file *pf;
 	struct file_member *known;
 	bool is_new;
 	int err;
 
 	if (!file->alloc && !file->tags)
 		return 0;
+	pf = find_file(p, file);
 	known = pf ? file_probes_find(pf->probes, pid) : NULL;
 	if (known) {
 		follow_thread(p, pf, known, pid, live_tid);

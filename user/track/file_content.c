@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* file_content.c - see file_content.h. */
+#include "track/file_content.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "elf/elf_budget.h"
+#include "elf/elf_symbols.h"
+#include "elf/unwind_table.h"
+#include "symbol/debug_files.h"
+#include "target/allocators.h"
+#include "track/file_tags.h"
+#include "track/probe_sites.h"
+
+void file_content_release(struct file_content *c)
+{
+	vec_release(&c->exec);
+	alloc_file_free(c->alloc);
+	file_tags_free(c->tags);
+	unwind_table_free(c->table);
+	c->alloc = NULL;
+	c->tags = NULL;
+	c->table = NULL;
+}
+
+static int note_segments(struct file_content *c, const struct elf_file *ef)
+{
+	size_t cnt;
+	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
+
+	for (size_t i = 0; i < cnt; i++) {
+		struct track_segment s = { seg[i].off, seg[i].file_bytes, seg[i].vaddr };
+
+		if (seg[i].is_exec && vec_push(&c->exec, s))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void note_cost(struct file_content *c, const struct elf_file *ef)
+{
+	c->steps += elf_file_budget(ef)->steps;
+	c->is_partly_read |= elf_file_is_partly_read(ef);
+}
+
+static int scan_symbols(struct file_content *c, const struct alloc_options *opts,
+			struct elf_file *ef, struct elf_file *debug)
+{
+	struct elf_symbols *syms = NULL;
+	int err = elf_symbols_load(ef, debug, &syms);
+
+	if (!err)
+		err = alloc_file_scan(ef, syms, opts, &c->alloc);
+	elf_symbols_free(syms);
+	return err;
+}
+
+/*
+ * Entry points of allocators. Only files that can be probed: not the vDSO. What was linked into a
+ * stripped program has its names in the debug file only, if there is one; who exports its allocator
+ * needs none, so that large debug files are not read for nothing.
+ */
+static int scan_allocators(struct file_content *c, const struct file_source *source,
+			   const struct alloc_options *opts, struct elf_file *ef)
+{
+	struct elf_section section;
+	struct elf_file *debug = NULL;
+	int err = scan_symbols(c, opts, ef, NULL);
+
+	if (err == -ENOENT && elf_file_section(ef, ".symtab", &section) &&
+	    !debug_files_load(ef, source->path, source->root, &debug)) {
+		err = scan_symbols(c, opts, ef, debug);
+		note_cost(c, debug);
+	}
+	elf_file_close(debug);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The functions that allocate and will be probed. */
+static size_t collect_marks(const struct probe_rules *rules, const struct alloc_file *af,
+			    struct unwind_mark **ret)
+{
+	const struct alloc_site *site;
+	size_t cnt = 0;
+
+	*ret = af ? calloc(af->sites.cnt + 1, sizeof(**ret)) : NULL;
+	if (!*ret)
+		return 0;
+	vec_each(&af->sites, site)
+		if (site->row->op != HT_OP_FREE && !probe_site_is_left_alone(rules, site))
+			(*ret)[cnt++] = (struct unwind_mark){
+				site->fn_vaddr, site->fn_vaddr + site->fn_bytes,
+				HT_COOKIE_FLAGS(site->cookie) & HT_SITE_THROWS ? HT_ROW_THROWS :
+										 HT_ROW_ALLOC
+			};
+	return cnt;
+}
+
+static int build_table(struct file_content *c, const struct file_source *source,
+		       struct elf_file *ef)
+{
+	struct unwind_mark *marks = NULL;
+	size_t mark_cnt = collect_marks(source->rules, c->alloc, &marks);
+	int err = c->alloc && !marks ?
+			  -ENOMEM :
+			  unwind_table_build_marked(ef, marks, mark_cnt, &c->table);
+
+	free(marks);
+	return err;
+}
+
+int file_content_read(struct elf_file *ef, const struct file_source *source,
+		      const struct alloc_options *opts, struct file_content *ret)
+{
+	int err;
+
+	elf_file_build_id_hex(ef, ret->build_id_hex);
+	err = note_segments(ret, ef);
+	if (!err && !source->is_vdso)
+		err = scan_allocators(ret, source, opts, ef);
+	if (!err && !source->is_vdso)
+		err = file_tags_scan(ef, &ret->tags);
+	if (!err && source->rules)
+		err = build_table(ret, source, ef);
+	note_cost(ret, ef);
+	return err == -ENOMEM ? err : 0;
+}
