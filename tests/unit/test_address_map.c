@@ -33,7 +33,8 @@ static struct track_files *own_files(void)
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (m->is_exec && m->start_addr >> 63 == 0)
-			assert_int_equal(track_files_get(files, getpid(), getpid(), m, NULL, &file), 0);
+			assert_int_equal(track_files_get(files, getpid(), getpid(), m, NULL, &file),
+					 0);
 	proc_maps_release(&maps);
 	return files;
 }
