@@ -15,11 +15,11 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "elf/elf_file_priv.h"
 
 #define DYNAMIC_CAP 4096
@@ -183,12 +183,10 @@ int elf_file_open_fd(int fd, struct elf_file **ret)
 
 int elf_file_open(const char *path, struct elf_file **ret)
 {
-	/* O_NONBLOCK: the path may name a FIFO that nobody writes to. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int err;
+	int fd = regular_file_open(path), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = elf_file_open_fd(fd, ret);
 	close(fd);
 	return err;

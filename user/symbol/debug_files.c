@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/regular_file.h"
 #include "elf/elf_file.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
@@ -50,23 +51,14 @@ static int locate(const char *root, const char *path)
 	return fd;
 }
 
-/* A regular file for reading; a device or a fifo is never opened. */
+/* For reading; a device or a fifo is never opened. */
 static int open_regular(const char *root, const char *path)
 {
-	char link[64];
-	struct stat st;
-	int fd, path_fd = locate(root, path);
+	int path_fd = locate(root, path), fd;
 
 	if (path_fd < 0)
 		return path_fd;
-	if (fstat(path_fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(path_fd);
-		return -ENOENT;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
+	fd = regular_file_reopen(path_fd);
 	close(path_fd);
 	return fd;
 }

@@ -3,13 +3,12 @@
 #include "symbol/profile_symbols.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hmap.h"
+#include "base/regular_file.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "model/profile.h"
@@ -151,19 +150,6 @@ static int look_up(struct namer *n, struct profile_mapping *m, int fd, const cha
 	return err;
 }
 
-/* The path is from somebody's dump: it may be a device or a FIFO. */
-static int open_regular(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static int name_in_file(struct namer *n, uint32_t mapping, int fd, struct elf_file *ef)
 {
 	struct profile_mapping *m = &n->p->mappings.data[mapping];
@@ -188,7 +174,7 @@ static int name_mapping(struct namer *n, uint32_t mapping)
 
 	if (path[0] != '/') /* [vdso], or a file that nobody knows the place of */
 		return 0;
-	fd = open_regular(path);
+	fd = regular_file_open(path); /* from somebody's dump: it may be a device */
 	if (fd < 0 || elf_file_open_fd(fd, &ef))
 		n->missing_cnt++;
 	else

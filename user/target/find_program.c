@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "target/launch.h"
 
 static int check_executable(const char *path)
@@ -68,12 +69,12 @@ int find_program(const char *cmd, char **ret)
 
 int script_line_read(const char *path, struct script_line *ret)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = regular_file_open(path);
 	char *p, *end;
 	ssize_t n;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	n = read(fd, ret->text, sizeof(ret->text) - 1);
 	close(fd);
 	if (n < 3 || memcmp(ret->text, "#!", 2))

@@ -27,6 +27,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
+
 /* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
 #define MAPS_TEXT_BYTES_CAP ((size_t)256 << 20)
 
@@ -259,25 +261,6 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 	return &m->maps.data[low - 1];
 }
 
-/*
- * From O_PATH to readable, for regular files only: opening a device node can do things, opening
- * a FIFO can block, and neither can be what has code in it.
- */
-static int reopen_regular(int path_fd)
-{
-	struct stat st;
-	char self[64];
-	int fd;
-
-	if (fstat(path_fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOEXEC;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
-
 static int open_map_files(pid_t tid, const struct proc_map *map)
 {
 	char path[96];
@@ -288,7 +271,7 @@ static int open_map_files(pid_t tid, const struct proc_map *map)
 	path_fd = open(path, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return -errno;
-	fd = reopen_regular(path_fd);
+	fd = regular_file_reopen(path_fd);
 	close(path_fd);
 	return fd;
 }
@@ -327,7 +310,7 @@ static int open_in_root(pid_t tid, const struct proc_map *map)
 	close(root_fd);
 	if (path_fd < 0)
 		return fd;
-	fd = is_mapped_file(path_fd, map) ? reopen_regular(path_fd) : -ESTALE;
+	fd = is_mapped_file(path_fd, map) ? regular_file_reopen(path_fd) : -ESTALE;
 	close(path_fd);
 	return fd;
 }
@@ -341,9 +324,9 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map)
 	if (map->path[0] != '/' || map->ino == 0)
 		return -ENOENT;
 	fd = open_map_files(tid, map);
-	/* ENOEXEC: it was found, and it is no regular file. EPERM: needs CAP_SYS_ADMIN or
+	/* ENOEXEC: it was found, and it is no regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
 	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
-	if (fd >= 0 || fd == -ENOEXEC)
+	if (fd >= 0 || fd == -ENOEXEC || fd == -EAGAIN)
 		return fd;
 	if (map->is_deleted)
 		return -ESTALE;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "base/regular_file.h"
 #include "target/proc_text.h"
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
@@ -216,7 +217,7 @@ static void read_exe(struct process_info *info)
 
 	read_exe_path(info, info->live_tid);
 	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = regular_file_open(path);
 	if (fd < 0)
 		return;
 	if (pread(fd, ident, sizeof(ident), 0) == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG))

@@ -4,7 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "base/regular_file.h"
 #include "elf/elf_file.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
@@ -415,7 +415,7 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 	if (!is_affordable(cost))
 		return -EFBIG;
 	fd = process_open_map(pid, tid, map);
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN)
 		return fd;
 	if (fd < 0)
 		return 0; /* gone already, perhaps: try again when it is met again */
@@ -428,11 +428,11 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret)
 {
 	struct file_key key = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	int fd = regular_file_open(path), err;
 
 	*ret = NULL;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* As its mappings will name it: known by another name it would be probed twice. */
 	err = process_mapped_inode(fd, &key.dev, &key.ino);
 	if (!err)

@@ -81,7 +81,7 @@ void track_files_free(struct track_files *files);
 /*
  * The file of a mapping, compiled now if it is new. NULL in *ret with 0: the mapping has no file
  * that can be read as ELF (remembered, so it is tried once). Negative errno: out of resources; -EFBIG: the
- * process has had its share. cost: NULL: no limit.
+ * process has had its share; -EAGAIN: somebody has the file for himself (a lease), try again later. cost: NULL: no limit.
  */
 int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
 		    struct read_cost *cost, struct track_file **ret);

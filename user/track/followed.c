@@ -346,6 +346,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 	if (err)
 		return err;
 	f->read_cnt++;
+	p->has_busy_files = false;
 	process_tags_begin(&p->tags);
 	vec_each(&maps.maps, m) {
 		struct track_file *file = NULL;
@@ -361,6 +362,8 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			goto out;
 		if (err == -EFBIG)
 			note_costly(f, p);
+		else if (err == -EAGAIN)
+			p->has_busy_files = true;
 		else if (err) /* no more tables or descriptors: go on without this file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {

@@ -39,6 +39,7 @@ struct followed_process {
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* of its files */
+	bool has_busy_files; /* that could not be opened yet */
 	bool has_costly_files; /* more than were read: said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */

@@ -33,6 +33,8 @@
 #define CLEAN_INTERVAL_NS 10000000ULL
 /* How often to look for tags that were not ready. */
 #define TAGS_INTERVAL_NS 200000000ULL
+/* How often to try files that somebody has for himself. */
+#define BUSY_INTERVAL_NS 1000000000ULL
 /* How often to put the sharers of events in order. */
 #define ORDER_INTERVAL_NS 1000000000ULL
 /* How often to look whether events were lost. */
@@ -641,6 +643,8 @@ int tracker_work(struct tracker *t)
 		if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 			p->is_dirty = true;
 		if (followed_look_at_jit(p))
+			p->is_dirty = true;
+		if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 			p->is_dirty = true;
 		if (p->is_dirty)
 			err = refresh(t, p);
