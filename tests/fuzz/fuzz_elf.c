@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "elf/fde_index.h"
@@ -87,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct fde_index fdes;
 	struct elf_file *ef;
 	unsigned int sum = 0;
-	uint64_t start, end;
+	uint64_t start, end, start_ns = cost_now_ns();
 
 	if (elf_file_open_mem(data, bytes, &ef))
 		return 0;
@@ -106,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	    !plt_names_at(&plt, plt.stubs.data[0].vaddr))
 		abort();
 	plt_names_release(&plt);
+	cost_check(ef, start_ns, bytes);
 	elf_file_close(ef);
 	__asm__ volatile("" : : "r"(sum)); /* so that no read is optimised away */
 	return 0;

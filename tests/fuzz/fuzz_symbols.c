@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "target/allocators.h"
@@ -55,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct elf_symbol sym;
 	struct elf_file *ef;
 	size_t sum = 0;
+	uint64_t start_ns = cost_now_ns();
 
 	if (elf_file_open_mem(data, bytes, &ef))
 		return 0;
@@ -68,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		}
 		elf_symbols_free(s);
 	}
+	cost_check(ef, start_ns, bytes);
 	elf_file_close(ef);
 	return 0;
 }

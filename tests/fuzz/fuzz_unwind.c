@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost.h"
 #include "elf/elf_file.h"
 #include "elf/unwind_scan.h"
 #include "elf/unwind_table.h"
@@ -137,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct unwind_table *t = NULL;
 	struct elf_file *ef = NULL;
 	uint32_t i, seen = 0;
+	uint64_t start_ns = cost_now_ns();
 	size_t image_bytes;
 
 	if (bytes < 1 || bytes > INPUT_CAP)
@@ -156,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			abort();
 	}
 	unwind_table_free(t);
+	cost_check(ef, start_ns, image_bytes);
 	elf_file_close(ef);
 	return 0;
 }

@@ -86,7 +86,7 @@ static int read_costly(const struct costly_kind *kind, size_t size)
 		      content.is_partly_read ? ", partly read" : "");
 	if (cpu_seconds() - start > SECONDS_CAP || usage.ru_maxrss > MEMORY_KB_CAP)
 		return 1;
-	if (cost.steps > ELF_BASE_STEPS + ELF_STEPS_PER_BYTE * c.bytes ||
+	if (cost.steps > ELF_BASE_STEPS + c.bytes / ELF_BYTES_PER_STEP ||
 	    cost.bytes > ELF_BASE_BYTES + ELF_BYTES_PER_BYTE * c.bytes)
 		return 2;
 	/* What was not read is said. */

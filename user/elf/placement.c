@@ -49,7 +49,7 @@
 #define NO_ARG 0xff
 #define NEVER_NOP_BYTES 5
 /* To decode an instruction takes 100 ns. */
-#define STEPS_PER_CODE_BYTE 8
+#define STEPS_PER_CODE_BYTE 12
 
 /* What an instruction is, by its bytes alone. */
 enum kind {

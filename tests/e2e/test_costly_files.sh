@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# heaptap serve beside a process whose files are made to harm whoever reads them: it answers all the time, and
+# the other processes are served. timeout: 900
+. "$(dirname "$0")/lib.sh"
+e2e_init costly-files
+have curl || skip_all "curl is not installed"
+
+build_c family && build_c costly_maps -lz || { not_ok build "workloads"; e2e_end; }
+. "$e2e_dir/serve_lib.sh"
+seconds=${E2E_COSTLY_SECONDS:-6} # that each is looked at
+mkdir -m 1777 "$top/files"
+
+# answers_within MS SECONDS: each /healthz meanwhile; the longest is in $longest
+answers_within() {
+	local limit=$1 end=$((SECONDS + $2)) took
+	longest=0
+	while [ $SECONDS -lt $end ]; do
+		took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url/healthz" |
+			awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
+		[ "$took" -gt "$longest" ] && longest=$took
+		sleep 0.1
+	done
+	[ "$longest" -le "$limit" ]
+}
+resident_mb() { awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$server/status"; }
+
+# beside_it NAME WHAT ARGS...: a server, a process that is followed, and one that maps such files
+beside_it() {
+	local name=$1 what=$2 started
+	shift 2
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^costly'
+	begin "heapy-$name"
+	mkdir -p "$top/costly-$name"
+	cp --remove-destination "$bin/costly_maps" "$top/costly-$name/costly-$name"
+	begin "costly-$name" "$top/costly-$name/costly-$name" "$top/files" "$@"
+	await 10 follows "${pid_of[costly-$name]}" && await 10 follows "${pid_of[heapy-$name]}" ||
+		not_ok "$what" "not followed" "$top/serve.err"
+	tell_to "costly-$name" go
+	answers_within 1000 "$seconds" && ok "$what: /healthz within $longest ms" ||
+		not_ok "$what: /healthz" "took $longest ms" "$top/serve.err"
+	work_of "heapy-$name"
+	exact_of "heapy-$name" "$what: another process is served"
+	[ "$(resident_mb)" -le 300 ] && ok "$what: $(resident_mb) MB at most" ||
+		not_ok "$what: memory" "$(resident_mb) MB" "$top/serve.err"
+	says "$top/costly-$name/target.err" F_SETLEASE && skip "$what" "this file system has no leases"
+	started=$SECONDS
+	end_server "$what"
+	[ $((SECONDS - started)) -le 3 ] || not_ok "$what: SIGTERM" "took $((SECONDS - started)) s"
+	for who in "heapy-$name" "costly-$name"; do
+		kill -9 "${pid_of[$who]}"
+		wait "${pid_of[$who]}" 2>/dev/null
+	done
+	rm -f "$top"/files/*
+}
+
+beside_it leases "leases on nine files" leases 9
+beside_it notes "40 MB of sections of notes" 0 40000000 1
+beside_it packed "101 sections of one compressed piece" 1 1000000 1
+beside_it segments "72 MB of segments and functions" 2 75000000 1
+beside_it sections "72 MB of sections and functions" 3 75000000 1
+beside_it symbols "24 MB of segments and symbols" 5 25000000 1
+beside_it names "24 MB of symbols of long names" 6 25000000 1
+beside_it relocations "24 MB of relocations" 8 25000000 1
+beside_it code "entry points over 24 MB of code" 9 25000000 1
+beside_it tiny "3000 tiny files" tiny 3000
+e2e_end
