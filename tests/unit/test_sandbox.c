@@ -221,11 +221,37 @@ static void it_dies_with_its_parent(void **state)
 	close(pipe_fd[0]);
 }
 
+/* Its limit in the seal is lower than the one that it began with, and says what it was. */
+static void it_computes_no_longer_than_it_may(void **state)
+{
+	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES,
+					       .map_bytes = 1 << 30,
+					       .cpu_seconds = 1 };
+	int out_fd = open("/dev/null", O_WRONLY), status;
+	pid_t parent = getpid(), child = fork();
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (sandbox_begin(parent, &out_fd, 1, 60) || sandbox_seal(parent, &limits))
+			_exit(2);
+		for (;;)
+			;
+	}
+	alarm(50);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	alarm(0);
+	close(out_fd);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGXCPU);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sealed_child_can_only_answer),
 		cmocka_unit_test(it_dies_with_its_parent),
+		cmocka_unit_test(it_computes_no_longer_than_it_may),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

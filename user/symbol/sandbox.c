@@ -49,6 +49,19 @@ static int set_limit(int what, uint64_t value)
 	return setrlimit((__rlimit_resource_t)what, &lim) == 0 ? 0 : -errno;
 }
 
+/* The signal that tells what happened comes at the lower limit. */
+static int limit_cpu(uint64_t seconds)
+{
+	struct rlimit lim = { .rlim_cur = seconds, .rlim_max = seconds + 1 };
+	struct rlimit old;
+
+	if (!seconds || (getrlimit(RLIMIT_CPU, &old) == 0 && old.rlim_max <= seconds))
+		return 0;
+	if (old.rlim_max < lim.rlim_max)
+		lim.rlim_max = old.rlim_max;
+	return setrlimit(RLIMIT_CPU, &lim) == 0 ? 0 : -errno;
+}
+
 /* Address space and private writable memory of this process now. */
 static int memory_now(uint64_t *ret_as_bytes, uint64_t *ret_data_bytes)
 {
@@ -242,6 +255,8 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 {
 	int err = limit_memory(limits);
 
+	if (!err)
+		err = limit_cpu(limits->cpu_seconds);
 	if (!err)
 		err = drop_privileges();
 

@@ -15,6 +15,7 @@ struct sandbox_limits {
 	/* on top of what the process has now */
 	uint64_t data_bytes; /* private writable memory */
 	uint64_t map_bytes; /* address space */
+	uint64_t cpu_seconds; /* in all, ended by SIGXCPU; 0: as it began */
 };
 
 /* Right after fork(): signals, death with the parent, CPU limit, no core file, nothing setuid.

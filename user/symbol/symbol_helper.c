@@ -28,6 +28,11 @@
 
 /* libdw's memory before its handle is opened again. */
 #define DWARF_MEMORY_BYTES (128u << 20)
+/* What a file may take: with 20 000 addresses real ones take a second for 50 MB. The caller's limit counts
+ * as well. */
+#define CPU_SECONDS_BASE 3
+#define CPU_BYTES_PER_SECOND (8u << 20)
+#define CPU_ADDRESSES_PER_SECOND 20000
 
 struct helper {
 	const struct helper_job *job;
@@ -262,6 +267,15 @@ static int prepare(struct helper *h, int out_fd)
 	return err;
 }
 
+/* Linear in the size of the files and of the question, so that a small one that is made to be slow holds up nobody for long. */
+static uint64_t cpu_seconds_for(const struct helper *h)
+{
+	uint64_t bytes = file_bytes(h->file_fd) + file_bytes(h->debug_fd) + file_bytes(h->alt_fd);
+
+	return CPU_SECONDS_BASE + bytes / CPU_BYTES_PER_SECOND +
+	       h->job->vaddr_cnt / CPU_ADDRESSES_PER_SECOND;
+}
+
 /* Everything is left to the end of the process. */
 static int child(const struct helper_job *job, pid_t parent, int out_fd)
 {
@@ -279,6 +293,7 @@ static int child(const struct helper_job *job, pid_t parent, int out_fd)
 	/* Each reader maps the files for itself. */
 	limits.map_bytes = job->memory_bytes + 2 * (file_bytes(h.file_fd) + file_bytes(h.debug_fd) +
 						    file_bytes(h.alt_fd));
+	limits.cpu_seconds = cpu_seconds_for(&h);
 	err = sandbox_seal(parent, &limits);
 	return err ? err : run_sealed(&h);
 }
