@@ -27,6 +27,7 @@
 #include "elf/unwind_table.h"
 #include "target/allocators.h"
 #include "track/file_content.h"
+#include "track/probe_sites.h"
 
 #define SMALL_BYTES (2UL << 20)
 #define LARGE_BYTES (32UL << 20)
@@ -45,7 +46,8 @@ static double cpu_seconds(void)
 
 static struct elf_budget read_file(struct elf_file *ef, struct file_content *ret)
 {
-	const struct file_source source = { "/none", "", false, true };
+	const struct probe_rules rules = { .has_session = true };
+	const struct file_source source = { "/none", "", false, &rules };
 	const struct alloc_options opts = { 0 };
 
 	assert_int_equal(file_content_read(ef, &source, &opts, ret), 0);
