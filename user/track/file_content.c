@@ -102,9 +102,8 @@ static int build_table(struct file_content *c, const struct file_source *source,
 {
 	struct unwind_mark *marks = NULL;
 	size_t mark_cnt = collect_marks(source->rules, c->alloc, &marks);
-	int err = c->alloc && !marks ?
-			  -ENOMEM :
-			  unwind_table_build_marked(ef, marks, mark_cnt, &c->table);
+	int err = c->alloc && !marks ? -ENOMEM :
+				       unwind_table_build_marked(ef, marks, mark_cnt, &c->table);
 
 	free(marks);
 	return err;
