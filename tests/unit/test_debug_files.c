@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "elf/elf_budget.h"
 #include "symbol/debug_files.h"
 
 #define BUILD "gcc -g -O1 -Wl,--build-id=0x1122334455667788 -o p p.c"
@@ -138,6 +139,27 @@ static void link_to_a_huge_file(void **state)
 	assert_string_equal(path, "");
 }
 
+/* So could a small file that names a large one, which is at each of the places: the right one even. */
+static void link_costs_what_the_file_may(void **state)
+{
+	char path[PATH_MAX], file[512];
+	struct elf_budget cost;
+	struct elf_file *ef;
+
+	if (!make_root(
+		    *state, "/app/p.debug",
+		    "truncate -s 900M p.debug ../../p.debug && objcopy --remove-section=.note.gnu.build-id "
+		    "--add-gnu-debuglink=../../p.debug p && strip p"))
+		skip();
+	snprintf(file, sizeof(file), "%s/root/app/p", (char *)*state);
+	assert_int_equal(elf_file_open(file, &ef), 0);
+	snprintf(file, sizeof(file), "%s/root", (char *)*state);
+	assert_int_equal(debug_files_open(ef, "/app/p", file, path), -ENOENT);
+	cost = *elf_file_budget(ef);
+	assert_false(cost.is_over); /* what else there is to read of it is read */
+	elf_file_close(ef);
+}
+
 static void finds_without_the_file(void **state)
 {
 	static const struct {
@@ -171,6 +193,7 @@ int main(void)
 		cmocka_unit_test(links_are_resolved_in_the_root),
 		cmocka_unit_test(link_with_a_wrong_crc),
 		cmocka_unit_test(link_to_a_huge_file),
+		cmocka_unit_test(link_costs_what_the_file_may),
 		cmocka_unit_test(finds_without_the_file),
 	};
 

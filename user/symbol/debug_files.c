@@ -24,6 +24,7 @@
 #include <zlib.h>
 
 #include "base/regular_file.h"
+#include "elf/elf_budget.h"
 #include "elf/elf_file.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
@@ -80,26 +81,38 @@ static bool has_build_id(int fd, const uint8_t *id, size_t id_bytes)
 
 /* Somebody waits while the file is read; and it may be sparse, of any size. */
 #define CRC_FILE_BYTES_CAP (1LL << 30)
+#define CRC_BYTES_PER_STEP 16
 
-static bool has_crc(int fd, uint32_t want)
+/* May ef cost that, and as much again for what else there is to read of it? It is paid for. */
+static bool is_affordable(const struct elf_file *ef, uint64_t bytes)
+{
+	const struct elf_budget *b = elf_file_budget(ef);
+	uint64_t steps = bytes / CRC_BYTES_PER_STEP;
+
+	return steps <= (b->steps_cap - b->steps) / 2 && elf_file_step(ef, steps);
+}
+
+static bool has_crc(const struct elf_file *ef, int fd, uint32_t want)
 {
 	uLong crc = crc32(0, NULL, 0);
 	struct stat st;
 	uint8_t *buf;
 	off_t off = 0;
-	ssize_t n;
+	ssize_t n = 0;
 
-	if (fstat(fd, &st) || st.st_size > CRC_FILE_BYTES_CAP)
+	if (fstat(fd, &st) || st.st_size > CRC_FILE_BYTES_CAP ||
+	    !is_affordable(ef, (uint64_t)st.st_size))
 		return false;
 	buf = malloc(1 << 16);
 	if (!buf)
 		return false;
-	while ((n = pread(fd, buf, 1 << 16, off)) > 0) {
+	/* It may have grown meanwhile. */
+	while (off < st.st_size && (n = pread(fd, buf, 1 << 16, off)) > 0) {
 		crc = crc32(crc, buf, (uInt)n);
 		off += n;
 	}
 	free(buf);
-	return n == 0 && (uint32_t)crc == want;
+	return n >= 0 && off == st.st_size && (uint32_t)crc == want;
 }
 
 static int open_with_build_id(const char *root, const char *path, const uint8_t *id,
@@ -194,7 +207,7 @@ static int by_debuglink(struct elf_file *ef, const char *name, const char *root,
 		fd = open_regular(host ? "" : root, path);
 		if (fd < 0)
 			continue;
-		if (has_crc(fd, crc))
+		if (has_crc(ef, fd, crc))
 			return fd;
 		close(fd);
 	}
