@@ -57,8 +57,11 @@ static void read_file(const void *data, size_t bytes)
 	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
 		abort();
 	if (!elf_file_open_fd(fd, &ef)) {
-		if (file_content_read(ef, &source, &opts, &content))
+		struct elf_file *debug = file_content_open_debug(ef, &source);
+
+		if (file_content_read(ef, debug, &source, &opts, &content))
 			abort();
+		elf_file_close(debug);
 		check(&content);
 		if (elf_file_budget(ef)->is_over && !content.is_partly_read)
 			abort();

@@ -50,7 +50,10 @@ static struct elf_budget read_file(struct elf_file *ef, struct file_content *ret
 	const struct file_source source = { "/none", "", false, &rules };
 	const struct alloc_options opts = { 0 };
 
-	assert_int_equal(file_content_read(ef, &source, &opts, ret), 0);
+	struct elf_file *debug = file_content_open_debug(ef, &source);
+
+	assert_int_equal(file_content_read(ef, debug, &source, &opts, ret), 0);
+	elf_file_close(debug);
 	return *elf_file_budget(ef);
 }
 

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/sandbox.h"
+#include "base/sandbox.h"
 
 #define DATA_BYTES (64u << 20)
 

@@ -29,6 +29,8 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
+#include "target/reader.h"
+#include "track/file_job.h"
 #include "track/tracker.h"
 
 struct daemon {
@@ -156,6 +158,11 @@ static int set_up(struct daemon *d)
 	err = guardian_start(&d->guardian); /* while there is little memory and one thread */
 	if (err) {
 		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
+		return err;
+	}
+	err = reader_start(READER_PROMPT_MS, file_job_run);
+	if (err) {
+		log_error("serve: cannot start the process that reads: %s", strerror(-err));
 		return err;
 	}
 	err = loop_open(d->opts.can_reload, &d->loop);
@@ -353,5 +360,6 @@ void daemon_close(struct daemon *d)
 	select_rules_free(d->rules);
 	loop_close(d->loop);
 	guardian_end(d->guardian);
+	reader_end();
 	free(d);
 }

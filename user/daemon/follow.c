@@ -74,6 +74,8 @@ struct seen {
 	bool is_selected; /* else nothing below is known */
 	bool is_refused;
 	bool waits_for_room; /* that is why */
+	bool is_silent; /* it could not be read, for it did not answer */
+	bool is_undecided; /* it may be empty: not all of its files were read */
 	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
 	uint32_t exe_hash; /* of the executable that was refused */
 };
@@ -345,6 +347,9 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 		   bool was_told)
 {
 	s->is_refused = true;
+	s->is_silent = err == -ETIMEDOUT; /* which was said */
+	if (s->is_silent)
+		return;
 	s->waits_for_room = is_want_of_room(err);
 	if (s->waits_for_room) {
 		f->room_tries -= f->room_tries > 0;
@@ -379,6 +384,17 @@ static int check_spare_files(void)
 	return err == -EMFILE || err == -ENFILE ? err : 0;
 }
 
+/* Whoever has no allocator is not followed when nobody asked for him. */
+static void decide(struct follow *f, struct seen *s)
+{
+	if (tracker_is_reading(f->tracker, s->pid))
+		return;
+	s->is_undecided = false;
+	s->is_empty = !tracker_has_allocator(f->tracker, s->pid);
+	if (s->is_empty)
+		tracker_remove(f->tracker, s->pid);
+}
+
 /* known: what was found the last time, or NULL. */
 static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
 		   const struct seen *known)
@@ -389,7 +405,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	char why[512];
 	int err = process_info_read(s->pid, &info);
 
-	s->is_refused = s->is_empty = false;
+	s->is_refused = s->is_empty = s->is_silent = false;
 	if (err) {
 		refuse(f, s, glanced, err, was_told);
 		return;
@@ -412,12 +428,11 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		return;
 	}
 	err = tracker_add(f->tracker, s->pid);
-	if (!err && select_is_all(f->rules) && !is_named(f, &info) &&
-	    !tracker_has_allocator(f->tracker, s->pid)) {
-		s->is_empty = true;
-		tracker_remove(f->tracker, s->pid);
+	s->is_undecided = !err && select_is_all(f->rules) && !is_named(f, &info);
+	if (s->is_undecided)
+		decide(f, s);
+	if (s->is_empty)
 		return;
-	}
 	if (!err) {
 		log_info("serve: following PID %d (%s)", s->pid, info.comm);
 		return;
@@ -432,6 +447,8 @@ static bool is_settled(const struct follow *f, const struct seen *known,
 {
 	if (known->is_empty)
 		return !may_have_mapped;
+	if (known->is_silent)
+		return false;
 	if (known->waits_for_room && f->room_tries)
 		return false;
 	return !known->is_refused || known->exe_hash == hash_of(info->exe);
@@ -478,6 +495,8 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	if (verdict == VERDICT_SELECTED) {
 		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped)) {
 			s = *known;
+			if (s.is_undecided)
+				decide(f, &s);
 			if (!s.is_refused)
 				(void)read_address_limit(f, &s);
 		} else if (!tracker_follows(f->tracker, pid)) {

@@ -45,6 +45,8 @@
 #include "target/events.h"
 #include "target/launch.h"
 #include "target/process.h"
+#include "target/reader.h"
+#include "track/file_job.h"
 #include "track/files.h"
 #include "track/tracker.h"
 
@@ -177,6 +179,18 @@ static int start_guardian(struct recorder *r)
 	return err;
 }
 
+/* Without it the target is read here. */
+static void start_reader(void)
+{
+	int err = reader_start(READER_PATIENT_MS, file_job_run);
+
+	if (err)
+		log_warn(
+			"record: cannot start the process that reads the target's files (%s): it is "
+			"done without",
+			strerror(-err));
+}
+
 int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
@@ -189,6 +203,8 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	r->facts.exit_status = -1;
 	r->facts.end_reason = "";
 	err = start_guardian(r);
+	if (!err)
+		start_reader();
 	if (!err && opts->pid_cnt)
 		err = targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt);
 	if (!err)
@@ -265,6 +281,7 @@ static int open_engine(struct recorder *r)
 						  .probe_throwing = r->opts.probe_throwing };
 	const struct tracker_options track_opts = {
 		.guardian = r->guardian,
+		.is_patient = true,
 		.holds = holds_programs(r),
 		.follow = r->opts.follow,
 		.probe_throwing = r->opts.probe_throwing,
@@ -765,6 +782,7 @@ void recorder_close(struct recorder *r)
 	launch_free(r->launch);
 	targets_release(&r->targets);
 	guardian_end(r->guardian);
+	reader_end();
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	if (r->signal_fd >= 0)

@@ -23,7 +23,7 @@
 #include "elf/elf_symbols.h"
 #include "symbol/debug_files.h"
 #include "symbol/dwarf_lookup.h"
-#include "symbol/sandbox.h"
+#include "base/sandbox.h"
 #include "symbol/symbol_wire.h"
 
 /* libdw's memory before its handle is opened again. */

@@ -207,6 +207,14 @@ const struct alloc_family *alloc_family_unknown(void)
 	return &families[UNKNOWN];
 }
 
+const char *alloc_family_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_CNT(families); i++)
+		if (!strcmp(families[i].name, name))
+			return families[i].name;
+	return NULL;
+}
+
 bool alloc_is_loader(const char *soname)
 {
 	return soname && (!strncmp(soname, "ld-linux", 8) || !strncmp(soname, "ld64.so", 7));

@@ -100,6 +100,8 @@ const struct alloc_family *alloc_family_by_symbol(const char *name);
 const struct alloc_family *alloc_family_by_prefix(size_t prefix);
 /* An implementation that heaptap does not know by name. */
 const struct alloc_family *alloc_family_unknown(void);
+/* The table's own text that is equal to name; NULL: no family has that name. */
+const char *alloc_family_name(const char *name);
 /* The dynamic loader has a malloc of its own for the time before libc; never probed. */
 bool alloc_is_loader(const char *soname);
 

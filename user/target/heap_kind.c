@@ -49,20 +49,17 @@ static bool is_plain_malloc(const char *value)
 static bool was_told_malloc(const struct process_info *info)
 {
 	static const char key[] = "PYTHONMALLOC=";
-	char path[64], *line = NULL;
 	bool was_told = false;
-	size_t room = 0;
-	FILE *file;
+	const char *line;
+	size_t bytes;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", info->live_tid);
-	file = fopen(path, "re");
-	if (!file)
+	if (process_read_environ(info->live_tid, &text, &bytes))
 		return false;
-	while (!was_told && getdelim(&line, &room, '\0', file) > 0)
+	for (line = text; !was_told && line < text + bytes; line += strlen(line) + 1)
 		was_told = !strncmp(line, key, sizeof(key) - 1) &&
 			   is_plain_malloc(line + sizeof(key) - 1);
-	free(line);
-	fclose(file);
+	free(text);
 	return was_told;
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "target/jit_entry.h"
 #include "target/process.h"
+#include "target/reader.h"
 
 /* *pp is left behind the blanks after the number. */
 static bool parse_hex(const char **pp, const char *end, uint64_t *ret)
@@ -145,9 +146,13 @@ int jit_map_open(const char *root, const struct process_info *info)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT };
+	struct file_facts facts;
 	char name[64], self[64];
-	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), path_fd, fd;
+	int root_fd, path_fd, fd;
 
+	if (reader_is_on())
+		return reader_open_jit_map(root, info);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;
 	snprintf(name, sizeof(name), "tmp/perf-%d.map", info->ns_pid);
@@ -161,6 +166,11 @@ int jit_map_open(const char *root, const struct process_info *info)
 		/* not waiting until a lease of the process is broken */
 		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
+	}
+	/* It is read again and again, by whom it must not hold up. */
+	if (fd >= 0 && (file_facts_read(fd, 0, &facts) || facts.is_foreign)) {
+		close(fd);
+		fd = -EPERM;
 	}
 	close(path_fd);
 	return fd;

@@ -24,12 +24,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/regular_file.h"
+#include "target/proc_text.h"
+#include "target/reader.h"
 
 /* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
 #define MAPS_TEXT_BYTES_CAP ((size_t)256 << 20)
 
 static const char deleted_suffix[] = " (deleted)";
@@ -213,17 +219,26 @@ out:
 	return err;
 }
 
-int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
+int proc_maps_text_read(pid_t pid, pid_t tid, char **ret)
 {
-	char path[64], *text = NULL;
+	char path[64];
 	int fd, err;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", pid, tid > 0 ? tid : pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_text(fd, &text);
+	err = read_text(fd, ret);
 	close(fd);
+	return err;
+}
+
+int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
+{
+	char *text = NULL;
+	int err = reader_is_on() ? reader_maps_text(pid, tid, &text) :
+				   proc_maps_text_read(pid, tid, &text);
+
 	if (err)
 		return err;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
@@ -315,14 +330,55 @@ static int open_in_root(pid_t tid, const struct proc_map *map)
 	return fd;
 }
 
-int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map)
+/* Who serves the file system with this device, as the thread tid sees it mounted? */
+static bool is_served_by_other(dev_t dev, pid_t tid)
+{
+	char *text, *line, *next, device[32];
+	bool is_foreign = true; /* one that is not found is nobody's whom we know */
+
+	if (proc_text_read(tid, "mountinfo", &text))
+		return true;
+	/* proc_pid_mountinfo(5): "36 35 98:0 /root /mount options... - type source super-options" */
+	snprintf(device, sizeof(device), " %u:%u ", major(dev), minor(dev));
+	for (line = text; line && *line; line = next) {
+		const char *owner;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (!strstr(line, device))
+			continue;
+		owner = strstr(line, "user_id=");
+		is_foreign = !owner || strtoul(owner + strlen("user_id="), NULL, 10) != 0;
+		break;
+	}
+	free(text);
+	return is_foreign;
+}
+
+int file_facts_read(int fd, pid_t tid, struct file_facts *ret)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	*ret = (struct file_facts){
+		.bytes = (uint64_t)st.st_size,
+		.disk_bytes = (uint64_t)st.st_blocks * 512,
+		.changed_s = st.st_ctim.tv_sec,
+		.changed_ns = st.st_ctim.tv_nsec,
+		.is_foreign = fs.f_type == FUSE_SUPER_MAGIC && is_served_by_other(st.st_dev, tid),
+	};
+	return 0;
+}
+
+static int open_map(pid_t pid, pid_t tid, const struct proc_map *map)
 {
 	int fd;
 
 	if (tid <= 0)
 		tid = pid;
-	if (map->path[0] != '/' || map->ino == 0)
-		return -ENOENT;
 	fd = open_map_files(tid, map);
 	/* ENOEXEC: it was found, and it is no regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
 	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
@@ -331,6 +387,21 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map)
 	if (map->is_deleted)
 		return -ESTALE;
 	return open_in_root(tid, map);
+}
+
+int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
+{
+	int fd, err;
+
+	if (map->path[0] != '/' || map->ino == 0)
+		return -ENOENT;
+	if (reader_is_on())
+		return reader_open_map(pid, tid, map, ret);
+	fd = open_map(pid, tid, map);
+	err = fd >= 0 && ret ? file_facts_read(fd, tid > 0 ? tid : pid, ret) : 0;
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }
 
 int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)

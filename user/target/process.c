@@ -17,11 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/printable.h"
 #include "base/regular_file.h"
 #include "target/proc_text.h"
+#include "target/reader.h"
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 #define SMALL_FILE_BYTES 8192
@@ -282,6 +284,8 @@ int process_info_read(pid_t pid, struct process_info *ret)
 
 	if (pid <= 0)
 		return -ESRCH;
+	if (reader_is_on())
+		return reader_info(pid, ret);
 	err = read_status(&info);
 	if (err)
 		return err;
@@ -400,6 +404,54 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 	buf[used] = '\0';
 	*ret_bytes = used;
 	return 0;
+}
+
+int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes)
+{
+	VEC(char) text = { 0 };
+	char path[64];
+	ssize_t n = 1;
+	int fd, err = 0;
+
+	if (reader_is_on())
+		return reader_environ(pid, ret, ret_bytes);
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && n > 0) {
+		err = text.cnt > PROC_TEXT_BYTES_CAP ? -EFBIG :
+						       vec_reserve(&text, text.cnt + 4096 + 1);
+		if (err)
+			break;
+		n = read(fd, text.data + text.cnt, 4096);
+		if (n < 0)
+			err = -errno;
+		else
+			text.cnt += (size_t)n;
+	}
+	close(fd);
+	if (err) {
+		vec_release(&text);
+		return err;
+	}
+	text.data[text.cnt] = '\0';
+	*ret = text.data;
+	*ret_bytes = text.cnt + 1;
+	return 0;
+}
+
+int process_has_own_root(pid_t tid)
+{
+	struct stat own, its;
+	char root[64];
+
+	if (reader_is_on())
+		return reader_has_own_root(tid);
+	snprintf(root, sizeof(root), "/proc/%d/root", tid);
+	if (stat("/", &own) || stat(root, &its))
+		return -errno;
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EXDEV;
 }
 
 int process_read_pss(struct process_info *info)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * process.h - facts about a process, read from /proc.
+ *
+ * What a process can make its reader wait for is read by another one, when there is one: see reader.h. It
+ * says -ETIMEDOUT when that does not come.
  */
 #ifndef HT_TARGET_PROCESS_H
 #define HT_TARGET_PROCESS_H
@@ -44,6 +47,8 @@ int process_info_read(pid_t pid, struct process_info *ret);
  * start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
+/* Is its root directory ours? 0; -EXDEV: it is not. */
+int process_has_own_root(pid_t tid);
 /* All processes, in the order of their pids. */
 struct process_list {
 	VEC(pid_t) pids;
@@ -59,6 +64,8 @@ int process_read_pss(struct process_info *info);
  * terminated; where it shows none, the name of its executable. -ESRCH: it has ended.
  */
 int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes);
+/* Its environment as it was when it began, entries separated by NUL and one behind the last. To be freed. */
+int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
 /*
  * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is
  * (kernel thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's
@@ -80,19 +87,32 @@ struct proc_maps {
 };
 /* tid may be any live thread of the process; 0 = pid. -ESRCH: it has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
+/* The text alone, read here: for the reader. */
+int proc_maps_text_read(pid_t pid, pid_t tid, char **ret);
 /* The same from the text of a maps file (pure; tests and fuzzing). text is malloc'ed,
  * is modified, and is owned from here on (freed on failure). -EINVAL: not a maps file. */
 int proc_maps_parse(char *text, struct proc_maps *ret);
 void proc_maps_release(struct proc_maps *m);
 const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
 
+/* What is known of a file that was opened, without asking its file system again. */
+struct file_facts {
+	uint64_t bytes, disk_bytes;
+	int64_t changed_s, changed_ns; /* inode change time */
+	/* A file system that another user serves (FUSE): who touches the file may wait for ever, also the
+	 * kernel when it is to put a probe into it. */
+	bool is_foreign;
+};
+/* tid: a thread that sees the file system mounted; 0: this one. */
+int file_facts_read(int fd, pid_t tid, struct file_facts *ret);
+
 /*
  * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
  * namespaces), then /proc/PID/root/<path> with the inode compared. fd or negative errno:
  * -ENOENT no file behind it, -ENOEXEC not a regular file, -ESTALE replaced or deleted since and
- * map_files may not be read.
+ * map_files may not be read. ret: NULL: not wanted.
  */
-int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map);
+int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 /*
  * Device and inode of an open file as mappings of it show them: fstat() has another device on btrfs
  * and overlayfs. -errno: it cannot be mapped.

@@ -15,6 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "target/reader.h"
+
 static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {
 	char path[64];
@@ -42,6 +44,8 @@ int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 
 	if (addr > INT64_MAX || bytes > INT64_MAX - addr)
 		return -EFAULT;
+	if (reader_is_on())
+		return reader_memory(tid, addr, buf, bytes);
 	n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
 	if (n < 0 && (errno == ENOSYS || errno == EPERM))
 		return read_mem_file(tid, addr, buf, bytes);

@@ -192,7 +192,7 @@ static int open_map(const struct surveyor *sv, const struct proc_map *m, struct 
 
 	if (!strcmp(m->path, "[vdso]"))
 		return open_vdso(sv, m, ret);
-	fd = process_open_map(sv->info->tgid, sv->info->live_tid, m);
+	fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, NULL);
 	if (fd < 0)
 		return fd;
 	err = elf_file_open_fd(fd, ret);

@@ -56,24 +56,30 @@ static int scan_symbols(struct file_content *c, const struct alloc_options *opts
 	return err;
 }
 
-/*
- * Entry points of allocators. Only files that can be probed: not the vDSO. What was linked into a
- * stripped program has its names in the debug file only, if there is one; who exports its allocator
- * needs none, so that large debug files are not read for nothing.
- */
-static int scan_allocators(struct file_content *c, const struct file_source *source,
-			   const struct alloc_options *opts, struct elf_file *ef)
+struct elf_file *file_content_open_debug(struct elf_file *ef, const struct file_source *source)
 {
 	struct elf_section section;
-	struct elf_file *debug = NULL;
+	struct elf_file *debug;
+
+	if (source->is_vdso || !elf_file_section(ef, ".symtab", &section) ||
+	    debug_files_load(ef, source->path, source->root, &debug))
+		return NULL;
+	return debug;
+}
+
+/*
+ * Entry points of allocators. Only files that can be probed: not the vDSO. Who exports its allocator needs no
+ * debug file, so that large ones are not read for nothing.
+ */
+static int scan_allocators(struct file_content *c, const struct alloc_options *opts,
+			   struct elf_file *ef, struct elf_file *debug)
+{
 	int err = scan_symbols(c, opts, ef, NULL);
 
-	if (err == -ENOENT && elf_file_section(ef, ".symtab", &section) &&
-	    !debug_files_load(ef, source->path, source->root, &debug)) {
+	if (err == -ENOENT && debug) {
 		err = scan_symbols(c, opts, ef, debug);
 		note_cost(c, debug);
 	}
-	elf_file_close(debug);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -109,7 +115,7 @@ static int build_table(struct file_content *c, const struct file_source *source,
 	return err;
 }
 
-int file_content_read(struct elf_file *ef, const struct file_source *source,
+int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct file_source *source,
 		      const struct alloc_options *opts, struct file_content *ret)
 {
 	int err;
@@ -117,7 +123,7 @@ int file_content_read(struct elf_file *ef, const struct file_source *source,
 	elf_file_build_id_hex(ef, ret->build_id_hex);
 	err = note_segments(ret, ef);
 	if (!err && !source->is_vdso)
-		err = scan_allocators(ret, source, opts, ef);
+		err = scan_allocators(ret, opts, ef, debug);
 	if (!err && !source->is_vdso)
 		err = file_tags_scan(ef, &ret->tags);
 	if (!err && source->rules)

@@ -42,8 +42,13 @@ struct file_content {
 	uint64_t steps; /* that it took, with its debug file (elf_budget.h) */
 };
 
-/* -ENOMEM is the only error. *ret is released by the caller in any case. */
-int file_content_read(struct elf_file *ef, const struct file_source *source,
+/*
+ * The separate debug file that may be needed to read ef; NULL: it needs none, or there is none. What was linked into a
+ * stripped program has its names there only.
+ */
+struct elf_file *file_content_open_debug(struct elf_file *ef, const struct file_source *source);
+/* debug: or NULL. -ENOMEM is the only error. *ret is released by the caller in any case. */
+int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct file_source *source,
 		      const struct alloc_options *opts, struct file_content *ret);
 void file_content_release(struct file_content *c);
 

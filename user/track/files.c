@@ -22,7 +22,10 @@
 #include "kernel/reclaim.h"
 #include "target/allocators.h"
 #include "target/process.h"
+#include "target/reader.h"
 #include "track/file_content.h"
+#include "track/file_job.h"
+#include "track/file_readings.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
 #include "track/probe_sites.h"
@@ -55,6 +58,7 @@ struct track_files {
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
 	track_file_fn on_over;
 	void *ctx; /* its */
+	struct file_readings readings;
 	uint64_t partly_read_cnt;
 	struct log_limit partly_limit;
 };
@@ -99,6 +103,7 @@ void track_files_free(struct track_files *files)
 {
 	if (!files)
 		return;
+	file_readings_release(&files->readings);
 	for (size_t i = 0; i < files->all.cnt; i++)
 		file_free(files->all.data[i].file);
 	vec_release(&files->all);
@@ -145,38 +150,43 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 			file->path);
 }
 
-static int read_elf(struct track_files *files, struct track_file *file, struct elf_file *ef)
+/* Nothing of it is touched by the kernel for us: that could wait for ever. */
+static void leave_alone(const struct track_file *file)
 {
-	const struct probe_rules rules = {
-		.probe_throwing = files->opts.probe_throwing,
-		.has_session = files->engine && engine_mode(files->engine) == ATTACH_SESSION,
-	};
-	const struct file_source source = { file->path, file->root, file->is_vdso,
-					    files->engine ? &rules : NULL };
-	struct file_content c = { 0 };
-	int err = file_content_read(ef, &source, &files->opts, &c);
+	log_warn("'%s' is not probed: it is on a file system that another user serves (FUSE), who "
+		 "could let heaptap wait for ever",
+		 file->path);
+}
 
-	if (err)
-		goto out;
-	memcpy(file->build_id_hex, c.build_id_hex, sizeof(c.build_id_hex));
-	file->exec.data = c.exec.data;
-	file->exec.cnt = c.exec.cnt;
-	file->exec.cap = c.exec.cap;
-	memset(&c.exec, 0, sizeof(c.exec));
-	file->alloc = c.alloc;
-	file->tags = c.tags;
-	c.alloc = NULL;
-	c.tags = NULL;
-	file->read_steps = c.steps;
-	file->is_partly_read = c.is_partly_read;
+/* What was read of it, which is the file's then. */
+static int take_content(struct track_files *files, struct track_file *file, struct file_content *c)
+{
+	int err = 0;
+
+	memcpy(file->build_id_hex, c->build_id_hex, sizeof(c->build_id_hex));
+	file->exec.data = c->exec.data;
+	file->exec.cnt = c->exec.cnt;
+	file->exec.cap = c->exec.cap;
+	memset(&c->exec, 0, sizeof(c->exec));
+	if (file->facts.is_foreign && c->alloc) {
+		leave_alone(file);
+	} else {
+		file->alloc = c->alloc;
+		c->alloc = NULL;
+	}
+	if (!file->facts.is_foreign) {
+		file->tags = c->tags;
+		c->tags = NULL;
+	}
+	file->read_steps = c->steps;
+	file->is_unpaid = true;
+	file->is_partly_read = c->is_partly_read;
 	if (file->is_partly_read)
 		say_partly_read(files, file);
 	if (files->engine)
-		err = hand_to_engine(files, file, c.table);
+		err = hand_to_engine(files, file, c->table);
 	else
 		file->id = files->all.cnt + 1;
-out:
-	file_content_release(&c);
 	return err;
 }
 
@@ -216,9 +226,12 @@ static bool is_rewritten(const struct track_file *file)
 {
 	struct stat st;
 
+	if (file->facts.is_foreign)
+		return true; /* who knows: read again */
 	return file->fd >= 0 && !fstat(file->fd, &st) &&
-	       ((uint64_t)st.st_size != file->bytes || st.st_ctim.tv_sec != file->changed.tv_sec ||
-		st.st_ctim.tv_nsec != file->changed.tv_nsec);
+	       ((uint64_t)st.st_size != file->facts.bytes ||
+		st.st_ctim.tv_sec != file->facts.changed_s ||
+		st.st_ctim.tv_nsec != file->facts.changed_ns);
 }
 
 /*
@@ -267,37 +280,41 @@ static int lookup(struct track_files *files, const struct file_key *key, struct 
 	return 1;
 }
 
-/*
- * fd is owned by the file from here on (-1: ef is all there is). BPF is led to it when it is entered, and
- * not before: until then its id can be given back at once.
- */
-static int add_file(struct track_files *files, const struct file_key *key, int fd,
-		    struct elf_file *ef, const char *path, const char *root,
-		    struct track_file **ret)
+/* A file, as it is before its content is known. fd is owned by it from here on; -1: it has none. */
+static int new_file(const struct file_key *key, int fd, const struct file_facts *facts,
+		    const char *path, const char *root, struct track_file **ret)
 {
 	struct track_file *file = calloc(1, sizeof(*file));
-	struct stat st = { 0 };
-	int err = -ENOMEM;
 
 	if (!file) {
 		if (fd >= 0)
 			close(fd);
-		return err;
+		return -ENOMEM;
 	}
 	file->fd = fd;
-	if (fd >= 0 && !fstat(fd, &st)) {
-		file->bytes = (uint64_t)st.st_size;
-		file->disk_bytes = (uint64_t)st.st_blocks * 512;
-		file->changed = st.st_ctim;
-	}
+	file->facts = *facts;
 	file->dev = key->dev;
 	file->ino = key->ino;
 	file->is_vdso = key->dev == VDSO_DEV;
 	file->path = strdup(path);
 	file->root = strdup(root);
-	if (!file->path || !file->root)
-		goto out;
-	err = read_elf(files, file, ef);
+	if (!file->path || !file->root) {
+		file_free(file);
+		return -ENOMEM;
+	}
+	*ret = file;
+	return 0;
+}
+
+/*
+ * The file is entered with its content, or freed. BPF is led to it when it is entered, and not before: until then its
+ * id can be given back at once.
+ */
+static int add_file(struct track_files *files, const struct file_key *key, struct track_file *file,
+		    struct file_content *c, struct track_file **ret)
+{
+	int err = take_content(files, file, c);
+
 	if (err)
 		goto out;
 	err = enter(files, key, file);
@@ -314,10 +331,40 @@ out:
 	return err;
 }
 
+static struct probe_rules rules_of(const struct track_files *files)
+{
+	return (struct probe_rules){
+		.probe_throwing = files->opts.probe_throwing,
+		.has_session = files->engine && engine_mode(files->engine) == ATTACH_SESSION,
+	};
+}
+
+/* Here and now. */
+static int read_here(struct track_files *files, const struct file_key *key, struct track_file *file,
+		     struct elf_file *ef, struct track_file **ret)
+{
+	const struct probe_rules rules = rules_of(files);
+	const struct file_source source = { file->path, file->root, file->is_vdso,
+					    files->engine ? &rules : NULL };
+	struct elf_file *debug = file_content_open_debug(ef, &source);
+	struct file_content c = { 0 };
+	int err = file_content_read(ef, debug, &source, &files->opts, &c);
+
+	if (err)
+		file_free(file);
+	else
+		err = add_file(files, key, file, &c, ret);
+	file_content_release(&c);
+	elf_file_close(debug);
+	return err;
+}
+
 /* The process's vDSO is ours: one kernel, one image (32-bit targets are refused). */
 static int get_vdso(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
 	const Elf64_Ehdr *eh = (const void *)getauxval(AT_SYSINFO_EHDR);
+	const struct file_facts none = { 0 };
+	struct track_file *file = NULL;
 	struct elf_file *ef = NULL;
 	size_t bytes;
 	int err;
@@ -327,16 +374,21 @@ static int get_vdso(struct track_files *files, const struct file_key *key, struc
 	/* The section headers are the image's end. */
 	bytes = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
 	err = elf_file_open_mem(eh, bytes, &ef);
-	if (err == -ENOMEM)
-		return err;
-	err = err ? enter(files, key, NULL) : add_file(files, key, -1, ef, "[vdso]", "", ret);
+	if (err)
+		return err == -ENOMEM ? err : enter(files, key, NULL);
+	err = new_file(key, -1, &none, "[vdso]", "", &file);
+	if (!err)
+		err = read_here(files, key, file, ef, ret);
 	elf_file_close(ef);
 	return err;
 }
 
-static int get_fd(struct track_files *files, const struct file_key *key, int fd, const char *path,
-		  const char *root, struct track_file **ret)
+/* fd is taken over. */
+static int get_fd(struct track_files *files, const struct file_key *key, int fd,
+		  const struct file_facts *facts, const char *path, const char *root,
+		  struct track_file **ret)
 {
+	struct track_file *file = NULL;
 	struct elf_file *ef = NULL;
 	int err = elf_file_open_fd(fd, &ef);
 
@@ -344,9 +396,87 @@ static int get_fd(struct track_files *files, const struct file_key *key, int fd,
 		close(fd);
 		return err == -ENOMEM ? err : enter(files, key, NULL);
 	}
-	err = add_file(files, key, fd, ef, path, root, ret);
+	err = new_file(key, fd, facts, path, root, &file);
+	if (!err)
+		err = read_here(files, key, file, ef, ret);
 	elf_file_close(ef);
 	return err;
+}
+
+/*
+ * By a job. -EINPROGRESS: it is under way, or will be when others are done.
+ */
+static int start_reading(struct track_files *files, const struct file_key *key, int fd,
+			 const struct file_facts *facts, uint32_t uid, const char *path,
+			 const char *root)
+{
+	const struct probe_rules rules = rules_of(files);
+	const struct file_source source = { path, root, false, files->engine ? &rules : NULL };
+	struct file_reading r = { .ino = key->ino, .dev = key->dev, .uid = uid, .fd = fd };
+	int err = -ENOMEM;
+
+	r.facts = *facts;
+	r.path = strdup(path);
+	r.root = strdup(root);
+	if (r.path && r.root)
+		err = file_readings_start(&files->readings, &r, &source, &files->opts);
+	if (!err)
+		return -EINPROGRESS;
+	close(fd);
+	free(r.path);
+	free(r.root);
+	return err == -EBUSY || err == -EAGAIN || err == -ETIMEDOUT ? -EINPROGRESS : err;
+}
+
+static void say_not_read(const struct track_files *files, const struct file_reading *r)
+{
+	(void)files;
+	log_warn("'%s' is not known: reading it did not come to an end (it does not answer, is too "
+		 "costly, or is made to); its functions are missing in stacks",
+		 r->path);
+}
+
+/* A reading is over: its file is known from now on. */
+static int finish_reading(struct track_files *files, struct file_reading *r)
+{
+	const struct file_key key = { .ino = r->ino, .dev = r->dev };
+	struct track_file *file = NULL, *entered;
+	struct file_content c = { 0 };
+	int err = file_job_read(r->said.data, r->said.cnt, &c);
+
+	if (hmap_get(&files->by_key, &key)) /* a launched program's, read by its path meanwhile */
+		err = 0;
+	else if (err == -ENOMEM)
+		err = 0; /* it is read again when it is met again */
+	else if (err) {
+		if (err != -ENOEXEC)
+			say_not_read(files, r);
+		err = enter(files, &key, NULL);
+	} else {
+		err = new_file(&key, r->fd, &r->facts, r->path, r->root, &file);
+		r->fd = -1;
+		if (!err)
+			err = add_file(files, &key, file, &c, &entered);
+	}
+	file_content_release(&c);
+	return err;
+}
+
+bool track_files_work(struct track_files *files, int wait_ms, int *ret_err)
+{
+	struct file_reading *r;
+	bool is_new = false;
+
+	*ret_err = 0;
+	while ((r = file_readings_next(&files->readings, is_new ? 0 : wait_ms))) {
+		int err = finish_reading(files, r);
+
+		if (err && !*ret_err)
+			*ret_err = err;
+		is_new = true;
+		file_reading_free(r);
+	}
+	return is_new;
 }
 
 static bool is_vdso(const struct proc_map *map)
@@ -382,25 +512,26 @@ static bool is_affordable(struct read_cost *cost)
 		cost->since_ns = now;
 		cost->steps_cap = READ_BASE_STEPS;
 	}
-	return cost->steps <=
-	       cost->steps_cap + (now - cost->since_ns) / NS_PER_S * READ_STEPS_PER_S;
+	return cost->own_files < OWN_FILES_CAP &&
+	       cost->steps <=
+		       cost->steps_cap + (now - cost->since_ns) / NS_PER_S * READ_STEPS_PER_S;
 }
 
-static void pay(struct read_cost *cost, const struct track_file *file)
+/* The first process that has the use of it. */
+static void pay(struct read_cost *cost, struct track_file *file)
 {
-	if (!cost)
+	if (!cost || !file || !file->is_unpaid)
 		return;
-	cost->steps += READ_STEPS_PER_FILE;
-	if (!file)
-		return;
+	file->is_unpaid = false;
 	cost->steps += file->read_steps;
-	cost->steps_cap += file->disk_bytes;
+	cost->steps_cap += file->facts.disk_bytes;
 }
 
-int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
-		    struct read_cost *cost, struct track_file **ret)
+int track_files_get(struct track_files *files, const struct file_user *user,
+		    const struct proc_map *map, struct track_file **ret)
 {
 	const struct file_key key = key_of(map);
+	struct file_facts facts;
 	char root[64];
 	int fd, err;
 
@@ -408,26 +539,39 @@ int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struc
 	if (!map->ino && !is_vdso(map))
 		return 0;
 	err = lookup(files, &key, ret);
+	if (err > 0)
+		pay(user->cost, *ret);
 	if (err)
 		return err < 0 ? err : 0;
 	if (is_vdso(map))
 		return get_vdso(files, &key, ret);
-	if (!is_affordable(cost))
+	if (file_readings_have(&files->readings, key.dev, key.ino))
+		return -EINPROGRESS;
+	if (!is_affordable(user->cost))
 		return -EFBIG;
-	fd = process_open_map(pid, tid, map);
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN)
+	if (reader_is_on() && !file_readings_have_room(&files->readings, user->uid))
+		return -EINPROGRESS;
+	fd = process_open_map(user->pid, user->tid, map, &facts);
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN || fd == -ETIMEDOUT)
 		return fd;
 	if (fd < 0)
 		return 0; /* gone already, perhaps: try again when it is met again */
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	err = get_fd(files, &key, fd, map->path, root, ret);
-	pay(cost, *ret);
+	if (user->cost) {
+		user->cost->steps += READ_STEPS_PER_FILE;
+		user->cost->own_files++;
+	}
+	snprintf(root, sizeof(root), "/proc/%d/root", user->pid);
+	if (reader_is_on())
+		return start_reading(files, &key, fd, &facts, user->uid, map->path, root);
+	err = get_fd(files, &key, fd, &facts, map->path, root, ret);
+	pay(user->cost, *ret);
 	return err;
 }
 
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret)
 {
 	struct file_key key = { 0 };
+	struct file_facts facts;
 	int fd = regular_file_open(path), err;
 
 	*ret = NULL;
@@ -437,11 +581,13 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 	err = process_mapped_inode(fd, &key.dev, &key.ino);
 	if (!err)
 		err = lookup(files, &key, ret);
+	if (!err)
+		err = file_facts_read(fd, 0, &facts);
 	if (err) {
 		close(fd);
 		return err < 0 ? err : 0;
 	}
-	return get_fd(files, &key, fd, path, "", ret);
+	return get_fd(files, &key, fd, &facts, path, "", ret);
 }
 
 bool track_files_is_other(const struct track_files *files, const struct proc_map *map)

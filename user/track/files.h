@@ -20,9 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 #include "base/vec.h"
+#include "heaptap/abi.h"
+#include "target/process.h"
 #include "track/file_content.h"
 
 struct alloc_file;
@@ -38,9 +39,7 @@ struct track_file {
 	uint32_t dev;
 	uint64_t ino;
 	int fd; /* -1: could not be opened (special mappings) */
-	uint64_t bytes; /* when it was read, as are the next two */
-	uint64_t disk_bytes; /* without the holes that it may have: what it costs its maker */
-	struct timespec changed; /* inode change time: unlike that of its content nobody can set it */
+	struct file_facts facts; /* when it was read */
 	bool is_vdso;
 	bool is_jit; /* not a file: see track_files_add_jit() */
 	struct jit_code *jit; /* whose it is then */
@@ -48,7 +47,8 @@ struct track_file {
 	uint64_t listed_in; /* the last reading of mappings that met it (struct followed) */
 	uint32_t user_cnt; /* see track_file_hold() */
 	bool is_partly_read; /* it was too costly: see file_content.h */
-	uint64_t read_steps; /* what it cost */
+	uint64_t read_steps; /* what it cost... */
+	bool is_unpaid; /* ... which no process has paid for yet */
 	bool is_retired; /* nothing leads to it: see track_files_reclaim() */
 	char *path; /* as the target sees it */
 	char *root; /* "/proc/PID/root" of the process that showed it, or "" */
@@ -68,10 +68,20 @@ struct track_files;
 struct read_cost {
 	uint64_t steps, steps_cap;
 	uint64_t since_ns; /* that time is counted from; 0: nothing was read yet */
+	uint32_t own_files; /* that nobody else maps */
 };
 #define READ_BASE_STEPS (64ULL << 20)
 #define READ_STEPS_PER_S (2ULL << 20) /* a hundredth of a processor */
 #define READ_STEPS_PER_FILE 10000 /* to open a file: 50 to 100 us */
+/* A quarter of all that BPF has room for: the largest programs have some hundred. */
+#define OWN_FILES_CAP (HT_FILES_CAP / 4)
+
+/* For whom a file is read. */
+struct file_user {
+	pid_t pid, tid; /* tid: a live thread */
+	uint32_t uid;
+	struct read_cost *cost; /* NULL: no limit */
+};
 
 /* engine may be NULL: then nothing is handed to BPF (doctor). */
 int track_files_new(struct engine *engine, const struct alloc_options *opts,
@@ -79,12 +89,16 @@ int track_files_new(struct engine *engine, const struct alloc_options *opts,
 void track_files_free(struct track_files *files);
 
 /*
- * The file of a mapping, compiled now if it is new. NULL in *ret with 0: the mapping has no file
- * that can be read as ELF (remembered, so it is tried once). Negative errno: out of resources; -EFBIG: the
- * process has had its share; -EAGAIN: somebody has the file for himself (a lease), try again later. cost: NULL: no limit.
+ * The file of a mapping. One that is new is read now, or by a job when there is a reader. NULL in *ret with 0: the
+ * mapping has no file that can be read as ELF (remembered, so it is tried once). Negative errno: out of
+ * resources; -EINPROGRESS: it is being read, ask again when track_files_work() says so; -EFBIG: the
+ * process has had its share; -EAGAIN, -ETIMEDOUT: somebody has the file for himself, or does not answer: later.
  */
-int track_files_get(struct track_files *files, pid_t pid, pid_t tid, const struct proc_map *map,
-		    struct read_cost *cost, struct track_file **ret);
+int track_files_get(struct track_files *files, const struct file_user *user,
+		    const struct proc_map *map, struct track_file **ret);
+/* Takes in what jobs have read, waits so long for the first. true: files are known that were not. *ret_err: one could
+ * not be entered. */
+bool track_files_work(struct track_files *files, int wait_ms, int *ret_err);
 /* The same for a file by path, before any process maps it. */
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
 /* Without making it: NULL when it is not known, or is no ELF file. */

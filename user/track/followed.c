@@ -3,8 +3,10 @@
 #include "track/followed.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,6 +17,11 @@
 #include "target/process.h"
 #include "track/instances.h"
 #include "track/jit_code.h"
+
+/* How long new files are waited for. Who serves others does not let one process hold it up... */
+#define FILES_PATIENT_NS (60 * NS_PER_S)
+#define FILES_WAIT_NS (300 * NS_PER_MS)
+#define FILES_WAIT_PER_S 0.2 /* ... and all together take no more of its time */
 
 struct file_list {
 	VEC(struct track_file *) file;
@@ -283,12 +290,15 @@ static void find_dump(struct followed_process *p, const struct proc_maps *maps)
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m) {
+		struct file_facts facts;
 		int fd;
 
 		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
 			continue;
-		fd = process_open_map(p->pid, p->live_tid, m);
-		if (fd >= 0)
+		fd = process_open_map(p->pid, p->live_tid, m, &facts);
+		if (fd >= 0 && facts.is_foreign) /* it is read again and again */
+			close(fd);
+		else if (fd >= 0)
 			jit_code_add_dump(p->jit_code, fd);
 	}
 }
@@ -333,37 +343,112 @@ bool followed_look_at_jit(struct followed_process *p)
 	return p->jit_code && jit_code_look(p->jit_code);
 }
 
+static bool is_code(const struct proc_map *m)
+{
+	/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the walk's search
+	 * compares as signed numbers. */
+	return m->is_exec && !(m->start_addr >> 63);
+}
+
+static uint32_t own_files(const struct followed_process *p)
+{
+	struct track_file **file;
+	uint32_t cnt = 0;
+
+	vec_each(&p->mapped, file)
+		cnt += (*file)->user_cnt == 1;
+	return cnt;
+}
+
+/* How long may the files of a process be waited for now? */
+static uint64_t wait_ns(struct followed *f, const struct followed_process *p, uint64_t now)
+{
+	uint64_t left_ns;
+
+	if (p->held_until_ns)
+		return p->held_until_ns > now ? p->held_until_ns - now : 0;
+	if (f->is_patient)
+		return FILES_PATIENT_NS;
+	f->waited_ns -= fmin(f->waited_ns, (double)(now - f->waited_since_ns) * FILES_WAIT_PER_S);
+	f->waited_since_ns = now;
+	left_ns = f->waited_ns < FILES_WAIT_NS ? FILES_WAIT_NS - (uint64_t)f->waited_ns : 0;
+	return left_ns;
+}
+
+/*
+ * What is new among the files is read by jobs, some at once, and waited for as long as may be. What is not
+ * there by then comes later, and the process is brought up to date again: is_waiting.
+ */
+static int fetch_files(struct followed *f, struct followed_process *p, const struct file_user *user,
+		       const struct proc_maps *maps)
+{
+	uint64_t begin_ns = now_ns(), until_ns = begin_ns + wait_ns(f, p, begin_ns), now;
+	const struct proc_map *m;
+	struct track_file *file;
+	int err = 0;
+
+	do {
+		p->is_waiting = false;
+		vec_each(&maps->maps, m)
+			if (is_code(m) && track_files_get(f->files, user, m, &file) == -EINPROGRESS)
+				p->is_waiting = true;
+		now = now_ns();
+		if (!p->is_waiting || now >= until_ns)
+			break;
+		if (track_files_work(f->files, (int)((until_ns - now) / NS_PER_MS) + 1, &err))
+			f->has_new_files = true;
+	} while (!err);
+	f->waited_ns += (double)(now_ns() - begin_ns);
+	if (err && err != -ENOMEM)
+		note_failure(f, err);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Something of the process does not answer: the rest goes on, and that comes later. */
+static int forgive_silence(struct followed_process *p, int err)
+{
+	if (err != -ETIMEDOUT)
+		return err;
+	p->has_busy_files = true;
+	return 0;
+}
+
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
 static int read_mappings(struct followed *f, struct followed_process *p, uint32_t generation)
 {
 	struct mapping_list set = { 0 };
 	struct file_list mapped = { 0 };
 	struct proc_maps maps = { 0 };
+	const struct file_user user = { p->pid, p->live_tid, p->uid, &p->read_cost };
 	const struct proc_map *m;
 	uint32_t jit_file_id = 0;
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
+	p->has_busy_files = err == -ETIMEDOUT;
 	if (err)
-		return err;
+		return forgive_silence(p, err);
+	p->read_cost.own_files = own_files(p);
+	err = fetch_files(f, p, &user, &maps);
+	if (err)
+		goto out;
 	f->read_cnt++;
-	p->has_busy_files = false;
 	process_tags_begin(&p->tags);
 	vec_each(&maps.maps, m) {
 		struct track_file *file = NULL;
 		struct ht_mapping hm = { m->start_addr, m->end_addr, 0, 0, 0 };
 		uint64_t bias;
 
-		/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the
-		 * walk's search compares as signed numbers. */
-		if (!m->is_exec || m->start_addr >> 63)
+		if (!is_code(m))
 			continue;
-		err = track_files_get(f->files, p->pid, p->live_tid, m, &p->read_cost, &file);
+		err = track_files_get(f->files, &user, m, &file);
 		if (err == -ENOMEM)
 			goto out;
 		if (err == -EFBIG)
 			note_costly(f, p);
-		else if (err == -EAGAIN)
+		else if (err == -EAGAIN || err == -ETIMEDOUT)
 			p->has_busy_files = true;
+		else if (err == -EINPROGRESS)
+			p->is_waiting = true;
 		else if (err) /* no more tables or descriptors: go on without this file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
@@ -374,14 +459,15 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			continue; /* see add_jit() */
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers)
-			err = find_leftovers(p, m, file);
+			err = forgive_silence(p, find_leftovers(p, m, file));
 		if (!err && file && file->listed_in != f->read_cnt) {
 			file->listed_in = f->read_cnt;
 			err = vec_push(&mapped.file, file);
 		}
 		if (!err && file && file->tags && hm.file_id)
-			err = process_tags_add_file(&p->tags, f->engine, p->pid, p->live_tid,
-						    generation, file, hm.bias, &maps);
+			err = forgive_silence(p, process_tags_add_file(&p->tags, f->engine, p->pid,
+								       p->live_tid, generation,
+								       file, hm.bias, &maps));
 		if (err)
 			goto out;
 	}
@@ -398,7 +484,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 	}
 	if (!err) {
 		hold_files(f, p, &mapped);
-		err = read_keys(f, p, generation, &maps);
+		err = forgive_silence(p, read_keys(f, p, generation, &maps));
 	}
 out:
 	vec_release(&set.map);
@@ -423,12 +509,14 @@ int followed_refresh(struct followed *f, struct followed_process *p)
 	has_info = !process_info_read(p->pid, &info);
 	if (has_info && info.live_tid)
 		p->live_tid = info.live_tid;
+	if (has_info)
+		p->uid = info.uid;
 	/* If an exec comes in between, the set is the old image's: it does not count then, the walk
 	 * asks the kernel, and the exec's event brings us here again. */
 	err = read_mappings(f, p, target.generation);
 	if (err)
 		return err;
-	p->may_have_leftovers = false;
+	p->may_have_leftovers &= p->is_waiting || p->has_busy_files;
 	p->generation = target.generation;
 	p->has_allocator = false;
 	vec_each(&p->mapped, file)

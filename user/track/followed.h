@@ -39,6 +39,8 @@ struct followed_process {
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* of its files */
+	uint32_t uid;
+	bool is_waiting; /* files of it are being read */
 	bool has_busy_files; /* that could not be opened yet */
 	bool has_costly_files; /* more than were read: said once */
 	struct process_tags tags;
@@ -69,6 +71,10 @@ struct followed {
 	struct hmap idx; /* pid -> index in it */
 	uint64_t added_cnt, deleted_cnt; /* ever */
 	uint64_t read_cnt; /* how often mappings were read */
+	bool is_patient; /* see tracker_options */
+	bool has_new_files; /* there are some that were waited for */
+	double waited_ns; /* for files, lately */
+	uint64_t waited_since_ns;
 	size_t failed_cnt; /* files that could not be entered */
 	int failed_err; /* why the first of them could not; 0: none */
 };

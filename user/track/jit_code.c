@@ -75,16 +75,6 @@ static void find_root(pid_t tid, char *buf, size_t buf_bytes)
 	snprintf(buf, buf_bytes, "/proc/%d/root", tid);
 }
 
-static bool has_own_root(const struct process_info *info)
-{
-	struct stat own, its;
-	char root[64];
-
-	find_root(info->live_tid, root, sizeof(root));
-	return !stat("/", &own) && !stat(root, &its) && own.st_dev == its.st_dev &&
-	       own.st_ino == its.st_ino;
-}
-
 int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret)
 {
 	const struct period first = { { UINT64_MAX, UINT64_MAX }, 0 };
@@ -94,7 +84,7 @@ int jit_code_new(const struct process_info *info, struct jit_code *parent, struc
 		return -ENOMEM;
 	c->ref_cnt = 1;
 	c->info = *info;
-	c->is_own_root = has_own_root(info);
+	c->is_own_root = !process_has_own_root(info->live_tid);
 	c->parent = parent ? jit_code_ref(parent) : NULL;
 	c->parent_period = parent ? (uint32_t)parent->periods.cnt - 1 : 0;
 	c->source[MAP] = (struct source){ .read = jit_map_read, .fd = -1 };

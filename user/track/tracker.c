@@ -125,6 +125,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	t->opts = *opts;
 	instances_init(&t->instances);
 	followed_init(&t->followed, engine, files, &t->instances, t->reclaim);
+	t->followed.is_patient = opts->is_patient;
 	hmap_init(&t->held, sizeof(struct held_key));
 	track_files_watch(files, on_file_over, t);
 	*ret = t;
@@ -438,6 +439,13 @@ bool tracker_follows(const struct tracker *t, pid_t pid)
 	return followed_find(&t->followed, pid) != NULL;
 }
 
+bool tracker_is_reading(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && (p->is_waiting || p->has_busy_files);
+}
+
 bool tracker_has_allocator(const struct tracker *t, pid_t pid)
 {
 	const struct followed_process *p = followed_find(&t->followed, pid);
@@ -558,7 +566,7 @@ bool tracker_wants_work(const struct tracker *t)
 	if (probes_are_moving(t->probes))
 		return true;
 	vec_each(&t->followed.list, p)
-		if (p->is_dirty || p->cleans_left)
+		if (p->is_dirty || p->is_waiting || p->cleans_left)
 			return true;
 	return false;
 }
@@ -626,12 +634,28 @@ static void order_sharers(struct tracker *t)
 	t->ordered_ns = now;
 }
 
+/* Files have come to be known: to those who wait for some. */
+static int take_files(struct tracker *t)
+{
+	struct followed_process *p;
+	int err;
+
+	if (track_files_work(t->files, 0, &err))
+		t->followed.has_new_files = true;
+	if (t->followed.has_new_files)
+		vec_each(&t->followed.list, p)
+			p->is_dirty |= p->is_waiting;
+	t->followed.has_new_files = false;
+	return err == -ENOMEM ? err : 0;
+}
+
 int tracker_work(struct tracker *t)
 {
-	int err = 0;
+	int err;
 
 	if (t->is_stopped)
 		return 0;
+	err = take_files(t);
 	check_lost(t);
 	if (t->opts.refresh_ns)
 		refresh_oldest(t);

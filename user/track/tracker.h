@@ -36,6 +36,8 @@ struct tracker_options {
 	 * end of a child: 220 ms a fork with glibc's entry points.)
 	 */
 	bool follow;
+	/* Nobody else is kept waiting: files are waited for until they are read. */
+	bool is_patient;
 	bool holds; /* processes are held at an exec: tracker_read_held() */
 	/*
 	 * Also probe functions that throw where every return is probed (no session attachment). An
@@ -89,6 +91,8 @@ uint32_t tracker_generation(const struct tracker *t, pid_t pid);
  * that had the same pid? */
 bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation);
 bool tracker_follows(const struct tracker *t, pid_t pid);
+/* Are files of a followed process still being read? */
+bool tracker_is_reading(const struct tracker *t, pid_t pid);
 /* Of a followed process: was a known allocator mapped when its mappings were last read? */
 bool tracker_has_allocator(const struct tracker *t, pid_t pid);
 /* Is this not the image, or a newer one, of a process that is followed now? */

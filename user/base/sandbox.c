@@ -9,7 +9,7 @@
  * Does not hide the parent's memory, of which the child has a copy: what a hostile file could
  * learn there it could only write into the answer.
  */
-#include "symbol/sandbox.h"
+#include "base/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,8 +160,6 @@ int sandbox_begin(pid_t parent, const int *keep_fd, size_t keep_fd_cnt, uint64_t
 		err = set_limit(RLIMIT_CPU, cpu_seconds);
 	if (!err)
 		err = set_limit(RLIMIT_CORE, 0);
-	if (!err)
-		err = set_limit(RLIMIT_FSIZE, 0);
 	return err;
 }
 
@@ -265,6 +263,8 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 		err = die_with_parent(parent);
 	if (!err)
 		err = set_limit(RLIMIT_NOFILE, NOFILE_CAP);
+	if (!err)
+		err = set_limit(RLIMIT_FSIZE, 0);
 	if (!err)
 		err = filter_system_calls();
 	return err;

@@ -4,8 +4,8 @@
  *
  * For children only: none of this can be undone.
  */
-#ifndef HT_SYMBOL_SANDBOX_H
-#define HT_SYMBOL_SANDBOX_H
+#ifndef HT_BASE_SANDBOX_H
+#define HT_BASE_SANDBOX_H
 
 #include <stddef.h>
 #include <stdint.h>
