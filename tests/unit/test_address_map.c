@@ -23,6 +23,7 @@ __attribute__((noinline)) static void a_function(void)
 
 static struct track_files *own_files(void)
 {
+	const struct file_user user = { getpid(), getpid(), getuid(), NULL };
 	const struct alloc_options opts = { 0 };
 	struct track_files *files;
 	struct track_file *file;
@@ -33,8 +34,7 @@ static struct track_files *own_files(void)
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (m->is_exec && m->start_addr >> 63 == 0)
-			assert_int_equal(track_files_get(files, getpid(), getpid(), m, NULL, &file),
-					 0);
+			assert_int_equal(track_files_get(files, &user, m, &file), 0);
 	proc_maps_release(&maps);
 	return files;
 }

@@ -26,6 +26,7 @@
 #include "daemon/loop.h"
 #include "daemon/profiles.h"
 #include "daemon/rounds.h"
+#include "daemon/target_memory.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
@@ -55,6 +56,13 @@ static void on_event(void *ctx, const struct ht_event *event)
 	struct daemon *d = ctx;
 
 	rounds_on_event(d->rounds, event);
+}
+
+/* In a child of the reader. */
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	return kind == TARGET_MEMORY_JOB ? target_memory_run_job(args, args_bytes, out_fd) :
+					   file_job_run(kind, fd, args, args_bytes, out_fd);
 }
 
 static int open_capture(struct daemon *d)
@@ -160,7 +168,7 @@ static int set_up(struct daemon *d)
 		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
 		return err;
 	}
-	err = reader_start(READER_PROMPT_MS, file_job_run);
+	err = reader_start(READER_PROMPT_MS, run_job);
 	if (err) {
 		log_error("serve: cannot start the process that reads: %s", strerror(-err));
 		return err;

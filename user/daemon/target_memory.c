@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hmap.h"
 #include "base/vec.h"
@@ -16,11 +18,16 @@
 #include "target/cgroup_room.h"
 #include "target/container.h"
 #include "target/process.h"
+#include "target/reader.h"
 
 /* After a read nothing is read for so many times as long as it took. */
 #define PSS_REST 200
 /* Which group a process is in, and what its limit is, may be known so late. */
 #define GROUP_NS (10 * NS_PER_S)
+/* A walk of a terabyte takes seconds; who hangs in the kernel is not waited for. */
+#define PSS_WALL_S 20
+#define PSS_CAP_NS (25 * NS_PER_S)
+#define NOBODY UINT32_MAX /* these jobs are no user's */
 /* Nobody asks any more. */
 #define IDLE_NS (120 * NS_PER_S)
 
@@ -50,6 +57,10 @@ struct target_memory {
 	struct hmap by_pid; /* uint32_t -> struct entry * */
 	size_t next; /* entry to look at for the next read of a pss */
 	uint64_t rest_until_ns; /* no pss is read until then */
+	/* the one that is being read */
+	int pss_fd; /* -1: none */
+	uint32_t pss_pid;
+	uint64_t pss_start, pss_begin_ns;
 	uint64_t asked_ns;
 	struct usage last; /* many are in the same group */
 };
@@ -77,6 +88,7 @@ int target_memory_new(struct target_memory **ret)
 
 	if (!tm)
 		return -ENOMEM;
+	tm->pss_fd = -1;
 	hmap_init(&tm->by_pid, sizeof(uint32_t));
 	tm->has_mount = !cgroup_room_find_mount(&tm->mount);
 	*ret = tm;
@@ -89,10 +101,18 @@ static void entry_free(struct entry *e)
 	free(e);
 }
 
+static void end_pss(struct target_memory *tm)
+{
+	close(tm->pss_fd);
+	tm->pss_fd = -1;
+}
+
 void target_memory_free(struct target_memory *tm)
 {
 	if (!tm)
 		return;
+	if (tm->pss_fd >= 0)
+		end_pss(tm);
 	for (size_t i = 0; i < tm->entries.cnt; i++)
 		entry_free(tm->entries.data[i]);
 	vec_release(&tm->entries);
@@ -199,34 +219,75 @@ void target_memory_sweep(struct target_memory *tm)
 	tm->last.dir[0] = '\0';
 }
 
-static int read_pss(const struct entry *e, double *ret)
-{
-	struct process_info info = { .pid = e->pid, .tgid = e->pid, .live_tid = e->pid };
-	int err = process_read_pss(&info);
+/* What a job says. */
+struct pss {
+	double bytes; /* NAN: not known */
+	uint64_t took_ns;
+};
 
-	if (err == -ESRCH && !process_info_read(e->pid, &info) && info.is_main_thread_gone)
+int target_memory_run_job(const void *args, size_t args_bytes, int out_fd)
+{
+	struct process_info info = { 0 };
+	uint64_t begin_ns = now_ns();
+	struct pss said = { .bytes = NAN };
+	pid_t pid;
+	int err;
+
+	if (args_bytes != sizeof(pid))
+		return 1;
+	memcpy(&pid, args, sizeof(pid));
+	info.pid = info.tgid = info.live_tid = pid;
+	err = process_read_pss(&info);
+	if (err == -ESRCH && !process_info_read(pid, &info) && info.is_main_thread_gone)
 		err = process_read_pss(&info);
 	if (!err)
-		*ret = (double)info.pss_bytes;
-	return err;
+		said.bytes = (double)info.pss_bytes;
+	said.took_ns = now_ns() - begin_ns;
+	return write(out_fd, &said, sizeof(said)) == sizeof(said) ? 0 : 1;
+}
+
+/* What the job has said by now, which has a pipe to itself. */
+static void take_pss(struct target_memory *tm, uint64_t now)
+{
+	struct pollfd p = { .fd = tm->pss_fd, .events = POLLIN };
+	struct pss said = { NAN, now - tm->pss_begin_ns };
+	struct entry *e;
+	uint64_t *found;
+
+	if (poll(&p, 1, 0) <= 0) {
+		if (said.took_ns < PSS_CAP_NS)
+			return;
+	} else if (read(tm->pss_fd, &said, sizeof(said)) != sizeof(said)) {
+		said.bytes = NAN;
+	}
+	end_pss(tm);
+	found = hmap_get(&tm->by_pid, &tm->pss_pid);
+	e = found ? (struct entry *)(uintptr_t)*found : NULL;
+	if (e && e->start == tm->pss_start)
+		e->pss_bytes = said.bytes;
+	tm->rest_until_ns = now + said.took_ns * PSS_REST;
 }
 
 void target_memory_work(struct target_memory *tm)
 {
-	uint64_t begin_ns = now_ns(), took_ns;
+	uint64_t now = now_ns();
 
-	if (begin_ns - tm->asked_ns > IDLE_NS || begin_ns < tm->rest_until_ns)
+	if (tm->pss_fd >= 0)
+		take_pss(tm, now);
+	if (tm->pss_fd >= 0 || now - tm->asked_ns > IDLE_NS || now < tm->rest_until_ns)
 		return;
 	for (size_t i = 0; i < tm->entries.cnt; i++) {
 		struct entry *e = tm->entries.data[tm->next++ % tm->entries.cnt];
 
-		if (e->pss_due_ns > begin_ns)
+		if (e->pss_due_ns > now)
 			continue;
-		if (read_pss(e, &e->pss_bytes))
-			e->pss_bytes = NAN;
-		took_ns = now_ns() - begin_ns;
-		e->pss_due_ns = begin_ns + TARGET_PSS_NS;
-		tm->rest_until_ns = begin_ns + took_ns * PSS_REST;
+		tm->pss_pid = (uint32_t)e->pid;
+		tm->pss_start = e->start;
+		tm->pss_begin_ns = now;
+		e->pss_due_ns = now + TARGET_PSS_NS;
+		if (reader_run_job(NOBODY, TARGET_MEMORY_JOB, -1, &e->pid, sizeof(e->pid),
+				   PSS_WALL_S, &tm->pss_fd))
+			tm->pss_fd = -1;
 		return;
 	}
 }

@@ -12,6 +12,7 @@
 #ifndef HT_DAEMON_TARGET_MEMORY_H
 #define HT_DAEMON_TARGET_MEMORY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -29,7 +30,11 @@ void target_memory_free(struct target_memory *tm);
 int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
 /* Forgets those that were not asked for since the last time. */
 void target_memory_sweep(struct target_memory *tm);
-/* Reads one proportional set size, when one is due. To be called a few times a second. */
+/* Has one proportional set size read, when one is due, by a job of the reader: the kernel may take long over it. To
+ * be called a few times a second. */
 void target_memory_work(struct target_memory *tm);
+/* That job (target/reader.h). */
+#define TARGET_MEMORY_JOB 1
+int target_memory_run_job(const void *args, size_t args_bytes, int out_fd);
 
 #endif

@@ -239,7 +239,7 @@ int file_job_start(uint32_t uid, int fd, uint64_t file_bytes, const struct file_
 	put(&o, &args, sizeof(args));
 	put(&o, source->path, args.path_bytes);
 	put(&o, source->root, args.root_bytes);
-	err = o.err ? o.err : reader_run_job(uid, 0, fd, o.data, o.bytes, wall_s, ret_fd);
+	err = o.err ? o.err : reader_run_job(uid, FILE_JOB, fd, o.data, o.bytes, wall_s, ret_fd);
 	free(o.data);
 	return err;
 }

@@ -14,7 +14,8 @@
 
 #include "track/file_content.h"
 
-/* For reader_start(): runs what the next ones ask for. */
+#define FILE_JOB 0
+/* For reader_start(): runs a job of this kind. */
 int file_job_run(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd);
 
 /* *ret_fd: what it says, to its end. Errors of reader_run_job(). */

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_reader.c - what is read by another process is what is read directly, and nobody waits for one who
+ * does not answer.
+ *
+ * Such a one is a child with a page that a userfaultfd has, and that is never filled.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "target/process.h"
+#include "target/process_memory.h"
+#include "target/reader.h"
+
+#define WAIT_MS 100
+/* On a machine that does other things too. */
+#define SOON_NS (3 * NS_PER_S)
+
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	char text[16] = "";
+
+	if (kind == 2)
+		for (;;)
+			pause();
+	if (fd >= 0 && pread(fd, text, 4, 0) != 4)
+		return 1;
+	return write(out_fd, args, args_bytes) == (ssize_t)args_bytes &&
+			       write(out_fd, text, strlen(text)) == (ssize_t)strlen(text) ?
+		       0 :
+		       1;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return reader_start(WAIT_MS, run_job);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	reader_end();
+	return reader_is_on();
+}
+
+static bool is_reader(pid_t pid)
+{
+	char path[64], comm[32] = "", state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fscanf(f, "%*d (%31[^)]) %c", comm, &state) != 2)
+		comm[0] = '\0';
+	fclose(f);
+	return !strcmp(comm, "heaptap-reader") && state != 'Z';
+}
+
+/* The child that is called heaptap-reader, and has had the time to call itself so. */
+static pid_t find_reader(void)
+{
+	char path[64];
+	pid_t pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	for (int tries = 0; tries < 200 && !pid; tries++) {
+		FILE *list = fopen(path, "re");
+
+		assert_non_null(list);
+		while (fscanf(list, "%d", &pid) == 1 && !is_reader(pid))
+			pid = 0;
+		fclose(list);
+		if (!pid)
+			usleep(10000);
+	}
+	return pid;
+}
+
+static const char secret[] = "what is in memory";
+
+static void it_reads_the_same(void **state)
+{
+	struct process_info away, here;
+	struct proc_maps maps;
+	struct file_facts facts;
+	const struct proc_map *m;
+	char buf[sizeof(secret)] = "", *large, *env;
+	size_t bytes, cnt;
+	int fd;
+
+	(void)state;
+	assert_true(reader_is_on());
+	assert_int_equal(process_info_read(getpid(), &away), 0);
+	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_int_equal(process_memory_read(getpid(), (uintptr_t)secret, buf, sizeof(buf)), 0);
+	assert_string_equal(buf, secret);
+	/* more than goes into a message */
+	large = malloc(1 << 20);
+	assert_non_null(large);
+	m = proc_maps_find(&maps, (uintptr_t)secret);
+	assert_non_null(m);
+	memset(large, 7, 1 << 20);
+	assert_int_equal(process_memory_read(getpid(), (uintptr_t)large, large, 1 << 20), 0);
+	assert_int_equal(large[(1 << 20) - 1], 7);
+	free(large);
+	assert_int_equal(process_memory_read(getpid(), 4096, buf, 8), -EFAULT);
+	fd = process_open_map(getpid(), 0, m, &facts);
+	assert_true(fd >= 0);
+	assert_true(facts.bytes > 1000);
+	assert_false(facts.is_foreign);
+	close(fd);
+	assert_int_equal(process_read_environ(getpid(), &env, &bytes), 0);
+	assert_true(bytes > 0 && env[bytes - 1] == '\0');
+	free(env);
+	assert_int_equal(process_has_own_root(getpid()), 0);
+	cnt = maps.maps.cnt;
+	proc_maps_release(&maps);
+	assert_int_equal(process_info_read(1 << 30, &here), -ESRCH);
+	assert_int_equal(proc_maps_read(1 << 30, 0, &maps), -ESRCH);
+
+	reader_end();
+	assert_int_equal(process_info_read(getpid(), &here), 0);
+	assert_string_equal(here.exe, away.exe);
+	assert_string_equal(here.comm, away.comm);
+	assert_true(here.start_time_ticks == away.start_time_ticks && here.uid == away.uid);
+	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
+	assert_true(maps.maps.cnt + 40 > cnt && cnt + 40 > maps.maps.cnt);
+	proc_maps_release(&maps);
+	assert_int_equal(begin(NULL), 0);
+}
+
+/* A page of its memory is where *ret_addr says. 0: not allowed here. */
+static pid_t start_mute(uint64_t *ret_addr)
+{
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct uffdio_api api = { .api = UFFD_API };
+		struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+		int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+		uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint64_t addr = 0;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		reg.range.start = (uintptr_t)page;
+		reg.range.len = 4096;
+		if (fd >= 0 && page != MAP_FAILED && !ioctl(fd, UFFDIO_API, &api) &&
+		    !ioctl(fd, UFFDIO_REGISTER, &reg))
+			addr = (uintptr_t)page;
+		if (write(ready[1], &addr, sizeof(addr)) != sizeof(addr))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], ret_addr, sizeof(*ret_addr)), sizeof(*ret_addr));
+	close(ready[0]);
+	if (*ret_addr)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void nobody_waits_for_one_who_does_not_answer(void **state)
+{
+	uint64_t addr, begin_ns, first_ns;
+	struct process_info info;
+	char buf[8];
+	pid_t mute = start_mute(&addr), reader = find_reader();
+
+	(void)state;
+	if (!mute)
+		skip();
+	assert_true(reader > 0);
+	begin_ns = now_ns();
+	assert_int_equal(process_memory_read(mute, addr, buf, sizeof(buf)), -ETIMEDOUT);
+	first_ns = now_ns() - begin_ns;
+	assert_true(first_ns >= WAIT_MS * NS_PER_MS && first_ns < SOON_NS);
+	assert_int_equal(reader_given_up_cnt(), 1);
+	/* He is left alone for a while... */
+	begin_ns = now_ns();
+	assert_int_equal(process_info_read(mute, &info), -ETIMEDOUT);
+	assert_true(now_ns() - begin_ns < WAIT_MS * NS_PER_MS);
+	/* ... and others are read. */
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_true(find_reader() != reader);
+	/* He is tried again. */
+	usleep(1100000);
+	assert_int_equal(process_info_read(mute, &info), 0);
+	kill(mute, SIGKILL);
+	waitpid(mute, NULL, 0);
+}
+
+/* Each takes less than the one before: together they take a bounded share of the time. */
+static void many_take_no_more_than_a_share(void **state)
+{
+	enum { CNT = 30 };
+	pid_t mute[CNT];
+	uint64_t addr, begin_ns, took_ns = 0;
+	char buf[8];
+
+	(void)state;
+	for (int i = 0; i < CNT; i++) {
+		mute[i] = start_mute(&addr);
+		if (!mute[i])
+			skip();
+		begin_ns = now_ns();
+		assert_int_equal(process_memory_read(mute[i], addr, buf, sizeof(buf)), -ETIMEDOUT);
+		took_ns += now_ns() - begin_ns;
+		kill(mute[i], SIGKILL);
+		waitpid(mute[i], NULL, 0);
+	}
+	assert_true(took_ns < CNT * WAIT_MS * NS_PER_MS / 2);
+}
+
+static void one_that_was_killed_is_replaced(void **state)
+{
+	struct process_info info;
+	pid_t reader = find_reader();
+
+	(void)state;
+	assert_true(reader > 0);
+	assert_int_equal(kill(reader, SIGKILL), 0);
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_true(find_reader() > 0 && find_reader() != reader);
+}
+
+static void a_child_reads_for_itself(void **state)
+{
+	struct process_info info;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(reader_is_on() || process_info_read(getpid(), &info) || info.pid != getpid());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(process_info_read(getpid(), &info), 0);
+	assert_int_equal(info.pid, getpid());
+}
+
+static size_t read_all(int fd, char *buf, size_t bytes)
+{
+	size_t cnt = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf + cnt, bytes - cnt)) > 0)
+		cnt += (size_t)n;
+	close(fd);
+	return cnt;
+}
+
+static void jobs(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), said, held[READER_JOBS_OF_USER_CAP];
+	uint64_t begin_ns = now_ns();
+	char buf[64] = "";
+
+	(void)state;
+	assert_int_equal(reader_run_job(1, 1, fd, "arguments ", 10, 5, &said), 0);
+	close(fd);
+	assert_int_equal(read_all(said, buf, sizeof(buf)), 14);
+	assert_memory_equal(buf, "arguments \177ELF", 14);
+	/* Nobody runs more than his share, and those end that do not end themselves. */
+	for (size_t i = 0; i < READER_JOBS_OF_USER_CAP; i++)
+		assert_int_equal(reader_run_job(7, 2, -1, "", 0, 1, &held[i]), 0);
+	assert_int_equal(reader_run_job(7, 1, -1, "", 0, 1, &said), -EBUSY);
+	assert_int_equal(reader_run_job(8, 1, -1, "x", 1, 1, &said), 0);
+	assert_int_equal(read_all(said, buf, sizeof(buf)), 1);
+	for (size_t i = 0; i < READER_JOBS_OF_USER_CAP; i++)
+		assert_int_equal(read_all(held[i], buf, sizeof(buf)), 0);
+	assert_true(now_ns() - begin_ns < SOON_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_reads_the_same, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_one_who_does_not_answer, begin,
+						end),
+		cmocka_unit_test_setup_teardown(many_take_no_more_than_a_share, begin, end),
+		cmocka_unit_test_setup_teardown(one_that_was_killed_is_replaced, begin, end),
+		cmocka_unit_test_setup_teardown(a_child_reads_for_itself, begin, end),
+		cmocka_unit_test_setup_teardown(jobs, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
