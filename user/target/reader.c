@@ -180,6 +180,9 @@ static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
 		s = &r->stuck[r->stuck_cnt++];
 		*s = (struct stuck){ .pid = pid };
 	}
+	/* Something of it may answer and something else not: what counts is how long ago that was. */
+	if (now - s->until_ns > STUCK_LAST_NS)
+		s->wait_ns = 0;
 	s->wait_ns = s->wait_ns ? s->wait_ns * 4 : STUCK_FIRST_NS;
 	if (s->wait_ns > STUCK_LAST_NS)
 		s->wait_ns = STUCK_LAST_NS;
@@ -197,15 +200,6 @@ static bool is_stuck(struct reader *r, pid_t pid, uint64_t now)
 	const struct stuck *s = find_stuck(r, pid);
 
 	return s && now < s->until_ns;
-}
-
-/* Who answers again is believed again. */
-static void forget_stuck(struct reader *r, pid_t pid)
-{
-	struct stuck *s = find_stuck(r, pid);
-
-	if (s)
-		*s = r->stuck[--r->stuck_cnt];
 }
 
 /*
@@ -402,8 +396,6 @@ static int call(struct call *c, pid_t pid)
 	}
 	if (err == -ETIMEDOUT)
 		note_stuck(r, pid, now_ns());
-	else if (pid)
-		forget_stuck(r, pid);
 	if (err)
 		release(c);
 	return err;

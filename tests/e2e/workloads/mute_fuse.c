@@ -2,7 +2,7 @@
 /*
  * mute_fuse.c - a file system of one file, which stops answering. Needs root, /dev/fuse and nothing else.
  *
- *   mute_fuse FOLDER FILE    mounts FOLDER; FOLDER/file has the content of FILE, and is for everybody
+ *   mute_fuse FOLDER FILE    mounts FOLDER for user 65534; FOLDER/file has the content of FILE, for everybody
  *
  * It says READY, takes commands, one a line, and says DONE after each:
  *
@@ -277,8 +277,8 @@ int main(int argc, char **argv)
 	from[0].fd = fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		fail("/dev/fuse");
-	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 fuse_fd);
+	snprintf(opts, sizeof(opts),
+		 "fd=%d,rootmode=40000,user_id=65534,group_id=65534,allow_other", fuse_fd);
 	if (mount("mute_fuse", argv[1], "fuse.mute", MS_NOSUID | MS_NODEV, opts))
 		fail("mount");
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() tells of what is not read yet */
