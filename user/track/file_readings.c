@@ -13,6 +13,7 @@
 
 #define PIPE_BYTES (1 << 20) /* so that few turns are needed; a larger one needs no less work */
 #define SAID_BYTES_CAP (512ULL << 20) /* tables of 2 GB of text */
+#define BYTES_AT_ONCE (64ULL << 20)
 /* The job ends itself; what hangs in the kernel does not. */
 #define DUE_NS_BASE (7 * NS_PER_S)
 #define DUE_BYTES_PER_S (16ULL << 20)
@@ -40,10 +41,14 @@ bool file_readings_have_room(const struct file_readings *rs, uint32_t uid)
 int file_readings_start(struct file_readings *rs, const struct file_reading *fresh,
 			const struct file_source *source, const struct alloc_options *opts)
 {
-	struct file_reading *r;
+	struct file_reading *r, **other;
+	uint64_t bytes = fresh->facts.bytes;
 	int err;
 
-	if (!file_readings_have_room(rs, fresh->uid))
+	vec_each(&rs->list, other)
+		bytes += (*other)->facts.bytes;
+	/* What reading takes is linear in this. One that is larger is read alone. */
+	if (!file_readings_have_room(rs, fresh->uid) || (rs->list.cnt && bytes > BYTES_AT_ONCE))
 		return -EBUSY;
 	r = malloc(sizeof(*r));
 	if (!r || vec_reserve(&rs->list, rs->list.cnt + 1)) {
