@@ -164,7 +164,7 @@ static void test_own_maps(void **state)
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_own_maps);
 	assert_non_null(m);
 	assert_true(m->is_exec);
-	fd = process_open_map(getpid(), 0, m);
+	fd = process_open_map(getpid(), 0, m, NULL);
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(stat("/proc/self/exe", &exe), 0);
@@ -177,7 +177,7 @@ static void test_own_maps(void **state)
 	close(fd);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)&maps); /* the stack */
 	assert_non_null(m);
-	assert_int_equal(process_open_map(getpid(), 0, m), -ENOENT);
+	assert_int_equal(process_open_map(getpid(), 0, m, NULL), -ENOENT);
 	proc_maps_release(&maps);
 }
 
@@ -269,7 +269,7 @@ static void test_replaced_file(void **state)
 	assert_true(other_fd >= 0);
 	assert_int_equal(write(other_fd, "new", 3), 3);
 	close(other_fd);
-	got = process_open_map(getpid(), 0, m);
+	got = process_open_map(getpid(), 0, m, NULL);
 	if (can_use_map_files(m)) {
 		assert_true(got >= 0);
 		assert_int_equal(read(got, buf, 3), 3);
@@ -281,7 +281,7 @@ static void test_replaced_file(void **state)
 	/* a range that map_files does not know: only the name is left, and it is another file */
 	moved = *m;
 	moved.end_addr += 0x1000;
-	assert_int_equal(process_open_map(getpid(), 0, &moved), -ESTALE);
+	assert_int_equal(process_open_map(getpid(), 0, &moved, NULL), -ESTALE);
 	proc_maps_release(&maps);
 	assert_int_equal(proc_maps_read(getpid(), 0, &maps), 0);
 	m = proc_maps_find(&maps, moved.start_addr);
@@ -306,7 +306,7 @@ static void test_by_name_and_devices(void **state)
 	assert_non_null(m);
 	moved = *m;
 	moved.end_addr += 0x1000;
-	got = process_open_map(getpid(), 0, &moved);
+	got = process_open_map(getpid(), 0, &moved, NULL);
 	assert_true(got >= 0);
 	close(got);
 	close(fd);
@@ -314,7 +314,7 @@ static void test_by_name_and_devices(void **state)
 	fd = open("/dev/zero", O_RDONLY);
 	m = map_file(fd, &maps);
 	assert_non_null(m);
-	got = process_open_map(getpid(), 0, m);
+	got = process_open_map(getpid(), 0, m, NULL);
 	/* depends on the kernel whether it shows as a file at all */
 	assert_true(got == -ENOEXEC || got == -ENOENT);
 	close(fd);

@@ -290,7 +290,7 @@ static void test_main_thread_gone(void **state)
 	assert_int_equal(proc_maps_read(pid, info.live_tid, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_main_thread_gone);
 	if (m)
-		fd = process_open_map(pid, info.live_tid, m);
+		fd = process_open_map(pid, info.live_tid, m, NULL);
 	proc_maps_release(&maps);
 	end_child(pid);
 	assert_non_null(m);

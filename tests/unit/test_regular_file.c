@@ -98,7 +98,7 @@ static int open_as_mapped(pid_t pid, const char *path)
 	assert_int_equal(proc_maps_read(pid, 0, &maps), 0);
 	vec_each(&maps.maps, m)
 		if (!strcmp(m->path, path))
-			fd = process_open_map(pid, 0, m);
+			fd = process_open_map(pid, 0, m, NULL);
 	proc_maps_release(&maps);
 	return fd;
 }
