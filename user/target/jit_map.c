@@ -161,16 +161,14 @@ int jit_map_open(const char *root, const struct process_info *info)
 	close(root_fd);
 	if (path_fd < 0)
 		return fd;
+	/* It is read again and again, by whom it must not hold up. */
+	if (!fd && (file_facts_read(path_fd, 0, &facts) || facts.is_foreign))
+		fd = -EPERM;
 	if (!fd) {
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
 		/* not waiting until a lease of the process is broken */
 		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
-	}
-	/* It is read again and again, by whom it must not hold up. */
-	if (fd >= 0 && (file_facts_read(fd, 0, &facts) || facts.is_foreign)) {
-		close(fd);
-		fd = -EPERM;
 	}
 	close(path_fd);
 	return fd;

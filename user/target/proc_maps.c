@@ -276,60 +276,6 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 	return &m->maps.data[low - 1];
 }
 
-static int open_map_files(pid_t tid, const struct proc_map *map)
-{
-	char path[96];
-	int path_fd, fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", tid,
-		 (unsigned long long)map->start_addr, (unsigned long long)map->end_addr);
-	path_fd = open(path, O_PATH | O_CLOEXEC);
-	if (path_fd < 0)
-		return -errno;
-	fd = regular_file_reopen(path_fd);
-	close(path_fd);
-	return fd;
-}
-
-/*
- * Is the file at path_fd the mapped one? st_dev is no help: on btrfs and overlayfs it is a number
- * that is made up per subvolume or mount, while maps shows the superblock's. The inode is, except
- * on overlayfs, where (until 6.8) maps shows the inode of the layer below: there the path has to
- * do, and callers that know a build id compare it.
- */
-static bool is_mapped_file(int path_fd, const struct proc_map *map)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (fstat(path_fd, &st))
-		return false;
-	if (st.st_ino == map->ino)
-		return true;
-	return !fstatfs(path_fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
-}
-
-/* RESOLVE_IN_ROOT: an absolute symlink of the target must not lead into our own root. */
-static int open_in_root(pid_t tid, const struct proc_map *map)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	int root_fd, path_fd, fd;
-	char root[64];
-
-	snprintf(root, sizeof(root), "/proc/%d/root", tid);
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return -errno;
-	path_fd = (int)syscall(SYS_openat2, root_fd, map->path, &how, sizeof(how));
-	fd = path_fd < 0 ? -errno : 0;
-	close(root_fd);
-	if (path_fd < 0)
-		return fd;
-	fd = is_mapped_file(path_fd, map) ? regular_file_reopen(path_fd) : -ESTALE;
-	close(path_fd);
-	return fd;
-}
-
 /* Who serves the file system with this device, as the thread tid sees it mounted? */
 static bool is_served_by_other(dev_t dev, pid_t tid)
 {
@@ -373,35 +319,113 @@ int file_facts_read(int fd, pid_t tid, struct file_facts *ret)
 	return 0;
 }
 
-static int open_map(pid_t pid, pid_t tid, const struct proc_map *map)
-{
-	int fd;
+/* How a file may be opened. */
+struct opening {
+	pid_t tid; /* that sees it */
+	bool refuses_foreign;
+	struct file_facts facts; /* of what was opened */
+};
 
-	if (tid <= 0)
-		tid = pid;
-	fd = open_map_files(tid, map);
+/*
+ * The file of an O_PATH descriptor. One that is refused is not opened at all: the last close of a file of FUSE waits for
+ * whoever serves it, in whatever process has it then.
+ */
+static int open_fully(int path_fd, struct opening *o)
+{
+	int err = file_facts_read(path_fd, o->tid, &o->facts);
+
+	if (!err && o->refuses_foreign && o->facts.is_foreign)
+		err = -EREMOTE;
+	return err ? err : regular_file_reopen(path_fd);
+}
+
+static int open_map_files(struct opening *o, const struct proc_map *map)
+{
+	char path[96];
+	int path_fd, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", o->tid,
+		 (unsigned long long)map->start_addr, (unsigned long long)map->end_addr);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	fd = open_fully(path_fd, o);
+	close(path_fd);
+	return fd;
+}
+
+/*
+ * Is the file at path_fd the mapped one? st_dev is no help: on btrfs and overlayfs it is a number
+ * that is made up per subvolume or mount, while maps shows the superblock's. The inode is, except
+ * on overlayfs, where (until 6.8) maps shows the inode of the layer below: there the path has to
+ * do, and callers that know a build id compare it.
+ */
+static bool is_mapped_file(int path_fd, const struct proc_map *map)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(path_fd, &st))
+		return false;
+	if (st.st_ino == map->ino)
+		return true;
+	return !fstatfs(path_fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* RESOLVE_IN_ROOT: an absolute symlink of the target must not lead into our own root. */
+static int open_in_root(struct opening *o, const struct proc_map *map)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	int root_fd, path_fd, fd;
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", o->tid);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	path_fd = (int)syscall(SYS_openat2, root_fd, map->path, &how, sizeof(how));
+	fd = path_fd < 0 ? -errno : 0;
+	close(root_fd);
+	if (path_fd < 0)
+		return fd;
+	fd = is_mapped_file(path_fd, map) ? open_fully(path_fd, o) : -ESTALE;
+	close(path_fd);
+	return fd;
+}
+
+static int open_map(struct opening *o, const struct proc_map *map)
+{
+	int fd = open_map_files(o, map);
+
 	/* ENOEXEC: it was found, and it is no regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
 	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
-	if (fd >= 0 || fd == -ENOEXEC || fd == -EAGAIN)
+	if (fd >= 0 || fd == -ENOEXEC || fd == -EAGAIN || fd == -EREMOTE)
 		return fd;
 	if (map->is_deleted)
 		return -ESTALE;
-	return open_in_root(tid, map);
+	return open_in_root(o, map);
+}
+
+int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool refuses_foreign,
+			  struct file_facts *ret)
+{
+	struct opening o = { .tid = tid > 0 ? tid : pid, .refuses_foreign = refuses_foreign };
+	int fd;
+
+	if (map->path[0] != '/' || map->ino == 0)
+		return -ENOENT;
+	fd = open_map(&o, map);
+	if (fd >= 0 && ret)
+		*ret = o.facts;
+	return fd;
 }
 
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
 {
-	int fd, err;
-
 	if (map->path[0] != '/' || map->ino == 0)
 		return -ENOENT;
-	if (reader_is_on())
-		return reader_open_map(pid, tid, map, ret);
-	fd = open_map(pid, tid, map);
-	err = fd >= 0 && ret ? file_facts_read(fd, tid > 0 ? tid : pid, ret) : 0;
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	return reader_is_on() ? reader_open_map(pid, tid, map, ret) :
+				process_open_map_here(pid, tid, map, false, ret);
 }
 
 int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)

@@ -110,9 +110,13 @@ int file_facts_read(int fd, pid_t tid, struct file_facts *ret);
  * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
  * namespaces), then /proc/PID/root/<path> with the inode compared. fd or negative errno:
  * -ENOENT no file behind it, -ENOEXEC not a regular file, -ESTALE replaced or deleted since and
- * map_files may not be read. ret: NULL: not wanted.
+ * map_files may not be read; -EREMOTE: a foreign one, which the reader does not open for who serves others. ret: NULL:
+ * not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
+/* The same by this process: for the reader. */
+int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool refuses_foreign,
+			  struct file_facts *ret);
 /*
  * Device and inode of an open file as mappings of it show them: fstat() has another device on btrfs
  * and overlayfs. -errno: it cannot be mapped.

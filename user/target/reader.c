@@ -479,7 +479,9 @@ int reader_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct fil
 					     .off = map->off,
 					     .ino = map->ino,
 					     .dev = map->dev,
-					     .is_deleted = map->is_deleted } },
+					     .is_deleted = map->is_deleted,
+					     .refuses_foreign =
+						     the_reader.wait_ms < READER_PATIENT_MS } },
 			  .text = map->path,
 			  .fd = -1 };
 	int err;

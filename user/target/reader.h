@@ -33,7 +33,10 @@ struct proc_map;
 typedef int (*reader_job_fn)(uint32_t kind, int fd, const void *args, size_t args_bytes,
 			     int out_fd);
 
-/* How long main waits for an answer. */
+/*
+ * How long main waits for an answer. Who serves others, and waits for less than the patient one, gets no files of a
+ * file system that another user serves: they could stop it, and the probes of others, whenever they are touched.
+ */
 #define READER_PATIENT_MS 5000 /* who has nothing else to do */
 #define READER_PROMPT_MS 200 /* who serves others */
 

@@ -156,7 +156,10 @@ static void open_map(const struct reading *r, const struct request *q)
 	};
 	struct file_facts facts = { 0 };
 
-	answer_fd(r, process_open_map(q->head.pid, q->head.tid, &map, &facts), &facts);
+	answer_fd(r,
+		  process_open_map_here(q->head.pid, q->head.tid, &map, q->head.map.refuses_foreign,
+					&facts),
+		  &facts);
 }
 
 static void open_jit_map(const struct reading *r, const struct request *q)

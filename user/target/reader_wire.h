@@ -37,7 +37,7 @@ struct reader_request {
 		} memory;
 		struct {
 			uint64_t start_addr, end_addr, off, ino;
-			uint32_t dev, is_deleted;
+			uint32_t dev, is_deleted, refuses_foreign;
 		} map;
 		struct {
 			uint64_t start_time_ticks;

@@ -150,14 +150,6 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 			file->path);
 }
 
-/* Nothing of it is touched by the kernel for us: that could wait for ever. */
-static void leave_alone(const struct track_file *file)
-{
-	log_warn("'%s' is not probed: it is on a file system that another user serves (FUSE), who "
-		 "could let heaptap wait for ever",
-		 file->path);
-}
-
 /* What was read of it, which is the file's then. */
 static int take_content(struct track_files *files, struct track_file *file, struct file_content *c)
 {
@@ -168,16 +160,10 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	file->exec.cnt = c->exec.cnt;
 	file->exec.cap = c->exec.cap;
 	memset(&c->exec, 0, sizeof(c->exec));
-	if (file->facts.is_foreign && c->alloc) {
-		leave_alone(file);
-	} else {
-		file->alloc = c->alloc;
-		c->alloc = NULL;
-	}
-	if (!file->facts.is_foreign) {
-		file->tags = c->tags;
-		c->tags = NULL;
-	}
+	file->alloc = c->alloc;
+	file->tags = c->tags;
+	c->alloc = NULL;
+	c->tags = NULL;
 	file->read_steps = c->steps;
 	file->is_unpaid = true;
 	file->is_partly_read = c->is_partly_read;
@@ -226,8 +212,6 @@ static bool is_rewritten(const struct track_file *file)
 {
 	struct stat st;
 
-	if (file->facts.is_foreign)
-		return true; /* who knows: read again */
 	return file->fd >= 0 && !fstat(file->fd, &st) &&
 	       ((uint64_t)st.st_size != file->facts.bytes ||
 		st.st_ctim.tv_sec != file->facts.changed_s ||
@@ -527,6 +511,19 @@ static void pay(struct read_cost *cost, struct track_file *file)
 	cost->steps_cap += file->facts.disk_bytes;
 }
 
+/* Whoever touches it may wait for ever, the kernel too when it is to put a probe into it. */
+static int leave_alone(struct track_files *files, const struct file_key *key,
+		       const struct proc_map *map)
+{
+	if (log_limit_allows(&files->partly_limit, now_ns()))
+		log_warn(
+			"'%s' is neither read nor probed: it is on a file system that another user "
+			"serves (FUSE), who could let heaptap wait for ever; 'heaptap record' "
+			"trusts it",
+			map->path);
+	return enter(files, key, NULL);
+}
+
 int track_files_get(struct track_files *files, const struct file_user *user,
 		    const struct proc_map *map, struct track_file **ret)
 {
@@ -554,6 +551,8 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 	fd = process_open_map(user->pid, user->tid, map, &facts);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN || fd == -ETIMEDOUT)
 		return fd;
+	if (fd == -EREMOTE)
+		return leave_alone(files, &key, map);
 	if (fd < 0)
 		return 0; /* gone already, perhaps: try again when it is met again */
 	if (user->cost) {

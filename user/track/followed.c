@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -290,15 +289,12 @@ static void find_dump(struct followed_process *p, const struct proc_maps *maps)
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m) {
-		struct file_facts facts;
 		int fd;
 
 		if (!m->is_exec || !jit_is_dump_path(m->path) || jit_code_has_dump(p->jit_code))
 			continue;
-		fd = process_open_map(p->pid, p->live_tid, m, &facts);
-		if (fd >= 0 && facts.is_foreign) /* it is read again and again */
-			close(fd);
-		else if (fd >= 0)
+		fd = process_open_map(p->pid, p->live_tid, m, NULL);
+		if (fd >= 0)
 			jit_code_add_dump(p->jit_code, fd);
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * mute_fuse.c - a file system of one file, which stops answering. Needs root, /dev/fuse and nothing else.
  *
- *   mute_fuse FOLDER FILE    mounts FOLDER for user 65534; FOLDER/file has the content of FILE, for everybody
+ *   mute_fuse FOLDER FILE [USER]    mounts FOLDER for the user (65534); FOLDER/file has the content of FILE, for
+ *                                   everybody. Of user 0 it stands for a network's file system that hangs
  *
  * It says READY, takes commands, one a line, and says DONE after each:
  *
@@ -125,6 +126,7 @@ static void answer(const struct fuse_in_header *head, const struct fuse_read_in 
 {
 	struct fuse_attr_out attr = { .attr = attr_of(head->nodeid) };
 	struct fuse_open_out open = { .fh = 1 };
+	struct fuse_statfs_out statfs = { .st.bsize = PAGE_BYTES, .st.namelen = 255 };
 
 	switch (head->opcode) {
 	case FUSE_GETATTR:
@@ -133,6 +135,9 @@ static void answer(const struct fuse_in_header *head, const struct fuse_read_in 
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
 		reply(head->unique, 0, &open, sizeof(open));
+		break;
+	case FUSE_STATFS:
+		reply(head->unique, 0, &statfs, sizeof(statfs));
 		break;
 	case FUSE_READ:
 		answer_read(head, in);
@@ -268,8 +273,8 @@ int main(int argc, char **argv)
 	char opts[128], line[64];
 	struct pollfd from[2] = { { .events = POLLIN }, { .fd = STDIN_FILENO, .events = POLLIN } };
 
-	if (argc != 3) {
-		fputs("usage: mute_fuse FOLDER FILE\n", stderr);
+	if (argc != 3 && argc != 4) {
+		fputs("usage: mute_fuse FOLDER FILE [USER]\n", stderr);
 		return 2;
 	}
 	load(argv[2]);
@@ -277,8 +282,8 @@ int main(int argc, char **argv)
 	from[0].fd = fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		fail("/dev/fuse");
-	snprintf(opts, sizeof(opts),
-		 "fd=%d,rootmode=40000,user_id=65534,group_id=65534,allow_other", fuse_fd);
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=%lu,group_id=65534,allow_other",
+		 fuse_fd, argc == 4 ? strtoul(argv[3], NULL, 10) : 65534);
 	if (mount("mute_fuse", argv[1], "fuse.mute", MS_NOSUID | MS_NODEV, opts))
 		fail("mount");
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() tells of what is not read yet */
