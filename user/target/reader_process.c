@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/sandbox.h"
+#include "base/thread.h"
 #include "base/write_all.h"
 #include "target/jit_entry.h"
 #include "target/proc_text.h"
@@ -198,6 +199,7 @@ static _Noreturn void run_job(const struct reading *r, const struct request *q, 
 {
 	const int keep[] = { out_fd, q->fd };
 
+	thread_be_prompt(); /* as main is: a program that was just executed may end soon */
 	/* The wall clock ends who waits for a file that is not read; what it computes has limits of its own. */
 	alarm(q->head.job.wall_s);
 	(void)prctl(PR_SET_NAME, "heaptap-analyse");
@@ -328,6 +330,7 @@ void reader_process_run(int fd, pid_t parent, reader_job_fn job)
 	if (sandbox_begin(parent, &fd, 1, NO_CPU_LIMIT))
 		_exit(1);
 	drop_capabilities();
+	thread_be_prompt();
 	for (;;) {
 		receive(&r, buf, sizeof(buf), &q);
 		serve(&r, &q);

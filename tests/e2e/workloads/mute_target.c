@@ -48,21 +48,15 @@ static void lay(const char *what, const char *path, char **argv)
 	close(fd);
 }
 
-int main(int argc, char **argv)
+/* Far below the arguments and the frames beside them, which may be in the page that is lost. */
+static __attribute__((noinline)) int run(char **argv)
 {
+	volatile char apart[16 * PAGE_BYTES];
 	char line[64], what[32], path[512];
 
-	if (argc != 3)
-		return 2;
+	apart[0] = apart[sizeof(apart) - 1] = 0;
 	snprintf(what, sizeof(what), "%s", argv[1]);
 	snprintf(path, sizeof(path), "%s", argv[2]);
-	heaptap_push("request");
-	heaptap_pop();
-	if (!getuid() && (setgid(NOBODY) || setuid(NOBODY)))
-		return 1;
-	prctl(PR_SET_DUMPABLE, 1);
-	puts("READY");
-	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 0;
 	lay(what, path, argv);
@@ -72,4 +66,18 @@ int main(int argc, char **argv)
 	while (read(STDIN_FILENO, line, sizeof(line)) > 0)
 		;
 	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		return 2;
+	heaptap_push("request");
+	heaptap_pop();
+	if (!getuid() && (setgid(NOBODY) || setuid(NOBODY)))
+		return 1;
+	prctl(PR_SET_DUMPABLE, 1);
+	puts("READY");
+	fflush(stdout);
+	return run(argv);
 }
