@@ -390,8 +390,8 @@ static void test_store_drop(void **state)
 /* What an earlier process left counts; what is not ours is neither counted nor touched. */
 static void test_store_again(void **state)
 {
-	static const char *const foreign[] = { "notes.txt", ".new-notes", "lost+found" };
-	static const char stale[] = ".new-test-9-19700101T000000Z-peak-19700101T000000.009Z.pb.gz";
+	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp", ".heaptap-0123456789abcdef.tmp" };
+	static const char stale[] = ".heaptap-kept-0123456789abcdef.tmp";
 	struct temp_folder *f = *state;
 	struct keep_store *s = open_store(f, true, 10, 1000), *other;
 	const struct keep_store_options opts = { f->path, 10, 1000 };
@@ -487,12 +487,11 @@ static void test_store_recover(void **state)
 	struct keep_name half = name_of(1, KEEP_EXEC, 1), whole = name_of(2, KEEP_EXEC, 2),
 			 none = name_of(3, KEEP_EXEC, 3);
 	struct keep_store *s = open_store(f, true, 10, 1000), *later;
-	char file[KEEP_NAME_BYTES], path[256];
+	char path[256];
 	struct keep_store_stats stats;
 	int fd = new_file(30);
 
-	keep_name_format(&half, file);
-	snprintf(path, sizeof(path), "%s/.new-%s", f->path, file);
+	snprintf(path, sizeof(path), "%s/.heaptap-kept-0123456789abcdef.tmp", f->path);
 	close(open(path, O_WRONLY | O_CREAT, 0600));
 	assert_int_equal(keep_store_write(s, &whole, fd), 0);
 	assert_false(keep_store_recover(s, &half));

@@ -223,7 +223,7 @@ static void damaged_files_are_passed_over(void **state)
 	assert_int_equal(truncate(path, 3), 0);
 	snprintf(path, sizeof(path), "%s/0000000000000009.push", f->path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	write_at(f->path, "0000000000000007.push.new", 0, "half");
+	write_at(f->path, ".heaptap-push-0123456789abcdef.tmp", 0, "half");
 	write_at(f->path, "README", 0, "not ours");
 	s = open_spool(f->path, 100, 1 << 20, 1 << 20);
 	assert_int_equal(take(s), 5);

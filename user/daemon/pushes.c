@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/write_all.h"
@@ -126,6 +127,22 @@ static int open_lane(struct pushes *p, const struct pushes_options *o, size_t i,
 	return 0;
 }
 
+static int check_spool_dir(const char *dir)
+{
+	char why[FOLDER_WHY_BYTES] = "";
+	int fd, err = folder_open(dir, FOLDER_OURS, &fd, why);
+
+	if (!err)
+		close(fd);
+	else if (*why)
+		log_error("serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
+			  "only its owner can write to (chmod go-w, chown)",
+			  dir, why);
+	else
+		log_error("serve: cannot make or open the folder '%s': %s", dir, strerror(-err));
+	return err;
+}
+
 int pushes_open(const struct pushes_options *opts, struct pushes **ret)
 {
 	struct pushes *p = calloc(1, sizeof(*p));
@@ -135,11 +152,8 @@ int pushes_open(const struct pushes_options *opts, struct pushes **ret)
 		return -ENOMEM;
 	if (gethostname(p->node, sizeof(p->node) - 1))
 		p->node[0] = '\0';
-	if (opts->spool_dir && mkdir(opts->spool_dir, 0700) && errno != EEXIST) {
-		err = -errno;
-		log_error("serve: cannot make the folder '%s': %s", opts->spool_dir,
-			  strerror(-err));
-	}
+	if (opts->spool_dir)
+		err = check_spool_dir(opts->spool_dir);
 	if (!err)
 		err = pushes_change(p, opts);
 	if (err)

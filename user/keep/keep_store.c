@@ -12,11 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+#include "base/new_file.h"
 #include "base/vec.h"
 
 /* While it is written; '.' because no name of ours begins so. */
-#define NEW_PREFIX ".new-"
-#define NEW_NAME_BYTES (KEEP_NAME_BYTES + sizeof(NEW_PREFIX))
+#define NEW_PREFIX ".heaptap-kept-"
 #define COPY_BYTES (64 << 10)
 
 struct keep_store {
@@ -130,8 +131,7 @@ static int load_one(struct keep_store *s, const char *file)
 	struct stat st;
 	int err;
 
-	if (!strncmp(file, NEW_PREFIX, sizeof(NEW_PREFIX) - 1) &&
-	    !keep_name_parse(file + sizeof(NEW_PREFIX) - 1, &f.name)) {
+	if (new_file_is_left(file, NEW_PREFIX)) {
 		unlinkat(s->dir_fd, file, 0); /* of a process that was killed while writing */
 		return 0;
 	}
@@ -154,7 +154,7 @@ static int by_time(const void *a, const void *b)
 	       (x->name.taken_epoch_ms < y->name.taken_epoch_ms);
 }
 
-static int load(struct keep_store *s)
+static int each_file(struct keep_store *s, int (*fn)(struct keep_store *s, const char *file))
 {
 	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -167,63 +167,53 @@ static int load(struct keep_store *s)
 		return err;
 	}
 	while (!err && (entry = readdir(dir)))
-		err = load_one(s, entry->d_name);
+		err = fn(s, entry->d_name);
 	closedir(dir);
+	return err;
+}
+
+static int load(struct keep_store *s)
+{
+	int err = each_file(s, load_one);
+
 	if (s->files.cnt)
 		qsort(s->files.data, s->files.cnt, sizeof(*s->files.data), by_time);
 	keep_bounds(s);
 	return err;
 }
 
-/* Others could put links or files of their own there, or take evidence away. */
-static int check_dir(const struct keep_store *s, const char *dir, char *why, size_t why_bytes)
+static int try_to_write(const struct keep_store *s)
 {
-	static const char probe[] = NEW_PREFIX "probe";
-	struct stat st;
-	int fd, err;
+	struct new_file f;
+	int err = new_file_open(s->dir_fd, NEW_PREFIX, &f);
 
-	if (fstat(s->dir_fd, &st))
-		return -errno;
-	if ((st.st_uid && st.st_uid != geteuid()) || (st.st_mode & 022)) {
-		snprintf(why, why_bytes,
-			 "others may write to '%s', where profiles are to be kept: make it a "
-			 "folder that only its owner can write to (chmod go-w, chown)",
-			 dir);
-		return -EPERM;
-	}
-	unlinkat(s->dir_fd, probe, 0);
-	fd = openat(s->dir_fd, probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot write to '%s', where profiles are to be kept: %s",
-			 dir, strerror(-err));
-		return err;
-	}
-	close(fd);
-	unlinkat(s->dir_fd, probe, 0);
-	return 0;
+	if (!err)
+		new_file_drop(&f);
+	return err;
 }
 
 static int open_dir(struct keep_store *s, const char *dir, char *why, size_t why_bytes)
 {
-	int err;
+	char folder_why[FOLDER_WHY_BYTES] = "";
+	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, folder_why);
 
-	if (mkdir(dir, 0700) && errno != EEXIST) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot make '%s', where profiles are to be kept: %s", dir,
+	if (*folder_why)
+		snprintf(why, why_bytes,
+			 "profiles cannot be kept in '%s': %s; make it a folder that only its owner "
+			 "can write to (chmod go-w, chown)",
+			 dir, folder_why);
+	else if (err)
+		snprintf(why, why_bytes,
+			 "cannot make or open '%s', where profiles are to be kept: %s", dir,
 			 strerror(-err));
-		return err;
-	}
-	s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dir_fd < 0) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot open '%s', where profiles are to be kept: %s", dir,
-			 strerror(-err));
-		return err;
-	}
-	err = check_dir(s, dir, why, why_bytes);
 	if (err)
 		return err;
+	err = try_to_write(s);
+	if (err) {
+		snprintf(why, why_bytes, "cannot write to '%s', where profiles are to be kept: %s",
+			 dir, strerror(-err));
+		return err;
+	}
 	if (flock(s->dir_fd, LOCK_EX | LOCK_NB)) {
 		err = -errno;
 		snprintf(why, why_bytes, "'%s' is in use by another process that keeps profiles",
@@ -304,23 +294,20 @@ static int copy_all(int from, int to)
 
 int keep_store_write(const struct keep_store *s, const struct keep_name *name, int fd)
 {
-	char file[KEEP_NAME_BYTES], temp[NEW_NAME_BYTES];
-	int out, err;
+	char file[KEEP_NAME_BYTES];
+	struct new_file f;
+	int err = new_file_open(s->dir_fd, NEW_PREFIX, &f);
 
+	if (err)
+		return err;
 	keep_name_format(name, file);
-	snprintf(temp, sizeof(temp), NEW_PREFIX "%s", file);
-	out = openat(s->dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (out < 0)
-		return -errno;
-	err = copy_all(fd, out);
-	if (!err && fsync(out))
+	err = copy_all(fd, f.fd);
+	if (!err && fsync(f.fd))
 		err = -errno;
-	if (close(out) && !err)
-		err = -errno;
-	if (!err && renameat(s->dir_fd, temp, s->dir_fd, file))
-		err = -errno;
+	if (!err)
+		err = new_file_commit(&f, file, true);
 	if (err) {
-		unlinkat(s->dir_fd, temp, 0);
+		new_file_drop(&f);
 	} else if (fsync(s->dir_fd) && errno != EINVAL) { /* not every file system syncs folders */
 		err = -errno;
 		unlinkat(s->dir_fd, file, 0); /* it is kept in memory, and counts there */
@@ -328,16 +315,22 @@ int keep_store_write(const struct keep_store *s, const struct keep_name *name, i
 	return err;
 }
 
+static int remove_left(struct keep_store *s, const char *file)
+{
+	if (new_file_is_left(file, NEW_PREFIX))
+		unlinkat(s->dir_fd, file, 0);
+	return 0;
+}
+
 bool keep_store_recover(struct keep_store *s, const struct keep_name *name)
 {
-	char file[KEEP_NAME_BYTES], temp[NEW_NAME_BYTES];
+	char file[KEEP_NAME_BYTES];
 	size_t cnt = s->files.cnt;
 
 	if (s->dir_fd < 0)
 		return false;
+	each_file(s, remove_left);
 	keep_name_format(name, file);
-	snprintf(temp, sizeof(temp), NEW_PREFIX "%s", file);
-	unlinkat(s->dir_fd, temp, 0);
 	if (load_one(s, file) || s->files.cnt == cnt)
 		return false;
 	s->stats.added_cnt++;

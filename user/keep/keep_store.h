@@ -65,8 +65,8 @@ void keep_store_set_bounds(struct keep_store *s, size_t file_max, uint64_t bytes
 
 /* In the child: the file fd to the folder, whole or not at all. -ENOSPC, ... */
 int keep_store_write(const struct keep_store *s, const struct keep_name *name, int fd);
-/* What a child has left of a file that was killed while it wrote it: half of one goes; a whole one
- * counts, as those of an earlier process, and true. */
+/* What a child has left of a file that was killed while it wrote it, and writes no more: half of one goes;
+ * a whole one counts, as those of an earlier process, and true. */
 bool keep_store_recover(struct keep_store *s, const struct keep_name *name);
 /* Takes fd (in memory) over; write_err is what keep_store_write() said. May remove others. */
 int keep_store_add(struct keep_store *s, const struct keep_name *name, int fd, int write_err,

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * out_file.c - see out_file.h.
- *
- * The folder is opened once and everything is done in it by its descriptor, so that no other folder can
- * be put in its place meanwhile. Root may be asked to write into a folder of somebody else: the
- * temporary file has a random name and is made anew (O_EXCL), the name is given by rename, which
- * replaces a link and does not follow it.
- */
+/* out_file.c - see out_file.h. */
 #include "record/out_file.h"
 
 #include <errno.h>
@@ -15,21 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define TEMP_NAME_BYTES 40
-#define TEMP_TRIES 16
+#include "base/folder.h"
+#include "base/new_file.h"
+
+#define TEMP_PREFIX ".heaptap-"
 #define FREE_NAMES 1000 /* that are tried when the name has been taken meanwhile */
 #define SUFFIX ".pb.gz"
 
 struct out_file {
 	char path[PATH_MAX];
 	size_t folder_len; /* of path: up to and with the last '/', 0: none */
-	char temp[TEMP_NAME_BYTES]; /* "": written to directly */
-	int folder_fd, fd;
+	struct new_file file; /* without a name: written to directly */
+	int folder_fd;
 	bool replaces;
 };
 
@@ -43,16 +37,7 @@ static bool is_trusted(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-/* Can nobody else change what is in it? In a sticky folder each can change only what is his own. */
-static bool is_folder_safe(int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && is_trusted(&st) &&
-	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX);
-}
-
-static int open_folder(struct out_file *of)
+static int open_folder(struct out_file *of, char why[static FOLDER_WHY_BYTES])
 {
 	char folder[PATH_MAX] = ".";
 	char *slash = strrchr(of->path, '/');
@@ -62,8 +47,7 @@ static int open_folder(struct out_file *of)
 		memcpy(folder, of->path, of->folder_len);
 		folder[of->folder_len] = '\0';
 	}
-	of->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return of->folder_fd < 0 ? -errno : 0;
+	return folder_open(folder, of->replaces ? FOLDER_ANY : FOLDER_SHARED, &of->folder_fd, why);
 }
 
 /* Where there is something that is no file. *ret_fd -1: there is nothing, or a file, or a link to one. */
@@ -85,7 +69,7 @@ static int open_special(const struct out_file *of, const struct stat *at, int *r
 		if (S_ISREG(st.st_mode))
 			return 0;
 	}
-	if (!is_trusted(at) || (S_ISLNK(at->st_mode) && !is_folder_safe(of->folder_fd)))
+	if (!is_trusted(at) || (S_ISLNK(at->st_mode) && !folder_is_safe(of->folder_fd)))
 		return -EPERM;
 	fd = openat(of->folder_fd, name_of(of), O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
@@ -100,50 +84,35 @@ static int open_special(const struct out_file *of, const struct stat *at, int *r
 	return err;
 }
 
-static int make_temp(struct out_file *of)
-{
-	for (int i = 0; i < TEMP_TRIES; i++) {
-		uint64_t number;
-
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return -EIO;
-		snprintf(of->temp, sizeof(of->temp), ".heaptap-%016llx.tmp",
-			 (unsigned long long)number);
-		of->fd = openat(of->folder_fd, of->temp,
-				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (of->fd >= 0)
-			return 0;
-		if (errno != EEXIST)
-			break;
-	}
-	of->temp[0] = '\0';
-	return -errno;
-}
-
-static int open_at(struct out_file *of)
+static int open_at(struct out_file *of, char why[static FOLDER_WHY_BYTES])
 {
 	struct stat st;
-	int err = open_folder(of);
+	int err = open_folder(of, why);
 
 	if (err)
 		return err;
 	if (!*name_of(of))
 		return -EISDIR;
 	if (!fstatat(of->folder_fd, name_of(of), &st, AT_SYMLINK_NOFOLLOW)) {
-		err = open_special(of, &st, &of->fd);
-		if (err || of->fd >= 0)
+		err = open_special(of, &st, &of->file.fd);
+		if (err || of->file.fd >= 0)
 			return err;
 		if (!of->replaces)
 			return -EEXIST;
 	} else if (errno != ENOENT) {
 		return -errno;
 	}
-	return make_temp(of);
+	return new_file_open(of->folder_fd, TEMP_PREFIX, &of->file);
 }
 
-static void explain(const char *path, int err, char *why, size_t why_bytes)
+static void explain(const char *path, int err, const char *folder_why, char *why, size_t why_bytes)
 {
-	if (err == -EEXIST)
+	if (*folder_why)
+		snprintf(why, why_bytes,
+			 "cannot write '%s': %s; choose a file in another folder with -o FILE, or "
+			 "write there all the same with --force",
+			 path, folder_why);
+	else if (err == -EEXIST)
 		snprintf(why, why_bytes,
 			 "'%s' exists: give another name with -o FILE, or replace it with --force",
 			 path);
@@ -161,18 +130,19 @@ int out_file_open(const char *path, bool replaces, struct out_file **ret, char *
 		  size_t why_bytes)
 {
 	struct out_file *of = calloc(1, sizeof(*of));
+	char folder_why[FOLDER_WHY_BYTES] = "";
 	int err = of ? 0 : -ENOMEM;
 
 	if (of) {
-		of->folder_fd = of->fd = -1;
+		of->folder_fd = of->file.fd = -1;
 		of->replaces = replaces;
 		if (snprintf(of->path, sizeof(of->path), "%s", path) >= (int)sizeof(of->path))
 			err = -ENAMETOOLONG;
 		else
-			err = *path ? open_at(of) : -ENOENT;
+			err = *path ? open_at(of, folder_why) : -ENOENT;
 	}
 	if (err) {
-		explain(path, err, why, why_bytes);
+		explain(path, err, folder_why, why, why_bytes);
 		out_file_free(of);
 		return err;
 	}
@@ -187,7 +157,7 @@ int out_file_open_stdout(int fd, struct out_file **ret)
 	if (!of)
 		return -ENOMEM;
 	of->folder_fd = -1;
-	of->fd = fd;
+	of->file.fd = fd;
 	snprintf(of->path, sizeof(of->path), "-");
 	*ret = of;
 	return 0;
@@ -195,26 +165,12 @@ int out_file_open_stdout(int fd, struct out_file **ret)
 
 int out_file_fd(const struct out_file *of)
 {
-	return of->fd;
+	return of->file.fd;
 }
 
 const char *out_file_path(const struct out_file *of)
 {
 	return of->path;
-}
-
-/* -EEXIST: there is something of that name. */
-static int give_new_name(const struct out_file *of, const char *name)
-{
-	if (!renameat2(of->folder_fd, of->temp, of->folder_fd, name, RENAME_NOREPLACE))
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	/* a file system that cannot: a second name instead, which has to be free as well */
-	if (linkat(of->folder_fd, of->temp, of->folder_fd, name, 0))
-		return -errno;
-	unlinkat(of->folder_fd, of->temp, 0);
-	return 0;
 }
 
 static int give_free_name(struct out_file *of)
@@ -230,7 +186,7 @@ static int give_free_name(struct out_file *of)
 		if (snprintf(other, sizeof(other), "%.*s-%d%s", stem_len, name, i,
 			     has_suffix ? SUFFIX : "") >= (int)(sizeof(other) - of->folder_len))
 			return -ENAMETOOLONG;
-		err = give_new_name(of, other);
+		err = new_file_commit(&of->file, other, false);
 	}
 	if (!err)
 		snprintf(of->path + of->folder_len, sizeof(of->path) - of->folder_len, "%s", other);
@@ -239,30 +195,21 @@ static int give_free_name(struct out_file *of)
 
 int out_file_commit(struct out_file *of)
 {
-	int err = close(of->fd) ? -errno : 0;
+	int fd = of->file.fd, err;
 
-	of->fd = -1;
-	if (err || !of->temp[0])
-		return err;
-	if (of->replaces)
-		err = renameat(of->folder_fd, of->temp, of->folder_fd, name_of(of)) ? -errno : 0;
-	else
-		err = give_new_name(of, name_of(of));
-	if (err == -EEXIST || err == -EISDIR)
-		err = give_free_name(of);
-	if (!err)
-		of->temp[0] = '\0';
-	return err;
+	if (!of->file.name[0]) {
+		of->file.fd = -1;
+		return close(fd) ? -errno : 0;
+	}
+	err = new_file_commit(&of->file, name_of(of), of->replaces);
+	return err == -EEXIST || err == -EISDIR ? give_free_name(of) : err;
 }
 
 void out_file_free(struct out_file *of)
 {
 	if (!of)
 		return;
-	if (of->fd >= 0)
-		close(of->fd);
-	if (of->temp[0])
-		unlinkat(of->folder_fd, of->temp, 0);
+	new_file_drop(&of->file);
 	if (of->folder_fd >= 0)
 		close(of->folder_fd);
 	free(of);

@@ -3,7 +3,8 @@
  * out_file.h - a file that is there whole or not at all, made in a folder that others may write to.
  *
  * What is written goes to a temporary file beside it, readable by its owner only, which takes the name at
- * the end. An existing file is left alone unless `replaces`. A link at that place is never followed to
+ * the end. An existing file is left alone unless `replaces`, and root writes to a stranger's folder
+ * (folder.h) only then. A link at that place is never followed to
  * a file. Devices and pipes are written to directly; a link to one is followed where nobody else can lay
  * or change it: it and its folder are root's or the user's own.
  */

@@ -21,12 +21,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/folder.h"
+#include "base/new_file.h"
 #include "base/vec.h"
 #include "base/write_all.h"
 
 #define NAME_BYTES 32
 #define SUFFIX ".push"
-#define SUFFIX_NEW ".new"
+#define NEW_PREFIX ".heaptap-push-"
 /* Where a folder holds more files than this, it is not ours, or something went wrong: the rest
  * are left alone. */
 #define SCAN_MAX 100000
@@ -138,26 +140,22 @@ static void drop_oldest(struct push_spool *s)
 static int write_file(const struct push_spool *s, const struct entry *e)
 {
 	struct file_header h = { .bytes = e->bytes };
-	char name[NAME_BYTES], new_name[NAME_BYTES + sizeof(SUFFIX_NEW)];
-	int fd, err;
+	char name[NAME_BYTES];
+	struct new_file f;
+	int err = new_file_open(s->dir_fd, NEW_PREFIX, &f);
 
+	if (err)
+		return err;
 	memcpy(h.magic, magic, sizeof(magic));
 	h.crc = crc32_z(crc32_z(0, NULL, 0), e->data, e->bytes);
 	file_name(e->seq, name);
-	snprintf(new_name, sizeof(new_name), "%s" SUFFIX_NEW, name);
-	fd = openat(s->dir_fd, new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	err = write_all(fd, &h, sizeof(h));
+	err = write_all(f.fd, &h, sizeof(h));
 	if (!err)
-		err = write_all(fd, e->data, e->bytes);
-	if (close(fd) < 0 && !err)
-		err = -errno;
-	if (!err && renameat(s->dir_fd, new_name, s->dir_fd, name) < 0)
-		err = -errno;
+		err = write_all(f.fd, e->data, e->bytes);
+	if (!err)
+		err = new_file_commit(&f, name, true);
 	if (err)
-		unlinkat(s->dir_fd, new_name, 0);
+		new_file_drop(&f);
 	return err;
 }
 
@@ -340,10 +338,9 @@ static int scan_one(struct push_spool *s, const char *name)
 {
 	struct entry e = { 0 };
 	struct stat st;
-	size_t n = strlen(name);
 
 	/* What was not finished: its process is gone, the folder is ours. */
-	if (n > strlen(SUFFIX_NEW) && !strcmp(name + n - strlen(SUFFIX_NEW), SUFFIX_NEW)) {
+	if (new_file_is_left(name, NEW_PREFIX)) {
 		unlinkat(s->dir_fd, name, 0);
 		return 0;
 	}
@@ -391,11 +388,11 @@ static int scan(struct push_spool *s)
 
 static int open_dir(struct push_spool *s, const char *dir)
 {
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dir_fd < 0)
-		return -errno;
+	char why[FOLDER_WHY_BYTES];
+	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, why);
+
+	if (err)
+		return err;
 	if (flock(s->dir_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	if (faccessat(s->dir_fd, ".", W_OK, AT_EACCESS) < 0)

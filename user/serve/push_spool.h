@@ -37,7 +37,7 @@ struct push_spool_stats {
 };
 
 /* What an earlier process left in the folder is there again. -EBUSY: another one has the folder;
- * -errno of making, opening or reading it. */
+ * -EPERM: others can write to it (folder.h, FOLDER_OURS); -errno of making, opening or reading it. */
 int push_spool_open(const struct push_spool_options *opts, struct push_spool **ret);
 /* Settles first. */
 void push_spool_close(struct push_spool *s);

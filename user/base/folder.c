@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* folder.c - see folder.h. */
+#include "base/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+
+/* Root's environment is root's: what sudo says there holds. */
+static bool is_number_of(const char *variable, unsigned id)
+{
+	const char *text = geteuid() ? NULL : getenv(variable);
+	char *end;
+
+	return text && *text >= '0' && *text <= '9' && strtoul(text, &end, 10) == id && !*end;
+}
+
+static bool is_own(const struct stat *st)
+{
+	return !st->st_uid || st->st_uid == geteuid() || is_number_of("SUDO_UID", st->st_uid);
+}
+
+/* Who else can write to it. A group that sudo's user has alone is his default in many systems. */
+static mode_t others_mode(const struct stat *st)
+{
+	mode_t mode = st->st_mode & (S_IWGRP | S_IWOTH);
+
+	if (is_number_of("SUDO_UID", st->st_uid) && is_number_of("SUDO_GID", st->st_gid))
+		mode &= ~(mode_t)S_IWGRP;
+	return mode;
+}
+
+static bool has_other_owner(const struct stat *st, enum folder_rule rule)
+{
+	return rule == FOLDER_OURS ? st->st_uid && st->st_uid != geteuid() : !is_own(st);
+}
+
+static bool is_stranger(const struct stat *st, enum folder_rule rule)
+{
+	if (has_other_owner(st, rule))
+		return true;
+	if (rule == FOLDER_OURS)
+		return st->st_mode & (S_IWGRP | S_IWOTH);
+	return others_mode(st) && !(st->st_mode & S_ISVTX);
+}
+
+bool folder_is_safe(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && !is_stranger(&st, FOLDER_SHARED);
+}
+
+/* shown: how much of path stands for the folder. */
+static int judge(int fd, enum folder_rule rule, const char *path, size_t shown,
+		 char why[static FOLDER_WHY_BYTES])
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!is_stranger(&st, rule))
+		return 0;
+	if (!shown) {
+		path = ".";
+		shown = 1;
+	}
+	while (shown > 1 && path[shown - 1] == '/')
+		shown--;
+	if (has_other_owner(&st, rule))
+		snprintf(why, FOLDER_WHY_BYTES,
+			 "the folder '%.*s' belongs to user %u, who can change what is written "
+			 "there",
+			 (int)(shown < 256 ? shown : 256), path, st.st_uid);
+	else
+		snprintf(why, FOLDER_WHY_BYTES,
+			 "others may write to the folder '%.*s', and change what is written there",
+			 (int)(shown < 256 ? shown : 256), path);
+	return -EPERM;
+}
+
+/* In a folder that is safe nobody changes what has been looked at, unless it is his own: then it is no
+ * link, or refused. */
+static int step(int fd, const char *name, int *ret_fd, char why[static FOLDER_WHY_BYTES])
+{
+	struct stat st;
+	bool is_link;
+
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	is_link = S_ISLNK(st.st_mode);
+	if (is_link && !is_own(&st)) {
+		snprintf(why, FOLDER_WHY_BYTES,
+			 "the link '%.200s' on the way belongs to user %u, who can change where it "
+			 "leads",
+			 name, st.st_uid);
+		return -EPERM;
+	}
+	*ret_fd = openat(fd, name, PATH_FLAGS | (is_link ? 0 : O_NOFOLLOW));
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static int walk(const char *path, bool makes, int *fd, char why[static FOLDER_WHY_BYTES])
+{
+	char name[NAME_MAX + 1];
+	const char *at = path + strspn(path, "/"), *end;
+	size_t len;
+	int err, next = -1;
+
+	for (; *at; at = end) {
+		len = strcspn(at, "/");
+		end = at + len + strspn(at + len, "/");
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, at, len);
+		name[len] = '\0';
+		err = judge(*fd, FOLDER_SHARED, path, (size_t)(at - path), why);
+		if (!err && makes && !*end && mkdirat(*fd, name, 0700) && errno != EEXIST)
+			err = -errno;
+		if (!err)
+			err = step(*fd, name, &next, why);
+		if (err)
+			return err;
+		close(*fd);
+		*fd = next;
+	}
+	return 0;
+}
+
+int folder_open(const char *path, enum folder_rule rule, int *ret_fd,
+		char why[static FOLDER_WHY_BYTES])
+{
+	bool walks = rule != FOLDER_ANY && !geteuid(), is_ours = rule == FOLDER_OURS;
+	int fd, path_fd, err = 0;
+
+	if (!walks && is_ours && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	path_fd = open(!walks ? path : *path == '/' ? "/" : ".", PATH_FLAGS);
+	if (path_fd < 0)
+		return -errno;
+	if (walks)
+		err = walk(path, is_ours, &path_fd, why);
+	if (!err && (walks || is_ours))
+		err = judge(path_fd, rule, path, strlen(path), why);
+	if (err || !is_ours) {
+		fd = path_fd;
+		goto out;
+	}
+	fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = fd < 0 ? -errno : 0;
+	close(path_fd);
+out:
+	if (!err)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return err;
+}
