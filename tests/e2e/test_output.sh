@@ -57,6 +57,16 @@ status=$?
 timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/link.pb.gz" -p "$target" >/dev/null 2>>"$work/heaptap.err"
 [ $status = 1 ] && [ "$(cat "$work/victim")" = precious ] && [ ! -L "$work/link.pb.gz" ] && gzip -t "$work/link.pb.gz" &&
 	ok "a link is not followed, with --force neither" || not_ok "a link" "status $status" "$work/heaptap.err"
+# a folder of somebody else, who can change what is written there
+mkdir "$work/strange"
+chown 65534:65534 "$work/strange"
+env -u SUDO_UID timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+status=$?
+[ $status = 1 ] && [ -z "$(ls -A "$work/strange")" ] && grep -q "belongs to user 65534.*--force" "$work/heaptap.err" &&
+	! grep -q "^heaptap: recording" "$work/heaptap.err" && ok "a stranger's folder is refused: told before attaching" ||
+	not_ok "a stranger's folder is refused" "status $status" "$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+gzip -t "$work/strange/p.pb.gz" 2>/dev/null && ok "--force writes there" || not_ok "--force writes there" "" "$work/heaptap.err"
 # a file, and a link, that come while it is recorded
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
 	rm -f "$work"/late*.pb.gz "$work/heaptap.err"
