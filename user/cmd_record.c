@@ -64,7 +64,7 @@ static const char usage[] =
 	"  -d, --duration TIME     stop after TIME (30, 30s, 5m, 1m30s, 2h; default: until Ctrl-C)\n"
 	"  -o, --output FILE       save the profile here; - is standard output (default:\n"
 	"                          COMM-PID-TIME.pb.gz in the current folder, TIME in UTC)\n"
-	"      --force             replace FILE if it exists\n"
+	"      --force             replace FILE if it exists; write to any folder\n"
 	"  -n, --top N             rows to print at the end (default: 10, 0 = none)\n"
 	"  -q, --quiet             print errors and losses only\n"
 	"  -v, --verbose           say what is being done\n"
