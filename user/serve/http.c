@@ -166,23 +166,51 @@ static bool is_authorized(const struct http_exchange *x)
 	       token_authorizes(given, x->server->token);
 }
 
-static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char *key,
-				  const char *value)
+struct header_count {
+	const char *name;
+	unsigned int cnt;
+};
+
+static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
 {
-	unsigned int *cnt = ctx;
+	struct header_count *c = ctx;
 
 	(void)kind, (void)value;
-	*cnt += !strcasecmp(key, MHD_HTTP_HEADER_HOST);
+	c->cnt += !strcasecmp(key, c->name);
 	return MHD_YES;
 }
 
-/* RFC 9112, 3.2: what stands in between might take another name than we do. */
-static bool has_one_host(const struct http_exchange *x, const char *version)
+static unsigned int header_cnt(const struct http_exchange *x, const char *name)
 {
-	unsigned int cnt = 0;
+	struct header_count c = { name, 0 };
 
-	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_host, &cnt);
-	return cnt == 1 || (!cnt && !strcmp(version, MHD_HTTP_VERSION_1_0));
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_header, &c);
+	return c.cnt;
+}
+
+/*
+ * Is the header such that what stands in between cannot take it for something else than we do? RFC 9112, 3.2:
+ * one Host, that is one; 6.3: one length of the body. NULL, or what is wrong.
+ */
+static const char *find_ambiguity(const struct http_exchange *x, const char *version)
+{
+	unsigned int host_cnt = header_cnt(x, MHD_HTTP_HEADER_HOST);
+	const char *host =
+		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	const char *bytes = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND,
+							MHD_HTTP_HEADER_CONTENT_LENGTH);
+	char name[LISTEN_HOST_BYTES];
+
+	if (host_cnt != 1 && (host_cnt || strcmp(version, MHD_HTTP_VERSION_1_0)))
+		return "a request has one Host header\n";
+	if (host && listen_split_host(host, name))
+		return "a Host header is NAME or NAME:PORT\n";
+	if (header_cnt(x, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 ||
+	    (bytes && (!*bytes || bytes[strspn(bytes, "0123456789")])) ||
+	    (bytes && header_cnt(x, MHD_HTTP_HEADER_TRANSFER_ENCODING)))
+		return "a body has one length, a number\n";
+	return NULL;
 }
 
 /* A page of somebody else whose name leads here asks for that name. */
@@ -222,9 +250,10 @@ static void expect_body(struct http_exchange *x, size_t cap)
 static void refuse(struct http_exchange *x, const char *method, const char *version)
 {
 	size_t cap = x->server->ops.body_cap(x->server->ctx, x->path);
+	const char *ambiguity = find_ambiguity(x, version);
 
-	if (!has_one_host(x, version))
-		http_error(x, MHD_HTTP_BAD_REQUEST, "a request has one Host header\n");
+	if (ambiguity)
+		http_error(x, MHD_HTTP_BAD_REQUEST, "%s", ambiguity);
 	else if (!is_for_us(x))
 		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
 			   "this name may be anybody's: ask for the address, or have a token "

@@ -46,24 +46,34 @@ int listen_parse(const char *text, char host[static LISTEN_HOST_BYTES], const ch
 	return 0;
 }
 
-bool listen_is_own_name(const char *host_header, const char *own)
+int listen_split_host(const char *header, char host[static LISTEN_HOST_BYTES])
+{
+	bool is_bracketed = *header == '[';
+	const char *begin = header + is_bracketed;
+	size_t len = strcspn(begin, is_bracketed ? "]" : ":");
+	const char *rest = begin + len;
+
+	if (is_bracketed && *rest++ != ']')
+		return -EINVAL;
+	if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")]))
+		return -EINVAL;
+	if (!len || len >= LISTEN_HOST_BYTES)
+		return -EINVAL;
+	memcpy(host, begin, len);
+	host[len] = '\0';
+	return 0;
+}
+
+bool listen_is_own_name(const char *header, const char *own)
 {
 	static const char localhost[] = "localhost";
 	unsigned char address[sizeof(struct in6_addr)];
 	char host[LISTEN_HOST_BYTES];
-	const char *end = strrchr(host_header, ':');
 	size_t len;
 
-	if (*host_header == '[') {
-		end = strchr(host_header++, ']');
-		if (!end)
-			return false;
-	}
-	len = end ? (size_t)(end - host_header) : strlen(host_header);
-	if (len >= sizeof(host))
+	if (listen_split_host(header, host))
 		return false;
-	memcpy(host, host_header, len);
-	host[len] = '\0';
+	len = strlen(host);
 	if (len && host[len - 1] == '.')
 		host[--len] = '\0';
 	if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)

@@ -16,6 +16,8 @@
  */
 int listen_parse(const char *text, char host[static LISTEN_HOST_BYTES], const char **ret_port);
 
+/* The name in a Host header: NAME, NAME:PORT, [V6], [V6]:PORT. Pure; -EINVAL: it is none of these. */
+int listen_split_host(const char *header, char host[static LISTEN_HOST_BYTES]);
 /*
  * Does a Host header say one of: an address, localhost, a name below it, own (a host, or "")? Other
  * names are what name servers make of them. Pure.
