@@ -12,7 +12,7 @@
 
 #define READ_BYTES 4096
 
-int proc_text_read(pid_t pid, const char *name, char **ret)
+int proc_text_read_all(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
 {
 	VEC(char) text = { 0 };
 	char path[96];
@@ -45,5 +45,13 @@ int proc_text_read(pid_t pid, const char *name, char **ret)
 	}
 	text.data[text.cnt] = '\0';
 	*ret = text.data;
+	*ret_bytes = text.cnt + 1;
 	return 0;
+}
+
+int proc_text_read(pid_t pid, const char *name, char **ret)
+{
+	size_t bytes;
+
+	return proc_text_read_all(pid, name, ret, &bytes);
 }

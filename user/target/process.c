@@ -408,37 +408,8 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 
 int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes)
 {
-	VEC(char) text = { 0 };
-	char path[64];
-	ssize_t n = 1;
-	int fd, err = 0;
-
-	if (reader_is_on())
-		return reader_environ(pid, ret, ret_bytes);
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (!err && n > 0) {
-		err = text.cnt > PROC_TEXT_BYTES_CAP ? -EFBIG :
-						       vec_reserve(&text, text.cnt + 4096 + 1);
-		if (err)
-			break;
-		n = read(fd, text.data + text.cnt, 4096);
-		if (n < 0)
-			err = -errno;
-		else
-			text.cnt += (size_t)n;
-	}
-	close(fd);
-	if (err) {
-		vec_release(&text);
-		return err;
-	}
-	text.data[text.cnt] = '\0';
-	*ret = text.data;
-	*ret_bytes = text.cnt + 1;
-	return 0;
+	return reader_is_on() ? reader_environ(pid, ret, ret_bytes) :
+				proc_text_read_all(pid, "environ", ret, ret_bytes);
 }
 
 int process_has_own_root(pid_t tid)
