@@ -12,8 +12,8 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # What measures pace or overhead, looks at memory for probes, or gives heaptap a moment to find what is
 # loaded runs alone. The others run beside each other: a recording counts the same whoever else is
 # recorded (test_two_recorders.sh). Longest first, so that the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget dlopen exec_hold first_minute \
-	fork hostile kill loads metrics scope_links serve serve_keep serve_ways \
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget costly_files dlopen exec_hold first_minute \
+	fork hostile kill loads metrics mute scope_links serve serve_keep serve_ways siege \
 	unwind),$(E2E))
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,wrapper scopes statistics serve_select scope_matrix \
 	scope_rust serve_http two_recorders output doctor exact_cxx exact_threads)
@@ -21,8 +21,8 @@ E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
-TORTURE := tests/e2e/test_kill.sh tests/e2e/test_loads.sh
-TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50
+TORTURE := tests/e2e/test_kill.sh tests/e2e/test_loads.sh tests/e2e/test_siege.sh
+TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.

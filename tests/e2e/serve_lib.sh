@@ -90,3 +90,73 @@ refused() {
 		not_ok "refused: $name" "status $status, not said: $what" "$top/err"
 	fi
 }
+
+# Servers beside those who would harm them.
+
+# answers_within MS SECONDS PATH...: each answer meanwhile; the longest is in $longest
+answers_within() {
+	local limit=$1 end=$((SECONDS + $2)) took path
+	shift 2
+	longest=0
+	while [ $SECONDS -lt $end ]; do
+		for path; do
+			took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url$path" |
+				awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
+			[ "$took" -gt "$longest" ] && longest=$took
+		done
+		sleep 0.1
+	done
+	[ "$longest" -le "$limit" ]
+}
+# in MB, the most that heaptap and the processes that it started have for themselves, until they end; into $top/most
+watch_memory() {
+	python3 - "$server" >"$top/most" <<-'EOF'
+		import sys, time
+		def children(pid):
+		    with open(f"/proc/{pid}/task/{pid}/children") as f:
+		        return [int(p) for p in f.read().split()]
+		def family(pid):
+		    try:
+		        return [pid] + [p for child in children(pid) for p in family(child)]
+		    except OSError:
+		        return []
+		def anon_kb(pid):
+		    try:
+		        with open(f"/proc/{pid}/status") as f:
+		            return int(f.read().split("RssAnon:")[1].split()[0])
+		    except (OSError, IndexError):
+		        return 0
+		most = 0
+		while pids := family(int(sys.argv[1])):
+		    most = max(most, sum(anon_kb(p) for p in pids))
+		    time.sleep(0.005)
+		print(most // 1024)
+	EOF
+}
+end_process() {
+	kill -9 "${pid_of[$1]}"
+	wait "${pid_of[$1]}" 2>/dev/null
+}
+# start_fuse FILE: a file system of it; its file is $file
+start_fuse() {
+	mkdir -p "$top/mnt"
+	begin fuse "$bin/mute_fuse" "$top/mnt" "$1"
+	file=$top/mnt/file
+}
+end_fuse() {
+	kill -9 "${pid_of[fuse]}"
+	wait "${pid_of[fuse]}" 2>/dev/null
+	await 10 not_mounted || umount -l "$top/mnt"
+}
+not_mounted() { ! grep -q " $top/mnt " /proc/mounts; }
+fuse() { tell_to fuse "$1" && await 5 says "$top/fuse/target.out" DONE; }
+# lay OVER COMMAND: the process mutes has done so, and the file system obeys the command
+lay() {
+	start_fuse "$bin/family"
+	mkdir -p "$top/bin-mutes"
+	cp --remove-destination "$bin/mute_target" "$top/bin-mutes/mutes"
+	begin mutes "$top/bin-mutes/mutes" "$1" "$file"
+	tell_to mutes go
+	await 5 says "$top/mutes/target.out" DONE || not_ok "$1" "the target did not do it" "$top/mutes/target.err"
+	fuse "$2"
+}

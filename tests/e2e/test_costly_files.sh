@@ -12,44 +12,6 @@ build_c family && build_c costly_maps -lz || { not_ok build "workloads"; e2e_end
 seconds=${E2E_COSTLY_SECONDS:-6} # that each is looked at
 mkdir -m 1777 "$top/files"
 
-# answers_within MS SECONDS: each /healthz meanwhile; the longest is in $longest
-answers_within() {
-	local limit=$1 end=$((SECONDS + $2)) took
-	longest=0
-	while [ $SECONDS -lt $end ]; do
-		took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url/healthz" |
-			awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
-		[ "$took" -gt "$longest" ] && longest=$took
-		sleep 0.1
-	done
-	[ "$longest" -le "$limit" ]
-}
-# in MB, the most that heaptap and the processes that it started have for themselves, until they end; into $top/most
-watch_memory() {
-	python3 - "$server" >"$top/most" <<-'EOF'
-		import sys, time
-		def children(pid):
-		    with open(f"/proc/{pid}/task/{pid}/children") as f:
-		        return [int(p) for p in f.read().split()]
-		def family(pid):
-		    try:
-		        return [pid] + [p for child in children(pid) for p in family(child)]
-		    except OSError:
-		        return []
-		def anon_kb(pid):
-		    try:
-		        with open(f"/proc/{pid}/status") as f:
-		            return int(f.read().split("RssAnon:")[1].split()[0])
-		    except (OSError, IndexError):
-		        return 0
-		most = 0
-		while pids := family(int(sys.argv[1])):
-		    most = max(most, sum(anon_kb(p) for p in pids))
-		    time.sleep(0.005)
-		print(most // 1024)
-	EOF
-}
-
 # beside_it NAME WHAT ARGS...: a server, a process that is followed, and one that maps such files
 beside_it() {
 	local name=$1 what=$2 started
@@ -63,7 +25,7 @@ beside_it() {
 		not_ok "$what" "not followed" "$top/serve.err"
 	watch_memory &
 	tell_to "costly-$name" go
-	answers_within 1000 "$seconds" && ok "$what: /healthz within $longest ms" ||
+	answers_within 1000 "$seconds" /healthz && ok "$what: /healthz within $longest ms" ||
 		not_ok "$what: /healthz" "took $longest ms" "$top/serve.err"
 	work_of "heapy-$name"
 	exact_of "heapy-$name" "$what: another process is served"

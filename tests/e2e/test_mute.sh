@@ -10,41 +10,7 @@ have curl || skip_all "curl is not installed"
 build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" -Wl,-z,now ||
 	{ not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-mkdir "$top/bin-mutes"
 seconds=${E2E_MUTE_SECONDS:-6} # that each is looked at
-
-# answers_within MS SECONDS PATH...: each answer meanwhile; the longest is in $longest
-answers_within() {
-	local limit=$1 end=$((SECONDS + $2)) took path
-	shift 2
-	longest=0
-	while [ $SECONDS -lt $end ]; do
-		for path; do
-			took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url$path" |
-				awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
-			[ "$took" -gt "$longest" ] && longest=$took
-		done
-		sleep 0.1
-	done
-	[ "$longest" -le "$limit" ]
-}
-# start_fuse FILE: a file system of it; its file is $file
-start_fuse() {
-	mkdir -p "$top/mnt"
-	begin fuse "$bin/mute_fuse" "$top/mnt" "$1"
-	file=$top/mnt/file
-}
-end_fuse() {
-	kill -9 "${pid_of[fuse]}"
-	wait "${pid_of[fuse]}" 2>/dev/null
-	await 10 not_mounted || umount -l "$top/mnt"
-}
-not_mounted() { ! grep -q " $top/mnt " /proc/mounts; }
-fuse() { tell_to fuse "$1" && await 5 says "$top/fuse/target.out" DONE; }
-end_process() {
-	kill -9 "${pid_of[$1]}"
-	wait "${pid_of[$1]}" 2>/dev/null
-}
 
 # looked_at WHAT: the server, while it follows such a one
 looked_at() {
@@ -77,15 +43,6 @@ laid() {
 	says "$top/serve.err" "$words" && ok "$what: said" || not_ok "$what: said" "no '$words'" "$top/serve.err"
 	end_fuse
 	end_process mutes
-}
-# lay OVER COMMAND: the process mutes has done so, and the file system obeys the command
-lay() {
-	start_fuse "$bin/family"
-	cp --remove-destination "$bin/mute_target" "$top/bin-mutes/mutes"
-	begin mutes "$top/bin-mutes/mutes" "$1" "$file"
-	tell_to mutes go
-	await 5 says "$top/mutes/target.out" DONE || not_ok "$1" "the target did not do it" "$top/mutes/target.err"
-	fuse "$2"
 }
 laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
 laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
