@@ -214,7 +214,18 @@ static int read_keys(struct followed *f, struct followed_process *p, uint32_t ge
 	return 0;
 }
 
-/* A file is looked at in each of its mappings. */
+static bool has_mapped(const struct followed_process *p, const struct track_file *file)
+{
+	struct track_file *const *f;
+
+	vec_each(&p->mapped, f)
+		if (*f == file)
+			return true;
+	return false;
+}
+
+/* A file is looked at in each of its mappings; not again when its mappings are read again, for it has our own
+ * by then. */
 static int find_leftovers(struct followed_process *p, const struct proc_map *map,
 			  const struct track_file *file)
 {
@@ -454,7 +465,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 		if (!file && jit_can_be_in(m, f->files))
 			continue; /* see add_jit() */
 		err = vec_push(&set.map, hm);
-		if (!err && file && p->may_have_leftovers)
+		if (!err && file && p->may_have_leftovers && !has_mapped(p, file))
 			err = forgive_silence(p, find_leftovers(p, m, file));
 		if (!err && file && file->listed_in != f->read_cnt) {
 			file->listed_in = f->read_cnt;

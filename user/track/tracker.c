@@ -39,6 +39,8 @@
 #define ORDER_INTERVAL_NS 1000000000ULL
 /* How often to look whether events were lost. */
 #define LOST_INTERVAL_NS 1000000000ULL
+/* Then whoever calls has something else to do first: processes that do not answer take this long each. */
+#define TURN_NS 200000000ULL
 
 struct held_key {
 	uint32_t pid;
@@ -58,6 +60,7 @@ struct tracker {
 	uint32_t next_generation;
 	uint64_t ordered_ns; /* when the sharers of events were last put in order */
 	bool is_stopped;
+	size_t next_idx; /* of the process that comes first in the next turn */
 	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
 };
 
@@ -649,8 +652,28 @@ static int take_files(struct tracker *t)
 	return err == -ENOMEM ? err : 0;
 }
 
+static int work_for(struct tracker *t, struct followed_process *p)
+{
+	int err = 0;
+
+	if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
+		p->is_dirty = true;
+	if (followed_look_at_jit(p))
+		p->is_dirty = true;
+	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
+		p->is_dirty = true;
+	if (p->is_dirty)
+		err = refresh(t, p);
+	if (err == -ESRCH || err == -ENOENT)
+		err = 0; /* its exit event is on the way */
+	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
+		clean_children(t, p);
+	return err;
+}
+
 int tracker_work(struct tracker *t)
 {
+	const uint64_t end_ns = now_ns() + TURN_NS;
 	int err;
 
 	if (t->is_stopped)
@@ -661,21 +684,10 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t i = 0; i < t->followed.list.cnt && !err; i++) {
-		struct followed_process *p = &t->followed.list.data[i];
-
-		if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
-			p->is_dirty = true;
-		if (followed_look_at_jit(p))
-			p->is_dirty = true;
-		if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
-			p->is_dirty = true;
-		if (p->is_dirty)
-			err = refresh(t, p);
-		if (err == -ESRCH || err == -ENOENT)
-			err = 0; /* its exit event is on the way */
-		if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)
-			clean_children(t, p);
+	for (size_t left = t->followed.list.cnt; left && !err && now_ns() < end_ns; left--) {
+		if (t->next_idx >= t->followed.list.cnt)
+			t->next_idx = 0;
+		err = work_for(t, &t->followed.list.data[t->next_idx++]);
 	}
 	return err;
 }

@@ -135,7 +135,8 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event);
 void tracker_on_mmap(struct tracker *t, pid_t pid);
 void tracker_on_code(struct tracker *t, pid_t pid); /* it made memory without a file executable */
 void tracker_on_lost(struct tracker *t);
-/* Work off what events asked for. Call when tracker_wants_work() says so. */
+/* Work off what events asked for: of the next processes in turn, for 0.2 s and the last one's time. Call again
+ * when tracker_wants_work() says so. */
 int tracker_work(struct tracker *t);
 bool tracker_wants_work(const struct tracker *t);
 /* How long it may be until then, at the most. */
