@@ -30,6 +30,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
+#include "symbol/slow_files.h"
 #include "target/reader.h"
 #include "track/file_job.h"
 #include "track/tracker.h"
@@ -49,6 +50,7 @@ struct daemon {
 	struct live_view *live_view; /* of the pages */
 	struct rounds *rounds;
 	struct loop *loop;
+	struct slow_files *slow;
 };
 
 static void on_event(void *ctx, const struct ht_event *event)
@@ -96,6 +98,7 @@ static int open_profiles(struct daemon *d)
 		.engine = capture_engine(d->capture),
 		.files = capture_files(d->capture),
 		.tracker = capture_tracker(d->capture),
+		.slow = d->slow,
 		.governor = capture_governor(d->capture),
 		.rate_bytes = d->opts.rate_bytes,
 		.mode = capture_mode(d->capture),
@@ -136,6 +139,7 @@ static int start_loop(struct daemon *d)
 		.pushes = d->pushes,
 		.rounds = d->rounds,
 		.keeper = d->keeper,
+		.slow = d->slow,
 	};
 
 	return loop_start(d->loop, &parts);
@@ -173,7 +177,9 @@ static int set_up(struct daemon *d)
 		log_error("serve: cannot start the process that reads: %s", strerror(-err));
 		return err;
 	}
-	err = loop_open(d->opts.can_reload, &d->loop);
+	err = slow_files_new(&d->slow);
+	if (!err)
+		err = loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
 		err = open_capture(d);
 	if (!err)
@@ -367,6 +373,7 @@ void daemon_close(struct daemon *d)
 	capture_free(d->capture);
 	select_rules_free(d->rules);
 	loop_close(d->loop);
+	slow_files_free(d->slow);
 	guardian_end(d->guardian);
 	reader_end();
 	free(d);

@@ -23,6 +23,7 @@
 #include "daemon/worker.h"
 #include "keep/keep_store.h"
 #include "snapshot/snapshot.h"
+#include "symbol/slow_files.h"
 
 #define NOTE_BYTES 512
 #define NOTES_CAP 2
@@ -225,6 +226,7 @@ static int make_jobs(void *ctx)
 	const struct keep_batch *b = work->batch;
 	int failed_cnt = 0;
 
+	slow_files_hide(work->src->slow);
 	for (size_t i = 0; i < b->job_cnt; i++) {
 		struct keep_result r = make_job(work, &b->jobs[i]);
 
@@ -257,9 +259,9 @@ int keep_batch_fd(const struct keep_batch *b)
 	return b->worker.fd;
 }
 
-void keep_batch_check(const struct keep_batch *b)
+bool keep_batch_check(struct keep_batch *b)
 {
-	worker_check(&b->worker);
+	return worker_check(&b->worker);
 }
 
 bool keep_batch_reap(struct keep_batch *b, uint64_t *ret_cpu_ns)

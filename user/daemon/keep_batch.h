@@ -52,7 +52,7 @@ int keep_batch_start(struct keep_batch *b, const struct profile_source *src,
 /* As worker.h says of the child; while it is at work. */
 bool keep_batch_is_at_work(const struct keep_batch *b);
 int keep_batch_fd(const struct keep_batch *b);
-void keep_batch_check(const struct keep_batch *b);
+bool keep_batch_check(struct keep_batch *b);
 bool keep_batch_reap(struct keep_batch *b, uint64_t *ret_cpu_ns);
 /* At any time. */
 uint64_t keep_batch_reader_since_ns(const struct keep_batch *b);

@@ -384,10 +384,12 @@ int keeper_work(struct keeper *k, int *ret_fd)
 	*ret_fd = -1;
 	if (!k)
 		return 0;
-	if (keep_batch_is_at_work(k->batch))
-		keep_batch_check(k->batch);
-	else if (has_due(k, now_ns()) && !begin(k))
+	if (keep_batch_is_at_work(k->batch)) {
+		if (keep_batch_check(k->batch))
+			keeper_reap(k);
+	} else if (has_due(k, now_ns()) && !begin(k)) {
 		*ret_fd = keep_batch_fd(k->batch);
+	}
 	return 0;
 }
 

@@ -22,12 +22,18 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "serve/http.h"
+#include "symbol/slow_files.h"
 #include "track/tracker.h"
 
 #define TICK_NS (200 * NS_PER_MS)
 
-/* For the last profiles to be made and to arrive. */
+/* For the last profiles to arrive. */
 #define LAST_PUSH_NS (5 * NS_PER_S)
+/* For the names in them: one slow process must not cost the others their last profiles, nor hold up the
+ * end. What is unknown by then is left as addresses. */
+#define LAST_NAMES_NS (NS_PER_S / 2)
+/* For them to be made, once no names are looked up any more. */
+#define LAST_MADE_NS (NS_PER_S * 3 / 2)
 
 enum source {
 	SOURCE_SIGNAL,
@@ -51,6 +57,7 @@ struct loop {
 	bool is_over, is_hurried; /* told to end, and once more */
 	bool wants_reload;
 	bool has_lost_guardian;
+	uint64_t made_end_ns; /* the last profiles are made by then, or never */
 };
 
 static int take_signals(struct loop *l)
@@ -275,11 +282,11 @@ static int loop_once(struct loop *l)
 /* Of processes that have just ended. */
 static int keep_last(struct loop *l)
 {
-	uint64_t end_ns = now_ns() + LAST_PUSH_NS;
 	int err = 0;
 
 	l->is_hurried = false;
-	while (!err && !l->is_hurried && now_ns() < end_ns && keeper_is_busy(l->parts.keeper))
+	while (!err && !l->is_hurried && now_ns() < l->made_end_ns &&
+	       keeper_is_busy(l->parts.keeper))
 		err = loop_once(l);
 	return err;
 }
@@ -293,7 +300,8 @@ static int push_last(struct loop *l)
 	l->is_hurried = false;
 	pushes_hurry(l->parts.pushes);
 	while (!err && !l->is_hurried && now_ns() < end_ns &&
-	       (pushes_is_due(l->parts.pushes) || profiles_is_busy(l->parts.profiles) ||
+	       ((now_ns() < l->made_end_ns &&
+		 (pushes_is_due(l->parts.pushes) || profiles_is_busy(l->parts.profiles))) ||
 		pushes_are_waiting(l->parts.pushes)))
 		err = loop_once(l);
 	return err;
@@ -309,6 +317,8 @@ int loop_run(struct loop *l, bool *ret_wants_reload)
 	*ret_wants_reload = !l->is_over && !err;
 	if (*ret_wants_reload)
 		return 0;
+	l->made_end_ns = now_ns() + LAST_MADE_NS;
+	slow_files_end_at(l->parts.slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
 		err = keep_last(l);
 	if (!err && pushes_cnt(l->parts.pushes))

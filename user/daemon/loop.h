@@ -22,6 +22,7 @@ struct loop;
 struct profiles;
 struct pushes;
 struct rounds;
+struct slow_files;
 struct tracker;
 
 /* What has its turn. */
@@ -35,6 +36,7 @@ struct loop_parts {
 	struct pushes *pushes;
 	struct rounds *rounds;
 	struct keeper *keeper; /* NULL: nothing is kept */
+	struct slow_files *slow;
 };
 
 /*

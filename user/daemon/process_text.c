@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd_stream.h"
 #include "daemon/profile_file.h"
 #include "format/report.h"
@@ -210,9 +211,9 @@ static void put_frames(uint64_t addr, const struct symbol_frame *f, size_t cnt, 
 }
 
 /* Names of places[0..cnt), which are of one file and sorted. */
-static int put_file(const struct place *places, size_t cnt, FILE *out)
+static int put_file(const struct symbol_options *opts, const struct place *places, size_t cnt,
+		    FILE *out)
 {
-	const struct symbol_options opts = { .lines = true, .demangle = true };
 	const struct track_file *file = places->file;
 	uint64_t *vaddrs = calloc(cnt, sizeof(*vaddrs));
 	struct symbol_result *sym = NULL;
@@ -224,7 +225,7 @@ static int put_file(const struct place *places, size_t cnt, FILE *out)
 	for (size_t i = 0; i < cnt; i++)
 		if (!unique_cnt || vaddrs[unique_cnt - 1] != places[i].vaddr)
 			vaddrs[unique_cnt++] = places[i].vaddr;
-	err = file_symbolize(&opts, file, vaddrs, unique_cnt, &sym);
+	err = file_symbolize(opts, file, vaddrs, unique_cnt, &sym);
 	for (size_t i = 0; i < cnt && !err; i++) {
 		at += vaddrs[at] != places[i].vaddr;
 		put_frames(places[i].addr, &sym->frames[sym->first[at]],
@@ -235,8 +236,11 @@ static int put_file(const struct place *places, size_t cnt, FILE *out)
 	return err;
 }
 
-static int put_places(struct place *places, size_t cnt, FILE *out)
+static int put_places(struct slow_files *slow, struct place *places, size_t cnt, FILE *out)
 {
+	const struct symbol_options opts = {
+		.lines = true, .demangle = true, .end_ns = now_ns() + PROFILE_NAMES_NS, .slow = slow
+	};
 	size_t first = 0, n;
 	int err = 0;
 
@@ -245,7 +249,7 @@ static int put_places(struct place *places, size_t cnt, FILE *out)
 		for (n = 1; first + n < cnt && places[first + n].file == places[first].file;)
 			n++;
 		if (places[first].file)
-			err = put_file(places + first, n, out);
+			err = put_file(&opts, places + first, n, out);
 		for (size_t i = first; i < first + n && !places[first].file; i++)
 			put_bare(&places[i], out);
 	}
@@ -267,7 +271,7 @@ int process_names_write(const struct profile_source *src, pid_t pid, const uint6
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
-		err = fd_stream_close(out, put_places(places, addr_cnt, out));
+		err = fd_stream_close(out, put_places(src->slow, places, addr_cnt, out));
 	address_map_free(a);
 	free(places);
 	return err;

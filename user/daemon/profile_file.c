@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd_stream.h"
 #include "base/hmap.h"
 #include "budget/governor.h"
@@ -213,7 +214,10 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 		.label_processes = !wish->pid,
 		.main_pid = wish->pid,
 		.labels = LABEL_ALL,
-		.symbols = { .lines = true, .demangle = true },
+		.symbols = { .lines = true,
+			     .demangle = true,
+			     .end_ns = now_ns() + PROFILE_NAMES_NS,
+			     .slow = src->slow },
 	};
 	struct snapshot chosen = *s; /* all but the rows is shared */
 	struct profile *p = NULL;

@@ -16,6 +16,7 @@ struct engine;
 struct governor;
 struct governor_record;
 struct profile;
+struct slow_files;
 struct snapshot;
 struct track_files;
 struct tracker;
@@ -25,6 +26,7 @@ struct profile_source {
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker *tracker;
+	struct slow_files *slow; /* of all children that look up names */
 	const struct governor *governor;
 	uint64_t rate_bytes;
 	enum attach_mode mode;
@@ -60,6 +62,9 @@ struct profile_wish {
 	const char *const *notes; /* comments that come first */
 	size_t note_cnt;
 };
+
+/* How long the names of one profile may take; what is not known by then has none. */
+#define PROFILE_NAMES_NS (60ULL * 1000000000)
 
 /* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
  * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without

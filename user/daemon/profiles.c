@@ -24,6 +24,7 @@
 #include "serve/http.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
+#include "symbol/slow_files.h"
 #include "target/process.h"
 #include "track/tracker.h"
 
@@ -361,6 +362,7 @@ static int make_files(void *ctx)
 	struct profiles *p = work->p;
 	int failed_cnt = 0;
 
+	slow_files_hide(p->src.slow);
 	for (size_t i = 0; i < p->file_cnt; i++) {
 		p->file_errs[i] = make_file(p, work->s, &p->files[i]);
 		failed_cnt += p->file_errs[i] != 0;
@@ -530,7 +532,8 @@ int profiles_work(struct profiles *p, int *ret_fd)
 {
 	*ret_fd = -1;
 	if (p->worker.pid) {
-		worker_check(&p->worker);
+		if (worker_check(&p->worker))
+			profiles_reap(p);
 		return 0;
 	}
 	refuse_ended(p, now_ns());

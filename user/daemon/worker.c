@@ -21,6 +21,8 @@
 
 #define WORK_NS (120 * NS_PER_S) /* then it is ended */
 #define CHILD_NICE 10
+#define KILL_GRACE_NS (2 * NS_PER_S) /* between the kill and the end */
+#define KILL_WAIT_MS 100
 
 /* Where memory ends, the one whose work can be done again, and not the daemon. Raising it needs no
  * privilege; where it fails, the kernel chooses. */
@@ -101,10 +103,53 @@ uint64_t worker_reader_since_ns(const struct worker *w)
 	return w->pid ? w->moment_ns : UINT64_MAX;
 }
 
-void worker_check(const struct worker *w)
+static pid_t *free_hung(struct worker *w)
 {
-	if (w->pid && now_ns() > w->began_ns + WORK_NS)
+	for (size_t i = 0; i < WORKER_HUNG_CAP; i++)
+		if (w->hung[i] && waitpid(w->hung[i], NULL, WNOHANG))
+			w->hung[i] = 0;
+	for (size_t i = 0; i < WORKER_HUNG_CAP; i++)
+		if (!w->hung[i])
+			return &w->hung[i];
+	return NULL;
+}
+
+static bool is_hung(const struct worker *w)
+{
+	return w->pid && w->killed_ns && now_ns() > w->killed_ns + KILL_GRACE_NS;
+}
+
+bool worker_check(struct worker *w)
+{
+	if (w->pid && !w->killed_ns && now_ns() > w->began_ns + WORK_NS) {
 		kill(w->pid, SIGKILL);
+		w->killed_ns = now_ns();
+	}
+	return is_hung(w) && free_hung(w);
+}
+
+static void forget(struct worker *w)
+{
+	close(w->fd);
+	w->pid = 0;
+	w->fd = 0;
+	w->began_ns = w->moment_ns = w->killed_ns = 0;
+}
+
+/* Whoever it waits for in the kernel may let it go one day. */
+static bool leave_alone(struct worker *w, const char *what)
+{
+	pid_t *place = is_hung(w) ? free_hung(w) : NULL;
+
+	if (!place)
+		return false;
+	log_warn(
+		"serve: %s: process %d does not end when it is killed, because what it reads does not "
+		"answer. It is left alone",
+		what, w->pid);
+	*place = w->pid;
+	forget(w);
+	return true;
 }
 
 static uint64_t timeval_ns(const struct timeval *t)
@@ -118,12 +163,12 @@ bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns)
 	int status = 0;
 	pid_t pid = w->pid ? wait4(w->pid, &status, WNOHANG, &usage) : 0;
 
+	*ret_cpu_ns = 0;
 	if (!pid)
-		return false;
+		return leave_alone(w, what);
 	if (pid == w->pid && !WIFEXITED(status))
 		log_warn("serve: %s was ended by signal %d", what, WTERMSIG(status));
-	close(w->fd);
-	memset(w, 0, sizeof(*w));
+	forget(w);
 	*ret_cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
 	return true;
 }
@@ -133,7 +178,7 @@ void worker_kill(struct worker *w)
 	if (!w->pid)
 		return;
 	kill(w->pid, SIGKILL);
-	waitpid(w->pid, NULL, 0);
-	close(w->fd);
-	memset(w, 0, sizeof(*w));
+	for (int ms = 0; ms < KILL_WAIT_MS && !waitpid(w->pid, NULL, WNOHANG); ms++)
+		usleep(1000);
+	forget(w);
 }

@@ -13,6 +13,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Children that a kill has not ended yet, because they wait in the kernel. When there are as many, the last
+ * one is waited for. */
+#define WORKER_HUNG_CAP 4
+
 /* All 0: none is at work. */
 struct worker {
 	pid_t pid;
@@ -21,6 +25,8 @@ struct worker {
 	 * watched with EPOLLONESHOT. */
 	int fd;
 	uint64_t began_ns, moment_ns;
+	uint64_t killed_ns; /* 0: it was not */
+	pid_t hung[WORKER_HUNG_CAP]; /* 0: free */
 };
 
 struct worker_options {
@@ -33,12 +39,13 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 		 void *ctx);
 /* When the snapshot was begun whose stacks it still looks up; UINT64_MAX: there is none. */
 uint64_t worker_reader_since_ns(const struct worker *w);
-/* Has it taken too long? Then it is ended, which is told as any other end. */
-void worker_check(const struct worker *w);
-/* false: none is at work, or it has not ended. what: for the message when it did so by a signal.
+/* Has it taken too long? Then it is ended, which is told as any other end; true: it was, and does not
+ * end: worker_reap() forgets it. */
+bool worker_check(struct worker *w);
+/* false: none is at work, or it has not ended. Never waits. what: for the message when it did so by a signal.
  * ret_cpu_ns: what it used, with its own children. */
 bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns);
-/* Ends it. */
+/* Ends it, without waiting for long. */
 void worker_kill(struct worker *w);
 
 #endif

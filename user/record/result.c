@@ -27,6 +27,9 @@
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
+/* All names of a recording; what is not known by then has none. */
+#define NAMES_NS (120 * NS_PER_S)
+
 struct result {
 	struct result_options opts;
 	struct out_file *out;
@@ -247,7 +250,9 @@ static int build(const struct result *res, const struct recorder *r, const struc
 		.keep_allocator_frames = res->opts.keep_allocator_frames,
 		.labels = res->opts.labels,
 		.group_threads = res->opts.group_threads,
-		.symbols = { .lines = !res->opts.no_lines, .demangle = true },
+		.symbols = { .lines = !res->opts.no_lines,
+			     .demangle = true,
+			     .end_ns = now_ns() + NAMES_NS },
 		.on_progress = log_get_level() >= LOG_INFO ? on_symbols : NULL,
 	};
 	int err;

@@ -81,6 +81,8 @@ struct builder {
 	struct scope_labels *labels;
 	uint32_t truncated_location[HT_END_CNT];
 	uint32_t no_stack_location;
+	size_t slow_cnt; /* files with places that have no names because that took too long */
+	char slow_names[256]; /* of some of them */
 };
 
 /* A stack's last frame says why there are no more. */
@@ -285,6 +287,27 @@ static int add_file_frames(struct builder *b, uint32_t file_id, size_t first, si
 	return 0;
 }
 
+static void note_slow(struct builder *b, const char *path)
+{
+	size_t n = strlen(b->slow_names);
+	const char *slash = strrchr(path, '/');
+
+	path = slash ? slash + 1 : path;
+	b->slow_cnt++;
+	if (n + strlen(path) + 3 < sizeof(b->slow_names))
+		snprintf(b->slow_names + n, sizeof(b->slow_names) - n, "%s%s", n ? ", " : "", path);
+	make_printable(b->slow_names);
+}
+
+/* How many, and which of them there was room for. */
+static int add_slow_comment(const struct builder *b)
+{
+	if (!b->slow_cnt)
+		return 0;
+	return profile_comment(b->p, "names: missing of %zu file%s that took too long to read: %s",
+			       b->slow_cnt, b->slow_cnt == 1 ? "" : "s", b->slow_names);
+}
+
 static int symbolize_file(struct builder *b, uint32_t file_id, size_t first, size_t cnt)
 {
 	const struct track_file *file = track_files_by_id(b->files, file_id);
@@ -297,6 +320,8 @@ static int symbolize_file(struct builder *b, uint32_t file_id, size_t first, siz
 	for (size_t i = 0; i < cnt; i++)
 		vaddr[i] = b->frames.data[first + i].word & HT_FRAME_VADDR_MASK;
 	err = file_symbolize(&b->opts->symbols, file, vaddr, cnt, &sym);
+	if (!err && sym->is_slow)
+		note_slow(b, file->path);
 	if (!err)
 		err = add_file_frames(b, file_id, first, cnt, sym);
 	symbol_result_free(sym);
@@ -628,6 +653,8 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 		err = collect_frames(&b);
 	if (!err)
 		err = symbolize_frames(&b);
+	if (!err)
+		err = add_slow_comment(&b);
 	if (!err)
 		err = emit_samples(&b);
 	if (!err) {

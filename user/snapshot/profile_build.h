@@ -31,7 +31,8 @@ struct profile_build_options {
 	void *ctx;
 };
 
-/* Times, comments and the ledger are left to the caller. */
+/* Times, comments and the ledger are left to the caller; but for the comment "names: ...", of files
+ * that took too long. */
 int profile_build(const struct snapshot *s, struct engine *e, const struct track_files *files,
 		  const struct tracker *t, const struct profile_build_options *opts,
 		  struct profile **ret);

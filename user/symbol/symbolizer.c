@@ -7,12 +7,17 @@
  * one frame for each address; a helper that crashes, hangs, runs out of memory or sends nonsense
  * costs only the answers it had not given yet. Those are asked again of a second helper that
  * reads the symbol table only; what is then left is "module+0xvaddr". The note says why.
+ *
+ * A file that is too slow is remembered (slow_files.h), and is not tried again for a while. So is one whose
+ * reading hangs: its helper computes nothing, because the kernel waits for whoever serves the file. Such a
+ * helper may not end when it is killed; it is left alone, and nobody waits for it.
  */
 #include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/strset.h"
 #include "symbol/dwarf_lookup.h"
@@ -36,11 +42,28 @@
 #define READ_BYTES 65536
 /* Between the end of the stream and that of the process. */
 #define EXIT_GRACE_NS (2 * NS_PER_S)
+/* Between the kill and the end. */
+#define KILL_GRACE_NS NS_PER_S
+/* How long a helper may take without computing, and what counts as such: less than any file needs. */
+#define IDLE_NS (8 * NS_PER_S)
+#define IDLE_CPU_NS (100 * NS_PER_MS)
+/* The caller's end may be another one at any time. */
+#define LOOK_NS (100 * NS_PER_MS)
 
 /* Why a helper did not finish. */
 struct outcome {
 	bool is_ok;
+	bool is_slow; /* its time was over... */
+	bool is_idle; /* ...and it did nothing in it */
+	bool is_late; /* ...because the caller's was */
 	char why[64];
+};
+
+struct helper_run {
+	const struct symbol_options *opts;
+	pid_t pid;
+	int fd;
+	uint64_t begin_ns, deadline_ns;
 };
 
 static void fail(struct outcome *o, const char *why)
@@ -49,28 +72,52 @@ static void fail(struct outcome *o, const char *why)
 	snprintf(o->why, sizeof(o->why), "%s", why);
 }
 
-/* Read until the end of the stream. -ETIMEDOUT, -EBADMSG, -ENOMEM or what read() said. */
-static int read_answers(struct wire_reader *r, int fd, uint64_t deadline_ns)
+/* Of its own, from outside. */
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+		return UINT64_MAX;
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t end_of(const struct symbol_options *opts)
+{
+	uint64_t end_ns = slow_files_end_ns(opts->slow);
+
+	return opts->end_ns && opts->end_ns < end_ns ? opts->end_ns : end_ns;
+}
+
+/* 0; -ETIMEDOUT; -ETIME: it does nothing; -ECANCELED: the caller's time is over. */
+static int check_time(const struct helper_run *h, uint64_t now)
+{
+	if (now >= end_of(h->opts))
+		return -ECANCELED;
+	if (now >= h->deadline_ns)
+		return -ETIMEDOUT;
+	return now >= h->begin_ns + IDLE_NS && cpu_ns_of(h->pid) < IDLE_CPU_NS ? -ETIME : 0;
+}
+
+/* Read until the end of the stream. -EBADMSG, -ENOMEM, what read() said, or as check_time(). */
+static int read_answers(const struct helper_run *h, struct wire_reader *r)
 {
 	uint8_t *buf = malloc(READ_BYTES);
-	int err = 0;
+	int err = buf ? 0 : -ENOMEM;
 
-	if (!buf)
-		return -ENOMEM;
 	while (!err) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		uint64_t now = now_ns();
+		struct pollfd p = { .fd = h->fd, .events = POLLIN };
+		uint64_t now = now_ns(), left_ns;
 		ssize_t n;
 
-		if (now >= deadline_ns) {
-			err = -ETIMEDOUT;
+		err = check_time(h, now);
+		if (err)
 			break;
-		}
-		/* Rounded up, and short enough for an int whatever the limit is. */
-		now = (deadline_ns - now) / 1000000 + 1;
-		if (poll(&p, 1, now > 60000 ? 60000 : (int)now) <= 0)
+		left_ns = h->deadline_ns - now < LOOK_NS ? h->deadline_ns - now : LOOK_NS;
+		if (poll(&p, 1, (int)(left_ns / NS_PER_MS) + 1) <= 0)
 			continue;
-		n = read(fd, buf, READ_BYTES);
+		n = read(h->fd, buf, READ_BYTES);
 		if (n == 0)
 			break;
 		if (n > 0)
@@ -84,38 +131,46 @@ static int read_answers(struct wire_reader *r, int fd, uint64_t deadline_ns)
 
 /*
  * After the stream has ended or is not wanted any more. A helper that closed its pipe is about to
- * be gone; one that was taken over may as well wait for ever.
+ * be gone; one that was taken over may as well wait for ever, and one in state D does not end when it is
+ * killed. false: it is left alone.
  */
-static void reap(pid_t pid, bool is_failed, int *ret_status)
+static bool reap(pid_t pid, bool is_failed, int *ret_status)
 {
 	uint64_t deadline_ns = now_ns() + (is_failed ? 0 : EXIT_GRACE_NS);
 	struct timespec pause = { .tv_nsec = 100000 };
 	bool is_killed = false;
 	pid_t got;
 
-	for (;;) {
-		if (!is_killed && now_ns() >= deadline_ns) {
+	*ret_status = 0;
+	while ((got = waitpid(pid, ret_status, WNOHANG)) == 0 || (got < 0 && errno == EINTR)) {
+		if (now_ns() >= deadline_ns) {
+			if (is_killed)
+				return false;
 			kill(pid, SIGKILL);
 			is_killed = true;
+			deadline_ns = now_ns() + KILL_GRACE_NS;
 		}
-		got = waitpid(pid, ret_status, is_killed ? 0 : WNOHANG);
-		if (got == pid)
-			return;
-		if (got < 0 && errno != EINTR)
-			break;
-		if (!is_killed)
-			nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 10000000)
 			pause.tv_nsec *= 2;
 	}
 	/* Somebody else (SIGCHLD ignored) has reaped it: the stream alone tells. */
-	*ret_status = 0;
+	if (got < 0)
+		*ret_status = 0;
+	return true;
 }
 
 static void judge(struct outcome *o, const struct wire_reader *r, int err, int status)
 {
 	if (err == -ETIMEDOUT || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) {
 		fail(o, "time limit");
+		o->is_slow = true;
+	} else if (err == -ETIME) {
+		fail(o, "the file does not answer");
+		o->is_slow = o->is_idle = true;
+	} else if (err == -ECANCELED) {
+		fail(o, "no time is left");
+		o->is_slow = o->is_late = true;
 	} else if (err == -EBADMSG) {
 		fail(o, "helper sent nonsense");
 	} else if (err == -ENOMEM ||
@@ -133,24 +188,42 @@ static void judge(struct outcome *o, const struct wire_reader *r, int err, int s
 	}
 }
 
-static void run_helper(struct helper_job *job, struct wire_reader *r, uint64_t limit_ns,
-		       struct outcome *o)
+static void say_hung(const struct symbol_file *file, pid_t pid)
 {
-	int fd, err, status = 0;
-	pid_t pid;
+	char name[PATH_MAX];
 
+	snprintf(name, sizeof(name), "%s", file->name);
+	make_printable(name);
+	log_warn(
+		"symbols: process %d, which reads '%s', does not end when it is killed: its file does "
+		"not answer. It is left alone",
+		pid, name);
+}
+
+static void run_helper(const struct symbol_options *opts, struct helper_job *job,
+		       struct wire_reader *r, uint64_t limit_ns, struct outcome *o)
+{
+	struct helper_run h = { .opts = opts, .begin_ns = now_ns() };
+	int err, status = 0;
+
+	*o = (struct outcome){ 0 };
 	wire_reader_restart(r);
+	h.deadline_ns = h.begin_ns + limit_ns;
 	/* The kernel's limit is the second line, behind the parent's clock. */
 	job->cpu_seconds = limit_ns / NS_PER_S + 2;
 	job->answers = r->answers;
-	err = helper_start(job, &pid, &fd);
+	err = helper_start(job, &h.pid, &h.fd);
 	if (err) {
 		fail(o, "helper could not be started");
 		return;
 	}
-	err = read_answers(r, fd, now_ns() + limit_ns);
-	close(fd);
-	reap(pid, err != 0, &status);
+	err = read_answers(&h, r);
+	close(h.fd);
+	if (!reap(h.pid, err != 0, &status)) {
+		say_hung(job->file, h.pid);
+		slow_files_put_hung(opts->slow, job->file->key.dev, h.pid);
+		err = -ETIME;
+	}
 	judge(o, r, err, status);
 }
 
@@ -244,30 +317,82 @@ static int fill_result(struct symbol_result *res, struct wire_reader *r, const c
 	return 0;
 }
 
-static void run_helpers(const struct symbol_options *opts, struct helper_job *job,
-			struct wire_reader *r, struct symbol_result *res)
+/* Not what the caller had no time for. */
+static void remember(const struct symbol_options *opts, const struct symbol_file *file,
+		     enum slow_file_part part, const struct outcome *o)
 {
-	uint64_t limit_ns = opts->time_limit_ns ? opts->time_limit_ns : TIME_LIMIT_DEFAULT_NS;
-	struct outcome o = { 0 };
+	char name[PATH_MAX];
+
+	if (!o->is_slow || o->is_late)
+		return;
+	slow_files_put(opts->slow, &file->key, part, now_ns());
+	snprintf(name, sizeof(name), "%s", file->name);
+	make_printable(name);
+	log_warn("symbols: '%s' is too slow to look up (%s): %s", name, o->why,
+		 part == SLOW_FILE_ALL ? "its addresses stay without names" :
+					 "names are from its symbol table alone");
+}
+
+/* From the symbol table, after what DWARF has said. */
+static void run_second(const struct symbol_options *opts, struct helper_job *job,
+		       struct wire_reader *r, struct symbol_result *res)
+{
+	struct outcome o;
 	char text[96];
 
-	run_helper(job, r, limit_ns, &o);
-	if (o.is_ok) {
-		note_flags(res, r->done_flags);
-		return;
-	}
-	snprintf(text, sizeof(text), "%s: %s", job->use_dwarf ? "debug info" : "symbols", o.why);
-	note_append(res, text);
-	if (!job->use_dwarf)
-		return;
 	job->use_dwarf = false;
-	run_helper(job, r, SYMBOLS_TIME_LIMIT_NS, &o);
+	run_helper(opts, job, r, SYMBOLS_TIME_LIMIT_NS, &o);
 	if (o.is_ok) {
 		note_append(res, "the rest is from the symbol table");
 		return;
 	}
+	remember(opts, job->file, SLOW_FILE_ALL, &o);
+	res->is_slow = res->is_slow || o.is_slow;
 	snprintf(text, sizeof(text), "symbols: %s", o.why);
 	note_append(res, text);
+}
+
+static void run_helpers(const struct symbol_options *opts, struct helper_job *job,
+			struct wire_reader *r, struct symbol_result *res)
+{
+	uint64_t limit_ns = opts->time_limit_ns ? opts->time_limit_ns : TIME_LIMIT_DEFAULT_NS;
+	bool is_last = !job->use_dwarf;
+	struct outcome o;
+	char text[96];
+
+	run_helper(opts, job, r, limit_ns, &o);
+	if (o.is_ok) {
+		note_flags(res, r->done_flags);
+		return;
+	}
+	is_last = is_last || o.is_idle || o.is_late;
+	remember(opts, job->file, is_last ? SLOW_FILE_ALL : SLOW_FILE_DWARF, &o);
+	res->is_slow = res->is_slow || o.is_slow;
+	snprintf(text, sizeof(text), "%s: %s", job->use_dwarf ? "debug info" : "symbols", o.why);
+	note_append(res, text);
+	if (!is_last)
+		run_second(opts, job, r, res);
+}
+
+/* Unless it is known that it takes too long. */
+static void try_helpers(const struct symbol_options *opts, struct helper_job *job,
+			struct wire_reader *r, struct symbol_result *res)
+{
+	uint64_t now = now_ns();
+	enum slow_file_part part = slow_files_find(opts->slow, &job->file->key, now);
+
+	res->is_slow = true;
+	if (now >= end_of(opts)) {
+		note_append(res, "no time is left");
+	} else if (part == SLOW_FILE_ALL) {
+		note_append(res, "was too slow lately");
+	} else if (slow_files_is_full(opts->slow, job->file->key.dev)) {
+		note_append(res, "too many files do not answer");
+	} else {
+		res->is_slow = part == SLOW_FILE_DWARF && job->use_dwarf;
+		job->use_dwarf = job->use_dwarf && part != SLOW_FILE_DWARF;
+		run_helpers(opts, job, r, res);
+	}
 }
 
 static bool is_sorted(const uint64_t *vaddr, size_t cnt)
@@ -287,6 +412,7 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 		.name = file->name ? file->name : "",
 		.build_id_hex = file->build_id_hex ? file->build_id_hex : "",
 		.root = file->root ? file->root : "",
+		.key = file->key,
 	};
 	struct helper_job job = {
 		.opts = opts,
@@ -310,7 +436,7 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	if (err)
 		goto out;
 	if (vaddr_cnt && (sf.fd >= 0 || sf.build_id_hex[0]))
-		run_helpers(opts, &job, &r, res);
+		try_helpers(opts, &job, &r, res);
 	else if (vaddr_cnt)
 		note_append(res, "file is missing");
 	err = fill_result(res, &r, sf.name, vaddr);

@@ -14,11 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbol/slow_files.h"
+
 struct symbol_options {
 	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
 	bool demangle;
 	uint64_t memory_limit_bytes; /* the helper's own, file pages not counted; 0 = 1 GiB */
 	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = 30 s */
+	uint64_t end_ns; /* CLOCK_MONOTONIC: what is not known by then has no name; 0: no such moment */
+	struct slow_files *slow; /* NULL: nothing is remembered */
 };
 
 struct symbol_file {
@@ -26,6 +30,7 @@ struct symbol_file {
 	const char *name; /* as the target sees it: for the last resort and for finding debug files */
 	const char *build_id_hex; /* "" = none */
 	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
+	struct slow_file_key key; /* of symbol_options.slow */
 };
 
 struct symbol_frame {
@@ -42,6 +47,7 @@ struct symbol_result {
 	uint32_t *first; /* addr_cnt + 1 */
 	struct symbol_frame *frames;
 	bool has_functions, has_lines, has_inlines;
+	bool is_slow; /* something is missing because it took too long, now or lately */
 	char note[128]; /* "" or what was missing: "no debug info", "time limit", ... */
 	void *owner;
 };

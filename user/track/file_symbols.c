@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/strset.h"
 #include "target/jit_entry.h"
@@ -83,7 +84,16 @@ out:
 int file_symbolize(const struct symbol_options *opts, const struct track_file *file,
 		   const uint64_t *vaddr, size_t cnt, struct symbol_result **ret)
 {
-	const struct symbol_file sf = { file->fd, file->path, file->build_id_hex, file->root };
+	const struct symbol_file sf = {
+		.fd = file->fd,
+		.name = file->path,
+		.build_id_hex = file->build_id_hex,
+		.root = file->root,
+		.key = { .dev = file->dev,
+			 .ino = file->ino,
+			 .changed_ns = file->facts.changed_s * (int64_t)NS_PER_S +
+				       file->facts.changed_ns },
+	};
 
 	if (file->is_jit)
 		return name_jit(file, vaddr, cnt, ret);
