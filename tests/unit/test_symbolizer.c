@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "symbol/symbolizer.h"
 
@@ -442,6 +443,85 @@ static void a_helper_that_dies_or_stops(void **state)
 	free(vaddr);
 }
 
+static void a_slow_file_is_remembered(void **state)
+{
+	struct symbol_options opts = { .lines = true, .demangle = true, .time_limit_ns = 1 };
+	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
+	struct attack attack = { .parent_tid = (int)getpid(), .signal = SIGSTOP };
+	struct symbol_result *r;
+	struct timespec start, end;
+	pthread_t thread;
+	uint64_t vaddr;
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state))
+		skip();
+	assert_int_equal(slow_files_new(&opts.slow), 0);
+	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
+	sf.fd = open_in(*state, "p");
+	/* DWARF takes too long: next time it is not tried, whatever time there is */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+		assert_true(r->is_slow && !r->is_late && r->has_functions && !r->has_lines);
+		symbol_result_free(r);
+		opts.time_limit_ns = 0;
+	}
+	/* a helper that does nothing: its file does not answer, and next time is not waited for */
+	sf.key.ino++;
+	assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	pthread_join(thread, NULL);
+	print_message("# '%s'\n", r->note);
+	assert_non_null(strstr(r->note, "does not answer"));
+	assert_true(r->is_slow && !r->has_functions);
+	symbol_result_free(r);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_string_equal(r->note, "was too slow lately");
+	assert_true(r->is_slow && end.tv_sec - start.tv_sec < 2);
+	symbol_result_free(r);
+	/* another file is looked up */
+	sf.key.ino++;
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	assert_true(!r->is_slow && r->has_lines);
+	symbol_result_free(r);
+	close(sf.fd);
+	slow_files_free(opts.slow);
+}
+
+/* What the caller has no time for is not remembered as the file's fault. */
+static void the_callers_time_ends(void **state)
+{
+	struct symbol_options opts = { .lines = true, .demangle = true, .end_ns = 1 };
+	struct symbol_file sf = { .name = "p", .key = { 1, 2, 3 } };
+	struct symbol_result *r = NULL;
+	uint64_t vaddr;
+
+	if (!shell("cd '%s' && g++ -O1 -g -o p p.cc", (char *)*state))
+		skip();
+	assert_int_equal(slow_files_new(&opts.slow), 0);
+	assert_int_equal(random_text(*state, "p", &vaddr, 1), 1);
+	sf.fd = open_in(*state, "p");
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	assert_true(r->is_slow && r->is_late && !r->has_functions);
+	assert_string_equal(r->note, "no time is left");
+	symbol_result_free(r);
+	opts.wants_all = true;
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), -ETIME);
+	/* at the end of all there is no next time */
+	slow_files_end_at(opts.slow, 1);
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	assert_true(r->is_late);
+	symbol_result_free(r);
+	slow_files_end_at(opts.slow, UINT64_MAX);
+	opts.end_ns = 0;
+	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+	assert_true(!r->is_slow && r->has_functions);
+	symbol_result_free(r);
+	close(sf.fd);
+	slow_files_free(opts.slow);
+}
+
 /* Bytes of a sound file changed at random places: any answer, but an answer, and soon. */
 static void damaged_files(void **state)
 {
@@ -536,6 +616,8 @@ int main(void)
 		cmocka_unit_test(separate_debug_file_in_the_root),
 		cmocka_unit_test(limits_fall_back_to_symbols),
 		cmocka_unit_test(a_helper_that_dies_or_stops),
+		cmocka_unit_test(a_slow_file_is_remembered),
+		cmocka_unit_test(the_callers_time_ends),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(wrong_questions),
 		cmocka_unit_test(nothing_is_left_open),

@@ -14,10 +14,14 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/worker.h"
@@ -142,11 +146,98 @@ static void test_connection(void **state)
 	close(fd[1]);
 }
 
+static bool is_reaped_within(struct worker *w, int limit_ms)
+{
+	uint64_t cpu_ns;
+
+	for (int ms = 0; ms < limit_ms; ms += 10) {
+		worker_check(w);
+		if (worker_reap(w, "the test", &cpu_ns))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void test_stop(void **state)
+{
+	const struct worker_options opts = { .is_urgent = true };
+	struct worker w = { 0 };
+
+	(void)state;
+	assert_int_equal(worker_start(&w, &opts, wait_for_the_end, NULL), 0);
+	assert_false(is_reaped_within(&w, 50));
+	worker_stop(&w);
+	assert_true(is_reaped_within(&w, 5000));
+	assert_true(w.was_stopped && !w.hung[0]);
+	assert_int_equal(worker_start(&w, &opts, wait_for_the_end, NULL), 0);
+	assert_false(w.was_stopped);
+	worker_kill(&w);
+}
+
+/* Whom somebody traces does not end when it is killed, nor can it be reaped: as one that waits in the kernel. */
+static pid_t start_tracer(pid_t pid)
+{
+	pid_t tracer;
+	int fd[2];
+	char is_traced = 0;
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	tracer = fork();
+	if (!tracer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		is_traced = !ptrace(PTRACE_SEIZE, pid, NULL, (void *)(long)PTRACE_O_TRACEEXIT);
+		if (write(fd[1], &is_traced, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(fd[0], &is_traced, 1), 1);
+	close(fd[0]);
+	close(fd[1]);
+	if (is_traced)
+		return tracer;
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	return 0;
+}
+
+static void test_hung(void **state)
+{
+	const struct worker_options opts = { .is_urgent = true };
+	struct worker w = { 0 };
+	pid_t pid, tracer;
+	struct timespec begin, end;
+
+	(void)state;
+	assert_int_equal(worker_start(&w, &opts, wait_for_the_end, NULL), 0);
+	pid = w.pid;
+	tracer = start_tracer(pid);
+	if (!tracer) {
+		worker_kill(&w);
+		skip();
+	}
+	worker_stop(&w);
+	assert_true(is_reaped_within(&w, 5000));
+	assert_int_equal(w.pid, 0);
+	assert_int_equal(w.hung[0], pid);
+	/* the next one is none the worse */
+	assert_int_equal(worker_start(&w, &opts, wait_for_the_end, NULL), 0);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	worker_kill(&w);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_true(end.tv_sec - begin.tv_sec < 2);
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_connection),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_hung),
 	};
 
 	return cmocka_run_group_tests_name("worker", tests, NULL, NULL);

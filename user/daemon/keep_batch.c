@@ -26,6 +26,8 @@
 #include "symbol/slow_files.h"
 
 #define NOTE_BYTES 512
+/* Of all jobs: what is kept of a process that is near its limit must not wait for long. */
+#define NAMES_NS (30 * NS_PER_S)
 #define NOTES_CAP 2
 
 struct keep_batch {
@@ -111,6 +113,7 @@ struct work {
 	const struct profile_source *src;
 	const struct snapshot *s;
 	const struct profile_wish *moment;
+	uint64_t names_end_ns;
 };
 
 static void inuse_of(const struct snapshot *s, const struct keep_job *job, struct estimate *ret)
@@ -188,6 +191,7 @@ static void make_notes(const struct keep_job *job, const struct work *work,
 static struct keep_result make_job(const struct work *work, const struct keep_job *job)
 {
 	const struct keep_store *store = work->batch->store;
+	struct profile_source src = *work->src;
 	struct profile_wish wish = *work->moment;
 	struct notes notes = { .cnt = 0 };
 	struct keep_result r = { .inuse_bytes = -1 };
@@ -208,7 +212,8 @@ static struct keep_result make_job(const struct work *work, const struct keep_jo
 	wish.is_over = keep_job_is_last(job);
 	wish.notes = notes.line;
 	wish.note_cnt = notes.cnt;
-	r.make_err = profile_file_write(work->src, work->s, &wish, job->fd);
+	src.names_ns = profile_names_share(work->names_end_ns);
+	r.make_err = profile_file_write(&src, work->s, &wish, job->fd);
 	if (r.make_err)
 		log_warn("serve: cannot make %s: %s", file, strerror(-r.make_err));
 	else if (keep_store_has_dir(store))
@@ -244,7 +249,11 @@ int keep_batch_start(struct keep_batch *b, const struct profile_source *src,
 	const struct worker_options opts = { .is_urgent =
 						     keep_job_need(&b->jobs[0]) != KEEP_NEED_CALM,
 					     .moment_ns = moment->monotonic_ns };
-	struct work work = { .batch = b, .src = src, .s = s, .moment = moment };
+	struct work work = { .batch = b,
+			     .src = src,
+			     .s = s,
+			     .moment = moment,
+			     .names_end_ns = now_ns() + NAMES_NS };
 
 	return worker_start(&b->worker, &opts, make_jobs, &work);
 }

@@ -50,7 +50,6 @@ enum source {
 struct loop {
 	struct loop_parts parts;
 	int epoll_fd, signal_fd, tick_fd;
-	int child_fd, keeper_fd; /* the last that were watched */
 	sigset_t old_mask;
 	bool mask_is_set;
 	bool can_reload;
@@ -96,26 +95,28 @@ int loop_open(bool can_reload, struct loop **ret)
 	return 0;
 }
 
+static uint64_t event_data(enum source source, int fd)
+{
+	return (uint64_t)source << 32 | (uint32_t)fd;
+}
+
 static int watch(struct loop *l, int fd, enum source source)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = source };
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = event_data(source, fd) };
 
 	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 /*
- * The other child may still have a copy of fd, and so keep it in the set after it is closed here: the end is
+ * Another child may still have a copy of fd, and so keep it in the set after it is closed here: the end is
  * told once. op: EPOLL_CTL_ADD; EPOLL_CTL_MOD: when it was told and there is nothing to reap (somebody
  * traces the child), once more.
  */
 static int watch_child(struct loop *l, int op, int fd, enum source source)
 {
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT, .data.u32 = source };
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT,
+				  .data.u64 = event_data(source, fd) };
 
-	if (source == SOURCE_CHILD)
-		l->child_fd = fd;
-	else
-		l->keeper_fd = fd;
 	return epoll_ctl(l->epoll_fd, op, fd, &ev) ? -errno : 0;
 }
 
@@ -195,7 +196,7 @@ static void on_guardian_news(struct loop *l)
 	l->has_lost_guardian = l->is_over = true;
 }
 
-static void dispatch(struct loop *l, enum source source)
+static void dispatch(struct loop *l, enum source source, int fd)
 {
 	struct signalfd_siginfo info;
 
@@ -222,12 +223,12 @@ static void dispatch(struct loop *l, enum source source)
 		pushes_run(l->parts.pushes);
 		break;
 	case SOURCE_CHILD:
-		if (!profiles_reap(l->parts.profiles))
-			watch_child(l, EPOLL_CTL_MOD, l->child_fd, source);
+		if (!profiles_reap(l->parts.profiles, fd))
+			watch_child(l, EPOLL_CTL_MOD, fd, source);
 		break;
 	case SOURCE_KEEPER:
 		if (!keeper_reap(l->parts.keeper))
-			watch_child(l, EPOLL_CTL_MOD, l->keeper_fd, source);
+			watch_child(l, EPOLL_CTL_MOD, fd, source);
 		break;
 	}
 }
@@ -258,7 +259,8 @@ static int loop_once(struct loop *l)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; i < n; i++)
-		dispatch(l, ready[i].data.u32);
+		dispatch(l, (enum source)(ready[i].data.u64 >> 32),
+			 (int)(uint32_t)ready[i].data.u64);
 	err = tracker_work(l->parts.tracker);
 	if (err) { /* of one process; the others go on */
 		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
@@ -301,7 +303,7 @@ static int push_last(struct loop *l)
 	pushes_hurry(l->parts.pushes);
 	while (!err && !l->is_hurried && now_ns() < end_ns &&
 	       ((now_ns() < l->made_end_ns &&
-		 (pushes_is_due(l->parts.pushes) || profiles_is_busy(l->parts.profiles))) ||
+		 (pushes_is_due(l->parts.pushes) || profiles_makes_pushes(l->parts.profiles))) ||
 		pushes_are_waiting(l->parts.pushes)))
 		err = loop_once(l);
 	return err;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fd_stream.h"
 #include "daemon/profile_file.h"
 #include "format/report.h"
@@ -236,11 +235,9 @@ static int put_file(const struct symbol_options *opts, const struct place *place
 	return err;
 }
 
-static int put_places(struct slow_files *slow, struct place *places, size_t cnt, FILE *out)
+static int put_places(const struct profile_source *src, struct place *places, size_t cnt, FILE *out)
 {
-	const struct symbol_options opts = {
-		.lines = true, .demangle = true, .end_ns = now_ns() + PROFILE_NAMES_NS, .slow = slow
-	};
+	const struct symbol_options opts = profile_symbol_options(src);
 	size_t first = 0, n;
 	int err = 0;
 
@@ -271,7 +268,7 @@ int process_names_write(const struct profile_source *src, pid_t pid, const uint6
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
-		err = fd_stream_close(out, put_places(src->slow, places, addr_cnt, out));
+		err = fd_stream_close(out, put_places(src, places, addr_cnt, out));
 	address_map_free(a);
 	free(places);
 	return err;

@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "daemon/process_text.h"
+#include "daemon/profile_lane.h"
 #include "daemon/pushes.h"
-#include "daemon/worker.h"
 #include "budget/governor.h"
 #include "serve/endpoints.h"
 #include "serve/http.h"
@@ -34,7 +34,6 @@
  * LONG_S there is half of each. */
 #define LONG_S 60
 #define BASE_SHARED_NS (100 * NS_PER_MS) /* deltas that begin within this share a beginning */
-#define FILES_CAP 16 /* that one child makes */
 #define CMDLINE_BYTES_CAP (64 << 10)
 
 /* The beginning of a delta. */
@@ -52,7 +51,8 @@ struct waiter {
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
 	uint32_t generation; /* of the process that it asks for, at that time */
-	int file; /* index in files while a child makes it; -1: not begun */
+	enum lane_kind lane;
+	int file; /* index in the lane's files while a child makes it; -1: not begun */
 };
 
 struct file {
@@ -62,35 +62,41 @@ struct file {
 	int fd;
 };
 
+/* What a child makes, and those that are made. */
+struct batch {
+	struct profile_lane lane;
+	struct file files[LANE_FILES_CAP];
+	size_t file_cnt;
+};
+
 struct profiles {
 	struct profile_source src;
 	struct pushes *pushes;
 	int push_fd; /* what the child makes for them; -1: nothing */
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
-	struct file files[FILES_CAP];
-	size_t file_cnt;
-	int *file_errs; /* FILES_CAP: what the child says of each, in memory that both see */
-	struct worker worker;
+	struct batch
+		batches[LANE_CNT]; /* by their lane; that of pushes makes one file, which is push_fd */
+	struct slow_processes slow;
 	uint64_t snapshot_ns; /* that the last one took */
 };
 
 int profiles_new(const struct profile_source *src, struct profiles **ret)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
+	int err = 0;
 
 	if (!p)
 		return -ENOMEM;
-	p->file_errs = mmap(NULL, FILES_CAP * sizeof(*p->file_errs), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (p->file_errs == MAP_FAILED) {
-		free(p);
-		return -ENOMEM;
-	}
 	p->src = *src;
 	p->push_fd = -1;
-	*ret = p;
-	return 0;
+	for (int i = 0; i < LANE_CNT && !err; i++)
+		err = profile_lane_init(&p->batches[i].lane, (enum lane_kind)i);
+	if (err)
+		profiles_free(p);
+	else
+		*ret = p;
+	return err;
 }
 
 void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
@@ -98,14 +104,21 @@ void profiles_set_pushes(struct profiles *p, struct pushes *pushes)
 	p->pushes = pushes;
 }
 
-bool profiles_is_busy(const struct profiles *p)
+bool profiles_makes_pushes(const struct profiles *p)
 {
-	return p->worker.pid;
+	return profile_lane_is_at_work(&p->batches[LANE_PUSH].lane);
 }
 
 uint64_t profiles_reader_since_ns(const struct profiles *p)
 {
-	return worker_reader_since_ns(&p->worker);
+	uint64_t since_ns = UINT64_MAX;
+
+	for (int i = 0; i < LANE_CNT; i++) {
+		uint64_t one_ns = worker_reader_since_ns(&p->batches[i].lane.worker);
+
+		since_ns = one_ns < since_ns ? one_ns : since_ns;
+	}
+	return since_ns;
 }
 
 double profiles_snapshot_seconds(const struct profiles *p)
@@ -225,6 +238,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		w.addrs = *addrs;
 	if (r->pid)
 		w.generation = tracker_generation(p->src.tracker, r->pid);
+	w.lane = slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW : LANE_QUICK;
 	if (!err && r->seconds) {
 		w.due_ns += r->seconds * NS_PER_S;
 		err = base_get(p, is_long(r), &w.base, why, sizeof(why));
@@ -260,23 +274,20 @@ void profiles_abandon(struct profiles *p, struct http_exchange *x)
 }
 
 /* The file for a waiter, entered when it is new. -1: no room, the next child makes it. */
-static int file_for(struct profiles *p, const struct waiter *w, const struct profile_wish *wish)
+static int file_for(struct batch *b, const struct waiter *w, const struct profile_wish *wish)
 {
-	struct file *f = p->files;
+	struct file *f = b->files;
 
-	for (; f < p->files + p->file_cnt; f++)
+	for (; f < b->files + b->file_cnt; f++)
 		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
 		    f->wish.pid == wish->pid && f->wish.base == wish->base &&
 		    f->wish.form == wish->form)
-			return (int)(f - p->files);
-	if (p->file_cnt == FILES_CAP)
+			return (int)(f - b->files);
+	if (b->file_cnt == profile_lane_cap(&b->lane))
 		return -1;
 	*f = (struct file){ w->request.endpoint, *wish, w->addrs, -1 };
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
-	if (f->fd < 0)
-		return -1;
-	p->file_errs[p->file_cnt] = -EINTR; /* when the child does not come to it */
-	return (int)p->file_cnt++;
+	return f->fd < 0 ? -1 : (int)b->file_cnt++;
 }
 
 static enum profile_form form_of(const struct endpoint_request *r)
@@ -291,15 +302,38 @@ static enum profile_form form_of(const struct endpoint_request *r)
 	}
 }
 
-/* Give every request that is due a file. */
-static void plan(struct profiles *p, const struct profile_wish *moment)
+/* Waits for a child of that lane. */
+static bool is_due_in(const struct waiter *w, enum lane_kind lane, uint64_t now)
+{
+	return w->lane == lane && w->file < 0 && w->due_ns <= now;
+}
+
+/* Whoever has waited longest has his file in any case. */
+static void put_oldest_first(struct profiles *p, enum lane_kind lane, uint64_t now)
+{
+	struct waiter *w, *oldest = NULL;
+
+	vec_each(&p->waiters, w)
+		if (is_due_in(w, lane, now) && (!oldest || w->due_ns < oldest->due_ns))
+			oldest = w;
+	if (oldest) {
+		struct waiter first = *oldest;
+
+		*oldest = p->waiters.data[0];
+		p->waiters.data[0] = first;
+	}
+}
+
+/* Give the requests that are due files. */
+static void plan(struct profiles *p, struct batch *b, const struct profile_wish *moment)
 {
 	struct waiter *w;
 
+	put_oldest_first(p, b->lane.kind, moment->monotonic_ns);
 	vec_each(&p->waiters, w) {
 		struct profile_wish wish = *moment;
 
-		if (w->due_ns > moment->monotonic_ns)
+		if (!is_due_in(w, b->lane.kind, moment->monotonic_ns))
 			continue;
 		wish.pid = w->request.pid;
 		wish.form = form_of(&w->request);
@@ -308,17 +342,17 @@ static void plan(struct profiles *p, const struct profile_wish *moment)
 			wish.base = w->base->snapshot;
 			wish.duration_ns = moment->monotonic_ns - w->base->taken_ns;
 		}
-		w->file = file_for(p, w, &wish);
+		w->file = file_for(b, w, &wish);
 	}
 }
 
-static bool wants_snapshot(const struct profiles *p)
+static bool wants_snapshot(const struct batch *b)
 {
-	for (size_t i = 0; i < p->file_cnt; i++)
-		if (p->files[i].endpoint != ENDPOINT_SYMBOL &&
-		    p->files[i].endpoint != ENDPOINT_CMDLINE)
+	for (size_t i = 0; i < b->file_cnt; i++)
+		if (b->files[i].endpoint != ENDPOINT_SYMBOL &&
+		    b->files[i].endpoint != ENDPOINT_CMDLINE)
 			return true;
-	return p->push_fd >= 0;
+	return b->lane.kind == LANE_PUSH;
 }
 
 static int write_cmdline(pid_t pid, int fd)
@@ -333,66 +367,67 @@ static int write_cmdline(pid_t pid, int fd)
 }
 
 /* What the child does for one file; one that could not be made is left empty. */
-static int make_file(const struct profiles *p, const struct snapshot *s, const struct file *f)
+static int write_file(const struct profile_source *src, const struct snapshot *s,
+		      const struct file *f)
 {
 	int err;
 
 	if (f->endpoint == ENDPOINT_SYMBOL)
-		err = process_names_write(&p->src, f->wish.pid, f->addrs.addrs, f->addrs.addr_cnt,
+		err = process_names_write(src, f->wish.pid, f->addrs.addrs, f->addrs.addr_cnt,
 					  f->fd);
 	else if (f->endpoint == ENDPOINT_CMDLINE)
 		err = write_cmdline(f->wish.pid, f->fd);
 	else
-		err = profile_file_write(&p->src, s, &f->wish, f->fd);
-	if (err && err != -ESRCH && err != -ENODATA)
+		err = profile_file_write(src, s, &f->wish, f->fd);
+	if (err && err != -ESRCH && err != -ENODATA && err != -ETIME)
 		log_warn("serve: cannot answer: %s", strerror(-err));
 	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
 
 struct work {
 	struct profiles *p;
+	const struct batch *batch;
 	const struct snapshot *s;
 	const struct profile_wish *moment;
 };
 
 /* In the child. */
-static int make_files(void *ctx)
+static int make_file(void *ctx, size_t i)
 {
 	const struct work *work = ctx;
-	struct profiles *p = work->p;
-	int failed_cnt = 0;
+	const struct profiles *p = work->p;
+	struct profile_source src = p->src;
 
-	slow_files_hide(p->src.slow);
-	for (size_t i = 0; i < p->file_cnt; i++) {
-		p->file_errs[i] = make_file(p, work->s, &p->files[i]);
-		failed_cnt += p->file_errs[i] != 0;
-	}
-	if (p->push_fd >= 0)
-		failed_cnt += !!pushes_make(p->pushes, &p->src, work->s, work->moment, p->push_fd);
-	return failed_cnt > 0;
+	slow_files_hide(src.slow);
+	if (work->batch->lane.kind == LANE_PUSH)
+		return pushes_make(p->pushes, &src, work->s, work->moment, p->push_fd);
+	src.wants_names = work->batch->lane.kind == LANE_QUICK;
+	src.names_ns = src.wants_names ? LANE_QUICK_NAMES_NS : 0;
+	return write_file(&src, work->s, &work->batch->files[i]);
 }
 
-static bool is_due(const struct profiles *p)
+static bool is_due(const struct profiles *p, enum lane_kind lane)
 {
 	const struct waiter *w;
 	uint64_t now = now_ns();
 
-	if (p->pushes && pushes_is_due(p->pushes))
-		return true;
+	if (lane == LANE_PUSH)
+		return p->pushes && pushes_is_due(p->pushes);
 	vec_each(&p->waiters, w)
-		if (w->due_ns <= now)
+		if (is_due_in(w, lane, now))
 			return true;
 	return false;
 }
 
-static void close_files(struct profiles *p)
+static void close_files(struct profiles *p, struct batch *b)
 {
-	for (size_t i = 0; i < p->file_cnt; i++)
-		close(p->files[i].fd);
-	p->file_cnt = 0;
-	if (p->push_fd >= 0)
+	for (size_t i = 0; i < b->file_cnt; i++)
+		close(b->files[i].fd);
+	b->file_cnt = 0;
+	if (b->lane.kind == LANE_PUSH && p->push_fd >= 0) {
 		close(p->push_fd);
-	p->push_fd = -1;
+		p->push_fd = -1;
+	}
 }
 
 /* It may be known later, or with another limit. */
@@ -433,13 +468,13 @@ void profile_answer_type(const struct endpoint_request *r, struct http_answer *r
 		ret->file_name = r->seconds ? "allocs-delta" : "allocs";
 }
 
-static void answer_file(const struct profiles *p, const struct waiter *w)
+static void answer_file(const struct profiles *p, const struct waiter *w, const struct file *f,
+			int err)
 {
 	struct http_answer a = { .status = 200 };
-	int err = p->file_errs[w->file];
 
 	if (!err) {
-		a.fd = fcntl(p->files[w->file].fd, F_DUPFD_CLOEXEC, 0);
+		a.fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 		err = a.fd < 0 ? -errno : 0;
 	}
 	if (err) {
@@ -450,32 +485,52 @@ static void answer_file(const struct profiles *p, const struct waiter *w)
 	http_reply(w->x, &a);
 }
 
-/* Answer those whose file is made (or never will be), and forget the files. */
-static void answer(struct profiles *p)
+/* false: it waits on, for another child. */
+static bool answer_one(struct profiles *p, const struct batch *b, struct waiter *w)
 {
-	for (size_t i = p->waiters.cnt; i-- > 0;) {
-		if (p->waiters.data[i].file < 0)
-			continue;
-		if (p->waiters.data[i].x)
-			answer_file(p, &p->waiters.data[i]);
-		remove_waiter(p, i);
+	int err, file = w->file;
+
+	w->file = -1;
+	switch (profile_lane_result(&b->lane, (size_t)file, &err)) {
+	case LANE_TOO_SLOW:
+		slow_processes_set(&p->slow, w->request.pid, w->generation, true);
+		w->lane = LANE_SLOW;
+		return !w->x;
+	case LANE_NOT_BEGUN:
+		return !w->x;
+	case LANE_OVER:
+		break;
 	}
-	close_files(p);
+	if (w->x)
+		answer_file(p, w, &b->files[file], err);
+	return true;
 }
 
-/* Nothing can be made now. */
-static void refuse_due(struct profiles *p, uint64_t now, int err)
+/* Answer those whose file is made (or never will be), and forget the files. */
+static void answer(struct profiles *p, struct batch *b)
 {
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		struct waiter *w = &p->waiters.data[i];
 
-		if (w->due_ns > now)
+		if (w->lane == b->lane.kind && w->file >= 0 && answer_one(p, b, w))
+			remove_waiter(p, i);
+	}
+	close_files(p, b);
+}
+
+/* Nothing can be made now. */
+static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int err)
+{
+	for (size_t i = p->waiters.cnt; i-- > 0;) {
+		struct waiter *w = &p->waiters.data[i];
+
+		if (w->lane != b->lane.kind || w->due_ns > now)
 			continue;
 		if (w->x)
 			answer_failure(p, w->x, &w->request, err);
 		remove_waiter(p, i);
 	}
-	close_files(p);
+	close_files(p, b);
 }
 
 /* Its pid may be another process's now; an exec leaves it what it is. */
@@ -493,66 +548,90 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
 		const struct waiter *w = &p->waiters.data[i];
 
-		if (w->due_ns > now || !has_ended(p, w))
+		if (w->file >= 0 || w->due_ns > now || !has_ended(p, w))
 			continue;
 		answer_failure(p, w->x, &w->request, -ESRCH);
 		remove_waiter(p, i);
 	}
 }
 
-static int begin(struct profiles *p)
+static int begin(struct profiles *p, struct batch *b)
 {
 	struct profile_wish moment = { .monotonic_ns = now_ns() };
-	const struct worker_options opts = { .moment_ns = moment.monotonic_ns };
-	struct work work = { .p = p, .moment = &moment };
+	struct work work = { .p = p, .batch = b, .moment = &moment };
+	bool is_push = b->lane.kind == LANE_PUSH;
 	struct snapshot *s = NULL;
 	int err;
 
 	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
-	plan(p, &moment);
-	if (p->pushes && pushes_is_due(p->pushes)) {
+	if (is_push) {
 		pushes_begin(p->pushes);
 		p->push_fd = memfd_create("heaptap pushes", MFD_CLOEXEC);
+	} else {
+		plan(p, b, &moment);
 	}
-	err = p->file_cnt || p->push_fd >= 0 ? 0 : -EMFILE;
-	if (!err && wants_snapshot(p))
+	err = b->file_cnt || p->push_fd >= 0 ? 0 : -EMFILE;
+	if (!err && wants_snapshot(b))
 		err = take(p, &s);
 	work.s = s;
 	if (!err)
-		err = worker_start(&p->worker, &opts, make_files, &work);
+		err = profile_lane_start(&b->lane, is_push ? 1 : b->file_cnt, moment.monotonic_ns,
+					 make_file, &work);
 	if (err) {
 		log_warn("serve: cannot make profiles: %s", strerror(-err));
-		refuse_due(p, moment.monotonic_ns, err);
+		refuse_due(p, b, moment.monotonic_ns, err);
 	}
 	snapshot_free(s);
 	return err;
 }
 
+/* The child has ended, or is left alone. */
+static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
+{
+	const struct file *f = b->files;
+
+	if (b->lane.kind == LANE_PUSH)
+		pushes_take(p->pushes, p->push_fd);
+	else if (b->lane.kind == LANE_SLOW && took_ns < LANE_QUICK_NAMES_NS)
+		slow_processes_set(&p->slow, f->wish.pid,
+				   tracker_generation(p->src.tracker, f->wish.pid), false);
+	answer(p, b);
+}
+
+static bool reap(struct profiles *p, struct batch *b)
+{
+	uint64_t took_ns;
+
+	if (!profile_lane_reap(&b->lane, &took_ns))
+		return !profile_lane_is_at_work(&b->lane);
+	finish(p, b, took_ns);
+	return true;
+}
+
 int profiles_work(struct profiles *p, int *ret_fd)
 {
+	struct batch *b = p->batches;
+
 	*ret_fd = -1;
-	if (p->worker.pid) {
-		if (worker_check(&p->worker))
-			profiles_reap(p);
-		return 0;
-	}
 	refuse_ended(p, now_ns());
-	if (!is_due(p))
-		return 0;
-	if (!begin(p))
-		*ret_fd = p->worker.fd;
+	for (; b < p->batches + LANE_CNT; b++) {
+		if (profile_lane_is_at_work(&b->lane)) {
+			if (profile_lane_check(&b->lane))
+				reap(p, b);
+		} else if (*ret_fd < 0 && is_due(p, b->lane.kind) && !begin(p, b)) {
+			*ret_fd = b->lane.worker.fd;
+		}
+	}
 	return 0;
 }
 
-bool profiles_reap(struct profiles *p)
+bool profiles_reap(struct profiles *p, int fd)
 {
-	uint64_t cpu_ns;
+	struct batch *b = p->batches;
 
-	if (!worker_reap(&p->worker, "making profiles", &cpu_ns))
-		return !p->worker.pid;
-	if (p->push_fd >= 0)
-		pushes_take(p->pushes, p->push_fd);
-	answer(p);
+	for (; b < p->batches + LANE_CNT; b++)
+		if (profile_lane_is_at_work(&b->lane) && b->lane.worker.fd == fd)
+			return reap(p, b);
 	return true;
 }
 
@@ -560,12 +639,13 @@ int profiles_wait_ms(const struct profiles *p)
 {
 	const struct waiter *w;
 	uint64_t now = now_ns(), ms;
-	int least;
+	int least = -1;
 
-	if (p->worker.pid)
-		return -1;
-	least = p->pushes ? pushes_wait_ms(p->pushes) : -1;
+	if (p->pushes && !profiles_makes_pushes(p))
+		least = pushes_wait_ms(p->pushes);
 	vec_each(&p->waiters, w) {
+		if (profile_lane_is_at_work(&p->batches[w->lane].lane))
+			continue;
 		ms = w->due_ns > now ? (w->due_ns - now) / NS_PER_MS + 1 : 0;
 		if (least < 0 || ms < (uint64_t)least)
 			least = (int)ms;
@@ -577,11 +657,12 @@ void profiles_free(struct profiles *p)
 {
 	if (!p)
 		return;
-	worker_kill(&p->worker);
-	close_files(p);
+	for (int i = 0; i < LANE_CNT; i++) {
+		profile_lane_release(&p->batches[i].lane);
+		close_files(p, &p->batches[i]);
+	}
 	while (p->waiters.cnt)
 		remove_waiter(p, p->waiters.cnt - 1);
 	vec_release(&p->waiters);
-	munmap(p->file_errs, FILES_CAP * sizeof(*p->file_errs));
 	free(p);
 }

@@ -32,6 +32,9 @@
 #include "track/files.h"
 #include "track/tracker.h"
 
+/* Of all processes, before the child is ended. */
+#define NAMES_NS (100 * NS_PER_S)
+
 struct head {
 	uint32_t targets_id; /* the set of targets that it was made for */
 	uint32_t target;
@@ -389,6 +392,8 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
 		const struct profile_wish *moment, int fd)
 {
+	uint64_t names_end_ns = now_ns() + NAMES_NS;
+	struct profile_source one = *src;
 	int first_err = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
@@ -396,7 +401,8 @@ int pushes_make(const struct pushes *p, const struct profile_source *src, const 
 		int err;
 
 		wish.pid = tracker_running_at(src->tracker, i);
-		err = make_process(p, src, s, &wish, fd);
+		one.names_ns = profile_names_share(names_end_ns);
+		err = make_process(p, &one, s, &wish, fd);
 		if (!err)
 			continue;
 		log_warn("push: no profile of process %d: %s", wish.pid, strerror(-err));

@@ -21,7 +21,7 @@
 
 #define WORK_NS (120 * NS_PER_S) /* then it is ended */
 #define CHILD_NICE 10
-#define KILL_GRACE_NS (2 * NS_PER_S) /* between the kill and the end */
+#define KILL_GRACE_NS (NS_PER_S / 2) /* between the kill and the end */
 #define KILL_WAIT_MS 100
 
 /* Where memory ends, the one whose work can be done again, and not the daemon. Raising it needs no
@@ -93,6 +93,7 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 	}
 	fcntl(w->fd, F_SETFD, FD_CLOEXEC);
 	w->pid = pid;
+	w->was_stopped = false;
 	w->began_ns = now_ns();
 	w->moment_ns = opts->moment_ns;
 	return 0;
@@ -119,12 +120,24 @@ static bool is_hung(const struct worker *w)
 	return w->pid && w->killed_ns && now_ns() > w->killed_ns + KILL_GRACE_NS;
 }
 
+static void end(struct worker *w)
+{
+	if (!w->pid || w->killed_ns)
+		return;
+	kill(w->pid, SIGKILL);
+	w->killed_ns = now_ns();
+}
+
+void worker_stop(struct worker *w)
+{
+	w->was_stopped = true;
+	end(w);
+}
+
 bool worker_check(struct worker *w)
 {
-	if (w->pid && !w->killed_ns && now_ns() > w->began_ns + WORK_NS) {
-		kill(w->pid, SIGKILL);
-		w->killed_ns = now_ns();
-	}
+	if (w->pid && now_ns() > w->began_ns + WORK_NS)
+		end(w);
 	return is_hung(w) && free_hung(w);
 }
 
@@ -166,7 +179,7 @@ bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns)
 	*ret_cpu_ns = 0;
 	if (!pid)
 		return leave_alone(w, what);
-	if (pid == w->pid && !WIFEXITED(status))
+	if (pid == w->pid && !WIFEXITED(status) && !w->was_stopped)
 		log_warn("serve: %s was ended by signal %d", what, WTERMSIG(status));
 	forget(w);
 	*ret_cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);

@@ -15,7 +15,7 @@
 
 /* Children that a kill has not ended yet, because they wait in the kernel. When there are as many, the last
  * one is waited for. */
-#define WORKER_HUNG_CAP 4
+#define WORKER_HUNG_CAP 16
 
 /* All 0: none is at work. */
 struct worker {
@@ -26,6 +26,7 @@ struct worker {
 	int fd;
 	uint64_t began_ns, moment_ns;
 	uint64_t killed_ns; /* 0: it was not */
+	bool was_stopped; /* the last one that was at work, see worker_stop() */
 	pid_t hung[WORKER_HUNG_CAP]; /* 0: free */
 };
 
@@ -42,6 +43,8 @@ uint64_t worker_reader_since_ns(const struct worker *w);
 /* Has it taken too long? Then it is ended, which is told as any other end; true: it was, and does not
  * end: worker_reap() forgets it. */
 bool worker_check(struct worker *w);
+/* As if it had taken too long, which is nothing to speak of. */
+void worker_stop(struct worker *w);
 /* false: none is at work, or it has not ended. Never waits. what: for the message when it did so by a signal.
  * ret_cpu_ns: what it used, with its own children. */
 bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns);

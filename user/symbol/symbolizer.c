@@ -43,7 +43,7 @@
 /* Between the end of the stream and that of the process. */
 #define EXIT_GRACE_NS (2 * NS_PER_S)
 /* Between the kill and the end. */
-#define KILL_GRACE_NS NS_PER_S
+#define KILL_GRACE_NS (300 * NS_PER_MS)
 /* How long a helper may take without computing, and what counts as such: less than any file needs. */
 #define IDLE_NS (8 * NS_PER_S)
 #define IDLE_CPU_NS (100 * NS_PER_MS)
@@ -222,7 +222,7 @@ static void run_helper(const struct symbol_options *opts, struct helper_job *job
 	if (!reap(h.pid, err != 0, &status)) {
 		say_hung(job->file, h.pid);
 		slow_files_put_hung(opts->slow, job->file->key.dev, h.pid);
-		err = -ETIME;
+		err = err == -ECANCELED ? err : -ETIME;
 	}
 	judge(o, r, err, status);
 }
@@ -348,6 +348,7 @@ static void run_second(const struct symbol_options *opts, struct helper_job *job
 	}
 	remember(opts, job->file, SLOW_FILE_ALL, &o);
 	res->is_slow = res->is_slow || o.is_slow;
+	res->is_late = res->is_late || o.is_late;
 	snprintf(text, sizeof(text), "symbols: %s", o.why);
 	note_append(res, text);
 }
@@ -368,6 +369,7 @@ static void run_helpers(const struct symbol_options *opts, struct helper_job *jo
 	is_last = is_last || o.is_idle || o.is_late;
 	remember(opts, job->file, is_last ? SLOW_FILE_ALL : SLOW_FILE_DWARF, &o);
 	res->is_slow = res->is_slow || o.is_slow;
+	res->is_late = res->is_late || o.is_late;
 	snprintf(text, sizeof(text), "%s: %s", job->use_dwarf ? "debug info" : "symbols", o.why);
 	note_append(res, text);
 	if (!is_last)
@@ -382,7 +384,8 @@ static void try_helpers(const struct symbol_options *opts, struct helper_job *jo
 	enum slow_file_part part = slow_files_find(opts->slow, &job->file->key, now);
 
 	res->is_slow = true;
-	if (now >= end_of(opts)) {
+	res->is_late = now >= end_of(opts);
+	if (res->is_late) {
 		note_append(res, "no time is left");
 	} else if (part == SLOW_FILE_ALL) {
 		note_append(res, "was too slow lately");
@@ -439,7 +442,11 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 		try_helpers(opts, &job, &r, res);
 	else if (vaddr_cnt)
 		note_append(res, "file is missing");
-	err = fill_result(res, &r, sf.name, vaddr);
+	/* When everybody's time is over, nobody will come back for them. */
+	if (res->is_late && opts->wants_all && now_ns() < slow_files_end_ns(opts->slow))
+		err = -ETIME;
+	else
+		err = fill_result(res, &r, sf.name, vaddr);
 	wire_reader_release(&r);
 out:
 	if (err)

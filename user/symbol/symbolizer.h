@@ -22,6 +22,7 @@ struct symbol_options {
 	uint64_t memory_limit_bytes; /* the helper's own, file pages not counted; 0 = 1 GiB */
 	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = 30 s */
 	uint64_t end_ns; /* CLOCK_MONOTONIC: what is not known by then has no name; 0: no such moment */
+	bool wants_all; /* -ETIME when something is not known by end_ns */
 	struct slow_files *slow; /* NULL: nothing is remembered */
 };
 
@@ -48,6 +49,7 @@ struct symbol_result {
 	struct symbol_frame *frames;
 	bool has_functions, has_lines, has_inlines;
 	bool is_slow; /* something is missing because it took too long, now or lately */
+	bool is_late; /* ...because the caller's time was over */
 	char note[128]; /* "" or what was missing: "no debug info", "time limit", ... */
 	void *owner;
 };
