@@ -12,6 +12,12 @@ build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" 
 . "$e2e_dir/serve_lib.sh"
 seconds=${E2E_MUTE_SECONDS:-6} # that each is looked at
 
+# took_ms PID: until there is its profile, in $took; more than any limit if there was none
+took_ms() {
+	took=$(curl -s -m 60 -o "$top/answer" -w '%{http_code} %{time_total}' "$url/debug/pprof/heap?pid=$1" |
+		awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 1000000 }')
+}
+
 # looked_at WHAT: the server, while it follows such a one
 looked_at() {
 	local what=$1 started
@@ -51,11 +57,25 @@ laid args "mute" "a page over the arguments" ""
 # its own executable
 start_fuse "$bin/family"
 begin heapx "$file"
-serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --pid "${pid_of[heapx]}"
+serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^other' --pid "${pid_of[heapx]}"
 await 10 follows "${pid_of[heapx]}" || not_ok "an executable that does not answer" "not followed" "$top/serve.err"
+sleep 1
+work_of heapx
+begin other
+await 10 follows "${pid_of[other]}" || not_ok "an executable that does not answer" "another is not followed" "$top/serve.err"
+work_of other
+took_ms "${pid_of[other]}"
+alone=$took
 fuse "mute all"
-get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[heapx]}"
+get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[heapx]}" &
+asker=$!
+sleep 0.1
+took_ms "${pid_of[other]}"
+[ "$took" -le $((alone + 2000)) ] && ok "an executable that does not answer: another's profile meanwhile within $took ms" ||
+	not_ok "an executable that does not answer: another's profile meanwhile" "took $took ms, $alone ms alone" "$top/serve.err"
+wait $asker
 looked_at "an executable that does not answer"
+end_process other
 end_fuse
 end_process heapx
 
