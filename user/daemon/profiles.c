@@ -273,6 +273,17 @@ void profiles_abandon(struct profiles *p, struct http_exchange *x)
 	}
 }
 
+static int write_cmdline(pid_t pid, int fd)
+{
+	char text[CMDLINE_BYTES_CAP];
+	size_t bytes;
+	int err = process_read_cmdline(pid, text, sizeof(text), &bytes);
+
+	if (!err && write(fd, text, bytes) != (ssize_t)bytes)
+		err = -EIO;
+	return err;
+}
+
 /* The file for a waiter, entered when it is new. -1: no room, the next child makes it. */
 static int file_for(struct batch *b, const struct waiter *w, const struct profile_wish *wish)
 {
@@ -287,7 +298,12 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 		return -1;
 	*f = (struct file){ w->request.endpoint, *wish, w->addrs, -1 };
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
-	return f->fd < 0 ? -1 : (int)b->file_cnt++;
+	if (f->fd < 0)
+		return -1;
+	/* By the reader, which a child has not: what cannot be read is left empty. */
+	if (f->endpoint == ENDPOINT_CMDLINE)
+		(void)write_cmdline(f->wish.pid, f->fd);
+	return (int)b->file_cnt++;
 }
 
 static enum profile_form form_of(const struct endpoint_request *r)
@@ -355,17 +371,6 @@ static bool wants_snapshot(const struct batch *b)
 	return b->lane.kind == LANE_PUSH;
 }
 
-static int write_cmdline(pid_t pid, int fd)
-{
-	char text[CMDLINE_BYTES_CAP];
-	size_t bytes;
-	int err = process_read_cmdline(pid, text, sizeof(text), &bytes);
-
-	if (!err && write(fd, text, bytes) != (ssize_t)bytes)
-		err = -EIO;
-	return err;
-}
-
 /* What the child does for one file; one that could not be made is left empty. */
 static int write_file(const struct profile_source *src, const struct snapshot *s,
 		      const struct file *f)
@@ -376,7 +381,7 @@ static int write_file(const struct profile_source *src, const struct snapshot *s
 		err = process_names_write(src, f->wish.pid, f->addrs.addrs, f->addrs.addr_cnt,
 					  f->fd);
 	else if (f->endpoint == ENDPOINT_CMDLINE)
-		err = write_cmdline(f->wish.pid, f->fd);
+		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
 		err = profile_file_write(src, s, &f->wish, f->fd);
 	if (err && err != -ESRCH && err != -ENODATA && err != -ETIME)

@@ -372,25 +372,24 @@ void process_list_release(struct process_list *l)
 	vec_release(&l->pids);
 }
 
+/* What is in the process's memory, which may let its reader wait. */
+static int read_kept_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
+{
+	return reader_is_on() ? reader_text(pid, name, ret, ret_bytes) :
+				proc_text_read_all(pid, name, ret, ret_bytes);
+}
+
 int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes)
 {
-	char path[64];
-	size_t used = 0;
-	ssize_t n = 1;
-	int fd, err;
+	size_t bytes, used;
+	char *text;
+	int err = read_kept_text(pid, "cmdline", &text, &bytes);
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (n > 0 && used < buf_bytes - 1) {
-		n = read(fd, buf + used, buf_bytes - 1 - used);
-		used += n > 0 ? (size_t)n : 0;
-	}
-	err = n < 0 ? -errno : 0;
-	close(fd);
 	if (err)
 		return err;
+	used = bytes - 1 < buf_bytes - 1 ? bytes - 1 : buf_bytes - 1;
+	memcpy(buf, text, used);
+	free(text);
 	if (!used) { /* has none, or has ended */
 		struct process_info info;
 
@@ -408,8 +407,7 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 
 int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes)
 {
-	return reader_is_on() ? reader_environ(pid, ret, ret_bytes) :
-				proc_text_read_all(pid, "environ", ret, ret_bytes);
+	return read_kept_text(pid, "environ", ret, ret_bytes);
 }
 
 int process_has_own_root(pid_t tid)

@@ -440,9 +440,13 @@ int reader_maps_text(pid_t pid, pid_t tid, char **ret)
 	return err;
 }
 
-int reader_environ(pid_t pid, char **ret, size_t *ret_bytes)
+int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
 {
-	struct call c = { .head = { .op = READ_ENVIRON, .pid = pid }, .fd = -1 };
+	struct call c = {
+		.head = { .op = READ_TEXT, .pid = pid, .text_bytes = (uint32_t)strlen(name) + 1 },
+		.text = name,
+		.fd = -1
+	};
 	int err = call(&c, pid);
 
 	if (!err)

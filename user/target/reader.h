@@ -63,7 +63,8 @@ int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t
  */
 int reader_info(pid_t pid, struct process_info *ret);
 int reader_maps_text(pid_t pid, pid_t tid, char **ret);
-int reader_environ(pid_t pid, char **ret, size_t *ret_bytes);
+/* /proc/PID/name, as proc_text_read_all() */
+int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes);
 int reader_memory(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 int reader_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 int reader_open_jit_map(const char *root, const struct process_info *info);

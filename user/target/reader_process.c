@@ -122,11 +122,11 @@ static void read_maps(const struct reading *r, pid_t pid, pid_t tid)
 	answer_bytes(r, err, text, err ? 0 : strlen(text) + 1);
 }
 
-static void read_environ(const struct reading *r, pid_t pid)
+static void read_text(const struct reading *r, const struct request *q)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	int err = process_read_environ(pid, &text, &bytes);
+	int err = proc_text_read_all(q->head.pid, (const char *)q->text, &text, &bytes);
 
 	answer_bytes(r, err, text, bytes);
 }
@@ -244,8 +244,8 @@ static void serve(struct reading *r, const struct request *q)
 	case READ_MAPS:
 		read_maps(r, q->head.pid, q->head.tid);
 		break;
-	case READ_ENVIRON:
-		read_environ(r, q->head.pid);
+	case READ_TEXT:
+		read_text(r, q);
 		break;
 	case READ_MEMORY:
 		read_memory(r, &q->head);

@@ -19,7 +19,7 @@
 enum reader_op {
 	READ_INFO,
 	READ_MAPS,
-	READ_ENVIRON,
+	READ_TEXT, /* the file of that name, of the process */
 	READ_MEMORY,
 	READ_ROOT, /* is it ours? */
 	OPEN_MAP,
