@@ -390,7 +390,8 @@ static void test_store_drop(void **state)
 /* What an earlier process left counts; what is not ours is neither counted nor touched. */
 static void test_store_again(void **state)
 {
-	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp", ".heaptap-0123456789abcdef.tmp" };
+	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp",
+					       ".heaptap-0123456789abcdef.tmp" };
 	static const char stale[] = ".heaptap-kept-0123456789abcdef.tmp";
 	struct temp_folder *f = *state;
 	struct keep_store *s = open_store(f, true, 10, 1000), *other;

@@ -138,9 +138,10 @@ static int check_spool_dir(const char *dir)
 	if (!err)
 		close(fd);
 	else if (*why)
-		log_error("serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
-			  "only its owner can write to (chmod go-w, chown)",
-			  dir, why);
+		log_error(
+			"serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
+			"only its owner can write to (chmod go-w, chown)",
+			dir, why);
 	else
 		log_error("serve: cannot make or open the folder '%s': %s", dir, strerror(-err));
 	return err;

@@ -198,10 +198,11 @@ static int open_dir(struct keep_store *s, const char *dir, char *why, size_t why
 	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, folder_why);
 
 	if (*folder_why)
-		snprintf(why, why_bytes,
-			 "profiles cannot be kept in '%s': %s; make it a folder that only its owner "
-			 "can write to (chmod go-w, chown)",
-			 dir, folder_why);
+		snprintf(
+			why, why_bytes,
+			"profiles cannot be kept in '%s': %s; make it a folder that only its owner "
+			"can write to (chmod go-w, chown)",
+			dir, folder_why);
 	else if (err)
 		snprintf(why, why_bytes,
 			 "cannot make or open '%s', where profiles are to be kept: %s", dir,
