@@ -93,10 +93,12 @@ check-fuzz: ## every parser, a short fixed number of inputs
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-fuzz
 	@tests/run -j$(JOBS) $(FUZZ)
-fuzz: ## every parser, FUZZ_SECONDS (300) each; new inputs are kept in .build-fuzz/corpus
+fuzz: ## every parser, FUZZ_SECONDS (300) each, from where the last run ended (.build-fuzz/corpus)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-fuzz
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run -j$(JOBS) $(FUZZ)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run -j$(JOBS) $(FUZZ); status=$$?; \
+		echo "$$(find $(B)-fuzz/corpus -type f | wc -l) inputs are kept in $(B)-fuzz/corpus," \
+			"what failed in $(B)-fuzz/found"; exit $$status
 
 tests-san: $(GEN)
 	$(SUB_MAKE) SAN=1 B=$(B)-san G=$(G) test-programs

@@ -229,7 +229,7 @@ static int drain_ring(struct process_events *ev, struct cpu_ring *ring)
 		/* records are multiples of 8 bytes: a header never wraps */
 		memcpy(ev->record, data + at, sizeof(*header));
 		size = header->size;
-		if (size < sizeof(*header) || size > head - tail) {
+		if (size < sizeof(*header) || size % 8 || size > head - tail) {
 			/* only a kernel bug gets here: give up on what is in the ring */
 			__atomic_store_n(&ring->header->data_tail, head, __ATOMIC_RELEASE);
 			return -EBADMSG;
