@@ -181,10 +181,13 @@ int ht_mark_target(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* {HT_SWEEP_*, id}: take it out when nobody has asked for it. Run by user space, never attached. */
+/* {HT_SWEEP_*, id, 0}: take it out when nobody has asked for it; {HT_SWEEP_INSTANCE, task, number}: take it
+ * out. Run by user space, never attached. */
 SEC("raw_tp/heaptap_sweep")
 int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
 {
+	if (ctx->args[0] == HT_SWEEP_INSTANCE)
+		return instance_sweep(ctx->args[1], ctx->args[2]);
 	return reclaim_sweep(ctx->args[0], ctx->args[1]);
 }
 

@@ -86,7 +86,7 @@ static __always_inline void live_charge(const struct ht_live_key *key, struct ht
 	if (l->instance) {
 		task_slot = scope_task_slot(l->scope_slot);
 		if (!task_slot ||
-		    !instance_add(task_slot, l->instance, l->size_bytes, l->threshold))
+		    !instance_add(task_slot, key, l->instance, l->size_bytes, l->threshold))
 			l->instance = 0;
 	}
 	scope_add(l->scope_slot, bytes_8, l->time_ns);

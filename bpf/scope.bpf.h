@@ -70,29 +70,45 @@ static __always_inline struct ht_instance *instance_find(const struct ht_instanc
 	return bpf_map_lookup_elem(&instances, key);
 }
 
+/* NULL: the map is full, or what its process may have of it is used up. */
+static __always_inline struct ht_instance *instance_make(const struct ht_instance_key *key,
+							 const struct ht_live_key *of, __u64 now_ns)
+{
+	/* Not zero: user space forgets what is empty and old, and may look at once. */
+	struct ht_instance *v, fresh = { .last_ns = now_ns,
+					 .owner_tgid = of->tgid,
+					 .owner_generation = of->generation };
+
+	if (!share_take(of->tgid, of->generation, HT_SHARED_INSTANCES))
+		return NULL;
+	if (!bpf_map_update_elem(&instances, key, &fresh, BPF_NOEXIST))
+		return instance_find(key);
+	/* Another CPU was faster, or it is full. */
+	share_give(of->tgid, of->generation, HT_SHARED_INSTANCES);
+	v = instance_find(key);
+	if (!v)
+		stat_inc(HT_STAT_INSTANCES_FULL);
+	return v;
+}
+
 /*
- * The instance of a sampled allocation, made when it is new. false: the map is full; the block
+ * The instance of a sampled allocation, made when it is new. false: there is no room; the block
  * must then not carry the instance, or its free would be taken from sums that it is not in.
  */
-static __noinline bool instance_add(__u32 task_slot, __u64 number, __u64 size_bytes,
-				    __u32 threshold)
+static __noinline bool instance_add(__u32 task_slot, const struct ht_live_key *of, __u64 number,
+				    __u64 size_bytes, __u32 threshold)
 {
 	__s64 bytes_8 = weighted_bytes_8(size_bytes, threshold);
 	__s64 objects_16 = sample_weight_16(threshold);
 	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
 	__u64 now_ns = bpf_ktime_get_ns();
-	/* Not zero: user space forgets what is empty and old, and may look at once. */
-	struct ht_instance *v = instance_find(&key), fresh = { .last_ns = now_ns };
+	struct ht_instance *v = instance_find(&key);
 	__s64 sum;
 
-	if (!v) {
-		bpf_map_update_elem(&instances, &key, &fresh, BPF_NOEXIST);
-		v = instance_find(&key);
-		if (!v) {
-			stat_inc(HT_STAT_INSTANCES_FULL);
-			return false;
-		}
-	}
+	if (!v)
+		v = instance_make(&key, of, now_ns);
+	if (!v)
+		return false;
 	v->last_ns = now_ns;
 	__sync_fetch_and_add(&v->alloc_bytes_8, bytes_8);
 	__sync_fetch_and_add(&v->alloc_objects_16, objects_16);
@@ -104,12 +120,34 @@ static __noinline bool instance_add(__u32 task_slot, __u64 number, __u64 size_by
 	return true;
 }
 
+/* v is that of the key. false: somebody else has taken it out. */
+static __always_inline bool instance_del(const struct ht_instance_key *key,
+					 const struct ht_instance *v)
+{
+	__u32 tgid = v->owner_tgid, generation = v->owner_generation;
+
+	if (bpf_map_delete_elem(&instances, key))
+		return false;
+	share_give(tgid, generation, HT_SHARED_INSTANCES);
+	return true;
+}
+
 /* Exited and empty: forgotten, by whoever comes second of the exit and the last free. Both may
  * see both; the map lets only one of them take it out. */
-static __always_inline void instance_end(const struct ht_instance_key *key)
+static __always_inline void instance_end(const struct ht_instance_key *key,
+					 const struct ht_instance *v)
 {
-	if (!bpf_map_delete_elem(&instances, key))
+	if (instance_del(key, v))
 		stat_inc(HT_STAT_INSTANCES_ENDED);
+}
+
+/* User space takes it to be over. 1: it has been taken out. */
+static __always_inline int instance_sweep(__u32 task_slot, __u64 number)
+{
+	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
+	struct ht_instance *v = instance_find(&key);
+
+	return v && instance_del(&key, v);
 }
 
 static __noinline int instance_sub(__u32 task_slot, __u64 number, __s64 bytes_8, __s64 objects_16)
@@ -122,7 +160,7 @@ static __noinline int instance_sub(__u32 task_slot, __u64 number, __s64 bytes_8,
 	__sync_fetch_and_add(&v->inuse_bytes_8, -bytes_8);
 	if (__sync_fetch_and_add(&v->inuse_objects_16, -objects_16) == objects_16 &&
 	    *(volatile __u32 *)&v->has_exited)
-		instance_end(&key);
+		instance_end(&key, v);
 	return 0;
 }
 
@@ -135,7 +173,7 @@ static __always_inline void instance_exit(__u32 task_slot, __u64 number)
 		return;
 	__sync_val_compare_and_swap(&v->has_exited, 0, 1);
 	if (*(volatile __s64 *)&v->inuse_objects_16 == 0)
-		instance_end(&key);
+		instance_end(&key, v);
 }
 
 #endif

@@ -22,7 +22,9 @@ __u32 share_used[HT_SHARED_CNT];
 
 static __always_inline struct ht_image *image_get(const struct ht_image_key *key)
 {
-	struct ht_image *image = bpf_map_lookup_elem(&images, key), zero = {};
+	/* Not on the stack, of which six calls have 512 bytes together. */
+	static const struct ht_image zero;
+	struct ht_image *image = bpf_map_lookup_elem(&images, key);
 
 	if (image)
 		return image;

@@ -179,6 +179,7 @@ struct ht_inode_file {
 #define HT_EPOCH_DEAD 0xffffffffU /* being taken out: not to be used any more */
 #define HT_SWEEP_STACK 1
 #define HT_SWEEP_LABELS 2
+#define HT_SWEEP_INSTANCE 3
 
 /* Value of map `stacks`; its key is the 64-bit hash of the content. frame[0] is the leaf. */
 struct ht_stack {
@@ -369,6 +370,7 @@ enum ht_shared {
 	HT_SHARED_CONTEXTS,
 	HT_SHARED_SCOPES,
 	HT_SHARED_LABELS,
+	HT_SHARED_INSTANCES,
 	HT_SHARED_CNT
 };
 struct ht_image {
@@ -513,8 +515,9 @@ struct ht_instance {
 	__u64 last_ns; /* of the last sampled allocation */
 	__u32 has_exited;
 	__u32 alloc_samples;
+	__u32 owner_tgid, owner_generation; /* whose share it is of */
 };
-_Static_assert(sizeof(struct ht_instance) == 80, "value of map `instances`");
+_Static_assert(sizeof(struct ht_instance) == 88, "value of map `instances`");
 #define HT_INSTANCES_CAP (1 << 18)
 
 /*
@@ -652,6 +655,8 @@ struct ht_event {
 	  "scopes shown as (other): the process's share is used up")                               \
 	X(SHARE_LABELS, LOSS, "share_labels",                                                      \
 	  "samples without their labels: the process's share is used up")                          \
+	X(SHARE_INSTANCES, LOSS, "share_instances",                                                \
+	  "samples without their task: the process's share of live tasks is used up")              \
 	X(IMAGES_FULL, LOSS, "images_full",                                                        \
 	  "samples missing from the sums of their process: too many")                              \
 	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
@@ -675,7 +680,7 @@ struct ht_event {
 
 #define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
-_Static_assert(HT_STAT_SHARE_LABELS - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
+_Static_assert(HT_STAT_SHARE_INSTANCES - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
 	       "the SHARE_ counters follow enum ht_shared");
 _Static_assert(HT_STAT_END_JIT - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");

@@ -6,6 +6,7 @@
 #include "rig.h"
 
 #include "base/clock.h"
+#include "heaptap/scope.h"
 #include "kernel/engine_priv.h"
 #include "kernel/reclaim.h"
 
@@ -15,6 +16,9 @@
 #define DEEPEST 120 /* as many stacks */
 #define MODEST_BLOCKS 100 /* a free third of the live map is 300, and it may have 2/3 of that */
 #define MODEST_STACKS 10
+#define GREEDY_TASKS 500
+#define MODEST_TASKS 5
+#define FREE_TASKS 90 /* that others have left */
 #define LIMIT_NS (20 * NS_PER_S)
 
 static void *(*volatile do_malloc)(size_t) = malloc;
@@ -59,6 +63,44 @@ static void step_again(volatile uint64_t *out)
 	(void)out;
 	for (int i = 0; i < 50; i++)
 		blocks[i] = alloc_below(0, 101);
+}
+
+/* Each holds one block, and never ends. */
+static void begin_tasks(uint64_t cnt)
+{
+	heaptap_node query = heaptap_task("query");
+
+	for (uint64_t i = 0; i < cnt; i++) {
+		heaptap_state before = heaptap_enter(query, 1000 + i);
+
+		blocks[i] = do_malloc(101);
+		heaptap_leave(before);
+	}
+}
+
+static void step_endless_tasks(volatile uint64_t *out)
+{
+	(void)out;
+	begin_tasks(GREEDY_TASKS);
+}
+
+static void step_few_tasks(volatile uint64_t *out)
+{
+	(void)out;
+	begin_tasks(MODEST_TASKS);
+}
+
+/* Ten end, and ten hold nothing any more. */
+static void step_end_tasks(volatile uint64_t *out)
+{
+	heaptap_node query = heaptap_task("query");
+
+	(void)out;
+	for (uint64_t i = 0; i < 20; i++) {
+		do_free(blocks[i]);
+		if (i < 10)
+			heaptap_task_exit(query, 1000 + i);
+	}
 }
 
 static void open_many(struct rig *rig, void **state)
@@ -198,11 +240,80 @@ static void test_alone(void **state)
 	rig_close(&rig);
 }
 
+struct tasks {
+	struct rig *rig;
+	uint32_t pid;
+	size_t cnt, samples;
+	bool forgets; /* those that hold nothing */
+};
+
+static int on_task(void *ctx, const struct ht_instance_key *k, const struct ht_instance *v)
+{
+	struct tasks *t = ctx;
+
+	if (v->owner_tgid != t->pid)
+		return 0;
+	t->cnt++;
+	t->samples += v->alloc_samples;
+	if (t->forgets && !v->inuse_objects_16)
+		assert_int_equal(engine_del_instance(t->rig->engine, k), 0);
+	return 0;
+}
+
+static struct tasks tasks_of(struct rig *rig, pid_t pid, bool forgets)
+{
+	struct tasks t = { .rig = rig, .pid = (uint32_t)pid, .forgets = forgets };
+
+	assert_int_equal(engine_each_instance(rig->engine, on_task, &t), 0);
+	return t;
+}
+
+/* One process makes tasks without end: those of another one are told apart all the same. */
+static void test_tasks(void **state)
+{
+	struct rig greedy, modest;
+	volatile uint32_t *used;
+	struct ht_image of_greedy;
+
+	open_many(&greedy, state);
+	used = &greedy.engine->skel->bss->share_used[HT_SHARED_INSTANCES];
+	*used = HT_INSTANCES_CAP - FREE_TASKS;
+	rig_do(&greedy, step_endless_tasks);
+	of_greedy = image(&greedy, greedy.pid);
+	assert_int_equal(of_greedy.used[HT_SHARED_INSTANCES], FREE_TASKS * 2 / 3);
+	assert_int_equal(of_greedy.refused[HT_SHARED_INSTANCES], GREEDY_TASKS - FREE_TASKS * 2 / 3);
+	assert_int_equal(tasks_of(&greedy, greedy.pid, false).cnt, FREE_TASKS * 2 / 3);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_SHARE_INSTANCES),
+			 of_greedy.refused[HT_SHARED_INSTANCES]);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_INSTANCES_FULL), 0);
+	/* Only the task is not known: the block is. */
+	assert_true(owned(&greedy, greedy.pid).live >= GREEDY_TASKS);
+
+	modest = beside(&greedy);
+	rig_do(&modest, step_few_tasks);
+	assert_int_equal(tasks_of(&greedy, modest.pid, false).samples, MODEST_TASKS);
+	assert_int_equal(image(&greedy, modest.pid).refused[HT_SHARED_INSTANCES], 0);
+
+	/* What is over is given back, whoever finds it to be: BPF, and user space. */
+	rig_do(&greedy, step_end_tasks);
+	assert_int_equal(rig_stat(&greedy, HT_STAT_INSTANCES_ENDED), 10);
+	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_INSTANCES],
+			 FREE_TASKS * 2 / 3 - 10);
+	tasks_of(&greedy, greedy.pid, true);
+	assert_int_equal(image(&greedy, greedy.pid).used[HT_SHARED_INSTANCES],
+			 FREE_TASKS * 2 / 3 - 20);
+	assert_int_equal(*used,
+			 HT_INSTANCES_CAP - FREE_TASKS + FREE_TASKS * 2 / 3 - 20 + MODEST_TASKS);
+	end_beside(&modest);
+	rig_close(&greedy);
+}
+
 int main(void)
 {
 	static const struct rig_test tests[] = {
 		{ "who comes later loses nothing", test_modest },
 		{ "what has ended is given back", test_ended },
+		{ "tasks without end", test_tasks },
 		{ "alone", test_alone },
 	};
 

@@ -115,6 +115,7 @@ static void share_out(struct heaptap_bpf *skel, const struct engine_options *opt
 	skel->rodata->ht_share_cap[HT_SHARED_CONTEXTS] = HT_CONTEXTS_CAP;
 	skel->rodata->ht_share_cap[HT_SHARED_SCOPES] = HT_SCOPES_CAP;
 	skel->rodata->ht_share_cap[HT_SHARED_LABELS] = HT_LABEL_SETS_CAP;
+	skel->rodata->ht_share_cap[HT_SHARED_INSTANCES] = HT_INSTANCES_CAP;
 }
 
 static int load(struct engine *e, const struct engine_options *opts,

@@ -133,7 +133,13 @@ void engine_walk_free(struct engine_walk *w)
 
 int engine_del_instance(struct engine *e, const struct ht_instance_key *k)
 {
-	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.instances), k) ? -errno : 0;
+	/* Where it also counts for its process no more. */
+	uint64_t args[3] = { HT_SWEEP_INSTANCE, k->task_slot, k->instance };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(e->skel->progs.ht_sweep), &opts))
+		return -errno;
+	return opts.retval == 1 ? 0 : -ENOENT;
 }
 
 int engine_get_labels(struct engine *e, uint64_t labels_id, struct ht_labels *ret)

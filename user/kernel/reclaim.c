@@ -259,7 +259,7 @@ static int on_instance(void *ctx, const void *key, const void *value)
 /* true: it has been taken out. */
 static bool sweep(const struct reclaim *r, uint64_t what, uint64_t id)
 {
-	uint64_t args[2] = { what, id };
+	uint64_t args[3] = { what, id };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	return !bpf_prog_test_run_opts(bpf_program__fd(r->e->skel->progs.ht_sweep), &opts) &&
