@@ -52,6 +52,7 @@ static void test_container_ids(void **state)
 		{ "0::/ecs/" ID32 "/" ID32 "-1234567890\n", ID32 "-1234567890" },
 		{ "0::/lxc.payload.web1/system.slice/cron.service\n", "web1" },
 		{ "4:memory:/lxc/web1\n", "web1" },
+		{ "0::/lxc.payload.w\033[2Jb\n", "w?[2Jb" },
 		{ "0::/machine.slice/machine-web1.scope\n", "web1" },
 		{ "0::/a/" ID64 "0\n", "" }, /* 65 digits */
 		{ "no colons at all " ID64 "\n", "" },

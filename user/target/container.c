@@ -27,6 +27,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 static bool is_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -55,6 +57,7 @@ static void set_id(char buf[static CONTAINER_ID_BYTES], const char *id, size_t l
 		len = CONTAINER_ID_BYTES - 1;
 	memcpy(buf, id, len);
 	buf[len] = '\0';
+	make_printable(buf); /* a container may name cgroups as it likes */
 }
 
 static bool has_prefix(const char *p, size_t len, const char *prefix)
