@@ -67,6 +67,37 @@ status=$?
 	not_ok "a stranger's folder is refused" "status $status" "$work/heaptap.err"
 timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 gzip -t "$work/strange/p.pb.gz" 2>/dev/null && ok "--force writes there" || not_ok "--force writes there" "" "$work/heaptap.err"
+# There everything lies ready that a name made of the process's number could lead to.
+(
+	exec 2>"$work/heaptap.err" >/dev/null
+	for i in 0 1 2 3; do
+		for name in "heaptap-$BASHPID.pb.gz.$i.tmp" "laid.pb.gz.$BASHPID.$i.tmp" ".heaptap-$BASHPID.tmp.$i" "laid.pb.gz.$i.tmp"; do
+			ln -s "$work/victim" "$work/strange/$name"
+		done
+	done
+	ln -s "$work/victim" "$work/strange/laid.pb.gz"
+	ln -s "$work/victim" "$work/strange/laid.pb.gz.$BASHPID.tmp"
+	mkfifo "$work/strange/laid.pb.gz.tmp"
+	chown -h 65534:65534 "$work/strange"/*laid* "$work/strange"/*heaptap-*
+	exec "$heaptap" record --force -n 0 -d 1 -o "$work/strange/laid.pb.gz" -p "$target"
+)
+status=$?
+[ $status = 0 ] && [ "$(cat "$work/victim")" = precious ] && [ ! -L "$work/strange/laid.pb.gz" ] && gzip -t "$work/strange/laid.pb.gz" &&
+	[ "$(stat -c %u:%a "$work/strange/laid.pb.gz")" = 0:600 ] && ok "what lies ready there is not followed" ||
+	not_ok "what lies ready there is not followed" "status $status" "$work/heaptap.err"
+# A FIFO that nobody reads, where root writes and where --force says so.
+mkdir "$work/sticky"
+chmod 1777 "$work/sticky"
+for folder in sticky strange; do
+	mkfifo "$work/$folder/fifo.pb.gz"
+	chown 65534:65534 "$work/$folder/fifo.pb.gz"
+	timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/$folder/fifo.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+	status=$?
+	[ $status = 1 ] && grep -q "somebody else can say where it leads" "$work/heaptap.err" && ok "a stranger's FIFO is refused: $folder" ||
+		not_ok "a stranger's FIFO is refused: $folder" "status $status" "$work/heaptap.err"
+done
+timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/sticky/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &&
+	gzip -t "$work/sticky/p.pb.gz" && ok "a sticky folder will do" || not_ok "a sticky folder will do" "" "$work/heaptap.err"
 # a file, and a link, that come while it is recorded
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
 	rm -f "$work"/late*.pb.gz "$work/heaptap.err"
