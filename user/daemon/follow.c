@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -36,6 +35,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/vec.h"
+#include "daemon/follow_room.h"
 #include "target/select.h"
 #include "kernel/engine.h"
 #include "kernel/seccomp_probe.h"
@@ -46,7 +46,6 @@
 
 /* Processes to be looked at soon; beyond that all are looked at. */
 #define NOTED_CAP 256
-#define NAMESPACE_BYTES 64
 
 /* At the latest a process is looked at closely again after so long. */
 #define FICKLE_NS (3 * NS_PER_S)
@@ -54,10 +53,6 @@
 
 /* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
 #define ROOM_TRIES 4
-/* Descriptors that must be left before one more process is attached to: it takes some ten to forty, and
- * requests, profiles and looks at /proc need some at any time. */
-#define SPARE_FILES 96
-
 #define LOG_EVERY_NS (60 * NS_PER_S)
 
 /* What procfs gives for a folder that it could not make an inode for. */
@@ -74,10 +69,12 @@ struct seen {
 	bool is_selected; /* else nothing below is known */
 	bool is_refused;
 	bool waits_for_room; /* that is why */
+	bool is_late; /* there was no time for it: it is selected, and looked at in the next scan */
 	bool is_silent; /* it could not be read, for it did not answer */
 	bool is_undecided; /* it may be empty: not all of its files were read */
 	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
 	uint32_t exe_hash; /* of the executable that was refused */
+	uint32_t uid;
 };
 
 struct follow {
@@ -91,10 +88,12 @@ struct follow {
 	VEC(pid_t) noted;
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
+	struct follow_room room;
+	bool has_scanned; /* else nobody waits for anything else yet */
 	bool size_counts; /* of those who are followed, too: in the first scan with a larger least size */
 	uint64_t throw_limit_bytes; /* as the engine has it */
 	struct log_limit log; /* of processes that cannot be looked at */
-	char own_exe[PATH_MAX], own_namespace[NAMESPACE_BYTES];
+	char own_exe[PATH_MAX];
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
 
@@ -125,17 +124,6 @@ static int add_named(struct follow *f, pid_t pid)
 	int err = find_named(pid, LOG_ERROR, &s);
 
 	return err ? err : vec_push(&f->named, s);
-}
-
-/* "mnt:[4026531840]", or "" when it is not known. */
-static void read_mount_namespace(pid_t pid, char buf[static NAMESPACE_BYTES])
-{
-	char path[48];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	n = readlink(path, buf, NAMESPACE_BYTES - 1);
-	buf[n > 0 ? n : 0] = '\0';
 }
 
 static void set_throw_limit(struct follow *f, uint64_t bytes)
@@ -190,9 +178,9 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	f->rules = opts->rules;
 	f->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	hmap_init(&f->idx, sizeof(uint32_t));
+	follow_room_init(&f->room, HT_TARGETS_CAP);
 	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
 	f->own_exe[n > 0 ? n : 0] = '\0';
-	read_mount_namespace(getpid(), f->own_namespace);
 	if (seccomp_probe_returns(&f->returns_are_safe))
 		f->returns_are_safe = true; /* as `record` takes it */
 	renew_throw_limit(f);
@@ -213,6 +201,7 @@ void follow_free(struct follow *f)
 	vec_release(&f->seen);
 	vec_release(&f->noted);
 	hmap_release(&f->idx);
+	follow_room_release(&f->room);
 	free(f);
 }
 
@@ -240,22 +229,6 @@ static bool is_named(const struct follow *f, const struct process_info *info)
 	return false;
 }
 
-/* The container that a process runs in. Its mounts are many: they are read where they can tell more. */
-static void read_container_id(const struct follow *f, pid_t pid, const char *cgroup,
-			      char id[static CONTAINER_ID_BYTES])
-{
-	char namespace[NAMESPACE_BYTES], *mountinfo;
-
-	container_id_from_cgroup(cgroup, id);
-	if (id[0])
-		return;
-	read_mount_namespace(pid, namespace);
-	if (!strcmp(namespace, f->own_namespace) || proc_text_read(pid, "mountinfo", &mountinfo))
-		return;
-	container_id_from_mountinfo(mountinfo, id);
-	free(mountinfo);
-}
-
 enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
 
 static int match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid,
@@ -271,7 +244,7 @@ static int match_rules(const struct follow *f, const struct select_candidate *kn
 	if (err)
 		return err;
 	if (cgroup && select_wants_container(f->rules))
-		read_container_id(f, pid, cgroup, id);
+		process_container_id(pid, cgroup, id);
 	c.cgroup = cgroup ? cgroup : "";
 	c.container_id = id;
 	if (select_matches(f->rules, &c)) {
@@ -328,18 +301,14 @@ static const char *why_refused(const struct follow *f, const struct process_info
 
 static uint32_t hash_of(const char *text)
 {
-	uint32_t hash = 2166136261U; /* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619U;
-	return hash;
+	return (uint32_t)hash_bytes(text, strlen(text));
 }
 
 /* Does it say nothing about the process? Then it may be followed when others have ended. */
 static bool is_want_of_room(int err)
 {
 	return err == -E2BIG || err == -ENOSPC || err == -EBUSY || err == -ENOMEM ||
-	       err == -EMFILE || err == -ENFILE;
+	       err == -EMFILE || err == -ENFILE || err == -EDQUOT;
 }
 
 /* It is said once, however often it is tried. */
@@ -351,7 +320,12 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	if (s->is_silent)
 		return;
 	s->waits_for_room = is_want_of_room(err);
-	if (s->waits_for_room) {
+	if (err == -EDQUOT) {
+		if (!was_told && log_limit_allows(&f->log, now_ns()))
+			log_warn(
+				"serve: PID %d (%s) is not followed: too many processes of user %u are",
+				s->pid, info->comm, info->uid);
+	} else if (s->waits_for_room) {
 		f->room_tries -= f->room_tries > 0;
 		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
 			"serve: PID %d (%s) is not followed for want of room (%s): it is tried "
@@ -361,27 +335,6 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
 			 strerror(-err));
 	}
-}
-
-/* 0, or -EMFILE, -ENFILE. */
-static int check_spare_files(void)
-{
-	int fds[SPARE_FILES], cnt = 0, err = 0;
-	struct rlimit limit;
-	struct stat st;
-
-	/* From Linux 6.2 on the folder's size is how many are open; before it is 0. */
-	if (!stat("/proc/self/fd", &st) && st.st_size > 0 && !getrlimit(RLIMIT_NOFILE, &limit))
-		return (rlim_t)st.st_size + SPARE_FILES <= limit.rlim_cur ? 0 : -EMFILE;
-	for (; cnt < SPARE_FILES && !err; cnt++) {
-		fds[cnt] = dup(STDERR_FILENO);
-		if (fds[cnt] < 0)
-			err = -errno;
-	}
-	while (cnt-- > 0)
-		if (fds[cnt] >= 0)
-			close(fds[cnt]);
-	return err == -EMFILE || err == -ENFILE ? err : 0;
 }
 
 /* Whoever has no allocator is not followed when nobody asked for him. */
@@ -402,10 +355,18 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	struct process_info info;
 	bool was_told = known && known->waits_for_room && known->exe_hash == s->exe_hash;
 	const char *refusal;
+	uint64_t begin_ns;
 	char why[512];
-	int err = process_info_read(s->pid, &info);
+	int err = is_named(f, glanced) ? 0 :
+					 follow_room_check(&f->room, glanced->uid,
+							   tracker_running_cnt(f->tracker));
 
 	s->is_refused = s->is_empty = s->is_silent = false;
+	s->is_late = err == -EAGAIN && f->has_scanned;
+	if (s->is_late)
+		return;
+	if (!err || err == -EAGAIN)
+		err = process_info_read(s->pid, &info);
 	if (err) {
 		refuse(f, s, glanced, err, was_told);
 		return;
@@ -420,20 +381,23 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		return;
 	}
-	err = check_spare_files();
+	err = follow_room_check_files();
 	if (!err)
 		err = read_address_limit(f, s);
 	if (err) {
 		refuse(f, s, &info, err, was_told);
 		return;
 	}
+	begin_ns = now_ns();
 	err = tracker_add(f->tracker, s->pid);
+	follow_room_spend(&f->room, info.uid, now_ns() - begin_ns);
 	s->is_undecided = !err && select_is_all(f->rules) && !is_named(f, &info);
 	if (s->is_undecided)
 		decide(f, s);
 	if (s->is_empty)
 		return;
 	if (!err) {
+		follow_room_add(&f->room, info.uid);
 		log_info("serve: following PID %d (%s)", s->pid, info.comm);
 		return;
 	}
@@ -489,6 +453,7 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	}
 	s.start_time_ticks = info.start_time_ticks;
 	s.exe_hash = hash_of(info.exe);
+	s.uid = info.uid;
 	err = judge(f, &info, &verdict);
 	if (err)
 		return err;
@@ -507,8 +472,8 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 		s.since_ns = may_have_mapped ? now : known->since_ns;
 		s.dir_ino = known->dir_ino;
 	}
-	s.is_selected = verdict == VERDICT_SELECTED;
-	s.due_ns = next_look_ns(f, &s, verdict, now);
+	s.is_selected = verdict == VERDICT_SELECTED && !s.is_late;
+	s.due_ns = s.is_late ? now : next_look_ns(f, &s, verdict, now);
 	*ret = s;
 	return 0;
 }
@@ -679,6 +644,17 @@ int follow_look(struct follow *f)
 	return err;
 }
 
+static void begin_room(struct follow *f)
+{
+	follow_room_begin(&f->room);
+	for (size_t i = 0; i < tracker_running_cnt(f->tracker); i++) {
+		const struct seen *s = find_seen(f, tracker_running_at(f->tracker, i));
+
+		if (s)
+			follow_room_add(&f->room, s->uid);
+	}
+}
+
 int follow_scan(struct follow *f)
 {
 	struct follow fresh = { 0 };
@@ -690,6 +666,7 @@ int follow_scan(struct follow *f)
 		return -errno;
 	hmap_init(&fresh.idx, sizeof(uint32_t));
 	f->room_tries = ROOM_TRIES;
+	begin_room(f);
 	while (!err && (entry = readdir(dir))) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
@@ -704,6 +681,7 @@ int follow_scan(struct follow *f)
 		return err;
 	}
 	f->has_lost_notes = f->size_counts = false;
+	f->has_scanned = true;
 	vec_release(&f->seen);
 	hmap_release(&f->idx);
 	f->seen.data = fresh.seen.data;

@@ -27,6 +27,7 @@
 
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 #define SMALL_FILE_BYTES 8192
+#define NAMESPACE_BYTES 64
 /* A seccomp filter may have been put on one thread only; this many are looked at. */
 #define SECCOMP_THREADS_CAP 256
 
@@ -341,6 +342,34 @@ int process_glance(pid_t pid, struct process_info *ret)
 		read_exe_path(&info, pid);
 	*ret = info;
 	return 0;
+}
+
+/* "mnt:[4026531840]", or "" when it is not known. */
+static void read_mount_namespace(const char *pid, char buf[static NAMESPACE_BYTES])
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
+	n = readlink(path, buf, NAMESPACE_BYTES - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+/* Its mounts are many: they are read where they can tell more. */
+void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES])
+{
+	char own[NAMESPACE_BYTES], its[NAMESPACE_BYTES], number[16], *mountinfo;
+
+	container_id_from_cgroup(cgroup, id);
+	if (id[0])
+		return;
+	snprintf(number, sizeof(number), "%d", pid);
+	read_mount_namespace("self", own);
+	read_mount_namespace(number, its);
+	if (!strcmp(own, its) || proc_text_read(pid, "mountinfo", &mountinfo))
+		return;
+	container_id_from_mountinfo(mountinfo, id);
+	free(mountinfo);
 }
 
 int process_list_read(struct process_list *ret)

@@ -49,6 +49,8 @@ int process_info_read(pid_t pid, struct process_info *ret);
 int process_glance(pid_t pid, struct process_info *ret);
 /* Is its root directory ours? 0; -EXDEV: it is not. */
 int process_has_own_root(pid_t tid);
+/* The container that it runs in, "" = none. cgroup: its cgroup file. */
+void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES]);
 /* All processes, in the order of their pids. */
 struct process_list {
 	VEC(pid_t) pids;
