@@ -184,6 +184,9 @@ if have setpriv; then
 		ok "the socket is for its owner"
 fi
 end_server "the server of a socket that was left"
+mkdir "$top/strange"
+chown 65534:65534 "$top/strange"
+refused "a socket in a folder of somebody else" "/strange' belongs to user 65534" --listen "unix:$top/strange/socket" -p "${pid_of[heapy-a]}"
 
 # tokens
 echo 0123456789abcdef0123 >"$top/token"

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/folder.h"
 
 #define BACKLOG 64
 
@@ -224,6 +227,25 @@ static int bind_unix(int fd, const struct sockaddr_un *sun)
 	return err;
 }
 
+/* Who can change the folder of a socket can put his own there. */
+static int check_folder(const char *path, char *why, size_t why_bytes)
+{
+	char folder[PATH_MAX], folder_why[FOLDER_WHY_BYTES] = "";
+	const char *slash = strrchr(path, '/');
+	int fd, err;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash + 1 - path) : 1,
+		 slash ? path : ".");
+	err = folder_open(folder, FOLDER_SHARED, &fd, folder_why);
+	if (!err)
+		close(fd);
+	else
+		snprintf(why, why_bytes, "cannot listen on unix:%s: %s%s", path,
+			 *folder_why ? folder_why : strerror(-err),
+			 *folder_why ? "; choose a socket in another folder" : "");
+	return err;
+}
+
 static int open_unix(const char *path, struct listen_socket *s, char *why, size_t why_bytes)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -234,6 +256,9 @@ static int open_unix(const char *path, struct listen_socket *s, char *why, size_
 			 sizeof(sun.sun_path) - 1);
 		return -EINVAL;
 	}
+	err = check_folder(path, why, why_bytes);
+	if (err)
+		return err;
 	memcpy(sun.sun_path, path, strlen(path) + 1);
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
