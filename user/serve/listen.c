@@ -55,6 +55,7 @@ int listen_split_host(const char *header, char host[static LISTEN_HOST_BYTES])
 	const char *begin = header + is_bracketed;
 	size_t len = strcspn(begin, is_bracketed ? "]" : ":");
 	const char *rest = begin + len;
+	unsigned char address[sizeof(struct in6_addr)];
 
 	if (is_bracketed && *rest++ != ']')
 		return -EINVAL;
@@ -64,7 +65,7 @@ int listen_split_host(const char *header, char host[static LISTEN_HOST_BYTES])
 		return -EINVAL;
 	memcpy(host, begin, len);
 	host[len] = '\0';
-	return 0;
+	return is_bracketed && inet_pton(AF_INET6, host, address) != 1 ? -EINVAL : 0;
 }
 
 bool listen_is_own_name(const char *header, const char *own)
