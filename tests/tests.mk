@@ -12,9 +12,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # What measures pace or overhead, looks at memory for probes, or gives heaptap a moment to find what is
 # loaded runs alone. The others run beside each other: a recording counts the same whoever else is
 # recorded (test_two_recorders.sh). Longest first, so that the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget costly_files dlopen endless exec_hold first_minute \
-	fork hostile kill loads metrics mute scope_links serve serve_keep serve_ways siege slow_names \
-	unwind),$(E2E))
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget costly_files dlopen endless exec exec_hold \
+	first_minute fork hostile kill loads metrics mute scope_links serve serve_keep serve_ways siege \
+	slow_names unwind),$(E2E))
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,wrapper scopes statistics serve_select scope_matrix \
 	scope_rust serve_http two_recorders output doctor exact_cxx exact_threads)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))

@@ -88,11 +88,17 @@ begin heapy-late
 await 10 follows "${pid_of[heapy-late]}" || not_ok "who comes later" "not followed" "$top/serve.err"
 work_of heapy-late
 exact_of heapy-late "who comes later is served"
+begin_wave
+sleep 1
+kill -USR1 "$server"
+await 2 says "$top/serve.err" 'all probes are taken out' && await 2 same_memory heapy-late &&
+	ok "SIGUSR1 takes the probes out meanwhile" || not_ok "SIGUSR1" "not within 4 s" "$top/serve.err"
 started=$SECONDS
-end_server "in the end"
+end_server "in the middle of it"
 [ $((SECONDS - started)) -le 2 ] || not_ok "SIGTERM" "took $((SECONDS - started)) s"
 await 5 says "$top/most" '[0-9]'
 most=$(cat "$top/most")
 [ "$most" -le 300 ] && ok "all of heaptap has $most MB at most" || not_ok "memory" "$most MB" "$top/serve.err"
+end_wave
 same_memory heapy && ok "no probe is left" || not_ok "a probe is left" "" "$top/text"
 e2e_end

@@ -68,6 +68,18 @@ static void close_copies(void)
 		closedir(dir);
 }
 
+/* One that waits in the kernel for what it reads ends later, or never; it is reaped by whoever reaps us. */
+static void kill_and_reap(pid_t pid)
+{
+	int ms = 0;
+
+	kill(pid, SIGKILL);
+	for (; ms < KILL_WAIT_MS && !waitpid(pid, NULL, WNOHANG); ms++)
+		usleep(1000);
+	if (ms == KILL_WAIT_MS)
+		log_warn("serve: process %d does not end when it is killed: it is left alone", pid);
+}
+
 int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
 		 void *ctx)
 {
@@ -87,8 +99,7 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 	w->fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (w->fd < 0) {
 		err = -errno;
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		kill_and_reap(pid);
 		return err;
 	}
 	fcntl(w->fd, F_SETFD, FD_CLOEXEC);
@@ -190,8 +201,6 @@ void worker_kill(struct worker *w)
 {
 	if (!w->pid)
 		return;
-	kill(w->pid, SIGKILL);
-	for (int ms = 0; ms < KILL_WAIT_MS && !waitpid(w->pid, NULL, WNOHANG); ms++)
-		usleep(1000);
+	kill_and_reap(w->pid);
 	forget(w);
 }
