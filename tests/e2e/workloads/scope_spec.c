@@ -6,6 +6,7 @@
  *	scope_spec layout	"TABLE OFF TYPE FIELD" for each field of the header's structs
  *	scope_spec bytes	the example: in hex, with addresses and the pid made equal everywhere
  *	scope_spec wait		prints READY; until the end of stdin
+ *	scope_spec dtv		the same in mode 2, glibc's, as the specification says it is computed
  *	scope_spec FAULT	the same after one thing was broken; "faults" lists them
  */
 #include <pthread.h>
@@ -133,7 +134,7 @@ static void break_it(const char *fault)
 	FAULT("not_ready", d->tls_mode = 0);
 	FAULT("mode", d->tls_mode = 7);
 	FAULT("tls_off", d->tls_off = INT64_C(1) << 40);
-	FAULT("dtv", (d->dtv_module = 5000, d->tls_mode = 2));
+	FAULT("dtv_module", (d->dtv_module = 5000, d->tls_mode = 2));
 	FAULT("registry", (d->registry_addr = 16, d->tls_mode = 3));
 	FAULT("registry_head", (d->registry_addr = (uint64_t)(uintptr_t)node, d->tls_mode = 3));
 	FAULT("flags", d->flags = 0x100);
@@ -155,6 +156,27 @@ static void break_it(const char *fault)
 	FAULT("tag_value", node[1].value_len = 3);
 }
 
+/* The block of the executable, module 1, is found by the dynamic vector, and the record is in it. */
+static int go_dtv(void)
+{
+	struct heaptap_descriptor_ *d = &heaptap_scope_v1;
+	const char *thread, *vector;
+	uint64_t block;
+
+#if defined(__x86_64__)
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	vector = *(const char *const *)(thread + 8);
+#else
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+	vector = *(const char *const *)thread;
+#endif
+	block = *(const uint64_t *)(vector + 16 * 1);
+	d->dtv_module = 1;
+	d->dtv_off = (uint64_t)(uintptr_t)(thread + d->tls_off) - block;
+	d->tls_mode = 2;
+	return d->dtv_off < 4096;
+}
+
 int main(int argc, char **argv)
 {
 	heaptap_state state;
@@ -174,6 +196,8 @@ int main(int argc, char **argv)
 		example(state);
 		return 0;
 	}
+	if (!strcmp(argv[1], "dtv") && !go_dtv())
+		return 1;
 	break_it(argv[1]);
 	if (!strcmp(argv[1], "faults"))
 		return 0;
