@@ -133,13 +133,33 @@ static __always_inline __u64 dtv_addr(__u64 module, __u64 off, __u32 shift)
 	return block && ~block ? block + off : 0;
 }
 
+/*
+ * What gettid() returns in this thread: its number in the innermost pid namespace that it is in, while
+ * bpf_get_current_pid_tgid() says the outermost one's. 0: it cannot be read.
+ * By reads of numbers, not of typed pointers: the verifier allows no index that it does not know there.
+ */
+static __always_inline __u32 own_tid(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 level, tid;
+	__u64 addr;
+
+	if (!pid || bpf_core_read(&level, sizeof(level), &pid->level))
+		return 0;
+	addr = (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+	       (__u64)level * bpf_core_type_size(struct upid) +
+	       bpf_core_field_offset(struct upid, nr);
+	return bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)addr) ? 0 : tid;
+}
+
 static __noinline __u64 registry_addr(__u64 registry)
 {
-	__u32 tid = bpf_get_current_pid_tgid(), head[2], pos;
+	__u32 tid = own_tid(), head[2], pos;
 	struct scope_registry_slot s;
 
-	if (bpf_probe_read_user(head, sizeof(head), (const void *)registry) || head[0] != 1 ||
-	    !head[1] || head[1] > 24)
+	if (!tid || bpf_probe_read_user(head, sizeof(head), (const void *)registry) ||
+	    head[0] != 1 || !head[1] || head[1] > 24)
 		return 0;
 	pos = (tid * 0x9e3779b1u) >> (32 - head[1]);
 	for (int i = 0; i < REGISTRY_TRIES; i++) {
