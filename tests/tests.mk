@@ -29,7 +29,7 @@ CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 SCOPE_C := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/scope/test_*.c))
 SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
-STATIC := tools/check-layers tools/check-format tools/check-manuals
+STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
 
