@@ -27,7 +27,7 @@ done
 
 # of a few runs the standard error itself is uncertain
 [ "$runs" -ge 30 ] && far=3.5 || far=6
-spread=$(awk "BEGIN { print $runs > 1 ? 3.5 / sqrt(2 * ($runs - 1)) : 0 }")
+spread=$(awk "BEGIN { print (($runs > 1) ? 3.5 / sqrt(2 * ($runs - 1)) : 0) }")
 cover=$(awk "BEGIN { printf \"%.2f\", 1.24 + 3.5 * 100 * sqrt(0.95 * 0.05 / (200 * $runs)) }")
 value() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" "$work/summary"; }
 is() { awk "BEGIN { exit !($1) }"; }
