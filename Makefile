@@ -1,6 +1,9 @@
 # heaptap - build, test, install. `make help` lists the targets.
 
-CC      ?= gcc
+# make has a CC of its own (cc): one that somebody gave is obeyed, ?= would keep make's.
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CLANG   ?= clang
 # Ubuntu's /usr/sbin/bpftool refuses to run beside any kernel but its own: prefer the real one.
 BPFTOOL ?= $(firstword $(wildcard /usr/lib/linux-tools/*/bpftool /usr/sbin/bpftool \
@@ -21,7 +24,10 @@ endif
 # Generated files. Other builds of the same sources (tests/tests.mk) share them.
 G := $(B)/gen
 
-WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Werror
+# A warning is an error where changes are taken (CI=true, make lint), not for whoever builds with a
+# compiler that came later.
+WERROR := $(if $(filter-out 0 false,$(CI)),-Werror)
+WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla $(WERROR)
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VERSION='"$(VERSION)"' \
 	-Iinclude -Iuser -I$(G)
@@ -36,53 +42,90 @@ BPF_OBJ := $(G)/heaptap.bpf.o
 SKEL := $(G)/heaptap.skel.h
 GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h)
 
-.PHONY: all help setup demo clean
+BPF_CC = $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall $(WERROR) \
+	-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH)
+
+# One short line for each command; V=1 shows them whole.
+ifeq ($(V),1)
+Q :=
+say =
+else
+Q := @
+say = @printf '%-5s %s\n' $1 $2
+endif
+
+# What a folder was built with. The file changes when the words do, and all that depends on it is then
+# built again: another CC, other CFLAGS, another VERSION.
+BUILT_WITH := $(strip $(CC) $(ALL_CFLAGS) : $(LDFLAGS) $(LIBS))
+BPF_BUILT_WITH := $(strip $(BPF_CC) : $(BPFTOOL))
+write_words = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$1)' > $@
+.PHONY: all help setup demo clean FORCE
 all: heaptap ## build ./heaptap; plain make does that
 
 help: ## list the targets
 	@echo "usage: make [TARGET]"
 	@echo "First: 'make setup' as root, once; 'make' builds ./heaptap; 'make install'."
+	@echo "CC=, CFLAGS=, LDFLAGS= are obeyed; V=1 shows whole commands; with CI=true warnings are errors."
+	@echo "While working: 'make quick'; one test: 'make check T=unit/test_estimate' (globs, several)."
 	@echo
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+ifneq ($(file <$(B)/flags),$(BUILT_WITH))
+$(B)/flags: FORCE
+endif
+ifneq ($(file <$(G)/flags),$(BPF_BUILT_WITH))
+$(G)/flags: FORCE
+endif
+$(B)/flags:
+	$(call write_words,$(BUILT_WITH))
+$(G)/flags:
+	$(call write_words,$(BPF_BUILT_WITH))
 
 heaptap: $(B)/heaptap
 	@install -m 755 $< $@
 
-$(B)/heaptap: $(B)/user/main.o $(B)/libheaptap.a
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/heaptap: $(B)/user/main.o $(B)/libheaptap.a $(B)/flags
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(B)/libheaptap.a: $(OBJS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $^
 
 # Generated headers must exist before anything is compiled the first time; after that the
 # dependency files know who includes them.
 $(OBJS) $(B)/user/main.o: | $(GEN)
 
-$(B)/user/%.o: user/%.c
+$(B)/user/%.o: user/%.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 vpath %.proto user/format user/serve
 $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	@mkdir -p $(G)
-	$(PROTOC_C) --proto_path=$(<D) --c_out=$(G) $(<F)
+	$(call say,PROTO,$<)
+	$(Q)$(PROTOC_C) --proto_path=$(<D) --c_out=$(G) $(<F)
 
-$(B)/%.pb-c.o: $(G)/%.pb-c.c
+$(B)/%.pb-c.o: $(G)/%.pb-c.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(G) -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) -I$(G) -c -o $@ $<
 
-$(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h include/heaptap/variance.h
+$(BPF_OBJ): bpf/heaptap.bpf.c $(wildcard bpf/*.bpf.h) include/heaptap/abi.h include/heaptap/variance.h \
+		$(G)/flags
 	@mkdir -p $(@D)
-	$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Werror \
-		-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH) -c -o $@.tmp $<
-	$(BPFTOOL) gen object $@ $@.tmp
+	$(call say,BPF,$<)
+	$(Q)$(BPF_CC) -c -o $@.tmp $<
+	$(Q)$(BPFTOOL) gen object $@ $@.tmp
 	@rm -f $@.tmp
 
 $(SKEL): $(BPF_OBJ)
 	@mkdir -p $(@D)
+	$(call say,SKEL,$@)
 	@echo '/* NOLINTBEGIN : generated */' > $@.tmp
-	$(BPFTOOL) gen skeleton $< name heaptap_bpf >> $@.tmp
+	$(Q)$(BPFTOOL) gen skeleton $< name heaptap_bpf >> $@.tmp
 	@echo '/* NOLINTEND */' >> $@.tmp
 	@mv $@.tmp $@
 

@@ -1,4 +1,5 @@
-# The tests. `make check` is everything but other kernels and long fuzzing; each layer has a target.
+# The tests. `make check` is everything but other kernels and long fuzzing; each layer has a target, and
+# T= names single tests. `make quick` is what to run between two changes.
 #
 # Three builds of the library: $(B) plain (bpf, e2e: they measure and compare the real thing),
 # $(B)-san with ASan and UBSan (unit, golden), $(B)-fuzz with libFuzzer's instrumentation. The
@@ -21,14 +22,16 @@ E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
-TORTURE := tests/e2e/test_kill.sh tests/e2e/test_loads.sh tests/e2e/test_siege.sh
-TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600
+TORTURE := $(patsubst %,tests/e2e/test_%.sh,kill loads siege statistics)
+TORTURE_ENV := E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
 SCOPE_C := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/scope/test_*.c))
 SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
 FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+# The recordings of `make quick`: real ones, done in seconds.
+QUICK_E2E := tests/e2e/test_exact_c.sh
 STATIC := tools/check-layers tools/check-format tools/check-manuals tools/check-docs
 # How long one parser is fuzzed by `make fuzz`.
 FUZZ_SECONDS ?= 300
@@ -44,18 +47,58 @@ SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
 # libFuzzer brings its own main(); the library's objects must not.
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-.PHONY: generated check check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
+.PHONY: generated check check-all check-named quick check-static check-unit check-golden check-scope check-bpf check-e2e check-consumers \
 	check-servers check-fuzz torture fuzz lint format tests-san tests-plain tests-fuzz tests-rust
 
+SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
+FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) SANFLAGS='$(FUZZ_SAN)'
+
+ifneq ($(strip $(T)),)
+# Found by tests/run, then built and run by a sub-make that gets their sources as NAMED.
+check:
+	@tools/setup.sh check
+	+@named=$$(tests/run --which '$(T)') && \
+		$(MAKE) --no-print-directory $(BUILD_JOBS) check-named NAMED="$$(echo $$named)"
+else
 # One run of tests/run, so that one line of counts covers everything.
-check: ## set up, build, all tests but other kernels and long fuzzing
+check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
 		-j$(E2E_JOBS) $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
 		-j1 $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
+endif
 
-check-static: ## who includes whom, format, manual pages
+# A program under a sanitizer needs the library under that sanitizer and the generated headers; what
+# records needs ./heaptap.
+NAMED_SAN := $(patsubst tests/%.c,$(B)-san/tests/%,$(filter $(addprefix tests/,unit/%.c golden/%.c scope/%.c),$(NAMED)))
+NAMED_FUZZ := $(patsubst tests/%.c,$(B)-fuzz/tests/%,$(filter tests/fuzz/%.c,$(NAMED)))
+NAMED_PLAIN := $(patsubst tests/%.c,$(B)/tests/%,$(filter tests/bpf/%.c tests/e2e/%.c,$(NAMED)))
+NAMED_ALL := $(NAMED_PLAIN) $(filter %.sh,$(NAMED))
+NAMED_BESIDE := $(filter $(E2E_BESIDE) $(BPF_BESIDE),$(NAMED_ALL))
+check-named: $(NAMED_PLAIN) $(if $(NAMED_SAN)$(NAMED_FUZZ),$(GEN)) \
+		$(if $(filter-out tests/scope/%,$(NAMED_ALL)),all)
+	$(if $(NAMED_SAN),$(SAN_MAKE) $(NAMED_SAN))
+	$(if $(NAMED_FUZZ),$(FUZZ_MAKE) $(NAMED_FUZZ))
+	@tests/run -j$(JOBS) $(NAMED_SAN) $(NAMED_FUZZ) -j$(E2E_JOBS) $(NAMED_BESIDE) \
+		-j1 $(filter-out $(NAMED_BESIDE),$(NAMED_ALL))
+
+quick: ## static, unit, golden, two recordings (root): under a minute when built; installs nothing
+	$(SUB_MAKE) $(BUILD_JOBS) all
+	$(SAN_MAKE) $(UNIT) $(GOLDEN)
+	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) -j1 $(QUICK_E2E)
+
+# Each part says its own counts; all are run, whichever fails.
+check-all: ## everything: check, its long forms, 30 s of fuzzing each, other kernels if qemu is there (root, hours)
+	@tools/setup.sh demo check kernels
+	+@failed=; for part in check torture 'fuzz FUZZ_SECONDS=30' \
+		$$(command -v qemu-system-x86_64 >/dev/null && echo check-kernels); do \
+		echo "== make $$part"; \
+		$(MAKE) --no-print-directory $$part || failed="$$failed $${part%% *}"; \
+	done; \
+	[ -z "$$failed" ] || { echo "check-all: failed:$$failed" >&2; exit 1; }
+
+check-static: ## who includes whom, format, manual pages, documents
 	@tests/run $(STATIC)
 check-unit: ## pure modules, under ASan and UBSan
 	@tools/setup.sh check
@@ -101,11 +144,11 @@ fuzz: ## every parser, FUZZ_SECONDS (300) each, from where the last run ended (.
 			"what failed in $(B)-fuzz/found"; exit $$status
 
 tests-san: $(GEN)
-	$(SUB_MAKE) SAN=1 B=$(B)-san G=$(G) test-programs
+	$(SAN_MAKE) test-programs
 tests-plain: $(BPF_TESTS) $(E2E_C)
 tests-fuzz: $(GEN)
 ifneq ($(FUZZ),)
-	$(SUB_MAKE) CC=$(CLANG) B=$(B)-fuzz G=$(G) SANFLAGS='$(FUZZ_SAN)' fuzz-programs
+	$(FUZZ_MAKE) fuzz-programs
 endif
 
 # What cargo builds for the end-to-end tests, here because it can be built beside the rest (first, as
@@ -124,13 +167,15 @@ test-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c 
 	tests/golden/test_*.c tests/scope/test_*.c))
 fuzz-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(LIBS)
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(LIBS)
 
-$(B)/tests/%: tests/%.c $(B)/libheaptap.a
+$(B)/tests/%: tests/%.c $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a -lcmocka $(LIBS) -pthread
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a -lcmocka $(LIBS) -pthread
 
 -include $(wildcard $(B)/tests/*/*.d)
 
@@ -139,11 +184,16 @@ generated: $(GEN)
 C_FILES := $(wildcard user/*.[ch] user/*/*.[ch] bpf/*.[ch] include/heaptap/*.h tests/*/*.[ch] \
 	tests/*/*/*.[ch] tools/*/*.[ch])
 
+.PHONY: lint-objects
+lint-objects: $(OBJS) $(B)/user/main.o
+
 format: ## apply .clang-format
 	clang-format -i $(C_FILES)
 
-lint: ## clang-tidy, cppcheck, clang-format
+# In a folder of its own, or the next plain make would build all of it again without -Werror.
+lint: ## warnings of gcc (as errors), clang-tidy, cppcheck, clang-format
 	@tools/setup.sh lint
+	$(SUB_MAKE) $(BUILD_JOBS) WERROR=-Werror B=$(B)-lint lint-objects
 	$(SUB_MAKE) generated
 	clang-format --dry-run -Werror $(C_FILES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -D__x86_64__ -D_GNU_SOURCE \

@@ -63,7 +63,7 @@ debian_check() {
 	have go || [ -x /usr/local/go/bin/go ] || want golang-go
 	if have rustc && have cargo; then
 		:
-	elif exists rustc-web; then
+	elif is_installed rustc-web || { ! remembered rustc && exists rustc-web; }; then
 		want rustc-web cargo-web
 	else
 		want rustc cargo

@@ -21,7 +21,7 @@ check() {
 	esac
 }
 # These build only, install or remove what was built, or need no more than the tree.
-alone=" all help setup clean install uninstall format check-static "
+alone=" all help setup clean install uninstall format check-static quick "
 while read -r target; do
 	[[ $alone == *" $target "* ]] || check "$target"
 done < <(make help | sed -nE 's/^([a-z0-9-]+) .*/\1/p')
