@@ -83,7 +83,7 @@ check-named: $(NAMED_PLAIN) $(if $(NAMED_SAN)$(NAMED_FUZZ),$(GEN)) \
 	@tests/run -j$(JOBS) $(NAMED_SAN) $(NAMED_FUZZ) -j$(E2E_JOBS) $(NAMED_BESIDE) \
 		-j1 $(filter-out $(NAMED_BESIDE),$(NAMED_ALL))
 
-quick: ## static, unit, golden, two recordings (root): under a minute when built; installs nothing
+quick: ## static, unit, golden, some recordings (root): under a minute when built; installs nothing
 	$(SUB_MAKE) $(BUILD_JOBS) all
 	$(SAN_MAKE) $(UNIT) $(GOLDEN)
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) -j1 $(QUICK_E2E)
