@@ -25,7 +25,7 @@ int pprof_read(int fd, struct profile **ret, struct format_error *err);
 int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct format_error *err);
 
 /*
- * The rules of a valid profile (export.md): ids, strings, references, UTF-8, mappings with lines,
+ * The rules of a valid profile: ids, strings, references, UTF-8, mappings with lines,
  * one value per label key. 0, or -EBADMSG with the first broken rule in err.
  */
 int pprof_check(const void *data, size_t bytes, struct format_error *err);

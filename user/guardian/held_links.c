@@ -71,11 +71,6 @@ int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t ti
 	return err;
 }
 
-size_t held_links_cnt(const struct held_links *links)
-{
-	return links->ids.cnt;
-}
-
 int held_links_move(struct held_links *from, struct held_links *to)
 {
 	int err = vec_reserve(&to->ids, to->ids.cnt + from->ids.cnt);

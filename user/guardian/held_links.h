@@ -18,7 +18,6 @@ int held_links_new(struct guardian *g, struct held_links **ret);
 int held_links_add(struct held_links *links, const struct attach_request *req);
 /* One more process for these events, see shared_probes_add(). */
 int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
-size_t held_links_cnt(const struct held_links *links);
 /* From one to the other, which has all or none of them then. */
 int held_links_move(struct held_links *from, struct held_links *to);
 /* They go, and nobody waits: the ticket tells when they are out (guardian_is_out()). NULL is fine. */

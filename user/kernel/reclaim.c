@@ -118,11 +118,6 @@ void reclaim_ask(struct reclaim *r)
 	r->is_asked = true;
 }
 
-bool reclaim_is_idle(const struct reclaim *r)
-{
-	return r->phase == PHASE_IDLE && !r->is_asked;
-}
-
 const struct reclaim_counts *reclaim_counts(const struct reclaim *r)
 {
 	return &r->counts;

@@ -58,7 +58,6 @@ void reclaim_ask(struct reclaim *r);
  * A cycle waits for those that are older than its marks.
  */
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns);
-bool reclaim_is_idle(const struct reclaim *r);
 const struct reclaim_counts *reclaim_counts(const struct reclaim *r);
 
 #endif

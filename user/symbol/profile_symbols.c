@@ -62,7 +62,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* A mapping from 0 on is in the file's own addresses (export.md); others are at run time. */
+/* A mapping from 0 on is in the file's own addresses; others are at run time. */
 static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_file *ef)
 {
 	const struct profile_mapping *m = &n->p->mappings.data[mapping];

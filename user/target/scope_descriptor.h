@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scope_descriptor.h - what a program with heaptap/scope.h says of its scopes: the 640 bytes that
- * scopes.md ("Descriptor") lays out, read from the process and checked.
+ * include/heaptap/TAGS.md ("Descriptor") lays out, read from the process and checked.
  */
 #ifndef HT_TARGET_SCOPE_DESCRIPTOR_H
 #define HT_TARGET_SCOPE_DESCRIPTOR_H

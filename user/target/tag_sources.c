@@ -2,7 +2,7 @@
 /*
  * tag_sources.c - where the threads of a process say what they allocate for.
  *
- * Three formats are known (scopes.md): our own, whose descriptor is the semaphore of a USDT and
+ * Three formats are known: our own (include/heaptap/TAGS.md), whose descriptor is the semaphore of a USDT and
  * knows the rest; and two that are an exported thread-local pointer, OpenTelemetry's and Polar
  * Signals'. For a pointer in a library the loader's slots are read (tls_symbol.c says which):
  *
