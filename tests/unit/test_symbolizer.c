@@ -467,9 +467,14 @@ static void a_slow_file_is_remembered(void **state)
 	}
 	/* a helper that does nothing: its file does not answer, and next time is not waited for */
 	sf.key.ino++;
-	assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
-	assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
-	pthread_join(thread, NULL);
+	for (int i = 0;; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, attack_first_child, &attack), 0);
+		assert_int_equal(symbolize(&opts, &sf, &vaddr, 1, &r), 0);
+		pthread_join(thread, NULL);
+		if (r->is_slow || i == 20)
+			break;
+		symbol_result_free(r); /* it was done before it could be stopped */
+	}
 	print_message("# '%s'\n", r->note);
 	assert_non_null(strstr(r->note, "does not answer"));
 	assert_true(r->is_slow && !r->has_functions);
