@@ -65,8 +65,8 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
-		-j$(E2E_JOBS) $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
-		-j1 $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
+		-j$(E2E_JOBS) --twice $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
+		-j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
 # A program under a sanitizer needs the library under that sanitizer and the generated headers; what
