@@ -57,14 +57,18 @@ serve --listen 127.0.0.1:0 --rate 1 --max-stacks 20000 --comm '^(heapy|costly|mu
 await 10 follows "${pid_of[heapy]}" || not_ok "follow" "not followed" "$top/serve.err"
 work_of heapy
 watch_memory &
-waves=0 slowest=0 worst_ms=0 begin=$SECONDS
+waves=0 slowest=0 worst_ms=0 begin=$SECONDS started_at=$(date +%s)
+: >"$top/refusal"
 : >"$top/memory"
 while [ $((SECONDS - begin)) -lt "$seconds" ]; do
 	begin_wave
 	answers_within 1000 4 /healthz /metrics
 	[ "$longest" -gt "$slowest" ] && slowest=$longest
-	took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url/debug/pprof/heap?pid=${pid_of[heapy]}" |
-		awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
+	answer=$(curl -s -m 60 -o "$top/profile" -w '%{http_code} %{time_total}' \
+		"$url/debug/pprof/heap?pid=${pid_of[heapy]}")
+	took=$(awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }' <<<"$answer")
+	[ "$took" -eq 60000 ] && [ ! -s "$top/refusal" ] &&
+		{ echo "wave $waves: $answer, $(($(date +%s) - started_at)) s"; head -c 400 "$top/profile"; grep -E '^(Name|State)' "/proc/${pid_of[heapy]}/status"; } >"$top/refusal" 2>&1
 	[ "$took" -gt "$worst_ms" ] && worst_ms=$took
 	end_wave
 	sleep 1
@@ -74,7 +78,7 @@ done
 [ "$slowest" -le 1000 ] && ok "$waves waves: /healthz and /metrics within $slowest ms" ||
 	not_ok "/healthz and /metrics" "took $slowest ms" "$top/serve.err"
 [ "$worst_ms" -le 2500 ] && ok "another process's profile within $worst_ms ms" ||
-	not_ok "another process's profile" "took $worst_ms ms" "$top/serve.err"
+	not_ok "another process's profile" "took $worst_ms ms" "$top/refusal" "$top/serve.err"
 exact_of heapy "and it is exact"
 # of the first third the most, of the last one the least
 awk '{ kb[NR] = $1 }
