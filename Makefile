@@ -34,8 +34,8 @@ ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VE
 LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lm -pthread
 
 SRCS := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
-PROTOS := user/format/profile.proto user/serve/parca.proto user/serve/pyroscope.proto \
-	user/serve/debuginfo.proto
+PROTOS := user/profile/profile.proto user/push/parca.proto user/push/pyroscope.proto \
+	user/push/debuginfo.proto
 PROTO_NAMES := $(basename $(notdir $(PROTOS)))
 OBJS := $(SRCS:%.c=$(B)/%.o) $(PROTO_NAMES:%=$(B)/%.pb-c.o)
 BPF_OBJ := $(G)/heaptap.bpf.o
@@ -102,7 +102,7 @@ $(B)/user/%.o: user/%.c $(B)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-vpath %.proto user/format user/serve
+vpath %.proto user/profile user/push
 $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	@mkdir -p $(G)
 	$(call say,PROTO,$<)

@@ -3,7 +3,7 @@
  * labels.bpf.h - labels in the formats of other people, and in that of a scope record, as raw bytes.
  *
  * What is equal is kept once: the key of a set of labels is the hash of its content. User space
- * decodes them (model/tag_labels.c).
+ * decodes them (profile/tag_labels.c).
  */
 #ifndef HT_LABELS_BPF_H
 #define HT_LABELS_BPF_H

@@ -5,7 +5,7 @@
  * Each allocation of n bytes is kept with p(n) = 1 - exp(-n/R), independently of every other:
  * no countdown, no state, no race, and R may change at any time. The threshold that was used
  * is stored with the sample, whose weight is exactly 1/p, so that rounding of the table cannot
- * bias anything. user/model/estimate.c fills the table and explains the estimator.
+ * bias anything. user/profile/estimate.c fills the table and explains the estimator.
  */
 #ifndef HT_SAMPLE_BPF_H
 #define HT_SAMPLE_BPF_H

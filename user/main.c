@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct command {
 	const char *name;

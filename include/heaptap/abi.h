@@ -195,7 +195,7 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * What a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no map
- * look-up to know. Written only by target/allocators.c.
+ * look-up to know. Written only by alloc/allocators.c.
  */
 #define HT_OP_ALLOC 1 /* returns a new block */
 #define HT_OP_FREE 2

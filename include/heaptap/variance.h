@@ -3,7 +3,7 @@
  * variance.h - the error of what was allocated, added up in whole numbers; for BPF and user space.
  *
  * A block of n bytes that was kept with probability p counts W = n/p bytes, and adds W^2 (1-p) to the
- * variance of their sum (user/model/estimate.c). With p = 1 - exp(-n/R) that is at most R^2, whatever
+ * variance of their sum (user/profile/estimate.c). With p = 1 - exp(-n/R) that is at most R^2, whatever
  * n is, but W reaches 22 R before p is so near 1 that everything is kept, R is anything from 1 byte to
  * 2^40, and the budget may make it coarser meanwhile. BPF has 64 bits and no floating point. So sums
  * are in units of the rate that the recording began with, the base: B = 2^base_log2 >= R > B/2. There

@@ -33,7 +33,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 #include "track/files.h"
 #include "track/tracker.h"
 

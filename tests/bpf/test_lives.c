@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "model/estimate.h"
+#include "profile/estimate.h"
 
 #define THREAD_CNT 8
 #define SLOT_CNT 256

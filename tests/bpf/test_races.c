@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-#include "target/process.h"
+#include "proc/process.h"
 
 #define THREAD_CNT 6
 #define SLOT_CNT 256

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/follow.h"
-#include "target/select.h"
+#include "serve/follow.h"
+#include "proc/select.h"
 
 #define WAITING_CNT 8
 #define TRIES_PER_SCAN 4

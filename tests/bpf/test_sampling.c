@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "model/estimate.h"
+#include "profile/estimate.h"
 
 #define RATE_BYTES 65536
 #define SAMPLE_CNT 400 /* wanted of each size */

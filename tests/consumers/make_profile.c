@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "format/pprof.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
 
 static void check(int err)
 {

@@ -22,11 +22,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "format/pprof.h"
-#include "model/profile.h"
-#include "serve/push_profile.h"
-#include "serve/push_queue.h"
-#include "serve/push_target.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "push/push_profile.h"
+#include "push/push_queue.h"
+#include "push/push_target.h"
 
 #define LABELS_MAX 16
 

@@ -34,9 +34,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "format/pprof.h"
-#include "model/estimate.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "profile/estimate.h"
+#include "profile/profile.h"
 #include "snapshot/ledger_notes.h"
 
 #define ROWS_CAP 8192

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/metric_text.h"
-#include "target/cgroup_memory.h"
+#include "metrics/metric_text.h"
+#include "proc/cgroup_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -15,8 +15,8 @@
 
 #include "../unit/costly_elf.h"
 #include "cost.h"
-#include "elf/unwind_table.h"
-#include "target/allocators.h"
+#include "unwind/unwind_table.h"
+#include "alloc/allocators.h"
 #include "track/file_content.h"
 #include "track/probe_sites.h"
 #include "track/file_tags.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "target/cgroup.h"
-#include "target/container.h"
+#include "proc/cgroup.h"
+#include "proc/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/debuginfo_message.h"
-#include "serve/push_parca.h"
+#include "push/debuginfo_message.h"
+#include "push/push_parca.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

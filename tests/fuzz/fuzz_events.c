@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/events.c" /* a ring is made here */
+#include "proc/events.c" /* a ring is made here */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/unwind_table.h"
-#include "target/allocators.h"
+#include "unwind/unwind_table.h"
+#include "alloc/allocators.h"
 #include "track/file_job.h"
 #include "track/file_tags.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve/endpoints.h"
-#include "serve/listen.h"
-#include "serve/token.h"
+#include "http/endpoints.h"
+#include "http/listen.h"
+#include "http/token.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/import.h"
-#include "format/report.h"
-#include "model/profile.h"
+#include "profile/import.h"
+#include "report/report.h"
+#include "profile/profile.h"
 #include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/hmap.h"
-#include "target/jit_entry.h"
+#include "proc/jit_entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

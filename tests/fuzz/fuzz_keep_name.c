@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keep/keep_name.h"
+#include "saved/keep_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/launch.h"
-#include "target/process.h"
+#include "proc/launch.h"
+#include "proc/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

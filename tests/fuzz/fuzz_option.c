@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cmd_serve_options.h"
+#include "cmd/serve_options.h"
 #include "config/option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

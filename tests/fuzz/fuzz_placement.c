@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
-#include "elf/placement.h"
+#include "alloc/placement.h"
 
 #define TEXT_VADDR 0x401000
 #define CODE_CAP 4096

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/pprof.h"
-#include "format/report.h"
-#include "model/match_list.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "report/report.h"
+#include "profile/match_list.h"
+#include "profile/profile.h"
 #include "read_back.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "made_proc.h"
-#include "target/process.h"
+#include "proc/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

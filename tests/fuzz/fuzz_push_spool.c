@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "serve/push_spool.h"
+#include "push/push_spool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

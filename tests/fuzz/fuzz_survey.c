@@ -13,8 +13,8 @@
 
 #include "cost.h"
 #include "made_proc.h"
-#include "target/allocators.h"
-#include "target/survey.h"
+#include "alloc/allocators.h"
+#include "proc/survey.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -8,7 +8,7 @@
 #include "cost.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

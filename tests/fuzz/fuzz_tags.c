@@ -15,10 +15,10 @@
 #include "elf/elf_file.h"
 #include "elf/usdt_notes.h"
 #include "heaptap/abi.h"
-#include "model/tag_labels.h"
-#include "target/otel_process_ctx.h"
-#include "target/scope_descriptor.h"
-#include "target/tag_sources.h"
+#include "profile/tag_labels.h"
+#include "proc/otel_process_ctx.h"
+#include "proc/scope_descriptor.h"
+#include "proc/tag_sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

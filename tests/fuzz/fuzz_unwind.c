@@ -15,8 +15,8 @@
 
 #include "cost.h"
 #include "elf/elf_file.h"
-#include "elf/unwind_scan.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_scan.h"
+#include "unwind/unwind_table.h"
 
 #define INPUT_CAP 16384
 #define FRAME_OFF 0x1000

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "format/pprof.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
 
 static inline void write_and_read_back(const struct profile *p)
 {

@@ -19,10 +19,10 @@
 
 #include "golden.h"
 
-#include "format/pprof.h"
-#include "format/report.h"
-#include "model/match_list.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "report/report.h"
+#include "profile/match_list.h"
+#include "profile/profile.h"
 
 #define FOLDER "tests/golden/report/"
 

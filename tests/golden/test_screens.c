@@ -19,8 +19,8 @@
 
 #include "golden.h"
 
-#include "format/report.h"
-#include "model/profile.h"
+#include "report/report.h"
+#include "profile/profile.h"
 
 #define FOLDER "tests/golden/screens/"
 #define KIB 1024

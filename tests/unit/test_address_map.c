@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "target/allocators.h"
-#include "target/process.h"
+#include "alloc/allocators.h"
+#include "proc/process.h"
 #include "track/address_map.h"
 #include "track/files.h"
 

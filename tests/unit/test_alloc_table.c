@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "heaptap/abi.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 
 static void test_lookup(void **state)
 {

@@ -22,7 +22,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 

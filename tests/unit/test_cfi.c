@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_table.h"
 
 #define IMAGE_CAP 8192
 #define FRAME_OFF 0x200 /* the section with frame information */

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "target/cgroup.h"
-#include "target/cgroup_origin.h"
-#include "target/cgroup_room.h"
+#include "proc/cgroup.h"
+#include "proc/cgroup_origin.h"
+#include "proc/cgroup_room.h"
 
 static const char v2_mounts[] =
 	"23 28 0:22 / /sys rw,nosuid shared:6 - sysfs sysfs rw\n"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "target/cgroup_room.h"
+#include "proc/cgroup_room.h"
 
 struct tree {
 	struct cgroup_mount mount;

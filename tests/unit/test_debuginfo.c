@@ -17,11 +17,11 @@
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "made_elf.h"
-#include "model/profile.h"
-#include "serve/debuginfo_message.h"
-#include "serve/debuginfo_stream.h"
-#include "serve/profile_bare.h"
-#include "serve/push_parca.h"
+#include "profile/profile.h"
+#include "push/debuginfo_message.h"
+#include "push/debuginfo_stream.h"
+#include "push/profile_bare.h"
+#include "push/push_parca.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadResponse ShouldAnswerPb;

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd_doctor.h"
-#include "target/allocators.h"
+#include "cmd/doctor.h"
+#include "alloc/allocators.h"
 
 static const struct alloc_row malloc_row = { .name = "malloc" }, free_row = { .name = "free" };
 

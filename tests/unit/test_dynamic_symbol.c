@@ -16,8 +16,8 @@
 
 #include "elf/dynamic_symbol.h"
 #include "elf/elf_file.h"
-#include "target/auxv.h"
-#include "target/process.h"
+#include "proc/auxv.h"
+#include "proc/process.h"
 
 /* What the loader has told debuggers: a program's own _r_debug may be a copy. */
 static uint64_t loader_debug_addr(void)

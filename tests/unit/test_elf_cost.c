@@ -24,8 +24,8 @@
 #include "costly_elf.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
-#include "elf/unwind_table.h"
-#include "target/allocators.h"
+#include "unwind/unwind_table.h"
+#include "alloc/allocators.h"
 #include "track/file_content.h"
 #include "track/probe_sites.h"
 

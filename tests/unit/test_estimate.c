@@ -12,7 +12,7 @@
 
 #include "heaptap/abi.h"
 #include "heaptap/variance.h"
-#include "model/estimate.h"
+#include "profile/estimate.h"
 
 #define RATE 65536
 #define SITE_CNT 200

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/events.h"
+#include "proc/events.h"
 
 /* Part of glibc, and nothing links against it. */
 #define RARE_LIBRARY "libBrokenLocale.so.1"

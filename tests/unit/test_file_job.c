@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_table.h"
-#include "target/allocators.h"
-#include "target/process.h"
-#include "target/reader.h"
+#include "unwind/unwind_table.h"
+#include "alloc/allocators.h"
+#include "proc/process.h"
+#include "proc/reader.h"
 #include "track/file_job.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"

@@ -13,7 +13,7 @@
 #include "budget/governor.h"
 #include "budget/governor_tally.h"
 #include "budget/governor_words.h"
-#include "model/profile.h"
+#include "profile/profile.h"
 
 static const struct budget_price full = { 0.76, 0.31 }, allocs = { 0.61, 0.27 };
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/heap_kind.h"
-#include "target/process.h"
+#include "proc/heap_kind.h"
+#include "proc/process.h"
 
 static void test_names(void **state)
 {

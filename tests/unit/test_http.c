@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "serve/http.h"
+#include "http/http.h"
 
 #define LIMIT_NS (20 * NS_PER_S)
 #define LARGE_BODY (9 << 20)

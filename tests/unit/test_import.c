@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "format/pprof.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
 
 #define FOLDER "tests/golden/import/"
 #define MAPS "MAPPED_LIBRARIES:\n00400000-00500000 r-xp 00002000 fe:00 7  /bin/server\n"

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "target/jit_entry.h"
-#include "target/process.h"
+#include "proc/jit_entry.h"
+#include "proc/process.h"
 #include "track/file_symbols.h"
 #include "track/files.h"
 #include "track/jit_code.h"

@@ -16,11 +16,11 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "daemon/keep_batch.h"
+#include "saved/keep_batch.h"
 #include "heaptap/abi.h"
-#include "keep/keep_name.h"
-#include "keep/keep_rules.h"
-#include "keep/keep_store.h"
+#include "saved/keep_name.h"
+#include "saved/keep_rules.h"
+#include "saved/keep_store.h"
 #include "temp_folder.h"
 
 #define MIB (1024.0 * 1024)

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/find_program.h"
-#include "target/launch.h"
+#include "proc/find_program.h"
+#include "proc/launch.h"
 
 static char dir[] = "/tmp/heaptap-test-launch-XXXXXX";
 

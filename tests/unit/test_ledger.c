@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "model/ledger.h"
+#include "profile/ledger.h"
 
 static struct ledger *fresh(void)
 {

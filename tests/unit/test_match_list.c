@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/glob.h"
-#include "model/match_list.h"
+#include "profile/match_list.h"
 
 static void globs(void **state)
 {

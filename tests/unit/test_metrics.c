@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "serve/metric_text.h"
-#include "serve/metrics_page.h"
-#include "serve/view.h"
+#include "metrics/metric_text.h"
+#include "metrics/metrics_page.h"
+#include "metrics/view.h"
 
 static void test_accept(void **state)
 {

@@ -19,8 +19,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "target/otel_process_ctx.h"
-#include "target/process.h"
+#include "proc/otel_process_ctx.h"
+#include "proc/process.h"
 
 #define PAYLOAD_CAP 65536
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/fde_index.h"
-#include "elf/placement.h"
+#include "unwind/fde_index.h"
+#include "alloc/placement.h"
 #include "made_elf.h"
 
 #define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "format/gunzip.h"
-#include "format/pprof.h"
-#include "model/profile.h"
+#include "profile/gunzip.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
 
 #define FILE_CAP (1 << 20)
 

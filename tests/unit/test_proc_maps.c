@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/process.h"
+#include "proc/process.h"
 
 #define GOLDEN_DIR "tests/golden/maps/"
 

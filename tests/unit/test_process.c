@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/process.h"
+#include "proc/process.h"
 
 #define ID64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID64_B "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"

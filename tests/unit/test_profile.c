@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/profile.h"
+#include "profile/profile.h"
 
 static void test_heap_types(void **state)
 {

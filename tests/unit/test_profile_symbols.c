@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "symbol/profile_symbols.h"
 
 int named_in_this_test(int n);

@@ -15,11 +15,11 @@
 
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
-#include "serve/push_message.h"
-#include "serve/push_parca.h"
-#include "serve/push_pyroscope.h"
-#include "serve/push_secret.h"
-#include "serve/push_target.h"
+#include "push/push_message.h"
+#include "push/push_parca.h"
+#include "push/push_pyroscope.h"
+#include "push/push_secret.h"
+#include "push/push_target.h"
 
 static void targets_that_are_right(void **state)
 {

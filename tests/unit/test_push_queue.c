@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "serve/push_queue.h"
-#include "serve/push_sender.h"
+#include "push/push_queue.h"
+#include "push/push_sender.h"
 
 /* Bound, not listening: each connection is refused, and nobody else can have the port. */
 static int refusing_port(uint16_t *ret_port)

@@ -26,9 +26,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "target/process.h"
-#include "target/process_memory.h"
-#include "target/reader.h"
+#include "proc/process.h"
+#include "proc/process_memory.h"
+#include "proc/reader.h"
 
 #define WAIT_MS 100
 /* On a machine that does other things too. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/recording.h"
+#include "profile/recording.h"
 
 static struct recording unknown(double full_share)
 {

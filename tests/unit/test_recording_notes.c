@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/recording_notes.h"
 

@@ -24,8 +24,8 @@
 #include "base/clock.h"
 #include "base/regular_file.h"
 #include "elf/elf_file.h"
-#include "target/find_program.h"
-#include "target/process.h"
+#include "proc/find_program.h"
+#include "proc/process.h"
 #include "temp_folder.h"
 
 /* No open takes longer, on a machine that does other things too. */

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "base/units.h"
-#include "cmd.h"
-#include "format/report_rows.h"
-#include "format/report_text.h"
+#include "cmd/cmd.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
 
 static struct profile *p; /* of the test that runs */
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "format/pprof.h"
-#include "format/report.h"
-#include "model/match_list.h"
-#include "model/profile.h"
+#include "profile/pprof.h"
+#include "report/report.h"
+#include "profile/match_list.h"
+#include "profile/profile.h"
 
 static uint32_t add_location(struct profile *p, uint32_t mapping, uint64_t address,
 			     const char *const *names)

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "format/report_own.h"
-#include "format/report_own_names.h"
-#include "format/report_places.h"
-#include "format/report_rows.h"
-#include "format/report_text.h"
+#include "report/report_own.h"
+#include "report/report_own_names.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
 
 static struct profile *p; /* of the test that runs */
 

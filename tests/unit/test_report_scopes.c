@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "cmd.h"
-#include "format/report_rows.h"
-#include "model/match_list.h"
+#include "cmd/cmd.h"
+#include "report/report_rows.h"
+#include "profile/match_list.h"
 
 static struct profile *p; /* of the test that runs */
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "format/report.h"
-#include "format/report_rows.h"
+#include "report/report.h"
+#include "report/report_rows.h"
 
 #define S 1000000000LL
 

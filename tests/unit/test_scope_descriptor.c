@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "heaptap/abi.h"
-#include "target/scope_descriptor.h"
+#include "proc/scope_descriptor.h"
 
 static void put(uint8_t *raw, size_t off, size_t bytes, uint64_t v)
 {

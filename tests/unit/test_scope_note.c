@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/scope_note.h"
+#include "profile/scope_note.h"
 
 static void peaks(void **state)
 {

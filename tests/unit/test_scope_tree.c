@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "model/scope_path.h"
-#include "model/scope_tree.h"
+#include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 static void add(struct scope_tree *t, const char *path, int64_t bytes)
 {

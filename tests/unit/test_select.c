@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "target/select.h"
-#include "target/cgroup.h"
+#include "proc/select.h"
+#include "proc/cgroup.h"
 
 /* A list of one text, which nobody frees. */
 #define ONE(text)                                                        \

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "format/pprof.h"
-#include "model/profile.h"
-#include "serve/profile_limit.h"
-#include "serve/series.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "push/profile_limit.h"
+#include "metrics/series.h"
 
 static const char *const none_taken[] = { NULL };
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "serve/series.h"
-#include "serve/series_book.h"
+#include "metrics/series.h"
+#include "metrics/series_book.h"
 
 static struct series_cell cell(const char *scope, double inuse, double alloc)
 {

@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
-#include "daemon/worker.h"
-#include "serve/endpoints.h"
-#include "serve/index_page.h"
-#include "serve/listen.h"
-#include "serve/token.h"
-#include "serve/view.h"
+#include "serve/worker.h"
+#include "http/endpoints.h"
+#include "http/index_page.h"
+#include "http/listen.h"
+#include "http/token.h"
+#include "metrics/view.h"
 
 static void test_paths(void **state)
 {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "budget/budget.h"
-#include "cmd_serve_options.h"
+#include "cmd/serve_options.h"
 #include "config/config_file.h"
 
 #define EXAMPLE "tools/packaging/serve.toml"

@@ -16,9 +16,9 @@
 
 #include "elf/elf_file.h"
 #include "heaptap/scope.h"
-#include "target/process.h"
-#include "target/survey_tags.h"
-#include "target/tag_sources.h"
+#include "proc/process.h"
+#include "proc/survey_tags.h"
+#include "proc/tag_sources.h"
 
 #define EXPORTED extern __attribute__((visibility("default")))
 EXPORTED __thread void *volatile otel_thread_ctx_v1, *volatile custom_labels_current_set;

@@ -13,7 +13,7 @@
 
 #include "base/strset.h"
 #include "heaptap/abi.h"
-#include "model/tag_labels.h"
+#include "profile/tag_labels.h"
 
 /* "key=value key=value" of raw bytes, in a buffer that the next call uses again. */
 static const char *shown(uint32_t kind, const char *bytes, size_t byte_cnt,

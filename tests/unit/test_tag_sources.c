@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 
 #include "symbol_programs.h"
-#include "target/process.h"
-#include "target/process_memory.h"
-#include "target/tag_sources.h"
+#include "proc/process.h"
+#include "proc/process_memory.h"
+#include "proc/tag_sources.h"
 
 #ifdef __x86_64__
 #define TCB_DTV_OFF 8

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/thread_pool.h"
+#include "profile/thread_pool.h"
 
 static void numbers_become_stars(void **state)
 {

@@ -20,9 +20,9 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_scan.h"
-#include "elf/unwind_sections.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_scan.h"
+#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table.h"
 
 static char **arg_files;
 static int arg_file_cnt;

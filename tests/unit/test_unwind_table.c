@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_table.h"
 
 #define PROBES 5000
 /* A list of everything that is installed is given on the command line; it need not be slow. */

@@ -29,7 +29,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_table.h"
 
 #if defined(__x86_64__)
 

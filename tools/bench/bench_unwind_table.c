@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "elf/unwind_sections.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table.h"
 
 #define ROUNDS_DEFAULT 5
 #define ROUNDS_CAP 1000

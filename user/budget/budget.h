@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/recording.h"
+#include "profile/recording.h"
 
 /* What is given up. Metrics show the number. */
 enum budget_step {

@@ -15,7 +15,7 @@
 
 #include "budget/budget.h"
 #include "budget/governor_words.h"
-#include "model/recording.h"
+#include "profile/recording.h"
 
 struct engine;
 struct governor;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/recording.h"
+#include "profile/recording.h"
 
 struct governor_view;
 

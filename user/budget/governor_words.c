@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "budget/governor.h"
-#include "model/profile.h"
-#include "model/recording.h"
+#include "profile/profile.h"
+#include "profile/recording.h"
 
 #define PRICE_BYTES 128
 #define REASON_BYTES 256

@@ -19,7 +19,7 @@
 #include "kernel/engine_priv.h"
 #include "kernel/features.h"
 #include "kernel/uapi.h"
-#include "model/estimate.h"
+#include "profile/estimate.h"
 
 /* libbpf reports through a callback; the last warning is usually the reason of a failure. */
 struct last_warning {

@@ -4,7 +4,7 @@
  *
  * The functions that are probed are our own and do nothing; they are written in assembly because
  * what matters is their first instruction: a push, which the kernel emulates, or a mov, which it
- * has to single-step. The cost of a single-step is what placement (elf/placement.c) avoids.
+ * has to single-step. The cost of a single-step is what placement (alloc/placement.c) avoids.
  *
  * Taking a probe out waits for grace periods, longer than everything else here: the probes of the
  * trials are taken out in the background. Each purpose has functions of its own, so that no trial

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "kernel/privileges.h"
-#include "target/process.h"
+#include "proc/process.h"
 
 #define GROUP_PREFIX "heaptap_"
 #define LIST "uprobe_events"

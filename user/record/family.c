@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "kernel/engine.h"
 #include "record/targets.h"
-#include "target/process.h"
+#include "proc/process.h"
 #include "track/tracker.h"
 
 #define ROUNDS \

@@ -10,8 +10,8 @@
 #include "guardian/exec_hold.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
-#include "target/events.h"
-#include "target/process.h"
+#include "proc/events.h"
+#include "proc/process.h"
 #include "track/tracker.h"
 
 struct holds {

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "target/jvm_attach.h"
-#include "target/process.h"
+#include "proc/jvm_attach.h"
+#include "proc/process.h"
 #include "track/tracker.h"
 
 static void ask(pid_t pid, size_t *jvm_cnt)

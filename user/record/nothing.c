@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "target/heap_kind.h"
+#include "proc/heap_kind.h"
 
 #define COMMAND_BYTES 256
 

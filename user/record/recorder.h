@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
-#include "model/recording.h"
+#include "profile/recording.h"
 
 struct engine;
 struct governor;

@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "record/targets.h"
-#include "target/launch.h"
+#include "proc/launch.h"
 #include "track/tracker.h"
 
 /* The paths that it will map, as launch_libraries() tells them. */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "record/throw_limit.h"
-#include "target/process.h"
+#include "proc/process.h"
 
 #define LOOK_CNT 8 /* processes that are looked at in one go */
 #define NAMED_CNT 3 /* names of a list that are shown */

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "target/cgroup.h"
-#include "target/proc_text.h"
-#include "target/process.h"
-#include "target/select.h"
+#include "proc/cgroup.h"
+#include "proc/proc_text.h"
+#include "proc/process.h"
+#include "proc/select.h"
 
 void whom_release(struct whom *w)
 {

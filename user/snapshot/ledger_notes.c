@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "track/tracker.h"
 
 #define STAT_LINE(id, kind, name, meaning) { LEDGER_##kind, name, meaning, 0 },

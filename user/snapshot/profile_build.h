@@ -24,7 +24,7 @@ struct profile_build_options {
 	bool label_processes; /* labels pid and comm: several processes in one profile */
 	pid_t main_pid; /* whose executable is the first mapping; 0: of the last process known */
 	unsigned labels; /* LABEL_* of scope_labels.h */
-	bool group_threads; /* label thread is the pool: see model/thread_pool.h */
+	bool group_threads; /* label thread is the pool: see profile/thread_pool.h */
 	struct symbol_options symbols;
 	/* called before each file whose symbols are read; may be NULL */
 	void (*on_progress)(void *ctx, const char *file, size_t done, size_t total);

@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "budget/governor.h"
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"

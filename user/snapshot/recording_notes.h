@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
-#include "model/recording.h"
+#include "profile/recording.h"
 
 struct governor;
 struct governor_record;

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/engine.h"
-#include "model/tag_labels.h"
+#include "profile/tag_labels.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 

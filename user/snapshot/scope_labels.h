@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "model/profile.h"
+#include "profile/profile.h"
 
 struct engine;
 struct snapshot;

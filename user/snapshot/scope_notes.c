@@ -15,9 +15,9 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "kernel/engine.h"
-#include "model/profile.h"
-#include "model/scope_note.h"
-#include "model/scope_path.h"
+#include "profile/profile.h"
+#include "profile/scope_note.h"
+#include "profile/scope_path.h"
 #include "snapshot/scope_labels.h"
 #include "snapshot/snapshot.h"
 

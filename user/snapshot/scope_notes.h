@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_notes.h - peaks of scopes and the tasks, as notes of a profile (model/scope_note.h).
+ * scope_notes.h - peaks of scopes and the tasks, as notes of a profile (profile/scope_note.h).
  */
 #ifndef HT_SNAPSHOT_SCOPE_NOTES_H
 #define HT_SNAPSHOT_SCOPE_NOTES_H

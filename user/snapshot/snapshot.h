@@ -16,7 +16,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "model/estimate.h"
+#include "profile/estimate.h"
 
 struct engine;
 struct tracker;

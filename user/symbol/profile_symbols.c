@@ -11,8 +11,8 @@
 #include "base/regular_file.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "model/profile.h"
-#include "target/allocators.h"
+#include "profile/profile.h"
+#include "alloc/allocators.h"
 
 /* A location to look up. */
 struct wanted {

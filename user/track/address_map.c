@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hmap.h"
-#include "target/process.h"
+#include "proc/process.h"
 #include "track/files.h"
 
 /* Programs have addresses below 2^47 (2^56 when they ask for more), readers want them below 2^63. */

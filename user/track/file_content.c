@@ -7,9 +7,9 @@
 
 #include "elf/elf_budget.h"
 #include "elf/elf_symbols.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 

@@ -12,10 +12,10 @@
 #include "base/sandbox.h"
 #include "base/write_all.h"
 #include "elf/elf_budget.h"
-#include "elf/unwind_table.h"
+#include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
-#include "target/allocators.h"
-#include "target/reader.h"
+#include "alloc/allocators.h"
+#include "proc/reader.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 

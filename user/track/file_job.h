@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_job.h - the content of a file (file_content.h), read by a job of the reader (target/reader.h).
+ * file_job.h - the content of a file (file_content.h), read by a job of the reader (proc/reader.h).
  *
  * The job finds the debug file with the reader's rights, by code that reads identities and links only; the rest
  * is read behind a seal (base/sandbox.h). What it says is taken over by a hostile file in the worst case, so every

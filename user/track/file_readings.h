@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "target/process.h"
+#include "proc/process.h"
 
 struct alloc_options;
 struct file_source;

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/strset.h"
-#include "target/jit_entry.h"
+#include "proc/jit_entry.h"
 #include "track/files.h"
 #include "track/jit_code.h"
 

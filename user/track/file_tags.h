@@ -11,7 +11,7 @@
 
 #include "base/vec.h"
 #include "kernel/attach.h"
-#include "target/tag_sources.h"
+#include "proc/tag_sources.h"
 
 struct elf_file;
 

@@ -23,7 +23,7 @@
 
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "target/process.h"
+#include "proc/process.h"
 #include "track/file_content.h"
 
 struct alloc_file;

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "model/tag_labels.h"
-#include "target/jit_entry.h"
-#include "target/process.h"
+#include "profile/tag_labels.h"
+#include "proc/jit_entry.h"
+#include "proc/process.h"
 #include "track/instances.h"
 #include "track/jit_code.h"
 

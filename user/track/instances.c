@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/tag_labels.h"
-#include "target/process.h"
+#include "profile/tag_labels.h"
+#include "proc/process.h"
 
 /* A program has its libraries after so long: what comes later is of a dlopen(). */
 #define EXEC_SETTLES_NS NS_PER_S

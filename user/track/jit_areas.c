@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/process.h"
+#include "proc/process.h"
 #include "track/files.h"
 
 bool jit_can_be_in(const struct proc_map *m, const struct track_files *files)

@@ -13,8 +13,8 @@
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"
-#include "target/jit_entry.h"
-#include "target/process.h"
+#include "proc/jit_entry.h"
+#include "proc/process.h"
 #include "track/jit_reuse.h"
 
 /* Read in one look, of each file: a tenth of a second. The rest comes with the next ones. */

@@ -3,7 +3,7 @@
  * jit_code.h - the code that one process made at run time, and its names.
  *
  * Names are in files that the program writes and that may have hundreds of megabytes
- * (target/jit_entry.h). They are read where they have grown, to see whether memory that had code is given
+ * (proc/jit_entry.h). They are read where they have grown, to see whether memory that had code is given
  * to other code; kept are only names that were asked for.
  *
  * Lines of a map have no time. So that an address is named as what it was when it was sampled, its

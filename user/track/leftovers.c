@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/allocators.h"
-#include "target/process.h"
-#include "target/process_memory.h"
+#include "alloc/allocators.h"
+#include "proc/process.h"
+#include "proc/process_memory.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 

@@ -22,8 +22,8 @@
 #include "guardian/held_links.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "target/auxv.h"
-#include "target/process.h"
+#include "proc/auxv.h"
+#include "proc/process.h"
 #include "track/files.h"
 
 enum { LOADED, STATE, TRACES, CHECKS_LEAKS, SYMBOL_CNT };

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 

@@ -16,7 +16,7 @@
 #include "guardian/guardian.h"
 #include "guardian/held_links.h"
 #include "kernel/engine.h"
-#include "target/allocators.h"
+#include "alloc/allocators.h"
 #include "track/file_probes.h"
 #include "track/file_way.h"
 #include "track/files.h"

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/engine.h"
-#include "target/otel_process_ctx.h"
-#include "target/scope_descriptor.h"
-#include "target/tag_sources.h"
+#include "proc/otel_process_ctx.h"
+#include "proc/scope_descriptor.h"
+#include "proc/tag_sources.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 

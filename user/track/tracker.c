@@ -17,7 +17,7 @@
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "target/process.h"
+#include "proc/process.h"
 #include "track/file_probes.h"
 #include "track/files.h"
 #include "track/followed.h"

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alloc_inner.h - which code of a file is the allocator's own, so that a call from there is
+ * nested. Used by allocators.c only; the rules are in its essay.
+ */
+#ifndef HT_TARGET_ALLOC_INNER_H
+#define HT_TARGET_ALLOC_INNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "alloc/alloc_calls.h"
+#include "alloc/allocators.h"
+
+/* At most this many ranges per file; a process has room for HT_INNER_CAP in all. */
+#define ALLOC_INNER_CAP 12
+
+/* One entry point that a file defines. */
+struct alloc_found {
+	const struct alloc_row *row;
+	const struct alloc_family *family;
+	size_t prefix;
+	char symbol[64];
+	uint64_t vaddr, bytes;
+	uint8_t flags; /* HT_SITE_* */
+	bool is_skipped; /* another entry point's probe sees its calls */
+	struct alloc_tail tail;
+};
+struct alloc_founds {
+	struct alloc_found *data; /* sorted by vaddr */
+	size_t cnt;
+};
+
+/* Fills af->inner. 0 or -ENOMEM. */
+int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
+		     const struct alloc_founds *all, struct alloc_file *af);
+
+#endif

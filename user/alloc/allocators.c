@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * allocators.c - the entry points that one file defines, where to probe each, and which code
+ * around them is the allocator's own.
+ *
+ * Which names count. A file is an allocator when it defines, under one prefix, something that
+ * allocates and something that frees. operator new and delete count only beside such functions:
+ * libstdc++ defines them on top of malloc, and probing both would cost two traps a call. The
+ * loader's private malloc is left alone. Aliases are one site.
+ *
+ * Which of them are probed. A function that only jumps to another entry point is not: the jump
+ * leaves the caller's return address in place, so the inner probe sees the right caller (jemalloc's
+ * operator delete, gperftools' valloc, mimalloc's realloc, glibc's reallocarray, musl's memalign).
+ * One that *calls* another is (posix_memalign, jemalloc's aligned operator new), and the inner
+ * call is recognised as nested by its return address - except operator new in a program that
+ * also holds malloc (a static C++ program): there the inner one alone is enough, and operator
+ * new is shown as an allocator frame.
+ *
+ * What a nested call is. Its return address lies in `inner`:
+ *   a library that is an allocator: all its code, but for exported functions that are no entry
+ *     points and call one (mimalloc's realpath): their result belongs to whoever called them.
+ *     A large library of no known family that defines malloc is treated like a program
+ *   libc: from the first to the last function of the malloc object, because strdup, fopen and
+ *     getline are in the same file and are callers like any other
+ *   a program: each entry point's own code, or, where the allocator is known to be one object
+ *     file (alloc_family.gap_bytes), from the first to the last of those that lie together
+ * and the local functions that these jump to and that call entry points. And whatever its return
+ * address, a call is nested when a probed function that allocates is on the stack (track/files.c has
+ * its code marked), or has jumped on: a library in front of the allocator may do both, through pointers
+ * that dlsym() gave it (alloc_tail.may_leave).
+ *
+ * What the disassembly showed, Debian 12, x86-64, and what it is used for:
+ *   glibc 2.36: realloc jumps to malloc when p is NULL (HT_SITE_NULL_DELEGATES). memalign,
+ *     aligned_alloc, valloc and pvalloc jump to _mid_memalign, which jumps to malloc for small
+ *     alignments (HT_SITE_TAIL_CALLS). posix_memalign calls _mid_memalign: nested by address.
+ *     calloc, free and the rest use internal functions only.
+ *   musl 1.2.3: malloc, free and realloc are jumps to local functions, and realloc uses those;
+ *     calloc calls malloc and posix_memalign aligned_alloc through the PLT: nested by address.
+ *   jemalloc 5.3: entry points use internal functions only; C++ ones jump to free and sdallocx,
+ *     the aligned operator new calls aligned_alloc.
+ *   gperftools 2.10: posix_memalign calls, valloc and pvalloc jump to tc_memalign.
+ *   mimalloc 2.0.9: most entry points fetch the thread's heap and jump to the mi_heap_ function.
+ * Sanitizers allocate in functions of their own.
+ *
+ * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers (a
+ * program linked as a whole with it, and mimalloc's own mi_strdup).
+ */
+#include "alloc/allocators.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "heaptap/abi.h"
+#include "alloc/alloc_calls.h"
+#include "alloc/alloc_inner.h"
+
+/* All rows with a few prefixes; a file with more is not an allocator but a joke. */
+#define FOUND_CAP 1024
+
+struct scan {
+	struct elf_file *ef;
+	const struct elf_symbols *syms;
+	const struct alloc_options *opts;
+	struct alloc_lookup lookup;
+	const struct alloc_family *base; /* of names without a telling prefix */
+	VEC(struct alloc_found) found;
+	struct alloc_calls calls;
+	bool is_lib;
+};
+
+static int note_symbol(void *ctx, const struct elf_symbol *sym)
+{
+	struct scan *sc = ctx;
+	const struct alloc_row *row;
+	struct alloc_found f;
+	size_t prefix;
+
+	if (!sc->base)
+		sc->base = alloc_family_by_symbol(sym->name);
+	row = alloc_lookup_find(&sc->lookup, sym->name, &prefix);
+	if (!row || sc->found.cnt == FOUND_CAP)
+		return 0;
+	memset(&f, 0, sizeof(f));
+	f.row = row;
+	f.prefix = prefix;
+	f.vaddr = sym->vaddr;
+	f.bytes = sym->bytes;
+	memcpy(f.symbol, sym->name, strnlen(sym->name, sizeof(f.symbol) - 1));
+	return vec_push(&sc->found, f);
+}
+
+/* One address's best name first: plain before prefixed, then in the table's order. */
+static int found_cmp(const void *a, const void *b)
+{
+	const struct alloc_found *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	if (x->prefix != y->prefix)
+		return x->prefix < y->prefix ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Drop what is not an allocator: prefixes that do not both allocate and free. */
+static void drop_incomplete(struct scan *sc)
+{
+	uint32_t allocs = 0, frees = 0;
+	const struct alloc_found *f;
+	size_t i, out = 0;
+
+	vec_each(&sc->found, f) {
+		if (alloc_row_is_cxx(f->row))
+			continue;
+		allocs |= (uint32_t)(f->row->op == HT_OP_ALLOC) << f->prefix;
+		frees |= (uint32_t)(f->row->op == HT_OP_FREE) << f->prefix;
+	}
+	for (i = 0; i < sc->found.cnt; i++) {
+		f = &sc->found.data[i];
+		if ((allocs & frees) >> f->prefix & 1 ||
+		    (alloc_row_is_cxx(f->row) && (allocs & frees)))
+			sc->found.data[out++] = *f;
+	}
+	sc->found.cnt = out;
+}
+
+static int name_entries(struct scan *sc)
+{
+	const struct alloc_found *f;
+
+	vec_each(&sc->found, f)
+		if (vec_push(&sc->calls.names, (struct alloc_name){ f->vaddr, f->symbol }))
+			return -ENOMEM;
+	alloc_calls_sort(&sc->calls);
+	return 0;
+}
+
+/* Sorted by found_cmp: keep the first name of an address, with the flags of all. */
+static void merge_aliases(struct scan *sc, struct alloc_founds *ret)
+{
+	size_t i;
+
+	ret->cnt = 0;
+	for (i = 0; i < sc->found.cnt; i++) {
+		const struct alloc_found *f = &sc->found.data[i];
+		struct alloc_found *last = ret->cnt ? &ret->data[ret->cnt - 1] : NULL;
+
+		if (!last || last->vaddr != f->vaddr) {
+			ret->data[ret->cnt] = *f;
+			ret->data[ret->cnt].flags = f->row->flags;
+			ret->cnt++;
+			continue;
+		}
+		last->flags |= f->row->flags;
+		if (f->bytes > last->bytes)
+			last->bytes = f->bytes;
+	}
+}
+
+static const struct alloc_found *entry_at(const struct alloc_founds *all, uint64_t vaddr)
+{
+	size_t i;
+
+	for (i = 0; i < all->cnt; i++)
+		if (all->data[i].vaddr == vaddr)
+			return &all->data[i];
+	return NULL;
+}
+
+/* Is the inner function's probe enough for f? Its own target may be a thunk too, but not f. */
+static bool is_covered(const struct alloc_founds *all, const struct alloc_found *f)
+{
+	const struct alloc_found *to = f;
+	int hops;
+
+	if (f->row->asks_more)
+		return false;
+	for (hops = 0; hops < 8; hops++) {
+		to = entry_at(all, to->tail.thunk_to);
+		if (!to || to->row->op != f->row->op)
+			return false;
+		if (!to->tail.thunk_to)
+			return true;
+	}
+	return false;
+}
+
+static bool allocates(const struct alloc_found *f)
+{
+	return f && f->row->op != HT_OP_FREE;
+}
+
+/* Flags that follow from the code, and what need not be probed. */
+static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_found *f)
+{
+	const struct alloc_family *fam = f->family;
+	bool is_realloc = f->row->op == HT_OP_REALLOC;
+	int i;
+
+	f->is_skipped = is_covered(all, f);
+	if (!sc->is_lib && alloc_row_is_cxx(f->row) &&
+	    (f->tail.fn[0].calls_entry || f->tail.entry_cnt))
+		f->is_skipped = true;
+	for (i = 0; i < f->tail.entry_cnt; i++) {
+		const struct alloc_found *to = entry_at(all, f->tail.entry[i]);
+
+		if (!allocates(to) || to == f)
+			continue;
+		if (is_realloc && to->row->op == HT_OP_ALLOC)
+			f->flags |= HT_SITE_NULL_DELEGATES;
+		else
+			f->flags |= HT_SITE_TAIL_CALLS;
+	}
+	/* What is known of the others is in their table; a wrapper may jump to what it wraps. */
+	if (fam == alloc_family_unknown() && f->tail.may_leave && allocates(f))
+		f->flags |= HT_SITE_TAIL_CALLS;
+	if (is_realloc && fam->zero_frees && !strncmp(f->row->name, "realloc", 7))
+		f->flags |= HT_SITE_ZERO_FREES;
+}
+
+static int analyse(struct scan *sc, struct alloc_founds *all)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < all->cnt; i++) {
+		struct alloc_found *f = &all->data[i];
+
+		f->family = alloc_family_by_prefix(f->prefix);
+		if (!f->family)
+			f->family = sc->base;
+		if (!f->bytes)
+			f->bytes = alloc_calls_function_bytes(&sc->calls, f->vaddr);
+		err = alloc_calls_tail(&sc->calls, f->vaddr, f->bytes, f->row->op == HT_OP_FREE,
+				       &f->tail);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < all->cnt; i++)
+		judge(sc, all, &all->data[i]);
+	return 0;
+}
+
+static uint32_t arg_bit(uint8_t arg)
+{
+	return arg == HT_ARG_NONE ? 0 : 1U << arg;
+}
+
+static uint8_t arg_at(const struct placement *pl, uint8_t arg)
+{
+	return arg == HT_ARG_NONE ? HT_ARG_NONE : pl->arg_at[arg];
+}
+
+static int place(const struct scan *sc, const struct alloc_found *f, struct alloc_site *ret)
+{
+	const struct alloc_row *row = f->row;
+	struct placement_request req = {
+		.fn_vaddr = f->vaddr,
+		.fn_bytes = f->bytes,
+		.arg_mask =
+			arg_bit(row->size_arg) | arg_bit(row->count_arg) | arg_bit(row->ptr_arg),
+		.needs_entry_sp = row->op != HT_OP_FREE,
+		.null_check_ok = row->op == HT_OP_FREE,
+		.entry_only = sc->opts->naive,
+		.multibyte_nop_ok = sc->opts->multibyte_nop_ok,
+	};
+	uint32_t flags;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->row = row;
+	memcpy(ret->symbol, f->symbol, sizeof(ret->symbol));
+	ret->fn_vaddr = f->vaddr;
+	ret->fn_bytes = f->bytes;
+	ret->needs_return = row->op != HT_OP_FREE;
+	err = placement_find(sc->ef, &req, &ret->placement);
+	if (!err)
+		err = elf_file_vaddr_to_off(sc->ef, ret->placement.vaddr, &ret->probe_off);
+	if (err)
+		return err;
+	flags = f->flags | (ret->placement.is_emulated ? 0 : HT_SITE_STEPPED);
+	ret->cookie = HT_COOKIE(row->op, arg_at(&ret->placement, row->size_arg),
+				arg_at(&ret->placement, row->count_arg),
+				arg_at(&ret->placement, row->ptr_arg), row->ret, flags);
+	return 0;
+}
+
+static int fill_sites(const struct scan *sc, const struct alloc_founds *all, struct alloc_file *af)
+{
+	const struct alloc_found *f;
+	struct alloc_site site;
+	int err;
+
+	af->family = sc->base->name;
+	vec_each(all, f) {
+		if (f->is_skipped)
+			continue;
+		err = place(sc, f, &site);
+		if (err == -ENOENT || err == -EFBIG)
+			continue; /* a symbol without code behind it, or too much of it */
+		if (err)
+			return err;
+		if (vec_push(&af->sites, site))
+			return -ENOMEM;
+		/* A name that tells more than the rest of the file does. */
+		if (alloc_family_by_prefix(f->prefix) && sc->base == alloc_family_unknown())
+			af->family = f->family->name;
+	}
+	return af->sites.cnt ? 0 : -ENOENT;
+}
+
+/* Programs, static ones included, say so; libraries have a name or no interpreter. */
+static bool is_library(const struct elf_file *ef)
+{
+	uint64_t flags;
+
+	if (elf_file_type(ef) != ET_DYN)
+		return false;
+	if (!elf_file_dynamic(ef, DT_FLAGS_1, &flags) && (flags & DF_1_PIE))
+		return false;
+	return elf_file_soname(ef) || !elf_file_interp(ef);
+}
+
+static int scan_file(struct scan *sc, struct alloc_file *af)
+{
+	struct alloc_founds all = { 0 };
+	int err;
+
+	err = elf_symbols_each(sc->syms, note_symbol, sc);
+	if (err)
+		return err;
+	if (!sc->base)
+		sc->base = alloc_family_unknown();
+	drop_incomplete(sc);
+	if (!sc->found.cnt)
+		return -ENOENT;
+	qsort(sc->found.data, sc->found.cnt, sizeof(struct alloc_found), found_cmp);
+	err = alloc_calls_init(&sc->calls, sc->ef, sc->syms);
+	if (!err)
+		err = name_entries(sc);
+	if (err)
+		return err;
+	all.data = calloc(sc->found.cnt, sizeof(*all.data));
+	if (!all.data)
+		return -ENOMEM;
+	merge_aliases(sc, &all);
+	err = analyse(sc, &all);
+	if (!err)
+		err = fill_sites(sc, &all, af);
+	if (!err)
+		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_lib, &all, af);
+	free(all.data);
+	return err;
+}
+
+int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
+		    const struct alloc_options *opts, struct alloc_file **ret)
+{
+	struct scan sc = { .ef = ef, .syms = syms, .opts = opts };
+	struct alloc_file *af;
+	int err;
+
+	if (!elf_file_is_64(ef) || alloc_is_loader(elf_file_soname(ef)))
+		return -ENOENT;
+	af = calloc(1, sizeof(*af));
+	if (!af)
+		return -ENOMEM;
+	alloc_lookup_init(&sc.lookup);
+	sc.base = alloc_family_by_soname(elf_file_soname(ef));
+	sc.is_lib = is_library(ef);
+	err = scan_file(&sc, af);
+	alloc_calls_release(&sc.calls);
+	vec_release(&sc.found);
+	if (err)
+		alloc_file_free(af);
+	else
+		*ret = af;
+	return err;
+}
+
+void alloc_file_free(struct alloc_file *af)
+{
+	if (!af)
+		return;
+	vec_release(&af->sites);
+	vec_release(&af->inner);
+	free(af);
+}

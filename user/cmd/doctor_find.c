@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd/doctor_find.c - from facts to findings: what prevents a recording, what would be missing
+ * from it, what it would cost, and what can be done about each.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cmd/doctor.h"
+#include "heaptap/abi.h"
+#include "alloc/allocators.h"
+#include "proc/heap_kind.h"
+
+#define NAMED_CNT 3 /* of a list, this many are named */
+
+/* Sentences are built in parts; what does not fit is cut. */
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(buf + len, buf_bytes - len, fmt, args);
+	va_end(args);
+}
+
+/* "a, b, c and 4 more" is built by calling this once per name. */
+static void append_name(char *buf, size_t buf_bytes, uint32_t nth, uint32_t cnt, const char *name)
+{
+	if (nth < NAMED_CNT)
+		append(buf, buf_bytes, "%s%s", nth ? ", " : "", name);
+	else if (nth == NAMED_CNT)
+		append(buf, buf_bytes, " and %u more", cnt - NAMED_CNT);
+}
+
+static int add(struct doctor_report *r, enum doctor_level level, const char *what,
+	       const char *advice)
+{
+	struct doctor_finding f = { .level = level };
+	size_t at;
+	int err;
+
+	append(f.what, sizeof(f.what), "%s", what);
+	append(f.advice, sizeof(f.advice), "%s", advice);
+	err = vec_push(&r->findings, f);
+	if (err)
+		return err;
+	/* gravest first, in the order of arrival within a level */
+	for (at = r->findings.cnt - 1; at > 0 && r->findings.data[at - 1].level < level; at--)
+		r->findings.data[at] = r->findings.data[at - 1];
+	r->findings.data[at] = f;
+	if (level > r->verdict)
+		r->verdict = level;
+	return 0;
+}
+
+double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site)
+{
+	double ns;
+
+	if (!r->has_costs)
+		return 0;
+	ns = site->placement.is_emulated ? r->costs.emulated_ns : r->costs.stepped_ns;
+	/* a session's return is armed for sampled calls only: too few to count */
+	if (site->needs_return && r->mode != ATTACH_SESSION)
+		ns += r->costs.return_ns;
+	return ns;
+}
+
+double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af)
+{
+	double alloc_ns = 0, free_ns = 0;
+	const struct alloc_site *site;
+
+	vec_each(&af->sites, site) {
+		if (!strcmp(site->row->name, "malloc"))
+			alloc_ns = doctor_site_ns(r, site);
+		else if (!strcmp(site->row->name, "free"))
+			free_ns = doctor_site_ns(r, site);
+	}
+	return alloc_ns && free_ns ? alloc_ns + free_ns : 0;
+}
+
+const size_t doctor_way_process_cnts[DOCTOR_WAY_CNTS] = { 1, 10, 30, 300 };
+
+double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t process_cnt)
+{
+	const struct plan_input in = {
+		.process_cnt = process_cnt,
+		.has_session = r->mode == ATTACH_SESSION,
+		.costs = { r->costs.emulated_ns, r->costs.return_ns },
+	};
+
+	if (!r->has_costs || (way == PLAN_EVENT && !r->features.shared_events))
+		return 0;
+	return plan_hit_ns(&in, way);
+}
+
+bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info)
+{
+	return *(const bool *)((const char *)&r->features + info->offset);
+}
+
+uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level)
+{
+	const struct doctor_finding *f;
+	uint32_t cnt = 0;
+
+	vec_each(&r->findings, f)
+		cnt += f->level == level;
+	return cnt;
+}
+
+static int find_machine(struct doctor_report *r)
+{
+	int err = 0;
+
+	if (!kernel_features_suffice(&r->features))
+		err = add(r, DOCTOR_BLOCK, r->features.why,
+			  r->privileges.in_user_namespace ?
+				  "in a user namespace even root has none of these rights: run "
+				  "heaptap on the host" :
+				  "");
+	else if (r->features.has_blind_multi)
+		err = add(
+			r, DOCTOR_NOTE,
+			"attaching takes longer on this kernel: its uprobe_multi sees only one thread "
+			"of a process (mended in 6.10 and later stable kernels), so perf events are "
+			"used",
+			"");
+	if (!err && kernel_features_suffice(&r->features) && !r->features.uprobe_session)
+		err = add(
+			r, DOCTOR_NOTE,
+			"recording costs more on this kernel: there are no uprobe sessions (Linux "
+			"6.13), so every allocation pays for a return probe, sampled or not",
+			"");
+	if (!err && r->missing_capabilities[0]) {
+		char what[256] = "missing capabilities: ";
+
+		append(what, sizeof(what), "%s", r->missing_capabilities);
+		err = add(r, DOCTOR_LIMIT, what,
+			  "run heaptap as root, or give them to it (setcap, or systemd's "
+			  "AmbientCapabilities)");
+	}
+	if (!err && !strcmp(r->privileges.lockdown, "confidentiality"))
+		err = add(
+			r, DOCTOR_BLOCK,
+			"the kernel is locked down (confidentiality): it refuses BPF programs that "
+			"read its memory, as heaptap's do",
+			"boot with lockdown=integrity or without it");
+	return err;
+}
+
+static struct heap_kind heap_kind_of(const struct doctor_report *r)
+{
+	struct heap_kind kind = r->heap;
+	const struct survey_file *file;
+
+	kind.file_cnt = r->survey->files.cnt;
+	vec_each(&r->survey->files, file) {
+		kind.unread_cnt += file->open_err != 0;
+		kind.is_go |= file->is_go;
+		if (!strcmp(file->path, r->info.exe)) {
+			kind.is_static = file->is_static;
+			kind.has_names = file->symbol_cnt > 0;
+		}
+	}
+	return kind;
+}
+
+/* Nothing to probe: say why that may be, and what there is instead. */
+static int find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
+{
+	struct heap_words words = { .what = "" };
+
+	heap_words_none(kind, &words);
+	if (!kind->is_go && (!kind->is_static || kind->has_names))
+		append(words.advice, sizeof(words.advice),
+		       "; -v lists the functions that were looked for");
+	return add(r, DOCTOR_BLOCK, words.what, words.advice);
+}
+
+static int find_stepped(struct doctor_report *r, const struct survey_file *file)
+{
+	const struct alloc_site *site;
+	uint32_t cnt = 0, nth = 0;
+	char what[512] = "", each[UNITS_BUF];
+
+	vec_each(&file->alloc->sites, site)
+		cnt += !site->placement.is_emulated;
+	if (!cnt)
+		return 0;
+	append(what, sizeof(what),
+	       "recording costs more: %u of %zu probes in %s are single-stepped", cnt,
+	       file->alloc->sites.cnt, file->path);
+	if (r->has_costs)
+		append(what, sizeof(what), ", about %s a call",
+		       format_duration((uint64_t)r->costs.stepped_ns, each, sizeof(each)));
+	append(what, sizeof(what), ": ");
+	vec_each(&file->alloc->sites, site)
+		if (!site->placement.is_emulated)
+			append_name(what, sizeof(what), nth++, cnt, site->symbol);
+	return add(r, DOCTOR_LIMIT, what,
+		   "nothing is missing. It matters where these are called often; --rate does not "
+		   "change it");
+}
+
+/* Other probes on the same functions, or what is left of them: nothing tells which. */
+static int find_probed(struct doctor_report *r, const struct survey_file *file)
+{
+	char what[512] = "";
+	uint32_t nth = 0;
+	size_t i;
+
+	if (!file->probed_cnt)
+		return 0;
+	append(what, sizeof(what),
+	       "breakpoints that the file does not have are in %s now: ", file->path);
+	for (i = 0; i < file->alloc->sites.cnt; i++)
+		if (file->is_probed[i])
+			append_name(what, sizeof(what), nth++, file->probed_cnt,
+				    file->alloc->sites.data[i].symbol);
+	return add(
+		r, DOCTOR_NOTE, what,
+		"of another heaptap, bpftrace, perf or a debugger: the process pays for both, end "
+		"it before you measure costs. Or one that was killed has left them: the next "
+		"recording takes those out");
+}
+
+static int find_allocators(struct doctor_report *r)
+{
+	const struct heap_kind kind = heap_kind_of(r);
+	const struct survey_file *file;
+	struct heap_words words = { .what = "" };
+	bool found = false;
+	int err = 0;
+
+	vec_each(&r->survey->files, file) {
+		if (!file->alloc)
+			continue;
+		found = true;
+		err = find_stepped(r, file);
+		if (!err)
+			err = find_probed(r, file);
+		if (err)
+			return err;
+	}
+	if (!found)
+		return find_no_allocator(r, &kind);
+	if (heap_words_partial(&kind, &words))
+		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
+	return err;
+}
+
+/* Files for which `is` holds, as one finding. */
+static int find_files(struct doctor_report *r, enum doctor_level level, const char *what_all,
+		      bool (*is)(const struct survey_file *file), const char *advice)
+{
+	const struct survey_file *file;
+	uint32_t cnt = 0, nth = 0;
+	char what[512] = "";
+
+	vec_each(&r->survey->files, file)
+		cnt += is(file);
+	if (!cnt)
+		return 0;
+	append(what, sizeof(what), "%s: ", what_all);
+	vec_each(&r->survey->files, file)
+		if (is(file))
+			append_name(what, sizeof(what), nth++, cnt, file->path);
+	return add(r, level, what, advice);
+}
+
+static bool is_unreadable(const struct survey_file *file)
+{
+	return file->open_err != 0;
+}
+
+static bool has_no_rows(const struct survey_file *file)
+{
+	return !file->open_err && file->has_code && !file->row_cnt;
+}
+
+static bool has_exported_names_only(const struct survey_file *file)
+{
+	return !file->open_err && file->has_code && !file->has_symtab && !file->has_mini_symtab &&
+	       strcmp(file->path, "[vdso]");
+}
+
+static bool has_names_but_no_lines(const struct survey_file *file)
+{
+	return !file->open_err && !has_exported_names_only(file) &&
+	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
+}
+
+/* Code made at run time. */
+static int find_runtime(struct doctor_report *r)
+{
+	struct runtime_words words;
+	int err = 0;
+
+	runtime_words_stacks(&r->survey->runtime, &words);
+	if (words.what)
+		err = add(r, DOCTOR_LIMIT, words.what, words.advice);
+	runtime_words_names(&r->survey->runtime, &words);
+	if (!err && words.what)
+		err = add(r, DOCTOR_NOTE, words.what, words.advice);
+	return err;
+}
+
+static int find_stacks(struct doctor_report *r)
+{
+	int err;
+
+	err = find_files(
+		r, DOCTOR_LIMIT,
+		"stacks may end in these files, and their allocators are not seen, because "
+		"they could not be read",
+		is_unreadable,
+		"run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
+	if (!err)
+		err = find_files(
+			r, DOCTOR_LIMIT,
+			"stacks may end in these files: they have no unwind tables (.eh_frame), so "
+			"only frame pointers are followed",
+			has_no_rows,
+			"build with -fasynchronous-unwind-tables or "
+			"-fno-omit-frame-pointer");
+	if (!err)
+		err = find_files(r, DOCTOR_NOTE, "only exported functions have names",
+				 has_exported_names_only,
+				 "install the -dbgsym (-debuginfo) packages, or keep the symbols");
+	if (!err)
+		err = find_files(r, DOCTOR_NOTE, "function names but no source lines",
+				 has_names_but_no_lines,
+				 "build with -g, or install the -dbgsym (-debuginfo) packages");
+	return err ? err : find_runtime(r);
+}
+
+bool doctor_is_paused(const struct survey_tag *tag)
+{
+	return tag->has_descriptor && tag->tls_mode != HT_TLS_NOT_READY &&
+	       tag->descriptor.flags & HT_TAG_PAUSES_ALL;
+}
+
+uint32_t doctor_node_cnt(const struct survey_tag *tag)
+{
+	return tag->descriptor.node_cnt ? tag->descriptor.node_cnt - 1 : 0;
+}
+
+static int find_tag(struct doctor_report *r, const struct survey_file *file,
+		    const struct survey_tag *tag)
+{
+	char what[512] = "";
+
+	if (tag->problem[0]) {
+		append(what, sizeof(what), "the tags of %s are left out: %s", file->path,
+		       tag->problem);
+		return add(r, DOCTOR_LIMIT, what,
+			   tag->kind == HT_TAG_SCOPE ?
+				   "all else is recorded; build it with the heaptap/scope.h of "
+				   "this heaptap, or use a newer heaptap" :
+				   "all else is recorded");
+	}
+	if (!doctor_is_paused(tag))
+		return 0;
+	append(what, sizeof(what),
+	       "no allocation is recorded now: %s has paused the recording (heaptap_pause_all)",
+	       file->path);
+	return add(r, DOCTOR_LIMIT, what, "it has to call heaptap_unpause_all() first");
+}
+
+static int find_tags(struct doctor_report *r)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+	uint32_t source_cnt = 0;
+	char what[512] = "";
+	int err = 0;
+
+	vec_each(&r->survey->files, file) {
+		vec_each(&file->tags.all, tag) {
+			source_cnt += !tag->problem[0];
+			err = find_tag(r, file, tag);
+			if (err)
+				return err;
+		}
+	}
+	if (source_cnt > HT_TAG_SOURCES_CAP) {
+		append(what, sizeof(what),
+		       "some allocations will lack their scope or labels: its files have %u places "
+		       "for tags, and %d of one process are read",
+		       source_cnt, HT_TAG_SOURCES_CAP);
+		err = add(r, DOCTOR_LIMIT, what, "");
+	}
+	if (!err && r->survey->otel_keys_err == -EPROTO)
+		err = add(
+			r, DOCTOR_LIMIT,
+			"labels of threads will be called key-1, key-2, ...: OpenTelemetry's process "
+			"context has an unknown format or version",
+			"");
+	return err;
+}
+
+static int find_process(struct doctor_report *r)
+{
+	int err;
+
+	if (r->process_err)
+		return add(r, DOCTOR_BLOCK, r->process_why, "");
+	err = find_allocators(r);
+	if (!err)
+		err = find_tags(r);
+	if (!err)
+		err = find_stacks(r);
+	if (!err && r->info.seccomp && r->seccomp_kills_returns)
+		err = add(
+			r, DOCTOR_BLOCK,
+			"it could be killed: it runs under seccomp, and on this kernel a return probe "
+			"ends with a system call that a strict filter kills for",
+			"update the kernel: 6.14 or later, or a stable one with that fix");
+	return err;
+}
+
+int doctor_find(struct doctor_report *r)
+{
+	int err = find_machine(r);
+
+	if (!err && r->has_process)
+		err = find_process(r);
+	return err;
+}
+
+bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info)
+{
+	return r->features.bpf || info->offset == offsetof(struct kernel_features, btf) ||
+	       (info->offset == offsetof(struct kernel_features, bpf) &&
+		!r->missing_capabilities[0]);
+}

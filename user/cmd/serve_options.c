@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/serve_options.c - see cmd/serve_options.h. */
+#include "cmd/serve_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "budget/governor.h"
+#include "config/config_file.h"
+#include "http/http.h"
+#include "http/listen.h"
+#include "push/push_http.h"
+#include "push/push_profile.h"
+#include "push/push_secret.h"
+#include "http/token.h"
+#include "proc/container.h"
+
+static int check_listen(const char *text, char *why, size_t why_bytes)
+{
+	char host[LISTEN_HOST_BYTES];
+	const char *port;
+
+	if (!strncmp(text, "unix:", 5) ? text[5] != '\0' : !listen_parse(text, host, &port))
+		return 0;
+	snprintf(why, why_bytes, "ADDR:PORT, [V6]:PORT or unix:PATH is wanted");
+	return -EINVAL;
+}
+
+static int check_token(const char *text, char *why, size_t why_bytes)
+{
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	int err = token_read(text, token, why, why_bytes);
+
+	explicit_bzero(token, sizeof(token));
+	return err;
+}
+
+static int check_push_token(const char *text, char *why, size_t why_bytes)
+{
+	char secret[PUSH_SECRET_MAX] = "";
+	int err = push_secret_read(text, secret, why, why_bytes);
+
+	explicit_bzero(secret, sizeof(secret));
+	return err;
+}
+
+static int check_push_basic(const char *text, char *why, size_t why_bytes)
+{
+	char secret[PUSH_SECRET_MAX] = "";
+	int err = push_secret_read(text, secret, why, why_bytes);
+
+	if (!err && !strchr(secret, ':')) {
+		snprintf(why, why_bytes, "its first line has to be USER:PASSWORD");
+		err = -EINVAL;
+	}
+	explicit_bzero(secret, sizeof(secret));
+	return err;
+}
+
+static int check_push_tenant(const char *text, char *why, size_t why_bytes)
+{
+	if (push_tenant_is_valid(text))
+		return 0;
+	snprintf(why, why_bytes, "1 to %d printable characters are wanted", PUSH_TENANT_MAX);
+	return -EINVAL;
+}
+
+static int check_push_ca(const char *text, char *why, size_t why_bytes)
+{
+	int fd = open(text, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = fd < 0 ? -errno : 0;
+	struct stat st;
+
+	if (!err && (fstat(fd, &st) || !S_ISREG(st.st_mode)))
+		err = -EINVAL;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		snprintf(why, why_bytes, "cannot read it: %s",
+			 err == -EINVAL ? "not a file" : strerror(-err));
+	return err;
+}
+
+static int check_push(const char *text, char *why, size_t why_bytes)
+{
+	struct push_target target;
+
+	return push_target_parse(text, &target, why, why_bytes);
+}
+
+/* Backends take ASCII everywhere; what heaptap sets itself cannot be set. */
+static bool label_is_valid(const char *name, const char *value)
+{
+	if (!push_label_name_is_valid(name) || !strncmp(name, "__", 2) || !strcmp(name, "pid") ||
+	    !strcmp(name, "scope") || !strcmp(name, "thread") || !*value)
+		return false;
+	for (; *value; value++)
+		if (*value < ' ' || *value > '~')
+			return false;
+	return true;
+}
+
+static int check_label(const char *text, char *why, size_t why_bytes)
+{
+	const char *equals = strchr(text, '=');
+	char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+	bool is_valid = name && label_is_valid(name, equals + 1);
+
+	free(name);
+	if (is_valid)
+		return 0;
+	snprintf(why, why_bytes,
+		 "KEY=VALUE is wanted, such as env=test; KEY of letters, digits and '_', not pid, "
+		 "scope, thread or __*; VALUE of printable ASCII");
+	return -EINVAL;
+}
+
+/* Whether it exists is find_cgroups()'s. */
+static int check_cgroup(const char *text, char *why, size_t why_bytes)
+{
+	struct cgroup_place place;
+	int err = cgroup_find(text, &place, why, why_bytes);
+
+	if (err && err != -ENOENT)
+		return err;
+	cgroup_release(&place);
+	return 0;
+}
+
+static int check_folder(const char *text, char *why, size_t why_bytes)
+{
+	if (*text)
+		return 0;
+	snprintf(why, why_bytes, "the path of a folder is wanted");
+	return -EINVAL;
+}
+
+static int check_mode(const char *text, char *why, size_t why_bytes)
+{
+	enum attach_mode mode;
+	int err = attach_mode_parse(text, &mode);
+
+	if (err)
+		snprintf(why, why_bytes, "auto, session, multi or perf");
+	return err;
+}
+
+static int check_way(const char *text, char *why, size_t why_bytes)
+{
+	enum plan_way way;
+	int err = plan_way_parse(text, &way);
+
+	if (err)
+		snprintf(why, why_bytes, "auto, own, event or all");
+	return err;
+}
+
+#define AT(member) offsetof(struct serve_settings, member)
+
+static const struct option_row rows[] = {
+	{ .type = OPTION_HEADING, .help = "which processes" },
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPTION_NUMBERS,
+	  .at = AT(pids),
+	  .arg = "PID",
+	  .min = 1,
+	  .max = INT32_MAX,
+	  .help = "follow this process until it ends; may be repeated" },
+	{ .name = "all",
+	  .letter = 'a',
+	  .type = OPTION_FLAG,
+	  .at = AT(daemon.select.is_all),
+	  .help = "follow every process with a known allocator, except heaptap itself" },
+	{ .name = "comm",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.select.comm),
+	  .arg = "RE",
+	  .check = select_check_pattern,
+	  .help = "follow the processes whose name matches this POSIX extended regular expression "
+		  "anywhere. This and the next may be repeated; different options combine with AND, "
+		  "repeats of one with OR." },
+	{ .name = "exe",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.select.exe),
+	  .arg = "RE",
+	  .check = select_check_pattern,
+	  .help = "... whose executable's path matches" },
+	{ .name = "user",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.select.users),
+	  .arg = "USER",
+	  .check = select_check_user,
+	  .help = "... that run as this user (name or number)" },
+	{ .name = "cgroup",
+	  .type = OPTION_TEXTS,
+	  .at = AT(cgroups),
+	  .arg = "PATH",
+	  .check = check_cgroup,
+	  .help = "... that are in this cgroup or below it: its folder, or its path in "
+		  "/proc/PID/cgroup" },
+	{ .name = "container",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.select.containers),
+	  .arg = "ID",
+	  .check = container_check_given,
+	  .help = "... that run in this container (the beginning of its id is enough)" },
+	{ .name = "min-rss",
+	  .type = OPTION_SIZE,
+	  .at = AT(daemon.select.min_rss_bytes),
+	  .arg = "SIZE",
+	  .help = "... and have at least this much resident memory" },
+	{ .name = "exclude",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.select.exclude),
+	  .arg = "RE",
+	  .check = select_check_pattern,
+	  .help = "... except those whose name or executable matches" },
+
+	{ .type = OPTION_HEADING, .help = "recording" },
+	{ .name = "rate",
+	  .letter = 'r',
+	  .type = OPTION_SIZE,
+	  .at = AT(daemon.rate_bytes),
+	  .arg = "BYTES",
+	  .value = "64k",
+	  .min = 1,
+	  .max = 1ULL << 40,
+	  .flags = OPTION_AT_START,
+	  .help = "one sample per BYTES allocated, on the average; 1 = every allocation, exactly" },
+	{ .name = "max-overhead",
+	  .type = OPTION_LIMIT,
+	  .at = AT(max_overhead),
+	  .arg = "PCT",
+	  .max = 99,
+	  .help = "probes may take this much of the CPU time of each process, or 1 % of one CPU where "
+		  "that is more (default: 5, and off with --rate 1); where that is not enough frees are "
+		  "not watched, so in-use is not known, or nothing is; 5! = without the 1 % of one CPU; "
+		  "0 or off = no limit" },
+	{ .name = "max-overhead-host",
+	  .type = OPTION_PERCENT,
+	  .at = AT(max_overhead_host),
+	  .arg = "PCT",
+	  .max = 99,
+	  .help = "... and all probes together this much of the time of all CPUs (default: 2, and "
+		  "off with --rate 1); 0 or off = no limit" },
+	{ .name = "max-live",
+	  .type = OPTION_COUNT,
+	  .at = AT(daemon.live_cap),
+	  .arg = "N",
+	  .value = "1000000",
+	  .min = 1,
+	  .max = 1 << 28,
+	  .flags = OPTION_AT_START,
+	  .help = "keep at most N sampled allocations that are not freed yet" },
+	{ .name = "max-stacks",
+	  .type = OPTION_COUNT,
+	  .at = AT(daemon.stack_cap),
+	  .arg = "N",
+	  .value = "65536",
+	  .min = 1,
+	  .max = 1 << 24,
+	  .flags = OPTION_AT_START,
+	  .help = "keep at most N different call stacks" },
+	{ .name = "attach-mode",
+	  .type = OPTION_TEXT,
+	  .at = AT(attach_mode),
+	  .arg = "MODE",
+	  .check = check_mode,
+	  .flags = OPTION_HIDDEN | OPTION_AT_START,
+	  .help = "" },
+	{ .name = "attach-way",
+	  .type = OPTION_TEXT,
+	  .at = AT(attach_way),
+	  .arg = "WAY",
+	  .check = check_way,
+	  .flags = OPTION_HIDDEN | OPTION_AT_START,
+	  .help = "" },
+
+	{ .type = OPTION_HEADING, .help = "serving" },
+	{ .name = "listen",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.listen),
+	  .arg = "ADDR",
+	  .value = HTTP_LISTEN_DEFAULT,
+	  .check = check_listen,
+	  .flags = OPTION_AT_START,
+	  .help = "listen on ADDR:PORT, or unix:PATH" },
+	{ .name = "token-file",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.token_file),
+	  .arg = "FILE",
+	  .check = check_token,
+	  .help = "clients must send the secret in FILE; needed to listen on an address that other "
+		  "machines can reach" },
+	{ .name = "metrics-scopes",
+	  .type = OPTION_COUNT,
+	  .at = AT(daemon.metrics_scopes),
+	  .arg = "N",
+	  .value = "20",
+	  .max = 1000,
+	  .flags = OPTION_AT_START,
+	  .help = "in /metrics, the N largest pairs of scope and thread pool of each process have "
+		  "series of their own; 0: none have" },
+
+	{ .type = OPTION_HEADING, .help = "pushing" },
+	{ .name = "push",
+	  .type = OPTION_TEXTS,
+	  .flags = OPTION_UNSAID,
+	  .at = AT(push_urls),
+	  .arg = "URL",
+	  .check = check_push,
+	  .help = "push a profile of each process to parca+http://HOST:PORT, "
+		  "pyroscope+http://HOST:PORT[/PREFIX], or ...+https://; may be repeated" },
+	{ .name = "push-interval",
+	  .type = OPTION_TIME,
+	  .at = AT(daemon.pushes.interval_ns),
+	  .arg = "TIME",
+	  .value = "10s",
+	  .min = NS_PER_S,
+	  .max = 24 * 3600 * NS_PER_S,
+	  .help = "... every TIME" },
+	{ .name = "push-token-file",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.pushes.token_file),
+	  .arg = "FILE",
+	  .check = check_push_token,
+	  .help = "send targets the secret in FILE" },
+	{ .name = "push-basic-file",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.pushes.basic_file),
+	  .arg = "FILE",
+	  .check = check_push_basic,
+	  .help = "... or the USER:PASSWORD in FILE (basic authentication)" },
+	{ .name = "push-tenant",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.pushes.tenant),
+	  .arg = "NAME",
+	  .check = check_push_tenant,
+	  .help = "the tenant, for a Pyroscope that has several" },
+	{ .name = "push-ca-file",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_AT_START,
+	  .at = AT(daemon.pushes.ca_file),
+	  .arg = "FILE",
+	  .check = check_push_ca,
+	  .help = "trust these certificates (PEM) with +https, instead of the system's" },
+	{ .name = "push-spool",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_AT_START,
+	  .at = AT(daemon.pushes.spool_dir),
+	  .arg = "DIR",
+	  .check = check_folder,
+	  .help = "keep in DIR what cannot be sent yet (default: in memory)" },
+	{ .name = "push-debuginfo",
+	  .type = OPTION_FLAG,
+	  .at = AT(daemon.pushes.sends_debuginfo),
+	  .flags = OPTION_AT_START,
+	  .help = "send Parca targets the debug information of followed programs and libraries, so "
+		  "that they name the functions; never code and data" },
+	{ .name = "push-debuginfo-cap",
+	  .type = OPTION_SIZE,
+	  .at = AT(daemon.pushes.debuginfo_bytes_max),
+	  .arg = "SIZE",
+	  .value = "500m",
+	  .min = 1,
+	  .flags = OPTION_AT_START,
+	  .help = "... but none with more of it than SIZE" },
+	{ .name = "label",
+	  .type = OPTION_TEXTS,
+	  .at = AT(labels),
+	  .arg = "KEY=VALUE",
+	  .check = check_label,
+	  .help = "add this label to all that is pushed; may be repeated" },
+
+	{ .type = OPTION_HEADING, .help = "keeping" },
+	{ .name = "keep-dir",
+	  .type = OPTION_TEXT,
+	  .at = AT(daemon.keep.dir),
+	  .arg = "DIR",
+	  .check = check_folder,
+	  .flags = OPTION_AT_START,
+	  .help = "keep profiles in DIR: of each process at its peak, when its cgroup is near its "
+		  "memory limit, and before it ended. Only the owner of DIR may be able to write to "
+		  "it (default: in memory, at most 64 and 32m)" },
+	{ .name = "keep-files",
+	  .type = OPTION_COUNT,
+	  .at = AT(daemon.keep.file_max),
+	  .arg = "N",
+	  .value = "1000",
+	  .max = 100000,
+	  .help = "... at most N; 0 = keep none, not even in memory" },
+	{ .name = "keep-bytes",
+	  .type = OPTION_SIZE,
+	  .at = AT(daemon.keep.bytes_max),
+	  .arg = "SIZE",
+	  .value = "256m",
+	  .min = 1,
+	  .help = "... of at most SIZE in all" },
+	{ .name = "keep-at",
+	  .type = OPTION_PERCENT,
+	  .at = AT(daemon.keep.limit_percent),
+	  .arg = "PCT",
+	  .value = "90",
+	  .min = 1,
+	  .max = 100,
+	  .help = "a cgroup is near its limit when it uses this much of it, without page cache that "
+		  "the kernel can take back" },
+
+	{ .type = OPTION_HEADING, .help = "the rest" },
+	{ .name = "config",
+	  .type = OPTION_TEXT,
+	  .at = AT(config_file),
+	  .arg = "FILE",
+	  .flags = OPTION_NOT_IN_FILE,
+	  .help = "read options from FILE (TOML): keys are the names of options, and what may be "
+		  "repeated is a list. The command line wins. SIGHUP reads it again." },
+	{ .name = "check-config",
+	  .type = OPTION_FLAG,
+	  .at = AT(checks_config),
+	  .flags = OPTION_NOT_IN_FILE,
+	  .help = "start nothing; say what is wrong, or print the configuration in effect" },
+	{ .name = "quiet",
+	  .letter = 'q',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_quiet),
+	  .help = "errors and losses only" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "say what is being done" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .type = OPTION_FLAG,
+	  .at = AT(wants_help),
+	  .flags = OPTION_NOT_IN_FILE,
+	  .help = "show this" },
+	{ .name = "version",
+	  .letter = 'V',
+	  .type = OPTION_FLAG,
+	  .at = AT(wants_version),
+	  .flags = OPTION_NOT_IN_FILE,
+	  .help = "show the version" },
+};
+
+static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };
+
+const struct option_table *serve_option_table(void)
+{
+	return &table;
+}
+
+static void on_error(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_error("serve: %s", text);
+}
+
+/* What is wrong with an option beside the others: with the place where it is given. */
+__attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
+							  const char *key, const char *fmt, ...)
+{
+	char text[640];
+	unsigned line = 0;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	for (size_t i = 0; i < table.cnt && s->lines && key; i++)
+		if (table.rows[i].name && !strcmp(table.rows[i].name, key))
+			line = s->lines[i];
+	if (line)
+		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, text);
+	else if (s->config_path)
+		log_error("serve: %s: %s", s->config_path, text);
+	else
+		log_error("serve: %s", text);
+	return -EINVAL;
+}
+
+static int add_target(struct serve_settings *s, const char *url)
+{
+	struct push_target target;
+	const struct push_target *t;
+	char why[256] = "";
+
+	if (push_target_parse(url, &target, why, sizeof(why)))
+		return complain(s, "push", "%s", why);
+	vec_each(&s->targets, t)
+		if (!strcmp(t->url, target.url))
+			return complain(s, "push", "push target '%s' is given twice", target.name);
+	return vec_push(&s->targets, target);
+}
+
+static int add_label(struct serve_settings *s, char *text)
+{
+	char *equals = strchr(text, '=');
+	struct push_label label = { .value = equals + 1 };
+	int err;
+
+	label.name = strndup(text, (size_t)(equals - text));
+	if (!label.name)
+		return -ENOMEM;
+	err = vec_push(&s->label_list, label);
+	if (err)
+		free((void *)label.name);
+	return err;
+}
+
+static bool has_parca(const struct serve_settings *s)
+{
+	const struct push_target *t;
+
+	vec_each(&s->targets, t)
+		if (t->kind == PUSH_PARCA)
+			return true;
+	return false;
+}
+
+/* Without a target, what is for targets has no effect. */
+static int check_no_pushes(const struct serve_settings *s)
+{
+	const struct pushes_options *p = &s->daemon.pushes;
+	const struct {
+		bool is_given;
+		const char *key;
+	} all[] = {
+		{ p->token_file, "push-token-file" },
+		{ p->basic_file, "push-basic-file" },
+		{ p->tenant, "push-tenant" },
+		{ p->ca_file, "push-ca-file" },
+		{ p->spool_dir, "push-spool" },
+		{ p->interval_ns != 10 * NS_PER_S, "push-interval" },
+		{ s->labels.cnt, "label" },
+		{ p->sends_debuginfo, "push-debuginfo" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i].is_given)
+			err = complain(s, all[i].key, "--%s needs --push URL", all[i].key);
+	return err;
+}
+
+static int finish_pushes(struct serve_settings *s)
+{
+	struct pushes_options *p = &s->daemon.pushes;
+	int err = 0;
+
+	for (size_t i = 0; i < s->push_urls.cnt && !err; i++)
+		err = add_target(s, s->push_urls.data[i]);
+	for (size_t i = 0; i < s->labels.cnt && !err; i++)
+		err = add_label(s, s->labels.data[i]);
+	if (!err && !s->targets.cnt)
+		err = check_no_pushes(s);
+	if (!err && p->sends_debuginfo && !has_parca(s))
+		err = complain(s, "push-debuginfo", "--push-debuginfo needs --push parca+...");
+	if (!err && p->token_file && p->basic_file)
+		err = complain(s, "push-basic-file",
+			       "--push-token-file and --push-basic-file exclude each other");
+	p->targets = s->targets.data;
+	p->target_cnt = s->targets.cnt;
+	p->labels = s->label_list.data;
+	p->label_cnt = s->label_list.cnt;
+	return err;
+}
+
+static int find_cgroups(struct serve_settings *s)
+{
+	int err = vec_reserve(&s->places, s->cgroups.cnt);
+	char why[512];
+
+	for (size_t i = 0; i < s->cgroups.cnt && !err; i++) {
+		err = cgroup_find(s->cgroups.data[i], &s->places.data[i], why, sizeof(why));
+		s->places.cnt += !err || err == -ENOENT;
+		/* Services come and go, and who starts before them has a file. */
+		if (err == -ENOENT && s->config_path) {
+			log_warn("serve: %s: %s. It is followed as soon as it is there",
+				 s->config_path, why);
+			err = 0;
+		}
+		if (err)
+			complain(s, "cgroup", "%s", why);
+	}
+	s->daemon.select.cgroups = s->places.data;
+	s->daemon.select.cgroup_cnt = s->places.cnt;
+	return err;
+}
+
+/* Who records every allocation has no budget, unless it is said. */
+static void settle_budget(struct serve_settings *s)
+{
+	bool is_exact = s->daemon.rate_bytes == 1;
+
+	if (!s->has_max_overhead)
+		s->max_overhead.percent = is_exact ? 0 : GOVERNOR_SERVE_DEFAULT_PERCENT;
+	if (!s->has_max_overhead_host)
+		s->max_overhead_host = is_exact ? 0 : GOVERNOR_HOST_DEFAULT_PERCENT;
+	s->daemon.max_overhead = governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
+	s->daemon.max_overhead_host = s->max_overhead_host / 100;
+}
+
+/* What depends on several options, and what the daemon wants in another form. */
+static int finish(struct serve_settings *s)
+{
+	struct select_rules *rules = NULL;
+	char why[512];
+	int err = 0;
+
+	for (size_t i = 0; i < s->pids.cnt && !err; i++)
+		err = vec_push(&s->pid_list, (pid_t)s->pids.data[i]);
+	s->daemon.pids = s->pid_list.data;
+	s->daemon.pid_cnt = s->pid_list.cnt;
+	s->daemon.select.has_pids = s->pid_list.cnt;
+	s->has_max_overhead = s->max_overhead.percent >= 0;
+	s->has_max_overhead_host = s->max_overhead_host >= 0;
+	settle_budget(s);
+	if (!err)
+		err = find_cgroups(s);
+	if (s->attach_mode)
+		attach_mode_parse(s->attach_mode, &s->daemon.mode);
+	if (s->attach_way)
+		plan_way_parse(s->attach_way, &s->daemon.way);
+	if (!err)
+		err = finish_pushes(s);
+	if (err)
+		return err;
+	err = listen_check(s->daemon.listen, !s->daemon.token_file, why, sizeof(why));
+	if (err)
+		return complain(s, "listen", "%s", why);
+	err = select_rules_new(&s->daemon.select, &rules, why, sizeof(why));
+	if (err)
+		complain(s, s->daemon.select.is_all ? "all" : NULL, "%s", why);
+	select_rules_free(rules);
+	return err;
+}
+
+static int apply_config(struct serve_settings *s, const char *path)
+{
+	char why[512], *text;
+	size_t bytes;
+	int err = config_file_read(path, &text, &bytes, why, sizeof(why));
+
+	if (err) {
+		log_error("serve: %s", why);
+		return err;
+	}
+	s->config_path = path;
+	s->lines = calloc(table.cnt, sizeof(*s->lines));
+	err = s->lines ? option_apply_file(&table, s, path, text, bytes, on_error, NULL, s->lines) :
+			 -ENOMEM;
+	free(text);
+	return err;
+}
+
+int serve_settings_make(const struct option_args *args, struct serve_settings *ret)
+{
+	const char *path = option_args_find(args, "config");
+	int err, args_err;
+
+	*ret = (struct serve_settings){ 0 };
+	err = option_apply_defaults(&table, ret);
+	ret->max_overhead.percent = ret->max_overhead_host =
+		-1; /* depend on the rate: see finish() */
+	if (!err && path)
+		err = apply_config(ret, path);
+	/* Told together with what is wrong in the file. */
+	args_err = option_apply_args(ret, args, on_error, NULL);
+	err = err ? err : args_err;
+	if (!err && !ret->wants_help)
+		err = finish(ret);
+	return err;
+}
+
+/* What is needed to keep profiles at all is made at the start. */
+static bool is_fixed(const struct option_row *row, const struct serve_settings *fresh,
+		     const struct serve_settings *old)
+{
+	if (row->flags & OPTION_AT_START)
+		return true;
+	return row->at == AT(daemon.keep.file_max) &&
+	       !fresh->daemon.keep.file_max != !old->daemon.keep.file_max;
+}
+
+int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_settings *old)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < table.cnt && !err; i++) {
+		const struct option_row *row = &table.rows[i];
+
+		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
+			continue;
+		log_warn(
+			"serve: %s: %s has changed: that needs a new start, until then the old value holds",
+			old->config_file, row->name);
+		err = option_copy(row, fresh, old);
+	}
+	settle_budget(fresh); /* the rate is the old one */
+	return err;
+}
+
+void serve_settings_release(struct serve_settings *s)
+{
+	struct cgroup_place *place;
+	struct push_label *label;
+
+	vec_each(&s->places, place)
+		cgroup_release(place);
+	vec_release(&s->places);
+	vec_each(&s->label_list, label)
+		free((void *)label->name);
+	vec_release(&s->label_list);
+	vec_release(&s->targets);
+	vec_release(&s->pid_list);
+	free(s->lines);
+	s->lines = NULL;
+	option_release(&table, s);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* connections.c - see connections.h. */
+#include "http/connections.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define ASK_NS (15 * NS_PER_S) /* from the connection, or the last answer, to a whole request */
+#define READ_NS (120 * NS_PER_S) /* for an answer */
+
+enum state { ASKS, READS, HELD, ENDED };
+
+struct connection {
+	struct connection *next;
+	struct connection **link; /* what points to this one */
+	int fd;
+	enum state state;
+	uint64_t deadline_ns;
+	/* Who it is, as far as that can be chosen: an IPv6 host has 2^64 addresses. 0: on a unix socket. */
+	uint64_t address;
+};
+
+static uint64_t address_of(const struct sockaddr *addr)
+{
+	const struct sockaddr_in *v4 = (const void *)addr;
+	const struct sockaddr_in6 *v6 = (const void *)addr;
+	uint64_t high = 0;
+	uint32_t low;
+
+	if (addr && addr->sa_family == AF_INET)
+		return (uint64_t)1 << 32 | v4->sin_addr.s_addr;
+	if (!addr || addr->sa_family != AF_INET6)
+		return 0;
+	if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		memcpy(&low, &v6->sin6_addr.s6_addr[12], sizeof(low));
+		return (uint64_t)1 << 32 | low;
+	}
+	memcpy(&high, &v6->sin6_addr, sizeof(high));
+	return high ? high : 1; /* ::1 */
+}
+
+/* The library is told by the kernel and closes. */
+static void end(struct connection *c)
+{
+	c->state = ENDED;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+struct crowd {
+	unsigned int cnt;
+	struct connection *oldest[2]; /* that asks, that reads */
+};
+
+static void count(struct crowd *crowd, struct connection *c)
+{
+	crowd->cnt++;
+	crowd->oldest[c->state] = c;
+}
+
+static void make_room(struct connections *cs, uint64_t address)
+{
+	struct crowd all = { 0 }, same = { 0 };
+
+	for (struct connection *c = cs->first; c; c = c->next) {
+		if (c->state != ASKS && c->state != READS)
+			continue;
+		count(&all, c);
+		if (address && c->address == address)
+			count(&same, c);
+	}
+	if (same.cnt >= CONNECTIONS_EACH_CAP)
+		end(same.oldest[ASKS] ? same.oldest[ASKS] : same.oldest[READS]);
+	else if (all.cnt >= CONNECTIONS_CAP)
+		end(all.oldest[ASKS] ? all.oldest[ASKS] : all.oldest[READS]);
+}
+
+struct connection *connections_add(struct connections *cs, int fd, const struct sockaddr *addr)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd;
+	c->address = address_of(addr);
+	make_room(cs, c->address);
+	connection_asks(c);
+	c->next = cs->first;
+	c->link = &cs->first;
+	if (c->next)
+		c->next->link = &c->next;
+	cs->first = c;
+	return c;
+}
+
+void connections_remove(struct connection *c)
+{
+	if (!c)
+		return;
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	free(c);
+}
+
+static void set(struct connection *c, enum state state, uint64_t ns)
+{
+	if (!c || c->state == ENDED)
+		return;
+	c->state = state;
+	c->deadline_ns = now_ns() + ns;
+}
+
+void connection_asks(struct connection *c)
+{
+	set(c, ASKS, ASK_NS);
+}
+
+void connection_reads(struct connection *c)
+{
+	set(c, READS, READ_NS);
+}
+
+void connection_is_held(struct connection *c)
+{
+	set(c, HELD, 0);
+}
+
+/* The end of the stream, and nothing before it that is not read yet. */
+static bool has_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void connections_end_slow(struct connections *cs)
+{
+	uint64_t now = now_ns();
+
+	/* One that hangs up right behind half a request is not seen by the library: both are one event, and
+	 * after the data it does not read on. */
+	for (struct connection *c = cs->first; c; c = c->next)
+		if ((c->state == ASKS && has_hung_up(c->fd)) ||
+		    ((c->state == ASKS || c->state == READS) && c->deadline_ns < now))
+			end(c);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* endpoints.c - see endpoints.h. */
+#include "http/endpoints.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct page {
+	const char *path;
+	enum endpoint endpoint;
+	bool per_process; /* also below /pid/N */
+} pages[] = {
+	{ "/", ENDPOINT_INDEX, false },
+	{ "/healthz", ENDPOINT_HEALTH, false },
+	{ "/metrics", ENDPOINT_METRICS, false },
+	{ "/debug/pprof/", ENDPOINT_PPROF_INDEX, true },
+	{ "/debug/pprof/heap", ENDPOINT_HEAP, true },
+	{ "/debug/pprof/allocs", ENDPOINT_ALLOCS, true },
+	{ "/debug/pprof/cmdline", ENDPOINT_CMDLINE, true },
+	{ "/pprof/heap", ENDPOINT_REMOTE_HEAP, true },
+	{ "/pprof/growth", ENDPOINT_REMOTE_GROWTH, true },
+	{ "/pprof/cmdline", ENDPOINT_CMDLINE, true },
+	{ "/pprof/symbol", ENDPOINT_SYMBOL, true },
+};
+
+/* Decimal digits and nothing else, 1 to max; the text behind them goes to *end. */
+static int parse_number(const char *text, uint32_t max, uint32_t *ret, const char **end)
+{
+	uint64_t n = 0;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9' && n <= max; at++)
+		n = n * 10 + (uint64_t)(*at - '0');
+	if (at == text || !n || n > max)
+		return -EINVAL;
+	*ret = (uint32_t)n;
+	*end = at;
+	return 0;
+}
+
+int endpoint_parse_path(const char *path, struct endpoint_request *ret)
+{
+	static const char prefix[] = "/pid/";
+	struct endpoint_request r = { 0 };
+	uint32_t pid;
+
+	if (!strncmp(path, prefix, sizeof(prefix) - 1)) {
+		if (parse_number(path + sizeof(prefix) - 1, INT32_MAX, &pid, &path))
+			return -ENOENT;
+		r.pid = (pid_t)pid;
+	}
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+		if (strcmp(path, pages[i].path) || (r.pid && !pages[i].per_process))
+			continue;
+		r.endpoint = pages[i].endpoint;
+		*ret = r;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int set_pid(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+{
+	const char *end = "";
+	uint32_t n;
+
+	if (parse_number(value, INT32_MAX, &n, &end) || *end) {
+		snprintf(why, why_bytes, "bad pid: a process id is wanted");
+		return -EINVAL;
+	}
+	if (r->pid && r->pid != (pid_t)n) {
+		snprintf(why, why_bytes, "two different processes are named");
+		return -EINVAL;
+	}
+	r->pid = (pid_t)n;
+	return 0;
+}
+
+static int set_seconds(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+{
+	const char *end = "";
+	uint32_t n;
+
+	/* No time at all: a snapshot. */
+	if (!strcmp(value, "0")) {
+		r->seconds = 0;
+		return 0;
+	}
+	if (parse_number(value, ENDPOINT_SECONDS_CAP, &n, &end) || *end) {
+		snprintf(why, why_bytes, "bad seconds: a number from 0 to %d is wanted",
+			 ENDPOINT_SECONDS_CAP);
+		return -EINVAL;
+	}
+	r->seconds = n;
+	return 0;
+}
+
+static bool is_profile(enum endpoint endpoint)
+{
+	return endpoint == ENDPOINT_HEAP || endpoint == ENDPOINT_ALLOCS ||
+	       endpoint == ENDPOINT_REMOTE_HEAP || endpoint == ENDPOINT_REMOTE_GROWTH;
+}
+
+bool endpoint_is_of_one(enum endpoint endpoint)
+{
+	return endpoint == ENDPOINT_CMDLINE || endpoint == ENDPOINT_SYMBOL ||
+	       endpoint == ENDPOINT_REMOTE_HEAP || endpoint == ENDPOINT_REMOTE_GROWTH;
+}
+
+static const char *const moments[] = {
+	[ENDPOINT_NOW] = "now",
+	[ENDPOINT_AT_PEAK] = "peak",
+	[ENDPOINT_AT_LIMIT] = "limit",
+	[ENDPOINT_AT_LAST] = "last",
+};
+
+const char *endpoint_moment_text(enum endpoint_moment at)
+{
+	return moments[at];
+}
+
+static int set_moment(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+{
+	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
+		if (strcmp(value, moments[i]))
+			continue;
+		r->at = (enum endpoint_moment)i;
+		return 0;
+	}
+	snprintf(why, why_bytes, "bad at: peak, limit, last or now is wanted");
+	return -EINVAL;
+}
+
+int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
+		     size_t why_bytes)
+{
+	bool may_have_pid = is_profile(r->endpoint) || endpoint_is_of_one(r->endpoint);
+
+	if (may_have_pid && !strcmp(key, "pid"))
+		return set_pid(r, value, why, why_bytes);
+	if (is_profile(r->endpoint) && !strcmp(key, "seconds"))
+		return set_seconds(r, value, why, why_bytes);
+	if (is_profile(r->endpoint) && !strcmp(key, "at"))
+		return set_moment(r, value, why, why_bytes);
+	/* What is no number is 0 there, and gc asks for a collection before: nothing here is
+	 * garbage. */
+	if ((r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
+	    !strcmp(key, "debug"))
+		r->is_text = *value >= '1' && *value <= '9';
+	return 0;
+}
+
+int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes)
+{
+	if (r->at != ENDPOINT_NOW &&
+	    (r->endpoint != ENDPOINT_HEAP || !r->pid || r->is_text || r->seconds)) {
+		snprintf(why, why_bytes,
+			 "at= is for the heap profile of one process, without seconds and debug");
+		return -EINVAL;
+	}
+	if (!r->is_text || !r->seconds)
+		return 0;
+	snprintf(why, why_bytes, "seconds and debug do not go together");
+	return -EINVAL;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* One address; the bytes behind it go to *text. */
+static int parse_addr(const char **text, const char *end, uint64_t *ret)
+{
+	const char *at = *text;
+	uint64_t n = 0;
+
+	if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
+		at += 2;
+	if (at == end || hex_digit(*at) < 0)
+		return -EINVAL;
+	for (; at < end && hex_digit(*at) >= 0; at++) {
+		if (n >> 60)
+			return -EINVAL;
+		n = n << 4 | (uint64_t)hex_digit(*at);
+	}
+	*text = at;
+	*ret = n;
+	return 0;
+}
+
+int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret, char *why,
+			 size_t why_bytes)
+{
+	const char *end = text + bytes;
+	struct endpoint_addrs a = { 0 };
+	size_t cap = 1;
+
+	while (end > text && (end[-1] == '\r' || end[-1] == '\n'))
+		end--;
+	for (const char *at = text; at < end; at++)
+		cap += *at == '+';
+	if (cap > ENDPOINT_ADDRS_CAP) {
+		snprintf(why, why_bytes, "more than %d addresses at once", ENDPOINT_ADDRS_CAP);
+		return -EINVAL;
+	}
+	a.addrs = calloc(cap, sizeof(*a.addrs));
+	if (!a.addrs)
+		return -ENOMEM;
+	while (text < end) {
+		if (parse_addr(&text, end, &a.addrs[a.addr_cnt]) || (text < end && *text != '+')) {
+			snprintf(why, why_bytes, "addresses are wanted, as in 0x1234+0x5678");
+			free(a.addrs);
+			return -EINVAL;
+		}
+		a.addr_cnt++;
+		text += text < end;
+	}
+	*ret = a;
+	return 0;
+}

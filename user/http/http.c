@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * http.c - see http.h.
+ *
+ * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there
+ * are no threads. It times out clients that say nothing; one that sends a byte now and then is ended
+ * by connections.c, which also decides who gives way when there are many.
+ *
+ * A held exchange is a suspended connection, which the library does not look at: whether its client
+ * has gone is looked after here as well. One that closes its half and still reads is taken for
+ * gone, too (as Go does).
+ */
+#include "http/http.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "http/connections.h"
+#include "http/listen.h"
+#include "http/token.h"
+
+/* With those that are held, and a few that have been ended and are not closed yet. */
+#define SOCKETS_CAP (2 * CONNECTIONS_CAP)
+#define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
+#define FILE_BLOCK_BYTES (16 << 10)
+#define SILENCE_S 10 /* nothing comes, nothing goes */
+#define BODIES_BYTES_CAP (16 << 20) /* of all requests that are under way */
+
+struct http_exchange {
+	struct http_exchange *next;
+	struct http_exchange **link;
+	struct http_server *server;
+	struct MHD_Connection *mhd;
+	struct MHD_Response *response; /* of an answer that came while it was held */
+	unsigned status;
+	const char *path;
+	int fd; /* of the connection */
+	char *body;
+	size_t body_bytes, body_cap;
+	bool is_head, is_post;
+	bool is_admitted; /* the handler has been asked, or need not be */
+	bool has_answer;
+	bool is_held;
+	enum MHD_Result queued;
+};
+
+struct http_server {
+	struct MHD_Daemon *mhd;
+	struct listen_socket socket;
+	struct http_ops ops;
+	void *ctx;
+	char token[TOKEN_BYTES_CAP + 1]; /* "": none is asked for */
+	char name[LISTEN_HOST_BYTES]; /* the HOST that it was told to listen on, or "" */
+	const char *open_path; /* "": all pages want it */
+	struct connections connections;
+	struct http_exchange *exchanges;
+	size_t bodies_bytes; /* room for those of all exchanges */
+	bool is_closing; /* who answers may be gone */
+	int epoll_fd;
+};
+
+static void on_log(void *ctx, const char *fmt, va_list args)
+{
+	char line[256];
+
+	(void)ctx;
+	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("serve: http: %s", line);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *mhd, void **of_socket,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = ctx;
+	const union MHD_ConnectionInfo *socket, *client;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		connections_remove(*of_socket);
+		*of_socket = NULL;
+		return;
+	}
+	socket = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	client = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	if (socket)
+		*of_socket = connections_add(&s->connections, socket->connect_fd,
+					     client ? client->client_addr : NULL);
+}
+
+/* NULL: there was no memory for it. */
+static struct connection *connection_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+void http_end_slow(struct http_server *s)
+{
+	connections_end_slow(&s->connections);
+	for (struct http_exchange *x = s->exchanges; x; x = x->next) {
+		struct pollfd poller = { .fd = x->fd, .events = POLLRDHUP };
+
+		if (!x->is_held || poll(&poller, 1, 0) <= 0)
+			continue;
+		if (s->ops.on_abandon)
+			s->ops.on_abandon(s->ctx, x);
+		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "nobody reads this\n");
+	}
+}
+
+static void exchange_free(struct http_exchange *x)
+{
+	*x->link = x->next;
+	if (x->next)
+		x->next->link = x->link;
+	x->server->bodies_bytes -= x->body_cap;
+	free(x->body);
+	if (x->response)
+		MHD_destroy_response(x->response);
+	free(x);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *mhd, void **of_request,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct http_server *s = ctx;
+	struct http_exchange *x = *of_request;
+
+	(void)code;
+	connection_asks(connection_of(mhd));
+	if (!x)
+		return;
+	if (x->is_held && s->ops.on_abandon)
+		s->ops.on_abandon(s->ctx, x);
+	exchange_free(x);
+	*of_request = NULL;
+}
+
+static bool has_body(struct MHD_Connection *mhd)
+{
+	const char *bytes = MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Content-Length");
+
+	return (bytes && strcmp(bytes, "0")) ||
+	       MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Transfer-Encoding");
+}
+
+static bool is_authorized(const struct http_exchange *x)
+{
+	const char *given =
+		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+
+	return !x->server->token[0] || !strcmp(x->path, x->server->open_path) ||
+	       token_authorizes(given, x->server->token);
+}
+
+struct header_count {
+	const char *name;
+	unsigned int cnt;
+};
+
+static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
+{
+	struct header_count *c = ctx;
+
+	(void)kind, (void)value;
+	c->cnt += !strcasecmp(key, c->name);
+	return MHD_YES;
+}
+
+static unsigned int header_cnt(const struct http_exchange *x, const char *name)
+{
+	struct header_count c = { name, 0 };
+
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, count_header, &c);
+	return c.cnt;
+}
+
+/*
+ * Is the header such that what stands in between cannot take it for something else than we do? RFC 9112, 3.2:
+ * one Host, that is one; 6.3: one length of the body. NULL, or what is wrong.
+ */
+static const char *find_ambiguity(const struct http_exchange *x, const char *version)
+{
+	unsigned int host_cnt = header_cnt(x, MHD_HTTP_HEADER_HOST);
+	const char *host =
+		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	const char *bytes = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND,
+							MHD_HTTP_HEADER_CONTENT_LENGTH);
+	char name[LISTEN_HOST_BYTES];
+
+	if (host_cnt != 1 && (host_cnt || strcmp(version, MHD_HTTP_VERSION_1_0)))
+		return "a request has one Host header\n";
+	if (host && listen_split_host(host, name))
+		return "a Host header is NAME or NAME:PORT\n";
+	if (header_cnt(x, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 ||
+	    (bytes && (!*bytes || bytes[strspn(bytes, "0123456789")])) ||
+	    (bytes && header_cnt(x, MHD_HTTP_HEADER_TRANSFER_ENCODING)))
+		return "a body has one length, a number\n";
+	return NULL;
+}
+
+/* A page of somebody else whose name leads here asks for that name. */
+static bool is_for_us(const struct http_exchange *x)
+{
+	const char *host =
+		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+
+	return x->server->token[0] || x->server->socket.unix_path || !host ||
+	       listen_is_own_name(host, x->server->name);
+}
+
+/* Room for a body that is to come. */
+static void expect_body(struct http_exchange *x, size_t cap)
+{
+	const char *text = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND,
+						       MHD_HTTP_HEADER_CONTENT_LENGTH);
+	unsigned long long bytes = text ? strtoull(text, NULL, 10) : 0;
+
+	if (!text)
+		http_error(x, MHD_HTTP_LENGTH_REQUIRED, "a body needs a Content-Length\n");
+	else if (bytes > cap)
+		http_error(x, MHD_HTTP_CONTENT_TOO_LARGE, "at most %zu bytes are taken\n", cap);
+	else if (x->server->bodies_bytes + bytes > BODIES_BYTES_CAP)
+		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests at once\n");
+	else if (!(x->body = malloc(bytes + 1)))
+		http_error(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
+	else
+		x->body_cap = bytes;
+	x->server->bodies_bytes += x->body_cap;
+}
+
+/*
+ * What is not for anybody here. An answer at this time, when the header has been read, ends the
+ * connection: a body is never read. That of a stranger is not either.
+ */
+static void refuse(struct http_exchange *x, const char *method, const char *version)
+{
+	size_t cap = x->server->ops.body_cap(x->server->ctx, x->path);
+	const char *ambiguity = find_ambiguity(x, version);
+
+	if (ambiguity)
+		http_error(x, MHD_HTTP_BAD_REQUEST, "%s", ambiguity);
+	else if (!is_for_us(x))
+		http_error(x, MHD_HTTP_MISDIRECTED_REQUEST,
+			   "this name may be anybody's: ask for the address, or have a token "
+			   "(--token-file)\n");
+	else if (x->is_post && cap && !is_authorized(x))
+		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
+	else if (x->is_post && cap)
+		expect_body(x, cap);
+	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		http_error(x, MHD_HTTP_METHOD_NOT_ALLOWED, "%s are known here\n",
+			   cap ? "GET, HEAD and POST" : "only GET and HEAD");
+	else if (has_body(x->mhd))
+		http_error(x, MHD_HTTP_BAD_REQUEST, "a request with a body is not known here\n");
+	x->is_admitted = x->has_answer;
+}
+
+static void admit(struct http_server *s, struct http_exchange *x)
+{
+	x->is_admitted = true;
+	if (s->is_closing)
+		http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
+	else if (!is_authorized(x))
+		http_error(x, MHD_HTTP_UNAUTHORIZED, "this server wants its token\n");
+	else
+		s->ops.on_request(s->ctx, x);
+}
+
+static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Connection *mhd,
+					    const char *url, const char *method)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_exchange *x = info ? calloc(1, sizeof(*x)) : NULL;
+
+	if (!x)
+		return NULL;
+	x->server = s;
+	x->mhd = mhd;
+	x->fd = info->connect_fd;
+	x->path = url;
+	x->is_head = !strcmp(method, "HEAD");
+	x->is_post = !strcmp(method, "POST");
+	x->queued = MHD_YES;
+	x->next = s->exchanges;
+	x->link = &s->exchanges;
+	if (x->next)
+		x->next->link = &x->next;
+	s->exchanges = x;
+	return x;
+}
+
+/* The library gives no more than the header has said. */
+static enum MHD_Result take_body(struct http_exchange *x, const char *upload, size_t bytes)
+{
+	if (bytes > x->body_cap - x->body_bytes)
+		return MHD_NO;
+	memcpy(x->body + x->body_bytes, upload, bytes);
+	x->body_bytes += bytes;
+	return MHD_YES;
+}
+
+/* Called for a request when its header is there, for each piece of a body, and at its end; once more
+ * after it was held. */
+static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const char *url,
+				 const char *method, const char *version, const char *upload,
+				 size_t *upload_bytes, void **of_request)
+{
+	struct http_server *s = ctx;
+	struct http_exchange *x = *of_request;
+	size_t bytes = *upload_bytes;
+
+	if (!x) {
+		x = begin_exchange(s, mhd, url, method);
+		if (!x)
+			return MHD_NO;
+		*of_request = x;
+		if (!x->is_post)
+			connection_reads(connection_of(mhd));
+		refuse(x, method, version);
+		return x->queued;
+	}
+	*upload_bytes = 0;
+	if (!x->is_admitted && bytes)
+		return take_body(x, upload, bytes);
+	connection_reads(connection_of(mhd));
+	if (!x->is_admitted) {
+		admit(s, x);
+		return x->queued;
+	}
+	if (!x->response)
+		return MHD_YES;
+	return MHD_queue_response(mhd, x->status, x->response); /* resumed */
+}
+
+void http_hold(struct http_exchange *x)
+{
+	x->is_held = true;
+	connection_is_held(connection_of(x->mhd));
+	MHD_suspend_connection(x->mhd);
+}
+
+static ssize_t no_body(void *ctx, uint64_t off, char *buf, size_t bytes)
+{
+	(void)ctx, (void)off, (void)buf, (void)bytes;
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/*
+ * A body that is a file. Not by MHD's own way, which is sendfile(): that may send less than it was
+ * asked for while the socket has room (a signal, pages that come in pieces), and who waits for the
+ * edge of a socket that can be written then waits for ever.
+ */
+static ssize_t file_body(void *ctx, uint64_t off, char *buf, size_t bytes)
+{
+	const int *fd = ctx;
+	ssize_t n = pread(*fd, buf, bytes, (off_t)off);
+
+	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void file_body_end(void *ctx)
+{
+	int *fd = ctx;
+
+	close(*fd);
+	free(fd);
+}
+
+/* fd is owned by the response from here on. */
+static struct MHD_Response *file_response(int fd)
+{
+	struct MHD_Response *r = NULL;
+	int *ctx = malloc(sizeof(*ctx));
+	struct stat st;
+
+	if (ctx && !fstat(fd, &st)) {
+		*ctx = fd;
+		r = MHD_create_response_from_callback((uint64_t)st.st_size, FILE_BLOCK_BYTES,
+						      file_body, ctx, file_body_end);
+	}
+	if (!r) {
+		close(fd);
+		free(ctx);
+	}
+	return r;
+}
+
+static struct MHD_Response *make_response(const struct http_answer *a)
+{
+
+	if (a->text)
+		return MHD_create_response_from_buffer(a->text_bytes ? a->text_bytes :
+								       strlen(a->text),
+						       (void *)a->text, MHD_RESPMEM_MUST_COPY);
+	if (a->fd < 0)
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 256, no_body, NULL,
+							 NULL);
+	return file_response(a->fd);
+}
+
+static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
+			const struct http_answer *a)
+{
+	char disposition[128];
+
+	MHD_add_response_header(r, "Content-Type", a->type ? a->type : "text/plain; charset=utf-8");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	/* The pages have links and one style: whatever else a name of a process might bring in is
+	 * nothing, and nobody puts them into a page of his own to have them clicked. */
+	MHD_add_response_header(r, "Content-Security-Policy",
+				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+				"form-action 'none'; frame-ancestors 'none'");
+	MHD_add_response_header(r, "X-Frame-Options", "DENY");
+	if (a->is_go_error)
+		MHD_add_response_header(r, "X-Go-Pprof", "1");
+	if (a->status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(r, "WWW-Authenticate", "Basic realm=\"heaptap\"");
+	if (a->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, "Allow",
+					x->server->ops.body_cap(x->server->ctx, x->path) ?
+						"GET, HEAD, POST" :
+						"GET, HEAD");
+	if (a->file_name) {
+		snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"",
+			 a->file_name);
+		MHD_add_response_header(r, "Content-Disposition", disposition);
+	}
+}
+
+void http_reply(struct http_exchange *x, const struct http_answer *a)
+{
+	struct MHD_Response *r = make_response(a);
+
+	x->has_answer = true;
+	if (!r) {
+		/* No memory: the connection is closed, which the client takes for a failure. */
+		x->queued = MHD_NO;
+		r = x->is_held ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) :
+				 NULL;
+	} else {
+		add_headers(x, r, a);
+	}
+	x->status = x->queued == MHD_NO ? MHD_HTTP_INTERNAL_SERVER_ERROR : a->status;
+	if (x->is_held) {
+		x->is_held = false;
+		x->response = r;
+		MHD_resume_connection(x->mhd);
+		return;
+	}
+	if (r) {
+		x->queued = MHD_queue_response(x->mhd, x->status, r);
+		MHD_destroy_response(r);
+	}
+}
+
+void http_error(struct http_exchange *x, unsigned status, const char *fmt, ...)
+{
+	char text[512];
+	const struct http_answer a = { .status = status, .text = text, .is_go_error = true };
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	http_reply(x, &a);
+}
+
+const char *http_path(const struct http_exchange *x)
+{
+	return x->path;
+}
+
+const char *http_header(const struct http_exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+}
+
+bool http_is_post(const struct http_exchange *x)
+{
+	return x->is_post;
+}
+
+const char *http_body(const struct http_exchange *x, size_t *ret_bytes)
+{
+	*ret_bytes = x->body_bytes;
+	return x->body;
+}
+
+bool http_is_head(const struct http_exchange *x)
+{
+	return x->is_head;
+}
+
+struct arg_walk {
+	http_arg_fn fn;
+	void *ctx;
+	int result;
+};
+
+static enum MHD_Result on_arg(void *ctx, enum MHD_ValueKind kind, const char *key,
+			      const char *value)
+{
+	struct arg_walk *w = ctx;
+
+	(void)kind;
+	w->result = w->fn(w->ctx, key, value ? value : "");
+	return w->result ? MHD_NO : MHD_YES;
+}
+
+int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx)
+{
+	struct arg_walk w = { fn, ctx, 0 };
+
+	MHD_get_connection_values(x->mhd, MHD_GET_ARGUMENT_KIND, on_arg, &w);
+	return w.result;
+}
+
+/* As the library does it, but what would end a string, or begin another name of a path, stays. */
+static size_t unescape(void *ctx, struct MHD_Connection *mhd, char *text)
+{
+	char *to = text;
+
+	(void)ctx, (void)mhd;
+	for (const char *from = text; *from; from++) {
+		unsigned int c = 0;
+		int n = 0;
+
+		if (*from == '%' && isxdigit((unsigned char)from[1]) &&
+		    isxdigit((unsigned char)from[2]) && sscanf(from + 1, "%2x%n", &c, &n) == 1 &&
+		    n == 2 && c && c != '/') {
+			*to++ = (char)c;
+			from += 2;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}
+
+static int start(struct http_server *s)
+{
+	const union MHD_DaemonInfo *info;
+
+	s->mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+				  NULL, NULL, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+				  NULL, MHD_OPTION_LISTEN_SOCKET, s->socket.fd,
+				  MHD_OPTION_CONNECTION_LIMIT, (unsigned)SOCKETS_CAP,
+				  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
+				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+				  MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_END);
+	if (!s->mhd)
+		return -EIO;
+	info = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -EIO;
+	s->epoll_fd = info->epoll_fd;
+	return 0;
+}
+
+int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
+	      struct http_server **ret, char *why, size_t why_bytes)
+{
+	struct http_server *s = calloc(1, sizeof(*s));
+	const char *port;
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->ops = *ops;
+	s->ctx = ctx;
+	s->open_path = opts->open_path ? opts->open_path : "";
+	if (opts->token)
+		snprintf(s->token, sizeof(s->token), "%s", opts->token);
+	err = listen_open(opts->listen, !s->token[0], &s->socket, why, why_bytes);
+	if (err) {
+		free(s);
+		return err;
+	}
+	if (listen_parse(opts->listen, s->name, &port))
+		s->name[0] = '\0';
+	err = start(s);
+	if (err) {
+		snprintf(why, why_bytes, "the HTTP library does not start");
+		http_close(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+int http_set_token(struct http_server *s, const char *token, char *why, size_t why_bytes)
+{
+	if (!token && !s->socket.is_local) {
+		snprintf(why, why_bytes,
+			 "'%s' can be reached from other machines: that needs a token file",
+			 s->socket.address);
+		return -EPERM;
+	}
+	explicit_bzero(s->token, sizeof(s->token));
+	if (token)
+		snprintf(s->token, sizeof(s->token), "%s", token);
+	return 0;
+}
+
+void http_close(struct http_server *s)
+{
+	if (!s)
+		return;
+	s->is_closing = true; /* more may be asked while these are sent */
+	if (s->mhd) {
+		for (struct http_exchange *x = s->exchanges; x; x = x->next)
+			if (x->is_held)
+				http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
+		MHD_run(s->mhd);
+		MHD_run(s->mhd); /* sends what the first has resumed */
+		MHD_stop_daemon(s->mhd); /* closes the socket */
+		if (s->socket.unix_path)
+			unlink(s->socket.unix_path);
+	} else {
+		listen_close(&s->socket);
+	}
+	explicit_bzero(s->token, sizeof(s->token));
+	free(s);
+}
+
+const char *http_address(const struct http_server *s)
+{
+	return s->socket.address;
+}
+
+int http_fd(const struct http_server *s)
+{
+	return s->epoll_fd;
+}
+
+int http_run(struct http_server *s)
+{
+	return MHD_run(s->mhd) == MHD_YES ? 0 : -EIO;
+}
+
+int http_wait_ms(const struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	if (MHD_get_timeout(s->mhd, &ms) != MHD_YES)
+		return -1;
+	return ms > 1000 ? 1000 : (int)ms;
+}

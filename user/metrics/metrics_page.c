@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metrics_page.c - see metrics_page.h.
+ *
+ * A metric is a line in a table: the family, and the field of view.h that it shows. A new one of
+ * a process, a scope, a push target or heaptap itself needs a field and a line here, and no more.
+ */
+#include "metrics/metrics_page.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "metrics/view.h"
+
+/* A family whose samples are the fields at offset, doubles, of structs of one kind. */
+struct field_family {
+	struct metric_family family;
+	size_t offset;
+};
+
+#define FIELD(of, field, name, type, unit, help)                \
+	{                                                       \
+		{ name, type, unit, help }, offsetof(of, field) \
+	}
+#define PROCESS(...) FIELD(struct serve_process, __VA_ARGS__)
+#define SCOPE(...) FIELD(struct serve_scope, __VA_ARGS__)
+#define PUSH(...) FIELD(struct serve_push, __VA_ARGS__)
+#define FILE_FIELD(...) FIELD(struct serve_file, __VA_ARGS__)
+#define MAP(...) FIELD(struct serve_map, __VA_ARGS__)
+#define VIEW(...) FIELD(struct serve_view, __VA_ARGS__)
+#define CNT(array) (sizeof(array) / sizeof(*(array)))
+
+static const struct field_family process_families[] = {
+	PROCESS(inuse_bytes, "heaptap_inuse_bytes", METRIC_GAUGE, "bytes",
+		"Bytes allocated since the process is followed and not freed."),
+	PROCESS(inuse_objects, "heaptap_inuse_objects", METRIC_GAUGE, NULL,
+		"Blocks allocated since the process is followed and not freed."),
+	PROCESS(inuse_error_bytes, "heaptap_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
+		"Standard error of heaptap_inuse_bytes: 1.96 times this to both sides is the 95 % "
+		"confidence interval. The error of a sum is the root of the sum of squares."),
+	PROCESS(inuse_samples, "heaptap_inuse_samples", METRIC_GAUGE, NULL,
+		"Samples that heaptap_inuse_bytes is estimated from."),
+	PROCESS(alloc_bytes, "heaptap_alloc_bytes", METRIC_COUNTER, "bytes",
+		"Bytes allocated since the process is followed."),
+	PROCESS(alloc_objects, "heaptap_alloc_objects", METRIC_COUNTER, NULL,
+		"Blocks allocated since the process is followed."),
+	PROCESS(rss_bytes, "heaptap_target_resident_bytes", METRIC_GAUGE, "bytes",
+		"Resident memory of the process."),
+	PROCESS(pss_bytes, "heaptap_target_proportional_bytes", METRIC_GAUGE, "bytes",
+		"Proportional set size of the process: shared pages count for each who has them. Up "
+		"to 30 seconds old, or more with many or large processes."),
+	PROCESS(swap_bytes, "heaptap_target_swap_bytes", METRIC_GAUGE, "bytes",
+		"Memory of the process that is swapped out."),
+	PROCESS(cgroup_limit_bytes, "heaptap_target_cgroup_limit_bytes", METRIC_GAUGE, "bytes",
+		"Memory limit of the process's control group, or of one above it if that is tighter. "
+		"It is for all processes of the group."),
+	PROCESS(cgroup_usage_bytes, "heaptap_target_cgroup_usage_bytes", METRIC_GAUGE, "bytes",
+		"Memory that the control group with that limit uses, by all of its processes and for "
+		"cached files."),
+	PROCESS(overhead, "heaptap_overhead_ratio", METRIC_GAUGE, "ratio",
+		"Share of the process's CPU time that its probes take."),
+	PROCESS(overhead_step, "heaptap_overhead_step", METRIC_GAUGE, NULL,
+		"What is given up to keep that below --max-overhead: 0 nothing, 1 precision, 2 frees "
+		"(in-use is not known), 3 everything."),
+	PROCESS(overhead_rate_bytes, "heaptap_process_sample_rate_bytes", METRIC_GAUGE, "bytes",
+		"One sample of the process per this many bytes on the average."),
+	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
+		"1: heaptap_inuse_bytes is of all that was allocated since the process is followed. 0: "
+		"frees are not watched, to keep the overhead low, and there is no heaptap_inuse_* of "
+		"the process; or they were not for a while, and it is of what was allocated since."),
+};
+
+/* The sum over the series of a process is the process. */
+static const struct field_family scope_families[] = {
+	SCOPE(inuse_bytes, "heaptap_scope_inuse_bytes", METRIC_GAUGE, "bytes",
+	      "Bytes in use by scope and thread pool. The largest of a process have series of their "
+	      "own, the rest are (other)."),
+	SCOPE(inuse_objects, "heaptap_scope_inuse_objects", METRIC_GAUGE, NULL,
+	      "Blocks in use by scope and thread pool."),
+	SCOPE(inuse_error_bytes, "heaptap_scope_inuse_standard_error_bytes", METRIC_GAUGE, "bytes",
+	      "Standard error of heaptap_scope_inuse_bytes."),
+	SCOPE(inuse_samples, "heaptap_scope_inuse_samples", METRIC_GAUGE, NULL,
+	      "Samples that heaptap_scope_inuse_bytes is estimated from."),
+	SCOPE(alloc_bytes, "heaptap_scope_alloc_bytes", METRIC_COUNTER, "bytes",
+	      "Bytes allocated by scope and thread pool, since the pair has a series. (other) has "
+	      "the rest."),
+	SCOPE(alloc_objects, "heaptap_scope_alloc_objects", METRIC_COUNTER, NULL,
+	      "Blocks allocated by scope and thread pool, since the pair has a series."),
+};
+
+static const struct field_family push_families[] = {
+	PUSH(sent_cnt, "heaptap_push_sent", METRIC_COUNTER, NULL, "Profiles that the target took."),
+	PUSH(refused_cnt, "heaptap_push_refused", METRIC_COUNTER, NULL,
+	     "Profiles that the target refused."),
+	PUSH(dropped_cnt, "heaptap_push_dropped", METRIC_COUNTER, NULL,
+	     "Profiles dropped for want of room."),
+	PUSH(failed_cnt, "heaptap_push_failed", METRIC_COUNTER, NULL, "Tries that failed."),
+	PUSH(waiting_cnt, "heaptap_push_waiting", METRIC_GAUGE, NULL,
+	     "Profiles that wait to be sent."),
+	PUSH(debuginfo_uploaded_cnt, "heaptap_push_debuginfo_uploaded", METRIC_COUNTER, NULL,
+	     "Files whose debug information the target took."),
+	PUSH(debuginfo_uploaded_bytes, "heaptap_push_debuginfo_uploaded_bytes", METRIC_COUNTER,
+	     "bytes", "Bytes of debug information that the target took."),
+	PUSH(debuginfo_known_cnt, "heaptap_push_debuginfo_known", METRIC_GAUGE, NULL,
+	     "Files whose debug information the target had already."),
+	PUSH(debuginfo_nameless_cnt, "heaptap_push_debuginfo_nameless", METRIC_GAUGE, NULL,
+	     "Files that have no debug information."),
+	PUSH(debuginfo_large_cnt, "heaptap_push_debuginfo_large", METRIC_GAUGE, NULL,
+	     "Files whose debug information is over --push-debuginfo-cap."),
+	PUSH(debuginfo_refused_cnt, "heaptap_push_debuginfo_refused", METRIC_GAUGE, NULL,
+	     "Files whose debug information the target refused."),
+	PUSH(debuginfo_waiting_cnt, "heaptap_push_debuginfo_waiting", METRIC_GAUGE, NULL,
+	     "Files whose debug information is still to be asked about or sent."),
+};
+
+static const struct field_family file_families[] = {
+	FILE_FIELD(process_cnt, "heaptap_probed_processes", METRIC_GAUGE, NULL,
+		   "Followed processes that map the file, by the way in which its probes are "
+		   "attached: own, event or all."),
+	FILE_FIELD(hit_seconds, "heaptap_probe_hit_seconds", METRIC_GAUGE, "seconds",
+		   "What a hit of a probe of the file costs such a process, as predicted from what "
+		   "one costs on this machine."),
+};
+
+static const struct field_family map_families[] = {
+	MAP(entry_cnt, "heaptap_map_entries", METRIC_GAUGE, NULL,
+	    "Entries of a table of heaptap in the kernel: live has the samples in use (--max-live), "
+	    "stacks the distinct call stacks (--max-stacks)."),
+	MAP(entry_cap, "heaptap_map_capacity", METRIC_GAUGE, NULL,
+	    "Entries that the table has room for; what does not fit is counted in "
+	    "heaptap_losses_total."),
+};
+
+/* One value each. */
+static const struct field_family view_families[] = {
+	VIEW(sample_cnt, "heaptap_samples", METRIC_COUNTER, NULL, "Allocations sampled."),
+	VIEW(rate_bytes, "heaptap_sample_rate_bytes", METRIC_GAUGE, "bytes",
+	     "One sample per this many bytes on the average; 1 = every allocation."),
+	VIEW(followed_cnt, "heaptap_followed_processes", METRIC_GAUGE, NULL,
+	     "Processes followed now."),
+	VIEW(host_overhead, "heaptap_host_overhead_ratio", METRIC_GAUGE, "ratio",
+	     "Share of the time of all CPUs that all probes take together."),
+	VIEW(is_paused, "heaptap_paused", METRIC_GAUGE, NULL,
+	     "1: all probes are out, after SIGUSR1 and until SIGUSR2."),
+	VIEW(began_cnt, "heaptap_processes_followed", METRIC_COUNTER, NULL,
+	     "Processes followed since the start, including those that are followed now."),
+	VIEW(ended_cnt, "heaptap_processes_ended", METRIC_COUNTER, NULL,
+	     "Processes that were followed and are not any more."),
+	VIEW(refused_cnt, "heaptap_refused_processes", METRIC_GAUGE, NULL,
+	     "Running processes that are selected but cannot be followed."),
+	VIEW(keep.file_cnt, "heaptap_kept_profiles", METRIC_GAUGE, NULL,
+	     "Kept profiles: of peaks, near memory limits, before ends (--keep-dir)."),
+	VIEW(keep.bytes, "heaptap_kept_bytes", METRIC_GAUGE, "bytes", "Size of the kept profiles."),
+	VIEW(keep.memory_bytes, "heaptap_kept_memory_bytes", METRIC_GAUGE, "bytes",
+	     "Size of the kept profiles that are in memory, not in a folder."),
+	VIEW(keep.taken_cnt, "heaptap_kept_taken", METRIC_COUNTER, NULL, "Profiles kept."),
+	VIEW(keep.removed_cnt, "heaptap_kept_removed", METRIC_COUNTER, NULL,
+	     "Kept profiles removed for want of room (--keep-files, --keep-bytes)."),
+	VIEW(keep.unwritten_cnt, "heaptap_kept_unwritten", METRIC_COUNTER, NULL,
+	     "Kept profiles that could not be written to the folder."),
+	VIEW(keep.failed_cnt, "heaptap_kept_failed", METRIC_COUNTER, NULL,
+	     "Profiles that were to be kept but could not be made."),
+	VIEW(keep.skipped_cnt, "heaptap_kept_skipped", METRIC_COUNTER, NULL,
+	     "Last profiles of ended processes that were not made, to bound the CPU time of keeping."),
+	VIEW(own.snapshot_seconds, "heaptap_snapshot_seconds", METRIC_GAUGE, "seconds",
+	     "Time that the last snapshot for pages and metrics took."),
+	VIEW(own.snapshot_age_seconds, "heaptap_snapshot_age_seconds", METRIC_GAUGE, "seconds",
+	     "Age of that snapshot. One that takes long is taken at most a twentieth of the time."),
+	VIEW(own.profile_snapshot_seconds, "heaptap_profile_snapshot_seconds", METRIC_GAUGE,
+	     "seconds", "Time that the last snapshot for a profile took."),
+	VIEW(own.rss_bytes, "heaptap_resident_memory_bytes", METRIC_GAUGE, "bytes",
+	     "Resident memory of heaptap itself."),
+	VIEW(own.cpu_seconds, "heaptap_cpu_seconds", METRIC_COUNTER, "seconds",
+	     "CPU time of heaptap itself, without its probes."),
+	VIEW(own.start_seconds, "heaptap_start_time_seconds", METRIC_GAUGE, "seconds",
+	     "When heaptap began to serve, since the epoch."),
+};
+
+static double field_of(const void *of, const struct field_family *f)
+{
+	double value;
+
+	memcpy(&value, (const char *)of + f->offset, sizeof(value));
+	return value;
+}
+
+static void put_processes(struct metric_text *m, const struct serve_view *v)
+{
+	for (size_t i = 0; i < CNT(process_families); i++) {
+		metric_head(m, &process_families[i].family);
+		for (size_t k = 0; k < v->process_cnt; k++) {
+			const struct serve_process *p = &v->processes[k];
+			double value = field_of(p, &process_families[i]);
+			char pid[16];
+
+			if (isnan(value))
+				continue;
+			snprintf(pid, sizeof(pid), "%d", p->pid);
+			metric_begin(m);
+			metric_label(m, "pid", pid);
+			metric_label(m, "comm", p->comm);
+			metric_label(m, "exe", p->exe);
+			metric_label(m, "container", p->container);
+			metric_value(m, value);
+		}
+	}
+}
+
+static void put_scopes_of(struct metric_text *m, const struct serve_process *p,
+			  const struct field_family *f)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", p->pid);
+	for (size_t i = 0; i < p->scope_cnt; i++) {
+		double value = field_of(&p->scopes[i], f);
+
+		if (isnan(value))
+			continue;
+		metric_begin(m);
+		metric_label(m, "pid", pid);
+		metric_label(m, "comm", p->comm);
+		metric_label(m, "scope", p->scopes[i].scope);
+		metric_label(m, "thread", p->scopes[i].thread);
+		metric_value(m, value);
+	}
+}
+
+static void put_scopes(struct metric_text *m, const struct serve_view *v)
+{
+	for (size_t i = 0; i < CNT(scope_families); i++) {
+		metric_head(m, &scope_families[i].family);
+		for (size_t k = 0; k < v->process_cnt; k++)
+			put_scopes_of(m, &v->processes[k], &scope_families[i]);
+	}
+}
+
+static void put_labelled(struct metric_text *m, const char *key, const char *label, double value)
+{
+	metric_begin(m);
+	metric_label(m, key, label);
+	metric_value(m, value);
+}
+
+static void put_counters(struct metric_text *m, const struct metric_family *family,
+			 const struct serve_counter *counters, size_t cnt)
+{
+	metric_head(m, family);
+	for (size_t i = 0; i < cnt; i++)
+		put_labelled(m, "reason", counters[i].name, (double)counters[i].value);
+}
+
+static void put_losses(struct metric_text *m, const struct serve_view *v)
+{
+	static const struct metric_family events = {
+		"heaptap_losses", METRIC_COUNTER, NULL,
+		"What was not recorded, or not in full, by reason."
+	};
+	static const struct metric_family bytes = { "heaptap_lost_bytes", METRIC_COUNTER, "bytes",
+						    "Bytes that were not recorded, by reason." };
+
+	put_counters(m, &events, v->losses, v->loss_cnt);
+	put_counters(m, &bytes, v->lost_bytes, v->lost_bytes_cnt);
+}
+
+static void put_pushes(struct metric_text *m, const struct serve_view *v)
+{
+	for (size_t i = 0; i < CNT(push_families); i++) {
+		metric_head(m, &push_families[i].family);
+		for (size_t k = 0; k < v->push_cnt; k++)
+			put_labelled(m, "target", v->pushes[k].target,
+				     field_of(&v->pushes[k], &push_families[i]));
+	}
+}
+
+static void put_files(struct metric_text *m, const struct serve_view *v)
+{
+	for (size_t i = 0; i < CNT(file_families); i++) {
+		metric_head(m, &file_families[i].family);
+		for (size_t k = 0; k < v->file_cnt; k++) {
+			const struct serve_file *f = &v->files[k];
+			char id[16];
+
+			snprintf(id, sizeof(id), "%u", f->id);
+			metric_begin(m);
+			metric_label(m, "file", f->path);
+			metric_label(m, "id", id);
+			metric_label(m, "way", f->way);
+			metric_value(m, field_of(f, &file_families[i]));
+		}
+	}
+}
+
+static void put_maps(struct metric_text *m, const struct serve_view *v)
+{
+	for (size_t i = 0; i < CNT(map_families); i++) {
+		metric_head(m, &map_families[i].family);
+		for (size_t k = 0; k < v->map_cnt; k++)
+			put_labelled(m, "map", v->maps[k].name,
+				     field_of(&v->maps[k], &map_families[i]));
+	}
+}
+
+static void put_reclaimed(struct metric_text *m, const struct serve_view *v)
+{
+	static const struct metric_family family = {
+		"heaptap_reclaimed", METRIC_COUNTER, NULL,
+		"Entries that ended processes left in the tables of the kernel, and that were removed."
+	};
+
+	metric_head(m, &family);
+	for (size_t i = 0; i < v->reclaimed_cnt; i++)
+		put_labelled(m, "what", v->reclaimed[i].name, v->reclaimed[i].value);
+}
+
+static void put_own(struct metric_text *m, const struct serve_view *v)
+{
+	static const struct metric_family fds = { "heaptap_open_fds", METRIC_GAUGE, NULL,
+						  "Open descriptors of heaptap itself, by kind: "
+						  "links are probes, maps tables in the kernel." };
+	static const struct metric_family build = { "heaptap_build", METRIC_INFO, NULL,
+						    "Which heaptap this is." };
+
+	metric_head(m, &fds);
+	for (size_t i = 0; i < v->fd_cnt; i++)
+		put_labelled(m, "kind", v->fds[i].name, v->fds[i].value);
+	for (size_t i = 0; i < CNT(view_families); i++) {
+		double value = field_of(v, &view_families[i]);
+
+		metric_head(m, &view_families[i].family);
+		if (isnan(value))
+			continue;
+		metric_begin(m);
+		metric_value(m, value);
+	}
+	metric_head(m, &build);
+	put_labelled(m, "version", v->version, 1);
+}
+
+void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out)
+{
+	struct metric_text m = { .out = out, .format = format };
+
+	put_processes(&m, v);
+	put_scopes(&m, v);
+	put_losses(&m, v);
+	put_pushes(&m, v);
+	put_files(&m, v);
+	put_maps(&m, v);
+	put_reclaimed(&m, v);
+	put_own(&m, v);
+	metric_end(&m);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metrics_page.h - the page at "/metrics". Pure.
+ *
+ * Families of a process have the labels pid, comm, exe and container, all of them the same ones, so
+ * that a query can set one against the other: heaptap_inuse_bytes / heaptap_target_resident_bytes.
+ * Families heaptap_scope_* have pid, comm, scope and thread (the thread's pool).
+ */
+#ifndef HT_SERVE_METRICS_PAGE_H
+#define HT_SERVE_METRICS_PAGE_H
+
+#include <stdio.h>
+
+#include "metrics/metric_text.h"
+
+struct serve_view;
+
+void metrics_page_write(const struct serve_view *v, enum metric_format format, FILE *out);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * find_program.c - PATH look-up, "#!" lines, and why a command cannot be started.
+ */
+#include "proc/find_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/regular_file.h"
+#include "proc/launch.h"
+
+static int check_executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK))
+		return -EACCES;
+	return 0;
+}
+
+int find_program(const char *cmd, char **ret)
+{
+	const char *dir = getenv("PATH");
+	char *path = NULL;
+	int err, result = -ENOENT;
+
+	if (!cmd || !*cmd)
+		return -ENOENT;
+	if (strchr(cmd, '/')) {
+		err = check_executable(cmd);
+		if (!err) {
+			*ret = strdup(cmd);
+			err = *ret ? 0 : -ENOMEM;
+		}
+		return err;
+	}
+	if (!dir)
+		dir = "/bin:/usr/bin";
+	for (;;) {
+		int len = (int)strcspn(dir, ":");
+
+		/* an empty entry is the current directory */
+		if (asprintf(&path, "%.*s/%s", len ? len : 1, len ? dir : ".", cmd) < 0)
+			return -ENOMEM;
+		err = check_executable(path);
+		if (!err) {
+			*ret = path;
+			return 0;
+		}
+		/* a directory that may not be searched says EACCES too, and has nothing for us */
+		if (err == -EACCES && !access(path, F_OK))
+			result = err;
+		free(path);
+		if (!dir[len])
+			return result;
+		dir += len + 1;
+	}
+}
+
+int script_line_read(const char *path, struct script_line *ret)
+{
+	int fd = regular_file_open(path);
+	char *p, *end;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, ret->text, sizeof(ret->text) - 1);
+	close(fd);
+	if (n < 3 || memcmp(ret->text, "#!", 2))
+		return -ENOEXEC;
+	ret->text[n] = '\0';
+	ret->text[strcspn(ret->text, "\n")] = '\0';
+	p = ret->text + 2;
+	p += strspn(p, " \t");
+	for (end = p + strlen(p); end > p && (end[-1] == ' ' || end[-1] == '\t'); end--)
+		end[-1] = '\0';
+	if (!*p)
+		return -ENOEXEC;
+	ret->interp = p;
+	p += strcspn(p, " \t");
+	ret->arg = NULL;
+	if (*p) {
+		*p++ = '\0';
+		ret->arg = p + strspn(p, " \t");
+	}
+	return 0;
+}
+
+/* execve says ENOENT for a missing interpreter as well, be it a script's or the loader. */
+static void explain_missing(const char *cmd, char *buf, size_t buf_bytes)
+{
+	struct script_line script = { .interp = "" };
+	char *path = NULL;
+
+	if (find_program(cmd, &path)) {
+		if (strchr(cmd, '/'))
+			snprintf(buf, buf_bytes, "cannot start '%s': there is no such file", cmd);
+		else
+			snprintf(buf, buf_bytes,
+				 "cannot start '%s': no such command in PATH; give its path", cmd);
+	} else if (!script_line_read(path, &script)) {
+		snprintf(buf, buf_bytes,
+			 "cannot start '%s': bad interpreter '%s' in its first line: install it or "
+			 "correct the line",
+			 path, script.interp);
+	} else {
+		snprintf(buf, buf_bytes,
+			 "cannot start '%s': the loader (ELF interpreter) that it asks for is not "
+			 "installed; 'readelf -l' shows its name",
+			 path);
+	}
+	free(path);
+}
+
+static void explain_forbidden(const char *cmd, char *buf, size_t buf_bytes)
+{
+	struct script_line script = { .interp = "" };
+	char *path = NULL;
+
+	if (!find_program(cmd, &path) && !script_line_read(path, &script))
+		snprintf(buf, buf_bytes,
+			 "cannot start '%s': its interpreter '%s' may not be executed: check its "
+			 "permissions",
+			 path, script.interp);
+	else
+		snprintf(buf, buf_bytes,
+			 "cannot start '%s': it may not be executed (no execute permission, or its "
+			 "file system is mounted noexec): chmod +x, or name another file",
+			 cmd);
+	free(path);
+}
+
+char *launch_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
+{
+	switch (-err) {
+	case ENOENT:
+		explain_missing(cmd, buf, buf_bytes);
+		break;
+	case EACCES:
+		explain_forbidden(cmd, buf, buf_bytes);
+		break;
+	case EISDIR:
+		snprintf(buf, buf_bytes, "cannot start '%s': it is a directory", cmd);
+		break;
+	case ENOEXEC:
+		snprintf(
+			buf, buf_bytes,
+			"cannot start '%s': not a program for this machine (neither an ELF file of "
+			"its kind nor a script with a #! line)",
+			cmd);
+		break;
+	case ENOTSUP:
+		snprintf(buf, buf_bytes,
+			 "cannot record '%s': it is a 32-bit program, and heaptap records 64-bit "
+			 "programs only; use a 64-bit build of it",
+			 cmd);
+		break;
+	case ESRCH:
+		snprintf(buf, buf_bytes, "cannot start '%s': its process was killed before it ran",
+			 cmd);
+		break;
+	default:
+		snprintf(buf, buf_bytes, "cannot start '%s': %s", cmd, strerror(-err));
+	}
+	return buf;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* heap_kind.c - see heap_kind.h. */
+#include "proc/heap_kind.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf_file.h"
+#include "proc/proc_text.h"
+#include "proc/process.h"
+
+#define ET_EXEC_TYPE 2
+
+static void read_executable(const char *path, struct heap_kind *k)
+{
+	struct elf_section section;
+	struct elf_file *ef = NULL;
+
+	if (elf_file_open(path, &ef))
+		return;
+	k->is_go = elf_file_is_go(ef);
+	k->is_static =
+		!elf_file_interp(ef) && !elf_file_soname(ef) && elf_file_type(ef) == ET_EXEC_TYPE;
+	k->has_names = !elf_file_section(ef, ".symtab", &section);
+	elf_file_close(ef);
+}
+
+bool heap_kind_is_cpython_file(const char *path)
+{
+	static const char lib[] = "libpython", program[] = "python";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (!strncmp(name, lib, sizeof(lib) - 1))
+		return isdigit((unsigned char)name[sizeof(lib) - 1]);
+	if (strncmp(name, program, sizeof(program) - 1) != 0)
+		return false;
+	name += sizeof(program) - 1;
+	return !name[strspn(name, "0123456789.")];
+}
+
+static bool is_plain_malloc(const char *value)
+{
+	return !strcmp(value, "malloc") || !strcmp(value, "malloc_debug");
+}
+
+/* An environment as /proc shows it has its ends in it: a text ends at the first. */
+static bool was_told_malloc(const struct process_info *info)
+{
+	static const char key[] = "PYTHONMALLOC=";
+	bool was_told = false;
+	const char *line;
+	size_t bytes;
+	char *text;
+
+	if (process_read_environ(info->live_tid, &text, &bytes))
+		return false;
+	for (line = text; !was_told && line < text + bytes; line += strlen(line) + 1)
+		was_told = !strncmp(line, key, sizeof(key) - 1) &&
+			   is_plain_malloc(line + sizeof(key) - 1);
+	free(text);
+	return was_told;
+}
+
+void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
+{
+	const struct proc_map *m, *last = NULL;
+	struct proc_maps maps;
+	char path[64];
+
+	*ret = (struct heap_kind){ 0 };
+	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
+	read_executable(path, ret);
+	if (proc_maps_read(info->tgid, info->live_tid, &maps))
+		return;
+	vec_each(&maps.maps, m) {
+		if (!m->is_exec || m->path[0] != '/' ||
+		    (last && last->ino == m->ino && last->dev == m->dev))
+			continue;
+		last = m;
+		ret->file_cnt++;
+		ret->is_cpython |= heap_kind_is_cpython_file(m->path);
+	}
+	proc_maps_release(&maps);
+	ret->has_plain_malloc = ret->is_cpython && was_told_malloc(info);
+}
+
+void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret)
+{
+	const char *told = getenv("PYTHONMALLOC");
+
+	*ret = (struct heap_kind){ .file_cnt = cnt };
+	if (cnt)
+		read_executable(paths[0], ret);
+	for (size_t i = 0; i < cnt; i++) {
+		char *real = realpath(paths[i], NULL);
+
+		ret->is_cpython |= heap_kind_is_cpython_file(real ? real : paths[i]);
+		free(real);
+	}
+	ret->has_plain_malloc = ret->is_cpython && told && is_plain_malloc(told);
+}
+
+static const char go_advice[] =
+	"use its own pprof: go tool pprof http://HOST:PORT/debug/pprof/heap (net/http/pprof), or "
+	"runtime/pprof";
+
+void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
+{
+	char unread[64] = "";
+
+	if (k->unread_cnt)
+		snprintf(unread, sizeof(unread), " (%zu of them could not be read)", k->unread_cnt);
+	snprintf(ret->what, sizeof(ret->what),
+		 "%sno allocator that heaptap knows is in the %zu file%s that it maps%s",
+		 k->is_go ? "a Go program: its heap is not malloc's, and " : "", k->file_cnt,
+		 k->file_cnt == 1 ? "" : "s", unread);
+	if (k->is_go)
+		snprintf(ret->advice, sizeof(ret->advice),
+			 "%s; a cgo program's C memory would be seen", go_advice);
+	else if (k->is_static && !k->has_names)
+		snprintf(
+			ret->advice, sizeof(ret->advice),
+			"it is static and stripped, so its functions have no names: install its "
+			"debug symbols (found by build id), or use a build that keeps its symbols");
+	else
+		snprintf(
+			ret->advice, sizeof(ret->advice),
+			"it may manage arenas of its own (mmap, brk), and nobody outside sees what "
+			"it takes from them");
+}
+
+bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret)
+{
+	if (k->is_go) {
+		snprintf(ret->what, sizeof(ret->what),
+			 "a Go program: only memory that C code allocates (cgo) is seen, not Go's "
+			 "own heap");
+		snprintf(ret->advice, sizeof(ret->advice), "%s", go_advice);
+		return true;
+	}
+	if (!k->is_cpython || k->has_plain_malloc)
+		return false;
+	snprintf(ret->what, sizeof(ret->what),
+		 "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not "
+		 "seen");
+	snprintf(ret->advice, sizeof(ret->advice),
+		 "start it with PYTHONMALLOC=malloc in its environment, which shows them");
+	return true;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jvm_attach.c - see jvm_attach.h.
+ *
+ * The JVM believes only a file and a peer of its own user (or root, where that is the same one: in a
+ * user namespace it is not). So a child does all that it sees, with its user's ids, in its /tmp, which
+ * it has entered before as root; paths are relative to there. It is asked under the number that it
+ * knows itself by. The signal goes to a descriptor of the process that was checked, not to its number.
+ */
+#include "proc/jvm_attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/write_all.h"
+#include "proc/proc_text.h"
+#include "proc/process.h"
+#include "proc/runtime_kind.h"
+
+#define WAIT_S 10
+#define POLL_MS 20
+#define REPLY_BYTES 512
+
+/* Version, command, and always three arguments. */
+static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
+
+struct attach {
+	const struct process_info *info;
+	char socket[32], trigger[32];
+	int pidfd;
+	uint64_t end_ns;
+	bool is_refused; /* it was told not to let anybody attach */
+	bool has_trigger;
+};
+
+/* What the child tells: how it ended, and a sentence. */
+struct outcome {
+	int err;
+	char why[256];
+};
+
+static int fail(struct outcome *o, int err, const char *why)
+{
+	o->err = err;
+	snprintf(o->why, sizeof(o->why), "%s", why);
+	return err;
+}
+
+bool jvm_is_hotspot(const struct process_info *info)
+{
+	const struct proc_map *m;
+	struct proc_maps maps;
+	bool has_jvm = false, is_other = false;
+
+	if (proc_maps_read(info->tgid, info->live_tid, &maps))
+		return false;
+	vec_each(&maps.maps, m) {
+		const char *slash = strrchr(m->path, '/');
+
+		has_jvm |= slash && m->is_exec && !strcmp(slash, "/libjvm.so");
+		is_other |= slash && !strncmp(slash, "/libj9vm", 8);
+	}
+	proc_maps_release(&maps);
+	return has_jvm && !is_other;
+}
+
+/* "SigCgt:\t0000000100000000" */
+static uint64_t signal_mask(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 16) : 0;
+}
+
+/* Asked right before the signal. What could still come between is an exec. */
+static bool catches_sigquit(const struct process_info *info)
+{
+	uint64_t caught, bit = 1ULL << (SIGQUIT - 1);
+	char *text;
+
+	if (proc_text_read(info->tgid, "status", &text))
+		return false;
+	caught = signal_mask(text, "\nSigCgt:");
+	free(text);
+	return (caught & bit) != 0;
+}
+
+/* Into its /tmp, and then to its user. */
+static int enter(const struct process_info *info, struct outcome *o)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp", info->live_tid);
+	if (chdir(path))
+		return fail(o, -errno, "its /tmp cannot be entered");
+	snprintf(path, sizeof(path), "/proc/%d", info->tgid);
+	/* Of the process's own folder: its effective user and group. */
+	if (stat(path, &st))
+		return fail(o, -ESRCH, "it has ended");
+	if (st.st_uid != info->uid)
+		return fail(o, -EPERM, "it is not the user's whom it runs as");
+	if (setgroups(0, NULL) || setresgid(st.st_gid, st.st_gid, st.st_gid) ||
+	    setresuid(st.st_uid, st.st_uid, st.st_uid))
+		return fail(o, -errno, "its user cannot be taken on");
+	return 0;
+}
+
+static int connect_once(const struct attach *a)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct stat st;
+	int fd, err = 0;
+
+	/* A name that anybody may have put there: only a socket of the JVM's own is spoken to. */
+	if (lstat(a->socket, &st))
+		return -errno;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != a->info->uid)
+		return -EPERM;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", a->socket);
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		err = -errno;
+	else if (peer.pid != a->info->tgid)
+		err = -EPERM;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* It looks for the file first: without one it would print its threads. */
+static int trigger(struct attach *a, struct outcome *o)
+{
+	int fd;
+
+	if (a->is_refused)
+		return fail(o, -EPERM, "it was started with -XX:+DisableAttachMechanism");
+	fd = open(a->trigger, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail(o, -errno, "its /tmp cannot be written to");
+	close(fd);
+	a->has_trigger = true;
+	if (!catches_sigquit(a->info))
+		return fail(o, -EPERM,
+			    "it does not catch SIGQUIT (it has just begun, or runs with -Xrs), and "
+			    "would die of it");
+	if (syscall(SYS_pidfd_send_signal, a->pidfd, SIGQUIT, NULL, 0))
+		return fail(o, -errno, "it cannot be sent a signal");
+	return 0;
+}
+
+static int get_socket(struct attach *a, struct outcome *o)
+{
+	struct pollfd gone = { .fd = a->pidfd, .events = POLLIN };
+	int fd = connect_once(a);
+
+	if (fd == -ENOENT) {
+		if (trigger(a, o))
+			return o->err;
+		while (fd == -ENOENT && now_ns() < a->end_ns && !poll(&gone, 1, POLL_MS))
+			fd = connect_once(a);
+	}
+	if (gone.revents)
+		return fail(o, -ESRCH, "it has ended");
+	if (fd == -ENOENT)
+		return fail(o, -ETIMEDOUT, "it does not answer");
+	return fd < 0 ? fail(o, fd, "its socket cannot be used") : fd;
+}
+
+/* "0\n..." is a success; all else says why in its next line. */
+static int ask(const struct attach *a, int fd, struct outcome *o)
+{
+	char reply[REPLY_BYTES];
+	size_t len = 0;
+
+	if (write_all(fd, request, sizeof(request)))
+		return fail(o, -EPIPE, "it does not listen");
+	for (;;) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		uint64_t now = now_ns();
+		ssize_t n;
+
+		if (now >= a->end_ns || poll(&ready, 1, (int)((a->end_ns - now) / NS_PER_MS)) <= 0)
+			return fail(o, -ETIMEDOUT, "it does not answer");
+		n = read(fd, reply + len, sizeof(reply) - 1 - len);
+		if (n <= 0 || (len += (size_t)n) == sizeof(reply) - 1)
+			break;
+	}
+	reply[len] = '\0';
+	if (!strncmp(reply, "0\n", 2) && !strstr(reply, "Exception"))
+		return 0;
+	return fail(o, -EPERM,
+		    strstr(reply, "Unknown diagnostic") ? "its version is before 17" :
+							  "it refuses");
+}
+
+static void run(struct attach *a, struct outcome *o)
+{
+	int fd = -1;
+
+	/* Who cannot be asked may have been told so. */
+	a->is_refused = runtime_was_told(a->info, "+DisableAttachMechanism") != 0;
+	if (!enter(a->info, o))
+		fd = get_socket(a, o);
+	if (fd >= 0) {
+		ask(a, fd, o);
+		close(fd);
+	}
+	if (a->has_trigger)
+		unlink(a->trigger);
+}
+
+static int in_child(struct attach *a, struct outcome *o)
+{
+	int pipe_fd[2], err;
+	pid_t child;
+
+	if (pipe2(pipe_fd, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (!child) {
+		signal(SIGPIPE, SIG_IGN);
+		/* A program may let whoever connects to it or writes to it wait for ever. */
+		signal(SIGALRM, SIG_DFL);
+		alarm(WAIT_S + 1);
+		run(a, o);
+		_exit(write_all(pipe_fd[1], o, sizeof(*o)) != 0);
+	}
+	err = child < 0 ? -errno : 0;
+	close(pipe_fd[1]);
+	if (!err && read(pipe_fd[0], o, sizeof(*o)) != sizeof(*o))
+		fail(o, -ETIMEDOUT, "it does not answer");
+	close(pipe_fd[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return err;
+}
+
+int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_bytes)
+{
+	struct attach a = { .info = info, .end_ns = now_ns() + WAIT_S * NS_PER_S };
+	struct process_info now;
+	struct outcome o = { 0 };
+	int err;
+
+	snprintf(a.socket, sizeof(a.socket), ".java_pid%d", info->ns_pid);
+	snprintf(a.trigger, sizeof(a.trigger), ".attach_pid%d", info->ns_pid);
+	a.pidfd = (int)syscall(SYS_pidfd_open, info->tgid, 0);
+	if (a.pidfd < 0) {
+		snprintf(why, why_bytes, "%s", strerror(errno));
+		return -errno;
+	}
+	/* The descriptor is of the process that info is about. */
+	if (process_info_read(info->tgid, &now) || now.start_time_ticks != info->start_time_ticks ||
+	    !jvm_is_hotspot(info)) {
+		err = fail(&o, -ESRCH, "it is no JVM any more");
+	} else {
+		err = in_child(&a, &o);
+		err = err ? fail(&o, err, strerror(-err)) : o.err;
+	}
+	close(a.pidfd);
+	snprintf(why, why_bytes, "%s", o.why);
+	return err;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proc_maps.c - the mappings of a process: /proc/TID/maps read, parsed, searched, and the files
+ * behind it opened.
+ *
+ * Promises: a line that is not a maps line makes the parse fail, it is never half understood; a
+ * file that is opened is a regular file and, as far as can be told, the one that is mapped.
+ *
+ * Does not promise one instant: the kernel takes its lock once per read(2), so a process that maps
+ * and unmaps meanwhile may show neither the old nor the new state as a whole.
+ *
+ * /proc/TID works for every thread, not only for the one that gave the process its number. That is
+ * what keeps a process readable whose main thread has ended.
+ */
+#include "proc/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/regular_file.h"
+#include "proc/proc_text.h"
+#include "proc/reader.h"
+
+/* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+#define MAPS_TEXT_BYTES_CAP ((size_t)256 << 20)
+
+static const char deleted_suffix[] = " (deleted)";
+
+/* Hexadecimal digits up to `end`; *pp is left behind it. */
+static bool parse_hex(char **pp, char end, uint64_t *ret)
+{
+	uint64_t v = 0;
+	char *p = *pp;
+	int digits = 0;
+
+	for (; digits <= 16; p++, digits++) {
+		int d;
+
+		if (*p >= '0' && *p <= '9')
+			d = *p - '0';
+		else if (*p >= 'a' && *p <= 'f')
+			d = *p - 'a' + 10;
+		else
+			break;
+		v = v << 4 | (unsigned int)d;
+	}
+	if (digits == 0 || digits > 16 || *p != end)
+		return false;
+	*pp = p + 1;
+	*ret = v;
+	return true;
+}
+
+/* Decimal digits; *pp is left at the first other byte. */
+static bool parse_dec(char **pp, uint64_t *ret)
+{
+	uint64_t v = 0;
+	char *p = *pp;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return false;
+	if (p == *pp)
+		return false;
+	*pp = p;
+	*ret = v;
+	return true;
+}
+
+/* The kernel writes a newline in a path as \012 and leaves every other byte alone. */
+static void unescape_newlines(char *path)
+{
+	char *in, *out;
+
+	for (in = out = path; *in; out++) {
+		if (!strncmp(in, "\\012", 4)) {
+			*out = '\n';
+			in += 4;
+		} else {
+			*out = *in++;
+		}
+	}
+	*out = '\0';
+}
+
+static bool strip_deleted(char *path)
+{
+	size_t len = strlen(path), suffix_len = sizeof(deleted_suffix) - 1;
+
+	if (len <= suffix_len || strcmp(path + len - suffix_len, deleted_suffix))
+		return false;
+	path[len - suffix_len] = '\0';
+	return true;
+}
+
+/* "start-end rwxp off major:minor ino   path", without its newline. */
+static bool parse_line(char *p, struct proc_map *ret)
+{
+	uint64_t major, minor;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!parse_hex(&p, '-', &ret->start_addr) || !parse_hex(&p, ' ', &ret->end_addr) ||
+	    ret->end_addr <= ret->start_addr)
+		return false;
+	if (strnlen(p, 5) < 5 || p[4] != ' ')
+		return false;
+	ret->is_read = p[0] == 'r';
+	ret->is_write = p[1] == 'w';
+	ret->is_exec = p[2] == 'x';
+	p += 5;
+	if (!parse_hex(&p, ' ', &ret->off) || !parse_hex(&p, ':', &major) ||
+	    !parse_hex(&p, ' ', &minor) || !parse_dec(&p, &ret->ino))
+		return false;
+	if (major >= 1 << 12 || minor >= 1 << 20)
+		return false;
+	ret->dev = (uint32_t)(major << 20 | minor);
+	if (*p && *p != ' ')
+		return false;
+	while (*p == ' ')
+		p++;
+	unescape_newlines(p);
+	ret->is_deleted = strip_deleted(p);
+	ret->path = p;
+	return true;
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const struct proc_map *x = a, *y = b;
+
+	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
+}
+
+int proc_maps_parse(char *text, struct proc_maps *ret)
+{
+	struct proc_maps maps = { .text = text };
+	bool is_sorted = true;
+	char *line, *next;
+	int err;
+
+	for (line = text; *line; line = next) {
+		struct proc_map map;
+		char *nl = strchr(line, '\n');
+
+		next = nl ? nl + 1 : line + strlen(line);
+		if (nl)
+			*nl = '\0';
+		err = -EINVAL;
+		if (!parse_line(line, &map))
+			goto out;
+		if (maps.maps.cnt && map.start_addr < maps.maps.data[maps.maps.cnt - 1].start_addr)
+			is_sorted = false;
+		err = vec_push(&maps.maps, map);
+		if (err)
+			goto out;
+	}
+	if (!is_sorted)
+		qsort(maps.maps.data, maps.maps.cnt, sizeof(*maps.maps.data), compare_maps);
+	*ret = maps;
+	return 0;
+out:
+	proc_maps_release(&maps);
+	return err;
+}
+
+/* The whole of a /proc file, NUL-terminated. */
+static int read_text(int fd, char **ret)
+{
+	size_t len = 0, cap = 64 << 10;
+	char *text = malloc(cap), *grown;
+	int err = -ENOMEM;
+	ssize_t n;
+
+	if (!text)
+		return err;
+	for (;;) {
+		n = read(fd, text + len, cap - len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			goto out;
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (cap - len > 4096)
+			continue;
+		err = -EFBIG;
+		if (cap >= MAPS_TEXT_BYTES_CAP)
+			goto out;
+		err = -ENOMEM;
+		grown = realloc(text, cap * 2);
+		if (!grown)
+			goto out;
+		text = grown;
+		cap *= 2;
+	}
+	text[len] = '\0';
+	*ret = text;
+	return 0;
+out:
+	free(text);
+	return err;
+}
+
+int proc_maps_text_read(pid_t pid, pid_t tid, char **ret)
+{
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", pid, tid > 0 ? tid : pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_text(fd, ret);
+	close(fd);
+	return err;
+}
+
+int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
+{
+	char *text = NULL;
+	int err = reader_is_on() ? reader_maps_text(pid, tid, &text) :
+				   proc_maps_text_read(pid, tid, &text);
+
+	if (err)
+		return err;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
+	if (!*text) { /* no address space: a kernel thread, or it has just ended */
+		free(text);
+		return -ESRCH;
+	}
+	return proc_maps_parse(text, ret);
+}
+
+void proc_maps_release(struct proc_maps *m)
+{
+	if (!m)
+		return;
+	vec_release(&m->maps);
+	free(m->text);
+	m->text = NULL;
+}
+
+const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
+{
+	size_t low = 0, high = m->maps.cnt;
+
+	/* the last mapping that starts at or below addr */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->maps.data[mid].start_addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == 0 || addr >= m->maps.data[low - 1].end_addr)
+		return NULL;
+	return &m->maps.data[low - 1];
+}
+
+/* Who serves the file system with this device, as the thread tid sees it mounted? */
+static bool is_served_by_other(dev_t dev, pid_t tid)
+{
+	char *text, *line, *next, device[32];
+	bool is_foreign = true; /* one that is not found is nobody's whom we know */
+
+	if (proc_text_read(tid, "mountinfo", &text))
+		return true;
+	/* proc_pid_mountinfo(5): "36 35 98:0 /root /mount options... - type source super-options" */
+	snprintf(device, sizeof(device), " %u:%u ", major(dev), minor(dev));
+	for (line = text; line && *line; line = next) {
+		const char *owner;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (!strstr(line, device))
+			continue;
+		owner = strstr(line, "user_id=");
+		is_foreign = !owner || strtoul(owner + strlen("user_id="), NULL, 10) != 0;
+		break;
+	}
+	free(text);
+	return is_foreign;
+}
+
+int file_facts_read(int fd, pid_t tid, struct file_facts *ret)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	*ret = (struct file_facts){
+		.bytes = (uint64_t)st.st_size,
+		.disk_bytes = (uint64_t)st.st_blocks * 512,
+		.changed_s = st.st_ctim.tv_sec,
+		.changed_ns = st.st_ctim.tv_nsec,
+		.is_foreign = fs.f_type == FUSE_SUPER_MAGIC && is_served_by_other(st.st_dev, tid),
+	};
+	return 0;
+}
+
+/* How a file may be opened. */
+struct opening {
+	pid_t tid; /* that sees it */
+	bool refuses_foreign;
+	struct file_facts facts; /* of what was opened */
+};
+
+/*
+ * The file of an O_PATH descriptor. One that is refused is not opened at all: the last close of a file of FUSE waits for
+ * whoever serves it, in whatever process has it then.
+ */
+static int open_fully(int path_fd, struct opening *o)
+{
+	int err = file_facts_read(path_fd, o->tid, &o->facts);
+
+	if (!err && o->refuses_foreign && o->facts.is_foreign)
+		err = -EREMOTE;
+	return err ? err : regular_file_reopen(path_fd);
+}
+
+static int open_map_files(struct opening *o, const struct proc_map *map)
+{
+	char path[96];
+	int path_fd, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", o->tid,
+		 (unsigned long long)map->start_addr, (unsigned long long)map->end_addr);
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	fd = open_fully(path_fd, o);
+	close(path_fd);
+	return fd;
+}
+
+/*
+ * Is the file at path_fd the mapped one? st_dev is no help: on btrfs and overlayfs it is a number
+ * that is made up per subvolume or mount, while maps shows the superblock's. The inode is, except
+ * on overlayfs, where (until 6.8) maps shows the inode of the layer below: there the path has to
+ * do, and callers that know a build id compare it.
+ */
+static bool is_mapped_file(int path_fd, const struct proc_map *map)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(path_fd, &st))
+		return false;
+	if (st.st_ino == map->ino)
+		return true;
+	return !fstatfs(path_fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* RESOLVE_IN_ROOT: an absolute symlink of the target must not lead into our own root. */
+static int open_in_root(struct opening *o, const struct proc_map *map)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	int root_fd, path_fd, fd;
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", o->tid);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	path_fd = (int)syscall(SYS_openat2, root_fd, map->path, &how, sizeof(how));
+	fd = path_fd < 0 ? -errno : 0;
+	close(root_fd);
+	if (path_fd < 0)
+		return fd;
+	fd = is_mapped_file(path_fd, map) ? open_fully(path_fd, o) : -ESTALE;
+	close(path_fd);
+	return fd;
+}
+
+static int open_map(struct opening *o, const struct proc_map *map)
+{
+	int fd = open_map_files(o, map);
+
+	/* ENOEXEC: it was found, and it is no regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
+	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
+	if (fd >= 0 || fd == -ENOEXEC || fd == -EAGAIN || fd == -EREMOTE)
+		return fd;
+	if (map->is_deleted)
+		return -ESTALE;
+	return open_in_root(o, map);
+}
+
+int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool refuses_foreign,
+			  struct file_facts *ret)
+{
+	struct opening o = { .tid = tid > 0 ? tid : pid, .refuses_foreign = refuses_foreign };
+	int fd;
+
+	if (map->path[0] != '/' || map->ino == 0)
+		return -ENOENT;
+	fd = open_map(&o, map);
+	if (fd >= 0 && ret)
+		*ret = o.facts;
+	return fd;
+}
+
+int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
+{
+	if (map->path[0] != '/' || map->ino == 0)
+		return -ENOENT;
+	return reader_is_on() ? reader_open_map(pid, tid, map, ret) :
+				process_open_map_here(pid, tid, map, false, ret);
+}
+
+int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)
+{
+	void *page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	const struct proc_map *map;
+	struct proc_maps maps = { 0 };
+	int err;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	err = proc_maps_read(getpid(), 0, &maps);
+	if (err)
+		goto out;
+	map = proc_maps_find(&maps, (uintptr_t)page);
+	if (map) {
+		*ret_dev = map->dev;
+		*ret_ino = map->ino;
+	} else {
+		err = -ENOENT;
+	}
+	proc_maps_release(&maps);
+out:
+	munmap(page, 1);
+	return err;
+}

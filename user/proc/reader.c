@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reader.c - main's side of it, see reader.h. The other is reader_process.c.
+ *
+ * The time that one process can take from main is bounded by the wait for one answer; that of many, which a user
+ * may have, by what is lost in waiting lately: it makes the wait shorter, down to LEAST_WAIT_MS,
+ * which is 50 times what an answer takes. A reader that computes, or waits for a processor, is waited for longer: a
+ * busy machine is not the process's doing.
+ */
+#include "proc/reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "proc/proc_text.h"
+#include "proc/process_memory.h"
+#include "proc/reader_process.h"
+#include "proc/reader_wire.h"
+
+#define LEAST_WAIT_MS 5
+/* Of the time that passes so much may be lost in waiting, and at once LOST_CAP_NS. */
+#define LOST_PER_S 0.1
+#define LOST_CAP_NS (400 * NS_PER_MS)
+/* A reader that runs is waited for so many times as long. */
+#define RUNNING_WAITS 5
+
+/* Processes that did not answer lately. */
+#define STUCK_CAP 64
+#define STUCK_FIRST_NS (1 * NS_PER_S)
+#define STUCK_LAST_NS (600 * NS_PER_S)
+/* Readers that were killed and have not ended yet. With more than that nothing is read any more. */
+#define GIVEN_UP_CAP 32
+
+struct stuck {
+	pid_t pid;
+	uint64_t until_ns, wait_ns;
+};
+
+static struct reader {
+	pid_t pid;
+	pid_t owner; /* whose it is; 0: there is none */
+	int fd; /* -1: none runs */
+	uint32_t wait_ms;
+	reader_job_fn job;
+	struct stuck stuck[STUCK_CAP];
+	size_t stuck_cnt;
+	pid_t given_up[GIVEN_UP_CAP];
+	size_t given_up_cnt;
+	uint64_t ever_given_up;
+	double lost_ns; /* in waiting, lately */
+	uint64_t lost_since_ns;
+	struct log_limit log;
+} the_reader = { .fd = -1 };
+
+/* A forked child has its parent's socket, which it must not use. */
+static void forget_in_child(void)
+{
+	the_reader.owner = 0;
+}
+
+static int start(struct reader *r)
+{
+	int pair[2], err = 0;
+	pid_t parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	r->pid = fork();
+	if (!r->pid)
+		reader_process_run(pair[1], parent, r->job);
+	if (r->pid < 0)
+		err = -errno;
+	close(pair[1]);
+	if (err)
+		close(pair[0]);
+	else
+		r->fd = pair[0];
+	return err;
+}
+
+int reader_start(uint32_t wait_ms, reader_job_fn job)
+{
+	static bool has_handler;
+	struct reader *r = &the_reader;
+
+	if (!has_handler && pthread_atfork(NULL, NULL, forget_in_child))
+		return -ENOMEM;
+	has_handler = true;
+	*r = (struct reader){
+		.fd = -1,
+		.wait_ms = wait_ms,
+		.job = job,
+		.log = { .every_ns = 60 * NS_PER_S, .burst = 5 },
+	};
+	/* In the child reader_is_on() must be false. */
+	int err = start(r);
+
+	if (!err)
+		r->owner = getpid();
+	return err;
+}
+
+/* Those that have ended meanwhile. */
+static void reap_given_up(struct reader *r)
+{
+	for (size_t i = r->given_up_cnt; i-- > 0;)
+		if (waitpid(r->given_up[i], NULL, WNOHANG))
+			r->given_up[i] = r->given_up[--r->given_up_cnt];
+}
+
+/* It is not waited for: it may hang in the kernel. */
+static void give_up(struct reader *r)
+{
+	kill(r->pid, SIGKILL);
+	close(r->fd);
+	r->fd = -1;
+	if (r->given_up_cnt < GIVEN_UP_CAP)
+		r->given_up[r->given_up_cnt++] = r->pid;
+	r->pid = 0;
+	reap_given_up(r);
+}
+
+void reader_end(void)
+{
+	struct reader *r = &the_reader;
+
+	if (!reader_is_on())
+		return;
+	if (r->fd >= 0)
+		give_up(r);
+	for (int i = 0; i < 20 && r->given_up_cnt; i++) {
+		poll(NULL, 0, 1);
+		reap_given_up(r);
+	}
+	r->owner = 0;
+}
+
+bool reader_is_on(void)
+{
+	return the_reader.owner != 0;
+}
+
+uint64_t reader_given_up_cnt(void)
+{
+	return the_reader.ever_given_up;
+}
+
+/*
+ * Those who do not answer.
+ */
+
+static struct stuck *find_stuck(struct reader *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->stuck_cnt; i++)
+		if (r->stuck[i].pid == pid)
+			return &r->stuck[i];
+	return NULL;
+}
+
+static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
+{
+	struct stuck *s = find_stuck(r, pid);
+
+	if (!s && r->stuck_cnt == STUCK_CAP) { /* the one that is let go first */
+		s = &r->stuck[0];
+		for (size_t i = 1; i < STUCK_CAP; i++)
+			s = r->stuck[i].until_ns < s->until_ns ? &r->stuck[i] : s;
+		*s = (struct stuck){ .pid = pid };
+	} else if (!s) {
+		s = &r->stuck[r->stuck_cnt++];
+		*s = (struct stuck){ .pid = pid };
+	}
+	/* Something of it may answer and something else not: what counts is how long ago that was. */
+	if (now - s->until_ns > STUCK_LAST_NS)
+		s->wait_ns = 0;
+	s->wait_ns = s->wait_ns ? s->wait_ns * 4 : STUCK_FIRST_NS;
+	if (s->wait_ns > STUCK_LAST_NS)
+		s->wait_ns = STUCK_LAST_NS;
+	s->until_ns = now + s->wait_ns;
+	r->ever_given_up++;
+	if (log_limit_allows(&r->log, now))
+		log_warn(
+			"PID %d does not let itself be read: a page of its memory, a file or a lock of its "
+			"address space does not answer; it is tried again in %llu s",
+			pid, (unsigned long long)(s->wait_ns / NS_PER_S));
+}
+
+static bool is_stuck(struct reader *r, pid_t pid, uint64_t now)
+{
+	const struct stuck *s = find_stuck(r, pid);
+
+	return s && now < s->until_ns;
+}
+
+/*
+ * Waiting.
+ */
+
+static double lost_ns(const struct reader *r, uint64_t now)
+{
+	double lost = r->lost_ns - (double)(now - r->lost_since_ns) * LOST_PER_S;
+
+	return lost > 0 ? lost : 0;
+}
+
+static void note_lost(struct reader *r, uint64_t begin_ns, uint64_t now)
+{
+	r->lost_ns = lost_ns(r, now) + (double)(now - begin_ns);
+	r->lost_since_ns = now;
+}
+
+static int wait_ms(const struct reader *r, uint64_t now)
+{
+	double left_ms = ((double)LOST_CAP_NS - lost_ns(r, now)) / NS_PER_MS;
+
+	if (r->wait_ms >= READER_PATIENT_MS || left_ms > r->wait_ms)
+		return (int)r->wait_ms;
+	return left_ms > LEAST_WAIT_MS ? (int)left_ms : LEAST_WAIT_MS;
+}
+
+/* Does the reader compute, or wait for a processor? */
+static bool is_running(const struct reader *r)
+{
+	char *text, *close;
+	bool yes;
+
+	if (proc_text_read(r->pid, "stat", &text))
+		return false;
+	close = strrchr(text, ')');
+	yes = close && close[1] == ' ' && close[2] == 'R';
+	free(text);
+	return yes;
+}
+
+/* -ETIMEDOUT: nothing came. */
+static int await(const struct reader *r)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLIN };
+	int n, left = RUNNING_WAITS, ms = wait_ms(r, now_ns());
+
+	do {
+		n = poll(&p, 1, ms);
+	} while ((n < 0 && errno == EINTR) || (!n && --left && is_running(r)));
+	return n > 0 ? 0 : -ETIMEDOUT;
+}
+
+/*
+ * A call.
+ */
+
+struct call {
+	struct reader_request head;
+	const void *text; /* head.text_bytes */
+	int fd; /* to go along; -1: none */
+	/* the answer */
+	struct reader_answer answer;
+	uint8_t *bytes; /* answer.bytes, and a NUL behind them; to be freed */
+	int ret_fd;
+};
+
+static int send_call(const struct reader *r, const struct call *c)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov[2] = { { (void *)&c->head, sizeof(c->head) },
+				{ (void *)c->text, c->head.text_bytes } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	if (c->fd >= 0) {
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), &c->fd, sizeof(int));
+	}
+	return sendmsg(r->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* The bytes that came with the head, or those in the file that did. */
+static int take_bytes(struct call *c, const uint8_t *body, size_t body_bytes)
+{
+	size_t done = 0;
+
+	if (c->answer.is_inline ? c->answer.bytes != body_bytes :
+				  c->answer.bytes > READER_BYTES_CAP || c->ret_fd < 0)
+		return -EPROTO;
+	c->bytes = malloc(c->answer.bytes + 1);
+	if (!c->bytes)
+		return -ENOMEM;
+	c->bytes[c->answer.bytes] = '\0';
+	if (c->answer.is_inline) {
+		memcpy(c->bytes, body, body_bytes);
+		return 0;
+	}
+	while (done < c->answer.bytes) {
+		ssize_t n = pread(c->ret_fd, c->bytes + done, c->answer.bytes - done, (off_t)done);
+
+		if (n <= 0)
+			return -EPROTO;
+		done += (size_t)n;
+	}
+	close(c->ret_fd);
+	c->ret_fd = -1;
+	return 0;
+}
+
+static int receive(const struct reader *r, struct call *c)
+{
+	static uint8_t body[READER_INLINE_BYTES];
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov[2] = { { &c->answer, sizeof(c->answer) }, { body, sizeof(body) } };
+	struct msghdr msg = { .msg_iov = iov,
+			      .msg_iovlen = 2,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
+	const struct cmsghdr *control_head;
+	ssize_t n;
+
+	do {
+		n = recvmsg(r->fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(c->answer))
+		return -EPIPE;
+	control_head = CMSG_FIRSTHDR(&msg);
+	if (control_head && control_head->cmsg_type == SCM_RIGHTS)
+		memcpy(&c->ret_fd, CMSG_DATA(control_head), sizeof(int));
+	if (c->answer.err > 0)
+		return -EPROTO;
+	if (c->answer.err || !c->answer.bytes)
+		return c->answer.err;
+	return take_bytes(c, body, (size_t)n - sizeof(c->answer));
+}
+
+static int exchange(struct reader *r, struct call *c)
+{
+	uint64_t begin_ns;
+	int err = r->fd < 0 ? start(r) : 0;
+
+	if (err)
+		return err;
+	err = send_call(r, c);
+	if (err)
+		return err == -EPIPE || err == -ECONNRESET ? -EPIPE : err;
+	begin_ns = now_ns();
+	err = await(r);
+	if (err) {
+		note_lost(r, begin_ns, now_ns());
+		return err;
+	}
+	return receive(r, c);
+}
+
+static void release(struct call *c)
+{
+	free(c->bytes);
+	c->bytes = NULL;
+	if (c->ret_fd >= 0)
+		close(c->ret_fd);
+	c->ret_fd = -1;
+}
+
+/* pid: who can make it wait; 0: nobody. On success c is to be released. */
+static int call(struct call *c, pid_t pid)
+{
+	struct reader *r = &the_reader;
+	int err = -EPIPE;
+
+	if (is_stuck(r, pid, now_ns()))
+		return -ETIMEDOUT;
+	reap_given_up(r);
+	if (r->given_up_cnt == GIVEN_UP_CAP)
+		return -ETIMEDOUT;
+	c->ret_fd = -1;
+	/* It may have been killed by somebody: once more, by a new one. */
+	for (int tries = 2; tries && err == -EPIPE; tries--) {
+		err = exchange(r, c);
+		if (err == -EPIPE || err == -ETIMEDOUT || err == -EPROTO)
+			if (r->fd >= 0)
+				give_up(r);
+	}
+	if (err == -ETIMEDOUT)
+		note_stuck(r, pid, now_ns());
+	if (err)
+		release(c);
+	return err;
+}
+
+int reader_info(pid_t pid, struct process_info *ret)
+{
+	struct call c = { .head = { .op = READ_INFO, .pid = pid }, .fd = -1 };
+	int err = call(&c, pid);
+
+	if (err)
+		return err;
+	if (c.answer.bytes == sizeof(*ret))
+		memcpy(ret, c.bytes, sizeof(*ret));
+	else
+		err = -EPROTO;
+	ret->comm[sizeof(ret->comm) - 1] = ret->exe[sizeof(ret->exe) - 1] = '\0';
+	ret->container_id[sizeof(ret->container_id) - 1] = '\0';
+	release(&c);
+	return err;
+}
+
+/* What c has read is the caller's. */
+static char *take_text(struct call *c, size_t *ret_bytes)
+{
+	char *text = (char *)c->bytes;
+
+	*ret_bytes = c->answer.bytes;
+	c->bytes = NULL;
+	release(c);
+	return text;
+}
+
+int reader_maps_text(pid_t pid, pid_t tid, char **ret)
+{
+	struct call c = { .head = { .op = READ_MAPS, .pid = pid, .tid = tid }, .fd = -1 };
+	size_t bytes;
+	int err = call(&c, pid);
+
+	if (!err)
+		*ret = take_text(&c, &bytes);
+	return err;
+}
+
+int reader_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
+{
+	struct call c = {
+		.head = { .op = READ_TEXT, .pid = pid, .text_bytes = (uint32_t)strlen(name) + 1 },
+		.text = name,
+		.fd = -1
+	};
+	int err = call(&c, pid);
+
+	if (!err)
+		*ret = take_text(&c, ret_bytes);
+	return err;
+}
+
+int reader_memory(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+{
+	struct call c = { .head = { .op = READ_MEMORY,
+				    .tid = tid,
+				    .memory = { .addr = addr, .bytes = bytes } },
+			  .fd = -1 };
+	int err = call(&c, tid);
+
+	if (err)
+		return err;
+	if (c.answer.bytes == bytes)
+		memcpy(buf, c.bytes, bytes);
+	else
+		err = -EFAULT;
+	release(&c);
+	return err;
+}
+
+int reader_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
+{
+	struct call c = { .head = { .op = OPEN_MAP,
+				    .pid = pid,
+				    .tid = tid,
+				    .text_bytes = (uint32_t)strlen(map->path) + 1,
+				    .map = { .start_addr = map->start_addr,
+					     .end_addr = map->end_addr,
+					     .off = map->off,
+					     .ino = map->ino,
+					     .dev = map->dev,
+					     .is_deleted = map->is_deleted,
+					     .refuses_foreign =
+						     the_reader.wait_ms < READER_PATIENT_MS } },
+			  .text = map->path,
+			  .fd = -1 };
+	int err;
+
+	if (c.head.text_bytes > READER_ARGS_BYTES_CAP)
+		return -ENAMETOOLONG;
+	err = call(&c, pid);
+	if (err)
+		return err;
+	if (ret)
+		*ret = c.answer.facts;
+	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
+}
+
+int reader_open_jit_map(const char *root, const struct process_info *info)
+{
+	struct call c = { .head = { .op = OPEN_JIT_MAP,
+				    .text_bytes = (uint32_t)strlen(root) + 1,
+				    .jit = { .start_time_ticks = info->start_time_ticks,
+					     .uid = info->uid,
+					     .ns_pid = info->ns_pid } },
+			  .text = root,
+			  .fd = -1 };
+	int err = call(&c, info->tgid);
+
+	if (err)
+		return err;
+	return c.ret_fd >= 0 ? c.ret_fd : -EPROTO;
+}
+
+int reader_has_own_root(pid_t tid)
+{
+	struct call c = { .head = { .op = READ_ROOT, .tid = tid }, .fd = -1 };
+
+	return call(&c, tid);
+}
+
+int reader_run_job(uint32_t uid, uint32_t kind, int fd, const void *args, size_t args_bytes,
+		   uint32_t wall_s, int *ret_fd)
+{
+	struct call c = { .head = { .op = RUN_JOB,
+				    .text_bytes = (uint32_t)args_bytes,
+				    .job = { .uid = uid, .kind = kind, .wall_s = wall_s } },
+			  .text = args,
+			  .fd = fd };
+	int err;
+
+	if (args_bytes > READER_ARGS_BYTES_CAP)
+		return -E2BIG;
+	err = call(&c, 0);
+	if (err)
+		return err;
+	*ret_fd = c.ret_fd;
+	return c.ret_fd >= 0 ? 0 : -EPROTO;
+}

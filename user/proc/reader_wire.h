@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reader_wire.h - what main and its reader say to each other: messages of a SOCK_SEQPACKET pair.
+ *
+ * One request, one answer, in turn. A request is its head and then a path or arguments; with a descriptor for a job.
+ * An answer is its head, and then its bytes when there are few; else they are in a file in memory, whose
+ * descriptor comes with it. So comes one that was opened.
+ */
+#ifndef HT_TARGET_READER_WIRE_H
+#define HT_TARGET_READER_WIRE_H
+
+#include <stdint.h>
+
+#include "proc/process.h"
+
+#define READER_INLINE_BYTES (48 << 10)
+#define READER_BYTES_CAP (256U << 20) /* of an answer */
+
+enum reader_op {
+	READ_INFO,
+	READ_MAPS,
+	READ_TEXT, /* the file of that name, of the process */
+	READ_MEMORY,
+	READ_ROOT, /* is it ours? */
+	OPEN_MAP,
+	OPEN_JIT_MAP,
+	RUN_JOB,
+};
+
+struct reader_request {
+	uint32_t op;
+	int32_t pid, tid;
+	uint32_t text_bytes; /* that follow: a path with its NUL, or arguments */
+	union {
+		struct {
+			uint64_t addr, bytes;
+		} memory;
+		struct {
+			uint64_t start_addr, end_addr, off, ino;
+			uint32_t dev, is_deleted, refuses_foreign;
+		} map;
+		struct {
+			uint64_t start_time_ticks;
+			uint32_t uid;
+			int32_t ns_pid;
+		} jit;
+		struct {
+			uint32_t uid, kind, wall_s;
+		} job;
+	};
+};
+
+struct reader_answer {
+	int32_t err;
+	uint32_t is_inline; /* the bytes are here, else in the file that comes with it */
+	uint64_t bytes;
+	struct file_facts facts; /* OPEN_MAP */
+};
+
+union reader_message {
+	struct reader_request request;
+	struct reader_answer answer;
+};
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope_descriptor.c - the descriptor of a program's scopes, checked.
+ *
+ * The major version is checked before anything that it may change. What is accepted here is what
+ * the BPF side may rely on without being harmed when it is wrong later: the program can change
+ * the bytes at any time, so the reader there checks every index again.
+ */
+#include "proc/scope_descriptor.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "heaptap/abi.h"
+#include "proc/process_memory.h"
+
+#define MAGIC "HEAPTAP" /* and its zero: 8 bytes */
+#define RECORD_BYTES 32
+#define NODE_BYTES 32
+#define CHUNK_SHIFT 12
+#define CHUNKS_CAP 64U
+
+static uint16_t get_u16(const uint8_t *raw, size_t off)
+{
+	uint16_t v;
+
+	memcpy(&v, raw + off, sizeof(v));
+	return v;
+}
+
+static uint32_t get_u32(const uint8_t *raw, size_t off)
+{
+	uint32_t v;
+
+	memcpy(&v, raw + off, sizeof(v));
+	return v;
+}
+
+static uint64_t get_u64(const uint8_t *raw, size_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, raw + off, sizeof(v));
+	return v;
+}
+
+static bool is_zero(const uint8_t *raw, size_t bytes)
+{
+	return !raw[0] && !memcmp(raw, raw + 1, bytes - 1);
+}
+
+/* Do the sizes have the values that they have in every version 1? */
+static int check_layout(const uint8_t *raw, char *msg, size_t msg_bytes)
+{
+	static const struct {
+		const char *what;
+		uint8_t off, bytes;
+		uint16_t expected;
+	} fields[] = {
+		{ "size", 6, 2, SCOPE_DESCRIPTOR_BYTES }, { "record size", 16, 2, RECORD_BYTES },
+		{ "node size", 18, 2, NODE_BYTES },	  { "pointer size", 21, 1, 8 },
+		{ "chunk shift", 56, 4, CHUNK_SHIFT },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint32_t v = 0;
+
+		memcpy(&v, raw + fields[i].off, fields[i].bytes);
+		if (v == fields[i].expected)
+			continue;
+		snprintf(msg, msg_bytes, "its %s is %u and must be %u", fields[i].what, v,
+			 fields[i].expected);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int check_values(const struct scope_descriptor *d, char *msg, size_t msg_bytes)
+{
+	if (d->tls_mode > HT_TLS_REGISTRY) {
+		snprintf(msg, msg_bytes, "its TLS mode is %u, which version %u does not have",
+			 d->tls_mode, SCOPE_DESCRIPTOR_MAJOR);
+		return -EPROTO;
+	}
+	if (d->node_capacity > CHUNKS_CAP << CHUNK_SHIFT || d->node_cnt > d->node_capacity) {
+		snprintf(msg, msg_bytes, "it says %u nodes of %u, and %u are the limit",
+			 d->node_cnt, d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
+		return -EPROTO;
+	}
+	if (d->tls_mode == HT_TLS_STATIC && (d->tls_off > INT32_MAX || d->tls_off < INT32_MIN)) {
+		snprintf(msg, msg_bytes, "its record is %lld bytes from the thread pointer",
+			 (long long)d->tls_off);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
+			   struct scope_descriptor *ret, char *msg, size_t msg_bytes)
+{
+	struct scope_descriptor d;
+	int err;
+
+	/* The first two bytes are the kernel's: it counts attached probes there. */
+	if (is_zero(raw + 2, 22))
+		return -EAGAIN;
+	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC))) {
+		snprintf(msg, msg_bytes, "there is no scope descriptor where the probe says");
+		return -EBADMSG;
+	}
+	if (get_u16(raw, 2) != SCOPE_DESCRIPTOR_MAJOR) {
+		snprintf(msg, msg_bytes,
+			 "it has version %u.%u of the scope ABI, this heaptap reads %u.x",
+			 get_u16(raw, 2), get_u16(raw, 4), SCOPE_DESCRIPTOR_MAJOR);
+		return -EPROTO;
+	}
+	d = (struct scope_descriptor){
+		.minor = get_u16(raw, 4),
+		.tls_mode = raw[20],
+		.flags = get_u16(raw, 22),
+		.tls_off = (int64_t)get_u64(raw, 24),
+		.dtv_module = get_u64(raw, 32),
+		.dtv_off = get_u64(raw, 40),
+		.node_capacity = get_u32(raw, 48),
+		.node_cnt = get_u32(raw, 52),
+		.overflows = get_u32(raw, 60),
+		.underflows = get_u32(raw, 72),
+		.truncations = get_u32(raw, 76),
+		.init_pid = get_u32(raw, 80),
+		.epoch = get_u32(raw, 84),
+		.registry_addr = get_u64(raw, 88),
+	};
+	err = check_layout(raw, msg, msg_bytes);
+	if (!err)
+		err = check_values(&d, msg, msg_bytes);
+	if (!err)
+		*ret = d;
+	return err;
+}
+
+int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, char *msg,
+			  size_t msg_bytes)
+{
+	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
+	int err = process_memory_read(tid, addr, raw, sizeof(raw));
+
+	return err ? err : scope_descriptor_parse(raw, ret, msg, msg_bytes);
+}

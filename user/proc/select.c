@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* select.c - see select.h. */
+#include "proc/select.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "proc/cgroup.h"
+#include "proc/container.h"
+
+struct patterns {
+	VEC(regex_t) res;
+};
+
+struct select_rules {
+	struct patterns comm, exe, exclude;
+	VEC(uid_t) uids;
+	VEC(struct cgroup_place) cgroups;
+	struct texts containers;
+	uint64_t min_rss_bytes;
+	bool is_all;
+};
+
+static int compile(regex_t *re, const char *text, char *why, size_t why_bytes)
+{
+	char reason[128];
+	int rc = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
+
+	if (!rc)
+		return 0;
+	regerror(rc, re, reason, sizeof(reason));
+	snprintf(why, why_bytes, "bad regular expression '%s': %s", text, reason);
+	return rc == REG_ESPACE ? -ENOMEM : -EINVAL;
+}
+
+int select_check_pattern(const char *text, char *why, size_t why_bytes)
+{
+	regex_t re;
+	int err = compile(&re, text, why, why_bytes);
+
+	if (!err)
+		regfree(&re);
+	return err;
+}
+
+static int find_user(const char *text, uid_t *ret, char *why, size_t why_bytes)
+{
+	const struct passwd *pw = getpwnam(text);
+	unsigned long n;
+	char *end;
+
+	if (pw) {
+		*ret = pw->pw_uid;
+		return 0;
+	}
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno || *end || n >= UINT32_MAX) {
+		snprintf(why, why_bytes, "there is no user '%s'", text);
+		return -EINVAL;
+	}
+	*ret = (uid_t)n;
+	return 0;
+}
+
+int select_check_user(const char *text, char *why, size_t why_bytes)
+{
+	uid_t uid;
+
+	return find_user(text, &uid, why, why_bytes);
+}
+
+static int add_patterns(struct patterns *p, const struct texts *texts, char *why, size_t why_bytes)
+{
+	int err = vec_reserve(&p->res, texts->cnt);
+
+	for (size_t i = 0; i < texts->cnt && !err; i++) {
+		err = compile(&p->res.data[i], texts->data[i], why, why_bytes);
+		p->res.cnt += !err;
+	}
+	return err;
+}
+
+static int add_users(struct select_rules *r, const struct texts *users, char *why, size_t why_bytes)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < users->cnt && !err; i++) {
+		uid_t uid;
+
+		err = find_user(users->data[i], &uid, why, why_bytes);
+		if (!err)
+			err = vec_push(&r->uids, uid);
+	}
+	return err;
+}
+
+static int add_places(struct select_rules *r, const struct select_options *opts)
+{
+	int err = vec_reserve(&r->cgroups, opts->cgroup_cnt);
+
+	for (size_t i = 0; i < opts->cgroup_cnt && !err; i++) {
+		const struct cgroup_place *from = &opts->cgroups[i];
+		struct cgroup_place *to = &r->cgroups.data[r->cgroups.cnt++];
+
+		to->path = strdup(from->path);
+		to->controllers = from->controllers ? strdup(from->controllers) : NULL;
+		to->origin = strdup(from->origin);
+		if (!to->path || !to->origin || !to->controllers != !from->controllers)
+			err = -ENOMEM;
+	}
+	for (size_t i = 0; i < opts->containers.cnt && !err; i++)
+		err = texts_add(&r->containers, opts->containers.data[i]);
+	return err;
+}
+
+static bool has_kinds(const struct select_options *o)
+{
+	return o->comm.cnt || o->exe.cnt || o->users.cnt || o->cgroup_cnt || o->containers.cnt;
+}
+
+static int check_what_is_given(const struct select_options *opts, char *why, size_t why_bytes)
+{
+	if (opts->is_all && has_kinds(opts)) {
+		snprintf(why, why_bytes,
+			 "--all excludes --comm, --exe, --user, --cgroup and --container");
+		return -EINVAL;
+	}
+	if (!opts->has_pids && !opts->is_all && !has_kinds(opts)) {
+		snprintf(why, why_bytes,
+			 "nothing to follow: give at least one of -p PID, --comm, --exe, --user, "
+			 "--cgroup, --container, or --all");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int select_rules_new(const struct select_options *opts, struct select_rules **ret, char *why,
+		     size_t why_bytes)
+{
+	struct select_rules *r;
+	int err = check_what_is_given(opts, why, why_bytes);
+
+	if (err)
+		return err;
+	snprintf(why, why_bytes, "out of memory");
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->min_rss_bytes = opts->min_rss_bytes;
+	r->is_all = opts->is_all;
+	err = add_patterns(&r->comm, &opts->comm, why, why_bytes);
+	if (!err)
+		err = add_patterns(&r->exe, &opts->exe, why, why_bytes);
+	if (!err)
+		err = add_patterns(&r->exclude, &opts->exclude, why, why_bytes);
+	if (!err)
+		err = add_users(r, &opts->users, why, why_bytes);
+	if (!err)
+		err = add_places(r, opts);
+	if (err)
+		select_rules_free(r);
+	else
+		*ret = r;
+	return err;
+}
+
+static void release(struct patterns *p)
+{
+	regex_t *re;
+
+	vec_each(&p->res, re)
+		regfree(re);
+	vec_release(&p->res);
+}
+
+void select_rules_free(struct select_rules *r)
+{
+	struct cgroup_place *place;
+
+	if (!r)
+		return;
+	vec_each(&r->cgroups, place)
+		cgroup_release(place);
+	vec_release(&r->cgroups);
+	texts_release(&r->containers);
+	release(&r->comm);
+	release(&r->exe);
+	release(&r->exclude);
+	vec_release(&r->uids);
+	free(r);
+}
+
+static bool fits_one(const struct patterns *p, const char *text)
+{
+	const regex_t *re;
+
+	vec_each(&p->res, re)
+		if (!regexec(re, text, 0, NULL, 0))
+			return true;
+	return false;
+}
+
+static bool is_of_user(const struct select_rules *r, uid_t uid)
+{
+	const uid_t *one;
+
+	vec_each(&r->uids, one)
+		if (*one == uid)
+			return true;
+	return false;
+}
+
+bool select_wants_cgroup(const struct select_rules *r)
+{
+	return r->cgroups.cnt;
+}
+
+bool select_wants_container(const struct select_rules *r)
+{
+	return r->containers.cnt;
+}
+
+bool select_is_all(const struct select_rules *r)
+{
+	return r->is_all;
+}
+
+bool select_may_change(const struct select_rules *r)
+{
+	return r->comm.res.cnt || r->exclude.res.cnt || r->uids.cnt || r->cgroups.cnt ||
+	       r->containers.cnt;
+}
+
+static bool is_in_cgroup(const struct select_rules *r, const char *cgroup)
+{
+	const struct cgroup_place *place;
+
+	vec_each(&r->cgroups, place)
+		if (cgroup_holds(place, cgroup))
+			return true;
+	return false;
+}
+
+static bool is_in_container(const struct select_rules *r, const char *id)
+{
+	for (size_t i = 0; i < r->containers.cnt; i++)
+		if (container_id_matches(id, r->containers.data[i]))
+			return true;
+	return false;
+}
+
+/* Of each kind that is given one fits. */
+static bool fits_kinds(const struct select_rules *r, const struct select_candidate *c)
+{
+	if (!r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&
+	    !r->containers.cnt)
+		return r->is_all;
+	return (!r->comm.res.cnt || fits_one(&r->comm, c->comm)) &&
+	       (!r->exe.res.cnt || fits_one(&r->exe, c->exe)) &&
+	       (!r->uids.cnt || is_of_user(r, c->uid)) &&
+	       (!r->cgroups.cnt || is_in_cgroup(r, c->cgroup)) &&
+	       (!r->containers.cnt || is_in_container(r, c->container_id));
+}
+
+bool select_matches(const struct select_rules *r, const struct select_candidate *c)
+{
+	if (c->is_named)
+		return true;
+	if (!fits_kinds(r, c) || fits_one(&r->exclude, c->comm) || fits_one(&r->exclude, c->exe))
+		return false;
+	return c->is_followed || c->rss_bytes >= r->min_rss_bytes;
+}
+
+uint64_t select_min_rss_bytes(const struct select_rules *r)
+{
+	return r->min_rss_bytes;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * survey.c - look at everything that a recording would look at, and attach nothing.
+ *
+ * Promises to use the same code as a recording: the files are opened the same way, the allocator
+ * table, the placement and the unwind compiler are the same, so what is said here is what will be
+ * done. Reads the target's memory (its text) but never stops it.
+ */
+#include "proc/survey.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "elf/elf_symbols.h"
+#include "unwind/unwind_table.h"
+#include "symbol/debug_files.h"
+#include "alloc/allocators.h"
+#include "proc/jit_entry.h"
+#include "proc/otel_process_ctx.h"
+#include "proc/tag_sources.h"
+
+/* Enough for the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
+#define COMPARED_BYTES 5
+#define VDSO_BYTES_CAP (1U << 20)
+/* What the compiler's startup files put into every library, also one that holds only data. */
+#define STARTUP_BYTES 512
+
+struct surveyor {
+	const struct process_info *info;
+	struct proc_maps maps;
+	struct survey *s;
+	int mem_fd; /* /proc/TID/mem, -1 = may not be read */
+	uint32_t dtv_shift;
+	char root[64];
+};
+
+static bool has_section(struct elf_file *ef, const char *name)
+{
+	struct elf_section section;
+
+	return !elf_file_section(ef, name, &section) && section.bytes;
+}
+
+/* A file without section headers says nothing: then there is. */
+static bool has_code(struct elf_file *ef)
+{
+	struct elf_section section;
+	int err = elf_file_section(ef, ".text", &section);
+
+	return err ? !has_section(ef, ".shstrtab") : section.bytes > STARTUP_BYTES;
+}
+
+/* .debug_abbrev stands for all of DWARF: it is always there, and small when compressed. */
+static enum survey_debug find_debug(struct elf_file *ef, const char *path, const char *root,
+				    struct elf_file **ret_debug)
+{
+	if (has_section(ef, ".debug_abbrev"))
+		return SURVEY_DEBUG_OWN;
+	if (debug_files_load(ef, path, root, ret_debug))
+		*ret_debug = NULL;
+	return *ret_debug ? SURVEY_DEBUG_SEPARATE : SURVEY_DEBUG_NONE;
+}
+
+static void survey_unwind(struct elf_file *ef, struct survey_file *file)
+{
+	struct unwind_table *table = NULL;
+
+	file->unwind_err = unwind_table_build(ef, &table);
+	if (file->unwind_err)
+		return;
+	file->row_cnt = table->row_cnt;
+	file->unsupported_row_cnt = table->unsupported_row_cnt;
+	file->bad_fde_cnt = table->bad_fde_cnt;
+	unwind_table_free(table);
+}
+
+static int survey_symbols(struct elf_file *ef, const char *root, struct survey_file *file)
+{
+	struct alloc_options opts = { .naive = false };
+	struct elf_symbols *syms = NULL;
+	struct elf_file *debug = NULL;
+	int err;
+
+	file->has_symtab = has_section(ef, ".symtab");
+	file->has_mini_symtab = has_section(ef, ".gnu_debugdata");
+	file->debug = find_debug(ef, file->path, root, &debug);
+	if (debug && has_section(debug, ".symtab"))
+		file->has_symtab = true;
+	err = elf_symbols_load(ef, debug, &syms);
+	if (!err) {
+		elf_symbols_all(syms, &file->symbol_cnt);
+		err = alloc_file_scan(ef, syms, &opts, &file->alloc);
+	}
+	elf_symbols_free(syms);
+	elf_file_close(debug);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The executable mapping of the file that holds off, or NULL. */
+static const struct proc_map *map_of_off(const struct surveyor *sv, const struct survey_file *file,
+					 uint64_t off)
+{
+	const struct proc_map *m;
+
+	vec_each(&sv->maps.maps, m)
+		if (m->is_exec && m->ino == file->ino && m->dev == file->dev && off >= m->off &&
+		    off - m->off < m->end_addr - m->start_addr)
+			return m;
+	return NULL;
+}
+
+static bool text_differs(const struct surveyor *sv, const struct survey_file *file,
+			 const struct elf_file *ef, uint64_t vaddr)
+{
+	const struct proc_map *m;
+	uint8_t now[COMPARED_BYTES];
+	const uint8_t *bytes;
+	size_t avail;
+	uint64_t off;
+
+	bytes = elf_file_at(ef, vaddr, &avail);
+	if (!bytes || avail < sizeof(now) || elf_file_vaddr_to_off(ef, vaddr, &off))
+		return false;
+	m = map_of_off(sv, file, off);
+	if (!m || pread(sv->mem_fd, now, sizeof(now), (off_t)(m->start_addr + off - m->off)) !=
+			  (ssize_t)sizeof(now))
+		return false;
+	return memcmp(now, bytes, sizeof(now)) != 0;
+}
+
+/* At the entry, where everybody puts them, and at our own place. */
+static int find_probes(const struct surveyor *sv, struct survey_file *file,
+		       const struct elf_file *ef)
+{
+	size_t i;
+
+	if (!file->alloc || !file->alloc->sites.cnt || sv->mem_fd < 0)
+		return 0;
+	file->is_probed = calloc(file->alloc->sites.cnt, sizeof(*file->is_probed));
+	if (!file->is_probed)
+		return -ENOMEM;
+	for (i = 0; i < file->alloc->sites.cnt; i++) {
+		const struct alloc_site *site = &file->alloc->sites.data[i];
+
+		file->is_probed[i] = text_differs(sv, file, ef, site->fn_vaddr) ||
+				     text_differs(sv, file, ef, site->placement.vaddr);
+		file->probed_cnt += file->is_probed[i];
+	}
+	return 0;
+}
+
+static int find_tags(const struct surveyor *sv, const struct proc_map *m, struct elf_file *ef,
+		     struct survey_file *file)
+{
+	uint64_t vaddr;
+
+	if (elf_file_off_to_vaddr(ef, m->off, &vaddr))
+		return 0;
+	return survey_tags_read(sv->info->live_tid, ef, m->start_addr - vaddr, sv->dtv_shift,
+				&file->tags);
+}
+
+/* The vDSO has no file; its image is in the target's memory. */
+static int open_vdso(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
+{
+	size_t bytes = m->end_addr - m->start_addr;
+	uint8_t *image;
+	ssize_t n;
+	int err;
+
+	if (sv->mem_fd < 0)
+		return -EACCES;
+	if (bytes > VDSO_BYTES_CAP)
+		return -EFBIG;
+	image = malloc(bytes);
+	if (!image)
+		return -ENOMEM;
+	n = pread(sv->mem_fd, image, bytes, (off_t)m->start_addr);
+	err = n < 0 ? -errno : elf_file_open_mem(image, (size_t)n, ret);
+	free(image);
+	return err;
+}
+
+static int open_map(const struct surveyor *sv, const struct proc_map *m, struct elf_file **ret)
+{
+	int fd, err;
+
+	if (!strcmp(m->path, "[vdso]"))
+		return open_vdso(sv, m, ret);
+	fd = process_open_map(sv->info->tgid, sv->info->live_tid, m, NULL);
+	if (fd < 0)
+		return fd;
+	err = elf_file_open_fd(fd, ret);
+	close(fd);
+	return err;
+}
+
+static int survey_file(const struct surveyor *sv, const struct proc_map *m,
+		       struct survey_file *file)
+{
+	struct elf_file *ef = NULL;
+	int err;
+
+	file->open_err = open_map(sv, m, &ef);
+	if (file->open_err)
+		return file->open_err == -ENOMEM ? -ENOMEM : 0;
+	elf_file_build_id_hex(ef, file->build_id);
+	file->is_go = elf_file_is_go(ef);
+	file->is_static = !elf_file_interp(ef) && !elf_file_soname(ef) &&
+			  elf_file_type(ef) == 2 /* ET_EXEC */;
+	file->has_code = has_code(ef);
+	survey_unwind(ef, file);
+	err = survey_symbols(ef, sv->root, file);
+	if (!err)
+		err = find_probes(sv, file, ef);
+	if (!err)
+		err = find_tags(sv, m, ef, file);
+	elf_file_close(ef);
+	return err;
+}
+
+static struct survey_file *find_file(struct survey *s, const struct proc_map *m)
+{
+	struct survey_file *file;
+
+	vec_each(&s->files, file)
+		if (file->ino == m->ino && file->dev == m->dev && !strcmp(file->path, m->path))
+			return file;
+	return NULL;
+}
+
+static int add_map(struct surveyor *sv, const struct proc_map *m)
+{
+	struct survey_file file = {
+		.ino = m->ino,
+		.dev = m->dev,
+		.is_deleted = m->is_deleted,
+		.exec_bytes = m->end_addr - m->start_addr,
+	};
+	struct survey_file *known = find_file(sv->s, m);
+	int err;
+
+	if (known) {
+		known->exec_bytes += file.exec_bytes;
+		return 0;
+	}
+	err = vec_push(&sv->s->files, file);
+	if (err)
+		return err;
+	known = &sv->s->files.data[sv->s->files.cnt - 1];
+	known->path = strdup(m->path);
+	return known->path ? survey_file(sv, m, known) : -ENOMEM;
+}
+
+/* Not memory that has a name like a file's. */
+static bool is_file(const struct proc_map *m)
+{
+	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
+		if (!strncmp(m->path, memory[i], strlen(memory[i])))
+			return false;
+	return m->path[0] == '/' || !strcmp(m->path, "[vdso]");
+}
+
+static int survey_maps(struct surveyor *sv)
+{
+	const struct proc_map *m;
+	int err = 0;
+
+	vec_each(&sv->maps.maps, m) {
+		if (!strcmp(m->path, "[uprobes]")) {
+			sv->s->has_uprobes_area = true;
+		} else if (!m->is_exec || !strcmp(m->path, "[vsyscall]")) {
+			continue;
+		} else if (jit_is_dump_path(m->path)) {
+			sv->s->has_jit_dump = true;
+		} else if (is_file(m)) {
+			err = add_map(sv, m);
+		} else {
+			sv->s->jit_area_cnt++;
+			sv->s->jit_bytes += m->end_addr - m->start_addr;
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool has_otel(const struct survey *s)
+{
+	const struct survey_file *file;
+	const struct survey_tag *tag;
+
+	vec_each(&s->files, file)
+		vec_each(&file->tags.all, tag)
+			if (tag->kind == HT_TAG_OTEL && !tag->problem[0])
+				return true;
+	return false;
+}
+
+static int survey_otel_keys(struct surveyor *sv)
+{
+	struct otel_process_ctx ctx;
+	int err = -ENOENT;
+
+	if (has_otel(sv->s))
+		err = otel_process_ctx_read(sv->info->live_tid, &sv->maps, 0, &ctx);
+	sv->s->otel_keys_err = err;
+	if (err)
+		return err == -ENOMEM || err == -ESRCH ? err : 0;
+	sv->s->otel_key_cnt = ctx.keys.cnt;
+	tag_keys_release(&ctx.keys);
+	return 0;
+}
+
+static void survey_runtime(struct surveyor *sv)
+{
+	int fd = jit_map_open(sv->root, sv->info);
+
+	sv->s->has_jit_map = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	runtime_read(sv->info, &sv->maps, &sv->s->runtime);
+	sv->s->runtime.has_jit = sv->s->jit_area_cnt > 0;
+	sv->s->runtime.has_names = sv->s->has_jit_map || sv->s->has_jit_dump;
+}
+
+int survey_process(const struct process_info *info, struct survey **ret)
+{
+	struct surveyor sv = { .info = info, .mem_fd = -1 };
+	uint64_t start_ns = now_ns();
+	char path[128];
+	int err = -ENOMEM;
+
+	sv.s = calloc(1, sizeof(*sv.s));
+	if (!sv.s)
+		goto out;
+	err = proc_maps_read(info->tgid, info->live_tid, &sv.maps);
+	if (err)
+		goto out;
+	snprintf(sv.root, sizeof(sv.root), "/proc/%d/root", info->live_tid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", info->live_tid);
+	sv.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	sv.dtv_shift = tag_dtv_shift(&sv.maps);
+	err = survey_maps(&sv);
+	if (!err)
+		err = survey_otel_keys(&sv);
+	if (err)
+		goto out;
+	survey_runtime(&sv);
+	sv.s->took_ns = now_ns() - start_ns;
+	*ret = sv.s;
+	sv.s = NULL;
+out:
+	if (sv.mem_fd >= 0)
+		close(sv.mem_fd);
+	proc_maps_release(&sv.maps);
+	survey_free(sv.s);
+	return err;
+}
+
+void survey_free(struct survey *s)
+{
+	struct survey_file *file;
+
+	if (!s)
+		return;
+	vec_each(&s->files, file) {
+		free(file->path);
+		free(file->is_probed);
+		vec_release(&file->tags.all);
+		alloc_file_free(file->alloc);
+	}
+	vec_release(&s->files);
+	free(s);
+}

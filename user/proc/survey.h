@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * survey.h - what a recording of a process would find, without recording: for each mapped file its
+ * allocator, unwind rows, symbols and tags, and whether somebody's probes are in its text already.
+ */
+#ifndef HT_TARGET_SURVEY_H
+#define HT_TARGET_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "proc/process.h"
+#include "proc/runtime_kind.h"
+#include "proc/survey_tags.h"
+
+struct alloc_file;
+
+enum survey_debug {
+	SURVEY_DEBUG_NONE,
+	SURVEY_DEBUG_OWN, /* DWARF in the file itself */
+	SURVEY_DEBUG_SEPARATE, /* in a debug file that was found */
+};
+
+struct survey_file {
+	char *path; /* as the target sees it; "[vdso]" */
+	char build_id[2 * BUILD_ID_BYTES_CAP + 1];
+	uint64_t exec_bytes;
+	uint64_t ino;
+	uint32_t dev;
+	bool is_deleted;
+	int open_err; /* why the rest is unknown, 0 = it is known */
+	bool is_go, is_static; /* a Go program; no dynamic section and no loader */
+	bool has_code; /* some libraries hold only data, and map a little as executable */
+	int unwind_err; /* -ENOENT: no frame information */
+	uint32_t row_cnt, unsupported_row_cnt, bad_fde_cnt;
+	bool has_symtab; /* else only the exported functions have names */
+	bool has_mini_symtab; /* .gnu_debugdata */
+	size_t symbol_cnt;
+	enum survey_debug debug;
+	struct alloc_file *alloc; /* NULL: no known entry point */
+	/* per site of alloc: text differs from the file, so a probe or breakpoint is on it */
+	bool *is_probed;
+	uint32_t probed_cnt;
+	/* Of a file that is mapped twice (dlmopen), the first mapping's. */
+	struct survey_tags tags;
+};
+
+struct survey {
+	VEC(struct survey_file) files; /* with executable mappings, in address order */
+	uint32_t jit_area_cnt; /* executable, and no file behind it */
+	uint64_t jit_bytes;
+	bool has_jit_map; /* /tmp/perf-PID.map in its root, that would be read */
+	bool has_jit_dump; /* a jitdump is mapped */
+	struct runtime runtime;
+	bool has_uprobes_area; /* it has been probed before */
+	/* Names of the label keys of OpenTelemetry's thread context, when a file has that. */
+	int otel_keys_err; /* of otel_process_ctx_read(); -ENOENT: no file has it, or no names */
+	size_t otel_key_cnt;
+	uint64_t took_ns;
+};
+
+/* -ESRCH, -EACCES: see process_check(). A file that cannot be read is no error. */
+int survey_process(const struct process_info *info, struct survey **ret);
+void survey_free(struct survey *s);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import.h - heap profiles in the text forms of other allocators.
+ *
+ * jemalloc's dumps ("heap_v2/N"), gperftools' heap profiles ("heap profile: ... @ heapprofile",
+ * heap_v2, growth), and what jeprof --raw and `heaptap report --format heap` make of them: the
+ * same with a "--- symbol" section in front.
+ *
+ * The profile is as it stands in the file: return addresses - 1 at run time in the mappings of the
+ * process, without names but those of a symbol section (profile_symbolize() finds others). Sampled
+ * values are weighted on the way in.
+ */
+#ifndef HT_FORMAT_IMPORT_H
+#define HT_FORMAT_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profile/pprof.h"
+
+struct profile;
+
+/* Does it begin as one of them? Nothing else is looked at. */
+bool import_is_text(const void *data, size_t bytes);
+/* -EBADMSG with *err and its line: not sound, or cut off. -ENOMEM. Never half a profile. */
+int import_text(const void *data, size_t bytes, struct profile **ret, struct format_error *err);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof_write.c - a profile as gzip-compressed profile.proto.
+ *
+ * A repeated field of a message is just its elements one after the other, each with the field's
+ * tag and its length. So each element is packed by itself through protobuf-c and goes straight
+ * into zlib: there is never a second copy of the whole profile.
+ *
+ * Ids run from 1 in table order: id = index + 1 for mappings, locations and functions. A string
+ * id is its index, and string 0 is "".
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/vec.h"
+#include "base/write_all.h"
+#include "profile/pprof.h"
+#include "profile/pprof_fields.h"
+#include "profile/profile.h"
+#include "profile.pb-c.h"
+
+#define WINDOW_BITS_GZIP (15 + 16)
+#define OUT_BYTES 65536
+
+struct writer {
+	int fd;
+	bool is_counting; /* nothing is compressed or written */
+	uint64_t bytes; /* before compression */
+	z_stream z;
+	uint8_t out[OUT_BYTES];
+	VEC(uint8_t) packed; /* one element */
+	VEC(uint64_t) ids;
+	VEC(Perftools__Profiles__Line) lines;
+	VEC(Perftools__Profiles__Line *) line_ptrs;
+	VEC(Perftools__Profiles__Label) labels;
+	VEC(Perftools__Profiles__Label *) label_ptrs;
+};
+
+static int compress_bytes(struct writer *w, const void *p, size_t n, int flush)
+{
+	int rc, err;
+
+	w->bytes += n;
+	if (w->is_counting)
+		return 0;
+	w->z.next_in = (Bytef *)p;
+	w->z.avail_in = n;
+	do {
+		w->z.next_out = w->out;
+		w->z.avail_out = OUT_BYTES;
+		rc = deflate(&w->z, flush);
+		if (rc == Z_STREAM_ERROR)
+			return -EINVAL;
+		err = write_all(w->fd, w->out, OUT_BYTES - w->z.avail_out);
+		if (err)
+			return err;
+	} while (w->z.avail_out == 0);
+	return 0;
+}
+
+/* Tag (wire type 2: bytes with a length) and length, as varints. */
+static size_t put_header(uint8_t *buf, uint32_t field, uint64_t bytes)
+{
+	size_t n = 0;
+
+	buf[n++] = field << 3 | 2; /* fields below 16: one byte */
+	for (; bytes >= 0x80; bytes >>= 7)
+		buf[n++] = bytes | 0x80;
+	buf[n++] = bytes;
+	return n;
+}
+
+static int put_bytes(struct writer *w, uint32_t field, const void *p, size_t n)
+{
+	uint8_t header[16];
+	int err = compress_bytes(w, header, put_header(header, field, n), Z_NO_FLUSH);
+
+	return err ? err : compress_bytes(w, p, n, Z_NO_FLUSH);
+}
+
+static int put_message(struct writer *w, uint32_t field, const ProtobufCMessage *m)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+
+	if (vec_reserve(&w->packed, n))
+		return -ENOMEM;
+	protobuf_c_message_pack(m, w->packed.data);
+	return put_bytes(w, field, w->packed.data, n);
+}
+
+static int put_sample(struct writer *w, const struct profile *p, const struct profile_sample *s)
+{
+	Perftools__Profiles__Sample m = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__ErrorBar error_bar = PERFTOOLS__PROFILES__ERROR_BAR__INIT;
+
+	if (vec_reserve(&w->ids, s->loc_cnt + 1) || vec_reserve(&w->labels, s->label_cnt + 1) ||
+	    vec_reserve(&w->label_ptrs, s->label_cnt + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->loc_cnt; i++)
+		w->ids.data[i] = p->sample_locs.data[s->loc_first + i] + 1;
+	for (uint32_t i = 0; i < s->label_cnt; i++) {
+		const struct profile_label *l = &p->labels.data[s->label_first + i];
+		Perftools__Profiles__Label *to = &w->labels.data[i];
+
+		*to = (Perftools__Profiles__Label)PERFTOOLS__PROFILES__LABEL__INIT;
+		to->key = l->key_str;
+		to->str = l->str;
+		to->num = l->num;
+		to->num_unit = l->num_unit_str;
+		w->label_ptrs.data[i] = to;
+	}
+	m.n_location_id = s->loc_cnt;
+	m.location_id = w->ids.data;
+	m.n_value = p->types.cnt;
+	m.value = p->values.data + s->value_first;
+	m.n_label = s->label_cnt;
+	m.label = w->label_ptrs.data;
+	if (s->has_error) {
+		error_bar.inuse_samples = s->inuse_samples;
+		error_bar.inuse_bytes_variance = s->inuse_bytes_variance;
+		error_bar.inuse_objects_variance = s->inuse_objects_variance;
+		error_bar.alloc_samples = s->alloc_samples;
+		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
+		m.error_bar = &error_bar;
+	}
+	return put_message(w, FIELD_SAMPLE, &m.base);
+}
+
+static int put_mapping(struct writer *w, const struct profile *p, uint32_t i)
+{
+	Perftools__Profiles__Mapping m = PERFTOOLS__PROFILES__MAPPING__INIT;
+	const struct profile_mapping *from = &p->mappings.data[i];
+
+	m.id = i + 1;
+	m.memory_start = from->start;
+	m.memory_limit = from->limit;
+	m.file_offset = from->offset;
+	m.filename = from->filename_str;
+	m.build_id = from->build_id_str;
+	m.has_functions = from->has_functions;
+	m.has_filenames = from->has_filenames;
+	m.has_line_numbers = from->has_line_numbers;
+	m.has_inline_frames = from->has_inline_frames;
+	return put_message(w, FIELD_MAPPING, &m.base);
+}
+
+static int put_location(struct writer *w, const struct profile *p, uint32_t i)
+{
+	Perftools__Profiles__Location m = PERFTOOLS__PROFILES__LOCATION__INIT;
+	const struct profile_location *from = &p->locations.data[i];
+
+	if (vec_reserve(&w->lines, from->line_cnt + 1) ||
+	    vec_reserve(&w->line_ptrs, from->line_cnt + 1))
+		return -ENOMEM;
+	for (uint32_t k = 0; k < from->line_cnt; k++) {
+		const struct profile_line *l = &p->lines.data[from->line_first + k];
+		Perftools__Profiles__Line *to = &w->lines.data[k];
+
+		*to = (Perftools__Profiles__Line)PERFTOOLS__PROFILES__LINE__INIT;
+		to->function_id = l->function + 1;
+		to->line = l->line;
+		w->line_ptrs.data[k] = to;
+	}
+	m.id = i + 1;
+	m.mapping_id = from->mapping == HT_NO_INDEX ? 0 : from->mapping + 1;
+	m.address = from->address;
+	m.n_line = from->line_cnt;
+	m.line = w->line_ptrs.data;
+	m.is_folded = from->is_folded;
+	return put_message(w, FIELD_LOCATION, &m.base);
+}
+
+static int put_function(struct writer *w, const struct profile *p, uint32_t i)
+{
+	Perftools__Profiles__Function m = PERFTOOLS__PROFILES__FUNCTION__INIT;
+	const struct profile_function *from = &p->functions.data[i];
+
+	m.id = i + 1;
+	m.name = from->name_str;
+	m.system_name = from->system_name_str;
+	m.filename = from->filename_str;
+	m.start_line = from->start_line;
+	return put_message(w, FIELD_FUNCTION, &m.base);
+}
+
+static Perftools__Profiles__ValueType value_type(const struct profile_type *type)
+{
+	Perftools__Profiles__ValueType m = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+
+	m.type = type->type_str;
+	m.unit = type->unit_str;
+	return m;
+}
+
+static Perftools__Profiles__Recording recording_message(const struct recording *from)
+{
+	Perftools__Profiles__Recording m = PERFTOOLS__PROFILES__RECORDING__INIT;
+
+	m.pid = from->pid;
+	m.comm = from->comm_str;
+	m.exe = from->exe_str;
+	m.process_cnt = from->process_cnt;
+	m.reason = from->reason_str;
+	m.follows_children = from->follows_children;
+	m.is_from_start = from->is_from_start;
+	m.begin_ns = from->begin_ns;
+	m.end_ns = from->end_ns;
+	m.duration_ns = from->duration_ns;
+	m.overhead_share = from->overhead_share;
+	m.full_share = from->full_share;
+	m.overhead_one_cpu = from->overhead_one_cpu;
+	m.full_one_cpu = from->full_one_cpu;
+	m.limit_cpu_share = from->limit.cpu_share;
+	m.limit_one_cpu = from->limit.one_cpu;
+	m.inuse = from->inuse;
+	m.inuse_since_ns = from->inuse_since_ns;
+	m.watched_ns = from->watched_ns;
+	m.is_lossy = from->is_lossy;
+	m.rss_begin_bytes = from->rss_begin_bytes;
+	m.rss_end_bytes = from->rss_end_bytes;
+	m.exec_held_bytes = from->exec_held_bytes;
+	m.exec_held_objects = from->exec_held_objects;
+	return m;
+}
+
+/* The fields that are not streamed are few and small: one message holds them all. */
+static int put_scalars(struct writer *w, const struct profile *p)
+{
+	Perftools__Profiles__Profile m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType period_type = value_type(&p->period_type);
+	Perftools__Profiles__Recording recording = recording_message(&p->recording);
+	size_t n;
+
+	if (p->recording.is_known)
+		period_type.recording = &recording;
+	period_type.n_note = p->notes.cnt;
+	period_type.note = p->notes.data;
+	m.time_nanos = p->time_ns;
+	m.duration_nanos = p->duration_ns;
+	m.period_type = &period_type;
+	m.period = p->period;
+	m.default_sample_type = p->default_type_str;
+	m.n_comment = p->comments.cnt;
+	m.comment = p->comments.data;
+	n = protobuf_c_message_get_packed_size(&m.base);
+	if (vec_reserve(&w->packed, n))
+		return -ENOMEM;
+	protobuf_c_message_pack(&m.base, w->packed.data);
+	return compress_bytes(w, w->packed.data, n, Z_NO_FLUSH);
+}
+
+static int put_profile(struct writer *w, const struct profile *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->types.cnt && !err; i++) {
+		Perftools__Profiles__ValueType m = value_type(&p->types.data[i]);
+
+		err = put_message(w, FIELD_SAMPLE_TYPE, &m.base);
+	}
+	for (size_t i = 0; i < p->samples.cnt && !err; i++)
+		err = put_sample(w, p, &p->samples.data[i]);
+	for (size_t i = 0; i < p->mappings.cnt && !err; i++)
+		err = put_mapping(w, p, i);
+	for (size_t i = 0; i < p->locations.cnt && !err; i++)
+		err = put_location(w, p, i);
+	for (size_t i = 0; i < p->functions.cnt && !err; i++)
+		err = put_function(w, p, i);
+	for (size_t i = 0; i < strset_cnt(p->strings) && !err; i++) {
+		const char *str = profile_text(p, i);
+
+		err = put_bytes(w, FIELD_STRING, str, strlen(str));
+	}
+	if (!err)
+		err = put_scalars(w, p);
+	return err ? err : compress_bytes(w, NULL, 0, Z_FINISH);
+}
+
+static void release_writer(struct writer *w)
+{
+	vec_release(&w->packed);
+	vec_release(&w->ids);
+	vec_release(&w->lines);
+	vec_release(&w->line_ptrs);
+	vec_release(&w->labels);
+	vec_release(&w->label_ptrs);
+	free(w);
+}
+
+int pprof_write(const struct profile *p, int fd)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = fd;
+	if (deflateInit2(&w->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_BITS_GZIP, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(w);
+		return -ENOMEM;
+	}
+	err = put_profile(w, p);
+	deflateEnd(&w->z);
+	release_writer(w);
+	return err;
+}
+
+int pprof_bytes(const struct profile *p, uint64_t *ret)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->is_counting = true;
+	err = put_profile(w, p);
+	if (!err)
+		*ret = w->bytes;
+	release_writer(w);
+	return err;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * profile.h - a profile in memory: samples over locations, mappings, functions, labels, comments.
+ *
+ * The shape is pprof's, because that is what goes in and out, but nothing here knows the file
+ * format. All strings are ids of `strings`; all other references are indexes into the arrays
+ * (HT_NO_INDEX = none). Everything is owned by the profile. A profile that heaptap wrote has
+ * the four heap sample types in the order of enum profile_value; a foreign one may have others.
+ */
+#ifndef HT_MODEL_PROFILE_H
+#define HT_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strset.h"
+#include "base/vec.h"
+#include "profile/recording.h"
+
+#define HT_NO_INDEX UINT32_MAX
+
+enum profile_value {
+	PROFILE_ALLOC_OBJECTS,
+	PROFILE_ALLOC_SPACE,
+	PROFILE_INUSE_OBJECTS,
+	PROFILE_INUSE_SPACE,
+	PROFILE_VALUE_CNT
+};
+
+struct profile_type {
+	int64_t type_str, unit_str;
+};
+
+struct profile_mapping {
+	uint64_t start, limit, offset;
+	int64_t filename_str, build_id_str;
+	bool has_functions, has_filenames, has_line_numbers, has_inline_frames;
+};
+
+struct profile_function {
+	int64_t name_str, system_name_str, filename_str;
+	int64_t start_line;
+};
+
+struct profile_line {
+	uint32_t function; /* index */
+	int64_t line;
+};
+
+struct profile_location {
+	uint32_t mapping; /* index or HT_NO_INDEX */
+	uint64_t address;
+	uint32_t line_first, line_cnt; /* in `lines`; the first is the innermost inline */
+	bool is_folded;
+};
+
+struct profile_label {
+	int64_t key_str;
+	int64_t str; /* string value, or 0 */
+	int64_t num;
+	int64_t num_unit_str;
+};
+
+struct profile_sample {
+	uint32_t loc_first, loc_cnt; /* in `sample_locs`; the first is the leaf */
+	uint32_t value_first; /* in `values`: type_cnt of them */
+	uint32_t label_first, label_cnt;
+	/* What a row's error bar is made from. has_error is false in files that lost it or never
+	 * had it; see estimate_variance_from_sums(). */
+	bool has_error;
+	uint64_t inuse_samples;
+	double inuse_bytes_variance;
+	double inuse_objects_variance;
+	uint64_t alloc_samples;
+	double alloc_bytes_variance;
+};
+
+/* Strings of the profile. */
+struct profile_texts {
+	int64_t *data;
+	size_t cnt, cap; /* as VEC() */
+};
+
+struct profile {
+	struct strset *strings;
+	VEC(struct profile_type) types;
+	VEC(struct profile_mapping) mappings;
+	VEC(struct profile_function) functions;
+	VEC(struct profile_line) lines;
+	VEC(struct profile_location) locations;
+	VEC(uint32_t) sample_locs;
+	VEC(int64_t) values;
+	VEC(struct profile_label) labels;
+	VEC(struct profile_sample) samples;
+	struct profile_texts comments; /* for people */
+	struct profile_texts notes; /* for reports: see scope_note.h */
+	int64_t default_type_str;
+	struct profile_type period_type;
+	int64_t period;
+	int64_t time_ns; /* since the epoch */
+	int64_t duration_ns; /* of a difference of two moments; 0: what is known at one moment */
+	struct recording recording;
+};
+
+int profile_new(struct profile **ret);
+void profile_free(struct profile *p);
+
+/* String helpers: id of str (-ENOMEM), text of id. */
+int64_t profile_str(struct profile *p, const char *str);
+const char *profile_text(const struct profile *p, int64_t id);
+int profile_comment(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int profile_note(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Set the four heap sample types, default type and period. */
+int profile_set_heap_types(struct profile *p, uint64_t rate_bytes);
+/* Index of the sample type named `name` ("inuse_space"), or -ENOENT. */
+int profile_find_type(const struct profile *p, const char *name);
+
+/* Append a sample; locs, values (types.cnt of them) and labels are copied. */
+int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
+		       const int64_t *values, const struct profile_label *labels, size_t label_cnt,
+		       struct profile_sample **ret);
+/* Text of the string label `key` of a sample, or NULL. */
+const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
+				 const char *key);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * recording.c - see recording.h.
+ *
+ * The advice is a number that was measured, not a rule of thumb: a process of which only allocations
+ * were watched still tells what frees would have cost, for each free costs what an allocation does.
+ */
+#include "profile/recording.h"
+
+#include <stdio.h>
+
+#include "base/printable.h"
+#include "base/units.h"
+
+/* What `record` samples at when it is not told. */
+#define RATE_DEFAULT_BYTES (64 << 10)
+/*
+ * Times what the probes cost for each unit of the program's own work: a load changes, and what a hit costs
+ * was seen to double on a machine that became busy. A limit that is wider than needed costs nothing,
+ * the probes take what they take; one that is too narrow leaves the answer out once more.
+ */
+#define ADVICE_FACTOR 3
+#define ADVICE_PERCENT_MORE 2
+#define ADVICE_STEP 5
+/* Beyond this a limit spares the program next to nothing, and may once more be too small. */
+#define ADVICE_PERCENT_MAX 80
+
+unsigned recording_advised_percent(const struct recording *r)
+{
+	double per_work = ADVICE_FACTOR * r->full_share / (1 - r->full_share);
+	double percent = 100 * per_work / (1 + per_work) + ADVICE_PERCENT_MORE;
+
+	/* NAN too */
+	if (!(percent > 0 && percent <= ADVICE_PERCENT_MAX))
+		return 0;
+	/* 53.0 must not become 53.0000001 on its way. */
+	return ADVICE_STEP * (unsigned)ceil(percent / ADVICE_STEP - 1e-9);
+}
+
+char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
+			char buf[RECORDING_TEXT_BUF])
+{
+	unsigned percent = recording_advised_percent(r);
+	const char *follow = r->follows_children ? " --follow" : "";
+	char limit[16] = "off", rate[48] = "";
+
+	if (percent)
+		snprintf(limit, sizeof(limit), "%u", percent);
+	if (rate_bytes && rate_bytes % 1024)
+		snprintf(rate, sizeof(rate), " --rate %llu", (unsigned long long)rate_bytes);
+	else if (rate_bytes && rate_bytes != RATE_DEFAULT_BYTES)
+		snprintf(rate, sizeof(rate), " --rate %lluk",
+			 (unsigned long long)rate_bytes / 1024);
+	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s -d 10s", limit,
+		 rate, follow);
+	if (r->pid > 0)
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "heaptap record --max-overhead %s%s%s -d 10s -p %d", limit, rate, follow,
+			 r->pid);
+	return buf;
+}
+
+/* Of a program that has nothing to spare: what the probes take is taken from its work. */
+static const char *part_words(double share)
+{
+	static const struct {
+		double below;
+		const char *words;
+	} parts[] = {
+		{ 0.07, "about a twentieth of" }, { 0.15, "about a tenth of" },
+		{ 0.22, "about a fifth of" },	  { 0.29, "about a quarter of" },
+		{ 0.42, "about a third of" },	  { 0.58, "about half" },
+		{ 0.71, "about two thirds of" },  { 0.85, "about three quarters of" },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (share < parts[i].below)
+			return parts[i].words;
+	return share >= 0.85 ? "most of" : "an unknown part of";
+}
+
+char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
+{
+	snprintf(buf, RECORDING_TEXT_BUF, "%s the throughput for 10 s; nothing remains afterwards",
+		 part_words(r->full_share));
+	return buf;
+}
+
+char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF])
+{
+	double share = 100 * l->cpu_share, one_cpu = 100 * l->one_cpu;
+
+	if (share > 0 && one_cpu > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %% (or %.3g %% of one CPU)", share,
+			 one_cpu);
+	else if (one_cpu > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %% of one CPU", one_cpu);
+	else if (share > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "%.3g %%", share);
+	else
+		snprintf(buf, RECORDING_TEXT_BUF, "none");
+	return buf;
+}
+
+bool recording_is_of_one_cpu(const struct recording *r)
+{
+	return r->limit.one_cpu > 0 && r->limit.cpu_share <= 0;
+}
+
+char *recording_why_unknown(const struct recording *r, const char *comm,
+			    char buf[RECORDING_TEXT_BUF])
+{
+	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF], whose[48] = "its";
+
+	recording_limit_text(&r->limit, limit);
+	if (comm[0])
+		snprintf(whose, sizeof(whose), "%.32s's", comm);
+	make_printable(whose);
+	if (recording_is_of_one_cpu(r) && !isnan(r->full_one_cpu))
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "Watching frees costs %s %% of one CPU; the limit is %.3g %%.",
+			 format_percent(r->full_one_cpu, cost, sizeof(cost)),
+			 100 * r->limit.one_cpu);
+	else if (isnan(r->full_share))
+		snprintf(buf, RECORDING_TEXT_BUF, "Frees were not watched; the limit is %.60s.",
+			 limit);
+	else
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "Watching frees costs %s %% of %s CPU time; the limit is %.60s.",
+			 format_percent(r->full_share, cost, sizeof(cost)), whose, limit);
+	return buf;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope_tree.c - see scope_tree.h.
+ *
+ * Peaks and folding. A peak is inclusive, so what is said of A/B/A is part of what is said of A/B
+ * and adds nothing when the one is folded into the other. A/B/A/C and A/B/C are different: either
+ * may have been high while the other was low, and all that is known of the two together is that they
+ * had at least the higher one, and at least what they have now.
+ */
+#include "profile/scope_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/scope_path.h"
+
+struct step {
+	uint32_t parent, padding;
+	int64_t name_str;
+};
+
+int scope_tree_init(struct scope_tree *t, bool folds_repeated)
+{
+	*t = (struct scope_tree){ .folds_repeated = folds_repeated };
+	hmap_init(&t->index, sizeof(struct step));
+	return strset_new(&t->names);
+}
+
+void scope_tree_release(struct scope_tree *t)
+{
+	strset_free(t->names);
+	vec_release(&t->nodes);
+	hmap_release(&t->index);
+	t->names = NULL;
+}
+
+/* A file that was made to overflow must not be undefined behaviour. */
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (!__builtin_add_overflow(a, b, &sum))
+		return sum;
+	return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other)
+{
+	sums->bytes = add_saturating(sums->bytes, other->bytes);
+	sums->objects = add_saturating(sums->objects, other->objects);
+	sums->alloc_bytes = add_saturating(sums->alloc_bytes, other->alloc_bytes);
+	sums->alloc_objects = add_saturating(sums->alloc_objects, other->alloc_objects);
+	estimate_merge(&sums->estimate, &other->estimate);
+	estimate_merge(&sums->alloc_estimate, &other->alloc_estimate);
+}
+
+static bool is_on_path(const struct scope_tree *t, uint32_t node, int64_t name_str)
+{
+	for (; node != SCOPE_NO_NODE; node = t->nodes.data[node].parent)
+		if (t->nodes.data[node].name_str == name_str)
+			return true;
+	return false;
+}
+
+static uint32_t find_child(const struct scope_tree *t, uint32_t parent, int64_t name_str)
+{
+	struct step step = { .parent = parent, .name_str = name_str };
+	const uint64_t *node = hmap_get(&t->index, &step);
+
+	return node ? (uint32_t)*node : SCOPE_NO_NODE;
+}
+
+static int get_child(struct scope_tree *t, uint32_t parent, int64_t name_str, uint32_t *ret)
+{
+	struct step step = { .parent = parent, .name_str = name_str };
+	struct scope_node node = { .parent = parent, .name_str = name_str };
+	int err;
+
+	*ret = find_child(t, parent, name_str);
+	if (*ret != SCOPE_NO_NODE)
+		return 0;
+	if (t->nodes.cnt >= SCOPE_NO_NODE)
+		return -ENOMEM;
+	node.depth = parent == SCOPE_NO_NODE ? 0 : t->nodes.data[parent].depth + 1;
+	err = vec_push(&t->nodes, node);
+	if (!err)
+		err = hmap_put(&t->index, &step, t->nodes.cnt - 1);
+	*ret = t->nodes.cnt - 1;
+	return err;
+}
+
+/* The node that path counts for; without `makes` SCOPE_NO_NODE when it is not there. ret_is_part:
+ * path lies below that node. */
+static int walk(struct scope_tree *t, const char *path, bool makes, uint32_t *ret,
+		bool *ret_is_part)
+{
+	uint32_t node = SCOPE_NO_NODE;
+	struct scope_name name;
+	bool is_part = false, has_hole = false;
+
+	while (scope_path_next(&path, &name)) {
+		int64_t name_str = strset_add_n(t->names, name.text, name.len);
+		int err;
+
+		if (name_str < 0)
+			return name_str;
+		if (node != SCOPE_NO_NODE && t->nodes.data[node].depth + 1 >= SCOPE_DEPTH_MAX) {
+			is_part = true;
+			break;
+		}
+		if (t->folds_repeated && is_on_path(t, node, name_str)) {
+			is_part = true;
+			continue;
+		}
+		has_hole |= is_part;
+		if (makes) {
+			err = get_child(t, node, name_str, &node);
+			if (err)
+				return err;
+			continue;
+		}
+		node = find_child(t, node, name_str);
+		if (node == SCOPE_NO_NODE)
+			break;
+	}
+	*ret = node;
+	*ret_is_part = is_part && !has_hole;
+	return 0;
+}
+
+int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums)
+{
+	uint32_t node;
+	bool is_part;
+	int err = walk(t, path ? path : SCOPE_NONE, true, &node, &is_part);
+
+	if (!err)
+		scope_sums_merge(&t->nodes.data[node].exclusive, sums);
+	return err;
+}
+
+int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns)
+{
+	struct scope_node *n;
+	uint32_t node;
+	bool is_part;
+	int err = walk(t, path, false, &node, &is_part);
+
+	if (err || is_part || node == SCOPE_NO_NODE)
+		return err;
+	n = &t->nodes.data[node];
+	if (!n->peak_cnt++ || bytes > n->peak_bytes) {
+		n->peak_bytes = bytes;
+		n->peak_time_ns = time_ns;
+	}
+	return 0;
+}
+
+void scope_tree_finish(struct scope_tree *t)
+{
+	struct scope_node *n;
+
+	vec_each(&t->nodes, n)
+		n->inclusive = n->exclusive;
+	for (size_t i = t->nodes.cnt; i-- > 0;) {
+		n = &t->nodes.data[i];
+		if (n->parent != SCOPE_NO_NODE)
+			scope_sums_merge(&t->nodes.data[n->parent].inclusive, &n->inclusive);
+		if (n->peak_cnt > 1 && n->peak_bytes < n->inclusive.bytes) {
+			n->peak_bytes = n->inclusive.bytes;
+			n->peak_time_ns = 0;
+		}
+	}
+}
+
+int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret)
+{
+	bool is_part;
+	int err = walk(t, path, false, ret, &is_part);
+
+	if (!err && is_part)
+		*ret = SCOPE_NO_NODE;
+	return err;
+}
+
+char *scope_tree_path(const struct scope_tree *t, uint32_t node)
+{
+	const struct scope_node *nodes = t->nodes.data;
+	size_t len = 0, n;
+	char *path, *at;
+
+	for (uint32_t i = node; i != SCOPE_NO_NODE; i = nodes[i].parent)
+		len += strlen(strset_get(t->names, nodes[i].name_str)) + 1;
+	path = calloc(1, len + 1);
+	if (!path)
+		return NULL;
+	at = path + len;
+	for (uint32_t i = node; i != SCOPE_NO_NODE; i = nodes[i].parent) {
+		const char *name = strset_get(t->names, nodes[i].name_str);
+
+		if (i != node)
+			at[-1] = '/';
+		n = strlen(name);
+		at -= n + 1;
+		memcpy(at, name, n);
+	}
+	return path;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * scope_tree.h - the tree of scopes, made from their paths, with sums of what each holds.
+ *
+ * Exclusive: allocated under the scope itself; inclusive: with all that is below it. The inclusive
+ * sums of the top-level scopes add up to all that was put in, to the byte, for what has no scope is
+ * put under SCOPE_NONE. Peaks are not sums: they are said from outside, for whole paths.
+ */
+#ifndef HT_MODEL_SCOPE_TREE_H
+#define HT_MODEL_SCOPE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hmap.h"
+#include "base/strset.h"
+#include "base/vec.h"
+#include "profile/estimate.h"
+
+#define SCOPE_NO_NODE UINT32_MAX
+
+struct scope_sums {
+	int64_t bytes, objects; /* in use */
+	int64_t alloc_bytes, alloc_objects;
+	struct estimate estimate; /* of bytes and objects */
+	struct estimate alloc_estimate;
+};
+
+struct scope_node {
+	uint32_t parent; /* SCOPE_NO_NODE at the top; else less than the node's own index */
+	uint32_t depth; /* 0 at the top */
+	int64_t name_str; /* in names, as shown */
+	struct scope_sums exclusive;
+	struct scope_sums inclusive; /* after scope_tree_finish() */
+	/* The largest inclusive bytes there ever were and when, since the epoch (0 = not known).
+	 * peak_cnt: of how many paths they were said; 0 = not known at all, more than 1: the
+	 * scopes were folded into this one and their common peak is at least peak_bytes. */
+	int64_t peak_bytes, peak_time_ns;
+	uint32_t peak_cnt;
+};
+
+struct scope_tree {
+	bool folds_repeated; /* A/B/A counts as A/B */
+	struct strset *names;
+	VEC(struct scope_node) nodes;
+	struct hmap index; /* {parent, name} -> node */
+};
+
+int scope_tree_init(struct scope_tree *t, bool folds_repeated);
+void scope_tree_release(struct scope_tree *t);
+
+/* The node of path (NULL = SCOPE_NONE), made when it is new; what is deeper than SCOPE_DEPTH_MAX
+ * counts for its ancestor. 0 or -ENOMEM. */
+int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums);
+/* Of a path that was added, else it is not kept. 0 or -ENOMEM. */
+int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns);
+/* Add up the inclusive sums. */
+void scope_tree_finish(struct scope_tree *t);
+/* *ret = SCOPE_NO_NODE when there is none of exactly that path. 0 or -ENOMEM. */
+int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret);
+/* Path of a node, for free(); NULL = no memory. */
+char *scope_tree_path(const struct scope_tree *t, uint32_t node);
+
+void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - protobuf's wire format, one field after the other, and errors that name the byte.
+ */
+#ifndef HT_FORMAT_WIRE_H
+#define HT_FORMAT_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/pprof.h"
+
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+/* A message that is being read. */
+struct wire {
+	const uint8_t *data;
+	size_t bytes;
+	size_t pos; /* of the next field */
+	uint64_t base; /* offset of data in the whole input: errors count from the input's start */
+};
+
+/* One field of a message. */
+struct wire_field {
+	uint64_t offset; /* of its tag in the whole input */
+	uint32_t number;
+	enum wire_type type;
+	uint64_t value; /* of a number */
+	const uint8_t *data; /* of WIRE_BYTES */
+	size_t bytes;
+	uint64_t data_offset; /* of data in the whole input */
+};
+
+/* 1: a field; 0: the end; -EBADMSG with err filled. */
+int wire_next(struct wire *w, struct wire_field *ret, struct format_error *err);
+/* Fill err; returns -EBADMSG. */
+int format_fail(struct format_error *err, uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

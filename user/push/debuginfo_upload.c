@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debuginfo_upload.c - see debuginfo_upload.h.
+ *
+ * One file is worked on at a time, through the steps of enum step: each is a request, whose answer
+ * decides on the next one. Files wait in a list that only grows; `next` walks around it.
+ */
+#include "push/debuginfo_upload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "elf/debug_only.h"
+#include "elf/elf_file.h"
+#include "push/debuginfo_message.h"
+#include "push/debuginfo_stream.h"
+#include "push/push_queue.h"
+#include "push/push_time.h"
+
+/* gRPC's codes that mean here: somebody else has sent it meanwhile. */
+#define GRPC_ALREADY_EXISTS 6
+#define GRPC_FAILED_PRECONDITION 9
+#define GRPC_UNIMPLEMENTED 12
+
+enum step { STEP_NONE, STEP_SHOULD, STEP_INITIATE, STEP_SEND, STEP_FINISHED };
+
+enum file_state {
+	FILE_WAITING,
+	FILE_UPLOADED,
+	FILE_KNOWN,
+	FILE_NAMELESS,
+	FILE_LARGE,
+	FILE_REFUSED,
+	FILE_STATE_CNT
+};
+
+struct file {
+	char build_id[2 * BUILD_ID_BYTES_CAP + 1];
+	enum file_state state;
+	bool is_forced; /* an upload of ours broke off */
+	unsigned int few_tries;
+	uint64_t due_ns; /* is_asked_again(): when */
+};
+
+struct debuginfo_upload {
+	struct debuginfo_upload_options opts;
+	struct push_http *http;
+	int timer_fd;
+	VEC(struct file) files;
+	struct hmap idx; /* build id -> index */
+	size_t next; /* where the search for the next one begins */
+	uint64_t state_cnt[FILE_STATE_CNT];
+	uint64_t pause_ns; /* nothing before; 0: no pause */
+	unsigned int fails; /* one after the other */
+	struct debuginfo_upload_stats stats; /* without the states */
+	/* The file under way. */
+	size_t current;
+	enum step step;
+	uint8_t *request;
+	struct debug_only *layout;
+	int fd;
+	struct debuginfo_instructions how;
+	struct debuginfo_stream stream;
+};
+
+void debuginfo_upload_defaults(struct debuginfo_upload_options *opts)
+{
+	memset(opts, 0, sizeof(*opts));
+	opts->http.timeout_ns = 15 * NS_PER_S;
+	opts->file_bytes_max = (uint64_t)500 << 20;
+	opts->retry_min_ns = NS_PER_S;
+	opts->retry_max_ns = 60 * NS_PER_S;
+	opts->ask_again_ns = 3600 * NS_PER_S;
+}
+
+static void set_state(struct debuginfo_upload *u, struct file *f, enum file_state state)
+{
+	u->state_cnt[f->state]--;
+	u->state_cnt[state]++;
+	f->state = state;
+}
+
+static void release_current(struct debuginfo_upload *u)
+{
+	debuginfo_stream_release(&u->stream);
+	debug_only_free(u->layout);
+	u->layout = NULL;
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+	free(u->request);
+	u->request = NULL;
+	u->step = STEP_NONE;
+}
+
+/* What the server has it may lose, what it refuses it may take another time. */
+static bool is_asked_again(enum file_state state)
+{
+	return state == FILE_KNOWN || state == FILE_REFUSED;
+}
+
+/* The file under way is done with, for good or for now. */
+static void settle(struct debuginfo_upload *u, enum file_state state)
+{
+	struct file *f = &u->files.data[u->current];
+
+	set_state(u, f, state);
+	f->few_tries = 0;
+	f->due_ns = is_asked_again(state) ? now_ns() + u->opts.ask_again_ns : 0;
+	release_current(u);
+	if (u->fails && (state == FILE_UPLOADED || state == FILE_KNOWN))
+		log_info("push: '%s' takes debug information again", u->opts.http.target.name);
+	u->fails = 0;
+}
+
+static void pause_after_failure(struct debuginfo_upload *u)
+{
+	u->fails++;
+	u->pause_ns = now_ns() +
+		      push_retry_delay_ns(u->opts.retry_min_ns, u->opts.retry_max_ns, u->fails);
+}
+
+static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const char *text)
+{
+	struct file *f = &u->files.data[u->current];
+
+	u->stats.failed_cnt++;
+	snprintf(u->stats.last_error, sizeof(u->stats.last_error), "%s", text);
+	/* One that never gets through is not sent for ever. */
+	if (verdict == PUSH_RETRY && u->step == STEP_SEND)
+		verdict = PUSH_RETRY_FEW;
+	if (verdict == PUSH_RETRY_FEW && ++f->few_tries >= PUSH_TRIES_MAX)
+		verdict = PUSH_REFUSED;
+	if (verdict == PUSH_REFUSED) {
+		log_warn("push: '%s' refuses debug information of %s: %s", u->opts.http.target.name,
+			 f->build_id, text);
+		settle(u, FILE_REFUSED);
+		return;
+	}
+	if (!u->fails)
+		log_warn("push: '%s' cannot be given debug information: %s; trying again until it "
+			 "works",
+			 u->opts.http.target.name, text);
+	/* What the server still takes for an upload under way is this one. */
+	f->is_forced = f->is_forced || u->step >= STEP_SEND;
+	release_current(u);
+	pause_after_failure(u);
+}
+
+static ssize_t read_stream(void *ctx, void *buf, size_t bytes)
+{
+	return debuginfo_stream_read(ctx, buf, bytes);
+}
+
+static int begin_should(struct debuginfo_upload *u, const struct file *f,
+			struct push_http_call *call)
+{
+	call->grpc_path = DEBUGINFO_PATH_SHOULD;
+	return debuginfo_encode_should(f->build_id, f->is_forced, &u->request, &call->body_bytes);
+}
+
+/* -ENODATA, -EFBIG: nothing to be sent of this one. Others: not now. */
+static int begin_initiate(struct debuginfo_upload *u, const struct file *f,
+			  struct push_http_call *call)
+{
+	int err = u->opts.open_file(u->opts.ctx, f->build_id, &u->layout, &u->fd);
+
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		return err;
+	if (err)
+		return -ENODATA;
+	if (debug_only_bytes(u->layout) > u->opts.file_bytes_max)
+		return -EFBIG;
+	call->grpc_path = DEBUGINFO_PATH_INITIATE;
+	return debuginfo_encode_initiate(f->build_id, f->is_forced, debug_only_bytes(u->layout),
+					 debug_only_hash(u->layout), &u->request,
+					 &call->body_bytes);
+}
+
+static int begin_send(struct debuginfo_upload *u, const struct file *f, struct push_http_call *call)
+{
+	int err = debuginfo_stream_init(&u->stream, u->layout, u->fd, f->build_id, &u->how);
+
+	if (err)
+		return err;
+	if (u->how.way == DEBUGINFO_PUT)
+		call->put_url = u->how.url;
+	else
+		call->grpc_path = DEBUGINFO_PATH_UPLOAD;
+	call->read = read_stream;
+	call->read_ctx = &u->stream;
+	call->read_bytes = debuginfo_stream_bytes(&u->stream);
+	return 0;
+}
+
+static int begin_finished(struct debuginfo_upload *u, const struct file *f,
+			  struct push_http_call *call)
+{
+	call->grpc_path = DEBUGINFO_PATH_FINISHED;
+	return debuginfo_encode_finished(f->build_id, u->how.upload_id, &u->request,
+					 &call->body_bytes);
+}
+
+static void begin(struct debuginfo_upload *u, enum step step)
+{
+	const struct file *f = &u->files.data[u->current];
+	struct push_http_call call = { 0 };
+	int err = 0;
+
+	free(u->request);
+	u->request = NULL;
+	u->step = step;
+	switch (step) {
+	case STEP_SHOULD:
+		err = begin_should(u, f, &call);
+		break;
+	case STEP_INITIATE:
+		err = begin_initiate(u, f, &call);
+		break;
+	case STEP_SEND:
+		err = begin_send(u, f, &call);
+		break;
+	case STEP_FINISHED:
+		err = begin_finished(u, f, &call);
+		break;
+	case STEP_NONE:
+		return;
+	}
+	call.body = u->request;
+	if (!err)
+		err = push_http_call(u->http, &call);
+	if (err == -ENODATA)
+		settle(u, FILE_NAMELESS);
+	else if (err == -EFBIG)
+		settle(u, FILE_LARGE);
+	else if (err)
+		fail(u, PUSH_RETRY, strerror(-err));
+}
+
+/* The server wants what was asked about, or not. */
+static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
+{
+	bool is_wanted;
+
+	if (debuginfo_decode_should(answer, bytes, &is_wanted))
+		fail(u, PUSH_RETRY_FEW, "its answer is not one of Parca's");
+	else if (is_wanted)
+		begin(u, STEP_INITIATE);
+	else
+		settle(u, FILE_KNOWN);
+}
+
+static void on_instructions(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
+{
+	if (debuginfo_decode_instructions(answer, bytes, &u->how))
+		fail(u, PUSH_RETRY_FEW, "its instructions are not ones of Parca's");
+	else
+		begin(u, STEP_SEND);
+}
+
+static void on_sent(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
+{
+	uint64_t taken_bytes;
+
+	if (u->how.way == DEBUGINFO_STREAM &&
+	    (debuginfo_decode_uploaded(answer, bytes, &taken_bytes) ||
+	     taken_bytes != debug_only_bytes(u->layout)))
+		fail(u, PUSH_RETRY_FEW, "not all of the file has arrived");
+	else
+		begin(u, STEP_FINISHED);
+}
+
+static void on_finished(struct debuginfo_upload *u)
+{
+	const struct file *f = &u->files.data[u->current];
+
+	u->stats.uploaded_bytes += debug_only_bytes(u->layout);
+	log_debug("push: '%s' has the debug information of %s, %llu bytes",
+		  u->opts.http.target.name, f->build_id,
+		  (unsigned long long)debug_only_bytes(u->layout));
+	settle(u, FILE_UPLOADED);
+}
+
+static void on_success(struct debuginfo_upload *u)
+{
+	size_t bytes;
+	const uint8_t *answer = push_http_answer(u->http, &bytes);
+
+	switch (u->step) {
+	case STEP_SHOULD:
+		on_should(u, answer, bytes);
+		break;
+	case STEP_INITIATE:
+		on_instructions(u, answer, bytes);
+		break;
+	case STEP_SEND:
+		on_sent(u, answer, bytes);
+		break;
+	case STEP_FINISHED:
+		on_finished(u);
+		break;
+	case STEP_NONE:
+		break;
+	}
+}
+
+static void on_done(void *ctx, const struct push_answer *answer)
+{
+	struct debuginfo_upload *u = ctx;
+
+	if (answer->verdict == PUSH_SENT) {
+		on_success(u);
+		return;
+	}
+	if (answer->grpc_status == GRPC_UNIMPLEMENTED && u->step == STEP_SHOULD) {
+		log_warn("push: '%s' takes no debug information", u->opts.http.target.name);
+		u->stats.is_unknown = true;
+		release_current(u);
+		return;
+	}
+	if (u->step == STEP_INITIATE && (answer->grpc_status == GRPC_ALREADY_EXISTS ||
+					 answer->grpc_status == GRPC_FAILED_PRECONDITION)) {
+		settle(u, FILE_KNOWN);
+		return;
+	}
+	fail(u, answer->verdict, answer->text);
+	u->pause_ns += answer->pause_s * NS_PER_S;
+}
+
+/* The next file that waits, or is to be asked about again. */
+static bool find_next(struct debuginfo_upload *u, uint64_t now)
+{
+	for (size_t n = 0; n < u->files.cnt; n++) {
+		size_t i = (u->next + n) % u->files.cnt;
+		struct file *f = &u->files.data[i];
+
+		if (f->state != FILE_WAITING && !(is_asked_again(f->state) && now >= f->due_ns))
+			continue;
+		u->current = i;
+		u->next = i + 1;
+		return true;
+	}
+	return false;
+}
+
+/* When something is to be done that no socket tells of. */
+static void set_timer(struct debuginfo_upload *u)
+{
+	uint64_t next = 0;
+	struct itimerspec when = { 0 };
+
+	if (u->step == STEP_NONE && !u->stats.is_unknown) {
+		next = u->state_cnt[FILE_WAITING] ? u->pause_ns : 0;
+		/* Those to be asked about again are looked through now and then, not on the dot. */
+		if (!next && u->state_cnt[FILE_KNOWN] + u->state_cnt[FILE_REFUSED])
+			next = now_ns() + u->opts.ask_again_ns / 4 + 1;
+	}
+	when.it_value.tv_sec = (time_t)(next / NS_PER_S);
+	when.it_value.tv_nsec = (long)(next % NS_PER_S);
+	timerfd_settime(u->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void start_next(struct debuginfo_upload *u)
+{
+	uint64_t now = now_ns();
+
+	if (u->step != STEP_NONE || u->stats.is_unknown || now < u->pause_ns)
+		return;
+	u->pause_ns = 0;
+	if (find_next(u, now))
+		begin(u, STEP_SHOULD);
+}
+
+void debuginfo_upload_run(struct debuginfo_upload *u)
+{
+	uint64_t expirations;
+
+	/* EAGAIN: it was a socket. What is due is seen from the clock. */
+	if (read(u->timer_fd, &expirations, sizeof(expirations)) < 0)
+		expirations = 0;
+	push_http_run(u->http);
+	start_next(u);
+	set_timer(u);
+}
+
+/* Keys of the index are of one size. */
+static bool make_key(const char *build_id, char key[2 * BUILD_ID_BYTES_CAP + 1])
+{
+	if (!*build_id || strlen(build_id) > 2 * BUILD_ID_BYTES_CAP)
+		return false;
+	strncpy(key, build_id, 2 * BUILD_ID_BYTES_CAP + 1); /* the rest is 0 */
+	return true;
+}
+
+int debuginfo_upload_offer(struct debuginfo_upload *u, const char *build_id)
+{
+	struct file f = { .state = FILE_WAITING };
+	int err;
+
+	if (!make_key(build_id, f.build_id) || hmap_get(&u->idx, f.build_id))
+		return 0;
+	if (u->files.cnt >= DEBUGINFO_FILES_CAP) {
+		u->stats.dropped_cnt++;
+		return 0;
+	}
+	err = vec_push(&u->files, f);
+	if (!err)
+		err = hmap_put(&u->idx, f.build_id, u->files.cnt - 1);
+	if (err)
+		return err;
+	u->state_cnt[FILE_WAITING]++;
+	start_next(u);
+	set_timer(u);
+	return 0;
+}
+
+bool debuginfo_upload_is_held(const struct debuginfo_upload *u, const char *build_id)
+{
+	char key[2 * BUILD_ID_BYTES_CAP + 1];
+	const uint64_t *i = make_key(build_id, key) ? hmap_get(&u->idx, key) : NULL;
+
+	return i &&
+	       (u->files.data[*i].state == FILE_UPLOADED || u->files.data[*i].state == FILE_KNOWN);
+}
+
+void debuginfo_upload_stats(const struct debuginfo_upload *u, struct debuginfo_upload_stats *ret)
+{
+	*ret = u->stats;
+	ret->uploaded_cnt = u->state_cnt[FILE_UPLOADED];
+	ret->known_cnt = u->state_cnt[FILE_KNOWN];
+	ret->nameless_cnt = u->state_cnt[FILE_NAMELESS];
+	ret->large_cnt = u->state_cnt[FILE_LARGE];
+	ret->refused_cnt = u->state_cnt[FILE_REFUSED];
+	ret->waiting_cnt = u->state_cnt[FILE_WAITING];
+}
+
+static int open_timer(struct debuginfo_upload *u)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
+
+	u->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (u->timer_fd < 0)
+		return -errno;
+	return epoll_ctl(push_http_fd(u->http), EPOLL_CTL_ADD, u->timer_fd, &event) < 0 ? -errno :
+											  0;
+}
+
+int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
+			  struct debuginfo_upload **ret)
+{
+	struct debuginfo_upload *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->opts = *opts;
+	u->timer_fd = u->fd = -1;
+	hmap_init(&u->idx, 2 * BUILD_ID_BYTES_CAP + 1);
+	err = push_http_open(&opts->http, on_done, u, &u->http);
+	if (!err)
+		err = open_timer(u);
+	if (err)
+		debuginfo_upload_close(u);
+	else
+		*ret = u;
+	return err;
+}
+
+void debuginfo_upload_close(struct debuginfo_upload *u)
+{
+	if (!u)
+		return;
+	push_http_close(u->http); /* first: it reads the stream */
+	release_current(u);
+	vec_release(&u->files);
+	hmap_release(&u->idx);
+	if (u->timer_fd >= 0)
+		close(u->timer_fd);
+	free(u);
+}
+
+void debuginfo_upload_set_identity(struct debuginfo_upload *u, const struct push_http_options *opts)
+{
+	push_http_set_identity(u->http, opts);
+}
+
+int debuginfo_upload_fd(const struct debuginfo_upload *u)
+{
+	return push_http_fd(u->http);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* push_queue.c - see push_queue.h. */
+#include "push/push_queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "push/push_parca.h"
+#include "push/push_pyroscope.h"
+#include "push/push_time.h"
+
+/* One line about requests that were refused, whatever their number. */
+#define LOG_EVERY_NS (60 * NS_PER_S)
+
+struct push_queue {
+	struct push_queue_options opts;
+	struct push_http *http;
+	struct push_spool *spool;
+	int timer_fd;
+	uint64_t retry_ns; /* monotonic; 0 = none */
+	/* The request under way, or the last one. */
+	uint8_t *body;
+	size_t body_bytes;
+	uint64_t seq;
+	unsigned int few_tries; /* answers PUSH_RETRY_FEW to it */
+	unsigned int fails; /* one after the other */
+	struct log_limit refused_log, dropped_log;
+	uint64_t dropped_logged_cnt;
+	struct push_queue_stats stats; /* without spool */
+};
+
+void push_queue_defaults(struct push_queue_options *opts)
+{
+	memset(opts, 0, sizeof(*opts));
+	opts->http.timeout_ns = 15 * NS_PER_S;
+	opts->spool.cnt_max = PUSH_QUEUE_CNT_MAX;
+	opts->spool.bytes_max = (uint64_t)64 << 20;
+	opts->spool.memory_bytes_max = (uint64_t)4 << 20;
+	opts->retry_min_ns = NS_PER_S;
+	opts->retry_max_ns = 60 * NS_PER_S;
+}
+
+/* For the next try, of which no socket tells. */
+static void set_timer(struct push_queue *q)
+{
+	struct itimerspec when = { 0 };
+
+	when.it_value.tv_sec = q->retry_ns / NS_PER_S;
+	when.it_value.tv_nsec = q->retry_ns % NS_PER_S;
+	timerfd_settime(q->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void log_dropped(struct push_queue *q)
+{
+	struct push_spool_stats s;
+
+	push_spool_stats(q->spool, &s);
+	if (s.dropped_cnt == q->dropped_logged_cnt || !log_limit_allows(&q->dropped_log, now_ns()))
+		return;
+	q->dropped_logged_cnt = s.dropped_cnt;
+	log_warn(
+		"push: '%s' %s: %zu profiles wait, and there is no room for more; the oldest are dropped (%llu so far)",
+		q->opts.http.target.name,
+		q->stats.is_failing ? "does not answer" : "is slower than profiles are made", s.cnt,
+		(unsigned long long)s.dropped_cnt);
+}
+
+static void log_refused(struct push_queue *q, const char *text)
+{
+	if (!log_limit_allows(&q->refused_log, now_ns()))
+		return;
+	log_warn("push: '%s' refuses a profile (%llu so far): %s", q->opts.http.target.name,
+		 (unsigned long long)q->stats.refused_cnt, text);
+}
+
+static void on_recovery(struct push_queue *q)
+{
+	if (q->stats.is_failing)
+		log_info("push: '%s' answers again", q->opts.http.target.name);
+	q->stats.is_failing = false;
+	q->fails = 0;
+	q->few_tries = 0;
+	q->retry_ns = 0;
+}
+
+static void on_failure(struct push_queue *q, uint32_t pause_s, const char *text)
+{
+	if (!q->stats.is_failing)
+		log_warn("push: '%s': %s; trying again until it works", q->opts.http.target.name,
+			 text);
+	q->stats.is_failing = true;
+	q->fails++;
+	q->retry_ns = now_ns() + pause_s * NS_PER_S +
+		      push_retry_delay_ns(q->opts.retry_min_ns, q->opts.retry_max_ns, q->fails);
+	push_spool_settle(q->spool);
+}
+
+static void on_done(void *ctx, const struct push_answer *answer)
+{
+	struct push_queue *q = ctx;
+	enum push_verdict verdict = answer->verdict;
+
+	bool is_given_up = verdict == PUSH_RETRY_FEW && ++q->few_tries >= PUSH_TRIES_MAX;
+
+	if (verdict != PUSH_SENT) {
+		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "%s", answer->text);
+		q->stats.failed_cnt++;
+	}
+	switch (is_given_up ? PUSH_REFUSED : verdict) {
+	case PUSH_SENT:
+		if (push_spool_drop(q->spool, q->seq)) {
+			q->stats.sent_cnt++;
+			q->stats.sent_bytes += q->body_bytes;
+		}
+		q->stats.last_sent_ns = clock_ns(CLOCK_REALTIME);
+		on_recovery(q);
+		break;
+	case PUSH_REFUSED:
+		if (push_spool_drop(q->spool, q->seq))
+			q->stats.refused_cnt++;
+		log_refused(q, answer->text);
+		q->few_tries = 0;
+		/* It may be this one that it does not like, or any: the next one comes no sooner. */
+		if (is_given_up)
+			on_failure(q, answer->pause_s, answer->text);
+		else
+			on_recovery(q);
+		break;
+	case PUSH_RETRY:
+	case PUSH_RETRY_FEW:
+		on_failure(q, answer->pause_s, answer->text);
+		break;
+	}
+	free(q->body);
+	q->body = NULL;
+}
+
+/* Sends the oldest when nothing is under way and it is time. */
+static void send_next(struct push_queue *q)
+{
+	uint64_t seq = 0;
+	int err;
+
+	if (push_http_is_busy(q->http) || (q->retry_ns && now_ns() < q->retry_ns))
+		return;
+	q->retry_ns = 0;
+	err = push_spool_first(q->spool, &q->body, &q->body_bytes, &seq);
+	if (err == -ENOENT)
+		return;
+	if (seq != q->seq)
+		q->few_tries = 0;
+	q->seq = seq;
+	/* What did not get through in its time gets twice as much, a few times. */
+	if (!err)
+		err = push_http_send(q->http, q->body, q->body_bytes,
+				     q->opts.http.timeout_ns << q->few_tries);
+	if (err) {
+		/* No memory, or the token's file is gone: as if it had been tried. */
+		free(q->body);
+		q->body = NULL;
+		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "cannot be sent: %s",
+			 strerror(-err));
+		q->stats.failed_cnt++;
+		on_failure(q, 0, q->stats.last_error);
+	}
+}
+
+void push_queue_run(struct push_queue *q)
+{
+	uint64_t expirations;
+
+	/* EAGAIN: it was a socket. What is due is seen from the clock. */
+	if (read(q->timer_fd, &expirations, sizeof(expirations)) < 0)
+		expirations = 0;
+	push_http_run(q->http);
+	send_next(q);
+	set_timer(q);
+}
+
+void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts)
+{
+	push_http_set_identity(q->http, opts);
+}
+
+int push_queue_encode(const struct push_target *t, const struct push_series *series, size_t cnt,
+		      uint8_t **ret, size_t *ret_bytes)
+{
+	return t->kind == PUSH_PARCA ? push_parca_encode(series, cnt, ret, ret_bytes) :
+				       push_pyroscope_encode(series, cnt, ret, ret_bytes);
+}
+
+int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
+{
+	int err;
+
+	q->stats.added_cnt++;
+	err = push_spool_add(q->spool, body, bytes);
+	log_dropped(q);
+	/* A target that is down: nothing is left in memory that a crash would take. */
+	if (q->stats.is_failing)
+		push_spool_settle(q->spool);
+	send_next(q);
+	set_timer(q);
+	return err;
+}
+
+int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt)
+{
+	uint8_t *body;
+	size_t bytes;
+	int err = push_queue_encode(&q->opts.http.target, series, cnt, &body, &bytes);
+
+	return err ? err : push_queue_take(q, body, bytes);
+}
+
+static int open_timer(struct push_queue *q)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
+
+	q->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (q->timer_fd < 0)
+		return -errno;
+	return epoll_ctl(push_http_fd(q->http), EPOLL_CTL_ADD, q->timer_fd, &event) < 0 ? -errno :
+											  0;
+}
+
+int push_queue_open(const struct push_queue_options *opts, struct push_queue **ret)
+{
+	struct push_queue *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->opts = *opts;
+	q->refused_log = q->dropped_log =
+		(struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
+	q->timer_fd = -1;
+	q->seq = UINT64_MAX;
+	err = push_http_open(&opts->http, on_done, q, &q->http);
+	if (!err)
+		err = open_timer(q);
+	if (!err) {
+		err = push_spool_open(&opts->spool, &q->spool);
+		if (err)
+			log_error("push: cannot use the folder '%s': %s", opts->spool.dir,
+				  err == -EBUSY ? "another heaptap does" : strerror(-err));
+	}
+	if (err) {
+		push_queue_close(q);
+		return err;
+	}
+	q->opts.spool.dir = NULL;
+	send_next(q); /* what an earlier process left */
+	set_timer(q);
+	*ret = q;
+	return 0;
+}
+
+void push_queue_close(struct push_queue *q)
+{
+	if (!q)
+		return;
+	if (q->spool)
+		push_spool_settle(q->spool); /* first: a request's end may take its time */
+	push_http_close(q->http);
+	push_spool_close(q->spool);
+	if (q->timer_fd >= 0)
+		close(q->timer_fd);
+	free(q->body);
+	free(q);
+}
+
+int push_queue_fd(const struct push_queue *q)
+{
+	return push_http_fd(q->http);
+}
+
+const struct push_target *push_queue_target(const struct push_queue *q)
+{
+	return &q->opts.http.target;
+}
+
+void push_queue_stats(const struct push_queue *q, struct push_queue_stats *ret)
+{
+	*ret = q->stats;
+	push_spool_stats(q->spool, &ret->spool);
+}

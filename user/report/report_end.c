@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_end.c - what stands below the rows of a report for people: what the marks mean, what was
+ * lost, where the profile is and what to ask next; and its notes, where they are asked for.
+ *
+ * Losses are the counters of the ledger (comments "ledger: NAME N (meaning)") that are not 0, but for
+ * those that count work. A counter that is not known here counts as a loss.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define LEDGER "ledger: "
+
+/* What the ledger counts and another line says: in-use is unknown, the program paused, or the same in
+ * samples. */
+static const char *const said_elsewhere[] = { "alloc_only_samples", "paused", "live_full_bytes" };
+
+struct loss {
+	unsigned long long cnt;
+	const char *meaning; /* "stacks cut: no unwind row)" */
+};
+
+static bool read_loss(const char *comment, struct loss *ret)
+{
+	char name[64];
+	int used = 0;
+
+	if (strncmp(comment, LEDGER, strlen(LEDGER)) != 0 ||
+	    sscanf(comment, LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 || !ret->cnt)
+		return false;
+	for (size_t i = 0; i < sizeof(said_elsewhere) / sizeof(*said_elsewhere); i++)
+		if (!strcmp(name, said_elsewhere[i]))
+			return false;
+	ret->meaning = used ? comment + used : "of something that has no words)";
+	return true;
+}
+
+/* How many kinds, and the largest of them. */
+static size_t find_losses(const struct profile *p, struct loss *ret_worst)
+{
+	struct loss loss;
+	const int64_t *id;
+	size_t cnt = 0;
+
+	*ret_worst = (struct loss){ 0 };
+	vec_each(&p->comments, id) {
+		if (!read_loss(profile_text(p, *id), &loss))
+			continue;
+		cnt++;
+		if (loss.cnt > ret_worst->cnt)
+			*ret_worst = loss;
+	}
+	return cnt;
+}
+
+bool report_has_losses(const struct profile *p)
+{
+	struct loss worst;
+
+	return find_losses(p, &worst) > 0;
+}
+
+static void put_losses(const struct report *r, FILE *out)
+{
+	char more[64] = "; see --notes", words[REPORT_FIT_BUF], text[REPORT_FIT_BUF];
+	struct loss worst;
+	size_t cnt = find_losses(r->p, &worst), columns = report_columns(r);
+
+	if (!cnt)
+		return;
+	if (cnt > 1)
+		snprintf(more, sizeof(more), "; %zu more with --notes", cnt - 1);
+	snprintf(words, sizeof(words), "%llu %.*s", worst.cnt, (int)strlen(worst.meaning) - 1,
+		 worst.meaning);
+	report_fit_name(words, columns - 6 - strlen(more), text);
+	fprintf(out, "lost: %s%s\n", text, more);
+}
+
+void report_put_legend(const struct report *r, const struct report_marks *marks, FILE *out)
+{
+	if (marks->has_weak)
+		report_put_wrapped("? fewer than 4 samples: the order of magnitude at best", 2,
+				   report_columns(r), out);
+	if (marks->has_minimum)
+		report_put_wrapped("> several peaks are one row: together at least that much", 2,
+				   report_columns(r), out);
+}
+
+static bool has_label(const struct profile *p, const char *key)
+{
+	const struct profile_sample *s;
+
+	vec_each(&p->samples, s)
+		if (profile_sample_label(p, s, key))
+			return true;
+	return false;
+}
+
+static const char *next_option(const struct report *r)
+{
+	if (r->opts->by == REPORT_BY_SCOPE)
+		return "--by stack";
+	if (r->opts->by != REPORT_BY_STACK)
+		return "--by stack -v";
+	if (r->opts->shows_stacks)
+		return "--by function";
+	return has_label(r->p, "scope")	 ? "--by scope" :
+	       has_label(r->p, "thread") ? "--by thread" :
+					   "--by function";
+}
+
+/* As a shell takes it. */
+static void format_path(const char *path, char *buf, size_t buf_bytes)
+{
+	bool is_plain = path[0] && path[0] != '-';
+	size_t used = 0;
+
+	for (const char *s = path; *s; s++)
+		is_plain &= isalnum((unsigned char)*s) || strchr("/._-+:,@%=", *s) ||
+			    (unsigned char)*s >= 0x80;
+	if (is_plain) {
+		snprintf(buf, buf_bytes, "%s", path);
+		return;
+	}
+	used = (size_t)snprintf(buf, buf_bytes, "%s'", path[0] == '-' ? "./" : "");
+	for (const char *s = path; *s && used + 6 < buf_bytes; s++)
+		used += (size_t)snprintf(buf + used, buf_bytes - used, "%s",
+					 *s == '\'' ? "'\\''" : (char[]){ *s, '\0' });
+	snprintf(buf + used, buf_bytes - used, "'");
+}
+
+/* A name longer than the page stays whole: it is there to be copied. */
+static void put_file(const struct report *r, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char text[REPORT_FIT_BUF / 2], path[REPORT_FIT_BUF];
+	const struct recording *rec = &r->p->recording;
+
+	if (!r->opts->path)
+		return;
+	format_path(r->opts->path, text, sizeof(text));
+	report_fit_name(text, sizeof(text), path);
+	if (r->opts->is_new)
+		report_line_add(&l, "", "saved %s", path);
+	report_line_add(&l, "; ", "%sheaptap report %s %s", r->opts->is_new ? "" : "next: ", path,
+			next_option(r));
+	if (r->opts->is_new && rec->is_known && !rec->is_lossy && !report_has_losses(r->p))
+		report_line_add(&l, "; ", "no losses");
+	report_line_end(&l);
+}
+
+void report_put_end(const struct report *r, FILE *out)
+{
+	put_losses(r, out);
+	put_file(r, out);
+}
+
+/* "ledger: name 0 (meaning)": a loss that did not happen. */
+static bool is_empty_ledger_line(const char *text)
+{
+	char name[64];
+	unsigned long long value;
+
+	return sscanf(text, LEDGER "%63s %llu", name, &value) == 2 && !value;
+}
+
+void report_put_notes(const struct report *r, FILE *out)
+{
+	bool is_first = true;
+	const int64_t *id;
+
+	vec_each(&r->p->comments, id) {
+		const char *text = profile_text(r->p, *id);
+
+		if (is_empty_ledger_line(text))
+			continue;
+		if (is_first)
+			fputs("\nNotes\n", out);
+		is_first = false;
+		fputs("  ", out);
+		report_put_wrapped(text, 4, report_columns(r) - 2, out);
+	}
+	if (is_first)
+		fputs("\nThe profile has no notes.\n", out);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_head.c - what stands above the rows of a report for people: of whom it is, how long, at what
+ * cost; what is held, and how fast that grows; what was allocated; and how much of the growth of
+ * the resident memory that explains. What is not known is said to be, or not said, but never 0.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/units.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define NS_PER_MINUTE 60e9
+/* Growth below both says nothing: pages come and go. */
+#define GROWTH_BYTES_MIN (256 << 10)
+#define GROWTH_SHARE_MIN 0.01
+#define EXPLAINED_SHARE 0.9
+
+static const struct recording *recording_of(const struct report *r)
+{
+	return &r->p->recording;
+}
+
+/* A comment of the profile that begins with prefix, without it; or NULL. */
+static const char *find_comment(const struct profile *p, const char *prefix)
+{
+	const int64_t *id;
+
+	vec_each(&p->comments, id)
+		if (!strncmp(profile_text(p, *id), prefix, strlen(prefix)))
+			return profile_text(p, *id) + strlen(prefix);
+	return NULL;
+}
+
+static bool format_date(int64_t ns, const char *format, char *buf, size_t buf_bytes)
+{
+	time_t when = ns / 1000000000;
+	struct tm tm;
+
+	return ns > 0 && gmtime_r(&when, &tm) && strftime(buf, buf_bytes, format, &tm);
+}
+
+/* "12:03:05", with the day unless it is that of the profile. */
+static void format_since(const struct report *r, char *buf, size_t buf_bytes)
+{
+	int64_t ns = recording_of(r)->inuse_since_ns, end = r->p->time_ns;
+	bool is_same_day = ns / 86400000000000 == end / 86400000000000;
+
+	if (!format_date(ns, is_same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", buf, buf_bytes))
+		snprintf(buf, buf_bytes, "later than its begin");
+}
+
+static bool is_since(const struct report *r)
+{
+	return recording_of(r)->is_known && recording_of(r)->inuse == RECORDING_INUSE_SINCE;
+}
+
+static void add_rate(const struct profile *p, struct report_line *l)
+{
+	const char *type = profile_text(p, p->period_type.type_str);
+	const char *unit = profile_text(p, p->period_type.unit_str);
+	char rate[UNITS_BUF];
+
+	if (p->period <= 0)
+		return;
+	if (strcmp(type, "space") != 0 || strcmp(unit, "bytes") != 0)
+		report_line_add(l, ", ", "period %" PRId64 " %.20s of %.20s", p->period, unit,
+				type);
+	else if (p->period == 1)
+		report_line_add(l, ", ", "every allocation");
+	else
+		report_line_add(l, ", ", "one sample per %s",
+				report_format_rate((double)p->period, rate));
+}
+
+/* "9 %", "0.31 %" */
+static const char *format_cost(double share, char *buf)
+{
+	double percent = 100 * share;
+
+	if (percent > 0 && percent < 0.095)
+		snprintf(buf, UNITS_BUF, "less than 0.1 %%");
+	else
+		snprintf(buf, UNITS_BUF, "%.*f %%", percent < 0.95 && percent > 0 ? 1 : 0, percent);
+	return buf;
+}
+
+static void add_cost(const struct report *r, struct report_line *l)
+{
+	const struct recording *rec = recording_of(r);
+	char percent[UNITS_BUF], one_cpu[UNITS_BUF], cost[3 * UNITS_BUF];
+	size_t width;
+
+	if (isnan(rec->overhead_share))
+		return;
+	format_cost(rec->overhead_share, percent);
+	/* Much of little is within a limit that is of something else. */
+	if (recording_is_of_one_cpu(rec) && !isnan(rec->overhead_one_cpu))
+		snprintf(cost, sizeof(cost), "cost %s of its CPU time (%s of one CPU)", percent,
+			 format_cost(rec->overhead_one_cpu, one_cpu));
+	else
+		snprintf(cost, sizeof(cost), "cost %s of its CPU time", percent);
+	width = strlen(cost);
+	if (l->used + 1 + width <= l->columns) /* at the right edge */
+		report_line_add(l, "", "%*s%s", (int)(l->columns - l->used - width), "", cost);
+	else
+		report_line_add(l, ", ", "%s", cost);
+}
+
+static void put_who(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char comm[REPORT_FIT_BUF], text[64];
+
+	report_fit_name(profile_text(r->p, rec->comm_str), 24, comm);
+	report_line_add(&l, "", "%s (PID %d)", comm[0] ? comm : "process", rec->pid);
+	if (rec->process_cnt > 1)
+		report_line_add(&l, " ", "and %u more", rec->process_cnt - 1);
+	if (rec->duration_ns > 0)
+		report_line_add(&l, ", ", "%s",
+				format_duration((uint64_t)rec->duration_ns, text, sizeof(text)));
+	if (!r->opts->is_new &&
+	    format_date(r->p->time_ns, "%Y-%m-%d %H:%M UTC", text, sizeof(text)))
+		report_line_add(&l, " ", "until %s", text);
+	add_rate(r->p, &l);
+	add_cost(r, &l);
+	report_line_end(&l);
+}
+
+/* A profile that does not say how it was recorded. */
+static void put_what(const struct report *r, FILE *out)
+{
+	const char *target = find_comment(r->p, "target: ");
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char text[64];
+
+	report_line_add(&l, "", "Heap profile");
+	if (format_date(r->p->time_ns, "%Y-%m-%d %H:%M:%S UTC", text, sizeof(text)))
+		report_line_add(&l, " ", "of %s", text);
+	if (r->p->duration_ns > 0)
+		report_line_add(&l, ", ", "over %s",
+				format_duration((uint64_t)r->p->duration_ns, text, sizeof(text)));
+	add_rate(r->p, &l);
+	report_line_end(&l);
+	if (target) {
+		fputs("Target: ", out);
+		report_put_name(out, target, report_columns(r) - 8);
+		fputc('\n', out);
+	}
+}
+
+/* Why it was kept, and how far it can be trusted. */
+static void put_reason(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char reason[REPORT_FIT_BUF], text[REPORT_INTERVAL_BUF];
+
+	if (!rec->is_known || !rec->reason_str)
+		return;
+	report_fit_name(profile_text(r->p, rec->reason_str), report_columns(r) - 8, reason);
+	report_line_add(&l, "", "Kept: %s", reason);
+	if (rec->inuse == RECORDING_INUSE_UNKNOWN) {
+		report_line_add(&l, "; ", "in use is UNKNOWN");
+	} else if (r->is_inuse) {
+		report_format_short_interval(r, &r->total, text);
+		if (text[0])
+			report_line_add(&l, "; ",
+					strcmp(text, "exact") ? "good to %s (95 %%)" : "%s", text);
+	}
+	if (is_since(r)) {
+		format_since(r, text, sizeof(text));
+		report_line_add(&l, "; ", "counted since %s", text);
+	}
+	if (r->is_lossy)
+		report_line_add(&l, "; ", "some was lost");
+	report_line_end(&l);
+}
+
+/* How long it took for what is held to come together, 0: not known. */
+static int64_t held_ns(const struct report *r)
+{
+	const struct recording *rec = recording_of(r);
+
+	if (!rec->is_known)
+		return 0;
+	if (rec->inuse == RECORDING_INUSE_SINCE)
+		return rec->end_ns > rec->inuse_since_ns && rec->inuse_since_ns > 0 ?
+			       rec->end_ns - rec->inuse_since_ns :
+			       0;
+	return rec->duration_ns;
+}
+
+double report_per_minute(const struct report *r, int64_t value)
+{
+	int64_t ns = r->is_inuse ? held_ns(r) : 0;
+
+	return ns > 0 ? (double)value * NS_PER_MINUTE / (double)ns : NAN;
+}
+
+static void add_blocks(int64_t objects, bool is_known, struct report_line *l)
+{
+	char count[UNITS_BUF];
+
+	if (is_known)
+		report_line_add(l, " ", "in %s block%s",
+				format_count((double)objects, count, sizeof(count)),
+				objects == 1 ? "" : "s");
+}
+
+static void add_held(const struct report *r, struct report_line *l)
+{
+	char title[64] = "", text[REPORT_INTERVAL_BUF], value[UNITS_BUF];
+	double per_minute = report_per_minute(r, r->total.value);
+
+	if (!r->is_inuse)
+		snprintf(title, sizeof(title), "Total %.40s: ", report_value_title(r));
+	else if (is_since(r)) {
+		format_since(r, text, sizeof(text));
+		snprintf(title, sizeof(title), "In use, of what was allocated since %.20s: ", text);
+	} else if (!recording_of(r)->is_known)
+		snprintf(title, sizeof(title), "In use: ");
+	else if (recording_of(r)->is_from_start)
+		snprintf(title, sizeof(title), "Held: ");
+	else
+		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
+	report_line_add(l, "", "%s%s", title,
+			report_format_value(r, (double)r->total.value, value));
+	report_format_unit_interval(r, &r->total, text);
+	if (text[0])
+		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
+	add_blocks(r->total.objects, r->objects_type >= 0, l);
+	if (!isnan(per_minute))
+		report_line_add(l, ", ", "%s/min", format_bytes(per_minute, value, sizeof(value)));
+}
+
+static bool was_watched_in_part(const struct recording *rec)
+{
+	return rec->is_known && rec->duration_ns > 0 &&
+	       (double)rec->watched_ns < 0.999 * (double)rec->duration_ns;
+}
+
+static void add_watched(const struct report *r, struct report_line *l)
+{
+	const struct recording *rec = recording_of(r);
+	char text[UNITS_BUF];
+
+	if (was_watched_in_part(rec))
+		report_line_add(l, " ", "in the %s that were watched",
+				format_duration((uint64_t)rec->watched_ns, text, sizeof(text)));
+}
+
+static void put_values(const struct report *r, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
+
+	if (r->is_unknown && !r->is_inuse) { /* what is known instead of in-use */
+		report_line_add(&l, "", "Allocated %s",
+				report_format_value(r, (double)r->total.value, value));
+		report_format_unit_interval(r, &r->total, interval);
+		if (interval[0] && strcmp(interval, "exact") != 0)
+			report_line_add(&l, " ", "%s (95 %%)", interval);
+		add_blocks(r->total.objects, r->objects_type >= 0, &l);
+		add_watched(r, &l);
+		report_line_end(&l);
+		return;
+	}
+	add_held(r, &l);
+	if (r->alloc_type >= 0) {
+		report_line_add(&l, "; ", "allocated %s",
+				format_bytes((double)r->total.alloc, value, sizeof(value)));
+		report_format_alloc_interval(r, &r->total, interval);
+		if (interval[0] && strcmp(interval, "exact") != 0)
+			report_line_add(&l, " ", "%s", interval);
+		add_blocks(r->total.alloc_objects, r->alloc_objects_type >= 0, &l);
+	}
+	add_watched(r, &l);
+	report_line_end(&l);
+}
+
+static void put_unknown(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	const char *comm = profile_text(r->p, rec->comm_str);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char text[RECORDING_TEXT_BUF], line[RECORDING_TEXT_BUF + 32];
+	uint64_t rate = r->rate_bytes;
+
+	recording_why_unknown(rec, comm, text);
+	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
+	report_put_wrapped(line, 2, report_columns(r), out);
+	/* the command is for copying: it stays in one line, alone if need be */
+	report_line_add(&l, "", "To know it: %s", recording_way_out(rec, rate, text));
+	snprintf(line, sizeof(line), "(%s)", recording_way_out_cost(rec, text));
+	if (l.used + 1 + strlen(line) <= l.columns) {
+		report_line_add(&l, " ", "%s", line);
+		report_line_end(&l);
+		return;
+	}
+	report_line_end(&l);
+	fputs("  ", out);
+	report_put_wrapped(line, 2, report_columns(r) - 2, out);
+}
+
+/* Does what is held account for what the process grew by? */
+static void add_explained(const struct report *r, double growth, struct report_line *l)
+{
+	double low = (double)r->total.value, high = low, held = low;
+
+	if (!report_interval(r, &r->total, &low, &high))
+		low = high = held;
+	if ((growth >= low && growth <= high) || held >= EXPLAINED_SHARE * growth)
+		report_line_add(l, ": ", "explained");
+	else
+		report_line_add(l, ": ", "%.0f %% of the growth explained", 100 * held / growth);
+}
+
+/* Said apart, because nobody holds it any more. */
+static void put_exec_held(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char bytes[UNITS_BUF];
+
+	if (!rec->is_known || !rec->exec_held_bytes || r->opts->scope)
+		return;
+	report_line_add(&l, "", "Held at exec, and gone: %s",
+			format_bytes((double)rec->exec_held_bytes, bytes, sizeof(bytes)));
+	add_blocks((int64_t)rec->exec_held_objects, true, &l);
+	report_line_end(&l);
+}
+
+static void put_resident(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char before[UNITS_BUF], after[UNITS_BUF], *unit;
+	double growth = (double)rec->rss_end_bytes - (double)rec->rss_begin_bytes;
+
+	if (!rec->is_known || !rec->rss_begin_bytes || !rec->rss_end_bytes)
+		return;
+	format_bytes((double)rec->rss_begin_bytes, before, sizeof(before));
+	format_bytes((double)rec->rss_end_bytes, after, sizeof(after));
+	unit = strchr(before, ' ');
+	if (unit && strchr(after, ' ') && !strcmp(unit, strchr(after, ' ')))
+		*unit = '\0';
+	report_line_add(&l, "", "Resident %s -> %s", before, after);
+	if (growth >= GROWTH_BYTES_MIN &&
+	    growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes && r->is_inuse &&
+	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope)
+		add_explained(r, growth, &l);
+	report_line_end(&l);
+}
+
+/* What part of the profile the rest is about. */
+static void put_scope(const struct report *r, FILE *out)
+{
+	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
+	char part[UNITS_BUF], whole[UNITS_BUF], scope[REPORT_FIT_BUF];
+	size_t columns = report_columns(r);
+
+	report_format_value(r, (double)r->total.value, part);
+	report_format_value(r, (double)r->whole.value, whole);
+	report_fit_name(r->opts->scope, columns > 102 ? columns - 62 : 40, scope);
+	if (columns < 60)
+		report_fit_name(r->opts->scope, columns - 18, scope);
+	report_line_add(&l, "", "Scope %s and below:", scope);
+	report_line_add(&l, " ", "%s of the profile's %s", part, whole);
+	if (r->whole.value)
+		report_line_add(&l, " ", "(%.1f%%)",
+				100.0 * (double)r->total.value / (double)r->whole.value);
+	report_line_end(&l);
+}
+
+/* In a profile of before in-use could be said to be unknown. */
+static void put_old_inuse(const struct report *r, FILE *out)
+{
+	const char *inuse = find_comment(r->p, "in-use: ");
+
+	if (!inuse || recording_of(r)->is_known)
+		return;
+	fputs("In use: ", out);
+	report_put_name(out, inuse, report_columns(r) - 8);
+	fputc('\n', out);
+}
+
+void report_put_head(const struct report *r, FILE *out)
+{
+	put_reason(r, out);
+	if (recording_of(r)->is_known)
+		put_who(r, out);
+	else
+		put_what(r, out);
+	if (r->is_unknown)
+		put_unknown(r, out);
+	put_values(r, out);
+	put_old_inuse(r, out);
+	put_exec_held(r, out);
+	put_resident(r, out);
+	if (r->opts->scope)
+		put_scope(r, out);
+}

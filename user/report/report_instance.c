@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_instance.c - the rows of a report by instance: tasks, and what is no task's.
+ *
+ * A task is {scope, number, process}. The notes (profile/scope_note.h) have the scope that the task
+ * was entered by, its state, its peak and what it has allocated; the samples have what it holds, under
+ * that scope and under all that the task entered further. So a sample belongs to the innermost task
+ * of its number that its path lies in; without a note its own path is taken for the task's.
+ *
+ * What tasks have allocated stands in the samples that have no task, so it is taken from their row:
+ * the rows add up to the total. A profile that was written without the numbers has the tasks in the
+ * notes alone; then what they hold is taken from that row too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hmap.h"
+#include "report/report_rows.h"
+#include "profile/match_list.h"
+#include "profile/scope_note.h"
+#include "profile/scope_path.h"
+
+struct task_key {
+	int64_t path, pid; /* in report.names */
+	int64_t id;
+};
+
+struct task {
+	struct report_row row;
+	int64_t inuse_bytes, inuse_objects; /* as its note says */
+	bool is_sampled;
+	bool is_whole; /* the note is about what the report is about, not about more */
+};
+
+struct tasks {
+	VEC(struct task) list;
+	struct hmap index; /* struct task_key -> task */
+	struct hmap resolved; /* the same with the path of a sample */
+	struct report_row rest;
+	bool has_rest;
+};
+
+static int name_row(struct report *r, struct report_row *row)
+{
+	const char *path = strset_get(r->names, row->scope.path);
+	size_t bytes = strlen(path) + 32;
+	char *name = malloc(bytes);
+
+	if (!name)
+		return -ENOMEM;
+	snprintf(name, bytes, "%s #%" PRIu64, path, (uint64_t)row->task.id);
+	row->name = strset_add(r->names, name);
+	free(name);
+	return row->name < 0 ? -ENOMEM : 0;
+}
+
+static int get_task(struct report *r, struct tasks *t, const struct task_key *key, size_t *ret)
+{
+	const uint64_t *known = hmap_get(&t->index, key);
+	struct task task = { .row.scope.path = key->path,
+			     .row.task = { .is_task = true, .id = key->id, .pid = key->pid } };
+	int err;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	err = name_row(r, &task.row);
+	if (!err)
+		err = vec_push(&t->list, task);
+	if (!err)
+		err = hmap_put(&t->index, key, t->list.cnt - 1);
+	if (!err)
+		*ret = t->list.cnt - 1;
+	return err;
+}
+
+/* The task of the number in key that was entered last on the way to the path in key. */
+static int find_innermost(struct report *r, const struct tasks *t, const struct task_key *key,
+			  const uint64_t **ret)
+{
+	const char *path = strset_get(r->names, key->path), *pos = path;
+	struct task_key k = *key;
+	struct scope_name name;
+
+	*ret = NULL;
+	for (size_t i = 0; i < SCOPE_DEPTH_MAX && scope_path_next(&pos, &name); i++) {
+		const uint64_t *found;
+
+		k.path = strset_add_n(r->names, path, name.text + name.len - path);
+		if (k.path < 0)
+			return -ENOMEM;
+		k.pid = key->pid;
+		found = hmap_get(&t->index, &k);
+		k.pid = 0; /* a note that does not say the process: there is one */
+		if (!found)
+			found = hmap_get(&t->index, &k);
+		if (found)
+			*ret = found;
+	}
+	return 0;
+}
+
+static int resolve(struct report *r, struct tasks *t, const struct task_key *key, size_t *ret)
+{
+	const uint64_t *known = hmap_get(&t->resolved, key);
+	int err = 0;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	err = find_innermost(r, t, key, &known);
+	if (!err && known)
+		*ret = *known;
+	else if (!err)
+		err = get_task(r, t, key, ret);
+	return err ? err : hmap_put(&t->resolved, key, *ret);
+}
+
+static const struct profile_label *find_label(const struct profile *p,
+					      const struct profile_sample *s, const char *key)
+{
+	for (uint32_t i = 0; i < s->label_cnt; i++) {
+		const struct profile_label *l = &p->labels.data[s->label_first + i];
+
+		if (!strcmp(profile_text(p, l->key_str), key))
+			return l;
+	}
+	return NULL;
+}
+
+/* "" when the samples do not say it. */
+static int64_t pid_of(struct report *r, const struct profile_sample *s)
+{
+	const struct profile_label *l = find_label(r->p, s, "pid");
+	char text[24];
+
+	if (!l)
+		return 0;
+	if (l->str)
+		return strset_add(r->names, profile_text(r->p, l->str));
+	snprintf(text, sizeof(text), "%" PRId64, l->num);
+	return strset_add(r->names, text);
+}
+
+static int add_sample(struct report *r, struct tasks *t, uint32_t i)
+{
+	const struct profile_sample *s = &r->p->samples.data[i];
+	const struct profile_label *number = find_label(r->p, s, "task");
+	const char *state = profile_sample_label(r->p, s, "task_state");
+	struct task_key key = { .path = r->scopes.data[i], .pid = pid_of(r, s) };
+	struct task *task;
+	size_t k;
+	int err;
+
+	if (key.pid < 0)
+		return -ENOMEM;
+	if (!number || number->str) {
+		report_add_sample(r, s, &t->rest);
+		t->has_rest = true;
+		return 0;
+	}
+	key.id = number->num;
+	err = resolve(r, t, &key, &k);
+	if (err)
+		return err;
+	task = &t->list.data[k];
+	task->is_sampled = true;
+	report_add_sample(r, s, &task->row);
+	if (state && !strcmp(state, "exited"))
+		task->row.task.state = REPORT_STATE_EXITED;
+	return 0;
+}
+
+/* The shown path and the process of a note, and is it of what the report is about? */
+static int read_note(struct report *r, const struct scope_note *n, struct task_key *key,
+		     bool *ret_is_inside)
+{
+	const struct report_options *o = r->opts;
+	char *path = strdup(n->path), pid[24] = "";
+
+	if (!path)
+		return -ENOMEM;
+	if (o->folds_repeated)
+		scope_path_fold(n->path, path);
+	if (n->pid)
+		snprintf(pid, sizeof(pid), "%" PRId64, n->pid);
+	*ret_is_inside = (!o->scope || scope_path_is_in(path, o->scope)) &&
+			 (!o->match || match_list_test(o->match, path));
+	key->id = n->task;
+	key->path = strset_add(r->names, path);
+	key->pid = strset_add(r->names, pid);
+	free(path);
+	return key->path < 0 || key->pid < 0 ? -ENOMEM : 0;
+}
+
+static void take_note(const struct report *r, const struct scope_note *n, struct task *task)
+{
+	struct report_row *row = &task->row;
+	struct estimate alloc = {
+		.samples = (uint64_t)n->alloc_samples,
+		.objects = (double)n->alloc_objects,
+		.bytes = (double)n->alloc_bytes,
+		.bytes_variance = n->alloc_error < 0 ? NAN : pow((double)n->alloc_error, 2),
+		.rate_bytes = (double)r->rate_bytes,
+	};
+
+	task->inuse_bytes = report_add_saturating(task->inuse_bytes, n->inuse_bytes);
+	task->inuse_objects = report_add_saturating(task->inuse_objects, n->inuse_objects);
+	row->alloc = report_add_saturating(row->alloc, n->alloc_bytes);
+	row->alloc_objects = report_add_saturating(row->alloc_objects, n->alloc_objects);
+	estimate_merge(&row->alloc_estimate, &alloc);
+	row->peak.is_minimum = row->peak.is_known;
+	if (!row->peak.is_known || n->peak_bytes > row->peak.bytes) {
+		row->peak.bytes = n->peak_bytes;
+		row->peak.time_ns = n->peak_time_ns;
+	}
+	row->peak.is_known = true;
+}
+
+/* Of a task that the report is about only in part the state is known, and no sum. */
+static int add_note(struct report *r, struct tasks *t, const struct scope_note *n)
+{
+	struct task_key key = { 0 };
+	struct task *task;
+	bool is_inside;
+	size_t k;
+	int err = read_note(r, n, &key, &is_inside);
+
+	if (!err)
+		err = get_task(r, t, &key, &k);
+	if (err)
+		return err;
+	task = &t->list.data[k];
+	if (n->is_exited)
+		task->row.task.state = REPORT_STATE_EXITED;
+	else if (task->row.task.state == REPORT_STATE_UNKNOWN)
+		task->row.task.state = REPORT_STATE_LIVE;
+	if (!is_inside)
+		return 0;
+	task->is_whole = true;
+	take_note(r, n, task);
+	return 0;
+}
+
+static int add_notes(struct report *r, struct tasks *t)
+{
+	struct scope_note n;
+	const int64_t *id;
+	int err = 0;
+
+	if (!r->is_inuse && !r->is_alloc)
+		return 0;
+	vec_each(&r->p->notes, id) {
+		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_INSTANCE)
+			continue;
+		err = add_note(r, t, &n);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* What samples do not say is what the note says, and not what has no task. */
+static void take_inuse(const struct report *r, struct task *task, struct report_row *rest)
+{
+	struct estimate *e = &task->row.estimate;
+
+	task->row.value = task->inuse_bytes;
+	task->row.objects = task->inuse_objects;
+	e->bytes = (double)task->inuse_bytes;
+	e->objects = (double)task->inuse_objects;
+	e->rate_bytes = (double)r->rate_bytes;
+	if (r->has_interval)
+		e->bytes_variance =
+			estimate_variance_from_sums(e->bytes, e->objects, r->rate_bytes);
+	if (e->bytes_variance > 0)
+		e->samples = (uint64_t)(e->bytes * e->bytes / e->bytes_variance);
+	rest->value = report_add_saturating(rest->value, -task->inuse_bytes);
+	rest->objects = report_add_saturating(rest->objects, -task->inuse_objects);
+	rest->estimate.bytes -= e->bytes;
+	rest->estimate.objects -= e->objects;
+}
+
+/* Where --match cuts through a task, what it has allocated may be more than what is left. */
+static int64_t subtract(int64_t from, int64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
+/* What is left of 0 bytes is rounding; of a part that is not known, or not smaller, the rest is not known. */
+static void subtract_alloc(struct report_row *rest, const struct estimate *part)
+{
+	struct estimate *e = &rest->alloc_estimate;
+
+	e->samples -= e->samples < part->samples ? e->samples : part->samples;
+	e->bytes = (double)rest->alloc;
+	e->objects = (double)rest->alloc_objects;
+	e->bytes_variance -= part->bytes_variance;
+	if (!rest->alloc)
+		e->bytes_variance = 0;
+	else if (e->bytes_variance < 0)
+		e->bytes_variance = NAN;
+}
+
+/* The same of what was allocated, where the rows are of that: no sample of a task has it. */
+static void take_alloc(struct task *task, struct report_row *rest)
+{
+	const struct report_row *row = &task->row;
+
+	rest->value = subtract(rest->value, row->alloc);
+	rest->objects = subtract(rest->objects, row->alloc_objects);
+	rest->estimate.bytes = (double)rest->value;
+	if (row->alloc) /* the parts of a sum are not independent of it */
+		rest->estimate.bytes_variance = NAN;
+	task->row.value = report_add_saturating(row->value, row->alloc);
+	task->row.objects = report_add_saturating(row->objects, row->alloc_objects);
+	estimate_merge(&task->row.estimate, &row->alloc_estimate);
+}
+
+static int list_tasks(struct report *r, struct tasks *t)
+{
+	struct task *task;
+
+	vec_each(&t->list, task) {
+		if (!task->is_sampled && !task->is_whole)
+			continue;
+		if (r->is_alloc)
+			take_alloc(task, &t->rest);
+		else if (!task->is_sampled)
+			take_inuse(r, task, &t->rest);
+		t->rest.alloc = subtract(t->rest.alloc, task->row.alloc);
+		t->rest.alloc_objects = subtract(t->rest.alloc_objects, task->row.alloc_objects);
+		subtract_alloc(&t->rest, &task->row.alloc_estimate);
+		t->has_rest |= task->is_whole;
+		task->row.task.has_no_alloc = !task->is_whole && !task->row.alloc;
+		r->has_peaks |= r->is_inuse && task->row.peak.is_known;
+		if (vec_push(&r->rows, task->row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_inuse(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int list_outstanding(struct report *r)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row) {
+		if (row->task.state != REPORT_STATE_EXITED || row->value <= 0)
+			continue;
+		if (vec_push(&r->outstanding, *row))
+			return -ENOMEM;
+		report_add_row(&r->outstanding_total, row);
+	}
+	if (r->outstanding.cnt)
+		qsort(r->outstanding.data, r->outstanding.cnt, sizeof(*r->outstanding.data),
+		      compare_inuse);
+	return report_fold_rows(r, r->outstanding.data, &r->outstanding.cnt);
+}
+
+int report_rows_by_instance(struct report *r)
+{
+	struct tasks t = { .rest.name = strset_add(r->names, "(no task)") };
+	int err = t.rest.name < 0 ? -ENOMEM : 0;
+
+	hmap_init(&t.index, sizeof(struct task_key));
+	hmap_init(&t.resolved, sizeof(struct task_key));
+	if (!err)
+		err = add_notes(r, &t);
+	for (size_t k = 0; k < r->chosen.cnt && !err; k++)
+		err = add_sample(r, &t, r->chosen.data[k]);
+	if (!err)
+		err = list_tasks(r, &t);
+	if (!err && r->is_inuse)
+		err = list_outstanding(r);
+	if (!err && r->rows.cnt)
+		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
+	if (!err)
+		err = report_fold_rows(r, r->rows.data, &r->rows.cnt);
+	if (!err && t.has_rest)
+		err = vec_push(&r->rows, t.rest);
+	vec_release(&t.list);
+	hmap_release(&t.index);
+	hmap_release(&t.resolved);
+	return err;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_places.c - stacks as people look for them: one row for all that were charged to the same line
+ * of the same function by the same caller.
+ *
+ * Two stacks that differ only in what stands around that would read alike. The rows still add up.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hmap.h"
+#include "report/report_own.h"
+#include "report/report_own_names.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define CALLERS_MAX 3
+#define NAME_COLUMNS_MIN 8
+#define KEY_BUF 4096
+
+/* Parameters are not needed where the line says which function it is. */
+static void strip_parameters(char *name)
+{
+	int depth = 0;
+
+	for (char *s = name; *s; s++) {
+		bool is_operator = s - name >= 8 && !strncmp(s - 8, "operator", 8);
+
+		if (!strncmp(s, "(anonymous namespace)", 21)) {
+			s += 20;
+		} else if (*s == '<' || *s == '{') {
+			depth++;
+		} else if ((*s == '>' && s > name && s[-1] != '-' && depth) || *s == '}') {
+			depth--;
+		} else if (!depth && *s == '(' && !is_operator) {
+			*s = '\0';
+			return;
+		}
+	}
+}
+
+void report_name_frame(const struct report *r, const struct report_frame *f,
+		       struct report_named *ret)
+{
+	char buf[REPORT_NAME_BUF];
+	const char *name = report_frame_name(r->p, f, buf, sizeof(buf)), *slash;
+
+	ret->place[0] = '\0';
+	if (f->line) {
+		const char *file =
+			profile_text(r->p, r->p->functions.data[f->line->function].filename_str);
+
+		slash = strrchr(file, '/');
+		if (file[0] && f->line->line > 0)
+			snprintf(ret->place, sizeof(ret->place), " %.60s:%lld",
+				 slash ? slash + 1 : file, (long long)f->line->line);
+	}
+	snprintf(ret->name, sizeof(ret->name), "%s",
+		 ret->place[0] ? report_skip_result(name) : name);
+	if (ret->place[0])
+		strip_parameters(ret->name);
+}
+
+char *report_fit_named(const struct report_named *n, size_t columns, char buf[REPORT_FIT_BUF])
+{
+	size_t width = report_width(n->place), name_width = report_width(n->name);
+	char place[REPORT_FIT_BUF];
+
+	/* half a line number helps nobody */
+	if (columns < width + (name_width < NAME_COLUMNS_MIN ? name_width : NAME_COLUMNS_MIN))
+		return report_fit_name(n->name, columns, buf);
+	report_fit_name(n->name, columns - width, buf);
+	report_fit_name(n->place, width, place);
+	snprintf(buf + strlen(buf), REPORT_FIT_BUF - strlen(buf), "%s", place);
+	return buf;
+}
+
+static const struct profile_sample *first_sample(const struct report *r,
+						 const struct report_row *row)
+{
+	return &r->p->samples.data[r->order.data[row->sample_first]];
+}
+
+/* "name file:line (hint) < caller file:line" */
+static int64_t key_of(const struct report *r, const struct report_row *row)
+{
+	struct report_place place;
+	struct report_named n;
+	struct report_frame caller;
+	char key[KEY_BUF];
+	int used;
+
+	if (!report_find_place(r, first_sample(r, row), &place))
+		return strset_add(r->names, "(no stack)");
+	report_name_frame(r, &place.frame, &n);
+	used = snprintf(key, sizeof(key), "%s%s (%s)", n.name, n.place,
+			place.hint ? place.hint : "");
+	if (report_next_own(r, first_sample(r, row), &place.behind, &caller)) {
+		report_name_frame(r, &caller, &n);
+		snprintf(key + used, sizeof(key) - (size_t)used, " < %s%s", n.name, n.place);
+	}
+	return strset_add(r->names, key);
+}
+
+static int add_stack(const struct report *r, const struct report_row *row, struct hmap *index,
+		     struct report_places *ret)
+{
+	int64_t key = row->sample_cnt ? key_of(r, row) : row->name;
+	const uint64_t *known;
+	struct report_row *into;
+	int err;
+
+	if (key < 0)
+		return -ENOMEM;
+	known = hmap_get(index, &key);
+	if (!known) {
+		err = vec_push(ret, *row);
+		if (!err)
+			ret->data[ret->cnt - 1].row_cnt = 0;
+		return err ? err : hmap_put(index, &key, ret->cnt - 1);
+	}
+	into = &ret->data[*known];
+	report_add_row(into, row);
+	return 0;
+}
+
+int report_find_places(const struct report *r, struct report_places *ret)
+{
+	const struct report_row *row;
+	struct hmap index;
+	int err = 0;
+
+	hmap_init(&index, sizeof(int64_t));
+	vec_each(&r->rows, row) {
+		err = add_stack(r, row, &index, ret);
+		if (err)
+			break;
+	}
+	hmap_release(&index);
+	return err;
+}
+
+size_t report_name_place(const struct report *r, const struct report_row *row,
+			 struct report_named_place *ret)
+{
+	const struct profile_sample *s;
+	struct report_place place;
+	struct report_frame f;
+
+	*ret = (struct report_named_place){ 0 };
+	if (!row->sample_cnt) {
+		snprintf(ret->own.name, sizeof(ret->own.name), "%s",
+			 strset_get(r->names, row->name));
+		return 0;
+	}
+	s = first_sample(r, row);
+	if (!report_find_place(r, s, &place)) {
+		snprintf(ret->own.name, sizeof(ret->own.name), "(no stack)");
+		return 0;
+	}
+	report_name_frame(r, &place.frame, &ret->own);
+	ret->hint = place.hint;
+	while (ret->caller_cnt < CALLERS_MAX && report_next_own(r, s, &place.behind, &f))
+		report_name_frame(r, &f, &ret->caller[ret->caller_cnt++]);
+	return ret->caller_cnt;
+}

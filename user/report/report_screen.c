@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_screen.c - rows that fit a screen: by stack each with the place that it is charged to and who
+ * called that, else with its name.
+ *
+ * Rows that hold nothing any more are one line, so are those that there is no room for. What is
+ * above and below leaves a number of lines; each row gets one of them, and the largest rows that do not
+ * fit in one line get a second one as long as there are any left.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/report_own_names.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define NAME_COLUMNS_MIN 20
+#define CALLER_COLUMNS_MIN 12
+#define OWN_COLUMNS_MIN 26
+#define SECOND_INDENT 6
+#define CELL_BUF REPORT_INTERVAL_BUF
+
+enum cell { CELL_VALUE, CELL_INTERVAL, CELL_BLOCKS, CELL_CUMULATIVE, CELL_ALLOC, CELL_CNT };
+
+struct screen {
+	const struct report *r;
+	const struct report_row *rows; /* largest first */
+	size_t cnt;
+	size_t held_cnt; /* of them, those that are listed one by one, or would be */
+	size_t shown_cnt;
+	size_t spare_lines; /* for rows that do not fit in one */
+	const struct report_row *unmatched; /* or NULL */
+	struct report_row empty, other; /* sums of rows that are not shown */
+	bool has_empty_line;
+	bool has_cell[CELL_CNT], has_weak, has_rank;
+	size_t width[CELL_CNT];
+	size_t used; /* columns in front of the name */
+	FILE *out;
+};
+
+static bool is_by_name(const struct report *r)
+{
+	return r->opts->by != REPORT_BY_STACK;
+}
+
+/* By function: a caller that is nobody's own and has nothing itself. */
+static bool is_noise(const struct report *r, const struct report_row *row)
+{
+	return r->opts->by == REPORT_BY_FUNCTION && !row->value && !row->alloc && !row->objects &&
+	       report_is_system_function(strset_get(r->names, row->name));
+}
+
+/* Who asks for what was allocated wants to see it, whatever is left of it; and where nothing at all
+ * is left, who allocates is all that there is to say. */
+static bool is_empty(const struct report *r, const struct report_row *row)
+{
+	return r->is_inuse && r->total.value && !row->value && !row->cumulative &&
+	       (r->opts->sort == REPORT_SORT_INUSE || r->opts->sort == REPORT_SORT_OBJECTS);
+}
+
+static char *format_cell(const struct report *r, const struct report_row *row, enum cell cell,
+			 char *buf)
+{
+	switch (cell) {
+	case CELL_VALUE:
+		return report_format_value(r, (double)row->value, buf);
+	case CELL_INTERVAL:
+		return report_format_unit_interval(r, row, buf);
+	case CELL_BLOCKS:
+		return format_count((double)row->objects, buf, CELL_BUF);
+	case CELL_CUMULATIVE:
+		return report_format_value(r, (double)row->cumulative, buf);
+	default:
+		return format_bytes((double)row->alloc, buf, CELL_BUF);
+	}
+}
+
+static void format_title(const struct report *r, enum cell cell, char *buf)
+{
+	static const char *const titles[] = {
+		[CELL_INTERVAL] = "+- 95 %",
+		[CELL_BLOCKS] = "BLOCKS",
+		[CELL_CUMULATIVE] = "CUMULATIVE",
+		[CELL_ALLOC] = "ALLOCATED",
+	};
+	const char *name = cell == CELL_VALUE ? report_value_title(r) : titles[cell];
+
+	snprintf(buf, CELL_BUF, "%.10s", cell == CELL_VALUE && r->is_inuse ? "held" : name);
+	for (char *c = buf; *c; c++)
+		*c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+}
+
+static void choose_cells(struct screen *s)
+{
+	const struct report *r = s->r;
+	bool is_about_alloc = r->opts->sort == REPORT_SORT_ALLOC || !r->total.value;
+	bool wants_alloc = is_about_alloc || (is_by_name(r) && report_columns(r) >= 72);
+
+	s->has_rank = !is_by_name(r);
+	s->has_cell[CELL_VALUE] = true;
+	s->has_cell[CELL_BLOCKS] = r->objects_type >= 0;
+	s->has_cell[CELL_CUMULATIVE] = r->opts->by == REPORT_BY_FUNCTION;
+	s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && wants_alloc;
+	if (r->opts->by == REPORT_BY_FUNCTION && report_columns(r) < 90)
+		s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && is_about_alloc;
+}
+
+static void widen(struct screen *s, enum cell cell, const char *text)
+{
+	size_t width = report_width(text);
+
+	if (width > s->width[cell])
+		s->width[cell] = width;
+}
+
+/* As wide as what is in them. */
+static void measure(struct screen *s)
+{
+	char text[CELL_BUF];
+
+	for (size_t i = 0; i <= s->shown_cnt; i++) {
+		const struct report_row *row = i < s->shown_cnt ? &s->rows[i] : s->unmatched;
+
+		if (!row)
+			continue;
+		s->has_weak |= report_is_weak(s->r, row);
+		s->has_cell[CELL_INTERVAL] |= format_cell(s->r, row, CELL_INTERVAL, text)[0] != 0;
+		for (int cell = 0; cell < CELL_CNT; cell++)
+			widen(s, cell, format_cell(s->r, row, cell, text));
+	}
+	s->used = s->has_rank ? 4 : 0;
+	s->used += s->has_weak;
+	for (int cell = 0; cell < CELL_CNT; cell++) {
+		if (!s->has_cell[cell])
+			continue;
+		format_title(s->r, cell, text);
+		widen(s, cell, text);
+		s->used += s->width[cell] + (cell == CELL_INTERVAL ? 1 : 2);
+	}
+}
+
+/* Numbers are at the right of their column, intervals beside what they are of. */
+static void put_cell(const struct screen *s, enum cell cell, const char *text)
+{
+	int width = (int)s->width[cell];
+
+	if (cell == CELL_INTERVAL)
+		fprintf(s->out, "%-*s ", width, text);
+	else
+		fprintf(s->out, "%*s", width, text);
+}
+
+static void put_titles(const struct screen *s)
+{
+	static const char *const what[] = {
+		[REPORT_BY_STACK] = "WHERE",   [REPORT_BY_FUNCTION] = "FUNCTION",
+		[REPORT_BY_MODULE] = "MODULE", [REPORT_BY_THREAD] = "THREAD",
+		[REPORT_BY_LABEL] = "LABEL",
+	};
+	const char *key = s->r->opts->by == REPORT_BY_LABEL ? s->r->opts->label_key : "";
+	char text[CELL_BUF];
+
+	fprintf(s->out, "%*s", s->has_rank ? 4 : 0, "");
+	for (int cell = 0; cell < CELL_CNT; cell++) {
+		if (!s->has_cell[cell])
+			continue;
+		format_title(s->r, cell, text);
+		put_cell(s, cell, text);
+		if (cell == CELL_VALUE)
+			fprintf(s->out, "%*s", 1 + s->has_weak, "");
+		if (cell != CELL_VALUE)
+			fputc(' ', s->out);
+		if (cell == CELL_VALUE && !s->has_cell[CELL_INTERVAL])
+			fputc(' ', s->out);
+	}
+	fprintf(s->out, "%s%s", what[s->r->opts->by], key[0] ? " " : "");
+	report_put_name(s->out, key, NAME_COLUMNS_MIN);
+	fputc('\n', s->out);
+}
+
+static void put_numbers(const struct screen *s, size_t rank, const struct report_row *row)
+{
+	char text[CELL_BUF];
+
+	if (s->has_rank && rank)
+		fprintf(s->out, "%2zu  ", rank);
+	else if (s->has_rank)
+		fputs("    ", s->out);
+	for (int cell = 0; cell < CELL_CNT; cell++) {
+		if (!s->has_cell[cell])
+			continue;
+		format_cell(s->r, row, cell, text);
+		if (cell == CELL_VALUE)
+			report_paint(s->r, REPORT_BOLD, s->out);
+		put_cell(s, cell, text);
+		if (cell != CELL_VALUE) {
+			fputc(' ', s->out);
+			continue;
+		}
+		report_paint(s->r, REPORT_PLAIN, s->out);
+		if (s->has_weak)
+			fputc(report_is_weak(s->r, row) ? '?' : ' ', s->out);
+		fputs(s->has_cell[CELL_INTERVAL] ? " " : "  ", s->out);
+	}
+}
+
+/* " < f file.c:1 < main file.c:2": as many as there is room for, the first in any case. */
+static void put_callers(const struct screen *s, const struct report_named_place *n, size_t columns)
+{
+	char text[REPORT_FIT_BUF];
+
+	report_paint(s->r, REPORT_DIM, s->out);
+	for (size_t i = 0; i < n->caller_cnt; i++) {
+		size_t width =
+			3 + report_width(n->caller[i].name) + report_width(n->caller[i].place);
+
+		if (i && width > columns)
+			break;
+		report_fit_named(&n->caller[i], columns > 3 ? columns - 3 : 1, text);
+		fprintf(s->out, "%s< %s", i ? " " : "", text);
+		columns -= width < columns ? width : columns;
+	}
+	report_paint(s->r, REPORT_PLAIN, s->out);
+}
+
+static size_t hint_width(const struct report_named_place *n)
+{
+	return n->hint ? strlen(n->hint) + 3 : 0;
+}
+
+static size_t put_own(const struct screen *s, const struct report_named_place *n, size_t hint,
+		      size_t columns)
+{
+	char text[REPORT_FIT_BUF];
+
+	if (hint + CALLER_COLUMNS_MIN > columns)
+		hint = 0;
+	report_fit_named(&n->own, columns - hint, text);
+	fputs(text, s->out);
+	if (hint)
+		fprintf(s->out, " (%s)", n->hint);
+	return report_width(text) + hint;
+}
+
+/* Behind the numbers, or below them where the page is narrow. */
+static size_t begin_name(const struct screen *s)
+{
+	size_t columns = report_columns(s->r);
+
+	if (columns >= s->used + NAME_COLUMNS_MIN)
+		return columns - s->used;
+	fprintf(s->out, "\n%*s", SECOND_INDENT, "");
+	return columns - SECOND_INDENT;
+}
+
+/* The callers, and the hint where it had no room, below what they belong to. */
+static void put_second_line(struct screen *s, const struct report_named_place *n, bool has_hint)
+{
+	size_t columns = report_columns(s->r) - SECOND_INDENT + 1;
+
+	fprintf(s->out, "\n%*s", SECOND_INDENT, "");
+	if (has_hint && columns > hint_width(n) + CALLER_COLUMNS_MIN) {
+		fprintf(s->out, "(%s)%s", n->hint, n->caller_cnt ? " " : "");
+		columns -= hint_width(n);
+	}
+	put_callers(s, n, columns);
+	s->spare_lines--;
+}
+
+/* In one line with its caller, both give way, unless that leaves too little of it. */
+static size_t room_for_own(size_t room, size_t own, size_t hint, size_t caller)
+{
+	size_t least = room / 3 > CALLER_COLUMNS_MIN + 3 ? room / 3 : CALLER_COLUMNS_MIN + 3;
+	size_t given = caller < least ? caller : least;
+
+	if (own + hint + caller > room && room >= given + hint + OWN_COLUMNS_MIN)
+		room -= given;
+	return own + hint < room ? own + hint : room;
+}
+
+static void put_place(struct screen *s, const struct report_row *row)
+{
+	struct report_named_place n;
+	size_t room = begin_name(s), own, hint, caller = 0;
+
+	report_name_place(s->r, row, &n);
+	hint = hint_width(&n);
+	own = report_width(n.own.name) + report_width(n.own.place);
+	if (n.caller_cnt)
+		caller = 3 + report_width(n.caller[0].name) + report_width(n.caller[0].place);
+	if (own + hint + caller > room && s->spare_lines && (n.caller_cnt || hint)) {
+		bool is_below = hint && own + hint > room;
+
+		put_own(s, &n, is_below ? 0 : hint, room);
+		put_second_line(s, &n, is_below);
+	} else {
+		own = put_own(s, &n, hint, room_for_own(room, own, hint, caller));
+		if (n.caller_cnt && room > own + CALLER_COLUMNS_MIN) {
+			fputc(' ', s->out);
+			put_callers(s, &n, room - own);
+		}
+	}
+	fputc('\n', s->out);
+}
+
+static void put_row(struct screen *s, size_t rank, const struct report_row *row,
+		    struct report_marks *marks)
+{
+	marks->has_weak |= report_is_weak(s->r, row);
+	put_numbers(s, rank, row);
+	if (!is_by_name(s->r)) {
+		put_place(s, row);
+		return;
+	}
+	report_put_name(s->out, strset_get(s->r->names, row->name), begin_name(s));
+	fputc('\n', s->out);
+}
+
+static const char *word_of(const struct report *r, size_t cnt)
+{
+	static const char *const words[][2] = {
+		[REPORT_BY_STACK] = { "stack", "stacks" },
+		[REPORT_BY_FUNCTION] = { "function", "functions" },
+		[REPORT_BY_MODULE] = { "module", "modules" },
+		[REPORT_BY_THREAD] = { "thread", "threads" },
+		[REPORT_BY_LABEL] = { "value", "values" },
+	};
+
+	return words[r->opts->by][cnt != 1];
+}
+
+static void put_sums(const struct screen *s)
+{
+	const struct report *r = s->r;
+	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
+
+	if (s->other.row_cnt) {
+		report_format_unit_interval(r, &s->other, interval);
+		fprintf(s->out, "%*sother %s: %zu, %s%s%s\n", s->has_rank ? 4 : 0, "",
+			word_of(r, 2), s->other.row_cnt,
+			report_format_value(r, (double)s->other.value, value),
+			interval[0] ? " " : "", interval);
+	}
+	if (s->has_empty_line) {
+		fprintf(s->out, "%*snot held any more: %zu %s", s->has_rank ? 4 : 0, "",
+			s->empty.row_cnt, word_of(r, s->empty.row_cnt));
+		if (r->alloc_type >= 0)
+			fprintf(s->out, ", %s",
+				format_bytes((double)s->empty.alloc, value, sizeof(value)));
+		fputc('\n', s->out);
+	}
+}
+
+/* How many rows are shown, and how many lines are left. */
+static void share_lines(struct screen *s, size_t line_cap)
+{
+	size_t cap = s->r->opts->row_cap, fixed = 1 + s->has_empty_line + !!s->unmatched, room;
+
+	s->shown_cnt = cap && cap < s->held_cnt ? cap : s->held_cnt;
+	s->spare_lines = SIZE_MAX;
+	if (!line_cap)
+		return;
+	room = line_cap > fixed + 1 ? line_cap - fixed : 1;
+	/* each takes two in a narrow page */
+	measure(s);
+	if (report_columns(s->r) < s->used + NAME_COLUMNS_MIN)
+		room = room > 3 ? room / 2 : 1;
+	if (s->shown_cnt > room)
+		s->shown_cnt = room;
+	if (s->shown_cnt < s->held_cnt && s->shown_cnt == room && room > 1)
+		s->shown_cnt--;
+	s->spare_lines = room - s->shown_cnt;
+	if (s->shown_cnt < s->held_cnt && s->spare_lines)
+		s->spare_lines--;
+}
+
+static void sum_up(struct screen *s)
+{
+	for (size_t i = 0; i < s->cnt; i++)
+		if (is_empty(s->r, &s->rows[i])) {
+			struct report_row row = s->rows[i];
+			size_t stacks = row.row_cnt ? row.row_cnt : 1;
+
+			report_add_row(&s->empty, &row);
+			s->empty.row_cnt += stacks - 1;
+		}
+	/* rows of nothing at all are not worth a line */
+	s->has_empty_line = s->empty.row_cnt && (s->empty.alloc || s->r->alloc_type < 0);
+}
+
+static int by_emptiness(const void *a, const void *b, void *ctx)
+{
+	const struct report *r = ctx;
+	bool x = is_empty(r, a), y = is_empty(r, b);
+
+	return x != y ? x - y : report_compare_rows(a, b, ctx);
+}
+
+static void put_screen(struct screen *s, size_t line_cap, struct report_marks *marks)
+{
+	sum_up(s);
+	s->held_cnt = s->cnt;
+	while (s->held_cnt && is_empty(s->r, &s->rows[s->held_cnt - 1]))
+		s->held_cnt--;
+	choose_cells(s);
+	share_lines(s, line_cap);
+	for (size_t i = s->shown_cnt; i < s->held_cnt; i++)
+		report_add_row(&s->other, &s->rows[i]);
+	measure(s);
+	if (s->shown_cnt || s->unmatched)
+		put_titles(s);
+	for (size_t i = 0; i < s->shown_cnt; i++)
+		put_row(s, i + 1, &s->rows[i], marks);
+	put_sums(s);
+	if (s->unmatched)
+		put_row(s, 0, s->unmatched, marks);
+}
+
+int report_put_screen_rows(const struct report *r, size_t line_cap, struct report_marks *marks,
+			   FILE *out)
+{
+	struct report_places list = { 0 };
+	struct screen s = { .r = r, .out = out };
+	const struct report_row *row;
+	int err = 0;
+
+	if (!is_by_name(r))
+		err = report_find_places(r, &list);
+	else
+		vec_each(&r->rows, row)
+			if (!err && !is_noise(r, row))
+				err = vec_push(&list, *row);
+	if (!err && r->has_unmatched && list.cnt) { /* it is the last one */
+		s.unmatched = &r->rows.data[r->rows.cnt - 1];
+		list.cnt--;
+	}
+	if (!err && list.cnt)
+		qsort_r(list.data, list.cnt, sizeof(*list.data), by_emptiness, (void *)r);
+	s.rows = list.data;
+	s.cnt = list.cnt;
+	if (!err)
+		put_screen(&s, line_cap, marks);
+	vec_release(&list);
+	return err;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_text.c - a report for people: the head, the rows, and what stands below them. Fits in
+ * opts->columns and, where that is asked for, opts->lines; what does not fit is shortened, the numbers
+ * never. Here are the rows with whole stacks; see report_screen.c for those that fit a screen.
+ *
+ * The error bar is "+-1.2 MiB" where it is symmetric, "-0.9 MiB +1.4 MiB" where few samples make
+ * it lopsided, "exact" where there is none. Rows with fewer than four samples are marked "?".
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define NAME_COLUMNS_MIN 20
+
+/* "file.c:12" or the module. */
+static void format_place(const struct report *r, const struct report_frame *f, char *buf,
+			 size_t buf_bytes)
+{
+	const char *file = "", *slash;
+
+	if (f->line)
+		file = profile_text(r->p, r->p->functions.data[f->line->function].filename_str);
+	slash = strrchr(file, '/');
+	if (slash)
+		file = slash + 1;
+	if (f->line && file[0] && f->line->line > 0)
+		snprintf(buf, buf_bytes, "%.60s:%" PRId64, file, f->line->line);
+	else
+		snprintf(buf, buf_bytes, "%.60s", file[0] ? file : report_frame_module(r->p, f));
+}
+
+static void put_frame(const struct report *r, const struct report_frame *f, FILE *out)
+{
+	char name[REPORT_NAME_BUF], place[96];
+	size_t room = report_columns(r) > 60 ? report_columns(r) - 8 : 52, used;
+	const char *text = report_frame_name(r->p, f, name, sizeof(name));
+
+	format_place(r, f, place, sizeof(place));
+	fputs("        ", out);
+	used = report_width(place) + 2;
+	report_put_name(out, text, room > used + NAME_COLUMNS_MIN ? room - used : NAME_COLUMNS_MIN);
+	if (place[0]) {
+		fputs("  ", out);
+		report_put_name(out, place, room);
+	}
+	fputc('\n', out);
+}
+
+static size_t count_frames(const struct profile *p, const struct profile_sample *s)
+{
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+	size_t n = 0;
+
+	while (report_next_frame(p, s, &pos, &f))
+		n++;
+	return n;
+}
+
+static void put_frames(const struct report *r, const struct profile_sample *s, FILE *out)
+{
+	size_t cnt = count_frames(r->p, s), cap = r->opts->frame_cap, shown = 0;
+	struct report_frame_pos pos = { 0 };
+	struct report_frame f;
+
+	if (!cnt)
+		fputs("        (no stack)\n", out);
+	if (!cap || cnt <= cap + 1) /* "... 1 more" would take as much room as the frame */
+		cap = cnt;
+	for (; shown < cap && report_next_frame(r->p, s, &pos, &f); shown++)
+		put_frame(r, &f, out);
+	if (cnt > cap)
+		fprintf(out, "        ... %zu more\n", cnt - cap);
+}
+
+/* "worker" or "worker and others": the values of a label that a row's samples have. */
+static void put_label(const struct report *r, const struct report_row *row, const char *key,
+		      const char *before, size_t columns, FILE *out)
+{
+	const char *first = NULL;
+	bool has_others = false;
+
+	for (uint32_t i = 0; i < row->sample_cnt; i++) {
+		const struct profile_sample *s =
+			&r->p->samples.data[r->order.data[row->sample_first + i]];
+		const char *value = profile_sample_label(r->p, s, key);
+
+		if (!first)
+			first = value;
+		else if (value && strcmp(value, first) != 0)
+			has_others = true;
+	}
+	if (!first)
+		return;
+	fputs(before, out);
+	report_put_name(out, first, columns);
+	if (has_others)
+		fputs(" and others", out);
+}
+
+static void put_stack(const struct report *r, size_t i, FILE *out)
+{
+	const struct report_row *row = &r->rows.data[i];
+	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF], text[UNITS_BUF];
+
+	if (row->row_cnt)
+		fprintf(out, "(other: %zu stack%s)  ", row->row_cnt, row->row_cnt == 1 ? "" : "s");
+	else if (!row->sample_cnt)
+		fprintf(out, "%s  ", strset_get(r->names, row->name));
+	else
+		fprintf(out, "#%zu  ", i + 1);
+	fputs(report_format_value(r, row->value, value), out);
+	report_format_interval(r, row, interval);
+	if (interval[0])
+		fprintf(out, strcmp(interval, "exact") != 0 ? " %s" : " (%s)", interval);
+	if (report_is_weak(r, row))
+		fputs(" ?", out);
+	fprintf(out, "  %s", report_format_share(r, row->value, text));
+	if (r->objects_type >= 0)
+		fprintf(out, ", %s object%s", format_count(row->objects, text, sizeof(text)),
+			row->objects == 1 ? "" : "s");
+	if (r->alloc_type >= 0)
+		fprintf(out, ", allocated %s", format_bytes(row->alloc, text, sizeof(text)));
+	put_label(r, row, "thread", ", thread ", 16, out);
+	put_label(r, row, "scope", "\n        in scope ", report_columns(r) - 30, out);
+	fputc('\n', out);
+	if (row->sample_cnt)
+		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], out);
+	fputc('\n', out);
+}
+
+static void put_stacks(const struct report *r, struct report_marks *marks, FILE *out)
+{
+	for (size_t i = 0; i < r->rows.cnt; i++) {
+		marks->has_weak |= report_is_weak(r, &r->rows.data[i]);
+		put_stack(r, i, out);
+	}
+}
+
+static void put_tree(const struct report *r, struct report_marks *marks, FILE *out)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row) {
+		marks->has_weak |= report_is_weak(r, row);
+		marks->has_minimum |= row->peak.is_minimum;
+	}
+	if (r->opts->by == REPORT_BY_SCOPE)
+		report_put_scopes(r, out);
+	else
+		report_put_instances(r, out);
+}
+
+static void put_nothing(const struct report *r, FILE *out)
+{
+	report_put_wrapped(
+		r->rate_bytes > 1 ?
+			"Nothing was sampled. With --rate 1 every allocation is recorded." :
+			"Nothing was sampled.",
+		2, report_columns(r), out);
+}
+
+bool report_is_screen(const struct report_options *o)
+{
+	return o->format == REPORT_TEXT && o->by != REPORT_BY_SCOPE &&
+	       o->by != REPORT_BY_INSTANCE && !(o->by == REPORT_BY_STACK && o->shows_stacks);
+}
+
+/* line_cap: that the rows may have. */
+static int put_rows(const struct report *r, size_t line_cap, FILE *out)
+{
+	struct report_marks marks = { 0 };
+	int err = 0;
+
+	if (!r->rows.cnt)
+		put_nothing(r, out);
+	else if (report_is_screen(r->opts))
+		err = report_put_screen_rows(r, line_cap, &marks, out);
+	else if (r->opts->by == REPORT_BY_STACK)
+		put_stacks(r, &marks, out);
+	else
+		put_tree(r, &marks, out);
+	report_put_legend(r, &marks, out);
+	return err;
+}
+
+size_t report_count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static bool has_weak_row(const struct report *r)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row)
+		if (report_is_weak(r, row))
+			return true;
+	return false;
+}
+
+int report_write_text(const struct report *r, FILE *out)
+{
+	size_t bytes, taken, cap = r->opts->lines;
+	char *head = NULL;
+	FILE *f = open_memstream(&head, &bytes);
+	long end;
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	report_put_head(r, f);
+	end = ftell(f);
+	report_put_end(r, f);
+	if (end < 0 || fclose(f)) {
+		free(head);
+		return -ENOMEM;
+	}
+	taken = report_count_lines(head) + has_weak_row(r);
+	fwrite(head, 1, (size_t)end, out);
+	if (r->opts->by == REPORT_BY_STACK && r->opts->shows_stacks)
+		fputc('\n', out);
+	err = put_rows(r, cap ? (cap > taken + 3 ? cap - taken : 3) : 0, out);
+	fputs(head + end, out);
+	free(head);
+	if (!err && r->opts->shows_notes)
+		report_put_notes(r, out);
+	return err;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keeper.c - see keeper.h.
+ *
+ * What there is a reason for (keep_watch.h) meets what may be spent (keep_rules.h): here is decided
+ * which profiles are made now (keep_batch.h), and what becomes of those that were kept before.
+ *
+ * Jobs of ended processes wait in a list (keep_ended.h), because nothing else knows of them any more;
+ * those of running ones (peak, limit) are wants of the process until a child is started.
+ */
+#include "saved/keeper.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "saved/keep_batch.h"
+#include "saved/keep_ended.h"
+#include "saved/keep_job.h"
+#include "saved/keep_list.h"
+#include "saved/keep_watch.h"
+#include "serve/profile_file.h"
+#include "heaptap/abi.h"
+#include "saved/keep_store.h"
+#include "kernel/engine.h"
+#include "metrics/view.h"
+#include "snapshot/snapshot.h"
+#include "track/tracker.h"
+
+struct keeper {
+	struct keep_store *store;
+	struct keep_watch *watch;
+	struct keep_batch *batch;
+	struct profile_source src;
+	struct keep_ended *ended;
+	struct keep_credit credit;
+	uint64_t failed_cnt;
+};
+
+int keeper_open(const struct keeper_options *opts, struct keeper **ret)
+{
+	const struct keep_store_options store_opts = { .dir = opts->dir,
+						       .file_max = opts->file_max,
+						       .bytes_max = opts->bytes_max };
+	struct keeper *k;
+	char why[512];
+	int err;
+
+	if (!opts->file_max) {
+		*ret = NULL;
+		return 0;
+	}
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
+	keep_credit_init(&k->credit, now_ns());
+	err = keep_watch_new(opts->limit_percent / 100, &k->watch);
+	if (!err)
+		err = keep_ended_new(&k->ended);
+	if (err)
+		goto out;
+	err = keep_store_open(&store_opts, &k->store, why, sizeof(why));
+	if (err) {
+		log_error("serve: %s", why);
+		goto out;
+	}
+	err = keep_batch_new(k->store, &k->batch);
+out:
+	if (err)
+		keeper_close(k);
+	else
+		*ret = k;
+	return err;
+}
+
+void keeper_start(struct keeper *k, const struct profile_source *src)
+{
+	if (!k)
+		return;
+	k->src = *src;
+}
+
+void keeper_change(struct keeper *k, const struct keeper_options *opts)
+{
+	if (!k)
+		return;
+	keep_store_set_bounds(k->store, opts->file_max, opts->bytes_max);
+	keep_watch_set_limit(k->watch, opts->limit_percent / 100);
+}
+
+void keeper_close(struct keeper *k)
+{
+	if (!k)
+		return;
+	keep_batch_free(k->batch);
+	keep_watch_free(k->watch);
+	keep_ended_free(k->ended);
+	keep_store_close(k->store);
+	free(k);
+}
+
+/*
+ * Who is watched, and who has ended.
+ */
+
+/* An image is over. Nothing is kept of one that nothing was ever sampled of. */
+static void add_ended(struct keeper *k, const struct watched *w, const struct keep_name *name)
+{
+	struct keep_job job = {
+		.name = *name, .generation = w->generation, .usage = w->usage, .fd = -1
+	};
+	struct ht_image image;
+
+	if (engine_get_image(k->src.engine, name->pid, w->generation, &image))
+		return;
+	keep_usage_set_sums(&job.usage, &image);
+	governor_take_record(k->src.governor, name->pid, &job.budget);
+	job.queued_ns = now_ns();
+	keep_ended_add(k->ended, k->src.tracker, &job);
+}
+
+static void end_process(struct keeper *k, struct watched *w, const struct keep_name *name)
+{
+	add_ended(k, w, name);
+	keep_store_set_rank(k->store, name->pid, name->start_epoch_s,
+			    name->reason == KEEP_EXIT && !name->code ? KEEP_RANK_ENDED_WELL :
+								       KEEP_RANK_ENDED);
+	keep_watch_del(k->watch, w);
+}
+
+/* The watch of the process that is followed now; NULL: none, for want of memory. comm: as
+ * keep_watch_add(). */
+static struct watched *get_watched(struct keeper *k, pid_t pid, const char *comm, size_t comm_bytes)
+{
+	struct watched *w = keep_watch_find(k->watch, pid);
+
+	if (w && !tracker_is_of(k->src.tracker, pid, w->generation)) {
+		struct keep_name name = w->name;
+
+		name.reason = KEEP_GONE; /* its end was not told before the pid was another's */
+		end_process(k, w, &name);
+		w = NULL;
+	}
+	if (!w && !keep_watch_add(k->watch, k->src.tracker, pid, comm, comm_bytes))
+		w = keep_watch_find(k->watch, pid);
+	return w;
+}
+
+void keeper_on_event(struct keeper *k, const struct ht_event *event)
+{
+	struct watched *w;
+	struct keep_name name;
+	pid_t pid;
+
+	if (!k || (event->kind != HT_EVENT_EXIT && event->kind != HT_EVENT_EXEC))
+		return;
+	pid = (pid_t)event->tgid;
+	if (!tracker_is_of(k->src.tracker, pid, event->generation))
+		return;
+	w = get_watched(k, pid, event->comm, sizeof(event->comm));
+	if (!w)
+		return;
+	name = w->name;
+	if (event->kind == HT_EVENT_EXEC) {
+		if (w->generation == event->generation)
+			return; /* it came to be watched after that */
+		name.reason = KEEP_EXEC;
+		add_ended(k, w, &name);
+		keep_store_set_rank(k->store, pid, name.start_epoch_s, KEEP_RANK_ENDED);
+		watched_begin_image(w, event);
+	} else {
+		w->generation = event->generation;
+		keep_name_set_end(&name, event->other);
+		end_process(k, w, &name);
+	}
+}
+
+void keeper_sync(struct keeper *k)
+{
+	struct watched *w;
+
+	if (!k)
+		return;
+	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++)
+		keep_watch_at(k->watch, i)->is_followed = false;
+	for (size_t i = 0; i < tracker_running_cnt(k->src.tracker); i++) {
+		pid_t pid = tracker_running_at(k->src.tracker, i);
+
+		w = get_watched(k, pid, "", 0);
+		if (w)
+			w->is_followed = true;
+	}
+	for (size_t i = keep_watch_cnt(k->watch); i-- > 0;) {
+		struct keep_name name;
+
+		w = keep_watch_at(k->watch, i);
+		if (w->is_followed)
+			continue;
+		name = w->name;
+		name.reason = KEEP_GONE;
+		end_process(k, w, &name);
+	}
+}
+
+/* What has no budget yet has all its probes. */
+static void set_has_inuse(const struct keeper *k, struct watched *w)
+{
+	struct governor_view view;
+
+	w->has_inuse = governor_view(k->src.governor, w->name.pid, &view) || view.has_inuse;
+}
+
+void keeper_tick(struct keeper *k)
+{
+	uint64_t now = now_ns();
+
+	if (!k)
+		return;
+	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++)
+		set_has_inuse(k, keep_watch_at(k->watch, i));
+	keep_watch_tick(k->watch, k->src.engine, k->src.rate_bytes, now);
+	if (!keep_batch_is_at_work(k->batch))
+		keep_ended_skip_late(k->ended, k->src.tracker, &k->credit, now);
+}
+
+/*
+ * What is made now.
+ */
+
+/* A reason that may be acted upon now. */
+static bool may_keep(const struct keep_want *want, uint64_t now)
+{
+	return want->is_wanted && keep_pace_allows(&want->pace, now);
+}
+
+/* Near its limit, unless that would replace what shows who holds the memory with what does not. */
+static bool may_keep_limit(const struct keeper *k, struct watched *w, uint64_t now)
+{
+	if (!may_keep(&w->limit, now))
+		return false;
+	set_has_inuse(k, w);
+	if (w->limit.has_inuse && !w->has_inuse)
+		w->limit.is_wanted = false;
+	return w->limit.is_wanted;
+}
+
+/* What is wanted of a running process; NULL: the job is a last one, or it has ended. */
+static struct keep_want *want_of(struct watched *w, enum keep_reason reason)
+{
+	if (!w)
+		return NULL;
+	return reason == KEEP_PEAK ? &w->peak : reason == KEEP_LIMIT ? &w->limit : NULL;
+}
+
+static struct keep_job job_of(const struct keeper *k, const struct watched *w,
+			      enum keep_reason reason)
+{
+	struct keep_job job = {
+		.name = w->name, .generation = w->generation, .usage = w->usage, .fd = -1
+	};
+
+	job.name.reason = reason;
+	governor_take_record(k->src.governor, w->name.pid, &job.budget);
+	return job;
+}
+
+/* For whom there is CPU time to spend. */
+struct means {
+	bool allows[KEEP_NEED_DEATH + 1];
+};
+
+static struct means means_of(struct keeper *k, uint64_t now)
+{
+	struct means m;
+
+	for (int need = KEEP_NEED_CALM; need <= KEEP_NEED_DEATH; need++)
+		m.allows[need] = keep_credit_is_left(&k->credit, now, (enum keep_need)need);
+	return m;
+}
+
+static void choose_jobs(struct keeper *k, uint64_t now)
+{
+	const struct means m = means_of(k, now);
+	VEC(struct keep_job) all = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < keep_ended_cnt(k->ended); i++) {
+		const struct keep_job *j = keep_ended_at(k->ended, i);
+
+		if (!err && m.allows[keep_job_need(j)])
+			err = vec_push(&all, *j);
+	}
+	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++) {
+		struct watched *w = keep_watch_at(k->watch, i);
+
+		if (!err && m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now))
+			err = vec_push(&all, job_of(k, w, KEEP_LIMIT));
+		if (!err && m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now))
+			err = vec_push(&all, job_of(k, w, KEEP_PEAK));
+	}
+	if (all.cnt)
+		qsort(all.data, all.cnt, sizeof(*all.data), keep_job_by_worth);
+	keep_batch_set(k->batch, all.data, all.cnt);
+	vec_release(&all);
+}
+
+static bool has_due(struct keeper *k, uint64_t now)
+{
+	const struct means m = means_of(k, now);
+
+	for (size_t i = 0; i < keep_ended_cnt(k->ended); i++)
+		if (m.allows[keep_job_need(keep_ended_at(k->ended, i))])
+			return true;
+	for (size_t i = 0; i < keep_watch_cnt(k->watch); i++) {
+		struct watched *w = keep_watch_at(k->watch, i);
+
+		if ((m.allows[KEEP_NEED_LIMIT] && may_keep_limit(k, w, now)) ||
+		    (m.allows[KEEP_NEED_CALM] && may_keep(&w->peak, now)))
+			return true;
+	}
+	return false;
+}
+
+/* What the jobs stand for has been asked for; the paces begin whatever becomes of them. */
+static void note_begun(struct keeper *k, uint64_t now)
+{
+	for (size_t i = 0; i < keep_batch_cnt(k->batch); i++) {
+		const struct keep_job *job = keep_batch_at(k->batch, i);
+		struct keep_want *want =
+			want_of(keep_watch_find(k->watch, job->name.pid), job->name.reason);
+
+		if (want) {
+			keep_pace_take(&want->pace, now);
+			want->is_wanted = false;
+		}
+		keep_ended_take(k->ended, job);
+	}
+}
+
+/* The child has a copy of the samples from here on: those of the dead can go. */
+static void let_go_dead(struct keeper *k)
+{
+	for (size_t i = 0; i < keep_batch_cnt(k->batch); i++) {
+		const struct keep_job *job = keep_batch_at(k->batch, i);
+
+		if (keep_job_is_last(job))
+			tracker_unhold(k->src.tracker, job->name.pid, job->generation);
+	}
+}
+
+static int begin(struct keeper *k)
+{
+	struct profile_wish moment = { .monotonic_ns = now_ns() };
+	struct snapshot *s = NULL;
+	int err;
+
+	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	choose_jobs(k, moment.monotonic_ns);
+	if (!keep_batch_cnt(k->batch))
+		return -EAGAIN;
+	note_begun(k, moment.monotonic_ns);
+	err = keep_batch_open_files(k->batch, moment.epoch_ns);
+	if (!err)
+		err = snapshot_take(k->src.engine, &s);
+	keep_credit_spend(&k->credit, now_ns() - moment.monotonic_ns);
+	if (!err)
+		err = keep_batch_start(k->batch, &k->src, s, &moment);
+	let_go_dead(k);
+	if (err) {
+		log_warn("serve: cannot keep profiles: %s", strerror(-err));
+		k->failed_cnt += keep_batch_cnt(k->batch);
+		keep_batch_clear(k->batch);
+	}
+	snapshot_free(s);
+	return err;
+}
+
+int keeper_work(struct keeper *k, int *ret_fd)
+{
+	*ret_fd = -1;
+	if (!k)
+		return 0;
+	if (keep_batch_is_at_work(k->batch)) {
+		if (keep_batch_check(k->batch))
+			keeper_reap(k);
+	} else if (has_due(k, now_ns()) && !begin(k)) {
+		*ret_fd = keep_batch_fd(k->batch);
+	}
+	return 0;
+}
+
+/*
+ * What has been made.
+ */
+
+/* The file takes the place of the one that was kept of the running process before. */
+static void replace(struct keeper *k, const struct keep_job *job, const struct keep_result *r)
+{
+	struct watched *w = keep_watch_find(k->watch, job->name.pid);
+	struct keep_want *want = want_of(w, job->name.reason);
+
+	if (!want || w->generation != job->generation)
+		return;
+	if (want->file.pid)
+		keep_store_drop(k->store, &want->file);
+	want->file = job->name;
+	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
+	want->has_inuse = r->inuse_bytes >= 0;
+	want->is_wanted = false; /* whether it has grown since is for the next tick to say */
+}
+
+static enum keep_rank rank_of(const struct keeper *k, const struct keep_job *job)
+{
+	if (job->name.reason == KEEP_EXIT && !job->name.code)
+		return KEEP_RANK_ENDED_WELL;
+	return !keep_job_is_last(job) && keep_watch_find(k->watch, job->name.pid) ? KEEP_RANK_RUNS :
+										    KEEP_RANK_ENDED;
+}
+
+static void take_result(struct keeper *k, const struct keep_result *r)
+{
+	struct keep_job *job = keep_batch_at(k->batch, r->job_idx);
+	int err = r->make_err;
+
+	if (!err) {
+		err = keep_store_add(k->store, &job->name, job->fd, r->write_err, r->inuse_bytes,
+				     rank_of(k, job));
+		job->fd = -1;
+	}
+	if (err)
+		k->failed_cnt++;
+	else if (!keep_job_is_last(job))
+		replace(k, job, r);
+}
+
+bool keeper_reap(struct keeper *k)
+{
+	struct keep_result r;
+	uint64_t cpu_ns;
+	size_t done = 0;
+
+	if (!k)
+		return true;
+	if (!keep_batch_reap(k->batch, &cpu_ns))
+		return !keep_batch_is_at_work(k->batch);
+	keep_credit_spend(&k->credit, cpu_ns);
+	while (keep_batch_result(k->batch, done, &r)) {
+		take_result(k, &r);
+		done++;
+	}
+	for (; done < keep_batch_cnt(k->batch); done++) /* the child was ended */
+		k->failed_cnt +=
+			!keep_store_recover(k->store, &keep_batch_at(k->batch, done)->name);
+	keep_batch_clear(k->batch);
+	return true;
+}
+
+bool keeper_is_busy(const struct keeper *k)
+{
+	return k && (keep_batch_is_at_work(k->batch) || keep_ended_cnt(k->ended));
+}
+
+uint64_t keeper_reader_since_ns(const struct keeper *k)
+{
+	return k ? keep_batch_reader_since_ns(k->batch) : UINT64_MAX;
+}
+
+int keeper_fetch(const struct keeper *k, pid_t pid, enum endpoint_moment at)
+{
+	return k ? keep_list_fetch(k->store, pid, at) : -ENOENT;
+}
+
+int keeper_view(const struct keeper *k, struct serve_keep *ret)
+{
+	int err;
+
+	*ret = (struct serve_keep){ NULL, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	if (!k)
+		return 0;
+	err = keep_list_view(k->store, ret);
+	if (err)
+		return err;
+	ret->failed_cnt = (double)k->failed_cnt;
+	ret->skipped_cnt = (double)keep_ended_skipped_cnt(k->ended);
+	return 0;
+}
+
+void keeper_view_release(struct serve_keep *v)
+{
+	keep_list_release(v);
+}

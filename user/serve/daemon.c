@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * daemon.c - see daemon.h.
+ *
+ * Puts the parts together, in the order in which things can be refused, changes them when the
+ * configuration does, and takes them down. What they do meanwhile begins in loop.c.
+ */
+#include "serve/daemon.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "budget/governor.h"
+#include "serve/answers.h"
+#include "serve/capture.h"
+#include "serve/follow.h"
+#include "saved/keeper.h"
+#include "serve/live_view.h"
+#include "serve/loop.h"
+#include "serve/profiles.h"
+#include "serve/rounds.h"
+#include "serve/target_memory.h"
+#include "guardian/guardian.h"
+#include "kernel/engine.h"
+#include "http/http.h"
+#include "symbol/slow_files.h"
+#include "proc/reader.h"
+#include "track/file_job.h"
+#include "track/tracker.h"
+
+struct daemon {
+	struct daemon_options opts;
+	struct guardian *guardian;
+	struct select_rules *rules;
+	struct capture *capture;
+	struct answers *answers;
+	struct http_server *http; /* of the answers */
+	struct follow *follow;
+	struct profiles *profiles;
+	struct keeper *keeper; /* NULL: nothing is kept */
+	struct pushes *pushes;
+	struct profile_source source;
+	struct live_view *live_view; /* of the pages */
+	struct rounds *rounds;
+	struct loop *loop;
+	struct slow_files *slow;
+};
+
+static void on_event(void *ctx, const struct ht_event *event)
+{
+	struct daemon *d = ctx;
+
+	rounds_on_event(d->rounds, event);
+}
+
+/* In a child of the reader. */
+static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
+{
+	return kind == TARGET_MEMORY_JOB ? target_memory_run_job(args, args_bytes, out_fd) :
+					   file_job_run(kind, fd, args, args_bytes, out_fd);
+}
+
+static int open_capture(struct daemon *d)
+{
+	static const struct engine_ops ops = { .on_event = on_event };
+	const struct capture_options opts = {
+		.guardian = d->guardian,
+		.mode = d->opts.mode,
+		.way = d->opts.way,
+		.is_all = d->opts.select.is_all,
+		.rate_bytes = d->opts.rate_bytes,
+		.live_cap = d->opts.live_cap,
+		.stack_cap = d->opts.stack_cap,
+		.max_overhead = d->opts.max_overhead,
+		.max_overhead_host = d->opts.max_overhead_host,
+	};
+
+	return capture_new(&opts, &ops, d, &d->capture);
+}
+
+static int open_profiles(struct daemon *d)
+{
+	const struct live_view_options view_opts = {
+		.scopes_max = d->opts.metrics_scopes,
+		.live_cap = d->opts.live_cap,
+		.stack_cap = d->opts.stack_cap,
+	};
+	int err;
+
+	d->source = (struct profile_source){
+		.engine = capture_engine(d->capture),
+		.files = capture_files(d->capture),
+		.tracker = capture_tracker(d->capture),
+		.slow = d->slow,
+		.governor = capture_governor(d->capture),
+		.rate_bytes = d->opts.rate_bytes,
+		.mode = capture_mode(d->capture),
+		.begin_epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME),
+		.command_argv = d->opts.command_argv,
+		.command_argc = d->opts.command_argc,
+	};
+	err = profiles_new(&d->source, &d->profiles);
+	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
+}
+
+static int open_rounds(struct daemon *d)
+{
+	const struct rounds_parts parts = {
+		.engine = capture_engine(d->capture),
+		.files = capture_files(d->capture),
+		.tracker = capture_tracker(d->capture),
+		.follow = d->follow,
+		.http = d->http,
+		.live_view = d->live_view,
+		.profiles = d->profiles,
+		.pushes = d->pushes,
+		.keeper = d->keeper,
+	};
+
+	return rounds_open(&parts, &d->rounds);
+}
+
+static int start_loop(struct daemon *d)
+{
+	const struct loop_parts parts = {
+		.guardian = d->guardian,
+		.engine = capture_engine(d->capture),
+		.tracker = capture_tracker(d->capture),
+		.governor = capture_governor(d->capture),
+		.http = d->http,
+		.profiles = d->profiles,
+		.pushes = d->pushes,
+		.rounds = d->rounds,
+		.keeper = d->keeper,
+		.slow = d->slow,
+	};
+
+	return loop_start(d->loop, &parts);
+}
+
+/* Descriptors: per file, and some per followed process. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int set_up(struct daemon *d)
+{
+	struct follow_options follow_opts = { .pids = d->opts.pids, .pid_cnt = d->opts.pid_cnt };
+	char why[256] = "out of memory";
+	int err = select_rules_new(&d->opts.select, &d->rules, why, sizeof(why));
+
+	if (err) {
+		log_error("serve: %s", why);
+		return err;
+	}
+	follow_opts.rules = d->rules;
+	err = guardian_start(&d->guardian); /* while there is little memory and one thread */
+	if (err) {
+		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
+		return err;
+	}
+	err = reader_start(READER_PROMPT_MS, run_job);
+	if (err) {
+		log_error("serve: cannot start the process that reads: %s", strerror(-err));
+		return err;
+	}
+	err = slow_files_new(&d->slow);
+	if (!err)
+		err = loop_open(d->opts.can_reload, &d->loop);
+	if (!err)
+		err = open_capture(d);
+	if (!err)
+		err = answers_open(d->opts.listen, d->opts.token_file, &d->answers);
+	if (err)
+		return err;
+	d->http = answers_server(d->answers);
+	err = keeper_open(&d->opts.keep, &d->keeper);
+	if (!err)
+		err = pushes_open(&d->opts.pushes, &d->pushes);
+	if (!err)
+		err = capture_start(d->capture);
+	if (!err)
+		err = follow_new(capture_engine(d->capture), capture_tracker(d->capture),
+				 &follow_opts, &d->follow);
+	if (!err)
+		err = open_profiles(d);
+	if (!err)
+		err = open_rounds(d);
+	if (!err)
+		err = start_loop(d);
+	return err;
+}
+
+/* Those that need each other. */
+static void start(struct daemon *d)
+{
+	const struct answers_parts parts = {
+		.tracker = capture_tracker(d->capture),
+		.follow = d->follow,
+		.live_view = d->live_view,
+		.profiles = d->profiles,
+		.pushes = d->pushes,
+		.keeper = d->keeper,
+	};
+
+	profiles_set_pushes(d->profiles, d->pushes);
+	keeper_start(d->keeper, &d->source);
+	answers_start(d->answers, &parts);
+}
+
+int daemon_open(const struct daemon_options *opts, struct daemon **ret)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	char rate[UNITS_BUF];
+	size_t running_cnt;
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->opts = *opts;
+	raise_file_limit();
+	err = set_up(d);
+	if (!err && opts->select.is_all)
+		log_warn(
+			"serve: --all slows down every process that uses a known allocator, at each "
+			"allocation and free. 'heaptap doctor' says what one costs here; --exclude "
+			"and --min-rss leave processes out");
+	if (!err) {
+		start(d);
+		err = rounds_scan(d->rounds);
+	}
+	if (err) {
+		daemon_close(d);
+		return err;
+	}
+	running_cnt = tracker_running_cnt(capture_tracker(d->capture));
+	fprintf(stderr, "heaptap: serving %zu process%s on %s, 1 sample per %s\n", running_cnt,
+		running_cnt == 1 ? "" : "es", http_address(d->http),
+		format_bytes((double)opts->rate_bytes, rate, sizeof(rate)));
+	*ret = d;
+	return 0;
+}
+
+int daemon_run(struct daemon *d, enum daemon_wish *ret)
+{
+	bool wants_reload = false;
+	int err = loop_run(d->loop, &wants_reload);
+
+	*ret = wants_reload ? DAEMON_RELOAD : DAEMON_END;
+	return err;
+}
+
+/* All or nothing. */
+static int change_pushes(struct daemon *d, const struct pushes_options *opts)
+{
+	int err, watch_err;
+
+	loop_unwatch_pushes(d->loop);
+	err = pushes_change(d->pushes, opts);
+	watch_err = loop_watch_pushes(d->loop);
+	if (watch_err)
+		log_warn("serve: some answers to pushes will be read late: %s",
+			 strerror(-watch_err));
+	return err;
+}
+
+/* What may be refused for what it says, and then is as it was. */
+static int change_answers_and_pushes(struct daemon *d, const struct daemon_options *opts)
+{
+	int err = answers_set_token(d->answers, opts->token_file);
+
+	if (err)
+		return err;
+	err = change_pushes(d, &opts->pushes);
+	if (err && answers_set_token(d->answers, d->opts.token_file))
+		log_warn("serve: the old token could not be put back: the new one holds");
+	return err;
+}
+
+/* From here on opts is in use, so that nothing can be refused any more. Takes rules over. */
+static void change_selection(struct daemon *d, const struct daemon_options *opts,
+			     struct select_rules *rules)
+{
+	int err = follow_select(d->follow, rules, opts->pids, opts->pid_cnt);
+
+	if (err) {
+		log_warn("serve: the selection stays as it was: %s", strerror(-err));
+		select_rules_free(rules);
+		return;
+	}
+	select_rules_free(d->rules);
+	d->rules = rules;
+	tracker_set_all(capture_tracker(d->capture),
+			opts->select.is_all || d->opts.way == PLAN_ALL);
+}
+
+/* "5 %" or "none". Returns buf. */
+static char *limit_text(double share, char *buf, size_t buf_bytes)
+{
+	if (share > 0)
+		snprintf(buf, buf_bytes, "%.3g %%", 100 * share);
+	else
+		snprintf(buf, buf_bytes, "none");
+	return buf;
+}
+
+static void change_budget(struct daemon *d, const struct daemon_options *opts)
+{
+	char process[RECORDING_TEXT_BUF];
+	char host[32];
+
+	if (opts->max_overhead.cpu_share == d->opts.max_overhead.cpu_share &&
+	    opts->max_overhead.one_cpu == d->opts.max_overhead.one_cpu &&
+	    opts->max_overhead_host == d->opts.max_overhead_host)
+		return;
+	governor_set_limits(capture_governor(d->capture), &opts->max_overhead,
+			    opts->max_overhead_host);
+	log_info("serve: the overhead limit of each process is %s from now on, that of the host %s",
+		 recording_limit_text(&opts->max_overhead, process),
+		 limit_text(opts->max_overhead_host, host, sizeof(host)));
+}
+
+int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
+{
+	enum plan_way way = d->opts.way; /* stays, as it needs a new start */
+	struct select_rules *rules = NULL;
+	char why[512];
+	int err = select_rules_new(&opts->select, &rules, why, sizeof(why));
+
+	if (err) {
+		log_error("serve: %s", why);
+		return err;
+	}
+	err = change_answers_and_pushes(d, opts);
+	if (err) {
+		select_rules_free(rules);
+		return err;
+	}
+	change_selection(d, opts, rules);
+	change_budget(d, opts);
+	keeper_change(d->keeper, &opts->keep);
+	d->opts = *opts;
+	d->opts.way = way;
+	rounds_scan(d->rounds);
+	return 0;
+}
+
+void daemon_close(struct daemon *d)
+{
+	if (!d)
+		return;
+	capture_stop(d->capture); /* probes first: nobody pays for the rest */
+	answers_close(d->answers);
+	keeper_close(d->keeper);
+	profiles_free(d->profiles);
+	pushes_close(d->pushes);
+	follow_free(d->follow);
+	rounds_close(d->rounds);
+	live_view_free(d->live_view);
+	capture_free(d->capture);
+	select_rules_free(d->rules);
+	loop_close(d->loop);
+	slow_files_free(d->slow);
+	guardian_end(d->guardian);
+	reader_end();
+	free(d);
+}

@@ -1,0 +1,697 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * follow.c - see follow.h.
+ *
+ * Nearly all processes are those of a second ago, and to read what /proc says about each of them would
+ * be most of what an idle heaptap does. So a scan lists the folders of /proc and no more: the inode of
+ * a folder is made for one process and goes with it, its number tells a pid that is used again. Who is
+ * known by it is looked at closely only
+ *   - after an exec: BPF tells of those of followed processes, a mapping of those of the others;
+ *   - when it would be selected if it were larger: in each scan;
+ *   - when mappings were missed, or cannot be told at all: in each scan;
+ *   - now and then, for what nobody tells of: a process may take another name, user or control group at
+ *     any time (FICKLE_NS, when the rules ask for one of these), and an event may be lost (STEADY_NS). It
+ *     is more likely to do so when it has just begun: at first it waits for as long as it is known.
+ *
+ * Who was refused stays so until it executes another program, but for those that there was no room for,
+ * in the kernel's tables or in memory: when they are looked at closely they are tried again, some in each
+ * scan and as long as it helps.
+ */
+#include "serve/follow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "base/vec.h"
+#include "serve/follow_room.h"
+#include "proc/select.h"
+#include "kernel/engine.h"
+#include "kernel/seccomp_probe.h"
+#include "record/throw_limit.h"
+#include "proc/proc_text.h"
+#include "proc/process.h"
+#include "track/tracker.h"
+
+/* Processes to be looked at soon; beyond that all are looked at. */
+#define NOTED_CAP 256
+
+/* At the latest a process is looked at closely again after so long. */
+#define FICKLE_NS (3 * NS_PER_S)
+#define STEADY_NS (20 * NS_PER_S)
+
+/* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
+#define ROOM_TRIES 4
+#define LOG_EVERY_NS (60 * NS_PER_S)
+
+/* What procfs gives for a folder that it could not make an inode for. */
+#define INO_NONE 1
+
+/* A process as it was found. */
+struct seen {
+	pid_t pid;
+	uint64_t start_time_ticks; /* tells a pid that is used again */
+	uint64_t dir_ino; /* so does this, of its folder in /proc; 0: not known */
+	uint64_t since_ns; /* known since then */
+	uint64_t due_ns; /* to be looked at closely */
+	uint64_t address_limit_bytes; /* when it was looked at, or told its last exec */
+	bool is_selected; /* else nothing below is known */
+	bool is_refused;
+	bool waits_for_room; /* that is why */
+	bool is_late; /* there was no time for it: it is selected, and looked at in the next scan */
+	bool is_silent; /* it could not be read, for it did not answer */
+	bool is_undecided; /* it may be empty: not all of its files were read */
+	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
+	uint32_t exe_hash; /* of the executable that was refused */
+	uint32_t uid;
+};
+
+struct follow {
+	struct engine *engine;
+	struct tracker *tracker;
+	const struct select_rules *rules;
+	VEC(struct seen) named; /* by pid */
+	VEC(struct seen) seen; /* all */
+	struct hmap idx; /* pid -> index in it */
+	size_t refused_cnt;
+	VEC(pid_t) noted;
+	bool has_lost_notes;
+	unsigned room_tries; /* left until the next scan */
+	struct follow_room room;
+	bool has_scanned; /* else nobody waits for anything else yet */
+	bool size_counts; /* of those who are followed, too: in the first scan with a larger least size */
+	uint64_t throw_limit_bytes; /* as the engine has it */
+	struct log_limit log; /* of processes that cannot be looked at */
+	char own_exe[PATH_MAX];
+	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
+};
+
+struct seen_list {
+	VEC(struct seen) seen;
+};
+
+/* -ESRCH, and why was said. */
+static int find_named(pid_t pid, enum log_level level, struct seen *ret)
+{
+	struct process_info info;
+	int err = process_glance(pid, &info);
+
+	if (err || info.is_kernel_thread || info.tgid != pid) {
+		log_msg(level, "serve: PID %d is %s", pid,
+			err		 ? "not a running process" :
+			info.tgid != pid ? "a thread, not a process" :
+					   "a kernel thread: it has no heap");
+		return -ESRCH;
+	}
+	*ret = (struct seen){ .pid = pid, .start_time_ticks = info.start_time_ticks };
+	return 0;
+}
+
+static int add_named(struct follow *f, pid_t pid)
+{
+	struct seen s;
+	int err = find_named(pid, LOG_ERROR, &s);
+
+	return err ? err : vec_push(&f->named, s);
+}
+
+static void set_throw_limit(struct follow *f, uint64_t bytes)
+{
+	f->throw_limit_bytes = bytes;
+	engine_set_throw_limit(f->engine, bytes);
+}
+
+/*
+ * Throwing functions must not be probed for sizes that one of the processes cannot have. What one is
+ * found to be limited to holds for all at once; that it may be more again is only known when all
+ * are known: renew_throw_limit().
+ */
+static int read_address_limit(struct follow *f, struct seen *s)
+{
+	uint64_t own;
+	int err = process_address_limit(s->pid, &s->address_limit_bytes);
+
+	if (err || !s->address_limit_bytes)
+		return err;
+	own = throw_limit_bytes(s->pid, s->address_limit_bytes);
+	if (own < f->throw_limit_bytes)
+		set_throw_limit(f, own);
+	return 0;
+}
+
+static void renew_throw_limit(struct follow *f)
+{
+	uint64_t limit = throw_limit_bytes(getpid(), 0), own;
+	const struct seen *s;
+
+	vec_each(&f->seen, s) {
+		if (!s->address_limit_bytes || s->is_refused)
+			continue;
+		own = throw_limit_bytes(s->pid, s->address_limit_bytes);
+		limit = own < limit ? own : limit;
+	}
+	set_throw_limit(f, limit);
+}
+
+int follow_new(struct engine *e, struct tracker *t, const struct follow_options *opts,
+	       struct follow **ret)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+	ssize_t n;
+	int err = 0;
+
+	if (!f)
+		return -ENOMEM;
+	f->engine = e;
+	f->tracker = t;
+	f->rules = opts->rules;
+	f->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
+	hmap_init(&f->idx, sizeof(uint32_t));
+	follow_room_init(&f->room, HT_TARGETS_CAP);
+	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
+	f->own_exe[n > 0 ? n : 0] = '\0';
+	if (seccomp_probe_returns(&f->returns_are_safe))
+		f->returns_are_safe = true; /* as `record` takes it */
+	renew_throw_limit(f);
+	for (size_t i = 0; i < opts->pid_cnt && !err; i++)
+		err = add_named(f, opts->pids[i]);
+	if (err)
+		follow_free(f);
+	else
+		*ret = f;
+	return err;
+}
+
+void follow_free(struct follow *f)
+{
+	if (!f)
+		return;
+	vec_release(&f->named);
+	vec_release(&f->seen);
+	vec_release(&f->noted);
+	hmap_release(&f->idx);
+	follow_room_release(&f->room);
+	free(f);
+}
+
+size_t follow_refused_cnt(const struct follow *f)
+{
+	return f->refused_cnt;
+}
+
+static struct seen *find_seen(const struct follow *f, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&f->idx, &key);
+
+	return idx ? &f->seen.data[*idx] : NULL;
+}
+
+/* A pid that is used again is another process. */
+static bool is_named(const struct follow *f, const struct process_info *info)
+{
+	const struct seen *n;
+
+	vec_each(&f->named, n)
+		if (n->pid == info->pid && n->start_time_ticks == info->start_time_ticks)
+			return true;
+	return false;
+}
+
+enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
+
+static int match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid,
+		       enum verdict *ret)
+{
+	char id[CONTAINER_ID_BYTES] = "", *cgroup = NULL;
+	struct select_candidate c = *known;
+	enum verdict verdict = VERDICT_NO;
+	int err = 0;
+
+	if (!c.is_named && (select_wants_cgroup(f->rules) || select_wants_container(f->rules)))
+		err = proc_text_read(pid, "cgroup", &cgroup);
+	if (err)
+		return err;
+	if (cgroup && select_wants_container(f->rules))
+		process_container_id(pid, cgroup, id);
+	c.cgroup = cgroup ? cgroup : "";
+	c.container_id = id;
+	if (select_matches(f->rules, &c)) {
+		verdict = VERDICT_SELECTED;
+	} else if (!c.is_followed) {
+		c.is_followed = true; /* then its size does not count */
+		verdict = select_matches(f->rules, &c) ? VERDICT_SMALL : VERDICT_NO;
+	}
+	free(cgroup);
+	*ret = verdict;
+	return 0;
+}
+
+/* -ESRCH: it has ended. */
+static int judge(const struct follow *f, const struct process_info *info, enum verdict *ret)
+{
+	struct select_candidate c = {
+		.comm = info->comm,
+		.exe = info->exe,
+		.uid = info->uid,
+		.rss_bytes = info->rss_bytes,
+		.is_named = is_named(f, info),
+		.is_followed = !f->size_counts && tracker_follows(f->tracker, info->pid),
+	};
+
+	*ret = VERDICT_NO;
+	if (info->is_kernel_thread || info->pid == getpid())
+		return 0;
+	/* Ending; or only its main thread has ended, and then nothing tells what it is. */
+	if (info->is_zombie) {
+		if (c.is_followed || (c.is_named && info->thread_cnt > 1))
+			*ret = VERDICT_SELECTED;
+		return 0;
+	}
+	/* The forked helpers of this program too. */
+	if (f->own_exe[0] && !strcmp(info->exe, f->own_exe) && !c.is_named)
+		return 0;
+	return match_rules(f, &c, info->pid, ret);
+}
+
+/* A reason that this process cannot be followed; NULL: none. */
+static const char *why_refused(const struct follow *f, const struct process_info *info, char *buf,
+			       size_t buf_bytes)
+{
+	if (process_check(info, buf, buf_bytes))
+		return buf;
+	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
+		return "its main thread has ended: only 'heaptap record' can attach to it";
+	if (info->seccomp && !f->returns_are_safe)
+		return "it runs under seccomp, and on this kernel its filter would kill it at the "
+		       "end of a return probe";
+	return NULL;
+}
+
+static uint32_t hash_of(const char *text)
+{
+	return (uint32_t)hash_bytes(text, strlen(text));
+}
+
+/* Does it say nothing about the process? Then it may be followed when others have ended. */
+static bool is_want_of_room(int err)
+{
+	return err == -E2BIG || err == -ENOSPC || err == -EBUSY || err == -ENOMEM ||
+	       err == -EMFILE || err == -ENFILE || err == -EDQUOT;
+}
+
+/* It is said once, however often it is tried. */
+static void refuse(struct follow *f, struct seen *s, const struct process_info *info, int err,
+		   bool was_told)
+{
+	s->is_refused = true;
+	s->is_silent = err == -ETIMEDOUT; /* which was said */
+	if (s->is_silent)
+		return;
+	s->waits_for_room = is_want_of_room(err);
+	if (err == -EDQUOT) {
+		if (!was_told && log_limit_allows(&f->log, now_ns()))
+			log_warn(
+				"serve: PID %d (%s) is not followed: too many processes of user %u are",
+				s->pid, info->comm, info->uid);
+	} else if (s->waits_for_room) {
+		f->room_tries -= f->room_tries > 0;
+		log_msg(was_told ? LOG_DEBUG : LOG_WARN,
+			"serve: PID %d (%s) is not followed for want of room (%s): it is tried "
+			"again when others may have ended",
+			s->pid, info->comm, err == -E2BIG ? "too many processes" : strerror(-err));
+	} else if (err != -ESRCH && err != -ENOENT) { /* else it has ended */
+		log_warn("serve: cannot attach to PID %d (%s): %s", s->pid, info->comm,
+			 strerror(-err));
+	}
+}
+
+/* Whoever has no allocator is not followed when nobody asked for him. */
+static void decide(struct follow *f, struct seen *s)
+{
+	if (tracker_is_reading(f->tracker, s->pid))
+		return;
+	s->is_undecided = false;
+	s->is_empty = !tracker_has_allocator(f->tracker, s->pid);
+	if (s->is_empty)
+		tracker_remove(f->tracker, s->pid);
+}
+
+/* known: what was found the last time, or NULL. */
+static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
+		   const struct seen *known)
+{
+	struct process_info info;
+	bool was_told = known && known->waits_for_room && known->exe_hash == s->exe_hash;
+	const char *refusal;
+	uint64_t begin_ns;
+	char why[512];
+	int err = is_named(f, glanced) ? 0 :
+					 follow_room_check(&f->room, glanced->uid,
+							   tracker_running_cnt(f->tracker));
+
+	s->is_refused = s->is_empty = s->is_silent = false;
+	s->is_late = err == -EAGAIN && f->has_scanned;
+	if (s->is_late)
+		return;
+	if (!err || err == -EAGAIN)
+		err = process_info_read(s->pid, &info);
+	if (err) {
+		refuse(f, s, glanced, err, was_told);
+		return;
+	}
+	if (info.is_zombie) {
+		s->is_refused = true;
+		return;
+	}
+	refusal = why_refused(f, &info, why, sizeof(why));
+	if (refusal) {
+		log_warn("serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
+		s->is_refused = true;
+		return;
+	}
+	err = follow_room_check_files();
+	if (!err)
+		err = read_address_limit(f, s);
+	if (err) {
+		refuse(f, s, &info, err, was_told);
+		return;
+	}
+	begin_ns = now_ns();
+	err = tracker_add(f->tracker, s->pid);
+	follow_room_spend(&f->room, info.uid, now_ns() - begin_ns);
+	s->is_undecided = !err && select_is_all(f->rules) && !is_named(f, &info);
+	if (s->is_undecided)
+		decide(f, s);
+	if (s->is_empty)
+		return;
+	if (!err) {
+		follow_room_add(&f->room, info.uid);
+		log_info("serve: following PID %d (%s)", s->pid, info.comm);
+		return;
+	}
+	tracker_remove(f->tracker, s->pid);
+	refuse(f, s, &info, err, was_told);
+}
+
+/* Is what was found about it still so? It may map an allocator, or turn into another program. */
+static bool is_settled(const struct follow *f, const struct seen *known,
+		       const struct process_info *info, bool may_have_mapped)
+{
+	if (known->is_empty)
+		return !may_have_mapped;
+	if (known->is_silent)
+		return false;
+	if (known->waits_for_room && f->room_tries)
+		return false;
+	return !known->is_refused || known->exe_hash == hash_of(info->exe);
+}
+
+/* When it is to be looked at closely again. Those that were met together are spread. */
+static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum verdict verdict,
+			     uint64_t now)
+{
+	uint64_t wait_ns = select_may_change(f->rules) ? FICKLE_NS : STEADY_NS;
+
+	if (verdict == VERDICT_SMALL)
+		return now;
+	if (now - s->since_ns < wait_ns)
+		wait_ns = now - s->since_ns;
+	return now + wait_ns - (uint32_t)s->pid * 2654435761U % (wait_ns / 4 + 1);
+}
+
+/*
+ * Reads what a process is, and attaches to it when it is selected and was not before. known: what was
+ * found the last time, or NULL. -ESRCH: it has ended; else it could not be looked at, which says
+ * nothing about it.
+ */
+static int look_closely(struct follow *f, pid_t pid, const struct seen *known, bool may_have_mapped,
+			struct seen *ret)
+{
+	struct process_info info;
+	uint64_t now = now_ns();
+	struct seen s = { .pid = pid, .since_ns = now };
+	enum verdict verdict;
+	int err = process_glance(pid, &info);
+
+	if (err)
+		return err;
+	if (known && known->start_time_ticks != info.start_time_ticks) {
+		tracker_remove(f->tracker, pid); /* its end has not been told yet */
+		known = NULL;
+	}
+	s.start_time_ticks = info.start_time_ticks;
+	s.exe_hash = hash_of(info.exe);
+	s.uid = info.uid;
+	err = judge(f, &info, &verdict);
+	if (err)
+		return err;
+	if (verdict == VERDICT_SELECTED) {
+		if (known && known->is_selected && is_settled(f, known, &info, may_have_mapped)) {
+			s = *known;
+			if (s.is_undecided)
+				decide(f, &s);
+			if (!s.is_refused)
+				(void)read_address_limit(f, &s);
+		} else if (!tracker_follows(f->tracker, pid)) {
+			attach(f, &s, &info, known);
+		}
+	}
+	if (known) {
+		s.since_ns = may_have_mapped ? now : known->since_ns;
+		s.dir_ino = known->dir_ino;
+	}
+	s.is_selected = verdict == VERDICT_SELECTED && !s.is_late;
+	s.due_ns = s.is_late ? now : next_look_ns(f, &s, verdict, now);
+	*ret = s;
+	return 0;
+}
+
+static void note_unseen(struct follow *f, pid_t pid, int err)
+{
+	if (err != -ESRCH && log_limit_allows(&f->log, now_ns()))
+		log_warn("serve: cannot look at PID %d: %s%s", pid, strerror(-err),
+			 err == -EMFILE ?
+				 ": heaptap needs a higher limit (ulimit -n, LimitNOFILE=)" :
+				 "");
+}
+
+/* One process of /proc, into `fresh`. */
+static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow *fresh)
+{
+	const struct seen *known = find_seen(f, pid);
+	uint32_t key = (uint32_t)pid;
+	struct seen s;
+	int err = 0;
+
+	if (known && known->dir_ino == dir_ino && dir_ino != INO_NONE && !f->has_lost_notes &&
+	    now_ns() < known->due_ns)
+		s = *known;
+	else
+		err = look_closely(f, pid, known, f->has_lost_notes, &s);
+	if (err) {
+		note_unseen(f, pid, err);
+		/* Neither has it ended for that, nor is it as it was: it is looked at again. */
+		known = find_seen(f, pid);
+		if (err == -ESRCH || !known)
+			return 0;
+		s = *known;
+		s.due_ns = 0;
+	}
+	s.dir_ino = dir_ino;
+	err = vec_push(&fresh->seen, s);
+	if (!err)
+		err = hmap_put(&fresh->idx, &key, fresh->seen.cnt - 1);
+	fresh->refused_cnt += s.is_refused;
+	return err;
+}
+
+/* Those that were selected and are not any more. */
+static void let_go(struct follow *f)
+{
+	for (size_t i = tracker_running_cnt(f->tracker); i-- > 0;) {
+		pid_t pid = tracker_running_at(f->tracker, i);
+		const struct seen *s = find_seen(f, pid);
+
+		if (s && s->is_selected)
+			continue;
+		log_info("serve: no longer following PID %d", pid);
+		tracker_remove(f->tracker, pid);
+	}
+}
+
+/* What was named before goes on to mean the process that it was: its pid may be another's now. */
+static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret)
+{
+	const struct seen *n;
+	struct seen now;
+	bool runs = !find_named(pid, LOG_WARN, &now);
+
+	vec_each(&f->named, n) {
+		if (n->pid != pid)
+			continue;
+		*ret = *n;
+		if (runs && n->start_time_ticks != now.start_time_ticks)
+			log_warn(
+				"serve: PID %d has ended; another process has this number now, and is not "
+				"followed",
+				pid);
+		return true;
+	}
+	if (runs)
+		*ret = now;
+	return runs;
+}
+
+int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
+		  size_t pid_cnt)
+{
+	struct seen_list named = { 0 };
+	size_t kept = 0;
+	struct seen s;
+	int err = vec_reserve(&named.seen, pid_cnt);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < pid_cnt; i++)
+		if (find_named_again(f, pids[i], &s))
+			named.seen.data[named.seen.cnt++] = s;
+	vec_release(&f->named);
+	f->named.data = named.seen.data;
+	f->named.cnt = named.seen.cnt;
+	f->named.cap = named.seen.cap;
+	f->size_counts = select_min_rss_bytes(rules) > select_min_rss_bytes(f->rules);
+	f->rules = rules;
+	/* Who was refused, or had no allocator, is tried again, and everybody is looked at. */
+	hmap_release(&f->idx);
+	hmap_init(&f->idx, sizeof(uint32_t));
+	for (size_t i = 0; i < f->seen.cnt; i++) {
+		uint32_t key = (uint32_t)f->seen.data[i].pid;
+
+		if (!tracker_follows(f->tracker, f->seen.data[i].pid) ||
+		    hmap_put(&f->idx, &key, kept))
+			continue;
+		f->seen.data[kept] = f->seen.data[i];
+		f->seen.data[kept++].due_ns = 0;
+	}
+	f->seen.cnt = kept;
+	f->refused_cnt = 0;
+	return 0;
+}
+
+void follow_note(struct follow *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->noted.cnt; i++)
+		if (f->noted.data[i] == pid)
+			return;
+	if (f->noted.cnt == NOTED_CAP || vec_push(&f->noted, pid))
+		f->has_lost_notes = true;
+}
+
+void follow_note_exec(struct follow *f, pid_t pid)
+{
+	struct seen *known = find_seen(f, pid);
+
+	if (known) {
+		known->since_ns = now_ns();
+		known->due_ns = 0;
+		if (known->is_selected && !known->is_refused)
+			(void)read_address_limit(f, known);
+	}
+}
+
+void follow_note_lost(struct follow *f)
+{
+	f->has_lost_notes = true;
+}
+
+static int look_at_noted(struct follow *f, pid_t pid)
+{
+	struct seen *known = find_seen(f, pid), s;
+	uint32_t key = (uint32_t)pid;
+	int err;
+
+	if (tracker_follows(f->tracker, pid) || look_closely(f, pid, known, true, &s))
+		return 0;
+	f->refused_cnt += s.is_refused;
+	if (known) {
+		f->refused_cnt -= known->is_refused;
+		*known = s;
+		return 0;
+	}
+	err = vec_push(&f->seen, s);
+	return err ? err : hmap_put(&f->idx, &key, f->seen.cnt - 1);
+}
+
+int follow_look(struct follow *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->noted.cnt && !err; i++)
+		err = look_at_noted(f, f->noted.data[i]);
+	f->noted.cnt = 0;
+	return err;
+}
+
+static void begin_room(struct follow *f)
+{
+	follow_room_begin(&f->room);
+	for (size_t i = 0; i < tracker_running_cnt(f->tracker); i++) {
+		const struct seen *s = find_seen(f, tracker_running_at(f->tracker, i));
+
+		if (s)
+			follow_room_add(&f->room, s->uid);
+	}
+}
+
+int follow_scan(struct follow *f)
+{
+	struct follow fresh = { 0 };
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	hmap_init(&fresh.idx, sizeof(uint32_t));
+	f->room_tries = ROOM_TRIES;
+	begin_room(f);
+	while (!err && (entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (pid > 0 && !*end)
+			err = look_at(f, (pid_t)pid, entry->d_ino, &fresh);
+	}
+	closedir(dir);
+	if (err) {
+		vec_release(&fresh.seen);
+		hmap_release(&fresh.idx);
+		return err;
+	}
+	f->has_lost_notes = f->size_counts = false;
+	f->has_scanned = true;
+	vec_release(&f->seen);
+	hmap_release(&f->idx);
+	f->seen.data = fresh.seen.data;
+	f->seen.cnt = fresh.seen.cnt;
+	f->seen.cap = fresh.seen.cap;
+	f->idx = fresh.idx;
+	f->refused_cnt = fresh.refused_cnt;
+	/* Who has ended is told by an event, which says how: it has come, if it is not lost. */
+	err = engine_events_drain(f->engine);
+	let_go(f);
+	renew_throw_limit(f);
+	return err;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * live_processes.c - see live_processes.h.
+ *
+ * The rows of the snapshot are one per context, which is finer than what is shown: threads of a pool
+ * and labels are summed up to cells of {process, scope, pool}. A process's cells lie side by side
+ * then, and the book (metrics/series_book.h) says which of them are shown.
+ */
+#include "serve/live_processes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/printable.h"
+#include "budget/governor.h"
+#include "serve/profile_file.h"
+#include "serve/target_memory.h"
+#include "profile/profile.h"
+#include "profile/thread_pool.h"
+#include "metrics/series.h"
+#include "metrics/series_book.h"
+#include "metrics/view.h"
+#include "snapshot/recording_notes.h"
+#include "snapshot/scope_labels.h"
+#include "snapshot/snapshot.h"
+#include "proc/process.h"
+#include "track/tracker.h"
+
+struct cell_key {
+	uint64_t process; /* index in facts */
+	int64_t scope_str, pool_str;
+};
+
+/* A process, its cells being cell_first and the cell_cnt - 1 after it. */
+struct facts {
+	struct serve_process shown;
+	struct series_process id;
+	size_t cell_first, cell_cnt;
+	size_t scope_first; /* in lp->scopes */
+};
+
+struct keyed_cell {
+	size_t process;
+	struct series_cell cell;
+};
+
+struct maker {
+	const struct profile_source *src;
+	struct target_memory *memory;
+	struct live_processes *lp;
+	struct scope_labels *labels;
+	VEC(struct facts) facts;
+	struct hmap by_pid; /* uint32_t -> index in facts */
+	VEC(struct keyed_cell) cells;
+	struct hmap by_key; /* struct cell_key -> index in cells */
+};
+
+static const struct track_instance *last_image(const struct tracker *t, pid_t pid)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(t, &cnt);
+
+	while (cnt--)
+		if (inst[cnt].pid == pid)
+			return &inst[cnt];
+	return NULL;
+}
+
+/* Valid until the view is released. NULL: no memory. */
+static const char *keep_text(struct maker *m, const char *text)
+{
+	int64_t str = profile_str(m->lp->names, text);
+
+	return str < 0 ? NULL : profile_text(m->lp->names, str);
+}
+
+static int add_inuse_words(struct maker *m, struct serve_process *p)
+{
+	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
+	struct recording r = RECORDING_NONE;
+	char words[RECORDING_INUSE_BUF];
+
+	r.pid = p->pid;
+	governor_fill_recording(m->src->governor, p->pid, epoch_off_ns, &r);
+	recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
+	p->is_inuse_unknown = r.inuse == RECORDING_INUSE_UNKNOWN;
+	p->inuse_words = keep_text(m, words);
+	return p->inuse_words ? 0 : -ENOMEM;
+}
+
+static void add_overhead(const struct maker *m, struct serve_process *p)
+{
+	struct governor_view view;
+
+	p->overhead = p->overhead_step = p->overhead_rate_bytes = NAN;
+	p->is_inuse_complete = NAN;
+	if (governor_view(m->src->governor, p->pid, &view))
+		return; /* it has just come */
+	p->overhead = view.now.cpu_share;
+	p->overhead_step = view.step;
+	p->overhead_rate_bytes = (double)view.rate_bytes;
+	p->is_inuse_complete = view.has_inuse && !view.inuse_ns;
+}
+
+static int add_process(struct maker *m, pid_t pid)
+{
+	const struct track_instance *image = last_image(m->src->tracker, pid);
+	char comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
+	struct process_info info;
+	struct facts f = { 0 };
+	uint32_t key = (uint32_t)pid;
+	int err;
+
+	if (!image || process_glance(pid, &info))
+		return 0; /* it ends */
+	memcpy(comm, info.comm, sizeof(info.comm));
+	f.id = (struct series_process){ pid, info.start_time_ticks, image->generation };
+	f.shown = (struct serve_process){
+		.pid = pid,
+		.comm = keep_text(m, comm),
+		.exe = keep_text(m, image->exe),
+		.rss_bytes = (double)info.rss_bytes,
+		.swap_bytes = (double)info.swap_bytes,
+	};
+	if (!f.shown.comm || !f.shown.exe)
+		return -ENOMEM;
+	add_overhead(m, &f.shown);
+	err = add_inuse_words(m, &f.shown);
+	if (!err)
+		err = target_memory_get(m->memory, info.start_time_ticks, &f.shown);
+	if (!err)
+		err = vec_push(&m->facts, f);
+	return err ? err : hmap_put(&m->by_pid, &key, m->facts.cnt - 1);
+}
+
+static int add_processes(struct maker *m)
+{
+	size_t cnt = tracker_running_cnt(m->src->tracker);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++)
+		err = add_process(m, tracker_running_at(m->src->tracker, i));
+	return err;
+}
+
+static int64_t pool_string(struct maker *m, const char comm[HT_COMM_BYTES])
+{
+	char name[HT_COMM_BYTES + 1] = "", pool[HT_COMM_BYTES + 1];
+
+	memcpy(name, comm, HT_COMM_BYTES);
+	make_printable(name); /* names that the page cannot tell apart are one */
+	if (!name[0])
+		return profile_str(m->lp->names, SERIES_NONE);
+	return profile_str(m->lp->names,
+			   thread_pool_name(name, pool, sizeof(pool)) < 0 ? name : pool);
+}
+
+static int new_cell(struct maker *m, const struct cell_key *key)
+{
+	struct keyed_cell c = {
+		.process = key->process,
+		.cell = { .scope = profile_text(m->lp->names, key->scope_str),
+			  .pool = profile_text(m->lp->names, key->pool_str) },
+	};
+	int err = vec_push(&m->cells, c);
+
+	return err ? err : hmap_put(&m->by_key, key, m->cells.cnt - 1);
+}
+
+static int add_row(struct maker *m, const struct snapshot_row *row)
+{
+	uint32_t pid = (uint32_t)row->pid;
+	const uint64_t *process = hmap_get(&m->by_pid, &pid), *known;
+	struct cell_key key;
+	struct series_cell *cell;
+	struct row_labels labels;
+	int err;
+
+	if (!process || m->facts.data[*process].id.generation != row->generation)
+		return 0;
+	err = scope_labels_of(m->labels, row, &labels);
+	if (err)
+		return err;
+	key.process = *process;
+	key.scope_str =
+		labels.scope_str ? labels.scope_str : profile_str(m->lp->names, SERIES_NONE);
+	key.pool_str = pool_string(m, row->comm);
+	if (key.scope_str < 0 || key.pool_str < 0)
+		return -ENOMEM;
+	known = hmap_get(&m->by_key, &key);
+	if (!known) {
+		err = new_cell(m, &key);
+		if (err)
+			return err;
+	}
+	cell = &m->cells.data[known ? *known : m->cells.cnt - 1].cell;
+	estimate_merge(&cell->inuse, &row->inuse);
+	cell->alloc_bytes += row->alloc.bytes;
+	cell->alloc_objects += row->alloc.objects;
+	return 0;
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct keyed_cell *l = a, *r = b;
+
+	return (l->process > r->process) - (l->process < r->process);
+}
+
+static void group_cells(struct maker *m)
+{
+	if (m->cells.cnt)
+		qsort(m->cells.data, m->cells.cnt, sizeof(*m->cells.data), by_process);
+	for (size_t i = 0; i < m->cells.cnt; i++) {
+		struct facts *f = &m->facts.data[m->cells.data[i].process];
+
+		if (!f->cell_cnt++)
+			f->cell_first = i;
+	}
+}
+
+static int add_scope(struct maker *m, const struct series_cell *cell, bool is_inuse_unknown)
+{
+	struct serve_scope s = {
+		.scope = keep_text(m, cell->scope),
+		.thread = keep_text(m, cell->pool),
+		.inuse_bytes = cell->inuse.bytes,
+		.inuse_objects = cell->inuse.objects,
+		.inuse_error_bytes = sqrt(cell->inuse.bytes_variance),
+		.inuse_samples = (double)cell->inuse.samples,
+		.alloc_bytes = cell->alloc_bytes,
+		.alloc_objects = cell->alloc_objects,
+	};
+
+	if (!s.scope || !s.thread)
+		return -ENOMEM;
+	if (is_inuse_unknown)
+		s.inuse_bytes = s.inuse_objects = s.inuse_error_bytes = s.inuse_samples = NAN;
+	return vec_push(&m->lp->scopes, s);
+}
+
+static int book_process(struct maker *m, struct facts *f, struct series_book *book)
+{
+	struct series_cell *cells = calloc(f->cell_cnt + 1, sizeof(*cells)), total;
+	const struct series_cell *rows = NULL;
+	size_t row_cnt = 0;
+	int err;
+
+	if (!cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->cell_cnt; i++)
+		cells[i] = m->cells.data[f->cell_first + i].cell;
+	err = series_book_update(book, &f->id, cells, f->cell_cnt, &total, &rows, &row_cnt);
+	if (!err) {
+		f->shown.inuse_bytes = total.inuse.bytes;
+		f->shown.inuse_objects = total.inuse.objects;
+		f->shown.inuse_error_bytes = sqrt(total.inuse.bytes_variance);
+		f->shown.inuse_samples = (double)total.inuse.samples;
+		if (f->shown.is_inuse_unknown)
+			f->shown.inuse_bytes = f->shown.inuse_objects = f->shown.inuse_error_bytes =
+				f->shown.inuse_samples = NAN;
+		f->shown.alloc_bytes = total.alloc_bytes;
+		f->shown.alloc_objects = total.alloc_objects;
+		f->scope_first = m->lp->scopes.cnt;
+		f->shown.scope_cnt = row_cnt;
+	}
+	for (size_t i = 0; i < row_cnt && !err; i++)
+		err = add_scope(m, &rows[i], f->shown.is_inuse_unknown);
+	free(cells);
+	return err;
+}
+
+static int by_inuse(const void *a, const void *b)
+{
+	const struct serve_process *x = a, *y = b;
+
+	if (x->is_inuse_unknown != y->is_inuse_unknown)
+		return x->is_inuse_unknown ? 1 : -1;
+	if (!x->is_inuse_unknown && x->inuse_bytes != y->inuse_bytes)
+		return x->inuse_bytes < y->inuse_bytes ? 1 : -1;
+	if (x->is_inuse_unknown && x->alloc_bytes != y->alloc_bytes)
+		return x->alloc_bytes < y->alloc_bytes ? 1 : -1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int book_all(struct maker *m, struct series_book *book)
+{
+	struct facts *f;
+	int err = 0;
+
+	vec_each(&m->facts, f) {
+		err = book_process(m, f, book);
+		if (err)
+			return err;
+	}
+	series_book_sweep(book);
+	target_memory_sweep(m->memory);
+	vec_each(&m->facts, f) {
+		f->shown.scopes = m->lp->scopes.data + f->scope_first;
+		err = vec_push(&m->lp->all, f->shown);
+		if (err)
+			return err;
+	}
+	if (m->lp->all.cnt)
+		qsort(m->lp->all.data, m->lp->all.cnt, sizeof(*m->lp->all.data), by_inuse);
+	return 0;
+}
+
+int live_processes_make(const struct profile_source *src, const struct snapshot *s,
+			struct series_book *book, struct target_memory *memory,
+			struct live_processes *ret)
+{
+	struct maker m = { .src = src, .lp = ret, .memory = memory };
+	const struct snapshot_row *row;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	hmap_init(&m.by_pid, sizeof(uint32_t));
+	hmap_init(&m.by_key, sizeof(struct cell_key));
+	err = profile_new(&ret->names);
+	if (!err)
+		err = scope_labels_new(s, src->engine, src->tracker, ret->names, LABEL_SCOPE,
+				       &m.labels);
+	if (!err)
+		err = add_processes(&m);
+	vec_each(&s->rows, row) {
+		if (err)
+			break;
+		err = add_row(&m, row);
+	}
+	if (!err) {
+		group_cells(&m);
+		err = book_all(&m, book);
+	}
+	scope_labels_free(m.labels);
+	vec_release(&m.facts);
+	vec_release(&m.cells);
+	hmap_release(&m.by_pid);
+	hmap_release(&m.by_key);
+	if (err)
+		live_processes_release(ret);
+	return err;
+}
+
+void live_processes_release(struct live_processes *lp)
+{
+	vec_release(&lp->all);
+	vec_release(&lp->scopes);
+	profile_free(lp->names);
+	lp->names = NULL;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* live_view.c - see live_view.h. */
+#include "serve/live_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget/governor.h"
+#include "serve/live_files.h"
+#include "serve/live_processes.h"
+#include "serve/own_cost.h"
+#include "serve/profile_file.h"
+#include "serve/target_memory.h"
+#include "kernel/engine.h"
+#include "kernel/reclaim.h"
+#include "metrics/series_book.h"
+#include "metrics/view.h"
+#include "snapshot/ledger_notes.h"
+#include "snapshot/snapshot.h"
+#include "track/files.h"
+#include "track/tracker.h"
+
+/* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
+#define MAP_CNT 6
+/* The members of struct reclaim_counts but the cycles. */
+#define RECLAIMED_CNT 7
+
+struct live_view {
+	struct profile_source src;
+	struct live_view_options opts;
+	struct series_book *book;
+	struct target_memory *memory;
+	struct live_processes processes;
+	struct live_files files;
+	struct serve_counter losses[LEDGER_LINE_CNT], lost_bytes[1];
+	struct serve_map maps[MAP_CNT];
+	struct serve_named reclaimed[RECLAIMED_CNT];
+	struct serve_named fds[OWN_FD_KIND_CNT];
+	struct serve_view view; /* of the above */
+	uint64_t made_ns; /* 0: not yet */
+	uint64_t due_ns; /* when it is too old to be shown */
+};
+
+int live_view_new(const struct profile_source *src, const struct live_view_options *opts,
+		  struct live_view **ret)
+{
+	struct live_view *lv = calloc(1, sizeof(*lv));
+	int err;
+
+	if (!lv)
+		return -ENOMEM;
+	lv->src = *src;
+	lv->opts = *opts;
+	err = series_book_new(opts->scopes_max, &lv->book);
+	if (!err)
+		err = target_memory_new(&lv->memory);
+	if (err)
+		live_view_free(lv);
+	else
+		*ret = lv;
+	return err;
+}
+
+void live_view_free(struct live_view *lv)
+{
+	if (!lv)
+		return;
+	live_processes_release(&lv->processes);
+	live_files_release(&lv->files);
+	series_book_free(lv->book);
+	target_memory_free(lv->memory);
+	free(lv);
+}
+
+static void make_losses(struct live_view *lv, const struct snapshot *s)
+{
+	struct ledger_lines ledger;
+
+	ledger_lines_read(&ledger, s->stats, lv->src.tracker);
+	lv->view.loss_cnt = 0;
+	for (size_t i = 0; i < LEDGER_LINE_CNT; i++) {
+		const struct ledger_line *l = &ledger.line[i];
+		const struct serve_counter c = { l->name, l->meaning, l->value };
+
+		if (i == HT_STAT_LIVE_FULL_BYTES)
+			lv->lost_bytes[0] =
+				(struct serve_counter){ "live_full", l->meaning, l->value };
+		else if (l->kind != LEDGER_ACTIVITY)
+			lv->losses[lv->view.loss_cnt++] = c;
+	}
+	lv->view.losses = lv->losses;
+	lv->view.lost_bytes = lv->lost_bytes;
+	lv->view.lost_bytes_cnt = 1;
+}
+
+static void make_maps(struct live_view *lv, const struct snapshot *s)
+{
+	const struct live_view_options *o = &lv->opts;
+	uint64_t gone_cnt = tracker_reclaim_counts(lv->src.tracker)->stacks;
+
+	lv->maps[0] = (struct serve_map){ "live", (double)s->live_cnt, o->live_cap };
+	lv->maps[1] =
+		(struct serve_map){ "stacks", (double)(s->stats[HT_STAT_STACKS_NEW] - gone_cnt),
+				    o->stack_cap };
+	lv->maps[2] = (struct serve_map){ "totals", (double)s->total_cnt,
+					  (double)o->stack_cap * ENGINE_TOTALS_PER_STACK };
+	lv->maps[3] = (struct serve_map){ "contexts", (double)s->context_cnt, HT_CONTEXTS_CAP };
+	lv->maps[4] = (struct serve_map){ "scopes", (double)s->scopes.cnt, HT_SCOPES_CAP };
+	lv->maps[5] =
+		(struct serve_map){ "files", (double)track_files_cnt(lv->src.files), HT_FILES_CAP };
+	lv->view.maps = lv->maps;
+	lv->view.map_cnt = MAP_CNT;
+}
+
+static void make_reclaimed(struct live_view *lv)
+{
+	const struct reclaim_counts *c = tracker_reclaim_counts(lv->src.tracker);
+	const struct serve_named all[RECLAIMED_CNT] = {
+		{ "samples", (double)c->samples },	 { "sums", (double)c->sums },
+		{ "contexts", (double)c->contexts },	 { "scopes", (double)c->scopes },
+		{ "tasks", (double)c->tasks },		 { "stacks", (double)c->stacks },
+		{ "label_sets", (double)c->label_sets },
+	};
+
+	memcpy(lv->reclaimed, all, sizeof(all));
+	lv->view.reclaimed = lv->reclaimed;
+	lv->view.reclaimed_cnt = RECLAIMED_CNT;
+}
+
+static void make_own(struct live_view *lv)
+{
+	own_cost_read(&lv->view.own);
+	lv->view.own.start_seconds = (double)lv->src.begin_epoch_ns / (double)NS_PER_S;
+	if (!own_fds_count(lv->fds)) {
+		lv->view.fds = lv->fds;
+		lv->view.fd_cnt = OWN_FD_KIND_CNT;
+	}
+}
+
+static int make(struct live_view *lv)
+{
+	struct live_processes processes = { 0 };
+	struct snapshot *s = NULL;
+	uint64_t begin_ns = now_ns();
+	int err = snapshot_take_contexts(lv->src.engine, &s);
+
+	if (err)
+		return err;
+	memset(&lv->view, 0, sizeof(lv->view));
+	lv->view.own.snapshot_seconds = (double)(now_ns() - begin_ns) / (double)NS_PER_S;
+	err = live_files_make(lv->src.tracker, &lv->files);
+	if (!err)
+		err = live_processes_make(&lv->src, s, lv->book, lv->memory, &processes);
+	if (!err) {
+		live_processes_release(&lv->processes);
+		lv->processes = processes;
+		lv->view.processes = processes.all.data;
+		lv->view.process_cnt = processes.all.cnt;
+		lv->view.followed_cnt = (double)processes.all.cnt;
+		lv->view.began_cnt = (double)tracker_followed_cnt(lv->src.tracker);
+		lv->view.ended_cnt = (double)tracker_ended_cnt(lv->src.tracker);
+		lv->view.sample_cnt = (double)s->stats[HT_STAT_SAMPLES];
+		lv->view.rate_bytes = (double)lv->src.rate_bytes;
+		lv->view.host_overhead = governor_host_share(lv->src.governor);
+		lv->view.is_paused = governor_is_paused(lv->src.governor);
+		lv->view.version = HEAPTAP_VERSION;
+		make_losses(lv, s);
+		make_maps(lv, s);
+		make_reclaimed(lv);
+		lv->view.files = lv->files.list.data;
+		lv->view.file_cnt = lv->files.list.cnt;
+		make_own(lv);
+	}
+	snapshot_free(s);
+	return err;
+}
+
+int live_view_get(struct live_view *lv, struct serve_view *ret)
+{
+	uint64_t begin_ns, rest_ns;
+	int err = 0;
+
+	if (!lv->made_ns || now_ns() >= lv->due_ns) {
+		begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		err = make(lv);
+		lv->made_ns = err ? 0 : now_ns();
+		rest_ns = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) * LIVE_VIEW_REST;
+		lv->due_ns =
+			lv->made_ns + (rest_ns > LIVE_VIEW_AGE_NS ? rest_ns : LIVE_VIEW_AGE_NS);
+	}
+	if (err)
+		return err;
+	*ret = lv->view;
+	ret->own.snapshot_age_seconds = (double)(now_ns() - lv->made_ns) / (double)NS_PER_S;
+	return 0;
+}
+
+void live_view_tick(struct live_view *lv)
+{
+	target_memory_work(lv->memory);
+}

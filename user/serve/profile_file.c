@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_file.c - see profile_file.h. */
+#include "serve/profile_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd_stream.h"
+#include "base/hmap.h"
+#include "budget/governor.h"
+#include "serve/process_text.h"
+#include "profile/pprof.h"
+#include "report/report.h"
+#include "profile/profile.h"
+#include "kernel/engine.h"
+#include "snapshot/profile_build.h"
+#include "snapshot/recording_notes.h"
+#include "snapshot/scope_labels.h"
+#include "snapshot/scope_notes.h"
+#include "snapshot/snapshot.h"
+#include "proc/process.h"
+#include "track/tracker.h"
+
+/* What tells the rows of a snapshot apart. */
+struct row_key {
+	uint64_t stack_id, labels_id, instance;
+	uint32_t pid, generation, source, node;
+	char comm[HT_COMM_BYTES];
+};
+
+static struct row_key key_of(const struct snapshot_row *row)
+{
+	struct row_key key = {
+		.stack_id = row->stack_id,
+		.labels_id = row->labels_id,
+		.instance = row->instance,
+		.pid = (uint32_t)row->pid,
+		.generation = row->generation,
+		.source = row->source,
+		.node = row->node,
+	};
+
+	memcpy(key.comm, row->comm, sizeof(key.comm));
+	return key;
+}
+
+static int index_base(const struct snapshot *base, struct hmap *idx)
+{
+	int err = 0;
+
+	for (size_t i = 0; base && i < base->rows.cnt && !err; i++) {
+		const struct row_key key = key_of(&base->rows.data[i]);
+
+		err = hmap_put(idx, &key, i);
+	}
+	return err;
+}
+
+/* Of a wanted process that still runs, or of the image that is wanted. */
+static bool is_wanted(const struct profile_source *src, const struct profile_wish *wish, pid_t pid,
+		      uint32_t generation)
+{
+	if (wish->pid && pid != wish->pid)
+		return false;
+	return wish->is_image ? generation == wish->generation :
+				!tracker_is_over(src->tracker, pid, generation);
+}
+
+/* Rows of what is wanted; without what was allocated before the base. */
+static int choose_rows(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_wish *wish, struct snapshot *ret)
+{
+	const struct snapshot_row *from;
+	struct hmap idx;
+	int err;
+
+	hmap_init(&idx, sizeof(struct row_key));
+	err = index_base(wish->base, &idx);
+	vec_each(&s->rows, from) {
+		const struct row_key key = key_of(from);
+		const uint64_t *known = hmap_get(&idx, &key);
+		struct snapshot_row row = *from;
+
+		if (err)
+			break;
+		if (!is_wanted(src, wish, row.pid, row.generation))
+			continue;
+		if (known)
+			estimate_subtract(&row.alloc, &wish->base->rows.data[*known].alloc);
+		if (row.alloc.objects > 0 || row.inuse.samples)
+			err = vec_push(&ret->rows, row);
+	}
+	hmap_release(&idx);
+	return err;
+}
+
+struct wanted {
+	const struct profile_source *src;
+	const struct profile_wish *wish;
+};
+
+static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
+{
+	const struct wanted *w = ctx;
+
+	return is_wanted(w->src, w->wish, pid, generation);
+}
+
+/* Since when it is followed, on CLOCK_MONOTONIC; 0: not known. */
+static uint64_t followed_ns(const struct profile_source *src, const struct profile_wish *wish)
+{
+	struct governor_record now;
+
+	if (wish->budget)
+		return wish->budget->followed_ns;
+	governor_take_record(src->governor, wish->pid, &now);
+	return now.followed_ns;
+}
+
+static void set_times(const struct profile_source *src, const struct profile_wish *wish,
+		      struct recording_facts *f)
+{
+	uint64_t since_ns = wish->pid ? followed_ns(src, wish) : 0;
+
+	f->end_ns = wish->epoch_ns;
+	f->followed_ns = since_ns ? wish->epoch_ns - (int64_t)(wish->monotonic_ns - since_ns) :
+				    src->begin_epoch_ns;
+	f->begin_ns = wish->base ? wish->epoch_ns - (int64_t)wish->duration_ns : f->followed_ns;
+	f->duration_ns = (uint64_t)(f->end_ns - f->begin_ns);
+	f->is_delta = wish->base != NULL;
+}
+
+struct own_shares {
+	const struct wanted *wanted;
+	uint64_t refused[HT_SHARED_CNT];
+};
+
+static int add_shares(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct own_shares *own = ctx;
+
+	if (!is_image_wanted(own->wanted, (pid_t)key->tgid, key->generation))
+		return 0;
+	for (int table = 0; table < HT_SHARED_CNT; table++)
+		own->refused[table] += image->refused[table];
+	return 0;
+}
+
+/* What others were refused is no loss of this process's. */
+static int own_stats(const struct wanted *wanted, const struct snapshot *s,
+		     uint64_t ret[HT_STAT_CNT])
+{
+	struct own_shares own = { .wanted = wanted };
+	int err = engine_each_image(wanted->src->engine, add_shares, &own);
+
+	memcpy(ret, s->stats, sizeof(s->stats));
+	for (int table = 0; table < HT_SHARED_CNT && !err; table++)
+		ret[HT_STAT_SHARE_LIVE + table] = own.refused[table];
+	return err;
+}
+
+static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
+		     const struct profile_wish *wish)
+{
+	const struct wanted wanted = { src, wish };
+	const struct scope_notes_options scopes = {
+		.labels = LABEL_ALL,
+		.only_pid = wish->pid,
+		.by_process = !wish->pid,
+		.epoch_off_ns = wish->epoch_ns - (int64_t)wish->monotonic_ns,
+	};
+	struct recording_facts facts = {
+		.command_argv = src->command_argv,
+		.command_argc = src->command_argc,
+		.tracker = src->tracker,
+		.governor = src->governor,
+		.is_wanted = is_image_wanted,
+		.ctx = &wanted,
+		.main_pid = wish->pid,
+		.budget = wish->budget,
+		.reason = wish->reason,
+		.is_merged = !wish->pid,
+		.is_over = wish->is_over,
+		.mode = src->mode,
+		.rate_bytes = src->rate_bytes,
+		.stats = s->stats,
+	};
+	uint64_t stats[HT_STAT_CNT];
+	struct process_info info;
+	int err = 0;
+
+	if (wish->pid) {
+		err = own_stats(&wanted, s, stats);
+		facts.stats = stats;
+	}
+	set_times(src, wish, &facts);
+	if (wish->pid && !wish->is_over && !process_glance(wish->pid, &info))
+		facts.rss_end_bytes = info.rss_bytes;
+	for (size_t i = 0; i < wish->note_cnt && !err; i++)
+		err = profile_comment(p, "%s", wish->notes[i]);
+	if (!err)
+		err = recording_notes_add(&facts, p);
+	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
+}
+
+uint64_t profile_names_share(uint64_t end_ns)
+{
+	uint64_t now = now_ns();
+
+	return now < end_ns ? (end_ns - now) / 2 : 1;
+}
+
+struct symbol_options profile_symbol_options(const struct profile_source *src)
+{
+	uint64_t names_ns = src->names_ns ? src->names_ns : PROFILE_NAMES_NS;
+
+	return (struct symbol_options){ .lines = true,
+					.demangle = true,
+					.end_ns = now_ns() + names_ns,
+					.wants_all = src->wants_names,
+					.slow = src->slow };
+}
+
+int profile_file_build(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_wish *wish, struct profile **ret)
+{
+	const struct profile_build_options opts = {
+		.rate_bytes = src->rate_bytes,
+		.label_processes = !wish->pid,
+		.main_pid = wish->pid,
+		.labels = LABEL_ALL,
+		.symbols = profile_symbol_options(src),
+	};
+	struct snapshot chosen = *s; /* all but the rows is shared */
+	struct profile *p = NULL;
+	int err;
+
+	memset(&chosen.rows, 0, sizeof(chosen.rows));
+	err = choose_rows(src, s, wish, &chosen);
+	if (!err)
+		err = profile_build(&chosen, src->engine, src->files, src->tracker, &opts, &p);
+	if (err)
+		goto out;
+	p->time_ns = wish->epoch_ns;
+	p->duration_ns = wish->base ? (int64_t)wish->duration_ns : 0;
+	if (wish->shows_allocs) {
+		p->default_type_str = profile_str(p, "alloc_space");
+		err = p->default_type_str < 0 ? -ENOMEM : 0;
+	}
+	if (!err)
+		err = add_notes(p, src, s, wish);
+out:
+	vec_release(&chosen.rows);
+	if (err)
+		profile_free(p);
+	else
+		*ret = p;
+	return err;
+}
+
+static int write_text(const struct profile *p, int fd)
+{
+	const struct report_options opts = { .format = REPORT_HEAP };
+	FILE *out;
+	int err = fd_stream_open(fd, &out);
+
+	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
+}
+
+/* Its format has no place to say that what is in use is not known. */
+static bool is_only_inuse(const struct profile_wish *wish)
+{
+	return wish->form == PROFILE_ADDRESSES ||
+	       (wish->form == PROFILE_TEXT && !wish->shows_allocs);
+}
+
+int profile_file_write(const struct profile_source *src, const struct snapshot *s,
+		       const struct profile_wish *wish, int fd)
+{
+	struct profile *p = NULL;
+	int err = profile_file_build(src, s, wish, &p);
+
+	if (!err && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+		err = -ENODATA;
+	else if (!err && wish->form == PROFILE_PPROF)
+		err = pprof_write(p, fd);
+	else if (!err && wish->form == PROFILE_TEXT)
+		err = write_text(p, fd);
+	else if (!err)
+		err = process_text_write(src, p, wish->pid, wish->form == PROFILE_GROWTH, fd);
+	profile_free(p);
+	return err;
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pushes.c - see pushes.h.
+ *
+ * The file between the processes is a sequence of heads and bodies. The child is of the same
+ * program, but it may be ended at any moment: the last one may not be whole.
+ */
+#include "serve/pushes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/printable.h"
+#include "base/write_all.h"
+#include "serve/debug_source.h"
+#include "serve/profile_file.h"
+#include "profile/profile.h"
+#include "push/debuginfo_upload.h"
+#include "push/profile_bare.h"
+#include "push/push_profile.h"
+#include "push/push_sender.h"
+#include "push/push_time.h"
+#include "metrics/view.h"
+#include "proc/process.h"
+#include "track/files.h"
+#include "track/tracker.h"
+
+/* Of all processes, before the child is ended. */
+#define NAMES_NS (100 * NS_PER_S)
+
+struct head {
+	uint32_t targets_id; /* the set of targets that it was made for */
+	uint32_t target;
+	uint64_t bytes;
+};
+
+/* What there is for each target. */
+struct lane {
+	struct push_sender *sender;
+	struct debuginfo_upload *upload; /* NULL: it gets none */
+};
+
+struct pushes {
+	struct pushes_options opts;
+	struct lane *lanes; /* of opts.targets */
+	uint32_t targets_id; /* another one after each change of them */
+	const struct track_files *files;
+	char node[256];
+	struct push_clock clock; /* of all: one profile of a process for all targets */
+	bool is_due;
+};
+
+static void set_identity(const struct pushes_options *o, struct push_http_options *ret)
+{
+	ret->token_file = o->token_file;
+	ret->basic_file = o->basic_file;
+	ret->tenant = o->tenant;
+	ret->ca_file = o->ca_file;
+}
+
+static int open_sender(const struct pushes_options *o, size_t i, struct push_sender **ret)
+{
+	char name[PUSH_TARGET_FILE_BYTES], *dir = NULL;
+	struct push_queue_options opts;
+	int err;
+
+	push_queue_defaults(&opts);
+	opts.http.target = o->targets[i];
+	set_identity(o, &opts.http);
+	if (o->spool_dir) {
+		push_target_file_name(&opts.http.target, name);
+		if (asprintf(&dir, "%s/%s", o->spool_dir, name) < 0)
+			return -ENOMEM;
+		opts.spool.dir = dir;
+	}
+	err = push_sender_open(&opts, ret);
+	free(dir);
+	return err;
+}
+
+static int open_debug_file(void *ctx, const char *build_id, struct debug_only **ret, int *ret_fd)
+{
+	const struct pushes *p = ctx;
+
+	return debug_source_open(p->files, build_id, ret, ret_fd);
+}
+
+static int open_upload(struct pushes *p, const struct pushes_options *o, size_t i,
+		       struct debuginfo_upload **ret)
+{
+	struct debuginfo_upload_options opts;
+
+	if (!o->sends_debuginfo || o->targets[i].kind != PUSH_PARCA)
+		return 0;
+	debuginfo_upload_defaults(&opts);
+	opts.http.target = o->targets[i];
+	set_identity(o, &opts.http);
+	opts.open_file = open_debug_file;
+	opts.ctx = p;
+	opts.file_bytes_max = o->debuginfo_bytes_max;
+	return debuginfo_upload_open(&opts, ret);
+}
+
+static void close_lane(struct lane *lane)
+{
+	push_sender_close(lane->sender);
+	debuginfo_upload_close(lane->upload);
+}
+
+static int open_lane(struct pushes *p, const struct pushes_options *o, size_t i, struct lane *ret)
+{
+	struct lane lane = { 0 };
+	int err = open_sender(o, i, &lane.sender);
+
+	if (!err)
+		err = open_upload(p, o, i, &lane.upload);
+	if (err) {
+		log_error("serve: cannot push to '%s': %s", o->targets[i].name, strerror(-err));
+		close_lane(&lane);
+		return err;
+	}
+	*ret = lane;
+	return 0;
+}
+
+static int check_spool_dir(const char *dir)
+{
+	char why[FOLDER_WHY_BYTES] = "";
+	int fd, err = folder_open(dir, FOLDER_OURS, &fd, why);
+
+	if (!err)
+		close(fd);
+	else if (*why)
+		log_error(
+			"serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
+			"only its owner can write to (chmod go-w, chown)",
+			dir, why);
+	else
+		log_error("serve: cannot make or open the folder '%s': %s", dir, strerror(-err));
+	return err;
+}
+
+int pushes_open(const struct pushes_options *opts, struct pushes **ret)
+{
+	struct pushes *p = calloc(1, sizeof(*p));
+	int err = 0;
+
+	if (!p)
+		return -ENOMEM;
+	if (gethostname(p->node, sizeof(p->node) - 1))
+		p->node[0] = '\0';
+	if (opts->spool_dir)
+		err = check_spool_dir(opts->spool_dir);
+	if (!err)
+		err = pushes_change(p, opts);
+	if (err)
+		pushes_close(p);
+	else
+		*ret = p;
+	return err;
+}
+
+void pushes_close(struct pushes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		close_lane(&p->lanes[i]);
+	free(p->lanes);
+	free(p);
+}
+
+/* The lane of a target, if there is one already. */
+static const struct lane *find_lane(const struct pushes *p, const struct push_target *t)
+{
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (!strcmp(p->opts.targets[i].url, t->url))
+			return &p->lanes[i];
+	return NULL;
+}
+
+static bool are_same_targets(const struct pushes_options *a, const struct pushes_options *b)
+{
+	bool is_same = a->target_cnt == b->target_cnt;
+
+	for (size_t i = 0; i < a->target_cnt && is_same; i++)
+		is_same = !strcmp(a->targets[i].url, b->targets[i].url);
+	return is_same;
+}
+
+/* Those of lanes that the others do not have. */
+static void close_others(struct lane *lanes, size_t cnt, const struct lane *others,
+			 size_t other_cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		size_t j = 0;
+
+		while (j < other_cnt && others[j].sender != lanes[i].sender)
+			j++;
+		if (j == other_cnt)
+			close_lane(&lanes[i]);
+	}
+}
+
+int pushes_change(struct pushes *p, const struct pushes_options *opts)
+{
+	struct lane *lanes = calloc(opts->target_cnt + 1, sizeof(*lanes));
+	struct push_http_options identity = { 0 };
+	size_t cnt = 0;
+	int err = lanes ? 0 : -ENOMEM;
+
+	while (!err && cnt < opts->target_cnt) {
+		const struct lane *known = find_lane(p, &opts->targets[cnt]);
+
+		if (known)
+			lanes[cnt] = *known;
+		else
+			err = open_lane(p, opts, cnt, &lanes[cnt]);
+		cnt += !err;
+	}
+	if (err) {
+		close_others(lanes, cnt, p->lanes, p->opts.target_cnt);
+		free(lanes);
+		return err;
+	}
+	close_others(p->lanes, p->opts.target_cnt, lanes, cnt);
+	/* What a child makes meanwhile says for which it is by its index. */
+	p->targets_id += !are_same_targets(&p->opts, opts);
+	free(p->lanes);
+	p->lanes = lanes;
+	p->opts = *opts;
+	push_clock_set(&p->clock, cnt ? opts->interval_ns : 0, now_ns());
+	set_identity(opts, &identity);
+	for (size_t i = 0; i < cnt; i++) {
+		push_sender_set_identity(lanes[i].sender, &identity);
+		if (lanes[i].upload)
+			debuginfo_upload_set_identity(lanes[i].upload, &identity);
+	}
+	return 0;
+}
+
+size_t pushes_cnt(const struct pushes *p)
+{
+	return p ? p->opts.target_cnt : 0;
+}
+
+size_t pushes_fd_cnt(const struct pushes *p)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < pushes_cnt(p); i++)
+		cnt += p->lanes[i].upload != NULL;
+	return cnt;
+}
+
+int pushes_fd(const struct pushes *p, size_t i)
+{
+	size_t left = i;
+
+	for (i = 0; !p->lanes[i].upload || left--; i++)
+		;
+	return debuginfo_upload_fd(p->lanes[i].upload);
+}
+
+void pushes_offer(struct pushes *p, const struct track_files *files)
+{
+	int err = 0;
+
+	p->files = files;
+	for (size_t i = 0; i < track_files_cnt(files); i++) {
+		const struct track_file *file = track_files_at(files, i);
+
+		if (!file || file->is_vdso || file->fd < 0)
+			continue;
+		for (size_t t = 0; t < p->opts.target_cnt; t++)
+			if (p->lanes[t].upload && !err)
+				err = debuginfo_upload_offer(p->lanes[t].upload,
+							     file->build_id_hex);
+	}
+	if (err)
+		log_warn("push: cannot offer debug information: %s", strerror(-err));
+}
+
+void pushes_run(struct pushes *p)
+{
+	for (size_t i = 0; i < p->opts.target_cnt; i++)
+		if (p->lanes[i].upload)
+			debuginfo_upload_run(p->lanes[i].upload);
+}
+
+bool pushes_is_due(struct pushes *p)
+{
+	if (push_clock_is_due(&p->clock, now_ns()))
+		p->is_due = true;
+	return p->is_due && p->opts.target_cnt;
+}
+
+void pushes_begin(struct pushes *p)
+{
+	p->is_due = false;
+}
+
+int pushes_wait_ms(const struct pushes *p)
+{
+	if (!p->opts.target_cnt)
+		return -1;
+	return p->is_due ? 0 : push_clock_wait_ms(&p->clock, now_ns());
+}
+
+void pushes_hurry(struct pushes *p)
+{
+	p->is_due = true;
+}
+
+static bool is_held(const void *ctx, const char *build_id)
+{
+	return debuginfo_upload_is_held(ctx, build_id);
+}
+
+static int make_request(const struct pushes *p, size_t i, struct profile *profile,
+			const struct push_label *labels, size_t label_cnt, int fd)
+{
+	struct head head = { .targets_id = p->targets_id, .target = (uint32_t)i };
+	off_t begin = lseek(fd, 0, SEEK_CUR);
+	struct profile_bare bare = { 0 };
+	struct push_lost lost = { 0 };
+	uint8_t *body = NULL;
+	int err = 0;
+
+	if (p->lanes[i].upload)
+		err = profile_bare_begin(profile, is_held, p->lanes[i].upload, &bare);
+	if (!err)
+		err = push_profile_encode(&p->opts.targets[i], profile, labels, label_cnt, &lost,
+					  &body, &head.bytes);
+	profile_bare_end(profile, &bare);
+	if (!err && body) {
+		err = write_all(fd, &head, sizeof(head));
+		if (!err)
+			err = write_all(fd, body, head.bytes);
+		/* No memory: what follows must not be taken for the rest of this one. */
+		if (err && (ftruncate(fd, begin) || lseek(fd, begin, SEEK_SET) < 0))
+			_exit(1);
+	}
+	if (!err && (lost.folded_series || lost.folded_rows || lost.cut_stacks))
+		log_debug("push: for '%s' %zu series and %zu rows were folded, %zu stacks cut",
+			  p->opts.targets[i].name, lost.folded_series, lost.folded_rows,
+			  lost.cut_stacks);
+	free(body);
+	return err;
+}
+
+static int make_process(const struct pushes *p, const struct profile_source *src,
+			const struct snapshot *s, const struct profile_wish *wish, int fd)
+{
+	char pid[16], comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
+	struct push_label *labels = calloc(p->opts.label_cnt + 4, sizeof(*labels));
+	struct profile *profile = NULL;
+	struct process_info info;
+	size_t cnt = p->opts.label_cnt;
+	int err;
+
+	if (!labels)
+		return -ENOMEM;
+	if (!process_glance(wish->pid, &info))
+		memcpy(comm, info.comm, sizeof(info.comm));
+	make_printable(comm);
+	snprintf(pid, sizeof(pid), "%d", wish->pid);
+	/* The user's come first, and win. */
+	memcpy(labels, p->opts.labels, cnt * sizeof(*labels));
+	labels[cnt++] = (struct push_label){ "job", "heaptap" };
+	labels[cnt++] = (struct push_label){ "node", p->node };
+	labels[cnt++] = (struct push_label){ "pid", pid };
+	labels[cnt++] = (struct push_label){ "comm", comm };
+	err = profile_file_build(src, s, wish, &profile);
+	for (size_t i = 0; i < p->opts.target_cnt && profile; i++) {
+		/* Too large for one target may be right for another. */
+		int target_err = make_request(p, i, profile, labels, cnt, fd);
+
+		err = err ? err : target_err;
+	}
+	profile_free(profile);
+	free(labels);
+	return err;
+}
+
+int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
+		const struct profile_wish *moment, int fd)
+{
+	uint64_t names_end_ns = now_ns() + NAMES_NS;
+	struct profile_source one = *src;
+	int first_err = 0;
+
+	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
+		struct profile_wish wish = *moment;
+		int err;
+
+		wish.pid = tracker_running_at(src->tracker, i);
+		one.names_ns = profile_names_share(names_end_ns);
+		err = make_process(p, &one, s, &wish, fd);
+		if (!err)
+			continue;
+		log_warn("push: no profile of process %d: %s", wish.pid, strerror(-err));
+		first_err = first_err ? first_err : err;
+	}
+	return first_err;
+}
+
+void pushes_take(struct pushes *p, int fd)
+{
+	struct stat st;
+	struct head head;
+	off_t at = 0;
+
+	if (fstat(fd, &st))
+		return;
+	while (pread(fd, &head, sizeof(head), at) == sizeof(head)) {
+		uint8_t *body;
+		int err;
+
+		at += sizeof(head);
+		if (head.target >= p->opts.target_cnt || head.bytes > (uint64_t)(st.st_size - at))
+			return; /* the child was ended while it wrote this one */
+		if (head.targets_id != p->targets_id)
+			return; /* of targets that were changed meanwhile */
+		body = malloc(head.bytes + 1);
+		if (!body || pread(fd, body, head.bytes, at) != (ssize_t)head.bytes) {
+			log_warn("push: cannot take a request over");
+			free(body);
+			return;
+		}
+		at += (off_t)head.bytes;
+		err = push_sender_take(p->lanes[head.target].sender, body, head.bytes);
+		if (err)
+			log_warn("push: a request for '%s' is lost: %s",
+				 p->opts.targets[head.target].name, strerror(-err));
+	}
+}
+
+bool pushes_are_waiting(const struct pushes *p)
+{
+	struct push_queue_stats stats;
+
+	for (size_t i = 0; i < p->opts.target_cnt; i++) {
+		push_sender_stats(p->lanes[i].sender, &stats);
+		if (stats.spool.cnt && !stats.is_failing)
+			return true;
+	}
+	return false;
+}
+
+void pushes_view(const struct pushes *p, size_t i, struct serve_push *ret)
+{
+	struct debuginfo_upload_stats debuginfo = { 0 };
+	struct push_queue_stats stats;
+
+	push_sender_stats(p->lanes[i].sender, &stats);
+	if (p->lanes[i].upload)
+		debuginfo_upload_stats(p->lanes[i].upload, &debuginfo);
+	*ret = (struct serve_push){
+		.target = p->opts.targets[i].name,
+		.sent_cnt = stats.sent_cnt,
+		.refused_cnt = stats.refused_cnt,
+		.dropped_cnt = stats.spool.dropped_cnt + stats.spool.corrupt_cnt,
+		.failed_cnt = stats.failed_cnt,
+		.waiting_cnt = stats.spool.cnt,
+		.debuginfo_uploaded_cnt = (double)debuginfo.uploaded_cnt,
+		.debuginfo_uploaded_bytes = (double)debuginfo.uploaded_bytes,
+		.debuginfo_waiting_cnt = (double)debuginfo.waiting_cnt,
+		.debuginfo_known_cnt = (double)debuginfo.known_cnt,
+		.debuginfo_nameless_cnt = (double)debuginfo.nameless_cnt,
+		.debuginfo_large_cnt = (double)debuginfo.large_cnt,
+		.debuginfo_refused_cnt = (double)debuginfo.refused_cnt,
+	};
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cfi.c - reads CIEs and FDEs: see cfi.h. Their programs are run in cfi_run.c.
+ *
+ * A section is a list of entries, each a length, an id and a body. A CIE holds what many
+ * functions share (alignment factors, the encoding of addresses, the rules on entry), an FDE the
+ * address range of a function and a little program that changes the rules as pc moves on.
+ *
+ * CIEs are parsed when an FDE names them and are kept in a direct-mapped cache: linkers merge
+ * equal ones, so that a file has a handful, and parsing one is about as dear as looking it up.
+ */
+#include "unwind/cfi.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <string.h>
+
+#define ADDR_BYTES 8
+/*
+ * A CIE is parsed and run again for every FDE that names it: without bounds a file of a few
+ * megabytes could keep this busy for hours. Real ones: up to 10, 5 and 60 bytes.
+ */
+#define LEB_BYTES_CAP 16
+#define AUG_BYTES_CAP 16
+#define CIE_INSN_BYTES_CAP 256
+
+uint64_t cfi_u8(struct cfi_cursor *c)
+{
+	if (c->pos >= c->end) {
+		c->is_bad = true;
+		return 0;
+	}
+	return *c->pos++;
+}
+
+/* Little-endian, the byte order of every machine that is known here. */
+uint64_t cfi_uint(struct cfi_cursor *c, unsigned int bytes)
+{
+	uint64_t v = 0;
+	unsigned int i;
+
+	if ((size_t)(c->end - c->pos) < bytes) {
+		c->is_bad = true;
+		c->pos = c->end;
+		return 0;
+	}
+	for (i = 0; i < bytes; i++)
+		v |= (uint64_t)c->pos[i] << (8 * i);
+	c->pos += bytes;
+	return v;
+}
+
+static int64_t sign_extend(uint64_t v, unsigned int bits)
+{
+	return (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
+/* *ret_bits: how many bits were given. Bits above 64 are dropped: padded numbers are legal. */
+static uint64_t leb(struct cfi_cursor *c, unsigned int *ret_bits, bool *ret_is_negative)
+{
+	uint64_t v = 0;
+	unsigned int shift = 0;
+	uint8_t byte = 0;
+
+	do {
+		byte = (uint8_t)cfi_u8(c);
+		if (shift < 64)
+			v |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (shift > 7 * LEB_BYTES_CAP)
+			c->is_bad = true;
+	} while ((byte & 0x80) && !c->is_bad);
+	*ret_bits = shift;
+	*ret_is_negative = byte & 0x40;
+	return v;
+}
+
+uint64_t cfi_uleb(struct cfi_cursor *c)
+{
+	unsigned int bits;
+	bool is_negative;
+
+	/* Nearly all are one byte. */
+	if (c->pos < c->end && *c->pos < 0x80)
+		return *c->pos++;
+	return leb(c, &bits, &is_negative);
+}
+
+int64_t cfi_sleb(struct cfi_cursor *c)
+{
+	unsigned int bits;
+	bool is_negative;
+	uint64_t v = leb(c, &bits, &is_negative);
+
+	if (is_negative && bits < 64)
+		v |= ~0ULL << bits;
+	return (int64_t)v;
+}
+
+static uint64_t encoded_value(struct cfi_cursor *c, uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return cfi_uint(c, 8);
+	case DW_EH_PE_uleb128:
+		return cfi_uleb(c);
+	case DW_EH_PE_udata2:
+		return cfi_uint(c, 2);
+	case DW_EH_PE_udata4:
+		return cfi_uint(c, 4);
+	case DW_EH_PE_sleb128:
+		return (uint64_t)cfi_sleb(c);
+	case DW_EH_PE_sdata2:
+		return (uint64_t)sign_extend(cfi_uint(c, 2), 16);
+	case DW_EH_PE_sdata4:
+		return (uint64_t)sign_extend(cfi_uint(c, 4), 32);
+	default:
+		c->is_bad = true;
+		return 0;
+	}
+}
+
+uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t encoding, uint64_t pos_vaddr,
+		     uint64_t data_vaddr)
+{
+	uint64_t pad, base = 0;
+
+	/* An indirect address is filled in by the loader: it is not in the file. */
+	if (encoding & DW_EH_PE_indirect)
+		c->is_bad = true;
+	switch (encoding & 0x70) {
+	case DW_EH_PE_absptr:
+		break;
+	case DW_EH_PE_pcrel:
+		base = pos_vaddr;
+		break;
+	case DW_EH_PE_datarel:
+		base = data_vaddr;
+		break;
+	case DW_EH_PE_aligned:
+		pad = -pos_vaddr & (ADDR_BYTES - 1);
+		if (pad > (uint64_t)(c->end - c->pos))
+			pad = (uint64_t)(c->end - c->pos);
+		c->pos += pad;
+		return cfi_uint(c, ADDR_BYTES);
+	default:
+		c->is_bad = true;
+	}
+	return base + encoded_value(c, encoding);
+}
+
+uint64_t cfi_vaddr(const struct cfi_section *s, const struct cfi_cursor *c)
+{
+	return s->vaddr + (uint64_t)(c->pos - s->data);
+}
+
+/* An entry without its length: the id that was read and where, and the body. */
+struct entry {
+	struct cfi_cursor body;
+	uint64_t id;
+	size_t id_off;
+	size_t end_off;
+	bool is_64, is_zero;
+};
+
+static int entry_at(const struct cfi_section *s, size_t off, struct entry *ret)
+{
+	struct cfi_cursor c;
+	uint64_t bytes;
+
+	if (off > s->bytes)
+		return -EBADMSG;
+	c = (struct cfi_cursor){ .pos = s->data + off, .end = s->data + s->bytes };
+	memset(ret, 0, sizeof(*ret));
+	bytes = cfi_uint(&c, 4);
+	if (bytes == 0xffffffff) {
+		ret->is_64 = true;
+		bytes = cfi_uint(&c, 8);
+	}
+	if (c.is_bad || bytes > (uint64_t)(c.end - c.pos))
+		return -EBADMSG;
+	c.end = c.pos + bytes;
+	ret->end_off = (size_t)(c.end - s->data);
+	ret->is_zero = !bytes;
+	ret->id_off = (size_t)(c.pos - s->data);
+	/* .eh_frame keeps an id of 4 bytes after a length of 8 in what gcc and binutils write */
+	if (bytes) {
+		ret->id = cfi_uint(&c, ret->is_64 && s->is_debug_frame ? 8 : 4);
+		/* the entry can be stepped over even when it is too short for an id */
+		if (c.is_bad)
+			ret->is_zero = true;
+	}
+	ret->body = c;
+	return 0;
+}
+
+static bool entry_is_cie(const struct cfi_section *s, const struct entry *e)
+{
+	if (!s->is_debug_frame)
+		return e->id == 0;
+	return e->id == (e->is_64 ? ~0ULL : 0xffffffffULL);
+}
+
+/*
+ * Augmentation data after the string: "z" announces their size, so that what is unknown can be
+ * passed over. But an unknown letter hides the meaning of all that follow it, 'R' perhaps.
+ */
+static void cie_augmentation(const struct cfi_section *s, struct cfi_cursor *c, const char *aug,
+			     struct cfi_cie *cie)
+{
+	uint64_t bytes = cfi_uleb(c);
+	struct cfi_cursor data = *c;
+	uint8_t encoding;
+
+	if (bytes > (uint64_t)(c->end - c->pos)) {
+		c->is_bad = true;
+		return;
+	}
+	data.end = data.pos + bytes;
+	c->pos = data.end;
+	cie->has_aug_data = true;
+	for (; *aug; aug++) {
+		switch (*aug) {
+		case 'L':
+			cfi_u8(&data);
+			break;
+		case 'P': /* only passed over: what it is relative to does not matter */
+			encoding = (uint8_t)cfi_u8(&data);
+			if (encoding == DW_EH_PE_omit)
+				break;
+			if (encoding != DW_EH_PE_aligned)
+				encoding &= 0x0f;
+			cfi_pointer(&data, encoding, cfi_vaddr(s, &data), 0);
+			break;
+		case 'R':
+			cie->fde_encoding = (uint8_t)cfi_u8(&data);
+			break;
+		case 'S':
+			cie->is_signal = true;
+			break;
+		case 'B': /* arm64: return addresses are signed with the B key */
+		case 'G': /* arm64: memory tagging */
+			break;
+		default:
+			c->is_bad = true;
+			return;
+		}
+	}
+	if (data.is_bad)
+		c->is_bad = true;
+}
+
+static void cie_parse(const struct cfi_section *s, size_t off, struct cfi_cie *cie)
+{
+	struct entry e;
+	struct cfi_cursor *c = &e.body;
+	const char *aug;
+	uint64_t version;
+	size_t aug_cap;
+
+	*cie = (struct cfi_cie){ .off = off, .is_used = true, .is_bad = true };
+	if (entry_at(s, off, &e) || e.is_zero || !entry_is_cie(s, &e))
+		return;
+	version = cfi_u8(c);
+	aug = (const char *)c->pos;
+	aug_cap = (size_t)(c->end - c->pos);
+	if (aug_cap > AUG_BYTES_CAP)
+		aug_cap = AUG_BYTES_CAP;
+	if (!memchr(aug, '\0', aug_cap))
+		return;
+	c->pos += strlen(aug) + 1;
+	if (version == 4) {
+		/* address size, segment selector size */
+		if (cfi_u8(c) != ADDR_BYTES || cfi_u8(c) != 0)
+			return;
+	} else if (version != 1 && version != 3) {
+		return;
+	}
+	/* gcc 2's: the address of a table that nobody reads any more */
+	if (aug[0] == 'e' && aug[1] == 'h') {
+		cfi_uint(c, ADDR_BYTES);
+		aug += 2;
+	}
+	cie->code_align = cfi_uleb(c);
+	cie->data_align = cfi_sleb(c);
+	cie->ra_reg = version == 1 ? cfi_u8(c) : cfi_uleb(c);
+	if (*aug == 'z')
+		cie_augmentation(s, c, aug + 1, cie);
+	else if (*aug)
+		return;
+	cie->insn = c->pos;
+	cie->insn_end = c->end;
+	cie->is_bad = c->is_bad || c->end - c->pos > CIE_INSN_BYTES_CAP;
+}
+
+static const struct cfi_cie *cie_find(struct cfi_reader *r, size_t off)
+{
+	struct cfi_cie *cie = &r->cie[(off >> 3) % CFI_CIE_CACHE_CNT];
+
+	if (!cie->is_used || cie->off != off)
+		cie_parse(&r->section, off, cie);
+	return cie;
+}
+
+static int fde_parse(struct cfi_reader *r, size_t off, struct entry *e, struct cfi_fde *ret)
+{
+	const struct cfi_section *s = &r->section;
+	struct cfi_cursor *c = &e->body;
+	const struct cfi_cie *cie;
+	uint64_t cie_off, bytes;
+
+	/* .eh_frame counts backwards from the field itself */
+	cie_off = s->is_debug_frame ? e->id : e->id_off - e->id;
+	if (cie_off >= s->bytes)
+		return -EBADMSG;
+	cie = cie_find(r, (size_t)cie_off);
+	if (cie->is_bad)
+		return -EBADMSG;
+	ret->off = off;
+	ret->cie = cie;
+	ret->pc = cfi_pointer(c, cie->fde_encoding, cfi_vaddr(s, c), 0);
+	bytes = encoded_value(c, cie->fde_encoding);
+	if (cie->has_aug_data) {
+		uint64_t aug_bytes = cfi_uleb(c);
+
+		if (aug_bytes > (uint64_t)(c->end - c->pos))
+			return -EBADMSG;
+		c->pos += aug_bytes;
+	}
+	if (c->is_bad || ret->pc + bytes < ret->pc)
+		return -EBADMSG;
+	ret->pc_end = ret->pc + bytes;
+	ret->insn = c->pos;
+	ret->insn_end = c->end;
+	return 0;
+}
+
+void cfi_reader_init(struct cfi_reader *r, const struct cfi_section *section)
+{
+	memset(r, 0, sizeof(*r));
+	r->section = *section;
+}
+
+int cfi_next(struct cfi_reader *r, struct cfi_fde *ret)
+{
+	const struct cfi_section *s = &r->section;
+	struct entry e;
+	size_t off;
+	int err;
+
+	/* Fewer than 4 bytes at the end are padding. */
+	while (s->bytes - r->next_off >= 4) {
+		off = r->next_off;
+		if (entry_at(s, off, &e)) {
+			r->next_off = s->bytes;
+			return -EBADMSG;
+		}
+		r->next_off = e.end_off;
+		if (e.is_zero) {
+			if (s->ends_at_zero)
+				r->next_off = s->bytes;
+			/* In a section it is the end of what one input file brought along. */
+			continue;
+		}
+		if (entry_is_cie(s, &e))
+			continue;
+		err = fde_parse(r, off, &e, ret);
+		return err ? err : 1;
+	}
+	return 0;
+}
+
+int cfi_fde_at(struct cfi_reader *r, size_t off, struct cfi_fde *ret)
+{
+	struct entry e;
+	int err;
+
+	err = entry_at(&r->section, off, &e);
+	if (err)
+		return err;
+	if (e.is_zero || entry_is_cie(&r->section, &e))
+		return -EBADMSG;
+	return fde_parse(r, off, &e, ret);
+}
