@@ -10,14 +10,15 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What measures pace or overhead, looks at memory for probes, or gives heaptap a moment to find what is
-# loaded runs alone. The others run beside each other: a recording counts the same whoever else is
-# recorded (test_two_recorders.sh). Longest first, so that the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget costly_files dlopen endless exec exec_hold \
-	first_minute fork hostile kill loads metrics mute scope_links serve serve_keep serve_ways siege \
-	slow_names unwind),$(E2E))
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,wrapper scopes statistics serve_select scope_matrix \
-	scope_rust serve_http two_recorders output doctor exact_cxx exact_threads)
+# What measures pace or overhead, or looks whether anything at all is left in the kernel or in memory, runs alone.
+# The others run beside each other: a recording counts the same whoever else is recorded
+# (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
+# the end is not one test's.
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute hostile kill loads metrics \
+	serve serve_ways siege),$(E2E))
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper slow_names costly_files scopes statistics serve_select \
+	scope_matrix mute scope_links fork dlopen scope_rust serve_http serve_keep two_recorders output doctor \
+	exact_cxx exact_threads endless unwind exec)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
@@ -39,8 +40,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Recordings beside each other: each is a target and a profiler, and attaching is the kernel's work.
-E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) : 3)))
+# Recordings beside each other: each is a target and a profiler, and most of the time is waiting.
+E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 1 : 4)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
