@@ -40,7 +40,9 @@ PROTO_NAMES := $(basename $(notdir $(PROTOS)))
 OBJS := $(SRCS:%.c=$(B)/%.o) $(PROTO_NAMES:%=$(B)/%.pb-c.o)
 BPF_OBJ := $(G)/heaptap.bpf.o
 SKEL := $(G)/heaptap.skel.h
-GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h)
+# Files that the program carries as text: C string literals.
+TEXTS := $(addprefix $(G)/,$(addsuffix .h,$(notdir $(wildcard user/report/viewer.*))))
+GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h) $(TEXTS)
 
 BPF_CC = $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall $(WERROR) \
 	-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH)
@@ -107,6 +109,10 @@ $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 	@mkdir -p $(G)
 	$(call say,PROTO,$<)
 	$(Q)$(PROTOC_C) --proto_path=$(<D) --c_out=$(G) $(<F)
+
+$(TEXTS): $(G)/%.h: user/report/%
+	@mkdir -p $(G)
+	@sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
 
 $(B)/%.pb-c.o: $(G)/%.pb-c.c $(B)/flags
 	@mkdir -p $(@D)

@@ -28,6 +28,12 @@ static int write_once(const struct profile *p, const struct report_options *opts
 	case REPORT_HEAP:
 		err = report_write_heap(r, out);
 		break;
+	case REPORT_HTML:
+		err = report_write_html(r, out);
+		break;
+	case REPORT_SVG:
+		err = r->is_unknown && r->is_inuse ? -ENODATA : report_write_svg(r, out);
+		break;
 	}
 	report_close(r);
 	return err;

@@ -25,7 +25,14 @@ enum report_by {
 	REPORT_BY_INSTANCE, /* a task of a scope */
 	REPORT_BY_LABEL
 };
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_COLLAPSED, REPORT_HEAP };
+enum report_format {
+	REPORT_TEXT,
+	REPORT_JSON,
+	REPORT_COLLAPSED,
+	REPORT_HEAP,
+	REPORT_HTML, /* pictures to look at, in one file */
+	REPORT_SVG /* a still picture */
+};
 /* Of REPORT_HEAP: who names the addresses. */
 enum report_heap_form {
 	REPORT_HEAP_NAMED, /* the file itself; addresses are made up */

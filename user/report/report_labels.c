@@ -211,13 +211,15 @@ out:
 static int check_inuse(const struct profile *p, const struct report_options *o, char *why,
 		       size_t why_bytes)
 {
-	bool is_text = o->format == REPORT_TEXT, is_json = o->format == REPORT_JSON;
+	bool is_text = o->format == REPORT_TEXT;
+	/* these say that it is not known, and what is */
+	bool says_so = o->format == REPORT_JSON || o->format == REPORT_HTML;
 	bool wants_inuse =
 		o->value == REPORT_VALUE_INUSE || (o->value == REPORT_VALUE_DEFAULT && !is_text);
 	char reason[RECORDING_TEXT_BUF], command[RECORDING_TEXT_BUF];
 
 	if (!p->recording.is_known || p->recording.inuse != RECORDING_INUSE_UNKNOWN ||
-	    !wants_inuse || is_json)
+	    !wants_inuse || says_so)
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);

@@ -112,6 +112,12 @@ bool report_find_place(const struct report *r, const struct profile_sample *s,
 	return find_own(r, s, rules_of(r, s), ret) || find_any(r, s, ret);
 }
 
+bool report_is_own(const struct report *r, const struct profile_sample *s,
+		   const struct report_frame *f)
+{
+	return (r->opts->own_cnt && is_own(r, f, ASKED)) || is_own(r, f, rules_of(r, s));
+}
+
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret)
 {

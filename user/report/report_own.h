@@ -20,6 +20,9 @@ struct report_place {
  */
 bool report_find_place(const struct report *r, const struct profile_sample *s,
 		       struct report_place *ret);
+/* Is a frame of a stack the user's own, by --own or by the tables? */
+bool report_is_own(const struct report *r, const struct profile_sample *s,
+		   const struct report_frame *f);
 /* The next own frame from pos on; false: there is none. */
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret);

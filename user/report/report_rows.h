@@ -151,5 +151,7 @@ int report_write_text(const struct report *r, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all of them */
+int report_write_html(const struct report *r, FILE *out); /* the same */
+int report_write_svg(const struct report *r, FILE *out); /* the same */
 
 #endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_html.c - a report as one file with pictures in it, which needs nothing else: no network, no
+ * heaptap, no program that was recorded.
+ *
+ * viewer.html is the page, with a line "@WORD@" where something of this profile stands; viewer.js draws from @DATA@:
+ *	rate		bytes for which one sample was drawn, 0: all were kept, or it is not known
+ *	names		strings; all below refer to them by index
+ *	funcs		{ name, module, file, own }: arrays of the same length
+ *	nodes		{ parent, func }: the tree of report_tree.h; node 0 is the root
+ *	samples		{ node, thread, scope, values, variances, counts }: thread and scope are indexes, -1 = none;
+ *			values[measure], variances[] and counts[] (of samples) are arrays as long as node
+ *	threads, scopes	of the samples; a scope is an array of its path's names
+ *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
+ *			blocks, variance: index of variances and counts; -1 = none
+ *	notes		what the profile says about itself
+ * A text of a profile is somebody else's: in @DATA@ it is a JSON string in which '<' is written \u003c, elsewhere '&',
+ * '<', '>' and '"' are written as entities. A reader without JavaScript sees @PLAIN@, the report as text.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_text.h"
+#include "base/utf8.h"
+#include "profile/scope_path.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+#include "report/report_tree.h"
+
+static const char page_html[] =
+#include "viewer.html.h"
+	;
+static const char style[] =
+#include "viewer.css.h"
+	;
+static const char script[] =
+#include "viewer.js.h"
+	;
+
+/* What the picture can show. */
+struct measure {
+	const char *key, *title, *unit;
+	int type; /* of the profile's */
+	int objects; /* index of a measure, or -1 */
+	int variance; /* 0: of the value, 1: of what was allocated; -1 = none */
+	bool is_known;
+};
+#define MEASURES_MAX 4
+
+struct picture {
+	const struct report *r;
+	struct report_tree *tree;
+	struct strset *threads, *scopes;
+	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
+	VEC(int64_t) scope_of;
+	struct measure measures[MEASURES_MAX];
+	int measure_cnt;
+};
+
+static void put_escaped(const char *text, size_t len, FILE *out)
+{
+	static const char *const entities[] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"
+	};
+
+	while (len) {
+		unsigned char c = (unsigned char)*text;
+		size_t n = utf8_len(text, len);
+
+		if (n == 1 && c <= '>' && entities[c])
+			fputs(entities[c], out);
+		else if (n == 1 && c < ' ' && c != '\n' && c != '\t')
+			fputc(' ', out);
+		else if (n)
+			fwrite(text, 1, n, out);
+		else
+			fputs("\xef\xbf\xbd", out);
+		text += n ? n : 1;
+		len -= n ? n : 1;
+	}
+}
+
+static void put_title(const struct picture *pic, FILE *out)
+{
+	const struct recording *rec = &pic->r->p->recording;
+	const char *comm = rec->is_known ? profile_text(pic->r->p, rec->comm_str) : "";
+	char text[96];
+	int n;
+
+	n = !comm[0] ?
+		    snprintf(text, sizeof(text), "heap profile") :
+	    rec->process_cnt > 1 ?
+		    snprintf(text, sizeof(text), "%.40s and %u more", comm, rec->process_cnt - 1) :
+		    snprintf(text, sizeof(text), "%.40s (PID %d)", comm, rec->pid);
+	put_escaped(text, (size_t)n, out);
+	fputs(" \xe2\x80\x93 heaptap\n", out);
+}
+
+/* Text for people, escaped. */
+static int put_text(const struct picture *pic, void (*write_text)(const struct report *, FILE *),
+		    FILE *out)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	if (!f)
+		return -ENOMEM;
+	write_text(pic->r, f);
+	if (fclose(f)) {
+		free(text);
+		return -ENOMEM;
+	}
+	put_escaped(text, bytes, out);
+	free(text);
+	return 0;
+}
+
+/* Columns of the samples and the tree: "[1,2,3]". */
+#define put_column(out, vec, format, ...)                                 \
+	do {                                                              \
+		fputc('[', out);                                          \
+		for (size_t i_ = 0; i_ < (vec)->cnt; i_++) {              \
+			__typeof__((vec)->data) at = &(vec)->data[i_];    \
+			fprintf(out, format, i_ ? "," : "", __VA_ARGS__); \
+		}                                                         \
+		fputc(']', out);                                          \
+	} while (0)
+
+static void put_names(const struct strset *s, FILE *out)
+{
+	fputc('[', out);
+	for (size_t i = 0; i < strset_cnt(s); i++) {
+		fputs(i ? ",\n" : "", out);
+		json_put_text(out, strset_get(s, (int64_t)i));
+	}
+	fputc(']', out);
+}
+
+static void put_scopes(const struct picture *pic, FILE *out)
+{
+	fputc('[', out);
+	/* the first of every strset is "" */
+	for (size_t i = 0; i < strset_cnt(pic->scopes); i++) {
+		const char *path = strset_get(pic->scopes, (int64_t)i);
+		struct scope_name name;
+		bool is_first = true;
+
+		fputs(i ? ",[" : "[", out);
+		while (scope_path_next(&path, &name)) {
+			char *text = strndup(name.text, name.len);
+
+			fputs(is_first ? "" : ",", out);
+			is_first = false;
+			json_put_text(out, text ? text : "");
+			free(text);
+		}
+		fputc(']', out);
+	}
+	fputc(']', out);
+}
+
+static void put_measures(const struct picture *pic, FILE *out)
+{
+	char why[RECORDING_TEXT_BUF];
+
+	recording_why_unknown(&pic->r->p->recording, "", why);
+	fputc('[', out);
+	for (int i = 0; i < pic->measure_cnt; i++) {
+		const struct measure *m = &pic->measures[i];
+
+		fprintf(out, "%s{\"key\":", i ? "," : "");
+		json_put_text(out, m->key);
+		fputs(",\"title\":", out);
+		json_put_text(out, m->title);
+		fputs(",\"unit\":", out);
+		json_put_text(out, m->unit);
+		fprintf(out, ",\"objects\":%d,\"variance\":%d,\"is_known\":%s,\"why\":", m->objects,
+			m->variance, m->is_known ? "true" : "false");
+		json_put_text(out, m->is_known ? "" : why);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
+static void put_number(double n, FILE *out)
+{
+	if (isnan(n))
+		fputs("null", out);
+	else
+		fprintf(out, "%.7g", n);
+}
+
+/* What each sample has: its values, then of what is in use and of what was allocated the error. */
+static void put_samples(const struct picture *pic, FILE *out)
+{
+	const struct report *r = pic->r;
+
+	fputs("{\"node\":", out);
+	put_column(out, &pic->tree->leaf, "%s%u", *at);
+	fputs(",\n\"thread\":", out);
+	put_column(out, &pic->thread_of, "%s%lld", (long long)*at);
+	fputs(",\n\"scope\":", out);
+	put_column(out, &pic->scope_of, "%s%lld", (long long)*at);
+	fputs(",\n\"values\":[", out);
+	for (int m = 0; m < pic->measure_cnt; m++) {
+		fputs(m ? ",\n" : "", out);
+		put_column(out, &r->chosen, "%s%lld",
+			   (long long)r->p->values.data[r->p->samples.data[*at].value_first +
+							(uint32_t)pic->measures[m].type]);
+	}
+	for (int what = 0; what < 2; what++) {
+		fputs(what ? "],\n\"counts\":[" : "],\n\"variances\":[", out);
+		for (int of = 0; of < 2; of++) {
+			const uint32_t *i;
+			bool is_first = true;
+
+			fputs(of ? ",[" : "[", out);
+			vec_each(&r->chosen, i) {
+				struct report_row row = { 0 };
+				const struct estimate *e = of ? &row.alloc_estimate : &row.estimate;
+
+				report_add_sample(r, &r->p->samples.data[*i], &row);
+				fputs(is_first ? "" : ",", out);
+				is_first = false;
+				put_number(what ? (double)e->samples : e->bytes_variance, out);
+			}
+			fputc(']', out);
+		}
+	}
+	fputs("]}", out);
+}
+
+static void put_functions(const struct picture *pic, FILE *out)
+{
+	fputs("{\"name\":", out);
+	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->name);
+	fputs(",\n\"module\":", out);
+	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->module);
+	fputs(",\n\"file\":", out);
+	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->file);
+	fputs(",\n\"own\":", out);
+	put_column(out, &pic->tree->functions, "%s%d", at->is_own);
+	fputc('}', out);
+}
+
+static void put_nodes(const struct picture *pic, FILE *out)
+{
+	fputs("{\"parent\":", out);
+	put_column(out, &pic->tree->nodes, "%s%d",
+		   at->parent == HT_NO_INDEX ? -1 : (int)at->parent);
+	fputs(",\n\"func\":", out);
+	put_column(out, &pic->tree->nodes, "%s%d",
+		   at->function == HT_NO_INDEX ? -1 : (int)at->function);
+	fputc('}', out);
+}
+
+static void put_notes(const struct picture *pic, FILE *out)
+{
+	const struct profile *p = pic->r->p;
+
+	fputc('[', out);
+	for (size_t i = 0; i < p->comments.cnt; i++) {
+		fputs(i ? ",\n" : "", out);
+		json_put_text(out, profile_text(p, p->comments.data[i]));
+	}
+	fputc(']', out);
+}
+
+static void put_json(const struct picture *pic, FILE *out)
+{
+	fprintf(out, "{\"rate\":%llu,\n\"measures\":", (unsigned long long)pic->r->rate_bytes);
+	put_measures(pic, out);
+	fputs(",\n\"names\":", out);
+	put_names(pic->tree->names, out);
+	fputs(",\n\"funcs\":", out);
+	put_functions(pic, out);
+	fputs(",\n\"nodes\":", out);
+	put_nodes(pic, out);
+	fputs(",\n\"threads\":", out);
+	put_names(pic->threads, out);
+	fputs(",\n\"scopes\":", out);
+	put_scopes(pic, out);
+	fputs(",\n\"samples\":", out);
+	put_samples(pic, out);
+	fputs(",\n\"notes\":", out);
+	put_notes(pic, out);
+	fputs("}\n", out);
+}
+
+/* JSON within a script element: no "</script>", no "<!--". */
+static int put_data(const struct picture *pic, FILE *out)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	if (!f)
+		return -ENOMEM;
+	put_json(pic, f);
+	if (fclose(f)) {
+		free(text);
+		return -ENOMEM;
+	}
+	for (const char *p = text, *end; *p; p = end) {
+		end = p + strcspn(p, "<");
+		fwrite(p, 1, (size_t)(end - p), out);
+		if (*end) {
+			fputs("\\u003c", out);
+			end++;
+		}
+	}
+	free(text);
+	return 0;
+}
+
+static void write_plain(const struct report *r, FILE *out)
+{
+	(void)report_write_text(r, out);
+}
+
+/* What stands for "@WORD@", or the line itself. */
+static int put_line(const struct picture *pic, const char *line, size_t len, FILE *out)
+{
+	if (len == 7 && !strncmp(line, "@TITLE@", len))
+		put_title(pic, out);
+	else if (len == 5 && !strncmp(line, "@CSS@", len))
+		fputs(style, out);
+	else if (len == 4 && !strncmp(line, "@JS@", len))
+		fputs(script, out);
+	else if (len == 6 && !strncmp(line, "@HEAD@", len))
+		return put_text(pic, report_put_head, out);
+	else if (len == 7 && !strncmp(line, "@PLAIN@", len))
+		return put_text(pic, write_plain, out);
+	else if (len == 6 && !strncmp(line, "@DATA@", len))
+		return put_data(pic, out);
+	else
+		fprintf(out, "%.*s\n", (int)len, line);
+	return 0;
+}
+
+static void add_measure(struct picture *pic, const char *key, const char *title, int type,
+			int objects, int variance, bool is_known)
+{
+	const struct profile *p = pic->r->p;
+
+	if (type < 0)
+		return;
+	pic->measures[pic->measure_cnt++] = (struct measure){
+		.key = key,
+		.title = title,
+		.unit = profile_text(p, p->types.data[type].unit_str),
+		.type = type,
+		.objects = objects,
+		.variance = variance,
+		.is_known = is_known,
+	};
+}
+
+static void choose_measures(struct picture *pic)
+{
+	const struct report *r = pic->r;
+	bool is_known = !(r->is_unknown && r->is_inuse);
+	const char *type = r->value_type < 0 ?
+				   "" :
+				   profile_text(r->p, r->p->types.data[r->value_type].type_str);
+	bool has_alloc = r->alloc_type >= 0 && r->alloc_type != r->value_type;
+
+	add_measure(pic, type,
+		    r->is_inuse ? "in use" :
+		    r->is_alloc ? "allocated" :
+				  type,
+		    r->value_type, r->objects_type >= 0 ? 1 : -1,
+		    r->has_interval && is_known ? 0 : -1, is_known);
+	add_measure(pic, "objects", r->is_inuse ? "blocks in use" : "blocks", r->objects_type, -1,
+		    -1, is_known);
+	if (has_alloc) {
+		int objects = r->alloc_objects_type >= 0 ? pic->measure_cnt + 1 : -1;
+
+		add_measure(pic, "alloc_space", "allocated", r->alloc_type, objects,
+			    r->has_alloc_interval ? 1 : -1, true);
+		add_measure(pic, "alloc_objects", "blocks allocated", r->alloc_objects_type, -1, -1,
+			    true);
+	}
+}
+
+/* Index in set, -1 without a text, or -ENOMEM. */
+static int64_t index_of(struct strset *set, const char *text)
+{
+	return text ? strset_add(set, text) : -1;
+}
+
+static int find_places(struct picture *pic)
+{
+	const struct report *r = pic->r;
+	const uint32_t *i;
+
+	vec_each(&r->chosen, i) {
+		const struct profile_sample *s = &r->p->samples.data[*i];
+		int64_t thread = index_of(pic->threads, profile_sample_label(r->p, s, "thread"));
+		int64_t scope = index_of(pic->scopes, profile_sample_label(r->p, s, "scope"));
+
+		if (thread == -ENOMEM || scope == -ENOMEM || vec_push(&pic->thread_of, thread) ||
+		    vec_push(&pic->scope_of, scope))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int report_write_html(const struct report *r, FILE *out)
+{
+	struct picture pic = { .r = r };
+	int err = report_tree_new(r, &pic.tree);
+
+	if (!err)
+		err = strset_new(&pic.threads);
+	if (!err)
+		err = strset_new(&pic.scopes);
+	if (!err)
+		err = find_places(&pic);
+	if (err)
+		goto out;
+	choose_measures(&pic);
+	for (const char *line = page_html, *end; !err && *line; line = end + 1) {
+		end = line + strcspn(line, "\n");
+		err = put_line(&pic, line, (size_t)(end - line), out);
+	}
+out:
+	report_tree_free(pic.tree);
+	strset_free(pic.threads);
+	strset_free(pic.scopes);
+	vec_release(&pic.thread_of);
+	vec_release(&pic.scope_of);
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_tree.h - the stacks of a report as a tree, from the root down: what pictures are drawn from.
+ *
+ * Internal to the report_*.c files. Frames of one function, module and file are one node below the same
+ * parent, whatever line they stand at. Node 0 is the root, without a function; a child stands behind its parent.
+ */
+#ifndef HT_REPORT_TREE_H
+#define HT_REPORT_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strset.h"
+#include "base/vec.h"
+#include "report/report_rows.h"
+
+struct report_tree_function {
+	int64_t name, module, file; /* in names; "" where there is none */
+	bool is_own; /* the user's own: see report_own.h */
+};
+
+struct report_tree_node {
+	uint32_t parent, function; /* HT_NO_INDEX: the root has none */
+	double value; /* with all below, of the report's value */
+};
+
+struct report_tree {
+	struct strset *names;
+	VEC(struct report_tree_function) functions;
+	VEC(struct report_tree_node) nodes;
+	VEC(uint32_t) leaf; /* node of each of the report's chosen samples */
+};
+
+/* 0 or -ENOMEM. */
+int report_tree_new(const struct report *r, struct report_tree **ret);
+void report_tree_free(struct report_tree *t);
+
+#endif

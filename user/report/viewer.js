@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * viewer.js - the picture in viewer.html: a flame graph on a canvas, a table, notes.
+ *
+ * Plain JavaScript, nothing fetched. The libraries that draw flame graphs know one value a frame: no interval, no
+ * scopes to stand on, no second measure. What it draws from is the element "data": see report_html.c for its shape.
+ */
+"use strict";
+(() => {
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const ROW = 19; // pixels of a frame
+const NARROWEST = 0.6; // pixels: what is narrower is not drawn
+
+// ---- numbers ----
+const bytesText = (n) => {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+	let i = 0, a = Math.abs(n);
+	while (a >= 1024 && i < 6) { a /= 1024; i++; }
+	return (n < 0 ? "-" : "") + (i ? a.toPrecision(a >= 1000 ? 4 : 3) : a.toFixed(0)) + " " + units[i];
+};
+const countText = (n) => Math.abs(n) < 1e5 ? n.toFixed(0) : n.toPrecision(4);
+const valueText = (m, n) => m.unit === "bytes" ? bytesText(n) : countText(n);
+const percentText = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(part / whole < 0.1 ? 2 : 1) + " %" : "";
+
+// The interval of user/profile/estimate.c, formula by formula: two gamma distributions while few samples were seen.
+const Z = 1.959963984540054, NORMAL_FROM = 30, SERIES_UP_TO = 400, NONE_SEEN = Math.log(20);
+const lgamma = (x) => {
+	const c = [0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
+		-176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7];
+	if (x < 0.5) return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - lgamma(1 - x);
+	let a = c[0];
+	for (let i = 1; i < 9; i++) a += c[i] / (x - 1 + i);
+	const t = x + 6.5;
+	return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(a);
+};
+const gammaP = (a, x) => {
+	const scale = Math.exp(-x + a * Math.log(x) - lgamma(a));
+	if (x < a + 1) {
+		let term = 1 / a, sum = term;
+		for (let i = 1; i < 500 && Math.abs(term) > Math.abs(sum) * 1e-12; i++) { term *= x / (a + i); sum += term; }
+		return sum * scale;
+	}
+	let b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+	for (let i = 1; i < 500; i++) {
+		const an = -i * (i - a);
+		b += 2;
+		d = 1 / (Math.abs(an * d + b) < 1e-300 ? 1e-300 : an * d + b);
+		c = Math.abs(b + an / c) < 1e-300 ? 1e-300 : b + an / c;
+		h *= d * c;
+		if (Math.abs(d * c - 1) < 1e-12) break;
+	}
+	return 1 - scale * h;
+};
+// Of the normal distribution, to 1e-7 (Abramowitz and Stegun 26.2.17): far below a pixel.
+const normalCdf = (z) => {
+	const t = 1 / (1 + 0.2316419 * Math.abs(z));
+	const q = Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI) * t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 +
+		t * (-1.821255978 + t * 1.330274429))));
+	return z < 0 ? q : 1 - q;
+};
+const gammaCdf = (g, x) => x <= 0 ? 0 : g.shape > SERIES_UP_TO ?
+	normalCdf((Math.cbrt(x / g.scale / g.shape) - 1 + 1 / (9 * g.shape)) * 3 * Math.sqrt(g.shape)) :
+	gammaP(g.shape, x / g.scale);
+const gammaOf = (mean, variance) => ({ shape: mean * mean / variance, scale: variance / mean });
+const quantile = (a, b, p) => {
+	const far = (g) => g.scale * (g.shape + 10 * Math.sqrt(g.shape) + 20);
+	let low = 0, high = Math.max(far(a), far(b));
+	for (let i = 0; i < 60; i++) {
+		const mid = (low + high) / 2;
+		if (gammaCdf(a, mid) + gammaCdf(b, mid) < 2 * p) low = mid; else high = mid;
+	}
+	return (low + high) / 2;
+};
+// { low, high } or null: not known. rate 0: everything was kept.
+const interval = (sum) => {
+	const { value: bytes, variance, count } = sum;
+	if (isNaN(variance)) return null;
+	if (!count && bytes <= 0 && data.rate > 1) return { low: bytes, high: NONE_SEEN * data.rate };
+	if (variance <= 0 || bytes <= 0) return { low: bytes, high: bytes };
+	const mean = variance / bytes, weight = Math.max(data.rate, mean);
+	if (bytes / mean >= NORMAL_FROM && (data.rate <= 0 || variance / (weight * weight) >= NORMAL_FROM))
+		return { low: bytes - Z * Math.sqrt(variance), high: bytes + Z * Math.sqrt(variance) };
+	const seen = gammaOf(bytes, variance), more = gammaOf(bytes + weight, variance + weight * weight);
+	return { low: count === 1 ? Math.max(bytes - mean, 0) : quantile(seen, more, 0.025),
+		high: quantile(seen, more, 0.975) };
+};
+
+// ---- the tree ----
+// Functions are names with a module; a group (a scope, a thread) is a function too, behind those of the file.
+const groups = [{ key: "none", title: "nothing" }];
+if (data.scopes.length > 1) groups.push({ key: "scope", title: "scopes" });
+if (data.threads.length > 2) groups.push({ key: "thread", title: "threads" });
+const view = { measure: data.measures.findIndex((m) => m.is_known), group: 0, inverted: false, at: 0, find: "" };
+if (view.measure < 0) view.measure = 0;
+const funcCount = data.funcs.name.length;
+const groupNames = [];
+const funcName = (f) => f < funcCount ? data.names[data.funcs.name[f]] : groupNames[f - funcCount];
+const funcModule = (f) => f < funcCount ? data.names[data.funcs.module[f]] : "";
+const groupIds = new Map();
+const groupId = (name) => {
+	let id = groupIds.get(name);
+	if (id === undefined) {
+		id = funcCount + groupNames.length;
+		groupIds.set(name, id);
+		groupNames.push(name);
+	}
+	return id;
+};
+const groupPath = (s) => {
+	if (groups[view.group].key === "scope") {
+		const path = data.samples.scope[s];
+		return path < 0 ? [groupId("(no scope)")] : data.scopes[path].map(groupId);
+	}
+	return [groupId(data.samples.thread[s] < 0 ? "(no thread)" : data.threads[data.samples.thread[s]])];
+};
+
+let tree; // { parent, func, depth, value, count, variance, objects, first, next, deepest }
+const build = () => {
+	const plain = !view.inverted && view.group === 0;
+	const m = data.measures[view.measure], samples = data.samples, cnt = samples.node.length;
+	let parent, func, leaf;
+	if (plain) {
+		({ parent, func } = data.nodes);
+		leaf = samples.node;
+	} else {
+		parent = [-1]; func = [-1]; leaf = new Array(cnt);
+		const known = [new Map()];
+		const step = (at, f) => {
+			let next = known[at].get(f);
+			if (next === undefined) {
+				next = parent.length;
+				parent.push(at); func.push(f);
+				known[at].set(f, next);
+				known.push(new Map());
+			}
+			return next;
+		};
+		const path = [];
+		for (let s = 0; s < cnt; s++) {
+			let at = 0;
+			if (view.group) for (const f of groupPath(s)) at = step(at, f);
+			path.length = 0;
+			for (let n = samples.node[s]; n > 0; n = data.nodes.parent[n]) path.push(data.nodes.func[n]);
+			if (view.inverted) for (const f of path) at = step(at, f);
+			else for (let i = path.length - 1; i >= 0; i--) at = step(at, path[i]);
+			leaf[s] = at;
+		}
+	}
+	const n = parent.length;
+	const t = { parent, func, depth: new Uint16Array(n), value: new Float64Array(n), variance: new Float64Array(n),
+		count: new Float64Array(n), objects: new Float64Array(n), own: new Float64Array(n),
+		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1) };
+	const value = samples.values[view.measure], objects = m.objects < 0 ? null : samples.values[m.objects];
+	const variance = m.variance < 0 ? null : samples.variances[m.variance];
+	const count = m.variance < 0 ? null : samples.counts[m.variance];
+	for (let s = 0; s < cnt; s++) {
+		const at = leaf[s];
+		t.value[at] += value[s];
+		t.own[at] += value[s];
+		t.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
+		t.count[at] += count ? count[s] : 0;
+		if (objects) t.objects[at] += objects[s];
+	}
+	// A child stands behind its parent: one walk from the end sums up, one from the begin knows depths.
+	for (let i = n - 1; i > 0; i--) {
+		const p = parent[i];
+		t.value[p] += t.value[i];
+		t.variance[p] += t.variance[i];
+		t.count[p] += t.count[i];
+		t.objects[p] += t.objects[i];
+	}
+	for (let i = 1; i < n; i++) t.depth[i] = t.depth[parent[i]] + 1;
+	// Children: the largest first.
+	const order = new Uint32Array(n - 1);
+	for (let i = 1; i < n; i++) order[i - 1] = i;
+	order.sort((a, b) => t.value[a] - t.value[b]);
+	for (const i of order) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
+	tree = t;
+	view.at = 0;
+	match();
+};
+const sumOf = (i) => ({ value: tree.value[i], variance: tree.variance[i], count: tree.count[i] });
+
+// ---- what is searched: the frames that match, and what goes through them, each stack once ----
+let matches = null, matched = 0;
+const match = () => {
+	matches = null;
+	if (!view.find) return;
+	const wanted = view.find.toLowerCase(), hit = new Map();
+	const fits = (f) => {
+		let is = hit.get(f);
+		if (is === undefined) {
+			is = funcName(f).toLowerCase().includes(wanted) || funcModule(f).toLowerCase().includes(wanted) ||
+				(f < funcCount && data.names[data.funcs.file[f]].toLowerCase().includes(wanted));
+			hit.set(f, is);
+		}
+		return is;
+	};
+	const n = tree.parent.length, inside = new Uint8Array(n);
+	matches = new Uint8Array(n);
+	matched = 0;
+	for (let i = 1; i < n; i++) {
+		matches[i] = fits(tree.func[i]) ? 1 : 0;
+		inside[i] = inside[tree.parent[i]] | matches[i];
+		if (matches[i] && !inside[tree.parent[i]]) matched += tree.value[i];
+	}
+};
+
+// ---- the picture ----
+const canvas = $("picture"), tip = $("tip");
+let drawn = []; // of each row: [x, width, node]...
+let pick = -1; // by keyboard
+const colors = {};
+const readColors = () => {
+	const style = getComputedStyle(document.documentElement);
+	for (const name of ["ink", "dim", "page", "line", "hit", "own", "other", "group", "label"])
+		colors[name] = style.getPropertyValue("--" + name).trim();
+};
+const shade = (f) => {
+	// The same name has the same shade in every picture.
+	let hash = 0;
+	const name = funcName(f);
+	for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
+	const [hue, saturation, light] = colors[f >= funcCount ? "group" : data.funcs.own[f] ? "own" : "other"].split(" ");
+	return `hsl(${+hue + (hash & 15) - 8} ${saturation} ${parseFloat(light) + ((hash >> 4) & 7) - 3}%)`;
+};
+const shades = new Map();
+const draw = () => {
+	const width = canvas.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(document.body).paddingLeft) || 300;
+	const ratio = window.devicePixelRatio || 1;
+	const above = [];
+	for (let i = view.at; i >= 0; i = tree.parent[i]) above.unshift(i);
+	const rows = [];
+	for (const i of above) rows.push([[0, width, i]]);
+	const total = tree.value[view.at];
+	for (let row = rows[rows.length - 1]; row.length && total > 0;) {
+		const below = [];
+		for (const [x, , i] of row) {
+			let at = x;
+			for (let c = tree.first[i]; c >= 0; c = tree.next[c]) {
+				const w = width * tree.value[c] / total;
+				if (w < NARROWEST) break; // the rest is narrower still
+				below.push([at, w, c]);
+				at += w;
+			}
+		}
+		row = below;
+		if (below.length) rows.push(below);
+	}
+	drawn = rows;
+	const height = rows.length * ROW + 1;
+	canvas.style.height = height + "px";
+	canvas.width = Math.round(width * ratio);
+	canvas.height = Math.round(height * ratio);
+	const c = canvas.getContext("2d");
+	c.scale(ratio, ratio);
+	c.font = "12px system-ui, sans-serif";
+	c.textBaseline = "middle";
+	const letter = c.measureText("abcdefghijklmnopqrstuvwxyz::_<>").width / 31;
+	rows.forEach((row, y) => {
+		for (const [x, w, i] of row) {
+			const f = tree.func[i];
+			let color = i === 0 ? colors.line : shades.get(f);
+			if (!color) shades.set(f, color = shade(f));
+			c.globalAlpha = y < above.length - 1 ? 0.55 : matches && !matches[i] && i ? 0.4 : 1;
+			c.fillStyle = matches && matches[i] ? colors.hit : color;
+			c.fillRect(x, y * ROW, Math.max(w - 0.6, 0.4), ROW - 1);
+			c.globalAlpha = 1;
+			if (i === pick) { c.strokeStyle = colors.hit; c.lineWidth = 2; c.strokeRect(x + 1, y * ROW + 1, Math.max(w - 2, 1), ROW - 3); }
+			if (w < 4 * letter) continue;
+			let name = i === 0 ? "everything" : funcName(f);
+			const room = Math.floor((w - 7) / letter);
+			if (name.length > room) name = name.slice(0, Math.max(room - 1, 1)) + "\u2026";
+			c.fillStyle = matches && matches[i] ? "#fff" : colors.label;
+			c.fillText(name, x + 4, y * ROW + ROW / 2, w - 6);
+		}
+	});
+	say();
+};
+// What stands above the picture: of the zoomed frame, or of the search.
+const describe = (i) => {
+	const m = data.measures[view.measure], sum = sumOf(i), at = interval(sum);
+	const parts = [valueText(m, sum.value)];
+	if (m.variance >= 0 && at)
+		parts.push(at.low === at.high ? "exact" : `${valueText(m, at.low)} to ${valueText(m, at.high)} (95 %)`);
+	if (m.objects >= 0) parts.push(countText(tree.objects[i]) + " blocks");
+	if (i && tree.value[0]) parts.push(percentText(sum.value, tree.value[0]) + " of all");
+	return parts;
+};
+const put = (where, ...parts) => {
+	where.replaceChildren(...parts.map((part) => {
+		if (part instanceof Node) return part;
+		return document.createTextNode(part);
+	}));
+};
+const bold = (text) => { const b = document.createElement("b"); b.textContent = text; return b; };
+const small = (text) => { const s = document.createElement("small"); s.textContent = text; return s; };
+const say = () => {
+	const m = data.measures[view.measure];
+	if (!m.is_known) { put($("where"), bold(m.title + ": not known"), ". " + m.why); return; }
+	const i = pick >= 0 ? pick : view.at;
+	const parts = [bold(i ? funcName(tree.func[i]) : "everything"), " " + m.title + ": " + describe(i).join(", ")];
+	if (matches) parts.push(` \u2013 ${valueText(m, matched)} (${percentText(matched, tree.value[0])}) through \u201c${view.find}\u201d`);
+	if (!(tree.value[0] > 0)) parts.push(" \u2013 there is nothing to draw");
+	put($("where"), ...parts);
+};
+const nodeAt = (event) => {
+	const box = canvas.getBoundingClientRect(), row = drawn[Math.floor((event.clientY - box.top) / ROW)];
+	const x = event.clientX - box.left;
+	if (!row) return -1;
+	const found = row.find(([from, width]) => x >= from && x < from + width);
+	return found ? found[2] : -1;
+};
+const showTip = (event) => {
+	const i = nodeAt(event), m = data.measures[view.measure];
+	tip.hidden = i <= 0;
+	if (i <= 0) return;
+	const f = tree.func[i], file = f < funcCount ? data.names[data.funcs.file[f]] : "";
+	const own = tree.own[i] ? `, of it itself ${valueText(m, tree.own[i])}` : "";
+	put(tip, bold(funcName(f)), small([funcModule(f), file].filter((text) => text).join(" \u2013 ")),
+		`${m.title}: ${describe(i).join(", ")}${own}`,
+		...(view.at ? [small(percentText(tree.value[i], tree.value[view.at]) + " of what is shown")] : []));
+	const box = tip.getBoundingClientRect();
+	tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 6)) + "px";
+	tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + "px";
+};
+const zoom = (i) => { if (i >= 0) { view.at = i; pick = -1; tip.hidden = true; draw(); } };
+const move = (key) => {
+	let at = pick >= 0 ? pick : view.at, next = -1;
+	if (key === "ArrowDown") next = tree.first[at];
+	else if (key === "ArrowUp") next = tree.parent[at];
+	else if (key === "ArrowRight") next = tree.next[at];
+	else if (at > 0) for (let c = tree.first[tree.parent[at]]; c >= 0 && c !== at; c = tree.next[c]) next = c;
+	if (next < 0) return;
+	pick = next;
+	if (tree.depth[pick] < tree.depth[view.at]) view.at = pick;
+	draw();
+};
+
+// ---- the table: a function with what it has itself and what goes through it, a stack counted once ----
+let sortBy = "total";
+const fillTable = () => {
+	const m = data.measures[view.measure], self = new Map(), total = new Map(), n = tree.parent.length;
+	const above = (i, f) => { for (let p = tree.parent[i]; p > 0; p = tree.parent[p]) if (tree.func[p] === f) return true; return false; };
+	for (let i = 1; i < n; i++) {
+		const f = tree.func[i];
+		if (f >= funcCount) continue;
+		if (tree.own[i]) self.set(f, (self.get(f) || 0) + tree.own[i]);
+		if (!above(i, f)) total.set(f, (total.get(f) || 0) + tree.value[i]);
+	}
+	const head = [["self", view.inverted ? "" : "itself"], ["total", view.inverted ? "" : "with callees"], ["name", "function"]];
+	const row = document.querySelector("#table thead tr"), body = document.querySelector("#table tbody");
+	row.replaceChildren(...head.map(([key, title]) => {
+		const th = document.createElement("th"), button = document.createElement("button");
+		button.textContent = (title || (key === "self" ? "callers' end" : "allocates")) + (sortBy === key ? " \u25be" : "");
+		button.onclick = () => { sortBy = key; fillTable(); };
+		th.append(button);
+		return th;
+	}));
+	const rows = [...total.keys()];
+	const by = { self: (a, b) => (self.get(b) || 0) - (self.get(a) || 0), total: (a, b) => total.get(b) - total.get(a),
+		name: (a, b) => funcName(a) < funcName(b) ? -1 : 1 };
+	rows.sort(by[sortBy]);
+	body.replaceChildren(...rows.slice(0, 500).map((f) => {
+		const tr = document.createElement("tr");
+		tr.className = "pick";
+		for (const text of [valueText(m, self.get(f) || 0), valueText(m, total.get(f)), funcName(f)]) {
+			const td = document.createElement("td");
+			td.textContent = text;
+			tr.append(td);
+		}
+		tr.onclick = () => { $("search").value = view.find = funcName(f); match(); show("picture"); };
+		return tr;
+	}));
+};
+
+// ---- the controls ----
+const show = (what) => {
+	for (const name of ["picture", "table", "notes"]) {
+		$(name).hidden = name !== what;
+		$("tab-" + name).setAttribute("aria-selected", name === what);
+	}
+	tip.hidden = true;
+	if (what === "table") fillTable();
+	if (what === "picture") draw();
+};
+const shown = () => ["picture", "table", "notes"].find((name) => !$(name).hidden);
+const rebuild = () => { pick = -1; build(); show(shown() || "picture"); say(); remember(); };
+// A view can be sent: its choice stands behind the '#'.
+const remember = () => history.replaceState(null, "", "#" + new URLSearchParams({ m: data.measures[view.measure].key,
+	g: groups[view.group].key, ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
+const recall = () => {
+	const said = new URLSearchParams(location.hash.slice(1));
+	const m = data.measures.findIndex((one) => one.key === said.get("m")), g = groups.findIndex((one) => one.key === said.get("g"));
+	if (m >= 0) view.measure = m;
+	if (g >= 0) view.group = g;
+	view.inverted = said.has("i");
+	view.find = said.get("q") || "";
+};
+const choices = (select, list, at, on) => {
+	select.replaceChildren(...list.map((one, i) => new Option(one.title, i, false, i === at)));
+	select.onchange = () => { on(+select.value); rebuild(); };
+};
+recall();
+choices($("measure"), data.measures, view.measure, (i) => { view.measure = i; });
+choices($("group"), groups, view.group, (i) => { view.group = i; });
+if (groups.length < 2) $("group").parentElement.hidden = true;
+$("search").value = view.find;
+const press = () => $("invert").setAttribute("aria-pressed", view.inverted);
+$("invert").onclick = () => { view.inverted = !view.inverted; press(); rebuild(); };
+$("out").onclick = () => zoom(0);
+$("search").oninput = () => { view.find = $("search").value; match(); draw(); remember(); };
+for (const name of ["picture", "table", "notes"]) $("tab-" + name).onclick = () => show(name);
+canvas.onmousemove = showTip;
+canvas.onmouseleave = () => { tip.hidden = true; };
+canvas.onclick = (event) => { canvas.focus({ preventScroll: true }); zoom(nodeAt(event)); };
+document.onkeydown = (event) => {
+	if (event.ctrlKey || event.metaKey || event.altKey) return;
+	if (event.target.id === "search") { if (event.key === "Escape") canvas.focus(); return; }
+	if (event.target.tagName === "SELECT") return;
+	if (event.key === "/") { event.preventDefault(); $("search").focus(); }
+	else if (event.key === "i") $("invert").click();
+	else if (event.key === "Escape") zoom(0);
+	else if (event.key === "Backspace" && view.at) zoom(tree.parent[view.at]);
+	else if (event.key === "Enter" && pick >= 0 && event.target === canvas) zoom(pick);
+	else if (event.key.startsWith("Arrow") && event.target === canvas) { event.preventDefault(); move(event.key); }
+};
+onresize = () => { if (shown() === "picture") draw(); };
+matchMedia("(prefers-color-scheme: dark)").onchange = () => { readColors(); shades.clear(); draw(); };
+put($("notes").firstElementChild, ...data.notes.map((text) => { const li = document.createElement("li"); li.textContent = text; return li; }));
+if ($("plain")) $("plain").hidden = true;
+$("bar").hidden = false;
+press();
+readColors();
+build();
+show("picture");
+// For tests and for the curious: what is drawn, and the sums behind it.
+window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, name: funcName, zoom, rebuild };
+})();
