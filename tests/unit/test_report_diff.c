@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_report_diff.c - differences of two profiles: of one truth, recorded twice, at most 5 % of the rows are said to be
+ * more than chance; what was planted is found; rows are matched by name across builds; what cannot be compared.
+ */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "profile/estimate.h"
+#include "report/report_diff.h"
+#include "report/report_rows.h"
+
+#define RATE 65536
+#define SITES 40
+#define RUNS 100
+
+static uint64_t seed = 88172645463325252;
+
+/* xorshift64*, in [0, 1) */
+static double draw(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return (double)((seed * 2685821657736338717ull) >> 11) / 9007199254740992.0;
+}
+
+static uint32_t add_frame(struct profile *p, const char *file, const char *function,
+			  uint64_t address)
+{
+	struct profile_mapping m = { .filename_str = profile_str(p, file) };
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = p->functions.cnt };
+	struct profile_location l = { .mapping = p->mappings.cnt,
+				      .address = address,
+				      .line_first = p->lines.cnt,
+				      .line_cnt = 1 };
+
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	return p->locations.cnt - 1;
+}
+
+/* What is in use: `blocks` of `bytes`, recorded with one sample per `rate` bytes. */
+static void add_site(struct profile *p, const char *name, uint64_t bytes, unsigned blocks,
+		     uint64_t rate, uint64_t address)
+{
+	uint32_t locs[2] = { add_frame(p, "/bin/server", name, address),
+			     add_frame(p, "/bin/server", "main", address + 1) };
+	struct estimate e = { 0 };
+	struct profile_sample *s;
+	double kept_with = estimate_probability(bytes, rate);
+	int64_t values[4];
+
+	for (unsigned i = 0; i < blocks; i++)
+		if (draw() < kept_with)
+			estimate_add(&e, bytes, kept_with);
+	if (!e.samples)
+		return; /* as in a recording: nothing is known of it */
+	values[0] = values[2] = llround(e.objects);
+	values[1] = values[3] = llround(e.bytes);
+	assert_int_equal(profile_add_sample(p, locs, 2, values, NULL, 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = s->alloc_samples = e.samples;
+	s->inuse_bytes_variance = s->alloc_bytes_variance = e.bytes_variance;
+	s->inuse_objects_variance = e.objects_variance;
+}
+
+/* Sites of all sizes; `planted` more bytes in blocks of 1 KiB by one of them. */
+static struct profile *record(uint64_t rate, uint64_t planted, uint64_t address)
+{
+	struct profile *p;
+	char name[32];
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, rate), 0);
+	for (unsigned i = 0; i < SITES; i++) {
+		snprintf(name, sizeof(name), "site_%u", i);
+		add_site(p, name, 32u << (i % 12), 20 + 400 * (i % 7), rate, address + 2 * i);
+	}
+	if (planted)
+		add_site(p, "leak", 1024, (unsigned)(planted / 1024), rate, address + 1000);
+	return p;
+}
+
+/* The difference as text; freed by the caller. 0 or what report_diff() says. */
+static int diff(struct profile *before, struct profile *after, const struct report_options *opts,
+		char **ret, char why[256])
+{
+	size_t bytes;
+	FILE *out = open_memstream(ret, &bytes);
+	int err;
+
+	why[0] = 0;
+	assert_non_null(out);
+	err = report_diff(before, "a.pb.gz", after, "b.pb.gz", opts, out, why, 256);
+	fclose(out);
+	return err;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned cnt = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		cnt++;
+	return cnt;
+}
+
+static void one_truth_recorded_twice_has_no_difference(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
+	unsigned significant = 0, rows = 0, totals = 0;
+	char *text, why[256];
+
+	(void)state;
+	for (int i = 0; i < RUNS; i++) {
+		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 0, 16);
+		char *of_rows;
+
+		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		of_rows = strstr(text, "\"rows\":");
+		assert_non_null(of_rows);
+		rows += count(of_rows, "\"name\"");
+		significant += count(of_rows, "\"is_significant\":true");
+		totals += count(text, "\"is_significant\":true") >
+			  count(of_rows, "\"is_significant\":true");
+		free(text);
+		profile_free(a);
+		profile_free(b);
+	}
+	print_message("# %u of %u rows, %u of %u totals are said to be more than chance\n",
+		      significant, rows, totals, RUNS);
+	assert_true(rows > RUNS * SITES / 2);
+	assert_true(significant * 20 <= rows);
+	/* 95 %: more than 13 of 100 are seen once in a thousand times */
+	assert_true(totals <= 13);
+}
+
+static void what_was_planted_is_found(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT, .row_cap = 10 };
+	unsigned found = 0;
+	char *text, why[256];
+
+	(void)state;
+	for (int i = 0; i < RUNS; i++) {
+		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 2 << 20, 16);
+		const char *leak;
+
+		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		leak = strstr(text, "leak < main");
+		found += leak && strstr(text, "new") && strstr(text, "new") < leak;
+		free(text);
+		profile_free(a);
+		profile_free(b);
+	}
+	assert_int_equal(found, RUNS);
+}
+
+/* Another build has other addresses, another recording another rate. */
+static void builds_and_rates_are_compared_by_name(void **state)
+{
+	struct report_options o = { .format = REPORT_JSON };
+	struct profile *a = record(1, 0, 16), *b = record(1, 2 << 20, 5000);
+	char *text, why[256];
+
+	(void)state;
+	for (int by = 0; by < 3; by++) {
+		o.by = by;
+		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		if (by != REPORT_BY_MODULE) {
+			assert_non_null(strstr(
+				text,
+				"\"inuse_bytes_before\":null,\"inuse_bytes_after\":2097152,"
+				"\"inuse_bytes_delta\":2097152,\"inuse_bytes_delta_low\":2097152,"
+				"\"inuse_bytes_delta_high\":2097152,\"is_significant\":true"));
+			assert_int_equal(count(text, "\"inuse_bytes_delta\":0,"), SITES);
+		}
+		assert_int_equal(count(text, "\"inuse_bytes_delta\":2097152,"), 2);
+		free(text);
+	}
+	profile_free(a);
+	profile_free(b);
+}
+
+static void what_is_gone_or_new_is_said(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_FUNCTION,
+				    .format = REPORT_TEXT,
+				    .row_cap = 10 };
+	struct profile *a = record(1, 3 << 20, 16), *b = record(1, 0, 16);
+	char *text, why[256];
+
+	(void)state;
+	assert_int_equal(diff(a, b, &o, &text, why), 0);
+	assert_non_null(strstr(text, "-3.00 MiB"));
+	assert_non_null(strstr(text, "gone  leak"));
+	assert_non_null(strstr(text, "a.pb.gz -> b.pb.gz"));
+	free(text);
+	profile_free(a);
+	profile_free(b);
+}
+
+static void other_values_cannot_be_compared(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_STACK };
+	struct profile *a = record(1, 0, 16), *b;
+	char *text, why[256];
+
+	(void)state;
+	assert_int_equal(profile_new(&b), 0);
+	assert_int_equal(vec_push(&b->types, ((struct profile_type){
+						     .type_str = profile_str(b, "cpu"),
+						     .unit_str = profile_str(b, "nanoseconds") })),
+			 0);
+	assert_int_equal(diff(a, b, &o, &text, why), -EINVAL);
+	assert_string_equal(why,
+			    "a.pb.gz is of inuse_space, b.pb.gz of cpu: they cannot be compared");
+	free(text);
+	a->recording = RECORDING_NONE;
+	a->recording.is_known = true;
+	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	o.value = REPORT_VALUE_INUSE;
+	assert_int_equal(diff(a, a, &o, &text, why), -EINVAL);
+	assert_string_equal(why,
+			    "in use is not known in a.pb.gz. What was allocated is: --value alloc");
+	free(text);
+	profile_free(a);
+	profile_free(b);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_truth_recorded_twice_has_no_difference),
+		cmocka_unit_test(what_was_planted_is_found),
+		cmocka_unit_test(builds_and_rates_are_compared_by_name),
+		cmocka_unit_test(what_is_gone_or_new_is_said),
+		cmocka_unit_test(other_values_cannot_be_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

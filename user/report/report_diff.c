@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_diff.c - see report_diff.h.
+ *
+ * The interval of a difference a - b: each end is as far from a - b as the errors of both reach together,
+ *	low  = (a - b) - sqrt((a - a_low)^2 + (b_high - b)^2)
+ *	high = (a - b) + sqrt((a_high - a)^2 + (b - b_low)^2)
+ * (Zou and Donner 2008, "Construction of confidence limits about effect measures", called MOVER there). It takes over
+ * that a row of few samples is uncertain upwards more than downwards, which a normal interval does not know: a row
+ * that is in one profile only has an interval in the other, too, from 0 to what may have been missed.
+ *
+ * Both are taken to be independent. Two moments of one recording share the blocks that lived at both: their
+ * difference is known better than is said, never worse.
+ */
+#include "report/report_diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hmap.h"
+#include "base/json_text.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+struct side {
+	struct report *r;
+	const char *name;
+};
+
+struct diff_row {
+	int64_t name; /* in diff.names */
+	struct report_row at[2]; /* before, after: sums only */
+	bool is_in[2];
+	double delta, low, high; /* low and high NAN: not known */
+	bool is_significant;
+};
+
+struct diff {
+	struct side side[2];
+	const struct report_options *opts;
+	struct strset *names;
+	struct hmap index; /* of name */
+	VEC(struct diff_row) rows;
+	struct diff_row total;
+	/* What is not more than chance, and what there is no room for. */
+	struct diff_row rest;
+	size_t rest_cnt, chance_cnt, shown_cnt;
+};
+
+/* What a row is compared by; the text is in buf or in the report. */
+static const char *key_of(const struct report *r, const struct report_row *row, char *buf,
+			  size_t buf_bytes)
+{
+	struct report_named_place place;
+	size_t n, used;
+
+	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path)
+		return strset_get(r->names, row->scope.path);
+	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt)
+		return strset_get(r->names, row->name);
+	n = report_name_place(r, row, &place);
+	used = (size_t)snprintf(buf, buf_bytes, "%s", place.own.name);
+	for (size_t i = 0; i < n && used < buf_bytes; i++)
+		used += (size_t)snprintf(buf + used, buf_bytes - used, " < %s",
+					 place.caller[i].name);
+	return buf;
+}
+
+static int add_row(struct diff *d, int which, const struct report_row *row)
+{
+	char buf[4 * REPORT_NAME_BUF + 16];
+	int64_t name = strset_add(d->names, key_of(d->side[which].r, row, buf, sizeof(buf)));
+	const uint64_t *known;
+	struct diff_row *to;
+
+	if (name < 0)
+		return -ENOMEM;
+	known = hmap_get(&d->index, &name);
+	if (!known && (vec_push(&d->rows, ((struct diff_row){ .name = name })) ||
+		       hmap_put(&d->index, &name, d->rows.cnt - 1)))
+		return -ENOMEM;
+	to = known ? &d->rows.data[*known] : &d->rows.data[d->rows.cnt - 1];
+	to->is_in[which] = true;
+	report_add_row(&to->at[which], row);
+	return 0;
+}
+
+/* A row that a profile does not have was not seen in it: nothing, or less than what is always seen. */
+static void compare(const struct diff *d, struct diff_row *row)
+{
+	double value[2], low[2], high[2];
+	bool is_known = true;
+
+	for (int i = 0; i < 2; i++) {
+		const struct report *r = d->side[i].r;
+
+		row->at[i].estimate.rate_bytes = (double)r->rate_bytes;
+		value[i] = (double)row->at[i].value;
+		is_known &= report_interval(r, &row->at[i], &low[i], &high[i]);
+	}
+	row->delta = value[1] - value[0];
+	row->low = row->high = NAN;
+	row->is_significant = false;
+	if (!is_known)
+		return;
+	row->low = row->delta - hypot(value[1] - low[1], high[0] - value[0]);
+	row->high = row->delta + hypot(high[1] - value[1], value[0] - low[0]);
+	row->is_significant = row->low > 0 || row->high < 0;
+}
+
+/* What is more than chance first, then by size. */
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+	const struct diff_row *x = a, *y = b;
+	const struct diff *d = ctx;
+	double u = fabs(x->delta), v = fabs(y->delta);
+
+	if (x->is_significant != y->is_significant)
+		return x->is_significant ? -1 : 1;
+	if (u != v)
+		return u > v ? -1 : 1;
+	return strcmp(strset_get(d->names, x->name), strset_get(d->names, y->name));
+}
+
+static int make_rows(struct diff *d)
+{
+	const struct report_row *row;
+	struct diff_row *to;
+	int err = 0;
+
+	for (int i = 0; i < 2; i++) {
+		vec_each(&d->side[i].r->rows, row) {
+			if (!row->value && !row->estimate.samples) /* a caller, or freed by now */
+				continue;
+			err = add_row(d, i, row);
+			if (err)
+				return err;
+		}
+		d->total.at[i] = d->side[i].r->total;
+		d->total.is_in[i] = true;
+	}
+	vec_each(&d->rows, to)
+		compare(d, to);
+	compare(d, &d->total);
+	if (d->rows.cnt)
+		qsort_r(d->rows.data, d->rows.cnt, sizeof(*d->rows.data), compare_rows, d);
+	return 0;
+}
+
+/* How many rows are shown one by one; the others are summed up. */
+static void choose_rows(struct diff *d)
+{
+	size_t cap = d->opts->row_cap ? d->opts->row_cap : SIZE_MAX;
+	bool is_text = d->opts->format == REPORT_TEXT;
+
+	for (size_t i = 0; i < d->rows.cnt; i++) {
+		struct diff_row *row = &d->rows.data[i];
+
+		d->chance_cnt += !row->is_significant && !isnan(row->low);
+		if (i < cap && (!is_text || row->is_significant || isnan(row->low))) {
+			d->shown_cnt++;
+			continue;
+		}
+		d->rest_cnt++;
+		for (int k = 0; k < 2; k++)
+			report_add_row(&d->rest.at[k], &row->at[k]);
+	}
+	compare(d, &d->rest);
+}
+
+static char *format_delta(const struct diff *d, const struct diff_row *row, char *buf,
+			  size_t buf_bytes)
+{
+	char text[32];
+
+	snprintf(buf, buf_bytes, "%s%s", row->delta > 0 ? "+" : "",
+		 report_format_value(d->side[1].r, row->delta, text));
+	return buf;
+}
+
+/* "(+1.2 to +3.4 MiB)" */
+static char *format_interval(const struct diff *d, const struct diff_row *row, char *buf,
+			     size_t buf_bytes)
+{
+	char low[32], high[32];
+
+	buf[0] = 0;
+	if (!isnan(row->low) && row->low == row->high)
+		snprintf(buf, buf_bytes, "exact");
+	else if (!isnan(row->low))
+		snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "",
+			 report_format_value(d->side[1].r, row->low, low), row->high > 0 ? "+" : "",
+			 report_format_value(d->side[1].r, row->high, high));
+	return buf;
+}
+
+static const char *verdict(const struct diff_row *row)
+{
+	return isnan(row->low)	     ? "whether that is more than chance is not known" :
+	       row->low == row->high ? "exact" :
+	       row->is_significant   ? "more than chance" :
+				       "not more than chance";
+}
+
+static void put_cells(const struct diff *d, const struct diff_row *row, FILE *out)
+{
+	char delta[40], interval[80], value[32];
+
+	fprintf(out, "%12s  %-27s", format_delta(d, row, delta, sizeof(delta)),
+		format_interval(d, row, interval, sizeof(interval)));
+	for (int i = 0; i < 2; i++)
+		fprintf(out, " %10s",
+			row->is_in[i] ?
+				report_format_value(d->side[i].r, (double)row->at[i].value, value) :
+			i ? "gone" :
+			    "new");
+}
+
+static void put_text(const struct diff *d, FILE *out)
+{
+	const struct report *r = d->side[1].r;
+	char delta[40], interval[80], a[32], b[32];
+	size_t columns = report_columns(r);
+
+	fprintf(out, "%s -> %s\n", d->side[0].name, d->side[1].name);
+	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "Held" : report_value_title(r),
+		report_format_value(d->side[0].r, (double)d->total.at[0].value, a),
+		report_format_value(r, (double)d->total.at[1].value, b),
+		format_delta(d, &d->total, delta, sizeof(delta)));
+	if (!isnan(d->total.low) && d->total.low != d->total.high)
+		fprintf(out, " (%s, 95 %%)",
+			format_interval(d, &d->total, interval, sizeof(interval)));
+	fprintf(out, ": %s\n", verdict(&d->total));
+	if (d->shown_cnt)
+		fprintf(out, "%12s  %-27s %10s %10s  WHERE\n", "CHANGE", "95 %", "BEFORE", "AFTER");
+	for (size_t i = 0; i < d->shown_cnt; i++) {
+		report_paint(r, REPORT_BOLD, out);
+		put_cells(d, &d->rows.data[i], out);
+		report_paint(r, REPORT_PLAIN, out);
+		fputs("  ", out);
+		report_put_name(out, strset_get(d->names, d->rows.data[i].name),
+				columns > 90 ? columns - 64 : 26);
+		fputc('\n', out);
+	}
+	if (!d->rest_cnt)
+		return;
+	if (d->opts->by == REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
+		fprintf(out, "%64s", "");
+	else
+		put_cells(d, &d->rest, out);
+	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
+		d->shown_cnt ? "the other " : "", format_count((double)d->rest_cnt, a, sizeof(a)),
+		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
+}
+
+static void put_number(FILE *out, const char *key, bool is_known, double value)
+{
+	if (is_known && !isnan(value))
+		fprintf(out, ",\"%s\":%.0f", key, value);
+	else
+		fprintf(out, ",\"%s\":null", key);
+}
+
+static void put_json_row(const struct diff *d, const struct diff_row *row, const char *name,
+			 FILE *out)
+{
+	bool is_inuse = d->side[1].r->is_inuse;
+	char key[64];
+
+	fputs("{\"name\":", out);
+	json_put_text(out, name);
+	for (int i = 0; i < 2; i++) {
+		snprintf(key, sizeof(key), "%s_%s", is_inuse ? "inuse_bytes" : "value",
+			 i ? "after" : "before");
+		put_number(out, key, row->is_in[i], (double)row->at[i].value);
+	}
+	snprintf(key, sizeof(key), "%s_delta", is_inuse ? "inuse_bytes" : "value");
+	put_number(out, key, true, row->delta);
+	snprintf(key, sizeof(key), "%s_delta_low", is_inuse ? "inuse_bytes" : "value");
+	put_number(out, key, true, row->low);
+	snprintf(key, sizeof(key), "%s_delta_high", is_inuse ? "inuse_bytes" : "value");
+	put_number(out, key, true, row->high);
+	fprintf(out, ",\"is_significant\":%s}",
+		isnan(row->low)	    ? "null" :
+		row->is_significant ? "true" :
+				      "false");
+}
+
+static void put_json(const struct diff *d, FILE *out)
+{
+	fputs("{\"before\":", out);
+	json_put_text(out, d->side[0].name);
+	fputs(",\"after\":", out);
+	json_put_text(out, d->side[1].name);
+	fputs(",\"total\":", out);
+	put_json_row(d, &d->total, "total", out);
+	fputs(",\"rows\":[", out);
+	for (size_t i = 0; i < d->shown_cnt; i++) {
+		fputs(i ? ",\n" : "\n", out);
+		put_json_row(d, &d->rows.data[i], strset_get(d->names, d->rows.data[i].name), out);
+	}
+	fprintf(out, "],\n\"omitted_cnt\":%zu,\"chance_cnt\":%zu}\n", d->rest_cnt, d->chance_cnt);
+}
+
+static int check_sides(const struct diff *d, char *why, size_t why_bytes)
+{
+	const char *type[2];
+
+	for (int i = 0; i < 2; i++) {
+		const struct report *r = d->side[i].r;
+
+		type[i] = r->value_type < 0 ?
+				  "" :
+				  profile_text(r->p, r->p->types.data[r->value_type].type_str);
+		if (r->is_unknown && r->is_inuse) {
+			snprintf(why, why_bytes,
+				 "in use is not known in %s. What was allocated is: --value alloc",
+				 d->side[i].name);
+			return -EINVAL;
+		}
+	}
+	if (!strcmp(type[0], type[1]))
+		return 0;
+	snprintf(why, why_bytes, "%s is of %s, %s of %s: they cannot be compared", d->side[0].name,
+		 type[0][0] ? type[0] : "nothing", d->side[1].name,
+		 type[1][0] ? type[1] : "nothing");
+	return -EINVAL;
+}
+
+int report_diff(const struct profile *before, const char *before_name, const struct profile *after,
+		const char *after_name, const struct report_options *opts, FILE *out, char *why,
+		size_t why_bytes)
+{
+	struct report_options whole = *opts;
+	struct diff d = { .side = { { .name = before_name }, { .name = after_name } },
+			  .opts = opts };
+	int err;
+
+	whole.row_cap = 0; /* the rows are folded when they have been compared */
+	whole.format = REPORT_JSON;
+	hmap_init(&d.index, sizeof(int64_t));
+	err = strset_new(&d.names);
+	if (!err)
+		err = report_open(before, &whole, &d.side[0].r);
+	if (!err)
+		err = report_open(after, &whole, &d.side[1].r);
+	if (!err)
+		err = check_sides(&d, why, why_bytes);
+	if (!err)
+		err = make_rows(&d);
+	if (err)
+		goto out;
+	choose_rows(&d);
+	if (opts->format == REPORT_JSON)
+		put_json(&d, out);
+	else
+		put_text(&d, out);
+	if (fflush(out) || ferror(out))
+		err = errno ? -errno : -EIO;
+out:
+	report_close(d.side[0].r);
+	report_close(d.side[1].r);
+	strset_free(d.names);
+	hmap_release(&d.index);
+	vec_release(&d.rows);
+	return err;
+}
