@@ -28,6 +28,8 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
+#define CELL_COLUMNS 48 /* what stands in front of a name */
+
 struct side {
 	struct report *r;
 	const char *name;
@@ -168,6 +170,7 @@ static void choose_rows(struct diff *d)
 			continue;
 		}
 		d->rest_cnt++;
+		d->rest.is_in[0] = d->rest.is_in[1] = true;
 		for (int k = 0; k < 2; k++)
 			report_add_row(&d->rest.at[k], &row->at[k]);
 	}
@@ -184,19 +187,31 @@ static char *format_delta(const struct diff *d, const struct diff_row *row, char
 	return buf;
 }
 
-/* "(+1.2 to +3.4 MiB)" */
+/* "+1.2 MiB to +3.4 MiB" */
 static char *format_interval(const struct diff *d, const struct diff_row *row, char *buf,
 			     size_t buf_bytes)
 {
 	char low[32], high[32];
 
-	buf[0] = 0;
-	if (!isnan(row->low) && row->low == row->high)
+	snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "",
+		 report_format_value(d->side[1].r, row->low, low), row->high > 0 ? "+" : "",
+		 report_format_value(d->side[1].r, row->high, high));
+	return buf;
+}
+
+/* In the unit of the change that it stands behind: "+1.2 +3.4". */
+static char *format_short_interval(const struct diff_row *row, char *buf, size_t buf_bytes)
+{
+	double unit = 1;
+
+	while (fabs(row->delta) / unit >= 1024)
+		unit *= 1024;
+	if (isnan(row->low))
+		buf[0] = 0;
+	else if (row->low == row->high)
 		snprintf(buf, buf_bytes, "exact");
-	else if (!isnan(row->low))
-		snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "",
-			 report_format_value(d->side[1].r, row->low, low), row->high > 0 ? "+" : "",
-			 report_format_value(d->side[1].r, row->high, high));
+	else
+		snprintf(buf, buf_bytes, "%+.3g %+.3g", row->low / unit, row->high / unit);
 	return buf;
 }
 
@@ -210,12 +225,12 @@ static const char *verdict(const struct diff_row *row)
 
 static void put_cells(const struct diff *d, const struct diff_row *row, FILE *out)
 {
-	char delta[40], interval[80], value[32];
+	char delta[40], interval[40], value[32];
 
-	fprintf(out, "%12s  %-27s", format_delta(d, row, delta, sizeof(delta)),
-		format_interval(d, row, interval, sizeof(interval)));
+	fprintf(out, "%11s  %-13s", format_delta(d, row, delta, sizeof(delta)),
+		format_short_interval(row, interval, sizeof(interval)));
 	for (int i = 0; i < 2; i++)
-		fprintf(out, " %10s",
+		fprintf(out, " %9s",
 			row->is_in[i] ?
 				report_format_value(d->side[i].r, (double)row->at[i].value, value) :
 			i ? "gone" :
@@ -238,20 +253,22 @@ static void put_text(const struct diff *d, FILE *out)
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
 	if (d->shown_cnt)
-		fprintf(out, "%12s  %-27s %10s %10s  WHERE\n", "CHANGE", "95 %", "BEFORE", "AFTER");
+		fprintf(out, "%11s  %-13s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
+			"AFTER");
 	for (size_t i = 0; i < d->shown_cnt; i++) {
 		report_paint(r, REPORT_BOLD, out);
 		put_cells(d, &d->rows.data[i], out);
 		report_paint(r, REPORT_PLAIN, out);
 		fputs("  ", out);
 		report_put_name(out, strset_get(d->names, d->rows.data[i].name),
-				columns > 90 ? columns - 64 : 26);
+				columns > CELL_COLUMNS + 26 ? columns - CELL_COLUMNS : 26);
 		fputc('\n', out);
 	}
 	if (!d->rest_cnt)
 		return;
-	if (d->opts->by == REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
-		fprintf(out, "%64s", "");
+	if (d->opts->by ==
+	    REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
+		fprintf(out, "%46s", "");
 	else
 		put_cells(d, &d->rest, out);
 	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
