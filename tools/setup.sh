@@ -52,6 +52,8 @@ debian_demo() { want redis-server redis-tools python3; }
 fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
+	# the pictures, as a person sees them
+	want chromium
 	# programs as people have them
 	want redis-server redis-tools nginx-light postgresql python3-numpy luajit
 	want libjemalloc2 libjemalloc-dev libmimalloc2.0 libmimalloc-dev libtcmalloc-minimal4 \

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test_viewer.sh - the pictures of `heaptap report --format html` and svg in a real browser: what is drawn adds up, views
+# and zoom, intervals as the report prints them, hostile names, 50 000 stacks.
+. tests/consumers/lib.sh
+consumer_init viewer
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip_all "no chromium"
+have python3 || skip_all "no python3"
+heaptap=${HEAPTAP:-./heaptap}
+
+# look NAME PROFILE SCRIPT: the lines that SCRIPT says in the page of PROFILE, in $work/said. say(text) is a line.
+look() {
+	local name=$1 file=$2 script=$3
+	"$heaptap" report --format html -o "$work/$name.html" "$file" >"$work/log" 2>&1 ||
+		{ not_ok "$name" "no page" "$work/log"; return 1; }
+	python3 - "$work/$name.html" "$work/$name-test.html" "$script" <<'END'
+import html, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+assert page.count("</body>") == 1
+test = """<script>
+{
+const said = [], say = (text) => said.push(String(text));
+const h = window.heaptap;
+try { %s } catch (e) { say("error: " + e.message); }
+const out = document.createElement("pre");
+out.id = "said";
+out.textContent = said.map((line) => "SAID " + line).join("\\n");
+document.body.append(out);
+}
+</script>""" % sys.argv[3]
+open(sys.argv[2], "w", encoding="utf-8").write(page.replace("</body>", test + "</body>"))
+END
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/chromium" --window-size=1200,900 \
+		--dump-dom "file://$work/$name-test.html" >"$work/dom" 2>"$work/chromium.log"
+	sed -n 's/.*SAID //p' "$work/dom" | sed 's/<\/pre>.*//; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >"$work/said"
+	[ -s "$work/said" ] || { not_ok "$name" "the page says nothing" "$work/chromium.log"; return 1; }
+}
+
+look small "$profile" '
+const names = (row) => row.map(([, , i]) => i ? h.name(h.tree().func[i]) : "everything");
+say("rows " + h.drawn().length);
+say("top " + names(h.drawn()[1]).join("|"));
+say("total " + h.tree().value[0]);
+const [x, width] = h.drawn()[1][0];
+say("share " + (width / h.drawn()[0][0][1]).toFixed(3));
+say("where " + document.getElementById("where").textContent);
+document.getElementById("invert").click();
+say("inverted " + names(h.drawn()[1]).join("|") + " " + h.tree().value[0]);
+document.getElementById("invert").click();
+document.getElementById("group").value = "1"; document.getElementById("group").onchange();
+say("threads " + names(h.drawn()[1]).join("|") + " " + h.tree().value[0]);
+document.getElementById("group").value = "0"; document.getElementById("group").onchange();
+document.getElementById("measure").value = "2"; document.getElementById("measure").onchange();
+say("allocated " + h.tree().value[0]);
+document.getElementById("measure").value = "0"; document.getElementById("measure").onchange();
+const search = document.getElementById("search");
+search.value = "parse"; search.oninput();
+say("search " + document.getElementById("where").textContent);
+document.getElementById("tab-table").click();
+say("table " + [...document.querySelectorAll("#table tbody tr")].map((tr) => tr.textContent).join("|"));
+say("address " + location.hash);
+say("bar " + document.getElementById("bar").hidden + " plain " + document.getElementById("plain").hidden);
+' && {
+	expect "what is drawn" "$work/said" '^rows 4$' '^top run\|main$' '^total 7796$' '^share 0\.525$' \
+		'^where everything in use: 7\.61 KiB'
+	expect "inverted" "$work/said" '^inverted libother\.so\+0x1234\|app::parse.*\|größe_ändern\(Übergröße\) 7796$'
+	expect "under threads" "$work/said" '^threads worker-1\|main 7796$'
+	expect "another measure" "$work/said" '^allocated 14796$'
+	expect "search" "$work/said" '^search .*6\.93 KiB \(91\.0 %\) through .parse'
+	expect "table" "$work/said" '^table .*app::parse' '^address #.*q=parse' '^bar false plain true$'
+}
+"$heaptap" report --format json "$profile" >"$work/json"
+look intervals "$profile" '
+for (let i = 1; i < h.tree().parent.length; i++) {
+	if (!h.tree().own[i]) continue;
+	const at = h.interval({ value: h.tree().value[i], variance: h.tree().variance[i], count: h.tree().count[i] });
+	say("leaf " + h.tree().value[i] + " " + (at ? at.low.toFixed(0) + " " + at.high.toFixed(0) : "null null"));
+}' && {
+	python3 - "$work/json" "$work/said" >"$work/compared" <<'END'
+import json, sys
+rows = {r["inuse_bytes"]: (r["inuse_bytes_low"], r["inuse_bytes_high"]) for r in json.load(open(sys.argv[1]))["rows"]}
+cnt = 0
+for line in open(sys.argv[2]):
+    value, low, high = [None if a == "null" else float(a) for a in line.split()[1:]]
+    want = rows[value]
+    assert (low is None) == (want[0] is None), (line, want)
+    if low is not None:
+        assert abs(low - want[0]) <= 1 + want[0] * 1e-5 and abs(high - want[1]) <= 1 + want[1] * 1e-5, (line, want)
+    cnt += 1
+print("agree", cnt)
+END
+	expect "intervals are the report's" "$work/compared" '^agree [1-9]'
+}
+
+${CC:-cc} -std=gnu11 -O1 -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/make_big" tests/consumers/make_big.c \
+	"$B/libheaptap.a" -lprotobuf-c -lz -lm >"$work/log" 2>&1 && "$work/make_big" 50000 "$work/big.pb.gz" ||
+	{ not_ok "50 000 stacks" "cannot be made" "$work/log"; consumer_end; }
+look big "$work/big.pb.gz" '
+say("ready " + performance.now().toFixed(0));
+let slowest = 0;
+for (let c = h.tree().first[0], n = 0; c >= 0 && n < 20; c = h.tree().next[c], n++) {
+	const begin = performance.now();
+	h.zoom(c);
+	slowest = Math.max(slowest, performance.now() - begin);
+}
+say("zoom " + slowest.toFixed(0));
+h.zoom(0);
+say("samples " + h.tree().count[0] + " total " + h.tree().value[0]);
+say("title " + document.title);
+const begin = performance.now();
+document.getElementById("group").value = "1"; document.getElementById("group").onchange();
+say("scopes " + (performance.now() - begin).toFixed(0) + " " + h.name(h.tree().func[h.tree().first[0]]));
+say("images " + document.images.length);
+say("notes " + document.querySelector("#notes li:last-child").textContent);
+' && {
+	bytes=$(stat -c %s "$work/big.html")
+	[ "$bytes" -lt 5000000 ] && ok "50 000 stacks: $bytes bytes" || not_ok "50 000 stacks" "$bytes bytes"
+	ready=$(sed -n 's/^ready //p' "$work/said") zoom=$(sed -n 's/^zoom //p' "$work/said")
+	[ "${ready:-9999}" -lt 1000 ] && ok "the first picture: $ready ms" || not_ok "the first picture" "$ready ms" "$work/said"
+	[ "${zoom:-9999}" -lt 50 ] && ok "a zoom: $zoom ms" || not_ok "a zoom" "$zoom ms" "$work/said"
+	expect "hostile names are text" "$work/said" '^title heap profile' '^images 0$' \
+		'^notes a note with </script><b>tags</b>$' '^samples 50000 total 52397450$' '^scopes [0-9]+ Top$'
+}
+"$heaptap" report --format svg -o "$work/big.svg" "$work/big.pb.gz" >"$work/log" 2>&1 &&
+	python3 - "$work/big.svg" >"$work/svg" 2>&1 <<'END'
+import sys, xml.etree.ElementTree as xml
+ns = "{http://www.w3.org/2000/svg}"
+root = xml.parse(sys.argv[1]).getroot()
+rows = {}
+for rect in root.iter(ns + "rect"):
+    if rect.get("x"):
+        rows.setdefault(float(rect.get("y")), []).append((float(rect.get("x")), float(rect.get("width"))))
+assert len(rows) > 5, rows
+for y, row in rows.items():
+    row.sort()
+    assert all(a[0] + a[1] <= b[0] + 0.02 for a, b in zip(row, row[1:])), row
+    assert row[0][0] >= 10 and row[-1][0] + row[-1][1] <= 1190.1
+print("rows", len(rows), {tag.tag.replace(ns, "") for tag in root.iter()} - {"svg", "g", "rect", "text", "title"})
+END
+expect "svg: rows do not overlap, nothing but shapes and text" "$work/svg" '^rows [0-9]+ set\(\)$'
+consumer_end
