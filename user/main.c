@@ -20,6 +20,8 @@ static const struct command commands[] = {
 	  "heaptap record -p PID -d 30s" },
 	{ "report", cmd_report, "show a recorded profile again, another way",
 	  "heaptap report --by thread FILE" },
+	{ "diff", cmd_diff, "show what changed from one profile to another",
+	  "heaptap diff BEFORE AFTER" },
 	{ "doctor", cmd_doctor, "say what can be recorded here, and what would be missing",
 	  "heaptap doctor -p PID" },
 	{ "serve", cmd_serve, "follow processes and serve their profiles over HTTP (as root)",

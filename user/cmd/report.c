@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/report.c - `heaptap report`: options and a file in, a report out. Wiring only. */
+/* cmd/report.c - `heaptap report` and `heaptap diff`: options and a file or two in, a report out. Wiring only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,12 +11,15 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/vec.h"
+#include "base/write_all.h"
 #include "cmd/cmd.h"
 #include "config/read_option.h"
 #include "profile/pprof.h"
 #include "report/report.h"
+#include "report/report_diff.h"
 #include "profile/match_list.h"
 #include "profile/profile.h"
+#include "record/out_file.h"
 #include "symbol/profile_symbols.h"
 
 #define ROWS_DEFAULT 20
@@ -34,6 +37,7 @@ enum {
 	OPT_NOTES,
 	OPT_COLOR,
 	OPT_NO_PAGER,
+	OPT_BASE,
 };
 
 static const char usage[] =
@@ -57,8 +61,11 @@ static const char usage[] =
 	"      --group-threads[=LIST]\n"
 	"                      threads by pool, such as worker-* for worker-12; LIST: the pools, such\n"
 	"                      as 'rocksdb:*,worker-*'; implies --by thread\n"
-	"  -f, --format WHAT   text (default), json, collapsed (for flame graphs), or heap (for\n"
-	"                      jeprof and google-pprof)\n"
+	"  -f, --format WHAT   text (default), html (pictures to look at, one file that needs nothing\n"
+	"                      else), svg (a flame graph), json, collapsed (for flame graph\n"
+	"                      programs), or heap (for jeprof and google-pprof)\n"
+	"  -o, --output FILE   write to FILE instead of the standard output\n"
+	"      --base BEFORE   what changed since the profile BEFORE: heaptap diff BEFORE FILE\n"
 	"  -s, --sort WHAT     inuse (default), objects, alloc or name\n"
 	"      --value WHAT    inuse (default) or alloc: rows of what was allocated, freed or not\n"
 	"  -n, --top N         rows to show, the rest is summed up; 0 = all (default: what fits 24\n"
@@ -80,7 +87,29 @@ static const char usage[] =
 	"  heaptap report --module my_app,libmine FILE\n"
 	"  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
 	"  heaptap report --by function --scope Top/Query FILE\n"
-	"  heaptap report --format collapsed FILE | flamegraph.pl > heap.svg\n";
+	"  heaptap report --format html -o heap.html FILE\n";
+
+static const char diff_usage[] =
+	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n"
+	"\n"
+	"Say what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
+	"Rows whose change may be chance are summed up. The profiles may be of different processes,\n"
+	"builds and rates: rows are compared by their names. AFTER may be - for the standard input.\n"
+	"\n"
+	"  -b, --by WHAT       stack, function, module, thread, scope or label:KEY; default: scope\n"
+	"                      where both have scopes, else stack: where it is charged and who calls that\n"
+	"  -f, --format WHAT   text (default) or json\n"
+	"  -o, --output FILE   write to FILE instead of the standard output\n"
+	"  -n, --top N         rows to show, 0 = all (default: text 10, json all)\n"
+	"      --value WHAT    inuse (default) or alloc: rows of what was allocated, freed or not\n"
+	"  -m, --module, --scope, --match, --fold-repeated, --group-threads, --own, --color, --no-pager\n"
+	"                      as of heaptap report\n"
+	"  -h, --help          show this\n"
+	"  -V, --version       show the version\n"
+	"\n"
+	"examples:\n"
+	"  heaptap diff monday.pb.gz tuesday.pb.gz\n"
+	"  heaptap diff --by function --format json BEFORE AFTER\n";
 
 static const struct option long_options[] = {
 	{ "by", required_argument, NULL, 'b' },
@@ -94,6 +123,8 @@ static const struct option long_options[] = {
 	{ "frames", optional_argument, NULL, OPT_FRAMES },
 	{ "notes", no_argument, NULL, OPT_NOTES },
 	{ "color", required_argument, NULL, OPT_COLOR },
+	{ "output", required_argument, NULL, 'o' },
+	{ "base", required_argument, NULL, OPT_BASE },
 	{ "no-pager", no_argument, NULL, OPT_NO_PAGER },
 	{ "scope", required_argument, NULL, OPT_SCOPE },
 	{ "match", required_argument, NULL, OPT_MATCH },
@@ -114,7 +145,10 @@ struct cli {
 	struct report_options report;
 	struct prefixes modules, own;
 	const char *path;
+	const char *base_path; /* of a difference: what was before; NULL: it is none */
+	const char *output_path; /* NULL: standard output */
 	enum terminal_color color;
+	bool is_diff; /* `heaptap diff`: two operands */
 	bool has_by, has_top, has_frames, is_verbose, has_no_pager, wants_help, wants_version;
 };
 
@@ -272,7 +306,7 @@ static int parse_look(int opt, const char *arg, struct cli *c)
 
 static int parse_one(int opt, char *arg, struct cli *c)
 {
-	static const char *const format[] = { "text", "json", "collapsed", "heap" };
+	static const char *const format[] = { "text", "json", "collapsed", "heap", "html", "svg" };
 	static const char *const sort[] = { "inuse", "objects", "alloc", "name" };
 	int value = 0, err;
 
@@ -280,7 +314,7 @@ static int parse_one(int opt, char *arg, struct cli *c)
 	case 'b':
 		return parse_by(arg, c);
 	case 'f':
-		err = parse_name("--format", arg, format, 4, &value);
+		err = parse_name("--format", arg, format, 6, &value);
 		c->report.format = value;
 		return err;
 	case 's':
@@ -296,6 +330,12 @@ static int parse_one(int opt, char *arg, struct cli *c)
 	case 'n':
 		c->has_top = true;
 		return parse_cnt("--top", arg, &c->report.row_cap);
+	case 'o':
+		c->output_path = arg;
+		return 0;
+	case OPT_BASE:
+		c->base_path = arg;
+		return 0;
 	case OPT_SCOPE:
 		return parse_scope(arg, c);
 	case OPT_MATCH:
@@ -329,6 +369,25 @@ static int check_options(struct cli *c)
 		log_error("report: --group-threads needs --by thread");
 		return -EINVAL;
 	}
+	if (c->base_path && c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) {
+		log_error("report: a difference has --format text or json");
+		return -EINVAL;
+	}
+	if (c->base_path &&
+	    (c->report.by == REPORT_BY_INSTANCE || c->report.shows_stacks || c->is_verbose)) {
+		log_error(
+			"report: a difference has rows of names: not with --by instance, --verbose or --frames");
+		return -EINVAL;
+	}
+	if (c->base_path && !strcmp(c->base_path, "-")) {
+		log_error("report: only the later profile may come from the standard input");
+		return -EINVAL;
+	}
+	if ((c->report.format == REPORT_HTML || c->report.format == REPORT_SVG) &&
+	    (c->report.by != REPORT_BY_STACK || c->has_top)) {
+		log_error("report: a picture is of all stacks: without --by and --top");
+		return -EINVAL;
+	}
 	if (c->report.format == REPORT_HEAP && (c->report.by != REPORT_BY_STACK || c->has_top)) {
 		log_error("report: --format heap prints all stacks: only with --by stack, without "
 			  "--top");
@@ -355,13 +414,35 @@ static bool is_frame_cnt(const char *text)
 	return text[0] && !text[strspn(text, "0123456789")] && access(text, F_OK);
 }
 
+/* FILE, or BEFORE AFTER. */
+static int parse_operands(int argc, char **argv, struct cli *c)
+{
+	int cnt = c->is_diff && !c->base_path ? 2 : 1;
+
+	if (optind + cnt > argc) {
+		log_error(cnt == 1 ? "report: which FILE?" :
+				     "diff: which two profiles, BEFORE and AFTER?");
+		return -EINVAL;
+	}
+	if (optind + cnt < argc) {
+		log_error("report: unexpected argument '%s': %s", argv[optind + cnt],
+			  cnt == 1 ? "one FILE at a time" : "BEFORE and AFTER, no more");
+		return -EINVAL;
+	}
+	if (cnt == 2)
+		c->base_path = argv[optind++];
+	c->path = argv[optind];
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct cli *c)
 {
 	char why[READ_OPTION_WHY_BYTES] = "";
 	int opt, err = 0;
 
 	optind = 1;
-	while (!err && (opt = read_option(argc, argv, ":b:m:f:s:n:vhV", long_options, why)) != -1) {
+	while (!err &&
+	       (opt = read_option(argc, argv, ":b:m:f:s:n:o:vhV", long_options, why)) != -1) {
 		char *arg = optarg;
 
 		if (opt == OPT_FRAMES && !arg && optind < argc && is_frame_cnt(argv[optind]))
@@ -372,16 +453,8 @@ static int parse_options(int argc, char **argv, struct cli *c)
 		log_error("report: %s", why);
 	if (err || c->wants_help || c->wants_version)
 		return err;
-	if (optind >= argc) {
-		log_error("report: which FILE?");
-		return -EINVAL;
-	}
-	if (optind + 1 < argc) {
-		log_error("report: unexpected argument '%s': one FILE at a time", argv[optind + 1]);
-		return -EINVAL;
-	}
-	c->path = argv[optind];
-	return check_options(c);
+	err = parse_operands(argc, argv, c);
+	return err ? err : check_options(c);
 }
 
 static void set_defaults(struct cli *c)
@@ -455,9 +528,54 @@ static void warn_of_unused_patterns(const struct match_list *match)
 		log_warn("report: the pattern '%s' of --match matches no scope", pattern);
 }
 
-/* What is longer than the terminal is shown in a pager. */
-static int write_paged(const struct cli *c, const struct profile *p)
+/* The report, or the difference. */
+static int write_report(const struct cli *c, const struct profile *before, const struct profile *p,
+			FILE *out)
 {
+	char why[256] = "";
+	int err;
+
+	if (!before)
+		return report_write(p, &c->report, out);
+	err = report_diff(before, c->base_path, p, c->path, &c->report, out, why, sizeof(why));
+	if (why[0])
+		log_error("diff: %s", why);
+	return err;
+}
+
+/* To standard output: what is longer than the terminal is shown in a pager. */
+static int write_to_stdout(const struct cli *c, const char *text, size_t bytes)
+{
+	if (c->report.format == REPORT_TEXT)
+		return terminal_page(text, !c->has_no_pager);
+	return fwrite(text, 1, bytes, stdout) == bytes && !fflush(stdout) ? 0 :
+	       errno							  ? -errno :
+									    -EIO;
+}
+
+/* A file is there whole or not at all; one of that name is replaced. Says what is wrong. */
+static int write_to_file(const char *path, const char *text, size_t bytes)
+{
+	struct out_file *file = NULL;
+	char why[512];
+	int err = out_file_open(path, true, &file, why, sizeof(why));
+
+	if (err) {
+		log_error("report: %s", why);
+		return err;
+	}
+	err = write_all(out_file_fd(file), text, bytes);
+	if (!err)
+		err = out_file_commit(file);
+	if (err)
+		log_error("report: cannot write '%s': %s", path, strerror(-err));
+	out_file_free(file);
+	return err;
+}
+
+static int write_out(const struct cli *c, const struct profile *before, const struct profile *p)
+{
+	bool is_file = c->output_path && !out_file_is_stdout(c->output_path);
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
@@ -465,54 +583,63 @@ static int write_paged(const struct cli *c, const struct profile *p)
 
 	if (!out)
 		return -ENOMEM;
-	err = report_write(p, &c->report, out);
+	err = write_report(c, before, p, out);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
+	if (!err && is_file) {
+		err = write_to_file(c->output_path, text, bytes);
+		goto out;
+	}
 	if (!err)
-		err = terminal_page(text, !c->has_no_pager);
+		err = write_to_stdout(c, text, bytes);
+	if (err && err != -EINVAL) /* that has been said */
+		log_error("report: cannot write the report: %s", strerror(-err));
+out:
 	free(text);
 	return err;
 }
 
 static int report_file(const struct cli *c)
 {
-	struct profile *p = NULL;
+	struct profile *p = NULL, *before = NULL;
 	char why[512];
-	int err = read_profile(c->path, &p);
+	int err = c->base_path ? read_profile(c->base_path, &before) : 0;
 
+	if (!err)
+		err = read_profile(c->path, &p);
 	if (err)
-		return err;
+		goto out;
 	err = report_check(p, &c->report, why, sizeof(why));
 	if (err == -ENOENT || err == -ENODATA) {
 		log_error("report: '%s': %s", c->path, why);
 		goto out;
 	}
+	if (!err && before)
+		err = name_frames(before);
 	if (!err)
 		err = name_frames(p);
 	if (!err)
-		err = c->report.format == REPORT_TEXT ? write_paged(c, p) :
-							report_write(p, &c->report, stdout);
-	if (err)
-		log_error("report: cannot write the report: %s", strerror(-err));
-	else
+		err = write_out(c, before, p);
+	if (!err)
 		warn_of_unused_patterns(c->report.match);
 out:
+	profile_free(before);
 	profile_free(p);
 	return err;
 }
 
-int cmd_report(int argc, char **argv)
+static int run(int argc, char **argv, bool is_diff)
 {
-	struct cli c = { 0 };
+	struct cli c = { .is_diff = is_diff };
 	int err = parse_options(argc, argv, &c), status = 2;
 
 	if (err) {
-		fputs("Try 'heaptap report --help'.\n", stderr);
+		fprintf(stderr, "Try 'heaptap %s --help'.\n", is_diff ? "diff" : "report");
 		goto out;
 	}
 	status = 0;
 	if (c.wants_help || c.wants_version) {
-		fputs(c.wants_help ? usage : VERSION_LINE, stdout);
+		fputs(!c.wants_help ? VERSION_LINE : is_diff ? diff_usage : usage, stdout);
 		goto out;
 	}
 	set_defaults(&c);
@@ -522,4 +649,14 @@ out:
 	vec_release(&c.modules);
 	vec_release(&c.own);
 	return status;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	return run(argc, argv, false);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	return run(argc, argv, true);
 }

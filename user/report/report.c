@@ -68,7 +68,7 @@ static int write_fitting(const struct profile *p, const struct report_options *o
 	return err;
 }
 
-static bool has_scopes(const struct profile *p)
+bool report_has_scopes(const struct profile *p)
 {
 	const struct profile_sample *s;
 
@@ -84,7 +84,7 @@ int report_write(const struct profile *p, const struct report_options *opts, FIL
 	bool is_tree;
 	int err;
 
-	if (o.format == REPORT_TEXT && o.by_is_default && !o.shows_stacks && has_scopes(p))
+	if (o.format == REPORT_TEXT && o.by_is_default && !o.shows_stacks && report_has_scopes(p))
 		o.by = REPORT_BY_SCOPE;
 	is_tree = o.by == REPORT_BY_SCOPE || o.by == REPORT_BY_INSTANCE;
 	err = o.format == REPORT_TEXT && o.lines && is_tree && !o.shows_notes ?

@@ -354,11 +354,13 @@ int report_diff(const struct profile *before, const char *before_name, const str
 		const char *after_name, const struct report_options *opts, FILE *out, char *why,
 		size_t why_bytes)
 {
-	struct report_options whole = *opts;
-	struct diff d = { .side = { { .name = before_name }, { .name = after_name } },
-			  .opts = opts };
+	struct report_options o = *opts, whole;
+	struct diff d = { .side = { { .name = before_name }, { .name = after_name } }, .opts = &o };
 	int err;
 
+	if (opts->by_is_default && report_has_scopes(before) && report_has_scopes(after))
+		o.by = REPORT_BY_SCOPE;
+	whole = o;
 	whole.row_cap = 0; /* the rows are folded when they have been compared */
 	whole.format = REPORT_JSON;
 	hmap_init(&d.index, sizeof(int64_t));

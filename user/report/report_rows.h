@@ -120,6 +120,7 @@ const char *report_sample_thread(const struct report *r, const struct profile_sa
 const char *report_sample_label(const struct report *r, const struct profile_sample *s, char *buf);
 const char *report_sample_scope(const struct report *r, const struct profile_sample *s);
 
+bool report_has_scopes(const struct profile *p);
 /* Does a comment say that something was lost? */
 bool report_has_losses(const struct profile *p);
 
