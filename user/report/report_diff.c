@@ -28,7 +28,7 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-#define CELL_COLUMNS 48 /* what stands in front of a name */
+#define CELL_COLUMNS 52 /* what stands in front of a name */
 
 struct side {
 	struct report *r;
@@ -199,19 +199,27 @@ static char *format_interval(const struct diff *d, const struct diff_row *row, c
 	return buf;
 }
 
-/* In the unit of the change that it stands behind: "+1.2 +3.4". */
-static char *format_short_interval(const struct diff_row *row, char *buf, size_t buf_bytes)
+/* Both ends in one unit: "+1.2 +3.4 MiB". */
+static char *format_short_interval(const struct diff *d, const struct diff_row *row, char *buf,
+				   size_t buf_bytes)
 {
-	double unit = 1;
+	double larger = fmax(fabs(row->low), fabs(row->high)), unit = 1;
+	char text[32];
 
-	while (fabs(row->delta) / unit >= 1024)
-		unit *= 1024;
-	if (isnan(row->low))
+	if (isnan(row->low)) {
 		buf[0] = 0;
-	else if (row->low == row->high)
+		return buf;
+	}
+	if (row->low == row->high) {
 		snprintf(buf, buf_bytes, "exact");
-	else
-		snprintf(buf, buf_bytes, "%+.3g %+.3g", row->low / unit, row->high / unit);
+		return buf;
+	}
+	while (larger / unit >= 1024)
+		unit *= 1024;
+	/* its word is what stands behind the number */
+	report_format_value(d->side[1].r, larger, text);
+	snprintf(buf, buf_bytes, "%+.3g %+.3g%s", row->low / unit, row->high / unit,
+		 strchr(text, ' ') ? strchr(text, ' ') : "");
 	return buf;
 }
 
@@ -227,8 +235,8 @@ static void put_cells(const struct diff *d, const struct diff_row *row, FILE *ou
 {
 	char delta[40], interval[40], value[32];
 
-	fprintf(out, "%11s  %-13s", format_delta(d, row, delta, sizeof(delta)),
-		format_short_interval(row, interval, sizeof(interval)));
+	fprintf(out, "%11s  %-17s", format_delta(d, row, delta, sizeof(delta)),
+		format_short_interval(d, row, interval, sizeof(interval)));
 	for (int i = 0; i < 2; i++)
 		fprintf(out, " %9s",
 			row->is_in[i] ?
@@ -253,7 +261,7 @@ static void put_text(const struct diff *d, FILE *out)
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
 	if (d->shown_cnt)
-		fprintf(out, "%11s  %-13s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
+		fprintf(out, "%11s  %-17s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
 			"AFTER");
 	for (size_t i = 0; i < d->shown_cnt; i++) {
 		report_paint(r, REPORT_BOLD, out);
@@ -268,7 +276,7 @@ static void put_text(const struct diff *d, FILE *out)
 		return;
 	if (d->opts->by ==
 	    REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
-		fprintf(out, "%46s", "");
+		fprintf(out, "%50s", "");
 	else
 		put_cells(d, &d->rest, out);
 	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
