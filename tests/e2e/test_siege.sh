@@ -14,6 +14,7 @@ build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" 
 	build_c many_stacks || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
 seconds=${E2E_SIEGE_SECONDS:-40}
+export E2E_LIFE_SECONDS=$((seconds + 900))
 mkdir -m 1777 "$top/files"
 mkdir "$top/bin-costly"
 cp "$bin/costly_maps" "$top/bin-costly/costly"

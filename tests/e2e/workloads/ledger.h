@@ -228,10 +228,10 @@ HELPER void e2e_wait_line(void)
 
 HELPER void e2e_ready(void)
 {
-	const char *delay = getenv("E2E_DELAY_MS");
+	const char *delay = getenv("E2E_DELAY_MS"), *life = getenv("E2E_LIFE_SECONDS");
 	char line[64];
 
-	alarm(900);
+	alarm(life ? strtoul(life, NULL, 10) : 900); /* whatever becomes of the test */
 	snprintf(line, sizeof(line), "READY %d\n", (int)getpid());
 	e2e_say(line);
 	e2e_wait_line();
