@@ -2,8 +2,8 @@
 /*
  * alloc_calls.h - which entry points of an allocator end in, or call, other ones of the same file.
  */
-#ifndef HT_TARGET_ALLOC_CALLS_H
-#define HT_TARGET_ALLOC_CALLS_H
+#ifndef HT_ALLOC_CALLS_H
+#define HT_ALLOC_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

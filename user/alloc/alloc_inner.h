@@ -3,8 +3,8 @@
  * alloc_inner.h - which code of a file is the allocator's own, so that a call from there is
  * nested. Used by allocators.c only; the rules are in its essay.
  */
-#ifndef HT_TARGET_ALLOC_INNER_H
-#define HT_TARGET_ALLOC_INNER_H
+#ifndef HT_ALLOC_INNER_H
+#define HT_ALLOC_INNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * alloc_table.c holds the table: one row per entry point, the only place that knows a function's
  * name. Adding an allocator is adding rows. allocators.c finds rows in files.
  */
-#ifndef HT_TARGET_ALLOCATORS_H
-#define HT_TARGET_ALLOCATORS_H
+#ifndef HT_ALLOC_ALLOCATORS_H
+#define HT_ALLOC_ALLOCATORS_H
 
 #include <stdbool.h>
 #include <stddef.h>

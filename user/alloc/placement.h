@@ -2,8 +2,8 @@
 /*
  * placement.h - where in a function to put a uprobe, and what else its code tells.
  */
-#ifndef HT_ELF_PLACEMENT_H
-#define HT_ELF_PLACEMENT_H
+#ifndef HT_ALLOC_PLACEMENT_H
+#define HT_ALLOC_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

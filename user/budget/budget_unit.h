@@ -5,8 +5,8 @@
  *
  * Internal to governor.c.
  */
-#ifndef HT_BUDGET_BUDGET_UNIT_H
-#define HT_BUDGET_BUDGET_UNIT_H
+#ifndef HT_BUDGET_UNIT_H
+#define HT_BUDGET_UNIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * cmd/cmd.h - the commands. Each parses its own options; argv[0] is the command's name. The value is
  * the exit status: 0 done, 1 failed, 2 used wrongly.
  */
-#ifndef HT_CMD_H
-#define HT_CMD_H
+#ifndef HT_CMD_CMD_H
+#define HT_CMD_CMD_H
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* config_file.h - the bytes of a configuration file, if it can be trusted. */
-#ifndef HT_CONFIG_CONFIG_FILE_H
-#define HT_CONFIG_CONFIG_FILE_H
+#ifndef HT_CONFIG_FILE_H
+#define HT_CONFIG_FILE_H
 
 #include <stddef.h>
 

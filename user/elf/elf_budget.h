@@ -15,8 +15,8 @@
  * When either is spent, nothing more is read of the file, and what was found until then is used: the file is
  * partly read.
  */
-#ifndef HT_ELF_ELF_BUDGET_H
-#define HT_ELF_ELF_BUDGET_H
+#ifndef HT_ELF_BUDGET_H
+#define HT_ELF_BUDGET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Everything in the file is somebody else's bytes: every offset and count is checked against the
  * file's size, and a broken file gives -ENOEXEC (or a missing section), never a crash.
  */
-#ifndef HT_ELF_ELF_FILE_H
-#define HT_ELF_ELF_FILE_H
+#ifndef HT_ELF_FILE_H
+#define HT_ELF_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * elf_file_priv.h - what elf_file.c and elf_section.c share.
  */
-#ifndef HT_ELF_ELF_FILE_PRIV_H
-#define HT_ELF_ELF_FILE_PRIV_H
+#ifndef HT_ELF_FILE_PRIV_H
+#define HT_ELF_FILE_PRIV_H
 
 #include <elf.h>
 

@@ -2,8 +2,8 @@
 /*
  * elf_image.h - the bytes of a file, read when they are first asked for.
  */
-#ifndef HT_ELF_ELF_IMAGE_H
-#define HT_ELF_ELF_IMAGE_H
+#ifndef HT_ELF_IMAGE_H
+#define HT_ELF_IMAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * (`malloc@plt`, from .rela.plt). One entry per address: global before weak before local, a
  * function before anything else, shortest name last resort.
  */
-#ifndef HT_ELF_ELF_SYMBOLS_H
-#define HT_ELF_ELF_SYMBOLS_H
+#ifndef HT_ELF_SYMBOLS_H
+#define HT_ELF_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* guardian_priv.h - what guardian.c and held_links.c share: requests that make and end links. */
-#ifndef HT_GUARDIAN_GUARDIAN_PRIV_H
-#define HT_GUARDIAN_GUARDIAN_PRIV_H
+#ifndef HT_GUARDIAN_PRIV_H
+#define HT_GUARDIAN_PRIV_H
 
 #include "guardian/guardian.h"
 

@@ -9,8 +9,8 @@
  * is ended for the one that comes. So nobody keeps others out by being silent, or many: who asks at once
  * is answered before it is the oldest. How many are held is for the handler to bound.
  */
-#ifndef HT_SERVE_CONNECTIONS_H
-#define HT_SERVE_CONNECTIONS_H
+#ifndef HT_HTTP_CONNECTIONS_H
+#define HT_HTTP_CONNECTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  * The last three are of one process below /pid/N, or with pid=N. Arguments of profiles are pid,
  * seconds, at (a profile that was kept: peak, limit, last), and Go's debug and gc. Others are passed over, as Go does: clients add their own.
  */
-#ifndef HT_SERVE_ENDPOINTS_H
-#define HT_SERVE_ENDPOINTS_H
+#ifndef HT_HTTP_ENDPOINTS_H
+#define HT_HTTP_ENDPOINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

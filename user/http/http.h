@@ -13,8 +13,8 @@
  * no name server can give away: a web page of somebody else could else have its own name lead here
  * and read the profiles.
  */
-#ifndef HT_SERVE_HTTP_H
-#define HT_SERVE_HTTP_H
+#ifndef HT_HTTP_HTTP_H
+#define HT_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

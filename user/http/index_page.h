@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* index_page.h - the page at "/": who is followed, what they hold, and where to get it. Pure. */
-#ifndef HT_SERVE_INDEX_PAGE_H
-#define HT_SERVE_INDEX_PAGE_H
+#ifndef HT_HTTP_INDEX_PAGE_H
+#define HT_HTTP_INDEX_PAGE_H
 
 #include <stdio.h>
 

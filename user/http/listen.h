@@ -2,8 +2,8 @@
 /*
  * listen.h - the socket that a server listens on.
  */
-#ifndef HT_SERVE_LISTEN_H
-#define HT_SERVE_LISTEN_H
+#ifndef HT_HTTP_LISTEN_H
+#define HT_HTTP_LISTEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

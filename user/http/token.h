@@ -2,8 +2,8 @@
 /*
  * token.h - the secret that clients must know.
  */
-#ifndef HT_SERVE_TOKEN_H
-#define HT_SERVE_TOKEN_H
+#ifndef HT_HTTP_TOKEN_H
+#define HT_HTTP_TOKEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,8 +17,8 @@
  *
  * All samples of a family must stand together, and no two of them have the same labels.
  */
-#ifndef HT_SERVE_METRIC_TEXT_H
-#define HT_SERVE_METRIC_TEXT_H
+#ifndef HT_METRICS_METRIC_TEXT_H
+#define HT_METRICS_METRIC_TEXT_H
 
 #include <stdio.h>
 

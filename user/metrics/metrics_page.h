@@ -6,8 +6,8 @@
  * that a query can set one against the other: heaptap_inuse_bytes / heaptap_target_resident_bytes.
  * Families heaptap_scope_* have pid, comm, scope and thread (the thread's pool).
  */
-#ifndef HT_SERVE_METRICS_PAGE_H
-#define HT_SERVE_METRICS_PAGE_H
+#ifndef HT_METRICS_PAGE_H
+#define HT_METRICS_PAGE_H
 
 #include <stdio.h>
 

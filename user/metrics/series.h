@@ -13,8 +13,8 @@
  * become scope="(other)". Which ones stay is decided for each profile anew. Rows that differ in
  * nothing any more become one; error bars and comments, which no backend reads, are left out.
  */
-#ifndef HT_SERVE_SERIES_H
-#define HT_SERVE_SERIES_H
+#ifndef HT_METRICS_SERIES_H
+#define HT_METRICS_SERIES_H
 
 #include <stddef.h>
 

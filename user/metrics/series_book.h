@@ -16,8 +16,8 @@
  *    were.
  * A process that is not updated between two sweeps is forgotten, so that its pid can be used again.
  */
-#ifndef HT_SERVE_SERIES_BOOK_H
-#define HT_SERVE_SERIES_BOOK_H
+#ifndef HT_METRICS_SERIES_BOOK_H
+#define HT_METRICS_SERIES_BOOK_H
 
 #include <stddef.h>
 #include <stdint.h>

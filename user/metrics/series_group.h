@@ -3,8 +3,8 @@
  * series_group.h - the rows of a profile by what their labels come to, as series.h says it: a
  * bounded number of groups, and the order in which equal rows lie side by side. Pure.
  */
-#ifndef HT_SERVE_SERIES_GROUP_H
-#define HT_SERVE_SERIES_GROUP_H
+#ifndef HT_METRICS_SERIES_GROUP_H
+#define HT_METRICS_SERIES_GROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* auxv.h - what the kernel told a program at its start. */
-#ifndef HT_TARGET_AUXV_H
-#define HT_TARGET_AUXV_H
+#ifndef HT_PROC_AUXV_H
+#define HT_PROC_AUXV_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -6,8 +6,8 @@
  * /sys/fs/cgroup/memory/docker/ID (v1), or as /proc/PID/cgroup does, /system.slice/x.service,
  * in whatever hierarchy it is.
  */
-#ifndef HT_TARGET_CGROUP_H
-#define HT_TARGET_CGROUP_H
+#ifndef HT_PROC_CGROUP_H
+#define HT_PROC_CGROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

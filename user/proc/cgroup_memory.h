@@ -5,8 +5,8 @@
  *	https://docs.kernel.org/admin-guide/cgroup-v2.html
  *	https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
  */
-#ifndef HT_TARGET_CGROUP_MEMORY_H
-#define HT_TARGET_CGROUP_MEMORY_H
+#ifndef HT_PROC_CGROUP_MEMORY_H
+#define HT_PROC_CGROUP_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

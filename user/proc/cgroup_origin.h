@@ -7,8 +7,8 @@
  * reads "/../other" of its neighbour, and "/../.." of the hierarchy's root. What leads from there to here
  * nobody tells: the folder is found that has this process, as deep as the root is far up.
  */
-#ifndef HT_TARGET_CGROUP_ORIGIN_H
-#define HT_TARGET_CGROUP_ORIGIN_H
+#ifndef HT_PROC_CGROUP_ORIGIN_H
+#define HT_PROC_CGROUP_ORIGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
  * in any trouble. What cannot be had back for the asking is the working set: usage without the
  * inactive part of the cache, which is what Kubernetes evicts by, too.
  */
-#ifndef HT_TARGET_CGROUP_ROOM_H
-#define HT_TARGET_CGROUP_ROOM_H
+#ifndef HT_PROC_CGROUP_ROOM_H
+#define HT_PROC_CGROUP_ROOM_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* container.h - which container a process runs in, from its cgroup paths. */
-#ifndef HT_TARGET_CONTAINER_H
-#define HT_TARGET_CONTAINER_H
+#ifndef HT_PROC_CONTAINER_H
+#define HT_PROC_CONTAINER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * events.h - what happens to processes: executable mappings, from perf side-band records
  * (MMAP2), system-wide, one ring per CPU. exec, exit and fork come from BPF (exact order).
  */
-#ifndef HT_TARGET_EVENTS_H
-#define HT_TARGET_EVENTS_H
+#ifndef HT_PROC_EVENTS_H
+#define HT_PROC_EVENTS_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* find_program.h - which file a command name means, and what a script's first line asks for. */
-#ifndef HT_TARGET_FIND_PROGRAM_H
-#define HT_TARGET_FIND_PROGRAM_H
+#ifndef HT_PROC_FIND_PROGRAM_H
+#define HT_PROC_FIND_PROGRAM_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * heap_kind.h - whose memory would be seen in a recording? What a program's runtime keeps for itself, no
  * probe on malloc sees; and what to say about that, for all who say it.
  */
-#ifndef HT_TARGET_HEAP_KIND_H
-#define HT_TARGET_HEAP_KIND_H
+#ifndef HT_PROC_HEAP_KIND_H
+#define HT_PROC_HEAP_KIND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * The files are somebody else's: whatever is in them, reading ends, and takes no more memory than a
  * buffer of JIT_BUF_BYTES. What is no entry is left out.
  */
-#ifndef HT_TARGET_JIT_ENTRY_H
-#define HT_TARGET_JIT_ENTRY_H
+#ifndef HT_PROC_JIT_ENTRY_H
+#define HT_PROC_JIT_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>

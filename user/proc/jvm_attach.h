@@ -7,8 +7,8 @@
  * not catch SIGQUIT dies of it, and a JVM that may not be attached to prints its threads: nothing is
  * sent to either.
  */
-#ifndef HT_TARGET_JVM_ATTACH_H
-#define HT_TARGET_JVM_ATTACH_H
+#ifndef HT_PROC_JVM_ATTACH_H
+#define HT_PROC_JVM_ATTACH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * directory, default signal dispositions and an empty signal mask. If we end before launch_go(),
  * by whatever cause, the process ends too and the program never runs.
  */
-#ifndef HT_TARGET_LAUNCH_H
-#define HT_TARGET_LAUNCH_H
+#ifndef HT_PROC_LAUNCH_H
+#define HT_PROC_LAUNCH_H
 
 #include <stddef.h>
 #include <sys/types.h>

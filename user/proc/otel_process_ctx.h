@@ -17,8 +17,8 @@
  * - The payload may be freed by the next update; the header's time tells, so it is read again
  *   afterwards.
  */
-#ifndef HT_TARGET_OTEL_PROCESS_CTX_H
-#define HT_TARGET_OTEL_PROCESS_CTX_H
+#ifndef HT_PROC_OTEL_PROCESS_CTX_H
+#define HT_PROC_OTEL_PROCESS_CTX_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* proc_text.h - a file of /proc, whole. */
-#ifndef HT_TARGET_PROC_TEXT_H
-#define HT_TARGET_PROC_TEXT_H
+#ifndef HT_PROC_TEXT_H
+#define HT_PROC_TEXT_H
 
 #include <stddef.h>
 #include <sys/types.h>

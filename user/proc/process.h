@@ -5,8 +5,8 @@
  * What a process can make its reader wait for is read by another one, when there is one: see reader.h. It
  * says -ETIMEDOUT when that does not come.
  */
-#ifndef HT_TARGET_PROCESS_H
-#define HT_TARGET_PROCESS_H
+#ifndef HT_PROC_PROCESS_H
+#define HT_PROC_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

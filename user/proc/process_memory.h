@@ -2,8 +2,8 @@
 /*
  * process_memory.h - bytes of another process's memory.
  */
-#ifndef HT_TARGET_PROCESS_MEMORY_H
-#define HT_TARGET_PROCESS_MEMORY_H
+#ifndef HT_PROC_PROCESS_MEMORY_H
+#define HT_PROC_PROCESS_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,8 +14,8 @@
  *
  * For main's first thread. In a forked child of main, and where none was started, all is read directly.
  */
-#ifndef HT_TARGET_READER_H
-#define HT_TARGET_READER_H
+#ifndef HT_PROC_READER_H
+#define HT_PROC_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

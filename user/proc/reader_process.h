@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reader_process.h - inside of the reader (reader.h): it answers until main is gone. */
-#ifndef HT_TARGET_READER_PROCESS_H
-#define HT_TARGET_READER_PROCESS_H
+#ifndef HT_PROC_READER_PROCESS_H
+#define HT_PROC_READER_PROCESS_H
 
 #include <sys/types.h>
 

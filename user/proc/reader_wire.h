@@ -6,8 +6,8 @@
  * An answer is its head, and then its bytes when there are few; else they are in a file in memory, whose
  * descriptor comes with it. So comes one that was opened.
  */
-#ifndef HT_TARGET_READER_WIRE_H
-#define HT_TARGET_READER_WIRE_H
+#ifndef HT_PROC_READER_WIRE_H
+#define HT_PROC_READER_WIRE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * runtime_kind.h - which runtime runs a program's code, and was it started so that its functions can be
  * seen in stacks? What is said here was tried with each of them.
  */
-#ifndef HT_TARGET_RUNTIME_KIND_H
-#define HT_TARGET_RUNTIME_KIND_H
+#ifndef HT_PROC_RUNTIME_KIND_H
+#define HT_PROC_RUNTIME_KIND_H
 
 #include <stdbool.h>
 

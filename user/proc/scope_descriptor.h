@@ -3,8 +3,8 @@
  * scope_descriptor.h - what a program with heaptap/scope.h says of its scopes: the 640 bytes that
  * include/heaptap/TAGS.md ("Descriptor") lays out, read from the process and checked.
  */
-#ifndef HT_TARGET_SCOPE_DESCRIPTOR_H
-#define HT_TARGET_SCOPE_DESCRIPTOR_H
+#ifndef HT_PROC_SCOPE_DESCRIPTOR_H
+#define HT_PROC_SCOPE_DESCRIPTOR_H
 
 #include <stddef.h>
 #include <stdint.h>

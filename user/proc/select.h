@@ -8,8 +8,8 @@
  * its name nor its executable. One that is followed stays so when it shrinks, or executes a program
  * that is small yet.
  */
-#ifndef HT_TARGET_SELECT_H
-#define HT_TARGET_SELECT_H
+#ifndef HT_PROC_SELECT_H
+#define HT_PROC_SELECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

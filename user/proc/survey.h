@@ -3,8 +3,8 @@
  * survey.h - what a recording of a process would find, without recording: for each mapped file its
  * allocator, unwind rows, symbols and tags, and whether somebody's probes are in its text already.
  */
-#ifndef HT_TARGET_SURVEY_H
-#define HT_TARGET_SURVEY_H
+#ifndef HT_PROC_SURVEY_H
+#define HT_PROC_SURVEY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * survey_tags.h - which tags a mapped file publishes in a process: its scopes (heaptap/scope.h),
  * and the labels of other formats that are read as well.
  */
-#ifndef HT_TARGET_SURVEY_TAGS_H
-#define HT_TARGET_SURVEY_TAGS_H
+#ifndef HT_PROC_SURVEY_TAGS_H
+#define HT_PROC_SURVEY_TAGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * for the many that say nothing), and what that means in a process that maps it, which depends on
  * what its loader wrote.
  */
-#ifndef HT_TARGET_TAG_SOURCES_H
-#define HT_TARGET_TAG_SOURCES_H
+#ifndef HT_PROC_TAG_SOURCES_H
+#define HT_PROC_TAG_SOURCES_H
 
 #include <stdbool.h>
 #include <stddef.h>

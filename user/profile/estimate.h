@@ -6,8 +6,8 @@
  * (Horvitz-Thompson). Sums are unbiased whatever p each sample had. The variance of a sum is
  * estimated by sum of n^2 (1-p) / p^2 over the samples that were kept.
  */
-#ifndef HT_MODEL_ESTIMATE_H
-#define HT_MODEL_ESTIMATE_H
+#ifndef HT_PROFILE_ESTIMATE_H
+#define HT_PROFILE_ESTIMATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

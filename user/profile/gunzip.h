@@ -3,8 +3,8 @@
  * gunzip.h - the bytes of a profile, unpacked when they are gzip-compressed, and a sentence for
  * what is plainly something else.
  */
-#ifndef HT_FORMAT_GUNZIP_H
-#define HT_FORMAT_GUNZIP_H
+#ifndef HT_PROFILE_GUNZIP_H
+#define HT_PROFILE_GUNZIP_H
 
 #include <stddef.h>
 #include <stdint.h>

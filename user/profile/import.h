@@ -10,8 +10,8 @@
  * process, without names but those of a symbol section (profile_symbolize() finds others). Sampled
  * values are weighted on the way in.
  */
-#ifndef HT_FORMAT_IMPORT_H
-#define HT_FORMAT_IMPORT_H
+#ifndef HT_PROFILE_IMPORT_H
+#define HT_PROFILE_IMPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *
  * Internal to the import*.c files.
  */
-#ifndef HT_FORMAT_IMPORT_LINES_H
-#define HT_FORMAT_IMPORT_LINES_H
+#ifndef HT_PROFILE_IMPORT_LINES_H
+#define HT_PROFILE_IMPORT_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  *
  * Not modelled: threads (calls come in the order of their effect), stacks, map limits.
  */
-#ifndef HT_MODEL_LEDGER_H
-#define HT_MODEL_LEDGER_H
+#ifndef HT_PROFILE_LEDGER_H
+#define HT_PROFILE_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  * takes a scope takes all that is below it. Names are compared as they are shown ("\/" for a slash
  * inside a name). A name with a comma is matched with '*' in its place.
  */
-#ifndef HT_MODEL_MATCH_LIST_H
-#define HT_MODEL_MATCH_LIST_H
+#ifndef HT_PROFILE_MATCH_LIST_H
+#define HT_PROFILE_MATCH_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

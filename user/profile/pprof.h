@@ -2,8 +2,8 @@
 /*
  * pprof.h - profile <-> gzip-compressed profile.proto.
  */
-#ifndef HT_FORMAT_PPROF_H
-#define HT_FORMAT_PPROF_H
+#ifndef HT_PROFILE_PPROF_H
+#define HT_PROFILE_PPROF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * one, because a whole profile need not fit into memory twice. protobuf-c knows them, but has no
  * names for them.
  */
-#ifndef HT_FORMAT_PPROF_FIELDS_H
-#define HT_FORMAT_PPROF_FIELDS_H
+#ifndef HT_PROFILE_PPROF_FIELDS_H
+#define HT_PROFILE_PPROF_FIELDS_H
 
 enum {
 	FIELD_SAMPLE_TYPE = 1,

@@ -7,8 +7,8 @@
  * (HT_NO_INDEX = none). Everything is owned by the profile. A profile that heaptap wrote has
  * the four heap sample types in the order of enum profile_value; a foreign one may have others.
  */
-#ifndef HT_MODEL_PROFILE_H
-#define HT_MODEL_PROFILE_H
+#ifndef HT_PROFILE_PROFILE_H
+#define HT_PROFILE_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * report need not parse what the comments say to people. A profile that another tool wrote, or that
  * another tool has rewritten, has none: is_known is false then, and nothing else counts.
  */
-#ifndef HT_MODEL_RECORDING_H
-#define HT_MODEL_RECORDING_H
+#ifndef HT_PROFILE_RECORDING_H
+#define HT_PROFILE_RECORDING_H
 
 #include <math.h>
 #include <stdbool.h>

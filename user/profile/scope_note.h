@@ -11,8 +11,8 @@
  * note tells it apart. The path comes last and runs to the end of the line. Keys that are not
  * known are passed over. There may be thousands: they are no comments, which people read.
  */
-#ifndef HT_MODEL_SCOPE_NOTE_H
-#define HT_MODEL_SCOPE_NOTE_H
+#ifndef HT_PROFILE_SCOPE_NOTE_H
+#define HT_PROFILE_SCOPE_NOTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

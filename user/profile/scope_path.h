@@ -5,8 +5,8 @@
  * A '/' inside a name is written as "\/", a '\' as "\\". Names are handed out as they stand in the
  * path, escapes included: that is how they are shown, compared and typed.
  */
-#ifndef HT_MODEL_SCOPE_PATH_H
-#define HT_MODEL_SCOPE_PATH_H
+#ifndef HT_PROFILE_SCOPE_PATH_H
+#define HT_PROFILE_SCOPE_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * sums of the top-level scopes add up to all that was put in, to the byte, for what has no scope is
  * put under SCOPE_NONE. Peaks are not sums: they are said from outside, for whole paths.
  */
-#ifndef HT_MODEL_SCOPE_TREE_H
-#define HT_MODEL_SCOPE_TREE_H
+#ifndef HT_PROFILE_SCOPE_TREE_H
+#define HT_PROFILE_SCOPE_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * The bytes are struct ht_labels (abi.h). Formats that number their keys need a table of names.
  */
-#ifndef HT_MODEL_TAG_LABELS_H
-#define HT_MODEL_TAG_LABELS_H
+#ifndef HT_PROFILE_TAG_LABELS_H
+#define HT_PROFILE_TAG_LABELS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * One name at a time, nothing is remembered: the recorder and the reports give a thread the same
  * pool whichever threads there are besides.
  */
-#ifndef HT_MODEL_THREAD_POOL_H
-#define HT_MODEL_THREAD_POOL_H
+#ifndef HT_PROFILE_THREAD_POOL_H
+#define HT_PROFILE_THREAD_POOL_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /*
  * wire.h - protobuf's wire format, one field after the other, and errors that name the byte.
  */
-#ifndef HT_FORMAT_WIRE_H
-#define HT_FORMAT_WIRE_H
+#ifndef HT_PROFILE_WIRE_H
+#define HT_PROFILE_WIRE_H
 
 #include <stddef.h>
 #include <stdint.h>

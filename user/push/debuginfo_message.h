@@ -7,8 +7,8 @@
  * told to stream it to the server (upload) or to PUT it to an address, and says when it is done
  * (finished). Requests are malloc'd.
  */
-#ifndef HT_SERVE_DEBUGINFO_MESSAGE_H
-#define HT_SERVE_DEBUGINFO_MESSAGE_H
+#ifndef HT_PUSH_DEBUGINFO_MESSAGE_H
+#define HT_PUSH_DEBUGINFO_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

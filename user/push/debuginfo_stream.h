@@ -3,8 +3,8 @@
  * debuginfo_stream.h - the body of an upload, made while it is sent: the file as it is, or as the
  * messages of gRPC's Upload call. Reads nothing but the file.
  */
-#ifndef HT_SERVE_DEBUGINFO_STREAM_H
-#define HT_SERVE_DEBUGINFO_STREAM_H
+#ifndef HT_PUSH_DEBUGINFO_STREAM_H
+#define HT_PUSH_DEBUGINFO_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>

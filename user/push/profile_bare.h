@@ -5,8 +5,8 @@
  * A Parca server that has the debug information of a file names its addresses when it is asked, but
  * only those of locations that come without lines.
  */
-#ifndef HT_SERVE_PROFILE_BARE_H
-#define HT_SERVE_PROFILE_BARE_H
+#ifndef HT_PUSH_PROFILE_BARE_H
+#define HT_PUSH_PROFILE_BARE_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * profile_copy.h - a profile made of some rows of another: only the locations, functions and
  * strings that they need come along, all mappings do (the first one is the program). Pure.
  */
-#ifndef HT_SERVE_PROFILE_COPY_H
-#define HT_SERVE_PROFILE_COPY_H
+#ifndef HT_PUSH_PROFILE_COPY_H
+#define HT_PUSH_PROFILE_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

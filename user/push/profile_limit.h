@@ -6,8 +6,8 @@
  * allocates; "[cut]" stands for what is gone), then the rows with the fewest bytes in use, which
  * become one row "[other]" for each set of labels. So the sums over a scope, and all of it, stay.
  */
-#ifndef HT_SERVE_PROFILE_LIMIT_H
-#define HT_SERVE_PROFILE_LIMIT_H
+#ifndef HT_PUSH_PROFILE_LIMIT_H
+#define HT_PUSH_PROFILE_LIMIT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * timers in it, which the caller puts into its own loop. The one thing that may wait is
  * push_http_close() while a host's name is being looked up.
  */
-#ifndef HT_SERVE_PUSH_HTTP_H
-#define HT_SERVE_PUSH_HTTP_H
+#ifndef HT_PUSH_HTTP_H
+#define HT_PUSH_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * push_message.h - what both ways of pushing share: what is sent, the room for a request, and what
  * came of it. Pure.
  */
-#ifndef HT_SERVE_PUSH_MESSAGE_H
-#define HT_SERVE_PUSH_MESSAGE_H
+#ifndef HT_PUSH_MESSAGE_H
+#define HT_PUSH_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

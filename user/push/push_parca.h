@@ -8,8 +8,8 @@
  * protobuf. The outcome is not the HTTP status, which is 200 for most errors, but grpc-status in
  * the trailers (or in the headers when nothing but an error is sent).
  */
-#ifndef HT_SERVE_PUSH_PARCA_H
-#define HT_SERVE_PUSH_PARCA_H
+#ifndef HT_PUSH_PARCA_H
+#define HT_PUSH_PARCA_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * of: Parca gets a series for each scope and thread pool, Pyroscope one with labels at its rows,
  * within its limits (series.h, profile_limit.h).
  */
-#ifndef HT_SERVE_PUSH_PROFILE_H
-#define HT_SERVE_PUSH_PROFILE_H
+#ifndef HT_PUSH_PROFILE_H
+#define HT_PUSH_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

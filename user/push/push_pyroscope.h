@@ -6,8 +6,8 @@
  * A unary Connect call is an ordinary POST of the bare message. Success is status 200; an error has
  * another one and a body in JSON, {"code": "invalid_argument", "message": "..."}.
  */
-#ifndef HT_SERVE_PUSH_PYROSCOPE_H
-#define HT_SERVE_PUSH_PYROSCOPE_H
+#ifndef HT_PUSH_PYROSCOPE_H
+#define HT_PUSH_PYROSCOPE_H
 
 #include "push/push_message.h"
 

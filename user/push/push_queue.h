@@ -8,8 +8,8 @@
  * request that was added is in exactly one of: sent, refused, dropped, waiting. (One that is
  * dropped for want of room while it is on its way counts as dropped, although it may arrive.)
  */
-#ifndef HT_SERVE_PUSH_QUEUE_H
-#define HT_SERVE_PUSH_QUEUE_H
+#ifndef HT_PUSH_QUEUE_H
+#define HT_PUSH_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* push_secret.h - a token or password from a file that only its owner and group may read. */
-#ifndef HT_SERVE_PUSH_SECRET_H
-#define HT_SERVE_PUSH_SECRET_H
+#ifndef HT_PUSH_SECRET_H
+#define HT_PUSH_SECRET_H
 
 #include <stddef.h>
 

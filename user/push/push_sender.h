@@ -9,8 +9,8 @@
  *
  * All functions may be called from one thread, at any time; none waits for the network.
  */
-#ifndef HT_SERVE_PUSH_SENDER_H
-#define HT_SERVE_PUSH_SENDER_H
+#ifndef HT_PUSH_SENDER_H
+#define HT_PUSH_SENDER_H
 
 #include <stddef.h>
 #include <stdint.h>

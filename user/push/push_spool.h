@@ -12,8 +12,8 @@
  * disks). One that is damaged is passed over, removed and counted. The folder belongs to one
  * process at a time.
  */
-#ifndef HT_SERVE_PUSH_SPOOL_H
-#define HT_SERVE_PUSH_SPOOL_H
+#ifndef HT_PUSH_SPOOL_H
+#define HT_PUSH_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  *
  * HOST is a name, an IPv4 address or an IPv6 address in brackets. Pure.
  */
-#ifndef HT_SERVE_PUSH_TARGET_H
-#define HT_SERVE_PUSH_TARGET_H
+#ifndef HT_PUSH_TARGET_H
+#define HT_PUSH_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* push_time.h - when it is time to push, and to try again. Times are those of now_ns(). */
-#ifndef HT_SERVE_PUSH_TIME_H
-#define HT_SERVE_PUSH_TIME_H
+#ifndef HT_PUSH_TIME_H
+#define HT_PUSH_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Works for every heap profile, whoever wrote it: in-use space is shown, else the profile's
  * default type, else its last. The rows always add up to the total.
  */
-#ifndef HT_FORMAT_REPORT_H
-#define HT_FORMAT_REPORT_H
+#ifndef HT_REPORT_REPORT_H
+#define HT_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_own.h - the user's own frames of a stack. Internal to the report_*.c files. */
-#ifndef HT_FORMAT_REPORT_OWN_H
-#define HT_FORMAT_REPORT_OWN_H
+#ifndef HT_REPORT_OWN_H
+#define HT_REPORT_OWN_H
 
 #include <stdbool.h>
 

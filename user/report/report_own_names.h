@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_own_names.h - files and functions that are not the user's own. Internal to the report_*.c files. */
-#ifndef HT_FORMAT_REPORT_OWN_NAMES_H
-#define HT_FORMAT_REPORT_OWN_NAMES_H
+#ifndef HT_REPORT_OWN_NAMES_H
+#define HT_REPORT_OWN_NAMES_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_places.h - stacks that are charged to the same place. Internal to the report_*.c files. */
-#ifndef HT_FORMAT_REPORT_PLACES_H
-#define HT_FORMAT_REPORT_PLACES_H
+#ifndef HT_REPORT_PLACES_H
+#define HT_REPORT_PLACES_H
 
 #include "report/report_rows.h"
 #include "report/report_text.h"

@@ -4,8 +4,8 @@
  *
  * Internal to the report_*.c files.
  */
-#ifndef HT_FORMAT_REPORT_ROWS_H
-#define HT_FORMAT_REPORT_ROWS_H
+#ifndef HT_REPORT_ROWS_H
+#define HT_REPORT_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report_text.h - what the parts of the text report share. Internal to the report_*.c files. */
-#ifndef HT_FORMAT_REPORT_TEXT_H
-#define HT_FORMAT_REPORT_TEXT_H
+#ifndef HT_REPORT_TEXT_H
+#define HT_REPORT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

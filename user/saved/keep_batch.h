@@ -5,8 +5,8 @@
  * A batch is set, its files are opened, it is started; when worker.h tells its end, the results are
  * read, and it is cleared. One at a time.
  */
-#ifndef HT_DAEMON_KEEP_BATCH_H
-#define HT_DAEMON_KEEP_BATCH_H
+#ifndef HT_SAVED_KEEP_BATCH_H
+#define HT_SAVED_KEEP_BATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

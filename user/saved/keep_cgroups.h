@@ -5,8 +5,8 @@
  * Each is read once, however many processes are in it. Those that are far from their limits are read
  * once a second, the others whenever they are asked about.
  */
-#ifndef HT_DAEMON_KEEP_CGROUPS_H
-#define HT_DAEMON_KEEP_CGROUPS_H
+#ifndef HT_SAVED_KEEP_CGROUPS_H
+#define HT_SAVED_KEEP_CGROUPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * (tracker_hold()) from when a job is added until it is let go. Those that cannot be waited for are
  * let go here, and counted.
  */
-#ifndef HT_DAEMON_KEEP_ENDED_H
-#define HT_DAEMON_KEEP_ENDED_H
+#ifndef HT_SAVED_KEEP_ENDED_H
+#define HT_SAVED_KEEP_ENDED_H
 
 #include <stddef.h>
 #include <stdint.h>

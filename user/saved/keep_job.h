@@ -3,8 +3,8 @@
  * keep_job.h - a profile that is to be kept: of which image of which process, why, and what was known
  * of its memory when the reason arose.
  */
-#ifndef HT_DAEMON_KEEP_JOB_H
-#define HT_DAEMON_KEEP_JOB_H
+#ifndef HT_SAVED_KEEP_JOB_H
+#define HT_SAVED_KEEP_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>

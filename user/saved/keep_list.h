@@ -2,8 +2,8 @@
 /*
  * keep_list.h - the kept profiles of a store, as endpoints and pages ask for them.
  */
-#ifndef HT_DAEMON_KEEP_LIST_H
-#define HT_DAEMON_KEEP_LIST_H
+#ifndef HT_SAVED_KEEP_LIST_H
+#define HT_SAVED_KEEP_LIST_H
 
 #include <sys/types.h>
 

@@ -9,8 +9,8 @@
  * target's word: what is not a letter, a digit, '.', '_' or '+' becomes '_', so the name needs no
  * quoting anywhere, has no '/' in it, begins with no '.', and its parts can be told apart.
  */
-#ifndef HT_KEEP_KEEP_NAME_H
-#define HT_KEEP_KEEP_NAME_H
+#ifndef HT_SAVED_KEEP_NAME_H
+#define HT_SAVED_KEEP_NAME_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -10,8 +10,8 @@
  * KEEP_DEBT_LIMIT_NS; a death by a signal up to KEEP_DEBT_MAX_NS, so that many processes near a limit
  * leave something for those whom it kills in the end.
  */
-#ifndef HT_KEEP_KEEP_RULES_H
-#define HT_KEEP_KEEP_RULES_H
+#ifndef HT_SAVED_KEEP_RULES_H
+#define HT_SAVED_KEEP_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * in the folder is left alone. What an earlier process left counts too. The folder belongs to one
  * process at a time.
  */
-#ifndef HT_KEEP_KEEP_STORE_H
-#define HT_KEEP_KEEP_STORE_H
+#ifndef HT_SAVED_KEEP_STORE_H
+#define HT_SAVED_KEEP_STORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *
  * This says what there is a reason for. Whether and when it is done is keeper.c's.
  */
-#ifndef HT_DAEMON_KEEP_WATCH_H
-#define HT_DAEMON_KEEP_WATCH_H
+#ifndef HT_SAVED_KEEP_WATCH_H
+#define HT_SAVED_KEEP_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * The end of a process is told by the kernel's event. Its samples are then still in the live map: the
  * keeper holds them back from being forgotten (tracker_hold()) until its last profile is made.
  */
-#ifndef HT_DAEMON_KEEPER_H
-#define HT_DAEMON_KEEPER_H
+#ifndef HT_SAVED_KEEPER_H
+#define HT_SAVED_KEEPER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  *
  * The server runs in the event loop, which calls http_run() and the like on answers_server().
  */
-#ifndef HT_DAEMON_ANSWERS_H
-#define HT_DAEMON_ANSWERS_H
+#ifndef HT_SERVE_ANSWERS_H
+#define HT_SERVE_ANSWERS_H
 
 struct answers;
 struct follow;

@@ -8,8 +8,8 @@
  * loaded. No process is attached to before the tracker is told to. What goes wrong is said on
  * stderr, but -ENOMEM.
  */
-#ifndef HT_DAEMON_CAPTURE_H
-#define HT_DAEMON_CAPTURE_H
+#ifndef HT_SERVE_CAPTURE_H
+#define HT_SERVE_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * It says on stderr what it does and why it cannot: callers only pass the error on.
  */
-#ifndef HT_DAEMON_DAEMON_H
-#define HT_DAEMON_DAEMON_H
+#ifndef HT_SERVE_DAEMON_H
+#define HT_SERVE_DAEMON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * debug_source.h - the file of a followed process that tells most about a build id, reduced to
  * names and lines.
  */
-#ifndef HT_DAEMON_DEBUG_SOURCE_H
-#define HT_DAEMON_DEBUG_SOURCE_H
+#ifndef HT_SERVE_DEBUG_SOURCE_H
+#define HT_SERVE_DEBUG_SOURCE_H
 
 struct debug_only;
 struct track_files;

@@ -10,8 +10,8 @@
  * their turn. Who there is no room for is tried again within some seconds, or half a minute, after others
  * have ended. Ends are told by the tracker's events. heaptap itself is never selected by a rule.
  */
-#ifndef HT_DAEMON_FOLLOW_H
-#define HT_DAEMON_FOLLOW_H
+#ifndef HT_SERVE_FOLLOW_H
+#define HT_SERVE_FOLLOW_H
 
 #include <stddef.h>
 #include <stdint.h>

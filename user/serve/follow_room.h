@@ -9,8 +9,8 @@
  *
  * Root's have a limit of time together with all others only.
  */
-#ifndef HT_DAEMON_FOLLOW_ROOM_H
-#define HT_DAEMON_FOLLOW_ROOM_H
+#ifndef HT_SERVE_FOLLOW_ROOM_H
+#define HT_SERVE_FOLLOW_ROOM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* live_files.h - the probed files of the pages: in which way, for how many processes. */
-#ifndef HT_DAEMON_LIVE_FILES_H
-#define HT_DAEMON_LIVE_FILES_H
+#ifndef HT_SERVE_LIVE_FILES_H
+#define HT_SERVE_LIVE_FILES_H
 
 #include "base/vec.h"
 #include "metrics/view.h"

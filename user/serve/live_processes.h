@@ -2,8 +2,8 @@
 /*
  * live_processes.h - a snapshot -> what each followed process holds, by scope and thread pool.
  */
-#ifndef HT_DAEMON_LIVE_PROCESSES_H
-#define HT_DAEMON_LIVE_PROCESSES_H
+#ifndef HT_SERVE_LIVE_PROCESSES_H
+#define HT_SERVE_LIVE_PROCESSES_H
 
 #include <stddef.h>
 

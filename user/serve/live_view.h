@@ -8,8 +8,8 @@
  * them together take a LIVE_VIEW_REST-th of the CPU's time at most: a snapshot that was long in the
  * making is shown for longer.
  */
-#ifndef HT_DAEMON_LIVE_VIEW_H
-#define HT_DAEMON_LIVE_VIEW_H
+#ifndef HT_SERVE_LIVE_VIEW_H
+#define HT_SERVE_LIVE_VIEW_H
 
 #include <stddef.h>
 #include <stdint.h>

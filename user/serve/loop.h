@@ -8,8 +8,8 @@
  * at a large executable (its unwind table is made), taking probes out, and reading the live map
  * for a snapshot.
  */
-#ifndef HT_DAEMON_LOOP_H
-#define HT_DAEMON_LOOP_H
+#ifndef HT_SERVE_LOOP_H
+#define HT_SERVE_LOOP_H
 
 #include <stdbool.h>
 

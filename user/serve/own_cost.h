@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* own_cost.h - what heaptap itself costs: descriptors by kind, CPU time, memory. */
-#ifndef HT_DAEMON_OWN_COST_H
-#define HT_DAEMON_OWN_COST_H
+#ifndef HT_SERVE_OWN_COST_H
+#define HT_SERVE_OWN_COST_H
 
 #include "metrics/view.h"
 

@@ -7,8 +7,8 @@
  * address below the first page that a process may map, or is of code made at run time. See
  * track/address_map.h.
  */
-#ifndef HT_DAEMON_PROCESS_TEXT_H
-#define HT_DAEMON_PROCESS_TEXT_H
+#ifndef HT_SERVE_PROCESS_TEXT_H
+#define HT_SERVE_PROCESS_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

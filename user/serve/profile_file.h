@@ -2,8 +2,8 @@
 /*
  * profile_file.h - a snapshot of all followed processes -> a file with the profile of some of them.
  */
-#ifndef HT_DAEMON_PROFILE_FILE_H
-#define HT_DAEMON_PROFILE_FILE_H
+#ifndef HT_SERVE_PROFILE_FILE_H
+#define HT_SERVE_PROFILE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

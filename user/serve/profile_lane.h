@@ -11,8 +11,8 @@
  * So who asks for the profile of one process waits for at most LANE_QUICK_FILE_NS for each other process
  * that is slow for the first time, and never for those that are known as such.
  */
-#ifndef HT_DAEMON_PROFILE_LANE_H
-#define HT_DAEMON_PROFILE_LANE_H
+#ifndef HT_SERVE_PROFILE_LANE_H
+#define HT_SERVE_PROFILE_LANE_H
 
 #include <stdbool.h>
 #include <stddef.h>

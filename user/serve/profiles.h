@@ -8,8 +8,8 @@
  * than what was allocated when it was asked for. What is slow has a child of its own, and so have pushes:
  * see profile_lane.h.
  */
-#ifndef HT_DAEMON_PROFILES_H
-#define HT_DAEMON_PROFILES_H
+#ifndef HT_SERVE_PROFILES_H
+#define HT_SERVE_PROFILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

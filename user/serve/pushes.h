@@ -6,8 +6,8 @@
  * the event loop only gives them to the targets' senders (push_sender.h), and never waits for a
  * network.
  */
-#ifndef HT_DAEMON_PUSHES_H
-#define HT_DAEMON_PUSHES_H
+#ifndef HT_SERVE_PUSHES_H
+#define HT_SERVE_PUSHES_H
 
 #include <stdbool.h>
 #include <stddef.h>

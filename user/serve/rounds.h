@@ -8,8 +8,8 @@
  * meanwhile who has loaded a library; without them it is found by the scans alone. Ended
  * processes are cleaned up in small pieces, so that a tick stays short.
  */
-#ifndef HT_DAEMON_ROUNDS_H
-#define HT_DAEMON_ROUNDS_H
+#ifndef HT_SERVE_ROUNDS_H
+#define HT_SERVE_ROUNDS_H
 
 struct engine;
 struct follow;

@@ -3,8 +3,8 @@
  * share_log.h - says of a process, once, that it has used up its share of a table that all share (see
  * bpf/share.bpf.h), and what it loses by that. The others lose nothing.
  */
-#ifndef HT_DAEMON_SHARE_LOG_H
-#define HT_DAEMON_SHARE_LOG_H
+#ifndef HT_SERVE_SHARE_LOG_H
+#define HT_SERVE_SHARE_LOG_H
 
 struct engine;
 struct share_log;

@@ -9,8 +9,8 @@
  * of the time, and only while somebody asks. The rest of what seldom changes is read as seldom, and
  * what processes of one control group share is read once for all of them.
  */
-#ifndef HT_DAEMON_TARGET_MEMORY_H
-#define HT_DAEMON_TARGET_MEMORY_H
+#ifndef HT_SERVE_TARGET_MEMORY_H
+#define HT_SERVE_TARGET_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * wait, and ends with heaptap. Of the descriptors it has standard input, output and error, files
  * (those in memory too) and BPF maps: what else the work needs it has to open.
  */
-#ifndef HT_DAEMON_WORKER_H
-#define HT_DAEMON_WORKER_H
+#ifndef HT_SERVE_WORKER_H
+#define HT_SERVE_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * symbol_helper.h - the child process that reads the ELF file and its DWARF.
  */
-#ifndef HT_SYMBOL_SYMBOL_HELPER_H
-#define HT_SYMBOL_SYMBOL_HELPER_H
+#ifndef HT_SYMBOL_HELPER_H
+#define HT_SYMBOL_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>

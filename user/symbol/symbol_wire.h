@@ -12,8 +12,8 @@
  * number against what was announced, bounds the memory, and makes all strings valid UTF-8 without
  * control characters.
  */
-#ifndef HT_SYMBOL_SYMBOL_WIRE_H
-#define HT_SYMBOL_SYMBOL_WIRE_H
+#ifndef HT_SYMBOL_WIRE_H
+#define HT_SYMBOL_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * Sections are somebody else's bytes: whatever they hold, nothing outside of them is read and
  * every loop ends after at most as many rounds as there are bytes.
  */
-#ifndef HT_ELF_CFI_H
-#define HT_ELF_CFI_H
+#ifndef HT_UNWIND_CFI_H
+#define HT_UNWIND_CFI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * fde_index.h - where functions begin, from .eh_frame_hdr: the one table of functions that a
  * stripped file still has.
  */
-#ifndef HT_ELF_FDE_INDEX_H
-#define HT_ELF_FDE_INDEX_H
+#ifndef HT_UNWIND_FDE_INDEX_H
+#define HT_UNWIND_FDE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * unwind_insn.h - what an x86-64 instruction does to the stack pointer and to rbp.
  */
-#ifndef HT_ELF_UNWIND_INSN_H
-#define HT_ELF_UNWIND_INSN_H
+#ifndef HT_UNWIND_INSN_H
+#define HT_UNWIND_INSN_H
 
 #include <capstone/capstone.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * unwind_rule.h - what CFI says of a pc, as one struct ht_row. All that depends on the machine is
  * here: register numbers, and which rules the rows can say.
  */
-#ifndef HT_ELF_UNWIND_RULE_H
-#define HT_ELF_UNWIND_RULE_H
+#ifndef HT_UNWIND_RULE_H
+#define HT_UNWIND_RULE_H
 
 #include <stdbool.h>
 

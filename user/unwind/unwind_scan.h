@@ -2,8 +2,8 @@
 /*
  * unwind_scan.h - unwind rows for code without frame information, by following its instructions.
  */
-#ifndef HT_ELF_UNWIND_SCAN_H
-#define HT_ELF_UNWIND_SCAN_H
+#ifndef HT_UNWIND_SCAN_H
+#define HT_UNWIND_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

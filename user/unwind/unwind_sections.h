@@ -2,8 +2,8 @@
 /*
  * unwind_sections.h - where in an ELF file the frame information is.
  */
-#ifndef HT_ELF_UNWIND_SECTIONS_H
-#define HT_ELF_UNWIND_SECTIONS_H
+#ifndef HT_UNWIND_SECTIONS_H
+#define HT_UNWIND_SECTIONS_H
 
 #include "unwind/cfi.h"
 

@@ -4,8 +4,8 @@
  *
  * See struct ht_row in abi.h for what a row says. Compiled once per file.
  */
-#ifndef HT_ELF_UNWIND_TABLE_H
-#define HT_ELF_UNWIND_TABLE_H
+#ifndef HT_UNWIND_TABLE_H
+#define HT_UNWIND_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
