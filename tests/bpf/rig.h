@@ -233,7 +233,7 @@ static inline int rig_run(const char *group, const struct rig_test *tests, size_
 	if (!geteuid())
 		kernel_features_probe(&f);
 	for (size_t m = 0; m < 3; m++) {
-		bool has_mode = !attach_mode_choose(&f, modes[m], &got);
+		bool has_mode = !kernel_features_choose_mode(&f, modes[m], &got);
 
 		for (size_t i = 0; i < cnt && n < RIG_TESTS_CAP; i++, n++) {
 			snprintf(names[n], sizeof(names[n]), "%s: %s", attach_mode_name(modes[m]),

@@ -151,7 +151,7 @@ static void test_estimates(void **state)
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(attach_mode_choose(&features, ATTACH_AUTO, &best), 0);
+	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	rig_open(&rig, best, RATE_BYTES, 65536, 4096);
 	/* millions of the smallest take too long on an emulated machine */
 	for (size_t i = getenv("HEAPTAP_VM") ? 2 : 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -175,7 +175,7 @@ static void test_coarser_rate(void **state)
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);
-	assert_int_equal(attach_mode_choose(&features, ATTACH_AUTO, &best), 0);
+	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
 	rig_open(&rig, best, 2, 65536, 4096);
 	assert_int_equal(engine_set_rate(rig.engine, 2, 1ULL << 60, UINT64_MAX), -ERANGE);
 	assert_int_equal(engine_set_rate(rig.engine, 1, RATE_BYTES, UINT64_MAX), 0);

@@ -319,7 +319,7 @@ static void test_cannot_start(void **state)
 		launch_free(l);
 		if (err != cases[i].err)
 			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
-		launch_explain(cmd, err, says, sizeof(says));
+		find_program_explain(cmd, err, says, sizeof(says));
 		if (!strstr(says, cases[i].says))
 			fail_msg("%s: says \"%s\"", cases[i].name, says);
 	}

@@ -16,6 +16,7 @@
 
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "cmd/cmd.h"
+#include "report/report.h"
 #include "report/report_rows.h"
 #include "profile/match_list.h"
 

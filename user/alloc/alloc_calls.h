@@ -13,7 +13,7 @@
 #include "unwind/fde_index.h"
 #include "alloc/placement.h"
 #include "elf/plt_names.h"
-#include "alloc/allocators.h"
+#include "alloc/alloc_table.h"
 
 struct elf_file;
 

@@ -27,7 +27,7 @@
 #define CALLERS_CAP 1024
 
 struct ranges {
-	VEC(struct alloc_range) v;
+	struct alloc_ranges v;
 };
 
 static int range_cmp(const void *a, const void *b)
@@ -216,7 +216,7 @@ static bool is_allocator_library(const struct elf_file *ef, const struct alloc_f
 }
 
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
-		     const struct alloc_founds *all, struct alloc_file *af)
+		     const struct alloc_founds *all, struct alloc_ranges *ret)
 {
 	struct ranges r = { 0 };
 	int err;
@@ -231,8 +231,6 @@ int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bo
 	}
 	join(&r, 0);
 	limit(&r);
-	af->inner.data = r.v.data;
-	af->inner.cnt = r.v.cnt;
-	af->inner.cap = r.v.cap;
+	*ret = r.v;
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "alloc/alloc_calls.h"
-#include "alloc/allocators.h"
+#include "alloc/alloc_table.h"
 
 /* At most this many ranges per file; a process has room for HT_INNER_CAP in all. */
 #define ALLOC_INNER_CAP 12
@@ -31,8 +31,8 @@ struct alloc_founds {
 	size_t cnt;
 };
 
-/* Fills af->inner. 0 or -ENOMEM. */
+/* 0 or -ENOMEM. ret->data is to be freed. */
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
-		     const struct alloc_founds *all, struct alloc_file *af);
+		     const struct alloc_founds *all, struct alloc_ranges *ret);
 
 #endif

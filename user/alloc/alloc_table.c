@@ -10,7 +10,7 @@
  * (they call an entry point), mi_reallocarr (pointer to pointer), mi_heap_destroy (frees a whole
  * heap at once), obstacks and arenas.
  */
-#include "alloc/allocators.h"
+#include "alloc/alloc_table.h"
 
 #include <string.h>
 

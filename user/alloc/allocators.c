@@ -351,7 +351,7 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	if (!err)
 		err = fill_sites(sc, &all, af);
 	if (!err)
-		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_lib, &all, af);
+		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_lib, &all, &af->inner);
 	free(all.data);
 	return err;
 }

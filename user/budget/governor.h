@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "budget/budget.h"
-#include "budget/governor_words.h"
+#include "budget/governor_record.h"
 #include "profile/recording.h"
 
 struct engine;
@@ -66,22 +66,6 @@ void governor_stop(struct governor *g);
 /* The tracker has stopped: what its probes took until they were out counts, too. */
 void governor_end(struct governor *g);
 
-struct governor_view {
-	enum budget_step step;
-	struct budget_price now; /* what probes take, over the last seconds */
-	struct budget_price overall; /* since it is followed; NAN: not known */
-	struct budget_price settled; /* since the first 4 s; NAN: not known */
-	double cpu_ns; /* that it has used since it is followed */
-	struct budget_price
-		full; /* what recording everything would; NAN: that is what is done, or unknown */
-	struct recording_limit limit; /* in force: one of the two is 0 */
-	uint64_t rate_bytes;
-	size_t step_cnt; /* taken so far */
-	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
-	bool has_inuse; /* frees are seen now */
-	uint64_t watched_ns; /* for how long allocations were seen */
-	bool was_always_watched;
-};
 /* -ENOENT: not followed. With is_one every pid is the same. */
 int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret);
 /* Share of the time of all CPUs that all probes take. */
@@ -90,15 +74,6 @@ double governor_host_share(const struct governor *g);
 /* Comments on the budget, the steps and what they mean for the values. pid 0: of all processes. */
 int governor_comment(const struct governor *g, pid_t pid, struct profile *p);
 
-/* What these comments say of one process, for a profile that is made after it has ended, or has become
- * another program. */
-struct governor_record {
-	bool is_known;
-	struct governor_view view;
-	struct governor_history history;
-	uint64_t followed_ns;
-	pid_t pid; /* 0: all, with is_one */
-};
 void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret);
 int governor_comment_record(const struct governor_record *r, struct profile *p);
 

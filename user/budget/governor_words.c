@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "budget/governor.h"
 #include "profile/profile.h"
 #include "profile/recording.h"
 

@@ -10,29 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "budget/budget.h"
+#include "budget/governor_record.h"
 
-struct governor_record;
 struct profile;
 
-struct governor_step {
-	pid_t pid; /* of all, the first one's */
-	bool follows_children; /* of a recording with --follow */
-	uint64_t after_ns; /* since the process is followed */
-	struct budget_plan from, plan; /* until then, and from here on */
-	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */
-	struct budget_verdict verdict;
-};
 /* Is something given up? */
 bool governor_step_is_down(const struct governor_step *step);
-
-/* The first step and the last ones. */
-#define GOVERNOR_HISTORY_CAP 8
-struct governor_history {
-	struct governor_step step[GOVERNOR_HISTORY_CAP];
-	size_t cnt; /* in `step` */
-	size_t step_cnt; /* at all */
-};
 void governor_history_add(struct governor_history *h, const struct governor_step *step);
 
 #define GOVERNOR_WORDS_CAP 512

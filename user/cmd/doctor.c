@@ -114,7 +114,7 @@ static int examine_machine(struct doctor_report *r)
 	err = kernel_features_probe(&r->features);
 	if (err)
 		return err;
-	r->has_mode = !attach_mode_choose(&r->features, ATTACH_AUTO, &r->mode);
+	r->has_mode = !kernel_features_choose_mode(&r->features, ATTACH_AUTO, &r->mode);
 	r->has_costs = r->has_mode && !probe_costs_measure(&r->features, &r->costs);
 	return 0;
 }

@@ -17,11 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guardian/wire.h" /* HOLD_LIMIT_NS */
+
 struct exec_hold;
 struct guardian;
-
-/* What is not read by then, a very large program on a busy machine, is not worth more of a user's time. */
-#define HOLD_LIMIT_NS 2000000000ULL
 
 struct exec_hold_stop {
 	pid_t tid; /* a thread of it; at an exec its only one, and the process's id */

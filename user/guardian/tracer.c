@@ -39,7 +39,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
-#include "guardian/exec_hold.h"
 #include "guardian/wire.h"
 
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)

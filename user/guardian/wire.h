@@ -20,6 +20,8 @@
 #define WIRE_FDS_CAP (1 + WIRE_PARTS_CAP)
 #define WIRE_TICKETS_CAP 64
 #define WIRE_WHY_BYTES 256
+/* Of a hold: what is not read by then, a very large program on a busy machine, is not worth more of a user's time. */
+#define HOLD_LIMIT_NS 2000000000ULL
 
 enum wire_request_kind {
 	WIRE_ATTACH, /* part 0, as the links `id` */

@@ -26,7 +26,6 @@
 
 #include "base/thread.h"
 #include "base/vec.h"
-#include "kernel/features.h"
 #include "kernel/uapi.h"
 
 struct attach_links {
@@ -54,30 +53,6 @@ int attach_mode_parse(const char *name, enum attach_mode *ret)
 		}
 	}
 	return -EINVAL;
-}
-
-int attach_mode_choose(const struct kernel_features *f, enum attach_mode wanted,
-		       enum attach_mode *ret)
-{
-	const bool has[] = {
-		[ATTACH_SESSION] = f->uprobe_session,
-		[ATTACH_MULTI] = f->uprobe_multi,
-		[ATTACH_PERF] = f->perf_uprobe,
-	};
-
-	if (wanted != ATTACH_AUTO) {
-		if (!has[wanted])
-			return -ENOTSUP;
-		*ret = wanted;
-		return 0;
-	}
-	for (enum attach_mode m = ATTACH_SESSION; m <= ATTACH_PERF; m++) {
-		if (has[m]) {
-			*ret = m;
-			return 0;
-		}
-	}
-	return -ENOTSUP;
 }
 
 int attach_links_new(struct attach_links **ret)

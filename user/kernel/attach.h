@@ -17,14 +17,9 @@
 
 enum attach_mode { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
-struct kernel_features;
-
 const char *attach_mode_name(enum attach_mode mode);
 /* -EINVAL: no such name. */
 int attach_mode_parse(const char *name, enum attach_mode *ret);
-/* The best mode of this kernel, or `wanted` when it is there (-ENOTSUP when not). */
-int attach_mode_choose(const struct kernel_features *f, enum attach_mode wanted,
-		       enum attach_mode *ret);
 
 struct attach_site {
 	uint64_t off; /* in the file */

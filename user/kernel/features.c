@@ -365,7 +365,7 @@ int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret
 {
 	enum attach_mode mode;
 	double with_return = 0;
-	int err = attach_mode_choose(f, ATTACH_AUTO, &mode);
+	int err = kernel_features_choose_mode(f, ATTACH_AUTO, &mode);
 
 	memset(ret, 0, sizeof(*ret));
 	if (err)
@@ -381,4 +381,28 @@ int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret
 		ret->return_ns =
 			with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;
 	return err;
+}
+
+int kernel_features_choose_mode(const struct kernel_features *f, enum attach_mode wanted,
+				enum attach_mode *ret)
+{
+	const bool has[] = {
+		[ATTACH_SESSION] = f->uprobe_session,
+		[ATTACH_MULTI] = f->uprobe_multi,
+		[ATTACH_PERF] = f->perf_uprobe,
+	};
+
+	if (wanted != ATTACH_AUTO) {
+		if (!has[wanted])
+			return -ENOTSUP;
+		*ret = wanted;
+		return 0;
+	}
+	for (enum attach_mode m = ATTACH_SESSION; m <= ATTACH_PERF; m++) {
+		if (has[m]) {
+			*ret = m;
+			return 0;
+		}
+	}
+	return -ENOTSUP;
 }

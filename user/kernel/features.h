@@ -43,6 +43,10 @@ int kernel_features_probe(struct kernel_features *ret);
 /* All that is required is there? Else why says what is missing and what to do. */
 bool kernel_features_suffice(const struct kernel_features *f);
 
+/* The best mode of this kernel, or `wanted` when it is there (-ENOTSUP when not). */
+int kernel_features_choose_mode(const struct kernel_features *f, enum attach_mode wanted,
+				enum attach_mode *ret);
+
 /* For trials with return probes: a function that does nothing, and a return probe on it in the
  * process pid, which must be a fork of this one. The caller frees the links. */
 void probe_dummy_call(void);

@@ -10,7 +10,6 @@
 #include "base/strset.h"
 #include "profile/profile.h"
 #include "push/profile_copy.h"
-#include "metrics/series_group.h"
 
 /* Rows whose group and stack are the same are neighbours of order: all from i on become one.
  * Returns the first after them. */

@@ -19,9 +19,7 @@
 #include <stddef.h>
 
 #include "base/vec.h"
-
-#define SERIES_NONE "(none)" /* a row without a scope, or without a thread */
-#define SERIES_OTHER "(other)"
+#include "metrics/series_group.h"
 
 struct profile;
 

@@ -12,7 +12,6 @@
 #include "base/strset.h"
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
-#include "metrics/series.h"
 
 /* What Pyroscope accepts by default: 30 labels of a series, values of 2048 bytes. Those of the
  * whole profile need their share. */

@@ -12,6 +12,9 @@
 
 #include "base/vec.h"
 
+#define SERIES_NONE "(none)" /* a row without a scope, or without a thread */
+#define SERIES_OTHER "(other)"
+
 struct profile;
 struct strset;
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/regular_file.h"
-#include "proc/launch.h"
 
 static int check_executable(const char *path)
 {
@@ -141,7 +140,7 @@ static void explain_forbidden(const char *cmd, char *buf, size_t buf_bytes)
 	free(path);
 }
 
-char *launch_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
+char *find_program_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
 {
 	switch (-err) {
 	case ENOENT:

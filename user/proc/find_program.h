@@ -23,4 +23,7 @@ struct script_line {
 /* -ENOEXEC: not a script. */
 int script_line_read(const char *path, struct script_line *ret);
 
+/* A sentence for the user: why cmd could not be started, and what to do. Returns buf. */
+char *find_program_explain(const char *cmd, int err, char *buf, size_t buf_bytes);
+
 #endif

@@ -17,7 +17,7 @@ struct launch;
 
 /*
  * argv[0] is looked up in PATH as a shell does, and checked. -ENOENT, -EACCES, -EISDIR, ...: see
- * launch_explain(). What only execve can tell comes from launch_go().
+ * find_program_explain(). What only execve can tell comes from launch_go().
  */
 int launch_prepare(char *const argv[], struct launch **ret);
 /*
@@ -36,9 +36,6 @@ int launch_wait_fd(const struct launch *l);
 int launch_reap(struct launch *l, int *ret_status);
 /* Before launch_go(): the process is ended. After it: the program is left alone. */
 void launch_free(struct launch *l);
-
-/* A sentence for the user: why cmd could not be started, and what to do. Returns buf. */
-char *launch_explain(const char *cmd, int err, char *buf, size_t buf_bytes);
 
 typedef void (*launch_file_fn)(void *ctx, const char *path);
 /*

@@ -14,7 +14,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "profile/import.h"
+#include "profile/pprof.h"
 
 struct profile_label;
 

@@ -43,6 +43,7 @@
 #include "snapshot/snapshot.h"
 #include "alloc/allocators.h"
 #include "proc/events.h"
+#include "proc/find_program.h"
 #include "proc/launch.h"
 #include "proc/process.h"
 #include "proc/reader.h"
@@ -130,7 +131,7 @@ static int check_kernel(struct recorder *r)
 		is_main_thread_gone |= t->is_main_thread_gone;
 	if (wanted == ATTACH_AUTO && is_main_thread_gone && r->features.perf_uprobe)
 		wanted = ATTACH_PERF;
-	err = attach_mode_choose(&r->features, wanted, &r->opts.mode);
+	err = kernel_features_choose_mode(&r->features, wanted, &r->opts.mode);
 	if (err)
 		log_error("record: this kernel has no '%s' uprobes; see: heaptap doctor",
 			  attach_mode_name(wanted));
@@ -163,7 +164,7 @@ static int prepare_launch(struct recorder *r)
 	int err = launch_prepare(r->opts.argv, &r->launch);
 
 	if (err) {
-		log_error("record: %s", launch_explain(r->opts.argv[0], err, why, sizeof(why)));
+		log_error("record: %s", find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
 		return err;
 	}
 	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
@@ -533,7 +534,7 @@ int recorder_start(struct recorder *r)
 			char why[512];
 
 			log_error("record: %s",
-				  launch_explain(r->opts.argv[0], err, why, sizeof(why)));
+				  find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
 		}
 	}
 	return err;

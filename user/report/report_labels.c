@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "report/report.h"
 #include "report/report_rows.h"
 #include "profile/scope_path.h"
 #include "profile/thread_pool.h"

@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"
-#include "report/report.h"
+#include "report/options.h"
 #include "profile/estimate.h"
 #include "profile/profile.h"
 #include "profile/scope_tree.h"

@@ -46,7 +46,7 @@ static int check_kernel(struct capture *c)
 		log_error("serve: %s", c->features.why);
 		return -ENOTSUP;
 	}
-	err = attach_mode_choose(&c->features, wanted, &c->mode);
+	err = kernel_features_choose_mode(&c->features, wanted, &c->mode);
 	if (err)
 		log_error("serve: this kernel has no '%s' uprobes; see: heaptap doctor",
 			  attach_mode_name(wanted));

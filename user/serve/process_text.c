@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/fd_stream.h"
-#include "serve/profile_file.h"
+#include "serve/profile_source.h"
 #include "report/report.h"
 #include "profile/profile.h"
 #include "snapshot/profile_build.h"

@@ -206,24 +206,6 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
 }
 
-uint64_t profile_names_share(uint64_t end_ns)
-{
-	uint64_t now = now_ns();
-
-	return now < end_ns ? (end_ns - now) / 2 : 1;
-}
-
-struct symbol_options profile_symbol_options(const struct profile_source *src)
-{
-	uint64_t names_ns = src->names_ns ? src->names_ns : PROFILE_NAMES_NS;
-
-	return (struct symbol_options){ .lines = true,
-					.demangle = true,
-					.end_ns = now_ns() + names_ns,
-					.wants_all = src->wants_names,
-					.slow = src->slow };
-}
-
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_wish *wish, struct profile **ret)
 {

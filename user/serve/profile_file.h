@@ -10,33 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "kernel/attach.h"
+#include "serve/profile_source.h"
 
-struct engine;
-struct governor;
 struct governor_record;
 struct profile;
-struct slow_files;
-struct symbol_options;
 struct snapshot;
-struct track_files;
-struct tracker;
-
-/* What profiles are made from, and what their comments say. */
-struct profile_source {
-	struct engine *engine;
-	struct track_files *files;
-	struct tracker *tracker;
-	struct slow_files *slow; /* of all children that look up names */
-	uint64_t names_ns; /* how long those of one profile may take; 0: PROFILE_NAMES_NS */
-	bool wants_names; /* -ETIME when they take longer; else what is not known by then has none */
-	const struct governor *governor;
-	uint64_t rate_bytes;
-	enum attach_mode mode;
-	int64_t begin_epoch_ns;
-	char *const *command_argv;
-	int command_argc;
-};
 
 enum profile_form {
 	PROFILE_PPROF,
@@ -65,13 +43,6 @@ struct profile_wish {
 	const char *const *notes; /* comments that come first */
 	size_t note_cnt;
 };
-
-#define PROFILE_NAMES_NS (60ULL * 1000000000)
-/* Of one among several profiles whose names are to be known by end_ns: half of what is left, so that none
- * of them costs the others theirs. */
-uint64_t profile_names_share(uint64_t end_ns);
-/* How names are looked up for a profile that is begun now. */
-struct symbol_options profile_symbol_options(const struct profile_source *src);
 
 /* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
  * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without

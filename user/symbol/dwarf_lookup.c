@@ -29,11 +29,10 @@
 
 #include "base/vec.h"
 #include "symbol/debug_image.h"
-#include "symbol/dwarf_frames.h"
 #include "symbol/dwarf_lines.h"
 #include "symbol/dwarf_scopes.h"
 
-/* Nesting of namespaces and types: deeper input is a bomb. */
+/* Nesting of namespaces, types and blocks: deeper input is a bomb. */
 #define DEPTH_CAP 200
 /* Overlapping units (identical code folding) repeat addresses; a hostile file repeats them all. */
 #define CLAIMS_PER_ADDR_CAP 16
@@ -56,6 +55,19 @@ struct owner {
 	Dwarf_Die die;
 };
 
+struct dwarf_frames_context {
+	struct line_table *lines; /* of the function's unit */
+	struct dwarf_scopes *scopes;
+	bool is_relocatable; /* code may be at address 0 */
+};
+
+/* A walk over the ranges of a DIE, from all zeros. */
+struct dwarf_range {
+	Dwarf_Addr low, high; /* [low, high) */
+	ptrdiff_t pos;
+	Dwarf_Addr base; /* libdw's, from one entry of a list to the next */
+};
+
 struct dwarf_lookup {
 	int fd, alt_fd;
 	uint64_t memory_bound_bytes;
@@ -75,6 +87,126 @@ struct dwarf_lookup {
 	/* addresses of the unit at hand, ascending */
 	VEC(uint32_t) asked;
 };
+
+/*
+ * To the next range; false at the end. Ranges of functions that the linker threw
+ * away start at 0 (or 1, behind a range list's terminator) and are passed over: nothing is loaded
+ * there.
+ */
+static bool next_range(bool is_relocatable, Dwarf_Die *die, struct dwarf_range *range)
+{
+	do {
+		range->pos = dwarf_ranges(die, range->pos, &range->base, &range->low, &range->high);
+		if (range->pos <= 0)
+			return false;
+	} while (range->low >= range->high || (range->low <= 1 && !is_relocatable));
+	return true;
+}
+
+static bool is_block(int tag)
+{
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+static bool covers(const struct dwarf_frames_context *c, Dwarf_Die *die, uint64_t vaddr)
+{
+	struct dwarf_range range = { 0 };
+
+	while (next_range(c->is_relocatable, die, &range))
+		if (range.low <= vaddr && vaddr < range.high)
+			return true;
+	return false;
+}
+
+/* Below parent: the inlined call nearest to it that covers vaddr. Blocks without addresses are
+ * looked through. */
+static bool find_inlined(const struct dwarf_frames_context *c, Dwarf_Die *parent, uint64_t vaddr,
+			 int depth, Dwarf_Die *ret)
+{
+	Dwarf_Die die;
+
+	if (depth >= DEPTH_CAP || dwarf_child(parent, &die) != 0)
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+		bool has_pc;
+
+		if (tag == DW_TAG_inlined_subroutine && covers(c, &die, vaddr)) {
+			*ret = die;
+			return true;
+		}
+		if (!is_block(tag))
+			continue;
+		has_pc = dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges);
+		if ((!has_pc || covers(c, &die, vaddr)) &&
+		    find_inlined(c, &die, vaddr, depth + 1, ret))
+			return true;
+	} while (dwarf_siblingof(&die, &die) == 0);
+	return false;
+}
+
+static const char *string_attr(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	const char *s;
+
+	if (!dwarf_attr_integrate(die, name, &attr))
+		return NULL;
+	s = dwarf_formstring(&attr);
+	return s && s[0] ? s : NULL;
+}
+
+static uint32_t number_attr(Dwarf_Die *die, unsigned int name, bool is_inherited)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word val;
+
+	if (!(is_inherited ? dwarf_attr_integrate(die, name, &attr) : dwarf_attr(die, name, &attr)))
+		return 0;
+	if (dwarf_formudata(&attr, &val) != 0 || val > UINT32_MAX)
+		return 0;
+	return (uint32_t)val;
+}
+
+static void name_frame(const struct dwarf_frames_context *c, Dwarf_Die *die, struct dwarf_frame *f)
+{
+	f->linkage_name = string_attr(die, DW_AT_linkage_name);
+	if (!f->linkage_name)
+		f->linkage_name = string_attr(die, DW_AT_MIPS_linkage_name);
+	f->name = string_attr(die, DW_AT_name);
+	if (f->name && !f->linkage_name)
+		f->qualified_name = dwarf_scopes_qualify(c->scopes, die, f->name);
+	if (!f->name)
+		f->name = f->linkage_name;
+	f->start_line = number_attr(die, DW_AT_decl_line, true);
+}
+
+/* Frames of vaddr, innermost first, into DWARF_FRAMES_CAP of them; returns how many (at least 1).
+ * Strings live as long as lines, scopes and the Dwarf handle. */
+static size_t build_frames(const struct dwarf_frames_context *c, Dwarf_Die *function,
+			   uint64_t vaddr, struct dwarf_frame *frames)
+{
+	Dwarf_Die chain[DWARF_FRAMES_CAP];
+	size_t cnt = 1;
+	uint32_t line = 0;
+	const char *file = NULL;
+
+	chain[0] = *function;
+	while (cnt < DWARF_FRAMES_CAP && find_inlined(c, &chain[cnt - 1], vaddr, 0, &chain[cnt]))
+		cnt++;
+	line_table_find(c->lines, vaddr, &file, &line);
+	for (size_t i = 0; i < cnt; i++) {
+		Dwarf_Die *die = &chain[cnt - 1 - i];
+
+		memset(&frames[i], 0, sizeof(frames[i]));
+		name_frame(c, die, &frames[i]);
+		frames[i].file = file;
+		frames[i].line = line;
+		file = line_table_file(c->lines, number_attr(die, DW_AT_call_file, false));
+		line = number_attr(die, DW_AT_call_line, false);
+	}
+	return cnt;
+}
 
 static uint64_t heap_bytes(void)
 {
@@ -215,7 +347,7 @@ static int claim_unit(struct dwarf_lookup *dl, Dwarf_Die *unit_die)
 
 	if (vec_push(&dl->units, u))
 		return -ENOMEM;
-	while (dwarf_next_range(dl->is_relocatable, unit_die, &range)) {
+	while (next_range(dl->is_relocatable, unit_die, &range)) {
 		has_range = true;
 		if (claim_range(dl, idx, range.low, range.high))
 			return -ENOMEM;
@@ -249,7 +381,7 @@ static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
 {
 	struct dwarf_range range = { 0 };
 
-	while (dwarf_next_range(dl->is_relocatable, die, &range)) {
+	while (next_range(dl->is_relocatable, die, &range)) {
 		uint64_t bytes = range.high - range.low;
 		size_t a = 0, b = dl->asked.cnt;
 
@@ -313,7 +445,7 @@ static int resolve_addr(struct dwarf_lookup *dl, struct line_table *lines, uint3
 	size_t cnt = 1;
 
 	if (o->is_found) {
-		cnt = dwarf_frames_build(&unit, &o->die, dl->vaddr[addr], frames);
+		cnt = build_frames(&unit, &o->die, dl->vaddr[addr], frames);
 		frames[cnt - 1].range_vaddr = o->range_vaddr;
 	} else {
 		memset(frames, 0, sizeof(frames[0]));

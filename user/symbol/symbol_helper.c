@@ -7,6 +7,7 @@
  * read behind the seal (sandbox.h). Answers are sent as they are found, so that what is known
  * when the helper dies is not lost.
  */
+#include "symbol/demangle.h"
 #include "symbol/symbol_helper.h"
 
 #include <elfutils/libdw.h>

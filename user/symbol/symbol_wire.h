@@ -21,7 +21,7 @@
 
 #include "base/strset.h"
 #include "base/vec.h"
-#include "symbol/symbolizer.h"
+#include "symbol/symbol.h"
 
 #define WIRE_STRING_BYTES_CAP 65536
 #define WIRE_FRAMES_CAP 128

@@ -14,53 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbol/slow_files.h"
-
-struct symbol_options {
-	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
-	bool demangle;
-	uint64_t memory_limit_bytes; /* the helper's own, file pages not counted; 0 = 1 GiB */
-	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = 30 s */
-	uint64_t end_ns; /* CLOCK_MONOTONIC: what is not known by then has no name; 0: no such moment */
-	bool wants_all; /* -ETIME when something is not known by end_ns */
-	struct slow_files *slow; /* NULL: nothing is remembered */
-};
-
-struct symbol_file {
-	int fd; /* the ELF file, -1 = not available */
-	const char *name; /* as the target sees it: for the last resort and for finding debug files */
-	const char *build_id_hex; /* "" = none */
-	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
-	struct slow_file_key key; /* of symbol_options.slow */
-};
-
-struct symbol_frame {
-	const char *name; /* demangled, valid UTF-8, never NULL or "" */
-	const char *system_name; /* linkage name */
-	const char *file; /* "" = unknown */
-	uint32_t line; /* 0 = unknown */
-	uint32_t start_line;
-};
-
-/* Frames of vaddr[i] are frames[first[i]] .. frames[first[i+1]-1], innermost inline first. */
-struct symbol_result {
-	size_t addr_cnt;
-	uint32_t *first; /* addr_cnt + 1 */
-	struct symbol_frame *frames;
-	bool has_functions, has_lines, has_inlines;
-	bool is_slow; /* something is missing because it took too long, now or lately */
-	bool is_late; /* ...because the caller's time was over */
-	char note[128]; /* "" or what was missing: "no debug info", "time limit", ... */
-	void *owner;
-};
+#include "symbol/symbol.h"
 
 /* vaddr: of the instruction to look up (return address - 1), sorted, unique. */
 int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret);
 void symbol_result_free(struct symbol_result *r);
-
-/* Demangle C++ and Rust (legacy and v0). Returns a malloc'ed string, or NULL when it is no
- * mangled name. */
-char *demangle(const char *name);
 
 #endif

@@ -14,16 +14,13 @@
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
+#include "track/file.h"
 
 struct alloc_file;
 struct alloc_options;
 struct file_tags;
 struct probe_rules;
 struct unwind_table;
-
-struct track_segment {
-	uint64_t off, bytes, vaddr;
-};
 
 struct file_source {
 	const char *path; /* as the target sees it */

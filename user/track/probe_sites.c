@@ -13,7 +13,7 @@
 #include "kernel/attach.h"
 #include "alloc/allocators.h"
 #include "track/file_tags.h"
-#include "track/files.h"
+#include "track/file.h"
 
 bool probe_site_is_left_alone(const struct probe_rules *rules, const struct alloc_site *site)
 {

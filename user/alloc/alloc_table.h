@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * alloc_table.h - the entry points of every allocator that heaptap knows: one row each, the only place that
+ * knows a function's name. Adding an allocator is adding rows.
+ */
+#ifndef HT_ALLOC_TABLE_H
+#define HT_ALLOC_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pieces of a file's code. As VEC(). */
+struct alloc_range {
+	uint64_t start_vaddr, end_vaddr;
+};
+struct alloc_ranges {
+	struct alloc_range *data;
+	size_t cnt, cap;
+};
+
+struct alloc_row {
+	const char *name; /* without prefix: "malloc"; operator new by its linkage name */
+	uint8_t op; /* HT_OP_* */
+	uint8_t size_arg, count_arg, ptr_arg; /* HT_ARG_NONE = none */
+	uint8_t ret; /* HT_RET_* */
+	uint8_t flags; /* HT_SITE_* that hold for every implementation */
+	bool asks_more; /* asks the function that it jumps to for more than it was asked for */
+};
+
+/* The whole table and its prefixes, for `doctor` ("looked for"). */
+const struct alloc_row *alloc_table(size_t *ret_cnt);
+const char *const *alloc_prefixes(size_t *ret_cnt);
+
+/*
+ * The row that a symbol's name stands for, or NULL. *ret_prefix is an index into
+ * alloc_prefixes().
+ */
+struct alloc_lookup {
+	uint64_t lengths[256]; /* by first character of a row's name: bit n = one of length n */
+};
+void alloc_lookup_init(struct alloc_lookup *lk);
+const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
+					  size_t *ret_prefix);
+/* operator new and delete: implemented by the allocator itself, or on top of malloc. */
+bool alloc_row_is_cxx(const struct alloc_row *row);
+
+/* What is known of an implementation. */
+struct alloc_family {
+	const char *name;
+	bool is_libc; /* its functions lie among others of the C library */
+	bool zero_frees; /* realloc(p, 0) frees p and allocates nothing */
+	/* Linked into a program its entry points are one object file, so code between two that
+	 * are at most this far apart is its own. 0: not known, or not so. */
+	uint32_t gap_bytes;
+};
+/* By DT_SONAME, and by a symbol that only it defines. NULL: not one of them. */
+const struct alloc_family *alloc_family_by_soname(const char *soname);
+const struct alloc_family *alloc_family_by_symbol(const char *name);
+/* By prefix index: NULL for prefixes that tell nothing ("", "__libc_"). */
+const struct alloc_family *alloc_family_by_prefix(size_t prefix);
+/* An implementation that heaptap does not know by name. */
+const struct alloc_family *alloc_family_unknown(void);
+/* The table's own text that is equal to name; NULL: no family has that name. */
+const char *alloc_family_name(const char *name);
+/* The dynamic loader has a malloc of its own for the time before libc; never probed. */
+bool alloc_is_loader(const char *soname);
+
+#endif

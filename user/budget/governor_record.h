@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* governor_record.h - what is known of the budget of one process: at present, over all, and the steps that were taken. */
+#ifndef HT_BUDGET_GOVERNOR_RECORD_H
+#define HT_BUDGET_GOVERNOR_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "budget/budget.h"
+#include "profile/recording.h"
+
+struct governor_step {
+	pid_t pid; /* of all, the first one's */
+	bool follows_children; /* of a recording with --follow */
+	uint64_t after_ns; /* since the process is followed */
+	struct budget_plan from, plan; /* until then, and from here on */
+	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */
+	struct budget_verdict verdict;
+};
+
+/* The first step and the last ones. */
+#define GOVERNOR_HISTORY_CAP 8
+struct governor_history {
+	struct governor_step step[GOVERNOR_HISTORY_CAP];
+	size_t cnt; /* in `step` */
+	size_t step_cnt; /* at all */
+};
+
+struct governor_view {
+	enum budget_step step;
+	struct budget_price now; /* what probes take, over the last seconds */
+	struct budget_price overall; /* since it is followed; NAN: not known */
+	struct budget_price settled; /* since the first 4 s; NAN: not known */
+	double cpu_ns; /* that it has used since it is followed */
+	struct budget_price
+		full; /* what recording everything would; NAN: that is what is done, or unknown */
+	struct recording_limit limit; /* in force: one of the two is 0 */
+	uint64_t rate_bytes;
+	size_t step_cnt; /* taken so far */
+	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
+	bool has_inuse; /* frees are seen now */
+	uint64_t watched_ns; /* for how long allocations were seen */
+	bool was_always_watched;
+};
+
+/* What the comments of a profile say of one process, for a profile that is made after it has ended, or has become
+ * another program. */
+struct governor_record {
+	bool is_known;
+	struct governor_view view;
+	struct governor_history history;
+	uint64_t followed_ns;
+	pid_t pid; /* 0: all, with is_one */
+};
+
+#endif

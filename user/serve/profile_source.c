@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_source.c - see profile_source.h. */
+#include "serve/profile_source.h"
+
+#include "base/clock.h"
+#include "symbol/symbolizer.h"
+
+uint64_t profile_names_share(uint64_t end_ns)
+{
+	uint64_t now = now_ns();
+
+	return now < end_ns ? (end_ns - now) / 2 : 1;
+}
+
+struct symbol_options profile_symbol_options(const struct profile_source *src)
+{
+	uint64_t names_ns = src->names_ns ? src->names_ns : PROFILE_NAMES_NS;
+
+	return (struct symbol_options){ .lines = true,
+					.demangle = true,
+					.end_ns = now_ns() + names_ns,
+					.wants_all = src->wants_names,
+					.slow = src->slow };
+}
