@@ -12,7 +12,7 @@
  * /proc/TID works for every thread, not only for the one that gave the process its number. That is
  * what keeps a process readable whose main thread has ended.
  */
-#include "proc/process.h"
+#include "proc/facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,6 @@
 
 #include "base/regular_file.h"
 #include "proc/proc_text.h"
-#include "proc/reader.h"
 
 /* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
 #ifndef FUSE_SUPER_MAGIC
@@ -219,7 +218,7 @@ out:
 	return err;
 }
 
-int proc_maps_text_read(pid_t pid, pid_t tid, char **ret)
+int proc_maps_text_here(pid_t pid, pid_t tid, char **ret)
 {
 	char path[64];
 	int fd, err;
@@ -231,22 +230,6 @@ int proc_maps_text_read(pid_t pid, pid_t tid, char **ret)
 	err = read_text(fd, ret);
 	close(fd);
 	return err;
-}
-
-int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
-{
-	char *text = NULL;
-	int err = reader_is_on() ? reader_maps_text(pid, tid, &text) :
-				   proc_maps_text_read(pid, tid, &text);
-
-	if (err)
-		return err;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
-	if (!*text) { /* no address space: a kernel thread, or it has just ended */
-		free(text);
-		return -ESRCH;
-	}
-	return proc_maps_parse(text, ret);
 }
 
 void proc_maps_release(struct proc_maps *m)
@@ -420,12 +403,12 @@ int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool
 	return fd;
 }
 
-int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret)
+static int read_own_maps(struct proc_maps *ret)
 {
-	if (map->path[0] != '/' || map->ino == 0)
-		return -ENOENT;
-	return reader_is_on() ? reader_open_map(pid, tid, map, ret) :
-				process_open_map_here(pid, tid, map, false, ret);
+	char *text;
+	int err = proc_maps_text_here(getpid(), 0, &text);
+
+	return err ? err : proc_maps_parse(text, ret);
 }
 
 int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)
@@ -437,7 +420,7 @@ int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino)
 
 	if (page == MAP_FAILED)
 		return -errno;
-	err = proc_maps_read(getpid(), 0, &maps);
+	err = read_own_maps(&maps);
 	if (err)
 		goto out;
 	map = proc_maps_find(&maps, (uintptr_t)page);

@@ -12,55 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/vec.h"
-#include "proc/container.h"
-
-struct process_info {
-	pid_t pid; /* as asked for */
-	pid_t tgid; /* the process; differs from pid when pid is one of its other threads */
-	pid_t ppid; /* its parent; 0 = none that is seen from here */
-	char comm[16];
-	char exe[4096]; /* as the target sees it, " (deleted)" removed */
-	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
-	char state; /* R S D Z X ... */
-	bool is_kernel_thread;
-	bool is_zombie; /* all threads gone */
-	bool is_main_thread_gone; /* state Z, but other threads live: use live_tid */
-	pid_t live_tid; /* a thread whose /proc entries can be read */
-	bool is_32bit; /* as far as exe could be read */
-	int seccomp; /* 0, 1 strict, 2 filter */
-	bool in_pid_namespace; /* its own pid namespace differs from ours */
-	pid_t ns_pid; /* its number there */
-	uint32_t uid;
-	uint64_t rss_bytes, swap_bytes;
-	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */
-	uint64_t address_limit_bytes; /* RLIMIT_AS; 0 = unlimited or unknown */
-	uint64_t start_time_ticks; /* tells a reused pid */
-	uint32_t thread_cnt;
-};
+#include "proc/facts.h"
 
 /* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
-/*
- * The cheap part of it, for who looks at every process once a second: pid, tgid, ppid, comm, exe, state,
- * is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes, swap_bytes,
- * start_time_ticks, thread_cnt.
- */
-int process_glance(pid_t pid, struct process_info *ret);
 /* Is its root directory ours? 0; -EXDEV: it is not. */
 int process_has_own_root(pid_t tid);
-/* The container that it runs in, "" = none. cgroup: its cgroup file. */
-void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES]);
-/* All processes, in the order of their pids. */
-struct process_list {
-	VEC(pid_t) pids;
-};
-int process_list_read(struct process_list *ret);
-void process_list_release(struct process_list *l);
-/* address_limit_bytes alone, which an exec or prlimit() may have changed: -ESRCH, -EACCES. */
-int process_address_limit(pid_t pid, uint64_t *ret_bytes);
-/* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
-int process_read_pss(struct process_info *info);
 /*
  * The command line as the process shows it, arguments separated by NUL, cut to buf_bytes - 1 and
  * terminated; where it shows none, the name of its executable. -ESRCH: it has ended.
@@ -75,39 +32,8 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
  */
 int process_check(const struct process_info *info, char *msg, size_t msg_bytes);
 
-struct proc_map {
-	uint64_t start_addr, end_addr, off;
-	uint64_t ino;
-	uint32_t dev; /* kernel encoding: major << 20 | minor */
-	bool is_read, is_write, is_exec;
-	const char *path; /* "" = anonymous; "[vdso]"...; " (deleted)" removed */
-	bool is_deleted;
-};
-struct proc_maps {
-	VEC(struct proc_map) maps; /* sorted by start_addr */
-	char *text; /* owns the paths */
-};
 /* tid may be any live thread of the process; 0 = pid. -ESRCH: it has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
-/* The text alone, read here: for the reader. */
-int proc_maps_text_read(pid_t pid, pid_t tid, char **ret);
-/* The same from the text of a maps file (pure; tests and fuzzing). text is malloc'ed,
- * is modified, and is owned from here on (freed on failure). -EINVAL: not a maps file. */
-int proc_maps_parse(char *text, struct proc_maps *ret);
-void proc_maps_release(struct proc_maps *m);
-const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
-
-/* What is known of a file that was opened, without asking its file system again. */
-struct file_facts {
-	uint64_t bytes, disk_bytes;
-	int64_t changed_s, changed_ns; /* inode change time */
-	/* A file system that another user serves (FUSE): who touches the file may wait for ever, also the
-	 * kernel when it is to put a probe into it. */
-	bool is_foreign;
-};
-/* tid: a thread that sees the file system mounted; 0: this one. */
-int file_facts_read(int fd, pid_t tid, struct file_facts *ret);
-
 /*
  * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
  * namespaces), then /proc/PID/root/<path> with the inode compared. fd or negative errno:
@@ -116,13 +42,5 @@ int file_facts_read(int fd, pid_t tid, struct file_facts *ret);
  * not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
-/* The same by this process: for the reader. */
-int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool refuses_foreign,
-			  struct file_facts *ret);
-/*
- * Device and inode of an open file as mappings of it show them: fstat() has another device on btrfs
- * and overlayfs. -errno: it cannot be mapped.
- */
-int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino);
 
 #endif

@@ -23,7 +23,6 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "proc/proc_text.h"
-#include "proc/process_memory.h"
 #include "proc/reader_process.h"
 #include "proc/reader_wire.h"
 

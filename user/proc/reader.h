@@ -22,16 +22,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/reader_job.h"
+
 struct file_facts;
 struct process_info;
 struct proc_map;
-
-/*
- * A job, in the child: descriptor fd (-1: none), its arguments; what it has to say goes to out_fd. What it returns
- * is its exit status. Kinds are the caller's.
- */
-typedef int (*reader_job_fn)(uint32_t kind, int fd, const void *args, size_t args_bytes,
-			     int out_fd);
 
 /*
  * How long main waits for an answer. Who serves others, and waits for less than the patient one, gets no files of a
@@ -47,9 +42,6 @@ bool reader_is_on(void);
 /* Readers that did not answer, so far. */
 uint64_t reader_given_up_cnt(void);
 
-#define READER_JOBS_CAP 64 /* that run at once... */
-#define READER_JOBS_OF_USER_CAP 8 /* ... and for one user */
-#define READER_ARGS_BYTES_CAP 16384
 /*
  * uid: the user whose thing it is. fd: stays the caller's. *ret_fd: where it says what it has to say; its end is
  * the end of the job, which is ended after wall_s seconds if it can be. -EBUSY: too many run.

@@ -26,7 +26,6 @@
 #include "base/write_all.h"
 #include "proc/jit_entry.h"
 #include "proc/proc_text.h"
-#include "proc/process_memory.h"
 #include "proc/reader_wire.h"
 
 #define NO_CPU_LIMIT UINT64_MAX
@@ -109,7 +108,7 @@ static void answer_fd(const struct reading *r, int fd, const struct file_facts *
 static void read_info(const struct reading *r, pid_t pid)
 {
 	struct process_info info = { 0 };
-	struct reader_answer a = { .err = process_info_read(pid, &info), .bytes = sizeof(info) };
+	struct reader_answer a = { .err = process_info_here(pid, &info), .bytes = sizeof(info) };
 
 	answer(r, &a, &info, -1);
 }
@@ -117,7 +116,7 @@ static void read_info(const struct reading *r, pid_t pid)
 static void read_maps(const struct reading *r, pid_t pid, pid_t tid)
 {
 	char *text = NULL;
-	int err = proc_maps_text_read(pid, tid, &text);
+	int err = proc_maps_text_here(pid, tid, &text);
 
 	answer_bytes(r, err, text, err ? 0 : strlen(text) + 1);
 }
@@ -134,14 +133,14 @@ static void read_text(const struct reading *r, const struct request *q)
 static void read_memory(const struct reading *r, const struct reader_request *q)
 {
 	char *buf = q->memory.bytes <= READER_BYTES_CAP ? malloc(q->memory.bytes + 1) : NULL;
-	int err = buf ? process_memory_read(q->tid, q->memory.addr, buf, q->memory.bytes) : -ENOMEM;
+	int err = buf ? process_memory_here(q->tid, q->memory.addr, buf, q->memory.bytes) : -ENOMEM;
 
 	answer_bytes(r, err, buf, q->memory.bytes);
 }
 
 static void read_root(const struct reading *r, pid_t tid)
 {
-	answer_error(r, process_has_own_root(tid));
+	answer_error(r, process_root_here(tid));
 }
 
 static void open_map(const struct reading *r, const struct request *q)

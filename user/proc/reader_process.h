@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "proc/reader.h"
+#include "proc/reader_job.h"
 
 /* In the forked child; does not return. */
 _Noreturn void reader_process_run(int fd, pid_t parent, reader_job_fn job);

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "proc/process.h"
+#include "proc/facts.h"
 
 #define READER_INLINE_BYTES (48 << 10)
 #define READER_BYTES_CAP (256U << 20) /* of an answer */

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * facts.c - what /proc says about a process.
+ *
+ * Promises: works for a process whose main thread has ended while others live (everything is then
+ * read from one that lives); nothing that is missing or forbidden is guessed.
+ *
+ * Does not stop or trace the process, and needs no more than permission to read its /proc entries.
+ */
+#include "proc/facts.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/printable.h"
+#include "base/regular_file.h"
+#include "proc/proc_text.h"
+
+#define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
+#define SMALL_FILE_BYTES 8192
+#define NAMESPACE_BYTES 64
+/* A seccomp filter may have been put on one thread only; this many are looked at. */
+#define SECCOMP_THREADS_CAP 256
+
+struct task_stat {
+	char comm[16];
+	char state;
+	uint32_t flags, thread_cnt;
+	uint64_t start_time_ticks, rss_pages;
+};
+
+/* The start of a /proc file, NUL-terminated. */
+static int read_small(const char *path, char buf[static SMALL_FILE_BYTES])
+{
+	size_t len = 0;
+	int fd, err = 0;
+	ssize_t n;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (len < SMALL_FILE_BYTES - 1) {
+		n = read(fd, buf + len, SMALL_FILE_BYTES - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			err = -errno;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	buf[len] = '\0';
+	return err;
+}
+
+static int read_proc(pid_t tid, const char *name, char buf[static SMALL_FILE_BYTES])
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	err = read_small(path, buf);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+/* proc_pid_stat(5). The name may hold anything, so the fields are counted from its last ')'. */
+static int parse_stat(const char *text, struct task_stat *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
+	size_t comm_len;
+	int field;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!open || !close || close < open || close[1] != ' ')
+		return -EINVAL;
+	comm_len = (size_t)(close - open - 1);
+	if (comm_len >= sizeof(ret->comm))
+		comm_len = sizeof(ret->comm) - 1;
+	memcpy(ret->comm, open + 1, comm_len);
+	make_printable(ret->comm);
+	ret->state = close[2];
+	for (p = close + 2, field = 3; field < 24; field++) {
+		p = strchr(p, ' ');
+		if (!p)
+			return -EINVAL;
+		p++;
+		if (field + 1 == 9)
+			ret->flags = (uint32_t)strtoul(p, NULL, 10);
+		else if (field + 1 == 20)
+			ret->thread_cnt = (uint32_t)strtoul(p, NULL, 10);
+		else if (field + 1 == 22)
+			ret->start_time_ticks = strtoull(p, NULL, 10);
+		else if (field + 1 == 24)
+			ret->rss_pages = strtoull(p, NULL, 10);
+	}
+	return 0;
+}
+
+static int read_task_stat(pid_t pid, pid_t tid, struct task_stat *ret)
+{
+	char name[64], buf[SMALL_FILE_BYTES];
+	int err;
+
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	err = read_proc(pid, name, buf);
+	return err ? err : parse_stat(buf, ret);
+}
+
+/* The text behind "\nkey:" in a status file, or NULL. */
+static const char *status_value(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+	const char *p = text;
+
+	while (p) {
+		/* NOLINTNEXTLINE(clang-analyzer-core.*): a string that is as long as key */
+		if (!strncmp(p, key, len) && p[len] == ':')
+			return p + len + 1 + strspn(p + len + 1, " \t");
+		p = strchr(p, '\n');
+		if (p)
+			p++;
+	}
+	return NULL;
+}
+
+static bool is_dead(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
+
+/* Calls fn for each thread until it returns true. */
+static void each_thread(struct process_info *info, bool (*fn)(struct process_info *info, pid_t tid))
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", info->tgid);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && fn(info, tid))
+			break;
+	}
+	closedir(dir);
+}
+
+static bool pick_live_thread(struct process_info *info, pid_t tid)
+{
+	struct task_stat st;
+
+	if (read_task_stat(info->tgid, tid, &st) || is_dead(st.state))
+		return false;
+	info->live_tid = tid;
+	return true;
+}
+
+static bool merge_seccomp(struct process_info *info, pid_t tid)
+{
+	char name[64], *text;
+	const char *value;
+	int mode;
+
+	if (info->thread_cnt++ >= SECCOMP_THREADS_CAP)
+		return true;
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	if (proc_text_read(info->tgid, name, &text))
+		return false;
+	value = status_value(text, "Seccomp");
+	mode = value ? (int)strtol(value, NULL, 10) : 0;
+	free(text);
+	if (mode > info->seccomp)
+		info->seccomp = mode;
+	return false;
+}
+
+static void read_seccomp(struct process_info *info)
+{
+	uint32_t thread_cnt = info->thread_cnt;
+
+	info->thread_cnt = 0;
+	each_thread(info, merge_seccomp);
+	info->thread_cnt = thread_cnt;
+}
+
+static void read_exe_path(struct process_info *info, pid_t tid)
+{
+	static const char deleted[] = " (deleted)";
+	size_t deleted_len = sizeof(deleted) - 1;
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	n = readlink(path, info->exe, sizeof(info->exe) - 1);
+	if (n < 0)
+		n = 0;
+	info->exe[n] = '\0';
+	if ((size_t)n > deleted_len && !strcmp(info->exe + n - deleted_len, deleted))
+		info->exe[(size_t)n - deleted_len] = '\0';
+}
+
+static void read_exe(struct process_info *info)
+{
+	unsigned char ident[EI_NIDENT];
+	char path[64];
+	int fd;
+
+	read_exe_path(info, info->live_tid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", info->live_tid);
+	fd = regular_file_open(path);
+	if (fd < 0)
+		return;
+	if (pread(fd, ident, sizeof(ident), 0) == sizeof(ident) && !memcmp(ident, ELFMAG, SELFMAG))
+		info->is_32bit = ident[EI_CLASS] == ELFCLASS32;
+	close(fd);
+}
+
+int process_address_limit(pid_t pid, uint64_t *ret_bytes)
+{
+	static const char key[] = "Max address space";
+	char buf[SMALL_FILE_BYTES];
+	const char *p;
+	int err = read_proc(pid, "limits", buf);
+
+	if (err)
+		return err;
+	p = strstr(buf, key);
+	*ret_bytes = p ? strtoull(p + sizeof(key) - 1, NULL, 10) : 0; /* "unlimited" gives 0 */
+	return 0;
+}
+
+/* Uid, thread group, swap and namespaces. As long as its list of groups, which may be any length. */
+static int read_status(struct process_info *info)
+{
+	const char *value;
+	char *text;
+	int err;
+
+	err = proc_text_read(info->pid, "status", &text);
+	if (err)
+		return err;
+	value = status_value(text, "Tgid");
+	info->tgid = value ? (pid_t)strtol(value, NULL, 10) : info->pid;
+	value = status_value(text, "PPid");
+	info->ppid = value ? (pid_t)strtol(value, NULL, 10) : 0;
+	value = status_value(text, "Uid");
+	if (value) /* real, effective, saved, file system: the effective one */
+		info->uid = (uint32_t)strtoul(value + strcspn(value, "\t\n"), NULL, 10);
+	value = status_value(text, "VmSwap");
+	if (value)
+		info->swap_bytes = strtoull(value, NULL, 10) * 1024;
+	/* one number per namespace, from that of this /proc inwards */
+	value = status_value(text, "NSpid");
+	info->ns_pid = info->tgid;
+	while (value) {
+		const char *next = memchr(value, '\t', strcspn(value, "\n"));
+
+		info->in_pid_namespace |= next != NULL;
+		info->ns_pid = (pid_t)strtol(value, NULL, 10);
+		value = next ? next + 1 : NULL;
+	}
+	free(text);
+	return 0;
+}
+
+int process_info_here(pid_t pid, struct process_info *ret)
+{
+	struct process_info info = { .pid = pid };
+	char buf[SMALL_FILE_BYTES];
+	struct task_stat st;
+	int err;
+
+	if (pid <= 0)
+		return -ESRCH;
+	err = read_status(&info);
+	if (err)
+		return err;
+	err = read_task_stat(info.tgid, info.tgid, &st);
+	if (err)
+		return err;
+	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.state = st.state;
+	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
+	info.start_time_ticks = st.start_time_ticks;
+	info.thread_cnt = st.thread_cnt;
+	info.live_tid = info.tgid;
+	if (is_dead(st.state)) {
+		info.live_tid = 0;
+		each_thread(&info, pick_live_thread);
+		info.is_main_thread_gone = info.live_tid != 0;
+		info.is_zombie = !info.is_main_thread_gone;
+	}
+	if (!info.is_zombie && !info.is_kernel_thread) {
+		/* a main thread that has ended shows no memory any more */
+		if (info.live_tid != info.tgid)
+			err = read_task_stat(info.tgid, info.live_tid, &st);
+		if (!err)
+			info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		read_exe(&info);
+		(void)process_address_limit(info.live_tid, &info.address_limit_bytes);
+		read_seccomp(&info);
+	}
+	if (!read_proc(info.tgid, "cgroup", buf))
+		container_id_from_cgroup(buf, info.container_id);
+	*ret = info;
+	return 0;
+}
+
+int process_glance(pid_t pid, struct process_info *ret)
+{
+	struct process_info info = { .pid = pid };
+	struct task_stat st;
+	int err = read_status(&info);
+
+	if (!err)
+		err = read_task_stat(info.tgid, info.tgid, &st);
+	if (err)
+		return err;
+	memcpy(info.comm, st.comm, sizeof(info.comm));
+	info.state = st.state;
+	info.is_kernel_thread = st.flags & TASK_FLAG_KTHREAD;
+	info.is_zombie = is_dead(st.state);
+	info.start_time_ticks = st.start_time_ticks;
+	info.thread_cnt = st.thread_cnt;
+	info.rss_bytes = st.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!info.is_kernel_thread)
+		read_exe_path(&info, pid);
+	*ret = info;
+	return 0;
+}
+
+/* "mnt:[4026531840]", or "" when it is not known. */
+static void read_mount_namespace(const char *pid, char buf[static NAMESPACE_BYTES])
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
+	n = readlink(path, buf, NAMESPACE_BYTES - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+/* Its mounts are many: they are read where they can tell more. */
+void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES])
+{
+	char own[NAMESPACE_BYTES], its[NAMESPACE_BYTES], number[16], *mountinfo;
+
+	container_id_from_cgroup(cgroup, id);
+	if (id[0])
+		return;
+	snprintf(number, sizeof(number), "%d", pid);
+	read_mount_namespace("self", own);
+	read_mount_namespace(number, its);
+	if (!strcmp(own, its) || proc_text_read(pid, "mountinfo", &mountinfo))
+		return;
+	container_id_from_mountinfo(mountinfo, id);
+	free(mountinfo);
+}
+
+int process_list_read(struct process_list *ret)
+{
+	struct process_list list = { 0 };
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	int err = 0;
+
+	if (!dir)
+		return -errno;
+	while (!err && (entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (pid > 0 && !*end)
+			err = vec_push(&list.pids, (pid_t)pid);
+	}
+	closedir(dir);
+	if (err)
+		process_list_release(&list);
+	else
+		*ret = list;
+	return err;
+}
+
+void process_list_release(struct process_list *l)
+{
+	vec_release(&l->pids);
+}
+
+int process_root_here(pid_t tid)
+{
+	struct stat own, its;
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", tid);
+	if (stat("/", &own) || stat(root, &its))
+		return -errno;
+	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EXDEV;
+}
+
+int process_read_pss(struct process_info *info)
+{
+	char buf[SMALL_FILE_BYTES];
+	const char *value;
+	int err;
+
+	err = read_proc(info->live_tid, "smaps_rollup", buf);
+	if (err)
+		return err;
+	value = status_value(buf, "Pss");
+	if (!value)
+		return -ENODATA;
+	info->pss_bytes = strtoull(value, NULL, 10) * 1024;
+	/* the resident size in stat lags behind by up to some pages per CPU; this one is counted */
+	if (info->rss_bytes < info->pss_bytes)
+		info->rss_bytes = info->pss_bytes;
+	return 0;
+}
+
+static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+{
+	char path[64];
+	ssize_t n;
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = pread(fd, buf, bytes, (off_t)addr);
+	if (n < 0)
+		err = errno == EIO ? -EFAULT : -errno;
+	else if ((size_t)n != bytes)
+		err = -EFAULT;
+	close(fd);
+	return err;
+}
+
+/*
+ * One system call without a file descriptor; where it is missing or forbidden (a kernel without
+ * CROSS_MEMORY_ATTACH, a seccomp filter of a container around us) the process's mem file, which
+ * goes by the same permissions.
+ */
+int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes)
+{
+	struct iovec local = { .iov_base = buf, .iov_len = bytes };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = bytes };
+	ssize_t n;
+
+	n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	if (n < 0 && (errno == ENOSYS || errno == EPERM))
+		return read_mem_file(tid, addr, buf, bytes);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == bytes ? 0 : -EFAULT;
+}
