@@ -5,7 +5,8 @@
  *	make_big STACKS FILE
  *
  * Stack i holds 1000 + i % 97 bytes in one block, exactly; its thread is worker-(i % 3), its scope Top/Query-(i % 5).
- * It is 24 frames deep at most, of 500 functions.
+ * It is 24 frames deep, of 500 functions, and the stacks part two by two from the root on, so that they have some
+ * 140 000 frames all in all.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "profile/profile.h"
 
 #define FUNCTIONS 500
+#define DEPTH 24
 
 static const char *const hostile[] = {
 	"</script><script>document.title='broken'</script>",
@@ -59,7 +61,7 @@ static void add_stack(struct profile *p, uint32_t i)
 	char thread[32], scope[64];
 	struct profile_label labels[2];
 	struct profile_sample *s;
-	uint32_t locs[24], cnt = 4 + i % 21, at = i;
+	uint32_t locs[DEPTH];
 
 	snprintf(thread, sizeof(thread), "worker-%u", i % 3);
 	snprintf(scope, sizeof(scope), "Top/Query-%u", i % 5);
@@ -67,12 +69,14 @@ static void add_stack(struct profile *p, uint32_t i)
 					    .str = profile_str(p, thread) };
 	labels[1] = (struct profile_label){ .key_str = profile_str(p, "scope"),
 					    .str = profile_str(p, scope) };
-	/* from the leaf; near the root stacks are alike */
-	for (uint32_t k = 0; k < cnt; k++) {
-		locs[k] = (at + k) % (k + 4 < cnt ? FUNCTIONS : 3 + cnt - k);
-		at = at * 1664525 + 1013904223;
+	for (uint32_t depth = 0; depth < DEPTH; depth++) { /* from the root */
+		uint32_t branch = i % (1u << (2 * depth + 2) / 3);
+
+		locs[DEPTH - 1 - depth] = (branch * 2654435761u + depth * 40503u) % FUNCTIONS;
 	}
-	check(profile_add_sample(p, locs, cnt, (int64_t[]){ 2, 2 * bytes, 1, bytes }, labels, 2,
+	locs[0] = i % FUNCTIONS;
+	locs[1] = i / FUNCTIONS % FUNCTIONS;
+	check(profile_add_sample(p, locs, DEPTH, (int64_t[]){ 2, 2 * bytes, 1, bytes }, labels, 2,
 				 &s));
 	s->has_error = true;
 	s->inuse_samples = 1;

@@ -7,9 +7,10 @@
  *	rate		bytes for which one sample was drawn, 0: all were kept, or it is not known
  *	names		strings; all below refer to them by index
  *	funcs		{ name, module, file, own }: arrays of the same length
- *	nodes		{ parent, func }: the tree of report_tree.h; node 0 is the root
- *	samples		{ node, thread, scope, values, variances, counts }: thread and scope are indexes, -1 = none;
- *			values[measure], variances[] and counts[] (of samples) are arrays as long as node
+ *	nodes		{ up, func }: the tree of report_tree.h; the parent of node i is i - up[i]; node 0 is the root
+ *	samples		{ node, thread, scope, values, variances, counts }: node as what it is more than the one before;
+ *			thread and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are arrays as
+ *			long as node
  *	threads, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
  *			blocks, variance: index of variances and counts; -1 = none
@@ -26,6 +27,7 @@
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "profile/scope_path.h"
+#include "report/report.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 #include "report/report_tree.h"
@@ -49,6 +51,7 @@ struct measure {
 	bool is_known;
 };
 #define MEASURES_MAX 4
+#define PLAIN_ROWS 50
 
 struct picture {
 	const struct report *r;
@@ -200,7 +203,7 @@ static void put_samples(const struct picture *pic, FILE *out)
 	const struct report *r = pic->r;
 
 	fputs("{\"node\":", out);
-	put_column(out, &pic->tree->leaf, "%s%u", *at);
+	put_column(out, &pic->tree->leaf, "%s%d", (int)*at - (i_ ? (int)at[-1] : 0));
 	fputs(",\n\"thread\":", out);
 	put_column(out, &pic->thread_of, "%s%lld", (long long)*at);
 	fputs(",\n\"scope\":", out);
@@ -249,9 +252,11 @@ static void put_functions(const struct picture *pic, FILE *out)
 
 static void put_nodes(const struct picture *pic, FILE *out)
 {
-	fputs("{\"parent\":", out);
+	const struct report_tree_node *first = pic->tree->nodes.data;
+
+	fputs("{\"up\":", out);
 	put_column(out, &pic->tree->nodes, "%s%d",
-		   at->parent == HT_NO_INDEX ? -1 : (int)at->parent);
+		   at->parent == HT_NO_INDEX ? 0 : (int)(at - first) - (int)at->parent);
 	fputs(",\n\"func\":", out);
 	put_column(out, &pic->tree->nodes, "%s%d",
 		   at->function == HT_NO_INDEX ? -1 : (int)at->function);
@@ -317,9 +322,14 @@ static int put_data(const struct picture *pic, FILE *out)
 	return 0;
 }
 
+/* A report of its own: r has all rows. */
 static void write_plain(const struct report *r, FILE *out)
 {
-	(void)report_write_text(r, out);
+	struct report_options o = *r->opts;
+
+	o.format = REPORT_TEXT;
+	o.row_cap = PLAIN_ROWS;
+	(void)report_write(r->p, &o, out);
 }
 
 /* What stands for "@WORD@", or the line itself. */

@@ -86,6 +86,10 @@ const interval = (sum) => {
 		high: quantile(seen, more, 0.975) };
 };
 
+// Indexes come as differences, which are short: see report_html.c.
+data.nodes.parent = data.nodes.up.map((up, i) => i - (up || i + 1));
+for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.samples.node[i - 1];
+
 // ---- the tree ----
 // Functions are names with a module; a group (a scope, a thread) is a function too, behind those of the file.
 const groups = [{ key: "none", title: "nothing" }];
