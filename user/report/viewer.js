@@ -86,6 +86,10 @@ const interval = (sum) => {
 		high: quantile(seen, more, 0.975) };
 };
 
+// What would move or hide letters: controls, and marks of the direction of writing.
+const harmless = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+for (const list of ["names", "threads", "notes"]) data[list] = data[list].map(harmless);
+data.scopes = data.scopes.map((path) => path.map(harmless));
 // Indexes come as differences, which are short: see report_html.c.
 data.nodes.parent = data.nodes.up.map((up, i) => i - (up || i + 1));
 for (let i = 1; i < data.samples.node.length; i++) data.samples.node[i] += data.samples.node[i - 1];
