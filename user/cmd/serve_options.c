@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "budget/governor.h"
-#include "config/config_file.h"
+#include "cmd/cmd.h"
 #include "http/http.h"
 #include "http/listen.h"
 #include "push/push_http.h"
@@ -142,25 +142,10 @@ static int check_folder(const char *text, char *why, size_t why_bytes)
 	return -EINVAL;
 }
 
-static int check_mode(const char *text, char *why, size_t why_bytes)
-{
-	enum attach_mode mode;
-	int err = attach_mode_parse(text, &mode);
-
-	if (err)
-		snprintf(why, why_bytes, "auto, session, multi or perf");
-	return err;
-}
-
-static int check_way(const char *text, char *why, size_t why_bytes)
-{
-	enum plan_way way;
-	int err = plan_way_parse(text, &way);
-
-	if (err)
-		snprintf(why, why_bytes, "auto, own, event or all");
-	return err;
-}
+/* As enum attach_mode. */
+static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
+/* As enum plan_way. */
+static const char *const attach_ways[] = { "auto", "own", "event", "all", NULL };
 
 #define AT(member) offsetof(struct serve_settings, member)
 
@@ -270,17 +255,17 @@ static const struct option_row rows[] = {
 	  .flags = OPTION_AT_START,
 	  .help = "keep at most N different call stacks" },
 	{ .name = "attach-mode",
-	  .type = OPTION_TEXT,
-	  .at = AT(attach_mode),
+	  .type = OPTION_CHOICE,
+	  .at = AT(daemon.mode),
 	  .arg = "MODE",
-	  .check = check_mode,
+	  .choices = attach_modes,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
 	{ .name = "attach-way",
-	  .type = OPTION_TEXT,
-	  .at = AT(attach_way),
+	  .type = OPTION_CHOICE,
+	  .at = AT(daemon.way),
 	  .arg = "WAY",
-	  .check = check_way,
+	  .choices = attach_ways,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
 
@@ -437,32 +422,12 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
 	  .help = "say what is being done" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .type = OPTION_FLAG,
-	  .at = AT(wants_help),
-	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "show this" },
-	{ .name = "version",
-	  .letter = 'V',
-	  .type = OPTION_FLAG,
-	  .at = AT(wants_version),
-	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "show the version" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };
-
-const struct option_table *serve_option_table(void)
-{
-	return &table;
-}
-
-static void on_error(void *ctx, const char *text)
-{
-	(void)ctx;
-	log_error("serve: %s", text);
-}
+const struct option_table serve_option_table = { .rows = rows,
+						 .cnt = sizeof(rows) / sizeof(*rows) };
 
 /* What is wrong with an option beside the others: with the place where it is given. */
 __attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
@@ -475,9 +440,8 @@ __attribute__((format(printf, 3, 4))) static int complain(const struct serve_set
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	for (size_t i = 0; i < table.cnt && s->lines && key; i++)
-		if (table.rows[i].name && !strcmp(table.rows[i].name, key))
-			line = s->lines[i];
+	if (s->lines && key)
+		line = s->lines[option_find(&serve_option_table, key) - rows];
 	if (line)
 		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, text);
 	else if (s->config_path)
@@ -626,10 +590,6 @@ static int finish(struct serve_settings *s)
 	settle_budget(s);
 	if (!err)
 		err = find_cgroups(s);
-	if (s->attach_mode)
-		attach_mode_parse(s->attach_mode, &s->daemon.mode);
-	if (s->attach_way)
-		plan_way_parse(s->attach_way, &s->daemon.way);
 	if (!err)
 		err = finish_pushes(s);
 	if (err)
@@ -648,15 +608,16 @@ static int apply_config(struct serve_settings *s, const char *path)
 {
 	char why[512], *text;
 	size_t bytes;
-	int err = config_file_read(path, &text, &bytes, why, sizeof(why));
+	int err = option_read_file(path, &text, &bytes, why, sizeof(why));
 
 	if (err) {
 		log_error("serve: %s", why);
 		return err;
 	}
 	s->config_path = path;
-	s->lines = calloc(table.cnt, sizeof(*s->lines));
-	err = s->lines ? option_apply_file(&table, s, path, text, bytes, on_error, NULL, s->lines) :
+	s->lines = calloc(serve_option_table.cnt, sizeof(*s->lines));
+	err = s->lines ? option_apply_file(&serve_option_table, s, path, text, bytes, command_error,
+					   "serve", s->lines) :
 			 -ENOMEM;
 	free(text);
 	return err;
@@ -668,15 +629,15 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 	int err, args_err;
 
 	*ret = (struct serve_settings){ 0 };
-	err = option_apply_defaults(&table, ret);
+	err = option_apply_defaults(&serve_option_table, ret);
 	ret->max_overhead.percent = ret->max_overhead_host =
 		-1; /* depend on the rate: see finish() */
 	if (!err && path)
 		err = apply_config(ret, path);
 	/* Told together with what is wrong in the file. */
-	args_err = option_apply_args(ret, args, on_error, NULL);
+	args_err = option_apply_args(ret, args, command_error, "serve");
 	err = err ? err : args_err;
-	if (!err && !ret->wants_help)
+	if (!err)
 		err = finish(ret);
 	return err;
 }
@@ -695,8 +656,8 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 {
 	int err = 0;
 
-	for (size_t i = 0; i < table.cnt && !err; i++) {
-		const struct option_row *row = &table.rows[i];
+	for (size_t i = 0; i < serve_option_table.cnt && !err; i++) {
+		const struct option_row *row = &rows[i];
 
 		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
@@ -724,5 +685,5 @@ void serve_settings_release(struct serve_settings *s)
 	vec_release(&s->pid_list);
 	free(s->lines);
 	s->lines = NULL;
-	option_release(&table, s);
+	option_release(&serve_option_table, s);
 }
