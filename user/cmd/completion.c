@@ -136,7 +136,8 @@ static void print_bash(const struct command *const *commands, size_t cnt, FILE *
 	      "\t:* | help:help) words=\"",
 	      out);
 	put_names(out, commands, cnt);
-	fputs("help --help --version\" ;;\n\tesac\n\t[ -n \"$words\" ] || case $command:$cur in\n", out);
+	fputs("help --help --version\" ;;\n\tesac\n\t[ -n \"$words\" ] || case $command:$cur in\n",
+	      out);
 	for (size_t i = 0; i < cnt; i++) {
 		fprintf(out, "\t%s:-*) words=\"", commands[i]->name);
 		for (size_t k = 0; k < commands[i]->options->cnt; k++)
