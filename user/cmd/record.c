@@ -283,7 +283,7 @@ static void settle_limit(struct record_options *o, bool is_given)
 	}
 }
 
-/* What the recording wants in another form. */
+/* What the recording takes in another form. */
 static int settle(struct record_options *o, const struct option_args *args)
 {
 	int err = 0;

@@ -222,7 +222,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-/* What the report wants in another form. */
+/* What the report takes in another form. */
 static int settle(struct cli *c, const struct option_args *args)
 {
 	struct report_options *o = &c->report;

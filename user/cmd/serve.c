@@ -24,7 +24,7 @@ static const char more[] =
 	"  /                       the processes\n"
 	"  /debug/pprof/heap       pprof profile of all; ?pid=N of one; ?seconds=N what is allocated\n"
 	"                          within N seconds; also /pid/N/debug/pprof/heap;\n"
-	"                          ?pid=N&at=peak, at=limit, at=last: one that was kept\n"
+	"                          ?pid=N&at=peak, at=limit, at=last: a saved one\n"
 	"  /debug/pprof/allocs     the same, opens on what was allocated\n"
 	"  /pid/N/pprof/heap       for jeprof and google-pprof; also growth, symbol, cmdline\n"
 	"  /metrics                for Prometheus, as text or OpenMetrics\n"

@@ -317,7 +317,7 @@ static const struct option_row rows[] = {
 	  .at = AT(daemon.pushes.token_file),
 	  .arg = "FILE",
 	  .check = check_push_token,
-	  .help = "send targets the secret in FILE" },
+	  .help = "send destinations the secret in FILE" },
 	{ .name = "push-basic-file",
 	  .type = OPTION_TEXT,
 	  .at = AT(daemon.pushes.basic_file),
@@ -348,8 +348,8 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(daemon.pushes.sends_debuginfo),
 	  .flags = OPTION_AT_START,
-	  .help = "send Parca targets the debug information of followed programs and libraries, so "
-		  "that they name the functions; never code and data" },
+	  .help = "send Parca destinations the debug information of followed programs and "
+		  "libraries, so that they name the functions; never code and data" },
 	{ .name = "push-debuginfo-cap",
 	  .type = OPTION_SIZE,
 	  .at = AT(daemon.pushes.debuginfo_bytes_max),
@@ -365,14 +365,14 @@ static const struct option_row rows[] = {
 	  .check = check_label,
 	  .help = "add this label to all that is pushed; may be repeated" },
 
-	{ .type = OPTION_HEADING, .help = "keeping" },
+	{ .type = OPTION_HEADING, .help = "saved profiles" },
 	{ .name = "keep-dir",
 	  .type = OPTION_TEXT,
 	  .at = AT(daemon.keep.dir),
 	  .arg = "DIR",
 	  .check = check_folder,
 	  .flags = OPTION_AT_START,
-	  .help = "keep profiles in DIR: of each process at its peak, when its cgroup is near its "
+	  .help = "save profiles in DIR: of each process at its peak, when its cgroup is near its "
 		  "memory limit, and before it ended. Only the owner of DIR may be able to write to "
 		  "it (default: in memory, at most 64 and 32m)" },
 	{ .name = "keep-files",
@@ -381,7 +381,7 @@ static const struct option_row rows[] = {
 	  .arg = "N",
 	  .value = "1000",
 	  .max = 100000,
-	  .help = "... at most N; 0 = keep none, not even in memory" },
+	  .help = "... at most N; 0 = save none, not even in memory" },
 	{ .name = "keep-bytes",
 	  .type = OPTION_SIZE,
 	  .at = AT(daemon.keep.bytes_max),
@@ -451,7 +451,7 @@ __attribute__((format(printf, 3, 4))) static int complain(const struct serve_set
 	return -EINVAL;
 }
 
-static int add_target(struct serve_settings *s, const char *url)
+static int add_destination(struct serve_settings *s, const char *url)
 {
 	struct push_target target;
 	const struct push_target *t;
@@ -461,7 +461,7 @@ static int add_target(struct serve_settings *s, const char *url)
 		return complain(s, "push", "%s", why);
 	vec_each(&s->targets, t)
 		if (!strcmp(t->url, target.url))
-			return complain(s, "push", "push target '%s' is given twice", target.name);
+			return complain(s, "push", "destination '%s' is given twice", target.name);
 	return vec_push(&s->targets, target);
 }
 
@@ -490,7 +490,7 @@ static bool has_parca(const struct serve_settings *s)
 	return false;
 }
 
-/* Without a target, what is for targets has no effect. */
+/* Without a destination, what is for destinations has no effect. */
 static int check_no_pushes(const struct serve_settings *s)
 {
 	const struct pushes_options *p = &s->daemon.pushes;
@@ -521,7 +521,7 @@ static int finish_pushes(struct serve_settings *s)
 	int err = 0;
 
 	for (size_t i = 0; i < s->push_urls.cnt && !err; i++)
-		err = add_target(s, s->push_urls.data[i]);
+		err = add_destination(s, s->push_urls.data[i]);
 	for (size_t i = 0; i < s->labels.cnt && !err; i++)
 		err = add_label(s, s->labels.data[i]);
 	if (!err && !s->targets.cnt)
@@ -573,7 +573,7 @@ static void settle_budget(struct serve_settings *s)
 	s->daemon.max_overhead_host = s->max_overhead_host / 100;
 }
 
-/* What depends on several options, and what the daemon wants in another form. */
+/* What depends on several options, and what the daemon takes in another form. */
 static int finish(struct serve_settings *s)
 {
 	struct select_rules *rules = NULL;
@@ -642,7 +642,7 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 	return err;
 }
 
-/* What is needed to keep profiles at all is made at the start. */
+/* What saves profiles is made at the start, or not at all. */
 static bool is_fixed(const struct option_row *row, const struct serve_settings *fresh,
 		     const struct serve_settings *old)
 {
