@@ -8,25 +8,29 @@
 #include "base/nearest.h"
 #include "cmd/cmd.h"
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *summary, *example;
+static int run_completion(int argc, char **argv, const struct option_args *args);
+
+static const struct option_row completion_rows[] = { COMMAND_HELP_ROW, COMMAND_VERSION_ROW };
+static const struct option_table completion_table = { .rows = completion_rows, .cnt = 2 };
+
+static const struct command command_completion = {
+	.name = "completion",
+	.summary = "print what a shell needs to complete command lines of heaptap",
+	.options = &completion_table,
+	.usage =
+		"usage: heaptap completion bash | zsh | fish\n"
+		"\n"
+		"Print a script that lets this shell complete command lines of heaptap. 'make install' puts it\n"
+		"where the shell finds it. For a single session of bash: . <(heaptap completion bash)\n"
+		"\n",
+	.more = "",
+	.run = run_completion,
 };
 
 /* Those that are needed first come first. */
-static const struct command commands[] = {
-	{ "record", cmd_record, "record a process and show who holds its memory (as root)",
-	  "heaptap record -p PID -d 30s" },
-	{ "report", cmd_report, "show a recorded profile again, another way",
-	  "heaptap report --by thread FILE" },
-	{ "diff", cmd_diff, "show what changed from one profile to another",
-	  "heaptap diff BEFORE AFTER" },
-	{ "doctor", cmd_doctor, "say what can be recorded here, and what would be missing",
-	  "heaptap doctor -p PID" },
-	{ "serve", cmd_serve, "follow processes and serve their profiles over HTTP (as root)",
-	  "heaptap serve --comm '^nginx$'" },
-};
+static const struct command *const commands[] = { &command_record, &command_report,
+						  &command_diff,   &command_doctor,
+						  &command_serve,  &command_completion };
 #define COMMAND_CNT (sizeof(commands) / sizeof(*commands))
 
 static void print_usage(FILE *out)
@@ -36,20 +40,20 @@ static void print_usage(FILE *out)
 	      "heaptap shows who holds the memory of a running native process, from outside it.\n"
 	      "\n",
 	      out);
-	for (size_t i = 0; i < COMMAND_CNT; i++)
-		fprintf(out, "  %-8s %s\n             $ %s\n", commands[i].name,
-			commands[i].summary, commands[i].example);
+	for (size_t i = 0; i < COMMAND_CNT && commands[i]->example; i++)
+		fprintf(out, "  %-8s %s\n             $ %s\n", commands[i]->name,
+			commands[i]->summary, commands[i]->example);
 	fputs("\n"
 	      "heaptap COMMAND --help lists the options of a command, man heaptap-COMMAND explains\n"
-	      "them; heaptap --version shows the version.\n",
+	      "them; heaptap --version shows the version, heaptap completion lets shells complete.\n",
 	      out);
 }
 
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < COMMAND_CNT; i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
 	return NULL;
 }
 
@@ -72,7 +76,7 @@ static int reject(const char *name)
 	size_t nearest;
 
 	for (size_t i = 0; i < COMMAND_CNT; i++)
-		names[i] = commands[i].name;
+		names[i] = commands[i]->name;
 	nearest = nearest_name(name, names, COMMAND_CNT);
 	if (name[0] == '-')
 		reject_option(name);
@@ -98,7 +102,22 @@ static int run_help(int argc, char **argv)
 		return 0;
 	}
 	args[0] = argv[2];
-	return c->run(2, args);
+	return command_run(c, 2, args);
+}
+
+static int run_completion(int argc, char **argv, const struct option_args *args)
+{
+	static const char *const shells[] = { "bash", "zsh", "fish" }; /* enum completion_shell */
+	const char *name = args->first + 1 == (size_t)argc ? argv[args->first] : "";
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
+		if (!strcmp(name, shells[i])) {
+			completion_print((enum completion_shell)i, commands, COMMAND_CNT, stdout);
+			return 0;
+		}
+	}
+	log_error("completion: which shell: bash, zsh or fish?");
+	return 2;
 }
 
 int main(int argc, char **argv)
@@ -108,7 +127,7 @@ int main(int argc, char **argv)
 
 	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
 	if (c)
-		return c->run(argc - 1, argv + 1);
+		return command_run(c, argc - 1, argv + 1);
 	if (!strcmp(name, "version") || !strcmp(name, "--version") || !strcmp(name, "-V")) {
 		fputs(VERSION_LINE, stdout);
 		return 0;

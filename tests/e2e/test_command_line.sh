@@ -57,6 +57,50 @@ for command in record report doctor serve; do
 	run help $command
 	cmp -s "$work/help" "$work/out" && ok "help $command" || not_ok "help $command" "differs" "$work/out"
 done
+## What a shell completes is what --help lists
+# completes WORD...: what bash offers for the last of them, one a line, sorted
+completes() {
+	"$heaptap" completion bash >"$work/completion.bash"
+	bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _heaptap
+		[ ${#COMPREPLY[@]} = 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$work/completion.bash" "$@" | sort
+}
+# offers WHAT WANT WORD...
+offers() {
+	local what=$1 want=$2 got
+	shift 2
+	got=$(completes "$@" | xargs)
+	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
+}
+for command in record report doctor serve; do
+	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
+	completes heaptap $command -- >"$work/offered"
+	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||
+		not_ok "bash: the options of $command" "--help, offered:" "$work/told" "$work/offered"
+	for shell in zsh fish; do
+		run completion $shell
+		missing=$(sed 's/^--//' "$work/told" | while read -r name; do
+			grep -qE "(--|-l )$name(=|[^a-z-]|$)" "$work/out" || echo "$name"
+		done)
+		[ $status = 0 ] && [ -z "$missing" ] && ok "$shell: the options of $command" ||
+			not_ok "$shell: the options of $command" "status $status, missing: $missing" "$work/out"
+		if ! command -v $shell >/dev/null; then
+			skip "$shell: $command" "$shell is not installed"
+		elif $shell -n "$work/out" 2>"$work/err"; then
+			ok "$shell: it is sound"
+		else
+			not_ok "$shell: it is sound" "" "$work/err"
+		fi
+	done
+done
+offers "the commands" "record report" heaptap re
+offers "no value of a test's option" "" heaptap record --attach-mode ""
+offers "choices" "always auto" heaptap report --color a
+offers "choices behind =" "inuse" heaptap report --sort = i
+offers "choices behind = alone" "alloc inuse" heaptap report --value =
+offers "the shells" "bash fish zsh" heaptap completion ""
+completes heaptap record -p "" | grep -qx $$ && ok "bash: process ids" || not_ok "bash: process ids" "this one is missing"
+wrong "completion " "completion: which shell: bash, zsh or fish?" completion csh
+wrong "completion " "completion: which shell: bash, zsh or fish?" completion
 for words in "record --max" "report --f" "serve --keep"; do
 	run $words 3
 	[ $status = 2 ] && head -n 1 "$work/err" | grep -q "^heaptap: error: ${words% *}: option '${words#* }' is ambiguous: ${words#* }.* or ${words#* }" &&

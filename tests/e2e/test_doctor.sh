@@ -78,9 +78,9 @@ run_program() {
 
 test_usage() {
 	doctor -p abc
-	told "pid that is no number" 2 "'abc' is not a process id"
+	told "pid that is no number" 2 "bad value 'abc' for --pid: a process id"
 	doctor -p 0
-	told "pid 0" 2 "'0' is not a process id"
+	told "pid 0" 2 "bad value '0' for --pid: a process id"
 	doctor --no-such-option
 	told "unknown option" 2 "no-such-option"
 	doctor extra

@@ -27,7 +27,7 @@ static void on_error(void *ctx, const char *text)
 
 static int apply_file(struct serve_settings *s, const char *text, size_t bytes)
 {
-	const struct option_table *t = serve_option_table();
+	const struct option_table *t = &serve_option_table;
 	size_t error_cnt = 0;
 	int err = option_apply_file(t, s, "fuzz", text, bytes, on_error, &error_cnt, NULL);
 
@@ -45,7 +45,7 @@ static int apply_args(struct serve_settings *s, char *text, size_t bytes)
 
 	for (char *p = text; p < text + bytes && argc <= ARGS_CAP; p += strlen(p) + 1)
 		argv[argc++] = p;
-	err = option_read_args(serve_option_table(), argc, argv, on_error, &error_cnt, &args);
+	err = option_read_args(&serve_option_table, argc, argv, on_error, &error_cnt, &args);
 	if (!err != !error_cnt)
 		abort();
 	if (!err) {
@@ -76,7 +76,7 @@ static bool is_utf8(const char *text, size_t bytes)
 /* Printed and read again it is the same. */
 static void check_again(const struct serve_settings *s)
 {
-	const struct option_table *t = serve_option_table();
+	const struct option_table *t = &serve_option_table;
 	struct serve_settings again = { 0 };
 	char *text = NULL;
 	size_t bytes = 0;
@@ -93,9 +93,7 @@ static void check_again(const struct serve_settings *s)
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 
-		if (row->type == OPTION_HEADING ||
-		    row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN) ||
-		    option_is_equal(row, s, &again))
+		if (!option_is_in_file(row) || option_is_equal(row, s, &again))
 			continue;
 		fprintf(stderr, "--%s is another one when read again:\n%s", row->name, text);
 		abort();
@@ -106,7 +104,7 @@ static void check_again(const struct serve_settings *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	const struct option_table *t = serve_option_table();
+	const struct option_table *t = &serve_option_table;
 	struct serve_settings s = { 0 };
 	char *text = malloc(bytes + 1);
 	int err;

@@ -11,7 +11,8 @@ passes "make install DESTDIR" $here install DESTDIR="$dest" PREFIX=/usr UNITDIR=
 for file in usr/bin/heaptap usr/include/heaptap/scope.h usr/share/pkgconfig/heaptap.pc \
 	lib/systemd/system/heaptap.service usr/share/doc/heaptap/LICENSE \
 	usr/share/man/man1/heaptap-serve.1 usr/share/man/man3/heaptap-scope.3 \
-	usr/share/doc/heaptap/examples/daemonset.yaml; do
+	usr/share/bash-completion/completions/heaptap usr/share/zsh/site-functions/_heaptap \
+	usr/share/fish/vendor_completions.d/heaptap.fish usr/share/doc/heaptap/examples/daemonset.yaml; do
 	[ -s "$dest/$file" ] && ok "$file" || not_ok "$file" "is not there"
 done
 if grep -rlE '@[A-Z]+@' "$dest/lib" "$dest/etc" "$dest/usr/share/pkgconfig" >"$work/left"; then

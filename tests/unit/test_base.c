@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/vec.h"
@@ -152,11 +152,39 @@ static void test_names(void **state)
 		assert_string_equal(text, names[i].printable);
 		assert_int_equal(make_printable_n(zero, 3), 3);
 		assert_string_equal(zero, "a?b");
-		json_put_text(f, names[i].text);
+		json_text(&(struct json){ .out = f }, NULL, names[i].text);
 		fclose(f);
 		assert_string_equal(json, names[i].json);
 		free(json);
 	}
+}
+
+static void test_json(void **state)
+{
+	char *text;
+	size_t bytes;
+	struct json j = { .out = open_memstream(&text, &bytes) };
+
+	(void)state;
+	assert_non_null(j.out);
+	json_begin(&j, NULL, '{');
+	json_text(&j, "a", "b");
+	json_begin(&j, "c", '[');
+	json_end(&j, ']');
+	json_line(&j);
+	json_begin(&j, "d", '[');
+	json_line(&j);
+	json_format(&j, NULL, "%d", 1);
+	json_bool(&j, NULL, true);
+	json_line(&j);
+	json_null(&j, NULL);
+	json_end(&j, ']');
+	json_begin(&j, "e", '{');
+	json_end(&j, '}');
+	json_end(&j, '}');
+	fclose(j.out);
+	assert_string_equal(text, "{\"a\":\"b\",\"c\":[],\n\"d\":[\n1,true,\nnull],\"e\":{}}");
+	free(text);
 }
 
 static void say_names(void)
@@ -177,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),
 		cmocka_unit_test(test_vec_too_large),

@@ -16,7 +16,8 @@
 struct settings {
 	bool quiet;
 	char *name, *test_only;
-	struct texts words;
+	struct texts words, list;
+	enum { SLOW, FAST, FASTEST } pace;
 	struct option_numbers numbers;
 	uint64_t count, size, time_ns;
 	double percent;
@@ -36,6 +37,8 @@ static int check_lower(const char *text, char *why, size_t why_bytes)
 
 #define AT(member) offsetof(struct settings, member)
 
+static const char *const paces[] = { "slow", "fast", "fastest", NULL };
+
 static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "what there is" },
 	{ .name = "quiet", .letter = 'q', .type = OPTION_FLAG, .at = AT(quiet), .help = "hush" },
@@ -54,6 +57,18 @@ static const struct option_row rows[] = {
 	  .arg = "WORD",
 	  .check = check_lower,
 	  .help = "may be repeated" },
+	{ .name = "list",
+	  .type = OPTION_TEXTS,
+	  .flags = OPTION_COMMAS,
+	  .at = AT(list),
+	  .arg = "LIST",
+	  .help = "with commas" },
+	{ .name = "pace",
+	  .type = OPTION_CHOICE,
+	  .at = AT(pace),
+	  .arg = "PACE",
+	  .choices = paces,
+	  .help = "one of these" },
 	{ .name = "number",
 	  .type = OPTION_NUMBERS,
 	  .at = AT(numbers),
@@ -73,6 +88,7 @@ static const struct option_row rows[] = {
 	  .at = AT(size),
 	  .arg = "SIZE",
 	  .value = "64k",
+	  .flags = OPTION_MAY_HAVE_VALUE,
 	  .max = 1ULL << 40,
 	  .help = "a size" },
 	{ .name = "time",
@@ -103,7 +119,9 @@ static const struct option_row rows[] = {
 	  .flags = OPTION_HIDDEN,
 	  .help = "not told" },
 };
-static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };
+static const struct option_table table = { .rows = rows,
+					   .cnt = sizeof(rows) / sizeof(*rows),
+					   .ends_at_operand = true };
 
 static const struct option_row *row_of(const char *name)
 {
@@ -189,6 +207,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.words.cnt, 0);
 	assert_int_equal(s.count, 7);
 	assert_int_equal(s.size, 65536);
+	assert_int_equal(s.pace, SLOW);
 	assert_int_equal(s.time_ns, 10000000000);
 	assert_true(s.percent == 5);
 	assert_true(s.limit.percent == 25 && !s.limit.is_strict);
@@ -202,8 +221,8 @@ static void test_command_line(void **state)
 	(void)state;
 	make_sound(
 		NULL,
-		"-qn ann --word=a --word b --number 1 --number 2 --count 3 --size 2m --time 1500ms "
-		"--percent 0.5% --limit 40%! --only-here y",
+		"-qn ann --word=a --word b --number 1 --number 2 --count 3 --size=2m --time 1500ms "
+		"--percent 0.5% --limit 40%! --only-here y --pace fast --list a,b --list c",
 		&s);
 	assert_true(s.quiet);
 	assert_string_equal(s.name, "ann");
@@ -217,6 +236,12 @@ static void test_command_line(void **state)
 	assert_true(s.percent == 0.5);
 	assert_true(s.limit.percent == 40 && s.limit.is_strict);
 	assert_string_equal(s.test_only, "y");
+	assert_int_equal(s.pace, FAST);
+	assert_int_equal(s.list.cnt, 3);
+	assert_string_equal(s.list.data[1], "b");
+	option_release(&table, &s);
+	make_sound(NULL, "--size", &s); /* without a value */
+	assert_int_equal(s.size, 0);
 	option_release(&table, &s);
 }
 
@@ -259,8 +284,8 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--count 5k", "a number");
 	assert_line_refused("--count -5", "a number");
 	assert_line_refused("--number 0", "at least 1");
-	assert_line_refused("--size 5x", "a size");
-	assert_line_refused("--size 2t", "from 0 to 1t");
+	assert_line_refused("--size=5x", "a size such as 50m, from 0 to 1t");
+	assert_line_refused("--size=2t", "from 0 to 1t");
 	assert_line_refused("--time 10x", "a time");
 	assert_line_refused("--time 1ms", "at least 1s");
 	assert_line_refused("--percent 101", "from 0 to 100");
@@ -271,6 +296,8 @@ static void test_bad_command_line(void **state)
 	assert_line_refused("--limit 100", "from 0 to 99");
 	assert_line_refused("--percent 0x5", "a percentage");
 	assert_line_refused("--name Ann", "bad value 'Ann' for --name: lower case is wanted");
+	assert_line_refused("--pace slower", "for --pace: slow, fast or fastest");
+	assert_line_refused("--list a,,b", "one of the list is empty");
 	assert_line_refused("--word a --word B", "bad value for --word: lower case is wanted");
 }
 
@@ -278,7 +305,7 @@ static void test_file(void **state)
 {
 	static const char file[] =
 		"quiet = true\nname = 'ann'\nword = ['a', \"b\"]\nnumber = [1, 2]\n"
-		"count = 3\nsize = 4096\ntime = \"2s\"\npercent = 0.5\n";
+		"count = 3\nsize = 4096\ntime = \"2s\"\npercent = 0.5\npace = 'fast'\n";
 	struct settings s;
 
 	(void)state;
@@ -289,6 +316,7 @@ static void test_file(void **state)
 	assert_int_equal(s.numbers.cnt, 2);
 	assert_int_equal(s.count, 3);
 	assert_int_equal(s.size, 4096);
+	assert_int_equal(s.pace, FAST);
 	assert_int_equal(s.time_ns, 2000000000);
 	assert_true(s.percent == 0.5);
 	option_release(&table, &s);
@@ -335,7 +363,8 @@ static void test_bad_file(void **state)
 				   "quiet = 1\n"
 				   "only-here = 'x'\n"
 				   "what there is = 1\n"
-				   "percent = 101\n";
+				   "percent = 101\n"
+				   "pace = 'slower'\n";
 	static const char *const want[] = {
 		"f.toml:1: nmae: unknown key: did you mean name?",
 		"f.toml:2: count: it is a string, and has to be an integer",
@@ -343,13 +372,14 @@ static void test_bad_file(void **state)
 		"f.toml:4: word: it has to be strings in [ ]",
 		"f.toml:5: name: it has to be a string",
 		"f.toml:7: number: it is a string, and has to be integers",
-		"f.toml:8: number: bad value '0': a number is wanted, at least 1",
+		"f.toml:8: number: bad value '0': a number, at least 1",
 		"f.toml:9: size: bad value '5x'",
 		"f.toml:10: time: bad value '1ms'",
 		"f.toml:11: quiet: it is an integer, and has to be true or false",
 		"f.toml:12: only-here: ",
 		"f.toml:13: what: ",
 		"f.toml:14: percent: bad value '101'",
+		"f.toml:15: pace: bad value 'slower': slow, fast or fastest",
 	};
 	struct settings s;
 	struct errors e;
@@ -373,11 +403,12 @@ static void test_printed_settings(void **state)
 
 	(void)state;
 	make_sound("name = \"it's \\\"\\n\"\nword = ['^\\d$', 'b\"']\nnumber = [5]\n",
-		   "--size 3k --time 1500ms --percent 0.25 --limit 5! -q", &s);
+		   "--size=3k --time 1500ms --percent 0.25 --limit 5! -q --pace fastest", &s);
 	option_print_settings(&table, &s, out);
 	fclose(out);
 	assert_non_null(strstr(text, "size = \"3k\"\n"));
 	assert_non_null(strstr(text, "time = \"1500ms\"\n"));
+	assert_non_null(strstr(text, "pace = \"fastest\"\n"));
 	assert_non_null(strstr(text, "limit = \"5!\"\n"));
 	assert_non_null(strstr(text, "word = ['^\\d$', 'b\"']\n"));
 	assert_null(strstr(text, "only-here"));
@@ -391,12 +422,13 @@ static void test_printed_settings(void **state)
 
 static void test_equal_and_copy(void **state)
 {
-	static const char *const lines[] = { "-q",	   "--name ann",  "--word a",
-					     "--number 2", "--count 3",	  "--size 1k",
-					     "--time 2s",  "--percent 1", "--only-here x",
-					     "--limit 25!" };
-	static const char *const names[] = { "quiet", "name", "word",	 "number",    "count",
-					     "size",  "time", "percent", "only-here", "limit" };
+	static const char *const lines[] = { "-q",	    "--name ann",  "--word a",
+					     "--number 2",  "--count 3",   "--size=1k",
+					     "--time 2s",   "--percent 1", "--only-here x",
+					     "--limit 25!", "--pace fast" };
+	static const char *const names[] = { "quiet",	  "name",  "word", "number",
+					     "count",	  "size",  "time", "percent",
+					     "only-here", "limit", "pace" };
 	struct settings a, b;
 
 	(void)state;
@@ -426,8 +458,9 @@ static void test_help(void **state)
 	option_print_help(&table, out);
 	fclose(out);
 	assert_non_null(strstr(text, "\nwhat there is:\n"));
-	assert_non_null(strstr(text, "\n  -n, --name NAME         a name (default: nobody)\n"));
-	assert_non_null(strstr(text, "\n      --word WORD         may be repeated\n"));
+	assert_non_null(strstr(text, "\n  -n, --name NAME     a name (default: nobody)\n"));
+	assert_non_null(strstr(text, "\n      --word WORD     may be repeated\n"));
+	assert_non_null(strstr(text, "\n      --size[=SIZE]  a size (default: 64k)\n"));
 	assert_null(strstr(text, "only-here"));
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
 		assert_true(strcspn(at, "\n") <= 98);

@@ -413,7 +413,7 @@ static void bad_options_are_usage_errors(void **state)
 
 		for (; argc < 5 && cases[i][argc]; argc++)
 			argv[argc] = strdup(cases[i][argc]);
-		assert_int_equal(cmd_report(argc, argv), 2);
+		assert_int_equal(command_run(&command_report, argc, argv), 2);
 		/* getopt may have changed the order, not the pointers */
 		for (int k = 0; k < argc; k++)
 			free(argv[k]);

@@ -574,7 +574,7 @@ static char *run(const char *const *args, int *ret_status)
 	fflush(stdout);
 	dup2(fileno(to), STDOUT_FILENO);
 	dup2(fileno(to), STDERR_FILENO);
-	*ret_status = cmd_report(argc, argv);
+	*ret_status = command_run(&command_report, argc, argv);
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);

@@ -15,7 +15,6 @@
 
 #include "budget/budget.h"
 #include "cmd/serve_options.h"
-#include "config/config_file.h"
 
 #define EXAMPLE "tools/packaging/serve.toml"
 
@@ -40,7 +39,7 @@ static int make(const char *const *words, struct serve_settings *ret)
 
 	for (; words[argc - 1]; argc++)
 		argv[argc] = (char *)words[argc - 1];
-	assert_int_equal(option_read_args(serve_option_table(), argc, argv, on_error, NULL, &args),
+	assert_int_equal(option_read_args(&serve_option_table, argc, argv, on_error, NULL, &args),
 			 0);
 	err = serve_settings_make(&args, ret);
 	option_args_release(&args);
@@ -51,20 +50,22 @@ static int make(const char *const *words, struct serve_settings *ret)
 
 static void test_table(void **state)
 {
-	const struct option_table *t = serve_option_table();
+	const struct option_table *t = &serve_option_table;
 
 	(void)state;
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 
-		if (row->type == OPTION_HEADING)
+		if (row->type == OPTION_HEADING || row->type == OPTION_ASK)
 			continue;
 		assert_true(row->at < sizeof(struct serve_settings));
 		assert_non_null(row->help);
 		if (row->type != OPTION_FLAG)
 			assert_non_null(row->arg);
+		if (row->type == OPTION_CHOICE)
+			assert_non_null(row->choices);
 		for (size_t j = 0; j < i; j++) {
-			if (t->rows[j].type == OPTION_HEADING)
+			if (t->rows[j].type == OPTION_HEADING || t->rows[j].type == OPTION_ASK)
 				continue;
 			assert_string_not_equal(t->rows[j].name, row->name);
 			assert_int_not_equal(t->rows[j].at, row->at);
@@ -127,7 +128,7 @@ static void test_refused(void **state)
  * of its option, or an option that has none. */
 static void test_example(void **state)
 {
-	const struct option_table *t = serve_option_table();
+	const struct option_table *t = &serve_option_table;
 	char why[512] = "", *text = NULL, *at;
 	struct serve_settings plain = { 0 }, s = { 0 };
 	size_t bytes, key_cnt = 0;
@@ -135,7 +136,7 @@ static void test_example(void **state)
 	(void)state;
 	if (access(EXAMPLE, R_OK))
 		skip(); /* not run from the top */
-	assert_int_equal(config_file_read(EXAMPLE, &text, &bytes, why, sizeof(why)), 0);
+	assert_int_equal(option_read_file(EXAMPLE, &text, &bytes, why, sizeof(why)), 0);
 	text[bytes] = '\0';
 	for (at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		size_t key = at[0] == '#' && at[1] == ' ' ? strcspn(at + 2, " ") : 0;
@@ -151,8 +152,7 @@ static void test_example(void **state)
 	for (size_t i = 0; i < t->cnt; i++) {
 		const struct option_row *row = &t->rows[i];
 
-		if (row->type == OPTION_HEADING ||
-		    row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN))
+		if (!option_is_in_file(row))
 			continue;
 		at = strstr(text, row->name);
 		while (at && strncmp(at + strlen(row->name), " = ", 3))

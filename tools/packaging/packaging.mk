@@ -1,12 +1,14 @@
 # What an operator or a distributor needs: install, uninstall, the .deb, the manifests' checks.
 # tools/packaging/README.md says how each is meant.
 #
-# PREFIX=/usr/local and, below DESTDIR, where a distribution wants another place: SYSCONFDIR, UNITDIR.
+# PREFIX=/usr/local and, below DESTDIR, where a distribution wants another place: SYSCONFDIR, UNITDIR;
+# below PREFIX: ZSHDIR.
 
 P := tools/packaging
 # A prefix of its own has a configuration of its own; /usr has none but the system's.
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+ZSHDIR ?= share/zsh/site-functions
 BINDIR := $(PREFIX)/bin
 DOCDIR := $(PREFIX)/share/doc/heaptap
 MANDIR := $(PREFIX)/share/man
@@ -15,6 +17,10 @@ CONFIG := $(SYSCONFDIR)/heaptap/serve.toml
 EXAMPLES := $(wildcard $(P)/serve.toml $(P)/Containerfile $(P)/kubernetes/*.yaml \
 	tools/grafana/*.json tools/grafana/*.yml tools/grafana/*.yaml tools/grafana/*.rules)
 MAN := $(wildcard user/man/*.[1-8])
+# Where each shell looks for what it completes, below PREFIX.
+COMPLETIONS := bash:share/bash-completion/completions/heaptap zsh:$(ZSHDIR)/_heaptap \
+	fish:share/fish/vendor_completions.d/heaptap.fish
+completion_path = $(PREFIX)/$(lastword $(subst :, ,$1))
 man_path = $(MANDIR)/man$(subst .,,$(suffix $1))/$(notdir $1)
 FILL = sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@BINDIR@,$(BINDIR),g' \
 	-e 's,@SYSCONFDIR@,$(SYSCONFDIR),g' -e 's,@VERSION@,$(VERSION),g'
@@ -25,6 +31,9 @@ FILL = sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@BINDIR@,$(BINDIR),g' \
 install: $(B)/heaptap ## into PREFIX (/usr/local), under DESTDIR
 	install -D -m 755 $(B)/heaptap $(DESTDIR)$(BINDIR)/heaptap
 	$(foreach m,$(MAN),install -D -m 644 $m $(DESTDIR)$(call man_path,$m) &&) true
+	$(foreach c,$(COMPLETIONS),install -d $(DESTDIR)$(dir $(call completion_path,$c)) && \
+		$(B)/heaptap completion $(firstword $(subst :, ,$c)) > $(DESTDIR)$(call completion_path,$c) && \
+		chmod 644 $(DESTDIR)$(call completion_path,$c) &&) true
 	install -D -m 644 include/heaptap/scope.h $(DESTDIR)$(PREFIX)/include/heaptap/scope.h
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig $(DESTDIR)$(UNITDIR) \
 		$(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(SYSCONFDIR)/heaptap
@@ -39,6 +48,7 @@ install: $(B)/heaptap ## into PREFIX (/usr/local), under DESTDIR
 # The configuration goes only when nobody has changed it.
 uninstall: ## what install put there
 	rm -f $(DESTDIR)$(BINDIR)/heaptap $(foreach m,$(MAN),$(DESTDIR)$(call man_path,$m)) \
+		$(foreach c,$(COMPLETIONS),$(DESTDIR)$(call completion_path,$c)) \
 		$(DESTDIR)$(PREFIX)/include/heaptap/scope.h \
 		$(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc $(DESTDIR)$(UNITDIR)/heaptap.service
 	rm -rf $(DESTDIR)$(DOCDIR)

@@ -1,17 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/cmd.h - the commands. Each parses its own options; argv[0] is the command's name. The value is
- * the exit status: 0 done, 1 failed, 2 used wrongly.
+ * cmd/cmd.h - the commands, and what they have in common: --help, --version, and what is said of a command
+ * line that is wrong.
  */
 #ifndef HT_CMD_CMD_H
 #define HT_CMD_CMD_H
 
+#include <stddef.h>
+#include <stdio.h>
+
+#include "config/option.h"
+
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 
-int cmd_record(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_serve(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
+struct command {
+	const char *name, *summary, *example;
+	const struct option_table *options;
+	const char *usage, *more; /* of --help: before the options, and after them */
+	/* argv[0] is the command's name. The value is the exit status: 0 done, 1 failed, 2 used wrongly. */
+	int (*run)(int argc, char **argv, const struct option_args *args);
+};
+
+extern const struct command command_record, command_report, command_diff, command_doctor,
+	command_serve;
+
+/* The last two of every table. */
+#define COMMAND_HELP_ROW                                                               \
+	{                                                                              \
+		.name = "help", .letter = 'h', .type = OPTION_ASK, .help = "show this" \
+	}
+#define COMMAND_VERSION_ROW                                                                      \
+	{                                                                                        \
+		.name = "version", .letter = 'V', .type = OPTION_ASK, .help = "show the version" \
+	}
+
+/* The exit status. What is wrong was said. */
+int command_run(const struct command *c, int argc, char **argv);
+
+/* option_error_fn; ctx is the command's name. */
+void command_error(void *ctx, const char *text);
+/* Defaults, and what the command line says. -EINVAL: it was said why. Settings are zeroed before. */
+int command_settings(const struct command *c, const struct option_args *args, void *settings);
+
+enum completion_shell { COMPLETION_BASH, COMPLETION_ZSH, COMPLETION_FISH };
+/* What a shell has to know to complete a command line: a script for it. */
+void completion_print(enum completion_shell shell, const struct command *const *commands,
+		      size_t cnt, FILE *out);
 
 #endif

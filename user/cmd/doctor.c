@@ -16,89 +16,52 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
-#include "config/read_option.h"
 #include "kernel/seccomp_probe.h"
 
 #define COLUMNS_MIN 80
 #define COLUMNS_MAX 100 /* longer lines read badly */
-
-struct doctor_options {
-	pid_t pid; /* 0 = the machine only */
-	bool json, verbose, help, version;
-};
 
 static const char usage[] =
 	"usage: heaptap doctor [-p PID] [-v | --json]\n"
 	"\n"
 	"Say whether heaptap can record on this machine, or the process PID: what, at what cost,\n"
 	"what would be missing, and what to do about it. Nothing is attached to the process.\n"
-	"\n"
-	"  -p, --pid PID   look at this process too\n"
-	"  -v, --verbose   show every probed function, mapped file, kernel feature and privilege\n"
-	"      --json      print everything as JSON\n"
-	"  -h, --help      print this\n"
-	"  -V, --version   print the version\n"
-	"\n"
-	"Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
+	"\n";
 
-static int parse_pid(const char *text, pid_t *ret)
-{
-	char *end;
-	long v;
+static const char more[] = "\n"
+			   "Exit status: 0 it can be recorded, 1 it cannot, 2 wrong usage.\n";
 
-	errno = 0;
-	v = strtol(text, &end, 10);
-	if (errno || end == text || *end || v <= 0 || v > INT_MAX)
-		return -EINVAL;
-	*ret = (pid_t)v;
-	return 0;
-}
+struct doctor_options {
+	uint64_t pid; /* 0 = the machine only */
+	bool is_json, is_verbose;
+};
 
-static int parse_options(int argc, char **argv, struct doctor_options *ret)
-{
-	static const struct option options[] = {
-		{ "pid", required_argument, NULL, 'p' }, { "verbose", no_argument, NULL, 'v' },
-		{ "json", no_argument, NULL, 'j' },	 { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },	 { NULL, 0, NULL, 0 },
-	};
-	char why[READ_OPTION_WHY_BYTES];
-	int opt;
+#define AT(member) offsetof(struct doctor_options, member)
 
-	optind = 1;
-	while ((opt = read_option(argc, argv, ":p:vhV", options, why)) != -1) {
-		switch (opt) {
-		case 'p':
-			if (parse_pid(optarg, &ret->pid)) {
-				log_error("doctor: '%s' is not a process id: give a number, as ps "
-					  "prints it",
-					  optarg);
-				return -EINVAL;
-			}
-			break;
-		case 'v':
-			ret->verbose = true;
-			break;
-		case 'j':
-			ret->json = true;
-			break;
-		case 'h':
-			ret->help = true;
-			break;
-		case 'V':
-			ret->version = true;
-			break;
-		default:
-			log_error("doctor: %s", why);
-			return -EINVAL;
-		}
-	}
-	if (optind < argc) {
-		log_error("doctor: unexpected argument '%s': a process is named by -p PID",
-			  argv[optind]);
-		return -EINVAL;
-	}
-	return 0;
-}
+static const struct option_row rows[] = {
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPTION_COUNT,
+	  .at = AT(pid),
+	  .arg = "PID",
+	  .min = 1,
+	  .max = INT_MAX,
+	  .wanted = "a process id, a number as ps prints it",
+	  .help = "look at this process too" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "show every probed function, mapped file, kernel feature and privilege" },
+	{ .name = "json",
+	  .type = OPTION_FLAG,
+	  .at = AT(is_json),
+	  .help = "print everything as JSON" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
 static int examine_machine(struct doctor_report *r)
 {
@@ -147,35 +110,49 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 						    strerror(-r->process_err));
 }
 
-int cmd_doctor(int argc, char **argv)
+static int print_report(const struct doctor_options *o)
 {
 	struct doctor_report report = { 0 };
-	struct doctor_options opts = { 0 };
-	int err, status = 2;
+	int err, status = 1;
 
-	if (parse_options(argc, argv, &opts)) {
-		fputs("Try 'heaptap doctor --help'.\n", stderr);
-		return 2;
-	}
-	if (opts.help || opts.version) {
-		fputs(opts.help ? usage : VERSION_LINE, stdout);
-		return 0;
-	}
 	report.columns = terminal_columns(STDOUT_FILENO, COLUMNS_MIN, COLUMNS_MAX);
-	report.is_verbose = opts.verbose;
+	report.is_verbose = o->is_verbose;
 	err = examine_machine(&report);
-	if (!err && opts.pid)
-		examine_process(&report, opts.pid);
+	if (!err && o->pid)
+		examine_process(&report, (pid_t)o->pid);
 	if (!err)
 		err = doctor_find(&report);
 	if (err) {
 		log_error("doctor: cannot examine this machine: %s", strerror(-err));
-		status = 1;
 	} else {
-		(opts.json ? doctor_print_json : doctor_print_text)(&report, stdout);
+		(o->is_json ? doctor_print_json : doctor_print_text)(&report, stdout);
 		status = report.verdict == DOCTOR_BLOCK;
 	}
 	survey_free(report.survey);
 	vec_release(&report.findings);
 	return status;
 }
+
+static int run(int argc, char **argv, const struct option_args *args)
+{
+	struct doctor_options o = { 0 };
+
+	if (command_settings(&command_doctor, args, &o))
+		return 2;
+	if (args->first < (size_t)argc) {
+		log_error("doctor: unexpected argument '%s': a process is named by -p PID",
+			  argv[args->first]);
+		return 2;
+	}
+	return print_report(&o);
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "say what can be recorded here, and what would be missing",
+	.example = "heaptap doctor -p PID",
+	.options = &table,
+	.usage = usage,
+	.more = more,
+	.run = run,
+};

@@ -52,7 +52,7 @@ struct doctor_report {
 	char process_why[512];
 	bool has_info;
 	struct process_info info;
-	bool seccomp_kills_returns; /* a return probe would be the target's end */
+	bool seccomp_kills_returns; /* a return probe would end the process */
 	struct survey *survey; /* NULL: could not be made */
 	struct heap_kind heap; /* what the survey does not tell: its runtime */
 

@@ -323,7 +323,7 @@ static int find_stacks(struct doctor_report *r)
 		"stacks may end in these files, and their allocators are not seen, because "
 		"they could not be read",
 		is_unreadable,
-		"run heaptap as root (CAP_SYS_ADMIN) and outside the target's container");
+		"run heaptap as root (CAP_SYS_ADMIN) and outside the process's container");
 	if (!err)
 		err = find_files(
 			r, DOCTOR_LIMIT,

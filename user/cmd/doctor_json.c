@@ -6,63 +6,22 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
 
-struct json {
-	FILE *out;
-	bool needs_comma;
-};
-
-static void key(struct json *j, const char *name)
-{
-	if (j->needs_comma)
-		fputc(',', j->out);
-	j->needs_comma = true;
-	if (name)
-		fprintf(j->out, "\"%s\":", name);
-}
-
-static void begin(struct json *j, const char *name, char bracket)
-{
-	key(j, name);
-	fputc(bracket, j->out);
-	j->needs_comma = false;
-}
-
-static void end(struct json *j, char bracket)
-{
-	fputc(bracket, j->out);
-	j->needs_comma = true;
-}
-
-static void put_text(struct json *j, const char *name, const char *text)
-{
-	key(j, name);
-	json_put_text(j->out, text);
-}
-
-static void put_bool(struct json *j, const char *name, bool v)
-{
-	key(j, name);
-	fputs(v ? "true" : "false", j->out);
-}
-
 static void put_uint(struct json *j, const char *name, uint64_t v)
 {
-	key(j, name);
-	fprintf(j->out, "%llu", (unsigned long long)v);
+	json_format(j, name, "%llu", (unsigned long long)v);
 }
 
 /* is_known false: null. */
 static void put_number(struct json *j, const char *name, double v, bool is_known)
 {
-	key(j, name);
 	if (is_known)
-		fprintf(j->out, "%.0f", v);
+		json_format(j, name, "%.0f", v);
 	else
-		fputs("null", j->out);
+		json_null(j, name);
 }
 
 static void put_findings(struct json *j, const struct doctor_report *r)
@@ -74,23 +33,23 @@ static void put_findings(struct json *j, const struct doctor_report *r)
 	};
 	const struct doctor_finding *f;
 
-	begin(j, "findings", '[');
+	json_begin(j, "findings", '[');
 	vec_each(&r->findings, f) {
-		begin(j, NULL, '{');
-		put_text(j, "level", levels[f->level]);
-		put_text(j, "what", f->what);
-		put_text(j, "advice", f->advice);
-		end(j, '}');
+		json_begin(j, NULL, '{');
+		json_text(j, "level", levels[f->level]);
+		json_text(j, "what", f->what);
+		json_text(j, "advice", f->advice);
+		json_end(j, '}');
 	}
-	end(j, ']');
+	json_end(j, ']');
 }
 
 /* ns a hit of one of so many processes followed at one library. */
 static void put_ways(struct json *j, const struct doctor_report *r)
 {
-	begin(j, "way_hit_ns", '{');
+	json_begin(j, "way_hit_ns", '{');
 	for (enum plan_way way = PLAN_OWN; way <= PLAN_ALL; way++) {
-		begin(j, plan_way_name(way), '{');
+		json_begin(j, plan_way_name(way), '{');
 		for (size_t i = 0; i < DOCTOR_WAY_CNTS; i++) {
 			double ns = doctor_way_ns(r, way, doctor_way_process_cnts[i]);
 			char cnt[24];
@@ -98,9 +57,9 @@ static void put_ways(struct json *j, const struct doctor_report *r)
 			snprintf(cnt, sizeof(cnt), "%zu", doctor_way_process_cnts[i]);
 			put_number(j, cnt, ns, ns > 0);
 		}
-		end(j, '}');
+		json_end(j, '}');
 	}
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_kernel(struct json *j, const struct doctor_report *r)
@@ -108,25 +67,21 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	const struct feature_info *infos;
 	size_t cnt, i;
 
-	begin(j, "kernel", '{');
-	put_text(j, "release", r->uts.release);
-	put_text(j, "machine", r->uts.machine);
+	json_begin(j, "kernel", '{');
+	json_text(j, "release", r->uts.release);
+	json_text(j, "machine", r->uts.machine);
 	put_uint(j, "cpus", (uint64_t)r->cpu_cnt);
-	begin(j, "features", '{');
+	json_begin(j, "features", '{');
 	infos = kernel_feature_infos(&cnt);
 	for (i = 0; i < cnt; i++)
-		put_bool(j, infos[i].name, doctor_has_feature(r, &infos[i]));
-	end(j, '}');
-	key(j, "attach_mode");
-	if (r->has_mode)
-		json_put_text(j->out, attach_mode_name(r->mode));
-	else
-		fputs("null", j->out);
+		json_bool(j, infos[i].name, doctor_has_feature(r, &infos[i]));
+	json_end(j, '}');
+	json_text(j, "attach_mode", r->has_mode ? attach_mode_name(r->mode) : NULL);
 	put_number(j, "emulated_hit_ns", r->costs.emulated_ns, r->has_costs);
 	put_number(j, "stepped_hit_ns", r->costs.stepped_ns, r->has_costs);
 	put_number(j, "return_hit_ns", r->costs.return_ns, r->has_costs);
 	put_ways(j, r);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_sysctl(struct json *j, const char *name, int value)
@@ -139,20 +94,20 @@ static void put_privileges(struct json *j, const struct privileges *p)
 	const struct capability_info *infos;
 	size_t cnt, i;
 
-	begin(j, "privileges", '{');
+	json_begin(j, "privileges", '{');
 	put_uint(j, "uid", p->uid);
-	put_bool(j, "user_namespace", p->in_user_namespace);
-	begin(j, "capabilities", '{');
+	json_bool(j, "user_namespace", p->in_user_namespace);
+	json_begin(j, "capabilities", '{');
 	infos = capability_infos(&cnt);
 	for (i = 0; i < cnt; i++)
-		put_bool(j, infos[i].name, privileges_have(p, infos[i].number));
-	end(j, '}');
-	put_text(j, "lockdown", p->lockdown);
+		json_bool(j, infos[i].name, privileges_have(p, infos[i].number));
+	json_end(j, '}');
+	json_text(j, "lockdown", p->lockdown);
 	put_sysctl(j, "perf_event_paranoid", p->perf_event_paranoid);
 	put_sysctl(j, "kptr_restrict", p->kptr_restrict);
 	put_sysctl(j, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled);
 	put_sysctl(j, "ptrace_scope", p->ptrace_scope);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_process(struct json *j, const struct doctor_report *r)
@@ -160,25 +115,25 @@ static void put_process(struct json *j, const struct doctor_report *r)
 	const struct process_info *info = &r->info;
 	const char state[2] = { info->state, '\0' };
 
-	begin(j, "process", '{');
+	json_begin(j, "process", '{');
 	put_uint(j, "pid", (uint64_t)r->pid);
-	put_text(j, "comm", info->comm);
-	put_text(j, "exe", info->exe);
-	put_text(j, "state", state);
+	json_text(j, "comm", info->comm);
+	json_text(j, "exe", info->exe);
+	json_text(j, "state", state);
 	put_uint(j, "uid", info->uid);
 	put_uint(j, "threads", info->thread_cnt);
-	put_bool(j, "main_thread_gone", info->is_main_thread_gone);
-	put_bool(j, "kernel_thread", info->is_kernel_thread);
-	put_bool(j, "zombie", info->is_zombie);
-	put_bool(j, "bits32", info->is_32bit);
+	json_bool(j, "main_thread_gone", info->is_main_thread_gone);
+	json_bool(j, "kernel_thread", info->is_kernel_thread);
+	json_bool(j, "zombie", info->is_zombie);
+	json_bool(j, "bits32", info->is_32bit);
 	put_uint(j, "rss_bytes", info->rss_bytes);
 	put_number(j, "pss_bytes", (double)info->pss_bytes, info->pss_bytes != 0);
 	put_number(j, "address_limit_bytes", (double)info->address_limit_bytes,
 		   info->address_limit_bytes != 0);
-	put_text(j, "container_id", info->container_id);
-	put_bool(j, "pid_namespace", info->in_pid_namespace);
+	json_text(j, "container_id", info->container_id);
+	json_bool(j, "pid_namespace", info->in_pid_namespace);
 	put_uint(j, "seccomp", (uint64_t)info->seccomp);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_site(struct json *j, const struct doctor_report *r, const struct alloc_site *site,
@@ -187,18 +142,18 @@ static void put_site(struct json *j, const struct doctor_report *r, const struct
 	const struct placement *p = &site->placement;
 	double ns = doctor_site_ns(r, site);
 
-	begin(j, NULL, '{');
-	put_text(j, "symbol", site->symbol);
+	json_begin(j, NULL, '{');
+	json_text(j, "symbol", site->symbol);
 	put_uint(j, "offset_in_function", p->vaddr - site->fn_vaddr);
 	put_uint(j, "file_offset", site->probe_off);
-	put_text(j, "instruction", p->insn);
-	put_bool(j, "emulated", p->is_emulated);
-	put_bool(j, "after_null_check", p->skips_null);
-	put_text(j, "why_not_emulated", p->why);
-	put_bool(j, "needs_return", site->needs_return);
-	put_bool(j, "probed_by_others", is_probed);
+	json_text(j, "instruction", p->insn);
+	json_bool(j, "emulated", p->is_emulated);
+	json_bool(j, "after_null_check", p->skips_null);
+	json_text(j, "why_not_emulated", p->why);
+	json_bool(j, "needs_return", site->needs_return);
+	json_bool(j, "probed_by_others", is_probed);
 	put_number(j, "cost_ns", ns, ns > 0);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_allocator(struct json *j, const struct doctor_report *r,
@@ -207,14 +162,14 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 	double pair_ns = doctor_pair_ns(r, file->alloc);
 	size_t i;
 
-	begin(j, "allocator", '{');
-	put_text(j, "family", file->alloc->family);
+	json_begin(j, "allocator", '{');
+	json_text(j, "family", file->alloc->family);
 	put_number(j, "pair_cost_ns", pair_ns, pair_ns > 0);
-	begin(j, "sites", '[');
+	json_begin(j, "sites", '[');
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		put_site(j, r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i]);
-	end(j, ']');
-	end(j, '}');
+	json_end(j, ']');
+	json_end(j, '}');
 }
 
 /* What only heaptap/scope.h's descriptor says. */
@@ -222,16 +177,15 @@ static void put_scopes(struct json *j, const struct survey_tag *tag)
 {
 	const struct scope_descriptor *d = &tag->descriptor;
 
-	key(j, "abi");
 	if (tag->has_descriptor)
-		fprintf(j->out, "\"%u.%u\"", SCOPE_DESCRIPTOR_MAJOR, d->minor);
+		json_format(j, "abi", "\"%u.%u\"", SCOPE_DESCRIPTOR_MAJOR, d->minor);
 	else
-		fputs("null", j->out);
+		json_null(j, "abi");
 	put_number(j, "nodes", doctor_node_cnt(tag), tag->has_descriptor);
 	put_number(j, "overflows", d->overflows, tag->has_descriptor);
 	put_number(j, "underflows", d->underflows, tag->has_descriptor);
 	put_number(j, "truncations", d->truncations, tag->has_descriptor);
-	put_bool(j, "paused", doctor_is_paused(tag));
+	json_bool(j, "paused", doctor_is_paused(tag));
 }
 
 static void put_tag(struct json *j, const struct survey_tag *tag)
@@ -248,30 +202,26 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 		[HT_TLS_REGISTRY] = "registry",
 	};
 
-	begin(j, NULL, '{');
-	put_text(j, "format", formats[tag->kind]);
-	put_text(j, "problem", tag->problem);
-	key(j, "found_by");
-	if (tag->problem[0])
-		fputs("null", j->out);
-	else
-		json_put_text(j->out, modes[tag->tls_mode]);
+	json_begin(j, NULL, '{');
+	json_text(j, "format", formats[tag->kind]);
+	json_text(j, "problem", tag->problem);
+	json_text(j, "found_by", tag->problem[0] ? NULL : modes[tag->tls_mode]);
 	put_number(j, "tls_offset", (double)tag->tls_off,
 		   tag->tls_mode == HT_TLS_STATIC || tag->tls_mode == HT_TLS_DTV);
 	put_number(j, "tls_module", (double)tag->tls_module, tag->tls_mode == HT_TLS_DTV);
 	if (tag->kind == HT_TAG_SCOPE)
 		put_scopes(j, tag);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_tags(struct json *j, const struct survey_file *file)
 {
 	const struct survey_tag *tag;
 
-	begin(j, "tags", '[');
+	json_begin(j, "tags", '[');
 	vec_each(&file->tags.all, tag)
 		put_tag(j, tag);
-	end(j, ']');
+	json_end(j, ']');
 }
 
 static void put_file(struct json *j, const struct doctor_report *r, const struct survey_file *file)
@@ -282,22 +232,22 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 		[SURVEY_DEBUG_SEPARATE] = "separate",
 	};
 
-	begin(j, NULL, '{');
-	put_text(j, "path", file->path);
-	put_bool(j, "deleted", file->is_deleted);
-	put_text(j, "build_id", file->build_id);
+	json_begin(j, NULL, '{');
+	json_text(j, "path", file->path);
+	json_bool(j, "deleted", file->is_deleted);
+	json_text(j, "build_id", file->build_id);
 	put_uint(j, "text_bytes", file->exec_bytes);
-	put_text(j, "error", file->open_err ? strerror(-file->open_err) : "");
+	json_text(j, "error", file->open_err ? strerror(-file->open_err) : "");
 	put_uint(j, "unwind_rows", file->row_cnt);
 	put_uint(j, "unsupported_unwind_rows", file->unsupported_row_cnt);
 	put_uint(j, "symbols", file->symbol_cnt);
-	put_bool(j, "symbol_table", file->has_symtab || file->has_mini_symtab);
-	put_text(j, "debug_info", debug[file->debug]);
-	put_bool(j, "go", file->is_go);
+	json_bool(j, "symbol_table", file->has_symtab || file->has_mini_symtab);
+	json_text(j, "debug_info", debug[file->debug]);
+	json_bool(j, "go", file->is_go);
 	if (file->alloc)
 		put_allocator(j, r, file);
 	put_tags(j, file);
-	end(j, '}');
+	json_end(j, '}');
 }
 
 static void put_looked_for(struct json *j)
@@ -306,15 +256,15 @@ static void put_looked_for(struct json *j)
 	const struct alloc_row *rows = alloc_table(&cnt);
 	const char *const *prefixes;
 
-	begin(j, "looked_for", '[');
+	json_begin(j, "looked_for", '[');
 	for (i = 0; i < cnt; i++)
-		put_text(j, NULL, rows[i].name);
-	end(j, ']');
+		json_text(j, NULL, rows[i].name);
+	json_end(j, ']');
 	prefixes = alloc_prefixes(&cnt);
-	begin(j, "prefixes", '[');
+	json_begin(j, "prefixes", '[');
 	for (i = 0; i < cnt; i++)
-		put_text(j, NULL, prefixes[i]);
-	end(j, ']');
+		json_text(j, NULL, prefixes[i]);
+	json_end(j, ']');
 }
 
 static void put_survey(struct json *j, const struct doctor_report *r)
@@ -322,15 +272,15 @@ static void put_survey(struct json *j, const struct doctor_report *r)
 	const struct survey *s = r->survey;
 	const struct survey_file *file;
 
-	begin(j, "files", '[');
+	json_begin(j, "files", '[');
 	vec_each(&s->files, file)
 		put_file(j, r, file);
-	end(j, ']');
+	json_end(j, ']');
 	put_uint(j, "jit_areas", s->jit_area_cnt);
 	put_uint(j, "jit_bytes", s->jit_bytes);
-	put_bool(j, "jit_map", s->has_jit_map);
-	put_bool(j, "jit_dump", s->has_jit_dump);
-	put_bool(j, "was_probed_before", s->has_uprobes_area);
+	json_bool(j, "jit_map", s->has_jit_map);
+	json_bool(j, "jit_dump", s->has_jit_dump);
+	json_bool(j, "was_probed_before", s->has_uprobes_area);
 	put_number(j, "otel_key_names", (double)s->otel_key_cnt, !s->otel_keys_err);
 	put_looked_for(j);
 }
@@ -344,8 +294,8 @@ void doctor_print_json(const struct doctor_report *r, FILE *out)
 	};
 	struct json j = { .out = out };
 
-	begin(&j, NULL, '{');
-	put_text(&j, "can_record", verdicts[r->verdict]);
+	json_begin(&j, NULL, '{');
+	json_text(&j, "can_record", verdicts[r->verdict]);
 	put_findings(&j, r);
 	put_kernel(&j, r);
 	put_privileges(&j, &r->privileges);
@@ -353,6 +303,6 @@ void doctor_print_json(const struct doctor_report *r, FILE *out)
 		put_process(&j, r);
 	if (r->survey)
 		put_survey(&j, r);
-	end(&j, '}');
+	json_end(&j, '}');
 	fputc('\n', out);
 }

@@ -13,7 +13,6 @@
 #include "base/vec.h"
 #include "base/write_all.h"
 #include "cmd/cmd.h"
-#include "config/read_option.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "report/report_diff.h"
@@ -26,68 +25,22 @@
 #define SCOPES_DEFAULT 40
 #define FRAMES_DEFAULT 12
 
-enum {
-	OPT_FRAMES = 256,
-	OPT_SCOPE,
-	OPT_MATCH,
-	OPT_FOLD_REPEATED,
-	OPT_GROUP_THREADS,
-	OPT_VALUE,
-	OPT_OWN,
-	OPT_NOTES,
-	OPT_COLOR,
-	OPT_NO_PAGER,
-	OPT_BASE,
-};
-
 static const char usage[] =
 	"usage: heaptap report [OPTIONS] FILE\n"
 	"\n"
 	"Read a pprof heap profile, heaptap's own or another tool's, or a heap dump of jemalloc or\n"
 	"gperftools, and say who holds the memory.\n"
 	"FILE may be - for the standard input.\n"
-	"\n"
-	"  -b, --by WHAT       stack, function, module, thread, scope (a tree), instance (tasks, and\n"
-	"                      what exited ones left) or label:KEY; default: scope where there are\n"
-	"                      scopes, else stack; stack in all formats but text\n"
-	"  -m, --module LIST   prefixes of modules or functions, such as my_app,my_lib: each stack\n"
-	"                      is charged to the first frame from the leaf that begins with one;\n"
-	"                      implies --by module\n"
-	"      --scope PATH    only this scope and what is below it, such as Top/A; with any --by\n"
-	"      --match LIST    only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if\n"
-	"                      there is a '/'; * any characters, - not these, the last match wins;\n"
-	"                      the rest is one row '(not matched)'\n"
-	"      --fold-repeated scope A/B/A counts as A/B\n"
-	"      --group-threads[=LIST]\n"
-	"                      threads by pool, such as worker-* for worker-12; LIST: the pools, such\n"
-	"                      as 'rocksdb:*,worker-*'; implies --by thread\n"
-	"  -f, --format WHAT   text (default), html (pictures to look at, one file that needs nothing\n"
-	"                      else), svg (a flame graph), json, collapsed (for flame graph\n"
-	"                      programs), or heap (for jeprof and google-pprof)\n"
-	"  -o, --output FILE   write to FILE instead of the standard output\n"
-	"      --base BEFORE   what changed since the profile BEFORE: heaptap diff BEFORE FILE\n"
-	"  -s, --sort WHAT     inuse (default), objects, alloc or name\n"
-	"      --value WHAT    inuse (default) or alloc: rows of what was allocated, freed or not\n"
-	"  -n, --top N         rows to show, the rest is summed up; 0 = all (default: what fits 24\n"
-	"                      lines, at most 10 stacks; all rows of the formats for programs)\n"
-	"      --own LIST      prefixes of modules or functions that are your own: stacks are charged\n"
-	"                      to the first frame that begins with one (default: what is not of an\n"
-	"                      allocator, a standard library or a runtime)\n"
-	"  -v, --verbose       each stack with its frames\n"
-	"      --frames[=N]    the same with N frames of a stack, all without N (-v: 12)\n"
-	"      --notes         what the profile says about itself: how it was made, what was lost\n"
-	"      --color WHEN    auto (default: on a terminal), always or never\n"
-	"      --no-pager      never show the text in a pager ($PAGER, less)\n"
-	"  -h, --help          show this\n"
-	"  -V, --version       show the version\n"
-	"\n"
-	"examples:\n"
-	"  heaptap report FILE\n"
-	"  heaptap report --by thread FILE\n"
-	"  heaptap report --module my_app,libmine FILE\n"
-	"  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
-	"  heaptap report --by function --scope Top/Query FILE\n"
-	"  heaptap report --format html -o heap.html FILE\n";
+	"\n";
+
+static const char more[] = "\n"
+			   "examples:\n"
+			   "  heaptap report FILE\n"
+			   "  heaptap report --by thread FILE\n"
+			   "  heaptap report --module my_app,libmine FILE\n"
+			   "  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
+			   "  heaptap report --by function --scope Top/Query FILE\n"
+			   "  heaptap report --format html -o heap.html FILE\n";
 
 static const char diff_usage[] =
 	"usage: heaptap diff [OPTIONS] BEFORE AFTER\n"
@@ -95,264 +48,251 @@ static const char diff_usage[] =
 	"Say what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
 	"Rows whose change may be chance are summed up. The profiles may be of different processes,\n"
 	"builds and rates: rows are compared by their names. AFTER may be - for the standard input.\n"
-	"\n"
-	"  -b, --by WHAT       stack, function, module, thread, scope or label:KEY; default: scope\n"
-	"                      where both have scopes, else stack: where it is charged and who calls that\n"
-	"  -f, --format WHAT   text (default) or json\n"
-	"  -o, --output FILE   write to FILE instead of the standard output\n"
-	"  -n, --top N         rows to show, 0 = all (default: text 10, json all)\n"
-	"      --value WHAT    inuse (default) or alloc: rows of what was allocated, freed or not\n"
-	"  -m, --module, --scope, --match, --fold-repeated, --group-threads, --own, --color, --no-pager\n"
-	"                      as of heaptap report\n"
-	"  -h, --help          show this\n"
-	"  -V, --version       show the version\n"
-	"\n"
-	"examples:\n"
-	"  heaptap diff monday.pb.gz tuesday.pb.gz\n"
-	"  heaptap diff --by function --format json BEFORE AFTER\n";
+	"\n";
 
-static const struct option long_options[] = {
-	{ "by", required_argument, NULL, 'b' },
-	{ "module", required_argument, NULL, 'm' },
-	{ "format", required_argument, NULL, 'f' },
-	{ "sort", required_argument, NULL, 's' },
-	{ "top", required_argument, NULL, 'n' },
-	{ "value", required_argument, NULL, OPT_VALUE },
-	{ "own", required_argument, NULL, OPT_OWN },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "frames", optional_argument, NULL, OPT_FRAMES },
-	{ "notes", no_argument, NULL, OPT_NOTES },
-	{ "color", required_argument, NULL, OPT_COLOR },
-	{ "output", required_argument, NULL, 'o' },
-	{ "base", required_argument, NULL, OPT_BASE },
-	{ "no-pager", no_argument, NULL, OPT_NO_PAGER },
-	{ "scope", required_argument, NULL, OPT_SCOPE },
-	{ "match", required_argument, NULL, OPT_MATCH },
-	{ "fold-repeated", no_argument, NULL, OPT_FOLD_REPEATED },
-	{ "group-threads", optional_argument, NULL, OPT_GROUP_THREADS },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* Into argv, which is cut at the commas. As VEC(). */
-struct prefixes {
-	const char **data;
-	size_t cnt, cap;
-};
+static const char diff_more[] = "\n"
+				"examples:\n"
+				"  heaptap diff monday.pb.gz tuesday.pb.gz\n"
+				"  heaptap diff --by function --format json BEFORE AFTER\n";
 
 struct cli {
 	struct report_options report;
-	struct prefixes modules, own;
+	/* What becomes a part of it. */
+	char *by, *scope, *match, *thread_globs, *output, *base;
+	struct texts modules, own;
+	int value; /* of value_names */
 	const char *path;
 	const char *base_path; /* of a difference: what was before; NULL: it is none */
-	const char *output_path; /* NULL: standard output */
 	enum terminal_color color;
-	bool is_diff; /* `heaptap diff`: two operands */
-	bool has_by, has_top, has_frames, is_verbose, has_no_pager, wants_help, wants_version;
+	bool has_by, has_top, has_frames, is_verbose, has_no_pager;
 };
 
-/* Index of text in the n names, or an error that lists them. */
-static int parse_name(const char *option, const char *text, const char *const *names, size_t n,
-		      int *ret)
-{
-	char all[128] = "";
-	size_t used = 0;
+/* As enum report_by; the last has the KEY behind it. */
+static const char *const by_names[] = { "stack", "function", "module", "thread",
+					"scope", "instance", "label:", NULL };
+/* As enum report_format, report_sort, terminal_color. */
+static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
+static const char *const diff_formats[] = { "text", "json", NULL };
+static const char *const sorts[] = { "inuse", "objects", "alloc", "name", NULL };
+static const char *const colors[] = { "auto", "always", "never", NULL };
+static const char *const value_names[] = { "inuse", "alloc", NULL };
 
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(text, names[i])) {
-			*ret = i;
+static int parse_by(const char *text, enum report_by *ret, const char **ret_key)
+{
+	if (!strncmp(text, "label:", 6) && text[6]) {
+		*ret = REPORT_BY_LABEL;
+		*ret_key = text + 6;
+		return 0;
+	}
+	for (int i = 0; i < REPORT_BY_LABEL; i++) {
+		if (!strcmp(text, by_names[i])) {
+			*ret = (enum report_by)i;
 			return 0;
 		}
-		used += snprintf(all + used, sizeof(all) - used, "%s%s",
-				 !i	   ? "" :
-				 i + 1 < n ? ", " :
-					     " or ",
-				 names[i]);
-	}
-	log_error("report: bad value '%s' for %s: %s", text, option, all);
-	return -EINVAL;
-}
-
-static int parse_cnt(const char *option, const char *text, size_t *ret)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (errno || end == text || *end || strchr(text, '-')) {
-		log_error("report: bad value '%s' for %s: a number, 0 = all", text, option);
-		return -EINVAL;
-	}
-	*ret = n;
-	return 0;
-}
-
-static int parse_prefixes(const char *option, char *list, struct prefixes *ret)
-{
-	char *rest = list, *one;
-
-	while ((one = strsep(&rest, ","))) {
-		if (!*one) {
-			log_error("report: %s has an empty prefix", option);
-			return -EINVAL;
-		}
-		if (vec_push(ret, one))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int parse_by(const char *arg, struct cli *c)
-{
-	static const char *const by[] = { "stack", "function", "module",   "thread",
-					  "scope", "instance", "label:KEY" };
-	int value = 0, err;
-
-	c->has_by = true;
-	if (!strncmp(arg, "label:", 6) && arg[6]) {
-		c->report.by = REPORT_BY_LABEL;
-		c->report.label_key = arg + 6;
-		return 0;
-	}
-	err = parse_name("--by", arg, by, 7, &value);
-	c->report.by = value;
-	return err;
-}
-
-static int parse_match(const char *arg, struct cli *c)
-{
-	struct match_list *match;
-	int err = match_list_new(arg, &match);
-
-	if (err == -EINVAL)
-		log_error("report: bad value '%s' for --match: there is an empty pattern", arg);
-	if (err)
-		return err;
-	match_list_free(c->report.match);
-	c->report.match = match;
-	return 0;
-}
-
-static int parse_scope(const char *arg, struct cli *c)
-{
-	if (!*arg) {
-		log_error("report: --scope needs the path of a scope, such as Top/A");
-		return -EINVAL;
-	}
-	c->report.scope = arg;
-	return 0;
-}
-
-static int parse_group_threads(const char *arg, struct cli *c)
-{
-	c->report.groups_threads = true;
-	c->report.thread_globs = arg;
-	if (arg && (!*arg || *arg == ',' || strstr(arg, ",,") || arg[strlen(arg) - 1] == ',')) {
-		log_error("report: bad value '%s' for --group-threads: there is an empty pattern",
-			  arg);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int parse_frames(const char *arg, struct cli *c)
-{
-	c->has_frames = true;
-	c->report.shows_stacks = true;
-	c->report.frame_cap = 0;
-	return arg ? parse_cnt("--frames", arg, &c->report.frame_cap) : 0;
-}
-
-static int parse_value(const char *arg, struct cli *c)
-{
-	static const char *const values[] = { "inuse", "alloc" };
-	int value = 0, err = parse_name("--value", arg, values, 2, &value);
-
-	c->report.value = value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
-	return err;
-}
-
-static int parse_color(const char *arg, struct cli *c)
-{
-	static const char *const when[] = { "auto", "always", "never" };
-	int value = 0, err = parse_name("--color", arg, when, 3, &value);
-
-	c->color = (enum terminal_color)value;
-	return err;
-}
-
-/* How the text looks. */
-static int parse_look(int opt, const char *arg, struct cli *c)
-{
-	switch (opt) {
-	case 'v':
-		c->is_verbose = true;
-		return 0;
-	case OPT_FRAMES:
-		return parse_frames(arg, c);
-	case OPT_NOTES:
-		c->report.shows_notes = true;
-		return 0;
-	case OPT_COLOR:
-		return parse_color(arg, c);
-	case OPT_NO_PAGER:
-		c->has_no_pager = true;
-		return 0;
 	}
 	return -EINVAL;
 }
 
-static int parse_one(int opt, char *arg, struct cli *c)
+static int check_by(const char *text, char *why, size_t why_bytes)
 {
-	static const char *const format[] = { "text", "json", "collapsed", "heap", "html", "svg" };
-	static const char *const sort[] = { "inuse", "objects", "alloc", "name" };
-	int value = 0, err;
+	enum report_by by;
+	const char *key;
 
-	switch (opt) {
-	case 'b':
-		return parse_by(arg, c);
-	case 'f':
-		err = parse_name("--format", arg, format, 6, &value);
-		c->report.format = value;
-		return err;
-	case 's':
-		err = parse_name("--sort", arg, sort, 4, &value);
-		c->report.sort = value;
-		return err;
-	case 'm':
-		return parse_prefixes("--module", arg, &c->modules);
-	case OPT_OWN:
-		return parse_prefixes("--own", arg, &c->own);
-	case OPT_VALUE:
-		return parse_value(arg, c);
-	case 'n':
-		c->has_top = true;
-		return parse_cnt("--top", arg, &c->report.row_cap);
-	case 'o':
-		c->output_path = arg;
-		return 0;
-	case OPT_BASE:
-		c->base_path = arg;
-		return 0;
-	case OPT_SCOPE:
-		return parse_scope(arg, c);
-	case OPT_MATCH:
-		return parse_match(arg, c);
-	case OPT_FOLD_REPEATED:
-		c->report.folds_repeated = true;
-		return 0;
-	case OPT_GROUP_THREADS:
-		return parse_group_threads(arg, c);
-	case 'h':
-		c->wants_help = true;
-		return 0;
-	case 'V':
-		c->wants_version = true;
-		return 0;
+	snprintf(why, why_bytes, "stack, function, module, thread, scope, instance or label:KEY");
+	return parse_by(text, &by, &key);
+}
+
+static int check_match(const char *text, char *why, size_t why_bytes)
+{
+	struct match_list *match = NULL;
+	int err = match_list_new(text, &match);
+
+	snprintf(why, why_bytes, "there is an empty pattern");
+	match_list_free(match);
+	return err;
+}
+
+static int check_scope(const char *text, char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "the path of a scope, such as Top/A");
+	return *text ? 0 : -EINVAL;
+}
+
+static int check_pools(const char *text, char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "there is an empty pattern");
+	return !*text || *text == ',' || strstr(text, ",,") || text[strlen(text) - 1] == ',' ?
+		       -EINVAL :
+		       0;
+}
+
+#define AT(member) offsetof(struct cli, member)
+
+/* Of both commands. */
+#define COMMON_ROWS                                                                                             \
+	{ .name = "by",                                                                                         \
+	  .letter = 'b',                                                                                        \
+	  .type = OPTION_TEXT,                                                                                  \
+	  .at = AT(by),                                                                                         \
+	  .arg = "WHAT",                                                                                        \
+	  .choices = by_names,                                                                                  \
+	  .check = check_by,                                                                                    \
+	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "           \
+		  "and what exited ones left) or label:KEY; default: scope where there are scopes, "            \
+		  "else stack; stack in all formats but text" },                                                \
+		{ .name = "module",                                                                             \
+		  .letter = 'm',                                                                                \
+		  .type = OPTION_TEXTS,                                                                         \
+		  .flags = OPTION_COMMAS,                                                                       \
+		  .at = AT(modules),                                                                            \
+		  .arg = "LIST",                                                                                \
+		  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "  \
+			  "the first frame from the leaf that begins with one; implies --by module" },          \
+		{ .name = "scope",                                                                              \
+		  .type = OPTION_TEXT,                                                                          \
+		  .at = AT(scope),                                                                              \
+		  .arg = "PATH",                                                                                \
+		  .check = check_scope,                                                                         \
+		  .help = "only this scope and what is below it, such as Top/A; with any --by" },               \
+		{ .name = "match",                                                                              \
+		  .type = OPTION_TEXT,                                                                          \
+		  .at = AT(match),                                                                              \
+		  .arg = "LIST",                                                                                \
+		  .check = check_match,                                                                         \
+		  .help = "only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if there is a "   \
+			  "'/'; * any characters, - not these, the last match wins; the rest is one row "       \
+			  "'(not matched)'" },                                                                  \
+		{ .name = "fold-repeated",                                                                      \
+		  .type = OPTION_FLAG,                                                                          \
+		  .at = AT(report.folds_repeated),                                                              \
+		  .help = "scope A/B/A counts as A/B" },                                                        \
+		{ .name = "group-threads",                                                                      \
+		  .type = OPTION_TEXT,                                                                          \
+		  .flags = OPTION_MAY_HAVE_VALUE,                                                               \
+		  .at = AT(thread_globs),                                                                       \
+		  .arg = "LIST",                                                                                \
+		  .check = check_pools,                                                                         \
+		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "          \
+			  "'rocksdb:*,worker-*'; implies --by thread" },                                        \
+		{ .name = "value",                                                                              \
+		  .type = OPTION_CHOICE,                                                                        \
+		  .at = AT(value),                                                                              \
+		  .arg = "WHAT",                                                                                \
+		  .choices = value_names,                                                                       \
+		  .help = "what rows are of: inuse (default), or alloc: what was allocated, freed or not" },    \
+		{ .name = "own",                                                                                \
+		  .type = OPTION_TEXTS,                                                                         \
+		  .flags = OPTION_COMMAS,                                                                       \
+		  .at = AT(own),                                                                                \
+		  .arg = "LIST",                                                                                \
+		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "      \
+			  "first frame that begins with one (default: what is not of an allocator, a standard " \
+			  "library or a runtime)" },                                                            \
+		{ .name = "color",                                                                              \
+		  .type = OPTION_CHOICE,                                                                        \
+		  .at = AT(color),                                                                              \
+		  .arg = "WHEN",                                                                                \
+		  .choices = colors,                                                                            \
+		  .help = "when to use colours: auto (default: on a terminal), always or never" },              \
+		{ .name = "no-pager",                                                                           \
+		  .type = OPTION_FLAG,                                                                          \
+		  .at = AT(has_no_pager),                                                                       \
+		  .help = "never show the text in a pager ($PAGER, less)" },                                    \
+	{                                                                                                       \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                         \
+		.arg = "FILE", .help = "write to FILE instead of the standard output"                           \
 	}
-	return parse_look(opt, arg, c);
+
+static const struct option_row rows[] = {
+	COMMON_ROWS,
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(report.format),
+	  .arg = "WHAT",
+	  .choices = formats,
+	  .help = "what is written: text (default), html (pictures to look at, one file that needs nothing "
+		  "else), svg (a flame graph), json, collapsed (for flame graph programs), or heap (for "
+		  "jeprof and google-pprof)" },
+	{ .name = "base",
+	  .type = OPTION_TEXT,
+	  .at = AT(base),
+	  .arg = "BEFORE",
+	  .help = "what changed since the profile BEFORE: heaptap diff BEFORE FILE" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPTION_CHOICE,
+	  .at = AT(report.sort),
+	  .arg = "WHAT",
+	  .choices = sorts,
+	  .help = "the order of rows: inuse (default), objects, alloc or name" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(report.row_cap),
+	  .arg = "N",
+	  .help = "rows to show, the rest is summed up; 0 = all (default: what fits 24 lines, at most "
+		  "10 stacks; all rows of the formats for programs)" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "each stack with its frames" },
+	{ .name = "frames",
+	  .type = OPTION_COUNT,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(report.frame_cap),
+	  .arg = "N",
+	  .help = "the same with N frames of a stack, all without N (-v: 12)" },
+	{ .name = "notes",
+	  .type = OPTION_FLAG,
+	  .at = AT(report.shows_notes),
+	  .help = "what the profile says about itself: how it was made, what was lost" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_row diff_rows[] = {
+	COMMON_ROWS,
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(report.format),
+	  .arg = "WHAT",
+	  .choices = diff_formats,
+	  .help = "what is written: text (default) or json" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(report.row_cap),
+	  .arg = "N",
+	  .help = "rows to show, 0 = all (default: text 10, json all)" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+static const struct option_table diff_table = { .rows = diff_rows,
+						.cnt = sizeof(diff_rows) / sizeof(*diff_rows) };
+
+/* What the report takes in another form. */
+static int settle(struct cli *c, const struct option_args *args)
+{
+	struct report_options *o = &c->report;
+
+	c->has_by = c->by;
+	c->has_top = option_args_find(args, "top");
+	c->has_frames = option_args_find(args, "frames");
+	o->shows_stacks = c->has_frames;
+	o->groups_threads = option_args_find(args, "group-threads");
+	o->thread_globs = c->thread_globs;
+	o->scope = c->scope;
+	c->base_path = c->base;
+	if (option_args_find(args, "value"))
+		o->value = c->value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
+	if (c->by)
+		parse_by(c->by, &o->by, &o->label_key);
+	return c->match ? match_list_new(c->match, &o->match) : 0;
 }
 
 static int check_options(struct cli *c)
@@ -408,53 +348,26 @@ static int check_options(struct cli *c)
 	return 0;
 }
 
-/* "--frames 3" and "--frames=3" are both understood; a file named 3 is a file. */
-static bool is_frame_cnt(const char *text)
-{
-	return text[0] && !text[strspn(text, "0123456789")] && access(text, F_OK);
-}
-
 /* FILE, or BEFORE AFTER. */
-static int parse_operands(int argc, char **argv, struct cli *c)
+static int take_operands(char **argv, const struct option_args *args, bool is_diff, struct cli *c)
 {
-	int cnt = c->is_diff && !c->base_path ? 2 : 1;
+	char **operands = argv + args->first;
 
-	if (optind + cnt > argc) {
-		log_error(cnt == 1 ? "report: which FILE?" :
-				     "diff: which two profiles, BEFORE and AFTER?");
+	if (!operands[0] || (is_diff && !operands[1])) {
+		log_error(is_diff ? "diff: which two profiles, BEFORE and AFTER?" :
+				    "report: which FILE?");
 		return -EINVAL;
 	}
-	if (optind + cnt < argc) {
-		log_error("report: unexpected argument '%s': %s", argv[optind + cnt],
-			  cnt == 1 ? "one FILE at a time" : "BEFORE and AFTER, no more");
+	if (operands[is_diff ? 2 : 1]) {
+		log_error("%s: unexpected argument '%s': %s", is_diff ? "diff" : "report",
+			  operands[is_diff ? 2 : 1],
+			  is_diff ? "BEFORE and AFTER, no more" : "one FILE at a time");
 		return -EINVAL;
 	}
-	if (cnt == 2)
-		c->base_path = argv[optind++];
-	c->path = argv[optind];
+	if (is_diff)
+		c->base_path = *operands++;
+	c->path = operands[0];
 	return 0;
-}
-
-static int parse_options(int argc, char **argv, struct cli *c)
-{
-	char why[READ_OPTION_WHY_BYTES] = "";
-	int opt, err = 0;
-
-	optind = 1;
-	while (!err &&
-	       (opt = read_option(argc, argv, ":b:m:f:s:n:o:vhV", long_options, why)) != -1) {
-		char *arg = optarg;
-
-		if (opt == OPT_FRAMES && !arg && optind < argc && is_frame_cnt(argv[optind]))
-			arg = argv[optind++];
-		err = parse_one(opt, arg, c);
-	}
-	if (why[0])
-		log_error("report: %s", why);
-	if (err || c->wants_help || c->wants_version)
-		return err;
-	err = parse_operands(argc, argv, c);
-	return err ? err : check_options(c);
 }
 
 static void set_defaults(struct cli *c)
@@ -472,9 +385,9 @@ static void set_defaults(struct cli *c)
 		o->lines = REPORT_SCREEN_LINES;
 	if (!c->has_frames && is_text)
 		o->frame_cap = FRAMES_DEFAULT;
-	o->module = c->modules.data;
+	o->module = (const char *const *)c->modules.data;
 	o->module_cnt = c->modules.cnt;
-	o->own = c->own.data;
+	o->own = (const char *const *)c->own.data;
 	o->own_cnt = c->own.cnt;
 	o->columns =
 		(size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX);
@@ -575,7 +488,7 @@ static int write_to_file(const char *path, const char *text, size_t bytes)
 
 static int write_out(const struct cli *c, const struct profile *before, const struct profile *p)
 {
-	bool is_file = c->output_path && !out_file_is_stdout(c->output_path);
+	bool is_file = c->output && !out_file_is_stdout(c->output);
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
@@ -587,7 +500,7 @@ static int write_out(const struct cli *c, const struct profile *before, const st
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (!err && is_file) {
-		err = write_to_file(c->output_path, text, bytes);
+		err = write_to_file(c->output, text, bytes);
 		goto out;
 	}
 	if (!err)
@@ -628,35 +541,55 @@ out:
 	return err;
 }
 
-static int run(int argc, char **argv, bool is_diff)
+static int run_either(char **argv, const struct option_args *args, const struct command *command)
 {
-	struct cli c = { .is_diff = is_diff };
-	int err = parse_options(argc, argv, &c), status = 2;
+	bool is_diff = command == &command_diff;
+	struct cli c = { 0 };
+	int err = command_settings(command, args, &c), status = 2;
 
-	if (err) {
-		fprintf(stderr, "Try 'heaptap %s --help'.\n", is_diff ? "diff" : "report");
-		goto out;
+	if (!err)
+		err = settle(&c, args);
+	if (!err)
+		err = take_operands(argv, args, is_diff, &c);
+	if (!err)
+		err = check_options(&c);
+	if (!err) {
+		set_defaults(&c);
+		status = report_file(&c) ? 1 : 0;
 	}
-	status = 0;
-	if (c.wants_help || c.wants_version) {
-		fputs(!c.wants_help ? VERSION_LINE : is_diff ? diff_usage : usage, stdout);
-		goto out;
-	}
-	set_defaults(&c);
-	status = report_file(&c) ? 1 : 0;
-out:
 	match_list_free(c.report.match);
-	vec_release(&c.modules);
-	vec_release(&c.own);
+	option_release(command->options, &c);
 	return status;
 }
 
-int cmd_report(int argc, char **argv)
+static int run_report(int argc, char **argv, const struct option_args *args)
 {
-	return run(argc, argv, false);
+	(void)argc;
+	return run_either(argv, args, &command_report);
 }
 
-int cmd_diff(int argc, char **argv)
+static int run_diff(int argc, char **argv, const struct option_args *args)
 {
-	return run(argc, argv, true);
+	(void)argc;
+	return run_either(argv, args, &command_diff);
 }
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "show a recorded profile again, another way",
+	.example = "heaptap report --by thread FILE",
+	.options = &table,
+	.usage = usage,
+	.more = more,
+	.run = run_report,
+};
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "show what changed from one profile to another",
+	.example = "heaptap diff BEFORE AFTER",
+	.options = &diff_table,
+	.usage = diff_usage,
+	.more = diff_more,
+	.run = run_diff,
+};

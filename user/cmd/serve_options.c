@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "budget/governor.h"
-#include "config/config_file.h"
+#include "cmd/cmd.h"
 #include "http/http.h"
 #include "http/listen.h"
 #include "push/push_http.h"
@@ -142,25 +142,10 @@ static int check_folder(const char *text, char *why, size_t why_bytes)
 	return -EINVAL;
 }
 
-static int check_mode(const char *text, char *why, size_t why_bytes)
-{
-	enum attach_mode mode;
-	int err = attach_mode_parse(text, &mode);
-
-	if (err)
-		snprintf(why, why_bytes, "auto, session, multi or perf");
-	return err;
-}
-
-static int check_way(const char *text, char *why, size_t why_bytes)
-{
-	enum plan_way way;
-	int err = plan_way_parse(text, &way);
-
-	if (err)
-		snprintf(why, why_bytes, "auto, own, event or all");
-	return err;
-}
+/* As enum attach_mode. */
+static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
+/* As enum plan_way. */
+static const char *const attach_ways[] = { "auto", "own", "event", "all", NULL };
 
 #define AT(member) offsetof(struct serve_settings, member)
 
@@ -270,17 +255,17 @@ static const struct option_row rows[] = {
 	  .flags = OPTION_AT_START,
 	  .help = "keep at most N different call stacks" },
 	{ .name = "attach-mode",
-	  .type = OPTION_TEXT,
-	  .at = AT(attach_mode),
+	  .type = OPTION_CHOICE,
+	  .at = AT(daemon.mode),
 	  .arg = "MODE",
-	  .check = check_mode,
+	  .choices = attach_modes,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
 	{ .name = "attach-way",
-	  .type = OPTION_TEXT,
-	  .at = AT(attach_way),
+	  .type = OPTION_CHOICE,
+	  .at = AT(daemon.way),
 	  .arg = "WAY",
-	  .check = check_way,
+	  .choices = attach_ways,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
 
@@ -332,7 +317,7 @@ static const struct option_row rows[] = {
 	  .at = AT(daemon.pushes.token_file),
 	  .arg = "FILE",
 	  .check = check_push_token,
-	  .help = "send targets the secret in FILE" },
+	  .help = "send destinations the secret in FILE" },
 	{ .name = "push-basic-file",
 	  .type = OPTION_TEXT,
 	  .at = AT(daemon.pushes.basic_file),
@@ -363,8 +348,8 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(daemon.pushes.sends_debuginfo),
 	  .flags = OPTION_AT_START,
-	  .help = "send Parca targets the debug information of followed programs and libraries, so "
-		  "that they name the functions; never code and data" },
+	  .help = "send Parca destinations the debug information of followed programs and "
+		  "libraries, so that they name the functions; never code and data" },
 	{ .name = "push-debuginfo-cap",
 	  .type = OPTION_SIZE,
 	  .at = AT(daemon.pushes.debuginfo_bytes_max),
@@ -380,14 +365,14 @@ static const struct option_row rows[] = {
 	  .check = check_label,
 	  .help = "add this label to all that is pushed; may be repeated" },
 
-	{ .type = OPTION_HEADING, .help = "keeping" },
+	{ .type = OPTION_HEADING, .help = "saved profiles" },
 	{ .name = "keep-dir",
 	  .type = OPTION_TEXT,
 	  .at = AT(daemon.keep.dir),
 	  .arg = "DIR",
 	  .check = check_folder,
 	  .flags = OPTION_AT_START,
-	  .help = "keep profiles in DIR: of each process at its peak, when its cgroup is near its "
+	  .help = "save profiles in DIR: of each process at its peak, when its cgroup is near its "
 		  "memory limit, and before it ended. Only the owner of DIR may be able to write to "
 		  "it (default: in memory, at most 64 and 32m)" },
 	{ .name = "keep-files",
@@ -396,7 +381,7 @@ static const struct option_row rows[] = {
 	  .arg = "N",
 	  .value = "1000",
 	  .max = 100000,
-	  .help = "... at most N; 0 = keep none, not even in memory" },
+	  .help = "... at most N; 0 = save none, not even in memory" },
 	{ .name = "keep-bytes",
 	  .type = OPTION_SIZE,
 	  .at = AT(daemon.keep.bytes_max),
@@ -437,32 +422,12 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(is_verbose),
 	  .help = "say what is being done" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .type = OPTION_FLAG,
-	  .at = AT(wants_help),
-	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "show this" },
-	{ .name = "version",
-	  .letter = 'V',
-	  .type = OPTION_FLAG,
-	  .at = AT(wants_version),
-	  .flags = OPTION_NOT_IN_FILE,
-	  .help = "show the version" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
 };
 
-static const struct option_table table = { rows, sizeof(rows) / sizeof(*rows) };
-
-const struct option_table *serve_option_table(void)
-{
-	return &table;
-}
-
-static void on_error(void *ctx, const char *text)
-{
-	(void)ctx;
-	log_error("serve: %s", text);
-}
+const struct option_table serve_option_table = { .rows = rows,
+						 .cnt = sizeof(rows) / sizeof(*rows) };
 
 /* What is wrong with an option beside the others: with the place where it is given. */
 __attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
@@ -475,9 +440,8 @@ __attribute__((format(printf, 3, 4))) static int complain(const struct serve_set
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	for (size_t i = 0; i < table.cnt && s->lines && key; i++)
-		if (table.rows[i].name && !strcmp(table.rows[i].name, key))
-			line = s->lines[i];
+	if (s->lines && key)
+		line = s->lines[option_find(&serve_option_table, key) - rows];
 	if (line)
 		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, text);
 	else if (s->config_path)
@@ -487,7 +451,7 @@ __attribute__((format(printf, 3, 4))) static int complain(const struct serve_set
 	return -EINVAL;
 }
 
-static int add_target(struct serve_settings *s, const char *url)
+static int add_destination(struct serve_settings *s, const char *url)
 {
 	struct push_target target;
 	const struct push_target *t;
@@ -497,7 +461,7 @@ static int add_target(struct serve_settings *s, const char *url)
 		return complain(s, "push", "%s", why);
 	vec_each(&s->targets, t)
 		if (!strcmp(t->url, target.url))
-			return complain(s, "push", "push target '%s' is given twice", target.name);
+			return complain(s, "push", "destination '%s' is given twice", target.name);
 	return vec_push(&s->targets, target);
 }
 
@@ -526,7 +490,7 @@ static bool has_parca(const struct serve_settings *s)
 	return false;
 }
 
-/* Without a target, what is for targets has no effect. */
+/* Without a destination, what is for destinations has no effect. */
 static int check_no_pushes(const struct serve_settings *s)
 {
 	const struct pushes_options *p = &s->daemon.pushes;
@@ -557,7 +521,7 @@ static int finish_pushes(struct serve_settings *s)
 	int err = 0;
 
 	for (size_t i = 0; i < s->push_urls.cnt && !err; i++)
-		err = add_target(s, s->push_urls.data[i]);
+		err = add_destination(s, s->push_urls.data[i]);
 	for (size_t i = 0; i < s->labels.cnt && !err; i++)
 		err = add_label(s, s->labels.data[i]);
 	if (!err && !s->targets.cnt)
@@ -609,7 +573,7 @@ static void settle_budget(struct serve_settings *s)
 	s->daemon.max_overhead_host = s->max_overhead_host / 100;
 }
 
-/* What depends on several options, and what the daemon wants in another form. */
+/* What depends on several options, and what the daemon takes in another form. */
 static int finish(struct serve_settings *s)
 {
 	struct select_rules *rules = NULL;
@@ -626,10 +590,6 @@ static int finish(struct serve_settings *s)
 	settle_budget(s);
 	if (!err)
 		err = find_cgroups(s);
-	if (s->attach_mode)
-		attach_mode_parse(s->attach_mode, &s->daemon.mode);
-	if (s->attach_way)
-		plan_way_parse(s->attach_way, &s->daemon.way);
 	if (!err)
 		err = finish_pushes(s);
 	if (err)
@@ -648,15 +608,16 @@ static int apply_config(struct serve_settings *s, const char *path)
 {
 	char why[512], *text;
 	size_t bytes;
-	int err = config_file_read(path, &text, &bytes, why, sizeof(why));
+	int err = option_read_file(path, &text, &bytes, why, sizeof(why));
 
 	if (err) {
 		log_error("serve: %s", why);
 		return err;
 	}
 	s->config_path = path;
-	s->lines = calloc(table.cnt, sizeof(*s->lines));
-	err = s->lines ? option_apply_file(&table, s, path, text, bytes, on_error, NULL, s->lines) :
+	s->lines = calloc(serve_option_table.cnt, sizeof(*s->lines));
+	err = s->lines ? option_apply_file(&serve_option_table, s, path, text, bytes, command_error,
+					   "serve", s->lines) :
 			 -ENOMEM;
 	free(text);
 	return err;
@@ -668,20 +629,20 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 	int err, args_err;
 
 	*ret = (struct serve_settings){ 0 };
-	err = option_apply_defaults(&table, ret);
+	err = option_apply_defaults(&serve_option_table, ret);
 	ret->max_overhead.percent = ret->max_overhead_host =
 		-1; /* depend on the rate: see finish() */
 	if (!err && path)
 		err = apply_config(ret, path);
 	/* Told together with what is wrong in the file. */
-	args_err = option_apply_args(ret, args, on_error, NULL);
+	args_err = option_apply_args(ret, args, command_error, "serve");
 	err = err ? err : args_err;
-	if (!err && !ret->wants_help)
+	if (!err)
 		err = finish(ret);
 	return err;
 }
 
-/* What is needed to keep profiles at all is made at the start. */
+/* What saves profiles is made at the start, or not at all. */
 static bool is_fixed(const struct option_row *row, const struct serve_settings *fresh,
 		     const struct serve_settings *old)
 {
@@ -695,8 +656,8 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 {
 	int err = 0;
 
-	for (size_t i = 0; i < table.cnt && !err; i++) {
-		const struct option_row *row = &table.rows[i];
+	for (size_t i = 0; i < serve_option_table.cnt && !err; i++) {
+		const struct option_row *row = &rows[i];
 
 		if (!is_fixed(row, fresh, old) || option_is_equal(row, fresh, old))
 			continue;
@@ -724,5 +685,5 @@ void serve_settings_release(struct serve_settings *s)
 	vec_release(&s->pid_list);
 	free(s->lines);
 	s->lines = NULL;
-	option_release(&table, s);
+	option_release(&serve_option_table, s);
 }

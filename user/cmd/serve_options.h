@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cmd/serve_options.h - the options of `heaptap serve`: the table of them, and settings made of
- * defaults, a configuration file and the command line.
+ * defaults, a configuration file and the command line. Its own file because the table and what is made
+ * of it are tested and fuzzed alone: tests/unit/test_serve_options.c, tests/fuzz/fuzz_option.c.
  *
  * To add an option: a row in the table in cmd/serve_options.c, and the member that it names, in
  * struct daemon_options or here. The command line, the file, --help and --check-config know it
@@ -23,11 +24,10 @@
 struct serve_settings {
 	struct daemon_options daemon;
 	char *config_file;
-	char *attach_mode, *attach_way;
 	struct option_limit max_overhead;
 	double max_overhead_host; /* in percent */
 	bool has_max_overhead, has_max_overhead_host; /* given, not the default */
-	bool checks_config, wants_help, wants_version, is_quiet, is_verbose;
+	bool checks_config, is_quiet, is_verbose;
 	struct option_numbers pids;
 	struct texts cgroups, push_urls, labels;
 	const char *config_path; /* of the arguments; NULL: there is no file */
@@ -39,7 +39,7 @@ struct serve_settings {
 	VEC(struct push_label) label_list; /* names are ours */
 };
 
-const struct option_table *serve_option_table(void);
+extern const struct option_table serve_option_table;
 
 /*
  * Defaults, the file that args name, if any, and args -> settings. All errors are logged.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option.c - see option.h. Texts become values here; option_args.c and option_print.c are beside. */
+/* option.c - the values of option.h: made of texts, compared, copied. */
 #include "config/option.h"
 
 #include <errno.h>
@@ -8,19 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "base/units.h"
-#include "config/option_priv.h"
-#include "config/toml.h"
-
-#define WHY_BYTES 512
-
-struct problem_sink {
-	option_error_fn on_error;
-	void *ctx;
-	const char *file;
-	const struct option_table *table;
-};
 
 void option_complain(option_error_fn on_error, void *ctx, const char *fmt, ...)
 {
@@ -41,24 +29,10 @@ const struct option_row *option_find(const struct option_table *t, const char *n
 	return NULL;
 }
 
-/* The key of a file that is likely meant; NULL: none. */
-static const char *nearest_key(const struct option_table *t, const char *name)
+bool option_is_in_file(const struct option_row *row)
 {
-	const char **names = calloc(t->cnt + 1, sizeof(*names));
-	const char *found = NULL;
-	size_t cnt = 0, i;
-
-	if (!names)
-		return NULL;
-	for (i = 0; i < t->cnt; i++)
-		if (t->rows[i].type != OPTION_HEADING &&
-		    !(t->rows[i].flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN)))
-			names[cnt++] = t->rows[i].name;
-	i = nearest_name(name, names, cnt);
-	if (i < cnt)
-		found = names[i];
-	free(names);
-	return found;
+	return row->type != OPTION_HEADING && row->type != OPTION_ASK &&
+	       !(row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN));
 }
 
 static void *value_of(const struct option_row *row, void *settings)
@@ -66,34 +40,65 @@ static void *value_of(const struct option_row *row, void *settings)
 	return (char *)settings + row->at;
 }
 
-/* What a value has to be like, for messages. */
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* The largest unit that n is a whole number of. */
+static void format_whole(uint64_t n, const struct unit *units, size_t cnt, char buf[UNITS_BUF])
+{
+	size_t i = 0;
+
+	while (i + 1 < cnt && (!n || n % units[i].factor))
+		i++;
+	snprintf(buf, UNITS_BUF, "%llu%s", (unsigned long long)(n / units[i].factor),
+		 units[i].name);
+}
+
+char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF])
+{
+	static const struct unit sizes[] = {
+		{ "t", 1ULL << 40 }, { "g", 1 << 30 }, { "m", 1 << 20 }, { "k", 1 << 10 }, { "", 1 }
+	};
+	static const struct unit times[] = {
+		{ "h", 3600000000000ULL }, { "m", 60000000000ULL }, { "s", 1000000000 },
+		{ "ms", 1000000 },	   { "us", 1000 },	    { "ns", 1 }
+	};
+	static const struct unit none[] = { { "", 1 } };
+
+	if (type == OPTION_SIZE)
+		format_whole(n, sizes, sizeof(sizes) / sizeof(*sizes), buf);
+	else if (type == OPTION_TIME)
+		format_whole(n, times, sizeof(times) / sizeof(*times), buf);
+	else
+		format_whole(n, none, 1, buf);
+	return buf;
+}
+
+/* What a value has to be, for messages. */
 static void say_wanted(const struct option_row *row, char *why)
 {
+	static const char *const words[] = {
+		[OPTION_NUMBERS] = "a number",
+		[OPTION_COUNT] = "a number",
+		[OPTION_SIZE] = "a size such as 50m",
+		[OPTION_TIME] = "a time such as 30s, 5m or 1m30s",
+		[OPTION_PERCENT] = "a percentage such as 5 or 0.5",
+		[OPTION_LIMIT] = "a percentage such as 5, 0.5 or 5!",
+	};
 	char min[UNITS_BUF], max[UNITS_BUF];
 
 	option_format_number(row->type, row->min, min);
 	option_format_number(row->type, row->max, max);
-	switch (row->type) {
-	case OPTION_SIZE:
-		snprintf(why, WHY_BYTES, "a size is wanted, such as 50m");
-		break;
-	case OPTION_TIME:
-		snprintf(why, WHY_BYTES, "a time is wanted, such as 30s, 5m or 1h");
-		break;
-	case OPTION_PERCENT:
-		snprintf(why, WHY_BYTES, "a percentage is wanted, such as 5 or 0.5");
-		break;
-	case OPTION_LIMIT:
-		snprintf(why, WHY_BYTES, "a percentage is wanted, such as 5, 0.5 or 5!");
-		break;
-	default:
-		snprintf(why, WHY_BYTES, "a number is wanted");
-		break;
-	}
-	if (row->max)
-		snprintf(why + strlen(why), WHY_BYTES - strlen(why), ", from %s to %s", min, max);
+	if (row->wanted)
+		snprintf(why, OPTION_WHY_BYTES, "%s", row->wanted);
+	else if (row->max)
+		snprintf(why, OPTION_WHY_BYTES, "%s, from %s to %s", words[row->type], min, max);
 	else if (row->min)
-		snprintf(why + strlen(why), WHY_BYTES - strlen(why), ", at least %s", min);
+		snprintf(why, OPTION_WHY_BYTES, "%s, at least %s", words[row->type], min);
+	else
+		snprintf(why, OPTION_WHY_BYTES, "%s", words[row->type]);
 }
 
 static int parse_count(const char *text, uint64_t *ret)
@@ -191,45 +196,93 @@ static int set_text(char **value, const char *text)
 	return 0;
 }
 
-/* why has WHY_BYTES. A repeated option gets one more value. */
-static int set_value(const struct option_row *row, void *settings, const char *text, char *why)
+static int set_choice(const struct option_row *row, int *value, const char *text, char *why)
+{
+	size_t used = 0;
+
+	for (int i = 0; row->choices[i]; i++) {
+		if (!strcmp(text, row->choices[i])) {
+			*value = i;
+			return 0;
+		}
+	}
+	for (int i = 0; row->choices[i] && used < OPTION_WHY_BYTES; i++)
+		used += (size_t)snprintf(why + used, OPTION_WHY_BYTES - used, "%s%s",
+					 !i		     ? "" :
+					 row->choices[i + 1] ? ", " :
+							       " or ",
+					 row->choices[i]);
+	return -EINVAL;
+}
+
+static int add_texts(const struct option_row *row, struct texts *texts, const char *text, char *why)
+{
+	char *list, *rest, *one;
+	int err = 0;
+
+	if (!(row->flags & OPTION_COMMAS))
+		return texts_add(texts, text);
+	list = rest = strdup(text);
+	if (!list)
+		return -ENOMEM;
+	while (!err && (one = strsep(&rest, ","))) {
+		err = *one ? texts_add(texts, one) : -EINVAL;
+		if (!*one)
+			snprintf(why, OPTION_WHY_BYTES, "one of the list is empty");
+	}
+	free(list);
+	return err;
+}
+
+int option_set(const struct option_row *row, void *settings, const char *text,
+	       char why[static OPTION_WHY_BYTES])
 {
 	void *value = value_of(row, settings);
 	uint64_t n;
 	int err;
 
-	snprintf(why, WHY_BYTES, "out of memory");
-	if (row->check) {
-		err = row->check(text, why, WHY_BYTES);
+	snprintf(why, OPTION_WHY_BYTES, "out of memory");
+	if (row->check && text) {
+		err = row->check(text, why, OPTION_WHY_BYTES);
 		if (err)
 			return err;
 	}
 	switch (row->type) {
+	case OPTION_HEADING:
+		return -EINVAL;
+	case OPTION_ASK:
+		return 0;
 	case OPTION_FLAG:
 		*(bool *)value = !text || !strcmp(text, "true");
 		return 0;
+	case OPTION_CHOICE:
+		return set_choice(row, value, text, why);
 	case OPTION_TEXT:
-		return set_text(value, text);
+		if (text)
+			return set_text(value, text);
+		option_clear(row, settings);
+		return 0;
 	case OPTION_TEXTS:
-		return texts_add(value, text);
+		return add_texts(row, value, text, why);
 	case OPTION_NUMBERS:
 		err = parse_number(row, text, &n, why);
 		return err ? err : vec_push((struct option_numbers *)value, n);
 	case OPTION_COUNT:
 	case OPTION_SIZE:
 	case OPTION_TIME:
-		return parse_number(row, text, value, why);
+		if (text)
+			return parse_number(row, text, value, why);
+		*(uint64_t *)value = 0;
+		return 0;
 	case OPTION_PERCENT:
 		return set_percent(row, value, text, why);
 	case OPTION_LIMIT:
 		return set_limit(row, value, text, why);
-	case OPTION_HEADING:
-		break;
 	}
 	return -EINVAL;
 }
 
-static void release_value(const struct option_row *row, void *settings)
+void option_clear(const struct option_row *row, void *settings)
 {
 	void *value = value_of(row, settings);
 
@@ -252,175 +305,17 @@ static void release_value(const struct option_row *row, void *settings)
 void option_release(const struct option_table *t, void *settings)
 {
 	for (size_t i = 0; i < t->cnt; i++)
-		release_value(&t->rows[i], settings);
+		option_clear(&t->rows[i], settings);
 }
 
 int option_apply_defaults(const struct option_table *t, void *settings)
 {
-	char why[WHY_BYTES];
+	char why[OPTION_WHY_BYTES];
 	int err = 0;
 
 	for (size_t i = 0; i < t->cnt && !err; i++)
 		if (t->rows[i].value)
-			err = set_value(&t->rows[i], settings, t->rows[i].value, why);
-	return err;
-}
-
-int option_apply_args(void *settings, const struct option_args *args, option_error_fn on_error,
-		      void *ctx)
-{
-	char why[WHY_BYTES];
-	int err = 0;
-
-	/* The first of a repeated option does away with what the file says. */
-	for (size_t i = 0; i < args->given.cnt; i++)
-		release_value(args->given.data[i].row, settings);
-	for (size_t i = 0; i < args->given.cnt; i++) {
-		const struct option_row *row = args->given.data[i].row;
-		const char *text = args->given.data[i].text;
-		int one = set_value(row, settings, text, why);
-
-		if (one == -ENOMEM)
-			return one;
-		if (one && row->flags & OPTION_UNSAID)
-			option_complain(on_error, ctx, "bad value for --%s: %s", row->name, why);
-		else if (one)
-			option_complain(on_error, ctx, "bad value '%s' for --%s: %s",
-					text ? text : "", row->name, why);
-		err = err ? err : one;
-	}
-	return err;
-}
-
-/* Is this what the option takes, leaving its text aside? */
-static bool type_fits(enum option_type option, enum toml_type type)
-{
-	switch (option) {
-	case OPTION_FLAG:
-		return type == TOML_BOOL;
-	case OPTION_TEXT:
-	case OPTION_TEXTS:
-		return type == TOML_STRING;
-	case OPTION_COUNT:
-	case OPTION_NUMBERS:
-		return type == TOML_INTEGER;
-	case OPTION_PERCENT: /* a string: "5%", "off" */
-	case OPTION_LIMIT:
-		return type == TOML_INTEGER || type == TOML_FLOAT || type == TOML_STRING;
-	case OPTION_SIZE:
-	case OPTION_TIME:
-		return type == TOML_STRING || type == TOML_INTEGER;
-	case OPTION_HEADING:
-		break;
-	}
-	return false;
-}
-
-static const char *wanted_type(enum option_type type)
-{
-	switch (type) {
-	case OPTION_FLAG:
-		return "true or false";
-	case OPTION_COUNT:
-		return "an integer";
-	case OPTION_NUMBERS:
-		return "integers in [ ]";
-	case OPTION_TEXTS:
-		return "strings in [ ]";
-	case OPTION_PERCENT:
-		return "a number, or a string such as \"5%\"";
-	case OPTION_LIMIT:
-		return "a number, or a string such as \"5%\" or \"5!\"";
-	case OPTION_SIZE:
-		return "a string such as \"50m\", or an integer of bytes";
-	case OPTION_TIME:
-		return "a string such as \"30s\", or an integer of seconds";
-	default:
-		return "a string";
-	}
-}
-
-static int apply_value(const struct problem_sink *p, const struct option_row *row, void *settings,
-		       const struct toml_value *v)
-{
-	char why[WHY_BYTES];
-	int err;
-
-	if (!type_fits(row->type, v->type)) {
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: it is %s, and has to be %s",
-				p->file, v->line, row->name, toml_type_name(v->type),
-				wanted_type(row->type));
-		return -EINVAL;
-	}
-	err = set_value(row, settings, v->text, why);
-	if (err && err != -ENOMEM && row->flags & OPTION_UNSAID)
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: bad value: %s", p->file, v->line,
-				row->name, why);
-	else if (err && err != -ENOMEM)
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: bad value '%s': %s", p->file,
-				v->line, row->name, v->text, why);
-	return err;
-}
-
-static int apply_entry(const struct problem_sink *p, void *settings, const struct toml_entry *e,
-		       unsigned *lines)
-{
-	const struct option_row *row = option_find(p->table, e->key);
-	const struct toml_value *v;
-	const char *nearest;
-	bool is_list;
-	int err = 0, one;
-
-	if (!row || row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN)) {
-		nearest = nearest_key(p->table, e->key);
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: %s%s%s%s", p->file, e->line,
-				e->key, row ? "it is for the command line only" : "unknown key",
-				nearest && !row ? ": did you mean " : "",
-				nearest && !row ? nearest : "", nearest && !row ? "?" : "");
-		return -EINVAL;
-	}
-	if (lines)
-		lines[row - p->table->rows] = e->line;
-	is_list = row->type == OPTION_TEXTS || row->type == OPTION_NUMBERS;
-	if (e->is_array != is_list) {
-		option_complain(p->on_error, p->ctx, "%s:%u: %s: it has to be %s", p->file, e->line,
-				e->key, wanted_type(row->type));
-		return -EINVAL;
-	}
-	if (is_list)
-		release_value(row, settings); /* the default */
-	vec_each(&e->values, v) {
-		one = apply_value(p, row, settings, v);
-		if (one == -ENOMEM)
-			return one;
-		err = err ? err : one;
-	}
-	return err;
-}
-
-static void on_toml_error(void *ctx, unsigned line, const char *key, const char *what)
-{
-	const struct problem_sink *p = ctx;
-
-	option_complain(p->on_error, p->ctx, "%s:%u: %s%s%s", p->file, line, key,
-			key[0] ? ": " : "", what);
-}
-
-int option_apply_file(const struct option_table *t, void *settings, const char *name,
-		      const char *text, size_t bytes, option_error_fn on_error, void *ctx,
-		      unsigned *lines)
-{
-	struct problem_sink p = { on_error, ctx, name, t };
-	struct toml_doc doc;
-	const struct toml_entry *e;
-	int err = toml_parse(text, bytes, on_toml_error, &p, &doc), one;
-
-	vec_each(&doc.entries, e) {
-		one = err == -ENOMEM ? 0 : apply_entry(&p, settings, e, lines);
-		if (one == -ENOMEM || !err)
-			err = one;
-	}
-	toml_release(&doc);
+			err = option_set(&t->rows[i], settings, t->rows[i].value, why);
 	return err;
 }
 
@@ -433,7 +328,10 @@ bool option_is_equal(const struct option_row *row, const void *a, const void *b)
 
 	switch (row->type) {
 	case OPTION_HEADING:
+	case OPTION_ASK:
 		return true;
+	case OPTION_CHOICE:
+		return *(const int *)va == *(const int *)vb;
 	case OPTION_FLAG:
 		return *(const bool *)va == *(const bool *)vb;
 	case OPTION_TEXT:
@@ -489,6 +387,10 @@ int option_copy(const struct option_row *row, void *to, const void *from)
 
 	switch (row->type) {
 	case OPTION_HEADING:
+	case OPTION_ASK:
+		break;
+	case OPTION_CHOICE:
+		*(int *)vt = *(const int *)vf;
 		break;
 	case OPTION_FLAG:
 		*(bool *)vt = *(const bool *)vf;
@@ -496,7 +398,7 @@ int option_copy(const struct option_row *row, void *to, const void *from)
 	case OPTION_TEXT:
 		if (*(char *const *)vf)
 			return set_text(vt, *(char *const *)vf);
-		release_value(row, to);
+		option_clear(row, to);
 		break;
 	case OPTION_TEXTS:
 		return copy_texts(vt, vf);

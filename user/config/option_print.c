@@ -4,99 +4,86 @@
 #include <string.h>
 
 #include "config/option.h"
-#include "config/option_priv.h"
 
-#define HELP_COLUMN 26
+#define HELP_COLUMN_MAX 26
 #define HELP_WIDTH 98
 
-struct unit {
-	const char *name;
-	uint64_t factor;
+struct help {
+	FILE *out;
+	int begin; /* the column where the texts begin */
+	int column; /* of what is written next */
 };
 
-/* The largest unit that n is a whole number of. */
-static void format_whole(uint64_t n, const struct unit *units, size_t cnt, char buf[UNITS_BUF])
+/* "  -r, --rate BYTES" or "      --frames[=N]". Returns its length. */
+static int format_label(const struct option_row *row, char *buf, size_t buf_bytes)
 {
-	size_t i = 0;
+	const char *begin = row->flags & OPTION_MAY_HAVE_VALUE ? "[=" : " ";
+	const char *end = row->flags & OPTION_MAY_HAVE_VALUE ? "]" : "";
+	char letter[] = { '-', row->letter, ',', '\0' };
 
-	while (i + 1 < cnt && (!n || n % units[i].factor))
-		i++;
-	snprintf(buf, UNITS_BUF, "%llu%s", (unsigned long long)(n / units[i].factor),
-		 units[i].name);
+	return snprintf(buf, buf_bytes, "  %3s --%s%s%s%s", row->letter ? letter : "", row->name,
+			row->arg ? begin : "", row->arg ? row->arg : "", row->arg ? end : "");
 }
 
-char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF])
+/* Each word on the next line when it does not fit into this one. */
+static void print_words(struct help *h, const char *text)
 {
-	static const struct unit sizes[] = {
-		{ "t", 1ULL << 40 }, { "g", 1 << 30 }, { "m", 1 << 20 }, { "k", 1 << 10 }, { "", 1 }
-	};
-	static const struct unit times[] = {
-		{ "h", 3600000000000ULL }, { "m", 60000000000ULL }, { "s", 1000000000 },
-		{ "ms", 1000000 },	   { "us", 1000 },	    { "ns", 1 }
-	};
-	static const struct unit none[] = { { "", 1 } };
+	int len;
 
-	if (type == OPTION_SIZE)
-		format_whole(n, sizes, sizeof(sizes) / sizeof(*sizes), buf);
-	else if (type == OPTION_TIME)
-		format_whole(n, times, sizeof(times) / sizeof(*times), buf);
-	else
-		format_whole(n, none, 1, buf);
-	return buf;
+	for (text += strspn(text, " "); *text; text += len, text += strspn(text, " ")) {
+		len = (int)strcspn(text, " ");
+		if (h->column > h->begin && h->column + 1 + len > HELP_WIDTH) {
+			fprintf(h->out, "\n%*s", h->begin, "");
+			h->column = h->begin;
+		}
+		h->column += fprintf(h->out, "%s%.*s", h->column > h->begin ? " " : "", len, text);
+	}
 }
 
-/* A word of the help, on the next line when it does not fit into this one. */
-static int print_word(FILE *out, const char *word, int len, int column)
+static void print_row(struct help *h, const struct option_row *row)
 {
-	if (column + 1 + len > HELP_WIDTH) {
-		fprintf(out, "\n%*s", HELP_COLUMN, "");
-		column = HELP_COLUMN;
-	} else if (column > HELP_COLUMN) {
-		fputc(' ', out);
-		column++;
+	char label[64], value[96];
+
+	h->column = format_label(row, label, sizeof(label));
+	fputs(label, h->out);
+	if (h->column > h->begin - 2) { /* too long: the help begins on the next line */
+		fputc('\n', h->out);
+		h->column = 0;
 	}
-	fprintf(out, "%.*s", len, word);
-	return column + len;
+	h->column += fprintf(h->out, "%*s", h->begin - h->column, "");
+	print_words(h, row->help);
+	snprintf(value, sizeof(value), "(default: %s)", row->value);
+	if (row->value)
+		print_words(h, value);
+	fputc('\n', h->out);
 }
 
-static void print_row(const struct option_row *row, FILE *out)
+/* As far to the left as the labels allow, but for those that are longer than most. */
+static int find_begin(const struct option_table *t)
 {
-	char text[512];
-	const char *at = text;
-	int column;
+	char label[64];
+	int begin = 0;
 
-	if (row->letter)
-		column = fprintf(out, "  -%c, --%s", row->letter, row->name);
-	else
-		column = fprintf(out, "      --%s", row->name);
-	if (row->type != OPTION_FLAG)
-		column += fprintf(out, " %s", row->arg);
-	if (column > HELP_COLUMN - 2) { /* too long: the help begins on the next line */
-		fputc('\n', out);
-		column = 0;
-	}
-	column += fprintf(out, "%*s", HELP_COLUMN - column, "");
-	snprintf(text, sizeof(text), row->value ? "%s (default: %s)" : "%s", row->help, row->value);
-	for (bool is_first = true; *at; is_first = false) {
-		int len = (int)strcspn(at, " ");
+	for (size_t i = 0; i < t->cnt; i++) {
+		int len = t->rows[i].type == OPTION_HEADING || t->rows[i].flags & OPTION_HIDDEN ?
+				  0 :
+				  format_label(&t->rows[i], label, sizeof(label)) + 2;
 
-		if (is_first)
-			column += fprintf(out, "%.*s", len, at);
-		else
-			column = print_word(out, at, len, column);
-		at += len;
-		at += strspn(at, " ");
+		if (len > begin && len <= HELP_COLUMN_MAX)
+			begin = len;
 	}
-	fputc('\n', out);
+	return begin;
 }
 
 void option_print_help(const struct option_table *t, FILE *out)
 {
+	struct help h = { .out = out, .begin = find_begin(t) };
+
 	for (size_t i = 0; i < t->cnt; i++) {
 		if (t->rows[i].type == OPTION_HEADING)
 			fprintf(out, "\n%s:\n", t->rows[i].help);
 		else if (!(t->rows[i].flags & OPTION_HIDDEN))
-			print_row(&t->rows[i], out);
+			print_row(&h, &t->rows[i]);
 	}
 }
 
@@ -129,6 +116,8 @@ static bool is_unset(const struct option_row *row, const void *value)
 	switch (row->type) {
 	case OPTION_TEXT:
 		return !*(char *const *)value;
+	case OPTION_CHOICE:
+		return !row->value && !*(const int *)value;
 	case OPTION_COUNT:
 	case OPTION_SIZE:
 	case OPTION_TIME:
@@ -151,6 +140,10 @@ static void print_value(const struct option_row *row, const void *value, FILE *o
 
 	switch (row->type) {
 	case OPTION_HEADING:
+	case OPTION_ASK:
+		break;
+	case OPTION_CHOICE:
+		print_string(row->choices[*(const int *)value], out);
 		break;
 	case OPTION_FLAG:
 		fputs(*(const bool *)value ? "true" : "false", out);
@@ -198,8 +191,7 @@ void option_print_settings(const struct option_table *t, const void *settings, F
 		const struct option_row *row = &t->rows[i];
 		const void *value = (const char *)settings + row->at;
 
-		if (row->type == OPTION_HEADING ||
-		    row->flags & (OPTION_NOT_IN_FILE | OPTION_HIDDEN) || is_unset(row, value))
+		if (!option_is_in_file(row) || is_unset(row, value))
 			continue;
 		fprintf(out, "%s = ", row->name);
 		print_value(row, value, out);

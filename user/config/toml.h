@@ -9,6 +9,7 @@
  * these, which may go over several lines. What else TOML has is an error that says so: tables,
  * dotted and quoted keys, strings of several lines, inline tables, arrays in arrays, dates,
  * numbers of other bases, inf and nan. What is read here every reader of TOML reads the same way.
+ * Its own file because a reader of a format is tested and fuzzed alone.
  *
  * All errors of a file are told, one for each key at most: after an error reading goes on with the
  * next key.

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "report/report_places.h"
@@ -284,53 +284,54 @@ static void put_text(const struct diff *d, FILE *out)
 		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
 }
 
-static void put_number(FILE *out, const char *key, bool is_known, double value)
+static void put_number(struct json *j, const char *name, bool is_known, double value)
 {
 	if (is_known && !isnan(value))
-		fprintf(out, ",\"%s\":%.0f", key, value);
+		json_format(j, name, "%.0f", value);
 	else
-		fprintf(out, ",\"%s\":null", key);
+		json_null(j, name);
 }
 
-static void put_json_row(const struct diff *d, const struct diff_row *row, const char *name,
-			 FILE *out)
+static void put_json_row(const struct diff *d, const struct diff_row *row, const char *key,
+			 const char *name, struct json *j)
 {
 	bool is_inuse = d->side[1].r->is_inuse;
-	char key[64];
 
-	fputs("{\"name\":", out);
-	json_put_text(out, name);
-	for (int i = 0; i < 2; i++) {
-		snprintf(key, sizeof(key), "%s_%s", is_inuse ? "inuse_bytes" : "value",
-			 i ? "after" : "before");
-		put_number(out, key, row->is_in[i], (double)row->at[i].value);
-	}
-	snprintf(key, sizeof(key), "%s_delta", is_inuse ? "inuse_bytes" : "value");
-	put_number(out, key, true, row->delta);
-	snprintf(key, sizeof(key), "%s_delta_low", is_inuse ? "inuse_bytes" : "value");
-	put_number(out, key, true, row->low);
-	snprintf(key, sizeof(key), "%s_delta_high", is_inuse ? "inuse_bytes" : "value");
-	put_number(out, key, true, row->high);
-	fprintf(out, ",\"is_significant\":%s}",
-		isnan(row->low)	    ? "null" :
-		row->is_significant ? "true" :
-				      "false");
+	json_begin(j, key, '{');
+	json_text(j, "name", name);
+	put_number(j, is_inuse ? "inuse_bytes_before" : "value_before", row->is_in[0],
+		   (double)row->at[0].value);
+	put_number(j, is_inuse ? "inuse_bytes_after" : "value_after", row->is_in[1],
+		   (double)row->at[1].value);
+	put_number(j, is_inuse ? "inuse_bytes_delta" : "value_delta", true, row->delta);
+	put_number(j, is_inuse ? "inuse_bytes_delta_low" : "value_delta_low", true, row->low);
+	put_number(j, is_inuse ? "inuse_bytes_delta_high" : "value_delta_high", true, row->high);
+	if (isnan(row->low))
+		json_null(j, "is_significant");
+	else
+		json_bool(j, "is_significant", row->is_significant);
+	json_end(j, '}');
 }
 
 static void put_json(const struct diff *d, FILE *out)
 {
-	fputs("{\"before\":", out);
-	json_put_text(out, d->side[0].name);
-	fputs(",\"after\":", out);
-	json_put_text(out, d->side[1].name);
-	fputs(",\"total\":", out);
-	put_json_row(d, &d->total, "total", out);
-	fputs(",\"rows\":[", out);
+	struct json j = { .out = out };
+
+	json_begin(&j, NULL, '{');
+	json_text(&j, "before", d->side[0].name);
+	json_text(&j, "after", d->side[1].name);
+	put_json_row(d, &d->total, "total", "total", &j);
+	json_begin(&j, "rows", '[');
 	for (size_t i = 0; i < d->shown_cnt; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_json_row(d, &d->rows.data[i], strset_get(d->names, d->rows.data[i].name), out);
+		json_line(&j);
+		put_json_row(d, &d->rows.data[i], NULL, strset_get(d->names, d->rows.data[i].name),
+			     &j);
 	}
-	fprintf(out, "],\n\"omitted_cnt\":%zu,\"chance_cnt\":%zu}\n", d->rest_cnt, d->chance_cnt);
+	json_end(&j, ']');
+	json_format(&j, "omitted_cnt", "%zu", d->rest_cnt);
+	json_format(&j, "chance_cnt", "%zu", d->chance_cnt);
+	json_end(&j, '}');
+	fputc('\n', out);
 }
 
 static int check_sides(const struct diff *d, char *why, size_t why_bytes)

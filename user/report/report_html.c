@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "profile/scope_path.h"
 #include "report/report.h"
@@ -122,178 +122,152 @@ static int put_text(const struct picture *pic, void (*write_text)(const struct r
 	return 0;
 }
 
-/* Columns of the samples and the tree: "[1,2,3]". */
-#define put_column(out, vec, format, ...)                                 \
-	do {                                                              \
-		fputc('[', out);                                          \
-		for (size_t i_ = 0; i_ < (vec)->cnt; i_++) {              \
-			__typeof__((vec)->data) at = &(vec)->data[i_];    \
-			fprintf(out, format, i_ ? "," : "", __VA_ARGS__); \
-		}                                                         \
-		fputc(']', out);                                          \
+/* A column of the samples or of the tree: "name":[1,2,3]. at is the element. */
+#define put_column(j, name, vec, format, ...)                          \
+	do {                                                           \
+		json_begin(j, name, '[');                              \
+		for (size_t i_ = 0; i_ < (vec)->cnt; i_++) {           \
+			__typeof__((vec)->data) at = &(vec)->data[i_]; \
+			json_format(j, NULL, format, __VA_ARGS__);     \
+		}                                                      \
+		json_end(j, ']');                                      \
 	} while (0)
 
-static void put_names(const struct strset *s, FILE *out)
+static void put_names(struct json *j, const char *key, const struct strset *s)
 {
-	fputc('[', out);
+	json_begin(j, key, '[');
 	for (size_t i = 0; i < strset_cnt(s); i++) {
-		fputs(i ? ",\n" : "", out);
-		json_put_text(out, strset_get(s, (int64_t)i));
+		json_line(j);
+		json_text(j, NULL, strset_get(s, (int64_t)i));
 	}
-	fputc(']', out);
+	json_end(j, ']');
 }
 
-static void put_scopes(const struct picture *pic, FILE *out)
+static void put_scopes(struct json *j, const struct strset *scopes)
 {
-	fputc('[', out);
-	/* the first of every strset is "" */
-	for (size_t i = 0; i < strset_cnt(pic->scopes); i++) {
-		const char *path = strset_get(pic->scopes, (int64_t)i);
+	json_begin(j, "scopes", '[');
+	for (size_t i = 0; i < strset_cnt(scopes); i++) {
+		const char *path = strset_get(scopes, (int64_t)i);
 		struct scope_name name;
-		bool is_first = true;
 
-		fputs(i ? ",[" : "[", out);
+		json_begin(j, NULL, '[');
 		while (scope_path_next(&path, &name)) {
 			char *text = strndup(name.text, name.len);
 
-			fputs(is_first ? "" : ",", out);
-			is_first = false;
-			json_put_text(out, text ? text : "");
+			json_text(j, NULL, text ? text : "");
 			free(text);
 		}
-		fputc(']', out);
+		json_end(j, ']');
 	}
-	fputc(']', out);
+	json_end(j, ']');
 }
 
-static void put_measures(const struct picture *pic, FILE *out)
+static void put_measures(const struct picture *pic, struct json *j)
 {
 	char why[RECORDING_TEXT_BUF];
 
 	recording_why_unknown(&pic->r->p->recording, "", why);
-	fputc('[', out);
+	json_begin(j, "measures", '[');
 	for (int i = 0; i < pic->measure_cnt; i++) {
 		const struct measure *m = &pic->measures[i];
 
-		fprintf(out, "%s{\"key\":", i ? "," : "");
-		json_put_text(out, m->key);
-		fputs(",\"title\":", out);
-		json_put_text(out, m->title);
-		fputs(",\"unit\":", out);
-		json_put_text(out, m->unit);
-		fprintf(out, ",\"objects\":%d,\"variance\":%d,\"is_known\":%s,\"why\":", m->objects,
-			m->variance, m->is_known ? "true" : "false");
-		json_put_text(out, m->is_known ? "" : why);
-		fputc('}', out);
+		json_begin(j, NULL, '{');
+		json_text(j, "key", m->key);
+		json_text(j, "title", m->title);
+		json_text(j, "unit", m->unit);
+		json_format(j, "objects", "%d", m->objects);
+		json_format(j, "variance", "%d", m->variance);
+		json_bool(j, "is_known", m->is_known);
+		json_text(j, "why", m->is_known ? "" : why);
+		json_end(j, '}');
 	}
-	fputc(']', out);
+	json_end(j, ']');
 }
 
-static void put_number(double n, FILE *out)
-{
-	if (isnan(n))
-		fputs("null", out);
-	else
-		fprintf(out, "%.7g", n);
-}
-
-/* What each sample has: its values, then of what is in use and of what was allocated the error. */
-static void put_samples(const struct picture *pic, FILE *out)
+/* The error of each sample, or how many allocations were kept for it. */
+static void put_errors(const struct picture *pic, bool counts, bool of_alloc, struct json *j)
 {
 	const struct report *r = pic->r;
+	const uint32_t *i;
 
-	fputs("{\"node\":", out);
-	put_column(out, &pic->tree->leaf, "%s%d", (int)*at - (i_ ? (int)at[-1] : 0));
-	fputs(",\n\"thread\":", out);
-	put_column(out, &pic->thread_of, "%s%lld", (long long)*at);
-	fputs(",\n\"scope\":", out);
-	put_column(out, &pic->scope_of, "%s%lld", (long long)*at);
-	fputs(",\n\"values\":[", out);
-	for (int m = 0; m < pic->measure_cnt; m++) {
-		fputs(m ? ",\n" : "", out);
-		put_column(out, &r->chosen, "%s%lld",
-			   (long long)r->p->values.data[r->p->samples.data[*at].value_first +
-							(uint32_t)pic->measures[m].type]);
+	json_begin(j, NULL, '[');
+	vec_each(&r->chosen, i) {
+		struct report_row row = { 0 };
+		const struct estimate *e = of_alloc ? &row.alloc_estimate : &row.estimate;
+
+		report_add_sample(r, &r->p->samples.data[*i], &row);
+		if (counts)
+			json_format(j, NULL, "%llu", (unsigned long long)e->samples);
+		else if (isnan(e->bytes_variance))
+			json_null(j, NULL);
+		else
+			json_format(j, NULL, "%.7g", e->bytes_variance);
 	}
-	for (int what = 0; what < 2; what++) {
-		fputs(what ? "],\n\"counts\":[" : "],\n\"variances\":[", out);
-		for (int of = 0; of < 2; of++) {
-			const uint32_t *i;
-			bool is_first = true;
-
-			fputs(of ? ",[" : "[", out);
-			vec_each(&r->chosen, i) {
-				struct report_row row = { 0 };
-				const struct estimate *e = of ? &row.alloc_estimate : &row.estimate;
-
-				report_add_sample(r, &r->p->samples.data[*i], &row);
-				fputs(is_first ? "" : ",", out);
-				is_first = false;
-				put_number(what ? (double)e->samples : e->bytes_variance, out);
-			}
-			fputc(']', out);
-		}
-	}
-	fputs("]}", out);
+	json_end(j, ']');
 }
 
-static void put_functions(const struct picture *pic, FILE *out)
-{
-	fputs("{\"name\":", out);
-	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->name);
-	fputs(",\n\"module\":", out);
-	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->module);
-	fputs(",\n\"file\":", out);
-	put_column(out, &pic->tree->functions, "%s%lld", (long long)at->file);
-	fputs(",\n\"own\":", out);
-	put_column(out, &pic->tree->functions, "%s%d", at->is_own);
-	fputc('}', out);
-}
-
-static void put_nodes(const struct picture *pic, FILE *out)
-{
-	const struct report_tree_node *first = pic->tree->nodes.data;
-
-	fputs("{\"up\":", out);
-	put_column(out, &pic->tree->nodes, "%s%d",
-		   at->parent == HT_NO_INDEX ? 0 : (int)(at - first) - (int)at->parent);
-	fputs(",\n\"func\":", out);
-	put_column(out, &pic->tree->nodes, "%s%d",
-		   at->function == HT_NO_INDEX ? -1 : (int)at->function);
-	fputc('}', out);
-}
-
-static void put_notes(const struct picture *pic, FILE *out)
+static void put_samples(const struct picture *pic, struct json *j)
 {
 	const struct profile *p = pic->r->p;
 
-	fputc('[', out);
-	for (size_t i = 0; i < p->comments.cnt; i++) {
-		fputs(i ? ",\n" : "", out);
-		json_put_text(out, profile_text(p, p->comments.data[i]));
-	}
-	fputc(']', out);
+	json_begin(j, "samples", '{');
+	put_column(j, "node", &pic->tree->leaf, "%d", (int)*at - (i_ ? (int)at[-1] : 0));
+	put_column(j, "thread", &pic->thread_of, "%lld", (long long)*at);
+	put_column(j, "scope", &pic->scope_of, "%lld", (long long)*at);
+	json_begin(j, "values", '[');
+	for (int m = 0; m < pic->measure_cnt; m++)
+		put_column(j, NULL, &pic->r->chosen, "%lld",
+			   (long long)p->values.data[p->samples.data[*at].value_first +
+						     (uint32_t)pic->measures[m].type]);
+	json_end(j, ']');
+	json_begin(j, "variances", '[');
+	put_errors(pic, false, false, j);
+	put_errors(pic, false, true, j);
+	json_end(j, ']');
+	json_begin(j, "counts", '[');
+	put_errors(pic, true, false, j);
+	put_errors(pic, true, true, j);
+	json_end(j, ']');
+	json_end(j, '}');
+}
+
+static void put_tree(const struct report_tree *t, struct json *j)
+{
+	const struct report_tree_node *first = t->nodes.data;
+
+	json_begin(j, "funcs", '{');
+	put_column(j, "name", &t->functions, "%lld", (long long)at->name);
+	put_column(j, "module", &t->functions, "%lld", (long long)at->module);
+	put_column(j, "file", &t->functions, "%lld", (long long)at->file);
+	put_column(j, "own", &t->functions, "%d", at->is_own);
+	json_end(j, '}');
+	json_begin(j, "nodes", '{');
+	put_column(j, "up", &t->nodes, "%d",
+		   at->parent == HT_NO_INDEX ? 0 : (int)(at - first) - (int)at->parent);
+	put_column(j, "func", &t->nodes, "%d",
+		   at->function == HT_NO_INDEX ? -1 : (int)at->function);
+	json_end(j, '}');
 }
 
 static void put_json(const struct picture *pic, FILE *out)
 {
-	fprintf(out, "{\"rate\":%llu,\n\"measures\":", (unsigned long long)pic->r->rate_bytes);
-	put_measures(pic, out);
-	fputs(",\n\"names\":", out);
-	put_names(pic->tree->names, out);
-	fputs(",\n\"funcs\":", out);
-	put_functions(pic, out);
-	fputs(",\n\"nodes\":", out);
-	put_nodes(pic, out);
-	fputs(",\n\"threads\":", out);
-	put_names(pic->threads, out);
-	fputs(",\n\"scopes\":", out);
-	put_scopes(pic, out);
-	fputs(",\n\"samples\":", out);
-	put_samples(pic, out);
-	fputs(",\n\"notes\":", out);
-	put_notes(pic, out);
-	fputs("}\n", out);
+	const struct profile *p = pic->r->p;
+	struct json j = { .out = out };
+
+	json_begin(&j, NULL, '{');
+	json_format(&j, "rate", "%llu", (unsigned long long)pic->r->rate_bytes);
+	put_measures(pic, &j);
+	put_names(&j, "names", pic->tree->names);
+	put_tree(pic->tree, &j);
+	put_names(&j, "threads", pic->threads);
+	put_scopes(&j, pic->scopes);
+	put_samples(pic, &j);
+	json_begin(&j, "notes", '[');
+	for (size_t i = 0; i < p->comments.cnt; i++)
+		json_text(&j, NULL, profile_text(p, p->comments.data[i]));
+	json_end(&j, ']');
+	json_end(&j, '}');
+	fputc('\n', out);
 }
 
 /* JSON within a script element: no "</script>", no "<!--". */

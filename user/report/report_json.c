@@ -11,28 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/report_rows.h"
 
-static void put_pair(FILE *out, const char *key, const char *value)
-{
-	fprintf(out, "\"%s\":", key);
-	json_put_text(out, value);
-}
-
 /* A number that only some profiles have. */
-static void put_first_optional(FILE *out, const char *key, bool is_known, int64_t value)
+static void put_optional(struct json *j, const char *key, bool is_known, int64_t value)
 {
 	if (is_known)
-		fprintf(out, "\"%s\":%" PRId64, key, value);
+		json_format(j, key, "%" PRId64, value);
 	else
-		fprintf(out, "\"%s\":null", key);
-}
-
-static void put_optional(FILE *out, const char *key, bool is_known, int64_t value)
-{
-	fputc(',', out);
-	put_first_optional(out, key, is_known, value);
+		json_null(j, key);
 }
 
 /* The values are of in-use, and that is not known. */
@@ -41,49 +29,54 @@ static bool is_void(const struct report *r)
 	return r->is_unknown && r->is_inuse;
 }
 
-static void put_interval(const struct report *r, const struct report_row *row, FILE *out)
+static void put_bounds(struct json *j, const char *low_key, const char *high_key, bool is_known,
+		       double low, double high)
 {
-	const char *key = r->is_inuse ? "inuse_bytes" : "value";
-	double low, high;
-
-	if (is_void(r) || !report_interval(r, row, &low, &high)) {
-		fprintf(out, ",\"%s_low\":null,\"%s_high\":null", key, key);
-		return;
+	if (is_known) {
+		json_format(j, low_key, "%.0f", low);
+		json_format(j, high_key, "%.0f", high);
+	} else {
+		json_null(j, low_key);
+		json_null(j, high_key);
 	}
-	fprintf(out, ",\"%s_low\":%.0f,\"%s_high\":%.0f", key, low, key, high);
 }
 
-static void put_alloc_interval(const struct report *r, const struct report_row *row, FILE *out)
+static void put_interval(const struct report *r, const struct report_row *row, struct json *j)
 {
-	double low, high;
+	double low = 0, high = 0;
+	bool is_known = !is_void(r) && report_interval(r, row, &low, &high);
 
-	if (report_alloc_interval(r, row, &low, &high))
-		fprintf(out, ",\"alloc_bytes_low\":%.0f,\"alloc_bytes_high\":%.0f", low, high);
-	else
-		fputs(",\"alloc_bytes_low\":null,\"alloc_bytes_high\":null", out);
+	put_bounds(j, r->is_inuse ? "inuse_bytes_low" : "value_low",
+		   r->is_inuse ? "inuse_bytes_high" : "value_high", is_known, low, high);
 }
 
-static void put_values(const struct report *r, const struct report_row *row, FILE *out)
+static void put_alloc_interval(const struct report *r, const struct report_row *row, struct json *j)
 {
-	put_first_optional(out, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
-	put_interval(r, row, out);
-	put_optional(out, r->is_inuse ? "inuse_objects" : "objects",
+	double low = 0, high = 0;
+	bool is_known = report_alloc_interval(r, row, &low, &high);
+
+	put_bounds(j, "alloc_bytes_low", "alloc_bytes_high", is_known, low, high);
+}
+
+static void put_values(const struct report *r, const struct report_row *row, struct json *j)
+{
+	put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
+	put_interval(r, row, j);
+	put_optional(j, r->is_inuse ? "inuse_objects" : "objects",
 		     r->objects_type >= 0 && !is_void(r), row->objects);
-	put_optional(out, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
-	put_alloc_interval(r, row, out);
-	put_optional(out, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
+	put_optional(j, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
+	put_alloc_interval(r, row, j);
+	put_optional(j, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
 		     row->alloc_objects);
-	put_optional(out, "sample_cnt", r->has_interval && !is_void(r), row->estimate.samples);
-	fprintf(out, ",\"is_weak\":%s",
-		r->has_interval && !is_void(r) && estimate_is_weak(&row->estimate) ? "true" :
-										     "false");
+	put_optional(j, "sample_cnt", r->has_interval && !is_void(r), row->estimate.samples);
+	json_bool(j, "is_weak", r->has_interval && !is_void(r) && estimate_is_weak(&row->estimate));
 	if (r->total.value && !is_void(r))
-		fprintf(out, ",\"share\":%.6f", (double)row->value / r->total.value);
+		json_format(j, "share", "%.6f", (double)row->value / r->total.value);
 	else
-		fputs(",\"share\":null", out);
+		json_null(j, "share");
 }
 
-static void put_frame(const struct report *r, const struct report_frame *f, FILE *out)
+static void put_frame(const struct report *r, const struct report_frame *f, struct json *j)
 {
 	const struct profile *p = r->p;
 	char buf[REPORT_NAME_BUF];
@@ -91,140 +84,120 @@ static void put_frame(const struct report *r, const struct report_frame *f, FILE
 
 	if (f->line)
 		file = profile_text(p, p->functions.data[f->line->function].filename_str);
-	fputc('{', out);
-	put_pair(out, "function", report_frame_name(p, f, buf, sizeof(buf)));
-	fputc(',', out);
-	put_pair(out, "file", file);
-	fprintf(out, ",\"line\":%" PRId64 ",", f->line ? f->line->line : 0);
-	put_pair(out, "module", report_frame_module(p, f));
+	json_begin(j, NULL, '{');
+	json_text(j, "function", report_frame_name(p, f, buf, sizeof(buf)));
+	json_text(j, "file", file);
+	json_format(j, "line", "%" PRId64, f->line ? f->line->line : 0);
+	json_text(j, "module", report_frame_module(p, f));
 	/* A string: JSON's numbers are doubles to many readers. */
-	fprintf(out, ",\"address\":\"0x%" PRIx64 "\",\"is_inlined\":%s}", f->location->address,
-		f->is_inlined ? "true" : "false");
+	json_format(j, "address", "\"0x%" PRIx64 "\"", f->location->address);
+	json_bool(j, "is_inlined", f->is_inlined);
+	json_end(j, '}');
 }
 
-static void put_frames(const struct report *r, const struct profile_sample *s, FILE *out)
+static void put_frames(const struct report *r, const struct profile_sample *s, struct json *j)
 {
 	size_t cap = r->opts->frame_cap, n = 0;
 	struct report_frame_pos pos = { 0 };
 	struct report_frame f;
 
-	fputs(",\"frames\":[", out);
-	while ((!cap || n < cap) && report_next_frame(r->p, s, &pos, &f)) {
-		fputs(n++ ? "," : "", out);
-		put_frame(r, &f, out);
-	}
+	json_begin(j, "frames", '[');
+	for (; (!cap || n < cap) && report_next_frame(r->p, s, &pos, &f); n++)
+		put_frame(r, &f, j);
 	for (cap = 0; report_next_frame(r->p, s, &pos, &f);)
 		cap++;
-	fprintf(out, "],\"frames_omitted_cnt\":%zu", cap);
-}
-
-/* Only where it has one: most profiles have no scopes. */
-static void put_scope_of(const struct report *r, const struct profile_sample *s, FILE *out)
-{
-	const char *scope = profile_sample_label(r->p, s, "scope");
-
-	if (!scope)
-		return;
-	fputc(',', out);
-	put_pair(out, "scope", scope);
+	json_end(j, ']');
+	json_format(j, "frames_omitted_cnt", "%zu", cap);
 }
 
 /* What each thread has of a stack, and each scope; the parts add up to the row. */
-static void put_parts(const struct report *r, const struct report_row *row, FILE *out)
+static void put_parts(const struct report *r, const struct report_row *row, struct json *j)
 {
-	fputs(",\"threads\":[", out);
+	json_begin(j, "threads", '[');
 	for (uint32_t i = 0; i < row->sample_cnt; i++) {
 		const struct profile_sample *s =
 			&r->p->samples.data[r->order.data[row->sample_first + i]];
-		const char *thread = profile_sample_label(r->p, s, "thread");
+		const char *scope = profile_sample_label(r->p, s, "scope");
 
-		fputs(i ? ",{\"thread\":" : "{\"thread\":", out);
-		if (thread)
-			json_put_text(out, thread);
-		else
-			fputs("null", out);
-		put_scope_of(r, s, out);
-		put_optional(out, r->is_inuse ? "inuse_bytes" : "value", !is_void(r),
+		json_begin(j, NULL, '{');
+		json_text(j, "thread", profile_sample_label(r->p, s, "thread"));
+		if (scope) /* most profiles have no scopes */
+			json_text(j, "scope", scope);
+		put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r),
 			     r->p->values.data[s->value_first + r->value_type]);
-		fputc('}', out);
+		json_end(j, '}');
 	}
-	fputc(']', out);
+	json_end(j, ']');
 }
 
-static void put_peak(const struct report *r, const struct report_row *row, FILE *out)
+static void put_peak(const struct report *r, const struct report_row *row, struct json *j)
 {
 	const struct report_peak *p = &row->peak;
 	bool is_known = p->is_known && !is_void(r);
 
-	put_optional(out, "peak_bytes", is_known, p->bytes);
-	put_optional(out, "peak_time_ns", is_known && p->time_ns > 0, p->time_ns);
-	fprintf(out, ",\"peak_is_minimum\":%s", p->is_minimum ? "true" : "false");
+	put_optional(j, "peak_bytes", is_known, p->bytes);
+	put_optional(j, "peak_time_ns", is_known && p->time_ns > 0, p->time_ns);
+	json_bool(j, "peak_is_minimum", p->is_minimum);
 }
 
-static void put_path(const struct report *r, const char *key, int64_t path, FILE *out)
+static void put_path(const struct report *r, const char *key, int64_t path, struct json *j)
 {
-	fprintf(out, ",\"%s\":", key);
-	if (path)
-		json_put_text(out, strset_get(r->names, path));
-	else
-		fputs("null", out);
+	json_text(j, key, path ? strset_get(r->names, path) : NULL);
 }
 
-static void put_scope(const struct report *r, const struct report_row *row, FILE *out)
+static void put_scope(const struct report *r, const struct report_row *row, struct json *j)
 {
 	const struct scope_sums *own = &row->scope.exclusive;
 
-	put_path(r, "path", row->scope.path, out);
-	fprintf(out, ",\"depth\":%" PRIu32, row->scope.depth);
-	put_optional(out, r->is_inuse ? "exclusive_inuse_bytes" : "exclusive_value", !is_void(r),
+	put_path(r, "path", row->scope.path, j);
+	json_format(j, "depth", "%" PRIu32, row->scope.depth);
+	put_optional(j, r->is_inuse ? "exclusive_inuse_bytes" : "exclusive_value", !is_void(r),
 		     own->bytes);
-	put_optional(out, r->is_inuse ? "exclusive_inuse_objects" : "exclusive_objects",
+	put_optional(j, r->is_inuse ? "exclusive_inuse_objects" : "exclusive_objects",
 		     r->objects_type >= 0 && !is_void(r), own->objects);
-	put_optional(out, "exclusive_alloc_bytes", r->alloc_type >= 0, own->alloc_bytes);
-	put_optional(out, "exclusive_alloc_objects", r->alloc_objects_type >= 0,
-		     own->alloc_objects);
-	put_peak(r, row, out);
+	put_optional(j, "exclusive_alloc_bytes", r->alloc_type >= 0, own->alloc_bytes);
+	put_optional(j, "exclusive_alloc_objects", r->alloc_objects_type >= 0, own->alloc_objects);
+	put_peak(r, row, j);
 }
 
-static void put_task(const struct report *r, const struct report_row *row, FILE *out)
+static void put_task(const struct report *r, const struct report_row *row, struct json *j)
 {
 	static const char *const states[] = {
-		[REPORT_STATE_UNKNOWN] = "null",
-		[REPORT_STATE_LIVE] = "\"live\"",
-		[REPORT_STATE_EXITED] = "\"exited\"",
+		[REPORT_STATE_UNKNOWN] = NULL,
+		[REPORT_STATE_LIVE] = "live",
+		[REPORT_STATE_EXITED] = "exited",
 	};
 
-	put_path(r, "scope", row->scope.path, out);
+	put_path(r, "scope", row->scope.path, j);
 	/* A string: JSON's numbers are doubles to many readers. */
 	if (row->task.is_task)
-		fprintf(out, ",\"task\":\"%" PRIu64 "\"", (uint64_t)row->task.id);
+		json_format(j, "task", "\"%" PRIu64 "\"", (uint64_t)row->task.id);
 	else
-		fputs(",\"task\":null", out);
-	put_path(r, "pid", row->task.pid, out);
-	fprintf(out, ",\"state\":%s", states[row->task.state]);
-	put_peak(r, row, out);
+		json_null(j, "task");
+	put_path(r, "pid", row->task.pid, j);
+	json_text(j, "state", states[row->task.state]);
+	put_peak(r, row, j);
 }
 
-static void put_row(const struct report *r, const struct report_row *row, FILE *out)
+static void put_row(const struct report *r, const struct report_row *row, struct json *j)
 {
-	fputc('{', out);
-	put_pair(out, "name", strset_get(r->names, row->name));
-	fputc(',', out);
-	put_values(r, row, out);
+	json_begin(j, NULL, '{');
+	json_text(j, "name", strset_get(r->names, row->name));
+	put_values(r, row, j);
 	if (r->opts->by == REPORT_BY_FUNCTION)
-		put_optional(out, r->is_inuse ? "cumulative_inuse_bytes" : "cumulative_value",
+		put_optional(j, r->is_inuse ? "cumulative_inuse_bytes" : "cumulative_value",
 			     !row->row_cnt && !is_void(r), row->cumulative);
 	if (r->opts->by == REPORT_BY_SCOPE)
-		put_scope(r, row, out);
+		put_scope(r, row, j);
 	if (r->opts->by == REPORT_BY_INSTANCE)
-		put_task(r, row, out);
+		put_task(r, row, j);
 	if (row->row_cnt)
-		fprintf(out, ",\"row_cnt\":%zu", row->row_cnt);
+		json_format(j, "row_cnt", "%zu", row->row_cnt);
 	if (row->sample_cnt) {
-		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], out);
-		put_parts(r, row, out);
+		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], j);
+		put_parts(r, row, j);
 	}
-	fputc('}', out);
+	json_end(j, '}');
 }
 
 static bool is_size(uint64_t bytes)
@@ -232,45 +205,47 @@ static bool is_size(uint64_t bytes)
 	return bytes && bytes <= INT64_MAX;
 }
 
-static void put_percent(FILE *out, const char *key, double share)
+static void put_percent(struct json *j, const char *key, double share)
 {
 	if (isnan(share))
-		fprintf(out, ",\"%s\":null", key);
+		json_null(j, key);
 	else
-		fprintf(out, ",\"%s\":%.6g", key, 100 * share);
+		json_format(j, key, "%.6g", 100 * share);
 }
 
 /* The one that was in force; of processes with different ones there is none to be told. */
-static void put_limit(const struct recording *rec, FILE *out)
+static void put_limit(const struct recording *rec, struct json *j)
 {
 	const struct recording_limit *l = &rec->limit;
 	bool is_of_one_cpu = recording_is_of_one_cpu(rec);
 
 	if (!rec->is_known || (l->cpu_share > 0) == (l->one_cpu > 0)) {
-		fputs(",\"limit_percent\":null,\"limit_of\":null", out);
+		json_null(j, "limit_percent");
+		json_null(j, "limit_of");
 		return;
 	}
-	put_percent(out, "limit_percent", is_of_one_cpu ? l->one_cpu : l->cpu_share);
-	fprintf(out, ",\"limit_of\":\"%s\"", is_of_one_cpu ? "one_cpu" : "cpu_time");
+	put_percent(j, "limit_percent", is_of_one_cpu ? l->one_cpu : l->cpu_share);
+	json_text(j, "limit_of", is_of_one_cpu ? "one_cpu" : "cpu_time");
 }
 
-static void put_process(const struct report *r, FILE *out)
+static void put_process(const struct report *r, struct json *j)
 {
 	const struct recording *rec = &r->p->recording;
 
 	if (!rec->is_known) {
-		fputs(",\"process\":null", out);
+		json_null(j, "process");
 		return;
 	}
-	fprintf(out, ",\"process\":{\"pid\":%" PRId32 ",", rec->pid);
-	put_pair(out, "comm", profile_text(r->p, rec->comm_str));
-	fputc(',', out);
-	put_pair(out, "exe", profile_text(r->p, rec->exe_str));
-	fprintf(out, ",\"process_cnt\":%" PRIu32 "}", rec->process_cnt ? rec->process_cnt : 1);
+	json_begin(j, "process", '{');
+	json_format(j, "pid", "%" PRId32, rec->pid);
+	json_text(j, "comm", profile_text(r->p, rec->comm_str));
+	json_text(j, "exe", profile_text(r->p, rec->exe_str));
+	json_format(j, "process_cnt", "%" PRIu32, rec->process_cnt ? rec->process_cnt : 1);
+	json_end(j, '}');
 }
 
 /* How it was recorded, and what its numbers are of. */
-static void put_recording(const struct report *r, FILE *out)
+static void put_recording(const struct report *r, struct json *j)
 {
 	static const char *const inuse[] = {
 		[RECORDING_INUSE_ALL] = "known",
@@ -278,38 +253,31 @@ static void put_recording(const struct report *r, FILE *out)
 		[RECORDING_INUSE_UNKNOWN] = "unknown",
 	};
 	const struct recording *rec = &r->p->recording;
-	bool is_since = rec->is_known && rec->inuse == RECORDING_INUSE_SINCE;
+	bool is_known = rec->is_known;
+	bool is_since = is_known && rec->inuse == RECORDING_INUSE_SINCE;
 
-	put_percent(out, "overhead_percent", rec->is_known ? rec->overhead_share : NAN);
-	put_percent(out, "overhead_one_cpu_percent", rec->is_known ? rec->overhead_one_cpu : NAN);
-	put_limit(rec, out);
-	put_process(r, out);
-	if (rec->is_known && rec->reason_str) {
-		fputc(',', out);
-		put_pair(out, "reason", profile_text(r->p, rec->reason_str));
-	} else {
-		fputs(",\"reason\":null", out);
-	}
-	if (rec->is_known)
-		fprintf(out, ",\"inuse\":\"%s\"", inuse[rec->inuse]);
-	else
-		fputs(",\"inuse\":null", out);
-	put_optional(out, "inuse_since_ns", is_since && rec->inuse_since_ns > 0,
-		     rec->inuse_since_ns);
-	put_optional(out, "watched_ns", rec->is_known && rec->duration_ns > 0, rec->watched_ns);
-	put_optional(out, "rss_begin_bytes", rec->is_known && is_size(rec->rss_begin_bytes),
+	put_percent(j, "overhead_percent", is_known ? rec->overhead_share : NAN);
+	put_percent(j, "overhead_one_cpu_percent", is_known ? rec->overhead_one_cpu : NAN);
+	put_limit(rec, j);
+	put_process(r, j);
+	json_text(j, "reason",
+		  is_known && rec->reason_str ? profile_text(r->p, rec->reason_str) : NULL);
+	json_text(j, "inuse", is_known ? inuse[rec->inuse] : NULL);
+	put_optional(j, "inuse_since_ns", is_since && rec->inuse_since_ns > 0, rec->inuse_since_ns);
+	put_optional(j, "watched_ns", is_known && rec->duration_ns > 0, rec->watched_ns);
+	put_optional(j, "rss_begin_bytes", is_known && is_size(rec->rss_begin_bytes),
 		     (int64_t)rec->rss_begin_bytes);
-	put_optional(out, "rss_end_bytes", rec->is_known && is_size(rec->rss_end_bytes),
+	put_optional(j, "rss_end_bytes", is_known && is_size(rec->rss_end_bytes),
 		     (int64_t)rec->rss_end_bytes);
-	put_optional(out, "exec_held_bytes", is_size(rec->exec_held_bytes),
+	put_optional(j, "exec_held_bytes", is_size(rec->exec_held_bytes),
 		     (int64_t)rec->exec_held_bytes);
-	if (rec->is_known)
-		fprintf(out, ",\"is_lossy\":%s", rec->is_lossy ? "true" : "false");
+	if (is_known)
+		json_bool(j, "is_lossy", rec->is_lossy);
 	else
-		fputs(",\"is_lossy\":null", out);
+		json_null(j, "is_lossy");
 }
 
-static void put_head(const struct report *r, FILE *out)
+static void put_head(const struct report *r, struct json *j)
 {
 	static const char *const by[] = {
 		[REPORT_BY_STACK] = "stack",   [REPORT_BY_FUNCTION] = "function",
@@ -324,65 +292,68 @@ static void put_head(const struct report *r, FILE *out)
 	bool is_by_bytes =
 		!strcmp(profile_text(p, p->period_type.unit_str), "bytes") && p->period > 0;
 
-	fputc('{', out);
-	put_pair(out, "by", by[r->opts->by]);
-	fputc(',', out);
-	if (r->opts->by == REPORT_BY_LABEL) {
-		put_pair(out, "label", r->opts->label_key);
-		fputc(',', out);
-	}
-	put_pair(out, "value_type", profile_text(p, p->types.data[r->value_type].type_str));
-	fputc(',', out);
-	put_pair(out, "value_unit", profile_text(p, p->types.data[r->value_type].unit_str));
-	put_optional(out, "time_ns", p->time_ns > 0, p->time_ns);
-	put_optional(out, "duration_ns", duration_ns > 0, duration_ns);
-	put_optional(out, "rate_bytes", is_by_bytes, p->period);
-	put_recording(r, out);
-	fputs(",\n\"total\":{", out);
-	put_values(r, &r->total, out);
+	json_text(j, "by", by[r->opts->by]);
+	if (r->opts->by == REPORT_BY_LABEL)
+		json_text(j, "label", r->opts->label_key);
+	json_text(j, "value_type", profile_text(p, p->types.data[r->value_type].type_str));
+	json_text(j, "value_unit", profile_text(p, p->types.data[r->value_type].unit_str));
+	put_optional(j, "time_ns", p->time_ns > 0, p->time_ns);
+	put_optional(j, "duration_ns", duration_ns > 0, duration_ns);
+	put_optional(j, "rate_bytes", is_by_bytes, p->period);
+	put_recording(r, j);
+	json_line(j);
+	json_begin(j, "total", '{');
+	put_values(r, &r->total, j);
 	if (r->opts->scope) {
-		fputc(',', out);
-		put_pair(out, "scope", r->opts->scope);
-		put_optional(out, r->is_inuse ? "profile_inuse_bytes" : "profile_value",
-			     !is_void(r), r->whole.value);
+		json_text(j, "scope", r->opts->scope);
+		put_optional(j, r->is_inuse ? "profile_inuse_bytes" : "profile_value", !is_void(r),
+			     r->whole.value);
 	}
-	fputs("},\n\"rows\":[", out);
+	json_end(j, '}');
 }
 
-static void put_rows(const struct report *r, const struct report_row *rows, size_t cnt, FILE *out)
+static void put_rows(const struct report *r, const struct report_row *rows, size_t cnt,
+		     struct json *j)
 {
+	json_begin(j, "rows", '[');
 	for (size_t i = 0; i < cnt; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		put_row(r, &rows[i], out);
+		json_line(j);
+		put_row(r, &rows[i], j);
 	}
+	json_end(j, ']');
 }
 
-static void put_outstanding(const struct report *r, FILE *out)
+static void put_outstanding(const struct report *r, struct json *j)
 {
 	const struct report_row *all = &r->outstanding_total;
 
-	fputs("],\n\"outstanding\":{", out);
-	put_first_optional(out, "task_cnt", !is_void(r), (int64_t)all->row_cnt);
-	put_optional(out, "inuse_bytes", !is_void(r), all->value);
-	put_optional(out, "inuse_objects", !is_void(r), all->objects);
-	fputs(",\"rows\":[", out);
-	put_rows(r, r->outstanding.data, r->outstanding.cnt, out);
-	fputs("]}", out);
+	json_line(j);
+	json_begin(j, "outstanding", '{');
+	put_optional(j, "task_cnt", !is_void(r), (int64_t)all->row_cnt);
+	put_optional(j, "inuse_bytes", !is_void(r), all->value);
+	put_optional(j, "inuse_objects", !is_void(r), all->objects);
+	put_rows(r, r->outstanding.data, r->outstanding.cnt, j);
+	json_end(j, '}');
 }
 
 int report_write_json(const struct report *r, FILE *out)
 {
-	put_head(r, out);
-	put_rows(r, r->rows.data, r->rows.cnt, out);
+	struct json j = { .out = out };
+
+	json_begin(&j, NULL, '{');
+	put_head(r, &j);
+	json_line(&j);
+	put_rows(r, r->rows.data, r->rows.cnt, &j);
 	if (r->opts->by == REPORT_BY_INSTANCE)
-		put_outstanding(r, out);
-	else
-		fputc(']', out);
-	fputs(",\n\"comments\":[", out);
+		put_outstanding(r, &j);
+	json_line(&j);
+	json_begin(&j, "comments", '[');
 	for (size_t i = 0; i < r->p->comments.cnt; i++) {
-		fputs(i ? ",\n" : "\n", out);
-		json_put_text(out, profile_text(r->p, r->p->comments.data[i]));
+		json_line(&j);
+		json_text(&j, NULL, profile_text(r->p, r->p->comments.data[i]));
 	}
-	fputs("]}\n", out);
+	json_end(&j, ']');
+	json_end(&j, '}');
+	fputc('\n', out);
 	return 0;
 }
