@@ -130,24 +130,14 @@ static int check_pools(const char *text, char *why, size_t why_bytes)
 
 /* Of both commands. */
 #define COMMON_ROWS                                                                                             \
-	{ .name = "by",                                                                                         \
-	  .letter = 'b',                                                                                        \
-	  .type = OPTION_TEXT,                                                                                  \
-	  .at = AT(by),                                                                                         \
-	  .arg = "WHAT",                                                                                        \
-	  .choices = by_names,                                                                                  \
-	  .check = check_by,                                                                                    \
-	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "           \
-		  "and what exited ones left) or label:KEY; default: scope where there are scopes, "            \
-		  "else stack; stack in all formats but text" },                                                \
-		{ .name = "module",                                                                             \
-		  .letter = 'm',                                                                                \
-		  .type = OPTION_TEXTS,                                                                         \
-		  .flags = OPTION_COMMAS,                                                                       \
-		  .at = AT(modules),                                                                            \
-		  .arg = "LIST",                                                                                \
-		  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "  \
-			  "the first frame from the leaf that begins with one; implies --by module" },          \
+	{ .name = "module",                                                                                     \
+	  .letter = 'm',                                                                                        \
+	  .type = OPTION_TEXTS,                                                                                 \
+	  .flags = OPTION_COMMAS,                                                                               \
+	  .at = AT(modules),                                                                                    \
+	  .arg = "LIST",                                                                                        \
+	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "          \
+		  "the first frame from the leaf that begins with one; implies --by module" },                  \
 		{ .name = "scope",                                                                              \
 		  .type = OPTION_TEXT,                                                                          \
 		  .at = AT(scope),                                                                              \
@@ -204,6 +194,16 @@ static int check_pools(const char *text, char *why, size_t why_bytes)
 	}
 
 static const struct option_row rows[] = {
+	{ .name = "by",
+	  .letter = 'b',
+	  .type = OPTION_TEXT,
+	  .at = AT(by),
+	  .arg = "WHAT",
+	  .choices = by_names,
+	  .check = check_by,
+	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "
+		  "and what exited ones left) or label:KEY; default: scope where there are scopes, "
+		  "else stack; stack in all formats but text" },
 	COMMON_ROWS,
 	{ .name = "format",
 	  .letter = 'f',
@@ -253,6 +253,15 @@ static const struct option_row rows[] = {
 };
 
 static const struct option_row diff_rows[] = {
+	{ .name = "by",
+	  .letter = 'b',
+	  .type = OPTION_TEXT,
+	  .at = AT(by),
+	  .arg = "WHAT",
+	  .choices = by_names,
+	  .check = check_by,
+	  .help = "what a row is: stack, function, module, thread, scope or label:KEY; default: scope where "
+		  "both have scopes, else stack: where it is charged, and who calls that" },
 	COMMON_ROWS,
 	{ .name = "format",
 	  .letter = 'f',
