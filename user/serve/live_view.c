@@ -2,24 +2,147 @@
 /* live_view.c - see live_view.h. */
 #include "serve/live_view.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/vec.h"
 #include "budget/governor.h"
-#include "serve/live_files.h"
-#include "serve/live_processes.h"
-#include "serve/own_cost.h"
-#include "serve/profile_file.h"
-#include "serve/target_memory.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "metrics/series_book.h"
 #include "metrics/view.h"
+#include "proc/process.h"
+#include "serve/live_processes.h"
+#include "serve/profile_file.h"
+#include "serve/target_memory.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
 #include "track/files.h"
+#include "track/probes.h"
 #include "track/tracker.h"
+
+/* The probed files of the pages: how they are shared, and among how many processes. */
+
+struct live_files {
+	VEC(struct serve_file) list; /* most processes first */
+};
+
+static void live_files_release(struct live_files *lf);
+
+static int by_processes(const void *a, const void *b)
+{
+	const struct serve_file *x = a, *y = b;
+
+	if (x->process_cnt != y->process_cnt)
+		return x->process_cnt < y->process_cnt ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+/* The file may be forgotten before the page is shown: its path is copied. */
+static int add(struct live_files *lf, const struct probes_file *file)
+{
+	struct serve_file row = {
+		.path = strdup(file->file->path),
+		.id = file->file->id,
+		.way = plan_way_name(file->way),
+		.process_cnt = (double)file->process_cnt,
+		.hit_seconds = file->hit_ns / 1e9,
+	};
+
+	if (!row.path || vec_push(&lf->list, row)) {
+		free((void *)row.path);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* In place of what is in *lf, which stays as it is on failure. */
+static int live_files_make(const struct tracker *t, struct live_files *lf)
+{
+	const struct probes *probes = tracker_probes(t);
+	struct live_files fresh = { 0 };
+	struct probes_file file;
+
+	for (size_t i = 0; i < probes_file_cnt(probes); i++) {
+		if (probes_file_at(probes, i, &file) && add(&fresh, &file)) {
+			live_files_release(&fresh);
+			return -ENOMEM;
+		}
+	}
+	if (fresh.list.cnt)
+		qsort(fresh.list.data, fresh.list.cnt, sizeof(*fresh.list.data), by_processes);
+	live_files_release(lf);
+	*lf = fresh;
+	return 0;
+}
+
+static void live_files_release(struct live_files *lf)
+{
+	struct serve_file *row;
+
+	vec_each(&lf->list, row)
+		free((void *)row->path);
+	vec_release(&lf->list);
+}
+
+/* What heaptap itself costs: descriptors by kind, CPU time, memory. */
+enum { OWN_FD_KIND_CNT = 7 };
+
+/* What a link in /proc/self/fd begins with. What none fits is of the last kind. */
+static const struct kind {
+	const char *name, *prefix;
+} kinds[OWN_FD_KIND_CNT] = {
+	{ "link", "anon_inode:bpf_link" },
+	{ "perf_event", "anon_inode:[perf_event]" },
+	{ "map", "anon_inode:bpf-map" },
+	{ "program", "anon_inode:bpf-prog" },
+	{ "socket", "socket:" },
+	{ "file", "/" },
+	{ "other", "" },
+};
+
+static size_t kind_of(int dir_fd, const char *name)
+{
+	char text[64] = "";
+	size_t i = 0;
+
+	if (readlinkat(dir_fd, name, text, sizeof(text) - 1) < 0)
+		return OWN_FD_KIND_CNT - 1;
+	while (strncmp(text, kinds[i].prefix, strlen(kinds[i].prefix)) != 0)
+		i++;
+	return i;
+}
+
+/* How many descriptors of each kind: each kind is there, also with 0, and their sum is all. */
+static int own_fds_count(struct serve_named ret[static OWN_FD_KIND_CNT])
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/fd");
+
+	if (!dir)
+		return -errno;
+	for (size_t i = 0; i < OWN_FD_KIND_CNT; i++)
+		ret[i] = (struct serve_named){ .name = kinds[i].name };
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != dirfd(dir))
+			ret[kind_of(dirfd(dir), entry->d_name)].value++;
+	closedir(dir);
+	return 0;
+}
+
+/* Fills cpu_seconds and rss_bytes. */
+static void own_cost_read(struct serve_own *ret)
+{
+	struct process_info info;
+
+	ret->cpu_seconds = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / (double)NS_PER_S;
+	ret->rss_bytes = process_glance(getpid(), &info) ? NAN : (double)info.rss_bytes;
+}
 
 /* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
 #define MAP_CNT 6
