@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -74,6 +75,9 @@ static void assert_same(const struct file_content *a, const struct file_content 
 			    x->fn_vaddr == y->fn_vaddr && x->needs_return == y->needs_return);
 		assert_memory_equal(&x->placement, &y->placement, sizeof(x->placement));
 	}
+	assert_true(a->loader.loaded_off == b->loader.loaded_off &&
+		    a->loader.to_state == b->loader.to_state &&
+		    a->loader.traces == b->loader.traces);
 	assert_int_equal(a->alloc->inner.cnt, b->alloc->inner.cnt);
 	assert_non_null(a->table);
 	assert_non_null(b->table);
@@ -103,6 +107,49 @@ static void it_comes_back(void **state)
 	free(said);
 	file_content_release(&here);
 	file_content_release(&back);
+}
+
+static bool is_code(const struct file_content *c, uint64_t off)
+{
+	for (size_t i = 0; i < c->exec.cnt; i++)
+		if (off >= c->exec.data[i].off && off - c->exec.data[i].off < c->exec.data[i].bytes)
+			return true;
+	return false;
+}
+
+/* A probe is put where a loader is said to tell debuggers: code, and nothing without one. */
+static void a_loader_is_one(void **state)
+{
+	struct file_content c = { 0 }, back = { 0 };
+	const struct track_loader cases[] = {
+		{ 0 },
+		{ 0x1000, 16, false },
+		{ 0x1fff, 0, true },
+		{ 0xfff, 0, false },
+		{ 0x2000, 0, false },
+		{ 0, 16, false },
+		{ UINT64_MAX, 0, true },
+	};
+
+	(void)state;
+	assert_int_equal(vec_push(&c.exec, ((struct track_segment){ 0x1000, 0x1000, 0x401000 })),
+			 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint8_t *said;
+		size_t bytes;
+
+		c.loader = cases[i];
+		assert_int_equal(file_job_say(0, &c, &said, &bytes), 0);
+		assert_int_equal(file_job_read(said, bytes, &back), i < 3 ? 0 : -EBADMSG);
+		if (i < 3)
+			assert_true(back.loader.loaded_off == cases[i].loaded_off &&
+				    back.loader.to_state == cases[i].to_state &&
+				    back.loader.traces == cases[i].traces);
+		file_content_release(&back);
+		memset(&back, 0, sizeof(back));
+		free(said);
+	}
+	file_content_release(&c);
 }
 
 /* Whatever is said, what is believed of it is sound. */
@@ -150,6 +197,8 @@ static void what_is_wrong_is_refused(void **state)
 							    back.table->pages[k].row_cnt <=
 						    back.table->row_cnt);
 			assert_true(strlen(back.build_id_hex) < sizeof(back.build_id_hex));
+			assert_true(!back.loader.loaded_off ||
+				    is_code(&back, back.loader.loaded_off));
 		}
 		file_content_release(&back);
 	}
@@ -210,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_comes_back),
+		cmocka_unit_test(a_loader_is_one),
 		cmocka_unit_test(what_is_wrong_is_refused),
 		cmocka_unit_test(by_a_job),
 	};

@@ -18,6 +18,15 @@ struct track_segment {
 	uint64_t off, bytes, vaddr;
 };
 
+/* What a file has to do with programs that are held at an exec: see loaders.h. */
+struct track_loader {
+	uint64_t loaded_off; /* where a loader tells debuggers that libraries have come; 0: it is no loader */
+	/* From there, when both are in memory, to the state of the list; 0: not known, as musl's is not
+	 * exported, which calls only when it is settled. */
+	uint64_t to_state;
+	bool traces; /* asks for ptrace(), or checks for leaks at its end, which traces the process */
+};
+
 struct track_file {
 	uint32_t id; /* the engine's file id; without one, a number of its own */
 	uint32_t dev;
@@ -40,6 +49,7 @@ struct track_file {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct file_tags *tags; /* NULL: says nothing of what its memory is for */
+	struct track_loader loader;
 };
 
 #endif

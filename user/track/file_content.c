@@ -3,8 +3,11 @@
 #include "track/file_content.h"
 
 #include <errno.h>
+#include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "elf/dynamic_symbol.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_symbols.h"
 #include "unwind/unwind_table.h"
@@ -115,6 +118,28 @@ static int build_table(struct file_content *c, const struct file_source *source,
 	return err;
 }
 
+/* One pass over what it exports and asks for. */
+static void note_loader(struct file_content *c, struct elf_file *ef)
+{
+	enum { LOADED, STATE, TRACES, CHECKS_LEAKS, SYMBOL_CNT };
+	struct dynamic_symbol symbols[SYMBOL_CNT] = {
+		[LOADED] = { .name = "_dl_debug_state" },
+		[STATE] = { .name = "_r_debug" },
+		[TRACES] = { .name = "ptrace" },
+		[CHECKS_LEAKS] = { .name = "__lsan_do_leak_check" },
+	};
+	struct track_loader *l = &c->loader;
+
+	dynamic_symbols_find(ef, symbols, SYMBOL_CNT);
+	l->traces = symbols[TRACES].is_wanted || symbols[CHECKS_LEAKS].is_defined;
+	if (!symbols[LOADED].is_defined ||
+	    elf_file_vaddr_to_off(ef, symbols[LOADED].vaddr, &l->loaded_off))
+		return;
+	if (symbols[STATE].is_defined)
+		l->to_state = symbols[STATE].vaddr + offsetof(struct r_debug, r_state) -
+			      symbols[LOADED].vaddr;
+}
+
 int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct file_source *source,
 		      const struct alloc_options *opts, struct file_content *ret)
 {
@@ -126,6 +151,8 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 		err = scan_allocators(ret, opts, ef, debug);
 	if (!err && !source->is_vdso)
 		err = file_tags_scan(ef, &ret->tags);
+	if (!err && !source->is_vdso)
+		note_loader(ret, ef);
 	if (!err && source->rules)
 		err = build_table(ret, source, ef);
 	note_cost(ret, ef);

@@ -34,6 +34,7 @@ struct file_content {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct file_tags *tags; /* NULL: says nothing of what its memory is for */
+	struct track_loader loader;
 	struct unwind_table *table; /* NULL: says nothing of its frames, or was not wanted */
 	bool is_partly_read; /* too costly */
 	uint64_t steps; /* that it took, with its debug file (elf_budget.h) */

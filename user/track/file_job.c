@@ -49,6 +49,8 @@ struct file_head {
 	char family[FAMILY_BYTES]; /* "": no allocator */
 	uint32_t segment_cnt, site_cnt, inner_cnt;
 	uint32_t has_tags, ready_cnt, task_exit_cnt;
+	uint64_t loaded_off, to_state; /* struct track_loader */
+	uint32_t traces;
 	uint32_t has_table, page_cnt, row_cnt;
 	uint32_t fde_cnt, bad_fde_cnt, unsupported_row_cnt;
 	uint64_t first_page;
@@ -123,6 +125,9 @@ int file_job_say(int err, const struct file_content *c, uint8_t **ret, size_t *r
 		head.ready_cnt = (uint32_t)tags->readies.cnt;
 		head.task_exit_cnt = (uint32_t)tags->task_exits.cnt;
 	}
+	head.loaded_off = c->loader.loaded_off;
+	head.to_state = c->loader.to_state;
+	head.traces = c->loader.traces;
 	if (t) {
 		head.has_table = 1;
 		head.first_page = t->first_page;
@@ -344,6 +349,20 @@ static int take_tags(struct in *in, const struct file_head *head, struct file_co
 	return err ? err : take_vec(in, head->task_exit_cnt, &tags->task_exits);
 }
 
+/* A probe goes to where it says: code of this file, or it is no loader. */
+static int take_loader(const struct file_head *head, struct file_content *ret)
+{
+	const struct track_segment *s;
+	bool is_code = false;
+
+	vec_each(&ret->exec, s)
+		is_code |= head->loaded_off >= s->off && head->loaded_off - s->off < s->bytes;
+	if (head->traces > 1 || (head->loaded_off ? !is_code : head->to_state != 0))
+		return -EBADMSG;
+	ret->loader = (struct track_loader){ head->loaded_off, head->to_state, head->traces };
+	return 0;
+}
+
 static bool is_table(const struct unwind_table *t)
 {
 	for (uint32_t i = 0; i < t->page_cnt; i++)
@@ -397,6 +416,8 @@ int file_job_read(const uint8_t *said, size_t bytes, struct file_content *ret)
 	ret->is_partly_read = head.is_partly_read;
 	ret->steps = head.steps;
 	err = take_vec(&in, head.segment_cnt, &ret->exec);
+	if (!err)
+		err = take_loader(&head, ret);
 	if (!err)
 		err = take_alloc(&in, &head, ret);
 	if (!err)

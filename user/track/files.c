@@ -162,6 +162,7 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	memset(&c->exec, 0, sizeof(c->exec));
 	file->alloc = c->alloc;
 	file->tags = c->tags;
+	file->loader = c->loader;
 	c->alloc = NULL;
 	c->tags = NULL;
 	file->read_steps = c->steps;

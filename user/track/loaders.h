@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * loaders.h - of programs that are held at an exec (guardian/exec_hold.h): their loaders, probed where they tell
- * debuggers that libraries have come, and whether they trace other programs themselves.
+ * debuggers that libraries have come.
  */
 #ifndef HT_TRACK_LOADERS_H
 #define HT_TRACK_LOADERS_H
@@ -25,11 +25,6 @@ void loaders_free(struct loaders *l);
  * tells debuggers. -ENOENT: it has not, or is static.
  */
 int loaders_add(struct loaders *l, const struct track_files *files, pid_t pid);
-/*
- * Does a program with this file trace others (strace, gdb), or itself at its end (LeakSanitizer)? Who is traced
- * itself cannot.
- */
-bool loaders_file_traces(struct loaders *l, const struct track_file *file);
 /* Of a file that is forgotten. */
 void loaders_forget_file(struct loaders *l, const struct track_file *file);
 

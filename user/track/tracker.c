@@ -238,7 +238,7 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 			instances_note_loaded(&t->instances, pid, p->generation,
 					      now_ns() < until_ns);
 		for (size_t i = 0; i < p->mapped.cnt; i++)
-			*ret_traces |= loaders_file_traces(t->loaders, p->mapped.data[i]);
+			*ret_traces |= p->mapped.data[i]->loader.traces;
 	}
 	p->held_until_ns = 0; /* it goes on now */
 }
