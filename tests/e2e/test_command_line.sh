@@ -23,10 +23,11 @@ wrong() {
 	fi
 }
 
-for command in record report doctor serve; do
+for command in record report doctor serve diff; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
+	diff) long=format typo=formta letter=f flag=fold-repeated ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
 	serve) long=rate typo=raet letter=r flag=all ;;
 	esac
@@ -71,7 +72,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor serve; do
+for command in record report doctor serve diff; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||

@@ -60,29 +60,6 @@ struct recording_limit governor_limit(double percent, bool is_strict)
 	return (struct recording_limit){ percent / 100, is_strict ? 0 : GOVERNOR_FLOOR };
 }
 
-int governor_parse_limit(const char *text, struct recording_limit *ret)
-{
-	char *end;
-	double percent;
-	bool is_strict;
-
-	if (!strcmp(text, "off") || !strcmp(text, "none")) {
-		*ret = BUDGET_NO_LIMIT;
-		return 0;
-	}
-	errno = 0;
-	percent = strtod(text, &end);
-	if (errno || end == text || !isfinite(percent) || percent < 0 || percent >= 100 ||
-	    (percent > 0 && percent < 0.01))
-		return -EINVAL;
-	end += *end == '%';
-	is_strict = *end == '!' && percent > 0;
-	if (end[is_strict])
-		return -EINVAL;
-	*ret = governor_limit(percent, is_strict);
-	return 0;
-}
-
 /* The host's limit is kept by making those of the processes smaller. */
 static struct recording_limit unit_limit(const struct governor_options *opts)
 {

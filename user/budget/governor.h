@@ -40,9 +40,6 @@ struct governor_options {
 
 /* is_strict: without GOVERNOR_FLOOR. 0 percent: no limit. */
 struct recording_limit governor_limit(double percent, bool is_strict);
-/* "5", "5%", "0.5": governor_limit(); "5!": strict; "off", "0" and "none": no limit. -EINVAL: none of
- * these, or not below 100. */
-int governor_parse_limit(const char *text, struct recording_limit *ret);
 
 /* Makes the sampling tables of the engine from number 1 on, with no limit for what throws yet. */
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,

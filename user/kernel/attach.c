@@ -44,17 +44,6 @@ const char *attach_mode_name(enum attach_mode mode)
 	return mode_names[mode];
 }
 
-int attach_mode_parse(const char *name, enum attach_mode *ret)
-{
-	for (size_t i = 0; i < sizeof(mode_names) / sizeof(*mode_names); i++) {
-		if (!strcmp(name, mode_names[i])) {
-			*ret = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 int attach_links_new(struct attach_links **ret)
 {
 	struct attach_links *links = calloc(1, sizeof(*links));

@@ -18,8 +18,6 @@
 enum attach_mode { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 const char *attach_mode_name(enum attach_mode mode);
-/* -EINVAL: no such name. */
-int attach_mode_parse(const char *name, enum attach_mode *ret);
 
 struct attach_site {
 	uint64_t off; /* in the file */

@@ -149,13 +149,3 @@ const char *plan_way_name(enum plan_way way)
 	return names[way];
 }
 
-int plan_way_parse(const char *name, enum plan_way *ret)
-{
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(name, names[i])) {
-			*ret = (enum plan_way)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}

@@ -60,7 +60,5 @@ struct plan_sharer {
 size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns);
 
 const char *plan_way_name(enum plan_way way);
-/* "auto", "own", "event", "all". -EINVAL: no such name. */
-int plan_way_parse(const char *name, enum plan_way *ret);
 
 #endif
