@@ -128,7 +128,7 @@ done
 run --help
 cp "$work/out" "$work/help"
 [ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 22 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
-	[ "$(grep -c '\$ heaptap' "$work/help")" = 4 ] && ok "--help: what is needed first comes first, with examples" ||
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 5 ] && ok "--help: what is needed first comes first, with examples" ||
 	not_ok "--help" "status $status" "$work/help"
 for ask in -h help; do
 	run $ask
