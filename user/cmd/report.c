@@ -332,6 +332,10 @@ static int check_options(struct cli *c)
 		log_error("report: only the later profile may come from the standard input");
 		return -EINVAL;
 	}
+	if (c->report.format == REPORT_HTML && !c->output && isatty(STDOUT_FILENO)) {
+		log_error("report: a page is nothing for a terminal: --output FILE.html");
+		return -EINVAL;
+	}
 	if ((c->report.format == REPORT_HTML || c->report.format == REPORT_SVG) &&
 	    (c->report.by != REPORT_BY_STACK || c->has_top)) {
 		log_error("report: a picture is of all stacks: without --by and --top");
