@@ -19,7 +19,7 @@ abused() {
 	shift
 	abuse "$@" && ok "$name" || not_ok "$name" "not so" "$top/abuse"
 }
-# A kept profile is a descriptor, too, and may be taken at any time.
+# A saved profile is a descriptor, too, and may be taken at any time.
 fd_cnt() { ls -l "/proc/$server/fd" | grep -vc 'memfd:heaptap kept'; }
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
 few_fds() { [ "$(fd_cnt)" -le "$fds" ]; }

@@ -36,7 +36,7 @@ say() {
 	await 20 has_answered || not_ok "$1" "no answer" "$top/target.out" "$top/serve.err"
 	held=$(awk '$1 == "HELD" { n = $2 } END { print n }' "$top/target.out")
 }
-# shows MOMENT BYTES: the kept profile holds exactly that
+# shows MOMENT BYTES: the saved profile holds exactly that
 shows() {
 	get -f -o "$top/kept" "$url/debug/pprof/heap?pid=$target&at=$1" 2>/dev/null || return 1
 	[ "$("$compare" total "$top/kept" 2>/dev/null | awk '{ print $2 }')" = "$2" ]
@@ -316,7 +316,7 @@ end_server "probes out"
 serve --listen 127.0.0.1:0 --rate 1 --comm '^keeps-' --keep-files 0
 begin_grows keeps-f
 say "up 20 10007"
-get "$url/" | grep -q "Kept profiles" && not_ok "--keep-files 0" "there is a list" || ok "--keep-files 0: nothing is kept"
+get "$url/" | grep -q "Saved profiles" && not_ok "--keep-files 0" "there is a list" || ok "--keep-files 0: nothing is kept"
 kill_target
 end_server "nothing kept"
 e2e_end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_keep_name.c - names of kept profiles: those of any file in their folder, and those of any process.
+ * fuzz_keep_name.c - names of saved profiles: those of any file in their folder, and those of any process.
  *
  * The first byte says which: a file's name follows, or what a name is made of.
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "saved/keep_name.h"
+#include "saved/name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -29,15 +29,15 @@ static void check_name(const char *name)
 static void check_file(const uint8_t *data, size_t bytes)
 {
 	char *name = malloc(bytes + 1), again[KEEP_NAME_BYTES];
-	struct keep_name n;
+	struct saved_name n;
 
 	if (!name)
 		return;
 	memcpy(name, data, bytes);
 	name[bytes] = '\0';
-	if (!keep_name_parse(name, &n)) {
+	if (!saved_name_parse(name, &n)) {
 		check_name(name);
-		keep_name_format(&n, again);
+		saved_name_format(&n, again);
 		if (strcmp(name, again))
 			abort();
 	}
@@ -55,21 +55,21 @@ static uint64_t take(const uint8_t **data, size_t *bytes, size_t cnt)
 
 static void check_process(const uint8_t *data, size_t bytes)
 {
-	struct keep_name n = { 0 }, found;
+	struct saved_name n = { 0 }, found;
 	char name[KEEP_NAME_BYTES], reason[KEEP_REASON_BYTES], words[64];
 
 	n.pid = (pid_t)(take(&data, &bytes, 4) & INT32_MAX);
-	keep_name_set_end(&n, (uint32_t)take(&data, &bytes, 4));
+	saved_name_set_end(&n, (uint32_t)take(&data, &bytes, 4));
 	if (n.reason > KEEP_GONE)
 		abort();
 	n.start_epoch_s = (int64_t)(take(&data, &bytes, 5) % YEAR_10000_S);
 	n.taken_epoch_ms = (int64_t)(take(&data, &bytes, 6) % (YEAR_10000_S * 1000));
 	memcpy(n.comm, data, bytes < sizeof(n.comm) ? bytes : sizeof(n.comm));
-	keep_name_format(&n, name);
+	saved_name_format(&n, name);
 	check_name(name);
-	keep_reason_text(&n, reason);
-	keep_reason_words(&n, words, sizeof(words));
-	if (!*reason || !*words || keep_name_parse(name, &found) || found.pid != n.pid ||
+	saved_reason_text(&n, reason);
+	saved_reason_words(&n, words, sizeof(words));
+	if (!*reason || !*words || saved_name_parse(name, &found) || found.pid != n.pid ||
 	    found.reason != n.reason || found.code != n.code ||
 	    found.start_epoch_s != n.start_epoch_s || found.taken_epoch_ms != n.taken_epoch_ms)
 		abort();

@@ -20,7 +20,7 @@
 #include "profile/profile.h"
 #include "push/debuginfo_message.h"
 #include "push/debuginfo_stream.h"
-#include "push/profile_bare.h"
+#include "push/profile_strip.h"
 #include "push/push_parca.h"
 
 typedef Parca__Debuginfo__V1alpha1__ShouldInitiateUploadRequest ShouldPb;
@@ -205,7 +205,7 @@ static void names_that_the_server_knows_are_left_out(void **state)
 {
 	struct profile_mapping m = { .has_functions = true, .has_line_numbers = true };
 	struct profile_location loc = { .line_cnt = 1 };
-	struct profile_bare bare = { 0 };
+	struct profile_strip bare = { 0 };
 	struct profile_line line = { 0 };
 	struct profile *p;
 
@@ -225,17 +225,17 @@ static void names_that_the_server_knows_are_left_out(void **state)
 	loc.mapping = HT_NO_INDEX;
 	assert_int_equal(vec_push(&p->locations, loc), 0);
 
-	assert_int_equal(profile_bare_begin(p, is_first, "first", &bare), 0);
+	assert_int_equal(profile_strip_begin(p, is_first, "first", &bare), 0);
 	assert_int_equal(p->locations.data[0].line_cnt, 0);
 	assert_false(p->mappings.data[0].has_functions);
 	assert_false(p->mappings.data[0].has_line_numbers);
 	for (size_t i = 1; i < 4; i++)
 		assert_int_equal(p->locations.data[i].line_cnt, 1);
 	assert_true(p->mappings.data[1].has_functions);
-	profile_bare_end(p, &bare);
+	profile_strip_end(p, &bare);
 	assert_int_equal(p->locations.data[0].line_cnt, 1);
 	assert_true(p->mappings.data[0].has_functions);
-	profile_bare_end(p, &bare); /* nothing is nothing */
+	profile_strip_end(p, &bare); /* nothing is nothing */
 	profile_free(p);
 }
 

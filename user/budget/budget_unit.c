@@ -143,7 +143,7 @@ static int drop_live(struct budget_unit *u)
 }
 
 /* Leave in what `kept` says. */
-static int keep_probes(struct budget_unit *u, enum probes_kept kept)
+static int saved_probes(struct budget_unit *u, enum probes_kept kept)
 {
 	bool is_watched = kept != PROBES_NONE;
 	uint64_t now;
@@ -174,7 +174,7 @@ int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change)
 
 	change->is_alloc_only = false;
 	if (!u->has_inuse) {
-		err = keep_probes(u, PROBES_ALL);
+		err = saved_probes(u, PROBES_ALL);
 		if (err)
 			return err;
 		u->inuse_ns = now_ns();
@@ -189,7 +189,7 @@ int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 	int err = budget_unit_change(u, change);
 
 	if (!err)
-		err = keep_probes(u, kept);
+		err = saved_probes(u, kept);
 	if (!err && u->has_inuse)
 		err = drop_live(u);
 	return err;

@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "budget/budget_unit.h"
 #include "budget/governor_tally.h"
-#include "budget/governor_words.h"
+#include "budget/governor_text.h"
 #include "kernel/engine.h"
 #include "track/tracker.h"
 
@@ -172,7 +172,7 @@ static int apply(struct governor *g, struct governed *gd)
 
 static void log_step(struct governor *g, const struct governor_step *step)
 {
-	char text[GOVERNOR_WORDS_CAP];
+	char text[GOVERNOR_TEXT_CAP];
 	uint64_t cnt;
 
 	if (!log_limit_allows(&g->log, now_ns()))

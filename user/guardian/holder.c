@@ -97,7 +97,7 @@ static void raise_file_limit(void)
 }
 
 /* 0 to 2 are there, so that no library takes a link for them. */
-static int keep_only(int fd)
+static int saved_only(int fd)
 {
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -437,7 +437,7 @@ void holder_run(int fd)
 	pid_t parent = getppid();
 
 	stand_apart();
-	fd = keep_only(fd);
+	fd = saved_only(fd);
 	if (!h || fd < 0 || closer_new(&h->closer))
 		_exit(1);
 	h->fd = fd;

@@ -104,7 +104,7 @@ static void put_keep(const struct serve_keep *keep, FILE *out)
 {
 	if (isnan(keep->file_cnt))
 		return;
-	fputs("<h2>Kept profiles</h2>\n", out);
+	fputs("<h2>Saved profiles</h2>\n", out);
 	if (!keep->kept_cnt) {
 		fputs("<p>None yet.</p>\n", out);
 		return;

@@ -47,8 +47,8 @@ static int add_row(struct profile_copy *c, uint32_t row, const int64_t *sums,
 					NULL);
 }
 
-static int keep_series(struct series_set *set, const struct series_groups *g, uint32_t group,
-		       struct profile_copy *c)
+static int saved_series(struct series_set *set, const struct series_groups *g, uint32_t group,
+			struct profile_copy *c)
 {
 	struct series s = {
 		.scope = strdup(series_group_text(g, group, "scope")),
@@ -83,7 +83,7 @@ static int split_one(struct series_set *set, const struct series_groups *g, size
 			err = add_row(&c, row, sums, NULL, 0);
 	}
 	if (!err && c.to->samples.cnt)
-		err = keep_series(set, g, group, &c);
+		err = saved_series(set, g, group, &c);
 	profile_copy_release(&c);
 	return err;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A pair of scope and thread pool of a process; see series_book.h. */
+/* A pair of scope and thread pool of a process; see series_table.h. */
 struct serve_scope {
 	const char *scope, *thread;
 	double inuse_bytes, inuse_objects;
@@ -90,7 +90,7 @@ struct serve_own {
 	double profile_snapshot_seconds; /* the last one for a profile; NAN: none yet */
 };
 
-/* A kept profile. */
+/* A saved profile. */
 struct serve_kept {
 	pid_t pid;
 	char comm[17];

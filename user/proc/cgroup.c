@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "proc/cgroup_origin.h"
-#include "proc/cgroup_room.h"
+#include "proc/cgroup_free.h"
 #include "proc/proc_text.h"
 
 #define FIELD_BYTES 4096
@@ -282,7 +282,7 @@ int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t wh
 		return err;
 	}
 	/* A process is at the same place in all hierarchies, as container runtimes see to it. */
-	if (cgroup_room_find_mount(&mount))
+	if (cgroup_free_find_mount(&mount))
 		mount.origin[0] = '\0';
 	err = cgroup_parse(text, mountinfo, mount.origin, &place);
 	if (err) {

@@ -18,14 +18,14 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "budget/governor.h"
-#include "serve/answers.h"
+#include "serve/requests.h"
 #include "serve/capture.h"
 #include "serve/follow.h"
-#include "saved/keeper.h"
+#include "saved/saver.h"
 #include "serve/live_view.h"
 #include "serve/loop.h"
 #include "serve/profiles.h"
-#include "serve/rounds.h"
+#include "serve/ticks.h"
 #include "serve/target_memory.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -40,15 +40,15 @@ struct daemon {
 	struct guardian *guardian;
 	struct select_rules *rules;
 	struct capture *capture;
-	struct answers *answers;
+	struct requests *answers;
 	struct http_server *http; /* of the answers */
 	struct follow *follow;
 	struct profiles *profiles;
-	struct keeper *keeper; /* NULL: nothing is kept */
+	struct saver *saver; /* NULL: nothing is saved */
 	struct pushes *pushes;
 	struct profile_source source;
 	struct live_view *live_view; /* of the pages */
-	struct rounds *rounds;
+	struct ticks *rounds;
 	struct loop *loop;
 	struct slow_files *slow;
 };
@@ -57,7 +57,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 {
 	struct daemon *d = ctx;
 
-	rounds_on_event(d->rounds, event);
+	ticks_on_event(d->rounds, event);
 }
 
 /* In a child of the reader. */
@@ -112,7 +112,7 @@ static int open_profiles(struct daemon *d)
 
 static int open_rounds(struct daemon *d)
 {
-	const struct rounds_parts parts = {
+	const struct ticks_parts parts = {
 		.engine = capture_engine(d->capture),
 		.files = capture_files(d->capture),
 		.tracker = capture_tracker(d->capture),
@@ -121,10 +121,10 @@ static int open_rounds(struct daemon *d)
 		.live_view = d->live_view,
 		.profiles = d->profiles,
 		.pushes = d->pushes,
-		.keeper = d->keeper,
+		.saver = d->saver,
 	};
 
-	return rounds_open(&parts, &d->rounds);
+	return ticks_open(&parts, &d->rounds);
 }
 
 static int start_loop(struct daemon *d)
@@ -138,7 +138,7 @@ static int start_loop(struct daemon *d)
 		.profiles = d->profiles,
 		.pushes = d->pushes,
 		.rounds = d->rounds,
-		.keeper = d->keeper,
+		.saver = d->saver,
 		.slow = d->slow,
 	};
 
@@ -183,11 +183,11 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = open_capture(d);
 	if (!err)
-		err = answers_open(d->opts.listen, d->opts.token_file, &d->answers);
+		err = requests_open(d->opts.listen, d->opts.token_file, &d->answers);
 	if (err)
 		return err;
-	d->http = answers_server(d->answers);
-	err = keeper_open(&d->opts.keep, &d->keeper);
+	d->http = requests_server(d->answers);
+	err = saver_open(&d->opts.keep, &d->saver);
 	if (!err)
 		err = pushes_open(&d->opts.pushes, &d->pushes);
 	if (!err)
@@ -207,18 +207,18 @@ static int set_up(struct daemon *d)
 /* Those that need each other. */
 static void start(struct daemon *d)
 {
-	const struct answers_parts parts = {
+	const struct requests_parts parts = {
 		.tracker = capture_tracker(d->capture),
 		.follow = d->follow,
 		.live_view = d->live_view,
 		.profiles = d->profiles,
 		.pushes = d->pushes,
-		.keeper = d->keeper,
+		.saver = d->saver,
 	};
 
 	profiles_set_pushes(d->profiles, d->pushes);
-	keeper_start(d->keeper, &d->source);
-	answers_start(d->answers, &parts);
+	saver_start(d->saver, &d->source);
+	requests_start(d->answers, &parts);
 }
 
 int daemon_open(const struct daemon_options *opts, struct daemon **ret)
@@ -240,7 +240,7 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 			"and --min-rss leave processes out");
 	if (!err) {
 		start(d);
-		err = rounds_scan(d->rounds);
+		err = ticks_scan(d->rounds);
 	}
 	if (err) {
 		daemon_close(d);
@@ -280,12 +280,12 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 /* What may be refused for what it says, and then is as it was. */
 static int change_answers_and_pushes(struct daemon *d, const struct daemon_options *opts)
 {
-	int err = answers_set_token(d->answers, opts->token_file);
+	int err = requests_set_token(d->answers, opts->token_file);
 
 	if (err)
 		return err;
 	err = change_pushes(d, &opts->pushes);
-	if (err && answers_set_token(d->answers, d->opts.token_file))
+	if (err && requests_set_token(d->answers, d->opts.token_file))
 		log_warn("serve: the old token could not be put back: the new one holds");
 	return err;
 }
@@ -351,10 +351,10 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	}
 	change_selection(d, opts, rules);
 	change_budget(d, opts);
-	keeper_change(d->keeper, &opts->keep);
+	saver_change(d->saver, &opts->keep);
 	d->opts = *opts;
 	d->opts.way = way;
-	rounds_scan(d->rounds);
+	ticks_scan(d->rounds);
 	return 0;
 }
 
@@ -363,12 +363,12 @@ void daemon_close(struct daemon *d)
 	if (!d)
 		return;
 	capture_stop(d->capture); /* probes first: nobody pays for the rest */
-	answers_close(d->answers);
-	keeper_close(d->keeper);
+	requests_close(d->answers);
+	saver_close(d->saver);
 	profiles_free(d->profiles);
 	pushes_close(d->pushes);
 	follow_free(d->follow);
-	rounds_close(d->rounds);
+	ticks_close(d->rounds);
 	live_view_free(d->live_view);
 	capture_free(d->capture);
 	select_rules_free(d->rules);

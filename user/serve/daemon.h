@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "saved/keeper.h"
+#include "saved/saver.h"
 #include "serve/pushes.h"
 #include "proc/select.h"
 #include "kernel/attach.h"
@@ -35,7 +35,7 @@ struct daemon_options {
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */
 	enum attach_mode mode;
 	enum plan_way way; /* PLAN_AUTO: the best for each file; PLAN_ALL agrees to it as well */
-	struct keeper_options keep;
+	struct saver_options keep;
 	struct pushes_options pushes; /* target_cnt 0: nothing is pushed */
 	char *const *command_argv; /* for comments of profiles */
 	int command_argc;

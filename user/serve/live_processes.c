@@ -4,7 +4,7 @@
  *
  * The rows of the snapshot are one per context, which is finer than what is shown: threads of a pool
  * and labels are summed up to cells of {process, scope, pool}. A process's cells lie side by side
- * then, and the book (metrics/series_book.h) says which of them are shown.
+ * then, and the book (metrics/series_table.h) says which of them are shown.
  */
 #include "serve/live_processes.h"
 
@@ -22,7 +22,7 @@
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
 #include "metrics/series.h"
-#include "metrics/series_book.h"
+#include "metrics/series_table.h"
 #include "metrics/view.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_labels.h"
@@ -243,7 +243,7 @@ static int add_scope(struct maker *m, const struct series_cell *cell, bool is_in
 	return vec_push(&m->lp->scopes, s);
 }
 
-static int book_process(struct maker *m, struct facts *f, struct series_book *book)
+static int book_process(struct maker *m, struct facts *f, struct series_table *book)
 {
 	struct series_cell *cells = calloc(f->cell_cnt + 1, sizeof(*cells)), total;
 	const struct series_cell *rows = NULL;
@@ -254,7 +254,7 @@ static int book_process(struct maker *m, struct facts *f, struct series_book *bo
 		return -ENOMEM;
 	for (size_t i = 0; i < f->cell_cnt; i++)
 		cells[i] = m->cells.data[f->cell_first + i].cell;
-	err = series_book_update(book, &f->id, cells, f->cell_cnt, &total, &rows, &row_cnt);
+	err = series_table_update(book, &f->id, cells, f->cell_cnt, &total, &rows, &row_cnt);
 	if (!err) {
 		f->shown.inuse_bytes = total.inuse.bytes;
 		f->shown.inuse_objects = total.inuse.objects;
@@ -287,7 +287,7 @@ static int by_inuse(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static int book_all(struct maker *m, struct series_book *book)
+static int book_all(struct maker *m, struct series_table *book)
 {
 	struct facts *f;
 	int err = 0;
@@ -297,7 +297,7 @@ static int book_all(struct maker *m, struct series_book *book)
 		if (err)
 			return err;
 	}
-	series_book_sweep(book);
+	series_table_sweep(book);
 	target_memory_sweep(m->memory);
 	vec_each(&m->facts, f) {
 		f->shown.scopes = m->lp->scopes.data + f->scope_first;
@@ -311,7 +311,7 @@ static int book_all(struct maker *m, struct series_book *book)
 }
 
 int live_processes_make(const struct profile_source *src, const struct snapshot *s,
-			struct series_book *book, struct target_memory *memory,
+			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret)
 {
 	struct maker m = { .src = src, .lp = ret, .memory = memory };

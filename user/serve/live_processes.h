@@ -13,7 +13,7 @@ struct profile;
 struct profile_source;
 struct serve_process;
 struct serve_scope;
-struct series_book;
+struct series_table;
 struct snapshot;
 struct target_memory;
 
@@ -25,7 +25,7 @@ struct live_processes {
 
 /* s: of snapshot_take_contexts(). Processes that have just ended are left out. */
 int live_processes_make(const struct profile_source *src, const struct snapshot *s,
-			struct series_book *book, struct target_memory *memory,
+			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret);
 void live_processes_release(struct live_processes *lp);
 

@@ -14,7 +14,7 @@
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
-#include "metrics/series_book.h"
+#include "metrics/series_table.h"
 #include "metrics/view.h"
 #include "proc/process.h"
 #include "serve/live_processes.h"
@@ -152,7 +152,7 @@ static void own_cost_read(struct serve_own *ret)
 struct live_view {
 	struct profile_source src;
 	struct live_view_options opts;
-	struct series_book *book;
+	struct series_table *book;
 	struct target_memory *memory;
 	struct live_processes processes;
 	struct live_files files;
@@ -175,7 +175,7 @@ int live_view_new(const struct profile_source *src, const struct live_view_optio
 		return -ENOMEM;
 	lv->src = *src;
 	lv->opts = *opts;
-	err = series_book_new(opts->scopes_max, &lv->book);
+	err = series_table_new(opts->scopes_max, &lv->book);
 	if (!err)
 		err = target_memory_new(&lv->memory);
 	if (err)
@@ -191,7 +191,7 @@ void live_view_free(struct live_view *lv)
 		return;
 	live_processes_release(&lv->processes);
 	live_files_release(&lv->files);
-	series_book_free(lv->book);
+	series_table_free(lv->book);
 	target_memory_free(lv->memory);
 	free(lv);
 }

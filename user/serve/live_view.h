@@ -25,7 +25,7 @@ struct serve_view;
 #define LIVE_VIEW_REST 20
 
 struct live_view_options {
-	size_t scopes_max; /* series of a process: see series_book.h */
+	size_t scopes_max; /* series of a process: see series_table.h */
 	uint64_t live_cap, stack_cap; /* of the engine */
 };
 

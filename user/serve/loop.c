@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "budget/governor.h"
-#include "saved/keeper.h"
+#include "saved/saver.h"
 #include "serve/profiles.h"
 #include "serve/pushes.h"
-#include "serve/rounds.h"
+#include "serve/ticks.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "http/http.h"
@@ -152,8 +152,8 @@ int loop_start(struct loop *l, const struct loop_parts *parts)
 		err = watch(l, engine_events_fd(l->parts.engine), SOURCE_RING);
 	if (!err)
 		err = watch(l, guardian_fd(l->parts.guardian), SOURCE_GUARDIAN);
-	if (!err && rounds_fd(l->parts.rounds) >= 0)
-		err = watch(l, rounds_fd(l->parts.rounds), SOURCE_MMAP);
+	if (!err && ticks_fd(l->parts.rounds) >= 0)
+		err = watch(l, ticks_fd(l->parts.rounds), SOURCE_MMAP);
 	if (!err)
 		err = loop_watch_pushes(l);
 	return err ? err : watch(l, http_fd(l->parts.http), SOURCE_HTTP);
@@ -164,7 +164,7 @@ static void on_tick(struct loop *l)
 	uint64_t expirations;
 
 	if (read(l->tick_fd, &expirations, sizeof(expirations)) >= 0)
-		rounds_tick(l->parts.rounds);
+		ticks_tick(l->parts.rounds);
 }
 
 static void on_signal(struct loop *l, uint32_t signal)
@@ -212,7 +212,7 @@ static void dispatch(struct loop *l, enum source source, int fd)
 		engine_events_drain(l->parts.engine);
 		break;
 	case SOURCE_MMAP:
-		rounds_drain(l->parts.rounds);
+		ticks_drain(l->parts.rounds);
 		break;
 	case SOURCE_GUARDIAN:
 		on_guardian_news(l);
@@ -227,7 +227,7 @@ static void dispatch(struct loop *l, enum source source, int fd)
 			watch_child(l, EPOLL_CTL_MOD, fd, source);
 		break;
 	case SOURCE_KEEPER:
-		if (!keeper_reap(l->parts.keeper))
+		if (!saver_reap(l->parts.saver))
 			watch_child(l, EPOLL_CTL_MOD, fd, source);
 		break;
 	}
@@ -275,20 +275,20 @@ static int loop_once(struct loop *l)
 	if (!err && child_fd >= 0)
 		err = watch_child(l, EPOLL_CTL_ADD, child_fd, SOURCE_CHILD);
 	if (!err)
-		err = keeper_work(l->parts.keeper, &child_fd);
+		err = saver_work(l->parts.saver, &child_fd);
 	if (!err && child_fd >= 0)
 		err = watch_child(l, EPOLL_CTL_ADD, child_fd, SOURCE_KEEPER);
 	return err;
 }
 
 /* Of processes that have just ended. */
-static int keep_last(struct loop *l)
+static int saved_last(struct loop *l)
 {
 	int err = 0;
 
 	l->is_hurried = false;
 	while (!err && !l->is_hurried && now_ns() < l->made_end_ns &&
-	       keeper_is_busy(l->parts.keeper))
+	       saver_is_busy(l->parts.saver))
 		err = loop_once(l);
 	return err;
 }
@@ -322,7 +322,7 @@ int loop_run(struct loop *l, bool *ret_wants_reload)
 	l->made_end_ns = now_ns() + LAST_MADE_NS;
 	slow_files_end_at(l->parts.slow, now_ns() + LAST_NAMES_NS);
 	if (!err)
-		err = keep_last(l);
+		err = saved_last(l);
 	if (!err && pushes_cnt(l->parts.pushes))
 		err = push_last(l);
 	if (err)

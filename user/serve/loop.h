@@ -17,11 +17,11 @@ struct engine;
 struct governor;
 struct guardian;
 struct http_server;
-struct keeper;
+struct saver;
 struct loop;
 struct profiles;
 struct pushes;
-struct rounds;
+struct ticks;
 struct slow_files;
 struct tracker;
 
@@ -34,8 +34,8 @@ struct loop_parts {
 	struct http_server *http;
 	struct profiles *profiles;
 	struct pushes *pushes;
-	struct rounds *rounds;
-	struct keeper *keeper; /* NULL: nothing is kept */
+	struct ticks *rounds;
+	struct saver *saver; /* NULL: nothing is saved */
 	struct slow_files *slow;
 };
 

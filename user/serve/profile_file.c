@@ -60,8 +60,8 @@ static int index_base(const struct snapshot *base, struct hmap *idx)
 }
 
 /* Of a wanted process that still runs, or of the image that is wanted. */
-static bool is_wanted(const struct profile_source *src, const struct profile_wish *wish, pid_t pid,
-		      uint32_t generation)
+static bool is_wanted(const struct profile_source *src, const struct profile_request *wish,
+		      pid_t pid, uint32_t generation)
 {
 	if (wish->pid && pid != wish->pid)
 		return false;
@@ -71,7 +71,7 @@ static bool is_wanted(const struct profile_source *src, const struct profile_wis
 
 /* Rows of what is wanted; without what was allocated before the base. */
 static int choose_rows(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_wish *wish, struct snapshot *ret)
+		       const struct profile_request *wish, struct snapshot *ret)
 {
 	const struct snapshot_row *from;
 	struct hmap idx;
@@ -99,7 +99,7 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 
 struct wanted {
 	const struct profile_source *src;
-	const struct profile_wish *wish;
+	const struct profile_request *wish;
 };
 
 static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
@@ -110,7 +110,7 @@ static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
 }
 
 /* Since when it is followed, on CLOCK_MONOTONIC; 0: not known. */
-static uint64_t followed_ns(const struct profile_source *src, const struct profile_wish *wish)
+static uint64_t followed_ns(const struct profile_source *src, const struct profile_request *wish)
 {
 	struct governor_record now;
 
@@ -120,7 +120,7 @@ static uint64_t followed_ns(const struct profile_source *src, const struct profi
 	return now.followed_ns;
 }
 
-static void set_times(const struct profile_source *src, const struct profile_wish *wish,
+static void set_times(const struct profile_source *src, const struct profile_request *wish,
 		      struct recording_facts *f)
 {
 	uint64_t since_ns = wish->pid ? followed_ns(src, wish) : 0;
@@ -163,7 +163,7 @@ static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 }
 
 static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
-		     const struct profile_wish *wish)
+		     const struct profile_request *wish)
 {
 	const struct wanted wanted = { src, wish };
 	const struct scope_notes_options scopes = {
@@ -207,7 +207,7 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 }
 
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_wish *wish, struct profile **ret)
+		       const struct profile_request *wish, struct profile **ret)
 {
 	const struct profile_build_options opts = {
 		.rate_bytes = src->rate_bytes,
@@ -253,14 +253,14 @@ static int write_text(const struct profile *p, int fd)
 }
 
 /* Its format has no place to say that what is in use is not known. */
-static bool is_only_inuse(const struct profile_wish *wish)
+static bool is_only_inuse(const struct profile_request *wish)
 {
 	return wish->form == PROFILE_ADDRESSES ||
 	       (wish->form == PROFILE_TEXT && !wish->shows_allocs);
 }
 
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_wish *wish, int fd)
+		       const struct profile_request *wish, int fd)
 {
 	struct profile *p = NULL;
 	int err = profile_file_build(src, s, wish, &p);

@@ -24,7 +24,7 @@ enum profile_form {
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
 };
 
-struct profile_wish {
+struct profile_request {
 	pid_t pid; /* 0: all, with labels pid and comm */
 	enum profile_form form;
 	/* Of this image of pid alone, whether it is over or not. */
@@ -48,9 +48,9 @@ struct profile_wish {
  * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without
  * comments, and it is not known. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_wish *wish, int fd);
+		       const struct profile_request *wish, int fd);
 /* The same, before it is a file: to be freed with profile_free(). */
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_wish *wish, struct profile **ret);
+		       const struct profile_request *wish, struct profile **ret);
 
 #endif

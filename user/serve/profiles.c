@@ -57,7 +57,7 @@ struct waiter {
 
 struct file {
 	enum endpoint endpoint;
-	struct profile_wish wish;
+	struct profile_request wish;
 	struct endpoint_addrs addrs; /* of the waiter, whose names are wanted */
 	int fd;
 };
@@ -285,7 +285,7 @@ static int write_cmdline(pid_t pid, int fd)
 }
 
 /* The file for a waiter, entered when it is new. -1: no room, the next child makes it. */
-static int file_for(struct batch *b, const struct waiter *w, const struct profile_wish *wish)
+static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *wish)
 {
 	struct file *f = b->files;
 
@@ -341,13 +341,13 @@ static void put_oldest_first(struct profiles *p, enum lane_kind lane, uint64_t n
 }
 
 /* Give the requests that are due files. */
-static void plan(struct profiles *p, struct batch *b, const struct profile_wish *moment)
+static void plan(struct profiles *p, struct batch *b, const struct profile_request *moment)
 {
 	struct waiter *w;
 
 	put_oldest_first(p, b->lane.kind, moment->monotonic_ns);
 	vec_each(&p->waiters, w) {
-		struct profile_wish wish = *moment;
+		struct profile_request wish = *moment;
 
 		if (!is_due_in(w, b->lane.kind, moment->monotonic_ns))
 			continue;
@@ -393,7 +393,7 @@ struct work {
 	struct profiles *p;
 	const struct batch *batch;
 	const struct snapshot *s;
-	const struct profile_wish *moment;
+	const struct profile_request *moment;
 };
 
 /* In the child. */
@@ -562,7 +562,7 @@ static void refuse_ended(struct profiles *p, uint64_t now)
 
 static int begin(struct profiles *p, struct batch *b)
 {
-	struct profile_wish moment = { .monotonic_ns = now_ns() };
+	struct profile_request moment = { .monotonic_ns = now_ns() };
 	struct work work = { .p = p, .batch = b, .moment = &moment };
 	bool is_push = b->lane.kind == LANE_PUSH;
 	struct snapshot *s = NULL;

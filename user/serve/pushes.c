@@ -29,7 +29,7 @@
 #include "proc/process.h"
 #include "profile/profile.h"
 #include "push/debuginfo_upload.h"
-#include "push/profile_bare.h"
+#include "push/profile_strip.h"
 #include "push/push_profile.h"
 #include "push/push_sender.h"
 #include "push/push_time.h"
@@ -417,17 +417,17 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 {
 	struct head head = { .targets_id = p->targets_id, .target = (uint32_t)i };
 	off_t begin = lseek(fd, 0, SEEK_CUR);
-	struct profile_bare bare = { 0 };
+	struct profile_strip bare = { 0 };
 	struct push_lost lost = { 0 };
 	uint8_t *body = NULL;
 	int err = 0;
 
 	if (p->lanes[i].upload)
-		err = profile_bare_begin(profile, is_held, p->lanes[i].upload, &bare);
+		err = profile_strip_begin(profile, is_held, p->lanes[i].upload, &bare);
 	if (!err)
 		err = push_profile_encode(&p->opts.targets[i], profile, labels, label_cnt, &lost,
 					  &body, &head.bytes);
-	profile_bare_end(profile, &bare);
+	profile_strip_end(profile, &bare);
 	if (!err && body) {
 		err = write_all(fd, &head, sizeof(head));
 		if (!err)
@@ -445,7 +445,7 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 }
 
 static int make_process(const struct pushes *p, const struct profile_source *src,
-			const struct snapshot *s, const struct profile_wish *wish, int fd)
+			const struct snapshot *s, const struct profile_request *wish, int fd)
 {
 	char pid[16], comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
 	struct push_label *labels = calloc(p->opts.label_cnt + 4, sizeof(*labels));
@@ -479,14 +479,14 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 }
 
 int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_wish *moment, int fd)
+		const struct profile_request *moment, int fd)
 {
 	uint64_t names_end_ns = now_ns() + NAMES_NS;
 	struct profile_source one = *src;
 	int first_err = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
-		struct profile_wish wish = *moment;
+		struct profile_request wish = *moment;
 		int err;
 
 		wish.pid = tracker_running_at(src->tracker, i);

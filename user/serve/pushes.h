@@ -16,7 +16,7 @@
 #include "push/push_message.h"
 
 struct profile_source;
-struct profile_wish;
+struct profile_request;
 struct push_target;
 struct track_files;
 struct pushes;
@@ -68,7 +68,7 @@ int pushes_wait_ms(const struct pushes *p);
 void pushes_hurry(struct pushes *p);
 /* The requests, into fd: slow, in the child. */
 int pushes_make(const struct pushes *p, const struct profile_source *src, const struct snapshot *s,
-		const struct profile_wish *moment, int fd);
+		const struct profile_request *moment, int fd);
 /* Those that are whole in fd, to the senders. */
 void pushes_take(struct pushes *p, int fd);
 /* Something waits for a target that seems to answer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* symbol.h - what is asked about addresses of a file, and what comes back. */
-#ifndef HT_SYMBOL_H
-#define HT_SYMBOL_H
+#ifndef HT_SYMBOL_SYMBOL_H
+#define HT_SYMBOL_SYMBOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

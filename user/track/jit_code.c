@@ -247,7 +247,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* What an older place keeps of itself beside a new one. */
-static int keep_rest(struct jit_code *c, const struct place *fresh, struct place *old)
+static int saved_rest(struct jit_code *c, const struct place *fresh, struct place *old)
 {
 	struct place behind = *old;
 
@@ -268,7 +268,7 @@ static int add_place(struct jit_code *c, struct place fresh)
 	for (size_t i = c->places.cnt; i-- > 0 && !err;) {
 		struct place old = c->places.data[i];
 
-		err = keep_rest(c, &fresh, &old);
+		err = saved_rest(c, &fresh, &old);
 		c->places.data[i] = old;
 	}
 	return err ? err : vec_push(&c->places, fresh);
@@ -445,7 +445,7 @@ static int search_source(struct search *s, uint32_t period, int source)
 }
 
 /* Names that were found are kept. With is_last also that there is none, and nothing is left. */
-static int keep_names(struct search *s, uint32_t period, bool is_last)
+static int saved_names(struct search *s, uint32_t period, bool is_last)
 {
 	size_t left = 0;
 
@@ -492,7 +492,7 @@ static int search_all(struct jit_code *c, uint32_t period, const uint64_t *addr,
 	for (int i = 0; i < SOURCE_CNT && s.wanted.cnt && !err; i++) {
 		err = search_source(&s, period, i);
 		if (!err)
-			err = keep_names(&s, period, i == SOURCE_CNT - 1);
+			err = saved_names(&s, period, i == SOURCE_CNT - 1);
 	}
 	vec_release(&s.wanted);
 	return err;

@@ -2,7 +2,7 @@
 /*
  * probes.c - see probes.h.
  *
- * Each probed file has its probes (file_probes.h) and the way that they are in (file_way.h). Here
+ * Each probed file has its probes (file_probes.h) and the way that they are in (file_sharing.h). Here
  * processes come, keep more or less, and go.
  */
 #include "track/probes.h"
@@ -18,7 +18,7 @@
 #include "kernel/engine.h"
 #include "alloc/allocators.h"
 #include "track/file_probes.h"
-#include "track/file_way.h"
+#include "track/file_sharing.h"
 #include "track/files.h"
 #include "track/leftovers.h"
 #include "track/probe_sites.h"
@@ -30,7 +30,7 @@
 struct probed_file {
 	const struct track_file *file;
 	struct file_probes *probes;
-	struct file_way *way;
+	struct file_sharing *way;
 };
 
 struct probes {
@@ -81,7 +81,7 @@ const struct probes_counts *probes_counts(const struct probes *p)
 static void stop_file(struct probes *p, struct probed_file *pf)
 {
 	file_probes_free(pf->probes);
-	file_way_free(pf->way);
+	file_sharing_free(pf->way);
 	engine_set_ways(p->engine, pf->file->id, 0);
 }
 
@@ -94,7 +94,7 @@ void probes_stop_allocs(struct probes *p)
 		return;
 	vec_each(&p->files, pf) {
 		file_probes_gather_allocs(pf->probes, all);
-		file_way_halt(pf->way);
+		file_sharing_halt(pf->way);
 	}
 	held_links_free(all);
 	guardian_wait_all_out(p->guardian); /* what went before */
@@ -170,12 +170,12 @@ static struct probed_file *add_file(struct probes *p, const struct track_file *f
 
 	if (file_probes_new(&opts, p->kept, file, &pf.probes))
 		return NULL;
-	if (file_way_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
-		file_way_free(pf.way);
+	if (file_sharing_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
+		file_sharing_free(pf.way);
 		file_probes_free(pf.probes);
 		return NULL;
 	}
-	if (file_way_now(pf.way) == PLAN_ALL)
+	if (file_sharing_now(pf.way) == PLAN_ALL)
 		file_probes_share_tags(pf.probes);
 	return &p->files.data[p->files.cnt - 1];
 }
@@ -199,7 +199,7 @@ void probes_work(struct probes *p)
 	struct probed_file *pf;
 
 	vec_each(&p->files, pf)
-		file_way_work(pf->way);
+		file_sharing_work(pf->way);
 }
 
 bool probes_are_moving(const struct probes *p)
@@ -207,7 +207,7 @@ bool probes_are_moving(const struct probes *p)
 	const struct probed_file *pf;
 
 	vec_each(&p->files, pf)
-		if (file_way_is_moving(pf->way))
+		if (file_sharing_is_moving(pf->way))
 			return true;
 	return false;
 }
@@ -220,12 +220,12 @@ void probes_set_all_agreed(struct probes *p, bool is_all_agreed)
 		return;
 	p->policy.is_all_agreed = is_all_agreed;
 	vec_each(&p->files, pf)
-		file_way_note_change(pf->way);
+		file_sharing_note_change(pf->way);
 }
 
 static bool shares_event(const struct probed_file *pf)
 {
-	return !file_way_is_moving(pf->way) && file_way_now(pf->way) == PLAN_EVENT &&
+	return !file_sharing_is_moving(pf->way) && file_sharing_now(pf->way) == PLAN_EVENT &&
 	       pf->file->alloc && file_probes_cnt(pf->probes) > 1;
 }
 
@@ -258,9 +258,10 @@ static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept 
 {
 	int err = file_probes_bring_tags(pf->probes, m, kept, gone);
 
-	if (!err && file_way_is_moving(pf->way))
-		err = file_probes_bring_way(pf->probes, m, file_way_old(pf->way), kept, gone);
-	return err ? err : file_probes_bring_way(pf->probes, m, file_way_now(pf->way), kept, gone);
+	if (!err && file_sharing_is_moving(pf->way))
+		err = file_probes_bring_way(pf->probes, m, file_sharing_old(pf->way), kept, gone);
+	return err ? err :
+		     file_probes_bring_way(pf->probes, m, file_sharing_now(pf->way), kept, gone);
 }
 
 void probes_hold(struct probes *p, bool hold)
@@ -269,14 +270,14 @@ void probes_hold(struct probes *p, bool hold)
 }
 
 /* Of a file whose probes are for everyone, a process is let off by a move to another way. */
-static int keep_of_file(struct probes *p, struct probed_file *pf, struct file_member *m,
-			enum probes_kept kept, struct held_links *gone)
+static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m,
+			 enum probes_kept kept, struct held_links *gone)
 {
-	file_way_note_change(pf->way);
+	file_sharing_note_change(pf->way);
 	if (p->policy.is_shared)
 		return keep(pf, m, kept, gone);
-	if (file_way_now(pf->way) == PLAN_ALL ||
-	    (file_way_is_moving(pf->way) && file_way_old(pf->way) == PLAN_ALL))
+	if (file_sharing_now(pf->way) == PLAN_ALL ||
+	    (file_sharing_is_moving(pf->way) && file_sharing_old(pf->way) == PLAN_ALL))
 		return file_probes_shares_tags(pf->probes) ?
 			       0 :
 			       file_probes_bring_tags(pf->probes, m, kept, gone);
@@ -315,7 +316,7 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 		struct file_member *m = find_member(p, pf, pid, live_tid);
 
 		if (!err && m)
-			err = keep_of_file(p, pf, m, kept, gone);
+			err = saved_of_file(p, pf, m, kept, gone);
 	}
 	*ret_ticket = held_links_let_go(gone);
 	return err;
@@ -327,7 +328,7 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
 {
 	int err;
 
-	if (!file_member_set_thread(m, live_tid) || file_way_now(pf->way) != PLAN_EVENT ||
+	if (!file_member_set_thread(m, live_tid) || file_sharing_now(pf->way) != PLAN_EVENT ||
 	    !pf->file->alloc)
 		return;
 	file_probes_stop_member(m, PLAN_EVENT);
@@ -354,13 +355,13 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 		return 0;
 	}
 	if (pf)
-		file_way_plan(pf->way, file_probes_cnt(pf->probes) + 1);
+		file_sharing_plan(pf->way, file_probes_cnt(pf->probes) + 1);
 	else
 		pf = add_file(p, file);
 	err = pf ? file_probes_reserve(pf->probes) : -ENOMEM;
 	if (err)
 		return err;
-	err = file_probes_add(pf->probes, pid, live_tid, file_way_now(pf->way), &is_new);
+	err = file_probes_add(pf->probes, pid, live_tid, file_sharing_now(pf->way), &is_new);
 	if (is_new)
 		count_sites(p, file);
 	if (err)
@@ -392,7 +393,7 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 		if (!m)
 			continue;
 		file_probes_del(pf->probes, m, has_ended);
-		file_way_note_change(pf->way);
+		file_sharing_note_change(pf->way);
 		if (file_probes_cnt(pf->probes) || p->policy.is_shared)
 			continue;
 		stop_file(p, pf);
@@ -409,7 +410,7 @@ bool probes_clean_children(struct probes *p, pid_t pid)
 	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
 		return false;
 	vec_each(&p->files, pf) {
-		const struct file_member *m = file_way_now(pf->way) == PLAN_OWN ?
+		const struct file_member *m = file_sharing_now(pf->way) == PLAN_OWN ?
 						      file_probes_find(pf->probes, pid) :
 						      NULL;
 
@@ -434,7 +435,7 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 	const struct probed_file *pf = find_file(p, l->file);
 	int err;
 
-	if (pf && file_way_now(pf->way) == PLAN_ALL)
+	if (pf && file_sharing_now(pf->way) == PLAN_ALL)
 		return; /* they are ours */
 	err = guardian_clean(p->guardian, &req);
 	if (err)
@@ -460,9 +461,9 @@ bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret)
 		return false;
 	*ret = (struct probes_file){
 		.file = pf->file,
-		.way = file_way_now(pf->way),
+		.way = file_sharing_now(pf->way),
 		.process_cnt = file_probes_cnt(pf->probes),
-		.hit_ns = file_way_hit_ns(pf->way),
+		.hit_ns = file_sharing_hit_ns(pf->way),
 	};
 	return true;
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* test_governor_text.c - a step and its limit in words: the limit that was in force, and the cost as one of that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "budget/governor.h"
+#include "budget/governor_tally.h"
+#include "budget/governor_text.h"
+#include "profile/profile.h"
+
+static const struct budget_price full = { 0.76, 0.31 }, allocs = { 0.61, 0.27 };
+
+static struct governor_step step_to(enum budget_step step, bool is_of_one_cpu)
+{
+	return (struct governor_step){
+		.pid = 12,
+		.after_ns = 3 * NS_PER_S,
+		.plan = { .step = step },
+		.rate_bytes = 64 << 10,
+		.base_rate_bytes = 64 << 10,
+		.verdict = { .before = full,
+			     .full = full,
+			     .allocs = allocs,
+			     .limit = { 0.25, 0.25 },
+			     .is_of_one_cpu = is_of_one_cpu,
+			     .retry_ns = 9 * NS_PER_S },
+	};
+}
+
+static void want_step(const struct governor_step *s, const char *words)
+{
+	char buf[GOVERNOR_TEXT_CAP];
+
+	assert_string_equal(governor_step_words(s, false, buf, sizeof(buf)), words);
+}
+
+static void test_steps(void **state)
+{
+	struct governor_step s;
+
+	(void)state;
+	s = step_to(BUDGET_ALLOCS, false);
+	want_step(&s,
+		  "after 3.0 s: stopped watching frees (watching everything costs 76 % of its CPU "
+		  "time, the limit is 25 %): in-use is unknown");
+	s = step_to(BUDGET_ALLOCS, true);
+	want_step(&s,
+		  "after 3.0 s: stopped watching frees (watching everything costs 31 % of one CPU, "
+		  "the limit is 25 %): in-use is unknown");
+	s = step_to(BUDGET_OFF, true);
+	want_step(&s,
+		  "after 3.0 s: stopped recording (watching allocations alone costs 27 % of one "
+		  "CPU, the limit is 25 %); tried again in 9.0 s");
+}
+
+static void test_kill(void **state)
+{
+	struct governor_step s = step_to(BUDGET_OFF, false);
+
+	(void)state;
+	s.verdict.is_kill = true;
+	s.verdict.before = (struct budget_price){ 0.93, 0.62 };
+	want_step(
+		&s,
+		"after 3.0 s: stopped recording at once (recording costs 93 % of its CPU time, the "
+		"limit is 25 %; more than 80 % of its CPU time is cut off within half a second); "
+		"tried again in 9.0 s");
+	s.verdict.is_of_one_cpu = true;
+	want_step(
+		&s,
+		"after 3.0 s: stopped recording at once (recording costs 62 % of one CPU, the limit "
+		"is 25 %; more than 80 % of its CPU time is cut off within half a second); tried "
+		"again in 9.0 s");
+}
+
+static void want_cost(const struct governor_view *view, const char *words)
+{
+	const struct governor_record r = { .is_known = true, .view = *view };
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(governor_comment_record(&r, p), 0);
+	assert_int_equal(p->comments.cnt, 1);
+	assert_string_equal(profile_text(p, p->comments.data[0]), words);
+	profile_free(p);
+}
+
+static void test_cost(void **state)
+{
+	struct governor_view v = {
+		.overall = { 0.76, 0.06 },
+		.settled = { 0.3, 0.02 },
+		.limit = { 0.25, 0 },
+	};
+
+	(void)state;
+	want_cost(&v, "cost: 76 % of its CPU time (limit: 25 %)");
+	v.step_cnt = 1;
+	want_cost(
+		&v,
+		"cost: 76 % of its CPU time, 30 % of its CPU time after the first 4 s (limit: 25 %)");
+	v.limit = (struct recording_limit){ 0, 0.25 };
+	want_cost(&v,
+		  "cost: 76 % of its CPU time, 6 % of one CPU, 2 % of one CPU after the first 4 s "
+		  "(limit: 25 % of one CPU)");
+	v.limit = BUDGET_NO_LIMIT;
+	v.settled = BUDGET_PRICE_UNKNOWN;
+	want_cost(&v, "cost: 76 % of its CPU time (no limit)");
+	v.overall = BUDGET_PRICE_UNKNOWN;
+	want_cost(&v, "cost: not known (no limit)");
+}
+
+/* Of several processes each one's limit may have been the one or the other. */
+static void test_several(void **state)
+{
+	struct governor_view a = { .overall = { 0.1, 0.03 },
+				   .full = { 0.4, 0.1 },
+				   .cpu_ns = 1e9,
+				   .limit = { 0.05, 0 } },
+			     b = { .overall = { 0.2, 0.02 },
+				   .full = { 0.3, 0.2 },
+				   .cpu_ns = 1e9,
+				   .limit = { 0, 0.01 } };
+	struct governor_tally t = { 0 };
+	struct recording r = RECORDING_NONE;
+
+	(void)state;
+	governor_tally_add(&t, &a);
+	governor_tally_fill(&t, 0, &r);
+	assert_float_equal(r.overhead_one_cpu, 0.03, 1e-9);
+	assert_true(r.limit.cpu_share == 0.05 && r.limit.one_cpu == 0);
+	governor_tally_add(&t, &b);
+	governor_tally_fill(&t, 0, &r);
+	assert_true(isnan(r.overhead_one_cpu));
+	assert_float_equal(r.full_one_cpu, 0.1, 1e-9); /* of the one with the largest share */
+	assert_true(r.limit.cpu_share == 0.05 && r.limit.one_cpu == 0.01);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_several),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

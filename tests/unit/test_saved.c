@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+/* test_saved.c - saved profiles: when one is taken, which one goes, names, the folder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "saved/batch.h"
+#include "heaptap/abi.h"
+#include "saved/name.h"
+#include "saved/rules.h"
+#include "saved/store.h"
+#include "temp_folder.h"
+
+#define MIB (1024.0 * 1024)
+
+static void test_growth(void **state)
+{
+	static const struct {
+		double inuse, kept;
+		uint64_t rate;
+		bool has_grown;
+	} cases[] = {
+		{ 0, 0, 1, false },
+		{ 1, 0, 1, true }, /* the first */
+		{ 1, 0, 64 << 10, true },
+		{ 104, 100, 1, false },
+		{ 105, 100, 1, true },
+		{ 90, 100, 1, false },
+		{ 10.4 * MIB, 10 * MIB, 64 << 10, false },
+		{ 10.5 * MIB, 10 * MIB, 64 << 10, true },
+		/* 5 %, but two samples of 64 KiB may be noise */
+		{ 1.1 * MIB, 1 * MIB, 64 << 10, false },
+		{ 1.125 * MIB, 1 * MIB, 64 << 10, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(saved_has_grown(cases[i].inuse, cases[i].kept, cases[i].rate),
+				 cases[i].has_grown);
+}
+
+/* A process that always has a reason, looked at five times a second: when is it taken? */
+static void test_pace(void **state)
+{
+	static const unsigned wanted_s[] = { 0, 1, 3, 7, 15, 25, 35 };
+	struct saved_pace p = { 0 };
+	uint64_t begin = 1000 * NS_PER_S, now = begin;
+	size_t taken = 0;
+
+	(void)state;
+	for (; taken < sizeof(wanted_s) / sizeof(*wanted_s); now += NS_PER_S / 5) {
+		if (!saved_pace_allows(&p, now))
+			continue;
+		saved_pace_take(&p, now);
+		assert_int_equal((now - begin) / NS_PER_S, wanted_s[taken++]);
+	}
+	/* after a rest it begins again */
+	now += 30 * NS_PER_S;
+	assert_true(saved_pace_allows(&p, now));
+	saved_pace_take(&p, now);
+	assert_false(saved_pace_allows(&p, now + NS_PER_S - 1));
+	assert_true(saved_pace_allows(&p, now + NS_PER_S));
+}
+
+/* Whoever takes all that he is given gets KEEP_CPU_SHARE in the long run. */
+static void test_credit(void **state)
+{
+	const uint64_t cost = NS_PER_S / 4, seconds = 1000;
+	uint64_t begin = 5 * NS_PER_S, spent = 0;
+	struct saved_credit c;
+
+	(void)state;
+	saved_credit_init(&c, begin);
+	assert_true(saved_credit_is_left(&c, begin, KEEP_NEED_CALM));
+	for (uint64_t now = begin; now < begin + seconds * NS_PER_S; now += NS_PER_S / 10) {
+		if (!saved_credit_is_left(&c, now, KEEP_NEED_CALM))
+			continue;
+		saved_credit_spend(&c, cost);
+		spent += cost;
+	}
+	assert_true((double)spent <= (double)(seconds * NS_PER_S) * KEEP_CPU_SHARE +
+					     (double)(KEEP_CREDIT_MAX_NS + cost));
+	assert_true((double)spent >= (double)(seconds * NS_PER_S) * KEEP_CPU_SHARE);
+	/* evidence goes into debt, but not without end */
+	saved_credit_init(&c, begin);
+	saved_credit_spend(&c, 3 * NS_PER_S);
+	assert_false(saved_credit_is_left(&c, begin, KEEP_NEED_CALM));
+	assert_true(saved_credit_is_left(&c, begin, KEEP_NEED_LIMIT));
+	/* many who come near a limit leave something for those whom it kills */
+	saved_credit_spend(&c, 2 * NS_PER_S);
+	assert_false(saved_credit_is_left(&c, begin, KEEP_NEED_LIMIT));
+	assert_true(saved_credit_is_left(&c, begin, KEEP_NEED_DEATH));
+	saved_credit_spend(&c, 8 * NS_PER_S);
+	assert_false(saved_credit_is_left(&c, begin, KEEP_NEED_DEATH));
+	/* what is not used is not saved up for ever */
+	saved_credit_init(&c, begin);
+	assert_true(saved_credit_is_left(&c, begin + 3600 * NS_PER_S, KEEP_NEED_CALM));
+	saved_credit_spend(&c, KEEP_CREDIT_MAX_NS);
+	assert_false(saved_credit_is_left(&c, begin + 3600 * NS_PER_S, KEEP_NEED_CALM));
+}
+
+static void test_limit(void **state)
+{
+	static const struct {
+		uint64_t used, limit, events;
+		bool is_reached, is_near;
+	} steps[] = {
+		{ 50, 100, 7, false, false }, /* events before the first look are not new */
+		{ 89, 100, 7, false, false },
+		{ 90, 100, 7, true, true },
+		{ 95, 100, 7, false, true }, /* said once */
+		{ 88, 100, 7, false, true }, /* not far enough back */
+		{ 91, 100, 7, false, true },
+		{ 84, 100, 7, false, false },
+		{ 93, 100, 7, true, true },
+		{ 99, 100, 8, true, true }, /* the kernel has told of it */
+		{ 99, 100, 8, false, true },
+		{ 10, 100, 9, true, false }, /* also of a cgroup that is far from it now */
+		{ 99, 0, 9, false, false }, /* the limit was taken away */
+	};
+	struct saved_limit l = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		assert_int_equal(saved_limit_reached(&l, steps[i].used, steps[i].limit,
+						     steps[i].events, 0.9),
+				 steps[i].is_reached);
+		assert_int_equal(l.is_near, steps[i].is_near);
+	}
+}
+
+static void test_victim(void **state)
+{
+	static const size_t order[] = { 3, 2, 4, 1, 0 };
+	struct saved_candidate c[] = {
+		{ KEEP_RANK_RUNS, 20, 0 },	  { KEEP_RANK_ENDED, 50, 1 },
+		{ KEEP_RANK_ENDED_WELL, 300, 2 }, { KEEP_RANK_ENDED_WELL, 200, 3 },
+		{ KEEP_RANK_ENDED, 40, 4 },
+	};
+
+	(void)state;
+	qsort(c, 5, sizeof(*c), saved_candidate_order);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(c[i].idx, order[i]);
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		struct saved_name name;
+		const char *file;
+	} cases[] = {
+		{ { "server", 4711, 1769847300, KEEP_OOM, 0, 1769851812250 },
+		  "server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz" },
+		{ { "a b/c-d", 1, 0, KEEP_EXIT, 255, 1 },
+		  "a_b_c_d-1-19700101T000000Z-exit255-19700101T000000.001Z.pb.gz" },
+		{ { "..", 2, 0, KEEP_SIGNAL, 11, 0 },
+		  "_.-2-19700101T000000Z-signal11-19700101T000000.000Z.pb.gz" },
+		{ { "", 3, 0, KEEP_PEAK, 0, 0 },
+		  "_-3-19700101T000000Z-peak-19700101T000000.000Z.pb.gz" },
+		{ { "\xff\n\x01'\"$`;", 2147483647, 951782400, KEEP_EXEC, 0, 951782400999 },
+		  "________-2147483647-20000229T000000Z-exec-20000229T000000.999Z.pb.gz" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char file[KEEP_NAME_BYTES];
+		struct saved_name back;
+
+		saved_name_format(&cases[i].name, file);
+		assert_string_equal(file, cases[i].file);
+		assert_int_equal(saved_name_parse(file, &back), 0);
+		assert_int_equal(back.pid, cases[i].name.pid);
+		assert_int_equal(back.reason, cases[i].name.reason);
+		assert_int_equal(back.code, cases[i].name.code);
+		assert_int_equal(back.start_epoch_s, cases[i].name.start_epoch_s);
+		assert_int_equal(back.taken_epoch_ms, cases[i].name.taken_epoch_ms);
+	}
+}
+
+static void test_foreign_names(void **state)
+{
+	static const char *const names[] = {
+		"",
+		"-",
+		"notes.txt",
+		"server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz.bak",
+		"server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb",
+		"server-4711-20260131T081500Z-oomy-20260131T093012.250Z.pb.gz",
+		"server-4711-20260131T081500Z-peak7-20260131T093012.250Z.pb.gz",
+		"server-04711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz",
+		"server-4711-20260131T081500Z-oom-20260231T093012.250Z.pb.gz",
+		"server-4711-20260131T086000Z-oom-20260131T093012.250Z.pb.gz",
+		"server-4711-20261331T081500Z-oom-20260131T093012.250Z.pb.gz",
+		"server-4711-20260131T081500Z-oom-20260131T093012Z.pb.gz",
+		"ser ver-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz",
+		"../x-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz",
+		".x-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz",
+		"server-4711-20260131T081500Z-exit-20260131T093012.250Z.pb.gz",
+		"server-4711-20260131T081500Z-exit99999999999-20260131T093012.250Z.pb.gz",
+		"a-very-long-name-of-a-process-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz",
+		"----------",
+	};
+	struct saved_name n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_int_equal(saved_name_parse(names[i], &n), -EINVAL);
+}
+
+static void test_ends(void **state)
+{
+	static const struct {
+		uint32_t status;
+		enum saved_reason reason;
+		uint32_t code;
+	} cases[] = {
+		{ 0, KEEP_EXIT, 0 },
+		{ 0x300, KEEP_EXIT, 3 },
+		{ 9, KEEP_SIGNAL, 9 },
+		{ 0x80 | 11, KEEP_SIGNAL, 11 }, /* with a core */
+		{ 9 | HT_EXIT_OOM, KEEP_OOM, 0 },
+	};
+	struct saved_name n = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		saved_name_set_end(&n, cases[i].status);
+		assert_int_equal(n.reason, cases[i].reason);
+		assert_int_equal(n.code, cases[i].code);
+	}
+}
+
+/* The store */
+
+static char why[256];
+
+static struct saved_store *open_store(struct temp_folder *f, bool has_dir, size_t file_max,
+				      uint64_t bytes_max)
+{
+	const struct saved_store_options opts = { has_dir ? f->path : NULL, file_max, bytes_max };
+	struct saved_store *s;
+
+	if (saved_store_open(&opts, &s, why, sizeof(why)))
+		fail_msg("%s", why);
+	return s;
+}
+
+static int new_file(size_t bytes)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < bytes; i++)
+		assert_int_equal(write(fd, "x", 1), 1);
+	return fd;
+}
+
+static struct saved_name name_of(pid_t pid, enum saved_reason reason, int64_t ms)
+{
+	return (struct saved_name){
+		.comm = "test", .pid = pid, .reason = reason, .taken_epoch_ms = ms
+	};
+}
+
+static void add(struct saved_store *s, const struct saved_name *n, size_t bytes,
+		enum saved_rank rank)
+{
+	int fd = new_file(bytes), err = 0;
+
+	if (saved_store_has_dir(s))
+		err = saved_store_write(s, n, fd);
+	assert_int_equal(err, 0);
+	assert_int_equal(saved_store_add(s, n, fd, err, 1000, rank), 0);
+}
+
+static bool has(const struct saved_store *s, pid_t pid)
+{
+	size_t cnt;
+	const struct kept_file *f = saved_store_files(s, &cnt);
+
+	while (cnt--)
+		if (f[cnt].name.pid == pid)
+			return true;
+	return false;
+}
+
+static off_t fetched_bytes(const struct saved_store *s, size_t i)
+{
+	size_t cnt;
+	const struct kept_file *f = saved_store_files(s, &cnt);
+	struct stat st;
+	int fd;
+
+	assert_true(i < cnt);
+	fd = saved_store_fetch(s, &f[i]);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	return st.st_size;
+}
+
+static void test_store_bounds(void **state)
+{
+	for (int has_dir = 0; has_dir < 2; has_dir++) {
+		struct saved_store *s = open_store(*state, has_dir, 3, 1000);
+		struct saved_store_stats stats;
+		struct saved_name n;
+
+		for (pid_t pid = 1; pid <= 5; pid++) {
+			n = name_of(pid, KEEP_PEAK, 1000 + pid);
+			add(s, &n, 100, pid == 1 ? KEEP_RANK_RUNS : KEEP_RANK_ENDED);
+		}
+		assert_true(has(s, 1) && has(s, 4) && has(s, 5) && !has(s, 2) && !has(s, 3));
+		assert_int_equal(fetched_bytes(s, 0), 100);
+		/* it ends well, and so is worth least */
+		saved_store_set_rank(s, 1, 0, KEEP_RANK_ENDED_WELL);
+		n = name_of(6, KEEP_SIGNAL, 2000);
+		add(s, &n, 800, KEEP_RANK_ENDED);
+		assert_true(!has(s, 1) && has(s, 6));
+		saved_store_stats(s, &stats);
+		assert_int_equal(stats.cnt, 3);
+		assert_int_equal(stats.bytes, 1000);
+		assert_int_equal(stats.removed_cnt, 3);
+		assert_int_equal(stats.added_cnt, 6);
+		assert_int_equal(stats.memory_cnt, has_dir ? 0 : 3);
+		/* bytes bind, too: one that is larger than all there may be goes itself */
+		n = name_of(7, KEEP_SIGNAL, 3000);
+		add(s, &n, 1001, KEEP_RANK_ENDED);
+		saved_store_stats(s, &stats);
+		assert_int_equal(stats.cnt, 0);
+		assert_int_equal(stats.bytes, 0);
+		saved_store_close(s);
+	}
+}
+
+/* They become narrower, and wider, while files are kept. */
+static void test_store_other_bounds(void **state)
+{
+	for (int has_dir = 0; has_dir < 2; has_dir++) {
+		struct saved_store *s = open_store(*state, has_dir, 5, 1000);
+		struct saved_store_stats stats;
+		struct saved_name n;
+
+		for (pid_t pid = 1; pid <= 5; pid++) {
+			n = name_of(pid, KEEP_PEAK, 1000 + pid);
+			add(s, &n, 100, KEEP_RANK_ENDED);
+		}
+		saved_store_set_bounds(s, 4, 1000);
+		assert_true(!has(s, 1) && has(s, 2) && has(s, 5));
+		saved_store_set_bounds(s, 4, 250);
+		assert_true(!has(s, 3) && has(s, 4) && has(s, 5));
+		saved_store_stats(s, &stats);
+		assert_int_equal(stats.removed_cnt, 3);
+		saved_store_set_bounds(s, 10, 1000);
+		n = name_of(6, KEEP_PEAK, 2000);
+		add(s, &n, 800, KEEP_RANK_ENDED);
+		assert_true(has(s, 4) && has(s, 5) && has(s, 6));
+		saved_store_close(s);
+	}
+}
+
+static void test_store_drop(void **state)
+{
+	struct saved_store *s = open_store(*state, true, 10, 1000);
+	struct saved_name a = name_of(1, KEEP_PEAK, 1), b = name_of(1, KEEP_PEAK, 2);
+	struct saved_store_stats stats;
+
+	add(s, &a, 10, KEEP_RANK_RUNS);
+	add(s, &b, 20, KEEP_RANK_RUNS);
+	saved_store_drop(s, &a);
+	assert_int_equal(fetched_bytes(s, 0), 20);
+	saved_store_stats(s, &stats);
+	assert_int_equal(stats.cnt, 1);
+	assert_int_equal(stats.removed_cnt, 0);
+	saved_store_close(s);
+}
+
+/* What an earlier process left counts; what is not ours is neither counted nor touched. */
+static void test_store_again(void **state)
+{
+	static const char *const foreign[] = { "notes.txt", ".heaptap-kept-notes.tmp",
+					       ".heaptap-0123456789abcdef.tmp" };
+	static const char stale[] = ".heaptap-kept-0123456789abcdef.tmp";
+	struct temp_folder *f = *state;
+	struct saved_store *s = open_store(f, true, 10, 1000), *other;
+	const struct saved_store_options opts = { f->path, 10, 1000 };
+	char path[256];
+	struct stat st;
+
+	for (pid_t pid = 1; pid <= 4; pid++) {
+		const struct saved_name n = name_of(pid, pid == 3 ? KEEP_EXIT : KEEP_OOM, 10 - pid);
+
+		add(s, &n, 10, KEEP_RANK_RUNS);
+	}
+	assert_int_equal(saved_store_open(&opts, &other, why, sizeof(why)), -EWOULDBLOCK);
+	assert_non_null(strstr(why, "in use"));
+	saved_store_close(s);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
+		close(open(path, O_CREAT | O_WRONLY, 0600));
+	}
+	snprintf(path, sizeof(path), "%s/%s", f->path, stale);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	/* a link under a name of ours is not ours */
+	snprintf(path, sizeof(path), "%s/test-8-19700101T000000Z-oom-19700101T000000.008Z.pb.gz",
+		 f->path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	s = open_store(f, true, 2, 1000);
+	assert_true(has(s, 1) && has(s, 2) && !has(s, 3) && !has(s, 4) && !has(s, 8));
+	assert_int_equal(lstat(path, &st), 0);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
+		assert_int_equal(stat(path, &st), 0);
+	}
+	snprintf(path, sizeof(path), "%s/%s", f->path, stale);
+	assert_int_equal(stat(path, &st), -1);
+	saved_store_close(s);
+}
+
+static void test_store_refused(void **state)
+{
+	struct temp_folder *f = *state;
+	struct saved_store_options opts = { f->path, 10, 1000 };
+	struct saved_store *s;
+
+	assert_int_equal(chmod(f->path, 0770), 0);
+	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "others may write"));
+	assert_int_equal(chmod(f->path, 0755), 0);
+	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), 0);
+	saved_store_close(s);
+	opts.dir = "/nowhere/at/all";
+	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), -ENOENT);
+	opts.dir = "/proc/self/fdinfo";
+	assert_true(saved_store_open(&opts, &s, why, sizeof(why)) < 0);
+}
+
+/* Each in memory is an open descriptor. */
+static void test_store_memory(void **state)
+{
+	struct saved_store *s = open_store(*state, false, 1000, 1 << 20);
+	struct saved_store_stats stats;
+
+	for (pid_t pid = 1; pid <= KEEP_MEMORY_FILES_MAX + 10; pid++) {
+		const struct saved_name n = name_of(pid, KEEP_PEAK, pid);
+
+		add(s, &n, 1, KEEP_RANK_ENDED);
+	}
+	saved_store_stats(s, &stats);
+	assert_int_equal(stats.cnt, KEEP_MEMORY_FILES_MAX);
+	assert_int_equal(stats.removed_cnt, 10);
+	assert_true(!has(s, 10) && has(s, 11));
+	saved_store_close(s);
+}
+
+/* What the folder would not take is kept in memory, and counted. */
+static void test_store_unwritten(void **state)
+{
+	struct saved_store *s = open_store(*state, true, 10, 1000);
+	const struct saved_name n = name_of(1, KEEP_OOM, 1);
+	struct saved_store_stats stats;
+
+	assert_int_equal(saved_store_add(s, &n, new_file(30), -ENOSPC, 1, KEEP_RANK_ENDED), 0);
+	saved_store_stats(s, &stats);
+	assert_int_equal(stats.unwritten_cnt, 1);
+	assert_int_equal(stats.memory_cnt, 1);
+	assert_int_equal(stats.memory_bytes, 30);
+	assert_int_equal(fetched_bytes(s, 0), 30);
+	saved_store_close(s);
+}
+
+/* A child that was killed: half a file, a whole one that it had no time to tell of, nothing. */
+static void test_store_recover(void **state)
+{
+	struct temp_folder *f = *state;
+	struct saved_name half = name_of(1, KEEP_EXEC, 1), whole = name_of(2, KEEP_EXEC, 2),
+			  none = name_of(3, KEEP_EXEC, 3);
+	struct saved_store *s = open_store(f, true, 10, 1000), *later;
+	char path[256];
+	struct saved_store_stats stats;
+	int fd = new_file(30);
+
+	snprintf(path, sizeof(path), "%s/.heaptap-kept-0123456789abcdef.tmp", f->path);
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	assert_int_equal(saved_store_write(s, &whole, fd), 0);
+	assert_false(saved_store_recover(s, &half));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_true(saved_store_recover(s, &whole));
+	assert_false(saved_store_recover(s, &none));
+	saved_store_stats(s, &stats);
+	assert_int_equal(stats.cnt, 1);
+	assert_int_equal(stats.bytes, 30);
+	assert_int_equal(stats.memory_cnt, 0);
+	assert_int_equal(fetched_bytes(s, 0), 30);
+	saved_store_close(s);
+	/* In memory there is nothing to recover. */
+	later = open_store(f, false, 10, 1000);
+	assert_false(saved_store_recover(later, &whole));
+	saved_store_close(later);
+	close(fd);
+}
+
+static void test_worth(void **state)
+{
+	static const enum saved_reason order[] = { KEEP_OOM, KEEP_SIGNAL, KEEP_LIMIT, KEEP_EXIT,
+						   KEEP_PEAK };
+	struct saved_job jobs[5] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		/* What comes later holds more, which does not count for so much. */
+		jobs[4 - i].name = name_of(7, order[i], 0);
+		jobs[4 - i].usage.inuse_bytes = i < 2 ? 2 - (double)i : 100 * (double)i;
+	}
+	qsort(jobs, 5, sizeof(*jobs), saved_job_by_worth);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(jobs[i].name.reason, order[i]);
+}
+
+/* Two ends of one process by exec in one batch, and another one at once: three files. */
+static void test_batch_names(void **state)
+{
+	struct saved_job jobs[2] = { { .fd = -1 }, { .fd = -1 } };
+	char files[3][KEEP_NAME_BYTES];
+	struct saved_batch *b;
+
+	(void)state;
+	jobs[0].name = jobs[1].name = name_of(7, KEEP_EXEC, 0);
+	assert_int_equal(saved_batch_new(NULL, &b), 0);
+	for (size_t batch = 0; batch < 2; batch++) {
+		saved_batch_set(b, jobs, 2 - batch);
+		assert_int_equal(saved_batch_open_files(b, 5 * (int64_t)NS_PER_S), 0);
+		for (size_t i = 0; i < saved_batch_cnt(b); i++)
+			saved_name_format(&saved_batch_at(b, i)->name, files[2 * batch + i]);
+		saved_batch_clear(b);
+	}
+	assert_string_not_equal(files[0], files[1]);
+	assert_string_not_equal(files[0], files[2]);
+	assert_string_not_equal(files[1], files[2]);
+	/* A clock that was set back is believed. */
+	saved_batch_set(b, jobs, 1);
+	assert_int_equal(saved_batch_open_files(b, NS_PER_S), 0);
+	assert_int_equal(saved_batch_at(b, 0)->name.taken_epoch_ms, 1000);
+	saved_batch_free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_worth),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_victim),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_foreign_names),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test_setup_teardown(test_store_bounds, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_other_bounds, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_drop, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_again, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_refused, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_memory, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_unwritten, new_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_store_recover, new_folder, remove_folder),
+		cmocka_unit_test(test_batch_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Which scopes are series, that their sum is the process, and that counters never go back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "metrics/series.h"
+#include "metrics/series_table.h"
+
+static struct series_cell cell(const char *scope, double inuse, double alloc)
+{
+	return (struct series_cell){
+		.scope = scope,
+		.pool = "t",
+		.inuse = { .samples = 1, .bytes = inuse, .objects = 1, .bytes_variance = inuse },
+		.alloc_bytes = alloc,
+		.alloc_objects = alloc / 8,
+	};
+}
+
+static const struct series_cell *find(const struct series_cell *rows, size_t cnt, const char *scope)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (!strcmp(rows[i].scope, scope))
+			return &rows[i];
+	return NULL;
+}
+
+struct rig {
+	struct series_table *b;
+	struct series_process process;
+	struct series_cell total;
+	const struct series_cell *rows;
+	size_t cnt;
+};
+
+/* Whatever happens: the rows sum up to the process, the rest is the last, names are distinct. */
+static void check_sums(const struct rig *r, const struct series_cell *cells, size_t cnt)
+{
+	double inuse = 0, variance = 0, alloc = 0, objects = 0, want = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		want += cells[i].inuse.bytes;
+	assert_true(r->total.inuse.bytes == want);
+	for (size_t i = 0; i < r->cnt; i++) {
+		inuse += r->rows[i].inuse.bytes;
+		variance += r->rows[i].inuse.bytes_variance;
+		alloc += r->rows[i].alloc_bytes;
+		objects += r->rows[i].alloc_objects;
+		assert_true(strcmp(r->rows[i].scope, SERIES_OTHER) || i + 1 == r->cnt);
+		for (size_t k = 0; k < i; k++)
+			assert_true(strcmp(r->rows[i].scope, r->rows[k].scope) ||
+				    strcmp(r->rows[i].pool, r->rows[k].pool));
+	}
+	assert_true(inuse == want);
+	assert_true(variance == want);
+	assert_true(alloc == r->total.alloc_bytes);
+	assert_true(objects - r->total.alloc_objects < 1e-6 &&
+		    objects - r->total.alloc_objects > -1e-6);
+}
+
+static void update(struct rig *r, const struct series_cell *cells, size_t cnt)
+{
+	assert_int_equal(series_table_update(r->b, &r->process, cells, cnt, &r->total, &r->rows,
+					     &r->cnt),
+			 0);
+}
+
+static double alloc_of(const struct rig *r, const char *scope)
+{
+	const struct series_cell *row = find(r->rows, r->cnt, scope);
+
+	assert_non_null(row);
+	return row->alloc_bytes;
+}
+
+static void begin(struct rig *r, size_t max_cnt)
+{
+	memset(r, 0, sizeof(*r));
+	assert_int_equal(series_table_new(max_cnt, &r->b), 0);
+	r->process = (struct series_process){ 17, 1000, 0 };
+}
+
+static void test_largest(void **state)
+{
+	const struct series_cell cells[] = { cell("a", 10, 100), cell("b", 40, 80),
+					     cell("c", 20, 70), cell("d", 30, 60) };
+	struct rig r;
+
+	(void)state;
+	begin(&r, 2);
+	update(&r, cells, 4);
+	check_sums(&r, cells, 4);
+	assert_int_equal(r.cnt, 3);
+	assert_string_equal(r.rows[0].scope, "b");
+	assert_string_equal(r.rows[1].scope, "d");
+	assert_string_equal(r.rows[2].scope, SERIES_OTHER);
+	assert_string_equal(r.rows[2].pool, SERIES_OTHER);
+	assert_true(r.rows[2].inuse.bytes == 30);
+	assert_int_equal(r.rows[2].inuse.samples, 2);
+	assert_true(alloc_of(&r, "b") == 80 && alloc_of(&r, SERIES_OTHER) == 170);
+	series_table_free(r.b);
+
+	begin(&r, 4);
+	update(&r, cells, 4);
+	assert_int_equal(r.cnt, 4);
+	assert_null(find(r.rows, r.cnt, SERIES_OTHER));
+	check_sums(&r, cells, 4);
+	update(&r, NULL, 0);
+	assert_true(r.total.alloc_bytes == 310); /* what was counted stays */
+	series_table_free(r.b);
+
+	begin(&r, 0);
+	update(&r, cells, 4);
+	assert_int_equal(r.cnt, 0);
+	assert_true(r.total.inuse.bytes == 100 && r.total.alloc_bytes == 310);
+	series_table_free(r.b);
+}
+
+static void test_replaced(void **state)
+{
+	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60), cell("c", 40, 50) };
+	struct rig r;
+
+	(void)state;
+	begin(&r, 2);
+	update(&r, cells, 3);
+	cells[2] = cell("c", 60, 70); /* not yet a quarter larger than b */
+	update(&r, cells, 3);
+	assert_non_null(find(r.rows, r.cnt, "b"));
+	assert_true(alloc_of(&r, SERIES_OTHER) == 70);
+	cells[2] = cell("c", 63, 75);
+	update(&r, cells, 3);
+	check_sums(&r, cells, 3);
+	assert_null(find(r.rows, r.cnt, "b"));
+	assert_true(alloc_of(&r, "c") == 0); /* (other) has counted it */
+	assert_true(alloc_of(&r, SERIES_OTHER) == 75 + 60);
+	cells[1] = cell("b", 50, 61);
+	cells[2] = cell("c", 63, 85);
+	update(&r, cells, 3);
+	assert_true(alloc_of(&r, "c") == 10);
+	assert_true(alloc_of(&r, SERIES_OTHER) == 75 + 61);
+	check_sums(&r, cells, 3);
+	series_table_free(r.b);
+}
+
+/* A pair that is new where every pair has a series shows all that it has allocated. */
+static void test_new_pair(void **state)
+{
+	struct series_cell cells[] = { cell("a", 100, 100), cell("b", 50, 60) };
+	struct rig r;
+
+	(void)state;
+	begin(&r, 5);
+	update(&r, cells, 1);
+	update(&r, cells, 2);
+	assert_true(alloc_of(&r, "b") == 60);
+	check_sums(&r, cells, 2);
+	series_table_free(r.b);
+}
+
+static void test_named_other(void **state)
+{
+	struct series_cell cells[] = { cell("a", 10, 10), cell(SERIES_OTHER, 50, 60),
+				       cell(SERIES_OTHER, 5, 6) };
+	struct rig r;
+
+	(void)state;
+	cells[1].pool = SERIES_OTHER;
+	begin(&r, 5);
+	update(&r, cells, 3);
+	assert_int_equal(r.cnt, 3); /* a; (other) of thread t; the rest */
+	assert_string_equal(r.rows[2].pool, SERIES_OTHER);
+	assert_true(r.rows[2].inuse.bytes == 50 && r.rows[2].alloc_bytes == 60);
+	series_table_free(r.b);
+}
+
+static void test_lives(void **state)
+{
+	struct series_cell cells[] = { cell("a", 10, 1000) };
+	struct rig r;
+
+	(void)state;
+	begin(&r, 5);
+	update(&r, cells, 1);
+	/* another program in the process: its series go on */
+	r.process.generation++;
+	cells[0] = cell("a", 10, 30);
+	update(&r, cells, 1);
+	assert_true(alloc_of(&r, "a") == 1030 && r.total.alloc_bytes == 1030);
+	cells[0] = cell("a", 10, 40);
+	update(&r, cells, 1);
+	assert_true(alloc_of(&r, "a") == 1040);
+	/* another process with its pid */
+	r.process.start++;
+	update(&r, cells, 1);
+	assert_true(alloc_of(&r, "a") == 40 && r.total.alloc_bytes == 40);
+	/* seen before one sweep, not before the next */
+	series_table_sweep(r.b);
+	update(&r, cells, 1);
+	series_table_sweep(r.b);
+	series_table_sweep(r.b);
+	cells[0] = cell("a", 10, 7);
+	update(&r, cells, 1);
+	assert_true(alloc_of(&r, "a") == 7);
+	series_table_free(r.b);
+}
+
+#define SCOPES 40
+#define KEPT 6
+
+/* Scopes that grow and shrink at random, an exec now and then: no series that was there before goes
+ * back, and the sums hold at every step. */
+static void test_random(void **state)
+{
+	double inuse[SCOPES] = { 0 }, alloc[SCOPES] = { 0 }, before[SCOPES + 1];
+	struct series_cell cells[SCOPES];
+	char names[SCOPES][8];
+	struct rig r;
+
+	(void)state;
+	srand(1);
+	begin(&r, KEPT);
+	for (size_t i = 0; i <= SCOPES; i++)
+		before[i] = -1;
+	for (int step = 0; step < 3000; step++) {
+		double total = r.total.alloc_bytes;
+		size_t cnt = 0;
+
+		if (rand() % 200 == 0) {
+			r.process.generation++;
+			memset(inuse, 0, sizeof(inuse));
+			memset(alloc, 0, sizeof(alloc));
+		}
+		for (size_t i = 0; i < SCOPES; i++) {
+			double grown = rand() % 4 ? 0 : rand() % 100000;
+
+			alloc[i] += grown;
+			inuse[i] += grown;
+			if (rand() % 10 == 0)
+				inuse[i] = rand() % 3 ? inuse[i] - rand() % ((int)inuse[i] + 1) : 0;
+			snprintf(names[i], sizeof(names[i]), "s%zu", i);
+			if (alloc[i] > 0)
+				cells[cnt++] = cell(names[i], inuse[i], alloc[i]);
+		}
+		update(&r, cells, cnt);
+		check_sums(&r, cells, cnt);
+		assert_true(r.cnt <= KEPT + 1);
+		assert_true(r.total.alloc_bytes >= total);
+		for (size_t i = 0; i <= SCOPES; i++) {
+			const struct series_cell *row =
+				find(r.rows, r.cnt, i < SCOPES ? names[i] : SERIES_OTHER);
+
+			if (row)
+				assert_true(row->alloc_bytes >= before[i]);
+			before[i] = row ? row->alloc_bytes : -1;
+		}
+	}
+	series_table_free(r.b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_largest),	 cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_new_pair), cmocka_unit_test(test_named_other),
+		cmocka_unit_test(test_lives),	 cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests_name("series_table", tests, NULL, NULL);
+}

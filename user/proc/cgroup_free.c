@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* cgroup_free.c - see cgroup_free.h. */
+#include "proc/cgroup_free.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "proc/cgroup_origin.h"
+
+/* Larger "limits" are none: v1 shows LONG_MAX rounded down to pages. */
+#define LIMIT_MAX ((uint64_t)1 << 62)
+/* The cache is looked at only above this share of a limit: reading memory.stat is what costs. */
+#define STAT_SHARE 0.5
+#define FILE_BYTES_MAX (64 << 10)
+#define MOUNTINFO_BYTES_MAX (4 << 20)
+
+/* A folder of the hierarchy. */
+struct level {
+	char *dir;
+	uint64_t limit_bytes; /* 0: none */
+};
+
+struct cgroup_free {
+	bool is_v2;
+	VEC(struct level) levels; /* the process's own first */
+};
+
+/* The next line of *text, without its end, which *text is set behind. NULL: there is none. */
+static const char *next_line(const char **text, size_t *ret_bytes)
+{
+	const char *line = *text;
+
+	if (!*line)
+		return NULL;
+	*ret_bytes = strcspn(line, "\n");
+	*text = line + *ret_bytes + (line[*ret_bytes] == '\n');
+	return line;
+}
+
+/* A file of at most FILE_BYTES_MAX, as text, to be freed; NULL: it cannot be read. */
+static char *read_text(const char *path, size_t bytes_max)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = fd >= 0 ? malloc(bytes_max + 1) : NULL;
+	size_t used = 0;
+	ssize_t n = 0;
+
+	while (text && used < bytes_max && (n = read(fd, text + used, bytes_max - used)) > 0)
+		used += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	if (text && n < 0) {
+		free(text);
+		return NULL;
+	}
+	if (text)
+		text[used] = '\0';
+	return text;
+}
+
+/* Of a mount from outside of our namespace. */
+static void find_origin(struct cgroup_mount *mount)
+{
+	char *text = read_text("/proc/self/cgroup", FILE_BYTES_MAX), own[CGROUP_PATH_BYTES];
+
+	if (text && !cgroup_memory_path(mount, text, own) &&
+	    !cgroup_origin_find(mount->point, mount->root, own, mount->origin,
+				sizeof(mount->origin)))
+		snprintf(mount->root, sizeof(mount->root), "/");
+	free(text);
+}
+
+int cgroup_free_find_mount(struct cgroup_mount *ret)
+{
+	/* A host with many containers has many mounts. */
+	char *text = read_text("/proc/self/mountinfo", MOUNTINFO_BYTES_MAX);
+	int err = text ? cgroup_mount_find(text, ret) : -ENOENT;
+
+	free(text);
+	if (!err && cgroup_is_outside(ret->root))
+		find_origin(ret);
+	return err;
+}
+
+int cgroup_free_find_dir(const struct cgroup_mount *mount, pid_t pid,
+			 char ret[static CGROUP_PATH_BYTES])
+{
+	char path[64], *text;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	text = read_text(path, FILE_BYTES_MAX);
+	err = text ? cgroup_memory_dir(mount, text, ret) : -ENOENT;
+	free(text);
+	return err;
+}
+
+static int add_level(struct cgroup_free *c, const char *dir, size_t bytes)
+{
+	struct level level = { .dir = strndup(dir, bytes) };
+
+	if (!level.dir)
+		return -ENOMEM;
+	if (vec_push(&c->levels, level)) {
+		free(level.dir);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int cgroup_free_open(const struct cgroup_mount *mount, const char *dir, struct cgroup_free **ret)
+{
+	size_t least = strlen(mount->point), bytes = strlen(dir);
+	struct cgroup_free *c;
+	int err = 0;
+
+	if (bytes < least || access(dir, X_OK))
+		return -ENOENT;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->is_v2 = mount->is_v2;
+	/* From the folder itself up to the mount point. */
+	while (!err && bytes >= least) {
+		err = add_level(c, dir, bytes);
+		while (bytes && dir[--bytes] != '/')
+			;
+		if (!bytes)
+			break;
+	}
+	if (err) {
+		cgroup_free_close(c);
+		return err;
+	}
+	cgroup_free_refresh(c);
+	*ret = c;
+	return 0;
+}
+
+void cgroup_free_close(struct cgroup_free *c)
+{
+	struct level *l;
+
+	if (!c)
+		return;
+	vec_each(&c->levels, l)
+		free(l->dir);
+	vec_release(&c->levels);
+	free(c);
+}
+
+static char *read_file(const struct level *l, const char *name, size_t bytes_max)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", l->dir, name) >= sizeof(path))
+		return NULL;
+	return read_text(path, bytes_max);
+}
+
+/* A file with one number. -ENOENT: it is not there, or says "max". */
+static int read_number(const struct level *l, const char *name, uint64_t *ret)
+{
+	char *text = read_file(l, name, 64), *end = NULL;
+	unsigned long long n = 0;
+
+	errno = 0;
+	if (text)
+		n = strtoull(text, &end, 10);
+	if (!text || errno || end == text || text[0] == '-') {
+		free(text);
+		return -ENOENT;
+	}
+	free(text);
+	*ret = n;
+	return 0;
+}
+
+/* The value of a line "KEY VALUE"; 0 when it is not there. */
+static uint64_t value_of(const char *text, const char *key)
+{
+	size_t key_bytes = strlen(key), n;
+	const char *line;
+
+	while (text && (line = next_line(&text, &n)))
+		if (n > key_bytes && !memcmp(line, key, key_bytes) && line[key_bytes] == ' ')
+			return strtoull(line + key_bytes + 1, NULL, 10);
+	return 0;
+}
+
+static uint64_t read_limit(const struct level *l, bool is_v2)
+{
+	uint64_t max = 0, high = 0;
+
+	if (read_number(l, is_v2 ? "memory.max" : "memory.limit_in_bytes", &max) ||
+	    max >= LIMIT_MAX)
+		max = 0;
+	if (is_v2 && !read_number(l, "memory.high", &high) && high && (!max || high < max))
+		max = high;
+	return max;
+}
+
+void cgroup_free_refresh(struct cgroup_free *c)
+{
+	struct level *l;
+
+	vec_each(&c->levels, l)
+		l->limit_bytes = read_limit(l, c->is_v2);
+}
+
+static uint64_t read_events(const struct level *l, bool is_v2)
+{
+	char *text = read_file(l, is_v2 ? "memory.events.local" : "memory.oom_control", 4096);
+	uint64_t cnt;
+
+	/* The local ones are from Linux 5.2; the others sum up what happens to any group below. */
+	if (is_v2 && !text)
+		text = read_file(l, "memory.events", 4096);
+	cnt = value_of(text, "oom_kill");
+	if (is_v2)
+		cnt += value_of(text, "high") + value_of(text, "oom");
+	free(text);
+	return cnt;
+}
+
+static uint64_t read_cache(const struct level *l, bool is_v2)
+{
+	char *text = read_file(l, "memory.stat", FILE_BYTES_MAX);
+	uint64_t bytes = value_of(text, is_v2 ? "inactive_file" : "total_inactive_file");
+
+	free(text);
+	return bytes;
+}
+
+static int read_level(const struct cgroup_free *c, const struct level *l,
+		      struct cgroup_free_reading *ret)
+{
+	int err = read_number(l, c->is_v2 ? "memory.current" : "memory.usage_in_bytes",
+			      &ret->usage_bytes);
+	uint64_t cache = 0;
+
+	if (err)
+		return err;
+	ret->limit_bytes = l->limit_bytes;
+	if (l->limit_bytes && (double)ret->usage_bytes >= (double)l->limit_bytes * STAT_SHARE)
+		cache = read_cache(l, c->is_v2);
+	ret->working_bytes = cache < ret->usage_bytes ? ret->usage_bytes - cache : 0;
+	return 0;
+}
+
+static bool is_nearer(const struct cgroup_free_reading *a, const struct cgroup_free_reading *b)
+{
+	return (double)a->working_bytes * (double)b->limit_bytes >
+	       (double)b->working_bytes * (double)a->limit_bytes;
+}
+
+int cgroup_free_read(const struct cgroup_free *c, struct cgroup_free_reading *ret)
+{
+	struct cgroup_free_reading best = { 0 }, r;
+	const struct level *l;
+	uint64_t event_cnt = 0;
+
+	vec_each(&c->levels, l) {
+		if (!l->limit_bytes)
+			continue;
+		event_cnt += read_events(l, c->is_v2);
+		if (!read_level(c, l, &r) && (!best.limit_bytes || is_nearer(&r, &best)))
+			best = r;
+	}
+	/* The root of v2 has no memory.current. */
+	if (!best.limit_bytes && read_level(c, &c->levels.data[0], &best) &&
+	    access(c->levels.data[0].dir, X_OK))
+		return -ENOENT;
+	best.event_cnt = event_cnt;
+	*ret = best;
+	return 0;
+}

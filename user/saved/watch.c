@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - see watch.h.
+ */
+#include "saved/watch.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "base/vec.h"
+#include "heaptap/abi.h"
+#include "kernel/engine.h"
+#include "proc/cgroup_origin.h"
+#include "proc/cgroup_free.h"
+#include "proc/process.h"
+#include "saved/rules.h"
+#include "track/tracker.h"
+
+/*
+ * The memory cgroups of the watched processes: how near each is to its limit.
+ *
+ * Each is read once, however many processes are in it. Those that are far from their limits are read
+ * once a second, the others whenever they are asked about.
+ */
+
+/* Cgroups that are far from their limits are looked at so often, the others in each tick. */
+#define FAR_INTERVAL_NS NS_PER_S
+#define FAR_SHARE 0.5
+#define LOG_EVERY_NS (60 * NS_PER_S)
+
+struct saved_cgroup {
+	char *dir;
+	struct cgroup_free *room;
+	struct cgroup_free_reading reading; /* the last one */
+	struct saved_limit limit;
+	bool has_come_near;
+	uint64_t read_ns;
+	struct log_limit log; /* over memory.high the kernel has something to tell all the time */
+	size_t user_cnt;
+};
+
+struct saved_cgroups {
+	double limit_share;
+	struct cgroup_mount mount;
+	bool has_mount;
+	VEC(struct saved_cgroup *) list;
+};
+
+/* limit_share: of the limit, from which on a cgroup counts as near, as in 0.9. Where no memory
+ * cgroups are mounted no process has one. -ENOMEM. */
+static int saved_cgroups_new(double limit_share, struct saved_cgroups **ret)
+{
+	struct saved_cgroups *cs = calloc(1, sizeof(*cs));
+
+	if (!cs)
+		return -ENOMEM;
+	cs->limit_share = limit_share;
+	cs->has_mount = !cgroup_free_find_mount(&cs->mount);
+	if (cs->has_mount && cgroup_is_outside(cs->mount.root))
+		log_warn(
+			"serve: nothing is kept when another container comes near its memory limit: this "
+			"container's place in the host's cgroups, mounted at %s, is not found",
+			cs->mount.point);
+	*ret = cs;
+	return 0;
+}
+
+static void saved_cgroups_set_limit(struct saved_cgroups *cs, double limit_share)
+{
+	cs->limit_share = limit_share;
+}
+
+static void free_cgroup(struct saved_cgroup *c)
+{
+	cgroup_free_close(c->room);
+	free(c->dir);
+	free(c);
+}
+
+/* NULL is fine. With all that were got. */
+static void saved_cgroups_free(struct saved_cgroups *cs)
+{
+	struct saved_cgroup **c;
+
+	if (!cs)
+		return;
+	vec_each(&cs->list, c)
+		free_cgroup(*c);
+	vec_release(&cs->list);
+	free(cs);
+}
+
+/* The cgroup of a process, to be put back; NULL: not known, or out of memory. */
+static struct saved_cgroup *saved_cgroups_get(struct saved_cgroups *cs, pid_t pid)
+{
+	char dir[CGROUP_PATH_BYTES];
+	struct saved_cgroup *fresh, **c;
+
+	if (!cs->has_mount || cgroup_free_find_dir(&cs->mount, pid, dir))
+		return NULL;
+	vec_each(&cs->list, c) {
+		if (!strcmp((*c)->dir, dir)) {
+			(*c)->user_cnt++;
+			return *c;
+		}
+	}
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return NULL;
+	fresh->user_cnt = 1;
+	fresh->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
+	fresh->dir = strdup(dir);
+	if (!fresh->dir || cgroup_free_open(&cs->mount, dir, &fresh->room) ||
+	    vec_push(&cs->list, fresh)) {
+		free_cgroup(fresh);
+		return NULL;
+	}
+	return fresh;
+}
+
+/* NULL is fine. */
+static void saved_cgroups_put(struct saved_cgroups *cs, struct saved_cgroup *c)
+{
+	if (!c || --c->user_cnt)
+		return;
+	for (size_t i = 0; i < cs->list.cnt; i++)
+		if (cs->list.data[i] == c)
+			cs->list.data[i] = cs->list.data[--cs->list.cnt];
+	free_cgroup(c);
+}
+
+static void read_cgroup(struct saved_cgroup *c, double share, uint64_t now)
+{
+	struct cgroup_free_reading r;
+	bool is_far =
+		(double)c->reading.working_bytes < (double)c->reading.limit_bytes * FAR_SHARE ||
+		!c->reading.limit_bytes;
+
+	c->has_come_near = false;
+	if (c->read_ns && is_far && now < c->read_ns + FAR_INTERVAL_NS)
+		return;
+	if (cgroup_free_read(c->room, &r))
+		return; /* its processes end */
+	c->read_ns = now;
+	c->reading = r;
+	c->has_come_near =
+		saved_limit_reached(&c->limit, r.working_bytes, r.limit_bytes, r.event_cnt, share);
+}
+
+/* Looks at all of them. now_ns: CLOCK_MONOTONIC. Says which have come near their limits. */
+static void saved_cgroups_read(struct saved_cgroups *cs, uint64_t now_ns)
+{
+	struct saved_cgroup **c;
+
+	vec_each(&cs->list, c) {
+		read_cgroup(*c, cs->limit_share, now_ns);
+		if (!(*c)->has_come_near || !log_limit_allows(&(*c)->log, now_ns))
+			continue;
+		log_info("serve: cgroup %s uses %llu of %llu bytes: keeping the profiles of its "
+			 "processes",
+			 (*c)->dir, (unsigned long long)(*c)->reading.working_bytes,
+			 (unsigned long long)(*c)->reading.limit_bytes);
+	}
+}
+
+/* Limits may have been changed: now and then. */
+static void saved_cgroups_refresh(struct saved_cgroups *cs)
+{
+	struct saved_cgroup **c;
+
+	vec_each(&cs->list, c)
+		cgroup_free_refresh((*c)->room);
+}
+
+/* As last read; all 0: never yet. */
+static const struct cgroup_free_reading *saved_cgroup_reading(const struct saved_cgroup *c)
+{
+	return &c->reading;
+}
+
+/* The last saved_cgroups_read() found that it has come near, or that the kernel tells of new events. */
+static bool saved_cgroup_has_come_near(const struct saved_cgroup *c)
+{
+	return c->has_come_near;
+}
+
+/* It came near, and has not gone back. */
+static bool saved_cgroup_is_near(const struct saved_cgroup *c)
+{
+	return c->limit.is_near;
+}
+
+/* Limits are changed, and processes moved, now and then. */
+#define REFRESH_INTERVAL_NS (5 * NS_PER_S)
+
+struct saved_watch {
+	VEC(struct watched) list;
+	struct hmap idx; /* pid -> index in it */
+	struct saved_cgroups *cgroups;
+	uint64_t refreshed_ns;
+};
+
+int saved_watch_new(double limit_share, struct saved_watch **ret)
+{
+	struct saved_watch *kw = calloc(1, sizeof(*kw));
+	int err;
+
+	if (!kw)
+		return -ENOMEM;
+	hmap_init(&kw->idx, sizeof(uint32_t));
+	err = saved_cgroups_new(limit_share, &kw->cgroups);
+	if (err)
+		saved_watch_free(kw);
+	else
+		*ret = kw;
+	return err;
+}
+
+void saved_watch_set_limit(struct saved_watch *kw, double limit_share)
+{
+	saved_cgroups_set_limit(kw->cgroups, limit_share);
+}
+
+void saved_watch_free(struct saved_watch *kw)
+{
+	if (!kw)
+		return;
+	saved_cgroups_free(kw->cgroups);
+	vec_release(&kw->list);
+	hmap_release(&kw->idx);
+	free(kw);
+}
+
+struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *idx = hmap_get(&kw->idx, &key);
+
+	return idx ? &kw->list.data[*idx] : NULL;
+}
+
+size_t saved_watch_cnt(const struct saved_watch *kw)
+{
+	return kw->list.cnt;
+}
+
+struct watched *saved_watch_at(const struct saved_watch *kw, size_t i)
+{
+	return &kw->list.data[i];
+}
+
+static int64_t start_epoch_s(uint64_t start_time_ticks)
+{
+	int64_t boot_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)clock_ns(CLOCK_BOOTTIME);
+	long ticks_per_s = sysconf(_SC_CLK_TCK);
+
+	return boot_ns / (int64_t)NS_PER_S +
+	       (int64_t)(start_time_ticks / (uint64_t)(ticks_per_s > 0 ? ticks_per_s : 100));
+}
+
+/* What is not to be had any more, because the process is ending, stays as it is. */
+int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, const char *comm,
+		    size_t comm_bytes)
+{
+	struct watched w = { .name = { .pid = pid } };
+	struct process_info info;
+	uint32_t key = (uint32_t)pid;
+	int err;
+
+	if (!tracker_follows(t, pid))
+		return -ESRCH;
+	w.generation = tracker_generation(t, pid);
+	w.name.start_epoch_s = (int64_t)(clock_ns(CLOCK_REALTIME) / NS_PER_S);
+	if (!process_glance(pid, &info)) {
+		comm = info.comm;
+		comm_bytes = sizeof(info.comm);
+		w.name.start_epoch_s = start_epoch_s(info.start_time_ticks);
+	}
+	snprintf(w.name.comm, sizeof(w.name.comm), "%.*s", (int)comm_bytes, comm);
+	err = vec_reserve(&kw->list, kw->list.cnt + 1);
+	if (!err)
+		err = hmap_put(&kw->idx, &key, kw->list.cnt);
+	if (err)
+		return err;
+	w.cgroup = saved_cgroups_get(kw->cgroups, pid);
+	kw->list.data[kw->list.cnt++] = w;
+	return 0;
+}
+
+void saved_watch_del(struct saved_watch *kw, struct watched *w)
+{
+	struct watched *last = &kw->list.data[kw->list.cnt - 1];
+	uint32_t key = (uint32_t)w->name.pid;
+
+	saved_cgroups_put(kw->cgroups, w->cgroup);
+	hmap_del(&kw->idx, &key);
+	if (w != last) {
+		*w = *last;
+		key = (uint32_t)w->name.pid;
+		*hmap_get(&kw->idx, &key) = (uint64_t)(w - kw->list.data);
+	}
+	kw->list.cnt--;
+}
+
+void watched_begin_image(struct watched *w, const struct ht_event *event)
+{
+	struct watched fresh = { .name = w->name, .cgroup = w->cgroup };
+
+	fresh.generation = event->generation;
+	snprintf(fresh.name.comm, sizeof(fresh.name.comm), "%.*s", (int)sizeof(event->comm),
+		 event->comm);
+	*w = fresh;
+}
+
+static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct saved_watch *kw = ctx;
+	struct watched *w = saved_watch_find(kw, (pid_t)key->tgid);
+
+	if (w && w->generation == key->generation) {
+		w->is_sampled = true;
+		saved_usage_set_sums(&w->usage, image);
+	}
+	return 0;
+}
+
+static void refresh_cgroups(struct saved_watch *kw)
+{
+	struct saved_cgroup *old;
+	struct watched *w;
+
+	vec_each(&kw->list, w) {
+		old = w->cgroup;
+		w->cgroup = saved_cgroups_get(kw->cgroups, w->name.pid);
+		saved_cgroups_put(kw->cgroups, old);
+	}
+	saved_cgroups_refresh(kw->cgroups);
+}
+
+static void look_at_limit(struct watched *w, uint64_t rate_bytes)
+{
+	if (!w->cgroup)
+		return;
+	if (saved_cgroup_has_come_near(w->cgroup))
+		w->limit.is_wanted = w->is_sampled;
+	w->usage.cgroup = *saved_cgroup_reading(w->cgroup);
+	if (w->is_sampled && w->has_inuse && saved_cgroup_is_near(w->cgroup) &&
+	    saved_has_grown(w->usage.inuse_bytes, w->limit.kept_bytes, rate_bytes))
+		w->limit.is_wanted = true;
+}
+
+void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_bytes,
+		      uint64_t now_ns)
+{
+	struct watched *w;
+
+	engine_each_image(e, on_image, kw);
+	if (now_ns > kw->refreshed_ns + REFRESH_INTERVAL_NS) {
+		kw->refreshed_ns = now_ns;
+		refresh_cgroups(kw);
+	}
+	saved_cgroups_read(kw->cgroups, now_ns);
+	vec_each(&kw->list, w) {
+		look_at_limit(w, rate_bytes);
+		w->peak.is_wanted =
+			w->is_sampled && w->has_inuse &&
+			saved_has_grown(w->usage.inuse_bytes, w->peak.kept_bytes, rate_bytes);
+	}
+}

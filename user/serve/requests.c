@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* requests.c - see requests.h. */
+#include "serve/requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "serve/follow.h"
+#include "saved/saver.h"
+#include "serve/live_view.h"
+#include "serve/profiles.h"
+#include "serve/pushes.h"
+#include "http/endpoints.h"
+#include "http/http.h"
+#include "http/index_page.h"
+#include "metrics/metrics_page.h"
+#include "http/token.h"
+#include "metrics/view.h"
+#include "track/tracker.h"
+
+struct requests {
+	struct http_server *server;
+	struct requests_parts parts;
+};
+
+static int write_page(const struct requests_parts *parts, enum endpoint endpoint,
+		      enum metric_format format, char **ret)
+{
+	struct serve_view view;
+	struct serve_push *pushes;
+	size_t bytes;
+	FILE *out;
+	int err = live_view_get(parts->live_view, &view);
+
+	if (err)
+		return err;
+	view.refused_cnt = (double)follow_refused_cnt(parts->follow);
+	view.own.profile_snapshot_seconds = profiles_snapshot_seconds(parts->profiles);
+	view.push_cnt = pushes_cnt(parts->pushes);
+	pushes = calloc(view.push_cnt + 1, sizeof(*pushes));
+	if (!pushes)
+		return -ENOMEM;
+	for (size_t i = 0; i < view.push_cnt; i++)
+		pushes_view(parts->pushes, i, &pushes[i]);
+	view.pushes = pushes;
+	err = saver_view(parts->saver, &view.keep);
+	if (err)
+		goto out;
+	out = open_memstream(ret, &bytes);
+	if (!out) {
+		err = -ENOMEM;
+		goto out;
+	}
+	if (endpoint == ENDPOINT_INDEX)
+		index_page_write(&view, out);
+	else
+		metrics_page_write(&view, format, out);
+	if (fclose(out)) {
+		free(*ret);
+		err = -ENOMEM;
+	}
+out:
+	saver_view_release(&view.keep);
+	free(pushes);
+	return err;
+}
+
+static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
+			enum endpoint endpoint)
+{
+	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
+	struct http_answer a = { .status = 200 };
+	char *text = NULL;
+	int err = write_page(parts, endpoint, format, &text);
+
+	if (err) {
+		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
+		return;
+	}
+	a.text = text;
+	a.type = endpoint == ENDPOINT_INDEX ? "text/html; charset=utf-8" :
+					      metric_format_type(format);
+	http_reply(x, &a);
+	free(text);
+}
+
+/* As Go's page of this name, for who looks what there is. */
+static void answer_pprof_index(struct http_exchange *x)
+{
+	static const struct http_answer a = {
+		.status = 200,
+		.type = "text/html; charset=utf-8",
+		.text = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+			"<title>/debug/pprof/</title></head><body>\n"
+			"<p>Profiles for <code>go tool pprof</code>; debug=1: as text</p>\n<ul>\n"
+			"<li><a href=\"allocs?debug=1\">allocs</a> what was allocated since a "
+			"process is followed; seconds=N: within N seconds\n"
+			"<li><a href=\"heap?debug=1\">heap</a> what is in use\n"
+			"<li><a href=\"cmdline\">cmdline</a> the command line of the process\n"
+			"</ul></body></html>\n",
+	};
+
+	http_reply(x, &a);
+}
+
+/* The only one that is followed. 0: it has been said what there is instead. */
+static pid_t only_process(const struct requests_parts *parts, struct http_exchange *x)
+{
+	size_t cnt = tracker_running_cnt(parts->tracker);
+	char list[256] = "";
+	size_t used = 0;
+
+	if (cnt == 1)
+		return tracker_running_at(parts->tracker, 0);
+	for (size_t i = 0; i < cnt && used < sizeof(list) - 16; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, " %d",
+					 tracker_running_at(parts->tracker, i));
+	if (cnt)
+		http_error(
+			x, 400,
+			"this is of one process: ask for /pid/PID%s (or ?pid=PID); followed:%s%s\n",
+			http_path(x), list, used < sizeof(list) - 16 ? "" : " ...");
+	else
+		http_error(x, 404, "no process is followed now\n");
+	return 0;
+}
+
+/* Names are asked for with a POST; with GET, whether there are any. */
+static void answer_symbol(const struct requests_parts *parts, struct http_exchange *x,
+			  const struct endpoint_request *r)
+{
+	/* Nobody looks at more of the number than whether it is 0 (that of Go is the same). Every
+	 * address has some name here. */
+	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
+	struct endpoint_addrs addrs;
+	char why[128] = "out of memory";
+	const char *body;
+	size_t bytes;
+
+	if (!http_is_post(x)) {
+		http_reply(x, &some);
+		return;
+	}
+	body = http_body(x, &bytes);
+	if (endpoint_parse_addrs(body, bytes, &addrs, why, sizeof(why)))
+		http_error(x, 400, "%s\n", why);
+	else
+		profiles_request(parts->profiles, x, r, &addrs);
+}
+
+/* One that was kept, also of a process that has ended. */
+static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
+			const struct endpoint_request *r)
+{
+	struct http_answer a = {
+		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
+	};
+
+	a.fd = saver_fetch(parts->saver, r->pid, r->at);
+	if (a.fd < 0)
+		http_error(x, 404,
+			   "no profile at=%s is kept of process %d: / lists those that are\n",
+			   endpoint_moment_text(r->at), r->pid);
+	else
+		http_reply(x, &a);
+}
+
+static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
+			   const struct endpoint_request *r)
+{
+	struct http_answer head = { .status = 200, .fd = -1 };
+
+	if (!http_is_head(x)) {
+		profiles_request(parts->profiles, x, r, NULL);
+		return;
+	}
+	/* without the work */
+	profile_answer_type(r, &head);
+	http_reply(x, &head);
+}
+
+/* Pages of a process, or of all. */
+static void answer_process(const struct requests_parts *parts, struct http_exchange *x,
+			   struct endpoint_request *r)
+{
+	if (r->at != ENDPOINT_NOW) {
+		answer_kept(parts, x, r);
+		return;
+	}
+	if (!r->pid && endpoint_is_of_one(r->endpoint)) {
+		r->pid = only_process(parts, x);
+		if (!r->pid)
+			return;
+	}
+	if (r->pid && !tracker_follows(parts->tracker, r->pid)) {
+		http_error(x, 404, "process %d is not followed: / lists those that are\n", r->pid);
+		return;
+	}
+	if (r->endpoint == ENDPOINT_PPROF_INDEX)
+		answer_pprof_index(x);
+	else if (r->endpoint == ENDPOINT_SYMBOL)
+		answer_symbol(parts, x, r);
+	else
+		answer_profile(parts, x, r);
+}
+
+struct arg_reader {
+	struct endpoint_request *request;
+	char why[128];
+};
+
+static int on_arg(void *ctx, const char *key, const char *value)
+{
+	struct arg_reader *a = ctx;
+
+	return endpoint_set_arg(a->request, key, value, a->why, sizeof(a->why));
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	static const struct http_answer healthy = { .status = 200, .text = "ok\n" };
+	const struct requests *as = ctx;
+	struct endpoint_request r;
+	struct arg_reader args = { .request = &r };
+
+	if (endpoint_parse_path(http_path(x), &r)) {
+		http_error(x, 404, "no such page: / lists what there is\n");
+		return;
+	}
+	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, args.why, sizeof(args.why))) {
+		http_error(x, 400, "%s\n", args.why);
+		return;
+	}
+	switch (r.endpoint) {
+	case ENDPOINT_HEALTH:
+		http_reply(x, &healthy);
+		break;
+	case ENDPOINT_INDEX:
+	case ENDPOINT_METRICS:
+		answer_page(&as->parts, x, r.endpoint);
+		break;
+	default:
+		answer_process(&as->parts, x, &r);
+		break;
+	}
+}
+
+static size_t body_cap(void *ctx, const char *path)
+{
+	struct endpoint_request r;
+
+	(void)ctx;
+	return !endpoint_parse_path(path, &r) && r.endpoint == ENDPOINT_SYMBOL ? ENDPOINT_BODY_CAP :
+										 0;
+}
+
+static void on_abandon(void *ctx, struct http_exchange *x)
+{
+	const struct requests *as = ctx;
+
+	profiles_abandon(as->parts.profiles, x);
+}
+
+static int open_server(struct requests *as, const char *listen, const char *token_file)
+{
+	static const struct http_ops ops = { body_cap, on_request, on_abandon };
+	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "out of memory";
+	struct http_options opts = { .listen = listen, .open_path = "/healthz" };
+	int err = 0;
+
+	if (token_file) {
+		err = token_read(token_file, token, why, sizeof(why));
+		opts.token = token;
+	}
+	if (!err)
+		err = http_open(&opts, &ops, as, &as->server, why, sizeof(why));
+	if (err)
+		log_error("serve: %s", why);
+	explicit_bzero(token, sizeof(token));
+	return err;
+}
+
+int requests_open(const char *listen, const char *token_file, struct requests **ret)
+{
+	struct requests *as = calloc(1, sizeof(*as));
+	int err;
+
+	if (!as)
+		return -ENOMEM;
+	err = open_server(as, listen, token_file);
+	if (err) {
+		requests_close(as);
+		return err;
+	}
+	*ret = as;
+	return 0;
+}
+
+void requests_start(struct requests *as, const struct requests_parts *parts)
+{
+	as->parts = *parts;
+}
+
+void requests_close(struct requests *as)
+{
+	if (!as)
+		return;
+	http_close(as->server);
+	free(as);
+}
+
+int requests_set_token(struct requests *as, const char *token_file)
+{
+	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
+	int err = token_file ? token_read(token_file, token, why, sizeof(why)) : 0;
+
+	if (!err)
+		err = http_set_token(as->server, token_file ? token : NULL, why, sizeof(why));
+	if (err)
+		log_error("serve: %s", why);
+	explicit_bzero(token, sizeof(token));
+	return err;
+}
+
+struct http_server *requests_server(const struct requests *as)
+{
+	return as->server;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* ticks.c - see ticks.h. */
+#include "serve/ticks.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "base/log.h"
+#include "heaptap/abi.h"
+#include "http/http.h"
+#include "kernel/engine.h"
+#include "kernel/privileges.h"
+#include "proc/events.h"
+#include "proc/process.h"
+#include "record/idle_tasks.h"
+#include "saved/saver.h"
+#include "serve/follow.h"
+#include "serve/live_view.h"
+#include "serve/profiles.h"
+#include "serve/pushes.h"
+#include "track/tracker.h"
+
+/*
+ * Shares: the log says of a process, once, that it has used up its share of a table that all share (see
+ * bpf/share.bpf.h), and what it loses by that. The others lose nothing.
+ */
+struct share_log {
+	struct engine *engine;
+	struct hmap told; /* struct ht_image_key -> bit mask of tables */
+	struct hmap next; /* the same, of the images that are there at this look */
+};
+
+static const struct {
+	const char *table, *loss;
+} words[] = {
+	[HT_SHARED_LIVE] = { "live samples (--max-live)",
+			     "what it allocates from now on is missing from in-use" },
+	[HT_SHARED_TOTALS] = { "sums (--max-stacks)",
+			       "what it allocates from now on is missing from allocated" },
+	[HT_SHARED_STACKS] = { "stacks (--max-stacks)", "its new stacks are not kept" },
+	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not told apart" },
+	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
+	[HT_SHARED_LABELS] = { "labels", "its new ones are not kept" },
+	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not told apart" },
+};
+_Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
+
+static int share_log_new(struct engine *e, struct share_log **ret)
+{
+	struct share_log *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->engine = e;
+	hmap_init(&s->told, sizeof(struct ht_image_key));
+	hmap_init(&s->next, sizeof(struct ht_image_key));
+	*ret = s;
+	return 0;
+}
+
+static void share_log_free(struct share_log *s)
+{
+	if (!s)
+		return;
+	hmap_release(&s->told);
+	hmap_release(&s->next);
+	free(s);
+}
+
+static void tell(const struct ht_image_key *key, const struct ht_image *image, enum ht_shared table)
+{
+	struct process_info info = { 0 };
+
+	process_glance((pid_t)key->tgid, &info);
+	log_warn(
+		"serve: PID %u (%s) has used up its share of the table of %s, with %u entries: %s; "
+		"no other process loses anything",
+		key->tgid, info.comm, words[table].table, image->used[table], words[table].loss);
+}
+
+static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct share_log *s = ctx;
+	const uint64_t *told = hmap_get(&s->told, key);
+	uint64_t mask = 0;
+
+	for (int table = 0; table < HT_SHARED_CNT; table++) {
+		if (!image->refused[table])
+			continue;
+		mask |= UINT64_C(1) << table;
+		if (!told || !(*told >> table & 1))
+			tell(key, image, (enum ht_shared)table);
+	}
+	return mask ? hmap_put(&s->next, key, mask) : 0;
+}
+
+/* Now and then. */
+static int share_log_look(struct share_log *s)
+{
+	struct hmap told = s->told;
+	int err = engine_each_image(s->engine, on_image, s);
+
+	s->told = s->next;
+	hmap_release(&told);
+	hmap_init(&s->next, sizeof(struct ht_image_key));
+	return err;
+}
+
+#define SCAN_NS NS_PER_S
+/* After a scan that forks asked for the next one waits so many times as long as it took. */
+#define SCAN_REST 20
+/* What processes count themselves changes slowly, and costs a look into each. */
+#define COUNTERS_NS NS_PER_S
+/* Of a tick, for taking out what ended processes left. */
+#define RECLAIM_NS (5 * NS_PER_MS)
+/* What was needed for a moment, for a snapshot say, lies between what stays: it goes back to the kernel. */
+#define TRIM_NS (10 * NS_PER_S)
+/* Who loses something by taking too much is told soon. */
+#define SHARES_NS (5 * NS_PER_S)
+/* A fork of a followed process is followed up after this, when the child may have executed. */
+#define FORK_SCAN_NS (50 * NS_PER_MS)
+
+struct ticks {
+	struct ticks_parts parts;
+	struct process_events *events; /* NULL: cannot be had */
+	struct idle_tasks *idle_tasks; /* those that ended without saying so */
+	struct share_log *share_log;
+	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
+};
+
+static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
+		    uint64_t ino, const char *path)
+{
+	struct ticks *r = ctx;
+
+	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
+	if (tracker_follows(r->parts.tracker, pid))
+		tracker_on_mmap(r->parts.tracker, pid);
+	else
+		follow_note(r->parts.follow, pid);
+}
+
+static void on_code(void *ctx, pid_t pid)
+{
+	struct ticks *r = ctx;
+
+	tracker_on_code(r->parts.tracker, pid);
+}
+
+static void on_lost(void *ctx, uint64_t cnt)
+{
+	struct ticks *r = ctx;
+
+	log_debug("serve: %llu mapping events lost, reading the mappings again",
+		  (unsigned long long)cnt);
+	tracker_on_lost(r->parts.tracker);
+	follow_note_lost(r->parts.follow);
+}
+
+int ticks_open(const struct ticks_parts *parts, struct ticks **ret)
+{
+	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
+	struct ticks *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->parts = *parts;
+	err = idle_tasks_new(parts->engine, &r->idle_tasks);
+	if (!err)
+		err = share_log_new(parts->engine, &r->share_log);
+	if (err) {
+		ticks_close(r);
+		return err;
+	}
+	err = process_events_open(&ops, r, &r->events);
+	if (err) {
+		log_warn("serve: libraries that are loaded later are found late, because mapping "
+			 "events are not available: %s%s",
+			 strerror(-err), privileges_perf_advice(err));
+		r->events = NULL;
+	}
+	*ret = r;
+	return 0;
+}
+
+void ticks_close(struct ticks *r)
+{
+	if (!r)
+		return;
+	process_events_close(r->events);
+	idle_tasks_free(r->idle_tasks);
+	share_log_free(r->share_log);
+	free(r);
+}
+
+int ticks_fd(const struct ticks *r)
+{
+	return r->events ? process_events_fd(r->events) : -1;
+}
+
+void ticks_drain(struct ticks *r)
+{
+	process_events_drain(r->events);
+}
+
+void ticks_on_event(struct ticks *r, const struct ht_event *event)
+{
+	uint64_t due_ns = now_ns() + FORK_SCAN_NS;
+
+	saver_on_event(r->parts.saver, event);
+	tracker_on_event(r->parts.tracker, event);
+	if (event->kind == HT_EVENT_EXEC)
+		follow_note_exec(r->parts.follow, (pid_t)event->tgid);
+	if (due_ns < r->scan_least_ns)
+		due_ns = r->scan_least_ns;
+	if (event->kind == HT_EVENT_FORK && r->scan_due_ns > due_ns)
+		r->scan_due_ns = due_ns;
+}
+
+int ticks_scan(struct ticks *r)
+{
+	uint64_t begin_ns = now_ns(), end_ns;
+	int err;
+
+	if (!r->events)
+		follow_note_lost(r->parts.follow);
+	r->scan_due_ns = UINT64_MAX; /* events that it reads may want the next one soon */
+	err = follow_scan(r->parts.follow);
+	saver_sync(r->parts.saver);
+	end_ns = now_ns();
+	if (r->scan_due_ns > end_ns + SCAN_NS)
+		r->scan_due_ns = end_ns + SCAN_NS;
+	/* In a storm of forks no more than a part of the time is spent looking. */
+	r->scan_least_ns = end_ns + SCAN_REST * (end_ns - begin_ns);
+	if (err)
+		log_warn("serve: cannot look at /proc: %s", strerror(-err));
+	return err;
+}
+
+/* Of those that look up stacks of a snapshot, the oldest. */
+static uint64_t reader_since_ns(const struct ticks *r)
+{
+	uint64_t profiles_ns = profiles_reader_since_ns(r->parts.profiles);
+	uint64_t saver_ns = saver_reader_since_ns(r->parts.saver);
+
+	return profiles_ns < saver_ns ? profiles_ns : saver_ns;
+}
+
+void ticks_tick(struct ticks *r)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	if (now >= r->counters_due_ns) {
+		r->counters_due_ns = now + COUNTERS_NS;
+		tracker_read_counters(r->parts.tracker);
+	}
+	http_end_slow(r->parts.http);
+	live_view_tick(r->parts.live_view);
+	if (follow_look(r->parts.follow))
+		log_warn("serve: out of memory: processes are followed late");
+	if (now >= r->scan_due_ns) {
+		ticks_scan(r);
+		pushes_offer(r->parts.pushes, r->parts.files);
+	}
+	saver_tick(r->parts.saver);
+	err = tracker_reclaim(r->parts.tracker, reader_since_ns(r), RECLAIM_NS);
+	if (err)
+		log_debug("serve: cannot take out what ended processes left: %s", strerror(-err));
+	if (now >= r->trim_due_ns) {
+		r->trim_due_ns = now + TRIM_NS;
+		malloc_trim(0);
+	}
+	if (now >= r->shares_due_ns) {
+		r->shares_due_ns = now + SHARES_NS;
+		err = share_log_look(r->share_log);
+		if (err)
+			log_debug("serve: cannot look at the shares of tables: %s", strerror(-err));
+	}
+	err = idle_tasks_run(r->idle_tasks);
+	if (err)
+		log_debug("serve: cannot look for idle tasks: %s", strerror(-err));
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file_sharing.c - see file_sharing.h.
+ *
+ * A move has three steps. The probes of the new way are attached for all processes, while only the
+ * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/way.bpf.h); then only
+ * the new ones do, and the old ones stay until the calls whose entry they have seen have returned.
+ * Between the steps is some time, so that no hit meets two of them. A file that does not move has
+ * probes of one way, and while no file moves no hit looks for what counts.
+ */
+#include "track/file_sharing.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/attach.h"
+#include "kernel/engine.h"
+#include "track/file_probes.h"
+#include "track/files.h"
+
+/* No handler of a hit runs for so long, unless its thread is stopped in it. */
+#define STEP_NS (20 * NS_PER_MS)
+/* A call that has not returned by then is taken to be one that never will. */
+#define LAST_CALL_NS (5 * NS_PER_S)
+/* Between two moves of a file. */
+#define DWELL_NS (2 * NS_PER_S)
+/* After events could not be had. */
+#define RETRY_NS (60 * NS_PER_S)
+
+enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
+
+struct file_sharing {
+	const struct way_policy *policy;
+	struct file_probes *probes;
+	const struct track_file *file;
+	enum plan_way way; /* to which it moves, while it does */
+	enum plan_way old_way;
+	enum move_step step;
+	uint64_t step_ns;
+	uint64_t may_move_ns, may_have_event_ns;
+	bool has_changed; /* since the last plan */
+};
+
+static struct plan_input plan_input_of(const struct file_sharing *fw, size_t process_cnt)
+{
+	const struct way_policy *p = fw->policy;
+
+	return (struct plan_input){
+		.process_cnt = process_cnt,
+		.now = fw->way,
+		.wanted = p->is_shared ? PLAN_ALL : p->wanted,
+		.is_all_agreed = p->is_shared ||
+				 (p->is_all_agreed && !file_probes_is_anyone_limited(fw->probes)),
+		.has_event = now_ns() >= fw->may_have_event_ns && file_probes_has_event(fw->probes),
+		.has_session = engine_mode(p->engine) == ATTACH_SESSION,
+		.costs = p->costs,
+	};
+}
+
+int file_sharing_new(const struct way_policy *policy, struct file_probes *fp,
+		     struct file_sharing **ret)
+{
+	struct file_sharing *fw = calloc(1, sizeof(*fw));
+	struct plan_input in;
+
+	if (!fw)
+		return -ENOMEM;
+	fw->policy = policy;
+	fw->probes = fp;
+	fw->file = file_probes_file(fp);
+	fw->way = PLAN_AUTO;
+	in = plan_input_of(fw, 1);
+	fw->way = plan_choose(&in);
+	*ret = fw;
+	return 0;
+}
+
+void file_sharing_free(struct file_sharing *fw)
+{
+	free(fw);
+}
+
+enum plan_way file_sharing_now(const struct file_sharing *fw)
+{
+	return fw->way;
+}
+
+bool file_sharing_is_moving(const struct file_sharing *fw)
+{
+	return fw->step;
+}
+
+enum plan_way file_sharing_old(const struct file_sharing *fw)
+{
+	return fw->old_way;
+}
+
+double file_sharing_hit_ns(const struct file_sharing *fw)
+{
+	const struct plan_input in = plan_input_of(fw, file_probes_cnt(fw->probes));
+
+	return plan_hit_ns(&in, fw->way);
+}
+
+static void say_way(const struct file_sharing *fw, size_t process_cnt)
+{
+	const struct plan_input in = plan_input_of(fw, process_cnt);
+
+	log_info("probes of %s: %s for %zu processes, about %.0f ns a hit (%s: %.0f ns)",
+		 fw->file->path, plan_way_name(fw->way), process_cnt, plan_hit_ns(&in, fw->way),
+		 plan_way_name(fw->old_way), plan_hit_ns(&in, fw->old_way));
+}
+
+static void set_ways(const struct file_sharing *fw, uint32_t ways)
+{
+	engine_set_ways(fw->policy->engine, fw->file->id, ways);
+}
+
+static void begin_step(struct file_sharing *fw, enum move_step step)
+{
+	fw->step = step;
+	fw->step_ns = now_ns();
+}
+
+/* process_cnt: with those that are about to come. */
+static void begin_move(struct file_sharing *fw, enum plan_way way, size_t process_cnt)
+{
+	int err;
+
+	set_ways(fw, 1U << fw->way);
+	err = file_probes_bring_all(fw->probes, way);
+	if (err) {
+		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
+			 fw->file->path, plan_way_name(fw->way), plan_way_name(way),
+			 strerror(-err));
+		file_probes_stop_way(fw->probes, way);
+		set_ways(fw, 0);
+		fw->may_move_ns = fw->may_have_event_ns = now_ns() + RETRY_NS;
+		return;
+	}
+	fw->old_way = fw->way;
+	fw->way = way;
+	set_ways(fw, 1U << fw->old_way | 1U << way);
+	begin_step(fw, STEP_BOTH);
+	say_way(fw, process_cnt);
+}
+
+void file_sharing_plan(struct file_sharing *fw, size_t process_cnt)
+{
+	const struct plan_input in = plan_input_of(fw, process_cnt);
+	enum plan_way way;
+
+	if (fw->step || !fw->file->alloc || now_ns() < fw->may_move_ns)
+		return;
+	way = plan_choose(&in);
+	fw->has_changed = false;
+	if (way != fw->way)
+		begin_move(fw, way, process_cnt);
+}
+
+static void end_move(struct file_sharing *fw)
+{
+	file_probes_stop_way(fw->probes, fw->old_way);
+	set_ways(fw, 0);
+	fw->step = STEP_NONE;
+	fw->may_move_ns = now_ns() + DWELL_NS;
+	fw->has_changed = true; /* as it may have meanwhile */
+}
+
+static void go_on(struct file_sharing *fw)
+{
+	uint64_t passed_ns = now_ns() - fw->step_ns;
+
+	if (passed_ns < STEP_NS)
+		return;
+	if (fw->step == STEP_BOTH) {
+		set_ways(fw, 1U << fw->way);
+		begin_step(fw, STEP_LAST_CALLS);
+	} else if (passed_ns > LAST_CALL_NS ||
+		   !engine_has_calls(fw->policy->engine, fw->file->id, fw->old_way)) {
+		end_move(fw);
+	}
+}
+
+void file_sharing_work(struct file_sharing *fw)
+{
+	if (fw->step)
+		go_on(fw);
+	else if (fw->has_changed)
+		file_sharing_plan(fw, file_probes_cnt(fw->probes));
+}
+
+void file_sharing_note_change(struct file_sharing *fw)
+{
+	fw->has_changed = true;
+}
+
+void file_sharing_halt(struct file_sharing *fw)
+{
+	fw->step = STEP_NONE;
+	fw->has_changed = false;
+}
