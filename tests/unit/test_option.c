@@ -146,7 +146,7 @@ static void on_error(void *ctx, const char *text)
 	snprintf(e->text + len, sizeof(e->text) - len, "%s\n", text);
 }
 
-#define ARGV_CAP 24
+#define ARGV_CAP 40
 
 /* "x -q --name a" apart at its blanks. */
 static int split(char *line, char *argv[ARGV_CAP])
@@ -458,8 +458,8 @@ static void test_help(void **state)
 	option_print_help(&table, out);
 	fclose(out);
 	assert_non_null(strstr(text, "\nwhat there is:\n"));
-	assert_non_null(strstr(text, "\n  -n, --name NAME     a name (default: nobody)\n"));
-	assert_non_null(strstr(text, "\n      --word WORD     may be repeated\n"));
+	assert_non_null(strstr(text, "\n  -n, --name NAME    a name (default: nobody)\n"));
+	assert_non_null(strstr(text, "\n      --word WORD    may be repeated\n"));
 	assert_non_null(strstr(text, "\n      --size[=SIZE]  a size (default: 64k)\n"));
 	assert_null(strstr(text, "only-here"));
 	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)

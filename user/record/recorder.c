@@ -164,7 +164,8 @@ static int prepare_launch(struct recorder *r)
 	int err = launch_prepare(r->opts.argv, &r->launch);
 
 	if (err) {
-		log_error("record: %s", find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
+		log_error("record: %s",
+			  find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
 		return err;
 	}
 	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));

@@ -148,4 +148,3 @@ const char *plan_way_name(enum plan_way way)
 {
 	return names[way];
 }
-
