@@ -71,6 +71,7 @@ while [ $((SECONDS - begin)) -lt "$seconds" ]; do
 	[ "$took" -eq 60000 ] && [ ! -s "$top/refusal" ] &&
 		{ echo "wave $waves: $answer, $(($(date +%s) - started_at)) s"; head -c 400 "$top/profile"; grep -E '^(Name|State)' "/proc/${pid_of[heapy]}/status"; } >"$top/refusal" 2>&1
 	[ "$took" -gt "$worst_ms" ] && worst_ms=$took
+	[ "$took" -gt 2500 ] && echo "wave $waves: $took ms, load $(cut -d ' ' -f 1 /proc/loadavg)" >>"$top/refusal"
 	end_wave
 	sleep 1
 	waves=$((waves + 1))
