@@ -67,7 +67,10 @@ static int make_files(void *ctx)
 int profile_lane_start(struct profile_lane *l, size_t file_cnt, uint64_t moment_ns,
 		       lane_make_fn make, void *ctx)
 {
-	const struct worker_options opts = { .moment_ns = moment_ns };
+	/* Somebody waits for what is quick, and it is bounded. With less of a busy processor than others
+	 * what is quick would be taken for slow, and would wait behind what is. */
+	const struct worker_options opts = { .moment_ns = moment_ns,
+					     .is_urgent = l->kind == LANE_QUICK };
 	struct work work = { l, make, ctx };
 
 	l->file_cnt = file_cnt;
