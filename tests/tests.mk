@@ -14,11 +14,11 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute hostile kill loads metrics \
-	serve serve_ways siege),$(E2E))
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper slow_names costly_files scopes statistics serve_select \
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget endless first_minute hostile kill loads \
+	metrics serve serve_ways siege slow_names),$(E2E))
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
 	scope_matrix mute scope_links fork dlopen scope_rust serve_http serve_keep two_recorders output doctor \
-	exact_cxx exact_threads endless unwind exec)
+	exact_cxx exact_threads unwind exec)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))

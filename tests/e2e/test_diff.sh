@@ -29,8 +29,8 @@ recorded same1 2048 20 && recorded same2 2048 20 && recorded more 2048 2 || e2e_
 diff_of same1 same2
 told "one server, recorded twice: no more than chance" "d['total']['is_significant'] is False"
 diff_of same1 more
-told "one that leaves ten times as much" "d['total']['is_significant'] and rows['serve']['is_significant']"
-told "by how much" "rows['serve']['inuse_bytes_delta_low'] > rows['serve']['inuse_bytes_before']"
+told "one that leaves ten times as much" "d['total']['is_significant'] and rows['request_site']['is_significant']"
+told "by how much" "rows['request_site']['inuse_bytes_delta_low'] > rows['request_site']['inuse_bytes_before']"
 diff_of more same1
 told "and the other way round" "d['total']['inuse_bytes_delta_high'] < 0"
 "$heaptap" diff "$work/same1.pb.gz" "$work/more.pb.gz" >"$work/text" 2>&1
