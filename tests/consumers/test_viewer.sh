@@ -66,7 +66,7 @@ say("bar " + document.getElementById("bar").hidden + " plain " + document.getEle
 	expect "inverted" "$work/said" '^inverted libother\.so\+0x1234\|app::parse.*\|größe_ändern\(Übergröße\) 7796$'
 	expect "under threads" "$work/said" '^threads worker-1\|main 7796$'
 	expect "another measure" "$work/said" '^allocated 14796$'
-	expect "search" "$work/said" '^search .*6\.93 KiB \(91\.0 %\) through .parse'
+	expect "search" "$work/said" '^search .*6\.93 KiB \(91\.0 %\) through .*parse'
 	expect "table" "$work/said" '^table .*app::parse' '^address #.*q=parse' '^bar false plain true$'
 }
 "$heaptap" report --format json "$profile" >"$work/json"
