@@ -30,7 +30,7 @@ document.body.append(out);
 </script>""" % sys.argv[3]
 open(sys.argv[2], "w", encoding="utf-8").write(page.replace("</body>", test + "</body>"))
 END
-	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --log-level=3 --user-data-dir="$work/chromium" --window-size=1200,900 \
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --log-level=3 --user-data-dir="$work/chromium" --window-size=1200,900 \
 		--dump-dom "file://$work/$name-test.html" >"$work/dom" 2>"$work/chromium.log"
 	sed -n 's/.*SAID //p' "$work/dom" | sed 's/<\/pre>.*//; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >"$work/said"
 	[ -s "$work/said" ] || { not_ok "$name" "the page says nothing" "$work/chromium.log"; return 1; }
