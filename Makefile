@@ -61,8 +61,8 @@ endif
 BUILT_WITH := $(strip $(CC) $(ALL_CFLAGS) : $(LDFLAGS) $(LIBS))
 BPF_BUILT_WITH := $(strip $(BPF_CC) : $(BPFTOOL))
 write_words = @mkdir -p $(@D) && printf '%s\n' '$(subst ','\'',$1)' > $@
-.PHONY: all help setup demo clean FORCE
-all: heaptap ## build ./heaptap; plain make does that
+.PHONY: all help setup demo clean sampler FORCE
+all: heaptap sampler ## build ./heaptap and the sampler; plain make does that
 
 help: ## list the targets
 	@echo "usage: make [TARGET]"
@@ -91,6 +91,28 @@ $(B)/heaptap: $(B)/user/main.o $(B)/libheaptap.a $(B)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(B)/libheaptap.a: $(OBJS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $^
+
+# For programs of others: nothing of heaptap's own in it, and no sanitizer, which has a malloc of its own.
+SAMPLER := $(B)/libheaptap-sampler
+SAMPLER_OBJS := $(B)/tools/sampler/sampler.o $(B)/tools/sampler/entries.o
+SAMPLER_CFLAGS = -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fno-builtin -fexceptions \
+	-fvisibility=hidden -fno-semantic-interposition
+
+sampler: $(SAMPLER).so $(SAMPLER).a ## the allocation sampler that programs preload or link
+
+$(SAMPLER_OBJS): $(B)/%.o: %.c tools/sampler/sampler.h $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(SAMPLER_CFLAGS) -c -o $@ $<
+
+$(SAMPLER).so: $(SAMPLER_OBJS)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-z,defs -Wl,-soname,$(@F) $(LDFLAGS) -o $@ $^
+
+$(SAMPLER).a: $(SAMPLER_OBJS)
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)ar rcs $@ $^

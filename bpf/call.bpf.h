@@ -257,12 +257,13 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 	return c;
 }
 
-/* What is told of a sample beside its size. false: it is a part of another call. */
+/* What is told of a sample beside its size; is_entry: as of stack_capture(). false: it is a part of
+ * another call. */
 static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx,
 					  struct ht_target *t, struct ht_live *fresh,
-					  __u32 nest_mask)
+					  __u32 nest_mask, bool is_entry)
 {
-	if (!stack_capture(w, ctx, t, nest_mask, &fresh->stack_id)) {
+	if (!stack_capture(w, ctx, t, nest_mask, is_entry, &fresh->stack_id)) {
 		stat_inc(HT_STAT_NESTED);
 		return false;
 	}
@@ -303,7 +304,7 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 		stat_inc(HT_STAT_PAUSED);
 		c->is_kept = 0;
 	}
-	if (c->is_kept && !call_describe(w, ctx, t, &c->fresh, nest_mask))
+	if (c->is_kept && !call_describe(w, ctx, t, &c->fresh, nest_mask, true))
 		c->is_kept = 0;
 	if (!c->is_kept && !c->has_old && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS)) {
 		/* paused, a part of another call, or another thread took the block out meanwhile */
@@ -333,7 +334,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 	__u32 threshold, tgid, op, nest_mask;
 	bool may_jump;
 
-	t = target_of_hit(&tgid);
+	t = target_of_hit_unless(HT_TARGET_SAMPLES, &tgid);
 	if (!t)
 		return false;
 	cookie = site ? site : bpf_get_attach_cookie(ctx);

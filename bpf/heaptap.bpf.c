@@ -39,6 +39,7 @@
 #include "intern.bpf.h"
 #include "way.bpf.h"
 #include "call.bpf.h"
+#include "sampled.bpf.h"
 #include "hold.bpf.h"
 #include "lifecycle.bpf.h"
 
@@ -109,6 +110,14 @@ SEC("kprobe/event_free_ptr")
 int ht_event_free_ptr(struct pt_regs *ctx)
 {
 	call_free(ctx, HT_COOKIE_FREE);
+	return 0;
+}
+
+/* The probes of a sampler that is in the process itself. */
+SEC("kprobe/sampled")
+int ht_sampled(struct pt_regs *ctx)
+{
+	sampled_hit(ctx);
 	return 0;
 }
 

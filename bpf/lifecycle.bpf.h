@@ -41,7 +41,7 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 	tags_drop(tgid);
 	t->name_cnt = 0;
 	__sync_fetch_and_add(&t->generation, 1);
-	__sync_fetch_and_and(&t->flags, ~HT_TARGET_WAITS_EXEC);
+	__sync_fetch_and_and(&t->flags, ~(HT_TARGET_WAITS_EXEC | HT_TARGET_SAMPLES));
 	event_send(HT_EVENT_EXEC, tgid, t->generation, hold_is_on(t), 0);
 }
 

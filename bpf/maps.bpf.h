@@ -31,6 +31,14 @@ struct {
 	__type(value, struct ht_hits);
 } hits SEC(".maps");
 
+/* Where samplers of others have the arguments of their probes. Equal ones are there once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, HT_SAMPLED_SITES_CAP);
+	__type(key, __u32);
+	__type(value, struct ht_sampled_site);
+} sampled_sites SEC(".maps");
+
 /* Sampled allocations that are outstanding. Not an LRU: an evicted entry would be a silent lie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

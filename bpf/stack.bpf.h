@@ -416,16 +416,19 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 }
 
 /*
- * The stack of the call that is being entered. *ret_id: 0 when there is none. false: the call is a part
- * of another one, below which the walk does not go. nest_mask: see struct ht_walk.
+ * The stack from here. is_entry: of the call that is being entered, whose probe keeps the rsp of its entry.
+ * *ret_id: 0 when there is none. false: the call is a part of another one, below which the walk does not
+ * go. nest_mask: see struct ht_walk.
  */
 static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx,
-					  struct ht_target *t, __u32 nest_mask, __u64 *ret_id)
+					  struct ht_target *t, __u32 nest_mask, bool is_entry,
+					  __u64 *ret_id)
 {
 	__u64 begin_ns = bpf_ktime_get_ns();
 	int end = 0;
 
 	walk_start(w, ctx, t);
+	w->is_first = is_entry;
 	w->nest_mask = nest_mask;
 	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
 		end = walk_step(w);

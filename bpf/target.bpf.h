@@ -39,14 +39,20 @@ static __always_inline struct ht_target *target_unless(__u32 flags, __u32 *ret_t
 	return t && (t->flags & flags) ? NULL : t;
 }
 
-/* ... that begins a call. */
-static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
+/* ... that begins a call, where none of these flags is set either. */
+static __always_inline struct ht_target *target_of_hit_unless(__u32 flags, __u32 *ret_tgid)
 {
+	flags |= TARGET_IS_OVER | HT_TARGET_QUIET;
 	if (ht_only_hits) {
 		*ret_tgid = ht_only_tgid;
-		return only_target.flags & (TARGET_IS_OVER | HT_TARGET_QUIET) ? NULL : &only_target;
+		return only_target.flags & flags ? NULL : &only_target;
 	}
-	return target_unless(TARGET_IS_OVER | HT_TARGET_QUIET, ret_tgid);
+	return target_unless(flags, ret_tgid);
+}
+
+static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
+{
+	return target_of_hit_unless(0, ret_tgid);
 }
 
 /* ... that ends one, or tells something of the process. */

@@ -201,6 +201,8 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_OP_FREE 2
 #define HT_OP_REALLOC 3 /* frees one block and returns another (or the same) */
 #define HT_OP_RESIZE 4 /* in place: returns the new size, the pointer stays (xallocx) */
+#define HT_OP_SAMPLED 5 /* a sampler in the process kept an allocation: see struct ht_sampled_site */
+#define HT_OP_SAMPLED_FREE 6 /* ... and here is its free */
 
 #define HT_RET_VALUE 0 /* the pointer is returned */
 #define HT_RET_OUT 1 /* 0 is returned, the pointer is stored at *ptr_arg (posix_memalign) */
@@ -225,6 +227,10 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_SITE(c) ((c)&0xfffffff)
 #define HT_COOKIE_MALLOC HT_COOKIE(HT_OP_ALLOC, 0, HT_ARG_NONE, HT_ARG_NONE, HT_RET_VALUE, 0)
 #define HT_COOKIE_FREE HT_COOKIE(HT_OP_FREE, HT_ARG_NONE, HT_ARG_NONE, 0, HT_RET_VALUE, 0)
+
+/* HT_OP_SAMPLED*: the index in map `sampled_sites`. */
+#define HT_COOKIE_SAMPLED(op, idx) ((__u64)(op) | (__u64)(idx) << 4)
+#define HT_COOKIE_SAMPLED_IDX(c) ((__u32)((c) >> 4) & 0xffff)
 
 /* A link of its own for each process; a definition that processes share; one link for all. */
 #define HT_WAY_OWN 1
@@ -275,7 +281,39 @@ _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
 #define HT_TARGET_QUIET 0x8
 /* Its guardian holds it when it executes a program, and when that one's loader is done: see bpf/hold.bpf.h. */
 #define HT_TARGET_HELD 0x10
+/* A sampler of its own has told of an allocation: what its allocator's probes see counts no more. */
+#define HT_TARGET_SAMPLES 0x20
 #define HT_TARGETS_CAP 4096
+
+/*
+ * Samplers of others
+ * ------------------
+ * A program, or a library in it, may sample its allocations itself and tell of those that it keeps in USDT
+ * probes (user/track/file_sampler.h). An operand is where one argument of such a probe is: a constant, a
+ * register, or memory at base + index * scale + value. Registers are offsets into struct pt_regs.
+ */
+#define HT_OPERAND_NONE 0
+#define HT_OPERAND_CONST 1
+#define HT_OPERAND_REG 2
+#define HT_OPERAND_MEM 3
+struct ht_operand {
+	__u8 kind;
+	__u8 bytes; /* 1, 2, 4 or 8 */
+	__u8 is_signed;
+	__u8 scale; /* of the index; 0: there is none */
+	__u16 base_off, index_off;
+	__s64 value; /* a constant, or what is added to the address */
+};
+_Static_assert(sizeof(struct ht_operand) == 16, "no padding");
+struct ht_sampled_site {
+	struct ht_operand ptr;
+	/* HT_OP_SAMPLED: of the block, and how many bytes of all allocations it stands for (size / p). */
+	struct ht_operand size, weight;
+};
+_Static_assert(sizeof(struct ht_sampled_site) == 48, "value of map `sampled_sites`");
+#define HT_SAMPLED_SITES_CAP 1024
+/* A weight beyond this is no weight. */
+#define HT_SAMPLED_WEIGHT_CAP (1ULL << 46)
 
 /*
  * Sampling thresholds, one table per rate. A size n falls into a log-linear bucket; an
@@ -301,7 +339,8 @@ struct ht_hits {
 	__u64 stepped_cnt; /* of the first two: on an instruction that is single-stepped */
 	__u64 sample_cnt; /* allocations that were kept */
 	__u64 stack_ns; /* spent on the stacks of those */
-	__u64 reserved[2]; /* a cache line */
+	__u64 sampler_rate_bytes; /* of the process's own sampler, as its last samples say; 0: not known */
+	__u64 reserved; /* a cache line */
 };
 _Static_assert(sizeof(struct ht_hits) == 64, "value of map `hits`");
 #define HT_HITS_CAP HT_TARGETS_CAP
@@ -612,6 +651,8 @@ struct ht_event {
 	X(FREES, ACTIVITY, "frees", "sampled allocations freed")                                   \
 	X(FAILED_CALLS, ACTIVITY, "failed_calls",                                                  \
 	  "sampled calls that failed and allocated nothing")                                       \
+	X(SAMPLED_BAD, SUM, "sampled_bad",                                                         \
+	  "samples of the program's own sampler that make no sense")                               \
 	X(ALLOC_ONLY, LOSS, "alloc_only_samples",                                                  \
 	  "samples of what was allocated only: frees were not watched")                            \
 	X(DROPPED, LOSS, "dropped_samples",                                                        \

@@ -66,6 +66,9 @@ static const char *const cxx_functions[] = {
 	"_ZNSt3__117__libcpp_allocate",	     "_ZNSt3__121__libcpp_operator_new",
 };
 
+/* Of heaptap's own sampler (tools/sampler) and of libdatadog's. */
+static const char *const sampler_functions[] = { "heaptap_sampler_", "dd_allocation_" };
+
 static bool begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
@@ -183,7 +186,8 @@ bool alloc_is_allocator_frame(const char *name)
 	if (!name || !*name)
 		return false;
 	if (is_operator_new(name) || is_cxx_allocate(name) || is_rust(name) ||
-	    begins_with_one_of(name, cxx_functions, ARRAY_CNT(cxx_functions)))
+	    begins_with_one_of(name, cxx_functions, ARRAY_CNT(cxx_functions)) ||
+	    begins_with_one_of(name, sampler_functions, ARRAY_CNT(sampler_functions)))
 		return true;
 	bare_name(name, bare);
 	for (i = 0; i < ARRAY_CNT(whole_names); i++)

@@ -137,7 +137,7 @@ static int drop_live(struct budget_unit *u)
 		pid_t pid = budget_unit_pid_at(u, i);
 
 		err = engine_drop_live(u->policy->engine, pid,
-				       tracker_generation(u->policy->tracker, pid));
+				       tracker_generation(u->policy->tracker, pid), NULL);
 	}
 	return err;
 }

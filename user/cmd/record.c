@@ -99,6 +99,8 @@ static const char *const realloc_scopes[] = { "current", "origin", NULL };
 /* As enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
 
+static const char *const sources[] = { "auto", "probes", "usdt", NULL }; /* enum probes_source */
+
 #define AT(member) offsetof(struct record_options, member)
 
 static const struct option_row rows[] = {
@@ -211,6 +213,14 @@ static const struct option_row rows[] = {
 	  .at = AT(recorder.no_hold),
 	  .help = "do not trace COMMAND to hold it when it executes another program until that is "
 		  "probed: for what must not be traced, or traces itself" },
+	{ .name = "source",
+	  .type = OPTION_CHOICE,
+	  .at = AT(recorder.source),
+	  .arg = "auto|probes|usdt",
+	  .choices = sources,
+	  .help = "where samples come from: probes of the allocator, or what a sampler in the "
+		  "program tells in USDT probes (otel_memory, ddheap); auto = the former until a "
+		  "sampler that sees the whole program tells of a first sample" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
 	  .at = AT(recorder.probe_throwing),

@@ -78,6 +78,8 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_free, entry);
 	if (!err)
+		err = bpf_program__set_expected_attach_type(skel->progs.ht_sampled, entry);
+	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_tag_ready, entry);
 	if (!err)
 		err = bpf_program__set_expected_attach_type(skel->progs.ht_task_exit, entry);
@@ -238,6 +240,7 @@ void engine_close(struct engine *e)
 	vec_release(&e->hits.unused);
 	engine_hits_release(e);
 	heaptap_bpf__destroy(e->skel);
+	vec_release(&e->sampled_sites);
 	free(e);
 }
 
@@ -285,12 +288,35 @@ int engine_prog_fd(const struct engine *e, enum engine_prog prog)
 		return bpf_program__fd(e->skel->progs.ht_event_free_ptr);
 	case ENGINE_TAG_READY:
 		return bpf_program__fd(e->skel->progs.ht_tag_ready);
+	case ENGINE_SAMPLED:
+		return bpf_program__fd(e->skel->progs.ht_sampled);
 	case ENGINE_TASK_EXIT:
 		return bpf_program__fd(e->skel->progs.ht_task_exit);
 	case ENGINE_LOADED:
 		return bpf_program__fd(e->skel->progs.ht_loaded);
 	}
 	return -1;
+}
+
+int engine_sampled_site(struct engine *e, const struct ht_sampled_site *site, uint32_t *ret_idx)
+{
+	uint32_t idx = 0;
+	int err;
+
+	while (idx < e->sampled_sites.cnt &&
+	       memcmp(&e->sampled_sites.data[idx], site, sizeof(*site)) != 0)
+		idx++;
+	*ret_idx = idx;
+	if (idx < e->sampled_sites.cnt)
+		return 0;
+	if (idx >= HT_SAMPLED_SITES_CAP)
+		return -ENOSPC;
+	err = vec_reserve(&e->sampled_sites, idx + 1);
+	if (!err && bpf_map_update_elem(bpf_map__fd(e->skel->maps.sampled_sites), &idx, site, BPF_ANY))
+		err = -errno;
+	if (!err)
+		e->sampled_sites.data[e->sampled_sites.cnt++] = *site;
+	return err;
 }
 
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_t throw_limit_bytes)

@@ -56,6 +56,7 @@ enum engine_prog {
 	ENGINE_EVENT_FREE,
 	ENGINE_EVENT_MALLOC, /* for sites whose cookie is HT_COOKIE_MALLOC, ... */
 	ENGINE_EVENT_FREE_PTR, /* HT_COOKIE_FREE, of any file and way */
+	ENGINE_SAMPLED, /* probes of a sampler that the process has itself */
 	ENGINE_TAG_READY, /* heaptap:tls_v1 */
 	ENGINE_TASK_EXIT, /* heaptap:task_exit */
 	ENGINE_LOADED, /* where a loader has mapped libraries: with `holds` only */
@@ -82,6 +83,10 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 /* What a sum in BPF's units is in bytes^2. */
 double engine_variance(const struct engine *e, const struct ht_variance *v);
 
+/* The number that a probe's cookie has for a place of arguments like this, HT_COOKIE_SAMPLED(). -ENOSPC: too
+ * many different ones. */
+int engine_sampled_site(struct engine *e, const struct ht_sampled_site *site, uint32_t *ret_idx);
+
 /* Change the limit alone, in all tables. */
 int engine_set_throw_limit(struct engine *e, uint64_t throw_limit_bytes);
 
@@ -102,8 +107,8 @@ struct engine_change {
 };
 int engine_change_target(struct engine *e, pid_t tgid, const struct engine_change *change);
 /* The frees of an image can no longer be seen: take its samples out of `live`, and from the sums
- * that they were charged to. Walks the live map. */
-int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation);
+ * that they were charged to. Walks the live map. ret_cnt: how many there were; or NULL. */
+int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation, size_t *ret_cnt);
 
 /*
  * Where the hits of a target are counted (ht_target.hits_idx). 0 is for those that asked for none,

@@ -56,6 +56,8 @@ static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret)
 		ret->stepped_cnt += per_cpu[cpu].stepped_cnt;
 		ret->sample_cnt += per_cpu[cpu].sample_cnt;
 		ret->stack_ns += per_cpu[cpu].stack_ns;
+		if (per_cpu[cpu].sampler_rate_bytes > ret->sampler_rate_bytes)
+			ret->sampler_rate_bytes = per_cpu[cpu].sampler_rate_bytes;
 	}
 	return 0;
 }
@@ -163,12 +165,13 @@ struct drop {
 	struct engine *e;
 	pid_t tgid;
 	uint32_t generation;
+	size_t cnt; /* that were taken out */
 };
 
 /* BPF takes it out, so that a free that comes at the same time is counted by one of the two. */
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
-	const struct drop *d = ctx;
+	struct drop *d = ctx;
 	uint64_t args[3] = { k->tgid, k->generation, k->addr };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
@@ -177,12 +180,16 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 		return 0;
 	if (bpf_prog_test_run_opts(bpf_program__fd(d->e->skel->progs.ht_drop_block), &opts))
 		return -errno;
+	d->cnt += !opts.retval;
 	return 0;
 }
 
-int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation)
+int engine_drop_live(struct engine *e, pid_t tgid, uint32_t generation, size_t *ret_cnt)
 {
-	struct drop d = { e, tgid, generation };
+	struct drop d = { e, tgid, generation, 0 };
+	int err = engine_each_live(e, on_live, &d);
 
-	return engine_each_live(e, on_live, &d);
+	if (ret_cnt)
+		*ret_cnt = d.cnt;
+	return err;
 }

@@ -34,6 +34,7 @@ struct engine {
 	void *ops_ctx;
 	enum attach_mode mode;
 	pid_t only_tgid;
+	VEC(struct ht_sampled_site) sampled_sites; /* index: as in the map */
 	uint32_t rate_cnt; /* sampling tables that were made, from 0 on */
 	struct {
 		VEC(uint32_t) unused; /* given back */

@@ -47,6 +47,20 @@ static int explain_no_allocator(const struct nothing *n, const char *name,
 	return -ENODATA;
 }
 
+static void explain_no_sampler(const struct nothing *n, const char *name,
+			       char buf[static NOTHING_BYTES])
+{
+	char again[COMMAND_BYTES];
+
+	command(n, "--source probes", again);
+	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; this probes its allocator: %s",
+		 name,
+		 n->site_cnt ? "has a sampler that told of nothing (is it on?)" :
+			       "has no sampler of its own (looked for USDT probes of otel_memory and "
+			       "ddheap)",
+		 again);
+}
+
 static void explain_too_little(const struct nothing *n, const char *name,
 			       char buf[static NOTHING_BYTES])
 {
@@ -69,6 +83,10 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 	char duration[UNITS_BUF], again[COMMAND_BYTES];
 
 	format_duration(n->duration_ns, duration, sizeof(duration));
+	if (n->is_usdt && !n->call_cnt && !n->paused_cnt) {
+		explain_no_sampler(n, name, buf);
+		return n->site_cnt ? 0 : -ENODATA;
+	}
 	if (!n->site_cnt)
 		return explain_no_allocator(n, name, buf);
 	if (n->paused_cnt) {

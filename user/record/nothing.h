@@ -15,6 +15,7 @@ struct nothing {
 	uint64_t call_cnt; /* of allocators, that probes saw */
 	uint64_t paused_cnt; /* allocations that the program kept from being recorded */
 	uint64_t rate_bytes, duration_ns;
+	bool is_usdt; /* only what a sampler in the program tells was to be read */
 	bool probes_went_out; /* to keep the limit of the overhead */
 	char *const *argv; /* of the program that was started, or NULL */
 	const char *pids; /* else: "12,13" */

@@ -286,6 +286,7 @@ static int open_engine(struct recorder *r)
 		.is_patient = true,
 		.holds = holds_programs(r),
 		.follow = r->opts.follow,
+		.source = r->opts.source,
 		.probe_throwing = r->opts.probe_throwing,
 	};
 	char why[512];
@@ -392,9 +393,15 @@ static void say_heaps(const struct recorder *r, size_t site_cnt)
 	if (site_cnt)
 		return;
 	targets_name(&r->targets, name);
-	log_warn("record: no known allocator in %s yet (looked for " HEAP_KIND_LOOKED_FOR
-		 "): nothing will be seen until one is loaded; see: heaptap doctor -p %d",
-		 name, r->targets.list.data[0].pid);
+	if (r->opts.source == SOURCE_USDT)
+		log_warn("record: no sampler in %s yet (looked for USDT probes of otel_memory and "
+			 "ddheap): nothing will be seen until one is loaded; without --source usdt "
+			 "its allocator is probed",
+			 name);
+	else
+		log_warn("record: no known allocator in %s yet (looked for " HEAP_KIND_LOOKED_FOR
+			 "): nothing will be seen until one is loaded; see: heaptap doctor -p %d",
+			 name, r->targets.list.data[0].pid);
 }
 
 static void say_start(struct recorder *r)
@@ -836,6 +843,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->rss_bytes = targets_rss(&r->targets);
 	ret->was_started = r->launch != NULL;
 	ret->rate_bytes = r->opts.rate_bytes;
+	ret->source = r->opts.source;
 	ret->mode = r->opts.mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "kernel/attach.h"
+#include "track/probes.h"
 #include "profile/recording.h"
 
 struct engine;
@@ -31,6 +32,7 @@ struct recorder_options {
 	uint64_t rate_bytes;
 	uint32_t live_cap, stack_cap;
 	enum attach_mode mode;
+	enum probes_source source;
 	bool realloc_keeps_scope; /* else a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
@@ -51,6 +53,7 @@ struct recorder_facts {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t begin_epoch_ns, end_epoch_ns;
 	uint64_t rate_bytes;
+	enum probes_source source;
 	enum attach_mode mode;
 	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
 	/* Resident memory of all together that were attached to: before that (0: of a program that we

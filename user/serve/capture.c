@@ -98,6 +98,7 @@ static int open_engine(struct capture *c)
 	const struct tracker_options track_opts = {
 		.refresh_ns = REFRESH_NS,
 		.is_all = c->opts.is_all || c->opts.way == PLAN_ALL,
+		.source = c->opts.source,
 		.way = c->opts.way,
 		.guardian = c->opts.guardian,
 		.has_events = c->has_events,

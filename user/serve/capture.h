@@ -17,6 +17,7 @@
 #include "kernel/attach.h"
 #include "profile/recording.h"
 #include "track/plan.h"
+#include "track/probes.h"
 
 struct capture;
 struct engine;
@@ -30,6 +31,7 @@ struct capture_options {
 	struct guardian *guardian; /* which attaches; it outlives the capture */
 	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
 	enum plan_way way;
+	enum probes_source source;
 	bool is_all; /* every process that maps a file may pay for its probes */
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;

@@ -73,6 +73,7 @@ static int open_capture(struct daemon *d)
 	const struct capture_options opts = {
 		.guardian = d->guardian,
 		.mode = d->opts.mode,
+		.source = d->opts.source,
 		.way = d->opts.way,
 		.is_all = d->opts.select.is_all,
 		.rate_bytes = d->opts.rate_bytes,
@@ -335,7 +336,9 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
-	enum plan_way way = d->opts.way; /* stays, as it needs a new start */
+	/* These stay, as they need a new start. */
+	enum probes_source source = d->opts.source;
+	enum plan_way way = d->opts.way;
 	struct select_rules *rules = NULL;
 	char why[512];
 	int err = select_rules_new(&opts->select, &rules, why, sizeof(why));
@@ -353,6 +356,7 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	change_budget(d, opts);
 	saver_change(d->saver, &opts->keep);
 	d->opts = *opts;
+	d->opts.source = source;
 	d->opts.way = way;
 	ticks_scan(d->rounds);
 	return 0;

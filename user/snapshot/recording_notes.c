@@ -133,6 +133,49 @@ static void set_exec_held(const struct recording_facts *f, struct recording *r)
 	r->exec_held_objects = (uint64_t)llround(objects);
 }
 
+/* Blocks that its allocator's probes had found were forgotten when its own sampler spoke: what is in use is
+ * known of what came later. */
+static void set_sampler(const struct processes *ps, struct recording *r)
+{
+	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
+	const struct process *process;
+
+	vec_each(&ps->list, process) {
+		const struct track_instance *image = process->image;
+		int64_t since_ns = (int64_t)image->sampler_ns + epoch_off_ns;
+
+		if (!image->forgotten_cnt || r->inuse == RECORDING_INUSE_UNKNOWN)
+			continue;
+		if (r->inuse == RECORDING_INUSE_SINCE && r->inuse_since_ns >= since_ns)
+			continue;
+		r->inuse = RECORDING_INUSE_SINCE;
+		r->inuse_since_ns = since_ns;
+	}
+}
+
+/* The provider of the processes' own samplers; NULL: not all of them have one. */
+static const char *sampler_of(const struct processes *ps)
+{
+	const struct process *process;
+
+	vec_each(&ps->list, process)
+		if (!process->image->sampler_ns)
+			return NULL;
+	return ps->list.cnt ? ps->list.data[0].image->sampler : NULL;
+}
+
+/* The coarsest; 0: not known. */
+static uint64_t sampler_rate(const struct processes *ps)
+{
+	const struct process *process;
+	uint64_t rate_bytes = 0;
+
+	vec_each(&ps->list, process)
+		if (process->image->sampler_rate_bytes > rate_bytes)
+			rate_bytes = process->image->sampler_rate_bytes;
+	return rate_bytes;
+}
+
 static int fill(const struct recording_facts *f, const struct ledger_lines *ledger,
 		struct processes *ps, struct profile *p)
 {
@@ -157,6 +200,9 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 		r->inuse = RECORDING_INUSE_SINCE;
 		r->inuse_since_ns = f->followed_ns;
 	}
+	set_sampler(ps, r);
+	if (sampler_of(ps))
+		p->period = (int64_t)sampler_rate(ps);
 	if (ledger_lines_are_lossy(ledger))
 		r->is_lossy = true;
 	return 0;
@@ -241,14 +287,18 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 			       elapsed, f->end_reason ? f->end_reason : end);
 }
 
-static int comment_source(const struct recording_facts *f, struct profile *p)
+static int comment_source(const struct recording_facts *f, const struct processes *ps,
+			  struct profile *p)
 {
+	const char *sampler = sampler_of(ps);
 	char rate[UNITS_BUF], every[64] = "every allocation", sites[96] = "";
 	size_t cnt = tracker_site_cnt(f->tracker), stepped_cnt = tracker_stepped_cnt(f->tracker);
 
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
+	if (sampler)
+		return profile_comment(p, "source: usdt (%s), of the program's own sampler", sampler);
 	if (f->says_sites && !cnt)
 		return profile_comment(p, "source: none: no known allocator was found (looked for "
 					  "malloc, jemalloc, tcmalloc, mimalloc, operator new)");
@@ -412,7 +462,7 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 	if (!err)
 		err = comment_time(f, p);
 	if (!err)
-		err = comment_source(f, p);
+		err = comment_source(f, ps, p);
 	if (!err)
 		err = comment_cost(f, p);
 	if (!err)

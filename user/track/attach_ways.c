@@ -12,6 +12,7 @@
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
+#include "track/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 
@@ -207,11 +208,52 @@ static int link_tags(const struct attach_ways *aw, const struct probe_target *ta
 	return held_links_add(links, &req);
 }
 
+static int sampler_sites(const struct attach_ways *aw, struct attach_site *ret)
+{
+	const struct file_sampler *s = aw->file->sampler;
+	uint32_t idx;
+	int err = 0;
+
+	for (size_t i = 0; i < s->sites.cnt && !err; i++) {
+		const struct sampler_site *site = &s->sites.data[i];
+
+		err = engine_sampled_site(aw->opts.engine, &site->where, &idx);
+		ret[i] = (struct attach_site){
+			site->off,
+			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx),
+			site->semaphore_off,
+		};
+	}
+	return err;
+}
+
+static int link_sampler(const struct attach_ways *aw, const struct probe_target *target,
+			struct held_links *links)
+{
+	struct attach_request req = request_for(aw, target);
+	size_t cnt = aw->file->sampler->sites.cnt;
+	struct attach_site *sites = calloc(cnt + 1, sizeof(*sites));
+	int err;
+
+	if (!sites)
+		return -ENOMEM;
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
+	req.sites = sites;
+	req.site_cnt = cnt;
+	err = sampler_sites(aw, sites);
+	if (!err)
+		err = held_links_add(links, &req);
+	free(sites);
+	return err;
+}
+
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
 		    const struct probe_target *target, struct held_links *links)
 {
 	if (kind == PROBE_TAGS)
 		return link_tags(aw, target, links);
+	if (kind == PROBE_SAMPLER)
+		return link_sampler(aw, target, links);
 	if (way == PLAN_EVENT)
 		return add_to_events(aw, kind == PROBE_FREES, target, links);
 	return kind == PROBE_FREES ? link_frees(aw, way, target, links) :

@@ -29,6 +29,7 @@ enum probe_kind {
 	PROBE_FREES,
 	PROBE_ALLOCS,
 	PROBE_TAGS, /* with which a program tells of its scopes; always links */
+	PROBE_SAMPLER, /* ... of what it samples itself; always links */
 };
 
 struct probe_target {
@@ -44,8 +45,7 @@ void attach_ways_free(struct attach_ways *aw);
 
 /* May PLAN_EVENT be taken? */
 bool attach_ways_has_event(const struct attach_ways *aw);
-/* Into `links`; with an error some of it may be in there. A file without an allocator has PROBE_TAGS
- * only, one without tags all but these. */
+/* Into `links`; with an error some of it may be in there. Of a kind that the file has. */
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
 		    const struct probe_target *target, struct held_links *links);
 /* Events are made for the first process in PLAN_EVENT; this lets go of them after the last. */

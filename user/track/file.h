@@ -11,6 +11,7 @@
 #include "proc/process.h"
 
 struct alloc_file;
+struct file_sampler;
 struct file_tags;
 struct jit_code;
 
@@ -49,6 +50,7 @@ struct track_file {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct file_tags *tags; /* NULL: says nothing of what its memory is for */
+	struct file_sampler *sampler; /* NULL: brings none */
 	struct track_loader loader;
 };
 

@@ -13,6 +13,7 @@
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
+#include "track/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 
@@ -21,9 +22,11 @@ void file_content_release(struct file_content *c)
 	vec_release(&c->exec);
 	alloc_file_free(c->alloc);
 	file_tags_free(c->tags);
+	file_sampler_free(c->sampler);
 	unwind_table_free(c->table);
 	c->alloc = NULL;
 	c->tags = NULL;
+	c->sampler = NULL;
 	c->table = NULL;
 }
 
@@ -151,6 +154,8 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 		err = scan_allocators(ret, opts, ef, debug);
 	if (!err && !source->is_vdso)
 		err = file_tags_scan(ef, &ret->tags);
+	if (!err && !source->is_vdso)
+		err = file_sampler_scan(ef, ret->alloc != NULL, &ret->sampler);
 	if (!err && !source->is_vdso)
 		note_loader(ret, ef);
 	if (!err && source->rules)

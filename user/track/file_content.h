@@ -18,6 +18,7 @@
 
 struct alloc_file;
 struct alloc_options;
+struct file_sampler;
 struct file_tags;
 struct probe_rules;
 struct unwind_table;
@@ -34,6 +35,7 @@ struct file_content {
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
 	struct file_tags *tags; /* NULL: says nothing of what its memory is for */
+	struct file_sampler *sampler; /* NULL: brings none */
 	struct track_loader loader;
 	struct unwind_table *table; /* NULL: says nothing of its frames, or was not wanted */
 	bool is_partly_read; /* too costly */

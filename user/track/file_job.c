@@ -16,6 +16,7 @@
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
 #include "proc/reader.h"
+#include "track/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 
@@ -49,6 +50,9 @@ struct file_head {
 	char family[FAMILY_BYTES]; /* "": no allocator */
 	uint32_t segment_cnt, site_cnt, inner_cnt;
 	uint32_t has_tags, ready_cnt, task_exit_cnt;
+	uint32_t has_sampler, sampler_is_whole, sampler_site_cnt;
+	char sampler_provider[SAMPLER_PROVIDER_BYTES];
+	char sampler_problem[SAMPLER_PROBLEM_BYTES];
 	uint64_t loaded_off, to_state; /* struct track_loader */
 	uint32_t traces;
 	uint32_t has_table, page_cnt, row_cnt;
@@ -105,6 +109,7 @@ int file_job_say(int err, const struct file_content *c, uint8_t **ret, size_t *r
 {
 	const struct alloc_file *af = c->alloc;
 	const struct file_tags *tags = c->tags;
+	const struct file_sampler *sampler = c->sampler;
 	const struct unwind_table *t = c->table;
 	struct file_head head;
 	struct out o = { 0 };
@@ -124,6 +129,13 @@ int file_job_say(int err, const struct file_content *c, uint8_t **ret, size_t *r
 		head.has_tags = 1;
 		head.ready_cnt = (uint32_t)tags->readies.cnt;
 		head.task_exit_cnt = (uint32_t)tags->task_exits.cnt;
+	}
+	if (sampler) {
+		head.has_sampler = 1;
+		head.sampler_is_whole = sampler->is_whole;
+		head.sampler_site_cnt = (uint32_t)sampler->sites.cnt;
+		memcpy(head.sampler_provider, sampler->provider, sizeof(sampler->provider));
+		memcpy(head.sampler_problem, sampler->problem, sizeof(sampler->problem));
 	}
 	head.loaded_off = c->loader.loaded_off;
 	head.to_state = c->loader.to_state;
@@ -147,6 +159,8 @@ int file_job_say(int err, const struct file_content *c, uint8_t **ret, size_t *r
 		put(&o, tags->task_exits.data,
 		    tags->task_exits.cnt * sizeof(*tags->task_exits.data));
 	}
+	if (sampler)
+		put(&o, sampler->sites.data, sampler->sites.cnt * sizeof(*sampler->sites.data));
 	if (t) {
 		put(&o, t->pages, t->page_cnt * sizeof(*t->pages));
 		put(&o, t->rows, t->row_cnt * sizeof(*t->rows));
@@ -349,15 +363,49 @@ static int take_tags(struct in *in, const struct file_head *head, struct file_co
 	return err ? err : take_vec(in, head->task_exit_cnt, &tags->task_exits);
 }
 
+static bool is_code(const struct file_content *c, uint64_t off)
+{
+	const struct track_segment *s;
+
+	vec_each(&c->exec, s)
+		if (off >= s->off && off - s->off < s->bytes)
+			return true;
+	return false;
+}
+
+/* Probes go to where it says: code of this file. */
+static int take_sampler(struct in *in, const struct file_head *head, struct file_content *ret)
+{
+	const struct sampler_site *site;
+	struct file_sampler *s;
+	int err;
+
+	if (!head->has_sampler)
+		return 0;
+	ret->sampler = s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	if (head->sampler_site_cnt > SAMPLER_SITES_CAP ||
+	    !is_text(head->sampler_provider, sizeof(head->sampler_provider)) ||
+	    !is_text(head->sampler_problem, sizeof(head->sampler_problem)))
+		return -EBADMSG;
+	s->is_whole = head->sampler_is_whole;
+	memcpy(s->provider, head->sampler_provider, sizeof(s->provider));
+	memcpy(s->problem, head->sampler_problem, sizeof(s->problem));
+	err = take_vec(in, head->sampler_site_cnt, &s->sites);
+	if (err)
+		return err;
+	vec_each(&s->sites, site)
+		if (!is_code(ret, site->off) || site->is_free > 1)
+			return -EBADMSG;
+	return 0;
+}
+
 /* A probe goes to where it says: code of this file, or it is no loader. */
 static int take_loader(const struct file_head *head, struct file_content *ret)
 {
-	const struct track_segment *s;
-	bool is_code = false;
-
-	vec_each(&ret->exec, s)
-		is_code |= head->loaded_off >= s->off && head->loaded_off - s->off < s->bytes;
-	if (head->traces > 1 || (head->loaded_off ? !is_code : head->to_state != 0))
+	if (head->traces > 1 ||
+	    (head->loaded_off ? !is_code(ret, head->loaded_off) : head->to_state != 0))
 		return -EBADMSG;
 	ret->loader = (struct track_loader){ head->loaded_off, head->to_state, head->traces };
 	return 0;
@@ -422,6 +470,8 @@ int file_job_read(const uint8_t *said, size_t bytes, struct file_content *ret)
 		err = take_alloc(&in, &head, ret);
 	if (!err)
 		err = take_tags(&in, &head, ret);
+	if (!err)
+		err = take_sampler(&in, &head, ret);
 	if (!err)
 		err = take_table(&in, &head, ret);
 	return !err && in.at != in.end ? -EBADMSG : err;

@@ -18,7 +18,7 @@ struct file_member {
 	struct probe_target target;
 	int failed_err; /* 0: they could be had */
 	struct held_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
-	struct held_links *tags;
+	struct held_links *tags, *sampler;
 	uint64_t event_turn; /* when it came to share the event; the highest came last */
 };
 
@@ -31,6 +31,7 @@ struct file_probes {
 	struct file_member everyone;
 	bool everyone_is_probed; /* or was tried */
 	bool has_shared_tags;
+	bool uses_sampler, leaves_allocator;
 	uint64_t event_turns;
 };
 
@@ -65,6 +66,21 @@ bool file_probes_has_event(const struct file_probes *fp)
 void file_probes_share_tags(struct file_probes *fp)
 {
 	fp->has_shared_tags = true;
+}
+
+void file_probes_use_sampler(struct file_probes *fp)
+{
+	fp->uses_sampler = true;
+}
+
+bool file_probes_uses_sampler(const struct file_probes *fp)
+{
+	return fp->uses_sampler;
+}
+
+void file_probes_leave_allocator(struct file_probes *fp)
+{
+	fp->leaves_allocator = true;
 }
 
 bool file_probes_shares_tags(const struct file_probes *fp)
@@ -102,7 +118,8 @@ static void stop_member(struct file_member *m)
 	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
 		file_probes_stop_member(m, way);
 	held_links_free(m->tags);
-	m->tags = NULL;
+	held_links_free(m->sampler);
+	m->tags = m->sampler = NULL;
 }
 
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
@@ -137,6 +154,7 @@ void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
 			take_over(gone, &m->allocs[way]);
 		take_over(gone, &fp->everyone.allocs[way]);
 	}
+	/* Its allocations and frees are one: BPF takes no new ones by then (HT_TARGET_QUIET). */
 }
 
 void file_probes_free(struct file_probes *fp)
@@ -202,7 +220,7 @@ int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum pl
 	const struct bringing b = { fp->guardian, fp->ways, &m->target, way, gone };
 	int err;
 
-	if (!fp->file->alloc)
+	if (!fp->file->alloc || fp->leaves_allocator)
 		return 0;
 	if (way == PLAN_EVENT && !m->allocs[way])
 		m->event_turn = ++fp->event_turns;
@@ -216,6 +234,16 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
 
 	return fp->file->tags ? bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
+}
+
+int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			      struct held_links *gone)
+{
+	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
+
+	return fp->uses_sampler ?
+		       bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
+		       0;
 }
 
 static int bring_everyone(struct file_probes *fp)
@@ -238,8 +266,8 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
 	vec_each(&fp->members, m) {
 		if (m->failed_err)
 			continue;
-		err = file_probes_bring_way(fp, m, way, kept_table_of(fp->kept, m->target.pid),
-					    NULL);
+		err = file_probes_bring_way(fp, m, way,
+					    kept_table_allocator_of(fp->kept, m->target.pid), NULL);
 		if (err && err != -ESRCH)
 			return err;
 	}
@@ -306,20 +334,25 @@ static int attach_new_member(struct file_probes *fp, struct file_member *m, enum
 {
 	enum probes_kept kept = kept_table_of(fp->kept, m->target.pid);
 	bool is_first = way != PLAN_ALL || !fp->everyone_is_probed;
+	struct file_member *of_tags = m;
 	int err;
 
-	if (fp->has_shared_tags)
-		err = file_probes_bring_tags(fp, &fp->everyone, kept_table_of_everyone(fp->kept),
-					     NULL);
-	else
-		err = file_probes_bring_tags(fp, m, kept, NULL);
+	if (fp->has_shared_tags) {
+		of_tags = &fp->everyone;
+		kept = kept_table_of_everyone(fp->kept);
+	}
+	err = file_probes_bring_tags(fp, of_tags, kept, NULL);
+	if (!err)
+		err = file_probes_bring_sampler(fp, of_tags, kept, NULL);
+	*ret_is_new = !err && fp->uses_sampler;
 	if (err || !fp->file->alloc || !is_first)
 		return err;
+	kept = kept_table_allocator_of(fp->kept, m->target.pid);
 	if (way == PLAN_ALL)
 		err = bring_everyone(fp);
 	else
 		err = file_probes_bring_way(fp, m, way, kept, NULL);
-	*ret_is_new = !err;
+	*ret_is_new |= !err;
 	return err;
 }
 
@@ -349,6 +382,7 @@ static void abandon_member(struct file_member *m)
 		held_links_let_go(m->frees[way]);
 	}
 	held_links_let_go(m->tags);
+	held_links_let_go(m->sampler);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)

@@ -35,6 +35,12 @@ bool file_probes_has_event(const struct file_probes *fp);
 void file_probes_share_tags(struct file_probes *fp);
 bool file_probes_shares_tags(const struct file_probes *fp);
 
+/* What the file's sampler tells is read, of everyone who maps it. */
+void file_probes_use_sampler(struct file_probes *fp);
+bool file_probes_uses_sampler(const struct file_probes *fp);
+/* Its allocator is left alone, whoever asks. */
+void file_probes_leave_allocator(struct file_probes *fp);
+
 /* Room for one more member, so that adding it cannot fail for want of that. -ENOMEM. */
 int file_probes_reserve(struct file_probes *fp);
 /*
@@ -68,6 +74,8 @@ int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum pl
 			  enum probes_kept kept, struct held_links *gone);
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			   struct held_links *gone);
+int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			      struct held_links *gone);
 /* Every member in that way, what it keeps; who has just ended is left out. */
 int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
 

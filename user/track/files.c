@@ -26,6 +26,7 @@
 #include "track/file_content.h"
 #include "track/file_job.h"
 #include "track/file_readings.h"
+#include "track/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
 #include "track/probe_sites.h"
@@ -96,6 +97,7 @@ static void file_free(struct track_file *file)
 	vec_release(&file->exec);
 	alloc_file_free(file->alloc);
 	file_tags_free(file->tags);
+	file_sampler_free(file->sampler);
 	free(file);
 }
 
@@ -162,9 +164,11 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	memset(&c->exec, 0, sizeof(c->exec));
 	file->alloc = c->alloc;
 	file->tags = c->tags;
+	file->sampler = c->sampler;
 	file->loader = c->loader;
 	c->alloc = NULL;
 	c->tags = NULL;
+	c->sampler = NULL;
 	file->read_steps = c->steps;
 	file->is_unpaid = true;
 	file->is_partly_read = c->is_partly_read;

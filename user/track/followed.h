@@ -36,6 +36,8 @@ struct followed_process {
 	bool is_dirty; /* mappings to be read again */
 	bool has_new_sites; /* its image, or the one after it, has come to be probed in places */
 	uint64_t held_until_ns; /* nothing of it runs before; 0: it runs */
+	const struct track_file *sampler; /* of its files, whose samples are read; NULL: none */
+	bool is_sampled; /* that one has told of one */
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* of its files */

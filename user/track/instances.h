@@ -33,6 +33,11 @@ struct track_instance {
 	 * missing. 0: not so. */
 	uint64_t unseen_until_ns;
 	uint64_t late_ns; /* when it came to be probed, before its exec was heard of; 0: not so */
+	/* Its own sampler told of the first sample then, CLOCK_MONOTONIC; 0: it has none, or none that tells. */
+	uint64_t sampler_ns;
+	uint64_t sampler_rate_bytes; /* as it says; 0: not known */
+	uint64_t forgotten_cnt; /* samples of its allocator that were taken out then */
+	char sampler[16]; /* its USDT provider */
 	bool was_read; /* its mappings */
 	bool has_loader; /* it is held whenever that has mapped libraries, before it runs any of their code */
 	bool may_be_in_time; /* of what has come late nothing has run yet, if it is held so */

@@ -19,6 +19,7 @@
 #include "alloc/allocators.h"
 #include "track/file_probes.h"
 #include "track/file_sharing.h"
+#include "track/file_sampler.h"
 #include "track/files.h"
 #include "track/leftovers.h"
 #include "track/probe_sites.h"
@@ -38,6 +39,7 @@ struct probes {
 	struct guardian *guardian;
 	bool has_events;
 	bool probe_throwing;
+	enum probes_source source;
 	struct way_policy policy;
 	struct kept_table *kept;
 	VEC(struct probed_file) files;
@@ -54,6 +56,7 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 	p->guardian = opts->guardian;
 	p->has_events = opts->has_events;
 	p->probe_throwing = opts->probe_throwing;
+	p->source = opts->source;
 	p->policy = (struct way_policy){
 		.engine = e,
 		.is_shared = opts->is_shared,
@@ -128,12 +131,20 @@ static struct probe_rules rules_of(const struct probes *p)
 	};
 }
 
+bool probes_use_sampler(const struct probes *p, const struct track_file *file)
+{
+	return file->sampler && !file->sampler->problem[0] && p->source != SOURCE_PROBES &&
+	       (file->sampler->is_whole || p->source == SOURCE_USDT);
+}
+
 static void count_sites(struct probes *p, const struct track_file *file)
 {
 	const struct probe_rules rules = rules_of(p);
 	const struct alloc_site *site;
 
-	if (!file->alloc)
+	if (probes_use_sampler(p, file))
+		p->counts.site_cnt += file->sampler->sites.cnt;
+	if (!file->alloc || p->source == SOURCE_USDT)
 		return;
 	vec_each(&file->alloc->sites, site) {
 		if (probe_site_is_left_alone(&rules, site)) {
@@ -177,6 +188,10 @@ static struct probed_file *add_file(struct probes *p, const struct track_file *f
 	}
 	if (file_sharing_now(pf.way) == PLAN_ALL)
 		file_probes_share_tags(pf.probes);
+	if (probes_use_sampler(p, file))
+		file_probes_use_sampler(pf.probes);
+	if (p->source == SOURCE_USDT)
+		file_probes_leave_allocator(pf.probes);
 	return &p->files.data[p->files.cnt - 1];
 }
 
@@ -252,12 +267,16 @@ void probes_order(struct probes *p, const struct probes_activity *a)
  * Processes.
  */
 
-/* What m keeps, in each way that the file's probes are in. */
+/* What m keeps, in each way that the file's probes are in. is_sampled: it samples itself. */
 static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
-		struct held_links *gone)
+		bool is_sampled, struct held_links *gone)
 {
 	int err = file_probes_bring_tags(pf->probes, m, kept, gone);
 
+	if (!err)
+		err = file_probes_bring_sampler(pf->probes, m, kept, gone);
+	if (is_sampled)
+		kept = PROBES_NONE;
 	if (!err && file_sharing_is_moving(pf->way))
 		err = file_probes_bring_way(pf->probes, m, file_sharing_old(pf->way), kept, gone);
 	return err ? err :
@@ -270,18 +289,24 @@ void probes_hold(struct probes *p, bool hold)
 }
 
 /* Of a file whose probes are for everyone, a process is let off by a move to another way. */
-static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m,
-			 enum probes_kept kept, struct held_links *gone)
+static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m, pid_t pid,
+			 struct held_links *gone)
 {
+	enum probes_kept kept = kept_table_of(p->kept, pid);
+	bool is_sampled = kept_table_allocator_of(p->kept, pid) != kept;
+	int err;
+
 	file_sharing_note_change(pf->way);
 	if (p->policy.is_shared)
-		return keep(pf, m, kept, gone);
+		return keep(pf, m, kept, false, gone);
 	if (file_sharing_now(pf->way) == PLAN_ALL ||
-	    (file_sharing_is_moving(pf->way) && file_sharing_old(pf->way) == PLAN_ALL))
-		return file_probes_shares_tags(pf->probes) ?
-			       0 :
-			       file_probes_bring_tags(pf->probes, m, kept, gone);
-	return keep(pf, m, kept, gone);
+	    (file_sharing_is_moving(pf->way) && file_sharing_old(pf->way) == PLAN_ALL)) {
+		if (file_probes_shares_tags(pf->probes))
+			return 0;
+		err = file_probes_bring_tags(pf->probes, m, kept, gone);
+		return err ? err : file_probes_bring_sampler(pf->probes, m, kept, gone);
+	}
+	return keep(pf, m, kept, is_sampled, gone);
 }
 
 /* What stands for the process: where they share their probes, for all, it may map the file or not. NULL:
@@ -302,24 +327,38 @@ static struct file_member *find_member(struct probes *p, struct probed_file *pf,
 	return m;
 }
 
-int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
-		uint64_t *ret_ticket)
+/* As the table has it, which was changed. */
+static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret_ticket)
 {
 	struct held_links *gone = NULL;
 	struct probed_file *pf;
 	int err = held_links_new(p->guardian, &gone);
 
-	if (!err)
-		err = kept_table_set(p->kept, pid, kept);
-
 	vec_each(&p->files, pf) {
 		struct file_member *m = find_member(p, pf, pid, live_tid);
 
 		if (!err && m)
-			err = saved_of_file(p, pf, m, kept, gone);
+			err = saved_of_file(p, pf, m, pid, gone);
 	}
 	*ret_ticket = held_links_let_go(gone);
 	return err;
+}
+
+int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
+		uint64_t *ret_ticket)
+{
+	int err = kept_table_set(p->kept, pid, kept);
+
+	*ret_ticket = 0;
+	return err ? err : apply_kept(p, pid, live_tid, ret_ticket);
+}
+
+int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled)
+{
+	uint64_t ticket;
+	int err = kept_table_set_sampled(p->kept, pid, is_sampled);
+
+	return err || p->policy.is_shared ? err : apply_kept(p, pid, live_tid, &ticket);
 }
 
 /* Events are bound to a thread, which may have ended before the process. */
@@ -332,7 +371,8 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
 	    !pf->file->alloc)
 		return;
 	file_probes_stop_member(m, PLAN_EVENT);
-	err = file_probes_bring_way(pf->probes, m, PLAN_EVENT, kept_table_of(p->kept, pid), NULL);
+	err = file_probes_bring_way(pf->probes, m, PLAN_EVENT,
+				    kept_table_allocator_of(p->kept, pid), NULL);
 	if (err)
 		count_failure(p, pf->file, err);
 }
@@ -346,7 +386,7 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 	bool is_new;
 	int err;
 
-	if (!file->alloc && !file->tags)
+	if (!file->alloc && !file->tags && !probes_use_sampler(p, file))
 		return 0;
 	pf = find_file(p, file);
 	known = pf ? file_probes_find(pf->probes, pid) : NULL;

@@ -25,11 +25,20 @@ struct probes;
 struct probes_activity;
 struct track_file;
 
+/* Where samples of a process come from. */
+enum probes_source {
+	/* The probes of its allocator, until a sampler of its own that sees all of it tells of a sample. */
+	SOURCE_AUTO,
+	SOURCE_PROBES, /* those of its allocator */
+	SOURCE_USDT, /* samplers of its own, whatever they see */
+};
+
 struct probes_options {
 	struct guardian *guardian;
 	bool is_shared; /* one set of probes for every process that maps the file, for good */
 	bool probe_throwing; /* see tracker_options */
 	bool is_all_agreed; /* the planner may choose PLAN_ALL */
+	enum probes_source source;
 	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
 	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
 	struct plan_costs costs;
@@ -76,6 +85,11 @@ bool probes_are_moving(const struct probes *p);
  */
 int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept kept,
 		uint64_t *ret_ticket);
+/* Its own sampler has told of a sample: its allocator's probes go, also in files that it maps later. Or it is
+ * another program now, and they come. */
+int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled);
+/* Is what the sampler of this file tells read? */
+bool probes_use_sampler(const struct probes *p, const struct track_file *file);
 /* While held, processes that are new get no probes: as if they kept PROBES_NONE. */
 void probes_hold(struct probes *p, bool hold);
 

@@ -24,12 +24,19 @@ void kept_table_free(struct kept_table *t);
 
 /* -ENOMEM. */
 int kept_table_set(struct kept_table *t, pid_t pid, enum probes_kept kept);
+/*
+ * It samples itself: its allocator's probes are kept no more, whatever else is said. Where probes are shared,
+ * BPF lets its hits pass. -ENOMEM.
+ */
+int kept_table_set_sampled(struct kept_table *t, pid_t pid, bool is_sampled);
 /* The process is gone; what is shared stays. */
 void kept_table_forget(struct kept_table *t, pid_t pid);
 /* While held, those of which nothing was said keep PROBES_NONE; else PROBES_ALL. */
 void kept_table_hold(struct kept_table *t, bool hold);
 
 enum probes_kept kept_table_of(const struct kept_table *t, pid_t pid);
+/* ... of those of its allocator. */
+enum probes_kept kept_table_allocator_of(const struct kept_table *t, pid_t pid);
 /* Probes for everyone go on for everyone while one process alone is to keep less. */
 enum probes_kept kept_table_of_everyone(const struct kept_table *t);
 

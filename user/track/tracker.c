@@ -8,17 +8,20 @@
 #include "track/tracker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hmap.h"
+#include "base/log.h"
 #include "guardian/exec_hold.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/process.h"
 #include "track/file_probes.h"
+#include "track/file_sampler.h"
 #include "track/files.h"
 #include "track/followed.h"
 #include "track/jit_code.h"
@@ -107,6 +110,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 		.is_shared = opts->follow,
 		.probe_throwing = opts->probe_throwing,
 		.is_all_agreed = opts->is_all,
+		.source = opts->source,
 		.wanted = opts->way,
 		.has_events = opts->has_events,
 		.costs = opts->costs,
@@ -193,6 +197,17 @@ static int probe_file(struct tracker *t, const struct followed_process *p,
 	return t->is_stopped ? 0 : probes_add(t->probes, file, p->pid, p->live_tid);
 }
 
+/* Of what its files bring along, the sampler that is preferred when it is awake. */
+static void find_sampler(const struct tracker *t, struct followed_process *p)
+{
+	struct track_file **file;
+
+	p->sampler = NULL;
+	vec_each(&p->mapped, file)
+		if (!p->sampler && probes_use_sampler(t->probes, *file))
+			p->sampler = *file;
+}
+
 static void clean_leftovers(struct tracker *t, struct followed_process *p)
 {
 	const struct leftovers *l;
@@ -208,7 +223,7 @@ static int refresh(struct tracker *t, struct followed_process *p)
 	int err = followed_refresh(&t->followed, p);
 
 	clean_leftovers(t, p);
-
+	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
 	if (!err)
@@ -348,9 +363,62 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	p->is_dirty = true;
 }
 
+/* What the allocator's probes found so far has frees that nobody will see. */
+static int begin_sampled(struct tracker *t, struct followed_process *p)
+{
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
+	size_t dropped_cnt = 0;
+	int err = inst ? probes_set_sampled(t->probes, p->pid, p->live_tid, true) : -ENOMEM;
+
+	if (!err && t->opts.source == SOURCE_AUTO)
+		err = engine_drop_live(t->engine, p->pid, p->generation, &dropped_cnt);
+	if (err)
+		return err;
+	p->is_sampled = true;
+	inst->sampler_ns = now_ns();
+	inst->forgotten_cnt = dropped_cnt;
+	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
+	log_info("PID %d samples its allocations itself (%s of %s): that is read, and its allocator "
+		 "is not probed",
+		 p->pid, inst->sampler, p->sampler->path);
+	return 0;
+}
+
+static void read_sampler_rate(struct tracker *t, const struct followed_process *p)
+{
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
+	struct ht_hits hits;
+
+	if (inst && !engine_read_hits(t->engine, p->hits_idx, &hits))
+		inst->sampler_rate_bytes = hits.sampler_rate_bytes;
+}
+
+/* Has its own sampler told of a first sample, or is it another program by now? */
+static int follow_sampler(struct tracker *t, struct followed_process *p)
+{
+	struct ht_target target;
+	bool is_sampled;
+	int err;
+
+	if (engine_get_target(t->engine, p->pid, &target) || target.generation != p->generation)
+		return 0;
+	is_sampled = target.flags & HT_TARGET_SAMPLES;
+	if (is_sampled && (p->is_sampled || p->sampler)) {
+		err = p->is_sampled ? 0 : begin_sampled(t, p);
+		read_sampler_rate(t, p);
+		return err;
+	}
+	if (is_sampled == p->is_sampled)
+		return 0;
+	p->is_sampled = false;
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
+}
+
 /* Its instances stay, for the snapshot. The last process takes its place. */
 static void end_process(struct tracker *t, struct followed_process *p, bool has_ended)
 {
+	if (p->sampler || p->is_sampled)
+		follow_sampler(t, p); /* the last time; it lives on in its samples */
 	reclaim_ask(t->reclaim);
 	probes_del_process(t->probes, p->pid, has_ended);
 	engine_del_target(t->engine, p->pid);
@@ -664,6 +732,8 @@ static int work_for(struct tracker *t, struct followed_process *p)
 		p->is_dirty = true;
 	if (p->is_dirty)
 		err = refresh(t, p);
+	if (!err && (p->sampler || p->is_sampled))
+		err = follow_sampler(t, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
 	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)

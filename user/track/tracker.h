@@ -44,6 +44,7 @@ struct tracker_options {
 	 * exception through a return probe ends the program: see record/throw_limit.h.
 	 */
 	bool probe_throwing;
+	enum probes_source source;
 	uint32_t rate_idx;
 	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
 	/* Read the mappings of a process again after so long, though nothing was heard of it: that it
