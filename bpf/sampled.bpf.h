@@ -3,7 +3,7 @@
  * sampled.bpf.h - samples that a sampler in the process itself has drawn.
  *
  * A program may count its allocations itself and tell only of those that it keeps, in two probes:
- * alloc(ptr, size, weight) and free(ptr) of a block that was kept (user/track/file_sampler.h says whose
+ * alloc(ptr, size, weight) and free(ptr) of a block that was kept (user/alloc/file_sampler.h says whose
  * contracts are read). The draw has been made then, and the size of what the sample stands for is an
  * argument: weight = size / p. All after that is as for our own draws.
  *

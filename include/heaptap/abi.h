@@ -201,7 +201,8 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_OP_FREE 2
 #define HT_OP_REALLOC 3 /* frees one block and returns another (or the same) */
 #define HT_OP_RESIZE 4 /* in place: returns the new size, the pointer stays (xallocx) */
-#define HT_OP_SAMPLED 5 /* a sampler in the process kept an allocation: see struct ht_sampled_site */
+#define HT_OP_SAMPLED \
+	5 /* a sampler in the process kept an allocation: see struct ht_sampled_site */
 #define HT_OP_SAMPLED_FREE 6 /* ... and here is its free */
 
 #define HT_RET_VALUE 0 /* the pointer is returned */
@@ -289,7 +290,7 @@ _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
  * Samplers of others
  * ------------------
  * A program, or a library in it, may sample its allocations itself and tell of those that it keeps in USDT
- * probes (user/track/file_sampler.h). An operand is where one argument of such a probe is: a constant, a
+ * probes (user/alloc/file_sampler.h). An operand is where one argument of such a probe is: a constant, a
  * register, or memory at base + index * scale + value. Registers are offsets into struct pt_regs.
  */
 #define HT_OPERAND_NONE 0

@@ -132,8 +132,9 @@ static void test_alloc_only(void **state)
 	assert_int_equal(rig_live(&rig).cnt, BLOCKS);
 	change(&rig, true);
 	keep(&rig, PROBES_ALLOCS);
-	assert_int_equal(
-		engine_drop_live(rig.engine, rig.pid, tracker_generation(rig.tracker, rig.pid), NULL), 0);
+	assert_int_equal(engine_drop_live(rig.engine, rig.pid,
+					  tracker_generation(rig.tracker, rig.pid), NULL),
+			 0);
 	assert_int_equal(rig_live(&rig).cnt, 0);
 	assert_int_equal(rig_stat(&rig, HT_STAT_DROPPED), BLOCKS);
 

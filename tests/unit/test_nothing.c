@@ -98,13 +98,25 @@ static void test_no_allocator(void **state)
 	expect(&n, -ENODATA, "a Go program: its heap is not malloc's", "would be seen");
 }
 
+static void test_samplers(void **state)
+{
+	struct nothing n = ordinary();
+
+	(void)state;
+	n.is_usdt = true;
+	expect(&n, 0, "PID 12 (ls) has a sampler that told of nothing",
+	       ": heaptap record --source probes -p 12,13");
+	n.site_cnt = 0;
+	expect(&n, -ENODATA, "PID 12 (ls) has no sampler of its own",
+	       ": heaptap record --source probes -p 12,13");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_little),
-		cmocka_unit_test(test_quotes),
-		cmocka_unit_test(test_no_calls),
-		cmocka_unit_test(test_no_allocator),
+		cmocka_unit_test(test_too_little), cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_no_calls),   cmocka_unit_test(test_no_allocator),
+		cmocka_unit_test(test_samplers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

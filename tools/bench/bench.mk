@@ -15,7 +15,7 @@ BENCH_PARTS := $(patsubst tools/bench/bench_%.c,$(B)/bench/bench_%,$(wildcard to
 .PHONY: bench bench-programs
 bench: ## what profiling costs, beside other profilers (10 minutes)
 	@tools/setup.sh build bench
-	$(SUB_MAKE) heaptap bench-programs
+	$(SUB_MAKE) heaptap sampler bench-programs
 	tools/bench/run
 
 bench-programs: $(BENCH_TARGETS) $(BENCH_PARTS)

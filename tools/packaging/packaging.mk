@@ -9,6 +9,7 @@ P := tools/packaging
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 ZSHDIR ?= share/zsh/site-functions
+LIBDIR ?= $(PREFIX)/lib
 BINDIR := $(PREFIX)/bin
 DOCDIR := $(PREFIX)/share/doc/heaptap
 MANDIR := $(PREFIX)/share/man
@@ -28,13 +29,16 @@ FILL = sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@BINDIR@,$(BINDIR),g' \
 .PHONY: install uninstall deb check-packaging
 
 # A configuration that is there is somebody's: it stays as it is.
-install: $(B)/heaptap ## into PREFIX (/usr/local), under DESTDIR
+install: $(B)/heaptap sampler ## into PREFIX (/usr/local), under DESTDIR
 	install -D -m 755 $(B)/heaptap $(DESTDIR)$(BINDIR)/heaptap
 	$(foreach m,$(MAN),install -D -m 644 $m $(DESTDIR)$(call man_path,$m) &&) true
 	$(foreach c,$(COMPLETIONS),install -d $(DESTDIR)$(dir $(call completion_path,$c)) && \
 		$(B)/heaptap completion $(firstword $(subst :, ,$c)) > $(DESTDIR)$(call completion_path,$c) && \
 		chmod 644 $(DESTDIR)$(call completion_path,$c) &&) true
 	install -D -m 644 include/heaptap/scope.h $(DESTDIR)$(PREFIX)/include/heaptap/scope.h
+	install -D -m 644 $(SAMPLER).so $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).so
+	install -D -m 644 $(SAMPLER).a $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).a
+	install -D -m 644 tools/sampler/README.md $(DESTDIR)$(DOCDIR)/sampler.md
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig $(DESTDIR)$(UNITDIR) \
 		$(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(SYSCONFDIR)/heaptap
 	$(FILL) $(P)/heaptap.pc.in > $(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc
@@ -49,7 +53,8 @@ install: $(B)/heaptap ## into PREFIX (/usr/local), under DESTDIR
 uninstall: ## what install put there
 	rm -f $(DESTDIR)$(BINDIR)/heaptap $(foreach m,$(MAN),$(DESTDIR)$(call man_path,$m)) \
 		$(foreach c,$(COMPLETIONS),$(DESTDIR)$(call completion_path,$c)) \
-		$(DESTDIR)$(PREFIX)/include/heaptap/scope.h \
+		$(DESTDIR)$(PREFIX)/include/heaptap/scope.h $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).so \
+		$(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).a \
 		$(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc $(DESTDIR)$(UNITDIR)/heaptap.service
 	rm -rf $(DESTDIR)$(DOCDIR)
 	! cmp -s $(P)/serve.toml $(DESTDIR)$(CONFIG) || rm -f $(DESTDIR)$(CONFIG)

@@ -159,9 +159,8 @@ static void *first_reallocarray(void *ptr, size_t cnt, size_t bytes)
 }
 
 static struct functions real = {
-	first_malloc,	      first_free,   first_calloc, first_realloc,
-	first_memalign,	      first_posix_memalign, first_aligned_alloc, first_valloc,
-	first_pvalloc, first_reallocarray,
+	first_malloc,	      first_free,	   first_calloc, first_realloc, first_memalign,
+	first_posix_memalign, first_aligned_alloc, first_valloc, first_pvalloc, first_reallocarray,
 };
 
 __attribute__((constructor)) static void look_early(void)
@@ -177,19 +176,19 @@ __attribute__((constructor)) static void look_early(void)
 #define PASSES(bytes) SAMPLER_LIKELY(sampler_is_asleep() || sampler_passes(bytes))
 
 /* The call, sampled if it comes to that. */
-#define SAMPLED(bytes, call)                             \
-	({                                               \
-		bool is_kept_ = heaptap_sampler_take(bytes); \
-		void *ptr_;                              \
-                                                         \
-		sampler_me.is_busy |= is_kept_;          \
-		ptr_ = (call);                           \
-		if (is_kept_) {                          \
-			sampler_me.is_busy = false;      \
-			if (ptr_)                        \
+#define SAMPLED(bytes, call)                                       \
+	({                                                         \
+		bool is_kept_ = heaptap_sampler_take(bytes);       \
+		void *ptr_;                                        \
+                                                                   \
+		sampler_me.is_busy |= is_kept_;                    \
+		ptr_ = (call);                                     \
+		if (is_kept_) {                                    \
+			sampler_me.is_busy = false;                \
+			if (ptr_)                                  \
 				heaptap_sampler_keep(ptr_, bytes); \
-		}                                        \
-		ptr_;                                    \
+		}                                                  \
+		ptr_;                                              \
 	})
 
 static NEVER_INLINE void *heaptap_sampler_malloc(size_t bytes)
@@ -336,24 +335,24 @@ EXPORT void *reallocarray(void *ptr, size_t cnt, size_t bytes)
  * C++. Their linkage names; size_t is unsigned long.
  */
 
-#define NEW(name, params, args, call)                        \
-	EXPORT void *name params;                            \
-	EXPORT void *name params                             \
-	{                                                    \
-		void *(*own)params;                          \
-		void *ptr = call;                            \
-                                                             \
-		if (SAMPLER_LIKELY(ptr != NULL))             \
-			return ptr;                          \
-		own = (void *(*)params)next(#name);          \
-		return own ? own args : NULL;                \
+#define NEW(name, params, args, call)               \
+	EXPORT void *name params;                   \
+	EXPORT void *name params                    \
+	{                                           \
+		void *(*own)params;                 \
+		void *ptr = call;                   \
+                                                    \
+		if (SAMPLER_LIKELY(ptr != NULL))    \
+			return ptr;                 \
+		own = (void *(*)params)next(#name); \
+		return own ? own args : NULL;       \
 	}
 
-#define DELETE(name, params)   \
+#define DELETE(name, params)     \
 	EXPORT void name params; \
 	EXPORT void name params  \
-	{                      \
-		free(ptr);     \
+	{                        \
+		free(ptr);       \
 	}
 
 #define UNUSED __attribute__((unused))
@@ -382,5 +381,7 @@ DELETE(_ZdlPvSt11align_val_t, (void *ptr, size_t align UNUSED))
 DELETE(_ZdaPvSt11align_val_t, (void *ptr, size_t align UNUSED))
 DELETE(_ZdlPvmSt11align_val_t, (void *ptr, size_t bytes UNUSED, size_t align UNUSED))
 DELETE(_ZdaPvmSt11align_val_t, (void *ptr, size_t bytes UNUSED, size_t align UNUSED))
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *ptr, size_t align UNUSED, const void *tag UNUSED))
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *ptr, size_t align UNUSED, const void *tag UNUSED))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t,
+       (void *ptr, size_t align UNUSED, const void *tag UNUSED))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t,
+       (void *ptr, size_t align UNUSED, const void *tag UNUSED))

@@ -51,17 +51,17 @@ __asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 #endif
 
 /* A nop, and the note that says where it is: the format of SystemTap's sdt.h. */
-#define PROBE(name, args)                                        \
-	"990: nop\n"                                             \
-	".pushsection .note.stapsdt,\"\",\"note\"\n"             \
-	".balign 4\n"                                            \
-	".4byte 8, 992f - 991f, 3\n"                             \
-	".asciz \"stapsdt\"\n"                                   \
-	"991: .8byte 990b, _.stapsdt.base, sampler_state\n"      \
-	".asciz \"otel_memory\"\n"                               \
-	".asciz \"" name "\"\n"                                  \
-	".asciz \"" args "\"\n"                                  \
-	"992: .balign 4\n"                                       \
+#define PROBE(name, args)                                   \
+	"990: nop\n"                                        \
+	".pushsection .note.stapsdt,\"\",\"note\"\n"        \
+	".balign 4\n"                                       \
+	".4byte 8, 992f - 991f, 3\n"                        \
+	".asciz \"stapsdt\"\n"                              \
+	"991: .8byte 990b, _.stapsdt.base, sampler_state\n" \
+	".asciz \"otel_memory\"\n"                          \
+	".asciz \"" name "\"\n"                             \
+	".asciz \"" args "\"\n"                             \
+	"992: .balign 4\n"                                  \
 	".popsection\n"
 
 #define INLINE static inline __attribute__((always_inline))

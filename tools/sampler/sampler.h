@@ -71,10 +71,10 @@ static inline bool sampler_passes(size_t bytes)
 	return true;
 }
 
+/* Blocks are 16 bytes apart at least, and lie close together: a multiplication would spread them no better. */
 static inline uint32_t sampler_hash(const void *ptr)
 {
-	return (uint32_t)(((uint64_t)(uintptr_t)ptr >> 4) * 0x9e3779b97f4a7c15ULL >>
-			  (64 - SAMPLER_FILTER_SHIFT));
+	return (uint32_t)((uintptr_t)ptr >> 4) & ((1 << SAMPLER_FILTER_SHIFT) - 1);
 }
 
 static inline bool sampler_may_have(const void *ptr)

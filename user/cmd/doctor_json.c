@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
+#include "alloc/file_sampler.h"
 
 static void put_uint(struct json *j, const char *name, uint64_t v)
 {
@@ -214,6 +215,15 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 	json_end(j, '}');
 }
 
+static void put_sampler(struct json *j, const struct file_sampler *sampler)
+{
+	json_begin(j, "sampler", '{');
+	json_text(j, "provider", sampler->provider);
+	json_text(j, "problem", sampler->problem);
+	json_bool(j, "whole_program", sampler->is_whole);
+	json_end(j, '}');
+}
+
 static void put_tags(struct json *j, const struct survey_file *file)
 {
 	const struct survey_tag *tag;
@@ -246,6 +256,8 @@ static void put_file(struct json *j, const struct doctor_report *r, const struct
 	json_bool(j, "go", file->is_go);
 	if (file->alloc)
 		put_allocator(j, r, file);
+	if (file->sampler)
+		put_sampler(j, file->sampler);
 	put_tags(j, file);
 	json_end(j, '}');
 }

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cmd/doctor_page.h"
 #include "alloc/allocators.h"
+#include "alloc/file_sampler.h"
 
 #define COLUMNS_DEFAULT 100
 #define NAMED_CNT 3 /* of a list, this many are named */
@@ -207,6 +208,27 @@ static void print_confinement(const struct process_info *info, const struct page
 		   l.len ? l.text : "none (no container, no own pid namespace, no seccomp)");
 }
 
+static void print_sampler_line(const struct survey *s, const struct page *to)
+{
+	struct line l = { 0 };
+	const struct survey_file *file;
+	uint32_t cnt = 0, nth = 0;
+
+	vec_each(&s->files, file)
+		cnt += file->sampler != NULL;
+	if (!cnt)
+		return;
+	vec_each(&s->files, file)
+		if (file->sampler && add_separator(&l, nth++, cnt))
+			add(&l, "%s in %s: %s", file->sampler->provider, file->path,
+			    file->sampler->problem[0] ?
+				    file->sampler->problem :
+			    file->sampler->is_whole ?
+				    "read instead of its allocator when it is on" :
+				    "read with --source usdt");
+	page_field(to, "samplers", l.text);
+}
+
 static void print_tags_line(const struct survey *s, const struct page *to)
 {
 	struct line l = { 0 };
@@ -262,6 +284,7 @@ static void print_process(const struct doctor_report *r, const struct page *to)
 	print_confinement(info, to);
 	if (!r->survey)
 		return;
+	print_sampler_line(r->survey, to);
 	print_tags_line(r->survey, to);
 	print_stacks_line(r->survey, to);
 }

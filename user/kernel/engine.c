@@ -312,7 +312,8 @@ int engine_sampled_site(struct engine *e, const struct ht_sampled_site *site, ui
 	if (idx >= HT_SAMPLED_SITES_CAP)
 		return -ENOSPC;
 	err = vec_reserve(&e->sampled_sites, idx + 1);
-	if (!err && bpf_map_update_elem(bpf_map__fd(e->skel->maps.sampled_sites), &idx, site, BPF_ANY))
+	if (!err &&
+	    bpf_map_update_elem(bpf_map__fd(e->skel->maps.sampled_sites), &idx, site, BPF_ANY))
 		err = -errno;
 	if (!err)
 		e->sampled_sites.data[e->sampled_sites.cnt++] = *site;

@@ -20,6 +20,7 @@
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
+#include "alloc/file_sampler.h"
 #include "proc/jit_entry.h"
 #include "proc/otel_process_ctx.h"
 #include "proc/tag_sources.h"
@@ -217,6 +218,8 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	survey_unwind(ef, file);
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)
+		err = file_sampler_scan(ef, file->alloc != NULL, &file->sampler);
+	if (!err)
 		err = find_probes(sv, file, ef);
 	if (!err)
 		err = find_tags(sv, m, ef, file);
@@ -376,6 +379,7 @@ void survey_free(struct survey *s)
 		free(file->is_probed);
 		vec_release(&file->tags.all);
 		alloc_file_free(file->alloc);
+		file_sampler_free(file->sampler);
 	}
 	vec_release(&s->files);
 	free(s);

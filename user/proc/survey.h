@@ -17,6 +17,7 @@
 #include "proc/survey_tags.h"
 
 struct alloc_file;
+struct file_sampler;
 
 enum survey_debug {
 	SURVEY_DEBUG_NONE,
@@ -41,6 +42,7 @@ struct survey_file {
 	size_t symbol_cnt;
 	enum survey_debug debug;
 	struct alloc_file *alloc; /* NULL: no known entry point */
+	struct file_sampler *sampler; /* NULL: brings none */
 	/* per site of alloc: text differs from the file, so a probe or breakpoint is on it */
 	bool *is_probed;
 	uint32_t probed_cnt;

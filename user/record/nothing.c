@@ -55,9 +55,10 @@ static void explain_no_sampler(const struct nothing *n, const char *name,
 	command(n, "--source probes", again);
 	snprintf(buf, NOTHING_BYTES, "nothing was recorded: %s %s; this probes its allocator: %s",
 		 name,
-		 n->site_cnt ? "has a sampler that told of nothing (is it on?)" :
-			       "has no sampler of its own (looked for USDT probes of otel_memory and "
-			       "ddheap)",
+		 n->site_cnt ?
+			 "has a sampler that told of nothing (is it on?)" :
+			 "has no sampler of its own (looked for USDT probes of otel_memory and "
+			 "ddheap)",
 		 again);
 }
 

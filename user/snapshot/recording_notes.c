@@ -298,7 +298,8 @@ static int comment_source(const struct recording_facts *f, const struct processe
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
 	if (sampler)
-		return profile_comment(p, "source: usdt (%s), of the program's own sampler", sampler);
+		return profile_comment(p, "source: usdt (%s), of the program's own sampler",
+				       sampler);
 	if (f->says_sites && !cnt)
 		return profile_comment(p, "source: none: no known allocator was found (looked for "
 					  "malloc, jemalloc, tcmalloc, mimalloc, operator new)");

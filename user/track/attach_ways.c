@@ -12,7 +12,7 @@
 #include "heaptap/abi.h"
 #include "kernel/attach.h"
 #include "kernel/engine.h"
-#include "track/file_sampler.h"
+#include "alloc/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/files.h"
 

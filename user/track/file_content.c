@@ -13,7 +13,7 @@
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
-#include "track/file_sampler.h"
+#include "alloc/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 

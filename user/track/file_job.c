@@ -15,8 +15,8 @@
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"
+#include "alloc/file_sampler.h"
 #include "proc/reader.h"
-#include "track/file_sampler.h"
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 

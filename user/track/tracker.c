@@ -20,8 +20,8 @@
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
 #include "proc/process.h"
+#include "alloc/file_sampler.h"
 #include "track/file_probes.h"
-#include "track/file_sampler.h"
 #include "track/files.h"
 #include "track/followed.h"
 #include "track/jit_code.h"
@@ -378,9 +378,10 @@ static int begin_sampled(struct tracker *t, struct followed_process *p)
 	inst->sampler_ns = now_ns();
 	inst->forgotten_cnt = dropped_cnt;
 	snprintf(inst->sampler, sizeof(inst->sampler), "%s", p->sampler->sampler->provider);
-	log_info("PID %d samples its allocations itself (%s of %s): that is read, and its allocator "
-		 "is not probed",
-		 p->pid, inst->sampler, p->sampler->path);
+	log_info(
+		"PID %d samples its allocations itself (%s of %s): that is read, and its allocator "
+		"is not probed",
+		p->pid, inst->sampler, p->sampler->path);
 	return 0;
 }
 

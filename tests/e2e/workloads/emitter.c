@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emitter.c - a sampler made from the texts of the contracts (user/track/file_sampler.h), with <sys/sdt.h>'s
+ * emitter.c - a sampler made from the texts of the contracts (user/alloc/file_sampler.h), with <sys/sdt.h>'s
  * way to say where arguments are: in whatever place the compiler has them. EMIT is the provider.
  *
  * It keeps each allocation of some sites and tells that it stands for several of that size; of site_silent it
@@ -22,24 +22,24 @@ static volatile unsigned short semaphore __attribute__((section(".probes"), used
 #define SEMAPHORE_TEXT "0"
 #endif
 
-#define NOTE(name, args)                                                    \
-	"990: nop\n"                                                        \
-	".pushsection .note.stapsdt,\"\",\"note\"\n"                        \
-	".balign 4\n"                                                       \
-	".4byte 8, 992f - 991f, 3\n"                                        \
-	".asciz \"stapsdt\"\n"                                              \
-	"991: .8byte 990b, 0, " SEMAPHORE_TEXT "\n"                         \
-	".asciz \"" EMIT "\"\n"                                             \
-	".asciz \"" name "\"\n"                                             \
-	".ascii \"" args "\"\n"                                             \
-	".byte 0\n"                                                         \
-	"992: .balign 4\n"                                                  \
+#define NOTE(name, args)                             \
+	"990: nop\n"                                 \
+	".pushsection .note.stapsdt,\"\",\"note\"\n" \
+	".balign 4\n"                                \
+	".4byte 8, 992f - 991f, 3\n"                 \
+	".asciz \"stapsdt\"\n"                       \
+	"991: .8byte 990b, 0, " SEMAPHORE_TEXT "\n"  \
+	".asciz \"" EMIT "\"\n"                      \
+	".asciz \"" name "\"\n"                      \
+	".ascii \"" args "\"\n"                      \
+	".byte 0\n"                                  \
+	"992: .balign 4\n"                           \
 	".popsection\n"
 
 /* Registers, memory, constants: "nor" is what sdt.h lets the compiler choose from. */
-#define TELL_ALLOC(ptr, size, weight)                                                        \
+#define TELL_ALLOC(ptr, size, weight) \
 	__asm__ volatile(NOTE("alloc", "8@%0 8@%1 8@%2")::"nor"(ptr), "nor"(size), "nor"(weight))
-#define TELL_ALLOC_SHORT(ptr, size, weight)                                               \
+#define TELL_ALLOC_SHORT(ptr, size, weight)                                                     \
 	__asm__ volatile(NOTE("alloc", "8@%0 4@%1 -4@%2")::"nor"(ptr), "nor"((uint32_t)(size)), \
 			 "nor"((int32_t)(weight)))
 #define TELL_FREE(ptr) __asm__ volatile(NOTE("free", "8@%0")::"nor"(ptr))

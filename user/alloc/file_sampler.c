@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* file_sampler.c - see file_sampler.h. */
-#include "track/file_sampler.h"
+#include "alloc/file_sampler.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -54,8 +54,8 @@ static int add_site(struct file_sampler *s, const struct usdt_note *note, bool i
 		return 0;
 	}
 	if (s->sites.cnt >= SAMPLER_SITES_CAP) {
-		snprintf(s->problem, sizeof(s->problem), "%s is at more than %d places", s->provider,
-			 SAMPLER_SITES_CAP);
+		snprintf(s->problem, sizeof(s->problem), "%s is at more than %d places",
+			 s->provider, SAMPLER_SITES_CAP);
 		return 0;
 	}
 	site.where = (struct ht_sampled_site){ op[0], op[1], op[2] };

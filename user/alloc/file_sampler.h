@@ -8,8 +8,8 @@
  *   ddheap       Datadog's libdatadog; weight = size / p, before 2026-08 samples * interval
  * Who tells of no frees says nothing of what is in use: its allocator is probed instead, as everyone's.
  */
-#ifndef HT_TRACK_FILE_SAMPLER_H
-#define HT_TRACK_FILE_SAMPLER_H
+#ifndef HT_ALLOC_FILE_SAMPLER_H
+#define HT_ALLOC_FILE_SAMPLER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* test_usdt_operand.c - where the arguments of statically defined probes are, as assemblers write it. */
+#include <asm/ptrace.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "elf/usdt_operand.h"
+
+#if defined(__x86_64__)
+
+struct parsed {
+	const char *args;
+	struct ht_operand wanted;
+};
+
+#define REG(name) offsetof(struct pt_regs, name)
+#define IS_REG(name, width, sign)                               \
+	{                                                       \
+		HT_OPERAND_REG, width, sign, 0, REG(name), 0, 0 \
+	}
+#define IS_MEM(width, sign, base, off)                            \
+	{                                                         \
+		HT_OPERAND_MEM, width, sign, 0, REG(base), 0, off \
+	}
+
+static const struct parsed places[] = {
+	{ "8@%rdi", IS_REG(rdi, 8, 0) },
+	{ "-4@%eax", IS_REG(rax, 4, 1) },
+	{ "1@%r15b", IS_REG(r15, 1, 0) },
+	{ "-2@%bp", IS_REG(rbp, 2, 1) },
+	{ "1@%sil", IS_REG(rsi, 1, 0) },
+	{ "%r9", IS_REG(r9, 8, 0) },
+	{ "8@$42", { HT_OPERAND_CONST, 8, 0, 0, 0, 0, 42 } },
+	{ "-4@$-1", { HT_OPERAND_CONST, 4, 1, 0, 0, 0, -1 } },
+	{ "8@$0x10", { HT_OPERAND_CONST, 8, 0, 0, 0, 0, 16 } },
+	{ "8@$18446744073709551615", { HT_OPERAND_CONST, 8, 0, 0, 0, 0, -1 } },
+	{ "8@(%rsp)", IS_MEM(8, 0, rsp, 0) },
+	{ "8@-16(%rbp)", IS_MEM(8, 0, rbp, -16) },
+	{ "4@24(%rsp,%rdx)", { HT_OPERAND_MEM, 4, 0, 1, REG(rsp), REG(rdx), 24 } },
+	{ "-8@(%rax,%r12,8)", { HT_OPERAND_MEM, 8, 1, 8, REG(rax), REG(r12), 0 } },
+};
+
+static void places_are_understood(void **state)
+{
+	struct ht_operand op;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		memset(&op, 0x55, sizeof(op));
+		if (usdt_operands_parse(places[i].args, &op, 1) ||
+		    memcmp(&op, &places[i].wanted, sizeof(op)) != 0)
+			fail_msg("'%s' is not understood", places[i].args);
+	}
+}
+
+static void others_are_refused(void **state)
+{
+	static const struct {
+		const char *args;
+		int err;
+	} wrong[] = {
+		{ "", -EINVAL },
+		{ "8@", -ENOTSUP },
+		{ "8@%rip", -ENOTSUP },
+		{ "8@%ah", -ENOTSUP },
+		{ "8@%rdi)", -EINVAL },
+		{ "8f@%xmm0", -ENOTSUP },
+		{ "8@counter(%rip)", -ENOTSUP },
+		{ "8@counter", -ENOTSUP },
+		{ "8@$counter", -ENOTSUP },
+		{ "3@%rdi", -EINVAL },
+		{ "x8@%rdi", -EINVAL },
+		{ "8@(%rdi", -EINVAL },
+		{ "8@(%rdi,%rsi,3)", -EINVAL },
+		{ "8@(%rdi,%rsi,", -EINVAL },
+		{ "8@(,%rsi,8)", -EINVAL },
+		{ "8@%averyverylongregister", -ENOTSUP },
+		{ "8@$99999999999999999999999", -EINVAL },
+	};
+	struct ht_operand op;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		int err = usdt_operands_parse(wrong[i].args, &op, 1);
+
+		if (err != wrong[i].err)
+			fail_msg("'%s': %d, must be %d", wrong[i].args, err, wrong[i].err);
+	}
+}
+
+static void there_may_be_more_but_not_fewer(void **state)
+{
+	struct ht_operand op[3];
+
+	(void)state;
+	assert_int_equal(usdt_operands_parse("8@%rdi 8@$5  4@%edx 8@%rip", op, 3), 0);
+	assert_int_equal(op[1].value, 5);
+	assert_int_equal(op[2].bytes, 4);
+	assert_int_equal(usdt_operands_parse("8@%rdi 8@$5", op, 3), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places_are_understood),
+		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(there_may_be_more_but_not_fewer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	return 0;
+}
+
+#endif

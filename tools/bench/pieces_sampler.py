@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What libheaptap-sampler costs the program that has it, at rest and while somebody looks."""
+import statistics
+
+from benchlib import BUILD, CPUS, Skip, Target, interval
+from pieces_cost import BAR_SIZE, PAIRLOOP, pair_measure, redis_compare, size_name
+from profilers import Heaptap, library
+from workloads import Redis
+
+LIBRARY = BUILD.parent / "libheaptap-sampler.so"
+REST_NS, LOOKED_AT_NS = 1, 5
+RATE_KEPT, P99_KEPT = 97, 5
+
+
+class Sampled(Heaptap):
+    """heaptap that reads the program's own sampler."""
+
+    name = "sampler"
+
+    def __init__(self, pid, *options):
+        super().__init__(pid, "--source", "usdt", *options)
+
+
+def preload(other=None):
+    if not LIBRARY.exists():
+        raise Skip(f"{LIBRARY} is not built")
+    return {"LD_PRELOAD": f"{LIBRARY} {other}" if other else str(LIBRARY)}
+
+
+def pair_case(bench, allocator, other, threads, looked_at):
+    """One row: the same loop in two processes, one with the library."""
+    report = bench.report
+    base = Target([PAIRLOOP], {"LD_PRELOAD": other} if other else None)
+    variant = Target([PAIRLOOP], preload(other))
+    attached = None
+    try:
+        for target in (base, variant):
+            target.ask(f"run {BAR_SIZE} {threads} 1000")
+        if looked_at:
+            attached = Sampled(variant.pid)
+        rounds = pair_measure(bench, base, variant, BAR_SIZE, threads, bench.rounds)
+        if attached:
+            attached.stop()
+    finally:
+        if attached:
+            attached.kill()
+        base.close()
+        variant.close()
+    added = rounds.added()
+    how = "looked at" if looked_at else "at rest"
+    what = f"{allocator}, {size_name(BAR_SIZE)}, {threads} thr"
+    report.values(what, "no sampler", rounds.a, "ns")
+    report.values(what, "+ sampler, " + how, added, "ns", discarded=rounds.discarded)
+    if threads == 1:
+        low, high = interval(added)
+        limit = LOOKED_AT_NS if looked_at else REST_NS
+        report.bar(f"sampler {how}, {allocator} {size_name(BAR_SIZE)}", statistics.median(added), "ns",
+                   f"<= {limit}", statistics.median(added) <= limit, f"[{low:.2f} .. {high:.2f}]")
+
+
+def redis_case(bench):
+    report = bench.report
+    base, variant, attached = Redis(), None, None
+    try:
+        variant = Redis(preload())
+        attached = Sampled(variant.pid)
+        found = redis_compare(bench, "sampler", base, variant)
+        attached.stop()
+    finally:
+        if attached:
+            attached.kill()
+        if variant:
+            variant.close()
+        base.close()
+    report.values("redis, requests/s", "no sampler", found["base_rate"], "/s")
+    report.values("redis, requests/s", "+ sampler, looked at", found["rate"], "%", discarded=found["discarded"])
+    report.values("redis, p99", "no sampler", found["base_p99"], "ms")
+    report.values("redis, p99", "sampler, looked at", found["p99"], "ms")
+    kept = 100 + statistics.median(found["rate"])
+    low, high = interval(found["rate"])
+    report.bar("redis-benchmark with the sampler looked at", kept, "%", f">= {RATE_KEPT}", kept >= RATE_KEPT,
+               f"[{100 + low:.1f} .. {100 + high:.1f}]")
+
+
+def sampler(bench):
+    """What libheaptap-sampler costs, at rest and looked at."""
+    bench.report.heading("libheaptap-sampler: malloc+free pair, CPU ns added, and redis-server")
+    allocators = [("glibc", None)]
+    try:
+        allocators.append(("jemalloc", library("libjemalloc.so.2")))
+    except Skip as why:
+        bench.report.skip("sampler, jemalloc", why)
+    for allocator, other in allocators:
+        for threads in sorted({1, 2, 2 * len(CPUS)}):
+            for looked_at in (False, True):
+                pair_case(bench, allocator, other, threads, looked_at)
+    redis_case(bench)
