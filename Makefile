@@ -98,12 +98,12 @@ $(B)/libheaptap.a: $(OBJS)
 # The sampler that programs preload or link: nothing of heaptap's own in it, and no sanitizer, which has a malloc of its own.
 SAMPLER := $(B)/libheaptap-sampler
 SAMPLER_OBJS := $(B)/tools/sampler/sampler.o $(B)/tools/sampler/entries.o
-SAMPLER_CFLAGS = -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fno-builtin -fexceptions \
+SAMPLER_CFLAGS = -std=gnu11 -O2 -g $(WARN) -Iinclude -D_GNU_SOURCE -fPIC -fno-builtin -fexceptions \
 	-fvisibility=hidden -fno-semantic-interposition
 
 sampler: $(SAMPLER).so $(SAMPLER).a
 
-$(SAMPLER_OBJS): $(B)/%.o: %.c tools/sampler/sampler.h $(B)/flags
+$(SAMPLER_OBJS): $(B)/%.o: %.c tools/sampler/sampler.h include/heaptap/draw.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(SAMPLER_CFLAGS) -c -o $@ $<

@@ -6,7 +6,10 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "heaptap/draw.h"
+
 #define DEFAULT_RATE_BYTES (512 << 10)
+#define MOST_RATE_BYTES (1ULL << 40)
 #define ENV_RATE "HEAPTAP_SAMPLER_RATE" /* 64k, 1m, 524288 */
 
 /*
@@ -22,7 +25,7 @@ SAMPLER_TLS struct sampler_thread sampler_me;
 uint8_t sampler_filter[1 << SAMPLER_FILTER_SHIFT] __attribute__((aligned(64)));
 static uintptr_t slots[LINE_CNT * LINE_SLOTS] __attribute__((aligned(64)));
 static size_t slot_bytes[LINE_CNT * LINE_SLOTS];
-static double rate_bytes = DEFAULT_RATE_BYTES;
+static uint64_t rate_bytes = DEFAULT_RATE_BYTES;
 
 /* The kernel finds a semaphore in the file: not in .bss. */
 union sampler_state sampler_state __attribute__((section(".probes"), aligned(64))) = { .both = 0 };
@@ -91,68 +94,10 @@ INLINE void heaptap_sampler_tell_free(const void *ptr)
 #endif
 }
 
-/*
- * Numbers. libm is not asked, for a program need not have it.
- */
-
-/* ln(x) for x in (0, 1]: 2 artanh((m - 1) / (m + 1)) of the mantissa, which converges fast near 1. */
-static double natural_log(double x)
-{
-	int exponent = 0;
-	double s, square, term, sum = 0;
-
-	while (x < 0.70710678118654752) {
-		x *= 2;
-		exponent--;
-	}
-	s = (x - 1) / (x + 1);
-	square = s * s;
-	term = s;
-	for (int i = 1; i < 20; i += 2, term *= square)
-		sum += term / i;
-	return 2 * sum + exponent * 0.69314718055994531;
-}
-
-/* 1 - exp(-x) for x >= 0, as exact for small x: halved until the series is short, doubled back. */
-static double complement_of_exp(double x)
-{
-	double term, sum = 0;
-	int halvings = 0;
-
-	if (x > 40)
-		return 1;
-	while (x > 0.5) {
-		x /= 2;
-		halvings++;
-	}
-	term = x;
-	for (int i = 2; i < 18; i++) {
-		sum += term;
-		term *= -x / i;
-	}
-	while (halvings--)
-		sum = sum * (2 - sum);
-	return sum;
-}
-
-static uint64_t next_random(struct sampler_thread *t)
-{
-	uint64_t z = t->random += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
+/* With a rate of 1 every block is kept. */
 static uint64_t next_interval(struct sampler_thread *t)
 {
-	double u;
-
-	if (rate_bytes <= 1)
-		return 0; /* every block */
-	u = ((double)(next_random(t) >> 11) + 0.5) * 0x1p-53;
-
-	return (uint64_t)(-natural_log(u) * rate_bytes);
+	return rate_bytes > 1 ? draw_interval(&t->random, rate_bytes) : 0;
 }
 
 static void begin_thread(struct sampler_thread *t)
@@ -265,7 +210,6 @@ static bool take_out(void *ptr, size_t *ret_bytes)
 __attribute__((noinline)) void heaptap_sampler_keep(void *ptr, size_t bytes)
 {
 	uint32_t hash = sampler_hash(ptr);
-	double size = bytes ? (double)bytes : 1;
 
 	sampler_state.may_have = 1;
 	filter_add(hash);
@@ -273,9 +217,7 @@ __attribute__((noinline)) void heaptap_sampler_keep(void *ptr, size_t bytes)
 		filter_sub(hash);
 		return;
 	}
-	if (rate_bytes > 1)
-		size /= complement_of_exp(size / rate_bytes);
-	heaptap_sampler_tell_alloc(ptr, bytes, (uint64_t)(size + 0.5));
+	heaptap_sampler_tell_alloc(ptr, bytes, draw_weight(bytes, rate_bytes));
 }
 
 __attribute__((noinline)) bool heaptap_sampler_drop(void *ptr, size_t *ret_bytes)
@@ -290,16 +232,18 @@ __attribute__((noinline)) bool heaptap_sampler_drop(void *ptr, size_t *ret_bytes
 __attribute__((constructor)) static void read_rate(void)
 {
 	const char *text = getenv(ENV_RATE);
+	unsigned long long rate;
 	char *end;
-	double rate;
 
 	if (!text)
 		return;
-	rate = strtod(text, &end);
+	rate = strtoull(text, &end, 10);
+	if (end == text || rate > MOST_RATE_BYTES)
+		return;
 	if (*end == 'k' || *end == 'K')
-		rate *= 1 << 10;
+		rate <<= 10;
 	else if (*end == 'm' || *end == 'M')
-		rate *= 1 << 20;
-	if (end != text && rate >= 1 && rate <= 0x1p40)
+		rate <<= 20;
+	if (rate && rate <= MOST_RATE_BYTES)
 		rate_bytes = rate;
 }
