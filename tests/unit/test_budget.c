@@ -226,7 +226,7 @@ static void test_limit_is_used(void **state)
 	const struct recording_limit limit = { 0.40, 0.01 };
 
 	(void)state;
-	for (double share = 0.36; share < 0.53; share += 0.01) {
+	for (double share = 0.36; share < 0.435; share += 0.01) {
 		struct sim s;
 
 		sim_open(&s, &limit);

@@ -21,9 +21,7 @@
  * come back, so the verdict is not hasty. It needs
  * - a look at LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
  * - a mean above DOWN times the limit, both of late (RECENT_NS), so that what is over has no
- *   consequence, and for longer (MEAN_NS), so that a burst counts as what it is for the whole. What is promised
- *   is one and a half times the limit; of that a tenth is for what the measurement does not see. With a DOWN of
- *   1.1 a server whose frees cost 29 % of a CPU had no answer at a limit of 25 %, for 4 % of a CPU,
+ *   consequence, and for longer (MEAN_NS), so that a burst counts as what it is for the whole,
  * - moments above the limit at least SPREAD_NS apart, the last of them now: one burst says nothing of a
  *   server that sleeps otherwise, although it is all of its CPU time that there was, and what is
  *   over costs nothing any more.
@@ -56,7 +54,7 @@
 #define LOOK_CPU_NS (1 * NS_PER_S)
 #define LOOK_LEAST_NS (1 * NS_PER_S) /* of the clock, however many threads use CPU time */
 #define LOOK_NS (3 * NS_PER_S)
-#define DOWN 1.35
+#define DOWN 1.1
 #define UP 0.8
 #define RECENT_NS (3 * NS_PER_S)
 #define MEAN_NS (10 * NS_PER_S)
