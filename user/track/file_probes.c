@@ -73,11 +73,6 @@ void file_probes_use_sampler(struct file_probes *fp)
 	fp->uses_sampler = true;
 }
 
-bool file_probes_uses_sampler(const struct file_probes *fp)
-{
-	return fp->uses_sampler;
-}
-
 void file_probes_leave_allocator(struct file_probes *fp)
 {
 	fp->leaves_allocator = true;
@@ -154,7 +149,6 @@ void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
 			take_over(gone, &m->allocs[way]);
 		take_over(gone, &fp->everyone.allocs[way]);
 	}
-	/* Its allocations and frees are one: BPF takes no new ones by then (HT_TARGET_QUIET). */
 }
 
 void file_probes_free(struct file_probes *fp)

@@ -37,7 +37,6 @@ bool file_probes_shares_tags(const struct file_probes *fp);
 
 /* What the file's sampler tells is read, of everyone who maps it. */
 void file_probes_use_sampler(struct file_probes *fp);
-bool file_probes_uses_sampler(const struct file_probes *fp);
 /* Its allocator is left alone, whoever asks. */
 void file_probes_leave_allocator(struct file_probes *fp);
 
@@ -91,7 +90,7 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
 /* One way of one member; one way of all. */
 void file_probes_stop_member(struct file_member *m, enum plan_way way);
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way);
-/* What is on allocations, of all members in all ways, to `gone`. */
+/* What is on allocations, of all members in all ways, to `gone`. Samplers stay, whose allocations and frees are one. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */
