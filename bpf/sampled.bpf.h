@@ -80,9 +80,11 @@ static __always_inline __u32 sampled_threshold(__u64 *size_bytes, __u64 weight)
 
 	if (!weight || weight > HT_SAMPLED_WEIGHT_CAP)
 		return 0;
-	if (weight <= *size_bytes) {
-		*size_bytes = weight;
+	if (weight == *size_bytes)
 		return HT_KEEP_ALWAYS;
+	if (weight < *size_bytes) {
+		*size_bytes = weight;
+		return HT_KEEP_ALWAYS - 1; /* not certain: nothing of it is called exact */
 	}
 	/* What sums of errors can bear, see heaptap/variance.h. */
 	limit = limit > 1ULL << ht_base_log2 ? limit : 1ULL << ht_base_log2;

@@ -3,8 +3,8 @@
  * draw.h - the arithmetic of a sampler in a program, in whole numbers: it runs in signal handlers, before main(), and
  * without libm.
  *
- * Fractions are in 2^-32 (Q32), logarithms in 2^-57 where more is needed. Right to a part in 10^8, which
- * tests/unit/test_draw.c shows against libm.
+ * The suffix of a name says in what its fraction is: _q57 in 2^-57. Weights are right to a part in 10^8 and 1 byte,
+ * logarithms to 10^-10: tests/unit/test_draw.c compares them with libm's.
  */
 #ifndef HEAPTAP_DRAW_H
 #define HEAPTAP_DRAW_H

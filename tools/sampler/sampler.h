@@ -60,7 +60,7 @@ static inline bool sampler_is_empty(void)
 	return sampler_state.both == 0;
 }
 
-/* false: this block is the end of the thread's interval, or it has none yet; see sampler_take(). */
+/* false: this block is the end of the thread's interval, or it has none yet; see heaptap_sampler_take(). */
 static inline bool sampler_passes(size_t bytes)
 {
 	struct sampler_thread *t = &sampler_me;

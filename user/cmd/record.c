@@ -99,8 +99,6 @@ static const char *const realloc_scopes[] = { "current", "origin", NULL };
 /* As enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
 
-static const char *const sources[] = { "auto", "probes", "usdt", NULL }; /* enum probes_source */
-
 #define AT(member) offsetof(struct record_options, member)
 
 static const struct option_row rows[] = {
@@ -217,7 +215,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_CHOICE,
 	  .at = AT(recorder.source),
 	  .arg = "auto|probes|usdt",
-	  .choices = sources,
+	  .choices = probes_source_names,
 	  .help = "where samples come from: probes of the allocator, or what a sampler in the "
 		  "program tells in USDT probes (otel_memory, ddheap); auto = the former until a "
 		  "sampler that sees the whole program tells of a first sample" },

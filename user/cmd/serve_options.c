@@ -144,8 +144,7 @@ static int check_folder(const char *text, char *why, size_t why_bytes)
 
 /* As enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
-/* As enum probes_source, and as enum plan_way. */
-static const char *const sources[] = { "auto", "probes", "usdt", NULL };
+/* As enum plan_way. */
 static const char *const attach_ways[] = { "auto", "own", "event", "all", NULL };
 
 #define AT(member) offsetof(struct serve_settings, member)
@@ -259,7 +258,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.source),
 	  .arg = "auto|probes|usdt",
-	  .choices = sources,
+	  .choices = probes_source_names,
 	  .flags = OPTION_AT_START,
 	  .help = "where samples come from: probes of allocators, or what a sampler in a program "
 		  "tells in USDT probes (otel_memory, ddheap); auto = the former until a sampler "

@@ -28,6 +28,8 @@
  * 25 cleanings a second do. */
 #define CLEANINGS_CAP 3
 
+const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
+
 struct probed_file {
 	const struct track_file *file;
 	struct file_probes *probes;

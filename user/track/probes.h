@@ -32,6 +32,7 @@ enum probes_source {
 	SOURCE_PROBES, /* those of its allocator */
 	SOURCE_USDT, /* samplers of its own, whatever they see */
 };
+extern const char *const probes_source_names[]; /* by number; ends with NULL */
 
 struct probes_options {
 	struct guardian *guardian;
