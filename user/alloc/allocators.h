@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "alloc/alloc_table.h"
 #include "alloc/placement.h"
+#include "alloc/tap_spot.h"
 
 struct elf_file;
 struct elf_symbols;
@@ -24,6 +25,9 @@ struct alloc_site {
 	struct placement placement;
 	uint64_t cookie; /* HT_COOKIE without the site index */
 	bool needs_return;
+	bool may_nest; /* it may call, or jump to, other entry points of the file */
+	struct tap_spot tap;
+	uint64_t nothrow_vaddr; /* of one that throws: the form that returns NULL instead; 0: not found */
 };
 
 /* What one file defines. */

@@ -58,7 +58,7 @@ static int add_site(struct file_sampler *s, const struct usdt_note *note, bool i
 			 s->provider, SAMPLER_SITES_CAP);
 		return 0;
 	}
-	site.where = (struct ht_sampled_site){ op[0], op[1], op[2] };
+	site.where = (struct ht_sampled_site){ .ptr = op[0], .size = op[1], .weight = op[2] };
 	return has_site(s, site.off) ? 0 : vec_push(&s->sites, site);
 }
 

@@ -33,12 +33,12 @@
  */
 #include "alloc/placement.h"
 
-#include <capstone/capstone.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
 
 #define SEARCH_INSNS 16
@@ -50,28 +50,6 @@
 #define NEVER_NOP_BYTES 5
 /* To decode an instruction takes 100 ns. */
 #define STEPS_PER_CODE_BYTE 12
-
-/* What an instruction is, by its bytes alone. */
-enum kind {
-	KIND_OTHER,
-	KIND_PUSH,
-	KIND_NOP, /* emulated everywhere */
-	KIND_LONG_NOP,
-	KIND_JMP,
-	KIND_CALL,
-	KIND_JCC,
-	KIND_RET,
-	KIND_INDIRECT, /* call through anything but a slot at a fixed address */
-	KIND_INDIRECT_JMP, /* the same for jmp */
-	KIND_SLOT_JMP, /* jmp *slot(%rip) */
-	KIND_SLOT_CALL,
-};
-
-struct code {
-	const uint8_t *bytes;
-	size_t cnt;
-	uint64_t vaddr;
-};
 
 static uint64_t relative(const cs_insn *in, size_t disp_bytes)
 {
@@ -95,7 +73,7 @@ static enum kind indirect_kind(const cs_insn *in, const uint8_t *p, uint64_t *re
 }
 
 /* *ret_target: of direct branches and slots, else 0. */
-static enum kind classify(const cs_insn *in, uint64_t *ret_target)
+enum kind insn_classify(const cs_insn *in, uint64_t *ret_target)
 {
 	const uint8_t *p = in->bytes, *end = in->bytes + in->size;
 	bool is_16bit = false;
@@ -145,7 +123,7 @@ static bool is_emulated(enum kind k, bool multibyte_nop_ok)
 	       k == KIND_JCC || (k == KIND_LONG_NOP && multibyte_nop_ok);
 }
 
-static int open_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, struct code *ret)
+int code_open(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, struct code *ret)
 {
 	size_t follow;
 
@@ -164,7 +142,7 @@ static int open_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes, 
 	return elf_file_step(ef, ret->cnt * STEPS_PER_CODE_BYTE) ? 0 : -EFBIG;
 }
 
-static int open_decoder(bool detail, csh *ret, cs_insn **ret_insn)
+int decoder_open(bool detail, csh *ret, cs_insn **ret_insn)
 {
 	csh h;
 
@@ -183,14 +161,14 @@ static int open_decoder(bool detail, csh *ret, cs_insn **ret_insn)
 	return 0;
 }
 
-static void close_decoder(csh h, cs_insn *in)
+void decoder_close(csh h, cs_insn *in)
 {
 	cs_free(in, 1);
 	cs_close(&h);
 }
 
 /* The lowest address above the entry that a jump inside the function goes to. */
-static int lowest_jump_target(const struct code *c, uint64_t *ret)
+int code_lowest_jump_target(const struct code *c, uint64_t *ret)
 {
 	const uint8_t *p = c->bytes;
 	uint64_t vaddr = c->vaddr, target;
@@ -199,22 +177,22 @@ static int lowest_jump_target(const struct code *c, uint64_t *ret)
 	csh h;
 	int err;
 
-	err = open_decoder(false, &h, &in);
+	err = decoder_open(false, &h, &in);
 	if (err)
 		return err;
 	*ret = UINT64_MAX;
 	while (cs_disasm_iter(h, &p, &left, &vaddr, in)) {
-		enum kind k = classify(in, &target);
+		enum kind k = insn_classify(in, &target);
 
 		if ((k == KIND_JMP || k == KIND_JCC) && target > c->vaddr && target < *ret)
 			*ret = target;
 	}
-	close_decoder(h, in);
+	decoder_close(h, in);
 	return 0;
 }
 
 /* 64-bit register number (as in the encoding) of a general register of any width, -1: none. */
-static int reg_number(unsigned int reg)
+int insn_reg_number(unsigned int reg)
 {
 	static const uint16_t names[16][5] = {
 		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
@@ -243,7 +221,6 @@ static int reg_number(unsigned int reg)
 	return -1;
 }
 
-#define RSP 4
 static const uint8_t arg_reg[ARG_CNT] = { 7, 6, 2, 1, 8, 9 }; /* rdi rsi rdx rcx r8 r9 */
 
 /* What is known before an instruction. */
@@ -299,8 +276,8 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 
 	if (x->op_count == 2 && x->operands[0].type == X86_OP_REG &&
 	    x->operands[1].type == X86_OP_REG && x->operands[0].size == 8) {
-		a = reg_number(x->operands[0].reg); /* AT&T order: source, destination */
-		b = reg_number(x->operands[1].reg);
+		a = insn_reg_number(x->operands[0].reg); /* AT&T order: source, destination */
+		b = insn_reg_number(x->operands[1].reg);
 	}
 	if (in->id == X86_INS_MOV && a >= 0)
 		moved = st->holds[a];
@@ -312,7 +289,7 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 		write_cnt = 0;
 	}
 	for (i = 0; i < write_cnt; i++) {
-		int reg = reg_number(writes[i]);
+		int reg = insn_reg_number(writes[i]);
 
 		if (writes[i] == X86_REG_EFLAGS)
 			st->tests = NO_ARG;
@@ -395,7 +372,7 @@ static void search(csh h, cs_insn *in, const struct code *c, const struct placem
 		st.holds[arg_reg[i]] = (uint8_t)i;
 	snprintf(ret->why, sizeof(ret->why), "no instruction that can be emulated");
 	for (i = 0; i < insn_cnt && cs_disasm_iter(h, &p, &left, &vaddr, in); i++) {
-		enum kind k = classify(in, &target);
+		enum kind k = insn_classify(in, &target);
 		bool is_null_check = k == KIND_JCC && in->id == X86_INS_JE && st.tests == 0;
 
 		if (in->address - c->vaddr >= SEARCH_BYTES)
@@ -434,11 +411,11 @@ int placement_find(const struct elf_file *ef, const struct placement_request *re
 	csh h;
 	int err, i;
 
-	err = open_code(ef, req->fn_vaddr, req->fn_bytes, &c);
+	err = code_open(ef, req->fn_vaddr, req->fn_bytes, &c);
 	if (!err)
-		err = lowest_jump_target(&c, &jump_target);
+		err = code_lowest_jump_target(&c, &jump_target);
 	if (!err)
-		err = open_decoder(true, &h, &in);
+		err = decoder_open(true, &h, &in);
 	if (err)
 		return err;
 	memset(ret, 0, sizeof(*ret));
@@ -446,7 +423,7 @@ int placement_find(const struct elf_file *ef, const struct placement_request *re
 	for (i = 0; i < ARG_CNT; i++)
 		ret->arg_at[i] = (uint8_t)i;
 	search(h, in, &c, req, jump_target, ret);
-	close_decoder(h, in);
+	decoder_close(h, in);
 	return 0;
 }
 
@@ -492,9 +469,9 @@ int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_by
 	csh h;
 	int err;
 
-	err = open_code(ef, fn_vaddr, fn_bytes, &c);
+	err = code_open(ef, fn_vaddr, fn_bytes, &c);
 	if (!err)
-		err = open_decoder(false, &h, &in);
+		err = decoder_open(false, &h, &in);
 	if (err)
 		return err;
 	memset(ret, 0, sizeof(*ret));
@@ -502,7 +479,7 @@ int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_by
 	left = c.cnt;
 	vaddr = c.vaddr;
 	while (cs_disasm_iter(h, &p, &left, &vaddr, in)) {
-		enum kind k = classify(in, &target);
+		enum kind k = insn_classify(in, &target);
 		bool is_out = target < c.vaddr || target >= c.vaddr + c.cnt;
 
 		ret->insn_cnt++;
@@ -518,6 +495,6 @@ int placement_shape(const struct elf_file *ef, uint64_t fn_vaddr, uint64_t fn_by
 			add_branch(ret, target, k != KIND_CALL, false);
 		is_zero = is_zero_result(in) || (is_zero && is_epilogue(in));
 	}
-	close_decoder(h, in);
+	decoder_close(h, in);
 	return 0;
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_tap_spot.c - which instruction of a function becomes a jump, on hand-assembled functions.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "alloc/tap_spot.h"
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "made_elf.h"
+#include "unwind/fde_index.h"
+
+#define CODE(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
+
+#define ENDBR64 0xf3, 0x0f, 0x1e, 0xfa
+#define PUSH_RBX 0x53
+#define PUSH_RDI 0x57
+#define PUSH_R12 0x41, 0x54
+#define SUB_RSP 0x48, 0x83, 0xec, 0x18
+#define RET 0xc3
+#define MOV_RDI_RBX 0x48, 0x89, 0xfb
+#define MOV_RDI_RBP 0x48, 0x89, 0xfd
+#define MOV_RSI_RDI 0x48, 0x89, 0xf7
+#define MOV_RDI_R11 0x49, 0x89, 0xfb
+#define CMPB_RIP 0x80, 0x3d, 0x10, 0, 0, 0, 0 /* cmpb $0,16(%rip) */
+#define LEA_RSI 0x48, 0x8d, 0x77, 0xf0 /* lea -16(%rdi),%rsi */
+#define MOV_FS 0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0 /* mov %fs:0,%rax */
+#define STORE 0x48, 0x89, 0x3e /* mov %rdi,(%rsi) */
+#define MOV_IMM 0xb8, 1, 0, 0, 0 /* mov $1,%eax: leaves the flags alone */
+#define TEST_RDI 0x48, 0x85, 0xff
+#define JE(d) 0x74, (d)
+#define JMP8(d) 0xeb, (uint8_t)(d)
+#define JMP32(d) 0xe9, (d), 0, 0, 0
+#define CALL(d) 0xe8, (d), 0, 0, 0
+#define NOP7 0x0f, 0x1f, 0x80, 0, 0, 0, 0
+#define SETE 0x0f, 0x94, 0xc0
+
+#define NO_SPOT (-1)
+#define FREE true
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	const uint8_t *code;
+	size_t bytes;
+	bool is_free;
+	int off, gap; /* of the instruction and its gap; 0: no gap */
+	enum tap_move move;
+	int undo[4]; /* as tap_spot.undo; ends with -1 */
+	const char *why;
+} cases[] = {
+	{"long enough at the entry", CODE(MOV_FS, RET), false, 0, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"rather behind it", CODE(PUSH_RBX, MOV_FS, RET), false, 1, 0, TAP_MOVE_COPY, {3, -1}, ""},
+	{"behind endbr64", CODE(ENDBR64, MOV_FS, RET), false, 4, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"rip-relative", CODE(PUSH_RBX, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {3, -1}, ""},
+	{"a saved register may be written", CODE(PUSH_RBX, MOV_RDI_RBX, CMPB_RIP, RET), false, 4, 0, TAP_MOVE_RIP, {3, -1}, ""},
+	{"one that is not saved may not", CODE(PUSH_RBX, MOV_RDI_RBP, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, "no gap"},
+	{"undone from the last to the first", CODE(PUSH_R12, PUSH_RBX, SUB_RSP, CMPB_RIP, RET), false, 7, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 3, 3, 12, -1}, ""},
+	{"a push of an argument is room", CODE(PUSH_RDI, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 1, -1}, ""},
+	{"a short one needs a gap", CODE(PUSH_RBX, MOV_RDI_RBX, RET), false, NO_SPOT, 0, 0, {-1}, "no gap within reach at +1"},
+	{"behind a ret is one", CODE(PUSH_RBX, MOV_RDI_RBX, RET, NOP7, RET), false, 1, 5, TAP_MOVE_COPY, {3, -1}, ""},
+	{"what runs is none", CODE(PUSH_RBX, MOV_RDI_RBX, NOP7, RET), false, NO_SPOT, 0, 0, {-1}, "no gap"},
+	{"a jump to another function", CODE(JMP32(0x40)), false, 0, 0, TAP_MOVE_JUMP, {-1}, ""},
+	{"a call is not moved", CODE(PUSH_RBX, CALL(0x40), RET), false, NO_SPOT, 0, 0, {-1}, "cannot be moved"},
+	{"nothing behind a store", CODE(STORE, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, ""},
+	{"an argument is lost", CODE(MOV_RSI_RDI, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, ""},
+	{"a jump goes back into it", CODE(PUSH_RBX, CMPB_RIP, JMP8(-8)), false, NO_SPOT, 0, 0, {-1}, "a jump goes back"},
+	{"free: behind the NULL check", CODE(TEST_RDI, JE(10), MOV_FS, RET), FREE, 5, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"free: flags that are read later", CODE(TEST_RDI, MOV_IMM, SETE, RET), FREE, NO_SPOT, 0, 0, {-1}, "flags are in use"},
+	{"free: the argument may be moved", CODE(MOV_RDI_RBX, LEA_RSI, MOV_FS, RET), FREE, 7, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"free: but not lost", CODE(MOV_RSI_RDI, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
+	{"free: nor r11 be in use", CODE(MOV_RDI_R11, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
+};
+/* clang-format on */
+
+/* In front of and behind the function there is code that runs. */
+#define AROUND 160
+
+static void check_case(size_t i, const struct tap_spot *got, uint64_t fn_vaddr)
+{
+	int64_t off = got->vaddr ? (int64_t)(got->vaddr - fn_vaddr) : NO_SPOT;
+	int64_t gap = got->gap_vaddr ? (int64_t)(got->gap_vaddr - fn_vaddr) : 0;
+	int undo = 0;
+
+	if (off != cases[i].off || gap != cases[i].gap || !strstr(got->why, cases[i].why) ||
+	    (off >= 0 && got->move != cases[i].move))
+		fail_msg("%s: +%d, gap +%d, move %d '%s'", cases[i].name, (int)off, (int)gap,
+			 got->move, got->why);
+	while (off >= 0 && cases[i].undo[undo] >= 0 && undo < got->undo_cnt &&
+	       got->undo[undo] == cases[i].undo[undo])
+		undo++;
+	if (off >= 0 && (undo != got->undo_cnt || cases[i].undo[undo] >= 0))
+		fail_msg("%s: undo %d of %d", cases[i].name, undo, got->undo_cnt);
+}
+
+static void test_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t code[2 * AROUND + 64];
+		/* Without a table of functions symbols tell where they are. */
+		Elf64_Sym syms[4] = { 0 };
+		const struct made_section sections[] = {
+			{ .name = ".text",
+			  .type = SHT_PROGBITS,
+			  .flags = SHF_ALLOC | SHF_EXECINSTR,
+			  .data = code,
+			  .bytes = sizeof(code) },
+			{ .name = ".symtab",
+			  .type = SHT_SYMTAB,
+			  .link = 3,
+			  .info = 1,
+			  .data = syms,
+			  .bytes = sizeof(syms),
+			  .entry_bytes = sizeof(*syms) },
+			{ .name = ".strtab", .type = SHT_STRTAB, .data = "\0a\0f\0b", .bytes = 7 },
+		};
+		const uint64_t begin[] = { 0, AROUND, AROUND + cases[i].bytes };
+		struct fde_index fdes = { 0 };
+		struct tap_gaps gaps = { 0 };
+		struct tap_spot got;
+		struct tap_spot_request req = { 0, cases[i].bytes, cases[i].is_free };
+		struct elf_symbols *symbols;
+		struct elf_file *ef;
+		struct made_elf m;
+		uint64_t vaddr;
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code + AROUND, cases[i].code, cases[i].bytes);
+		m = made_elf_new(sections, 3);
+		vaddr = made_elf_vaddr(&m, 1);
+		for (int k = 0; k < 3; k++)
+			syms[1 + k] = (Elf64_Sym){ .st_name = 1 + 2 * k,
+						   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+						   .st_shndx = 1,
+						   .st_value = vaddr + begin[k],
+						   .st_size = 1 };
+		memcpy(m.data + m.shdrs[2].sh_offset, syms, sizeof(syms));
+		req.fn_vaddr = vaddr + AROUND;
+		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
+		assert_int_equal(elf_symbols_load(ef, NULL, &symbols), 0);
+		assert_int_equal(tap_spot_find(ef, &fdes, symbols, &req, &gaps, &got), 0);
+		check_case(i, &got, req.fn_vaddr);
+		elf_symbols_free(symbols);
+		elf_file_close(ef);
+		free(m.data);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
