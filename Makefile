@@ -29,6 +29,7 @@ G := $(B)/gen
 WERROR := $(if $(filter-out 0 false,$(CI)),-Werror)
 WARN := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla $(WERROR)
 CFLAGS ?= -O2 -g
+OBJCOPY ?= objcopy
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VERSION='"$(VERSION)"' \
 	-Iinclude -Iuser -I$(G)
 LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lm -pthread
@@ -42,7 +43,8 @@ BPF_OBJ := $(G)/heaptap.bpf.o
 SKEL := $(G)/heaptap.skel.h
 # Files that the program carries as text: C string literals.
 TEXTS := $(addprefix $(G)/,$(addsuffix .h,$(notdir $(wildcard user/report/viewer.*))))
-GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h) $(TEXTS)
+TAP_STUB := $(G)/tap_stub.h
+GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h) $(TEXTS) $(TAP_STUB)
 
 BPF_CC = $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall $(WERROR) \
 	-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH)
@@ -135,6 +137,21 @@ $(G)/%.pb-c.h $(G)/%.pb-c.c &: %.proto
 $(TEXTS): $(G)/%.h: user/report/%
 	@mkdir -p $(G)
 	@sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $< >$@
+
+# The part of the tap that runs in other processes: one flat piece that needs nothing, as bytes of a C array.
+TAP_STUB_CFLAGS = -std=gnu11 -O2 $(WARN) -Iinclude -Iuser -ffreestanding -fPIC -fvisibility=hidden -mgeneral-regs-only \
+	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-jump-tables -fcf-protection=none \
+	-DTAP_HEADER_BYTES=7760
+$(TAP_STUB): user/tap/stub/slow.c user/tap/stub/entry.S user/tap/tap_layout.h user/tap/stub/stub.ld \
+		include/heaptap/abi.h include/heaptap/draw.h $(G)/flags
+	@mkdir -p $(G)
+	$(call say,TAP,$@)
+	$(Q)$(CC) $(TAP_STUB_CFLAGS) -c -o $(G)/tap_slow.o user/tap/stub/slow.c
+	$(Q)$(CC) $(TAP_STUB_CFLAGS) -c -o $(G)/tap_entry.o user/tap/stub/entry.S
+	$(Q)$(LD) -T user/tap/stub/stub.ld -o $(G)/tap_stub.elf $(G)/tap_entry.o $(G)/tap_slow.o \
+		$$($(CC) -print-libgcc-file-name)
+	$(Q)$(OBJCOPY) -O binary -j .stub $(G)/tap_stub.elf $(G)/tap_stub.bin
+	@od -An -v -tx1 $(G)/tap_stub.bin | sed 's/ \(..\)/0x\1,/g' >$@
 
 $(B)/%.pb-c.o: $(G)/%.pb-c.c $(B)/flags
 	@mkdir -p $(@D)

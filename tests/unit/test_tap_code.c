@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_tap_code.c - the code of a tap, run: this program has a small allocator in assembly, which is found, tapped in
+ * place and called.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "alloc/allocators.h"
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "heaptap/abi.h"
+#include "tap/tap_code.h"
+
+#ifdef __x86_64__
+
+/*
+ * The allocator. A block is the next 4096 bytes of a pool; toy_fails: there is none any more. What its functions
+ * begin with is what compilers make of real ones; each says in toy_seen what it was asked for.
+ */
+static uint8_t pool[64 * 4096];
+static size_t pool_used;
+static bool toy_fails;
+static uint64_t toy_seen[4], toy_call_cnt;
+uint8_t toy_flag;
+
+void *toy_take(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+void *toy_take(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	memcpy(toy_seen, (const uint64_t[]){ a, b, c, d }, sizeof(toy_seen));
+	toy_call_cnt++;
+	if (toy_fails)
+		return NULL;
+	pool_used = (pool_used + 4096) % sizeof(pool);
+	return pool + pool_used;
+}
+int toy_take_out(void **out, uint64_t align, uint64_t size);
+int toy_take_out(void **out, uint64_t align, uint64_t size)
+{
+	void *p = toy_take(align, size, 0, 0);
+
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+void toy_throw(void);
+static uint64_t throw_cnt;
+void toy_throw(void)
+{
+	throw_cnt++;
+}
+
+#define FUNCTION(name, body)                                                                \
+	__asm__(".text\n.p2align 4\n.globl " name "\n.type " name ",@function\n" name ":\n" \
+		".cfi_startproc\n" body ".cfi_endproc\n.size " name ",.-" name "\n")
+
+/* The site: a rip-relative compare behind saved registers. */
+FUNCTION("je_malloc",
+	 "push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rdi,%rbx\ncmpb $0,toy_flag(%rip)\njne 1f\n"
+	 "1:mov %rbx,%rdi\ncall toy_take\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n");
+/* A short one with a gap behind it, of a function whose arguments are a product. */
+FUNCTION("je_calloc",
+	 "push %r12\nmov %rdi,%r12\nmov %rsi,%rax\nnot %rax\ncall toy_take\npop %r12\nret\n"
+	 ".byte 0x0f,0x1f,0x80,0,0,0,0\n");
+/* At the entry: a jump. */
+FUNCTION("je_realloc", "jmp toy_take\n.byte 0x0f,0x1f,0x80,0,0,0,0\n");
+FUNCTION("je_posix_memalign",
+	 "sub $8,%rsp\nmovabs $0x1122334455667788,%rax\ncall toy_take_out\nadd $8,%rsp\nret\n");
+FUNCTION("je_free",
+	 "test %rdi,%rdi\nje 1f\ncmpb $0,toy_flag(%rip)\njne 1f\nsub $8,%rsp\nmov $77,%esi\ncall toy_take\n"
+	 "add $8,%rsp\n1:ret\n");
+/* Throws when there is nothing: says so, and returns NULL. */
+FUNCTION("_Znwm",
+	 "push %rbx\nmov %rdi,%rbx\nmovabs $0x1122334455667788,%rax\ncall toy_take\ntest %rax,%rax\njne 1f\n"
+	 "call toy_throw\nxor %eax,%eax\n1:pop %rbx\nret\n");
+FUNCTION(
+	"_ZnwmRKSt9nothrow_t",
+	"push %rbx\nmov %rdi,%rbx\nmovabs $0x1122334455667788,%rax\ncall toy_take\npop %rbx\nret\n");
+
+void *je_malloc(size_t n);
+void *je_calloc(size_t n, size_t m);
+void *je_realloc(void *p, size_t n);
+int je_posix_memalign(void **out, size_t align, size_t n);
+void je_free(void *p);
+void *new_plain(size_t n) __asm__("_Znwm");
+
+static struct tap_data *data;
+static uint8_t *tap;
+static struct tap_code code;
+static char why[256];
+
+static const struct tap_header *header(void)
+{
+	return tap_code_header(&code);
+}
+
+static void write_text(uint64_t addr, const uint8_t *bytes, size_t cnt)
+{
+	uint64_t page = addr & ~4095ULL;
+
+	assert_int_equal(mprotect((void *)page, 2 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	memcpy((void *)addr, bytes, cnt);
+	assert_int_equal(mprotect((void *)page, 2 * 4096, PROT_READ | PROT_EXEC), 0);
+}
+
+static uint64_t own_bias(const struct elf_symbols *syms)
+{
+	struct elf_symbol s;
+
+	assert_int_equal(elf_symbols_by_name(syms, "je_malloc", &s), 0);
+	return (uint64_t)(uintptr_t)je_malloc - s.vaddr;
+}
+
+static int put_in(void **state)
+{
+	const struct alloc_options opts = { 0 };
+	struct tap_code_request req = { .owner_pid = 1, .owner_start = 2 };
+	struct alloc_file *alloc;
+	struct elf_symbols *syms;
+	struct elf_file *ef;
+
+	(void)state;
+	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
+	assert_int_equal(elf_symbols_load(ef, NULL, &syms), 0);
+	assert_int_equal(alloc_file_scan(ef, syms, &opts, &alloc), 0);
+	req.alloc = alloc;
+	req.bias = own_bias(syms);
+	tap = mmap((void *)(((uintptr_t)je_malloc & ~4095ULL) - (256 << 20)), TAP_BYTES,
+		   PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(tap, MAP_FAILED);
+	req.code_addr = (uint64_t)(uintptr_t)tap;
+	if (tap_code_build(&req, &code, why, sizeof(why)))
+		fail_msg("%s", why);
+	memcpy(tap, code.bytes, sizeof(code.bytes));
+	data = (struct tap_data *)(tap + TAP_CODE_BYTES);
+	for (uint32_t i = 0; i < header()->patch_cnt; i++) {
+		const struct tap_patch *p = &header()->patch[i];
+
+		assert_memory_equal((const void *)p->addr, p->original, p->byte_cnt);
+		write_text(p->addr, p->patched, p->byte_cnt);
+	}
+	alloc_file_free(alloc);
+	elf_symbols_free(syms);
+	elf_file_close(ef);
+	return 0;
+}
+
+static int take_out(void **state)
+{
+	void *p;
+
+	(void)state;
+	for (uint32_t i = header()->patch_cnt; i-- > 0;)
+		write_text(header()->patch[i].addr, header()->patch[i].original,
+			   header()->patch[i].byte_cnt);
+	p = je_malloc(1);
+	assert_ptr_equal(p, pool + pool_used);
+	munmap(tap, TAP_BYTES);
+	return 0;
+}
+
+static size_t kept_cnt(void)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
+		cnt += data->set[i] != 0;
+	return cnt;
+}
+
+static bool is_kept(const void *p)
+{
+	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
+		if (data->set[i] == (uint64_t)(uintptr_t)p)
+			return true;
+	return false;
+}
+
+static int begin(uint64_t rate_bytes)
+{
+	memset(data, 0, sizeof(*data));
+	data->rate_bytes = rate_bytes;
+	data->seed = 42;
+	toy_fails = false;
+	toy_call_cnt = 0;
+	return 0;
+}
+
+static void test_sites(void **state)
+{
+	(void)state;
+	assert_int_equal(header()->magic, TAP_MAGIC);
+	assert_int_equal(header()->version, TAP_VERSION);
+	assert_int_equal(header()->header_bytes, sizeof(struct tap_header));
+	assert_int_equal(header()->site_cnt, 7);
+	assert_true(header()->patch_cnt > header()->site_cnt); /* some by way of a gap */
+}
+
+/* Without a rate: the functions do what they do, and nothing is kept. */
+static void test_nothing(void **state)
+{
+	void *p, *out = NULL;
+
+	(void)state;
+	begin(0);
+	for (int i = 0; i < 1000; i++) {
+		p = je_malloc(100000);
+		assert_ptr_equal(p, pool + pool_used);
+		assert_int_equal(toy_seen[0], 100000);
+		je_free(p);
+		assert_int_equal(toy_seen[1], 77);
+	}
+	p = je_calloc(3, 5);
+	assert_ptr_equal(p, pool + pool_used);
+	assert_int_equal(toy_seen[0], 3);
+	assert_int_equal(toy_seen[1], 5);
+	p = je_realloc(p, 7);
+	assert_ptr_equal(p, pool + pool_used);
+	assert_int_equal(toy_seen[1], 7);
+	assert_int_equal(je_posix_memalign(&out, 64, 9), 0);
+	assert_ptr_equal(out, pool + pool_used);
+	assert_int_equal(kept_cnt(), 0);
+	assert_int_equal(toy_call_cnt, 2003);
+}
+
+static void test_all(void **state)
+{
+	void *p, *q, *out = NULL;
+
+	(void)state;
+	begin(1);
+	p = je_malloc(100);
+	assert_true(is_kept(p));
+	q = je_calloc(3, 5);
+	assert_true(is_kept(q));
+	assert_int_equal(kept_cnt(), 2);
+	je_free(p);
+	je_free(NULL);
+	assert_false(is_kept(p));
+	p = je_realloc(q, 50);
+	assert_true(is_kept(p));
+	assert_false(is_kept(q));
+	assert_int_equal(je_posix_memalign(&out, 64, 9), 0);
+	assert_true(is_kept(out));
+	q = new_plain(5);
+	assert_true(is_kept(q));
+	assert_int_equal(kept_cnt(), 3);
+	je_free(p);
+	je_free(out);
+	je_free(q);
+	assert_int_equal(kept_cnt(), 0);
+	for (size_t i = 0; i < TAP_FILTER_CNT; i++)
+		assert_int_equal(data->filter[i], 0);
+	assert_int_equal(data->dropped_cnt, 0);
+}
+
+static void test_failures(void **state)
+{
+	void *p, *out = NULL;
+
+	(void)state;
+	begin(1);
+	p = je_malloc(100);
+	toy_fails = true;
+	assert_null(je_malloc(100));
+	assert_null(je_calloc(100, 100));
+	assert_int_equal(je_posix_memalign(&out, 64, 9), ENOMEM);
+	assert_null(out);
+	/* One that cannot but fail leaves the block as it is. */
+	assert_null(je_realloc(p, UINT64_MAX / 2));
+	assert_true(is_kept(p));
+	assert_null(je_realloc(p, 200));
+	assert_false(is_kept(p));
+	assert_int_equal(data->failed_cnt, 1);
+	/* The one that throws is called when the one that does not has failed. */
+	throw_cnt = 0;
+	assert_null(new_plain(5));
+	assert_int_equal(throw_cnt, 1);
+	assert_null(new_plain(1ULL << 60));
+	assert_int_equal(throw_cnt, 2);
+	assert_int_equal(kept_cnt(), 0);
+}
+
+/* p(n) = 1 - exp(-n / R): of 64 bytes at 1024 one in 16.5. */
+static void test_share(void **state)
+{
+	const int cnt = 200000;
+	size_t kept = 0;
+
+	(void)state;
+	begin(1024);
+	for (int i = 0; i < cnt; i++) {
+		void *p = je_malloc(64);
+
+		kept += is_kept(p);
+		je_free(p);
+		if (i == 1000) /* slow: the rest is counted by what is left */
+			break;
+	}
+	assert_in_range(kept, 30, 100); /* 60.6, standard deviation 7.5 */
+	begin(1024);
+	kept = 0;
+	for (int i = 0; i < cnt; i++) {
+		(void)je_malloc(64);
+		if (i % 64 == 63) { /* the pool begins again: its blocks are freed first */
+			kept += kept_cnt();
+			memset(data->set, 0, sizeof(data->set));
+			memset(data->filter, 0, sizeof(data->filter));
+		}
+	}
+	assert_in_range(kept, 11600, 12700); /* 12 117, standard deviation 107 */
+}
+
+static void test_full(void **state)
+{
+	(void)state;
+	begin(1);
+	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
+		data->set[i] = 1;
+	(void)je_malloc(10);
+	assert_int_equal(data->dropped_cnt, 1);
+}
+
+/* What is in the way is said. */
+static void test_refusals(void **state)
+{
+	struct alloc_file alloc = { .family = "toy" };
+	static const struct alloc_row row = { .name = "malloc", .op = 1 };
+	struct alloc_site site = { .row = &row, .symbol = "malloc", .tap = { .why = "no place" } };
+
+	(void)state;
+	assert_int_equal(vec_push(&alloc.sites, site), 0);
+	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), -ENOTSUP);
+	assert_string_equal(why, "malloc: no place");
+	alloc.sites.data[0].may_nest = true; /* what it calls counts */
+	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), 0);
+	alloc.sites.data[0].cookie = HT_COOKIE(1, 0, HT_ARG_NONE, HT_ARG_NONE, 0, HT_SITE_THROWS);
+	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), -ENOTSUP);
+	assert_non_null(strstr(why, "may throw"));
+	vec_release(&alloc.sites);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sites),	 cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_all),	 cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_share),	 cmocka_unit_test(test_full),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests(tests, put_in, take_out);
+}
+
+#else
+int main(void)
+{
+	puts("1..0 # SKIP the tap is for x86-64");
+	return 0;
+}
+#endif

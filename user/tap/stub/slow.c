@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * slow.c - the slow path of the tap, in the process: what is done of a block that is kept, or may be one that was.
+ *
+ * It runs as a part of malloc and free of a program that knows nothing of it: no C library, no thread-locals, no
+ * floating point, no stack protector, nothing to be relocated. entry.S calls it with all registers saved.
+ *
+ * The draw. A thread's counter starts at a number of bytes drawn from an exponential distribution with mean R, and the
+ * block that brings it below 0 is kept: it is with p = 1 - exp(-n / R), whatever went before. Then the next is drawn.
+ * Another rate counts from then on; each sample has the p of its own draw.
+ */
+#include <stdint.h>
+
+#include "heaptap/abi.h"
+#include "heaptap/draw.h"
+#include "tap/tap_layout.h"
+
+#define SATURATED 255
+#define IMPOSSIBLE_BYTES (1ULL << 47) /* there are not as many addresses */
+/* Without a rate: after so many bytes it is looked for one. */
+#define LOOK_BYTES (1 << 16)
+
+enum after { AFTER_NOTHING, AFTER_TELL, AFTER_THROW };
+
+/* What entry.S has on the stack: the registers at the function's entry, then room for what is said here. */
+struct tap_call {
+	uint64_t arg[6];
+	const struct tap_site *site;
+	uint64_t saved_left; /* TAP_PARKED: this call is a part of another one */
+	uint64_t told_ptr, told_bytes, told_weight;
+	uint64_t result;
+	uint64_t told_free; /* a kept block that is gone; 0: none */
+};
+_Static_assert(sizeof(struct tap_call) == 104, "as in entry.S");
+_Static_assert(sizeof(struct tap_header) == TAP_HEADER_BYTES, "as in the Makefile");
+
+/* Called by entry.S. */
+uint64_t tap_freed(uint64_t ptr);
+void tap_before(struct tap_call *c);
+enum after tap_after(struct tap_call *c);
+
+extern const struct tap_header tap_header __attribute__((visibility("hidden")));
+
+static inline struct tap_data *data(void)
+{
+	return (struct tap_data *)tap_header.data_addr;
+}
+
+static inline struct tap_slot *own_slot(struct tap_data *d)
+{
+	uint64_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return (struct tap_slot *)((char *)d->slot + (tp * TAP_SLOT_FACTOR >> 32 & TAP_SLOT_MASK));
+}
+
+/*
+ * The set of kept blocks, and the filter in front of it.
+ */
+
+static inline uint8_t *filter_of(struct tap_data *d, uint64_t ptr)
+{
+	return &d->filter[ptr >> 4 & (TAP_FILTER_CNT - 1)];
+}
+
+static void filter_add(struct tap_data *d, uint64_t ptr, int step)
+{
+	uint8_t *at = filter_of(d, ptr), old = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	/* A full one says "perhaps" for good. */
+	while (old != SATURATED && (step > 0 || old) &&
+	       !__atomic_compare_exchange_n(at, &old, (uint8_t)(old + step), 1, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static inline uint64_t first_slot(uint64_t ptr)
+{
+	return ((ptr >> 4) * 0xd6e8feb86659fd93ULL >> (64 - TAP_LINE_SHIFT)) * TAP_LINE_SLOTS;
+}
+
+/* In its line or the next one: from -> to in the first slot that is `from`. */
+static int set_change(struct tap_data *d, uint64_t ptr, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = 0, first = first_slot(ptr); i < 2 * TAP_LINE_SLOTS; i++) {
+		uint64_t *at = &d->set[(first + i) & (TAP_SET_SLOTS - 1)], expected = from;
+
+		if (__atomic_load_n(at, __ATOMIC_RELAXED) == from &&
+		    __atomic_compare_exchange_n(at, &expected, to, 0, __ATOMIC_SEQ_CST,
+						__ATOMIC_RELAXED))
+			return 1;
+	}
+	return 0;
+}
+
+/* First the filter: who finds 0 there does not look into the set. */
+static int set_insert(struct tap_data *d, uint64_t ptr)
+{
+	filter_add(d, ptr, 1);
+	if (set_change(d, ptr, 0, ptr))
+		return 1;
+	filter_add(d, ptr, -1);
+	__atomic_fetch_add(&d->dropped_cnt, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* The block of a call that frees. 0: there is nothing to tell. */
+uint64_t tap_freed(uint64_t ptr)
+{
+	struct tap_data *d = data();
+
+	if (!ptr || !*filter_of(d, ptr) || !set_change(d, ptr, ptr, 0))
+		return 0;
+	filter_add(d, ptr, -1);
+	return ptr;
+}
+
+/*
+ * Calls that allocate.
+ */
+
+/* What the call asks for. */
+static uint64_t size_of(const struct tap_call *c)
+{
+	const struct tap_site *site = c->site;
+	uint64_t size = c->arg[site->size_arg];
+
+	if (site->count_arg != HT_ARG_NONE &&
+	    __builtin_mul_overflow(size, c->arg[site->count_arg], &size))
+		return UINT64_MAX;
+	return size;
+}
+
+static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
+{
+	if (!s->random)
+		s->random =
+			__atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+	s->rate_bytes = rate_bytes;
+	if (rate_bytes == 1) /* all of them */
+		return 0;
+	return rate_bytes ? draw_interval(&s->random, rate_bytes) : LOOK_BYTES;
+}
+
+/* Before the real call. */
+void tap_before(struct tap_call *c)
+{
+	struct tap_slot *s = own_slot(data());
+
+	c->saved_left = TAP_PARKED;
+	if (s->left_bytes <= TAP_PARKED / 2 || s->left_bytes > TAP_PARKED * 2) {
+		/* The way in has counted, and it is below 0; another thread's that has this slot may have, too. */
+		c->saved_left = c->site->flags & TAP_SITE_COUNTS ? 0 : s->left_bytes;
+		s->left_bytes = TAP_PARKED;
+	}
+	/* Before the call: after it another thread may have the address. Not if it cannot but fail. */
+	c->told_free = c->site->op == HT_OP_REALLOC && size_of(c) < IMPOSSIBLE_BYTES ?
+			       tap_freed(c->arg[c->site->ptr_arg]) :
+			       0;
+}
+
+/* Is a block of that size kept, and with which rate? The counter goes on from here. */
+static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size)
+{
+	uint64_t rate_bytes = data()->rate_bytes, left = c->saved_left, drawn_rate = s->rate_bytes;
+	int is_over;
+
+	if (c->saved_left == TAP_PARKED)
+		return 0;
+	if (!drawn_rate && rate_bytes) { /* the first one with a rate */
+		left = next_left(s, rate_bytes);
+		drawn_rate = rate_bytes;
+		is_over = left < size;
+	} else {
+		is_over = c->site->flags & TAP_SITE_COUNTS || left < size || left > TAP_PARKED * 2;
+	}
+	s->left_bytes = is_over ? next_left(s, rate_bytes) : left - size;
+	return is_over && rate_bytes ? drawn_rate : 0;
+}
+
+/* After it. told_free is told whatever this returns. */
+enum after tap_after(struct tap_call *c)
+{
+	const uint64_t old_kept = c->told_free;
+	const struct tap_site *site = c->site;
+	uint64_t size = size_of(c), rate_bytes, ptr = c->result;
+	struct tap_slot *s = own_slot(data());
+
+	c->told_free = 0;
+	rate_bytes = draw(c, s, size);
+	if (site->ret == HT_RET_OUT)
+		ptr = (uint32_t)c->result ? 0 : *(const uint64_t *)c->arg[site->ptr_arg];
+	if (site->op == HT_OP_RESIZE)
+		ptr = c->result >= size ? c->arg[site->ptr_arg] : 0;
+	if (site->op == HT_OP_RESIZE && ptr)
+		c->told_free = tap_freed(ptr);
+	if (!ptr) {
+		if (old_kept && size) /* it was not freed after all */
+			__atomic_fetch_add(&data()->failed_cnt, 1, __ATOMIC_RELAXED);
+		if (!(site->flags & TAP_SITE_THROWS))
+			return AFTER_NOTHING;
+		s->left_bytes += size; /* it comes by again */
+		return AFTER_THROW;
+	}
+	if (!rate_bytes || !size || !set_insert(data(), ptr))
+		return AFTER_NOTHING;
+	c->told_ptr = ptr;
+	c->told_bytes = size;
+	c->told_weight = draw_weight(size, rate_bytes);
+	return AFTER_TELL;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap.c - see tap.h.
+ *
+ * What is read of the process is compared with what is known, and never believed: the bytes at its sites with those of
+ * the file, what a system call answers with the address that was asked for.
+ */
+#include "tap/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tap/threads.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10U
+#endif
+#define VDSO_BYTES_CAP (64 * 1024)
+
+struct tap {
+	pid_t pid;
+	int mem_fd; /* of its memory as it was: after an exec there is nothing to be read */
+	uint64_t code_addr;
+	struct tap_header header;
+};
+
+struct refusal {
+	char *text;
+	size_t bytes;
+};
+
+__attribute__((format(printf, 3, 4))) static int refuse(const struct refusal *r, int err,
+							const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->text, r->bytes, format, args);
+	va_end(args);
+	return err;
+}
+
+static int read_at(const struct tap *t, uint64_t addr, void *buf, size_t bytes)
+{
+	ssize_t n = pread(t->mem_fd, buf, bytes, (off_t)addr);
+
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+static int write_at(const struct tap *t, uint64_t addr, const void *buf, size_t bytes)
+{
+	ssize_t n = pwrite(t->mem_fd, buf, bytes, (off_t)addr);
+
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+static int open_fd(pid_t pid, int64_t fd)
+{
+	char path[64];
+	int opened;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", pid, (long long)fd);
+	opened = open(path, O_RDWR | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+static int open_mapped(pid_t pid, uint64_t addr)
+{
+	char path[96];
+	int opened;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)addr,
+		 (unsigned long long)(addr + TAP_CODE_BYTES));
+	opened = open(path, O_RDWR | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+static int open_memory(pid_t pid)
+{
+	char path[48];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Memory.
+ */
+
+static uint64_t find_syscall(const struct tap *t, const struct tap_order *order)
+{
+	size_t bytes = order->vdso_bytes < VDSO_BYTES_CAP ? order->vdso_bytes : VDSO_BYTES_CAP;
+	uint8_t *text = malloc(bytes + 1);
+	uint64_t found = 0;
+
+	if (text && !read_at(t, order->vdso_addr, text, bytes))
+		for (size_t i = 0; i + 1 < bytes && !found; i++)
+			if (text[i] == 0x0f && text[i + 1] == 0x05)
+				found = order->vdso_addr + i;
+	free(text);
+	return found;
+}
+
+/* An executable one: some kernels want to be told, older ones do not know the flag. */
+static int64_t new_memfd(const struct tap *t, struct threads *th)
+{
+	static const char name[16] = TAP_NAME;
+	uint64_t name_addr = threads_scratch_addr(th);
+	int64_t fd;
+	int err = write_at(t, name_addr, name, sizeof(name));
+
+	if (err)
+		return err;
+	fd = threads_call(th, SYS_memfd_create, name_addr, MFD_CLOEXEC | MFD_EXEC, 0, 0, 0, 0);
+	if (fd == -EINVAL)
+		fd = threads_call(th, SYS_memfd_create, name_addr, MFD_CLOEXEC, 0, 0, 0, 0);
+	return fd;
+}
+
+static int write_code(const struct tap_order *order, int64_t fd, int *ret_fd)
+{
+	int own = open_fd(order->pid, fd), err = 0;
+
+	if (own < 0)
+		return own;
+	if (pwrite(own, order->code.bytes, TAP_CODE_BYTES, 0) != TAP_CODE_BYTES)
+		err = errno ? -errno : -EIO;
+	if (err)
+		close(own);
+	else
+		*ret_fd = own;
+	return err;
+}
+
+static int check_mapped(int64_t got, uint64_t addr, const char *what, const struct refusal *why)
+{
+	if (got == (int64_t)addr)
+		return 0;
+	if (got == -EEXIST || got >= 0)
+		return -EEXIST; /* before 4.17 MAP_FIXED_NOREPLACE is a hint */
+	return refuse(why, (int)got, "the process may not map memory for %s (mmap: %s)", what,
+		      strerror((int)-got));
+}
+
+/* Code and data, both or none. */
+static int map_both(const struct tap_order *order, struct threads *th, int64_t fd,
+		    const struct refusal *why)
+{
+	const uint64_t data_addr = order->code_addr + TAP_CODE_BYTES;
+	int64_t got;
+	int err;
+
+	got = threads_call(th, SYS_mmap, data_addr, TAP_DATA_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	err = check_mapped(got, data_addr, "data", why);
+	if (err)
+		return err;
+	got = threads_call(th, SYS_madvise, data_addr, TAP_DATA_BYTES, MADV_WIPEONFORK, 0, 0, 0);
+	err = (int)got;
+	if (err) {
+		refuse(why, err, "its memory cannot be kept from forked children (madvise: %s)",
+		       strerror(-err));
+	} else {
+		got = threads_call(th, SYS_mmap, order->code_addr, TAP_CODE_BYTES,
+				   PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+				   (uint64_t)fd, 0);
+		err = check_mapped(got, order->code_addr, "code", why);
+	}
+	if (err)
+		threads_call(th, SYS_munmap, data_addr, TAP_DATA_BYTES, 0, 0, 0, 0);
+	return err;
+}
+
+static void unmap_both(const struct tap_order *order, struct threads *th)
+{
+	threads_call(th, SYS_munmap, order->code_addr, TAP_BYTES, 0, 0, 0, 0);
+}
+
+static int map_new(const struct tap_order *order, struct threads *th, const struct tap *t,
+		   int *ret_fd, const struct refusal *why)
+{
+	int64_t fd = new_memfd(t, th);
+	int err;
+
+	if (fd < 0)
+		return refuse(why, (int)fd,
+			      "the process may not make a memory file (memfd_create: %s)%s",
+			      strerror((int)-fd),
+			      fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
+	err = write_code(order, fd, ret_fd);
+	if (err)
+		refuse(why, err, "its memory file cannot be written: %s", strerror(-err));
+	else
+		err = map_both(order, th, fd, why);
+	threads_call(th, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+	return err;
+}
+
+/* The memory of a tap that was taken out: its code is the same but for its owner. */
+static int use_mapped(const struct tap_order *order, const struct tap *t, int *ret_fd,
+		      const struct refusal *why)
+{
+	static const uint8_t nothing[4096];
+	const uint64_t data_addr = order->code_addr + TAP_CODE_BYTES;
+	struct tap_code *there = malloc(sizeof(*there));
+	struct tap_header *h;
+	int err = there ? read_at(t, order->code_addr, there->bytes, TAP_CODE_BYTES) : -ENOMEM;
+
+	if (!err) {
+		h = (struct tap_header *)there->bytes;
+		h->owner_pid = tap_code_header(&order->code)->owner_pid;
+		h->owner_start = tap_code_header(&order->code)->owner_start;
+		if (memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES) != 0)
+			err = -EEXIST;
+	}
+	free(there);
+	for (size_t at = 0; at < TAP_DATA_BYTES && !err; at += sizeof(nothing))
+		err = write_at(t, data_addr + at, nothing, sizeof(nothing));
+	if (err)
+		return refuse(why, -EEXIST, "memory of another version's tap is there");
+	*ret_fd = open_mapped(order->pid, order->code_addr);
+	if (*ret_fd < 0)
+		return refuse(why, *ret_fd, "its code cannot be opened: %s", strerror(-*ret_fd));
+	if (pwrite(*ret_fd, order->code.bytes, sizeof(*h), 0) != sizeof(*h)) /* its new owner */
+		return refuse(why, -EIO, "its code cannot be written: %s", strerror(errno));
+	return 0;
+}
+
+/*
+ * The allocator's bytes.
+ */
+
+static bool header_is_known(const struct tap_header *h)
+{
+	if (h->magic != TAP_MAGIC || h->version != TAP_VERSION || h->header_bytes != sizeof(*h) ||
+	    !h->patch_cnt || h->patch_cnt > TAP_PATCHES_CAP)
+		return false;
+	for (uint32_t i = 0; i < h->patch_cnt; i++)
+		if (h->patch[i].byte_cnt > TAP_PATCH_CAP)
+			return false;
+	return true;
+}
+
+static int compare_sites(const struct tap *t, const struct refusal *why)
+{
+	uint8_t there[TAP_PATCH_CAP];
+
+	for (uint32_t i = 0; i < t->header.patch_cnt; i++) {
+		const struct tap_patch *p = &t->header.patch[i];
+		int err = read_at(t, p->addr, there, p->byte_cnt);
+
+		if (err)
+			return refuse(why, err, "its allocator's code cannot be read: %s",
+				      strerror(-err));
+		if (!memcmp(there, p->original, p->byte_cnt))
+			continue;
+		if (!memcmp(there, p->patched, p->byte_cnt))
+			return refuse(why, -EBUSY, "it is tapped already");
+		return refuse(why, -EBUSY,
+			      "its allocator's code is not that of the file at 0x%llx: another "
+			      "tool's breakpoint?",
+			      (unsigned long long)p->addr);
+	}
+	return 0;
+}
+
+/* The first cnt, from the last one back: a short jump goes before the long one that it leads to. */
+static int restore_sites(struct tap *t, struct threads *th, uint32_t cnt)
+{
+	uint8_t there[TAP_PATCH_CAP];
+	int err = 0, first_err = 0;
+
+	while (cnt--) {
+		const struct tap_patch *p = &t->header.patch[cnt];
+		int32_t off;
+
+		err = read_at(t, p->addr, there, p->byte_cnt);
+		if (!err && !memcmp(there, p->patched, p->byte_cnt)) {
+			err = write_at(t, p->addr, p->original, p->byte_cnt);
+			/* Who is between the two jumps goes on to where they led. */
+			memcpy(&off, p->patched + 1, sizeof(off));
+			if (!err && cnt + 1 < t->header.patch_cnt && p[1].byte_cnt == TAP_HOP_BYTES)
+				threads_move_pc(th, p->addr,
+						p->addr + p->byte_cnt + (uint64_t)(int64_t)off);
+		}
+		if (!first_err)
+			first_err = err;
+	}
+	return first_err;
+}
+
+static int patch_sites(struct tap *t, struct threads *th, const struct refusal *why)
+{
+	for (uint32_t i = 0; i < t->header.patch_cnt; i++) {
+		const struct tap_patch *p = &t->header.patch[i];
+		int err = write_at(t, p->addr, p->patched, p->byte_cnt);
+
+		if (!err)
+			continue;
+		restore_sites(t, th, i);
+		return refuse(why, err, "its allocator's code may not be written: %s",
+			      strerror(-err));
+	}
+	return 0;
+}
+
+/* Is the one who put it in still there? Who was killed may leave its guardian behind for a moment: that is no harm. */
+static bool has_owner(const struct tap_header *h)
+{
+	char path[48], text[1024], *at;
+	unsigned long long start = 0;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", h->owner_pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* field 2 */
+	for (int i = 2; i < 22 && at; i++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %llu", &start) == 1 && start == h->owner_start;
+}
+
+/*
+ * Takes out what is in of taps whose owner is gone. own_pid: whose other taps are left alone. What a header says is the
+ * process's word: at worst it has bytes of its own changed that it could change itself.
+ */
+static int clear_old(const struct tap *t, struct threads *th, const uint64_t *old_addr,
+		     uint32_t cnt, pid_t own_pid, uint32_t *ret_cnt, const struct refusal *why)
+{
+	struct tap old = { .pid = t->pid, .mem_fd = t->mem_fd };
+	uint8_t there[TAP_PATCH_CAP];
+	int err;
+
+	*ret_cnt = 0;
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct tap_patch *first = &old.header.patch[0];
+
+		if (read_at(t, old_addr[i], &old.header, sizeof(old.header)) ||
+		    !header_is_known(&old.header) ||
+		    read_at(t, first->addr, there, first->byte_cnt) ||
+		    memcmp(there, first->patched, first->byte_cnt) != 0)
+			continue; /* it is out */
+		if (has_owner(&old.header)) {
+			if (old.header.owner_pid == own_pid)
+				continue; /* of another file */
+			return refuse(why, -EBUSY, "it is tapped by another heaptap, PID %d",
+				      old.header.owner_pid);
+		}
+		err = restore_sites(&old, th, old.header.patch_cnt);
+		if (err)
+			return refuse(why, err,
+				      "what a killed heaptap left cannot be taken out: %s",
+				      strerror(-err));
+		++*ret_cnt;
+	}
+	return 0;
+}
+
+static int put_in_stopped(const struct tap_order *order, struct tap *t, struct threads *th,
+			  int *ret_fd, const struct refusal *why)
+{
+	uint64_t syscall_addr;
+	uint32_t old_cnt;
+	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid, &old_cnt,
+			    why);
+
+	if (!err)
+		err = compare_sites(t, why);
+	if (err)
+		return err;
+	if (order->is_mapped) {
+		err = use_mapped(order, t, ret_fd, why);
+		return err ? err : patch_sites(t, th, why);
+	}
+	syscall_addr = find_syscall(t, order);
+	if (!syscall_addr)
+		return refuse(why, -ENOTSUP, "there is no system call instruction in its vdso");
+	err = threads_begin_calls(th, syscall_addr);
+	if (err == -EPERM)
+		return refuse(why, err,
+			      "a seccomp filter watches its system calls, and may not be "
+			      "suspended (CAP_SYS_ADMIN)");
+	if (err)
+		return refuse(why, err, "none of its threads can make a call now: %s",
+			      strerror(-err));
+	err = map_new(order, th, t, ret_fd, why);
+	if (!err) {
+		err = patch_sites(t, th, why);
+		if (err)
+			unmap_both(order, th);
+	}
+	threads_end_calls(th);
+	return err;
+}
+
+static int stop(pid_t pid, struct threads **ret, const struct refusal *why)
+{
+	int err = threads_stop(pid, ret);
+
+	if (err == -ESRCH)
+		return refuse(why, err, "it has ended");
+	if (err == -ETIMEDOUT)
+		return refuse(why, err, "a thread of it did not stop within 0.2 s");
+	if (err)
+		return refuse(why, err, "it cannot be stopped: %s%s", strerror(-err),
+			      err == -EPERM ? " (is it being debugged or traced?)" : "");
+	return 0;
+}
+
+int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
+	       struct tap_result *result, char *why, size_t why_bytes)
+{
+	const struct refusal r = { why, why_bytes };
+	struct threads *th = NULL;
+	struct tap *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	*ret_fd = -1;
+	t->pid = order->pid;
+	t->code_addr = order->code_addr;
+	t->header = *tap_code_header(&order->code);
+	t->mem_fd = open_memory(order->pid);
+	err = t->mem_fd < 0 ? refuse(&r, t->mem_fd, "its memory cannot be opened: %s",
+				     strerror(-t->mem_fd)) :
+			      stop(order->pid, &th, &r);
+	if (!err) {
+		err = put_in_stopped(order, t, th, ret_fd, &r);
+		result->thread_cnt = (uint32_t)threads_cnt(th);
+		result->stopped_ns = threads_resume(th);
+	}
+	if (err) {
+		if (*ret_fd >= 0)
+			close(*ret_fd);
+		tap_free(t);
+	} else {
+		*ret = t;
+	}
+	return err;
+}
+
+int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, char *why,
+	      size_t why_bytes)
+{
+	const struct refusal r = { why, why_bytes };
+	struct tap t = { .pid = pid, .mem_fd = open_memory(pid) };
+	struct threads *th = NULL;
+	int err = t.mem_fd < 0 ? refuse(&r, t.mem_fd, "its memory cannot be opened: %s",
+					strerror(-t.mem_fd)) :
+				 stop(pid, &th, &r);
+
+	*ret_cnt = 0;
+	if (!err) {
+		err = clear_old(&t, th, old_addr, cnt, 0, ret_cnt, &r);
+		threads_resume(th);
+	}
+	if (t.mem_fd >= 0)
+		close(t.mem_fd);
+	return err;
+}
+
+static uint64_t data_at(const struct tap *t, size_t off)
+{
+	return t->header.data_addr + off;
+}
+
+int tap_set_rate(struct tap *t, uint64_t rate_bytes)
+{
+	return write_at(t, data_at(t, offsetof(struct tap_data, rate_bytes)), &rate_bytes,
+			sizeof(rate_bytes));
+}
+
+int tap_read_lost(const struct tap *t, struct tap_lost *ret)
+{
+	struct tap_data d;
+	int err = read_at(t, data_at(t, 0), &d, offsetof(struct tap_data, slot));
+
+	if (!err)
+		*ret = (struct tap_lost){ d.dropped_cnt, d.failed_cnt };
+	return err;
+}
+
+int tap_take_out(struct tap *t, struct tap_result *result)
+{
+	struct tap_header there;
+	struct threads *th;
+	int err;
+
+	*result = (struct tap_result){ 0 };
+	/* Its memory is gone: so is the tap. */
+	if (read_at(t, t->code_addr, &there, sizeof(there)) || there.magic != TAP_MAGIC)
+		return 0;
+	tap_set_rate(t, 0);
+	err = threads_stop(t->pid, &th);
+	if (err)
+		return err == -ESRCH ? 0 : err;
+	err = restore_sites(t, th, t->header.patch_cnt);
+	result->thread_cnt = (uint32_t)threads_cnt(th);
+	result->stopped_ns = threads_resume(th);
+	return err;
+}
+
+void tap_free(struct tap *t)
+{
+	if (!t)
+		return;
+	if (t->mem_fd >= 0)
+		close(t->mem_fd);
+	free(t);
+}

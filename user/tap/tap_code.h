@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_code.h - the code of a tap for one allocator in one process: the stub with its header filled, and the way in of
+ * each site; and which bytes of the allocator change.
+ *
+ * Pure: it is made before anything is touched, for an address that is chosen before.
+ */
+#ifndef HT_TAP_TAP_CODE_H
+#define HT_TAP_TAP_CODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tap/tap_layout.h"
+
+struct alloc_file;
+
+/* The code has its place in front of its data, and both are mapped at once or not at all. */
+#define TAP_CODE_BYTES (6 * 4096)
+#define TAP_DATA_BYTES ((sizeof(struct tap_data) + 4095) / 4096 * 4096)
+#define TAP_BYTES (TAP_CODE_BYTES + TAP_DATA_BYTES)
+
+struct tap_code_request {
+	const struct alloc_file *alloc;
+	uint64_t bias; /* from vaddr to address */
+	uint64_t code_addr; /* of TAP_BYTES that are free, within 2 GiB of the allocator */
+	pid_t owner_pid;
+	uint64_t owner_start;
+};
+
+struct tap_code {
+	uint8_t bytes[TAP_CODE_BYTES];
+	size_t byte_cnt;
+};
+
+static inline const struct tap_header *tap_code_header(const struct tap_code *c)
+{
+	return (const struct tap_header *)c->bytes;
+}
+
+/*
+ * -ENOTSUP: the allocator cannot be tapped, and why has a sentence (also without a request's addresses);
+ * -ERANGE: code_addr is too far away.
+ */
+int tap_code_check(const struct alloc_file *alloc, char *why, size_t why_bytes);
+int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, char *why,
+		   size_t why_bytes);
+
+#endif

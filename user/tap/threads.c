@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads.c - see threads.h.
+ *
+ * Seize (nothing stops for that), interrupt, wait; and once more for threads that were born meanwhile, until there is
+ * no new one: only one that runs can make another.
+ *
+ * System calls of ours are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be told by a
+ * SIGTRAP that the kernel forces, which puts an ignored or blocked one back to its default for good. When they are
+ * over the thread is stopped once more as before: only from a stop where signals are delivered does the kernel begin
+ * an interrupted call again.
+ */
+#include "tap/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+
+#define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
+#define RESTART_NO_INTR (-513)
+#define RESTART_BLOCK (-516)
+#define NAP_NS 20000
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+#define REQUEST_GET_RSEQ 0x420f
+
+struct rseq_where { /* PTRACE_GET_RSEQ_CONFIGURATION */
+	uint64_t addr;
+	uint32_t bytes, signature, flags, reserved;
+};
+
+struct stopped {
+	pid_t tid;
+	bool is_stopped, is_gone;
+	int signal; /* that it was about to get */
+	struct user_regs_struct regs;
+	bool is_changed;
+};
+
+struct threads {
+	pid_t pid;
+	VEC(struct stopped) list;
+	uint64_t begin_ns;
+	/* That makes calls. */
+	struct stopped *caller;
+	uint64_t syscall_addr, saved_mask;
+	bool is_suspended; /* its filters */
+};
+
+static struct stopped *find(struct threads *t, pid_t tid)
+{
+	struct stopped *s;
+
+	vec_each(&t->list, s)
+		if (s->tid == tid)
+			return s;
+	return NULL;
+}
+
+/* The first thread of a process that has ended before the others stays in the list. */
+static bool is_zombie(pid_t pid, pid_t tid)
+{
+	char path[64], text[512], *at;
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+}
+
+/* 1: some are new. */
+static int seize_new(struct threads *t)
+{
+	char path[48];
+	struct dirent *e;
+	int found = 0, err = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", t->pid);
+	d = opendir(path);
+	if (!d)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+		struct stopped s = { .tid = tid };
+
+		if (tid <= 0 || find(t, tid))
+			continue;
+		if (vec_reserve(&t->list, t->list.cnt + 1)) {
+			err = -ENOMEM;
+		} else if (!ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
+			t->list.data[t->list.cnt++] = s;
+			found = 1;
+		} else if (errno != ESRCH && !is_zombie(t->pid, tid)) {
+			err = -errno;
+		}
+	}
+	closedir(d);
+	return err ? err : found;
+}
+
+static void interrupt_all(struct threads *t)
+{
+	struct stopped *s;
+
+	vec_each(&t->list, s)
+		if (!s->is_stopped && !s->is_gone && ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL))
+			s->is_gone = errno == ESRCH && kill(s->tid, 0) && errno == ESRCH;
+}
+
+/* Calls that a mere stop ends with EINTR would tell of a signal that there was not. */
+static void restart_call(struct stopped *s)
+{
+	if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != -EINTR)
+		return;
+	s->regs.rax = (unsigned long long)RESTART_NO_INTR;
+	s->is_changed = true;
+}
+
+static void note_status(struct stopped *s, int status)
+{
+	if (!WIFSTOPPED(status)) {
+		s->is_gone = true;
+		return;
+	}
+	s->is_stopped = true;
+	if (status >> 16 == 0)
+		s->signal = WSTOPSIG(status);
+	if (ptrace(PTRACE_GETREGS, s->tid, NULL, &s->regs))
+		s->is_gone = true;
+	else if (!s->signal)
+		restart_call(s);
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+}
+
+static int await(struct stopped *s, uint64_t end_ns)
+{
+	int status;
+
+	while (!s->is_stopped && !s->is_gone) {
+		pid_t got = waitpid(s->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
+
+		if (got == s->tid)
+			note_status(s, status);
+		else if (got < 0 && errno == ECHILD)
+			s->is_gone = true;
+		else if (now_ns() > end_ns)
+			return -ETIMEDOUT;
+		else
+			nap();
+	}
+	return 0;
+}
+
+static int stop_all(struct threads *t)
+{
+	uint64_t end_ns = now_ns() + THREADS_STOP_LIMIT_NS;
+	struct stopped *s;
+	int err;
+
+	for (;;) {
+		err = seize_new(t);
+		if (err <= 0)
+			return err;
+		if (!t->begin_ns)
+			t->begin_ns = now_ns();
+		interrupt_all(t);
+		vec_each(&t->list, s) {
+			err = await(s, end_ns);
+			if (err)
+				return err;
+		}
+	}
+}
+
+int threads_stop(pid_t pid, struct threads **ret)
+{
+	struct threads *t = calloc(1, sizeof(*t));
+	struct stopped *s;
+	size_t alive_cnt = 0;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->pid = pid;
+	err = stop_all(t);
+	vec_each(&t->list, s)
+		alive_cnt += !s->is_gone;
+	if (!err && !alive_cnt)
+		err = -ESRCH;
+	if (err)
+		threads_resume(t);
+	else
+		*ret = t;
+	return err;
+}
+
+static void detach(struct stopped *s)
+{
+	int status;
+
+	/* One that did not stop in time does, sooner or later; who ends does that first. */
+	if (!s->is_stopped && !s->is_gone) {
+		if (waitpid(s->tid, &status, __WALL | __WNOTHREAD) != s->tid)
+			return;
+		note_status(s, status);
+	}
+	if (s->is_gone)
+		return;
+	if (s->is_changed)
+		ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
+	ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal);
+}
+
+uint64_t threads_resume(struct threads *t)
+{
+	struct stopped *s;
+	uint64_t stopped_ns;
+
+	if (!t)
+		return 0;
+	vec_each(&t->list, s)
+		if (s->is_stopped)
+			detach(s);
+	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
+	vec_each(&t->list, s)
+		if (!s->is_stopped)
+			detach(s);
+	vec_release(&t->list);
+	free(t);
+	return stopped_ns;
+}
+
+size_t threads_cnt(const struct threads *t)
+{
+	return t->list.cnt;
+}
+
+void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr)
+{
+	struct stopped *s;
+
+	vec_each(&t->list, s) {
+		if (s->is_gone || s->regs.rip != from_addr)
+			continue;
+		s->regs.rip = to_addr;
+		s->is_changed = true;
+	}
+}
+
+/*
+ * System calls.
+ */
+
+/* Code that must not be interrupted in the middle ends when it is: not there. */
+static bool is_in_rseq(const struct stopped *s)
+{
+	struct rseq_where where;
+	long got = ptrace(REQUEST_GET_RSEQ, s->tid, (void *)sizeof(where), &where);
+	long cs;
+
+	if (got < (long)sizeof(where) || !where.addr)
+		return false;
+	errno = 0;
+	cs = ptrace(PTRACE_PEEKDATA, s->tid, (void *)(where.addr + 8), NULL);
+	return errno || cs;
+}
+
+static bool is_filtered(pid_t tid)
+{
+	char path[48], line[128];
+	bool is_filtered = true;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Seccomp:", 8))
+			is_filtered = atoi(line + 8) != 0;
+	if (f)
+		fclose(f);
+	return is_filtered;
+}
+
+/* Of those that wait in a call that is timed the kernel keeps more than registers: rather another one. */
+static struct stopped *choose(struct threads *t)
+{
+	struct stopped *s, *second = NULL;
+
+	vec_each(&t->list, s) {
+		if (s->is_gone || s->signal || is_in_rseq(s))
+			continue;
+		if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != RESTART_BLOCK)
+			return s;
+		second = s;
+	}
+	return second;
+}
+
+int threads_begin_calls(struct threads *t, uint64_t syscall_addr)
+{
+	const uint64_t all = ~0ULL;
+	struct stopped *s = choose(t);
+
+	if (!s)
+		return -EAGAIN;
+	if (is_filtered(s->tid)) {
+		if (ptrace(PTRACE_SETOPTIONS, s->tid, NULL,
+			   (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP)))
+			return -EPERM;
+		t->is_suspended = true;
+	}
+	if (ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask) ||
+	    ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(all), &all))
+		return -errno;
+	t->caller = s;
+	t->syscall_addr = syscall_addr;
+	return 0;
+}
+
+/* To the next stop of that kind. */
+static int run_to(struct stopped *s, int request, int event, int signal)
+{
+	int status;
+
+	for (;;) {
+		if (ptrace(request, s->tid, NULL, NULL) ||
+		    waitpid(s->tid, &status, __WALL | __WNOTHREAD) != s->tid)
+			return -ESRCH;
+		if (!WIFSTOPPED(status)) {
+			s->is_gone = true;
+			return -ESRCH;
+		}
+		if (status >> 16 == event && (!signal || WSTOPSIG(status) == signal))
+			return 0;
+		/* SIGSTOP and SIGKILL are never blocked: a stop is left for after. */
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			s->signal = SIGSTOP;
+	}
+}
+
+void threads_end_calls(struct threads *t)
+{
+	struct stopped *s = t->caller;
+
+	if (!s || s->is_gone)
+		return;
+	/* The registers are those of the first stop again, and so is the kind of the stop. */
+	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
+	ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL);
+	if (!run_to(s, PTRACE_CONT, PTRACE_EVENT_STOP, 0)) {
+		ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
+		ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
+	}
+	if (t->is_suspended)
+		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+	t->caller = NULL;
+}
+
+int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		     uint64_t e, uint64_t f)
+{
+	struct stopped *s = t->caller;
+	struct user_regs_struct regs = s->regs;
+	int err;
+
+	regs.rip = t->syscall_addr;
+	regs.orig_rax = ~0ULL; /* no call is begun again */
+	regs.rax = (unsigned long long)nr;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.r10 = d;
+	regs.r8 = e;
+	regs.r9 = f;
+	if (ptrace(PTRACE_SETREGS, s->tid, NULL, &regs))
+		return -ESRCH;
+	err = run_to(s, PTRACE_SYSCALL, 0, SYSCALL_STOP);
+	if (!err)
+		err = run_to(s, PTRACE_SYSCALL, 0, SYSCALL_STOP);
+	if (err)
+		return err;
+	return ptrace(PTRACE_GETREGS, s->tid, NULL, &regs) ? -ESRCH : (int64_t)regs.rax;
+}
+
+uint64_t threads_scratch_addr(const struct threads *t)
+{
+	return (t->caller->regs.rsp - 512) & ~15ULL;
+}
