@@ -46,7 +46,10 @@ static __noinline int sampled_operand(struct pt_regs *ctx, __u32 site_idx, __u32
 
 	if (!site || !ret || !ctx)
 		return 0;
-	op = which == 0 ? &site->ptr : which == 1 ? &site->size : &site->weight;
+	op = which == 0 ? &site->ptr :
+	     which == 1 ? &site->size :
+	     which == 2 ? &site->weight :
+			  &site->entry;
 	*ret = 0;
 	switch (op->kind) {
 	case HT_OPERAND_CONST:
@@ -110,12 +113,26 @@ static __always_inline void sampled_rate(const struct ht_target *t, __u64 size_b
 		h->sampler_rate_bytes = weight - size_bytes / 2;
 }
 
+/* Where the stack begins: at the entry of a function (true), or at the probe. */
+static __always_inline bool sampled_begin(struct ht_walk *w, struct pt_regs *ctx, __u32 site_idx)
+{
+	const struct ht_sampled_site *site = bpf_map_lookup_elem(&sampled_sites, &site_idx);
+
+	if (!site || site->entry.kind == HT_OPERAND_NONE)
+		return false;
+	if (!sampled_operand(ctx, site_idx, 3, &w->begin_pc))
+		w->begin_pc = 0;
+	w->begin_sp = PT_REGS_SP(ctx) + site->stack_bytes;
+	return w->begin_pc != 0;
+}
+
 static __always_inline void sampled_alloc(struct pt_regs *ctx, struct ht_target *t,
 					  struct ht_live_key *key, __u32 site_idx)
 {
 	struct ht_live fresh = {};
 	struct ht_walk *w;
 	__u64 weight = 0;
+	bool is_entry;
 
 	if (!sampled_operand(ctx, site_idx, 1, &fresh.size_bytes) ||
 	    !sampled_operand(ctx, site_idx, 2, &weight) || !key->addr)
@@ -132,12 +149,13 @@ static __always_inline void sampled_alloc(struct pt_regs *ctx, struct ht_target 
 		return;
 	}
 	walk_start(w, ctx, t);
+	is_entry = sampled_begin(w, ctx, site_idx);
 	if (!tags_read(w)) {
 		stat_inc(HT_STAT_PAUSED);
 		walk_release(w);
 		return;
 	}
-	call_describe(w, ctx, t, &fresh, 0, false);
+	call_describe(w, ctx, t, &fresh, 0, is_entry);
 	walk_release(w);
 	fresh.time_ns = bpf_ktime_get_ns();
 	total_alloc(key, &fresh);

@@ -428,6 +428,10 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	int end = 0;
 
 	walk_start(w, ctx, t);
+	if (w->begin_pc) {
+		w->pc = w->begin_pc;
+		w->sp = w->begin_sp;
+	}
 	w->is_first = is_entry;
 	w->nest_mask = nest_mask;
 	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {

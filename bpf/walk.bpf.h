@@ -27,6 +27,8 @@ struct ht_walk {
 	__u32 tid;
 	__u32 generation;
 	__u64 pc, sp, bp;
+	/* Where the walk begins instead of at the probe; 0: at the probe. */
+	__u64 begin_pc, begin_sp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
 	__u32 nest_mask; /* HT_ROW_* of calls that this one would be a part of; 0: of none (any more) */
@@ -69,6 +71,7 @@ static __always_inline struct ht_walk *walk_claim(void)
 		if (w && __sync_val_compare_and_swap(&w->is_busy, 0, 1) == 0) {
 			w->slot = key;
 			w->window_addr = ~0ULL;
+			w->begin_pc = 0;
 			return w;
 		}
 	}

@@ -310,8 +310,12 @@ struct ht_sampled_site {
 	struct ht_operand ptr;
 	/* HT_OP_SAMPLED: of the block, and how many bytes of all allocations it stands for (size / p). */
 	struct ht_operand size, weight;
+	/* The stack is that of a call whose function is at `entry`, and which returns to what is stack_bytes above
+	 * the stack pointer; HT_OPERAND_NONE: it begins at the probe. */
+	struct ht_operand entry;
+	__u64 stack_bytes;
 };
-_Static_assert(sizeof(struct ht_sampled_site) == 48, "value of map `sampled_sites`");
+_Static_assert(sizeof(struct ht_sampled_site) == 72, "value of map `sampled_sites`");
 #define HT_SAMPLED_SITES_CAP 1024
 /* A weight beyond this is no weight. */
 #define HT_SAMPLED_WEIGHT_CAP (1ULL << 46)
