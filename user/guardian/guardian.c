@@ -209,7 +209,7 @@ int guardian_work(struct guardian *g)
 
 struct request {
 	struct wire_request head;
-	struct iovec body[WIRE_PARTS_CAP];
+	struct iovec body[WIRE_PARTS_CAP + 1];
 	size_t body_cnt;
 	int fds[WIRE_FDS_CAP];
 	size_t fd_cnt;
@@ -221,7 +221,7 @@ static int send_request(struct guardian *g, struct request *r)
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(r->fds))];
 	} control = { 0 };
-	struct iovec iov[1 + WIRE_PARTS_CAP] = { { &r->head, sizeof(r->head) } };
+	struct iovec iov[2 + WIRE_PARTS_CAP] = { { &r->head, sizeof(r->head) } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 + r->body_cnt };
 	ssize_t n;
 
@@ -278,6 +278,40 @@ int guardian_attach(struct guardian *g, const struct attach_request *req, uint64
 	err = exchange(g, &r, &reply);
 	if (!err)
 		*ret_id = r.head.id;
+	return err;
+}
+
+int guardian_tap(struct guardian *g, const struct attach_request *req,
+		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret, char *why,
+		 size_t why_bytes)
+{
+	struct request r = { .head = { .kind = WIRE_TAP, .id = ++g->last_number, .order_cnt = 1 } };
+	struct attach_request no_file = *req;
+	struct wire_reply reply = { 0 };
+	int err;
+
+	no_file.file_fd = req->prog_fd;
+	add_part(&r, &no_file);
+	r.body[r.body_cnt++] = (struct iovec){ (void *)order, sizeof(*order) };
+	err = exchange(g, &r, &reply);
+	if (err)
+		snprintf(why, why_bytes, "%.*s", (int)sizeof(reply.why),
+			 reply.why[0] ? reply.why : strerror(-err));
+	else
+		*ret = reply.tap;
+	if (!err)
+		*ret_id = r.head.id;
+	return err;
+}
+
+int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struct tap_lost *ret)
+{
+	struct request r = { .head = { .kind = WIRE_SET_TAP, .id = id, .rate_bytes = rate_bytes } };
+	struct wire_reply reply;
+	int err = exchange(g, &r, &reply);
+
+	if (!err)
+		*ret = reply.lost;
 	return err;
 }
 

@@ -71,6 +71,27 @@ int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t ti
 	return err;
 }
 
+int held_links_add_tap(struct held_links *links, const struct attach_request *req,
+		       const struct tap_order *order, struct tap_result *ret, char *why,
+		       size_t why_bytes)
+{
+	int err = vec_reserve(&links->ids, links->ids.cnt + 1);
+
+	if (!err)
+		err = guardian_tap(links->guardian, req, order, &links->ids.data[links->ids.cnt],
+				   ret, why, why_bytes);
+	if (!err)
+		links->ids.cnt++;
+	return err;
+}
+
+int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret)
+{
+	return links->ids.cnt ?
+		       guardian_set_tap(links->guardian, links->ids.data[0], rate_bytes, ret) :
+		       -ENOENT;
+}
+
 int held_links_move(struct held_links *from, struct held_links *to)
 {
 	int err = vec_reserve(&to->ids, to->ids.cnt + from->ids.cnt);

@@ -12,12 +12,21 @@
 struct attach_request;
 struct guardian;
 struct held_links;
+struct tap_lost;
+struct tap_order;
+struct tap_result;
 
 int held_links_new(struct guardian *g, struct held_links **ret);
 /* Attach; on failure nothing of this request stays. -EPIPE: the guardian is gone. */
 int held_links_add(struct held_links *links, const struct attach_request *req);
 /* One more process for these events, see shared_probes_add(). */
 int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
+/* A tap with its probes (tap/tap.h). why: with an error. */
+int held_links_add_tap(struct held_links *links, const struct attach_request *req,
+		       const struct tap_order *order, struct tap_result *ret, char *why,
+		       size_t why_bytes);
+/* Of the first of them, which is a tap: its rate (0: as it is), and what it has lost. */
+int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
 /* From one to the other, which has all or none of them then. */
 int held_links_move(struct held_links *from, struct held_links *to);
 /* They go, and nobody waits: the ticket tells when they are out (guardian_is_out()). NULL is fine. */

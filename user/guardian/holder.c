@@ -6,7 +6,8 @@
  * take stays in the closer. Main is gone when the socket has ended or when its process has, whichever
  * comes first (another child of main may still have a copy of its end).
  *
- * It opens nothing but the definitions in tracefs and /proc/self/fd/N, and parses nothing of a target.
+ * It opens nothing but the definitions in tracefs and /proc/self/fd/N, and, for a tap, the memory of the
+ * process; it parses nothing of a target.
  */
 #include "guardian/holder.h"
 
@@ -32,18 +33,22 @@
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
+#include "tap/tap.h"
 
 #define NAME "heaptap-guard"
+#define TAP_OUT_TRIES 10
+#define TAP_OUT_PAUSE_US 50000
 
 struct holder {
 	int fd, main_fd;
-	struct hmap links, events; /* number -> pointer */
+	struct hmap links, events, taps; /* number -> pointer; a tap has the number of its links */
 	struct uprobe_events *definitions;
 	struct closer *closer;
 	struct wire_request head;
 	union wire_body body;
 	int fds[WIRE_FDS_CAP];
 	size_t fd_cnt;
+	char why[WIRE_WHY_BYTES];
 	struct wire_reply news; /* to be sent, if it has tickets */
 };
 
@@ -218,12 +223,62 @@ static int add_to_events(struct holder *h)
 	return err ? err : enter(h, links, shared_probes_add(sp, h->head.pid, links));
 }
 
+/* A thread that sleeps in the kernel for long may be in the way. */
+static void take_tap_out(struct tap *t)
+{
+	struct tap_result result;
+
+	for (int i = 0; t && i < TAP_OUT_TRIES && tap_take_out(t, &result); i++)
+		usleep(TAP_OUT_PAUSE_US);
+	tap_free(t);
+}
+
+/* Nothing is sampled before its probes are in. */
+static int tap(struct holder *h, struct wire_reply *reply)
+{
+	const struct tap_order *order = &h->body.tap.order;
+	struct attach_request req = request_of(h, 0, 0);
+	struct attach_links *links = NULL;
+	struct tap *t;
+	int err = tap_put_in(order, &t, &req.file_fd, &reply->tap, h->why, sizeof(h->why));
+
+	if (err)
+		return err;
+	err = attach_links_new(&links);
+	if (!err)
+		err = enter(h, links, attach_add(links, &req));
+	if (err)
+		snprintf(h->why, sizeof(h->why), "its code cannot be probed: %s", strerror(-err));
+	close(req.file_fd);
+	if (!err)
+		err = remember(&h->taps, h->head.id, t);
+	if (!err)
+		err = tap_set_rate(t, order->rate_bytes);
+	if (err) {
+		forget(&h->taps, h->head.id);
+		attach_links_free(forget(&h->links, h->head.id));
+		take_tap_out(t);
+	}
+	return err;
+}
+
+static int set_tap(const struct holder *h, struct wire_reply *reply)
+{
+	struct tap *t = look_up(&h->taps, h->head.id);
+	int err = t ? 0 : -ENOENT;
+
+	if (!err && h->head.rate_bytes)
+		err = tap_set_rate(t, h->head.rate_bytes);
+	return err ? err : tap_read_lost(t, &reply->lost);
+}
+
 static void detach(struct holder *h)
 {
 	struct attach_links *all = NULL, *links;
 	int err = attach_links_new(&all);
 
 	for (size_t i = 0; i < h->head.id_cnt; i++) {
+		take_tap_out(forget(&h->taps, h->body.ids[i]));
 		links = forget(&h->links, h->body.ids[i]);
 		if (links && !err)
 			err = attach_links_move(links, all);
@@ -302,6 +357,15 @@ static void handle(struct holder *h)
 	case WIRE_ADD_TO_EVENTS:
 		reply.err = add_to_events(h);
 		break;
+	case WIRE_TAP:
+		h->why[0] = '\0';
+		reply.err = tap(h, &reply);
+		if (reply.err)
+			memcpy(reply.why, h->why, sizeof(reply.why));
+		break;
+	case WIRE_SET_TAP:
+		reply.err = set_tap(h, &reply);
+		break;
 	case WIRE_START_TRACER:
 		reply.err = start_tracer(h);
 		break;
@@ -334,7 +398,8 @@ static int check(const struct holder *h, size_t bytes)
 	for (size_t i = 0; i < h->head.part_cnt; i++)
 		site_cnt += h->head.parts[i].site_cnt;
 	return body_bytes == site_cnt * sizeof(struct attach_site) +
-				       h->head.id_cnt * sizeof(uint64_t) ?
+				       h->head.id_cnt * sizeof(uint64_t) +
+				       h->head.order_cnt * sizeof(struct tap_order) ?
 		       0 :
 		       -EPROTO;
 }
@@ -417,6 +482,9 @@ static void let_go(struct holder *h)
 	size_t pos = 0;
 	int err = attach_links_new(&all);
 
+	while (hmap_next(&h->taps, &pos, &key, &value))
+		take_tap_out((void *)(uintptr_t)value);
+	pos = 0;
 	while (hmap_next(&h->links, &pos, &key, &value)) {
 		links = (void *)(uintptr_t)value;
 		if (!err)
@@ -444,6 +512,7 @@ void holder_run(int fd)
 	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket has to do */
 	hmap_init(&h->links, sizeof(uint64_t));
 	hmap_init(&h->events, sizeof(uint64_t));
+	hmap_init(&h->taps, sizeof(uint64_t));
 	if (getppid() == parent)
 		serve(h);
 	let_go(h);

@@ -2,7 +2,7 @@
 /*
  * wire.h - what main and its guardian say to each other: messages of a SOCK_SEQPACKET pair.
  *
- * A request is a head, then sites of all its parts or ids, and descriptors (SCM_RIGHTS): the file, and
+ * A request is a head, then sites of all its parts or ids, then the order of a tap, and descriptors (SCM_RIGHTS): the file, and
  * the program of each part. Ids and tickets are numbers that main makes up. WIRE_DETACH and WIRE_CLEAN are
  * answered when they are done, with their ticket and in no order (WIRE_OUT); WIRE_FREE_EVENTS is not;
  * all others are answered at once, in order (WIRE_ANSWER).
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "kernel/attach.h"
+#include "tap/tap.h"
 
 #define WIRE_SITES_CAP 1024
 #define WIRE_IDS_CAP 4096
@@ -20,6 +21,7 @@
 #define WIRE_FDS_CAP (1 + WIRE_PARTS_CAP)
 #define WIRE_TICKETS_CAP 64
 #define WIRE_WHY_BYTES 256
+#define WIRE_TAP_SITES 2
 /* Of a hold: what is not read by then, a very large program on a busy machine, is not worth more of a user's time. */
 #define HOLD_LIMIT_NS 2000000000ULL
 
@@ -32,6 +34,10 @@ enum wire_request_kind {
 	WIRE_ADD_TO_EVENTS, /* the process of the thread `pid` to `events_id`, as the links `id` */
 	WIRE_FREE_EVENTS,
 	WIRE_START_TRACER, /* the descriptor is its socket */
+	/* As the order says, with the probes of part 0 in its code, as the links `id`: they go together. The file
+	 * is made by it: the descriptor for one is not used. */
+	WIRE_TAP,
+	WIRE_SET_TAP, /* the rate of the tap `id`; 0: as it is. Answers what it has lost so far. */
 };
 
 struct wire_part {
@@ -44,14 +50,20 @@ struct wire_request {
 	uint32_t kind;
 	uint32_t part_cnt;
 	uint32_t id_cnt;
+	uint32_t order_cnt; /* 0 or 1 */
 	int32_t pid;
-	uint64_t id, events_id, ticket;
+	uint32_t reserved;
+	uint64_t id, events_id, ticket, rate_bytes;
 	struct wire_part parts[WIRE_PARTS_CAP];
 };
 
 union wire_body {
 	struct attach_site sites[WIRE_SITES_CAP];
 	uint64_t ids[WIRE_IDS_CAP];
+	struct {
+		struct attach_site sites[WIRE_TAP_SITES];
+		struct tap_order order;
+	} tap;
 };
 
 enum wire_reply_kind { WIRE_ANSWER, WIRE_OUT };
@@ -62,7 +74,9 @@ struct wire_reply {
 	uint64_t cnt; /* tickets; of WIRE_OPEN_EVENTS what was removed */
 	union {
 		uint64_t tickets[WIRE_TICKETS_CAP];
-		char why[WIRE_WHY_BYTES]; /* WIRE_OPEN_EVENTS */
+		char why[WIRE_WHY_BYTES]; /* WIRE_OPEN_EVENTS, WIRE_TAP with err */
+		struct tap_result tap; /* WIRE_TAP */
+		struct tap_lost lost; /* WIRE_SET_TAP */
 	};
 };
 
