@@ -91,6 +91,7 @@ struct budget {
 	struct budget_options opts;
 	struct recording_limit limit; /* that is in force now */
 	struct budget_plan plan;
+	bool is_held;
 	struct budget_verdict verdict;
 	struct budget_reading start, last, step; /* step: when the plan went into effect */
 	struct flow recent, mean; /* since then */
@@ -475,6 +476,16 @@ static bool end_trial(struct budget *b)
 	return take_step(b, &seen, &plan);
 }
 
+void budget_hold(struct budget *b, bool is_held)
+{
+	b->is_held = is_held;
+}
+
+const struct recording_limit *budget_limit(const struct budget *b)
+{
+	return &b->limit;
+}
+
 bool budget_update(struct budget *b, const struct budget_reading *now, double factor)
 {
 	struct budget_reading d = budget_between(&b->last, now);
@@ -487,6 +498,8 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 	flow_add(&b->recent, b->opts.costs, &d, RECENT_NS);
 	flow_add(&b->mean, b->opts.costs, &d, MEAN_NS);
 	note_interval(b, &d);
+	if (b->is_held && b->plan.step == BUDGET_FULL)
+		return false;
 	if (!budget_has_limit(&b->limit))
 		return try_up(b); /* steps are of the time when there was one */
 	if (b->plan.step == BUDGET_OFF)

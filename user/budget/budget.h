@@ -105,6 +105,12 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 void budget_applied(struct budget *b, const struct budget_reading *now);
 /* What was hit since the last update counts: the last one. */
 void budget_end(struct budget *b, const struct budget_reading *now);
+/*
+ * While it is held, and everything is recorded, that stays so: what it costs is kept in bounds by somebody else, to
+ * whom budget_limit() says them.
+ */
+void budget_hold(struct budget *b, bool is_held);
+const struct recording_limit *budget_limit(const struct budget *b);
 /* Another limit from the next update on. Where there is room for it now, what was given up comes back. */
 void budget_set_limit(struct budget *b, const struct recording_limit *limit);
 

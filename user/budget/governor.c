@@ -274,8 +274,12 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 		return 0;
 	if (u->pid && tracker_generation(t, u->pid) != gd->generation)
 		return renew(g, gd);
-	if (!budget_update(u->budget, &now, g->host_factor))
+	/* Where only samples cost, fewer of them are all that can be given up. */
+	budget_hold(u->budget, tracker_is_tapped(t, u->pid));
+	if (!budget_update(u->budget, &now, g->host_factor)) {
+		tracker_limit_tap(g->policy.tracker, u->pid, budget_limit(u->budget));
 		return 0;
+	}
 	return take_step(g, gd, &from);
 }
 

@@ -39,6 +39,7 @@ static const char more[] =
 	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage\n";
 
 struct record_options {
+	bool tap_exactly; /* --tap --rate 1 is as it is said */
 	struct recorder_options recorder;
 	struct result_options result;
 	struct whom whom;
@@ -219,6 +220,16 @@ static const struct option_row rows[] = {
 	  .help = "where samples come from: probes of the allocator, or what a sampler in the "
 		  "program tells in USDT probes (otel_memory, ddheap); auto = the former until a "
 		  "sampler that sees the whole program tells of a first sample" },
+	{ .name = "tap",
+	  .type = OPTION_CHOICE,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(recorder.tap),
+	  .arg = "only",
+	  .choices = tap_wish_names,
+	  .help = "let the process itself choose what is sampled: its threads are stopped for "
+		  "milliseconds, a few bytes of its allocator are changed, and put back at the end; "
+		  "then only samples cost anything (some ns an allocation otherwise); =only: do not "
+		  "go on with probes where that cannot be" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
 	  .at = AT(recorder.probe_throwing),
@@ -263,6 +274,11 @@ static const struct option_row rows[] = {
 	  .choices = attach_modes,
 	  .flags = OPTION_HIDDEN,
 	  .help = "" },
+	{ .name = "tap-exactly",
+	  .type = OPTION_FLAG,
+	  .at = AT(tap_exactly),
+	  .flags = OPTION_HIDDEN,
+	  .help = "" },
 	{ .name = "naive-placement",
 	  .type = OPTION_FLAG,
 	  .at = AT(recorder.naive_placement),
@@ -291,6 +307,27 @@ static void settle_limit(struct record_options *o, bool is_given)
 	}
 }
 
+static int settle_tap(struct record_options *o, const struct option_args *args)
+{
+	const char *with = o->recorder.follow		     ? "--follow" :
+			   o->recorder.source == SOURCE_USDT ? "--source usdt" :
+			   o->recorder.naive_placement	     ? "--naive-placement" :
+							       NULL;
+
+	if (o->recorder.tap == TAP_NEVER)
+		return 0;
+	if (with) {
+		log_error("record: --tap and %s exclude each other", with);
+		return -EINVAL;
+	}
+	o->recorder.tap_rate_is_fixed = option_args_find(args, "rate") != NULL;
+	if (o->recorder.rate_bytes > 1 || o->tap_exactly)
+		return 0;
+	log_error("record: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
+		  "with probes, without --tap");
+	return -EINVAL;
+}
+
 /* What the recording takes in another form. */
 static int settle(struct record_options *o, const struct option_args *args)
 {
@@ -306,6 +343,8 @@ static int settle(struct record_options *o, const struct option_args *args)
 	o->result.labels = LABEL_ALL;
 	if (o->labels)
 		parse_labels(o->labels, &o->result.labels);
+	if (!err)
+		err = settle_tap(o, args);
 	settle_limit(o, option_args_find(args, "max-overhead"));
 	return err;
 }

@@ -263,6 +263,15 @@ static const struct option_row rows[] = {
 	  .help = "where samples come from: probes of allocators, or what a sampler in a program "
 		  "tells in USDT probes (otel_memory, ddheap); auto = the former until a sampler "
 		  "that sees a whole program tells of a first sample" },
+	{ .name = "tap",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.tap),
+	  .arg = "RE",
+	  .check = select_check_pattern,
+	  .flags = OPTION_AT_START,
+	  .help = "tap the processes, of those that are followed, whose name matches: stop them for "
+		  "milliseconds and change a few bytes of their allocator, so that only samples cost "
+		  "anything (THE TAP in heaptap-record(1)); may be repeated" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.mode),

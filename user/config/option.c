@@ -256,7 +256,7 @@ int option_set(const struct option_row *row, void *settings, const char *text,
 		*(bool *)value = !text || !strcmp(text, "true");
 		return 0;
 	case OPTION_CHOICE:
-		return set_choice(row, value, text, why);
+		return set_choice(row, value, text ? text : row->choices[1], why);
 	case OPTION_TEXT:
 		if (text)
 			return set_text(value, text);

@@ -58,7 +58,7 @@ enum {
 	OPTION_NOT_IN_FILE = 2, /* of the command line alone */
 	OPTION_HIDDEN = 4, /* for tests and comparisons: not told to anybody, and not in the file */
 	OPTION_UNSAID = 8, /* a value that will not do may hold a secret: errors do not repeat it */
-	/* --name or --name=VALUE. Without a value a text is NULL and a number 0. A number may be a word of
+	/* --name or --name=VALUE. Without a value a text is NULL, a number 0, and a choice its second one. A number may be a word of
 	 * its own too, where no file has that name. */
 	OPTION_MAY_HAVE_VALUE = 16,
 	OPTION_COMMAS = 32, /* of OPTION_TEXTS: "a,b" is two, and none is empty */

@@ -262,7 +262,7 @@ static void on_lost(void *ctx, uint64_t cnt)
 
 static bool holds_programs(const struct recorder *r)
 {
-	return r->launch && !r->opts.no_hold;
+	return r->launch && !r->opts.no_hold && !r->opts.tap;
 }
 
 static int open_engine(struct recorder *r)
@@ -287,6 +287,8 @@ static int open_engine(struct recorder *r)
 		.holds = holds_programs(r),
 		.follow = r->opts.follow,
 		.source = r->opts.source,
+		.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
+		.tap_rate_is_fixed = r->opts.tap_rate_is_fixed,
 		.probe_throwing = r->opts.probe_throwing,
 	};
 	char why[512];
@@ -466,6 +468,10 @@ static int track_running(struct recorder *r)
 			log_error("record: cannot attach to PID %d: %s", pid, strerror(-err));
 		if (err)
 			return err;
+		if (tracker_is_tap_refused(r->tracker, pid) && r->opts.tap == TAP_ONLY) {
+			log_error("record: --tap=only: PID %d is not recorded", pid);
+			return -ENOTSUP;
+		}
 		i++;
 	}
 	err = r->opts.follow ? family_add(r->engine, r->tracker, &r->targets) : 0;

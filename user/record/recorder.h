@@ -33,6 +33,8 @@ struct recorder_options {
 	uint32_t live_cap, stack_cap;
 	enum attach_mode mode;
 	enum probes_source source;
+	enum tap_wish tap;
+	bool tap_rate_is_fixed;
 	bool realloc_keeps_scope; /* else a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */

@@ -14,6 +14,9 @@
 #include "kernel/features.h"
 #include "alloc/allocators.h"
 #include "track/files.h"
+#include "proc/process.h"
+#include "proc/select.h"
+#include "track/tap_rate.h"
 #include "track/tracker.h"
 
 /* A file that was unmapped is noticed after this, if not before. */
@@ -31,6 +34,7 @@ struct capture {
 	struct track_files *files;
 	struct tracker *tracker;
 	struct governor *governor;
+	struct select_rules *tap_rules; /* NULL: nobody may be tapped */
 };
 
 static int check_kernel(struct capture *c)
@@ -85,6 +89,27 @@ static void measure_costs(struct capture *c)
 	c->costs = (struct plan_costs){ costs.emulated_ns, costs.return_ns };
 }
 
+static bool may_tap(void *ctx, pid_t pid)
+{
+	const struct capture *c = ctx;
+	struct process_info info;
+
+	return !process_glance(pid, &info) &&
+	       select_matches(c->tap_rules,
+			      &(struct select_candidate){ .comm = info.comm, .exe = info.exe });
+}
+
+static int make_tap_rules(struct capture *c)
+{
+	const struct select_options opts = { .comm = *c->opts.tap };
+	char why[512];
+	int err = opts.comm.cnt ? select_rules_new(&opts, &c->tap_rules, why, sizeof(why)) : 0;
+
+	if (err)
+		log_error("serve: --tap: %s", why);
+	return err;
+}
+
 static int open_engine(struct capture *c)
 {
 	const struct engine_options opts = {
@@ -99,6 +124,9 @@ static int open_engine(struct capture *c)
 		.refresh_ns = REFRESH_NS,
 		.is_all = c->opts.is_all || c->opts.way == PLAN_ALL,
 		.source = c->opts.source,
+		.tap_rate_bytes = c->tap_rules ? TAP_RATE_FINEST : 0,
+		.may_tap = may_tap,
+		.may_tap_ctx = c,
 		.way = c->opts.way,
 		.guardian = c->opts.guardian,
 		.has_events = c->has_events,
@@ -162,7 +190,10 @@ int capture_new(const struct capture_options *opts, const struct engine_ops *ops
 	c->opts = *opts;
 	c->ops = *ops;
 	c->ctx = ctx;
-	err = check_kernel(c);
+	err = make_tap_rules(c);
+	c->opts.tap = NULL;
+	if (!err)
+		err = check_kernel(c);
 	if (err) {
 		capture_free(c);
 		return err;
@@ -201,6 +232,7 @@ void capture_free(struct capture *c)
 	capture_stop(c);
 	track_files_free(c->files);
 	engine_close(c->engine);
+	select_rules_free(c->tap_rules);
 	free(c);
 }
 

@@ -24,6 +24,7 @@ struct engine;
 struct engine_ops;
 struct governor;
 struct guardian;
+struct texts;
 struct track_files;
 struct tracker;
 
@@ -32,6 +33,7 @@ struct capture_options {
 	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
 	enum plan_way way;
 	enum probes_source source;
+	const struct texts *tap; /* as in struct daemon_options; not needed after capture_new() */
 	bool is_all; /* every process that maps a file may pay for its probes */
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;

@@ -74,6 +74,7 @@ static int open_capture(struct daemon *d)
 		.guardian = d->guardian,
 		.mode = d->opts.mode,
 		.source = d->opts.source,
+		.tap = &d->opts.tap,
 		.way = d->opts.way,
 		.is_all = d->opts.select.is_all,
 		.rate_bytes = d->opts.rate_bytes,

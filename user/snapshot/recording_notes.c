@@ -287,6 +287,35 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 			       elapsed, f->end_reason ? f->end_reason : end);
 }
 
+/* For how long the processes were stopped to put it in. */
+static int comment_tap(const struct processes *ps, struct profile *p)
+{
+	const struct process *process;
+	uint64_t longest_ns = 0, dropped_cnt = 0, failed_cnt = 0;
+	uint32_t thread_cnt = 0;
+	int err;
+
+	vec_each(&ps->list, process) {
+		dropped_cnt += process->image->tap_dropped_cnt;
+		failed_cnt += process->image->tap_failed_cnt;
+		if (process->image->tap_stopped_ns < longest_ns)
+			continue;
+		longest_ns = process->image->tap_stopped_ns;
+		thread_cnt = process->image->tap_thread_cnt;
+	}
+	err = profile_comment(p,
+			      "source: tap, put into the running program, which was stopped for "
+			      "%.1f ms (%u thread%s)",
+			      (double)longest_ns / 1e6, thread_cnt, thread_cnt == 1 ? "" : "s");
+	if (!err && (dropped_cnt || failed_cnt))
+		err = profile_comment(
+			p,
+			"lost: %llu sampled blocks that the tap had no room for, %llu "
+			"that a realloc that failed left as they were",
+			(unsigned long long)dropped_cnt, (unsigned long long)failed_cnt);
+	return err;
+}
+
 static int comment_source(const struct recording_facts *f, const struct processes *ps,
 			  struct profile *p)
 {
@@ -297,6 +326,8 @@ static int comment_source(const struct recording_facts *f, const struct processe
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
+	if (sampler && ps->list.data[0].image->is_tapped)
+		return comment_tap(ps, p);
 	if (sampler)
 		return profile_comment(p, "source: usdt (%s), of the program's own sampler",
 				       sampler);

@@ -4,7 +4,9 @@
  */
 #include "track/attach_ways.h"
 
+#include <asm/ptrace.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "guardian/guardian.h"
@@ -14,12 +16,15 @@
 #include "kernel/engine.h"
 #include "alloc/file_sampler.h"
 #include "track/file_tags.h"
+#include "tap/tap.h"
 #include "track/files.h"
+#include "track/tap_orders.h"
 
 struct attach_ways {
 	struct attach_ways_options opts;
 	const struct track_file *file;
 	uint64_t alloc_events, free_events; /* of the guardian; 0: none */
+	struct tap_news tap_news;
 };
 
 int attach_ways_new(const struct attach_ways_options *opts, const struct track_file *file,
@@ -247,6 +252,81 @@ static int link_sampler(const struct attach_ways *aw, const struct probe_target 
 	return err;
 }
 
+/* What the stub has in its registers where it tells: see tap/stub/entry.S. */
+#define REG_OPERAND(reg)                                                                      \
+	{                                                                                     \
+		.kind = HT_OPERAND_REG, .bytes = 8, .base_off = offsetof(struct pt_regs, reg) \
+	}
+static const struct ht_sampled_site tap_free_site = { .ptr = REG_OPERAND(rdi) };
+
+static int tap_sites(const struct attach_ways *aw, const struct tap_order *order,
+		     struct attach_site *ret)
+{
+	const struct tap_header *h = tap_code_header(&order->code);
+	const struct ht_sampled_site alloc_site = {
+		.ptr = REG_OPERAND(rdi),
+		.size = REG_OPERAND(rsi),
+		.weight = REG_OPERAND(rdx),
+		.entry = REG_OPERAND(rcx),
+		.stack_bytes = h->alloc_frame_bytes,
+	};
+	uint32_t alloc_idx, free_idx;
+	int err = engine_sampled_site(aw->opts.engine, &alloc_site, &alloc_idx);
+
+	if (!err)
+		err = engine_sampled_site(aw->opts.engine, &tap_free_site, &free_idx);
+	if (err)
+		return err;
+	ret[0] = (struct attach_site){ h->free_nop_off,
+				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED_FREE, free_idx), 0 };
+	ret[1] = (struct attach_site){ h->alloc_nop_off,
+				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED, alloc_idx), 0 };
+	return 0;
+}
+
+static int try_tap(struct attach_ways *aw, const struct probe_target *target,
+		   const struct tap_order *order, struct held_links *links)
+{
+	struct attach_request req = request_for(aw, target);
+	struct tap_news *news = &aw->tap_news;
+	struct attach_site sites[2];
+	struct tap_result result = { 0 };
+	int err = tap_sites(aw, order, sites);
+
+	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
+	req.sites = sites;
+	req.site_cnt = 2;
+	if (!err)
+		err = held_links_add_tap(links, &req, order, &result, news->why, sizeof(news->why));
+	news->stopped_ns = result.stopped_ns;
+	news->thread_cnt = result.thread_cnt;
+	return err;
+}
+
+static int link_tap(struct attach_ways *aw, const struct probe_target *target,
+		    struct held_links *links)
+{
+	struct tap_order *order = malloc(sizeof(*order));
+	struct tap_news *news = &aw->tap_news;
+	int err = order ? -EEXIST : -ENOMEM;
+
+	for (unsigned int nth = 0; err == -EEXIST; nth++) {
+		news->why[0] = '\0';
+		err = tap_order_make(aw->file, target->pid, target->live_tid,
+				     aw->opts.tap_rate_bytes, nth, order, news->why,
+				     sizeof(news->why));
+		if (!err)
+			err = try_tap(aw, target, order, links);
+	}
+	free(order);
+	return err;
+}
+
+const struct tap_news *attach_ways_tap_news(const struct attach_ways *aw)
+{
+	return &aw->tap_news;
+}
+
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
 		    const struct probe_target *target, struct held_links *links)
 {
@@ -254,6 +334,8 @@ int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way 
 		return link_tags(aw, target, links);
 	if (kind == PROBE_SAMPLER)
 		return link_sampler(aw, target, links);
+	if (kind == PROBE_TAP)
+		return link_tap(aw, target, links);
 	if (way == PLAN_EVENT)
 		return add_to_events(aw, kind == PROBE_FREES, target, links);
 	return kind == PROBE_FREES ? link_frees(aw, way, target, links) :

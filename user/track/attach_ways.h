@@ -7,6 +7,7 @@
 #define HT_TRACK_ATTACH_WAYS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "track/plan.h"
@@ -23,6 +24,14 @@ struct attach_ways_options {
 	struct guardian *guardian;
 	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
 	struct probe_rules rules;
+	uint64_t tap_rate_bytes;
+};
+
+/* Of the last PROBE_TAP. */
+struct tap_news {
+	uint64_t stopped_ns;
+	uint32_t thread_cnt;
+	char why[256]; /* it was not */
 };
 
 enum probe_kind {
@@ -30,6 +39,7 @@ enum probe_kind {
 	PROBE_ALLOCS,
 	PROBE_TAGS, /* with which a program tells of its scopes; always links */
 	PROBE_SAMPLER, /* ... of what it samples itself; always links */
+	PROBE_TAP, /* a tap of its allocator, with its probes */
 };
 
 struct probe_target {
@@ -48,6 +58,7 @@ bool attach_ways_has_event(const struct attach_ways *aw);
 /* Into `links`; with an error some of it may be in there. Of a kind that the file has. */
 int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
 		    const struct probe_target *target, struct held_links *links);
+const struct tap_news *attach_ways_tap_news(const struct attach_ways *aw);
 /* Events are made for the first process in PLAN_EVENT; this lets go of them after the last. */
 void attach_ways_free_events(struct attach_ways *aw);
 

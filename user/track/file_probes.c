@@ -18,7 +18,8 @@ struct file_member {
 	struct probe_target target;
 	int failed_err; /* 0: they could be had */
 	struct held_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
-	struct held_links *tags, *sampler;
+	struct held_links *tags, *sampler, *tap;
+	bool wants_tap;
 	uint64_t event_turn; /* when it came to share the event; the highest came last */
 };
 
@@ -114,7 +115,8 @@ static void stop_member(struct file_member *m)
 		file_probes_stop_member(m, way);
 	held_links_free(m->tags);
 	held_links_free(m->sampler);
-	m->tags = m->sampler = NULL;
+	held_links_free(m->tap);
+	m->tags = m->sampler = m->tap = NULL;
 }
 
 void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
@@ -238,6 +240,46 @@ int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enu
 	return fp->uses_sampler ?
 		       bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
 		       0;
+}
+
+int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			  struct held_links *gone)
+{
+	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
+
+	return bring_kind(&b, m->wants_tap && kept <= PROBES_ALLOCS, PROBE_TAP, &m->tap);
+}
+
+int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept)
+{
+	int err;
+
+	m->wants_tap = true;
+	err = file_probes_bring_tap(fp, m, kept, NULL);
+	m->wants_tap = !err;
+	return err;
+}
+
+void file_probes_untap(struct file_member *m)
+{
+	m->wants_tap = false;
+	held_links_free(m->tap);
+	m->tap = NULL;
+}
+
+bool file_member_is_tapped(const struct file_member *m)
+{
+	return m->wants_tap;
+}
+
+int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret)
+{
+	return m->tap ? held_links_set_tap(m->tap, rate_bytes, ret) : -ENOENT;
+}
+
+const struct tap_news *file_probes_tap_news(const struct file_probes *fp)
+{
+	return attach_ways_tap_news(fp->ways);
 }
 
 static int bring_everyone(struct file_probes *fp)
@@ -377,6 +419,7 @@ static void abandon_member(struct file_member *m)
 	}
 	held_links_let_go(m->tags);
 	held_links_let_go(m->sampler);
+	held_links_let_go(m->tap);
 }
 
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended)

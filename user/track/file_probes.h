@@ -20,6 +20,8 @@
 struct file_member;
 struct file_probes;
 struct held_links;
+struct tap_lost;
+struct tap_news;
 struct track_file;
 
 /* opts is copied; kept and file must outlive it. -ENOMEM. */
@@ -75,6 +77,15 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 			   struct held_links *gone);
 int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			      struct held_links *gone);
+int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
+			  struct held_links *gone);
+/* Tap its allocator in a member, from now on as often as it is brought; file_probes_tap_news() says what came of it. */
+int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept);
+void file_probes_untap(struct file_member *m);
+bool file_member_is_tapped(const struct file_member *m);
+/* As held_links_set_tap(). -ENOENT: it has none. */
+int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret);
+const struct tap_news *file_probes_tap_news(const struct file_probes *fp);
 /* Every member in that way, what it keeps; who has just ended is left out. */
 int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
 

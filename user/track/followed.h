@@ -17,6 +17,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "profile/recording.h"
 #include "track/files.h"
 #include "track/jit_areas.h"
 #include "track/leftovers.h"
@@ -37,7 +38,14 @@ struct followed_process {
 	bool has_new_sites; /* its image, or the one after it, has come to be probed in places */
 	uint64_t held_until_ns; /* nothing of it runs before; 0: it runs */
 	const struct track_file *sampler; /* of its files, whose samples are read; NULL: none */
-	bool is_sampled; /* that one has told of one */
+	bool is_sampled; /* that one has told of one, or it is tapped */
+	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
+	uint32_t tap_generation; /* of which image that is so */
+	struct recording_limit tap_limit; /* of what it may cost */
+	struct {
+		uint64_t rate_bytes, checked_ns, cpu_ns;
+		struct ht_hits hits;
+	} tap_cost; /* as it was when the rate was last looked at */
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* of its files */

@@ -36,6 +36,10 @@ struct track_instance {
 	/* Its own sampler told of the first sample then, CLOCK_MONOTONIC; 0: it has none, or none that tells. */
 	uint64_t sampler_ns;
 	uint64_t sampler_rate_bytes; /* as it says; 0: not known */
+	bool is_tapped; /* sampler_ns and sampler_rate_bytes are of the tap then */
+	uint64_t tap_stopped_ns; /* how long the process was stopped for that */
+	uint32_t tap_thread_cnt;
+	uint64_t tap_dropped_cnt, tap_failed_cnt; /* as struct tap_lost */
 	uint64_t forgotten_cnt; /* samples of its allocator that were taken out then */
 	char sampler[16]; /* its USDT provider */
 	bool was_read; /* its mappings */

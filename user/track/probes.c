@@ -18,6 +18,7 @@
 #include "kernel/engine.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
+#include "tap/tap.h"
 #include "track/file_probes.h"
 #include "track/file_sharing.h"
 #include "track/files.h"
@@ -28,6 +29,7 @@
  * 25 cleanings a second do. */
 #define CLEANINGS_CAP 3
 
+const char *const tap_wish_names[] = { "no", "yes", "only", NULL };
 const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
 
 struct probed_file {
@@ -42,6 +44,7 @@ struct probes {
 	bool has_events;
 	bool probe_throwing;
 	enum probes_source source;
+	uint64_t tap_rate_bytes;
 	struct way_policy policy;
 	struct kept_table *kept;
 	VEC(struct probed_file) files;
@@ -59,6 +62,7 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 	p->has_events = opts->has_events;
 	p->probe_throwing = opts->probe_throwing;
 	p->source = opts->source;
+	p->tap_rate_bytes = opts->tap_rate_bytes;
 	p->policy = (struct way_policy){
 		.engine = e,
 		.is_shared = opts->is_shared,
@@ -178,7 +182,7 @@ static struct probed_file *find_file(struct probes *p, const struct track_file *
 static struct probed_file *add_file(struct probes *p, const struct track_file *file)
 {
 	const struct attach_ways_options opts = { p->engine, p->guardian, p->has_events,
-						  rules_of(p) };
+						  rules_of(p), p->tap_rate_bytes };
 	struct probed_file pf = { .file = file };
 
 	if (file_probes_new(&opts, p->kept, file, &pf.probes))
@@ -277,6 +281,8 @@ static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept 
 
 	if (!err)
 		err = file_probes_bring_sampler(pf->probes, m, kept, gone);
+	if (!err)
+		err = file_probes_bring_tap(pf->probes, m, kept, gone);
 	if (is_sampled)
 		kept = PROBES_NONE;
 	if (!err && file_sharing_is_moving(pf->way))
@@ -306,7 +312,9 @@ static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_m
 		if (file_probes_shares_tags(pf->probes))
 			return 0;
 		err = file_probes_bring_tags(pf->probes, m, kept, gone);
-		return err ? err : file_probes_bring_sampler(pf->probes, m, kept, gone);
+		if (!err)
+			err = file_probes_bring_sampler(pf->probes, m, kept, gone);
+		return err ? err : file_probes_bring_tap(pf->probes, m, kept, gone);
 	}
 	return keep(pf, m, kept, is_sampled, gone);
 }
@@ -361,6 +369,49 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
 	int err = kept_table_set_sampled(p->kept, pid, is_sampled);
 
 	return err || p->policy.is_shared ? err : apply_kept(p, pid, live_tid, &ticket);
+}
+
+int probes_tap(struct probes *p, const struct track_file *file, pid_t pid,
+	       const struct tap_news **ret_news)
+{
+	struct probed_file *pf = find_file(p, file);
+	struct file_member *m = pf ? file_probes_find(pf->probes, pid) : NULL;
+
+	*ret_news = NULL;
+	if (!m)
+		return -ENOENT;
+	if (file_member_is_tapped(m))
+		return 0;
+	*ret_news = file_probes_tap_news(pf->probes);
+	return file_probes_tap(pf->probes, m, kept_table_of(p->kept, pid));
+}
+
+void probes_untap(struct probes *p, pid_t pid)
+{
+	struct probed_file *pf;
+	struct file_member *m;
+
+	vec_each(&p->files, pf) {
+		m = file_probes_find(pf->probes, pid);
+		if (m)
+			file_probes_untap(m);
+	}
+}
+
+void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, struct tap_lost *ret)
+{
+	const struct probed_file *pf;
+
+	*ret = (struct tap_lost){ 0 };
+	vec_each(&p->files, pf) {
+		const struct file_member *m = file_probes_find(pf->probes, pid);
+		struct tap_lost lost;
+
+		if (!m || file_member_set_tap(m, rate_bytes, &lost))
+			continue;
+		ret->dropped_cnt += lost.dropped_cnt;
+		ret->failed_cnt += lost.failed_cnt;
+	}
 }
 
 /* Events are bound to a thread, which may have ended before the process. */

@@ -34,12 +34,20 @@ enum probes_source {
 };
 extern const char *const probes_source_names[]; /* by number; ends with NULL */
 
+/* May allocators be tapped (tap/tap.h)? */
+enum tap_wish {
+	TAP_NEVER,
+	TAP_IF_POSSIBLE, /* else they are probed */
+	TAP_ONLY,
+};
+extern const char *const tap_wish_names[]; /* by number; ends with NULL */
 struct probes_options {
 	struct guardian *guardian;
 	bool is_shared; /* one set of probes for every process that maps the file, for good */
 	bool probe_throwing; /* see tracker_options */
 	bool is_all_agreed; /* the planner may choose PLAN_ALL */
 	enum probes_source source;
+	uint64_t tap_rate_bytes;
 	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
 	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
 	struct plan_costs costs;
@@ -89,6 +97,18 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 /* Its own sampler has told of a sample: its allocator's probes go, also in files that it maps later. Or it is
  * another program now, and they come. */
 int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled);
+/*
+ * Taps the file's allocator in the process (tap/tap.h). *ret_news is valid until the next call: how that went; NULL: it
+ * was tapped before. -errno: it is not, and why is in the news.
+ */
+struct tap_lost;
+struct tap_news;
+int probes_tap(struct probes *p, const struct track_file *file, pid_t pid,
+	       const struct tap_news **ret_news);
+/* Of all its files: it executes another program, or one of them could not be. */
+void probes_untap(struct probes *p, pid_t pid);
+/* The rate of its taps from now on, 0: as it is; and what they have lost. */
+void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, struct tap_lost *ret);
 /* Is what the sampler of this file tells read? */
 bool probes_use_sampler(const struct probes *p, const struct track_file *file);
 /* While held, processes that are new get no probes: as if they kept PROBES_NONE. */

@@ -23,9 +23,12 @@
 #include "alloc/file_sampler.h"
 #include "track/file_probes.h"
 #include "track/files.h"
+#include "track/attach_ways.h"
 #include "track/followed.h"
 #include "track/jit_code.h"
 #include "track/loaders.h"
+#include "track/tap_rate.h"
+#include "tap/tap.h"
 
 /*
  * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
@@ -111,6 +114,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 		.probe_throwing = opts->probe_throwing,
 		.is_all_agreed = opts->is_all,
 		.source = opts->source,
+		.tap_rate_bytes = opts->tap_rate_bytes,
 		.wanted = opts->way,
 		.has_events = opts->has_events,
 		.costs = opts->costs,
@@ -208,6 +212,146 @@ static void find_sampler(const struct tracker *t, struct followed_process *p)
 			p->sampler = *file;
 }
 
+/*
+ * Taps.
+ *
+ * All allocators of a process or none: half of them would show frees of what was never seen. Until it is known
+ * whether that can be its allocators are not probed. What is mapped later is tapped as well; where that cannot be,
+ * what it allocates is not seen, and that is said.
+ */
+
+/* Another image, which has no tap. */
+static int begin_tap(struct tracker *t, struct followed_process *p)
+{
+	if (p->tap == TAP_IN)
+		probes_untap(t->probes, p->pid);
+	p->tap_generation = p->generation;
+	p->tap = !t->opts.may_tap || t->opts.may_tap(t->opts.may_tap_ctx, p->pid) ? TAP_NOT_TRIED :
+										    TAP_REFUSED;
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
+}
+
+static int refuse_tap(struct tracker *t, struct followed_process *p, const struct track_file *file,
+		      const char *why)
+{
+	if (p->tap == TAP_IN) {
+		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
+			 "tapped: %s; what it allocates is not seen",
+			 p->pid, file->path, why);
+		return 0;
+	}
+	log_warn("PID %d cannot be tapped: %s (%s); it is recorded with probes", p->pid, why,
+		 file->path);
+	probes_untap(t->probes, p->pid);
+	p->tap = TAP_REFUSED;
+	p->is_sampled = false;
+	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
+}
+
+static int note_tapped(struct tracker *t, struct followed_process *p, const struct tap_news *news)
+{
+	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
+
+	if (!inst)
+		return -ENOMEM;
+	log_info("PID %d is tapped: stopped for %.1f ms, %u thread%s", p->pid,
+		 (double)news->stopped_ns / 1e6, news->thread_cnt,
+		 news->thread_cnt == 1 ? "" : "s");
+	if (p->tap == TAP_IN)
+		return 0;
+	p->tap = TAP_IN;
+	p->is_sampled = true;
+	inst->is_tapped = true;
+	snprintf(inst->sampler, sizeof(inst->sampler), "tap");
+	inst->sampler_ns = now_ns();
+	inst->sampler_rate_bytes = p->tap_cost.rate_bytes = t->opts.tap_rate_bytes;
+	p->tap_cost.checked_ns = 0;
+	inst->tap_stopped_ns = news->stopped_ns;
+	inst->tap_thread_cnt = news->thread_cnt;
+	return engine_mark_target(t->engine, p->pid, HT_TARGET_SAMPLES, 0);
+}
+
+/* A trap, and what the program does there besides the stack, whose time is measured. */
+#define TAP_HIT_NS 2000
+#define TAP_LOOK_NS 250000000ULL
+
+/* No limit was said: all of it. */
+static double allowed_ns(const struct recording_limit *limit, const struct tap_rate_cost *cost)
+{
+	double of_cpu = limit->cpu_share * (double)cost->cpu_ns;
+	double of_time = limit->one_cpu * (double)cost->time_ns;
+
+	if (limit->cpu_share <= 0 && limit->one_cpu <= 0)
+		return (double)(cost->cpu_ns + cost->time_ns);
+	return of_cpu > of_time ? of_cpu : of_time;
+}
+
+void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
+{
+	struct followed_process *p = followed_find(&t->followed, pid);
+
+	if (p)
+		p->tap_limit = *limit;
+}
+
+static void adjust_tap(struct tracker *t, struct followed_process *p)
+{
+	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
+	uint64_t now = now_ns(), cpu_ns, rate_bytes = p->tap_cost.rate_bytes;
+	struct tap_rate_cost cost;
+	struct tap_lost lost;
+	struct ht_hits hits;
+
+	if (now < p->tap_cost.checked_ns + TAP_LOOK_NS || !inst ||
+	    engine_read_hits(t->engine, p->hits_idx, &hits) || process_cpu_ns(p->pid, &cpu_ns))
+		return;
+	cost = (struct tap_rate_cost){
+		.spent_ns = (hits.alloc_cnt - p->tap_cost.hits.alloc_cnt + hits.free_cnt -
+			     p->tap_cost.hits.free_cnt) *
+				    TAP_HIT_NS +
+			    hits.stack_ns - p->tap_cost.hits.stack_ns,
+		.cpu_ns = cpu_ns - p->tap_cost.cpu_ns,
+		.time_ns = now - p->tap_cost.checked_ns,
+	};
+	cost.allowed_ns = allowed_ns(&p->tap_limit, &cost);
+	if (p->tap_cost.checked_ns && !t->opts.tap_rate_is_fixed)
+		rate_bytes = tap_rate_next(rate_bytes, &cost);
+	probes_set_taps(t->probes, p->pid, rate_bytes, &lost);
+	inst->tap_dropped_cnt = lost.dropped_cnt;
+	inst->tap_failed_cnt = lost.failed_cnt;
+	if (rate_bytes > inst->sampler_rate_bytes)
+		inst->sampler_rate_bytes = rate_bytes;
+	p->tap_cost.rate_bytes = rate_bytes;
+	p->tap_cost.checked_ns = now;
+	p->tap_cost.cpu_ns = cpu_ns;
+	p->tap_cost.hits = hits;
+}
+
+static int tap_process(struct tracker *t, struct followed_process *p)
+{
+	const struct tap_news *news = NULL, *last = NULL;
+	struct track_file **file;
+	int err = 0;
+
+	if (p->tap_generation != p->generation)
+		err = begin_tap(t, p);
+	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
+	    !followed_is_current(&t->followed, p))
+		return err;
+	vec_each(&p->mapped, file) {
+		if (!(*file)->alloc)
+			continue;
+		err = probes_tap(t->probes, *file, p->pid, &news);
+		if (err == -ESRCH)
+			return err;
+		if (err)
+			return refuse_tap(t, p, *file,
+					  news && news->why[0] ? news->why : strerror(-err));
+		last = news ? news : last;
+	}
+	return last ? note_tapped(t, p, last) : 0;
+}
+
 static void clean_leftovers(struct tracker *t, struct followed_process *p)
 {
 	const struct leftovers *l;
@@ -226,6 +370,8 @@ static int refresh(struct tracker *t, struct followed_process *p)
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
+	if (!err && t->opts.tap_rate_bytes && !t->is_stopped)
+		err = tap_process(t, p);
 	if (!err)
 		instances_note_read(&t->instances, p->pid, p->generation);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
@@ -316,7 +462,10 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (err)
 		return err;
 	p->may_have_leftovers = true;
-	err = refresh(t, p);
+	p->tap_generation = HT_GENERATION_NONE;
+	err = t->opts.tap_rate_bytes ? probes_set_sampled(t->probes, pid, pid, true) : 0;
+	if (!err)
+		err = refresh(t, p);
 	if (!err)
 		err = probes_want_of_files(t->probes, pid);
 	mark_err = engine_mark_target(t->engine, pid, 0, HT_TARGET_QUIET);
@@ -328,6 +477,11 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct track_file *file;
 	struct followed_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
+
+	if (!err && t->opts.tap_rate_bytes) {
+		p->tap_generation = HT_GENERATION_NONE;
+		err = probes_set_sampled(t->probes, pid, pid, true);
+	}
 
 	if (!err && t->opts.holds)
 		err = loaders_new(t->engine, t->opts.guardian, t->opts.follow ? 0 : pid,
@@ -406,12 +560,15 @@ static int follow_sampler(struct tracker *t, struct followed_process *p)
 	is_sampled = target.flags & HT_TARGET_SAMPLES;
 	if (is_sampled && (p->is_sampled || p->sampler)) {
 		err = p->is_sampled ? 0 : begin_sampled(t, p);
-		read_sampler_rate(t, p);
+		if (p->tap != TAP_IN)
+			read_sampler_rate(t, p);
 		return err;
 	}
 	if (is_sampled == p->is_sampled)
 		return 0;
 	p->is_sampled = false;
+	if (t->opts.tap_rate_bytes && p->tap != TAP_REFUSED)
+		return 0; /* the next image is tapped, too */
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
 
@@ -462,6 +619,20 @@ int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
 	if (!err)
 		*ret_ns -= *ret_ns < p->cpu_before_ns ? *ret_ns : p->cpu_before_ns;
 	return err;
+}
+
+bool tracker_is_tapped(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && p->tap == TAP_IN;
+}
+
+bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && p->tap == TAP_REFUSED;
 }
 
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
@@ -735,6 +906,8 @@ static int work_for(struct tracker *t, struct followed_process *p)
 		err = refresh(t, p);
 	if (!err && (p->sampler || p->is_sampled))
 		err = follow_sampler(t, p);
+	if (!err && p->tap == TAP_IN)
+		adjust_tap(t, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
 	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)

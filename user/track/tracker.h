@@ -17,6 +17,7 @@
 
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "profile/recording.h"
 #include "track/instances.h"
 #include "track/probes.h"
 
@@ -45,6 +46,12 @@ struct tracker_options {
 	 */
 	bool probe_throwing;
 	enum probes_source source;
+	/* Tap allocators instead of probing them, with this mean distance of samples; a process that cannot be
+	 * is probed, and that is said. 0: never. Not with `follow`. */
+	uint64_t tap_rate_bytes;
+	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
+	void *may_tap_ctx;
+	bool tap_rate_is_fixed; /* else it follows what it costs: tap_rate.h */
 	uint32_t rate_idx;
 	uint64_t reclaim_grace_ns; /* 0: RECLAIM_GRACE_NS */
 	/* Read the mappings of a process again after so long, though nothing was heard of it: that it
@@ -78,6 +85,11 @@ void tracker_remove(struct tracker *t, pid_t pid);
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 /* CPU time that all threads of a process have used since it is followed. -ESRCH: it is gone. */
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
+bool tracker_is_tapped(const struct tracker *t, pid_t pid);
+/* What its samples may cost from now on: they become fewer, and nothing else is given up. */
+void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit);
+/* It could not be tapped, and is probed. */
+bool tracker_is_tap_refused(const struct tracker *t, pid_t pid);
 /* Since when that is: before its first probe. CLOCK_MONOTONIC. */
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid);
 /* What goes is out when guardian_is_out() says so of the ticket. */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* test_tap_rate.c - how often a tapped process is sampled, by what that costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "track/tap_rate.h"
+
+#define MS 1000000ULL
+#define FINEST TAP_RATE_FINEST
+#define USUAL TAP_RATE_USUAL
+
+static void test_cases(void **state)
+{
+	static const struct {
+		uint64_t rate_bytes, spent_ns, cpu_ns, time_ns, want;
+		double allowed_ns; /* 0: no limit */
+	} cases[] = {
+		{ FINEST, 0, 0, 0, FINEST, 0 },
+		{ FINEST, 2 * MS, 250 * MS, 250 * MS, FINEST, 0 }, /* 0.8 % */
+		{ FINEST, 2 * MS, 10 * MS, 250 * MS, FINEST, 0 }, /* of one CPU */
+		{ FINEST, 5 * MS, 250 * MS, 250 * MS, 2 * FINEST, 0 },
+		{ FINEST, 5 * MS, 1000 * MS, 250 * MS, FINEST, 0 }, /* of four CPUs */
+		{ FINEST, 100 * MS, 250 * MS, 250 * MS, 16 * FINEST, 0 }, /* to 2.5 % */
+		{ USUAL, 9 * MS, 250 * MS, 250 * MS, USUAL, 0 }, /* 3.6 % */
+		{ USUAL, 30 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0 }, /* to 3 % */
+		{ USUAL, 1 * MS, 250 * MS, 250 * MS, USUAL, 0 },
+		{ USUAL, MS / 2, 250 * MS, 250 * MS, USUAL / 2, 0 },
+		{ 2 * FINEST, 0, 250 * MS, 250 * MS, FINEST, 0 },
+		{ TAP_RATE_COARSEST, 250 * MS, 250 * MS, 250 * MS, TAP_RATE_COARSEST, 0 },
+		/* 2 ms are fine, and not allowed. */
+		{ FINEST, 2 * MS, 250 * MS, 250 * MS, 4 * FINEST, 1.0 * MS },
+		{ USUAL, 2 * MS, 250 * MS, 250 * MS, 4 * USUAL, 1.0 * MS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tap_rate_cost cost = {
+			cases[i].spent_ns,
+			cases[i].cpu_ns,
+			cases[i].time_ns,
+			cases[i].allowed_ns > 0 ? cases[i].allowed_ns : 1e18,
+		};
+		uint64_t got = tap_rate_next(cases[i].rate_bytes, &cost);
+
+		if (got != cases[i].want)
+			fail_msg("case %zu: %llu, must be %llu", i, (unsigned long long)got,
+				 (unsigned long long)cases[i].want);
+	}
+}
+
+/* The same load: it comes to rest. */
+static void test_rest(void **state)
+{
+	(void)state;
+	for (uint64_t at_finest_ns = MS / 10; at_finest_ns < 2000 * MS; at_finest_ns *= 3) {
+		uint64_t rate = FINEST, next = rate;
+
+		for (int i = 0; i < 30; i++) {
+			const struct tap_rate_cost cost = { at_finest_ns * FINEST / next, 250 * MS,
+							    250 * MS, 1e18 };
+
+			rate = next;
+			next = tap_rate_next(rate, &cost);
+		}
+		assert_int_equal(next, rate);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases),
+					    cmocka_unit_test(test_rest) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_orders.c - see tap_orders.h.
+ *
+ * A tap lies below its allocator where there is room: what grows (the heap above a program, a stack) grows away from
+ * there or has its limit elsewhere.
+ */
+#include "track/tap_orders.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/process.h"
+#include "tap/tap.h"
+#include "track/file.h"
+#include "track/files.h"
+
+#define PAGE 4096ULL
+#define LOWEST_ADDR 0x10000ULL
+#define REACH \
+	(1ULL \
+	 << 30) /* half of what a jump has, for what the allocator's operands are off from it */
+
+static bool is_of(const struct proc_map *m, const struct track_file *file)
+{
+	return m->is_exec && m->dev == file->dev && m->ino == file->ino;
+}
+
+static const struct proc_map *find_file(const struct proc_maps *maps, const struct track_file *file)
+{
+	const struct proc_map *m;
+
+	vec_each(&maps->maps, m)
+		if (is_of(m, file))
+			return m;
+	return NULL;
+}
+
+static bool reaches(uint64_t addr, const struct proc_map *to)
+{
+	return addr < to->start_addr ? to->end_addr - addr < REACH :
+				       addr + TAP_BYTES - to->start_addr < REACH;
+}
+
+static bool is_old_tap(const struct proc_map *m)
+{
+	return m->is_exec && m->is_deleted && m->end_addr - m->start_addr == TAP_CODE_BYTES &&
+	       !strcmp(m->path, TAP_PATH);
+}
+
+/* At the upper end of the nearest room below, else at the lower end of the nearest above. 0: none. */
+static uint64_t find_room(const struct proc_maps *maps, const struct proc_map *near)
+{
+	const uint64_t bytes = TAP_BYTES + 2 * PAGE;
+	uint64_t end = LOWEST_ADDR, below = 0, above = 0;
+	const struct proc_map *m, *last = NULL;
+
+	vec_each(&maps->maps, m) {
+		bool has_room = m->start_addr > end && m->start_addr - end >= bytes;
+
+		if (has_room && m->start_addr <= near->start_addr)
+			below = m->start_addr - PAGE - TAP_BYTES;
+		else if (has_room && !above && (!last || strcmp(last->path, "[heap]") != 0))
+			above = end + PAGE;
+		end = m->end_addr;
+		last = m;
+	}
+	if (below && reaches(below, near))
+		return below;
+	return above && reaches(above, near) ? above : 0;
+}
+
+static uint64_t find_place(const struct proc_maps *maps, const struct proc_map *near,
+			   unsigned int nth, uint32_t *ret_is_mapped)
+{
+	const struct proc_map *m;
+
+	*ret_is_mapped = 1;
+	vec_each(&maps->maps, m)
+		if (is_old_tap(m) && reaches(m->start_addr, near) && !nth--)
+			return m->start_addr;
+	*ret_is_mapped = 0;
+	return find_room(maps, near);
+}
+
+static uint32_t find_old(const struct proc_maps *maps, uint64_t *ret_addr)
+{
+	const struct proc_map *m;
+	uint32_t cnt = 0;
+
+	vec_each(&maps->maps, m)
+		if (is_old_tap(m) && cnt < TAP_OLD_CAP)
+			ret_addr[cnt++] = m->start_addr;
+	return cnt;
+}
+
+int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, char *why, size_t why_bytes)
+{
+	uint64_t old_addr[TAP_OLD_CAP];
+	struct proc_maps maps = { 0 };
+	int err = proc_maps_read(pid, live_tid, &maps);
+	uint32_t cnt = err ? 0 : find_old(&maps, old_addr);
+
+	*ret_cnt = 0;
+	if (err)
+		snprintf(why, why_bytes, "its mappings cannot be read: %s", strerror(-err));
+	proc_maps_release(&maps);
+	return err || !cnt ? err : tap_clear(pid, old_addr, cnt, ret_cnt, why, why_bytes);
+}
+
+/* As the header has it, of this process. */
+static uint64_t own_start(void)
+{
+	struct process_info info;
+
+	return process_glance(getpid(), &info) ? 0 : info.start_time_ticks;
+}
+
+static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
+{
+	const struct proc_map *m;
+
+	ret->vdso_addr = ret->vdso_bytes = 0;
+	vec_each(&maps->maps, m) {
+		if (strcmp(m->path, "[vdso]") != 0)
+			continue;
+		ret->vdso_addr = m->start_addr;
+		ret->vdso_bytes = m->end_addr - m->start_addr;
+	}
+}
+
+int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
+		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes)
+{
+	struct tap_code_request req = { .alloc = file->alloc,
+					.owner_pid = getpid(),
+					.owner_start = own_start() };
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m;
+	int err = nth < TAP_TRIES ? proc_maps_read(pid, live_tid, &maps) : -ENOENT;
+
+	if (err) {
+		snprintf(why, why_bytes, "%s",
+			 err == -ENOENT ?
+				 "it maps memory faster than a place for the tap is found" :
+				 strerror(-err));
+		return err;
+	}
+	m = find_file(&maps, file);
+	if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias)) {
+		snprintf(why, why_bytes, "it does not map its allocator any more");
+		err = -ESRCH;
+		goto out;
+	}
+	req.code_addr = find_place(&maps, m, nth, &ret->is_mapped);
+	if (!req.code_addr) {
+		snprintf(why, why_bytes, "no room for the tap within 1 GiB of its allocator");
+		err = -ENOSPC;
+		goto out;
+	}
+	ret->pid = pid;
+	ret->code_addr = req.code_addr;
+	ret->rate_bytes = rate_bytes;
+	find_vdso(&maps, ret);
+	ret->old_cnt = find_old(&maps, ret->old_addr);
+	err = tap_code_build(&req, &ret->code, why, why_bytes);
+out:
+	proc_maps_release(&maps);
+	return err;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_orders.h - what is to be done to tap one file of one process (tap/tap.h): where its code may lie, and the code
+ * for there. Places are tried one after the other: between two looks the process may map something.
+ */
+#ifndef HT_TRACK_TAP_ORDERS_H
+#define HT_TRACK_TAP_ORDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tap_order;
+struct track_file;
+
+#define TAP_TRIES 8
+
+/*
+ * The nth try, from 0: the memory of taps that were taken out first. why has a sentence with every error; -ENOENT: so
+ * many tries there are not.
+ */
+int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
+		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes);
+
+/* Takes out the taps that heaptaps which are gone have left in it; how many they were. */
+int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, char *why, size_t why_bytes);
+
+#endif
