@@ -6,6 +6,7 @@
  * Exit status: 0 = can be recorded (limits or not), 1 = cannot, 2 = wrong usage.
  */
 #include "cmd/doctor.h"
+#include "track/tap_orders.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +34,7 @@ static const char more[] = "\n"
 
 struct doctor_options {
 	uint64_t pid; /* 0 = the machine only */
-	bool is_json, is_verbose;
+	bool is_json, is_verbose, removes_tap;
 };
 
 #define AT(member) offsetof(struct doctor_options, member)
@@ -57,6 +58,11 @@ static const struct option_row rows[] = {
 	  .type = OPTION_FLAG,
 	  .at = AT(is_json),
 	  .help = "print everything as JSON" },
+	{ .name = "remove-tap",
+	  .type = OPTION_FLAG,
+	  .at = AT(removes_tap),
+	  .help = "take out of the process what a heaptap that was killed has left in it (record --tap), "
+		  "and print nothing else" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
 };
@@ -133,6 +139,26 @@ static int print_report(const struct doctor_options *o)
 	return status;
 }
 
+static int remove_tap(pid_t pid)
+{
+	struct process_info info;
+	char why[256];
+	uint32_t cnt;
+	int err = process_info_read(pid, &info);
+
+	if (err)
+		snprintf(why, sizeof(why), "there is no process %d: see 'ps -e'", pid);
+	else
+		err = tap_orders_clear(pid, info.live_tid, &cnt, why, sizeof(why));
+	if (err) {
+		log_error("doctor: --remove-tap: PID %d: %s", pid, why);
+		return 1;
+	}
+	printf("PID %d: %s\n", pid,
+	       cnt ? "the tap that was left in it is out" : "no tap was left in it");
+	return 0;
+}
+
 static int run(int argc, char **argv, const struct option_args *args)
 {
 	struct doctor_options o = { 0 };
@@ -144,7 +170,11 @@ static int run(int argc, char **argv, const struct option_args *args)
 			  argv[args->first]);
 		return 2;
 	}
-	return print_report(&o);
+	if (o.removes_tap && !o.pid) {
+		log_error("doctor: --remove-tap needs -p PID");
+		return 2;
+	}
+	return o.removes_tap ? remove_tap((pid_t)o.pid) : print_report(&o);
 }
 
 const struct command command_doctor = {

@@ -10,6 +10,7 @@
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
+#include "tap/tap_code.h"
 
 static void put_uint(struct json *j, const char *name, uint64_t v)
 {
@@ -137,6 +138,21 @@ static void put_process(struct json *j, const struct doctor_report *r)
 	json_end(j, '}');
 }
 
+/* Where the tap would go; nothing is said of why a function needs none. */
+static void put_tap(struct json *j, const struct alloc_site *site)
+{
+	const struct tap_spot *tap = &site->tap;
+
+	json_begin(j, "tap", '{');
+	put_number(j, "offset_in_function", (double)(tap->vaddr - site->fn_vaddr), tap->vaddr);
+	put_number(j, "bytes",
+		   tap->gap_vaddr ? TAP_SHORT_JUMP_BYTES + TAP_LONG_JUMP_BYTES :
+				    TAP_LONG_JUMP_BYTES,
+		   tap->vaddr);
+	json_text(j, "problem", tap->vaddr ? "" : tap->why);
+	json_end(j, '}');
+}
+
 static void put_site(struct json *j, const struct doctor_report *r, const struct alloc_site *site,
 		     bool is_probed)
 {
@@ -154,6 +170,7 @@ static void put_site(struct json *j, const struct doctor_report *r, const struct
 	json_bool(j, "needs_return", site->needs_return);
 	json_bool(j, "probed_by_others", is_probed);
 	put_number(j, "cost_ns", ns, ns > 0);
+	put_tap(j, site);
 	json_end(j, '}');
 }
 
@@ -161,11 +178,14 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 			  const struct survey_file *file)
 {
 	double pair_ns = doctor_pair_ns(r, file->alloc);
+	char why[TAP_WHY_BYTES + 96] = "";
 	size_t i;
 
+	tap_code_check(file->alloc, why, sizeof(why));
 	json_begin(j, "allocator", '{');
 	json_text(j, "family", file->alloc->family);
 	put_number(j, "pair_cost_ns", pair_ns, pair_ns > 0);
+	json_text(j, "tap_problem", why);
 	json_begin(j, "sites", '[');
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		put_site(j, r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i]);

@@ -11,6 +11,7 @@
 #include "cmd/doctor_page.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
+#include "tap/tap_code.h"
 
 #define COLUMNS_DEFAULT 100
 #define NAMED_CNT 3 /* of a list, this many are named */
@@ -229,6 +230,29 @@ static void print_sampler_line(const struct survey *s, const struct page *to)
 	page_field(to, "samplers", l.text);
 }
 
+/* Can its allocators be tapped? What the process itself says against it is found when it is tried. */
+static void print_tap_line(const struct survey *s, const struct page *to)
+{
+	char why[TAP_WHY_BYTES + 96];
+	const struct survey_file *file;
+	uint32_t cnt = 0, problem_cnt = 0, nth = 0;
+	struct line l = { 0 };
+
+	vec_each(&s->files, file) {
+		cnt += file->alloc != NULL;
+		problem_cnt += file->alloc && tap_code_check(file->alloc, why, sizeof(why));
+	}
+	if (!cnt)
+		return;
+	if (!problem_cnt)
+		add(&l, "possible (heaptap record --tap)");
+	vec_each(&s->files, file)
+		if (file->alloc && tap_code_check(file->alloc, why, sizeof(why)) &&
+		    add_separator(&l, nth++, problem_cnt))
+			add(&l, "not possible: %s (%s)", why, file->path);
+	page_field(to, "tap", l.text);
+}
+
 static void print_tags_line(const struct survey *s, const struct page *to)
 {
 	struct line l = { 0 };
@@ -285,6 +309,7 @@ static void print_process(const struct doctor_report *r, const struct page *to)
 	if (!r->survey)
 		return;
 	print_sampler_line(r->survey, to);
+	print_tap_line(r->survey, to);
 	print_tags_line(r->survey, to);
 	print_stacks_line(r->survey, to);
 }

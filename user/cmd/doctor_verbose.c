@@ -50,6 +50,32 @@ static void print_site(const struct doctor_report *r, const struct alloc_site *s
 	page_wrapped(to, at, at, how);
 }
 
+/* Where a tap goes, and how many bytes it changes. */
+static void print_tap(const struct alloc_file *alloc, const struct page *to)
+{
+	const struct alloc_site *site;
+
+	fprintf(to->out, "    %-22s %-5s %-20s\n", "tapped function", "at", "bytes");
+	vec_each(&alloc->sites, site) {
+		const struct tap_spot *tap = &site->tap;
+		char how[TAP_WHY_BYTES + 64];
+		int at;
+
+		if (tap->gap_vaddr)
+			snprintf(how, sizeof(how), "%d, and %d at %+lld", TAP_SHORT_JUMP_BYTES,
+				 TAP_LONG_JUMP_BYTES, (long long)(tap->gap_vaddr - site->fn_vaddr));
+		else if (tap->vaddr)
+			snprintf(how, sizeof(how), "%d", TAP_LONG_JUMP_BYTES);
+		else
+			snprintf(how, sizeof(how), "none: %s%s", tap->why,
+				 site->may_nest ? " (what it calls is tapped)" : "");
+		at = tap->vaddr ? fprintf(to->out, "    %-22.22s +%-4llu ", site->symbol,
+					  (unsigned long long)(tap->vaddr - site->fn_vaddr)) :
+				  fprintf(to->out, "    %-22.22s       ", site->symbol);
+		page_wrapped(to, at, at, how);
+	}
+}
+
 static void print_allocator(const struct doctor_report *r, const struct survey_file *file,
 			    const struct page *to)
 {
@@ -71,6 +97,7 @@ static void print_allocator(const struct doctor_report *r, const struct survey_f
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		print_site(r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i],
 			   to);
+	print_tap(file->alloc, to);
 }
 
 /* The whole table, so that nobody has to guess what "known" means. */

@@ -86,6 +86,14 @@ char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_
 	return buf;
 }
 
+char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF])
+{
+	buf[0] = '\0';
+	if (r->pid > 0 && !r->follows_children)
+		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --tap -d 10s -p %d", r->pid);
+	return buf;
+}
+
 char *recording_limit_text(const struct recording_limit *l, char buf[RECORDING_TEXT_BUF])
 {
 	double share = 100 * l->cpu_share, one_cpu = 100 * l->one_cpu;

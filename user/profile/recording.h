@@ -88,6 +88,10 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 			char buf[RECORDING_TEXT_BUF]);
 /* What that would cost: "about half the throughput for 10 s; nothing remains afterwards". */
 char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+/* The command that takes a tap instead (tap/tap.h); "": for such a recording there is none. */
+char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
+#define RECORDING_TAP_COST \
+	"about 1 % of its CPU time; stops it for milliseconds, and changes its allocator meanwhile"
 /*
  * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or
  * "Watching frees costs 31 % of one CPU; the limit is 25 %." comm "": "of its CPU time".

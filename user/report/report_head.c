@@ -284,20 +284,15 @@ static void put_values(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-static void put_unknown(const struct report *r, FILE *out)
+/* The command is for copying: it stays in one line, alone if need be. */
+static void put_way(const struct report *r, const char *what, const char *command, const char *cost,
+		    FILE *out)
 {
-	const struct recording *rec = recording_of(r);
-	const char *comm = profile_text(r->p, rec->comm_str);
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char text[RECORDING_TEXT_BUF], line[RECORDING_TEXT_BUF + 32];
-	uint64_t rate = r->rate_bytes;
+	char line[RECORDING_TEXT_BUF + 32];
 
-	recording_why_unknown(rec, comm, text);
-	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
-	report_put_wrapped(line, 2, report_columns(r), out);
-	/* the command is for copying: it stays in one line, alone if need be */
-	report_line_add(&l, "", "To know it: %s", recording_way_out(rec, rate, text));
-	snprintf(line, sizeof(line), "(%s)", recording_way_out_cost(rec, text));
+	report_line_add(&l, "", "%s: %s", what, command);
+	snprintf(line, sizeof(line), "(%s)", cost);
 	if (l.used + 1 + strlen(line) <= l.columns) {
 		report_line_add(&l, " ", "%s", line);
 		report_line_end(&l);
@@ -306,6 +301,21 @@ static void put_unknown(const struct report *r, FILE *out)
 	report_line_end(&l);
 	fputs("  ", out);
 	report_put_wrapped(line, 2, report_columns(r) - 2, out);
+}
+
+static void put_unknown(const struct report *r, FILE *out)
+{
+	const struct recording *rec = recording_of(r);
+	const char *comm = profile_text(r->p, rec->comm_str);
+	char text[RECORDING_TEXT_BUF], line[RECORDING_TEXT_BUF + 32], cost[RECORDING_TEXT_BUF];
+
+	recording_why_unknown(rec, comm, text);
+	snprintf(line, sizeof(line), "In use: UNKNOWN. %s", text);
+	report_put_wrapped(line, 2, report_columns(r), out);
+	recording_way_out(rec, r->rate_bytes, text);
+	put_way(r, "To know it", text, recording_way_out_cost(rec, cost), out);
+	if (recording_tap_way(rec, text)[0])
+		put_way(r, "Or by a tap", text, RECORDING_TAP_COST, out);
 }
 
 /* Does what is held account for what the process grew by? */
