@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The tap: exact where every block is kept, known where probes are too dear, and never a harm to the program.
+# E2E_TAPS=N: so many times in and out, E2E_TAP_KILLS=N: so many times killed.
+. "$(dirname "$0")/lib.sh"
+e2e_init tap
+[ "$(uname -m)" = x86_64 ] || skip_all "it is for x86-64"
+have python3 || skip_all "python3 is not installed"
+build_c family && build_c threads && build_cxx cxx && build_c busy && build_c planted && build_c execs && build_c guest -lpthread &&
+	OUT=family-static build_c family -static || { not_ok build "workloads"; e2e_end; }
+
+comments() { "$heaptap" report --notes "$work/p.pb.gz" 2>&1; }
+same_text() {
+	if python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
+		ok "$1: the text is what its files hold"
+	else
+		not_ok "$1: the text" "differs" "$work/differences"
+	fi
+}
+is_alive() { kill -0 "$target" 2>/dev/null && ! says "$work/target.out" '^BAD'; }
+# leaves_alone NAME: the guest has noticed nothing, and ends as it should
+leaves_alone() {
+	if is_alive; then
+		exec {target_in}>&-
+		await 10 is_gone "$target" || kill -9 "$target"
+		wait "$target"
+		target_status=$?
+		[ $target_status = 7 ] && ok "$1: the program noticed nothing" || not_ok "$1" "its exit status is $target_status" "$work/target.out" "$work/target.err"
+	else
+		not_ok "$1" "the program is dead, or complains" "$work/target.out" "$work/target.err"
+		kill_target
+	fi
+}
+
+# Every block kept: the same to the byte as by its own account.
+every="--tap=only --tap-exactly"
+export E2E_NO_EMPTY=1
+for mode in $e2e_modes; do
+	exact "every block, $mode" $every --attach-mode=$mode -- "$bin/family"
+	no_losses "every block, $mode: no losses"
+done
+exact "8 threads" $every -- env E2E_THREADS=8 "$bin/family"
+exact "frees across threads" $every -- env E2E_MODE=race "$bin/threads"
+exact "C++" $every -- "$bin/cxx"
+exact "a static program" $every -- "$bin/family-static"
+for name in jemalloc tcmalloc_minimal; do
+	other=$(ldconfig -p | awk -v name="lib$name.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }')
+	[ -n "$other" ] || { skip "$name" "it is not installed"; continue; }
+	exact "$name" $every -- env LD_PRELOAD="$other" "$bin/family"
+	exact "$name, C++" $every -- env LD_PRELOAD="$other" E2E_NO_THROW=1 "$bin/cxx"
+done
+
+# As a user has it: a program that does nothing but allocate is far over any limit by probes.
+start "$bin/busy" 2
+"$heaptap" record --tap -p "$target" -d 4s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+record_status=$?
+comments >"$work/notes"
+cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
+[ "$record_status" = 0 ] && says "$work/notes" 'source: tap, put into the running program, which was stopped for' &&
+	! says "$work/notes" UNKNOWN && ok "busy: in use is known, and how" ||
+	not_ok "busy" "status $record_status" "$work/notes" "$work/heaptap.err"
+awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
+	not_ok "busy: cost" "${cost:-unknown} %" "$work/notes"
+same_text "busy, after the end"
+[ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 1s --force \
+	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
+	ok "the next one uses the same memory" || not_ok "the next one" "maps more" "$work/heaptap.err"
+
+# Two at once: the second is told, and nothing happens to the first.
+record_start --tap -p "$target"
+first=$recorder
+"$heaptap" record --tap=only -p "$target" -d 1s --force -o "$work/second.pb.gz" >"$work/second.out" 2>"$work/second.err"
+status=$?
+[ $status = 1 ] && says "$work/second.err" 'cannot be tapped: it is tapped by another heaptap, PID' && [ ! -e "$work/second.pb.gz" ] &&
+	ok "two at once: the second is refused" || not_ok "two at once" "status $status" "$work/second.err"
+recorder=$first
+stop_recorder
+comments >"$work/notes"
+[ "$record_status" = 0 ] && says "$work/notes" 'source: tap' && ok "two at once: the first goes on" ||
+	not_ok "two at once: the first" "status $record_status" "$work/heaptap.err"
+same_text "two at once"
+kill_target
+
+# An exec is another image, which is tapped again; one that is started with a command is tapped as it runs.
+start sh -c 'echo READY; read -r go; exec "$1" 1' - "$bin/busy"
+record_start --tap -p "$target" -d 5s
+tell go
+wait_recorder
+comments >"$work/notes"
+[ "$record_status" = 0 ] && says "$work/notes" 'source: tap' && says "$work/notes" 'busy_site\|busy' && ! says "$work/notes" UNKNOWN &&
+	ok "an exec: the new program is tapped" || not_ok "an exec" "status $record_status" "$work/notes" "$work/heaptap.err"
+same_text "an exec"
+kill_target
+E2E_NO_EMPTY=1 "$heaptap" record --tap -d 3s --force -o "$work/p.pb.gz" -- \
+	bash -c 'exec "$1" 1 < <(sleep 5)' - "$bin/busy" >"$work/heaptap.out" 2>"$work/heaptap.err"
+status=$?
+comments >"$work/notes"
+[ $status = 0 ] && says "$work/notes" 'source: tap' && ok "a command" || not_ok "a command" "status $status" "$work/notes" "$work/heaptap.err"
+
+# What speaks against it is said, nothing is changed, and probes do it; =only does not go on.
+refused() { # NAME WHAT
+	"$heaptap" record --tap -p "$target" -d 1s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+	local status=$?
+	comments >"$work/notes"
+	[ $status = 0 ] && says "$work/heaptap.err" "cannot be tapped: $2" && says "$work/notes" 'source: uprobe' && ok "$1: refused" ||
+		not_ok "$1" "status $status" "$work/heaptap.err" "$work/notes"
+	rm -f "$work/only.pb.gz"
+	"$heaptap" record --tap=only -p "$target" -d 1s -o "$work/only.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+	status=$?
+	[ $status = 1 ] && says "$work/heaptap.err" "cannot be tapped: $2" && [ ! -e "$work/only.pb.gz" ] && ok "$1: only" ||
+		not_ok "$1: only" "status $status" "$work/heaptap.err"
+}
+other=$(ldconfig -p | awk 'index($1, "libmimalloc.so.") == 1 && /x86-64/ { print $NF; exit }')
+if [ -n "$other" ]; then
+	start env LD_PRELOAD="$other" "$bin/busy" 1 1000
+	refused "an allocator without a way" '.* may throw, and has no form'
+	same_text "an allocator without a way"
+	kill_target
+fi
+if have gdb; then
+	start "$bin/busy" 1 1000
+	(sleep 30 | gdb -q -nx -p "$target" -ex continue >"$work/gdb.out" 2>&1) &
+	e2e_pids="$e2e_pids $!"
+	await 20 eval 'grep -q "^TracerPid:[[:space:]]*[1-9]" "/proc/$target/status"'
+	refused "a debugger has it" 'it cannot be stopped: .*(is it being debugged'
+	kill_target
+else
+	start "$bin/busy" 1 1000
+	python3 - "$target" >"$work/tracer.out" <<'PYTHON' &
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.ptrace(0x4206, int(sys.argv[1]), None, None):
+    sys.exit("cannot seize")
+print("SEIZED", flush=True)
+time.sleep(60)
+PYTHON
+	e2e_pids="$e2e_pids $!"
+	tracer=$!
+	await 10 says "$work/tracer.out" SEIZED
+	refused "another one traces it" 'it cannot be stopped: .*(is it being debugged'
+	kill -9 "$tracer"
+	kill_target
+fi
+for args in "--rate 1" "--follow" "--source usdt"; do
+	# shellcheck disable=SC2086 # an option and its value
+	"$heaptap" record --tap $args -p $$ -d 1s -o "$work/only.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+	status=$?
+	[ $status = 2 ] && says "$work/heaptap.err" '^heaptap: error: record: --tap' && ok "--tap $args: an error" ||
+		not_ok "--tap $args" "status $status" "$work/heaptap.err"
+done
+
+# serve taps who matches, and only these; SIGUSR1 takes it out, SIGUSR2 puts it in again.
+if have curl; then
+	. "$e2e_dir/serve_lib.sh"
+	top=$work
+	start "$bin/busy" 1
+	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$'
+	await 20 follows "$target" && await 20 says "$top/serve.err" "PID $target is tapped" ||
+		not_ok "serve" "it is not tapped" "$top/serve.err"
+	sleep 5
+	curl -s -m 20 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
+	comments >"$work/notes"
+	says "$work/notes" 'source: tap' && ! says "$work/notes" UNKNOWN && ok "serve: in use is known" ||
+		not_ok "serve" "it is not" "$work/notes" "$top/serve.err"
+	kill -USR1 "$server"
+	await 10 python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" && ok "serve: SIGUSR1 takes it out" ||
+		not_ok "serve: SIGUSR1" "the text differs" "$work/differences"
+	kill -USR2 "$server"
+	sleep 1
+	await 10 eval '! python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"' && ok "serve: SIGUSR2 puts it in" ||
+		not_ok "serve: SIGUSR2" "the text is as it was" "$top/serve.err"
+	end_server serve
+	same_text "serve, after the end"
+	kill_target
+fi
+
+# A program that notices: blocks, EINTR, children, threads, signals. In and out, with every block and with few.
+start "$bin/guest" 4
+began=$(date +%s%N) longest=0
+for ((i = 0; i < ${E2E_TAPS:-12}; i++)); do
+	rate=$((i % 2 ? 4096 : 65536))
+	"$heaptap" record --tap=only --rate $rate --max-overhead off -p "$target" -d 0.2s --force -n 0 -o "$work/p.pb.gz" \
+		>"$work/heaptap.out" 2>"$work/heaptap.err" || { not_ok "in and out" "time $i" "$work/heaptap.err"; break; }
+	is_alive || break
+done
+same_text "in and out $i times"
+leaves_alone "in and out $i times"
+start "$bin/guest" 2 seccomp
+"$heaptap" record --tap=only -p "$target" -d 1s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+status=$?
+[ $status = 0 ] && ok "a filter that kills: it is suspended for that" ||
+	{ says "$work/heaptap.err" 'a seccomp filter watches its system calls' && ok "a filter that kills: refused"; } ||
+	not_ok "a filter that kills" "status $status" "$work/heaptap.err"
+leaves_alone "a filter that kills"
+
+# Killed at any moment: the guardian takes it out; if that is killed as well, the next one does.
+start "$bin/guest" 3
+for ((i = 0; i < ${E2E_TAP_KILLS:-6}; i++)); do
+	"$heaptap" record --tap -p "$target" --force -n 0 -d 20s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" &
+	recorder=$!
+	e2e_pids="$e2e_pids $recorder"
+	sleep "$((RANDOM % 2)).$(printf %03d $((RANDOM % 1000)))"
+	if [ $((i % 2)) = 1 ]; then
+		kill -9 $(pgrep -P "$recorder" -x heaptap-guard) "$recorder" 2>/dev/null
+	else
+		kill -9 "$recorder"
+	fi
+	wait "$recorder" 2>/dev/null
+	if [ $((i % 2)) = 0 ]; then
+		await 10 python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" ||
+			not_ok "killed" "the text differs" "$work/differences"
+	fi
+	is_alive || break
+done
+record_start --tap=only -p "$target"
+"$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err"
+status=$?
+[ $status = 1 ] && says "$work/remove.err" 'it is tapped by another heaptap' && ok "doctor --remove-tap: not of one that is there" ||
+	not_ok "doctor --remove-tap: of one that is there" "status $status" "$work/remove.out" "$work/remove.err"
+kill -9 $(pgrep -P "$recorder" -x heaptap-guard) "$recorder"
+wait "$recorder" 2>/dev/null
+"$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is out' &&
+	ok "doctor --remove-tap" || not_ok "doctor --remove-tap" "it says so" "$work/remove.out" "$work/remove.err"
+same_text "doctor --remove-tap"
+"$heaptap" record --tap=only -p "$target" --force -n 0 -d 1s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" ||
+	not_ok "after kills" "it cannot be tapped" "$work/heaptap.err"
+same_text "killed $i times"
+leaves_alone "killed $i times"
+e2e_end
