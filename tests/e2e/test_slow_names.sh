@@ -140,9 +140,9 @@ kill -9 "${pid_of[heapy]}"
 # record of such a one
 what="record of five such"
 begin_slow
-timeout -s INT -k 30 100 "$heaptap" record --force --rate 1 -d 4s -o "$top/p.pb.gz" -p "${pid_of[slowly]}" 2>"$top/record.err" &
+timeout -s INT -k 30 100 "$heaptap" record --force --rate 1 -d 6s -o "$top/p.pb.gz" -p "${pid_of[slowly]}" 2>"$top/record.err" &
 recorder=$!
-sleep 2
+await 30 says "$top/record.err" '^heaptap: recording' || not_ok "$what" "does not begin" "$top/record.err"
 work_of slowly
 all_fuses mute
 began=$SECONDS

@@ -44,9 +44,9 @@
 #define EXIT_GRACE_NS (2 * NS_PER_S)
 /* Between the kill and the end. */
 #define KILL_GRACE_NS (300 * NS_PER_MS)
-/* How long a helper may take without computing, and what counts as such: less than any file needs. */
+/* How long a helper may do nothing, which is less than this share of the time: less than any file needs. */
 #define IDLE_NS (8 * NS_PER_S)
-#define IDLE_CPU_NS (100 * NS_PER_MS)
+#define IDLE_SHARE 50
 /* The caller's end may be another one at any time. */
 #define LOOK_NS (100 * NS_PER_MS)
 
@@ -63,7 +63,9 @@ struct helper_run {
 	const struct symbol_options *opts;
 	pid_t pid;
 	int fd;
-	uint64_t begin_ns, deadline_ns;
+	uint64_t deadline_ns;
+	/* It was looked at, and had been busy for so long; when it last was. */
+	uint64_t looked_ns, busy_ns, awake_ns;
 };
 
 static void fail(struct outcome *o, const char *why)
@@ -72,15 +74,40 @@ static void fail(struct outcome *o, const char *why)
 	snprintf(o->why, sizeof(o->why), "%s", why);
 }
 
-/* Of its own, from outside. */
-static uint64_t cpu_ns_of(pid_t pid)
+/*
+ * How long it computed or waited for a processor, which on a busy machine, at its low priority, is nearly all
+ * the time: without that it would look like one whose file does not answer. UINT64_MAX: not known, or gone.
+ */
+static uint64_t busy_ns_of(pid_t pid)
 {
-	struct timespec t;
-	clockid_t clock;
+	unsigned long long ran_ns, waited_ns;
+	char path[64], text[96] = "";
+	ssize_t n;
+	int fd;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || sscanf(text, "%llu %llu", &ran_ns, &waited_ns) != 2)
 		return UINT64_MAX;
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	return ran_ns + waited_ns;
+}
+
+static bool is_idle(struct helper_run *h, uint64_t now)
+{
+	uint64_t busy_ns;
+
+	if (now >= h->looked_ns + LOOK_NS) {
+		busy_ns = busy_ns_of(h->pid);
+		if (busy_ns == UINT64_MAX || busy_ns - h->busy_ns > (now - h->looked_ns) / IDLE_SHARE)
+			h->awake_ns = now;
+		if (busy_ns != UINT64_MAX)
+			h->busy_ns = busy_ns;
+		h->looked_ns = now;
+	}
+	return now >= h->awake_ns + IDLE_NS;
 }
 
 static uint64_t end_of(const struct symbol_options *opts)
@@ -91,17 +118,17 @@ static uint64_t end_of(const struct symbol_options *opts)
 }
 
 /* 0; -ETIMEDOUT; -ETIME: it does nothing; -ECANCELED: the caller's time is over. */
-static int check_time(const struct helper_run *h, uint64_t now)
+static int check_time(struct helper_run *h, uint64_t now)
 {
 	if (now >= end_of(h->opts))
 		return -ECANCELED;
 	if (now >= h->deadline_ns)
 		return -ETIMEDOUT;
-	return now >= h->begin_ns + IDLE_NS && cpu_ns_of(h->pid) < IDLE_CPU_NS ? -ETIME : 0;
+	return is_idle(h, now) ? -ETIME : 0;
 }
 
 /* Read until the end of the stream. -EBADMSG, -ENOMEM, what read() said, or as check_time(). */
-static int read_answers(const struct helper_run *h, struct wire_reader *r)
+static int read_answers(struct helper_run *h, struct wire_reader *r)
 {
 	uint8_t *buf = malloc(READ_BYTES);
 	int err = buf ? 0 : -ENOMEM;
@@ -203,12 +230,13 @@ static void say_hung(const struct symbol_file *file, pid_t pid)
 static void run_helper(const struct symbol_options *opts, struct helper_job *job,
 		       struct wire_reader *r, uint64_t limit_ns, struct outcome *o)
 {
-	struct helper_run h = { .opts = opts, .begin_ns = now_ns() };
+	struct helper_run h = { .opts = opts };
 	int err, status = 0;
 
 	*o = (struct outcome){ 0 };
 	wire_reader_restart(r);
-	h.deadline_ns = h.begin_ns + limit_ns;
+	h.looked_ns = h.awake_ns = now_ns();
+	h.deadline_ns = h.awake_ns + limit_ns;
 	/* The kernel's limit is the second line, behind the parent's clock. */
 	job->cpu_seconds = limit_ns / NS_PER_S + 2;
 	job->answers = r->answers;
@@ -317,15 +345,23 @@ static int fill_result(struct symbol_result *res, struct wire_reader *r, const c
 	return 0;
 }
 
-/* Not what the caller had no time for. */
+/*
+ * Not what the caller had no time for. It is said by the first one: of processes that look up names at the same
+ * time another may have waited for the same file.
+ */
 static void remember(const struct symbol_options *opts, const struct symbol_file *file,
 		     enum slow_file_part part, const struct outcome *o)
 {
+	uint64_t now = now_ns();
 	char name[PATH_MAX];
+	bool is_known;
 
 	if (!o->is_slow || o->is_late)
 		return;
-	slow_files_put(opts->slow, &file->key, part, now_ns());
+	is_known = slow_files_find(opts->slow, &file->key, now) >= part;
+	slow_files_put(opts->slow, &file->key, part, now);
+	if (is_known)
+		return;
 	snprintf(name, sizeof(name), "%s", file->name);
 	make_printable(name);
 	log_warn("symbols: '%s' is too slow to look up (%s): %s", name, o->why,
