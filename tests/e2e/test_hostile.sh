@@ -81,8 +81,8 @@ else
 fi
 
 # --- targets that end ---
-bad=0
-for i in $(seq 15); do
+bad=0 times=${E2E_HOSTILE:-8}
+for i in $(seq "$times"); do
 	sh -c 'sleep 0.0$0; exec true' $((i % 10)) &
 	pid=$!
 	timeout -k 5 30 "$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
@@ -93,9 +93,9 @@ for i in $(seq 15); do
 		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $status"; }
 	rm -f "$work/p.pb.gz"
 done
-[ $bad = 0 ] && ok "targets that exit at once" || not_ok "targets that exit at once" "$bad of 15" "$work/bad.err"
+[ $bad = 0 ] && ok "targets that exit at once" || not_ok "targets that exit at once" "$bad of $times" "$work/bad.err"
 bad=0
-for i in $(seq 15); do
+for i in $(seq "$times"); do
 	E2E_MODE=pace start "$bin/hostile"
 	"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
 	recorder=$!
@@ -108,7 +108,7 @@ for i in $(seq 15); do
 		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $record_status"; }
 	rm -f "$work/p.pb.gz"
 done
-[ $bad = 0 ] && ok "targets killed while being attached to" || not_ok "targets killed while being attached to" "$bad of 15" "$work/bad.err"
+[ $bad = 0 ] && ok "targets killed while being attached to" || not_ok "targets killed while being attached to" "$bad of $times" "$work/bad.err"
 
 # --- heaptap ends, in order or not: nothing stays behind ---
 measure() {
@@ -138,22 +138,25 @@ for mode in $e2e_modes; do
 		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
 	wrong=0 slow=0
-	for i in $(seq "${E2E_KILLS:-8}"); do
+	for i in $(seq "$times"); do
 		"$heaptap" record --force -n 0 --rate 1 --attach-mode=$mode -o "$work/p.pb.gz" -p "$target" >/dev/null 2>&1 </dev/null &
 		recorder=$!
 		e2e_pids="$e2e_pids $recorder"
 		sleep "0.$(printf %03d $((RANDOM % 700)))"
+		guard=$(pgrep -P "$recorder" -x heaptap-guard)
 		kill -9 "$recorder"
 		wait "$recorder" 2>/dev/null
-		# What is promised; perf events go one after the other, and each waits for the kernel.
-		[ "$mode" = perf ] && sleep 3 || sleep 1
+		# What is promised; perf events go one after the other, and each waits for the kernel. When its
+		# guardian has ended there is nothing more to come.
+		[ "$mode" = perf ] && seconds=3 || seconds=1
+		[ -n "$guard" ] && await $seconds is_gone "$guard" || sleep $seconds
 		python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" || { wrong=$((wrong + 1)); cp "$work/differences" "$work/wrong"; }
 		measure
 		is "$cost < 2 * $base + 5" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
 	done
-	[ $wrong = 0 ] && ok "$mode: killed ${E2E_KILLS:-8} times, the text is what its files hold" ||
+	[ $wrong = 0 ] && ok "$mode: killed $times times, the text is what its files hold" ||
 		not_ok "$mode: text after kill -9" "$wrong times different" "$work/wrong"
-	[ $slow = 0 ] && ok "$mode: killed ${E2E_KILLS:-8} times, its speed is back" ||
+	[ $slow = 0 ] && ok "$mode: killed $times times, its speed is back" ||
 		not_ok "$mode: speed after kill -9" "$slow times slower than 2 * $base + 5 ns"
 	finish_target
 	[ "$target_status" = 0 ] && ok "$mode: the target lived" || not_ok "$mode: the target lived" "status $target_status"

@@ -218,7 +218,7 @@ reload 'was read again'
 says "$top/serve.err" 'listen has changed: that needs a new start' && ok "SIGHUP: what needs a new start is named" ||
 	not_ok "SIGHUP: what needs a new start is named" "it is not" "$top/serve.err"
 chosen "SIGHUP: the new selection" sel-b --
-await 5 follows_not "${pid_of[sel-a]}" && same_memory sel-a && ok "SIGHUP: the others are let go, without a probe left" ||
+await 5 follows_not "${pid_of[sel-a]}" && await 5 same_memory sel-a && ok "SIGHUP: the others are let go, without a probe left" ||
 	not_ok "SIGHUP: the others are let go" "they are not" "$top/serve.err" "$top/text"
 get "$url/metrics" | grep -q '^heaptap_push_.*127.0.0.1:9"' && not_ok "SIGHUP: a push target goes" "it is there" ||
 	ok "SIGHUP: a push target goes"

@@ -46,6 +46,9 @@ sampled_as() {
 }
 first=${e2e_modes# }
 first=${first%% *}
+# What differs by the way to attach is seen with the first program; E2E_WRAPPERS: with the second one as well.
+second=$first
+[ -z "${E2E_WRAPPERS:-}" ] || second=$e2e_modes
 if [ "${HEAPTAP_VM:-0}" != 0 ]; then # the emulated machine is slow: what differs by kernel
 	beside sampled "the C library alone" "" wrapped 20000 8 $first
 	for shape in calls jumps; do
@@ -58,12 +61,12 @@ if [ "${HEAPTAP_VM:-0}" != 0 ]; then # the emulated machine is slow: what differ
 fi
 beside sampled "the C library alone" "" wrapped 20000 8 $e2e_modes
 beside through "by pointers" "" nested $e2e_modes
-beside sampled "by pointers" "" nested 20000 2 $e2e_modes
+beside sampled "by pointers" "" nested 20000 2 $second
 for shape in calls jumps; do
 	beside through "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped $e2e_modes
 	beside sampled "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped 20000 8 $e2e_modes
-	beside through "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested $e2e_modes
-	beside sampled "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested 20000 2 $e2e_modes
+	beside through "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested $second
+	beside sampled "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested 20000 2 $second
 done
 for shape in big helper aligned; do
 	beside through "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped $first
@@ -72,7 +75,7 @@ done
 for mode in $e2e_modes; do # calls that are left are noted, and not allocations
 	beside exact "handlers and stacks, $mode" --attach-mode=$mode -- env LD_PRELOAD="$bin/libwrapper-hook.so" "$bin/nested"
 done
-beside sampled "handlers and stacks" "$bin/libwrapper-hook.so" nested 20000 7 $e2e_modes
+beside sampled "handlers and stacks" "$bin/libwrapper-hook.so" nested 20000 7 $second
 beside through "two wrappers" "$bin/libwrapper-calls.so $bin/libwrapper-big.so" wrapped $first
 beside sampled "two wrappers" "$bin/libwrapper-calls.so $bin/libwrapper-jumps.so" wrapped 20000 8 $first
 if has_mode session; then # elsewhere exceptions and return probes do not go together
