@@ -204,11 +204,12 @@ await() {
 }
 # says FILE PATTERN: looks again only when the file has changed
 says() {
-	local text=
-	{ IFS= read -rd '' text <"$1"; } 2>/dev/null
-	[ "${e2e_unsaid[$1 $2]-}" = "-$text" ] && return 1
+	local text=()
+	# a log that was emptied under its writer begins with NULs
+	{ mapfile -d '' text <"$1"; } 2>/dev/null
+	[ "${e2e_unsaid[$1 $2]-}" = "-${text[*]}" ] && return 1
 	grep -q -- "$2" "$1" 2>/dev/null && return 0
-	e2e_unsaid[$1 $2]=-$text
+	e2e_unsaid[$1 $2]=-${text[*]}
 	return 1
 }
 # a process whose main thread has ended is a zombie too, and lives as long as its other threads

@@ -282,7 +282,11 @@ end_server "min-rss"
 
 # a reload that is asked for while it begins
 printf 'listen = "127.0.0.1:0"\ncomm = ["^sel-a$"]\n' >"$top/early.toml"
-is_heaptap() { [ "$(readlink "/proc/$1/exe")" = "$(readlink -f "$heaptap")" ]; }
+# it is heaptap, and no longer ended by the signal
+is_heaptap() {
+	[ "$(readlink "/proc/$1/exe")" = "$(readlink -f "$heaptap")" ] &&
+		grep -q "^Sig\(Blk\|Cgt\):.*[13579bdf]\$" "/proc/$1/status"
+}
 for wait in 0.03 0.06 0.1; do
 	: >"$top/serve.err"
 	"$heaptap" serve --config "$top/early.toml" >"$top/serve.out" 2>"$top/serve.err" </dev/null &
