@@ -93,38 +93,63 @@ struct {
 	__type(value, struct ht_mapping);
 } vma_pages SEC(".maps");
 
-/* Separate from walk_find_mapping(): a program may not hold two big frames on its 512 bytes. */
-static __noinline int walk_find_vma(struct ht_walk *w, __u64 pc)
+static __always_inline struct vma_page page_of(const struct ht_walk *w, __u64 pc)
+{
+	return (struct vma_page){ .salt = w->salt, .page = pc >> 12 };
+}
+
+/*
+ * Asks the kernel once. 0: it is in w->map; -HT_EBUSY; -1: none. A global function, which the verifier walks
+ * once: as a part of the loop below it was half of what it walked of a program, and half of the time to load it.
+ */
+__noinline int walk_ask_vma(struct ht_walk *w, __u64 pc)
 {
 	struct vma_query q = {};
-	struct vma_page key = {};
-	struct ht_mapping *known;
-	long err = 0;
+	struct vma_page key;
+	long err;
 
-	if (!w)
+	if (!w || !ht_use_find_vma)
 		return -1;
 	q.jit_file_id = w->jit_file_id;
-	key.salt = w->salt;
-	key.page = pc >> 12;
+	err = bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+	if (err == -HT_EBUSY)
+		return -HT_EBUSY;
+	if (!q.map.end_addr)
+		return -1;
+	key = page_of(w, pc);
+	bpf_map_update_elem(&vma_pages, &key, &q.map, BPF_ANY);
+	w->map = q.map;
+	return 0;
+}
+
+/* What it said before, if it did. */
+static __noinline int walk_known_vma(struct ht_walk *w, __u64 pc)
+{
+	struct vma_page key = page_of(w, pc);
+	struct ht_mapping *known = bpf_map_lookup_elem(&vma_pages, &key);
+
+	if (!known)
+		return -1;
+	w->map = *known;
+	return 0;
+}
+
+static __always_inline int walk_find_vma(struct ht_walk *w, __u64 pc)
+{
+	int err = 0;
+
 	/* Busy: another thread is changing the address space, for a moment as a rule. */
 	for (int i = 0; i < FIND_VMA_TRIES; i++) {
-		err = bpf_find_vma(bpf_get_current_task_btf(), pc, vma_found, &q, 0);
+		err = walk_ask_vma(w, pc);
 		if (err != -HT_EBUSY)
 			break;
 	}
-	if (err == -HT_EBUSY) {
-		known = bpf_map_lookup_elem(&vma_pages, &key);
-		if (!known)
-			return -1;
-		q.map = *known;
-	} else if (q.map.end_addr) {
-		bpf_map_update_elem(&vma_pages, &key, &q.map, BPF_ANY);
-	} else {
+	if (err == -HT_EBUSY)
+		err = walk_known_vma(w, pc);
+	if (err)
 		return -1;
-	}
-	w->map = q.map;
 	w->is_map_known = 0;
-	w->has_new_jit |= q.map.flags & HT_MAPPING_JIT;
+	w->has_new_jit |= w->map.flags & HT_MAPPING_JIT;
 	stat_inc(HT_STAT_FIND_VMA);
 	return 0;
 }
