@@ -10,16 +10,17 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What measures pace or overhead, or looks whether anything at all is left in the kernel or in memory, runs alone.
+# What measures the overhead of real loads, or attach time, runs alone. What has a bound for an answer, or for what is
+# put back, runs in pairs: it waits most of the time, and one other is no crowd.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget endless first_minute hostile kill loads \
-	metrics serve serve_ways siege slow_names),$(E2E))
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute loads),$(E2E))
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,hostile slow_names kill serve siege endless serve_ways metrics)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
-	scope_matrix mute scope_links fork dlopen scope_rust serve_http serve_keep two_recorders output doctor \
-	exact_cxx exact_threads unwind exec)
-E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_LONG),$(E2E))
+	serve_keep mute output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
+	sampler doctor exact_threads scope_rust exec)
+E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
@@ -41,8 +42,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Recordings beside each other: each is a target and a profiler, and most of the time is waiting.
-E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 1 : 4)))
+# Recordings beside each other: each is a target and a profiler, and half of the time is waiting.
+E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 2 : 5)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
@@ -68,7 +69,7 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
 		-j$(E2E_JOBS) --twice $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
-		-j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
+		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
 # A program under a sanitizer needs the library under that sanitizer and the generated headers; what
@@ -121,7 +122,7 @@ check-bpf: ## the BPF object in the kernel (root)
 check-e2e: ## real recordings of planted programs (root)
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
-	@tests/run -j$(E2E_JOBS) $(E2E_BESIDE) -j1 $(E2E_ALONE)
+	@tests/run -j$(E2E_JOBS) $(E2E_BESIDE) -j2 $(E2E_PAIRS) -j1 $(E2E_ALONE)
 check-consumers: ## other people's readers of our profiles (root)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all

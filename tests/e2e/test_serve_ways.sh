@@ -64,7 +64,7 @@ for way in own event all; do
 done
 
 # There and back while threads allocate, hand over and free.
-export E2E_MODE=race E2E_THREADS=3 E2E_MS=$((7000 * e2e_patience))
+export E2E_MODE=race E2E_THREADS=3 E2E_MS=$((10000 * e2e_patience))
 mkdir -p "$top/way-racer"
 cp "$bin/threads" "$top/way-racer/way-racer"
 begin way-racer "$top/way-racer/way-racer"
