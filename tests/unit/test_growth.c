@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_growth.c - histories of moments against a list of all blocks; rates and verdicts of simulated
+ * programs: the intervals cover the truth, and what does not grow is not said to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/estimate.h"
+#include "profile/growth.h"
+#include "profile/history.h"
+
+#define S_NS 1000000000ULL
+#define T0_NS (100 * S_NS)
+#define MOMENT_CNT 24
+
+static uint64_t seed = 88172645463325252ULL;
+
+static double uniform(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (double)(seed * 2685821657736338717ULL >> 11) * 0x1p-53;
+}
+
+struct block {
+	uint64_t begin_ns, end_ns; /* live from, and until before */
+	uint64_t size;
+	double p;
+	uint32_t row;
+};
+
+static struct history *new_history(uint64_t interval_ns)
+{
+	struct history *h = NULL;
+
+	assert_int_equal(history_new(interval_ns, &h), 0);
+	return h;
+}
+
+static struct history_key key_of(uint32_t row)
+{
+	return (struct history_key){ .stack_id = row + 1, .context_id = row % 3 };
+}
+
+static void read_moment(struct history *h, const struct block *b, size_t cnt, uint64_t now_ns)
+{
+	history_begin(h, now_ns);
+	for (size_t i = 0; i < cnt; i++) {
+		struct history_key key = key_of(b[i].row);
+
+		if (b[i].begin_ns <= now_ns && now_ns < b[i].end_ns)
+			assert_int_equal(history_add(h, &key, b[i].begin_ns, b[i].size, b[i].p), 0);
+	}
+	assert_int_equal(history_end(h, 0), 0);
+}
+
+/* What a row held at two moments, and what was live at both, by the lives and by the list. */
+static void check_common(const struct history *h, const struct block *b, size_t cnt, uint32_t row,
+			 uint32_t k, uint32_t l)
+{
+	struct history_key key = key_of(row);
+	size_t life_cnt = 0;
+	const struct history_life *life = history_lives(h, &key, &life_cnt);
+	uint64_t from = history_moment_ns(h, k), to = history_moment_ns(h, l), samples = 0;
+	double bytes = 0, variance = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (b[i].row != row || b[i].begin_ns > from || b[i].end_ns <= to)
+			continue;
+		samples++;
+		bytes += (double)b[i].size / b[i].p;
+		variance += (double)b[i].size * (double)b[i].size * (1 - b[i].p) / (b[i].p * b[i].p);
+	}
+	for (size_t i = 0; i < life_cnt; i++) {
+		if (life[i].first > k || life[i].last < l)
+			continue;
+		samples -= life[i].samples;
+		bytes -= life[i].bytes;
+		variance -= life[i].variance;
+	}
+	assert_int_equal(samples, 0);
+	assert_true(fabs(bytes) < 1e-3);
+	assert_true(fabs(variance) < 1);
+}
+
+/* 200 moments become 25 or fewer; all that can be said of those that are left is as if each had been kept. */
+static void test_history_is_exact(void **state)
+{
+	enum { CNT = 3000, ROWS = 5 };
+	struct block *b = calloc(CNT, sizeof(*b));
+	struct history *h = new_history(S_NS / 10);
+	size_t moments;
+
+	(void)state;
+	assert_non_null(b);
+	for (size_t i = 0; i < CNT; i++) {
+		b[i].begin_ns = T0_NS + (uint64_t)(uniform() * 20 * S_NS);
+		b[i].end_ns = b[i].begin_ns + (uint64_t)(-log(uniform()) * (i % 7 ? 1 : 20) * S_NS);
+		b[i].size = 1 + (uint64_t)(uniform() * 5000);
+		b[i].p = i % 11 ? estimate_probability(b[i].size, 4096) : 1;
+		b[i].row = (uint32_t)(i % ROWS);
+	}
+	for (uint64_t i = 1; i <= 200; i++)
+		read_moment(h, b, CNT, T0_NS + i * S_NS / 10);
+	assert_int_equal(history_finish(h), 0);
+	moments = history_moment_cnt(h);
+	assert_true(moments >= HISTORY_MOMENTS_CAP / 2 && moments <= HISTORY_MOMENTS_CAP);
+	assert_int_equal(history_moment_ns(h, moments - 1), T0_NS + 20 * S_NS);
+	for (uint32_t row = 0; row < ROWS; row++)
+		for (uint32_t k = 0; k < moments; k++)
+			for (uint32_t l = k; l < moments; l++)
+				check_common(h, b, CNT, row, k, l);
+	history_free(h);
+	free(b);
+}
+
+/* Moments of before are gone, and with them the lives that ended before. */
+static void test_forgets(void **state)
+{
+	const struct block b[] = {
+		{ T0_NS, T0_NS + 2 * S_NS, 10, 1, 0 },
+		{ T0_NS, T0_NS + 9 * S_NS, 100, 1, 0 },
+	};
+	struct history_key key = key_of(0);
+	struct history *h = new_history(S_NS);
+	const struct history_life *life;
+	size_t cnt = 0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 6; i++)
+		read_moment(h, b, 2, T0_NS + i * S_NS);
+	history_forget_before(h, T0_NS + 4 * S_NS);
+	assert_int_equal(history_finish(h), 0);
+	assert_int_equal(history_moment_cnt(h), 3);
+	life = history_lives(h, &key, &cnt);
+	assert_int_equal(cnt, 1);
+	assert_int_equal(life->first, 0);
+	assert_int_equal(life->last, 2);
+	assert_true(life->bytes == 100);
+	history_free(h);
+}
+
+/* The next moment is due later when reading was dear. */
+static void test_cost(void **state)
+{
+	struct history *h = new_history(S_NS / 5);
+
+	(void)state;
+	assert_int_equal(history_due_ns(h), 0);
+	history_begin(h, T0_NS);
+	assert_int_equal(history_end(h, S_NS / 10), 0);
+	assert_true(history_due_ns(h) - T0_NS >= 7 * S_NS);
+	history_free(h);
+}
+
+/* What a program does with the blocks of one row. */
+struct load {
+	const char *name;
+	double rate_bytes; /* of sampling */
+	double leaks_per_s; /* of 1024 bytes */
+	double churns_per_s; /* of churn_bytes */
+	uint64_t churn_bytes;
+	double churn_s; /* lifetime, on average */
+	double before_s; /* it has run for so long when heaptap attaches */
+	double warm_blocks; /* of 1024 bytes, in the first tenth of the recording; they stay */
+	double swing; /* churn follows a sine of 7 s with this amplitude */
+};
+
+#define RECORDED_S 30.
+
+struct outcome {
+	struct growth one, named;
+	double truth; /* bytes per second */
+	bool is_shown;
+};
+
+static void add_block(const struct growth_plan *plan, const int64_t *moment_ns, double begin_s,
+		      double life_s, uint64_t size, double rate_bytes, struct growth_sums *sums,
+		      struct growth_sums *truth)
+{
+	struct history_life life = { .samples = 1, .bytes = (double)size };
+	double p = estimate_probability(size, (uint64_t)rate_bytes);
+	int64_t begin_ns = (int64_t)(begin_s * 1e9), end_ns = (int64_t)((begin_s + life_s) * 1e9);
+
+	if (begin_s + life_s > 2 * RECORDED_S)
+		end_ns = INT64_MAX;
+	while (life.first < plan->moment_cnt && moment_ns[life.first] < begin_ns)
+		life.first++;
+	life.last = life.first;
+	while (life.last < plan->moment_cnt && moment_ns[life.last] < end_ns)
+		life.last++;
+	if (life.first == life.last--)
+		return;
+	growth_add(plan, truth, &life);
+	if (uniform() >= p)
+		return;
+	life.bytes = (double)size / p;
+	life.variance = (double)size * (double)size * (1 - p) / (p * p);
+	growth_add(plan, sums, &life);
+}
+
+static double poisson_gap(double per_s)
+{
+	return -log(1 - uniform()) / per_s;
+}
+
+static struct outcome simulate(const struct load *l, size_t row_cnt)
+{
+	int64_t moment_ns[MOMENT_CNT];
+	struct growth_sums sums = { 0 }, truth = { 0 };
+	struct growth_plan plan;
+	struct outcome o = { 0 };
+	double seconds;
+
+	for (int i = 0; i < MOMENT_CNT; i++)
+		moment_ns[i] = (int64_t)(RECORDED_S * 1e9 *
+					 (i + 1 - (i < MOMENT_CNT - 1 ? 0.5 * uniform() : 0)) /
+					 MOMENT_CNT);
+	growth_plan_init(&plan, moment_ns, MOMENT_CNT, (int64_t)(RECORDED_S * 1e9), l->rate_bytes);
+	assert_true(plan.is_known);
+	for (double t = l->leaks_per_s ? poisson_gap(l->leaks_per_s) : 1e9; t < RECORDED_S;
+	     t += poisson_gap(l->leaks_per_s))
+		add_block(&plan, moment_ns, t, 1e9, 1024, l->rate_bytes, &sums, &truth);
+	/* what was allocated before is not seen */
+	for (double t = l->churns_per_s ? poisson_gap(l->churns_per_s) : 1e9; t < RECORDED_S;
+	     t += poisson_gap(l->churns_per_s))
+		if (uniform() * (1 + l->swing) < 1 + l->swing * sin(t * 2 * M_PI / 7))
+			add_block(&plan, moment_ns, t, -log(1 - uniform()) * l->churn_s,
+				  l->churn_bytes, l->rate_bytes, &sums, &truth);
+	for (double i = 0; i < l->warm_blocks; i++)
+		add_block(&plan, moment_ns, uniform() * RECORDED_S / 10, 1e9, 1024, l->rate_bytes,
+			  &sums, &truth);
+	growth_judge(&plan, &sums, 1, &o.one);
+	growth_judge(&plan, &sums, row_cnt, &o.named);
+	seconds = (plan.time_s[4] + plan.time_s[5] - plan.time_s[1] - plan.time_s[2]) / 2;
+	o.truth = (truth.up.bytes - truth.down.bytes) / seconds;
+	seconds = (plan.time_s[4] + plan.time_s[5] - plan.time_s[2] - plan.time_s[3]) / 2;
+	if (o.one.is_late)
+		o.truth = (truth.late_up.bytes - truth.late_down.bytes) / seconds;
+	for (int w = 0; w < GROWTH_WINDOW_CNT; w++)
+		o.is_shown |= sums.mean_bytes[w] > 0;
+	return o;
+}
+
+struct tally {
+	int shown, covered, below, above, grows, steady, named;
+};
+
+static struct tally run(const struct load *l, int runs, size_t row_cnt)
+{
+	struct tally t = { 0 };
+
+	for (int i = 0; i < runs; i++) {
+		struct outcome o = simulate(l, row_cnt);
+
+		if (!o.is_shown)
+			continue;
+		t.shown++;
+		assert_true(o.one.has_rate);
+		assert_true(o.one.low <= o.one.bytes_per_s && o.one.bytes_per_s <= o.one.high);
+		t.below += o.truth < o.one.low;
+		t.above += o.truth > o.one.high;
+		t.grows += o.one.verdict == GROWTH_GROWS;
+		t.steady += o.one.verdict == GROWTH_STEADY;
+		t.named += o.named.verdict == GROWTH_GROWS;
+	}
+	t.covered = t.shown - t.below - t.above;
+	print_message("%-28s shown %4d covered %5.1f %% (%d below, %d above), grows %5.1f %%, "
+		      "steady %5.1f %%, named %5.1f %%\n",
+		      l->name, t.shown, 100. * t.covered / t.shown, t.below, t.above,
+		      100. * t.grows / t.shown, 100. * t.steady / t.shown, 100. * t.named / t.shown);
+	return t;
+}
+
+/* Rows that sampling explains: leaks, churn, both, few samples and many. */
+static void test_coverage(void **state)
+{
+	static const struct load loads[] = {
+		{ .name = "leak 10/s at 64 KiB", .rate_bytes = 65536, .leaks_per_s = 10 },
+		{ .name = "leak 10/s at 16 KiB", .rate_bytes = 16384, .leaks_per_s = 10 },
+		{ .name = "leak 10/s at 4 KiB", .rate_bytes = 4096, .leaks_per_s = 10 },
+		{ .name = "churn 2 MB/s, 50 ms", .rate_bytes = 65536, .churns_per_s = 500,
+		  .churn_bytes = 4096, .churn_s = 0.05 },
+		{ .name = "churn 2 MB/s, 1 s", .rate_bytes = 65536, .churns_per_s = 500,
+		  .churn_bytes = 4096, .churn_s = 1 },
+		{ .name = "churn 200 KB/s, 3 s", .rate_bytes = 16384, .churns_per_s = 200,
+		  .churn_bytes = 1024, .churn_s = 3 },
+		{ .name = "leak and churn, 16 KiB", .rate_bytes = 16384, .leaks_per_s = 10,
+		  .churns_per_s = 200, .churn_bytes = 1024, .churn_s = 0.3 },
+		{ .name = "large and small blocks", .rate_bytes = 65536, .leaks_per_s = 40,
+		  .churns_per_s = 5, .churn_bytes = 100000, .churn_s = 1 },
+	};
+	struct tally all = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
+		struct tally t = run(&loads[i], 500, 30);
+
+		all.shown += t.shown;
+		all.covered += t.covered;
+		assert_true(t.covered > 0.925 * t.shown);
+	}
+	print_message("all: covered %.1f %%\n", 100. * all.covered / all.shown);
+	assert_true(all.covered >= 0.93 * all.shown && all.covered <= 0.97 * all.shown);
+}
+
+/* What does not grow is not said to: churn that was there before, caches, warm-up, ups and downs. */
+static void test_steady(void **state)
+{
+	static const struct load loads[] = {
+		{ .name = "churn, 3 s", .rate_bytes = 16384, .churns_per_s = 200,
+		  .churn_bytes = 1024, .churn_s = 3 },
+		{ .name = "cache of 10 s", .rate_bytes = 65536, .churns_per_s = 1000,
+		  .churn_bytes = 4096, .churn_s = 10 },
+		{ .name = "cache of 20 s", .rate_bytes = 65536, .churns_per_s = 1000,
+		  .churn_bytes = 4096, .churn_s = 20 },
+		{ .name = "small cache of 20 s", .rate_bytes = 65536, .churns_per_s = 50,
+		  .churn_bytes = 4096, .churn_s = 20 },
+		{ .name = "warm-up", .rate_bytes = 16384, .warm_blocks = 5000 },
+		{ .name = "warm-up, few", .rate_bytes = 65536, .warm_blocks = 500 },
+		{ .name = "warm-up and churn", .rate_bytes = 65536, .warm_blocks = 5000,
+		  .churns_per_s = 300, .churn_bytes = 4096, .churn_s = 0.5 },
+		{ .name = "swings", .rate_bytes = 16384, .churns_per_s = 1000, .churn_bytes = 1024,
+		  .churn_s = 0.5, .swing = 0.9 },
+		{ .name = "swings, all recorded", .rate_bytes = 1, .churns_per_s = 500,
+		  .churn_bytes = 1024, .churn_s = 0.5, .swing = 0.9 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++)
+		run(&loads[i], 300, 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_history_is_exact), cmocka_unit_test(test_forgets),
+		cmocka_unit_test(test_cost),		 cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_steady),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * growth.c - the statistics of growth.
+ *
+ * What a row held at a moment is a sum of weighted samples (estimate.c). The errors of two moments are
+ * not independent: most samples live at both, and those cancel. So the difference is taken sample by
+ * sample. A sample that is live at a part x_w of the moments of window w counts in it with
+ *	c = (x_5 + x_6 - x_2 - x_3) / 2
+ * of its weight. With n its size, p its probability:
+ *	D = sum of c n/p		unbiased, for each sum at a moment is
+ *	V = sum of c^2 n^2 (1-p)/p^2	its variance, for samples are drawn independently
+ * A block that lives from the second window to the last has c = 0 and adds no error. One that leaks has c from
+ * 0 to 1, one that comes and goes a little of either sign. Means of two windows, not two moments, are
+ * compared because a row that churns holds something else at each moment. The first window is left out
+ * because everything that is allocated anew seems to grow in it: what was there before is not seen.
+ *
+ * Interval of few samples: what D gains and what it loses are two sums of positive weights. Each has its
+ * interval from estimate_interval(), and MOVER joins them (report_diff.c has the formula). A block that
+ * was not seen has a c, too: UNSEEN_C is the root of its mean square for blocks that are allocated at any time
+ * and stay. Rows that churn show with many samples that theirs is less.
+ *
+ * A program has ups and downs of its own, which sampling does not explain. They show in the steps from
+ * window to window, minus the line. When these are more than sampling explains by far, the rest is
+ * added to V, as that of a walk without direction, and the quantile is that of Student's t with the few
+ * degrees of freedom there are. So a cache that swells and shrinks is not said to grow.
+ *
+ * "Grows" needs more than D > 0, for programs warm up:
+ *   - it grew from the second third to the last as well;
+ *   - it did not slow down: growth in the second half is not clearly less than in the first;
+ *   - what is old stays: of the blocks of the first third that lived at two thirds, few were freed since.
+ *     The frees of what was allocated before heaptap attached cannot be seen, so a full cache that replaces its
+ *     entries looks as if it grew, until the recording is longer than its entries live.
+ * When one of them fails "cannot say yet" is right. It stays wrong about blocks that all live longer than the recording.
+ */
+#include "profile/growth.h"
+
+#include <math.h>
+
+#include "profile/estimate.h"
+#include "profile/history.h"
+
+#define TAIL_95 0.025
+#define Z_95 1.959963984540054
+#define UNSEEN_C 0.624 /* sqrt(1/6 + 2/9): c of a leak is 1 in window 4, and a ramp of two windows on both sides */
+#define UNSEEN_SAMPLES 3 /* so many samples are set against that */
+/* Steps that vary by so many times what sampling explains: by chance in one row of a hundred. */
+#define EXCESS_FROM 3.8
+#define STEP_CNT (GROWTH_WINDOW_CNT - 2) /* the first window is left out */
+#define STEPS_FREE (STEP_CNT - 1) /* the line takes one degree of freedom */
+/* Of a walk: the variance of D, in variances of one step. */
+#define WALK_STEPS 4
+#define LATE_Z 1
+#define LATE_Z_NAMED 2
+#define BEND_Z 2 /* it does not count as growth any more */
+#define BEND_Z_OTHER 3 /* it is another rate */
+/* Of old blocks so much has gone, and at least so many samples: what is old does not stay. */
+#define OLD_GONE_SHARE 0.1
+#define OLD_GONE_SAMPLES 1
+/* Steady: it cannot have grown by more than that part of what it holds, in the time recorded. */
+#define STEADY_SHARE 0.5
+#define NAMED_BY_CHANCE 0.01
+#define MORE_MIN_S 5
+
+void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt,
+		      int64_t duration_ns, double rate_bytes)
+{
+	size_t i = 0;
+
+	*p = (struct growth_plan){ .moment_cnt = cnt,
+				   .duration_s = (double)duration_ns / 1e9,
+				   .rate_bytes = rate_bytes };
+	if (duration_ns <= 0 || cnt > GROWTH_MOMENTS_CAP)
+		return;
+	p->is_known = cnt >= GROWTH_MOMENTS_LEAST;
+	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++) {
+		double end_ns = (double)duration_ns * (double)(w + 1) / GROWTH_WINDOW_CNT, sum = 0;
+		size_t first = i;
+
+		p->moment_first[w] = (uint32_t)i;
+		while (i < cnt && (w == GROWTH_WINDOW_CNT - 1 || (double)moment_ns[i] < end_ns))
+			sum += (double)moment_ns[i++] / 1e9;
+		p->is_known &= i > first;
+		p->time_s[w] = i > first ? sum / (double)(i - first) : NAN;
+	}
+	p->moment_first[GROWTH_WINDOW_CNT] = (uint32_t)cnt;
+}
+
+static void add_part(struct growth_part *to, double c, const struct history_life *life)
+{
+	if (c == 0)
+		return;
+	to->samples += life->samples;
+	to->bytes += fabs(c) * life->bytes;
+	to->variance += c * c * life->variance;
+	to->share_max = fmax(to->share_max, fabs(c));
+}
+
+/* Which part of the moments of window w the life has. */
+static double part_of_window(const struct growth_plan *p, size_t w, const struct history_life *life)
+{
+	uint32_t first = p->moment_first[w], end = p->moment_first[w + 1];
+	uint32_t from = life->first > first ? life->first : first;
+	uint32_t to = life->last + 1 < end ? life->last + 1 : end;
+
+	return from < to ? (double)(to - from) / (end - first) : 0;
+}
+
+void growth_add(const struct growth_plan *p, struct growth_sums *sums,
+		const struct history_life *life)
+{
+	double x[GROWTH_WINDOW_CNT], first, second, last, bend;
+
+	if (!p->is_known || life->first > life->last || life->last >= p->moment_cnt)
+		return;
+	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++) {
+		x[w] = part_of_window(p, w, life);
+		sums->mean_bytes[w] += x[w] * life->bytes;
+		if (w > 1)
+			sums->step_variance[w - 2] +=
+				(x[w] - x[w - 1]) * (x[w] - x[w - 1]) * life->variance;
+	}
+	first = (x[1] + x[2]) / 2;
+	second = (x[2] + x[3]) / 2;
+	last = (x[4] + x[5]) / 2;
+	add_part(last > first ? &sums->up : &sums->down, last - first, life);
+	add_part(last > second ? &sums->late_up : &sums->late_down, last - second, life);
+	bend = last - 2 * x[3] + first;
+	sums->bend_bytes += bend * life->bytes;
+	sums->bend_variance += bend * bend * life->variance;
+	if (life->first >= p->moment_first[2] || life->last + 1 < p->moment_first[4])
+		return;
+	add_part(&sums->old, 1, life);
+	if (life->last + 1 < p->moment_cnt)
+		add_part(&sums->old_gone, 1, life);
+}
+
+static void merge_part(struct growth_part *to, const struct growth_part *from)
+{
+	to->samples += from->samples;
+	to->bytes += from->bytes;
+	to->variance += from->variance;
+	to->share_max = fmax(to->share_max, from->share_max);
+}
+
+void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
+{
+	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
+		sums->mean_bytes[w] += other->mean_bytes[w];
+	for (size_t w = 0; w < STEP_CNT; w++)
+		sums->step_variance[w] += other->step_variance[w];
+	merge_part(&sums->up, &other->up);
+	merge_part(&sums->down, &other->down);
+	merge_part(&sums->late_up, &other->late_up);
+	merge_part(&sums->late_down, &other->late_down);
+	sums->bend_bytes += other->bend_bytes;
+	sums->bend_variance += other->bend_variance;
+	merge_part(&sums->old, &other->old);
+	merge_part(&sums->old_gone, &other->old_gone);
+}
+
+/* Student's t with 3 degrees of freedom has a distribution in closed form. */
+_Static_assert(STEPS_FREE == 3, "the distribution below is that of 3 degrees of freedom");
+static double t_upper(double t)
+{
+	return 0.5 - (t / sqrt(3) / (1 + t * t / 3) + atan(t / sqrt(3))) / M_PI;
+}
+
+static double normal_upper(double z)
+{
+	return erfc(z / sqrt(2)) / 2;
+}
+
+/* x that is exceeded with probability p */
+static double quantile(double (*upper)(double), double p)
+{
+	double low = 0, high = 1e6;
+
+	for (int i = 0; i < 100; i++) {
+		double mid = (low + high) / 2;
+
+		if (upper(mid) > p)
+			low = mid;
+		else
+			high = mid;
+	}
+	return high;
+}
+
+/* A difference in bytes, how far its interval reaches to both sides, and its standard error. */
+struct change {
+	double bytes, below, above, error;
+};
+
+static void part_interval(const struct growth_plan *p, const struct growth_part *part,
+			  double unseen_share, double *ret_low, double *ret_high)
+{
+	const struct estimate e = {
+		.samples = part->samples,
+		.bytes = part->bytes,
+		.bytes_variance = part->variance,
+		.rate_bytes = p->rate_bytes > 1 ? unseen_share * p->rate_bytes : 0,
+	};
+
+	estimate_interval(&e, ret_low, ret_high);
+}
+
+/* What a block that was not seen counts with: as those that were, if they are enough to say so. */
+static double unseen_share(const struct growth_part *up, const struct growth_part *down)
+{
+	double seen = fmin(UNSEEN_C, fmax(up->share_max, down->share_max));
+	double n = (double)(up->samples + down->samples);
+
+	return sqrt((n * seen * seen + UNSEEN_SAMPLES * UNSEEN_C * UNSEEN_C) /
+		    (n + UNSEEN_SAMPLES));
+}
+
+/* excess: variance that sampling does not explain; 0: none. tail: on each side. */
+static struct change change_of(const struct growth_plan *p, const struct growth_part *up,
+			       const struct growth_part *down, double excess, double tail)
+{
+	double unseen = unseen_share(up, down);
+	double up_low, up_high, down_low, down_high, wider;
+	struct change c = { .bytes = up->bytes - down->bytes,
+			    .error = sqrt(up->variance + down->variance + excess) };
+
+	part_interval(p, up, unseen, &up_low, &up_high);
+	part_interval(p, down, unseen, &down_low, &down_high);
+	wider = quantile(normal_upper, tail) / Z_95;
+	c.below = wider * hypot(up->bytes - up_low, down_high - down->bytes);
+	c.above = wider * hypot(up_high - up->bytes, down->bytes - down_low);
+	if (excess > 0) {
+		double reach = quantile(t_upper, tail) * c.error;
+
+		c.below = fmax(c.below, reach);
+		c.above = fmax(c.above, reach);
+	}
+	return c;
+}
+
+/* What the steps vary more than sampling explains, as a variance of D. */
+static double excess_of(const struct growth_plan *p, const struct growth_sums *sums, double slope)
+{
+	double seen = 0, explained = 0;
+
+	for (size_t i = 0; i < STEP_CNT; i++) {
+		double rest = sums->mean_bytes[i + 2] - sums->mean_bytes[i + 1] -
+			      slope * (p->time_s[i + 2] - p->time_s[i + 1]);
+
+		seen += rest * rest / STEPS_FREE;
+		explained += sums->step_variance[i] / STEP_CNT;
+	}
+	/* less than a byte is rounding */
+	return seen > EXCESS_FROM * explained + 1 ? WALK_STEPS * (seen - explained) : 0;
+}
+
+/* Between the middles of windows first and first + 1, and of second and second + 1. From 0. */
+static double seconds_between(const struct growth_plan *p, size_t first, size_t second)
+{
+	return (p->time_s[second] + p->time_s[second + 1] - p->time_s[first] -
+		p->time_s[first + 1]) / 2;
+}
+
+static double ratio(double value, double error)
+{
+	return error > 0 ? value / error : value > 0 ? INFINITY : value < 0 ? -INFINITY : 0;
+}
+
+/* By how many standard errors growth in the second half is less than in the first. */
+static double slowing_z(const struct growth_plan *p, const struct growth_sums *s, double excess)
+{
+	double middle_s = p->time_s[3], first_s = (p->time_s[1] + p->time_s[2]) / 2;
+	double last_s = (p->time_s[4] + p->time_s[5]) / 2;
+	double slope = (s->up.bytes - s->down.bytes) / (last_s - first_s);
+	/* the middle is not quite between both */
+	double straight = slope * (last_s - 2 * middle_s + first_s);
+
+	return ratio(straight - s->bend_bytes, sqrt(s->bend_variance + excess + 1));
+}
+
+static bool old_does_not_stay(const struct growth_sums *s)
+{
+	return s->old_gone.samples >= OLD_GONE_SAMPLES &&
+	       s->old_gone.bytes > OLD_GONE_SHARE * s->old.bytes;
+}
+
+/* In seconds that can be said: 5, 10, 20, 30, 60, 90, 120, 300, ... */
+static double round_up(double s)
+{
+	static const double steps[] = { 5,   10,  15,  20,  30,	  45,	60,   90,  120,
+					180, 300, 600, 900, 1800, 3600, 7200, 14400 };
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+		if (s <= steps[i])
+			return steps[i];
+	return 28800;
+}
+
+/* factor: how many times the samples that there are. */
+static double more_s(const struct growth_plan *p, double factor)
+{
+	double more = p->duration_s * (fmin(fmax(factor, 1.5), 20) - 1);
+
+	return round_up(fmax(more, MORE_MIN_S));
+}
+
+static double squared(double x)
+{
+	return x * x;
+}
+
+void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size_t row_cnt,
+		  struct growth *ret)
+{
+	bool is_named = row_cnt > 1, is_late, slows, settles;
+	double tail = is_named ? NAMED_BY_CHANCE / (double)row_cnt : TAIL_95;
+	double seconds, excess, level, slowing;
+	struct change all, late;
+
+	*ret = (struct growth){ .more_s = more_s(p, 3) };
+	if (!p->is_known)
+		return;
+	seconds = seconds_between(p, 1, 4);
+	excess = excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);
+	slowing = slowing_z(p, s, excess);
+	late = change_of(p, &s->late_up, &s->late_down, excess / 2, TAIL_95);
+	all = change_of(p, &s->up, &s->down, excess, tail);
+	if (slowing > BEND_Z_OTHER) {
+		ret->is_late = true;
+		seconds = seconds_between(p, 2, 4);
+		all = late;
+	}
+	ret->has_rate = true;
+	ret->bytes_per_s = all.bytes / seconds;
+	ret->low = (all.bytes - all.below) / seconds;
+	ret->high = (all.bytes + all.above) / seconds;
+
+	level = (s->mean_bytes[4] + s->mean_bytes[5]) / 2;
+	is_late = ratio(late.bytes, late.error) > (is_named ? LATE_Z_NAMED : LATE_Z);
+	slows = slowing > BEND_Z;
+	settles = old_does_not_stay(s);
+	if (ret->low > 0 && is_late && !slows && !settles) {
+		ret->verdict = GROWTH_GROWS;
+		return;
+	}
+	if (ret->low <= 0 && ret->high * p->duration_s <= STEADY_SHARE * level) {
+		ret->verdict = GROWTH_STEADY;
+		return;
+	}
+	if (ret->low > 0 || settles)
+		ret->more_s = more_s(p, 3);
+	else if (ratio(all.bytes, all.error) > 1)
+		ret->more_s = more_s(p, squared(all.below / all.bytes * 1.3));
+	else
+		ret->more_s = more_s(p, level > 0 ? squared(ret->high * p->duration_s /
+							    (STEADY_SHARE * level)) :
+						    4);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * growth.h - whether what is in use grows, and how fast: from lives (history.h) to a rate with its
+ * 95 % interval and a verdict.
+ *
+ * The recording is cut into six windows of the same length. What a row held in a window is the mean of
+ * its moments. The rate is what it held in the last two windows minus what it held in the second and
+ * third, per second between the middles of both. The first window is left out: programs warm up.
+ */
+#ifndef HT_PROFILE_GROWTH_H
+#define HT_PROFILE_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct history_life;
+
+#define GROWTH_WINDOW_CNT 6
+/* Fewer moments say nothing. */
+#define GROWTH_MOMENTS_LEAST 8
+#define GROWTH_MOMENTS_CAP 256
+
+/* The moments of a recording, cut into windows. */
+struct growth_plan {
+	bool is_known; /* there are moments in each window */
+	size_t moment_cnt;
+	double duration_s;
+	double rate_bytes; /* one sample per that many; <= 1: all allocations */
+	double time_s[GROWTH_WINDOW_CNT]; /* of a window: the mean of its moments */
+	uint32_t moment_first[GROWTH_WINDOW_CNT + 1]; /* of a window; the last: moment_cnt */
+};
+
+/* moment_ns: since the begin, in ascending order. */
+void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt,
+		      int64_t duration_ns, double rate_bytes);
+
+struct growth_part {
+	uint64_t samples;
+	double bytes, variance;
+	double share_max; /* the largest part of itself that one of the samples counts with */
+};
+
+/* Of one row. Sums of independent samples: rows can be added up. Zero: it held nothing at any moment. */
+struct growth_sums {
+	double mean_bytes[GROWTH_WINDOW_CNT];
+	double step_variance[GROWTH_WINDOW_CNT - 2]; /* of a window's mean minus that of the one before, from the third on */
+	struct growth_part up, down; /* what the last third has more, and less, than windows 2 and 3 */
+	struct growth_part late_up, late_down; /* than windows 3 and 4 */
+	double bend_bytes, bend_variance; /* what it gained since window 4 minus what it had gained until then */
+	struct growth_part old, old_gone; /* of the first third, and live at two thirds; freed since */
+};
+
+void growth_add(const struct growth_plan *p, struct growth_sums *sums,
+		const struct history_life *life);
+void growth_merge(struct growth_sums *sums, const struct growth_sums *other);
+
+enum growth_verdict { GROWTH_UNKNOWN, GROWTH_GROWS, GROWTH_STEADY };
+
+struct growth {
+	enum growth_verdict verdict;
+	bool has_rate;
+	bool is_late; /* the rate is of the second half: it was another one before */
+	double bytes_per_s, low, high; /* 95 % */
+	/* With GROWTH_UNKNOWN: a recording that is longer by so much would probably tell. */
+	double more_s;
+};
+
+/*
+ * row_cnt: in how many rows growth is looked for when one of them is to be named. With 1, at most one
+ * row in 40 that does not grow is said to. With more, at most one set of so many rows in 100 has such a row.
+ */
+void growth_judge(const struct growth_plan *p, const struct growth_sums *sums, size_t row_cnt,
+		  struct growth *ret);
+
+#endif
