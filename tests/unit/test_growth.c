@@ -124,32 +124,6 @@ static void test_history_is_exact(void **state)
 	free(b);
 }
 
-/* Moments of before are gone, and with them the lives that ended before. */
-static void test_forgets(void **state)
-{
-	const struct block b[] = {
-		{ T0_NS, T0_NS + 2 * S_NS, 10, 1, 0 },
-		{ T0_NS, T0_NS + 9 * S_NS, 100, 1, 0 },
-	};
-	struct history_key key = key_of(0);
-	struct history *h = new_history(S_NS);
-	const struct history_life *life;
-	size_t cnt = 0;
-
-	(void)state;
-	for (uint64_t i = 1; i <= 6; i++)
-		read_moment(h, b, 2, T0_NS + i * S_NS);
-	history_forget_before(h, T0_NS + 4 * S_NS);
-	assert_int_equal(history_finish(h), 0);
-	assert_int_equal(history_moment_cnt(h), 3);
-	life = history_lives(h, &key, &cnt);
-	assert_int_equal(cnt, 1);
-	assert_int_equal(life->first, 0);
-	assert_int_equal(life->last, 2);
-	assert_true(life->bytes == 100);
-	history_free(h);
-}
-
 /* The next moment is due later when reading was dear. */
 static void test_cost(void **state)
 {
@@ -226,7 +200,8 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 		moment_ns[i] = (int64_t)(RECORDED_S * 1e9 *
 					 (i + 1 - (i < MOMENT_CNT - 1 ? 0.5 * uniform() : 0)) /
 					 MOMENT_CNT);
-	growth_plan_init(&plan, moment_ns, MOMENT_CNT, (int64_t)(RECORDED_S * 1e9), l->rate_bytes);
+	growth_plan_init(&plan, moment_ns, MOMENT_CNT, 0, (int64_t)(RECORDED_S * 1e9),
+			 l->rate_bytes);
 	assert_true(plan.is_known);
 	for (double t = l->leaks_per_s ? poisson_gap(l->leaks_per_s) : 1e9; t < RECORDED_S;
 	     t += poisson_gap(l->leaks_per_s))
@@ -344,8 +319,9 @@ static void test_steady(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_history_is_exact), cmocka_unit_test(test_forgets),
-		cmocka_unit_test(test_cost),		 cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_history_is_exact),
+		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_coverage),
 		cmocka_unit_test(test_steady),
 	};
 

@@ -73,7 +73,7 @@ static const char *const by_names[] = { "stack", "function", "module", "thread",
 /* As enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
 static const char *const diff_formats[] = { "text", "json", NULL };
-static const char *const sorts[] = { "inuse", "objects", "alloc", "name", NULL };
+static const char *const sorts[] = { "inuse", "objects", "alloc", "name", "growth", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 static const char *const value_names[] = { "inuse", "alloc", NULL };
 
@@ -225,7 +225,8 @@ static const struct option_row rows[] = {
 	  .at = AT(report.sort),
 	  .arg = "WHAT",
 	  .choices = sorts,
-	  .help = "the order of rows: inuse (default), objects, alloc or name" },
+	  .help = "the order of rows: inuse (default), objects, alloc, name, or growth: bytes per second, "
+		  "and whether that is more than chance" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
@@ -352,6 +353,14 @@ static int check_options(struct cli *c)
 	}
 	if (c->report.format == REPORT_COLLAPSED && c->report.by != REPORT_BY_STACK && c->has_top) {
 		log_error("report: --format collapsed takes --top only with --by stack");
+		return -EINVAL;
+	}
+	if (c->report.sort == REPORT_SORT_GROWTH &&
+	    ((c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) ||
+	     c->report.by == REPORT_BY_INSTANCE || c->report.value == REPORT_VALUE_ALLOC ||
+	     c->report.shows_stacks || c->is_verbose || c->base_path)) {
+		log_error("report: --sort growth has --format text or json, of what is in use: not with --by "
+			  "instance, --value alloc, --verbose, --frames or --base");
 		return -EINVAL;
 	}
 	if (c->is_verbose && c->report.by != REPORT_BY_STACK) {

@@ -61,23 +61,27 @@
 #define NAMED_BY_CHANCE 0.01
 #define MORE_MIN_S 5
 
-void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt,
-		      int64_t duration_ns, double rate_bytes)
+void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt, int64_t from_ns,
+		      int64_t to_ns, double rate_bytes)
 {
+	double duration_ns = (double)to_ns - (double)from_ns;
 	size_t i = 0;
 
 	*p = (struct growth_plan){ .moment_cnt = cnt,
-				   .duration_s = (double)duration_ns / 1e9,
+				   .duration_s = duration_ns / 1e9,
 				   .rate_bytes = rate_bytes };
 	if (duration_ns <= 0 || cnt > GROWTH_MOMENTS_CAP)
 		return;
-	p->is_known = cnt >= GROWTH_MOMENTS_LEAST;
+	while (i < cnt && moment_ns[i] < from_ns)
+		i++;
+	p->is_known = cnt - i >= GROWTH_MOMENTS_LEAST;
 	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++) {
-		double end_ns = (double)duration_ns * (double)(w + 1) / GROWTH_WINDOW_CNT, sum = 0;
+		double end = (double)from_ns + duration_ns * (double)(w + 1) / GROWTH_WINDOW_CNT;
 		size_t first = i;
+		double sum = 0;
 
 		p->moment_first[w] = (uint32_t)i;
-		while (i < cnt && (w == GROWTH_WINDOW_CNT - 1 || (double)moment_ns[i] < end_ns))
+		while (i < cnt && (w == GROWTH_WINDOW_CNT - 1 || (double)moment_ns[i] < end))
 			sum += (double)moment_ns[i++] / 1e9;
 		p->is_known &= i > first;
 		p->time_s[w] = i > first ? sum / (double)(i - first) : NAN;

@@ -31,9 +31,12 @@ struct growth_plan {
 	uint32_t moment_first[GROWTH_WINDOW_CNT + 1]; /* of a window; the last: moment_cnt */
 };
 
-/* moment_ns: since the begin, in ascending order. */
-void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt,
-		      int64_t duration_ns, double rate_bytes);
+/*
+ * moment_ns: since the begin, in ascending order. Only what is between from_ns and to_ns counts: in-use may
+ * not have been known before.
+ */
+void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt, int64_t from_ns,
+		      int64_t to_ns, double rate_bytes);
 
 struct growth_part {
 	uint64_t samples;

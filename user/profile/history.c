@@ -103,7 +103,7 @@ static void tidy_closed(struct row *row)
 		struct history_life *life = &row->closed.data[i];
 		size_t k = 0;
 
-		if (life->last == UINT32_MAX || life->first > life->last)
+		if (life->last == UINT32_MAX || life->first > life->last) /* none is left */
 			continue;
 		while (k < kept && (row->closed.data[k].first != life->first ||
 				    row->closed.data[k].last != life->last))
@@ -168,30 +168,6 @@ static void thin(struct history *h)
 		h->moment_ns[i / 2] = h->moment_ns[i];
 	h->moment_cnt /= 2;
 	h->interval_ns *= 2;
-	tidy(h);
-}
-
-void history_forget_before(struct history *h, uint64_t time_ns)
-{
-	struct history_life *closed;
-	struct open_life *open;
-	uint32_t cnt = 0;
-	struct row *row;
-
-	while (cnt < h->moment_cnt && h->moment_ns[cnt] < time_ns)
-		cnt++;
-	if (!cnt)
-		return;
-	vec_each(&h->rows, row) {
-		vec_each(&row->closed, closed) {
-			closed->first -= closed->first < cnt ? closed->first : cnt;
-			closed->last = closed->last < cnt ? UINT32_MAX : closed->last - cnt;
-		}
-		vec_each(&row->open, open)
-			open->first -= open->first < cnt ? open->first : cnt;
-	}
-	h->moment_cnt -= cnt;
-	memmove(h->moment_ns, h->moment_ns + cnt, h->moment_cnt * sizeof(*h->moment_ns));
 	tidy(h);
 }
 

@@ -50,8 +50,6 @@ int history_add(struct history *h, const struct history_key *key, uint64_t alloc
 		uint64_t size_bytes, double p);
 /* took_ns: what reading took. Moments are rarer when that is dear. 0 or -ENOMEM. */
 int history_end(struct history *h, uint64_t took_ns);
-/* Moments before that time are no more: what was live then was not all known. */
-void history_forget_before(struct history *h, uint64_t time_ns);
 
 size_t history_moment_cnt(const struct history *h);
 uint64_t history_moment_ns(const struct history *h, size_t i);

@@ -286,6 +286,23 @@ static bool is_variance(double v)
 	return isfinite(v) && v >= 0;
 }
 
+static int check_lives(const Profile *p, size_t i, struct format_error *err)
+{
+	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
+	const Perftools__Profiles__Recording *r =
+		p->period_type ? p->period_type->recording : NULL;
+
+	for (size_t k = 0; bar && k < bar->n_life; k++) {
+		const Perftools__Profiles__Life *life = bar->life[k];
+
+		if (!r || life->first > life->last || life->last >= r->n_moment_ns)
+			return broken("sample %zu has a life at moments that are not there", i);
+		if (!life->samples || !is_variance(life->bytes) || !is_variance(life->variance))
+			return broken("sample %zu has a life of no samples, bytes or variance", i);
+	}
+	return 0;
+}
+
 static int check_sample(const Profile *p, size_t i, struct format_error *err)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
@@ -315,7 +332,7 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 			     !is_variance(s->error_bar->inuse_objects_variance) ||
 			     !is_variance(s->error_bar->alloc_bytes_variance)))
 		return broken("sample %zu has a variance that is none", i);
-	return 0;
+	return check_lives(p, i, err);
 }
 
 static int check_tables(const Profile *p, struct format_error *err)

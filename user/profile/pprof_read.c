@@ -126,6 +126,21 @@ static int64_t sound_time(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
+/* What is not in order is no history. */
+static int read_moments(struct reader *r, const Perftools__Profiles__Recording *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->n_moment_ns; i++)
+		if (m->moment_ns[i] < 0 || (i && m->moment_ns[i] < m->moment_ns[i - 1]))
+			return 0;
+	r->p->moments_ns.cnt = 0;
+	r->p->is_history_partial = m->is_history_partial;
+	for (size_t i = 0; i < m->n_moment_ns && !err; i++)
+		err = vec_push(&r->p->moments_ns, m->moment_ns[i]);
+	return err;
+}
+
 static int read_recording(struct reader *r, const Perftools__Profiles__Recording *m)
 {
 	struct recording *to = &r->p->recording;
@@ -156,7 +171,9 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.exec_held_bytes = m->exec_held_bytes,
 		.exec_held_objects = m->exec_held_objects,
 	};
-	err = get_string(r, m->comm, &to->comm_str);
+	err = read_moments(r, m);
+	if (!err)
+		err = get_string(r, m->comm, &to->comm_str);
 	if (!err)
 		err = get_string(r, m->exe, &to->exe_str);
 	return err ? err : get_string(r, m->reason, &to->reason_str);
@@ -369,6 +386,23 @@ static double sound_variance(double v)
 	return v >= 0 && v <= 1e300 ? v : 0;
 }
 
+/* Those at moments that there are. */
+static int add_lives(struct reader *r, const Perftools__Profiles__ErrorBar *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->n_life && !err; i++) {
+		const Perftools__Profiles__Life *from = m->life[i];
+		const struct history_life life = { from->first, from->last, from->samples,
+						   sound_variance(from->bytes),
+						   sound_variance(from->variance) };
+
+		if (life.first <= life.last && life.last < r->p->moments_ns.cnt)
+			err = profile_add_lives(r->p, &life, 1);
+	}
+	return err;
+}
+
 static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 {
 	struct profile_sample *s;
@@ -400,6 +434,7 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
 		s->alloc_samples = m->error_bar->alloc_samples;
 		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
+		return add_lives(r, m->error_bar);
 	}
 	return 0;
 }

@@ -38,6 +38,8 @@ struct writer {
 	VEC(Perftools__Profiles__Line *) line_ptrs;
 	VEC(Perftools__Profiles__Label) labels;
 	VEC(Perftools__Profiles__Label *) label_ptrs;
+	VEC(Perftools__Profiles__Life) lives;
+	VEC(Perftools__Profiles__Life *) life_ptrs;
 };
 
 static int compress_bytes(struct writer *w, const void *p, size_t n, int flush)
@@ -92,6 +94,28 @@ static int put_message(struct writer *w, uint32_t field, const ProtobufCMessage 
 	return put_bytes(w, field, w->packed.data, n);
 }
 
+static int fill_lives(struct writer *w, const struct profile *p, const struct profile_sample *s,
+		      Perftools__Profiles__ErrorBar *to)
+{
+	if (vec_reserve(&w->lives, s->life_cnt + 1) || vec_reserve(&w->life_ptrs, s->life_cnt + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->life_cnt; i++) {
+		const struct history_life *life = &p->lives.data[s->life_first + i];
+		Perftools__Profiles__Life *m = &w->lives.data[i];
+
+		*m = (Perftools__Profiles__Life)PERFTOOLS__PROFILES__LIFE__INIT;
+		m->first = life->first;
+		m->last = life->last;
+		m->samples = life->samples;
+		m->bytes = life->bytes;
+		m->variance = life->variance;
+		w->life_ptrs.data[i] = m;
+	}
+	to->n_life = s->life_cnt;
+	to->life = w->life_ptrs.data;
+	return 0;
+}
+
 static int put_sample(struct writer *w, const struct profile *p, const struct profile_sample *s)
 {
 	Perftools__Profiles__Sample m = PERFTOOLS__PROFILES__SAMPLE__INIT;
@@ -125,6 +149,8 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.inuse_objects_variance = s->inuse_objects_variance;
 		error_bar.alloc_samples = s->alloc_samples;
 		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
+		if (fill_lives(w, p, s, &error_bar))
+			return -ENOMEM;
 		m.error_bar = &error_bar;
 	}
 	return put_message(w, FIELD_SAMPLE, &m.base);
@@ -235,6 +261,10 @@ static int put_scalars(struct writer *w, const struct profile *p)
 	Perftools__Profiles__Recording recording = recording_message(&p->recording);
 	size_t n;
 
+	recording.n_moment_ns = p->moments_ns.cnt;
+	recording.moment_ns = p->moments_ns.data;
+	recording.is_history_partial = p->is_history_partial;
+
 	if (p->recording.is_known)
 		period_type.recording = &recording;
 	period_type.n_note = p->notes.cnt;
@@ -288,6 +318,8 @@ static void release_writer(struct writer *w)
 	vec_release(&w->line_ptrs);
 	vec_release(&w->labels);
 	vec_release(&w->label_ptrs);
+	vec_release(&w->lives);
+	vec_release(&w->life_ptrs);
 	free(w);
 }
 

@@ -39,6 +39,8 @@ void profile_free(struct profile *p)
 	vec_release(&p->values);
 	vec_release(&p->labels);
 	vec_release(&p->samples);
+	vec_release(&p->moments_ns);
+	vec_release(&p->lives);
 	vec_release(&p->comments);
 	vec_release(&p->notes);
 	free(p);
@@ -150,6 +152,22 @@ int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 	p->samples.data[p->samples.cnt++] = s;
 	if (ret)
 		*ret = &p->samples.data[p->samples.cnt - 1];
+	return 0;
+}
+
+int profile_add_lives(struct profile *p, const struct history_life *lives, size_t cnt)
+{
+	struct profile_sample *s = &p->samples.data[p->samples.cnt - 1];
+
+	if (!cnt)
+		return 0;
+	if (vec_reserve(&p->lives, p->lives.cnt + cnt))
+		return -ENOMEM;
+	if (!s->life_cnt)
+		s->life_first = (uint32_t)p->lives.cnt;
+	memcpy(p->lives.data + p->lives.cnt, lives, cnt * sizeof(*lives));
+	p->lives.cnt += cnt;
+	s->life_cnt += (uint32_t)cnt;
 	return 0;
 }
 

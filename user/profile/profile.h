@@ -16,6 +16,7 @@
 
 #include "base/strset.h"
 #include "base/vec.h"
+#include "profile/history.h"
 #include "profile/recording.h"
 
 #define HT_NO_INDEX UINT32_MAX
@@ -74,6 +75,7 @@ struct profile_sample {
 	double inuse_objects_variance;
 	uint64_t alloc_samples;
 	double alloc_bytes_variance;
+	uint32_t life_first, life_cnt; /* in `lives`; they count only when there are moments */
 };
 
 /* Strings of the profile. */
@@ -93,6 +95,10 @@ struct profile {
 	VEC(int64_t) values;
 	VEC(struct profile_label) labels;
 	VEC(struct profile_sample) samples;
+	VEC(int64_t) moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
+	VEC(struct history_life) lives;
+	/* Some samples found no room in the history: those without lives may have had some. */
+	bool is_history_partial;
 	struct profile_texts comments; /* for people */
 	struct profile_texts notes; /* for reports: see scope_note.h */
 	int64_t default_type_str;
@@ -121,6 +127,8 @@ int profile_find_type(const struct profile *p, const char *name);
 int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 		       const int64_t *values, const struct profile_label *labels, size_t label_cnt,
 		       struct profile_sample **ret);
+/* Lives of the sample that was added last. 0 or -ENOMEM. */
+int profile_add_lives(struct profile *p, const struct history_life *lives, size_t cnt);
 /* Text of the string label `key` of a sample, or NULL. */
 const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
 				 const char *key);

@@ -17,6 +17,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "profile/estimate.h"
+#include "profile/growth.h"
 
 #define SCOPE_NO_NODE UINT32_MAX
 
@@ -25,6 +26,7 @@ struct scope_sums {
 	int64_t alloc_bytes, alloc_objects;
 	struct estimate estimate; /* of bytes and objects */
 	struct estimate alloc_estimate;
+	struct growth_sums growth;
 };
 
 struct scope_node {

@@ -29,6 +29,7 @@
 #include "budget/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
+#include "profile/history.h"
 #include "kernel/features.h"
 #include "kernel/privileges.h"
 #include "kernel/seccomp_probe.h"
@@ -55,6 +56,8 @@
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Tasks that ended without saying so. */
+
+#define MOMENT_INTERVAL_NS 200000000ULL /* of what is in use, to begin with: see profile/history.h */
 
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
@@ -90,6 +93,7 @@ struct recorder {
 	bool is_over;
 	bool has_warned; /* of the overhead */
 	struct idle_tasks *idle_tasks;
+	struct history *history; /* NULL: there was no memory for it */
 	uint64_t counters_ns;
 	struct live_line live_line;
 };
@@ -305,6 +309,8 @@ static int open_engine(struct recorder *r)
 		err = tracker_new(r->engine, r->files, &track_opts, &r->tracker);
 	if (!err)
 		err = idle_tasks_new(r->engine, &r->idle_tasks);
+	if (!err)
+		err = history_new(MOMENT_INTERVAL_NS, &r->history);
 	if (err)
 		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
@@ -656,6 +662,27 @@ static void on_child_end(struct recorder *r)
 		end(r, "the program ended");
 }
 
+static void drop_history(struct recorder *r, int err)
+{
+	log_warn("record: what is in use could not be followed (%s): whether it grows is not known",
+		 strerror(-err));
+	history_free(r->history);
+	r->history = NULL;
+}
+
+static void read_moment(struct recorder *r)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	if (!r->history || now < history_due_ns(r->history) ||
+	    now < r->facts.begin_ns + MOMENT_INTERVAL_NS / 2)
+		return;
+	err = snapshot_read_moment(r->engine, r->history);
+	if (err)
+		drop_history(r, err);
+}
+
 static void on_tick(struct recorder *r)
 {
 	uint64_t expirations;
@@ -668,6 +695,7 @@ static void on_tick(struct recorder *r)
 	}
 	idle_tasks_run(r->idle_tasks);
 	show_status(r);
+	read_moment(r);
 }
 
 static void dispatch(struct recorder *r, enum source source)
@@ -749,6 +777,17 @@ static void settle(struct recorder *r)
 	}
 }
 
+/* The last moment, too. */
+static int take_snapshot(struct recorder *r)
+{
+	int err;
+
+	if (!r->history)
+		return snapshot_take(r->engine, &r->snapshot);
+	err = snapshot_take_moment(r->engine, r->history, &r->snapshot);
+	return err ? err : history_finish(r->history);
+}
+
 int recorder_run(struct recorder *r)
 {
 	int err = 0;
@@ -765,7 +804,7 @@ int recorder_run(struct recorder *r)
 	tracker_stop_allocs(r->tracker);
 	holds_end(r->holds); /* there is nothing to wait for any more */
 	r->holds = NULL;
-	err = snapshot_take(r->engine, &r->snapshot);
+	err = take_snapshot(r);
 	if (!err)
 		err = snapshot_part_replaced(r->snapshot, r->tracker);
 	r->facts.end_ns = now_ns();
@@ -792,6 +831,7 @@ void recorder_close(struct recorder *r)
 	track_files_free(r->files);
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);
+	history_free(r->history);
 	engine_close(r->engine);
 	snapshot_free(r->snapshot);
 	launch_free(r->launch);
@@ -827,6 +867,11 @@ const struct track_files *recorder_files(const struct recorder *r)
 const struct tracker *recorder_tracker(const struct recorder *r)
 {
 	return r->tracker;
+}
+
+const struct history *recorder_history(const struct recorder *r)
+{
+	return r->history;
 }
 
 const struct governor *recorder_governor(const struct recorder *r)

@@ -18,6 +18,7 @@
 
 struct engine;
 struct governor;
+struct history;
 struct recorder;
 struct snapshot;
 struct targets;
@@ -77,6 +78,8 @@ void recorder_close(struct recorder *r);
 
 /* After recorder_run(). */
 const struct snapshot *recorder_snapshot(const struct recorder *r);
+/* Of what was in use; NULL: none was kept. */
+const struct history *recorder_history(const struct recorder *r);
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
 struct engine *recorder_engine(const struct recorder *r);
 const struct track_files *recorder_files(const struct recorder *r);

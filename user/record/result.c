@@ -251,6 +251,8 @@ static int build(const struct result *res, const struct recorder *r, const struc
 		.keep_allocator_frames = res->opts.keep_allocator_frames,
 		.labels = res->opts.labels,
 		.group_threads = res->opts.group_threads,
+		.history = recorder_history(r),
+		.begin_ns = f->begin_ns,
 		.symbols = { .lines = !res->opts.no_lines,
 			     .demangle = true,
 			     .end_ns = now_ns() + NAMES_NS },
@@ -262,6 +264,23 @@ static int build(const struct result *res, const struct recorder *r, const struc
 	err = profile_build(recorder_snapshot(r), recorder_engine(r), recorder_files(r),
 			    recorder_tracker(r), &opts, ret);
 	log_status_end();
+	return err;
+}
+
+/* The top, and below it what grows. */
+static int show(const struct result *res, const struct profile *p, struct report_options *opts)
+{
+	FILE *out = res->opts.stdout_fd >= 0 ? stderr : stdout;
+	char grows[REPORT_GROWS_BUF];
+	int err = report_grows(p, grows);
+
+	if (!err && res->opts.top_cnt) {
+		opts->lines -= opts->lines && *grows;
+		err = report_write(p, opts, out);
+	}
+	if (!err && *grows)
+		fprintf(out, "%s\n", grows);
+	fflush(out);
 	return err;
 }
 
@@ -299,9 +318,8 @@ int result_write(struct result *res, const struct recorder *r)
 	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
 	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
-	if (has_samples && res->opts.top_cnt && !res->opts.is_quiet)
-		err = report_write(p, &report, res->opts.stdout_fd >= 0 ? stderr : stdout);
-	fflush(stdout);
+	if (has_samples && !res->opts.is_quiet)
+		err = show(res, p, &report);
 	if (!has_samples)
 		nothing_err = say_nothing(res, r, &f);
 	say_end(res, &f, s, write_err);

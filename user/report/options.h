@@ -30,7 +30,13 @@ enum report_heap_form {
 	REPORT_HEAP_NAMED, /* the file itself; addresses are made up */
 	REPORT_HEAP_ADDRESSES /* somebody else: they are the locations' own, mappings are as they stand */
 };
-enum report_sort { REPORT_SORT_INUSE, REPORT_SORT_OBJECTS, REPORT_SORT_ALLOC, REPORT_SORT_NAME };
+enum report_sort {
+	REPORT_SORT_INUSE,
+	REPORT_SORT_OBJECTS,
+	REPORT_SORT_ALLOC,
+	REPORT_SORT_NAME,
+	REPORT_SORT_GROWTH /* what grows first, then what cannot be said, then what is steady */
+};
 
 /* Which of the profile's values the rows are of. */
 enum report_value {

@@ -8,6 +8,22 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
+static int write_growth(const struct profile *p, const struct report_options *opts, FILE *out)
+{
+	struct report_options all = *opts;
+	struct report *r;
+	int err;
+
+	all.row_cap = 0; /* they are folded when they have been compared */
+	all.lines = 0;
+	err = report_open(p, &all, &r);
+	if (err)
+		return err;
+	err = report_write_growth(r, opts->row_cap, out);
+	report_close(r);
+	return err;
+}
+
 static int write_once(const struct profile *p, const struct report_options *opts, FILE *out)
 {
 	struct report *r;
@@ -86,10 +102,15 @@ int report_write(const struct profile *p, const struct report_options *opts, FIL
 
 	if (o.format == REPORT_TEXT && o.by_is_default && !o.shows_stacks && report_has_scopes(p))
 		o.by = REPORT_BY_SCOPE;
+	if (o.format == REPORT_TEXT && o.sort == REPORT_SORT_GROWTH) {
+		err = write_growth(p, &o, out);
+		goto out;
+	}
 	is_tree = o.by == REPORT_BY_SCOPE || o.by == REPORT_BY_INSTANCE;
 	err = o.format == REPORT_TEXT && o.lines && is_tree && !o.shows_notes ?
 		      write_fitting(p, &o, out) :
 		      write_once(p, &o, out);
+out:
 	if (!err && (fflush(out) || ferror(out)))
 		err = errno ? -errno : -EIO;
 	return err;

@@ -22,6 +22,13 @@ struct profile;
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes);
 
+/*
+ * One sentence of what grows, "" when nothing is known to: "Grows: Store::put store.cc:12 by 10.2 KiB/s (95 %: 8.1 to
+ * 12.3)". Many stacks and scopes are looked at: nothing is named that is not far from chance. 0 or -ENOMEM.
+ */
+#define REPORT_GROWS_BUF 1024
+int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF]);
+
 /* 0, -ENOMEM, -ENODATA as report_check(), or -EIO when out could not be written. */
 int report_write(const struct profile *p, const struct report_options *opts, FILE *out);
 

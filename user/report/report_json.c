@@ -58,6 +58,32 @@ static void put_alloc_interval(const struct report *r, const struct report_row *
 	put_bounds(j, "alloc_bytes_low", "alloc_bytes_high", is_known, low, high);
 }
 
+static void put_rate(struct json *j, const char *key, bool is_known, double bytes_per_s)
+{
+	if (is_known)
+		json_format(j, key, "%.1f", bytes_per_s);
+	else
+		json_null(j, key);
+}
+
+static void put_growth(const struct report *r, const struct report_row *row, struct json *j)
+{
+	static const char *const verdicts[] = {
+		[GROWTH_UNKNOWN] = "unknown",
+		[GROWTH_GROWS] = "grows",
+		[GROWTH_STEADY] = "steady",
+	};
+	struct growth g;
+	bool is_known = report_growth(r, row, 1, &g);
+
+	json_text(j, "growth", verdicts[g.verdict]);
+	put_rate(j, "growth_bytes_per_s", is_known, g.bytes_per_s);
+	put_rate(j, "growth_bytes_per_s_low", is_known, g.low);
+	put_rate(j, "growth_bytes_per_s_high", is_known, g.high);
+	put_optional(j, "growth_more_s", g.verdict == GROWTH_UNKNOWN && g.more_s > 0,
+		     (int64_t)g.more_s);
+}
+
 static void put_values(const struct report *r, const struct report_row *row, struct json *j)
 {
 	put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
@@ -74,6 +100,7 @@ static void put_values(const struct report *r, const struct report_row *row, str
 		json_format(j, "share", "%.6f", (double)row->value / r->total.value);
 	else
 		json_null(j, "share");
+	put_growth(r, row, j);
 }
 
 static void put_frame(const struct report *r, const struct report_frame *f, struct json *j)

@@ -230,6 +230,24 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	return -ENODATA;
 }
 
+/* What there is no history of is not sorted by it. */
+static int check_growth(const struct profile *p, const struct report_options *o, char *why,
+			size_t why_bytes)
+{
+	if (o->sort != REPORT_SORT_GROWTH)
+		return 0;
+	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+		snprintf(why, why_bytes,
+			 "whether it grows is unknown, because in use is: see heaptap report");
+	else if (!p->moments_ns.cnt)
+		snprintf(why, why_bytes,
+			 "whether it grows is unknown: only a file that heaptap record wrote says what "
+			 "was in use at several moments. heaptap diff compares two files");
+	else
+		return 0;
+	return -ENODATA;
+}
+
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes)
 {
@@ -241,6 +259,8 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 		err = check_scope(p, opts, why, why_bytes);
 	if (!err)
 		err = check_inuse(p, opts, why, why_bytes);
+	if (!err)
+		err = check_growth(p, opts, why, why_bytes);
 	if (err == -ENOENT || err == -ENODATA)
 		for (char *c = why; *c; c++) /* names from a file must not drive a terminal */
 			if (iscntrl((unsigned char)*c))

@@ -118,6 +118,28 @@ static void infer_from_sums(const struct report *r, struct estimate *e)
 	e->samples = e->bytes_variance > 0 ? llround(e->bytes * e->bytes / e->bytes_variance) : 0;
 }
 
+/* What was known of in-use later than the recording began counts from then on. */
+static void choose_growth(struct report *r)
+{
+	const struct profile *p = r->p;
+	const struct recording *rec = &p->recording;
+	int64_t from_ns = 0;
+
+	if (!rec->is_known || !r->is_inuse || r->is_unknown)
+		return;
+	if (rec->inuse == RECORDING_INUSE_SINCE && rec->inuse_since_ns > rec->begin_ns)
+		from_ns = rec->inuse_since_ns - rec->begin_ns;
+	growth_plan_init(&r->growth_plan, p->moments_ns.data, p->moments_ns.cnt, from_ns,
+			 rec->duration_ns, (double)p->period);
+}
+
+static void add_growth(const struct report *r, const struct profile_sample *s,
+		       struct growth_sums *sums)
+{
+	for (uint32_t i = 0; i < s->life_cnt; i++)
+		growth_add(&r->growth_plan, sums, &r->p->lives.data[s->life_first + i]);
+}
+
 static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
 {
 	struct estimate e = {
@@ -169,6 +191,7 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 		report_add_saturating(row->alloc_objects, value_of(r, s, r->alloc_objects_type));
 	estimate_merge(&row->estimate, &e);
 	estimate_merge(&row->alloc_estimate, &alloc);
+	add_growth(r, s, &row->growth);
 }
 
 bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
@@ -199,6 +222,7 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	into->alloc_objects = report_add_saturating(into->alloc_objects, row->alloc_objects);
 	estimate_merge(&into->estimate, &row->estimate);
 	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
+	growth_merge(&into->growth, &row->growth);
 	into->task.has_no_alloc =
 		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
 	into->row_cnt++;
@@ -211,7 +235,37 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .alloc_bytes = row->alloc,
 				    .alloc_objects = row->alloc_objects,
 				    .estimate = row->estimate,
-				    .alloc_estimate = row->alloc_estimate };
+				    .alloc_estimate = row->alloc_estimate,
+				    .growth = row->growth };
+}
+
+static bool has_lives(const struct growth_sums *s)
+{
+	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
+		if (s->mean_bytes[w] > 0)
+			return true;
+	return false;
+}
+
+/* The history knows no tasks: see snapshot/profile_build.c. */
+bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
+		   struct growth *ret)
+{
+	*ret = (struct growth){ 0 };
+	if (r->opts->by == REPORT_BY_INSTANCE || !r->is_inuse || r->is_unknown ||
+	    !r->p->moments_ns.cnt || (r->p->is_history_partial && !has_lives(&row->growth)))
+		return false;
+	growth_judge(&r->growth_plan, &row->growth, row_cnt, ret);
+	return ret->has_rate;
+}
+
+void report_rank_growth(const struct report *r, struct report_row *row)
+{
+	static const int ranks[] = { [GROWTH_GROWS] = 0, [GROWTH_UNKNOWN] = 1, [GROWTH_STEADY] = 2 };
+	struct growth g;
+
+	row->growth_bytes_per_s = report_growth(r, row, 1, &g) ? g.bytes_per_s : 0;
+	row->growth_rank = ranks[g.verdict];
 }
 
 /* The row named name, made when it is new. index_by_name: id of name -> index of row. */
@@ -378,6 +432,12 @@ int report_compare_rows(const void *a, const void *b, void *ctx)
 	case REPORT_SORT_ALLOC:
 		order = compare_largest(x->alloc, y->alloc);
 		break;
+	case REPORT_SORT_GROWTH:
+		order = x->growth_rank - y->growth_rank;
+		if (!order)
+			order = (x->growth_bytes_per_s < y->growth_bytes_per_s) -
+				(x->growth_bytes_per_s > y->growth_bytes_per_s);
+		break;
 	case REPORT_SORT_NAME:
 		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));
 		break;
@@ -412,6 +472,7 @@ int report_fold_rows(struct report *r, struct report_row *rows, size_t *cnt)
 
 static int make_rows(struct report *r)
 {
+	struct report_row *row;
 	int err;
 
 	switch (r->opts->by) {
@@ -425,6 +486,9 @@ static int make_rows(struct report *r)
 	default:
 		err = rows_by_name(r);
 	}
+	if (!err && r->opts->sort == REPORT_SORT_GROWTH)
+		vec_each(&r->rows, row)
+			report_rank_growth(r, row);
 	if (!err && r->rows.cnt)
 		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
 	if (err || report_is_screen(r->opts))
@@ -447,6 +511,7 @@ int report_open(const struct profile *p, const struct report_options *opts, stru
 	r->is_lossy = p->recording.is_known ? p->recording.is_lossy : report_has_losses(p);
 	choose_types(r);
 	choose_interval(r);
+	choose_growth(r);
 	err = strset_new(&r->names);
 	if (!err)
 		err = report_select(r);

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "report/options.h"
 #include "profile/estimate.h"
+#include "profile/growth.h"
 #include "profile/profile.h"
 #include "profile/scope_tree.h"
 
@@ -51,6 +52,9 @@ struct report_row {
 	int64_t cumulative; /* by function: with all that it called */
 	struct estimate estimate; /* of value and objects */
 	struct estimate alloc_estimate; /* a variance that is not known is NAN */
+	struct growth_sums growth;
+	int growth_rank; /* with REPORT_SORT_GROWTH: enum growth_verdict in the order of rows */
+	double growth_bytes_per_s; /* likewise */
 	uint32_t sample_first, sample_cnt; /* in report.order: the samples of this row */
 	uint32_t seen; /* the last sample that was added to cumulative, + 1 */
 	size_t row_cnt; /* "(other)": how many rows it stands for, else 0 */
@@ -73,6 +77,7 @@ struct report {
 	bool has_samples; /* how many samples a row stands on was recorded, not inferred */
 	/* The same of alloc. */
 	bool has_alloc_interval, has_alloc_samples;
+	struct growth_plan growth_plan; /* is_known: rows have growth */
 	struct strset *names;
 	VEC(int64_t) scopes; /* of each sample: its path in names; none when nobody asks */
 	VEC(uint32_t) chosen; /* the samples that are reported one by one */
@@ -139,6 +144,11 @@ bool report_interval(const struct report *r, const struct report_row *row, doubl
 /* 95 % interval of what the row allocated; false: it is not known. */
 bool report_alloc_interval(const struct report *r, const struct report_row *row, double *ret_low,
 			   double *ret_high);
+/* Whether the row grows. false: nothing is known, and *ret says how much longer it takes, 0: that is not known either. */
+bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
+		   struct growth *ret);
+/* For REPORT_SORT_GROWTH. */
+void report_rank_growth(const struct report *r, struct report_row *row);
 struct scope_sums report_sums_of_row(const struct report_row *row);
 /* Adds to row_cnt too. */
 void report_add_row(struct report_row *into, const struct report_row *row);
@@ -150,6 +160,8 @@ int report_compare_rows(const void *a, const void *b, void *ctx);
 /* Text that fits a screen chooses its rows itself, so none are folded for it. */
 bool report_is_screen(const struct report_options *opts);
 int report_write_text(const struct report *r, FILE *out);
+/* By growth; at most row_cap rows, 0 = all. */
+int report_write_growth(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all of them */

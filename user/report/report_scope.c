@@ -111,7 +111,8 @@ static int make_row(struct view *v, uint32_t node)
 				  .alloc = n->inclusive.alloc_bytes,
 				  .alloc_objects = n->inclusive.alloc_objects,
 				  .estimate = n->inclusive.estimate,
-				  .alloc_estimate = n->inclusive.alloc_estimate };
+				  .alloc_estimate = n->inclusive.alloc_estimate,
+				  .growth = n->inclusive.growth };
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)
@@ -123,6 +124,8 @@ static int make_row(struct view *v, uint32_t node)
 	if (row.name < 0 || row.scope.path < 0)
 		return -ENOMEM;
 	set_peak(v, n, &row);
+	if (v->r->opts->sort == REPORT_SORT_GROWTH)
+		report_rank_growth(v->r, &row);
 	return vec_push(&v->rows, row);
 }
 

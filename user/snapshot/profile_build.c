@@ -22,6 +22,7 @@
 #include "base/printable.h"
 #include "base/vec.h"
 #include "kernel/engine.h"
+#include "profile/history.h"
 #include "profile/profile.h"
 #include "profile/tag_labels.h"
 #include "profile/thread_pool.h"
@@ -60,6 +61,7 @@ struct row {
 	struct estimate inuse;
 	struct estimate alloc;
 	uint32_t from; /* index of a row of the snapshot with the same labels */
+	uint32_t first_from; /* of a list of all rows of the snapshot that are in it, + 1: see next_from */
 };
 
 struct builder {
@@ -77,6 +79,8 @@ struct builder {
 	struct hmap function_by_name; /* struct function_key -> index */
 	struct hmap row_by_key; /* hash pair -> index in rows */
 	VEC(struct row) rows;
+	VEC(uint32_t) next_from; /* of each row of the snapshot: the next one of the same row, + 1 */
+	VEC(struct history_life) lives; /* of the row that is being emitted */
 	VEC(uint32_t) locs;
 	struct scope_labels *labels;
 	uint32_t truncated_location[HT_END_CNT];
@@ -504,6 +508,9 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 	}
 	estimate_merge(&into->inuse, &from->inuse);
 	estimate_merge(&into->alloc, &from->alloc);
+	if (vec_push(&b->next_from, into->first_from))
+		return -ENOMEM;
+	into->first_from = (uint32_t)b->next_from.cnt;
 	if (known)
 		return 0;
 	err = vec_push(&b->rows, row);
@@ -568,6 +575,78 @@ static int make_labels(struct builder *b, const struct row *row, struct profile_
 	return err;
 }
 
+static int compare_lives(const void *a, const void *b)
+{
+	const struct history_life *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->last < y->last ? -1 : x->last > y->last;
+}
+
+/*
+ * The history knows no tasks: a stack's lives are all with the row that is no task's, which there always is
+ * (it has what was allocated). What a program held that has executed another one is in no value.
+ */
+static int collect_lives(struct builder *b, const struct row *row)
+{
+	b->lives.cnt = 0;
+	for (uint32_t i = row->first_from; i; i = b->next_from.data[i - 1]) {
+		const struct snapshot_row *from = &b->s->rows.data[i - 1];
+		const struct history_key key = {
+			.stack_id = from->stack_id,
+			.image = (uint64_t)from->pid << 32 | from->generation,
+			.context_id = from->context_id,
+		};
+		const struct history_life *life;
+		size_t cnt = 0;
+
+		if (from->instance || tracker_is_replaced(b->tracker, from->pid, from->generation))
+			continue;
+		life = history_lives(b->opts->history, &key, &cnt);
+		for (size_t k = 0; k < cnt; k++)
+			if (vec_push(&b->lives, life[k]))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+static int emit_lives(struct builder *b, const struct row *row)
+{
+	size_t kept = 0;
+	int err = b->opts->history ? collect_lives(b, row) : 0;
+
+	if (err || !b->opts->history || !b->lives.cnt)
+		return err;
+	qsort(b->lives.data, b->lives.cnt, sizeof(*b->lives.data), compare_lives);
+	for (size_t i = 1; i < b->lives.cnt; i++) {
+		struct history_life *to = &b->lives.data[kept], *from = &b->lives.data[i];
+
+		if (compare_lives(to, from)) {
+			b->lives.data[++kept] = *from;
+			continue;
+		}
+		to->samples += from->samples;
+		to->bytes += from->bytes;
+		to->variance += from->variance;
+	}
+	return profile_add_lives(b->p, b->lives.data, kept + 1);
+}
+
+static int add_moments(struct builder *b)
+{
+	const struct history *h = b->opts->history;
+	int err = 0;
+
+	for (size_t i = 0; h && i < history_moment_cnt(h) && !err; i++)
+		err = vec_push(&b->p->moments_ns,
+			       (int64_t)(history_moment_ns(h, i) - b->opts->begin_ns));
+	if (h)
+		b->p->is_history_partial = history_lost_cnt(h) ||
+					   b->s->stats[HT_STAT_TOTALS_FULL];
+	return err;
+}
+
 /* Rounded once, here. */
 static int emit_row(struct builder *b, const struct row *row)
 {
@@ -594,7 +673,7 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->inuse_objects_variance = row->inuse.objects_variance;
 	sample->alloc_samples = row->alloc.samples;
 	sample->alloc_bytes_variance = row->alloc.bytes_variance;
-	return 0;
+	return emit_lives(b, row);
 }
 
 /* Pass 3. */
@@ -656,6 +735,8 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	if (!err)
 		err = add_slow_comment(&b);
 	if (!err)
+		err = add_moments(&b);
+	if (!err)
 		err = emit_samples(&b);
 	if (!err) {
 		*ret = b.p;
@@ -671,6 +752,8 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	vec_release(&b.words);
 	vec_release(&b.frames);
 	vec_release(&b.rows);
+	vec_release(&b.next_from);
+	vec_release(&b.lives);
 	vec_release(&b.locs);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "symbol/symbolizer.h"
 
 struct engine;
+struct history;
 struct profile;
 struct snapshot;
 struct track_files;
@@ -24,6 +25,10 @@ struct profile_build_options {
 	bool label_processes; /* labels pid and comm: several processes in one profile */
 	pid_t main_pid; /* whose executable is the first mapping; 0: of the last process known */
 	unsigned labels; /* LABEL_* of scope_labels.h */
+	/* Of what was in use, for whether it grows; finished. NULL: none. Moments are since begin_ns of the
+	 * same clock. */
+	const struct history *history;
+	uint64_t begin_ns;
 	bool group_threads; /* label thread is the pool: see profile/thread_pool.h */
 	struct symbol_options symbols;
 	/* called before each file whose symbols are read; may be NULL */

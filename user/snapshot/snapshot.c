@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "kernel/engine.h"
+#include "profile/history.h"
 #include "track/tracker.h"
 
 struct row_key {
@@ -45,6 +47,7 @@ struct builder {
 	unsigned slot_bits; /* there are 2^slot_bits; 0: none yet */
 	struct cell *cells; /* aligned, room for half as many */
 	bool has_stacks; /* rows are told apart by stack and task, too */
+	struct history *history; /* NULL: it is no moment of one */
 };
 
 static int on_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
@@ -117,6 +120,7 @@ static int add_row(struct builder *b, const struct row_key *key)
 		.stack_id = key->stack_id,
 		.pid = (pid_t)(key->image >> 32),
 		.generation = (uint32_t)key->image,
+		.context_id = (uint32_t)key->context_id,
 		.instance = key->instance,
 		.source = HT_SOURCE_OTHER,
 	};
@@ -152,6 +156,16 @@ static int64_t get_row(struct builder *b, const struct row_key *key)
 	return (int64_t)cnt;
 }
 
+static int add_to_history(struct history *h, const struct ht_live_key *k, const struct ht_live *v)
+{
+	const struct history_key key = { .stack_id = v->stack_id,
+					 .image = image_of(k->tgid, k->generation),
+					 .context_id = v->context_id };
+
+	return history_add(h, &key, v->time_ns, v->size_bytes,
+			   estimate_threshold_probability(v->threshold));
+}
+
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	struct builder *b = ctx;
@@ -160,6 +174,8 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 	int64_t row;
 
 	b->s->live_cnt++;
+	if (b->history && add_to_history(b->history, k, v))
+		return -ENOMEM;
 	if (b->has_stacks) {
 		key.stack_id = v->stack_id;
 		key.instance = v->instance;
@@ -237,9 +253,12 @@ static int on_instance(void *ctx, const struct ht_instance_key *k, const struct 
 	return err ? err : hmap_put(&b->s->instance_by_key, k, b->s->instances.cnt - 1);
 }
 
-static int take(struct engine *e, bool has_stacks, struct snapshot **ret)
+static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
 {
-	struct builder b = { .engine = e, .s = calloc(1, sizeof(*b.s)), .has_stacks = has_stacks };
+	struct builder b = { .engine = e,
+			     .s = calloc(1, sizeof(*b.s)),
+			     .has_stacks = has_stacks,
+			     .history = h };
 	const struct snapshot_row *row;
 	int err;
 
@@ -280,12 +299,37 @@ static int take(struct engine *e, bool has_stacks, struct snapshot **ret)
 
 int snapshot_take(struct engine *e, struct snapshot **ret)
 {
-	return take(e, true, ret);
+	return take(e, true, NULL, ret);
+}
+
+int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret)
+{
+	uint64_t begin_ns = now_ns();
+	int err;
+
+	history_begin(h, begin_ns);
+	err = take(e, true, h, ret);
+	return err ? err : history_end(h, now_ns() - begin_ns);
+}
+
+static int on_live_moment(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	return add_to_history(ctx, k, v);
+}
+
+int snapshot_read_moment(struct engine *e, struct history *h)
+{
+	uint64_t begin_ns = now_ns();
+	int err;
+
+	history_begin(h, begin_ns);
+	err = engine_each_live(e, on_live_moment, h);
+	return err ? err : history_end(h, now_ns() - begin_ns);
 }
 
 int snapshot_take_contexts(struct engine *e, struct snapshot **ret)
 {
-	return take(e, false, ret);
+	return take(e, false, NULL, ret);
 }
 
 static int add_exec_held(struct snapshot *s, const struct snapshot_row *row)

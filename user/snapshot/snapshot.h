@@ -19,6 +19,7 @@
 #include "profile/estimate.h"
 
 struct engine;
+struct history;
 struct tracker;
 
 struct snapshot_row {
@@ -27,6 +28,7 @@ struct snapshot_row {
 	uint32_t generation;
 	char comm[HT_COMM_BYTES]; /* of the thread; "" = unknown */
 	uint32_t source, node; /* the scope: see struct ht_scope_key */
+	uint32_t context_id;
 	uint64_t labels_id; /* 0: none */
 	uint64_t instance; /* of the innermost task of the scope; 0: none, or summed up */
 	struct estimate inuse;
@@ -65,6 +67,10 @@ struct snapshot {
 };
 
 int snapshot_take(struct engine *e, struct snapshot **ret);
+/* The same, and it is a moment of h, too. */
+int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret);
+/* A moment of h, and nothing else. The live map is read. */
+int snapshot_read_moment(struct engine *e, struct history *h);
 /*
  * Without stacks and tasks: one row for each {process instance, thread name, scope, labels}, and no
  * instances. Most of the time is what the kernel needs to copy the live map.

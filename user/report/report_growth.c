@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_growth.c - what grows: a table for people, and one sentence.
+ *
+ * Stacks that are charged to the same place are one row, as in the other text by stack: what leaks
+ * through many callers of one function is then one thing that grows, with all its samples.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/report.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define CELL_COLUMNS 60 /* what stands in front of a name */
+#define NAME_COLUMNS_MIN 26
+
+/* "+10.1 KiB/s" */
+static char *format_rate(double bytes_per_s, char buf[UNITS_BUF + 4])
+{
+	char text[UNITS_BUF];
+
+	format_bytes(fabs(bytes_per_s), text, sizeof(text));
+	snprintf(buf, UNITS_BUF + 4, "%s%s/s",
+		 bytes_per_s > 0 ? "+" :
+		 bytes_per_s < 0 ? "-" :
+				   "",
+		 text);
+	return buf;
+}
+
+/* Both ends in one unit: "+7.9 +12.5 KiB/s". */
+static char *format_interval(const struct growth *g, char *buf, size_t buf_bytes)
+{
+	double larger = fmax(fabs(g->low), fabs(g->high)), unit = 1;
+	char text[UNITS_BUF];
+	const char *word;
+
+	while (larger / unit >= 1024)
+		unit *= 1024;
+	format_bytes(larger, text, sizeof(text));
+	word = strrchr(text, ' ');
+	if (g->low == g->high)
+		snprintf(buf, buf_bytes, "exact");
+	else
+		snprintf(buf, buf_bytes, "%+.3g %+.3g%s/s", g->low / unit, g->high / unit,
+			 word ? word : "");
+	return buf;
+}
+
+static const char *format_verdict(const struct growth *g, char *buf, size_t buf_bytes)
+{
+	char more[UNITS_BUF];
+
+	if (g->verdict == GROWTH_GROWS)
+		return "grows";
+	if (g->verdict == GROWTH_STEADY)
+		return "steady";
+	if (g->more_s <= 0)
+		return "?";
+	snprintf(buf, buf_bytes, "? %s more",
+		 format_duration((uint64_t)(g->more_s * 1e9), more, sizeof(more)));
+	return buf;
+}
+
+static void put_name(const struct report *r, const struct report_row *row, FILE *out)
+{
+	size_t columns = report_columns(r), room;
+	struct report_named_place place;
+	char text[REPORT_FIT_BUF];
+
+	room = columns > CELL_COLUMNS + NAME_COLUMNS_MIN ? columns - CELL_COLUMNS :
+							   NAME_COLUMNS_MIN;
+	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path) {
+		report_put_name(out, strset_get(r->names, row->scope.path), room);
+		return;
+	}
+	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt) {
+		report_put_name(out, strset_get(r->names, row->name), room);
+		return;
+	}
+	report_name_place(r, row, &place);
+	fputs(report_fit_named(&place.own, room, text), out);
+}
+
+/* true: it cannot be said whether the row grows. */
+static bool put_row(const struct report *r, const struct report_row *row, FILE *out)
+{
+	char rate[UNITS_BUF + 4] = "unknown", interval[64] = "", value[UNITS_BUF], verdict[40];
+	struct growth g;
+
+	if (report_growth(r, row, 1, &g)) {
+		format_rate(g.bytes_per_s, rate);
+		format_interval(&g, interval, sizeof(interval));
+	}
+	fprintf(out, "%12s  %-19s %9s  %-12s  ", rate, interval,
+		report_format_value(r, (double)row->value, value),
+		format_verdict(&g, verdict, sizeof(verdict)));
+	put_name(r, row, out);
+	fputc('\n', out);
+	return g.verdict == GROWTH_UNKNOWN;
+}
+
+static bool is_nothing(const struct report_row *row)
+{
+	double sum = 0;
+
+	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
+		sum += row->growth.mean_bytes[w];
+	return !row->value && sum <= 0;
+}
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+	return report_compare_rows(a, b, ctx);
+}
+
+/* The rows that held something at some moment, by growth; of stacks those of a place are one. */
+static int find_rows(const struct report *r, struct report_places *ret)
+{
+	const struct report_row *row;
+	size_t kept = 0;
+	int err = 0;
+
+	if (r->opts->by == REPORT_BY_STACK)
+		err = report_find_places(r, ret);
+	else
+		vec_each(&r->rows, row)
+			if (!err)
+				err = vec_push(ret, *row);
+	for (size_t i = 0; i < ret->cnt; i++) {
+		if (is_nothing(&ret->data[i]))
+			continue;
+		ret->data[kept] = ret->data[i];
+		report_rank_growth(r, &ret->data[kept++]);
+	}
+	ret->cnt = kept;
+	if (!err && kept)
+		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
+	return err;
+}
+
+static void put_legend(const struct report *r, bool has_unknown, FILE *out)
+{
+	if (has_unknown)
+		report_put_wrapped("? it cannot be said yet whether it grows; a recording that is longer "
+				   "by about so much would tell",
+				   2, report_columns(r), out);
+}
+
+int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
+{
+	struct report_places rows = { 0 };
+	bool has_unknown = false;
+	size_t shown_cnt;
+	int err = find_rows(r, &rows);
+
+	if (err)
+		goto out;
+	shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
+	report_put_head(r, out);
+	report_paint(r, REPORT_BOLD, out);
+	fprintf(out, "%12s  %-19s %9s  %-12s  WHERE", "GROWTH", "95 % INTERVAL", "HELD", "VERDICT");
+	report_paint(r, REPORT_PLAIN, out);
+	fputc('\n', out);
+	for (size_t i = 0; i < shown_cnt; i++)
+		has_unknown |= put_row(r, &rows.data[i], out);
+	if (shown_cnt < rows.cnt)
+		fprintf(out, "%60sand %zu more: --top 0\n", "", rows.cnt - shown_cnt);
+	put_legend(r, has_unknown, out);
+out:
+	vec_release(&rows);
+	return err;
+}
+
+/* Rows in which growth was looked for, and what grows most of those that do. */
+struct finding {
+	size_t row_cnt, grows_cnt;
+	struct growth growth;
+	char name[REPORT_GROWS_BUF / 2];
+};
+
+static void name_row(const struct report *r, const struct report_row *row, struct finding *ret)
+{
+	struct report_named_place place;
+	char text[REPORT_FIT_BUF];
+
+	if (r->opts->by == REPORT_BY_SCOPE) {
+		report_fit_name(strset_get(r->names, row->scope.path ? row->scope.path : row->name),
+				80, text);
+		snprintf(ret->name, sizeof(ret->name), "scope %.400s", text);
+		return;
+	}
+	report_name_place(r, row, &place);
+	snprintf(ret->name, sizeof(ret->name), "%.480s", report_fit_named(&place.own, 80, text));
+}
+
+static void find_in(const struct report *r, const struct report_places *rows, size_t row_cnt,
+		    struct finding *ret)
+{
+	for (size_t i = 0; i < rows->cnt; i++) {
+		struct growth g;
+
+		if (!report_growth(r, &rows->data[i], row_cnt, &g) || g.verdict != GROWTH_GROWS)
+			continue;
+		if (!ret->grows_cnt || g.bytes_per_s > ret->growth.bytes_per_s) {
+			report_growth(r, &rows->data[i], 1, &ret->growth);
+			name_row(r, &rows->data[i], ret);
+		}
+		ret->grows_cnt++;
+	}
+}
+
+/* Stacks first; a scope is named when it is not known which of its stacks it is. */
+int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
+{
+	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE };
+	struct report_options opts[2] = { 0 };
+	struct report_places rows[2] = { 0 };
+	struct report *r[2] = { 0 };
+	struct finding found = { 0 };
+	char rate[UNITS_BUF + 4], interval[64], more[32] = "";
+	size_t row_cnt = 0, cnt = report_has_scopes(p) ? 2 : 1;
+	int err = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < cnt && !err; i++) {
+		opts[i].by = by[i];
+		opts[i].format = REPORT_JSON; /* no row is folded */
+		opts[i].sort = REPORT_SORT_GROWTH;
+		err = report_open(p, &opts[i], &r[i]);
+		if (!err)
+			err = find_rows(r[i], &rows[i]);
+		row_cnt += rows[i].cnt;
+	}
+	for (size_t i = 0; i < cnt && !err && !found.grows_cnt; i++)
+		find_in(r[i], &rows[i], row_cnt > 1 ? row_cnt : 2, &found);
+	if (!err && found.grows_cnt) {
+		if (found.grows_cnt > 1)
+			snprintf(more, sizeof(more), "; and %zu more", found.grows_cnt - 1);
+		snprintf(buf, REPORT_GROWS_BUF, "Grows: %s, %s (95 %%: %s)%s", found.name,
+			 format_rate(found.growth.bytes_per_s, rate),
+			 format_interval(&found.growth, interval, sizeof(interval)), more);
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		vec_release(&rows[i]);
+		report_close(r[i]);
+	}
+	return err;
+}
