@@ -37,6 +37,7 @@ static const char more[] = "\n"
 			   "examples:\n"
 			   "  heaptap report FILE\n"
 			   "  heaptap report --by thread FILE\n"
+			   "  heaptap report --sort growth FILE\n"
 			   "  heaptap report --module my_app,libmine FILE\n"
 			   "  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
 			   "  heaptap report --by function --scope Top/Query FILE\n"
@@ -359,8 +360,9 @@ static int check_options(struct cli *c)
 	    ((c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) ||
 	     c->report.by == REPORT_BY_INSTANCE || c->report.value == REPORT_VALUE_ALLOC ||
 	     c->report.shows_stacks || c->is_verbose || c->base_path)) {
-		log_error("report: --sort growth has --format text or json, of what is in use: not with --by "
-			  "instance, --value alloc, --verbose, --frames or --base");
+		log_error(
+			"report: --sort growth has --format text or json, of what is in use: not with --by "
+			"instance, --value alloc, --verbose, --frames or --base");
 		return -EINVAL;
 	}
 	if (c->is_verbose && c->report.by != REPORT_BY_STACK) {

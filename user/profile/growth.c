@@ -5,13 +5,13 @@
  * What a row held at a moment is a sum of weighted samples (estimate.c). The errors of two moments are
  * not independent: most samples live at both, and those cancel. So the difference is taken sample by
  * sample. A sample that is live at a part x_w of the moments of window w counts in it with
- *	c = (x_5 + x_6 - x_2 - x_3) / 2
+ *	c = (x_9 + x_10 + x_11 + x_12 - x_3 - x_4 - x_5 - x_6) / 4
  * of its weight. With n its size, p its probability:
  *	D = sum of c n/p		unbiased, for each sum at a moment is
  *	V = sum of c^2 n^2 (1-p)/p^2	its variance, for samples are drawn independently
- * A block that lives from the second window to the last has c = 0 and adds no error. One that leaks has c from
- * 0 to 1, one that comes and goes a little of either sign. Means of two windows, not two moments, are
- * compared because a row that churns holds something else at each moment. The first window is left out
+ * A block that lives from the third window to the last has c = 0 and adds no error. One that leaks has c from
+ * 0 to 1, one that comes and goes a little of either sign. Means of four windows, not two moments, are
+ * compared because a row that churns holds something else at each moment. The first two are left out
  * because everything that is allocated anew seems to grow in it: what was there before is not seen.
  *
  * Interval of few samples: what D gains and what it loses are two sums of positive weights. Each has its
@@ -21,7 +21,7 @@
  *
  * A program has ups and downs of its own, which sampling does not explain. They show in the steps from
  * window to window, minus the line. When these are more than sampling explains by far, the rest is
- * added to V, as that of a walk without direction, and the quantile is that of Student's t with the few
+ * added to V, and the quantile is that of Student's t with the few
  * degrees of freedom there are. So a cache that swells and shrinks is not said to grow.
  *
  * "Grows" needs more than D > 0, for programs warm up:
@@ -39,16 +39,28 @@
 #include "profile/estimate.h"
 #include "profile/history.h"
 
+/* Windows that are compared, from 0, four from each on; two in the middle. */
+#define FIRST 2
+#define SECOND 4
+#define MIDDLE 6
+#define LAST 8
 #define TAIL_95 0.025
 #define Z_95 1.959963984540054
-#define UNSEEN_C 0.624 /* sqrt(1/6 + 2/9): c of a leak is 1 in window 4, and a ramp of two windows on both sides */
+/* sqrt(1/6 + 2/9): c of a leak is 1 in windows 7 and 8, and a ramp of four windows on both sides. */
+#define UNSEEN_C 0.624
 #define UNSEEN_SAMPLES 3 /* so many samples are set against that */
 /* Steps that vary by so many times what sampling explains: by chance in one row of a hundred. */
-#define EXCESS_FROM 3.8
-#define STEP_CNT (GROWTH_WINDOW_CNT - 2) /* the first window is left out */
-#define STEPS_FREE (STEP_CNT - 1) /* the line takes one degree of freedom */
-/* Of a walk: the variance of D, in variances of one step. */
-#define WALK_STEPS 4
+#define EXCESS_FROM 2.5
+#define STEPS_FREE (GROWTH_STEP_CNT - 1) /* the line takes one degree of freedom */
+/*
+ * The variance of D, in variances of one step between windows: of a walk without direction it is 7, of windows that
+ * have nothing to do with each other 1/4 (1 is taken). Which one it is shows in steps over four windows: these vary
+ * 5.5 times as much as steps over one, or as much.
+ */
+#define WALK_VARIANCE 7
+#define NOISE_VARIANCE 1
+#define WALK_RATIO 5.5
+#define LONG_STEP 4
 #define LATE_Z 1
 #define LATE_Z_NAMED 2
 #define BEND_Z 2 /* it does not count as growth any more */
@@ -58,7 +70,7 @@
 #define OLD_GONE_SAMPLES 1
 /* Steady: it cannot have grown by more than that part of what it holds, in the time recorded. */
 #define STEADY_SHARE 0.5
-#define NAMED_BY_CHANCE 0.01
+#define NAMED_BY_CHANCE 0.003
 #define MORE_MIN_S 5
 
 void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt, int64_t from_ns,
@@ -89,6 +101,14 @@ void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cn
 	p->moment_first[GROWTH_WINDOW_CNT] = (uint32_t)cnt;
 }
 
+/* Of four windows. */
+static double mean_of(const double *of_window, size_t first)
+{
+	return (of_window[first] + of_window[first + 1] + of_window[first + 2] +
+		of_window[first + 3]) /
+	       4;
+}
+
 static void add_part(struct growth_part *to, double c, const struct history_life *life)
 {
 	if (c == 0)
@@ -112,26 +132,27 @@ static double part_of_window(const struct growth_plan *p, size_t w, const struct
 void growth_add(const struct growth_plan *p, struct growth_sums *sums,
 		const struct history_life *life)
 {
-	double x[GROWTH_WINDOW_CNT], first, second, last, bend;
+	double x[GROWTH_WINDOW_CNT], first, second, middle, last, bend;
 
 	if (!p->is_known || life->first > life->last || life->last >= p->moment_cnt)
 		return;
 	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++) {
 		x[w] = part_of_window(p, w, life);
 		sums->mean_bytes[w] += x[w] * life->bytes;
-		if (w > 1)
-			sums->step_variance[w - 2] +=
+		if (w > FIRST)
+			sums->step_variance[w - FIRST - 1] +=
 				(x[w] - x[w - 1]) * (x[w] - x[w - 1]) * life->variance;
 	}
-	first = (x[1] + x[2]) / 2;
-	second = (x[2] + x[3]) / 2;
-	last = (x[4] + x[5]) / 2;
+	first = mean_of(x, FIRST);
+	second = mean_of(x, SECOND);
+	last = mean_of(x, LAST);
+	middle = (x[MIDDLE] + x[MIDDLE + 1]) / 2;
 	add_part(last > first ? &sums->up : &sums->down, last - first, life);
 	add_part(last > second ? &sums->late_up : &sums->late_down, last - second, life);
-	bend = last - 2 * x[3] + first;
+	bend = last - 2 * middle + first;
 	sums->bend_bytes += bend * life->bytes;
 	sums->bend_variance += bend * bend * life->variance;
-	if (life->first >= p->moment_first[2] || life->last + 1 < p->moment_first[4])
+	if (life->first >= p->moment_first[SECOND] || life->last + 1 < p->moment_first[LAST])
 		return;
 	add_part(&sums->old, 1, life);
 	if (life->last + 1 < p->moment_cnt)
@@ -150,7 +171,7 @@ void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
 {
 	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
 		sums->mean_bytes[w] += other->mean_bytes[w];
-	for (size_t w = 0; w < STEP_CNT; w++)
+	for (size_t w = 0; w < GROWTH_STEP_CNT; w++)
 		sums->step_variance[w] += other->step_variance[w];
 	merge_part(&sums->up, &other->up);
 	merge_part(&sums->down, &other->down);
@@ -162,11 +183,13 @@ void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
 	merge_part(&sums->old_gone, &other->old_gone);
 }
 
-/* Student's t with 3 degrees of freedom has a distribution in closed form. */
-_Static_assert(STEPS_FREE == 3, "the distribution below is that of 3 degrees of freedom");
+/* Student's t with 8 degrees of freedom has a distribution in closed form. */
+_Static_assert(STEPS_FREE == 8, "the distribution below is that of 8 degrees of freedom");
 static double t_upper(double t)
 {
-	return 0.5 - (t / sqrt(3) / (1 + t * t / 3) + atan(t / sqrt(3))) / M_PI;
+	double c = 1 / (1 + t * t / 8), s = t / sqrt(8 + t * t); /* square of a cosine, a sine */
+
+	return 0.5 - s * (1 + c * (1. / 2 + c * (3. / 8 + c * 15. / 48))) / 2;
 }
 
 static double normal_upper(double z)
@@ -241,27 +264,34 @@ static struct change change_of(const struct growth_plan *p, const struct growth_
 	return c;
 }
 
+/* What the means of two windows differ by, beyond the line. */
+static double rest_of(const struct growth_plan *p, const struct growth_sums *s, double slope,
+		      size_t from, size_t to)
+{
+	return s->mean_bytes[to] - s->mean_bytes[from] - slope * (p->time_s[to] - p->time_s[from]);
+}
+
 /* What the steps vary more than sampling explains, as a variance of D. */
 static double excess_of(const struct growth_plan *p, const struct growth_sums *sums, double slope)
 {
-	double seen = 0, explained = 0;
+	double seen = 0, explained = 0, far = 0, walk;
 
-	for (size_t i = 0; i < STEP_CNT; i++) {
-		double rest = sums->mean_bytes[i + 2] - sums->mean_bytes[i + 1] -
-			      slope * (p->time_s[i + 2] - p->time_s[i + 1]);
+	for (size_t w = FIRST + 1; w < GROWTH_WINDOW_CNT; w++) {
+		double rest = rest_of(p, sums, slope, w - 1, w);
 
 		seen += rest * rest / STEPS_FREE;
-		explained += sums->step_variance[i] / STEP_CNT;
+		explained += sums->step_variance[w - FIRST - 1] / GROWTH_STEP_CNT;
 	}
 	/* less than a byte is rounding */
-	return seen > EXCESS_FROM * explained + 1 ? WALK_STEPS * (seen - explained) : 0;
-}
+	if (seen <= EXCESS_FROM * explained + 1)
+		return 0;
+	for (size_t w = FIRST + LONG_STEP; w < GROWTH_WINDOW_CNT; w++) {
+		double rest = rest_of(p, sums, slope, w - LONG_STEP, w);
 
-/* Between the middles of windows first and first + 1, and of second and second + 1. From 0. */
-static double seconds_between(const struct growth_plan *p, size_t first, size_t second)
-{
-	return (p->time_s[second] + p->time_s[second + 1] - p->time_s[first] -
-		p->time_s[first + 1]) / 2;
+		far += rest * rest / (GROWTH_WINDOW_CNT - FIRST - LONG_STEP);
+	}
+	walk = fmin(fmax((far / seen - 1) / (WALK_RATIO - 1), 0), 1);
+	return (seen - explained) * (NOISE_VARIANCE + walk * (WALK_VARIANCE - NOISE_VARIANCE));
 }
 
 static double ratio(double value, double error)
@@ -272,8 +302,8 @@ static double ratio(double value, double error)
 /* By how many standard errors growth in the second half is less than in the first. */
 static double slowing_z(const struct growth_plan *p, const struct growth_sums *s, double excess)
 {
-	double middle_s = p->time_s[3], first_s = (p->time_s[1] + p->time_s[2]) / 2;
-	double last_s = (p->time_s[4] + p->time_s[5]) / 2;
+	double first_s = mean_of(p->time_s, FIRST), last_s = mean_of(p->time_s, LAST);
+	double middle_s = (p->time_s[MIDDLE] + p->time_s[MIDDLE + 1]) / 2;
 	double slope = (s->up.bytes - s->down.bytes) / (last_s - first_s);
 	/* the middle is not quite between both */
 	double straight = slope * (last_s - 2 * middle_s + first_s);
@@ -290,7 +320,7 @@ static bool old_does_not_stay(const struct growth_sums *s)
 /* In seconds that can be said: 5, 10, 20, 30, 60, 90, 120, 300, ... */
 static double round_up(double s)
 {
-	static const double steps[] = { 5,   10,  15,  20,  30,	  45,	60,   90,  120,
+	static const double steps[] = { 5,   10,  15,  20,  30,	  45,	60,   90,   120,
 					180, 300, 600, 900, 1800, 3600, 7200, 14400 };
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
@@ -323,14 +353,14 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	*ret = (struct growth){ .more_s = more_s(p, 3) };
 	if (!p->is_known)
 		return;
-	seconds = seconds_between(p, 1, 4);
+	seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
 	excess = excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);
 	slowing = slowing_z(p, s, excess);
 	late = change_of(p, &s->late_up, &s->late_down, excess / 2, TAIL_95);
 	all = change_of(p, &s->up, &s->down, excess, tail);
 	if (slowing > BEND_Z_OTHER) {
 		ret->is_late = true;
-		seconds = seconds_between(p, 2, 4);
+		seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, SECOND);
 		all = late;
 	}
 	ret->has_rate = true;
@@ -338,7 +368,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	ret->low = (all.bytes - all.below) / seconds;
 	ret->high = (all.bytes + all.above) / seconds;
 
-	level = (s->mean_bytes[4] + s->mean_bytes[5]) / 2;
+	level = mean_of(s->mean_bytes, LAST);
 	is_late = ratio(late.bytes, late.error) > (is_named ? LATE_Z_NAMED : LATE_Z);
 	slows = slowing > BEND_Z;
 	settles = old_does_not_stay(s);
@@ -355,7 +385,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	else if (ratio(all.bytes, all.error) > 1)
 		ret->more_s = more_s(p, squared(all.below / all.bytes * 1.3));
 	else
-		ret->more_s = more_s(p, level > 0 ? squared(ret->high * p->duration_s /
-							    (STEADY_SHARE * level)) :
-						    4);
+		ret->more_s = more_s(
+			p, level > 0 ? squared(ret->high * p->duration_s / (STEADY_SHARE * level)) :
+				       4);
 }

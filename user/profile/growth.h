@@ -3,9 +3,9 @@
  * growth.h - whether what is in use grows, and how fast: from lives (history.h) to a rate with its
  * 95 % interval and a verdict.
  *
- * The recording is cut into six windows of the same length. What a row held in a window is the mean of
- * its moments. The rate is what it held in the last two windows minus what it held in the second and
- * third, per second between the middles of both. The first window is left out: programs warm up.
+ * The recording is cut into twelve windows of the same length. What a row held in a window is the mean of
+ * its moments. The rate is what it held in the last four windows minus what it held in the third to the
+ * sixth, per second between the middles of both. The first two are left out: programs warm up.
  */
 #ifndef HT_PROFILE_GROWTH_H
 #define HT_PROFILE_GROWTH_H
@@ -16,10 +16,11 @@
 
 struct history_life;
 
-#define GROWTH_WINDOW_CNT 6
+#define GROWTH_WINDOW_CNT 12
 /* Fewer moments say nothing. */
-#define GROWTH_MOMENTS_LEAST 8
+#define GROWTH_MOMENTS_LEAST 12
 #define GROWTH_MOMENTS_CAP 256
+#define GROWTH_STEP_CNT (GROWTH_WINDOW_CNT - 3)
 
 /* The moments of a recording, cut into windows. */
 struct growth_plan {
@@ -47,11 +48,14 @@ struct growth_part {
 /* Of one row. Sums of independent samples: rows can be added up. Zero: it held nothing at any moment. */
 struct growth_sums {
 	double mean_bytes[GROWTH_WINDOW_CNT];
-	double step_variance[GROWTH_WINDOW_CNT - 2]; /* of a window's mean minus that of the one before, from the third on */
-	struct growth_part up, down; /* what the last third has more, and less, than windows 2 and 3 */
-	struct growth_part late_up, late_down; /* than windows 3 and 4 */
-	double bend_bytes, bend_variance; /* what it gained since window 4 minus what it had gained until then */
-	struct growth_part old, old_gone; /* of the first third, and live at two thirds; freed since */
+	/* Of a window's mean minus that of the one before, from the fourth window on. */
+	double step_variance[GROWTH_STEP_CNT];
+	/* What windows 9 to 12 have more, and less, than windows 3 to 6; than windows 5 to 8. */
+	struct growth_part up, down, late_up, late_down;
+	/* What it gained since windows 7 and 8, minus what it had gained until then. */
+	double bend_bytes, bend_variance;
+	/* Allocated in the first third and live at two thirds; freed since. */
+	struct growth_part old, old_gone;
 };
 
 void growth_add(const struct growth_plan *p, struct growth_sums *sums,
@@ -71,7 +75,7 @@ struct growth {
 
 /*
  * row_cnt: in how many rows growth is looked for when one of them is to be named. With 1, at most one
- * row in 40 that does not grow is said to. With more, at most one set of so many rows in 100 has such a row.
+ * row in 40 that does not grow is said to. With more, at most one set of so many rows in 300 has such a row.
  */
 void growth_judge(const struct growth_plan *p, const struct growth_sums *sums, size_t row_cnt,
 		  struct growth *ret);

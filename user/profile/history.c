@@ -22,8 +22,8 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 
-/* Reading all that is live may take one part of the time in so many. */
-#define COST_PART 100
+/* Reading all that is live may take one part of a CPU in so many. */
+#define COST_PART 50
 /* Below that, moments are not thinned to make room for lives. */
 #define MOMENTS_LEAST 12
 
@@ -304,6 +304,7 @@ static uint64_t draw(struct history *h)
 
 int history_end(struct history *h, uint64_t took_ns)
 {
+	uint64_t interval_ns = h->interval_ns;
 	struct row *row;
 	int err = 0;
 
@@ -313,10 +314,10 @@ int history_end(struct history *h, uint64_t took_ns)
 		if (err)
 			return err;
 	}
-	while (took_ns * COST_PART > h->interval_ns)
-		h->interval_ns *= 2;
-	h->due_ns = h->moment_ns[h->moment_cnt - 1] + h->interval_ns - h->interval_ns / 4 +
-		    draw(h) % (h->interval_ns / 2 + 1);
+	if (took_ns * COST_PART > interval_ns)
+		interval_ns = took_ns * COST_PART;
+	h->due_ns = h->moment_ns[h->moment_cnt - 1] + interval_ns - interval_ns / 4 +
+		    draw(h) % (interval_ns / 2 + 1);
 	return 0;
 }
 
@@ -328,8 +329,7 @@ int history_finish(struct history *h)
 	vec_each(&h->rows, row) {
 		vec_each(&row->open, open) {
 			const struct history_life life = { open->first, h->moment_cnt - 1,
-							   open->before.samples,
-							   open->before.bytes,
+							   open->before.samples, open->before.bytes,
 							   open->before.variance };
 
 			if (life.first <= life.last && vec_push(&row->closed, life))

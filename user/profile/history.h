@@ -48,7 +48,7 @@ void history_begin(struct history *h, uint64_t time_ns);
 /* Samples that were allocated after the moment began are left out. 0 or -ENOMEM. */
 int history_add(struct history *h, const struct history_key *key, uint64_t alloc_ns,
 		uint64_t size_bytes, double p);
-/* took_ns: what reading took. Moments are rarer when that is dear. 0 or -ENOMEM. */
+/* took_ns: of CPU time, by reading. The next moment is later when that is dear. 0 or -ENOMEM. */
 int history_end(struct history *h, uint64_t took_ns);
 
 size_t history_moment_cnt(const struct history *h);

@@ -289,8 +289,7 @@ static bool is_variance(double v)
 static int check_lives(const Profile *p, size_t i, struct format_error *err)
 {
 	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
-	const Perftools__Profiles__Recording *r =
-		p->period_type ? p->period_type->recording : NULL;
+	const Perftools__Profiles__Recording *r = p->period_type ? p->period_type->recording : NULL;
 
 	for (size_t k = 0; bar && k < bar->n_life; k++) {
 		const Perftools__Profiles__Life *life = bar->life[k];

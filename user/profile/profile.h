@@ -95,7 +95,8 @@ struct profile {
 	VEC(int64_t) values;
 	VEC(struct profile_label) labels;
 	VEC(struct profile_sample) samples;
-	VEC(int64_t) moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
+	VEC(int64_t)
+	moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
 	VEC(struct history_life) lives;
 	/* Some samples found no room in the history: those without lives may have had some. */
 	bool is_history_partial;

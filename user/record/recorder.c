@@ -57,7 +57,8 @@
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
 /* Tasks that ended without saying so. */
 
-#define MOMENT_INTERVAL_NS 200000000ULL /* of what is in use, to begin with: see profile/history.h */
+#define MOMENT_INTERVAL_NS \
+	200000000ULL /* of what is in use, to begin with: see profile/history.h */
 
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL

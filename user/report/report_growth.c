@@ -54,7 +54,7 @@ static char *format_interval(const struct growth *g, char *buf, size_t buf_bytes
 
 static const char *format_verdict(const struct growth *g, char *buf, size_t buf_bytes)
 {
-	char more[UNITS_BUF];
+	bool is_minutes = g->more_s >= 180;
 
 	if (g->verdict == GROWTH_GROWS)
 		return "grows";
@@ -62,8 +62,8 @@ static const char *format_verdict(const struct growth *g, char *buf, size_t buf_
 		return "steady";
 	if (g->more_s <= 0)
 		return "?";
-	snprintf(buf, buf_bytes, "? %s more",
-		 format_duration((uint64_t)(g->more_s * 1e9), more, sizeof(more)));
+	snprintf(buf, buf_bytes, "? %.0f %s more", is_minutes ? g->more_s / 60 : g->more_s,
+		 is_minutes ? "min" : "s");
 	return buf;
 }
 
@@ -105,13 +105,10 @@ static bool put_row(const struct report *r, const struct report_row *row, FILE *
 	return g.verdict == GROWTH_UNKNOWN;
 }
 
+/* What holds nothing at the end does not grow. */
 static bool is_nothing(const struct report_row *row)
 {
-	double sum = 0;
-
-	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
-		sum += row->growth.mean_bytes[w];
-	return !row->value && sum <= 0;
+	return !row->value && !row->estimate.samples;
 }
 
 static int compare_rows(const void *a, const void *b, void *ctx)
@@ -119,7 +116,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	return report_compare_rows(a, b, ctx);
 }
 
-/* The rows that held something at some moment, by growth; of stacks those of a place are one. */
+/* The rows that hold something, by growth; of stacks those of a place are one. */
 static int find_rows(const struct report *r, struct report_places *ret)
 {
 	const struct report_row *row;
@@ -147,9 +144,10 @@ static int find_rows(const struct report *r, struct report_places *ret)
 static void put_legend(const struct report *r, bool has_unknown, FILE *out)
 {
 	if (has_unknown)
-		report_put_wrapped("? it cannot be said yet whether it grows; a recording that is longer "
-				   "by about so much would tell",
-				   2, report_columns(r), out);
+		report_put_wrapped(
+			"? it cannot be said yet whether it grows; a recording that is longer by "
+			"about so much would tell, or one with a finer --rate",
+			2, report_columns(r), out);
 }
 
 int report_write_growth(const struct report *r, size_t row_cap, FILE *out)

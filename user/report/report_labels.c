@@ -240,9 +240,10 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 		snprintf(why, why_bytes,
 			 "whether it grows is unknown, because in use is: see heaptap report");
 	else if (!p->moments_ns.cnt)
-		snprintf(why, why_bytes,
-			 "whether it grows is unknown: only a file that heaptap record wrote says what "
-			 "was in use at several moments. heaptap diff compares two files");
+		snprintf(
+			why, why_bytes,
+			"whether it grows is unknown: only a file that heaptap record wrote says what "
+			"was in use at several moments. heaptap diff compares two files");
 	else
 		return 0;
 	return -ENODATA;

@@ -79,7 +79,8 @@ struct builder {
 	struct hmap function_by_name; /* struct function_key -> index */
 	struct hmap row_by_key; /* hash pair -> index in rows */
 	VEC(struct row) rows;
-	VEC(uint32_t) next_from; /* of each row of the snapshot: the next one of the same row, + 1 */
+	VEC(uint32_t)
+	next_from; /* of each row of the snapshot: the next one of the same row, + 1 */
 	VEC(struct history_life) lives; /* of the row that is being emitted */
 	VEC(uint32_t) locs;
 	struct scope_labels *labels;
@@ -642,8 +643,7 @@ static int add_moments(struct builder *b)
 		err = vec_push(&b->p->moments_ns,
 			       (int64_t)(history_moment_ns(h, i) - b->opts->begin_ns));
 	if (h)
-		b->p->is_history_partial = history_lost_cnt(h) ||
-					   b->s->stats[HT_STAT_TOTALS_FULL];
+		b->p->is_history_partial = history_lost_cnt(h) || b->s->stats[HT_STAT_TOTALS_FULL];
 	return err;
 }
 

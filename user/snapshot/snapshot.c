@@ -255,10 +255,9 @@ static int on_instance(void *ctx, const struct ht_instance_key *k, const struct 
 
 static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
 {
-	struct builder b = { .engine = e,
-			     .s = calloc(1, sizeof(*b.s)),
-			     .has_stacks = has_stacks,
-			     .history = h };
+	struct builder b = {
+		.engine = e, .s = calloc(1, sizeof(*b.s)), .has_stacks = has_stacks, .history = h
+	};
 	const struct snapshot_row *row;
 	int err;
 
@@ -304,12 +303,12 @@ int snapshot_take(struct engine *e, struct snapshot **ret)
 
 int snapshot_take_moment(struct engine *e, struct history *h, struct snapshot **ret)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int err;
 
-	history_begin(h, begin_ns);
+	history_begin(h, now_ns());
 	err = take(e, true, h, ret);
-	return err ? err : history_end(h, now_ns() - begin_ns);
+	return err ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
 }
 
 static int on_live_moment(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
@@ -319,12 +318,12 @@ static int on_live_moment(void *ctx, const struct ht_live_key *k, const struct h
 
 int snapshot_read_moment(struct engine *e, struct history *h)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int err;
 
-	history_begin(h, begin_ns);
+	history_begin(h, now_ns());
 	err = engine_each_live(e, on_live_moment, h);
-	return err ? err : history_end(h, now_ns() - begin_ns);
+	return err ? err : history_end(h, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns);
 }
 
 int snapshot_take_contexts(struct engine *e, struct snapshot **ret)

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test_growth.sh - a server that leaks 1 KiB ten times a second under 2 MB/s of churn: what leaks is named, with an
+# interval that has the truth; of the same server without the leak nothing is. E2E_RUNS recordings of each (6), beside
+# each other, of E2E_SECONDS (20). Sampling is chance: a third of those of the leak may miss it, and
+# one of the others may name something; with 20 and more runs none.
+#
+# The leak is 10 KiB/s, so at 4 KiB it is 50 samples in 20 s. At the default rate it would be 3, of which nothing can be
+# said yet; that is tried, too.
+. "$(dirname "$0")/lib.sh"
+e2e_init growth
+have python3 || skip_all "python3 is not installed"
+build_cxx leaky_server || { not_ok build "workload"; e2e_end; }
+runs=${E2E_RUNS:-6}
+seconds=${E2E_SECONDS:-20}
+
+# recorded NAME RATE RUNS [leak]: in $work/NAME-N.pb.gz, what record said in $work/NAME-N.out
+recorded() {
+	local i pids=
+	start "$bin/leaky_server" "${@:4}" || { not_ok "$1" "does not start" "$work/target.err"; return 1; }
+	sleep 2 # its cache is full
+	for ((i = 0; i < $3; i++)); do
+		timeout 120 "$heaptap" record --max-overhead off --rate "$2" -d "${seconds}s" --force -o "$work/$1-$i.pb.gz" \
+			-p "$target" >"$work/$1-$i.out" 2>"$work/$1-$i.err" </dev/null &
+		pids="$pids $!"
+		e2e_pids="$e2e_pids $!"
+	done
+	wait $pids
+	kill_target
+}
+# rows NAME: "VERDICT LOW HIGH FUNCTION" of each function in each recording
+rows() {
+	local i
+	for ((i = 0; i < runs; i++)); do
+		"$heaptap" report --sort growth --by function -f json "$work/$1-$i.pb.gz" >"$work/json" 2>>"$work/err"
+		python3 -c "
+import json
+for r in json.load(open('$work/json'))['rows']:
+    if r['inuse_bytes']:
+        print(r['growth'], r['growth_bytes_per_s_low'], r['growth_bytes_per_s_high'], r['name'].replace(' ', ''))"
+	done
+}
+
+recorded leak 4k "$runs" leak && recorded none 4k "$runs" || e2e_end
+named=$(grep -l '^Grows: .*remember.*KiB/s (95 %: ' "$work"/leak-*.out | wc -l)
+[ $((3 * named)) -ge $((2 * runs)) ] && ok "record names what leaks in $named of $runs" ||
+	not_ok "record names what leaks" "in $named of $runs" "$work"/leak-*.out
+other=$(grep '^Grows: ' "$work"/leak-*.out | grep -vc 'remember\|more$')
+[ "$other" = 0 ] && ok "and nothing else" || not_ok "and nothing else" "in $other of $runs" "$work"/leak-*.out
+
+rows leak >"$work/rows"
+covered=$(awk '/remember/ && $2 <= 10240 && $3 >= 10240' "$work/rows" | wc -l)
+[ $((3 * covered)) -ge $((2 * runs)) ] && ok "the interval has the truth in $covered of $runs" ||
+	not_ok "the interval has the truth" "in $covered of $runs" "$work/rows"
+grows=$(grep -c '^grows .*remember' "$work/rows")
+[ $((3 * grows)) -ge $((2 * runs)) ] && ok "report says that it grows in $grows of $runs" ||
+	not_ok "report says that it grows" "in $grows of $runs" "$work/rows"
+
+named=$(grep -l '^Grows: ' "$work"/none-*.out | wc -l)
+[ "$named" -le $((runs < 20)) ] && ok "without the leak nothing is named in $((runs - named)) of $runs" ||
+	not_ok "without the leak nothing is named" "but in $named of $runs" "$work"/none-*.out
+rows none >"$work/rows"
+total=$(grep -c . "$work/rows")
+grows=$(grep -c '^grows' "$work/rows")
+[ $((20 * grows)) -le $((total + 40)) ] && ok "$grows of $total rows seem to grow by chance" ||
+	not_ok "rows that seem to grow by chance" "$grows of $total" "$work/rows"
+
+"$heaptap" report --sort growth "$work/leak-0.pb.gz" >"$work/text" 2>&1
+grep -qE '^ +[+][0-9.]+ KiB/s  .* [0-9.]+ KiB  .* leaky_server.cc:[0-9]+$' "$work/text" &&
+	[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/text")" -le 100 ] &&
+	ok "text: in 100 columns" || not_ok text "" "$work/text"
+seconds=4
+recorded short 64k 1 leak
+runs=1
+rows short >"$work/rows"
+[ -s "$work/rows" ] && ! grep -q '^grows' "$work/rows" && ! grep -q '^Grows' "$work/short-0.out" &&
+	ok "a few seconds at the default rate: it cannot be said yet" || not_ok "a few seconds" "" "$work/rows" "$work/short-0.out"
+
+"$heaptap" report --sort growth -f collapsed "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -q -- '--sort growth has --format text or json' "$work/err" && ok "not as flame graph" ||
+	not_ok "not as flame graph" "" "$work/err"
+e2e_end

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_report_growth.c - growth as it is told: a profile with a history, written and read again; its rows in JSON
+ * and text, by stack and by scope; the sentence of a recording; what is not known is null.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "report/report.h"
+
+#define MOMENTS 24
+#define S_NS 1000000000LL /* half of it is between two moments */
+#define RATE 4096
+
+static uint32_t add_frame(struct profile *p, const char *function, uint64_t address)
+{
+	struct profile_mapping m = { .limit = UINT64_MAX,
+				     .filename_str = profile_str(p, "/bin/server"),
+				     .has_functions = true };
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
+	struct profile_location l = { .address = address,
+				      .line_first = (uint32_t)p->lines.cnt,
+				      .line_cnt = 1 };
+
+	if (!p->mappings.cnt)
+		assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	return (uint32_t)p->locations.cnt - 1;
+}
+
+static void add_site(struct profile *p, const char *function, const char *scope,
+		     const struct history_life *lives, size_t cnt)
+{
+	uint32_t loc = add_frame(p, function, 0x1000 + 16 * p->locations.cnt);
+	struct profile_label label = { .key_str = profile_str(p, "scope"),
+				       .str = scope ? profile_str(p, scope) : 0 };
+	struct profile_sample *s;
+	int64_t values[PROFILE_VALUE_CNT] = { 0 };
+	double variance = 0;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (lives[i].last + 1 < MOMENTS)
+			continue;
+		samples += lives[i].samples;
+		variance += lives[i].variance;
+		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
+		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
+	}
+	assert_int_equal(profile_add_sample(p, &loc, 1, values, &label, !!scope, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = samples;
+	s->inuse_bytes_variance = variance;
+	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+}
+
+/* So many samples of small blocks. */
+static struct history_life life_of(uint32_t first, uint32_t last, uint64_t samples)
+{
+	return (struct history_life){ first, last, samples, (double)samples * RATE,
+				      (double)samples * RATE * RATE };
+}
+
+/* Twelve seconds, two moments in each. `leak` grows by ten samples a second, `table` stays, `buffers` come and go. */
+static struct profile *record(bool leaks, const char *scope)
+{
+	struct history_life leak[MOMENTS], buffers[MOMENTS], table = life_of(0, MOMENTS - 1, 50);
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, RATE), 0);
+	p->time_ns = 1012 * S_NS;
+	p->recording.is_known = true;
+	p->recording.begin_ns = 1000 * S_NS;
+	p->recording.duration_ns = MOMENTS * S_NS / 2;
+	for (uint32_t i = 0; i < MOMENTS; i++) {
+		assert_int_equal(vec_push(&p->moments_ns, (i + 1) * S_NS / 2), 0);
+		leak[i] = life_of(i, MOMENTS - 1, 5);
+		buffers[i] = life_of(i, i, 40 + i % 2);
+	}
+	if (leaks)
+		add_site(p, "leak", scope, leak, MOMENTS);
+	add_site(p, "table", scope, &table, 1);
+	add_site(p, "buffers", scope, buffers, MOMENTS);
+	return p;
+}
+
+/* As it comes out of a file. */
+static struct profile *reread(struct profile *p)
+{
+	int fd = memfd_create("profile", MFD_CLOEXEC);
+	struct format_error why;
+	struct profile *again;
+	static char bytes[1 << 16];
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pprof_write(p, fd), 0);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(n > 0 && (size_t)n < sizeof(bytes));
+	if (pprof_check(bytes, (size_t)n, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
+	close(fd);
+	profile_free(p);
+	return again;
+}
+
+static char *report(const struct profile *p, const struct report_options *opts)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(report_write(p, opts, f), 0);
+	fclose(f);
+	return text;
+}
+
+/* The line of JSON of a row. */
+static void has(const char *text, const char *name, const char *expected)
+{
+	char key[64];
+	const char *line, *end;
+	char *copy;
+
+	snprintf(key, sizeof(key), "\"name\":\"%s\"", name);
+	line = strstr(text, key);
+	if (!line)
+		fail_msg("no row %s in:\n%s", name, text);
+	end = strchr(line, '\n');
+	copy = strndup(line, end ? (size_t)(end - line) : strlen(line));
+	if (!strstr(copy, expected))
+		fail_msg("no %s in: %s", expected, copy);
+	free(copy);
+}
+
+static void test_json(void **state)
+{
+	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_FUNCTION };
+	struct profile *p = reread(record(true, NULL));
+
+	(void)state;
+	assert_int_equal(p->moments_ns.cnt, MOMENTS);
+	for (size_t i = 0; i < 2; i++) {
+		struct report_options opts = { .by = by[i],
+					       .format = REPORT_JSON,
+					       .sort = REPORT_SORT_GROWTH };
+		char *text = report(p, &opts);
+
+		has(text, "leak",
+		    "\"growth\":\"grows\",\"growth_bytes_per_s\":40960.0,\"growth_bytes_per_s_low\":31797.1");
+		has(text, "leak", "\"growth_more_s\":null");
+		has(text, "table", "\"growth\":\"steady\",\"growth_bytes_per_s\":0.0");
+		has(text, "buffers", "\"growth\":\"steady\"");
+		assert_true(strstr(text, "\"name\":\"leak\"") < strstr(text, "\"name\":\"table\""));
+		free(text);
+	}
+	profile_free(p);
+}
+
+static void test_text(void **state)
+{
+	struct report_options opts = { .sort = REPORT_SORT_GROWTH, .row_cap = 2 };
+	struct profile *p = reread(record(true, NULL));
+	char *text = report(p, &opts), *leak = strstr(text, "  leak\n");
+
+	(void)state;
+	if (!leak || !strstr(text, "+40.0 KiB/s  +") || !strstr(text, "  grows         leak\n") ||
+	    !strstr(text, "and 1 more: --top 0\n"))
+		fail_msg("%s", text);
+	free(text);
+	profile_free(p);
+}
+
+static void test_scopes(void **state)
+{
+	struct report_options opts = { .by = REPORT_BY_SCOPE, .format = REPORT_JSON };
+	struct profile *p = reread(record(true, "Top/Query"));
+	char *text = report(p, &opts);
+
+	(void)state;
+	has(text, "Query", "\"growth\":\"grows\"");
+	has(text, "Top", "\"growth\":\"grows\"");
+	free(text);
+	profile_free(p);
+}
+
+static void test_sentence(void **state)
+{
+	char text[REPORT_GROWS_BUF];
+	struct profile *p = reread(record(true, NULL));
+
+	(void)state;
+	assert_int_equal(report_grows(p, text), 0);
+	if (strncmp(text, "Grows: leak, +40.0 KiB/s (95 %: +", 33) != 0)
+		fail_msg("%s", text);
+	profile_free(p);
+	p = reread(record(false, NULL));
+	assert_int_equal(report_grows(p, text), 0);
+	assert_string_equal(text, "");
+	profile_free(p);
+}
+
+/* Without a history, with in-use unknown, and where the history had no room: null, never 0. */
+static void test_unknown(void **state)
+{
+	static const char nothing[] =
+		"\"growth\":\"unknown\",\"growth_bytes_per_s\":null,"
+		"\"growth_bytes_per_s_low\":null,\"growth_bytes_per_s_high\":null";
+	struct report_options opts = { .format = REPORT_JSON },
+			      sorted = { .sort = REPORT_SORT_GROWTH };
+	char grows[REPORT_GROWS_BUF], why[256], *text;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct profile *p = record(true, NULL);
+
+		if (i == 0)
+			p->moments_ns.cnt = p->lives.cnt = 0;
+		if (i == 0)
+			for (size_t k = 0; k < p->samples.cnt; k++)
+				p->samples.data[k].life_cnt = 0;
+		if (i == 1)
+			p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+		if (i == 2) {
+			p->is_history_partial = true;
+			add_site(p, "lost", NULL, NULL, 0);
+		}
+		p = reread(p);
+		text = report(p, &opts);
+		has(text, i == 2 ? "lost" : "leak", nothing);
+		free(text);
+		assert_int_equal(report_check(p, &sorted, why, sizeof(why)), i == 2 ? 0 : -ENODATA);
+		assert_int_equal(report_grows(p, grows), 0);
+		assert_int_equal(!!grows[0], i == 2);
+		profile_free(p);
+	}
+}
+
+/* Frees were not watched at first: what was live before counts for nothing. */
+static void test_since(void **state)
+{
+	struct report_options opts = { .format = REPORT_JSON };
+	struct profile *p = record(true, NULL);
+	char *text;
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	p->recording.inuse_since_ns = p->recording.begin_ns + 8 * S_NS;
+	p = reread(p);
+	text = report(p, &opts);
+	has(text, "leak", "\"growth\":\"unknown\",\"growth_bytes_per_s\":null");
+	has(text, "leak", "\"growth_more_s\":10");
+	free(text);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),	cmocka_unit_test(test_text),
+		cmocka_unit_test(test_scopes),	cmocka_unit_test(test_sentence),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_since),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
