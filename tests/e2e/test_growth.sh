@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test_growth.sh - a server that leaks 1 KiB ten times a second under 2 MB/s of churn: what leaks is named, with an
-# interval that has the truth; of the same server without the leak nothing is. E2E_RUNS recordings of each (6), beside
+# interval that has the truth; of the same server without the leak nothing is; how old what is in use is. E2E_RUNS recordings of each (6), beside
 # each other, of E2E_SECONDS (20). Sampling is chance: a third of those of the leak may miss it, and
 # one of the others may name something; with 20 and more runs none.
 #
@@ -69,6 +69,26 @@ grows=$(grep -c '^grows' "$work/rows")
 grep -qE '^ +[+][0-9.]+ KiB/s  .* [0-9.]+ KiB  .* leaky_server.cc:[0-9]+$' "$work/text" &&
 	[ "$(awk '{ if (length > n) n = length } END { print n }' "$work/text")" -le 100 ] &&
 	ok "text: in 100 columns" || not_ok text "" "$work/text"
+
+# by age: what leaks is what is old; the rows add up
+"$heaptap" report --by function --older-than 5s -f json "$work/leak-0.pb.gz" >"$work/json" 2>"$work/err"
+python3 -c "
+import json
+rows = [r for r in json.load(open('$work/json'))['rows'] if r['inuse_bytes']]
+assert len(rows) == 1 and 'remember' in rows[0]['name'], rows
+assert rows[0]['age_s']['oldest'] > $seconds / 2 and 5 < rows[0]['age_s']['median'] < $seconds, rows[0]" \
+	>"$work/told" 2>&1 && ok "what is older than 5 s is what leaks" || not_ok "older than 5 s" "" "$work/told" "$work/err"
+"$heaptap" report --by age -f json "$work/leak-0.pb.gz" >"$work/json" 2>"$work/err"
+python3 -c "
+import json
+d = json.load(open('$work/json'))
+assert sum(r['inuse_bytes'] for r in d['rows']) == d['total']['inuse_bytes'] > 0
+assert d['rows'][-1]['name'] == 'under 0.1 s' and d['rows'][0]['name'].endswith(' s'), d['rows']" >"$work/told" 2>&1 &&
+	ok "by age: the rows add up, the oldest first" || not_ok "by age" "" "$work/told" "$work/err"
+"$heaptap" report --older-than 6s "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -q 'the nearest bounds are 5 s and 7 s' "$work/err" && ok "an age between bounds is refused" ||
+	not_ok "an age between bounds" "" "$work/err"
+
 seconds=4
 recorded short 64k 1 leak
 runs=1

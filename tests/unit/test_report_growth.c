@@ -243,6 +243,7 @@ static void test_unknown(void **state)
 		if (i == 2) {
 			p->is_history_partial = true;
 			add_site(p, "lost", NULL, NULL, 0);
+			p->samples.data[p->samples.cnt - 1].inuse_samples = 1;
 		}
 		p = reread(p);
 		text = report(p, &opts);

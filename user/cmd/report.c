@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "report/report_diff.h"
 #include "profile/match_list.h"
+#include "profile/older.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
 #include "symbol/profile_symbols.h"
@@ -62,6 +63,8 @@ struct cli {
 	char *by, *scope, *match, *thread_globs, *output, *base;
 	struct texts modules, own;
 	int value; /* of value_names */
+	uint64_t older_than_ns; /* 0: all */
+	char older_than[AGE_NAME_BUF];
 	const char *path;
 	const char *base_path; /* of a difference: what was before; NULL: it is none */
 	enum terminal_color color;
@@ -69,8 +72,8 @@ struct cli {
 };
 
 /* As enum report_by; the last has the KEY behind it. */
-static const char *const by_names[] = { "stack", "function", "module", "thread",
-					"scope", "instance", "label:", NULL };
+static const char *const by_names[] = { "stack",    "function", "module", "thread", "scope",
+					"instance", "age",	"label:", NULL };
 /* As enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
 static const char *const diff_formats[] = { "text", "json", NULL };
@@ -99,7 +102,8 @@ static int check_by(const char *text, char *why, size_t why_bytes)
 	enum report_by by;
 	const char *key;
 
-	snprintf(why, why_bytes, "stack, function, module, thread, scope, instance or label:KEY");
+	snprintf(why, why_bytes,
+		 "stack, function, module, thread, scope, instance, age or label:KEY");
 	return parse_by(text, &by, &key);
 }
 
@@ -203,7 +207,7 @@ static const struct option_row rows[] = {
 	  .choices = by_names,
 	  .check = check_by,
 	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "
-		  "and what exited ones left) or label:KEY; default: scope where there are scopes, "
+		  "and what exited ones left), age (of what is in use) or label:KEY; default: scope where there are scopes, "
 		  "else stack; stack in all formats but text" },
 	COMMON_ROWS,
 	{ .name = "format",
@@ -228,6 +232,13 @@ static const struct option_row rows[] = {
 	  .choices = sorts,
 	  .help = "the order of rows: inuse (default), objects, alloc, name, or growth: bytes per second, "
 		  "and whether that is more than chance" },
+	{ .name = "older-than",
+	  .type = OPTION_TIME,
+	  .at = AT(older_than_ns),
+	  .arg = "TIME",
+	  .min = 1,
+	  .wanted = "a time such as 30s, 10m or 2h",
+	  .help = "only what is in use for at least TIME: one of the bounds of --by age" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
@@ -262,7 +273,7 @@ static const struct option_row diff_rows[] = {
 	  .arg = "WHAT",
 	  .choices = by_names,
 	  .check = check_by,
-	  .help = "what a row is: stack, function, module, thread, scope or label:KEY; default: scope where "
+	  .help = "what a row is: stack, function, module, thread, scope, age or label:KEY; default: scope where "
 		  "both have scopes, else stack: where it is charged, and who calls that" },
 	COMMON_ROWS,
 	{ .name = "format",
@@ -304,6 +315,28 @@ static int settle(struct cli *c, const struct option_args *args)
 	if (c->by)
 		parse_by(c->by, &o->by, &o->label_key);
 	return c->match ? match_list_new(c->match, &o->match) : 0;
+}
+
+/* Ages are told in classes: what lies inside of one cannot be told apart. */
+static int check_older_than(struct cli *c)
+{
+	uint32_t age_class = age_class_of(c->older_than_ns);
+	char below[AGE_NAME_BUF], above[AGE_NAME_BUF];
+
+	if (!c->older_than_ns)
+		return 0;
+	c->report.older_than = age_bound_name(age_class, c->older_than);
+	if (age_bound_ns(age_class) == c->older_than_ns)
+		return 0;
+	if (age_class + 1 < AGE_CLASS_CNT)
+		log_error(
+			"report: --older-than: ages are told in classes; the nearest bounds are %s "
+			"and %s",
+			age_bound_name(age_class, below), age_bound_name(age_class + 1, above));
+	else
+		log_error("report: --older-than: ages are told in classes; the last bound is %s",
+			  age_bound_name(age_class, below));
+	return -EINVAL;
 }
 
 static int check_options(struct cli *c)
@@ -356,13 +389,26 @@ static int check_options(struct cli *c)
 		log_error("report: --format collapsed takes --top only with --by stack");
 		return -EINVAL;
 	}
+	if (c->report.by == REPORT_BY_AGE &&
+	    ((c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) ||
+	     c->report.value == REPORT_VALUE_ALLOC || c->report.sort == REPORT_SORT_GROWTH)) {
+		log_error("report: --by age has --format text or json, of what is in use: not with "
+			  "--value alloc or --sort growth");
+		return -EINVAL;
+	}
+	if (c->older_than_ns && (c->base_path || c->report.value == REPORT_VALUE_ALLOC)) {
+		log_error(
+			"report: --older-than is of what is in use in one file: not with --base or "
+			"--value alloc");
+		return -EINVAL;
+	}
 	if (c->report.sort == REPORT_SORT_GROWTH &&
 	    ((c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) ||
 	     c->report.by == REPORT_BY_INSTANCE || c->report.value == REPORT_VALUE_ALLOC ||
-	     c->report.shows_stacks || c->is_verbose || c->base_path)) {
+	     c->report.shows_stacks || c->is_verbose || c->base_path || c->older_than_ns)) {
 		log_error(
 			"report: --sort growth has --format text or json, of what is in use: not with --by "
-			"instance, --value alloc, --verbose, --frames or --base");
+			"instance, --value alloc, --verbose, --frames, --older-than or --base");
 		return -EINVAL;
 	}
 	if (c->is_verbose && c->report.by != REPORT_BY_STACK) {
@@ -536,6 +582,18 @@ out:
 	return err;
 }
 
+static int keep_older(const struct cli *c, struct profile *p)
+{
+	int err = c->older_than_ns ? profile_keep_older(p, c->older_than_ns) : 0;
+
+	if (err == -ENODATA)
+		log_error(
+			"report: '%s': how old its blocks are is unknown: only a file that heaptap "
+			"record wrote says so",
+			c->path);
+	return err;
+}
+
 static int report_file(const struct cli *c)
 {
 	struct profile *p = NULL, *before = NULL;
@@ -544,6 +602,9 @@ static int report_file(const struct cli *c)
 
 	if (!err)
 		err = read_profile(c->path, &p);
+	if (err)
+		goto out;
+	err = keep_older(c, p);
 	if (err)
 		goto out;
 	err = report_check(p, &c->report, why, sizeof(why));
@@ -577,6 +638,8 @@ static int run_either(char **argv, const struct option_args *args, const struct 
 		err = take_operands(argv, args, is_diff, &c);
 	if (!err)
 		err = check_options(&c);
+	if (!err)
+		err = check_older_than(&c);
 	if (!err) {
 		set_defaults(&c);
 		status = report_file(&c) ? 1 : 0;

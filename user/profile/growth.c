@@ -169,6 +169,7 @@ static void merge_part(struct growth_part *to, const struct growth_part *from)
 
 void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
 {
+	sums->is_partial |= other->is_partial;
 	for (size_t w = 0; w < GROWTH_WINDOW_CNT; w++)
 		sums->mean_bytes[w] += other->mean_bytes[w];
 	for (size_t w = 0; w < GROWTH_STEP_CNT; w++)
@@ -351,7 +352,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	struct change all, late;
 
 	*ret = (struct growth){ .more_s = more_s(p, 3) };
-	if (!p->is_known)
+	if (!p->is_known || s->is_partial)
 		return;
 	seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
 	excess = excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);

@@ -47,6 +47,7 @@ struct growth_part {
 
 /* Of one row. Sums of independent samples: rows can be added up. Zero: it held nothing at any moment. */
 struct growth_sums {
+	bool is_partial; /* something that it holds is in no life: nothing can be said */
 	double mean_bytes[GROWTH_WINDOW_CNT];
 	/* Of a window's mean minus that of the one before, from the fourth window on. */
 	double step_variance[GROWTH_STEP_CNT];

@@ -302,6 +302,23 @@ static int check_lives(const Profile *p, size_t i, struct format_error *err)
 	return 0;
 }
 
+static int check_ages(const Profile *p, size_t i, struct format_error *err)
+{
+	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
+
+	for (size_t k = 0; bar && k < bar->n_age; k++) {
+		const Perftools__Profiles__Age *age = bar->age[k];
+
+		if (k && age->at_least_ns <= bar->age[k - 1]->at_least_ns)
+			return broken("sample %zu has ages that do not ascend", i);
+		if (!age->samples || !is_variance(age->bytes) ||
+		    !is_variance(age->bytes_variance) || !is_variance(age->objects) ||
+		    !is_variance(age->objects_variance))
+			return broken("sample %zu has an age of no samples, bytes or variance", i);
+	}
+	return 0;
+}
+
 static int check_sample(const Profile *p, size_t i, struct format_error *err)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
@@ -331,7 +348,7 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 			     !is_variance(s->error_bar->inuse_objects_variance) ||
 			     !is_variance(s->error_bar->alloc_bytes_variance)))
 		return broken("sample %zu has a variance that is none", i);
-	return check_lives(p, i, err);
+	return check_lives(p, i, err) ? -EBADMSG : check_ages(p, i, err);
 }
 
 static int check_tables(const Profile *p, struct format_error *err)

@@ -403,6 +403,24 @@ static int add_lives(struct reader *r, const Perftools__Profiles__ErrorBar *m)
 	return err;
 }
 
+static int add_ages(struct reader *r, const Perftools__Profiles__ErrorBar *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->n_age && !err; i++) {
+		const Perftools__Profiles__Age *from = m->age[i];
+		const struct age_part part = {
+			age_class_of(from->at_least_ns), from->samples,
+			sound_variance(from->bytes),	 sound_variance(from->bytes_variance),
+			sound_variance(from->objects),	 sound_variance(from->objects_variance)
+		};
+
+		err = profile_add_age(r->p, &part);
+	}
+	r->p->samples.data[r->p->samples.cnt - 1].oldest_ns = m->oldest_ns;
+	return err;
+}
+
 static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 {
 	struct profile_sample *s;
@@ -434,9 +452,11 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
 		s->alloc_samples = m->error_bar->alloc_samples;
 		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
-		return add_lives(r, m->error_bar);
+		err = add_lives(r, m->error_bar);
+		if (!err)
+			err = add_ages(r, m->error_bar);
 	}
-	return 0;
+	return err;
 }
 
 static int read_sample(struct reader *r, const struct wire_field *f)

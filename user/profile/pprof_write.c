@@ -40,6 +40,8 @@ struct writer {
 	VEC(Perftools__Profiles__Label *) label_ptrs;
 	VEC(Perftools__Profiles__Life) lives;
 	VEC(Perftools__Profiles__Life *) life_ptrs;
+	VEC(Perftools__Profiles__Age) ages;
+	VEC(Perftools__Profiles__Age *) age_ptrs;
 };
 
 static int compress_bytes(struct writer *w, const void *p, size_t n, int flush)
@@ -116,6 +118,30 @@ static int fill_lives(struct writer *w, const struct profile *p, const struct pr
 	return 0;
 }
 
+static int fill_ages(struct writer *w, const struct profile *p, const struct profile_sample *s,
+		     Perftools__Profiles__ErrorBar *to)
+{
+	if (vec_reserve(&w->ages, s->age_cnt + 1) || vec_reserve(&w->age_ptrs, s->age_cnt + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->age_cnt; i++) {
+		const struct age_part *part = &p->ages.data[s->age_first + i];
+		Perftools__Profiles__Age *m = &w->ages.data[i];
+
+		*m = (Perftools__Profiles__Age)PERFTOOLS__PROFILES__AGE__INIT;
+		m->at_least_ns = age_bound_ns(part->age_class);
+		m->samples = part->samples;
+		m->bytes = part->bytes;
+		m->bytes_variance = part->bytes_variance;
+		m->objects = part->objects;
+		m->objects_variance = part->objects_variance;
+		w->age_ptrs.data[i] = m;
+	}
+	to->n_age = s->age_cnt;
+	to->age = w->age_ptrs.data;
+	to->oldest_ns = s->oldest_ns;
+	return 0;
+}
+
 static int put_sample(struct writer *w, const struct profile *p, const struct profile_sample *s)
 {
 	Perftools__Profiles__Sample m = PERFTOOLS__PROFILES__SAMPLE__INIT;
@@ -149,7 +175,7 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.inuse_objects_variance = s->inuse_objects_variance;
 		error_bar.alloc_samples = s->alloc_samples;
 		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
-		if (fill_lives(w, p, s, &error_bar))
+		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar))
 			return -ENOMEM;
 		m.error_bar = &error_bar;
 	}
@@ -320,6 +346,8 @@ static void release_writer(struct writer *w)
 	vec_release(&w->label_ptrs);
 	vec_release(&w->lives);
 	vec_release(&w->life_ptrs);
+	vec_release(&w->ages);
+	vec_release(&w->age_ptrs);
 	free(w);
 }
 

@@ -41,6 +41,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->samples);
 	vec_release(&p->moments_ns);
 	vec_release(&p->lives);
+	vec_release(&p->ages);
 	vec_release(&p->comments);
 	vec_release(&p->notes);
 	free(p);
@@ -168,6 +169,18 @@ int profile_add_lives(struct profile *p, const struct history_life *lives, size_
 	memcpy(p->lives.data + p->lives.cnt, lives, cnt * sizeof(*lives));
 	p->lives.cnt += cnt;
 	s->life_cnt += (uint32_t)cnt;
+	return 0;
+}
+
+int profile_add_age(struct profile *p, const struct age_part *part)
+{
+	struct profile_sample *s = &p->samples.data[p->samples.cnt - 1];
+	int err = vec_push(&p->ages, *part);
+
+	if (err)
+		return err;
+	if (!s->age_cnt++)
+		s->age_first = (uint32_t)p->ages.cnt - 1;
 	return 0;
 }
 

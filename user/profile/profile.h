@@ -16,6 +16,7 @@
 
 #include "base/strset.h"
 #include "base/vec.h"
+#include "profile/age.h"
 #include "profile/history.h"
 #include "profile/recording.h"
 
@@ -75,6 +76,9 @@ struct profile_sample {
 	double inuse_objects_variance;
 	uint64_t alloc_samples;
 	double alloc_bytes_variance;
+	uint32_t age_first,
+		age_cnt; /* in `ages`: what is in use, divided by age; none: not known */
+	uint64_t oldest_ns; /* age of its oldest block that was sampled */
 	uint32_t life_first, life_cnt; /* in `lives`; they count only when there are moments */
 };
 
@@ -98,6 +102,7 @@ struct profile {
 	VEC(int64_t)
 	moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
 	VEC(struct history_life) lives;
+	VEC(struct age_part) ages;
 	/* Some samples found no room in the history: those without lives may have had some. */
 	bool is_history_partial;
 	struct profile_texts comments; /* for people */
@@ -130,6 +135,8 @@ int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 		       struct profile_sample **ret);
 /* Lives of the sample that was added last. 0 or -ENOMEM. */
 int profile_add_lives(struct profile *p, const struct history_life *lives, size_t cnt);
+/* A part of it, classes in ascending order. 0 or -ENOMEM. */
+int profile_add_age(struct profile *p, const struct age_part *part);
 /* Text of the string label `key` of a sample, or NULL. */
 const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
 				 const char *key);

@@ -16,6 +16,7 @@
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/vec.h"
+#include "profile/age.h"
 #include "profile/estimate.h"
 #include "profile/growth.h"
 
@@ -27,6 +28,7 @@ struct scope_sums {
 	struct estimate estimate; /* of bytes and objects */
 	struct estimate alloc_estimate;
 	struct growth_sums growth;
+	struct age_sums ages;
 };
 
 struct scope_node {

@@ -15,6 +15,7 @@ enum report_by {
 	REPORT_BY_THREAD,
 	REPORT_BY_SCOPE, /* a tree: the rows of depth 0 add up, each with all that is below */
 	REPORT_BY_INSTANCE, /* a task of a scope */
+	REPORT_BY_AGE, /* for how long it has been in use */
 	REPORT_BY_LABEL
 };
 enum report_format {
@@ -73,6 +74,8 @@ struct report_options {
 	const char *path; /* the file that the profile is in; NULL: none */
 	bool is_new; /* the file has just been written */
 	const char *label_key; /* of REPORT_BY_LABEL */
+	const char *
+		older_than; /* the profile has only what is in use for at least so long; NULL = all */
 	const char *scope; /* only this path and what is below; NULL = all */
 	struct match_list *match; /* what it does not want is one row "(not matched)"; NULL = all */
 	bool folds_repeated; /* scope A/B/A counts as A/B, everywhere */

@@ -198,7 +198,7 @@ static int64_t held_ns(const struct report *r)
 
 double report_per_minute(const struct report *r, int64_t value)
 {
-	int64_t ns = r->is_inuse ? held_ns(r) : 0;
+	int64_t ns = r->is_inuse && !r->opts->older_than ? held_ns(r) : 0;
 
 	return ns > 0 ? (double)value * NS_PER_MINUTE / (double)ns : NAN;
 }
@@ -218,7 +218,9 @@ static void add_held(const struct report *r, struct report_line *l)
 	char title[64] = "", text[REPORT_INTERVAL_BUF], value[UNITS_BUF];
 	double per_minute = report_per_minute(r, r->total.value);
 
-	if (!r->is_inuse)
+	if (r->is_inuse && r->opts->older_than)
+		snprintf(title, sizeof(title), "Held for %.20s or longer: ", r->opts->older_than);
+	else if (!r->is_inuse)
 		snprintf(title, sizeof(title), "Total %.40s: ", report_value_title(r));
 	else if (is_since(r)) {
 		format_since(r, text, sizeof(text));
@@ -363,7 +365,7 @@ static void put_resident(const struct report *r, FILE *out)
 	report_line_add(&l, "", "Resident %s -> %s", before, after);
 	if (growth >= GROWTH_BYTES_MIN &&
 	    growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes && r->is_inuse &&
-	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope)
+	    rec->inuse == RECORDING_INUSE_ALL && !r->opts->scope && !r->opts->older_than)
 		add_explained(r, growth, &l);
 	report_line_end(&l);
 }

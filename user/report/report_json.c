@@ -84,6 +84,21 @@ static void put_growth(const struct report *r, const struct report_row *row, str
 		     (int64_t)g.more_s);
 }
 
+/* Of its bytes in use half are older than the median. */
+static void put_age(const struct report *r, const struct report_row *row, struct json *j)
+{
+	double median;
+
+	if (!r->is_inuse || is_void(r) || !age_median_s(&row->ages, &median)) {
+		json_null(j, "age_s");
+		return;
+	}
+	json_begin(j, "age_s", '{');
+	json_format(j, "median", "%.3f", median);
+	json_format(j, "oldest", "%.3f", (double)row->ages.oldest_ns / 1e9);
+	json_end(j, '}');
+}
+
 static void put_values(const struct report *r, const struct report_row *row, struct json *j)
 {
 	put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
@@ -101,6 +116,7 @@ static void put_values(const struct report *r, const struct report_row *row, str
 	else
 		json_null(j, "share");
 	put_growth(r, row, j);
+	put_age(r, row, j);
 }
 
 static void put_frame(const struct report *r, const struct report_frame *f, struct json *j)
@@ -310,7 +326,7 @@ static void put_head(const struct report *r, struct json *j)
 		[REPORT_BY_STACK] = "stack",   [REPORT_BY_FUNCTION] = "function",
 		[REPORT_BY_MODULE] = "module", [REPORT_BY_THREAD] = "thread",
 		[REPORT_BY_SCOPE] = "scope",   [REPORT_BY_INSTANCE] = "instance",
-		[REPORT_BY_LABEL] = "label",
+		[REPORT_BY_LABEL] = "label",   [REPORT_BY_AGE] = "age",
 	};
 	const struct profile *p = r->p;
 	int64_t duration_ns = p->duration_ns > 0    ? p->duration_ns :

@@ -249,6 +249,17 @@ static int check_growth(const struct profile *p, const struct report_options *o,
 	return -ENODATA;
 }
 
+static int check_ages(const struct profile *p, const struct report_options *o, char *why,
+		      size_t why_bytes)
+{
+	if (o->by != REPORT_BY_AGE || p->ages.cnt)
+		return 0;
+	snprintf(
+		why, why_bytes,
+		"how old its blocks are is unknown: only a file that heaptap record wrote says so");
+	return -ENODATA;
+}
+
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes)
 {
@@ -262,6 +273,8 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 		err = check_inuse(p, opts, why, why_bytes);
 	if (!err)
 		err = check_growth(p, opts, why, why_bytes);
+	if (!err)
+		err = check_ages(p, opts, why, why_bytes);
 	if (err == -ENOENT || err == -ENODATA)
 		for (char *c = why; *c; c++) /* names from a file must not drive a terminal */
 			if (iscntrl((unsigned char)*c))

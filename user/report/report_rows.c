@@ -62,6 +62,7 @@ static void choose_types(struct report *r)
 {
 	const struct profile *p = r->p;
 	const char *name;
+	bool has_alloc;
 
 	r->is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
 	r->value_type = profile_find_type(p, wants_alloc(r) ? "alloc_space" : "inuse_space");
@@ -73,8 +74,10 @@ static void choose_types(struct report *r)
 	name = profile_text(p, p->types.data[r->value_type].type_str);
 	r->is_alloc = !strcmp(name, "alloc_space");
 	r->objects_type = find_objects_type(p, name);
-	r->alloc_type = r->is_inuse ? profile_find_type(p, "alloc_space") : -1;
-	r->alloc_objects_type = r->is_inuse ? profile_find_type(p, "alloc_objects") : -1;
+	/* what was allocated is not told apart by age */
+	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE;
+	r->alloc_type = has_alloc ? profile_find_type(p, "alloc_space") : -1;
+	r->alloc_objects_type = has_alloc ? profile_find_type(p, "alloc_objects") : -1;
 }
 
 /* A file of before this was kept has in-use samples, and none of alloc. */
@@ -136,8 +139,21 @@ static void choose_growth(struct report *r)
 static void add_growth(const struct report *r, const struct profile_sample *s,
 		       struct growth_sums *sums)
 {
+	if (r->p->is_history_partial && s->inuse_samples && !s->life_cnt)
+		sums->is_partial = true;
 	for (uint32_t i = 0; i < s->life_cnt; i++)
 		growth_add(&r->growth_plan, sums, &r->p->lives.data[s->life_first + i]);
+}
+
+static void add_ages(const struct report *r, const struct profile_sample *s, struct age_sums *sums)
+{
+	for (uint32_t i = 0; i < s->age_cnt; i++) {
+		const struct age_part *part = &r->p->ages.data[s->age_first + i];
+
+		sums->bytes[part->age_class] += (float)part->bytes;
+	}
+	if (s->age_cnt && s->oldest_ns > sums->oldest_ns)
+		sums->oldest_ns = s->oldest_ns;
 }
 
 static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
@@ -192,6 +208,7 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 	estimate_merge(&row->estimate, &e);
 	estimate_merge(&row->alloc_estimate, &alloc);
 	add_growth(r, s, &row->growth);
+	add_ages(r, s, &row->ages);
 }
 
 bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
@@ -223,6 +240,7 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	estimate_merge(&into->estimate, &row->estimate);
 	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
 	growth_merge(&into->growth, &row->growth);
+	age_merge(&into->ages, &row->ages);
 	into->task.has_no_alloc =
 		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
 	into->row_cnt++;
@@ -236,7 +254,8 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .alloc_objects = row->alloc_objects,
 				    .estimate = row->estimate,
 				    .alloc_estimate = row->alloc_estimate,
-				    .growth = row->growth };
+				    .growth = row->growth,
+				    .ages = row->ages };
 }
 
 static bool has_lives(const struct growth_sums *s)
@@ -247,13 +266,16 @@ static bool has_lives(const struct growth_sums *s)
 	return false;
 }
 
-/* The history knows no tasks: see snapshot/profile_build.c. */
+/* The history knows no tasks: see snapshot/profile_build.c. Of what held nothing at any moment nothing is told. */
 bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
 		   struct growth *ret)
 {
+	const struct growth_sums *s = &row->growth;
+
 	*ret = (struct growth){ 0 };
-	if (r->opts->by == REPORT_BY_INSTANCE || !r->is_inuse || r->is_unknown ||
-	    !r->p->moments_ns.cnt || (r->p->is_history_partial && !has_lives(&row->growth)))
+	if (r->opts->by == REPORT_BY_INSTANCE || r->opts->by == REPORT_BY_AGE || !r->is_inuse ||
+	    r->is_unknown || !r->p->moments_ns.cnt ||
+	    (r->growth_plan.is_known && !s->is_partial && !has_lives(s)))
 		return false;
 	growth_judge(&r->growth_plan, &row->growth, row_cnt, ret);
 	return ret->has_rate;
@@ -415,12 +437,22 @@ static int compare_largest(int64_t x, int64_t y)
 	return x > y ? -1 : x < y;
 }
 
+/* The oldest first; what is not known last. */
+static int compare_ages(uint32_t x, uint32_t y)
+{
+	if ((x == AGE_CLASS_CNT) != (y == AGE_CLASS_CNT))
+		return x == AGE_CLASS_CNT ? 1 : -1;
+	return x > y ? -1 : x < y;
+}
+
 int report_compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct report *r = ctx;
 	const struct report_row *x = a, *y = b;
 	int order = 0;
 
+	if (r->opts->by == REPORT_BY_AGE)
+		return compare_ages(x->age_rank, y->age_rank);
 	switch (r->opts->sort) {
 	case REPORT_SORT_INUSE:
 		if (r->is_unknown)
@@ -482,6 +514,9 @@ static int make_rows(struct report *r)
 		return report_rows_by_instance(r);
 	case REPORT_BY_STACK:
 		err = rows_by_stack(r);
+		break;
+	case REPORT_BY_AGE:
+		err = report_rows_by_age(r);
 		break;
 	default:
 		err = rows_by_name(r);

@@ -52,6 +52,8 @@ struct report_row {
 	int64_t cumulative; /* by function: with all that it called */
 	struct estimate estimate; /* of value and objects */
 	struct estimate alloc_estimate; /* a variance that is not known is NAN */
+	struct age_sums ages;
+	uint32_t age_rank; /* by age: the class */
 	struct growth_sums growth;
 	int growth_rank; /* with REPORT_SORT_GROWTH: enum growth_verdict in the order of rows */
 	double growth_bytes_per_s; /* likewise */
@@ -134,6 +136,7 @@ bool report_has_losses(const struct profile *p);
 int report_select(struct report *r);
 int report_rows_by_scope(struct report *r);
 int report_rows_by_instance(struct report *r);
+int report_rows_by_age(struct report *r);
 
 int64_t report_add_saturating(int64_t a, int64_t b);
 void report_add_sample(const struct report *r, const struct profile_sample *s,

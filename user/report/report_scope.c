@@ -112,7 +112,8 @@ static int make_row(struct view *v, uint32_t node)
 				  .alloc_objects = n->inclusive.alloc_objects,
 				  .estimate = n->inclusive.estimate,
 				  .alloc_estimate = n->inclusive.alloc_estimate,
-				  .growth = n->inclusive.growth };
+				  .growth = n->inclusive.growth,
+				  .ages = n->inclusive.ages };
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)

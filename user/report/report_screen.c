@@ -160,7 +160,7 @@ static void put_titles(const struct screen *s)
 	static const char *const what[] = {
 		[REPORT_BY_STACK] = "WHERE",   [REPORT_BY_FUNCTION] = "FUNCTION",
 		[REPORT_BY_MODULE] = "MODULE", [REPORT_BY_THREAD] = "THREAD",
-		[REPORT_BY_LABEL] = "LABEL",
+		[REPORT_BY_LABEL] = "LABEL",   [REPORT_BY_AGE] = "AGE",
 	};
 	const char *key = s->r->opts->by == REPORT_BY_LABEL ? s->r->opts->label_key : "";
 	char text[CELL_BUF];
@@ -329,6 +329,7 @@ static const char *word_of(const struct report *r, size_t cnt)
 		[REPORT_BY_MODULE] = { "module", "modules" },
 		[REPORT_BY_THREAD] = { "thread", "threads" },
 		[REPORT_BY_LABEL] = { "value", "values" },
+		[REPORT_BY_AGE] = { "age", "ages" },
 	};
 
 	return words[r->opts->by][cnt != 1];

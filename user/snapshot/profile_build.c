@@ -634,6 +634,58 @@ static int emit_lives(struct builder *b, const struct row *row)
 	return profile_add_lives(b->p, b->lives.data, kept + 1);
 }
 
+/* Where the ages of a row of the snapshot begin, which are sorted by row. */
+static size_t first_age(const struct snapshot *s, uint32_t row)
+{
+	size_t low = 0, high = s->ages.cnt;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (s->ages.data[mid].row < row)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void add_age_part(struct age_part *to, const struct age_part *from)
+{
+	to->samples += from->samples;
+	to->bytes += from->bytes;
+	to->bytes_variance += from->bytes_variance;
+	to->objects += from->objects;
+	to->objects_variance += from->objects_variance;
+}
+
+static int emit_ages(struct builder *b, const struct row *row, struct profile_sample *sample)
+{
+	struct age_part parts[AGE_CLASS_CNT] = { 0 };
+	int err = 0;
+
+	for (uint32_t i = row->first_from; i; i = b->next_from.data[i - 1]) {
+		const struct snapshot_row *from = &b->s->rows.data[i - 1];
+
+		if (tracker_is_replaced(b->tracker, from->pid, from->generation))
+			continue;
+		for (size_t k = first_age(b->s, i - 1);
+		     k < b->s->ages.cnt && b->s->ages.data[k].row == i - 1; k++) {
+			const struct snapshot_age *age = &b->s->ages.data[k];
+
+			add_age_part(&parts[age->part.age_class], &age->part);
+			if (age->oldest_ns > sample->oldest_ns)
+				sample->oldest_ns = age->oldest_ns;
+		}
+	}
+	for (uint32_t c = 0; c < AGE_CLASS_CNT && !err; c++) {
+		parts[c].age_class = c;
+		if (parts[c].samples)
+			err = profile_add_age(b->p, &parts[c]);
+	}
+	return err;
+}
+
 static int add_moments(struct builder *b)
 {
 	const struct history *h = b->opts->history;
@@ -673,7 +725,8 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->inuse_objects_variance = row->inuse.objects_variance;
 	sample->alloc_samples = row->alloc.samples;
 	sample->alloc_bytes_variance = row->alloc.bytes_variance;
-	return emit_lives(b, row);
+	err = emit_ages(b, row, sample);
+	return err ? err : emit_lives(b, row);
 }
 
 /* Pass 3. */

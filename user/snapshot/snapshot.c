@@ -47,7 +47,9 @@ struct builder {
 	unsigned slot_bits; /* there are 2^slot_bits; 0: none yet */
 	struct cell *cells; /* aligned, room for half as many */
 	bool has_stacks; /* rows are told apart by stack and task, too */
-	struct history *history; /* NULL: it is no moment of one */
+	struct history *history; /* NULL: it is no moment of one, and ages are not asked for */
+	struct hmap age_by_key; /* row << 8 | class -> index in the snapshot's ages */
+	uint64_t now_ns;
 };
 
 static int on_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
@@ -166,6 +168,44 @@ static int add_to_history(struct history *h, const struct ht_live_key *k, const 
 			   estimate_threshold_probability(v->threshold));
 }
 
+static int add_age(struct builder *b, uint32_t row, const struct ht_live *v)
+{
+	uint64_t age_ns = b->now_ns > v->time_ns ? b->now_ns - v->time_ns : 0;
+	uint64_t key = (uint64_t)row << 8 | age_class_of(age_ns);
+	const uint64_t *known = hmap_get(&b->age_by_key, &key);
+	const struct snapshot_age fresh = { .row = row, .part.age_class = age_class_of(age_ns) };
+	double p = estimate_threshold_probability(v->threshold), n = (double)v->size_bytes;
+	struct snapshot_age *age;
+
+	if (!known &&
+	    (vec_push(&b->s->ages, fresh) || hmap_put(&b->age_by_key, &key, b->s->ages.cnt - 1)))
+		return -ENOMEM;
+	age = &b->s->ages.data[known ? *known : b->s->ages.cnt - 1];
+	age->part.samples++;
+	age->part.bytes += n / p;
+	age->part.bytes_variance += n * n * (1 - p) / (p * p);
+	age->part.objects += 1 / p;
+	age->part.objects_variance += (1 - p) / (p * p);
+	if (age_ns > age->oldest_ns)
+		age->oldest_ns = age_ns;
+	return 0;
+}
+
+static int compare_ages(const void *a, const void *b)
+{
+	const struct snapshot_age *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return x->part.age_class < y->part.age_class ? -1 : x->part.age_class > y->part.age_class;
+}
+
+static void sort_ages(struct snapshot *s)
+{
+	if (s->ages.cnt)
+		qsort(s->ages.data, s->ages.cnt, sizeof(*s->ages.data), compare_ages);
+}
+
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	struct builder *b = ctx;
@@ -183,6 +223,8 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 	row = get_row(b, &key);
 	if (row < 0)
 		return (int)row;
+	if (b->history && add_age(b, (uint32_t)row, v))
+		return -ENOMEM;
 	if (v->threshold == HT_KEEP_ALWAYS) {
 		b->cells[row].certain_cnt++;
 		b->cells[row].certain_bytes += v->size_bytes;
@@ -256,7 +298,11 @@ static int on_instance(void *ctx, const struct ht_instance_key *k, const struct 
 static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
 {
 	struct builder b = {
-		.engine = e, .s = calloc(1, sizeof(*b.s)), .has_stacks = has_stacks, .history = h
+		.engine = e,
+		.s = calloc(1, sizeof(*b.s)),
+		.has_stacks = has_stacks,
+		.history = h,
+		.now_ns = now_ns(),
 	};
 	const struct snapshot_row *row;
 	int err;
@@ -264,6 +310,7 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 	if (!b.s)
 		return -ENOMEM;
 	hmap_init(&b.contexts, sizeof(uint32_t));
+	hmap_init(&b.age_by_key, sizeof(uint64_t));
 	hmap_init(&b.s->scope_by_key, sizeof(struct ht_scope_key));
 	hmap_init(&b.s->scope_by_slot, sizeof(uint32_t));
 	hmap_init(&b.s->instance_by_key, sizeof(struct ht_instance_key));
@@ -282,6 +329,7 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 	if (!err)
 		err = engine_read_stats(e, b.s->stats);
 	add_certain(&b);
+	sort_ages(b.s);
 	vec_each(&b.s->rows, row)
 		estimate_merge(&b.s->inuse, &row->inuse);
 	if (!err) {
@@ -290,6 +338,7 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 	}
 	snapshot_free(b.s);
 	hmap_release(&b.contexts);
+	hmap_release(&b.age_by_key);
 	free(b.slots);
 	free(b.cells);
 	vec_release(&b.context);
@@ -366,6 +415,7 @@ void snapshot_free(struct snapshot *s)
 	if (!s)
 		return;
 	vec_release(&s->rows);
+	vec_release(&s->ages);
 	vec_release(&s->exec_held);
 	vec_release(&s->scopes);
 	vec_release(&s->instances);

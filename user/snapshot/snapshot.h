@@ -16,6 +16,7 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
+#include "profile/age.h"
 #include "profile/estimate.h"
 
 struct engine;
@@ -46,6 +47,13 @@ struct snapshot_instance {
 	struct ht_instance sums;
 };
 
+/* What a row holds of one class of age. */
+struct snapshot_age {
+	uint32_t row; /* index in rows */
+	uint64_t oldest_ns;
+	struct age_part part;
+};
+
 /* What an image held when its process executed another program. */
 struct snapshot_held {
 	pid_t pid;
@@ -56,6 +64,7 @@ struct snapshot_held {
 struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
+	VEC(struct snapshot_age) ages; /* by row, then by class; only of snapshot_take_moment() */
 	VEC(struct snapshot_held) exec_held; /* see snapshot_part_replaced() */
 	uint64_t stats[HT_STAT_CNT];
 	VEC(struct snapshot_scope) scopes;
