@@ -167,13 +167,13 @@ static void rows_add_up_whatever_is_asked(void **state)
 	int cases = 0;
 
 	(void)state;
-	for (int i = 0; i < 7 * 4 * 8 * 5 * 7 * 2; i++) {
-		const char *list = lists[i / (7 * 4 * 8 * 5) % 7];
-		struct report_options o = { .by = i % 7,
-					    .sort = i / 7 % 4,
-					    .row_cap = i / 28 % 8,
-					    .scope = scopes[i / (28 * 8) % 5],
-					    .folds_repeated = i / (28 * 8 * 5 * 7),
+	for (int i = 0; i < 8 * 5 * 8 * 5 * 7 * 2; i++) {
+		const char *list = lists[i / (8 * 5 * 8 * 5) % 7];
+		struct report_options o = { .by = i % 8,
+					    .sort = i / 8 % 5,
+					    .row_cap = i / 40 % 8,
+					    .scope = scopes[i / (40 * 8) % 5],
+					    .folds_repeated = i / (40 * 8 * 5 * 7),
 					    .groups_threads = i & 1,
 					    .label_key = "thread" };
 		struct report *r;
@@ -185,7 +185,7 @@ static void rows_add_up_whatever_is_asked(void **state)
 		assert_int_equal(r->whole.value, TOTAL);
 		if (!o.scope) {
 			assert_int_equal(r->total.value, TOTAL);
-			assert_int_equal(r->total.alloc, TOTAL_ALLOC);
+			assert_int_equal(r->total.alloc, o.by == REPORT_BY_AGE ? 0 : TOTAL_ALLOC);
 		}
 		cases += r->has_unmatched;
 		report_close(r);
@@ -609,7 +609,13 @@ static void the_command_says_what_is_wrong(void **state)
 		{ { "--group-threads=l*" }, 0, "l*" },
 		{ { "--scope=Top/a" }, 1, "did you mean Top/A?" },
 		{ { "--by=label:colour" }, 1, "no sample has the label 'colour'" },
-		{ { "--by=label:" }, 2, "instance or label:KEY" },
+		{ { "--by=label:" }, 2, "instance, age or label:KEY" },
+		{ { "--by=age" }, 1, "how old its blocks are is unknown" },
+		{ { "--older-than=10m" }, 1, "how old its blocks are is unknown" },
+		{ { "--older-than=8m" }, 2, "the nearest bounds are 7 min and 10 min" },
+		{ { "--by=age", "--value=alloc" }, 2, "--by age has --format text or json" },
+		{ { "--sort=growth" }, 1, "whether it grows is unknown" },
+		{ { "--sort=growth", "--by=instance" }, 2, "--sort growth has --format text" },
 		{ { "--match=," }, 2, "empty pattern" },
 		{ { "--by=scope", "-v" }, 2, "--verbose shows stacks" },
 		{ { "--by=scope", "--group-threads" }, 2, "--group-threads needs --by thread" },

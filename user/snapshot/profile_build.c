@@ -79,8 +79,8 @@ struct builder {
 	struct hmap function_by_name; /* struct function_key -> index */
 	struct hmap row_by_key; /* hash pair -> index in rows */
 	VEC(struct row) rows;
-	VEC(uint32_t)
-	next_from; /* of each row of the snapshot: the next one of the same row, + 1 */
+	/* Of each row of the snapshot: the next one of the same row, + 1. */
+	VEC(uint32_t) next_from;
 	VEC(struct history_life) lives; /* of the row that is being emitted */
 	VEC(uint32_t) locs;
 	struct scope_labels *labels;
