@@ -19,10 +19,10 @@ static void write_report(const struct profile *p, uint8_t choice)
 {
 	static const char *const modules[] = { "lib", "ma" };
 	struct report_options opts = {
-		.by = choice % 7,
-		.format = choice / 7 % 3,
-		.sort = choice / 21 % 4,
-		.row_cap = choice / 84 * 2,
+		.by = choice % 8,
+		.format = choice / 8 % 3,
+		.sort = choice / 24 % 5,
+		.row_cap = choice / 120 * 2,
 		.frame_cap = choice & 1,
 		.module = modules,
 		.module_cnt = choice & 2,

@@ -397,17 +397,17 @@ static void every_screen_fits(void **state)
 	static const size_t columns[] = { 72, 80, 100, 133, 200 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) * 7 * 5 * 2; i++) {
-		struct report_options o = first_screen(columns[i / 35 % 5], true);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) * 8 * 5 * 2; i++) {
+		struct report_options o = first_screen(columns[i / 40 % 5], true);
 		char *text;
 
 		kinds[i % 5].fill();
-		o.by = i / 5 % 7;
+		o.by = i / 5 % 8;
 		o.by_is_default = false;
 		o.label_key = "tenant";
 		o.row_cap = o.by == REPORT_BY_STACK ? REPORT_ROWS : 40;
 		o.path = "p.pb.gz";
-		if (i / 175)
+		if (i / 200)
 			o.sort = REPORT_SORT_ALLOC;
 		text = print(&o);
 		check_size(text, o.columns, o.columns < 80 ? 30 : 24);

@@ -8,6 +8,8 @@
 #include "profile/age.h"
 #include "profile/profile.h"
 
+#define VALUE_MAX 0x1p62 /* a file may say anything */
+
 /* The sums of what stays of a sample. */
 static void keep_parts(const struct profile *p, struct profile_sample *s, uint32_t from,
 		       double *ret_bytes, double *ret_objects)
@@ -68,8 +70,8 @@ int profile_keep_older(struct profile *p, uint64_t bound_ns)
 			continue;
 		/* never more values than before, so they move to the front */
 		s->value_first = (uint32_t)kept * 2;
-		p->values.data[kept * 2] = llround(objects);
-		p->values.data[kept * 2 + 1] = llround(bytes);
+		p->values.data[kept * 2] = llround(fmin(objects, VALUE_MAX));
+		p->values.data[kept * 2 + 1] = llround(fmin(bytes, VALUE_MAX));
 		s->life_cnt = 0;
 		p->samples.data[kept++] = *s;
 	}

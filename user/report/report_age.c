@@ -27,6 +27,12 @@ static void add_part(struct report_row *row, int64_t bytes, int64_t objects,
 	estimate_merge(&row->estimate, &e);
 }
 
+/* Whole numbers up to the value of the sample; a file may say anything of its parts. */
+static int64_t rounded(double sum, int64_t whole)
+{
+	return sum < (double)whole ? llround(sum) : whole;
+}
+
 static void add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *rows)
 {
@@ -46,9 +52,8 @@ static void add_sample(const struct report *r, const struct profile_sample *s,
 
 		bytes_sum += part->bytes;
 		objects_sum += part->objects;
-		bytes_to = is_last ? whole.value : llround(fmin(bytes_sum, (double)whole.value));
-		objects_to =
-			is_last ? whole.objects : llround(fmin(objects_sum, (double)whole.objects));
+		bytes_to = is_last ? whole.value : rounded(bytes_sum, whole.value);
+		objects_to = is_last ? whole.objects : rounded(objects_sum, whole.objects);
 		add_part(&rows[part->age_class], bytes_to - bytes, objects_to - objects, part,
 			 (double)r->rate_bytes);
 		bytes = bytes_to;

@@ -60,7 +60,7 @@ static void put_alloc_interval(const struct report *r, const struct report_row *
 
 static void put_rate(struct json *j, const char *key, bool is_known, double bytes_per_s)
 {
-	if (is_known)
+	if (is_known && isfinite(bytes_per_s))
 		json_format(j, key, "%.1f", bytes_per_s);
 	else
 		json_null(j, key);
@@ -89,7 +89,7 @@ static void put_age(const struct report *r, const struct report_row *row, struct
 {
 	double median;
 
-	if (!r->is_inuse || is_void(r) || !age_median_s(&row->ages, &median)) {
+	if (!r->is_inuse || is_void(r) || !age_median_s(&row->ages, &median) || !isfinite(median)) {
 		json_null(j, "age_s");
 		return;
 	}
