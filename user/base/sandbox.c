@@ -29,6 +29,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/null_fd.h"
+
 #define NOBODY_ID 65534
 #define NOFILE_CAP 64
 
@@ -103,11 +105,11 @@ static bool is_kept(int fd, const int *keep_fd, size_t cnt)
 
 static int close_others(const int *keep_fd, size_t cnt)
 {
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_fd = null_fd_open();
 	int last = 2;
 
 	if (null_fd < 0)
-		return -errno;
+		return null_fd;
 	for (int fd = 0; fd <= 2; fd++)
 		if (!is_kept(fd, keep_fd, cnt) && null_fd != fd && dup2(null_fd, fd) < 0)
 			return -errno;

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/hmap.h"
+#include "base/null_fd.h"
 #include "guardian/closer.h"
 #include "guardian/tracer.h"
 #include "guardian/wire.h"
@@ -104,10 +105,10 @@ static void raise_file_limit(void)
 /* 0 to 2 are there, so that no library takes a link for them. */
 static int saved_only(int fd)
 {
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_fd = null_fd_open();
 
 	if (null_fd < 0)
-		return -errno;
+		return null_fd;
 	for (int i = 0; i < 3; i++)
 		if (i != fd)
 			dup2(null_fd, i);

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/null_fd.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "proc/find_program.h"
@@ -132,7 +133,7 @@ static int read_output(int fd, char *buf, size_t cap)
 
 static void __attribute__((noreturn)) loader_main(char *const argv[], int out_fd)
 {
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_fd = null_fd_open();
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
