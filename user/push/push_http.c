@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/ca_file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "push/push_parca.h"
@@ -246,6 +247,14 @@ static CURLcode set_up_limits(struct push_http *h)
 	return rc;
 }
 
+/* NULL: libcurl's own, or there is none at all. */
+static const char *ca_file(const struct push_http_options *opts)
+{
+	if (opts->ca_file || curl_version_info(CURLVERSION_NOW)->cainfo)
+		return opts->ca_file;
+	return ca_file_find();
+}
+
 /* Everything but the headers, anew for each request: the one before may have been of another kind. */
 static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 {
@@ -281,8 +290,8 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 	SET(CURLOPT_HEADERDATA, h);
 	SET(CURLOPT_WRITEFUNCTION, on_body);
 	SET(CURLOPT_WRITEDATA, h);
-	if (h->opts.ca_file)
-		SET(CURLOPT_CAINFO, h->opts.ca_file);
+	if (ca_file(&h->opts))
+		SET(CURLOPT_CAINFO, ca_file(&h->opts));
 	if (version == CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) {
 		/* A proxy speaks HTTP/1.1 to us, and gRPC without TLS cannot. */
 		SET(CURLOPT_NOPROXY, "*");
@@ -346,6 +355,17 @@ static void warn_of_clear_secrets(const struct push_http_options *opts)
 			opts->target.name);
 }
 
+/* It would fail with "unable to get local issuer certificate", which does not say what to do. */
+static void warn_of_no_authorities(const struct push_http_options *opts)
+{
+	if (opts->target.is_tls && !ca_file(opts) && !curl_version_info(CURLVERSION_NOW)->cainfo)
+		log_warn(
+			"push: this machine has no certificates of authorities where distributions "
+			"keep them, so '%s' cannot be trusted; install ca-certificates, or give "
+			"--push-ca-file FILE",
+			opts->target.name);
+}
+
 void push_http_set_identity(struct push_http *h, const struct push_http_options *opts)
 {
 	bool is_new = (opts->token_file && !h->opts.token_file) ||
@@ -390,6 +410,7 @@ int push_http_open(const struct push_http_options *opts, push_http_done_fn done,
 		return err;
 	}
 	warn_of_clear_secrets(opts);
+	warn_of_no_authorities(opts);
 	*ret = h;
 	return 0;
 }
