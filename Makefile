@@ -44,7 +44,9 @@ SKEL := $(G)/heaptap.skel.h
 # Files that the program carries as text: C string literals.
 TEXTS := $(addprefix $(G)/,$(addsuffix .h,$(notdir $(wildcard user/report/viewer.*))))
 TAP_STUB := $(G)/tap_stub.h
-GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h) $(TEXTS) $(TAP_STUB)
+# What `heaptap version --licences` shows; the one executable has more in it (tools/dist/dist.mk).
+LICENCES := LICENSE tools/dist/libraries.txt
+GEN := $(SKEL) $(PROTO_NAMES:%=$(G)/%.pb-c.h) $(TEXTS) $(TAP_STUB) $(G)/licences.h
 
 BPF_CC = $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall $(WERROR) \
 	-Wno-unused-function -Iinclude -Ivmlinux/$(ARCH)
@@ -152,6 +154,12 @@ $(TAP_STUB): user/tap/stub/slow.c user/tap/stub/entry.S user/tap/tap_layout.h us
 		$$($(CC) -print-libgcc-file-name)
 	$(Q)$(OBJCOPY) -O binary -j .stub $(G)/tap_stub.elf $(G)/tap_stub.bin
 	@od -An -v -tx1 $(G)/tap_stub.bin | sed 's/ \(..\)/0x\1,/g' >$@
+
+# Packed: the texts of all libraries are half a megabyte.
+$(G)/licences.h: $(LICENCES)
+	@mkdir -p $(G)
+	@{ echo 'static const uint8_t licences_gz[] = {'; cat $^ | gzip -9n | od -An -v -tu1 | \
+		sed -E 's/ *([0-9]+)/\1,/g'; echo '};'; } >$@.tmp && mv $@.tmp $@
 
 $(B)/%.pb-c.o: $(G)/%.pb-c.c $(B)/flags
 	@mkdir -p $(@D)

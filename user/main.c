@@ -28,9 +28,10 @@ static const struct command command_completion = {
 };
 
 /* Those that are needed first come first. */
-static const struct command *const commands[] = { &command_record, &command_report,
-						  &command_doctor, &command_serve,
-						  &command_diff,   &command_completion };
+static const struct command *const commands[] = { &command_record,  &command_report,
+						  &command_doctor,  &command_serve,
+						  &command_diff,    &command_symbolize,
+						  &command_version, &command_completion };
 #define COMMAND_CNT (sizeof(commands) / sizeof(*commands))
 
 static void print_usage(FILE *out)
@@ -41,11 +42,11 @@ static void print_usage(FILE *out)
 	      "\n",
 	      out);
 	for (size_t i = 0; i < COMMAND_CNT && commands[i]->example; i++)
-		fprintf(out, "  %-8s %s\n             $ %s\n", commands[i]->name,
+		fprintf(out, "  %-9s %s\n              $ %s\n", commands[i]->name,
 			commands[i]->summary, commands[i]->example);
 	fputs("\n"
 	      "heaptap COMMAND --help lists the options of a command, man heaptap-COMMAND explains\n"
-	      "them; heaptap --version shows the version, heaptap completion lets shells complete.\n",
+	      "them; heaptap version --licences shows the licences, heaptap completion lets shells complete.\n",
 	      out);
 }
 
@@ -128,7 +129,7 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
 	if (c)
 		return command_run(c, argc - 1, argv + 1);
-	if (!strcmp(name, "version") || !strcmp(name, "--version") || !strcmp(name, "-V")) {
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		fputs(VERSION_LINE, stdout);
 		return 0;
 	}

@@ -23,11 +23,12 @@ wrong() {
 	fi
 }
 
-for command in record report doctor serve diff; do
+for command in record report doctor serve diff symbolize; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
 	diff) long=format typo=formta letter=f flag=fold-repeated ;;
+	symbolize) long=output typo=outptu letter=o flag=debuginfod ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
 	serve) long=rate typo=raet letter=r flag=all ;;
 	esac
@@ -72,7 +73,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor serve diff; do
+for command in record report doctor serve diff symbolize; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||
@@ -125,10 +126,16 @@ for ask in --version -V version; do
 	run $ask
 	[ $status = 0 ] && grep -qx "heaptap [0-9.]*" "$work/out" && ok "$ask" || not_ok "$ask" "status $status" "$work/out"
 done
+run version --licences
+[ $status = 0 ] && grep -q "^MIT License" "$work/out" && grep -q "libbpf .*BSD-2-Clause" "$work/out" &&
+	ok "version --licences" || not_ok "version --licences" "status $status" "$work/out" "$work/err"
+wrong "version " "version: unexpected argument 'x'" version x
+wrong "symbolize " "symbolize: which FILE?" symbolize
+wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symbolize a b
 run --help
 cp "$work/out" "$work/help"
-[ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 22 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
-	[ "$(grep -c '\$ heaptap' "$work/help")" = 5 ] && ok "--help: what is needed first comes first, with examples" ||
+[ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 24 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 6 ] && ok "--help: what is needed first comes first, with examples" ||
 	not_ok "--help" "status $status" "$work/help"
 for ask in -h help; do
 	run $ask

@@ -3,6 +3,7 @@
 #include "symbol/profile_symbols.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,8 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "profile/profile.h"
-#include "alloc/allocators.h"
+#include "symbol/build_id_files.h"
+#include "symbol/profile_trim.h"
 
 /* A location to look up. */
 struct wanted {
@@ -23,6 +25,7 @@ struct wanted {
 struct namer {
 	struct profile *p;
 	const struct symbol_options *opts;
+	bool replaces; /* what has no lines may get better names */
 	struct hmap function_by_key;
 	VEC(struct wanted) wanted; /* of the mapping at hand */
 	size_t named_cnt, missing_cnt;
@@ -62,6 +65,41 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
+/* "module+0xvaddr" (symbolizer.h), in which case there was no name. */
+static bool is_place(const char *name)
+{
+	const char *plus = strrchr(name, '+');
+
+	return plus && plus > name && !strncmp(plus, "+0x", 3) && plus[3] &&
+	       plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
+}
+
+/* It has no names, or is not known by line and may be. */
+static bool is_wanted(const struct namer *n, const struct profile_location *l)
+{
+	if (!n->replaces || !l->line_cnt)
+		return !l->line_cnt;
+	for (uint32_t i = 0; i < l->line_cnt; i++)
+		if (n->p->lines.data[l->line_first + i].line)
+			return false;
+	return true;
+}
+
+/* What was found says more than what is there. */
+static bool is_better(const struct namer *n, const struct profile_location *l,
+		      const struct symbol_frame *f, size_t cnt)
+{
+	const struct profile_function *fn;
+
+	if (!l->line_cnt)
+		return true;
+	for (size_t i = 0; i < cnt; i++)
+		if (f[i].line)
+			return true;
+	fn = &n->p->functions.data[n->p->lines.data[l->line_first].function];
+	return is_place(profile_text(n->p, fn->name_str)) && cnt && !is_place(f[0].name);
+}
+
 /* A mapping from 0 on is in the file's own addresses; others are at run time. */
 static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_file *ef)
 {
@@ -72,7 +110,9 @@ static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_fi
 		const struct profile_location *l = &n->p->locations.data[i];
 		struct wanted w = { l->address, i };
 
-		if (l->mapping != mapping || l->line_cnt)
+		if (l->mapping != mapping || !is_wanted(n, l))
+			continue;
+		if (m->start && !ef)
 			continue;
 		if (m->start &&
 		    elf_file_off_to_vaddr(ef, l->address - m->start + m->offset, &w.vaddr))
@@ -104,28 +144,35 @@ static int add_lines(struct namer *n, const struct symbol_frame *f, size_t cnt, 
 static int name_wanted(struct namer *n, const uint64_t *vaddr, const struct symbol_result *sym)
 {
 	uint32_t first = 0;
+	size_t added = SIZE_MAX; /* the address whose lines begin at first */
 
 	for (size_t i = 0, k = 0; i < n->wanted.cnt; i++) {
 		struct profile_location *l = &n->p->locations.data[n->wanted.data[i].location];
+		size_t cnt;
 		int err = 0;
 
 		while (vaddr[k] != n->wanted.data[i].vaddr)
 			k++;
-		if (!i || n->wanted.data[i - 1].vaddr != vaddr[k])
-			err = add_lines(n, &sym->frames[sym->first[k]],
-					sym->first[k + 1] - sym->first[k], &first);
+		cnt = sym->first[k + 1] - sym->first[k];
+		if (!is_better(n, l, &sym->frames[sym->first[k]], cnt))
+			continue;
+		if (added != k)
+			err = add_lines(n, &sym->frames[sym->first[k]], cnt, &first);
 		if (err)
 			return err;
+		added = k;
 		l->line_first = first;
-		l->line_cnt = sym->first[k + 1] - sym->first[k];
+		l->line_cnt = cnt;
+		n->named_cnt++;
 	}
-	n->named_cnt += n->wanted.cnt;
 	return 0;
 }
 
-static int look_up(struct namer *n, struct profile_mapping *m, int fd, const char *build_id_hex)
+/* name: where the file is, which is where a debug file's relative links start. */
+static int look_up(struct namer *n, struct profile_mapping *m, int fd, const char *name,
+		   const char *build_id_hex)
 {
-	struct symbol_file sf = { .fd = fd, .build_id_hex = build_id_hex, .root = "" };
+	struct symbol_file sf = { .fd = fd, .name = name, .build_id_hex = build_id_hex, .root = "" };
 	uint64_t *vaddr = calloc(n->wanted.cnt, sizeof(*vaddr));
 	struct symbol_result *sym = NULL;
 	size_t cnt = 0;
@@ -133,7 +180,6 @@ static int look_up(struct namer *n, struct profile_mapping *m, int fd, const cha
 
 	if (!vaddr)
 		return -ENOMEM;
-	sf.name = profile_text(n->p, m->filename_str);
 	for (size_t i = 0; i < n->wanted.cnt; i++)
 		if (!cnt || vaddr[cnt - 1] != n->wanted.data[i].vaddr)
 			vaddr[cnt++] = n->wanted.data[i].vaddr;
@@ -163,7 +209,9 @@ static int name_in_file(struct namer *n, uint32_t mapping, int fd, struct elf_fi
 		return 0;
 	}
 	err = collect_wanted(n, mapping, ef);
-	return err || !n->wanted.cnt ? err : look_up(n, m, fd, build_id_hex);
+	if (err || !n->wanted.cnt)
+		return err;
+	return look_up(n, m, fd, profile_text(n->p, m->filename_str), build_id_hex);
 }
 
 static int name_mapping(struct namer *n, uint32_t mapping)
@@ -185,96 +233,166 @@ static int name_mapping(struct namer *n, uint32_t mapping)
 	return err;
 }
 
-/* A function that hands allocations on, or the allocator's profiler. */
-static bool is_allocator_name(const char *name)
+/* --- elsewhere, by build id --- */
+
+/* Functions that no location has any more go. */
+static int drop_unused_functions(struct profile *p)
 {
-	static const char *const profiler[] = { "je_prof_", "prof_backtrace_impl",
-						"je_malloc_default", "tcmalloc::" };
+	uint32_t *now_at = calloc(p->functions.cnt + 1, sizeof(*now_at)), cnt = 0;
+	const struct profile_location *l;
 
-	for (size_t i = 0; i < sizeof(profiler) / sizeof(*profiler); i++)
-		if (!strncmp(name, profiler[i], strlen(profiler[i])))
-			return true;
-	return alloc_is_allocator_frame(name);
-}
-
-/* Code of its library may have no name, or that of some function before it. */
-static bool is_allocator_library(const struct profile *p, const struct profile_location *l)
-{
-	const char *file, *slash;
-
-	if (l->mapping == HT_NO_INDEX)
-		return false;
-	file = profile_text(p, p->mappings.data[l->mapping].filename_str);
-	slash = strrchr(file, '/');
-	file = slash ? slash + 1 : file;
-	return !strncmp(file, "libjemalloc", 11) || !strncmp(file, "libtcmalloc", 11);
-}
-
-/* How many lines of a location, from the innermost, are the allocator's. */
-static uint32_t allocator_lines(const struct profile *p, const struct profile_location *l)
-{
-	uint32_t n = 0;
-
-	if (is_allocator_library(p, l))
-		return l->line_cnt;
-	while (n < l->line_cnt) {
-		const struct profile_line *line = &p->lines.data[l->line_first + n];
-
-		if (!is_allocator_name(profile_text(p, p->functions.data[line->function].name_str)))
-			break;
-		n++;
+	if (!now_at)
+		return -ENOMEM;
+	vec_each(&p->locations, l)
+		for (uint32_t i = 0; i < l->line_cnt; i++)
+			now_at[p->lines.data[l->line_first + i].function] = 1;
+	for (uint32_t i = 0; i < p->functions.cnt; i++) {
+		if (!now_at[i])
+			continue;
+		p->functions.data[cnt] = p->functions.data[i];
+		now_at[i] = cnt++;
 	}
-	return n;
-}
-
-/* The leaf of a stack, without the allocator's functions that were inlined into it. trimmed: by
- * location, the index + 1 of the one that is without, once it is made. */
-static int trim_leaf(struct profile *p, uint32_t *loc, uint32_t *trimmed)
-{
-	struct profile_location l = p->locations.data[*loc];
-	uint32_t own = allocator_lines(p, &l);
-
-	if (!own || own == l.line_cnt)
-		return 0;
-	if (!trimmed[*loc]) {
-		l.line_first += own;
-		l.line_cnt -= own;
-		if (vec_push(&p->locations, l))
-			return -ENOMEM;
-		trimmed[*loc] = p->locations.cnt;
-	}
-	*loc = trimmed[*loc] - 1;
+	p->functions.cnt = cnt;
+	for (uint32_t i = 0; i < p->lines.cnt; i++)
+		p->lines.data[i].function = now_at[p->lines.data[i].function];
+	free(now_at);
 	return 0;
 }
 
-/* A stack that is the allocator's only stays whole. */
-static int trim_allocator(struct profile *p)
+static size_t count_wanted(const struct namer *n, uint32_t mapping)
 {
-	uint32_t *trimmed = calloc(p->locations.cnt + 1, sizeof(*trimmed));
-	struct profile_sample *s;
+	const struct profile_location *l;
+	size_t cnt = 0;
+
+	vec_each(&n->p->locations, l)
+		cnt += l->mapping == mapping && is_wanted(n, l);
+	return cnt;
+}
+
+/* What one file says of those that are still wanted. Takes fd; -1: the debug file of that build id which is
+ * installed on this machine. is_debug: its segments need not lie where those of the program do. */
+static int try_file(struct namer *n, uint32_t mapping, int fd, const char *name, bool is_debug)
+{
+	struct profile_mapping *m = &n->p->mappings.data[mapping];
+	const char *build_id_hex = profile_text(n->p, m->build_id_str);
+	struct elf_file *ef = NULL;
 	int err = 0;
 
-	if (!trimmed)
-		return -ENOMEM;
-	vec_each(&p->samples, s) {
-		uint32_t *loc = p->sample_locs.data + s->loc_first, own = 0;
+	if (fd >= 0 && !is_debug && elf_file_open_fd(fd, &ef))
+		goto out;
+	err = collect_wanted(n, mapping, ef);
+	if (!err && n->wanted.cnt)
+		err = look_up(n, m, fd, name, build_id_hex);
+out:
+	elf_file_close(ef);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
 
-		for (; own < s->loc_cnt; own++) {
-			const struct profile_location *l = &p->locations.data[loc[own]];
+static int try_dirs(struct namer *n, uint32_t mapping, const struct profile_symbol_places *places,
+		    bool *is_found)
+{
+	const struct profile_mapping *m = &n->p->mappings.data[mapping];
+	char path[PATH_MAX];
+	int fd, err = 0;
 
-			if (allocator_lines(p, l) < l->line_cnt ||
-			    (!l->line_cnt && !is_allocator_library(p, l)))
+	for (size_t i = 0; i < places->dir_cnt; i++) {
+		for (unsigned nth = 0; !err && count_wanted(n, mapping); nth++) {
+			fd = build_id_files_open(places->dirs[i],
+						 profile_text(n->p, m->build_id_str),
+						 profile_text(n->p, m->filename_str), nth, path);
+			if (fd == -ERANGE)
 				break;
+			if (fd < 0)
+				continue;
+			*is_found = true;
+			err = try_file(n, mapping, fd, path, build_id_files_is_debug(nth));
 		}
-		if (own == s->loc_cnt)
-			continue;
-		s->loc_first += own;
-		s->loc_cnt -= own;
-		err = trim_leaf(p, loc + own, trimmed);
-		if (err)
-			break;
 	}
-	free(trimmed);
+	return err;
+}
+
+/* The file itself where it was recorded, and what is installed of its debug information. */
+static int try_here(struct namer *n, uint32_t mapping, bool *is_found)
+{
+	const struct profile_mapping *m = &n->p->mappings.data[mapping];
+	const char *path = profile_text(n->p, m->filename_str);
+	int fd = path[0] == '/' ? regular_file_open(path) : -1;
+
+	if (fd >= 0 && build_id_files_check(fd, profile_text(n->p, m->build_id_str))) {
+		close(fd);
+		fd = -1;
+	}
+	*is_found |= fd >= 0;
+	return try_file(n, mapping, fd, path, false);
+}
+
+static int try_fetched(struct namer *n, uint32_t mapping,
+		       const struct profile_symbol_places *places, bool *is_found)
+{
+	const struct profile_mapping *m = &n->p->mappings.data[mapping];
+	bool has_come = false;
+	int err = 0;
+
+	/* Debug information has all that the program has: one file is enough. */
+	for (unsigned nth = 0; places->fetch && !has_come && count_wanted(n, mapping); nth++) {
+		int fd = places->fetch(places->ctx, profile_text(n->p, m->build_id_str), nth);
+
+		if (fd == -ERANGE)
+			break;
+		if (fd < 0)
+			continue;
+		*is_found = has_come = true;
+		err = try_file(n, mapping, fd, "", nth == 0);
+	}
+	return err;
+}
+
+/* A file without a build id can only be the one that lies where it was recorded. */
+static int name_elsewhere(struct namer *n, uint32_t mapping,
+			  const struct profile_symbol_places *places)
+{
+	const struct profile_mapping *m = &n->p->mappings.data[mapping];
+	struct profile_symbol_file file = { .path = profile_text(n->p, m->filename_str),
+					    .build_id_hex = profile_text(n->p, m->build_id_str),
+					    .wanted_cnt = count_wanted(n, mapping) };
+	size_t before = n->named_cnt;
+	int err = 0;
+
+	if (!file.wanted_cnt || (!file.build_id_hex[0] && file.path[0] != '/'))
+		return 0;
+	if (!file.build_id_hex[0])
+		err = name_mapping(n, mapping);
+	else
+		err = try_dirs(n, mapping, places, &file.is_found);
+	if (!err && file.build_id_hex[0])
+		err = try_here(n, mapping, &file.is_found);
+	if (!err && file.build_id_hex[0])
+		err = try_fetched(n, mapping, places, &file.is_found);
+	file.named_cnt = n->named_cnt - before;
+	file.is_found |= file.named_cnt > 0;
+	if (!err && places->on_file)
+		places->on_file(places->ctx, &file);
+	return err;
+}
+
+int profile_symbolize_elsewhere(struct profile *p, const struct symbol_options *opts,
+				const struct profile_symbol_places *places)
+{
+	struct namer n = { .p = p, .opts = opts, .replaces = true };
+	bool keeps_allocator = profile_has_allocator_leaf(p);
+	int err = 0;
+
+	hmap_init(&n.function_by_key, sizeof(struct function_key));
+	for (uint32_t i = 0; i < p->mappings.cnt && !err; i++)
+		err = name_elsewhere(&n, i, places);
+	if (!err && n.named_cnt && !keeps_allocator)
+		err = profile_trim_allocator(p);
+	if (!err)
+		err = drop_unused_functions(p);
+	hmap_release(&n.function_by_key);
+	vec_release(&n.wanted);
 	return err;
 }
 
@@ -295,7 +413,7 @@ int profile_symbolize(struct profile *p, const struct symbol_options *opts, size
 		if (wants[i])
 			err = name_mapping(&n, i);
 	if (!err && n.named_cnt)
-		err = trim_allocator(p);
+		err = profile_trim_allocator(p);
 	if (!err && ret_missing)
 		*ret_missing = n.missing_cnt;
 	hmap_release(&n.function_by_key);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debuginfod.c - see debuginfod.h.
+ *
+ * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. What comes is written to a
+ * file first, bounded, and counts only when it has that build id: a server, or who answers in its place, can
+ * give a wrong file, not that of another build. The file is read as all files of others are
+ * (symbolizer.h).
+ *
+ * Unlike debuginfod's own client it does not remember that nobody had a file, and does not clean the cache.
+ */
+#include "symbol/debuginfod.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/ca_file.h"
+#include "base/folder.h"
+#include "base/new_file.h"
+#include "base/write_all.h"
+#include "symbol/build_id_files.h"
+
+#define FILE_BYTES_MAX (4LL << 30)
+#define CONNECT_SECONDS 10L
+/* As debuginfod's client: a server that sends nothing for so long is given up. */
+#define IDLE_SECONDS 90L
+#define REDIRECTS_MAX 5L
+#define TEMP_PREFIX ".heaptap-"
+
+struct debuginfod {
+	CURL *easy;
+	char *urls; /* separated by blanks */
+	char cache[PATH_MAX - 256]; /* "": none */
+	char why[CURL_ERROR_SIZE + 256];
+};
+
+/* One file that comes. */
+struct download {
+	int fd;
+	int64_t bytes;
+	int err; /* of writing */
+};
+
+static const char *const kind_names[] = { "debuginfo", "executable" }; /* enum debuginfod_kind */
+
+static void find_cache(struct debuginfod *d)
+{
+	const char *path = getenv("DEBUGINFOD_CACHE_PATH"), *base = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	int len = 0;
+
+	if (path && *path)
+		len = snprintf(d->cache, sizeof(d->cache), "%s", path);
+	else if (base && *base)
+		len = snprintf(d->cache, sizeof(d->cache), "%s/debuginfod_client", base);
+	else if (home && *home)
+		len = snprintf(d->cache, sizeof(d->cache), "%s/.cache/debuginfod_client", home);
+	if (len >= (int)sizeof(d->cache))
+		d->cache[0] = '\0';
+}
+
+int debuginfod_open(struct debuginfod **ret)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	struct debuginfod *d;
+
+	if (!urls || !urls[strspn(urls, " \t\n")])
+		return -ENOENT;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	d = calloc(1, sizeof(*d));
+	if (!d) {
+		curl_global_cleanup();
+		return -ENOMEM;
+	}
+	d->urls = strdup(urls);
+	d->easy = curl_easy_init();
+	if (!d->urls || !d->easy) {
+		debuginfod_close(d);
+		return -ENOMEM;
+	}
+	find_cache(d);
+	*ret = d;
+	return 0;
+}
+
+void debuginfod_close(struct debuginfod *d)
+{
+	if (!d)
+		return;
+	curl_easy_cleanup(d->easy);
+	free(d->urls);
+	free(d);
+	curl_global_cleanup();
+}
+
+const char *debuginfod_why(const struct debuginfod *d)
+{
+	return d->why;
+}
+
+static size_t on_data(char *data, size_t size, size_t n, void *ctx)
+{
+	struct download *down = ctx;
+	size_t bytes = size * n;
+
+	down->bytes += (int64_t)bytes;
+	if (down->bytes > FILE_BYTES_MAX)
+		down->err = -EFBIG;
+	else
+		down->err = write_all(down->fd, data, bytes);
+	return down->err ? 0 : bytes;
+}
+
+static CURLcode set_up(struct debuginfod *d, const char *url, struct download *down,
+		       char error[static CURL_ERROR_SIZE])
+{
+	CURL *e = d->easy;
+	CURLcode rc = CURLE_OK;
+
+	curl_easy_reset(e);
+#define SET(option, value)                                           \
+	do {                                                         \
+		if (rc == CURLE_OK)                                  \
+			rc = curl_easy_setopt(e, (option), (value)); \
+	} while (0)
+	SET(CURLOPT_URL, url);
+#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+	SET(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+	SET(CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+	SET(CURLOPT_FOLLOWLOCATION, 1L);
+	SET(CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+	SET(CURLOPT_FAILONERROR, 1L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
+	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+	SET(CURLOPT_LOW_SPEED_TIME, IDLE_SECONDS);
+	SET(CURLOPT_ERRORBUFFER, error);
+	SET(CURLOPT_WRITEFUNCTION, on_data);
+	SET(CURLOPT_WRITEDATA, down);
+	if (!curl_version_info(CURLVERSION_NOW)->cainfo && ca_file_find())
+		SET(CURLOPT_CAINFO, ca_file_find());
+#undef SET
+	return rc;
+}
+
+/* 0, -ENOENT: that server has it not; else d->why. */
+static int download(struct debuginfod *d, const char *server, const char *build_id_hex,
+		    enum debuginfod_kind kind, int fd, int read_fd)
+{
+	struct download down = { .fd = fd };
+	char url[2048], error[CURL_ERROR_SIZE] = "";
+	size_t len = strlen(server);
+	long status = 0;
+	CURLcode rc;
+
+	if (snprintf(url, sizeof(url), "%s%sbuildid/%s/%s", server,
+		     len && server[len - 1] == '/' ? "" : "/", build_id_hex,
+		     kind_names[kind]) >= (int)sizeof(url))
+		return -ENAMETOOLONG;
+	rc = set_up(d, url, &down, error);
+	if (rc == CURLE_OK)
+		rc = curl_easy_perform(d->easy);
+	if (rc == CURLE_OK)
+		return build_id_files_check(read_fd, build_id_hex);
+	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (rc == CURLE_HTTP_RETURNED_ERROR && (status == 404 || status == 410))
+		return -ENOENT;
+	snprintf(d->why, sizeof(d->why), "%.200s: %s", server,
+		 down.err ? strerror(-down.err) :
+		 error[0] ? error :
+			    curl_easy_strerror(rc));
+	return -EIO;
+}
+
+/* Of all servers, to fd; what one that failed has written is cut off. read_fd: the same file, to be read. */
+static int ask_all(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind,
+		   int fd, int read_fd)
+{
+	char *urls = strdup(d->urls), *rest = urls, *server;
+	int err = -ENOENT;
+
+	if (!urls)
+		return -ENOMEM;
+	while (err && (server = strtok_r(rest, " \t\n", &rest))) {
+		int this_err;
+
+		if (strncmp(server, "http://", 7) && strncmp(server, "https://", 8))
+			continue; /* "ima:..." and "file://..." */
+		if (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET) < 0) {
+			err = -errno;
+			break;
+		}
+		this_err = download(d, server, build_id_hex, kind, fd, read_fd);
+		if (this_err != -ENOENT)
+			err = this_err;
+	}
+	free(urls);
+	return err;
+}
+
+/* The folder of a build id in the cache, or a negative errno. */
+static int open_cache(const struct debuginfod *d, const char *build_id_hex)
+{
+	char path[PATH_MAX], why[FOLDER_WHY_BYTES];
+	int fd = -1, err;
+
+	if (!d->cache[0])
+		return -ENOENT;
+	err = folder_open(d->cache, FOLDER_OURS, &fd, why);
+	if (err)
+		return err;
+	close(fd);
+	snprintf(path, sizeof(path), "%s/%s", d->cache, build_id_hex);
+	err = folder_open(path, FOLDER_OURS, &fd, why);
+	return err ? err : fd;
+}
+
+static int fetch_to_cache(struct debuginfod *d, int folder_fd, const char *build_id_hex,
+			  enum debuginfod_kind kind)
+{
+	struct new_file file;
+	int fd = openat(folder_fd, kind_names[kind], O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
+
+	if (fd >= 0 && !build_id_files_check(fd, build_id_hex))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	err = new_file_open(folder_fd, TEMP_PREFIX, &file);
+	if (err)
+		return err;
+	fd = openat(folder_fd, file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	err = fd < 0 ? -errno : ask_all(d, build_id_hex, kind, file.fd, fd);
+	if (!err) /* where it cannot be kept it is good all the same */
+		(void)new_file_commit(&file, kind_names[kind], true);
+	new_file_drop(&file);
+	if (err && fd >= 0)
+		close(fd);
+	return err ? err : fd;
+}
+
+/* Without a cache: a file without a name, or in memory where there is no folder for one. */
+static int fetch_unnamed(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err;
+
+	if (fd < 0)
+		fd = memfd_create("debuginfod", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = ask_all(d, build_id_hex, kind, fd, fd);
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind)
+{
+	int folder_fd, fd;
+
+	d->why[0] = '\0';
+	/* It becomes a part of paths, and comes out of a profile. */
+	if (!build_id_hex[0] || build_id_hex[strspn(build_id_hex, "0123456789abcdef")] ||
+	    strlen(build_id_hex) > 128)
+		return -ENOENT;
+	folder_fd = open_cache(d, build_id_hex);
+	if (folder_fd < 0)
+		return fetch_unnamed(d, build_id_hex, kind);
+	fd = fetch_to_cache(d, folder_fd, build_id_hex, kind);
+	close(folder_fd);
+	return fd;
+}
