@@ -201,5 +201,6 @@ clean: ## remove everything that was built
 include tests/tests.mk
 include tests/vm/vm.mk
 include tools/bench/bench.mk
+include tools/dist/dist.mk
 include tools/packaging/packaging.mk
 include tools/soak/soak.mk

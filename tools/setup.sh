@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # setup.sh - installs what building and testing need, on Debian and Ubuntu (apt) and Fedora (dnf).
 #
-#   tools/setup.sh [build|demo|check|lint|kernels|bench|deb|packaging|all]...      build without an argument
+#   tools/setup.sh [build|demo|check|lint|kernels|bench|deb|packaging|dist|rpm|check-dist|all]...      build without an argument
 #
 # check and the others include build. When everything is there it does nothing, without root and
 # without the network. When something is missing and it is not run by root, it says what to install.
@@ -93,6 +93,15 @@ debian_deb() {
 fedora_deb() { :; }
 debian_packaging() { want lintian buildah debootstrap; }
 fedora_packaging() { :; }
+# The one executable: archives of what it is linked with, and what unpacks and builds source packages. It is
+# built on Debian and Ubuntu; it runs elsewhere.
+debian_dist() { need dpkg-dev libssl-dev libbz2-dev binutils gzip tar xz-utils; }
+fedora_dist() { :; }
+debian_rpm() { need rpm; }
+fedora_rpm() { need rpm-build; }
+# What it is tried in: an older Debian, a userland of musl, a container image, a server with a certificate.
+debian_check_dist() { want debootstrap musl musl-tools buildah openssl nodejs python3 curl; }
+fedora_check_dist() { :; }
 fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }
 
 clang_version() {
@@ -165,9 +174,12 @@ plan() {
 	for what; do
 		case $what in
 		build) ;;
-		demo | check | lint | kernels | bench | deb | packaging) "${family}_$what" ;;
-		all) for what in demo check lint kernels bench deb packaging; do "${family}_$what"; done ;;
-		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, deb, packaging, all" ;;
+		demo | check | lint | kernels | bench | deb | packaging | dist | rpm) "${family}_$what" ;;
+		check-dist) "${family}_check_dist" ;;
+		all) for what in demo check lint kernels bench deb packaging dist rpm check_dist; do
+			"${family}_$what"
+		done ;;
+		*) die "unknown part '$what': build, demo, check, lint, kernels, bench, deb, packaging, dist, rpm, check-dist, all" ;;
 		esac
 	done
 	need=$(missing $need)

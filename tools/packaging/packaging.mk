@@ -26,19 +26,22 @@ man_path = $(MANDIR)/man$(subst .,,$(suffix $1))/$(notdir $1)
 FILL = sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@BINDIR@,$(BINDIR),g' \
 	-e 's,@SYSCONFDIR@,$(SYSCONFDIR),g' -e 's,@VERSION@,$(VERSION),g'
 
-.PHONY: install uninstall deb check-packaging
+.PHONY: install install-files uninstall deb check-packaging
 
 # A configuration that is there is somebody's: it stays as it is.
-install: $(B)/heaptap sampler ## into PREFIX (/usr/local), under DESTDIR
+install: $(B)/heaptap sampler install-files ## into PREFIX (/usr/local), under DESTDIR
+	install -D -m 644 $(SAMPLER).so $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).so
+	install -D -m 644 $(SAMPLER).a $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).a
+	install -D -m 644 tools/sampler/README.md $(DESTDIR)$(DOCDIR)/sampler.md
+
+# All but the sampler, which programs load: of the program that is built.
+install-files: $(B)/heaptap
 	install -D -m 755 $(B)/heaptap $(DESTDIR)$(BINDIR)/heaptap
 	$(foreach m,$(MAN),install -D -m 644 $m $(DESTDIR)$(call man_path,$m) &&) true
 	$(foreach c,$(COMPLETIONS),install -d $(DESTDIR)$(dir $(call completion_path,$c)) && \
 		$(B)/heaptap completion $(firstword $(subst :, ,$c)) > $(DESTDIR)$(call completion_path,$c) && \
 		chmod 644 $(DESTDIR)$(call completion_path,$c) &&) true
 	install -D -m 644 include/heaptap/scope.h $(DESTDIR)$(PREFIX)/include/heaptap/scope.h
-	install -D -m 644 $(SAMPLER).so $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).so
-	install -D -m 644 $(SAMPLER).a $(DESTDIR)$(LIBDIR)/$(notdir $(SAMPLER)).a
-	install -D -m 644 tools/sampler/README.md $(DESTDIR)$(DOCDIR)/sampler.md
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig $(DESTDIR)$(UNITDIR) \
 		$(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(SYSCONFDIR)/heaptap
 	$(FILL) $(P)/heaptap.pc.in > $(DESTDIR)$(PREFIX)/share/pkgconfig/heaptap.pc
