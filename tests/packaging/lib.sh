@@ -63,13 +63,13 @@ await() {
 	return 1
 }
 
-# debian_root DIR: Debian 12 with nothing but its base, from where this machine gets its packages.
+# debian_root DIR [SUITE]: Debian (12) with nothing but its base, from where this machine gets its packages.
 debian_root() {
 	local mirror
 	mirror=$(sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *(http[^ ]*debian)( .*)?$/\3/p' /etc/apt/sources.list \
 		/etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
 	[ -n "$mirror" ] || skip_all "apt's sources name no mirror"
-	LIMIT=600 passes "debootstrap" debootstrap --variant=minbase bookworm "$1" "$mirror"
+	LIMIT=600 passes "debootstrap" debootstrap --variant=minbase "${2:-bookworm}" "$1" "$mirror"
 	[ "$failed" = 0 ] || packaging_end
 	[ ! -d /etc/apt/apt.conf.d ] || cp -r /etc/apt/apt.conf.d "$1/etc/apt/"
 	echo 'APT::Install-Recommends "false";' >"$1/etc/apt/apt.conf.d/zz-test"

@@ -28,6 +28,11 @@ dist: ## one static executable that runs anywhere, in a tarball: .build-dist/hea
 	@tools/dist/pack $(DIST) $(DIST_NAME)
 	@ls -l $(DIST)/heaptap $(DIST_TARBALL)
 
+rpm: ## the one executable as an RPM, for RHEL, Fedora and SUSE: .build-dist/heaptap-*.rpm
+	@tools/setup.sh build dist rpm
+	$(SUB_MAKE) dist
+	@tools/dist/pack-rpm $(DIST) $(DIST_NAME) $(VERSION)
+
 # Of the sub-make, whose B is that of the build. The linker warns of what inside.c answers.
 dist-executable: $(B)/inside.o
 	$(SUB_MAKE) $(B)/heaptap 2>$(B)/link.log || { cat $(B)/link.log >&2; exit 1; }
@@ -36,3 +41,12 @@ $(B)/inside.o: tools/dist/inside.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# Its own tests, and of every feature one that others have: these take the program from HEAPTAP.
+DIST_TESTS := $(sort $(wildcard tests/dist/slow_*.sh))
+DIST_FEATURES := $(patsubst %,tests/e2e/test_%.sh,exact_c scopes serve_http symbolize)
+check-dist: ## the one executable in other roots, its features, that it is reproducible; ROOTS=: of images (root, half an hour)
+	@tools/setup.sh check dist rpm packaging check-dist
+	$(SUB_MAKE) $(BUILD_JOBS) all
+	$(SUB_MAKE) rpm
+	@HEAPTAP=$(DIST)/heaptap ROOTS='$(ROOTS)' tests/run $(DIST_TESTS) $(DIST_FEATURES)
