@@ -12,8 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ca_file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/null_fd.h"
 #include "base/printable.h"
 #include "base/vec.h"
 
@@ -201,10 +203,42 @@ static void test_log_names(void **state)
 	assert_string_equal(text, "heaptap: warning: of a?]0;x???heaptap: error: b\n");
 }
 
+/* Where there is no /dev/null it is a file that cannot grow: nothing of it may differ for who reads. */
+static void test_null_fd(void **state)
+{
+	char byte;
+	int fd = null_fd_open();
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, &byte, 1), 0);
+	close(fd);
+}
+
+static void test_ca_file(void **state)
+{
+	const char *before = getenv("SSL_CERT_FILE"), *found;
+	char *saved = before ? strdup(before) : NULL;
+
+	(void)state;
+	setenv("SSL_CERT_FILE", "/some/file", 1);
+	assert_string_equal(ca_file_find(), "/some/file");
+	setenv("SSL_CERT_FILE", "", 1);
+	found = ca_file_find();
+	assert_true(!found || !access(found, R_OK));
+	if (saved)
+		setenv("SSL_CERT_FILE", saved, 1);
+	else
+		unsetenv("SSL_CERT_FILE");
+	free(saved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_null_fd),
+		cmocka_unit_test(test_ca_file),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),

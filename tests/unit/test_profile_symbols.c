@@ -197,12 +197,88 @@ static void takes_the_allocator_off_the_leaf(void **state)
 	profile_free(p);
 }
 
+struct seen {
+	size_t file_cnt, wanted_cnt, named_cnt, missing_cnt;
+};
+
+static void see_file(void *ctx, const struct profile_symbol_file *file)
+{
+	struct seen *seen = ctx;
+
+	seen->file_cnt++;
+	seen->wanted_cnt += file->wanted_cnt;
+	seen->named_cnt += file->named_cnt;
+	seen->missing_cnt += !file->is_found;
+}
+
+static uint64_t vaddr_in_self(struct profile_mapping m, const void *address, char *ret_build_id)
+{
+	struct elf_file *ef;
+	uint64_t vaddr;
+
+	assert_int_equal(elf_file_open(self, &ef), 0);
+	assert_int_equal(elf_file_off_to_vaddr(ef, (uintptr_t)address - m.start + m.offset, &vaddr),
+			 0);
+	elf_file_build_id_hex(ef, ret_build_id);
+	elf_file_close(ef);
+	return vaddr;
+}
+
+/* A place gets a name, a name without a line a line; what has a line, and what is another build's, stays. */
+static void fills_in_what_was_recorded_elsewhere(void **state)
+{
+	static const struct symbol_options with_lines = { .demangle = true, .lines = true };
+	static const char *const place[] = { "self+0x1234", NULL };
+	static const char *const old[] = { "old_name", NULL };
+	char build_id[2 * BUILD_ID_BYTES_CAP + 1];
+	struct profile *p = new_profile();
+	struct profile_mapping m = mapping_of(p, named_in_this_test);
+	uint64_t vaddr = vaddr_in_self(m, (const char *)named_in_this_test + 4, build_id);
+	struct seen seen = { 0 };
+	struct profile_symbol_places places = { .on_file = see_file, .ctx = &seen };
+
+	(void)state;
+	if (!build_id[0])
+		skip();
+	m = (struct profile_mapping){ .limit = UINT64_MAX,
+				      .filename_str = profile_str(p, self),
+				      .build_id_str = profile_str(p, build_id) };
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	m.build_id_str = profile_str(p, "0123456789abcdef");
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	m.build_id_str = profile_str(p, "../../etc/passwd");
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	add_named(p, 0, place);
+	add_named(p, 0, old);
+	add_named(p, 0, old);
+	add_named(p, 1, place);
+	add_named(p, 2, place);
+	for (uint32_t i = 0; i < p->locations.cnt; i++)
+		p->locations.data[i].address = vaddr;
+	p->lines.data[2].line = 7;
+	assert_int_equal(profile_symbolize_elsewhere(p, &with_lines, &places), 0);
+	assert_string_equal(name_of(p, 0), "named_in_this_test");
+	assert_string_equal(name_of(p, 1), "named_in_this_test");
+	assert_int_not_equal(p->lines.data[p->locations.data[1].line_first].line, 0);
+	assert_string_equal(name_of(p, 2), "old_name");
+	assert_string_equal(name_of(p, 3), "self+0x1234");
+	assert_string_equal(name_of(p, 4), "self+0x1234");
+	assert_int_equal(seen.file_cnt, 3);
+	assert_int_equal(seen.wanted_cnt, 4);
+	assert_int_equal(seen.named_cnt, 2);
+	assert_int_equal(seen.missing_cnt, 2);
+	/* what no location has any more is gone: one function, the old name, two places */
+	assert_int_equal(p->functions.cnt, 4);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_addresses_of_both_kinds),
 		cmocka_unit_test(leaves_what_is_not_the_file),
 		cmocka_unit_test(takes_the_allocator_off_the_leaf),
+		cmocka_unit_test(fills_in_what_was_recorded_elsewhere),
 	};
 
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
