@@ -23,7 +23,7 @@ dist: ## one static executable that runs anywhere, in a tarball: .build-dist/hea
 	@tools/dist/build-libraries $(DIST_LIBS)
 	@tools/dist/licences $(DIST_LIBS) > $(DIST)/licences.tmp
 	@cmp -s $(DIST)/licences.tmp $(DIST)/licences.txt || mv $(DIST)/licences.tmp $(DIST)/licences.txt
-	@rm -f $(DIST)/licences.tmp
+	@rm -f $(DIST)/licences.tmp $(DIST)/obj/heaptap # linked anew: make does not know when an archive has changed
 	$(SUB_MAKE) $(BUILD_JOBS) $(DIST_VARS) dist-executable
 	@tools/dist/pack $(DIST) $(DIST_NAME)
 	@ls -l $(DIST)/heaptap $(DIST_TARBALL)
