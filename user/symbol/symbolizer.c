@@ -101,7 +101,8 @@ static bool is_idle(struct helper_run *h, uint64_t now)
 
 	if (now >= h->looked_ns + LOOK_NS) {
 		busy_ns = busy_ns_of(h->pid);
-		if (busy_ns == UINT64_MAX || busy_ns - h->busy_ns > (now - h->looked_ns) / IDLE_SHARE)
+		if (busy_ns == UINT64_MAX ||
+		    busy_ns - h->busy_ns > (now - h->looked_ns) / IDLE_SHARE)
 			h->awake_ns = now;
 		if (busy_ns != UINT64_MAX)
 			h->busy_ns = busy_ns;
