@@ -75,7 +75,7 @@ grep -qE '^ +[+][0-9.]+ KiB/s  .* [0-9.]+ KiB  .* leaky_server.cc:[0-9]+$' "$wor
 python3 -c "
 import json
 rows = [r for r in json.load(open('$work/json'))['rows'] if r['inuse_bytes']]
-assert len(rows) == 1 and 'remember' in rows[0]['name'], rows
+assert 'remember' in rows[0]['name'] and rows[0]['share'] > 0.9, rows
 assert rows[0]['age_s']['oldest'] > $seconds / 2 and 5 < rows[0]['age_s']['median'] < $seconds, rows[0]" \
 	>"$work/told" 2>&1 && ok "what is older than 5 s is what leaks" || not_ok "older than 5 s" "" "$work/told" "$work/err"
 "$heaptap" report --by age -f json "$work/leak-0.pb.gz" >"$work/json" 2>"$work/err"
@@ -83,7 +83,8 @@ python3 -c "
 import json
 d = json.load(open('$work/json'))
 assert sum(r['inuse_bytes'] for r in d['rows']) == d['total']['inuse_bytes'] > 0
-assert d['rows'][-1]['name'] == 'under 0.1 s' and d['rows'][0]['name'].endswith(' s'), d['rows']" >"$work/told" 2>&1 &&
+begin = [0 if r['name'].startswith('under') else float(r['name'].split()[0]) for r in d['rows']]
+assert len(begin) > 3 and begin == sorted(begin, reverse=True) and begin[0] >= 5, begin" >"$work/told" 2>&1 &&
 	ok "by age: the rows add up, the oldest first" || not_ok "by age" "" "$work/told" "$work/err"
 "$heaptap" report --older-than 6s "$work/leak-0.pb.gz" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q 'the nearest bounds are 5 s and 7 s' "$work/err" && ok "an age between bounds is refused" ||
