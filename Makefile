@@ -17,8 +17,9 @@ BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 B := .build
 ifdef SAN
 B := .build-san
-# -O2 takes much longer to compile here. At -O1 gcc sees less of what is set and what fits.
-CFLAGS ?= -O1 -g -Wno-format-truncation -Wno-maybe-uninitialized
+# -O2 and -O1 take much longer to compile here, and what is found needs lines, no types. At -Og gcc sees less of
+# what is set and what fits.
+CFLAGS ?= -Og -g1 -Wno-format-truncation -Wno-maybe-uninitialized
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
 # Generated files. Other builds of the same sources (tests/tests.mk) share them.
@@ -34,7 +35,8 @@ ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VE
 	-Iinclude -Iuser -I$(G)
 LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lm -pthread
 
-SRCS := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
+# OMIT: folders that a build has no use for (tests/tests.mk).
+SRCS := $(filter-out user/main.c $(addsuffix /%,$(addprefix user/,$(OMIT))),$(wildcard user/*.c user/*/*.c))
 PROTOS := user/profile/profile.proto user/push/parca.proto user/push/pyroscope.proto \
 	user/push/debuginfo.proto
 PROTO_NAMES := $(basename $(notdir $(PROTOS)))
