@@ -109,10 +109,13 @@ enum lane_result profile_lane_result(const struct profile_lane *l, size_t i, int
 	bool is_stopped = l->worker.was_stopped;
 
 	*ret_err = err <= 0 ? err : -EINTR;
-	if (l->kind == LANE_QUICK && (err == -ETIME || (err == BEGUN && is_stopped)))
+	/* On a busy machine a child may be stopped before it has come to its first file. */
+	if (l->kind == LANE_QUICK &&
+	    (err == -ETIME || (is_stopped && (err == BEGUN || (err == NOT_BEGUN && !i)))))
 		return LANE_TOO_SLOW;
-	/* A child that ends before it does anything would do so again. */
-	return err == NOT_BEGUN && l->news->err[0] != NOT_BEGUN ? LANE_NOT_BEGUN : LANE_OVER;
+	/* One that ends by itself before it does anything would do so again. */
+	return err == NOT_BEGUN && (is_stopped || l->news->err[0] != NOT_BEGUN) ? LANE_NOT_BEGUN :
+										  LANE_OVER;
 }
 
 static size_t find(const struct slow_processes *s, pid_t pid, uint32_t generation)
