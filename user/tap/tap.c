@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "tap/threads.h"
 
 #ifndef MFD_EXEC
@@ -408,6 +410,20 @@ static int put_in_stopped(const struct tap_order *order, struct tap *t, struct t
 	return err;
 }
 
+/* What is done while all threads are stopped, and by a thread of its own: see threads.h. */
+struct visit {
+	struct tap *tap;
+	struct refusal why;
+	int (*work)(struct visit *v, struct threads *th);
+	struct tap_result result;
+	int err;
+	/* Of the work. */
+	const struct tap_order *order;
+	const uint64_t *old_addr;
+	uint32_t old_cnt, cleared_cnt;
+	int fd;
+};
+
 static int stop(pid_t pid, struct threads **ret, const struct refusal *why)
 {
 	int err = threads_stop(pid, ret);
@@ -422,32 +438,69 @@ static int stop(pid_t pid, struct threads **ret, const struct refusal *why)
 	return 0;
 }
 
+static void *run_visit(void *arg)
+{
+	struct visit *v = arg;
+	struct threads *th = NULL;
+
+	v->err = stop(v->tap->pid, &th, &v->why);
+	if (v->err)
+		return NULL;
+	v->err = v->work(v, th);
+	v->result.thread_cnt = (uint32_t)threads_cnt(th);
+	v->result.stopped_ns = threads_resume(th);
+	return NULL;
+}
+
+static int visit(struct visit *v)
+{
+	pthread_t thread;
+	int err = thread_start(&thread, run_visit, v);
+
+	if (err)
+		return refuse(&v->why, err, "no thread to stop it by: %s", strerror(-err));
+	pthread_join(thread, NULL);
+	return v->err;
+}
+
+static int put_in(struct visit *v, struct threads *th)
+{
+	return put_in_stopped(v->order, v->tap, th, &v->fd, &v->why);
+}
+
+static int clear(struct visit *v, struct threads *th)
+{
+	return clear_old(v->tap, th, v->old_addr, v->old_cnt, 0, &v->cleared_cnt, &v->why);
+}
+
+static int restore(struct visit *v, struct threads *th)
+{
+	return restore_sites(v->tap, th, v->tap->header.patch_cnt);
+}
+
 int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
 	       struct tap_result *result, char *why, size_t why_bytes)
 {
-	const struct refusal r = { why, why_bytes };
-	struct threads *th = NULL;
 	struct tap *t = calloc(1, sizeof(*t));
+	struct visit v = {
+		.tap = t, .why = { why, why_bytes }, .work = put_in, .order = order, .fd = -1
+	};
 	int err;
 
 	if (!t)
 		return -ENOMEM;
-	*ret_fd = -1;
 	t->pid = order->pid;
 	t->code_addr = order->code_addr;
 	t->header = *tap_code_header(&order->code);
 	t->mem_fd = open_memory(order->pid);
-	err = t->mem_fd < 0 ? refuse(&r, t->mem_fd, "its memory cannot be opened: %s",
+	err = t->mem_fd < 0 ? refuse(&v.why, t->mem_fd, "its memory cannot be opened: %s",
 				     strerror(-t->mem_fd)) :
-			      stop(order->pid, &th, &r);
-	if (!err) {
-		err = put_in_stopped(order, t, th, ret_fd, &r);
-		result->thread_cnt = (uint32_t)threads_cnt(th);
-		result->stopped_ns = threads_resume(th);
-	}
+			      visit(&v);
+	*result = v.result;
+	*ret_fd = v.fd;
 	if (err) {
-		if (*ret_fd >= 0)
-			close(*ret_fd);
+		if (v.fd >= 0)
+			close(v.fd);
 		tap_free(t);
 	} else {
 		*ret = t;
@@ -458,18 +511,17 @@ int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, char *why,
 	      size_t why_bytes)
 {
-	const struct refusal r = { why, why_bytes };
 	struct tap t = { .pid = pid, .mem_fd = open_memory(pid) };
-	struct threads *th = NULL;
-	int err = t.mem_fd < 0 ? refuse(&r, t.mem_fd, "its memory cannot be opened: %s",
+	struct visit v = { .tap = &t,
+			   .why = { why, why_bytes },
+			   .work = clear,
+			   .old_addr = old_addr,
+			   .old_cnt = cnt };
+	int err = t.mem_fd < 0 ? refuse(&v.why, t.mem_fd, "its memory cannot be opened: %s",
 					strerror(-t.mem_fd)) :
-				 stop(pid, &th, &r);
+				 visit(&v);
 
-	*ret_cnt = 0;
-	if (!err) {
-		err = clear_old(&t, th, old_addr, cnt, 0, ret_cnt, &r);
-		threads_resume(th);
-	}
+	*ret_cnt = v.cleared_cnt;
 	if (t.mem_fd >= 0)
 		close(t.mem_fd);
 	return err;
@@ -499,7 +551,8 @@ int tap_read_lost(const struct tap *t, struct tap_lost *ret)
 int tap_take_out(struct tap *t, struct tap_result *result)
 {
 	struct tap_header there;
-	struct threads *th;
+	char why[16];
+	struct visit v = { .tap = t, .why = { why, sizeof(why) }, .work = restore };
 	int err;
 
 	*result = (struct tap_result){ 0 };
@@ -507,13 +560,9 @@ int tap_take_out(struct tap *t, struct tap_result *result)
 	if (read_at(t, t->code_addr, &there, sizeof(there)) || there.magic != TAP_MAGIC)
 		return 0;
 	tap_set_rate(t, 0);
-	err = threads_stop(t->pid, &th);
-	if (err)
-		return err == -ESRCH ? 0 : err;
-	err = restore_sites(t, th, t->header.patch_cnt);
-	result->thread_cnt = (uint32_t)threads_cnt(th);
-	result->stopped_ns = threads_resume(th);
-	return err;
+	err = visit(&v);
+	*result = v.result;
+	return err == -ESRCH ? 0 : err;
 }
 
 void tap_free(struct tap *t)

@@ -6,8 +6,6 @@
  * changed; all go on. Nothing is sampled until tap_set_rate(). On any failure nothing has changed.
  * Out: all threads are stopped, the bytes are put back; all go on. The memory stays mapped, for a thread may be in it;
  * nothing leads there any more, and the next tap of the process uses it again.
- *
- * For one thread, which is the tracer meanwhile.
  */
 #ifndef HT_TAP_TAP_H
 #define HT_TAP_TAP_H

@@ -30,6 +30,7 @@
 #define RESTART_NO_INTR (-513)
 #define RESTART_BLOCK (-516)
 #define NAP_NS 20000
+#define LATE_NS 20000000ULL /* who was too late for the stop */
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
@@ -219,14 +220,6 @@ int threads_stop(pid_t pid, struct threads **ret)
 
 static void detach(struct stopped *s)
 {
-	int status;
-
-	/* One that did not stop in time does, sooner or later; who ends does that first. */
-	if (!s->is_stopped && !s->is_gone) {
-		if (waitpid(s->tid, &status, __WALL | __WNOTHREAD) != s->tid)
-			return;
-		note_status(s, status);
-	}
 	if (s->is_gone)
 		return;
 	if (s->is_changed)
@@ -236,8 +229,8 @@ static void detach(struct stopped *s)
 
 uint64_t threads_resume(struct threads *t)
 {
+	uint64_t stopped_ns, end_ns;
 	struct stopped *s;
-	uint64_t stopped_ns;
 
 	if (!t)
 		return 0;
@@ -245,8 +238,9 @@ uint64_t threads_resume(struct threads *t)
 		if (s->is_stopped)
 			detach(s);
 	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
+	end_ns = now_ns() + LATE_NS;
 	vec_each(&t->list, s)
-		if (!s->is_stopped)
+		if (!s->is_stopped && !await(s, end_ns))
 			detach(s);
 	vec_release(&t->list);
 	free(t);
