@@ -3,12 +3,11 @@
 import statistics
 
 from benchlib import CPUS, Skip, Target, interval
-from pieces_cost import BAR_SIZE, PAIRLOOP, pair_measure, redis_compare, size_name
+from pieces_cost import BAR_SIZE, PAIRLOOP, pair_measure, size_name
+from pieces_sampler import redis_case
 from profilers import Heaptap, library
-from workloads import Redis
 
 ADDED_NS, TIMES_LESS = 5, 200
-RATE_KEPT = 97
 
 
 class Tapped(Heaptap):
@@ -59,30 +58,6 @@ def pair_case(bench, allocator, other, threads):
     report.bar(f"tap, {allocator}: less than probes", times, "times", f">= {TIMES_LESS}", times >= TIMES_LESS, "")
 
 
-def redis_case(bench):
-    report = bench.report
-    base, variant, attached = Redis(), None, None
-    try:
-        variant = Redis()
-        attached = Tapped(variant.pid)
-        found = redis_compare(bench, "tap", base, variant)
-        attached.stop()
-    finally:
-        if attached:
-            attached.kill()
-        if variant:
-            variant.close()
-        base.close()
-    report.values("redis, requests/s", "untouched", found["base_rate"], "/s")
-    report.values("redis, requests/s", "+ tap", found["rate"], "%", discarded=found["discarded"])
-    report.values("redis, p99", "untouched", found["base_p99"], "ms")
-    report.values("redis, p99", "tap", found["p99"], "ms")
-    kept = 100 + statistics.median(found["rate"])
-    low, high = interval(found["rate"])
-    report.bar("redis-benchmark with the tap", kept, "%", f">= {RATE_KEPT}", kept >= RATE_KEPT,
-               f"[{100 + low:.1f} .. {100 + high:.1f}]")
-
-
 def tap(bench):
     """What the tap costs, beside probes."""
     bench.report.heading("the tap: malloc+free pair, CPU ns added, and redis-server")
@@ -94,4 +69,4 @@ def tap(bench):
     for allocator, other in allocators:
         for threads in sorted({1, 2, 2 * len(CPUS)}):
             pair_case(bench, allocator, other, threads)
-    redis_case(bench)
+    redis_case(bench, "tap", None, Tapped)
