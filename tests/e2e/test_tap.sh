@@ -216,6 +216,10 @@ for ((i = 0; i < ${E2E_TAP_KILLS:-6}; i++)); do
 	is_alive || break
 done
 record_start --tap=only -p "$target"
+kill -9 $(pgrep -P "$recorder" -x heaptap-guard)
+stop_recorder
+same_text "its guardian killed"
+record_start --tap=only -p "$target"
 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err"
 status=$?
 [ $status = 1 ] && says "$work/remove.err" 'it is tapped by another heaptap' && ok "doctor --remove-tap: not of one that is there" ||

@@ -149,7 +149,7 @@ static int remove_tap(pid_t pid)
 	if (err)
 		snprintf(why, sizeof(why), "there is no process %d: see 'ps -e'", pid);
 	else
-		err = tap_orders_clear(pid, info.live_tid, &cnt, why, sizeof(why));
+		err = tap_orders_clear(pid, info.live_tid, false, &cnt, why, sizeof(why));
 	if (err) {
 		log_error("doctor: --remove-tap: PID %d: %s", pid, why);
 		return 1;

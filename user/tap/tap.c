@@ -338,11 +338,12 @@ static bool has_owner(const struct tap_header *h)
 }
 
 /*
- * Takes out what is in of taps whose owner is gone. own_pid: whose other taps are left alone. What a header says is the
- * process's word: at worst it has bytes of its own changed that it could change itself.
+ * Takes out what is in of taps whose owner is gone, or is gone_pid. own_pid: whose other taps are left alone. What a header
+ * says is the process's word: at worst it has bytes of its own changed that it could change itself.
  */
 static int clear_old(const struct tap *t, struct threads *th, const uint64_t *old_addr,
-		     uint32_t cnt, pid_t own_pid, uint32_t *ret_cnt, const struct refusal *why)
+		     uint32_t cnt, pid_t own_pid, pid_t gone_pid, uint32_t *ret_cnt,
+		     const struct refusal *why)
 {
 	struct tap old = { .pid = t->pid, .mem_fd = t->mem_fd };
 	uint8_t there[TAP_PATCH_CAP];
@@ -357,7 +358,7 @@ static int clear_old(const struct tap *t, struct threads *th, const uint64_t *ol
 		    read_at(t, first->addr, there, first->byte_cnt) ||
 		    memcmp(there, first->patched, first->byte_cnt) != 0)
 			continue; /* it is out */
-		if (has_owner(&old.header)) {
+		if (old.header.owner_pid != gone_pid && has_owner(&old.header)) {
 			if (old.header.owner_pid == own_pid)
 				continue; /* of another file */
 			return refuse(why, -EBUSY, "it is tapped by another heaptap, PID %d",
@@ -378,8 +379,8 @@ static int put_in_stopped(const struct tap_order *order, struct tap *t, struct t
 {
 	uint64_t syscall_addr;
 	uint32_t old_cnt;
-	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid, &old_cnt,
-			    why);
+	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid, 0,
+			    &old_cnt, why);
 
 	if (!err)
 		err = compare_sites(t, why);
@@ -421,6 +422,7 @@ struct visit {
 	const struct tap_order *order;
 	const uint64_t *old_addr;
 	uint32_t old_cnt, cleared_cnt;
+	pid_t gone_pid;
 	int fd;
 };
 
@@ -470,7 +472,8 @@ static int put_in(struct visit *v, struct threads *th)
 
 static int clear(struct visit *v, struct threads *th)
 {
-	return clear_old(v->tap, th, v->old_addr, v->old_cnt, 0, &v->cleared_cnt, &v->why);
+	return clear_old(v->tap, th, v->old_addr, v->old_cnt, 0, v->gone_pid, &v->cleared_cnt,
+			 &v->why);
 }
 
 static int restore(struct visit *v, struct threads *th)
@@ -508,15 +511,16 @@ int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
 	return err;
 }
 
-int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, char *why,
-	      size_t why_bytes)
+int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
+	      char *why, size_t why_bytes)
 {
 	struct tap t = { .pid = pid, .mem_fd = open_memory(pid) };
 	struct visit v = { .tap = &t,
 			   .why = { why, why_bytes },
 			   .work = clear,
 			   .old_addr = old_addr,
-			   .old_cnt = cnt };
+			   .old_cnt = cnt,
+			   .gone_pid = gone_pid };
 	int err = t.mem_fd < 0 ? refuse(&v.why, t.mem_fd, "its memory cannot be opened: %s",
 					strerror(-t.mem_fd)) :
 				 visit(&v);

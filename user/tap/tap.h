@@ -47,9 +47,12 @@ struct tap_result {
  */
 int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
 	       struct tap_result *result, char *why, size_t why_bytes);
-/* Takes out what heaptaps that are gone have left at these places of its memory; how many they were. */
-int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, char *why,
-	      size_t why_bytes);
+/*
+ * Takes out what heaptaps that are gone have left at these places of its memory; how many they were. gone_pid: one
+ * that may still be there, but holds nothing any more; 0: none.
+ */
+int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
+	      char *why, size_t why_bytes);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);
 /* What the stub has counted. */
 struct tap_lost {

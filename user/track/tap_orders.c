@@ -96,7 +96,8 @@ static uint32_t find_old(const struct proc_maps *maps, uint64_t *ret_addr)
 	return cnt;
 }
 
-int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, char *why, size_t why_bytes)
+int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, char *why,
+		     size_t why_bytes)
 {
 	uint64_t old_addr[TAP_OLD_CAP];
 	struct proc_maps maps = { 0 };
@@ -107,7 +108,9 @@ int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, char *why, si
 	if (err)
 		snprintf(why, why_bytes, "its mappings cannot be read: %s", strerror(-err));
 	proc_maps_release(&maps);
-	return err || !cnt ? err : tap_clear(pid, old_addr, cnt, ret_cnt, why, why_bytes);
+	return err || !cnt ? err :
+			     tap_clear(pid, old_addr, cnt, is_own ? getpid() : 0, ret_cnt, why,
+				       why_bytes);
 }
 
 /* As the header has it, of this process. */

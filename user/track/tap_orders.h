@@ -6,6 +6,7 @@
 #ifndef HT_TRACK_TAP_ORDERS_H
 #define HT_TRACK_TAP_ORDERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,7 +23,9 @@ struct track_file;
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
 		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes);
 
-/* Takes out the taps that heaptaps which are gone have left in it; how many they were. */
-int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, char *why, size_t why_bytes);
+/* Takes out the taps that heaptaps which are gone have left in it, and, is_own, those of this one, whose guardian is
+ * gone; how many they were. */
+int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, char *why,
+		     size_t why_bytes);
 
 #endif

@@ -27,6 +27,7 @@
 #include "track/followed.h"
 #include "track/jit_code.h"
 #include "track/loaders.h"
+#include "track/tap_orders.h"
 #include "track/tap_rate.h"
 #include "tap/tap.h"
 
@@ -404,6 +405,18 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 	p->held_until_ns = 0; /* it goes on now */
 }
 
+/* By this process: the tap was the guardian's. */
+static void repair_tap(const struct followed_process *p)
+{
+	uint32_t cnt;
+	char why[256];
+
+	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, why, sizeof(why)))
+		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
+			 "it out",
+			 p->pid, why, p->pid);
+}
+
 void tracker_repair(struct tracker *t)
 {
 	struct followed_process *p;
@@ -414,6 +427,7 @@ void tracker_repair(struct tracker *t)
 	vec_each(&t->followed.list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p);
+		repair_tap(p);
 	}
 	guardian_wait_all_out(t->opts.guardian);
 }
