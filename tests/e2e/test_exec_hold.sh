@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A program that heaptap started executes another one: not one allocation of that is missed, whatever it is,
-# and nobody notices that it waited.
+# and nobody notices that it waited. E2E_HOLDS: how often a program with constructors is (2).
 . "$(dirname "$0")/lib.sh"
 e2e_init exec_hold
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Targets that do what a profiler would rather not meet, and a profiler that is killed.
+# Targets that do what a profiler would rather not meet, and a profiler that is killed, E2E_HOSTILE times (8)
+# of each kind.
 . "$(dirname "$0")/lib.sh"
 e2e_init hostile
 
