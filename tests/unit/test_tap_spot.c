@@ -44,6 +44,10 @@
 #define NOP7 0x0f, 0x1f, 0x80, 0, 0, 0, 0
 #define SETE 0x0f, 0x94, 0xc0
 
+#define RED_ZONE 0x48, 0x89, 0x7c, 0x24, 0xf8 /* mov %rdi,-8(%rsp) */
+#define FRAME 0x48, 0x89, 0x7d, 0xf8 /* mov %rdi,-8(%rbp) */
+#define JRCXZ 0xe3, 0x10
+
 #define NO_SPOT (-1)
 #define FREE true
 
@@ -77,6 +81,10 @@ static const struct {
 	{"free: behind the NULL check", CODE(TEST_RDI, JE(10), MOV_FS, RET), FREE, 5, 0, TAP_MOVE_COPY, {-1}, ""},
 	{"free: flags that are read later", CODE(TEST_RDI, MOV_IMM, SETE, RET), FREE, NO_SPOT, 0, 0, {-1}, "flags are in use"},
 	{"free: the argument may be moved", CODE(MOV_RDI_RBX, LEA_RSI, MOV_FS, RET), FREE, 7, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"free: not behind what is below the stack pointer", CODE(RED_ZONE, MOV_FS, RET), FREE, 0, 0, TAP_MOVE_COPY, {-1}, ""},
+	{"free: nor in a frame", CODE(FRAME, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, "the argument or the way ends"},
+	{"a branch of another kind is not moved", CODE(PUSH_RBX, JRCXZ, MOV_FS, RET), false, NO_SPOT, 0, 0, {-1}, "cannot be moved"},
+	{"free: nor passed", CODE(JRCXZ, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, "the argument or the way ends"},
 	{"free: but not lost", CODE(MOV_RSI_RDI, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
 	{"free: nor r11 be in use", CODE(MOV_RDI_R11, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
 };

@@ -86,6 +86,31 @@ static bool writes_reg(const struct search *sc, int number)
 	return false;
 }
 
+/* Branches that insn_classify() does not tell apart: loop, jrcxz, xbegin, far and 16-bit ones. */
+static bool is_odd_branch(const struct search *sc, enum kind k)
+{
+	static const uint8_t groups[] = { X86_GRP_JUMP, X86_GRP_CALL, X86_GRP_RET,
+					  X86_GRP_INT,	X86_GRP_IRET, X86_GRP_BRANCH_RELATIVE };
+
+	for (size_t i = 0; k < KIND_JMP && i < sizeof(groups); i++)
+		if (cs_insn_group(sc->h, sc->in, groups[i]))
+			return true;
+	return false;
+}
+
+/* What lies below the stack pointer is overwritten by the call of the way in. */
+static bool writes_frame(const struct search *sc)
+{
+	const cs_x86 *x = &sc->in->detail->x86;
+
+	for (int i = 0; i < x->op_count; i++)
+		if (x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE) &&
+		    (x->operands[i].mem.base == X86_REG_RSP ||
+		     x->operands[i].mem.base == X86_REG_RBP))
+			return true;
+	return false;
+}
+
 static bool touches_flags(csh h, const cs_insn *in, bool *ret_reads)
 {
 	cs_regs reads, writes;
@@ -276,7 +301,7 @@ static bool can_move(struct search *sc, struct tap_spot *s)
 		return sc->in->bytes[0] == 0xeb || sc->in->bytes[0] == 0xe9 ||
 		       (sc->in->bytes[0] & 0xf0) == 0x70 || sc->in->bytes[0] == 0x0f;
 	}
-	if (k >= KIND_CALL)
+	if (k >= KIND_CALL || is_odd_branch(sc, k))
 		return false;
 	for (int i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type != X86_OP_MEM || x->operands[i].mem.base != X86_REG_RIP)
@@ -367,7 +392,7 @@ static bool step_free(struct search *sc, enum kind k, bool was_null_test)
 {
 	if (was_null_test && k == KIND_JCC && sc->in->id == X86_INS_JE)
 		return true;
-	return k < KIND_JMP && !writes_reg(sc, RDI) && !writes_reg(sc, R10) &&
+	return k < KIND_JMP && !writes_frame(sc) && !writes_reg(sc, RDI) && !writes_reg(sc, R10) &&
 	       !writes_reg(sc, R11) && !writes_reg(sc, RSP);
 }
 
@@ -405,8 +430,9 @@ static bool step(struct search *sc, struct tap_spot *s)
 	    x->operands[0].imm > 0 && x->operands[0].imm < 128 && !(x->operands[0].imm & 7))
 		return note_done(sc, (uint8_t)(TAP_UNDO_ADD + x->operands[0].imm / 8));
 	sc->has_flags = true;
-	is_fine = sc->req->is_free ? step_free(sc, k, was_null_test) :
-				     k < KIND_JMP && keeps_entry(sc);
+	is_fine = is_odd_branch(sc, k) ? false :
+		  sc->req->is_free     ? step_free(sc, k, was_null_test) :
+					 k < KIND_JMP && keeps_entry(sc);
 	if (!is_fine)
 		say(s,
 		    sc->req->is_free ? "the argument or the way ends" : "the entry's state is lost",
