@@ -61,7 +61,7 @@ static const struct option_row rows[] = {
 	{ .name = "remove-tap",
 	  .type = OPTION_FLAG,
 	  .at = AT(removes_tap),
-	  .help = "take out of the process what a heaptap that was killed has left in it (record --tap), "
+	  .help = "take out of the process the tap that a heaptap which was killed has left in it, "
 		  "and print nothing else" },
 	COMMAND_HELP_ROW,
 	COMMAND_VERSION_ROW,
