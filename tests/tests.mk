@@ -10,15 +10,16 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What measures the overhead of real loads, or attach time, runs alone. What has a bound for an answer, or for what is
-# put back, runs in pairs: it waits most of the time, and one other is no crowd.
+# What measures the overhead of real loads, or attach time, or looks for probes that nobody else may have in, runs
+# alone. What has a bound for an answer, or for what is put back, runs in pairs: it waits most of the time, and one
+# other is no crowd.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute loads),$(E2E))
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap hostile slow_names kill serve siege endless serve_ways metrics)
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute loads mute siege),$(E2E))
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap hostile slow_names kill serve endless serve_ways metrics)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
-	serve_keep mute output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
+	serve_keep output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
 	sampler doctor exact_threads scope_rust exec)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
