@@ -352,7 +352,6 @@ static bool accept(struct search *sc, const uint8_t *at, size_t left, struct tap
 	for (int i = 0; i < sc->done_cnt; i++)
 		found.undo[i] = sc->done[sc->done_cnt - 1 - i];
 	found.undo_cnt = sc->done_cnt;
-	found.is_at_entry = in->address == sc->code.vaddr;
 	*s = found;
 	return true;
 }

@@ -41,7 +41,6 @@ struct tap_spot {
 	 * or, from TAP_UNDO_ADD up, add 8 times what is above it to rsp. */
 	uint8_t undo_cnt;
 	uint8_t undo[TAP_UNDO_CAP];
-	bool is_at_entry;
 	char why[TAP_WHY_BYTES];
 };
 
