@@ -99,6 +99,29 @@ status=$?
 comments >"$work/notes"
 [ $status = 0 ] && says "$work/notes" 'source: tap' && ok "a command" || not_ok "a command" "status $status" "$work/notes" "$work/heaptap.err"
 
+# A child that is forked meanwhile has the bytes, and works; --remove-tap takes them out of it.
+start python3 -uc 'import os, sys
+print("READY")
+sys.stdin.readline()
+if not os.fork():
+    print("CHILD", os.getpid())
+    while True: sys.stdin.readline(); print("ALIVE", len("x" * 100000))
+sys.stdin.read()'
+record_start --tap=only -p "$target"
+tell go
+await 10 says "$work/target.out" '^CHILD'
+stop_recorder
+same_text "a forked child: its parent"
+child=$(awk '$1 == "CHILD" { print $2 }' "$work/target.out")
+parent=$target target=$child
+"$heaptap" doctor --remove-tap -p "$child" >"$work/remove.out" 2>"$work/remove.err" && says "$work/remove.out" 'is out' &&
+	ok "a forked child: --remove-tap" || not_ok "a forked child: --remove-tap" "it says otherwise" "$work/remove.out" "$work/remove.err"
+same_text "a forked child"
+kill -0 "$child" && ok "a forked child: lives" || not_ok "a forked child" "it is dead" "$work/target.err"
+kill -9 "$child"
+target=$parent
+kill_target
+
 # What speaks against it is said, nothing is changed, and probes do it; =only does not go on.
 refused() { # NAME WHAT
 	"$heaptap" record --tap -p "$target" -d 1s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
