@@ -6,7 +6,7 @@
 e2e_init tap
 [ "$(uname -m)" = x86_64 ] || skip_all "it is for x86-64"
 have python3 || skip_all "python3 is not installed"
-build_c family && build_c threads && build_cxx cxx && build_c busy && build_c planted && build_c execs && build_c guest -lpthread &&
+build_c family && build_c threads && build_cxx cxx && build_c busy && build_c planted && build_c execs && build_c forks && build_c guest -lpthread &&
 	OUT=family-static build_c family -static || { not_ok build "workloads"; e2e_end; }
 
 comments() { "$heaptap" report --notes "$work/p.pb.gz" 2>&1; }
@@ -51,6 +51,31 @@ for name in jemalloc tcmalloc_minimal; do
 	exact "$name" $every -- env LD_PRELOAD="$other" "$bin/family"
 	exact "$name, C++" $every -- env LD_PRELOAD="$other" E2E_NO_THROW=1 "$bin/cxx"
 done
+
+# Children have the changed bytes when they are forked, and data that is wiped: each is tapped for itself.
+start env E2E_MODE=follow E2E_CHILD_DELAY_MS=1500 "$bin/forks"
+attach $every --rate 1 --follow
+run_target
+stop_recorder
+finish_target
+cp "$work/target.out" "$work/all.out"
+child=1
+for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
+	awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' "$work/all.out" >"$work/target.out"
+	who=parent
+	[ "$pid" = "$target" ] || who="child $((child++))"
+	same "--follow: $who" --alloc --label pid="$pid"
+done
+comments >"$work/notes"
+[ "$(grep -c 'is tapped: stopped for' "$work/heaptap.err")" = 3 ] && ok "--follow: each is tapped" ||
+	not_ok "--follow" "they are not each tapped" "$work/heaptap.err"
+# Children that live for a moment only are left alone.
+start env E2E_MODE=storm "$bin/forks"
+attach $every --rate 1 --follow
+run_target
+stop_recorder
+finish_target
+same "--follow through a fork storm" --label pid="$target"
 
 # As a user has it: a program that does nothing but allocate is far over any limit by probes.
 start "$bin/busy" 2
@@ -166,7 +191,7 @@ PYTHON
 	kill -9 "$tracer"
 	kill_target
 fi
-for args in "--rate 1" "--follow" "--source usdt"; do
+for args in "--rate 1" "--source usdt"; do
 	# shellcheck disable=SC2086 # an option and its value
 	"$heaptap" record --tap $args -p $$ -d 1s -o "$work/only.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
 	status=$?

@@ -309,8 +309,7 @@ static void settle_limit(struct record_options *o, bool is_given)
 
 static int settle_tap(struct record_options *o, const struct option_args *args)
 {
-	const char *with = o->recorder.follow		     ? "--follow" :
-			   o->recorder.source == SOURCE_USDT ? "--source usdt" :
+	const char *with = o->recorder.source == SOURCE_USDT ? "--source usdt" :
 			   o->recorder.naive_placement	     ? "--naive-placement" :
 							       NULL;
 

@@ -234,6 +234,18 @@ static void take_tap_out(struct tap *t)
 	tap_free(t);
 }
 
+static bool has_tap_of(const struct holder *h, pid_t pid)
+{
+	const void *key;
+	uint64_t value;
+	size_t pos = 0;
+
+	while (hmap_next(&h->taps, &pos, &key, &value))
+		if (tap_pid((const struct tap *)(uintptr_t)value) == pid)
+			return true;
+	return false;
+}
+
 /* Nothing is sampled before its probes are in. */
 static int tap(struct holder *h, struct wire_reply *reply)
 {
@@ -241,7 +253,8 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	struct attach_request req = request_of(h, 0, 0);
 	struct attach_links *links = NULL;
 	struct tap *t;
-	int err = tap_put_in(order, &t, &req.file_fd, &reply->tap, h->why, sizeof(h->why));
+	int err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap,
+			     h->why, sizeof(h->why));
 
 	if (err)
 		return err;

@@ -208,32 +208,54 @@ static int map_new(const struct tap_order *order, struct threads *th, const stru
 	return err;
 }
 
-/* The memory of a tap that was taken out: its code is the same but for its owner. */
+/* Most of it is zero already, all of it where a fork has wiped it: what is read only takes no memory. */
+static int wipe_data(const struct tap *t, uint64_t data_addr)
+{
+	static const uint8_t nothing[4096];
+	uint8_t there[sizeof(nothing)];
+	int err = 0;
+
+	for (size_t at = 0; at < TAP_DATA_BYTES && !err; at += sizeof(nothing)) {
+		err = read_at(t, data_addr + at, there, sizeof(there));
+		if (!err && memcmp(there, nothing, sizeof(there)) != 0)
+			err = write_at(t, data_addr + at, nothing, sizeof(nothing));
+	}
+	return err;
+}
+
+/*
+ * The memory of a tap that was taken out: its code is the same but for its owner. It is compared in the file: in the
+ * memory of a forked child there are still the breakpoints of its parent's probes.
+ */
 static int use_mapped(const struct tap_order *order, const struct tap *t, int *ret_fd,
 		      const struct refusal *why)
 {
-	static const uint8_t nothing[4096];
-	const uint64_t data_addr = order->code_addr + TAP_CODE_BYTES;
 	struct tap_code *there = malloc(sizeof(*there));
+	const struct tap_header *wanted = tap_code_header(&order->code);
 	struct tap_header *h;
-	int err = there ? read_at(t, order->code_addr, there->bytes, TAP_CODE_BYTES) : -ENOMEM;
+	bool is_same = false;
+	int err = there ? 0 : -ENOMEM;
 
-	if (!err) {
-		h = (struct tap_header *)there->bytes;
-		h->owner_pid = tap_code_header(&order->code)->owner_pid;
-		h->owner_start = tap_code_header(&order->code)->owner_start;
-		if (memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES) != 0)
-			err = -EEXIST;
-	}
-	free(there);
-	for (size_t at = 0; at < TAP_DATA_BYTES && !err; at += sizeof(nothing))
-		err = write_at(t, data_addr + at, nothing, sizeof(nothing));
-	if (err)
-		return refuse(why, -EEXIST, "memory of another version's tap is there");
 	*ret_fd = open_mapped(order->pid, order->code_addr);
 	if (*ret_fd < 0)
-		return refuse(why, *ret_fd, "its code cannot be opened: %s", strerror(-*ret_fd));
-	if (pwrite(*ret_fd, order->code.bytes, sizeof(*h), 0) != sizeof(*h)) /* its new owner */
+		err = refuse(why, *ret_fd, "its code cannot be opened: %s", strerror(-*ret_fd));
+	if (!err && pread(*ret_fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES) {
+		h = (struct tap_header *)there->bytes;
+		h->owner_pid = wanted->owner_pid;
+		h->owner_start = wanted->owner_start;
+		is_same = !memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES);
+	}
+	free(there);
+	if (err)
+		return err;
+	if (!is_same || wipe_data(t, order->code_addr + TAP_CODE_BYTES))
+		return refuse(why, -EEXIST, "memory of another version's tap is there");
+	/* Its new owner, where the process has a page of its own too: probes were there. */
+	if (pwrite(*ret_fd, wanted, sizeof(*wanted), 0) != sizeof(*wanted) ||
+	    write_at(t, order->code_addr + offsetof(struct tap_header, owner_pid),
+		     &wanted->owner_pid, sizeof(wanted->owner_pid)) ||
+	    write_at(t, order->code_addr + offsetof(struct tap_header, owner_start),
+		     &wanted->owner_start, sizeof(wanted->owner_start)))
 		return refuse(why, -EIO, "its code cannot be written: %s", strerror(errno));
 	return 0;
 }
@@ -374,43 +396,6 @@ static int clear_old(const struct tap *t, struct threads *th, const uint64_t *ol
 	return 0;
 }
 
-static int put_in_stopped(const struct tap_order *order, struct tap *t, struct threads *th,
-			  int *ret_fd, const struct refusal *why)
-{
-	uint64_t syscall_addr;
-	uint32_t old_cnt;
-	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid, 0,
-			    &old_cnt, why);
-
-	if (!err)
-		err = compare_sites(t, why);
-	if (err)
-		return err;
-	if (order->is_mapped) {
-		err = use_mapped(order, t, ret_fd, why);
-		return err ? err : patch_sites(t, th, why);
-	}
-	syscall_addr = find_syscall(t, order);
-	if (!syscall_addr)
-		return refuse(why, -ENOTSUP, "there is no system call instruction in its vdso");
-	err = threads_begin_calls(th, syscall_addr);
-	if (err == -EPERM)
-		return refuse(why, err,
-			      "a seccomp filter watches its system calls, and may not be "
-			      "suspended (CAP_SYS_ADMIN)");
-	if (err)
-		return refuse(why, err, "none of its threads can make a call now: %s",
-			      strerror(-err));
-	err = map_new(order, th, t, ret_fd, why);
-	if (!err) {
-		err = patch_sites(t, th, why);
-		if (err)
-			unmap_both(order, th);
-	}
-	threads_end_calls(th);
-	return err;
-}
-
 /* What is done while all threads are stopped, and by a thread of its own: see threads.h. */
 struct visit {
 	struct tap *tap;
@@ -425,6 +410,44 @@ struct visit {
 	pid_t gone_pid;
 	int fd;
 };
+
+static int put_in_stopped(struct visit *v, struct threads *th)
+{
+	const struct tap_order *order = v->order;
+	const struct refusal *why = &v->why;
+	struct tap *t = v->tap;
+	uint64_t syscall_addr;
+	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid,
+			    v->gone_pid, &v->cleared_cnt, why);
+
+	if (!err)
+		err = compare_sites(t, why);
+	if (err)
+		return err;
+	if (order->is_mapped) {
+		err = use_mapped(order, t, &v->fd, why);
+		return err ? err : patch_sites(t, th, why);
+	}
+	syscall_addr = find_syscall(t, order);
+	if (!syscall_addr)
+		return refuse(why, -ENOTSUP, "there is no system call instruction in its vdso");
+	err = threads_begin_calls(th, syscall_addr);
+	if (err == -EPERM)
+		return refuse(why, err,
+			      "a seccomp filter watches its system calls, and may not be "
+			      "suspended (CAP_SYS_ADMIN)");
+	if (err)
+		return refuse(why, err, "none of its threads can make a call now: %s",
+			      strerror(-err));
+	err = map_new(order, th, t, &v->fd, why);
+	if (!err) {
+		err = patch_sites(t, th, why);
+		if (err)
+			unmap_both(order, th);
+	}
+	threads_end_calls(th);
+	return err;
+}
 
 static int stop(pid_t pid, struct threads **ret, const struct refusal *why)
 {
@@ -467,7 +490,7 @@ static int visit(struct visit *v)
 
 static int put_in(struct visit *v, struct threads *th)
 {
-	return put_in_stopped(v->order, v->tap, th, &v->fd, &v->why);
+	return put_in_stopped(v, th);
 }
 
 static int clear(struct visit *v, struct threads *th)
@@ -481,7 +504,7 @@ static int restore(struct visit *v, struct threads *th)
 	return restore_sites(v->tap, th, v->tap->header.patch_cnt);
 }
 
-int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
+int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
 	       struct tap_result *result, char *why, size_t why_bytes)
 {
 	struct tap *t = calloc(1, sizeof(*t));
@@ -495,6 +518,7 @@ int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
 	t->pid = order->pid;
 	t->code_addr = order->code_addr;
 	t->header = *tap_code_header(&order->code);
+	v.gone_pid = is_first ? t->header.owner_pid : 0;
 	t->mem_fd = open_memory(order->pid);
 	err = t->mem_fd < 0 ? refuse(&v.why, t->mem_fd, "its memory cannot be opened: %s",
 				     strerror(-t->mem_fd)) :
@@ -529,6 +553,11 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid,
 	if (t.mem_fd >= 0)
 		close(t.mem_fd);
 	return err;
+}
+
+pid_t tap_pid(const struct tap *t)
+{
+	return t->pid;
 }
 
 static uint64_t data_at(const struct tap *t, size_t off)

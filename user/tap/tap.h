@@ -42,10 +42,11 @@ struct tap_result {
 #define TAP_PATH "/memfd:heaptap" /* in its maps, as a deleted file */
 
 /*
+ * is_first: its owner has no other tap in this process, so that one in its name came with a fork, and goes.
  * *ret_fd: the file of the code, for probes. -EEXIST: something is mapped there by now: with another code_addr;
  * else why has a sentence.
  */
-int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
+int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
 	       struct tap_result *result, char *why, size_t why_bytes);
 /*
  * Takes out what heaptaps that are gone have left at these places of its memory; how many they were. gone_pid: one
@@ -53,6 +54,7 @@ int tap_put_in(const struct tap_order *order, struct tap **ret, int *ret_fd,
  */
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
 	      char *why, size_t why_bytes);
+pid_t tap_pid(const struct tap *t);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);
 /* What the stub has counted. */
 struct tap_lost {

@@ -41,6 +41,7 @@ struct followed_process {
 	bool is_sampled; /* that one has told of one, or it is tapped */
 	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
 	uint32_t tap_generation; /* of which image that is so */
+	uint64_t tap_due_ns; /* it is not to be tapped before; 0: now */
 	struct recording_limit tap_limit; /* of what it may cost */
 	struct {
 		uint64_t rate_bytes, checked_ns, cpu_ns;

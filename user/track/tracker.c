@@ -42,6 +42,8 @@
 #define TAGS_INTERVAL_NS 200000000ULL
 /* How often to try files that somebody has for himself. */
 #define BUSY_INTERVAL_NS 1000000000ULL
+/* A forked child is tapped when it has lived for so long: most execute another program before. */
+#define TAP_CHILD_NS 50000000ULL
 /* How often to put the sharers of events in order. */
 #define ORDER_INTERVAL_NS 1000000000ULL
 /* How often to look whether events were lost. */
@@ -337,8 +339,9 @@ static int tap_process(struct tracker *t, struct followed_process *p)
 	if (p->tap_generation != p->generation)
 		err = begin_tap(t, p);
 	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
-	    !followed_is_current(&t->followed, p))
+	    !followed_is_current(&t->followed, p) || p->tap_due_ns > now_ns())
 		return err;
+	p->tap_due_ns = 0;
 	vec_each(&p->mapped, file) {
 		if (!(*file)->alloc)
 			continue;
@@ -527,6 +530,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	parent = followed_find(&t->followed, event->tgid); /* the list may have moved */
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
+	p->tap_due_ns = t->opts.tap_rate_bytes ? p->followed_ns + TAP_CHILD_NS : 0;
 	instances_note_begin(&t->instances, child, target.generation, event);
 	p->is_dirty = true;
 }
@@ -765,6 +769,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		instances_note_end(&t->instances, p->pid, event->generation - 1, event->time_ns);
 		p->is_dirty = true;
 		p->held_until_ns = event->other ? event->time_ns + HOLD_LIMIT_NS : 0;
+		p->tap_due_ns = 0;
 		reclaim_ask(t->reclaim);
 		break;
 	case HT_EVENT_UNMAPPED:
@@ -823,7 +828,7 @@ bool tracker_wants_work(const struct tracker *t)
 	if (probes_are_moving(t->probes))
 		return true;
 	vec_each(&t->followed.list, p)
-		if (p->is_dirty || p->is_waiting || p->cleans_left)
+		if (p->is_dirty || p->is_waiting || p->cleans_left || p->tap_due_ns)
 			return true;
 	return false;
 }
@@ -915,6 +920,8 @@ static int work_for(struct tracker *t, struct followed_process *p)
 	if (followed_look_at_jit(p))
 		p->is_dirty = true;
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
+		p->is_dirty = true;
+	if (p->tap_due_ns && now_ns() >= p->tap_due_ns)
 		p->is_dirty = true;
 	if (p->is_dirty)
 		err = refresh(t, p);
