@@ -55,7 +55,11 @@ done
 # Children have the changed bytes when they are forked, and data that is wiped: each is tapped for itself.
 start env E2E_MODE=follow E2E_CHILD_DELAY_MS=1500 "$bin/forks"
 attach $every --rate 1 --follow
+sleep 60 &
+other=$!
+e2e_pids="$e2e_pids $other"
 run_target
+(target=$other; is_same_text) && ok "--follow: nobody else is probed" || not_ok "--follow: somebody else" "has probes" "$work/differences"
 stop_recorder
 finish_target
 cp "$work/target.out" "$work/all.out"
@@ -204,7 +208,7 @@ if have curl; then
 	. "$e2e_dir/serve_lib.sh"
 	top=$work
 	start "$bin/busy" 1
-	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$'
+	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$' --tap-exe '/busy$'
 	await 20 follows "$target" && await 20 says "$top/serve.err" "PID $target is tapped" ||
 		not_ok "serve" "it is not tapped" "$top/serve.err"
 	sleep 5

@@ -55,7 +55,10 @@ static void test_way_out(void **state)
 			    "heaptap record --max-overhead 80 --rate 512k -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 1, buf),
 			    "heaptap record --max-overhead 80 --rate 1 -d 10s -p 6426");
+	assert_string_equal(recording_tap_way(&r, buf), "heaptap record --tap -d 10s -p 6426");
 	r.follows_children = true;
+	assert_string_equal(recording_tap_way(&r, buf),
+			    "heaptap record --tap --follow -d 10s -p 6426");
 	assert_string_equal(recording_way_out(&r, 64 << 10, buf),
 			    "heaptap record --max-overhead 80 --follow -d 10s -p 6426");
 	r.follows_children = false;

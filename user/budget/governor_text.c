@@ -112,7 +112,10 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	size_t used = strlen(buf);
 
 	recording_way_out(&r, s->base_rate_bytes, way_out);
-	snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
+	used += (size_t)snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
+	if (used < buf_bytes)
+		snprintf(buf + used, buf_bytes - used, ", and so does --tap %s",
+			 RECORDING_TAP_COST);
 }
 
 char *governor_step_words(const struct governor_step *s, bool has_advice, char *buf,

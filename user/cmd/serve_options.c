@@ -272,6 +272,13 @@ static const struct option_row rows[] = {
 	  .help = "tap the processes, of those that are followed, whose name matches: stop them for "
 		  "milliseconds and change a few bytes of their allocator, so that only samples cost "
 		  "anything (THE TAP in heaptap-record(1)); may be repeated" },
+	{ .name = "tap-exe",
+	  .type = OPTION_TEXTS,
+	  .at = AT(daemon.tap_exe),
+	  .arg = "RE",
+	  .check = select_check_pattern,
+	  .flags = OPTION_AT_START,
+	  .help = "the same of those whose executable's path matches; with --tap both must" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
 	  .at = AT(daemon.mode),

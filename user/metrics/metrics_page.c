@@ -68,7 +68,8 @@ static const struct field_family process_families[] = {
 	PROCESS(is_inuse_complete, "heaptap_inuse_complete", METRIC_GAUGE, NULL,
 		"1: heaptap_inuse_bytes is of all that was allocated since the process is followed. 0: "
 		"frees are not watched, to keep the overhead low, and there is no heaptap_inuse_* of "
-		"the process; or they were not for a while, and it is of what was allocated since."),
+		"the process; or they were not for a while, and it is of what was allocated since. "
+		"heaptap serve --tap knows it of a busy process too."),
 };
 
 /* The sum over the series of a process is the process. */

@@ -89,8 +89,9 @@ char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_
 char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	buf[0] = '\0';
-	if (r->pid > 0 && !r->follows_children)
-		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --tap -d 10s -p %d", r->pid);
+	if (r->pid > 0)
+		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --tap%s -d 10s -p %d",
+			 r->follows_children ? " --follow" : "", r->pid);
 	return buf;
 }
 

@@ -429,7 +429,7 @@ static void say_start(struct recorder *r)
 			 "allocate is missing; --probe-throwing-new records it at that risk",
 			 tracker_throwing_cnt(r->tracker));
 	say_heaps(r, site_cnt);
-	if (r->opts.follow)
+	if (r->opts.follow && !r->opts.tap)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
 			 r->costs.emulated_ns);

@@ -101,9 +101,11 @@ static bool may_tap(void *ctx, pid_t pid)
 
 static int make_tap_rules(struct capture *c)
 {
-	const struct select_options opts = { .comm = *c->opts.tap };
+	const struct select_options opts = { .comm = *c->opts.tap, .exe = *c->opts.tap_exe };
 	char why[512];
-	int err = opts.comm.cnt ? select_rules_new(&opts, &c->tap_rules, why, sizeof(why)) : 0;
+	int err = opts.comm.cnt || opts.exe.cnt ?
+			  select_rules_new(&opts, &c->tap_rules, why, sizeof(why)) :
+			  0;
 
 	if (err)
 		log_error("serve: --tap: %s", why);
@@ -191,7 +193,7 @@ int capture_new(const struct capture_options *opts, const struct engine_ops *ops
 	c->ops = *ops;
 	c->ctx = ctx;
 	err = make_tap_rules(c);
-	c->opts.tap = NULL;
+	c->opts.tap = c->opts.tap_exe = NULL;
 	if (!err)
 		err = check_kernel(c);
 	if (err) {

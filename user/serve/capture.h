@@ -33,7 +33,8 @@ struct capture_options {
 	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
 	enum plan_way way;
 	enum probes_source source;
-	const struct texts *tap; /* as in struct daemon_options; not needed after capture_new() */
+	const struct texts *tap,
+		*tap_exe; /* as in struct daemon_options; not needed after capture_new() */
 	bool is_all; /* every process that maps a file may pay for its probes */
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;

@@ -75,6 +75,7 @@ static int open_capture(struct daemon *d)
 		.mode = d->opts.mode,
 		.source = d->opts.source,
 		.tap = &d->opts.tap,
+		.tap_exe = &d->opts.tap_exe,
 		.way = d->opts.way,
 		.is_all = d->opts.select.is_all,
 		.rate_bytes = d->opts.rate_bytes,

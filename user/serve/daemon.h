@@ -36,7 +36,8 @@ struct daemon_options {
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */
 	enum attach_mode mode;
 	enum probes_source source;
-	struct texts tap; /* expressions of names of processes that may be tapped */
+	struct texts tap,
+		tap_exe; /* expressions of names and executables of processes that may be tapped */
 	enum plan_way way; /* PLAN_AUTO: the best for each file; PLAN_ALL agrees to it as well */
 	struct saver_options keep;
 	struct pushes_options pushes; /* target_cnt 0: nothing is pushed */

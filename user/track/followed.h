@@ -17,11 +17,11 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
-#include "profile/recording.h"
 #include "track/files.h"
 #include "track/jit_areas.h"
 #include "track/leftovers.h"
 #include "track/process_tags.h"
+#include "track/tap_rate.h"
 
 struct engine;
 struct instances;
@@ -42,11 +42,8 @@ struct followed_process {
 	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
 	uint32_t tap_generation; /* of which image that is so */
 	uint64_t tap_due_ns; /* it is not to be tapped before; 0: now */
-	struct recording_limit tap_limit; /* of what it may cost */
-	struct {
-		uint64_t rate_bytes, checked_ns, cpu_ns;
-		struct ht_hits hits;
-	} tap_cost; /* as it was when the rate was last looked at */
+	struct tap_unit tap_unit;
+	uint64_t tap_cpu_ns; /* its CPU time when that was last looked at */
 	bool has_allocator; /* among the files that were mapped when they were last read */
 	uint64_t refreshed_ns;
 	struct read_cost read_cost; /* of its files */

@@ -11,6 +11,9 @@
 
 #include <stdint.h>
 
+#include "heaptap/abi.h"
+#include "profile/recording.h"
+
 #define TAP_RATE_FINEST (64ULL << 10)
 #define TAP_RATE_USUAL (512ULL << 10)
 #define TAP_RATE_COARSEST (64ULL << 20)
@@ -23,6 +26,15 @@ struct tap_rate_cost {
 	uint64_t cpu_ns; /* that it used meanwhile */
 	uint64_t time_ns; /* that this took */
 	double allowed_ns; /* by the overhead limit */
+};
+
+/* What is sampled at one rate: a process, or a family that counts its hits together. */
+struct tap_unit {
+	struct recording_limit limit; /* of what it may cost */
+	uint64_t rate_bytes;
+	/* As it was when the rate was last looked at. */
+	uint64_t checked_ns;
+	struct ht_hits hits;
 };
 
 /* The rate for what comes. */

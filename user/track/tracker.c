@@ -27,9 +27,7 @@
 #include "track/followed.h"
 #include "track/jit_code.h"
 #include "track/loaders.h"
-#include "track/tap_orders.h"
-#include "track/tap_rate.h"
-#include "tap/tap.h"
+#include "track/taps.h"
 
 /*
  * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
@@ -63,6 +61,7 @@ struct tracker {
 	struct followed followed;
 	struct probes *probes;
 	struct instances instances;
+	struct taps taps;
 	struct reclaim *reclaim;
 	struct loaders *loaders; /* NULL: nobody is held */
 	struct hmap held; /* struct held_key of images whose samples are still wanted */
@@ -113,7 +112,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 							on_reclaim_end };
 	const struct probes_options probes_opts = {
 		.guardian = opts->guardian,
-		.is_shared = opts->follow,
+		.is_shared = opts->follow && !opts->tap_rate_bytes,
 		.probe_throwing = opts->probe_throwing,
 		.is_all_agreed = opts->is_all,
 		.source = opts->source,
@@ -140,6 +139,15 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	instances_init(&t->instances);
 	followed_init(&t->followed, engine, files, &t->instances, t->reclaim);
 	t->followed.is_patient = opts->is_patient;
+	t->taps = (struct taps){ .engine = engine,
+				 .probes = t->probes,
+				 .followed = &t->followed,
+				 .instances = &t->instances,
+				 .rate_bytes = opts->tap_rate_bytes,
+				 .rate_is_fixed = opts->tap_rate_is_fixed,
+				 .is_family = opts->follow,
+				 .may_tap = opts->may_tap,
+				 .may_tap_ctx = opts->may_tap_ctx };
 	hmap_init(&t->held, sizeof(struct held_key));
 	track_files_watch(files, on_file_over, t);
 	*ret = t;
@@ -215,147 +223,6 @@ static void find_sampler(const struct tracker *t, struct followed_process *p)
 			p->sampler = *file;
 }
 
-/*
- * Taps.
- *
- * All allocators of a process or none: half of them would show frees of what was never seen. Until it is known
- * whether that can be its allocators are not probed. What is mapped later is tapped as well; where that cannot be,
- * what it allocates is not seen, and that is said.
- */
-
-/* Another image, which has no tap. */
-static int begin_tap(struct tracker *t, struct followed_process *p)
-{
-	if (p->tap == TAP_IN)
-		probes_untap(t->probes, p->pid);
-	p->tap_generation = p->generation;
-	p->tap = !t->opts.may_tap || t->opts.may_tap(t->opts.may_tap_ctx, p->pid) ? TAP_NOT_TRIED :
-										    TAP_REFUSED;
-	return probes_set_sampled(t->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
-}
-
-static int refuse_tap(struct tracker *t, struct followed_process *p, const struct track_file *file,
-		      const char *why)
-{
-	if (p->tap == TAP_IN) {
-		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
-			 "tapped: %s; what it allocates is not seen",
-			 p->pid, file->path, why);
-		return 0;
-	}
-	log_warn("PID %d cannot be tapped: %s (%s); it is recorded with probes", p->pid, why,
-		 file->path);
-	probes_untap(t->probes, p->pid);
-	p->tap = TAP_REFUSED;
-	p->is_sampled = false;
-	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
-}
-
-static int note_tapped(struct tracker *t, struct followed_process *p, const struct tap_news *news)
-{
-	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
-
-	if (!inst)
-		return -ENOMEM;
-	log_info("PID %d is tapped: stopped for %.1f ms, %u thread%s", p->pid,
-		 (double)news->stopped_ns / 1e6, news->thread_cnt,
-		 news->thread_cnt == 1 ? "" : "s");
-	if (p->tap == TAP_IN)
-		return 0;
-	p->tap = TAP_IN;
-	p->is_sampled = true;
-	inst->is_tapped = true;
-	snprintf(inst->sampler, sizeof(inst->sampler), "tap");
-	inst->sampler_ns = now_ns();
-	inst->sampler_rate_bytes = p->tap_cost.rate_bytes = t->opts.tap_rate_bytes;
-	p->tap_cost.checked_ns = 0;
-	inst->tap_stopped_ns = news->stopped_ns;
-	inst->tap_thread_cnt = news->thread_cnt;
-	return engine_mark_target(t->engine, p->pid, HT_TARGET_SAMPLES, 0);
-}
-
-/* A trap, and what the program does there besides the stack, whose time is measured. */
-#define TAP_HIT_NS 2000
-#define TAP_LOOK_NS 250000000ULL
-
-/* No limit was said: all of it. */
-static double allowed_ns(const struct recording_limit *limit, const struct tap_rate_cost *cost)
-{
-	double of_cpu = limit->cpu_share * (double)cost->cpu_ns;
-	double of_time = limit->one_cpu * (double)cost->time_ns;
-
-	if (limit->cpu_share <= 0 && limit->one_cpu <= 0)
-		return (double)(cost->cpu_ns + cost->time_ns);
-	return of_cpu > of_time ? of_cpu : of_time;
-}
-
-void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
-{
-	struct followed_process *p = followed_find(&t->followed, pid);
-
-	if (p)
-		p->tap_limit = *limit;
-}
-
-static void adjust_tap(struct tracker *t, struct followed_process *p)
-{
-	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
-	uint64_t now = now_ns(), cpu_ns, rate_bytes = p->tap_cost.rate_bytes;
-	struct tap_rate_cost cost;
-	struct tap_lost lost;
-	struct ht_hits hits;
-
-	if (now < p->tap_cost.checked_ns + TAP_LOOK_NS || !inst ||
-	    engine_read_hits(t->engine, p->hits_idx, &hits) || process_cpu_ns(p->pid, &cpu_ns))
-		return;
-	cost = (struct tap_rate_cost){
-		.spent_ns = (hits.alloc_cnt - p->tap_cost.hits.alloc_cnt + hits.free_cnt -
-			     p->tap_cost.hits.free_cnt) *
-				    TAP_HIT_NS +
-			    hits.stack_ns - p->tap_cost.hits.stack_ns,
-		.cpu_ns = cpu_ns - p->tap_cost.cpu_ns,
-		.time_ns = now - p->tap_cost.checked_ns,
-	};
-	cost.allowed_ns = allowed_ns(&p->tap_limit, &cost);
-	if (p->tap_cost.checked_ns && !t->opts.tap_rate_is_fixed)
-		rate_bytes = tap_rate_next(rate_bytes, &cost);
-	probes_set_taps(t->probes, p->pid, rate_bytes, &lost);
-	inst->tap_dropped_cnt = lost.dropped_cnt;
-	inst->tap_failed_cnt = lost.failed_cnt;
-	if (rate_bytes > inst->sampler_rate_bytes)
-		inst->sampler_rate_bytes = rate_bytes;
-	p->tap_cost.rate_bytes = rate_bytes;
-	p->tap_cost.checked_ns = now;
-	p->tap_cost.cpu_ns = cpu_ns;
-	p->tap_cost.hits = hits;
-}
-
-static int tap_process(struct tracker *t, struct followed_process *p)
-{
-	const struct tap_news *news = NULL, *last = NULL;
-	struct track_file **file;
-	int err = 0;
-
-	if (p->tap_generation != p->generation)
-		err = begin_tap(t, p);
-	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
-	    !followed_is_current(&t->followed, p) || p->tap_due_ns > now_ns())
-		return err;
-	p->tap_due_ns = 0;
-	vec_each(&p->mapped, file) {
-		if (!(*file)->alloc)
-			continue;
-		err = probes_tap(t->probes, *file, p->pid, &news);
-		if (err == -ESRCH)
-			return err;
-		if (err)
-			return refuse_tap(t, p, *file,
-					  news && news->why[0] ? news->why : strerror(-err));
-		last = news ? news : last;
-	}
-	return last ? note_tapped(t, p, last) : 0;
-}
-
 static void clean_leftovers(struct tracker *t, struct followed_process *p)
 {
 	const struct leftovers *l;
@@ -374,8 +241,8 @@ static int refresh(struct tracker *t, struct followed_process *p)
 	find_sampler(t, p);
 	for (size_t i = 0; i < p->mapped.cnt && !err; i++)
 		err = probe_file(t, p, p->mapped.data[i]);
-	if (!err && t->opts.tap_rate_bytes && !t->is_stopped)
-		err = tap_process(t, p);
+	if (!err && !taps_are_off(&t->taps) && !t->is_stopped)
+		err = taps_process(&t->taps, p);
 	if (!err)
 		instances_note_read(&t->instances, p->pid, p->generation);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
@@ -408,18 +275,6 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 	p->held_until_ns = 0; /* it goes on now */
 }
 
-/* By this process: the tap was the guardian's. */
-static void repair_tap(const struct followed_process *p)
-{
-	uint32_t cnt;
-	char why[256];
-
-	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, why, sizeof(why)))
-		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
-			 "it out",
-			 p->pid, why, p->pid);
-}
-
 void tracker_repair(struct tracker *t)
 {
 	struct followed_process *p;
@@ -430,7 +285,7 @@ void tracker_repair(struct tracker *t)
 	vec_each(&t->followed.list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p);
-		repair_tap(p);
+		taps_repair(p);
 	}
 	guardian_wait_all_out(t->opts.guardian);
 }
@@ -479,8 +334,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 	if (err)
 		return err;
 	p->may_have_leftovers = true;
-	p->tap_generation = HT_GENERATION_NONE;
-	err = t->opts.tap_rate_bytes ? probes_set_sampled(t->probes, pid, pid, true) : 0;
+	err = taps_are_off(&t->taps) ? 0 : taps_await(&t->taps, p, 0);
 	if (!err)
 		err = refresh(t, p);
 	if (!err)
@@ -495,11 +349,8 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	struct followed_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
-	if (!err && t->opts.tap_rate_bytes) {
-		p->tap_generation = HT_GENERATION_NONE;
-		err = probes_set_sampled(t->probes, pid, pid, true);
-	}
-
+	if (!err && !taps_are_off(&t->taps))
+		err = taps_await(&t->taps, p, 0);
 	if (!err && t->opts.holds)
 		err = loaders_new(t->engine, t->opts.guardian, t->opts.follow ? 0 : pid,
 				  &t->loaders);
@@ -530,7 +381,8 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	parent = followed_find(&t->followed, event->tgid); /* the list may have moved */
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
-	p->tap_due_ns = t->opts.tap_rate_bytes ? p->followed_ns + TAP_CHILD_NS : 0;
+	if (!taps_are_off(&t->taps))
+		taps_await(&t->taps, p, p->followed_ns + TAP_CHILD_NS);
 	instances_note_begin(&t->instances, child, target.generation, event);
 	p->is_dirty = true;
 }
@@ -585,7 +437,7 @@ static int follow_sampler(struct tracker *t, struct followed_process *p)
 	if (is_sampled == p->is_sampled)
 		return 0;
 	p->is_sampled = false;
-	if (t->opts.tap_rate_bytes && p->tap != TAP_REFUSED)
+	if (!taps_are_off(&t->taps) && p->tap != TAP_REFUSED)
 		return 0; /* the next image is tapped, too */
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
@@ -641,9 +493,12 @@ int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
 
 bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	return taps_is_in(&t->taps, pid);
+}
 
-	return p && p->tap == TAP_IN;
+void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
+{
+	taps_limit(&t->taps, pid, limit);
 }
 
 bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
@@ -928,7 +783,7 @@ static int work_for(struct tracker *t, struct followed_process *p)
 	if (!err && (p->sampler || p->is_sampled))
 		err = follow_sampler(t, p);
 	if (!err && p->tap == TAP_IN)
-		adjust_tap(t, p);
+		taps_adjust(&t->taps, p);
 	if (err == -ESRCH || err == -ENOENT)
 		err = 0; /* its exit event is on the way */
 	if (p->cleans_left && now_ns() >= p->cleaned_ns + CLEAN_INTERVAL_NS)

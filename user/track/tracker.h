@@ -47,7 +47,7 @@ struct tracker_options {
 	bool probe_throwing;
 	enum probes_source source;
 	/* Tap allocators instead of probing them, with this mean distance of samples; a process that cannot be
-	 * is probed, and that is said. 0: never. Not with `follow`. */
+	 * is probed, and that is said. 0: never. Such processes share no probes, also with `follow`. */
 	uint64_t tap_rate_bytes;
 	bool (*may_tap)(void *ctx, pid_t pid); /* NULL: everyone */
 	void *may_tap_ctx;
@@ -85,8 +85,10 @@ void tracker_remove(struct tracker *t, pid_t pid);
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 /* CPU time that all threads of a process have used since it is followed. -ESRCH: it is gone. */
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
+/* pid 0: all of them. */
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
-/* What its samples may cost from now on: they become fewer, and nothing else is given up. */
+/* What its samples may cost from now on (pid 0: those of all of them, with opts.follow): they become fewer, and
+ * nothing else is given up. */
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit);
 /* It could not be tapped, and is probed. */
 bool tracker_is_tap_refused(const struct tracker *t, pid_t pid);

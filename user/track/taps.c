@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* taps.c - see taps.h. */
+#include "track/taps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/engine.h"
+#include "proc/process.h"
+#include "tap/tap.h"
+#include "track/attach_ways.h"
+#include "track/file.h"
+#include "track/followed.h"
+#include "track/instances.h"
+#include "track/probes.h"
+#include "track/tap_orders.h"
+#include "track/tap_rate.h"
+
+/* A trap, and what the program does there besides the stack, whose time is measured. */
+#define TAP_HIT_NS 2000
+#define TAP_LOOK_NS 250000000ULL
+
+bool taps_are_off(const struct taps *ts)
+{
+	return !ts->rate_bytes;
+}
+
+int taps_await(const struct taps *ts, struct followed_process *p, uint64_t not_before_ns)
+{
+	p->tap_generation = HT_GENERATION_NONE;
+	p->tap_due_ns = not_before_ns;
+	return probes_set_sampled(ts->probes, p->pid, p->pid, true);
+}
+
+/* Another image, which has no tap. */
+static int begin_tap(const struct taps *ts, struct followed_process *p)
+{
+	if (p->tap == TAP_IN)
+		probes_untap(ts->probes, p->pid);
+	p->tap_generation = p->generation;
+	p->tap = !ts->may_tap || ts->may_tap(ts->may_tap_ctx, p->pid) ? TAP_NOT_TRIED : TAP_REFUSED;
+	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
+}
+
+static int refuse_tap(const struct taps *ts, struct followed_process *p,
+		      const struct track_file *file, const char *why)
+{
+	if (p->tap == TAP_IN) {
+		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
+			 "tapped: %s; what it allocates is not seen",
+			 p->pid, file->path, why);
+		return 0;
+	}
+	log_warn("PID %d cannot be tapped: %s (%s); it is recorded with probes", p->pid, why,
+		 file->path);
+	probes_untap(ts->probes, p->pid);
+	p->tap = TAP_REFUSED;
+	p->is_sampled = false;
+	return probes_set_sampled(ts->probes, p->pid, p->live_tid, false);
+}
+
+static struct tap_unit *unit_of(struct taps *ts, struct followed_process *p)
+{
+	return ts->is_family ? &ts->family : &p->tap_unit;
+}
+
+static int note_tapped(struct taps *ts, struct followed_process *p, const struct tap_news *news)
+{
+	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
+	struct tap_unit *u = unit_of(ts, p);
+
+	if (!inst)
+		return -ENOMEM;
+	log_info("PID %d is tapped: stopped for %.1f ms, %u thread%s", p->pid,
+		 (double)news->stopped_ns / 1e6, news->thread_cnt,
+		 news->thread_cnt == 1 ? "" : "s");
+	if (p->tap == TAP_IN)
+		return 0;
+	p->tap = TAP_IN;
+	p->is_sampled = true;
+	inst->is_tapped = true;
+	snprintf(inst->sampler, sizeof(inst->sampler), "tap");
+	inst->sampler_ns = now_ns();
+	inst->tap_stopped_ns = news->stopped_ns;
+	inst->tap_thread_cnt = news->thread_cnt;
+	/* It was put in with this one; a family that has another by now says so at its next look. */
+	inst->sampler_rate_bytes = ts->rate_bytes;
+	process_cpu_ns(p->pid, &p->tap_cpu_ns);
+	if (!ts->is_family || !u->rate_bytes)
+		*u = (struct tap_unit){ .limit = u->limit, .rate_bytes = ts->rate_bytes };
+	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
+}
+
+int taps_process(struct taps *ts, struct followed_process *p)
+{
+	const struct tap_news *news = NULL, *last = NULL;
+	struct track_file **file;
+	int err = 0;
+
+	if (p->tap_generation != p->generation)
+		err = begin_tap(ts, p);
+	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
+	    !followed_is_current(ts->followed, p) || p->tap_due_ns > now_ns())
+		return err;
+	p->tap_due_ns = 0;
+	vec_each(&p->mapped, file) {
+		if (!(*file)->alloc)
+			continue;
+		err = probes_tap(ts->probes, *file, p->pid, &news);
+		if (err == -ESRCH)
+			return err;
+		if (err)
+			return refuse_tap(ts, p, *file,
+					  news && news->why[0] ? news->why : strerror(-err));
+		last = news ? news : last;
+	}
+	return last ? note_tapped(ts, p, last) : 0;
+}
+
+/*
+ * Rates.
+ */
+
+/* No limit was said: all of it. */
+static double allowed_ns(const struct recording_limit *limit, const struct tap_rate_cost *cost)
+{
+	double of_cpu = limit->cpu_share * (double)cost->cpu_ns;
+	double of_time = limit->one_cpu * (double)cost->time_ns;
+
+	if (limit->cpu_share <= 0 && limit->one_cpu <= 0)
+		return (double)(cost->cpu_ns + cost->time_ns);
+	return of_cpu > of_time ? of_cpu : of_time;
+}
+
+/* CPU time since the last look. */
+static uint64_t take_cpu_ns(struct followed_process *p)
+{
+	uint64_t before_ns = p->tap_cpu_ns;
+
+	if (p->tap != TAP_IN || process_cpu_ns(p->pid, &p->tap_cpu_ns))
+		return 0;
+	return p->tap_cpu_ns > before_ns ? p->tap_cpu_ns - before_ns : 0;
+}
+
+static void set_rate(const struct taps *ts, const struct followed_process *p, uint64_t rate_bytes)
+{
+	struct track_instance *inst = instances_find(ts->instances, p->pid, p->generation);
+	struct tap_lost lost;
+
+	if (!inst || p->tap != TAP_IN)
+		return;
+	probes_set_taps(ts->probes, p->pid, rate_bytes, &lost);
+	inst->tap_dropped_cnt = lost.dropped_cnt;
+	inst->tap_failed_cnt = lost.failed_cnt;
+	if (rate_bytes > inst->sampler_rate_bytes)
+		inst->sampler_rate_bytes = rate_bytes;
+}
+
+/* hits of a unit that used so much CPU time since its last look. */
+static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct ht_hits *hits,
+			uint64_t cpu_ns, uint64_t now)
+{
+	struct tap_rate_cost cost = {
+		.spent_ns =
+			(hits->alloc_cnt - u->hits.alloc_cnt + hits->free_cnt - u->hits.free_cnt) *
+				TAP_HIT_NS +
+			hits->stack_ns - u->hits.stack_ns,
+		.cpu_ns = cpu_ns,
+		.time_ns = now - u->checked_ns,
+	};
+
+	cost.allowed_ns = allowed_ns(&u->limit, &cost);
+	if (u->checked_ns && !ts->rate_is_fixed)
+		u->rate_bytes = tap_rate_next(u->rate_bytes, &cost);
+	u->hits = *hits;
+	u->checked_ns = now;
+}
+
+void taps_adjust(struct taps *ts, struct followed_process *p)
+{
+	struct tap_unit *u = unit_of(ts, p);
+	uint64_t now = now_ns(), cpu_ns = 0;
+	struct ht_hits hits;
+
+	if (now < u->checked_ns + TAP_LOOK_NS || engine_read_hits(ts->engine, p->hits_idx, &hits))
+		return;
+	if (!ts->is_family) {
+		cpu_ns = take_cpu_ns(p);
+		choose_rate(ts, u, &hits, cpu_ns, now);
+		set_rate(ts, p, u->rate_bytes);
+		return;
+	}
+	vec_each(&ts->followed->list, p)
+		cpu_ns += take_cpu_ns(p);
+	choose_rate(ts, u, &hits, cpu_ns, now);
+	vec_each(&ts->followed->list, p)
+		set_rate(ts, p, u->rate_bytes);
+}
+
+void taps_limit(struct taps *ts, pid_t pid, const struct recording_limit *limit)
+{
+	struct followed_process *p = followed_find(ts->followed, pid);
+
+	if (!pid)
+		ts->family.limit = *limit;
+	else if (p)
+		p->tap_unit.limit = *limit;
+}
+
+bool taps_is_in(const struct taps *ts, pid_t pid)
+{
+	const struct followed_process *p;
+
+	if (pid) {
+		p = followed_find(ts->followed, pid);
+		return p && p->tap == TAP_IN;
+	}
+	vec_each(&ts->followed->list, p)
+		if (p->tap != TAP_IN && !p->tap_due_ns)
+			return false;
+	return ts->followed->list.cnt;
+}
+
+void taps_repair(const struct followed_process *p)
+{
+	uint32_t cnt;
+	char why[256];
+
+	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, why, sizeof(why)))
+		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
+			 "it out",
+			 p->pid, why, p->pid);
+}
