@@ -350,8 +350,60 @@ static void test_refusals(void **state)
 	alloc.sites.data[0].may_nest = true; /* what it calls counts */
 	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), 0);
 	alloc.sites.data[0].cookie = HT_COOKIE(1, 0, HT_ARG_NONE, HT_ARG_NONE, 0, HT_SITE_THROWS);
+	alloc.sites.data[0].tap.vaddr = 1;
 	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), -ENOTSUP);
 	assert_non_null(strstr(why, "may throw"));
+	vec_release(&alloc.sites);
+}
+
+static enum tap_use use_of(const char *symbol, uint8_t op, bool has_spot, bool can_throw)
+{
+	const struct alloc_row row = { .name = symbol, .op = op };
+	struct alloc_site site = {
+		.row = &row,
+		.tap = { .vaddr = has_spot, .why = "no place" },
+		.cookie = HT_COOKIE(1, 0, HT_ARG_NONE, HT_ARG_NONE, 0,
+				    can_throw ? HT_SITE_THROWS : 0),
+	};
+
+	snprintf(site.symbol, sizeof(site.symbol), "%s", symbol);
+	return tap_use_of(&site, why, sizeof(why));
+}
+
+/* Blocks that are not sampled are a loss that is told; ones whose free is not seen would be a lie. */
+static void test_uses(void **state)
+{
+	(void)state;
+	assert_int_equal(use_of("malloc", HT_OP_ALLOC, true, false), TAP_USE_WHOLE);
+	assert_int_equal(use_of("je_malloc", HT_OP_ALLOC, false, false), TAP_USE_REFUSED);
+	assert_int_equal(use_of("_Znwm", HT_OP_ALLOC, true, true), TAP_USE_REFUSED);
+	assert_int_equal(use_of("aligned_alloc", HT_OP_ALLOC, false, false), TAP_USE_NOTHING);
+	assert_int_equal(use_of("mi_new_n", HT_OP_ALLOC, true, true), TAP_USE_NOTHING);
+	assert_int_equal(use_of("mi_new_realloc", HT_OP_REALLOC, true, true), TAP_USE_FREES);
+	assert_int_equal(use_of("realloc", HT_OP_REALLOC, false, false), TAP_USE_REFUSED);
+	assert_int_equal(use_of("free", HT_OP_FREE, false, false), TAP_USE_REFUSED);
+}
+
+static void test_missed(void **state)
+{
+	struct alloc_file alloc = { .family = "toy" };
+	static const struct alloc_row row = { .name = "x", .op = HT_OP_ALLOC };
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
+	char text[64];
+
+	(void)state;
+	tap_code_missed(&alloc, text, sizeof(text));
+	assert_string_equal(text, "");
+	for (size_t i = 0; i < 5; i++) {
+		struct alloc_site site = { .row = &row };
+
+		snprintf(site.symbol, sizeof(site.symbol), "%s", names[i]);
+		assert_int_equal(vec_push(&alloc.sites, site), 0);
+	}
+	tap_code_missed(&alloc, text, sizeof(text));
+	assert_string_equal(text, "a, b, c and 2 more");
+	tap_code_missed(&alloc, text, 6); /* it never writes more */
+	assert_string_equal(text, "a, b,");
 	vec_release(&alloc.sites);
 }
 
@@ -361,7 +413,8 @@ int main(void)
 		cmocka_unit_test(test_sites),	 cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_all),	 cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_share),	 cmocka_unit_test(test_full),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_uses),
+		cmocka_unit_test(test_missed),
 	};
 
 	return cmocka_run_group_tests(tests, put_in, take_out);

@@ -246,6 +246,14 @@ static void print_tap_line(const struct survey *s, const struct page *to)
 		return;
 	if (!problem_cnt)
 		add(&l, "possible (heaptap record --tap)");
+	vec_each(&s->files, file) {
+		char missed[160] = "";
+
+		if (file->alloc && !problem_cnt)
+			tap_code_missed(file->alloc, missed, sizeof(missed));
+		if (missed[0])
+			add(&l, "; not sampled is what these allocate: %s", missed);
+	}
 	vec_each(&s->files, file)
 		if (file->alloc && tap_code_check(file->alloc, why, sizeof(why)) &&
 		    add_separator(&l, nth++, problem_cnt))

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cmd/doctor_page.h"
 #include "alloc/allocators.h"
+#include "tap/tap_code.h"
 
 /* A path in exactly `width` columns; of a long one the end is shown. */
 static void print_path(const struct page *to, const char *name, int width)
@@ -58,7 +59,8 @@ static void print_tap(const struct alloc_file *alloc, const struct page *to)
 	fprintf(to->out, "    %-22s %-5s %-20s\n", "tapped function", "at", "bytes");
 	vec_each(&alloc->sites, site) {
 		const struct tap_spot *tap = &site->tap;
-		char how[TAP_WHY_BYTES + 64];
+		char how[TAP_WHY_BYTES + 160], why[TAP_WHY_BYTES + 96];
+		enum tap_use use = tap_use_of(site, why, sizeof(why));
 		int at;
 
 		if (tap->gap_vaddr)
@@ -69,6 +71,14 @@ static void print_tap(const struct alloc_file *alloc, const struct page *to)
 		else
 			snprintf(how, sizeof(how), "none: %s%s", tap->why,
 				 site->may_nest ? " (what it calls is tapped)" : "");
+		if (use == TAP_USE_NOTHING)
+			snprintf(how, sizeof(how), "none, its blocks are not sampled: %s",
+				 tap->vaddr ? "it may throw, and no form of it returns NULL" :
+					      tap->why);
+		if (use == TAP_USE_FREES)
+			snprintf(
+				how + strlen(how), sizeof(how) - strlen(how),
+				" (what it takes is seen, what it gives is not sampled: it may throw)");
 		at = tap->vaddr ? fprintf(to->out, "    %-22.22s +%-4llu ", site->symbol,
 					  (unsigned long long)(tap->vaddr - site->fn_vaddr)) :
 				  fprintf(to->out, "    %-22.22s       ", site->symbol);

@@ -292,10 +292,13 @@ static int comment_tap(const struct processes *ps, struct profile *p)
 {
 	const struct process *process;
 	uint64_t longest_ns = 0, dropped_cnt = 0, failed_cnt = 0;
+	const char *missed = "";
 	uint32_t thread_cnt = 0;
 	int err;
 
 	vec_each(&ps->list, process) {
+		if (!missed[0])
+			missed = process->image->tap_missed;
 		dropped_cnt += process->image->tap_dropped_cnt;
 		failed_cnt += process->image->tap_failed_cnt;
 		if (process->image->tap_stopped_ns < longest_ns)
@@ -307,6 +310,10 @@ static int comment_tap(const struct processes *ps, struct profile *p)
 			      "source: tap, put into the running program, which was stopped for "
 			      "%.1f ms (%u thread%s)",
 			      (double)longest_ns / 1e6, thread_cnt, thread_cnt == 1 ? "" : "s");
+	if (!err && missed[0])
+		err = profile_comment(
+			p, "missing: what these functions allocate, which cannot be tapped: %s",
+			missed);
 	if (!err && (dropped_cnt || failed_cnt))
 		err = profile_comment(
 			p,

@@ -28,7 +28,7 @@
 #include "alloc/allocators.h"
 #include "heaptap/abi.h"
 
-#define WAY_BYTES_CAP 160
+#define MISSED_NAMES_CAP 3
 
 static const uint8_t stub[] = {
 #include "tap_stub.h"
@@ -272,6 +272,59 @@ static bool throws(const struct alloc_site *s)
 	return HT_COOKIE_FLAGS(s->cookie) & HT_SITE_THROWS;
 }
 
+/* Without these the rest is not worth much. */
+static bool is_main(const struct alloc_site *s)
+{
+	static const char *const ends[] = { "malloc", "calloc", "_Znwm", "_Znam" };
+	size_t len = strlen(s->symbol);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end_len = strlen(ends[i]);
+
+		if (len >= end_len && !strcmp(s->symbol + len - end_len, ends[i]))
+			return true;
+	}
+	return false;
+}
+
+enum tap_use tap_use_of(const struct alloc_site *s, char *why, size_t why_bytes)
+{
+	const bool can_throw = throws(s) && !s->nothrow_vaddr;
+	const uint8_t op = s->row->op;
+
+	if (s->tap.vaddr && !can_throw)
+		return TAP_USE_WHOLE;
+	if (!s->tap.vaddr && may_be_left_out(s))
+		return TAP_USE_INSIDE;
+	snprintf(why, why_bytes, "%s%s", s->symbol,
+		 can_throw ? " may throw, and has no form that returns NULL instead" : ": ");
+	if (!can_throw)
+		snprintf(why + strlen(why), why_bytes - strlen(why), "%s", s->tap.why);
+	if (s->tap.vaddr && op == HT_OP_REALLOC && s->row->ptr_arg == 0)
+		return TAP_USE_FREES;
+	return op == HT_OP_ALLOC && !is_main(s) ? TAP_USE_NOTHING : TAP_USE_REFUSED;
+}
+
+void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes)
+{
+	const struct alloc_site *s;
+	size_t cnt = 0, len = 0;
+	char why[TAP_WHY_BYTES + 96];
+
+	buf[0] = '\0';
+	vec_each(&alloc->sites, s) {
+		enum tap_use use = tap_use_of(s, why, sizeof(why));
+
+		if (use != TAP_USE_FREES && use != TAP_USE_NOTHING)
+			continue;
+		if (++cnt <= MISSED_NAMES_CAP && len < buf_bytes)
+			len += (size_t)snprintf(buf + len, buf_bytes - len, "%s%s",
+						cnt > 1 ? ", " : "", s->symbol);
+	}
+	if (cnt > MISSED_NAMES_CAP && len < buf_bytes)
+		snprintf(buf + len, buf_bytes - len, " and %zu more", cnt - MISSED_NAMES_CAP);
+}
+
 static bool counts(const struct alloc_site *s)
 {
 	return s->row->op == HT_OP_ALLOC && !s->may_nest && s->row->count_arg == HT_ARG_NONE &&
@@ -285,16 +338,8 @@ int tap_code_check(const struct alloc_file *alloc, char *why, size_t why_bytes)
 
 	vec_each(&alloc->sites, s) {
 		cnt++;
-		if (!s->tap.vaddr && !may_be_left_out(s)) {
-			snprintf(why, why_bytes, "%s: %s", s->symbol, s->tap.why);
+		if (tap_use_of(s, why, why_bytes) == TAP_USE_REFUSED)
 			return -ENOTSUP;
-		}
-		if (throws(s) && !s->nothrow_vaddr) {
-			snprintf(why, why_bytes,
-				 "%s may throw, and has no form that returns NULL instead",
-				 s->symbol);
-			return -ENOTSUP;
-		}
 	}
 	if (cnt <= TAP_SITES_CAP)
 		return 0;
@@ -335,7 +380,7 @@ static int add_patches(struct tap_header *h, const struct tap_spot *s, uint64_t 
 }
 
 static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_request *req,
-		    const struct alloc_site *s)
+		    const struct alloc_site *s, bool frees_only)
 {
 	const struct alloc_row *row = s->row;
 	const struct way w = { s, req->bias, h, h->data_addr, h->site_cnt };
@@ -355,7 +400,7 @@ static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_
 	};
 	e->at = (e->at + 15) & ~15ULL;
 	way_addr = here(e);
-	if (row->op == HT_OP_FREE)
+	if (row->op == HT_OP_FREE || frees_only)
 		put_free_way(e, &w);
 	else
 		put_alloc_way(e, &w, counts(s));
@@ -380,9 +425,10 @@ int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, cha
 	h->data_addr = req->code_addr + TAP_CODE_BYTES;
 	h->data_bytes = TAP_DATA_BYTES;
 	vec_each(&req->alloc->sites, s) {
-		if (!s->tap.vaddr)
-			continue;
-		err = add_site(&e, h, req, s);
+		enum tap_use use = tap_use_of(s, why, why_bytes);
+
+		if (use == TAP_USE_WHOLE || use == TAP_USE_FREES)
+			err = add_site(&e, h, req, s, use == TAP_USE_FREES);
 		if (err)
 			break;
 	}

@@ -15,6 +15,7 @@
 #include "tap/tap_layout.h"
 
 struct alloc_file;
+struct alloc_site;
 
 /* The code has its place in front of its data, and both are mapped at once or not at all. */
 #define TAP_CODE_BYTES (6 * 4096)
@@ -38,6 +39,19 @@ static inline const struct tap_header *tap_code_header(const struct tap_code *c)
 {
 	return (const struct tap_header *)c->bytes;
 }
+
+/* What of a function is seen. */
+enum tap_use {
+	TAP_USE_WHOLE,
+	TAP_USE_INSIDE, /* what it calls is tapped */
+	TAP_USE_FREES, /* the block that a realloc takes: the one that it gives is not sampled */
+	TAP_USE_NOTHING, /* what it allocates is not sampled; its blocks may be freed like others */
+	TAP_USE_REFUSED, /* blocks would seem to be in use for ever, or most would be missing */
+};
+/* why: with the last three, a sentence. */
+enum tap_use tap_use_of(const struct alloc_site *site, char *why, size_t why_bytes);
+/* "mi_new_n, mi_heap_alloc_new and 2 more": functions whose blocks are not sampled. "": none. */
+void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes);
 
 /*
  * -ENOTSUP: the allocator cannot be tapped, and why has a sentence (also without a request's addresses);

@@ -39,6 +39,7 @@ struct track_instance {
 	bool is_tapped; /* sampler_ns and sampler_rate_bytes are of the tap then */
 	uint64_t tap_stopped_ns; /* how long the process was stopped for that */
 	uint32_t tap_thread_cnt;
+	char tap_missed[160]; /* tap_code_missed() of its allocators, the first that has any */
 	uint64_t tap_dropped_cnt, tap_failed_cnt; /* as struct tap_lost */
 	uint64_t forgotten_cnt; /* samples of its allocator that were taken out then */
 	char sampler[16]; /* its USDT provider */
