@@ -110,9 +110,21 @@ same_text "busy, after the end"
 	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
 	ok "the next one uses the same memory" || not_ok "the next one" "maps more" "$work/heaptap.err"
 
+# What would be changed, and nothing is.
+dry_run() { "$heaptap" record --tap --dry-run -p "$target" >"$work/dry" 2>"$work/heaptap.err"; }
+dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/dry" '^    malloc  *0x[0-9a-f]* .* -> e[9b]' &&
+	says "$work/dry" "Nothing speaks against it. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
+	not_ok "--dry-run" "does not say it" "$work/dry" "$work/heaptap.err"
+same_text "--dry-run"
+"$heaptap" record --tap --dry-run -- true >"$work/dry" 2>"$work/heaptap.err"
+[ $? = 2 ] && says "$work/heaptap.err" 'to a running process' && ok "--dry-run of a command: an error" ||
+	not_ok "--dry-run of a command" "is none" "$work/heaptap.err"
+
 # Two at once: the second is told, and nothing happens to the first.
 record_start --tap -p "$target"
 first=$recorder
+! dry_run && says "$work/dry" 'would be refused: its code at .* is not that of the file: another heaptap has it' && ok "--dry-run beside it" ||
+	not_ok "--dry-run beside it" "does not say it" "$work/dry"
 "$heaptap" record --tap=only -p "$target" -d 1s --force -o "$work/second.pb.gz" >"$work/second.out" 2>"$work/second.err"
 status=$?
 [ $status = 1 ] && says "$work/second.err" 'cannot be tapped: it is tapped by another heaptap, PID' && [ ! -e "$work/second.pb.gz" ] &&
@@ -197,6 +209,8 @@ PYTHON
 	e2e_pids="$e2e_pids $!"
 	tracer=$!
 	await 10 says "$work/tracer.out" SEIZED
+	! dry_run && says "$work/dry" 'would be refused: it is being debugged or traced, by python3 (PID ' && ok "--dry-run of one that is traced" ||
+		not_ok "--dry-run of one that is traced" "does not say it" "$work/dry"
 	refused "another one traces it" 'it cannot be stopped: .*(is it being debugged'
 	kill -9 "$tracer"
 	kill_target

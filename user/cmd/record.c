@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "budget/governor.h"
 #include "cmd/cmd.h"
+#include "cmd/tap_preview.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/result.h"
@@ -49,7 +50,7 @@ struct record_options {
 	struct option_limit max_overhead;
 	uint64_t live_cap, stack_cap;
 	int realloc_scope;
-	bool is_quiet, is_verbose;
+	bool is_quiet, is_verbose, is_dry_run;
 };
 
 static int check_pids(const char *text, char *why, size_t why_bytes)
@@ -230,6 +231,11 @@ static const struct option_row rows[] = {
 		  "milliseconds, a few bytes of its allocator are changed, and put back at the end; "
 		  "then only samples cost anything (some ns an allocation otherwise); =only: do not "
 		  "go on with probes where that cannot be" },
+	{ .name = "dry-run",
+	  .type = OPTION_FLAG,
+	  .at = AT(is_dry_run),
+	  .help = "with --tap and -p: print what would be changed in the process and what speaks "
+		  "against it, touch nothing, and end" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
 	  .at = AT(recorder.probe_throwing),
@@ -375,6 +381,15 @@ static int take_operands(char **argv, size_t first, struct record_options *o)
 	return 0;
 }
 
+static int check_dry_run(const struct record_options *o)
+{
+	if (!o->is_dry_run || (o->recorder.tap != TAP_NEVER && !o->recorder.argv))
+		return 0;
+	log_error("record: --dry-run shows what --tap would do to a running process: give both, "
+		  "and -p PID");
+	return -EINVAL;
+}
+
 /* A profile on a terminal is no use to anybody. */
 static int take_stdout(struct record_options *o)
 {
@@ -404,6 +419,18 @@ static int find_whom(struct record_options *o, struct whom_found *found)
 	o->recorder.pid_cnt = found->pids.cnt;
 	o->recorder.named_cnt = found->named_cnt;
 	return 0;
+}
+
+/* Of each process; the first error ends it. */
+static int preview(struct record_options *o)
+{
+	struct whom_found found = { 0 };
+	int err = find_whom(o, &found);
+
+	for (size_t i = 0; i < found.pids.cnt && !err; i++)
+		err = tap_preview(found.pids.data[i], stdout);
+	vec_release(&found.pids);
+	return err;
 }
 
 static int record(struct record_options *o)
@@ -444,7 +471,9 @@ static int run(int argc, char **argv, const struct option_args *args)
 	if (!err)
 		err = take_operands(argv, args->first, &o);
 	if (!err)
-		status = record(&o) ? 1 : 0;
+		err = check_dry_run(&o);
+	if (!err)
+		status = (o.is_dry_run ? preview(&o) : record(&o)) ? 1 : 0;
 	whom_release(&o.whom);
 	option_release(&table, &o);
 	return status;

@@ -162,8 +162,8 @@ static int find_tags(const struct surveyor *sv, const struct proc_map *m, struct
 
 	if (elf_file_off_to_vaddr(ef, m->off, &vaddr))
 		return 0;
-	return survey_tags_read(sv->info->live_tid, ef, m->start_addr - vaddr, sv->dtv_shift,
-				&file->tags);
+	file->bias = m->start_addr - vaddr;
+	return survey_tags_read(sv->info->live_tid, ef, file->bias, sv->dtv_shift, &file->tags);
 }
 
 /* The vDSO has no file; its image is in the target's memory. */

@@ -31,6 +31,7 @@ struct survey_file {
 	uint64_t exec_bytes;
 	uint64_t ino;
 	uint32_t dev;
+	uint64_t bias; /* from vaddr to address, where it is mapped first */
 	bool is_deleted;
 	int open_err; /* why the rest is unknown, 0 = it is known */
 	bool is_go, is_static; /* a Go program; no dynamic section and no loader */

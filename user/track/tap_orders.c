@@ -23,17 +23,12 @@
 	(1ULL \
 	 << 30) /* half of what a jump has, for what the allocator's operands are off from it */
 
-static bool is_of(const struct proc_map *m, const struct track_file *file)
-{
-	return m->is_exec && m->dev == file->dev && m->ino == file->ino;
-}
-
-static const struct proc_map *find_file(const struct proc_maps *maps, const struct track_file *file)
+static const struct proc_map *find_file(const struct proc_maps *maps, uint32_t dev, uint64_t ino)
 {
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m)
-		if (is_of(m, file))
+		if (m->is_exec && m->dev == dev && m->ino == ino)
 			return m;
 	return NULL;
 }
@@ -134,12 +129,28 @@ static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
 	}
 }
 
+/* For the nth place that there is near the allocator's mapping. */
+static int make_near(const struct proc_maps *maps, const struct proc_map *near, unsigned int nth,
+		     struct tap_code_request *req, struct tap_order *ret, char *why,
+		     size_t why_bytes)
+{
+	req->owner_pid = getpid();
+	req->owner_start = own_start();
+	req->code_addr = find_place(maps, near, nth, &ret->is_mapped);
+	if (!req->code_addr) {
+		snprintf(why, why_bytes, "no room for the tap within 1 GiB of its allocator");
+		return -ENOSPC;
+	}
+	ret->code_addr = req->code_addr;
+	find_vdso(maps, ret);
+	ret->old_cnt = find_old(maps, ret->old_addr);
+	return tap_code_build(req, &ret->code, why, why_bytes);
+}
+
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
 		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes)
 {
-	struct tap_code_request req = { .alloc = file->alloc,
-					.owner_pid = getpid(),
-					.owner_start = own_start() };
+	struct tap_code_request req = { .alloc = file->alloc };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 	int err = nth < TAP_TRIES ? proc_maps_read(pid, live_tid, &maps) : -ENOENT;
@@ -151,25 +162,35 @@ int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uin
 				 strerror(-err));
 		return err;
 	}
-	m = find_file(&maps, file);
+	m = find_file(&maps, file->dev, file->ino);
 	if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias)) {
 		snprintf(why, why_bytes, "it does not map its allocator any more");
 		err = -ESRCH;
-		goto out;
-	}
-	req.code_addr = find_place(&maps, m, nth, &ret->is_mapped);
-	if (!req.code_addr) {
-		snprintf(why, why_bytes, "no room for the tap within 1 GiB of its allocator");
-		err = -ENOSPC;
-		goto out;
+	} else {
+		err = make_near(&maps, m, nth, &req, ret, why, why_bytes);
 	}
 	ret->pid = pid;
-	ret->code_addr = req.code_addr;
 	ret->rate_bytes = rate_bytes;
-	find_vdso(&maps, ret);
-	ret->old_cnt = find_old(&maps, ret->old_addr);
-	err = tap_code_build(&req, &ret->code, why, why_bytes);
-out:
+	proc_maps_release(&maps);
+	return err;
+}
+
+int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
+		      struct tap_order *ret, char *why, size_t why_bytes)
+{
+	struct tap_code_request req = { .alloc = file->alloc, .bias = file->bias };
+	struct proc_maps maps = { 0 };
+	const struct proc_map *m;
+	int err = proc_maps_read(pid, live_tid, &maps);
+
+	m = err ? NULL : find_file(&maps, file->dev, file->ino);
+	if (m) {
+		err = make_near(&maps, m, 0, &req, ret, why, why_bytes);
+	} else {
+		err = err ? err : -ESRCH;
+		snprintf(why, why_bytes, "its mappings cannot be read: %s", strerror(-err));
+	}
+	ret->pid = pid;
 	proc_maps_release(&maps);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct alloc_file;
 struct tap_order;
 struct track_file;
 
@@ -22,6 +23,16 @@ struct track_file;
  */
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
 		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes);
+
+/* An allocator as proc/survey.h has it. */
+struct tap_order_file {
+	const struct alloc_file *alloc;
+	uint64_t ino, bias;
+	uint32_t dev;
+};
+/* The order that would be the first, to be looked at. why has a sentence with every error. */
+int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
+		      struct tap_order *ret, char *why, size_t why_bytes);
 
 /* Takes out the taps that heaptaps which are gone have left in it, and, is_own, those of this one, whose guardian is
  * gone; how many they were. */

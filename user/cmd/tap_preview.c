@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd/tap_preview.c - see tap_preview.h.
+ *
+ * What only shows when threads are stopped is not known here: one that sleeps in the kernel for too long, a seccomp filter
+ * that the kernel does not let be suspended.
+ */
+#include "cmd/tap_preview.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc/allocators.h"
+#include "base/printable.h"
+#include "base/units.h"
+#include "kernel/privileges.h"
+#include "proc/process.h"
+#include "proc/process_memory.h"
+#include "proc/survey.h"
+#include "tap/tap.h"
+#include "track/tap_orders.h"
+
+#define NAME_BYTES 32
+
+struct preview {
+	struct process_info info;
+	FILE *out;
+	int err; /* of what speaks against it */
+	char why[512]; /* the first of that */
+};
+
+static void refuse(struct preview *v, int err, const char *why)
+{
+	if (!v->err)
+		snprintf(v->why, sizeof(v->why), "%s", why);
+	v->err = v->err ? v->err : err;
+}
+
+/* "redis-server" */
+static const char *name_of(pid_t pid, char buf[NAME_BYTES])
+{
+	struct process_info info;
+
+	snprintf(buf, NAME_BYTES, "%s", process_glance(pid, &info) ? "?" : info.comm);
+	make_printable(buf);
+	return buf;
+}
+
+static pid_t tracer_of(pid_t pid)
+{
+	char path[48], line[128];
+	int tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tracer;
+}
+
+static void check_process(struct preview *v)
+{
+	pid_t tracer = tracer_of(v->info.tgid);
+	struct privileges p;
+	char why[256], name[NAME_BYTES];
+
+	if (tracer) {
+		snprintf(why, sizeof(why),
+			 "it is being debugged or traced, by %s (PID %d): end that first",
+			 name_of(tracer, name), tracer);
+		refuse(v, -EPERM, why);
+	}
+	if (!privileges_read(&p) && !privileges_have(&p, CAP_SYS_PTRACE))
+		refuse(v, -EPERM,
+		       "heaptap has no CAP_SYS_PTRACE, which stopping it takes: run it as root");
+}
+
+static const struct alloc_site *site_at(const struct alloc_file *alloc, uint64_t vaddr)
+{
+	const struct alloc_site *s;
+
+	vec_each(&alloc->sites, s)
+		if (s->tap.vaddr == vaddr || (s->tap.gap_vaddr && s->tap.gap_vaddr == vaddr))
+			return s;
+	return NULL;
+}
+
+static void put_bytes(FILE *out, const uint8_t *bytes, unsigned int cnt)
+{
+	for (unsigned int i = 0; i < cnt; i++)
+		fprintf(out, "%s%02x", i ? " " : "", bytes[i]);
+}
+
+static void show_patch(struct preview *v, const struct survey_file *file,
+		       const struct tap_patch *patch)
+{
+	const struct alloc_site *site = site_at(file->alloc, patch->addr - file->bias);
+	uint8_t there[TAP_PATCH_CAP];
+	int err = process_memory_read(v->info.live_tid, patch->addr, there, patch->byte_cnt);
+	char why[256];
+
+	fprintf(v->out, "    %-24s 0x%-14llx ", site ? site->symbol : "",
+		(unsigned long long)patch->addr);
+	put_bytes(v->out, patch->original, patch->byte_cnt);
+	fputs(" -> ", v->out);
+	put_bytes(v->out, patch->patched, patch->byte_cnt);
+	fputc('\n', v->out);
+	if (err)
+		snprintf(why, sizeof(why), "its memory cannot be read: %s", strerror(-err));
+	else if (memcmp(there, patch->original, patch->byte_cnt) != 0)
+		snprintf(why, sizeof(why),
+			 "its code at 0x%llx is not that of the file: another heaptap has it, or "
+			 "another tool's probe or breakpoint is there",
+			 (unsigned long long)patch->addr);
+	else
+		return;
+	refuse(v, err ? err : -EBUSY, why);
+}
+
+static void show_order(struct preview *v, const struct survey_file *file,
+		       const struct tap_order *order)
+{
+	const struct tap_header *h = tap_code_header(&order->code);
+	char code[UNITS_BUF], data[UNITS_BUF], missed[160], path[4096];
+	unsigned int byte_cnt = 0;
+
+	snprintf(path, sizeof(path), "%s", file->path);
+	make_printable(path);
+	for (uint32_t i = 0; i < h->patch_cnt; i++)
+		byte_cnt += h->patch[i].byte_cnt;
+	if (order->is_mapped)
+		fprintf(v->out, "  uses the memory of an earlier tap at 0x%llx\n",
+			(unsigned long long)order->code_addr);
+	else
+		fprintf(v->out, "  maps %s of code and %s of data at 0x%llx, which stay\n",
+			format_bytes(TAP_CODE_BYTES, code, sizeof(code)),
+			format_bytes((double)TAP_DATA_BYTES, data, sizeof(data)),
+			(unsigned long long)order->code_addr);
+	fprintf(v->out, "  changes %u bytes of %s (%s), in this process only, until the end:\n",
+		byte_cnt, path, file->alloc->family);
+	for (uint32_t i = 0; i < h->patch_cnt; i++)
+		show_patch(v, file, &h->patch[i]);
+	tap_code_missed(file->alloc, missed, sizeof(missed));
+	if (missed[0])
+		fprintf(v->out, "  does not sample what these allocate: %s\n", missed);
+}
+
+static void show_files(struct preview *v, const struct survey *s)
+{
+	struct tap_order *order = malloc(sizeof(*order));
+	const struct survey_file *file;
+	size_t cnt = 0;
+	char why[256];
+
+	if (!order) {
+		refuse(v, -ENOMEM, "out of memory");
+		return;
+	}
+	vec_each(&s->files, file) {
+		const struct tap_order_file of = { file->alloc, file->ino, file->bias, file->dev };
+		int err;
+
+		if (!file->alloc)
+			continue;
+		cnt++;
+		err = tap_order_preview(&of, v->info.tgid, v->info.live_tid, order, why,
+					sizeof(why));
+		if (err)
+			refuse(v, err, why);
+		else
+			show_order(v, file, order);
+	}
+	if (!cnt)
+		refuse(v, -ENOENT, "it maps no allocator that heaptap knows");
+	free(order);
+}
+
+int tap_preview(pid_t pid, FILE *out)
+{
+	struct preview v = { .out = out };
+	struct survey *s = NULL;
+	char name[NAME_BYTES];
+	int err = process_info_read(pid, &v.info);
+
+	if (err)
+		snprintf(v.why, sizeof(v.why), "there is no such process: see 'ps -e'");
+	else
+		err = process_check(&v.info, v.why, sizeof(v.why));
+	if (!err) {
+		err = survey_process(&v.info, &s);
+		if (err)
+			snprintf(v.why, sizeof(v.why), "it cannot be read: %s", strerror(-err));
+	}
+	v.err = err;
+	fprintf(out, "A tap of PID %d (%s)\n", pid, name_of(pid, name));
+	if (!err) {
+		fprintf(out, "  stops it for milliseconds, %u thread%s, now and at the end\n",
+			v.info.thread_cnt, v.info.thread_cnt == 1 ? "" : "s");
+		check_process(&v);
+		show_files(&v, s);
+		if (v.info.seccomp)
+			fputs("  suspends its seccomp filter for that moment\n", out);
+	}
+	if (v.err)
+		fprintf(out, "It would be refused: %s.\nNothing was changed.\n", v.why);
+	else
+		fprintf(out,
+			"Nothing speaks against it. Nothing was changed. To do it: heaptap record "
+			"--tap -p %d\n",
+			pid);
+	survey_free(s);
+	return v.err;
+}
