@@ -111,6 +111,8 @@ void budget_end(struct budget *b, const struct budget_reading *now);
  */
 void budget_hold(struct budget *b, bool is_held);
 const struct recording_limit *budget_limit(const struct budget *b);
+/* Another rate from now on, at step `full`; coarser steps are of it. */
+void budget_set_rate(struct budget *b, uint64_t rate_bytes);
 /* Another limit from the next update on. Where there is room for it now, what was given up comes back. */
 void budget_set_limit(struct budget *b, const struct recording_limit *limit);
 

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/vec.h"
+#include "budget/auto_rate.h"
 #include "budget/budget_unit.h"
 #include "budget/governor_tally.h"
 #include "budget/governor_text.h"
@@ -47,7 +48,8 @@ struct governor {
 	uint64_t host_ns; /* since when host_cost_ns is summed up */
 	double host_cost_ns;
 	double host_factor, host_share;
-	bool is_paused, is_stopped, is_measured;
+	bool is_paused, is_stopped, is_measured, is_auto_rate;
+	struct auto_rate rate;
 	unsigned int measured_cnt; /* up to MEASURED_CNT */
 	double measured_ns; /* the least of these */
 	struct log_limit log; /* of steps */
@@ -77,13 +79,17 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	if (!g)
 		return -ENOMEM;
 	g->opts = *opts;
+	g->is_auto_rate = !opts->rate_bytes;
+	auto_rate_begin(&g->rate, now_ns());
+	if (g->is_auto_rate)
+		g->opts.rate_bytes = g->rate.rate_bytes;
 	g->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = LOG_BURST };
 	g->policy = (struct unit_policy){
 		.engine = e,
 		.tracker = t,
 		.budget = {
 			.limit = unit_limit(opts),
-			.rate_bytes = opts->rate_bytes,
+			.rate_bytes = g->opts.rate_bytes,
 			.costs = &g->opts.costs,
 		},
 	};
@@ -91,7 +97,7 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	hmap_init(&g->idx, sizeof(uint32_t));
 	/* The limit of what throws is set with the first one's. */
 	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
-		err = engine_set_rate(e, i, budget_rate_bytes(opts->rate_bytes, i), 0);
+		err = engine_set_rate(e, i, budget_rate_bytes(g->opts.rate_bytes, i), 0);
 	g->is_measured = engine_measure_hits(e, true) != 0;
 	if (err)
 		governor_free(g);
@@ -338,6 +344,41 @@ static int look_at_all(struct governor *g, uint64_t now)
 	return err;
 }
 
+static int set_rate(struct governor *g, uint64_t rate_bytes)
+{
+	struct governed *gd;
+	int err = 0;
+
+	log_debug("%s: one sample per %llu bytes from now on", g->opts.command,
+		  (unsigned long long)rate_bytes);
+	g->opts.rate_bytes = g->policy.budget.rate_bytes = rate_bytes;
+	vec_each(&g->governed, gd)
+		budget_set_rate(gd->unit->budget, rate_bytes);
+	for (uint32_t i = 0; i <= BUDGET_COARSE_CAP && !err; i++)
+		err = engine_change_rate(g->policy.engine, i, budget_rate_bytes(rate_bytes, i));
+	return err;
+}
+
+static int adjust_rate(struct governor *g, uint64_t now)
+{
+	uint64_t sample_cnt = 0;
+	bool may_be_fine = true;
+	const struct governed *gd;
+
+	vec_each(&g->governed, gd) {
+		sample_cnt += gd->unit->now.sample_cnt - gd->unit->begin.sample_cnt;
+		may_be_fine &= gd->is_ended || budget_plan(gd->unit->budget)->step == BUDGET_FULL;
+	}
+	if (!auto_rate_look(&g->rate, now, sample_cnt, may_be_fine))
+		return 0;
+	return set_rate(g, g->rate.rate_bytes);
+}
+
+uint64_t governor_rate_bytes(const struct governor *g)
+{
+	return g->is_auto_rate ? auto_rate_mean(&g->rate) : g->opts.rate_bytes;
+}
+
 /*
  * Calibration is done with an empty program. What the real ones add is measured over the first hits that there
  * are. It is time of the clock: where a program had to wait for a processor in between, a hundred hits seem to
@@ -370,12 +411,14 @@ static void measure_programs(struct governor *g)
 int governor_work(struct governor *g)
 {
 	uint64_t now = now_ns();
+	int err;
 
 	if (g->is_stopped || now < g->due_ns)
 		return 0;
 	g->due_ns = now + BUDGET_INTERVAL_NS;
 	measure_programs(g);
-	return look_at_all(g, now);
+	err = look_at_all(g, now);
+	return err || !g->is_auto_rate ? err : adjust_rate(g, now);
 }
 
 int governor_wait_ms(const struct governor *g)

@@ -32,7 +32,7 @@ struct governor_options {
 	const char *command; /* for messages: "record", "serve" */
 	struct recording_limit limit; /* of each process */
 	double max_host_share; /* of the time of all CPUs, for all processes together; 0: no limit */
-	uint64_t rate_bytes;
+	uint64_t rate_bytes; /* 0: auto_rate.h */
 	struct budget_costs costs;
 	bool keeps_ended; /* what is known of processes that have ended */
 	bool is_one; /* all processes of the tracker are one: they share their probes */
@@ -65,6 +65,8 @@ void governor_end(struct governor *g);
 
 /* -ENOENT: not followed. With is_one every pid is the same. */
 int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret);
+/* One sample per so many bytes, on the average of the time so far; what a coarser step made of it left aside. */
+uint64_t governor_rate_bytes(const struct governor *g);
 /* Share of the time of all CPUs that all probes take. */
 double governor_host_share(const struct governor *g);
 

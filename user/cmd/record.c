@@ -180,7 +180,9 @@ static const struct option_row rows[] = {
 	  .value = "64k",
 	  .min = 1,
 	  .max = 1ULL << 40,
-	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly" },
+	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly; "
+		  "when it is not given, down to every 4k as long as that is 500 samples a second "
+		  "or fewer" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
 	  .at = AT(max_overhead),
@@ -313,7 +315,7 @@ static void settle_limit(struct record_options *o, bool is_given)
 	}
 }
 
-static int settle_tap(struct record_options *o, const struct option_args *args)
+static int settle_tap(struct record_options *o)
 {
 	const char *with = o->recorder.source == SOURCE_USDT ? "--source usdt" :
 			   o->recorder.naive_placement	     ? "--naive-placement" :
@@ -325,7 +327,6 @@ static int settle_tap(struct record_options *o, const struct option_args *args)
 		log_error("record: --tap and %s exclude each other", with);
 		return -EINVAL;
 	}
-	o->recorder.tap_rate_is_fixed = option_args_find(args, "rate") != NULL;
 	if (o->recorder.rate_bytes > 1 || o->tap_exactly)
 		return 0;
 	log_error("record: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
@@ -343,13 +344,14 @@ static int settle(struct record_options *o, const struct option_args *args)
 	o->recorder.live_cap = (uint32_t)o->live_cap;
 	o->recorder.stack_cap = (uint32_t)o->stack_cap;
 	o->recorder.realloc_keeps_scope = o->realloc_scope;
+	o->recorder.rate_is_fixed = option_args_find(args, "rate") != NULL;
 	o->recorder.is_quiet = o->result.is_quiet = o->is_quiet;
 	o->result.output = o->output;
 	o->result.labels = LABEL_ALL;
 	if (o->labels)
 		parse_labels(o->labels, &o->result.labels);
 	if (!err)
-		err = settle_tap(o, args);
+		err = settle_tap(o);
 	settle_limit(o, option_args_find(args, "max-overhead"));
 	return err;
 }

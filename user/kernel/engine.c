@@ -320,6 +320,12 @@ int engine_sampled_site(struct engine *e, const struct ht_sampled_site *site, ui
 	return err;
 }
 
+void engine_set_finest_rate(struct engine *e, uint64_t rate_bytes)
+{
+	e->skel->bss->ht_base_log2 = ht_variance_base_log2(rate_bytes);
+	e->has_finest_rate = true;
+}
+
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_t throw_limit_bytes)
 {
 	struct ht_rate *rate;
@@ -327,7 +333,7 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 
 	if (idx >= HT_RATES_CAP)
 		return -EINVAL;
-	if (!idx)
+	if (!idx && !e->has_finest_rate)
 		e->skel->bss->ht_base_log2 = ht_variance_base_log2(rate_bytes);
 	else if (rate_bytes >> HT_VARIANCE_RANGE_LOG2 > 1ULL << e->skel->bss->ht_base_log2)
 		return -ERANGE;
@@ -392,6 +398,19 @@ int engine_set_throw_limit(struct engine *e, uint64_t throw_limit_bytes)
 		return -ENOMEM;
 	for (uint32_t idx = 0; idx < e->rate_cnt && !err; idx++)
 		err = set_throw_limit(e, idx, rate, throw_limit_bytes);
+	free(rate);
+	return err;
+}
+
+int engine_change_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes)
+{
+	struct ht_rate *rate = calloc(1, sizeof(*rate));
+	int err = rate ? 0 : -ENOMEM;
+
+	if (!err && bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.rates), &idx, rate))
+		err = -errno;
+	if (!err)
+		err = engine_set_rate(e, idx, rate_bytes, rate->throw_limit_bytes);
 	free(rate);
 	return err;
 }

@@ -73,12 +73,19 @@ void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways);
 bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
 
 /*
- * Sampling table number idx for rate R; throw_limit as in struct ht_rate. Number 0 is the base, which
- * is set first and does not change: errors are summed up in units of it, so no other table may be
- * 2^HT_VARIANCE_RANGE_LOG2 times coarser (-ERANGE).
+ * The finest rate that there will be, before any is set: errors are summed up in units of it, so no table may be
+ * 2^HT_VARIANCE_RANGE_LOG2 times coarser. Else table number 0 is the finest.
+ */
+void engine_set_finest_rate(struct engine *e, uint64_t rate_bytes);
+/*
+ * Sampling table number idx for rate R; throw_limit as in struct ht_rate. Number 0 is set first. -ERANGE: coarser
+ * than errors can be summed up.
  */
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,
 		    uint64_t throw_limit_bytes);
+
+/* Change the rate alone, of a table that is in use perhaps: each sample has the probability that it was drawn with. */
+int engine_change_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes);
 
 /* What a sum in BPF's units is in bytes^2. */
 double engine_variance(const struct engine *e, const struct ht_variance *v);

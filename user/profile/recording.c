@@ -46,9 +46,9 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 
 	if (percent)
 		snprintf(limit, sizeof(limit), "%u", percent);
-	if (rate_bytes && rate_bytes % 1024)
+	if (rate_bytes == 1)
 		snprintf(rate, sizeof(rate), " --rate %llu", (unsigned long long)rate_bytes);
-	else if (rate_bytes && rate_bytes != RATE_DEFAULT_BYTES)
+	else if (rate_bytes > RATE_DEFAULT_BYTES)
 		snprintf(rate, sizeof(rate), " --rate %lluk",
 			 (unsigned long long)rate_bytes / 1024);
 	snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --max-overhead %s%s%s -d 10s", limit,

@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "budget/auto_rate.h"
 #include "budget/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -270,6 +271,11 @@ static bool holds_programs(const struct recorder *r)
 	return r->launch && !r->opts.no_hold && !r->opts.tap;
 }
 
+static bool is_auto_rate(const struct recorder *r)
+{
+	return !r->opts.rate_is_fixed && !r->opts.tap;
+}
+
 static int open_engine(struct recorder *r)
 {
 	const struct engine_options opts = {
@@ -293,7 +299,7 @@ static int open_engine(struct recorder *r)
 		.follow = r->opts.follow,
 		.source = r->opts.source,
 		.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
-		.tap_rate_is_fixed = r->opts.tap_rate_is_fixed,
+		.tap_rate_is_fixed = r->opts.rate_is_fixed,
 		.probe_throwing = r->opts.probe_throwing,
 	};
 	char why[512];
@@ -303,6 +309,8 @@ static int open_engine(struct recorder *r)
 		log_error("record: %s", why);
 		return err;
 	}
+	if (is_auto_rate(r))
+		engine_set_finest_rate(r->engine, AUTO_RATE_FINEST);
 	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, targets_throw_limit(&r->targets));
 	if (!err)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
@@ -323,7 +331,7 @@ static int open_governor(struct recorder *r)
 	struct governor_options opts = {
 		.command = "record",
 		.limit = r->opts.max_overhead,
-		.rate_bytes = r->opts.rate_bytes,
+		.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
 		.keeps_ended = true,
 		.is_one = r->opts.follow,
 	};
@@ -437,9 +445,9 @@ static void say_start(struct recorder *r)
 		return;
 	targets_name(&r->targets, name);
 	format_bytes(r->opts.rate_bytes, rate, sizeof(rate));
-	fprintf(stderr, "heaptap: recording %s: %zu probe sites, %s%s, %s\n", name, site_cnt,
+	fprintf(stderr, "heaptap: recording %s: %zu probe sites, %s%s%s, %s\n", name, site_cnt,
 		r->opts.rate_bytes > 1 ? "1 sample per " : "every allocation",
-		r->opts.rate_bytes > 1 ? rate : "",
+		r->opts.rate_bytes > 1 ? rate : "", r->opts.rate_is_fixed ? "" : " at first",
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
@@ -894,7 +902,7 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
 	ret->rss_bytes = targets_rss(&r->targets);
 	ret->was_started = r->launch != NULL;
-	ret->rate_bytes = r->opts.rate_bytes;
+	ret->rate_bytes = governor_rate_bytes(r->governor);
 	ret->source = r->opts.source;
 	ret->mode = r->opts.mode;
 	ret->follow = r->opts.follow;

@@ -35,7 +35,7 @@ struct recorder_options {
 	enum attach_mode mode;
 	enum probes_source source;
 	enum tap_wish tap;
-	bool tap_rate_is_fixed;
+	bool rate_is_fixed; /* else it follows what it costs: budget/auto_rate.h, track/tap_rate.h */
 	bool realloc_keeps_scope; /* else a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
