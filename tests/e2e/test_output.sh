@@ -126,6 +126,14 @@ for out in - /dev/stdout; do
 done
 timeout 30 "$heaptap" record -q -d 1 -o - -p "$target" 2>"$work/heaptap.err" | gzip -t && [ "$(grep -vc warning "$work/heaptap.err")" = 0 ] &&
 	ok "-q -o - to a pipe" || not_ok "-q -o - to a pipe" "" "$work/heaptap.err"
+# Ctrl-C of an ssh sends no signal: its end of the pipe is closed
+"$heaptap" record -n 0 -o - -p "$target" 2>"$work/heaptap.err" > >(exec sleep 2) &
+reader=$!
+e2e_pids="$e2e_pids $reader"
+await 20 is_gone "$reader" && wait "$reader"
+status=$?
+[ $status = 1 ] && grep -q "nobody reads standard output any longer" "$work/heaptap.err" &&
+	ok "-o -: ends when its reader is gone" || not_ok "-o -: its reader is gone" "status $status" "$work/heaptap.err"
 timeout 30 "$heaptap" record -o - --rate 1 -- "$bin/family" 2>"$work/heaptap.err" >"$work/stdout.pb.gz" </dev/null
 gzip -t "$work/stdout.pb.gz" 2>/dev/null && grep -q "^DONE" "$work/heaptap.err" &&
 	ok "-o -: what the program prints goes to stderr" || not_ok "-o - with a program" "" "$work/heaptap.err"

@@ -400,6 +400,7 @@ static int take_stdout(struct record_options *o)
 	if (!o->result.output || !out_file_is_stdout(o->result.output))
 		return 0;
 	err = out_file_take_stdout(&o->result.stdout_fd);
+	o->recorder.stdout_fd = o->result.stdout_fd;
 	if (err == -ENOTTY)
 		log_error("record: the profile is not text, and standard output is a terminal: "
 			  "redirect it, or give a file with -o FILE");
@@ -462,7 +463,8 @@ static int record(struct record_options *o)
 
 static int run(int argc, char **argv, const struct option_args *args)
 {
-	struct record_options o = { .result = { .stdout_fd = -1 } };
+	struct record_options o = { .recorder = { .stdout_fd = -1 },
+				    .result = { .stdout_fd = -1 } };
 	int err = command_settings(&command_record, args, &o), status = 2;
 
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);

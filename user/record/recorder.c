@@ -71,7 +71,8 @@ enum source {
 	SOURCE_MMAP,
 	SOURCE_CHILD,
 	SOURCE_GUARDIAN,
-	SOURCE_HOLD
+	SOURCE_HOLD,
+	SOURCE_READER
 };
 
 struct recorder {
@@ -359,6 +360,15 @@ static int watch(struct recorder *r, int fd, enum source source)
 	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* No events are asked for: that the other end is closed is always told. A file has none: -EPERM. */
+static void watch_reader(struct recorder *r)
+{
+	struct epoll_event ev = { .events = 0, .data.u32 = SOURCE_READER };
+
+	if (r->opts.stdout_fd >= 0)
+		(void)epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->opts.stdout_fd, &ev);
+}
+
 static int open_loop(struct recorder *r)
 {
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
@@ -386,6 +396,8 @@ static int open_loop(struct recorder *r)
 		err = watch(r, process_events_fd(r->events), SOURCE_MMAP);
 	if (!err && r->launch)
 		err = watch(r, launch_wait_fd(r->launch), SOURCE_CHILD);
+	if (!err)
+		watch_reader(r);
 	return err;
 }
 
@@ -671,6 +683,14 @@ static void on_child_end(struct recorder *r)
 		end(r, "the program ended");
 }
 
+/* An ssh that was stopped sends no signal: without this the probes would stay in until the process ends. */
+static void on_reader_gone(struct recorder *r)
+{
+	if (!r->is_over)
+		log_warn("record: nobody reads standard output any longer: the recording ends here");
+	end(r, "nobody read standard output any longer");
+}
+
 static void drop_history(struct recorder *r, int err)
 {
 	log_warn("record: what is in use could not be followed (%s): whether it grows is not known",
@@ -733,6 +753,9 @@ static void dispatch(struct recorder *r, enum source source)
 		break;
 	case SOURCE_HOLD:
 		holds_work(r->holds);
+		break;
+	case SOURCE_READER:
+		on_reader_gone(r);
 		break;
 	}
 }

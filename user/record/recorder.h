@@ -44,6 +44,7 @@ struct recorder_options {
 	bool naive_placement; /* every probe at the function's first byte */
 	bool is_quiet;
 	struct recording_limit max_overhead;
+	int stdout_fd; /* where the profile will be written, to end when its reader is gone; -1: to a file */
 };
 
 /* What is known of a recording besides its snapshot. */
