@@ -99,8 +99,9 @@ debian_dist() { need dpkg-dev libssl-dev libbz2-dev binutils gzip tar xz-utils; 
 fedora_dist() { :; }
 debian_rpm() { need rpm; }
 fedora_rpm() { need rpm-build; }
-# What it is tried in: an older Debian, a userland of musl, a container image, a server with a certificate.
-debian_check_dist() { want debootstrap musl musl-tools buildah openssl nodejs python3 curl; }
+# What it is tried in: older glibcs, a userland of musl, a container image, a server with a certificate, ssh.
+debian_check_dist() { want debootstrap musl musl-tools buildah openssl openssh-server openssh-client nodejs \
+	python3 curl xz-utils; }
 fedora_check_dist() { :; }
 fedora_bench() { want bpftrace heaptrack jemalloc redis python3; }
 
@@ -156,6 +157,7 @@ install() {
 		for package; do
 			case $package in
 			redis-server | prometheus) update-rc.d "$package" disable >/dev/null 2>&1 || true ;;
+			openssh-server) update-rc.d ssh disable >/dev/null 2>&1 || true ;;
 			esac
 		done
 	else

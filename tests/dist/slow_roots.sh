@@ -1,11 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# slow_roots.sh - the one executable in roots where nothing fits: an empty one, a userland of musl, an older Debian; and
-# in those of ROOTS (folders with the root of any distribution: an unpacked image). What it records there has names.
+# slow_roots.sh - the one executable in roots where nothing fits: an empty one, a userland of musl, an old glibc, an older
+# Debian; and in those of ROOTS (folders with the root of any distribution: an unpacked image). What it records there, with
+# probes and with the tap, has names.
 # timeout: 1800
 . tests/dist/lib.sh
 dist_init roots
 build_holder "$work/holder" ${CC:-gcc} || { not_ok setup "the workload" "$work/log"; dist_end; }
+
+# tapped NAME ROOT PID: a holder by the tap; then its text is that of its files again, and it ends as ever
+tapped() {
+	local what="$1: the tap" root=$2 pid=$3 differs=
+	pids="$pids $pid"
+	await 10 grep -qs holder "/proc/$pid/comm" && sleep 1
+	if inside "$root" /heaptap record --tap=only --rate 4096 -d 3s -n 0 -o - -p $pid >"$work/p.pb.gz" 2>"$work/log"; then
+		names "$what" "$work/p.pb.gz" 'site_of_holder .*holder.c:[0-9]+'
+		"$one" report --notes --by scope "$work/p.pb.gz" >"$work/report" 2>&1
+		has "$what: its source, the scope" "$work/report" 'source: tap' 'Holder'
+	else
+		not_ok "$what" "status $?" "$work/log"
+	fi
+	python3 tests/e2e/same_text.py $pid >"$work/differs" || differs=1
+	wait $pid
+	[ $? = 0 ] && [ -z "$differs" ] && ok "$what: nothing is left of it" ||
+		not_ok "$what: nothing is left of it" "the program failed, or its text differs" "$work/differs"
+}
 
 ## nothing but the executable: no libc, no /etc, no /dev, no /tmp; the process is outside
 root=$work/empty
@@ -31,6 +50,8 @@ curl -s -m 20 "$url/metrics" >"$work/metrics"
 has "empty root: metrics, of the scope" "$work/metrics" "heaptap_.*pid=\"$target\"" 'scope="Holder"'
 kill $serve $target
 wait $serve $target 2>/dev/null
+"$work/holder" 8 &
+tapped "empty root" "$root" $!
 "$one" report --by scope "$work/empty.pb.gz" >"$work/scopes" 2>&1
 has "empty root: scopes" "$work/scopes" Holder
 
@@ -54,8 +75,38 @@ if have musl-gcc && build_holder "$work/holder-musl" musl-gcc; then
 	cp -L "$loader" "$root$loader"
 	cp "$work/holder-musl" "$root/holder"
 	recorded "musl" "$root" 'site_of_holder .*holder.c:[0-9]+' /holder
+	# The tap finds no place in it: probes do it, and that is said.
+	enter "$root" /holder 30 &
+	target=$!
+	pids="$pids $target"
+	sleep 1
+	inside "$root" /heaptap record --tap --max-overhead off -d 2s -n 0 -o - -p $target >"$work/p.pb.gz" 2>"$work/log"
+	has "musl: the tap is refused" "$work/log" "PID $target cannot be tapped: .* it is recorded with probes"
+	names "musl: with probes instead" "$work/p.pb.gz" 'site_of_holder .*holder.c:[0-9]+'
+	kill $target
 else
 	skip musl "no musl-gcc"
+fi
+
+## glibc 2.17, that of RHEL 7, its loader and a program
+if why=$(tests/consumers/get_modules "$B/dist" tests/dist/package.json); then
+	mkdir "$work/unpacked"
+	tar -xJf "$B/dist/node_modules/@napi-rs/cross-toolchain-x64-target-x86_64/x86_64-unknown-linux-gnu.tar.xz" -C "$work/unpacked" \
+		./x86_64-unknown-linux-gnu/sysroot
+	sysroot=$work/unpacked/x86_64-unknown-linux-gnu/sysroot root=$work/glibc
+	new_root "$root"
+	mkdir -p "$root/lib64"
+	cp -L "$sysroot/lib/libc.so.6" "$sysroot/lib/ld-linux-x86-64.so.2" "$root/lib64/"
+	build_holder "$root/holder" gcc --sysroot="$sysroot" -B"$sysroot/usr/lib/" -L"$sysroot/usr/lib" ||
+		not_ok "glibc 2.17" "no program" "$work/log"
+	inside "$root" /lib64/libc.so.6 >"$work/log" 2>&1
+	has "glibc 2.17: it is that" "$work/log" 'release version 2\.17,'
+	recorded "glibc 2.17" "$root" 'site_of_holder .*holder.c:[0-9]+' /holder
+	enter "$root" /holder 8 &
+	tapped "glibc 2.17" "$root" $!
+	rm -rf "$work/unpacked"
+else
+	skip "glibc 2.17" "$why"
 fi
 
 ## Debian 11: glibc 2.31, its own perl
