@@ -64,7 +64,7 @@ static struct out_file *open_new(const char *path, bool replaces)
 	struct out_file *of = NULL;
 	char why[256] = "";
 
-	assert_int_equal(out_file_open(path, replaces, &of, why, sizeof(why)), 0);
+	assert_int_equal(out_file_open(path, replaces, "", &of, why, sizeof(why)), 0);
 	return of;
 }
 
@@ -74,7 +74,7 @@ static int open_err(const char *path, bool replaces, char why[static 256])
 	int err;
 
 	why[0] = '\0';
-	err = out_file_open(path, replaces, &of, why, 256);
+	err = out_file_open(path, replaces, "", &of, why, 256);
 	assert_true(err < 0);
 	assert_null(of);
 	assert_non_null(strstr(why, path));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd/report.c - `heaptap report` and `heaptap diff`: options and a file or two in, a report out. Wiring only. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +12,13 @@
 #include "base/vec.h"
 #include "base/write_all.h"
 #include "cmd/cmd.h"
-#include "profile/pprof.h"
+#include "cmd/profile_in.h"
 #include "report/report.h"
 #include "report/report_diff.h"
 #include "profile/match_list.h"
 #include "profile/older.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
-#include "symbol/profile_symbols.h"
 
 #define ROWS_DEFAULT 20
 #define SCOPES_DEFAULT 40
@@ -465,43 +463,6 @@ static void set_defaults(struct cli *c)
 	o->path = strcmp(c->path, "-") ? c->path : NULL;
 }
 
-static int read_profile(const char *path, struct profile **ret)
-{
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
-	struct format_error why;
-
-	if (fd < 0) {
-		err = -errno;
-		log_error("report: cannot read '%s': %s", path, strerror(-err));
-		return err;
-	}
-	err = pprof_read(fd, ret, &why);
-	if (err == -EBADMSG)
-		log_error("report: '%s' is not a readable profile: at %s %llu: %s", path,
-			  why.line ? "line" : "byte",
-			  (unsigned long long)(why.line ? why.line : why.offset), why.text);
-	else if (err)
-		log_error("report: cannot read '%s': %s", path, strerror(-err));
-	if (!is_stdin)
-		close(fd);
-	return err;
-}
-
-/* Other allocators' dumps come without names. */
-static int name_frames(struct profile *p)
-{
-	const struct symbol_options opts = { .lines = true, .demangle = true };
-	size_t missing_cnt = 0;
-	int err = profile_symbolize(p, &opts, &missing_cnt);
-
-	if (missing_cnt)
-		log_warn("report: %zu of the profile's files not here, or not the same: their "
-			 "functions have no names",
-			 missing_cnt);
-	return err;
-}
-
 static void warn_of_unused_patterns(const struct match_list *match)
 {
 	const char *pattern;
@@ -541,7 +502,7 @@ static int write_to_file(const char *path, const char *text, size_t bytes)
 {
 	struct out_file *file = NULL;
 	char why[512];
-	int err = out_file_open(path, true, &file, why, sizeof(why));
+	int err = out_file_open(path, true, " with -o FILE", &file, why, sizeof(why));
 
 	if (err) {
 		log_error("report: %s", why);
@@ -598,10 +559,10 @@ static int report_file(const struct cli *c)
 {
 	struct profile *p = NULL, *before = NULL;
 	char why[512];
-	int err = c->base_path ? read_profile(c->base_path, &before) : 0;
+	int err = c->base_path ? profile_in_read("report", c->base_path, &before) : 0;
 
 	if (!err)
-		err = read_profile(c->path, &p);
+		err = profile_in_read("report", c->path, &p);
 	if (err)
 		goto out;
 	err = keep_older(c, p);
@@ -613,9 +574,9 @@ static int report_file(const struct cli *c)
 		goto out;
 	}
 	if (!err && before)
-		err = name_frames(before);
+		err = profile_in_name("report", before);
 	if (!err)
-		err = name_frames(p);
+		err = profile_in_name("report", p);
 	if (!err)
 		err = write_out(c, before, p);
 	if (!err)

@@ -6,7 +6,6 @@
  * from has both. A build id says which file is meant.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/printable.h"
 #include "base/texts.h"
 #include "cmd/cmd.h"
+#include "cmd/profile_in.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "record/out_file.h"
@@ -110,28 +110,6 @@ static void on_file(void *ctx, const struct profile_symbol_file *file)
 			 path);
 }
 
-static int read_profile(const char *path, struct profile **ret)
-{
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
-	struct format_error why;
-
-	if (fd < 0) {
-		err = -errno;
-		log_error("symbolize: cannot read '%s': %s", path, strerror(-err));
-		return err;
-	}
-	err = pprof_read(fd, ret, &why);
-	if (err == -EBADMSG)
-		log_error("symbolize: '%s' is not a readable profile: at byte %llu: %s", path,
-			  (unsigned long long)why.offset, why.text);
-	else if (err)
-		log_error("symbolize: cannot read '%s': %s", path, strerror(-err));
-	if (!is_stdin)
-		close(fd);
-	return err;
-}
-
 /* path "-": stdout_fd, which is taken. */
 static int write_profile(const struct profile *p, const char *path, int stdout_fd)
 {
@@ -142,7 +120,7 @@ static int write_profile(const struct profile *p, const char *path, int stdout_f
 	if (stdout_fd >= 0)
 		err = out_file_open_stdout(stdout_fd, &file);
 	else
-		err = out_file_open(path, true, &file, why, sizeof(why));
+		err = out_file_open(path, true, " with -o FILE", &file, why, sizeof(why));
 	if (!err)
 		err = pprof_write(p, out_file_fd(file));
 	if (!err)
@@ -215,7 +193,7 @@ static int symbolize_file(const struct symbolize_options *o, const char *path)
 	if (!err)
 		err = take_stdout(output, &stdout_fd);
 	if (!err)
-		err = read_profile(path, &p);
+		err = profile_in_read("symbolize", path, &p);
 	if (!err)
 		err = name_all(&j, p);
 	if (!err) {

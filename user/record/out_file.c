@@ -105,29 +105,29 @@ static int open_at(struct out_file *of, char why[static FOLDER_WHY_BYTES])
 	return new_file_open(of->folder_fd, TEMP_PREFIX, &of->file);
 }
 
-static void explain(const char *path, int err, const char *folder_why, char *why, size_t why_bytes)
+static void explain(const char *path, int err, const char *folder_why, const char *how, char *why,
+		    size_t why_bytes)
 {
 	if (*folder_why)
 		snprintf(why, why_bytes,
-			 "cannot write '%s': %s; choose a file in another folder with -o FILE, or "
-			 "write there all the same with --force",
-			 path, folder_why);
+			 "cannot write '%s': %s; choose a file in another folder%s, or write there "
+			 "all the same with --force",
+			 path, folder_why, how);
 	else if (err == -EEXIST)
 		snprintf(why, why_bytes,
-			 "'%s' exists: give another name with -o FILE, or replace it with --force",
-			 path);
+			 "'%s' exists: give another name%s, or replace it with --force", path, how);
 	else if (err == -EPERM)
 		snprintf(why, why_bytes,
 			 "cannot write '%s': somebody else can say where it leads; choose another "
-			 "file with -o FILE",
-			 path);
+			 "file%s",
+			 path, how);
 	else
-		snprintf(why, why_bytes, "cannot write '%s': %s; choose another file with -o FILE",
-			 path, strerror(-err));
+		snprintf(why, why_bytes, "cannot write '%s': %s; choose another file%s", path,
+			 strerror(-err), how);
 }
 
-int out_file_open(const char *path, bool replaces, struct out_file **ret, char *why,
-		  size_t why_bytes)
+int out_file_open(const char *path, bool replaces, const char *how, struct out_file **ret,
+		  char *why, size_t why_bytes)
 {
 	struct out_file *of = calloc(1, sizeof(*of));
 	char folder_why[FOLDER_WHY_BYTES] = "";
@@ -142,7 +142,7 @@ int out_file_open(const char *path, bool replaces, struct out_file **ret, char *
 			err = *path ? open_at(of, folder_why) : -ENOENT;
 	}
 	if (err) {
-		explain(path, err, folder_why, why, why_bytes);
+		explain(path, err, folder_why, how, why, why_bytes);
 		out_file_free(of);
 		return err;
 	}

@@ -57,8 +57,8 @@ int result_open(const struct result_options *opts, const struct targets *targets
 		err = out_file_open_stdout(opts->stdout_fd, &res->out);
 	} else {
 		default_name(targets, name);
-		err = out_file_open(opts->output ? opts->output : name, opts->replaces, &res->out,
-				    why, sizeof(why));
+		err = out_file_open(opts->output ? opts->output : name, opts->replaces,
+				    " with -o FILE", &res->out, why, sizeof(why));
 	}
 	if (err) {
 		log_error("record: %s", why);
