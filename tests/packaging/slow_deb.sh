@@ -17,7 +17,7 @@ has "it depends on what it is linked with" "$work/info" '^ Depends:.*libbpf1' '^
 	'^ Depends:.*libmicrohttpd12'
 has "all of it is there" "$work/contents" ' ./usr/bin/heaptap$' ' ./usr/include/heaptap/scope.h$' \
 	' ./lib/systemd/system/heaptap.service$' ' ./usr/share/man/man1/heaptap-serve.1.gz$' \
-	' ./usr/share/pkgconfig/heaptap.pc$' ' ./etc/heaptap/serve.toml$' ' ./usr/share/doc/heaptap/copyright$'
+	' ./usr/share/pkgconfig/heaptap.pc$' ' ./usr/lib/heaptap/libheaptap-sampler.so$' ' ./etc/heaptap/serve.toml$' ' ./usr/share/doc/heaptap/copyright$'
 dpkg-deb --ctrl-tarfile "$deb" | tar -xO ./conffiles >"$work/conffiles"
 has "the configuration is a conffile" "$work/conffiles" '^/etc/heaptap/serve.toml$'
 if have lintian; then
