@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test_dumps.sh - `heaptap report` of the heap profiles that jemalloc and gperftools write of a
+# test_dumps.sh - `heaptap report` and `heaptap convert` of the heap profiles that jemalloc and gperftools write of a
 # program whose bytes are known (dumped.c): values, threads, names, and jeprof's total beside.
 . tests/consumers/lib.sh
 consumer_init dumps
@@ -28,6 +28,45 @@ near() {
 	fi
 }
 
+total_of() { sed -nE 's/^"total":\{"inuse_bytes":([0-9]+),.*/\1/p' "$work/json"; }
+jeprof_total() { timeout 120 jeprof --text --show_bytes "$@" 2>/dev/null | sed -nE 's/^Total: ([0-9]+) B/\1/p'; }
+# same NAME GOT WANTED PERCENT
+same() {
+	if [ -n "$2" ] && [ "$2" -ge $(($3 * (100 - $4) / 100)) ] && [ "$2" -le $(($3 * (100 + $4) / 100)) ]; then
+		ok "$1"
+	else
+		not_ok "$1" "'$2', must be $3 within $4 %"
+	fi
+}
+# converted NAME DUMP PERCENT: in each form it is what the report of the dump says; of heap_v2 within PERCENT
+converted() {
+	local name="$1, converted" form total
+	for form in pb.gz collapsed speedscope.json heap; do
+		rm -f "$work/c.$form"
+		"$B/heaptap" convert "$2" "$work/c.$form" >"$work/log" 2>&1 || not_ok "$name: $form" "it fails" "$work/log"
+	done
+	rows thread "$2" && mv "$work/json" "$work/first" && rows thread "$work/c.pb.gz" || return
+	cmp -s "$work/first" "$work/json" && grep -q '"inuse_bytes_low":[0-9]' "$work/json" && ok "$name: pprof has the same numbers, intervals, threads" ||
+		not_ok "$name: pprof" "another report" "$work/json"
+	total=$(total_of)
+	same "$name: collapsed" "$(awk '{ n += $NF } END { print n }' "$work/c.collapsed")" "$total" 0
+	expect "$name: collapsed: names" "$work/c.collapsed" '^main;.*remember [0-9]+$|;main;remember [0-9]+$'
+	rows thread "$work/c.heap" && same "$name: heap_v2" "$(total_of)" "$total" "$3"
+	if have jeprof; then
+		same "$name: heap_v2: jeprof's total" "$(jeprof_total "$work/c.heap")" "$total" "$3"
+		timeout 120 jeprof --text "$work/c.heap" >"$work/text" 2>&1
+		expect "$name: heap_v2: jeprof has names" "$work/text" ' remember$' ' load_index$'
+	else
+		ok "$name: heap_v2: jeprof's total # SKIP no jeprof"
+	fi
+	[ -n "$no_modules" ] && { ok "$name: speedscope # SKIP $no_modules"; return; }
+	NODE_PATH=$B/consumers/node_modules node tests/consumers/speedscope.js "$work/c.speedscope.json" >"$work/log" 2>&1
+	expect "$name: speedscope, by its own schema" "$work/log" "^inuse_space bytes $total\$"
+}
+no_modules=
+have node || no_modules="no node"
+[ -n "$no_modules" ] || no_modules=$(tests/consumers/get_modules "$B/consumers")
+
 # jemalloc NAME PROGRAM: rounds sizes up to 112, 3072, 5120, 327680. 12000 small objects at a rate
 # of 16 KiB are some 600 samples: 20 % is five standard errors.
 jemalloc() {
@@ -37,7 +76,7 @@ jemalloc() {
 	near "$name" remember inuse_bytes 10224000 20
 	near "$name" handle alloc_bytes 15360000 20
 	near "$name" handle inuse_bytes 0 0
-	total=$(sed -nE 's/^"total":\{"inuse_bytes":([0-9]+),.*/\1/p' "$work/json")
+	total=$(total_of)
 	rows thread "$work/je.heap" || return
 	near "$name" 'worker one' inuse_bytes 6816000 25
 	near "$name" main inuse_bytes 13238400 15
@@ -48,8 +87,7 @@ jemalloc() {
 		ok "$name: jeprof's total # SKIP no jeprof"
 		return
 	fi
-	theirs=$(timeout 120 jeprof --text --show_bytes "$2" "$work/je.heap" 2>/dev/null |
-		sed -nE 's/^Total: ([0-9]+) B/\1/p')
+	theirs=$(jeprof_total "$2" "$work/je.heap")
 	# it cuts where we round, once per stack
 	if [ -n "$theirs" ] && [ $((total - theirs)) -ge -1 ] && [ $((total - theirs)) -le 20 ]; then
 		ok "$name: jeprof's total"
@@ -67,6 +105,7 @@ else
 	mv "$work"/je.*.heap "$work/je.heap"
 	jemalloc jemalloc "$dumped"
 	mv "$work/je.heap" "$work/shared.heap"
+	converted jemalloc "$work/shared.heap" 1
 	if ${CC:-cc} -std=gnu11 -g -O1 -o "$work/static" tests/consumers/dumped.c -pthread \
 		-Wl,-Bstatic -ljemalloc -Wl,-Bdynamic -lstdc++ -lm -ldl >"$work/log" 2>&1; then
 		MALLOC_CONF=$conf "$work/static"
@@ -111,5 +150,13 @@ else
 	near gperftools remember inuse_objects 12000 0
 	near gperftools handle alloc_bytes 15000000 0
 	near gperftools handle inuse_bytes 0 0
+	converted gperftools "$work/gperf.0001.heap" 0
+fi
+# its samples, which a program has to ask for: what they stand for
+if have jeprof; then
+	rows function tests/golden/import/gperf-sample.heap
+	same "gperftools, samples: jeprof's total" "$(jeprof_total "$dumped" tests/golden/import/gperf-sample.heap)" "$(total_of)" 1
+else
+	ok "gperftools, samples: jeprof's total # SKIP no jeprof"
 fi
 consumer_end

@@ -23,12 +23,13 @@ wrong() {
 	fi
 }
 
-for command in record report doctor serve diff symbolize; do
+for command in record report doctor serve diff symbolize convert; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
 	diff) long=format typo=formta letter=f flag=fold-repeated ;;
 	symbolize) long=output typo=outptu letter=o flag=debuginfod ;;
+	convert) long=value typo=valeu letter=t flag=force ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
 	serve) long=rate typo=raet letter=r flag=all ;;
 	esac
@@ -73,7 +74,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor serve diff symbolize; do
+for command in record report doctor serve diff symbolize convert; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||
@@ -130,12 +131,14 @@ run version --licences
 [ $status = 0 ] && grep -q "^MIT License" "$work/out" && grep -q "libbpf .*BSD-2-Clause" "$work/out" &&
 	ok "version --licences" || not_ok "version --licences" "status $status" "$work/out" "$work/err"
 wrong "version " "version: unexpected argument 'x'" version x
+wrong "convert " "convert: which IN and OUT?" convert x.heap
+wrong "convert " "convert: unexpected argument 'c': IN and OUT, no more" convert a b.heap c
 wrong "symbolize " "symbolize: which FILE?" symbolize
 wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symbolize a b
 run --help
 cp "$work/out" "$work/help"
 [ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 24 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
-	[ "$(grep -c '\$ heaptap' "$work/help")" = 6 ] && ok "--help: what is needed first comes first, with examples" ||
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 7 ] && ok "--help: what is needed first comes first, with examples" ||
 	not_ok "--help" "status $status" "$work/help"
 for ask in -h help; do
 	run $ask

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_import.c - heap profiles of jemalloc and gperftools made of arbitrary bytes: read, reported
- * and written as pprof and as a heap profile again, both of which must be readable. The first byte
- * chooses the report.
+ * and written as pprof, as a heap profile and as a dump again, all of which must be readable, and for speedscope. The
+ * first byte chooses the report.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,24 +15,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static void write_report(const struct profile *p, uint8_t choice)
+static void write_report(const struct profile *p, const struct report_options *opts)
 {
-	const struct report_options opts = {
-		.by = choice % 4,
-		.format = choice / 4 % 3,
-		.sort = choice / 12 % 4,
-	};
 	FILE *out = fopen("/dev/null", "w");
 
 	if (!out)
 		return;
-	report_write(p, &opts, out);
+	report_write(p, opts, out);
 	fclose(out);
 }
 
-static void write_heap_and_read_back(const struct profile *p)
+static void write_heap_and_read_back(const struct profile *p, enum report_format format)
 {
-	const struct report_options opts = { .format = REPORT_HEAP };
+	const struct report_options opts = { .format = format };
 	struct profile *again = NULL;
 	struct format_error why = { 0 };
 	char *text = NULL;
@@ -54,10 +49,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct profile *p = NULL;
 	struct format_error why = { 0 };
+	struct report_options opts = { 0 };
 	int err;
 
 	if (!bytes)
 		return 0;
+	opts.by = data[0] % 4;
+	opts.format = data[0] / 4 % 3;
+	opts.sort = data[0] / 12 % 4;
 	err = import_text(data + 1, bytes - 1, &p, &why);
 	if (err && !why.text[0])
 		abort(); /* an error without a sentence */
@@ -67,9 +66,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		vec_each(&p->values, v)
 			if (*v < 0)
 				abort();
-		write_report(p, data[0]);
+		write_report(p, &opts);
+		opts = (struct report_options){ .format = REPORT_SPEEDSCOPE };
+		write_report(p, &opts);
 		write_and_read_back(p);
-		write_heap_and_read_back(p);
+		write_heap_and_read_back(p, REPORT_HEAP);
+		write_heap_and_read_back(p, REPORT_HEAP_V2);
 	}
 	profile_free(p);
 	return 0;

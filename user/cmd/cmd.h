@@ -22,7 +22,7 @@ struct command {
 };
 
 extern const struct command command_record, command_report, command_diff, command_doctor,
-	command_serve, command_symbolize, command_version;
+	command_serve, command_symbolize, command_convert, command_version;
 
 /* The last two of every table. */
 #define COMMAND_HELP_ROW                                                               \

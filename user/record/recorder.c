@@ -687,7 +687,8 @@ static void on_child_end(struct recorder *r)
 static void on_reader_gone(struct recorder *r)
 {
 	if (!r->is_over)
-		log_warn("record: nobody reads standard output any longer: the recording ends here");
+		log_warn(
+			"record: nobody reads standard output any longer: the recording ends here");
 	end(r, "nobody read standard output any longer");
 }
 

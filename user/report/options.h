@@ -24,7 +24,10 @@ enum report_format {
 	REPORT_COLLAPSED,
 	REPORT_HEAP,
 	REPORT_HTML, /* pictures to look at, in one file */
-	REPORT_SVG /* a still picture */
+	REPORT_SVG, /* a still picture */
+	/* Of heaptap convert alone. */
+	REPORT_SPEEDSCOPE,
+	REPORT_HEAP_V2 /* as jemalloc dumps it */
 };
 /* Of REPORT_HEAP: who names the addresses. */
 enum report_heap_form {

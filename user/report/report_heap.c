@@ -33,8 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hmap.h"
 #include "base/vec.h"
+#include "report/report_heap.h"
 #include "report/report_rows.h"
 
 #define MODULE_SHIFT 48
@@ -47,14 +47,7 @@
 #define OWN_NOT_MATCHED (OWN_BASE + 32)
 #define OWN_LOCATION(index) (OWN_BASE + 48 + (index)*16ULL)
 
-struct heap_text {
-	const struct report *r;
-	FILE *out;
-	uint64_t *address; /* by location; 0: in no stack */
-	struct hmap used; /* addresses and those + 1 */
-};
-
-static void put_text(const char *text, FILE *out)
+void report_heap_put_text(const char *text, FILE *out)
 {
 	for (; *text; text++)
 		fputc(iscntrl((unsigned char)*text) ? ' ' : *text, out);
@@ -146,7 +139,7 @@ static int put_location(struct heap_text *h, uint32_t index)
 	return err;
 }
 
-static int put_symbols(struct heap_text *h)
+int report_heap_put_symbols(struct heap_text *h)
 {
 	const struct profile *p = h->r->p;
 	const struct report_row *row;
@@ -155,7 +148,7 @@ static int put_symbols(struct heap_text *h)
 	fputs("--- symbol\n", h->out);
 	if (p->mappings.cnt) {
 		fputs("binary=", h->out);
-		put_text(profile_text(p, p->mappings.data[0].filename_str), h->out);
+		report_heap_put_text(profile_text(p, p->mappings.data[0].filename_str), h->out);
 		fputc('\n', h->out);
 	}
 	vec_each(&h->r->rows, row) {
@@ -185,13 +178,12 @@ static void put_counts(const struct heap_text *h, const struct report_row *row)
 		above_0(row->alloc));
 }
 
-static void put_stack(const struct heap_text *h, const struct report_row *row)
+void report_heap_put_stack(const struct heap_text *h, const struct report_row *row)
 {
 	const struct profile *p = h->r->p;
 	const struct profile_sample *s = sample_of(h->r, row);
 	bool is_named = h->r->opts->heap_form == REPORT_HEAP_NAMED;
 
-	put_counts(h, row);
 	for (uint32_t i = 0; s && i < s->loc_cnt; i++)
 		fprintf(h->out, " 0x%016" PRIx64,
 			h->address[p->sample_locs.data[s->loc_first + i]] + (i || is_named));
@@ -208,12 +200,12 @@ static void put_own_mappings(const struct heap_text *h)
 	vec_each(&h->r->p->mappings, m) {
 		fprintf(h->out, "%016" PRIx64 "-%016" PRIx64 " r-xp %08" PRIx64 " 00:00 0   ",
 			m->start, m->limit, m->offset);
-		put_text(profile_text(h->r->p, m->filename_str), h->out);
+		report_heap_put_text(profile_text(h->r->p, m->filename_str), h->out);
 		fputc('\n', h->out);
 	}
 }
 
-static void put_mappings(const struct heap_text *h)
+void report_heap_put_mappings(const struct heap_text *h)
 {
 	const struct profile *p = h->r->p;
 
@@ -221,38 +213,49 @@ static void put_mappings(const struct heap_text *h)
 	for (uint64_t i = 0; i < p->mappings.cnt && i < MODULE_CAP - 1; i++) {
 		fprintf(h->out, "%016llx-%016llx r-xp 00000000 00:00 0   ", (i + 1) * MODULE_BYTES,
 			(i + 2) * MODULE_BYTES);
-		put_text(profile_text(p, p->mappings.data[i].filename_str), h->out);
+		report_heap_put_text(profile_text(p, p->mappings.data[i].filename_str), h->out);
 		fputc('\n', h->out);
 	}
 }
 
+int report_heap_open(const struct report *r, FILE *out, struct heap_text *h)
+{
+	*h = (struct heap_text){ .r = r, .out = out };
+	hmap_init(&h->used, sizeof(uint64_t));
+	h->address = calloc(r->p->locations.cnt + 1, sizeof(*h->address));
+	return h->address ? 0 : -ENOMEM;
+}
+
+void report_heap_release(struct heap_text *h)
+{
+	hmap_release(&h->used);
+	free(h->address);
+}
+
 int report_write_heap(const struct report *r, FILE *out)
 {
-	struct heap_text h = { .r = r, .out = out };
 	bool is_named = r->opts->heap_form == REPORT_HEAP_NAMED;
 	const struct report_row *row;
-	int err = 0;
+	struct heap_text h;
+	int err = report_heap_open(r, out, &h);
 
-	h.address = calloc(r->p->locations.cnt + 1, sizeof(*h.address));
-	if (!h.address)
-		return -ENOMEM;
-	hmap_init(&h.used, sizeof(uint64_t));
-	if (is_named)
-		err = put_symbols(&h);
-	for (size_t i = 0; !is_named && i < r->p->locations.cnt; i++)
+	if (!err && is_named)
+		err = report_heap_put_symbols(&h);
+	for (size_t i = 0; !err && !is_named && i < r->p->locations.cnt; i++)
 		h.address[i] = r->p->locations.data[i].address;
 	if (!err) {
 		fputs("heap profile: ", out);
 		put_counts(&h, &r->total);
 		fputs(r->opts->heap_is_growth ? " growthz\n" : " heapprofile\n", out);
-		vec_each(&r->rows, row)
-			put_stack(&h, row);
+		vec_each(&r->rows, row) {
+			put_counts(&h, row);
+			report_heap_put_stack(&h, row);
+		}
 		if (is_named)
-			put_mappings(&h);
+			report_heap_put_mappings(&h);
 		else
 			put_own_mappings(&h);
 	}
-	hmap_release(&h.used);
-	free(h.address);
+	report_heap_release(&h);
 	return err;
 }

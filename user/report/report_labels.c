@@ -230,6 +230,35 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	return -ENODATA;
 }
 
+static bool has_type(const struct profile *p, const char *name)
+{
+	return profile_find_type(p, name) >= 0;
+}
+
+/* Another value in place of that which is asked for would be taken for it. */
+static int check_types(const struct profile *p, const struct report_options *o, char *why,
+		       size_t why_bytes)
+{
+	const struct profile_type *type;
+	size_t len;
+
+	if (o->value == REPORT_VALUE_ALLOC && !has_type(p, "alloc_space"))
+		snprintf(why, why_bytes, "it does not say what was allocated (alloc_space)");
+	else if (o->format == REPORT_HEAP_V2 &&
+		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
+		snprintf(why, why_bytes,
+			 "a dump is of what is in use (inuse_space, inuse_objects)");
+	else
+		return 0;
+	vec_each(&p->types, type) {
+		len = strlen(why);
+		snprintf(why + len, why_bytes - len, "%s%.32s",
+			 type == p->types.data ? "; it has " : ", ",
+			 profile_text(p, type->type_str));
+	}
+	return -ENODATA;
+}
+
 /* What there is no history of is not sorted by it. */
 static int check_growth(const struct profile *p, const struct report_options *o, char *why,
 			size_t why_bytes)
@@ -269,6 +298,8 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 		err = check_key(p, opts->label_key, why, why_bytes);
 	if (!err && opts->scope)
 		err = check_scope(p, opts, why, why_bytes);
+	if (!err)
+		err = check_types(p, opts, why, why_bytes);
 	if (!err)
 		err = check_inuse(p, opts, why, why_bytes);
 	if (!err)

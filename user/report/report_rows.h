@@ -168,6 +168,8 @@ int report_write_growth(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all of them */
+int report_write_heap_v2(const struct report *r, FILE *out); /* the same */
+int report_write_speedscope(const struct report *r, FILE *out); /* the same */
 int report_write_html(const struct report *r, FILE *out); /* the same */
 int report_write_svg(const struct report *r, FILE *out); /* the same */
 

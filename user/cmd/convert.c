@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/convert.c - `heaptap convert`: a profile in one form in, the same in another form out. Wiring only. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/write_all.h"
+#include "cmd/cmd.h"
+#include "cmd/profile_in.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "record/out_file.h"
+#include "report/report.h"
+
+static const char usage[] =
+	"usage: heaptap convert [OPTIONS] IN OUT\n"
+	"\n"
+	"Write a heap profile in another form. IN is what heaptap report reads: pprof, a heap dump of\n"
+	"jemalloc, a heap profile of gperftools. The ending of OUT says what it becomes:\n"
+	"  .pb.gz, .pprof           pprof, for go tool pprof, Parca, Pyroscope; all that heaptap knows\n"
+	"  .collapsed, .folded      a stack and its bytes a line, for flame graph programs\n"
+	"  .speedscope.json, .json  for speedscope\n"
+	"  .heap                    heap_v2, a dump as jemalloc writes it, for jeprof; by thread\n"
+	"What was sampled is scaled up as jeprof does it. Names are those of the files on this machine.\n"
+	"IN may be - for the standard input, OUT - for the standard output.\n"
+	"\n";
+
+static const char more[] = "\n"
+			   "examples:\n"
+			   "  heaptap convert jeprof.1234.0.f.heap x.pb.gz\n"
+			   "  heaptap convert x.pb.gz x.speedscope.json\n"
+			   "  heaptap convert --to collapsed x.pb.gz - | flamegraph.pl >x.svg\n";
+
+enum form { FORM_PPROF, FORM_COLLAPSED, FORM_SPEEDSCOPE, FORM_HEAP_V2, FORM_CNT };
+static const char *const form_names[] = { "pprof", "collapsed", "speedscope", "heap_v2", NULL };
+static const enum report_format report_formats[] = {
+	[FORM_COLLAPSED] = REPORT_COLLAPSED,
+	[FORM_SPEEDSCOPE] = REPORT_SPEEDSCOPE,
+	[FORM_HEAP_V2] = REPORT_HEAP_V2,
+};
+static const struct {
+	const char *text;
+	enum form form;
+} endings[] = {
+	{ ".pb.gz", FORM_PPROF },	  { ".pprof", FORM_PPROF },
+	{ ".collapsed", FORM_COLLAPSED }, { ".folded", FORM_COLLAPSED },
+	{ ".json", FORM_SPEEDSCOPE },	  { ".heap", FORM_HEAP_V2 },
+};
+
+static const char *const value_names[] = { "inuse", "alloc", NULL };
+
+struct convert_options {
+	int to, value; /* of form_names, value_names */
+	bool is_forced;
+	const char *in, *out;
+	enum form form;
+	struct report_options report;
+};
+
+#define AT(member) offsetof(struct convert_options, member)
+
+static const struct option_row rows[] = {
+	{ .name = "to",
+	  .letter = 't',
+	  .type = OPTION_CHOICE,
+	  .at = AT(to),
+	  .arg = "FORM",
+	  .choices = form_names,
+	  .help = "what OUT becomes, whatever its ending: pprof, collapsed, speedscope or heap_v2" },
+	{ .name = "value",
+	  .type = OPTION_CHOICE,
+	  .at = AT(value),
+	  .arg = "WHAT",
+	  .choices = value_names,
+	  .help = "what the lines of collapsed and the first picture of speedscope are of: inuse "
+		  "(default), or alloc: what was allocated, freed or not" },
+	{ .name = "force",
+	  .type = OPTION_FLAG,
+	  .at = AT(is_forced),
+	  .help = "replace OUT if it exists" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+
+static bool form_of_ending(const char *path, enum form *ret)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		size_t n = strlen(endings[i].text);
+
+		if (len >= n && !strcmp(path + len - n, endings[i].text)) {
+			*ret = endings[i].form;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int choose_form(struct convert_options *o, bool is_given)
+{
+	o->form = (enum form)o->to;
+	if (is_given || form_of_ending(o->out, &o->form))
+		return 0;
+	if (!strcmp(o->out, "-"))
+		log_error(
+			"convert: what is it to become? Standard output has no ending: --to pprof, "
+			"collapsed, speedscope or heap_v2");
+	else
+		log_error("convert: what is '%s' to become? Give it the ending .pb.gz, .collapsed, "
+			  ".speedscope.json or .heap, or say --to pprof, collapsed, speedscope or "
+			  "heap_v2",
+			  o->out);
+	return -EINVAL;
+}
+
+static int settle(struct convert_options *o, const struct option_args *args)
+{
+	bool has_value = option_args_find(args, "value");
+	int err = choose_form(o, option_args_find(args, "to"));
+
+	if (err)
+		return err;
+	if (has_value && (o->form == FORM_PPROF || o->form == FORM_HEAP_V2)) {
+		log_error("convert: --value: %s has all values", form_names[o->form]);
+		return -EINVAL;
+	}
+	if (o->form == FORM_PPROF && !strcmp(o->out, "-") && isatty(STDOUT_FILENO)) {
+		log_error("convert: pprof is not text, and standard output is a terminal: redirect "
+			  "it, or give a file");
+		return -EINVAL;
+	}
+	o->report.format = report_formats[o->form];
+	o->report.value = o->value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
+	o->report.path = strcmp(o->in, "-") ? o->in : NULL;
+	return 0;
+}
+
+static int take_operands(int argc, char **argv, const struct option_args *args,
+			 struct convert_options *o)
+{
+	size_t cnt = (size_t)argc - args->first;
+
+	if (cnt < 2) {
+		log_error("convert: which IN and OUT?");
+		return -EINVAL;
+	}
+	if (cnt > 2) {
+		log_error("convert: unexpected argument '%s': IN and OUT, no more",
+			  argv[args->first + 2]);
+		return -EINVAL;
+	}
+	o->in = argv[args->first];
+	o->out = argv[args->first + 1];
+	return 0;
+}
+
+/* In memory first: nothing is written of what cannot be made. */
+static int write_text(const struct convert_options *o, const struct profile *p, int fd)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = report_write(p, &o->report, out);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = write_all(fd, text, bytes);
+	free(text);
+	return err;
+}
+
+static int write_form(const struct convert_options *o, const struct profile *p, int fd)
+{
+	return o->form == FORM_PPROF ? pprof_write(p, fd) : write_text(o, p, fd);
+}
+
+static int write_file(const struct convert_options *o, const struct profile *p)
+{
+	struct out_file *file = NULL;
+	char why[512];
+	int err = out_file_open(o->out, o->is_forced, "", &file, why, sizeof(why));
+
+	if (err) {
+		log_error("convert: %s", why);
+		return err;
+	}
+	err = write_form(o, p, out_file_fd(file));
+	if (!err)
+		err = out_file_commit(file);
+	if (err)
+		log_error("convert: cannot write '%s': %s", o->out, strerror(-err));
+	else if (strcmp(out_file_path(file), o->out) != 0) /* somebody was quicker */
+		log_warn("convert: '%s' exists by now: written to '%s'", o->out,
+			 out_file_path(file));
+	out_file_free(file);
+	return err;
+}
+
+static int write_out(const struct convert_options *o, const struct profile *p)
+{
+	int err;
+
+	if (strcmp(o->out, "-") != 0)
+		return write_file(o, p);
+	err = write_form(o, p, STDOUT_FILENO);
+	if (err)
+		log_error("convert: cannot write to standard output: %s", strerror(-err));
+	return err;
+}
+
+static int convert(const struct convert_options *o)
+{
+	struct profile *p = NULL;
+	char why[256];
+	int err = profile_in_read("convert", o->in, &p);
+
+	if (!err && o->form != FORM_PPROF) {
+		err = report_check(p, &o->report, why, sizeof(why));
+		if (err == -ENODATA)
+			log_error("convert: '%s' cannot become %s: %s", o->in, form_names[o->form],
+				  why);
+	}
+	if (!err)
+		err = profile_in_name("convert", p);
+	if (!err)
+		err = write_out(o, p);
+	profile_free(p);
+	return err;
+}
+
+static int run(int argc, char **argv, const struct option_args *args)
+{
+	struct convert_options o = { 0 };
+	int err = command_settings(&command_convert, args, &o), status = 2;
+
+	if (!err)
+		err = take_operands(argc, argv, args, &o);
+	if (!err)
+		err = settle(&o, args);
+	if (!err)
+		status = convert(&o) ? 1 : 0;
+	option_release(&table, &o);
+	return status;
+}
+
+const struct command command_convert = {
+	.name = "convert",
+	.summary = "write a profile, or another allocator's dump, in another form",
+	.example = "heaptap convert x.heap x.pb.gz",
+	.options = &table,
+	.usage = usage,
+	.more = more,
+	.run = run,
+};
