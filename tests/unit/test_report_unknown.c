@@ -278,13 +278,14 @@ static void json_says_how_it_was_recorded(void **state)
 
 static void pictures_of_nothing_are_an_error(void **state)
 {
-	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP };
+	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP,
+						      REPORT_SPEEDSCOPE };
 	char why[512], *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		struct report_options o = { .format = formats[i] };
 
 		assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENODATA);
@@ -294,6 +295,11 @@ static void pictures_of_nothing_are_an_error(void **state)
 		o.value = REPORT_VALUE_ALLOC;
 		assert_int_equal(report_check(p, &o, why, sizeof(why)), 0);
 	}
+	assert_int_equal(report_check(p, &(struct report_options){ .format = REPORT_HEAP_V2 }, why,
+				      sizeof(why)),
+			 -ENODATA);
+	want(why, "in use is unknown. Watching frees costs 53 %");
+	assert_null(strstr(why, "--value"));
 	assert_int_equal(report_write(p, &(struct report_options){ .format = REPORT_COLLAPSED },
 				      out),
 			 -ENODATA);

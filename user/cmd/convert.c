@@ -223,14 +223,14 @@ static int write_out(const struct convert_options *o, const struct profile *p)
 static int convert(const struct convert_options *o)
 {
 	struct profile *p = NULL;
-	char why[256];
+	char why[512];
 	int err = profile_in_read("convert", o->in, &p);
 
 	if (!err && o->form != FORM_PPROF) {
 		err = report_check(p, &o->report, why, sizeof(why));
-		if (err == -ENODATA)
+		if (err)
 			log_error("convert: '%s' cannot become %s: %s", o->in, form_names[o->form],
-				  why);
+				  err == -ENODATA ? why : strerror(-err));
 	}
 	if (!err)
 		err = profile_in_name("convert", p);

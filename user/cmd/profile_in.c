@@ -42,6 +42,8 @@ int profile_in_name(const char *command, struct profile *p)
 	size_t missing_cnt = 0;
 	int err = profile_symbolize(p, &opts, &missing_cnt);
 
+	if (err)
+		log_error("%s: cannot look up names: %s", command, strerror(-err));
 	if (missing_cnt)
 		log_warn("%s: %zu of the profile's files not here, or not the same: their "
 			 "functions have no names",

@@ -224,9 +224,9 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
-	snprintf(why, why_bytes,
-		 "in use is unknown. %s To know it: %s. What was allocated is known: --value alloc",
-		 reason, command);
+	snprintf(why, why_bytes, "in use is unknown. %s To know it: %s%s", reason, command,
+		 /* a dump is of nothing else */
+		 o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
 	return -ENODATA;
 }
 
