@@ -248,8 +248,12 @@ if have curl; then
 	kill_target
 fi
 
-# A program that notices: blocks, EINTR, children, threads, signals. In and out, with every block and with few.
+# A program that notices: blocks, EINTR, children, threads, signals. In and out, with every block and with few; meanwhile it
+# is sent signals that it ignores, which must end no call of its.
 start "$bin/guest" 4
+while kill -WINCH "$target" && kill -URG "$target"; do :; done 2>/dev/null &
+sender=$!
+e2e_pids="$e2e_pids $sender"
 began=$(date +%s%N) longest=0
 for ((i = 0; i < ${E2E_TAPS:-12}; i++)); do
 	rate=$((i % 2 ? 4096 : 65536))
@@ -257,8 +261,22 @@ for ((i = 0; i < ${E2E_TAPS:-12}; i++)); do
 		>"$work/heaptap.out" 2>"$work/heaptap.err" || { not_ok "in and out" "time $i" "$work/heaptap.err"; break; }
 	is_alive || break
 done
+kill "$sender"
 same_text "in and out $i times"
 leaves_alone "in and out $i times"
+# One that gets no processor does not stop in time: it is let alone, and its calls are not ended either.
+start taskset -c 0 chrt -i 0 "$bin/guest" 3
+taskset -c 0 sh -c 'while :; do :; done' &
+sender=$!
+e2e_pids="$e2e_pids $sender"
+for ((i = 0; i < 4; i++)); do
+	"$heaptap" record --tap -p "$target" -d 0.2s --force -n 0 -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" ||
+		not_ok "without a processor" "time $i" "$work/heaptap.err"
+	is_alive || break
+done
+kill "$sender"
+same_text "without a processor"
+leaves_alone "without a processor"
 start "$bin/guest" 2 seccomp
 "$heaptap" record --tap=only -p "$target" -d 1s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
 status=$?

@@ -5,6 +5,13 @@
  * Seize (nothing stops for that), interrupt, wait; and once more for threads that were born meanwhile, until there is
  * no new one: only one that runs can make another.
  *
+ * No call may answer EINTR that would not have without us. A stop's own is begun again. But a signal that is ignored
+ * wakes nobody, unless the thread that it is for is traced: then the kernel sends it to whichever thread is not stopped,
+ * whose call ends, and which, when it is not traced, nobody can help. So who is sent the process's signals, the first
+ * thread, is seized last, and threads whose call is begun again are let go of last. (What is left: SIGCHLD is for the
+ * thread that made the child; for one that is seized before another, it may end a call of that one.) And a thread
+ * that was interrupted is waited for, because its call has ended.
+ *
  * System calls of ours are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be told by a
  * SIGTRAP that the kernel forces, which puts an ignored or blocked one back to its default for good. When they are
  * over the thread is stopped once more as before: only from a stop where signals are delivered does the kernel begin
@@ -30,7 +37,9 @@
 #define RESTART_NO_INTR (-513)
 #define RESTART_BLOCK (-516)
 #define NAP_NS 20000
-#define LATE_NS 20000000ULL /* who was too late for the stop */
+/* Who was too late for the stop: asleep in the kernel, where nothing is interrupted, or without a processor. */
+#define LATE_ASLEEP_NS 20000000ULL
+#define LATE_NS 2000000000ULL
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
@@ -47,10 +56,12 @@ struct stopped {
 	int signal; /* that it was about to get */
 	struct user_regs_struct regs;
 	bool is_changed;
+	bool is_restarted; /* its call */
 };
 
 struct threads {
 	pid_t pid;
+	uint64_t ignored; /* signals, the first is bit 0 */
 	VEC(struct stopped) list;
 	uint64_t begin_ns;
 	/* That makes calls. */
@@ -69,8 +80,8 @@ static struct stopped *find(struct threads *t, pid_t tid)
 	return NULL;
 }
 
-/* The first thread of a process that has ended before the others stays in the list. */
-static bool is_zombie(pid_t pid, pid_t tid)
+/* As in its stat; 'X': gone. */
+static char state_of(pid_t pid, pid_t tid)
 {
 	char path[64], text[512], *at;
 	size_t n = 0;
@@ -79,43 +90,85 @@ static bool is_zombie(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	f = fopen(path, "re");
 	if (!f)
-		return true;
+		return 'X';
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
 	at = strrchr(text, ')');
-	return at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+	return at && at[1] == ' ' && at[2] ? at[2] : 'X';
+}
+
+/* The first thread of a process that has ended before the others stays in the list. */
+static bool is_zombie(pid_t pid, pid_t tid)
+{
+	char state = state_of(pid, tid);
+
+	return state == 'Z' || state == 'X';
+}
+
+static uint64_t signal_bit(int signal)
+{
+	return 1ULL << (signal - 1);
+}
+
+/* Unless it is known they are those that every process ignores. */
+static void read_ignored(struct threads *t)
+{
+	const uint64_t by_default = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) |
+				    signal_bit(SIGWINCH);
+	unsigned long long ignored = 0, caught = 0;
+	char path[48], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "SigIgn: %llx", &ignored) != 1)
+			(void)sscanf(line, "SigCgt: %llx", &caught);
+	}
+	if (f)
+		fclose(f);
+	t->ignored = ignored | (by_default & ~caught);
+}
+
+/* 1: it is new; 0: it is known, or has ended. */
+static int seize(struct threads *t, pid_t tid)
+{
+	struct stopped s = { .tid = tid };
+
+	if (tid <= 0 || find(t, tid))
+		return 0;
+	if (vec_reserve(&t->list, t->list.cnt + 1))
+		return -ENOMEM;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
+		return errno == ESRCH || is_zombie(t->pid, tid) ? 0 : -errno;
+	t->list.data[t->list.cnt++] = s;
+	return 1;
 }
 
 /* 1: some are new. */
 static int seize_new(struct threads *t)
 {
+	int found = 0, rc = 0;
 	char path[48];
 	struct dirent *e;
-	int found = 0, err = 0;
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", t->pid);
 	d = opendir(path);
 	if (!d)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!err && (e = readdir(d))) {
+	while (rc >= 0 && (e = readdir(d))) {
 		pid_t tid = atoi(e->d_name);
-		struct stopped s = { .tid = tid };
 
-		if (tid <= 0 || find(t, tid))
-			continue;
-		if (vec_reserve(&t->list, t->list.cnt + 1)) {
-			err = -ENOMEM;
-		} else if (!ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
-			t->list.data[t->list.cnt++] = s;
-			found = 1;
-		} else if (errno != ESRCH && !is_zombie(t->pid, tid)) {
-			err = -errno;
-		}
+		rc = tid == t->pid ? 0 : seize(t, tid);
+		found |= rc > 0;
 	}
 	closedir(d);
-	return err ? err : found;
+	if (rc >= 0)
+		rc = seize(t, t->pid);
+	found |= rc > 0;
+	return rc < 0 ? rc : found;
 }
 
 static void interrupt_all(struct threads *t)
@@ -133,10 +186,10 @@ static void restart_call(struct stopped *s)
 	if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != -EINTR)
 		return;
 	s->regs.rax = (unsigned long long)RESTART_NO_INTR;
-	s->is_changed = true;
+	s->is_changed = s->is_restarted = true;
 }
 
-static void note_status(struct stopped *s, int status)
+static void note_status(const struct threads *t, struct stopped *s, int status)
 {
 	if (!WIFSTOPPED(status)) {
 		s->is_gone = true;
@@ -147,7 +200,7 @@ static void note_status(struct stopped *s, int status)
 		s->signal = WSTOPSIG(status);
 	if (ptrace(PTRACE_GETREGS, s->tid, NULL, &s->regs))
 		s->is_gone = true;
-	else if (!s->signal)
+	else if (!s->signal || (t->ignored & signal_bit(s->signal)))
 		restart_call(s);
 }
 
@@ -156,7 +209,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
 }
 
-static int await(struct stopped *s, uint64_t end_ns)
+static int await(const struct threads *t, struct stopped *s, uint64_t end_ns)
 {
 	int status;
 
@@ -164,7 +217,7 @@ static int await(struct stopped *s, uint64_t end_ns)
 		pid_t got = waitpid(s->tid, &status, __WALL | __WNOTHREAD | WNOHANG);
 
 		if (got == s->tid)
-			note_status(s, status);
+			note_status(t, s, status);
 		else if (got < 0 && errno == ECHILD)
 			s->is_gone = true;
 		else if (now_ns() > end_ns)
@@ -189,7 +242,7 @@ static int stop_all(struct threads *t)
 			t->begin_ns = now_ns();
 		interrupt_all(t);
 		vec_each(&t->list, s) {
-			err = await(s, end_ns);
+			err = await(t, s, end_ns);
 			if (err)
 				return err;
 		}
@@ -206,6 +259,7 @@ int threads_stop(pid_t pid, struct threads **ret)
 	if (!t)
 		return -ENOMEM;
 	t->pid = pid;
+	read_ignored(t);
 	err = stop_all(t);
 	vec_each(&t->list, s)
 		alive_cnt += !s->is_gone;
@@ -227,21 +281,41 @@ static void detach(struct stopped *s)
 	ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal);
 }
 
+static void detach_stopped(struct threads *t, bool is_restarted)
+{
+	struct stopped *s;
+
+	vec_each(&t->list, s)
+		if (s->is_stopped && s->is_restarted == is_restarted && s->tid != t->pid)
+			detach(s);
+}
+
+static void detach_late(struct threads *t, struct stopped *s)
+{
+	uint64_t end_ns = now_ns() + LATE_NS;
+
+	while (await(t, s, now_ns() + LATE_ASLEEP_NS))
+		if (state_of(t->pid, s->tid) == 'D' || now_ns() > end_ns)
+			return;
+	detach(s);
+}
+
 uint64_t threads_resume(struct threads *t)
 {
-	uint64_t stopped_ns, end_ns;
-	struct stopped *s;
+	struct stopped *s, *first;
+	uint64_t stopped_ns;
 
 	if (!t)
 		return 0;
-	vec_each(&t->list, s)
-		if (s->is_stopped)
-			detach(s);
+	first = find(t, t->pid);
+	detach_stopped(t, false);
+	if (first && first->is_stopped)
+		detach(first);
+	detach_stopped(t, true);
 	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
-	end_ns = now_ns() + LATE_NS;
 	vec_each(&t->list, s)
-		if (!s->is_stopped && !await(s, end_ns))
-			detach(s);
+		if (!s->is_stopped)
+			detach_late(t, s);
 	vec_release(&t->list);
 	free(t);
 	return stopped_ns;
