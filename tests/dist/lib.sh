@@ -5,7 +5,6 @@
 . tests/packaging/lib.sh
 dist=${DIST:-.build-dist}
 one=$(realpath -m "$dist/heaptap")
-roots=
 dist_init() {
 	name=$1
 	[ -x "$one" ] || skip_all "there is no $dist/heaptap: make dist"

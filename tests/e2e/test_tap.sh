@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The tap: exact where every block is kept, known where probes are too dear, and never a harm to the program.
-# E2E_TAPS=N: so many times in and out, E2E_TAP_KILLS=N: so many times killed.
+# E2E_TAPS=N: so many times in and out, E2E_TAP_TOGGLES=N: by serve, E2E_TAP_KILLS=N: so many times killed.
+# timeout: 3600
 . "$(dirname "$0")/lib.sh"
 e2e_init tap
 [ "$(uname -m)" = x86_64 ] || skip_all "it is for x86-64"
@@ -246,6 +247,15 @@ if have curl; then
 	end_server serve
 	same_text "serve, after the end"
 	kill_target
+	# the same many times, of one with 8 threads that check every block
+	start "$bin/guest" 8
+	serve --listen 127.0.0.1:0 -p "$target" --tap '^guest$' --rate 4096 --max-overhead off
+	await 20 says "$top/serve.err" "PID $target is tapped" || not_ok "in and out by serve" "it is not tapped" "$top/serve.err"
+	toggled=$(python3 "$e2e_dir/tap_toggles.py" "$target" "$server" "${E2E_TAP_TOGGLES:-30}" 2>"$work/toggles") &&
+		ok "in and out by serve: $toggled" || not_ok "in and out by serve" "it is not" "$work/toggles" "$top/serve.err"
+	end_server "in and out by serve"
+	same_text "in and out by serve"
+	leaves_alone "in and out by serve"
 fi
 
 # A program that notices: blocks, EINTR, children, threads, signals. In and out, with every block and with few; meanwhile it

@@ -36,7 +36,7 @@ static const char more[] = "\n"
 			   "  heaptap convert x.pb.gz x.speedscope.json\n"
 			   "  heaptap convert --to collapsed x.pb.gz - | flamegraph.pl >x.svg\n";
 
-enum form { FORM_PPROF, FORM_COLLAPSED, FORM_SPEEDSCOPE, FORM_HEAP_V2, FORM_CNT };
+enum form { FORM_PPROF, FORM_COLLAPSED, FORM_SPEEDSCOPE, FORM_HEAP_V2 };
 static const char *const form_names[] = { "pprof", "collapsed", "speedscope", "heap_v2", NULL };
 static const enum report_format report_formats[] = {
 	[FORM_COLLAPSED] = REPORT_COLLAPSED,
@@ -77,7 +77,7 @@ static const struct option_row rows[] = {
 	  .at = AT(value),
 	  .arg = "WHAT",
 	  .choices = value_names,
-	  .help = "what the lines of collapsed and the first picture of speedscope are of: inuse "
+	  .help = "what the lines of collapsed and the pictures of speedscope are of: inuse "
 		  "(default), or alloc: what was allocated, freed or not" },
 	{ .name = "force",
 	  .type = OPTION_FLAG,
