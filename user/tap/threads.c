@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -180,10 +181,11 @@ static void interrupt_all(struct threads *t)
 			s->is_gone = errno == ESRCH && kill(s->tid, 0) && errno == ESRCH;
 }
 
-/* Calls that a mere stop ends with EINTR would tell of a signal that there was not. */
+/* Calls that a mere stop ends with EINTR would tell of a signal that there was not. But close() has closed by then. */
 static void restart_call(struct stopped *s)
 {
-	if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != -EINTR)
+	if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != -EINTR ||
+	    s->regs.orig_rax == SYS_close)
 		return;
 	s->regs.rax = (unsigned long long)RESTART_NO_INTR;
 	s->is_changed = s->is_restarted = true;
