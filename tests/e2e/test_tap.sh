@@ -256,6 +256,25 @@ if have curl; then
 	end_server "in and out by serve"
 	same_text "in and out by serve"
 	leaves_alone "in and out by serve"
+	# what cannot be put in now, because the process gets no processor, is tried again
+	start taskset -c 0 chrt -i 0 "$bin/guest" 2
+	serve --listen 127.0.0.1:0 -p "$target" --tap '^guest$' --max-overhead off
+	await 20 says "$top/serve.err" "PID $target is tapped" || not_ok "tried again" "it is not tapped" "$top/serve.err"
+	kill -USR1 "$server"
+	await 10 is_same_text || not_ok "tried again" "it is not out" "$top/serve.err"
+	taskset -c 0 sh -c 'while :; do :; done' &
+	sender=$!
+	e2e_pids="$e2e_pids $sender"
+	sleep 1
+	kill -USR2 "$server"
+	await 10 says "$top/serve.err" 'could not be changed: Connection timed out' && failed=1 || failed=
+	kill "$sender"
+	await 20 eval '! is_same_text' && await 10 says "$top/serve.err" "PID $target: the probes are changed now" &&
+		ok "tried again: it is in" || { [ -z "$failed" ] && skip "tried again" "it was in at once"; } ||
+		not_ok "tried again" "it is not in" "$top/serve.err"
+	end_server "tried again"
+	same_text "tried again"
+	leaves_alone "tried again"
 fi
 
 # A program that notices: blocks, EINTR, children, threads, signals. In and out, with every block and with few; meanwhile it

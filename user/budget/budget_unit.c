@@ -145,7 +145,7 @@ static int drop_live(struct budget_unit *u)
 /* Leave in what `kept` says. */
 static int saved_probes(struct budget_unit *u, enum probes_kept kept)
 {
-	bool is_watched = kept != PROBES_NONE;
+	bool is_watched;
 	uint64_t now;
 	int err;
 
@@ -154,6 +154,7 @@ static int saved_probes(struct budget_unit *u, enum probes_kept kept)
 		tracker_await_out(u->policy->tracker, u->gone_ticket);
 	u->kept = kept;
 	err = tracker_keep_probes(u->policy->tracker, u->pid, kept, &u->gone_ticket);
+	is_watched = !err && kept != PROBES_NONE;
 	now = now_ns();
 	if (!is_watched)
 		u->watched_ns = budget_unit_watched_ns(u);

@@ -30,12 +30,17 @@
 /* Where processes come and go, nearly each of them may need its step. */
 #define LOG_BURST 60
 #define LOG_EVERY_NS (2 * NS_PER_S)
+/* A tap stops its process for up to 0.2 s even where it fails. */
+#define RETRY_NS NS_PER_S
+#define RETRY_MAX_NS (64 * NS_PER_S)
 
 /* Who has a budget. */
 struct governed {
 	struct budget_unit *unit;
 	uint32_t generation; /* of the image that the budget is for */
 	bool is_ended;
+	uint64_t retry_ns; /* when what could not be put into effect is tried again; 0: it could */
+	uint64_t retry_after_ns; /* the last wait for that */
 	struct governor_history history; /* what was done */
 };
 
@@ -156,14 +161,11 @@ static int add_governed(struct governor *g, pid_t pid)
 	return err;
 }
 
-static int apply(struct governor *g, struct governed *gd)
+static int apply_plan(struct budget_unit *u)
 {
-	struct budget_unit *u = gd->unit;
 	const struct budget_plan *plan = budget_plan(u->budget);
 	struct engine_change change = { .rate_idx = plan->coarse, .is_alloc_only = true };
 
-	if (g->is_paused || g->is_stopped)
-		return 0;
 	switch (plan->step) {
 	case BUDGET_FULL:
 	case BUDGET_COARSE:
@@ -174,6 +176,22 @@ static int apply(struct governor *g, struct governed *gd)
 		break;
 	}
 	return budget_unit_leave_frees(u, PROBES_NONE, &change);
+}
+
+/* A process that has no processor cannot be tapped now; it can in a moment. */
+static int apply(struct governor *g, struct governed *gd)
+{
+	int err = g->is_paused || g->is_stopped ? 0 : apply_plan(gd->unit);
+
+	if (!err || err == -ESRCH) {
+		gd->retry_ns = gd->retry_after_ns = 0;
+		return err;
+	}
+	gd->retry_after_ns = gd->retry_after_ns ? 2 * gd->retry_after_ns : RETRY_NS;
+	if (gd->retry_after_ns > RETRY_MAX_NS)
+		gd->retry_after_ns = RETRY_MAX_NS;
+	gd->retry_ns = now_ns() + gd->retry_after_ns;
+	return err;
 }
 
 static void log_step(struct governor *g, const struct governor_step *step)
@@ -236,6 +254,19 @@ static int take_step(struct governor *g, struct governed *gd, const struct budge
 	return err == -ENOMEM ? err : 0;
 }
 
+static int retry(struct governor *g, struct governed *gd)
+{
+	int err;
+
+	if (!gd->retry_ns || g->is_paused || now_ns() < gd->retry_ns)
+		return 0;
+	err = put_into_effect(g, gd);
+	if (!err)
+		log_info("%s: PID %d: the probes are changed now", g->opts.command,
+			 budget_unit_pid_at(gd->unit, 0));
+	return err == -ENOMEM ? err : 0;
+}
+
 /* Another image: nothing is known of what it needs. */
 static int renew(struct governor *g, struct governed *gd)
 {
@@ -265,8 +296,10 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 	const struct budget_plan from = *budget_plan(u->budget);
 	struct budget_reading now = u->now, diff;
 	struct ht_hits hits;
-	int err = tracker_read_hits(t, u->pid, &hits);
+	int err = retry(g, gd);
 
+	if (!err)
+		err = tracker_read_hits(t, u->pid, &hits);
 	if (!err && is_quiet(u, &hits))
 		return 0;
 	if (!err)
