@@ -27,7 +27,7 @@ BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
 TORTURE := $(patsubst %,tests/e2e/test_%.sh,costly_files exec_hold hostile kill loads siege statistics tap wrapper)
 TORTURE_ENV := E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 \
-	E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_WRAPPERS=1
+	E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_STOPS=50 E2E_WRAPPERS=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The tap: exact where every block is kept, known where probes are too dear, and never a harm to the program.
-# E2E_TAPS=N: so many times in and out, E2E_TAP_TOGGLES=N: by serve, E2E_TAP_KILLS=N: so many times killed.
+# E2E_TAPS=N: so many times in and out, E2E_TAP_TOGGLES=N: by serve, E2E_TAP_KILLS=N: so many times killed, E2E_TAP_STOPS=N:
+# in the moment in which its threads are stopped.
 # timeout: 3600
 . "$(dirname "$0")/lib.sh"
 e2e_init tap
@@ -304,6 +305,15 @@ for ((i = 0; i < 4; i++)); do
 	is_alive || break
 done
 kill "$sender"
+# one that is tapped when it gets none: the guardian tries until it is out
+record_start --tap=only -p "$target"
+taskset -c 0 sh -c 'while :; do :; done' &
+sender=$!
+e2e_pids="$e2e_pids $sender"
+kill -9 "$recorder"
+wait "$recorder" 2>/dev/null
+sleep 3
+kill "$sender"
 same_text "without a processor"
 leaves_alone "without a processor"
 start "$bin/guest" 2 seccomp
@@ -334,6 +344,11 @@ for ((i = 0; i < ${E2E_TAP_KILLS:-6}; i++)); do
 	fi
 	is_alive || break
 done
+stopped=$("$e2e_dir/tap_kill.py" "$heaptap" "$target" "$work/p.pb.gz" "${E2E_TAP_STOPS:-4}" 2>"$work/stopped.err") &&
+	ok "killed, both, while it is stopped: $stopped" || not_ok "killed while it is stopped" "${stopped:-it fails}" "$work/stopped.err" "$work/target.out"
+"$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" ||
+	not_ok "killed while it is stopped" "what it left stays" "$work/remove.err"
+same_text "killed while it is stopped"
 record_start --tap=only -p "$target"
 kill -9 $(pgrep -P "$recorder" -x heaptap-guard)
 stop_recorder

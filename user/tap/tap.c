@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/thread.h"
 #include "tap/threads.h"
+#include "tap/visit.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U
@@ -129,7 +128,7 @@ static int64_t new_memfd(const struct tap *t, struct threads *th)
 	return fd;
 }
 
-static int write_code(const struct tap_order *order, int64_t fd, int *ret_fd)
+static int write_code(const struct tap_order *order, int64_t fd)
 {
 	int own = open_fd(order->pid, fd), err = 0;
 
@@ -137,10 +136,7 @@ static int write_code(const struct tap_order *order, int64_t fd, int *ret_fd)
 		return own;
 	if (pwrite(own, order->code.bytes, TAP_CODE_BYTES, 0) != TAP_CODE_BYTES)
 		err = errno ? -errno : -EIO;
-	if (err)
-		close(own);
-	else
-		*ret_fd = own;
+	close(own);
 	return err;
 }
 
@@ -189,7 +185,7 @@ static void unmap_both(const struct tap_order *order, struct threads *th)
 }
 
 static int map_new(const struct tap_order *order, struct threads *th, const struct tap *t,
-		   int *ret_fd, const struct refusal *why)
+		   const struct refusal *why)
 {
 	int64_t fd = new_memfd(t, th);
 	int err;
@@ -199,7 +195,7 @@ static int map_new(const struct tap_order *order, struct threads *th, const stru
 			      "the process may not make a memory file (memfd_create: %s)%s",
 			      strerror((int)-fd),
 			      fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
-	err = write_code(order, fd, ret_fd);
+	err = write_code(order, fd);
 	if (err)
 		refuse(why, err, "its memory file cannot be written: %s", strerror(-err));
 	else
@@ -223,41 +219,54 @@ static int wipe_data(const struct tap *t, uint64_t data_addr)
 	return err;
 }
 
-/*
- * The memory of a tap that was taken out: its code is the same but for its owner. It is compared in the file: in the
- * memory of a forked child there are still the breakpoints of its parent's probes.
- */
-static int use_mapped(const struct tap_order *order, const struct tap *t, int *ret_fd,
-		      const struct refusal *why)
+static bool is_same_code(int fd, const struct tap_order *order)
 {
-	struct tap_code *there = malloc(sizeof(*there));
 	const struct tap_header *wanted = tap_code_header(&order->code);
+	struct tap_code *there = malloc(sizeof(*there));
 	struct tap_header *h;
 	bool is_same = false;
-	int err = there ? 0 : -ENOMEM;
 
-	*ret_fd = open_mapped(order->pid, order->code_addr);
-	if (*ret_fd < 0)
-		err = refuse(why, *ret_fd, "its code cannot be opened: %s", strerror(-*ret_fd));
-	if (!err && pread(*ret_fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES) {
+	if (there && pread(fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES) {
 		h = (struct tap_header *)there->bytes;
 		h->owner_pid = wanted->owner_pid;
 		h->owner_start = wanted->owner_start;
 		is_same = !memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES);
 	}
 	free(there);
-	if (err)
-		return err;
-	if (!is_same || wipe_data(t, order->code_addr + TAP_CODE_BYTES))
-		return refuse(why, -EEXIST, "memory of another version's tap is there");
-	/* Its new owner, where the process has a page of its own too: probes were there. */
-	if (pwrite(*ret_fd, wanted, sizeof(*wanted), 0) != sizeof(*wanted) ||
-	    write_at(t, order->code_addr + offsetof(struct tap_header, owner_pid),
-		     &wanted->owner_pid, sizeof(wanted->owner_pid)) ||
-	    write_at(t, order->code_addr + offsetof(struct tap_header, owner_start),
-		     &wanted->owner_start, sizeof(wanted->owner_start)))
-		return refuse(why, -EIO, "its code cannot be written: %s", strerror(errno));
-	return 0;
+	return is_same;
+}
+
+/* In the file, and where the process has a page of its own, too: probes were there. */
+static int write_owner(const struct tap *t, int fd, const struct tap_order *order)
+{
+	const struct tap_header *wanted = tap_code_header(&order->code);
+	int err;
+
+	if (pwrite(fd, wanted, sizeof(*wanted), 0) != sizeof(*wanted))
+		return errno ? -errno : -EIO;
+	err = write_at(t, order->code_addr + offsetof(struct tap_header, owner_pid),
+		       &wanted->owner_pid, sizeof(wanted->owner_pid));
+	return err ? err :
+		     write_at(t, order->code_addr + offsetof(struct tap_header, owner_start),
+			      &wanted->owner_start, sizeof(wanted->owner_start));
+}
+
+/*
+ * The memory of a tap that was taken out: its code is the same but for its owner. It is compared in the file: in the
+ * memory of a forked child there are still the breakpoints of its parent's probes.
+ */
+static int use_mapped(const struct tap_order *order, const struct tap *t, const struct refusal *why)
+{
+	int fd = open_mapped(order->pid, order->code_addr), err = 0;
+
+	if (fd < 0)
+		return refuse(why, fd, "its code cannot be opened: %s", strerror(-fd));
+	if (!is_same_code(fd, order) || wipe_data(t, order->code_addr + TAP_CODE_BYTES))
+		err = refuse(why, -EEXIST, "memory of another version's tap is there");
+	else if (write_owner(t, fd, order))
+		err = refuse(why, -EIO, "its code cannot be written");
+	close(fd);
+	return err;
 }
 
 /*
@@ -396,36 +405,35 @@ static int clear_old(const struct tap *t, struct threads *th, const uint64_t *ol
 	return 0;
 }
 
-/* What is done while all threads are stopped, and by a thread of its own: see threads.h. */
-struct visit {
+/*
+ * Visits.
+ */
+
+struct work {
 	struct tap *tap;
-	struct refusal why;
-	int (*work)(struct visit *v, struct threads *th);
-	struct tap_result result;
-	int err;
-	/* Of the work. */
+	pid_t gone_pid; /* who holds nothing of what is in its name; 0: nobody */
+	/* To put it in. */
 	const struct tap_order *order;
+	/* To clear. */
 	const uint64_t *old_addr;
-	uint32_t old_cnt, cleared_cnt;
-	pid_t gone_pid;
-	int fd;
+	uint32_t old_cnt;
 };
 
-static int put_in_stopped(struct visit *v, struct threads *th)
+static int put_in_stopped(const struct work *w, struct threads *th, const struct refusal *why)
 {
-	const struct tap_order *order = v->order;
-	const struct refusal *why = &v->why;
-	struct tap *t = v->tap;
+	const struct tap_order *order = w->order;
+	struct tap *t = w->tap;
 	uint64_t syscall_addr;
+	uint32_t old_cnt;
 	int err = clear_old(t, th, order->old_addr, order->old_cnt, t->header.owner_pid,
-			    v->gone_pid, &v->cleared_cnt, why);
+			    w->gone_pid, &old_cnt, why);
 
 	if (!err)
 		err = compare_sites(t, why);
 	if (err)
 		return err;
 	if (order->is_mapped) {
-		err = use_mapped(order, t, &v->fd, why);
+		err = use_mapped(order, t, why);
 		return err ? err : patch_sites(t, th, why);
 	}
 	syscall_addr = find_syscall(t, order);
@@ -439,7 +447,7 @@ static int put_in_stopped(struct visit *v, struct threads *th)
 	if (err)
 		return refuse(why, err, "none of its threads can make a call now: %s",
 			      strerror(-err));
-	err = map_new(order, th, t, &v->fd, why);
+	err = map_new(order, th, t, why);
 	if (!err) {
 		err = patch_sites(t, th, why);
 		if (err)
@@ -449,120 +457,129 @@ static int put_in_stopped(struct visit *v, struct threads *th)
 	return err;
 }
 
-static int stop(pid_t pid, struct threads **ret, const struct refusal *why)
+/* Nobody would take it out again when who asked for it is gone. */
+static int put_in(void *ctx, struct threads *th, struct visit_answer *a)
 {
-	int err = threads_stop(pid, ret);
+	const struct refusal why = { a->why, sizeof(a->why) };
+	struct work *w = ctx;
+	int err = put_in_stopped(w, th, &why);
 
-	if (err == -ESRCH)
-		return refuse(why, err, "it has ended");
-	if (err == -ETIMEDOUT)
-		return refuse(why, err, "a thread of it did not stop within 0.2 s");
-	if (err)
-		return refuse(why, err, "it cannot be stopped: %s%s", strerror(-err),
-			      err == -EPERM ? " (is it being debugged or traced?)" : "");
-	return 0;
+	if (!err && visit_is_orphan(a)) {
+		restore_sites(w->tap, th, w->tap->header.patch_cnt);
+		err = -ESRCH;
+	}
+	return err;
 }
 
-static void *run_visit(void *arg)
+static int clear(void *ctx, struct threads *th, struct visit_answer *a)
 {
-	struct visit *v = arg;
-	struct threads *th = NULL;
+	const struct refusal why = { a->why, sizeof(a->why) };
+	struct work *w = ctx;
 
-	v->err = stop(v->tap->pid, &th, &v->why);
-	if (v->err)
-		return NULL;
-	v->err = v->work(v, th);
-	v->result.thread_cnt = (uint32_t)threads_cnt(th);
-	v->result.stopped_ns = threads_resume(th);
-	return NULL;
+	return clear_old(w->tap, th, w->old_addr, w->old_cnt, 0, w->gone_pid, &a->cleared_cnt,
+			 &why);
 }
 
-static int visit(struct visit *v)
+static int restore(void *ctx, struct threads *th, struct visit_answer *a)
 {
-	pthread_t thread;
-	int err = thread_start(&thread, run_visit, v);
+	struct work *w = ctx;
 
-	if (err)
-		return refuse(&v->why, err, "no thread to stop it by: %s", strerror(-err));
-	pthread_join(thread, NULL);
-	return v->err;
+	(void)a;
+	return restore_sites(w->tap, th, w->tap->header.patch_cnt);
 }
 
-static int put_in(struct visit *v, struct threads *th)
+static struct tap_result result_of(const struct visit_answer *a)
 {
-	return put_in_stopped(v, th);
+	return (struct tap_result){ .stopped_ns = a->stopped_ns, .thread_cnt = a->thread_cnt };
 }
 
-static int clear(struct visit *v, struct threads *th)
+static int take_out(struct tap *t, struct tap_result *result)
 {
-	return clear_old(v->tap, th, v->old_addr, v->old_cnt, 0, v->gone_pid, &v->cleared_cnt,
-			 &v->why);
+	struct work w = { .tap = t };
+	struct visit_answer a;
+	int err = visit_process(t->pid, restore, &w, &a);
+
+	*result = result_of(&a);
+	return err;
 }
 
-static int restore(struct visit *v, struct threads *th)
+static int put_in_and_open(const struct tap_order *order, struct tap *t, bool is_first, int *ret_fd,
+			   struct tap_result *result, const struct refusal *why)
 {
-	return restore_sites(v->tap, th, v->tap->header.patch_cnt);
+	struct work w = { .tap = t,
+			  .order = order,
+			  .gone_pid = is_first ? t->header.owner_pid : 0 };
+	struct tap_result of_undo;
+	struct visit_answer a;
+	int err = visit_process(t->pid, put_in, &w, &a);
+
+	*result = result_of(&a);
+	if (err) {
+		refuse(why, err, "%s", a.why);
+	} else {
+		*ret_fd = open_mapped(order->pid, order->code_addr);
+		if (*ret_fd < 0)
+			err = refuse(why, -EIO, "its code cannot be opened: %s",
+				     strerror(-*ret_fd));
+	}
+	if (err == -EIO) /* it may be in */
+		take_out(t, &of_undo);
+	return err;
 }
 
 int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
 	       struct tap_result *result, char *why, size_t why_bytes)
 {
+	const struct refusal refusal = { why, why_bytes };
 	struct tap *t = calloc(1, sizeof(*t));
-	struct visit v = {
-		.tap = t, .why = { why, why_bytes }, .work = put_in, .order = order, .fd = -1
-	};
 	int err;
 
+	*result = (struct tap_result){ 0 };
 	if (!t)
 		return -ENOMEM;
 	t->pid = order->pid;
 	t->code_addr = order->code_addr;
 	t->header = *tap_code_header(&order->code);
-	v.gone_pid = is_first ? t->header.owner_pid : 0;
 	t->mem_fd = open_memory(order->pid);
-	err = t->mem_fd < 0 ? refuse(&v.why, t->mem_fd, "its memory cannot be opened: %s",
+	err = t->mem_fd < 0 ? refuse(&refusal, t->mem_fd, "its memory cannot be opened: %s",
 				     strerror(-t->mem_fd)) :
-			      visit(&v);
-	*result = v.result;
-	*ret_fd = v.fd;
-	if (err) {
-		if (v.fd >= 0)
-			close(v.fd);
+			      put_in_and_open(order, t, is_first, ret_fd, result, &refusal);
+	if (err)
 		tap_free(t);
-	} else {
+	else
 		*ret = t;
-	}
 	return err;
 }
 
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
 	      char *why, size_t why_bytes)
 {
+	const struct refusal refusal = { why, why_bytes };
 	struct tap t = { .pid = pid, .mem_fd = open_memory(pid) };
-	struct visit v = { .tap = &t,
-			   .why = { why, why_bytes },
-			   .work = clear,
-			   .old_addr = old_addr,
-			   .old_cnt = cnt,
-			   .gone_pid = gone_pid };
-	int err = t.mem_fd < 0 ? refuse(&v.why, t.mem_fd, "its memory cannot be opened: %s",
-					strerror(-t.mem_fd)) :
-				 visit(&v);
+	struct work w = { .tap = &t, .old_addr = old_addr, .old_cnt = cnt, .gone_pid = gone_pid };
+	struct visit_answer a;
+	int err;
 
-	*ret_cnt = v.cleared_cnt;
-	if (t.mem_fd >= 0)
-		close(t.mem_fd);
+	*ret_cnt = 0;
+	if (t.mem_fd < 0)
+		return refuse(&refusal, t.mem_fd, "its memory cannot be opened: %s",
+			      strerror(-t.mem_fd));
+	err = visit_process(pid, clear, &w, &a);
+	*ret_cnt = a.cleared_cnt;
+	if (err)
+		refuse(&refusal, err, "%s", a.why);
+	close(t.mem_fd);
 	return err;
-}
-
-pid_t tap_pid(const struct tap *t)
-{
-	return t->pid;
 }
 
 static uint64_t data_at(const struct tap *t, size_t off)
 {
 	return t->header.data_addr + off;
+}
+
+pid_t tap_pid(const struct tap *t)
+{
+	return t->pid;
 }
 
 int tap_set_rate(struct tap *t, uint64_t rate_bytes)
@@ -584,8 +601,6 @@ int tap_read_lost(const struct tap *t, struct tap_lost *ret)
 int tap_take_out(struct tap *t, struct tap_result *result)
 {
 	struct tap_header there;
-	char why[16];
-	struct visit v = { .tap = t, .why = { why, sizeof(why) }, .work = restore };
 	int err;
 
 	*result = (struct tap_result){ 0 };
@@ -593,8 +608,7 @@ int tap_take_out(struct tap *t, struct tap_result *result)
 	if (read_at(t, t->code_addr, &there, sizeof(there)) || there.magic != TAP_MAGIC)
 		return 0;
 	tap_set_rate(t, 0);
-	err = visit(&v);
-	*result = v.result;
+	err = take_out(t, result);
 	return err == -ESRCH ? 0 : err;
 }
 

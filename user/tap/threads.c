@@ -181,14 +181,18 @@ static void interrupt_all(struct threads *t)
 			s->is_gone = errno == ESRCH && kill(s->tid, 0) && errno == ESRCH;
 }
 
-/* Calls that a mere stop ends with EINTR would tell of a signal that there was not. But close() has closed by then. */
+/*
+ * Calls that a mere stop ends with EINTR would tell of a signal that there was not. But close() has closed by then. At
+ * once, for its tracer may be killed.
+ */
 static void restart_call(struct stopped *s)
 {
 	if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != -EINTR ||
 	    s->regs.orig_rax == SYS_close)
 		return;
 	s->regs.rax = (unsigned long long)RESTART_NO_INTR;
-	s->is_changed = s->is_restarted = true;
+	s->is_restarted = true;
+	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 }
 
 static void note_status(const struct threads *t, struct stopped *s, int status)

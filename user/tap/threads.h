@@ -2,7 +2,7 @@
 /*
  * threads.h - to stop all threads of a process for a moment, with ptrace, and let them go on as if nothing had been.
  *
- * For a thread of its own, which is the tracer and ends soon: only a stopped thread can be let go of, and one that
+ * For a process of its own, which is the tracer and ends soon: only a stopped thread can be let go of, and one that
  * sleeps in the kernel and does not stop in time is let go of when its tracer ends. A system call that is interrupted by the stop is begun again, also those that
  * answer EINTR to a mere stop (epoll_wait and its like); a signal that comes meanwhile is delivered afterwards.
  */
