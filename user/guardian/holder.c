@@ -28,6 +28,7 @@
 
 #include "base/hmap.h"
 #include "base/null_fd.h"
+#include "base/vec.h"
 #include "guardian/closer.h"
 #include "guardian/tracer.h"
 #include "guardian/wire.h"
@@ -37,12 +38,17 @@
 #include "tap/tap.h"
 
 #define NAME "heaptap-guard"
-#define TAP_OUT_TRIES 10
-#define TAP_OUT_PAUSE_US 50000
+#define TAP_OUT_TRIES 3
+/* Each try stops the process for up to 0.2 s: they become rare. At the end it is given up after some ten minutes. */
+#define LATE_PAUSE_MS 64
+#define LATE_PAUSE_MAX_MS 32768
+#define LATE_TRIES 30
 
 struct holder {
 	int fd, main_fd;
 	struct hmap links, events, taps; /* number -> pointer; a tap has the number of its links */
+	VEC(struct tap *) late; /* which could not be taken out yet */
+	int late_pause_ms;
 	struct uprobe_events *definitions;
 	struct closer *closer;
 	struct wire_request head;
@@ -224,14 +230,42 @@ static int add_to_events(struct holder *h)
 	return err ? err : enter(h, links, shared_probes_add(sp, h->head.pid, links));
 }
 
-/* A thread that sleeps in the kernel for long may be in the way. */
-static void take_tap_out(struct tap *t)
+static bool is_tap_out(struct tap *t)
 {
 	struct tap_result result;
 
-	for (int i = 0; t && i < TAP_OUT_TRIES && tap_take_out(t, &result); i++)
-		usleep(TAP_OUT_PAUSE_US);
+	if (tap_take_out(t, &result))
+		return false;
 	tap_free(t);
+	return true;
+}
+
+/* A thread that sleeps in the kernel for long, or gets no processor, may be in the way: it is not waited for. */
+static void take_tap_out(struct holder *h, struct tap *t)
+{
+	for (int i = 0; t && i < TAP_OUT_TRIES; i++) {
+		if (is_tap_out(t))
+			return;
+		usleep(LATE_PAUSE_MS * 1000);
+	}
+	if (t && vec_push(&h->late, t))
+		tap_free(t);
+}
+
+/* Milliseconds until the next time; -1: all are out. */
+static int take_late_out(struct holder *h)
+{
+	for (size_t i = h->late.cnt; i-- > 0;)
+		if (is_tap_out(h->late.data[i]))
+			h->late.data[i] = h->late.data[--h->late.cnt];
+	if (!h->late.cnt) {
+		h->late_pause_ms = 0;
+		return -1;
+	}
+	h->late_pause_ms = h->late_pause_ms ? 2 * h->late_pause_ms : LATE_PAUSE_MS;
+	if (h->late_pause_ms > LATE_PAUSE_MAX_MS)
+		h->late_pause_ms = LATE_PAUSE_MAX_MS;
+	return h->late_pause_ms;
 }
 
 static bool has_tap_of(const struct holder *h, pid_t pid)
@@ -243,6 +277,9 @@ static bool has_tap_of(const struct holder *h, pid_t pid)
 	while (hmap_next(&h->taps, &pos, &key, &value))
 		if (tap_pid((const struct tap *)(uintptr_t)value) == pid)
 			return true;
+	for (size_t i = 0; i < h->late.cnt; i++)
+		if (tap_pid(h->late.data[i]) == pid)
+			return true;
 	return false;
 }
 
@@ -253,8 +290,11 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	struct attach_request req = request_of(h, 0, 0);
 	struct attach_links *links = NULL;
 	struct tap *t;
-	int err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap,
-			     h->why, sizeof(h->why));
+	int err;
+
+	take_late_out(h); /* it may be of this process */
+	err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap, h->why,
+			 sizeof(h->why));
 
 	if (err)
 		return err;
@@ -271,7 +311,7 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	if (err) {
 		forget(&h->taps, h->head.id);
 		attach_links_free(forget(&h->links, h->head.id));
-		take_tap_out(t);
+		take_tap_out(h, t);
 	}
 	return err;
 }
@@ -292,7 +332,7 @@ static void detach(struct holder *h)
 	int err = attach_links_new(&all);
 
 	for (size_t i = 0; i < h->head.id_cnt; i++) {
-		take_tap_out(forget(&h->taps, h->body.ids[i]));
+		take_tap_out(h, forget(&h->taps, h->body.ids[i]));
 		links = forget(&h->links, h->body.ids[i]);
 		if (links && !err)
 			err = attach_links_move(links, all);
@@ -472,11 +512,15 @@ static void serve(struct holder *h)
 	struct pollfd p[] = { { .fd = h->fd },
 			      { .fd = closer_fd(h->closer) },
 			      { .fd = h->main_fd, .events = POLLIN } };
+	int ready;
 
 	for (;;) {
 		p[0].events = h->news.cnt ? POLLIN | POLLOUT : POLLIN;
 		p[1].events = h->news.cnt ? 0 : POLLIN;
-		if (poll(p, 3, -1) < 0)
+		ready = poll(p, 3, h->late.cnt ? h->late_pause_ms : -1);
+		if (!ready)
+			take_late_out(h);
+		if (ready <= 0)
 			continue;
 		if (p[2].revents)
 			return;
@@ -497,7 +541,7 @@ static void let_go(struct holder *h)
 	int err = attach_links_new(&all);
 
 	while (hmap_next(&h->taps, &pos, &key, &value))
-		take_tap_out((void *)(uintptr_t)value);
+		take_tap_out(h, (void *)(uintptr_t)value);
 	pos = 0;
 	while (hmap_next(&h->links, &pos, &key, &value)) {
 		links = (void *)(uintptr_t)value;
@@ -511,6 +555,13 @@ static void let_go(struct holder *h)
 	while (hmap_next(&h->events, &pos, &key, &value))
 		shared_probes_free((void *)(uintptr_t)value);
 	uprobe_events_close(h->definitions);
+	for (int i = 0; i < LATE_TRIES; i++) {
+		int pause_ms = take_late_out(h);
+
+		if (pause_ms < 0)
+			break;
+		usleep((useconds_t)pause_ms * 1000);
+	}
 }
 
 void holder_run(int fd)
