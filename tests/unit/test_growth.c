@@ -153,8 +153,12 @@ struct load {
 
 #define RECORDED_S 30.
 
+#define LIMIT_BYTES_PER_S (500 * 1024 / 60.) /* the default of heaptap check */
+#define LIMIT_TAIL 0.01
+
 struct outcome {
 	struct growth one, named;
+	struct growth_limit limit;
 	double truth; /* bytes per second */
 	bool is_shown;
 };
@@ -224,6 +228,8 @@ static struct outcome simulate(const struct load *l, size_t row_cnt)
 			  &sums, &truth);
 	growth_judge(&plan, &sums, 1, &o.one);
 	growth_judge(&plan, &sums, row_cnt, &o.named);
+	growth_compare(&plan, &sums, growth_old_goes(&sums) ? &(struct growth_sums){ 0 } : &sums,
+		       LIMIT_BYTES_PER_S, LIMIT_TAIL, &o.limit);
 	seconds = mean_time(&plan, 8) - mean_time(&plan, 2);
 	o.truth = (truth.up.bytes - truth.down.bytes) / seconds;
 	seconds = mean_time(&plan, 8) - mean_time(&plan, 4);
@@ -400,6 +406,83 @@ static void test_grows(void **state)
 	}
 }
 
+struct sides {
+	int within, beyond, wrong;
+};
+
+/* Wrong: against what was leaked in this run, which is a matter of chance, too. */
+static struct sides run_limit(const struct load *l, int runs)
+{
+	struct sides sides = { 0 };
+
+	for (int i = 0; i < runs; i++) {
+		struct outcome o = simulate(l, 1);
+		bool is_within = o.limit.side == GROWTH_WITHIN;
+		bool is_beyond = o.limit.side == GROWTH_BEYOND;
+
+		assert_true(!is_within || o.limit.high <= LIMIT_BYTES_PER_S);
+		assert_true(!is_beyond || o.limit.low > LIMIT_BYTES_PER_S);
+		sides.within += is_within;
+		sides.beyond += is_beyond;
+		sides.wrong += o.truth > LIMIT_BYTES_PER_S ? is_within : is_beyond;
+	}
+	print_message("%-28s %5.1f %% within, %5.1f %% beyond, %5.1f %% wrong\n", l->name,
+		      100. * sides.within / runs, 100. * sides.beyond / runs,
+		      100. * sides.wrong / runs);
+	return sides;
+}
+
+/* A limit: what leaks twice as much is beyond it, what holds as much as before is within, and near the limit one of
+ * fifty is said to be on the wrong side. */
+static void test_limit(void **state)
+{
+	const double on_limit = LIMIT_BYTES_PER_S / 1024;
+	static const int least[] = { 490, 490, 400 };
+	const struct load beyond[] = {
+		{ .name = "leak 20 KB/s", .rate_bytes = 4096, .leaks_per_s = 19.53 },
+		{ .name = "leak 20 KB/s after a warm-up",
+		  .rate_bytes = 4096,
+		  .leaks_per_s = 19.53,
+		  .warm_blocks = 2000 },
+		/* whose ups and downs are its own: some are only unsure */
+		{ .name = "leak 20 KB/s under churn",
+		  .rate_bytes = 4096,
+		  .leaks_per_s = 19.53,
+		  .churns_per_s = 1000,
+		  .churn_bytes = 2048,
+		  .churn_s = 0.2 },
+	};
+	const struct load within[] = {
+		{ .name = "churn 2 MB/s, 0.2 s",
+		  .rate_bytes = 4096,
+		  .churns_per_s = 1000,
+		  .churn_bytes = 2048,
+		  .churn_s = 0.2 },
+		{ .name = "warm-up of 5 MB", .rate_bytes = 4096, .warm_blocks = 5000 },
+	};
+	const struct load neither[] = {
+		{ .name = "on the limit", .rate_bytes = 4096, .leaks_per_s = on_limit },
+		{ .name = "cache of 10 s",
+		  .rate_bytes = 65536,
+		  .churns_per_s = 1000,
+		  .churn_bytes = 4096,
+		  .churn_s = 10 },
+		{ .name = "cache of 20 s",
+		  .rate_bytes = 4096,
+		  .churns_per_s = 200,
+		  .churn_bytes = 4096,
+		  .churn_s = 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
+		assert_true(run_limit(&beyond[i], 500).beyond >= least[i]);
+	for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
+		assert_true(run_limit(&within[i], 300).within >= 200);
+	for (size_t i = 0; i < sizeof(neither) / sizeof(*neither); i++)
+		assert_true(run_limit(&neither[i], 500).wrong <= 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_coverage),
 		cmocka_unit_test(test_steady),
 		cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

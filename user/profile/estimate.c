@@ -50,7 +50,7 @@
  *
  * A row may be shown for what it allocated while none of what it holds was sampled. That is not nothing: the
  * distribution of the high end without a sample is that of one more observation alone, so that the interval ends
- * at R ln 20, three times R. A row that holds next to nothing is covered always, which nobody can help.
+ * at R ln 20, three times R (at R ln(1 / (2 tail)) with another confidence). A row that holds next to nothing is covered always, which nobody can help.
  * Coverage by kind of row is checked in the tests.
  */
 #include "profile/estimate.h"
@@ -62,8 +62,6 @@
 #define NORMAL_FROM_SAMPLES 30
 #define SERIES_UP_TO_SHAPE 400
 #define WEAK_BELOW_SAMPLES 4
-#define Z_95 1.959963984540054
-#define NONE_SEEN 2.995732273553991 /* ln 20 */
 
 double estimate_probability(uint64_t size_bytes, uint64_t rate_bytes)
 {
@@ -237,22 +235,43 @@ static double mixture_quantile(const struct gamma *a, const struct gamma *b, dou
 	return (low + high) / 2;
 }
 
+double estimate_normal_quantile(double tail)
+{
+	double low = 0, high = 40;
+
+	for (int i = 0; i < 60; i++) {
+		double mid = (low + high) / 2;
+
+		if (erfc(mid / sqrt(2)) / 2 > tail)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (low + high) / 2;
+}
+
 void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high)
 {
-	double bytes = e->bytes, variance = e->bytes_variance, mean_weight, weight;
+	estimate_interval_at(e, ESTIMATE_TAIL_95, ret_low, ret_high);
+}
+
+void estimate_interval_at(const struct estimate *e, double tail, double *ret_low, double *ret_high)
+{
+	double bytes = e->bytes, variance = e->bytes_variance, mean_weight, weight, reach;
 	struct gamma seen, one_more;
 
 	*ret_low = *ret_high = bytes;
 	if (!e->samples && bytes <= 0 && e->rate_bytes > 1)
-		*ret_high = NONE_SEEN * e->rate_bytes;
+		*ret_high = -log(2 * tail) * e->rate_bytes;
 	if (variance <= 0 || bytes <= 0)
 		return;
 	mean_weight = variance / bytes;
 	weight = fmax(e->rate_bytes, mean_weight);
 	if (bytes / mean_weight >= NORMAL_FROM_SAMPLES &&
 	    (e->rate_bytes <= 0 || variance / (weight * weight) >= NORMAL_FROM_SAMPLES)) {
-		*ret_low = bytes - Z_95 * sqrt(variance);
-		*ret_high = bytes + Z_95 * sqrt(variance);
+		reach = estimate_normal_quantile(tail) * sqrt(variance);
+		*ret_low = bytes - reach;
+		*ret_high = bytes + reach;
 		return;
 	}
 	seen = gamma_of_moments(bytes, variance);
@@ -260,8 +279,8 @@ void estimate_interval(const struct estimate *e, double *ret_low, double *ret_hi
 	if (e->samples == 1)
 		*ret_low = fmax(bytes - mean_weight, 0);
 	else
-		*ret_low = mixture_quantile(&seen, &one_more, 0.025);
-	*ret_high = mixture_quantile(&seen, &one_more, 0.975);
+		*ret_low = mixture_quantile(&seen, &one_more, tail);
+	*ret_high = mixture_quantile(&seen, &one_more, 1 - tail);
 }
 
 bool estimate_is_weak(const struct estimate *e)

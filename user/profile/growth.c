@@ -15,7 +15,7 @@
  * because everything that is allocated anew seems to grow in it: what was there before is not seen.
  *
  * Interval of few samples: what D gains and what it loses are two sums of positive weights. Each has its
- * interval from estimate_interval(), and MOVER joins them (report_diff.c has the formula). A block that
+ * interval from estimate_interval_at(), and MOVER joins them (report_diff.c has the formula). A block that
  * was not seen has a c, too: UNSEEN_C is the root of its mean square for blocks that are allocated at any time
  * and stay. Rows that churn show with many samples that theirs is less.
  *
@@ -31,6 +31,10 @@
  *     The frees of what was allocated before heaptap attached cannot be seen, so a full cache that replaces its
  *     entries looks as if it grew, until the recording is longer than its entries live.
  * When one of them fails "cannot say yet" is right. It stays wrong about blocks that all live longer than the recording.
+ *
+ * Against a limit the same is asked of the total, and one thing is different: the total has rows whose old blocks go
+ * beside those that leak. So both have to be beyond the limit, the total and what is left of it without the former. The
+ * total alone would take a cache that fills up for a leak, the rest alone memory that only changed its owner.
  */
 #include "profile/growth.h"
 
@@ -44,8 +48,6 @@
 #define SECOND 4
 #define MIDDLE 6
 #define LAST 8
-#define TAIL_95 0.025
-#define Z_95 1.959963984540054
 /* sqrt(1/6 + 2/9): c of a leak is 1 in windows 7 and 8, and a ramp of four windows on both sides. */
 #define UNSEEN_C 0.624
 #define UNSEEN_SAMPLES 3 /* so many samples are set against that */
@@ -72,6 +74,9 @@
 #define STEADY_SHARE 0.5
 #define NAMED_BY_CHANCE 0.003
 #define MORE_MIN_S 5
+#define MORE_FACTOR_MAX 20
+/* So much larger than what decides now must the samples be that 4 of 5 recordings would decide. */
+#define MORE_SURE 1.85
 
 void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt, int64_t from_ns,
 		      int64_t to_ns, double rate_bytes)
@@ -193,20 +198,15 @@ static double t_upper(double t)
 	return 0.5 - s * (1 + c * (1. / 2 + c * (3. / 8 + c * 15. / 48))) / 2;
 }
 
-static double normal_upper(double z)
-{
-	return erfc(z / sqrt(2)) / 2;
-}
-
-/* x that is exceeded with probability p */
-static double quantile(double (*upper)(double), double p)
+/* t that is exceeded with probability p */
+static double t_quantile(double p)
 {
 	double low = 0, high = 1e6;
 
 	for (int i = 0; i < 100; i++) {
 		double mid = (low + high) / 2;
 
-		if (upper(mid) > p)
+		if (t_upper(mid) > p)
 			low = mid;
 		else
 			high = mid;
@@ -220,7 +220,7 @@ struct change {
 };
 
 static void part_interval(const struct growth_plan *p, const struct growth_part *part,
-			  double unseen_share, double *ret_low, double *ret_high)
+			  double unseen_share, double tail, double *ret_low, double *ret_high)
 {
 	const struct estimate e = {
 		.samples = part->samples,
@@ -229,7 +229,7 @@ static void part_interval(const struct growth_plan *p, const struct growth_part 
 		.rate_bytes = p->rate_bytes > 1 ? unseen_share * p->rate_bytes : 0,
 	};
 
-	estimate_interval(&e, ret_low, ret_high);
+	estimate_interval_at(&e, tail, ret_low, ret_high);
 }
 
 /* What a block that was not seen counts with: as those that were, if they are enough to say so. */
@@ -247,17 +247,16 @@ static struct change change_of(const struct growth_plan *p, const struct growth_
 			       const struct growth_part *down, double excess, double tail)
 {
 	double unseen = unseen_share(up, down);
-	double up_low, up_high, down_low, down_high, wider;
+	double up_low, up_high, down_low, down_high;
 	struct change c = { .bytes = up->bytes - down->bytes,
 			    .error = sqrt(up->variance + down->variance + excess) };
 
-	part_interval(p, up, unseen, &up_low, &up_high);
-	part_interval(p, down, unseen, &down_low, &down_high);
-	wider = quantile(normal_upper, tail) / Z_95;
-	c.below = wider * hypot(up->bytes - up_low, down_high - down->bytes);
-	c.above = wider * hypot(up_high - up->bytes, down->bytes - down_low);
+	part_interval(p, up, unseen, tail, &up_low, &up_high);
+	part_interval(p, down, unseen, tail, &down_low, &down_high);
+	c.below = hypot(up->bytes - up_low, down_high - down->bytes);
+	c.above = hypot(up_high - up->bytes, down->bytes - down_low);
 	if (excess > 0) {
-		double reach = quantile(t_upper, tail) * c.error;
+		double reach = t_quantile(tail) * c.error;
 
 		c.below = fmax(c.below, reach);
 		c.above = fmax(c.above, reach);
@@ -295,6 +294,13 @@ static double excess_of(const struct growth_plan *p, const struct growth_sums *s
 	return (seen - explained) * (NOISE_VARIANCE + walk * (WALK_VARIANCE - NOISE_VARIANCE));
 }
 
+static double excess_of_sums(const struct growth_plan *p, const struct growth_sums *s)
+{
+	double seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
+
+	return excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);
+}
+
 static double ratio(double value, double error)
 {
 	return error > 0 ? value / error : value > 0 ? INFINITY : value < 0 ? -INFINITY : 0;
@@ -312,7 +318,7 @@ static double slowing_z(const struct growth_plan *p, const struct growth_sums *s
 	return ratio(straight - s->bend_bytes, sqrt(s->bend_variance + excess + 1));
 }
 
-static bool old_does_not_stay(const struct growth_sums *s)
+bool growth_old_goes(const struct growth_sums *s)
 {
 	return s->old_gone.samples >= OLD_GONE_SAMPLES &&
 	       s->old_gone.bytes > OLD_GONE_SHARE * s->old.bytes;
@@ -333,7 +339,7 @@ static double round_up(double s)
 /* factor: how many times the samples that there are. */
 static double more_s(const struct growth_plan *p, double factor)
 {
-	double more = p->duration_s * (fmin(fmax(factor, 1.5), 20) - 1);
+	double more = p->duration_s * (fmin(fmax(factor, 1.5), MORE_FACTOR_MAX) - 1);
 
 	return round_up(fmax(more, MORE_MIN_S));
 }
@@ -347,7 +353,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 		  struct growth *ret)
 {
 	bool is_named = row_cnt > 1, is_late, slows, settles;
-	double tail = is_named ? NAMED_BY_CHANCE / (double)row_cnt : TAIL_95;
+	double tail = is_named ? NAMED_BY_CHANCE / (double)row_cnt : ESTIMATE_TAIL_95;
 	double seconds, excess, level, slowing;
 	struct change all, late;
 
@@ -355,9 +361,9 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	if (!p->is_known || s->is_partial)
 		return;
 	seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
-	excess = excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);
+	excess = excess_of_sums(p, s);
 	slowing = slowing_z(p, s, excess);
-	late = change_of(p, &s->late_up, &s->late_down, excess / 2, TAIL_95);
+	late = change_of(p, &s->late_up, &s->late_down, excess / 2, ESTIMATE_TAIL_95);
 	all = change_of(p, &s->up, &s->down, excess, tail);
 	if (slowing > BEND_Z_OTHER) {
 		ret->is_late = true;
@@ -372,7 +378,7 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	level = mean_of(s->mean_bytes, LAST);
 	is_late = ratio(late.bytes, late.error) > (is_named ? LATE_Z_NAMED : LATE_Z);
 	slows = slowing > BEND_Z;
-	settles = old_does_not_stay(s);
+	settles = growth_old_goes(s);
 	if (ret->low > 0 && is_late && !slows && !settles) {
 		ret->verdict = GROWTH_GROWS;
 		return;
@@ -389,4 +395,61 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 		ret->more_s = more_s(
 			p, level > 0 ? squared(ret->high * p->duration_s / (STEADY_SHARE * level)) :
 				       4);
+}
+
+/* The rate of all of it, or of its second half when that is another one. */
+static double rate_of(const struct growth_plan *p, const struct growth_sums *s, double tail,
+		      bool is_late, double excess, struct change *ret)
+{
+	if (is_late) {
+		*ret = change_of(p, &s->late_up, &s->late_down, excess / 2, tail);
+		return mean_of(p->time_s, LAST) - mean_of(p->time_s, SECOND);
+	}
+	*ret = change_of(p, &s->up, &s->down, excess, tail);
+	return mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
+}
+
+static double more_to_tell(const struct growth_plan *p, double limit,
+			   const struct growth_limit *ret)
+{
+	double gap = fabs(ret->bytes_per_s - limit);
+	double reach = ret->bytes_per_s > limit ? ret->bytes_per_s - ret->low :
+						  ret->high - ret->bytes_per_s;
+	double factor = MORE_SURE * squared(reach / gap);
+
+	return gap > 0 && factor < MORE_FACTOR_MAX ? more_s(p, factor) : 0;
+}
+
+void growth_compare(const struct growth_plan *p, const struct growth_sums *s,
+		    const struct growth_sums *staying, double limit, double tail,
+		    struct growth_limit *ret)
+{
+	double seconds, excess, bend;
+	struct change all, stays;
+	bool is_late;
+
+	*ret = (struct growth_limit){ .more_s = more_s(p, 3) };
+	if (!p->is_known || s->is_partial)
+		return;
+	excess = excess_of_sums(p, s);
+	bend = slowing_z(p, s, excess);
+	is_late = bend > BEND_Z || bend < -BEND_Z_OTHER;
+	seconds = rate_of(p, s, tail, is_late, excess, &all);
+	rate_of(p, staying, tail, is_late, excess_of_sums(p, staying), &stays);
+	ret->has_rate = true;
+	ret->bytes_per_s = all.bytes / seconds;
+	ret->low = (all.bytes - all.below) / seconds;
+	ret->high = (all.bytes + all.above) / seconds;
+	if (ret->high <= limit) {
+		ret->side = GROWTH_WITHIN;
+		return;
+	}
+	if (ret->low <= limit) {
+		ret->more_s = more_to_tell(p, limit, ret);
+		return;
+	}
+	ret->slows = bend > BEND_Z_OTHER;
+	ret->is_replaced = (stays.bytes - stays.below) / seconds <= limit;
+	if (!ret->slows && !ret->is_replaced)
+		ret->side = GROWTH_BEYOND;
 }

@@ -81,4 +81,28 @@ struct growth {
 void growth_judge(const struct growth_plan *p, const struct growth_sums *sums, size_t row_cnt,
 		  struct growth *ret);
 
+enum growth_side { GROWTH_SIDE_UNKNOWN, GROWTH_WITHIN, GROWTH_BEYOND };
+
+/* Growth against a limit. */
+struct growth_limit {
+	enum growth_side side;
+	bool has_rate;
+	bool slows; /* it grows beyond the limit, and ever less: it may be that it only warms up */
+	bool is_replaced; /* likewise, and what is old is freed: it may be that it only fills up */
+	double bytes_per_s, low, high; /* at least, at most: each is wrong with the chance tail */
+	/* With GROWTH_SIDE_UNKNOWN: a recording that is longer by so much would probably tell; 0: none that is not
+	 * twenty times as long. */
+	double more_s;
+};
+
+/*
+ * sums: of all; staying: of those rows of it of which growth_old_goes() is false. Of the two claims, within and beyond,
+ * at most a part `tail` is wrong.
+ */
+void growth_compare(const struct growth_plan *p, const struct growth_sums *sums,
+		    const struct growth_sums *staying, double limit_bytes_per_s, double tail,
+		    struct growth_limit *ret);
+/* Of the blocks of its first third too many were freed since: it is replaced, and not only added to. */
+bool growth_old_goes(const struct growth_sums *sums);
+
 #endif
