@@ -15,6 +15,7 @@
 #include "base/ca_file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/markup.h"
 #include "base/null_fd.h"
 #include "base/printable.h"
 #include "base/vec.h"
@@ -161,6 +162,32 @@ static void test_names(void **state)
 	}
 }
 
+static void test_markup(void **state)
+{
+	static const struct {
+		const char *text, *markup;
+	} cases[] = {
+		{ "a<b>&\"'\xc3\xa9", "a&lt;b&gt;&amp;&quot;'\xc3\xa9" },
+		{ "a\x1b[2J\tb\nc", "a [2J\tb\nc" },
+		{ "\xff\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xef\xbf\xbe-\xef\xbf\xbf-\xef\xbf\xbc",
+		  "\xef\xbf\xbd-\xef\xbf\xbd-\xef\xbf\xbc" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *markup;
+		size_t bytes;
+		FILE *f = open_memstream(&markup, &bytes);
+
+		assert_non_null(f);
+		markup_put(cases[i].text, strlen(cases[i].text), f);
+		fclose(f);
+		assert_string_equal(markup, cases[i].markup);
+		free(markup);
+	}
+}
+
 static void test_json(void **state)
 {
 	char *text;
@@ -239,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_null_fd),
 		cmocka_unit_test(test_ca_file),
+		cmocka_unit_test(test_markup),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_log_names),
 		cmocka_unit_test(test_vec_push),

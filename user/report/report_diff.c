@@ -21,39 +21,10 @@
 #include <string.h>
 
 #include "base/hmap.h"
-#include "base/json.h"
-#include "base/units.h"
 #include "base/vec.h"
+#include "report/report_diff_rows.h"
 #include "report/report_places.h"
-#include "report/report_rows.h"
 #include "report/report_text.h"
-
-#define CELL_COLUMNS 52 /* what stands in front of a name */
-
-struct side {
-	struct report *r;
-	const char *name;
-};
-
-struct diff_row {
-	int64_t name; /* in diff.names */
-	struct report_row at[2]; /* before, after: sums only */
-	bool is_in[2];
-	double delta, low, high; /* low and high NAN: not known */
-	bool is_significant;
-};
-
-struct diff {
-	struct side side[2];
-	const struct report_options *opts;
-	struct strset *names;
-	struct hmap index; /* of name */
-	VEC(struct diff_row) rows;
-	struct diff_row total;
-	/* What is not more than chance, and what there is no room for. */
-	struct diff_row rest;
-	size_t rest_cnt, chance_cnt, shown_cnt;
-};
 
 /* What a row is compared by; the text is in buf or in the report. */
 static const char *key_of(const struct report *r, const struct report_row *row, char *buf,
@@ -177,163 +148,6 @@ static void choose_rows(struct diff *d)
 	compare(d, &d->rest);
 }
 
-static char *format_delta(const struct diff *d, const struct diff_row *row, char *buf,
-			  size_t buf_bytes)
-{
-	char text[32];
-
-	snprintf(buf, buf_bytes, "%s%s", row->delta > 0 ? "+" : "",
-		 report_format_value(d->side[1].r, row->delta, text));
-	return buf;
-}
-
-/* "+1.2 MiB to +3.4 MiB" */
-static char *format_interval(const struct diff *d, const struct diff_row *row, char *buf,
-			     size_t buf_bytes)
-{
-	char low[32], high[32];
-
-	snprintf(buf, buf_bytes, "%s%s to %s%s", row->low > 0 ? "+" : "",
-		 report_format_value(d->side[1].r, row->low, low), row->high > 0 ? "+" : "",
-		 report_format_value(d->side[1].r, row->high, high));
-	return buf;
-}
-
-/* Both ends in one unit: "+1.2 +3.4 MiB". */
-static char *format_short_interval(const struct diff *d, const struct diff_row *row, char *buf,
-				   size_t buf_bytes)
-{
-	double larger = fmax(fabs(row->low), fabs(row->high)), unit = 1;
-	char text[32];
-
-	if (isnan(row->low)) {
-		buf[0] = 0;
-		return buf;
-	}
-	if (row->low == row->high) {
-		snprintf(buf, buf_bytes, "exact");
-		return buf;
-	}
-	while (larger / unit >= 1024)
-		unit *= 1024;
-	/* its word is what stands behind the number */
-	report_format_value(d->side[1].r, larger, text);
-	snprintf(buf, buf_bytes, "%+.3g %+.3g%s", row->low / unit, row->high / unit,
-		 strchr(text, ' ') ? strchr(text, ' ') : "");
-	return buf;
-}
-
-static const char *verdict(const struct diff_row *row)
-{
-	return isnan(row->low)	     ? "whether that is more than chance is not known" :
-	       row->low == row->high ? "exact" :
-	       row->is_significant   ? "more than chance" :
-				       "not more than chance";
-}
-
-static void put_cells(const struct diff *d, const struct diff_row *row, FILE *out)
-{
-	char delta[40], interval[40], value[32];
-
-	fprintf(out, "%11s  %-17s", format_delta(d, row, delta, sizeof(delta)),
-		format_short_interval(d, row, interval, sizeof(interval)));
-	for (int i = 0; i < 2; i++)
-		fprintf(out, " %9s",
-			row->is_in[i] ?
-				report_format_value(d->side[i].r, (double)row->at[i].value, value) :
-			i ? "gone" :
-			    "new");
-}
-
-static void put_text(const struct diff *d, FILE *out)
-{
-	const struct report *r = d->side[1].r;
-	char delta[40], interval[80], a[32], b[32];
-	size_t columns = report_columns(r);
-
-	fprintf(out, "%s -> %s\n", d->side[0].name, d->side[1].name);
-	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "Held" : report_value_title(r),
-		report_format_value(d->side[0].r, (double)d->total.at[0].value, a),
-		report_format_value(r, (double)d->total.at[1].value, b),
-		format_delta(d, &d->total, delta, sizeof(delta)));
-	if (!isnan(d->total.low) && d->total.low != d->total.high)
-		fprintf(out, " (%s, 95 %%)",
-			format_interval(d, &d->total, interval, sizeof(interval)));
-	fprintf(out, ": %s\n", verdict(&d->total));
-	if (d->shown_cnt)
-		fprintf(out, "%11s  %-17s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
-			"AFTER");
-	for (size_t i = 0; i < d->shown_cnt; i++) {
-		report_paint(r, REPORT_BOLD, out);
-		put_cells(d, &d->rows.data[i], out);
-		report_paint(r, REPORT_PLAIN, out);
-		fputs("  ", out);
-		report_put_name(out, strset_get(d->names, d->rows.data[i].name),
-				columns > CELL_COLUMNS + 26 ? columns - CELL_COLUMNS : 26);
-		fputc('\n', out);
-	}
-	if (!d->rest_cnt)
-		return;
-	if (d->opts->by ==
-	    REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
-		fprintf(out, "%50s", "");
-	else
-		put_cells(d, &d->rest, out);
-	fprintf(out, "  %s%s row%s, of which %zu not more than chance\n",
-		d->shown_cnt ? "the other " : "", format_count((double)d->rest_cnt, a, sizeof(a)),
-		d->rest_cnt == 1 ? "" : "s", d->chance_cnt);
-}
-
-static void put_number(struct json *j, const char *name, bool is_known, double value)
-{
-	if (is_known && !isnan(value))
-		json_format(j, name, "%.0f", value);
-	else
-		json_null(j, name);
-}
-
-static void put_json_row(const struct diff *d, const struct diff_row *row, const char *key,
-			 const char *name, struct json *j)
-{
-	bool is_inuse = d->side[1].r->is_inuse;
-
-	json_begin(j, key, '{');
-	json_text(j, "name", name);
-	put_number(j, is_inuse ? "inuse_bytes_before" : "value_before", row->is_in[0],
-		   (double)row->at[0].value);
-	put_number(j, is_inuse ? "inuse_bytes_after" : "value_after", row->is_in[1],
-		   (double)row->at[1].value);
-	put_number(j, is_inuse ? "inuse_bytes_delta" : "value_delta", true, row->delta);
-	put_number(j, is_inuse ? "inuse_bytes_delta_low" : "value_delta_low", true, row->low);
-	put_number(j, is_inuse ? "inuse_bytes_delta_high" : "value_delta_high", true, row->high);
-	if (isnan(row->low))
-		json_null(j, "is_significant");
-	else
-		json_bool(j, "is_significant", row->is_significant);
-	json_end(j, '}');
-}
-
-static void put_json(const struct diff *d, FILE *out)
-{
-	struct json j = { .out = out };
-
-	json_begin(&j, NULL, '{');
-	json_text(&j, "before", d->side[0].name);
-	json_text(&j, "after", d->side[1].name);
-	put_json_row(d, &d->total, "total", "total", &j);
-	json_begin(&j, "rows", '[');
-	for (size_t i = 0; i < d->shown_cnt; i++) {
-		json_line(&j);
-		put_json_row(d, &d->rows.data[i], NULL, strset_get(d->names, d->rows.data[i].name),
-			     &j);
-	}
-	json_end(&j, ']');
-	json_format(&j, "omitted_cnt", "%zu", d->rest_cnt);
-	json_format(&j, "chance_cnt", "%zu", d->chance_cnt);
-	json_end(&j, '}');
-	fputc('\n', out);
-}
-
 static int check_sides(const struct diff *d, char *why, size_t why_bytes)
 {
 	const char *type[2];
@@ -359,43 +173,56 @@ static int check_sides(const struct diff *d, char *why, size_t why_bytes)
 	return -EINVAL;
 }
 
+int diff_open(const struct profile *before, const char *before_name, const struct profile *after,
+	      const char *after_name, struct report_options *o, struct diff *ret, char *why,
+	      size_t why_bytes)
+{
+	struct diff *d = ret;
+	int err;
+
+	*d = (struct diff){ .side = { { .name = before_name }, { .name = after_name } },
+			    .opts = o };
+	if (o->by_is_default && report_has_scopes(before) && report_has_scopes(after))
+		o->by = REPORT_BY_SCOPE;
+	d->whole = *o;
+	d->whole.row_cap = 0; /* the rows are folded when they have been compared */
+	d->whole.format = REPORT_JSON;
+	hmap_init(&d->index, sizeof(int64_t));
+	err = strset_new(&d->names);
+	if (!err)
+		err = report_open(before, &d->whole, &d->side[0].r);
+	if (!err)
+		err = report_open(after, &d->whole, &d->side[1].r);
+	if (!err)
+		err = check_sides(d, why, why_bytes);
+	if (!err)
+		err = make_rows(d);
+	if (!err)
+		choose_rows(d);
+	return err;
+}
+
+void diff_release(struct diff *d)
+{
+	report_close(d->side[0].r);
+	report_close(d->side[1].r);
+	strset_free(d->names);
+	hmap_release(&d->index);
+	vec_release(&d->rows);
+}
+
 int report_diff(const struct profile *before, const char *before_name, const struct profile *after,
 		const char *after_name, const struct report_options *opts, FILE *out, char *why,
 		size_t why_bytes)
 {
-	struct report_options o = *opts, whole;
-	struct diff d = { .side = { { .name = before_name }, { .name = after_name } }, .opts = &o };
-	int err;
+	struct report_options o = *opts;
+	struct diff d;
+	int err = diff_open(before, before_name, after, after_name, &o, &d, why, why_bytes);
 
-	if (opts->by_is_default && report_has_scopes(before) && report_has_scopes(after))
-		o.by = REPORT_BY_SCOPE;
-	whole = o;
-	whole.row_cap = 0; /* the rows are folded when they have been compared */
-	whole.format = REPORT_JSON;
-	hmap_init(&d.index, sizeof(int64_t));
-	err = strset_new(&d.names);
 	if (!err)
-		err = report_open(before, &whole, &d.side[0].r);
-	if (!err)
-		err = report_open(after, &whole, &d.side[1].r);
-	if (!err)
-		err = check_sides(&d, why, why_bytes);
-	if (!err)
-		err = make_rows(&d);
-	if (err)
-		goto out;
-	choose_rows(&d);
-	if (opts->format == REPORT_JSON)
-		put_json(&d, out);
-	else
-		put_text(&d, out);
-	if (fflush(out) || ferror(out))
+		diff_write(&d, out);
+	if (!err && (fflush(out) || ferror(out)))
 		err = errno ? -errno : -EIO;
-out:
-	report_close(d.side[0].r);
-	report_close(d.side[1].r);
-	strset_free(d.names);
-	hmap_release(&d.index);
-	vec_release(&d.rows);
+	diff_release(&d);
 	return err;
 }

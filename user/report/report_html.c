@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/utf8.h"
+#include "base/markup.h"
 #include "profile/scope_path.h"
 #include "report/report.h"
 #include "report/report_rows.h"
@@ -63,29 +63,6 @@ struct picture {
 	int measure_cnt;
 };
 
-static void put_escaped(const char *text, size_t len, FILE *out)
-{
-	static const char *const entities[] = {
-		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"
-	};
-
-	while (len) {
-		unsigned char c = (unsigned char)*text;
-		size_t n = utf8_len(text, len);
-
-		if (n == 1 && c <= '>' && entities[c])
-			fputs(entities[c], out);
-		else if (n == 1 && c < ' ' && c != '\n' && c != '\t')
-			fputc(' ', out);
-		else if (n)
-			fwrite(text, 1, n, out);
-		else
-			fputs("\xef\xbf\xbd", out);
-		text += n ? n : 1;
-		len -= n ? n : 1;
-	}
-}
-
 static void put_title(const struct picture *pic, FILE *out)
 {
 	const struct recording *rec = &pic->r->p->recording;
@@ -98,7 +75,7 @@ static void put_title(const struct picture *pic, FILE *out)
 	    rec->process_cnt > 1 ?
 		    snprintf(text, sizeof(text), "%.40s and %u more", comm, rec->process_cnt - 1) :
 		    snprintf(text, sizeof(text), "%.40s (PID %d)", comm, rec->pid);
-	put_escaped(text, (size_t)n, out);
+	markup_put(text, (size_t)n, out);
 	fputs(" \xe2\x80\x93 heaptap\n", out);
 }
 
@@ -117,7 +94,7 @@ static int put_text(const struct picture *pic, void (*write_text)(const struct r
 		free(text);
 		return -ENOMEM;
 	}
-	put_escaped(text, bytes, out);
+	markup_put(text, bytes, out);
 	free(text);
 	return 0;
 }

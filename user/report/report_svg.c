@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/markup.h"
 #include "base/utf8.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
@@ -30,23 +31,17 @@ struct svg {
 	FILE *out;
 };
 
-static void put_escaped(const char *text, size_t letters, FILE *out)
+/* So many letters of it. */
+static void put_shortened(const char *text, size_t letters, FILE *out)
 {
-	size_t left = strlen(text);
+	size_t left = strlen(text), used = 0;
 
-	for (size_t len; left && letters; text += len, left -= len, letters--) {
-		len = utf8_len(text, left);
-		if (len == 1 && (*text == '&' || *text == '<' || *text == '>' || *text == '"'))
-			fprintf(out, "&#%d;", *text);
-		else if (len == 1 && (unsigned char)*text < ' ')
-			fputc(' ', out);
-		else if (len)
-			fwrite(text, 1, len, out);
-		else
-			fputs("\xef\xbf\xbd", out);
+	for (size_t len; used < left && letters; used += len, letters--) {
+		len = utf8_len(text + used, left - used);
 		len += !len;
 	}
-	if (left)
+	markup_put(text, used, out);
+	if (used < left)
 		fputs("\xe2\x80\xa6", out);
 }
 
@@ -140,7 +135,7 @@ static void put_node(const struct svg *s, size_t node)
 	size_t letters = width > 3 * LETTER ? (size_t)((width - 6) / LETTER) : 0;
 
 	fputs("<g><title>", s->out);
-	put_escaped(name_of(s, node), 2000, s->out);
+	put_shortened(name_of(s, node), 2000, s->out);
 	fprintf(s->out,
 		": %s%s%s</title><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"",
 		report_format_value(s->r, n->value, value), node ? ", " : "",
@@ -153,7 +148,7 @@ static void put_node(const struct svg *s, size_t node)
 	fputs("\"/>", s->out);
 	if (letters) {
 		fprintf(s->out, "<text x=\"%.2f\" y=\"%.0f\">", s->x[node] + 3, y + 13);
-		put_escaped(name_of(s, node), letters, s->out);
+		put_shortened(name_of(s, node), letters, s->out);
 		fputs("</text>", s->out);
 	}
 	fputs("</g>\n", s->out);
@@ -170,7 +165,7 @@ static void put_picture(struct svg *s)
 		"font-family=\"sans-serif\" font-size=\"12\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"20\" font-size=\"15\">",
 		WIDTH, HEAD + ROW * rows + MARGIN, WIDTH, HEAD + ROW * rows + MARGIN, MARGIN);
-	put_escaped(report_value_title(s->r), 100, s->out);
+	put_shortened(report_value_title(s->r), 100, s->out);
 	fprintf(s->out, ": %s</text>\n",
 		report_format_value(s->r, s->t->nodes.data[0].value, value));
 	for (size_t i = 0; i < s->t->nodes.cnt; i++)

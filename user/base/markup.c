@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* markup.c - see markup.h. */
+#include "base/markup.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char *entity_of(char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	}
+	return (unsigned char)c < ' ' && c != '\n' && c != '\t' ? " " : NULL;
+}
+
+void markup_put(const char *text, size_t len, FILE *out)
+{
+	for (size_t n; len; text += n, len -= n) {
+		const char *entity;
+
+		n = utf8_len(text, len);
+		entity = n == 1 ? entity_of(*text) : NULL;
+		if (entity)
+			fputs(entity, out);
+		else if (!n || (n == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) ||
+					   !memcmp(text, "\xef\xbf\xbf", 3))))
+			fputs("\xef\xbf\xbd", out);
+		else
+			fwrite(text, 1, n, out);
+		n += !n;
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* report_diff_rows.h - the rows of a difference. Internal to the report_*.c files. */
+#ifndef HT_REPORT_DIFF_ROWS_H
+#define HT_REPORT_DIFF_ROWS_H
+
+#include "base/hmap.h"
+#include "base/vec.h"
+#include "report/report_rows.h"
+
+struct diff_side {
+	struct report *r;
+	const char *name;
+};
+
+struct diff_row {
+	int64_t name; /* in diff.names */
+	struct report_row at[2]; /* before, after: sums only */
+	bool is_in[2];
+	double delta, low, high; /* low and high NAN: not known */
+	bool is_significant;
+};
+
+struct diff {
+	struct diff_side side[2];
+	const struct report_options *opts;
+	struct report_options whole; /* of both reports */
+	struct strset *names;
+	struct hmap index; /* of name */
+	VEC(struct diff_row) rows;
+	struct diff_row total;
+	/* What is not more than chance, and what there is no room for. */
+	struct diff_row rest;
+	size_t rest_cnt, chance_cnt, shown_cnt;
+};
+
+/*
+ * As report_diff(); o is the caller's for as long as the rows are used, and what it says is settled. What is more than
+ * chance comes first, the largest change on top. Release it in any case.
+ */
+int diff_open(const struct profile *before, const char *before_name, const struct profile *after,
+	      const char *after_name, struct report_options *o, struct diff *ret, char *why,
+	      size_t why_bytes);
+void diff_release(struct diff *d);
+
+/* Text or JSON. */
+void diff_write(const struct diff *d, FILE *out);
+
+#endif
