@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct match_list;
 
@@ -84,6 +85,7 @@ struct report_options {
 	bool folds_repeated; /* scope A/B/A counts as A/B, everywhere */
 	bool groups_threads; /* REPORT_BY_THREAD: by pool */
 	const char *thread_globs; /* the pools' names; NULL = by number */
+	uint64_t warm_up_ns; /* growth counts from then on: of the recording's time */
 	enum report_heap_form heap_form;
 	bool heap_is_growth; /* what was allocated stands for what is in use, too */
 };

@@ -126,12 +126,13 @@ static void choose_growth(struct report *r)
 {
 	const struct profile *p = r->p;
 	const struct recording *rec = &p->recording;
-	int64_t from_ns = 0;
+	int64_t from_ns = 0, warm_up_ns = (int64_t)r->opts->warm_up_ns;
 
 	if (!rec->is_known || !r->is_inuse || r->is_unknown)
 		return;
 	if (rec->inuse == RECORDING_INUSE_SINCE && rec->inuse_since_ns > rec->begin_ns)
 		from_ns = rec->inuse_since_ns - rec->begin_ns;
+	from_ns = from_ns > warm_up_ns ? from_ns : warm_up_ns;
 	growth_plan_init(&r->growth_plan, p->moments_ns.data, p->moments_ns.cnt, from_ns,
 			 rec->duration_ns, (double)p->period);
 }

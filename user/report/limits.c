@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - see limits.h. What growth is, and when it counts: profile/growth.c. */
+#include "report/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/report.h"
+#include "report/report_diff_rows.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+
+/* A rate is asked for that would tell in 4 of 5 recordings. */
+#define FINER_SURE 1.85
+/* Below, recording everything is no dearer. */
+#define RATE_LEAST 64
+#define NAME_COLUMNS 200
+
+const char *limit_name(enum limit_kind kind)
+{
+	static const char *const names[] = { "growth", "inuse", "inuse_more", "exited_scope" };
+
+	return names[kind];
+}
+
+static struct limit_result *add_result(struct limits *l, enum limit_kind kind)
+{
+	struct limit_result *res = &l->results[l->cnt++];
+
+	*res = (struct limit_result){ .kind = kind,
+				      .limit = l->opts.limit[kind],
+				      .value = NAN,
+				      .low = NAN,
+				      .high = NAN,
+				      .before = NAN };
+	return res;
+}
+
+static int open_rows(const struct limits *l, enum report_by by, struct report_options *o,
+		     struct report **ret)
+{
+	*o = (struct report_options){ .by = by,
+				      .format = REPORT_JSON,
+				      .value = REPORT_VALUE_INUSE,
+				      .warm_up_ns = l->opts.warm_up_ns };
+	return report_open(l->p, o, ret);
+}
+
+/* What is named goes into texts of one line. */
+static int add_row(struct limit_result *res, const char *name, double value, double low,
+		   double high)
+{
+	char text[REPORT_FIT_BUF];
+	struct limit_row row = { .value = value, .low = low, .high = high };
+
+	row.name = strdup(report_fit_name(name, NAME_COLUMNS, text));
+	if (row.name && !vec_push(&res->rows, row))
+		return 0;
+	free(row.name);
+	return -ENOMEM;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	double x = ((const struct limit_row *)a)->value, y = ((const struct limit_row *)b)->value;
+
+	return (x < y) - (x > y);
+}
+
+static void choose_rows(const struct limits *l, struct limit_result *res)
+{
+	size_t cap = l->opts.row_cap ? l->opts.row_cap : SIZE_MAX;
+
+	if (res->rows.cnt)
+		qsort(res->rows.data, res->rows.cnt, sizeof(*res->rows.data), compare_rows);
+	while (res->rows.cnt > cap) {
+		free(res->rows.data[--res->rows.cnt].name);
+		res->more_row_cnt++;
+	}
+}
+
+static const char *name_place(const struct report *r, const struct report_row *row,
+			      struct report_named_place *place, char buf[REPORT_FIT_BUF])
+{
+	report_name_place(r, row, place);
+	return report_fit_named(&place->own, NAME_COLUMNS, buf);
+}
+
+/* In-use is not known, and what would make it known. */
+static void say_unknown(const struct profile *p, struct limit_result *res)
+{
+	char why[RECORDING_TEXT_BUF] = "", comm[32];
+	unsigned percent = recording_advised_percent(&p->recording);
+
+	snprintf(comm, sizeof(comm), "%.16s", profile_text(p, p->recording.comm_str));
+	recording_why_unknown(&p->recording, comm, why);
+	if (percent)
+		snprintf(
+			res->why, sizeof(res->why),
+			"In use is not known. %s The same with --max-overhead %u would know, or with --tap",
+			why, percent);
+	else
+		snprintf(
+			res->why, sizeof(res->why),
+			"In use is not known. %s The same with --max-overhead off would know, or with --tap",
+			why);
+}
+
+/* Does it go on? false: the result is that it is not known. */
+static bool check_inuse(const struct report *r, struct limit_result *res)
+{
+	if (r->is_unknown) {
+		say_unknown(r->p, res);
+		return false;
+	}
+	if (!r->is_inuse) {
+		snprintf(res->why, sizeof(res->why), "The profile has no values of what is in use");
+		return false;
+	}
+	return true;
+}
+
+/* On which side of the limit. What was lost may be what is more, so a lossy profile keeps no limit. */
+static void decide(const struct report *r, struct limit_result *res)
+{
+	if (res->low > res->limit) {
+		res->verdict = LIMIT_BROKEN;
+	} else if (res->high <= res->limit && r->is_lossy) {
+		snprintf(res->why, sizeof(res->why),
+			 "Something was lost that the sum should have; the profile's notes say "
+			 "what (--profile FILE, heaptap report --notes FILE)");
+	} else if (res->high <= res->limit) {
+		res->verdict = LIMIT_KEPT;
+	}
+}
+
+/* The error falls with the root of the rate. */
+static void advise_rate(const struct report *r, struct limit_result *res)
+{
+	double gap = fabs(res->value - res->limit);
+	double reach = res->value > res->limit ? res->value - res->low : res->high - res->value;
+	double rate = (double)r->rate_bytes * (gap / reach) * (gap / reach) / FINER_SURE;
+
+	if (res->verdict != LIMIT_UNKNOWN || res->why[0] || r->rate_bytes <= 1 || !(reach > 0))
+		return;
+	res->rate_bytes = rate < RATE_LEAST ? 1 : (uint64_t)exp2(floor(log2(rate)));
+}
+
+/* ---- growth ---- */
+
+/* Of the rows those whose old blocks stay. */
+static void add_staying(const struct report *r, struct growth_sums *staying)
+{
+	const struct report_row *row;
+
+	vec_each(&r->rows, row)
+		if (!growth_old_goes(&row->growth))
+			growth_merge(staying, &row->growth);
+}
+
+/* Those that grow for sure; where none does by itself, those that seem to grow most. */
+static int add_growing_rows(const struct limits *l, const struct report *r,
+			    struct limit_result *res)
+{
+	struct report_places places = { 0 };
+	const struct report_row *row;
+	struct report_named_place place;
+	char name[REPORT_FIT_BUF];
+	int err = report_find_places(r, &places);
+
+	for (int sure = 1; sure >= 0 && !res->rows.cnt && !err; sure--) {
+		vec_each(&places, row) {
+			struct growth_limit g;
+
+			growth_compare(&r->growth_plan, &row->growth, &row->growth, 0, l->opts.tail,
+				       &g);
+			if (err || !g.has_rate || g.bytes_per_s <= 0 || (sure && g.low <= 0))
+				continue;
+			err = add_row(res, name_place(r, row, &place, name), g.bytes_per_s, g.low,
+				      g.high);
+		}
+	}
+	vec_release(&places);
+	return err;
+}
+
+static void say_growth(const struct growth_plan *plan, const struct growth_limit *g,
+		       struct limit_result *res)
+{
+	if (!plan->is_known)
+		snprintf(res->why, sizeof(res->why), "The recording is too short");
+	else if (!g->has_rate)
+		snprintf(
+			res->why, sizeof(res->why),
+			"Some of what is in use found no room in the history of the recording; use a "
+			"coarser --rate");
+	else if (g->slows)
+		snprintf(res->why, sizeof(res->why),
+			 "It grew beyond the limit, and ever less: it may only have warmed up "
+			 "(--warm-up TIME)");
+	else if (g->is_replaced)
+		snprintf(res->why, sizeof(res->why),
+			 "It grew beyond the limit, but what is old in it is freed: it may only "
+			 "have filled up");
+	else if (!g->more_s)
+		snprintf(res->why, sizeof(res->why),
+			 "It is too near to the limit, or goes up and down too much");
+}
+
+static int judge_growth(struct limits *l)
+{
+	struct limit_result *res = add_result(l, LIMIT_GROWTH);
+	struct growth_sums staying = { 0 };
+	struct report_options o;
+	struct report *r = NULL;
+	struct growth_limit g;
+	int err = open_rows(l, REPORT_BY_STACK, &o, &r);
+
+	if (err || !check_inuse(r, res))
+		goto out;
+	if (!l->p->moments_ns.cnt) {
+		snprintf(
+			res->why, sizeof(res->why),
+			"The profile has no history: only heaptap record and heaptap check write one");
+		goto out;
+	}
+	add_staying(r, &staying);
+	growth_compare(&r->growth_plan, &r->total.growth, &staying, res->limit, l->opts.tail, &g);
+	res->more_s = g.side == GROWTH_SIDE_UNKNOWN ? g.more_s : 0;
+	if (g.has_rate) {
+		res->value = g.bytes_per_s;
+		res->low = g.low;
+		res->high = g.high;
+	}
+	if (g.side == GROWTH_SIDE_UNKNOWN)
+		say_growth(&r->growth_plan, &g, res);
+	else
+		decide(r, res);
+	if (res->verdict != LIMIT_KEPT)
+		err = add_growing_rows(l, r, res);
+out:
+	report_close(r);
+	return err;
+}
+
+/* ---- what is held ---- */
+
+static void take_estimate(const struct limits *l, const struct report *r,
+			  const struct report_row *row, struct limit_result *res)
+{
+	res->value = (double)row->value;
+	if (r->has_interval && !isnan(row->estimate.bytes_variance)) {
+		estimate_interval_at(&row->estimate, l->opts.tail, &res->low, &res->high);
+	} else if (r->rate_bytes == 1) {
+		res->low = res->high = res->value;
+	} else {
+		snprintf(res->why, sizeof(res->why),
+			 "The profile does not say how sure its values are");
+		return;
+	}
+	decide(r, res);
+	advise_rate(r, res);
+}
+
+static int add_holders(const struct limits *l, const struct report *r, struct limit_result *res)
+{
+	struct report_places places = { 0 };
+	struct report_named_place place;
+	const struct report_row *row;
+	char name[REPORT_FIT_BUF];
+	int err = report_find_places(r, &places);
+
+	vec_each(&places, row) {
+		double low = NAN, high = NAN;
+
+		if (err || row->value <= 0)
+			continue;
+		if (r->has_interval)
+			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
+		err = add_row(res, name_place(r, row, &place, name), (double)row->value, low, high);
+	}
+	vec_release(&places);
+	return err;
+}
+
+static int judge_inuse(struct limits *l)
+{
+	struct limit_result *res = add_result(l, LIMIT_INUSE);
+	struct report_options o;
+	struct report *r = NULL;
+	int err = open_rows(l, REPORT_BY_STACK, &o, &r);
+
+	if (!err && check_inuse(r, res)) {
+		take_estimate(l, r, &r->total, res);
+		if (res->verdict != LIMIT_KEPT)
+			err = add_holders(l, r, res);
+	}
+	report_close(r);
+	return err;
+}
+
+/* Tasks that have ended and hold something; without one, what may have been missed is told. */
+static int judge_exited(struct limits *l)
+{
+	struct limit_result *res = add_result(l, LIMIT_EXITED);
+	struct report_options o;
+	struct report *r = NULL;
+	const struct report_row *row;
+	struct report_row all;
+	int err = open_rows(l, REPORT_BY_INSTANCE, &o, &r);
+
+	if (err || !check_inuse(r, res))
+		goto out;
+	if (!report_has_scopes(l->p) && !r->outstanding.cnt) {
+		snprintf(res->why, sizeof(res->why),
+			 "No scope was seen: the program has no tags, or none of its samples is of "
+			 "a scope");
+		goto out;
+	}
+	all = r->outstanding_total;
+	all.estimate.rate_bytes = (double)r->rate_bytes;
+	take_estimate(l, r, &all, res);
+	vec_each(&r->outstanding, row) {
+		double low = NAN, high = NAN;
+
+		if (err || res->verdict == LIMIT_KEPT)
+			continue;
+		if (r->has_interval)
+			estimate_interval_at(&row->estimate, l->opts.tail, &low, &high);
+		err = add_row(res, strset_get(r->names, row->name), (double)row->value, low, high);
+	}
+out:
+	report_close(r);
+	return err;
+}
+
+/* ---- more than before ---- */
+
+/*
+ * value is after - before. The limit is a part q of before, or so many bytes: after - (1 + q) before against 0, or
+ * after - before against the bytes. The interval is that of report_diff.c, with this confidence.
+ */
+static void compare_totals(const struct limits *l, const struct diff *d, struct limit_result *res)
+{
+	double low[2], high[2], value[2], share = l->opts.more_is_share ? res->limit : 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct report_row *row = &d->total.at[i];
+
+		value[i] = (double)row->value;
+		estimate_interval_at(&row->estimate, l->opts.tail, &low[i], &high[i]);
+	}
+	res->before = value[0];
+	res->value = value[1] - value[0];
+	res->low = res->value - hypot(value[1] - low[1], (1 + share) * (high[0] - value[0]));
+	res->high = res->value + hypot(high[1] - value[1], (1 + share) * (value[0] - low[0]));
+	if (l->opts.more_is_share)
+		res->limit = share * value[0];
+}
+
+static int add_larger_rows(const struct diff *d, struct limit_result *res)
+{
+	const struct diff_row *row;
+	int err = 0;
+
+	vec_each(&d->rows, row)
+		if (!err && row->is_significant && row->delta > 0)
+			err = add_row(res, strset_get(d->names, row->name), row->delta, row->low,
+				      row->high);
+	return err;
+}
+
+static int judge_more(struct limits *l, const struct profile *before)
+{
+	struct limit_result *res = add_result(l, LIMIT_MORE);
+	struct report_options o = { .by = REPORT_BY_STACK,
+				    .format = REPORT_JSON,
+				    .value = REPORT_VALUE_INUSE };
+	struct diff d;
+	int err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, res->why,
+			    sizeof(res->why));
+
+	if (err == -EINVAL) { /* why says it */
+		err = 0;
+		if (d.side[1].r && d.side[1].r->is_unknown)
+			say_unknown(l->p, res);
+		goto out;
+	}
+	if (err)
+		goto out;
+	if (isnan(d.total.low)) {
+		snprintf(res->why, sizeof(res->why),
+			 "One of the profiles does not say how sure its values are");
+		goto out;
+	}
+	compare_totals(l, &d, res);
+	decide(d.side[1].r, res);
+	advise_rate(d.side[1].r, res);
+	if (res->verdict != LIMIT_KEPT)
+		err = add_larger_rows(&d, res);
+out:
+	diff_release(&d);
+	return err;
+}
+
+/* ---- all ---- */
+
+static enum limit_verdict sum_up(const struct limits *l)
+{
+	enum limit_verdict all = LIMIT_KEPT;
+
+	for (size_t i = 0; i < l->cnt; i++) {
+		if (l->results[i].verdict == LIMIT_BROKEN)
+			return LIMIT_BROKEN;
+		if (l->results[i].verdict == LIMIT_UNKNOWN)
+			all = LIMIT_UNKNOWN;
+	}
+	return all;
+}
+
+int limits_judge(const struct profile *p, const struct profile *before,
+		 const struct limit_options *opts, struct limits *ret)
+{
+	int err = 0;
+
+	*ret = (struct limits){ .p = p, .opts = *opts };
+	if (opts->is_asked[LIMIT_GROWTH])
+		err = judge_growth(ret);
+	if (!err && opts->is_asked[LIMIT_INUSE])
+		err = judge_inuse(ret);
+	if (!err && opts->is_asked[LIMIT_MORE])
+		err = judge_more(ret, before);
+	if (!err && opts->is_asked[LIMIT_EXITED])
+		err = judge_exited(ret);
+	for (size_t i = 0; i < ret->cnt; i++)
+		choose_rows(ret, &ret->results[i]);
+	ret->verdict = sum_up(ret);
+	return err;
+}
+
+void limits_release(struct limits *l)
+{
+	for (size_t i = 0; i < l->cnt; i++) {
+		struct limit_row *row;
+
+		vec_each(&l->results[i].rows, row)
+			free(row->name);
+		vec_release(&l->results[i].rows);
+	}
+}
