@@ -23,11 +23,12 @@ wrong() {
 	fi
 }
 
-for command in record report doctor serve diff symbolize convert; do
+for command in record report doctor serve diff check symbolize convert; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
 	diff) long=format typo=formta letter=f flag=fold-repeated ;;
+	check) long=duration typo=duratoin letter=d flag=quiet ;;
 	symbolize) long=output typo=outptu letter=o flag=debuginfod ;;
 	convert) long=value typo=valeu letter=t flag=force ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
@@ -74,7 +75,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor serve diff symbolize convert; do
+for command in record report doctor serve diff check symbolize convert; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||

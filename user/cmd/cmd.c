@@ -43,5 +43,5 @@ out:
 	option_args_release(&args);
 	if (status == 2)
 		fprintf(stderr, "Try 'heaptap %s --help'.\n", c->name);
-	return status;
+	return status == COMMAND_UNDECIDED ? 2 : status;
 }

@@ -13,16 +13,19 @@
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 
+#define COMMAND_UNDECIDED 256 /* exit status 2, of a command line that is right */
+
 struct command {
 	const char *name, *summary, *example;
 	const struct option_table *options;
 	const char *usage, *more; /* of --help: before the options, and after them */
-	/* argv[0] is the command's name. The value is the exit status: 0 done, 1 failed, 2 used wrongly. */
+	/* argv[0] is the command's name. The value is the exit status: 0 done, 1 failed, 2 used wrongly; or
+	 * COMMAND_UNDECIDED. */
 	int (*run)(int argc, char **argv, const struct option_args *args);
 };
 
-extern const struct command command_record, command_report, command_diff, command_doctor,
-	command_serve, command_symbolize, command_convert, command_version;
+extern const struct command command_record, command_report, command_diff, command_check,
+	command_doctor, command_serve, command_symbolize, command_convert, command_version;
 
 /* The last two of every table. */
 #define COMMAND_HELP_ROW                                                               \

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "budget/governor.h"
 #include "cmd/cmd.h"
+#include "cmd/record_settings.h"
 #include "cmd/tap_preview.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
@@ -40,28 +40,14 @@ static const char more[] =
 	"exit status: 0 recorded, 1 it could not be (the message says why), 2 wrong usage\n";
 
 struct record_options {
-	bool tap_exactly; /* --tap --rate 1 is as it is said */
-	struct recorder_options recorder;
+	struct record_settings with;
 	struct result_options result;
-	struct whom whom;
 	/* What becomes a part of these. */
-	struct texts pids;
 	char *output, *labels;
-	struct option_limit max_overhead;
 	uint64_t live_cap, stack_cap;
 	int realloc_scope;
 	bool is_quiet, is_verbose, is_dry_run;
 };
-
-static int check_pids(const char *text, char *why, size_t why_bytes)
-{
-	struct whom whom = { 0 };
-	int err = whom_add_pids(&whom, text);
-
-	whom_release(&whom);
-	snprintf(why, why_bytes, "a process id, or several: 12,34");
-	return err;
-}
 
 static int parse_labels(const char *text, unsigned *ret)
 {
@@ -108,13 +94,13 @@ static const struct option_row rows[] = {
 	{ .name = "pid",
 	  .letter = 'p',
 	  .type = OPTION_TEXTS,
-	  .at = AT(pids),
+	  .at = AT(with.pids),
 	  .arg = "PID[,PID...]",
-	  .check = check_pids,
+	  .check = record_settings_check_pids,
 	  .help = "these running processes; may be repeated" },
 	{ .name = "comm",
 	  .type = OPTION_TEXTS,
-	  .at = AT(whom.comms),
+	  .at = AT(with.whom.comms),
 	  .arg = "NAME",
 	  .check = select_check_pattern,
 	  .help = "the running processes whose name matches (a POSIX extended regular expression "
@@ -122,21 +108,21 @@ static const struct option_row rows[] = {
 		  "to match" },
 	{ .name = "cgroup",
 	  .type = OPTION_TEXTS,
-	  .at = AT(whom.cgroups),
+	  .at = AT(with.whom.cgroups),
 	  .arg = "PATH",
 	  .help = "... that are in this cgroup or below it; may be repeated. Both together: both "
 		  "have to fit. They are looked up once, at the start: --follow has children, and "
 		  "serve those that come later." },
 	{ .name = "follow",
 	  .type = OPTION_FLAG,
-	  .at = AT(recorder.follow),
+	  .at = AT(with.recorder.follow),
 	  .help = "children too, those that run and those to come" },
 
 	{ .type = OPTION_HEADING, .help = "how long, and where to" },
 	{ .name = "duration",
 	  .letter = 'd',
 	  .type = OPTION_TIME,
-	  .at = AT(recorder.duration_ns),
+	  .at = AT(with.recorder.duration_ns),
 	  .arg = "TIME",
 	  .min = 1,
 	  .wanted = "a time such as 30s, 5m or 1m30s",
@@ -175,7 +161,7 @@ static const struct option_row rows[] = {
 	{ .name = "rate",
 	  .letter = 'r',
 	  .type = OPTION_SIZE,
-	  .at = AT(recorder.rate_bytes),
+	  .at = AT(with.recorder.rate_bytes),
 	  .arg = "BYTES",
 	  .value = "64k",
 	  .min = 1,
@@ -185,7 +171,7 @@ static const struct option_row rows[] = {
 		  "or fewer" },
 	{ .name = "max-overhead",
 	  .type = OPTION_LIMIT,
-	  .at = AT(max_overhead),
+	  .at = AT(with.max_overhead),
 	  .arg = "PCT",
 	  .max = 99,
 	  .help = "probes may take this much of the CPU time of the process, or 1 % of one CPU where "
@@ -212,12 +198,12 @@ static const struct option_row rows[] = {
 	{ .type = OPTION_HEADING, .help = "less often needed" },
 	{ .name = "no-hold",
 	  .type = OPTION_FLAG,
-	  .at = AT(recorder.no_hold),
+	  .at = AT(with.recorder.no_hold),
 	  .help = "do not trace COMMAND to hold it when it executes another program until that is "
 		  "probed: for what must not be traced, or traces itself" },
 	{ .name = "source",
 	  .type = OPTION_CHOICE,
-	  .at = AT(recorder.source),
+	  .at = AT(with.recorder.source),
 	  .arg = "auto|probes|usdt",
 	  .choices = probes_source_names,
 	  .help = "where samples come from: probes of the allocator, or what a sampler in the "
@@ -226,7 +212,7 @@ static const struct option_row rows[] = {
 	{ .name = "tap",
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_MAY_HAVE_VALUE,
-	  .at = AT(recorder.tap),
+	  .at = AT(with.recorder.tap),
 	  .arg = "only",
 	  .choices = tap_wish_names,
 	  .help = "let the process itself choose what is sampled: its threads are stopped for "
@@ -240,7 +226,7 @@ static const struct option_row rows[] = {
 		  "against it, touch nothing, and end" },
 	{ .name = "probe-throwing-new",
 	  .type = OPTION_FLAG,
-	  .at = AT(recorder.probe_throwing),
+	  .at = AT(with.recorder.probe_throwing),
 	  .help = "record operator new of jemalloc, tcmalloc and mimalloc before Linux 6.13 too, "
 		  "although one that throws then ends the program" },
 	{ .name = "keep-allocator-frames",
@@ -268,7 +254,7 @@ static const struct option_row rows[] = {
 		  "that of the block before, where it was sampled" },
 	{ .name = "jvm-perfmap",
 	  .type = OPTION_FLAG,
-	  .at = AT(recorder.jvm_perfmap),
+	  .at = AT(with.recorder.jvm_perfmap),
 	  .help = "at the end, ask JVMs (17 or later) for the names of compiled Java functions: each "
 		  "writes /tmp/perf-PID.map, as jcmd can ask it to" },
 	{ .name = "no-lines",
@@ -277,19 +263,19 @@ static const struct option_row rows[] = {
 	  .help = "function names only: no files, lines and inlines (faster)" },
 	{ .name = "attach-mode",
 	  .type = OPTION_CHOICE,
-	  .at = AT(recorder.mode),
+	  .at = AT(with.recorder.mode),
 	  .arg = "MODE",
 	  .choices = attach_modes,
 	  .flags = OPTION_HIDDEN,
 	  .help = "" },
 	{ .name = "tap-exactly",
 	  .type = OPTION_FLAG,
-	  .at = AT(tap_exactly),
+	  .at = AT(with.tap_exactly),
 	  .flags = OPTION_HIDDEN,
 	  .help = "" },
 	{ .name = "naive-placement",
 	  .type = OPTION_FLAG,
-	  .at = AT(recorder.naive_placement),
+	  .at = AT(with.recorder.naive_placement),
 	  .flags = OPTION_HIDDEN,
 	  .help = "" },
 	COMMAND_HELP_ROW,
@@ -300,92 +286,36 @@ static const struct option_table table = { .rows = rows,
 					   .cnt = sizeof(rows) / sizeof(*rows),
 					   .ends_at_operand = true };
 
-/* Who records every allocation has no limit, unless it is said. */
-static void settle_limit(struct record_options *o, bool is_given)
-{
-	if (is_given) {
-		o->recorder.max_overhead =
-			governor_limit(o->max_overhead.percent, o->max_overhead.is_strict);
-	} else if (o->recorder.rate_bytes == 1) {
-		o->recorder.max_overhead = BUDGET_NO_LIMIT;
-		log_info("record: --rate 1 is to be exact: the overhead is not limited; "
-			 "--max-overhead PCT limits it");
-	} else {
-		o->recorder.max_overhead = GOVERNOR_RECORD_LIMIT;
-	}
-}
-
-static int settle_tap(struct record_options *o)
-{
-	const char *with = o->recorder.source == SOURCE_USDT ? "--source usdt" :
-			   o->recorder.naive_placement	     ? "--naive-placement" :
-							       NULL;
-
-	if (o->recorder.tap == TAP_NEVER)
-		return 0;
-	if (with) {
-		log_error("record: --tap and %s exclude each other", with);
-		return -EINVAL;
-	}
-	if (o->recorder.rate_bytes > 1 || o->tap_exactly)
-		return 0;
-	log_error("record: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
-		  "with probes, without --tap");
-	return -EINVAL;
-}
-
 /* What the recording takes in another form. */
 static int settle(struct record_options *o, const struct option_args *args)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < o->pids.cnt && !err; i++)
-		err = whom_add_pids(&o->whom, o->pids.data[i]);
-	o->recorder.live_cap = (uint32_t)o->live_cap;
-	o->recorder.stack_cap = (uint32_t)o->stack_cap;
-	o->recorder.realloc_keeps_scope = o->realloc_scope;
-	o->recorder.rate_is_fixed = option_args_find(args, "rate") != NULL;
-	o->recorder.is_quiet = o->result.is_quiet = o->is_quiet;
+	o->with.recorder.live_cap = (uint32_t)o->live_cap;
+	o->with.recorder.stack_cap = (uint32_t)o->stack_cap;
+	o->with.recorder.realloc_keeps_scope = o->realloc_scope;
+	o->with.recorder.is_quiet = o->result.is_quiet = o->is_quiet;
 	o->result.output = o->output;
 	o->result.labels = LABEL_ALL;
 	if (o->labels)
 		parse_labels(o->labels, &o->result.labels);
-	if (!err)
-		err = settle_tap(o);
-	settle_limit(o, option_args_find(args, "max-overhead"));
-	return err;
+	return record_settings_settle(&o->with, "record", args);
 }
 
 static int take_operands(char **argv, size_t first, struct record_options *o)
 {
-	bool has_whom = o->whom.pids.cnt || whom_has_rules(&o->whom);
 	char **operands = argv + first;
-	char why[256];
 
-	if (!operands[0]) {
-		if (has_whom)
-			return 0;
+	if (!operands[0] && !record_settings_has_whom(&o->with)) {
 		log_error("record: nothing to record: give -p PID, --comm NAME, --cgroup PATH, or "
 			  "-- COMMAND");
 		return -EINVAL;
 	}
-	if (strcmp(operands[-1], "--") != 0 && whom_is_mistaken(operands, why, sizeof(why))) {
-		log_error("record: %s", why);
-		return -EINVAL;
-	}
-	if (has_whom) {
-		log_error("record: running processes (-p, --comm, --cgroup) and a command ('%s') "
-			  "exclude each other",
-			  operands[0]);
-		return -EINVAL;
-	}
-	o->recorder.argv = o->result.program_argv = operands;
-	return 0;
+	o->result.program_argv = operands[0] ? operands : NULL;
+	return record_settings_operands(&o->with, "record", operands);
 }
 
 static int check_dry_run(const struct record_options *o)
 {
-	if (!o->is_dry_run || (o->recorder.tap != TAP_NEVER && !o->recorder.argv))
+	if (!o->is_dry_run || (o->with.recorder.tap != TAP_NEVER && !o->with.recorder.argv))
 		return 0;
 	log_error("record: --dry-run shows what --tap would do to a running process: give both, "
 		  "and -p PID");
@@ -400,7 +330,7 @@ static int take_stdout(struct record_options *o)
 	if (!o->result.output || !out_file_is_stdout(o->result.output))
 		return 0;
 	err = out_file_take_stdout(&o->result.stdout_fd);
-	o->recorder.stdout_fd = o->result.stdout_fd;
+	o->with.recorder.stdout_fd = o->result.stdout_fd;
 	if (err == -ENOTTY)
 		log_error("record: the profile is not text, and standard output is a terminal: "
 			  "redirect it, or give a file with -o FILE");
@@ -409,26 +339,11 @@ static int take_stdout(struct record_options *o)
 	return err;
 }
 
-static int find_whom(struct record_options *o, struct whom_found *found)
-{
-	char why[512];
-	int err = whom_find(&o->whom, found, why, sizeof(why));
-
-	if (err) {
-		log_error("record: %s", why);
-		return err;
-	}
-	o->recorder.pids = found->pids.data;
-	o->recorder.pid_cnt = found->pids.cnt;
-	o->recorder.named_cnt = found->named_cnt;
-	return 0;
-}
-
 /* Of each process; the first error ends it. */
 static int preview(struct record_options *o)
 {
 	struct whom_found found = { 0 };
-	int err = find_whom(o, &found);
+	int err = record_settings_find(&o->with, "record", &found);
 
 	for (size_t i = 0; i < found.pids.cnt && !err; i++)
 		err = tap_preview(found.pids.data[i], stdout);
@@ -441,12 +356,12 @@ static int record(struct record_options *o)
 	struct whom_found found = { 0 };
 	struct recorder *r = NULL;
 	struct result *res = NULL;
-	int err = find_whom(o, &found);
+	int err = record_settings_find(&o->with, "record", &found);
 
 	if (!err)
 		err = take_stdout(o);
 	if (!err)
-		err = recorder_open(&o->recorder, &r);
+		err = recorder_open(&o->with.recorder, &r);
 	if (!err) /* told before anything is attached */
 		err = result_open(&o->result, recorder_targets(r), &res);
 	if (!err)
@@ -463,7 +378,7 @@ static int record(struct record_options *o)
 
 static int run(int argc, char **argv, const struct option_args *args)
 {
-	struct record_options o = { .recorder = { .stdout_fd = -1 },
+	struct record_options o = { .with = { .recorder = { .stdout_fd = -1 } },
 				    .result = { .stdout_fd = -1 } };
 	int err = command_settings(&command_record, args, &o), status = 2;
 
@@ -478,7 +393,7 @@ static int run(int argc, char **argv, const struct option_args *args)
 		err = check_dry_run(&o);
 	if (!err)
 		status = (o.is_dry_run ? preview(&o) : record(&o)) ? 1 : 0;
-	whom_release(&o.whom);
+	whom_release(&o.with.whom);
 	option_release(&table, &o);
 	return status;
 }

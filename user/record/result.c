@@ -92,14 +92,14 @@ static bool labels_processes(const struct recorder *r, const struct recorder_fac
 	return f->follow || instance_cnt > 1;
 }
 
-static int add_notes(const struct result *res, struct profile *p, const struct recorder_facts *f,
-		     const struct recorder *r)
+static int add_notes(const struct result_options *opts, struct profile *p,
+		     const struct recorder_facts *f, const struct recorder *r)
 {
 	const struct tracker *t = recorder_tracker(r);
 	const struct snapshot *s = recorder_snapshot(r);
 	const struct recording_facts facts = {
-		.command_argv = res->opts.command_argv,
-		.command_argc = res->opts.command_argc,
+		.command_argv = opts->command_argv,
+		.command_argc = opts->command_argc,
 		.tracker = t,
 		.governor = recorder_governor(r),
 		.main_pid = f->pid,
@@ -120,7 +120,7 @@ static int add_notes(const struct result *res, struct profile *p, const struct r
 		.stats = s->stats,
 	};
 	const struct scope_notes_options scopes = {
-		.labels = res->opts.labels,
+		.labels = opts->labels,
 		.by_process = labels_processes(r, f),
 		.epoch_off_ns = f->end_epoch_ns - (int64_t)f->end_ns,
 	};
@@ -163,7 +163,7 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 }
 
 /* Why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
-static int say_nothing(const struct result *res, const struct recorder *r,
+static int say_nothing(const struct result_options *opts, const struct recorder *r,
 		       const struct recorder_facts *f)
 {
 	const struct targets *targets = recorder_targets(r);
@@ -177,7 +177,7 @@ static int say_nothing(const struct result *res, const struct recorder *r,
 		.rate_bytes = f->rate_bytes,
 		.is_usdt = f->source == SOURCE_USDT,
 		.probes_went_out = f->probes_went_out,
-		.argv = f->was_started ? res->opts.program_argv : NULL,
+		.argv = f->was_started ? opts->program_argv : NULL,
 		.pids = pids,
 		.duration_ns = f->end_ns - f->begin_ns,
 	};
@@ -243,17 +243,17 @@ static int write_file(struct result *res, const struct profile *p)
 	return err;
 }
 
-static int build(const struct result *res, const struct recorder *r, const struct recorder_facts *f,
-		 struct profile **ret)
+static int build(const struct result_options *wanted, const struct recorder *r,
+		 const struct recorder_facts *f, struct profile **ret)
 {
 	struct profile_build_options opts = {
 		.rate_bytes = f->rate_bytes,
-		.keep_allocator_frames = res->opts.keep_allocator_frames,
-		.labels = res->opts.labels,
-		.group_threads = res->opts.group_threads,
+		.keep_allocator_frames = wanted->keep_allocator_frames,
+		.labels = wanted->labels,
+		.group_threads = wanted->group_threads,
 		.history = recorder_history(r),
 		.begin_ns = f->begin_ns,
-		.symbols = { .lines = !res->opts.no_lines,
+		.symbols = { .lines = !wanted->no_lines,
 			     .demangle = true,
 			     .end_ns = now_ns() + NAMES_NS },
 		.on_progress = log_get_level() >= LOG_INFO ? on_symbols : NULL,
@@ -284,6 +284,38 @@ static int show(const struct result *res, const struct profile *p, struct report
 	return err;
 }
 
+int result_profile(const struct result_options *opts, const struct recorder *r,
+		   struct profile **ret)
+{
+	struct recorder_facts f;
+	struct profile *p = NULL;
+	int err;
+
+	recorder_facts(r, &f);
+	err = build(opts, r, &f, &p);
+	if (!err) {
+		p->time_ns = f.end_epoch_ns;
+		err = add_notes(opts, p, &f, r);
+	}
+	if (err) {
+		log_error("record: cannot build the profile: %s", strerror(-err));
+		profile_free(p);
+		return err;
+	}
+	*ret = p;
+	return 0;
+}
+
+int result_explain(const struct result_options *opts, const struct recorder *r)
+{
+	const struct snapshot *s = recorder_snapshot(r);
+	struct recorder_facts f;
+
+	recorder_facts(r, &f);
+	say_losses(s->stats, &f);
+	return s->stats[HT_STAT_SAMPLES] ? 0 : say_nothing(opts, r, &f);
+}
+
 int result_write(struct result *res, const struct recorder *r)
 {
 	const struct snapshot *s = recorder_snapshot(r);
@@ -303,28 +335,19 @@ int result_write(struct result *res, const struct recorder *r)
 	int err, write_err, nothing_err = 0;
 
 	recorder_facts(r, &f);
-	err = build(res, r, &f, &p);
-	if (!err) {
-		p->time_ns = f.end_epoch_ns;
-		err = add_notes(res, p, &f, r);
-	}
-	if (err) {
-		log_error("record: cannot build the profile: %s", strerror(-err));
-		goto out;
-	}
+	err = result_profile(&res->opts, r, &p);
+	if (err)
+		return err;
 	/* What cannot be kept can still be shown. */
 	write_err = write_file(res, p);
-	say_losses(s->stats, &f);
+	nothing_err = result_explain(&res->opts, r);
 	if (res->opts.stdout_fd < 0 && !write_err)
 		report.path = out_file_path(res->out);
 	has_samples = s->stats[HT_STAT_SAMPLES] > 0;
 	if (has_samples && !res->opts.is_quiet)
 		err = show(res, p, &report);
-	if (!has_samples)
-		nothing_err = say_nothing(res, r, &f);
 	say_end(res, &f, s, write_err);
 	err = write_err ? write_err : err ? err : nothing_err;
-out:
 	profile_free(p);
 	return err;
 }

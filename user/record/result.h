@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct profile;
 struct recorder;
 struct result;
 struct targets;
@@ -26,6 +27,12 @@ struct result_options {
 	char *const *command_argv; /* for the profile's comments */
 	int command_argc;
 };
+
+/* After recorder_run(), the profile alone; of opts it takes what is of its contents, and of the command line. */
+int result_profile(const struct result_options *opts, const struct recorder *r,
+		   struct profile **ret);
+/* On stderr: what was lost, and why nothing was sampled, of which -ENODATA: nothing could have been. */
+int result_explain(const struct result_options *opts, const struct recorder *r);
 
 /* Makes sure that the profile can be written, before anything is attached: see out_file.h. */
 int result_open(const struct result_options *opts, const struct targets *targets,

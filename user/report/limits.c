@@ -441,6 +441,12 @@ int limits_judge(const struct profile *p, const struct profile *before,
 	return err;
 }
 
+void limits_fail(struct limits *l, const char *failure)
+{
+	snprintf(l->failure, sizeof(l->failure), "%s", failure);
+	l->verdict = LIMIT_UNKNOWN;
+}
+
 void limits_release(struct limits *l)
 {
 	for (size_t i = 0; i < l->cnt; i++) {

@@ -62,6 +62,7 @@ struct limits {
 	const struct profile *p;
 	struct limit_options opts;
 	enum limit_verdict verdict; /* broken: one is; kept: all are */
+	char failure[128]; /* what was recorded has failed, and no verdict counts; "": it has not */
 	struct limit_result results[LIMIT_KIND_CNT];
 	size_t cnt;
 };
@@ -69,6 +70,8 @@ struct limits {
 /* p and before (NULL: without LIMIT_MORE) must stay. 0 or -ENOMEM. Release it in any case. */
 int limits_judge(const struct profile *p, const struct profile *before,
 		 const struct limit_options *opts, struct limits *ret);
+/* Nothing is known then: what was checked did not do what it should have been checked for. */
+void limits_fail(struct limits *l, const char *failure);
 void limits_release(struct limits *l);
 
 /* "growth", "inuse", "inuse_more", "exited_scope" */

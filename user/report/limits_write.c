@@ -148,6 +148,8 @@ static void put_text(const struct limits *l, FILE *out)
 			fprintf(out, "         %s\n", text);
 		put_rows(res, out);
 	}
+	if (l->failure[0])
+		fprintf(out, "unknown  %s\n", l->failure);
 	fprintf(out, "%s, with a confidence of %g %%\n", verdict_name(l->verdict),
 		100 * (1 - l->opts.tail));
 }
@@ -222,6 +224,7 @@ static void put_json(const struct limits *l, FILE *out)
 
 	json_begin(&j, NULL, '{');
 	json_text(&j, "verdict", verdict_name(l->verdict));
+	json_text(&j, "failure", l->failure[0] ? l->failure : NULL);
 	json_format(&j, "confidence", "%.10g", 1 - l->opts.tail);
 	put_number(&j, "duration_ns", "bytes",
 		   rec->is_known && rec->duration_ns > 0 ? (double)rec->duration_ns : NAN);
@@ -285,13 +288,21 @@ static void put_junit(const struct limits *l, FILE *out)
 		broken_cnt += l->results[i].verdict == LIMIT_BROKEN;
 		unknown_cnt += l->results[i].verdict == LIMIT_UNKNOWN;
 	}
+	unknown_cnt += l->failure[0] != '\0';
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<testsuite name=\"heaptap check\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		"time=\"%" PRIu64 "\">\n",
-		l->cnt, broken_cnt, unknown_cnt, seconds_of(l));
+		l->cnt + (l->failure[0] != '\0'), broken_cnt, unknown_cnt, seconds_of(l));
 	for (size_t i = 0; i < l->cnt; i++)
 		put_case(l, &l->results[i], out);
+	if (l->failure[0]) {
+		fputs("  <testcase classname=\"heaptap.check\" name=\"command\">\n"
+		      "    <error type=\"unknown\" message=\"",
+		      out);
+		put_markup(l->failure, out);
+		fputs("\"/>\n  </testcase>\n", out);
+	}
 	fputs("</testsuite>\n", out);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // leaky_server.cc - a server that answers requests, and may leak: for what a report says of growth.
 //
-//	leaky_server [leak]
+//	leaky_server [leak [PER_SECOND]]
 //
 // A thousand requests a second, each with a buffer of 2 KiB that lives for up to a fifth of a second (about 2
 // MB/s of churn), a cache that is filled in the first second and then replaces its entries, and with `leak` 1 KiB ten
-// times a second that nobody frees. Writes READY, works until its input ends.
+// (PER_SECOND) times a second that nobody frees. Writes READY, works until its input ends.
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -72,6 +73,7 @@ bool input_ended(int timeout_ms)
 int main(int argc, char **argv)
 {
 	bool leaks = argc > 1 && !strcmp(argv[1], "leak");
+	double leaks_per_s = argc > 2 ? atof(argv[2]) : 10;
 	Requests requests;
 	Cache cache;
 	Store store;
@@ -90,7 +92,7 @@ int main(int argc, char **argv)
 			if (done % 2)
 				cache.put((int)done);
 		}
-		for (; leaks && remembered < (long)(s * 10); remembered++)
+		for (; leaks && remembered < (long)(s * leaks_per_s); remembered++)
 			store.remember((int)remembered);
 	}
 	return 0;

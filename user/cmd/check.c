@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd/check.c - `heaptap check`: a recording, or a file, held against limits, for what runs tests.
+ *
+ * Wiring only: the recording is record/recorder.c, the limits are report/limits.c. Exit status 1 is kept for a limit
+ * that is broken: whatever else goes wrong is 2.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/write_all.h"
+#include "cmd/check_options.h"
+#include "cmd/cmd.h"
+#include "cmd/profile_in.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "record/out_file.h"
+#include "record/recorder.h"
+#include "record/result.h"
+#include "snapshot/scope_labels.h"
+
+#define COMMAND_BYTES 4096
+
+static const char usage[] =
+	"usage: heaptap check [OPTIONS] -p PID\n"
+	"       heaptap check [OPTIONS] -- COMMAND [ARG...]\n"
+	"       heaptap check [OPTIONS] FILE\n"
+	"\n"
+	"Record a process, or read a profile, and hold it against limits: kept, broken, or that it\n"
+	"cannot be said, with the confidence that is asked for. For tests and CI.\n";
+
+static const char more[] =
+	"\n"
+	"examples:\n"
+	"  heaptap check -d 60s -p $(pidof -s my_server)\n"
+	"  heaptap check --max-inuse 200m --format junit -o heap.xml -- ./load_test\n"
+	"  heaptap check --rate 1 --max-inuse 0 -- ./unit_test\n"
+	"  heaptap check --base release.pb.gz --max-increase 5% -d 60s -p PID\n"
+	"\n"
+	"exit status: 0 all limits are kept, 1 one is broken, 2 it cannot be said (the output says what would\n"
+	"tell), or the command line is wrong, or the command failed\n";
+
+/* ---- what is written ---- */
+
+static int open_out(const char *path, struct out_file **ret)
+{
+	char why[512];
+	int err = out_file_open(path, true, " with -o FILE", ret, why, sizeof(why));
+
+	if (err)
+		log_error("check: %s", why);
+	return err;
+}
+
+static int commit(struct out_file *file)
+{
+	int err = out_file_commit(file);
+
+	if (err)
+		log_error("check: cannot write '%s': %s", out_file_path(file), strerror(-err));
+	return err;
+}
+
+static int write_result(const struct check_options *o, const struct limits *l,
+			struct out_file *file, int stdout_fd)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = limits_write(l, (enum limit_format)o->format, out);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = write_all(file ? out_file_fd(file) : stdout_fd, text, bytes);
+	if (err)
+		log_error("check: cannot write the result: %s", strerror(-err));
+	else if (file)
+		err = commit(file);
+	free(text);
+	return err;
+}
+
+/* The command line that would know what is in use, when watching frees was too dear. */
+static void say_way_out(const struct check_options *o, const struct profile *p)
+{
+	unsigned percent = recording_advised_percent(&p->recording);
+	char text[COMMAND_BYTES] = "", limit[UNITS_BUF] = "off";
+	size_t used = 0;
+
+	if (p->recording.inuse != RECORDING_INUSE_UNKNOWN || o->path)
+		return;
+	if (percent)
+		snprintf(limit, sizeof(limit), "%u", percent);
+	for (int i = 1; i < o->argc && used < sizeof(text); i++) {
+		if (o->first && i == (int)o->first - 1)
+			used += (size_t)snprintf(text + used, sizeof(text) - used,
+						 " --max-overhead %s", limit);
+		if (used < sizeof(text))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " %s",
+						 o->argv[i]);
+	}
+	if (!o->first && used < sizeof(text))
+		snprintf(text + used, sizeof(text) - used, " --max-overhead %s", limit);
+	log_error("check: this would know what is in use: heaptap check%s", text);
+}
+
+static int status_of(const struct limits *l)
+{
+	return l->verdict == LIMIT_KEPT ? 0 : l->verdict == LIMIT_BROKEN ? 1 : COMMAND_UNDECIDED;
+}
+
+/* failure: of the command, or "". */
+static int judge(const struct check_options *o, const struct profile *p, const char *failure,
+		 struct out_file *file, int stdout_fd)
+{
+	struct profile *before = NULL;
+	struct limits l = { 0 };
+	int err = o->base ? profile_in_read("check", o->base, &before) : 0;
+
+	if (!err)
+		err = limits_judge(p, before, &o->limits, &l);
+	if (err == -EINVAL || err == -ENOMEM)
+		log_error("check: the profile has no values that could be checked (%s)",
+			  strerror(-err));
+	if (!err && failure[0])
+		limits_fail(&l, failure);
+	if (!err)
+		err = write_result(o, &l, file, stdout_fd);
+	if (!err)
+		say_way_out(o, p);
+	limits_release(&l);
+	profile_free(before);
+	return err ? COMMAND_UNDECIDED : status_of(&l);
+}
+
+/* ---- what is checked ---- */
+
+static int check_saved(const struct check_options *o)
+{
+	struct profile *p = NULL;
+	struct out_file *file = NULL;
+	int err = profile_in_read("check", o->path, &p), status = COMMAND_UNDECIDED;
+
+	if (!err)
+		err = profile_in_name("check", p);
+	if (!err && o->output)
+		err = open_out(o->output, &file);
+	if (!err)
+		status = judge(o, p, "", file, STDOUT_FILENO);
+	out_file_free(file);
+	profile_free(p);
+	return status;
+}
+
+/* A command that failed by itself; one that runs on is ended, for nobody else would. */
+static void end_command(const struct recorder *r, char *failure, size_t failure_bytes)
+{
+	struct recorder_facts f;
+
+	recorder_facts(r, &f);
+	if (!f.was_started)
+		return;
+	if (f.exit_status < 0)
+		kill(f.pid, SIGTERM); /* not reaped: the number is still its own */
+	else if (WIFSIGNALED(f.exit_status))
+		snprintf(failure, failure_bytes, "the command was ended by signal %d (%s)",
+			 WTERMSIG(f.exit_status), strsignal(WTERMSIG(f.exit_status)));
+	else if (WEXITSTATUS(f.exit_status))
+		snprintf(failure, failure_bytes, "the command failed: it exited with status %d",
+			 WEXITSTATUS(f.exit_status));
+	if (failure[0])
+		log_error("check: %s", failure);
+}
+
+/* What is in a file for programs must be nothing else: the output of a command goes to standard error then. */
+static int take_stdout(const struct check_options *o, int *ret_fd)
+{
+	int err = 0;
+
+	if (o->format != LIMIT_TEXT && !o->output && o->with.recorder.argv)
+		err = out_file_take_stdout(ret_fd);
+	if (err && err != -ENOTTY) {
+		log_error("check: cannot write to standard output: %s", strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+struct outputs {
+	struct out_file *result, *profile; /* NULL: none */
+	int stdout_fd;
+};
+
+static int open_outputs(const struct check_options *o, struct outputs *out)
+{
+	int err = take_stdout(o, &out->stdout_fd);
+
+	if (!err && o->output)
+		err = open_out(o->output, &out->result);
+	if (!err && o->profile)
+		err = open_out(o->profile, &out->profile);
+	return err;
+}
+
+static int judge_recording(const struct check_options *o, const struct recorder *r,
+			   const struct outputs *out)
+{
+	const struct result_options opts = {
+		.labels = LABEL_ALL,
+		.program_argv = o->with.recorder.argv,
+		.command_argv = o->argv,
+		.command_argc = o->argc,
+	};
+	char failure[128] = "";
+	struct profile *p = NULL;
+	int err = result_profile(&opts, r, &p), status = COMMAND_UNDECIDED;
+
+	end_command(r, failure, sizeof(failure));
+	if (!err)
+		err = result_explain(&opts, r);
+	if (!err && out->profile) {
+		err = pprof_write(p, out_file_fd(out->profile));
+		if (!err)
+			err = commit(out->profile);
+	}
+	if (!err)
+		status = judge(o, p, failure, out->result, out->stdout_fd);
+	profile_free(p);
+	return status;
+}
+
+static int check_recorded(struct check_options *o)
+{
+	struct outputs out = { .stdout_fd = STDOUT_FILENO };
+	struct whom_found found = { 0 };
+	struct recorder *r = NULL;
+	int status = COMMAND_UNDECIDED;
+	int err = o->with.recorder.argv ? 0 : record_settings_find(&o->with, "check", &found);
+
+	if (!err)
+		err = open_outputs(o, &out);
+	if (!err)
+		err = recorder_open(&o->with.recorder, &r);
+	if (!err)
+		err = recorder_start(r);
+	if (!err)
+		err = recorder_run(r);
+	if (!err)
+		status = judge_recording(o, r, &out);
+	recorder_close(r);
+	out_file_free(out.result);
+	out_file_free(out.profile);
+	vec_release(&found.pids);
+	return status;
+}
+
+static int run(int argc, char **argv, const struct option_args *args)
+{
+	struct check_options o = { .argv = argv, .argc = argc };
+	int err = command_settings(&command_check, args, &o), status = 2;
+
+	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);
+	if (!err)
+		err = check_options_settle(&o, args);
+	if (!err)
+		status = o.path ? check_saved(&o) : check_recorded(&o);
+	whom_release(&o.with.whom);
+	option_release(&check_table, &o);
+	return status;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.summary = "hold a process against limits, for CI: growth, in use",
+	.example = "heaptap check -p PID -d 60s",
+	.options = &check_table,
+	.usage = usage,
+	.more = more,
+	.run = run,
+};

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/check_options.c - see cmd/check_options.h. */
+#include "cmd/check_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+
+#define RUNNING_NS (30 * NS_PER_S) /* of a process that runs, unless told otherwise */
+#define GROWTH_LEAST_NS (5 * NS_PER_S) /* below, growth is hardly ever known */
+/* 700 MiB a day. Less than that takes minutes to tell from chance. */
+#define GROWTH_DEFAULT (500 * 1024 / 60.)
+#define MORE_DEFAULT 0.1
+
+static const char *const formats[] = { "text", "json", "junit", NULL };
+
+/* "100k/min": bytes per second. */
+static int parse_growth(const char *text, double *ret)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = { { "/s", 1 },	 { "/sec", 1 },	    { "/m", 60 },    { "/min", 60 },
+		      { "/h", 60 * 60 }, { "/hour", 3600 }, { "/d", 86400 }, { "/day", 86400 } };
+	const char *slash = strchr(text, '/');
+	char size[UNITS_BUF];
+	uint64_t bytes;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(size))
+		return -EINVAL;
+	snprintf(size, sizeof(size), "%.*s", (int)(slash - text), text);
+	if (parse_size(size, &bytes))
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(slash, units[i].name) != 0)
+			continue;
+		*ret = (double)bytes / units[i].seconds;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* "20m", or "10%" as a part. */
+static int parse_increase(const char *text, double *ret, bool *ret_is_share)
+{
+	uint64_t bytes;
+	char *end;
+	double percent;
+	int err;
+
+	*ret_is_share = text[0] && text[strlen(text) - 1] == '%';
+	if (!*ret_is_share) {
+		err = parse_size(text, &bytes);
+		*ret = (double)bytes;
+		return err;
+	}
+	percent = strtod(text, &end);
+	if (end == text || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= 1e6))
+		return -EINVAL;
+	*ret = percent / 100;
+	return 0;
+}
+
+static int check_growth(const char *text, char *why, size_t why_bytes)
+{
+	double rate;
+
+	snprintf(why, why_bytes, "bytes and a time such as 100k/min: /s, /min, /h or /day");
+	return parse_growth(text, &rate);
+}
+
+static int check_size(const char *text, char *why, size_t why_bytes)
+{
+	uint64_t bytes;
+
+	snprintf(why, why_bytes, "a size such as 64k, 200m or 0");
+	return parse_size(text, &bytes);
+}
+
+static int check_increase(const char *text, char *why, size_t why_bytes)
+{
+	double limit;
+	bool is_share;
+
+	snprintf(why, why_bytes, "a size such as 20m, or a part such as 10%%");
+	return parse_increase(text, &limit, &is_share);
+}
+
+#define AT(member) offsetof(struct check_options, member)
+
+static const struct option_row rows[] = {
+	{ .type = OPTION_HEADING, .help = "limits" },
+	{ .name = "max-growth",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_growth),
+	  .arg = "RATE",
+	  .check = check_growth,
+	  .help = "what is in use may grow by so much, such as 100k/min (default: 500k/min where no limit is "
+		  "given)" },
+	{ .name = "warm-up",
+	  .type = OPTION_TIME,
+	  .at = AT(limits.warm_up_ns),
+	  .arg = "TIME",
+	  .help = "growth counts from then on (the first sixth of what is left is not looked at either)" },
+	{ .name = "max-inuse",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_inuse),
+	  .arg = "BYTES",
+	  .check = check_size,
+	  .help = "so much may be in use at the end, of what was allocated meanwhile" },
+	{ .name = "base",
+	  .type = OPTION_TEXT,
+	  .at = AT(base),
+	  .arg = "FILE",
+	  .help = "a profile of before: what is in use may be more by what the next one says" },
+	{ .name = "max-increase",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_increase),
+	  .arg = "BYTES",
+	  .check = check_increase,
+	  .help = "bytes, or a part of what FILE of --base holds (default: 10%)" },
+	{ .name = "max-exited-scope",
+	  .type = OPTION_TEXT,
+	  .at = AT(max_exited),
+	  .arg = "BYTES",
+	  .check = check_size,
+	  .help = "so much may be held by tasks that have ended (HEAPTAP_TASK), all together" },
+	{ .name = "confidence",
+	  .type = OPTION_PERCENT,
+	  .at = AT(confidence),
+	  .arg = "PCT",
+	  .value = "99",
+	  .help = "how sure kept and broken are, each" },
+
+	{ .type = OPTION_HEADING, .help = "whom, and how" },
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPTION_TEXTS,
+	  .at = AT(with.pids),
+	  .arg = "PID[,PID...]",
+	  .check = record_settings_check_pids,
+	  .help = "these running processes, all together; may be repeated" },
+	{ .name = "follow",
+	  .type = OPTION_FLAG,
+	  .at = AT(with.recorder.follow),
+	  .help = "children too, those that run and those to come" },
+	{ .name = "duration",
+	  .letter = 'd',
+	  .type = OPTION_TIME,
+	  .at = AT(with.recorder.duration_ns),
+	  .arg = "TIME",
+	  .min = 1,
+	  .wanted = "a time such as 30s, 5m or 1m30s",
+	  .help = "record for TIME (default: 30s; a command until it ends; one that runs on is sent SIGTERM)" },
+	{ .name = "rate",
+	  .letter = 'r',
+	  .type = OPTION_SIZE,
+	  .at = AT(with.recorder.rate_bytes),
+	  .arg = "BYTES",
+	  .value = "4k",
+	  .min = 1,
+	  .max = 1ULL << 40,
+	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly" },
+	{ .name = "max-overhead",
+	  .type = OPTION_LIMIT,
+	  .at = AT(with.max_overhead),
+	  .arg = "PCT",
+	  .max = 99,
+	  .help = "as of heaptap record (default: 25 % of its CPU time or of one CPU; off with --rate 1)" },
+	{ .name = "tap",
+	  .type = OPTION_CHOICE,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(with.recorder.tap),
+	  .arg = "only",
+	  .choices = tap_wish_names,
+	  .help = "as of heaptap record: for programs that allocate all the time" },
+
+	{ .type = OPTION_HEADING, .help = "output" },
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(format),
+	  .arg = "WHAT",
+	  .choices = formats,
+	  .help = "what is written: text (default), json, or junit (XML for what shows test results)" },
+	{ .name = "output",
+	  .letter = 'o',
+	  .type = OPTION_TEXT,
+	  .at = AT(output),
+	  .arg = "FILE",
+	  .help = "write to FILE instead of the standard output; it is replaced" },
+	{ .name = "profile",
+	  .type = OPTION_TEXT,
+	  .at = AT(profile),
+	  .arg = "FILE",
+	  .help = "save the profile here, too; it is replaced" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(top_cnt),
+	  .arg = "N",
+	  .value = "5",
+	  .help = "rows that are named with a limit that is not kept; 0 = all" },
+	{ .name = "quiet",
+	  .letter = 'q',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_quiet),
+	  .help = "print nothing but the result, errors and losses" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "say what is being done" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+const struct option_table check_table = { .rows = rows,
+					  .cnt = sizeof(rows) / sizeof(*rows),
+					  .ends_at_operand = true };
+
+static void ask(struct limit_options *l, enum limit_kind kind, double limit)
+{
+	l->is_asked[kind] = true;
+	l->limit[kind] = limit;
+}
+
+static void settle_limits(struct check_options *o)
+{
+	struct limit_options *l = &o->limits;
+	uint64_t bytes;
+	double limit = MORE_DEFAULT;
+
+	l->tail = 1 - o->confidence / 100;
+	l->row_cap = o->top_cnt;
+	l->before_name = o->base;
+	if (o->max_inuse && !parse_size(o->max_inuse, &bytes))
+		ask(l, LIMIT_INUSE, (double)bytes);
+	if (o->max_exited && !parse_size(o->max_exited, &bytes))
+		ask(l, LIMIT_EXITED, (double)bytes);
+	if (o->base) {
+		l->more_is_share = true;
+		if (o->max_increase)
+			parse_increase(o->max_increase, &limit, &l->more_is_share);
+		ask(l, LIMIT_MORE, limit);
+	}
+	limit = GROWTH_DEFAULT;
+	if (o->max_growth)
+		parse_growth(o->max_growth, &limit);
+	if (o->max_growth || (!o->max_inuse && !o->max_exited && !o->base))
+		ask(l, LIMIT_GROWTH, limit);
+}
+
+/* What no limit would make sense of. */
+static int check_limits(const struct check_options *o)
+{
+	uint64_t duration_ns = o->with.recorder.duration_ns;
+	bool has_growth = o->limits.is_asked[LIMIT_GROWTH];
+
+	if (o->max_increase && !o->base) {
+		log_error("check: --max-increase is more than what? give --base FILE");
+		return -EINVAL;
+	}
+	if (o->limits.warm_up_ns && !has_growth) {
+		log_error("check: --warm-up is of growth: give --max-growth RATE");
+		return -EINVAL;
+	}
+	if (o->confidence < 50 || o->confidence >= 100) {
+		log_error(
+			"check: --confidence has to be from 50 to below 100 %%, such as 95 or 99.9");
+		return -EINVAL;
+	}
+	if (has_growth && duration_ns && duration_ns < GROWTH_LEAST_NS + o->limits.warm_up_ns) {
+		log_error("check: growth needs a --duration of 5 s or more, behind --warm-up");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What is of a recording, and none is made. */
+static int check_file(const struct check_options *o, const struct option_args *args)
+{
+	static const char *const names[] = { "follow", "duration", "rate", "max-overhead",
+					     "tap",    "profile",  NULL };
+
+	for (size_t i = 0; names[i]; i++) {
+		if (option_args_find(args, names[i])) {
+			log_error(
+				"check: '%s' has been recorded: --%s is of a process or a command "
+				"(behind --)",
+				o->path, names[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int take_operands(struct check_options *o, const struct option_args *args)
+{
+	char **operands = o->argv + args->first;
+	bool has_whom = record_settings_has_whom(&o->with);
+
+	if (!operands[0] && !has_whom) {
+		log_error("check: check what? give -p PID, -- COMMAND, or a FILE");
+		return -EINVAL;
+	}
+	if (!operands[0] || !strcmp(operands[-1], "--")) {
+		o->first = operands[0] ? args->first : 0;
+		return record_settings_operands(&o->with, "check", operands);
+	}
+	if (has_whom || operands[1]) {
+		log_error("check: unexpected argument '%s': %s", operands[has_whom ? 0 : 1],
+			  has_whom ? "-p PID and a FILE exclude each other" :
+				     "one FILE, or -- in front of a command");
+		return -EINVAL;
+	}
+	o->path = operands[0];
+	return check_file(o, args);
+}
+
+int check_options_settle(struct check_options *o, const struct option_args *args)
+{
+	int err = record_settings_settle(&o->with, "check", args);
+
+	o->with.recorder.live_cap = 1000000;
+	o->with.recorder.stack_cap = 65536;
+	o->with.recorder.is_quiet = o->is_quiet;
+	settle_limits(o);
+	if (!err)
+		err = take_operands(o, args);
+	if (!err)
+		err = check_limits(o);
+	if (o->with.whom.pids.cnt && !o->with.recorder.duration_ns)
+		o->with.recorder.duration_ns = RUNNING_NS + o->limits.warm_up_ns;
+	return err;
+}

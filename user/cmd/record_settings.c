@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/record_settings.c - see cmd/record_settings.h. */
+#include "cmd/record_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "budget/governor.h"
+
+int record_settings_check_pids(const char *text, char *why, size_t why_bytes)
+{
+	struct whom whom = { 0 };
+	int err = whom_add_pids(&whom, text);
+
+	whom_release(&whom);
+	snprintf(why, why_bytes, "a process id, or several: 12,34");
+	return err;
+}
+
+/* Who records every allocation has no limit, unless it is said. */
+static void settle_limit(struct record_settings *s, const char *command, bool is_given)
+{
+	if (is_given) {
+		s->recorder.max_overhead =
+			governor_limit(s->max_overhead.percent, s->max_overhead.is_strict);
+	} else if (s->recorder.rate_bytes == 1) {
+		s->recorder.max_overhead = BUDGET_NO_LIMIT;
+		log_info("%s: --rate 1 is to be exact: the overhead is not limited; "
+			 "--max-overhead PCT limits it",
+			 command);
+	} else {
+		s->recorder.max_overhead = GOVERNOR_RECORD_LIMIT;
+	}
+}
+
+static int settle_tap(struct record_settings *s, const char *command)
+{
+	const char *with = s->recorder.source == SOURCE_USDT ? "--source usdt" :
+			   s->recorder.naive_placement	     ? "--naive-placement" :
+							       NULL;
+
+	if (s->recorder.tap == TAP_NEVER)
+		return 0;
+	if (with) {
+		log_error("%s: --tap and %s exclude each other", command, with);
+		return -EINVAL;
+	}
+	if (s->recorder.rate_bytes > 1 || s->tap_exactly)
+		return 0;
+	log_error("%s: --tap chooses what is sampled: --rate 1, every allocation, is recorded "
+		  "with probes, without --tap",
+		  command);
+	return -EINVAL;
+}
+
+int record_settings_settle(struct record_settings *s, const char *command,
+			   const struct option_args *args)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->pids.cnt && !err; i++)
+		err = whom_add_pids(&s->whom, s->pids.data[i]);
+	s->recorder.rate_is_fixed = option_args_find(args, "rate") != NULL;
+	if (!err)
+		err = settle_tap(s, command);
+	settle_limit(s, command, option_args_find(args, "max-overhead"));
+	return err;
+}
+
+bool record_settings_has_whom(const struct record_settings *s)
+{
+	return s->whom.pids.cnt || whom_has_rules(&s->whom);
+}
+
+int record_settings_operands(struct record_settings *s, const char *command, char **operands)
+{
+	char why[256];
+
+	if (!operands[0])
+		return 0;
+	if (strcmp(operands[-1], "--") != 0 && whom_is_mistaken(operands, why, sizeof(why))) {
+		log_error("%s: %s", command, why);
+		return -EINVAL;
+	}
+	if (record_settings_has_whom(s)) {
+		log_error("%s: running processes (-p, --comm, --cgroup) and a command ('%s') "
+			  "exclude each other",
+			  command, operands[0]);
+		return -EINVAL;
+	}
+	s->recorder.argv = operands;
+	return 0;
+}
+
+int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret)
+{
+	char why[512];
+	int err = whom_find(&s->whom, ret, why, sizeof(why));
+
+	if (err) {
+		log_error("%s: %s", command, why);
+		return err;
+	}
+	s->recorder.pids = ret->pids.data;
+	s->recorder.pid_cnt = ret->pids.cnt;
+	s->recorder.named_cnt = ret->named_cnt;
+	return 0;
+}

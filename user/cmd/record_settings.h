@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd/record_settings.h - what the commands that record have in common: whom, at what cost, how exactly.
+ *
+ * command is the name of the one that says what is wrong.
+ */
+#ifndef HT_CMD_RECORD_SETTINGS_H
+#define HT_CMD_RECORD_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "config/option.h"
+#include "record/recorder.h"
+#include "record/whom.h"
+
+struct record_settings {
+	struct recorder_options recorder;
+	struct whom whom; /* release it */
+	/* What becomes a part of these. */
+	struct texts pids;
+	struct option_limit max_overhead;
+	bool tap_exactly; /* --tap --rate 1 is as it is said */
+};
+
+/* Of the option --pid. */
+int record_settings_check_pids(const char *text, char *why, size_t why_bytes);
+/* 0 or -EINVAL. */
+int record_settings_settle(struct record_settings *s, const char *command,
+			   const struct option_args *args);
+bool record_settings_has_whom(const struct record_settings *s);
+/* A command that is to be started, or none; operands[-1] is the word before. 0 or -EINVAL. */
+int record_settings_operands(struct record_settings *s, const char *command, char **operands);
+/* ret must stay for as long as the settings are used. 0, -ESRCH or -EINVAL. */
+int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret);
+
+#endif
