@@ -56,11 +56,12 @@
 #define STEPS_FREE (GROWTH_STEP_CNT - 1) /* the line takes one degree of freedom */
 /*
  * The variance of D, in variances of one step between windows: of a walk without direction it is 7, of windows that
- * have nothing to do with each other 1/4 (1 is taken). Which one it is shows in steps over four windows: these vary
- * 5.5 times as much as steps over one, or as much.
+ * have nothing to do with each other 1/4 (1/2 is taken), and that of the bend then 5/4 (1 is taken). Which one it is
+ * shows in steps over four windows: these vary 5.5 times as much as steps over one, or as much.
  */
 #define WALK_VARIANCE 7
-#define NOISE_VARIANCE 1
+#define NOISE_VARIANCE 0.5
+#define NOISE_VARIANCE_BEND 1
 #define WALK_RATIO 5.5
 #define LONG_STEP 4
 #define LATE_Z 1
@@ -272,7 +273,8 @@ static double rest_of(const struct growth_plan *p, const struct growth_sums *s, 
 }
 
 /* What the steps vary more than sampling explains, as a variance of D. */
-static double excess_of(const struct growth_plan *p, const struct growth_sums *sums, double slope)
+static double excess_of(const struct growth_plan *p, const struct growth_sums *sums, double slope,
+			double noise_variance)
 {
 	double seen = 0, explained = 0, far = 0, walk;
 
@@ -291,14 +293,15 @@ static double excess_of(const struct growth_plan *p, const struct growth_sums *s
 		far += rest * rest / (GROWTH_WINDOW_CNT - FIRST - LONG_STEP);
 	}
 	walk = fmin(fmax((far / seen - 1) / (WALK_RATIO - 1), 0), 1);
-	return (seen - explained) * (NOISE_VARIANCE + walk * (WALK_VARIANCE - NOISE_VARIANCE));
+	return (seen - explained) * (noise_variance + walk * (WALK_VARIANCE - noise_variance));
 }
 
-static double excess_of_sums(const struct growth_plan *p, const struct growth_sums *s)
+static double excess_of_sums(const struct growth_plan *p, const struct growth_sums *s,
+			     double noise_variance)
 {
 	double seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
 
-	return excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds);
+	return excess_of(p, s, (s->up.bytes - s->down.bytes) / seconds, noise_variance);
 }
 
 static double ratio(double value, double error)
@@ -361,8 +364,8 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 	if (!p->is_known || s->is_partial)
 		return;
 	seconds = mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST);
-	excess = excess_of_sums(p, s);
-	slowing = slowing_z(p, s, excess);
+	excess = excess_of_sums(p, s, NOISE_VARIANCE);
+	slowing = slowing_z(p, s, excess_of_sums(p, s, NOISE_VARIANCE_BEND));
 	late = change_of(p, &s->late_up, &s->late_down, excess / 2, ESTIMATE_TAIL_95);
 	all = change_of(p, &s->up, &s->down, excess, tail);
 	if (slowing > BEND_Z_OTHER) {
@@ -431,11 +434,11 @@ void growth_compare(const struct growth_plan *p, const struct growth_sums *s,
 	*ret = (struct growth_limit){ .more_s = more_s(p, 3) };
 	if (!p->is_known || s->is_partial)
 		return;
-	excess = excess_of_sums(p, s);
-	bend = slowing_z(p, s, excess);
+	excess = excess_of_sums(p, s, NOISE_VARIANCE);
+	bend = slowing_z(p, s, excess_of_sums(p, s, NOISE_VARIANCE_BEND));
 	is_late = bend > BEND_Z || bend < -BEND_Z_OTHER;
 	seconds = rate_of(p, s, tail, is_late, excess, &all);
-	rate_of(p, staying, tail, is_late, excess_of_sums(p, staying), &stays);
+	rate_of(p, staying, tail, is_late, excess_of_sums(p, staying, NOISE_VARIANCE), &stays);
 	ret->has_rate = true;
 	ret->bytes_per_s = all.bytes / seconds;
 	ret->low = (all.bytes - all.below) / seconds;
