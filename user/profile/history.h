@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTORY_MOMENTS_CAP 32
+#define HISTORY_MOMENTS_CAP 64
 #define HISTORY_ROWS_CAP 65536
 #define HISTORY_LIVES_CAP (1 << 18)
 

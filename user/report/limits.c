@@ -251,9 +251,13 @@ out:
 static void take_estimate(const struct limits *l, const struct report *r,
 			  const struct report_row *row, struct limit_result *res)
 {
+	struct estimate e = row->estimate;
+
+	e.rate_bytes =
+		fmax(e.rate_bytes, (double)r->rate_bytes); /* what was not seen weighs as much */
 	res->value = (double)row->value;
-	if (r->has_interval && !isnan(row->estimate.bytes_variance)) {
-		estimate_interval_at(&row->estimate, l->opts.tail, &res->low, &res->high);
+	if (r->has_interval && !isnan(e.bytes_variance)) {
+		estimate_interval_at(&e, l->opts.tail, &res->low, &res->high);
 	} else if (r->rate_bytes == 1) {
 		res->low = res->high = res->value;
 	} else {
@@ -302,14 +306,13 @@ static int judge_inuse(struct limits *l)
 	return err;
 }
 
-/* Tasks that have ended and hold something; without one, what may have been missed is told. */
+/* Tasks that have ended and hold something. */
 static int judge_exited(struct limits *l)
 {
 	struct limit_result *res = add_result(l, LIMIT_EXITED);
 	struct report_options o;
 	struct report *r = NULL;
 	const struct report_row *row;
-	struct report_row all;
 	int err = open_rows(l, REPORT_BY_INSTANCE, &o, &r);
 
 	if (err || !check_inuse(r, res))
@@ -320,9 +323,7 @@ static int judge_exited(struct limits *l)
 			 "a scope");
 		goto out;
 	}
-	all = r->outstanding_total;
-	all.estimate.rate_bytes = (double)r->rate_bytes;
-	take_estimate(l, r, &all, res);
+	take_estimate(l, r, &r->outstanding_total, res);
 	vec_each(&r->outstanding, row) {
 		double low = NAN, high = NAN;
 
