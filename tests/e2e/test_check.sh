@@ -3,7 +3,7 @@
 # test_check.sh - the gate: of a server whose memory stays none is broken, of one that leaks all are; what commands left at
 # their end; tasks that ended; a profile of before; text, JSON and JUnit; what cannot be said, and what is refused.
 # E2E_CHECKS recordings of each server (3), E2E_CHECKS_BESIDE (3) at a time, of E2E_CHECK_SECONDS (15): the long form,
-# 100 of 30 s of a leak of 20 KB/s, lets at most 2 of each be wrong.
+# 100 of 30 s of a leak of 20 KB/s, lets at most 2 of each be wrong. timeout: 1200
 . "$(dirname "$0")/lib.sh"
 e2e_init check
 have python3 || skip_all "python3 is not installed"

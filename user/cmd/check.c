@@ -266,7 +266,9 @@ static int check_recorded(struct check_options *o)
 
 static int run(int argc, char **argv, const struct option_args *args)
 {
-	struct check_options o = { .argv = argv, .argc = argc };
+	struct check_options o = { .argv = argv,
+				   .argc = argc,
+				   .with = { .recorder = { .stdout_fd = -1 } } };
 	int err = command_settings(&command_check, args, &o), status = 2;
 
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);

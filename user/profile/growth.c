@@ -48,6 +48,7 @@
 #define SECOND 4
 #define MIDDLE 6
 #define LAST 8
+#define TAIL LAST
 /* sqrt(1/6 + 2/9): c of a leak is 1 in windows 7 and 8, and a ramp of four windows on both sides. */
 #define UNSEEN_C 0.624
 #define UNSEEN_SAMPLES 3 /* so many samples are set against that */
@@ -68,6 +69,7 @@
 #define LATE_Z_NAMED 2
 #define BEND_Z 2 /* it does not count as growth any more */
 #define BEND_Z_OTHER 3 /* it is another rate */
+#define STOPPED_SHARE 0.5
 /* Of old blocks so much has gone, and at least so many samples: what is old does not stay. */
 #define OLD_GONE_SHARE 0.1
 #define OLD_GONE_SAMPLES 1
@@ -78,6 +80,14 @@
 #define MORE_FACTOR_MAX 20
 /* So much larger than what decides now must the samples be that 4 of 5 recordings would decide. */
 #define MORE_SURE 1.85
+
+/* Of four windows. */
+static double mean_of(const double *of_window, size_t first)
+{
+	return (of_window[first] + of_window[first + 1] + of_window[first + 2] +
+		of_window[first + 3]) /
+	       4;
+}
 
 void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cnt, int64_t from_ns,
 		      int64_t to_ns, double rate_bytes)
@@ -105,14 +115,9 @@ void growth_plan_init(struct growth_plan *p, const int64_t *moment_ns, size_t cn
 		p->time_s[w] = i > first ? sum / (double)(i - first) : NAN;
 	}
 	p->moment_first[GROWTH_WINDOW_CNT] = (uint32_t)cnt;
-}
-
-/* Of four windows. */
-static double mean_of(const double *of_window, size_t first)
-{
-	return (of_window[first] + of_window[first + 1] + of_window[first + 2] +
-		of_window[first + 3]) /
-	       4;
+	p->tail_part = (p->time_s[TAIL + 2] + p->time_s[TAIL + 3] - p->time_s[TAIL] -
+			p->time_s[TAIL + 1]) /
+		       2 / (mean_of(p->time_s, LAST) - mean_of(p->time_s, FIRST));
 }
 
 static void add_part(struct growth_part *to, double c, const struct history_life *life)
@@ -138,7 +143,7 @@ static double part_of_window(const struct growth_plan *p, size_t w, const struct
 void growth_add(const struct growth_plan *p, struct growth_sums *sums,
 		const struct history_life *life)
 {
-	double x[GROWTH_WINDOW_CNT], first, second, middle, last, bend;
+	double x[GROWTH_WINDOW_CNT], first, second, middle, last, bend, tail, flat;
 
 	if (!p->is_known || life->first > life->last || life->last >= p->moment_cnt)
 		return;
@@ -158,6 +163,11 @@ void growth_add(const struct growth_plan *p, struct growth_sums *sums,
 	bend = last - 2 * middle + first;
 	sums->bend_bytes += bend * life->bytes;
 	sums->bend_variance += bend * bend * life->variance;
+	tail = (x[TAIL + 2] + x[TAIL + 3] - x[TAIL] - x[TAIL + 1]) / 2;
+	flat = tail - p->tail_part * (last - first);
+	sums->tail_bytes += tail * life->bytes;
+	sums->flat_bytes += flat * life->bytes;
+	sums->flat_variance += flat * flat * life->variance;
 	if (life->first >= p->moment_first[SECOND] || life->last + 1 < p->moment_first[LAST])
 		return;
 	add_part(&sums->old, 1, life);
@@ -186,6 +196,9 @@ void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
 	merge_part(&sums->late_down, &other->late_down);
 	sums->bend_bytes += other->bend_bytes;
 	sums->bend_variance += other->bend_variance;
+	sums->tail_bytes += other->tail_bytes;
+	sums->flat_bytes += other->flat_bytes;
+	sums->flat_variance += other->flat_variance;
 	merge_part(&sums->old, &other->old);
 	merge_part(&sums->old_gone, &other->old_gone);
 }
@@ -400,6 +413,16 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 				       4);
 }
 
+/*
+ * In the last third it gained less than half of what the line would, and sampling does not explain that. A warm-up that
+ * ended shortly before is no line, so that slowing_z() takes it for ups and downs.
+ */
+static bool has_stopped(const struct growth_sums *s)
+{
+	return s->tail_bytes < STOPPED_SHARE * (s->tail_bytes - s->flat_bytes) &&
+	       -s->flat_bytes > BEND_Z_OTHER * sqrt(s->flat_variance);
+}
+
 /* The rate of all of it, or of its second half when that is another one. */
 static double rate_of(const struct growth_plan *p, const struct growth_sums *s, double tail,
 		      bool is_late, double excess, struct change *ret)
@@ -451,7 +474,7 @@ void growth_compare(const struct growth_plan *p, const struct growth_sums *s,
 		ret->more_s = more_to_tell(p, limit, ret);
 		return;
 	}
-	ret->slows = bend > BEND_Z_OTHER;
+	ret->slows = bend > BEND_Z_OTHER || has_stopped(s);
 	ret->is_replaced = (stays.bytes - stays.below) / seconds <= limit;
 	if (!ret->slows && !ret->is_replaced)
 		ret->side = GROWTH_BEYOND;

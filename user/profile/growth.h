@@ -29,6 +29,7 @@ struct growth_plan {
 	double duration_s;
 	double rate_bytes; /* one sample per that many; <= 1: all allocations */
 	double time_s[GROWTH_WINDOW_CNT]; /* of a window: the mean of its moments */
+	double tail_part; /* of the time between the middles of both: that between windows 9, 10 and 11, 12 */
 	uint32_t moment_first[GROWTH_WINDOW_CNT + 1]; /* of a window; the last: moment_cnt */
 };
 
@@ -55,6 +56,8 @@ struct growth_sums {
 	struct growth_part up, down, late_up, late_down;
 	/* What it gained since windows 7 and 8, minus what it had gained until then. */
 	double bend_bytes, bend_variance;
+	/* What windows 11 and 12 have more than 9 and 10, and that minus what the line through all gains in that time. */
+	double tail_bytes, flat_bytes, flat_variance;
 	/* Allocated in the first third and live at two thirds; freed since. */
 	struct growth_part old, old_gone;
 };

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_limits.c - profiles against limits: what is kept, broken and not known, and why; a leak beside a cache that fills
+ * up and one that is full; losses; a profile of before; what is written, with hostile names.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/profile.h"
+#include "report/limits.h"
+
+#define MOMENTS 24
+#define S_NS 1000000000LL
+#define RATE 4096
+#define HOSTILE "a\x1b[2J<b>&\"\xff"
+
+static struct profile *new_profile(void)
+{
+	struct profile *p;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, RATE), 0);
+	p->recording = RECORDING_NONE;
+	p->recording.is_known = true;
+	p->recording.pid = 7;
+	p->recording.comm_str = profile_str(p, HOSTILE);
+	p->recording.duration_ns = MOMENTS * S_NS;
+	for (int i = 0; i < MOMENTS; i++)
+		assert_int_equal(vec_push(&p->moments_ns, (i + 1) * S_NS), 0);
+	return p;
+}
+
+/* So many samples of small blocks. */
+static struct history_life life_of(int first, int last, uint64_t samples)
+{
+	return (struct history_life){ (uint32_t)first, (uint32_t)last, samples,
+				      (double)samples * RATE, (double)samples * RATE * RATE };
+}
+
+static void add_site(struct profile *p, const char *function, const struct history_life *lives,
+		     size_t cnt)
+{
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
+	struct profile_location l = { .mapping = HT_NO_INDEX,
+				      .address = 0x1000 + 16 * p->locations.cnt,
+				      .line_first = (uint32_t)p->lines.cnt,
+				      .line_cnt = 1 };
+	uint32_t loc = (uint32_t)p->locations.cnt;
+	int64_t values[PROFILE_VALUE_CNT] = { 0 };
+	struct profile_sample *s;
+	double variance = 0;
+	uint64_t samples = 0;
+
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	for (size_t i = 0; i < cnt; i++) {
+		if (lives[i].last + 1 < MOMENTS)
+			continue;
+		samples += lives[i].samples;
+		variance += lives[i].variance;
+		values[PROFILE_INUSE_SPACE] += (int64_t)lives[i].bytes;
+		values[PROFILE_INUSE_OBJECTS] += (int64_t)lives[i].samples;
+	}
+	assert_int_equal(profile_add_sample(p, &loc, 1, values, NULL, 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = samples;
+	s->inuse_bytes_variance = variance;
+	assert_int_equal(profile_add_lives(p, lives, cnt), 0);
+}
+
+/* Grows by so many samples a second from one moment on, and each of them lives so long. */
+static void add_growing(struct profile *p, const char *function, int from, int to, uint64_t samples,
+			int lives_s)
+{
+	struct history_life lives[MOMENTS];
+	size_t cnt = 0;
+
+	for (int i = from; i < to; i++)
+		lives[cnt++] =
+			life_of(i, i + lives_s < MOMENTS ? i + lives_s - 1 : MOMENTS - 1, samples);
+	add_site(p, function, lives, cnt);
+}
+
+static struct limit_options options(enum limit_kind kind, double limit)
+{
+	struct limit_options o = { .tail = 0.01, .row_cap = 2, .before_name = "before" };
+
+	o.is_asked[kind] = true;
+	o.limit[kind] = limit;
+	return o;
+}
+
+/* The only result; limits have to be released. */
+static const struct limit_result *judge(const struct profile *p, const struct profile *before,
+					struct limit_options o, struct limits *l)
+{
+	assert_int_equal(limits_judge(p, before, &o, l), 0);
+	assert_int_equal(l->cnt, 1);
+	assert_int_equal(l->verdict, l->results[0].verdict);
+	return &l->results[0];
+}
+
+static void test_growth(void **state)
+{
+	static const struct {
+		const char *name;
+		int from, to, lives_s;
+		uint64_t samples; /* a second */
+		double warm_up_s;
+		enum limit_verdict verdict; /* of a limit of 5 samples a second */
+		const char *why, *row;
+	} cases[] = {
+		{ "a leak", 0, MOMENTS, MOMENTS, 20, 0, LIMIT_BROKEN, "", "site" },
+		{ "a small leak", 0, MOMENTS, MOMENTS, 1, 0, LIMIT_KEPT, "", NULL },
+		{ "filled early", 0, 3, MOMENTS, 200, 0, LIMIT_KEPT, "", NULL },
+		{ "fills for half of the time", 0, 12, MOMENTS, 100, 0, LIMIT_UNKNOWN, "", "site" },
+		{ "fills for three quarters", 0, 18, MOMENTS, 100, 0, LIMIT_UNKNOWN, "warmed up",
+		  "site" },
+		{ "the same behind a warm-up", 0, 12, MOMENTS, 100, 12, LIMIT_KEPT, "", NULL },
+		{ "full after 14 s, then replaced", 0, MOMENTS, 14, 100, 0, LIMIT_UNKNOWN, "",
+		  "site" },
+		{ "near to the limit", 0, MOMENTS, MOMENTS, 5, 0, LIMIT_UNKNOWN, "", "site" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct history_life table = life_of(0, MOMENTS - 1, 50);
+		struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
+		struct profile *p = new_profile();
+		const struct limit_result *res;
+		struct limits l;
+
+		o.warm_up_ns = (uint64_t)(cases[i].warm_up_s * 1e9);
+		add_site(p, "table", &table, 1);
+		add_growing(p, "site", cases[i].from, cases[i].to, cases[i].samples,
+			    cases[i].lives_s);
+		res = judge(p, NULL, o, &l);
+		if (res->verdict != cases[i].verdict || !strstr(res->why, cases[i].why))
+			fail_msg("%s: verdict %d, %.0f (%.0f to %.0f): '%s'", cases[i].name,
+				 res->verdict, res->value, res->low, res->high, res->why);
+		assert_int_equal(res->rows.cnt, cases[i].row != NULL);
+		if (cases[i].row)
+			assert_string_equal(res->rows.data[0].name, cases[i].row);
+		limits_release(&l);
+		profile_free(p);
+	}
+}
+
+/* A cache that is replaced hides no leak; memory that only changes its owner is none. */
+static void test_growth_of_several(void **state)
+{
+	struct limit_options o = options(LIMIT_GROWTH, 5 * RATE);
+	struct history_life gone = life_of(0, 16, 300);
+	struct profile *p = new_profile();
+	struct limits l;
+
+	(void)state;
+	add_growing(p, "cache", 0, MOMENTS, 30, 11);
+	add_growing(p, "leak", 0, MOMENTS, 40, MOMENTS);
+	assert_int_equal(judge(p, NULL, o, &l)->verdict, LIMIT_BROKEN);
+	assert_string_equal(l.results[0].rows.data[0].name, "leak");
+	limits_release(&l);
+	profile_free(p);
+
+	p = new_profile();
+	add_site(p, "giver", &gone, 1);
+	add_growing(p, "taker", 12, 22, 30, MOMENTS);
+	assert_true(judge(p, NULL, o, &l)->verdict != LIMIT_BROKEN);
+	limits_release(&l);
+	profile_free(p);
+}
+
+static void test_inuse(void **state)
+{
+	struct history_life table = life_of(0, MOMENTS - 1, 400);
+	struct profile *p = new_profile();
+	const struct limit_result *res;
+	struct limits l;
+
+	(void)state;
+	add_site(p, "table", &table, 1);
+	res = judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l);
+	assert_int_equal(res->verdict, LIMIT_BROKEN);
+	assert_true(res->low > 300 * RATE && res->low < 400 * RATE && res->high > 400 * RATE);
+	assert_string_equal(res->rows.data[0].name, "table");
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l)->verdict, LIMIT_KEPT);
+	assert_int_equal(l.results[0].rows.cnt, 0);
+	limits_release(&l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 420 * RATE), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_true(res->rate_bytes > 1 && res->rate_bytes < RATE);
+	limits_release(&l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 400 * RATE), &l);
+	assert_int_equal(res->rate_bytes, 1);
+	limits_release(&l);
+
+	p->recording.is_lossy = true; /* what is lost may be what is more */
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_non_null(strstr(res->why, "lost"));
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
+			 LIMIT_BROKEN);
+	limits_release(&l);
+	profile_free(p);
+
+	p = new_profile(); /* nothing was seen: not nothing */
+	res = judge(p, NULL, options(LIMIT_INUSE, 0), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_true(res->high > 3 * RATE && res->high < 5 * RATE);
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 5 * RATE), &l)->verdict, LIMIT_KEPT);
+	limits_release(&l);
+	profile_free(p);
+}
+
+/* Frees were not watched: nothing is kept, and nothing is 0. */
+static void test_unknown(void **state)
+{
+	static const enum limit_kind kinds[] = { LIMIT_GROWTH, LIMIT_INUSE, LIMIT_EXITED };
+	struct profile *p = new_profile();
+
+	(void)state;
+	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct limits l;
+		const struct limit_result *res = judge(p, NULL, options(kinds[i], 1e9), &l);
+
+		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+		assert_true(isnan(res->value) && isnan(res->high));
+		assert_non_null(strstr(res->why, "--max-overhead"));
+		limits_release(&l);
+	}
+	profile_free(p);
+}
+
+static void test_more(void **state)
+{
+	static const struct {
+		uint64_t before, after; /* samples */
+		double limit;
+		bool is_share;
+		enum limit_verdict verdict;
+	} cases[] = {
+		{ 2000, 2000, 0.2, true, LIMIT_KEPT },
+		{ 2000, 2800, 0.2, true, LIMIT_BROKEN },
+		{ 2000, 2400, 0.2, true, LIMIT_UNKNOWN },
+		{ 2000, 2800, 300. * RATE, false, LIMIT_BROKEN },
+		{ 2000, 2800, 1200. * RATE, false, LIMIT_KEPT },
+		{ 2000, 100, 0, true, LIMIT_KEPT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct history_life before = life_of(0, MOMENTS - 1, cases[i].before);
+		struct history_life after = life_of(0, MOMENTS - 1, cases[i].after);
+		struct limit_options o = options(LIMIT_MORE, cases[i].limit);
+		struct profile *p = new_profile(), *b = new_profile();
+		const struct limit_result *res;
+		struct limits l;
+
+		o.more_is_share = cases[i].is_share;
+		add_site(b, "table", &before, 1);
+		add_site(p, "table", &after, 1);
+		res = judge(p, b, o, &l);
+		if (res->verdict != cases[i].verdict)
+			fail_msg("%zu: verdict %d, %.0f (%.0f to %.0f), limit %.0f", i,
+				 res->verdict, res->value, res->low, res->high, res->limit);
+		assert_true(res->before == (double)cases[i].before * RATE);
+		if (res->verdict == LIMIT_BROKEN)
+			assert_string_equal(res->rows.data[0].name, "table");
+		limits_release(&l);
+		profile_free(p);
+		profile_free(b);
+	}
+}
+
+static char *written(const struct limits *l, enum limit_format format)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(limits_write(l, format, f), 0);
+	fclose(f);
+	return text;
+}
+
+/* One that is broken is what counts, before one that is not known; a command that failed counts more. */
+static void test_written(void **state)
+{
+	struct limit_options o = options(LIMIT_INUSE, 1000);
+	struct profile *p = new_profile();
+	struct limits l;
+	char *text;
+
+	(void)state;
+	o.is_asked[LIMIT_EXITED] = true;
+	for (int i = 0; i < 4; i++) {
+		struct history_life table = life_of(0, MOMENTS - 1, 50);
+		char name[64];
+
+		snprintf(name, sizeof(name), HOSTILE "%d", i);
+		add_site(p, name, &table, 1);
+	}
+	assert_int_equal(limits_judge(p, NULL, &o, &l), 0);
+	assert_int_equal(l.verdict, LIMIT_BROKEN);
+	assert_int_equal(l.results[0].rows.cnt, 2);
+	assert_int_equal(l.results[0].more_row_cnt, 2);
+	text = written(&l, LIMIT_TEXT);
+	assert_null(strchr(text, '\x1b'));
+	assert_non_null(strstr(text, "(PID 7), 24.0 s, one sample per 4.00 KiB\n"
+				     "broken   in use: 800 KiB, at least "));
+	assert_non_null(strstr(text, "and 2 more\n"));
+	assert_non_null(strstr(text, "unknown  held by ended tasks: not known; limit 0 B\n"));
+	assert_non_null(strstr(text, "\nbroken, with a confidence of 99 %\n"));
+	free(text);
+	text = written(&l, LIMIT_JSON);
+	assert_null(strchr(text, '\x1b'));
+	assert_int_equal(
+		strncmp(text, "{\"verdict\":\"broken\",\"failure\":null,\"confidence\":0.99,", 53),
+		0);
+	assert_non_null(strstr(
+		text, "{\"limit\":\"exited_scope\",\"verdict\":\"unknown\",\"limit_bytes\":0,"
+		      "\"inuse_bytes\":null,"));
+	free(text);
+	text = written(&l, LIMIT_JUNIT);
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strstr(text, "<b>"));
+	assert_non_null(strstr(text, "tests=\"2\" failures=\"1\" errors=\"1\" time=\"24\">"));
+	free(text);
+
+	limits_fail(&l, "the command <failed>");
+	assert_int_equal(l.verdict, LIMIT_UNKNOWN);
+	text = written(&l, LIMIT_JUNIT);
+	assert_non_null(strstr(text, "tests=\"3\" failures=\"1\" errors=\"2\""));
+	assert_non_null(strstr(text, "message=\"the command &lt;failed&gt;\"/>"));
+	free(text);
+	limits_release(&l);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_growth), cmocka_unit_test(test_growth_of_several),
+		cmocka_unit_test(test_inuse),  cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_more),   cmocka_unit_test(test_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
