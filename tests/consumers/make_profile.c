@@ -3,10 +3,11 @@
  * make_profile.c - writes a small profile with everything that consumers stumble over: inlined
  * frames, labels, two mappings, names that are not ASCII, an allocation that is freed, error bars.
  *
- *	make_profile [--check | --scopes] FILE
+ *	make_profile [--check | --scopes | --later] FILE
  *
  * --check runs pprof_check() on FILE instead, --scopes writes the profile of a program that says what
- * its bytes are for (fill_scopes()). Every expectation of the tests is about these rows:
+ * its bytes are for (fill_scopes()), --later one of the same program later: parse holds 9 000 000 bytes then, and
+ * libother.so nothing. Every expectation of the tests is about these rows:
  *
  *	thread     objects  in use   allocated  stack, root first
  *	main             3    3000        9000  main > load (inlined in main) > parse
@@ -94,7 +95,7 @@ static void add_sample(struct profile *p, const char *thread, const uint32_t *lo
 	s->inuse_objects_variance = variance / 1e6;
 }
 
-static void fill(struct profile *p)
+static void fill(struct profile *p, bool is_later)
 {
 	uint32_t f_main, f_load, f_parse, f_unicode, f_run, f_bare;
 	uint32_t l_main, l_parse, l_unicode, l_run, l_bare;
@@ -122,12 +123,17 @@ static void fill(struct profile *p)
 	add_line(p, f_bare, 0);
 	l_bare = add_location(p, 1, 0x1234, 1);
 
-	add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2, (int64_t[]){ 9, 9000, 3, 3000 },
-		   40000);
+	if (is_later)
+		add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2,
+			   (int64_t[]){ 9006, 9006000, 9000, 9000000 }, 6e11);
+	else
+		add_sample(p, "main", (uint32_t[]){ l_parse, l_main }, 2,
+			   (int64_t[]){ 9, 9000, 3, 3000 }, 40000);
 	add_sample(p, "main", (uint32_t[]){ l_unicode, l_main }, 2, (int64_t[]){ 7, 700, 7, 700 },
 		   0);
 	add_sample(p, "worker-1", (uint32_t[]){ l_bare, l_parse, l_run }, 3,
-		   (int64_t[]){ 1, 4096, 1, 4096 }, 160000);
+		   is_later ? (int64_t[]){ 1, 4096, 0, 0 } : (int64_t[]){ 1, 4096, 1, 4096 },
+		   is_later ? 0 : 160000);
 	add_sample(p, "worker-1", (uint32_t[]){ l_parse, l_run }, 2, (int64_t[]){ 1, 1000, 0, 0 },
 		   0);
 	check(profile_comment(p, "heaptap test profile"));
@@ -232,21 +238,22 @@ static int check_file(const char *path)
 int main(int argc, char **argv)
 {
 	bool has_scopes = argc == 3 && !strcmp(argv[1], "--scopes");
+	bool is_later = argc == 3 && !strcmp(argv[1], "--later");
 	const char *path = argv[argc - 1];
 	struct profile *p;
 	int fd;
 
 	if (argc == 3 && !strcmp(argv[1], "--check"))
 		return check_file(argv[2]);
-	if (argc != 2 && !has_scopes) {
-		fputs("usage: make_profile [--check | --scopes] FILE\n", stderr);
+	if (argc != 2 && !has_scopes && !is_later) {
+		fputs("usage: make_profile [--check | --scopes | --later] FILE\n", stderr);
 		return 2;
 	}
 	check(profile_new(&p));
 	if (has_scopes)
 		fill_scopes(p);
 	else
-		fill(p);
+		fill(p, is_later);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		check(-errno);

@@ -40,6 +40,21 @@ pprof -raw
 expect "mappings and lines survive" "$work/out" '/usr/lib/libother\.so fedcba9876543210 \[FN\]' \
 	'load /src/load\.c:22' 'main /src/main\.c:12'
 
+heaptap=${HEAPTAP:-./heaptap} before=$profile
+"$work/make_profile" --later "$work/later.pb.gz" && "$heaptap" diff -f pprof -o "$work/diff.pb.gz" "$before" "$work/later.pb.gz" 2>"$work/out" ||
+	not_ok "a difference" "none" "$work/out"
+profile=$work/diff.pb.gz
+pprof -top -unit=B -nodefraction=0
+expect "a difference: what is less is negative" "$work/out" '^Type: inuse_space' '^difference: .*later.pb.gz minus .*profile.pb.gz$' \
+	'^ +8997000B .* app::parse' '^ +-4096B .* libother\.so\+0x1234$' '^ +0 .* größe_ändern'
+pprof -top -sample_index=inuse_objects -nodefraction=0
+expect "a difference: blocks" "$work/out" '^ +8997 .* app::parse' '^ +-1 .* libother'
+pprof -top -unit=B -tagfocus=worker-1
+expect "a difference: labels" "$work/out" 'Showing nodes accounting for -4096B'
+"$heaptap" diff -f pprof --value alloc "$before" "$work/later.pb.gz" >"$work/diff.pb.gz" 2>"$work/out"
+pprof -top -unit=B
+expect "a difference of what was allocated, from standard output" "$work/out" '^Type: alloc_space' '^ +8997000B .* app::parse'
+
 profile=$work/scopes.pb.gz
 "$work/make_profile" --scopes "$profile" && "$work/make_profile" --check "$profile" >"$work/out" 2>&1 ||
 	not_ok "scopes" "the profile is not valid" "$work/out"

@@ -8,10 +8,12 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 have python3 || skip_all "no python3"
 heaptap=${HEAPTAP:-./heaptap}
 
-# look NAME PROFILE SCRIPT: the lines that SCRIPT says in the page of PROFILE, in $work/said. say(text) is a line.
+# look NAME PROFILE SCRIPT: the lines that SCRIPT says in the page of PROFILE, or of what changed since $before, in
+# $work/said. say(text) is a line.
+before=
 look() {
 	local name=$1 file=$2 script=$3
-	"$heaptap" report --format html -o "$work/$name.html" "$file" >"$work/log" 2>&1 ||
+	"$heaptap" report --format html ${before:+--base "$before"} -o "$work/$name.html" "$file" >"$work/log" 2>&1 ||
 		{ not_ok "$name" "no page" "$work/log"; return 1; }
 	python3 - "$work/$name.html" "$work/$name-test.html" "$script" <<'END'
 import html, sys
@@ -69,6 +71,35 @@ say("bar " + document.getElementById("bar").hidden + " plain " + document.getEle
 	expect "search" "$work/said" '^search .*6\.93 KiB \(91\.0 %\) through .*parse'
 	expect "table" "$work/said" '^table .*app::parse' '^address #.*q=parse' '^bar false plain true$'
 }
+"$work/make_profile" --later "$work/later.pb.gz" && before=$profile look diff "$work/later.pb.gz" '
+const names = (row) => row.map(([, , i]) => i ? h.name(h.tree().func[i]) : "everything");
+say("top " + names(h.drawn()[1]).join("|"));
+say("before " + h.tree().was.value[0] + " after " + h.tree().value[0]);
+say("width " + h.tree().width[0]);
+say("where " + document.getElementById("where").textContent);
+say("title " + document.title.replace(/[^ ]*\//g, ""));
+for (let i = 1; i < h.tree().parent.length; i++) if (h.tree().first[i] < 0) {
+	const c = h.change(i);
+	say("leaf " + h.name(h.tree().func[i]) + " " + c.value + " " + (c.low > 0 || c.high < 0) + " " + h.shade(i).split(" ")[0]);
+}
+document.getElementById("tab-table").click();
+say("table " + [...document.querySelectorAll("#table tbody tr")].map((tr) => tr.textContent).join("|"));
+document.getElementById("invert").click();
+say("inverted " + (h.tree().value[0] - h.tree().was.value[0]));
+' && {
+	expect "a difference: the larger of both is drawn" "$work/said" '^top main$' '^before 7796 after 9000700$' \
+		'^width 9004796$' '^title profile.pb.gz → later.pb.gz – heaptap$'
+	expect "a difference: what changed, and whether that is sure" "$work/said" \
+		'^where everything in use: 7\.61 KiB → 8\.58 MiB, \+8\.58 MiB, \+[67]\.[0-9]+ MiB to \+1[0-9]\.[0-9]+ MiB \(95 %\), more than chance'
+	expect "a difference: in two colours" "$work/said" '^leaf app::parse.* 8997000 true hsl\(8$' \
+		'^leaf größe_ändern.* 0 false hsl\(40$' '^leaf libother.* -4096 false hsl\(40$'
+	expect "a difference: the table" "$work/said" '^table .*\+8\.58 MiB\+8\.58 MiBapp::parse' '^table .*-4\.00 KiB-4\.00 KiBlibother'
+	expect "a difference: inverted" "$work/said" '^inverted 8992904$'
+}
+before=$work/later.pb.gz look less "$profile" '
+for (let i = 1; i < h.tree().parent.length; i++) if (h.name(h.tree().func[i]).startsWith("app::parse"))
+	say("leaf " + h.change(i).value + " " + h.shade(i).split(" ")[0]);' &&
+	expect "a difference: less is in the other colour" "$work/said" '^leaf -8997000 hsl\(212$'
 "$heaptap" report --format json "$profile" >"$work/json"
 look intervals "$profile" '
 for (let i = 1; i < h.tree().parent.length; i++) {

@@ -13,6 +13,7 @@
 #include "base/write_all.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
+#include "profile/pprof.h"
 #include "report/report.h"
 #include "report/report_diff.h"
 #include "profile/match_list.h"
@@ -61,6 +62,7 @@ struct cli {
 	char *by, *scope, *match, *thread_globs, *output, *base;
 	struct texts modules, own;
 	int value; /* of value_names */
+	int diff_format; /* of diff_formats */
 	uint64_t older_than_ns; /* 0: all */
 	char older_than[AGE_NAME_BUF];
 	const char *path;
@@ -74,7 +76,8 @@ static const char *const by_names[] = { "stack",    "function", "module", "threa
 					"instance", "age",	"label:", NULL };
 /* As enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
-static const char *const diff_formats[] = { "text", "json", NULL };
+static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
+#define DIFF_FORMAT_PPROF 3
 static const char *const sorts[] = { "inuse", "objects", "alloc", "name", "growth", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 static const char *const value_names[] = { "inuse", "alloc", NULL };
@@ -277,10 +280,11 @@ static const struct option_row diff_rows[] = {
 	{ .name = "format",
 	  .letter = 'f',
 	  .type = OPTION_CHOICE,
-	  .at = AT(report.format),
+	  .at = AT(diff_format),
 	  .arg = "WHAT",
 	  .choices = diff_formats,
-	  .help = "what is written: text (default) or json" },
+	  .help = "what is written: text (default), json, html (a picture of both in two colours, one file) or "
+		  "pprof (a profile of the changes, for go tool pprof)" },
 	{ .name = "top",
 	  .letter = 'n',
 	  .type = OPTION_COUNT,
@@ -295,6 +299,10 @@ static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / s
 static const struct option_table diff_table = { .rows = diff_rows,
 						.cnt = sizeof(diff_rows) / sizeof(*diff_rows) };
 
+/* A profile is of all stacks, as the picture is. */
+static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,
+						     REPORT_HTML };
+
 /* What the report takes in another form. */
 static int settle(struct cli *c, const struct option_args *args)
 {
@@ -308,6 +316,8 @@ static int settle(struct cli *c, const struct option_args *args)
 	o->thread_globs = c->thread_globs;
 	o->scope = c->scope;
 	c->base_path = c->base;
+	if (c->diff_format)
+		o->format = diff_format_of[c->diff_format];
 	if (option_args_find(args, "value"))
 		o->value = c->value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
 	if (c->by)
@@ -351,8 +361,10 @@ static int check_options(struct cli *c)
 		log_error("report: --group-threads needs --by thread");
 		return -EINVAL;
 	}
-	if (c->base_path && c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON) {
-		log_error("report: a difference has --format text or json");
+	if (c->base_path && c->report.format != REPORT_TEXT && c->report.format != REPORT_JSON &&
+	    c->report.format != REPORT_HTML) {
+		log_error(
+			"report: a difference has --format text, json or html; pprof with heaptap diff");
 		return -EINVAL;
 	}
 	if (c->base_path &&
@@ -366,12 +378,14 @@ static int check_options(struct cli *c)
 		return -EINVAL;
 	}
 	if (c->report.format == REPORT_HTML && !c->output && isatty(STDOUT_FILENO)) {
-		log_error("report: a page is nothing for a terminal: --output FILE.html");
+		log_error("report: %s is nothing for a terminal: --output FILE",
+			  c->diff_format == DIFF_FORMAT_PPROF ? "a profile" : "a page");
 		return -EINVAL;
 	}
 	if ((c->report.format == REPORT_HTML || c->report.format == REPORT_SVG) &&
 	    (c->report.by != REPORT_BY_STACK || c->has_top)) {
-		log_error("report: a picture is of all stacks: without --by and --top");
+		log_error("report: a %s is of all stacks: without --by and --top",
+			  c->diff_format == DIFF_FORMAT_PPROF ? "profile" : "picture");
 		return -EINVAL;
 	}
 	if (c->report.format == REPORT_HEAP && (c->report.by != REPORT_BY_STACK || c->has_top)) {
@@ -543,6 +557,29 @@ out:
 	return err;
 }
 
+/* The changes as a profile: to a file, whole or not at all, or to standard output. */
+static int write_changes(const struct cli *c, const struct profile *before, const struct profile *p)
+{
+	bool is_file = c->output && !out_file_is_stdout(c->output);
+	struct out_file *file = NULL;
+	struct profile *changes = NULL;
+	char why[512] = "";
+	int err = report_diff_profile(before, c->base_path, p, c->path, &c->report, &changes, why,
+				      sizeof(why));
+
+	if (!err && is_file)
+		err = out_file_open(c->output, true, &file, why, sizeof(why));
+	if (!err)
+		err = pprof_write(changes, is_file ? out_file_fd(file) : STDOUT_FILENO);
+	if (!err && is_file)
+		err = out_file_commit(file);
+	if (err)
+		log_error("diff: %s", why[0] ? why : strerror(-err));
+	out_file_free(file);
+	profile_free(changes);
+	return err;
+}
+
 static int keep_older(const struct cli *c, struct profile *p)
 {
 	int err = c->older_than_ns ? profile_keep_older(p, c->older_than_ns) : 0;
@@ -578,7 +615,8 @@ static int report_file(const struct cli *c)
 	if (!err)
 		err = profile_in_name("report", p);
 	if (!err)
-		err = write_out(c, before, p);
+		err = c->diff_format == DIFF_FORMAT_PPROF ? write_changes(c, before, p) :
+							    write_out(c, before, p);
 	if (!err)
 		warn_of_unused_patterns(c->report.match);
 out:

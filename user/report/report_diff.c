@@ -26,6 +26,8 @@
 #include "report/report_places.h"
 #include "report/report_text.h"
 
+#define PLAIN_ROWS 50 /* of the text in a page */
+
 /* What a row is compared by; the text is in buf or in the report. */
 static const char *key_of(const struct report *r, const struct report_row *row, char *buf,
 			  size_t buf_bytes)
@@ -130,7 +132,7 @@ static int make_rows(struct diff *d)
 static void choose_rows(struct diff *d)
 {
 	size_t cap = d->opts->row_cap ? d->opts->row_cap : SIZE_MAX;
-	bool is_text = d->opts->format == REPORT_TEXT;
+	bool is_text = d->opts->format != REPORT_JSON;
 
 	for (size_t i = 0; i < d->rows.cnt; i++) {
 		struct diff_row *row = &d->rows.data[i];
@@ -217,9 +219,14 @@ int report_diff(const struct profile *before, const char *before_name, const str
 {
 	struct report_options o = *opts;
 	struct diff d;
-	int err = diff_open(before, before_name, after, after_name, &o, &d, why, why_bytes);
+	int err;
 
-	if (!err)
+	if (o.format == REPORT_HTML)
+		o.row_cap = PLAIN_ROWS;
+	err = diff_open(before, before_name, after, after_name, &o, &d, why, why_bytes);
+	if (!err && o.format == REPORT_HTML)
+		err = diff_write_html(&d, out);
+	else if (!err)
 		diff_write(&d, out);
 	if (!err && (fflush(out) || ferror(out)))
 		err = errno ? -errno : -EIO;

@@ -17,12 +17,18 @@
 struct profile;
 
 /*
- * opts: by, value, scope, match, own, row_cap, columns, has_color; format is REPORT_TEXT or REPORT_JSON. The names are
+ * opts: by, value, scope, match, own, row_cap, columns, has_color; format is REPORT_TEXT, REPORT_JSON or REPORT_HTML. The names are
  * those of the two files, for people. 0, -ENOMEM, -EIO; or -EINVAL with a sentence in why: the two do not
  * have the same kind of values, or one's in-use is not known.
  */
 int report_diff(const struct profile *before, const char *before_name, const struct profile *after,
 		const char *after_name, const struct report_options *opts, FILE *out, char *why,
 		size_t why_bytes);
+
+/* The same as a profile whose values are changes, negative ones where there is less. */
+int report_diff_profile(const struct profile *before, const char *before_name,
+			const struct profile *after, const char *after_name,
+			const struct report_options *opts, struct profile **ret, char *why,
+			size_t why_bytes);
 
 #endif

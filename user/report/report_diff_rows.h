@@ -42,7 +42,14 @@ int diff_open(const struct profile *before, const char *before_name, const struc
 	      size_t why_bytes);
 void diff_release(struct diff *d);
 
-/* Text or JSON. */
+/* JSON, or text. */
 void diff_write(const struct diff *d, FILE *out);
+/* What stands above the rows of text. */
+void diff_write_head(const struct diff *d, FILE *out);
+
+/* Both as one profile; those of before are the first side[0].r->chosen.cnt samples, with that sign. */
+int diff_join(const struct diff *d, int sign_before, struct profile **ret);
+/* The picture. 0, -ENOMEM. */
+int diff_write_html(const struct diff *d, FILE *out);
 
 #endif

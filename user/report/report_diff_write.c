@@ -78,13 +78,14 @@ static void put_cells(const struct diff *d, const struct diff_row *row, FILE *ou
 			    "new");
 }
 
-static void put_text(const struct diff *d, FILE *out)
+void diff_write_head(const struct diff *d, FILE *out)
 {
 	const struct report *r = d->side[1].r;
-	char delta[40], interval[80], a[32], b[32];
-	size_t columns = report_columns(r);
+	char delta[40], interval[80], a[32], b[32], name[2][REPORT_FIT_BUF];
 
-	fprintf(out, "%s -> %s\n", d->side[0].name, d->side[1].name);
+	for (int i = 0; i < 2; i++)
+		report_fit_name(d->side[i].name, sizeof(name[i]) / 2, name[i]);
+	fprintf(out, "%s -> %s\n", name[0], name[1]);
 	fprintf(out, "%s: %s -> %s: %s", r->is_inuse ? "Held" : report_value_title(r),
 		report_format_value(d->side[0].r, (double)d->total.at[0].value, a),
 		report_format_value(r, (double)d->total.at[1].value, b),
@@ -93,6 +94,15 @@ static void put_text(const struct diff *d, FILE *out)
 		fprintf(out, " (%s, 95 %%)",
 			format_interval(d, &d->total, interval, sizeof(interval)));
 	fprintf(out, ": %s\n", verdict(&d->total));
+}
+
+static void put_text(const struct diff *d, FILE *out)
+{
+	const struct report *r = d->side[1].r;
+	size_t columns = report_columns(r);
+	char a[32];
+
+	diff_write_head(d, out);
 	if (d->shown_cnt)
 		fprintf(out, "%11s  %-17s %9s %9s  WHERE\n", "CHANGE", "95 % INTERVAL", "BEFORE",
 			"AFTER");

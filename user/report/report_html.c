@@ -15,6 +15,8 @@
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
  *			blocks, variance: index of variances and counts; -1 = none
  *	notes		what the profile says about itself
+ * Of a difference also:
+ *	sides		{ names: before and after, rates: their rates, before: so many samples are of before }
  * A text of a profile is somebody else's: in @DATA@ it is a JSON string in which '<' is written \u003c, elsewhere '&',
  * '<', '>' and '"' are written as entities. A reader without JavaScript sees @PLAIN@, the report as text.
  */
@@ -28,6 +30,7 @@
 #include "base/markup.h"
 #include "profile/scope_path.h"
 #include "report/report.h"
+#include "report/report_diff_rows.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
 #include "report/report_tree.h"
@@ -55,6 +58,7 @@ struct measure {
 
 struct picture {
 	const struct report *r;
+	const struct diff *diff; /* r is of both sides; NULL: it is none */
 	struct report_tree *tree;
 	struct strset *threads, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
@@ -63,7 +67,7 @@ struct picture {
 	int measure_cnt;
 };
 
-static void put_title(const struct picture *pic, FILE *out)
+static void put_title_of_one(const struct picture *pic, FILE *out)
 {
 	const struct recording *rec = &pic->r->p->recording;
 	const char *comm = rec->is_known ? profile_text(pic->r->p, rec->comm_str) : "";
@@ -79,8 +83,20 @@ static void put_title(const struct picture *pic, FILE *out)
 	fputs(" \xe2\x80\x93 heaptap\n", out);
 }
 
+static void put_title(const struct picture *pic, FILE *out)
+{
+	if (pic->diff) {
+		markup_put(pic->diff->side[0].name, strlen(pic->diff->side[0].name), out);
+		fputs(" \xe2\x86\x92 ", out);
+		markup_put(pic->diff->side[1].name, strlen(pic->diff->side[1].name), out);
+		fputs(" \xe2\x80\x93 heaptap\n", out);
+		return;
+	}
+	put_title_of_one(pic, out);
+}
+
 /* Text for people, escaped. */
-static int put_text(const struct picture *pic, void (*write_text)(const struct report *, FILE *),
+static int put_text(const struct picture *pic, void (*write_text)(const struct picture *, FILE *),
 		    FILE *out)
 {
 	char *text = NULL;
@@ -89,7 +105,7 @@ static int put_text(const struct picture *pic, void (*write_text)(const struct r
 
 	if (!f)
 		return -ENOMEM;
-	write_text(pic->r, f);
+	write_text(pic, f);
 	if (fclose(f)) {
 		free(text);
 		return -ENOMEM;
@@ -226,6 +242,21 @@ static void put_tree(const struct report_tree *t, struct json *j)
 	json_end(j, '}');
 }
 
+static void put_sides(const struct diff *d, struct json *j)
+{
+	json_begin(j, "sides", '{');
+	json_begin(j, "names", '[');
+	for (int i = 0; i < 2; i++)
+		json_text(j, NULL, d->side[i].name);
+	json_end(j, ']');
+	json_begin(j, "rates", '[');
+	for (int i = 0; i < 2; i++)
+		json_format(j, NULL, "%llu", (unsigned long long)d->side[i].r->rate_bytes);
+	json_end(j, ']');
+	json_format(j, "before", "%zu", d->side[0].r->chosen.cnt);
+	json_end(j, '}');
+}
+
 static void put_json(const struct picture *pic, FILE *out)
 {
 	const struct profile *p = pic->r->p;
@@ -233,6 +264,8 @@ static void put_json(const struct picture *pic, FILE *out)
 
 	json_begin(&j, NULL, '{');
 	json_format(&j, "rate", "%llu", (unsigned long long)pic->r->rate_bytes);
+	if (pic->diff)
+		put_sides(pic->diff, &j);
 	put_measures(pic, &j);
 	put_names(&j, "names", pic->tree->names);
 	put_tree(pic->tree, &j);
@@ -273,14 +306,26 @@ static int put_data(const struct picture *pic, FILE *out)
 	return 0;
 }
 
-/* A report of its own: r has all rows. */
-static void write_plain(const struct report *r, FILE *out)
+static void write_head(const struct picture *pic, FILE *out)
 {
-	struct report_options o = *r->opts;
+	if (pic->diff)
+		diff_write_head(pic->diff, out);
+	else
+		report_put_head(pic->r, out);
+}
 
+/* A report of its own: r has all rows. */
+static void write_plain(const struct picture *pic, FILE *out)
+{
+	struct report_options o = *pic->r->opts;
+
+	if (pic->diff) {
+		diff_write(pic->diff, out);
+		return;
+	}
 	o.format = REPORT_TEXT;
 	o.row_cap = PLAIN_ROWS;
-	(void)report_write(r->p, &o, out);
+	(void)report_write(pic->r->p, &o, out);
 }
 
 /* What stands for "@WORD@", or the line itself. */
@@ -293,7 +338,7 @@ static int put_line(const struct picture *pic, const char *line, size_t len, FIL
 	else if (len == 4 && !strncmp(line, "@JS@", len))
 		fputs(script, out);
 	else if (len == 6 && !strncmp(line, "@HEAD@", len))
-		return put_text(pic, report_put_head, out);
+		return put_text(pic, write_head, out);
 	else if (len == 7 && !strncmp(line, "@PLAIN@", len))
 		return put_text(pic, write_plain, out);
 	else if (len == 6 && !strncmp(line, "@DATA@", len))
@@ -371,9 +416,9 @@ static int find_places(struct picture *pic)
 	return 0;
 }
 
-int report_write_html(const struct report *r, FILE *out)
+static int write_page(const struct report *r, const struct diff *diff, FILE *out)
 {
-	struct picture pic = { .r = r };
+	struct picture pic = { .r = r, .diff = diff };
 	int err = report_tree_new(r, &pic.tree);
 
 	if (!err)
@@ -395,5 +440,33 @@ out:
 	strset_free(pic.scopes);
 	vec_release(&pic.thread_of);
 	vec_release(&pic.scope_of);
+	return err;
+}
+
+int report_write_html(const struct report *r, FILE *out)
+{
+	return write_page(r, NULL, out);
+}
+
+/* Bars are known of a change only when both sides have them. */
+int diff_write_html(const struct diff *d, FILE *out)
+{
+	struct report_options o = { .by = REPORT_BY_STACK,
+				    .format = REPORT_HTML,
+				    .value = d->opts->value,
+				    .own = d->opts->own,
+				    .own_cnt = d->opts->own_cnt };
+	struct profile *both = NULL;
+	struct report *r = NULL;
+	int err = diff_join(d, 1, &both);
+
+	if (!err)
+		err = report_open(both, &o, &r);
+	if (!err) {
+		r->has_interval = d->side[0].r->has_samples && d->side[1].r->has_samples;
+		err = write_page(r, d, out);
+	}
+	report_close(r);
+	profile_free(both);
 	return err;
 }

@@ -73,21 +73,30 @@ const quantile = (a, b, p) => {
 	return (low + high) / 2;
 };
 // { low, high } or null: not known. rate 0: everything was kept.
-const interval = (sum) => {
+const interval = (sum, rate = data.rate) => {
 	const { value: bytes, variance, count } = sum;
 	if (isNaN(variance)) return null;
-	if (!count && bytes <= 0 && data.rate > 1) return { low: bytes, high: NONE_SEEN * data.rate };
+	if (!count && bytes <= 0 && rate > 1) return { low: bytes, high: NONE_SEEN * rate };
 	if (variance <= 0 || bytes <= 0) return { low: bytes, high: bytes };
-	const mean = variance / bytes, weight = Math.max(data.rate, mean);
-	if (bytes / mean >= NORMAL_FROM && (data.rate <= 0 || variance / (weight * weight) >= NORMAL_FROM))
+	const mean = variance / bytes, weight = Math.max(rate, mean);
+	if (bytes / mean >= NORMAL_FROM && (rate <= 0 || variance / (weight * weight) >= NORMAL_FROM))
 		return { low: bytes - Z * Math.sqrt(variance), high: bytes + Z * Math.sqrt(variance) };
 	const seen = gammaOf(bytes, variance), more = gammaOf(bytes + weight, variance + weight * weight);
 	return { low: count === 1 ? Math.max(bytes - mean, 0) : quantile(seen, more, 0.025),
 		high: quantile(seen, more, 0.975) };
 };
+// What changed, from a sum before to one after; the formula is that of user/report/report_diff.c.
+const change = (before, after) => {
+	const value = after.value - before.value;
+	const a = interval(before, data.sides.rates[0]), b = interval(after, data.sides.rates[1]);
+	if (!a || !b) return { value, low: NaN, high: NaN };
+	return { value, low: value - Math.hypot(after.value - b.low, a.high - before.value),
+		high: value + Math.hypot(b.high - after.value, before.value - a.low) };
+};
 
 // What would move or hide letters: controls, and marks of the direction of writing.
 const harmless = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+if (data.sides) data.sides.names = data.sides.names.map(harmless);
 for (const list of ["names", "threads", "notes"]) data[list] = data[list].map(harmless);
 data.scopes = data.scopes.map((path) => path.map(harmless));
 // Indexes come as differences, which are short: see report_html.c.
@@ -123,7 +132,9 @@ const groupPath = (s) => {
 	return [groupId(data.samples.thread[s] < 0 ? "(no thread)" : data.threads[data.samples.thread[s]])];
 };
 
-let tree; // { parent, func, depth, value, count, variance, objects, first, next, deepest }
+// Of a difference value and its like are of after, was has those of before, and a frame is as wide as the larger of
+// both is, stack by stack.
+let tree; // { parent, func, depth, value, count, variance, objects, width, was, first, next }
 const build = () => {
 	const plain = !view.inverted && view.group === 0;
 	const m = data.measures[view.measure], samples = data.samples, cnt = samples.node.length;
@@ -156,39 +167,47 @@ const build = () => {
 		}
 	}
 	const n = parent.length;
-	const t = { parent, func, depth: new Uint16Array(n), value: new Float64Array(n), variance: new Float64Array(n),
-		count: new Float64Array(n), objects: new Float64Array(n), own: new Float64Array(n),
+	const sums = () => ({ value: new Float64Array(n), variance: new Float64Array(n), count: new Float64Array(n),
+		objects: new Float64Array(n), own: new Float64Array(n) });
+	const t = { parent, func, depth: new Uint16Array(n), ...sums(), was: data.sides ? sums() : null,
 		first: new Int32Array(n).fill(-1), next: new Int32Array(n).fill(-1) };
 	const value = samples.values[view.measure], objects = m.objects < 0 ? null : samples.values[m.objects];
 	const variance = m.variance < 0 ? null : samples.variances[m.variance];
 	const count = m.variance < 0 ? null : samples.counts[m.variance];
 	for (let s = 0; s < cnt; s++) {
-		const at = leaf[s];
-		t.value[at] += value[s];
-		t.own[at] += value[s];
-		t.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
-		t.count[at] += count ? count[s] : 0;
-		if (objects) t.objects[at] += objects[s];
+		const at = leaf[s], to = data.sides && s < data.sides.before ? t.was : t;
+		to.value[at] += value[s];
+		to.own[at] += value[s];
+		to.variance[at] += variance && variance[s] !== null ? variance[s] : NaN;
+		to.count[at] += count ? count[s] : 0;
+		if (objects) to.objects[at] += objects[s];
 	}
+	t.width = data.sides ? t.own.map((own, i) => Math.max(own, t.was.own[i])) : t.value;
 	// A child stands behind its parent: one walk from the end sums up, one from the begin knows depths.
 	for (let i = n - 1; i > 0; i--) {
 		const p = parent[i];
-		t.value[p] += t.value[i];
-		t.variance[p] += t.variance[i];
-		t.count[p] += t.count[i];
-		t.objects[p] += t.objects[i];
+		for (const of of data.sides ? [t, t.was] : [t])
+			for (const key of ["value", "variance", "count", "objects"]) of[key][p] += of[key][i];
+		if (data.sides) t.width[p] += t.width[i];
 	}
 	for (let i = 1; i < n; i++) t.depth[i] = t.depth[parent[i]] + 1;
 	// Children: the largest first.
 	const order = new Uint32Array(n - 1);
 	for (let i = 1; i < n; i++) order[i - 1] = i;
-	order.sort((a, b) => t.value[a] - t.value[b]);
+	order.sort((a, b) => t.width[a] - t.width[b]);
 	for (const i of order) { t.next[i] = t.first[parent[i]]; t.first[parent[i]] = i; }
 	tree = t;
 	view.at = 0;
 	match();
 };
-const sumOf = (i) => ({ value: tree.value[i], variance: tree.variance[i], count: tree.count[i] });
+const sumOf = (i, of = tree) => ({ value: of.value[i], variance: of.variance[i], count: of.count[i] });
+// By how much a frame changed, and by more than chance?
+const changeOf = (i) => change(sumOf(i, tree.was), sumOf(i));
+const isSure = (c) => c.low > 0 || c.high < 0;
+const changeText = (m, n) => (n > 0 ? "+" : "") + valueText(m, n);
+// What the table and the search show of a node: what it holds, or what changed.
+const shownOf = (i, key = "value") => tree[key][i] - (tree.was ? tree.was[key][i] : 0);
+const shownText = (m, n) => tree.was ? changeText(m, n) : valueText(m, n);
 
 // ---- what is searched: the frames that match, and what goes through them, each stack once ----
 let matches = null, matched = 0;
@@ -211,7 +230,7 @@ const match = () => {
 	for (let i = 1; i < n; i++) {
 		matches[i] = fits(tree.func[i]) ? 1 : 0;
 		inside[i] = inside[tree.parent[i]] | matches[i];
-		if (matches[i] && !inside[tree.parent[i]]) matched += tree.value[i];
+		if (matches[i] && !inside[tree.parent[i]]) matched += shownOf(i);
 	}
 };
 
@@ -222,7 +241,7 @@ let pick = -1; // by keyboard
 const colors = {};
 const readColors = () => {
 	const style = getComputedStyle(document.documentElement);
-	for (const name of ["ink", "dim", "page", "line", "hit", "own", "other", "group", "label"])
+	for (const name of ["ink", "dim", "page", "line", "hit", "own", "other", "group", "label", "more", "less", "same"])
 		colors[name] = style.getPropertyValue("--" + name).trim();
 };
 const shade = (f) => {
@@ -233,6 +252,15 @@ const shade = (f) => {
 	const [hue, saturation, light] = colors[f >= funcCount ? "group" : data.funcs.own[f] ? "own" : "other"].split(" ");
 	return `hsl(${+hue + (hash & 15) - 8} ${saturation} ${parseFloat(light) + ((hash >> 4) & 7) - 3}%)`;
 };
+// Two colours, the stronger the larger the part that changed; what may be chance has neither.
+const shadeChange = (i) => {
+	const c = changeOf(i), part = tree.width[i] > 0 ? Math.min(Math.abs(c.value) / tree.width[i], 1) : 0;
+	if (!isSure(c) && !isNaN(c.low)) return `hsl(${colors.same})`;
+	const [hue, saturation, light] = colors[c.value > 0 ? "more" : "less"].split(" ");
+	const [, , plain] = colors.same.split(" ");
+	return c.value === 0 ? `hsl(${colors.same})` : `hsl(${hue} ${saturation} ${parseFloat(plain) + (parseFloat(light) -
+		parseFloat(plain)) * (0.25 + 0.75 * part)}%)`;
+};
 const shades = new Map();
 const draw = () => {
 	const width = canvas.parentElement.clientWidth - 2 * parseFloat(getComputedStyle(document.body).paddingLeft) || 300;
@@ -241,13 +269,13 @@ const draw = () => {
 	for (let i = view.at; i >= 0; i = tree.parent[i]) above.unshift(i);
 	const rows = [];
 	for (const i of above) rows.push([[0, width, i]]);
-	const total = tree.value[view.at];
+	const total = tree.width[view.at];
 	for (let row = rows[rows.length - 1]; row.length && total > 0;) {
 		const below = [];
 		for (const [x, , i] of row) {
 			let at = x;
 			for (let c = tree.first[i]; c >= 0; c = tree.next[c]) {
-				const w = width * tree.value[c] / total;
+				const w = width * tree.width[c] / total;
 				if (w < NARROWEST) break; // the rest is narrower still
 				below.push([at, w, c]);
 				at += w;
@@ -269,8 +297,9 @@ const draw = () => {
 	rows.forEach((row, y) => {
 		for (const [x, w, i] of row) {
 			const f = tree.func[i];
-			let color = i === 0 ? colors.line : shades.get(f);
-			if (!color) shades.set(f, color = shade(f));
+			const key = tree.was ? i : f;
+			let color = i === 0 ? colors.line : shades.get(key);
+			if (!color) shades.set(key, color = tree.was ? shadeChange(i) : shade(f));
 			c.globalAlpha = y < above.length - 1 ? 0.55 : matches && !matches[i] && i ? 0.4 : 1;
 			c.fillStyle = matches && matches[i] ? colors.hit : color;
 			c.fillRect(x, y * ROW, Math.max(w - 0.6, 0.4), ROW - 1);
@@ -287,7 +316,17 @@ const draw = () => {
 	say();
 };
 // What stands above the picture: of the zoomed frame, or of the search.
+const describeChange = (i) => {
+	const m = data.measures[view.measure], c = changeOf(i);
+	const parts = [`${valueText(m, tree.was.value[i])} \u2192 ${valueText(m, tree.value[i])}`, changeText(m, c.value)];
+	if (m.variance < 0) return parts;
+	if (c.low === c.high) return [...parts, "exact"];
+	if (isNaN(c.low)) return [...parts, "whether that is more than chance is not known"];
+	return [...parts, `${changeText(m, c.low)} to ${changeText(m, c.high)} (95 %)`,
+		isSure(c) ? "more than chance" : "not more than chance"];
+};
 const describe = (i) => {
+	if (tree.was) return describeChange(i);
 	const m = data.measures[view.measure], sum = sumOf(i), at = interval(sum);
 	const parts = [valueText(m, sum.value)];
 	if (m.variance >= 0 && at)
@@ -309,8 +348,8 @@ const say = () => {
 	if (!m.is_known) { put($("where"), bold(m.title + ": not known"), ". " + m.why); return; }
 	const i = pick >= 0 ? pick : view.at;
 	const parts = [bold(i ? funcName(tree.func[i]) : "everything"), " " + m.title + ": " + describe(i).join(", ")];
-	if (matches) parts.push(` \u2013 ${valueText(m, matched)} (${percentText(matched, tree.value[0])}) through \u201c${view.find}\u201d`);
-	if (!(tree.value[0] > 0)) parts.push(" \u2013 there is nothing to draw");
+	if (matches) parts.push(` \u2013 ${shownText(m, matched)}${tree.was ? "" : ` (${percentText(matched, tree.value[0])})`} through \u201c${view.find}\u201d`);
+	if (!(tree.width[0] > 0)) parts.push(" \u2013 there is nothing to draw");
 	put($("where"), ...parts);
 };
 const nodeAt = (event) => {
@@ -325,10 +364,10 @@ const showTip = (event) => {
 	tip.hidden = i <= 0;
 	if (i <= 0) return;
 	const f = tree.func[i], file = f < funcCount ? data.names[data.funcs.file[f]] : "";
-	const own = tree.own[i] ? `, of it itself ${valueText(m, tree.own[i])}` : "";
+	const own = shownOf(i, "own") ? `, of it itself ${shownText(m, shownOf(i, "own"))}` : "";
 	put(tip, bold(funcName(f)), small([funcModule(f), file].filter((text) => text).join(" \u2013 ")),
 		`${m.title}: ${describe(i).join(", ")}${own}`,
-		...(view.at ? [small(percentText(tree.value[i], tree.value[view.at]) + " of what is shown")] : []));
+		...(view.at && !tree.was ? [small(percentText(tree.value[i], tree.value[view.at]) + " of what is shown")] : []));
 	const box = tip.getBoundingClientRect();
 	tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 6)) + "px";
 	tip.style.top = (event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18) + "px";
@@ -354,8 +393,8 @@ const fillTable = () => {
 	for (let i = 1; i < n; i++) {
 		const f = tree.func[i];
 		if (f >= funcCount) continue;
-		if (tree.own[i]) self.set(f, (self.get(f) || 0) + tree.own[i]);
-		if (!above(i, f)) total.set(f, (total.get(f) || 0) + tree.value[i]);
+		if (shownOf(i, "own")) self.set(f, (self.get(f) || 0) + shownOf(i, "own"));
+		if (!above(i, f)) total.set(f, (total.get(f) || 0) + shownOf(i));
 	}
 	const head = [["self", view.inverted ? "" : "itself"], ["total", view.inverted ? "" : "with callees"], ["name", "function"]];
 	const row = document.querySelector("#table thead tr"), body = document.querySelector("#table tbody");
@@ -367,13 +406,14 @@ const fillTable = () => {
 		return th;
 	}));
 	const rows = [...total.keys()];
-	const by = { self: (a, b) => (self.get(b) || 0) - (self.get(a) || 0), total: (a, b) => total.get(b) - total.get(a),
+	const size = (n) => tree.was ? Math.abs(n || 0) : n || 0;
+	const by = { self: (a, b) => size(self.get(b)) - size(self.get(a)), total: (a, b) => size(total.get(b)) - size(total.get(a)),
 		name: (a, b) => funcName(a) < funcName(b) ? -1 : 1 };
 	rows.sort(by[sortBy]);
 	body.replaceChildren(...rows.slice(0, 500).map((f) => {
 		const tr = document.createElement("tr");
 		tr.className = "pick";
-		for (const text of [valueText(m, self.get(f) || 0), valueText(m, total.get(f)), funcName(f)]) {
+		for (const text of [shownText(m, self.get(f) || 0), shownText(m, total.get(f)), funcName(f)]) {
 			const td = document.createElement("td");
 			td.textContent = text;
 			tr.append(td);
@@ -394,7 +434,7 @@ const show = (what) => {
 	if (what === "picture") draw();
 };
 const shown = () => ["picture", "table", "notes"].find((name) => !$(name).hidden);
-const rebuild = () => { pick = -1; build(); show(shown() || "picture"); say(); remember(); };
+const rebuild = () => { pick = -1; shades.clear(); build(); show(shown() || "picture"); say(); remember(); };
 // A view can be sent: its choice stands behind the '#'.
 const remember = () => history.replaceState(null, "", "#" + new URLSearchParams({ m: data.measures[view.measure].key,
 	g: groups[view.group].key, ...(view.inverted ? { i: 1 } : {}), ...(view.find ? { q: view.find } : {}) }));
@@ -444,5 +484,5 @@ readColors();
 build();
 show("picture");
 // For tests and for the curious: what is drawn, and the sums behind it.
-window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, name: funcName, zoom, rebuild };
+window.heaptap = { view, tree: () => tree, drawn: () => drawn, interval, change: changeOf, shade: shadeChange, name: funcName, zoom, rebuild };
 })();
