@@ -125,7 +125,7 @@ static int judge(const struct check_options *o, const struct profile *p, const c
 {
 	struct profile *before = NULL;
 	struct limits l = { 0 };
-	int err = o->base ? profile_in_read("check", o->base, &before) : 0;
+	int err = o->base ? profile_in_read("check", o->base, NULL, &before) : 0;
 
 	if (!err)
 		err = limits_judge(p, before, &o->limits, &l);
@@ -149,7 +149,7 @@ static int check_saved(const struct check_options *o)
 {
 	struct profile *p = NULL;
 	struct out_file *file = NULL;
-	int err = profile_in_read("check", o->path, &p), status = COMMAND_UNDECIDED;
+	int err = profile_in_read("check", o->path, NULL, &p), status = COMMAND_UNDECIDED;
 
 	if (!err)
 		err = profile_in_name("check", p);

@@ -224,7 +224,7 @@ static int convert(const struct convert_options *o)
 {
 	struct profile *p = NULL;
 	char why[512];
-	int err = profile_in_read("convert", o->in, &p);
+	int err = profile_in_read("convert", o->in, NULL, &p);
 
 	if (!err && o->form != FORM_PPROF) {
 		err = report_check(p, &o->report, why, sizeof(why));

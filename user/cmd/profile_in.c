@@ -6,24 +6,65 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "http/http_get.h"
+#include "http/token.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "symbol/profile_symbols.h"
 
-int profile_in_read(const char *command, const char *path, struct profile **ret)
+/* A descriptor of what the server has, in memory. */
+static int fetch(const char *command, const char *url, const char *token_file, int *ret_fd)
 {
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
-	struct format_error why;
+	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
+	int fd = -1, err = 0;
 
-	if (fd < 0) {
+	if (token_file)
+		err = token_read(token_file, token, why, sizeof(why));
+	if (!err) {
+		fd = memfd_create("heaptap-profile", MFD_CLOEXEC);
+		err = fd < 0 ? -errno : 0;
+	}
+	if (!err)
+		err = http_get(url, token_file ? token : NULL, fd, why, sizeof(why));
+	if (!err && lseek(fd, 0, SEEK_SET) < 0)
 		err = -errno;
-		log_error("%s: cannot read '%s': %s", command, path, strerror(-err));
+	explicit_bzero(token, sizeof(token));
+	if (err) {
+		log_error("%s: cannot read '%s': %s", command, url, why[0] ? why : strerror(-err));
+		if (fd >= 0)
+			close(fd);
 		return err;
 	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int open_path(const char *command, const char *path, const char *token_file, int *ret_fd)
+{
+	int err = 0;
+
+	if (http_get_is_url(path))
+		return fetch(command, path, token_file, ret_fd);
+	*ret_fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (*ret_fd < 0) {
+		err = -errno;
+		log_error("%s: cannot read '%s': %s", command, path, strerror(-err));
+	}
+	return err;
+}
+
+int profile_in_read(const char *command, const char *path, const char *token_file,
+		    struct profile **ret)
+{
+	struct format_error why;
+	int fd, err = open_path(command, path, token_file, &fd);
+
+	if (err)
+		return err;
 	err = pprof_read(fd, ret, &why);
 	if (err == -EBADMSG)
 		log_error("%s: '%s' is not a readable profile: at %s %llu: %s", command, path,
@@ -31,7 +72,7 @@ int profile_in_read(const char *command, const char *path, struct profile **ret)
 			  (unsigned long long)(why.line ? why.line : why.offset), why.text);
 	else if (err)
 		log_error("%s: cannot read '%s': %s", command, path, strerror(-err));
-	if (!is_stdin)
+	if (fd != STDIN_FILENO)
 		close(fd);
 	return err;
 }

@@ -5,9 +5,11 @@
 
 struct profile;
 
-/* path: a file, or - for the standard input. All forms of pprof_read(). */
-int profile_in_read(const char *command, const char *path, struct profile **ret);
-/* Other allocators' dumps come without names: those of the files that are on this machine. */
+/* path "-": the standard input; all forms of pprof_read(). One that begins with http:// or https:// is fetched. token_file: as that of the
+ * heaptap that serves; NULL: none. */
+int profile_in_read(const char *command, const char *path, const char *token_file,
+		    struct profile **ret);
+/* Functions and lines of one that has none: other allocators' dumps. */
 int profile_in_name(const char *command, struct profile *p);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/write_all.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
+#include "http/http_get.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "report/report_diff.h"
@@ -30,7 +31,7 @@ static const char usage[] =
 	"\n"
 	"Read a pprof heap profile, heaptap's own or another tool's, or a heap dump of jemalloc or\n"
 	"gperftools, and say who holds the memory.\n"
-	"FILE may be - for the standard input.\n"
+	"FILE may be - for the standard input, or the address of a profile that heaptap serves.\n"
 	"\n";
 
 static const char more[] = "\n"
@@ -48,18 +49,22 @@ static const char diff_usage[] =
 	"\n"
 	"Say what changed from one pprof heap profile to another, with the 95 % interval of each change.\n"
 	"Rows whose change may be chance are summed up. The profiles may be of different processes,\n"
-	"builds and rates: rows are compared by their names. AFTER may be - for the standard input.\n"
+	"builds and rates: rows are compared by their names. AFTER may be - for the standard input; both\n"
+	"may be addresses of profiles that heaptap serves, moments or kept ones.\n"
 	"\n";
 
-static const char diff_more[] = "\n"
-				"examples:\n"
-				"  heaptap diff monday.pb.gz tuesday.pb.gz\n"
-				"  heaptap diff --by function --format json BEFORE AFTER\n";
+static const char diff_more[] =
+	"\n"
+	"examples:\n"
+	"  heaptap diff monday.pb.gz tuesday.pb.gz\n"
+	"  heaptap diff --by function --format json BEFORE AFTER\n"
+	"  heaptap diff --format html -o diff.html BEFORE AFTER\n"
+	"  heaptap diff BEFORE 'http://127.0.0.1:7676/debug/pprof/heap?pid=PID'\n";
 
 struct cli {
 	struct report_options report;
 	/* What becomes a part of it. */
-	char *by, *scope, *match, *thread_globs, *output, *base;
+	char *by, *scope, *match, *thread_globs, *output, *base, *token_file;
 	struct texts modules, own;
 	int value; /* of value_names */
 	int diff_format; /* of diff_formats */
@@ -135,68 +140,73 @@ static int check_pools(const char *text, char *why, size_t why_bytes)
 #define AT(member) offsetof(struct cli, member)
 
 /* Of both commands. */
-#define COMMON_ROWS                                                                                             \
-	{ .name = "module",                                                                                     \
-	  .letter = 'm',                                                                                        \
-	  .type = OPTION_TEXTS,                                                                                 \
-	  .flags = OPTION_COMMAS,                                                                               \
-	  .at = AT(modules),                                                                                    \
-	  .arg = "LIST",                                                                                        \
-	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "          \
-		  "the first frame from the leaf that begins with one; implies --by module" },                  \
-		{ .name = "scope",                                                                              \
-		  .type = OPTION_TEXT,                                                                          \
-		  .at = AT(scope),                                                                              \
-		  .arg = "PATH",                                                                                \
-		  .check = check_scope,                                                                         \
-		  .help = "only this scope and what is below it, such as Top/A; with any --by" },               \
-		{ .name = "match",                                                                              \
-		  .type = OPTION_TEXT,                                                                          \
-		  .at = AT(match),                                                                              \
-		  .arg = "LIST",                                                                                \
-		  .check = check_match,                                                                         \
-		  .help = "only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if there is a "   \
-			  "'/'; * any characters, - not these, the last match wins; the rest is one row "       \
-			  "'(not matched)'" },                                                                  \
-		{ .name = "fold-repeated",                                                                      \
-		  .type = OPTION_FLAG,                                                                          \
-		  .at = AT(report.folds_repeated),                                                              \
-		  .help = "scope A/B/A counts as A/B" },                                                        \
-		{ .name = "group-threads",                                                                      \
-		  .type = OPTION_TEXT,                                                                          \
-		  .flags = OPTION_MAY_HAVE_VALUE,                                                               \
-		  .at = AT(thread_globs),                                                                       \
-		  .arg = "LIST",                                                                                \
-		  .check = check_pools,                                                                         \
-		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "          \
-			  "'rocksdb:*,worker-*'; implies --by thread" },                                        \
-		{ .name = "value",                                                                              \
-		  .type = OPTION_CHOICE,                                                                        \
-		  .at = AT(value),                                                                              \
-		  .arg = "WHAT",                                                                                \
-		  .choices = value_names,                                                                       \
-		  .help = "what rows are of: inuse (default), or alloc: what was allocated, freed or not" },    \
-		{ .name = "own",                                                                                \
-		  .type = OPTION_TEXTS,                                                                         \
-		  .flags = OPTION_COMMAS,                                                                       \
-		  .at = AT(own),                                                                                \
-		  .arg = "LIST",                                                                                \
-		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "      \
-			  "first frame that begins with one (default: what is not of an allocator, a standard " \
-			  "library or a runtime)" },                                                            \
-		{ .name = "color",                                                                              \
-		  .type = OPTION_CHOICE,                                                                        \
-		  .at = AT(color),                                                                              \
-		  .arg = "WHEN",                                                                                \
-		  .choices = colors,                                                                            \
-		  .help = "when to use colours: auto (default: on a terminal), always or never" },              \
-		{ .name = "no-pager",                                                                           \
-		  .type = OPTION_FLAG,                                                                          \
-		  .at = AT(has_no_pager),                                                                       \
-		  .help = "never show the text in a pager ($PAGER, less)" },                                    \
-	{                                                                                                       \
-		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                         \
-		.arg = "FILE", .help = "write to FILE instead of the standard output"                           \
+#define COMMON_ROWS                                                                                                \
+	{ .name = "module",                                                                                        \
+	  .letter = 'm',                                                                                           \
+	  .type = OPTION_TEXTS,                                                                                    \
+	  .flags = OPTION_COMMAS,                                                                                  \
+	  .at = AT(modules),                                                                                       \
+	  .arg = "LIST",                                                                                           \
+	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "             \
+		  "the first frame from the leaf that begins with one; implies --by module" },                     \
+		{ .name = "scope",                                                                                 \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(scope),                                                                                 \
+		  .arg = "PATH",                                                                                   \
+		  .check = check_scope,                                                                            \
+		  .help = "only this scope and what is below it, such as Top/A; with any --by" },                  \
+		{ .name = "match",                                                                                 \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(match),                                                                                 \
+		  .arg = "LIST",                                                                                   \
+		  .check = check_match,                                                                            \
+		  .help = "only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if there is a "      \
+			  "'/'; * any characters, - not these, the last match wins; the rest is one row "          \
+			  "'(not matched)'" },                                                                     \
+		{ .name = "fold-repeated",                                                                         \
+		  .type = OPTION_FLAG,                                                                             \
+		  .at = AT(report.folds_repeated),                                                                 \
+		  .help = "scope A/B/A counts as A/B" },                                                           \
+		{ .name = "group-threads",                                                                         \
+		  .type = OPTION_TEXT,                                                                             \
+		  .flags = OPTION_MAY_HAVE_VALUE,                                                                  \
+		  .at = AT(thread_globs),                                                                          \
+		  .arg = "LIST",                                                                                   \
+		  .check = check_pools,                                                                            \
+		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "             \
+			  "'rocksdb:*,worker-*'; implies --by thread" },                                           \
+		{ .name = "value",                                                                                 \
+		  .type = OPTION_CHOICE,                                                                           \
+		  .at = AT(value),                                                                                 \
+		  .arg = "WHAT",                                                                                   \
+		  .choices = value_names,                                                                          \
+		  .help = "what rows are of: inuse (default), or alloc: what was allocated, freed or not" },       \
+		{ .name = "own",                                                                                   \
+		  .type = OPTION_TEXTS,                                                                            \
+		  .flags = OPTION_COMMAS,                                                                          \
+		  .at = AT(own),                                                                                   \
+		  .arg = "LIST",                                                                                   \
+		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "         \
+			  "first frame that begins with one (default: what is not of an allocator, a standard "    \
+			  "library or a runtime)" },                                                               \
+		{ .name = "color",                                                                                 \
+		  .type = OPTION_CHOICE,                                                                           \
+		  .at = AT(color),                                                                                 \
+		  .arg = "WHEN",                                                                                   \
+		  .choices = colors,                                                                               \
+		  .help = "when to use colours: auto (default: on a terminal), always or never" },                 \
+		{ .name = "token-file",                                                                            \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(token_file),                                                                            \
+		  .arg = "FILE",                                                                                   \
+		  .help = "the token of the heaptap that serves, for profiles at http:// or https:// addresses" }, \
+		{ .name = "no-pager",                                                                              \
+		  .type = OPTION_FLAG,                                                                             \
+		  .at = AT(has_no_pager),                                                                          \
+		  .help = "never show the text in a pager ($PAGER, less)" },                                       \
+	{                                                                                                          \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                            \
+		.arg = "FILE", .help = "write to FILE instead of the standard output"                              \
 	}
 
 static const struct option_row rows[] = {
@@ -474,7 +484,7 @@ static void set_defaults(struct cli *c)
 	o->columns =
 		(size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX);
 	o->has_color = is_text && terminal_has_color(c->color);
-	o->path = strcmp(c->path, "-") ? c->path : NULL;
+	o->path = strcmp(c->path, "-") && !http_get_is_url(c->path) ? c->path : NULL;
 }
 
 static void warn_of_unused_patterns(const struct match_list *match)
@@ -596,10 +606,11 @@ static int report_file(const struct cli *c)
 {
 	struct profile *p = NULL, *before = NULL;
 	char why[512];
-	int err = c->base_path ? profile_in_read("report", c->base_path, &before) : 0;
+	int err =
+		c->base_path ? profile_in_read("report", c->base_path, c->token_file, &before) : 0;
 
 	if (!err)
-		err = profile_in_read("report", c->path, &p);
+		err = profile_in_read("report", c->path, c->token_file, &p);
 	if (err)
 		goto out;
 	err = keep_older(c, p);

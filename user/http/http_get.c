@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* http_get.c - see http_get.h. */
+#include "http/http_get.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ca_file.h"
+#include "base/printable.h"
+#include "base/write_all.h"
+
+#define CONNECT_S 10L
+#define ANSWER_KEPT 160 /* of what the server says is wrong */
+
+struct download {
+	CURL *easy;
+	int fd;
+	size_t bytes;
+	char answer[ANSWER_KEPT + 1]; /* of one that is no file */
+	size_t answer_len;
+	int err; /* of writing */
+};
+
+bool http_get_is_url(const char *text)
+{
+	return !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8);
+}
+
+static long status_of(const struct download *d)
+{
+	long status = 0;
+
+	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
+static size_t on_data(char *data, size_t size, size_t n, void *ctx)
+{
+	struct download *d = ctx;
+	size_t bytes = size * n, room = ANSWER_KEPT - d->answer_len;
+
+	if (status_of(d) != 200) {
+		room = bytes < room ? bytes : room;
+		memcpy(d->answer + d->answer_len, data, room);
+		d->answer_len += room;
+		return bytes;
+	}
+	d->bytes += bytes;
+	d->err = d->bytes > HTTP_GET_BYTES_MAX ? -EFBIG : write_all(d->fd, data, bytes);
+	return d->err ? 0 : bytes;
+}
+
+static CURLcode set_up(struct download *d, const char *url, const char *token,
+		       char error[static CURL_ERROR_SIZE])
+{
+	CURL *e = d->easy;
+	CURLcode rc = CURLE_OK;
+
+#define SET(option, value)                                           \
+	do {                                                         \
+		if (rc == CURLE_OK)                                  \
+			rc = curl_easy_setopt(e, (option), (value)); \
+	} while (0)
+	SET(CURLOPT_URL, url);
+#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
+	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+	SET(CURLOPT_TIMEOUT, (long)HTTP_GET_S);
+	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+	SET(CURLOPT_LOW_SPEED_TIME, (long)HTTP_GET_IDLE_S);
+	SET(CURLOPT_ERRORBUFFER, error);
+	SET(CURLOPT_WRITEFUNCTION, on_data);
+	SET(CURLOPT_WRITEDATA, d);
+	if (token) {
+		SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		SET(CURLOPT_XOAUTH2_BEARER, token);
+	}
+	if (!curl_version_info(CURLVERSION_NOW)->cainfo && ca_file_find())
+		SET(CURLOPT_CAINFO, ca_file_find());
+#undef SET
+	return rc;
+}
+
+/* What the server says is wrong, in one line. */
+static int explain_status(struct download *d, bool has_token, char *why, size_t why_bytes)
+{
+	long status = status_of(d);
+
+	d->answer[strcspn(d->answer, "\r\n")] = '\0';
+	make_printable(d->answer);
+	if (status == 401 || status == 403) {
+		snprintf(why, why_bytes, "the server wants %s (HTTP status %ld)",
+			 has_token ? "another token than that of --token-file" :
+				     "a token: --token-file FILE",
+			 status);
+		return -EACCES;
+	}
+	snprintf(why, why_bytes, "HTTP status %ld%s%s", status, d->answer[0] ? ": " : "",
+		 d->answer);
+	return -EIO;
+}
+
+static int perform(struct download *d, const char *url, const char *token, char *why,
+		   size_t why_bytes)
+{
+	char error[CURL_ERROR_SIZE] = "";
+	CURLcode rc = set_up(d, url, token, error);
+
+	if (rc == CURLE_OK)
+		rc = curl_easy_perform(d->easy);
+	if (d->err == -EFBIG) {
+		snprintf(why, why_bytes, "the file has more than %zu MiB",
+			 HTTP_GET_BYTES_MAX >> 20);
+		return d->err;
+	}
+	if (d->err || rc != CURLE_OK) {
+		snprintf(why, why_bytes, "%s",
+			 d->err	  ? strerror(-d->err) :
+			 error[0] ? error :
+				    curl_easy_strerror(rc));
+		return d->err ? d->err : -EIO;
+	}
+	return status_of(d) == 200 ? 0 : explain_status(d, token, why, why_bytes);
+}
+
+int http_get(const char *url, const char *token, int fd, char *why, size_t why_bytes)
+{
+	struct download d = { .fd = fd };
+	int err = -ENOMEM;
+
+	snprintf(why, why_bytes, "out of memory");
+	if (strchr(url + strlen("http://"), '@')) {
+		snprintf(why, why_bytes, "no name and password in an address: --token-file FILE");
+		return -EINVAL;
+	}
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	d.easy = curl_easy_init();
+	if (d.easy)
+		err = perform(&d, url, token, why, why_bytes);
+	curl_easy_cleanup(d.easy);
+	curl_global_cleanup();
+	return err;
+}
