@@ -43,9 +43,13 @@ with_token -o "$top/before.pb.gz" "$heap" || not_ok "a moment" "none"
 do_step "up 209 10034"
 diff_of "$top/before.pb.gz" "$heap"
 told "a file and a moment: 2 MiB more" "rows['site_up']['is_significant'] and rows['site_up']['inuse_bytes_delta'] == 209 * 10034"
+has_peak() {
+	with_token -o "$top/peak.pb.gz" "$heap&at=peak" 2>/dev/null &&
+		[ "$("$compare" total "$top/peak.pb.gz" 2>/dev/null | awk '{ print $2 }')" = $((100 * 10007 + 209 * 10034)) ]
+}
+await 20 has_peak || not_ok "the peak" "is not kept" "$top/serve.err"
 do_step "down 209"
-has_peak() { with_token -o /dev/null "$heap&at=peak" 2>/dev/null; }
-await 10 has_peak && diff_of "$heap&at=peak" "$heap"
+diff_of "$heap&at=peak" "$heap"
 told "a kept profile and a moment: less" "rows['site_up']['inuse_bytes_delta'] == -209 * 10034 and d['before'].endswith('at=peak')"
 timeout 20 "$heaptap" diff --token-file "$top/token" -f html -o "$top/d.html" "$heap&at=peak" "$heap" 2>"$top/err" &&
 	grep -q 'at=peak' "$top/d.html" && ok "as html" || not_ok "as html" "" "$top/err"
@@ -114,11 +118,11 @@ for i in 1 2 3 4; do
 done
 for i in 1 3; do
 	diff_of --by function "$top/sites$i.pb.gz" "$top/sites$((i + 1)).pb.gz"
-	cat "$top/out" >>"$top/all"
+	mv "$top/out" "$top/out$i"
 done
 python3 -c "
 import json
-rows = [r for line in open('$top/all') if line.startswith('{\"name') for r in [json.loads(line.rstrip().rstrip(',]}') + '}')] if 'site_' in r['name']]
+rows = [r for i in (1, 3) for r in json.load(open(f'$top/out{i}'))['rows']]
 sure = sum(bool(r['is_significant']) for r in rows)
 print(f'{sure} of {len(rows)} rows')
 assert len(rows) >= 390 and sure <= 26" >"$top/told" 2>&1 && ok "the same program twice: $(cat "$top/told") seem to have changed" ||
