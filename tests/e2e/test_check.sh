@@ -79,6 +79,10 @@ told "its status" "the command failed: it exited with status 3" err
 told "and in the result" "^unknown  the command failed"
 checked "no time for growth" 2 --rate 1 -- "$bin/leaves" 1000
 told "how much it takes" "A recording of [0-9]+ s would probably tell: -d [0-9]+"
+checked "what a command writes is not in the result" 0 -q -f json --max-inuse 10m -- sh -c 'echo hello'
+in_json "which is JSON" "l['verdict'] == 'kept'"
+told "it goes to standard error" '^hello$' err
+checked "children, too" 1 -q --rate 1 --follow --max-inuse 2m -- sh -c "$bin/leaves 3000000 0; exit 0"
 checked "one that runs on is ended" 0 --rate 1 --max-inuse 1m -d 1s -- "$bin/leaves" 1000 0 600
 await 10 eval '! pgrep -f "leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
 "$bin/leaves" 1000 0 3 &
@@ -101,6 +105,20 @@ in_json "which" "l['inuse_bytes'] == 20000 and ' #' in l['rows'][0]['name'].repl
 checked "as much as is allowed" 0 --rate 1 --max-exited-scope 20000 -- "$bin/scope_server" 60 2
 checked "no scopes" 2 --rate 1 --max-exited-scope 0 -- "$bin/leaves" 1000
 
+## the keys of JSON are those that the manual explains
+python3 - "$work/three.pb.gz" "$heaptap" "$e2e_top/user/man/heaptap-check.1" >"$work/told" 2>&1 <<'END' && ok "the manual has the keys of JSON" || not_ok "the manual has the keys of JSON" "" "$work/told"
+import json, re, subprocess, sys
+d = json.loads(subprocess.run([sys.argv[2], "check", "-f", "json", "--max-inuse", "1", "--max-growth", "1k/s", "--max-exited-scope", "1",
+                               "--base", sys.argv[1], sys.argv[1]], stdout=subprocess.PIPE).stdout)
+page = open(sys.argv[3]).read()
+told = set(re.findall(r"[a-z]+(?:_[a-z]+)*", page[page.index(".SH JSON"):page.index(".SH EXIT")]))
+def keys(v):
+    if isinstance(v, dict):
+        return set(v).union(*map(keys, v.values()))
+    return set().union(*map(keys, v)) if isinstance(v, list) else set()
+missing = {k for k in keys(d) - told if not re.match("inuse_bytes_delta_(low|high)$", k)}
+assert len(keys(d)) > 20 and not missing, missing
+END
 ## JUnit, with a name that is hostile
 hostile=$'a\x1b[31m<&">\xff'
 cp "$bin/leaves" "$work/$hostile"
