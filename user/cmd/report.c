@@ -578,7 +578,7 @@ static int write_changes(const struct cli *c, const struct profile *before, cons
 				      sizeof(why));
 
 	if (!err && is_file)
-		err = out_file_open(c->output, true, &file, why, sizeof(why));
+		err = out_file_open(c->output, true, " with -o FILE", &file, why, sizeof(why));
 	if (!err)
 		err = pprof_write(changes, is_file ? out_file_fd(file) : STDOUT_FILENO);
 	if (!err && is_file)

@@ -193,7 +193,7 @@ static int symbolize_file(const struct symbolize_options *o, const char *path)
 	if (!err)
 		err = take_stdout(output, &stdout_fd);
 	if (!err)
-		err = profile_in_read("symbolize", path, &p);
+		err = profile_in_read("symbolize", path, NULL, &p);
 	if (!err)
 		err = name_all(&j, p);
 	if (!err) {
