@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows that heaptap top draws are those of the report: names, sums, what is not known. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "profile/profile.h"
+#include "report/report_list.h"
+
+static struct profile *p; /* of the test that runs */
+static struct report_list *l;
+
+static uint32_t add_frame(const char *file, const char *function, int64_t line)
+{
+	struct profile_mapping m = { .filename_str = profile_str(p, file) };
+	struct profile_function f = { .name_str = profile_str(p, function),
+				      .filename_str = profile_str(p, "/src/app.c") };
+	struct profile_line at = { .function = p->functions.cnt, .line = line };
+	struct profile_location loc = { .mapping = p->mappings.cnt,
+					.line_first = p->lines.cnt,
+					.line_cnt = 1 };
+
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, at), 0);
+	assert_int_equal(vec_push(&p->locations, loc), 0);
+	return p->locations.cnt - 1;
+}
+
+static void add(const uint32_t *locs, size_t cnt, const char *key, const char *value, int64_t bytes)
+{
+	const struct profile_label label = { .key_str = profile_str(p, key),
+					     .str = profile_str(p, value) };
+
+	assert_int_equal(profile_add_sample(p, locs, cnt, (int64_t[]){ 2, 2 * bytes, 1, bytes },
+					    &label, 1, NULL),
+			 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	l = NULL;
+	return profile_new(&p);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	report_list_free(l);
+	profile_free(p);
+	return 0;
+}
+
+static const struct report_list_row *make(enum report_by by, size_t want_cnt)
+{
+	const struct report_options opts = { .by = by };
+
+	report_list_free(l);
+	l = NULL;
+	assert_int_equal(report_list_new(p, &opts, &l), 0);
+	assert_int_equal(report_list_cnt(l), want_cnt);
+	return report_list_at(l, 0);
+}
+
+static void stacks_have_places_callers_and_frames(void **state)
+{
+	const struct report_list_row *row;
+	char buf[REPORT_LIST_FRAME_BUF];
+	uint32_t put, run, main_frame;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	put = add_frame("/bin/app", "put", 3);
+	run = add_frame("/bin/app", "run", 5);
+	main_frame = add_frame("/bin/app", "main", 7);
+	add((uint32_t[]){ put, run, main_frame }, 3, "thread", "a", 100);
+	add((uint32_t[]){ run, main_frame }, 2, "thread", "b", 400);
+	row = make(REPORT_BY_STACK, 2);
+	assert_string_equal(row[0].name, "run app.c:5");
+	assert_string_equal(row[0].callers, "< main app.c:7");
+	assert_string_equal(row[1].name, "put app.c:3");
+	assert_string_equal(row[1].callers, "< run app.c:5 < main app.c:7");
+	assert_string_not_equal(row[0].key, row[1].key);
+	assert_true(row[0].held_bytes == 400 && row[0].alloc_bytes == 800 && row[0].blocks == 1);
+	assert_true(report_list_total(l)->held_bytes == 500);
+	assert_string_equal(report_list_frame(l, 1, 0, buf), "put app.c:3");
+	assert_string_equal(report_list_frame(l, 1, 2, buf), "main app.c:7");
+	assert_null(report_list_frame(l, 1, 3, buf));
+}
+
+static void scopes_are_a_tree(void **state)
+{
+	const struct report_list_row *row;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	add(NULL, 0, "scope", "Top/A", 100);
+	add(NULL, 0, "scope", "Top/B", 300);
+	row = make(REPORT_BY_SCOPE, 3);
+	assert_string_equal(row[0].name, "Top");
+	assert_int_equal(row[0].depth, 0);
+	assert_true(row[0].held_bytes == 400);
+	assert_string_equal(row[1].key, "Top/B");
+	assert_string_equal(row[1].name, "B");
+	assert_int_equal(row[1].depth, 1);
+	assert_true(row[2].held_bytes == 100);
+}
+
+static void unknown_is_not_zero(void **state)
+{
+	const struct report_list_row *row;
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	add(NULL, 0, "thread", "a", 100);
+	p->recording = RECORDING_NONE;
+	p->recording.is_known = true;
+	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	row = make(REPORT_BY_THREAD, 1);
+	assert_true(isnan(row->held_bytes) && isnan(row->blocks) && isnan(row->held_variance));
+	assert_true(row->alloc_bytes == 200);
+	assert_string_equal(row->error, "");
+}
+
+static void profiles_without_values_are_refused(void **state)
+{
+	const struct report_options opts = { .by = REPORT_BY_STACK };
+
+	(void)state;
+	assert_int_equal(report_list_new(p, &opts, &l), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(stacks_have_places_callers_and_frames, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(scopes_are_a_tree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unknown_is_not_zero, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(profiles_without_values_are_refused, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
