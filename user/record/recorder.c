@@ -72,7 +72,8 @@ enum source {
 	SOURCE_CHILD,
 	SOURCE_GUARDIAN,
 	SOURCE_HOLD,
-	SOURCE_READER
+	SOURCE_READER,
+	SOURCE_GUEST
 };
 
 struct recorder {
@@ -398,6 +399,8 @@ static int open_loop(struct recorder *r)
 		err = watch(r, launch_wait_fd(r->launch), SOURCE_CHILD);
 	if (!err)
 		watch_reader(r);
+	if (!err && r->opts.guest)
+		err = watch(r, r->opts.guest->fd, SOURCE_GUEST);
 	return err;
 }
 
@@ -588,6 +591,11 @@ static void end(struct recorder *r, const char *reason)
 	r->is_over = true;
 }
 
+void recorder_end(struct recorder *r, const char *reason)
+{
+	end(r, reason);
+}
+
 /* Losses that a user must know of at once, in a few words; NULL: none. */
 static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 {
@@ -713,6 +721,12 @@ static void read_moment(struct recorder *r)
 		drop_history(r, err);
 }
 
+static void visit(struct recorder *r)
+{
+	if (r->opts.guest && !r->is_over)
+		r->opts.guest->on_tick(r->opts.guest->ctx, r);
+}
+
 static void on_tick(struct recorder *r)
 {
 	uint64_t expirations;
@@ -726,6 +740,7 @@ static void on_tick(struct recorder *r)
 	idle_tasks_run(r->idle_tasks);
 	show_status(r);
 	read_moment(r);
+	visit(r);
 }
 
 static void dispatch(struct recorder *r, enum source source)
@@ -757,6 +772,9 @@ static void dispatch(struct recorder *r, enum source source)
 		break;
 	case SOURCE_READER:
 		on_reader_gone(r);
+		break;
+	case SOURCE_GUEST:
+		visit(r);
 		break;
 	}
 }
@@ -811,14 +829,22 @@ static void settle(struct recorder *r)
 }
 
 /* The last moment, too. */
-static int take_snapshot(struct recorder *r)
+int recorder_look(struct recorder *r)
 {
 	int err;
 
 	if (!r->history)
-		return snapshot_take(r->engine, &r->snapshot);
-	err = snapshot_take_moment(r->engine, r->history, &r->snapshot);
-	return err ? err : history_finish(r->history);
+		err = snapshot_take(r->engine, &r->snapshot);
+	else
+		err = snapshot_take_moment(r->engine, r->history, &r->snapshot);
+	if (!err && r->history)
+		err = history_finish(r->history);
+	if (!err)
+		err = snapshot_part_replaced(r->snapshot, r->tracker);
+	r->facts.end_ns = now_ns();
+	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
+	r->facts.site_cnt = tracker_site_cnt(r->tracker);
+	return err;
 }
 
 int recorder_run(struct recorder *r)
@@ -837,12 +863,7 @@ int recorder_run(struct recorder *r)
 	tracker_stop_allocs(r->tracker);
 	holds_end(r->holds); /* there is nothing to wait for any more */
 	r->holds = NULL;
-	err = take_snapshot(r);
-	if (!err)
-		err = snapshot_part_replaced(r->snapshot, r->tracker);
-	r->facts.end_ns = now_ns();
-	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
-	r->facts.site_cnt = tracker_site_cnt(r->tracker);
+	err = recorder_look(r);
 	tracker_repair(r->tracker);
 	tracker_stop(r->tracker);
 	if (r->opts.jvm_perfmap)

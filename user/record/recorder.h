@@ -25,6 +25,13 @@ struct targets;
 struct track_files;
 struct tracker;
 
+/* Who looks on while a recording runs, in its loop. */
+struct recorder_guest {
+	int fd; /* readable: on_tick() is called at once; it comes several times a second anyhow */
+	void (*on_tick)(void *ctx, struct recorder *r);
+	void *ctx;
+};
+
 struct recorder_options {
 	const pid_t *pids; /* the named ones first; the others may turn out to be gone or unfit */
 	size_t pid_cnt, named_cnt; /* none: argv is started */
@@ -45,6 +52,7 @@ struct recorder_options {
 	bool is_quiet;
 	struct recording_limit max_overhead;
 	int stdout_fd; /* where the profile will be written, to end when its reader is gone; -1: to a file */
+	const struct recorder_guest *guest; /* NULL: none */
 };
 
 /* What is known of a recording besides its snapshot. */
@@ -75,9 +83,16 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret);
 const struct targets *recorder_targets(const struct recorder *r);
 int recorder_start(struct recorder *r);
 int recorder_run(struct recorder *r);
+/* By a guest: the recording ends when on_tick() is back. */
+void recorder_end(struct recorder *r, const char *reason);
+/*
+ * By a guest, in a child that was forked for it: takes the snapshot, as if the recording had ended now. The
+ * recording cannot go on in that child.
+ */
+int recorder_look(struct recorder *r);
 void recorder_close(struct recorder *r);
 
-/* After recorder_run(). */
+/* After recorder_run() or recorder_look(). */
 const struct snapshot *recorder_snapshot(const struct recorder *r);
 /* Of what was in use; NULL: none was kept. */
 const struct history *recorder_history(const struct recorder *r);

@@ -43,5 +43,8 @@ const struct report_list_row *report_list_total(const struct report_list *l);
 #define REPORT_LIST_FRAME_BUF 640
 const char *report_list_frame(const struct report_list *l, size_t i, size_t n,
 			      char buf[REPORT_LIST_FRAME_BUF]);
+/* A name in at most `columns`, as reports shorten it; without control characters. Returns buf. */
+#define REPORT_LIST_FIT_BUF 2048
+char *report_list_fit(const char *name, size_t columns, char buf[REPORT_LIST_FIT_BUF]);
 
 #endif

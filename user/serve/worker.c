@@ -69,7 +69,7 @@ static void close_copies(void)
 }
 
 /* One that waits in the kernel for what it reads ends later, or never; it is reaped by whoever reaps us. */
-static void kill_and_reap(pid_t pid)
+static void kill_and_reap(pid_t pid, const char *command)
 {
 	int ms = 0;
 
@@ -77,7 +77,8 @@ static void kill_and_reap(pid_t pid)
 	for (; ms < KILL_WAIT_MS && !waitpid(pid, NULL, WNOHANG); ms++)
 		usleep(1000);
 	if (ms == KILL_WAIT_MS)
-		log_warn("serve: process %d does not end when it is killed: it is left alone", pid);
+		log_warn("%s: process %d does not end when it is killed: it is left alone", command,
+			 pid);
 }
 
 int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(void *ctx),
@@ -96,10 +97,11 @@ int worker_start(struct worker *w, const struct worker_options *opts, int (*fn)(
 	}
 	if (pid < 0)
 		return -errno;
+	w->command = opts->command ? opts->command : "serve";
 	w->fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (w->fd < 0) {
 		err = -errno;
-		kill_and_reap(pid);
+		kill_and_reap(pid, w->command);
 		return err;
 	}
 	fcntl(w->fd, F_SETFD, FD_CLOEXEC);
@@ -168,9 +170,9 @@ static bool leave_alone(struct worker *w, const char *what)
 	if (!place)
 		return false;
 	log_warn(
-		"serve: %s: process %d does not end when it is killed, because what it reads does not "
+		"%s: %s: process %d does not end when it is killed, because what it reads does not "
 		"answer. It is left alone",
-		what, w->pid);
+		w->command, what, w->pid);
 	*place = w->pid;
 	forget(w);
 	return true;
@@ -191,7 +193,7 @@ bool worker_reap(struct worker *w, const char *what, uint64_t *ret_cpu_ns)
 	if (!pid)
 		return leave_alone(w, what);
 	if (pid == w->pid && !WIFEXITED(status) && !w->was_stopped)
-		log_warn("serve: %s was ended by signal %d", what, WTERMSIG(status));
+		log_warn("%s: %s was ended by signal %d", w->command, what, WTERMSIG(status));
 	forget(w);
 	*ret_cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
 	return true;
@@ -201,6 +203,6 @@ void worker_kill(struct worker *w)
 {
 	if (!w->pid)
 		return;
-	kill_and_reap(w->pid);
+	kill_and_reap(w->pid, w->command);
 	forget(w);
 }

@@ -26,11 +26,13 @@ struct worker {
 	int fd;
 	uint64_t began_ns, moment_ns;
 	uint64_t killed_ns; /* 0: it was not */
+	const char *command;
 	bool was_stopped; /* the last one that was at work, see worker_stop() */
 	pid_t hung[WORKER_HUNG_CAP]; /* 0: free */
 };
 
 struct worker_options {
+	const char *command; /* whose messages these are; NULL: serve's */
 	bool is_urgent;
 	uint64_t moment_ns; /* when the snapshot was begun that it works with */
 };

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/* What heaptap top shows: tables, rates, order, folds, search, and what fits on a screen of any size. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "profile/profile.h"
+#include "top/page.h"
+#include "top/rates.h"
+#include "top/table.h"
+#include "top/view.h"
+
+#define MIB (1 << 20)
+
+static struct profile *p; /* of the test that runs */
+static struct top_table *t;
+static struct top_view v;
+static struct top_rates *rates;
+
+static uint32_t add_frame(const char *function, int64_t line)
+{
+	struct profile_mapping m = { .filename_str = profile_str(p, "/bin/app") };
+	struct profile_function f = { .name_str = profile_str(p, function),
+				      .filename_str = profile_str(p, "/src/app.c") };
+	struct profile_line at = { .function = p->functions.cnt, .line = line };
+	struct profile_location loc = { .mapping = p->mappings.cnt,
+					.line_first = p->lines.cnt,
+					.line_cnt = 1 };
+
+	assert_int_equal(vec_push(&p->mappings, m), 0);
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, at), 0);
+	assert_int_equal(vec_push(&p->locations, loc), 0);
+	return p->locations.cnt - 1;
+}
+
+static void add(const uint32_t *locs, size_t cnt, const char *scope, int64_t held, int64_t alloc)
+{
+	const struct profile_label label = { .key_str = profile_str(p, "scope"),
+					     .str = profile_str(p, scope) };
+
+	assert_int_equal(profile_add_sample(p, locs, cnt, (int64_t[]){ 1, alloc, 1, held }, &label,
+					    scope[0] != 0, NULL),
+			 0);
+}
+
+static void begin(void)
+{
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 1), 0);
+	p->recording = RECORDING_NONE;
+	p->recording.is_known = true;
+	p->recording.pid = 77;
+	p->recording.comm_str = profile_str(p, "server");
+	p->recording.duration_ns = 90 * NS_PER_S;
+	p->recording.overhead_share = 0.012;
+	p->recording.limit = (struct recording_limit){ .cpu_share = 0.25 };
+}
+
+static void renew(void)
+{
+	top_table_free(t);
+	profile_free(p);
+	t = NULL;
+	p = NULL;
+	begin();
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	t = NULL;
+	begin();
+	top_view_init(&v);
+	v.pid = 77;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	top_view_release(&v);
+	top_rates_free(rates);
+	rates = NULL;
+	top_table_free(t);
+	profile_free(p);
+	return 0;
+}
+
+static void make(enum top_what what)
+{
+	top_table_free(t);
+	t = NULL;
+	v.what = what;
+	assert_int_equal(top_table_of_profile(p, what, &t), 0);
+}
+
+/* The names in their order, with a space between. */
+static const char *order(void)
+{
+	static char text[1024];
+
+	text[0] = '\0';
+	assert_int_equal(top_view_arrange(&v, t), 0);
+	for (size_t i = 0; i < v.order.cnt; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
+			 t->rows.data[v.order.data[i]].name);
+	return text;
+}
+
+static void type(const char *keys)
+{
+	for (; *keys; keys++)
+		top_view_key(&v, t, (unsigned char)*keys);
+}
+
+/* A screen as text, a line each. */
+static const char *draw_with(const struct top_news *news, size_t columns, size_t lines)
+{
+	static char text[200000];
+	struct top_page page;
+	size_t used = 0;
+
+	assert_int_equal(top_page_draw(&v, t, news, columns, lines, &page), 0);
+	assert_int_equal(page.line_cnt, lines);
+	for (size_t i = 0; i < page.line_cnt; i++) {
+		size_t width = 0;
+
+		for (const char *s = page.lines[i].text; *s; s++) {
+			assert_true((unsigned char)*s >= ' ');
+			width += ((unsigned char)*s & 0xc0) != 0x80;
+		}
+		assert_true(width <= columns);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\n",
+					 page.lines[i].text);
+	}
+	top_page_release(&page);
+	return text;
+}
+
+static const char *draw(size_t columns, size_t lines)
+{
+	return draw_with(&(struct top_news){ .message = "" }, columns, lines);
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void has_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("'%s' is in:\n%s", part, text);
+}
+
+static void fill_stacks(void)
+{
+	uint32_t put = add_frame("put", 3), run = add_frame("run", 5), start = add_frame("main", 7);
+
+	add((uint32_t[]){ put, run, start }, 3, "", 3 * MIB, 9 * MIB);
+	add((uint32_t[]){ run, start }, 2, "", 5 * MIB, 5 * MIB);
+}
+
+static void a_screen_of_stacks(void **state)
+{
+	const char *text;
+
+	(void)state;
+	fill_stacks();
+	make(TOP_STACKS);
+	text = draw(120, 12);
+	has(text, "held 8.00 MiB  server (PID 77), 1m 30s, every allocation\n");
+	has(text, "cost 1.2 % of its CPU time (limit: 25 %); no losses\n");
+	has(text, "HELD ");
+	has(text, "5.00 MiB ");
+	has(text, "+ run app.c:5  < main app.c:7\n");
+	has(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
+	has(text, "by held");
+	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
+	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */
+	text = draw(120, 12);
+	has(text, "- run app.c:5");
+	has(text, "    main app.c:7\n");
+	top_view_key(&v, t, TOP_KEY_ENTER);
+	has_not(draw(120, 12), "    main app.c:7\n");
+}
+
+static void losses_come_first(void **state)
+{
+	const char *text;
+
+	(void)state;
+	fill_stacks();
+	assert_int_equal(profile_comment(p, "ledger: live_full 12 (the live map was full)"), 0);
+	assert_int_equal(profile_comment(p, "ledger: stacks_full 3 (no room)"), 0);
+	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
+	p->recording.full_share = 0.53;
+	make(TOP_STACKS);
+	text = draw(200, 12);
+	has(text, "lost: live_full 12 (the live map was full), and 1 more; cost 1.2 %");
+	has(text, "In use is UNKNOWN: Watching frees costs 53 %");
+	has(text, "held unknown");
+	has(text, " unknown  ");
+	has_not(text, " 0 B");
+}
+
+static void scopes_fold_and_sort_among_brothers(void **state)
+{
+	(void)state;
+	add(NULL, 0, "A/X", 1 * MIB, 50 * MIB);
+	add(NULL, 0, "A/Y", 2 * MIB, 2 * MIB);
+	add(NULL, 0, "B/Z", 9 * MIB, 9 * MIB);
+	make(TOP_SCOPES);
+	assert_string_equal(order(), "B Z A Y X");
+	for (size_t i = 0; i < t->rows.cnt; i++)
+		t->rows.data[i].alloc_per_s = t->rows.data[i].alloc_bytes;
+	type("a");
+	assert_string_equal(order(), "A X Y B Z");
+	top_view_key(&v, t, TOP_KEY_ENTER); /* A */
+	assert_string_equal(order(), "A B Z");
+	type("/y");
+	top_view_key(&v, t, TOP_KEY_ENTER);
+	assert_string_equal(order(), "A Y"); /* found though it is folded, with what it lies in */
+	top_view_key(&v, t, TOP_KEY_BACK);
+	assert_string_equal(order(), "A B Z");
+	top_view_key(&v, t, ' ');
+	assert_string_equal(order(), "A X Y B Z");
+	has(draw(80, 12), " - A\n");
+}
+
+static void search_is_typed_and_taken_back(void **state)
+{
+	(void)state;
+	fill_stacks();
+	make(TOP_STACKS);
+	type("/q"); /* does not quit */
+	assert_true(v.is_typing);
+	assert_string_equal(order(), "");
+	has(draw(80, 12), "nothing here has that in its name");
+	top_view_key(&v, t, TOP_KEY_ERASE);
+	type("PUT");
+	assert_string_equal(order(), "put app.c:3");
+	has(draw(80, 12), "/PUT_");
+	top_view_key(&v, t, TOP_KEY_ENTER);
+	assert_int_equal(top_view_key(&v, t, 'q'), TOP_QUIT);
+	for (int i = 0; i < 1000; i++)
+		type("/x");
+	assert_true(strlen(v.search) < sizeof(v.search));
+	type("\xc3\xa4");
+	top_view_key(&v, t, TOP_KEY_BACK);
+	assert_string_equal(v.search, "");
+}
+
+static void keys_move_open_and_close(void **state)
+{
+	(void)state;
+	fill_stacks();
+	make(TOP_PROCESSES);
+	v.pid = 0;
+	assert_string_equal(order(), "server");
+	assert_int_equal(top_view_key(&v, t, 't'), TOP_NOTHING); /* of whom? */
+	assert_int_equal(top_view_key(&v, t, TOP_KEY_ENTER), TOP_LOAD);
+	assert_int_equal(v.what, TOP_STACKS);
+	assert_int_equal(v.pid, 77);
+	make(TOP_STACKS);
+	order();
+	assert_int_equal(top_view_selected(&v, t), 0);
+	top_view_key(&v, t, TOP_KEY_DOWN);
+	assert_int_equal(top_view_selected(&v, t), 1);
+	top_view_key(&v, t, TOP_KEY_DOWN);
+	assert_int_equal(top_view_selected(&v, t), 1);
+	top_view_key(&v, t, TOP_KEY_HOME);
+	assert_int_equal(top_view_selected(&v, t), 0);
+	top_view_key(&v, t, TOP_KEY_END);
+	assert_int_equal(top_view_selected(&v, t), 1);
+	assert_int_equal(top_view_key(&v, t, '\t'), TOP_LOAD);
+	assert_int_equal(v.what, TOP_FUNCTIONS);
+	assert_int_equal(top_view_key(&v, t, TOP_KEY_BACK), TOP_LOAD);
+	assert_int_equal(v.what, TOP_PROCESSES);
+	assert_int_equal(top_view_key(&v, t, '?'), TOP_DRAW);
+	has(draw(80, 24), "quit");
+	assert_int_equal(top_view_key(&v, t, 'x'), TOP_DRAW);
+	assert_false(v.shows_help);
+	assert_int_equal(top_view_key(&v, t, TOP_KEY_GONE), TOP_QUIT);
+	assert_int_equal(top_view_key(&v, NULL, TOP_KEY_ENTER), TOP_NOTHING);
+	assert_int_equal(top_view_key(&v, NULL, TOP_KEY_DOWN), TOP_NOTHING);
+}
+
+static void any_size_has_whole_numbers(void **state)
+{
+	static char name[10001];
+	const char *text;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	fill_stacks();
+	add((uint32_t[]){ add_frame(name, 1) }, 1, "", 30 * MIB, MIB);
+	add((uint32_t[]){ add_frame("\xff\x1b[31m\n\xe2\x80\xae"
+				    "evil",
+				    1) },
+	    1, "", 20 * MIB, MIB);
+	make(TOP_STACKS);
+	for (size_t columns = 1; columns <= 140; columns++)
+		for (size_t lines = 1; lines <= 9; lines++)
+			draw(columns, lines);
+	text = draw(40, 10);
+	has(text, "HELD");
+	has(text, "30.0 MiB");
+	has(text, "...");
+	text = draw(20, 8);
+	has(text, "30.0 MiB");
+	has(text, "+ ");
+	text = draw(12, 1);
+	has(text, "30.0 MiB");
+	draw(5000, 3);
+}
+
+static void scrolls_to_what_is_selected(void **state)
+{
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "f%02d", i);
+		add((uint32_t[]){ add_frame(name, i + 1) }, 1, "", (100 - i) * MIB, MIB);
+	}
+	make(TOP_STACKS);
+	has(draw(60, 10), "f05");
+	has_not(draw(60, 10), "f06");
+	top_view_key(&v, t, TOP_KEY_END);
+	has(draw(60, 10), "f49");
+	has_not(draw(60, 10), "f43");
+	top_view_key(&v, t, TOP_KEY_PAGE_UP);
+	has(draw(60, 10), "f43");
+	top_view_key(&v, t, TOP_KEY_HOME);
+	has(draw(60, 10), "f00");
+}
+
+static void says_what_there_is_when_there_is_nothing(void **state)
+{
+	const struct top_news news = { .message = "cannot connect" }, over = { "", true };
+
+	(void)state;
+	has(draw(80, 10), "waiting for the first samples");
+	has(draw_with(&news, 80, 10), "cannot connect");
+	has(draw_with(&news, 80, 1), "cannot connect");
+	make(TOP_STACKS);
+	has(draw(80, 10), "nothing yet");
+	has(draw_with(&over, 80, 10), "ENDED  held 0 B");
+	type("p");
+	has(draw(80, 10), "PAUSED  held");
+}
+
+static void rates_are_unknown_at_first(void **state)
+{
+	struct top_row *row;
+
+	(void)state;
+	assert_int_equal(top_rates_new(&rates), 0);
+	add((uint32_t[]){ add_frame("put", 3) }, 1, "", 6 * MIB, 10 * MIB);
+	make(TOP_STACKS);
+	assert_int_equal(top_rates_update(rates, 77, 100 * NS_PER_S, t), 0);
+	assert_true(isnan(t->rows.data[0].growth_per_min));
+	assert_true(isnan(t->total.alloc_per_s));
+	has(draw(80, 8), " -  ");
+
+	renew();
+	add((uint32_t[]){ add_frame("put", 3) }, 1, "", 8 * MIB, 20 * MIB);
+	make(TOP_STACKS);
+	assert_int_equal(top_rates_update(rates, 77, 110 * NS_PER_S, t), 0);
+	row = &t->rows.data[0];
+	assert_true(fabs(row->growth_per_min - 12 * MIB) < 1);
+	assert_true(fabs(row->alloc_per_s - 1 * MIB) < 1);
+	assert_false(row->growth_is_weak); /* every allocation is recorded: nothing is chance */
+	has(draw(80, 8), "+12.0 MiB ");
+	has(draw(80, 8), "held 8.00 MiB (+12.0 MiB/min), allocates 1.00 MiB/s");
+	t->total.growth_is_weak = row->growth_is_weak = true;
+	has(draw(80, 8), "+12.0 MiB? ");
+	has(draw(80, 8), "(+12.0 MiB?/min)");
+	type("g");
+	has(draw(24, 8), "+12.0 MiB? "); /* what the order is by has a column in any case */
+
+	/* Another process under the same names begins anew. */
+	assert_int_equal(top_rates_update(rates, 78, 120 * NS_PER_S, t), 0);
+	assert_true(isnan(t->rows.data[0].growth_per_min));
+}
+
+static void chance_is_told_from_growth(void **state)
+{
+	struct top_row *row;
+
+	(void)state;
+	assert_int_equal(top_rates_new(&rates), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		renew();
+		add((uint32_t[]){ add_frame("put", 3) }, 1, "", (int64_t)(10 + 10 * i) * MIB,
+		    99 * MIB);
+		make(TOP_STACKS);
+		row = &t->rows.data[0];
+		row->held_variance = i ? 5.0 * MIB * MIB * MIB : 9.0 * MIB * MIB;
+		if (i == 2)
+			row->held_variance = 9.0 * MIB * MIB;
+		assert_int_equal(top_rates_update(rates, 77, (100 + 10 * i) * NS_PER_S, t), 0);
+		if (i) /* 10 MiB more is within, 20 MiB more is not: 1.96 * sqrt(9 + 9) is 8.3 */
+			assert_int_equal(row->growth_is_weak, i == 1);
+	}
+}
+
+static void growth_is_of_the_last_minute(void **state)
+{
+	(void)state;
+	assert_int_equal(top_rates_new(&rates), 0);
+	for (uint64_t s = 0; s <= 300; s += 2) {
+		renew();
+		/* grows by 60 MiB a minute for two minutes, then no more */
+		add((uint32_t[]){ add_frame("put", 3) }, 1, "",
+		    (int64_t)(s < 120 ? s : 120) * MIB + MIB, 1000 * MIB);
+		make(TOP_STACKS);
+		assert_int_equal(top_rates_update(rates, 77, (100 + s) * NS_PER_S, t), 0);
+		if (s == 110)
+			assert_true(fabs(t->rows.data[0].growth_per_min - 60 * MIB) < MIB);
+	}
+	assert_true(t->rows.data[0].growth_per_min == 0);
+	assert_true(t->rows.data[0].alloc_per_s == 0);
+}
+
+static const char metrics[] =
+	"# HELP heaptap_inuse_bytes Bytes\n# TYPE heaptap_inuse_bytes gauge\n"
+	"heaptap_inuse_bytes{pid=\"7\",comm=\"a\\\"b\\\\c\\n\",exe=\"/bin/x\"} 1048576\n"
+	"heaptap_inuse_standard_error_bytes{pid=\"7\",comm=\"a\"} 104857.6\n"
+	"heaptap_inuse_objects{pid=\"7\",comm=\"a\"} 3\n"
+	"heaptap_alloc_bytes_total{pid=\"7\",comm=\"a\"} 4194304\n"
+	"heaptap_alloc_bytes_total{pid=\"8\",comm=\"dark\"} 4194304\n"
+	"heaptap_overhead_ratio{pid=\"7\",comm=\"a\"} 0.02\n"
+	"heaptap_scope_inuse_bytes{pid=\"7\",comm=\"a\",scope=\"S\",thread=\"t\"} 99\n"
+	"heaptap_losses_total{reason=\"live_full\"} 5\n"
+	"heaptap_losses_total{reason=\"other\"} 0\n"
+	"heaptap_sample_rate_bytes 65536\n"
+	"heaptap_host_overhead_ratio 0.003\n"
+	"python_gc_total 4\n"
+	"broken{ 4\n\nheaptap_x{pid=\"7\n";
+
+static void metrics_become_processes(void **state)
+{
+	const char *text;
+
+	(void)state;
+	assert_int_equal(top_table_of_metrics(metrics, &t), 0);
+	v.what = TOP_PROCESSES;
+	v.pid = 0;
+	assert_int_equal(t->rows.cnt, 2);
+	assert_int_equal(t->rows.data[0].pid, 7);
+	assert_string_equal(t->rows.data[0].name, "a\"b\\c\n");
+	assert_string_equal(t->rows.data[0].error, "+-20%");
+	assert_true(isnan(t->rows.data[1].held_bytes));
+	assert_true(isnan(t->total.held_bytes)); /* what is not known of one is not of all */
+	text = draw(120, 10);
+	has(text, "2 processes, one sample per 64.0 KiB");
+	has(text, "lost: live_full 5; cost 0.3");
+	has(text, "1.00 MiB ");
+	has(text, " unknown ");
+	has(text, "a\"b\\c?");
+	type("/8");
+	assert_string_equal(order(), "dark"); /* a number of a process is searched, too */
+}
+
+static void other_texts_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(top_table_of_metrics("", &t), -EBADMSG);
+	assert_int_equal(top_table_of_metrics("<html>\nheaptap_ 1\nup 1\n", &t), -EBADMSG);
+	assert_null(t);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_screen_of_stacks),
+		TEST(losses_come_first),
+		TEST(scopes_fold_and_sort_among_brothers),
+		TEST(search_is_typed_and_taken_back),
+		TEST(keys_move_open_and_close),
+		TEST(any_size_has_whole_numbers),
+		TEST(scrolls_to_what_is_selected),
+		TEST(says_what_there_is_when_there_is_nothing),
+		TEST(rates_are_unknown_at_first),
+		TEST(chance_is_told_from_growth),
+		TEST(growth_is_of_the_last_minute),
+		TEST(metrics_become_processes),
+		TEST(other_texts_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

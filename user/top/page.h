@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * page.h - a table as lines of text of a screen of any size. Pure.
+ *
+ * No line is wider than the screen, numbers are never cut: columns that have no room are left out, the least needed
+ * first. The text is UTF-8 without control characters.
+ */
+#ifndef HT_TOP_PAGE_H
+#define HT_TOP_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct top_table;
+struct top_view;
+
+#define TOP_COLUMNS_MAX 400
+#define TOP_LINE_BUF (4 * TOP_COLUMNS_MAX + 1) /* bytes of UTF-8 */
+
+enum top_paint { TOP_PLAIN, TOP_HEAD, TOP_TITLES, TOP_SELECTED, TOP_DIM, TOP_WARN };
+struct top_line {
+	char text[TOP_LINE_BUF];
+	enum top_paint paint;
+};
+
+struct top_page {
+	struct top_line *lines;
+	size_t line_cnt, columns;
+};
+
+/* What is said beside the table. */
+struct top_news {
+	const char *message; /* the last one, or why there is no table; "": none */
+	bool is_over; /* the process has ended: what is shown stays so */
+};
+
+/* t: NULL when there is none yet. Arranges v anew, and scrolls it. 0 or -ENOMEM. */
+int top_page_draw(struct top_view *v, const struct top_table *t, const struct top_news *news,
+		  size_t columns, size_t lines, struct top_page *ret);
+void top_page_release(struct top_page *p);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rates.h - from tables of several moments, how fast rows grow and allocate. Pure.
+ *
+ * Growth is what a row holds now minus what it held at the oldest moment that is kept, of the last minute. It may be
+ * chance when it is within the error bars of both moments together. That is too careful, since what is held at both
+ * moments is in both: heaptap record, which knows every sample's age, can be surer.
+ */
+#ifndef HT_TOP_RATES_H
+#define HT_TOP_RATES_H
+
+#include <stdint.h>
+
+struct top_rates;
+struct top_table;
+
+/* A first answer takes that long; points are so far apart. */
+#define TOP_RATES_STEP_NS 5000000000ULL
+#define TOP_RATES_SPAN_NS 60000000000ULL
+
+int top_rates_new(struct top_rates **ret);
+void top_rates_free(struct top_rates *r);
+/* of whom: what rows of other processes held is nothing to these. Fills the last fields of all rows. 0 or -ENOMEM. */
+int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct top_table *t);
+
+#endif
