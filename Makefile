@@ -33,7 +33,7 @@ CFLAGS ?= -O2 -g
 OBJCOPY ?= objcopy
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARN) $(SANFLAGS) -D_GNU_SOURCE -DHEAPTAP_VERSION='"$(VERSION)"' \
 	-Iinclude -Iuser -I$(G)
-LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lm -pthread
+LIBS := -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -llzma -lzstd -lz -lmicrohttpd -lncursesw -ltinfo -lm -pthread
 
 # OMIT: folders that a build has no use for (tests/tests.mk).
 SRCS := $(filter-out user/main.c $(addsuffix /%,$(addprefix user/,$(OMIT))),$(wildcard user/*.c user/*/*.c))

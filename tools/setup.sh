@@ -32,7 +32,7 @@ want() { want="$want $*"; }
 debian_build() {
 	need make gcc libc6-dev clang libbpf-dev libelf-dev libdw-dev libcapstone-dev \
 		protobuf-c-compiler libprotobuf-c-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev \
-		libcurl4-openssl-dev libmicrohttpd-dev
+		libcurl4-openssl-dev libmicrohttpd-dev libncurses-dev
 	# Debian has a package bpftool; Ubuntu has it in the tools of its kernel.
 	if command -v bpftool >/dev/null 2>&1 || ls /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
 		>/dev/null 2>&1; then
@@ -46,12 +46,14 @@ debian_build() {
 fedora_build() {
 	need make gcc glibc-devel clang bpftool libbpf-devel elfutils-libelf-devel elfutils-devel \
 		capstone-devel protobuf-c-compiler protobuf-c-devel binutils-devel xz-devel \
-		libzstd-devel zlib-devel libcurl-devel libmicrohttpd-devel
+		libzstd-devel zlib-devel libcurl-devel libmicrohttpd-devel ncurses-devel
 }
 debian_demo() { want redis-server redis-tools python3; }
 fedora_demo() { want redis python3; }
 debian_check() {
 	need libcmocka-dev g++ binutils procps util-linux
+	# heaptap top in a terminal
+	want tmux ncurses-bin
 	# the pictures, as a person sees them
 	want chromium
 	# programs as people have them
@@ -77,7 +79,7 @@ debian_check() {
 }
 fedora_check() {
 	need libcmocka-devel gcc-c++ binutils procps-ng util-linux libasan libubsan
-	want redis nginx python3-numpy luajit
+	want tmux ncurses redis nginx python3-numpy luajit
 	want curl compiler-rt jemalloc jemalloc-devel mimalloc mimalloc-devel gperftools gperftools-devel \
 		musl-gcc dwz llvm lld sqlite sqlite-devel groff-base mandoc python3 golang rust cargo
 }

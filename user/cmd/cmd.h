@@ -24,8 +24,9 @@ struct command {
 	int (*run)(int argc, char **argv, const struct option_args *args);
 };
 
-extern const struct command command_record, command_report, command_diff, command_check,
-	command_doctor, command_serve, command_symbolize, command_convert, command_version;
+extern const struct command command_record, command_report, command_top, command_diff,
+	command_check, command_doctor, command_serve, command_symbolize, command_convert,
+	command_version;
 
 /* The last two of every table. */
 #define COMMAND_HELP_ROW                                                               \

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/top.c - `heaptap top`: options in, a live view in the terminal until it is left. Wiring only. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "budget/governor.h"
+#include "cmd/cmd.h"
+#include "top/record_source.h"
+#include "top/serve_source.h"
+
+static const char usage[] =
+	"usage: heaptap top [OPTIONS] -p PID\n"
+	"       heaptap top [OPTIONS] --connect URL [-p PID]\n"
+	"\n"
+	"Show who holds the memory of a process, live in the terminal. Records the process itself (as\n"
+	"root), or shows what a running heaptap serve follows. Ends with q; then no probe is left.\n";
+
+static const char more[] =
+	"\n"
+	"keys: ? shows them\n"
+	"\n"
+	"examples:\n"
+	"  heaptap top -p $(pidof -s redis-server)\n"
+	"  heaptap top --connect http://127.0.0.1:7676\n"
+	"\n"
+	"exit status: 0 it was left, 1 it could not be shown (the message says why),\n"
+	"2 wrong usage\n";
+
+struct top_cli {
+	uint64_t pid, interval_ns, rate_bytes;
+	char *url, *token_file;
+	int by, sort;
+	struct option_limit max_overhead;
+};
+
+static const char *const views[] = { "stack", "function", "scope", "thread", NULL };
+
+#define AT(member) offsetof(struct top_cli, member)
+
+static const struct option_row rows[] = {
+	{ .type = OPTION_HEADING, .help = "whom" },
+	{ .name = "pid",
+	  .letter = 'p',
+	  .type = OPTION_COUNT,
+	  .at = AT(pid),
+	  .arg = "PID",
+	  .min = 1,
+	  .max = INT32_MAX,
+	  .wanted = "a process id",
+	  .help = "this running process; behind --connect, the one of the server's that is opened "
+		  "first" },
+	{ .name = "connect",
+	  .letter = 'c',
+	  .type = OPTION_TEXT,
+	  .at = AT(url),
+	  .arg = "URL",
+	  .help = "what a heaptap serve follows that listens there: http://HOST:PORT or unix:PATH" },
+	{ .name = "token-file",
+	  .type = OPTION_TEXT,
+	  .at = AT(token_file),
+	  .arg = "FILE",
+	  .help = "send the server the secret in FILE, as that of its own token file" },
+
+	{ .type = OPTION_HEADING, .help = "what is shown first" },
+	{ .name = "by",
+	  .letter = 'b',
+	  .type = OPTION_CHOICE,
+	  .at = AT(by),
+	  .arg = "WHAT",
+	  .choices = views,
+	  .help = "of a process: a row for each stack (default), function, scope or thread" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPTION_CHOICE,
+	  .at = AT(sort),
+	  .arg = "ORDER",
+	  .choices = top_sort_names,
+	  .help = "held (default), growth or alloc: what is held, by how much that grows a minute, "
+		  "what is allocated a second" },
+	{ .name = "interval",
+	  .letter = 'i',
+	  .type = OPTION_TIME,
+	  .at = AT(interval_ns),
+	  .arg = "TIME",
+	  .value = "2s",
+	  .min = 100000000,
+	  .wanted = "a time from 100ms on, such as 5s",
+	  .help = "look again after TIME; later where looking takes long" },
+
+	{ .type = OPTION_HEADING, .help = "what recording may cost, and how exact it is" },
+	{ .name = "rate",
+	  .letter = 'r',
+	  .type = OPTION_SIZE,
+	  .at = AT(rate_bytes),
+	  .arg = "BYTES",
+	  .value = "64k",
+	  .min = 1,
+	  .max = 1ULL << 40,
+	  .help = "sample every BYTES allocated on the average; 1 = record every allocation, exactly" },
+	{ .name = "max-overhead",
+	  .type = OPTION_LIMIT,
+	  .at = AT(max_overhead),
+	  .arg = "PCT",
+	  .max = 99,
+	  .help = "probes may take this much of the CPU time of the process, as with heaptap record "
+		  "(default: 25 % of it, or of one CPU); off = no limit" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+
+/* What belongs to a recording of one's own, and what to a server. */
+static int check(const struct top_cli *o, const struct option_args *args)
+{
+	static const char *const of_recording[] = { "rate", "max-overhead" };
+
+	if (!o->pid && !o->url) {
+		log_error(
+			"top: nothing to show: give -p PID, or --connect URL of a running heaptap "
+			"serve");
+		return -EINVAL;
+	}
+	for (size_t i = 0; o->url && i < 2; i++) {
+		if (!option_args_find(args, of_recording[i]))
+			continue;
+		log_error("top: --%s is for a recording of its own: with --connect the server says "
+			  "it",
+			  of_recording[i]);
+		return -EINVAL;
+	}
+	if (o->token_file && !o->url) {
+		log_error("top: --token-file is for --connect");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_terminal(const struct top_cli *o)
+{
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return 0;
+	if (o->url)
+		log_error("top: standard input or output is no terminal: fetch a profile "
+			  "(%s/debug/pprof/heap) and read it with: heaptap report FILE",
+			  o->url);
+	else
+		log_error("top: standard input or output is no terminal: use heaptap record -p "
+			  "%llu, and heaptap report FILE",
+			  (unsigned long long)o->pid);
+	return -ENOTTY;
+}
+
+static int record(const struct top_cli *o, const struct top_ui_options *ui,
+		  const struct option_args *args, int argc, char **argv)
+{
+	struct top_record_options opts = {
+		.ui = *ui,
+		.interval_ns = o->interval_ns,
+		.rate_bytes = o->rate_bytes,
+		.rate_is_fixed = option_args_find(args, "rate") != NULL,
+		.max_overhead = GOVERNOR_RECORD_LIMIT,
+		.command_argv = argv,
+		.command_argc = argc,
+	};
+
+	if (option_args_find(args, "max-overhead"))
+		opts.max_overhead =
+			governor_limit(o->max_overhead.percent, o->max_overhead.is_strict);
+	return top_record(&opts);
+}
+
+static int show(const struct top_cli *o, const struct option_args *args, int argc, char **argv)
+{
+	const struct top_ui_options ui = {
+		.pid = (pid_t)o->pid,
+		.what = TOP_STACKS + (enum top_what)o->by,
+		.sort = (enum top_sort)o->sort,
+	};
+	const struct top_serve_options serve = {
+		.ui = ui,
+		.url = o->url,
+		.token_file = o->token_file,
+		.interval_ns = o->interval_ns,
+	};
+
+	log_set_level(LOG_WARN);
+	return o->url ? top_serve(&serve) : record(o, &ui, args, argc, argv);
+}
+
+static int run(int argc, char **argv, const struct option_args *args)
+{
+	struct top_cli o = { 0 };
+	int err = command_settings(&command_top, args, &o), status = 2;
+
+	if (!err && args->first < (size_t)argc) {
+		log_error("top: unexpected argument '%s': did you mean -p?", argv[args->first]);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = check(&o, args);
+	if (!err)
+		status = check_terminal(&o) || show(&o, args, argc, argv) ? 1 : 0;
+	option_release(&table, &o);
+	return status;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "show who holds memory, live in the terminal",
+	.example = "heaptap top -p PID",
+	.options = &table,
+	.usage = usage,
+	.more = more,
+	.run = run,
+};

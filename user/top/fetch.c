@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* fetch.c - see fetch.h. */
+#include "top/fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ca_file.h"
+#include "base/vec.h"
+
+#define CONNECT_MS 10000L
+#define ANSWER_MS 120000L /* names may take a server long */
+#define ANSWER_BYTES_MAX ((size_t)256 << 20)
+
+struct top_fetch {
+	CURLM *multi;
+	CURL *easy;
+	struct curl_slist *headers;
+	char *base; /* of all addresses, without a slash at its end */
+	char *unix_path;
+	VEC(char) body;
+	bool is_busy, is_too_large;
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
+{
+	struct top_fetch *f = ctx;
+	size_t bytes = size * n;
+
+	f->is_too_large = f->body.cnt + bytes > ANSWER_BYTES_MAX;
+	if (f->is_too_large || vec_reserve(&f->body, f->body.cnt + bytes + 1))
+		return 0;
+	memcpy(f->body.data + f->body.cnt, data, bytes);
+	f->body.cnt += bytes;
+	f->body.data[f->body.cnt] = '\0';
+	return bytes;
+}
+
+static int set_address(struct top_fetch *f, const char *url, char *why, size_t why_bytes)
+{
+	bool is_unix = !strncmp(url, "unix:", 5) && url[5];
+	size_t len = strlen(url);
+
+	if (is_unix) {
+		f->unix_path = strdup(url + 5);
+		f->base = strdup("http://localhost");
+		return f->unix_path && f->base ? 0 : -ENOMEM;
+	}
+	if ((strncmp(url, "http://", 7) != 0 || !url[7]) &&
+	    (strncmp(url, "https://", 8) != 0 || !url[8])) {
+		snprintf(why, why_bytes,
+			 "'%s' is no address of a heaptap serve: http://HOST:PORT or unix:PATH is "
+			 "wanted",
+			 url);
+		return -EINVAL;
+	}
+	while (len && url[len - 1] == '/')
+		len--;
+	f->base = strndup(url, len);
+	return f->base ? 0 : -ENOMEM;
+}
+
+static int add_token(struct top_fetch *f, const char *token)
+{
+	char *line = NULL;
+	int err = 0;
+
+	if (!token)
+		return 0;
+	if (asprintf(&line, "Authorization: Bearer %s", token) < 0)
+		return -ENOMEM;
+	f->headers = curl_slist_append(NULL, line);
+	if (!f->headers)
+		err = -ENOMEM;
+	explicit_bzero(line, strlen(line));
+	free(line);
+	return err;
+}
+
+static void set_up(struct top_fetch *f)
+{
+	const char *ca_file = ca_file_find();
+
+	curl_easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(f->easy, CURLOPT_WRITEDATA, f);
+	curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->error);
+	curl_easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->headers);
+	curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(f->easy, CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
+	curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	curl_easy_setopt(f->easy, CURLOPT_TIMEOUT_MS, ANSWER_MS);
+	if (ca_file)
+		curl_easy_setopt(f->easy, CURLOPT_CAINFO, ca_file);
+	if (f->unix_path)
+		curl_easy_setopt(f->easy, CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
+}
+
+int top_fetch_open(const char *url, const char *token, struct top_fetch **ret, char *why,
+		   size_t why_bytes)
+{
+	struct top_fetch *f = calloc(1, sizeof(*f));
+	int err;
+
+	snprintf(why, why_bytes, "out of memory");
+	if (!f)
+		return -ENOMEM;
+	err = set_address(f, url, why, why_bytes);
+	if (!err)
+		err = add_token(f, token);
+	if (!err && !curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		f->multi = curl_multi_init();
+		f->easy = curl_easy_init();
+	}
+	if (!err && (!f->multi || !f->easy))
+		err = -ENOMEM;
+	if (err) {
+		top_fetch_close(f);
+		return err;
+	}
+	set_up(f);
+	*ret = f;
+	return 0;
+}
+
+void top_fetch_close(struct top_fetch *f)
+{
+	if (!f)
+		return;
+	top_fetch_cancel(f);
+	if (f->easy)
+		curl_easy_cleanup(f->easy);
+	if (f->multi)
+		curl_multi_cleanup(f->multi);
+	curl_slist_free_all(f->headers);
+	vec_release(&f->body);
+	free(f->unix_path);
+	free(f->base);
+	free(f);
+}
+
+void top_fetch_cancel(struct top_fetch *f)
+{
+	if (f->is_busy)
+		curl_multi_remove_handle(f->multi, f->easy);
+	f->is_busy = false;
+}
+
+bool top_fetch_is_busy(const struct top_fetch *f)
+{
+	return f->is_busy;
+}
+
+int top_fetch_begin(struct top_fetch *f, const char *path)
+{
+	char *url = NULL;
+	int err = 0;
+
+	if (asprintf(&url, "%s%s", f->base, path) < 0)
+		return -ENOMEM;
+	f->body.cnt = 0;
+	f->error[0] = '\0';
+	f->is_too_large = false;
+	if (vec_reserve(&f->body, 1) || curl_easy_setopt(f->easy, CURLOPT_URL, url) ||
+	    curl_multi_add_handle(f->multi, f->easy))
+		err = -ENOMEM;
+	else
+		f->body.data[0] = '\0';
+	free(url);
+	f->is_busy = !err;
+	return err;
+}
+
+static void take_answer(struct top_fetch *f, CURLcode code, struct top_answer *ret)
+{
+	long status = 0;
+
+	*ret = (struct top_answer){ .data = f->body.data, .bytes = f->body.cnt };
+	curl_easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (!code)
+		ret->status = (int)status;
+	else if (f->is_too_large)
+		snprintf(ret->why, sizeof(ret->why), "%s: the answer is larger than %zu MiB",
+			 f->base, ANSWER_BYTES_MAX >> 20);
+	else
+		snprintf(ret->why, sizeof(ret->why), "%s: %s",
+			 f->unix_path ? f->unix_path : f->base,
+			 f->error[0] ? f->error : curl_easy_strerror(code));
+	top_fetch_cancel(f);
+}
+
+bool top_fetch_wait(struct top_fetch *f, const int fds[2], int ms, struct top_answer *ret)
+{
+	struct curl_waitfd wait[2] = { { fds[0], CURL_WAIT_POLLIN, 0 },
+				       { fds[1], CURL_WAIT_POLLIN, 0 } };
+	const struct CURLMsg *m;
+	int left, running;
+
+	curl_multi_poll(f->multi, wait, 2, ms, NULL);
+	curl_multi_perform(f->multi, &running);
+	while ((m = curl_multi_info_read(f->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		take_answer(f, m->data.result, ret);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record_source.c - see record_source.h.
+ *
+ * The recording's loop runs, and the screen is its guest. Every few seconds a child is forked that takes a snapshot,
+ * has the names looked up and hands over a profile, as if the recording ended then: the loop never waits for names.
+ * A child takes at most a tenth of the time of one CPU: the next one waits accordingly.
+ */
+#include "top/record_source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "record/recorder.h"
+#include "record/result.h"
+#include "serve/worker.h"
+#include "snapshot/scope_labels.h"
+#include "top/signals.h"
+#include "track/tracker.h"
+
+#define FIRST_NS (NS_PER_S / 2)
+#define REST 10 /* times the CPU time of a child */
+#define RESIZE_MS 500 /* another size of the terminal is seen within that time */
+#define LIVE_CAP 1000000
+#define STACK_CAP 65536
+
+struct source {
+	const struct top_record_options *opts;
+	struct result_options result;
+	struct recorder *recorder;
+	struct top_ui *ui;
+	struct worker worker;
+	int fd; /* of the profile that is being made; -1: none is */
+	uint64_t due_ns;
+	bool wants_end; /* the user does */
+	int err;
+};
+
+/* In the child. */
+static int make_profile(void *ctx)
+{
+	struct source *s = ctx;
+	struct profile *p = NULL;
+	int err = recorder_look(s->recorder);
+
+	if (!err)
+		err = result_profile(&s->result, s->recorder, &p);
+	if (!err)
+		err = pprof_write(p, s->fd);
+	if (err)
+		log_warn("top: a profile could not be made: %s", strerror(-err));
+	return err ? 1 : 0;
+}
+
+static int begin_profile(struct source *s)
+{
+	const struct worker_options opts = { .command = "top", .moment_ns = now_ns() };
+	int err;
+
+	s->fd = memfd_create("profile", MFD_CLOEXEC);
+	if (s->fd < 0)
+		return -errno;
+	err = worker_start(&s->worker, &opts, make_profile, s);
+	if (err) {
+		close(s->fd);
+		s->fd = -1;
+	}
+	return err;
+}
+
+/* What the child has written; nothing where it failed, which it has said. */
+static int take_profile(struct source *s, uint64_t cpu_ns)
+{
+	uint64_t rest_ns = REST * cpu_ns;
+	struct format_error why;
+	struct profile *p = NULL;
+	int err = 0;
+
+	if (lseek(s->fd, 0, SEEK_END) > 0 && !lseek(s->fd, 0, SEEK_SET) &&
+	    !pprof_read(s->fd, &p, &why) && !top_ui_view(s->ui)->is_paused)
+		err = top_ui_set_profile(s->ui, p);
+	else
+		profile_free(p);
+	close(s->fd);
+	s->fd = -1;
+	s->due_ns = now_ns() + (rest_ns > s->opts->interval_ns ? rest_ns : s->opts->interval_ns);
+	return err;
+}
+
+static int work(struct source *s)
+{
+	uint64_t cpu_ns;
+	int err = 0;
+
+	worker_check(&s->worker);
+	if (s->fd >= 0 && worker_reap(&s->worker, "the making of a profile", &cpu_ns))
+		err = take_profile(s, cpu_ns);
+	if (!err && s->fd < 0 && now_ns() >= s->due_ns && !top_ui_view(s->ui)->is_paused)
+		err = begin_profile(s);
+	return err ? err : top_ui_draw(s->ui);
+}
+
+static void on_tick(void *ctx, struct recorder *r)
+{
+	struct source *s = ctx;
+
+	if (top_ui_keys(s->ui) == TOP_QUIT) {
+		s->wants_end = true;
+		recorder_end(r, "stopped by the user");
+		return;
+	}
+	s->err = work(s);
+	if (s->err)
+		recorder_end(r, "an error");
+}
+
+/* Until a key, a signal, or the end of the terminal ends it. */
+static int look_on(struct source *s)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .events = POLLIN } };
+	int err;
+
+	fds[1].fd = top_signals_open();
+	err = fds[1].fd < 0 ? fds[1].fd : 0;
+	while (!err && top_ui_keys(s->ui) != TOP_QUIT) {
+		err = top_ui_draw(s->ui);
+		if (!err && poll(fds, 2, RESIZE_MS) > 0 && fds[1].revents)
+			break;
+	}
+	if (fds[1].fd >= 0)
+		close(fds[1].fd);
+	return err;
+}
+
+/* Whose process has ended is still looked at. */
+static int stay(struct source *s)
+{
+	struct profile *p = NULL;
+	int err = result_profile(&s->result, s->recorder, &p);
+
+	if (!err)
+		err = top_ui_set_profile(s->ui, p);
+	recorder_close(s->recorder);
+	s->recorder = NULL;
+	top_ui_set_over(s->ui, true);
+	return err ? err : look_on(s);
+}
+
+static int run(struct source *s)
+{
+	int err = recorder_start(s->recorder);
+
+	if (!err)
+		err = recorder_run(s->recorder);
+	worker_kill(&s->worker);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (!err)
+		err = s->err;
+	if (!err && !s->wants_end && !tracker_running_cnt(recorder_tracker(s->recorder)))
+		err = stay(s);
+	return err;
+}
+
+int top_record(const struct top_record_options *opts)
+{
+	struct source s = {
+		.opts = opts,
+		.fd = -1,
+		.result = { .stdout_fd = -1,
+			    .is_quiet = true,
+			    .labels = LABEL_ALL,
+			    .command_argv = opts->command_argv,
+			    .command_argc = opts->command_argc },
+	};
+	const struct recorder_guest guest = { STDIN_FILENO, on_tick, &s };
+	const struct recorder_options recorder = {
+		.pids = &opts->ui.pid,
+		.pid_cnt = 1,
+		.named_cnt = 1,
+		.rate_bytes = opts->rate_bytes,
+		.live_cap = LIVE_CAP,
+		.stack_cap = STACK_CAP,
+		.rate_is_fixed = opts->rate_is_fixed,
+		.is_quiet = true,
+		.max_overhead = opts->max_overhead,
+		.stdout_fd = -1,
+		.guest = &guest,
+	};
+	struct top_ui_options ui = opts->ui;
+	int err = recorder_open(&recorder, &s.recorder);
+
+	if (err)
+		return err;
+	ui.is_of_one = true;
+	err = top_ui_open(&ui, &s.ui);
+	if (err)
+		log_error("top: cannot draw on this terminal: %s", strerror(-err));
+	s.due_ns = now_ns() + FIRST_NS;
+	if (!err)
+		err = top_ui_draw(s.ui);
+	if (!err)
+		err = run(&s);
+	recorder_close(s.recorder);
+	top_ui_close(s.ui);
+	return err;
+}

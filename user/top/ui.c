@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* ui.c - see ui.h. */
+#include "top/ui.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/terminal.h"
+#include "profile/profile.h"
+#include "top/messages.h"
+#include "top/page.h"
+#include "top/rates.h"
+#include "top/screen.h"
+
+struct top_ui {
+	struct top_view view;
+	struct top_rates *rates;
+	struct top_screen *screen;
+	struct top_messages *messages;
+	struct profile *profile; /* that the table is of; NULL: of processes, or none yet */
+	uint64_t time_ns; /* of the profile */
+	struct top_table *table;
+	char said[TOP_TEXT_BUF], message[TOP_TEXT_BUF];
+	bool is_of_one, is_over, is_changed;
+};
+
+int top_ui_open(const struct top_ui_options *opts, struct top_ui **ret)
+{
+	struct top_ui *ui = calloc(1, sizeof(*ui));
+	int err;
+
+	if (!ui)
+		return -ENOMEM;
+	top_view_init(&ui->view);
+	ui->view.pid = opts->pid;
+	ui->view.what = opts->pid ? opts->what : TOP_PROCESSES;
+	ui->view.sort = opts->sort;
+	ui->is_of_one = opts->is_of_one;
+	ui->is_changed = true;
+	err = top_rates_new(&ui->rates);
+	if (!err)
+		err = top_screen_open(terminal_has_color(TERMINAL_COLOR_AUTO), &ui->screen);
+	if (!err)
+		err = top_messages_begin(&ui->messages);
+	if (err)
+		top_ui_close(ui);
+	else
+		*ret = ui;
+	return err;
+}
+
+void top_ui_close(struct top_ui *ui)
+{
+	if (!ui)
+		return;
+	top_screen_close(ui->screen);
+	top_messages_end(ui->messages);
+	top_table_free(ui->table);
+	profile_free(ui->profile);
+	top_rates_free(ui->rates);
+	top_view_release(&ui->view);
+	free(ui);
+}
+
+const struct top_view *top_ui_view(const struct top_ui *ui)
+{
+	return &ui->view;
+}
+
+static int show(struct top_ui *ui, struct top_table *t, uint64_t time_ns)
+{
+	top_table_free(ui->table);
+	ui->table = t;
+	ui->is_changed = true;
+	return top_rates_update(ui->rates, ui->view.pid, time_ns, t);
+}
+
+static int show_profile(struct top_ui *ui)
+{
+	struct top_table *t = NULL;
+	int err = top_table_of_profile(ui->profile, ui->view.what, &t);
+
+	return err ? err : show(ui, t, ui->time_ns);
+}
+
+int top_ui_set_profile(struct top_ui *ui, struct profile *p)
+{
+	top_table_free(ui->table);
+	ui->table = NULL;
+	profile_free(ui->profile);
+	ui->profile = p;
+	ui->time_ns = now_ns();
+	return show_profile(ui);
+}
+
+static void forget(struct top_ui *ui)
+{
+	top_table_free(ui->table);
+	ui->table = NULL;
+	profile_free(ui->profile);
+	ui->profile = NULL;
+	ui->is_changed = true;
+}
+
+int top_ui_set_processes(struct top_ui *ui, struct top_table *t)
+{
+	forget(ui);
+	return show(ui, t, now_ns());
+}
+
+static bool has_data(const struct top_ui *ui, pid_t pid_before)
+{
+	return ui->profile && (ui->is_of_one || ui->view.pid == pid_before);
+}
+
+static enum top_wish load(struct top_ui *ui, pid_t pid_before)
+{
+	if (has_data(ui, pid_before) && !show_profile(ui))
+		return TOP_DRAW;
+	forget(ui);
+	ui->is_over = false;
+	return TOP_LOAD;
+}
+
+enum top_wish top_ui_keys(struct top_ui *ui)
+{
+	enum top_wish all = TOP_NOTHING, wish;
+	int key;
+
+	while ((key = top_screen_key(ui->screen)) >= 0) {
+		pid_t pid = ui->view.pid;
+
+		wish = top_view_key(&ui->view, ui->table, key);
+		ui->is_changed |= wish != TOP_NOTHING;
+		ui->said[0] = '\0';
+		if (wish == TOP_LOAD)
+			wish = load(ui, pid);
+		if (wish > all)
+			all = wish;
+		if (wish == TOP_QUIT)
+			break;
+		/* What the next key means depends on the order. */
+		if (ui->table && top_view_arrange(&ui->view, ui->table))
+			return TOP_QUIT;
+	}
+	return all;
+}
+
+void top_ui_say(struct top_ui *ui, const char *fmt, ...)
+{
+	char text[TOP_TEXT_BUF];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	ui->is_changed |= strcmp(text, ui->said) != 0;
+	memcpy(ui->said, text, sizeof(text));
+}
+
+void top_ui_set_over(struct top_ui *ui, bool is_over)
+{
+	ui->is_changed |= ui->is_over != is_over;
+	ui->is_over = is_over;
+}
+
+int top_ui_draw(struct top_ui *ui)
+{
+	char message[TOP_TEXT_BUF];
+	struct top_news news = { .message = ui->said, .is_over = ui->is_over };
+	struct top_page page;
+	size_t columns, lines;
+	int err;
+
+	top_messages_last(ui->messages, message, sizeof(message));
+	if (strcmp(message, ui->message) != 0) {
+		memcpy(ui->message, message, sizeof(message));
+		top_ui_say(ui, "%s", message);
+	}
+	if (!ui->is_changed)
+		return 0;
+	top_screen_size(ui->screen, &columns, &lines);
+	err = top_page_draw(&ui->view, ui->table, &news, columns, lines, &page);
+	if (err)
+		return err;
+	top_screen_draw(ui->screen, &page);
+	top_page_release(&page);
+	ui->is_changed = false;
+	return 0;
+}
