@@ -97,7 +97,7 @@ debian_packaging() { want lintian buildah debootstrap; }
 fedora_packaging() { :; }
 # The one executable: archives of what it is linked with, and what unpacks and builds source packages. It is
 # built on Debian and Ubuntu; it runs elsewhere.
-debian_dist() { need dpkg-dev libssl-dev libbz2-dev binutils gzip tar xz-utils; }
+debian_dist() { need dpkg-dev libssl-dev libbz2-dev libncurses-dev binutils gzip tar xz-utils; }
 fedora_dist() { :; }
 debian_rpm() { need rpm; }
 fedora_rpm() { need rpm-build; }

@@ -13,7 +13,7 @@ DIST_CFLAGS := -O2 -g -I$(DIST_LIBS)/include -ffunction-sections -fdata-sections
 # static-pie: a program that runs as root deserves random addresses.
 DIST_LDFLAGS := -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now $(DIST)/obj/inside.o
 DIST_LINK := -L$(DIST_LIBS)/lib -lbpf -ldw -lelf -lcapstone -lprotobuf-c -liberty -lcurl -lnghttp2 -lssl -lcrypto \
-	-llzma -lzstd -lz -lbz2 -lmicrohttpd -lm -pthread
+	-llzma -lzstd -lz -lbz2 -lmicrohttpd -lncursesw -ltinfo -lm -pthread
 DIST_VARS = B=$(DIST)/obj CFLAGS='$(DIST_CFLAGS)' LDFLAGS='$(DIST_LDFLAGS)' LIBS='$(DIST_LINK)' \
 	LICENCES='$(LICENCES) $(DIST)/licences.txt' CLANG='$(CLANG) $(DIST_PREFIX_MAP)'
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "budget/governor.h"
 #include "cmd/cmd.h"
+#include "top/fetch.h"
 #include "top/record_source.h"
 #include "top/serve_source.h"
 
@@ -57,6 +58,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_TEXT,
 	  .at = AT(url),
 	  .arg = "URL",
+	  .check = top_fetch_check,
 	  .help = "what a heaptap serve follows that listens there: http://HOST:PORT or unix:PATH" },
 	{ .name = "token-file",
 	  .type = OPTION_TEXT,

@@ -40,23 +40,25 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return bytes;
 }
 
-static int set_address(struct top_fetch *f, const char *url, char *why, size_t why_bytes)
+int top_fetch_check(const char *url, char *why, size_t why_bytes)
 {
-	bool is_unix = !strncmp(url, "unix:", 5) && url[5];
+	static const char *const begins[] = { "http://", "https://", "unix:" };
+
+	snprintf(why, why_bytes, "the address of a heaptap serve: http://HOST:PORT or unix:PATH");
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(url, begins[i], strlen(begins[i])) && url[strlen(begins[i])])
+			return 0;
+	return -EINVAL;
+}
+
+static int set_address(struct top_fetch *f, const char *url)
+{
 	size_t len = strlen(url);
 
-	if (is_unix) {
+	if (!strncmp(url, "unix:", 5)) {
 		f->unix_path = strdup(url + 5);
 		f->base = strdup("http://localhost");
 		return f->unix_path && f->base ? 0 : -ENOMEM;
-	}
-	if ((strncmp(url, "http://", 7) != 0 || !url[7]) &&
-	    (strncmp(url, "https://", 8) != 0 || !url[8])) {
-		snprintf(why, why_bytes,
-			 "'%s' is no address of a heaptap serve: http://HOST:PORT or unix:PATH is "
-			 "wanted",
-			 url);
-		return -EINVAL;
 	}
 	while (len && url[len - 1] == '/')
 		len--;
@@ -100,16 +102,14 @@ static void set_up(struct top_fetch *f)
 		curl_easy_setopt(f->easy, CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
 }
 
-int top_fetch_open(const char *url, const char *token, struct top_fetch **ret, char *why,
-		   size_t why_bytes)
+int top_fetch_open(const char *url, const char *token, struct top_fetch **ret)
 {
 	struct top_fetch *f = calloc(1, sizeof(*f));
 	int err;
 
-	snprintf(why, why_bytes, "out of memory");
 	if (!f)
 		return -ENOMEM;
-	err = set_address(f, url, why, why_bytes);
+	err = set_address(f, url);
 	if (!err)
 		err = add_token(f, token);
 	if (!err && !curl_global_init(CURL_GLOBAL_DEFAULT)) {

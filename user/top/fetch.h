@@ -10,12 +10,13 @@ struct top_fetch;
 
 #define TOP_FETCH_WHY_BUF 512
 
+/* Is it an address of a server, as below? -EINVAL with what is wanted in why. */
+int top_fetch_check(const char *url, char *why, size_t why_bytes);
 /*
  * url: http://HOST:PORT, https://..., with a path in front of the server's own perhaps, or unix:PATH. token: NULL or
- * the server's. 0, -ENOMEM, or -EINVAL with a sentence in why.
+ * the server's. 0 or -ENOMEM.
  */
-int top_fetch_open(const char *url, const char *token, struct top_fetch **ret, char *why,
-		   size_t why_bytes);
+int top_fetch_open(const char *url, const char *token, struct top_fetch **ret);
 void top_fetch_close(struct top_fetch *f);
 /* path: "/metrics". When none is under way. 0 or -ENOMEM. */
 int top_fetch_begin(struct top_fetch *f, const char *path);

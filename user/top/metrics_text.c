@@ -237,8 +237,8 @@ static void set_texts(const struct reader *r)
 	snprintf(t->title, sizeof(t->title), "%zu process%s", t->rows.cnt,
 		 t->rows.cnt == 1 ? "" : "es");
 	if (r->rate_bytes > 0)
-		snprintf(t->title + strlen(t->title), sizeof(t->title) - strlen(t->title),
-			 ", one sample per %s", format_bytes(r->rate_bytes, rate, sizeof(rate)));
+		snprintf(t->about, sizeof(t->about), ", one sample per %s",
+			 format_bytes(r->rate_bytes, rate, sizeof(rate)));
 	snprintf(t->cost, sizeof(t->cost), "cost not known yet");
 	if (!isnan(r->host_share))
 		snprintf(t->cost, sizeof(t->cost), "cost %s %% of the time of all CPUs",

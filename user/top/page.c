@@ -366,6 +366,7 @@ static void put_head(struct drawing *d, const struct top_news *news)
 	if (width_of(text) + 2 < columns)
 		add_part(text, columns, "  %s",
 			 report_list_fit(d->t->title, columns - width_of(text) - 2, title));
+	add_part(text, columns, "%s", d->t->about);
 	put(d, TOP_HEAD, text);
 }
 

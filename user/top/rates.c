@@ -176,8 +176,9 @@ int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct
 		r->whom = whom;
 	}
 	r->update++;
-	if (!err)
-		err = update_row(r, t->what, time_ns, &t->total);
+	if (!err) /* that of a process is the same by whatever its rows are */
+		err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
+				 &t->total);
 	vec_each(&t->rows, row)
 		if (!err)
 			err = update_row(r, t->what, time_ns, row);

@@ -82,7 +82,8 @@ int top_screen_open(bool has_color, struct top_screen **ret)
 
 	if (!s)
 		return -ENOMEM;
-	setlocale(LC_CTYPE, "");
+	if (!setlocale(LC_CTYPE, "")) /* a static program may not have the machine's */
+		setlocale(LC_CTYPE, "C.UTF-8");
 	s->has_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	if (begin_curses(s))
 		set_up_curses(s, has_color);

@@ -117,8 +117,12 @@ static int take(struct source *s, const struct top_answer *a)
 		log_error("top: %s", why);
 		return err;
 	}
-	if (s->pid && a->status == 404)
+	if (s->pid && a->status == 404) {
 		top_ui_set_over(s->ui, true);
+		snprintf(why, sizeof(why),
+			 "process %d has ended, or is not followed any more: Esc goes back",
+			 s->pid);
+	}
 	top_ui_say(s->ui, "%s", why);
 	return 0;
 }
@@ -189,12 +193,11 @@ static int open_source(struct source *s)
 		return s->signal_fd;
 	if (o->token_file)
 		err = token_read(o->token_file, token, why, sizeof(why));
-	if (!err)
-		err = top_fetch_open(o->url, o->token_file ? token : NULL, &s->fetch, why,
-				     sizeof(why));
-	explicit_bzero(token, sizeof(token));
 	if (err)
 		log_error("top: %s", why);
+	else
+		err = top_fetch_open(o->url, o->token_file ? token : NULL, &s->fetch);
+	explicit_bzero(token, sizeof(token));
 	return err;
 }
 

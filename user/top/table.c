@@ -26,8 +26,9 @@ static void set_title(struct top_table *t, const struct profile *p)
 	const struct recording *r = &p->recording;
 	char time[UNITS_BUF], rate[UNITS_BUF];
 
-	snprintf(t->title, sizeof(t->title), "%s (PID %d), %s, %s%s",
-		 r->comm_str ? profile_text(p, r->comm_str) : "process", r->pid,
+	snprintf(t->title, sizeof(t->title), "%s (PID %d)",
+		 r->comm_str ? profile_text(p, r->comm_str) : "process", r->pid);
+	snprintf(t->about, sizeof(t->about), ", %s, %s%s",
 		 format_duration((uint64_t)(r->duration_ns > 0 ? r->duration_ns : 0), time,
 				 sizeof(time)),
 		 p->period > 1 ? "one sample per " : "every allocation",

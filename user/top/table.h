@@ -42,7 +42,8 @@ struct top_table {
 	enum top_what what;
 	VEC(struct top_row) rows;
 	struct top_row total;
-	char title[TOP_TEXT_BUF]; /* "server (PID 12), 1m 20s, one sample per 64.0 KiB" */
+	char title[TOP_TEXT_BUF]; /* "server (PID 12)" */
+	char about[TOP_TEXT_BUF]; /* ", 1m 20s, one sample per 64.0 KiB" */
 	char cost[TOP_TEXT_BUF]; /* what it costs, and what is given up for that */
 	char losses[TOP_TEXT_BUF];
 	struct strset *texts;
