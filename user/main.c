@@ -29,7 +29,7 @@ static const struct command command_completion = {
 
 /* Those that are needed first come first. */
 static const struct command *const commands[] = {
-	&command_record,    &command_report,  &command_top,	  &command_doctor,
+	&command_record,    &command_report,  &command_doctor,	  &command_top,
 	&command_serve,	    &command_diff,    &command_check,	  &command_convert,
 	&command_symbolize, &command_version, &command_completion
 };

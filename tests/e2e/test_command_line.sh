@@ -23,7 +23,7 @@ wrong() {
 	fi
 }
 
-for command in record report doctor serve diff check symbolize convert; do
+for command in record report doctor top serve diff check symbolize convert; do
 	case $command in
 	record) long=duration typo=duratoin letter=d flag=quiet ;;
 	report) long=sort typo=srot letter=s flag=fold-repeated ;;
@@ -31,6 +31,7 @@ for command in record report doctor serve diff check symbolize convert; do
 	check) long=duration typo=duratoin letter=d flag=quiet ;;
 	symbolize) long=output typo=outptu letter=o flag=debuginfod ;;
 	convert) long=value typo=valeu letter=t flag=force ;;
+	top) long=interval typo=intevral letter=i flag=help ;;
 	doctor) long=pid typo=pdi letter=p flag=json ;;
 	serve) long=rate typo=raet letter=r flag=all ;;
 	esac
@@ -75,7 +76,7 @@ offers() {
 	got=$(completes "$@" | xargs)
 	[ "$got" = "$want" ] && ok "bash: $what" || not_ok "bash: $what" "'$got', not '$want'"
 }
-for command in record report doctor serve diff check symbolize convert; do
+for command in record report doctor top serve diff check symbolize convert; do
 	"$heaptap" $command --help | sed -nE 's/^ +(-., )?(--[a-z-]+).*/\2/p' | sort -u >"$work/told"
 	completes heaptap $command -- >"$work/offered"
 	cmp -s "$work/told" "$work/offered" && ok "bash: the options of $command" ||
