@@ -9,9 +9,13 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "budget/budget.h"
+#include "http/line_svg.h"
+#include "metrics/inuse_past.h"
 #include "metrics/view.h"
 
 #define KEPT_SHOWN_MAX 500
+#define LINE_WIDTH 120
+#define LINE_HEIGHT 24
 
 static void put_text(const char *text, FILE *out)
 {
@@ -58,7 +62,18 @@ static const char *bytes_or_unknown(double bytes, char buf[UNITS_BUF])
 	return isnan(bytes) ? "not known" : format_bytes(bytes, buf, UNITS_BUF);
 }
 
-static void put_process(const struct serve_process *p, FILE *out)
+/* Of the last hour; of who has just come there is none yet. */
+static void put_line(const struct serve_view *v, pid_t pid, FILE *out)
+{
+	float values[INUSE_PAST_HOUR_CNT];
+	size_t cnt = v->past ? inuse_past_hour(v->past, pid, values) : 0;
+
+	if (cnt)
+		line_svg_write(values, cnt, INUSE_PAST_HOUR_CNT, LINE_WIDTH, LINE_HEIGHT,
+			       "in use, the last hour", out);
+}
+
+static void put_process(const struct serve_view *v, const struct serve_process *p, FILE *out)
 {
 	char inuse[UNITS_BUF], objects[UNITS_BUF], alloc[UNITS_BUF], rss[UNITS_BUF];
 
@@ -69,6 +84,8 @@ static void put_process(const struct serve_process *p, FILE *out)
 					  format_count(p->inuse_objects, objects, sizeof(objects)),
 		format_bytes(p->alloc_bytes, alloc, sizeof(alloc)),
 		format_bytes(p->rss_bytes, rss, sizeof(rss)));
+	fputs("<td>", out);
+	put_line(v, p->pid, out);
 	fputs("<td>", out);
 	put_overhead(p, out);
 	fprintf(out,
@@ -146,10 +163,10 @@ void index_page_write(const struct serve_view *v, FILE *out)
 			"<p>%.0f selected process%s cannot be followed; the log says why.</p>\n",
 			v->refused_cnt, v->refused_cnt == 1 ? "" : "es");
 	fputs("<table><tr><th>pid<th>name<th>in use<th>objects<th>allocated<th>resident"
-	      "<th>probes<th>profiles<th>executable\n",
+	      "<th>in use, last hour<th>probes<th>profiles<th>executable\n",
 	      out);
 	for (size_t i = 0; i < v->process_cnt; i++)
-		put_process(&v->processes[i], out);
+		put_process(v, &v->processes[i], out);
 	fputs("</table>\n", out);
 	if (!v->process_cnt)
 		fputs("<p>No process is followed now.</p>\n", out);

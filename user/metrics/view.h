@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct inuse_past;
+
 /* A pair of scope and thread pool of a process; see series_table.h. */
 struct serve_scope {
 	const char *scope, *thread;
@@ -136,6 +138,7 @@ struct serve_view {
 	double began_cnt, ended_cnt; /* processes that were followed, and that are no more */
 	double refused_cnt; /* selected processes that cannot be followed */
 	struct serve_keep keep;
+	const struct inuse_past *past; /* of the processes; NULL: none is kept */
 	const char *version;
 };
 

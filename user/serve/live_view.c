@@ -10,13 +10,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "kernel/reclaim.h"
+#include "metrics/inuse_past.h"
 #include "metrics/series_table.h"
 #include "metrics/view.h"
 #include "proc/process.h"
+#include "serve/inuse_watch.h"
 #include "serve/live_processes.h"
 #include "serve/profile_file.h"
 #include "serve/target_memory.h"
@@ -154,6 +157,7 @@ struct live_view {
 	struct live_view_options opts;
 	struct series_table *book;
 	struct target_memory *memory;
+	struct inuse_past *past;
 	struct live_processes processes;
 	struct live_files files;
 	struct serve_counter losses[LEDGER_LINE_CNT], lost_bytes[1];
@@ -178,6 +182,8 @@ int live_view_new(const struct profile_source *src, const struct live_view_optio
 	err = series_table_new(opts->scopes_max, &lv->book);
 	if (!err)
 		err = target_memory_new(&lv->memory);
+	if (!err)
+		err = inuse_past_new(&lv->past);
 	if (err)
 		live_view_free(lv);
 	else
@@ -193,6 +199,7 @@ void live_view_free(struct live_view *lv)
 	live_files_release(&lv->files);
 	series_table_free(lv->book);
 	target_memory_free(lv->memory);
+	inuse_past_free(lv->past);
 	free(lv);
 }
 
@@ -315,11 +322,16 @@ int live_view_get(struct live_view *lv, struct serve_view *ret)
 	if (err)
 		return err;
 	*ret = lv->view;
+	ret->past = lv->past;
 	ret->own.snapshot_age_seconds = (double)(now_ns() - lv->made_ns) / (double)NS_PER_S;
 	return 0;
 }
 
 void live_view_tick(struct live_view *lv)
 {
+	int err = inuse_watch_tick(&lv->src, lv->past);
+
+	if (err)
+		log_debug("serve: what processes hold is not kept now: %s", strerror(-err));
 	target_memory_work(lv->memory);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inuse_past.h - what each process held: every ten seconds of the last hour, and the most of each five minutes of the
+ * last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most INUSE_PAST_PROCESSES_CAP of them.
+ */
+#ifndef HT_METRICS_INUSE_PAST_H
+#define HT_METRICS_INUSE_PAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define INUSE_PAST_STEP_S 10
+#define INUSE_PAST_HOUR_CNT 360
+#define INUSE_PAST_DAY_STEPS 30 /* that are one point of the day */
+#define INUSE_PAST_DAY_CNT 288
+#define INUSE_PAST_PROCESSES_CAP 2000
+#define INUSE_PAST_PROCESS_BYTES (4 * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
+
+struct inuse_past;
+
+int inuse_past_new(struct inuse_past **ret);
+void inuse_past_free(struct inuse_past *p);
+
+/* Begins a moment; time_ns never goes back. false: it is none yet, the one before is not long enough ago. */
+bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns);
+/* bytes: NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many processes, and this one has no past. */
+int inuse_past_add(struct inuse_past *p, pid_t pid, double bytes);
+/* Those that were not added are forgotten. -ENOMEM. */
+int inuse_past_end(struct inuse_past *p);
+
+/* Points of a process, the oldest first, as far apart as said above, NAN where it is not known; the last is that of
+ * the last moment. Returns how many there are; 0: it has no past. */
+size_t inuse_past_hour(const struct inuse_past *p, pid_t pid,
+		       float ret[static INUSE_PAST_HOUR_CNT]);
+size_t inuse_past_day(const struct inuse_past *p, pid_t pid, float ret[static INUSE_PAST_DAY_CNT]);
+
+#endif

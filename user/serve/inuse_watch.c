@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* inuse_watch.c - see inuse_watch.h. */
+#include "serve/inuse_watch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hmap.h"
+#include "budget/governor.h"
+#include "kernel/engine.h"
+#include "metrics/inuse_past.h"
+#include "serve/profile_source.h"
+#include "track/tracker.h"
+
+struct sums {
+	const struct profile_source *src;
+	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
+};
+
+/* What the images before an exec held is gone. */
+static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
+{
+	struct sums *s = ctx;
+	double bytes = (double)image->inuse_bytes_8 / 256, before;
+	const uint64_t *known;
+	uint64_t bits;
+
+	if (tracker_is_over(s->src->tracker, (pid_t)key->tgid, key->generation))
+		return 0;
+	known = hmap_get(&s->by_pid, &key->tgid);
+	if (known) {
+		memcpy(&before, known, sizeof(before));
+		bytes += before;
+	}
+	memcpy(&bits, &bytes, sizeof(bits));
+	return hmap_put(&s->by_pid, &key->tgid, bits);
+}
+
+/* Of one that has not allocated a sample yet there is no sum: it holds nothing that was seen. */
+static double held(const struct sums *s, pid_t pid)
+{
+	struct governor_view view;
+	uint32_t key = (uint32_t)pid;
+	const uint64_t *known = hmap_get(&s->by_pid, &key);
+	double bytes = 0;
+
+	if (governor_view(s->src->governor, pid, &view) || !view.has_inuse)
+		return NAN;
+	if (known)
+		memcpy(&bytes, known, sizeof(bytes));
+	return fmax(bytes, 0);
+}
+
+int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
+{
+	struct sums s = { .src = src };
+	size_t cnt = tracker_running_cnt(src->tracker);
+	int err;
+
+	if (!inuse_past_begin(past, now_ns()))
+		return 0;
+	hmap_init(&s.by_pid, sizeof(uint32_t));
+	err = engine_each_image(src->engine, add_image, &s);
+	for (size_t i = 0; i < cnt && !err; i++) {
+		pid_t pid = tracker_running_at(src->tracker, i);
+
+		err = inuse_past_add(past, pid, held(&s, pid));
+		if (err == -ENOSPC)
+			err = 0; /* its page says that it has no past */
+	}
+	hmap_release(&s.by_pid);
+	return err ? err : inuse_past_end(past);
+}
