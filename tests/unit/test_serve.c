@@ -20,6 +20,7 @@
 #include "serve/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
+#include "http/process_page.h"
 #include "http/listen.h"
 #include "http/token.h"
 #include "metrics/view.h"
@@ -39,7 +40,6 @@ static void test_paths(void **state)
 		"/pprof/symbol/",
 		"/debug/pprof/profile",
 		"/pid/1/healthz",
-		"/pid/1/",
 		"/pid//debug/pprof/heap",
 		"/pid/0/debug/pprof/heap",
 		"/pid/-1/debug/pprof/heap",
@@ -75,6 +75,20 @@ static void test_paths(void **state)
 	assert_int_equal(endpoint_parse_path("/pid/2147483647/debug/pprof/allocs", &r), 0);
 	assert_int_equal(r.endpoint, ENDPOINT_ALLOCS);
 	assert_int_equal(r.pid, 2147483647);
+	assert_int_equal(endpoint_parse_path("/pid/17/", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_PROCESS);
+	assert_int_equal(endpoint_parse_path("/pid/17/viewer", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_VIEWER);
+	assert_int_equal(r.pid, 17);
+	assert_int_equal(endpoint_parse_path("/viewer", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_VIEWER);
+	assert_int_equal(endpoint_parse_path("/viewer.js", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_VIEWER_SCRIPT);
+	assert_int_equal(endpoint_parse_path("/viewer.css", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_VIEWER_STYLE);
+	assert_int_equal(endpoint_parse_path("/pid/17/viewer.js", &r), -ENOENT);
+	assert_int_equal(endpoint_parse_path("/pid/17/diff", &r), 0);
+	assert_int_equal(r.endpoint, ENDPOINT_DIFF);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		if (endpoint_parse_path(wrong[i], &r) != -ENOENT)
 			fail_msg("'%s' is a page", wrong[i]);
@@ -142,6 +156,33 @@ static void test_args_together(void **state)
 	assert_non_null(strstr(why, "debug"));
 	r.seconds = 0;
 	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+}
+
+/* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
+static void test_views(void **state)
+{
+	struct endpoint_request r;
+	char why[128] = "";
+
+	(void)state;
+	assert_int_equal(set("/viewer", "seconds", "5", &r), 0);
+	assert_int_equal(r.seconds, 5);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(set("/viewer", "at", "peak", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(set("/pid/3/viewer", "at", "peak", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(set("/pid/3/diff", "at", "limit", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(set("/pid/3/diff", "at", "now", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "at=peak"));
+	assert_int_equal(set("/diff", "at", "peak", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(set("/", "live", "0", &r), 0);
+	assert_true(r.is_still);
+	assert_int_equal(set("/pid/3/", "live", "1", &r), 0);
+	assert_false(r.is_still);
 }
 
 static void test_addrs(void **state)
@@ -385,7 +426,7 @@ static char *index_text(const struct serve_view *v)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	index_page_write(v, out);
+	index_page_write(v, true, out);
 	fclose(out);
 	return text;
 }
@@ -441,8 +482,64 @@ static void test_index(void **state)
 				     "know it: heaptap record<td>"));
 	assert_non_null(strstr(text, "<td>2.00 KiB<td>"));
 	assert_non_null(strstr(text, "in use: of what was allocated since 12:03:05"));
-	assert_non_null(strstr(text, "<td>c<td>0 B<td>"));
+	assert_non_null(strstr(text, "c</a><td>0 B<td>"));
 	assert_non_null(strstr(text, "<tr><td>20<td>d<td>not known<td>"));
+	free(text);
+}
+
+/* So are those of threads and scopes; what is not known is said to be. */
+static void test_process_page(void **state)
+{
+	const struct serve_scope scopes[] = {
+		{ .scope = "<img src=x>/\"y\"",
+		  .thread = "</table>\x1b[1m",
+		  .inuse_bytes = NAN,
+		  .inuse_error_bytes = NAN,
+		  .alloc_bytes = 2048 },
+	};
+	const struct serve_process p = { .pid = 17,
+					 .comm = "</h1><b>",
+					 .exe = "/bin/\xff<i>",
+					 .inuse_bytes = NAN,
+					 .inuse_objects = NAN,
+					 .overhead = NAN,
+					 .is_inuse_unknown = true,
+					 .inuse_words = "<u>",
+					 .scopes = scopes,
+					 .scope_cnt = 1 };
+	const struct serve_kept kept[] = {
+		{ .pid = 17, .comm = "<s>", .at = "peak", .why = "peak" },
+		{ .pid = 18, .comm = "other", .at = "peak", .why = "" }
+	};
+	const struct serve_counter losses[] = { { "a", "all is well", 0 }, { "b", "lost it", 3 } };
+	struct serve_view v = { .processes = &p,
+				.process_cnt = 1,
+				.losses = losses,
+				.loss_cnt = 1,
+				.keep = { .kept = kept, .kept_cnt = 2 } };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(out);
+	process_page_write(&v, &p, true, out);
+	v.loss_cnt = 2;
+	process_page_write(&v, &p, false, out);
+	fclose(out);
+	for (size_t i = 0; i < 5; i++)
+		assert_null(strstr(
+			text, ((const char *const[]){ "<img", "<i>", "<u>", "<s>", "\x1b" })[i]));
+	assert_non_null(strstr(text, "<title>&lt;/h1&gt;&lt;b&gt; (PID 17)</title>"));
+	assert_non_null(strstr(text, "In use: <b>not known</b>"));
+	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	assert_non_null(strstr(text, "<td>&lt;/table&gt;?[1m<td>&lt;img src=x&gt;/&quot;y&quot;"));
+	assert_non_null(strstr(text, "\"../17/viewer?at=peak\""));
+	assert_null(strstr(text, "other"));
+	assert_non_null(strstr(text, "<p>None.</p>"));
+	assert_non_null(strstr(text, "<li>3 lost it"));
+	assert_non_null(strstr(text, "http-equiv=\"refresh\" content=\"10\""));
+	assert_non_null(strstr(text, "Still: <a href=\"?live=1\">"));
 	free(text);
 }
 
@@ -511,7 +608,8 @@ int main(void)
 		cmocka_unit_test(test_in_use),	      cmocka_unit_test(test_unix_socket),
 		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_basic_too_long),
 		cmocka_unit_test(test_token_file),    cmocka_unit_test(test_index),
-		cmocka_unit_test(test_args_together), cmocka_unit_test(test_addrs),
+		cmocka_unit_test(test_process_page),  cmocka_unit_test(test_args_together),
+		cmocka_unit_test(test_views),	      cmocka_unit_test(test_addrs),
 		cmocka_unit_test(test_own_names),     cmocka_unit_test(test_workers),
 	};
 

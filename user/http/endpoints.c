@@ -23,6 +23,11 @@ static const struct page {
 	{ "/pprof/growth", ENDPOINT_REMOTE_GROWTH, true },
 	{ "/pprof/cmdline", ENDPOINT_CMDLINE, true },
 	{ "/pprof/symbol", ENDPOINT_SYMBOL, true },
+	{ "/", ENDPOINT_PROCESS, true }, /* alone it is the index */
+	{ "/viewer", ENDPOINT_VIEWER, true },
+	{ "/viewer.js", ENDPOINT_VIEWER_SCRIPT, false },
+	{ "/viewer.css", ENDPOINT_VIEWER_STYLE, false },
+	{ "/diff", ENDPOINT_DIFF, true },
 };
 
 /* Decimal digits and nothing else, 1 to max; the text behind them goes to *end. */
@@ -97,6 +102,12 @@ static int set_seconds(struct endpoint_request *r, const char *value, char *why,
 	return 0;
 }
 
+/* Has it a moment, or a time? */
+static bool is_view(enum endpoint endpoint)
+{
+	return endpoint == ENDPOINT_VIEWER || endpoint == ENDPOINT_DIFF;
+}
+
 static bool is_profile(enum endpoint endpoint)
 {
 	return endpoint == ENDPOINT_HEAP || endpoint == ENDPOINT_ALLOCS ||
@@ -140,9 +151,12 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 
 	if (may_have_pid && !strcmp(key, "pid"))
 		return set_pid(r, value, why, why_bytes);
-	if (is_profile(r->endpoint) && !strcmp(key, "seconds"))
+	if ((r->endpoint == ENDPOINT_INDEX || r->endpoint == ENDPOINT_PROCESS) &&
+	    !strcmp(key, "live"))
+		r->is_still = !strcmp(value, "0");
+	if ((is_profile(r->endpoint) || is_view(r->endpoint)) && !strcmp(key, "seconds"))
 		return set_seconds(r, value, why, why_bytes);
-	if (is_profile(r->endpoint) && !strcmp(key, "at"))
+	if ((is_profile(r->endpoint) || is_view(r->endpoint)) && !strcmp(key, "at"))
 		return set_moment(r, value, why, why_bytes);
 	/* What is no number is 0 there, and gc asks for a collection before: nothing here is
 	 * garbage. */
@@ -154,8 +168,15 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 
 int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes)
 {
-	if (r->at != ENDPOINT_NOW &&
-	    (r->endpoint != ENDPOINT_HEAP || !r->pid || r->is_text || r->seconds)) {
+	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
+
+	if (r->endpoint == ENDPOINT_DIFF && (r->at == ENDPOINT_NOW || r->seconds || !r->pid)) {
+		snprintf(why, why_bytes,
+			 "a difference is of one process and a saved profile: /pid/N/diff?at=peak, "
+			 "limit or last");
+		return -EINVAL;
+	}
+	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds)) {
 		snprintf(why, why_bytes,
 			 "at= is for the heap profile of one process, without seconds and debug");
 		return -EINVAL;

@@ -3,13 +3,16 @@
  * endpoints.h - what a request asks for: path and arguments -> a plain struct. Pure.
  *
  *	/ /healthz /metrics
+ *	/viewer			pictures of a profile; /viewer.js, /viewer.css are for it
+ *	/pid/N/			a process
+ *	/pid/N/diff		what changed since a saved profile, as text
  *	/debug/pprof/			what there is
  *	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
  *	/debug/pprof/cmdline
  *	/pprof/{heap,growth,cmdline,symbol}	gperftools' remote protocol
  *
- * The last three are of one process below /pid/N, or with pid=N. Arguments of profiles are pid,
- * seconds, at (a profile that was kept: peak, limit, last), and Go's debug and gc. Others are passed over, as Go does: clients add their own.
+ * The profiles are of one process below /pid/N, or with pid=N, and so is the viewer below /pid/N. Arguments of
+ * profiles are pid, seconds, at (a profile that was kept: peak, limit, last), and Go's debug and gc. Others are passed over, as Go does: clients add their own.
  */
 #ifndef HT_HTTP_ENDPOINTS_H
 #define HT_HTTP_ENDPOINTS_H
@@ -30,6 +33,11 @@ enum endpoint {
 	ENDPOINT_REMOTE_HEAP,
 	ENDPOINT_REMOTE_GROWTH,
 	ENDPOINT_SYMBOL, /* takes a body, too */
+	ENDPOINT_PROCESS,
+	ENDPOINT_VIEWER, /* one process below /pid/N, else all */
+	ENDPOINT_VIEWER_SCRIPT,
+	ENDPOINT_VIEWER_STYLE,
+	ENDPOINT_DIFF,
 };
 
 /* Of which moment: now, or a profile that was kept. */
@@ -50,6 +58,7 @@ struct endpoint_request {
 	enum endpoint_moment at;
 	uint32_t seconds; /* 0: a snapshot; else what is allocated meanwhile */
 	bool is_text; /* of a profile: debug=1 */
+	bool is_still; /* of a page for people: live=0 */
 };
 
 /* -ENOENT: there is no such page. */

@@ -3,64 +3,16 @@
 #include "http/index_page.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/printable.h"
 #include "base/units.h"
-#include "budget/budget.h"
 #include "http/line_svg.h"
+#include "http/page_parts.h"
 #include "metrics/inuse_past.h"
 #include "metrics/view.h"
 
 #define KEPT_SHOWN_MAX 500
 #define LINE_WIDTH 120
 #define LINE_HEIGHT 24
-
-static void put_text(const char *text, FILE *out)
-{
-	char *copy = strdup(text);
-
-	if (copy)
-		make_printable(copy);
-	for (const char *c = copy ? copy : ""; *c; c++) {
-		switch (*c) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc(*c, out);
-		}
-	}
-	free(copy);
-}
-
-/* The probes' share of its CPU time, and what is given up for it. */
-static void put_overhead(const struct serve_process *p, FILE *out)
-{
-	if (!isnan(p->overhead))
-		fprintf(out, "%.2g %%", 100 * p->overhead);
-	if (p->overhead_step >= BUDGET_COARSE)
-		fprintf(out, " %s", budget_step_name((enum budget_step)p->overhead_step));
-	if (!*p->inuse_words)
-		return;
-	fputs(p->is_inuse_unknown ? "<br>in use is not known: " : "<br>in use: ", out);
-	put_text(p->inuse_words, out);
-}
-
-static const char *bytes_or_unknown(double bytes, char buf[UNITS_BUF])
-{
-	return isnan(bytes) ? "not known" : format_bytes(bytes, buf, UNITS_BUF);
-}
 
 /* Of the last hour; of who has just come there is none yet. */
 static void put_line(const struct serve_view *v, pid_t pid, FILE *out)
@@ -77,9 +29,9 @@ static void put_process(const struct serve_view *v, const struct serve_process *
 {
 	char inuse[UNITS_BUF], objects[UNITS_BUF], alloc[UNITS_BUF], rss[UNITS_BUF];
 
-	fprintf(out, "<tr><td>%d<td>", p->pid);
-	put_text(p->comm, out);
-	fprintf(out, "<td>%s<td>%s<td>%s<td>%s", bytes_or_unknown(p->inuse_bytes, inuse),
+	fprintf(out, "<tr><td>%d<td><a href=\"pid/%d/\">", p->pid, p->pid);
+	page_put_text(p->comm[0] ? p->comm : "(no name)", out);
+	fprintf(out, "</a><td>%s<td>%s<td>%s<td>%s", page_bytes(p->inuse_bytes, inuse),
 		isnan(p->inuse_objects) ? "" :
 					  format_count(p->inuse_objects, objects, sizeof(objects)),
 		format_bytes(p->alloc_bytes, alloc, sizeof(alloc)),
@@ -87,12 +39,12 @@ static void put_process(const struct serve_view *v, const struct serve_process *
 	fputs("<td>", out);
 	put_line(v, p->pid, out);
 	fputs("<td>", out);
-	put_overhead(p, out);
+	page_put_overhead(p, out);
 	fprintf(out,
-		"<td><a href=\"pid/%d/debug/pprof/heap\">heap</a> "
+		"<td><a href=\"pid/%d/viewer\">pictures</a> <a href=\"pid/%d/debug/pprof/heap\">heap</a> "
 		"<a href=\"pid/%d/debug/pprof/allocs?seconds=10\">allocated in 10 s</a><td>",
-		p->pid, p->pid);
-	put_text(p->exe, out);
+		p->pid, p->pid, p->pid);
+	page_put_text(p->exe, out);
 	fputc('\n', out);
 }
 
@@ -100,20 +52,7 @@ static void put_file(const struct serve_file *f, FILE *out)
 {
 	fprintf(out, "<tr><td>%s<td>%.0f<td>%.2f &micro;s<td>", f->way, f->process_cnt,
 		f->hit_seconds * 1e6);
-	put_text(f->path, out);
-	fputc('\n', out);
-}
-
-static void put_kept(const struct serve_kept *k, FILE *out)
-{
-	char inuse[UNITS_BUF], bytes[UNITS_BUF];
-
-	fprintf(out, "<tr><td>%d<td>", k->pid);
-	put_text(k->comm, out);
-	fprintf(out, "<td>%s<td>%s<td>%s<td>", bytes_or_unknown(k->inuse_bytes, inuse),
-		format_bytes(k->bytes, bytes, sizeof(bytes)), k->time);
-	fprintf(out, "<a href=\"pid/%d/debug/pprof/heap?at=%s\">%s</a><td>", k->pid, k->at, k->at);
-	put_text(k->why, out);
+	page_put_text(f->path, out);
 	fputc('\n', out);
 }
 
@@ -126,24 +65,20 @@ static void put_keep(const struct serve_keep *keep, FILE *out)
 		fputs("<p>None yet.</p>\n", out);
 		return;
 	}
-	fputs("<table><tr><th>pid<th>name<th>in use<th>size<th>taken<th>profile<th>why\n", out);
+	fputs("<table><tr>" PAGE_KEPT_TITLES, out);
 	for (size_t i = 0; i < keep->kept_cnt && i < KEPT_SHOWN_MAX; i++)
-		put_kept(&keep->kept[i], out);
+		page_put_kept(&keep->kept[i], "pid/", out);
 	fputs("</table>\n", out);
 	if (keep->kept_cnt > KEPT_SHOWN_MAX)
 		fprintf(out, "<p>And %zu older ones.</p>\n", keep->kept_cnt - KEPT_SHOWN_MAX);
 }
 
-void index_page_write(const struct serve_view *v, FILE *out)
+void index_page_write(const struct serve_view *v, bool is_live, FILE *out)
 {
-	char rate[UNITS_BUF];
+	char rate[UNITS_BUF], title[64];
 
-	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-	      "<title>heaptap</title>\n<style>body{font-family:sans-serif}"
-	      "td,th{padding:.2em .8em;text-align:left}"
-	      "td:nth-child(n+3):nth-child(-n+6){text-align:right}</style></head><body>\n",
-	      out);
-	fprintf(out, "<h1>heaptap %s</h1>\n", v->version);
+	snprintf(title, sizeof(title), "heaptap %s", v->version);
+	page_begin(title, is_live, out);
 	if (v->rate_bytes <= 1)
 		fputs("<p>Every allocation is recorded.\n", out);
 	else
@@ -151,7 +86,8 @@ void index_page_write(const struct serve_view *v, FILE *out)
 			"<p>One sample per %s allocated, on the average: values are estimates.\n",
 			format_bytes(v->rate_bytes, rate, sizeof(rate)));
 	fputs("What was allocated before a process was followed is not included.</p>\n"
-	      "<p><a href=\"debug/pprof/heap\">heap of all</a> "
+	      "<p><a href=\"viewer\">pictures of all</a> "
+	      "<a href=\"debug/pprof/heap\">heap of all</a> "
 	      "<a href=\"debug/pprof/allocs\">allocs of all</a> "
 	      "<a href=\"metrics\">metrics</a></p>\n",
 	      out);
@@ -162,7 +98,7 @@ void index_page_write(const struct serve_view *v, FILE *out)
 		fprintf(out,
 			"<p>%.0f selected process%s cannot be followed; the log says why.</p>\n",
 			v->refused_cnt, v->refused_cnt == 1 ? "" : "es");
-	fputs("<table><tr><th>pid<th>name<th>in use<th>objects<th>allocated<th>resident"
+	fputs("<table class=\"processes\"><tr><th>pid<th>name<th>in use<th>objects<th>allocated<th>resident"
 	      "<th>in use, last hour<th>probes<th>profiles<th>executable\n",
 	      out);
 	for (size_t i = 0; i < v->process_cnt; i++)
@@ -178,10 +114,6 @@ void index_page_write(const struct serve_view *v, FILE *out)
 	      "all: one link for every process of the machine.</p>\n",
 	      out);
 	put_keep(&v->keep, out);
-	fputs("<h2>Losses</h2>\n<ul>\n", out);
-	for (size_t i = 0; i < v->loss_cnt; i++)
-		if (v->losses[i].value)
-			fprintf(out, "<li>%llu %s\n", (unsigned long long)v->losses[i].value,
-				v->losses[i].meaning);
-	fputs("</ul>\n</body></html>\n", out);
+	page_put_losses(v, out);
+	page_end(out);
 }

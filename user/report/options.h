@@ -86,6 +86,9 @@ struct report_options {
 	bool groups_threads; /* REPORT_BY_THREAD: by pool */
 	const char *thread_globs; /* the pools' names; NULL = by number */
 	uint64_t warm_up_ns; /* growth counts from then on: of the recording's time */
+	/* Of REPORT_HTML: what stands before viewer.js and viewer.css, which a server has, and who has the page has a
+	 * policy that forbids scripts in it; NULL: they are in the page. */
+	const char *html_base;
 	enum report_heap_form heap_form;
 	bool heap_is_growth; /* what was allocated stands for what is in use, too */
 };

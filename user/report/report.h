@@ -29,6 +29,10 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 #define REPORT_GROWS_BUF 1024
 int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF]);
 
+/* What pages with html_base want from their server. */
+const char *report_viewer_script(void);
+const char *report_viewer_style(void);
+
 /* 0, -ENOMEM, -ENODATA as report_check(), or -EIO when out could not be written. */
 int report_write(const struct profile *p, const struct report_options *opts, FILE *out);
 

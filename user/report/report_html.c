@@ -3,6 +3,8 @@
  * report_html.c - a report as one file with pictures in it, which needs nothing else: no network, no
  * heaptap, no program that was recorded.
  *
+ * Or a page of heaptap serve, which has the script and the style: html_base of the options.
+ *
  * viewer.html is the page, with a line "@WORD@" where something of this profile stands; viewer.js draws from @DATA@:
  *	rate		bytes for which one sample was drawn, 0: all were kept, or it is not known
  *	names		strings; all below refer to them by index
@@ -328,15 +330,67 @@ static void write_plain(const struct picture *pic, FILE *out)
 	(void)report_write(pic->r->p, &o, out);
 }
 
+const char *report_viewer_script(void)
+{
+	return script;
+}
+
+const char *report_viewer_style(void)
+{
+	return style;
+}
+
+/* A page that is a file has all that it needs; one of a server has nothing that runs. */
+static void put_policy(const struct picture *pic, FILE *out)
+{
+	const char *allowed = pic->r->opts->html_base ? "'self'" : "'unsafe-inline'";
+
+	fprintf(out,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
+		"%s; style-src %s\">\n",
+		allowed, allowed);
+}
+
+static void put_style(const struct picture *pic, FILE *out)
+{
+	const char *base = pic->r->opts->html_base;
+
+	if (base)
+		fprintf(out, "<link rel=\"stylesheet\" href=\"%sviewer.css\">\n", base);
+	else
+		fprintf(out, "<style>\n%s</style>\n", style);
+}
+
+static void put_script(const struct picture *pic, FILE *out)
+{
+	const char *base = pic->r->opts->html_base;
+
+	if (base)
+		fprintf(out, "<script src=\"%sviewer.js\"></script>\n", base);
+	else
+		fprintf(out, "<script>\n%s</script>\n", script);
+}
+
+/* To the page that has led here. */
+static void put_back(const struct picture *pic, FILE *out)
+{
+	if (pic->r->opts->html_base)
+		fputs("<p><a href=\"./\">back</a></p>\n", out);
+}
+
 /* What stands for "@WORD@", or the line itself. */
 static int put_line(const struct picture *pic, const char *line, size_t len, FILE *out)
 {
 	if (len == 7 && !strncmp(line, "@TITLE@", len))
 		put_title(pic, out);
 	else if (len == 5 && !strncmp(line, "@CSS@", len))
-		fputs(style, out);
+		put_style(pic, out);
 	else if (len == 4 && !strncmp(line, "@JS@", len))
-		fputs(script, out);
+		put_script(pic, out);
+	else if (len == 8 && !strncmp(line, "@POLICY@", len))
+		put_policy(pic, out);
+	else if (len == 6 && !strncmp(line, "@BACK@", len))
+		put_back(pic, out);
 	else if (len == 6 && !strncmp(line, "@HEAD@", len))
 		return put_text(pic, write_head, out);
 	else if (len == 7 && !strncmp(line, "@PLAIN@", len))

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd_stream.h"
@@ -14,6 +16,7 @@
 #include "serve/process_text.h"
 #include "profile/pprof.h"
 #include "report/report.h"
+#include "report/report_diff.h"
 #include "profile/profile.h"
 #include "kernel/engine.h"
 #include "snapshot/profile_build.h"
@@ -23,6 +26,8 @@
 #include "snapshot/snapshot.h"
 #include "proc/process.h"
 #include "track/tracker.h"
+
+#define DIFF_ROWS 50
 
 /* What tells the rows of a snapshot apart. */
 struct row_key {
@@ -259,20 +264,87 @@ static bool is_only_inuse(const struct profile_request *wish)
 	       (wish->form == PROFILE_TEXT && !wish->shows_allocs);
 }
 
+static int write_pictures(const struct profile *p, const struct profile_request *wish, int fd)
+{
+	const struct report_options opts = { .format = REPORT_HTML,
+					     .html_base = wish->pid ? "../../" : "" };
+	FILE *out;
+	int err = fd_stream_open(fd, &out);
+
+	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
+}
+
+/* One whose values are not comparable is answered with why. */
+static int write_diff(const struct profile *before, const struct profile *now,
+		      const struct profile_request *wish, int fd)
+{
+	const struct report_options opts = { .by = REPORT_BY_STACK, .row_cap = DIFF_ROWS };
+	char why[512];
+	FILE *out;
+	int err = fd_stream_open(fd, &out);
+
+	if (err)
+		return err;
+	err = report_diff(before, wish->saved_name, now, "now", &opts, out, why, sizeof(why));
+	if (err == -EINVAL) {
+		fprintf(out, "%s\n", why);
+		err = 0;
+	}
+	return fd_stream_close(out, err);
+}
+
+/* Others may read it at the same time: its offset is left alone. */
+static int read_saved(int fd, struct profile **ret)
+{
+	struct format_error why;
+	struct stat st;
+	char *data;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	data = malloc((size_t)st.st_size + 1);
+	if (!data)
+		return -ENOMEM;
+	if (pread(fd, data, (size_t)st.st_size, 0) == st.st_size)
+		err = pprof_read_mem(data, (size_t)st.st_size, ret, &why);
+	else
+		err = -EIO;
+	free(data);
+	return err;
+}
+
+static int write_form(const struct profile_source *src, struct profile *p,
+		      const struct profile *saved, const struct profile_request *wish, int fd)
+{
+	switch (wish->form) {
+	case PROFILE_PPROF:
+		return pprof_write(p, fd);
+	case PROFILE_TEXT:
+		return write_text(p, fd);
+	case PROFILE_PICTURES:
+		return write_pictures(saved ? saved : p, wish, fd);
+	case PROFILE_DIFF:
+		return write_diff(saved, p, wish, fd);
+	default:
+		return process_text_write(src, p, wish->pid, wish->form == PROFILE_GROWTH, fd);
+	}
+}
+
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, int fd)
 {
-	struct profile *p = NULL;
-	int err = profile_file_build(src, s, wish, &p);
+	struct profile *p = NULL, *saved = NULL;
+	bool is_of_now = !wish->has_saved || wish->form == PROFILE_DIFF;
+	int err = wish->has_saved ? read_saved(wish->saved_fd, &saved) : 0;
 
+	if (!err && is_of_now)
+		err = profile_file_build(src, s, wish, &p);
 	if (!err && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		err = -ENODATA;
-	else if (!err && wish->form == PROFILE_PPROF)
-		err = pprof_write(p, fd);
-	else if (!err && wish->form == PROFILE_TEXT)
-		err = write_text(p, fd);
-	else if (!err)
-		err = process_text_write(src, p, wish->pid, wish->form == PROFILE_GROWTH, fd);
+	if (!err)
+		err = write_form(src, p, saved, wish, fd);
 	profile_free(p);
+	profile_free(saved);
 	return err;
 }

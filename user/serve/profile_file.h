@@ -22,6 +22,8 @@ enum profile_form {
 	/* The same of one process, which must run: with its addresses, see process_text.h... */
 	PROFILE_ADDRESSES,
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
+	PROFILE_PICTURES, /* a page of viewer.html */
+	PROFILE_DIFF, /* from the saved one to now, as text */
 };
 
 struct profile_request {
@@ -40,6 +42,9 @@ struct profile_request {
 	uint64_t monotonic_ns;
 	const char *reason; /* why it is kept; NULL: it was asked for */
 	bool is_over; /* the process, or the image, has ended */
+	bool has_saved; /* saved_fd: a profile that PROFILE_PICTURES is of instead, or PROFILE_DIFF begins at */
+	int saved_fd;
+	const char *saved_name; /* of a moment */
 	const char *const *notes; /* comments that come first */
 	size_t note_cnt;
 };

@@ -48,6 +48,7 @@ struct waiter {
 	struct http_exchange *x;
 	struct endpoint_request request;
 	struct endpoint_addrs addrs; /* whose names are wanted */
+	int saved_fd; /* that it is made of; -1: none */
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
 	uint32_t generation; /* of the process that it asks for, at that time */
@@ -227,15 +228,28 @@ static int waiters_check(const struct profiles *p, bool for_long, char *why, siz
 	return -EBUSY;
 }
 
-void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
-		      const struct endpoint_addrs *addrs)
+static void release_given(const struct waiter *w)
 {
-	struct waiter w = { .x = x, .request = *r, .due_ns = now_ns(), .file = -1 };
+	free(w->addrs.addrs);
+	if (w->saved_fd >= 0)
+		close(w->saved_fd);
+}
+
+void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
+		      const struct profiles_given *given)
+{
+	struct waiter w = {
+		.x = x,
+		.request = *r,
+		.due_ns = now_ns(),
+		.saved_fd = given->saved_fd,
+		.file = -1,
+	};
 	char why[256] = "out of memory";
 	int err = waiters_check(p, is_long(r), why, sizeof(why));
 
-	if (addrs)
-		w.addrs = *addrs;
+	if (given->addrs)
+		w.addrs = *given->addrs;
 	if (r->pid)
 		w.generation = tracker_generation(p->src.tracker, r->pid);
 	w.lane = slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW : LANE_QUICK;
@@ -250,14 +264,14 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		return;
 	}
 	base_put(p, w.base);
-	free(w.addrs.addrs);
+	release_given(&w);
 	http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
 {
 	base_put(p, p->waiters.data[i].base);
-	free(p->waiters.data[i].addrs.addrs);
+	release_given(&p->waiters.data[i]);
 	p->waiters.data[i] = p->waiters.data[--p->waiters.cnt];
 }
 
@@ -291,8 +305,8 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 
 	for (; f < b->files + b->file_cnt; f++)
 		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
-		    f->wish.pid == wish->pid && f->wish.base == wish->base &&
-		    f->wish.form == wish->form)
+		    !f->wish.has_saved && !wish->has_saved && f->wish.pid == wish->pid &&
+		    f->wish.base == wish->base && f->wish.form == wish->form)
 			return (int)(f - b->files);
 	if (b->file_cnt == profile_lane_cap(&b->lane))
 		return -1;
@@ -313,6 +327,10 @@ static enum profile_form form_of(const struct endpoint_request *r)
 		return PROFILE_ADDRESSES;
 	case ENDPOINT_REMOTE_GROWTH:
 		return PROFILE_GROWTH;
+	case ENDPOINT_VIEWER:
+		return PROFILE_PICTURES;
+	case ENDPOINT_DIFF:
+		return PROFILE_DIFF;
 	default:
 		return r->is_text ? PROFILE_TEXT : PROFILE_PPROF;
 	}
@@ -354,6 +372,9 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 		wish.pid = w->request.pid;
 		wish.form = form_of(&w->request);
 		wish.shows_allocs = w->request.endpoint == ENDPOINT_ALLOCS;
+		wish.has_saved = w->saved_fd >= 0;
+		wish.saved_fd = w->saved_fd;
+		wish.saved_name = endpoint_moment_text(w->request.at);
 		if (w->base) {
 			wish.base = w->base->snapshot;
 			wish.duration_ns = moment->monotonic_ns - w->base->taken_ns;
@@ -464,6 +485,10 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 
 void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret)
 {
+	if (r->endpoint == ENDPOINT_VIEWER) {
+		ret->type = "text/html; charset=utf-8";
+		ret->has_script = true;
+	}
 	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
 		return; /* text/plain */
 	ret->type = "application/octet-stream";
@@ -544,6 +569,8 @@ static bool has_ended(const struct profiles *p, const struct waiter *w)
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
+	if (w->saved_fd >= 0 && w->request.endpoint == ENDPOINT_VIEWER)
+		return false; /* it is of what was */
 	return pid && !tracker_is_of(t, pid, w->generation);
 }
 

@@ -31,10 +31,14 @@ void profiles_free(struct profiles *p);
 /* Whose requests are made with the same snapshots, too; NULL: none. */
 void profiles_set_pushes(struct profiles *p, struct pushes *pushes);
 
-/* Takes the exchange over, which is held or answered. addrs: of a request for names, owned from here
- * on; else NULL. */
+/* Beside the request. Owned from there on. */
+struct profiles_given {
+	struct endpoint_addrs *addrs; /* whose names are wanted, or NULL */
+	int saved_fd; /* of the saved profile of r->at; -1: none */
+};
+/* Takes the exchange over, which is held or answered. */
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
-		      const struct endpoint_addrs *addrs);
+		      const struct profiles_given *given);
 /* Type and file name of the answer to a request for a profile. */
 void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret);
 /* The client has gone. */

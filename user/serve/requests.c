@@ -16,6 +16,8 @@
 #include "http/endpoints.h"
 #include "http/http.h"
 #include "http/index_page.h"
+#include "http/process_page.h"
+#include "report/report.h"
 #include "metrics/metrics_page.h"
 #include "http/token.h"
 #include "metrics/view.h"
@@ -26,7 +28,32 @@ struct requests {
 	struct requests_parts parts;
 };
 
-static int write_page(const struct requests_parts *parts, enum endpoint endpoint,
+static const struct serve_process *find_process(const struct serve_view *v, pid_t pid)
+{
+	for (size_t i = 0; i < v->process_cnt; i++)
+		if (v->processes[i].pid == pid)
+			return &v->processes[i];
+	return NULL;
+}
+
+/* -ESRCH: the process is not followed. */
+static int write_one(const struct serve_view *v, const struct endpoint_request *r,
+		     enum metric_format format, FILE *out)
+{
+	const struct serve_process *one = find_process(v, r->pid);
+
+	if (r->endpoint == ENDPOINT_PROCESS && !one)
+		return -ESRCH;
+	if (r->endpoint == ENDPOINT_PROCESS)
+		process_page_write(v, one, !r->is_still, out);
+	else if (r->endpoint == ENDPOINT_INDEX)
+		index_page_write(v, !r->is_still, out);
+	else
+		metrics_page_write(v, format, out);
+	return 0;
+}
+
+static int write_page(const struct requests_parts *parts, const struct endpoint_request *r,
 		      enum metric_format format, char **ret)
 {
 	struct serve_view view;
@@ -54,14 +81,11 @@ static int write_page(const struct requests_parts *parts, enum endpoint endpoint
 		err = -ENOMEM;
 		goto out;
 	}
-	if (endpoint == ENDPOINT_INDEX)
-		index_page_write(&view, out);
-	else
-		metrics_page_write(&view, format, out);
-	if (fclose(out)) {
-		free(*ret);
+	err = write_one(&view, r, format, out);
+	if (fclose(out) && !err)
 		err = -ENOMEM;
-	}
+	if (err)
+		free(*ret);
 out:
 	saver_view_release(&view.keep);
 	free(pushes);
@@ -69,22 +93,33 @@ out:
 }
 
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
-			enum endpoint endpoint)
+			const struct endpoint_request *r)
 {
 	enum metric_format format = metric_format_choose(http_header(x, "Accept"));
 	struct http_answer a = { .status = 200 };
 	char *text = NULL;
-	int err = write_page(parts, endpoint, format, &text);
+	int err = write_page(parts, r, format, &text);
 
+	if (err == -ESRCH) {
+		http_error(x, 404, "process %d is not followed: / lists those that are\n", r->pid);
+		return;
+	}
 	if (err) {
 		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
 		return;
 	}
 	a.text = text;
-	a.type = endpoint == ENDPOINT_INDEX ? "text/html; charset=utf-8" :
-					      metric_format_type(format);
+	a.type = r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
+						   "text/html; charset=utf-8";
 	http_reply(x, &a);
 	free(text);
+}
+
+static void answer_text(struct http_exchange *x, const char *type, const char *text)
+{
+	const struct http_answer a = { .status = 200, .type = type, .text = text };
+
+	http_reply(x, &a);
 }
 
 /* As Go's page of this name, for who looks what there is. */
@@ -136,6 +171,7 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	 * address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct endpoint_addrs addrs;
+	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
 	char why[128] = "out of memory";
 	const char *body;
 	size_t bytes;
@@ -148,7 +184,7 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	if (endpoint_parse_addrs(body, bytes, &addrs, why, sizeof(why)))
 		http_error(x, 400, "%s\n", why);
 	else
-		profiles_request(parts->profiles, x, r, &addrs);
+		profiles_request(parts->profiles, x, r, &given);
 }
 
 /* One that was kept, also of a process that has ended. */
@@ -158,9 +194,14 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 	struct http_answer a = {
 		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
 	};
+	const struct profiles_given given = {
+		.saved_fd = saver_fetch(parts->saver, r->pid, r->at),
+	};
 
-	a.fd = saver_fetch(parts->saver, r->pid, r->at);
-	if (a.fd < 0)
+	a.fd = given.saved_fd;
+	if (a.fd >= 0 && r->endpoint != ENDPOINT_HEAP)
+		profiles_request(parts->profiles, x, r, &given);
+	else if (a.fd < 0)
 		http_error(x, 404,
 			   "no profile at=%s is kept of process %d: / lists those that are\n",
 			   endpoint_moment_text(r->at), r->pid);
@@ -171,10 +212,11 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
 			   const struct endpoint_request *r)
 {
+	const struct profiles_given given = { .saved_fd = -1 };
 	struct http_answer head = { .status = 200, .fd = -1 };
 
 	if (!http_is_head(x)) {
-		profiles_request(parts->profiles, x, r, NULL);
+		profiles_request(parts->profiles, x, r, &given);
 		return;
 	}
 	/* without the work */
@@ -240,7 +282,14 @@ static void on_request(void *ctx, struct http_exchange *x)
 		break;
 	case ENDPOINT_INDEX:
 	case ENDPOINT_METRICS:
-		answer_page(&as->parts, x, r.endpoint);
+	case ENDPOINT_PROCESS:
+		answer_page(&as->parts, x, &r);
+		break;
+	case ENDPOINT_VIEWER_SCRIPT:
+		answer_text(x, "text/javascript; charset=utf-8", report_viewer_script());
+		break;
+	case ENDPOINT_VIEWER_STYLE:
+		answer_text(x, "text/css; charset=utf-8", report_viewer_style());
 		break;
 	default:
 		answer_process(&as->parts, x, &r);

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test_serve_pages.sh - the pages of heaptap serve in a real browser, of a process whose names mean ill: what runs is the
+# viewer and nothing else, names are text, and without a script there are tables all the same.
+. "$(dirname "$0")/lib.sh"
+e2e_init serve_pages
+. "$e2e_dir/serve_lib.sh"
+have curl || skip_all "curl is not installed"
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip_all "no chromium"
+
+# The file, the process, the thread, the scope and the function: each is markup.
+cat >"$work/evil.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <heaptap/scope.h>
+void evil(void) __asm__("\"<img/src=x/onerror=alert(3)>\"");
+static void *volatile block;
+__attribute__((noinline)) void evil(void)
+{
+	HEAPTAP_SCOPE("<script>alert(2)</script>");
+	block = malloc(1000003);
+	__asm__ volatile("");
+}
+int main(void)
+{
+	char line[8];
+	pthread_setname_np(pthread_self(), "</td><script>");
+	if (write(1, "READY\n", 6) != 6)
+		return 1;
+	while (read(0, line, 1) == 1 && *line != 'e')
+		if (*line == 'g') {
+			evil();
+			if (write(1, "DONE\n", 5) != 5)
+				return 1;
+		}
+	return 0;
+}
+END
+mkdir -p "$work/<b>"
+evil="$work/<b>/<i onload=1>"
+gcc -O1 -g -fno-builtin -D_GNU_SOURCE -I"$e2e_top/include" -pthread -o "$evil" "$work/evil.c" 2>"$work/log" ||
+	{ not_ok build "the process with evil names" "$work/log"; e2e_end; }
+
+printf 'a secret of twenty letters\n' >"$work/token"
+chmod 600 "$work/token"
+begin evil "$evil"
+pid=${pid_of[evil]}
+serve --rate 1 --max-overhead off -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
+tell_to evil g
+tell_to evil g
+await 10 says "$top/evil/target.out" DONE
+secret='asecretoftwentyletters' # of an address: written without blanks
+printf '%s\n' "$secret" >"$work/token"
+end_server "a server with another token"
+serve --rate 1 --max-overhead off -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
+tell_to evil g
+held() { get -H "Authorization: Bearer $secret" "$url/metrics" | grep -q '^heaptap_inuse_bytes.* 1000003$'; }
+await 10 held || not_ok "it holds what it says" "it does not"
+
+for page in / "/pid/$pid/" "/pid/$pid/viewer" /viewer.js /viewer.css "/pid/$pid/diff?at=peak"; do
+	answers 401 "$url$page"
+	[ "$page" = "/pid/$pid/diff?at=peak" ] || answers 200 -H "Authorization: Bearer $secret" "$url$page"
+	case $page in *viewer) cp "$top/body" "$work/viewer.html" ;; esac
+done
+answers 404 -H "Authorization: Bearer $secret" "$url/pid/1/"
+answers 400 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff"
+answers 200 -H "Authorization: Bearer $secret" -I "$url/pid/$pid/viewer"
+grep -qi "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'" "$top/head" && ok "the viewer's policy: no script within the page" ||
+	not_ok "the viewer's policy" "not so" "$top/head"
+[ "$(grep -c '<script' "$work/viewer.html")" = 2 ] && grep -q '<script src="../../viewer.js"></script>' "$work/viewer.html" &&
+	grep -q '<script type="application/json"' "$work/viewer.html" && ! grep -q '<style' "$work/viewer.html" &&
+	ok "data and a link, nothing that runs" || not_ok "data and a link, nothing that runs" "not so" "$work/viewer.html"
+
+# dom PATH: as the browser has it at the end, in $work/dom; the console in $work/log
+dom() {
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr \
+		--user-data-dir="$work/chromium" --window-size=1200,900 --dump-dom \
+		"${url/http:\/\//http://x:$secret@}$1" >"$work/dom" 2>"$work/log"
+}
+# seen NAME PATTERN...: each is in the page, and no markup of the names is
+seen() {
+	local name=$1 pattern
+	shift
+	for pattern; do
+		grep -qE -- "$pattern" "$work/dom" || { not_ok "$name" "not there: $pattern" "$work/dom" "$work/log"; return; }
+	done
+	grep -qE '<img|<i onload|<script>|<b>/' "$work/dom" && { not_ok "$name" "a name is markup" "$work/dom"; return; }
+	grep -qE 'alert|Refused|Content Security Policy' "$work/log" && { not_ok "$name" "the browser refused something" "$work/log"; return; }
+	ok "$name"
+}
+dom /
+seen "the index" "<td>$pid</td>" '&lt;/td&gt;&lt;script&gt;</a>' '<td>977 KiB' '&lt;b&gt;/&lt;i onload=1&gt;' 'href="pid/[0-9]*/viewer"' '<svg '
+dom "/pid/$pid/"
+seen "a process" "<h1>&lt;/td&gt;&lt;script&gt; \(PID $pid\)</h1>" 'In use: <b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;/script&gt;' \
+	'&lt;b&gt;/&lt;i onload=1&gt;' 'Probes take'
+dom "/pid/$pid/viewer"
+seen "the viewer draws" '<canvas id="picture"[^>]*style="height: [1-9][0-9]+px' '<pre id="plain" hidden="">' \
+	'<b>everything</b> in use: 977 KiB' 'img/src=x'
+dom "/viewer#g=scope"
+seen "of all, another view by its address" '<canvas id="picture"[^>]*style="height' 'in use: 977 KiB'
+dom "/pid/$pid/viewer?seconds=1"
+seen "what is allocated meanwhile" 'is_known|nothing to draw'
+get -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer" >"$work/dom"
+sed -n '/<pre id="plain">/,/<\/pre>/p' "$work/dom" >"$work/plain"
+grep -q '977 KiB' "$work/plain" && grep -q '&lt;' "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "without a script: the report as text" ||
+	not_ok "without a script" "not there" "$work/plain"
+[ "$("$heaptap" report --help | grep -c html)" -ge 1 ] && ok "the file of report is the same page"
+end_server "pages"
+e2e_end

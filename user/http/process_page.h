@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* process_page.h - the page at "/pid/N/": what one process holds, held, and costs, and where to see more. Pure. */
+#ifndef HT_HTTP_PROCESS_PAGE_H
+#define HT_HTTP_PROCESS_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct serve_process;
+struct serve_view;
+
+/* p: one of v's. HTML; names are somebody else's bytes and are escaped. */
+void process_page_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
+			FILE *out);
+
+#endif
