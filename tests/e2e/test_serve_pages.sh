@@ -42,21 +42,16 @@ evil="$work/<b>/<i onload=1>"
 gcc -O1 -g -fno-builtin -D_GNU_SOURCE -I"$e2e_top/include" -pthread -o "$evil" "$work/evil.c" 2>"$work/log" ||
 	{ not_ok build "the process with evil names" "$work/log"; e2e_end; }
 
-printf 'a secret of twenty letters\n' >"$work/token"
+secret=asecretoftwentyletters
+printf '%s\n' "$secret" >"$work/token"
 chmod 600 "$work/token"
 begin evil "$evil"
 pid=${pid_of[evil]}
 serve --rate 1 --max-overhead off -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
+has_metric() { get -H "Authorization: Bearer $secret" "$url/metrics" | grep -q "$1"; }
+await 10 has_metric '^heaptap_probed_processes.* 1$' || not_ok "it is probed" "it is not" "$top/serve.err"
 tell_to evil g
-tell_to evil g
-await 10 says "$top/evil/target.out" DONE
-secret='asecretoftwentyletters' # of an address: written without blanks
-printf '%s\n' "$secret" >"$work/token"
-end_server "a server with another token"
-serve --rate 1 --max-overhead off -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
-tell_to evil g
-held() { get -H "Authorization: Bearer $secret" "$url/metrics" | grep -q '^heaptap_inuse_bytes.* 1000003$'; }
-await 10 held || not_ok "it holds what it says" "it does not"
+await 10 has_metric '^heaptap_inuse_bytes.* 1000003$' || not_ok "it holds what it says" "it does not" "$top/evil/target.out"
 
 for page in / "/pid/$pid/" "/pid/$pid/viewer" /viewer.js /viewer.css "/pid/$pid/diff?at=peak"; do
 	answers 401 "$url$page"
@@ -92,7 +87,7 @@ seen() {
 dom /
 seen "the index" "<td>$pid</td>" '&lt;/td&gt;&lt;script&gt;</a>' '<td>977 KiB' '&lt;b&gt;/&lt;i onload=1&gt;' 'href="pid/[0-9]*/viewer"' '<svg '
 dom "/pid/$pid/"
-seen "a process" "<h1>&lt;/td&gt;&lt;script&gt; \(PID $pid\)</h1>" 'In use: <b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;/script&gt;' \
+seen "a process" "<h1>&lt;/td&gt;&lt;script&gt; \(PID $pid\)</h1>" 'In use: <b>977 KiB</b>' '&lt;script&gt;alert\(2\)&lt;\\/script&gt;' \
 	'&lt;b&gt;/&lt;i onload=1&gt;' 'Probes take'
 dom "/pid/$pid/viewer"
 seen "the viewer draws" '<canvas id="picture"[^>]*style="height: [1-9][0-9]+px' '<pre id="plain" hidden="">' \
@@ -101,10 +96,18 @@ dom "/viewer#g=scope"
 seen "of all, another view by its address" '<canvas id="picture"[^>]*style="height' 'in use: 977 KiB'
 dom "/pid/$pid/viewer?seconds=1"
 seen "what is allocated meanwhile" 'is_known|nothing to draw'
+is_saved() { get -f -o "$work/dom" -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer?at=peak" 2>"$work/log"; }
+await 15 is_saved || not_ok "the saved peak" "there is none" "$work/log" "$top/serve.err"
+dom "/pid/$pid/viewer?at=peak"
+seen "the pictures of a saved profile" '<canvas id="picture"[^>]*style="height' 'in use: 977 KiB'
+tell_to evil g
+await 10 has_metric '^heaptap_inuse_bytes.* 2000006$' || not_ok "it holds more" "it does not"
+get -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?at=peak" >"$work/dom"
+grep -q '^peak -> now$' "$work/dom" && grep -q '977 KiB -> 1.91 MiB: +977 KiB' "$work/dom" && ok "what changed since the peak" ||
+	not_ok "what changed since the peak" "not so" "$work/dom"
 get -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer" >"$work/dom"
 sed -n '/<pre id="plain">/,/<\/pre>/p' "$work/dom" >"$work/plain"
-grep -q '977 KiB' "$work/plain" && grep -q '&lt;' "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "without a script: the report as text" ||
+grep -q '1.91 MiB' "$work/plain" && grep -q '&lt;' "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "without a script: the report as text" ||
 	not_ok "without a script" "not there" "$work/plain"
-[ "$("$heaptap" report --help | grep -c html)" -ge 1 ] && ok "the file of report is the same page"
 end_server "pages"
 e2e_end
