@@ -21,7 +21,9 @@ static const char usage[] =
 static const char more[] =
 	"\n"
 	"pages:\n"
-	"  /                       the processes\n"
+	"  /                       the processes; /pid/N/ one of them\n"
+	"  /viewer, /pid/N/viewer  pictures of what is in use; ?seconds=N, at=peak\n"
+	"  /pid/N/diff?at=peak     what changed since a saved profile\n"
 	"  /debug/pprof/heap       pprof profile of all; ?pid=N of one; ?seconds=N what is allocated\n"
 	"                          within N seconds; also /pid/N/debug/pprof/heap;\n"
 	"                          ?pid=N&at=peak, at=limit, at=last: a saved one\n"

@@ -15,7 +15,7 @@
 #define INUSE_PAST_HOUR_CNT 360
 #define INUSE_PAST_DAY_STEPS 30 /* that are one point of the day */
 #define INUSE_PAST_DAY_CNT 288
-#define INUSE_PAST_PROCESSES_CAP 2000
+#define INUSE_PAST_PROCESSES_CAP 4096 /* as many as are followed */
 #define INUSE_PAST_PROCESS_BYTES (4 * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
 
 struct inuse_past;

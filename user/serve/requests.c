@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "serve/follow.h"
@@ -187,32 +188,11 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		profiles_request(parts->profiles, x, r, &given);
 }
 
-/* One that was kept, also of a process that has ended. */
-static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
-			const struct endpoint_request *r)
-{
-	struct http_answer a = {
-		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
-	};
-	const struct profiles_given given = {
-		.saved_fd = saver_fetch(parts->saver, r->pid, r->at),
-	};
-
-	a.fd = given.saved_fd;
-	if (a.fd >= 0 && r->endpoint != ENDPOINT_HEAP)
-		profiles_request(parts->profiles, x, r, &given);
-	else if (a.fd < 0)
-		http_error(x, 404,
-			   "no profile at=%s is kept of process %d: / lists those that are\n",
-			   endpoint_moment_text(r->at), r->pid);
-	else
-		http_reply(x, &a);
-}
-
+/* fd: of the saved profile that it is made of; -1: none. */
 static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r)
+			   const struct endpoint_request *r, int fd)
 {
-	const struct profiles_given given = { .saved_fd = -1 };
+	const struct profiles_given given = { .saved_fd = fd };
 	struct http_answer head = { .status = 200, .fd = -1 };
 
 	if (!http_is_head(x)) {
@@ -222,6 +202,27 @@ static void answer_profile(const struct requests_parts *parts, struct http_excha
 	/* without the work */
 	profile_answer_type(r, &head);
 	http_reply(x, &head);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* One that was kept, or what is made of it, also of a process that has ended. */
+static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
+			const struct endpoint_request *r)
+{
+	struct http_answer a = {
+		.status = 200, .type = "application/octet-stream", .file_name = "heap", .fd = -1
+	};
+
+	a.fd = saver_fetch(parts->saver, r->pid, r->at);
+	if (a.fd < 0)
+		http_error(x, 404,
+			   "no profile at=%s is kept of process %d: / lists those that are\n",
+			   endpoint_moment_text(r->at), r->pid);
+	else if (r->endpoint == ENDPOINT_HEAP)
+		http_reply(x, &a);
+	else
+		answer_profile(parts, x, r, a.fd);
 }
 
 /* Pages of a process, or of all. */
@@ -246,7 +247,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_SYMBOL)
 		answer_symbol(parts, x, r);
 	else
-		answer_profile(parts, x, r);
+		answer_profile(parts, x, r, -1);
 }
 
 struct arg_reader {
