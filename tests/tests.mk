@@ -20,7 +20,7 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap hostile slow_names kill serve endless serve_ways metrics)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
 	serve_keep output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
-	sampler doctor exact_threads scope_rust exec check languages)
+	sampler doctor exact_threads scope_rust exec check languages top)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))

@@ -10,28 +10,12 @@
 
 #include <cmocka.h>
 
+#include "made_frame.h"
 #include "profile/profile.h"
 #include "report/report_list.h"
 
 static struct profile *p; /* of the test that runs */
 static struct report_list *l;
-
-static uint32_t add_frame(const char *file, const char *function, int64_t line)
-{
-	struct profile_mapping m = { .filename_str = profile_str(p, file) };
-	struct profile_function f = { .name_str = profile_str(p, function),
-				      .filename_str = profile_str(p, "/src/app.c") };
-	struct profile_line at = { .function = p->functions.cnt, .line = line };
-	struct profile_location loc = { .mapping = p->mappings.cnt,
-					.line_first = p->lines.cnt,
-					.line_cnt = 1 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, at), 0);
-	assert_int_equal(vec_push(&p->locations, loc), 0);
-	return p->locations.cnt - 1;
-}
 
 static void add(const uint32_t *locs, size_t cnt, const char *key, const char *value, int64_t bytes)
 {
@@ -77,9 +61,9 @@ static void stacks_have_places_callers_and_frames(void **state)
 
 	(void)state;
 	assert_int_equal(profile_set_heap_types(p, 1), 0);
-	put = add_frame("/bin/app", "put", 3);
-	run = add_frame("/bin/app", "run", 5);
-	main_frame = add_frame("/bin/app", "main", 7);
+	put = made_frame(p, "put", 3);
+	run = made_frame(p, "run", 5);
+	main_frame = made_frame(p, "main", 7);
 	add((uint32_t[]){ put, run, main_frame }, 3, "thread", "a", 100);
 	add((uint32_t[]){ run, main_frame }, 2, "thread", "b", 400);
 	row = make(REPORT_BY_STACK, 2);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "made_frame.h"
 #include "profile/profile.h"
 #include "top/page.h"
 #include "top/rates.h"
@@ -25,23 +26,6 @@ static struct profile *p; /* of the test that runs */
 static struct top_table *t;
 static struct top_view v;
 static struct top_rates *rates;
-
-static uint32_t add_frame(const char *function, int64_t line)
-{
-	struct profile_mapping m = { .filename_str = profile_str(p, "/bin/app") };
-	struct profile_function f = { .name_str = profile_str(p, function),
-				      .filename_str = profile_str(p, "/src/app.c") };
-	struct profile_line at = { .function = p->functions.cnt, .line = line };
-	struct profile_location loc = { .mapping = p->mappings.cnt,
-					.line_first = p->lines.cnt,
-					.line_cnt = 1 };
-
-	assert_int_equal(vec_push(&p->mappings, m), 0);
-	assert_int_equal(vec_push(&p->functions, f), 0);
-	assert_int_equal(vec_push(&p->lines, at), 0);
-	assert_int_equal(vec_push(&p->locations, loc), 0);
-	return p->locations.cnt - 1;
-}
 
 static void add(const uint32_t *locs, size_t cnt, const char *scope, int64_t held, int64_t alloc)
 {
@@ -166,7 +150,8 @@ static void has_not(const char *text, const char *part)
 
 static void fill_stacks(void)
 {
-	uint32_t put = add_frame("put", 3), run = add_frame("run", 5), start = add_frame("main", 7);
+	uint32_t put = made_frame(p, "put", 3), run = made_frame(p, "run", 5),
+		 start = made_frame(p, "main", 7);
 
 	add((uint32_t[]){ put, run, start }, 3, "", 3 * MIB, 9 * MIB);
 	add((uint32_t[]){ run, start }, 2, "", 5 * MIB, 5 * MIB);
@@ -305,10 +290,11 @@ static void any_size_has_whole_numbers(void **state)
 	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	fill_stacks();
-	add((uint32_t[]){ add_frame(name, 1) }, 1, "", 30 * MIB, MIB);
-	add((uint32_t[]){ add_frame("\xff\x1b[31m\n\xe2\x80\xae"
-				    "evil",
-				    1) },
+	add((uint32_t[]){ made_frame(p, name, 1) }, 1, "", 30 * MIB, MIB);
+	add((uint32_t[]){ made_frame(p,
+				     "\xff\x1b[31m\n\xe2\x80\xae"
+				     "evil",
+				     1) },
 	    1, "", 20 * MIB, MIB);
 	make(TOP_STACKS);
 	for (size_t columns = 1; columns <= 140; columns++)
@@ -333,7 +319,7 @@ static void scrolls_to_what_is_selected(void **state)
 	(void)state;
 	for (int i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "f%02d", i);
-		add((uint32_t[]){ add_frame(name, i + 1) }, 1, "", (100 - i) * MIB, MIB);
+		add((uint32_t[]){ made_frame(p, name, i + 1) }, 1, "", (100 - i) * MIB, MIB);
 	}
 	make(TOP_STACKS);
 	has(draw(60, 10), "f05");
@@ -368,7 +354,7 @@ static void rates_are_unknown_at_first(void **state)
 
 	(void)state;
 	assert_int_equal(top_rates_new(&rates), 0);
-	add((uint32_t[]){ add_frame("put", 3) }, 1, "", 6 * MIB, 10 * MIB);
+	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 6 * MIB, 10 * MIB);
 	make(TOP_STACKS);
 	assert_int_equal(top_rates_update(rates, 77, 100 * NS_PER_S, t), 0);
 	assert_true(isnan(t->rows.data[0].growth_per_min));
@@ -376,7 +362,7 @@ static void rates_are_unknown_at_first(void **state)
 	has(draw(80, 8), " -  ");
 
 	renew();
-	add((uint32_t[]){ add_frame("put", 3) }, 1, "", 8 * MIB, 20 * MIB);
+	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", 8 * MIB, 20 * MIB);
 	make(TOP_STACKS);
 	assert_int_equal(top_rates_update(rates, 77, 110 * NS_PER_S, t), 0);
 	row = &t->rows.data[0];
@@ -404,7 +390,7 @@ static void chance_is_told_from_growth(void **state)
 	assert_int_equal(top_rates_new(&rates), 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		renew();
-		add((uint32_t[]){ add_frame("put", 3) }, 1, "", (int64_t)(10 + 10 * i) * MIB,
+		add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", (int64_t)(10 + 10 * i) * MIB,
 		    99 * MIB);
 		make(TOP_STACKS);
 		row = &t->rows.data[0];
@@ -424,7 +410,7 @@ static void growth_is_of_the_last_minute(void **state)
 	for (uint64_t s = 0; s <= 300; s += 2) {
 		renew();
 		/* grows by 60 MiB a minute for two minutes, then no more */
-		add((uint32_t[]){ add_frame("put", 3) }, 1, "",
+		add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "",
 		    (int64_t)(s < 120 ? s : 120) * MIB + MIB, 1000 * MIB);
 		make(TOP_STACKS);
 		assert_int_equal(top_rates_update(rates, 77, (100 + s) * NS_PER_S, t), 0);

@@ -44,7 +44,7 @@ $(B)/inside.o: tools/dist/inside.c $(B)/flags
 
 # Its own tests, and of every feature one that others have: these take the program from HEAPTAP.
 DIST_TESTS := $(sort $(wildcard tests/dist/slow_*.sh))
-DIST_FEATURES := $(patsubst %,tests/e2e/test_%.sh,exact_c tap scopes serve_http symbolize convert)
+DIST_FEATURES := $(patsubst %,tests/e2e/test_%.sh,exact_c tap scopes serve_http symbolize convert top)
 check-dist: ## the one executable in other roots, its features, that it is reproducible; ROOTS=: of images (root, half an hour)
 	@tools/setup.sh check dist rpm packaging check-dist
 	$(SUB_MAKE) $(BUILD_JOBS) all

@@ -146,8 +146,8 @@ static int check_terminal(const struct top_cli *o)
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return 0;
 	if (o->url)
-		log_error("top: standard input or output is no terminal: fetch a profile "
-			  "(%s/debug/pprof/heap) and read it with: heaptap report FILE",
+		log_error("top: standard input or output is no terminal: fetch "
+			  "/debug/pprof/heap from %s and read it with: heaptap report FILE",
 			  o->url);
 	else
 		log_error("top: standard input or output is no terminal: use heaptap record -p "

@@ -123,22 +123,11 @@ static int get_row(struct reader *r, const struct line *l, struct top_row **ret)
 {
 	pid_t pid = (pid_t)strtol(l->pid, NULL, 10);
 	const uint64_t *known = hmap_get(&r->by_pid, &pid);
-	struct top_row row = {
-		.parent = SIZE_MAX,
-		.pid = pid,
-		.error = "",
-		.held_bytes = NAN,
-		.held_variance = NAN,
-		.blocks = NAN,
-		.alloc_bytes = NAN,
-		.cost_share = NAN,
-		.resident_bytes = NAN,
-		.growth_per_min = NAN,
-		.alloc_per_s = NAN,
-	};
+	struct top_row row = TOP_ROW_NONE;
 	int err;
 
 	if (!known) {
+		row.pid = pid;
 		row.key = keep(r, l->pid);
 		row.name = keep(r, l->comm);
 		row.tail = keep(r, l->exe);
@@ -213,14 +202,9 @@ static void add_up(struct top_table *t)
 {
 	struct top_row *row;
 
-	t->total = (struct top_row){ .key = "",
-				     .name = "",
-				     .tail = "",
-				     .error = "",
-				     .parent = SIZE_MAX,
-				     .cost_share = NAN,
-				     .growth_per_min = NAN,
-				     .alloc_per_s = NAN };
+	t->total = TOP_ROW_NONE;
+	t->total.held_bytes = t->total.held_variance = 0;
+	t->total.alloc_bytes = t->total.blocks = 0;
 	vec_each(&t->rows, row) { /* what is not known of one is not known of all */
 		t->total.held_bytes += row->held_bytes;
 		t->total.held_variance += row->held_variance;

@@ -163,8 +163,10 @@ static int run(struct source *s)
 	worker_kill(&s->worker);
 	if (s->fd >= 0)
 		close(s->fd);
-	if (!err)
+	if (!err && s->err) {
+		log_error("top: cannot show what was recorded: %s", strerror(-s->err));
 		err = s->err;
+	}
 	if (!err && !s->wants_end && !tracker_running_cnt(recorder_tracker(s->recorder)))
 		err = stay(s);
 	return err;

@@ -216,6 +216,8 @@ int top_serve(const struct top_serve_options *opts)
 	if (!err) {
 		s.due_ns = 0;
 		err = loop(&s);
+		if (err)
+			log_error("top: cannot show what the server says: %s", strerror(-err));
 	}
 	top_ui_close(s.ui);
 	top_fetch_close(s.fetch);

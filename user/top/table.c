@@ -83,23 +83,19 @@ static void set_losses(struct top_table *t, const struct profile *p)
 
 static struct top_row row_of(const struct report_list_row *from)
 {
-	return (struct top_row){
-		.key = from->key,
-		.name = from->name,
-		.tail = from->callers,
-		.error = from->error,
-		.parent = SIZE_MAX,
-		.depth = from->depth,
-		.is_weak = from->is_weak,
-		.held_bytes = from->held_bytes,
-		.held_variance = from->held_variance,
-		.blocks = from->blocks,
-		.alloc_bytes = from->alloc_bytes,
-		.cost_share = NAN,
-		.resident_bytes = NAN,
-		.growth_per_min = NAN,
-		.alloc_per_s = NAN,
-	};
+	struct top_row row = TOP_ROW_NONE;
+
+	row.key = from->key;
+	row.name = from->name;
+	row.tail = from->callers;
+	row.error = from->error;
+	row.depth = from->depth;
+	row.is_weak = from->is_weak;
+	row.held_bytes = from->held_bytes;
+	row.held_variance = from->held_variance;
+	row.blocks = from->blocks;
+	row.alloc_bytes = from->alloc_bytes;
+	return row;
 }
 
 /* A row lies in the last one before it that is less deep. */

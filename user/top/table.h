@@ -6,6 +6,7 @@
 #ifndef HT_TOP_TABLE_H
 #define HT_TOP_TABLE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,21 @@ struct top_row {
 	double growth_per_min, alloc_per_s;
 	bool growth_is_weak; /* it may be chance */
 };
+
+#define TOP_ROW_NONE                              \
+	((struct top_row){ .key = "",             \
+			   .name = "",            \
+			   .tail = "",            \
+			   .error = "",           \
+			   .parent = SIZE_MAX,    \
+			   .held_bytes = NAN,     \
+			   .held_variance = NAN,  \
+			   .blocks = NAN,         \
+			   .alloc_bytes = NAN,    \
+			   .cost_share = NAN,     \
+			   .resident_bytes = NAN, \
+			   .growth_per_min = NAN, \
+			   .alloc_per_s = NAN })
 
 #define TOP_TEXT_BUF 512
 struct top_table {
