@@ -171,6 +171,8 @@ static void a_screen_of_stacks(void **state)
 	has(text, "5.00 MiB ");
 	has(text, "+ run app.c:5  < main app.c:7\n");
 	has(text, "+ put app.c:3  < run app.c:5 < main app.c:7\n");
+	has(draw(85, 12), "+ put app.c:3  < run app.c:5\n"); /* whole callers */
+	has(draw(70, 12), "  < run....c:5\n"); /* the first gives way */
 	has(text, "by held");
 	assert_true(strstr(text, "+ run") < strstr(text, "+ put"));
 	top_view_key(&v, t, TOP_KEY_ENTER); /* the first: its frames */

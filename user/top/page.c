@@ -236,6 +236,29 @@ static const char *fold_mark(const struct drawing *d, size_t i)
 	return top_view_is_folded(d->v, row) ? "+ " : "- ";
 }
 
+/* "< f a.c:1 < main a.c:9": as many as there is room for; the first gives way, with its sign. */
+static void fit_tail(const char *tail, size_t columns, char buf[REPORT_LIST_FIT_BUF])
+{
+	const char *end = tail, *next;
+	char name[REPORT_LIST_FIT_BUF], fitting[REPORT_LIST_FIT_BUF];
+	size_t lead = strncmp(tail, "< ", 2) ? 0 : 2;
+
+	do {
+		next = strstr(end + 1, " < ");
+		next = next ? next : end + strlen(end);
+		snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s", (int)(next - tail), tail);
+		if (width_of(buf) > columns)
+			break;
+		end = next;
+	} while (*end);
+	snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s", (int)(end - tail), tail);
+	if (end > tail || columns <= lead)
+		return;
+	snprintf(name, sizeof(name), "%.*s", (int)(next - tail - (ptrdiff_t)lead), tail + lead);
+	snprintf(buf, REPORT_LIST_FIT_BUF, "%.*s%s", (int)lead, tail,
+		 report_list_fit(name, columns - lead, fitting));
+}
+
 static void put_row(struct drawing *d, size_t i, bool is_selected)
 {
 	const struct top_row *row = &d->t->rows.data[i];
@@ -254,7 +277,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 		lead = indent = 0; /* deeper than the screen is wide */
 	report_list_fit(row->name, room - lead, name);
 	if (row->tail[0] && lead + width_of(name) + 2 < room)
-		report_list_fit(row->tail, room - lead - width_of(name) - 2, tail);
+		fit_tail(row->tail, room - lead - width_of(name) - 2, tail);
 	snprintf(text + used, sizeof(text) - used, "%*s%s%s%s%s", (int)indent, "",
 		 lead ? fold_mark(d, i) : "", name, tail[0] ? "  " : "", tail);
 	put(d, is_selected ? TOP_SELECTED : TOP_PLAIN, text);
