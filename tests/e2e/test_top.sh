@@ -106,6 +106,13 @@ keys q
 left "plain text"
 
 run 100 20 -p "$target" --rate 1 --interval 300ms
+sees "before a kill" 'grows (PID'
+killed=$(pgrep -o -f "^$heaptap top -p $target ")
+kill -9 "$killed"
+no_probe() { timeout 20 python3 "$e2e_dir/same_text.py" "$target" >"$work/text"; }
+await 10 is_gone "$killed" && await 10 no_probe && ok "killed: no probe is left" || not_ok "killed: no probe is left" "there is one" "$work/text" "$work/screen"
+
+run 100 20 -p "$target" --rate 1 --interval 300ms
 sees "again" 'grows (PID'
 screen -e
 grep -qP '\e\[([0-9;]*;)?3[0-7]m' "$work/screen" && ok "colour" || not_ok "colour" "there is none" "$work/screen"

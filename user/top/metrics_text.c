@@ -67,7 +67,7 @@ static int read_labels(const char **at, struct line *l)
 		       { "comm", l->comm, sizeof(l->comm) },
 		       { "exe", l->exe, sizeof(l->exe) },
 		       { "reason", l->reason, sizeof(l->reason) } };
-	char other[1];
+	char other[1] = "";
 
 	while (**at != '}') {
 		size_t len = strcspn(*at, "=\n"), i = 0;
