@@ -37,8 +37,6 @@ struct top_cli {
 	struct option_limit max_overhead;
 };
 
-static const char *const views[] = { "stack", "function", "scope", "thread", NULL };
-
 #define AT(member) offsetof(struct top_cli, member)
 
 static const struct option_row rows[] = {
@@ -72,7 +70,7 @@ static const struct option_row rows[] = {
 	  .type = OPTION_CHOICE,
 	  .at = AT(by),
 	  .arg = "WHAT",
-	  .choices = views,
+	  .choices = top_what_names + TOP_STACKS,
 	  .help = "of a process: a row for each stack (default), function, scope or thread" },
 	{ .name = "sort",
 	  .letter = 's',

@@ -28,9 +28,8 @@ struct report_list_row {
 };
 
 /*
- * By stack (those of one place are one row), function, module, thread, scope or label; module, own,
- * label_key and groups_threads of opts are obeyed. p stays the caller's, and must outlive the list. 0, -ENOMEM or
- * -EINVAL (a profile without values).
+ * opts->by: stack (those of one place are one row), function, thread or scope. p stays the caller's, and must outlive
+ * the list. 0, -ENOMEM or -EINVAL (a profile without values).
  */
 int report_list_new(const struct profile *p, const struct report_options *opts,
 		    struct report_list **ret);

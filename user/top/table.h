@@ -19,7 +19,7 @@ struct report_list;
 struct strset;
 
 enum top_what { TOP_PROCESSES, TOP_STACKS, TOP_FUNCTIONS, TOP_SCOPES, TOP_THREADS, TOP_WHAT_CNT };
-extern const char *const top_what_names[]; /* "stack", as --by of a report */
+extern const char *const top_what_names[]; /* "process", "stack", as --by of a report */
 
 /* NAN: not known, and of a table without such a column. */
 struct top_row {

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "top/table.h"
 
-enum top_sort { TOP_BY_HELD, TOP_BY_GROWTH, TOP_BY_ALLOC, TOP_SORT_CNT };
+enum top_sort { TOP_BY_HELD, TOP_BY_GROWTH, TOP_BY_ALLOC };
 extern const char *const top_sort_names[];
 
 /* Keys that are no characters. */
