@@ -143,6 +143,17 @@ keys Escape
 sees "back to all" 'COST .*RESIDENT'
 keys q
 sees "q" '^STATUS 0' '^icanon'
+"$heaptap" serve --rate 1 -q -p "${pid_of[evil]}" --listen "unix:$work/socket" >"$work/unix.out" 2>&1 </dev/null &
+second=$!
+e2e_pids="$e2e_pids $second"
+has_socket() { [ -S "$work/socket" ]; }
+await 10 has_socket || not_ok "unix:" "no socket" "$work/unix.out"
+run 110 20 --connect "unix:$work/socket" --interval 300ms
+sees "unix:PATH" '1 process' "${pid_of[evil]} .*ev?"
+kill -TERM "$second"
+await 10 is_gone "$second"
+sees "a server that goes is told of" "$work/socket: .*onnect"
+keys q
 run 60 12 --connect "$url/" --token-file "$work/token" -p "${pid_of[evil]}" --by thread --interval 300ms
 sees "-p behind --connect" 'THREAD' '4.77 MiB'
 kill -9 "${pid_of[evil]}"
