@@ -437,7 +437,7 @@ static struct sides run_limit(const struct load *l, int runs)
 static void test_limit(void **state)
 {
 	const double on_limit = LIMIT_BYTES_PER_S / 1024;
-	static const int least[] = { 490, 490, 400 };
+	static const int least[] = { 195, 195, 150 };
 	const struct load beyond[] = {
 		{ .name = "leak 20 KB/s", .rate_bytes = 4096, .leaks_per_s = 19.53 },
 		{ .name = "leak 20 KB/s after a warm-up",
@@ -476,11 +476,11 @@ static void test_limit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
-		assert_true(run_limit(&beyond[i], 500).beyond >= least[i]);
+		assert_true(run_limit(&beyond[i], 200).beyond >= least[i]);
 	for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
-		assert_true(run_limit(&within[i], 300).within >= 200);
+		assert_true(run_limit(&within[i], 150).within >= 100);
 	for (size_t i = 0; i < sizeof(neither) / sizeof(*neither); i++)
-		assert_true(run_limit(&neither[i], 500).wrong <= 12);
+		assert_true(run_limit(&neither[i], 200).wrong <= 6);
 }
 
 int main(void)

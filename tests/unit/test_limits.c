@@ -241,6 +241,7 @@ static void test_unknown(void **state)
 		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
 		assert_true(isnan(res->value) && isnan(res->high));
 		assert_non_null(strstr(res->why, "--max-overhead"));
+		assert_null(strchr(res->why, '\x1b'));
 		limits_release(&l);
 	}
 	profile_free(p);
@@ -281,6 +282,9 @@ static void test_more(void **state)
 		assert_true(res->before == (double)cases[i].before * RATE);
 		if (res->verdict == LIMIT_BROKEN)
 			assert_string_equal(res->rows.data[0].name, "table");
+		limits_release(&l);
+		b->recording.is_lossy = true; /* it may have held as much */
+		assert_true(judge(p, b, o, &l)->verdict != LIMIT_BROKEN);
 		limits_release(&l);
 		profile_free(p);
 		profile_free(b);

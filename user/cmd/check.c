@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/write_all.h"
 #include "cmd/check_options.h"
 #include "cmd/cmd.h"
@@ -24,8 +25,6 @@
 #include "record/recorder.h"
 #include "record/result.h"
 #include "snapshot/scope_labels.h"
-
-#define COMMAND_BYTES 4096
 
 static const char usage[] =
 	"usage: heaptap check [OPTIONS] -p PID\n"
@@ -90,28 +89,52 @@ static int write_result(const struct check_options *o, const struct limits *l,
 	return err;
 }
 
+/* As a shell reads it. */
+static void put_word(const char *word, FILE *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:=,+@%";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fprintf(out, " %s", word);
+		return;
+	}
+	fputs(" '", out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*word, out);
+	}
+	fputc('\'', out);
+}
+
 /* The command line that would know what is in use, when watching frees was too dear. */
 static void say_way_out(const struct check_options *o, const struct profile *p)
 {
 	unsigned percent = recording_advised_percent(&p->recording);
-	char text[COMMAND_BYTES] = "", limit[UNITS_BUF] = "off";
-	size_t used = 0;
+	int last = o->first ? (int)o->first - 1 : o->argc; /* in front of -- */
+	char *text = NULL, limit[48] = " --max-overhead off";
+	size_t bytes;
+	FILE *out;
 
 	if (p->recording.inuse != RECORDING_INUSE_UNKNOWN || o->path)
 		return;
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return;
 	if (percent)
-		snprintf(limit, sizeof(limit), "%u", percent);
-	for (int i = 1; i < o->argc && used < sizeof(text); i++) {
-		if (o->first && i == (int)o->first - 1)
-			used += (size_t)snprintf(text + used, sizeof(text) - used,
-						 " --max-overhead %s", limit);
-		if (used < sizeof(text))
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " %s",
-						 o->argv[i]);
+		snprintf(limit, sizeof(limit), " --max-overhead %u", percent);
+	for (int i = 1; i < last; i++)
+		put_word(o->argv[i], out);
+	fputs(limit, out);
+	for (int i = last; i < o->argc; i++)
+		put_word(o->argv[i], out);
+	if (!fclose(out)) {
+		make_printable(text);
+		log_error("check: this would know what is in use: heaptap check%s", text);
 	}
-	if (!o->first && used < sizeof(text))
-		snprintf(text + used, sizeof(text) - used, " --max-overhead %s", limit);
-	log_error("check: this would know what is in use: heaptap check%s", text);
+	free(text);
 }
 
 static int status_of(const struct limits *l)
@@ -212,6 +235,16 @@ static int open_outputs(const struct check_options *o, struct outputs *out)
 	return err;
 }
 
+static int save_profile(const struct profile *p, struct out_file *file)
+{
+	int err = pprof_write(p, out_file_fd(file));
+
+	if (!err)
+		return commit(file);
+	log_error("check: cannot write '%s': %s", out_file_path(file), strerror(-err));
+	return err;
+}
+
 static int judge_recording(const struct check_options *o, const struct recorder *r,
 			   const struct outputs *out)
 {
@@ -228,11 +261,8 @@ static int judge_recording(const struct check_options *o, const struct recorder 
 	end_command(r, failure, sizeof(failure));
 	if (!err)
 		err = result_explain(&opts, r);
-	if (!err && out->profile) {
-		err = pprof_write(p, out_file_fd(out->profile));
-		if (!err)
-			err = commit(out->profile);
-	}
+	if (!err && out->profile)
+		err = save_profile(p, out->profile);
 	if (!err)
 		status = judge(o, p, failure, out->result, out->stdout_fd);
 	profile_free(p);

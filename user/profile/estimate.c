@@ -50,7 +50,8 @@
  *
  * A row may be shown for what it allocated while none of what it holds was sampled. That is not nothing: the
  * distribution of the high end without a sample is that of one more observation alone, so that the interval ends
- * at R ln 20, three times R (at R ln(1 / (2 tail)) with another confidence). A row that holds next to nothing is covered always, which nobody can help.
+ * at R ln 20, three times R (at R ln(1 / (2 tail)) with another confidence). A row that holds next to nothing is
+ * covered always, which nobody can help.
  * Coverage by kind of row is checked in the tests.
  */
 #include "profile/estimate.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/printable.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
 #include "report/report_places.h"
@@ -399,6 +399,11 @@ static int judge_more(struct limits *l, const struct profile *before)
 	}
 	compare_totals(l, &d, res);
 	decide(d.side[1].r, res);
+	if (res->verdict == LIMIT_BROKEN && d.side[0].r->is_lossy) {
+		res->verdict = LIMIT_UNKNOWN;
+		snprintf(res->why, sizeof(res->why),
+			 "Something was lost in the profile of before: it may have held as much");
+	}
 	advise_rate(d.side[1].r, res);
 	if (res->verdict != LIMIT_KEPT)
 		err = add_larger_rows(&d, res);
@@ -436,8 +441,10 @@ int limits_judge(const struct profile *p, const struct profile *before,
 		err = judge_more(ret, before);
 	if (!err && opts->is_asked[LIMIT_EXITED])
 		err = judge_exited(ret);
-	for (size_t i = 0; i < ret->cnt; i++)
+	for (size_t i = 0; i < ret->cnt; i++) {
 		choose_rows(ret, &ret->results[i]);
+		make_printable(ret->results[i].why); /* names of others are in it */
+	}
 	ret->verdict = sum_up(ret);
 	return err;
 }
