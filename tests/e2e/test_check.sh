@@ -139,8 +139,8 @@ checked "frees are too dear to watch" 2 --max-inuse 1g --max-overhead 1 -d 4s -p
 kill_target
 told "unknown is not 0" "^unknown  in use: not known"
 told "the command that would know" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s -p $target --max-overhead [0-9of]+$" err
-checked "of a command" 2 --max-inuse 1g --max-overhead 1 -d 4s -- sh -c 'exec "$0" 2' "$bin/busy"
-told "before what is started" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s --max-overhead [0-9of]+ -- sh -c 'exec \"[$]0\" 2' $bin/busy$" err
+checked "of a command" 2 --max-inuse 1g --max-overhead 1 -d 4s -- sh -c 'exec "$0" 2 <>"$1"' "$bin/busy" "$e2e_never"
+told "before what is started" "heaptap check --max-inuse 1g --max-overhead 1 -d 4s --max-overhead [0-9of]+ -- sh -c 'exec \"[$]0\" 2 <>\"[$]1\"' $bin/busy $e2e_never$" err
 
 ## what is refused
 # refused NAME SENTENCE ARGS...
