@@ -85,7 +85,7 @@ told "it goes to standard error" '^hello$' err
 checked "children, too" 1 -q --rate 1 --follow --max-inuse 2m -- sh -c "$bin/leaves 3000000 0; exit 0"
 checked "one that runs on is ended" 0 --rate 1 --max-inuse 1m -d 1s -- "$bin/leaves" 1000 0 600
 await 10 eval '! pgrep -f "leaves 1000 0 600" >/dev/null' && ok "it has ended" || not_ok "it has ended" "it runs"
-"$bin/leaves" 1000 0 3 &
+"$bin/leaves" 1000 0 5 &
 checked "nothing was sampled of little" 2 --max-inuse 0 -- "$bin/leaves" 10
 checked "a process that ends half-way" 0 --rate 1 --max-inuse 1m -d 50s -p $!
 checked "a command that is not there" 2 -- /nonexistent/command

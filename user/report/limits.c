@@ -54,13 +54,13 @@ static int add_row(struct limit_result *res, const char *name, double value, dou
 		   double high)
 {
 	char text[REPORT_FIT_BUF];
-	struct limit_row row = { .value = value, .low = low, .high = high };
+	char *copy = strdup(report_fit_name(name, NAME_COLUMNS, text));
+	int err =
+		copy ? vec_push(&res->rows, (struct limit_row){ copy, value, low, high }) : -ENOMEM;
 
-	row.name = strdup(report_fit_name(name, NAME_COLUMNS, text));
-	if (row.name && !vec_push(&res->rows, row))
-		return 0;
-	free(row.name);
-	return -ENOMEM;
+	if (err)
+		free(copy);
+	return err;
 }
 
 static int compare_rows(const void *a, const void *b)
