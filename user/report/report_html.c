@@ -310,10 +310,13 @@ static int put_data(const struct picture *pic, FILE *out)
 
 static void write_head(const struct picture *pic, FILE *out)
 {
-	if (pic->diff)
-		diff_write_head(pic->diff, out);
-	else
+	if (!pic->diff) {
 		report_put_head(pic->r, out);
+		return;
+	}
+	diff_write_head(pic->diff, out);
+	fputs("Red holds more, blue less, by more than chance; a frame is as wide as the larger of both.\n",
+	      out);
 }
 
 /* A report of its own: r has all rows. */
