@@ -79,7 +79,7 @@ static int open_mapped(pid_t pid, uint64_t addr)
 	int opened;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)addr,
-		 (unsigned long long)(addr + TAP_CODE_BYTES));
+		 (unsigned long long)addr + TAP_CODE_BYTES);
 	opened = open(path, O_RDWR | O_CLOEXEC);
 	return opened < 0 ? -errno : opened;
 }
