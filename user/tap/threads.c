@@ -136,13 +136,16 @@ static void read_ignored(struct threads *t)
 static int seize(struct threads *t, pid_t tid)
 {
 	struct stopped s = { .tid = tid };
+	int err;
 
 	if (tid <= 0 || find(t, tid))
 		return 0;
 	if (vec_reserve(&t->list, t->list.cnt + 1))
 		return -ENOMEM;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD))
-		return errno == ESRCH || is_zombie(t->pid, tid) ? 0 : -errno;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD)) {
+		err = -errno;
+		return err == -ESRCH || is_zombie(t->pid, tid) ? 0 : err;
+	}
 	t->list.data[t->list.cnt++] = s;
 	return 1;
 }
@@ -296,10 +299,8 @@ static void detach_stopped(struct threads *t, bool is_restarted)
 			detach(s);
 }
 
-static void detach_late(struct threads *t, struct stopped *s)
+static void detach_late(struct threads *t, struct stopped *s, uint64_t end_ns)
 {
-	uint64_t end_ns = now_ns() + LATE_NS;
-
 	while (await(t, s, now_ns() + LATE_ASLEEP_NS))
 		if (state_of(t->pid, s->tid) == 'D' || now_ns() > end_ns)
 			return;
@@ -309,7 +310,7 @@ static void detach_late(struct threads *t, struct stopped *s)
 uint64_t threads_resume(struct threads *t)
 {
 	struct stopped *s, *first;
-	uint64_t stopped_ns;
+	uint64_t stopped_ns, end_ns;
 
 	if (!t)
 		return 0;
@@ -319,9 +320,10 @@ uint64_t threads_resume(struct threads *t)
 		detach(first);
 	detach_stopped(t, true);
 	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
+	end_ns = now_ns() + LATE_NS; /* of all of them */
 	vec_each(&t->list, s)
 		if (!s->is_stopped)
-			detach_late(t, s);
+			detach_late(t, s, end_ns);
 	vec_release(&t->list);
 	free(t);
 	return stopped_ns;
