@@ -8,9 +8,9 @@
  * No call may answer EINTR that would not have without us. A stop's own is begun again. But a signal that is ignored
  * wakes nobody, unless the thread that it is for is traced: then the kernel sends it to whichever thread is not stopped,
  * whose call ends, and which, when it is not traced, nobody can help. So who is sent the process's signals, the first
- * thread, is seized last, and threads whose call is begun again are let go of last. (What is left: SIGCHLD is for the
- * thread that made the child; for one that is seized before another, it may end a call of that one.) And a thread
- * that was interrupted is waited for, because its call has ended.
+ * thread, is seized when all others have stopped, and let go of first. (What is left: SIGCHLD is for the thread that made the child. While that is
+ * traced and another one is not, it may end a call of that one: threads that were in such calls are let go of last.) And
+ * a thread that was interrupted is waited for, because its call has ended.
  *
  * System calls of ours are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be told by a
  * SIGTRAP that the kernel forces, which puts an ignored or blocked one back to its default for good. When they are
@@ -38,6 +38,7 @@
 #define RESTART_NO_INTR (-513)
 #define RESTART_BLOCK (-516)
 #define NAP_NS 20000
+#define FIRST_NS 200000000ULL /* that the others stay stopped for the first thread, which is late */
 /* Who was too late for the stop: asleep in the kernel, where nothing is interrupted, or without a processor. */
 #define LATE_ASLEEP_NS 20000000ULL
 #define LATE_NS 2000000000ULL
@@ -151,7 +152,7 @@ static int seize(struct threads *t, pid_t tid)
 }
 
 /* 1: some are new. */
-static int seize_new(struct threads *t)
+static int seize_new(struct threads *t, bool with_first)
 {
 	int found = 0, rc = 0;
 	char path[48];
@@ -169,7 +170,7 @@ static int seize_new(struct threads *t)
 		found |= rc > 0;
 	}
 	closedir(d);
-	if (rc >= 0)
+	if (rc >= 0 && with_first)
 		rc = seize(t, t->pid);
 	found |= rc > 0;
 	return rc < 0 ? rc : found;
@@ -237,25 +238,35 @@ static int await(const struct threads *t, struct stopped *s, uint64_t end_ns)
 	return 0;
 }
 
+static int stop_new(struct threads *t, bool with_first, uint64_t end_ns)
+{
+	int found = seize_new(t, with_first), err = 0;
+	struct stopped *s;
+
+	if (found <= 0)
+		return found;
+	if (!t->begin_ns)
+		t->begin_ns = now_ns();
+	interrupt_all(t);
+	vec_each(&t->list, s)
+		if (!err)
+			err = await(t, s, end_ns);
+	return err ? err : 1;
+}
+
 static int stop_all(struct threads *t)
 {
 	uint64_t end_ns = now_ns() + THREADS_STOP_LIMIT_NS;
-	struct stopped *s;
-	int err;
+	int rc;
 
-	for (;;) {
-		err = seize_new(t);
-		if (err <= 0)
-			return err;
-		if (!t->begin_ns)
-			t->begin_ns = now_ns();
-		interrupt_all(t);
-		vec_each(&t->list, s) {
-			err = await(t, s, end_ns);
-			if (err)
-				return err;
-		}
-	}
+	do
+		rc = stop_new(t, false, end_ns);
+	while (rc > 0);
+	if (!rc)
+		do
+			rc = stop_new(t, true, end_ns);
+		while (rc > 0);
+	return rc;
 }
 
 int threads_stop(pid_t pid, struct threads **ret)
@@ -315,9 +326,9 @@ uint64_t threads_resume(struct threads *t)
 	if (!t)
 		return 0;
 	first = find(t, t->pid);
-	detach_stopped(t, false);
-	if (first && first->is_stopped)
+	if (first && !await(t, first, now_ns() + FIRST_NS))
 		detach(first);
+	detach_stopped(t, false);
 	detach_stopped(t, true);
 	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
 	end_ns = now_ns() + LATE_NS; /* of all of them */

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "tap/threads.h"
 
 __attribute__((format(printf, 3, 4))) static int fail(struct visit_answer *a, int err,
@@ -67,6 +68,7 @@ int visit_process(pid_t pid, visit_fn work, void *ctx, struct visit_answer *ret)
 	*a = (struct visit_answer){ .err = -EIO, .asker = getpid() };
 	child = fork();
 	if (!child) {
+		thread_be_prompt();
 		a->err = run(pid, work, ctx, a);
 		_exit(0);
 	}
