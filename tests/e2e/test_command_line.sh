@@ -140,7 +140,7 @@ wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symb
 run --help
 cp "$work/out" "$work/help"
 [ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 24 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&
-	[ "$(grep -c '\$ heaptap' "$work/help")" = 7 ] && ok "--help: what is needed first comes first, with examples" ||
+	[ "$(grep -c '\$ heaptap' "$work/help")" = 9 ] && ok "--help: what is needed first comes first, with examples" ||
 	not_ok "--help" "status $status" "$work/help"
 for ask in -h help; do
 	run $ask

@@ -45,8 +45,8 @@ grep -q "^heaptap_inuse_bytes{pid=\"$steady\"" "$top/metrics" && grep -q "^heapt
 	ok "metrics: of another process it is known" || not_ok "metrics: of another process" "unknown" "$top/metrics"
 
 page index ""
-row=$(grep "<tr><td>$busy<td>busy" "$top/index")
-[[ $row == *"<td>busy<td>not known<td><td>"*"in use is not known: "*"heaptap record --max-overhead "*"-p $busy"* ]] &&
+row=$(grep "<tr><td>$busy<td><a href=\"pid/$busy/\">busy</a>" "$top/index")
+[[ $row == *"</a><td>not known<td><td>"*"in use is not known: "*"heaptap record --max-overhead "*"-p $busy"* ]] &&
 	ok "page: not known, why, and the way out" || not_ok "page" "$row"
 
 profile one "debug/pprof/heap?pid=$busy"
