@@ -75,15 +75,9 @@ if have musl-gcc && build_holder "$work/holder-musl" musl-gcc; then
 	cp -L "$loader" "$root$loader"
 	cp "$work/holder-musl" "$root/holder"
 	recorded "musl" "$root" 'site_of_holder .*holder.c:[0-9]+' /holder
-	# The tap finds no place in it: probes do it, and that is said.
-	enter "$root" /holder 30 &
-	target=$!
-	pids="$pids $target"
-	sleep 1
-	inside "$root" /heaptap record --tap --max-overhead off -d 2s -n 0 -o - -p $target >"$work/p.pb.gz" 2>"$work/log"
-	has "musl: the tap is refused" "$work/log" "PID $target cannot be tapped: .* it is recorded with probes"
-	names "musl: with probes instead" "$work/p.pb.gz" 'site_of_holder .*holder.c:[0-9]+'
-	kill $target
+	enter "$root" /holder 8 &
+	tapped musl "$root" $!
+	has "musl: what the tap does not see" "$work/log" "not sampled is what these allocate: aligned_alloc"
 else
 	skip musl "no musl-gcc"
 fi
