@@ -298,7 +298,8 @@ static int run(int argc, char **argv, const struct option_args *args)
 {
 	struct check_options o = { .argv = argv,
 				   .argc = argc,
-				   .with = { .recorder = { .stdout_fd = -1 } } };
+				   .with = { .recorder = { .stdout_fd = -1,
+							   .rate_is_fixed = true } } };
 	int err = command_settings(&command_check, args, &o), status = 2;
 
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);

@@ -62,7 +62,7 @@ int record_settings_settle(struct record_settings *s, const char *command,
 
 	for (size_t i = 0; i < s->pids.cnt && !err; i++)
 		err = whom_add_pids(&s->whom, s->pids.data[i]);
-	s->recorder.rate_is_fixed = option_args_find(args, "rate") != NULL;
+	s->recorder.rate_is_fixed |= option_args_find(args, "rate") != NULL;
 	if (!err)
 		err = settle_tap(s, command);
 	settle_limit(s, command, option_args_find(args, "max-overhead"));

@@ -256,7 +256,8 @@ static int open_engine(struct recorder *r)
 	}
 	if (is_auto_rate(r))
 		engine_set_finest_rate(r->engine, AUTO_RATE_FINEST);
-	err = engine_set_rate(r->engine, 0, r->opts.rate_bytes, targets_throw_limit(&r->targets));
+	err = engine_set_rate(r->engine, 0, is_auto_rate(r) ? AUTO_RATE_USUAL : r->opts.rate_bytes,
+			      targets_throw_limit(&r->targets));
 	if (!err)
 		err = track_files_new(r->engine, &alloc_opts, &r->files);
 	if (!err)
