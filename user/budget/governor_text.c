@@ -114,7 +114,7 @@ static void add_advice(const struct governor_step *s, char *buf, size_t buf_byte
 	recording_way_out(&r, s->base_rate_bytes, way_out);
 	used += (size_t)snprintf(buf + used, buf_bytes - used, "; %s shows it", way_out);
 	if (used < buf_bytes)
-		snprintf(buf + used, buf_bytes - used, ", and so does --tap %s",
+		snprintf(buf + used, buf_bytes - used, ", and so does --tap (%s)",
 			 RECORDING_TAP_COST);
 }
 
