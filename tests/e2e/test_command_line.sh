@@ -137,6 +137,7 @@ wrong "convert " "convert: which IN and OUT?" convert x.heap
 wrong "convert " "convert: unexpected argument 'c': IN and OUT, no more" convert a b.heap c
 wrong "symbolize " "symbolize: which FILE?" symbolize
 wrong "symbolize " "symbolize: unexpected argument 'b': one FILE at a time" symbolize a b
+wrong "check " "check: unexpected argument '--max-growth': options go before the FILE" check x.pb.gz --max-growth 1
 run --help
 cp "$work/out" "$work/help"
 [ $status = 0 ] && [ "$(grep -c . "$work/help")" -le 24 ] && [ "$(sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | head -n 3 | xargs)" = "record report doctor" ] &&

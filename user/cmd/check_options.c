@@ -316,8 +316,9 @@ static int take_operands(struct check_options *o, const struct option_args *args
 	}
 	if (has_whom || operands[1]) {
 		log_error("check: unexpected argument '%s': %s", operands[has_whom ? 0 : 1],
-			  has_whom ? "-p PID and a FILE exclude each other" :
-				     "one FILE, or -- in front of a command");
+			  has_whom		? "-p PID and a FILE exclude each other" :
+			  operands[1][0] == '-' ? "options go before the FILE" :
+						  "one FILE, or -- in front of a command");
 		return -EINVAL;
 	}
 	o->path = operands[0];

@@ -164,6 +164,51 @@ static const char *sampler_of(const struct processes *ps)
 	return ps->list.cnt ? ps->list.data[0].image->sampler : NULL;
 }
 
+/* What taps did and did not do in them. */
+struct tap_sums {
+	size_t tapped_cnt, refused_cnt; /* these are probed */
+	size_t late_cnt; /* of those that are tapped: that began while they were followed */
+	uint64_t late_ns; /* the longest that one ran before */
+	uint64_t stopped_ns; /* the longest, and its threads */
+	uint32_t thread_cnt;
+	uint64_t dropped_cnt, failed_cnt;
+	const char *missed; /* functions, "": none */
+};
+
+static struct tap_sums sum_taps(const struct processes *ps)
+{
+	struct tap_sums sums = { .missed = "" };
+	const struct process *process;
+
+	vec_each(&ps->list, process) {
+		const struct track_instance *inst = process->image;
+
+		sums.tapped_cnt += inst->is_tapped;
+		sums.refused_cnt += inst->is_tap_refused;
+		sums.late_cnt += inst->tap_late_ns != 0;
+		sums.dropped_cnt += inst->tap_dropped_cnt;
+		sums.failed_cnt += inst->tap_failed_cnt;
+		if (inst->tap_late_ns > sums.late_ns)
+			sums.late_ns = inst->tap_late_ns;
+		if (!sums.missed[0])
+			sums.missed = inst->tap_missed;
+		if (inst->tap_stopped_ns < sums.stopped_ns)
+			continue;
+		sums.stopped_ns = inst->tap_stopped_ns;
+		sums.thread_cnt = inst->tap_thread_cnt;
+	}
+	return sums;
+}
+
+/* Of those that it should be known of. */
+static size_t untapped_cnt(const struct recording_facts *f, const struct processes *ps,
+			   const struct tap_sums *sums)
+{
+	return tracker_wants_taps(f->tracker) ?
+		       ps->list.cnt - sums->tapped_cnt - sums->refused_cnt :
+		       0;
+}
+
 /* The coarsest; 0: not known. */
 static uint64_t sampler_rate(const struct processes *ps)
 {
@@ -180,6 +225,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 		struct processes *ps, struct profile *p)
 {
 	struct recording *r = &p->recording;
+	const struct tap_sums taps = sum_taps(ps);
 	int err;
 
 	*r = RECORDING_NONE;
@@ -188,7 +234,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	if (err)
 		return err;
 	r->follows_children = f->follows_children;
-	r->is_from_start = f->was_started;
+	r->is_from_start = f->was_started && !taps.tapped_cnt;
 	r->begin_ns = f->begin_ns;
 	r->end_ns = f->end_ns;
 	r->duration_ns = (int64_t)f->duration_ns;
@@ -203,7 +249,8 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	set_sampler(ps, r);
 	if (sampler_of(ps))
 		p->period = (int64_t)sampler_rate(ps);
-	if (ledger_lines_are_lossy(ledger))
+	if (ledger_lines_are_lossy(ledger) || taps.late_cnt || taps.dropped_cnt ||
+	    taps.failed_cnt || untapped_cnt(f, ps, &taps))
 		r->is_lossy = true;
 	return 0;
 }
@@ -273,8 +320,9 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 	format_duration(f->duration_ns, elapsed, sizeof(elapsed));
 	time_text(f->end_ns, end);
 	if (f->was_started)
-		return profile_comment(p, "recorded: %s until %s, since the program was started",
-				       elapsed, f->end_reason ? f->end_reason : end);
+		return profile_comment(p, "recorded: %s until %s, since the program was started%s",
+				       elapsed, f->end_reason ? f->end_reason : end,
+				       p->recording.is_from_start ? "" : ", and from its tap on");
 	if (f->is_delta)
 		return profile_comment(
 			p,
@@ -287,54 +335,73 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 			       elapsed, f->end_reason ? f->end_reason : end);
 }
 
-/* For how long the processes were stopped to put it in. */
-static int comment_tap(const struct processes *ps, struct profile *p)
+/* A line of the ledger; nothing, of what did not happen. */
+static int comment_tap_loss(struct profile *p, const char *name, uint64_t cnt, const char *meaning)
 {
-	const struct process *process;
-	uint64_t longest_ns = 0, dropped_cnt = 0, failed_cnt = 0;
-	const char *missed = "";
-	uint32_t thread_cnt = 0;
+	return cnt ? profile_comment(p, "ledger: %s %llu (%s)", name, (unsigned long long)cnt,
+				     meaning) :
+		     0;
+}
+
+static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, struct profile *p)
+{
+	char late[UNITS_BUF], late_words[128];
 	int err;
 
-	vec_each(&ps->list, process) {
-		if (!missed[0])
-			missed = process->image->tap_missed;
-		dropped_cnt += process->image->tap_dropped_cnt;
-		failed_cnt += process->image->tap_failed_cnt;
-		if (process->image->tap_stopped_ns < longest_ns)
-			continue;
-		longest_ns = process->image->tap_stopped_ns;
-		thread_cnt = process->image->tap_thread_cnt;
-	}
-	err = profile_comment(p,
-			      "source: tap, put into the running program, which was stopped for "
-			      "%.1f ms (%u thread%s)",
-			      (double)longest_ns / 1e6, thread_cnt, thread_cnt == 1 ? "" : "s");
-	if (!err && missed[0])
-		err = profile_comment(
-			p, "missing: what these functions allocate, which cannot be tapped: %s",
-			missed);
-	if (!err && (dropped_cnt || failed_cnt))
+	snprintf(late_words, sizeof(late_words),
+		 "processes that began meanwhile: what they allocated before they were tapped, for "
+		 "up to %s",
+		 format_duration(sums->late_ns, late, sizeof(late)));
+	err = comment_tap_loss(p, "tap_late", sums->late_cnt, late_words);
+	if (!err)
+		err = comment_tap_loss(p, "tap_never", untapped,
+				       "processes that ended before they were tapped, or have no "
+				       "allocator");
+	if (!err)
+		err = comment_tap_loss(p, "tap_dropped", sums->dropped_cnt,
+				       "sampled blocks that the tap had no room for");
+	return err ? err :
+		     comment_tap_loss(p, "tap_failed", sums->failed_cnt,
+				      "sampled blocks that a failed realloc left as they were");
+}
+
+/* For how long the processes were stopped to put it in, and what it does not see. */
+static int comment_tap(const struct tap_sums *sums, size_t untapped, struct profile *p)
+{
+	int err = 0;
+
+	if (sums->tapped_cnt)
 		err = profile_comment(
 			p,
-			"lost: %llu sampled blocks that the tap had no room for, %llu "
-			"that a realloc that failed left as they were",
-			(unsigned long long)dropped_cnt, (unsigned long long)failed_cnt);
-	return err;
+			"source: tap, put into the running program, which was stopped for "
+			"%.1f ms (%u thread%s)",
+			(double)sums->stopped_ns / 1e6, sums->thread_cnt,
+			sums->thread_cnt == 1 ? "" : "s");
+	if (!err && sums->missed[0])
+		err = profile_comment(
+			p, "missing: what these functions allocate, which cannot be tapped: %s",
+			sums->missed);
+	return err ? err : comment_tap_losses(sums, untapped, p);
 }
 
 static int comment_source(const struct recording_facts *f, const struct processes *ps,
 			  struct profile *p)
 {
 	const char *sampler = sampler_of(ps);
+	const struct tap_sums sums = sum_taps(ps);
+	int err;
 	char rate[UNITS_BUF], every[64] = "every allocation", sites[96] = "";
 	size_t cnt = tracker_site_cnt(f->tracker), stepped_cnt = tracker_stepped_cnt(f->tracker);
 
 	if (f->rate_bytes > 1)
 		snprintf(every, sizeof(every), "one sample per %s allocated",
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
-	if (sampler && ps->list.data[0].image->is_tapped)
-		return comment_tap(ps, p);
+	if (tracker_wants_taps(f->tracker)) {
+		err = comment_tap(&sums, untapped_cnt(f, ps, &sums), p);
+		/* The others have probes: their line, too. */
+		if (err || !sums.refused_cnt)
+			return err;
+	}
 	if (sampler)
 		return profile_comment(p, "source: usdt (%s), of the program's own sampler",
 				       sampler);

@@ -42,6 +42,7 @@ struct followed_process {
 	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
 	uint32_t tap_generation; /* of which image that is so */
 	uint64_t tap_due_ns; /* it is not to be tapped before; 0: now */
+	bool is_child; /* it was forked while its parent was followed */
 	struct tap_unit tap_unit;
 	uint64_t tap_cpu_ns; /* its CPU time when that was last looked at */
 	bool has_allocator; /* among the files that were mapped when they were last read */

@@ -37,6 +37,8 @@ struct track_instance {
 	uint64_t sampler_ns;
 	uint64_t sampler_rate_bytes; /* as it says; 0: not known */
 	bool is_tapped; /* sampler_ns and sampler_rate_bytes are of the tap then */
+	bool is_tap_refused; /* it is probed */
+	uint64_t tap_late_ns; /* from its exec, or its fork, until it was tapped; 0: it ran before */
 	uint64_t tap_stopped_ns; /* how long the process was stopped for that */
 	uint32_t tap_thread_cnt;
 	char tap_missed[160]; /* tap_code_missed() of its allocators, the first that has any */

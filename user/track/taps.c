@@ -38,16 +38,25 @@ int taps_await(const struct taps *ts, struct followed_process *p, uint64_t not_b
 /* Another image, which has no tap. */
 static int begin_tap(const struct taps *ts, struct followed_process *p)
 {
+	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
+
+	if (!inst)
+		return -ENOMEM;
 	if (p->tap == TAP_IN)
 		probes_untap(ts->probes, p->pid);
 	p->tap_generation = p->generation;
 	p->tap = !ts->may_tap || ts->may_tap(ts->may_tap_ctx, p->pid) ? TAP_NOT_TRIED : TAP_REFUSED;
+	inst->is_tap_refused = p->tap == TAP_REFUSED;
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
 }
 
 static int refuse_tap(const struct taps *ts, struct followed_process *p,
 		      const struct track_file *file, const char *why)
 {
+	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
+
+	if (!inst)
+		return -ENOMEM;
 	if (p->tap == TAP_IN) {
 		log_warn("PID %d: '%s', which was loaded after the tap was put in, cannot be "
 			 "tapped: %s; what it allocates is not seen",
@@ -59,6 +68,7 @@ static int refuse_tap(const struct taps *ts, struct followed_process *p,
 	probes_untap(ts->probes, p->pid);
 	p->tap = TAP_REFUSED;
 	p->is_sampled = false;
+	inst->is_tap_refused = true;
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, false);
 }
 
@@ -89,6 +99,10 @@ static int note_tapped(struct taps *ts, struct followed_process *p, const struct
 	inst->is_tapped = true;
 	snprintf(inst->sampler, sizeof(inst->sampler), "tap");
 	inst->sampler_ns = now_ns();
+	if (inst->exec_ns)
+		inst->tap_late_ns = inst->sampler_ns - inst->exec_ns;
+	else if (p->is_child)
+		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
 	inst->tap_stopped_ns = news->stopped_ns;
 	inst->tap_thread_cnt = news->thread_cnt;
 	/* It was put in with this one; a family that has another by now says so at its next look. */

@@ -381,6 +381,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	parent = followed_find(&t->followed, event->tgid); /* the list may have moved */
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
+	p->is_child = true;
 	if (!taps_are_off(&t->taps))
 		taps_await(&t->taps, p, p->followed_ns + TAP_CHILD_NS);
 	instances_note_begin(&t->instances, child, target.generation, event);
@@ -499,6 +500,11 @@ bool tracker_is_tapped(const struct tracker *t, pid_t pid)
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
 {
 	taps_limit(&t->taps, pid, limit);
+}
+
+bool tracker_wants_taps(const struct tracker *t)
+{
+	return !taps_are_off(&t->taps);
 }
 
 bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)

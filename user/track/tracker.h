@@ -85,6 +85,8 @@ void tracker_remove(struct tracker *t, pid_t pid);
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
 /* CPU time that all threads of a process have used since it is followed. -ESRCH: it is gone. */
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
+/* Who may be tapped is, or is to be. */
+bool tracker_wants_taps(const struct tracker *t);
 /* pid 0: all of them. */
 bool tracker_is_tapped(const struct tracker *t, pid_t pid);
 /* What its samples may cost from now on (pid 0: those of all of them, with opts.follow): they become fewer, and
