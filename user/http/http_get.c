@@ -70,6 +70,7 @@ static CURLcode set_up(struct download *d, const char *url, const char *token,
 #else
 	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
+	SET(CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
 	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_S);
@@ -99,7 +100,7 @@ static int explain_status(struct download *d, bool has_token, char *why, size_t 
 	if (status == 401 || status == 403) {
 		snprintf(why, why_bytes, "the server wants %s (HTTP status %ld)",
 			 has_token ? "another token than that of --token-file" :
-				     "a token: --token-file FILE",
+				     "a token (--token-file FILE of heaptap diff and report)",
 			 status);
 		return -EACCES;
 	}
@@ -131,14 +132,22 @@ static int perform(struct download *d, const char *url, const char *token, char 
 	return status_of(d) == 200 ? 0 : explain_status(d, token, why, why_bytes);
 }
 
+static bool has_user(const char *url)
+{
+	const char *host = strstr(url, "://") + 3;
+	size_t bytes = strcspn(host, "/?#");
+
+	return memchr(host, '@', bytes) != NULL;
+}
+
 int http_get(const char *url, const char *token, int fd, char *why, size_t why_bytes)
 {
 	struct download d = { .fd = fd };
 	int err = -ENOMEM;
 
 	snprintf(why, why_bytes, "out of memory");
-	if (strchr(url + strlen("http://"), '@')) {
-		snprintf(why, why_bytes, "no name and password in an address: --token-file FILE");
+	if (has_user(url)) {
+		snprintf(why, why_bytes, "no name and password in an address");
 		return -EINVAL;
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

@@ -236,7 +236,8 @@ static double mixture_quantile(const struct gamma *a, const struct gamma *b, dou
 	return (low + high) / 2;
 }
 
-double estimate_normal_quantile(double tail)
+/* What is exceeded with that chance by a standard normal variate: 1.96 for 0.025. */
+static double normal_quantile(double tail)
 {
 	double low = 0, high = 40;
 
@@ -270,7 +271,7 @@ void estimate_interval_at(const struct estimate *e, double tail, double *ret_low
 	weight = fmax(e->rate_bytes, mean_weight);
 	if (bytes / mean_weight >= NORMAL_FROM_SAMPLES &&
 	    (e->rate_bytes <= 0 || variance / (weight * weight) >= NORMAL_FROM_SAMPLES)) {
-		reach = estimate_normal_quantile(tail) * sqrt(variance);
+		reach = normal_quantile(tail) * sqrt(variance);
 		*ret_low = bytes - reach;
 		*ret_high = bytes + reach;
 		return;

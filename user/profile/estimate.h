@@ -52,8 +52,6 @@ double estimate_variance_from_sums(double bytes, double objects, uint64_t rate_b
 void estimate_interval(const struct estimate *e, double *ret_low, double *ret_high);
 /* The same with another confidence: tail is the chance of a truth beyond it, on each side. */
 void estimate_interval_at(const struct estimate *e, double tail, double *ret_low, double *ret_high);
-/* What is exceeded with that chance by a standard normal variate: 1.96 for 0.025. */
-double estimate_normal_quantile(double tail);
 #define ESTIMATE_TAIL_95 0.025
 /* Fewer than 4 samples and not exact: too few to say much; reports mark such rows. */
 bool estimate_is_weak(const struct estimate *e);

@@ -454,7 +454,7 @@ void growth_compare(const struct growth_plan *p, const struct growth_sums *s,
 	struct change all, stays;
 	bool is_late;
 
-	*ret = (struct growth_limit){ .more_s = more_s(p, 3) };
+	*ret = (struct growth_limit){ .more_s = s->is_partial ? 0 : more_s(p, 3) };
 	if (!p->is_known || s->is_partial)
 		return;
 	excess = excess_of_sums(p, s, NOISE_VARIANCE);

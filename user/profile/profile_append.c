@@ -104,6 +104,12 @@ static int copy_labels(struct append *a, const struct profile_sample *s)
 	return 0;
 }
 
+/* Of a file that anybody made: the least number has no opposite. */
+static int64_t signed_value(int64_t value, int sign)
+{
+	return sign > 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
+}
+
 static int append_sample(struct append *a, const struct profile_sample *s, int sign)
 {
 	const int64_t *values = a->from->values.data + s->value_first;
@@ -117,7 +123,7 @@ static int append_sample(struct append *a, const struct profile_sample *s, int s
 	for (size_t i = 0; i < a->types.cnt && !err; i++) {
 		int type = a->types.data[i];
 
-		err = vec_push(&a->values, type < 0 ? 0 : sign * values[type]);
+		err = vec_push(&a->values, type < 0 ? 0 : signed_value(values[type], sign));
 	}
 	if (!err)
 		err = profile_add_sample(a->to, a->locs.data, a->locs.cnt, a->values.data,

@@ -47,9 +47,16 @@ static void end(struct recorder *r, const char *reason)
 	r->is_over = true;
 }
 
+static void end_early(struct recorder *r, const char *reason)
+{
+	if (!r->is_over)
+		r->facts.is_cut_short = true;
+	end(r, reason);
+}
+
 void recorder_end(struct recorder *r, const char *reason)
 {
-	end(r, reason);
+	end_early(r, reason);
 }
 
 /* Losses that a user must know of at once, in a few words; NULL: none. */
@@ -138,7 +145,7 @@ static void on_guardian_news(struct recorder *r)
 	log_error("record: process %d (heaptap-guard), which holds the probes, was killed: the "
 		  "recording ends here",
 		  guardian_pid(r->guardian));
-	end(r, "the process that holds the probes was killed");
+	end_early(r, "the process that holds the probes was killed");
 }
 
 static void on_child_end(struct recorder *r)
@@ -153,7 +160,7 @@ static void on_reader_gone(struct recorder *r)
 	if (!r->is_over)
 		log_warn(
 			"record: nobody reads standard output any longer: the recording ends here");
-	end(r, "nobody read standard output any longer");
+	end_early(r, "nobody read standard output any longer");
 }
 
 static void drop_history(struct recorder *r, int err)
@@ -206,7 +213,7 @@ static void dispatch(struct recorder *r, enum source source)
 	switch (source) {
 	case SOURCE_SIGNAL:
 		if (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-			end(r, "stopped by the user");
+			end_early(r, "stopped by the user");
 		break;
 	case SOURCE_TICK:
 		on_tick(r);
@@ -309,8 +316,10 @@ int recorder_run(struct recorder *r)
 
 	while (!r->is_over && !err)
 		err = loop_once(r);
-	if (err)
+	if (err) {
 		log_error("record: %s: ending the recording early", strerror(-err));
+		end_early(r, "an error");
+	}
 	tracker_read_counters(r->tracker);
 	show_status(r);
 	log_status_end();

@@ -73,6 +73,7 @@ struct recorder_facts {
 	uint64_t rss_begin_bytes, rss_bytes;
 	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */
 	const char *end_reason;
+	bool is_cut_short; /* by the user or a fault: neither the time was up nor the process at its end */
 	bool follow;
 	uint32_t live_cap;
 	bool probes_went_out; /* at some time, to keep the limit of the overhead */

@@ -123,11 +123,24 @@ static bool check_inuse(const struct report *r, struct limit_result *res)
 	return true;
 }
 
+/* Frees were not watched from the beginning: what was allocated before is in no sum. */
+static bool is_since(const struct report *r)
+{
+	return r->p->recording.is_known && r->p->recording.inuse == RECORDING_INUSE_SINCE;
+}
+
 /* On which side of the limit. What was lost may be what is more, so a lossy profile keeps no limit. */
 static void decide(const struct report *r, struct limit_result *res)
 {
+	bool is_late = res->kind != LIMIT_GROWTH && is_since(r);
+
+	res->is_lossy = r->is_lossy || is_late;
 	if (res->low > res->limit) {
 		res->verdict = LIMIT_BROKEN;
+	} else if (res->high <= res->limit && is_late) {
+		snprintf(res->why, sizeof(res->why),
+			 "In use is known only of what was allocated in the last part of the "
+			 "recording, since frees are watched");
 	} else if (res->high <= res->limit && r->is_lossy) {
 		snprintf(res->why, sizeof(res->why),
 			 "Something was lost that the sum should have; the profile's notes say "
@@ -258,6 +271,9 @@ static void take_estimate(const struct limits *l, const struct report *r,
 	res->value = (double)row->value;
 	if (r->has_interval && !isnan(e.bytes_variance)) {
 		estimate_interval_at(&e, l->opts.tail, &res->low, &res->high);
+		/* Only blocks that are always kept were seen: smaller ones may be there. */
+		if (r->rate_bytes > 1 && e.bytes > 0 && e.bytes_variance <= 0)
+			res->high += -log(2 * l->opts.tail) * e.rate_bytes;
 	} else if (r->rate_bytes == 1) {
 		res->low = res->high = res->value;
 	} else {
@@ -346,7 +362,8 @@ out:
  */
 static void compare_totals(const struct limits *l, const struct diff *d, struct limit_result *res)
 {
-	double low[2], high[2], value[2], share = l->opts.more_is_share ? res->limit : 0;
+	double low[2], high[2], value[2];
+	double share = l->opts.more_is_share ? l->opts.limit[LIMIT_MORE] : 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct report_row *row = &d->total.at[i];
@@ -381,16 +398,25 @@ static int judge_more(struct limits *l, const struct profile *before)
 				    .format = REPORT_JSON,
 				    .value = REPORT_VALUE_INUSE };
 	struct diff d;
-	int err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, res->why,
-			    sizeof(res->why));
+	int err;
+
+	if (l->opts.more_is_share)
+		res->limit = NAN;
+	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, res->why,
+			sizeof(res->why));
 
 	if (err == -EINVAL) { /* why says it */
 		err = 0;
 		if (d.side[1].r && d.side[1].r->is_unknown)
 			say_unknown(l->p, res);
+		else if (d.side[0].r && d.side[0].r->is_unknown)
+			snprintf(res->why, sizeof(res->why),
+				 "In use is not known in the profile of before");
+		else if (!res->why[0])
+			snprintf(res->why, sizeof(res->why), "The profiles cannot be compared");
 		goto out;
 	}
-	if (err)
+	if (err || !check_inuse(d.side[0].r, res) || !check_inuse(d.side[1].r, res))
 		goto out;
 	if (isnan(d.total.low)) {
 		snprintf(res->why, sizeof(res->why),
@@ -399,7 +425,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	}
 	compare_totals(l, &d, res);
 	decide(d.side[1].r, res);
-	if (res->verdict == LIMIT_BROKEN && d.side[0].r->is_lossy) {
+	if (res->verdict == LIMIT_BROKEN && (d.side[0].r->is_lossy || is_since(d.side[0].r))) {
 		res->verdict = LIMIT_UNKNOWN;
 		snprintf(res->why, sizeof(res->why),
 			 "Something was lost in the profile of before: it may have held as much");

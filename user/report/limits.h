@@ -47,8 +47,9 @@ struct limit_row {
 struct limit_result {
 	enum limit_kind kind;
 	enum limit_verdict verdict;
-	double limit;
+	double limit; /* NAN: a part of what is not known */
 	double value, low, high; /* at least, at most; NAN: not known */
+	bool is_lossy; /* something that value should have was lost, or came before frees were watched */
 	double before; /* LIMIT_MORE: what the other profile holds */
 	/* With LIMIT_UNKNOWN, what would probably tell; both 0: nothing that is known here. */
 	double more_s; /* of recording */

@@ -54,7 +54,7 @@ static void format_sentence(const struct limit_result *res, char buf[SENTENCE_BU
 	char value[VALUE_BUF], low[VALUE_BUF], high[VALUE_BUF], limit[VALUE_BUF], sure[96] = "";
 
 	if (res->low == res->high)
-		snprintf(sure, sizeof(sure), " exactly");
+		snprintf(sure, sizeof(sure), res->is_lossy ? " or more" : " exactly");
 	else if (res->verdict == LIMIT_BROKEN)
 		snprintf(sure, sizeof(sure), ", at least %s", format_value(res, res->low, low));
 	else if (res->verdict == LIMIT_KEPT)
@@ -63,7 +63,9 @@ static void format_sentence(const struct limit_result *res, char buf[SENTENCE_BU
 		snprintf(sure, sizeof(sure), ", between %s and %s",
 			 format_value(res, res->low, low), format_value(res, res->high, high));
 	format_value(res, res->limit, limit);
-	if (isnan(res->value))
+	if (isnan(res->limit))
+		snprintf(buf, SENTENCE_BUF, "%s: not known", title_of(res->kind));
+	else if (isnan(res->value))
 		snprintf(buf, SENTENCE_BUF, "%s: not known; limit %s", title_of(res->kind), limit);
 	else
 		snprintf(buf, SENTENCE_BUF, "%s: %s%s; limit %s", title_of(res->kind),
@@ -308,7 +310,6 @@ static void put_junit(const struct limits *l, FILE *out)
 
 int limits_write(const struct limits *l, enum limit_format format, FILE *out)
 {
-	errno = 0;
 	if (format == LIMIT_JSON)
 		put_json(l, out);
 	else if (format == LIMIT_JUNIT)
