@@ -76,7 +76,8 @@ static __always_inline __u32 sample_draw(const struct ht_rate *rate, __u64 size_
 	asm volatile("" : "+r"(bucket));
 	if (bucket >= HT_BUCKET_CNT)
 		return 0;
-	threshold = rate->threshold[bucket];
+	/* Once: the table may be changed at the same time, and the sample says what it was drawn with. */
+	threshold = *(const volatile __u32 *)&rate->threshold[bucket];
 	if (threshold == HT_KEEP_ALWAYS || draw_u32() < threshold)
 		return threshold;
 	return 0;

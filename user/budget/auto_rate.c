@@ -13,9 +13,9 @@
 #include "base/clock.h"
 
 #define RECENT_NS (3.0 * NS_PER_S)
-#define FIRST_LOOK_NS \
-	(300 * NS_PER_MS) /* from the beginning to a finer rate: until then samples weigh much */
-#define LOOK_NS (1 * NS_PER_S) /* the same from the last change */
+/* From the beginning to a finer rate, for until then samples weigh much; and from the last change. */
+#define FIRST_LOOK_NS (300 * NS_PER_MS)
+#define LOOK_NS (1 * NS_PER_S)
 #define QUIET_NS (5 * NS_PER_S) /* from a burst to a finer rate */
 #define BURST 4 /* times AUTO_RATE_PER_S, in one interval */
 

@@ -23,15 +23,18 @@
 
 struct auto_rate {
 	uint64_t rate_bytes;
-	uint64_t begin_ns, seen_ns, changed_ns,
-		burst_ns; /* the last look, change, and too many at once */
+	uint64_t begin_ns;
+	uint64_t seen_ns, changed_ns, burst_ns; /* the last look, change, and too many at once */
 	uint64_t sample_cnt;
 	double cnt, wall_ns; /* samples of late, and in how long */
 	double ns_per_byte; /* time, divided by the rate that it had */
 };
 
 void auto_rate_begin(struct auto_rate *a, uint64_t now_ns);
-/* sample_cnt: so far, less again where a process has become another program. may_be_fine: nothing is given up for the overhead. true: rate_bytes is another. */
+/*
+ * sample_cnt: so far; it may fall, where a process has become another program. may_be_fine: nothing is given up for the
+ * overhead limit. true: rate_bytes is another.
+ */
 bool auto_rate_look(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, bool may_be_fine);
 /* The rate at which what comes evenly would be seen as often as it was. */
 uint64_t auto_rate_mean(const struct auto_rate *a);

@@ -569,19 +569,9 @@ void budget_set_limit(struct budget *b, const struct recording_limit *limit)
 	b->room_ns = 0;
 }
 
-static void scale_samples(struct flow *f, double factor)
-{
-	f->sample *= factor;
-}
-
 void budget_set_rate(struct budget *b, uint64_t rate_bytes)
 {
-	double factor = (double)b->opts.rate_bytes / (double)rate_bytes;
-
-	/* What is predicted from these is of the rate that is set now. */
-	scale_samples(&b->recent, factor);
-	scale_samples(&b->mean, factor);
-	b->opts.rate_bytes = rate_bytes;
+	b->opts.rate_bytes = rate_bytes; /* what flows say of the one before is soon forgotten */
 }
 
 const struct budget_plan *budget_plan(const struct budget *b)
