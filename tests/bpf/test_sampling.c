@@ -197,11 +197,62 @@ static void test_coarser_rate(void **state)
 	rig_close(&rig);
 }
 
+/* The table that is in use gets another rate: each sample has what it was drawn with, and so have the sums. */
+static void test_changed_rate(void **state)
+{
+	static const uint64_t rates[] = { 65536, 4096 };
+	const double cnt = 65536, size = 1000;
+	double objects = 0, variance = 0, error = 0, samples = 0;
+	struct kernel_features features;
+	struct ht_total before, after;
+	enum attach_mode best;
+	struct rig rig;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(kernel_features_choose_mode(&features, ATTACH_AUTO, &best), 0);
+	rig_open(&rig, best, 4096, 65536, 4096); /* the finest: units are of it */
+	before = totals(&rig);
+	rig.out[0] = (uint64_t)size;
+	rig.out[1] = (uint64_t)cnt;
+	for (int i = 0; i < 2; i++) {
+		uint64_t low, high;
+		double p;
+
+		assert_int_equal(engine_change_rate(rig.engine, 0, rates[i]), 0);
+		estimate_bucket_range(estimate_bucket((uint64_t)size), &low, &high);
+		p = estimate_probability(low + (high - low) / 2, rates[i]);
+		rig_do(&rig, step_alloc);
+		after = totals(&rig);
+		variance +=
+			(double)(after.alloc_samples - before.alloc_samples - (uint64_t)samples) *
+			size * size * (1 - p) / (p * p);
+		samples = (double)(after.alloc_samples - before.alloc_samples);
+		error += cnt * (1 - p) / p;
+	}
+	objects = ldexp((double)(after.alloc_objects_16 - before.alloc_objects_16), -16);
+	if (fabs(objects - 2 * cnt) > 4 * sqrt(error))
+		fail_msg("%.0f objects estimated, %.0f true", objects, 2 * cnt);
+	assert_true(samples > cnt * 0.2); /* the finer one was in force */
+	if (fabs((engine_variance(rig.engine, &after.alloc_variance) -
+		  engine_variance(rig.engine, &before.alloc_variance)) /
+			 variance -
+		 1) > 0.01)
+		fail_msg("variance %g, must be %g",
+			 engine_variance(rig.engine, &after.alloc_variance) -
+				 engine_variance(rig.engine, &before.alloc_variance),
+			 variance);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_estimates),
 		cmocka_unit_test(test_coarser_rate),
+		cmocka_unit_test(test_changed_rate),
 	};
 
 	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
