@@ -333,9 +333,9 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 
 	if (idx >= HT_RATES_CAP)
 		return -EINVAL;
-	if (!idx && !e->has_finest_rate)
-		e->skel->bss->ht_base_log2 = ht_variance_base_log2(rate_bytes);
-	else if (rate_bytes >> HT_VARIANCE_RANGE_LOG2 > 1ULL << e->skel->bss->ht_base_log2)
+	if (!e->has_finest_rate) /* sums in its units come to be */
+		engine_set_finest_rate(e, rate_bytes);
+	if (rate_bytes >> HT_VARIANCE_RANGE_LOG2 > 1ULL << e->skel->bss->ht_base_log2)
 		return -ERANGE;
 	rate = calloc(1, sizeof(*rate));
 	if (!rate)

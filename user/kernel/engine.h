@@ -74,11 +74,11 @@ bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
 
 /*
  * The finest rate that there will be, before any is set: errors are summed up in units of it, so no table may be
- * 2^HT_VARIANCE_RANGE_LOG2 times coarser. Else table number 0 is the finest.
+ * 2^HT_VARIANCE_RANGE_LOG2 times coarser. Else it is that of the first table that is set, and does not change.
  */
 void engine_set_finest_rate(struct engine *e, uint64_t rate_bytes);
 /*
- * Sampling table number idx for rate R; throw_limit as in struct ht_rate. Number 0 is set first. -ERANGE: coarser
+ * Sampling table number idx for rate R; throw_limit as in struct ht_rate. -ERANGE: coarser
  * than errors can be summed up.
  */
 int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes,

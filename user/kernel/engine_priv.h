@@ -36,7 +36,7 @@ struct engine {
 	pid_t only_tgid;
 	VEC(struct ht_sampled_site) sampled_sites; /* index: as in the map */
 	uint32_t rate_cnt; /* sampling tables that were made, from 0 on */
-	bool has_finest_rate; /* it was set for itself */
+	bool has_finest_rate;
 	struct {
 		VEC(uint32_t) unused; /* given back */
 		uint32_t next; /* the first that nobody has had */
