@@ -252,6 +252,10 @@ if have curl; then
 		not_ok "serve: SIGUSR2" "the text is as it was" "$top/serve.err"
 	end_server serve
 	same_text "serve, after the end"
+	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$' --tap-exe '/another$'
+	await 20 follows "$target" && ! says "$top/serve.err" 'is tapped' && ok "serve: an executable that nobody named is not tapped" ||
+		not_ok "serve: --tap-exe" "it is tapped, or not followed" "$top/serve.err"
+	end_server serve
 	kill_target
 	# the same many times, of one with 8 threads that check every block
 	start "$bin/guest" 8
