@@ -97,12 +97,28 @@ static void test_utf8(void **state)
 	strset_free(s);
 }
 
+static void test_keep(void **state)
+{
+	struct strset *s = NULL;
+	const char *kept;
+
+	(void)state;
+	assert_int_equal(strset_new(&s), 0);
+	kept = strset_keep(s, "kept");
+	assert_string_equal(kept, "kept");
+	assert_ptr_equal(strset_keep(s, "kept"), kept);
+	assert_ptr_equal(strset_get(s, strset_add(s, "kept")), kept);
+	assert_string_equal(strset_keep(s, "\xff"), BAD);
+	strset_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_longer_than_a_block),
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_keep),
 	};
 
 	return cmocka_run_group_tests_name("strset", tests, NULL, NULL);

@@ -175,6 +175,13 @@ const char *strset_get(const struct strset *s, int64_t id)
 	return id >= 0 && (size_t)id < s->strings.cnt ? s->strings.data[id] : "";
 }
 
+const char *strset_keep(struct strset *s, const char *str)
+{
+	int64_t id = strset_add(s, str);
+
+	return id < 0 ? NULL : strset_get(s, id);
+}
+
 size_t strset_cnt(const struct strset *s)
 {
 	return s->strings.cnt;

@@ -22,14 +22,6 @@ struct report_list {
 	struct report_list_row total;
 };
 
-/* An empty string where there is no memory is no answer: NULL. */
-static const char *keep(struct report_list *l, const char *text)
-{
-	int64_t id = strset_add(l->r->names, text);
-
-	return id < 0 ? NULL : strset_get(l->r->names, id);
-}
-
 static int set_numbers(struct report_list *l, const struct report_row *row,
 		       struct report_list_row *ret)
 {
@@ -46,7 +38,7 @@ static int set_numbers(struct report_list *l, const struct report_row *row,
 	ret->is_weak = is_known && report_is_weak(r, row);
 	if (is_known)
 		report_format_short_interval(r, row, error);
-	ret->error = keep(l, error);
+	ret->error = strset_keep(l->r->names, error);
 	return ret->error ? 0 : -ENOMEM;
 }
 
@@ -66,9 +58,9 @@ static int name_place(struct report_list *l, const struct report_row *row,
 					 i ? " " : "", n.caller[i].name, n.caller[i].place);
 	snprintf(key, sizeof(key), "%s < %s%s", name, n.caller_cnt ? n.caller[0].name : "",
 		 n.caller_cnt ? n.caller[0].place : "");
-	ret->key = keep(l, key);
-	ret->name = keep(l, name);
-	ret->callers = keep(l, callers);
+	ret->key = strset_keep(l->r->names, key);
+	ret->name = strset_keep(l->r->names, name);
+	ret->callers = strset_keep(l->r->names, callers);
 	return ret->key && ret->name && ret->callers ? 0 : -ENOMEM;
 }
 

@@ -111,13 +111,6 @@ static bool is_named(const struct line *l, const char *name)
 	return l->name_bytes == strlen(name) && !strncmp(l->name, name, l->name_bytes);
 }
 
-static const char *keep(struct reader *r, const char *text)
-{
-	int64_t id = strset_add(r->t->texts, text);
-
-	return id < 0 ? NULL : strset_get(r->t->texts, id);
-}
-
 /* -ENOMEM, or the row of the line's process; made when it is new. */
 static int get_row(struct reader *r, const struct line *l, struct top_row **ret)
 {
@@ -128,9 +121,9 @@ static int get_row(struct reader *r, const struct line *l, struct top_row **ret)
 
 	if (!known) {
 		row.pid = pid;
-		row.key = keep(r, l->pid);
-		row.name = keep(r, l->comm);
-		row.tail = keep(r, l->exe);
+		row.key = strset_keep(r->t->texts, l->pid);
+		row.name = strset_keep(r->t->texts, l->comm);
+		row.tail = strset_keep(r->t->texts, l->exe);
 		if (!row.key || !row.name || !row.tail)
 			return -ENOMEM;
 		err = vec_push(&r->t->rows, row);
@@ -195,7 +188,7 @@ static void set_error(struct reader *r, struct top_row *row)
 		return;
 	snprintf(text, sizeof(text), "+-%.0f%%",
 		 100 * 1.96 * sqrt(row->held_variance) / row->held_bytes);
-	row->error = keep(r, row->held_variance > 0 ? text : "exact");
+	row->error = strset_keep(r->t->texts, row->held_variance > 0 ? text : "exact");
 }
 
 static void add_up(struct top_table *t)

@@ -54,14 +54,9 @@ void top_rates_free(struct top_rates *r)
 	free(r);
 }
 
-static uint64_t id_of(enum top_what what, const char *key)
-{
-	return hash_bytes(key, strlen(key)) * 8 + (uint64_t)what;
-}
-
 static int get_past(struct top_rates *r, enum top_what what, const char *key, struct past **ret)
 {
-	struct past fresh = { .id = id_of(what, key), .what = what };
+	struct past fresh = { .id = top_row_id(what, key), .what = what };
 	const uint64_t *known = hmap_get(&r->by_id, &fresh.id);
 	int err = 0;
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hmap.h"
 #include "base/strset.h"
 #include "base/units.h"
 #include "profile/profile.h"
@@ -20,6 +21,11 @@ static const enum report_by by_of[] = {
 	[TOP_FUNCTIONS] = REPORT_BY_FUNCTION, [TOP_SCOPES] = REPORT_BY_SCOPE,
 	[TOP_THREADS] = REPORT_BY_THREAD,
 };
+
+uint64_t top_row_id(enum top_what what, const char *key)
+{
+	return hash_bytes(key, strlen(key)) * 8 + (uint64_t)what;
+}
 
 static void set_title(struct top_table *t, const struct profile *p)
 {
@@ -130,7 +136,9 @@ static int add_process(struct top_table *t, const struct profile *p)
 	char key[16];
 
 	snprintf(key, sizeof(key), "%d", r->pid);
-	row.key = strset_get(t->texts, strset_add(t->texts, key));
+	row.key = strset_keep(t->texts, key);
+	if (!row.key)
+		return -ENOMEM;
 	row.name = profile_text(p, r->comm_str);
 	row.tail = profile_text(p, r->exe_str);
 	row.pid = r->pid;

@@ -38,6 +38,9 @@ struct top_row {
 	bool growth_is_weak; /* it may be chance */
 };
 
+/* Tells a row apart from those of other views, too. */
+uint64_t top_row_id(enum top_what what, const char *key);
+
 #define TOP_ROW_NONE                              \
 	((struct top_row){ .key = "",             \
 			   .name = "",            \

@@ -22,14 +22,9 @@ void top_view_release(struct top_view *v)
 	vec_release(&v->order);
 }
 
-static uint64_t id_of(const struct top_view *v, const char *key)
-{
-	return hash_bytes(key, strlen(key)) * 8 + (uint64_t)v->what;
-}
-
 bool top_view_is_folded(const struct top_view *v, const struct top_row *row)
 {
-	uint64_t id = id_of(v, row->key);
+	uint64_t id = top_row_id(v->what, row->key);
 
 	return (v->what == TOP_STACKS) != (hmap_get(&v->turned, &id) != NULL);
 }
@@ -226,7 +221,7 @@ static enum top_wish enter(struct top_view *v, const struct top_table *t)
 		v->search[0] = '\0';
 		return change_what(v, TOP_STACKS);
 	}
-	id = id_of(v, row->key);
+	id = top_row_id(v->what, row->key);
 	if (!hmap_del(&v->turned, &id) && hmap_put(&v->turned, &id, 1))
 		return TOP_NOTHING;
 	return select_row(v, t, top_view_selected(v, t));
