@@ -191,15 +191,31 @@ static void losses_come_first(void **state)
 	fill_stacks();
 	assert_int_equal(profile_comment(p, "ledger: live_full 12 (the live map was full)"), 0);
 	assert_int_equal(profile_comment(p, "ledger: stacks_full 3 (no room)"), 0);
+	assert_int_equal(profile_comment(p, "ledger: tap_late 40 (largest, though last)"), 0);
 	p->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	p->recording.full_share = 0.53;
 	make(TOP_STACKS);
 	text = draw(200, 12);
-	has(text, "lost: live_full 12 (the live map was full), and 1 more; cost 1.2 %");
+	has(text, "lost: tap_late 40 (largest, though last), and 2 more; cost 1.2 %");
 	has(text, "In use is UNKNOWN: Watching frees costs 53 %");
 	has(text, "held unknown");
 	has(text, " unknown  ");
 	has_not(text, " 0 B");
+}
+
+static void what_another_line_says_is_no_loss(void **state)
+{
+	(void)state;
+	fill_stacks();
+	assert_int_equal(profile_comment(p, "ledger: alloc_only_samples 900 (frees unwatched)"), 0);
+	assert_int_equal(profile_comment(p, "ledger: paused 800 (by the program)"), 0);
+	assert_int_equal(profile_comment(p, "ledger: live_full_bytes 700 (live map full)"), 0);
+	assert_int_equal(profile_comment(p, "ledger: stacks_full 0 (no room)"), 0);
+	make(TOP_STACKS);
+	has(draw(200, 12), "; no losses");
+	assert_int_equal(profile_comment(p, "ledger: tap_never 3 (no tap)"), 0);
+	make(TOP_STACKS);
+	has(draw(200, 12), "lost: tap_never 3 (no tap); cost");
 }
 
 static void scopes_fold_and_sort_among_brothers(void **state)
@@ -432,7 +448,10 @@ static const char metrics[] =
 	"heaptap_alloc_bytes_total{pid=\"8\",comm=\"dark\"} 4194304\n"
 	"heaptap_overhead_ratio{pid=\"7\",comm=\"a\"} 0.02\n"
 	"heaptap_scope_inuse_bytes{pid=\"7\",comm=\"a\",scope=\"S\",thread=\"t\"} 99\n"
+	"heaptap_losses_total{reason=\"alloc_only_samples\"} 900\n"
+	"heaptap_losses_total{reason=\"paused\"} 800\n"
 	"heaptap_losses_total{reason=\"live_full\"} 5\n"
+	"heaptap_losses_total{reason=\"tap_late\"} 6\n"
 	"heaptap_losses_total{reason=\"other\"} 0\n"
 	"heaptap_sample_rate_bytes 65536\n"
 	"heaptap_host_overhead_ratio 0.003\n"
@@ -455,7 +474,7 @@ static void metrics_become_processes(void **state)
 	assert_true(isnan(t->total.held_bytes)); /* what is not known of one is not of all */
 	text = draw(120, 10);
 	has(text, "2 processes, one sample per 64.0 KiB");
-	has(text, "lost: live_full 5; cost 0.3");
+	has(text, "lost: tap_late 6, and 1 more; cost 0.3");
 	has(text, "1.00 MiB ");
 	has(text, " unknown ");
 	has(text, "a\"b\\c?");
@@ -478,6 +497,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_screen_of_stacks),
 		TEST(losses_come_first),
+		TEST(what_another_line_says_is_no_loss),
 		TEST(scopes_fold_and_sort_among_brothers),
 		TEST(search_is_typed_and_taken_back),
 		TEST(keys_move_open_and_close),

@@ -2,9 +2,6 @@
 /*
  * report_end.c - what stands below the rows of a report for people: what the marks mean, what was
  * lost, where the profile is and what to ask next; and its notes, where they are asked for.
- *
- * Losses are the counters of the ledger (comments "ledger: NAME N (meaning)") that are not 0, but for
- * those that count work. A counter that is not known here counts as a loss.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -12,65 +9,15 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "report/report_losses.h"
 #include "report/report_rows.h"
 #include "report/report_text.h"
-
-#define LEDGER "ledger: "
-
-/* What the ledger counts and another line says: in-use is unknown, the program paused, or the same in
- * samples. */
-static const char *const said_elsewhere[] = { "alloc_only_samples", "paused", "live_full_bytes" };
-
-struct loss {
-	unsigned long long cnt;
-	const char *meaning; /* "stacks cut: no unwind row)" */
-};
-
-static bool read_loss(const char *comment, struct loss *ret)
-{
-	char name[64];
-	int used = 0;
-
-	if (strncmp(comment, LEDGER, strlen(LEDGER)) != 0 ||
-	    sscanf(comment, LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 || !ret->cnt)
-		return false;
-	for (size_t i = 0; i < sizeof(said_elsewhere) / sizeof(*said_elsewhere); i++)
-		if (!strcmp(name, said_elsewhere[i]))
-			return false;
-	ret->meaning = used ? comment + used : "of something that has no words)";
-	return true;
-}
-
-/* How many kinds, and the largest of them. */
-static size_t find_losses(const struct profile *p, struct loss *ret_worst)
-{
-	struct loss loss;
-	const int64_t *id;
-	size_t cnt = 0;
-
-	*ret_worst = (struct loss){ 0 };
-	vec_each(&p->comments, id) {
-		if (!read_loss(profile_text(p, *id), &loss))
-			continue;
-		cnt++;
-		if (loss.cnt > ret_worst->cnt)
-			*ret_worst = loss;
-	}
-	return cnt;
-}
-
-bool report_has_losses(const struct profile *p)
-{
-	struct loss worst;
-
-	return find_losses(p, &worst) > 0;
-}
 
 static void put_losses(const struct report *r, FILE *out)
 {
 	char more[64] = "; see --notes", words[REPORT_FIT_BUF], text[REPORT_FIT_BUF];
-	struct loss worst;
-	size_t cnt = find_losses(r->p, &worst), columns = report_columns(r);
+	struct report_loss worst;
+	size_t cnt = report_find_losses(r->p, &worst), columns = report_columns(r);
 
 	if (!cnt)
 		return;
@@ -167,7 +114,7 @@ static bool is_empty_ledger_line(const char *text)
 	char name[64];
 	unsigned long long value;
 
-	return sscanf(text, LEDGER "%63s %llu", name, &value) == 2 && !value;
+	return sscanf(text, REPORT_LEDGER "%63s %llu", name, &value) == 2 && !value;
 }
 
 void report_put_notes(const struct report *r, FILE *out)

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/report_losses.h"
+
 /* The table of a file that was made to overflow must not be undefined behaviour. */
 int64_t report_add_saturating(int64_t a, int64_t b)
 {

@@ -129,8 +129,6 @@ const char *report_sample_label(const struct report *r, const struct profile_sam
 const char *report_sample_scope(const struct report *r, const struct profile_sample *s);
 
 bool report_has_scopes(const struct profile *p);
-/* Does a comment say that something was lost? */
-bool report_has_losses(const struct profile *p);
 
 /* Fill scopes, chosen, unmatched, total and whole; name what is not matched. */
 int report_select(struct report *r);

@@ -3,8 +3,8 @@
  * metrics_text.c - /metrics of heaptap serve -> a table of processes.
  *
  * The text format of Prometheus: a line is NAME{LABEL="VALUE",...} NUMBER. What is somebody else's, or newer than
- * this program, is passed over; a text in which no family of heaptap stands is refused. A process is made by any of
- * its lines, because what is not known of it has none.
+ * this program, is passed over; a text in which no family of heaptap stands is refused. A process is made by the first of
+ * its lines that is one of the fields of take_process(), whichever that is: what is not known of it has no line.
  */
 #include "top/table.h"
 
@@ -18,6 +18,7 @@
 #include "base/hmap.h"
 #include "base/strset.h"
 #include "base/units.h"
+#include "report/report_losses.h"
 
 #define LABEL_BYTES 4096
 
@@ -31,9 +32,10 @@ struct line {
 struct reader {
 	struct top_table *t;
 	struct hmap by_pid; /* pid_t -> index of its row */
-	double rate_bytes, host_share, lost_cnt;
+	double rate_bytes, host_share, largest_loss;
+	size_t loss_cnt; /* kinds of them */
 	bool is_ours;
-	char first_loss[64];
+	char largest_text[64];
 };
 
 /* "VALUE" at *at, with its escapes taken away, as much as buf has room for. */
@@ -166,6 +168,18 @@ static int take_process(struct reader *r, const struct line *l)
 	return 0;
 }
 
+/* As of a profile, see report/report_losses.h. */
+static void take_loss(struct reader *r, const struct line *l)
+{
+	if (!(l->value > 0) || report_loss_is_said_elsewhere(l->reason))
+		return;
+	r->loss_cnt++;
+	if (l->value <= r->largest_loss)
+		return;
+	r->largest_loss = l->value;
+	snprintf(r->largest_text, sizeof(r->largest_text), "%.40s %.0f", l->reason, l->value);
+}
+
 static int take_line(struct reader *r, const struct line *l)
 {
 	r->is_ours |= l->name_bytes > 8 && !strncmp(l->name, "heaptap_", 8);
@@ -175,8 +189,8 @@ static int take_line(struct reader *r, const struct line *l)
 		r->rate_bytes = l->value;
 	else if (is_named(l, "heaptap_host_overhead_ratio"))
 		r->host_share = l->value;
-	else if (is_named(l, "heaptap_losses_total") && l->value > 0 && !r->lost_cnt++)
-		snprintf(r->first_loss, sizeof(r->first_loss), "%.40s %.0f", l->reason, l->value);
+	else if (is_named(l, "heaptap_losses_total"))
+		take_loss(r, l);
 	return 0;
 }
 
@@ -221,11 +235,11 @@ static void set_texts(const struct reader *r)
 		snprintf(t->cost, sizeof(t->cost), "cost %s %% of the time of all CPUs",
 			 format_percent(r->host_share, share, sizeof(share)));
 	snprintf(t->losses, sizeof(t->losses), "no losses");
-	if (r->lost_cnt == 1)
-		snprintf(t->losses, sizeof(t->losses), "lost: %s", r->first_loss);
-	else if (r->lost_cnt)
-		snprintf(t->losses, sizeof(t->losses), "lost: %s, and %.0f more", r->first_loss,
-			 r->lost_cnt - 1);
+	if (r->loss_cnt == 1)
+		snprintf(t->losses, sizeof(t->losses), "lost: %s", r->largest_text);
+	else if (r->loss_cnt)
+		snprintf(t->losses, sizeof(t->losses), "lost: %s, and %zu more", r->largest_text,
+			 r->loss_cnt - 1);
 }
 
 /* Lines that are none of the format are passed over, too: see the head. */

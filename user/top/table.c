@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "profile/profile.h"
 #include "report/report_list.h"
+#include "report/report_losses.h"
 
 const char *const top_what_names[] = { "process", "stack", "function", "scope", "thread", NULL };
 
@@ -62,28 +63,18 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 ". In use is of what was allocated since frees are watched again");
 }
 
-/* The first loss, and how many more kinds there are. */
+/* The largest loss, and how many more kinds there are. */
 static void set_losses(struct top_table *t, const struct profile *p)
 {
-	static const char prefix[] = "ledger: ";
-	const int64_t *id;
-	const char *first = NULL;
-	size_t cnt = 0;
+	struct report_loss largest;
+	size_t cnt = report_find_losses(p, &largest);
 
-	vec_each(&p->comments, id) {
-		const char *text = profile_text(p, *id);
-
-		if (strncmp(text, prefix, sizeof(prefix) - 1))
-			continue;
-		first = first ? first : text + sizeof(prefix) - 1;
-		cnt++;
-	}
 	if (!cnt)
 		snprintf(t->losses, sizeof(t->losses), "no losses");
 	else if (cnt == 1)
-		snprintf(t->losses, sizeof(t->losses), "lost: %.400s", first);
+		snprintf(t->losses, sizeof(t->losses), "lost: %.400s", largest.text);
 	else
-		snprintf(t->losses, sizeof(t->losses), "lost: %.400s, and %zu more", first,
+		snprintf(t->losses, sizeof(t->losses), "lost: %.400s, and %zu more", largest.text,
 			 cnt - 1);
 }
 

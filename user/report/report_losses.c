@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* report_losses.c - see report_losses.h. */
+#include "report/report_losses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/profile.h"
+
+bool report_loss_is_said_elsewhere(const char *name)
+{
+	static const char *const names[] = { "alloc_only_samples", "paused", "live_full_bytes" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool read_loss(const char *comment, struct report_loss *ret)
+{
+	char name[64];
+	int used = 0;
+
+	if (strncmp(comment, REPORT_LEDGER, strlen(REPORT_LEDGER)) != 0 ||
+	    sscanf(comment, REPORT_LEDGER "%63s %llu (%n", name, &ret->cnt, &used) != 2 ||
+	    !ret->cnt || report_loss_is_said_elsewhere(name))
+		return false;
+	ret->text = comment + strlen(REPORT_LEDGER);
+	ret->meaning = used ? comment + used : "of something that has no words)";
+	return true;
+}
+
+size_t report_find_losses(const struct profile *p, struct report_loss *ret_largest)
+{
+	struct report_loss loss;
+	const int64_t *id;
+	size_t cnt = 0;
+
+	*ret_largest = (struct report_loss){ 0 };
+	vec_each(&p->comments, id) {
+		if (!read_loss(profile_text(p, *id), &loss))
+			continue;
+		cnt++;
+		if (loss.cnt > ret_largest->cnt)
+			*ret_largest = loss;
+	}
+	return cnt;
+}
+
+bool report_has_losses(const struct profile *p)
+{
+	struct report_loss largest;
+
+	return report_find_losses(p, &largest) > 0;
+}
