@@ -79,6 +79,21 @@ static const struct point *last_before(const struct past *p, uint64_t now)
 	return NULL;
 }
 
+/*
+ * Points of more than a minute ago go, but the last of them stays where no later one is old enough: then growth is
+ * of a longer time, which is better than of none.
+ */
+static void drop_old(struct past *p, uint64_t now)
+{
+	size_t gone = 0;
+
+	while (gone + 1 < p->cnt && now > p->points[gone].time_ns + TOP_RATES_SPAN_NS &&
+	       now >= p->points[gone + 1].time_ns + TOP_RATES_STEP_NS)
+		gone++;
+	p->cnt -= gone;
+	memmove(p->points, p->points + gone, p->cnt * sizeof(*p->points));
+}
+
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
 	return (double)(to_ns - from_ns) / (double)NS_PER_S;
@@ -112,12 +127,8 @@ static void add_point(struct past *p, uint64_t now, const struct top_row *row)
 		p->cnt = 0;
 	if (p->cnt && now < p->points[p->cnt - 1].time_ns + TOP_RATES_STEP_NS)
 		return;
-	while (p->cnt == POINT_CNT ||
-	       (p->cnt > 1 && now > p->points[0].time_ns + TOP_RATES_SPAN_NS)) {
-		memmove(p->points, p->points + 1, (p->cnt - 1) * sizeof(*p->points));
-		p->cnt--;
-	}
-	p->points[p->cnt++] = fresh;
+	p->points[p->cnt++] =
+		fresh; /* drop_old() has made room: they are STEP apart, of one SPAN */
 }
 
 /* Rows that are no more have no past either; nor have those of a process that is not looked at any more. */
@@ -154,6 +165,7 @@ static int update_row(struct top_rates *r, enum top_what what, uint64_t now, str
 
 	if (err)
 		return err;
+	drop_old(p, now);
 	fill(p, now, row);
 	if (p->update != r->update) /* two of one key: the first */
 		add_point(p, now, row);

@@ -2,9 +2,10 @@
 /*
  * rates.h - from tables of several moments, how fast rows grow and allocate. Pure.
  *
- * Growth is what a row holds now minus what it held at the oldest moment that is kept, of the last minute. It may be
- * chance when it is within the error bars of both moments together. That is too careful, since what is held at both
- * moments is in both: heaptap record, which knows every sample's age, can be surer.
+ * Growth is what a row holds now minus what it held at the oldest moment of the last minute, or at the last one before
+ * where looks are further apart. It may be chance when it is within the error bars of both moments together. That is
+ * too careful, since what is held at both moments is in both: heaptap record, which knows every sample's age, can be
+ * surer.
  */
 #ifndef HT_TOP_RATES_H
 #define HT_TOP_RATES_H
