@@ -291,6 +291,12 @@ static void keys_move_open_and_close(void **state)
 	assert_int_equal(v.what, TOP_FUNCTIONS);
 	assert_int_equal(top_view_key(&v, t, TOP_KEY_BACK), TOP_LOAD);
 	assert_int_equal(v.what, TOP_PROCESSES);
+	make(TOP_PROCESSES);
+	order();
+	assert_int_equal(top_view_key(&v, t, ' '), TOP_LOAD);
+	assert_int_equal(v.what, TOP_FUNCTIONS); /* as it was chosen */
+	assert_int_equal(top_view_key(&v, t, TOP_KEY_ERASE), TOP_LOAD);
+	assert_int_equal(v.what, TOP_PROCESSES);
 	assert_int_equal(top_view_key(&v, t, '?'), TOP_DRAW);
 	has(draw(80, 24), "quit");
 	assert_int_equal(top_view_key(&v, t, 'x'), TOP_DRAW);
@@ -439,6 +445,28 @@ static void growth_is_of_the_last_minute(void **state)
 	assert_true(t->rows.data[0].alloc_per_s == 0);
 }
 
+/* At `at` seconds `held` MiB: the growth in MiB a minute. */
+static double growth_at(uint64_t at, int64_t held)
+{
+	renew();
+	add((uint32_t[]){ made_frame(p, "put", 3) }, 1, "", held * MIB, 1000 * MIB);
+	make(TOP_STACKS);
+	assert_int_equal(top_rates_update(rates, 77, (1000 + at) * NS_PER_S, t), 0);
+	return t->rows.data[0].growth_per_min / MIB;
+}
+
+static void growth_of_seldom_looks_is_since_the_last_one(void **state)
+{
+	(void)state;
+	assert_int_equal(top_rates_new(&rates), 0);
+	assert_true(isnan(growth_at(0, 10)));
+	assert_true(growth_at(30, 40) == 60);
+	assert_true(growth_at(150, 40) == 0); /* what was before the last look is no matter */
+	assert_true(growth_at(270, 60) == 10);
+	assert_true(growth_at(271, 60) != 0); /* 1 s is too little to compare: since 150 s */
+	assert_true(growth_at(276, 60) == 0); /* the one of 270 s is old enough now */
+}
+
 static const char metrics[] =
 	"# HELP heaptap_inuse_bytes Bytes\n# TYPE heaptap_inuse_bytes gauge\n"
 	"heaptap_inuse_bytes{pid=\"7\",comm=\"a\\\"b\\\\c\\n\",exe=\"/bin/x\"} 1048576\n"
@@ -482,6 +510,34 @@ static void metrics_become_processes(void **state)
 	assert_string_equal(order(), "dark"); /* a number of a process is searched, too */
 }
 
+/* Not known of one: what is held. Of all: growth, by which they are sorted. */
+static void what_is_not_known_has_one_order(void **state)
+{
+	static const char *const lines[] = {
+		"heaptap_inuse_bytes{pid=\"1\",comm=\"A\"} 5\n"
+		"heaptap_alloc_bytes_total{pid=\"1\",comm=\"A\"} 1\n",
+		"heaptap_alloc_bytes_total{pid=\"2\",comm=\"B\"} 3\n",
+		"heaptap_inuse_bytes{pid=\"3\",comm=\"C\"} 4\n"
+		"heaptap_alloc_bytes_total{pid=\"3\",comm=\"C\"} 10\n",
+	};
+	static const int permutations[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					       { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	char text[1024];
+
+	(void)state;
+	v.what = TOP_PROCESSES;
+	v.sort = TOP_BY_GROWTH;
+	for (size_t i = 0; i < sizeof(permutations) / sizeof(*permutations); i++) {
+		const int *n = permutations[i];
+
+		snprintf(text, sizeof(text), "%s%s%s", lines[n[0]], lines[n[1]], lines[n[2]]);
+		top_table_free(t);
+		t = NULL;
+		assert_int_equal(top_table_of_metrics(text, &t), 0);
+		assert_string_equal(order(), "A C B");
+	}
+}
+
 static void other_texts_are_refused(void **state)
 {
 	(void)state;
@@ -507,7 +563,9 @@ int main(void)
 		TEST(rates_are_unknown_at_first),
 		TEST(chance_is_told_from_growth),
 		TEST(growth_is_of_the_last_minute),
+		TEST(growth_of_seldom_looks_is_since_the_last_one),
 		TEST(metrics_become_processes),
+		TEST(what_is_not_known_has_one_order),
 		TEST(other_texts_are_refused),
 	};
 

@@ -85,7 +85,7 @@ static int take_profile(struct source *s, uint64_t cpu_ns)
 	int err = 0;
 
 	if (lseek(s->fd, 0, SEEK_END) > 0 && !lseek(s->fd, 0, SEEK_SET) &&
-	    !pprof_read(s->fd, &p, &why) && !top_ui_view(s->ui)->is_paused)
+	    !pprof_read(s->fd, &p, &why) && !top_ui_is_frozen(s->ui))
 		err = top_ui_set_profile(s->ui, p);
 	else
 		profile_free(p);
@@ -103,7 +103,7 @@ static int work(struct source *s)
 	worker_check(&s->worker);
 	if (s->fd >= 0 && worker_reap(&s->worker, "the making of a profile", &cpu_ns))
 		err = take_profile(s, cpu_ns);
-	if (!err && s->fd < 0 && now_ns() >= s->due_ns && !top_ui_view(s->ui)->is_paused)
+	if (!err && s->fd < 0 && now_ns() >= s->due_ns && !top_ui_is_frozen(s->ui))
 		err = begin_profile(s);
 	return err ? err : top_ui_draw(s->ui);
 }

@@ -98,8 +98,8 @@ static int take(struct source *s, const struct top_answer *a)
 	int err = 0;
 
 	s->due_ns = now + (rest_ns > s->opts->interval_ns ? rest_ns : s->opts->interval_ns);
-	if (s->ui && s->pid != top_ui_view(s->ui)->pid)
-		return 0; /* nobody looks at it any more */
+	if (s->ui && (s->pid != top_ui_view(s->ui)->pid || top_ui_is_frozen(s->ui)))
+		return 0; /* nobody looks at it any more, or it would replace what is to stay */
 	if (a->status != 200) {
 		explain(a, why, sizeof(why));
 		err = -EBADMSG;
@@ -130,14 +130,14 @@ static int take(struct source *s, const struct top_answer *a)
 static int step(struct source *s)
 {
 	const int fds[2] = { STDIN_FILENO, s->signal_fd };
-	const struct top_view *v = top_ui_view(s->ui);
 	struct top_answer a;
 	int err = 0;
 
 	if (top_fetch_wait(s->fetch, fds, TICK_MS, &a))
 		err = take(s, &a);
-	if (!err && !top_fetch_is_busy(s->fetch) && now_ns() >= s->due_ns && !v->is_paused)
-		err = begin(s, v->pid);
+	if (!err && !top_fetch_is_busy(s->fetch) && now_ns() >= s->due_ns &&
+	    !top_ui_is_frozen(s->ui))
+		err = begin(s, top_ui_view(s->ui)->pid);
 	return err ? err : top_ui_draw(s->ui);
 }
 

@@ -37,6 +37,7 @@ int top_ui_open(const struct top_ui_options *opts, struct top_ui **ret)
 		return -ENOMEM;
 	top_view_init(&ui->view);
 	ui->view.pid = opts->pid;
+	ui->view.of_process = opts->what;
 	ui->view.what = opts->pid ? opts->what : TOP_PROCESSES;
 	ui->view.sort = opts->sort;
 	ui->is_of_one = opts->is_of_one;
@@ -166,6 +167,11 @@ void top_ui_set_over(struct top_ui *ui, bool is_over)
 {
 	ui->is_changed |= ui->is_over != is_over;
 	ui->is_over = is_over;
+}
+
+bool top_ui_is_frozen(const struct top_ui *ui)
+{
+	return ui->view.is_paused && ui->table;
 }
 
 int top_ui_draw(struct top_ui *ui)

@@ -17,7 +17,7 @@ struct top_ui;
 
 struct top_ui_options {
 	pid_t pid; /* that is opened at once; 0: none */
-	enum top_what what; /* of it, to begin with */
+	enum top_what what; /* of a process that is opened, to begin with */
 	enum top_sort sort;
 	bool is_of_one; /* there is only pid: its profile has all that is to be shown */
 };
@@ -38,6 +38,8 @@ int top_ui_set_processes(struct top_ui *ui, struct top_table *t);
 void top_ui_say(struct top_ui *ui, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What is shown stays so: its process has ended. */
 void top_ui_set_over(struct top_ui *ui, bool is_over);
+/* Paused, and there is something to look at: what comes now is not shown. */
+bool top_ui_is_frozen(const struct top_ui *ui);
 /* When something has changed. 0 or -ENOMEM. */
 int top_ui_draw(struct top_ui *ui);
 

@@ -12,6 +12,7 @@ const char *const top_sort_names[] = { "held", "growth", "alloc", NULL };
 void top_view_init(struct top_view *v)
 {
 	*v = (struct top_view){ 0 };
+	v->of_process = TOP_STACKS;
 	hmap_init(&v->turned, sizeof(uint64_t));
 }
 
@@ -42,27 +43,28 @@ static bool is_match(const struct top_view *v, const struct top_row *row)
 
 static double measure(const struct top_view *v, const struct top_row *row)
 {
-	double value = v->sort == TOP_BY_GROWTH ? row->growth_per_min :
-		       v->sort == TOP_BY_ALLOC	? row->alloc_per_s :
-						  row->held_bytes;
-
-	return isnan(value) ? -INFINITY : value;
+	return v->sort == TOP_BY_GROWTH ? row->growth_per_min :
+	       v->sort == TOP_BY_ALLOC	? row->alloc_per_s :
+					  row->held_bytes;
 }
 
+/* Largest first; what is not known last, so that there is one order of all rows. */
 static int compare_doubles(double x, double y)
 {
+	x = isnan(x) ? -INFINITY : x;
+	y = isnan(y) ? -INFINITY : y;
 	return x > y ? -1 : x < y;
 }
 
-/* Largest first; what is not known last. Then by what is held, so that rows stay where they are. */
+/* By the column that was chosen, then by what is held, so that rows stay where they are. */
 static int compare_brothers(const struct top_view *v, const struct top_row *x,
 			    const struct top_row *y)
 {
 	int order = compare_doubles(measure(v, x), measure(v, y));
 
-	if (!order && !isnan(x->held_bytes) && !isnan(y->held_bytes))
+	if (!order)
 		order = compare_doubles(x->held_bytes, y->held_bytes);
-	if (!order && !isnan(x->alloc_bytes) && !isnan(y->alloc_bytes))
+	if (!order)
 		order = compare_doubles(x->alloc_bytes, y->alloc_bytes);
 	if (!order)
 		order = strcmp(x->key, y->key);
@@ -202,7 +204,7 @@ static enum top_wish change_what(struct top_view *v, enum top_what what)
 {
 	if (!v->pid || v->what == what)
 		return TOP_NOTHING;
-	v->what = what;
+	v->what = v->of_process = what;
 	unselect(v);
 	return TOP_LOAD;
 }
@@ -219,7 +221,7 @@ static enum top_wish enter(struct top_view *v, const struct top_table *t)
 	if (v->what == TOP_PROCESSES) {
 		v->pid = row->pid;
 		v->search[0] = '\0';
-		return change_what(v, TOP_STACKS);
+		return change_what(v, v->of_process);
 	}
 	id = top_row_id(v->what, row->key);
 	if (!hmap_del(&v->turned, &id) && hmap_put(&v->turned, &id, 1))

@@ -41,6 +41,7 @@ enum top_wish {
 #define TOP_SEARCH_BUF 128
 struct top_view {
 	enum top_what what;
+	enum top_what of_process; /* the view that was chosen last: one that is opened has it */
 	pid_t pid; /* of a process, else 0 */
 	enum top_sort sort;
 	bool is_paused, shows_help, is_typing;
