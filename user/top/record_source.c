@@ -38,6 +38,7 @@ struct source {
 	struct recorder *recorder;
 	struct top_ui *ui;
 	struct worker worker;
+	int signal_fd; /* top's own: the recorder has another as long as it runs */
 	int fd; /* of the profile that is being made; -1: none is */
 	uint64_t due_ns;
 	bool wants_end; /* the user does */
@@ -125,18 +126,15 @@ static void on_tick(void *ctx, struct recorder *r)
 /* Until a key, a signal, or the end of the terminal ends it. */
 static int look_on(struct source *s)
 {
-	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .events = POLLIN } };
-	int err;
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+				{ .fd = s->signal_fd, .events = POLLIN } };
+	int err = 0;
 
-	fds[1].fd = top_signals_open();
-	err = fds[1].fd < 0 ? fds[1].fd : 0;
 	while (!err && top_ui_keys(s->ui) != TOP_QUIT) {
 		err = top_ui_draw(s->ui);
 		if (!err && poll(fds, 2, RESIZE_MS) > 0 && fds[1].revents)
 			break;
 	}
-	if (fds[1].fd >= 0)
-		close(fds[1].fd);
 	return err;
 }
 
@@ -172,10 +170,32 @@ static int run(struct source *s)
 	return err;
 }
 
+/*
+ * Before the recorder takes the signals: when it ends, it gives back the mask that it found, and the terminal is still
+ * drawn on. One more Ctrl-C must not end top then.
+ */
+static int open_screen(struct source *s)
+{
+	struct top_ui_options ui = s->opts->ui;
+	int err;
+
+	s->signal_fd = top_signals_open();
+	if (s->signal_fd < 0) {
+		log_error("top: cannot wait for signals: %s", strerror(-s->signal_fd));
+		return s->signal_fd;
+	}
+	ui.is_of_one = true;
+	err = top_ui_open(&ui, &s->ui);
+	if (err)
+		log_error("top: cannot draw on this terminal: %s", strerror(-err));
+	return err;
+}
+
 int top_record(const struct top_record_options *opts)
 {
 	struct source s = {
 		.opts = opts,
+		.signal_fd = -1,
 		.fd = -1,
 		.result = { .stdout_fd = -1,
 			    .is_quiet = true,
@@ -197,15 +217,11 @@ int top_record(const struct top_record_options *opts)
 		.stdout_fd = -1,
 		.guest = &guest,
 	};
-	struct top_ui_options ui = opts->ui;
 	int err = recorder_open(&recorder, &s.recorder);
 
 	if (err)
 		return err;
-	ui.is_of_one = true;
-	err = top_ui_open(&ui, &s.ui);
-	if (err)
-		log_error("top: cannot draw on this terminal: %s", strerror(-err));
+	err = open_screen(&s);
 	s.due_ns = now_ns() + FIRST_NS;
 	if (!err)
 		err = top_ui_draw(s.ui);
@@ -213,5 +229,7 @@ int top_record(const struct top_record_options *opts)
 		err = run(&s);
 	recorder_close(s.recorder);
 	top_ui_close(s.ui);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
 	return err;
 }
