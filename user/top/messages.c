@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/write_all.h"
 
 #define TAIL_BYTES 1024 /* of which the last line is taken */
@@ -52,10 +53,19 @@ static size_t read_tail(const struct top_messages *m, char *buf, size_t bytes)
 
 static void say_all(const struct top_messages *m)
 {
-	char *text = malloc(SAID_BYTES);
+	char *text = malloc(SAID_BYTES), *from = text, *line;
+	size_t n = text ? read_tail(m, text, SAID_BYTES) : 0;
+	off_t gone = lseek(m->fd, 0, SEEK_END) - (off_t)n;
 
-	if (text)
-		write_all(STDERR_FILENO, text, read_tail(m, text, SAID_BYTES));
+	line = gone > 0 && n ? memchr(text, '\n', n) : NULL;
+	if (line) /* from a whole line on */
+		from = line + 1;
+	gone += from - text;
+	n -= (size_t)(from - text);
+	if (gone > 0)
+		log_warn("top: the first %lld bytes of what was said meanwhile are left out",
+			 (long long)gone);
+	write_all(STDERR_FILENO, from, n);
 	free(text);
 }
 

@@ -11,7 +11,7 @@
 struct top_messages;
 
 int top_messages_begin(struct top_messages **ret);
-/* Everything is said, and from now on at once. */
+/* What was kept is said, and from now on all at once. Of more than 64 KiB it is the end, and how much is missing. */
 void top_messages_end(struct top_messages *m);
 /* The last line, without who says it; "": none. Returns buf. */
 char *top_messages_last(struct top_messages *m, char *buf, size_t buf_bytes);
