@@ -430,14 +430,14 @@ static void put_help(struct drawing *d)
 {
 	static const char *const help[] = {
 		"q      quit",
-		"?      this; any key goes back",
+		"?      this; any key but q goes back",
 		"s f o t  stacks, functions, scopes, threads; Tab: the next",
-		"Enter  open a process, fold or unfold a row",
-		"Esc    back to the processes; ends a search",
+		"Enter  open a process, fold or unfold a row; Right, Space: the same",
+		"Esc    back to the processes; ends a search; Left, Backspace: the same",
 		"h g a  sort by held, growth, allocated",
 		"/      search: rows without it are not shown",
 		"p      pause: what is shown stays so",
-		"arrows, PgUp, PgDn, Home, End: move",
+		"Up, Down, PgUp, PgDn, Home, End: move",
 		"",
 		"HELD was allocated since heaptap attached, and is not freed.",
 		"A ? behind it: fewer than four samples. Behind GROWTH: it may be chance.",
