@@ -63,7 +63,7 @@ sees "a search" '^/nosuch_' 'nothing here has that'
 keys Escape
 sees "the search is over" '6.68 MiB.* site_up$'
 keys '?'
-sees "help" 'Esc .*back to the processes'
+sees "help" 'Esc .*back to the processes' 'any key but q goes back'
 keys x
 keys p
 sees "pause" 'PAUSED'
@@ -76,7 +76,15 @@ sees "growth and allocations, when there is something to compare with" 'GROWTH/m
 keys Escape
 sees "the process" 'COST .*RESIDENT' "$target  *7.63 MiB.* grows"
 keys Enter
-sees "and back" '7.63 MiB.* site_up'
+sees "and back, to the view that was chosen" 'FUNCTION' '7.63 MiB.* site_up$'
+keys Left
+sees "Left is Esc" 'COST .*RESIDENT'
+keys Right
+sees "Right is Enter" 'FUNCTION' '7.63 MiB.* site_up'
+keys BSpace
+sees "Backspace is Esc" 'COST .*RESIDENT'
+keys Space
+sees "Space is Enter" 'FUNCTION' '7.63 MiB.* site_up'
 
 for size in '40 10' '20 6' '20 1' '5 3' '110 20'; do
 	tmux resize-window -x "${size% *}" -y "${size#* }"
@@ -91,7 +99,8 @@ for size in '40 10' '20 6' '20 1' '5 3' '110 20'; do
 	await 5 shows "$want" && ok "resized to $size" || not_ok "resized to $size" "not shown: $want" "$work/screen"
 done
 keys C-c
-left "Ctrl-C"
+for i in 1 2 3 4 5; do keys C-c; done # while it ends
+left "Ctrl-C, and more of them"
 
 ENV='NO_COLOR=1' run 100 20 -p "$target" --rate 1 --interval 300ms --by function --sort alloc
 sees "--by, --sort" 'FUNCTION' 'by allocated'
@@ -121,8 +130,8 @@ tell "exit 3"
 sees "a target that ends" '^ENDED' '2.86 MiB .* site_up'
 keys t
 sees "is still looked at" '2.86 MiB .* grows$'
-keys q
-sees "and left" '^STATUS 0'
+keys C-c
+sees "and left" '^STATUS 0' '^icanon' '^echo'
 exec {target_in}>&-
 
 # A server, whose targets have hostile names.
@@ -141,6 +150,12 @@ keys Enter
 sees "one of them" 'site_up grows.c:[0-9]* *< main' "(PID ${pid_of[evil]})"
 keys Escape
 sees "back to all" 'COST .*RESIDENT'
+keys p
+sees "paused" 'PAUSED'
+keys Enter
+sees "one of them, while paused" 'PAUSED' 'site_up grows.c:[0-9]* *< main'
+keys Escape
+sees "and all" 'PAUSED' 'COST .*RESIDENT' '4.77 MiB .*ev?'
 keys q
 sees "q" '^STATUS 0' '^icanon'
 "$heaptap" serve --rate 1 -q -p "${pid_of[evil]}" --listen "unix:$work/socket" >"$work/unix.out" 2>&1 </dev/null &
@@ -154,12 +169,42 @@ kill -TERM "$second"
 await 10 is_gone "$second"
 sees "a server that goes is told of" "$work/socket: .*onnect"
 keys q
+run 60 12 --connect "$url" --token-file "$work/token" --by thread --interval 300ms
+sees "--by without -p" 'HELD .*PROCESS'
+keys Enter
+sees "is the view of who is opened" 'THREAD' '4.77 MiB'
+keys q
 run 60 12 --connect "$url/" --token-file "$work/token" -p "${pid_of[evil]}" --by thread --interval 300ms
 sees "-p behind --connect" 'THREAD' '4.77 MiB'
 kill -9 "${pid_of[evil]}"
 sees "there, too, a target ends" '^ENDED' 'has ended'
 keys C-c
 sees "Ctrl-C" '^STATUS 0' '^icanon'
+
+# A server that answers when it is told to.
+mkdir "$work/slow"
+python3 "$e2e_dir/slow_server.py" "$work/slow/socket" "$work/slow" 2>"$work/slow/err" </dev/null &
+slow=$!
+e2e_pids="$e2e_pids $slow"
+has_slow_socket() { [ -S "$work/slow/socket" ]; }
+await 10 has_slow_socket || not_ok "a slow server" "no socket" "$work/slow/err"
+run 150 12 --connect "unix:$work/slow/socket" --interval 300ms
+sees "a slow server" '2.00 MiB .*slow'
+await 10 says "$work/slow/log" "asked 3" || not_ok "a slow server" "not asked again" "$work/slow/log"
+keys p
+sees "pause while an answer is under way" 'PAUSED'
+touch "$work/slow/go"
+await 10 says "$work/slow/log" "answered 3" || not_ok "a slow server" "no answer" "$work/slow/log"
+sleep 1
+shows 'PAUSED.*2.00 MiB' && [ "$(tail -1 "$work/slow/log")" = "answered 3" ] && ok "it changes nothing, and no more is asked" ||
+	not_ok "it changes nothing" "it does" "$work/screen" "$work/slow/log"
+keys p
+sees "until it goes on" '[4-9].00 MiB .*slow'
+touch "$work/slow/huge"
+sees "an answer without an end" "$work/slow/socket: the answer is larger than 256 MiB"
+keys q
+sees "is left" '^STATUS 0'
+kill "$slow"
 
 # says NAME STATUS PATTERN ARGS...: in a terminal, which stays as it is
 says_in_terminal() {
@@ -169,10 +214,14 @@ says_in_terminal() {
 	sees "$name" "$pattern" "^STATUS $status" '^icanon'
 }
 says_in_terminal "without the token" 1 'the server wants its token: --token-file' --connect "$url"
+printf 'a guess of twenty letters\n' >"$work/wrong"
+chmod 600 "$work/wrong"
+says_in_terminal "with another's token" 1 'the server wants another token than that of --token-file' --connect "$url" --token-file "$work/wrong"
 says_in_terminal "of nobody" 1 'answers 404: process 99999999' --connect "$url" --token-file "$work/token" -p 99999999
 end_server "the server"
 says_in_terminal "no server" 1 "error: top: $url: .*onnect" --connect "$url"
 says_in_terminal "no address" 2 "bad value .localhost:1. for --connect: the address of a heaptap serve" --connect localhost:1
+says_in_terminal "a password" 2 'for --connect: an address without a name and a password' --connect http://me:secret@localhost:1
 says_in_terminal "no process" 1 'error: record: .*99999999' -p 99999999
 says_in_terminal "nothing to show" 2 'give -p PID, or --connect URL'
 says_in_terminal "--rate is the server's" 2 'with --connect the server says it' --connect "$url" --rate 1

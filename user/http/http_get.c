@@ -29,6 +29,14 @@ bool http_get_is_url(const char *text)
 	return !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8);
 }
 
+bool http_get_has_user(const char *url)
+{
+	const char *host = strstr(url, "://") + 3;
+	size_t bytes = strcspn(host, "/?#");
+
+	return memchr(host, '@', bytes) != NULL;
+}
+
 static long status_of(const struct download *d)
 {
 	long status = 0;
@@ -132,21 +140,13 @@ static int perform(struct download *d, const char *url, const char *token, char 
 	return status_of(d) == 200 ? 0 : explain_status(d, token, why, why_bytes);
 }
 
-static bool has_user(const char *url)
-{
-	const char *host = strstr(url, "://") + 3;
-	size_t bytes = strcspn(host, "/?#");
-
-	return memchr(host, '@', bytes) != NULL;
-}
-
 int http_get(const char *url, const char *token, int fd, char *why, size_t why_bytes)
 {
 	struct download d = { .fd = fd };
 	int err = -ENOMEM;
 
 	snprintf(why, why_bytes, "out of memory");
-	if (has_user(url)) {
+	if (http_get_has_user(url)) {
 		snprintf(why, why_bytes, "no name and password in an address");
 		return -EINVAL;
 	}

@@ -8,6 +8,8 @@
 
 /* "http://..." or "https://..." */
 bool http_get_is_url(const char *text);
+/* Of such an address: a name or a password stands in front of the host. */
+bool http_get_has_user(const char *url);
 
 /* So long may nothing come: a server may record for minutes before it answers (?seconds=300). */
 #define HTTP_GET_IDLE_S 330

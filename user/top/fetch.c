@@ -10,6 +10,7 @@
 
 #include "base/ca_file.h"
 #include "base/vec.h"
+#include "http/http_get.h"
 
 #define CONNECT_MS 10000L
 #define ANSWER_MS 120000L /* names may take a server long */
@@ -44,6 +45,10 @@ int top_fetch_check(const char *url, char *why, size_t why_bytes)
 {
 	static const char *const begins[] = { "http://", "https://", "unix:" };
 
+	if (http_get_is_url(url) && http_get_has_user(url)) {
+		snprintf(why, why_bytes, "an address without a name and a password");
+		return -EINVAL;
+	}
 	snprintf(why, why_bytes, "the address of a heaptap serve: http://HOST:PORT or unix:PATH");
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (!strncmp(url, begins[i], strlen(begins[i])) && url[strlen(begins[i])])
@@ -83,23 +88,37 @@ static int add_token(struct top_fetch *f, const char *token)
 	return err;
 }
 
-static void set_up(struct top_fetch *f)
+/* -ENOTSUP: this libcurl has not what is needed, and nothing is sent. */
+static int set_up(struct top_fetch *f)
 {
 	const char *ca_file = ca_file_find();
+	CURL *e = f->easy;
+	CURLcode rc = CURLE_OK;
 
-	curl_easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(f->easy, CURLOPT_WRITEDATA, f);
-	curl_easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->error);
-	curl_easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->headers);
-	curl_easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(f->easy, CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
-	curl_easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	curl_easy_setopt(f->easy, CURLOPT_TIMEOUT_MS, ANSWER_MS);
+#define SET(option, value)                                           \
+	do {                                                         \
+		if (rc == CURLE_OK)                                  \
+			rc = curl_easy_setopt(e, (option), (value)); \
+	} while (0)
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, f);
+	SET(CURLOPT_ERRORBUFFER, f->error);
+	SET(CURLOPT_HTTPHEADER, f->headers);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
+#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	SET(CURLOPT_TIMEOUT_MS, ANSWER_MS);
 	if (ca_file)
-		curl_easy_setopt(f->easy, CURLOPT_CAINFO, ca_file);
+		SET(CURLOPT_CAINFO, ca_file);
 	if (f->unix_path)
-		curl_easy_setopt(f->easy, CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
+		SET(CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
+#undef SET
+	return rc == CURLE_OK ? 0 : rc == CURLE_OUT_OF_MEMORY ? -ENOMEM : -ENOTSUP;
 }
 
 int top_fetch_open(const char *url, const char *token, struct top_fetch **ret)
@@ -118,13 +137,13 @@ int top_fetch_open(const char *url, const char *token, struct top_fetch **ret)
 	}
 	if (!err && (!f->multi || !f->easy))
 		err = -ENOMEM;
-	if (err) {
+	if (!err)
+		err = set_up(f);
+	if (err)
 		top_fetch_close(f);
-		return err;
-	}
-	set_up(f);
-	*ret = f;
-	return 0;
+	else
+		*ret = f;
+	return err;
 }
 
 void top_fetch_close(struct top_fetch *f)
@@ -175,6 +194,12 @@ int top_fetch_begin(struct top_fetch *f, const char *path)
 	return err;
 }
 
+/* As the user knows it. */
+static const char *name_of(const struct top_fetch *f)
+{
+	return f->unix_path ? f->unix_path : f->base;
+}
+
 static void take_answer(struct top_fetch *f, CURLcode code, struct top_answer *ret)
 {
 	long status = 0;
@@ -185,10 +210,9 @@ static void take_answer(struct top_fetch *f, CURLcode code, struct top_answer *r
 		ret->status = (int)status;
 	else if (f->is_too_large)
 		snprintf(ret->why, sizeof(ret->why), "%s: the answer is larger than %zu MiB",
-			 f->base, ANSWER_BYTES_MAX >> 20);
+			 name_of(f), ANSWER_BYTES_MAX >> 20);
 	else
-		snprintf(ret->why, sizeof(ret->why), "%s: %s",
-			 f->unix_path ? f->unix_path : f->base,
+		snprintf(ret->why, sizeof(ret->why), "%s: %s", name_of(f),
 			 f->error[0] ? f->error : curl_easy_strerror(code));
 	top_fetch_cancel(f);
 }

@@ -14,7 +14,7 @@ struct top_fetch;
 int top_fetch_check(const char *url, char *why, size_t why_bytes);
 /*
  * url: http://HOST:PORT, https://..., with a path in front of the server's own perhaps, or unix:PATH. token: NULL or
- * the server's. 0 or -ENOMEM.
+ * the server's. 0, -ENOMEM or -ENOTSUP (this libcurl has not what is needed).
  */
 int top_fetch_open(const char *url, const char *token, struct top_fetch **ret);
 void top_fetch_close(struct top_fetch *f);

@@ -45,12 +45,14 @@ static int begin(struct source *s, pid_t pid)
 }
 
 /* Why an answer is none, in the server's words where it has some. */
-static void explain(const struct top_answer *a, char *why, size_t why_bytes)
+static void explain(const struct top_answer *a, bool has_token, char *why, size_t why_bytes)
 {
 	if (!a->status)
 		snprintf(why, why_bytes, "%s", a->why);
 	else if (a->status == 401)
-		snprintf(why, why_bytes, "the server wants its token: --token-file FILE");
+		snprintf(why, why_bytes, "the server wants %s",
+			 has_token ? "another token than that of --token-file" :
+				     "its token: --token-file FILE");
 	else
 		snprintf(why, why_bytes, "the server answers %d: %.*s", a->status,
 			 (int)strcspn(a->data, "\r\n"), a->data);
@@ -101,7 +103,7 @@ static int take(struct source *s, const struct top_answer *a)
 	if (s->ui && (s->pid != top_ui_view(s->ui)->pid || top_ui_is_frozen(s->ui)))
 		return 0; /* nobody looks at it any more, or it would replace what is to stay */
 	if (a->status != 200) {
-		explain(a, why, sizeof(why));
+		explain(a, s->opts->token_file, why, sizeof(why));
 		err = -EBADMSG;
 	} else if (s->pid) {
 		err = take_profile(s, a, why, sizeof(why));
@@ -193,10 +195,13 @@ static int open_source(struct source *s)
 		return s->signal_fd;
 	if (o->token_file)
 		err = token_read(o->token_file, token, why, sizeof(why));
-	if (err)
+	if (err) {
 		log_error("top: %s", why);
-	else
+	} else {
 		err = top_fetch_open(o->url, o->token_file ? token : NULL, &s->fetch);
+		if (err)
+			log_error("top: cannot ask a server: %s", strerror(-err));
+	}
 	explicit_bzero(token, sizeof(token));
 	return err;
 }
