@@ -40,7 +40,7 @@ static bool begin(double seconds)
 static void moment(double seconds, double bytes)
 {
 	assert_true(begin(seconds));
-	assert_int_equal(inuse_past_add(past, 7, bytes), 0);
+	assert_int_equal(inuse_past_add(past, 7, 1, bytes), 0);
 	assert_int_equal(inuse_past_end(past), 0);
 }
 
@@ -94,14 +94,34 @@ static void who_has_ended_is_forgotten(void **state)
 	(void)state;
 	moment(100, 1);
 	assert_true(begin(110));
-	assert_int_equal(inuse_past_add(past, 8, 5), 0);
-	assert_int_equal(inuse_past_add(past, 8, 6), 0); /* the first counts */
+	assert_int_equal(inuse_past_add(past, 8, 1, 5), 0);
+	assert_int_equal(inuse_past_add(past, 8, 1, 6), 0); /* the first counts */
 	assert_int_equal(inuse_past_end(past), 0);
 	assert_int_equal(inuse_past_hour(past, 7, hour), 0);
 	assert_int_equal(inuse_past_hour(past, 8, hour), 1);
 	assert_true(hour[0] == 5);
 	moment(120, 2); /* another one with its number begins anew */
 	assert_int_equal(inuse_past_hour(past, 7, hour), 1);
+}
+
+/* Within a step the pid of one that ended is another one's. */
+static void a_pid_that_is_used_again_begins_anew(void **state)
+{
+	(void)state;
+	moment(3000, 90);
+	moment(3010, 80);
+	assert_true(begin(3020));
+	assert_int_equal(inuse_past_add(past, 7, 2, 5), 0);
+	assert_int_equal(inuse_past_end(past), 0);
+	assert_int_equal(inuse_past_hour(past, 7, hour), 1);
+	assert_true(hour[0] == 5);
+	assert_int_equal(inuse_past_day(past, 7, day), 1);
+	assert_true(day[0] == 5);
+	assert_true(begin(3040));
+	assert_int_equal(inuse_past_add(past, 7, 2, 6), 0);
+	assert_int_equal(inuse_past_end(past), 0);
+	assert_int_equal(inuse_past_hour(past, 7, hour), 3);
+	assert_true(hour[0] == 5 && isnan(hour[1]) && hour[2] == 6);
 }
 
 /* 300 processes for a day: under 10 MB, and under 1 % of a CPU: 86 s of that day. */
@@ -113,7 +133,7 @@ static void it_is_cheap(void **state)
 	for (int i = 0; i < 8640; i++) {
 		assert_true(begin(10.0 * i));
 		for (pid_t pid = 1; pid <= 300; pid++)
-			assert_int_equal(inuse_past_add(past, pid, pid * 1e6), 0);
+			assert_int_equal(inuse_past_add(past, pid, 1, pid * 1e6), 0);
 		assert_int_equal(inuse_past_end(past), 0);
 	}
 	took_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
@@ -125,9 +145,11 @@ static void there_is_a_bound(void **state)
 {
 	(void)state;
 	assert_true(begin(10));
+	assert_false(inuse_past_is_full(past));
 	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
-		assert_int_equal(inuse_past_add(past, pid, 1), 0);
-	assert_int_equal(inuse_past_add(past, INUSE_PAST_PROCESSES_CAP + 1, 1), -ENOSPC);
+		assert_int_equal(inuse_past_add(past, pid, 1, 1), 0);
+	assert_int_equal(inuse_past_add(past, INUSE_PAST_PROCESSES_CAP + 1, 1, 1), -ENOSPC);
+	assert_true(inuse_past_is_full(past));
 	assert_int_equal(inuse_past_end(past), 0);
 	assert_int_equal(inuse_past_hour(past, INUSE_PAST_PROCESSES_CAP + 1, hour), 0);
 }
@@ -166,6 +188,7 @@ int main(void)
 		TEST(an_hour_and_a_day_are_kept),
 		TEST(the_most_of_five_minutes),
 		TEST(who_has_ended_is_forgotten),
+		TEST(a_pid_that_is_used_again_begins_anew),
 		TEST(it_is_cheap),
 		TEST(there_is_a_bound),
 		TEST(lines_end_now_and_have_gaps),

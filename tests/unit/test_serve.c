@@ -23,6 +23,7 @@
 #include "http/process_page.h"
 #include "http/listen.h"
 #include "http/token.h"
+#include "metrics/inuse_past.h"
 #include "metrics/view.h"
 
 static void test_paths(void **state)
@@ -543,6 +544,37 @@ static void test_process_page(void **state)
 	free(text);
 }
 
+/* Of one for which there was no room growth will not be known later either. */
+static void test_process_page_without_past(void **state)
+{
+	const struct serve_process p = {
+		.pid = INUSE_PAST_PROCESSES_CAP + 1, .comm = "a", .exe = "", .inuse_words = ""
+	};
+	struct inuse_past *past;
+	struct serve_view v = { .processes = &p, .process_cnt = 1 };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(inuse_past_new(&past), 0);
+	assert_true(inuse_past_begin(past, 0));
+	v.past = past;
+	process_page_write(&v, &p, false, out);
+	fflush(out);
+	assert_non_null(strstr(text, "Whether it grows is not known yet."));
+	rewind(out);
+	for (pid_t pid = 1; pid <= INUSE_PAST_PROCESSES_CAP; pid++)
+		assert_int_equal(inuse_past_add(past, pid, 1, 1), 0);
+	process_page_write(&v, &p, false, out);
+	fclose(out);
+	assert_non_null(strstr(text, "is kept of 4096 of them, and there are more."));
+	assert_null(strstr(text, "known yet."));
+	inuse_past_free(past);
+	free(text);
+}
+
 static int wait_for_byte(void *ctx)
 {
 	const int *fds = ctx;
@@ -603,14 +635,23 @@ static void test_workers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),	      cmocka_unit_test(test_args),
-		cmocka_unit_test(test_listen),	      cmocka_unit_test(test_not_local),
-		cmocka_unit_test(test_in_use),	      cmocka_unit_test(test_unix_socket),
-		cmocka_unit_test(test_token_compare), cmocka_unit_test(test_basic_too_long),
-		cmocka_unit_test(test_token_file),    cmocka_unit_test(test_index),
-		cmocka_unit_test(test_process_page),  cmocka_unit_test(test_args_together),
-		cmocka_unit_test(test_views),	      cmocka_unit_test(test_addrs),
-		cmocka_unit_test(test_own_names),     cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_args),
+		cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_not_local),
+		cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_unix_socket),
+		cmocka_unit_test(test_token_compare),
+		cmocka_unit_test(test_basic_too_long),
+		cmocka_unit_test(test_token_file),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_process_page),
+		cmocka_unit_test(test_process_page_without_past),
+		cmocka_unit_test(test_args_together),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_addrs),
+		cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_workers),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

@@ -7,14 +7,13 @@
 
 #define PIXELS_A_POINT 2
 
-/* Of values[first] to values[end - 1]; NAN: none is known. */
-static float largest(const float *values, size_t first, size_t end)
+float line_svg_top(const float *values, size_t cnt)
 {
 	float most = NAN;
 
-	for (; first < end; first++)
-		if (isnan(most) || values[first] > most)
-			most = values[first];
+	for (size_t i = 0; i < cnt; i++)
+		if (isnan(most) || values[i] > most)
+			most = values[i];
 	return most;
 }
 
@@ -22,7 +21,7 @@ void line_svg_write(const float *values, size_t cnt, size_t slot_cnt, unsigned w
 		    unsigned height, const char *label, FILE *out)
 {
 	size_t points = width / PIXELS_A_POINT, skipped = slot_cnt - cnt;
-	float top = largest(values, 0, cnt);
+	float top = line_svg_top(values, cnt);
 	bool is_drawing = false;
 
 	fprintf(out,
@@ -38,7 +37,9 @@ void line_svg_write(const float *values, size_t cnt, size_t slot_cnt, unsigned w
 
 		if (end <= skipped)
 			continue;
-		value = largest(values, first > skipped ? first - skipped : 0, end - skipped);
+		if (first < skipped)
+			first = skipped;
+		value = line_svg_top(values + first - skipped, end - first);
 		if (isnan(value)) {
 			is_drawing = false;
 			continue;

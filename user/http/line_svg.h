@@ -13,5 +13,7 @@
  */
 void line_svg_write(const float *values, size_t cnt, size_t slot_cnt, unsigned width,
 		    unsigned height, const char *label, FILE *out);
+/* The largest of them, where the line ends at the top; NAN: none is known. */
+float line_svg_top(const float *values, size_t cnt);
 
 #endif

@@ -65,12 +65,9 @@ static void put_growth(const float *values, size_t cnt, double error_bytes, FILE
 
 static void put_line(const char *title, const float *values, size_t cnt, size_t slot_cnt, FILE *out)
 {
+	float most = line_svg_top(values, cnt);
 	char text[UNITS_BUF];
-	float most = NAN;
 
-	for (size_t i = 0; i < cnt; i++)
-		if (isnan(most) || values[i] > most)
-			most = values[i];
 	if (isnan(most))
 		return;
 	fprintf(out, "<p>%s, up to %s<br>", title, format_bytes((double)most, text, sizeof(text)));
@@ -84,7 +81,13 @@ static void put_past(const struct serve_view *v, const struct serve_process *p, 
 	size_t hour_cnt = v->past ? inuse_past_hour(v->past, p->pid, hour) : 0;
 	size_t day_cnt = v->past ? inuse_past_day(v->past, p->pid, day) : 0;
 
-	put_growth(hour, hour_cnt, p->inuse_error_bytes, out);
+	if (!hour_cnt && v->past && inuse_past_is_full(v->past))
+		fprintf(out,
+			"<p>Whether it grows is not known: what processes held is kept of %d of them, and "
+			"there are more.</p>\n",
+			INUSE_PAST_PROCESSES_CAP);
+	else
+		put_growth(hour, hour_cnt, p->inuse_error_bytes, out);
 	put_line("In use, the last hour", hour, hour_cnt, INUSE_PAST_HOUR_CNT, out);
 	put_line("In use, the last day", day, day_cnt, INUSE_PAST_DAY_CNT, out);
 }

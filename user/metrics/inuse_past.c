@@ -19,6 +19,7 @@
 
 struct process {
 	pid_t pid;
+	uint64_t since_ns;
 	uint64_t first, last; /* slots */
 	float hour[INUSE_PAST_HOUR_CNT], day[INUSE_PAST_DAY_CNT];
 };
@@ -81,18 +82,22 @@ static void put(struct process *one, uint64_t slot, float bytes)
 	one->last = slot;
 }
 
+bool inuse_past_is_full(const struct inuse_past *p)
+{
+	return p->all.cnt >= INUSE_PAST_PROCESSES_CAP;
+}
+
 static int make(struct inuse_past *p, pid_t pid, struct process **ret)
 {
 	struct process *one;
 	int err;
 
-	if (p->all.cnt >= INUSE_PAST_PROCESSES_CAP)
+	if (inuse_past_is_full(p))
 		return -ENOSPC;
 	one = calloc(1, sizeof(*one));
 	if (!one)
 		return -ENOMEM;
 	one->pid = pid;
-	one->first = p->slot;
 	err = vec_push(&p->all, one);
 	if (err) {
 		free(one);
@@ -108,7 +113,7 @@ static int make(struct inuse_past *p, pid_t pid, struct process **ret)
 	return 0;
 }
 
-int inuse_past_add(struct inuse_past *p, pid_t pid, double bytes)
+int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double bytes)
 {
 	struct process *one = find(p, pid);
 	int err = one ? 0 : make(p, pid, &one);
@@ -116,6 +121,11 @@ int inuse_past_add(struct inuse_past *p, pid_t pid, double bytes)
 
 	if (err)
 		return err;
+	if (!one->last || one->since_ns != since_ns) { /* another one had this pid, or none */
+		one->since_ns = since_ns;
+		one->first = p->slot;
+		one->last = 0;
+	}
 	if (one->last == p->slot) /* it was added already */
 		return 0;
 	slot = one->last ? one->last + 1 : p->slot;

@@ -25,8 +25,14 @@ void inuse_past_free(struct inuse_past *p);
 
 /* Begins a moment; time_ns never goes back. false: it is none yet, the one before is not long enough ago. */
 bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns);
-/* bytes: NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many processes, and this one has no past. */
-int inuse_past_add(struct inuse_past *p, pid_t pid, double bytes);
+/*
+ * since_ns: since when it is followed. It tells who has a pid after another one, or is followed again: its past begins
+ * anew; an exec keeps it. bytes: NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many processes, and this one has no
+ * past.
+ */
+int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double bytes);
+/* Is there no room for one more? */
+bool inuse_past_is_full(const struct inuse_past *p);
 /* Those that were not added are forgotten. -ENOMEM. */
 int inuse_past_end(struct inuse_past *p);
 

@@ -87,6 +87,7 @@ struct held_sum {
 	double bytes;
 };
 
+/* Of an image that an exec replaced nothing is left; what a process held when it ended counts in a recording. */
 static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_image *v)
 {
 	struct held_sum *sum = ctx;

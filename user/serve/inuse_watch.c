@@ -15,12 +15,17 @@
 #include "serve/profile_source.h"
 #include "track/tracker.h"
 
+_Static_assert(INUSE_PAST_PROCESSES_CAP >= HT_TARGETS_CAP, "each that is followed has a past");
+
 struct sums {
 	const struct profile_source *src;
 	struct hmap by_pid; /* uint32_t -> bytes, a double's bits */
 };
 
-/* What the images before an exec held is gone. */
+/*
+ * What the images before an exec held is gone, and so is what an ended process held: here those that run are looked at.
+ * (record/recorder.c keeps the latter: what a process held at its end is what a recording is for.)
+ */
 static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
 {
 	struct sums *s = ctx;
@@ -67,9 +72,10 @@ int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 	for (size_t i = 0; i < cnt && !err; i++) {
 		pid_t pid = tracker_running_at(src->tracker, i);
 
-		err = inuse_past_add(past, pid, held(&s, pid));
+		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid),
+				     held(&s, pid));
 		if (err == -ENOSPC)
-			err = 0; /* its page says that it has no past */
+			err = 0; /* the room of those that have ended is free next time; its page says so */
 	}
 	hmap_release(&s.by_pid);
 	return err ? err : inuse_past_end(past);
