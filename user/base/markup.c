@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/utf8.h"
 
 static const char *entity_of(char c)
@@ -18,7 +19,12 @@ static const char *entity_of(char c)
 	case '"':
 		return "&quot;";
 	}
-	return (unsigned char)c < ' ' && c != '\n' && c != '\t' ? " " : NULL;
+	return printable(c) != c && c != '\n' && c != '\t' ? " " : NULL;
+}
+
+static bool is_noncharacter(const char *text, size_t len)
+{
+	return len == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) || !memcmp(text, "\xef\xbf\xbf", 3));
 }
 
 void markup_put(const char *text, size_t len, FILE *out)
@@ -30,8 +36,7 @@ void markup_put(const char *text, size_t len, FILE *out)
 		entity = n == 1 ? entity_of(*text) : NULL;
 		if (entity)
 			fputs(entity, out);
-		else if (!n || (n == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) ||
-					   !memcmp(text, "\xef\xbf\xbf", 3))))
+		else if (!n || (n > 1 && printable_is_harmful(text, n)) || is_noncharacter(text, n))
 			fputs("\xef\xbf\xbd", out);
 		else
 			fwrite(text, 1, n, out);

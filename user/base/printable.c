@@ -2,13 +2,11 @@
 /* printable.c - see printable.h. */
 #include "base/printable.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/utf8.h"
 
-/* A sequence of len > 1 bytes. */
-static bool is_harmful(const char *seq, size_t len)
+bool printable_is_harmful(const char *seq, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)seq;
 
@@ -27,7 +25,7 @@ size_t make_printable_n(char *text, size_t left)
 
 	for (const char *s = text; left; s += len, left -= len) {
 		len = utf8_len(s, left);
-		if (len > 1 && !is_harmful(s, len)) {
+		if (len > 1 && !printable_is_harmful(s, len)) {
 			memmove(to, s, len);
 			to += len;
 		} else if (len == 1) {

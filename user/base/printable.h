@@ -6,6 +6,7 @@
 #ifndef HT_BASE_PRINTABLE_H
 #define HT_BASE_PRINTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Of a byte of a text that goes through make_printable() as a whole, or is ASCII. */
@@ -22,5 +23,8 @@ static inline char printable(char c)
 void make_printable(char *text);
 /* Of n bytes, zeros among them perhaps; returns how many are left. */
 size_t make_printable_n(char *text, size_t n);
+
+/* Is a valid sequence of len > 1 bytes one of those? */
+bool printable_is_harmful(const char *seq, size_t len);
 
 #endif

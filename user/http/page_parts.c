@@ -3,38 +3,15 @@
 #include "http/page_parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/printable.h"
+#include "base/markup.h"
 #include "budget/budget.h"
 #include "metrics/view.h"
 
 void page_put_text(const char *text, FILE *out)
 {
-	char *copy = strdup(text);
-
-	if (copy)
-		make_printable(copy);
-	for (const char *c = copy ? copy : ""; *c; c++) {
-		switch (*c) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc(*c, out);
-		}
-	}
-	free(copy);
+	markup_put(text, strlen(text), out);
 }
 
 void page_begin(const char *title, bool is_live, FILE *out)
