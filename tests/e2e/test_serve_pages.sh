@@ -109,5 +109,13 @@ get -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer" >"$work/dom"
 sed -n '/<pre id="plain">/,/<\/pre>/p' "$work/dom" >"$work/plain"
 grep -q '1.91 MiB' "$work/plain" && grep -q '&lt;' "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "without a script: the report as text" ||
 	not_ok "without a script" "not there" "$work/plain"
+kill -USR1 "$server" # takes the probes out
+is_paused() { get -H "Authorization: Bearer $secret" "$url/" | grep -q 'SIGUSR1'; }
+await 10 is_paused || not_ok "the probes are out" "they are not" "$top/serve.err"
+answers 409 -H "Authorization: Bearer $secret" "$url/pid/$pid/diff?at=peak"
+grep -q "in use is not known now.*/pid/$pid/viewer?at=peak$" "$top/body" && ! grep -q -- --value "$top/body" && ok "what cannot be compared: why, and what there is" ||
+	not_ok "what cannot be compared" "not so" "$top/body"
+answers 200 -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer?at=peak"
+kill -USR2 "$server"
 end_server "pages"
 e2e_end

@@ -102,7 +102,6 @@ static int set_seconds(struct endpoint_request *r, const char *value, char *why,
 	return 0;
 }
 
-/* Has it a moment, or a time? */
 static bool is_view(enum endpoint endpoint)
 {
 	return endpoint == ENDPOINT_VIEWER || endpoint == ENDPOINT_DIFF;
@@ -112,6 +111,12 @@ static bool is_profile(enum endpoint endpoint)
 {
 	return endpoint == ENDPOINT_HEAP || endpoint == ENDPOINT_ALLOCS ||
 	       endpoint == ENDPOINT_REMOTE_HEAP || endpoint == ENDPOINT_REMOTE_GROWTH;
+}
+
+/* Has it a moment, or a time? */
+static bool has_time(enum endpoint endpoint)
+{
+	return is_profile(endpoint) || is_view(endpoint);
 }
 
 bool endpoint_is_of_one(enum endpoint endpoint)
@@ -154,9 +159,9 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 	if ((r->endpoint == ENDPOINT_INDEX || r->endpoint == ENDPOINT_PROCESS) &&
 	    !strcmp(key, "live"))
 		r->is_still = !strcmp(value, "0");
-	if ((is_profile(r->endpoint) || is_view(r->endpoint)) && !strcmp(key, "seconds"))
+	if (has_time(r->endpoint) && !strcmp(key, "seconds"))
 		return set_seconds(r, value, why, why_bytes);
-	if ((is_profile(r->endpoint) || is_view(r->endpoint)) && !strcmp(key, "at"))
+	if (has_time(r->endpoint) && !strcmp(key, "at"))
 		return set_moment(r, value, why, why_bytes);
 	/* What is no number is 0 there, and gc asks for a collection before: nothing here is
 	 * garbage. */

@@ -134,7 +134,7 @@ const groupPath = (s) => {
 
 // Of a difference value and its like are of after, was has those of before, and a frame is as wide as the larger of
 // both is, stack by stack.
-let tree; // { parent, func, depth, value, count, variance, objects, width, was, first, next }
+let tree; // { parent, func, depth, value, count, variance, objects, own, width, was, first, next }
 const build = () => {
 	const plain = !view.inverted && view.group === 0;
 	const m = data.measures[view.measure], samples = data.samples, cnt = samples.node.length;

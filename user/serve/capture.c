@@ -108,7 +108,7 @@ static int make_tap_rules(struct capture *c)
 			  0;
 
 	if (err)
-		log_error("serve: --tap: %s", why);
+		log_error("serve: --tap or --tap-exe: %s", why);
 	return err;
 }
 

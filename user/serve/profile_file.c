@@ -274,7 +274,6 @@ static int write_pictures(const struct profile *p, const struct profile_request 
 	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
 }
 
-/* One whose values are not comparable is answered with why. */
 static int write_diff(const struct profile *before, const struct profile *now,
 		      const struct profile_request *wish, int fd)
 {
@@ -286,11 +285,8 @@ static int write_diff(const struct profile *before, const struct profile *now,
 	if (err)
 		return err;
 	err = report_diff(before, wish->saved_name, now, "now", &opts, out, why, sizeof(why));
-	if (err == -EINVAL) {
-		fprintf(out, "%s\n", why);
-		err = 0;
-	}
-	return fd_stream_close(out, err);
+	/* its reason is for who compares files */
+	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
 
 /* Others may read it at the same time: its offset is left alone. */

@@ -51,7 +51,7 @@ struct profile_request {
 
 /* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
  * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without
- * comments, and it is not known. */
+ * comments, and it is not known. -EDOM: PROFILE_DIFF has two that cannot be compared. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, int fd);
 /* The same, before it is a file: to be freed with profile_free(). */

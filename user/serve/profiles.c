@@ -405,7 +405,7 @@ static int write_file(const struct profile_source *src, const struct snapshot *s
 		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
 		err = profile_file_write(src, s, &f->wish, f->fd);
-	if (err && err != -ESRCH && err != -ENODATA && err != -ETIME)
+	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME)
 		log_warn("serve: cannot answer: %s", strerror(-err));
 	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
@@ -475,6 +475,11 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 {
 	if (err == -ENODATA)
 		answer_unknown(p, x, r);
+	else if (err == -EDOM)
+		http_error(x, 409,
+			   "What changed cannot be said: in use is not known now, or not in the "
+			   "saved profile. Each for itself: /pid/%d/viewer, /pid/%d/viewer?at=%s\n",
+			   r->pid, r->pid, endpoint_moment_text(r->at));
 	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
