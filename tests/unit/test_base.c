@@ -18,6 +18,7 @@
 #include "base/markup.h"
 #include "base/null_fd.h"
 #include "base/printable.h"
+#include "base/shell_word.h"
 #include "base/vec.h"
 
 static void test_vec_push(void **state)
@@ -162,6 +163,33 @@ static void test_names(void **state)
 	}
 }
 
+static void test_shell_words(void **state)
+{
+	static const struct {
+		const char *word, *text;
+	} cases[] = {
+		{ "a/b-1_.,:=+@%\xc3\xa9", "a/b-1_.,:=+@%\xc3\xa9" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "it's", "'it'\\''s'" },
+		{ "$(x)`y`\\*?~#;&|<>\"!", "'$(x)`y`\\*?~#;&|<>\"!'" },
+		{ "a\nb", "'a\nb'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text;
+		size_t bytes;
+		FILE *f = open_memstream(&text, &bytes);
+
+		assert_non_null(f);
+		shell_word_put(cases[i].word, f);
+		fclose(f);
+		assert_string_equal(text, cases[i].text);
+		free(text);
+	}
+}
+
 static void test_markup(void **state)
 {
 	static const struct {
@@ -268,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_null_fd),
 		cmocka_unit_test(test_ca_file),
+		cmocka_unit_test(test_shell_words),
 		cmocka_unit_test(test_markup),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_log_names),

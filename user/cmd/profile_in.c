@@ -30,8 +30,10 @@ static int fetch(const char *command, const char *url, const char *token_file, i
 	}
 	if (!err)
 		err = http_get(url, token_file ? token : NULL, fd, why, sizeof(why));
-	if (!err && lseek(fd, 0, SEEK_SET) < 0)
+	if (!err && lseek(fd, 0, SEEK_SET) < 0) {
 		err = -errno;
+		why[0] = '\0'; /* it is of what went well */
+	}
 	explicit_bzero(token, sizeof(token));
 	if (err) {
 		log_error("%s: cannot read '%s': %s", command, url, why[0] ? why : strerror(-err));

@@ -3,11 +3,11 @@
  * report_end.c - what stands below the rows of a report for people: what the marks mean, what was
  * lost, where the profile is and what to ask next; and its notes, where they are asked for.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell_word.h"
 #include "base/units.h"
 #include "report/report_losses.h"
 #include "report/report_rows.h"
@@ -62,37 +62,36 @@ static const char *next_option(const struct report *r)
 					   "--by function";
 }
 
-/* As a shell takes it. */
-static void format_path(const char *path, char *buf, size_t buf_bytes)
+/* As a shell takes it, and no option; "": there is no memory. */
+static void format_path(const char *path, char buf[REPORT_FIT_BUF])
 {
-	bool is_plain = path[0] && path[0] != '-';
-	size_t used = 0;
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
 
-	for (const char *s = path; *s; s++)
-		is_plain &= isalnum((unsigned char)*s) || strchr("/._-+:,@%=", *s) ||
-			    (unsigned char)*s >= 0x80;
-	if (is_plain) {
-		snprintf(buf, buf_bytes, "%s", path);
+	buf[0] = '\0';
+	if (!f)
 		return;
-	}
-	used = (size_t)snprintf(buf, buf_bytes, "%s'", path[0] == '-' ? "./" : "");
-	for (const char *s = path; *s && used + 6 < buf_bytes; s++)
-		used += (size_t)snprintf(buf + used, buf_bytes - used, "%s",
-					 *s == '\'' ? "'\\''" : (char[]){ *s, '\0' });
-	snprintf(buf + used, buf_bytes - used, "'");
+	if (path[0] == '-')
+		fputs("./", f);
+	shell_word_put(path, f);
+	if (!fclose(f))
+		report_fit_name(text, REPORT_FIT_BUF / 2, buf);
+	free(text);
 }
 
 /* A name longer than the page stays whole: it is there to be copied. */
 static void put_file(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
-	char text[REPORT_FIT_BUF / 2], path[REPORT_FIT_BUF];
+	char path[REPORT_FIT_BUF];
 	const struct recording *rec = &r->p->recording;
 
 	if (!r->opts->path)
 		return;
-	format_path(r->opts->path, text, sizeof(text));
-	report_fit_name(text, sizeof(text), path);
+	format_path(r->opts->path, path);
+	if (!path[0])
+		return;
 	if (r->opts->is_new)
 		report_line_add(&l, "", "saved %s", path);
 	report_line_add(&l, "; ", "%sheaptap report %s %s", r->opts->is_new ? "" : "next: ", path,
