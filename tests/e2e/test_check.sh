@@ -90,6 +90,34 @@ checked "nothing was sampled of little" 2 --max-inuse 0 -- "$bin/leaves" 10
 checked "a process that ends half-way" 0 --rate 1 --max-inuse 1m -d 50s -p $!
 checked "a command that is not there" 2 -- /nonexistent/command
 
+checked "what a command allocates before the tap is lost" 2 --tap --max-inuse 1g -- "$bin/leaves" 3000000 0 1
+grep -q 'is tapped' "$work/err" && told "and no limit is kept" "Something was lost" || skip "no limit is kept" "there is no tap here"
+
+## a recording that was cut short is none of the whole
+# cut_short NAME SIGNAL ARGS...: heaptap is sent SIGNAL when it records
+cut_short() {
+	local name=$1 signal=$2 check got
+	shift 2
+	: >"$work/err" # of the check before
+	timeout 60 "$heaptap" check --rate 1 --max-inuse 1m "$@" >"$work/out" 2>"$work/err" </dev/null &
+	check=$!
+	e2e_pids="$e2e_pids $check"
+	await 20 eval 'grep -q "^heaptap: recording" "$work/err"' || not_ok "$name: begins" "it does not" "$work/err"
+	kill -"$signal" "$(pgrep -P $check)" # of timeout
+	wait $check
+	got=$?
+	[ $got = 2 ] && grep -q '^unknown  the recording ended early: stopped by the user$' "$work/out" && ok "$name" ||
+		not_ok "$name" "status $got" "$work/out" "$work/err"
+}
+"$bin/leaves" 1000 0 15 &
+runs_on=$!
+e2e_pids="$e2e_pids $runs_on"
+cut_short "of a process" INT -d 50s -p $runs_on
+kill -0 $runs_on && ok "it runs on" || not_ok "it runs on" "it has ended"
+kill $runs_on
+cut_short "of a command" TERM -- "$bin/leaves" 1000 0 601
+await 10 eval '! pgrep -f "leaves 1000 0 601" >/dev/null' && ok "which is ended" || not_ok "which is ended" "it runs"
+
 ## a profile of before, and saved ones
 checked "as much as before" 0 --rate 1 --base "$work/three.pb.gz" -- "$bin/leaves" 3000000
 checked "2 MiB more" 1 -f json --rate 1 --base "$work/three.pb.gz" --max-increase 1m -- "$bin/leaves" 5097152
@@ -98,6 +126,13 @@ checked "less than a part" 0 --rate 1 --base "$work/three.pb.gz" --max-increase 
 checked "a file" 1 --max-inuse 2m "$work/three.pb.gz"
 checked "a file is too short for growth" 2 "$work/three.pb.gz"
 checked "a file that is none" 2 "$0"
+pushd "$work" >/dev/null
+checked "to standard output by its name" 0 -o - --max-inuse 4m three.pb.gz
+popd >/dev/null
+told "and not to a file" "^kept     in use: 2.86 MiB exactly"
+[ -e "$work/-" ] && not_ok "no file of that name" "there is one" || ok "no file of that name"
+checked "no base, no recording" 2 --rate 1 --base "$work/none.pb.gz" -- touch "$work/recorded"
+[ -e "$work/recorded" ] && not_ok "it is read before" "the command ran" "$work/err" || ok "it is read before"
 
 ## tasks that have ended
 checked "tasks that ended hold memory" 1 -f json --rate 1 --max-exited-scope 0 -- "$bin/scope_server" 60 2
@@ -156,6 +191,8 @@ refused "nothing" "check what?"
 refused "a rate without a time" "such as 100k/min" --max-growth 100k -p 1
 refused "no part" "such as 10%" --base x --max-increase ten -p 1
 refused "more than what" "give --base FILE" --max-increase 5% -p 1
+refused "a profile on standard output" "--profile saves the profile in a file" --profile - -p 1
+refused "a profile of before from standard input" "--base wants a file" --base - -p 1
 refused "no confidence" "from 50 to below 100" --confidence 100 -p 1
 refused "no time" "5 s or more" -d 3s -p 1
 refused "a warm-up of what" "--max-growth" --warm-up 5s --max-inuse 1m -p 1

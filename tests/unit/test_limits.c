@@ -303,6 +303,128 @@ static char *written(const struct limits *l, enum limit_format format)
 	return text;
 }
 
+static void text_has(const struct limits *l, enum limit_format format, const char *part, bool has)
+{
+	char *text = written(l, format);
+
+	if (!strstr(text, part) == has)
+		fail_msg("'%s' is%s in: %s", part, has ? " not" : "", text);
+	free(text);
+}
+
+/* What was allocated before frees were watched is in no sum: it may be what is more, or what was as much before. */
+static void test_known_since(void **state)
+{
+	struct history_life table = life_of(0, MOMENTS - 1, 400),
+			    more = life_of(0, MOMENTS - 1, 800);
+	struct limit_options o = options(LIMIT_MORE, 0.2);
+	struct profile *p = new_profile(), *larger = new_profile();
+	const struct limit_result *res;
+	struct limits l;
+
+	(void)state;
+	o.more_is_share = true;
+	add_site(p, "table", &table, 1);
+	add_site(larger, "table", &more, 1);
+	assert_int_equal(judge(p, larger, o, &l)->verdict, LIMIT_KEPT);
+	limits_release(&l);
+	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_BROKEN);
+	limits_release(&l);
+	p->recording.inuse = RECORDING_INUSE_SINCE;
+	res = judge(p, larger, o, &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_non_null(strstr(res->why, "last part"));
+	limits_release(&l);
+	assert_int_equal(judge(larger, p, o, &l)->verdict, LIMIT_UNKNOWN);
+	limits_release(&l);
+	res = judge(p, NULL, options(LIMIT_INUSE, 500 * RATE), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_non_null(strstr(res->why, "last part"));
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 300 * RATE), &l)->verdict,
+			 LIMIT_BROKEN);
+	limits_release(&l);
+	/* growth is of what came meanwhile */
+	assert_int_equal(judge(p, NULL, options(LIMIT_GROWTH, 5 * RATE), &l)->verdict, LIMIT_KEPT);
+	limits_release(&l);
+	profile_free(p);
+	profile_free(larger);
+}
+
+/* Blocks so large that each is kept have no variance: smaller ones may be there all the same. */
+static void test_certain_blocks(void **state)
+{
+	struct history_life blocks = { 0, MOMENTS - 1, 3, 3e6, 0 };
+	struct profile *p = new_profile();
+	const struct limit_result *res;
+	struct limits l;
+
+	(void)state;
+	add_site(p, "large", &blocks, 1);
+	res = judge(p, NULL, options(LIMIT_INUSE, 3e6), &l);
+	assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+	assert_true(res->low == 3e6 && res->high > 3e6 + 3 * RATE && res->high < 3e6 + 5 * RATE);
+	text_has(&l, LIMIT_TEXT, "exactly", false);
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 + 5 * RATE), &l)->verdict,
+			 LIMIT_KEPT);
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3e6 - 1), &l)->verdict, LIMIT_BROKEN);
+	limits_release(&l);
+	profile_free(p);
+}
+
+/* With rate 1 a sum is exact, unless something is missing in it. */
+static void test_every_allocation(void **state)
+{
+	struct history_life blocks = { 0, MOMENTS - 1, 3, 3000, 0 };
+	struct profile *p = new_profile();
+	struct limits l;
+
+	(void)state;
+	p->period = 1;
+	add_site(p, "site", &blocks, 1);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_KEPT);
+	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB exactly; limit 2.93 KiB\n", true);
+	limits_release(&l);
+	p->recording.is_lossy = true;
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 3000), &l)->verdict, LIMIT_UNKNOWN);
+	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; limit 2.93 KiB\n", true);
+	limits_release(&l);
+	assert_int_equal(judge(p, NULL, options(LIMIT_INUSE, 2999), &l)->verdict, LIMIT_BROKEN);
+	text_has(&l, LIMIT_TEXT, "in use: 2.93 KiB or more; ", true);
+	limits_release(&l);
+	profile_free(p);
+}
+
+/* A part of what is not known is not 0. */
+static void test_share_of_unknown(void **state)
+{
+	struct history_life table = life_of(0, MOMENTS - 1, 400);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct profile *p = new_profile(), *before = new_profile();
+		struct limit_options o = options(LIMIT_MORE, 0.2);
+		const struct limit_result *res;
+		struct limits l;
+
+		o.more_is_share = true;
+		add_site(p, "table", &table, 1);
+		add_site(before, "table", &table, 1);
+		(i ? p : before)->recording.inuse = RECORDING_INUSE_UNKNOWN;
+		res = judge(p, before, o, &l);
+		assert_int_equal(res->verdict, LIMIT_UNKNOWN);
+		assert_true(isnan(res->limit) && isnan(res->value));
+		text_has(&l, LIMIT_JSON, "\"limit_bytes\":null,", true);
+		text_has(&l, LIMIT_TEXT, "unknown  more in use: not known\n", true);
+		text_has(&l, LIMIT_TEXT, "limit 0", false);
+		limits_release(&l);
+		profile_free(p);
+		profile_free(before);
+	}
+}
+
 /* One that is broken is what counts, before one that is not known; a command that failed counts more. */
 static void test_written(void **state)
 {
@@ -360,9 +482,16 @@ static void test_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growth), cmocka_unit_test(test_growth_of_several),
-		cmocka_unit_test(test_inuse),  cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_more),   cmocka_unit_test(test_written),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_growth_of_several),
+		cmocka_unit_test(test_inuse),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_more),
+		cmocka_unit_test(test_written),
+		cmocka_unit_test(test_known_since),
+		cmocka_unit_test(test_certain_blocks),
+		cmocka_unit_test(test_every_allocation),
+		cmocka_unit_test(test_share_of_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,46 @@ static void writes_addresses(void **state)
 	profile_free(p);
 }
 
+/* Parts that are much less than a sample each: none becomes a whole one, or together they would be much more. */
+static void threads_are_no_more_than_all(void **state)
+{
+	const struct report_options opts = { .format = REPORT_HEAP_V2 };
+	int64_t values[] = { 2, 2000, 1, 1000 };
+	char name[8], *text = NULL, *stack;
+	int all = 0, sum = 0, cnt, threads = 0, used;
+	struct profile *p;
+	uint32_t loc;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 65536), 0);
+	loc = add_location(p, HT_NO_INDEX, 0x401233, NULL);
+	for (int i = 0; i < 40; i++) {
+		struct profile_label label = { .key_str = profile_str(p, "thread") };
+
+		snprintf(name, sizeof(name), "io%d", i);
+		label.str = profile_str(p, name);
+		assert_int_equal(profile_add_sample(p, &loc, 1, values, &label, 1, NULL), 0);
+	}
+	assert_int_equal(report_write(p, &opts, out), 0);
+	fclose(out);
+	stack = strstr(text, "\n@ ");
+	assert_non_null(stack);
+	stack = strchr(stack + 1, '\n') + 1;
+	assert_int_equal(sscanf(stack, " t*: %d:", &all), 1);
+	stack = strchr(stack, '\n') + 1;
+	for (; sscanf(stack, " t%*d: %d: %*d [%*d: %*d]%n", &cnt, &used) == 1; stack += used) {
+		sum += cnt;
+		threads++;
+	}
+	assert_int_equal(threads, 40);
+	assert_true(abs(sum - all) <= 40 / 2); /* half of a sample each */
+	profile_free(p);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +267,7 @@ int main(void)
 		cmocka_unit_test(keeps_what_is_not_matched),
 		cmocka_unit_test(names_each_address_once),
 		cmocka_unit_test(writes_addresses),
+		cmocka_unit_test(threads_are_no_more_than_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

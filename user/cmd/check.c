@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/shell_word.h"
 #include "base/write_all.h"
 #include "cmd/check_options.h"
 #include "cmd/cmd.h"
@@ -47,6 +48,17 @@ static const char more[] =
 
 /* ---- what is written ---- */
 
+struct outputs {
+	struct out_file *result, *profile; /* NULL: none */
+	int stdout_fd;
+};
+
+/* NULL: the standard output. */
+static const char *result_path(const struct check_options *o)
+{
+	return o->output && !out_file_is_stdout(o->output) ? o->output : NULL;
+}
+
 static int open_out(const char *path, struct out_file **ret)
 {
 	char why[512];
@@ -67,7 +79,7 @@ static int commit(struct out_file *file)
 }
 
 static int write_result(const struct check_options *o, const struct limits *l,
-			struct out_file *file, int stdout_fd)
+			const struct outputs *to)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -80,33 +92,21 @@ static int write_result(const struct check_options *o, const struct limits *l,
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (!err)
-		err = write_all(file ? out_file_fd(file) : stdout_fd, text, bytes);
+		err = write_all(to->result ? out_file_fd(to->result) : to->stdout_fd, text, bytes);
 	if (err)
 		log_error("check: cannot write the result: %s", strerror(-err));
-	else if (file)
-		err = commit(file);
+	else if (to->result)
+		err = commit(to->result);
 	free(text);
 	return err;
 }
 
-/* As a shell reads it. */
-static void put_word(const char *word, FILE *out)
+static void put_words(char *const *argv, int first, int end, FILE *out)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_-./:=,+@%";
-
-	if (*word && !word[strspn(word, plain)]) {
-		fprintf(out, " %s", word);
-		return;
+	for (; first < end; first++) {
+		fputc(' ', out);
+		shell_word_put(argv[first], out);
 	}
-	fputs(" '", out);
-	for (; *word; word++) {
-		if (*word == '\'')
-			fputs("'\\''", out);
-		else
-			fputc(*word, out);
-	}
-	fputc('\'', out);
 }
 
 /* The command line that would know what is in use, when watching frees was too dear. */
@@ -125,11 +125,9 @@ static void say_way_out(const struct check_options *o, const struct profile *p)
 		return;
 	if (percent)
 		snprintf(limit, sizeof(limit), " --max-overhead %u", percent);
-	for (int i = 1; i < last; i++)
-		put_word(o->argv[i], out);
+	put_words(o->argv, 1, last, out);
 	fputs(limit, out);
-	for (int i = last; i < o->argc; i++)
-		put_word(o->argv[i], out);
+	put_words(o->argv, last, o->argc, out);
 	if (!fclose(out)) {
 		make_printable(text);
 		log_error("check: this would know what is in use: heaptap check%s", text);
@@ -142,67 +140,60 @@ static int status_of(const struct limits *l)
 	return l->verdict == LIMIT_KEPT ? 0 : l->verdict == LIMIT_BROKEN ? 1 : COMMAND_UNDECIDED;
 }
 
-/* failure: of the command, or "". */
-static int judge(const struct check_options *o, const struct profile *p, const char *failure,
-		 struct out_file *file, int stdout_fd)
+/* before: NULL without --base. failure: of the command or the recording, or "". */
+static int judge(const struct check_options *o, const struct profile *p,
+		 const struct profile *before, const char *failure, const struct outputs *to)
 {
-	struct profile *before = NULL;
-	struct limits l = { 0 };
-	int err = o->base ? profile_in_read("check", o->base, NULL, &before) : 0;
+	struct limits l;
+	int err = limits_judge(p, before, &o->limits, &l);
 
-	if (!err)
-		err = limits_judge(p, before, &o->limits, &l);
-	if (err == -EINVAL || err == -ENOMEM)
-		log_error("check: the profile has no values that could be checked (%s)",
-			  strerror(-err));
+	if (err == -EINVAL)
+		log_error("check: the profile has no values that could be checked");
+	else if (err)
+		log_error("check: cannot check the profile: %s", strerror(-err));
 	if (!err && failure[0])
 		limits_fail(&l, failure);
 	if (!err)
-		err = write_result(o, &l, file, stdout_fd);
+		err = write_result(o, &l, to);
 	if (!err)
 		say_way_out(o, p);
 	limits_release(&l);
-	profile_free(before);
 	return err ? COMMAND_UNDECIDED : status_of(&l);
 }
 
 /* ---- what is checked ---- */
 
-static int check_saved(const struct check_options *o)
+/* A profile with names: those of a dump are looked up. */
+static int read_profile(const char *path, struct profile **ret)
 {
-	struct profile *p = NULL;
-	struct out_file *file = NULL;
-	int err = profile_in_read("check", o->path, NULL, &p), status = COMMAND_UNDECIDED;
+	int err = profile_in_read("check", path, NULL, ret);
 
-	if (!err)
-		err = profile_in_name("check", p);
-	if (!err && o->output)
-		err = open_out(o->output, &file);
-	if (!err)
-		status = judge(o, p, "", file, STDOUT_FILENO);
-	out_file_free(file);
-	profile_free(p);
-	return status;
+	return err ? err : profile_in_name("check", *ret);
 }
 
-/* A command that failed by itself; one that runs on is ended, for nobody else would. */
-static void end_command(const struct recorder *r, char *failure, size_t failure_bytes)
+/* What a process that was stopped half-way would have held at its end is not known; and so it is with a command that
+ * failed by itself. */
+static void find_failure(const struct recorder_facts *f, char *failure, size_t failure_bytes)
 {
-	struct recorder_facts f;
+	int status = f->was_started ? f->exit_status : -1;
 
-	recorder_facts(r, &f);
-	if (!f.was_started)
-		return;
-	if (f.exit_status < 0)
-		kill(f.pid, SIGTERM); /* not reaped: the number is still its own */
-	else if (WIFSIGNALED(f.exit_status))
+	if (f->is_cut_short)
+		snprintf(failure, failure_bytes, "the recording ended early: %s", f->end_reason);
+	else if (status >= 0 && WIFSIGNALED(status))
 		snprintf(failure, failure_bytes, "the command was ended by signal %d (%s)",
-			 WTERMSIG(f.exit_status), strsignal(WTERMSIG(f.exit_status)));
-	else if (WEXITSTATUS(f.exit_status))
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (status >= 0 && WEXITSTATUS(status))
 		snprintf(failure, failure_bytes, "the command failed: it exited with status %d",
-			 WEXITSTATUS(f.exit_status));
+			 WEXITSTATUS(status));
 	if (failure[0])
 		log_error("check: %s", failure);
+}
+
+/* One that runs on is ended, for nobody else would. */
+static void end_command(const struct recorder_facts *f)
+{
+	if (f->was_started && f->exit_status < 0)
+		kill(f->pid, SIGTERM); /* not reaped: the number is still its own */
 }
 
 /* What is in a file for programs must be nothing else: the output of a command goes to standard error then. */
@@ -210,7 +201,7 @@ static int take_stdout(const struct check_options *o, int *ret_fd)
 {
 	int err = 0;
 
-	if (o->format != LIMIT_TEXT && !o->output && o->with.recorder.argv)
+	if (o->format != LIMIT_TEXT && !result_path(o) && o->with.recorder.argv)
 		err = out_file_take_stdout(ret_fd);
 	if (err && err != -ENOTTY) {
 		log_error("check: cannot write to standard output: %s", strerror(-err));
@@ -219,20 +210,30 @@ static int take_stdout(const struct check_options *o, int *ret_fd)
 	return 0;
 }
 
-struct outputs {
-	struct out_file *result, *profile; /* NULL: none */
-	int stdout_fd;
-};
-
 static int open_outputs(const struct check_options *o, struct outputs *out)
 {
 	int err = take_stdout(o, &out->stdout_fd);
 
-	if (!err && o->output)
-		err = open_out(o->output, &out->result);
+	if (!err && result_path(o))
+		err = open_out(result_path(o), &out->result);
 	if (!err && o->profile)
 		err = open_out(o->profile, &out->profile);
 	return err;
+}
+
+static int check_saved(const struct check_options *o, const struct profile *before)
+{
+	struct outputs out = { .stdout_fd = STDOUT_FILENO };
+	struct profile *p = NULL;
+	int err = read_profile(o->path, &p), status = COMMAND_UNDECIDED;
+
+	if (!err)
+		err = open_outputs(o, &out);
+	if (!err)
+		status = judge(o, p, before, "", &out);
+	out_file_free(out.result);
+	profile_free(p);
+	return status;
 }
 
 static int save_profile(const struct profile *p, struct out_file *file)
@@ -245,8 +246,8 @@ static int save_profile(const struct profile *p, struct out_file *file)
 	return err;
 }
 
-static int judge_recording(const struct check_options *o, const struct recorder *r,
-			   const struct outputs *out)
+static int judge_recording(const struct check_options *o, const struct profile *before,
+			   const struct recorder *r, const struct outputs *out)
 {
 	const struct result_options opts = {
 		.labels = LABEL_ALL,
@@ -255,21 +256,24 @@ static int judge_recording(const struct check_options *o, const struct recorder 
 		.command_argc = o->argc,
 	};
 	char failure[128] = "";
+	struct recorder_facts facts;
 	struct profile *p = NULL;
 	int err = result_profile(&opts, r, &p), status = COMMAND_UNDECIDED;
 
-	end_command(r, failure, sizeof(failure));
+	recorder_facts(r, &facts);
+	end_command(&facts);
+	find_failure(&facts, failure, sizeof(failure));
 	if (!err)
 		err = result_explain(&opts, r);
 	if (!err && out->profile)
 		err = save_profile(p, out->profile);
 	if (!err)
-		status = judge(o, p, failure, out->result, out->stdout_fd);
+		status = judge(o, p, before, failure, out);
 	profile_free(p);
 	return status;
 }
 
-static int check_recorded(struct check_options *o)
+static int check_recorded(struct check_options *o, const struct profile *before)
 {
 	struct outputs out = { .stdout_fd = STDOUT_FILENO };
 	struct whom_found found = { 0 };
@@ -286,7 +290,7 @@ static int check_recorded(struct check_options *o)
 	if (!err)
 		err = recorder_run(r);
 	if (!err)
-		status = judge_recording(o, r, &out);
+		status = judge_recording(o, before, r, &out);
 	recorder_close(r);
 	out_file_free(out.result);
 	out_file_free(out.profile);
@@ -300,13 +304,17 @@ static int run(int argc, char **argv, const struct option_args *args)
 				   .argc = argc,
 				   .with = { .recorder = { .stdout_fd = -1,
 							   .rate_is_fixed = true } } };
-	int err = command_settings(&command_check, args, &o), status = 2;
+	struct profile *before = NULL;
+	int err = command_settings(&command_check, args, &o), status = COMMAND_UNDECIDED;
 
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);
 	if (!err)
 		err = check_options_settle(&o, args);
+	if (!err && o.base) /* before a recording that would be of no use without it */
+		err = read_profile(o.base, &before);
 	if (!err)
-		status = o.path ? check_saved(&o) : check_recorded(&o);
+		status = o.path ? check_saved(&o, before) : check_recorded(&o, before);
+	profile_free(before);
 	whom_release(&o.with.whom);
 	option_release(&check_table, &o);
 	return status;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "record/out_file.h"
 
 #define RUNNING_NS (30 * NS_PER_S) /* of a process that runs, unless told otherwise */
 #define GROWTH_LEAST_NS (5 * NS_PER_S) /* below, growth is hardly ever known */
@@ -257,6 +258,23 @@ static void settle_limits(struct check_options *o)
 		ask(l, LIMIT_GROWTH, limit);
 }
 
+/* Files that cannot be what is asked for. */
+static int check_paths(const struct check_options *o)
+{
+	if (o->profile && out_file_is_stdout(o->profile)) {
+		log_error(
+			"check: --profile saves the profile in a file, and standard output is the "
+			"result's: give another name");
+		return -EINVAL;
+	}
+	if (o->base && !strcmp(o->base, "-")) {
+		log_error("check: --base wants a file: only the later profile may come from the "
+			  "standard input");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* What no limit would make sense of. */
 static int check_limits(const struct check_options *o)
 {
@@ -335,6 +353,8 @@ int check_options_settle(struct check_options *o, const struct option_args *args
 	settle_limits(o);
 	if (!err)
 		err = take_operands(o, args);
+	if (!err)
+		err = check_paths(o);
 	if (!err)
 		err = check_limits(o);
 	if (o->with.whom.pids.cnt && !o->with.recorder.duration_ns)

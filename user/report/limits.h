@@ -63,12 +63,13 @@ struct limits {
 	const struct profile *p;
 	struct limit_options opts;
 	enum limit_verdict verdict; /* broken: one is; kept: all are */
-	char failure[128]; /* what was recorded has failed, and no verdict counts; "": it has not */
+	char failure[128]; /* what was recorded, or the recording, has failed, and no verdict counts; "": not so */
 	struct limit_result results[LIMIT_KIND_CNT];
 	size_t cnt;
 };
 
-/* p and before (NULL: without LIMIT_MORE) must stay. 0 or -ENOMEM. Release it in any case. */
+/* p and before (NULL: without LIMIT_MORE) must stay. 0, -EINVAL: p has no values at all, or -ENOMEM. Release
+ * it in any case. */
 int limits_judge(const struct profile *p, const struct profile *before,
 		 const struct limit_options *opts, struct limits *ret);
 /* Nothing is known then: what was checked did not do what it should have been checked for. */

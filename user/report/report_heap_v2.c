@@ -17,12 +17,13 @@
  *
  * The numbers are of samples: a reader makes what they stand for of them, so that what a row stands for is taken back
  * to what was sampled of it (import_lines.h has the formula: objects and bytes are divided by the same number, and their
- * mean stays). Samples are whole: a row is off by up to half a sample, which is less than the chance in it.
+ * mean stays). Samples are whole: a row, and a thread's part of it, is off by up to half a sample, which is less than the
+ * chance in it; the parts add up to the row but for that.
  *
  * At a rate of R a sample stands for R bytes or more. A row of less (samples were drawn at other rates, or it is a
- * difference) cannot be said at the profile's rate: then all are said at a lower one, at which each has 3/4 of a sample at
- * least. A profile that was not sampled has "heap_v2/1" and its own numbers; jeprof multiplies those of objects under 8
- * bytes, which no allocator hands out.
+ * difference) cannot be said at the profile's rate: then all are said at a lower one, at which each, and each thread's
+ * part of it, has 3/4 of a sample at least. A profile that was not sampled has "heap_v2/1" and its own numbers; jeprof
+ * multiplies those of objects under 8 bytes, which no allocator hands out.
  *
  * Samples of no thread are those of t0, where others have one.
  */
@@ -38,7 +39,7 @@
 #include "report/report_rows.h"
 
 #define VALUE_MAX 9e18 /* that a reader takes */
-#define SAMPLES_MIN 0.75 /* of a row */
+#define SAMPLES_MIN 0.75 /* of a row, and of a thread in it */
 
 struct counts {
 	int64_t objects, bytes, alloc_objects, alloc_bytes;
@@ -187,15 +188,28 @@ static void bound_rate(struct heap_v2 *v, int64_t objects, int64_t bytes)
 		v->rate_bytes = rate_bytes > 1 ? (uint64_t)rate_bytes : 1;
 }
 
-static void choose_rate(struct heap_v2 *v)
+static int choose_rate(struct heap_v2 *v)
 {
 	const struct report_row *row;
+	int err = 0;
 
 	v->rate_bytes = v->r->rate_bytes > 1 ? v->r->rate_bytes : 1;
 	vec_each(&v->r->rows, row) {
+		if (err)
+			break;
 		bound_rate(v, row->objects, row->value);
 		bound_rate(v, row->alloc_objects, row->alloc);
+		err = sum_row(v, row);
+		for (size_t i = 0; i < v->touched.cnt; i++) {
+			struct counts *c = &v->sums[v->touched.data[i]];
+
+			bound_rate(v, c->objects, c->bytes);
+			bound_rate(v, c->alloc_objects, c->alloc_bytes);
+			*c = (struct counts){ 0 };
+		}
+		v->touched.cnt = 0;
 	}
+	return err;
 }
 
 /* Twice for each row: for the totals, which stand first, and to write it. */
@@ -256,9 +270,10 @@ int report_write_heap_v2(const struct report *r, FILE *out)
 	const struct report_row *row;
 	int err = report_heap_open(r, out, &v.text);
 
-	choose_rate(&v);
 	if (!err)
 		err = open_threads(&v);
+	if (!err)
+		err = choose_rate(&v);
 	for (size_t i = 0; i < r->rows.cnt && !err; i++)
 		err = do_row(&v, &r->rows.data[i], false);
 	if (!err)
