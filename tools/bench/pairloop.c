@@ -6,6 +6,7 @@
  * Commands on stdin, one answer line on stdout for each:
  *   run SIZE THREADS PAIRS     every thread does PAIRS malloc+free pairs -> ns per pair
  *   pace SIZE PER_SECOND SEC   malloc+free pairs at a rate, for SEC seconds -> pairs per second
+ *   idle N                     N more threads that allocate a hundred times a second -> N
  *   hold N SIZE                N more live blocks, from 64 call paths       -> blocks held
  *   drop                       free all that is held                        -> 0
  *   map FILE                   map the executable segments of an ELF file   -> bytes mapped
@@ -123,6 +124,26 @@ static int command_pace(size_t size, long per_second, long seconds)
 	return 0;
 }
 
+static void *idle_main(void *arg)
+{
+	for (;;) {
+		pairs_below(DEPTH, 64, 1);
+		usleep(10000);
+	}
+	return arg;
+}
+
+static int command_idle(long cnt)
+{
+	pthread_t thread;
+
+	for (long i = 0; i < cnt; i++)
+		if (pthread_create(&thread, NULL, idle_main, NULL) || pthread_detach(thread))
+			return -EAGAIN;
+	printf("%ld\n", cnt);
+	return 0;
+}
+
 struct held {
 	struct held *next;
 };
@@ -223,6 +244,8 @@ int main(void)
 			err = command_run(a, b, c);
 		else if (sscanf(line, "pace %ld %ld %ld", &a, &b, &c) == 3)
 			err = command_pace(a, b, c);
+		else if (sscanf(line, "idle %ld", &a) == 1)
+			err = command_idle(a);
 		else if (sscanf(line, "hold %ld %ld", &a, &b) == 2)
 			err = command_hold(&held, &held_cnt, a, b);
 		else if (strncmp(line, "drop", 4) == 0)

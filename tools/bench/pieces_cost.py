@@ -242,13 +242,13 @@ def modes(bench):
 # --- redis -----------------------------------------------------------------------------------
 
 
-def redis_compare(bench, name, base, variant):
+def redis_compare(bench, name, base, variant, pipeline=1, tests="set,get"):
     """Rows for one variant: throughput, p99 and CPU time per request."""
-    counts = {server: server.requests_for(0.15) for server in (base, variant)}
+    counts = {server: server.requests_for(0.15, pipeline) for server in (base, variant)}
     seen = {base: [], variant: []}
 
     def load(server):
-        seen[server].append(server.load(counts[server]))
+        seen[server].append(server.load(counts[server], pipeline, tests))
         return seen[server][-1][2]
 
     rounds = Rounds().run(lambda: load(base), lambda: load(variant), bench.rounds)

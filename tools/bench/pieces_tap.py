@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
 """What the tap costs the program that it is in, beside probes on every call."""
+import os
+import re
 import statistics
+import time
+from pathlib import Path
 
-from benchlib import CPUS, Skip, Target, interval
+from benchlib import BUILD, CPUS, Skip, Target, changed_text_bytes, interval
 from pieces_cost import BAR_SIZE, PAIRLOOP, pair_measure, size_name
+from pieces_many import FOLLOWED, NOT_FOLLOWED, Groups, Serve, ratio, report_ratio, settle
 from pieces_sampler import redis_case
 from profilers import Heaptap, library
 
 ADDED_NS, TIMES_LESS = 5, 200
+THREADS, STOP_MS, ATTACH_MS = 100, 5, 1000
+VOLUME_BYTES, VOLUME_PER_S, VOLUME_SECONDS, VOLUME_PERCENT = 512, (1 << 30) // 512, 2, 1.5
+MANY_TIMES = 1.1
 
 
 class Tapped(Heaptap):
@@ -58,15 +66,133 @@ def pair_case(bench, allocator, other, threads):
     report.bar(f"tap, {allocator}: less than probes", times, "times", f">= {TIMES_LESS}", times >= TIMES_LESS, "")
 
 
+def stop_case(bench):
+    """How long the tap stops a process of many threads, and how soon it is in."""
+    report, stops, starts = bench.report, [], []
+    target = Target([PAIRLOOP])
+    try:
+        target.ask(f"idle {THREADS}")
+        for _ in range(max(5, bench.rounds)):
+            attached = Tapped(target.pid)
+            try:
+                starts.append(attached.attach_s * 1000)
+                found = re.search(r"is tapped: stopped for ([0-9.]+) ms, (\d+) threads", attached.log.read_text())
+                if not found or int(found[2]) <= THREADS:
+                    raise Skip(f"it was not tapped with {THREADS} threads")
+                stops.append(float(found[1]))
+                attached.stop()
+            finally:
+                attached.kill()
+    finally:
+        target.close()
+    what = f"{THREADS} threads"
+    report.values(what, "stopped", stops, "ms", f"longest {max(stops):.1f} ms")
+    report.values(what, "attach", starts, "ms", "command to recording")
+    stop, attach = statistics.median(stops), statistics.median(starts)
+    report.bar(f"a process of {THREADS} threads is stopped", stop, "ms", f"<= {STOP_MS} ms", stop <= STOP_MS)
+    report.bar("command to recording with the tap", attach, "ms", f"<= {ATTACH_MS} ms", attach <= ATTACH_MS)
+
+
+def family_cpu_s(top):
+    """CPU time of a process and all that it has started and that are alive."""
+    children = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(") ", 1)[1].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append((int(path.parent.name), int(fields[11]) + int(fields[12])))
+    mine = Path(f"/proc/{top}/stat").read_text().rsplit(") ", 1)[1].split()
+    ticks, todo = int(mine[11]) + int(mine[12]), [top]
+    while todo:
+        for pid, its in children.get(todo.pop(), []):
+            ticks += its
+            todo.append(pid)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def volume_case(bench):
+    """All that it takes, in the process and beside it, at a GiB a second."""
+    report, added, own = bench.report, [], []
+    base, variant, attached = Target([PAIRLOOP]), Target([PAIRLOOP]), None
+    command = f"pace {VOLUME_BYTES} {VOLUME_PER_S} {VOLUME_SECONDS}"
+
+    def percent_of(target):
+        before = int(Path(f"/proc/{target.pid}/schedstat").read_text().split()[0])
+        began = time.monotonic()
+        reached = target.number(command)
+        if reached < 0.98 * VOLUME_PER_S:
+            raise Skip(f"this machine makes {reached:.0f} pairs a second, not {VOLUME_PER_S}")
+        spent = int(Path(f"/proc/{target.pid}/schedstat").read_text().split()[0]) - before
+        return spent / 1e7 / (time.monotonic() - began)
+
+    try:
+        variant.ask(f"run {VOLUME_BYTES} 1 1000")
+        attached = Tapped(variant.pid)
+        for _ in range(bench.rounds):
+            a = percent_of(base)
+            before, began = family_cpu_s(attached.process.pid), time.monotonic()
+            b = percent_of(variant)
+            own.append(100 * (family_cpu_s(attached.process.pid) - before) / (time.monotonic() - began))
+            added.append(b - a)
+        attached.stop()
+    finally:
+        if attached:
+            attached.kill()
+        variant.close()
+        base.close()
+    what = f"1 GiB/s of {size_name(VOLUME_BYTES)}"
+    both = [x + y for x, y in zip(added, own)]
+    report.values(what, "process, more", added, "%", "of a CPU")
+    report.values(what, "heaptap", own, "%", "of a CPU")
+    total, (low, high) = statistics.median(both), interval(both)
+    report.bar(f"{what}, all in", total, "%", f"<= {VOLUME_PERCENT}", total <= VOLUME_PERCENT,
+               f"[{low:.2f} .. {high:.2f}]")
+
+
+def many_case(bench):
+    """One of many tapped processes beside one that is tapped alone, and those that are not."""
+    report, groups = bench.report, Groups()
+    serve = None
+    try:
+        one = groups.start("one", groups.followed_exe)
+        many = groups.start("many", groups.followed_exe, FOLLOWED - 1)
+        groups.start("many", groups.other_exe, NOT_FOLLOWED - 1)
+        others = groups.targets[-NOT_FOLLOWED:]
+        serve = Serve(groups.followed_exe, "--tap", "^followed$", "--rate", "512k")
+        log, deadline = BUILD / "serve.log", time.monotonic() + 60
+        while log.read_text(errors="replace").count("is tapped: stopped for") < FOLLOWED + 1:
+            if time.monotonic() > deadline:
+                raise Skip(f"not all of {FOLLOWED + 1} processes are tapped after 60 s")
+            time.sleep(0.2)
+        settle(many)
+        times = report_ratio(report, f"{FOLLOWED} tapped", ratio(bench, one, many), "all of one C library")
+        changed = sum(changed_text_bytes(other.pid) for other in others)
+        report.row(f"{NOT_FOLLOWED} not tapped", "bytes changed", changed, "B")
+        report.bar(f"one of {FOLLOWED} tapped, to one alone", times, "", f"<= {MANY_TIMES}", times <= MANY_TIMES)
+        report.bar("who is not tapped: bytes of code changed", changed, "B", "0", changed == 0)
+    finally:
+        if serve:
+            serve.close()
+        groups.close()
+
+
 def tap(bench):
     """What the tap costs, beside probes."""
-    bench.report.heading("the tap: malloc+free pair, CPU ns added, and redis-server")
+    report = bench.report
+    report.heading("the tap: malloc+free pair, CPU ns added; redis-server; threads; volume; many")
     allocators = [("glibc", None)]
     try:
         allocators.append(("jemalloc", library("libjemalloc.so.2")))
     except Skip as why:
-        bench.report.skip("tap, jemalloc", why)
+        report.skip("tap, jemalloc", why)
     for allocator, other in allocators:
         for threads in sorted({1, 2, 2 * len(CPUS)}):
             pair_case(bench, allocator, other, threads)
-    redis_case(bench, "tap", None, Tapped)
+    for pipeline in (16, 1):
+        redis_case(bench, "tap", None, Tapped, pipeline, "set")
+    for case in (stop_case, volume_case, many_case):
+        try:
+            case(bench)
+        except Skip as why:
+            report.skip(f"tap, {case.__name__}", why)

@@ -40,11 +40,11 @@ class Redis:
         return sum(int((task / "schedstat").read_text().split()[0])
                    for task in Path(f"/proc/{self.pid}/task").iterdir())
 
-    def load(self, requests):
-        """A set/get mix: requests/s, p99 in ms, CPU ns per request."""
+    def load(self, requests, pipeline=1, tests="set,get"):
+        """A set/get mix, or what tests says: requests/s, p99 in ms, CPU ns per request."""
         before = self.cpu_ns()
-        client = spawn(PROFILER_CPU, ["redis-benchmark", "-s", self.socket, "-t", "set,get", "-n",
-                                      requests, "-c", "50", "-r", "100000", "-d", "64", "--csv"],
+        client = spawn(PROFILER_CPU, ["redis-benchmark", "-s", self.socket, "-t", tests, "-n", requests,
+                                      "-c", "50", "-r", "100000", "-d", "64", "-P", pipeline, "--csv"],
                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         out = client.communicate(timeout=300)[0]
         cpu = self.cpu_ns() - before
@@ -56,9 +56,9 @@ class Redis:
         count = requests * (len(rows) - 1)
         return count / seconds, max(float(row[p99]) for row in rows[1:]), cpu / count
 
-    def requests_for(self, seconds):
+    def requests_for(self, seconds, pipeline=1):
         """How many requests of each kind keep this server busy for about so long."""
-        rate = self.load(1000)[0]
+        rate = self.load(1000 * pipeline, pipeline)[0]
         return max(1000, int(rate * seconds / 2))
 
     def close(self):

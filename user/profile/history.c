@@ -23,7 +23,7 @@
 #include "base/vec.h"
 
 /* Reading all that is live may take one part of a CPU in so many. */
-#define COST_PART 50
+#define COST_PART 400
 /* Below that, moments are not thinned to make room for lives. */
 #define MOMENTS_LEAST 12
 
