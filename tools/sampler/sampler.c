@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "heaptap/draw.h"
 
@@ -100,7 +101,7 @@ static uint64_t next_interval(struct sampler_thread *t)
 	return rate_bytes > 1 ? draw_interval(&t->random, rate_bytes) : 0;
 }
 
-static void begin_thread(struct sampler_thread *t)
+static void seed_thread(struct sampler_thread *t)
 {
 	struct timespec ts = { 0 };
 	uint64_t seed = 0;
@@ -110,7 +111,7 @@ static void begin_thread(struct sampler_thread *t)
 		seed = (uint64_t)ts.tv_nsec * 0x9e3779b97f4a7c15ULL ^ (uintptr_t)t;
 	}
 	t->random = seed | 1;
-	t->left_bytes = next_interval(t);
+	t->pid = getpid();
 }
 
 bool heaptap_sampler_take(size_t bytes)
@@ -120,9 +121,13 @@ bool heaptap_sampler_take(size_t bytes)
 	if (t->is_busy)
 		return false; /* a signal handler, or what the allocator does for a block that is kept */
 	if (!t->random) {
-		begin_thread(t);
+		seed_thread(t);
+		t->left_bytes = next_interval(t);
 		if (sampler_passes(bytes))
 			return false;
+	} else if (t->pid != getpid()) {
+		/* A child would draw what its parent draws, and all its brothers. */
+		seed_thread(t);
 	}
 	t->left_bytes = next_interval(t);
 	return true;

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SAMPLER_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SAMPLER_TLS __thread __attribute__((tls_model("initial-exec")))
@@ -33,6 +34,7 @@
 struct sampler_thread {
 	uint64_t left_bytes; /* to the next block that is kept */
 	uint64_t random; /* 0: not begun */
+	pid_t pid; /* that has begun it */
 	bool is_busy;
 };
 extern SAMPLER_TLS struct sampler_thread sampler_me __attribute__((visibility("hidden")));

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -584,6 +585,16 @@ pid_t tap_pid(const struct tap *t)
 
 int tap_set_rate(struct tap *t, uint64_t rate_bytes)
 {
+	uint64_t seed;
+
+	/* Threads take theirs from it when they draw first: no two processes must draw the same. */
+	if (rate_bytes && getrandom(&seed, sizeof(seed), 0) == sizeof(seed)) {
+		int err = write_at(t, data_at(t, offsetof(struct tap_data, seed)), &seed,
+				   sizeof(seed));
+
+		if (err)
+			return err;
+	}
 	return write_at(t, data_at(t, offsetof(struct tap_data, rate_bytes)), &rate_bytes,
 			sizeof(rate_bytes));
 }

@@ -83,7 +83,7 @@ struct tap_slot {
 
 struct tap_data {
 	uint64_t rate_bytes; /* 0: nothing is sampled */
-	uint64_t seed; /* each thread takes the next */
+	uint64_t seed; /* comes with a rate; each thread takes the next */
 	uint64_t dropped_cnt; /* kept blocks that the set had no room for */
 	uint64_t failed_cnt; /* kept blocks that a failed realloc left as they were, and that are lost */
 	uint64_t reserved[4];

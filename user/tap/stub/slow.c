@@ -133,13 +133,19 @@ static uint64_t size_of(const struct tap_call *c)
 
 static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 {
-	if (!s->random)
-		s->random =
-			__atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
 	s->rate_bytes = rate_bytes;
+	if (!rate_bytes)
+		return LOOK_BYTES;
 	if (rate_bytes == 1) /* all of them */
 		return 0;
-	return rate_bytes ? draw_interval(&s->random, rate_bytes) : LOOK_BYTES;
+	/* Not before there is a rate, and a seed with it. Mixed, or a thread would draw what the one before it draws next. */
+	if (!s->random) {
+		uint64_t seed =
+			__atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+
+		s->random = draw_random(&seed);
+	}
+	return draw_interval(&s->random, rate_bytes);
 }
 
 /* Before the real call. */
