@@ -182,6 +182,31 @@ static __always_inline long walk_cfa(const struct ht_walk *w, const struct ht_ro
 	}
 }
 
+#define RETURN_PROBES_CAP 32 /* calls with return probes that a thread is in */
+
+/* Somebody else's return probe has the slot at sp - 8: the kernel knows what it held. */
+__noinline int walk_foreign_return(struct ht_walk *w)
+{
+	const struct return_instance *ri;
+	__u64 stack, ret_addr = 0;
+
+	if (!w)
+		return -1;
+	ri = BPF_CORE_READ(bpf_get_current_task_btf(), utask, return_instances);
+	for (int i = 0; i < RETURN_PROBES_CAP && ri; i++) {
+		stack = BPF_CORE_READ(ri, stack);
+		if (stack == w->sp - 8) {
+			ret_addr = BPF_CORE_READ(ri, orig_ret_vaddr);
+			break;
+		}
+		ri = BPF_CORE_READ(ri, next);
+	}
+	if (!ret_addr || walk_find_mapping(w, ret_addr - 1))
+		return -1;
+	w->pc = ret_addr;
+	return 0;
+}
+
 /* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. Behind the
  * first frame it is that of an outer call. */
 static __always_inline int walk_hijacked(struct ht_walk *w)
@@ -189,16 +214,16 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 	__u32 tid = w->tid; /* on the stack, see walk_find_mapping() */
 	struct ht_calls *calls = bpf_map_lookup_elem(&pending, &tid);
 
-	if (!calls)
-		return -1;
-	for (int i = 0; i < HT_PENDING_CAP; i++) {
+	for (int i = 0; calls && i < HT_PENDING_CAP; i++) {
 		if (calls->call[i].sp && calls->call[i].sp == w->sp - 8) {
 			w->is_nested = w->nest_mask && w->stack.frame_cnt > 1;
 			w->pc = calls->call[i].ret_addr;
-			return walk_find_mapping(w, w->pc - 1);
+			if (!walk_find_mapping(w, w->pc - 1))
+				return 0;
+			break;
 		}
 	}
-	return -1;
+	return walk_foreign_return(w);
 }
 
 /*
