@@ -3,6 +3,7 @@
 # 200 sites, 30 recordings at the default rate: the 95 % interval of what a site holds, and of what it
 # allocated, has the truth in 95 % of all rows, the totals are unbiased, and the error that is stated is
 # the one observed. E2E_RUNS: how many (`make torture`: 100; fewer than 30 tell little of the standard error).
+# E2E_TAP=1: drawn by the tap instead of probes (test_tap_truth.sh).
 #
 # How far each may be off follows from the number n of runs, so that chance alone fails a check about once
 # in 2000 times whatever n is, and more runs see smaller faults:
@@ -11,13 +12,22 @@
 #	coverage		1.24 % because an interval is approximate for few samples, and 3.5
 #				standard errors, sqrt(0.95 * 0.05 / rows): 93 to 97 % with 50 runs
 . "$(dirname "$0")/lib.sh"
-e2e_init statistics
+e2e_init statistics${E2E_TAP:+_tap}
 
 runs=${E2E_RUNS:-30}
 build_c sites200 -fno-ipa-icf -lm || { not_ok build "sites200.c"; e2e_end; }
 failed=0
+recorded() {
+	if [ -z "${E2E_TAP:-}" ]; then
+		launch -n 0 -q --no-lines -- "$bin/sites200"
+		return
+	fi
+	record_status=1
+	start "$bin/sites200" && attach --tap=only -n 0 --no-lines && run_target && stop_recorder
+	finish_target
+}
 for ((i = 0; i < runs; i++)); do
-	launch -n 0 -q --no-lines -- "$bin/sites200"
+	recorded
 	[ "$record_status" = 0 ] || failed=$((failed + 1))
 	"$compare" sampled "$work/p.pb.gz" "$work/target.out" | sed "s/^/$i /" >>"$work/rows"
 	[ "$(ledger live_full)$(ledger stacks_full)$(ledger scratch_busy)$(ledger contexts_full)" = 0000 ] ||
@@ -67,6 +77,10 @@ check() {
 check ROW "in use"
 check ALLOC "allocated"
 
+if [ -n "${E2E_TAP:-}" ]; then
+	"$heaptap" report --notes "$work/p.pb.gz" 2>&1 | grep -q 'source: tap' && ok "the tap drew them" ||
+		not_ok "the tap" "did not draw them" "$work/heaptap.err"
+fi
 # what stands in the report is that of the file: everything was allocated at the sites
 "$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>"$work/report.err"
 total=$(sed -n 's/^"total":{\(.*\)},$/\1/p' "$work/json")

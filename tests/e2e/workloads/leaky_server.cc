@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // leaky_server.cc - a server that answers requests, and may leak: for what a report says of growth.
 //
-//	leaky_server [leak [PER_SECOND]]
+//	leaky_server [leak [PER_SECOND [SMALL_PER_SECOND]]]
 //
 // A thousand requests a second, each with a buffer of 2 KiB that lives for up to a fifth of a second (about 2
 // MB/s of churn), a cache that is filled in the first second and then replaces its entries, and with `leak` 1 KiB ten
-// (PER_SECOND) times a second that nobody frees. Writes READY, works until its input ends.
+// (PER_SECOND) times a second that nobody frees. With SMALL_PER_SECOND there are so many requests instead, which
+// allocate ten small blocks each, and free them, and no cache. Writes READY, works until its input ends.
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,18 @@ private:
 	std::deque<std::unique_ptr<std::vector<char>>> in_flight_;
 };
 
+// Ten small ones, and they are gone.
+__attribute__((noinline)) void answer(long id)
+{
+	std::unique_ptr<char[]> block[10];
+
+	for (int i = 0; i < 10; i++) {
+		block[i] = std::make_unique<char[]>(24 + 8 * i);
+		block[i][0] = (char)id;
+		asm volatile("" : : "r"(block[i].get()) : "memory");
+	}
+}
+
 bool input_ended(int timeout_ms)
 {
 	struct pollfd in = { 0, POLLIN, 0 };
@@ -74,11 +87,12 @@ int main(int argc, char **argv)
 {
 	bool leaks = argc > 1 && !strcmp(argv[1], "leak");
 	double leaks_per_s = argc > 2 ? atof(argv[2]) : 10;
+	double small_per_s = argc > 3 ? atof(argv[3]) : 0;
 	Requests requests;
 	Cache cache;
 	Store store;
 	struct timespec begin, now;
-	long done = 0, remembered = 0;
+	long done = 0, remembered = 0, answered = 0;
 
 	puts("READY");
 	fflush(stdout);
@@ -87,11 +101,13 @@ int main(int argc, char **argv)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		double s = now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9;
 
-		for (; done < (long)(s * 1000); done++) {
+		for (; !small_per_s && done < (long)(s * 1000); done++) {
 			requests.handle((int)done);
 			if (done % 2)
 				cache.put((int)done);
 		}
+		for (; answered < (long)(s * small_per_s); answered++)
+			answer(answered);
 		for (; leaks && remembered < (long)(s * leaks_per_s); remembered++)
 			store.remember((int)remembered);
 	}
