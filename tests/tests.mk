@@ -25,7 +25,8 @@ E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # Long forms of what `make check` does shortly, and the variables that make them long.
-TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads siege statistics tap tap_truth wrapper)
+TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads siege statistics tap tap_truth wrapper) \
+	tests/consumers/slow_samplers.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
 	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 E2E_TAP_TOGGLES=10000 \
 	E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1

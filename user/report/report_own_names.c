@@ -124,6 +124,12 @@ static const char *const prefixes[] = {
 	"__rdl_",
 	"__rg_",
 	"__rustc",
+	/* samplers in the program */
+	"heaptap_sampler_",
+	"dd_allocation_",
+	"dd_probe_",
+	"libdd_profiling_heap_",
+	"<libdd_profiling_heap_",
 	/* Python */
 	"PyMem_",
 	"_PyMem_",
