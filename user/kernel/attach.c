@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -121,9 +122,14 @@ static int compare_fds(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* The child of attach_links_free_later(): nothing but the links, then not even them. */
-static void close_as_child(struct attach_links *links)
+/*
+ * The child of attach_links_free_later(): nothing but the links, then not even them. Whoever closes a
+ * descriptor last waits for the grace periods, so the parent goes first: until then it holds the other end of
+ * the pipe. One whose end was inherited by somebody else is not waited for longer than a second.
+ */
+static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 {
+	struct pollfd parent_is_done = { .fd = pipe_fds[0] };
 	unsigned int next = 0;
 	sigset_t all;
 	int *fd;
@@ -133,6 +139,8 @@ static void close_as_child(struct attach_links *links)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
+	close(pipe_fds[1]);
+	poll(&parent_is_done, 1, 1000);
 	qsort(links->fds.data, links->fds.cnt, sizeof(*links->fds.data), compare_fds);
 	vec_each(&links->fds, fd) {
 		if ((unsigned int)*fd > next)
@@ -152,20 +160,26 @@ static void close_as_child(struct attach_links *links)
  */
 void attach_links_free_later(struct attach_links *links)
 {
-	int *fd, status;
+	int *fd, status, pipe_fds[2];
 	pid_t pid;
 
 	if (!links)
 		return;
+	if (pipe2(pipe_fds, O_CLOEXEC)) {
+		attach_links_free(links);
+		return;
+	}
 	pid = syscall(__NR_clone, 0, NULL, NULL, NULL, 0);
 	if (!pid)
-		close_as_child(links);
+		close_as_child(links, pipe_fds);
 	if (pid > 0 && waitpid(pid, &status, __WALL) == pid && !status) {
 		vec_each(&links->fds, fd)
 			close(*fd);
 		links->fds.cnt = 0;
 	}
 	attach_links_free(links);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
 }
 
 size_t attach_links_cnt(const struct attach_links *links)
