@@ -9,9 +9,9 @@
  *		One line per expected row: "ROW site thread estimate variance low high truth hit",
  *		hit = 1 when the 95 % interval holds the truth; a row that is missing has estimate
  *		0 and does not hold it. And "ALLOC ..." with the same of what it allocated.
- *	compare ledger PROFILE NAME
- *		What the profile's comments say of a counter: in a ledger line or among the counters. What
- *		is not there is 0; 1 if there is no counter of that name.
+ *	compare ledger PROFILE NAME...
+ *		What the profile's comments say of a counter: in a ledger line or among the counters; of
+ *		several a line each. What is not there is 0; 1 if there is no counter of that name.
  *	compare labels PROFILE KEY
  *		The distinct values of a label, one per line.
  *	compare total PROFILE
@@ -405,7 +405,9 @@ int main(int argc, char **argv)
 		goto out;
 	}
 	if (!strcmp(what, "ledger")) {
-		err = print_ledger(p, argv[3]);
+		err = 0;
+		for (int i = 3; i < argc && !err; i++)
+			err = print_ledger(p, argv[i]);
 		goto out;
 	}
 	if (!strcmp(what, "labels")) {

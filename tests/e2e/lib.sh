@@ -308,7 +308,7 @@ launch() {
 		>"$work/target.out" 2>"$work/heaptap.err" </dev/null
 	record_status=$?
 }
-ledger() { "$compare" ledger "$work/p.pb.gz" "$1"; }
+ledger() { "$compare" ledger "$work/p.pb.gz" "$@"; }
 
 # same NAME [COMPARE ARGS...]: the profile holds exactly what the workload says
 same() {
@@ -327,11 +327,12 @@ same() {
 }
 # no_losses NAME: nothing in the ledger that must be 0 for an exact profile
 no_losses() {
-	local name=$1 counter n bad=
-	for counter in live_full totals_full stacks_full stack_collisions contexts_full scratch_busy \
-		pending_full pending_lost events_lost missed_frees read_faults; do
-		n=$(ledger $counter) || bad="$bad $counter:missing"
-		[ "${n:-0}" = 0 ] || bad="$bad $counter=$n"
+	local name=$1 i n bad= counters=(live_full totals_full stacks_full stack_collisions contexts_full scratch_busy
+		pending_full pending_lost events_lost missed_frees read_faults)
+	n=$(ledger "${counters[@]}") || bad=" no counter after: ${n//$'\n'/ }"
+	n=($n)
+	for i in "${!counters[@]}"; do
+		[ "${n[i]:-0}" = 0 ] || bad="$bad ${counters[i]}=${n[i]}"
 	done
 	[ -z "$bad" ] && ok "$name" || not_ok "$name" "the ledger has$bad"
 }
@@ -356,6 +357,11 @@ exact() {
 	stop_recorder
 	finish_target
 	same "$name" ${E2E_COMPARE---alloc}
+}
+# lossless NAME ...: exact, and nothing was lost
+lossless() {
+	exact "$@"
+	no_losses "$1: no losses"
 }
 # exact_launched NAME [HEAPTAP ARGS...] -- COMMAND...: the same for a program that heaptap starts
 exact_launched() {

@@ -46,8 +46,9 @@ def compare(what, row, key, must):
         print(f"# {what}: {has}, must be {must}: outside of its interval")
 
 
-scopes = {row["path"]: row for row in report("scope")["rows"]}
-total = report("scope")["total"]
+by_scope = report("scope")
+scopes = {row["path"]: row for row in by_scope["rows"]}
+total = by_scope["total"]
 instances = {row["task"]: row for row in report("instance")["rows"]}
 labels = {}
 expected = set()
