@@ -4,11 +4,12 @@
  *
  * E2E_MODE=handover: producers allocate, consumers free two of three. =race: every thread
  * allocates, reallocates, hands over through a shared table, and frees what others left there, at
- * random, for E2E_MS milliseconds from the start; what the account holds at the end must be what
- * the profile holds. =named: a thread named t<i> holds i MiB, frees it, holds i/2 MiB.
+ * random, for E2E_MS milliseconds from the start or until a line comes; what the account holds at the
+ * end must be what the profile holds. =named: a thread named t<i> holds i MiB, frees it, holds i/2 MiB.
  * =deaths: threads allocate and end at once, thousands of them, others free what they left.
  * E2E_THREADS: how many (8). E2E_SEED: of the random numbers.
  */
+#include <poll.h>
 #include <time.h>
 
 #include "ledger.h"
@@ -18,6 +19,7 @@ static void *_Atomic slot[SLOTS];
 static int thread_cnt = 8, run_ms = 1000;
 static uint64_t seed = 20011;
 static pthread_barrier_t barrier;
+static bool is_over; /* the race */
 
 static int number(const char *name, int otherwise)
 {
@@ -123,6 +125,19 @@ SITE void *site_race_aligned(size_t size)
 	return led_alloc(__func__, p, size);
 }
 
+/* The end of the standard input is no line. */
+static bool line_came(void)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	char c = 0;
+
+	if (poll(&in, 1, 0) <= 0)
+		return false;
+	while (read(0, &c, 1) == 1 && c != '\n')
+		;
+	return c == '\n';
+}
+
 static void *racer(void *arg)
 {
 	uint64_t state = seed * 7919 + (intptr_t)arg + 1, until;
@@ -132,7 +147,9 @@ static void *racer(void *arg)
 	led_name_thread(name);
 	pthread_barrier_wait(&barrier);
 	until = now_ms() + run_ms;
-	while (now_ms() < until) {
+	while (now_ms() < until && !__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+		if (!arg && line_came())
+			__atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
 		for (int i = 0; i < 64; i++) {
 			uint64_t r = next(&state);
 			size_t size = 1 + (r >> 8) % (r & 0x40 ? 200000 : 500);
