@@ -7,7 +7,7 @@ e2e_init dlopen
 OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl || { not_ok build "workloads"; e2e_end; }
 export E2E_PLUGIN=$bin/libplugin.so
 for mode in $e2e_modes; do
-	exact "a library, used after a second, $mode" --attach-mode=$mode -- env E2E_MODE=late "$bin/dlopens"
+	beside exact "a library, used after a second, $mode" --attach-mode=$mode -- env E2E_MODE=late "$bin/dlopens"
 done
 # Used at once: no byte is missing, and nothing is charged to whom it does not belong; the stacks
 # that met the library before it was known are cut, and counted.
@@ -31,9 +31,9 @@ at_once() {
 	fi
 	no_losses "$name: no losses"
 }
-at_once "a library, used at once" E2E_MODE=late E2E_PAUSE_MS=0
-at_once "dlopen and dlclose in a loop" E2E_MODE=loop
-exact "dlopen and dlclose in a loop, the library known before" -- env E2E_MODE=loop E2E_KNOWN=1 "$bin/dlopens"
+beside at_once "a library, used at once" E2E_MODE=late E2E_PAUSE_MS=0
+beside at_once "dlopen and dlclose in a loop" E2E_MODE=loop
+beside exact "dlopen and dlclose in a loop, the library known before" -- env E2E_MODE=loop E2E_KNOWN=1 "$bin/dlopens"
 late() {
 	local name=$1 lib=$2 mode
 	lib=$(ldconfig -p | awk -v lib="$lib" '$1 == lib && /x86-64/ { print $NF; exit }')
@@ -42,10 +42,11 @@ late() {
 		return
 	fi
 	for mode in $e2e_modes; do
-		exact "$name loaded late, $mode" --attach-mode=$mode -- env E2E_MODE=late E2E_ALLOCATOR="$lib" \
+		beside exact "$name loaded late, $mode" --attach-mode=$mode -- env E2E_MODE=late E2E_ALLOCATOR="$lib" \
 			GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 E2E_MALLOC="$3" E2E_FREE="$4" "$bin/dlopens"
 	done
 }
 late jemalloc libjemalloc.so.2 mallocx dallocx
 late mimalloc libmimalloc.so.2 mi_malloc mi_free
+together
 e2e_end

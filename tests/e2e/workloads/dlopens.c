@@ -2,7 +2,7 @@
 /*
  * dlopens.c - loads libraries while it is recorded. E2E_MODE=late: the plugin, then an allocator
  * (E2E_ALLOCATOR, with the functions E2E_MALLOC and E2E_FREE), with E2E_PAUSE_MS between loading
- * and use. =loop: loads, uses and unloads the plugin 60 times without a pause.
+ * and use; without it, with a second, and the allocator once its functions are probed. =loop: loads, uses and unloads the plugin 60 times without a pause.
  */
 #include <dlfcn.h>
 
@@ -43,6 +43,33 @@ static void pause_ms(void)
 	usleep(1000 * (ms ? strtol(ms, NULL, 10) : 1000));
 }
 
+/* The first bytes of both functions, in which a probe is seen as a breakpoint. */
+struct code {
+	unsigned char of_malloc[64], of_free[64];
+};
+
+static struct code read_code(void)
+{
+	struct code c;
+
+	memcpy(c.of_malloc, (void *)late_malloc, sizeof(c.of_malloc));
+	memcpy(c.of_free, (void *)late_free, sizeof(c.of_free));
+	return c;
+}
+
+/* For 20 s at the most: then what is wrong shows itself in the profile. */
+static void await_probes(struct code before)
+{
+	for (int i = 0; i < 2000; i++) {
+		struct code now = read_code();
+
+		if (memcmp(now.of_malloc, before.of_malloc, sizeof(now.of_malloc)) &&
+		    memcmp(now.of_free, before.of_free, sizeof(now.of_free)))
+			return;
+		usleep(10000);
+	}
+}
+
 static void use_plugin(void *lib, int cnt, size_t size)
 {
 	int (*work)(int, size_t) = (int (*)(int, size_t))find(lib, "plugin_work");
@@ -54,6 +81,7 @@ int main(void)
 {
 	const char *mode = getenv("E2E_MODE"), *plugin = getenv("E2E_PLUGIN");
 	const char *allocator = getenv("E2E_ALLOCATOR");
+	struct code code;
 	void *lib;
 
 	if (!mode || !plugin)
@@ -76,6 +104,9 @@ int main(void)
 		lib = load(allocator);
 		late_malloc = (void *(*)(size_t, int))find(lib, getenv("E2E_MALLOC"));
 		late_free = (void (*)(void *, int))find(lib, getenv("E2E_FREE"));
+		code = read_code();
+		if (!getenv("E2E_PAUSE_MS"))
+			await_probes(code);
 		pause_ms();
 		for (int i = 0; i < 211; i++) {
 			void *p = site_late_allocator(1069);
