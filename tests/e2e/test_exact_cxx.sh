@@ -23,31 +23,38 @@ with() {
 	fi
 	# The operator new of an allocator is left alone where every return is probed.
 	if [ -z "$preload" ] || has_mode session; then
-		exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-		no_losses "$name: no losses"
-		caught "$name" 12
-		exact_launched "$name, started" -- \
-			env E2E_DELAY_MS=2000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-		caught "$name, started" 12
-		exact "$name, address space limited" -- \
-			env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-		caught "$name, address space limited" 15
+		beside with_default "$name" "$preload"
 	else
 		skip "$name" "this kernel has no uprobe sessions"
 	fi
 	for mode in $e2e_modes; do
-		[ $mode != session ] || continue
-		# exact where new is probed at the risk of the program, which throws nothing here ...
-		exact "$name, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
-			env E2E_NO_THROW=1 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-		# ... and without taking it, exceptions arrive
-		start env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
-		attach --rate 1 --attach-mode=$mode
-		run_target
-		stop_recorder
-		finish_target
-		caught "$name, --attach-mode=$mode" 12
+		[ $mode = session ] || beside with_mode "$name" "$preload" $mode
 	done
+}
+with_default() {
+	local name=$1 preload=$2
+	exact "$name" -- env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	no_losses "$name: no losses"
+	caught "$name" 12
+	exact_launched "$name, started" -- \
+		env E2E_DELAY_MS=2000 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	caught "$name, started" 12
+	exact "$name, address space limited" -- \
+		env E2E_LIMIT_MIB=1500 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	caught "$name, address space limited" 15
+}
+with_mode() {
+	local name=$1 preload=$2 mode=$3
+	# exact where new is probed at the risk of the program, which throws nothing here ...
+	exact "$name, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
+		env E2E_NO_THROW=1 ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	# ... and without taking it, exceptions arrive
+	start env ${preload:+LD_PRELOAD=$preload} "$bin/cxx"
+	attach --rate 1 --attach-mode=$mode
+	run_target
+	stop_recorder
+	finish_target
+	caught "$name, --attach-mode=$mode" 12
 }
 libs=/usr/lib/$(uname -m)-linux-gnu
 with glibc ""
@@ -55,7 +62,7 @@ with jemalloc "$libs/libjemalloc.so.2"
 with tcmalloc "$libs/libtcmalloc_minimal.so.4"
 if [ -e "$libs/libmimalloc.so.2" ]; then
 	for mode in $e2e_modes; do
-		exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
+		beside exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
 			env E2E_NO_THROW=1 LD_PRELOAD="$libs/libmimalloc.so.2" "$bin/cxx"
 	done
 else
@@ -64,10 +71,11 @@ fi
 
 # static C++ runtime: operator new is the program's own
 OUT=cxx-static-runtime build_cxx cxx -static-libstdc++ -static-libgcc &&
-	exact "static libstdc++" -- "$bin/cxx-static-runtime"
+	beside exact "static libstdc++" -- "$bin/cxx-static-runtime"
 if have clang++; then
-	CXX=clang++ OUT=cxx-clang build_cxx cxx && exact "compiled with clang++" -- "$bin/cxx-clang"
+	CXX=clang++ OUT=cxx-clang build_cxx cxx && beside exact "compiled with clang++" -- "$bin/cxx-clang"
 else
 	skip "compiled with clang++" "clang++ is not installed"
 fi
+together
 e2e_end

@@ -35,7 +35,20 @@ whole() {
 		ok "$name: called exact"
 	fi
 }
-for program in $programs; do
+# more processes than the table of files has places: none takes one that is not a file's
+printf 'void _start(void) { __asm__ volatile("syscall" : : "a"(60), "D"(0)); }\n' >"$work/least.c"
+least=$work/least
+[ "$(uname -m)" = x86_64 ] && ${CC:-gcc} -O1 -static -nostdlib "$work/least.c" -o "$least" 2>/dev/null || cp /bin/true "$least"
+many_commands() {
+	local failed
+	LIMIT=120 launch -q --follow -- sh -c "i=0; while [ \$i -lt 9000 ]; do '$least'; i=\$((i + 1)); done"
+	failed=$(ledger failed_sites)
+	[ "$record_status" = 0 ] && [ "${failed:-0}" = 0 ] && ok "9000 commands: nothing that could not be had" ||
+		not_ok "9000 commands" "status $record_status, $failed places or files could not be had" "$work/heaptap.err"
+}
+beside many_commands # begins first because it takes longest
+of_program() {
+	local program=$1 old held
 	whole "env $program" -- env "$bin/$program"
 	whole "sh -c exec $program" -- sh -c "exec '$bin/$program'"
 	whole "a child of sh: $program" --follow -- sh -c "'$bin/$program'; exit"
@@ -48,21 +61,21 @@ for program in $programs; do
 			not_ok "$old, $program: said whose" ""
 	done
 	whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
-done
+}
+for program in $programs; do beside of_program $program; done
 for mode in $e2e_modes; do
-	whole "static after dynamic, $mode" --attach-mode=$mode -- "$bin/execs" "$bin/planted-static"
-	whole "dynamic after static, $mode" --attach-mode=$mode -- "$bin/execs-static" "$bin/planted"
-	whole "a child, $mode" --follow --attach-mode=$mode -- sh -c "'$bin/planted-static'; exit"
+	beside whole "static after dynamic, $mode" --attach-mode=$mode -- "$bin/execs" "$bin/planted-static"
+	beside whole "dynamic after static, $mode" --attach-mode=$mode -- "$bin/execs-static" "$bin/planted"
+	beside whole "a child, $mode" --follow --attach-mode=$mode -- sh -c "'$bin/planted-static'; exit"
 done
-for ((i = 1; i <= ${E2E_HOLDS:-2}; i++)); do whole "constructors ($i)" -- env "$bin/startup"; done
+for ((i = 1; i <= ${E2E_HOLDS:-2}; i++)); do beside whole "constructors ($i)" -- env "$bin/startup"; done
 # libraries that come later, and allocators with them
 if OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl; then
-	export E2E_PLUGIN=$bin/libplugin.so E2E_PAUSE_MS=0
-	whole "a library, used at once" -- env E2E_MODE=late "$bin/dlopens"
-	whole "dlopen and dlclose in a loop" -- env E2E_MODE=loop "$bin/dlopens"
-	[ -z "$lib" ] || whole "an allocator that is loaded and used at once" -- env E2E_MODE=late E2E_ALLOCATOR="$lib" \
+	with_plugin="env E2E_PLUGIN=$bin/libplugin.so E2E_PAUSE_MS=0"
+	beside whole "a library, used at once" -- $with_plugin E2E_MODE=late "$bin/dlopens"
+	beside whole "dlopen and dlclose in a loop" -- $with_plugin E2E_MODE=loop "$bin/dlopens"
+	[ -z "$lib" ] || beside whole "an allocator that is loaded and used at once" -- $with_plugin E2E_MODE=late E2E_ALLOCATOR="$lib" \
 		GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 E2E_MALLOC=mallocx E2E_FREE=dallocx "$bin/dlopens"
-	unset E2E_PLUGIN E2E_PAUSE_MS
 fi
 # 6 002 997 of it are the new program's
 launch --rate 1 -- env "$bin/planted-static"
@@ -82,10 +95,12 @@ else
 	skip "a setuid program" "no setpriv"
 fi
 # those that take a stopped child for Ctrl-Z
+under() {
+	LIMIT=30 launch --rate 1 --follow -- $1 "'$bin/planted-static'; exit"
+	same "under ${1%% *}" --alloc
+}
 for parent in "su root -c" "unshare --fork sh -c" "runuser -u root -- sh -c" "setsid -w sh -c" "timeout 20 sh -c"; do
-	$parent true >/dev/null 2>&1 || { skip "under ${parent%% *}" "it is not here"; continue; }
-	LIMIT=30 launch --rate 1 --follow -- $parent "'$bin/planted-static'; exit"
-	same "under ${parent%% *}" --alloc
+	$parent true >/dev/null 2>&1 && beside under "$parent" || skip "under ${parent%% *}" "it is not here"
 done
 # job control: a shell is told of the stop that was meant, and of no other
 if have script; then
@@ -94,18 +109,20 @@ if have script; then
 	sleep 60 & kill -STOP %1; sleep 0.3; jobs
 	kill -CONT %1; sleep 0.3; jobs; kill %1; wait %1; echo last \$?
 	END
-	for command in "bash -i $work/jobs.sh" "bash --norc -im $work/jobs.sh"; do
-		E2E_NOWAIT=1 script -qec "$command" /dev/null </dev/null 2>&1 | sed 's/[0-9]\{3,\}/N/g' >"$work/bare.out"
-		LIMIT=30 launch --follow -n 0 -- script -qec "$command" /dev/null
+	controlled() { # NAME COMMAND
+		E2E_NOWAIT=1 script -qec "$2" /dev/null </dev/null 2>&1 | sed 's/[0-9]\{3,\}/N/g' >"$work/bare.out"
+		LIMIT=30 launch --follow -n 0 -- script -qec "$2" /dev/null
 		sed 's/[0-9]\{3,\}/N/g' "$work/target.out" >"$work/traced.out"
-		cmp -s "$work/bare.out" "$work/traced.out" && grep -q "first 0" "$work/traced.out" && ok "job control: ${command%% $work*}" ||
-			not_ok "job control: ${command%% $work*}" "$(diff "$work/bare.out" "$work/traced.out")" "$work/heaptap.err"
-	done
+		cmp -s "$work/bare.out" "$work/traced.out" && grep -q "first 0" "$work/traced.out" && ok "job control: $1" ||
+			not_ok "job control: $1" "$(diff "$work/bare.out" "$work/traced.out")" "$work/heaptap.err"
+	}
+	for shell in "bash -i" "bash --norc -im"; do beside controlled "$shell" "$shell $work/jobs.sh"; done
 else
 	skip "job control" "no script"
 fi
 # signals and threads arrive as ever
-build_c family && E2E_THREADS=4 whole "threads of a family" --follow -- env "$bin/family"
+build_c family && beside whole "threads of a family" --follow -- env E2E_THREADS=4 "$bin/family"
+together
 launch --follow -n 0 -- bash -c 'n=0; trap "n=\$((n+1))" USR1; for i in 1 2 3 4 5; do kill -USR1 $$; done; echo GOT $n; (sleep 5; echo LATE) & p=$!; kill -TERM $p; wait $p; echo STATUS $?'
 [ "$(grep -v LATE "$work/target.out" | tr '\n' ' ')" = "GOT 5 STATUS 143 " ] && ok "signals" ||
 	not_ok "signals" "" "$work/target.out" "$work/heaptap.err"
@@ -237,15 +254,8 @@ reach_start() { # NAME COMMAND...
 		not_ok "$name" "$whole of $all stacks reach the start" "$work/heaptap.err"
 }
 printf '#include <stdio.h>\nint main(void) { return puts("x"); }\n' >"$work/x.c"
-have gcc && reach_start "gcc -c" gcc -O2 -c "$work/x.c" -o "$work/x.o" || skip "gcc -c" "no gcc"
-reach_start "sh with small commands" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; expr $i + 1 | cat >/dev/null; env true; done'
-have convert && reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
-
-# more processes than the table of files has places: none takes one that is not a file's
-printf 'void _start(void) { __asm__ volatile("syscall" : : "a"(60), "D"(0)); }\n' >"$work/least.c"
-[ "$(uname -m)" = x86_64 ] && ${CC:-gcc} -O1 -static -nostdlib "$work/least.c" -o "$work/least" 2>/dev/null || cp /bin/true "$work/least"
-LIMIT=120 launch -q --follow -- sh -c "i=0; while [ \$i -lt 9000 ]; do '$work/least'; i=\$((i + 1)); done"
-failed=$(ledger failed_sites)
-[ "$record_status" = 0 ] && [ "${failed:-0}" = 0 ] && ok "9000 commands: nothing that could not be had" ||
-	not_ok "9000 commands" "status $record_status, $failed places or files could not be had" "$work/heaptap.err"
+have gcc && beside reach_start "gcc -c" gcc -O2 -c "$work/x.c" -o "$work/x.o" || skip "gcc -c" "no gcc"
+beside reach_start "sh with small commands" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; expr $i + 1 | cat >/dev/null; env true; done'
+have convert && beside reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
+together
 e2e_end

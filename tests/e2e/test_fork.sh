@@ -32,39 +32,45 @@ for mode in $e2e_modes; do
 	is "$parent > 3 * $base" || not_ok "the parent is probed, $mode" "$parent ns per pair"
 done
 
-for mode in $e2e_modes; do
-	exact "fork storm, $mode" --attach-mode=$mode -- env E2E_MODE=storm "$bin/forks"
-	no_losses "fork storm, $mode: no losses"
-	exact "vfork and exec storm, $mode" --attach-mode=$mode -- env E2E_MODE=vfork "$bin/forks"
-done
+storms() {
+	exact "fork storm, $1" --attach-mode=$1 -- env E2E_MODE=storm "$bin/forks"
+	no_losses "fork storm, $1: no losses"
+	exact "vfork and exec storm, $1" --attach-mode=$1 -- env E2E_MODE=vfork "$bin/forks"
+}
+for mode in $e2e_modes; do beside storms $mode; done
 
-# children that begin after a second, and children that begin at once
-for mode in $e2e_modes; do
-	for delay in 1000 0; do
-		start env E2E_MODE=follow E2E_CHILD_DELAY_MS=$delay "$bin/forks"
-		attach --rate 1 --follow --attach-mode=$mode
-		run_target
-		stop_recorder
-		finish_target
-		cp "$work/target.out" "$work/all.out"
-		child=1
-		for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
-			awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' \
-				"$work/all.out" >"$work/target.out"
-			who=parent
-			[ "$pid" = "$target" ] || who="child $((child++))"
-			E2E_SHOW=3 same "--follow, $mode, beginning after $delay ms: $who" --alloc --label pid="$pid"
-		done
-		"$compare" labels "$work/p.pb.gz" comm | sort >"$work/comms"
-		grep -q forks "$work/comms" && ok "--follow, $mode: label comm" ||
-			not_ok "--follow, $mode: label comm" "no 'forks'" "$work/comms"
+# followed MODE DELAY: children that begin after so many milliseconds
+followed() {
+	local child=1 who pid
+	start env E2E_MODE=follow E2E_CHILD_DELAY_MS=$2 "$bin/forks"
+	attach --rate 1 --follow --attach-mode=$1
+	run_target
+	stop_recorder
+	finish_target
+	cp "$work/target.out" "$work/all.out"
+	for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
+		awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' \
+			"$work/all.out" >"$work/target.out"
+		who=parent
+		[ "$pid" = "$target" ] || who="child $((child++))"
+		E2E_SHOW=3 same "--follow, $1, beginning after $2 ms: $who" --alloc --label pid="$pid"
 	done
+	"$compare" labels "$work/p.pb.gz" comm | sort >"$work/comms"
+	grep -q forks "$work/comms" && ok "--follow, $1: label comm" ||
+		not_ok "--follow, $1: label comm" "no 'forks'" "$work/comms"
+}
+for mode in $e2e_modes; do
+	for delay in 1000 0; do beside followed $mode $delay; done
 done
 
-start env E2E_MODE=storm "$bin/forks"
-attach --rate 1 --follow
-run_target
-stop_recorder
-finish_target
-same "--follow through a fork storm" --label pid="$target"
+followed_storm() {
+	start env E2E_MODE=storm "$bin/forks"
+	attach --rate 1 --follow
+	run_target
+	stop_recorder
+	finish_target
+	same "--follow through a fork storm" --label pid="$target"
+}
+beside followed_storm
+together
 e2e_end

@@ -14,7 +14,9 @@ build_cxx leaky_server || { not_ok build "workload"; e2e_end; }
 runs=${E2E_RUNS:-6}
 seconds=${E2E_SECONDS:-20}
 
-# recorded NAME RATE RUNS [leak]: RATE auto: as it is when none is given; in $work/NAME-N.pb.gz, what record said in $work/NAME-N.out
+recordings=$work
+# recorded NAME RATE RUNS [leak]: RATE auto: as it is when none is given; in $recordings/NAME-N.pb.gz, what record said in
+# $recordings/NAME-N.out
 recorded() {
 	local i pids= rate=
 	[ "$2" = auto ] || rate="--rate $2"
@@ -22,8 +24,8 @@ recorded() {
 	sleep 2 # its cache is full
 	for ((i = 0; i < $3; i++)); do
 		# shellcheck disable=SC2086 # an option and its value
-		timeout 120 "$heaptap" record --max-overhead off $rate -d "${seconds}s" --force -o "$work/$1-$i.pb.gz" \
-			-p "$target" >"$work/$1-$i.out" 2>"$work/$1-$i.err" </dev/null &
+		timeout 120 "$heaptap" record --max-overhead off $rate -d "${seconds}s" --force -o "$recordings/$1-$i.pb.gz" \
+			-p "$target" >"$recordings/$1-$i.out" 2>"$recordings/$1-$i.err" </dev/null &
 		pids="$pids $!"
 		e2e_pids="$e2e_pids $!"
 	done
@@ -43,7 +45,10 @@ for r in json.load(open('$work/json'))['rows']:
 	done
 }
 
-recorded leak auto "$runs" leak && recorded none auto "$runs" || e2e_end
+beside recorded leak auto "$runs" leak
+beside recorded none auto "$runs"
+together
+[ "$e2e_failed" = 0 ] || e2e_end
 named=$(grep -l '^Grows: .*remember.*KiB/s (95 %: ' "$work"/leak-*.out | wc -l)
 [ $((3 * named)) -ge $((2 * runs)) ] && ok "record names what leaks in $named of $runs" ||
 	not_ok "record names what leaks" "in $named of $runs" "$work"/leak-*.out

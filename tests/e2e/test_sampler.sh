@@ -20,16 +20,21 @@ comments() { "$heaptap" report --notes "$work/p.pb.gz" 2>&1; }
 
 # The emitter: arguments in registers, memory, constants, of all widths; only what it tells counts.
 for mode in $e2e_modes; do
-	exact "otel_memory, $mode" --source usdt --attach-mode=$mode -- "$bin/emitter"
+	beside exact "otel_memory, $mode" --source usdt --attach-mode=$mode -- "$bin/emitter"
 done
-exact "ddheap, with a semaphore" --source usdt -- "$bin/emitter-datadog"
-no_losses "ddheap: no losses"
-comments >"$work/notes"
-says "$work/notes" 'source: usdt (ddheap), of the program' && ok "the notes name the source" ||
-	not_ok "the notes name the source" "they do not" "$work/notes"
-E2E_COMPARE='' exact "weights that are none" --source usdt -- env EMITTER_BAD=1 "$bin/emitter"
-[ "$(ledger sampled_bad)" = 3 ] && ok "weights that are none are counted" ||
-	not_ok "weights that are none are counted" "sampled_bad is $(ledger sampled_bad)" "$work/heaptap.err"
+with_semaphore() {
+	lossless "ddheap, with a semaphore" --source usdt -- "$bin/emitter-datadog"
+	comments >"$work/notes"
+	says "$work/notes" 'source: usdt (ddheap), of the program' && ok "the notes name the source" ||
+		not_ok "the notes name the source" "they do not" "$work/notes"
+}
+beside with_semaphore
+no_weights() {
+	E2E_COMPARE='' exact "weights that are none" --source usdt -- env EMITTER_BAD=1 "$bin/emitter"
+	[ "$(ledger sampled_bad)" = 3 ] && ok "weights that are none are counted" ||
+		not_ok "weights that are none are counted" "sampled_bad is $(ledger sampled_bad)" "$work/heaptap.err"
+}
+beside no_weights
 
 # Without a word of it a sampler in the program is found when it tells of something, and not before.
 start env EMITTER_OFF=1 "$bin/emitter"
@@ -55,23 +60,25 @@ kill_target
 # The library: every block, by its own account, whatever the program does.
 every="env LD_PRELOAD=$lib HEAPTAP_SAMPLER_RATE=1"
 for mode in $e2e_modes; do
-	exact "library, every block, $mode" --source usdt --attach-mode=$mode -- $every "$bin/family"
-	no_losses "library, every block, $mode: no losses"
+	beside lossless "library, every block, $mode" --source usdt --attach-mode=$mode -- $every "$bin/family"
 done
-exact "library, 8 threads" --source usdt -- $every E2E_THREADS=8 "$bin/family"
-exact "library, frees across threads" --source usdt -- $every E2E_MODE=race "$bin/threads"
-no_losses "library, frees across threads: no losses"
-exact "library, C++" --source usdt -- $every E2E_NO_THROW=1 "$bin/cxx"
+beside exact "library, 8 threads" --source usdt -- $every E2E_THREADS=8 "$bin/family"
+beside lossless "library, frees across threads" --source usdt -- $every E2E_MODE=race "$bin/threads"
+beside exact "library, C++" --source usdt -- $every E2E_NO_THROW=1 "$bin/cxx"
 OUT=family-sampler build_c family "$built.a" -ldl &&
-	exact "library, linked" --source usdt -- env HEAPTAP_SAMPLER_RATE=1 "$bin/family-sampler"
+	beside exact "library, linked" --source usdt -- env HEAPTAP_SAMPLER_RATE=1 "$bin/family-sampler"
 for name in jemalloc tcmalloc_minimal mimalloc; do
 	other=$(ldconfig -p | awk -v name="lib$name.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }')
 	[ -n "$other" ] || { skip "library before $name" "it is not installed"; continue; }
-	exact "library before $name" --source usdt -- env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 "$bin/family"
-	exact "library before $name, C++" --source usdt -- \
+	beside exact "library before $name" --source usdt -- env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 "$bin/family"
+	beside exact "library before $name, C++" --source usdt -- \
 		env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 E2E_NO_THROW=1 "$bin/cxx"
 done
-exact_launched "library, a program that is started" --source usdt -- $every "$bin/planted"
+beside exact_launched "library, a program that is started" --source usdt -- $every "$bin/planted"
+# Children that nobody follows have the parent's sampler and blocks, and are not the parent.
+not_followed() { E2E_COMPARE='' exact "forks, $1" --source usdt -- $every E2E_MODE=$1 "$bin/forks"; }
+build_c forks && for how in plain storm vfork; do beside not_followed $how; done
+together
 
 # As a user has it: its own rate, nothing said. A program that does nothing but allocate is over any budget by
 # probes, and has hardly a cost by its sampler.
@@ -105,9 +112,4 @@ kill_target
 "$heaptap" report -f collapsed --value alloc "$work/p.pb.gz" >"$work/stacks" 2>&1
 [ "$record_status" = 0 ] && says "$work/stacks" 'busy_site' && ok "a program without a sampler after one with it" ||
 	not_ok "a program without a sampler after one with it" "is not probed" "$work/stacks" "$work/heaptap.err"
-
-# Children that nobody follows have the parent's sampler and blocks, and are not the parent.
-build_c forks && for how in plain storm vfork; do
-	E2E_COMPARE='' exact "forks, $how" --source usdt -- $every E2E_MODE=$how "$bin/forks"
-done
 e2e_end

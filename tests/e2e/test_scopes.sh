@@ -37,47 +37,64 @@ record_scopes() {
 	finish_target
 }
 
-for scenario in nested before handover reuse interleaved "task 1" "task 2" "realloc new" deep \
-	underflow labels pause; do
-	record_scopes --rate 1 -- "$bin/scope_table" $scenario
-	scopes_are "$scenario"
-	[ "$scenario" = nested ] && no_losses "nested: no losses"
-done
-for mode in $e2e_modes; do
-	record_scopes --rate 1 --attach-mode=$mode -- "$bin/scope_table" "task" 1
-	scopes_are "task 1, $mode"
-done
-record_scopes --rate 1 --realloc-scope origin -- "$bin/scope_table" realloc origin
-scopes_are "realloc, charged to where it began"
-record_scopes --rate 1 -- "$bin/scope_table" signal
-scopes_are "signals that interrupt pushes" --sums
-record_scopes --rate 1 --max-live 200000 -- "$bin/scope_table" names
-scopes_are "a million names" --sums
-if [ "$(ledger scopes_full)" -gt 0 ]; then
-	ok "a million names: those that are too many are counted"
-else
-	not_ok "a million names: those that are too many are counted" "none" "$work/heaptap.err"
-fi
-
+# recorded WHAT HEAPTAP ARGS... -- COMMAND...: exactly what the program says
+recorded() {
+	local what=$1
+	shift
+	record_scopes --rate 1 "$@"
+	scopes_are "$what"
+}
+nested() {
+	recorded nested -- "$bin/scope_table" nested
+	no_losses "nested: no losses"
+	# Peaks are exact: 400 bytes below Top, whatever was freed since.
+	"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" >"$work/report"
+	python3 - "$work/report" <<-'P' && ok "peaks" || not_ok "peaks" "differ" "$work/report"
+	import json, sys
+	peak = {row["path"]: row["peak_bytes"] for row in json.load(open(sys.argv[1]))["rows"]}
+	must = {"Top": 400, "Top/A": 200, "Top/A/B": 100, "Top/B": 100}
+	sys.exit(0 if {k: peak[k] for k in must} == must else f"{peak}")
+	P
+}
 # What is outstanding after the end of its task is a list of its own; what is gone is not in it.
-record_scopes --rate 1 -- "$bin/scope_table" task 1
-"$heaptap" report --by instance "$work/p.pb.gz" >"$work/report"
-grep -q '^Outstanding after exit: 5 B in 1 block of 1 task' "$work/report" &&
-	ok "outstanding after exit" || not_ok "outstanding after exit" "not said" "$work/report"
-record_scopes --rate 1 -- "$bin/scope_table" task 2
-[ "$(ledger instances_ended)" = 1 ] &&
-	ok "an instance that is over is forgotten once" ||
-	not_ok "an instance that is over is forgotten once" "count: $(ledger instances_ended)"
-
-# Peaks are exact: 400 bytes below Top, whatever was freed since.
-record_scopes --rate 1 -- "$bin/scope_table" nested
-"$heaptap" report --by scope --format json -n 0 "$work/p.pb.gz" >"$work/report"
-python3 - "$work/report" <<'P' && ok "peaks" || not_ok "peaks" "differ" "$work/report"
-import json, sys
-peak = {row["path"]: row["peak_bytes"] for row in json.load(open(sys.argv[1]))["rows"]}
-must = {"Top": 400, "Top/A": 200, "Top/A/B": 100, "Top/B": 100}
-sys.exit(0 if {k: peak[k] for k in must} == must else f"{peak}")
-P
+task_1() {
+	recorded "task 1" -- "$bin/scope_table" task 1
+	"$heaptap" report --by instance "$work/p.pb.gz" >"$work/report"
+	grep -q '^Outstanding after exit: 5 B in 1 block of 1 task' "$work/report" &&
+		ok "outstanding after exit" || not_ok "outstanding after exit" "not said" "$work/report"
+}
+task_2() {
+	recorded "task 2" -- "$bin/scope_table" task 2
+	[ "$(ledger instances_ended)" = 1 ] &&
+		ok "an instance that is over is forgotten once" ||
+		not_ok "an instance that is over is forgotten once" "count: $(ledger instances_ended)"
+}
+signal() {
+	record_scopes --rate 1 -- "$bin/scope_table" signal
+	scopes_are "signals that interrupt pushes" --sums
+}
+names() {
+	record_scopes --rate 1 --max-live 200000 -- "$bin/scope_table" names
+	scopes_are "a million names" --sums
+	if [ "$(ledger scopes_full)" -gt 0 ]; then
+		ok "a million names: those that are too many are counted"
+	else
+		not_ok "a million names: those that are too many are counted" "none" "$work/heaptap.err"
+	fi
+}
+beside names
+beside nested
+for scenario in before handover reuse interleaved "realloc new" deep underflow labels pause; do
+	beside recorded "$scenario" -- "$bin/scope_table" $scenario
+done
+beside task_1
+beside task_2
+for mode in $e2e_modes; do
+	beside recorded "task 1, $mode" --attach-mode=$mode -- "$bin/scope_table" "task" 1
+done
+beside recorded "realloc, charged to where it began" --realloc-scope origin -- "$bin/scope_table" realloc origin
+beside signal
+together
 
 # Started by heaptap: tagged from the first allocation on.
 launch --rate 1 -- "$bin/scope_table" nested

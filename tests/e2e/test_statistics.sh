@@ -16,7 +16,7 @@ e2e_init statistics${E2E_TAP:+_tap}
 
 runs=${E2E_RUNS:-30}
 build_c sites200 -fno-ipa-icf -lm || { not_ok build "sites200.c"; e2e_end; }
-failed=0
+recordings=$work
 recorded() {
 	if [ -z "${E2E_TAP:-}" ]; then
 		launch -n 0 -q --no-lines -- "$bin/sites200"
@@ -26,14 +26,18 @@ recorded() {
 	start "$bin/sites200" && attach --tap=only -n 0 --no-lines && run_target && stop_recorder
 	finish_target
 }
-for ((i = 0; i < runs; i++)); do
+# recording NUMBER: its rows in a file of their own; the last one's profile is kept
+recording() {
 	recorded
-	[ "$record_status" = 0 ] || failed=$((failed + 1))
-	"$compare" sampled "$work/p.pb.gz" "$work/target.out" | sed "s/^/$i /" >>"$work/rows"
-	[ "$(ledger live_full)$(ledger stacks_full)$(ledger scratch_busy)$(ledger contexts_full)" = 0000 ] ||
-		failed=$((failed + 1))
-done
-[ "$failed" = 0 ] && ok "$runs recordings without a loss" || not_ok "recordings" "$failed failed or lost samples" "$work/heaptap.err"
+	[ "$record_status" = 0 ] && [ "$(ledger live_full stacks_full scratch_busy contexts_full | tr -d '\n')" = 0000 ] ||
+		not_ok "recording $1" "status $record_status, or it lost samples" "$work/heaptap.err"
+	"$compare" sampled "$work/p.pb.gz" "$work/target.out" | sed "s/^/$1 /" >"$recordings/rows.$1"
+	[ "$1" != $((runs - 1)) ] || cp "$work/p.pb.gz" "$recordings"
+}
+for ((i = 0; i < runs; i++)); do beside recording $i; done
+together
+[ "$e2e_failed" = 0 ] && ok "$runs recordings without a loss"
+cat "$work"/rows.* >"$work/rows"
 
 # of a few runs the standard error itself is uncertain
 [ "$runs" -ge 30 ] && far=3.5 || far=6

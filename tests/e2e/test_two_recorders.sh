@@ -29,24 +29,27 @@ await 10 says "$work/bystander.out" '^READY'
 for theirs in $e2e_modes; do
 	other $theirs "$bystander"
 	for ours in $e2e_modes; do
-		exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"
+		beside exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"
 	done
+	together
 	end_other || not_ok "the other recording, $theirs" "failed" "$work/other.err"
 done
+both() { # OURS THEIRS: of one process
+	local name="$1, the same process recorded by $2 as well"
+	start "$bin/family"
+	other $2 "$target"
+	attach --rate 1 --attach-mode=$1
+	run_target
+	stop_recorder
+	end_other || not_ok "$name" "the other one failed" "$work/other.err"
+	finish_target
+	same "$name" --alloc
+	cp "$work/other.pb.gz" "$work/p.pb.gz"
+	cp "$work/other.err" "$work/heaptap.err" # what is shown when it differs
+	same "$name, the other one" --alloc
+}
 for theirs in $e2e_modes; do
-	for ours in $e2e_modes; do
-		name="$ours, the same process recorded by $theirs as well"
-		start "$bin/family"
-		other $theirs "$target"
-		attach --rate 1 --attach-mode=$ours
-		run_target
-		stop_recorder
-		end_other || not_ok "$name" "the other one failed" "$work/other.err"
-		finish_target
-		same "$name" --alloc
-		cp "$work/other.pb.gz" "$work/p.pb.gz"
-		cp "$work/other.err" "$work/heaptap.err" # what is shown when it differs
-		same "$name, the other one" --alloc
-	done
+	for ours in $e2e_modes; do beside both $ours $theirs; done
 done
+together
 e2e_end
