@@ -226,27 +226,8 @@ test_go() {
 		skip "Go program" "no go here"
 		return
 	fi
-	mkdir "$work/go"
-	cat >"$work/go/main.go" <<-'END'
-	package main
-
-	import "time"
-
-	var sink [][]byte
-
-	func main() {
-		for {
-			sink = append(sink, make([]byte, 1000))
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	END
-	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
-		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
-		not_ok "Go program" "cannot be built" "$work/err"
-		return
-	fi
-	run_program "$work/go/prog"
+	build_go go_grows || { not_ok "Go program" "cannot be built"; return; }
+	run_program "$bin/go_grows"
 	local before
 	before=$(starttime "$pid")
 	record -p "$pid"

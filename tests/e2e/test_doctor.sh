@@ -328,14 +328,8 @@ test_no_allocator() {
 
 test_go() {
 	have go || { skip "Go program" "no go here"; return; }
-	mkdir "$work/go"
-	printf 'package main\nimport "time"\nfunc main() { time.Sleep(time.Hour) }\n' >"$work/go/main.go"
-	if ! (cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= \
-		timeout 180 go build -o prog main.go) >"$work/err" 2>&1; then
-		not_ok "Go program" "cannot be built" "$work/out" "$work/err"
-		return
-	fi
-	run_program "$work/go/prog"
+	build_go go_grows || { not_ok "Go program" "cannot be built"; return; }
+	run_program "$bin/go_grows"
 	doctor -p "$pid"
 	told "Go program" 1 "no allocator" "Go program: its heap is not malloc.s" "use its own pprof"
 }

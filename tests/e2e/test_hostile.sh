@@ -66,8 +66,8 @@ finish_target
 sed -i 's/ family / family-setuid /' "$work/target.out"
 same "setuid program" --alloc
 
-if have go && (cd "$work" && cp "$loads/idle.go" . && CGO_ENABLED=0 GO111MODULE=off timeout 120 go build -o idle idle.go) 2>"$work/go.err"; then
-	start "$work/idle"
+if have go && build_go idle; then
+	start "$bin/idle"
 	attach --rate 1
 	await 30 is_done
 	stop_recorder
