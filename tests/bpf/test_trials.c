@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_trials.c - trying out the kernel's features leaves nothing behind, also when the process
- * ends before the trials' probes are out.
+ * test_trials.c - trying out the kernel's features finds what there is and leaves nothing behind, also when the
+ * process ends before the probes that measure costs are out.
  */
 #include "rig.h"
 
+#include <bpf/bpf.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
+
+#include "kernel/attach.h"
+#include "kernel/uapi.h"
 
 #define PROCESS_CNT 40
 
@@ -38,12 +44,14 @@ static int leak_cnt(int log_fd)
 static void probe_and_end(unsigned int delay_us, bool is_killed)
 {
 	struct kernel_features features;
+	struct probe_costs costs;
 	int status;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (!pid) {
-		if (kernel_features_probe(&features) || !kernel_features_suffice(&features))
+		if (kernel_features_probe(&features) || !kernel_features_suffice(&features) ||
+		    probe_costs_measure(&features, &costs))
 			_exit(1);
 		usleep(delay_us);
 		if (is_killed)
@@ -71,15 +79,63 @@ static void test_end(void **state)
 	close(log_fd);
 }
 
+/* Puts an empty program on the first instruction of this program: what the trials only ask for. */
+static bool can_attach(enum attach_mode mode, enum attach_kind kind, enum bpf_attach_type type)
+{
+	const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
+	struct attach_request req = { .pid = getpid(), .mode = mode, .kind = kind, .site_cnt = 1 };
+	struct attach_links *links = NULL;
+	struct attach_site site = { 0 };
+	Elf64_Ehdr head;
+	int err = -1;
+
+	req.sites = &site;
+	req.file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread(req.file_fd, &head, sizeof(head), 0), sizeof(head));
+	/* The text of a position-independent program is where its file has it. */
+	site.off = head.e_entry;
+	req.prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", nothing, 2, &opts);
+	assert_int_equal(attach_links_new(&links), 0);
+	if (req.prog_fd >= 0) {
+		err = attach_add(links, &req);
+		close(req.prog_fd);
+	}
+	attach_links_free(links);
+	close(req.file_fd);
+	return !err;
+}
+
+/* What the kernel says of itself is what it does. */
+static void test_true(void **state)
+{
+	struct kernel_features f;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(kernel_features_probe(&f), 0);
+	assert_int_equal(f.perf_uprobe, can_attach(ATTACH_PERF, ATTACH_ENTRY, 0));
+	assert_int_equal(f.uprobe_multi || f.has_blind_multi,
+			 can_attach(ATTACH_MULTI, ATTACH_ENTRY, UAPI_TRACE_UPROBE_MULTI));
+	assert_int_equal(f.uprobe_session, can_attach(ATTACH_SESSION, ATTACH_ENTRY_DECIDES,
+						      UAPI_TRACE_UPROBE_SESSION));
+}
+
 /* Nobody else's child: who waits for any child must not meet those of the trials. */
 static void test_no_child(void **state)
 {
 	struct kernel_features features;
+	struct probe_costs costs;
 
 	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(kernel_features_probe(&features), 0);
+	assert_int_equal(probe_costs_measure(&features, &costs), 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
 	assert_int_equal(errno, ECHILD);
 }
@@ -89,6 +145,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_no_child),
+		cmocka_unit_test(test_true),
 	};
 
 	return cmocka_run_group_tests_name("trials", tests, NULL, NULL);

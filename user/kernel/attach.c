@@ -249,7 +249,7 @@ static int multi_add(struct attach_links *links, const struct attach_request *re
 /* Dynamic PMUs get their number at boot. */
 static int perf_uprobe_type(void)
 {
-	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	FILE *f = fopen(PERF_UPROBE_TYPE_FILE, "re");
 	int type;
 
 	if (!f)

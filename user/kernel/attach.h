@@ -15,6 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Where the kernel says which number perf events of uprobes have, if it knows any. */
+#define PERF_UPROBE_TYPE_FILE "/sys/bus/event_source/devices/uprobe/type"
+
 enum attach_mode { ATTACH_AUTO, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 const char *attach_mode_name(enum attach_mode mode);

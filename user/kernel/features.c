@@ -6,9 +6,11 @@
  * what matters is their first instruction: a push, which the kernel emulates, or a mov, which it
  * has to single-step. The cost of a single-step is what placement (alloc/placement.c) avoids.
  *
- * Taking a probe out waits for grace periods, longer than everything else here: the probes of the
- * trials are taken out in the background. Each purpose has functions of its own, so that no trial
- * meets what is left of another.
+ * Putting a probe in and taking it out waits for grace periods, under a lock that all probes of the machine share:
+ * longer than everything else here. So where the kernel knows sessions nothing is put in to try: the kernel
+ * is asked for a probe in what is no file, and how it refuses says how far it would have gone. On older
+ * kernels that is not enough, see multi_sees_threads(): there a probe is put in, and taken out in the background.
+ * Each purpose has functions of its own, so that no trial meets what is left of another.
  */
 #include "kernel/features.h"
 
@@ -145,6 +147,13 @@ static int find_own_code(struct dl_phdr_info *info, size_t bytes, void *ctx)
 	return 0;
 }
 
+static enum bpf_attach_type prog_attach_type(enum attach_mode mode, enum attach_kind kind)
+{
+	if (mode == ATTACH_PERF)
+		return 0;
+	return kind == ATTACH_ENTRY_DECIDES ? UAPI_TRACE_UPROBE_SESSION : UAPI_TRACE_UPROBE_MULTI;
+}
+
 /* Attach a program to fn in pid: this process or a fork of it. It counts its hits in the map
  * counter_fd, or is empty (-1). */
 static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum attach_kind kind,
@@ -153,14 +162,11 @@ static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum a
 	struct own_code own = { .addr = (uintptr_t)fn };
 	struct attach_site site = { 0 };
 	struct attach_request req = { .pid = pid, .mode = mode, .kind = kind, .site_cnt = 1 };
-	enum bpf_attach_type type = 0;
+	enum bpf_attach_type type = prog_attach_type(mode, kind);
 	int err;
 
 	if (!dl_iterate_phdr(find_own_code, &own))
 		return -ENOENT;
-	if (mode != ATTACH_PERF)
-		type = kind == ATTACH_ENTRY_DECIDES ? UAPI_TRACE_UPROBE_SESSION :
-						      UAPI_TRACE_UPROBE_MULTI;
 	site.off = own.off;
 	req.sites = &site;
 	req.prog_fd = counter_fd < 0 ? load_empty(type) : load_counting(type, counter_fd);
@@ -184,6 +190,37 @@ static bool can_attach(enum attach_mode mode, enum attach_kind kind)
 	ok = attach_own(ht_probe_trial, getpid(), mode, kind, -1, links) == 0;
 	attach_links_free_later(links);
 	return ok;
+}
+
+/*
+ * Would it be attached? A link is refused with -EBADF because its path is a folder, a perf event with -ENOENT
+ * because there is no such path: after what the kernel knows and what may be done were looked at, before
+ * anything is put in.
+ */
+static bool refuses_only_file(enum attach_mode mode, enum attach_kind kind)
+{
+	struct attach_site site = { 0 };
+	struct attach_request req = { .pid = getpid(),
+				      .mode = mode,
+				      .kind = kind,
+				      .file_fd = -1,
+				      .sites = &site,
+				      .site_cnt = 1 };
+	struct attach_links *links = NULL;
+	int err = -ENOMEM;
+
+	req.prog_fd = load_empty(prog_attach_type(mode, kind));
+	if (req.prog_fd < 0)
+		return false;
+	if (mode != ATTACH_PERF)
+		req.file_fd = open("/", O_PATH | O_CLOEXEC);
+	if (!attach_links_new(&links))
+		err = attach_add(links, &req);
+	attach_links_free(links);
+	if (req.file_fd >= 0)
+		close(req.file_fd);
+	close(req.prog_fd);
+	return err == (mode == ATTACH_PERF ? -ENOENT : -EBADF);
 }
 
 static void *call_threaded(void *arg)
@@ -277,11 +314,17 @@ int kernel_features_probe(struct kernel_features *ret)
 		ret->ringbuf = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) == 1;
 		ret->find_vma =
 			libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
-		ret->perf_uprobe = can_attach(ATTACH_PERF, ATTACH_ENTRY);
-		ret->uprobe_multi = can_attach(ATTACH_MULTI, ATTACH_ENTRY);
-		ret->has_blind_multi = ret->uprobe_multi && !multi_sees_threads();
-		ret->uprobe_multi &= !ret->has_blind_multi;
-		ret->uprobe_session = can_attach(ATTACH_SESSION, ATTACH_ENTRY_DECIDES);
+		ret->uprobe_session = refuses_only_file(ATTACH_SESSION, ATTACH_ENTRY_DECIDES);
+		if (ret->uprobe_session) {
+			ret->perf_uprobe = access(PERF_UPROBE_TYPE_FILE, R_OK) == 0 &&
+					   refuses_only_file(ATTACH_PERF, ATTACH_ENTRY);
+			ret->uprobe_multi = refuses_only_file(ATTACH_MULTI, ATTACH_ENTRY);
+		} else {
+			ret->perf_uprobe = can_attach(ATTACH_PERF, ATTACH_ENTRY);
+			ret->uprobe_multi = can_attach(ATTACH_MULTI, ATTACH_ENTRY);
+			ret->has_blind_multi = ret->uprobe_multi && !multi_sees_threads();
+			ret->uprobe_multi &= !ret->has_blind_multi;
+		}
 		/* They are perf events, with a cookie. */
 		ret->shared_events = ret->perf_uprobe && uprobe_events_are_there();
 	}
@@ -346,37 +389,38 @@ static double measure_calls(void (*fn)(void))
 	return best;
 }
 
-/* ns that a probe adds to fn. */
-static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kind, double *ret_ns)
+/* ns that a probe adds to fn; it stays among the links. */
+static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kind,
+		   struct attach_links *links, double *ret_ns)
 {
 	double bare = measure_calls(fn);
-	struct attach_links *links = NULL;
-	int err = attach_links_new(&links);
+	int err = attach_own(fn, getpid(), mode, kind, -1, links);
 
 	if (!err)
-		err = attach_own(fn, getpid(), mode, kind, -1, links);
-	if (!err)
 		*ret_ns = fmax(measure_calls(fn) - bare, 0);
-	attach_links_free_later(links);
 	return err;
 }
 
 int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret)
 {
+	struct attach_links *links = NULL;
 	enum attach_mode mode;
 	double with_return = 0;
 	int err = kernel_features_choose_mode(f, ATTACH_AUTO, &mode);
 
 	memset(ret, 0, sizeof(*ret));
+	if (!err)
+		err = attach_links_new(&links);
 	if (err)
 		return err;
 	if (mode == ATTACH_SESSION)
 		mode = ATTACH_MULTI; /* what every unsampled hit is */
-	err = measure(ht_probe_emulated, mode, ATTACH_ENTRY, &ret->emulated_ns);
+	err = measure(ht_probe_emulated, mode, ATTACH_ENTRY, links, &ret->emulated_ns);
 	if (!err)
-		err = measure(ht_probe_stepped, mode, ATTACH_ENTRY, &ret->stepped_ns);
+		err = measure(ht_probe_stepped, mode, ATTACH_ENTRY, links, &ret->stepped_ns);
 	if (!err)
-		err = measure(ht_probe_return, mode, ATTACH_RETURN, &with_return);
+		err = measure(ht_probe_return, mode, ATTACH_RETURN, links, &with_return);
+	attach_links_free_later(links);
 	if (!err)
 		ret->return_ns =
 			with_return > ret->emulated_ns ? with_return - ret->emulated_ns : 0;

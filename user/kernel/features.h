@@ -3,8 +3,9 @@
  * features.h - what this kernel can do, found by trying, never by its version.
  *
  * Distribution kernels carry backports, and lockdown or missing capabilities take away what a
- * version promises. Every probe loads or attaches a few instructions to a function of this
- * program and takes them away again; the whole takes a few tens of milliseconds.
+ * version promises. A few instructions are loaded, and the kernel is asked to attach them where it cannot; before
+ * 6.13 they are attached to functions of this program, and taken away again. The whole takes a few milliseconds,
+ * before 6.13 some tens.
  */
 #ifndef HT_KERNEL_FEATURES_H
 #define HT_KERNEL_FEATURES_H
