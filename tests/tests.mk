@@ -10,14 +10,15 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What measures the overhead of real loads, or attach time, or looks for probes that nobody else may have in, runs
-# alone. What has a bound for an answer, or for what is put back, runs in pairs: it waits most of the time, and one
-# other is no crowd.
+# What measures the overhead of real loads, or looks for probes that nobody else may have in, runs alone. What has a
+# bound for an answer, for attaching, or for what is put back, or compares the pace of a target by its own CPU time,
+# runs in pairs: it waits most of the time, and one other is no crowd.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,attach_time budget first_minute loads mute siege),$(E2E))
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap hostile slow_names kill serve endless serve_ways metrics)
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads mute siege),$(E2E))
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap budget hostile slow_names kill serve endless serve_ways metrics \
+	attach_time)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
 	serve_keep output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
 	sampler doctor exact_threads scope_rust exec check languages top tap_truth)
@@ -45,8 +46,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Recordings beside each other: each is a target and a profiler, and half of the time is waiting.
-E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 2 : 5)))
+# Recordings beside each other: each is a target and a profiler, and most of the time is waiting.
+E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 3 : 6)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))

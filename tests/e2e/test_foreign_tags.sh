@@ -80,27 +80,33 @@ run_program() {
 		not_ok "$w: program, $name" "cannot be built"
 	fi
 }
-headers=-idirafter/usr/include
-for w in otel_writer custom_labels; do
-	[ $w = otel_writer ] && specs=otel_late || specs=custom
-	run_program $w pie gcc "-pie -fPIE -rdynamic" $specs
+# run_pie WORKLOAD SPECS: attached to, and started
+run_pie() {
+	local w=$1
+	run_program $w pie gcc "-pie -fPIE -rdynamic" $2
 	no_losses "$w: no losses"
 	no_losses_of "$w: no losses of tags" tags_unreadable tag_sources_full scopes_full
 	# Not from the first instruction: heaptap finds the pointer after the program has begun.
 	exact_launched "$w: program, started" -- env E2E_DELAY_MS=1500 "$bin/$w-pie"
 	[ $w = otel_writer ] && labels "$w: program, started" "${otel[@]}" || labels "$w: program, started" "${custom[@]}"
-	run_program $w stripped gcc "-no-pie -rdynamic -s" $specs
-	run_program $w static gcc "-static" $specs
-	have ld.lld && run_program $w lld gcc "-fuse-ld=lld -rdynamic" $specs
-	have musl-gcc && run_program $w musl musl-gcc "$headers -rdynamic" $specs
-	run_library $w gd gcc "-s" "" $specs
-	run_library $w desc gcc "-mtls-dialect=gnu2 -s" "" $specs
-	run_library $w ie gcc "-ftls-model=initial-exec" "" $specs
+}
+headers=-idirafter/usr/include
+for w in otel_writer custom_labels; do
+	[ $w = otel_writer ] && specs=otel_late || specs=custom
+	beside run_pie $w $specs
+	beside run_program $w stripped gcc "-no-pie -rdynamic -s" $specs
+	beside run_program $w static gcc "-static" $specs
+	have ld.lld && beside run_program $w lld gcc "-fuse-ld=lld -rdynamic" $specs
+	have musl-gcc && beside run_program $w musl musl-gcc "$headers -rdynamic" $specs
+	beside run_library $w gd gcc "-s" "" $specs
+	beside run_library $w desc gcc "-mtls-dialect=gnu2 -s" "" $specs
+	beside run_library $w ie gcc "-ftls-model=initial-exec" "" $specs
 	if have musl-gcc; then
-		run_library $w musl-gd musl-gcc "" "$headers" $specs
-		run_library $w musl-desc musl-gcc "-mtls-dialect=gnu2" "$headers" $specs
+		beside run_library $w musl-gd musl-gcc "" "$headers" $specs
+		beside run_library $w musl-desc musl-gcc "-mtls-dialect=gnu2" "$headers" $specs
 	fi
 done
+together
 
 # The same labels in the record of heaptap/scope.h.
 run_program otel_writer scope gcc "-DSCOPE -I$e2e_top/include" otel

@@ -46,6 +46,17 @@ refused() {
 		ok "$1"
 	fi
 }
+# ran VERB ARGS... -- HEAPTAP ARGS...: it is run, and judged by the verb
+ran() {
+	local verb=()
+	while [ "$1" != -- ]; do
+		verb+=("$1")
+		shift
+	done
+	shift
+	run "$@"
+	"${verb[@]}"
+}
 told() { # NAME STATUS PATTERN
 	[ "$status" = "$2" ] && grep -qE -- "$3" "$work/err" && ok "$1" ||
 		not_ok "$1" "status $status, or does not say /$3/" "$work/err"
@@ -65,28 +76,22 @@ told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-
 "$compare" labels "$work/p.pb.gz" comm | grep -q whom-b && ok "label comm" || not_ok "label comm" "no whom-b" "$work/err"
 sleep 0 & gone=$!
 wait "$gone"
-run -d 1 -p "$a,$gone"
-refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone"
+beside ran refused "one that does not exist: named, and nobody is attached to" 1 "no process with PID $gone" -- -d 1 -p "$a,$gone"
 run -d 1 -p "$a" -p 2
 [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] && refused "one that cannot be recorded" 1 "PID 2.*kernel thread"
 for bad in "1,,2" "1," ",1" "1;2" "1 2" "1,x" "0,1" "99999999999,1"; do
-	run -d 1 -p "$bad"
-	refused "-p '$bad'" 2 "bad value '$bad' for --pid"
+	beside ran refused "-p '$bad'" 2 "bad value '$bad' for --pid" -- -d 1 -p "$bad"
 done
 
 # by name, as serve does
-run --rate 1 -d 1 --comm '^whom-a'
-holds "--comm" "$a $a2"
-run --rate 1 -d 1 --comm '^whom-a$' --comm 'om-b$'
-holds "--comm twice: one of them has to match" "$a $b"
-run --rate 1 -d 1 --comm '^whom-a$' -p "$b"
-holds "--comm and -p" "$a $b"
-run -d 1 --comm no-such-name-here
-refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'"
-run -d 1 --comm 'bad('
-refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm"
-run -d 1 --comm '^whom-a' -- true
-refused "--comm and a command" 2 "exclude each other"
+beside ran holds "--comm" "$a $a2" -- --rate 1 -d 1 --comm '^whom-a'
+beside ran holds "--comm twice: one of them has to match" "$a $b" -- --rate 1 -d 1 --comm '^whom-a$' --comm 'om-b$'
+beside ran holds "--comm and -p" "$a $b" -- --rate 1 -d 1 --comm '^whom-a$' -p "$b"
+beside ran refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'" -- -d 1 --comm no-such-name-here
+beside ran refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm" -- -d 1 --comm 'bad('
+beside ran refused "--comm and a command" 2 "exclude each other" -- -d 1 --comm '^whom-a' -- true
+
+together
 
 # it ends when all have ended
 : >"$work/heaptap.err"
@@ -117,44 +122,32 @@ remove_cgroup() {
 }
 trap 'remove_cgroup; e2e_cleanup' EXIT
 if [ -n "$cgroup_root" ] && echo "$a" >"$cgroup_root/cgroup.procs" 2>/dev/null && echo "$b" >"$cgroup_root/cgroup.procs"; then
-	run --rate 1 -d 1 --cgroup "$cgroup_root"
-	holds "--cgroup FOLDER" "$a $b"
-	run --rate 1 -d 1 --cgroup "$(grep -o "/[^:]*heaptap-whom-$$\$" "/proc/$a/cgroup" | head -1)" --comm '^whom-b$'
-	holds "--cgroup PATH and --comm: both have to fit" "$b"
-	run -d 1 --cgroup "$cgroup_root" --comm '^bash$'
-	refused "--cgroup and --comm: nobody" 1 "no running process matches --comm '\^bash\\$' and is in --cgroup '$cgroup_root'"
+	beside ran holds "--cgroup FOLDER" "$a $b" -- --rate 1 -d 1 --cgroup "$cgroup_root"
+	beside ran holds "--cgroup PATH and --comm: both have to fit" "$b" -- --rate 1 -d 1 --cgroup "$(grep -o "/[^:]*heaptap-whom-$$\$" "/proc/$a/cgroup" | head -1)" --comm '^whom-b$'
+	beside ran refused "--cgroup and --comm: nobody" 1 "no running process matches --comm '\^bash\\$' and is in --cgroup '$cgroup_root'" -- -d 1 --cgroup "$cgroup_root" --comm '^bash$'
 else
 	skip "--cgroup" "no control group can be made here"
 fi
-run -d 1 --cgroup /no/such/cgroup
-refused "--cgroup that does not exist" 1 "there is no cgroup '/no/such/cgroup'"
-run -d 1 --cgroup /a/../b
-refused "--cgroup with .. in it" 1 "no path of a cgroup"
+beside ran refused "--cgroup that does not exist" 1 "there is no cgroup '/no/such/cgroup'" -- -d 1 --cgroup /no/such/cgroup
+beside ran refused "--cgroup with .. in it" 1 "no path of a cgroup" -- -d 1 --cgroup /a/../b
 
 # operands that are no command
-run "$b"
-refused "a pid as operand" 2 "did you mean: heaptap record -p $b\$"
-run -d 30s "$a" "$b"
-refused "pids as operands" 2 "did you mean: heaptap record -p $a,$b\$"
-run whom-b
-refused "the name of a program that runs" 2 "did you mean: heaptap record --comm whom-b, or to start it: heaptap record -- whom-b"
+beside ran refused "a pid as operand" 2 "did you mean: heaptap record -p $b\$" -- "$b"
+beside ran refused "pids as operands" 2 "did you mean: heaptap record -p $a,$b\$" -- -d 30s "$a" "$b"
+beside ran refused "the name of a program that runs" 2 "did you mean: heaptap record --comm whom-b, or to start it: heaptap record -- whom-b" -- whom-b
 ln -s "$(type -P true)" "$work/whom-b"
 PATH=$work:$PATH run -- whom-b
 told "after -- it is a command" 0 "recording PID [0-9]* \(whom-b\)"
 PATH=$work:$PATH run whom-b --help
 told "and so it is with arguments" 0 "recording PID [0-9]* \(whom-b\)"
-run true
-told "a command that does not run" 0 "recording PID [0-9]* \(true\)"
-run no-such-program-anywhere
-refused "neither a command nor a process" 1 "no such command in PATH"
+beside ran told "a command that does not run" 0 "recording PID [0-9]* \(true\)" -- true
+beside ran refused "neither a command nor a process" 1 "no such command in PATH" -- no-such-program-anywhere
 
 # a family that is there already
 tree whom-f 3
 family=$tree
-run --rate 1 --follow -d 2 -p "${tree%% *}"
-holds "--follow -p PARENT: children and theirs" "$family"
-run --rate 1 -d 1 -p "${tree%% *}"
-holds "without --follow: it alone" "${tree%% *}"
+beside ran holds "--follow -p PARENT: children and theirs" "$family" -- --rate 1 --follow -d 2 -p "${tree%% *}"
+beside ran holds "without --follow: it alone" "${tree%% *}" -- --rate 1 -d 1 -p "${tree%% *}"
 # one that forks all the time while it is attached to: nobody is missed
 E2E_MORE=150 E2E_MORE_US=8000 start env E2E_MORE=150 E2E_MORE_US=8000 "$bin/tree" whom-g 5
 tell go
@@ -186,23 +179,14 @@ told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\
 [ ! -s "$work/out" ] && ok "and no empty report" || not_ok "no empty report" "" "$work/out"
 
 # programs whose heap is their own
-if have go; then
-	mkdir "$work/go"
-	cat >"$work/go/main.go" <<-'END'
-	package main
-
-	import "time"
-
-	func main() { time.Sleep(time.Minute) }
-	END
-	(cd "$work/go" && GO111MODULE=off CGO_ENABLED=0 GOCACHE="$work/go-cache" GOFLAGS= timeout 180 go build -o prog main.go) >"$work/err" 2>&1
-	"$work/go/prog" &
+if have go && build_go go_grows; then
+	"$bin/go_grows" &
 	go=$!
 	e2e_pids="$e2e_pids $go"
-	await 5 says "/proc/$go/comm" prog
+	await 5 says "/proc/$go/comm" go_grows
 	run -d 20 -p $go
-	refused "Go: at once, and what to use instead" 1 "PID $go \(prog\): a Go program: its heap is not malloc's.*use its own pprof: go tool pprof http"
-	run -d 1 -- "$work/go/prog"
+	refused "Go: at once, and what to use instead" 1 "PID $go \(go_grows\): a Go program: its heap is not malloc's.*use its own pprof: go tool pprof http"
+	run -d 1 -- "$bin/go_grows"
 	told "Go, started" 1 "a Go program: its heap is not malloc's.*use its own pprof"
 	kill $go "$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err")"
 else
@@ -227,13 +211,11 @@ while True: x = [bytes(600) for i in range(1000)]; time.sleep(.01)' &
 	# by a script, too
 	printf '#!/bin/sh\nexec python3 "$@"\n' >"$work/script"
 	chmod +x "$work/script"
-	run -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
-	told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc"
+	beside ran told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc" -- -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
 fi
 
 # times
-run -d 0m1s -n 0 -p "$b"
-told "-d 0m1s" 0 "wrote"
-run -d 1m30 -p "$b"
-refused "-d 1m30" 2 "bad value '1m30' for --duration: a time such as 30s, 5m or 1m30s"
+beside ran told "-d 0m1s" 0 "wrote" -- -d 0m1s -n 0 -p "$b"
+beside ran refused "-d 1m30" 2 "bad value '1m30' for --duration: a time such as 30s, 5m or 1m30s" -- -d 1m30 -p "$b"
+together
 e2e_end
