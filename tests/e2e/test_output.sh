@@ -27,7 +27,7 @@ launch -q --rate 1 -- "$bin/family"
 	[ -s "$work/p.pb.gz" ] && ok "--quiet prints no report" || not_ok "--quiet" "prints" "$work/target.out"
 
 # default file name, duration, a file that is there already
-start env E2E_MODE=race E2E_MS=600000 "$bin/threads"
+start env E2E_MODE=race E2E_MS=600000 E2E_REST_MS=10 "$bin/threads"
 tell go
 begin=$(date +%s%N)
 (cd "$work" && timeout 30 "$heaptap" record -n 0 -d 2s -p "$target" >/dev/null 2>"$work/heaptap.err")

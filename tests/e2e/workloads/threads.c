@@ -7,7 +7,8 @@
  * random, for E2E_MS milliseconds from the start or until a line comes; what the account holds at the
  * end must be what the profile holds. =named: a thread named t<i> holds i MiB, frees it, holds i/2 MiB.
  * =deaths: threads allocate and end at once, thousands of them, others free what they left.
- * E2E_THREADS: how many (8). E2E_SEED: of the random numbers.
+ * E2E_THREADS: how many (8). E2E_SEED: of the random numbers. E2E_REST_MS: for which a racer sleeps after 64
+ * turns, so that a race goes on beside others (0).
  */
 #include <poll.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 
 #define SLOTS 1024
 static void *_Atomic slot[SLOTS];
-static int thread_cnt = 8, run_ms = 1000;
+static int thread_cnt = 8, run_ms = 1000, rest_ms;
 static uint64_t seed = 20011;
 static pthread_barrier_t barrier;
 static bool is_over; /* the race */
@@ -169,6 +170,8 @@ static void *racer(void *arg)
 			if (p)
 				free(led_free(p));
 		}
+		if (rest_ms)
+			usleep(1000 * rest_ms);
 	}
 	return NULL;
 }
@@ -236,6 +239,7 @@ int main(void)
 
 	thread_cnt = number("E2E_THREADS", thread_cnt);
 	run_ms = number("E2E_MS", run_ms);
+	rest_ms = number("E2E_REST_MS", rest_ms);
 	seed = number("E2E_SEED", seed);
 	if (!mode || thread_cnt < 1 || thread_cnt > 100)
 		led_die("threads: E2E_MODE is not set\n");
