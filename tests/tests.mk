@@ -19,18 +19,20 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads mute siege),$(E2E))
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap budget hostile slow_names kill serve endless serve_ways metrics \
 	attach_time)
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files scopes statistics serve_select \
-	serve_keep output exact_cxx fork scope_matrix unwind scope_links dlopen serve_http two_recorders \
-	sampler doctor exact_threads scope_rust exec check languages top tap_truth)
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
+	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
+	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
+# One of these after one of those: a test of the BPF object hardly computes, it waits for the kernel.
+mixed = $(subst |, ,$(join $(addsuffix |,$1),$2))
 # Long forms of what `make check` does shortly, and the variables that make them long.
 TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads siege statistics tap tap_truth wrapper) \
-	tests/consumers/slow_samplers.sh
+	tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
 	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 E2E_TAP_TOGGLES=10000 \
-	E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1
+	E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 SCOPE_WHOLE=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
@@ -47,7 +49,7 @@ FUZZ_SECONDS ?= 300
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 # Recordings beside each other: each is a target and a profiler, and most of the time is waiting.
-E2E_JOBS := $(shell echo $$(($(JOBS) < 3 ? $(JOBS) + 3 : 6)))
+E2E_JOBS := $(shell echo $$(($(JOBS) < 2 ? 5 : 6)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
@@ -74,7 +76,7 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) $(SCOPE_UNTIMED) $(FUZZ) \
-		-j$(E2E_JOBS) --twice $(E2E_BESIDE) $(BPF_BESIDE) $(CONSUMERS) $(PACKAGING) \
+		-j$(E2E_JOBS) --twice $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) $(CONSUMERS) $(PACKAGING) \
 		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
