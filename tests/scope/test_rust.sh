@@ -3,6 +3,7 @@
 # test_rust.sh - the Rust crate: its own tests, in the ways that programs are built and linked, and
 # what its tools say. timeout: 900
 #
+# SCOPE_WHOLE=1: optimised as a whole program each test is, not only that of the ABI: each takes half a minute.
 # Needs cargo and, the first time, the registry, for the crates that the tracing layer is tested
 # with. Without them everything is skipped. TAP on stdout.
 set -u
@@ -65,19 +66,21 @@ tests disabled --test disabled --features disable
 # Other linkers and models than the default's: what a reader finds must be the same. Flags of rustc
 # that this version or machine does not have are skipped.
 target=$(rustc -vV | sed -n 's/^host: //p')
-linked() {
-	local name=$1 flags=$2
+linked() { # NAME FLAGS TEST...
+	local name=$1 flags=$2 which=()
+	shift 2
+	for test; do which+=(--test "$test"); done
 	if ! echo 'fn main() {}' | rustc $flags --crate-type bin -o "$out/try" - >"$out/log" 2>&1; then
 		echo "ok - rust, $name # SKIP $(grep -m1 error "$out/log")"
 		return
 	fi
 	RUSTFLAGS=$flags CARGO_TARGET_DIR=$PWD/.build/rust-linked tests "$name" --release \
-		--target "$target" --test abi --test charge
+		--target "$target" "${which[@]}"
 }
-linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols"
-linked "static" "-Ctarget-feature=+crt-static"
-linked "static, no PIE" "-Ctarget-feature=+crt-static -Crelocation-model=static"
-linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1"
+linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols" abi charge
+linked "static" "-Ctarget-feature=+crt-static" abi charge
+linked "static, no PIE" "-Ctarget-feature=+crt-static -Crelocation-model=static" abi charge
+linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1" abi ${SCOPE_WHOLE:+charge}
 
 if cargo clippy --version >/dev/null 2>&1; then
 	says clippy clippy --locked $offline --all-features --all-targets -- -D warnings
