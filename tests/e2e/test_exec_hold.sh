@@ -41,7 +41,7 @@ least=$work/least
 [ "$(uname -m)" = x86_64 ] && ${CC:-gcc} -O1 -static -nostdlib "$work/least.c" -o "$least" 2>/dev/null || cp /bin/true "$least"
 many_commands() {
 	local failed
-	LIMIT=120 launch -q --follow -- sh -c "i=0; while [ \$i -lt 9000 ]; do '$least'; i=\$((i + 1)); done"
+	LIMIT=240 launch -q --follow -- sh -c "i=0; while [ \$i -lt 9000 ]; do '$least'; i=\$((i + 1)); done"
 	failed=$(ledger failed_sites)
 	[ "$record_status" = 0 ] && [ "${failed:-0}" = 0 ] && ok "9000 commands: nothing that could not be had" ||
 		not_ok "9000 commands" "status $record_status, $failed places or files could not be had" "$work/heaptap.err"
