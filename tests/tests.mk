@@ -18,7 +18,7 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # the end is not one test's.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads mute siege),$(E2E))
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap budget hostile slow_names kill serve endless serve_ways metrics \
-	attach_time)
+	attach_time hold_cost)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top)
@@ -28,11 +28,11 @@ BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # One of these after one of those: a test of the BPF object hardly computes, it waits for the kernel.
 mixed = $(subst |, ,$(join $(addsuffix |,$1),$2))
 # Long forms of what `make check` does shortly, and the variables that make them long.
-TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads siege statistics tap tap_truth wrapper) \
-	tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
+TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads mute siege statistics \
+	tap tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
-	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 E2E_TAP_TOGGLES=10000 \
-	E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 SCOPE_WHOLE=1
+	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_MUTE_SECONDS=10 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 \
+	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 SCOPE_WHOLE=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.

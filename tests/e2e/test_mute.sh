@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # heaptap serve, and record, beside processes that do not let themselves be read: files and pages of a file
 # system of another user that does not answer. timeout: 240
+#
+# E2E_MUTE_SECONDS: how long the server is looked at beside each (4).
 . "$(dirname "$0")/lib.sh"
 e2e_init mute
 have curl || skip_all "curl is not installed"
@@ -10,7 +12,7 @@ have curl || skip_all "curl is not installed"
 build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" -Wl,-z,now ||
 	{ not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_MUTE_SECONDS:-6} # that each is looked at
+seconds=${E2E_MUTE_SECONDS:-4}
 
 # took_ms PID: until there is its profile, in $took; more than any limit if there was none
 took_ms() {

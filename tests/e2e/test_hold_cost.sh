@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What it takes that a program which heaptap started is held at each exec: a loop of small commands and a build, with
+# holds and without. What is missed by a hold or noticed of it: test_exec_hold.sh.
+. "$(dirname "$0")/lib.sh"
+e2e_init hold_cost
+[ "${HEAPTAP_VM:-0}" = 0 ] || skip_all "times of an emulated machine"
+
+cat >"$work/loop.sh" <<-'END'
+begin=$(date +%s%N); i=0
+while [ $i -lt 100 ]; do /bin/true; i=$((i + 1)); done
+echo TOOK $((($(date +%s%N) - begin) / 1000))
+END
+for i in 1 2 3 4 5 6; do
+	printf '#include <stdio.h>\nint f%d(void) { return puts("x"); }\n' $i >"$work/part$i.c"
+done
+printf 'all: part1.o part2.o part3.o part4.o part5.o part6.o\n' >"$work/Makefile"
+cat >"$work/build.sh" <<-'END'
+begin=$(date +%s%N); make -s -j2 >/dev/null || exit
+echo TOOK $((($(date +%s%N) - begin) / 1000)); rm -f *.o
+END
+took() { sed -n 's/^TOOK //p' "$work/target.out"; }
+least() { printf '%s\n' "$@" | sort -n | head -1; }
+# NAME SCRIPT COMMANDS: of three rounds each the quickest counts. The first time that a large program is
+# seen (cc1) its unwind table is made, while it waits
+slower() {
+	local held= bare= i
+	cd "$work" || return
+	for i in 1 2 3; do
+		launch -q --follow --no-hold -n 0 -- sh "$2"
+		bare="$bare $(took)"
+		launch -q --follow -n 0 -- sh "$2"
+		held="$held $(took)"
+	done
+	cd "$e2e_top" || return
+	held=$(least $held) bare=$(least $bare)
+	[ -n "$held" ] && [ -n "$bare" ] && [ $((held - bare)) -lt $((5000 * $3 + 300000)) ] &&
+		ok "$1: $held us, without holds $bare us: $(((held - bare) / $3)) us for a program" ||
+		not_ok "$1" "$held us, without holds $bare us"
+}
+slower "100 small commands" loop.sh 100
+have gcc && have make && slower "make -j2" build.sh 24 || skip "make -j2" "no gcc"
+e2e_end
