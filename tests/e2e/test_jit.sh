@@ -21,15 +21,19 @@ whole() {
 		not_ok "$name" "$complete of $((complete + cut)) stacks are whole" "$work/heaptap.err"
 	fi
 }
+exact_whole() {
+	exact "$@"
+	whole "$1"
+}
 for mode in $e2e_modes; do
-	exact "names in a map, $mode" --attach-mode=$mode -- "$bin/jit"
-	whole "names in a map, $mode"
+	beside exact_whole "names in a map, $mode" --attach-mode=$mode -- "$bin/jit"
 done
-exact "memory given to other code" -- env E2E_MODE=reuse "$bin/jit"
-whole "memory given to other code"
-exact "names, a move and a change in a jitdump" -- env E2E_MODE=dump "$bin/jit"
-exact_launched "names in a map, started by heaptap" -- "$bin/jit"
-exact_launched "in a pid namespace, where it has another number" --follow -- unshare --pid --fork --mount-proc "$bin/jit"
+beside exact_whole "memory given to other code" -- env E2E_MODE=reuse "$bin/jit"
+beside exact "names, a move and a change in a jitdump" -- env E2E_MODE=dump "$bin/jit"
+beside exact_launched "names in a map, started by heaptap" -- "$bin/jit"
+beside exact_launched "in a pid namespace, where it has another number" --follow -- unshare --pid --fork --mount-proc "$bin/jit"
+
+together
 
 # served, and named for those who ask for addresses
 . "$e2e_dir/serve_lib.sh"

@@ -56,11 +56,13 @@ table() {
 	fi
 }
 
-table PIE -fPIE -pie
-table "no PIE" -fno-pie -no-pie
-table static -static
-table "static PIE" -fPIE -static-pie
-table registry -DHEAPTAP_SCOPE_REGISTRY
+# with CC COMMAND...
+with() { CC=$1 "${@:2}"; }
+
+beside table PIE -fPIE -pie
+beside table "no PIE" -fno-pie -no-pie
+beside table static -static
+beside table "static PIE" -fPIE -static-pie
 
 # The threads of a registry are numbered as the program knows them, heaptap is outside of its container.
 contained() {
@@ -77,28 +79,32 @@ contained() {
 	finish_target
 	compare_scopes "$name"
 }
-if unshare --pid --fork --mount-proc true 2>/dev/null; then
-	contained "registry in a container" "$bin/links-registry"
-else
-	skip "registry in a container" "no pid namespace can be made here"
-fi
+registry() {
+	table registry -DHEAPTAP_SCOPE_REGISTRY
+	if unshare --pid --fork --mount-proc true 2>/dev/null; then
+		contained "registry in a container" "$bin/links-registry"
+	else
+		skip "registry in a container" "no pid namespace can be made here"
+	fi
+}
+beside registry
 if have ld.lld; then
-	table lld -fuse-ld=lld
-	have clang && CC="clang -Wno-unknown-warning-option" table "clang, lld, LTO" -fuse-ld=lld -flto
+	beside table lld -fuse-ld=lld
+	have clang && beside with "clang -Wno-unknown-warning-option" table "clang, lld, LTO" -fuse-ld=lld -flto
 else
 	skip lld "not installed"
 fi
 if have musl-gcc; then
-	CC=musl-gcc table "musl, static" -idirafter/usr/include -static
-	CC=musl-gcc table "musl" -idirafter/usr/include
+	beside with musl-gcc table "musl, static" -idirafter/usr/include -static
+	beside with musl-gcc table "musl" -idirafter/usr/include
 else
 	skip musl "musl-gcc is not installed"
 fi
 
 # A library that is opened while the program runs, closed, and opened again.
-opened() {
-	local name=$1 plugin=$bin/links-plugin-$2.so
-	shift 2
+opened() { # NAME PROGRAM PLUGIN [FLAG...]
+	local name=$1 program=$bin/$2 plugin=$bin/links-plugin-$3.so
+	shift 3
 	build "$(basename "$plugin")" "$loads/scope_plugin.c" ${CC:-gcc} $c_flags $flags -fPIC -shared "$@" \
 		"$loads/scope_plugin.c" || { not_ok "$name" "cannot be built"; return; }
 	start "$program" "$plugin" 3 500 || not_ok "$name" "did not start" "$work/target.err"
@@ -108,12 +114,11 @@ opened() {
 	finish_target
 	compare_scopes "$name"
 }
-program=$bin/links-dlopen
-OUT=links-dlopen build_c scope_dlopen $flags -ldl && opened "dlopen" gcc
-opened "dlopen, registry" registry -DHEAPTAP_SCOPE_REGISTRY
+OUT=links-dlopen build_c scope_dlopen $flags -ldl && beside opened "dlopen" links-dlopen gcc
+beside opened "dlopen, registry" links-dlopen registry -DHEAPTAP_SCOPE_REGISTRY
 if have musl-gcc; then
-	program=$bin/links-dlopen-musl
 	CC=musl-gcc OUT=links-dlopen-musl build_c scope_dlopen $flags -idirafter/usr/include &&
-		CC=musl-gcc opened "dlopen, musl" musl -idirafter/usr/include
+		beside with musl-gcc opened "dlopen, musl" links-dlopen-musl musl -idirafter/usr/include
 fi
+together
 e2e_end
