@@ -43,9 +43,12 @@ static __always_inline void total_alloc(const struct ht_live_key *of, const stru
 	__sync_fetch_and_add(&t->alloc_samples, 1);
 	__sync_fetch_and_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
 	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	bin_add_size(of, l);
 }
 
-static __always_inline void total_free(const struct ht_live_key *of, const struct ht_live *l)
+/* is_seen: it is freed now. */
+static __always_inline void total_free(const struct ht_live_key *of, const struct ht_live *l,
+				       bool is_seen)
 {
 	struct ht_total *t = total_get(of, l);
 
@@ -54,6 +57,8 @@ static __always_inline void total_free(const struct ht_live_key *of, const struc
 	__sync_fetch_and_add(&t->free_samples, 1);
 	__sync_fetch_and_add(&t->free_objects_16, sample_weight_16(l->threshold));
 	__sync_fetch_and_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	if (is_seen)
+		bin_add_life(of, l);
 }
 
 static __always_inline void image_charge(const struct ht_live_key *of, __s64 bytes_8, __u64 now_ns)
@@ -107,7 +112,15 @@ static __always_inline void live_discharge(const struct ht_live_key *key, const 
 /* A block that was taken out of `live` for good. */
 static __always_inline void live_freed(const struct ht_live_key *key, const struct ht_live *l)
 {
-	total_free(key, l);
+	total_free(key, l, true);
+	live_discharge(key, l);
+}
+
+/* ... and was freed at a time that nobody knows. */
+static __always_inline void live_freed_unseen(const struct ht_live_key *key,
+					      const struct ht_live *l)
+{
+	total_free(key, l, false);
 	live_discharge(key, l);
 }
 
@@ -171,7 +184,7 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 		/* The address was handed out again: its free went unseen. */
 		stat_inc(HT_STAT_MISSED_FREE);
 		if (live_take(key, &old))
-			live_freed(key, &old);
+			live_freed_unseen(key, &old);
 		err = bpf_map_update_elem(&live, key, l, BPF_ANY);
 	}
 	if (err) {

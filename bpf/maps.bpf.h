@@ -67,6 +67,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 19); /* user */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ht_bin_key);
+	__type(value, struct ht_bin);
+} bins SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HT_CONTEXTS_CAP);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct ht_context);

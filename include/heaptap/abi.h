@@ -415,6 +415,7 @@ enum ht_shared {
 	HT_SHARED_SCOPES,
 	HT_SHARED_LABELS,
 	HT_SHARED_INSTANCES,
+	HT_SHARED_BINS,
 	HT_SHARED_CNT
 };
 struct ht_image {
@@ -624,6 +625,34 @@ struct ht_total {
 	__u64 free_bytes_8;
 };
 
+/*
+ * The same sums, divided: what was allocated by its size, and what was freed by how long it lived. Value of map
+ * `bins`, of which only those bins are there that something fell into; see bpf/bins.bpf.h.
+ *
+ * Sizes: bin 0 is 0 bytes, bin i is [2^(i-1), 2^i) bytes. Lifetimes: the same of units of 1/1024 ms, so that
+ * 1 ms is a bound. The last bin of either has no end.
+ */
+struct ht_bin_key {
+	__u64 stack_id;
+	__u32 context_id;
+	__u32 bin; /* HT_BIN_SIZE + i or HT_BIN_LIFE + i */
+};
+_Static_assert(sizeof(struct ht_bin_key) == 16, "key of map `bins`");
+struct ht_bin {
+	__u64 samples;
+	__u64 objects_16;
+	__u64 bytes_8;
+	struct ht_variance variance; /* of the bytes */
+};
+_Static_assert(sizeof(struct ht_bin) == 40, "value of map `bins`");
+#define HT_BIN_SIZE_CNT 32 /* the last: 1 GiB or more */
+#define HT_BIN_LIFE_CNT 24 /* the last: 68 min or more */
+#define HT_BIN_SIZE 0
+#define HT_BIN_LIFE HT_BIN_SIZE_CNT
+#define HT_BIN_CNT (HT_BIN_SIZE_CNT + HT_BIN_LIFE_CNT)
+/* Units of lifetimes in ns ns. No overflow in 36 years. */
+#define HT_BIN_LIFE_UNITS(ns) ((ns)*16 / 15625)
+
 /* Ring buffer records: process events only, never one per allocation. */
 #define HT_EVENT_EXEC 1 /* other = 1: it is held, nothing of the program has run */
 #define HT_EVENT_EXIT 2 /* other = how it ended: as wait() tells it, and HT_EXIT_OOM */
@@ -703,6 +732,9 @@ struct ht_event {
 	  "samples without their labels: the process's share is used up")                          \
 	X(SHARE_INSTANCES, LOSS, "share_instances",                                                \
 	  "samples without their task: the process's share of live tasks is used up")              \
+	X(SHARE_BINS, LOSS, "share_bins",                                                          \
+	  "samples without their size or lifetime: the process's share is used up")                \
+	X(BINS_FULL, LOSS, "bins_full", "samples without their size or lifetime: map full")        \
 	X(IMAGES_FULL, LOSS, "images_full",                                                        \
 	  "samples missing from the sums of their process: too many")                              \
 	X(INSTANCES_ENDED, ACTIVITY, "instances_ended",                                            \
@@ -726,7 +758,7 @@ struct ht_event {
 
 #define HT_STAT_ENUM(id, kind, name, meaning) HT_STAT_##id,
 enum { HT_STATS(HT_STAT_ENUM) HT_STAT_CNT };
-_Static_assert(HT_STAT_SHARE_INSTANCES - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
+_Static_assert(HT_STAT_SHARE_BINS - HT_STAT_SHARE_LIVE == HT_SHARED_CNT - 1,
 	       "the SHARE_ counters follow enum ht_shared");
 _Static_assert(HT_STAT_END_JIT - HT_STAT_END_COMPLETE == HT_END_CNT - 1,
 	       "the END_ counters follow HT_END_*");

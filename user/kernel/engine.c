@@ -103,6 +103,9 @@ static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.totals,
 					       opts->stack_cap * ENGINE_TOTALS_PER_STACK);
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.bins,
+					       opts->stack_cap * ENGINE_BINS_PER_STACK);
 	if (!err && opts->only_tgid)
 		err = bpf_map__set_max_entries(skel->maps.hits, 1);
 	return err;
@@ -113,6 +116,7 @@ static void share_out(struct heaptap_bpf *skel, const struct engine_options *opt
 {
 	skel->rodata->ht_share_cap[HT_SHARED_LIVE] = opts->live_cap;
 	skel->rodata->ht_share_cap[HT_SHARED_TOTALS] = opts->stack_cap * ENGINE_TOTALS_PER_STACK;
+	skel->rodata->ht_share_cap[HT_SHARED_BINS] = opts->stack_cap * ENGINE_BINS_PER_STACK;
 	skel->rodata->ht_share_cap[HT_SHARED_STACKS] = opts->stack_cap;
 	skel->rodata->ht_share_cap[HT_SHARED_CONTEXTS] = HT_CONTEXTS_CAP;
 	skel->rodata->ht_share_cap[HT_SHARED_SCOPES] = HT_SCOPES_CAP;

@@ -20,6 +20,7 @@ struct kernel_features;
 
 /* A stack is reached from few threads and scopes; room for so many on the average. */
 #define ENGINE_TOTALS_PER_STACK 4
+#define ENGINE_BINS_PER_STACK 8
 
 struct engine_options {
 	enum attach_mode mode; /* resolved: not ATTACH_AUTO */
@@ -143,6 +144,8 @@ typedef int (*engine_live_fn)(void *ctx, const struct ht_live_key *k, const stru
 int engine_each_live(struct engine *e, engine_live_fn fn, void *ctx);
 typedef int (*engine_total_fn)(void *ctx, const struct ht_total_key *k, const struct ht_total *v);
 int engine_each_total(struct engine *e, engine_total_fn fn, void *ctx);
+typedef int (*engine_bin_fn)(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v);
+int engine_each_bin(struct engine *e, engine_bin_fn fn, void *ctx);
 typedef int (*engine_context_fn)(void *ctx, const struct ht_context *k,
 				 const struct ht_context_value *v);
 int engine_each_context(struct engine *e, engine_context_fn fn, void *ctx);

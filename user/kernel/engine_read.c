@@ -89,6 +89,27 @@ int engine_each_total(struct engine *e, engine_total_fn fn, void *ctx)
 	return map_walk_all(&w);
 }
 
+struct bin_walk {
+	engine_bin_fn fn;
+	void *ctx;
+};
+
+static int on_bin(void *ctx, const void *key, const void *value)
+{
+	const struct bin_walk *w = ctx;
+
+	return w->fn(w->ctx, key, value);
+}
+
+int engine_each_bin(struct engine *e, engine_bin_fn fn, void *ctx)
+{
+	struct bin_walk bw = { fn, ctx };
+	struct map_walk w = { bpf_map__fd(e->skel->maps.bins), sizeof(struct ht_bin_key),
+			      sizeof(struct ht_bin), on_bin, &bw };
+
+	return map_walk_all(&w);
+}
+
 struct context_walk {
 	engine_context_fn fn;
 	void *ctx;

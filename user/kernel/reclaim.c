@@ -39,6 +39,7 @@ enum phase {
 	PHASE_LIVE,
 	PHASE_IMAGES,
 	PHASE_TOTALS,
+	PHASE_BINS,
 	PHASE_INSTANCES,
 	PHASE_CALLS_AGAIN,
 	PHASE_READERS,
@@ -240,6 +241,21 @@ static int on_total(void *ctx, const void *key, const void *value)
 	return 0;
 }
 
+/* Its stack is marked by the sum that it is a part of. */
+static int on_bin(void *ctx, const void *key, const void *value)
+{
+	const struct ht_bin_key *k = key;
+	struct reclaim *r = ctx;
+
+	(void)value;
+	if (hmap_get(&r->context_ids, &k->context_id) &&
+	    !bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.bins), k)) {
+		give_share(r->e, HT_SHARED_BINS);
+		r->counts.bins++;
+	}
+	return 0;
+}
+
 static int on_instance(void *ctx, const void *key, const void *value)
 {
 	const struct ht_instance_key *k = key;
@@ -328,6 +344,10 @@ static struct map_walk walk_of(struct reclaim *r)
 		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.totals),
 					  sizeof(struct ht_total_key), sizeof(struct ht_total),
 					  on_total, r };
+	case PHASE_BINS:
+		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.bins),
+					  sizeof(struct ht_bin_key), sizeof(struct ht_bin), on_bin,
+					  r };
 	case PHASE_INSTANCES:
 		return (struct map_walk){ bpf_map__fd(r->e->skel->maps.instances),
 					  sizeof(struct ht_instance_key),

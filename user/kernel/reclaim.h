@@ -3,7 +3,7 @@
  * reclaim.h - what images that are over left in the maps is taken out, a slice at a time.
  *
  * A cycle walks the maps once, in slices of a few milliseconds. It deletes what belongs to images
- * that are over: outstanding samples, sums, contexts, scopes and tasks; and what was shared and
+ * that are over: outstanding samples, sums and their bins, contexts, scopes and tasks; and what was shared and
  * nothing refers to any more: stacks and label sets. Sums of images that are not over are kept, and
  * with them their stacks. Numbers (of contexts, slots of scopes) are given out again after one
  * more cycle, so that a hit that was under way cannot meet a new owner.
@@ -41,7 +41,7 @@ struct reclaim_ops {
 /* Since it was made; what was taken out. */
 struct reclaim_counts {
 	uint64_t cycles;
-	uint64_t samples, sums, contexts, scopes, tasks, stacks, label_sets;
+	uint64_t samples, sums, bins, contexts, scopes, tasks, stacks, label_sets;
 };
 
 /* How long a hit of a probe may take at the most: between its entry and its end, not its call's. */

@@ -46,6 +46,8 @@ static const struct {
 	[HT_SHARED_CONTEXTS] = { "threads and scopes", "its new ones are not told apart" },
 	[HT_SHARED_SCOPES] = { "scopes", "its new ones are shown as (other)" },
 	[HT_SHARED_LABELS] = { "labels", "its new ones are not kept" },
+	[HT_SHARED_BINS] = { "sizes and lifetimes (--max-stacks)",
+			     "those of what it allocates from now on are not all known" },
 	[HT_SHARED_INSTANCES] = { "live tasks", "its new ones are not told apart" },
 };
 _Static_assert(sizeof(words) / sizeof(*words) == HT_SHARED_CNT, "one for each table");
