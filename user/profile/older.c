@@ -72,7 +72,7 @@ int profile_keep_older(struct profile *p, uint64_t bound_ns)
 		s->value_first = (uint32_t)kept * 2;
 		p->values.data[kept * 2] = llround(fmin(objects, VALUE_MAX));
 		p->values.data[kept * 2 + 1] = llround(fmin(bytes, VALUE_MAX));
-		s->life_cnt = 0;
+		s->life_cnt = s->bin_cnt = 0;
 		p->samples.data[kept++] = *s;
 	}
 	p->samples.cnt = kept;
@@ -81,6 +81,7 @@ int profile_keep_older(struct profile *p, uint64_t bound_ns)
 	p->types.data[1] = types[1];
 	p->types.cnt = 2;
 	p->default_type_str = types[1].type_str;
-	p->moments_ns.cnt = p->lives.cnt = p->notes.cnt = 0;
+	p->moments_ns.cnt = p->lives.cnt = p->bins.cnt = p->notes.cnt = 0;
+	p->has_bins = false;
 	return 0;
 }

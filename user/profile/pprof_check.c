@@ -319,6 +319,38 @@ static int check_ages(const Profile *p, size_t i, struct format_error *err)
 	return 0;
 }
 
+static int check_bins(Perftools__Profiles__Bin *const *bins, size_t cnt, size_t i,
+		      uint32_t (*bin_of)(uint64_t), struct format_error *err)
+{
+	for (size_t k = 0; k < cnt; k++) {
+		const Perftools__Profiles__Bin *b = bins[k];
+
+		if (bin_from(bin_of(b->at_least)) != b->at_least ||
+		    (k && b->at_least <= bins[k - 1]->at_least))
+			return broken("sample %zu has bins that are none, or do not ascend", i);
+		if (!b->samples || !is_variance(b->objects) || !is_variance(b->bytes) ||
+		    !is_variance(b->bytes_variance))
+			return broken("sample %zu has a bin of no samples, bytes or variance", i);
+	}
+	return 0;
+}
+
+static int check_all_bins(const Profile *p, size_t i, struct format_error *err)
+{
+	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
+	const Perftools__Profiles__Recording *r = p->period_type ? p->period_type->recording : NULL;
+	int rc;
+
+	if (!bar)
+		return 0;
+	if ((bar->n_size || bar->n_lifetime) && (!r || !r->has_bins))
+		return broken("sample %zu has bins that the recording does not know of", i);
+	if (!is_variance(bar->freed_objects) || !is_variance(bar->freed_bytes))
+		return broken("sample %zu has a freed sum that is none", i);
+	rc = check_bins(bar->size, bar->n_size, i, bin_of_size, err);
+	return rc ? rc : check_bins(bar->lifetime, bar->n_lifetime, i, bin_of_life, err);
+}
+
 static int check_sample(const Profile *p, size_t i, struct format_error *err)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
@@ -348,7 +380,9 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 			     !is_variance(s->error_bar->inuse_objects_variance) ||
 			     !is_variance(s->error_bar->alloc_bytes_variance)))
 		return broken("sample %zu has a variance that is none", i);
-	return check_lives(p, i, err) ? -EBADMSG : check_ages(p, i, err);
+	if (check_lives(p, i, err) || check_ages(p, i, err))
+		return -EBADMSG;
+	return check_all_bins(p, i, err);
 }
 
 static int check_tables(const Profile *p, struct format_error *err)

@@ -171,6 +171,7 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 		.exec_held_bytes = m->exec_held_bytes,
 		.exec_held_objects = m->exec_held_objects,
 	};
+	r->p->has_bins = m->has_bins;
 	err = read_moments(r, m);
 	if (!err)
 		err = get_string(r, m->comm, &to->comm_str);
@@ -421,6 +422,22 @@ static int add_ages(struct reader *r, const Perftools__Profiles__ErrorBar *m)
 	return err;
 }
 
+static int add_bins(struct reader *r, Perftools__Profiles__Bin *const *from, size_t cnt,
+		    uint32_t (*bin_of)(uint64_t))
+{
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && !err; i++) {
+		const struct bin_part part = { bin_of(from[i]->at_least), from[i]->samples,
+					       sound_variance(from[i]->objects),
+					       sound_variance(from[i]->bytes),
+					       sound_variance(from[i]->bytes_variance) };
+
+		err = profile_add_bin(r->p, &part);
+	}
+	return err;
+}
+
 static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 {
 	struct profile_sample *s;
@@ -452,9 +469,16 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
 		s->alloc_samples = m->error_bar->alloc_samples;
 		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
+		s->freed_objects = sound_variance(m->error_bar->freed_objects);
+		s->freed_bytes = sound_variance(m->error_bar->freed_bytes);
 		err = add_lives(r, m->error_bar);
 		if (!err)
 			err = add_ages(r, m->error_bar);
+		if (!err)
+			err = add_bins(r, m->error_bar->size, m->error_bar->n_size, bin_of_size);
+		if (!err)
+			err = add_bins(r, m->error_bar->lifetime, m->error_bar->n_lifetime,
+				       bin_of_life);
 	}
 	return err;
 }

@@ -42,6 +42,8 @@ struct writer {
 	VEC(Perftools__Profiles__Life *) life_ptrs;
 	VEC(Perftools__Profiles__Age) ages;
 	VEC(Perftools__Profiles__Age *) age_ptrs;
+	VEC(Perftools__Profiles__Bin) bins;
+	VEC(Perftools__Profiles__Bin *) bin_ptrs;
 };
 
 static int compress_bytes(struct writer *w, const void *p, size_t n, int flush)
@@ -142,6 +144,33 @@ static int fill_ages(struct writer *w, const struct profile *p, const struct pro
 	return 0;
 }
 
+/* Those of sizes come first. */
+static int fill_bins(struct writer *w, const struct profile *p, const struct profile_sample *s,
+		     Perftools__Profiles__ErrorBar *to)
+{
+	if (vec_reserve(&w->bins, s->bin_cnt + 1) || vec_reserve(&w->bin_ptrs, s->bin_cnt + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->bin_cnt; i++) {
+		const struct bin_part *part = &p->bins.data[s->bin_first + i];
+		Perftools__Profiles__Bin *m = &w->bins.data[i];
+
+		*m = (Perftools__Profiles__Bin)PERFTOOLS__PROFILES__BIN__INIT;
+		m->at_least = bin_from(part->bin);
+		m->samples = part->samples;
+		m->objects = part->objects;
+		m->bytes = part->bytes;
+		m->bytes_variance = part->bytes_variance;
+		w->bin_ptrs.data[i] = m;
+		to->n_size += part->bin < HT_BIN_LIFE;
+	}
+	to->size = w->bin_ptrs.data;
+	to->n_lifetime = s->bin_cnt - to->n_size;
+	to->lifetime = w->bin_ptrs.data + to->n_size;
+	to->freed_objects = s->freed_objects;
+	to->freed_bytes = s->freed_bytes;
+	return 0;
+}
+
 static int put_sample(struct writer *w, const struct profile *p, const struct profile_sample *s)
 {
 	Perftools__Profiles__Sample m = PERFTOOLS__PROFILES__SAMPLE__INIT;
@@ -175,7 +204,8 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.inuse_objects_variance = s->inuse_objects_variance;
 		error_bar.alloc_samples = s->alloc_samples;
 		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
-		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar))
+		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar) ||
+		    fill_bins(w, p, s, &error_bar))
 			return -ENOMEM;
 		m.error_bar = &error_bar;
 	}
@@ -290,6 +320,7 @@ static int put_scalars(struct writer *w, const struct profile *p)
 	recording.n_moment_ns = p->moments_ns.cnt;
 	recording.moment_ns = p->moments_ns.data;
 	recording.is_history_partial = p->is_history_partial;
+	recording.has_bins = p->has_bins;
 
 	if (p->recording.is_known)
 		period_type.recording = &recording;
@@ -348,6 +379,8 @@ static void release_writer(struct writer *w)
 	vec_release(&w->life_ptrs);
 	vec_release(&w->ages);
 	vec_release(&w->age_ptrs);
+	vec_release(&w->bins);
+	vec_release(&w->bin_ptrs);
 	free(w);
 }
 

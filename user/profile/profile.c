@@ -42,6 +42,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->moments_ns);
 	vec_release(&p->lives);
 	vec_release(&p->ages);
+	vec_release(&p->bins);
 	vec_release(&p->comments);
 	vec_release(&p->notes);
 	free(p);
@@ -181,6 +182,18 @@ int profile_add_age(struct profile *p, const struct age_part *part)
 		return err;
 	if (!s->age_cnt++)
 		s->age_first = (uint32_t)p->ages.cnt - 1;
+	return 0;
+}
+
+int profile_add_bin(struct profile *p, const struct bin_part *part)
+{
+	struct profile_sample *s = &p->samples.data[p->samples.cnt - 1];
+	int err = vec_push(&p->bins, *part);
+
+	if (err)
+		return err;
+	if (!s->bin_cnt++)
+		s->bin_first = (uint32_t)p->bins.cnt - 1;
 	return 0;
 }
 

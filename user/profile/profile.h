@@ -17,6 +17,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "profile/age.h"
+#include "profile/bins.h"
 #include "profile/history.h"
 #include "profile/recording.h"
 
@@ -80,6 +81,8 @@ struct profile_sample {
 		age_cnt; /* in `ages`: what is in use, divided by age; none: not known */
 	uint64_t oldest_ns; /* age of its oldest block that was sampled */
 	uint32_t life_first, life_cnt; /* in `lives`; they count only when there are moments */
+	uint32_t bin_first, bin_cnt; /* in `bins`; they count only with has_bins */
+	double freed_objects, freed_bytes; /* likewise; of what was allocated */
 };
 
 /* Strings of the profile. */
@@ -103,6 +106,8 @@ struct profile {
 	moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
 	VEC(struct history_life) lives;
 	VEC(struct age_part) ages;
+	VEC(struct bin_part) bins;
+	bool has_bins; /* sizes, frees and lifetimes were counted */
 	/* Some samples found no room in the history: those without lives may have had some. */
 	bool is_history_partial;
 	struct profile_texts comments; /* for people */
@@ -137,6 +142,8 @@ int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 int profile_add_lives(struct profile *p, const struct history_life *lives, size_t cnt);
 /* A part of it, classes in ascending order. 0 or -ENOMEM. */
 int profile_add_age(struct profile *p, const struct age_part *part);
+/* The same of a bin. */
+int profile_add_bin(struct profile *p, const struct bin_part *part);
 /* Text of the string label `key` of a sample, or NULL. */
 const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,
 				 const char *key);

@@ -218,6 +218,7 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 		.rate_bytes = src->rate_bytes,
 		.label_processes = !wish->pid,
 		.main_pid = wish->pid,
+		.is_delta = wish->base != NULL,
 		.labels = LABEL_ALL,
 		.symbols = profile_symbol_options(src),
 	};

@@ -686,6 +686,35 @@ static int emit_ages(struct builder *b, const struct row *row, struct profile_sa
 	return err;
 }
 
+/* Of all rows of the snapshot that are in it. What a program has allocated stays when it executes another one. */
+static int emit_bins(struct builder *b, const struct row *row, struct profile_sample *sample)
+{
+	struct bin_part parts[HT_BIN_CNT] = { 0 };
+	int err = 0;
+
+	for (uint32_t i = row->first_from; i; i = b->next_from.data[i - 1]) {
+		const struct snapshot_row *from = &b->s->rows.data[i - 1];
+
+		sample->freed_objects += from->freed_objects;
+		sample->freed_bytes += from->freed_bytes;
+		for (uint32_t k = 0; k < from->bin_cnt; k++) {
+			const struct bin_part *part = &b->s->bins.data[from->bin_first + k];
+			struct bin_part *to = &parts[part->bin];
+
+			to->samples += part->samples;
+			to->objects += part->objects;
+			to->bytes += part->bytes;
+			to->bytes_variance += part->bytes_variance;
+		}
+	}
+	for (uint32_t bin = 0; bin < HT_BIN_CNT && !err; bin++) {
+		parts[bin].bin = bin;
+		if (parts[bin].samples)
+			err = profile_add_bin(b->p, &parts[bin]);
+	}
+	return err;
+}
+
 static int add_moments(struct builder *b)
 {
 	const struct history *h = b->opts->history;
@@ -726,6 +755,8 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->alloc_samples = row->alloc.samples;
 	sample->alloc_bytes_variance = row->alloc.bytes_variance;
 	err = emit_ages(b, row, sample);
+	if (!err && b->p->has_bins)
+		err = emit_bins(b, row, sample);
 	return err ? err : emit_lives(b, row);
 }
 
@@ -776,6 +807,7 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	for (size_t i = 0; i < HT_END_CNT; i++)
 		b.truncated_location[i] = HT_NO_INDEX;
 
+	b.p->has_bins = !opts->is_delta;
 	err = profile_set_heap_types(b.p, opts->rate_bytes);
 	if (!err)
 		err = scope_labels_new(s, e, t, b.p, opts->labels, &b.labels);

@@ -29,6 +29,7 @@ struct profile_build_options {
 	 * same clock. */
 	const struct history *history;
 	uint64_t begin_ns;
+	bool is_delta; /* of what was allocated since a time: frees are of other blocks, too */
 	bool group_threads; /* label thread is the pool: see profile/thread_pool.h */
 	struct symbol_options symbols;
 	/* called before each file whose symbols are read; may be NULL */

@@ -38,6 +38,11 @@ _Static_assert(sizeof(struct cell) == CELL_BYTES, "a cache line");
 
 #define SLOTS_LEAST 1024
 
+struct row_bin {
+	uint32_t row;
+	struct bin_part part;
+};
+
 struct builder {
 	struct engine *engine;
 	struct snapshot *s;
@@ -48,6 +53,7 @@ struct builder {
 	struct cell *cells; /* aligned, room for half as many */
 	bool has_stacks; /* rows are told apart by stack and task, too */
 	struct history *history; /* NULL: it is no moment of one, and ages are not asked for */
+	VEC(struct row_bin) bins;
 	struct hmap age_by_key; /* row << 8 | class -> index in the snapshot's ages */
 	uint64_t now_ns;
 };
@@ -247,20 +253,72 @@ static void add_certain(struct builder *b)
 	}
 }
 
+/* The row of a sum, or of a part of it; -ENOMEM. */
+static int64_t row_of_sum(struct builder *b, uint64_t stack_id, uint32_t context_id)
+{
+	const struct ht_context *context = context_by_id(b, context_id);
+	struct row_key key = { .context_id = context_id };
+
+	if (b->has_stacks)
+		key.stack_id = stack_id;
+	if (context)
+		key.image = image_of(context->tgid, context->generation);
+	return get_row(b, &key);
+}
+
+static int on_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
+{
+	struct builder *b = ctx;
+	int64_t row = row_of_sum(b, k->stack_id, k->context_id);
+	struct row_bin bin = { .row = (uint32_t)row };
+
+	if (row < 0)
+		return (int)row;
+	if (!v->samples || k->bin >= HT_BIN_CNT) /* just being made */
+		return 0;
+	bin.part = (struct bin_part){ .bin = k->bin,
+				      .samples = v->samples,
+				      .objects = v->objects_16 / 65536.0,
+				      .bytes = v->bytes_8 / 256.0,
+				      .bytes_variance = engine_variance(b->engine, &v->variance) };
+	return vec_push(&b->bins, bin);
+}
+
+static int compare_bins(const void *a, const void *b)
+{
+	const struct row_bin *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return x->part.bin < y->part.bin ? -1 : x->part.bin > y->part.bin;
+}
+
+static int take_bins(struct builder *b)
+{
+	const struct row_bin *bin;
+	int err = vec_reserve(&b->s->bins, b->bins.cnt + 1);
+
+	if (err)
+		return err;
+	if (b->bins.cnt)
+		qsort(b->bins.data, b->bins.cnt, sizeof(*b->bins.data), compare_bins);
+	vec_each(&b->bins, bin) {
+		struct snapshot_row *row = &b->s->rows.data[bin->row];
+
+		if (!row->bin_cnt++)
+			row->bin_first = (uint32_t)b->s->bins.cnt;
+		b->s->bins.data[b->s->bins.cnt++] = bin->part;
+	}
+	return 0;
+}
+
 static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_total *v)
 {
 	struct builder *b = ctx;
-	const struct ht_context *context = context_by_id(b, k->context_id);
-	struct row_key key = { .context_id = k->context_id };
+	int64_t row = row_of_sum(b, k->stack_id, k->context_id);
 	struct estimate *alloc;
-	int64_t row;
 
 	b->s->total_cnt++;
-	if (b->has_stacks)
-		key.stack_id = k->stack_id;
-	if (context)
-		key.image = image_of(context->tgid, context->generation);
-	row = get_row(b, &key);
 	if (row < 0)
 		return (int)row;
 	alloc = &b->s->rows.data[row].alloc;
@@ -268,6 +326,8 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 	alloc->objects += v->alloc_objects_16 / 65536.0;
 	alloc->bytes += v->alloc_bytes_8 / 256.0;
 	alloc->bytes_variance += engine_variance(b->engine, &v->alloc_variance);
+	b->s->rows.data[row].freed_objects += v->free_objects_16 / 65536.0;
+	b->s->rows.data[row].freed_bytes += v->free_bytes_8 / 256.0;
 	return 0;
 }
 
@@ -322,8 +382,13 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 		err = engine_each_scope(e, on_scope, &b);
 	if (!err)
 		err = engine_each_live(e, on_live, &b);
+	/* Before the sums that they are parts of, which have all of it then. */
+	if (!err && has_stacks)
+		err = engine_each_bin(e, on_bin, &b);
 	if (!err)
 		err = engine_each_total(e, on_total, &b);
+	if (!err)
+		err = take_bins(&b);
 	if (!err && has_stacks)
 		err = engine_each_instance(e, on_instance, &b);
 	if (!err)
@@ -341,6 +406,7 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 	hmap_release(&b.age_by_key);
 	free(b.slots);
 	free(b.cells);
+	vec_release(&b.bins);
 	vec_release(&b.context);
 	return err;
 }
@@ -416,6 +482,7 @@ void snapshot_free(struct snapshot *s)
 		return;
 	vec_release(&s->rows);
 	vec_release(&s->ages);
+	vec_release(&s->bins);
 	vec_release(&s->exec_held);
 	vec_release(&s->scopes);
 	vec_release(&s->instances);

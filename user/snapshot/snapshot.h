@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "profile/age.h"
+#include "profile/bins.h"
 #include "profile/estimate.h"
 
 struct engine;
@@ -34,6 +35,8 @@ struct snapshot_row {
 	uint64_t instance; /* of the innermost task of the scope; 0: none, or summed up */
 	struct estimate inuse;
 	struct estimate alloc; /* none in rows with an instance; of the objects no variance is kept */
+	double freed_objects, freed_bytes; /* likewise */
+	uint32_t bin_first, bin_cnt; /* in bins; likewise */
 };
 
 struct snapshot_scope {
@@ -65,6 +68,7 @@ struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
 	VEC(struct snapshot_age) ages; /* by row, then by class; only of snapshot_take_moment() */
+	VEC(struct bin_part) bins; /* of one row side by side, ascending; not of snapshot_take_contexts() */
 	VEC(struct snapshot_held) exec_held; /* see snapshot_part_replaced() */
 	uint64_t stats[HT_STAT_CNT];
 	VEC(struct snapshot_scope) scopes;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bins.c - see bins.h.
+ *
+ * The interval of a share. Each of n sampled blocks stands for w = 1/p objects. Of T = sum of w objects the
+ * share s is temporary, say. Were all weights the same, s would have the interval of a binomial of n draws; as they
+ * are not, n is the number of draws that is worth as much, T^2 / sum of w^2 (Kish). The sum of squares is
+ * not kept; blocks of one bin of sizes have about the same weight, so it is made from those: of a bin with O
+ * objects in n samples it is O^2 / n, which is too small by an eighth at most. Draws that were certain
+ * have no error: the variance of T is the sum of w^2 - w, not of w^2, and the interval is narrower by that, so that
+ * it is nothing where every allocation was recorded. It is Wilson's, which says something also when none or all
+ * of the samples are temporary.
+ *
+ * It takes lifetimes to be independent of weights. In a row of one stack they mostly are; in one of many whose
+ * small blocks are temporary and whose large ones are not, it is wider than it had to be.
+ */
+#include "profile/bins.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define Z_95 1.959963984540054
+
+static uint32_t bin_of(uint64_t n, uint32_t cnt)
+{
+	uint32_t i = n ? 64 - (uint32_t)__builtin_clzll(n) : 0;
+
+	return i < cnt ? i : cnt - 1;
+}
+
+uint32_t bin_of_size(uint64_t bytes)
+{
+	return HT_BIN_SIZE + bin_of(bytes, HT_BIN_SIZE_CNT);
+}
+
+uint32_t bin_of_life(uint64_t ns)
+{
+	return HT_BIN_LIFE + bin_of(HT_BIN_LIFE_UNITS(ns), HT_BIN_LIFE_CNT);
+}
+
+static bool is_life(uint32_t bin)
+{
+	return bin >= HT_BIN_LIFE;
+}
+
+/* The n-th bound of a kind. */
+static uint64_t bound(bool of_life, uint32_t i)
+{
+	uint64_t n = i ? 1ULL << (i - 1) : 0;
+
+	/* the first ns that is so many units: see HT_BIN_LIFE_UNITS() */
+	return of_life ? (n * 15625 + 15) / 16 : n;
+}
+
+uint64_t bin_from(uint32_t bin)
+{
+	return is_life(bin) ? bound(true, bin - HT_BIN_LIFE) : bound(false, bin);
+}
+
+uint64_t bin_to(uint32_t bin)
+{
+	if (bin + 1 == HT_BIN_LIFE || bin + 1 >= HT_BIN_CNT)
+		return UINT64_MAX;
+	return bin_from(bin + 1);
+}
+
+static void format_life(uint64_t ns, char *buf, size_t buf_bytes)
+{
+	double s = (double)ns / 1e9;
+
+	if (s < 1e-3)
+		snprintf(buf, buf_bytes, "%.3g us", s * 1e6);
+	else if (s < 1)
+		snprintf(buf, buf_bytes, "%.3g ms", s * 1e3);
+	else if (s < 100)
+		snprintf(buf, buf_bytes, "%.3g s", s);
+	else
+		snprintf(buf, buf_bytes, "%.3g min", s / 60);
+}
+
+static char *life_name(uint32_t bin, char buf[BIN_NAME_BUF])
+{
+	char from[16], to[16];
+
+	format_life(bin_from(bin), from, sizeof(from));
+	format_life(bin_to(bin), to, sizeof(to));
+	if (bin == HT_BIN_LIFE)
+		snprintf(buf, BIN_NAME_BUF, "under %s", to);
+	else if (bin_to(bin) == UINT64_MAX)
+		snprintf(buf, BIN_NAME_BUF, "%s or more", from);
+	else
+		snprintf(buf, BIN_NAME_BUF, "%s to %s", from, to);
+	return buf;
+}
+
+char *bin_name(uint32_t bin, char buf[BIN_NAME_BUF])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
+	uint64_t from = bin_from(bin), to = bin_to(bin);
+	size_t unit = 0;
+
+	if (is_life(bin))
+		return life_name(bin, buf);
+	while (from >= 1024 && unit < 3) {
+		from /= 1024;
+		to /= 1024;
+		unit++;
+	}
+	if (bin_to(bin) == UINT64_MAX)
+		snprintf(buf, BIN_NAME_BUF, "%llu %s or more", (unsigned long long)from,
+			 units[unit]);
+	else if (to <= 2 && !unit)
+		snprintf(buf, BIN_NAME_BUF, "%llu B", (unsigned long long)from);
+	else
+		snprintf(buf, BIN_NAME_BUF, "%llu to %llu %s", (unsigned long long)from,
+			 (unsigned long long)(unit ? to : to - 1), units[unit]);
+	return buf;
+}
+
+void bin_sums_add(struct bin_sums *sums, const struct bin_part *part)
+{
+	sums->objects[part->bin] += part->objects;
+	sums->bytes[part->bin] += part->bytes;
+	if (!is_life(part->bin) && part->samples)
+		sums->square += part->objects * part->objects / (double)part->samples;
+}
+
+void bin_sums_merge(struct bin_sums *sums, const struct bin_sums *other)
+{
+	sums->is_known |= other->is_known;
+	for (size_t i = 0; i < HT_BIN_CNT; i++) {
+		sums->objects[i] += other->objects[i];
+		sums->bytes[i] += other->bytes[i];
+	}
+	sums->freed_objects += other->freed_objects;
+	sums->freed_bytes += other->freed_bytes;
+	sums->square += other->square;
+}
+
+double bin_temporary_objects(const struct bin_sums *sums)
+{
+	uint32_t end = bin_of_life(BIN_TEMPORARY_NS);
+	double sum = 0;
+
+	for (uint32_t bin = HT_BIN_LIFE; bin < end; bin++)
+		sum += sums->objects[bin];
+	return sum;
+}
+
+uint32_t bin_most_size(const struct bin_sums *sums)
+{
+	uint32_t most = HT_BIN_SIZE_CNT;
+
+	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
+		if (sums->objects[i] > (most < HT_BIN_SIZE_CNT ? sums->objects[most] : 0))
+			most = i;
+	return most;
+}
+
+bool bin_share(const struct bin_sums *sums, double part_objects, double alloc_objects,
+	       struct bin_share *ret)
+{
+	double total = 0, s, n, z2, middle, half;
+
+	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
+		total += sums->objects[i];
+	if (!(total > 0) || !(alloc_objects > 0) || !(sums->square > 0))
+		return false;
+	s = fmin(part_objects / alloc_objects, 1);
+	n = total * total / sums->square;
+	z2 = Z_95 * Z_95 * fmax(0, 1 - total / sums->square);
+	middle = (s + z2 / (2 * n)) / (1 + z2 / n);
+	half = sqrt(z2 * s * (1 - s) / n + z2 * z2 / (4 * n * n)) / (1 + z2 / n);
+	ret->share = s;
+	ret->low = fmax(0, middle - half);
+	ret->high = fmin(1, middle + half);
+	return true;
+}
