@@ -57,7 +57,7 @@ static void step_free_all(volatile uint64_t *out)
 }
 
 struct contents {
-	size_t live, totals, contexts, stacks;
+	size_t live, totals, bins, contexts, stacks;
 	uint32_t highest_context;
 };
 
@@ -71,6 +71,12 @@ static int count_total(void *ctx, const struct ht_total_key *k, const struct ht_
 {
 	(void)k, (void)v;
 	((struct contents *)ctx)->totals++;
+	return 0;
+}
+static int count_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
+{
+	(void)k, (void)v;
+	((struct contents *)ctx)->bins++;
 	return 0;
 }
 static int count_context(void *ctx, const struct ht_context *k, const struct ht_context_value *v)
@@ -98,6 +104,7 @@ static struct contents contents(struct rig *rig)
 
 	assert_int_equal(engine_each_live(rig->engine, count_live, &c), 0);
 	assert_int_equal(engine_each_total(rig->engine, count_total, &c), 0);
+	assert_int_equal(engine_each_bin(rig->engine, count_bin, &c), 0);
 	assert_int_equal(engine_each_context(rig->engine, count_context, &c), 0);
 	assert_int_equal(map_walk_all(&stacks), 0);
 	return c;
@@ -161,10 +168,13 @@ static void test_ended(void **state)
 	before = contents(&rig);
 	assert_int_equal(before.live, DEEPEST);
 	assert_true(before.stacks >= DEEPEST && before.contexts >= DEEPEST);
+	assert_true(before.bins >= DEEPEST);
 	end_target(&rig);
 	cycle(&rig, 2);
 	after = contents(&rig);
 	assert_int_equal(after.live + after.totals + after.contexts + after.stacks, 0);
+	assert_int_equal(after.bins, 0);
+	assert_int_equal(rig.engine->skel->bss->share_used[HT_SHARED_BINS], 0);
 	for (size_t i = 0; i < HT_FILTER_CNT; i++)
 		assert_int_equal(rig.engine->skel->bss->live_filter[i], 0);
 	tracker_instances(rig.tracker, &cnt);
@@ -195,6 +205,7 @@ static void test_running(void **state)
 	after = contents(&rig);
 	assert_int_equal(after.stacks, before.stacks);
 	assert_int_equal(after.totals, before.totals);
+	assert_int_equal(after.bins, before.bins);
 	assert_int_equal(after.contexts, before.contexts);
 	rig_close(&rig);
 }

@@ -39,6 +39,7 @@ static const char more[] = "\n"
 			   "  heaptap report FILE\n"
 			   "  heaptap report --by thread FILE\n"
 			   "  heaptap report --sort growth FILE\n"
+			   "  heaptap report --sort temporary FILE\n"
 			   "  heaptap report --module my_app,libmine FILE\n"
 			   "  heaptap report --by scope --match 'Csd*,-Csd_Write' FILE\n"
 			   "  heaptap report --by function --scope Top/Query FILE\n"
@@ -77,13 +78,15 @@ struct cli {
 };
 
 /* As enum report_by; the last has the KEY behind it. */
-static const char *const by_names[] = { "stack",    "function", "module", "thread", "scope",
-					"instance", "age",	"label:", NULL };
+static const char *const by_names[] = { "stack", "function", "module", "thread",
+					"scope", "instance", "age",    "lifetime",
+					"size",	 "label:",   NULL };
 /* As enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
 #define DIFF_FORMAT_PPROF 3
-static const char *const sorts[] = { "inuse", "objects", "alloc", "name", "growth", NULL };
+static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
+				     "growth", "temporary", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 static const char *const value_names[] = { "inuse", "alloc", NULL };
 
@@ -108,8 +111,9 @@ static int check_by(const char *text, char *why, size_t why_bytes)
 	enum report_by by;
 	const char *key;
 
-	snprintf(why, why_bytes,
-		 "stack, function, module, thread, scope, instance, age or label:KEY");
+	snprintf(
+		why, why_bytes,
+		"stack, function, module, thread, scope, instance, age, lifetime, size or label:KEY");
 	return parse_by(text, &by, &key);
 }
 
@@ -218,7 +222,8 @@ static const struct option_row rows[] = {
 	  .choices = by_names,
 	  .check = check_by,
 	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "
-		  "and what exited ones left), age (of what is in use) or label:KEY; default: scope where there are scopes, "
+		  "and what exited ones left), age (of what is in use), lifetime or size (of what was allocated) "
+		  "or label:KEY; default: scope where there are scopes, "
 		  "else stack; stack in all formats but text" },
 	COMMON_ROWS,
 	{ .name = "format",
@@ -241,8 +246,9 @@ static const struct option_row rows[] = {
 	  .at = AT(report.sort),
 	  .arg = "WHAT",
 	  .choices = sorts,
-	  .help = "the order of rows: inuse (default), objects, alloc, name, or growth: bytes per second, "
-		  "and whether that is more than chance" },
+	  .help = "the order of rows: inuse (default), objects, alloc, name, growth: bytes per second, "
+		  "and whether that is more than chance, or temporary: who allocates most blocks that "
+		  "live for less than 1 ms" },
 	{ .name = "older-than",
 	  .type = OPTION_TIME,
 	  .at = AT(older_than_ns),
@@ -359,6 +365,11 @@ static int check_older_than(struct cli *c)
 
 static int check_options(struct cli *c)
 {
+	bool is_rows = c->report.format == REPORT_TEXT || c->report.format == REPORT_JSON;
+	bool is_ranked =
+		c->report.sort == REPORT_SORT_GROWTH || c->report.sort == REPORT_SORT_TEMPORARY;
+	bool is_by_bin = c->report.by == REPORT_BY_LIFETIME || c->report.by == REPORT_BY_SIZE;
+
 	if (c->modules.cnt && !c->has_by)
 		c->report.by = REPORT_BY_MODULE;
 	if (c->modules.cnt && c->report.by != REPORT_BY_MODULE) {
@@ -416,6 +427,22 @@ static int check_options(struct cli *c)
 	     c->report.value == REPORT_VALUE_ALLOC || c->report.sort == REPORT_SORT_GROWTH)) {
 		log_error("report: --by age has --format text or json, of what is in use: not with "
 			  "--value alloc or --sort growth");
+		return -EINVAL;
+	}
+	if (is_by_bin && (!is_rows || c->report.value == REPORT_VALUE_INUSE || is_ranked ||
+			  c->older_than_ns || c->base_path)) {
+		log_error(
+			"report: --by lifetime and --by size have --format text or json, of what was "
+			"allocated: not with --value inuse, --sort growth or temporary, --older-than or "
+			"of a difference");
+		return -EINVAL;
+	}
+	if (c->report.sort == REPORT_SORT_TEMPORARY &&
+	    (!is_rows || c->report.by == REPORT_BY_INSTANCE || c->report.by == REPORT_BY_AGE ||
+	     c->report.shows_stacks || c->is_verbose || c->base_path || c->older_than_ns)) {
+		log_error(
+			"report: --sort temporary has --format text or json: not with --by instance, age, "
+			"lifetime or size, --verbose, --frames, --older-than or --base");
 		return -EINVAL;
 	}
 	if (c->older_than_ns && (c->base_path || c->report.value == REPORT_VALUE_ALLOC)) {

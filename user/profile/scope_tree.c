@@ -55,6 +55,7 @@ void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other)
 	estimate_merge(&sums->alloc_estimate, &other->alloc_estimate);
 	growth_merge(&sums->growth, &other->growth);
 	age_merge(&sums->ages, &other->ages);
+	bin_sums_merge(&sums->bins, &other->bins);
 }
 
 static bool is_on_path(const struct scope_tree *t, uint32_t node, int64_t name_str)

@@ -17,6 +17,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "profile/age.h"
+#include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/growth.h"
 
@@ -29,6 +30,7 @@ struct scope_sums {
 	struct estimate alloc_estimate;
 	struct growth_sums growth;
 	struct age_sums ages;
+	struct bin_sums bins;
 };
 
 struct scope_node {

@@ -17,6 +17,8 @@ enum report_by {
 	REPORT_BY_SCOPE, /* a tree: the rows of depth 0 add up, each with all that is below */
 	REPORT_BY_INSTANCE, /* a task of a scope */
 	REPORT_BY_AGE, /* for how long it has been in use */
+	REPORT_BY_LIFETIME, /* of what was allocated: how long it lived */
+	REPORT_BY_SIZE, /* likewise: how large it was */
 	REPORT_BY_LABEL
 };
 enum report_format {
@@ -40,7 +42,8 @@ enum report_sort {
 	REPORT_SORT_OBJECTS,
 	REPORT_SORT_ALLOC,
 	REPORT_SORT_NAME,
-	REPORT_SORT_GROWTH /* what grows first, then what cannot be said, then what is steady */
+	REPORT_SORT_GROWTH, /* what grows first, then what cannot be said, then what is steady */
+	REPORT_SORT_TEMPORARY /* who allocates most blocks that live for less than BIN_TEMPORARY_NS */
 };
 
 /* Which of the profile's values the rows are of. */

@@ -8,7 +8,8 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-static int write_growth(const struct profile *p, const struct report_options *opts, FILE *out)
+/* A table of its own. */
+static int write_ranked(const struct profile *p, const struct report_options *opts, FILE *out)
 {
 	struct report_options all = *opts;
 	struct report *r;
@@ -19,7 +20,8 @@ static int write_growth(const struct profile *p, const struct report_options *op
 	err = report_open(p, &all, &r);
 	if (err)
 		return err;
-	err = report_write_growth(r, opts->row_cap, out);
+	err = opts->sort == REPORT_SORT_GROWTH ? report_write_growth(r, opts->row_cap, out) :
+						 report_write_temporary(r, opts->row_cap, out);
 	report_close(r);
 	return err;
 }
@@ -108,8 +110,9 @@ int report_write(const struct profile *p, const struct report_options *opts, FIL
 
 	if (o.format == REPORT_TEXT && o.by_is_default && !o.shows_stacks && report_has_scopes(p))
 		o.by = REPORT_BY_SCOPE;
-	if (o.format == REPORT_TEXT && o.sort == REPORT_SORT_GROWTH) {
-		err = write_growth(p, &o, out);
+	if (o.format == REPORT_TEXT &&
+	    (o.sort == REPORT_SORT_GROWTH || o.sort == REPORT_SORT_TEMPORARY)) {
+		err = write_ranked(p, &o, out);
 		goto out;
 	}
 	is_tree = o.by == REPORT_BY_SCOPE || o.by == REPORT_BY_INSTANCE;

@@ -17,7 +17,6 @@
 #include "report/report_text.h"
 
 #define CELL_COLUMNS 60 /* what stands in front of a name */
-#define NAME_COLUMNS_MIN 26
 
 /* "+10.1 KiB/s" */
 static char *format_rate(double bytes_per_s, char buf[UNITS_BUF + 4])
@@ -67,26 +66,6 @@ static const char *format_verdict(const struct growth *g, char *buf, size_t buf_
 	return buf;
 }
 
-static void put_name(const struct report *r, const struct report_row *row, FILE *out)
-{
-	size_t columns = report_columns(r), room;
-	struct report_named_place place;
-	char text[REPORT_FIT_BUF];
-
-	room = columns > CELL_COLUMNS + NAME_COLUMNS_MIN ? columns - CELL_COLUMNS :
-							   NAME_COLUMNS_MIN;
-	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path) {
-		report_put_name(out, strset_get(r->names, row->scope.path), room);
-		return;
-	}
-	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt) {
-		report_put_name(out, strset_get(r->names, row->name), room);
-		return;
-	}
-	report_name_place(r, row, &place);
-	fputs(report_fit_named(&place.own, room, text), out);
-}
-
 /* true: it cannot be said whether the row grows. */
 static bool put_row(const struct report *r, const struct report_row *row, FILE *out)
 {
@@ -100,45 +79,15 @@ static bool put_row(const struct report *r, const struct report_row *row, FILE *
 	fprintf(out, "%12s  %-19s %9s  %-12s  ", rate, interval,
 		report_format_value(r, (double)row->value, value),
 		format_verdict(&g, verdict, sizeof(verdict)));
-	put_name(r, row, out);
+	report_put_row_name(r, row, CELL_COLUMNS, out);
 	fputc('\n', out);
 	return g.verdict == GROWTH_UNKNOWN;
 }
 
 /* What holds nothing at the end does not grow. */
-static bool is_nothing(const struct report_row *row)
+static bool holds_something(const struct report_row *row)
 {
-	return !row->value && !row->estimate.samples;
-}
-
-static int compare_rows(const void *a, const void *b, void *ctx)
-{
-	return report_compare_rows(a, b, ctx);
-}
-
-/* The rows that hold something, by growth; of stacks those of a place are one. */
-static int find_rows(const struct report *r, struct report_places *ret)
-{
-	const struct report_row *row;
-	size_t kept = 0;
-	int err = 0;
-
-	if (r->opts->by == REPORT_BY_STACK)
-		err = report_find_places(r, ret);
-	else
-		vec_each(&r->rows, row)
-			if (!err)
-				err = vec_push(ret, *row);
-	for (size_t i = 0; i < ret->cnt; i++) {
-		if (is_nothing(&ret->data[i]))
-			continue;
-		ret->data[kept] = ret->data[i];
-		report_rank_growth(r, &ret->data[kept++]);
-	}
-	ret->cnt = kept;
-	if (!err && kept)
-		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
-	return err;
+	return row->value || row->estimate.samples;
 }
 
 static void put_legend(const struct report *r, bool has_unknown, FILE *out)
@@ -155,7 +104,7 @@ int report_write_growth(const struct report *r, size_t row_cap, FILE *out)
 	struct report_places rows = { 0 };
 	bool has_unknown = false;
 	size_t shown_cnt;
-	int err = find_rows(r, &rows);
+	int err = report_find_ranked(r, holds_something, &rows);
 
 	if (err)
 		goto out;
@@ -232,7 +181,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 		opts[i].sort = REPORT_SORT_GROWTH;
 		err = report_open(p, &opts[i], &r[i]);
 		if (!err)
-			err = find_rows(r[i], &rows[i]);
+			err = report_find_ranked(r[i], holds_something, &rows[i]);
 		row_cnt += rows[i].cnt;
 	}
 	for (size_t i = 0; i < cnt && !err && !found.grows_cnt; i++)

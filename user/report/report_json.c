@@ -99,6 +99,70 @@ static void put_age(const struct report *r, const struct report_row *row, struct
 	json_end(j, '}');
 }
 
+static void put_bin_list(const char *key, const struct bin_sums *sums, uint32_t first, uint32_t cnt,
+			 struct json *j)
+{
+	bool is_life = first == HT_BIN_LIFE;
+
+	json_begin(j, key, '[');
+	for (uint32_t bin = first; bin < first + cnt; bin++) {
+		if (!(sums->objects[bin] > 0))
+			continue;
+		json_begin(j, NULL, '{');
+		json_format(j, is_life ? "from_ns" : "from_bytes", "%" PRIu64, bin_from(bin));
+		put_optional(j, is_life ? "to_ns" : "to_bytes", bin_to(bin) != UINT64_MAX,
+			     (int64_t)bin_to(bin));
+		json_format(j, "objects", "%.0f", sums->objects[bin]);
+		json_format(j, "bytes", "%.0f", sums->bytes[bin]);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+static void put_share(struct json *j, const char *key, bool is_known, double share)
+{
+	if (is_known)
+		json_format(j, key, "%.6f", share);
+	else
+		json_null(j, key);
+}
+
+static void put_temporary(const struct report *r, const struct report_row *row, bool has_lifetimes,
+			  struct json *j)
+{
+	struct bin_share s = { 0 };
+	bool is_known = report_temporary(r, row, &s);
+
+	put_optional(j, "temporary_objects", has_lifetimes,
+		     (int64_t)fmin(bin_temporary_objects(&row->bins) + 0.5, 0x1p62));
+	put_share(j, "temporary_share", is_known, s.share);
+	put_share(j, "temporary_share_low", is_known, s.low);
+	put_share(j, "temporary_share_high", is_known, s.high);
+}
+
+/* Of what was allocated; a class of it has none of its own, and of tasks only sums are known. */
+static void put_bins(const struct report *r, const struct report_row *row, struct json *j)
+{
+	const struct bin_sums *sums = &row->bins;
+	bool has_sizes =
+		sums->is_known && !report_is_by_class(r->opts) && r->opts->by != REPORT_BY_INSTANCE;
+	bool has_lifetimes = has_sizes && r->has_lifetimes;
+
+	put_optional(j, "freed_bytes", has_lifetimes,
+		     (int64_t)fmin(sums->freed_bytes + 0.5, 0x1p62));
+	put_optional(j, "freed_objects", has_lifetimes,
+		     (int64_t)fmin(sums->freed_objects + 0.5, 0x1p62));
+	put_temporary(r, row, has_lifetimes, j);
+	if (has_lifetimes)
+		put_bin_list("lifetimes", sums, HT_BIN_LIFE, HT_BIN_LIFE_CNT, j);
+	else
+		json_null(j, "lifetimes");
+	if (has_sizes)
+		put_bin_list("sizes", sums, HT_BIN_SIZE, HT_BIN_SIZE_CNT, j);
+	else
+		json_null(j, "sizes");
+}
+
 static void put_values(const struct report *r, const struct report_row *row, struct json *j)
 {
 	put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
@@ -117,6 +181,7 @@ static void put_values(const struct report *r, const struct report_row *row, str
 		json_null(j, "share");
 	put_growth(r, row, j);
 	put_age(r, row, j);
+	put_bins(r, row, j);
 }
 
 static void put_frame(const struct report *r, const struct report_frame *f, struct json *j)
@@ -327,6 +392,7 @@ static void put_head(const struct report *r, struct json *j)
 		[REPORT_BY_MODULE] = "module", [REPORT_BY_THREAD] = "thread",
 		[REPORT_BY_SCOPE] = "scope",   [REPORT_BY_INSTANCE] = "instance",
 		[REPORT_BY_LABEL] = "label",   [REPORT_BY_AGE] = "age",
+		[REPORT_BY_SIZE] = "size",     [REPORT_BY_LIFETIME] = "lifetime",
 	};
 	const struct profile *p = r->p;
 	int64_t duration_ns = p->duration_ns > 0    ? p->duration_ns :

@@ -289,6 +289,29 @@ static int check_ages(const struct profile *p, const struct report_options *o, c
 	return -ENODATA;
 }
 
+static int check_bins(const struct profile *p, const struct report_options *o, char *why,
+		      size_t why_bytes)
+{
+	bool wants_lifetimes = o->by == REPORT_BY_LIFETIME || o->sort == REPORT_SORT_TEMPORARY;
+	bool is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
+
+	if (!wants_lifetimes && o->by != REPORT_BY_SIZE)
+		return 0;
+	if (!p->has_bins)
+		snprintf(why, why_bytes,
+			 "how %s its blocks %s is unknown: only a profile that heaptap recorded "
+			 "says so, and none of what changed in a time",
+			 wants_lifetimes ? "long" : "large", wants_lifetimes ? "lived" : "were");
+	else if (wants_lifetimes && is_unknown)
+		snprintf(
+			why, why_bytes,
+			"how long its blocks lived is unknown, because frees were not watched: see "
+			"heaptap report");
+	else
+		return 0;
+	return -ENODATA;
+}
+
 int report_check(const struct profile *p, const struct report_options *opts, char *why,
 		 size_t why_bytes)
 {
@@ -306,6 +329,8 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 		err = check_growth(p, opts, why, why_bytes);
 	if (!err)
 		err = check_ages(p, opts, why, why_bytes);
+	if (!err)
+		err = check_bins(p, opts, why, why_bytes);
 	if (err == -ENOENT || err == -ENODATA)
 		for (char *c = why; *c; c++) /* names from a file must not drive a terminal */
 			if (iscntrl((unsigned char)*c))

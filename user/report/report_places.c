@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hmap.h"
@@ -18,6 +19,7 @@
 
 #define CALLERS_MAX 3
 #define NAME_COLUMNS_MIN 8
+#define ROW_NAME_COLUMNS_MIN 26
 #define KEY_BUF 4096
 
 /* Parameters are not needed where the line says which function it is. */
@@ -165,4 +167,54 @@ size_t report_name_place(const struct report *r, const struct report_row *row,
 	while (ret->caller_cnt < CALLERS_MAX && report_next_own(r, s, &place.behind, &f))
 		report_name_frame(r, &f, &ret->caller[ret->caller_cnt++]);
 	return ret->caller_cnt;
+}
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+	return report_compare_rows(a, b, ctx);
+}
+
+int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
+		       struct report_places *ret)
+{
+	const struct report_row *row;
+	size_t kept = 0;
+	int err = 0;
+
+	if (r->opts->by == REPORT_BY_STACK)
+		err = report_find_places(r, ret);
+	else
+		vec_each(&r->rows, row)
+			if (!err)
+				err = vec_push(ret, *row);
+	for (size_t i = 0; i < ret->cnt; i++) {
+		report_rank(r, &ret->data[i]);
+		if (is_about(&ret->data[i]))
+			ret->data[kept++] = ret->data[i];
+	}
+	ret->cnt = kept;
+	if (!err && kept)
+		qsort_r(ret->data, kept, sizeof(*ret->data), compare_rows, (void *)r);
+	return err;
+}
+
+void report_put_row_name(const struct report *r, const struct report_row *row, size_t used,
+			 FILE *out)
+{
+	size_t columns = report_columns(r), room = ROW_NAME_COLUMNS_MIN;
+	struct report_named_place place;
+	char text[REPORT_FIT_BUF];
+
+	if (columns > used + room)
+		room = columns - used;
+	if (r->opts->by == REPORT_BY_SCOPE && row->scope.path) {
+		report_put_name(out, strset_get(r->names, row->scope.path), room);
+		return;
+	}
+	if (r->opts->by != REPORT_BY_STACK || !row->sample_cnt) {
+		report_put_name(out, strset_get(r->names, row->name), room);
+		return;
+	}
+	report_name_place(r, row, &place);
+	fputs(report_fit_named(&place.own, room, text), out);
 }

@@ -25,6 +25,15 @@ struct report_places {
 
 /* The stacks of r->rows, largest first; those of the same place are one. 0 or -ENOMEM. */
 int report_find_places(const struct report *r, struct report_places *ret);
+/*
+ * For a table of its own, the rows that it is about, by report_compare_rows(); of stacks those of a place are one. 0 or
+ * -ENOMEM.
+ */
+int report_find_ranked(const struct report *r, bool (*is_about)(const struct report_row *row),
+		       struct report_places *ret);
+/* Of such a table the name of a row: behind so many columns, at the end of the line. */
+void report_put_row_name(const struct report *r, const struct report_row *row, size_t used,
+			 FILE *out);
 void report_name_frame(const struct report *r, const struct report_frame *f,
 		       struct report_named *ret);
 /* In at most `columns`: the name gives way, not its line. */

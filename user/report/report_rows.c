@@ -51,13 +51,26 @@ static int find_objects_type(const struct profile *p, const char *name)
 	return profile_find_type(p, text);
 }
 
+/* The bins are of what was allocated. */
+static bool is_by_bin(const struct report_options *o)
+{
+	return o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE;
+}
+
 static bool wants_alloc(const struct report *r)
 {
 	const struct report_options *o = r->opts;
 
+	if (is_by_bin(o))
+		return true;
 	if (o->value == REPORT_VALUE_DEFAULT)
 		return r->is_unknown && o->format == REPORT_TEXT;
 	return o->value == REPORT_VALUE_ALLOC;
+}
+
+bool report_is_by_class(const struct report_options *o)
+{
+	return o->by == REPORT_BY_AGE || is_by_bin(o);
 }
 
 static void choose_types(struct report *r)
@@ -67,6 +80,8 @@ static void choose_types(struct report *r)
 	bool has_alloc;
 
 	r->is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
+	r->has_bins = p->has_bins;
+	r->has_lifetimes = p->has_bins && !r->is_unknown;
 	r->value_type = profile_find_type(p, wants_alloc(r) ? "alloc_space" : "inuse_space");
 	r->is_inuse = r->value_type >= 0 && !wants_alloc(r);
 	if (r->value_type < 0 && p->default_type_str)
@@ -159,6 +174,17 @@ static void add_ages(const struct report *r, const struct profile_sample *s, str
 		sums->oldest_ns = s->oldest_ns;
 }
 
+static void add_bins(const struct report *r, const struct profile_sample *s, struct bin_sums *sums)
+{
+	if (!r->has_bins)
+		return;
+	sums->is_known = true;
+	for (uint32_t i = 0; i < s->bin_cnt; i++)
+		bin_sums_add(sums, &r->p->bins.data[s->bin_first + i]);
+	sums->freed_objects += s->freed_objects;
+	sums->freed_bytes += s->freed_bytes;
+}
+
 static struct estimate estimate_of(const struct report *r, const struct profile_sample *s)
 {
 	struct estimate e = {
@@ -212,6 +238,7 @@ void report_add_sample(const struct report *r, const struct profile_sample *s,
 	estimate_merge(&row->alloc_estimate, &alloc);
 	add_growth(r, s, &row->growth);
 	add_ages(r, s, &row->ages);
+	add_bins(r, s, &row->bins);
 }
 
 bool report_interval(const struct report *r, const struct report_row *row, double *ret_low,
@@ -244,6 +271,7 @@ void report_add_row(struct report_row *into, const struct report_row *row)
 	estimate_merge(&into->alloc_estimate, &row->alloc_estimate);
 	growth_merge(&into->growth, &row->growth);
 	age_merge(&into->ages, &row->ages);
+	bin_sums_merge(&into->bins, &row->bins);
 	into->task.has_no_alloc =
 		row->task.has_no_alloc && (!into->row_cnt || into->task.has_no_alloc);
 	into->row_cnt++;
@@ -258,7 +286,8 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .estimate = row->estimate,
 				    .alloc_estimate = row->alloc_estimate,
 				    .growth = row->growth,
-				    .ages = row->ages };
+				    .ages = row->ages,
+				    .bins = row->bins };
 }
 
 static bool has_lives(const struct growth_sums *s)
@@ -276,7 +305,7 @@ bool report_growth(const struct report *r, const struct report_row *row, size_t 
 	const struct growth_sums *s = &row->growth;
 
 	*ret = (struct growth){ 0 };
-	if (r->opts->by == REPORT_BY_INSTANCE || r->opts->by == REPORT_BY_AGE || !r->is_inuse ||
+	if (r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts) || !r->is_inuse ||
 	    r->is_unknown || !r->p->moments_ns.cnt ||
 	    (r->growth_plan.is_known && !s->is_partial && !has_lives(s)))
 		return false;
@@ -284,13 +313,34 @@ bool report_growth(const struct report *r, const struct report_row *row, size_t 
 	return ret->has_rate;
 }
 
-void report_rank_growth(const struct report *r, struct report_row *row)
+/* Of what tasks allocated only sums are known. */
+bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
+{
+	double alloc = 0;
+
+	if (!r->has_lifetimes || !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE ||
+	    report_is_by_class(r->opts))
+		return false;
+	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
+		alloc += row->bins.objects[HT_BIN_SIZE + i];
+	return bin_share(&row->bins, bin_temporary_objects(&row->bins), alloc, ret);
+}
+
+static void rank_growth(const struct report *r, struct report_row *row)
 {
 	static const int ranks[] = { [GROWTH_GROWS] = 0, [GROWTH_UNKNOWN] = 1, [GROWTH_STEADY] = 2 };
 	struct growth g;
 
 	row->growth_bytes_per_s = report_growth(r, row, 1, &g) ? g.bytes_per_s : 0;
 	row->growth_rank = ranks[g.verdict];
+}
+
+void report_rank(const struct report *r, struct report_row *row)
+{
+	if (r->opts->sort == REPORT_SORT_GROWTH)
+		rank_growth(r, row);
+	else if (r->opts->sort == REPORT_SORT_TEMPORARY)
+		row->temporary_objects = bin_temporary_objects(&row->bins);
 }
 
 /* The row named name, made when it is new. index_by_name: id of name -> index of row. */
@@ -440,22 +490,14 @@ static int compare_largest(int64_t x, int64_t y)
 	return x > y ? -1 : x < y;
 }
 
-/* The oldest first; what is not known last. */
-static int compare_ages(uint32_t x, uint32_t y)
-{
-	if ((x == AGE_CLASS_CNT) != (y == AGE_CLASS_CNT))
-		return x == AGE_CLASS_CNT ? 1 : -1;
-	return x > y ? -1 : x < y;
-}
-
 int report_compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct report *r = ctx;
 	const struct report_row *x = a, *y = b;
 	int order = 0;
 
-	if (r->opts->by == REPORT_BY_AGE)
-		return compare_ages(x->age_rank, y->age_rank);
+	if (report_is_by_class(r->opts))
+		return (x->class_rank > y->class_rank) - (x->class_rank < y->class_rank);
 	switch (r->opts->sort) {
 	case REPORT_SORT_INUSE:
 		if (r->is_unknown)
@@ -472,6 +514,10 @@ int report_compare_rows(const void *a, const void *b, void *ctx)
 		if (!order)
 			order = (x->growth_bytes_per_s < y->growth_bytes_per_s) -
 				(x->growth_bytes_per_s > y->growth_bytes_per_s);
+		break;
+	case REPORT_SORT_TEMPORARY:
+		order = (x->temporary_objects < y->temporary_objects) -
+			(x->temporary_objects > y->temporary_objects);
 		break;
 	case REPORT_SORT_NAME:
 		order = strcmp(strset_get(r->names, x->name), strset_get(r->names, y->name));
@@ -521,12 +567,16 @@ static int make_rows(struct report *r)
 	case REPORT_BY_AGE:
 		err = report_rows_by_age(r);
 		break;
+	case REPORT_BY_LIFETIME:
+	case REPORT_BY_SIZE:
+		err = report_rows_by_bin(r);
+		break;
 	default:
 		err = rows_by_name(r);
 	}
-	if (!err && r->opts->sort == REPORT_SORT_GROWTH)
+	if (!err)
 		vec_each(&r->rows, row)
-			report_rank_growth(r, row);
+			report_rank(r, row);
 	if (!err && r->rows.cnt)
 		qsort_r(r->rows.data, r->rows.cnt, sizeof(*r->rows.data), report_compare_rows, r);
 	if (err || report_is_screen(r->opts))

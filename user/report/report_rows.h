@@ -16,6 +16,7 @@
 #include "base/strset.h"
 #include "base/vec.h"
 #include "report/options.h"
+#include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/profile.h"
@@ -53,10 +54,12 @@ struct report_row {
 	struct estimate estimate; /* of value and objects */
 	struct estimate alloc_estimate; /* a variance that is not known is NAN */
 	struct age_sums ages;
-	uint32_t age_rank; /* by age: the class */
+	struct bin_sums bins;
+	uint32_t class_rank; /* by age, lifetime or size: the order of rows */
 	struct growth_sums growth;
 	int growth_rank; /* with REPORT_SORT_GROWTH: enum growth_verdict in the order of rows */
 	double growth_bytes_per_s; /* likewise */
+	double temporary_objects; /* with REPORT_SORT_TEMPORARY */
 	uint32_t sample_first, sample_cnt; /* in report.order: the samples of this row */
 	uint32_t seen; /* the last sample that was added to cumulative, + 1 */
 	size_t row_cnt; /* "(other)": how many rows it stands for, else 0 */
@@ -73,6 +76,8 @@ struct report {
 	bool is_inuse; /* value is inuse_space */
 	bool is_alloc; /* value is alloc_space */
 	bool is_unknown; /* in-use is not known: its values mean nothing */
+	bool has_bins; /* sizes are known */
+	bool has_lifetimes; /* so are frees and lifetimes */
 	bool is_lossy; /* something is missing: no number is exact */
 	uint64_t rate_bytes; /* one sample per this many bytes; 0 = not known */
 	bool has_interval;
@@ -135,6 +140,9 @@ int report_select(struct report *r);
 int report_rows_by_scope(struct report *r);
 int report_rows_by_instance(struct report *r);
 int report_rows_by_age(struct report *r);
+int report_rows_by_bin(struct report *r); /* by lifetime or size */
+/* Rows are classes of age, lifetime or size. */
+bool report_is_by_class(const struct report_options *opts);
 
 int64_t report_add_saturating(int64_t a, int64_t b);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
@@ -148,8 +156,10 @@ bool report_alloc_interval(const struct report *r, const struct report_row *row,
 /* Whether the row grows. false: nothing is known, and *ret says how much longer it takes, 0: that is not known either. */
 bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
 		   struct growth *ret);
-/* For REPORT_SORT_GROWTH. */
-void report_rank_growth(const struct report *r, struct report_row *row);
+/* How much of what the row allocated lived for less than BIN_TEMPORARY_NS. false: it is not known. */
+bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret);
+/* For REPORT_SORT_GROWTH and REPORT_SORT_TEMPORARY: what the row is compared by. */
+void report_rank(const struct report *r, struct report_row *row);
 struct scope_sums report_sums_of_row(const struct report_row *row);
 /* Adds to row_cnt too. */
 void report_add_row(struct report_row *into, const struct report_row *row);
@@ -163,6 +173,8 @@ bool report_is_screen(const struct report_options *opts);
 int report_write_text(const struct report *r, FILE *out);
 /* By growth; at most row_cap rows, 0 = all. */
 int report_write_growth(const struct report *r, size_t row_cap, FILE *out);
+/* By what is temporary; likewise. */
+int report_write_temporary(const struct report *r, size_t row_cap, FILE *out);
 int report_write_json(const struct report *r, FILE *out);
 int report_write_collapsed(const struct report *r, FILE *out);
 int report_write_heap(const struct report *r, FILE *out); /* by stack, all of them */

@@ -113,7 +113,8 @@ static int make_row(struct view *v, uint32_t node)
 				  .estimate = n->inclusive.estimate,
 				  .alloc_estimate = n->inclusive.alloc_estimate,
 				  .growth = n->inclusive.growth,
-				  .ages = n->inclusive.ages };
+				  .ages = n->inclusive.ages,
+				  .bins = n->inclusive.bins };
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)
@@ -125,8 +126,7 @@ static int make_row(struct view *v, uint32_t node)
 	if (row.name < 0 || row.scope.path < 0)
 		return -ENOMEM;
 	set_peak(v, n, &row);
-	if (v->r->opts->sort == REPORT_SORT_GROWTH)
-		report_rank_growth(v->r, &row);
+	report_rank(v->r, &row);
 	return vec_push(&v->rows, row);
 }
 

@@ -25,7 +25,15 @@
 #define SECOND_INDENT 6
 #define CELL_BUF REPORT_INTERVAL_BUF
 
-enum cell { CELL_VALUE, CELL_INTERVAL, CELL_BLOCKS, CELL_CUMULATIVE, CELL_ALLOC, CELL_CNT };
+enum cell {
+	CELL_VALUE,
+	CELL_INTERVAL,
+	CELL_BLOCKS,
+	CELL_SHARE,
+	CELL_CUMULATIVE,
+	CELL_ALLOC,
+	CELL_CNT
+};
 
 struct screen {
 	const struct report *r;
@@ -42,6 +50,12 @@ struct screen {
 	size_t used; /* columns in front of the name */
 	FILE *out;
 };
+
+/* By lifetime or size. */
+static bool is_by_bin(const struct report *r)
+{
+	return report_is_by_class(r->opts) && r->opts->by != REPORT_BY_AGE;
+}
 
 static bool is_by_name(const struct report *r)
 {
@@ -73,6 +87,12 @@ static char *format_cell(const struct report *r, const struct report_row *row, e
 		return report_format_unit_interval(r, row, buf);
 	case CELL_BLOCKS:
 		return format_count((double)row->objects, buf, CELL_BUF);
+	case CELL_SHARE:
+		snprintf(buf, CELL_BUF, "%.1f%%",
+			 r->total.objects > 0 ?
+				 100 * (double)row->objects / (double)r->total.objects :
+				 0);
+		return buf;
 	case CELL_CUMULATIVE:
 		return report_format_value(r, (double)row->cumulative, buf);
 	default:
@@ -83,9 +103,8 @@ static char *format_cell(const struct report *r, const struct report_row *row, e
 static void format_title(const struct report *r, enum cell cell, char *buf)
 {
 	static const char *const titles[] = {
-		[CELL_INTERVAL] = "+- 95 %",
-		[CELL_BLOCKS] = "BLOCKS",
-		[CELL_CUMULATIVE] = "CUMULATIVE",
+		[CELL_INTERVAL] = "+- 95 %", [CELL_BLOCKS] = "BLOCKS",
+		[CELL_SHARE] = "OF BLOCKS",  [CELL_CUMULATIVE] = "CUMULATIVE",
 		[CELL_ALLOC] = "ALLOCATED",
 	};
 	const char *name = cell == CELL_VALUE ? report_value_title(r) : titles[cell];
@@ -104,6 +123,7 @@ static void choose_cells(struct screen *s)
 	s->has_rank = !is_by_name(r);
 	s->has_cell[CELL_VALUE] = true;
 	s->has_cell[CELL_BLOCKS] = r->objects_type >= 0;
+	s->has_cell[CELL_SHARE] = is_by_bin(r) && r->objects_type >= 0;
 	s->has_cell[CELL_CUMULATIVE] = r->opts->by == REPORT_BY_FUNCTION;
 	s->has_cell[CELL_ALLOC] = r->alloc_type >= 0 && wants_alloc;
 	if (r->opts->by == REPORT_BY_FUNCTION && report_columns(r) < 90)
@@ -158,9 +178,10 @@ static void put_cell(const struct screen *s, enum cell cell, const char *text)
 static void put_titles(const struct screen *s)
 {
 	static const char *const what[] = {
-		[REPORT_BY_STACK] = "WHERE",   [REPORT_BY_FUNCTION] = "FUNCTION",
-		[REPORT_BY_MODULE] = "MODULE", [REPORT_BY_THREAD] = "THREAD",
-		[REPORT_BY_LABEL] = "LABEL",   [REPORT_BY_AGE] = "AGE",
+		[REPORT_BY_STACK] = "WHERE",	[REPORT_BY_FUNCTION] = "FUNCTION",
+		[REPORT_BY_MODULE] = "MODULE",	[REPORT_BY_THREAD] = "THREAD",
+		[REPORT_BY_LABEL] = "LABEL",	[REPORT_BY_AGE] = "AGE",
+		[REPORT_BY_LIFETIME] = "LIVED", [REPORT_BY_SIZE] = "SIZE",
 	};
 	const char *key = s->r->opts->by == REPORT_BY_LABEL ? s->r->opts->label_key : "";
 	char text[CELL_BUF];
@@ -330,6 +351,8 @@ static const char *word_of(const struct report *r, size_t cnt)
 		[REPORT_BY_THREAD] = { "thread", "threads" },
 		[REPORT_BY_LABEL] = { "value", "values" },
 		[REPORT_BY_AGE] = { "age", "ages" },
+		[REPORT_BY_LIFETIME] = { "lifetime", "lifetimes" },
+		[REPORT_BY_SIZE] = { "size", "sizes" },
 	};
 
 	return words[r->opts->by][cnt != 1];

@@ -131,6 +131,7 @@ static void put_stack(const struct report *r, size_t i, FILE *out)
 	put_label(r, row, "thread", ", thread ", 16, out);
 	put_label(r, row, "scope", "\n        in scope ", report_columns(r) - 30, out);
 	fputc('\n', out);
+	report_put_blocks(r, row, out);
 	if (row->sample_cnt)
 		put_frames(r, &r->p->samples.data[r->order.data[row->sample_first]], out);
 	fputc('\n', out);

@@ -247,10 +247,10 @@ static void make_reclaimed(struct live_view *lv)
 {
 	const struct reclaim_counts *c = tracker_reclaim_counts(lv->src.tracker);
 	const struct serve_named all[RECLAIMED_CNT] = {
-		{ "samples", (double)c->samples },   { "sums", (double)c->sums },
-		{ "bins", (double)c->bins },	     { "contexts", (double)c->contexts },
-		{ "scopes", (double)c->scopes },     { "tasks", (double)c->tasks },
-		{ "stacks", (double)c->stacks },     { "label_sets", (double)c->label_sets },
+		{ "samples", (double)c->samples }, { "sums", (double)c->sums },
+		{ "bins", (double)c->bins },	   { "contexts", (double)c->contexts },
+		{ "scopes", (double)c->scopes },   { "tasks", (double)c->tasks },
+		{ "stacks", (double)c->stacks },   { "label_sets", (double)c->label_sets },
 	};
 
 	memcpy(lv->reclaimed, all, sizeof(all));

@@ -68,7 +68,8 @@ struct snapshot {
 	VEC(struct snapshot_row) rows;
 	struct estimate inuse; /* of all rows */
 	VEC(struct snapshot_age) ages; /* by row, then by class; only of snapshot_take_moment() */
-	VEC(struct bin_part) bins; /* of one row side by side, ascending; not of snapshot_take_contexts() */
+	VEC(struct bin_part)
+	bins; /* of one row side by side, ascending; not of snapshot_take_contexts() */
 	VEC(struct snapshot_held) exec_held; /* see snapshot_part_replaced() */
 	uint64_t stats[HT_STAT_CNT];
 	VEC(struct snapshot_scope) scopes;

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_temporary.c - who allocates most blocks that live for less than a millisecond: a table for people; and what a
+ * stack's blocks are like, in a line.
+ *
+ * The share is of all blocks that were allocated, not of those that were freed: of a stack that frees one of a hundred
+ * blocks at once and keeps the others it must not be said that all are temporary. A block that is still there
+ * and is younger than a millisecond may yet become one of them; at the end of a recording there are few of those.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+/* What stands in front of a name. */
+#define CELL_COLUMNS 58
+
+static double percent(double share)
+{
+	return 100 * share;
+}
+
+/* "98.1 to 99.9", "exact" */
+static char *format_share_interval(const struct report *r, const struct bin_share *s, char *buf,
+				   size_t buf_bytes)
+{
+	if (s->low < s->high)
+		snprintf(buf, buf_bytes, "%.1f to %.1f", percent(s->low), percent(s->high));
+	else
+		snprintf(buf, buf_bytes, "%s", r->is_lossy ? "" : "exact");
+	return buf;
+}
+
+static char *most_size_name(const struct bin_sums *sums, char buf[BIN_NAME_BUF])
+{
+	uint32_t most = bin_most_size(sums);
+
+	if (most < HT_BIN_SIZE_CNT)
+		return bin_name(HT_BIN_SIZE + most, buf);
+	snprintf(buf, BIN_NAME_BUF, "?");
+	return buf;
+}
+
+static void put_row(const struct report *r, const struct report_row *row, FILE *out)
+{
+	char count[UNITS_BUF], interval[32] = "", share[16] = "?", size[BIN_NAME_BUF];
+	char bytes[UNITS_BUF];
+	struct bin_share s;
+
+	if (report_temporary(r, row, &s)) {
+		snprintf(share, sizeof(share), "%.1f%%", percent(s.share));
+		format_share_interval(r, &s, interval, sizeof(interval));
+	}
+	fprintf(out, "%9s %7s %-14s  %-14s %9s  ",
+		format_count(row->temporary_objects, count, sizeof(count)), share, interval,
+		most_size_name(&row->bins, size),
+		format_bytes((double)(r->is_alloc ? row->value : row->alloc), bytes,
+			     sizeof(bytes)));
+	report_put_row_name(r, row, CELL_COLUMNS, out);
+	fputc('\n', out);
+}
+
+static bool has_temporary(const struct report_row *row)
+{
+	return row->temporary_objects > 0;
+}
+
+int report_write_temporary(const struct report *r, size_t row_cap, FILE *out)
+{
+	struct report_places rows = { 0 };
+	int err = report_find_ranked(r, has_temporary, &rows);
+	size_t shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
+
+	if (err)
+		goto out;
+	report_put_head(r, out);
+	report_paint(r, REPORT_BOLD, out);
+	fprintf(out, "%9s %7s %-14s  %-14s %9s  WHERE", "TEMPORARY", "OF ALL", "95 %", "MOST HAVE",
+		"ALLOCATED");
+	report_paint(r, REPORT_PLAIN, out);
+	fputc('\n', out);
+	for (size_t i = 0; i < shown_cnt; i++)
+		put_row(r, &rows.data[i], out);
+	if (shown_cnt < rows.cnt)
+		fprintf(out, "%*sand %zu more: --top 0\n", CELL_COLUMNS, "", rows.cnt - shown_cnt);
+	report_put_wrapped(rows.cnt ?
+				   "temporary: blocks that were freed within 1 ms; of all blocks "
+				   "that were allocated while recording" :
+				   "No block that was sampled was freed within 1 ms.",
+			   2, report_columns(r), out);
+out:
+	vec_release(&rows);
+	return err;
+}
+
+void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out)
+{
+	char count[UNITS_BUF], size[BIN_NAME_BUF];
+	double alloc = 0;
+	struct bin_share s;
+
+	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
+		alloc += row->bins.objects[HT_BIN_SIZE + i];
+	if (!(alloc > 0))
+		return;
+	fprintf(out, "        %s allocated block%s:", format_count(alloc, count, sizeof(count)),
+		alloc == 1 ? "" : "s");
+	if (report_temporary(r, row, &s))
+		fprintf(out, " %.1f%% lived under 1 ms,", percent(s.share));
+	fprintf(out, " most have %s\n", most_size_name(&row->bins, size));
+}
