@@ -13,7 +13,7 @@
  * drawn by bytes, so the bytes of a bin are as sure as any other sum, and have their variance beside them.
  *
  * A stack mostly has one size or two, and a few lifetimes. So an entry of the map is one bin, not all of
- * them: 56 bins for each stack would be nearly ten times as much. An entry takes 128 bytes of the kernel's
+ * them: 66 bins for each stack would be ten times as much. An entry takes 128 bytes of the kernel's
  * memory; a map that is full has 64 MiB at the default of --max-stacks. A sample costs one update here when it is
  * allocated and one when it is freed; a call that is not sampled costs nothing.
  *

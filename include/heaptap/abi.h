@@ -646,7 +646,7 @@ struct ht_bin {
 };
 _Static_assert(sizeof(struct ht_bin) == 40, "value of map `bins`");
 #define HT_BIN_SIZE_CNT 32 /* the last: 1 GiB or more */
-#define HT_BIN_LIFE_CNT 24 /* the last: 68 min or more */
+#define HT_BIN_LIFE_CNT 34 /* the last: 69.9 min or more */
 #define HT_BIN_SIZE 0
 #define HT_BIN_LIFE HT_BIN_SIZE_CNT
 #define HT_BIN_CNT (HT_BIN_SIZE_CNT + HT_BIN_LIFE_CNT)

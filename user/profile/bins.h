@@ -27,7 +27,7 @@ uint32_t bin_of_life(uint64_t ns);
 /* Bytes or ns. The last bin of either kind ends at UINT64_MAX. */
 uint64_t bin_from(uint32_t bin);
 uint64_t bin_to(uint32_t bin);
-/* "64 to 127 B", "4 to 8 KiB"; "250 us to 500 us", "under 0.977 us", "68.3 min or more" */
+/* "64 to 127 B", "4 to 8 KiB"; "250 us to 500 us", "under 0.977 us", "69.9 min or more" */
 #define BIN_NAME_BUF 48
 char *bin_name(uint32_t bin, char buf[BIN_NAME_BUF]);
 

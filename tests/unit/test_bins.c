@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_bins.c - bins and their names; the interval of a share against simulated samples; and reports by lifetime, by
+ * size and by what is temporary, of a profile that was written and read again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "profile/bins.h"
+#include "profile/estimate.h"
+#include "profile/older.h"
+#include "profile/pprof.h"
+#include "profile/profile.h"
+#include "report/report.h"
+#include "report/report_rows.h"
+
+#define MS 1000000ULL
+
+static void test_bounds(void **state)
+{
+	(void)state;
+	for (uint32_t bin = 0; bin < HT_BIN_CNT; bin++) {
+		bool is_life = bin >= HT_BIN_LIFE;
+		uint32_t (*bin_of)(uint64_t) = is_life ? bin_of_life : bin_of_size;
+
+		assert_true(bin_from(bin) < bin_to(bin));
+		assert_int_equal(bin_of(bin_from(bin)), bin);
+		if (bin_to(bin) == UINT64_MAX)
+			continue;
+		assert_int_equal(bin_of(bin_to(bin) - 1), bin);
+		assert_int_equal(bin_of(bin_to(bin)), bin + 1);
+		assert_int_equal(bin_from(bin + 1), bin_to(bin));
+	}
+	assert_int_equal(bin_to(HT_BIN_LIFE - 1), UINT64_MAX);
+	assert_int_equal(bin_of_size(UINT64_MAX), HT_BIN_LIFE - 1);
+	assert_int_equal(bin_of_life(1ULL << 59), HT_BIN_CNT - 1);
+	/* what is called temporary ends at a bound */
+	assert_int_equal(bin_from(bin_of_life(BIN_TEMPORARY_NS)), BIN_TEMPORARY_NS);
+}
+
+static void test_names(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *name;
+	} sizes[] = { { 0, "0 B" },
+		      { 1, "1 B" },
+		      { 3, "2 to 3 B" },
+		      { 64, "64 to 127 B" },
+		      { 1023, "512 to 1023 B" },
+		      { 1024, "1 to 2 KiB" },
+		      { 4096, "4 to 8 KiB" },
+		      { 1000000, "512 to 1024 KiB" },
+		      { 1 << 20, "1 to 2 MiB" },
+		      { 1ULL << 40, "1 GiB or more" } };
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} lives[] = { { 0, "under 0.977 us" },
+		      { 1000, "0.977 us to 1.95 us" },
+		      { 300000, "250 us to 500 us" },
+		      { 999999, "500 us to 1 ms" },
+		      { MS, "1 ms to 2 ms" },
+		      { 50 * MS, "32 ms to 64 ms" },
+		      { 1000 * MS, "512 ms to 1.02 s" },
+		      { 100000 * MS, "65.5 s to 2.18 min" },
+		      { 1ULL << 43, "69.9 min or more" } };
+	char buf[BIN_NAME_BUF];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		assert_string_equal(bin_name(bin_of_size(sizes[i].bytes), buf), sizes[i].name);
+	for (size_t i = 0; i < sizeof(lives) / sizeof(*lives); i++)
+		assert_string_equal(bin_name(bin_of_life(lives[i].ns), buf), lives[i].name);
+}
+
+static struct bin_part part_of(uint32_t bin, uint64_t samples, double objects, double bytes)
+{
+	return (struct bin_part){ bin, samples, objects, bytes, 10 };
+}
+
+static void test_share_exact(void **state)
+{
+	const struct bin_part size = part_of(bin_of_size(100), 1000, 1000, 100000);
+	struct bin_sums sums = { 0 };
+	struct bin_share s;
+
+	(void)state;
+	assert_false(bin_share(&sums, 0, 0, &s));
+	assert_false(bin_share(&sums, 0, 10, &s));
+	bin_sums_add(&sums, &size);
+	assert_true(bin_share(&sums, 250, 1000, &s));
+	assert_true(s.share == 0.25 && s.low == 0.25 && s.high == 0.25);
+	/* none or all of a few samples is no certainty */
+	memset(&sums, 0, sizeof(sums));
+	bin_sums_add(&sums, &(struct bin_part){ .bin = 7, .samples = 5, .objects = 5000 });
+	assert_true(bin_share(&sums, 0, 5000, &s));
+	assert_true(s.share == 0 && s.low == 0 && s.high > 0.3);
+	assert_true(bin_share(&sums, 5000, 5000, &s));
+	assert_true(s.share == 1 && s.high == 1 && s.low < 0.7);
+}
+
+static double draw(void)
+{
+	return drand48();
+}
+
+/* cnt blocks of one size, of which a part is temporary. */
+static void sample_blocks(uint64_t size_bytes, unsigned cnt, double part, double rate_bytes,
+			  struct bin_sums *sums)
+{
+	double p = estimate_probability(size_bytes, (uint64_t)rate_bytes);
+	uint64_t samples = 0, temporary = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		bool is_temporary = i < part * cnt;
+
+		if (draw() >= p)
+			continue;
+		samples++;
+		temporary += is_temporary;
+	}
+	if (!samples)
+		return;
+	bin_sums_add(sums, &(struct bin_part){ .bin = bin_of_size(size_bytes),
+					       .samples = samples,
+					       .objects = (double)samples / p });
+	bin_sums_add(sums, &(struct bin_part){ .bin = bin_of_life(1000),
+					       .samples = temporary,
+					       .objects = (double)temporary / p });
+}
+
+/* The interval has the truth as often as it says, or more often; the share is not off. */
+static void test_share_covers(void **state)
+{
+	static const struct {
+		unsigned small_cnt, large_cnt;
+		double small_part, large_part, rate_bytes;
+	} cases[] = {
+		{ 20000, 0, 0.5, 0, 16384 }, /* one size */
+		{ 20000, 0, 0.99, 0, 16384 },
+		{ 2000, 0, 0.3, 0, 128 }, /* half of all is kept */
+		{ 20000, 2000, 0.7, 0.7, 16384 }, /* two sizes, alike */
+		{ 20000, 4000, 0.9, 0.2, 16384 }, /* and not */
+		{ 20000, 4000, 0.2, 0.9, 16384 },
+	};
+
+	(void)state;
+	srand48(4711);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		double all = cases[i].small_cnt + cases[i].large_cnt, sum = 0, squares = 0;
+		double truth = (cases[i].small_part * cases[i].small_cnt +
+				cases[i].large_part * cases[i].large_cnt) /
+			       all;
+		unsigned runs = 400, covered = 0;
+
+		for (unsigned run = 0; run < runs; run++) {
+			struct bin_sums sums = { 0 };
+			struct bin_share s;
+			double alloc = 0;
+
+			sample_blocks(100, cases[i].small_cnt, cases[i].small_part,
+				      cases[i].rate_bytes, &sums);
+			sample_blocks(5000, cases[i].large_cnt, cases[i].large_part,
+				      cases[i].rate_bytes, &sums);
+			for (uint32_t k = 0; k < HT_BIN_SIZE_CNT; k++)
+				alloc += sums.objects[k];
+			assert_true(bin_share(&sums, bin_temporary_objects(&sums), alloc, &s));
+			covered += s.low <= truth && truth <= s.high;
+			sum += s.share;
+			squares += s.share * s.share;
+		}
+		print_message("# case %zu: %u of %u, mean %.4f of %.4f\n", i, covered, runs,
+			      sum / runs, truth);
+		assert_true(covered >= 365); /* 380 are wanted, 4.4 is their standard error */
+		/* a ratio is off by a part of 1/n, with some 100 samples */
+		assert_true(fabs(sum / runs - truth) <
+			    4 * sqrt((squares / runs - pow(sum / runs, 2)) / runs) + 0.01);
+	}
+}
+
+struct made_part {
+	uint64_t n; /* bytes or ns */
+	uint64_t samples;
+	double objects, bytes;
+};
+
+static void add_sample(struct profile *p, const char *function, const struct made_part *sizes,
+		       size_t size_cnt, const struct made_part *lives, size_t life_cnt,
+		       double unseen)
+{
+	struct profile_function f = { .name_str = profile_str(p, function) };
+	struct profile_line line = { .function = (uint32_t)p->functions.cnt };
+	struct profile_location l = { .mapping = HT_NO_INDEX,
+				      .address = 0x1000 + p->locations.cnt,
+				      .line_first = (uint32_t)p->lines.cnt,
+				      .line_cnt = 1 };
+	double objects = 0, bytes = 0, freed = unseen, freed_bytes = 100 * unseen;
+	uint32_t loc = (uint32_t)p->locations.cnt;
+	int64_t values[PROFILE_VALUE_CNT];
+	struct profile_sample *s;
+
+	assert_int_equal(vec_push(&p->functions, f), 0);
+	assert_int_equal(vec_push(&p->lines, line), 0);
+	assert_int_equal(vec_push(&p->locations, l), 0);
+	for (size_t i = 0; i < size_cnt; i++) {
+		objects += sizes[i].objects;
+		bytes += sizes[i].bytes;
+	}
+	for (size_t i = 0; i < life_cnt; i++) {
+		freed += lives[i].objects;
+		freed_bytes += lives[i].bytes;
+	}
+	values[PROFILE_ALLOC_OBJECTS] = llround(objects);
+	values[PROFILE_ALLOC_SPACE] = llround(bytes);
+	values[PROFILE_INUSE_OBJECTS] = llround(objects - freed);
+	values[PROFILE_INUSE_SPACE] = llround(bytes - freed_bytes);
+	assert_int_equal(profile_add_sample(p, &loc, 1, values, NULL, 0, &s), 0);
+	s->has_error = true;
+	s->inuse_samples = 1;
+	s->alloc_samples = size_cnt;
+	s->alloc_bytes_variance = 10. * (double)size_cnt;
+	s->freed_objects = freed;
+	s->freed_bytes = freed_bytes;
+	for (size_t i = 0; i < size_cnt; i++) {
+		struct bin_part part = part_of(bin_of_size(sizes[i].n), sizes[i].samples,
+					       sizes[i].objects, sizes[i].bytes);
+
+		assert_int_equal(profile_add_bin(p, &part), 0);
+	}
+	for (size_t i = 0; i < life_cnt; i++) {
+		struct bin_part part = part_of(bin_of_life(lives[i].n), lives[i].samples,
+					       lives[i].objects, lives[i].bytes);
+
+		assert_int_equal(profile_add_bin(p, &part), 0);
+	}
+}
+
+/* As it comes out of a file. Halves, which no row may lose. */
+static struct profile *record(bool has_bins, enum recording_inuse inuse)
+{
+	static const struct made_part churn_sizes[] = { { 64, 5, 100.5, 6400.25 },
+							{ 4096, 1, 2.25, 9216.5 } };
+	static const struct made_part churn_lives[] = { { 1000, 4, 90.25, 5700.25 },
+							{ 50 * MS, 1, 5, 3000.5 } };
+	static const struct made_part cache_sizes[] = { { 100, 3, 50, 5000.5 } };
+	static const struct made_part cache_lives[] = { { 2000, 1, 1, 100 } };
+	static char bytes[1 << 16];
+	int fd = memfd_create("profile", MFD_CLOEXEC);
+	struct profile *p, *again;
+	struct format_error why;
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_set_heap_types(p, 4096), 0);
+	p->time_ns = 1000000000000;
+	p->recording = RECORDING_NONE;
+	p->recording.is_known = true;
+	p->recording.inuse = inuse;
+	p->recording.duration_ns = 1000000000;
+	p->has_bins = has_bins;
+	add_sample(p, "churn", churn_sizes, has_bins ? 2 : 0, churn_lives, has_bins ? 2 : 0,
+		   has_bins ? 3 : 0);
+	add_sample(p, "cache", cache_sizes, has_bins, cache_lives, has_bins, 0);
+	assert_int_equal(pprof_write(p, fd), 0);
+	profile_free(p);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(n > 0);
+	if (pprof_check(bytes, (size_t)n, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(pprof_read_mem(bytes, (size_t)n, &again, &why), 0);
+	close(fd);
+	return again;
+}
+
+struct expected {
+	const char *name;
+	int64_t objects;
+	uint64_t samples;
+};
+
+static void check_rows(enum report_by by, const struct expected *expected, size_t cnt,
+		       enum recording_inuse inuse)
+{
+	struct report_options opts = { .by = by, .format = REPORT_JSON };
+	struct profile *p = record(true, inuse);
+	int64_t bytes = 0, objects = 0;
+	struct report *r;
+
+	assert_int_equal(report_open(p, &opts, &r), 0);
+	assert_int_equal(r->rows.cnt, cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		const struct report_row *row = &r->rows.data[i];
+
+		assert_string_equal(strset_get(r->names, row->name), expected[i].name);
+		assert_true(llabs(row->objects - expected[i].objects) <= 1);
+		assert_int_equal(row->estimate.samples, expected[i].samples);
+		bytes += row->value;
+		objects += row->objects;
+	}
+	assert_true(r->is_alloc);
+	assert_int_equal(bytes, r->total.value);
+	assert_int_equal(objects, r->total.objects);
+	assert_int_equal(r->total.objects, 103 + 50);
+	report_close(r);
+	profile_free(p);
+}
+
+static void test_by_size(void **state)
+{
+	static const struct expected rows[] = { { "64 to 127 B", 150, 8 }, { "4 to 8 KiB", 2, 1 } };
+
+	(void)state;
+	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_ALL);
+	/* frees need not be known for that */
+	check_rows(REPORT_BY_SIZE, rows, 2, RECORDING_INUSE_UNKNOWN);
+}
+
+static void test_by_lifetime(void **state)
+{
+	static const struct expected all[] = { { "0.977 us to 1.95 us", 90, 4 },
+					       { "1.95 us to 3.91 us", 1, 1 },
+					       { "32 ms to 64 ms", 5, 1 },
+					       { "(not freed)", 54, 0 },
+					       { "(not known)", 3, 0 } };
+	/* some frees went unseen: what is left may be freed */
+	static const struct expected since[] = { { "0.977 us to 1.95 us", 90, 4 },
+						 { "1.95 us to 3.91 us", 1, 1 },
+						 { "32 ms to 64 ms", 5, 1 },
+						 { "(not known)", 57, 0 } };
+
+	(void)state;
+	check_rows(REPORT_BY_LIFETIME, all, 5, RECORDING_INUSE_ALL);
+	check_rows(REPORT_BY_LIFETIME, since, 4, RECORDING_INUSE_SINCE);
+}
+
+static char *write_report(struct profile *p, const struct report_options *opts)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	assert_int_equal(report_write(p, opts, out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_json(void **state)
+{
+	struct report_options opts = { .by = REPORT_BY_FUNCTION,
+				       .format = REPORT_JSON,
+				       .sort = REPORT_SORT_TEMPORARY };
+	struct profile *p = record(true, RECORDING_INUSE_ALL);
+	char *text = write_report(p, &opts);
+
+	(void)state;
+	has(text, "\"freed_bytes\":9001,\"freed_objects\":98,\"temporary_objects\":90,"
+		  "\"temporary_share\":0.87");
+	has(text, "\"lifetimes\":[{\"from_ns\":977,\"to_ns\":1954,\"objects\":90,\"bytes\":5700},"
+		  "{\"from_ns\":32000000,\"to_ns\":64000000,\"objects\":5,\"bytes\":3000}]");
+	has(text, "\"sizes\":[{\"from_bytes\":64,\"to_bytes\":128,\"objects\":50,\"bytes\":5000}]");
+	assert_true(strstr(text, "\"name\":\"churn\"") < strstr(text, "\"name\":\"cache\""));
+	free(text);
+	profile_free(p);
+
+	p = record(true, RECORDING_INUSE_UNKNOWN);
+	text = write_report(p, &opts);
+	has(text, "\"temporary_share\":null,\"temporary_share_low\":null,"
+		  "\"temporary_share_high\":null,\"lifetimes\":null,\"sizes\":[{");
+	has(text, "\"freed_bytes\":null,\"freed_objects\":null,\"temporary_objects\":null");
+	free(text);
+	profile_free(p);
+
+	p = record(false, RECORDING_INUSE_ALL);
+	text = write_report(p, &opts);
+	has(text, "\"lifetimes\":null,\"sizes\":null");
+	free(text);
+	profile_free(p);
+}
+
+static void test_text(void **state)
+{
+	struct report_options opts = {
+		.format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY, .row_cap = 1, .columns = 100
+	};
+	struct profile *p = record(true, RECORDING_INUSE_ALL);
+	char *text = write_report(p, &opts);
+
+	(void)state;
+	has(text, "TEMPORARY  OF ALL 95 %            MOST HAVE      ALLOCATED  WHERE\n");
+	has(text, "       90   87.8% ");
+	has(text, "  64 to 127 B     15.3 KiB  churn\n");
+	has(text, " and 1 more: --top 0\n");
+	free(text);
+	opts = (struct report_options){ .format = REPORT_TEXT, .shows_stacks = true };
+	text = write_report(p, &opts);
+	has(text, "        103 allocated blocks: 87.8% lived under 1 ms, most have 64 to 127 B\n");
+	free(text);
+	profile_free(p);
+	p = record(false, RECORDING_INUSE_ALL);
+	text = write_report(p, &opts);
+	assert_null(strstr(text, "allocated block"));
+	free(text);
+	profile_free(p);
+}
+
+static void unknown(bool has_bins, enum recording_inuse inuse, struct report_options opts,
+		    const char *says)
+{
+	struct profile *p = record(has_bins, inuse);
+	char why[256];
+
+	if (says) {
+		assert_int_equal(report_check(p, &opts, why, sizeof(why)), -ENODATA);
+		has(why, says);
+	} else {
+		assert_int_equal(report_check(p, &opts, why, sizeof(why)), 0);
+	}
+	profile_free(p);
+}
+
+static void test_unknown(void **state)
+{
+	const struct report_options by_life = { .by = REPORT_BY_LIFETIME };
+	const struct report_options by_size = { .by = REPORT_BY_SIZE };
+	const struct report_options sorted = { .sort = REPORT_SORT_TEMPORARY };
+	struct profile *p = record(true, RECORDING_INUSE_ALL);
+
+	(void)state;
+	unknown(true, RECORDING_INUSE_ALL, by_life, NULL);
+	unknown(false, RECORDING_INUSE_ALL, by_life, "how long its blocks lived is unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, sorted, "how long its blocks lived is unknown: only");
+	unknown(false, RECORDING_INUSE_ALL, by_size, "how large its blocks were is unknown: only");
+	unknown(true, RECORDING_INUSE_UNKNOWN, by_size, NULL);
+	unknown(true, RECORDING_INUSE_UNKNOWN, by_life, "because frees were not watched");
+	unknown(true, RECORDING_INUSE_UNKNOWN, sorted, "because frees were not watched");
+	/* of a part of what is in use nothing of it is said */
+	assert_int_equal(profile_keep_older(p, 1), -ENODATA);
+	assert_true(p->has_bins);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_share_exact), cmocka_unit_test(test_share_covers),
+		cmocka_unit_test(test_by_size),	    cmocka_unit_test(test_by_lifetime),
+		cmocka_unit_test(test_json),	    cmocka_unit_test(test_text),
+		cmocka_unit_test(test_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
