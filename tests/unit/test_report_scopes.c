@@ -167,25 +167,27 @@ static void rows_add_up_whatever_is_asked(void **state)
 	int cases = 0;
 
 	(void)state;
-	for (int i = 0; i < 8 * 5 * 8 * 5 * 7 * 2; i++) {
-		const char *list = lists[i / (8 * 5 * 8 * 5) % 7];
-		struct report_options o = { .by = i % 8,
-					    .sort = i / 8 % 5,
-					    .row_cap = i / 40 % 8,
-					    .scope = scopes[i / (40 * 8) % 5],
-					    .folds_repeated = i / (40 * 8 * 5 * 7),
+	for (int i = 0; i < 10 * 6 * 8 * 5 * 7 * 2; i++) {
+		const char *list = lists[i / (10 * 6 * 8 * 5) % 7];
+		struct report_options o = { .by = i % 10,
+					    .sort = i / 10 % 6,
+					    .row_cap = i / 60 % 8,
+					    .scope = scopes[i / (60 * 8) % 5],
+					    .folds_repeated = i / (60 * 8 * 5 * 7),
 					    .groups_threads = i & 1,
 					    .label_key = "thread" };
+		bool is_of_alloc = o.by == REPORT_BY_LIFETIME || o.by == REPORT_BY_SIZE;
+		int64_t total = is_of_alloc ? TOTAL_ALLOC : TOTAL;
 		struct report *r;
 
 		if (list)
 			assert_int_equal(match_list_new(list, &o.match), 0);
 		r = open_report(&o);
 		check_sums(r);
-		assert_int_equal(r->whole.value, TOTAL);
+		assert_int_equal(r->whole.value, total);
 		if (!o.scope) {
-			assert_int_equal(r->total.value, TOTAL);
-			assert_int_equal(r->total.alloc, o.by == REPORT_BY_AGE ? 0 : TOTAL_ALLOC);
+			assert_int_equal(r->total.value, total);
+			assert_int_equal(r->total.alloc, report_is_by_class(&o) ? 0 : TOTAL_ALLOC);
 		}
 		cases += r->has_unmatched;
 		report_close(r);
@@ -609,7 +611,7 @@ static void the_command_says_what_is_wrong(void **state)
 		{ { "--group-threads=l*" }, 0, "l*" },
 		{ { "--scope=Top/a" }, 1, "did you mean Top/A?" },
 		{ { "--by=label:colour" }, 1, "no sample has the label 'colour'" },
-		{ { "--by=label:" }, 2, "instance, age or label:KEY" },
+		{ { "--by=label:" }, 2, "instance, age, lifetime, size or label:KEY" },
 		{ { "--by=age" }, 1, "how old its blocks are is unknown" },
 		{ { "--older-than=10m" }, 1, "how old its blocks are is unknown" },
 		{ { "--older-than=8m" }, 2, "the nearest bounds are 7 min and 10 min" },

@@ -186,7 +186,8 @@ static void json_is_null(void **state)
 {
 	(void)state;
 	for (int by = 0; by <= REPORT_BY_LABEL; by++) {
-		if (by == REPORT_BY_AGE) /* of what was allocated it says nothing */
+		/* the first says nothing of what was allocated, the others nothing else */
+		if (by == REPORT_BY_AGE || by == REPORT_BY_LIFETIME || by == REPORT_BY_SIZE)
 			continue;
 		char *text = print(&(struct report_options){
 			.by = by, .format = REPORT_JSON, .label_key = "scope", .scope = "A" });

@@ -66,7 +66,7 @@ static void give_rest(struct division *d, struct report_row *row)
 {
 	struct estimate rest = d->whole.estimate;
 
-	if (d->bytes == d->whole.value && d->objects == d->whole.objects)
+	if (d->objects && d->objects == d->whole.objects && d->bytes == d->whole.value)
 		return;
 	estimate_subtract(&rest, &d->sum);
 	if (isnan(d->sum.bytes_variance))
