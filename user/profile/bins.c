@@ -120,7 +120,6 @@ char *bin_name(uint32_t bin, char buf[BIN_NAME_BUF])
 void bin_sums_add(struct bin_sums *sums, const struct bin_part *part)
 {
 	sums->objects[part->bin] += part->objects;
-	sums->bytes[part->bin] += part->bytes;
 	if (!is_life(part->bin) && part->samples)
 		sums->square += part->objects * part->objects / (double)part->samples;
 }
@@ -128,10 +127,8 @@ void bin_sums_add(struct bin_sums *sums, const struct bin_part *part)
 void bin_sums_merge(struct bin_sums *sums, const struct bin_sums *other)
 {
 	sums->is_known |= other->is_known;
-	for (size_t i = 0; i < HT_BIN_CNT; i++) {
+	for (size_t i = 0; i < HT_BIN_CNT; i++)
 		sums->objects[i] += other->objects[i];
-		sums->bytes[i] += other->bytes[i];
-	}
 	sums->freed_objects += other->freed_objects;
 	sums->freed_bytes += other->freed_bytes;
 	sums->square += other->square;

@@ -34,10 +34,10 @@ char *bin_name(uint32_t bin, char buf[BIN_NAME_BUF]);
 /* Blocks that lived for less are temporary: a bound of the lifetimes. */
 #define BIN_TEMPORARY_NS 1000000
 
-/* All bins of a row that was added up. */
+/* All bins of a row that was added up. Rows are many: their bytes are left to reports by lifetime and size. */
 struct bin_sums {
 	bool is_known;
-	double objects[HT_BIN_CNT], bytes[HT_BIN_CNT];
+	double objects[HT_BIN_CNT];
 	double freed_objects, freed_bytes; /* also those whose lifetime is not known */
 	double square; /* see bin_share() */
 };

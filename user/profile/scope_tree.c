@@ -55,7 +55,6 @@ void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other)
 	estimate_merge(&sums->alloc_estimate, &other->alloc_estimate);
 	growth_merge(&sums->growth, &other->growth);
 	age_merge(&sums->ages, &other->ages);
-	bin_sums_merge(&sums->bins, &other->bins);
 }
 
 static bool is_on_path(const struct scope_tree *t, uint32_t node, int64_t name_str)
@@ -138,9 +137,12 @@ int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_su
 	bool is_part;
 	int err = walk(t, path ? path : SCOPE_NONE, true, &node, &is_part);
 
-	if (!err)
-		scope_sums_merge(&t->nodes.data[node].exclusive, sums);
-	return err;
+	if (err)
+		return err;
+	scope_sums_merge(&t->nodes.data[node].exclusive, sums);
+	if (sums->bins)
+		bin_sums_merge(&t->nodes.data[node].bins, sums->bins);
+	return 0;
 }
 
 int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns)
@@ -168,8 +170,10 @@ void scope_tree_finish(struct scope_tree *t)
 		n->inclusive = n->exclusive;
 	for (size_t i = t->nodes.cnt; i-- > 0;) {
 		n = &t->nodes.data[i];
-		if (n->parent != SCOPE_NO_NODE)
+		if (n->parent != SCOPE_NO_NODE) {
 			scope_sums_merge(&t->nodes.data[n->parent].inclusive, &n->inclusive);
+			bin_sums_merge(&t->nodes.data[n->parent].bins, &n->bins);
+		}
 		if (n->peak_cnt > 1 && n->peak_bytes < n->inclusive.bytes) {
 			n->peak_bytes = n->inclusive.bytes;
 			n->peak_time_ns = 0;

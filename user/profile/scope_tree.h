@@ -30,7 +30,7 @@ struct scope_sums {
 	struct estimate alloc_estimate;
 	struct growth_sums growth;
 	struct age_sums ages;
-	struct bin_sums bins;
+	const struct bin_sums *bins; /* of what is added, NULL: none; the tree keeps them elsewhere */
 };
 
 struct scope_node {
@@ -39,6 +39,7 @@ struct scope_node {
 	int64_t name_str; /* in names, as shown */
 	struct scope_sums exclusive;
 	struct scope_sums inclusive; /* after scope_tree_finish() */
+	struct bin_sums bins; /* likewise inclusive */
 	/* The largest inclusive bytes there ever were and when, since the epoch (0 = not known).
 	 * peak_cnt: of how many paths they were said; 0 = not known at all, more than 1: the
 	 * scopes were folded into this one and their common peak is at least peak_bytes. */

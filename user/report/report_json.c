@@ -113,7 +113,6 @@ static void put_bin_list(const char *key, const struct bin_sums *sums, uint32_t 
 		put_optional(j, is_life ? "to_ns" : "to_bytes", bin_to(bin) != UINT64_MAX,
 			     (int64_t)bin_to(bin));
 		json_format(j, "objects", "%.0f", sums->objects[bin]);
-		json_format(j, "bytes", "%.0f", sums->bytes[bin]);
 		json_end(j, '}');
 	}
 	json_end(j, ']');

@@ -286,8 +286,7 @@ struct scope_sums report_sums_of_row(const struct report_row *row)
 				    .estimate = row->estimate,
 				    .alloc_estimate = row->alloc_estimate,
 				    .growth = row->growth,
-				    .ages = row->ages,
-				    .bins = row->bins };
+				    .ages = row->ages };
 }
 
 static bool has_lives(const struct growth_sums *s)

@@ -38,6 +38,7 @@ static int add_samples(const struct report *r, struct scope_tree *t)
 
 		report_add_sample(r, s, &row);
 		sums = report_sums_of_row(&row);
+		sums.bins = &row.bins;
 		err = scope_tree_add(t, report_sample_scope(r, s), &sums);
 		if (err)
 			return err;
@@ -114,7 +115,7 @@ static int make_row(struct view *v, uint32_t node)
 				  .alloc_estimate = n->inclusive.alloc_estimate,
 				  .growth = n->inclusive.growth,
 				  .ages = n->inclusive.ages,
-				  .bins = n->inclusive.bins };
+				  .bins = n->bins };
 	char *path = scope_tree_path(v->tree, node);
 
 	if (!path)
