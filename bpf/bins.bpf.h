@@ -4,7 +4,7 @@
  *
  * `totals` says how much a stack allocated and how much of that was freed. Here the same sums are divided in
  * powers of two: allocated samples by size, freed ones by the time from the return of the call that
- * allocated to the entry of the one that freed. What both probes take is in that time: some microseconds, so
+ * allocated to the entry of the one that freed. What the probes take is in it: a microsecond or so, so that
  * the bins below tell little apart. What is not freed is in no bin of lifetimes: it has lived at least its
  * age, and `live` knows that.
  *
@@ -13,9 +13,9 @@
  * drawn by bytes, so the bytes of a bin are as sure as any other sum, and have their variance beside them.
  *
  * A stack mostly has one size or two, and a few lifetimes. So an entry of the map is one bin, not all of
- * them: 66 bins for each stack would be ten times as much. An entry takes 128 bytes of the kernel's
- * memory; a map that is full has 64 MiB at the default of --max-stacks. A sample costs one update here when it is
- * allocated and one when it is freed; a call that is not sampled costs nothing.
+ * them: 66 bins for each stack would be ten times as much. An entry takes 128 bytes of the kernel's memory: at the
+ * default of --max-stacks a map that is full has 64 MiB, and its table 8 MiB from the start. A sample costs one
+ * update here when it is allocated and one when it is freed; a call that is not sampled costs nothing.
  *
  * A bin never has more than the sum in `totals` that it is a part of: it is added to afterwards, only where there
  * is such a sum, and read before it.

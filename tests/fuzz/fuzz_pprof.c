@@ -19,10 +19,10 @@ static void write_report(const struct profile *p, uint8_t choice)
 {
 	static const char *const modules[] = { "lib", "ma" };
 	struct report_options opts = {
-		.by = choice % 8,
-		.format = choice / 8 % 3,
-		.sort = choice / 24 % 5,
-		.row_cap = choice / 120 * 2,
+		.by = choice % 10,
+		.format = choice / 10 % 3,
+		.sort = choice / 30 % 6,
+		.row_cap = choice / 180 * 2,
 		.frame_cap = choice & 1,
 		.module = modules,
 		.module_cnt = choice & 2,

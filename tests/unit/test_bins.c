@@ -109,6 +109,9 @@ static void test_share_exact(void **state)
 	assert_true(s.share == 0 && s.low == 0 && s.high > 0.3);
 	assert_true(bin_share(&sums, 5000, 5000, &s));
 	assert_true(s.share == 1 && s.high == 1 && s.low < 0.7);
+	/* of somebody else's file */
+	bin_sums_add(&sums, &(struct bin_part){ .bin = 8, .samples = 1, .objects = 1e300 });
+	assert_false(bin_share(&sums, 1, 1e300, &s));
 }
 
 static double draw(void)

@@ -168,6 +168,8 @@ bool bin_share(const struct bin_sums *sums, double part_objects, double alloc_ob
 	z2 = Z_95 * Z_95 * fmax(0, 1 - total / sums->square);
 	middle = (s + z2 / (2 * n)) / (1 + z2 / n);
 	half = sqrt(z2 * s * (1 - s) / n + z2 * z2 / (4 * n * n)) / (1 + z2 / n);
+	if (!isfinite(middle) || !isfinite(half)) /* a file may say anything */
+		return false;
 	ret->share = s;
 	ret->low = fmax(0, middle - half);
 	ret->high = fmin(1, middle + half);
