@@ -44,7 +44,7 @@ struct row {
 };
 
 struct history {
-	uint64_t moment_ns[HISTORY_MOMENTS_CAP];
+	uint64_t moment_ns[HISTORY_MOMENTS_PUT_CAP];
 	uint32_t moment_cnt;
 	uint64_t interval_ns, due_ns, seed;
 	struct hmap row_by_key;
@@ -364,4 +364,22 @@ uint64_t history_moment_ns(const struct history *h, size_t i)
 uint64_t history_lost_cnt(const struct history *h)
 {
 	return h->lost_cnt;
+}
+
+int history_put_moment(struct history *h, uint64_t time_ns)
+{
+	if (h->moment_cnt == HISTORY_MOMENTS_PUT_CAP)
+		return -ENOSPC;
+	h->moment_ns[h->moment_cnt++] = time_ns;
+	return 0;
+}
+
+int history_put_life(struct history *h, const struct history_key *key,
+		     const struct history_life *life)
+{
+	struct row *row;
+	int err = 0;
+
+	row = get_row(h, key, &err);
+	return !row ? err : vec_push(&row->closed, *life);
 }

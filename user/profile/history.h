@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define HISTORY_MOMENTS_CAP 64
+#define HISTORY_MOMENTS_PUT_CAP 256 /* of what is known from elsewhere */
 #define HISTORY_ROWS_CAP 65536
 #define HISTORY_LIVES_CAP (1 << 18)
 
@@ -60,5 +61,11 @@ int history_finish(struct history *h);
 /* After that, the lives of a key; NULL: it has none. */
 const struct history_life *history_lives(const struct history *h, const struct history_key *key,
 					 size_t *ret_cnt);
+
+/* What is known from elsewhere, as a history that is finished: all moments first, then lives. 0, -ENOMEM; -ENOSPC: there are
+ * too many moments. */
+int history_put_moment(struct history *h, uint64_t time_ns);
+int history_put_life(struct history *h, const struct history_key *key,
+		     const struct history_life *life);
 
 #endif

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stack_past.c - see stack_past.h.
+ *
+ * Why lives. A profile of each process at each moment would be what a person compares, but of 300 processes and a
+ * hundred moments it would be a hundred times what a snapshot takes. Most of it would be the same in the next one. A
+ * sample carries the time of its allocation, so that what a stack held is told by lives (history.h): so many samples
+ * were live from this moment to that one. A stack that only holds is one life, whatever the number of moments; one that
+ * leaks has one for each moment. What it held at any moment follows from them, what two moments have in common, and so
+ * the variance of a difference and of growth (growth.c): errors of one sample that was live at several moments cancel.
+ *
+ * Why one read. All samples that are live are read every ten seconds: half a microsecond each in the kernel and a
+ * quarter here. When that is more than a COST_PART-th of a CPU, moments are further apart.
+ *
+ * Coarser with age. Moments of age a are at most a / AGE_PART apart, or as far as they are read. Twelve windows of any
+ * time until now have moments each, so that growth of the last hour, of the last day, and of a process that has just
+ * come, is judged by the same rule. These are some 120 moments in a day.
+ *
+ * Bounded. A row, which is a stack in a context, and a life take 24 bytes each, and there are STACK_PAST_ENTRIES_CAP of
+ * both: 6 MiB. An image may have its part of these, or half of what is free. Of one that wants more the stacks are kept
+ * that hold most (what they held before counts less and less); the others are one sum, the rest. A stack that was in
+ * the rest is known from the moment on at which it was taken up. One that churns so much that its lives alone are
+ * too many is kept as sums at moments; of it no growth is told.
+ *
+ * A moment is known by the clock of the samples, which never jumps. What people's clock said then is kept beside it.
+ */
+#include "metrics/stack_past.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics/stack_past_priv.h"
+
+#define COST_PART 200
+#define AGE_PART 12
+#define CELLS_CAP 65536 /* of stacks that are not kept yet, while a moment is read */
+
+struct stack_past {
+	uint64_t interval_ns, due_ns, seed;
+	struct stack_past_moment moments[STACK_PAST_MOMENTS_CAP];
+	size_t moment_cnt;
+	VEC(struct past_image) images;
+	struct hmap image_index; /* image -> index in images */
+	size_t entry_cnt; /* of all images */
+	/* While a moment is read: */
+	VEC(struct past_cell) cells;
+	struct hmap cell_index; /* struct past_cell_key -> index in cells */
+	size_t last_image; /* the one that was added to last, often the next, too */
+};
+
+int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
+{
+	struct stack_past *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->interval_ns = interval_ns ? interval_ns : 1;
+	p->seed = 0x9e3779b97f4a7c15ULL;
+	hmap_init(&p->image_index, sizeof(uint64_t));
+	hmap_init(&p->cell_index, sizeof(struct past_cell_key));
+	*ret = p;
+	return 0;
+}
+
+static void release_cells(struct stack_past *p)
+{
+	vec_release(&p->cells);
+	hmap_release(&p->cell_index);
+	hmap_init(&p->cell_index, sizeof(struct past_cell_key));
+}
+
+void stack_past_forget(struct stack_past *p)
+{
+	struct past_image *im;
+
+	vec_each(&p->images, im)
+		past_image_release(im);
+	vec_release(&p->images);
+	hmap_release(&p->image_index);
+	hmap_init(&p->image_index, sizeof(uint64_t));
+	release_cells(p);
+	p->moment_cnt = p->entry_cnt = 0;
+}
+
+void stack_past_free(struct stack_past *p)
+{
+	if (!p)
+		return;
+	stack_past_forget(p);
+	hmap_release(&p->image_index);
+	hmap_release(&p->cell_index);
+	free(p);
+}
+
+uint64_t stack_past_due_ns(const struct stack_past *p)
+{
+	return p->due_ns;
+}
+
+static void drop_moments(struct stack_past *p, const bool *goes)
+{
+	uint8_t begin_at[STACK_PAST_MOMENTS_CAP];
+	int16_t end_at[STACK_PAST_MOMENTS_CAP];
+	struct past_image *im;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->moment_cnt; i++) {
+		begin_at[i] = (uint8_t)kept;
+		if (!goes[i])
+			p->moments[kept++] = p->moments[i];
+		end_at[i] = (int16_t)((int)kept - 1);
+	}
+	if (kept == p->moment_cnt)
+		return;
+	p->moment_cnt = kept;
+	p->entry_cnt = 0;
+	vec_each(&p->images, im) {
+		past_image_remap(im, begin_at, end_at);
+		p->entry_cnt += past_image_entries(im);
+	}
+}
+
+/* What is older than a day goes, and what the moments beside it make up for; the newest one stays. */
+static void thin(struct stack_past *p, uint64_t now_ns)
+{
+	bool goes[STACK_PAST_MOMENTS_CAP] = { false };
+	uint64_t before_ns = 0;
+	size_t left = p->moment_cnt;
+
+	for (size_t i = 0; i + 1 < p->moment_cnt; i++) {
+		uint64_t at_ns = p->moments[i].time_ns, age_ns = now_ns - at_ns;
+
+		goes[i] = age_ns > STACK_PAST_NS ||
+			  (before_ns && p->moments[i + 1].time_ns - before_ns <= age_ns / AGE_PART);
+		if (!goes[i])
+			before_ns = at_ns;
+		left -= goes[i];
+	}
+	/* Never so, unless moments are told to be very close. */
+	for (size_t i = 0; left >= STACK_PAST_MOMENTS_CAP; i++) {
+		left -= !goes[i];
+		goes[i] = true;
+	}
+	drop_moments(p, goes);
+}
+
+void stack_past_begin(struct stack_past *p, const struct stack_past_moment *now)
+{
+	struct past_image *im;
+
+	thin(p, now->time_ns);
+	p->moments[p->moment_cnt++] = *now;
+	vec_each(&p->images, im)
+		im->is_named = false;
+	p->last_image = 0;
+}
+
+bool stack_past_is_full(const struct stack_past *p)
+{
+	return p->images.cnt >= STACK_PAST_IMAGES_CAP;
+}
+
+static struct past_image *find(const struct stack_past *p, uint64_t image)
+{
+	const uint64_t *known = hmap_get(&p->image_index, &image);
+
+	return known ? &p->images.data[*known] : NULL;
+}
+
+int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_ns)
+{
+	struct past_image *im = find(p, image);
+	struct past_image fresh = { .image = image,
+				    .since_ns = since_ns,
+				    .first = (uint8_t)(p->moment_cnt - 1),
+				    .is_named = true };
+
+	if (im && im->since_ns == since_ns) {
+		im->is_named = true;
+		return 0;
+	}
+	if (im) {
+		p->entry_cnt -= past_image_entries(im);
+		past_image_release(im);
+		*im = fresh;
+		return 0;
+	}
+	if (stack_past_is_full(p))
+		return -ENOSPC;
+	if (vec_push(&p->images, fresh))
+		return -ENOMEM;
+	return hmap_put(&p->image_index, &image, p->images.cnt - 1);
+}
+
+/* The first moment that is not before the allocation, nor before the image is known. */
+static size_t first_moment(const struct stack_past *p, const struct past_image *im,
+			   uint64_t alloc_ns)
+{
+	size_t low = im->first, high = p->moment_cnt;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (p->moments[mid].time_ns < alloc_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Index of the cell; -ENOMEM. What there is no room for is in the rest: it was there before, or is new. */
+static int64_t get_cell(struct stack_past *p, const struct past_image *im,
+			struct past_cell_key *key)
+{
+	const uint64_t *known = hmap_get(&p->cell_index, key);
+
+	if (!known && p->cells.cnt >= CELLS_CAP && key->stack_id != STACK_PAST_REST &&
+	    !past_image_row(im, key->stack_id, key->context_id)) {
+		key->stack_id = STACK_PAST_REST;
+		key->context_id = 0;
+		known = hmap_get(&p->cell_index, key);
+	}
+	if (known)
+		return (int64_t)*known;
+	if (vec_push(&p->cells, (struct past_cell){ .key = *key }) ||
+	    hmap_put(&p->cell_index, key, p->cells.cnt - 1))
+		return -ENOMEM;
+	return (int64_t)p->cells.cnt - 1;
+}
+
+int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t alloc_ns,
+		   uint64_t size_bytes, double probability)
+{
+	double n = (double)size_bytes;
+	struct past_cell_key cell = { .stack_id = key->stack_id,
+				      .context_id = (uint32_t)key->context_id };
+	const struct past_image *im = NULL;
+	struct past_sums *sums;
+	int64_t at;
+
+	if (p->last_image < p->images.cnt)
+		im = &p->images.data[p->last_image];
+	if (!im || im->image != key->image)
+		im = find(p, key->image);
+	if (!im || !im->is_named)
+		return 0;
+	p->last_image = (size_t)(im - p->images.data);
+	cell.image = (uint32_t)p->last_image;
+	cell.first = first_moment(p, im, alloc_ns);
+	if (cell.first >= p->moment_cnt)
+		return 0;
+	at = get_cell(p, im, &cell);
+	if (at < 0)
+		return (int)at;
+	sums = &p->cells.data[at].sums;
+	sums->samples++;
+	sums->bytes += n / probability;
+	sums->variance += n * n * (1 - probability) / (probability * probability);
+	sums->objects += 1 / probability;
+	return 0;
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+	const struct past_cell_key *x = &((const struct past_cell *)a)->key;
+	const struct past_cell_key *y = &((const struct past_cell *)b)->key;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->stack_id != y->stack_id)
+		return x->stack_id < y->stack_id ? -1 : 1;
+	if (x->context_id != y->context_id)
+		return x->context_id < y->context_id ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static size_t most_of(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* An image may have its part of the room, or half of what is free when the others have no less than theirs. */
+static int update_images(struct stack_past *p)
+{
+	size_t part = STACK_PAST_ENTRIES_CAP / most_of(p->images.cnt, 1), taken = 0, first = 0, cnt;
+	const struct past_cell *cells = p->cells.data;
+	struct past_image *im;
+	int err = 0;
+
+	vec_each(&p->images, im)
+		taken += most_of(past_image_entries(im), part);
+	for (size_t i = 0; i < p->images.cnt && !err; i++, first += cnt) {
+		size_t room = part;
+
+		im = &p->images.data[i];
+		for (cnt = 0; first + cnt < p->cells.cnt && cells[first + cnt].key.image == i;)
+			cnt++;
+		p->entry_cnt -= past_image_entries(im);
+		taken -= most_of(past_image_entries(im), part);
+		if (taken < STACK_PAST_ENTRIES_CAP)
+			room = most_of(part, (STACK_PAST_ENTRIES_CAP - taken) / 2);
+		err = past_image_update(im, cells ? cells + first : NULL, cnt,
+					(uint8_t)(p->moment_cnt - 1), room);
+		p->entry_cnt += past_image_entries(im);
+		taken += most_of(past_image_entries(im), part);
+	}
+	return err;
+}
+
+static int drop_unnamed(struct stack_past *p)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < p->images.cnt; i++) {
+		struct past_image *im = &p->images.data[i];
+
+		if (im->is_named) {
+			p->images.data[kept++] = *im;
+			continue;
+		}
+		p->entry_cnt -= past_image_entries(im);
+		past_image_release(im);
+	}
+	if (kept == p->images.cnt)
+		return 0;
+	p->images.cnt = kept;
+	hmap_release(&p->image_index);
+	hmap_init(&p->image_index, sizeof(uint64_t));
+	for (size_t i = 0; i < kept && !err; i++)
+		err = hmap_put(&p->image_index, &p->images.data[i].image, i);
+	return err;
+}
+
+/* Programs that work in steps would be seen in another phase each time, and that taken for growth. */
+static uint64_t draw(struct stack_past *p)
+{
+	p->seed ^= p->seed << 13;
+	p->seed ^= p->seed >> 7;
+	p->seed ^= p->seed << 17;
+	return p->seed >> 16;
+}
+
+int stack_past_end(struct stack_past *p, uint64_t took_ns)
+{
+	uint64_t interval_ns = p->interval_ns;
+	int err;
+
+	if (took_ns * COST_PART > interval_ns)
+		interval_ns = took_ns * COST_PART;
+	p->due_ns = p->moments[p->moment_cnt - 1].time_ns + interval_ns - interval_ns / 4 +
+		    draw(p) % (interval_ns / 2 + 1);
+	if (p->cells.cnt)
+		qsort(p->cells.data, p->cells.cnt, sizeof(*p->cells.data), compare_cells);
+	err = update_images(p);
+	if (!err)
+		err = drop_unnamed(p);
+	release_cells(p);
+	if (err)
+		stack_past_forget(p);
+	return err;
+}
+
+size_t stack_past_moments(const struct stack_past *p, uint64_t image,
+			  const struct stack_past_moment **ret)
+{
+	const struct past_image *im = find(p, image);
+
+	if (!im)
+		return 0;
+	*ret = p->moments + im->first;
+	return p->moment_cnt - im->first;
+}
+
+static int put_row(struct history *h, const struct past_image *im, const struct past_row *row,
+		   const struct past_life *lives, size_t from, size_t last)
+{
+	const struct history_key key = { .stack_id = row->stack_id,
+					 .image = im->image,
+					 .context_id = row->context_id };
+	int err = 0;
+
+	for (uint32_t i = 0; i < row->life_cnt && !err; i++) {
+		struct history_life life = {
+			.first = lives[i].first > from ? (uint32_t)(lives[i].first - from) : 0,
+			.last = (uint32_t)((lives[i].last == PAST_OPEN ? last : lives[i].last) -
+					   from),
+			.samples = lives[i].samples,
+			.bytes = lives[i].bytes,
+			.variance = (double)lives[i].variance,
+		};
+
+		if (lives[i].last >= from)
+			err = history_put_life(h, &key, &life);
+	}
+	return err;
+}
+
+int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from_ns,
+		       struct history **ret, bool *ret_is_partial)
+{
+	const struct past_image *im = find(p, image);
+	const struct past_life *lives;
+	struct history *h = NULL;
+	size_t from;
+	int err;
+
+	if (!im)
+		return -ENOENT;
+	for (from = im->first; from < p->moment_cnt && p->moments[from].time_ns < from_ns;)
+		from++;
+	if (from == p->moment_cnt)
+		return -ENOENT;
+	err = history_new(p->interval_ns, &h);
+	for (size_t i = from; i < p->moment_cnt && !err; i++)
+		err = history_put_moment(h, p->moments[i].time_ns);
+	*ret_is_partial = false;
+	lives = im->lives;
+	for (uint32_t i = 0; i < im->row_cnt && !err; lives += im->rows[i++].life_cnt) {
+		if (im->rows[i].is_flat || im->rows[i].known > from)
+			*ret_is_partial = true;
+		else
+			err = put_row(h, im, &im->rows[i], lives, from, p->moment_cnt - 1);
+	}
+	if (err)
+		history_free(h);
+	else
+		*ret = h;
+	return err;
+}
+
+static void add_life(struct estimate at[2], const struct past_life *life, size_t before,
+		     size_t after)
+{
+	bool has[2] = { life->first <= before && before <= life->last,
+			life->first <= after && after <= life->last };
+
+	for (int i = 0; i < 2; i++) {
+		if (!has[i])
+			continue;
+		at[i].samples += life->samples;
+		at[i].bytes += life->bytes;
+		at[i].objects += (double)life->objects;
+		if (!has[!i])
+			at[i].bytes_variance += (double)life->variance;
+	}
+}
+
+int stack_past_compare(const struct stack_past *p, uint64_t image, size_t before, size_t after,
+		       stack_past_pair_fn fn, void *ctx)
+{
+	struct history_key key = { .image = image, .stack_id = STACK_PAST_REST };
+	const struct past_image *im = find(p, image);
+	struct estimate rest[2] = { 0 };
+	const struct past_life *lives;
+	int err = 0;
+
+	if (!im)
+		return -ENOENT;
+	before += im->first;
+	after += im->first;
+	lives = im->lives;
+	for (uint32_t i = 0; i < im->row_cnt && !err; lives += im->rows[i++].life_cnt) {
+		const struct past_row *row = &im->rows[i];
+		bool is_rest = row->known > before || row->stack_id == STACK_PAST_REST;
+		const struct history_key of = { .image = image,
+						.stack_id = row->stack_id,
+						.context_id = row->context_id };
+		struct estimate at[2] = { 0 };
+
+		for (uint32_t k = 0; k < row->life_cnt; k++)
+			add_life(is_rest ? rest : at, &lives[k], before, after);
+		if (!is_rest && (at[0].samples || at[1].samples))
+			err = fn(ctx, &of, at);
+	}
+	if (!err && (rest[0].samples || rest[1].samples))
+		err = fn(ctx, &key, rest);
+	return err;
+}
+
+size_t stack_past_bytes(const struct stack_past *p)
+{
+	return sizeof(*p) + p->images.cap * sizeof(*p->images.data) +
+	       p->entry_cnt * STACK_PAST_ENTRY_BYTES;
+}

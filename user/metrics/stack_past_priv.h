@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* stack_past_priv.h - the parts of stack_past.c. Not for others. */
+#ifndef HT_METRICS_STACK_PAST_PRIV_H
+#define HT_METRICS_STACK_PAST_PRIV_H
+
+#include "base/hmap.h"
+#include "base/vec.h"
+#include "metrics/stack_past.h"
+
+#define PAST_OPEN UINT8_MAX /* last: it is live */
+
+struct past_sums {
+	uint64_t samples;
+	double bytes, variance, objects;
+};
+
+/* So many samples were live from moment `first` to moment `last`, and at no other. */
+struct past_life {
+	uint8_t first, last;
+	uint32_t samples;
+	double bytes;
+	float variance, objects;
+};
+_Static_assert(sizeof(struct past_life) == STACK_PAST_ENTRY_BYTES, "the bound holds");
+_Static_assert(STACK_PAST_MOMENTS_CAP < PAST_OPEN, "each moment has a number");
+
+struct past_row {
+	uint64_t stack_id;
+	uint32_t context_id;
+	float rank_bytes; /* of its stack: what it holds, or held; this goes down slowly */
+	uint32_t life_cnt;
+	uint8_t known; /* the moment from which on it was kept; before, it was in the rest */
+	bool is_flat; /* its ended lives are single moments: it can be compared, but not be judged */
+};
+_Static_assert(sizeof(struct past_row) == STACK_PAST_ENTRY_BYTES, "the bound holds");
+
+/* Rows are sorted by stack and context, the rest last; their lives stand in the same order, by first and last. */
+struct past_image {
+	uint64_t image, since_ns;
+	struct past_row *rows;
+	struct past_life *lives;
+	uint32_t row_cnt, life_cnt;
+	uint8_t first; /* the moment from which on it is known */
+	bool is_named, has_rest;
+};
+
+struct past_cell_key {
+	uint64_t stack_id;
+	uint32_t image; /* index */
+	uint32_t context_id;
+	uint64_t first;
+};
+
+/* What is live at the moment that is being read, and since which one. */
+struct past_cell {
+	struct past_cell_key key;
+	struct past_sums sums;
+};
+
+/*
+ * A moment that has been read: cells are those of the image, sorted by stack, context and first; now is that moment,
+ * the last one. At most cap entries are kept. 0 or -ENOMEM.
+ */
+int past_image_update(struct past_image *im, const struct past_cell *cells, size_t cell_cnt,
+		      uint8_t now, size_t cap);
+/* Moments go: what begins at i begins at begin_at[i] from then on, what ends at i ends at end_at[i]; -1: before all. */
+void past_image_remap(struct past_image *im, const uint8_t *begin_at, const int16_t *end_at);
+void past_image_release(struct past_image *im);
+/* NULL: it is not kept. */
+const struct past_row *past_image_row(const struct past_image *im, uint64_t stack_id,
+				      uint32_t context_id);
+
+static inline size_t past_image_entries(const struct past_image *im)
+{
+	return (size_t)im->row_cnt + im->life_cnt;
+}
+
+#endif
