@@ -320,6 +320,16 @@ static const struct option_row rows[] = {
 	  .help = "in /metrics, the N largest pairs of scope and thread pool of each process have "
 		  "series of their own; 0: none have" },
 
+	{ .name = "past-interval",
+	  .type = OPTION_TIME,
+	  .at = AT(daemon.past_interval_ns),
+	  .arg = "TIME",
+	  .value = "10s",
+	  .max = 3600 * NS_PER_S,
+	  .flags = OPTION_AT_START,
+	  .help = "look at what each stack holds every TIME, for what grows and what changed within "
+		  "a day; 0: never" },
+
 	{ .type = OPTION_HEADING, .help = "pushing" },
 	{ .name = "push",
 	  .type = OPTION_TEXTS,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct page {
 	const char *path;
@@ -28,6 +29,7 @@ static const struct page {
 	{ "/viewer.js", ENDPOINT_VIEWER_SCRIPT, false },
 	{ "/viewer.css", ENDPOINT_VIEWER_STYLE, false },
 	{ "/diff", ENDPOINT_DIFF, true },
+	{ "/growth", ENDPOINT_GROWTH, true },
 };
 
 /* Decimal digits and nothing else, 1 to max; the text behind them goes to *end. */
@@ -122,7 +124,8 @@ static bool has_time(enum endpoint endpoint)
 bool endpoint_is_of_one(enum endpoint endpoint)
 {
 	return endpoint == ENDPOINT_CMDLINE || endpoint == ENDPOINT_SYMBOL ||
-	       endpoint == ENDPOINT_REMOTE_HEAP || endpoint == ENDPOINT_REMOTE_GROWTH;
+	       endpoint == ENDPOINT_GROWTH || endpoint == ENDPOINT_REMOTE_HEAP ||
+	       endpoint == ENDPOINT_REMOTE_GROWTH;
 }
 
 static const char *const moments[] = {
@@ -149,6 +152,80 @@ static int set_moment(struct endpoint_request *r, const char *value, char *why, 
 	return -EINVAL;
 }
 
+char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF])
+{
+	time_t t = (time_t)epoch_s;
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (gmtime_r(&t, &tm))
+		strftime(buf, ENDPOINT_TIME_BUF, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return buf;
+}
+
+/* Read, and the same when it is written: no 30th of February, nothing behind it. */
+int endpoint_parse_time(const char *text, int64_t *ret)
+{
+	char again[ENDPOINT_TIME_BUF];
+	struct tm tm = { 0 };
+	int64_t t;
+
+	if (strlen(text) != strlen("2026-11-26T14:05:00Z") ||
+	    !strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return -EINVAL;
+	t = (int64_t)timegm(&tm);
+	if (t <= 0 || strcmp(endpoint_time_text(t, again), text))
+		return -EINVAL;
+	*ret = t;
+	return 0;
+}
+
+static int set_time(int64_t *to, const char *key, const char *value, char *why, size_t why_bytes)
+{
+	if (!endpoint_parse_time(value, to))
+		return 0;
+	snprintf(why, why_bytes, "bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z", key);
+	return -EINVAL;
+}
+
+/* Of a difference of two moments. */
+static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
+			size_t why_bytes)
+{
+	if (!strcmp(key, "from")) {
+		r->has_from = true;
+		return set_time(&r->from_s, key, value, why, why_bytes);
+	}
+	if (!strcmp(key, "to") && value[0])
+		return set_time(&r->to_s, key, value, why, why_bytes);
+	if (strcmp(key, "format"))
+		return 0;
+	r->is_json = !strcmp(value, "json");
+	if (r->is_json || !strcmp(value, "html"))
+		return 0;
+	snprintf(why, why_bytes, "bad format: html or json is wanted");
+	return -EINVAL;
+}
+
+static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
+			  size_t why_bytes)
+{
+	if (!strcmp(key, "of")) {
+		r->of_day = !strcmp(value, "day");
+		if (r->of_day || !strcmp(value, "hour"))
+			return 0;
+		snprintf(why, why_bytes, "bad of: hour or day is wanted");
+		return -EINVAL;
+	}
+	if (strcmp(key, "by"))
+		return 0;
+	r->by_scope = !strcmp(value, "scope");
+	if (r->by_scope || !strcmp(value, "stack"))
+		return 0;
+	snprintf(why, why_bytes, "bad by: stack or scope is wanted");
+	return -EINVAL;
+}
+
 int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
 		     size_t why_bytes)
 {
@@ -159,6 +236,10 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 	if ((r->endpoint == ENDPOINT_INDEX || r->endpoint == ENDPOINT_PROCESS) &&
 	    !strcmp(key, "live"))
 		r->is_still = !strcmp(value, "0");
+	if (r->endpoint == ENDPOINT_GROWTH)
+		return set_growth_arg(r, key, value, why, why_bytes);
+	if (r->endpoint == ENDPOINT_DIFF && strcmp(key, "at") && strcmp(key, "seconds"))
+		return set_diff_arg(r, key, value, why, why_bytes);
 	if (has_time(r->endpoint) && !strcmp(key, "seconds"))
 		return set_seconds(r, value, why, why_bytes);
 	if (has_time(r->endpoint) && !strcmp(key, "at"))
@@ -175,10 +256,18 @@ int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes
 {
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
-	if (r->endpoint == ENDPOINT_DIFF && (r->at == ENDPOINT_NOW || r->seconds || !r->pid)) {
+	bool is_of_two = r->at == ENDPOINT_NOW && r->has_from;
+	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s && !r->is_json;
+
+	if (r->endpoint == ENDPOINT_DIFF &&
+	    (!(is_of_two || is_of_saved) || r->seconds || !r->pid)) {
 		snprintf(why, why_bytes,
-			 "a difference is of one process and a saved profile: /pid/N/diff?at=peak, "
-			 "limit or last");
+			 "a difference is of one process, from a saved profile until now or of two "
+			 "moments: /pid/N/diff?at=peak, limit or last; or ?from=TIME&to=TIME");
+		return -EINVAL;
+	}
+	if (r->to_s && r->from_s >= r->to_s) {
+		snprintf(why, why_bytes, "from is not before to");
 		return -EINVAL;
 	}
 	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds)) {

@@ -5,7 +5,8 @@
  *	/ /healthz /metrics
  *	/viewer			pictures of a profile; /viewer.js, /viewer.css are for it
  *	/pid/N/			a process
- *	/pid/N/diff		what changed since a saved profile, as text
+ *	/pid/N/diff		what changed since a saved profile, as text; between two moments, as pictures
+ *	/pid/N/growth		what grows, as JSON
  *	/debug/pprof/			what there is
  *	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
  *	/debug/pprof/cmdline
@@ -38,6 +39,7 @@ enum endpoint {
 	ENDPOINT_VIEWER_SCRIPT,
 	ENDPOINT_VIEWER_STYLE,
 	ENDPOINT_DIFF,
+	ENDPOINT_GROWTH,
 };
 
 /* Of which moment: now, or a profile that was kept. */
@@ -59,6 +61,12 @@ struct endpoint_request {
 	uint32_t seconds; /* 0: a snapshot; else what is allocated meanwhile */
 	bool is_text; /* of a profile: debug=1 */
 	bool is_still; /* of a page for people: live=0 */
+	/* Of a difference: two moments since the epoch; to_s 0: the last one. has_from: not of a saved profile. */
+	bool has_from;
+	int64_t from_s, to_s;
+	bool is_json;
+	bool of_day; /* of growth: of the last day, else of the last hour */
+	bool by_scope; /* likewise, else by stack */
 };
 
 /* -ENOENT: there is no such page. */
@@ -66,6 +74,10 @@ int endpoint_parse_path(const char *path, struct endpoint_request *ret);
 /* Take in one argument of the request. -EINVAL with a sentence for the client in why. */
 int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
 		     size_t why_bytes);
+/* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
+#define ENDPOINT_TIME_BUF 32
+int endpoint_parse_time(const char *text, int64_t *ret);
+char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* When all are in: do they go together? */
 int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes);
 /* Is it a page of one process, and not of all? */

@@ -34,7 +34,7 @@
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
 #define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
 #define FILE_BLOCK_BYTES (16 << 10)
-#define POLICY_REST "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+#define POLICY_REST "base-uri 'none'; frame-ancestors 'none'; form-action "
 #define SILENCE_S 10 /* nothing comes, nothing goes */
 #define BODIES_BYTES_CAP (16 << 20) /* of all requests that are under way */
 
@@ -428,8 +428,11 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 	MHD_add_response_header(
 		r, "Content-Security-Policy",
 		a->has_script ? "default-src 'none'; script-src 'self'; "
-				"style-src 'self'; " POLICY_REST :
-				"default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST);
+				"style-src 'self'; " POLICY_REST "'none'" :
+		a->has_form   ? "default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
+			      "'self'" :
+			      "default-src 'none'; style-src 'unsafe-inline'; " POLICY_REST
+			      "'none'");
 	MHD_add_response_header(r, "X-Frame-Options", "DENY");
 	if (a->is_go_error)
 		MHD_add_response_header(r, "X-Go-Pprof", "1");

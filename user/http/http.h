@@ -52,6 +52,7 @@ struct http_answer {
 	 * header is wanted, and how long the body would be is not known. */
 	int fd;
 	bool is_go_error; /* X-Go-Pprof: 1 */
+	bool has_form; /* it leads to a page of this server; not with has_script */
 	bool has_script; /* a page with a script and a style of this server, else there is none that runs */
 };
 

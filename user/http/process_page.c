@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "http/line_svg.h"
+#include "http/moments_part.h"
 #include "http/page_parts.h"
 #include "metrics/inuse_past.h"
 #include "metrics/view.h"
@@ -154,6 +155,8 @@ void process_page_write(const struct serve_view *v, const struct serve_process *
 	put_links(out);
 	put_now(p, out);
 	put_past(v, p, out);
+	moments_part_write(v, p, is_live, out);
+	fputs(PROCESS_PAGE_STACKS, out);
 	put_scopes(p, out);
 	put_kept(&v->keep, p->pid, out);
 	page_put_losses(v, out);

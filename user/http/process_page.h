@@ -9,6 +9,8 @@
 struct serve_process;
 struct serve_view;
 
+/* A line of the page, once: the place of what grows by stack (report.h), which takes a while. No name looks like it. */
+#define PROCESS_PAGE_STACKS "<!-- stacks -->\n"
 /* p: one of v's. HTML; names are somebody else's bytes and are escaped. */
 void process_page_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
 			FILE *out);

@@ -443,7 +443,7 @@ static void add_life(struct estimate at[2], const struct past_life *life, size_t
 		at[i].samples += life->samples;
 		at[i].bytes += life->bytes;
 		at[i].objects += (double)life->objects;
-		if (!has[!i])
+		if (!has[!i] || before == after)
 			at[i].bytes_variance += (double)life->variance;
 	}
 }

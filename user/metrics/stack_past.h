@@ -65,7 +65,8 @@ int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from
 		       struct history **ret, bool *ret_is_partial);
 /*
  * What each stack held at two moments (indexes of those of stack_past_moments()). The variances are only of what is
- * in one of both: the rest is the same in the difference. rate_bytes is left 0.
+ * in one of both: the rest is the same in the difference. With one moment twice they are of all that it held.
+ * rate_bytes and the variance of objects are left 0.
  */
 typedef int (*stack_past_pair_fn)(void *ctx, const struct history_key *key,
 				  const struct estimate at[2]);

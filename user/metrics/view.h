@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct inuse_past;
+struct stack_past;
 
 /* A pair of scope and thread pool of a process; see series_table.h. */
 struct serve_scope {
@@ -26,6 +27,7 @@ struct serve_scope {
 
 struct serve_process {
 	pid_t pid;
+	uint64_t image; /* for stack_past.h */
 	const char *comm, *exe;
 	const char *container; /* "": none */
 	double inuse_bytes, inuse_objects;
@@ -139,6 +141,7 @@ struct serve_view {
 	double refused_cnt; /* selected processes that cannot be followed */
 	struct serve_keep keep;
 	const struct inuse_past *past; /* of the processes; NULL: none is kept */
+	const struct stack_past *stacks; /* likewise */
 	const char *version;
 };
 

@@ -29,6 +29,12 @@ int report_check(const struct profile *p, const struct report_options *opts, cha
 #define REPORT_GROWS_BUF 1024
 int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF]);
 
+/*
+ * What grows, as a part of a page: by stack, and by scope where there are scopes; within the last hour and within all of
+ * the recording. At most row_cap rows of each. 0 or -ENOMEM.
+ */
+int report_growth_table(const struct profile *p, size_t row_cap, FILE *out);
+
 /* What pages with html_base want from their server. */
 const char *report_viewer_script(void);
 const char *report_viewer_style(void);

@@ -511,6 +511,7 @@ int diff_write_html(const struct diff *d, FILE *out)
 	struct report_options o = { .by = REPORT_BY_STACK,
 				    .format = REPORT_HTML,
 				    .value = d->opts->value,
+				    .html_base = d->opts->html_base,
 				    .own = d->opts->own,
 				    .own_cnt = d->opts->own_cnt };
 	struct profile *both = NULL;

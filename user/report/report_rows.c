@@ -150,6 +150,10 @@ static void choose_growth(struct report *r)
 	if (rec->inuse == RECORDING_INUSE_SINCE && rec->inuse_since_ns > rec->begin_ns)
 		from_ns = rec->inuse_since_ns - rec->begin_ns;
 	from_ns = from_ns > warm_up_ns ? from_ns : warm_up_ns;
+	/* A server has forgotten what was long ago. */
+	if (p->moments_ns.cnt &&
+	    p->moments_ns.data[0] - from_ns > (rec->duration_ns - from_ns) / GROWTH_WINDOW_CNT)
+		from_ns = p->moments_ns.data[0];
 	growth_plan_init(&r->growth_plan, p->moments_ns.data, p->moments_ns.cnt, from_ns,
 			 rec->duration_ns, (double)p->period);
 }

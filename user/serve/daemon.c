@@ -28,6 +28,7 @@
 #include "serve/ticks.h"
 #include "serve/target_memory.h"
 #include "guardian/guardian.h"
+#include "metrics/stack_past.h"
 #include "kernel/engine.h"
 #include "http/http.h"
 #include "symbol/slow_files.h"
@@ -51,6 +52,7 @@ struct daemon {
 	struct ticks *rounds;
 	struct loop *loop;
 	struct slow_files *slow;
+	struct stack_past *stacks; /* NULL: none is kept */
 };
 
 static void on_event(void *ctx, const struct ht_event *event)
@@ -109,6 +111,12 @@ static int open_profiles(struct daemon *d)
 		.command_argv = d->opts.command_argv,
 		.command_argc = d->opts.command_argc,
 	};
+	if (d->opts.past_interval_ns) {
+		err = stack_past_new(d->opts.past_interval_ns, &d->stacks);
+		if (err)
+			return err;
+		d->source.stacks = d->stacks;
+	}
 	err = profiles_new(&d->source, &d->profiles);
 	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
 }
@@ -212,6 +220,7 @@ static void start(struct daemon *d)
 {
 	const struct requests_parts parts = {
 		.tracker = capture_tracker(d->capture),
+		.source = &d->source,
 		.follow = d->follow,
 		.live_view = d->live_view,
 		.profiles = d->profiles,
@@ -376,6 +385,7 @@ void daemon_close(struct daemon *d)
 	follow_free(d->follow);
 	ticks_close(d->rounds);
 	live_view_free(d->live_view);
+	stack_past_free(d->stacks);
 	capture_free(d->capture);
 	select_rules_free(d->rules);
 	loop_close(d->loop);

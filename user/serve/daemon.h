@@ -33,6 +33,7 @@ struct daemon_options {
 	struct recording_limit max_overhead; /* of each process */
 	double max_overhead_host; /* of the time of all CPUs */
 	uint64_t live_cap, stack_cap;
+	uint64_t past_interval_ns; /* between looks at what stacks hold; 0: none */
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */
 	enum attach_mode mode;
 	enum probes_source source;

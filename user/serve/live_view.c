@@ -22,6 +22,7 @@
 #include "serve/inuse_watch.h"
 #include "serve/live_processes.h"
 #include "serve/profile_file.h"
+#include "serve/stack_watch.h"
 #include "serve/target_memory.h"
 #include "snapshot/ledger_notes.h"
 #include "snapshot/snapshot.h"
@@ -323,6 +324,7 @@ int live_view_get(struct live_view *lv, struct serve_view *ret)
 		return err;
 	*ret = lv->view;
 	ret->past = lv->past;
+	ret->stacks = lv->src.stacks;
 	ret->own.snapshot_age_seconds = (double)(now_ns() - lv->made_ns) / (double)NS_PER_S;
 	return 0;
 }
@@ -333,5 +335,8 @@ void live_view_tick(struct live_view *lv)
 
 	if (err)
 		log_debug("serve: what processes hold is not kept now: %s", strerror(-err));
+	err = stack_watch_tick(&lv->src);
+	if (err)
+		log_debug("serve: what stacks hold is not kept now: %s", strerror(-err));
 	target_memory_work(lv->memory);
 }

@@ -13,7 +13,10 @@
 #include "base/fd_stream.h"
 #include "base/hmap.h"
 #include "budget/governor.h"
+#include "http/process_page.h"
 #include "serve/process_text.h"
+#include "serve/stack_profile.h"
+#include "serve/stack_watch.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "report/report_diff.h"
@@ -28,6 +31,7 @@
 #include "track/tracker.h"
 
 #define DIFF_ROWS 50
+#define GROWTH_ROWS 25 /* in the page of a process */
 
 /* What tells the rows of a snapshot apart. */
 struct row_key {
@@ -211,10 +215,24 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
 }
 
+/* What the process held before, for whether it grows. */
+static int find_history(const struct profile_source *src, const struct profile_request *wish,
+			struct profile_build_options *opts, struct history **ret)
+{
+	uint64_t since_ns = wish->pid && !wish->base && !wish->is_over ? followed_ns(src, wish) : 0;
+	uint64_t image = wish->is_image ? (uint64_t)wish->pid << 32 | wish->generation :
+					  stack_watch_image(src, wish->pid);
+
+	if (!since_ns)
+		return 0;
+	opts->begin_ns = since_ns;
+	return stack_profile_history(src, image, since_ns, ret, &opts->is_history_partial);
+}
+
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, struct profile **ret)
 {
-	const struct profile_build_options opts = {
+	struct profile_build_options opts = {
 		.rate_bytes = src->rate_bytes,
 		.label_processes = !wish->pid,
 		.main_pid = wish->pid,
@@ -223,11 +241,15 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 		.symbols = profile_symbol_options(src),
 	};
 	struct snapshot chosen = *s; /* all but the rows is shared */
+	struct history *history = NULL;
 	struct profile *p = NULL;
 	int err;
 
 	memset(&chosen.rows, 0, sizeof(chosen.rows));
 	err = choose_rows(src, s, wish, &chosen);
+	if (!err)
+		err = find_history(src, wish, &opts, &history);
+	opts.history = history;
 	if (!err)
 		err = profile_build(&chosen, src->engine, src->files, src->tracker, &opts, &p);
 	if (err)
@@ -241,6 +263,7 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 	if (!err)
 		err = add_notes(p, src, s, wish);
 out:
+	history_free(history);
 	vec_release(&chosen.rows);
 	if (err)
 		profile_free(p);
@@ -328,12 +351,82 @@ static int write_form(const struct profile_source *src, struct profile *p,
 	}
 }
 
+static int write_moments(const struct profile_source *src, const struct profile_request *wish,
+			 int fd)
+{
+	const struct report_options opts = { .by = REPORT_BY_STACK,
+					     .format = wish->is_json ? REPORT_JSON : REPORT_HTML,
+					     .html_base = "../../" };
+	struct profile *at[2] = { NULL, NULL };
+	char why[512];
+	FILE *out;
+	int err = stack_profile_pair(src, wish->pid, wish->moments, at);
+
+	if (!err)
+		err = fd_stream_open(fd, &out);
+	if (!err)
+		err = fd_stream_close(out, report_diff(at[0], wish->moments->before, at[1],
+						       wish->moments->after, &opts, out, why,
+						       sizeof(why)));
+	profile_free(at[0]);
+	profile_free(at[1]);
+	return err;
+}
+
+static int write_stacks(const struct profile *p, const struct profile_request *wish, FILE *out)
+{
+	int64_t before_ns = p->recording.duration_ns - (int64_t)STACK_PROFILE_HOUR_NS;
+	const struct report_options opts = {
+		.by = wish->by_scope ? REPORT_BY_SCOPE : REPORT_BY_STACK,
+		.format = REPORT_JSON,
+		.sort = REPORT_SORT_GROWTH,
+		.warm_up_ns = before_ns > 0 && !wish->of_day ? (uint64_t)before_ns : 0,
+	};
+	const char *rest;
+	int err;
+
+	if (wish->form == PROFILE_STACKS)
+		return report_write(p, &opts, out);
+	rest = strstr(wish->page, PROCESS_PAGE_STACKS);
+	fwrite(wish->page, 1, (size_t)(rest - wish->page), out);
+	err = report_growth_table(p, GROWTH_ROWS, out);
+	fputs(rest + strlen(PROCESS_PAGE_STACKS), out);
+	return err;
+}
+
+static int write_past(const struct profile_source *src, const struct profile_request *wish, int fd)
+{
+	struct profile *p;
+	FILE *out;
+	int err;
+
+	if (wish->form == PROFILE_MOMENTS)
+		return write_moments(src, wish, fd);
+	err = stack_profile_growth(src, wish->pid, &p);
+	if (err)
+		return err;
+	err = fd_stream_open(fd, &out);
+	if (!err)
+		err = fd_stream_close(out, write_stacks(p, wish, out));
+	profile_free(p);
+	return err;
+}
+
+bool profile_file_is_past(enum profile_form form)
+{
+	return form == PROFILE_MOMENTS || form == PROFILE_STACKS || form == PROFILE_STACKS_PAGE;
+}
+
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, int fd)
 {
 	struct profile *p = NULL, *saved = NULL;
 	bool is_of_now = !wish->has_saved || wish->form == PROFILE_DIFF;
-	int err = wish->has_saved ? read_saved(wish->saved_fd, &saved) : 0;
+	int err;
+
+	if (profile_file_is_past(wish->form))
+		return write_past(src, wish, fd);
+	err = wish->has_saved ? read_saved(wish->saved_fd, &saved) : 0;
 
 	if (!err && is_of_now)
 		err = profile_file_build(src, s, wish, &p);

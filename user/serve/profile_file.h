@@ -15,6 +15,7 @@
 struct governor_record;
 struct profile;
 struct snapshot;
+struct stack_moments;
 
 enum profile_form {
 	PROFILE_PPROF,
@@ -24,6 +25,10 @@ enum profile_form {
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
 	PROFILE_PICTURES, /* a page of viewer.html */
 	PROFILE_DIFF, /* from the saved one to now, as text */
+	/* Of the past (stack_profile.h), without a snapshot: */
+	PROFILE_MOMENTS, /* the difference of two moments: a page of viewer.html, or JSON */
+	PROFILE_STACKS, /* what grows, as JSON */
+	PROFILE_STACKS_PAGE, /* the same in the page of a process */
 };
 
 struct profile_request {
@@ -45,15 +50,22 @@ struct profile_request {
 	bool has_saved; /* saved_fd: a profile that PROFILE_PICTURES is of instead, or PROFILE_DIFF begins at */
 	int saved_fd;
 	const char *saved_name; /* of a moment */
+	const struct stack_moments *moments; /* of PROFILE_MOMENTS */
+	bool is_json;
+	bool of_day, by_scope; /* of PROFILE_STACKS: else of the last hour, by stack */
+	const char *page; /* of PROFILE_STACKS_PAGE: see http/process_page.h */
 	const char *const *notes; /* comments that come first */
 	size_t note_cnt;
 };
 
 /* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
  * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without
- * comments, and it is not known. -EDOM: PROFILE_DIFF has two that cannot be compared. */
+ * comments, and it is not known. -EDOM: PROFILE_DIFF has two that cannot be compared. -ENOENT: what
+ * is wanted of the past is not kept. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, int fd);
+/* Is it made without a snapshot? */
+bool profile_file_is_past(enum profile_form form);
 /* The same, before it is a file: to be freed with profile_free(). */
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *wish, struct profile **ret);

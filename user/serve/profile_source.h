@@ -11,6 +11,7 @@
 struct engine;
 struct governor;
 struct slow_files;
+struct stack_past;
 struct symbol_options;
 struct track_files;
 struct tracker;
@@ -24,6 +25,7 @@ struct profile_source {
 	uint64_t names_ns; /* how long those of one profile may take; 0: PROFILE_NAMES_NS */
 	bool wants_names; /* -ETIME when they take longer; else what is not known by then has none */
 	const struct governor *governor;
+	struct stack_past *stacks; /* what they held before; NULL: none is kept */
 	uint64_t rate_bytes;
 	enum attach_mode mode;
 	int64_t begin_epoch_ns;

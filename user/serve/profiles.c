@@ -49,6 +49,8 @@ struct waiter {
 	struct endpoint_request request;
 	struct endpoint_addrs addrs; /* whose names are wanted */
 	int saved_fd; /* that it is made of; -1: none */
+	char *page; /* with a place for the stacks; NULL: it is none */
+	struct stack_moments moments;
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
 	uint32_t generation; /* of the process that it asks for, at that time */
@@ -60,6 +62,7 @@ struct file {
 	enum endpoint endpoint;
 	struct profile_request wish;
 	struct endpoint_addrs addrs; /* of the waiter, whose names are wanted */
+	struct stack_moments moments;
 	int fd;
 };
 
@@ -231,8 +234,18 @@ static int waiters_check(const struct profiles *p, bool for_long, char *why, siz
 static void release_given(const struct waiter *w)
 {
 	free(w->addrs.addrs);
+	free(w->page);
 	if (w->saved_fd >= 0)
 		close(w->saved_fd);
+}
+
+/* Without its stacks. */
+static void answer_page(const struct waiter *w)
+{
+	struct http_answer a = { .status = 200, .text = w->page };
+
+	profile_answer_type(&w->request, &a);
+	http_reply(w->x, &a);
 }
 
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
@@ -243,6 +256,8 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		.request = *r,
 		.due_ns = now_ns(),
 		.saved_fd = given->saved_fd,
+		.page = given->page,
+		.moments = given->moments,
 		.file = -1,
 	};
 	char why[256] = "out of memory";
@@ -252,7 +267,9 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		w.addrs = *given->addrs;
 	if (r->pid)
 		w.generation = tracker_generation(p->src.tracker, r->pid);
-	w.lane = slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW : LANE_QUICK;
+	/* what takes long is left out of a page */
+	w.lane = !w.page && slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW :
+										 LANE_QUICK;
 	if (!err && r->seconds) {
 		w.due_ns += r->seconds * NS_PER_S;
 		err = base_get(p, is_long(r), &w.base, why, sizeof(why));
@@ -264,8 +281,11 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		return;
 	}
 	base_put(p, w.base);
+	if (w.page)
+		answer_page(&w);
+	else
+		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why);
 	release_given(&w);
-	http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why);
 }
 
 static void remove_waiter(struct profiles *p, size_t i)
@@ -305,12 +325,13 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 
 	for (; f < b->files + b->file_cnt; f++)
 		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
-		    !f->wish.has_saved && !wish->has_saved && f->wish.pid == wish->pid &&
-		    f->wish.base == wish->base && f->wish.form == wish->form)
+		    !profile_file_is_past(wish->form) && !f->wish.has_saved && !wish->has_saved &&
+		    f->wish.pid == wish->pid && f->wish.base == wish->base &&
+		    f->wish.form == wish->form)
 			return (int)(f - b->files);
 	if (b->file_cnt == profile_lane_cap(&b->lane))
 		return -1;
-	*f = (struct file){ w->request.endpoint, *wish, w->addrs, -1 };
+	*f = (struct file){ w->request.endpoint, *wish, w->addrs, w->moments, -1 };
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
 	if (f->fd < 0)
 		return -1;
@@ -330,7 +351,11 @@ static enum profile_form form_of(const struct endpoint_request *r)
 	case ENDPOINT_VIEWER:
 		return PROFILE_PICTURES;
 	case ENDPOINT_DIFF:
-		return PROFILE_DIFF;
+		return r->has_from ? PROFILE_MOMENTS : PROFILE_DIFF;
+	case ENDPOINT_GROWTH:
+		return PROFILE_STACKS;
+	case ENDPOINT_PROCESS:
+		return PROFILE_STACKS_PAGE;
 	default:
 		return r->is_text ? PROFILE_TEXT : PROFILE_PPROF;
 	}
@@ -375,6 +400,10 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 		wish.has_saved = w->saved_fd >= 0;
 		wish.saved_fd = w->saved_fd;
 		wish.saved_name = endpoint_moment_text(w->request.at);
+		wish.page = w->page;
+		wish.is_json = w->request.is_json;
+		wish.of_day = w->request.of_day;
+		wish.by_scope = w->request.by_scope;
 		if (w->base) {
 			wish.base = w->base->snapshot;
 			wish.duration_ns = moment->monotonic_ns - w->base->taken_ns;
@@ -387,7 +416,8 @@ static bool wants_snapshot(const struct batch *b)
 {
 	for (size_t i = 0; i < b->file_cnt; i++)
 		if (b->files[i].endpoint != ENDPOINT_SYMBOL &&
-		    b->files[i].endpoint != ENDPOINT_CMDLINE)
+		    b->files[i].endpoint != ENDPOINT_CMDLINE &&
+		    !profile_file_is_past(b->files[i].wish.form))
 			return true;
 	return b->lane.kind == LANE_PUSH;
 }
@@ -396,16 +426,19 @@ static bool wants_snapshot(const struct batch *b)
 static int write_file(const struct profile_source *src, const struct snapshot *s,
 		      const struct file *f)
 {
+	struct profile_request wish = f->wish;
 	int err;
 
+	wish.moments = &f->moments;
 	if (f->endpoint == ENDPOINT_SYMBOL)
 		err = process_names_write(src, f->wish.pid, f->addrs.addrs, f->addrs.addr_cnt,
 					  f->fd);
 	else if (f->endpoint == ENDPOINT_CMDLINE)
 		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
-		err = profile_file_write(src, s, &f->wish, f->fd);
-	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME)
+		err = profile_file_write(src, s, &wish, f->fd);
+	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
+	    err != -ENOENT)
 		log_warn("serve: cannot answer: %s", strerror(-err));
 	return err && ftruncate(f->fd, 0) ? -errno : err;
 }
@@ -427,8 +460,8 @@ static int make_file(void *ctx, size_t i)
 	slow_files_hide(src.slow);
 	if (work->batch->lane.kind == LANE_PUSH)
 		return pushes_make(p->pushes, &src, work->s, work->moment, p->push_fd);
-	src.wants_names = work->batch->lane.kind == LANE_QUICK;
-	src.names_ns = src.wants_names ? LANE_QUICK_NAMES_NS : 0;
+	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
+	src.wants_names = src.names_ns && !work->batch->files[i].wish.page;
 	return write_file(&src, work->s, &work->batch->files[i]);
 }
 
@@ -480,6 +513,9 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 			   "What changed cannot be said: in use is not known now, or not in the "
 			   "saved profile. Each for itself: /pid/%d/viewer, /pid/%d/viewer?at=%s\n",
 			   r->pid, r->pid, endpoint_moment_text(r->at));
+	else if (err == -ENOENT)
+		http_error(x, 404, "what the stacks of process %d held then is not kept any more\n",
+			   r->pid);
 	else if (err == -ESRCH)
 		http_error(x, 404, "process %d has ended\n", r->pid);
 	else if (err == -EINTR)
@@ -490,10 +526,12 @@ static void answer_failure(const struct profiles *p, struct http_exchange *x,
 
 void profile_answer_type(const struct endpoint_request *r, struct http_answer *ret)
 {
-	if (r->endpoint == ENDPOINT_VIEWER) {
+	if (r->endpoint == ENDPOINT_GROWTH || r->is_json)
+		ret->type = "application/json";
+	else if (r->endpoint == ENDPOINT_VIEWER || r->endpoint == ENDPOINT_PROCESS || r->has_from)
 		ret->type = "text/html; charset=utf-8";
-		ret->has_script = true;
-	}
+	ret->has_script = r->endpoint == ENDPOINT_VIEWER || r->has_from;
+	ret->has_form = r->endpoint == ENDPOINT_PROCESS;
 	if (r->is_text || (r->endpoint != ENDPOINT_HEAP && r->endpoint != ENDPOINT_ALLOCS))
 		return; /* text/plain */
 	ret->type = "application/octet-stream";
@@ -512,6 +550,10 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 		a.fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
 		err = a.fd < 0 ? -errno : 0;
 	}
+	if (err && w->page && err != -ESRCH) {
+		answer_page(w);
+		return;
+	}
 	if (err) {
 		answer_failure(p, w->x, &w->request, err);
 		return;
@@ -528,6 +570,11 @@ static bool answer_one(struct profiles *p, const struct batch *b, struct waiter 
 	w->file = -1;
 	switch (profile_lane_result(&b->lane, (size_t)file, &err)) {
 	case LANE_TOO_SLOW:
+		if (w->page) {
+			if (w->x)
+				answer_page(w);
+			return true;
+		}
 		slow_processes_set(&p->slow, w->request.pid, w->generation, true);
 		w->lane = LANE_SLOW;
 		return !w->x;

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "serve/profile_file.h"
+#include "serve/stack_profile.h"
 
 struct endpoint_addrs;
 struct endpoint_request;
@@ -35,6 +36,8 @@ void profiles_set_pushes(struct profiles *p, struct pushes *pushes);
 struct profiles_given {
 	struct endpoint_addrs *addrs; /* whose names are wanted, or NULL */
 	int saved_fd; /* of the saved profile of r->at; -1: none */
+	char *page; /* of ENDPOINT_PROCESS; answered as it is when its stacks take too long */
+	struct stack_moments moments; /* of ENDPOINT_DIFF, with has_from */
 };
 /* Takes the exchange over, which is held or answered. */
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
@@ -22,7 +23,14 @@
 #include "metrics/metrics_page.h"
 #include "http/token.h"
 #include "metrics/view.h"
+#include "metrics/stack_past.h"
+#include "serve/profile_source.h"
+#include "serve/stack_watch.h"
 #include "track/tracker.h"
+
+/* A time that is asked for may be so far from a moment, and as a part of the age of that. */
+#define MOMENT_NEAR_NS (60 * NS_PER_S)
+#define MOMENT_NEAR_PART 10
 
 struct requests {
 	struct http_server *server;
@@ -93,6 +101,22 @@ out:
 	return err;
 }
 
+/* Moments of a followed process at which its stacks are known. */
+static size_t moments_of(const struct requests_parts *parts, pid_t pid,
+			 const struct stack_past_moment **ret)
+{
+	const struct profile_source *src = parts->source;
+
+	return src->stacks ? stack_past_moments(src->stacks, stack_watch_image(src, pid), ret) : 0;
+}
+
+static bool has_moments(const struct requests_parts *parts, pid_t pid)
+{
+	const struct stack_past_moment *ignored;
+
+	return moments_of(parts, pid, &ignored) > 0;
+}
+
 static void answer_page(const struct requests_parts *parts, struct http_exchange *x,
 			const struct endpoint_request *r)
 {
@@ -109,7 +133,13 @@ static void answer_page(const struct requests_parts *parts, struct http_exchange
 		http_error(x, 500, "cannot read the samples: %s\n", strerror(-err));
 		return;
 	}
+	if (r->endpoint == ENDPOINT_PROCESS && !http_is_head(x) && has_moments(parts, r->pid)) {
+		profiles_request(parts->profiles, x, r,
+				 &(struct profiles_given){ .saved_fd = -1, .page = text });
+		return;
+	}
 	a.text = text;
+	a.has_form = r->endpoint == ENDPOINT_PROCESS;
 	a.type = r->endpoint == ENDPOINT_METRICS ? metric_format_type(format) :
 						   "text/html; charset=utf-8";
 	http_reply(x, &a);
@@ -188,22 +218,27 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		profiles_request(parts->profiles, x, r, &given);
 }
 
-/* fd: of the saved profile that it is made of; -1: none. */
-static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r, int fd)
+static void answer_given(const struct requests_parts *parts, struct http_exchange *x,
+			 const struct endpoint_request *r, const struct profiles_given *given)
 {
-	const struct profiles_given given = { .saved_fd = fd };
 	struct http_answer head = { .status = 200, .fd = -1 };
 
 	if (!http_is_head(x)) {
-		profiles_request(parts->profiles, x, r, &given);
+		profiles_request(parts->profiles, x, r, given);
 		return;
 	}
 	/* without the work */
 	profile_answer_type(r, &head);
 	http_reply(x, &head);
-	if (fd >= 0)
-		close(fd);
+	if (given->saved_fd >= 0)
+		close(given->saved_fd);
+}
+
+/* fd: of the saved profile that it is made of; -1: none. */
+static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
+			   const struct endpoint_request *r, int fd)
+{
+	answer_given(parts, x, r, &(struct profiles_given){ .saved_fd = fd });
 }
 
 /* One that was kept, or what is made of it, also of a process that has ended. */
@@ -223,6 +258,74 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 		http_reply(x, &a);
 	else
 		answer_profile(parts, x, r, a.fd);
+}
+
+/* The moment nearest to that time, the newest of several when the clock has jumped. -ENOENT: none is near. */
+static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t epoch_s,
+			  size_t *ret)
+{
+	int64_t epoch_ns = epoch_s * (int64_t)NS_PER_S, best_ns = INT64_MAX, off_ns;
+	uint64_t age_ns;
+
+	for (size_t i = 0; i < cnt; i++) {
+		off_ns = llabs(m[i].epoch_ns - epoch_ns);
+		if (off_ns > best_ns)
+			continue;
+		best_ns = off_ns;
+		*ret = i;
+	}
+	age_ns = m[cnt - 1].time_ns - m[*ret].time_ns;
+	return (uint64_t)best_ns <= MOMENT_NEAR_NS + age_ns / MOMENT_NEAR_PART ? 0 : -ENOENT;
+}
+
+static void refuse_moments(const struct requests_parts *parts, struct http_exchange *x,
+			   const struct endpoint_request *r, const struct stack_past_moment *m,
+			   size_t cnt)
+{
+	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
+
+	if (!parts->source->stacks)
+		http_error(x, 404, "what stacks held is not kept: --past-interval is 0\n");
+	else if (!cnt)
+		http_error(x, 404,
+			   "what the stacks of process %d held is not kept yet, or in use is not "
+			   "known: see /pid/%d/\n",
+			   r->pid, r->pid);
+	else
+		http_error(
+			x, 404,
+			"of process %d it is kept what stacks held from %s to %s, and not at that "
+			"time: /pid/%d/?live=0 has the moments\n",
+			r->pid, endpoint_time_text(m[0].epoch_ns / (int64_t)NS_PER_S, first),
+			endpoint_time_text(m[cnt - 1].epoch_ns / (int64_t)NS_PER_S, last), r->pid);
+}
+
+/* The difference of two moments. */
+static void answer_moments(const struct requests_parts *parts, struct http_exchange *x,
+			   const struct endpoint_request *r)
+{
+	struct profiles_given given = { .saved_fd = -1 };
+	const struct stack_past_moment *m = NULL;
+	size_t cnt = moments_of(parts, r->pid, &m), before = 0, after = cnt - 1;
+
+	if (!cnt || nearest_moment(m, cnt, r->from_s, &before) ||
+	    (r->to_s && nearest_moment(m, cnt, r->to_s, &after))) {
+		refuse_moments(parts, x, r, m, cnt);
+		return;
+	}
+	if (before >= after) {
+		http_error(
+			x, 400,
+			"no two moments are kept there, one after the other: /pid/%d/?live=0 has "
+			"those that are\n",
+			r->pid);
+		return;
+	}
+	given.moments.before_ns = m[before].time_ns;
+	given.moments.after_ns = m[after].time_ns;
+	endpoint_time_text(m[before].epoch_ns / (int64_t)NS_PER_S, given.moments.before);
+	endpoint_time_text(m[after].epoch_ns / (int64_t)NS_PER_S, given.moments.after);
+	answer_given(parts, x, r, &given);
 }
 
 /* Pages of a process, or of all. */
@@ -246,13 +349,17 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 		answer_pprof_index(x);
 	else if (r->endpoint == ENDPOINT_SYMBOL)
 		answer_symbol(parts, x, r);
+	else if (r->endpoint == ENDPOINT_DIFF)
+		answer_moments(parts, x, r);
+	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
+		refuse_moments(parts, x, r, NULL, 0);
 	else
 		answer_profile(parts, x, r, -1);
 }
 
 struct arg_reader {
 	struct endpoint_request *request;
-	char why[128];
+	char why[192];
 };
 
 static int on_arg(void *ctx, const char *key, const char *value)

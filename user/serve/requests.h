@@ -18,12 +18,14 @@ struct http_server;
 struct saver;
 struct live_view;
 struct profiles;
+struct profile_source;
 struct pushes;
 struct tracker;
 
 /* Who knows what is asked for. */
 struct requests_parts {
 	struct tracker *tracker;
+	const struct profile_source *source;
 	struct follow *follow;
 	struct live_view *live_view;
 	struct profiles *profiles;

@@ -85,7 +85,7 @@ struct builder {
 	VEC(uint32_t) locs;
 	struct scope_labels *labels;
 	uint32_t truncated_location[HT_END_CNT];
-	uint32_t no_stack_location;
+	uint32_t no_stack_location, rest_location;
 	size_t slow_cnt; /* files with places that have no names because that took too long */
 	char slow_names[256]; /* of some of them */
 };
@@ -103,12 +103,15 @@ static const char *const end_names[HT_END_CNT] = {
 	[HT_END_JIT] = "[truncated: JIT code without frame pointers]",
 };
 static const char no_stack_name[] = "[no stack]";
+static const char rest_name[] = "[other stacks]";
 
 const char *profile_marker_name(size_t i)
 {
 	if (i < HT_END_CNT)
 		return end_names[i];
-	return i == HT_END_CNT ? no_stack_name : NULL;
+	if (i == HT_END_CNT)
+		return no_stack_name;
+	return i == HT_END_CNT + 1 ? rest_name : NULL;
 }
 
 static int compare_frames(const void *a, const void *b)
@@ -494,9 +497,12 @@ static int add_row(struct builder *b, const struct snapshot_row *from)
 	if (stack) {
 		err = stack_locations(b, &b->stacks.data[*stack]);
 	} else {
-		err = add_marker(b, no_stack_name, &b->no_stack_location);
+		bool is_rest = from->stack_id == SNAPSHOT_STACK_REST;
+		uint32_t *marker = is_rest ? &b->rest_location : &b->no_stack_location;
+
+		err = add_marker(b, is_rest ? rest_name : no_stack_name, marker);
 		if (!err)
-			err = vec_push(&b->locs, b->no_stack_location);
+			err = vec_push(&b->locs, *marker);
 	}
 	if (err)
 		return err;
@@ -724,7 +730,8 @@ static int add_moments(struct builder *b)
 		err = vec_push(&b->p->moments_ns,
 			       (int64_t)(history_moment_ns(h, i) - b->opts->begin_ns));
 	if (h)
-		b->p->is_history_partial = history_lost_cnt(h) || b->s->stats[HT_STAT_TOTALS_FULL];
+		b->p->is_history_partial = b->opts->is_history_partial || history_lost_cnt(h) ||
+					   b->s->stats[HT_STAT_TOTALS_FULL];
 	return err;
 }
 
@@ -803,7 +810,7 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 	hmap_init(&b.mapping_by_file, sizeof(uint32_t));
 	hmap_init(&b.function_by_name, sizeof(struct function_key));
 	hmap_init(&b.row_by_key, sizeof(struct row_key));
-	b.no_stack_location = HT_NO_INDEX;
+	b.no_stack_location = b.rest_location = HT_NO_INDEX;
 	for (size_t i = 0; i < HT_END_CNT; i++)
 		b.truncated_location[i] = HT_NO_INDEX;
 

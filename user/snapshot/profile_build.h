@@ -28,6 +28,7 @@ struct profile_build_options {
 	/* Of what was in use, for whether it grows; finished. NULL: none. Moments are since begin_ns of the
 	 * same clock. */
 	const struct history *history;
+	bool is_history_partial; /* it is not of all that the snapshot has */
 	uint64_t begin_ns;
 	bool is_delta; /* of what was allocated since a time: frees are of other blocks, too */
 	bool group_threads; /* label thread is the pool: see profile/thread_pool.h */
@@ -43,7 +44,7 @@ int profile_build(const struct snapshot *s, struct engine *e, const struct track
 		  const struct tracker *t, const struct profile_build_options *opts,
 		  struct profile **ret);
 
-/* Names of locations that are no places: "[truncated: ...]", "[no stack]". From 0 on; NULL: no more. */
+/* Names of locations that are no places: "[truncated: ...]", "[no stack]", "[other stacks]". From 0 on; NULL: no more. */
 const char *profile_marker_name(size_t i);
 
 #endif

@@ -355,26 +355,48 @@ static int on_instance(void *ctx, const struct ht_instance_key *k, const struct 
 	return err ? err : hmap_put(&b->s->instance_by_key, k, b->s->instances.cnt - 1);
 }
 
+static int builder_init(struct builder *b, struct engine *e)
+{
+	*b = (struct builder){ .engine = e, .s = calloc(1, sizeof(*b->s)), .now_ns = now_ns() };
+	if (!b->s)
+		return -ENOMEM;
+	hmap_init(&b->contexts, sizeof(uint32_t));
+	hmap_init(&b->age_by_key, sizeof(uint64_t));
+	hmap_init(&b->s->scope_by_key, sizeof(struct ht_scope_key));
+	hmap_init(&b->s->scope_by_slot, sizeof(uint32_t));
+	hmap_init(&b->s->instance_by_key, sizeof(struct ht_instance_key));
+	return 0;
+}
+
+/* The snapshot goes to *ret unless there is an error. */
+static int builder_end(struct builder *b, int err, struct snapshot **ret)
+{
+	const struct snapshot_row *row;
+
+	vec_each(&b->s->rows, row)
+		estimate_merge(&b->s->inuse, &row->inuse);
+	if (err)
+		snapshot_free(b->s);
+	else
+		*ret = b->s;
+	hmap_release(&b->contexts);
+	hmap_release(&b->age_by_key);
+	free(b->slots);
+	free(b->cells);
+	vec_release(&b->bins);
+	vec_release(&b->context);
+	return err;
+}
+
 static int take(struct engine *e, bool has_stacks, struct history *h, struct snapshot **ret)
 {
-	struct builder b = {
-		.engine = e,
-		.s = calloc(1, sizeof(*b.s)),
-		.has_stacks = has_stacks,
-		.history = h,
-		.now_ns = now_ns(),
-	};
-	const struct snapshot_row *row;
-	int err;
+	struct builder b;
+	int err = builder_init(&b, e);
 
-	if (!b.s)
-		return -ENOMEM;
-	hmap_init(&b.contexts, sizeof(uint32_t));
-	hmap_init(&b.age_by_key, sizeof(uint64_t));
-	hmap_init(&b.s->scope_by_key, sizeof(struct ht_scope_key));
-	hmap_init(&b.s->scope_by_slot, sizeof(uint32_t));
-	hmap_init(&b.s->instance_by_key, sizeof(struct ht_instance_key));
-
+	if (err)
+		return err;
+	b.has_stacks = has_stacks;
+	b.history = h;
 	/* A context that is made after this is of samples that are newer than the snapshot. Its
 	 * scope was there before it. */
 	err = engine_each_context(e, on_context, &b);
@@ -395,20 +417,32 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 		err = engine_read_stats(e, b.s->stats);
 	add_certain(&b);
 	sort_ages(b.s);
-	vec_each(&b.s->rows, row)
-		estimate_merge(&b.s->inuse, &row->inuse);
-	if (!err) {
-		*ret = b.s;
-		b.s = NULL;
+	return builder_end(&b, err, ret);
+}
+
+int snapshot_of(struct engine *e, const struct snapshot_given *given, size_t cnt,
+		struct snapshot **ret)
+{
+	struct builder b;
+	int err = builder_init(&b, e);
+
+	if (err)
+		return err;
+	err = engine_each_context(e, on_context, &b);
+	if (!err)
+		err = engine_each_scope(e, on_scope, &b);
+	for (size_t i = 0; i < cnt && !err; i++) {
+		const struct row_key key = { .stack_id = given[i].stack_id,
+					     .image = given[i].image,
+					     .context_id = given[i].context_id };
+		int64_t row = get_row(&b, &key);
+
+		if (row < 0)
+			err = (int)row;
+		else
+			b.s->rows.data[row].inuse = given[i].inuse;
 	}
-	snapshot_free(b.s);
-	hmap_release(&b.contexts);
-	hmap_release(&b.age_by_key);
-	free(b.slots);
-	free(b.cells);
-	vec_release(&b.bins);
-	vec_release(&b.context);
-	return err;
+	return builder_end(&b, err, ret);
 }
 
 int snapshot_take(struct engine *e, struct snapshot **ret)

@@ -24,8 +24,10 @@ struct engine;
 struct history;
 struct tracker;
 
+#define SNAPSHOT_STACK_REST UINT64_MAX
+
 struct snapshot_row {
-	uint64_t stack_id; /* 0: no stack was kept for these samples */
+	uint64_t stack_id; /* 0: no stack was kept for these samples; SNAPSHOT_STACK_REST: several stacks */
 	pid_t pid;
 	uint32_t generation;
 	char comm[HT_COMM_BYTES]; /* of the thread; "" = unknown */
@@ -90,6 +92,15 @@ int snapshot_read_moment(struct engine *e, struct history *h);
  * instances. Most of the time is what the kernel needs to copy the live map.
  */
 int snapshot_take_contexts(struct engine *e, struct snapshot **ret);
+/* What somebody else knows of a stack: see snapshot_of(). */
+struct snapshot_given {
+	uint64_t stack_id, image; /* tgid << 32 | generation */
+	uint32_t context_id;
+	struct estimate inuse;
+};
+/* What stacks held at another moment, distinct ones, with the scopes and contexts of now. Nothing was allocated. */
+int snapshot_of(struct engine *e, const struct snapshot_given *given, size_t cnt,
+		struct snapshot **ret);
 /*
  * What images held that an exec has replaced is gone with them: it is taken out of the rows, and out of what
  * is in use, and is in exec_held once for each. What they have allocated stays. -ENOMEM.

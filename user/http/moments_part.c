@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * moments_part.c - see moments_part.h.
+ *
+ * Moments are told by what the clock said then, and by how long ago that was, which is right whatever the clock did
+ * since. A page that is fetched again would forget what was chosen, so that the form is on the still one.
+ */
+#include "http/moments_part.h"
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "http/endpoints.h"
+#include "metrics/stack_past.h"
+#include "metrics/view.h"
+
+static int64_t seconds_of(const struct stack_past_moment *m)
+{
+	return m->epoch_ns / (int64_t)NS_PER_S;
+}
+
+static void put_ago(double seconds, FILE *out)
+{
+	if (seconds < 120)
+		fprintf(out, "%.0f s ago", seconds);
+	else if (seconds < 7200)
+		fprintf(out, "%.0f min ago", seconds / 60);
+	else
+		fprintf(out, "%.1f h ago", seconds / 3600);
+}
+
+static double ago_of(const struct stack_past_moment *m, uint64_t now)
+{
+	return now > m->time_ns ? (double)(now - m->time_ns) / (double)NS_PER_S : 0;
+}
+
+/* Until the last moment, from about so long ago. */
+static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
+{
+	static const struct {
+		uint64_t seconds;
+		const char *text;
+	} times[] = { { 60, "the last minute" }, { 300, "5 minutes" }, { 1200, "20 minutes" },
+		      { 3600, "hour" },		 { 21600, "6 hours" }, { 86400, "day" } };
+	char from[ENDPOINT_TIME_BUF], to[ENDPOINT_TIME_BUF];
+	size_t at = cnt - 1, shown = cnt - 1;
+	bool is_all;
+
+	fputs("<p>What changed by stack within ", out);
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		while (at && m[cnt - 1].time_ns - m[at].time_ns < times[i].seconds * NS_PER_S)
+			at--;
+		if (at == shown)
+			break;
+		is_all = m[cnt - 1].time_ns - m[at].time_ns < times[i].seconds * NS_PER_S;
+		fprintf(out, "%s<a href=\"diff?from=%s&amp;to=%s\">%s</a>", i ? ", " : "",
+			endpoint_time_text(seconds_of(&m[at]), from),
+			endpoint_time_text(seconds_of(&m[cnt - 1]), to),
+			is_all ? "all that is kept" : times[i].text);
+		shown = at;
+	}
+}
+
+static void put_select(const char *name, const struct stack_past_moment *m, size_t cnt,
+		       size_t chosen, FILE *out)
+{
+	char text[ENDPOINT_TIME_BUF];
+	uint64_t now = now_ns();
+
+	fprintf(out, "<select name=\"%s\">\n", name);
+	for (size_t i = cnt; i-- > 0;) {
+		endpoint_time_text(seconds_of(&m[i]), text);
+		fprintf(out, "<option value=\"%s\"%s>%.10s %.8s UTC, ", text,
+			i == chosen ? " selected" : "", text, text + 11);
+		put_ago(ago_of(&m[i], now), out);
+		fputc('\n', out);
+	}
+	fputs("</select>", out);
+}
+
+static void put_form(const struct stack_past_moment *m, size_t cnt, FILE *out)
+{
+	fputs("<form action=\"diff\" method=\"get\" id=\"moments\"><p>What changed by stack from ",
+	      out);
+	put_select("from", m, cnt, 0, out);
+	fputs(" to ", out);
+	put_select("to", m, cnt, cnt - 1, out);
+	fputs(" <button>show</button></p></form>\n", out);
+}
+
+static void put_nothing(const struct serve_view *v, const struct serve_process *p, size_t cnt,
+			FILE *out)
+{
+	fputs("<p>What changed by stack is not known", out);
+	if (!v->stacks)
+		fputs(": with --past-interval 0 nothing is kept", out);
+	else if (!cnt && p->is_inuse_unknown)
+		fputs(", as in use is not", out);
+	else if (!cnt && stack_past_is_full(v->stacks))
+		fprintf(out, ": what stacks held is kept of %d processes, and there are more",
+			STACK_PAST_IMAGES_CAP);
+	else
+		fputs(" yet", out);
+	fputs(".</p>\n", out);
+}
+
+void moments_part_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
+			FILE *out)
+{
+	const struct stack_past_moment *m;
+	size_t cnt = v->stacks ? stack_past_moments(v->stacks, p->image, &m) : 0;
+
+	if (cnt < 2) {
+		put_nothing(v, p, cnt, out);
+		return;
+	}
+	put_links(m, cnt, out);
+	if (is_live)
+		fputs("; <a href=\"?live=0#moments\">between any two moments</a>.</p>\n", out);
+	else
+		fputs(".</p>\n", out);
+	if (!is_live)
+		put_form(m, cnt, out);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_growth_html.c - what grows, as a part of a page of heaptap serve: no script, names are text.
+ *
+ * A row has two verdicts, of the last hour and of all the time that the profile knows of. They are of the same samples,
+ * with other moments of them: two reports of one profile whose rows are the same.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/markup.h"
+#include "base/units.h"
+#include "report/report.h"
+#include "report/report_places.h"
+#include "report/report_rows.h"
+#include "report/report_text.h"
+
+#define HOUR_NS (3600 * 1000000000LL)
+#define NAME_COLUMNS 100
+
+struct table {
+	struct report_options opts[2];
+	struct report *r[2]; /* of the last hour, of all */
+	struct report_places rows[2];
+	uint32_t *order;
+};
+
+static void put_text(const char *text, FILE *out)
+{
+	markup_put(text, strlen(text), out);
+}
+
+static void put_rate(double bytes_per_s, FILE *out)
+{
+	char text[UNITS_BUF];
+	double bytes = 60 * bytes_per_s;
+
+	fprintf(out, "%s%s",
+		bytes > 0 ? "+" :
+		bytes < 0 ? "-" :
+			    "",
+		format_bytes(fabs(bytes), text, sizeof(text)));
+}
+
+static void put_verdict(const struct growth *g, FILE *out)
+{
+	if (g->verdict == GROWTH_GROWS)
+		fputs("<b>grows</b>", out);
+	else if (g->verdict == GROWTH_STEADY)
+		fputs("steady", out);
+	else if (g->more_s > 0)
+		fprintf(out, "cannot say yet: %.0f min more", ceil(g->more_s / 60));
+	else
+		fputs("cannot say", out);
+}
+
+static void put_growth(const struct report *r, const struct report_row *row, FILE *out)
+{
+	struct growth g;
+
+	if (!report_growth(r, row, 1, &g)) {
+		fputs("<td><td><td>", out);
+		put_verdict(&g, out);
+		return;
+	}
+	fputs("<td>", out);
+	put_rate(g.bytes_per_s, out);
+	fputs("<td>", out);
+	put_rate(g.low, out);
+	fputs(" to ", out);
+	put_rate(g.high, out);
+	fputs("<td>", out);
+	put_verdict(&g, out);
+}
+
+static void put_name(const struct report *r, const struct report_row *row, FILE *out)
+{
+	struct report_named_place place;
+	char text[REPORT_FIT_BUF];
+
+	if (r->opts->by == REPORT_BY_SCOPE) {
+		report_fit_name(strset_get(r->names, row->scope.path ? row->scope.path : row->name),
+				NAME_COLUMNS, text);
+		put_text(text, out);
+		return;
+	}
+	report_name_place(r, row, &place);
+	put_text(report_fit_named(&place.own, NAME_COLUMNS, text), out);
+	for (size_t i = 0; i < place.caller_cnt; i++) {
+		fputs(i ? " &lt; " : "<br>from ", out);
+		put_text(report_fit_named(&place.caller[i], NAME_COLUMNS / 2, text), out);
+	}
+}
+
+static void put_row(const struct table *t, size_t i, FILE *out)
+{
+	const struct report_row *row = &t->rows[0].data[i];
+	char text[UNITS_BUF];
+
+	fprintf(out, "<tr><td>%s", format_bytes((double)row->value, text, sizeof(text)));
+	for (int k = 0; k < 2; k++)
+		put_growth(t->r[k], &t->rows[k].data[i], out);
+	fputs("<td>", out);
+	put_name(t->r[0], row, out);
+	fputc('\n', out);
+}
+
+static int find_rows(const struct report *r, struct report_places *ret)
+{
+	const struct report_row *row;
+	int err = 0;
+
+	if (r->opts->by == REPORT_BY_STACK)
+		return report_find_places(r, ret);
+	vec_each(&r->rows, row)
+		if (!err)
+			err = vec_push(ret, *row);
+	return err;
+}
+
+/* What grows within the hour, then within all of the time, the fastest first; then what holds most. */
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+	const struct table *t = ctx;
+	const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+
+	for (int k = 0; k < 2; k++) {
+		const struct report_row *x = &t->rows[k].data[i], *y = &t->rows[k].data[j];
+
+		if (!x->growth_rank != !y->growth_rank)
+			return x->growth_rank ? 1 : -1;
+		if (!x->growth_rank && x->growth_bytes_per_s != y->growth_bytes_per_s)
+			return x->growth_bytes_per_s > y->growth_bytes_per_s ? -1 : 1;
+	}
+	if (t->rows[0].data[i].value != t->rows[0].data[j].value)
+		return t->rows[0].data[i].value > t->rows[0].data[j].value ? -1 : 1;
+	return (i > j) - (i < j);
+}
+
+static int open_table(const struct profile *p, enum report_by by, struct table *t)
+{
+	int64_t before_ns = p->recording.duration_ns - HOUR_NS;
+	int err = 0;
+
+	for (int k = 0; k < 2 && !err; k++) {
+		t->opts[k] = (struct report_options){ .by = by, .format = REPORT_JSON };
+		if (!k && before_ns > 0)
+			t->opts[k].warm_up_ns = (uint64_t)before_ns;
+		err = report_open(p, &t->opts[k], &t->r[k]);
+		if (!err)
+			err = find_rows(t->r[k], &t->rows[k]);
+		for (size_t i = 0; i < t->rows[k].cnt && !err; i++)
+			report_rank_growth(t->r[k], &t->rows[k].data[i]);
+	}
+	if (err)
+		return err;
+	t->order = calloc(t->rows[0].cnt + 1, sizeof(*t->order));
+	if (!t->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->rows[0].cnt; i++)
+		t->order[i] = (uint32_t)i;
+	qsort_r(t->order, t->rows[0].cnt, sizeof(*t->order), compare_rows, t);
+	return 0;
+}
+
+static void close_table(struct table *t)
+{
+	for (int k = 0; k < 2; k++) {
+		vec_release(&t->rows[k]);
+		report_close(t->r[k]);
+	}
+	free(t->order);
+}
+
+static int put_table(const struct profile *p, enum report_by by, size_t row_cap, FILE *out)
+{
+	struct table t = { 0 };
+	int err = open_table(p, by, &t);
+
+	for (size_t i = 0; i < t.rows[0].cnt && i < row_cap && !err; i++) {
+		if (!i)
+			fprintf(out,
+				"<h2>What grows, by %s</h2>\n<table class=\"numbers\"><tr><th>in use<th>a "
+				"minute, the last hour<th>95 %%<th><th>a minute, the last day<th>95 %%"
+				"<th><th>%s\n",
+				by == REPORT_BY_STACK ? "stack" : "scope",
+				by == REPORT_BY_STACK ? "where" : "scope");
+		put_row(&t, t.order[i], out);
+	}
+	if (!err && t.rows[0].cnt)
+		fputs("</table>\n", out);
+	if (!err && t.rows[0].cnt > row_cap)
+		fprintf(out,
+			"<p>And %zu more: <a href=\"growth%s\">all of them, as JSON</a>.</p>\n",
+			t.rows[0].cnt - row_cap, by == REPORT_BY_STACK ? "" : "?by=scope");
+	close_table(&t);
+	return err;
+}
+
+int report_growth_table(const struct profile *p, size_t row_cap, FILE *out)
+{
+	int err = put_table(p, REPORT_BY_STACK, row_cap, out);
+
+	return err || !report_has_scopes(p) ? err : put_table(p, REPORT_BY_SCOPE, row_cap, out);
+}
