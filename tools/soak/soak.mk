@@ -7,7 +7,7 @@ include Makefile
 endif
 
 SOAK_CFLAGS = -std=gnu11 -O1 -g -D_GNU_SOURCE $(WARN) -Iinclude
-SOAK_PROGRAMS := $(addprefix $(B)/soak/,churn kernel_objects module.so)
+SOAK_PROGRAMS := $(addprefix $(B)/soak/,churn kernel_objects module.so past-of-many)
 
 .PHONY: soak scale soak-programs
 soak: ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
@@ -16,10 +16,11 @@ soak: ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
 	tools/soak/judge.py --test
 	B=$(B) tools/soak/run
 
-scale: ## 300 processes, 100 000 samples a second (root, 4 minutes)
+scale: ## 300 processes, 100 000 samples a second; the past of their stacks (root, 8 minutes)
 	@tools/setup.sh demo
 	$(SUB_MAKE) heaptap soak-programs
 	B=$(B) tools/soak/scale
+	B=$(B) tools/soak/past
 
 soak-programs: $(SOAK_PROGRAMS)
 
@@ -30,6 +31,10 @@ $(B)/soak/churn: tools/soak/churn.c include/heaptap/scope.h
 $(B)/soak/kernel_objects: tools/soak/kernel_objects.c
 	@mkdir -p $(@D)
 	$(CC) $(SOAK_CFLAGS) -o $@ $< -lbpf
+
+$(B)/soak/past-of-many: tools/soak/past.c $(B)/libheaptap.a
+	@mkdir -p $(@D)
+	$(CC) $(SOAK_CFLAGS) -O2 -Iuser -o $@ $^ -lm
 
 $(B)/soak/module.so: tools/soak/module.c
 	@mkdir -p $(@D)

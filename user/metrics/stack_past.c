@@ -30,10 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hmap.h"
 #include "metrics/stack_past_priv.h"
 
 #define COST_PART 200
 #define AGE_PART 12
+#define SLOT_BITS_LEAST 10
 #define CELLS_CAP 65536 /* of stacks that are not kept yet, while a moment is read */
 
 struct stack_past {
@@ -45,7 +47,8 @@ struct stack_past {
 	size_t entry_cnt; /* of all images */
 	/* While a moment is read: */
 	VEC(struct past_cell) cells;
-	struct hmap cell_index; /* struct past_cell_key -> index in cells */
+	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
+	unsigned slot_bits; /* there are 2^slot_bits; 0: none */
 	size_t last_image; /* the one that was added to last, often the next, too */
 };
 
@@ -58,7 +61,6 @@ int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
 	p->interval_ns = interval_ns ? interval_ns : 1;
 	p->seed = 0x9e3779b97f4a7c15ULL;
 	hmap_init(&p->image_index, sizeof(uint64_t));
-	hmap_init(&p->cell_index, sizeof(struct past_cell_key));
 	*ret = p;
 	return 0;
 }
@@ -66,8 +68,9 @@ int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
 static void release_cells(struct stack_past *p)
 {
 	vec_release(&p->cells);
-	hmap_release(&p->cell_index);
-	hmap_init(&p->cell_index, sizeof(struct past_cell_key));
+	free(p->slots);
+	p->slots = NULL;
+	p->slot_bits = 0;
 }
 
 void stack_past_forget(struct stack_past *p)
@@ -89,7 +92,6 @@ void stack_past_free(struct stack_past *p)
 		return;
 	stack_past_forget(p);
 	hmap_release(&p->image_index);
-	hmap_release(&p->cell_index);
 	free(p);
 }
 
@@ -210,24 +212,67 @@ static size_t first_moment(const struct stack_past *p, const struct past_image *
 	return low;
 }
 
+static bool is_same(const struct past_cell_key *a, const struct past_cell_key *b)
+{
+	return a->stack_id == b->stack_id && a->context_id == b->context_id &&
+	       a->image == b->image && a->first == b->first;
+}
+
+/* Ids of stacks are hashes already; the others are small numbers. */
+static uint32_t *find_slot(const struct stack_past *p, const struct past_cell_key *key)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15ULL;
+	uint64_t h =
+		(((uint64_t)key->context_id << 24 ^ (uint64_t)key->image << 8 ^ key->first) * k ^
+		 key->stack_id) *
+		k;
+	size_t mask = ((size_t)1 << p->slot_bits) - 1, i = h >> (64 - p->slot_bits);
+
+	while (p->slots[i] && !is_same(&p->cells.data[p->slots[i] - 1].key, key))
+		i = (i + 1) & mask;
+	return &p->slots[i];
+}
+
+/* There is room for one more cell. -ENOMEM. */
+static int make_slots(struct stack_past *p)
+{
+	unsigned bits = p->slot_bits ? p->slot_bits + 1 : SLOT_BITS_LEAST;
+	uint32_t *slots;
+
+	if (p->slot_bits && p->cells.cnt < (size_t)1 << (p->slot_bits - 1))
+		return 0;
+	slots = calloc((size_t)1 << bits, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	free(p->slots);
+	p->slots = slots;
+	p->slot_bits = bits;
+	for (size_t i = 0; i < p->cells.cnt; i++)
+		*find_slot(p, &p->cells.data[i].key) = (uint32_t)i + 1;
+	return 0;
+}
+
 /* Index of the cell; -ENOMEM. What there is no room for is in the rest: it was there before, or is new. */
 static int64_t get_cell(struct stack_past *p, const struct past_image *im,
 			struct past_cell_key *key)
 {
-	const uint64_t *known = hmap_get(&p->cell_index, key);
+	uint32_t *slot;
 
-	if (!known && p->cells.cnt >= CELLS_CAP && key->stack_id != STACK_PAST_REST &&
+	if (make_slots(p))
+		return -ENOMEM;
+	slot = find_slot(p, key);
+	if (!*slot && p->cells.cnt >= CELLS_CAP && key->stack_id != STACK_PAST_REST &&
 	    !past_image_row(im, key->stack_id, key->context_id)) {
 		key->stack_id = STACK_PAST_REST;
 		key->context_id = 0;
-		known = hmap_get(&p->cell_index, key);
+		slot = find_slot(p, key);
 	}
-	if (known)
-		return (int64_t)*known;
-	if (vec_push(&p->cells, (struct past_cell){ .key = *key }) ||
-	    hmap_put(&p->cell_index, key, p->cells.cnt - 1))
-		return -ENOMEM;
-	return (int64_t)p->cells.cnt - 1;
+	if (!*slot) {
+		if (vec_push(&p->cells, (struct past_cell){ .key = *key }))
+			return -ENOMEM;
+		*slot = (uint32_t)p->cells.cnt;
+	}
+	return *slot - 1;
 }
 
 int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t alloc_ns,
@@ -238,6 +283,7 @@ int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t
 				      .context_id = (uint32_t)key->context_id };
 	const struct past_image *im = NULL;
 	struct past_sums *sums;
+	size_t first;
 	int64_t at;
 
 	if (p->last_image < p->images.cnt)
@@ -247,10 +293,11 @@ int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t
 	if (!im || !im->is_named)
 		return 0;
 	p->last_image = (size_t)(im - p->images.data);
-	cell.image = (uint32_t)p->last_image;
-	cell.first = first_moment(p, im, alloc_ns);
-	if (cell.first >= p->moment_cnt)
+	cell.image = (uint16_t)p->last_image;
+	first = first_moment(p, im, alloc_ns);
+	if (first >= p->moment_cnt)
 		return 0;
+	cell.first = (uint8_t)first;
 	at = get_cell(p, im, &cell);
 	if (at < 0)
 		return (int)at;

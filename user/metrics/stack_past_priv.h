@@ -3,7 +3,6 @@
 #ifndef HT_METRICS_STACK_PAST_PRIV_H
 #define HT_METRICS_STACK_PAST_PRIV_H
 
-#include "base/hmap.h"
 #include "base/vec.h"
 #include "metrics/stack_past.h"
 
@@ -22,6 +21,7 @@ struct past_life {
 	float variance, objects;
 };
 _Static_assert(sizeof(struct past_life) == STACK_PAST_ENTRY_BYTES, "the bound holds");
+_Static_assert(STACK_PAST_IMAGES_CAP <= UINT16_MAX, "each image has a number");
 _Static_assert(STACK_PAST_MOMENTS_CAP < PAST_OPEN, "each moment has a number");
 
 struct past_row {
@@ -46,9 +46,9 @@ struct past_image {
 
 struct past_cell_key {
 	uint64_t stack_id;
-	uint32_t image; /* index */
 	uint32_t context_id;
-	uint64_t first;
+	uint16_t image; /* index */
+	uint8_t first;
 };
 
 /* What is live at the moment that is being read, and since which one. */
