@@ -24,6 +24,7 @@
 #include "http/listen.h"
 #include "http/token.h"
 #include "metrics/inuse_past.h"
+#include "metrics/stack_past.h"
 #include "metrics/view.h"
 
 static void test_paths(void **state)
@@ -180,10 +181,111 @@ static void test_views(void **state)
 	assert_non_null(strstr(why, "at=peak"));
 	assert_int_equal(set("/diff", "at", "peak", &r), 0);
 	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(set("/pid/3/diff", "from", "2026-11-26T14:05:00Z", &r), 0);
+	assert_true(r.has_from && r.from_s == 1795701900 && !r.to_s);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	r.to_s = r.from_s;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_string_equal(why, "from is not before to");
+	r.to_s = r.from_s + 1;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	r.at = ENDPOINT_AT_PEAK;
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(set("/pid/3/diff", "to", "2026-11-26T14:05:00Z", &r), 0);
+	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
+	assert_int_equal(set("/pid/3/diff", "format", "json", &r), 0);
+	assert_true(r.is_json);
+	assert_int_equal(set("/pid/3/diff", "format", "xml", &r), -EINVAL);
+	assert_int_equal(set("/pid/3/growth", "of", "day", &r), 0);
+	assert_true(r.of_day && r.endpoint == ENDPOINT_GROWTH);
+	assert_int_equal(set("/pid/3/growth", "by", "scope", &r), 0);
+	assert_true(r.by_scope);
+	assert_int_equal(set("/pid/3/growth", "of", "week", &r), -EINVAL);
+	assert_int_equal(set("/pid/3/growth", "by", "name", &r), -EINVAL);
 	assert_int_equal(set("/", "live", "0", &r), 0);
 	assert_true(r.is_still);
 	assert_int_equal(set("/pid/3/", "live", "1", &r), 0);
 	assert_false(r.is_still);
+}
+
+static void test_times(void **state)
+{
+	static const char *const wrong[] = { "",
+					     "now",
+					     "2026-11-26",
+					     "2026-11-26 14:05:00Z",
+					     "2026-11-26T14:05:00",
+					     "2026-11-26T14:05:00ZZ",
+					     "2026-11-26T24:05:00Z",
+					     "2026-02-30T14:05:00Z",
+					     "2026-11-26T14:05:60Z",
+					     "1969-12-31T23:59:59Z",
+					     " 026-11-26T14:05:00Z",
+					     "2026-11-26T14:05:0<Z" };
+	char text[ENDPOINT_TIME_BUF];
+	int64_t t = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (endpoint_parse_time(wrong[i], &t) != -EINVAL)
+			fail_msg("'%s' is a time", wrong[i]);
+	assert_int_equal(endpoint_parse_time("2028-02-29T23:59:59Z", &t), 0);
+	assert_string_equal(endpoint_time_text(t, text), "2028-02-29T23:59:59Z");
+}
+
+/* What is to be there of the page, or is not. */
+static void check_page(const struct serve_view *v, bool is_live, const char *wanted,
+		       const char *unwanted)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	process_page_write(v, v->processes, is_live, out);
+	fclose(out);
+	assert_non_null(strstr(text, PROCESS_PAGE_STACKS));
+	if (!strstr(text, wanted) || strstr(text, unwanted))
+		fail_msg("wanted '%s', not '%s': %s", wanted, unwanted, text);
+	free(text);
+}
+
+/* Links and, on a still page, a form; or why there are none. */
+static void test_process_page_moments(void **state)
+{
+	static const double at_s[] = { 0, 3000, 3500, 3590, 3600 };
+	struct serve_process p = { .pid = 3, .image = 7, .comm = "a", .exe = "", .inuse_words = "" };
+	struct serve_view v = { .processes = &p, .process_cnt = 1 };
+	struct stack_past *past;
+
+	(void)state;
+	check_page(&v, false, "with --past-interval 0 nothing is kept.", "<form");
+	assert_int_equal(stack_past_new(1, &past), 0);
+	v.stacks = past;
+	check_page(&v, false, "What changed by stack is not known yet.", "<form");
+	p.is_inuse_unknown = true;
+	check_page(&v, false, "What changed by stack is not known, as in use is not.", "<form");
+	p.is_inuse_unknown = false;
+	for (size_t i = 0; i < 5; i++) {
+		const struct stack_past_moment m = { (uint64_t)((1 + at_s[i]) * 1e9),
+						     (int64_t)((1e9 + at_s[i]) * 1e9) };
+
+		stack_past_begin(past, &m);
+		assert_int_equal(stack_past_name_image(past, 7, 1), 0);
+		assert_int_equal(stack_past_end(past, 0), 0);
+	}
+	check_page(&v, false, "<form action=\"diff\" method=\"get\"", "between any two");
+	check_page(&v, false,
+		   "<option value=\"2001-09-09T01:46:40Z\" selected>2001-09-09 01:46:40 UTC, ",
+		   "<script");
+	check_page(
+		&v, true,
+		"<a href=\"diff?from=2001-09-09T02:45:00Z&amp;to=2001-09-09T02:46:40Z\">100 s</a>",
+		"<form");
+	check_page(&v, true, ">60 min</a>; <a href=\"?live=0#moments\">between any two moments</a>",
+		   "6.0 h");
+	stack_past_free(past);
 }
 
 static void test_addrs(void **state)
@@ -649,6 +751,8 @@ int main(void)
 		cmocka_unit_test(test_process_page_without_past),
 		cmocka_unit_test(test_args_together),
 		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_process_page_moments),
 		cmocka_unit_test(test_addrs),
 		cmocka_unit_test(test_own_names),
 		cmocka_unit_test(test_workers),

@@ -193,7 +193,7 @@ static void any_two_moments_are_exact(void **state)
 		struct pairs got = compared(IMAGE, before, after);
 
 		assert_false(got.has[STACKS]); /* there is room for all */
-		for (uint64_t stack = 1; stack < STACKS; stack++) {
+		for (uint64_t stack = 1 + (uint64_t)i; stack < STACKS; stack += 17) {
 			struct pair want = truth(BLOCKS, stack, moments[before].time_ns,
 						 moments[after].time_ns);
 
@@ -259,7 +259,7 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 			assert_int_equal(got.all.samples[k], want.samples[k]);
 			same(got.all.bytes[k], want.bytes[k]);
 		}
-		for (uint64_t stack = 1; stack < STACKS; stack++) {
+		for (uint64_t stack = 1; stack < STACKS; stack += 4) {
 			if (!got.has[stack])
 				continue;
 			named_cnt++;
@@ -269,7 +269,7 @@ static void what_does_not_fit_is_in_the_rest(void **state)
 				assert_int_equal(got.of[stack].samples[k], want.samples[k]);
 		}
 	}
-	assert_true(named_cnt > 60);
+	assert_true(named_cnt > 30);
 }
 
 static void moments_are_coarser_with_age(void **state)
@@ -450,15 +450,17 @@ static void what_grows_is_told(void **state)
 	static const struct {
 		double now_s, window_s;
 	} cases[] = { { 600, 3600 }, { 3600, 3600 }, { 20000, 3600 }, { 100000, 86400 } };
+	const double p = 1 - exp(-6000. / 65536), leaks_per_s = 6000 / p / 60;
 	size_t next = 0;
 
 	(void)state;
-	for (double now = 10; next < 4; now += 7.5 + 5 * uniform()) {
+	/* further apart when it takes a day */
+	for (double now = 10; next < 4; now += (now < 20000 ? 10 : 100) * (0.75 + uniform() / 2)) {
 		begin(now);
 		assert_int_equal(stack_past_name_image(past, IMAGE, 1), 0);
-		/* 64 KiB in 10 s; 400 that live 5 to 60 s; 400 of the beginning */
-		for (double s = 5; s < now; s += 10)
-			add(IMAGE, 1, s, 1000, 1 - exp(-1000. / 65536));
+		/* 6 kB a minute, as sampled; 400 that live 5 to 60 s; 400 of the beginning */
+		for (double s = 30; s < now; s += 60)
+			add(IMAGE, 1, s, 6000, p);
 		for (int i = 0; i < 400; i++)
 			add(IMAGE, 2, now - (double)(i % 12) * 5 - uniform(), 1000,
 			    1 - exp(-1000. / 65536));
@@ -471,7 +473,7 @@ static void what_grows_is_told(void **state)
 
 			assert_false(is_partial);
 			assert_int_equal(leak.verdict, GROWTH_GROWS);
-			assert_true(leak.low < 6600 && leak.high > 6600);
+			assert_true(leak.low < leaks_per_s && leak.high > leaks_per_s);
 			assert_int_equal(judged(2, now, cases[next].window_s, &is_partial).verdict,
 					 GROWTH_STEADY);
 			assert_int_equal(judged(3, now, cases[next].window_s, &is_partial).verdict,

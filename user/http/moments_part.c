@@ -19,44 +19,39 @@ static int64_t seconds_of(const struct stack_past_moment *m)
 	return m->epoch_ns / (int64_t)NS_PER_S;
 }
 
-static void put_ago(double seconds, FILE *out)
+static void put_seconds(double seconds, FILE *out)
 {
 	if (seconds < 120)
-		fprintf(out, "%.0f s ago", seconds);
+		fprintf(out, "%.0f s", seconds);
 	else if (seconds < 7200)
-		fprintf(out, "%.0f min ago", seconds / 60);
+		fprintf(out, "%.0f min", seconds / 60);
 	else
-		fprintf(out, "%.1f h ago", seconds / 3600);
+		fprintf(out, "%.1f h", seconds / 3600);
 }
 
-static double ago_of(const struct stack_past_moment *m, uint64_t now)
+static double seconds_between(uint64_t from_ns, uint64_t to_ns)
 {
-	return now > m->time_ns ? (double)(now - m->time_ns) / (double)NS_PER_S : 0;
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_S : 0;
 }
 
 /* Until the last moment, from about so long ago. */
 static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
 {
-	static const struct {
-		uint64_t seconds;
-		const char *text;
-	} times[] = { { 60, "the last minute" }, { 300, "5 minutes" }, { 1200, "20 minutes" },
-		      { 3600, "hour" },		 { 21600, "6 hours" }, { 86400, "day" } };
+	static const double least_s[] = { 60, 300, 1200, 3600, 21600, 86400 };
 	char from[ENDPOINT_TIME_BUF], to[ENDPOINT_TIME_BUF];
 	size_t at = cnt - 1, shown = cnt - 1;
-	bool is_all;
 
-	fputs("<p>What changed by stack within ", out);
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		while (at && m[cnt - 1].time_ns - m[at].time_ns < times[i].seconds * NS_PER_S)
+	endpoint_time_text(seconds_of(&m[cnt - 1]), to);
+	fputs("<p>What changed by stack within the last ", out);
+	for (size_t i = 0; i < sizeof(least_s) / sizeof(*least_s); i++) {
+		while (at && seconds_between(m[at].time_ns, m[cnt - 1].time_ns) < least_s[i])
 			at--;
 		if (at == shown)
 			break;
-		is_all = m[cnt - 1].time_ns - m[at].time_ns < times[i].seconds * NS_PER_S;
-		fprintf(out, "%s<a href=\"diff?from=%s&amp;to=%s\">%s</a>", i ? ", " : "",
-			endpoint_time_text(seconds_of(&m[at]), from),
-			endpoint_time_text(seconds_of(&m[cnt - 1]), to),
-			is_all ? "all that is kept" : times[i].text);
+		fprintf(out, "%s<a href=\"diff?from=%s&amp;to=%s\">", i ? ", " : "",
+			endpoint_time_text(seconds_of(&m[at]), from), to);
+		put_seconds(seconds_between(m[at].time_ns, m[cnt - 1].time_ns), out);
+		fputs("</a>", out);
 		shown = at;
 	}
 }
@@ -72,8 +67,8 @@ static void put_select(const char *name, const struct stack_past_moment *m, size
 		endpoint_time_text(seconds_of(&m[i]), text);
 		fprintf(out, "<option value=\"%s\"%s>%.10s %.8s UTC, ", text,
 			i == chosen ? " selected" : "", text, text + 11);
-		put_ago(ago_of(&m[i], now), out);
-		fputc('\n', out);
+		put_seconds(seconds_between(m[i].time_ns, now), out);
+		fputs(" ago\n", out);
 	}
 	fputs("</select>", out);
 }
