@@ -47,7 +47,7 @@ printf '%s\n' "$secret" >"$work/token"
 chmod 600 "$work/token"
 begin evil "$evil"
 pid=${pid_of[evil]}
-serve --rate 1 --max-overhead off -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
+serve --rate 1 --max-overhead off --past-interval 1s -p "$pid" --listen 127.0.0.1:0 --token-file "$work/token"
 has_metric() { get -H "Authorization: Bearer $secret" "$url/metrics" | grep -q "$1"; }
 await 10 has_metric '^heaptap_probed_processes.* 1$' || not_ok "it is probed" "it is not" "$top/serve.err"
 tell_to evil g
@@ -109,6 +109,17 @@ get -H "Authorization: Bearer $secret" "$url/pid/$pid/viewer" >"$work/dom"
 sed -n '/<pre id="plain">/,/<\/pre>/p' "$work/dom" >"$work/plain"
 grep -q '1.91 MiB' "$work/plain" && grep -q '&lt;' "$work/plain" && ! grep -qE '<img|<script' "$work/plain" && ok "without a script: the report as text" ||
 	not_ok "without a script" "not there" "$work/plain"
+# What grows and what changed, of these names. The first moment is from before it held anything.
+has_stacks() {
+	dom "/pid/$pid/?live=0"
+	grep -q '<td>1.91 MiB.*img/src=x' "$work/dom"
+}
+await 10 has_stacks
+seen "a process with its stacks" '<td>1.91 MiB.*img/src=x' '<form action="diff" method="get"' '<option value="20' 'What grows, by scope' \
+	'&lt;script&gt;alert\(2\)'
+from=$(sed -nE 's/.*<option value="([^"]*)".*/\1/p' "$work/dom" | tail -n 1)
+dom "/pid/$pid/diff?from=$from"
+seen "two moments, as a picture" '<canvas id="picture"[^>]*style="height' '1.91 MiB' 'img/src=x' '<title>' 'Red holds more'
 kill -USR1 "$server" # takes the probes out
 is_paused() { get -H "Authorization: Bearer $secret" "$url/" | grep -q 'SIGUSR1'; }
 await 10 is_paused || not_ok "the probes are out" "they are not" "$top/serve.err"

@@ -16,7 +16,7 @@ soak: ## SOAK_SECONDS (600) amid processes and libraries that come and go (root)
 	tools/soak/judge.py --test
 	B=$(B) tools/soak/run
 
-scale: ## 300 processes, 100 000 samples a second; the past of their stacks (root, 8 minutes)
+scale: ## 300 processes, 100 000 samples a second; the past of their stacks (root, 10 minutes)
 	@tools/setup.sh demo
 	$(SUB_MAKE) heaptap soak-programs
 	B=$(B) tools/soak/scale
