@@ -176,6 +176,81 @@ static void test_json(void **state)
 	profile_free(p);
 }
 
+/* A server follows it since a day, and has moments of the last seconds. */
+static void test_begun_long_ago(void **state)
+{
+	struct report_options opts = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
+	struct profile *p = record(true, NULL);
+	char *text;
+
+	(void)state;
+	p->recording.begin_ns -= 86400 * S_NS;
+	p->recording.duration_ns += 86400 * S_NS;
+	for (size_t i = 0; i < p->moments_ns.cnt; i++)
+		p->moments_ns.data[i] += 86400 * S_NS;
+	p = reread(p);
+	text = report(p, &opts);
+	has(text, "leak", "\"growth\":\"grows\",\"growth_bytes_per_s\":40960.0");
+	has(text, "table", "\"growth\":\"steady\"");
+	free(text);
+	profile_free(p);
+}
+
+static char *table(const struct profile *p, size_t row_cap)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(report_growth_table(p, row_cap, f), 0);
+	fclose(f);
+	return text;
+}
+
+static void shows(const char *text, const char *expected, bool is_wanted)
+{
+	if (!strstr(text, expected) == is_wanted)
+		fail_msg("%s: '%s' in: %s", is_wanted ? "not" : "there is", expected, text);
+}
+
+/* As a part of a page: what grows on top, names are text, and what is not known is not steady. */
+static void test_table(void **state)
+{
+	static const char grows[] = "<td>+2.34 MiB<td>+1.82 MiB to +2.86 MiB<td><b>grows</b>";
+	struct profile *p = record(true, "<script>");
+	char *text = table(p, 10), *leak;
+
+	(void)state;
+	shows(text, "<h2>What grows, by stack</h2>", true);
+	leak = strstr(text, "<tr><td>480 KiB<td>+2.34 MiB");
+	assert_true(leak && leak < strstr(text, "<td>steady"));
+	shows(text, grows, true);
+	shows(leak + strlen(grows), grows, true); /* of the day, too */
+	shows(text, "<h2>What grows, by scope</h2>", true);
+	shows(text, "&lt;script&gt;", true);
+	shows(text, "<script", false);
+	shows(text, "more: ", false);
+	free(text);
+	text = table(p, 1);
+	shows(text, "And 2 more: <a href=\"growth\">", true);
+	free(text);
+	p->is_history_partial = true; /* stacks that are not told apart */
+	p->samples.data[1].life_cnt = 0;
+	text = table(p, 10);
+	shows(text, "<td><td><td>cannot say<td><td><td>cannot say<td>table", true);
+	free(text);
+	profile_free(p);
+
+	p = record(false, NULL); /* nothing is known yet */
+	p->moments_ns.cnt = 3;
+	text = table(p, 10);
+	shows(text, "cannot say yet: 1 min more", true);
+	shows(text, "by scope", false);
+	free(text);
+	profile_free(p);
+}
+
 static void test_text(void **state)
 {
 	struct report_options opts = { .sort = REPORT_SORT_GROWTH, .row_cap = 2 };
@@ -277,9 +352,10 @@ static void test_since(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),	cmocka_unit_test(test_text),
-		cmocka_unit_test(test_scopes),	cmocka_unit_test(test_sentence),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_since),
+		cmocka_unit_test(test_json),	       cmocka_unit_test(test_text),
+		cmocka_unit_test(test_begun_long_ago), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_scopes),	       cmocka_unit_test(test_sentence),
+		cmocka_unit_test(test_unknown),	       cmocka_unit_test(test_since),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,10 @@ static void put_growth(const struct report *r, const struct report_row *row, FIL
 {
 	struct growth g;
 
+	if (row->growth.is_partial) { /* nor will it be known later */
+		fputs("<td><td><td>cannot say", out);
+		return;
+	}
 	if (!report_growth(r, row, 1, &g)) {
 		fputs("<td><td><td>", out);
 		put_verdict(&g, out);

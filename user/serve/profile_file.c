@@ -219,14 +219,13 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 static int find_history(const struct profile_source *src, const struct profile_request *wish,
 			struct profile_build_options *opts, struct history **ret)
 {
-	uint64_t since_ns = wish->pid && !wish->base && !wish->is_over ? followed_ns(src, wish) : 0;
-	uint64_t image = wish->is_image ? (uint64_t)wish->pid << 32 | wish->generation :
-					  stack_watch_image(src, wish->pid);
+	uint64_t since_ns = wish->wants_growth ? followed_ns(src, wish) : 0;
 
 	if (!since_ns)
 		return 0;
 	opts->begin_ns = since_ns;
-	return stack_profile_history(src, image, since_ns, ret, &opts->is_history_partial);
+	return stack_profile_history(src, stack_watch_image(src, wish->pid), since_ns, ret,
+				     &opts->is_history_partial);
 }
 
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,

@@ -43,6 +43,7 @@ struct profile_request {
 	/* Not NULL: alloc_* is what was added since; it was taken duration_ns before. */
 	const struct snapshot *base;
 	uint64_t duration_ns;
+	bool wants_growth; /* what the process held before is in it; of one process, without a base */
 	int64_t epoch_ns; /* of the snapshot, and when it was on CLOCK_MONOTONIC */
 	uint64_t monotonic_ns;
 	const char *reason; /* why it is kept; NULL: it was asked for */

@@ -22,6 +22,7 @@
 #include "budget/governor.h"
 #include "http/endpoints.h"
 #include "http/http.h"
+#include "http/process_page.h"
 #include "snapshot/recording_notes.h"
 #include "snapshot/snapshot.h"
 #include "symbol/slow_files.h"
@@ -242,10 +243,21 @@ static void release_given(const struct waiter *w)
 /* Without its stacks. */
 static void answer_page(const struct waiter *w)
 {
-	struct http_answer a = { .status = 200, .text = w->page };
+	static const char why[] = "<p>Which stacks grow took too long to find out: "
+				  "<a href=\"growth\">as JSON</a>, it may take its time.</p>\n";
+	const char *place = strstr(w->page, PROCESS_PAGE_STACKS);
+	struct http_answer a = { .status = 200 };
+	char *text;
 
 	profile_answer_type(&w->request, &a);
+	if (asprintf(&text, "%.*s%s%s", (int)(place - w->page), w->page, why,
+		     place + strlen(PROCESS_PAGE_STACKS)) < 0) {
+		http_error(w->x, 500, "out of memory\n");
+		return;
+	}
+	a.text = text;
 	http_reply(w->x, &a);
+	free(text);
 }
 
 void profiles_request(struct profiles *p, struct http_exchange *x, const struct endpoint_request *r,
@@ -400,6 +412,7 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 		wish.has_saved = w->saved_fd >= 0;
 		wish.saved_fd = w->saved_fd;
 		wish.saved_name = endpoint_moment_text(w->request.at);
+		wish.wants_growth = wish.pid && !w->base && wish.form == PROFILE_PPROF;
 		wish.page = w->page;
 		wish.is_json = w->request.is_json;
 		wish.of_day = w->request.of_day;

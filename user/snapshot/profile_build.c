@@ -128,7 +128,7 @@ static int collect_stack(struct builder *b, uint64_t stack_id)
 	struct ht_stack stack;
 	int err;
 
-	if (!stack_id || hmap_get(&b->stack_by_id, &stack_id))
+	if (!stack_id || stack_id == SNAPSHOT_STACK_REST || hmap_get(&b->stack_by_id, &stack_id))
 		return 0;
 	err = engine_get_stack(b->engine, stack_id, &stack);
 	if (err)
