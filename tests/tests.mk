@@ -21,7 +21,7 @@ E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap budget hostile slow_names kill
 	attach_time hold_cost)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
-	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top)
+	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "budget/governor.h"
 #include "kernel/engine.h"
 #include "metrics/stack_past.h"
@@ -74,5 +75,8 @@ int stack_watch_tick(const struct profile_source *src)
 		stack_past_forget(src->stacks);
 	else
 		err = stack_past_end(src->stacks, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	log_debug("serve: a moment of stacks took %.1f ms of CPU, %.1f MiB are kept",
+		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) / (double)NS_PER_MS,
+		  (double)stack_past_bytes(src->stacks) / (1 << 20));
 	return err;
 }
