@@ -329,7 +329,7 @@ bool report_temporary(const struct report *r, const struct report_row *row, stru
 	return bin_share(&row->bins, bin_temporary_objects(&row->bins), alloc, ret);
 }
 
-static void rank_growth(const struct report *r, struct report_row *row)
+void report_rank_growth(const struct report *r, struct report_row *row)
 {
 	static const int ranks[] = { [GROWTH_GROWS] = 0, [GROWTH_UNKNOWN] = 1, [GROWTH_STEADY] = 2 };
 	struct growth g;
@@ -341,7 +341,7 @@ static void rank_growth(const struct report *r, struct report_row *row)
 void report_rank(const struct report *r, struct report_row *row)
 {
 	if (r->opts->sort == REPORT_SORT_GROWTH)
-		rank_growth(r, row);
+		report_rank_growth(r, row);
 	else if (r->opts->sort == REPORT_SORT_TEMPORARY)
 		row->temporary_objects = bin_temporary_objects(&row->bins);
 }

@@ -160,6 +160,7 @@ bool report_growth(const struct report *r, const struct report_row *row, size_t 
 bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret);
 /* For REPORT_SORT_GROWTH and REPORT_SORT_TEMPORARY: what the row is compared by. */
 void report_rank(const struct report *r, struct report_row *row);
+void report_rank_growth(const struct report *r, struct report_row *row);
 struct scope_sums report_sums_of_row(const struct report_row *row);
 /* Adds to row_cnt too. */
 void report_add_row(struct report_row *into, const struct report_row *row);
