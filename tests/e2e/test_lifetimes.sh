@@ -102,4 +102,22 @@ if [ "${HEAPTAP_VM:-0}" = 0 ]; then
 	of_process "--rate 1 --source usdt" env LD_PRELOAD="$lib" HEAPTAP_SAMPLER_RATE=1 "$bin/lifetimes"
 	counted "a sampler in the program" 1 10007 1009 503 211
 fi
+
+# The same of a process that is followed; of what changed within a time nothing is said of it.
+if have curl; then
+	. "$e2e_dir/serve_lib.sh"
+	begin lifetimes "$bin/lifetimes"
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^lifetimes$' --max-overhead off
+	await 20 follows "${pid_of[lifetimes]}" || not_ok "follows" "does not" "$top/serve.err"
+	work_of lifetimes
+	heap="$url/debug/pprof/heap?pid=${pid_of[lifetimes]}"
+	work=$top/lifetimes record_status=0
+	get -f -o "$work/p.pb.gz" "$heap" || record_status=1
+	counted "a process that serve follows" 1 10007 1009 503 211
+	work=$top
+	"$heaptap" report --by lifetime "$heap&seconds=1" >"$work/text" 2>"$work/err"
+	[ $? = 1 ] && says "$work/err" 'how long its blocks lived is unknown' && ok "within a time: says that it is unknown" ||
+		not_ok "within a time" "does not say so" "$work/text" "$work/err"
+	end_server "serve"
+fi
 e2e_end

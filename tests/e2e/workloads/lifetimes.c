@@ -93,6 +93,7 @@ int main(int argc, char **argv)
 	site_long(cnt[2]);
 	site_kept(cnt[3]);
 	lived(NULL, 0);
+	fflush(stdout);
 	e2e_done();
 	return 0;
 }
