@@ -84,6 +84,7 @@ answers 200 "$page/diff?from=$from"
 grep -q "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'" <(tr 'A-Z' 'a-z' <"$top/head") &&
 	grep -q '<script src="../../viewer.js"></script>' "$top/body" && grep -q '^ *+.*Store::remember' "$top/body" && ok "as pictures, and as text without a script" ||
 	not_ok "as pictures" "not so" "$top/head" "$top/body"
+answers 404 "$page/diff?from=9999-12-31T23:59:59Z"
 answers 404 "$page/diff?from=2020-01-01T00:00:00Z"
 grep -q "it is kept what stacks held from 20.*/pid/$pid/?live=0 has the moments" "$top/body" && ok "which moments there are" || not_ok "which moments" "not said" "$top/body"
 answers 400 "$page/diff?from=$(date -u -d "30 seconds" +%FT%TZ)"

@@ -313,7 +313,7 @@ static void choose(struct work *w, size_t cap)
 
 	vec_each(&w->groups, g)
 		used += entries_of(w, g);
-	if (used + (w->im->has_rest ? rest_most : 0) <= cap)
+	if (!used || used + (w->im->has_rest ? rest_most : 0) <= cap)
 		return;
 	cap = cap > rest_most ? cap - rest_most : 0;
 	qsort(w->groups.data, w->groups.cnt, sizeof(*w->groups.data), compare_groups);

@@ -146,17 +146,20 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 static int open_table(const struct profile *p, enum report_by by, struct table *t)
 {
 	int64_t before_ns = p->recording.duration_ns - HOUR_NS;
+	struct report *r;
 	int err = 0;
 
 	for (int k = 0; k < 2 && !err; k++) {
 		t->opts[k] = (struct report_options){ .by = by, .format = REPORT_JSON };
 		if (!k && before_ns > 0)
 			t->opts[k].warm_up_ns = (uint64_t)before_ns;
-		err = report_open(p, &t->opts[k], &t->r[k]);
-		if (!err)
-			err = find_rows(t->r[k], &t->rows[k]);
+		err = report_open(p, &t->opts[k], &r);
+		if (err)
+			return err;
+		t->r[k] = r;
+		err = find_rows(r, &t->rows[k]);
 		for (size_t i = 0; i < t->rows[k].cnt && !err; i++)
-			report_rank_growth(t->r[k], &t->rows[k].data[i]);
+			report_rank_growth(r, &t->rows[k].data[i]);
 	}
 	if (err)
 		return err;

@@ -429,7 +429,7 @@ int profile_file_write(const struct profile_source *src, const struct snapshot *
 
 	if (!err && is_of_now)
 		err = profile_file_build(src, s, wish, &p);
-	if (!err && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+	if (!err && p && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		err = -ENODATA;
 	if (!err)
 		err = write_form(src, p, saved, wish, fd);

@@ -29,7 +29,7 @@
 #include "track/tracker.h"
 
 /* A time that is asked for may be so far from a moment, and as a part of the age of that. */
-#define MOMENT_NEAR_NS (60 * NS_PER_S)
+#define MOMENT_NEAR_S 60
 #define MOMENT_NEAR_PART 10
 
 struct requests {
@@ -260,22 +260,28 @@ static void answer_kept(const struct requests_parts *parts, struct http_exchange
 		answer_profile(parts, x, r, a.fd);
 }
 
+static int64_t seconds_of(const struct stack_past_moment *m)
+{
+	return m->epoch_ns / (int64_t)NS_PER_S;
+}
+
 /* The moment nearest to that time, the newest of several when the clock has jumped. -ENOENT: none is near. */
 static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t epoch_s,
 			  size_t *ret)
 {
-	int64_t epoch_ns = epoch_s * (int64_t)NS_PER_S, best_ns = INT64_MAX, off_ns;
-	uint64_t age_ns;
+	int64_t best_s = INT64_MAX, age_s;
 
+	*ret = 0;
 	for (size_t i = 0; i < cnt; i++) {
-		off_ns = llabs(m[i].epoch_ns - epoch_ns);
-		if (off_ns > best_ns)
+		int64_t off_s = llabs(seconds_of(&m[i]) - epoch_s);
+
+		if (off_s > best_s)
 			continue;
-		best_ns = off_ns;
+		best_s = off_s;
 		*ret = i;
 	}
-	age_ns = m[cnt - 1].time_ns - m[*ret].time_ns;
-	return (uint64_t)best_ns <= MOMENT_NEAR_NS + age_ns / MOMENT_NEAR_PART ? 0 : -ENOENT;
+	age_s = (int64_t)((m[cnt - 1].time_ns - m[*ret].time_ns) / NS_PER_S);
+	return best_s <= MOMENT_NEAR_S + age_s / MOMENT_NEAR_PART ? 0 : -ENOENT;
 }
 
 static void refuse_moments(const struct requests_parts *parts, struct http_exchange *x,
@@ -296,8 +302,8 @@ static void refuse_moments(const struct requests_parts *parts, struct http_excha
 			x, 404,
 			"of process %d it is kept what stacks held from %s to %s, and not at that "
 			"time: /pid/%d/?live=0 has the moments\n",
-			r->pid, endpoint_time_text(m[0].epoch_ns / (int64_t)NS_PER_S, first),
-			endpoint_time_text(m[cnt - 1].epoch_ns / (int64_t)NS_PER_S, last), r->pid);
+			r->pid, endpoint_time_text(seconds_of(&m[0]), first),
+			endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
 /* The difference of two moments. */
@@ -323,8 +329,8 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	}
 	given.moments.before_ns = m[before].time_ns;
 	given.moments.after_ns = m[after].time_ns;
-	endpoint_time_text(m[before].epoch_ns / (int64_t)NS_PER_S, given.moments.before);
-	endpoint_time_text(m[after].epoch_ns / (int64_t)NS_PER_S, given.moments.after);
+	endpoint_time_text(seconds_of(&m[before]), given.moments.before);
+	endpoint_time_text(seconds_of(&m[after]), given.moments.after);
 	answer_given(parts, x, r, &given);
 }
 
