@@ -10,15 +10,16 @@ GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
-# What measures the overhead of real loads, or looks for probes that nobody else may have in, runs alone. What has a
-# bound for an answer, for attaching, or for what is put back, or compares the pace of a target by its own CPU time,
-# runs in pairs: it waits most of the time, and one other is no crowd.
+# What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
+# alone. What has a bound for an answer, for attaching, or for what is put back, runs in pairs: it waits most of the
+# time, and one other is no crowd. One that records with --follow stands at the beginning, because that probes all
+# processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads mute siege),$(E2E))
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,tap budget hostile slow_names kill serve endless serve_ways metrics \
-	attach_time hold_cost)
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,budget first_minute loads mute siege),$(E2E))
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,slow_names hold_cost attach_time metrics endless tap hostile \
+	kill serve serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)

@@ -211,7 +211,8 @@ while True: x = [bytes(600) for i in range(1000)]; time.sleep(.01)' &
 	# by a script, too
 	printf '#!/bin/sh\nexec python3 "$@"\n' >"$work/script"
 	chmod +x "$work/script"
-	beside ran told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc" -- -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
+	run -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
+	told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc"
 fi
 
 # times

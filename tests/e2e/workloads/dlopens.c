@@ -57,17 +57,24 @@ static struct code read_code(void)
 	return c;
 }
 
-/* For 20 s at the most: then what is wrong shows itself in the profile. */
+/*
+ * For 20 s at the most: then what is wrong shows itself in the profile. A probe of the return is not seen and comes
+ * after that of the entry, so as long again is waited.
+ */
 static void await_probes(struct code before)
 {
-	for (int i = 0; i < 2000; i++) {
+	int i;
+
+	for (i = 0; i < 2000; i++) {
 		struct code now = read_code();
 
 		if (memcmp(now.of_malloc, before.of_malloc, sizeof(now.of_malloc)) &&
 		    memcmp(now.of_free, before.of_free, sizeof(now.of_free)))
-			return;
+			break;
 		usleep(10000);
 	}
+	while (i--)
+		usleep(10000);
 }
 
 static void use_plugin(void *lib, int cnt, size_t size)
