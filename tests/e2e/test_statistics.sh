@@ -7,7 +7,7 @@
 #
 # How far each may be off follows from the number n of runs, so that chance alone fails a check about once
 # in 2000 times whatever n is, and more runs see smaller faults:
-#	bias of the total	3.5 standard errors of the mean, sd / sqrt(n)
+#	bias of the total	3.5 standard errors of the mean, sd / sqrt(n); of a few runs, the stated ones
 #	stated error		3.5 / sqrt(2 (n - 1)) of itself, the standard error of a standard deviation
 #	coverage		1.24 % because an interval is approximate for few samples, and 3.5
 #				standard errors, sqrt(0.95 * 0.05 / rows): 93 to 97 % with 50 runs
@@ -40,7 +40,6 @@ together
 cat "$work"/rows.* >"$work/rows"
 
 # of a few runs the standard error itself is uncertain
-[ "$runs" -ge 30 ] && far=3.5 || far=6
 spread=$(awk "BEGIN { print (($runs > 1) ? 3.5 / sqrt(2 * ($runs - 1)) : 0) }")
 cover=$(awk "BEGIN { printf \"%.2f\", 1.24 + 3.5 * 100 * sqrt(0.95 * 0.05 / (200 * $runs)) }")
 value() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" "$work/summary"; }
@@ -57,7 +56,7 @@ check() {
 				d = (est[r] - truth[r]) / truth[r]
 				sum += d; square += d * d; stated += sqrt(var[r]) / truth[r]; k++
 			}
-			mean = sum / k; sd = sqrt((square - k * mean * mean) / (k - 1)); se = sd / sqrt(k)
+			mean = sum / k; sd = sqrt((square - k * mean * mean) / (k - 1)); se = (k < 30 ? stated / k : sd) / sqrt(k)
 			printf "rows=%d coverage=%.2f missing=%d ghosts=%d mean=%.6f se=%.6f z=%.2f sd=%.6f stated=%.6f\n",
 				n, 100 * hits / n, missing, ghosts, mean, se, mean / se, sd, stated / k
 		}' "$work/rows" >"$work/summary"
@@ -67,7 +66,7 @@ check() {
 	is "$(value coverage) >= 95 - $cover && $(value coverage) <= 95 + $cover" &&
 		ok "$2: the 95 % interval holds the truth in $(value coverage) % of $(value rows) rows" ||
 		not_ok "$2: coverage" "$(value coverage) %, must be 95 +- $cover"
-	is "$(value z) >= -$far && $(value z) <= $far" &&
+	is "$(value z) >= -3.5 && $(value z) <= 3.5" &&
 		ok "$2: total unbiased: mean error $(value mean), $(value z) standard errors" ||
 		not_ok "$2: bias of the total" "mean error $(value mean), $(value z) standard errors"
 	if [ "$runs" -ge 30 ]; then
