@@ -650,7 +650,7 @@ _Static_assert(sizeof(struct ht_bin) == 40, "value of map `bins`");
 #define HT_BIN_SIZE 0
 #define HT_BIN_LIFE HT_BIN_SIZE_CNT
 #define HT_BIN_CNT (HT_BIN_SIZE_CNT + HT_BIN_LIFE_CNT)
-/* Units of lifetimes in ns ns. No overflow in 36 years. */
+/* Whole units of a lifetime in ns. No overflow in 36 years. */
 #define HT_BIN_LIFE_UNITS(ns) ((ns)*16 / 15625)
 
 /* Ring buffer records: process events only, never one per allocation. */

@@ -83,6 +83,8 @@ static void losses_are_told(void **state)
 		  "ledger: stacks_full 7 (samples without a stack: stack map full)", false },
 		{ HT_STAT_END_TOO_DEEP,
 		  "ledger: truncated_too_deep 7 (stacks cut: more frames than are kept)", false },
+		{ HT_STAT_BINS_FULL,
+		  "ledger: bins_full 7 (samples without their size or lifetime: map full)", false },
 		{ HT_STAT_CONTEXTS_FULL,
 		  "ledger: contexts_full 7 (samples without a thread: context map full)", false },
 	};

@@ -154,16 +154,22 @@ uint32_t bin_most_size(const struct bin_sums *sums)
 	return most;
 }
 
-bool bin_share(const struct bin_sums *sums, double part_objects, double alloc_objects,
-	       struct bin_share *ret)
+double bin_sized_objects(const struct bin_sums *sums)
 {
-	double total = 0, s, n, z2, middle, half;
+	double sum = 0;
 
 	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
-		total += sums->objects[i];
-	if (!(total > 0) || !(alloc_objects > 0) || !(sums->square > 0))
+		sum += sums->objects[HT_BIN_SIZE + i];
+	return sum;
+}
+
+bool bin_share(const struct bin_sums *sums, double part_objects, struct bin_share *ret)
+{
+	double total = bin_sized_objects(sums), s, n, z2, middle, half;
+
+	if (!(total > 0) || !(sums->square > 0))
 		return false;
-	s = fmin(part_objects / alloc_objects, 1);
+	s = fmin(part_objects / total, 1);
 	n = total * total / sums->square;
 	z2 = Z_95 * Z_95 * fmax(0, 1 - total / sums->square);
 	middle = (s + z2 / (2 * n)) / (1 + z2 / n);

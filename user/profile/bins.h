@@ -50,12 +50,13 @@ uint32_t bin_most_size(const struct bin_sums *sums);
 /* One part of a sample. */
 void bin_sums_add(struct bin_sums *sums, const struct bin_part *part);
 
-/* A part of the allocated objects with its 95 % interval, all from 0 to 1. */
+/* What was allocated, as far as its size is known. */
+double bin_sized_objects(const struct bin_sums *sums);
+/* A part of that with its 95 % interval, all from 0 to 1. */
 struct bin_share {
 	double share, low, high;
 };
-/* false: nothing was allocated, or of nothing the size is known. */
-bool bin_share(const struct bin_sums *sums, double part_objects, double alloc_objects,
-	       struct bin_share *ret);
+/* false: of nothing the size is known. */
+bool bin_share(const struct bin_sums *sums, double part_objects, struct bin_share *ret);
 
 #endif

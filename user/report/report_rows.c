@@ -316,19 +316,6 @@ bool report_growth(const struct report *r, const struct report_row *row, size_t 
 	return ret->has_rate;
 }
 
-/* Of what tasks allocated only sums are known. */
-bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
-{
-	double alloc = 0;
-
-	if (!r->has_lifetimes || !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE ||
-	    report_is_by_class(r->opts))
-		return false;
-	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
-		alloc += row->bins.objects[HT_BIN_SIZE + i];
-	return bin_share(&row->bins, bin_temporary_objects(&row->bins), alloc, ret);
-}
-
 void report_rank_growth(const struct report *r, struct report_row *row)
 {
 	static const int ranks[] = { [GROWTH_GROWS] = 0, [GROWTH_UNKNOWN] = 1, [GROWTH_STEADY] = 2 };

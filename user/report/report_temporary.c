@@ -35,6 +35,16 @@ static char *format_share_interval(const struct report *r, const struct bin_shar
 	return buf;
 }
 
+/* Of what tasks allocated only sums are known. Where frees were not watched all the time, blocks were allocated of which
+ * nobody knows whether they are temporary. */
+bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
+{
+	if (!r->has_lifetimes || r->p->recording.inuse == RECORDING_INUSE_SINCE ||
+	    !row->bins.is_known || r->opts->by == REPORT_BY_INSTANCE || report_is_by_class(r->opts))
+		return false;
+	return bin_share(&row->bins, bin_temporary_objects(&row->bins), ret);
+}
+
 static char *most_size_name(const struct bin_sums *sums, char buf[BIN_NAME_BUF])
 {
 	uint32_t most = bin_most_size(sums);
@@ -100,11 +110,9 @@ out:
 void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out)
 {
 	char count[UNITS_BUF], size[BIN_NAME_BUF];
-	double alloc = 0;
+	double alloc = bin_sized_objects(&row->bins);
 	struct bin_share s;
 
-	for (uint32_t i = 0; i < HT_BIN_SIZE_CNT; i++)
-		alloc += row->bins.objects[HT_BIN_SIZE + i];
 	if (!(alloc > 0))
 		return;
 	fprintf(out, "        %s allocated block%s:", format_count(alloc, count, sizeof(count)),
