@@ -46,7 +46,7 @@ static bool is_life(uint32_t bin)
 /* The n-th bound of a kind. */
 static uint64_t bound(bool of_life, uint32_t i)
 {
-	uint64_t n = i ? 1ULL << (i - 1) : 0;
+	uint64_t n = 1ULL << (i & 63) >> 1; /* 0 of 0 */
 
 	/* the first ns that is so many units: see HT_BIN_LIFE_UNITS() */
 	return of_life ? (n * 15625 + 15) / 16 : n;
