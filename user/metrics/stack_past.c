@@ -30,27 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hmap.h"
 #include "metrics/stack_past_priv.h"
 
 #define COST_PART 200
 #define AGE_PART 12
 #define SLOT_BITS_LEAST 10
 #define CELLS_CAP 65536 /* of stacks that are not kept yet, while a moment is read */
-
-struct stack_past {
-	uint64_t interval_ns, due_ns, seed;
-	struct stack_past_moment moments[STACK_PAST_MOMENTS_CAP];
-	size_t moment_cnt;
-	VEC(struct past_image) images;
-	struct hmap image_index; /* image -> index in images */
-	size_t entry_cnt; /* of all images */
-	/* While a moment is read: */
-	VEC(struct past_cell) cells;
-	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
-	unsigned slot_bits; /* there are 2^slot_bits; 0: none */
-	size_t last_image; /* the one that was added to last, often the next, too */
-};
 
 int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
 {
@@ -163,7 +148,7 @@ bool stack_past_is_full(const struct stack_past *p)
 	return p->images.cnt >= STACK_PAST_IMAGES_CAP;
 }
 
-static struct past_image *find(const struct stack_past *p, uint64_t image)
+struct past_image *past_find(const struct stack_past *p, uint64_t image)
 {
 	const uint64_t *known = hmap_get(&p->image_index, &image);
 
@@ -172,7 +157,7 @@ static struct past_image *find(const struct stack_past *p, uint64_t image)
 
 int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_ns)
 {
-	struct past_image *im = find(p, image);
+	struct past_image *im = past_find(p, image);
 	struct past_image fresh = { .image = image,
 				    .since_ns = since_ns,
 				    .first = (uint8_t)(p->moment_cnt - 1),
@@ -289,7 +274,7 @@ int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t
 	if (p->last_image < p->images.cnt)
 		im = &p->images.data[p->last_image];
 	if (!im || im->image != key->image)
-		im = find(p, key->image);
+		im = past_find(p, key->image);
 	if (!im || !im->is_named)
 		return 0;
 	p->last_image = (size_t)(im - p->images.data);
@@ -408,127 +393,4 @@ int stack_past_end(struct stack_past *p, uint64_t took_ns)
 	if (err)
 		stack_past_forget(p);
 	return err;
-}
-
-size_t stack_past_moments(const struct stack_past *p, uint64_t image,
-			  const struct stack_past_moment **ret)
-{
-	const struct past_image *im = find(p, image);
-
-	if (!im)
-		return 0;
-	*ret = p->moments + im->first;
-	return p->moment_cnt - im->first;
-}
-
-static int put_row(struct history *h, const struct past_image *im, const struct past_row *row,
-		   const struct past_life *lives, size_t from, size_t last)
-{
-	const struct history_key key = { .stack_id = row->stack_id,
-					 .image = im->image,
-					 .context_id = row->context_id };
-	int err = 0;
-
-	for (uint32_t i = 0; i < row->life_cnt && !err; i++) {
-		struct history_life life = {
-			.first = lives[i].first > from ? (uint32_t)(lives[i].first - from) : 0,
-			.last = (uint32_t)((lives[i].last == PAST_OPEN ? last : lives[i].last) -
-					   from),
-			.samples = lives[i].samples,
-			.bytes = lives[i].bytes,
-			.variance = (double)lives[i].variance,
-		};
-
-		if (lives[i].last >= from)
-			err = history_put_life(h, &key, &life);
-	}
-	return err;
-}
-
-int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from_ns,
-		       struct history **ret, bool *ret_is_partial)
-{
-	const struct past_image *im = find(p, image);
-	const struct past_life *lives;
-	struct history *h = NULL;
-	size_t from;
-	int err;
-
-	if (!im)
-		return -ENOENT;
-	for (from = im->first; from < p->moment_cnt && p->moments[from].time_ns < from_ns;)
-		from++;
-	if (from == p->moment_cnt)
-		return -ENOENT;
-	err = history_new(p->interval_ns, &h);
-	for (size_t i = from; i < p->moment_cnt && !err; i++)
-		err = history_put_moment(h, p->moments[i].time_ns);
-	*ret_is_partial = false;
-	lives = im->lives;
-	for (uint32_t i = 0; i < im->row_cnt && !err; lives += im->rows[i++].life_cnt) {
-		if (im->rows[i].is_flat || im->rows[i].known > from)
-			*ret_is_partial = true;
-		else
-			err = put_row(h, im, &im->rows[i], lives, from, p->moment_cnt - 1);
-	}
-	if (err)
-		history_free(h);
-	else
-		*ret = h;
-	return err;
-}
-
-static void add_life(struct estimate at[2], const struct past_life *life, size_t before,
-		     size_t after)
-{
-	bool has[2] = { life->first <= before && before <= life->last,
-			life->first <= after && after <= life->last };
-
-	for (int i = 0; i < 2; i++) {
-		if (!has[i])
-			continue;
-		at[i].samples += life->samples;
-		at[i].bytes += life->bytes;
-		at[i].objects += (double)life->objects;
-		if (!has[!i] || before == after)
-			at[i].bytes_variance += (double)life->variance;
-	}
-}
-
-int stack_past_compare(const struct stack_past *p, uint64_t image, size_t before, size_t after,
-		       stack_past_pair_fn fn, void *ctx)
-{
-	struct history_key key = { .image = image, .stack_id = STACK_PAST_REST };
-	const struct past_image *im = find(p, image);
-	struct estimate rest[2] = { 0 };
-	const struct past_life *lives;
-	int err = 0;
-
-	if (!im)
-		return -ENOENT;
-	before += im->first;
-	after += im->first;
-	lives = im->lives;
-	for (uint32_t i = 0; i < im->row_cnt && !err; lives += im->rows[i++].life_cnt) {
-		const struct past_row *row = &im->rows[i];
-		bool is_rest = row->known > before || row->stack_id == STACK_PAST_REST;
-		const struct history_key of = { .image = image,
-						.stack_id = row->stack_id,
-						.context_id = row->context_id };
-		struct estimate at[2] = { 0 };
-
-		for (uint32_t k = 0; k < row->life_cnt; k++)
-			add_life(is_rest ? rest : at, &lives[k], before, after);
-		if (!is_rest && (at[0].samples || at[1].samples))
-			err = fn(ctx, &of, at);
-	}
-	if (!err && (rest[0].samples || rest[1].samples))
-		err = fn(ctx, &key, rest);
-	return err;
-}
-
-size_t stack_past_bytes(const struct stack_past *p)
-{
-	return sizeof(*p) + p->images.cap * sizeof(*p->images.data) +
-	       p->entry_cnt * STACK_PAST_ENTRY_BYTES;
 }

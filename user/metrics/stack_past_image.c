@@ -83,36 +83,6 @@ static bool has_ended(const struct past_sums *before, const struct past_sums *no
 	return true;
 }
 
-static bool is_before(const struct past_life *a, const struct past_life *b)
-{
-	return a->first != b->first ? a->first < b->first : a->last < b->last;
-}
-
-/* Sorts lives, which are nearly sorted, and makes equal ones one. Returns how many are left. */
-static size_t tidy(struct past_life *lives, size_t cnt)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < cnt; i++) {
-		const struct past_life life = lives[i];
-		size_t at = kept;
-
-		while (at && is_before(&life, &lives[at - 1]))
-			at--;
-		if (at && !is_before(&lives[at - 1], &life)) {
-			lives[at - 1].samples += life.samples;
-			lives[at - 1].bytes += life.bytes;
-			lives[at - 1].variance += life.variance;
-			lives[at - 1].objects += life.objects;
-			continue;
-		}
-		memmove(&lives[at + 1], &lives[at], (kept - at) * sizeof(*lives));
-		lives[at] = life;
-		kept++;
-	}
-	return kept;
-}
-
 static bool is_of(const struct past_cell *c, const struct past_row *row)
 {
 	return c->key.stack_id == row->stack_id && c->key.context_id == row->context_id;
@@ -182,7 +152,7 @@ static int build_row(struct work *w, struct draft *d, const struct past_life *li
 	if (err)
 		return err;
 	d->row.life_cnt =
-		(uint32_t)tidy(w->lives.data + d->life_first, w->lives.cnt - d->life_first);
+		(uint32_t)past_tidy(w->lives.data + d->life_first, w->lives.cnt - d->life_first);
 	w->lives.cnt = d->life_first + d->row.life_cnt;
 	if (!d->row.life_cnt) /* it holds nothing, and did so at no moment that is left */
 		return 0;
@@ -301,7 +271,7 @@ static void flatten(struct work *w, struct draft *d)
 	for (size_t at = 0; at < w->now; at++)
 		if (ended[at].samples)
 			lives[open_cnt++] = life_of(at, at, &ended[at]);
-	d->row.life_cnt = (uint32_t)tidy(lives, open_cnt);
+	d->row.life_cnt = (uint32_t)past_tidy(lives, open_cnt);
 	d->row.is_flat = true;
 }
 
@@ -404,7 +374,7 @@ static void begin_now(struct work *w, struct draft *d)
 
 	for (uint32_t i = 0; i < d->row.life_cnt; i++)
 		lives[i].first = w->now;
-	d->row.life_cnt = (uint32_t)tidy(lives, d->row.life_cnt);
+	d->row.life_cnt = (uint32_t)past_tidy(lives, d->row.life_cnt);
 	d->row.known = w->now;
 }
 
@@ -503,32 +473,6 @@ int past_image_update(struct past_image *im, const struct past_cell *cells, size
 	vec_release(&w->groups);
 	free(w);
 	return err;
-}
-
-void past_image_remap(struct past_image *im, const uint8_t *begin_at, const int16_t *end_at)
-{
-	struct past_life *from = im->lives, *to = im->lives;
-
-	im->first = begin_at[im->first];
-	for (uint32_t i = 0; i < im->row_cnt; i++) {
-		struct past_row *row = &im->rows[i];
-		size_t kept = 0;
-
-		row->known = begin_at[row->known];
-		for (uint32_t k = 0; k < row->life_cnt; k++) {
-			struct past_life life = *from++;
-			int last = life.last == PAST_OPEN ? PAST_OPEN : end_at[life.last];
-
-			life.first = begin_at[life.first];
-			if (life.first > last)
-				continue;
-			life.last = (uint8_t)last;
-			to[kept++] = life;
-		}
-		row->life_cnt = (uint32_t)tidy(to, kept);
-		to += row->life_cnt;
-	}
-	im->life_cnt = (uint32_t)(to - im->lives);
 }
 
 void past_image_release(struct past_image *im)

@@ -3,6 +3,7 @@
 #ifndef HT_METRICS_STACK_PAST_PRIV_H
 #define HT_METRICS_STACK_PAST_PRIV_H
 
+#include "base/hmap.h"
 #include "base/vec.h"
 #include "metrics/stack_past.h"
 
@@ -57,12 +58,31 @@ struct past_cell {
 	struct past_sums sums;
 };
 
+struct stack_past {
+	uint64_t interval_ns, due_ns, seed;
+	struct stack_past_moment moments[STACK_PAST_MOMENTS_CAP];
+	size_t moment_cnt;
+	VEC(struct past_image) images;
+	struct hmap image_index; /* image -> index in images */
+	size_t entry_cnt; /* of all images */
+	/* While a moment is read: */
+	VEC(struct past_cell) cells;
+	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
+	unsigned slot_bits; /* there are 2^slot_bits; 0: none */
+	size_t last_image; /* the one that was added to last, often the next, too */
+};
+
+/* NULL: nothing is known of it. */
+struct past_image *past_find(const struct stack_past *p, uint64_t image);
+
 /*
  * A moment that has been read: cells are those of the image, sorted by stack, context and first; now is that moment,
  * the last one. At most cap entries are kept. 0 or -ENOMEM.
  */
 int past_image_update(struct past_image *im, const struct past_cell *cells, size_t cell_cnt,
 		      uint8_t now, size_t cap);
+/* Sorts lives by first and last, which are nearly sorted, and makes equal ones one. Returns how many are left. */
+size_t past_tidy(struct past_life *lives, size_t cnt);
 /* Moments go: what begins at i begins at begin_at[i] from then on, what ends at i ends at end_at[i]; -1: before all. */
 void past_image_remap(struct past_image *im, const uint8_t *begin_at, const int16_t *end_at);
 void past_image_release(struct past_image *im);

@@ -284,26 +284,29 @@ static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t
 	return best_s <= MOMENT_NEAR_S + age_s / MOMENT_NEAR_PART ? 0 : -ENOENT;
 }
 
-static void refuse_moments(const struct requests_parts *parts, struct http_exchange *x,
-			   const struct endpoint_request *r, const struct stack_past_moment *m,
-			   size_t cnt)
+/* Nothing is kept of that process. */
+static void refuse_past(const struct requests_parts *parts, struct http_exchange *x,
+			const struct endpoint_request *r)
 {
-	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
-
 	if (!parts->source->stacks)
 		http_error(x, 404, "what stacks held is not kept: --past-interval is 0\n");
-	else if (!cnt)
+	else
 		http_error(x, 404,
 			   "what the stacks of process %d held is not kept yet, or in use is not "
 			   "known: see /pid/%d/\n",
 			   r->pid, r->pid);
-	else
-		http_error(
-			x, 404,
-			"of process %d it is kept what stacks held from %s to %s, and not at that "
-			"time: /pid/%d/?live=0 has the moments\n",
-			r->pid, endpoint_time_text(seconds_of(&m[0]), first),
-			endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
+}
+
+static void refuse_moment(struct http_exchange *x, const struct endpoint_request *r,
+			  const struct stack_past_moment *m, size_t cnt)
+{
+	char first[ENDPOINT_TIME_BUF], last[ENDPOINT_TIME_BUF];
+
+	http_error(x, 404,
+		   "of process %d it is kept what stacks held from %s to %s, and not at that time: "
+		   "/pid/%d/?live=0 has the moments\n",
+		   r->pid, endpoint_time_text(seconds_of(&m[0]), first),
+		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
 /* The difference of two moments. */
@@ -314,9 +317,13 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	const struct stack_past_moment *m = NULL;
 	size_t cnt = moments_of(parts, r->pid, &m), before = 0, after = cnt - 1;
 
-	if (!cnt || nearest_moment(m, cnt, r->from_s, &before) ||
+	if (!cnt) {
+		refuse_past(parts, x, r);
+		return;
+	}
+	if (nearest_moment(m, cnt, r->from_s, &before) ||
 	    (r->to_s && nearest_moment(m, cnt, r->to_s, &after))) {
-		refuse_moments(parts, x, r, m, cnt);
+		refuse_moment(x, r, m, cnt);
 		return;
 	}
 	if (before >= after) {
@@ -358,7 +365,7 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 	else if (r->endpoint == ENDPOINT_DIFF)
 		answer_moments(parts, x, r);
 	else if (r->endpoint == ENDPOINT_GROWTH && !has_moments(parts, r->pid))
-		refuse_moments(parts, x, r, NULL, 0);
+		refuse_past(parts, x, r);
 	else
 		answer_profile(parts, x, r, -1);
 }
