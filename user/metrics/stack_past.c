@@ -17,7 +17,7 @@
  * come, is judged by the same rule. These are some 120 moments in a day.
  *
  * Bounded. A row, which is a stack in a context, and a life take 24 bytes each, and there are STACK_PAST_ENTRIES_CAP of
- * both: 6 MiB. An image may have its part of these, or half of what is free. Of one that wants more the stacks are kept
+ * both: 6 MiB, and while a moment is read what is live is summed up beside that. An image may have its part of these, or half of what is free. Of one that wants more the stacks are kept
  * that hold most (what they held before counts less and less); the others are one sum, the rest. A stack that was in
  * the rest is known from the moment on at which it was taken up. One that churns so much that its lives alone are
  * too many is kept as sums at moments; of it no growth is told.
@@ -35,7 +35,7 @@
 #define COST_PART 200
 #define AGE_PART 12
 #define SLOT_BITS_LEAST 10
-#define CELLS_CAP 65536 /* of stacks that are not kept yet, while a moment is read */
+#define NEW_CELLS_CAP 32768 /* of stacks that are not kept yet, while a moment is read */
 
 int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
 {
@@ -140,7 +140,9 @@ void stack_past_begin(struct stack_past *p, const struct stack_past_moment *now)
 	p->moments[p->moment_cnt++] = *now;
 	vec_each(&p->images, im)
 		im->is_named = false;
-	p->last_image = 0;
+	p->last_image = p->new_cnt = 0;
+	/* what grows while it is filled needs room twice; without room it is tried then */
+	(void)vec_reserve(&p->cells, p->expected_cnt + p->expected_cnt / 8 + 1);
 }
 
 bool stack_past_is_full(const struct stack_past *p)
@@ -242,12 +244,13 @@ static int64_t get_cell(struct stack_past *p, const struct past_image *im,
 			struct past_cell_key *key)
 {
 	uint32_t *slot;
+	bool is_new;
 
 	if (make_slots(p))
 		return -ENOMEM;
 	slot = find_slot(p, key);
-	if (!*slot && p->cells.cnt >= CELLS_CAP && key->stack_id != STACK_PAST_REST &&
-	    !past_image_row(im, key->stack_id, key->context_id)) {
+	is_new = !*slot && !past_image_row(im, key->stack_id, key->context_id);
+	if (is_new && p->new_cnt++ >= NEW_CELLS_CAP) {
 		key->stack_id = STACK_PAST_REST;
 		key->context_id = 0;
 		slot = find_slot(p, key);
@@ -299,8 +302,6 @@ static int compare_cells(const void *a, const void *b)
 	const struct past_cell_key *x = &((const struct past_cell *)a)->key;
 	const struct past_cell_key *y = &((const struct past_cell *)b)->key;
 
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
 	if (x->stack_id != y->stack_id)
 		return x->stack_id < y->stack_id ? -1 : 1;
 	if (x->context_id != y->context_id)
@@ -313,31 +314,70 @@ static size_t most_of(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+/* The cells of an image, in order. */
+struct image_cells {
+	struct past_cell *data;
+	size_t cnt, cap; /* as VEC() */
+};
+
 /* An image may have its part of the room, or half of what is free when the others have no less than theirs. */
+static int update_image(struct stack_past *p, struct past_image *im,
+			const struct image_cells *cells, size_t part, size_t *taken)
+{
+	size_t room = part;
+	int err;
+
+	p->entry_cnt -= past_image_entries(im);
+	*taken -= most_of(past_image_entries(im), part);
+	if (*taken < STACK_PAST_ENTRIES_CAP)
+		room = most_of(part, (STACK_PAST_ENTRIES_CAP - *taken) / 2);
+	err = past_image_update(im, cells->data, cells->cnt, (uint8_t)(p->moment_cnt - 1), room);
+	p->entry_cnt += past_image_entries(im);
+	*taken += most_of(past_image_entries(im), part);
+	return err;
+}
+
+/* Indexes of cells by image; that of image i ends at ret_end[i]. To sort the cells would take as much room again. */
+static uint32_t *order_cells(const struct stack_past *p, uint32_t ret_end[STACK_PAST_IMAGES_CAP])
+{
+	uint32_t *order = calloc(p->cells.cnt + 1, sizeof(*order)), end = 0;
+	const struct past_cell *c;
+
+	if (!order)
+		return NULL;
+	memset(ret_end, 0, STACK_PAST_IMAGES_CAP * sizeof(*ret_end));
+	vec_each(&p->cells, c)
+		ret_end[c->key.image]++;
+	for (size_t i = 0; i < p->images.cnt; i++) {
+		end += ret_end[i];
+		ret_end[i] = end - ret_end[i];
+	}
+	for (size_t i = 0; i < p->cells.cnt; i++)
+		order[ret_end[p->cells.data[i].key.image]++] = (uint32_t)i;
+	return order;
+}
+
 static int update_images(struct stack_past *p)
 {
-	size_t part = STACK_PAST_ENTRIES_CAP / most_of(p->images.cnt, 1), taken = 0, first = 0, cnt;
-	const struct past_cell *cells = p->cells.data;
+	size_t part = STACK_PAST_ENTRIES_CAP / most_of(p->images.cnt, 1), taken = 0;
+	uint32_t end[STACK_PAST_IMAGES_CAP], *order = order_cells(p, end), at = 0;
+	struct image_cells cells = { 0 };
 	struct past_image *im;
-	int err = 0;
+	int err = order ? 0 : -ENOMEM;
 
 	vec_each(&p->images, im)
 		taken += most_of(past_image_entries(im), part);
-	for (size_t i = 0; i < p->images.cnt && !err; i++, first += cnt) {
-		size_t room = part;
-
-		im = &p->images.data[i];
-		for (cnt = 0; first + cnt < p->cells.cnt && cells[first + cnt].key.image == i;)
-			cnt++;
-		p->entry_cnt -= past_image_entries(im);
-		taken -= most_of(past_image_entries(im), part);
-		if (taken < STACK_PAST_ENTRIES_CAP)
-			room = most_of(part, (STACK_PAST_ENTRIES_CAP - taken) / 2);
-		err = past_image_update(im, cells ? cells + first : NULL, cnt,
-					(uint8_t)(p->moment_cnt - 1), room);
-		p->entry_cnt += past_image_entries(im);
-		taken += most_of(past_image_entries(im), part);
+	for (size_t i = 0; i < p->images.cnt && !err; i++) {
+		cells.cnt = 0;
+		for (; at < end[i] && !err; at++)
+			err = vec_push(&cells, p->cells.data[order[at]]);
+		if (cells.cnt)
+			qsort(cells.data, cells.cnt, sizeof(*cells.data), compare_cells);
+		if (!err)
+			err = update_image(p, &p->images.data[i], &cells, part, &taken);
 	}
+	vec_release(&cells);
+	free(order);
 	return err;
 }
 
@@ -384,8 +424,7 @@ int stack_past_end(struct stack_past *p, uint64_t took_ns)
 		interval_ns = took_ns * COST_PART;
 	p->due_ns = p->moments[p->moment_cnt - 1].time_ns + interval_ns - interval_ns / 4 +
 		    draw(p) % (interval_ns / 2 + 1);
-	if (p->cells.cnt)
-		qsort(p->cells.data, p->cells.cnt, sizeof(*p->cells.data), compare_cells);
+	p->expected_cnt = p->cells.cnt;
 	err = update_images(p);
 	if (!err)
 		err = drop_unnamed(p);

@@ -18,7 +18,7 @@
 
 #define STACK_PAST_NS (24 * 3600 * 1000000000ULL) /* what is older is forgotten */
 #define STACK_PAST_MOMENTS_CAP 240
-/* At the most so many bytes in all, but for what is needed while a moment is read. */
+/* At the most so many entries in all; as much again, or twice, is needed while a moment is read. */
 #define STACK_PAST_ENTRIES_CAP (1 << 18)
 #define STACK_PAST_ENTRY_BYTES 24
 #define STACK_PAST_IMAGES_CAP 512

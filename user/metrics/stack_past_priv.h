@@ -69,6 +69,8 @@ struct stack_past {
 	VEC(struct past_cell) cells;
 	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
 	unsigned slot_bits; /* there are 2^slot_bits; 0: none */
+	size_t expected_cnt; /* cells of the moment before */
+	size_t new_cnt; /* cells of stacks that are not kept */
 	size_t last_image; /* the one that was added to last, often the next, too */
 };
 
