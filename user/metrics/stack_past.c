@@ -17,10 +17,15 @@
  * come, is judged by the same rule. These are some 120 moments in a day.
  *
  * Bounded. A row, which is a stack in a context, and a life take 24 bytes each, and there are STACK_PAST_ENTRIES_CAP of
- * both: 6 MiB, and while a moment is read what is live is summed up beside that. An image may have its part of these, or half of what is free. Of one that wants more the stacks are kept
- * that hold most (what they held before counts less and less); the others are one sum, the rest. A stack that was in
- * the rest is known from the moment on at which it was taken up. One that churns so much that its lives alone are
- * too many is kept as sums at moments; of it no growth is told.
+ * both: 6 MiB, and while a moment is read what is live is summed up beside that. An image may have its part of these,
+ * or half of what is free. Of one that wants more the stacks are kept that hold most (what they held before counts less
+ * and less); the others are one sum, the rest. A stack that was in the rest is known from the moment on at which it was
+ * taken up. One that churns so much that its lives alone are too many is kept as sums at moments; of it no growth is
+ * told.
+ *
+ * Measured (tools/soak/past): of 300 processes with 200 samples each, of which two thirds come and go, an hour is 2.4 MiB
+ * and a day is no more; 3 more are needed for the time of a read. All of it takes 0.1 % of one CPU, and with the reading
+ * of 90 000 samples 0.3 %.
  *
  * A moment is known by the clock of the samples, which never jumps. What people's clock said then is kept beside it.
  */
