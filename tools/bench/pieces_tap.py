@@ -15,6 +15,7 @@ from profilers import Heaptap, library
 ADDED_NS, TIMES_LESS = 5, 200
 THREADS, STOP_MS, ATTACH_MS = 100, 5, 1000
 VOLUME_BYTES, VOLUME_PER_S, VOLUME_SECONDS, VOLUME_PERCENT = 512, (1 << 30) // 512, 2, 1.5
+SETTLED_S = 26  # what grows is looked for often in the first seconds
 MANY_TIMES = 1.1
 
 
@@ -129,6 +130,7 @@ def volume_case(bench):
     try:
         variant.ask(f"run {VOLUME_BYTES} 1 1000")
         attached = Tapped(variant.pid)
+        time.sleep(SETTLED_S)
         for _ in range(bench.rounds):
             a = percent_of(base)
             before, began = family_cpu_s(attached.process.pid), time.monotonic()

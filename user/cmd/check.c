@@ -305,11 +305,13 @@ static int run(int argc, char **argv, const struct option_args *args)
 				   .with = { .recorder = { .stdout_fd = -1,
 							   .rate_is_fixed = true } } };
 	struct profile *before = NULL;
-	int err = command_settings(&command_check, args, &o), status = COMMAND_UNDECIDED;
+	int err = command_settings(&command_check, args, &o), status = 2;
 
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);
 	if (!err)
 		err = check_options_settle(&o, args);
+	if (!err) /* it was asked rightly */
+		status = COMMAND_UNDECIDED;
 	if (!err && o.base) /* before a recording that would be of no use without it */
 		err = read_profile(o.base, &before);
 	if (!err)

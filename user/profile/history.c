@@ -22,8 +22,9 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 
-/* Reading all that is live may take one part of a CPU in so many. */
-#define COST_PART 400
+/* Reading all that is live may take one part of a CPU in so many: in the first seconds, which is when moments are near
+ * each other. Fewer, and a short recording would have none in one of the windows of growth.h. */
+#define COST_PART 50
 /* Below that, moments are not thinned to make room for lives. */
 #define MOMENTS_LEAST 12
 
