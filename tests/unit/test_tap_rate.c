@@ -11,7 +11,7 @@
 
 #define MS 1000000ULL
 #define FINEST TAP_RATE_FINEST
-#define USUAL TAP_RATE_USUAL
+#define USUAL (8 * FINEST)
 
 static void test_cases(void **state)
 {
@@ -24,9 +24,9 @@ static void test_cases(void **state)
 		{ FINEST, 2 * MS, 10 * MS, 250 * MS, FINEST, 0 }, /* of one CPU */
 		{ FINEST, 5 * MS, 250 * MS, 250 * MS, 2 * FINEST, 0 },
 		{ FINEST, 5 * MS, 1000 * MS, 250 * MS, FINEST, 0 }, /* of four CPUs */
-		{ FINEST, 100 * MS, 250 * MS, 250 * MS, 16 * FINEST, 0 }, /* to 2.5 % */
-		{ USUAL, 9 * MS, 250 * MS, 250 * MS, USUAL, 0 }, /* 3.6 % */
-		{ USUAL, 30 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0 }, /* to 3 % */
+		{ FINEST, 100 * MS, 250 * MS, 250 * MS, 64 * FINEST, 0 }, /* to 0.6 % */
+		{ USUAL, 9 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0 }, /* 3.6 % */
+		{ USUAL, 30 * MS, 250 * MS, 250 * MS, 16 * USUAL, 0 }, /* to 0.75 % */
 		{ USUAL, 1 * MS, 250 * MS, 250 * MS, USUAL, 0 },
 		{ USUAL, MS / 2, 250 * MS, 250 * MS, USUAL / 2, 0 },
 		{ 2 * FINEST, 0, 250 * MS, 250 * MS, FINEST, 0 },

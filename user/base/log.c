@@ -63,21 +63,27 @@ void log_msg(enum log_level level, const char *fmt, ...)
 	funlockfile(stderr);
 }
 
+bool log_status_is_due(void)
+{
+	time_t now = time(NULL);
+
+	if (current_level < LOG_INFO)
+		return false;
+	if (isatty(STDERR_FILENO))
+		return true;
+	if (!status_last)
+		status_last = now; /* the first one is not worth a line */
+	return now - status_last >= QUIET_STATUS_SECONDS;
+}
+
 void log_status(const char *fmt, ...)
 {
 	bool is_terminal = isatty(STDERR_FILENO);
-	time_t now = time(NULL);
 	va_list args;
 
-	if (current_level < LOG_INFO)
+	if (!log_status_is_due())
 		return;
-	if (!is_terminal) {
-		if (!status_last)
-			status_last = now; /* the first one is not worth a line */
-		if (now - status_last < QUIET_STATUS_SECONDS)
-			return;
-		status_last = now;
-	}
+	status_last = time(NULL);
 	clear_status();
 	fputs("heaptap: ", stderr);
 	va_start(args, fmt);

@@ -9,6 +9,8 @@
 #ifndef HT_BASE_LOG_H
 #define HT_BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
@@ -25,6 +27,8 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
  * 10 s as a line of its own when it is not). Ordinary messages clear it first.
  */
 void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Would one be shown now? For those that are dear to put together. */
+bool log_status_is_due(void);
 void log_status_end(void);
 
 #endif

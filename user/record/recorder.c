@@ -126,7 +126,8 @@ static void show_status(struct recorder *r)
 	r->facts.probes_went_out |= costs.is_out;
 	now.elapsed_ns = now.time_ns - r->facts.begin_ns;
 	warn_overhead(r, &costs, now.elapsed_ns);
-	if (r->opts.is_quiet)
+	/* With the first one the speed in the second one begins. */
+	if (r->opts.is_quiet || (r->live_line.cnt && !log_status_is_due()))
 		return;
 	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &held);
 	now.held_bytes = fmax(held.bytes, 0);

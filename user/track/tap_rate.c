@@ -2,11 +2,9 @@
 /* tap_rate.c - see tap_rate.h. */
 #include "track/tap_rate.h"
 
-/* So much is too much at this rate. */
-static double limit_ns(const struct tap_rate_cost *c, uint64_t rate_bytes)
+static double limit_ns(const struct tap_rate_cost *c)
 {
-	double of_ns = (double)(c->cpu_ns > c->time_ns ? c->cpu_ns : c->time_ns);
-	double ns = of_ns * (rate_bytes < TAP_RATE_USUAL ? TAP_RATE_SHARE : TAP_RATE_MUCH);
+	double ns = (double)(c->cpu_ns > c->time_ns ? c->cpu_ns : c->time_ns) * TAP_RATE_SHARE;
 
 	return ns < c->allowed_ns * TAP_RATE_OF_ALLOWED ? ns : c->allowed_ns * TAP_RATE_OF_ALLOWED;
 }
@@ -16,10 +14,9 @@ uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost)
 	double spent_ns = (double)cost->spent_ns;
 
 	/* Half the rate is twice the cost; and not back and forth. */
-	if (rate_bytes >= 2 * TAP_RATE_FINEST && spent_ns * 4 < limit_ns(cost, rate_bytes / 2))
+	if (rate_bytes >= 2 * TAP_RATE_FINEST && spent_ns * 4 < limit_ns(cost))
 		return rate_bytes / 2;
-	for (; spent_ns > limit_ns(cost, rate_bytes) && rate_bytes < TAP_RATE_COARSEST;
-	     spent_ns /= 2)
+	for (; spent_ns > limit_ns(cost) && rate_bytes < TAP_RATE_COARSEST; spent_ns /= 2)
 		rate_bytes *= 2;
 	return rate_bytes;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_rate.h - how often a tapped process is sampled: each sample costs it some microseconds, and nothing else does.
+ * tap_rate.h - how often a tapped process is sampled: each sample costs it some microseconds, and little else does.
  *
- * As fine as TAP_RATE_FINEST while that costs less than TAP_RATE_SHARE of its CPU time, or of one CPU; else up to
- * TAP_RATE_USUAL; and coarser only where more than TAP_RATE_MUCH were spent, or what is allowed. Each sample has the
- * rate that it was drawn with, so no number changes its meaning.
+ * As fine as TAP_RATE_FINEST while samples cost less than TAP_RATE_SHARE of its CPU time, or of one CPU, and no more than
+ * is allowed; else coarser. At a GiB a second that is one sample per MiB, still a thousand a second. Each
+ * sample has the rate that it was drawn with, so no number changes its meaning.
  */
 #ifndef HT_TRACK_TAP_RATE_H
 #define HT_TRACK_TAP_RATE_H
@@ -15,10 +15,8 @@
 #include "profile/recording.h"
 
 #define TAP_RATE_FINEST (64ULL << 10)
-#define TAP_RATE_USUAL (512ULL << 10)
 #define TAP_RATE_COARSEST (64ULL << 20)
 #define TAP_RATE_SHARE 0.01
-#define TAP_RATE_MUCH 0.04
 #define TAP_RATE_OF_ALLOWED 0.7
 
 struct tap_rate_cost {
