@@ -8,6 +8,18 @@ build_c execs && build_c family && OUT=family-static build_c family -static || {
 began_work() { says "$work/target.out" ^BEFORE; }
 is_ready_again() { [ "$(grep -c ^READY "$work/target.out")" = 2 ]; }
 
+# As same(); what the new program allocates before its file has been read has a stack that is cut, which is counted.
+same_but_cut() {
+	local name=$1 cut missing
+	cut=$(ledger truncated_no_mapping)
+	[ "${cut:-0}" != 0 ] || { same "$@"; return; }
+	shift
+	"$compare" exact "$work/p.pb.gz" "$work/target.out" "$@" >"$work/differences"
+	missing=$(awk '/allocated objects [0-9]+, must be [0-9]+$/ { missing += $NF - $(NF - 3) } END { print missing + 0 }' "$work/differences")
+	[ "$record_status$target_status" = 00 ] && [ "$missing" = "$cut" ] && ok "$name, but for $cut stacks that are cut" ||
+		not_ok "$name" "$missing are missing, $cut stacks are cut" "$work/differences" "$work/heaptap.err"
+}
+
 # NAME SECONDS PROGRAM [HEAPTAP ARGS]: how long the new program waits before it works
 through_exec() {
 	local name=$1 pause=$2 program=$3
@@ -25,13 +37,13 @@ through_exec() {
 	# what the old program held is gone with it; what it has allocated stays, under the old name
 	held=$(awk '/^EXPECT [^ ]* execs / { sum += $4 } END { print sum + 0 }' "$work/target.out")
 	sed -i 's/^\(EXPECT [^ ]* execs\) [0-9]* [0-9]*/\1 0 0/' "$work/target.out"
-	same "$name" --alloc
+	same_but_cut "$name" --alloc
 	said=$("$heaptap" report --format json "$work/p.pb.gz" | grep -o '"exec_held_bytes":[0-9]*' | cut -d: -f2)
 	[ "${said:-0}" = "$held" ] && ok "$name: held at exec" || not_ok "$name: held at exec" "$said bytes, $held by the program itself"
 	cp "$work/target.out" "$work/all.out"
 	for comm in execs "$(basename "$program")"; do
 		sed "/^EXPECT/{/ $comm /!d}" "$work/all.out" >"$work/target.out"
-		same "$name: rows of comm $comm" --alloc --label comm="$comm"
+		same_but_cut "$name: rows of comm $comm" --alloc --label comm="$comm"
 	done
 }
 for mode in $e2e_modes; do
