@@ -16,7 +16,8 @@ same_but_cut() {
 	shift
 	"$compare" exact "$work/p.pb.gz" "$work/target.out" "$@" >"$work/differences"
 	missing=$(awk '/allocated objects [0-9]+, must be [0-9]+$/ { missing += $NF - $(NF - 3) } END { print missing + 0 }' "$work/differences")
-	[ "$record_status$target_status" = 00 ] && [ "$missing" = "$cut" ] && ok "$name, but for $cut stacks that are cut" ||
+	# some of those that are cut are of the C library itself, which the program does not know of
+	[ "$record_status$target_status" = 00 ] && [ "$missing" -le "$cut" ] && ok "$name, but for $cut stacks that are cut" ||
 		not_ok "$name" "$missing are missing, $cut stacks are cut" "$work/differences" "$work/heaptap.err"
 }
 
