@@ -41,6 +41,7 @@
 #include "proc/reader.h"
 #include "track/file_job.h"
 #include "track/files.h"
+#include "track/followed.h"
 #include "track/tracker.h"
 
 #define TICK_NS 200000000ULL /* of the status line and of work that waits */
@@ -454,14 +455,24 @@ static int track_running(struct recorder *r)
 	return err;
 }
 
-/* Go programs without a loader: whatever they do, nothing would be seen. */
+/* Go programs without a loader: whatever they do, nothing would be seen. And the files of one that ended
+ * may have gone before anything was found in them. */
 static int check_heaps(const struct recorder *r)
 {
 	const struct target *t;
 	struct heap_words words;
+	bool is_over = true;
 
 	if (r->opts.follow || tracker_site_cnt(r->tracker))
 		return 0;
+	vec_each(&r->targets.list, t)
+		is_over = is_over && followed_has_ended(t->pid);
+	if (is_over) {
+		t = &r->targets.list.data[0];
+		log_error("record: PID %d (%s) ended while it was being attached to", t->pid,
+			  t->comm);
+		return -ESRCH;
+	}
 	vec_each(&r->targets.list, t)
 		if (!t->heap.is_go || !t->heap.is_static)
 			return 0;
