@@ -20,20 +20,20 @@ static void test_cases(void **state)
 		double allowed_ns; /* 0: no limit */
 	} cases[] = {
 		{ FINEST, 0, 0, 0, FINEST, 0 },
-		{ FINEST, 2 * MS, 250 * MS, 250 * MS, FINEST, 0 }, /* 0.8 % */
-		{ FINEST, 2 * MS, 10 * MS, 250 * MS, FINEST, 0 }, /* of one CPU */
-		{ FINEST, 5 * MS, 250 * MS, 250 * MS, 2 * FINEST, 0 },
-		{ FINEST, 5 * MS, 1000 * MS, 250 * MS, FINEST, 0 }, /* of four CPUs */
-		{ FINEST, 100 * MS, 250 * MS, 250 * MS, 64 * FINEST, 0 }, /* to 0.6 % */
-		{ USUAL, 9 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0 }, /* 3.6 % */
-		{ USUAL, 30 * MS, 250 * MS, 250 * MS, 16 * USUAL, 0 }, /* to 0.75 % */
-		{ USUAL, 1 * MS, 250 * MS, 250 * MS, USUAL, 0 },
-		{ USUAL, MS / 2, 250 * MS, 250 * MS, USUAL / 2, 0 },
+		{ FINEST, 1 * MS, 250 * MS, 250 * MS, FINEST, 0 }, /* 0.4 % */
+		{ FINEST, 1 * MS, 10 * MS, 250 * MS, FINEST, 0 }, /* of one CPU */
+		{ FINEST, 2 * MS, 250 * MS, 250 * MS, 2 * FINEST, 0 },
+		{ FINEST, 2 * MS, 1000 * MS, 250 * MS, FINEST, 0 }, /* of four CPUs */
+		{ FINEST, 50 * MS, 250 * MS, 250 * MS, 64 * FINEST, 0 }, /* to 0.3 % */
+		{ USUAL, 5 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0 }, /* 2 % */
+		{ USUAL, 16 * MS, 250 * MS, 250 * MS, 16 * USUAL, 0 }, /* to 0.4 % */
+		{ USUAL, MS / 2, 250 * MS, 250 * MS, USUAL, 0 },
+		{ USUAL, MS / 4, 250 * MS, 250 * MS, USUAL / 2, 0 },
 		{ 2 * FINEST, 0, 250 * MS, 250 * MS, FINEST, 0 },
 		{ TAP_RATE_COARSEST, 250 * MS, 250 * MS, 250 * MS, TAP_RATE_COARSEST, 0 },
-		/* 2 ms are fine, and not allowed. */
-		{ FINEST, 2 * MS, 250 * MS, 250 * MS, 4 * FINEST, 1.0 * MS },
-		{ USUAL, 2 * MS, 250 * MS, 250 * MS, 4 * USUAL, 1.0 * MS },
+		/* 1 ms is fine, and not allowed. */
+		{ FINEST, 1 * MS, 250 * MS, 250 * MS, 4 * FINEST, 0.5 * MS },
+		{ USUAL, 1 * MS, 250 * MS, 250 * MS, 4 * USUAL, 0.5 * MS },
 	};
 
 	(void)state;

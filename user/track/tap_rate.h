@@ -3,8 +3,9 @@
  * tap_rate.h - how often a tapped process is sampled: each sample costs it some microseconds, and little else does.
  *
  * As fine as TAP_RATE_FINEST while samples cost less than TAP_RATE_SHARE of its CPU time, or of one CPU, and no more than
- * is allowed; else coarser. At a GiB a second that is one sample per MiB, still a thousand a second. Each
- * sample has the rate that it was drawn with, so no number changes its meaning.
+ * is allowed; else coarser. At a GiB a second that is one sample per 2 MiB, still five hundred a second; counting what is
+ * not sampled costs about as much there. Each sample has the rate that it was drawn with, so no number changes
+ * its meaning.
  */
 #ifndef HT_TRACK_TAP_RATE_H
 #define HT_TRACK_TAP_RATE_H
@@ -16,7 +17,7 @@
 
 #define TAP_RATE_FINEST (64ULL << 10)
 #define TAP_RATE_COARSEST (64ULL << 20)
-#define TAP_RATE_SHARE 0.01
+#define TAP_RATE_SHARE 0.005
 #define TAP_RATE_OF_ALLOWED 0.7
 
 struct tap_rate_cost {

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd/report_options.c - see report_options.h. */
+#include "cmd/report_options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "http/http_get.h"
+#include "profile/match_list.h"
+
+#define ROWS_DEFAULT 20
+#define SCOPES_DEFAULT 40
+#define FRAMES_DEFAULT 12
+
+/* As enum report_by; the last has the KEY behind it. */
+static const char *const by_names[] = { "stack", "function", "module", "thread",
+					"scope", "instance", "age",    "lifetime",
+					"size",	 "label:",   NULL };
+/* As enum report_format, report_sort, terminal_color. */
+static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
+static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
+#define DIFF_FORMAT_PPROF 3
+static const char *const sorts[] = { "inuse",  "objects",   "alloc", "name",
+				     "growth", "temporary", NULL };
+static const char *const colors[] = { "auto", "always", "never", NULL };
+static const char *const value_names[] = { "inuse", "alloc", NULL };
+
+static int parse_by(const char *text, enum report_by *ret, const char **ret_key)
+{
+	if (!strncmp(text, "label:", 6) && text[6]) {
+		*ret = REPORT_BY_LABEL;
+		*ret_key = text + 6;
+		return 0;
+	}
+	for (int i = 0; i < REPORT_BY_LABEL; i++) {
+		if (!strcmp(text, by_names[i])) {
+			*ret = (enum report_by)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int check_by(const char *text, char *why, size_t why_bytes)
+{
+	enum report_by by;
+	const char *key;
+
+	snprintf(
+		why, why_bytes,
+		"stack, function, module, thread, scope, instance, age, lifetime, size or label:KEY");
+	return parse_by(text, &by, &key);
+}
+
+static int check_match(const char *text, char *why, size_t why_bytes)
+{
+	struct match_list *match = NULL;
+	int err = match_list_new(text, &match);
+
+	snprintf(why, why_bytes, "there is an empty pattern");
+	match_list_free(match);
+	return err;
+}
+
+static int check_scope(const char *text, char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "the path of a scope, such as Top/A");
+	return *text ? 0 : -EINVAL;
+}
+
+static int check_pools(const char *text, char *why, size_t why_bytes)
+{
+	snprintf(why, why_bytes, "there is an empty pattern");
+	return !*text || *text == ',' || strstr(text, ",,") || text[strlen(text) - 1] == ',' ?
+		       -EINVAL :
+		       0;
+}
+
+#define AT(member) offsetof(struct report_cli, member)
+
+/* Of both commands. */
+#define COMMON_ROWS                                                                                                \
+	{ .name = "module",                                                                                        \
+	  .letter = 'm',                                                                                           \
+	  .type = OPTION_TEXTS,                                                                                    \
+	  .flags = OPTION_COMMAS,                                                                                  \
+	  .at = AT(modules),                                                                                       \
+	  .arg = "LIST",                                                                                           \
+	  .help = "prefixes of modules or functions, such as my_app,my_lib: each stack is charged to "             \
+		  "the first frame from the leaf that begins with one; implies --by module" },                     \
+		{ .name = "scope",                                                                                 \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(scope),                                                                                 \
+		  .arg = "PATH",                                                                                   \
+		  .check = check_scope,                                                                            \
+		  .help = "only this scope and what is below it, such as Top/A; with any --by" },                  \
+		{ .name = "match",                                                                                 \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(match),                                                                                 \
+		  .arg = "LIST",                                                                                   \
+		  .check = check_match,                                                                            \
+		  .help = "only scopes that match, such as 'Csd*,-Csd_Write': names, or paths if there is a "      \
+			  "'/'; * any characters, - not these, the last match wins; the rest is one row "          \
+			  "'(not matched)'" },                                                                     \
+		{ .name = "fold-repeated",                                                                         \
+		  .type = OPTION_FLAG,                                                                             \
+		  .at = AT(report.folds_repeated),                                                                 \
+		  .help = "scope A/B/A counts as A/B" },                                                           \
+		{ .name = "group-threads",                                                                         \
+		  .type = OPTION_TEXT,                                                                             \
+		  .flags = OPTION_MAY_HAVE_VALUE,                                                                  \
+		  .at = AT(thread_globs),                                                                          \
+		  .arg = "LIST",                                                                                   \
+		  .check = check_pools,                                                                            \
+		  .help = "threads by pool, such as worker-* for worker-12; LIST: the pools, such as "             \
+			  "'rocksdb:*,worker-*'; implies --by thread" },                                           \
+		{ .name = "value",                                                                                 \
+		  .type = OPTION_CHOICE,                                                                           \
+		  .at = AT(value),                                                                                 \
+		  .arg = "WHAT",                                                                                   \
+		  .choices = value_names,                                                                          \
+		  .help = "what rows are of: inuse (default), or alloc: what was allocated, freed or not" },       \
+		{ .name = "own",                                                                                   \
+		  .type = OPTION_TEXTS,                                                                            \
+		  .flags = OPTION_COMMAS,                                                                          \
+		  .at = AT(own),                                                                                   \
+		  .arg = "LIST",                                                                                   \
+		  .help = "prefixes of modules or functions that are your own: stacks are charged to the "         \
+			  "first frame that begins with one (default: what is not of an allocator, a standard "    \
+			  "library or a runtime)" },                                                               \
+		{ .name = "color",                                                                                 \
+		  .type = OPTION_CHOICE,                                                                           \
+		  .at = AT(color),                                                                                 \
+		  .arg = "WHEN",                                                                                   \
+		  .choices = colors,                                                                               \
+		  .help = "when to use colours: auto (default: on a terminal), always or never" },                 \
+		{ .name = "token-file",                                                                            \
+		  .type = OPTION_TEXT,                                                                             \
+		  .at = AT(token_file),                                                                            \
+		  .arg = "FILE",                                                                                   \
+		  .help = "the token of the heaptap that serves, for profiles at http:// or https:// addresses" }, \
+		{ .name = "no-pager",                                                                              \
+		  .type = OPTION_FLAG,                                                                             \
+		  .at = AT(has_no_pager),                                                                          \
+		  .help = "never show the text in a pager ($PAGER, less)" },                                       \
+	{                                                                                                          \
+		.name = "output", .letter = 'o', .type = OPTION_TEXT, .at = AT(output),                            \
+		.arg = "FILE", .help = "write to FILE instead of the standard output"                              \
+	}
+
+static const struct option_row rows[] = {
+	{ .name = "by",
+	  .letter = 'b',
+	  .type = OPTION_TEXT,
+	  .at = AT(by),
+	  .arg = "WHAT",
+	  .choices = by_names,
+	  .check = check_by,
+	  .help = "what a row is: stack, function, module, thread, scope (a tree), instance (tasks, "
+		  "and what exited ones left), age (of what is in use), lifetime or size (of what was allocated) "
+		  "or label:KEY; default: scope where there are scopes, "
+		  "else stack; stack in all formats but text" },
+	COMMON_ROWS,
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(report.format),
+	  .arg = "WHAT",
+	  .choices = formats,
+	  .help = "what is written: text (default), html (pictures to look at, one file that needs nothing "
+		  "else), svg (a flame graph), json, collapsed (for flame graph programs), or heap (for "
+		  "jeprof and google-pprof)" },
+	{ .name = "base",
+	  .type = OPTION_TEXT,
+	  .at = AT(base),
+	  .arg = "BEFORE",
+	  .help = "what changed since the profile BEFORE: heaptap diff BEFORE FILE" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPTION_CHOICE,
+	  .at = AT(report.sort),
+	  .arg = "WHAT",
+	  .choices = sorts,
+	  .help = "the order of rows: inuse (default), objects, alloc, name, growth: bytes per second, "
+		  "and whether that is more than chance, or temporary: who allocates most blocks that "
+		  "live for less than 1 ms" },
+	{ .name = "older-than",
+	  .type = OPTION_TIME,
+	  .at = AT(older_than_ns),
+	  .arg = "TIME",
+	  .min = 1,
+	  .wanted = "a time such as 30s, 10m or 2h",
+	  .help = "only what is in use for at least TIME: one of the bounds of --by age" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(report.row_cap),
+	  .arg = "N",
+	  .help = "rows to show, the rest is summed up; 0 = all (default: what fits 24 lines, at most "
+		  "10 stacks; all rows of the formats for programs)" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPTION_FLAG,
+	  .at = AT(is_verbose),
+	  .help = "each stack with its frames" },
+	{ .name = "frames",
+	  .type = OPTION_COUNT,
+	  .flags = OPTION_MAY_HAVE_VALUE,
+	  .at = AT(report.frame_cap),
+	  .arg = "N",
+	  .help = "the same with N frames of a stack, all without N (-v: 12)" },
+	{ .name = "notes",
+	  .type = OPTION_FLAG,
+	  .at = AT(report.shows_notes),
+	  .help = "what the profile says about itself: how it was made, what was lost" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+static const struct option_row diff_rows[] = {
+	{ .name = "by",
+	  .letter = 'b',
+	  .type = OPTION_TEXT,
+	  .at = AT(by),
+	  .arg = "WHAT",
+	  .choices = by_names,
+	  .check = check_by,
+	  .help = "what a row is: stack, function, module, thread, scope, age or label:KEY; default: scope where "
+		  "both have scopes, else stack: where it is charged, and who calls that" },
+	COMMON_ROWS,
+	{ .name = "format",
+	  .letter = 'f',
+	  .type = OPTION_CHOICE,
+	  .at = AT(diff_format),
+	  .arg = "WHAT",
+	  .choices = diff_formats,
+	  .help = "what is written: text (default), json, html (a picture of both in two colours, one file) or "
+		  "pprof (a profile of the changes, for go tool pprof)" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .type = OPTION_COUNT,
+	  .at = AT(report.row_cap),
+	  .arg = "N",
+	  .help = "rows to show, 0 = all (default: text 10, json all)" },
+	COMMAND_HELP_ROW,
+	COMMAND_VERSION_ROW,
+};
+
+const struct option_table report_table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
+const struct option_table diff_table = { .rows = diff_rows,
+					 .cnt = sizeof(diff_rows) / sizeof(*diff_rows) };
+
+/* A profile is of all stacks, as the picture is. */
+static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,
+						     REPORT_HTML };
+
+/* What the report takes in another form. */
+static int settle(struct report_cli *c, const struct option_args *args)
+{
+	struct report_options *o = &c->report;
+
+	c->has_by = c->by;
+	c->has_top = option_args_find(args, "top");
+	c->has_frames = option_args_find(args, "frames");
+	o->shows_stacks = c->has_frames;
+	o->groups_threads = option_args_find(args, "group-threads");
+	o->thread_globs = c->thread_globs;
+	o->scope = c->scope;
+	c->base_path = c->base;
+	if (c->diff_format)
+		o->format = diff_format_of[c->diff_format];
+	c->is_pprof = c->diff_format == DIFF_FORMAT_PPROF;
+	if (option_args_find(args, "value"))
+		o->value = c->value ? REPORT_VALUE_ALLOC : REPORT_VALUE_INUSE;
+	if (c->by)
+		parse_by(c->by, &o->by, &o->label_key);
+	return c->match ? match_list_new(c->match, &o->match) : 0;
+}
+
+/* Ages are told in classes: what lies inside of one cannot be told apart. */
+static int check_older_than(struct report_cli *c)
+{
+	uint32_t age_class = age_class_of(c->older_than_ns);
+	char below[AGE_NAME_BUF], above[AGE_NAME_BUF];
+
+	if (!c->older_than_ns)
+		return 0;
+	c->report.older_than = age_bound_name(age_class, c->older_than);
+	if (age_bound_ns(age_class) == c->older_than_ns)
+		return 0;
+	if (age_class + 1 < AGE_CLASS_CNT)
+		log_error(
+			"report: --older-than: ages are told in classes; the nearest bounds are %s "
+			"and %s",
+			age_bound_name(age_class, below), age_bound_name(age_class + 1, above));
+	else
+		log_error("report: --older-than: ages are told in classes; the last bound is %s",
+			  age_bound_name(age_class, below));
+	return -EINVAL;
+}
+
+/* Which rows: what does not go with the others, and why; NULL: all is well. */
+static const char *refuse_rows(const struct report_cli *c)
+{
+	const struct report_options *o = &c->report;
+	bool is_rows = o->format == REPORT_TEXT || o->format == REPORT_JSON;
+	bool is_ranked = o->sort == REPORT_SORT_GROWTH || o->sort == REPORT_SORT_TEMPORARY;
+	bool has_stacks = o->shows_stacks || c->is_verbose;
+
+	if (o->by == REPORT_BY_AGE &&
+	    (!is_rows || o->value == REPORT_VALUE_ALLOC || o->sort == REPORT_SORT_GROWTH))
+		return "--by age has --format text or json, of what is in use: not with --value alloc or "
+		       "--sort growth";
+	if ((o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE) &&
+	    (!is_rows || o->value == REPORT_VALUE_INUSE || is_ranked || c->older_than_ns ||
+	     c->base_path))
+		return "--by lifetime and --by size have --format text or json, of what was allocated: "
+		       "not with --value inuse, --sort growth or temporary, --older-than or of a "
+		       "difference";
+	if (o->sort == REPORT_SORT_TEMPORARY &&
+	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->by == REPORT_BY_AGE || has_stacks ||
+	     c->base_path || c->older_than_ns))
+		return "--sort temporary has --format text or json: not with --by instance, age, "
+		       "lifetime or size, --verbose, --frames, --older-than or --base";
+	if (c->older_than_ns && (c->base_path || o->value == REPORT_VALUE_ALLOC))
+		return "--older-than is of what is in use in one file: not with --base or --value alloc";
+	if (o->sort == REPORT_SORT_GROWTH &&
+	    (!is_rows || o->by == REPORT_BY_INSTANCE || o->value == REPORT_VALUE_ALLOC ||
+	     has_stacks || c->base_path || c->older_than_ns))
+		return "--sort growth has --format text or json, of what is in use: not with --by "
+		       "instance, --value alloc, --verbose, --frames, --older-than or --base";
+	if (c->is_verbose && o->by != REPORT_BY_STACK)
+		return "--verbose shows stacks: only with --by stack";
+	return NULL;
+}
+
+/* The same of the format. */
+static const char *refuse_format(const struct report_cli *c)
+{
+	const struct report_options *o = &c->report;
+	bool is_all = o->by == REPORT_BY_STACK && !c->has_top;
+
+	if (o->format == REPORT_HTML && !c->output && isatty(STDOUT_FILENO))
+		return c->is_pprof ? "a profile is nothing for a terminal: --output FILE" :
+				     "a page is nothing for a terminal: --output FILE";
+	if ((o->format == REPORT_HTML || o->format == REPORT_SVG) && !is_all)
+		return c->is_pprof ? "a profile is of all stacks: without --by and --top" :
+				     "a picture is of all stacks: without --by and --top";
+	if (o->format == REPORT_HEAP && !is_all)
+		return "--format heap prints all stacks: only with --by stack, without --top";
+	if (o->format == REPORT_COLLAPSED && o->by == REPORT_BY_FUNCTION)
+		return "--format collapsed prints stacks: not with --by function";
+	if (o->format == REPORT_COLLAPSED && o->by != REPORT_BY_STACK && c->has_top)
+		return "--format collapsed takes --top only with --by stack";
+	return NULL;
+}
+
+/* The same of a difference. */
+static const char *refuse_diff(const struct report_cli *c)
+{
+	const struct report_options *o = &c->report;
+
+	if (!c->base_path)
+		return NULL;
+	if (o->format != REPORT_TEXT && o->format != REPORT_JSON && o->format != REPORT_HTML)
+		return "a difference has --format text, json or html; pprof with heaptap diff";
+	if (o->by == REPORT_BY_INSTANCE || o->shows_stacks || c->is_verbose)
+		return "a difference has rows of names: not with --by instance, --verbose or --frames";
+	if (!strcmp(c->base_path, "-"))
+		return "only the later profile may come from the standard input";
+	return NULL;
+}
+
+/* What an option says of --by. */
+static const char *settle_by(struct report_cli *c)
+{
+	struct report_options *o = &c->report;
+
+	if (c->modules.cnt && !c->has_by)
+		o->by = REPORT_BY_MODULE;
+	if (c->modules.cnt && o->by != REPORT_BY_MODULE)
+		return "--module needs --by module";
+	if (o->groups_threads && !c->has_by && !c->modules.cnt)
+		o->by = REPORT_BY_THREAD;
+	if (o->groups_threads && o->by != REPORT_BY_THREAD)
+		return "--group-threads needs --by thread";
+	return NULL;
+}
+
+static int check_together(struct report_cli *c)
+{
+	const char *why = settle_by(c);
+
+	if (!why)
+		why = refuse_diff(c);
+	if (!why)
+		why = refuse_format(c);
+	if (!why)
+		why = refuse_rows(c);
+	if (!why)
+		return 0;
+	log_error("report: %s", why);
+	return -EINVAL;
+}
+
+/* FILE, or BEFORE AFTER. */
+static int take_operands(char **argv, const struct option_args *args, bool is_diff,
+			 struct report_cli *c)
+{
+	char **operands = argv + args->first;
+
+	if (!operands[0] || (is_diff && !operands[1])) {
+		log_error(is_diff ? "diff: which two profiles, BEFORE and AFTER?" :
+				    "report: which FILE?");
+		return -EINVAL;
+	}
+	if (operands[is_diff ? 2 : 1]) {
+		log_error("%s: unexpected argument '%s': %s", is_diff ? "diff" : "report",
+			  operands[is_diff ? 2 : 1],
+			  is_diff ? "BEFORE and AFTER, no more" : "one FILE at a time");
+		return -EINVAL;
+	}
+	if (is_diff)
+		c->base_path = *operands++;
+	c->path = operands[0];
+	return 0;
+}
+
+static void set_defaults(struct report_cli *c)
+{
+	struct report_options *o = &c->report;
+	bool is_text = o->format == REPORT_TEXT;
+
+	o->by_is_default = !c->has_by && o->by == REPORT_BY_STACK;
+	o->shows_stacks |= c->is_verbose;
+	if (!c->has_top && is_text)
+		o->row_cap = o->by == REPORT_BY_STACK ? REPORT_ROWS :
+			     o->by == REPORT_BY_SCOPE ? SCOPES_DEFAULT :
+							ROWS_DEFAULT;
+	if (!c->has_top && is_text && !o->shows_stacks)
+		o->lines = REPORT_SCREEN_LINES;
+	if (!c->has_frames && is_text)
+		o->frame_cap = FRAMES_DEFAULT;
+	o->module = (const char *const *)c->modules.data;
+	o->module_cnt = c->modules.cnt;
+	o->own = (const char *const *)c->own.data;
+	o->own_cnt = c->own.cnt;
+	o->columns =
+		(size_t)terminal_columns(STDOUT_FILENO, REPORT_COLUMNS_MIN, REPORT_COLUMNS_MAX);
+	o->has_color = is_text && terminal_has_color(c->color);
+	o->path = strcmp(c->path, "-") && !http_get_is_url(c->path) ? c->path : NULL;
+}
+
+int report_options_settle(struct report_cli *c, char **argv, const struct option_args *args,
+			  bool is_diff)
+{
+	int err = settle(c, args);
+
+	if (!err)
+		err = take_operands(argv, args, is_diff, c);
+	if (!err)
+		err = check_together(c);
+	if (!err)
+		err = check_older_than(c);
+	if (!err)
+		set_defaults(c);
+	return err;
+}
