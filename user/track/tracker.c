@@ -2,8 +2,8 @@
 /*
  * tracker.c - see tracker.h.
  *
- * Here is what begins and ends, what events ask for, and what is done now and then. What is known of one
- * process and how it is read is in followed.c.
+ * Here is what begins and ends, what events ask for, and what is done now and then. What is asked of it is in
+ * tracker_ask.c; what is known of one process and how it is read, in followed.c.
  */
 #include "track/tracker.h"
 
@@ -28,6 +28,7 @@
 #include "track/jit_code.h"
 #include "track/loaders.h"
 #include "track/taps.h"
+#include "track/tracker_priv.h"
 
 /*
  * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
@@ -52,24 +53,6 @@
 struct held_key {
 	uint32_t pid;
 	uint32_t generation;
-};
-
-struct tracker {
-	struct engine *engine;
-	struct track_files *files;
-	struct tracker_options opts;
-	struct followed followed;
-	struct probes *probes;
-	struct instances instances;
-	struct taps taps;
-	struct reclaim *reclaim;
-	struct loaders *loaders; /* NULL: nobody is held */
-	struct hmap held; /* struct held_key of images whose samples are still wanted */
-	uint32_t next_generation;
-	uint64_t ordered_ns; /* when the sharers of events were last put in order */
-	bool is_stopped;
-	size_t next_idx; /* of the process that comes first in the next turn */
-	uint64_t lost_cnt, lost_checked_ns; /* events that did not fit into the ring */
 };
 
 static bool is_image_over(void *ctx, pid_t pid, uint32_t generation)
@@ -464,81 +447,14 @@ void tracker_remove(struct tracker *t, pid_t pid)
 		end_process(t, p, followed_has_ended(pid));
 }
 
-/* The process; pid 0: any one, where they share their probes. */
-static struct followed_process *find_or_any(const struct tracker *t, pid_t pid)
-{
-	if (!pid)
-		return t->followed.list.cnt ? &t->followed.list.data[0] : NULL;
-	return followed_find(&t->followed, pid);
-}
-
-int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
-{
-	const struct followed_process *p = find_or_any(t, pid);
-	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
-
-	if (!err)
-		followed_hits_since(p, ret);
-	return err;
-}
-
-int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-	int err = p ? process_cpu_ns(pid, ret_ns) : -ESRCH;
-
-	if (!err)
-		*ret_ns -= *ret_ns < p->cpu_before_ns ? *ret_ns : p->cpu_before_ns;
-	return err;
-}
-
-bool tracker_is_tapped(const struct tracker *t, pid_t pid)
-{
-	return taps_is_in(&t->taps, pid);
-}
-
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
 {
 	taps_limit(&t->taps, pid, limit);
 }
 
-bool tracker_wants_taps(const struct tracker *t)
-{
-	return !taps_are_off(&t->taps);
-}
-
-bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	return p && p->tap == TAP_REFUSED;
-}
-
-uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
-{
-	const struct followed_process *p = find_or_any(t, pid);
-
-	return p ? p->followed_ns : now_ns();
-}
-
-uint32_t tracker_generation(const struct tracker *t, pid_t pid)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	return p ? p->generation : HT_GENERATION_NONE;
-}
-
-bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	/* Within a life they only grow, one for each exec; lives begin as far apart as this. */
-	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
-}
-
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket)
 {
-	const struct followed_process *p = find_or_any(t, pid);
+	const struct followed_process *p = tracker_find(t, pid);
 
 	*ret_ticket = 0;
 	if (t->is_stopped)
@@ -554,38 +470,6 @@ void tracker_await_out(struct tracker *t, uint64_t ticket)
 void tracker_hold_probes(struct tracker *t, bool hold)
 {
 	probes_hold(t->probes, hold);
-}
-
-bool tracker_follows(const struct tracker *t, pid_t pid)
-{
-	return followed_find(&t->followed, pid) != NULL;
-}
-
-bool tracker_is_reading(const struct tracker *t, pid_t pid)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	return p && (p->is_waiting || p->has_busy_files);
-}
-
-bool tracker_has_allocator(const struct tracker *t, pid_t pid)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	return p && p->has_allocator;
-}
-
-pid_t tracker_running_at(const struct tracker *t, size_t i)
-{
-	return t->followed.list.data[i].pid;
-}
-
-/* Generations wrap around. Right after an exec the old image counts until the new one is read. */
-bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
-{
-	const struct followed_process *p = followed_find(&t->followed, pid);
-
-	return !p || (int32_t)(generation - p->generation) < 0;
 }
 
 int tracker_hold(struct tracker *t, pid_t pid, uint32_t generation)
@@ -611,11 +495,6 @@ int tracker_reclaim(struct tracker *t, uint64_t readers_since_ns, uint64_t budge
 void tracker_ask_reclaim(struct tracker *t)
 {
 	reclaim_ask(t->reclaim);
-}
-
-const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
-{
-	return reclaim_counts(t->reclaim);
 }
 
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
@@ -826,71 +705,7 @@ void tracker_read_counters(struct tracker *t)
 		followed_read_counters(&t->followed, p);
 }
 
-uint64_t tracker_followed_cnt(const struct tracker *t)
-{
-	return t->followed.added_cnt;
-}
-
-uint64_t tracker_ended_cnt(const struct tracker *t)
-{
-	return t->followed.deleted_cnt;
-}
-
 void tracker_set_all(struct tracker *t, bool is_all)
 {
 	probes_set_all_agreed(t->probes, is_all);
-}
-
-const struct probes *tracker_probes(const struct tracker *t)
-{
-	return t->probes;
-}
-
-size_t tracker_running_cnt(const struct tracker *t)
-{
-	return t->followed.list.cnt;
-}
-
-size_t tracker_site_cnt(const struct tracker *t)
-{
-	return probes_counts(t->probes)->site_cnt;
-}
-
-size_t tracker_stepped_cnt(const struct tracker *t)
-{
-	return probes_counts(t->probes)->stepped_cnt;
-}
-
-size_t tracker_throwing_cnt(const struct tracker *t)
-{
-	return probes_counts(t->probes)->throwing_cnt;
-}
-
-size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
-{
-	const struct probes_counts *counts = probes_counts(t->probes);
-
-	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
-
-	*ret_err = t->followed.failed_err ? t->followed.failed_err : counts->failed_err;
-	if (!*ret_err && partly_cnt)
-		*ret_err = -EFBIG;
-	return t->followed.failed_cnt + counts->failed_cnt + partly_cnt;
-}
-
-bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
-{
-	return instances_is_replaced(&t->instances, pid, generation);
-}
-
-const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
-						   uint32_t generation)
-{
-	return instances_find(&t->instances, pid, generation);
-}
-
-const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt)
-{
-	*ret_cnt = t->instances.list.cnt;
-	return t->instances.list.data;
 }

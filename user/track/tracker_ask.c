@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* tracker_ask.c - what a tracker knows; see tracker.h. Nothing changes here. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "kernel/engine.h"
+#include "kernel/reclaim.h"
+#include "proc/process.h"
+#include "track/files.h"
+#include "track/probes.h"
+#include "track/tracker_priv.h"
+
+struct followed_process *tracker_find(const struct tracker *t, pid_t pid)
+{
+	if (!pid)
+		return t->followed.list.cnt ? &t->followed.list.data[0] : NULL;
+	return followed_find(&t->followed, pid);
+}
+
+int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
+{
+	const struct followed_process *p = tracker_find(t, pid);
+	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
+
+	if (!err)
+		followed_hits_since(p, ret);
+	return err;
+}
+
+int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+	int err = p ? process_cpu_ns(pid, ret_ns) : -ESRCH;
+
+	if (!err)
+		*ret_ns -= *ret_ns < p->cpu_before_ns ? *ret_ns : p->cpu_before_ns;
+	return err;
+}
+
+bool tracker_is_tapped(const struct tracker *t, pid_t pid)
+{
+	return taps_is_in(&t->taps, pid);
+}
+
+bool tracker_wants_taps(const struct tracker *t)
+{
+	return !taps_are_off(&t->taps);
+}
+
+bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && p->tap == TAP_REFUSED;
+}
+
+uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = tracker_find(t, pid);
+
+	return p ? p->followed_ns : now_ns();
+}
+
+uint32_t tracker_generation(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p ? p->generation : HT_GENERATION_NONE;
+}
+
+bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	/* Within a life they only grow, one for each exec; lives begin as far apart as this. */
+	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
+}
+
+bool tracker_follows(const struct tracker *t, pid_t pid)
+{
+	return followed_find(&t->followed, pid) != NULL;
+}
+
+bool tracker_is_reading(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && (p->is_waiting || p->has_busy_files);
+}
+
+bool tracker_has_allocator(const struct tracker *t, pid_t pid)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return p && p->has_allocator;
+}
+
+pid_t tracker_running_at(const struct tracker *t, size_t i)
+{
+	return t->followed.list.data[i].pid;
+}
+
+/* Generations wrap around. Right after an exec the old image counts until the new one is read. */
+bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	const struct followed_process *p = followed_find(&t->followed, pid);
+
+	return !p || (int32_t)(generation - p->generation) < 0;
+}
+
+const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
+{
+	return reclaim_counts(t->reclaim);
+}
+
+uint64_t tracker_followed_cnt(const struct tracker *t)
+{
+	return t->followed.added_cnt;
+}
+
+uint64_t tracker_ended_cnt(const struct tracker *t)
+{
+	return t->followed.deleted_cnt;
+}
+
+const struct probes *tracker_probes(const struct tracker *t)
+{
+	return t->probes;
+}
+
+size_t tracker_running_cnt(const struct tracker *t)
+{
+	return t->followed.list.cnt;
+}
+
+size_t tracker_site_cnt(const struct tracker *t)
+{
+	return probes_counts(t->probes)->site_cnt;
+}
+
+size_t tracker_stepped_cnt(const struct tracker *t)
+{
+	return probes_counts(t->probes)->stepped_cnt;
+}
+
+size_t tracker_throwing_cnt(const struct tracker *t)
+{
+	return probes_counts(t->probes)->throwing_cnt;
+}
+
+size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
+{
+	const struct probes_counts *counts = probes_counts(t->probes);
+
+	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
+
+	*ret_err = t->followed.failed_err ? t->followed.failed_err : counts->failed_err;
+	if (!*ret_err && partly_cnt)
+		*ret_err = -EFBIG;
+	return t->followed.failed_cnt + counts->failed_cnt + partly_cnt;
+}
+
+bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
+{
+	return instances_is_replaced(&t->instances, pid, generation);
+}
+
+const struct track_instance *tracker_find_instance(const struct tracker *t, pid_t pid,
+						   uint32_t generation)
+{
+	return instances_find(&t->instances, pid, generation);
+}
+
+const struct track_instance *tracker_instances(const struct tracker *t, size_t *ret_cnt)
+{
+	*ret_cnt = t->instances.list.cnt;
+	return t->instances.list.data;
+}
