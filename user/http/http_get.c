@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ca_file.h"
+#include "base/curl_setup.h"
 #include "base/printable.h"
 #include "base/write_all.h"
 
@@ -65,36 +65,17 @@ static CURLcode set_up(struct download *d, const char *url, const char *token,
 		       char error[static CURL_ERROR_SIZE])
 {
 	CURL *e = d->easy;
-	CURLcode rc = CURLE_OK;
+	CURLcode rc = curl_setup(e, false, NULL, error);
 
-#define SET(option, value)                                           \
-	do {                                                         \
-		if (rc == CURLE_OK)                                  \
-			rc = curl_easy_setopt(e, (option), (value)); \
-	} while (0)
-	SET(CURLOPT_URL, url);
-#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
-	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-	SET(CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
-	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-	SET(CURLOPT_TIMEOUT, (long)HTTP_GET_S);
-	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
-	SET(CURLOPT_LOW_SPEED_TIME, (long)HTTP_GET_IDLE_S);
-	SET(CURLOPT_ERRORBUFFER, error);
-	SET(CURLOPT_WRITEFUNCTION, on_data);
-	SET(CURLOPT_WRITEDATA, d);
-	if (token) {
-		SET(CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-		SET(CURLOPT_XOAUTH2_BEARER, token);
-	}
-	if (!curl_version_info(CURLVERSION_NOW)->cainfo && ca_file_find())
-		SET(CURLOPT_CAINFO, ca_file_find());
-#undef SET
+	if (rc == CURLE_OK)
+		rc = curl_setup_token(e, token);
+	CURL_SET(rc, e, CURLOPT_URL, url);
+	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+	CURL_SET(rc, e, CURLOPT_TIMEOUT, (long)HTTP_GET_S);
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_TIME, (long)HTTP_GET_IDLE_S);
+	CURL_SET(rc, e, CURLOPT_WRITEFUNCTION, on_data);
+	CURL_SET(rc, e, CURLOPT_WRITEDATA, d);
 	return rc;
 }
 

@@ -12,7 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/ca_file.h"
+#include "base/curl_setup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "push/push_parca.h"
@@ -195,33 +195,27 @@ static size_t on_read(char *buf, size_t size, size_t n, void *ctx)
 	return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
 }
 
-#define SET(option, value)                                           \
-	do {                                                         \
-		if (rc == CURLE_OK)                                  \
-			rc = curl_easy_setopt(e, (option), (value)); \
-	} while (0)
-
 static CURLcode set_up_body(struct push_http *h, const void *body, size_t bytes)
 {
 	CURL *e = h->easy;
 	CURLcode rc = CURLE_OK;
 
 	if (!h->call.put_url)
-		SET(CURLOPT_POST, 1L);
+		CURL_SET(rc, e, CURLOPT_POST, 1L);
 	else
-		SET(CURLOPT_UPLOAD, 1L);
+		CURL_SET(rc, e, CURLOPT_UPLOAD, 1L);
 	if (!h->call.read) {
-		SET(CURLOPT_POSTFIELDS, body);
-		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+		CURL_SET(rc, e, CURLOPT_POSTFIELDS, body);
+		CURL_SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
 		return rc;
 	}
-	SET(CURLOPT_READFUNCTION, on_read);
-	SET(CURLOPT_READDATA, h);
-	SET(CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)PUSH_HTTP_LONG_SPEED);
+	CURL_SET(rc, e, CURLOPT_READFUNCTION, on_read);
+	CURL_SET(rc, e, CURLOPT_READDATA, h);
+	CURL_SET(rc, e, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)PUSH_HTTP_LONG_SPEED);
 	if (!h->call.put_url)
-		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)h->call.read_bytes);
+		CURL_SET(rc, e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)h->call.read_bytes);
 	else
-		SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)h->call.read_bytes);
+		CURL_SET(rc, e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)h->call.read_bytes);
 	return rc;
 }
 
@@ -231,28 +225,26 @@ static CURLcode set_up_limits(struct push_http *h)
 	CURL *e = h->easy;
 	CURLcode rc = CURLE_OK;
 
-	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* A name that nobody resolves is given up without waiting for the thread that asks for it: who
 	 * polls this would wait as well. */
-	SET(CURLOPT_QUICK_EXIT, 1L);
+	CURL_SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	if (!h->call.read) {
-		SET(CURLOPT_TIMEOUT_MS, (long)(h->timeout_ns / NS_PER_MS));
+		CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)(h->timeout_ns / NS_PER_MS));
 		return rc;
 	}
-	SET(CURLOPT_TIMEOUT_MS, (long)(PUSH_HTTP_LONG_NS / NS_PER_MS));
-	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
-	SET(CURLOPT_LOW_SPEED_TIME, timeout_ms / 1000 + 1);
+	CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, (long)(PUSH_HTTP_LONG_NS / NS_PER_MS));
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_TIME, timeout_ms / 1000 + 1);
 	return rc;
 }
 
 /* NULL: libcurl's own, or there is none at all. */
 static const char *ca_file(const struct push_http_options *opts)
 {
-	if (opts->ca_file || curl_version_info(CURLVERSION_NOW)->cainfo)
-		return opts->ca_file;
-	return ca_file_find();
+	return opts->ca_file ? opts->ca_file : curl_setup_ca_file();
 }
 
 /* Everything but the headers, anew for each request: the one before may have been of another kind. */
@@ -268,41 +260,35 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 	CURLcode rc;
 
 	curl_easy_reset(e);
-	rc = set_up_body(h, body, bytes);
+	/* An address that the server names is no way to anything else. */
+	rc = curl_setup(e, t->is_tls, h->opts.ca_file, h->error);
+	if (rc == CURLE_OK)
+		rc = set_up_body(h, body, bytes);
 	if (rc == CURLE_OK)
 		rc = set_up_limits(h);
 	if (h->call.grpc_path)
 		push_target_call_url(t, h->call.grpc_path, url);
-	SET(CURLOPT_URL, h->call.put_url ? h->call.put_url : h->call.grpc_path ? url : t->url);
-	/* An address that the server names is no way to anything else. */
-#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
-	SET(CURLOPT_PROTOCOLS_STR, t->is_tls ? "https" : "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, t->is_tls ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-	SET(CURLOPT_HTTP_VERSION, version);
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
-	SET(CURLOPT_TCP_KEEPALIVE, 1L);
-	SET(CURLOPT_SOCKOPTFUNCTION, on_new_socket);
-	SET(CURLOPT_ERRORBUFFER, h->error);
-	SET(CURLOPT_HEADERFUNCTION, on_header);
-	SET(CURLOPT_HEADERDATA, h);
-	SET(CURLOPT_WRITEFUNCTION, on_body);
-	SET(CURLOPT_WRITEDATA, h);
-	if (ca_file(&h->opts))
-		SET(CURLOPT_CAINFO, ca_file(&h->opts));
+	CURL_SET(rc, e, CURLOPT_URL,
+		 h->call.put_url   ? h->call.put_url :
+		 h->call.grpc_path ? url :
+				     t->url);
+	CURL_SET(rc, e, CURLOPT_HTTP_VERSION, version);
+	CURL_SET(rc, e, CURLOPT_TCP_KEEPALIVE, 1L);
+	CURL_SET(rc, e, CURLOPT_SOCKOPTFUNCTION, on_new_socket);
+	CURL_SET(rc, e, CURLOPT_HEADERFUNCTION, on_header);
+	CURL_SET(rc, e, CURLOPT_HEADERDATA, h);
+	CURL_SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
+	CURL_SET(rc, e, CURLOPT_WRITEDATA, h);
 	if (version == CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) {
 		/* A proxy speaks HTTP/1.1 to us, and gRPC without TLS cannot. */
-		SET(CURLOPT_NOPROXY, "*");
+		CURL_SET(rc, e, CURLOPT_NOPROXY, "*");
 		/* libcurl 7.88 cannot use such a connection again: "Error in the HTTP2 framing
 		 * layer". One for each request, then. */
-		SET(CURLOPT_FRESH_CONNECT, 1L);
-		SET(CURLOPT_FORBID_REUSE, 1L);
+		CURL_SET(rc, e, CURLOPT_FRESH_CONNECT, 1L);
+		CURL_SET(rc, e, CURLOPT_FORBID_REUSE, 1L);
 	}
 	return rc == CURLE_OK ? 0 : -ENOTSUP;
 }
-#undef SET
 
 static int set_up_multi(struct push_http *h)
 {

@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/ca_file.h"
+#include "base/curl_setup.h"
 #include "base/folder.h"
 #include "base/new_file.h"
 #include "base/write_all.h"
@@ -125,36 +125,19 @@ static CURLcode set_up(struct debuginfod *d, const char *url, struct download *d
 		       char error[static CURL_ERROR_SIZE])
 {
 	CURL *e = d->easy;
-	CURLcode rc = CURLE_OK;
+	CURLcode rc;
 
 	curl_easy_reset(e);
-#define SET(option, value)                                           \
-	do {                                                         \
-		if (rc == CURLE_OK)                                  \
-			rc = curl_easy_setopt(e, (option), (value)); \
-	} while (0)
-	SET(CURLOPT_URL, url);
-#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
-	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-	SET(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-	SET(CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-	SET(CURLOPT_FOLLOWLOCATION, 1L);
-	SET(CURLOPT_MAXREDIRS, REDIRECTS_MAX);
-	SET(CURLOPT_FAILONERROR, 1L);
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_USERAGENT, "heaptap/" HEAPTAP_VERSION);
-	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
-	SET(CURLOPT_LOW_SPEED_TIME, IDLE_SECONDS);
-	SET(CURLOPT_ERRORBUFFER, error);
-	SET(CURLOPT_WRITEFUNCTION, on_data);
-	SET(CURLOPT_WRITEDATA, down);
-	if (!curl_version_info(CURLVERSION_NOW)->cainfo && ca_file_find())
-		SET(CURLOPT_CAINFO, ca_file_find());
-#undef SET
+	rc = curl_setup(e, false, NULL, error);
+	CURL_SET(rc, e, CURLOPT_URL, url);
+	CURL_SET(rc, e, CURLOPT_FOLLOWLOCATION, 1L);
+	CURL_SET(rc, e, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+	CURL_SET(rc, e, CURLOPT_FAILONERROR, 1L);
+	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	CURL_SET(rc, e, CURLOPT_LOW_SPEED_TIME, IDLE_SECONDS);
+	CURL_SET(rc, e, CURLOPT_WRITEFUNCTION, on_data);
+	CURL_SET(rc, e, CURLOPT_WRITEDATA, down);
 	return rc;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ca_file.h"
+#include "base/curl_setup.h"
 #include "base/vec.h"
 #include "http/http_get.h"
 
@@ -19,7 +19,6 @@
 struct top_fetch {
 	CURLM *multi;
 	CURL *easy;
-	struct curl_slist *headers;
 	char *base; /* of all addresses, without a slash at its end */
 	char *unix_path;
 	VEC(char) body;
@@ -71,53 +70,20 @@ static int set_address(struct top_fetch *f, const char *url)
 	return f->base ? 0 : -ENOMEM;
 }
 
-static int add_token(struct top_fetch *f, const char *token)
-{
-	char *line = NULL;
-	int err = 0;
-
-	if (!token)
-		return 0;
-	if (asprintf(&line, "Authorization: Bearer %s", token) < 0)
-		return -ENOMEM;
-	f->headers = curl_slist_append(NULL, line);
-	if (!f->headers)
-		err = -ENOMEM;
-	explicit_bzero(line, strlen(line));
-	free(line);
-	return err;
-}
-
 /* -ENOTSUP: this libcurl has not what is needed, and nothing is sent. */
-static int set_up(struct top_fetch *f)
+static int set_up(struct top_fetch *f, const char *token)
 {
-	const char *ca_file = ca_file_find();
 	CURL *e = f->easy;
-	CURLcode rc = CURLE_OK;
+	CURLcode rc = curl_setup(e, false, NULL, f->error);
 
-#define SET(option, value)                                           \
-	do {                                                         \
-		if (rc == CURLE_OK)                                  \
-			rc = curl_easy_setopt(e, (option), (value)); \
-	} while (0)
-	SET(CURLOPT_WRITEFUNCTION, on_body);
-	SET(CURLOPT_WRITEDATA, f);
-	SET(CURLOPT_ERRORBUFFER, f->error);
-	SET(CURLOPT_HTTPHEADER, f->headers);
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_NOPROXY, "*"); /* the token is the server's alone */
-#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
-	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	SET(CURLOPT_TIMEOUT_MS, ANSWER_MS);
-	if (ca_file)
-		SET(CURLOPT_CAINFO, ca_file);
+	if (rc == CURLE_OK)
+		rc = curl_setup_token(e, token);
+	CURL_SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
+	CURL_SET(rc, e, CURLOPT_WRITEDATA, f);
+	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	CURL_SET(rc, e, CURLOPT_TIMEOUT_MS, ANSWER_MS);
 	if (f->unix_path)
-		SET(CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
-#undef SET
+		CURL_SET(rc, e, CURLOPT_UNIX_SOCKET_PATH, f->unix_path);
 	return rc == CURLE_OK ? 0 : rc == CURLE_OUT_OF_MEMORY ? -ENOMEM : -ENOTSUP;
 }
 
@@ -129,8 +95,6 @@ int top_fetch_open(const char *url, const char *token, struct top_fetch **ret)
 	if (!f)
 		return -ENOMEM;
 	err = set_address(f, url);
-	if (!err)
-		err = add_token(f, token);
 	if (!err && !curl_global_init(CURL_GLOBAL_DEFAULT)) {
 		f->multi = curl_multi_init();
 		f->easy = curl_easy_init();
@@ -138,7 +102,7 @@ int top_fetch_open(const char *url, const char *token, struct top_fetch **ret)
 	if (!err && (!f->multi || !f->easy))
 		err = -ENOMEM;
 	if (!err)
-		err = set_up(f);
+		err = set_up(f, token);
 	if (err)
 		top_fetch_close(f);
 	else
@@ -155,7 +119,6 @@ void top_fetch_close(struct top_fetch *f)
 		curl_easy_cleanup(f->easy);
 	if (f->multi)
 		curl_multi_cleanup(f->multi);
-	curl_slist_free_all(f->headers);
 	vec_release(&f->body);
 	free(f->unix_path);
 	free(f->base);
