@@ -426,6 +426,12 @@ static void test_text(void **state)
 	text = write_report(p, &opts);
 	assert_null(strstr(text, "allocated block"));
 	free(text);
+	/* a table without rows has no head */
+	opts = (struct report_options){ .format = REPORT_TEXT, .sort = REPORT_SORT_TEMPORARY };
+	text = write_report(p, &opts);
+	has(text, "No block that was sampled was freed within 1 ms.\n");
+	assert_null(strstr(text, "WHERE"));
+	free(text);
 	profile_free(p);
 }
 

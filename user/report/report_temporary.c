@@ -79,24 +79,32 @@ static bool has_temporary(const struct report_row *row)
 	return row->temporary_objects > 0;
 }
 
-int report_write_temporary(const struct report *r, size_t row_cap, FILE *out)
+static void put_table(const struct report *r, const struct report_places *rows, size_t row_cap,
+		      FILE *out)
 {
-	struct report_places rows = { 0 };
-	int err = report_find_ranked(r, has_temporary, &rows);
-	size_t shown_cnt = row_cap && row_cap < rows.cnt ? row_cap : rows.cnt;
+	size_t shown_cnt = row_cap && row_cap < rows->cnt ? row_cap : rows->cnt;
 
-	if (err)
-		goto out;
-	report_put_head(r, out);
 	report_paint(r, REPORT_BOLD, out);
 	fprintf(out, "%9s %7s %-14s  %-14s %9s  WHERE", "TEMPORARY", "OF ALL", "95 %", "MOST HAVE",
 		"ALLOCATED");
 	report_paint(r, REPORT_PLAIN, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < shown_cnt; i++)
-		put_row(r, &rows.data[i], out);
-	if (shown_cnt < rows.cnt)
-		fprintf(out, "%*sand %zu more: --top 0\n", CELL_COLUMNS, "", rows.cnt - shown_cnt);
+		put_row(r, &rows->data[i], out);
+	if (shown_cnt < rows->cnt)
+		fprintf(out, "%*sand %zu more: --top 0\n", CELL_COLUMNS, "", rows->cnt - shown_cnt);
+}
+
+int report_write_temporary(const struct report *r, size_t row_cap, FILE *out)
+{
+	struct report_places rows = { 0 };
+	int err = report_find_ranked(r, has_temporary, &rows);
+
+	if (err)
+		goto out;
+	report_put_head(r, out);
+	if (rows.cnt)
+		put_table(r, &rows, row_cap, out);
 	report_put_wrapped(rows.cnt ?
 				   "temporary: blocks that were freed within 1 ms; of all blocks "
 				   "that were allocated while recording" :
