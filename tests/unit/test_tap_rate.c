@@ -44,7 +44,8 @@ static void test_cases(void **state)
 			cases[i].time_ns,
 			cases[i].allowed_ns > 0 ? cases[i].allowed_ns : 1e18,
 		};
-		uint64_t got = tap_rate_next(cases[i].rate_bytes, &cost);
+		uint64_t calm_ns = TAP_RATE_CALM_NS;
+		uint64_t got = tap_rate_next(cases[i].rate_bytes, &cost, &calm_ns);
 
 		if (got != cases[i].want)
 			fail_msg("case %zu: %llu, must be %llu", i, (unsigned long long)got,
@@ -57,22 +58,51 @@ static void test_rest(void **state)
 {
 	(void)state;
 	for (uint64_t at_finest_ns = MS / 10; at_finest_ns < 2000 * MS; at_finest_ns *= 3) {
-		uint64_t rate = FINEST, next = rate;
+		uint64_t rate = FINEST, next = rate, calm_ns = TAP_RATE_CALM_NS;
 
 		for (int i = 0; i < 30; i++) {
 			const struct tap_rate_cost cost = { at_finest_ns * FINEST / next, 250 * MS,
 							    250 * MS, 1e18 };
 
 			rate = next;
-			next = tap_rate_next(rate, &cost);
+			next = tap_rate_next(rate, &cost, &calm_ns);
 		}
 		assert_int_equal(next, rate);
 	}
 }
 
+/* Bursts with pauses between them are sampled at one rate; when they are over it is fine again. */
+static void test_bursts(void **state)
+{
+	const struct tap_rate_cost pause = { 0, 0, 250 * MS, 1e18 };
+	uint64_t rate = FINEST, calm_ns = TAP_RATE_CALM_NS, in_bursts = 0;
+	uint64_t pause_cnt = TAP_RATE_CALM_NS / (250 * MS) - 1;
+
+	(void)state;
+	for (int burst = 0; burst < 5; burst++) {
+		for (int i = 0; i < 8; i++) {
+			const struct tap_rate_cost cost = { 30 * MS * FINEST / rate, 60 * MS,
+							    250 * MS, 1e18 };
+
+			rate = tap_rate_next(rate, &cost, &calm_ns);
+		}
+		if (in_bursts)
+			assert_int_equal(rate, in_bursts);
+		in_bursts = rate;
+		assert_true(rate > FINEST);
+		for (uint64_t i = 0; i < pause_cnt; i++)
+			rate = tap_rate_next(rate, &pause, &calm_ns);
+		assert_int_equal(rate, in_bursts);
+	}
+	for (int i = 0; i < 8; i++)
+		rate = tap_rate_next(rate, &pause, &calm_ns);
+	assert_int_equal(rate, FINEST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases),
+					    cmocka_unit_test(test_bursts),
 					    cmocka_unit_test(test_rest) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

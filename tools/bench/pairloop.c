@@ -5,7 +5,8 @@
  *
  * Commands on stdin, one answer line on stdout for each:
  *   run SIZE THREADS PAIRS     every thread does PAIRS malloc+free pairs -> ns per pair
- *   pace SIZE PER_SECOND SEC   malloc+free pairs at a rate, for SEC seconds -> pairs per second
+ *   pace SIZE PER_SECOND SEC [US]  malloc+free pairs at a rate, for SEC seconds, in bursts that are
+ *                              US (200) microseconds apart at least        -> pairs per second
  *   idle N                     N more threads that allocate a hundred times a second -> N
  *   hold N SIZE                N more live blocks, from 64 call paths       -> blocks held
  *   drop                       free all that is held                        -> 0
@@ -101,7 +102,7 @@ static int command_run(size_t size, int threads, long pairs)
 	return 0;
 }
 
-static int command_pace(size_t size, long per_second, long seconds)
+static int command_pace(size_t size, long per_second, long seconds, long least_us)
 {
 	uint64_t start_ns = now_ns(CLOCK_MONOTONIC), elapsed_ns = 0;
 	long done = 0;
@@ -116,7 +117,7 @@ static int command_pace(size_t size, long per_second, long seconds)
 			pairs_below(DEPTH, size, due - done);
 			done = due;
 		} else { /* no oftener than needed: hundreds of these may run */
-			usleep(wait_us < 200 ? 200 : wait_us > 100000 ? 100000 : wait_us);
+			usleep(wait_us < least_us ? least_us : wait_us > 100000 ? 100000 : wait_us);
 		}
 		elapsed_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
 	}
@@ -233,7 +234,7 @@ static int command_map(const char *path)
 int main(void)
 {
 	struct held *held = NULL;
-	long held_cnt = 0, a, b, c;
+	long held_cnt = 0, a, b, c, d;
 	char path[3072], line[4096];
 
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -242,8 +243,10 @@ int main(void)
 
 		if (sscanf(line, "run %ld %ld %ld", &a, &b, &c) == 3)
 			err = command_run(a, b, c);
+		else if (sscanf(line, "pace %ld %ld %ld %ld", &a, &b, &c, &d) == 4)
+			err = command_pace(a, b, c, d);
 		else if (sscanf(line, "pace %ld %ld %ld", &a, &b, &c) == 3)
-			err = command_pace(a, b, c);
+			err = command_pace(a, b, c, 200);
 		else if (sscanf(line, "idle %ld", &a) == 1)
 			err = command_idle(a);
 		else if (sscanf(line, "hold %ld %ld", &a, &b) == 2)

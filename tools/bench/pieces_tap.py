@@ -94,22 +94,26 @@ def stop_case(bench):
     report.bar("command to recording with the tap", attach, "ms", f"<= {ATTACH_MS} ms", attach <= ATTACH_MS)
 
 
+def threads_cpu_s(pid):
+    """CPU time of the threads that a process has, to the nanosecond: ticks of 10 ms are too coarse for 0.1 %."""
+    return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
 def family_cpu_s(top):
     """CPU time of a process and all that it has started and that are alive."""
     children = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = path.read_text().rsplit(") ", 1)[1].split()
+            parent = int(path.read_text().rsplit(") ", 1)[1].split()[1])
         except OSError:
             continue
-        children.setdefault(int(fields[1]), []).append((int(path.parent.name), int(fields[11]) + int(fields[12])))
-    mine = Path(f"/proc/{top}/stat").read_text().rsplit(") ", 1)[1].split()
-    ticks, todo = int(mine[11]) + int(mine[12]), [top]
+        children.setdefault(parent, []).append(int(path.parent.name))
+    seconds, todo = 0, [top]
     while todo:
-        for pid, its in children.get(todo.pop(), []):
-            ticks += its
-            todo.append(pid)
-    return ticks / os.sysconf("SC_CLK_TCK")
+        pid = todo.pop()
+        seconds += threads_cpu_s(pid)
+        todo += children.get(pid, [])
+    return seconds
 
 
 def volume_case(bench):

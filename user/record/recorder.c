@@ -37,6 +37,8 @@
 #include "track/tracker.h"
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
+#define LOOK_TAPPED_NS \
+	1000000000ULL /* at processes that are tapped; else as often as the status is made */
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
 
@@ -97,10 +99,25 @@ static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_ima
 	return 0;
 }
 
+/* What a look is urgent for is what probes of functions that throw go by; a tap needs none. */
+static bool are_all_tapped(const struct recorder *r)
+{
+	const struct target *t;
+
+	vec_each(&r->targets.list, t)
+		if (!tracker_is_tapped(r->tracker, t->pid))
+			return false;
+	return true;
+}
+
 static void look_at_targets(struct recorder *r)
 {
+	uint64_t now = now_ns();
 	struct target *t;
 
+	if (now < r->looked_ns + LOOK_TAPPED_NS && are_all_tapped(r))
+		return;
+	r->looked_ns = now;
 	targets_look(&r->targets);
 	vec_each(&r->targets.list, t) {
 		if (t->has_other_heap)

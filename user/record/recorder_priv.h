@@ -52,7 +52,8 @@ struct recorder {
 	bool has_warned; /* of the overhead */
 	struct idle_tasks *idle_tasks;
 	struct history *history; /* NULL: there was no memory for it */
-	uint64_t counters_ns;
+	uint64_t counters_ns,
+		looked_ns; /* when they were read, and who is recorded was looked at */
 	struct live_line live_line;
 };
 

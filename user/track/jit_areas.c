@@ -7,12 +7,23 @@
 #include <string.h>
 
 #include "proc/process.h"
+#include "tap/tap.h"
 #include "track/files.h"
+
+/* It is nobody's code but ours, has no names to look for, and no stack begins in it. */
+static bool is_tap(const struct proc_map *m)
+{
+	const size_t len = sizeof(TAP_PATH) - 1;
+
+	return !strncmp(m->path, TAP_PATH, len) && (!m->path[len] || m->path[len] == ' ');
+}
 
 bool jit_can_be_in(const struct proc_map *m, const struct track_files *files)
 {
 	static const char *const kernels[] = { "[vdso]", "[vvar", "[vsyscall]", "[uprobes]" };
 
+	if (is_tap(m))
+		return false;
 	if (m->ino)
 		return track_files_is_other(files, m);
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)

@@ -9,13 +9,18 @@ static double limit_ns(const struct tap_rate_cost *c)
 	return ns < c->allowed_ns * TAP_RATE_OF_ALLOWED ? ns : c->allowed_ns * TAP_RATE_OF_ALLOWED;
 }
 
-uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost)
+uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, uint64_t *calm_ns)
 {
 	double spent_ns = (double)cost->spent_ns;
 
 	/* Half the rate is twice the cost; and not back and forth. */
-	if (rate_bytes >= 2 * TAP_RATE_FINEST && spent_ns * 4 < limit_ns(cost))
-		return rate_bytes / 2;
+	if (spent_ns * 4 < limit_ns(cost)) {
+		*calm_ns += cost->time_ns;
+		return *calm_ns >= TAP_RATE_CALM_NS && rate_bytes >= 2 * TAP_RATE_FINEST ?
+			       rate_bytes / 2 :
+			       rate_bytes;
+	}
+	*calm_ns = 0;
 	for (; spent_ns > limit_ns(cost) && rate_bytes < TAP_RATE_COARSEST; spent_ns /= 2)
 		rate_bytes *= 2;
 	return rate_bytes;

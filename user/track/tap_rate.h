@@ -19,6 +19,9 @@
 #define TAP_RATE_COARSEST (64ULL << 20)
 #define TAP_RATE_SHARE 0.005
 #define TAP_RATE_OF_ALLOWED 0.7
+/* Coarser at once, finer again only after so long with little to do: work comes in bursts, and each would
+ * begin with a quarter of a second at the finest rate. */
+#define TAP_RATE_CALM_NS 4000000000ULL
 
 struct tap_rate_cost {
 	uint64_t spent_ns; /* in its probes */
@@ -30,13 +33,13 @@ struct tap_rate_cost {
 /* What is sampled at one rate: a process, or a family that counts its hits together. */
 struct tap_unit {
 	struct recording_limit limit; /* of what it may cost */
-	uint64_t rate_bytes;
+	uint64_t rate_bytes, calm_ns;
 	/* As it was when the rate was last looked at. */
 	uint64_t checked_ns;
 	struct ht_hits hits;
 };
 
-/* The rate for what comes. */
-uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost);
+/* The rate for what comes. *calm_ns: TAP_RATE_CALM_NS to begin with, kept from one call to the next. */
+uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, uint64_t *calm_ns);
 
 #endif

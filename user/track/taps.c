@@ -109,7 +109,9 @@ static int note_tapped(struct taps *ts, struct followed_process *p, const struct
 	inst->sampler_rate_bytes = ts->rate_bytes;
 	process_cpu_ns(p->pid, &p->tap_cpu_ns);
 	if (!ts->is_family || !u->rate_bytes)
-		*u = (struct tap_unit){ .limit = u->limit, .rate_bytes = ts->rate_bytes };
+		*u = (struct tap_unit){ .limit = u->limit,
+					.rate_bytes = ts->rate_bytes,
+					.calm_ns = TAP_RATE_CALM_NS };
 	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
 
@@ -193,7 +195,7 @@ static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct 
 
 	cost.allowed_ns = allowed_ns(&u->limit, &cost);
 	if (u->checked_ns && !ts->rate_is_fixed)
-		u->rate_bytes = tap_rate_next(u->rate_bytes, &cost);
+		u->rate_bytes = tap_rate_next(u->rate_bytes, &cost, &u->calm_ns);
 	u->hits = *hits;
 	u->checked_ns = now;
 }
