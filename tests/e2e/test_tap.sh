@@ -371,6 +371,13 @@ kill -9 $(pgrep -P "$recorder" -x heaptap-guard)
 stop_recorder
 same_text "its guardian killed"
 record_start --tap=only -p "$target"
+# It forks all the time: its children have nothing that is to be taken out of them by way of a probe.
+probed=
+for ((i = 0; i < 20; i++)); do
+	is_same_text
+	grep 'libc.*: cc' "$work/differences" && probed=1
+done
+[ -z "$probed" ] && ok "its children: no probe is put into what is tapped" || not_ok "its children" "there are probes beside the tap"
 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err"
 status=$?
 [ $status = 1 ] && says "$work/remove.err" 'it is tapped by another heaptap' && ok "doctor --remove-tap: not of one that is there" ||
@@ -382,6 +389,6 @@ wait "$recorder" 2>/dev/null
 same_text "doctor --remove-tap"
 "$heaptap" record --tap=only -p "$target" --force -n 0 -d 1s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" ||
 	not_ok "after kills" "it cannot be tapped" "$work/heaptap.err"
-same_text "killed $i times"
-leaves_alone "killed $i times"
+same_text "killed many times"
+leaves_alone "killed many times"
 e2e_end

@@ -32,7 +32,8 @@ struct under_way {
 
 struct guardian {
 	pid_t pid;
-	int fd; /* -1: it is gone */
+	int fd; /* stays open when it is lost, so that who waits for it learns of that */
+	bool is_lost;
 	bool is_given_up; /* it may still be there, and take out what it holds */
 	uint64_t last_number; /* of ids and tickets */
 	VEC(struct under_way) under_way; /* has room for one more */
@@ -56,6 +57,7 @@ static int start(struct guardian *g)
 		close(pair[0]);
 	else
 		g->fd = pair[0];
+	g->is_lost = err;
 	return err;
 }
 
@@ -79,7 +81,7 @@ int guardian_start(struct guardian **ret)
 
 bool guardian_is_lost(const struct guardian *g)
 {
-	return g->fd < 0;
+	return g->is_lost;
 }
 
 static void reap(struct guardian *g)
@@ -88,15 +90,22 @@ static void reap(struct guardian *g)
 		;
 }
 
-/* Nothing is under way any more: it is out, or was left. */
+/* Nothing is under way any more: it is out, or was left. If it lives, it learns that nobody asks any more. */
 static int lose(struct guardian *g)
 {
-	if (g->fd >= 0) {
-		close(g->fd);
-		g->fd = -1;
-	}
+	if (g->fd >= 0)
+		shutdown(g->fd, SHUT_RDWR);
+	g->is_lost = true;
 	g->under_way.cnt = 0;
 	return -EPIPE;
+}
+
+static void part(struct guardian *g)
+{
+	lose(g);
+	if (g->fd >= 0)
+		close(g->fd);
+	g->fd = -1;
 }
 
 void guardian_end(struct guardian *g)
@@ -107,7 +116,7 @@ void guardian_end(struct guardian *g)
 
 	if (!g)
 		return;
-	if (g->fd >= 0) {
+	if (!g->is_lost && g->fd >= 0) {
 		p.fd = g->fd;
 		shutdown(g->fd, SHUT_WR);
 		do { /* news that nobody wants any more, until it has ended */
@@ -117,7 +126,7 @@ void guardian_end(struct guardian *g)
 		} while (n > 0);
 		g->is_given_up = n < 0;
 	}
-	lose(g);
+	part(g);
 	if (g->pid > 0)
 		reap(g);
 	vec_release(&g->under_way);
@@ -126,7 +135,7 @@ void guardian_end(struct guardian *g)
 
 int guardian_restart(struct guardian *g)
 {
-	lose(g);
+	part(g);
 	reap(g);
 	g->pid = 0;
 	g->is_given_up = false;
@@ -162,7 +171,7 @@ static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 	ssize_t n;
 	int ready;
 
-	if (g->fd < 0)
+	if (g->is_lost)
 		return -EPIPE;
 	do {
 		ready = poll(&p, 1, timeout_ms);
@@ -225,7 +234,7 @@ static int send_request(struct guardian *g, struct request *r)
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 + r->body_cnt };
 	ssize_t n;
 
-	if (g->fd < 0)
+	if (g->is_lost)
 		return -EPIPE;
 	memcpy(iov + 1, r->body, r->body_cnt * sizeof(*iov));
 	if (r->fd_cnt) {

@@ -348,7 +348,6 @@ int recorder_run(struct recorder *r)
 	holds_end(r->holds); /* there is nothing to wait for any more */
 	r->holds = NULL;
 	err = recorder_look(r);
-	tracker_repair(r->tracker);
 	tracker_stop(r->tracker);
 	if (r->opts.jvm_perfmap)
 		jvm_names_ask(r->tracker);

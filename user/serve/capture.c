@@ -220,8 +220,6 @@ void capture_stop(struct capture *c)
 	if (!c)
 		return;
 	governor_free(c->governor);
-	if (c->tracker)
-		tracker_repair(c->tracker);
 	tracker_free(c->tracker);
 	c->governor = NULL;
 	c->tracker = NULL;

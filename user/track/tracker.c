@@ -162,18 +162,6 @@ void tracker_stop_allocs(struct tracker *t)
 	probes_stop_allocs(t->probes);
 }
 
-void tracker_stop(struct tracker *t)
-{
-	struct followed_process *p;
-
-	t->is_stopped = true;
-	loaders_free(t->loaders);
-	t->loaders = NULL;
-	probes_stop(t->probes);
-	vec_each(&t->followed.list, p)
-		engine_del_target(t->engine, p->pid);
-}
-
 void tracker_free(struct tracker *t)
 {
 	if (!t)
@@ -237,6 +225,34 @@ static int refresh(struct tracker *t, struct followed_process *p)
 	return err;
 }
 
+/* The guardian was killed, perhaps just now: what it left in the processes is taken out by a new one. */
+static void repair(struct tracker *t)
+{
+	struct followed_process *p;
+
+	if (!guardian_is_lost(t->opts.guardian) || guardian_restart(t->opts.guardian))
+		return;
+	vec_each(&t->followed.list, p) {
+		p->may_have_leftovers = true;
+		refresh(t, p); /* nothing is attached any more */
+		taps_repair(p);
+	}
+	guardian_wait_all_out(t->opts.guardian);
+}
+
+void tracker_stop(struct tracker *t)
+{
+	struct followed_process *p;
+
+	t->is_stopped = true;
+	loaders_free(t->loaders);
+	t->loaders = NULL;
+	probes_stop(t->probes);
+	repair(t);
+	vec_each(&t->followed.list, p)
+		engine_del_target(t->engine, p->pid);
+}
+
 void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
 		       bool *ret_traces)
 {
@@ -256,21 +272,6 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 			*ret_traces |= p->mapped.data[i]->loader.traces;
 	}
 	p->held_until_ns = 0; /* it goes on now */
-}
-
-void tracker_repair(struct tracker *t)
-{
-	struct followed_process *p;
-
-	if (!guardian_is_lost(t->opts.guardian) || guardian_restart(t->opts.guardian))
-		return;
-	t->is_stopped = true; /* nothing is attached any more */
-	vec_each(&t->followed.list, p) {
-		p->may_have_leftovers = true;
-		refresh(t, p);
-		taps_repair(p);
-	}
-	guardian_wait_all_out(t->opts.guardian);
 }
 
 static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct followed_process **ret)
@@ -526,7 +527,8 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 	case HT_EVENT_FORK:
 		if (t->opts.follow) {
 			add_child(t, event);
-		} else {
+		} else if (p->tap !=
+			   TAP_IN) { /* the tap's probes are where no child of it comes by */
 			p->cleans_left = CLEAN_CNT;
 		}
 		break;

@@ -67,9 +67,6 @@ struct tracker_options {
 
 int tracker_new(struct engine *engine, struct track_files *files,
 		const struct tracker_options *opts, struct tracker **ret);
-/* The guardian was killed: what it left in the processes is taken out by a new one. To be called when nothing
- * is to be attached any more; does nothing when it was not. */
-void tracker_repair(struct tracker *t);
 /* Takes every probe out. */
 void tracker_free(struct tracker *t);
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* test_guardian.c - a guardian that is killed: whoever learns of it first, the loop that waits for news does, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "guardian/guardian.h"
+#include "kernel/attach.h"
+
+static bool has_news(const struct guardian *g)
+{
+	struct pollfd p = { .fd = guardian_fd(g), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && p.revents && !(p.revents & POLLNVAL);
+}
+
+static void test_killed(void **state)
+{
+	struct attach_site site = { .off = 1 };
+	struct attach_request req = { .site_cnt = 1, .sites = &site, .mode = ATTACH_MULTI };
+	struct guardian *g = NULL;
+	int err = 0;
+
+	(void)state;
+	assert_int_equal(guardian_start(&g), 0);
+	assert_false(guardian_is_lost(g));
+	assert_int_equal(guardian_work(g), 0);
+	req.file_fd = req.prog_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(req.file_fd >= 0);
+	assert_int_equal(kill(guardian_pid(g), SIGKILL), 0);
+	for (int i = 0; i < 1000 && !err; i++) {
+		err = guardian_clean(g, &req);
+		usleep(1000);
+	}
+	assert_int_equal(err, -EPIPE);
+	assert_true(guardian_is_lost(g));
+	assert_true(has_news(g));
+	assert_int_equal(guardian_work(g), -EPIPE);
+	assert_true(guardian_is_out(g, 12345));
+
+	assert_int_equal(guardian_restart(g), 0);
+	assert_false(guardian_is_lost(g));
+	assert_false(has_news(g));
+	assert_int_equal(guardian_work(g), 0);
+	guardian_end(g);
+	close(req.file_fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
