@@ -51,7 +51,7 @@ static int on_live(void *ctx, const void *key, const void *value)
 #define LIVE_BATCH_CNT 1024
 #define LIVE_GAP_CNT 64
 
-/* No: certainly. To find that out in the map itself takes 3 ms, as it has a million buckets. */
+/* false: nothing is in `live`. The map has a million buckets: to find that out there takes 3 ms. */
 static bool may_live(struct engine *e)
 {
 	const uint32_t *slots = e->skel->bss->live_filter;

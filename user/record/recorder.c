@@ -37,8 +37,8 @@
 #include "track/tracker.h"
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
-#define LOOK_TAPPED_NS \
-	1000000000ULL /* at processes that are tapped; else as often as the status is made */
+/* How often to look at processes that are tapped; at others, as often as the status is made. */
+#define LOOK_TAPPED_NS 1000000000ULL
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
 
@@ -99,7 +99,7 @@ static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_ima
 	return 0;
 }
 
-/* What a look is urgent for is what probes of functions that throw go by; a tap needs none. */
+/* A look is urgent for probes of functions that throw, which go by the memory that is left. A tap has none. */
 static bool are_all_tapped(const struct recorder *r)
 {
 	const struct target *t;
