@@ -31,7 +31,7 @@ try:
     for _ in range(times):
         recorder = subprocess.Popen([heaptap, "record", "--tap", "-p", str(pid), "--force", "-q", "-n", "0", "-d", "20s", "-o", file],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 60  # an emulated machine takes its time
         while not is_stopped(stat) and time.monotonic() < limit and recorder.poll() is None:
             pass
         if time.monotonic() < limit and recorder.poll() is None:
