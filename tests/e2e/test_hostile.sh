@@ -120,7 +120,11 @@ measure() {
 	cost=$(awk '/^COST/ { c = $2 } END { print c }' "$work/target.out")
 }
 more_costs() { [ "$(grep -c ^COST "$work/target.out")" -gt "$1" ]; }
-# A probe costs 500 ns and more; the machine, some 20.
+# measure_again: a probe that was left costs every time, another program on the machine once
+measure_again() {
+	measure
+	is "$cost < 2 * $base + 5" || measure
+}
 is() { awk "BEGIN { exit !($1) }"; }
 for mode in $e2e_modes; do
 	E2E_MODE=pace start "$bin/hostile"
@@ -130,13 +134,13 @@ for mode in $e2e_modes; do
 	measure
 	probed=$cost
 	stop_recorder
-	measure
+	measure_again
 	if python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"; then
 		ok "$mode: after the end the target's text is what its files hold"
 	else
 		not_ok "$mode: the target's text after the end" "differs" "$work/differences"
 	fi
-	is "$cost < 2 * $base + 100" && is "$probed > $cost" &&
+	is "$cost < 2 * $base + 5" && is "$probed > $cost" &&
 		ok "$mode: after the end its speed is back: $base, $probed, $cost ns" ||
 		not_ok "$mode: speed after the end" "$base before, $probed recorded, $cost ns after"
 	wrong=0 slow=0
@@ -153,13 +157,13 @@ for mode in $e2e_modes; do
 		[ "$mode" = perf ] && seconds=3 || seconds=1
 		[ -n "$guard" ] && await $seconds is_gone "$guard" || sleep $seconds
 		python3 "$e2e_dir/same_text.py" "$target" >"$work/differences" || { wrong=$((wrong + 1)); cp "$work/differences" "$work/wrong"; }
-		measure
-		is "$cost < 2 * $base + 100" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
+		measure_again
+		is "$cost < 2 * $base + 5" || { slow=$((slow + 1)); echo "# $cost ns after kill $i"; }
 	done
 	[ $wrong = 0 ] && ok "$mode: killed $times times, the text is what its files hold" ||
 		not_ok "$mode: text after kill -9" "$wrong times different" "$work/wrong"
 	[ $slow = 0 ] && ok "$mode: killed $times times, its speed is back" ||
-		not_ok "$mode: speed after kill -9" "$slow times slower than 2 * $base + 100 ns"
+		not_ok "$mode: speed after kill -9" "$slow times slower than 2 * $base + 5 ns"
 	finish_target
 	[ "$target_status" = 0 ] && ok "$mode: the target lived" || not_ok "$mode: the target lived" "status $target_status"
 done
