@@ -3,7 +3,7 @@
  * live.bpf.h - the accounting: outstanding samples and cumulative sums.
  *
  * In-use is what is in `live`, nothing else; the sums in `totals` are monotonic and only say how
- * much went through. user/profile/ledger.c is the same rules in plain C, for the tests.
+ * much went through. tests/bpf/ledger.h is the same rules in plain C, and test_model.c compares them.
  */
 #ifndef HT_LIVE_BPF_H
 #define HT_LIVE_BPF_H

@@ -15,7 +15,7 @@
 
 #include "cost.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_scan.h"
+#include "unwind/unwind_table_priv.h"
 #include "unwind/unwind_table.h"
 
 #define INPUT_CAP 16384

@@ -11,8 +11,7 @@
 
 #include "base/clock.h"
 #include "budget/governor.h"
-#include "budget/governor_tally.h"
-#include "budget/governor_text.h"
+#include "budget/governor_priv.h"
 #include "profile/profile.h"
 
 static const struct budget_price full = { 0.76, 0.31 }, allocs = { 0.61, 0.27 };

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "profile/ledger.h"
+#include "../bpf/ledger.h"
 
 static struct ledger *fresh(void)
 {

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "saved/batch.h"
+#include "saved/saver_priv.h"
 #include "heaptap/abi.h"
 #include "saved/name.h"
 #include "saved/rules.h"

@@ -20,8 +20,7 @@
 #include <cmocka.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_scan.h"
-#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table_priv.h"
 #include "unwind/unwind_table.h"
 
 static char **arg_files;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table_priv.h"
 #include "unwind/unwind_table.h"
 
 #define ROUNDS_DEFAULT 5

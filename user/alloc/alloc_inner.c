@@ -7,7 +7,7 @@
  * ranges are grown only where nothing else can lie, and when there are too many the ones with
  * the least code go first.
  */
-#include "alloc/alloc_inner.h"
+#include "alloc/allocators_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -53,11 +53,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc/tap_spot.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 #include "alloc/alloc_calls.h"
-#include "alloc/alloc_inner.h"
+#include "alloc/allocators_priv.h"
 
 /* All rows with a few prefixes; a file with more is not an allocator but a joke. */
 #define FOUND_CAP 1024

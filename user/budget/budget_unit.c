@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * budget_unit.c - see budget_unit.h.
+ * budget_unit.c - see governor_priv.h.
  *
  * Frees are given up and seen again so that no sample is ever counted as outstanding whose free may have
  * gone unseen: on the way down allocations go into the sums only (in BPF), then the free probes go, then
  * what is outstanding is dropped; on the way up the free probes come first.
  */
-#include "budget/budget_unit.h"
+#include "budget/governor_priv.h"
 
 #include <errno.h>
 #include <math.h>

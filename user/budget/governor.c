@@ -19,9 +19,7 @@
 #include "base/log_limit.h"
 #include "base/vec.h"
 #include "budget/auto_rate.h"
-#include "budget/budget_unit.h"
-#include "budget/governor_tally.h"
-#include "budget/governor_text.h"
+#include "budget/governor_priv.h"
 #include "kernel/engine.h"
 #include "track/tracker.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* governor_tally.c - see governor_tally.h. */
-#include "budget/governor_tally.h"
+/* governor_tally.c - see governor_priv.h. */
+#include "budget/governor_priv.h"
 
 #include <math.h>
 

@@ -17,7 +17,7 @@
 #include "base/printable.h"
 #include "base/shell_word.h"
 #include "base/write_all.h"
-#include "cmd/check_options.h"
+#include "cmd/check_priv.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
 #include "profile/pprof.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/check_options.c - see cmd/check_options.h. */
-#include "cmd/check_options.h"
+/* cmd/check_options.c - see check_priv.h. */
+#include "cmd/check_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/record_settings.h"
-#include "cmd/tap_preview.h"
+#include "cmd/record_priv.h"
 #include "record/out_file.h"
 #include "record/recorder.h"
 #include "record/result.h"

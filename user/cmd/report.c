@@ -12,7 +12,7 @@
 #include "base/write_all.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
-#include "cmd/report_options.h"
+#include "cmd/report_priv.h"
 #include "profile/match_list.h"
 #include "profile/older.h"
 #include "profile/pprof.h"

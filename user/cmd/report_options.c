@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/report_options.c - see report_options.h. */
-#include "cmd/report_options.h"
+/* cmd/report_options.c - see report_priv.h. */
+#include "cmd/report_priv.h"
 
 #include <errno.h>
 #include <stddef.h>

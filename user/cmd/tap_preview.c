@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/tap_preview.c - see tap_preview.h.
+ * cmd/tap_preview.c - see record_priv.h.
  *
  * What only shows when threads are stopped is not known here: one that sleeps in the kernel for too long, a seccomp filter
  * that the kernel does not let be suspended.
  */
-#include "cmd/tap_preview.h"
+#include "cmd/record_priv.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -9,8 +9,7 @@
 #include "budget/governor.h"
 #include "cmd/cmd.h"
 #include "top/fetch.h"
-#include "top/record_source.h"
-#include "top/serve_source.h"
+#include "top/sources.h"
 
 static const char usage[] =
 	"usage: heaptap top [OPTIONS] -p PID\n"

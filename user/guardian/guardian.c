@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
-#include "guardian/holder.h"
 #include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000

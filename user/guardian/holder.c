@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holder.c - see holder.h.
+ * holder.c - see guardian_priv.h.
  *
  * One loop: requests of main, and what the closer has done. It never waits for main: what main does not
  * take stays in the closer. Main is gone when the socket has ended or when its process has, whichever
@@ -9,7 +9,7 @@
  * It opens nothing but the definitions in tracefs and /proc/self/fd/N, and, for a tap, the memory of the
  * process; it parses nothing of a target.
  */
-#include "guardian/holder.h"
+#include "guardian/guardian_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,6 @@
 #include "base/null_fd.h"
 #include "base/vec.h"
 #include "guardian/closer.h"
-#include "guardian/tracer.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"

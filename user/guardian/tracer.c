@@ -20,7 +20,7 @@
  * A hold has an end, whatever main does: HOLD_LIMIT_NS. When main is gone the thread ends, and the
  * kernel lets everybody go on; the same when the guardian itself is killed.
  */
-#include "guardian/tracer.h"
+#include "guardian/guardian_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* connections.c - see connections.h. */
-#include "http/connections.h"
+/* connections.c - see http_priv.h. */
+#include "http/http_priv.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "http/connections.h"
+#include "http/http_priv.h"
 #include "http/listen.h"
 #include "http/token.h"
 

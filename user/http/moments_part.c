@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * moments_part.c - see moments_part.h.
+ * moments_part.c - see process_page_priv.h.
  *
  * Moments are told by what the clock said then, and by how long ago that was, which is right whatever the clock did
  * since. A page that is fetched again would forget what was chosen, so that the form is on the still one.
  */
-#include "http/moments_part.h"
+#include "http/process_page_priv.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "http/line_svg.h"
-#include "http/moments_part.h"
+#include "http/process_page_priv.h"
 #include "http/page_parts.h"
 #include "metrics/inuse_past.h"
 #include "metrics/view.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/strset.h"
+#include "metrics/series_group.h"
 #include "profile/profile.h"
 #include "push/profile_copy.h"
 

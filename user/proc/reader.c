@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "proc/proc_text.h"
-#include "proc/reader_process.h"
+#include "proc/reader_priv.h"
 #include "proc/reader_wire.h"
 
 #define LEAST_WAIT_MS 5

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reader_process.c - see reader_process.h.
+ * reader_process.c - see reader_priv.h.
  *
  * Keeps nothing of what it reads: it may be killed at any moment. It parses no more than /proc's own
  * texts; who parses somebody's file is a job, which is a process of its own.
  */
-#include "proc/reader_process.h"
+#include "proc/reader_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "elf/elf_symbols.h"
+#include "proc/survey_tags.h"
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
 #include "alloc/allocators.h"

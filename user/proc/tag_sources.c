@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
+#include "elf/tls_symbol.h"
 #include "elf/usdt_notes.h"
 #include "proc/process.h"
 #include "proc/process_memory.h"

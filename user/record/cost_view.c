@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cost_view.c - see cost_view.h. */
-#include "record/cost_view.h"
+/* cost_view.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include "budget/governor.h"
 #include "track/tracker.h"

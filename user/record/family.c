@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* family.c - see family.h. */
-#include "record/family.h"
+/* family.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jvm_names.c - see jvm_names.h. */
-#include "record/jvm_names.h"
+/* jvm_names.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* started.c - see started.h. */
-#include "record/started.h"
+/* started.c - see recorder_priv.h. */
+#include "record/recorder_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "report/report_heap.h"
+#include "report/report_heap_priv.h"
 #include "report/report_rows.h"
 
 #define MODULE_SHIFT 48

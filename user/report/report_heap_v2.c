@@ -35,7 +35,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
-#include "report/report_heap.h"
+#include "report/report_heap_priv.h"
 #include "report/report_rows.h"
 
 #define VALUE_MAX 9e18 /* that a reader takes */

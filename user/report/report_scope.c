@@ -14,6 +14,7 @@
 #include "report/report_rows.h"
 #include "profile/scope_note.h"
 #include "profile/scope_path.h"
+#include "profile/scope_tree.h"
 
 struct view {
 	struct report *r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * batch.c - see batch.h.
+ * batch.c - see saver_priv.h.
  *
  * The child writes a result for each job that it has done, so that what was made before it was ended
  * is not lost.
  */
-#include "saved/batch.h"
+#include "saved/saver_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ended.c - see ended.h.
+ * ended.c - see saver_priv.h.
  */
-#include "saved/ended.h"
+#include "saved/saver_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -31,7 +31,7 @@ struct saved_job {
 	uint32_t generation;
 	struct saved_usage usage;
 	struct governor_record budget; /* of that time as well */
-	uint64_t queued_ns; /* CLOCK_MONOTONIC: of those that wait in ended.h */
+	uint64_t queued_ns; /* CLOCK_MONOTONIC: of those that wait in ended.c */
 	int fd; /* in memory, while a child makes it; -1: none */
 };
 

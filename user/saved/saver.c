@@ -2,10 +2,10 @@
 /*
  * saver.c - see saver.h.
  *
- * What there is a reason for (watch.h) meets what may be spent (rules.h): here is decided
- * which profiles are made now (batch.h), and what becomes of those that were kept before.
+ * What there is a reason for (watch.c) meets what may be spent (rules.h): here is decided
+ * which profiles are made now (batch.c), and what becomes of those that were kept before.
  *
- * Jobs of ended processes wait in a list (ended.h), because nothing else knows of them any more;
+ * Jobs of ended processes wait in a list (ended.c), because nothing else knows of them any more;
  * those of running ones (peak, limit) are wants of the process until a child is started.
  */
 #include "saved/saver.h"
@@ -24,11 +24,9 @@
 #include "http/endpoints.h"
 #include "kernel/engine.h"
 #include "metrics/view.h"
-#include "saved/batch.h"
-#include "saved/ended.h"
+#include "saved/saver_priv.h"
 #include "saved/job.h"
 #include "saved/store.h"
-#include "saved/watch.h"
 #include "serve/profile_file.h"
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"

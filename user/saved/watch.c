@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - see watch.h.
+ * watch.c - see saver_priv.h.
  */
-#include "saved/watch.h"
+#include "saved/saver_priv.h"
 
 #include <errno.h>
 #include <stdbool.h>

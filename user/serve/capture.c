@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* capture.c - see capture.h. */
-#include "serve/capture.h"
+/* capture.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

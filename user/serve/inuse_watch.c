@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inuse_watch.c - see inuse_watch.h. */
-#include "serve/inuse_watch.h"
+/* inuse_watch.c - see live_view_priv.h. */
+#include "serve/live_view_priv.h"
 
 #include <errno.h>
 #include <math.h>

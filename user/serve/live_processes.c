@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live_processes.c - see live_processes.h.
+ * live_processes.c - see live_view_priv.h.
  *
  * The rows of the snapshot are one per context, which is finer than what is shown: threads of a pool
  * and labels are summed up to cells of {process, scope, pool}. A process's cells lie side by side
  * then, and the book (metrics/series_table.h) says which of them are shown.
  */
-#include "serve/live_processes.h"
+#include "serve/live_view_priv.h"
 
 #include <errno.h>
 #include <math.h>

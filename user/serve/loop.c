@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.c - see loop.h. */
-#include "serve/loop.h"
+/* loop.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requests.c - see requests.h. */
-#include "serve/requests.h"
+/* requests.c - see daemon_priv.h. */
+#include "serve/daemon_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
  * Trusts nothing in the file. A file that is truncated while it is mapped raises SIGBUS, which is
  * one of the reasons why this runs in the helper process.
  */
-#include "symbol/debug_image.h"
+#include "symbol/dwarf_lookup_priv.h"
 
 #include <errno.h>
 #include <gelf.h>

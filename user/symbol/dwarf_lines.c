@@ -5,7 +5,7 @@
  * libdw puts a file's directory in front of its name but, up to DWARF 4, not the unit's
  * compilation directory in front of a relative directory ("library/core/src" of Rust): done here.
  */
-#include "symbol/dwarf_lines.h"
+#include "symbol/dwarf_lookup_priv.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -28,9 +28,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "symbol/debug_image.h"
-#include "symbol/dwarf_lines.h"
-#include "symbol/dwarf_scopes.h"
+#include "symbol/dwarf_lookup_priv.h"
 
 /* Nesting of namespaces, types and blocks: deeper input is a bomb. */
 #define DEPTH_CAP 200

@@ -10,7 +10,7 @@
  * Lambdas live in functions: only an operator that has no scope otherwise is worth the walk through
  * all functions of its unit. Other methods of local classes stay unqualified.
  */
-#include "symbol/dwarf_scopes.h"
+#include "symbol/dwarf_lookup_priv.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include "elf/elf_file.h"
 #include "profile/profile.h"
 #include "symbol/build_id_files.h"
-#include "symbol/profile_trim.h"
+#include "symbol/profile_symbols_priv.h"
 
 /* A location to look up. */
 struct wanted {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_trim.c - see profile_trim.h. */
-#include "symbol/profile_trim.h"
+/* profile_trim.c - see profile_symbols_priv.h. */
+#include "symbol/profile_symbols_priv.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
  * when the helper dies is not lost.
  */
 #include "symbol/demangle.h"
-#include "symbol/symbol_helper.h"
+#include "symbol/symbolizer_priv.h"
 
 #include <elfutils/libdw.h>
 #include <errno.h>

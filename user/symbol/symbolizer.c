@@ -32,7 +32,7 @@
 #include "base/printable.h"
 #include "base/strset.h"
 #include "symbol/dwarf_lookup.h"
-#include "symbol/symbol_helper.h"
+#include "symbol/symbolizer_priv.h"
 #include "symbol/symbol_wire.h"
 
 #define TIME_LIMIT_DEFAULT_NS (30 * NS_PER_S)

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "tap/threads.h"
-#include "tap/visit.h"
+#include "tap/tap_priv.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10U

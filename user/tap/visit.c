@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* visit.c - see visit.h. */
-#include "tap/visit.h"
+/* visit.c - see tap_priv.h. */
+#include "tap/tap_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_source.c - see record_source.h.
+ * record_source.c - see sources.h.
  *
  * The recording's loop runs, and the screen is its guest. Every few seconds a child is forked that takes a snapshot,
  * has the names looked up and hands over a profile, as if the recording ended then: the loop never waits for names.
  * A child takes at most a tenth of the time of one CPU: the next one waits accordingly.
  */
-#include "top/record_source.h"
+#include "top/sources.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,6 +24,7 @@
 #include "serve/worker.h"
 #include "snapshot/scope_labels.h"
 #include "top/signals.h"
+#include "top/ui.h"
 #include "track/tracker.h"
 
 #define FIRST_NS (NS_PER_S / 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* screen.c - see screen.h. */
-#include "top/screen.h"
+/* screen.c - see ui_priv.h. */
+#include "top/ui_priv.h"
 
 #include <curses.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve_source.c - see serve_source.h.
+ * serve_source.c - see sources.h.
  *
  * The processes are from /metrics, one of them from /pid/N/debug/pprof/heap; only what is shown is asked for. A
  * server that takes long is asked as seldom that it is at work for us at most half of the time. The first answer is waited for before the
  * screen is drawn on: who cannot be reached is told in plain words.
  */
-#include "top/serve_source.h"
+#include "top/sources.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #include "profile/profile.h"
 #include "top/fetch.h"
 #include "top/signals.h"
+#include "top/ui.h"
 
 #define TICK_MS 500 /* another size of the terminal is seen within that time */
 

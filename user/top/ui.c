@@ -14,7 +14,7 @@
 #include "top/messages.h"
 #include "top/page.h"
 #include "top/rates.h"
-#include "top/screen.h"
+#include "top/ui_priv.h"
 
 struct top_ui {
 	struct top_view view;

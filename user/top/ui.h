@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ui.h - screen, keys and table together; where the data comes from is record_source.h's or serve_source.h's.
+ * ui.h - screen, keys and table together; where the data comes from is record_source.c's or serve_source.c's.
  */
 #ifndef HT_TOP_UI_H
 #define HT_TOP_UI_H

@@ -19,7 +19,7 @@ struct track_segment {
 	uint64_t off, bytes, vaddr;
 };
 
-/* What a file has to do with programs that are held at an exec: see loaders.h. */
+/* What a file has to do with programs that are held at an exec: see loaders.c. */
 struct track_loader {
 	uint64_t loaded_off; /* where a loader tells debuggers that libraries have come; 0: it is no loader */
 	/* From there, when both are in memory, to the state of the list; 0: not known, as musl's is not

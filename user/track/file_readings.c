@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_readings.c - see file_readings.h. */
-#include "track/file_readings.h"
+/* file_readings.c - see files_priv.h. */
+#include "track/files_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_sharing.c - see file_sharing.h.
+ * file_sharing.c - see probes_priv.h.
  *
  * A move has three steps. The probes of the new way are attached for all processes, while only the
  * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/way.bpf.h); then only
@@ -8,7 +8,7 @@
  * Between the steps is some time, so that no hit meets two of them. A file that does not move has
  * probes of one way, and while no file moves no hit looks for what counts.
  */
-#include "track/file_sharing.h"
+#include "track/probes_priv.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -26,7 +26,7 @@
 #include "proc/reader.h"
 #include "track/file_content.h"
 #include "track/file_job.h"
-#include "track/file_readings.h"
+#include "track/files_priv.h"
 #include "track/file_tags.h"
 #include "track/jit_code.h"
 #include "track/probe_sites.h"

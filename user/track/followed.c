@@ -15,6 +15,7 @@
 #include "proc/jit_entry.h"
 #include "proc/process.h"
 #include "track/instances.h"
+#include "track/jit_areas.h"
 #include "track/jit_code.h"
 
 /* How long new files are waited for. Who serves others does not let one process hold it up... */

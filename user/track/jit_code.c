@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
-#include "track/jit_reuse.h"
+#include "track/jit_code_priv.h"
 
 /* Read in one look, of each file: a tenth of a second. The rest comes with the next ones. */
 #define LOOK_BYTES (32ULL << 20)

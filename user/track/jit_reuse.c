@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_reuse.c - see jit_reuse.h. */
-#include "track/jit_reuse.h"
+/* jit_reuse.c - see jit_code_priv.h. */
+#include "track/jit_code_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

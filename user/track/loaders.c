@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loaders.c - see loaders.h.
+ * loaders.c - see tracker_priv.h.
  *
  * _dl_debug_state() is an empty function that glibc's, musl's and other loaders call when the libraries of the
  * program are mapped, before a constructor has run, and each time that some have come by dlopen().
  * Debuggers have their breakpoint there.
  */
-#include "track/loaders.h"
+#include "track/tracker_priv.h"
 
 #include <elf.h> /* AT_BASE */
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * probes.c - see probes.h.
  *
- * Each probed file has its probes (file_probes.h) and the way that they are in (file_sharing.h). Here
+ * Each probed file has its probes (file_probes.h) and the way that they are in (file_sharing.c). Here
  * processes come, keep more or less, and go.
  */
 #include "track/probes.h"
@@ -20,7 +20,7 @@
 #include "alloc/file_sampler.h"
 #include "tap/tap.h"
 #include "track/file_probes.h"
-#include "track/file_sharing.h"
+#include "track/probes_priv.h"
 #include "track/files.h"
 #include "track/leftovers.h"
 #include "track/probe_sites.h"

@@ -26,9 +26,8 @@
 #include "track/attach_ways.h"
 #include "track/followed.h"
 #include "track/jit_code.h"
-#include "track/loaders.h"
-#include "track/taps.h"
 #include "track/tracker_priv.h"
+#include "track/taps.h"
 
 /*
  * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of

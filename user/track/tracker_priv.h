@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracker_priv.h - a tracker from within: shared by tracker.c, which works, and tracker_ask.c, which answers. */
+/* tracker_priv.h - a tracker from within: tracker.c works, tracker_ask.c answers, loaders.c has the loaders probed. */
 #ifndef HT_TRACK_TRACKER_PRIV_H
 #define HT_TRACK_TRACKER_PRIV_H
 
@@ -14,9 +14,13 @@
 #include "track/taps.h"
 #include "track/tracker.h"
 
+struct engine;
+struct guardian;
 struct loaders;
 struct probes;
 struct reclaim;
+struct track_file;
+struct track_files;
 
 struct tracker {
 	struct engine *engine;
@@ -38,5 +42,23 @@ struct tracker {
 
 /* The process; pid 0: any one, where they share their probes. */
 struct followed_process *tracker_find(const struct tracker *t, pid_t pid);
+
+/*
+ * loaders.c: of programs that are held at an exec (guardian/exec_hold.h): their loaders, probed where they tell
+ * debuggers that libraries have come.
+ */
+
+/* only_pid: nobody else's loader is probed; 0: everybody's. -ENOMEM. */
+int loaders_new(struct engine *e, struct guardian *g, pid_t only_pid, struct loaders **ret);
+/* Takes the probes out. NULL is fine. */
+void loaders_free(struct loaders *l);
+
+/*
+ * A process has executed a program and has not begun: its loader is probed from now on, if it has one that
+ * tells debuggers. -ENOENT: it has not, or is static.
+ */
+int loaders_add(struct loaders *l, const struct track_files *files, pid_t pid);
+/* Of a file that is forgotten. */
+void loaders_forget_file(struct loaders *l, const struct track_file *file);
 
 #endif

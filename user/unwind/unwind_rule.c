@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_rule.c - see unwind_rule.h.
+ * unwind_rule.c - see unwind_table_priv.h.
  *
  * Rows say "CFA = rsp or rbp + off", which is nearly everything. Expressions are not evaluated in
  * BPF; the few that toolchains write on purpose are recognised by their shape:
@@ -14,7 +14,7 @@
  * A caller's rbp that rows cannot find is HT_RBP_UNDEFINED: the walk goes on as long as nobody
  * needs it. A CFA or return address that they cannot find is HT_CFA_UNSUPPORTED.
  */
-#include "unwind/unwind_rule.h"
+#include "unwind/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <elf.h>

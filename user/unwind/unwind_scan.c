@@ -23,7 +23,7 @@
  * at best. Where there is frame information to compare with, 0.01 to 1.3 % of the instructions
  * are wrong (test_unwind_scan), mostly in parts that gcc split off as unlikely.
  */
-#include "unwind/unwind_scan.h"
+#include "unwind/unwind_table_priv.h"
 
 #include <capstone/capstone.h>
 #include <elf.h>

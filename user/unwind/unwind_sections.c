@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_sections.c - see unwind_sections.h.
+ * unwind_sections.c - see unwind_table_priv.h.
  *
  * Program headers are read from where the first segment has them in memory: that is where the
  * loader and libgcc look, and a file without them there does not run.
  */
-#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table_priv.h"
 
 #include <dwarf.h>
 #include <elf.h>

@@ -38,9 +38,7 @@
 #include "base/vec.h"
 #include "unwind/cfi.h"
 #include "elf/elf_file.h"
-#include "unwind/unwind_rule.h"
-#include "unwind/unwind_scan.h"
-#include "unwind/unwind_sections.h"
+#include "unwind/unwind_table_priv.h"
 
 #define PAGE_BYTES (1ULL << HT_PAGE_SHIFT)
 /* _start of a libc without CFI: how much code there may be behind the entry point. */

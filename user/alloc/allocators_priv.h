@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* allocators_priv.h - what allocators.c is made of: which code of a file is the allocator's own. */
+#ifndef HT_ALLOC_ALLOCATORS_PRIV_H
+#define HT_ALLOC_ALLOCATORS_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "alloc/alloc_calls.h"
+#include "alloc/alloc_table.h"
+
+/*
+ * alloc_inner.c: which code of a file is the allocator's own, so that a call from there is
+ * nested. Used by allocators.c only; the rules are in its essay.
+ */
+
+/* At most this many ranges per file; a process has room for HT_INNER_CAP in all. */
+#define ALLOC_INNER_CAP 12
+
+/* One entry point that a file defines. */
+struct alloc_found {
+	const struct alloc_row *row;
+	const struct alloc_family *family;
+	size_t prefix;
+	char symbol[64];
+	uint64_t vaddr, bytes;
+	uint8_t flags; /* HT_SITE_* */
+	bool is_skipped; /* another entry point's probe sees its calls */
+	struct alloc_tail tail;
+};
+struct alloc_founds {
+	struct alloc_found *data; /* sorted by vaddr */
+	size_t cnt;
+};
+
+/* 0 or -ENOMEM. ret->data is to be freed. */
+int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
+		     const struct alloc_founds *all, struct alloc_ranges *ret);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* live_view_priv.h - what live_view.c is made of. */
+#ifndef HT_SERVE_LIVE_VIEW_PRIV_H
+#define HT_SERVE_LIVE_VIEW_PRIV_H
+
+#include <stddef.h>
+
+#include "base/vec.h"
+
+struct inuse_past;
+struct profile;
+struct profile_source;
+struct series_table;
+struct serve_process;
+struct serve_scope;
+struct snapshot;
+struct target_memory;
+
+/*
+ * inuse_watch.c: keeps what each followed process holds, now and then: see metrics/inuse_past.h. From the sums that
+ * BPF keeps of each process, so that it costs one small read.
+ */
+
+/* A few times a second; seldom there is something to do. 0 or a negative errno. */
+int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past);
+
+/*
+ * live_processes.c: a snapshot -> what each followed process holds, by scope and thread pool.
+ */
+
+struct live_processes {
+	VEC(struct serve_process) all; /* largest first */
+	VEC(struct serve_scope) scopes; /* of all of them */
+	struct profile *names; /* what they are called; only its strings are used */
+};
+
+/* s: of snapshot_take_contexts(). Processes that have just ended are left out. */
+int live_processes_make(const struct profile_source *src, const struct snapshot *s,
+			struct series_table *book, struct target_memory *memory,
+			struct live_processes *ret);
+void live_processes_release(struct live_processes *lp);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* jit_code_priv.h - what jit_code.c is made of: addresses that are used again. */
+#ifndef HT_TRACK_JIT_CODE_PRIV_H
+#define HT_TRACK_JIT_CODE_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hmap.h"
+#include "base/vec.h"
+
+/*
+ * jit_reuse.c: which addresses have had code: is memory given to other code?
+ *
+ * A bit for every 8 bytes: 16 KiB for each MiB of code. Pieces of code smaller than that which do not
+ * begin at a multiple of 8 may be missed. What there is no room for is taken for new.
+ */
+
+struct jit_reuse {
+	struct hmap idx; /* address / 1 MiB -> index in chunk */
+	VEC(uint8_t *) chunk;
+};
+
+void jit_reuse_init(struct jit_reuse *r);
+void jit_reuse_release(struct jit_reuse *r);
+/* Did any of it have code? */
+bool jit_reuse_has(const struct jit_reuse *r, uint64_t start_addr, uint64_t end_addr);
+/* It has now. 0 or -ENOMEM. */
+int jit_reuse_add(struct jit_reuse *r, uint64_t start_addr, uint64_t end_addr);
+
+#endif
