@@ -137,10 +137,10 @@ end_process() {
 	kill -9 "${pid_of[$1]}"
 	wait "${pid_of[$1]}" 2>/dev/null
 }
-# start_fuse FILE: a file system of it; its file is $file
+# start_fuse FILE [USER]: a file system of it; its file is $file
 start_fuse() {
 	mkdir -p "$top/mnt"
-	begin fuse "$bin/mute_fuse" "$top/mnt" "$1"
+	begin fuse "$bin/mute_fuse" "$top/mnt" "$@"
 	file=$top/mnt/file
 }
 end_fuse() {

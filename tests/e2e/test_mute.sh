@@ -81,6 +81,25 @@ end_process other
 end_fuse
 end_process heapx
 
+# A network's file system that hangs for a while: its programs are known when it answers again.
+OUT=family-static build_c family -static || not_ok build "a static program"
+start_fuse "$bin/family-static" 0
+begin heapx "$file"
+# of the file, not of what the program has in memory: its symbols
+fuse "mute $(($(readelf -SW "$file" | sed -n 's/.* \.symtab *SYMTAB *[0-9a-f]* \([0-9a-f]*\).*/0x\1/p') / 4096 * 4096))"
+serve --listen 127.0.0.1:0 --rate 1 --pid "${pid_of[heapx]}"
+await 20 says "$top/serve.err" "mnt/file' is not known: reading it did not come to an end .*tried again in 10 s" &&
+	ok "a disk that hangs for a while: said" || not_ok "a disk that hangs for a while" "not said" "$top/serve.err"
+fuse "speak"
+is_probed() { ! same_memory heapx; }
+await 30 is_probed && ok "a disk that hangs for a while: its program is probed afterwards" ||
+	not_ok "a disk that hangs for a while: its program" "is not probed" "$top/serve.err" "$top/text"
+work_of heapx
+exact_of heapx "a disk that hangs for a while: its program is recorded"
+end_server "a disk that hangs for a while"
+end_process heapx
+end_fuse
+
 # record of such a one ends
 lay map "mute all"
 started=$SECONDS

@@ -119,6 +119,9 @@ void heap_words_none(const struct heap_kind *k, struct heap_words *ret)
 	if (k->is_go)
 		snprintf(ret->advice, sizeof(ret->advice),
 			 "%s; a cgo program's C memory would be seen", go_advice);
+	else if (k->unread_cnt)
+		snprintf(ret->advice, sizeof(ret->advice),
+			 "it may be in what could not be read: try again when that can be");
 	else if (k->is_static && !k->has_names)
 		snprintf(
 			ret->advice, sizeof(ret->advice),

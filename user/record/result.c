@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "proc/heap_kind.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/profile.h"
@@ -25,6 +26,7 @@
 #include "snapshot/recording_notes.h"
 #include "snapshot/scope_notes.h"
 #include "snapshot/snapshot.h"
+#include "track/files.h"
 #include "track/tracker.h"
 
 /* All names of a recording; what is not known by then has none. */
@@ -169,8 +171,9 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	const struct targets *targets = recorder_targets(r);
 	const struct snapshot *s = recorder_snapshot(r);
 	char name[TARGETS_NAME_BYTES], pids[TARGETS_NAME_BYTES], text[NOTHING_BYTES];
+	struct heap_kind heap = targets->list.data[0].heap;
 	const struct nothing n = {
-		.heap = &targets->list.data[0].heap,
+		.heap = &heap,
 		.site_cnt = f->site_cnt,
 		.call_cnt = s->stats[HT_STAT_HITS_ALLOC],
 		.paused_cnt = s->stats[HT_STAT_PAUSED],
@@ -183,6 +186,10 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	};
 	int err;
 
+	/* Of all processes, but that is told of one. */
+	heap.unread_cnt = track_files_unread_cnt(recorder_files(r));
+	if (heap.unread_cnt > heap.file_cnt)
+		heap.unread_cnt = heap.file_cnt;
 	targets_name(targets, name);
 	targets_pids(targets, pids);
 	err = nothing_explain(&n, name, text);

@@ -44,11 +44,17 @@ struct file_key {
 
 /* What is no ELF file is looked at again when it was not met for so long. */
 #define NOT_ELF_NS (600 * NS_PER_S)
+/* A reading that did not come to an end is tried again after so long, then after twice as long: a disk
+ * that hangs for a moment must not hide the C library from a daemon for good. */
+#define RETRY_FIRST_NS (10 * NS_PER_S)
+#define RETRY_LAST_NS (600 * NS_PER_S)
 
 struct entry {
 	struct file_key key;
-	struct track_file *file; /* NULL: no ELF file */
+	struct track_file *file; /* NULL: no ELF file, or one that could not be read */
 	uint64_t met_ns;
+	uint64_t retry_ns; /* of one that could not be read: when it may be tried again; else 0 */
+	uint64_t wait_ns; /* and how long that was waited for */
 };
 
 struct track_files {
@@ -60,6 +66,7 @@ struct track_files {
 	track_file_fn on_over;
 	void *ctx; /* its */
 	struct file_readings readings;
+	uint64_t next_retry_ns; /* the first that is to come; UINT64_MAX: none */
 	uint64_t partly_read_cnt;
 	struct log_limit partly_limit;
 };
@@ -73,6 +80,7 @@ int track_files_new(struct engine *engine, const struct alloc_options *opts,
 		return -ENOMEM;
 	files->engine = engine;
 	files->opts = *opts;
+	files->next_retry_ns = UINT64_MAX;
 	files->partly_limit = (struct log_limit){ .every_ns = 60 * NS_PER_S, .burst = 5 };
 	hmap_init(&files->by_key, sizeof(struct file_key));
 	*ret = files;
@@ -181,12 +189,41 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	return err;
 }
 
+static struct entry *find_entry(const struct track_files *files, const struct file_key *key)
+{
+	const uint64_t *idx = hmap_get(&files->by_key, key);
+
+	return idx ? &files->all.data[*idx] : NULL;
+}
+
+/* The last one takes its place. */
+static void remove_entry(struct track_files *files, size_t i)
+{
+	struct entry *entry = &files->all.data[i], *last = &files->all.data[files->all.cnt - 1];
+
+	hmap_del(&files->by_key, &entry->key);
+	if (entry->file)
+		files->by_id.data[entry->file->id] = 0;
+	file_free(entry->file);
+	if (entry != last) {
+		*entry = *last;
+		*hmap_get(&files->by_key, &entry->key) = i;
+		if (entry->file)
+			files->by_id.data[entry->file->id] = i + 1;
+	}
+	files->all.cnt--;
+}
+
 /* Enter a file, or NULL for "not an ELF file", under its key. */
 static int enter(struct track_files *files, const struct file_key *key, struct track_file *file)
 {
-	const struct entry entry = { *key, file, now_ns() };
-	int err = vec_push(&files->all, entry);
+	const struct entry entry = { .key = *key, .file = file, .met_ns = now_ns() };
+	const struct entry *before = find_entry(files, key);
+	int err;
 
+	if (before) /* it could not be read then */
+		remove_entry(files, (size_t)(before - files->all.data));
+	err = vec_push(&files->all, entry);
 	if (err)
 		return err;
 	err = hmap_put(&files->by_key, key, files->all.cnt - 1);
@@ -247,19 +284,20 @@ static int set_aside(struct track_files *files, size_t i)
 	return 0;
 }
 
-/* 1: *ret is what is known of it. 0: it is new. Negative errno. */
+/* 1: *ret is what is known of it. 0: it is new, or to be tried again. -ECANCELED: that is to wait. Negative errno. */
 static int lookup(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
-	const uint64_t *idx = hmap_get(&files->by_key, key);
-	struct entry *entry = idx ? &files->all.data[*idx] : NULL;
+	struct entry *entry = find_entry(files, key);
 	struct track_file *file = entry ? entry->file : NULL;
 
 	if (!entry)
 		return 0;
+	entry->met_ns = now_ns();
+	if (entry->retry_ns)
+		return entry->met_ns >= entry->retry_ns ? 0 : -ECANCELED;
 	/* While somebody maps it, a second set of probes in the same inode would count twice. */
 	if (file && !file->user_cnt && is_rewritten(file))
-		return set_aside(files, (size_t)*idx);
-	entry->met_ns = now_ns();
+		return set_aside(files, (size_t)(entry - files->all.data));
 	*ret = entry->file;
 	/* In use again. Without room for it the walk asks user space, as for any new file. */
 	if (entry->file && entry->file->is_retired) {
@@ -417,31 +455,75 @@ static int start_reading(struct track_files *files, const struct file_key *key, 
 	return err == -EBUSY || err == -EAGAIN || err == -ETIMEDOUT ? -EINPROGRESS : err;
 }
 
-static void say_not_read(const struct track_files *files, const struct file_reading *r)
+/* Its reading did not come to an end. */
+static int give_up(struct track_files *files, const struct file_key *key,
+		   const struct file_reading *r)
 {
-	(void)files;
+	struct entry *entry = find_entry(files, key);
+	uint64_t wait_ns = RETRY_FIRST_NS, now = now_ns();
+	int err = 0;
+
+	if (entry && entry->retry_ns)
+		wait_ns = entry->wait_ns < RETRY_LAST_NS / 2 ? entry->wait_ns * 2 : RETRY_LAST_NS;
 	log_warn("'%s' is not known: reading it did not come to an end (it does not answer, is too "
-		 "costly, or is made to); its functions are missing in stacks",
-		 r->path);
+		 "costly, or is made to); its functions are missing in stacks; it is tried again "
+		 "in %llu s",
+		 r->path, (unsigned long long)(wait_ns / NS_PER_S));
+	if (!entry)
+		err = enter(files, key, NULL);
+	if (err)
+		return err;
+	entry = find_entry(files, key);
+	entry->wait_ns = wait_ns;
+	entry->retry_ns = now + wait_ns;
+	if (entry->retry_ns < files->next_retry_ns)
+		files->next_retry_ns = entry->retry_ns;
+	return 0;
+}
+
+bool track_files_may_retry(struct track_files *files)
+{
+	uint64_t now = now_ns(), next = UINT64_MAX;
+	const struct entry *entry;
+
+	if (now < files->next_retry_ns)
+		return false;
+	/* Those that are due wait until they are met. */
+	vec_each(&files->all, entry)
+		if (entry->retry_ns > now && entry->retry_ns < next)
+			next = entry->retry_ns;
+	files->next_retry_ns = next;
+	return true;
+}
+
+size_t track_files_unread_cnt(const struct track_files *files)
+{
+	const struct entry *entry;
+	size_t cnt = 0;
+
+	vec_each(&files->all, entry)
+		cnt += entry->retry_ns != 0;
+	return cnt;
 }
 
 /* A reading is over: its file is known from now on. */
 static int finish_reading(struct track_files *files, struct file_reading *r)
 {
 	const struct file_key key = { .ino = r->ino, .dev = r->dev };
+	const struct entry *before = find_entry(files, &key);
 	struct track_file *file = NULL, *entered;
 	struct file_content c = { 0 };
 	int err = file_job_read(r->said.data, r->said.cnt, &c);
 
-	if (hmap_get(&files->by_key, &key)) /* a launched program's, read by its path meanwhile */
+	if (before && !before->retry_ns) /* a launched program's, read by its path meanwhile */
 		err = 0;
 	else if (err == -ENOMEM)
 		err = 0; /* it is read again when it is met again */
-	else if (err) {
-		if (err != -ENOEXEC)
-			say_not_read(files, r);
+	else if (err == -ENOEXEC)
 		err = enter(files, &key, NULL);
-	} else {
+	else if (err)
+		err = give_up(files, &key, r);
+	else {
 		err = new_file(&key, r->fd, &r->facts, r->path, r->root, &file);
 		r->fd = -1;
 		if (!err)
@@ -484,11 +566,9 @@ const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map)
 {
 	const struct file_key key = key_of(map);
-	const uint64_t *idx = NULL;
+	const struct entry *entry = map->ino || is_vdso(map) ? find_entry(files, &key) : NULL;
 
-	if (map->ino || is_vdso(map))
-		idx = hmap_get(&files->by_key, &key);
-	return idx ? files->all.data[*idx].file : NULL;
+	return entry ? entry->file : NULL;
 }
 
 static bool is_affordable(struct read_cost *cost)
@@ -585,6 +665,8 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 	err = process_mapped_inode(fd, &key.dev, &key.ino);
 	if (!err)
 		err = lookup(files, &key, ret);
+	if (err == -ECANCELED) /* who waits for the program to begin may try at once */
+		err = 0;
 	if (!err)
 		err = file_facts_read(fd, 0, &facts);
 	if (err) {
@@ -597,9 +679,9 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 bool track_files_is_other(const struct track_files *files, const struct proc_map *map)
 {
 	const struct file_key key = key_of(map);
-	const uint64_t *idx = map->ino ? hmap_get(&files->by_key, &key) : NULL;
+	const struct entry *entry = map->ino ? find_entry(files, &key) : NULL;
 
-	return idx && !files->all.data[*idx].file;
+	return entry && !entry->file && !entry->retry_ns;
 }
 
 int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_t period,
@@ -680,24 +762,6 @@ void track_file_hold(struct track_file *file)
 bool track_file_put(struct track_file *file)
 {
 	return !--file->user_cnt;
-}
-
-/* The last one takes its place. */
-static void remove_entry(struct track_files *files, size_t i)
-{
-	struct entry *entry = &files->all.data[i], *last = &files->all.data[files->all.cnt - 1];
-
-	hmap_del(&files->by_key, &entry->key);
-	if (entry->file)
-		files->by_id.data[entry->file->id] = 0;
-	file_free(entry->file);
-	if (entry != last) {
-		*entry = *last;
-		*hmap_get(&files->by_key, &entry->key) = i;
-		if (entry->file)
-			files->by_id.data[entry->file->id] = i + 1;
-	}
-	files->all.cnt--;
 }
 
 bool track_files_reclaim(struct track_files *files, const struct reclaim_files *used)

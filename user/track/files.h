@@ -65,15 +65,20 @@ void track_files_free(struct track_files *files);
  * The file of a mapping. One that is new is read now, or by a job when there is a reader. NULL in *ret with 0: the
  * mapping has no file that can be read as ELF (remembered, so it is tried once). Negative errno: out of
  * resources; -EINPROGRESS: it is being read, ask again when track_files_work() says so; -EFBIG: the
- * process has had its share; -EAGAIN, -ETIMEDOUT: somebody has the file for himself, or does not answer: later.
+ * process has had its share; -EAGAIN, -ETIMEDOUT: somebody has the file for himself, or does not answer: later;
+ * -ECANCELED: reading it did not come to an end, ask again when track_files_may_retry() says so.
  */
 int track_files_get(struct track_files *files, const struct file_user *user,
 		    const struct proc_map *map, struct track_file **ret);
 /* Takes in what jobs have read, waits so long for the first. true: files are known that were not. *ret_err: one could
  * not be entered. */
 bool track_files_work(struct track_files *files, int wait_ms, int *ret_err);
-/* The same for a file by path, before any process maps it. */
+/* Like track_files_get() for a file by path, before any process maps it. */
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
+/* true, once: a file that could not be read may be tried again now. */
+bool track_files_may_retry(struct track_files *files);
+/* How many there are whose reading did not come to an end. */
+size_t track_files_unread_cnt(const struct track_files *files);
 /* Without making it: NULL when it is not known, or is no ELF file. */
 const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map);

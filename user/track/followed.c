@@ -433,6 +433,7 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
 	p->has_busy_files = err == -ETIMEDOUT;
+	p->has_unread_files = false;
 	if (err)
 		return forgive_silence(p, err);
 	p->read_cost.own_files = own_files(p);
@@ -457,6 +458,8 @@ static int read_mappings(struct followed *f, struct followed_process *p, uint32_
 			p->has_busy_files = true;
 		else if (err == -EINPROGRESS)
 			p->is_waiting = true;
+		else if (err == -ECANCELED)
+			p->has_unread_files = true;
 		else if (err) /* no more tables or descriptors: go on without this file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {

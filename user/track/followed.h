@@ -51,6 +51,7 @@ struct followed_process {
 	uint32_t uid;
 	bool is_waiting; /* files of it are being read */
 	bool has_busy_files; /* that could not be opened yet */
+	bool has_unread_files; /* whose reading did not come to an end: tried again later */
 	bool has_costly_files; /* more than were read: said once */
 	struct process_tags tags;
 	VEC(struct track_file *) mapped; /* each is held once */

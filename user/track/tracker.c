@@ -649,6 +649,9 @@ static int take_files(struct tracker *t)
 		vec_each(&t->followed.list, p)
 			p->is_dirty |= p->is_waiting;
 	t->followed.has_new_files = false;
+	if (track_files_may_retry(t->files))
+		vec_each(&t->followed.list, p)
+			p->is_dirty |= p->has_unread_files;
 	return err == -ENOMEM ? err : 0;
 }
 
