@@ -354,6 +354,22 @@ __noinline int walk_step(struct ht_walk *w)
 	return 0;
 }
 
+/*
+ * Steps until the walk ends: 1 + HT_END_*. Global, so that the verifier follows its rounds once, and not once for each
+ * way that leads to a walk: a third of the time in which the programs were loaded.
+ */
+__noinline int walk_steps(struct ht_walk *w)
+{
+	int end = 0;
+
+	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
+		end = walk_step(w);
+		if (end)
+			break;
+	}
+	return end;
+}
+
 /* Hash of the frames and of how the walk ended: equal stacks, equal keys. Never 0. */
 __noinline __u64 stack_hash(const struct ht_stack *s)
 {
@@ -450,7 +466,7 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 					  __u64 *ret_id)
 {
 	__u64 begin_ns = bpf_ktime_get_ns();
-	int end = 0;
+	int end;
 
 	walk_start(w, ctx, t);
 	if (w->begin_pc) {
@@ -459,11 +475,7 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	}
 	w->is_first = is_entry;
 	w->nest_mask = nest_mask;
-	for (int i = 0; i < HT_FRAMES_CAP + 1; i++) {
-		end = walk_step(w);
-		if (end)
-			break;
-	}
+	end = walk_steps(w);
 	if (w->is_nested) {
 		hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
 		return false;
@@ -482,20 +494,20 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	return true;
 }
 
-/* Does vaddr of the file belong to an allocator? */
-static __always_inline bool file_is_inner(__u32 file_id, __u64 vaddr)
+/* Does vaddr of the file belong to an allocator? Global for the verifier's sake, as walk_steps(). */
+__noinline int file_is_inner(__u32 file_id, __u64 vaddr)
 {
 	const struct ht_file *file = bpf_map_lookup_elem(&files, &file_id);
 
 	if (!file)
-		return false;
+		return 0;
 	for (__u32 i = 0; i < HT_INNER_CAP; i++) {
 		if (i >= file->inner_cnt)
 			break;
 		if (vaddr >= file->inner[i].start_vaddr && vaddr < file->inner[i].end_vaddr)
-			return true;
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 #endif
