@@ -105,7 +105,7 @@ quick: ## static, unit, golden, some recordings (root): under a minute when buil
 # Each part says its own counts; all are run, whichever fails.
 check-all: ## everything: check, check-dist, the long forms, 30 s of fuzzing each, other kernels if qemu is there (root, hours)
 	@tools/setup.sh demo check kernels dist rpm packaging check-dist
-	+@failed=; for part in check check-dist torture 'fuzz FUZZ_SECONDS=30' \
+	+@failed=; for part in 'check E2E_WHOLE=1' check-dist torture 'fuzz FUZZ_SECONDS=30' \
 		$$(command -v qemu-system-x86_64 >/dev/null && echo check-kernels); do \
 		echo "== make $$part"; \
 		$(MAKE) --no-print-directory $$part || failed="$$failed $${part%% *}"; \

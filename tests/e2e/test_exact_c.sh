@@ -30,7 +30,7 @@ fails "a ghost"
 
 exact_launched "malloc family, started" -- "$bin/family"
 no_losses "malloc family, started: no losses"
-for mode in $e2e_modes; do
+for mode in $e2e_every_mode; do
 	exact "malloc family, --attach-mode=$mode" --attach-mode=$mode -- "$bin/family"
 	no_losses "malloc family, --attach-mode=$mode: no losses"
 done

@@ -63,7 +63,7 @@ of_program() {
 	whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
 }
 for program in $programs; do beside of_program $program; done
-for mode in $e2e_modes; do
+for mode in $e2e_every_mode; do
 	# A hold has an end, and perf events go in one after the other: they get the time that one needs.
 	how=beside
 	[ $mode = perf ] && how=

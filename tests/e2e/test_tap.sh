@@ -44,7 +44,7 @@ leaves_alone() {
 # Every block kept: the same to the byte as by its own account.
 every="--tap=only --tap-exactly"
 export E2E_NO_EMPTY=1
-for mode in $e2e_modes; do
+for mode in $e2e_every_mode; do
 	exact "every block, $mode" $every --attach-mode=$mode -- "$bin/family"
 	no_losses "every block, $mode: no losses"
 done

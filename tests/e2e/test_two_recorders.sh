@@ -26,7 +26,7 @@ bystander=$!
 e2e_pids="$e2e_pids $bystander"
 exec {bystander_in}>"$work/bystander.in"
 await 10 says "$work/bystander.out" '^READY'
-for theirs in $e2e_modes; do
+for theirs in $e2e_every_mode; do
 	other $theirs "$bystander"
 	for ours in $e2e_modes; do
 		beside exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"
@@ -48,7 +48,7 @@ both() { # OURS THEIRS: of one process
 	cp "$work/other.err" "$work/heaptap.err" # what is shown when it differs
 	same "$name, the other one" --alloc
 }
-for theirs in $e2e_modes; do
+for theirs in $e2e_every_mode; do
 	for ours in $e2e_modes; do beside both $ours $theirs; done
 done
 together
