@@ -9,15 +9,13 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "budget/governor.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
@@ -103,7 +101,7 @@ static bool are_all_tapped(const struct recorder *r)
 	const struct target *t;
 
 	vec_each(&r->targets.list, t)
-		if (!tracker_is_tapped(r->tracker, t->pid))
+		if (!tracker_is_tapped(r->session->tracker, t->pid))
 			return false;
 	return true;
 }
@@ -128,23 +126,23 @@ static void look_at_targets(struct recorder *r)
 static void show_status(struct recorder *r)
 {
 	struct live_now now = { .time_ns = now_ns() };
-	struct held_sum held = { .tracker = r->tracker };
+	struct held_sum held = { .tracker = r->session->tracker };
 	uint64_t stats[HT_STAT_CNT];
 	char text[LIVE_LINE_BYTES];
 	struct cost_view costs;
 
-	if (engine_read_stats(r->engine, stats))
+	if (engine_read_stats(r->session->engine, stats))
 		return;
 	look_at_targets(r);
-	engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
-	costs = cost_view_read(r->tracker, r->governor, r->opts.follow);
+	engine_set_throw_limit(r->session->engine, targets_throw_limit(&r->targets));
+	costs = cost_view_read(r->session->tracker, r->session->governor, r->opts.follow);
 	r->facts.probes_went_out |= costs.is_out;
 	now.elapsed_ns = now.time_ns - r->facts.begin_ns;
 	warn_overhead(r, &costs, now.elapsed_ns);
 	/* With the first one the speed in the second one begins. */
 	if (r->opts.is_quiet || (r->live_line.cnt && !log_status_is_due()))
 		return;
-	now.has_held = costs.has_inuse && !engine_each_image(r->engine, add_held, &held);
+	now.has_held = costs.has_inuse && !engine_each_image(r->session->engine, add_held, &held);
 	now.held_bytes = fmax(held.bytes, 0);
 	now.is_of_one_cpu = costs.is_of_one_cpu;
 	now.cost = !costs.cnt ? NAN : now.is_of_one_cpu ? costs.now.one_cpu : costs.now.cpu_share;
@@ -155,8 +153,11 @@ static void show_status(struct recorder *r)
 }
 
 /* In what it saw nothing is missing up to here. */
-static void on_guardian_news(struct recorder *r)
+void recorder_on_guardian_news(void *ctx, int fd)
 {
+	struct recorder *r = ctx;
+
+	(void)fd;
 	if (!guardian_work(r->guardian) || r->is_over)
 		return;
 	log_error("record: process %d (heaptap-guard), which holds the probes, was killed: the "
@@ -165,15 +166,21 @@ static void on_guardian_news(struct recorder *r)
 	end_early(r, "the process that holds the probes was killed");
 }
 
-static void on_child_end(struct recorder *r)
+void recorder_on_child_end(void *ctx, int fd)
 {
+	struct recorder *r = ctx;
+
+	(void)fd;
 	if (!launch_reap(r->launch, &r->facts.exit_status))
 		end(r, "the program ended");
 }
 
 /* An ssh that was stopped sends no signal: without this the probes would stay in until the process ends. */
-static void on_reader_gone(struct recorder *r)
+void recorder_on_reader_gone(void *ctx, int fd)
 {
+	struct recorder *r = ctx;
+
+	(void)fd;
 	if (!r->is_over)
 		log_warn(
 			"record: nobody reads standard output any longer: the recording ends here");
@@ -196,75 +203,46 @@ static void read_moment(struct recorder *r)
 	if (!r->history || now < history_due_ns(r->history) ||
 	    now < r->facts.begin_ns + MOMENT_INTERVAL_NS / 2)
 		return;
-	err = snapshot_read_moment(r->engine, r->history);
+	err = snapshot_read_moment(r->session->engine, r->history);
 	if (err)
 		drop_history(r, err);
 }
 
-static void visit(struct recorder *r)
+void recorder_visit(void *ctx, int fd)
 {
+	struct recorder *r = ctx;
+
+	(void)fd;
 	if (r->opts.guest && !r->is_over)
 		r->opts.guest->on_tick(r->opts.guest->ctx, r);
 }
 
-static void on_tick(struct recorder *r)
+void recorder_on_tick(void *ctx)
 {
-	uint64_t expirations;
+	struct recorder *r = ctx;
 
-	if (read(r->tick_fd, &expirations, sizeof(expirations)) < 0)
-		return;
 	if (now_ns() - r->counters_ns > COUNTERS_INTERVAL_NS) {
 		r->counters_ns = now_ns();
-		tracker_read_counters(r->tracker);
+		tracker_read_counters(r->session->tracker);
 	}
 	idle_tasks_run(r->idle_tasks);
 	show_status(r);
 	read_moment(r);
-	visit(r);
+	recorder_visit(r, -1);
 }
 
-static void dispatch(struct recorder *r, enum source source)
+void recorder_on_signal(void *ctx, int signal)
 {
-	struct signalfd_siginfo info;
-
-	switch (source) {
-	case SOURCE_SIGNAL:
-		if (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-			end_early(r, "stopped by the user");
-		break;
-	case SOURCE_TICK:
-		on_tick(r);
-		break;
-	case SOURCE_RING:
-		engine_events_drain(r->engine);
-		break;
-	case SOURCE_MMAP:
-		process_events_drain(r->events);
-		break;
-	case SOURCE_CHILD:
-		on_child_end(r);
-		break;
-	case SOURCE_GUARDIAN:
-		on_guardian_news(r);
-		break;
-	case SOURCE_HOLD:
-		holds_work(r->holds);
-		break;
-	case SOURCE_READER:
-		on_reader_gone(r);
-		break;
-	case SOURCE_GUEST:
-		visit(r);
-		break;
-	}
+	(void)signal;
+	end_early(ctx, "stopped by the user");
 }
 
 /* Milliseconds until something is due. */
 static int wait_ms(const struct recorder *r)
 {
 	uint64_t now = now_ns(), deadline;
-	int ms = tracker_wait_ms(r->tracker);
-	int governor_ms = governor_wait_ms(r->governor);
+	int ms = tracker_wait_ms(r->session->tracker);
+	int governor_ms = governor_wait_ms(r->session->governor);
 
 	ms = governor_ms < ms ? governor_ms : ms;
 	if (!r->opts.duration_ns)
@@ -279,19 +257,16 @@ static int wait_ms(const struct recorder *r)
 
 static int loop_once(struct recorder *r)
 {
-	struct epoll_event ready[8];
-	int n = epoll_wait(r->epoll_fd, ready, 8, wait_ms(r)), err;
+	int err = loop_turn(r->loop, wait_ms(r));
 
-	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
-	for (int i = 0; i < n; i++)
-		dispatch(r, ready[i].data.u32);
+	if (err)
+		return err;
 	if (r->opts.duration_ns && now_ns() >= r->facts.begin_ns + r->opts.duration_ns)
 		end(r, "the time was up");
-	err = tracker_work(r->tracker);
+	err = tracker_work(r->session->tracker);
 	if (!err)
-		err = governor_work(r->governor);
-	if (!tracker_running_cnt(r->tracker))
+		err = governor_work(r->session->governor);
+	if (!tracker_running_cnt(r->session->tracker))
 		end(r, "the process ended");
 	return err;
 }
@@ -301,10 +276,10 @@ static void settle(struct recorder *r)
 {
 	int status;
 
-	if (r->launch && r->facts.exit_status < 0 && !tracker_running_cnt(r->tracker)) {
+	if (r->launch && r->facts.exit_status < 0 && !tracker_running_cnt(r->session->tracker)) {
 		for (int i = 0; i < 100 && launch_reap(r->launch, &status); i++)
 			usleep(10000);
-		on_child_end(r);
+		recorder_on_child_end(r, -1);
 	}
 }
 
@@ -314,16 +289,16 @@ int recorder_look(struct recorder *r)
 	int err;
 
 	if (!r->history)
-		err = snapshot_take(r->engine, &r->snapshot);
+		err = snapshot_take(r->session->engine, &r->snapshot);
 	else
-		err = snapshot_take_moment(r->engine, r->history, &r->snapshot);
+		err = snapshot_take_moment(r->session->engine, r->history, &r->snapshot);
 	if (!err && r->history)
 		err = history_finish(r->history);
 	if (!err)
-		err = snapshot_part_replaced(r->snapshot, r->tracker);
+		err = snapshot_part_replaced(r->snapshot, r->session->tracker);
 	r->facts.end_ns = now_ns();
 	r->facts.end_epoch_ns = clock_ns(CLOCK_REALTIME);
-	r->facts.site_cnt = tracker_site_cnt(r->tracker);
+	r->facts.site_cnt = tracker_site_cnt(r->session->tracker);
 	return err;
 }
 
@@ -337,19 +312,20 @@ int recorder_run(struct recorder *r)
 		log_error("record: %s: ending the recording early", strerror(-err));
 		end_early(r, "an error");
 	}
-	tracker_read_counters(r->tracker);
+	tracker_read_counters(r->session->tracker);
 	show_status(r);
 	log_status_end();
-	governor_stop(r->governor);
-	engine_events_drain(r->engine); /* execs: what the programs before them held is over */
-	tracker_stop_allocs(r->tracker);
+	governor_stop(r->session->governor);
+	engine_events_drain(
+		r->session->engine); /* execs: what the programs before them held is over */
+	tracker_stop_allocs(r->session->tracker);
 	holds_end(r->holds); /* there is nothing to wait for any more */
 	r->holds = NULL;
 	err = recorder_look(r);
-	tracker_stop(r->tracker);
+	tracker_stop(r->session->tracker);
 	if (r->opts.jvm_perfmap)
-		jvm_names_ask(r->tracker);
-	governor_end(r->governor);
+		jvm_names_ask(r->session->tracker);
+	governor_end(r->session->governor);
 	settle(r);
 	if (err)
 		log_error("record: cannot read the samples: %s", strerror(-err));
@@ -361,26 +337,17 @@ void recorder_close(struct recorder *r)
 	if (!r)
 		return;
 	holds_end(r->holds);
-	governor_free(r->governor);
-	tracker_free(r->tracker);
-	track_files_free(r->files);
+	session_stop(r->session);
 	process_events_close(r->events);
 	idle_tasks_free(r->idle_tasks);
 	history_free(r->history);
-	engine_close(r->engine);
+	session_free(r->session);
 	snapshot_free(r->snapshot);
 	launch_free(r->launch);
 	targets_release(&r->targets);
 	guardian_end(r->guardian);
 	reader_end();
-	if (r->epoll_fd >= 0)
-		close(r->epoll_fd);
-	if (r->signal_fd >= 0)
-		close(r->signal_fd);
-	if (r->tick_fd >= 0)
-		close(r->tick_fd);
-	if (r->mask_is_set)
-		sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	loop_free(r->loop);
 	free(r);
 }
 
@@ -391,17 +358,17 @@ const struct snapshot *recorder_snapshot(const struct recorder *r)
 
 struct engine *recorder_engine(const struct recorder *r)
 {
-	return r->engine;
+	return r->session->engine;
 }
 
 const struct track_files *recorder_files(const struct recorder *r)
 {
-	return r->files;
+	return r->session->files;
 }
 
 const struct tracker *recorder_tracker(const struct recorder *r)
 {
-	return r->tracker;
+	return r->session->tracker;
 }
 
 const struct history *recorder_history(const struct recorder *r)
@@ -411,7 +378,7 @@ const struct history *recorder_history(const struct recorder *r)
 
 const struct governor *recorder_governor(const struct recorder *r)
 {
-	return r->governor;
+	return r->session->governor;
 }
 
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
@@ -428,16 +395,16 @@ void recorder_facts(const struct recorder *r, struct recorder_facts *ret)
 	ret->rss_begin_bytes = targets_rss_begin(&r->targets);
 	ret->rss_bytes = targets_rss(&r->targets);
 	ret->was_started = r->launch != NULL;
-	ret->rate_bytes = governor_rate_bytes(r->governor);
+	ret->rate_bytes = governor_rate_bytes(r->session->governor);
 	ret->source = r->opts.source;
-	ret->mode = r->opts.mode;
+	ret->mode = r->session->mode;
 	ret->follow = r->opts.follow;
 	ret->live_cap = r->opts.live_cap;
-	ret->stepped_cnt = tracker_stepped_cnt(r->tracker);
-	ret->throwing_cnt = tracker_throwing_cnt(r->tracker);
-	ret->failed_cnt = tracker_failed_cnt(r->tracker, &err);
-	ret->process_cnt = tracker_followed_cnt(r->tracker);
-	inst = tracker_instances(r->tracker, &cnt);
+	ret->stepped_cnt = tracker_stepped_cnt(r->session->tracker);
+	ret->throwing_cnt = tracker_throwing_cnt(r->session->tracker);
+	ret->failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
+	ret->process_cnt = tracker_followed_cnt(r->session->tracker);
+	inst = tracker_instances(r->session->tracker, &cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		if (inst[i].pid != first->pid)
 			continue;

@@ -12,13 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/thread.h"
 #include "base/units.h"
 #include "budget/auto_rate.h"
@@ -44,48 +41,20 @@
 
 #define TICK_NS 200000000ULL /* of the status line and of work that waits */
 
-/* From here on SIGINT and SIGTERM end the recording normally. */
-static int take_signals(struct recorder *r)
+static int choose_mode(struct recorder *r)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, &r->old_mask))
-		return -errno;
-	r->mask_is_set = true;
-	signal(SIGPIPE, SIG_IGN);
-	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? -errno : 0;
-}
-
-static int check_kernel(struct recorder *r)
-{
-	int err = kernel_features_probe(&r->features);
-	enum attach_mode wanted = r->opts.mode;
+	int err = session_new("record", r->opts.mode, &r->session);
 	bool is_main_thread_gone = false;
 	const struct target *t;
 
-	if (err) {
-		log_error("record: cannot probe the kernel: %s", strerror(-err));
+	if (err)
 		return err;
-	}
-	if (!kernel_features_suffice(&r->features)) {
-		log_error("record: %s", r->features.why);
-		return -ENOTSUP;
-	}
 	/* A multi link on a process whose main thread is gone attaches and never fires. */
 	vec_each(&r->targets.list, t)
 		is_main_thread_gone |= t->is_main_thread_gone;
-	if (wanted == ATTACH_AUTO && is_main_thread_gone && r->features.perf_uprobe)
-		wanted = ATTACH_PERF;
-	err = kernel_features_choose_mode(&r->features, wanted, &r->opts.mode);
-	if (err)
-		log_error("record: this kernel has no '%s' uprobes; see: heaptap doctor",
-			  attach_mode_name(wanted));
-	return err;
+	if (r->opts.mode == ATTACH_AUTO && is_main_thread_gone && r->session->features.perf_uprobe)
+		r->session->mode = ATTACH_PERF;
+	return 0;
 }
 
 /* A return probe may be what a strict seccomp filter kills the target for. */
@@ -151,7 +120,6 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	if (!r)
 		return -ENOMEM;
 	r->opts = *opts;
-	r->epoll_fd = r->signal_fd = r->tick_fd = -1;
 	r->facts.exit_status = -1;
 	r->facts.end_reason = "";
 	err = start_guardian(r);
@@ -160,7 +128,7 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 	if (!err && opts->pid_cnt)
 		err = targets_check(&r->targets, opts->pids, opts->pid_cnt, opts->named_cnt);
 	if (!err)
-		err = check_kernel(r);
+		err = choose_mode(r);
 	if (!err)
 		err = check_seccomp(r);
 	if (!err && !opts->pid_cnt)
@@ -182,7 +150,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 {
 	struct recorder *r = ctx;
 
-	tracker_on_event(r->tracker, event);
+	tracker_on_event(r->session->tracker, event);
 }
 
 static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off, uint32_t dev,
@@ -191,14 +159,14 @@ static void on_mmap(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_
 	struct recorder *r = ctx;
 
 	(void)addr, (void)bytes, (void)off, (void)dev, (void)ino, (void)path;
-	tracker_on_mmap(r->tracker, pid);
+	tracker_on_mmap(r->session->tracker, pid);
 }
 
 static void on_code(void *ctx, pid_t pid)
 {
 	struct recorder *r = ctx;
 
-	tracker_on_code(r->tracker, pid);
+	tracker_on_code(r->session->tracker, pid);
 }
 
 static void on_lost(void *ctx, uint64_t cnt)
@@ -207,7 +175,7 @@ static void on_lost(void *ctx, uint64_t cnt)
 
 	log_debug("record: %llu mapping events lost, reading the mappings again",
 		  (unsigned long long)cnt);
-	tracker_on_lost(r->tracker);
+	tracker_on_lost(r->session->tracker);
 }
 
 static bool holds_programs(const struct recorder *r)
@@ -220,49 +188,51 @@ static bool is_auto_rate(const struct recorder *r)
 	return !r->opts.rate_is_fixed && !r->opts.tap;
 }
 
-static int open_engine(struct recorder *r)
+static int start_session(struct recorder *r)
 {
-	const struct engine_options opts = {
-		.mode = r->opts.mode,
-		.live_cap = r->opts.live_cap,
-		.stack_cap = r->opts.stack_cap,
-		.only_tgid =
-			r->opts.follow || r->targets.list.cnt > 1 ? 0 : r->targets.list.data[0].pid,
-		.holds = holds_programs(r),
-		.sums_images = !r->opts.is_quiet, /* for the status line */
-		.realloc_keeps_scope = r->opts.realloc_keeps_scope,
-		.is_verbose = log_get_level() >= LOG_DEBUG,
+	const bool is_several = r->opts.follow || r->targets.list.cnt > 1;
+	const uint64_t throw_limit_bytes = targets_throw_limit(&r->targets);
+	const struct session_options opts = {
+		.engine = {
+			.live_cap = r->opts.live_cap,
+			.stack_cap = r->opts.stack_cap,
+			.only_tgid = is_several ? 0 : r->targets.list.data[0].pid,
+			.holds = holds_programs(r),
+			.sums_images = !r->opts.is_quiet, /* for the status line */
+			.realloc_keeps_scope = r->opts.realloc_keeps_scope,
+		},
+		.ops = { .on_event = on_event },
+		.ctx = r,
+		.alloc = { .naive = r->opts.naive_placement,
+			   .probe_throwing = r->opts.probe_throwing },
+		.track = {
+			.guardian = r->guardian,
+			.is_patient = true,
+			.holds = holds_programs(r),
+			.follow = r->opts.follow,
+			.source = r->opts.source,
+			.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
+			.tap_rate_is_fixed = r->opts.rate_is_fixed,
+			.probe_throwing = r->opts.probe_throwing,
+		},
+		.governor = {
+			.limit = r->opts.max_overhead,
+			.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
+			.keeps_ended = true,
+			.is_one = r->opts.follow,
+		},
+		.rate_bytes = is_auto_rate(r) ? AUTO_RATE_USUAL : r->opts.rate_bytes,
+		.finest_rate_bytes = is_auto_rate(r) ? AUTO_RATE_FINEST : 0,
+		.throw_limit_bytes = throw_limit_bytes,
+		.may_be_unlimited = true,
 	};
-	const struct engine_ops ops = { .on_event = on_event };
-	const struct alloc_options alloc_opts = { .naive = r->opts.naive_placement,
-						  .probe_throwing = r->opts.probe_throwing };
-	const struct tracker_options track_opts = {
-		.guardian = r->guardian,
-		.is_patient = true,
-		.holds = holds_programs(r),
-		.follow = r->opts.follow,
-		.source = r->opts.source,
-		.tap_rate_bytes = r->opts.tap ? r->opts.rate_bytes : 0,
-		.tap_rate_is_fixed = r->opts.rate_is_fixed,
-		.probe_throwing = r->opts.probe_throwing,
-	};
-	char why[512];
-	int err = engine_open(&opts, &r->features, &ops, r, &r->engine, why, sizeof(why));
+	int err = session_start(r->session, &opts);
 
-	if (err) {
-		log_error("record: %s", why);
+	if (err)
 		return err;
-	}
-	if (is_auto_rate(r))
-		engine_set_finest_rate(r->engine, AUTO_RATE_FINEST);
-	err = engine_set_rate(r->engine, 0, is_auto_rate(r) ? AUTO_RATE_USUAL : r->opts.rate_bytes,
-			      targets_throw_limit(&r->targets));
+	err = engine_set_throw_limit(r->session->engine, throw_limit_bytes);
 	if (!err)
-		err = track_files_new(r->engine, &alloc_opts, &r->files);
-	if (!err)
-		err = tracker_new(r->engine, r->files, &track_opts, &r->tracker);
-	if (!err)
-		err = idle_tasks_new(r->engine, &r->idle_tasks);
+		err = idle_tasks_new(r->session->engine, &r->idle_tasks);
 	if (!err)
 		err = history_new(MOMENT_INTERVAL_NS, &r->history);
 	if (err)
@@ -270,53 +240,33 @@ static int open_engine(struct recorder *r)
 	return err;
 }
 
-/* What a hit costs is measured before there are any. */
-static int open_governor(struct recorder *r)
+static void on_ring(void *ctx, int fd)
 {
-	struct governor_options opts = {
-		.command = "record",
-		.limit = r->opts.max_overhead,
-		.rate_bytes = is_auto_rate(r) ? 0 : r->opts.rate_bytes,
-		.keeps_ended = true,
-		.is_one = r->opts.follow,
-	};
-	int err;
+	const struct recorder *r = ctx;
 
-	if (probe_costs_measure(&r->features, &r->costs)) {
-		log_warn("record: the cost of a probe could not be measured: the overhead is not "
-			 "known, and not limited");
-		opts.limit = BUDGET_NO_LIMIT;
-	}
-	opts.costs = (struct budget_costs){ r->costs.emulated_ns, r->costs.stepped_ns,
-					    r->costs.return_ns };
-	err = governor_new(r->engine, r->tracker, &opts, &r->governor);
-	if (!err)
-		err = engine_set_throw_limit(r->engine, targets_throw_limit(&r->targets));
-	if (err)
-		log_error("record: cannot set up: %s", strerror(-err));
-	return err;
+	(void)fd;
+	engine_events_drain(r->session->engine);
 }
 
-static int watch(struct recorder *r, int fd, enum source source)
+static void on_mapping_events(void *ctx, int fd)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = source };
+	const struct recorder *r = ctx;
 
-	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	(void)fd;
+	process_events_drain(r->events);
 }
 
-/* No events are asked for: that the other end is closed is always told. A file has none: -EPERM. */
-static void watch_reader(struct recorder *r)
+static void on_hold(void *ctx, int fd)
 {
-	struct epoll_event ev = { .events = 0, .data.u32 = SOURCE_READER };
+	const struct recorder *r = ctx;
 
-	if (r->opts.stdout_fd >= 0)
-		(void)epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->opts.stdout_fd, &ev);
+	(void)fd;
+	holds_work(r->holds);
 }
 
 static int open_loop(struct recorder *r)
 {
 	static const struct process_events_ops ops = { on_mmap, on_code, on_lost };
-	struct itimerspec tick = { .it_interval.tv_nsec = TICK_NS, .it_value.tv_nsec = TICK_NS };
 	int err = process_events_open(&ops, r, &r->events);
 
 	if (err) {
@@ -325,25 +275,21 @@ static int open_loop(struct recorder *r)
 			 strerror(-err), privileges_perf_advice(err));
 		r->events = NULL;
 	}
-	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	r->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (r->epoll_fd < 0 || r->tick_fd < 0 || timerfd_settime(r->tick_fd, 0, &tick, NULL))
-		return -errno;
-	err = watch(r, r->signal_fd, SOURCE_SIGNAL);
+	err = loop_every(r->loop, TICK_NS, recorder_on_tick, r);
 	if (!err)
-		err = watch(r, r->tick_fd, SOURCE_TICK);
+		err = loop_watch(r->loop, engine_events_fd(r->session->engine), on_ring, r);
 	if (!err)
-		err = watch(r, engine_events_fd(r->engine), SOURCE_RING);
-	if (!err)
-		err = watch(r, guardian_fd(r->guardian), SOURCE_GUARDIAN);
+		err = loop_watch(r->loop, guardian_fd(r->guardian), recorder_on_guardian_news, r);
 	if (!err && r->events)
-		err = watch(r, process_events_fd(r->events), SOURCE_MMAP);
+		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
 	if (!err && r->launch)
-		err = watch(r, launch_wait_fd(r->launch), SOURCE_CHILD);
-	if (!err)
-		watch_reader(r);
+		err = loop_watch(r->loop, launch_wait_fd(r->launch), recorder_on_child_end, r);
+	if (!err && r->opts.stdout_fd >= 0) /* a file has no end that could be gone */
+		(void)loop_watch_end(r->loop, r->opts.stdout_fd, recorder_on_reader_gone, r);
 	if (!err && r->opts.guest)
-		err = watch(r, r->opts.guest->fd, SOURCE_GUEST);
+		err = loop_watch(r->loop, r->opts.guest->fd, recorder_visit, r);
+	if (err)
+		log_error("record: cannot set up: %s", strerror(-err));
 	return err;
 }
 
@@ -381,24 +327,24 @@ static void say_heaps(const struct recorder *r, size_t site_cnt)
 
 static void say_start(struct recorder *r)
 {
-	size_t failed_cnt, site_cnt = tracker_site_cnt(r->tracker);
+	size_t failed_cnt, site_cnt = tracker_site_cnt(r->session->tracker);
 	char rate[UNITS_BUF], name[TARGETS_NAME_BYTES];
 	int err;
 
-	failed_cnt = tracker_failed_cnt(r->tracker, &err);
+	failed_cnt = tracker_failed_cnt(r->session->tracker, &err);
 	if (failed_cnt)
 		log_warn("record: %zu probe sites or files could not be had: %s", failed_cnt,
 			 strerror(-err));
-	if (tracker_throwing_cnt(r->tracker))
+	if (tracker_throwing_cnt(r->session->tracker))
 		log_warn("record: %zu functions that throw (operator new of the allocator) are not "
 			 "probed: on this kernel a new that fails would end the program. What they "
 			 "allocate is missing; --probe-throwing-new records it at that risk",
-			 tracker_throwing_cnt(r->tracker));
+			 tracker_throwing_cnt(r->session->tracker));
 	say_heaps(r, site_cnt);
 	if (r->opts.follow && !r->opts.tap)
 		log_info("record: --follow: until the end, every process that uses the same "
 			 "allocator pays about %.0f ns per malloc and per free",
-			 r->costs.emulated_ns);
+			 r->session->costs.emulated_ns);
 	if (r->opts.is_quiet)
 		return;
 	targets_name(&r->targets, name);
@@ -409,17 +355,6 @@ static void say_start(struct recorder *r)
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
-/* A descriptor per file and per link; the started program has its own limits already. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 /* One that was found by a rule may have ended meanwhile: the others are recorded. */
 static int track_running(struct recorder *r)
 {
@@ -428,10 +363,10 @@ static int track_running(struct recorder *r)
 	for (size_t i = 0; i < r->targets.list.cnt;) {
 		pid_t pid = r->targets.list.data[i].pid;
 
-		err = tracker_add(r->tracker, pid);
+		err = tracker_add(r->session->tracker, pid);
 		if ((err == -ESRCH || err == -ENOENT) && r->targets.list.cnt > 1) {
 			log_warn("record: PID %d ended while it was being attached to", pid);
-			tracker_remove(r->tracker, pid);
+			tracker_remove(r->session->tracker, pid);
 			targets_drop(&r->targets, pid);
 			continue;
 		}
@@ -441,13 +376,13 @@ static int track_running(struct recorder *r)
 			log_error("record: cannot attach to PID %d: %s", pid, strerror(-err));
 		if (err)
 			return err;
-		if (tracker_is_tap_refused(r->tracker, pid) && r->opts.tap == TAP_ONLY) {
+		if (tracker_is_tap_refused(r->session->tracker, pid) && r->opts.tap == TAP_ONLY) {
 			log_error("record: --tap=only: PID %d is not recorded", pid);
 			return -ENOTSUP;
 		}
 		i++;
 	}
-	err = r->opts.follow ? family_add(r->engine, r->tracker, &r->targets) : 0;
+	err = r->opts.follow ? family_add(r->session->engine, r->session->tracker, &r->targets) : 0;
 	if (err)
 		log_error("record: cannot attach to the children: %s", strerror(-err));
 	return err;
@@ -461,7 +396,7 @@ static int check_heaps(const struct recorder *r)
 	struct heap_words words;
 	bool is_over = true;
 
-	if (r->opts.follow || tracker_site_cnt(r->tracker))
+	if (r->opts.follow || tracker_site_cnt(r->session->tracker))
 		return 0;
 	vec_each(&r->targets.list, t)
 		is_over = is_over && followed_has_ended(t->pid);
@@ -484,35 +419,36 @@ static int check_heaps(const struct recorder *r)
 /* Without them the recording goes on; what is missed by that is said. */
 static void begin_holds(struct recorder *r)
 {
-	const struct holds_parts parts = { r->guardian, r->engine, r->tracker, r->events };
+	const struct holds_parts parts = { r->guardian, r->session->engine, r->session->tracker,
+					   r->events };
 
 	if (holds_programs(r) &&
 	    !holds_begin(&parts, launch_pid(r->launch), r->opts.follow, &r->holds))
-		(void)watch(r, holds_fd(r->holds), SOURCE_HOLD);
+		(void)loop_watch(r->loop, holds_fd(r->holds), on_hold, r);
 }
 
 int recorder_start(struct recorder *r)
 {
-	int err = take_signals(r);
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+	int err = loop_new(&r->loop);
 
-	raise_file_limit();
 	if (!err)
-		err = open_engine(r);
-	if (err)
-		return err;
-	err = open_governor(r);
-	if (!err)
-		err = open_loop(r);
+		err = loop_watch_signals(r->loop, signals, recorder_on_signal, r);
 	if (err) {
 		log_error("record: cannot set up: %s", strerror(-err));
 		return err;
 	}
+	err = start_session(r);
+	if (!err)
+		err = open_loop(r);
+	if (err)
+		return err;
 	if (!r->launch) {
 		err = track_running(r);
 		if (!err)
 			err = check_heaps(r);
 	} else {
-		err = started_track(r->tracker, &r->targets.list.data[0], r->opts.argv);
+		err = started_track(r->session->tracker, &r->targets.list.data[0], r->opts.argv);
 		if (err)
 			log_error("record: cannot attach to '%s': %s", r->opts.argv[0],
 				  strerror(-err));

@@ -5,17 +5,16 @@
 #ifndef HT_RECORD_RECORDER_PRIV_H
 #define HT_RECORD_RECORDER_PRIV_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "budget/budget.h"
-#include "kernel/features.h"
 #include "record/live_line.h"
 #include "record/recorder.h"
 #include "record/targets.h"
+#include "session/session.h"
 
 struct engine;
 struct governor;
@@ -26,37 +25,17 @@ struct tracker;
 #define MOMENT_INTERVAL_NS \
 	200000000ULL /* of what is in use, to begin with: see profile/history.h */
 
-/* What its loop waits for. */
-enum source {
-	SOURCE_SIGNAL,
-	SOURCE_TICK,
-	SOURCE_RING,
-	SOURCE_MMAP,
-	SOURCE_CHILD,
-	SOURCE_GUARDIAN,
-	SOURCE_HOLD,
-	SOURCE_READER,
-	SOURCE_GUEST
-};
-
 struct recorder {
 	struct recorder_options opts;
 	struct targets targets;
-	struct kernel_features features;
 	struct guardian *guardian;
-	struct engine *engine;
-	struct track_files *files;
-	struct tracker *tracker;
+	struct session *session;
 	struct process_events *events;
 	struct launch *launch;
 	struct holds *holds; /* NULL: nobody is held at an exec */
 	struct snapshot *snapshot;
-	struct probe_costs costs;
-	struct governor *governor;
 	struct recorder_facts facts;
-	int epoll_fd, signal_fd, tick_fd;
-	sigset_t old_mask;
-	bool mask_is_set;
+	struct loop *loop;
 	bool is_over;
 	bool has_warned; /* of the overhead */
 	struct idle_tasks *idle_tasks;
@@ -65,6 +44,14 @@ struct recorder {
 		looked_ns; /* when they were read, and who is recorded was looked at */
 	struct live_line live_line;
 };
+
+/* For the loop; ctx is the recorder. */
+void recorder_on_signal(void *ctx, int signal);
+void recorder_on_tick(void *ctx);
+void recorder_on_child_end(void *ctx, int fd);
+void recorder_on_guardian_news(void *ctx, int fd);
+void recorder_on_reader_gone(void *ctx, int fd);
+void recorder_visit(void *ctx, int fd);
 
 /* What a heap that is not malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);

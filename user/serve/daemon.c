@@ -3,7 +3,7 @@
  * daemon.c - see daemon.h.
  *
  * Puts the parts together, in the order in which things can be refused, changes them when the
- * configuration does, and takes them down. What they do meanwhile begins in loop.c.
+ * configuration does, and takes them down. What they do meanwhile begins in daemon_loop.c.
  */
 #include "serve/daemon.h"
 
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,6 +20,7 @@
 #include "serve/daemon_priv.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
+#include "session/session.h"
 #include "serve/live_view.h"
 #include "serve/profiles.h"
 #include "serve/ticks.h"
@@ -39,6 +39,7 @@ struct daemon {
 	struct guardian *guardian;
 	struct select_rules *rules;
 	struct capture *capture;
+	struct session *session; /* of the capture */
 	struct requests *answers;
 	struct http_server *http; /* of the answers */
 	struct follow *follow;
@@ -48,7 +49,7 @@ struct daemon {
 	struct profile_source source;
 	struct live_view *live_view; /* of the pages */
 	struct ticks *rounds;
-	struct loop *loop;
+	struct daemon_loop *loop;
 	struct slow_files *slow;
 	struct stack_past *stacks; /* NULL: none is kept */
 };
@@ -69,7 +70,6 @@ static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, i
 
 static int open_capture(struct daemon *d)
 {
-	static const struct engine_ops ops = { .on_event = on_event };
 	const struct capture_options opts = {
 		.guardian = d->guardian,
 		.mode = d->opts.mode,
@@ -85,7 +85,7 @@ static int open_capture(struct daemon *d)
 		.max_overhead_host = d->opts.max_overhead_host,
 	};
 
-	return capture_new(&opts, &ops, d, &d->capture);
+	return capture_new(&opts, &d->capture, &d->session);
 }
 
 static int open_profiles(struct daemon *d)
@@ -98,13 +98,13 @@ static int open_profiles(struct daemon *d)
 	int err;
 
 	d->source = (struct profile_source){
-		.engine = capture_engine(d->capture),
-		.files = capture_files(d->capture),
-		.tracker = capture_tracker(d->capture),
+		.engine = d->session->engine,
+		.files = d->session->files,
+		.tracker = d->session->tracker,
 		.slow = d->slow,
-		.governor = capture_governor(d->capture),
+		.governor = d->session->governor,
 		.rate_bytes = d->opts.rate_bytes,
-		.mode = capture_mode(d->capture),
+		.mode = d->session->mode,
 		.begin_epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME),
 		.command_argv = d->opts.command_argv,
 		.command_argc = d->opts.command_argc,
@@ -122,9 +122,9 @@ static int open_profiles(struct daemon *d)
 static int open_rounds(struct daemon *d)
 {
 	const struct ticks_parts parts = {
-		.engine = capture_engine(d->capture),
-		.files = capture_files(d->capture),
-		.tracker = capture_tracker(d->capture),
+		.engine = d->session->engine,
+		.files = d->session->files,
+		.tracker = d->session->tracker,
 		.follow = d->follow,
 		.http = d->http,
 		.live_view = d->live_view,
@@ -138,11 +138,11 @@ static int open_rounds(struct daemon *d)
 
 static int start_loop(struct daemon *d)
 {
-	const struct loop_parts parts = {
+	const struct daemon_loop_parts parts = {
 		.guardian = d->guardian,
-		.engine = capture_engine(d->capture),
-		.tracker = capture_tracker(d->capture),
-		.governor = capture_governor(d->capture),
+		.engine = d->session->engine,
+		.tracker = d->session->tracker,
+		.governor = d->session->governor,
 		.http = d->http,
 		.profiles = d->profiles,
 		.pushes = d->pushes,
@@ -151,18 +151,7 @@ static int start_loop(struct daemon *d)
 		.slow = d->slow,
 	};
 
-	return loop_start(d->loop, &parts);
-}
-
-/* Descriptors: per file, and some per followed process. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	return daemon_loop_start(d->loop, &parts);
 }
 
 static int set_up(struct daemon *d)
@@ -188,7 +177,7 @@ static int set_up(struct daemon *d)
 	}
 	err = slow_files_new(&d->slow);
 	if (!err)
-		err = loop_open(d->opts.can_reload, &d->loop);
+		err = daemon_loop_open(d->opts.can_reload, &d->loop);
 	if (!err)
 		err = open_capture(d);
 	if (!err)
@@ -200,10 +189,9 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = pushes_open(&d->opts.pushes, &d->pushes);
 	if (!err)
-		err = capture_start(d->capture);
+		err = capture_start(d->capture, on_event, d);
 	if (!err)
-		err = follow_new(capture_engine(d->capture), capture_tracker(d->capture),
-				 &follow_opts, &d->follow);
+		err = follow_new(d->session->engine, d->session->tracker, &follow_opts, &d->follow);
 	if (!err)
 		err = open_profiles(d);
 	if (!err)
@@ -217,7 +205,7 @@ static int set_up(struct daemon *d)
 static void start(struct daemon *d)
 {
 	const struct requests_parts parts = {
-		.tracker = capture_tracker(d->capture),
+		.tracker = d->session->tracker,
 		.source = &d->source,
 		.follow = d->follow,
 		.live_view = d->live_view,
@@ -241,7 +229,6 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 	if (!d)
 		return -ENOMEM;
 	d->opts = *opts;
-	raise_file_limit();
 	err = set_up(d);
 	if (!err && opts->select.is_all)
 		log_warn(
@@ -256,7 +243,7 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 		daemon_close(d);
 		return err;
 	}
-	running_cnt = tracker_running_cnt(capture_tracker(d->capture));
+	running_cnt = tracker_running_cnt(d->session->tracker);
 	fprintf(stderr, "heaptap: serving %zu process%s on %s, 1 sample per %s\n", running_cnt,
 		running_cnt == 1 ? "" : "es", http_address(d->http),
 		format_bytes((double)opts->rate_bytes, rate, sizeof(rate)));
@@ -267,7 +254,7 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 int daemon_run(struct daemon *d, enum daemon_wish *ret)
 {
 	bool wants_reload = false;
-	int err = loop_run(d->loop, &wants_reload);
+	int err = daemon_loop_run(d->loop, &wants_reload);
 
 	*ret = wants_reload ? DAEMON_RELOAD : DAEMON_END;
 	return err;
@@ -278,9 +265,9 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 {
 	int err, watch_err;
 
-	loop_unwatch_pushes(d->loop);
+	daemon_loop_unwatch_pushes(d->loop);
 	err = pushes_change(d->pushes, opts);
-	watch_err = loop_watch_pushes(d->loop);
+	watch_err = daemon_loop_watch_pushes(d->loop);
 	if (watch_err)
 		log_warn("serve: some answers to pushes will be read late: %s",
 			 strerror(-watch_err));
@@ -313,8 +300,7 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 	}
 	select_rules_free(d->rules);
 	d->rules = rules;
-	tracker_set_all(capture_tracker(d->capture),
-			opts->select.is_all || d->opts.way == PLAN_ALL);
+	tracker_set_all(d->session->tracker, opts->select.is_all || d->opts.way == PLAN_ALL);
 }
 
 /* "5 %" or "none". Returns buf. */
@@ -336,8 +322,7 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 	    opts->max_overhead.one_cpu == d->opts.max_overhead.one_cpu &&
 	    opts->max_overhead_host == d->opts.max_overhead_host)
 		return;
-	governor_set_limits(capture_governor(d->capture), &opts->max_overhead,
-			    opts->max_overhead_host);
+	governor_set_limits(d->session->governor, &opts->max_overhead, opts->max_overhead_host);
 	log_info("serve: the overhead limit of each process is %s from now on, that of the host %s",
 		 recording_limit_text(&opts->max_overhead, process),
 		 limit_text(opts->max_overhead_host, host, sizeof(host)));
@@ -375,7 +360,7 @@ void daemon_close(struct daemon *d)
 {
 	if (!d)
 		return;
-	capture_stop(d->capture); /* probes first: nobody pays for the rest */
+	session_stop(d->session); /* probes first: nobody pays for the rest */
 	requests_close(d->answers);
 	saver_close(d->saver);
 	profiles_free(d->profiles);
@@ -386,7 +371,7 @@ void daemon_close(struct daemon *d)
 	stack_past_free(d->stacks);
 	capture_free(d->capture);
 	select_rules_free(d->rules);
-	loop_close(d->loop);
+	daemon_loop_close(d->loop);
 	slow_files_free(d->slow);
 	guardian_end(d->guardian);
 	reader_end();

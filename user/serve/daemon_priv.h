@@ -11,39 +11,32 @@
 #include "track/plan.h"
 #include "track/probes.h"
 
-struct capture;
+struct daemon_loop;
 struct engine;
-struct engine_ops;
 struct follow;
 struct governor;
 struct guardian;
+struct ht_event;
 struct http_server;
 struct live_view;
-struct loop;
 struct profile_source;
 struct profiles;
 struct pushes;
 struct requests;
 struct saver;
+struct session;
 struct slow_files;
 struct texts;
 struct ticks;
-struct track_files;
 struct tracker;
 
-/*
- * capture.c: the daemon's side that records: the engine, the files and processes that have
- * probes, and the governor that keeps their cost within the budget.
- *
- * It is made in two steps, so that what can be refused is refused in a good order: first whether
- * this kernel can do it at all, then, when nothing else is in the way, maps and programs are
- * loaded. No process is attached to before the tracker is told to. What goes wrong is said on
- * stderr, but -ENOMEM.
- */
+/* capture.c: the daemon's session (session.h): who may be tapped, and who shares probes. */
+
+struct capture;
 
 struct capture_options {
 	struct guardian *guardian; /* which attaches; it outlives the capture */
-	enum attach_mode mode; /* that is wished for: capture_mode() is the one that was chosen */
+	enum attach_mode mode; /* that is wished for */
 	enum plan_way way;
 	enum probes_source source;
 	const struct texts *tap,
@@ -55,27 +48,17 @@ struct capture_options {
 	double max_overhead_host; /* of the time of all CPUs */
 };
 
-/* Looks at the kernel: -ENOTSUP and the like. ops, which are copied, are called with ctx from
- * engine_events_drain(). */
-int capture_new(const struct capture_options *opts, const struct engine_ops *ops, void *ctx,
-		struct capture **ret);
-/* Loads BPF and measures what a probe costs. After a failure capture_free() is still due. */
-int capture_start(struct capture *c);
-/* Takes every probe out, and forgets governor and tracker; the rest stays for those that read. */
-void capture_stop(struct capture *c);
-/* After capture_stop(), or instead of it. */
+/* Looks at the kernel. *ret_session is the capture's. */
+int capture_new(const struct capture_options *opts, struct capture **ret,
+		struct session **ret_session);
+/* Starts the session, whose events go to on_event with ctx. After a failure capture_free() is still due. */
+int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht_event *event),
+		  void *ctx);
+/* The session, too. NULL is fine. */
 void capture_free(struct capture *c);
 
-enum attach_mode capture_mode(const struct capture *c);
-/* From capture_start() on, owned by the capture. */
-struct engine *capture_engine(const struct capture *c);
-struct track_files *capture_files(const struct capture *c);
-/* These until capture_stop(). */
-struct tracker *capture_tracker(const struct capture *c);
-struct governor *capture_governor(const struct capture *c);
-
 /*
- * loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that
+ * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that
  * make profiles, and what is pushed. It only waits and hands out turns; each part knows what to
  * do in its own.
  *
@@ -85,7 +68,7 @@ struct governor *capture_governor(const struct capture *c);
  */
 
 /* What has its turn. */
-struct loop_parts {
+struct daemon_loop_parts {
 	struct guardian *guardian;
 	struct engine *engine;
 	struct tracker *tracker;
@@ -102,21 +85,21 @@ struct loop_parts {
  * From here on signals wait for the loop: first of all, so that none of them ends the process while
  * there are probes, or before there is somebody who reloads. can_reload: SIGHUP asks for a reload; else it ends.
  */
-int loop_open(bool can_reload, struct loop **ret);
+int daemon_loop_open(bool can_reload, struct daemon_loop **ret);
 /* Watches what the parts wait for. parts is copied. */
-int loop_start(struct loop *l, const struct loop_parts *parts);
+int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *parts);
 /*
  * Until SIGTERM or SIGINT: 0, after last profiles are kept and pushed, for some seconds; a second
  * signal ends that. Or until SIGHUP: 0 and true, to be called again. Says on stderr why it ends.
  * -EPIPE, after the same: the guardian was killed, so that no probe is left. Who has started us starts us anew.
  */
-int loop_run(struct loop *l, bool *ret_wants_reload);
+int daemon_loop_run(struct daemon_loop *l, bool *ret_wants_reload);
 /* The descriptors of pushes are about to change... */
-void loop_unwatch_pushes(struct loop *l);
+void daemon_loop_unwatch_pushes(struct daemon_loop *l);
 /* ... and have changed. */
-int loop_watch_pushes(struct loop *l);
-/* Does not look at the parts, which may be gone. Signals are as they were before loop_open(). */
-void loop_close(struct loop *l);
+int daemon_loop_watch_pushes(struct daemon_loop *l);
+/* Does not look at the parts, which may be gone. Signals are as they were before daemon_loop_open(). */
+void daemon_loop_close(struct daemon_loop *l);
 
 /*
  * requests.c: the daemon's HTTP side: what is asked for, and which part of the daemon answers it.
