@@ -358,10 +358,8 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 		if (!key.addr && (HT_COOKIE_FLAGS(cookie) & HT_SITE_NULL_DELEGATES))
 			return call_delegate(ctx, t);
 		if (key.addr && !size_bytes && (HT_COOKIE_FLAGS(cookie) & HT_SITE_ZERO_FREES)) {
-			if (live_take(&key, &old)) {
-				stat_inc(HT_STAT_FREES);
+			if (live_take(&key, &old))
 				live_freed(&key, &old);
-			}
 			return call_pass(ctx, t, always_returns);
 		}
 	}
@@ -418,19 +416,10 @@ static __always_inline void call_end(struct pt_regs *ctx, const struct ht_target
 			c->fresh.scope_slot = c->old.scope_slot;
 			c->fresh.instance = c->old.instance;
 		}
-		stat_inc(HT_STAT_FREES);
 		live_freed(&key, &c->old);
 	}
-	if (c->is_kept) {
-		c->fresh.time_ns = bpf_ktime_get_ns();
-		total_alloc(&key, &c->fresh);
-		if (t->is_alloc_only) {
-			stat_inc(HT_STAT_ALLOC_ONLY);
-			return;
-		}
-		live_charge(&key, &c->fresh);
-		live_insert(&key, &c->fresh);
-	}
+	if (c->is_kept)
+		live_add(&key, &c->fresh, t->is_alloc_only);
 }
 
 static __always_inline void call_return(struct pt_regs *ctx, bool always_returns)
@@ -482,10 +471,8 @@ static __always_inline void call_free(struct pt_regs *ctx, __u64 site)
 	hit_count(t, HIT_FREE, cookie, false);
 	key.generation = t->generation;
 	key.addr = call_arg(ctx, HT_COOKIE_PTR_ARG(cookie));
-	if (!live_take(&key, &old))
-		return;
-	stat_inc(HT_STAT_FREES);
-	live_freed(&key, &old);
+	if (live_take(&key, &old))
+		live_freed(&key, &old);
 }
 
 #endif

@@ -335,24 +335,28 @@ static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 	return 0;
 }
 
-/* Context of w->tag and the current thread's name -> l. Id 0: none could be given. */
-static __always_inline void context_intern(struct ht_walk *w, struct ht_live *l)
+/* Context of w->tag and the current thread's name -> l. Id 0: none could be given. Global: the verifier looks at it
+ * once. */
+__noinline int context_intern(struct ht_walk *w, struct ht_live *l)
 {
 	struct ht_context_value *known, fresh = {};
 	struct ht_context key = {};
 
+	if (!w || !l)
+		return 0;
 	bpf_get_current_comm(key.comm, sizeof(key.comm));
 	context_key_of(&key, w);
 	known = bpf_map_lookup_elem(&contexts, &key);
 	if (known) {
 		l->context_id = known->id;
 		l->scope_slot = known->scope_slot;
-		return;
+		return 0;
 	}
 	context_make(w, &key, &fresh);
 	l->context_id = fresh.id;
 	l->scope_slot = fresh.scope_slot;
 	l->instance = w->tag.instance;
+	return 0;
 }
 
 #endif

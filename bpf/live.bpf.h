@@ -109,11 +109,16 @@ static __always_inline void live_discharge(const struct ht_live_key *key, const 
 	image_discharge(key, bytes_8);
 }
 
-/* A block that was taken out of `live` for good. */
-static __always_inline void live_freed(const struct ht_live_key *key, const struct ht_live *l)
+/* A block that was taken out of `live` for good. Global, as live_add(): the verifier looks at it once, and not once for
+ * each way that leads here. */
+__noinline int live_freed(const struct ht_live_key *key, const struct ht_live *l)
 {
+	if (!key || !l)
+		return 0;
+	stat_inc(HT_STAT_FREES);
 	total_free(key, l, true);
 	live_discharge(key, l);
+	return 0;
 }
 
 /* ... and was freed at a time that nobody knows. */
@@ -167,16 +172,24 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 	return true;
 }
 
-/* Put a charged block in. */
-static __always_inline void live_insert(const struct ht_live_key *key, const struct ht_live *l)
+/* Put a charged block in. Global. */
+__noinline int live_insert(const struct ht_live_key *arg_key, const struct ht_live *arg)
 {
-	struct ht_live old;
+	struct ht_live_key copied_key;
+	struct ht_live copied, old;
+	/* Copies: 6.1's verifier does not let the arguments of a global function into a map. */
+	const struct ht_live_key *key = &copied_key;
+	const struct ht_live *l = &copied;
 	/* int: before 6.4 the upper half of the result is not the sign's */
 	int err;
 
+	if (!arg_key || !arg)
+		return 0;
+	copied_key = *arg_key;
+	copied = *arg;
 	if (!share_take(key->tgid, key->generation, HT_SHARED_LIVE)) {
 		live_discharge(key, l);
-		return;
+		return 0;
 	}
 	__sync_fetch_and_add(filter_slot(key), 1);
 	err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
@@ -195,6 +208,23 @@ static __always_inline void live_insert(const struct ht_live_key *key, const str
 		stat_add(HT_STAT_LIVE_FULL_BYTES,
 			 weighted_bytes_8(l->size_bytes, l->threshold) >> 8);
 	}
+	return 0;
+}
+
+/* A block that was just allocated: to the sums, and into `live` unless its free will not be seen. */
+__noinline int live_add(const struct ht_live_key *key, struct ht_live *l, bool is_alloc_only)
+{
+	if (!key || !l)
+		return 0;
+	l->time_ns = bpf_ktime_get_ns();
+	total_alloc(key, l);
+	if (is_alloc_only) {
+		stat_inc(HT_STAT_ALLOC_ONLY);
+		return 0;
+	}
+	live_charge(key, l);
+	live_insert(key, l);
+	return 0;
 }
 
 #endif

@@ -157,14 +157,7 @@ static __always_inline void sampled_alloc(struct pt_regs *ctx, struct ht_target 
 	}
 	call_describe(w, ctx, t, &fresh, 0, is_entry);
 	walk_release(w);
-	fresh.time_ns = bpf_ktime_get_ns();
-	total_alloc(key, &fresh);
-	if (t->is_alloc_only) {
-		stat_inc(HT_STAT_ALLOC_ONLY);
-		return;
-	}
-	live_charge(key, &fresh);
-	live_insert(key, &fresh);
+	live_add(key, &fresh, t->is_alloc_only);
 	return;
 bad:
 	stat_inc(HT_STAT_SAMPLED_BAD);
@@ -174,10 +167,8 @@ static __always_inline void sampled_free(const struct ht_live_key *key)
 {
 	struct ht_live old;
 
-	if (!live_take(key, &old))
-		return;
-	stat_inc(HT_STAT_FREES);
-	live_freed(key, &old);
+	if (live_take(key, &old))
+		live_freed(key, &old);
 }
 
 static __always_inline void sampled_hit(struct pt_regs *ctx)

@@ -404,12 +404,17 @@ __noinline int stack_equal(const struct ht_stack *a, const struct ht_stack *b)
 
 /* Id of the stack, 0 when it could not be kept (counted). One that is just being taken out is not
  * to be had for some ns: such a sample is counted as one that found the map full. */
-static __always_inline __u64 stack_intern(struct ht_walk *w)
+__noinline __u64 stack_intern(struct ht_walk *arg)
 {
-	struct ht_stack *s = &w->stack;
-	__u64 id = stack_hash(s);
-	struct ht_stack *known = bpf_map_lookup_elem(&stacks, &id);
+	struct ht_walk *w = arg ? walk_self(arg) : NULL;
+	struct ht_stack *known, *s;
+	__u64 id;
 
+	if (!w)
+		return 0;
+	s = &w->stack;
+	id = stack_hash(s);
+	known = bpf_map_lookup_elem(&stacks, &id);
 	if (!known || !reclaim_keep(&known->epoch)) {
 		s->epoch = reclaim_epoch;
 		s->owner_tgid = w->tgid;

@@ -47,7 +47,8 @@ void engine_close(struct engine *e);
 int engine_events_fd(const struct engine *e);
 int engine_events_drain(struct engine *e);
 
-/* Programs, for attach.h. -1: not loaded in this mode. */
+/* Programs, for attach.h. Negative: not loaded in this mode; ENGINE_SAMPLED, which is loaded at the first time: why it
+ * cannot be. */
 enum engine_prog {
 	ENGINE_ALLOC,
 	ENGINE_ALLOC_RETURN,
@@ -62,7 +63,7 @@ enum engine_prog {
 	ENGINE_TASK_EXIT, /* heaptap:task_exit */
 	ENGINE_LOADED, /* where a loader has mapped libraries: with `holds` only */
 };
-int engine_prog_fd(const struct engine *e, enum engine_prog prog);
+int engine_prog_fd(struct engine *e, enum engine_prog prog);
 enum attach_mode engine_mode(const struct engine *e);
 
 /*

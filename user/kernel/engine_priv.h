@@ -30,6 +30,7 @@ struct engine {
 	struct heaptap_bpf *skel;
 	struct ring_buffer *ring;
 	struct bpf_link *lifecycle[3];
+	int sampled_fd; /* of ht_sampled; -1: not loaded yet */
 	struct engine_ops ops;
 	void *ops_ctx;
 	enum attach_mode mode;

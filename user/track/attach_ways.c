@@ -245,7 +245,7 @@ static int link_sampler(const struct attach_ways *aw, const struct probe_target 
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = cnt;
-	err = sampler_sites(aw, sites);
+	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(aw, sites);
 	if (!err)
 		err = held_links_add(links, &req);
 	free(sites);
@@ -296,6 +296,8 @@ static int try_tap(struct attach_ways *aw, const struct probe_target *target,
 	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;
+	if (!err && req.prog_fd < 0)
+		err = req.prog_fd;
 	if (!err)
 		err = held_links_add_tap(links, &req, order, &result, news->why, sizeof(news->why));
 	news->stopped_ns = result.stopped_ns;
