@@ -17,10 +17,10 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
-E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,budget first_minute loads mute siege),$(E2E))
+E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: test_tap, which kills guardians, begins after it.
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,slow_names hold_cost attach_time metrics endless kill hostile \
-	tap serve serve_ways)
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve slow_names hold_cost attach_time metrics endless \
+	kill hostile tap mute serve serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
