@@ -192,7 +192,7 @@ static struct saved_result make_job(const struct work *work, const struct saved_
 {
 	const struct saved_store *store = work->batch->store;
 	struct profile_source src = *work->src;
-	struct profile_request wish = *work->moment;
+	struct profile_request request = *work->moment;
 	struct notes notes = { .cnt = 0 };
 	struct saved_result r = { .inuse_bytes = -1 };
 	struct estimate inuse;
@@ -204,16 +204,16 @@ static struct saved_result make_job(const struct work *work, const struct saved_
 	saved_name_format(&job->name, file);
 	saved_reason_words(&job->name, reason, sizeof(reason));
 	make_notes(job, work, &inuse, reason, &notes);
-	wish.pid = job->name.pid;
-	wish.is_image = true;
-	wish.generation = job->generation;
-	wish.budget = &job->budget;
-	wish.reason = reason;
-	wish.is_over = saved_job_is_last(job);
-	wish.notes = notes.line;
-	wish.note_cnt = notes.cnt;
+	request.pid = job->name.pid;
+	request.is_image = true;
+	request.generation = job->generation;
+	request.budget = &job->budget;
+	request.reason = reason;
+	request.is_over = saved_job_is_last(job);
+	request.notes = notes.line;
+	request.note_cnt = notes.cnt;
 	src.names_ns = profile_names_share(work->names_end_ns);
-	r.make_err = profile_file_write(&src, work->s, &wish, job->fd);
+	r.make_err = profile_file_write(&src, work->s, &request, job->fd);
 	if (r.make_err)
 		log_warn("serve: cannot make %s: %s", file, strerror(-r.make_err));
 	else if (saved_store_has_dir(store))

@@ -40,15 +40,15 @@ struct daemon {
 	struct select_rules *rules;
 	struct capture *capture;
 	struct session *session; /* of the capture */
-	struct requests *answers;
-	struct http_server *http; /* of the answers */
+	struct requests *requests;
+	struct http_server *http; /* of the requests */
 	struct follow *follow;
 	struct profiles *profiles;
 	struct saver *saver; /* NULL: nothing is saved */
 	struct pushes *pushes;
 	struct profile_source source;
 	struct live_view *live_view; /* of the pages */
-	struct ticks *rounds;
+	struct ticks *ticks;
 	struct daemon_loop *loop;
 	struct slow_files *slow;
 	struct stack_past *stacks; /* NULL: none is kept */
@@ -58,7 +58,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 {
 	struct daemon *d = ctx;
 
-	ticks_on_event(d->rounds, event);
+	ticks_on_event(d->ticks, event);
 }
 
 /* In a child of the reader. */
@@ -119,7 +119,7 @@ static int open_profiles(struct daemon *d)
 	return err ? err : live_view_new(&d->source, &view_opts, &d->live_view);
 }
 
-static int open_rounds(struct daemon *d)
+static int open_ticks(struct daemon *d)
 {
 	const struct ticks_parts parts = {
 		.engine = d->session->engine,
@@ -133,7 +133,7 @@ static int open_rounds(struct daemon *d)
 		.saver = d->saver,
 	};
 
-	return ticks_open(&parts, &d->rounds);
+	return ticks_open(&parts, &d->ticks);
 }
 
 static int start_loop(struct daemon *d)
@@ -146,7 +146,7 @@ static int start_loop(struct daemon *d)
 		.http = d->http,
 		.profiles = d->profiles,
 		.pushes = d->pushes,
-		.rounds = d->rounds,
+		.ticks = d->ticks,
 		.saver = d->saver,
 		.slow = d->slow,
 	};
@@ -181,10 +181,10 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = open_capture(d);
 	if (!err)
-		err = requests_open(d->opts.listen, d->opts.token_file, &d->answers);
+		err = requests_open(d->opts.listen, d->opts.token_file, &d->requests);
 	if (err)
 		return err;
-	d->http = requests_server(d->answers);
+	d->http = requests_server(d->requests);
 	err = saver_open(&d->opts.keep, &d->saver);
 	if (!err)
 		err = pushes_open(&d->opts.pushes, &d->pushes);
@@ -195,7 +195,7 @@ static int set_up(struct daemon *d)
 	if (!err)
 		err = open_profiles(d);
 	if (!err)
-		err = open_rounds(d);
+		err = open_ticks(d);
 	if (!err)
 		err = start_loop(d);
 	return err;
@@ -216,7 +216,7 @@ static void start(struct daemon *d)
 
 	profiles_set_pushes(d->profiles, d->pushes);
 	saver_start(d->saver, &d->source);
-	requests_start(d->answers, &parts);
+	requests_start(d->requests, &parts);
 }
 
 int daemon_open(const struct daemon_options *opts, struct daemon **ret)
@@ -237,7 +237,7 @@ int daemon_open(const struct daemon_options *opts, struct daemon **ret)
 			"and --min-rss leave processes out");
 	if (!err) {
 		start(d);
-		err = ticks_scan(d->rounds);
+		err = ticks_scan(d->ticks);
 	}
 	if (err) {
 		daemon_close(d);
@@ -275,14 +275,14 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 }
 
 /* What may be refused for what it says, and then is as it was. */
-static int change_answers_and_pushes(struct daemon *d, const struct daemon_options *opts)
+static int change_token_and_pushes(struct daemon *d, const struct daemon_options *opts)
 {
-	int err = requests_set_token(d->answers, opts->token_file);
+	int err = requests_set_token(d->requests, opts->token_file);
 
 	if (err)
 		return err;
 	err = change_pushes(d, &opts->pushes);
-	if (err && requests_set_token(d->answers, d->opts.token_file))
+	if (err && requests_set_token(d->requests, d->opts.token_file))
 		log_warn("serve: the old token could not be put back: the new one holds");
 	return err;
 }
@@ -341,7 +341,7 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 		log_error("serve: %s", why);
 		return err;
 	}
-	err = change_answers_and_pushes(d, opts);
+	err = change_token_and_pushes(d, opts);
 	if (err) {
 		select_rules_free(rules);
 		return err;
@@ -352,7 +352,7 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	d->opts = *opts;
 	d->opts.source = source;
 	d->opts.way = way;
-	ticks_scan(d->rounds);
+	ticks_scan(d->ticks);
 	return 0;
 }
 
@@ -361,12 +361,12 @@ void daemon_close(struct daemon *d)
 	if (!d)
 		return;
 	session_stop(d->session); /* probes first: nobody pays for the rest */
-	requests_close(d->answers);
+	requests_close(d->requests);
 	saver_close(d->saver);
 	profiles_free(d->profiles);
 	pushes_close(d->pushes);
 	follow_free(d->follow);
-	ticks_close(d->rounds);
+	ticks_close(d->ticks);
 	live_view_free(d->live_view);
 	stack_past_free(d->stacks);
 	capture_free(d->capture);

@@ -46,7 +46,7 @@ static void on_tick(void *ctx)
 {
 	const struct daemon_loop *l = ctx;
 
-	ticks_tick(l->parts.rounds);
+	ticks_tick(l->parts.ticks);
 }
 
 static void on_signal(void *ctx, int signal)
@@ -95,7 +95,7 @@ static void on_mapping_events(void *ctx, int fd)
 	const struct daemon_loop *l = ctx;
 
 	(void)fd;
-	ticks_drain(l->parts.rounds);
+	ticks_drain(l->parts.ticks);
 }
 
 /* It runs in each turn. */
@@ -175,8 +175,8 @@ int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *par
 		err = loop_watch(l->loop, engine_events_fd(l->parts.engine), on_ring, l);
 	if (!err)
 		err = loop_watch(l->loop, guardian_fd(l->parts.guardian), on_guardian_news, l);
-	if (!err && ticks_fd(l->parts.rounds) >= 0)
-		err = loop_watch(l->loop, ticks_fd(l->parts.rounds), on_mapping_events, l);
+	if (!err && ticks_fd(l->parts.ticks) >= 0)
+		err = loop_watch(l->loop, ticks_fd(l->parts.ticks), on_mapping_events, l);
 	if (!err)
 		err = daemon_loop_watch_pushes(l);
 	return err ? err : loop_watch(l->loop, http_fd(l->parts.http), on_http, l);

@@ -76,7 +76,7 @@ struct daemon_loop_parts {
 	struct http_server *http;
 	struct profiles *profiles;
 	struct pushes *pushes;
-	struct ticks *rounds;
+	struct ticks *ticks;
 	struct saver *saver; /* NULL: nothing is saved */
 	struct slow_files *slow;
 };
@@ -137,7 +137,7 @@ void requests_close(struct requests *as);
 /* Another token, NULL: none. On failure, which is said, the old one counts. */
 int requests_set_token(struct requests *as, const char *token_file);
 
-/* Owned by the answers. */
+/* Owned by the requests. */
 struct http_server *requests_server(const struct requests *as);
 
 #endif

@@ -69,25 +69,25 @@ static int index_base(const struct snapshot *base, struct hmap *idx)
 }
 
 /* Of a wanted process that still runs, or of the image that is wanted. */
-static bool is_wanted(const struct profile_source *src, const struct profile_request *wish,
+static bool is_wanted(const struct profile_source *src, const struct profile_request *request,
 		      pid_t pid, uint32_t generation)
 {
-	if (wish->pid && pid != wish->pid)
+	if (request->pid && pid != request->pid)
 		return false;
-	return wish->is_image ? generation == wish->generation :
-				!tracker_is_over(src->tracker, pid, generation);
+	return request->is_image ? generation == request->generation :
+				   !tracker_is_over(src->tracker, pid, generation);
 }
 
 /* Rows of what is wanted; without what was allocated before the base. */
 static int choose_rows(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *wish, struct snapshot *ret)
+		       const struct profile_request *request, struct snapshot *ret)
 {
 	const struct snapshot_row *from;
 	struct hmap idx;
 	int err;
 
 	hmap_init(&idx, sizeof(struct row_key));
-	err = index_base(wish->base, &idx);
+	err = index_base(request->base, &idx);
 	vec_each(&s->rows, from) {
 		const struct row_key key = key_of(from);
 		const uint64_t *known = hmap_get(&idx, &key);
@@ -95,10 +95,10 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 
 		if (err)
 			break;
-		if (!is_wanted(src, wish, row.pid, row.generation))
+		if (!is_wanted(src, request, row.pid, row.generation))
 			continue;
 		if (known)
-			estimate_subtract(&row.alloc, &wish->base->rows.data[*known].alloc);
+			estimate_subtract(&row.alloc, &request->base->rows.data[*known].alloc);
 		if (row.alloc.objects > 0 || row.inuse.samples)
 			err = vec_push(&ret->rows, row);
 	}
@@ -108,38 +108,40 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 
 struct wanted {
 	const struct profile_source *src;
-	const struct profile_request *wish;
+	const struct profile_request *request;
 };
 
 static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
 {
 	const struct wanted *w = ctx;
 
-	return is_wanted(w->src, w->wish, pid, generation);
+	return is_wanted(w->src, w->request, pid, generation);
 }
 
 /* Since when it is followed, on CLOCK_MONOTONIC; 0: not known. */
-static uint64_t followed_ns(const struct profile_source *src, const struct profile_request *wish)
+static uint64_t followed_ns(const struct profile_source *src, const struct profile_request *request)
 {
 	struct governor_record now;
 
-	if (wish->budget)
-		return wish->budget->followed_ns;
-	governor_take_record(src->governor, wish->pid, &now);
+	if (request->budget)
+		return request->budget->followed_ns;
+	governor_take_record(src->governor, request->pid, &now);
 	return now.followed_ns;
 }
 
-static void set_times(const struct profile_source *src, const struct profile_request *wish,
+static void set_times(const struct profile_source *src, const struct profile_request *request,
 		      struct recording_facts *f)
 {
-	uint64_t since_ns = wish->pid ? followed_ns(src, wish) : 0;
+	uint64_t since_ns = request->pid ? followed_ns(src, request) : 0;
 
-	f->end_ns = wish->epoch_ns;
-	f->followed_ns = since_ns ? wish->epoch_ns - (int64_t)(wish->monotonic_ns - since_ns) :
-				    src->begin_epoch_ns;
-	f->begin_ns = wish->base ? wish->epoch_ns - (int64_t)wish->duration_ns : f->followed_ns;
+	f->end_ns = request->epoch_ns;
+	f->followed_ns = since_ns ?
+				 request->epoch_ns - (int64_t)(request->monotonic_ns - since_ns) :
+				 src->begin_epoch_ns;
+	f->begin_ns =
+		request->base ? request->epoch_ns - (int64_t)request->duration_ns : f->followed_ns;
 	f->duration_ns = (uint64_t)(f->end_ns - f->begin_ns);
-	f->is_delta = wish->base != NULL;
+	f->is_delta = request->base != NULL;
 }
 
 struct own_shares {
@@ -172,14 +174,14 @@ static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 }
 
 static int add_notes(struct profile *p, const struct profile_source *src, const struct snapshot *s,
-		     const struct profile_request *wish)
+		     const struct profile_request *request)
 {
-	const struct wanted wanted = { src, wish };
+	const struct wanted wanted = { src, request };
 	const struct scope_notes_options scopes = {
 		.labels = LABEL_ALL,
-		.only_pid = wish->pid,
-		.by_process = !wish->pid,
-		.epoch_off_ns = wish->epoch_ns - (int64_t)wish->monotonic_ns,
+		.only_pid = request->pid,
+		.by_process = !request->pid,
+		.epoch_off_ns = request->epoch_ns - (int64_t)request->monotonic_ns,
 	};
 	struct recording_facts facts = {
 		.command_argv = src->command_argv,
@@ -188,11 +190,11 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 		.governor = src->governor,
 		.is_wanted = is_image_wanted,
 		.ctx = &wanted,
-		.main_pid = wish->pid,
-		.budget = wish->budget,
-		.reason = wish->reason,
-		.is_merged = !wish->pid,
-		.is_over = wish->is_over,
+		.main_pid = request->pid,
+		.budget = request->budget,
+		.reason = request->reason,
+		.is_merged = !request->pid,
+		.is_over = request->is_over,
 		.mode = src->mode,
 		.rate_bytes = src->rate_bytes,
 		.stats = s->stats,
@@ -201,41 +203,41 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 	struct process_info info;
 	int err = 0;
 
-	if (wish->pid) {
+	if (request->pid) {
 		err = own_stats(&wanted, s, stats);
 		facts.stats = stats;
 	}
-	set_times(src, wish, &facts);
-	if (wish->pid && !wish->is_over && !process_glance(wish->pid, &info))
+	set_times(src, request, &facts);
+	if (request->pid && !request->is_over && !process_glance(request->pid, &info))
 		facts.rss_end_bytes = info.rss_bytes;
-	for (size_t i = 0; i < wish->note_cnt && !err; i++)
-		err = profile_comment(p, "%s", wish->notes[i]);
+	for (size_t i = 0; i < request->note_cnt && !err; i++)
+		err = profile_comment(p, "%s", request->notes[i]);
 	if (!err)
 		err = recording_notes_add(&facts, p);
 	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
 }
 
 /* What the process held before, for whether it grows. */
-static int find_history(const struct profile_source *src, const struct profile_request *wish,
+static int find_history(const struct profile_source *src, const struct profile_request *request,
 			struct profile_build_options *opts, struct history **ret)
 {
-	uint64_t since_ns = wish->wants_growth ? followed_ns(src, wish) : 0;
+	uint64_t since_ns = request->wants_growth ? followed_ns(src, request) : 0;
 
 	if (!since_ns)
 		return 0;
 	opts->begin_ns = since_ns;
-	return stack_profile_history(src, stack_watch_image(src, wish->pid), since_ns, ret,
+	return stack_profile_history(src, stack_watch_image(src, request->pid), since_ns, ret,
 				     &opts->is_history_partial);
 }
 
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *wish, struct profile **ret)
+		       const struct profile_request *request, struct profile **ret)
 {
 	struct profile_build_options opts = {
 		.rate_bytes = src->rate_bytes,
-		.label_processes = !wish->pid,
-		.main_pid = wish->pid,
-		.is_delta = wish->base != NULL,
+		.label_processes = !request->pid,
+		.main_pid = request->pid,
+		.is_delta = request->base != NULL,
 		.labels = LABEL_ALL,
 		.symbols = profile_symbol_options(src),
 	};
@@ -245,22 +247,22 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 	int err;
 
 	memset(&chosen.rows, 0, sizeof(chosen.rows));
-	err = choose_rows(src, s, wish, &chosen);
+	err = choose_rows(src, s, request, &chosen);
 	if (!err)
-		err = find_history(src, wish, &opts, &history);
+		err = find_history(src, request, &opts, &history);
 	opts.history = history;
 	if (!err)
 		err = profile_build(&chosen, src->engine, src->files, src->tracker, &opts, &p);
 	if (err)
 		goto out;
-	p->time_ns = wish->epoch_ns;
-	p->duration_ns = wish->base ? (int64_t)wish->duration_ns : 0;
-	if (wish->shows_allocs) {
+	p->time_ns = request->epoch_ns;
+	p->duration_ns = request->base ? (int64_t)request->duration_ns : 0;
+	if (request->shows_allocs) {
 		p->default_type_str = profile_str(p, "alloc_space");
 		err = p->default_type_str < 0 ? -ENOMEM : 0;
 	}
 	if (!err)
-		err = add_notes(p, src, s, wish);
+		err = add_notes(p, src, s, request);
 out:
 	history_free(history);
 	vec_release(&chosen.rows);
@@ -281,16 +283,16 @@ static int write_text(const struct profile *p, int fd)
 }
 
 /* Its format has no place to say that what is in use is not known. */
-static bool is_only_inuse(const struct profile_request *wish)
+static bool is_only_inuse(const struct profile_request *request)
 {
-	return wish->form == PROFILE_ADDRESSES ||
-	       (wish->form == PROFILE_TEXT && !wish->shows_allocs);
+	return request->form == PROFILE_ADDRESSES ||
+	       (request->form == PROFILE_TEXT && !request->shows_allocs);
 }
 
-static int write_pictures(const struct profile *p, const struct profile_request *wish, int fd)
+static int write_pictures(const struct profile *p, const struct profile_request *request, int fd)
 {
 	const struct report_options opts = { .format = REPORT_HTML,
-					     .html_base = wish->pid ? "../../" : "" };
+					     .html_base = request->pid ? "../../" : "" };
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
@@ -298,7 +300,7 @@ static int write_pictures(const struct profile *p, const struct profile_request 
 }
 
 static int write_diff(const struct profile *before, const struct profile *now,
-		      const struct profile_request *wish, int fd)
+		      const struct profile_request *request, int fd)
 {
 	const struct report_options opts = { .by = REPORT_BY_STACK, .row_cap = DIFF_ROWS };
 	char why[512];
@@ -307,7 +309,7 @@ static int write_diff(const struct profile *before, const struct profile *now,
 
 	if (err)
 		return err;
-	err = report_diff(before, wish->saved_name, now, "now", &opts, out, why, sizeof(why));
+	err = report_diff(before, request->saved_name, now, "now", &opts, out, why, sizeof(why));
 	/* its reason is for who compares files */
 	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
@@ -334,79 +336,81 @@ static int read_saved(int fd, struct profile **ret)
 }
 
 static int write_form(const struct profile_source *src, struct profile *p,
-		      const struct profile *saved, const struct profile_request *wish, int fd)
+		      const struct profile *saved, const struct profile_request *request, int fd)
 {
-	switch (wish->form) {
+	switch (request->form) {
 	case PROFILE_PPROF:
 		return pprof_write(p, fd);
 	case PROFILE_TEXT:
 		return write_text(p, fd);
 	case PROFILE_PICTURES:
-		return write_pictures(saved ? saved : p, wish, fd);
+		return write_pictures(saved ? saved : p, request, fd);
 	case PROFILE_DIFF:
-		return write_diff(saved, p, wish, fd);
+		return write_diff(saved, p, request, fd);
 	default:
-		return process_text_write(src, p, wish->pid, wish->form == PROFILE_GROWTH, fd);
+		return process_text_write(src, p, request->pid, request->form == PROFILE_GROWTH,
+					  fd);
 	}
 }
 
-static int write_moments(const struct profile_source *src, const struct profile_request *wish,
+static int write_moments(const struct profile_source *src, const struct profile_request *request,
 			 int fd)
 {
 	const struct report_options opts = { .by = REPORT_BY_STACK,
-					     .format = wish->is_json ? REPORT_JSON : REPORT_HTML,
+					     .format = request->is_json ? REPORT_JSON : REPORT_HTML,
 					     .html_base = "../../" };
 	struct profile *at[2] = { NULL, NULL };
 	char why[512];
 	FILE *out;
-	int err = stack_profile_pair(src, wish->pid, wish->moments, at);
+	int err = stack_profile_pair(src, request->pid, request->moments, at);
 
 	if (!err)
 		err = fd_stream_open(fd, &out);
 	if (!err)
-		err = fd_stream_close(out, report_diff(at[0], wish->moments->before, at[1],
-						       wish->moments->after, &opts, out, why,
+		err = fd_stream_close(out, report_diff(at[0], request->moments->before, at[1],
+						       request->moments->after, &opts, out, why,
 						       sizeof(why)));
 	profile_free(at[0]);
 	profile_free(at[1]);
 	return err;
 }
 
-static int write_stacks(const struct profile *p, const struct profile_request *wish, FILE *out)
+static int write_stacks(const struct profile *p, const struct profile_request *request, FILE *out)
 {
 	int64_t before_ns = p->recording.duration_ns - (int64_t)STACK_PROFILE_HOUR_NS;
 	const struct report_options opts = {
-		.by = wish->by_scope ? REPORT_BY_SCOPE : REPORT_BY_STACK,
+		.by = request->by_scope ? REPORT_BY_SCOPE : REPORT_BY_STACK,
 		.format = REPORT_JSON,
 		.sort = REPORT_SORT_GROWTH,
-		.warm_up_ns = before_ns > 0 && !wish->of_day ? (uint64_t)before_ns : 0,
+		.warm_up_ns = before_ns > 0 && !request->of_day ? (uint64_t)before_ns : 0,
 	};
 	const char *rest;
 	int err;
 
-	if (wish->form == PROFILE_STACKS)
+	if (request->form == PROFILE_STACKS)
 		return report_write(p, &opts, out);
-	rest = strstr(wish->page, PROCESS_PAGE_STACKS);
-	fwrite(wish->page, 1, (size_t)(rest - wish->page), out);
+	rest = strstr(request->page, PROCESS_PAGE_STACKS);
+	fwrite(request->page, 1, (size_t)(rest - request->page), out);
 	err = report_growth_table(p, GROWTH_ROWS, out);
 	fputs(rest + strlen(PROCESS_PAGE_STACKS), out);
 	return err;
 }
 
-static int write_past(const struct profile_source *src, const struct profile_request *wish, int fd)
+static int write_past(const struct profile_source *src, const struct profile_request *request,
+		      int fd)
 {
 	struct profile *p;
 	FILE *out;
 	int err;
 
-	if (wish->form == PROFILE_MOMENTS)
-		return write_moments(src, wish, fd);
-	err = stack_profile_growth(src, wish->pid, &p);
+	if (request->form == PROFILE_MOMENTS)
+		return write_moments(src, request, fd);
+	err = stack_profile_growth(src, request->pid, &p);
 	if (err)
 		return err;
 	err = fd_stream_open(fd, &out);
 	if (!err)
-		err = fd_stream_close(out, write_stacks(p, wish, out));
+		err = fd_stream_close(out, write_stacks(p, request, out));
 	profile_free(p);
 	return err;
 }
@@ -417,22 +421,22 @@ bool profile_file_is_past(enum profile_form form)
 }
 
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *wish, int fd)
+		       const struct profile_request *request, int fd)
 {
 	struct profile *p = NULL, *saved = NULL;
-	bool is_of_now = !wish->has_saved || wish->form == PROFILE_DIFF;
+	bool is_of_now = !request->has_saved || request->form == PROFILE_DIFF;
 	int err;
 
-	if (profile_file_is_past(wish->form))
-		return write_past(src, wish, fd);
-	err = wish->has_saved ? read_saved(wish->saved_fd, &saved) : 0;
+	if (profile_file_is_past(request->form))
+		return write_past(src, request, fd);
+	err = request->has_saved ? read_saved(request->saved_fd, &saved) : 0;
 
 	if (!err && is_of_now)
-		err = profile_file_build(src, s, wish, &p);
-	if (!err && p && is_only_inuse(wish) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
+		err = profile_file_build(src, s, request, &p);
+	if (!err && p && is_only_inuse(request) && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
 		err = -ENODATA;
 	if (!err)
-		err = write_form(src, p, saved, wish, fd);
+		err = write_form(src, p, saved, request, fd);
 	profile_free(p);
 	profile_free(saved);
 	return err;

@@ -64,11 +64,11 @@ struct profile_request {
  * comments, and it is not known. -EDOM: PROFILE_DIFF has two that cannot be compared. -ENOENT: what
  * is wanted of the past is not kept. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *wish, int fd);
+		       const struct profile_request *request, int fd);
 /* Is it made without a snapshot? */
 bool profile_file_is_past(enum profile_form form);
 /* The same, before it is a file: to be freed with profile_free(). */
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
-		       const struct profile_request *wish, struct profile **ret);
+		       const struct profile_request *request, struct profile **ret);
 
 #endif

@@ -61,7 +61,7 @@ struct waiter {
 
 struct file {
 	enum endpoint endpoint;
-	struct profile_request wish;
+	struct profile_request request;
 	struct endpoint_addrs addrs; /* of the waiter, whose names are wanted */
 	struct stack_moments moments;
 	int fd;
@@ -331,25 +331,25 @@ static int write_cmdline(pid_t pid, int fd)
 }
 
 /* The file for a waiter, entered when it is new. -1: no room, the next child makes it. */
-static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *wish)
+static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *request)
 {
 	struct file *f = b->files;
 
 	for (; f < b->files + b->file_cnt; f++)
 		if (f->endpoint == w->request.endpoint && f->endpoint != ENDPOINT_SYMBOL &&
-		    !profile_file_is_past(wish->form) && !f->wish.has_saved && !wish->has_saved &&
-		    f->wish.pid == wish->pid && f->wish.base == wish->base &&
-		    f->wish.form == wish->form)
+		    !profile_file_is_past(request->form) && !f->request.has_saved &&
+		    !request->has_saved && f->request.pid == request->pid &&
+		    f->request.base == request->base && f->request.form == request->form)
 			return (int)(f - b->files);
 	if (b->file_cnt == profile_lane_cap(&b->lane))
 		return -1;
-	*f = (struct file){ w->request.endpoint, *wish, w->addrs, w->moments, -1 };
+	*f = (struct file){ w->request.endpoint, *request, w->addrs, w->moments, -1 };
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
 	if (f->fd < 0)
 		return -1;
 	/* By the reader, which a child has not: what cannot be read is left empty. */
 	if (f->endpoint == ENDPOINT_CMDLINE)
-		(void)write_cmdline(f->wish.pid, f->fd);
+		(void)write_cmdline(f->request.pid, f->fd);
 	return (int)b->file_cnt++;
 }
 
@@ -402,26 +402,26 @@ static void plan(struct profiles *p, struct batch *b, const struct profile_reque
 
 	put_oldest_first(p, b->lane.kind, moment->monotonic_ns);
 	vec_each(&p->waiters, w) {
-		struct profile_request wish = *moment;
+		struct profile_request request = *moment;
 
 		if (!is_due_in(w, b->lane.kind, moment->monotonic_ns))
 			continue;
-		wish.pid = w->request.pid;
-		wish.form = form_of(&w->request);
-		wish.shows_allocs = w->request.endpoint == ENDPOINT_ALLOCS;
-		wish.has_saved = w->saved_fd >= 0;
-		wish.saved_fd = w->saved_fd;
-		wish.saved_name = endpoint_moment_text(w->request.at);
-		wish.wants_growth = wish.pid && !w->base && wish.form == PROFILE_PPROF;
-		wish.page = w->page;
-		wish.is_json = w->request.is_json;
-		wish.of_day = w->request.of_day;
-		wish.by_scope = w->request.by_scope;
+		request.pid = w->request.pid;
+		request.form = form_of(&w->request);
+		request.shows_allocs = w->request.endpoint == ENDPOINT_ALLOCS;
+		request.has_saved = w->saved_fd >= 0;
+		request.saved_fd = w->saved_fd;
+		request.saved_name = endpoint_moment_text(w->request.at);
+		request.wants_growth = request.pid && !w->base && request.form == PROFILE_PPROF;
+		request.page = w->page;
+		request.is_json = w->request.is_json;
+		request.of_day = w->request.of_day;
+		request.by_scope = w->request.by_scope;
 		if (w->base) {
-			wish.base = w->base->snapshot;
-			wish.duration_ns = moment->monotonic_ns - w->base->taken_ns;
+			request.base = w->base->snapshot;
+			request.duration_ns = moment->monotonic_ns - w->base->taken_ns;
 		}
-		w->file = file_for(b, w, &wish);
+		w->file = file_for(b, w, &request);
 	}
 }
 
@@ -430,7 +430,7 @@ static bool wants_snapshot(const struct batch *b)
 	for (size_t i = 0; i < b->file_cnt; i++)
 		if (b->files[i].endpoint != ENDPOINT_SYMBOL &&
 		    b->files[i].endpoint != ENDPOINT_CMDLINE &&
-		    !profile_file_is_past(b->files[i].wish.form))
+		    !profile_file_is_past(b->files[i].request.form))
 			return true;
 	return b->lane.kind == LANE_PUSH;
 }
@@ -439,17 +439,17 @@ static bool wants_snapshot(const struct batch *b)
 static int write_file(const struct profile_source *src, const struct snapshot *s,
 		      const struct file *f)
 {
-	struct profile_request wish = f->wish;
+	struct profile_request request = f->request;
 	int err;
 
-	wish.moments = &f->moments;
+	request.moments = &f->moments;
 	if (f->endpoint == ENDPOINT_SYMBOL)
-		err = process_names_write(src, f->wish.pid, f->addrs.addrs, f->addrs.addr_cnt,
+		err = process_names_write(src, f->request.pid, f->addrs.addrs, f->addrs.addr_cnt,
 					  f->fd);
 	else if (f->endpoint == ENDPOINT_CMDLINE)
 		err = lseek(f->fd, 0, SEEK_END) > 0 ? 0 : -ESRCH;
 	else
-		err = profile_file_write(src, s, &wish, f->fd);
+		err = profile_file_write(src, s, &request, f->fd);
 	if (err && err != -ESRCH && err != -ENODATA && err != -EDOM && err != -ETIME &&
 	    err != -ENOENT)
 		log_warn("serve: cannot answer: %s", strerror(-err));
@@ -474,7 +474,7 @@ static int make_file(void *ctx, size_t i)
 	if (work->batch->lane.kind == LANE_PUSH)
 		return pushes_make(p->pushes, &src, work->s, work->moment, p->push_fd);
 	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
-	src.wants_names = src.names_ns && !work->batch->files[i].wish.page;
+	src.wants_names = src.names_ns && !work->batch->files[i].request.page;
 	return write_file(&src, work->s, &work->batch->files[i]);
 }
 
@@ -690,8 +690,8 @@ static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
 	if (b->lane.kind == LANE_PUSH)
 		pushes_take(p->pushes, p->push_fd);
 	else if (b->lane.kind == LANE_SLOW && took_ns < LANE_QUICK_NAMES_NS)
-		slow_processes_set(&p->slow, f->wish.pid,
-				   tracker_generation(p->src.tracker, f->wish.pid), false);
+		slow_processes_set(&p->slow, f->request.pid,
+				   tracker_generation(p->src.tracker, f->request.pid), false);
 	answer(p, b);
 }
 

@@ -445,7 +445,7 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 }
 
 static int make_process(const struct pushes *p, const struct profile_source *src,
-			const struct snapshot *s, const struct profile_request *wish, int fd)
+			const struct snapshot *s, const struct profile_request *request, int fd)
 {
 	char pid[16], comm[sizeof(((struct process_info *)NULL)->comm) + 1] = "";
 	struct push_label *labels = calloc(p->opts.label_cnt + 4, sizeof(*labels));
@@ -456,17 +456,17 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 
 	if (!labels)
 		return -ENOMEM;
-	if (!process_glance(wish->pid, &info))
+	if (!process_glance(request->pid, &info))
 		memcpy(comm, info.comm, sizeof(info.comm));
 	make_printable(comm);
-	snprintf(pid, sizeof(pid), "%d", wish->pid);
+	snprintf(pid, sizeof(pid), "%d", request->pid);
 	/* The user's come first, and win. */
 	memcpy(labels, p->opts.labels, cnt * sizeof(*labels));
 	labels[cnt++] = (struct push_label){ "job", "heaptap" };
 	labels[cnt++] = (struct push_label){ "node", p->node };
 	labels[cnt++] = (struct push_label){ "pid", pid };
 	labels[cnt++] = (struct push_label){ "comm", comm };
-	err = profile_file_build(src, s, wish, &profile);
+	err = profile_file_build(src, s, request, &profile);
 	for (size_t i = 0; i < p->opts.target_cnt && profile; i++) {
 		/* Too large for one target may be right for another. */
 		int target_err = make_request(p, i, profile, labels, cnt, fd);
@@ -486,15 +486,15 @@ int pushes_make(const struct pushes *p, const struct profile_source *src, const 
 	int first_err = 0;
 
 	for (size_t i = 0; i < tracker_running_cnt(src->tracker); i++) {
-		struct profile_request wish = *moment;
+		struct profile_request request = *moment;
 		int err;
 
-		wish.pid = tracker_running_at(src->tracker, i);
+		request.pid = tracker_running_at(src->tracker, i);
 		one.names_ns = profile_names_share(names_end_ns);
-		err = make_process(p, &one, s, &wish, fd);
+		err = make_process(p, &one, s, &request, fd);
 		if (!err)
 			continue;
-		log_warn("push: no profile of process %d: %s", wish.pid, strerror(-err));
+		log_warn("push: no profile of process %d: %s", request.pid, strerror(-err));
 		first_err = first_err ? first_err : err;
 	}
 	return first_err;
