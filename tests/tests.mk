@@ -181,15 +181,19 @@ test-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c 
 	tests/golden/test_*.c tests/scope/test_*.c))
 fuzz-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 
+# Some two hundred programs are linked: lld needs a third of the time.
+TEST_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
+# It compares its own table with and without sections: lld's .plt is known by its section only.
+$(B)/tests/unit/test_unwind_table: TEST_LD :=
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(TEST_LD) $(LIBS)
 
 $(B)/tests/%: tests/%.c $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a -lcmocka $(LIBS) -pthread
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(TEST_LD) -lcmocka $(LIBS) -pthread
 
 -include $(wildcard $(B)/tests/*/*.d)
 

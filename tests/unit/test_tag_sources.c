@@ -143,7 +143,7 @@ static void find_file(const struct proc_maps *maps, const char *dir, const char 
 	close(fd);
 	assert_int_equal(tag_file_scan(ef, ret), 0);
 	vec_each(&maps->maps, m) {
-		if (strcmp(m->path, path) || elf_file_off_to_vaddr(ef, m->off, &vaddr))
+		if (!m->is_exec || strcmp(m->path, path) || elf_file_code_vaddr(ef, m->off, &vaddr))
 			continue;
 		*ret_bias = m->start_addr - vaddr;
 		elf_file_close(ef);

@@ -55,25 +55,6 @@ struct stack {
 	uint32_t end; /* HT_END_* */
 };
 
-/*
- * Of a mapping's first byte. Not elf_file_off_to_vaddr(): lld lets segments share a page of the
- * file, and the mapping of the second one begins with the end of the first one.
- */
-static int text_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret)
-{
-	size_t cnt, i;
-	const struct elf_segment *seg = elf_file_segments(ef, &cnt);
-
-	for (i = 0; i < cnt; i++) {
-		if (!seg[i].is_exec || off < (seg[i].off & ~0xfffULL) ||
-		    off >= seg[i].off + seg[i].file_bytes)
-			continue;
-		*ret = off - seg[i].off + seg[i].vaddr;
-		return 0;
-	}
-	return -ENOENT;
-}
-
 static void mapping_add(uint64_t start, uint64_t end, uint64_t off, const char *path)
 {
 	struct mapping *m = &mappings[mapping_cnt];
@@ -89,7 +70,7 @@ static void mapping_add(uint64_t start, uint64_t end, uint64_t off, const char *
 	if (err)
 		return;
 	*m = (struct mapping){ .start = start, .end = end };
-	if (!text_vaddr(ef, off, &vaddr) && !unwind_table_build(ef, &m->table)) {
+	if (!elf_file_code_vaddr(ef, off, &vaddr) && !unwind_table_build(ef, &m->table)) {
 		m->bias = start - vaddr;
 		mapping_cnt++;
 	}

@@ -79,6 +79,9 @@ int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
  * offset just before a segment, in its first page, gives the address that it is mapped at.
  */
 int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
+/* The same for the first byte of an executable mapping. Linkers let segments share a page of the file (lld does), so that
+ * byte may be another segment's, too. */
+int elf_file_code_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
 int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off);
 /*
  * Bytes at vaddr that the file holds; *ret_bytes is how many follow, at most ELF_AT_BYTES (a

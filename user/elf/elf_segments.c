@@ -207,6 +207,20 @@ int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret
 	return 0;
 }
 
+int elf_file_code_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < ef->segment_cnt; i++) {
+		const struct elf_segment *s = &ef->segments[i];
+
+		if (s->is_exec && off + PAGE_BYTES > s->off && off < s->off + s->file_bytes &&
+		    s->vaddr + off >= s->off) {
+			*ret_vaddr = s->vaddr + off - s->off;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
 int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off)
 {
 	size_t pos = segments_up_to(ef, vaddr);

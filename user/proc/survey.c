@@ -161,7 +161,7 @@ static int find_tags(const struct surveyor *sv, const struct proc_map *m, struct
 {
 	uint64_t vaddr;
 
-	if (elf_file_off_to_vaddr(ef, m->off, &vaddr))
+	if (elf_file_code_vaddr(ef, m->off, &vaddr))
 		return 0;
 	file->bias = m->start_addr - vaddr;
 	return survey_tags_read(sv->info->live_tid, ef, file->bias, sv->dtv_shift, &file->tags);
