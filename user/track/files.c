@@ -465,10 +465,11 @@ static int give_up(struct track_files *files, const struct file_key *key,
 
 	if (entry && entry->retry_ns)
 		wait_ns = entry->wait_ns < RETRY_LAST_NS / 2 ? entry->wait_ns * 2 : RETRY_LAST_NS;
-	log_warn("'%s' is not known: reading it did not come to an end (it does not answer, is too "
-		 "costly, or is made to); its functions are missing in stacks; it is tried again "
-		 "in %llu s",
-		 r->path, (unsigned long long)(wait_ns / NS_PER_S));
+	if (log_limit_allows(&files->partly_limit, now))
+		log_warn("'%s' is not known: reading it did not come to an end (it does not "
+			 "answer, is too costly, or is made to); its functions are missing in "
+			 "stacks; it is tried again in %llu s",
+			 r->path, (unsigned long long)(wait_ns / NS_PER_S));
 	if (!entry)
 		err = enter(files, key, NULL);
 	if (err)
