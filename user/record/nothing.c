@@ -38,7 +38,7 @@ static void command(const struct nothing *n, const char *options, char buf[stati
 static int explain_no_allocator(const struct nothing *n, const char *name,
 				char buf[static NOTHING_BYTES])
 {
-	struct heap_words words;
+	struct heap_words words = { 0 };
 
 	heap_words_none(n->heap, &words);
 	snprintf(buf, NOTHING_BYTES,

@@ -284,6 +284,7 @@ static int take(struct in *in, size_t cnt, size_t element_bytes, void *ret_data,
 	in->at += bytes;
 	memcpy(ret_data, &data, sizeof(data));
 	*ret_cnt = cnt;
+	/* cppcheck-suppress memleak ; the caller has it now */
 	return 0;
 }
 
