@@ -97,7 +97,7 @@ static int choose_rows(const struct profile_source *src, const struct snapshot *
 			break;
 		if (!is_wanted(src, request, row.pid, row.generation))
 			continue;
-		if (known)
+		if (known) /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a base */
 			estimate_subtract(&row.alloc, &request->base->rows.data[*known].alloc);
 		if (row.alloc.objects > 0 || row.inuse.samples)
 			err = vec_push(&ret->rows, row);

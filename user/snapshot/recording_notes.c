@@ -60,6 +60,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 			continue;
 		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
 		if (known) {
+			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
 			ps->list.data[*known].image = &inst[i];
 			continue;
 		}
