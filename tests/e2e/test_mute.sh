@@ -96,6 +96,8 @@ await 30 is_probed && ok "a disk that hangs for a while: its program is probed a
 	not_ok "a disk that hangs for a while: its program" "is not probed" "$top/serve.err" "$top/text"
 work_of heapx
 exact_of heapx "a disk that hangs for a while: its program is recorded"
+[ "$(work=$top/heapx && ledger failed_sites)" = 1 ] && ok "a disk that hangs for a while: the loss is counted" ||
+	not_ok "a disk that hangs for a while: the loss" "failed_sites is '$(work=$top/heapx && ledger failed_sites)', must be 1"
 end_server "a disk that hangs for a while"
 end_process heapx
 end_fuse

@@ -22,7 +22,7 @@
 
 struct track_files;
 
-/* To be read by everybody. */
+/* Others only read it. */
 struct session {
 	const char *command; /* "record", "serve": for messages */
 	struct kernel_features features;
@@ -43,8 +43,8 @@ struct session_options {
 	struct alloc_options alloc;
 	struct tracker_options track; /* but the costs */
 	struct governor_options governor; /* but the command and the costs */
-	uint64_t rate_bytes,
-		finest_rate_bytes; /* to begin with; the finest that may be set, 0: that */
+	uint64_t rate_bytes; /* to begin with */
+	uint64_t finest_rate_bytes; /* that may be set later; 0: no finer one than that */
 	uint64_t throw_limit_bytes;
 	bool may_be_unlimited; /* when the cost of a probe cannot be measured; else that is an error */
 };

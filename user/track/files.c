@@ -67,7 +67,7 @@ struct track_files {
 	void *ctx; /* its */
 	struct file_readings readings;
 	uint64_t next_retry_ns; /* the first that is to come; UINT64_MAX: none */
-	uint64_t partly_read_cnt;
+	uint64_t partly_read_cnt, given_up_cnt;
 	struct log_limit partly_limit;
 };
 
@@ -463,7 +463,9 @@ static int give_up(struct track_files *files, const struct file_key *key,
 	uint64_t wait_ns = RETRY_FIRST_NS, now = now_ns();
 	int err = 0;
 
-	if (entry && entry->retry_ns)
+	if (!entry)
+		files->given_up_cnt++;
+	else if (entry->retry_ns)
 		wait_ns = entry->wait_ns < RETRY_LAST_NS / 2 ? entry->wait_ns * 2 : RETRY_LAST_NS;
 	if (log_limit_allows(&files->partly_limit, now))
 		log_warn("'%s' is not known: reading it did not come to an end (it does not "
@@ -738,6 +740,11 @@ const struct track_file *track_files_by_id(const struct track_files *files, uint
 	if (id >= files->by_id.cnt || !files->by_id.data[id])
 		return NULL;
 	return files->all.data[files->by_id.data[id] - 1].file;
+}
+
+uint64_t track_files_given_up_cnt(const struct track_files *files)
+{
+	return files->given_up_cnt;
 }
 
 uint64_t track_files_partly_read_cnt(const struct track_files *files)

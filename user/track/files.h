@@ -77,8 +77,10 @@ bool track_files_work(struct track_files *files, int wait_ms, int *ret_err);
 int track_files_get_path(struct track_files *files, const char *path, struct track_file **ret);
 /* true, once: a file that could not be read may be tried again now. */
 bool track_files_may_retry(struct track_files *files);
-/* How many there are whose reading did not come to an end. */
+/* How many there are whose reading did not come to an end... */
 size_t track_files_unread_cnt(const struct track_files *files);
+/* ... and how many there were: what was allocated by them until they were read, nobody saw. */
+uint64_t track_files_given_up_cnt(const struct track_files *files);
 /* Without making it: NULL when it is not known, or is no ELF file. */
 const struct track_file *track_files_find(const struct track_files *files,
 					  const struct proc_map *map);

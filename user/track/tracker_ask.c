@@ -153,11 +153,14 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 	const struct probes_counts *counts = probes_counts(t->probes);
 
 	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
+	uint64_t given_up_cnt = track_files_given_up_cnt(t->files);
 
 	*ret_err = t->followed.failed_err ? t->followed.failed_err : counts->failed_err;
 	if (!*ret_err && partly_cnt)
 		*ret_err = -EFBIG;
-	return t->followed.failed_cnt + counts->failed_cnt + partly_cnt;
+	if (!*ret_err && given_up_cnt)
+		*ret_err = -ETIMEDOUT;
+	return t->followed.failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
 }
 
 bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
