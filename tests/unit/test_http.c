@@ -354,6 +354,44 @@ static void token_first(void **state)
 	http_close(f.server);
 }
 
+/* The token as a password: the scheme is libmicrohttpd's, whose password counts is not. */
+static void token_as_password(void **state)
+{
+	static char large[8192];
+	static const struct {
+		const char *of, *header;
+		int status;
+	} cases[] = {
+		{ "x:" TOKEN, "Basic eDowMTIzNDU2Nzg5YWJjZGVm", 200 },
+		{ "anybody:" TOKEN, "Basic YW55Ym9keTowMTIzNDU2Nzg5YWJjZGVm", 200 },
+		{ ":" TOKEN, "Basic OjAxMjM0NTY3ODlhYmNkZWY=", 200 },
+		{ "another password", "Basic eDowMTIzNDU2Nzg5YWJjZGVn", 401 },
+		{ "no colon", "Basic MDEyMzQ1Njc4OWFiY2RlZg==", 401 },
+		{ "no base64", "Basic !!!!", 401 },
+		{ "nothing", "Basic ", 401 },
+		{ "another scheme", "Digest eDowMTIzNDU2Nzg5YWJjZGVm", 401 },
+		{ "too long", large, 401 },
+	};
+	struct fixture f;
+	char answer[4096], request[sizeof(large) + 256];
+
+	(void)state;
+	memcpy(large, "Basic ", 6);
+	memset(large + 6, 'A', sizeof(large) - 7);
+	open_server(&f, TOKEN);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int status;
+
+		snprintf(request, sizeof(request),
+			 "GET /a HTTP/1.1\r\nHost: any.example\r\nAuthorization: %s\r\n" END,
+			 cases[i].header);
+		status = ask(&f, request, answer, sizeof(answer));
+		if (status != cases[i].status)
+			fail_msg("%s: %d", cases[i].of, status);
+	}
+	http_close(f.server);
+}
+
 static int ask_to_be_held(struct fixture *f)
 {
 	static const char hold[] = "GET /hold HTTP/1.1\r\nHost: 127.0.0.1\r\n" END;
@@ -579,6 +617,7 @@ int main(void)
 		cmocka_unit_test(bodies),
 		cmocka_unit_test(bodies_of_all),
 		cmocka_unit_test(token_first),
+		cmocka_unit_test(token_as_password),
 		cmocka_unit_test(answers_that_come_later),
 		cmocka_unit_test(requests_at_the_end),
 		cmocka_unit_test(clients_that_have_gone),

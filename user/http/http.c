@@ -158,13 +158,24 @@ static bool has_body(struct MHD_Connection *mhd)
 	       MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
+/* "Basic ..." with the token as password and any name: what `go tool pprof http://x:TOKEN@HOST/` sends. */
+static bool has_password(const struct http_exchange *x)
+{
+	char *password = NULL, *name = MHD_basic_auth_get_username_password(x->mhd, &password);
+	bool is_right = password && token_equal(password, x->server->token);
+
+	MHD_free(name);
+	MHD_free(password);
+	return is_right;
+}
+
 static bool is_authorized(const struct http_exchange *x)
 {
 	const char *given =
 		MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
 	return !x->server->token[0] || !strcmp(x->path, x->server->open_path) ||
-	       token_authorizes(given, x->server->token);
+	       token_authorizes(given, x->server->token) || has_password(x);
 }
 
 struct header_count {

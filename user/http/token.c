@@ -81,48 +81,8 @@ bool token_equal(const char *given, const char *token)
 	return !differs;
 }
 
-static int base64_digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* -EBADMSG: no base64, or does not fit. */
-static int base64_decode(const char *text, char *buf, size_t buf_bytes)
-{
-	size_t len = strcspn(text, "= \t"), n = 0;
-	uint32_t bits = 0;
-
-	if (len * 3 / 4 + 1 > buf_bytes)
-		return -EBADMSG;
-	for (size_t i = 0; i < len; i++) {
-		int digit = base64_digit(text[i]);
-
-		if (digit < 0)
-			return -EBADMSG;
-		bits = bits << 6 | (uint32_t)digit;
-		if (i % 4)
-			buf[n++] = (char)(bits >> (6 - 2 * (i % 4)));
-	}
-	buf[n] = '\0';
-	return 0;
-}
-
 bool token_authorizes(const char *header, const char *token)
 {
-	char pair[2 * TOKEN_BYTES_CAP];
-	const char *password;
-
-	if (!header)
-		return false;
-	if (!strncasecmp(header, "Bearer ", 7))
-		return token_equal(header + 7 + strspn(header + 7, " "), token);
-	if (strncasecmp(header, "Basic ", 6) ||
-	    base64_decode(header + 6 + strspn(header + 6, " "), pair, sizeof(pair)))
-		return false;
-	password = strchr(pair, ':');
-	return password && token_equal(password + 1, token);
+	return header && !strncasecmp(header, "Bearer ", 7) &&
+	       token_equal(header + 7 + strspn(header + 7, " "), token);
 }

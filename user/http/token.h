@@ -20,10 +20,7 @@ int token_read(const char *path, char *buf, char *why, size_t why_bytes);
 /* Takes as long for a wrong token as for the right one; the length of `given` may show. */
 bool token_equal(const char *given, const char *token);
 
-/*
- * Does an Authorization header carry the token? "Bearer TOKEN", or "Basic ..." with the token as
- * password and any name: what `go tool pprof http://x:TOKEN@HOST/` sends. header may be NULL.
- */
+/* Is an Authorization header "Bearer TOKEN"? It may be NULL. */
 bool token_authorizes(const char *header, const char *token);
 
 #endif
