@@ -30,7 +30,7 @@
 
 #include "elf/elf_budget.h"
 
-#define CHUNK_BYTES (64 * 1024)
+#define CHUNK_BYTES (16 * 1024)
 #define READ_BYTES_CAP (1024 * 1024) /* at once: behind it a hole is looked for */
 /* Far above any real program; below it the reservation and the bitmap are always affordable. */
 #define FILE_BYTES_CAP (1ULL << 36)
