@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/made_note.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -203,15 +204,14 @@ static void fill_scopes(struct profile *p)
 	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
 		add_scoped(p, &samples[i], loc);
 	check(profile_comment(p, "target: PID 42 (server) /usr/bin/server"));
-	check(profile_note(p, "scope_peak: bytes=200000 time=2023-11-14T22:12:20.500Z scope=Top"));
-	check(profile_note(p, "scope_peak: bytes=60000 time=2023-11-13T10:00:00.000Z scope=Top/A"));
-	check(profile_note(p,
-			   "scope_peak: bytes=500000 time=2023-11-14T22:10:00.000Z scope=Top/B"));
-	check(profile_note(
+	check(made_note(p, "scope_peak: bytes=200000 time=2023-11-14T22:12:20.500Z scope=Top"));
+	check(made_note(p, "scope_peak: bytes=60000 time=2023-11-13T10:00:00.000Z scope=Top/A"));
+	check(made_note(p, "scope_peak: bytes=500000 time=2023-11-14T22:10:00.000Z scope=Top/B"));
+	check(made_note(
 		p, "instance: task=7 state=live inuse_bytes=8000 inuse_objects=4 alloc_bytes=15000 "
 		   "alloc_objects=6 peak_bytes=9000 peak_time=2023-11-14T22:13:00.000Z "
 		   "scope=Top/conn"));
-	check(profile_note(
+	check(made_note(
 		p, "instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
 		   "alloc_objects=3 peak_bytes=15 peak_time=2023-11-14T22:13:10.000Z "
 		   "scope=Top/conn"));

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../unit/made_note.h"
 #include "golden.h"
 
 #include "report/report.h"
@@ -234,11 +235,11 @@ static void fill_scopes(void)
 			    "dbserver",
 			    NULL,
 			    NULL });
-	assert_int_equal(profile_note(p, "scope_peak: bytes=99000000 time=2026-11-24T03:25:20.500Z "
-					 "scope=Server"),
+	assert_int_equal(made_note(p, "scope_peak: bytes=99000000 time=2026-11-24T03:25:20.500Z "
+				      "scope=Server"),
 			 0);
-	assert_int_equal(profile_note(p, "scope_peak: bytes=30000000 time=2026-11-24T03:25:10.500Z "
-					 "scope=Cache"),
+	assert_int_equal(made_note(p, "scope_peak: bytes=30000000 time=2026-11-24T03:25:10.500Z "
+				      "scope=Cache"),
 			 0);
 }
 

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "made_note.h"
 #include "profile/gunzip.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -62,7 +63,7 @@ static struct profile *make_profile(void)
 					    NULL, 0, NULL),
 			 0);
 	assert_int_equal(profile_comment(p, "heaptap"), 0);
-	assert_int_equal(profile_note(p, "scope_peak: bytes=%d scope=Top", 7), 0);
+	assert_int_equal(made_note(p, "scope_peak: bytes=%d scope=Top", 7), 0);
 	return p;
 }
 
@@ -122,8 +123,9 @@ static void survives_the_way_there_and_back(void **state)
 	assert_false(q->samples.data[1].has_error);
 	assert_int_equal(q->comments.cnt, 1);
 	assert_string_equal(profile_text(q, q->comments.data[0]), "heaptap");
-	assert_int_equal(q->notes.cnt, 1);
-	assert_string_equal(profile_text(q, q->notes.data[0]), "scope_peak: bytes=7 scope=Top");
+	assert_int_equal(q->scope_notes.cnt, 1);
+	assert_int_equal(q->scope_notes.data[0].peak_bytes, 7);
+	assert_string_equal(profile_text(q, q->scope_notes.data[0].path_str), "Top");
 	assert_false(q->recording.is_known);
 	profile_free(p);
 	profile_free(q);
@@ -434,11 +436,17 @@ static void break_task_sum(struct profile *p)
 }
 static void break_note(struct profile *p)
 {
-	profile_note(p, "instance: task=7 scope=Top/conn");
+	const struct scope_note note = { .kind = SCOPE_NOTE_INSTANCE,
+					 .task = 7,
+					 .inuse_bytes = -1 };
+
+	assert_int_equal(profile_add_scope_note(p, &note, "Top/conn"), 0);
 }
 static void break_peak(struct profile *p)
 {
-	profile_note(p, "scope_peak: bytes=many scope=Top");
+	const struct scope_note note = { .kind = SCOPE_NOTE_PEAK, .peak_bytes = -1 };
+
+	assert_int_equal(profile_add_scope_note(p, &note, "Top"), 0);
 }
 
 static void checker_takes_scopes_and_tasks(void **state)
@@ -449,8 +457,8 @@ static void checker_takes_scopes_and_tasks(void **state)
 
 	(void)state;
 	add_task(p, 0);
-	profile_note(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
-	profile_note(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
+	made_note(p, "scope_peak: bytes=7 time=2026-11-21T22:01:02.123Z scope=Top");
+	made_note(p, "instance: task=7 state=exited inuse_bytes=5 scope=Top/conn");
 	if (pprof_check(file, write_to(p, file), &why))
 		fail_msg("%s", why.text);
 	profile_free(p);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "made_note.h"
 #include "cmd/cmd.h"
 #include "report/report.h"
 #include "report/report_rows.h"
@@ -253,11 +254,11 @@ static void peaks_belong_to_whole_scopes(void **state)
 	struct report *r;
 
 	(void)state;
-	profile_note(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
-	profile_note(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
-	profile_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
-	profile_note(p, "scope_peak: bytes=80 pid=2 scope=conn");
-	profile_note(p, "scope_peak: bytes=1 scope=not/there");
+	made_note(p, "scope_peak: bytes=700 time=2026-11-21T22:01:02.123Z scope=Top");
+	made_note(p, "scope_peak: bytes=300 time=2026-11-21T22:01:02.123Z scope=Top/A");
+	made_note(p, "scope_peak: bytes=90 pid=1 scope=conn");
+	made_note(p, "scope_peak: bytes=80 pid=2 scope=conn");
+	made_note(p, "scope_peak: bytes=1 scope=not/there");
 	r = open_report(&o);
 	assert_int_equal(r->rows.cnt, 7);
 	row = find_row(r, "Top");
@@ -302,10 +303,10 @@ static void instances_have_the_error_of_alloc(void **state)
 		s->alloc_samples = (uint64_t)alloc / 10;
 		s->alloc_bytes_variance = (double)alloc;
 	}
-	profile_note(p, "instance: task=1 state=live inuse_bytes=61 alloc_bytes=200 "
-			"alloc_samples=20 alloc_error=15 scope=conn");
-	profile_note(p, "instance: task=2 state=exited inuse_bytes=5 alloc_bytes=25 "
-			"alloc_samples=2 alloc_error=0 scope=conn");
+	made_note(p, "instance: task=1 state=live inuse_bytes=61 alloc_bytes=200 "
+		     "alloc_samples=20 alloc_error=15 scope=conn");
+	made_note(p, "instance: task=2 state=exited inuse_bytes=5 alloc_bytes=25 "
+		     "alloc_samples=2 alloc_error=0 scope=conn");
 	r = open_report(&by_task);
 	assert_true(r->has_alloc_samples);
 	assert_true(find_row(r, "conn #1")->alloc_estimate.bytes_variance == 225);
@@ -322,7 +323,7 @@ static void instances_have_the_error_of_alloc(void **state)
 	assert_true(r->total.alloc_estimate.bytes_variance == TOTAL_ALLOC);
 	report_close(r);
 	/* one that does not say it: it is not known, nor what is left */
-	profile_note(p, "instance: task=3 state=live inuse_bytes=0 alloc_bytes=8 scope=conn");
+	made_note(p, "instance: task=3 state=live inuse_bytes=0 alloc_bytes=8 scope=conn");
 	r = open_report(&by_task);
 	assert_false(report_alloc_interval(r, find_row(r, "conn #3"), &low, &high));
 	assert_false(report_alloc_interval(r, find_row(r, "(no task)"), &low, &high));
@@ -337,15 +338,15 @@ static void instances_take_what_notes_say(void **state)
 	struct report *r;
 
 	(void)state;
-	profile_note(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
-			"alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
-	profile_note(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
-			"alloc_bytes=25 alloc_objects=2 peak_bytes=15 scope=conn");
+	made_note(p, "instance: task=1 state=live inuse_bytes=61 inuse_objects=6 "
+		     "alloc_bytes=200 alloc_objects=20 peak_bytes=70 scope=conn");
+	made_note(p, "instance: task=2 state=exited inuse_bytes=5 inuse_objects=0 "
+		     "alloc_bytes=25 alloc_objects=2 peak_bytes=15 scope=conn");
 	/* one that no sample has, and one of another scope with the same number */
-	profile_note(p, "instance: task=3 state=exited inuse_bytes=0 alloc_bytes=8 "
-			"scope=conn");
-	profile_note(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
-			"alloc_bytes=3 scope=Top/A");
+	made_note(p, "instance: task=3 state=exited inuse_bytes=0 alloc_bytes=8 "
+		     "scope=conn");
+	made_note(p, "instance: task=1 state=exited inuse_bytes=2 inuse_objects=1 "
+		     "alloc_bytes=3 scope=Top/A");
 	r = open_report(&o);
 	check_sums(r);
 	row = find_row(r, "conn #1");
@@ -389,10 +390,10 @@ static void tasks_hold_what_lies_below(void **state)
 	add(&(struct made){ .scope = "job/run", .task = 7, .inuse = 30, .is_exited = true });
 	add(&(struct made){ .scope = "job/run/sub/x", .task = 7, .inuse = 200 });
 	add(&(struct made){ .scope = "jobs", .task = 7, .inuse = 3 });
-	profile_note(p, "instance: task=7 state=exited inuse_bytes=80 inuse_objects=8 "
-			"alloc_bytes=600 peak_bytes=90 scope=job");
-	profile_note(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
-			"scope=job/run/sub");
+	made_note(p, "instance: task=7 state=exited inuse_bytes=80 inuse_objects=8 "
+		     "alloc_bytes=600 peak_bytes=90 scope=job");
+	made_note(p, "instance: task=7 state=live inuse_bytes=200 alloc_bytes=300 "
+		     "scope=job/run/sub");
 	r = open_report(&o);
 	check_sums(r);
 	row = find_row(r, "job #7");
@@ -435,10 +436,10 @@ static void processes_have_their_own_tasks(void **state)
 		assert_int_equal(profile_add_sample(p, NULL, 0, (int64_t[]){ 0, 0, 1, pid }, labels,
 						    3, NULL),
 				 0);
-		profile_note(p,
-			     "instance: task=7 state=live inuse_bytes=1 alloc_bytes=%d pid=%d "
-			     "scope=job",
-			     10 * pid, pid);
+		made_note(p,
+			  "instance: task=7 state=live inuse_bytes=1 alloc_bytes=%d pid=%d "
+			  "scope=job",
+			  10 * pid, pid);
 	}
 	o.scope = "job";
 	r = open_report(&o);
@@ -657,8 +658,7 @@ static void lines_fit_the_page(void **state)
 	(void)state;
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .thread = "w-1" });
 	add(&(struct made){ .scope = deep, .inuse = 1023 << 20, .task = 1 << 30 });
-	profile_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s",
-		     deep);
+	made_note(p, "scope_peak: bytes=1072693248 time=2026-11-21T22:01:02.123Z scope=%s", deep);
 	for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
 		text = rest = write_text(&(struct report_options){ .by = by[i], .scope = deep });
 		while ((line = strsep(&rest, "\n")))

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "made_note.h"
 #include "report/report.h"
 #include "report/report_rows.h"
 
@@ -134,8 +135,7 @@ static void tasks_show_what_they_allocated(void **state)
 
 	(void)state;
 	add("conn", "A/conn", 0, 5000, 0);
-	assert_int_equal(profile_note(p,
-				      "instance: task=9 state=live inuse_bytes=0 inuse_objects=0 "
+	assert_int_equal(made_note(p, "instance: task=9 state=live inuse_bytes=0 inuse_objects=0 "
 				      "alloc_bytes=3000 alloc_objects=2 peak_bytes=0 "
 				      "peak_time=2023-11-14T22:13:00.000Z scope=A/conn"),
 			 0);

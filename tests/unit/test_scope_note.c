@@ -13,31 +13,34 @@
 static void peaks(void **state)
 {
 	struct scope_note n;
+	const char *path;
 
 	(void)state;
 	assert_true(scope_note_parse(
-		"scope_peak: bytes=4096 time=2026-11-21T22:01:02.123Z scope=Top/A B/x=1 ", &n));
+		"scope_peak: bytes=4096 time=2026-11-21T22:01:02.123Z scope=Top/A B/x=1 ", &n,
+		&path));
 	assert_int_equal(n.kind, SCOPE_NOTE_PEAK);
 	assert_int_equal(n.peak_bytes, 4096);
 	assert_true(n.peak_time_ns == 1795298462123000000);
 	assert_int_equal(n.pid, 0);
-	assert_string_equal(n.path, "Top/A B/x=1 "); /* whatever it holds */
-	assert_true(scope_note_parse("scope_peak: bytes=0 pid=17 later=x scope=", &n));
+	assert_string_equal(path, "Top/A B/x=1 "); /* whatever it holds */
+	assert_true(scope_note_parse("scope_peak: bytes=0 pid=17 later=x scope=", &n, &path));
 	assert_int_equal(n.peak_bytes, 0);
 	assert_int_equal(n.peak_time_ns, 0);
 	assert_int_equal(n.pid, 17);
-	assert_string_equal(n.path, "");
+	assert_string_equal(path, "");
 }
 
 static void instances(void **state)
 {
 	struct scope_note n;
+	const char *path;
 
 	(void)state;
 	assert_true(scope_note_parse(
 		"instance: task=17 state=exited inuse_bytes=5 inuse_objects=1 alloc_bytes=25 "
 		"alloc_objects=4 alloc_samples=3 alloc_error=12 peak_bytes=20 peak_time=2026-11-21T22:01:02.000Z pid=9 scope=conn",
-		&n));
+		&n, &path));
 	assert_int_equal(n.kind, SCOPE_NOTE_INSTANCE);
 	assert_int_equal(n.task, 17);
 	assert_true(n.is_exited);
@@ -50,9 +53,9 @@ static void instances(void **state)
 	assert_int_equal(n.peak_bytes, 20);
 	assert_true(n.peak_time_ns == 1795298462000000000);
 	assert_int_equal(n.pid, 9);
-	assert_string_equal(n.path, "conn");
+	assert_string_equal(path, "conn");
 	assert_true(scope_note_parse(
-		"instance: task=18446744073709551615 state=live inuse_bytes=0 scope=c", &n));
+		"instance: task=18446744073709551615 state=live inuse_bytes=0 scope=c", &n, &path));
 	assert_true(n.task == -1);
 	assert_int_equal(n.alloc_error, -1); /* not said */
 	assert_false(n.is_exited);
@@ -87,10 +90,11 @@ static void others_are_none(void **state)
 		"ledger: bytes=1 scope=A",
 	};
 	struct scope_note n;
+	const char *path;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		if (scope_note_parse(cases[i], &n))
+		if (scope_note_parse(cases[i], &n, &path))
 			fail_msg("'%s'", cases[i]);
 }
 

@@ -81,7 +81,7 @@ int profile_keep_older(struct profile *p, uint64_t bound_ns)
 	p->types.data[1] = types[1];
 	p->types.cnt = 2;
 	p->default_type_str = types[1].type_str;
-	p->moments_ns.cnt = p->lives.cnt = p->bins.cnt = p->notes.cnt = 0;
+	p->moments_ns.cnt = p->lives.cnt = p->bins.cnt = p->scope_notes.cnt = 0;
 	p->has_bins = false;
 	return 0;
 }

@@ -106,8 +106,9 @@ static int check_note(const Profile *p, size_t i, struct format_error *err)
 {
 	const char *text = text_of(p, p->period_type->note[i]);
 	struct scope_note note;
+	const char *path;
 
-	if (!scope_note_parse(text, &note))
+	if (!scope_note_parse(text, &note, &path))
 		return broken("note %zu is not understood: '%.60s'", i, text);
 	return 0;
 }

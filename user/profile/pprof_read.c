@@ -180,6 +180,23 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 	return err ? err : get_string(r, m->reason, &to->reason_str);
 }
 
+/* What is not understood is another program's, or a later one's. */
+static int read_scope_notes(struct reader *r, const Perftools__Profiles__ValueType *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->n_note && !err; i++) {
+		struct scope_note note;
+		const char *path;
+		int64_t str;
+
+		err = get_string(r, m->note[i], &str);
+		if (!err && scope_note_parse(profile_text(r->p, str), &note, &path))
+			err = profile_add_scope_note(r->p, &note, path);
+	}
+	return err;
+}
+
 /* Everything at the top level that is not a table is small: it is unpacked as a profile that has
  * this one field. */
 static int read_scalar(struct reader *r, const struct wire_field *f, const uint8_t *tag,
@@ -199,7 +216,7 @@ static int read_scalar(struct reader *r, const struct wire_field *f, const uint8
 	if (m->period_type)
 		err = convert_type(r, m->period_type, &r->p->period_type);
 	if (!err && m->period_type)
-		err = get_strings(r, m->period_type->note, m->period_type->n_note, &r->p->notes);
+		err = read_scope_notes(r, m->period_type);
 	if (!err && m->period_type && m->period_type->recording)
 		err = read_recording(r, m->period_type->recording);
 	if (!err && m->default_sample_type)

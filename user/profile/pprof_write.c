@@ -34,6 +34,7 @@ struct writer {
 	uint8_t out[OUT_BYTES];
 	VEC(uint8_t) packed; /* one element */
 	VEC(uint64_t) ids;
+	VEC(int64_t) note_strs;
 	VEC(Perftools__Profiles__Line) lines;
 	VEC(Perftools__Profiles__Line *) line_ptrs;
 	VEC(Perftools__Profiles__Label) labels;
@@ -324,8 +325,8 @@ static int put_scalars(struct writer *w, const struct profile *p)
 
 	if (p->recording.is_known)
 		period_type.recording = &recording;
-	period_type.n_note = p->notes.cnt;
-	period_type.note = p->notes.data;
+	period_type.n_note = w->note_strs.cnt;
+	period_type.note = w->note_strs.data;
 	m.time_nanos = p->time_ns;
 	m.duration_nanos = p->duration_ns;
 	m.period_type = &period_type;
@@ -338,6 +339,25 @@ static int put_scalars(struct writer *w, const struct profile *p)
 		return -ENOMEM;
 	protobuf_c_message_pack(&m.base, w->packed.data);
 	return compress_bytes(w, w->packed.data, n, Z_NO_FLUSH);
+}
+
+/* In the file's table of strings they come after those of the profile. */
+static int put_scope_notes(struct writer *w, const struct profile *p)
+{
+	const struct scope_note *note;
+
+	vec_each(&p->scope_notes, note) {
+		char *text = scope_note_text(note, profile_text(p, note->path_str));
+		int64_t str = (int64_t)(strset_cnt(p->strings) + w->note_strs.cnt);
+		int err = text ? put_bytes(w, FIELD_STRING, text, strlen(text)) : -ENOMEM;
+
+		free(text);
+		if (!err)
+			err = vec_push(&w->note_strs, str);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int put_profile(struct writer *w, const struct profile *p)
@@ -363,6 +383,8 @@ static int put_profile(struct writer *w, const struct profile *p)
 		err = put_bytes(w, FIELD_STRING, str, strlen(str));
 	}
 	if (!err)
+		err = put_scope_notes(w, p);
+	if (!err)
 		err = put_scalars(w, p);
 	return err ? err : compress_bytes(w, NULL, 0, Z_FINISH);
 }
@@ -371,6 +393,7 @@ static void release_writer(struct writer *w)
 {
 	vec_release(&w->packed);
 	vec_release(&w->ids);
+	vec_release(&w->note_strs);
 	vec_release(&w->lines);
 	vec_release(&w->line_ptrs);
 	vec_release(&w->labels);

@@ -44,7 +44,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->ages);
 	vec_release(&p->bins);
 	vec_release(&p->comments);
-	vec_release(&p->notes);
+	vec_release(&p->scope_notes);
 	free(p);
 }
 
@@ -58,38 +58,29 @@ const char *profile_text(const struct profile *p, int64_t id)
 	return strset_get(p->strings, id);
 }
 
-static int64_t format_str(struct profile *p, const char *fmt, va_list args)
-{
-	char *text;
-	int64_t id;
-
-	if (vasprintf(&text, fmt, args) < 0)
-		return -ENOMEM;
-	id = profile_str(p, text);
-	free(text);
-	return id;
-}
-
 int profile_comment(struct profile *p, const char *fmt, ...)
 {
 	va_list args;
+	char *text;
 	int64_t id;
+	int len;
 
 	va_start(args, fmt);
-	id = format_str(p, fmt, args);
+	len = vasprintf(&text, fmt, args);
 	va_end(args);
+	if (len < 0)
+		return -ENOMEM;
+	id = profile_str(p, text);
+	free(text);
 	return id < 0 ? (int)id : vec_push(&p->comments, id);
 }
 
-int profile_note(struct profile *p, const char *fmt, ...)
+int profile_add_scope_note(struct profile *p, const struct scope_note *note, const char *path)
 {
-	va_list args;
-	int64_t id;
+	struct scope_note n = *note;
 
-	va_start(args, fmt);
-	id = format_str(p, fmt, args);
-	va_end(args);
-	return id < 0 ? (int)id : vec_push(&p->notes, id);
+	n.path_str = profile_str(p, path);
+	return n.path_str < 0 ? (int)n.path_str : vec_push(&p->scope_notes, n);
 }
 
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes)

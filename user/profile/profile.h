@@ -20,6 +20,7 @@
 #include "profile/bins.h"
 #include "profile/history.h"
 #include "profile/recording.h"
+#include "profile/scope_note.h"
 
 #define HT_NO_INDEX UINT32_MAX
 
@@ -111,7 +112,7 @@ struct profile {
 	/* Some samples found no room in the history: those without lives may have had some. */
 	bool is_history_partial;
 	struct profile_texts comments; /* for people */
-	struct profile_texts notes; /* for reports: see scope_note.h */
+	VEC(struct scope_note) scope_notes;
 	int64_t default_type_str;
 	struct profile_type period_type;
 	int64_t period;
@@ -127,7 +128,8 @@ void profile_free(struct profile *p);
 int64_t profile_str(struct profile *p, const char *str);
 const char *profile_text(const struct profile *p, int64_t id);
 int profile_comment(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int profile_note(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Append a copy of note, of the scope of this path. */
+int profile_add_scope_note(struct profile *p, const struct scope_note *note, const char *path);
 
 /* Set the four heap sample types, default type and period. */
 int profile_set_heap_types(struct profile *p, uint64_t rate_bytes);

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "profile/profile.h"
-
 /* What was found of a note: one bit for each key that it must have. */
 enum { SEEN_BYTES = 1, SEEN_TASK = 2, SEEN_STATE = 4, SEEN_INUSE = 8 };
 
@@ -105,7 +103,7 @@ static bool parse_field(const char *key, size_t key_len, const char *value, size
 	return true;
 }
 
-bool scope_note_parse(const char *text, struct scope_note *ret)
+bool scope_note_parse(const char *text, struct scope_note *ret, const char **ret_path)
 {
 	static const char peak[] = "scope_peak: ", instance[] = "instance: ";
 	struct scope_note n = { .kind = SCOPE_NOTE_PEAK, .alloc_error = -1 };
@@ -128,10 +126,10 @@ bool scope_note_parse(const char *text, struct scope_note *ret)
 			return false;
 		text += len + 1;
 	}
-	n.path = text + 6;
 	if ((seen & needs) != needs)
 		return false;
 	*ret = n;
+	*ret_path = text + 6;
 	return true;
 }
 
@@ -149,27 +147,29 @@ static void format_time(int64_t ns, const char *key, char *ret, size_t ret_bytes
 		 (int)(ns / 1000000 % 1000));
 }
 
-int scope_note_add(struct profile *p, const struct scope_note *note)
+char *scope_note_text(const struct scope_note *note, const char *path)
 {
-	char pid[32] = "", peak_time[64], alloc_error[64] = "";
+	char pid[32] = "", peak_time[64], alloc_error[64] = "", *text = NULL;
+	int len;
 
 	if (note->pid)
 		snprintf(pid, sizeof(pid), " pid=%lld", (long long)note->pid);
 	if (note->kind == SCOPE_NOTE_PEAK) {
 		format_time(note->peak_time_ns, "time", peak_time, sizeof(peak_time));
-		return profile_note(p, "scope_peak: bytes=%lld%s%s scope=%s",
-				    (long long)note->peak_bytes, peak_time, pid, note->path);
+		len = asprintf(&text, "scope_peak: bytes=%lld%s%s scope=%s",
+			       (long long)note->peak_bytes, peak_time, pid, path);
+		return len < 0 ? NULL : text;
 	}
 	format_time(note->peak_time_ns, "peak_time", peak_time, sizeof(peak_time));
 	if (note->alloc_error >= 0)
 		snprintf(alloc_error, sizeof(alloc_error), " alloc_samples=%lld alloc_error=%lld",
 			 (long long)note->alloc_samples, (long long)note->alloc_error);
-	return profile_note(
-		p,
-		"instance: task=%llu state=%s inuse_bytes=%lld inuse_objects=%lld alloc_bytes=%lld "
-		"alloc_objects=%lld%s peak_bytes=%lld%s%s scope=%s",
-		(unsigned long long)note->task, note->is_exited ? "exited" : "live",
-		(long long)note->inuse_bytes, (long long)note->inuse_objects,
-		(long long)note->alloc_bytes, (long long)note->alloc_objects, alloc_error,
-		(long long)note->peak_bytes, peak_time, pid, note->path);
+	len = asprintf(&text,
+		       "instance: task=%llu state=%s inuse_bytes=%lld inuse_objects=%lld "
+		       "alloc_bytes=%lld alloc_objects=%lld%s peak_bytes=%lld%s%s scope=%s",
+		       (unsigned long long)note->task, note->is_exited ? "exited" : "live",
+		       (long long)note->inuse_bytes, (long long)note->inuse_objects,
+		       (long long)note->alloc_bytes, (long long)note->alloc_objects, alloc_error,
+		       (long long)note->peak_bytes, peak_time, pid, path);
+	return len < 0 ? NULL : text;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_note.h - what a profile's notes say of scopes, where its samples cannot.
+ * scope_note.h - what a profile says of scopes where its samples cannot. In a file it is a text:
  *
  *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
  *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
@@ -21,7 +21,7 @@ enum scope_note_kind { SCOPE_NOTE_PEAK, SCOPE_NOTE_INSTANCE };
 
 struct scope_note {
 	enum scope_note_kind kind;
-	const char *path; /* in the note */
+	int64_t path_str; /* in the profile */
 	int64_t pid; /* 0 = not said */
 	int64_t peak_bytes;
 	int64_t peak_time_ns; /* since the epoch; 0 = not said */
@@ -33,11 +33,9 @@ struct scope_note {
 	int64_t alloc_error; /* standard error of alloc_bytes; -1 = not said */
 };
 
-struct profile;
-
-/* As a note of a profile. */
-int scope_note_add(struct profile *p, const struct scope_note *note);
-/* false: the note is another, or damaged. */
-bool scope_note_parse(const char *text, struct scope_note *ret);
+/* The text of a note of this path, which the caller frees. NULL: no memory. */
+char *scope_note_text(const struct scope_note *note, const char *path);
+/* All but path_str; the path is in the text. false: it is another note, or damaged. */
+bool scope_note_parse(const char *text, struct scope_note *ret, const char **ret_path);
 
 #endif

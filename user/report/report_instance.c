@@ -182,12 +182,12 @@ static int read_note(struct report *r, const struct scope_note *n, struct task_k
 		     bool *ret_is_inside)
 {
 	const struct report_options *o = r->opts;
-	char *path = strdup(n->path), pid[24] = "";
+	char *path = strdup(profile_text(r->p, n->path_str)), pid[24] = "";
 
 	if (!path)
 		return -ENOMEM;
 	if (o->folds_repeated)
-		scope_path_fold(n->path, path);
+		scope_path_fold(profile_text(r->p, n->path_str), path);
 	if (n->pid)
 		snprintf(pid, sizeof(pid), "%" PRId64, n->pid);
 	*ret_is_inside = (!o->scope || scope_path_is_in(path, o->scope)) &&
@@ -250,16 +250,15 @@ static int add_note(struct report *r, struct tasks *t, const struct scope_note *
 
 static int add_notes(struct report *r, struct tasks *t)
 {
-	struct scope_note n;
-	const int64_t *id;
+	const struct scope_note *n;
 	int err = 0;
 
 	if (!r->is_inuse && !r->is_alloc)
 		return 0;
-	vec_each(&r->p->notes, id) {
-		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_INSTANCE)
+	vec_each(&r->p->scope_notes, n) {
+		if (n->kind != SCOPE_NOTE_INSTANCE)
 			continue;
-		err = add_note(r, t, &n);
+		err = add_note(r, t, n);
 		if (err)
 			return err;
 	}

@@ -49,16 +49,16 @@ static int add_samples(const struct report *r, struct scope_tree *t)
 
 static int add_peaks(const struct report *r, struct scope_tree *t)
 {
-	const int64_t *id;
-	struct scope_note n;
+	const struct scope_note *n;
 	int err;
 
 	if (!r->is_inuse)
 		return 0;
-	vec_each(&r->p->notes, id) {
-		if (!scope_note_parse(profile_text(r->p, *id), &n) || n.kind != SCOPE_NOTE_PEAK)
+	vec_each(&r->p->scope_notes, n) {
+		if (n->kind != SCOPE_NOTE_PEAK)
 			continue;
-		err = scope_tree_add_peak(t, n.path, n.peak_bytes, n.peak_time_ns);
+		err = scope_tree_add_peak(t, profile_text(r->p, n->path_str), n->peak_bytes,
+					  n->peak_time_ns);
 		if (err)
 			return err;
 	}

@@ -150,7 +150,6 @@ static int write_notes(struct notes *notes, const struct engine *e, const char *
 		const struct note *n = &notes->all.data[i];
 		struct scope_note note = {
 			.kind = n->sums ? SCOPE_NOTE_INSTANCE : SCOPE_NOTE_PEAK,
-			.path = profile_text(p, n->key.path_str),
 			.pid = n->key.pid,
 			.peak_bytes = n->peak_bytes,
 			.peak_time_ns = n->peak_ns ? (int64_t)n->peak_ns + epoch_off_ns : 0,
@@ -159,7 +158,7 @@ static int write_notes(struct notes *notes, const struct engine *e, const char *
 
 		if (n->sums)
 			note_sums(e, n->sums, &note);
-		err = scope_note_add(p, &note);
+		err = profile_add_scope_note(p, &note, profile_text(p, n->key.path_str));
 	}
 	if (!err && notes->all.cnt > SCOPE_NOTES_CAP)
 		err = profile_comment(p, "%zu more %s are not listed",
