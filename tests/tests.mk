@@ -34,7 +34,7 @@ TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile
 	tap tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
 	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_MUTE_SECONDS=10 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 \
-	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 SCOPE_WHOLE=1
+	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 TESTS_WHOLE=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
@@ -106,7 +106,7 @@ quick: ## static, unit, golden, some recordings (root): under a minute when buil
 # Each part says its own counts; all are run, whichever fails.
 check-all: ## everything: check, check-dist, the long forms, 30 s of fuzzing each, other kernels if qemu is there (root, hours)
 	@tools/setup.sh demo check kernels dist rpm packaging check-dist
-	+@failed=; for part in 'check E2E_WHOLE=1' check-dist torture 'fuzz FUZZ_SECONDS=30' \
+	+@failed=; for part in 'check TESTS_WHOLE=1' check-dist torture 'fuzz FUZZ_SECONDS=30' \
 		$$(command -v qemu-system-x86_64 >/dev/null && echo check-kernels); do \
 		echo "== make $$part"; \
 		$(MAKE) --no-print-directory $$part || failed="$$failed $${part%% *}"; \
@@ -171,8 +171,8 @@ endif
 RUST_OUT := $(CURDIR)/$(B)/e2e
 tests-rust:
 	@mkdir -p $(RUST_OUT)
-	@for build in 'rust/build' 'scope_tokio/build' 'rust_labels/build custom custom_labels_crate' \
-		'rust_labels/build otel otel_crate'; do \
+	@for build in 'rust/build' 'scope_tokio/build' \
+		$(if $(TESTS_WHOLE),'rust_labels/build custom custom_labels_crate' 'rust_labels/build otel otel_crate'); do \
 		MAKEFLAGS= bash tests/e2e/workloads/$$build $(RUST_OUT) >/dev/null 2>&1 || :; \
 	done
 

@@ -100,8 +100,19 @@ together() {
 # by which limits of time are multiplied: an emulated machine is slow
 e2e_patience=$((${HEAPTAP_VM:-0} ? 4 : 1))
 
+# some N WORD...: of what repeats the same with other programs or flags, the first N; with TESTS_WHOLE=1 (make check-all) all
+some() {
+	local cnt=$1
+	shift
+	is_whole || set -- "${@:1:cnt}"
+	echo "$@"
+}
+is_whole() { [ -n "${TESTS_WHOLE:-}" ]; }
+# again COMMAND...: what repeats what this test has shown in another way: with TESTS_WHOLE=1 alone
+again() { ! is_whole || "$@"; }
+
 # e2e_every_mode: the attach modes that this kernel has. e2e_modes: those that this test goes through where what it is
-# about does not depend on them: one, another for each test; with E2E_WHOLE=1 all of them (make check-all).
+# about does not depend on them: one, another for each test; with TESTS_WHOLE=1 all of them (make check-all).
 find_modes() {
 	local features mode sum
 	features=$("$heaptap" doctor --json) || true
@@ -114,7 +125,7 @@ find_modes() {
 		esac && e2e_every_mode="$e2e_every_mode $mode" || skip "attach mode $mode" "this kernel has none"
 	done
 	e2e_modes=$e2e_every_mode
-	[ -n "${E2E_WHOLE:-}" ] || {
+	is_whole || {
 		set -- $e2e_every_mode
 		sum=$(cksum <<<"$e2e_name")
 		shift $((${sum%% *} % ($# ? $# : 1)))

@@ -14,7 +14,9 @@ for mode in $e2e_modes; do
 	no_losses "system allocator, $mode: no losses"
 done
 exact_launched "system allocator, started" -- "$bin/rust-release"
-if [ -x "$bin/rust-jemalloc" ]; then
+if ! is_whole; then
+	skip "tikv-jemallocator" "with TESTS_WHOLE=1 only: its crate takes long to build"
+elif [ -x "$bin/rust-jemalloc" ]; then
 	for mode in $e2e_modes; do
 		exact "tikv-jemallocator, $mode" --attach-mode=$mode -- "$bin/rust-jemalloc"
 		no_losses "tikv-jemallocator, $mode: no losses"

@@ -139,7 +139,7 @@ crate() {
 	labelled "$program" "$@" -- "$bin/$program"
 	no_losses_of "$program: no losses of tags" tags_unreadable labels_full tag_sources_full
 }
-crate custom custom_labels_crate user=me:outer,again user=you:inner route=/a:inner tenant=t1:set route=/w:worker
-crate otel otel_crate http_route=/a:a http_method=GET:a http_route=/b:b http_route=/s:spans http_route=/w:worker \
+again crate custom custom_labels_crate user=me:outer,again user=you:inner route=/a:inner tenant=t1:set route=/w:worker
+again crate otel otel_crate http_route=/a:a http_method=GET:a http_route=/b:b http_route=/s:spans http_route=/w:worker \
 	datadog.local_root_span_id=: key-0=:
 e2e_end

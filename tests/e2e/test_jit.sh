@@ -77,9 +77,11 @@ if find_python; then
 	start "$python" -X perf "$loads/jit_ctypes.py"
 	planted "Python, with -X perf" planted_python
 	kill_target
-	start env PYTHONPERFSUPPORT=1 "$python" "$loads/jit_ctypes.py"
-	planted "Python, with PYTHONPERFSUPPORT" planted_python
-	kill_target
+	if is_whole; then
+		start env PYTHONPERFSUPPORT=1 "$python" "$loads/jit_ctypes.py"
+		planted "Python, with PYTHONPERFSUPPORT" planted_python
+		kill_target
+	fi
 else
 	skip "Python" "none with perf's trampolines (3.12 or later) is here"
 fi

@@ -9,12 +9,10 @@ OUT=libstartup.so build_c startup -shared -fPIC -DLIBRARY &&
 	{ not_ok build "startup.c"; e2e_end; }
 exact_launched "constructors, main and destructors" -- "$bin/startup"
 no_losses "constructors, main and destructors: no losses"
-for mode in $e2e_every_mode; do
+for mode in $e2e_modes; do
 	exact_launched "constructors, main and destructors, $mode" --attach-mode=$mode -- "$bin/startup"
 done
-again=1
-[ -z "${E2E_WHOLE:-}" ] || again=5
-for ((i = 1; i <= again; i++)); do exact_launched "again ($i)" -- "$bin/startup"; done
+for ((i = 1; i <= 5; i++)); do again exact_launched "again ($i)" -- "$bin/startup"; done
 
 # What a program is started by, and where its libraries are, are two questions: the loader looks beside the
 # file itself, whatever link, script or other loader led to it. Where the list of them is not had, the
@@ -37,14 +35,14 @@ printf '#!/usr/bin/env -S -u NOT_SET by-link\n' >"$work/by-env-with-options"
 chmod 755 "$work"/by-*
 exact_launched "by a link" -- "$work/path/by-link"
 no_losses "by a link: no losses"
-exact_launched "by a link to a link" -- "$work/path/startup"
-exact_launched "by a script" -- "$work/by-script"
+again exact_launched "by a link to a link" -- "$work/path/startup"
+again exact_launched "by a script" -- "$work/by-script"
 exact_launched "by a script of a script" -- "$work/by-two-scripts"
 PATH=$work/path:$PATH exact_launched "by a link in PATH" -- by-link
-PATH=$work/path:$PATH exact_launched "by a script of env" -- "$work/by-env"
+PATH=$work/path:$PATH again exact_launched "by a script of env" -- "$work/by-env"
 PATH=$work/path:$PATH exact_launched "by a script of env with options" -- "$work/by-env-with-options"
 exact_launched "by the loader" -- "$loader" "$work/real/bin/startup" argument
-exact_launched "by a link to the loader" -- "$work/path/loader" --argv0 other "$work/real/bin/startup"
+again exact_launched "by a link to the loader" -- "$work/path/loader" --argv0 other "$work/real/bin/startup"
 exact_launched "by the loader, with a path for libraries" -- \
 	"$loader" --library-path "$work/real/lib" "$work/plain/startup"
 LD_LIBRARY_PATH=$work/real/lib exact_launched "LD_LIBRARY_PATH" -- "$work/plain/startup"
@@ -52,7 +50,7 @@ LD_PRELOAD=$work/real/lib/libstartup.so exact_launched "LD_PRELOAD" -- "$work/pl
 LD_PRELOAD='$ORIGIN/../lib/libstartup.so' exact_launched "LD_PRELOAD beside the program, by a link" -- \
 	"$work/path/by-link" 2>/dev/null
 cd "$work/path" || not_ok "a relative path" "no directory"
-exact_launched "a relative link" -- ./by-link
+again exact_launched "a relative link" -- ./by-link
 LD_LIBRARY_PATH=../real/lib exact_launched "a relative LD_LIBRARY_PATH" -- ../plain/startup
 exec 4<"$work/plain/startup"
 LD_LIBRARY_PATH=../real/lib exact_launched "by a descriptor" -- /proc/self/fd/4

@@ -70,14 +70,14 @@ OUT=family-sampler build_c family "$built.a" -ldl &&
 for name in jemalloc tcmalloc_minimal mimalloc; do
 	other=$(ldconfig -p | awk -v name="lib$name.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }')
 	[ -n "$other" ] || { skip "library before $name" "it is not installed"; continue; }
-	beside exact "library before $name" --source usdt -- env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 "$bin/family"
+	again beside exact "library before $name" --source usdt -- env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 "$bin/family"
 	beside exact "library before $name, C++" --source usdt -- \
 		env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 E2E_NO_THROW=1 "$bin/cxx"
 done
 beside exact_launched "library, a program that is started" --source usdt -- $every "$bin/planted"
 # Children that nobody follows have the parent's sampler and blocks, and are not the parent.
 not_followed() { E2E_COMPARE='' exact "forks, $1" --source usdt -- $every E2E_MODE=$1 "$bin/forks"; }
-build_c forks && for how in plain storm vfork; do beside not_followed $how; done
+build_c forks && for how in $(some 2 plain vfork storm); do beside not_followed $how; done
 together
 
 # As a user has it: its own rate, nothing said. A program that does nothing but allocate is over any budget by

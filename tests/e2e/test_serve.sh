@@ -71,7 +71,7 @@ done
 
 if have go || [ -x /usr/local/go/bin/go ]; then
 	go=$(command -v go || echo /usr/local/go/bin/go)
-	(cd "$top" && PPROF_TMPDIR=$top HOME=$top timeout 120 "$go" tool pprof -top -nodecount=400 -unit=B \
+	(cd "$top" && PPROF_TMPDIR=$top HOME=${HOME:-$top} timeout 120 "$go" tool pprof -top -nodecount=400 -unit=B \
 		"$url/debug/pprof/heap?pid=${pid_of[heapy-a]}") >"$top/top" 2>"$top/top.err"
 	bytes=$("$compare" total "$top/many1" | awk '{ print $2 }')
 	grep -q "site_malloc_large" "$top/top" && grep -q "of ${bytes}B total" "$top/top" &&

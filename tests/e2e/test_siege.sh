@@ -3,7 +3,7 @@
 # heaptap serve beside everybody who would harm it, all at once, wave after wave: it answers, another process is
 # served, and nothing grows. timeout: 4500
 #
-# E2E_SIEGE_SECONDS: how long (25: three waves, one of each kind).
+# E2E_SIEGE_SECONDS: how long (9: a wave or two of the three kinds; with TESTS_WHOLE=1 25).
 . "$(dirname "$0")/lib.sh"
 e2e_init siege
 have curl || skip_all "curl is not installed"
@@ -13,7 +13,7 @@ have python3 || skip_all "python3 is not installed"
 build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" -Wl,-z,now && build_c costly_maps -lz &&
 	build_c many_stacks || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_SIEGE_SECONDS:-25}
+seconds=${E2E_SIEGE_SECONDS:-$(is_whole && echo 25 || echo 9)}
 export E2E_LIFE_SECONDS=$((seconds + 900))
 mkdir -m 1777 "$top/files"
 mkdir "$top/bin-costly"

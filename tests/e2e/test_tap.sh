@@ -44,7 +44,7 @@ leaves_alone() {
 # Every block kept: the same to the byte as by its own account.
 every="--tap=only --tap-exactly"
 export E2E_NO_EMPTY=1
-for mode in $e2e_every_mode; do
+for mode in $e2e_modes; do
 	exact "every block, $mode" $every --attach-mode=$mode -- "$bin/family"
 	no_losses "every block, $mode: no losses"
 done
@@ -55,7 +55,7 @@ exact "a static program" $every -- "$bin/family-static"
 for name in jemalloc tcmalloc_minimal mimalloc; do
 	other=$(ldconfig -p | awk -v name="lib$name.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }')
 	[ -n "$other" ] || { skip "$name" "it is not installed"; continue; }
-	exact "$name" $every -- env LD_PRELOAD="$other" "$bin/family"
+	again exact "$name" $every -- env LD_PRELOAD="$other" "$bin/family"
 	exact "$name, C++" $every -- env LD_PRELOAD="$other" E2E_NO_THROW=1 "$bin/cxx"
 done
 
@@ -299,7 +299,7 @@ while kill -WINCH "$target" && kill -URG "$target"; do :; done 2>/dev/null &
 sender=$!
 e2e_pids="$e2e_pids $sender"
 late=0
-for ((i = 0; i < ${E2E_TAPS:-12}; i++)); do
+for ((i = 0; i < ${E2E_TAPS:-6}; i++)); do
 	rate=$((i % 2 ? 4096 : 65536))
 	"$heaptap" record --tap=only --rate $rate --max-overhead off -p "$target" -d 0.2s --force -n 0 -o "$work/p.pb.gz" \
 		>"$work/heaptap.out" 2>"$work/heaptap.err" || {
@@ -343,7 +343,7 @@ leaves_alone "a filter that kills"
 
 # Killed at any moment: the guardian takes it out; if that is killed as well, the next one does.
 start $own "$bin/guest" 3
-for ((i = 0; i < ${E2E_TAP_KILLS:-6}; i++)); do
+for ((i = 0; i < ${E2E_TAP_KILLS:-4}; i++)); do
 	"$heaptap" record --tap -p "$target" --force -n 0 -d 20s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
@@ -361,7 +361,7 @@ for ((i = 0; i < ${E2E_TAP_KILLS:-6}; i++)); do
 	fi
 	is_alive || break
 done
-stopped=$("$e2e_dir/tap_kill.py" "$heaptap" "$target" "$work/p.pb.gz" "${E2E_TAP_STOPS:-4}" 2>"$work/stopped.err") &&
+stopped=$("$e2e_dir/tap_kill.py" "$heaptap" "$target" "$work/p.pb.gz" "${E2E_TAP_STOPS:-2}" 2>"$work/stopped.err") &&
 	ok "killed, both, while it is stopped: $stopped" || not_ok "killed while it is stopped" "${stopped:-it fails}" "$work/stopped.err" "$work/target.out"
 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" ||
 	not_ok "killed while it is stopped" "what it left stays" "$work/remove.err"
@@ -373,7 +373,7 @@ same_text "its guardian killed"
 record_start --tap=only -p "$target"
 # It forks all the time: its children have nothing that is to be taken out of them by way of a probe.
 probed=
-for ((i = 0; i < 20; i++)); do
+for ((i = 0; i < 10; i++)); do
 	is_same_text
 	grep 'libc.*: cc' "$work/differences" && probed=1
 done

@@ -26,7 +26,7 @@ bystander=$!
 e2e_pids="$e2e_pids $bystander"
 exec {bystander_in}>"$work/bystander.in"
 await 10 says "$work/bystander.out" '^READY'
-for theirs in $e2e_every_mode; do
+for theirs in $(some 1 $e2e_every_mode); do
 	other $theirs "$bystander"
 	for ours in $e2e_modes; do
 		beside exact "$ours, another process recorded by $theirs" --attach-mode=$ours -- "$bin/family"

@@ -61,48 +61,48 @@ if [ "${HEAPTAP_VM:-0}" != 0 ]; then # the emulated machine is slow: what differ
 fi
 beside sampled "the C library alone" "" wrapped 20000 8 $e2e_modes
 beside through "by pointers" "" nested $e2e_modes
-beside sampled "by pointers" "" nested 20000 2 $second
+again beside sampled "by pointers" "" nested 20000 2 $second
 for shape in calls jumps; do
 	beside through "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped $e2e_modes
 	beside sampled "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped 20000 8 $e2e_modes
-	beside through "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested $second
-	beside sampled "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested 20000 2 $second
+	again beside through "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested $second
+	again beside sampled "by pointers, a wrapper ($shape)" "$bin/libwrapper-$shape.so" nested 20000 2 $second
 done
 for shape in big helper aligned; do
 	beside through "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped $first
-	beside sampled "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped 20000 8 $first
+	again beside sampled "a wrapper ($shape)" "$bin/libwrapper-$shape.so" wrapped 20000 8 $first
 done
 for mode in $e2e_modes; do # calls that are left are noted, and not allocations
 	beside exact "handlers and stacks, $mode" --attach-mode=$mode -- env LD_PRELOAD="$bin/libwrapper-hook.so" "$bin/nested"
 done
-beside sampled "handlers and stacks" "$bin/libwrapper-hook.so" nested 20000 7 $second
+again beside sampled "handlers and stacks" "$bin/libwrapper-hook.so" nested 20000 7 $second
 beside through "two wrappers" "$bin/libwrapper-calls.so $bin/libwrapper-big.so" wrapped $first
-beside sampled "two wrappers" "$bin/libwrapper-calls.so $bin/libwrapper-jumps.so" wrapped 20000 8 $first
+again beside sampled "two wrappers" "$bin/libwrapper-calls.so $bin/libwrapper-jumps.so" wrapped 20000 8 $first
 if has_mode session; then # elsewhere exceptions and return probes do not go together
-	for shape in calls jumps; do
+	for shape in $(some 1 calls jumps); do
 		exact "exceptions through a wrapper ($shape)" -- \
 			env E2E_LIMIT_MIB=1500 LD_PRELOAD="$bin/libwrapper-$shape.so" "$bin/cxx"
 		says "$work/target.out" "^CAUGHT 15$" && ok "a wrapper ($shape): exceptions arrive" ||
 			not_ok "a wrapper ($shape): exceptions arrive" "not 15" "$work/target.out"
 	done
 fi
-for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
+for lib in $(some 1 libjemalloc.so.2 libtcmalloc_minimal.so.4); do
 	path=$(ldconfig -p | awk -v lib=$lib '$1 == lib && /x86-64/ { print $NF; exit }')
 	if [ -n "$path" ]; then
 		beside through "a wrapper in front of $lib" "$bin/libwrapper-calls.so $path" wrapped $first
-		beside sampled "a wrapper in front of $lib" "$bin/libwrapper-jumps.so $path" wrapped 20000 8 $first
+		again beside sampled "a wrapper in front of $lib" "$bin/libwrapper-jumps.so $path" wrapped 20000 8 $first
 		beside through "$lib in front of a wrapper" "$path $bin/libwrapper-big.so" wrapped $first
-		beside sampled "$lib in front of a wrapper" "$path $bin/libwrapper-big.so" wrapped 20000 8 $first
+		again beside sampled "$lib in front of a wrapper" "$path $bin/libwrapper-big.so" wrapped 20000 8 $first
 	else
 		skip "a wrapper and $lib" "not installed"
 	fi
 done
 # The allocator of a sanitizer: of gcc a library in front of the C library, of clang in the program.
 export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
-for cxx in g++ clang++; do
+for cxx in $(some 1 g++ clang++); do
 	if have $cxx && CXX=$cxx OUT=wrapped-asan-$cxx build_cxx wrapped -fsanitize=address -Wno-array-bounds; then
 		beside through "ASan of $cxx" "" wrapped-asan-$cxx $e2e_modes
-		beside sampled "ASan of $cxx" "" wrapped-asan-$cxx 20000 8 $first
+		again beside sampled "ASan of $cxx" "" wrapped-asan-$cxx 20000 8 $first
 	else
 		skip "ASan of $cxx" "not installed"
 	fi

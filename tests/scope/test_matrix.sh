@@ -4,6 +4,8 @@
 # and one record per image, found by its ELF notes, stripped or not. A cell is a program of three
 # units in C and C++ (cell.h) that checks itself. TAP on stdout; two cells at a time. timeout: 600
 #
+# TESTS_WHOLE=1: all compilers with all linkers, and not only those that belong together.
+#
 #	tests/scope/test_matrix.sh [cell COMPILER LINKER KIND]		one cell only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -141,6 +143,7 @@ cells() {
 				echo "ok - $cc, $linker # SKIP not installed" >>"$out/tap"
 				continue
 			fi
+			case $cc-$linker in gcc-lld | clang-bfd) [ -n "${TESTS_WHOLE:-}" ] || continue ;; esac
 			for kind in pie no-PIE static static-pie sections LTO thin-LTO LTO-first LTO-last so dlopen registry; do
 				echo "$cc $linker $kind"
 			done

@@ -3,7 +3,8 @@
 # test_rust.sh - the Rust crate: its own tests, in the ways that programs are built and linked, and
 # what its tools say. timeout: 900
 #
-# SCOPE_WHOLE=1: optimised as a whole program each test is, not only that of the ABI: each takes half a minute.
+# TESTS_WHOLE=1: more linkers and models; and optimised as a whole program each test is, not only that of the ABI: each
+# takes half a minute.
 # Needs cargo and, the first time, the registry, for the crates that the tracing layer is tested
 # with. Without them everything is skipped. TAP on stdout.
 set -u
@@ -59,8 +60,10 @@ if ! cargo_here fetch --locked --offline; then
 fi
 
 tests debug --features tracing
-# What it costs is measured alone: test_rust_cost.sh.
-tests release --release --features tracing -- --skip nanoseconds
+# What it costs is measured alone: test_rust_cost.sh, which is built here.
+optimised="--test abi --test cost"
+[ -z "${TESTS_WHOLE:-}" ] || optimised=
+tests release --release --features tracing $optimised -- --skip nanoseconds
 tests disabled --test disabled --features disable
 
 # Other linkers and models than the default's: what a reader finds must be the same. Flags of rustc
@@ -77,10 +80,10 @@ linked() { # NAME FLAGS TEST...
 	RUSTFLAGS=$flags CARGO_TARGET_DIR=$PWD/.build/rust-linked tests "$name" --release \
 		--target "$target" "${which[@]}"
 }
-linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols" abi charge
-linked "static" "-Ctarget-feature=+crt-static" abi charge
+[ -z "${TESTS_WHOLE:-}" ] || linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols" abi charge
+[ -z "${TESTS_WHOLE:-}" ] || linked "static" "-Ctarget-feature=+crt-static" abi charge
 linked "static, no PIE" "-Ctarget-feature=+crt-static -Crelocation-model=static" abi charge
-linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1" abi ${SCOPE_WHOLE:+charge}
+linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1" abi ${TESTS_WHOLE:+charge}
 
 if cargo clippy --version >/dev/null 2>&1; then
 	says clippy clippy --locked $offline --all-features --all-targets -- -D warnings

@@ -17,6 +17,7 @@
 #include "profile/estimate.h"
 #include "profile/growth.h"
 #include "profile/history.h"
+#include "whole.h"
 
 #define S_NS 1000000000ULL
 #define T0_NS (100 * S_NS)
@@ -310,7 +311,7 @@ static void test_coverage(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], 500, 30);
+		struct tally t = run(&loads[i], runs_of(500), 30);
 
 		all.shown += t.shown;
 		all.covered += t.covered;
@@ -369,7 +370,7 @@ static void test_steady(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], 300, 30);
+		struct tally t = run(&loads[i], runs_of(300), 30);
 
 		assert_true(t.grows <= 0.05 * t.shown);
 		assert_true(t.named <= 0.02 * t.shown);
@@ -399,7 +400,7 @@ static void test_grows(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(loads) / sizeof(*loads); i++) {
-		struct tally t = run(&loads[i], 300, 30);
+		struct tally t = run(&loads[i], runs_of(300), 30);
 
 		assert_true(t.grows >= 0.9 * t.shown);
 		assert_true(t.named >= 0.85 * t.shown);
