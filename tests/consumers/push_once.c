@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -141,7 +142,7 @@ static void parse_args(int argc, char **argv, struct args *a)
 
 static struct profile *read_profile(const char *path)
 {
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	struct profile *p;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 

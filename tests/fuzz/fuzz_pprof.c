@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/match_list.h"
@@ -50,7 +51,7 @@ out:
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct profile *p = NULL;
-	struct format_error why;
+	struct err why;
 	int err;
 
 	if (!bytes)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/older.h"
@@ -258,7 +259,7 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 	static char bytes[1 << 16];
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	struct profile *p, *again;
-	struct format_error why;
+	struct err why;
 	ssize_t n;
 
 	assert_true(fd >= 0);

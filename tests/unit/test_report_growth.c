@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "report/report.h"
@@ -105,7 +106,7 @@ static struct profile *record(bool leaks, const char *scope)
 static struct profile *reread(struct profile *p)
 {
 	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct format_error why;
+	struct err why;
 	struct profile *again;
 	static char bytes[1 << 16];
 	ssize_t n;

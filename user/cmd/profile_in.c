@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "http/http_get.h"
 #include "http/token.h"
@@ -62,7 +63,7 @@ static int open_path(const char *command, const char *path, const char *token_fi
 int profile_in_read(const char *command, const char *path, const char *token_file,
 		    struct profile **ret)
 {
-	struct format_error why;
+	struct err why;
 	int fd, err = open_path(command, path, token_file, &fd);
 
 	if (err)

@@ -317,7 +317,6 @@ static int write_diff(const struct profile *before, const struct profile *now,
 /* Others may read it at the same time: its offset is left alone. */
 static int read_saved(int fd, struct profile **ret)
 {
-	struct format_error why;
 	struct stat st;
 	char *data;
 	int err;
@@ -328,7 +327,7 @@ static int read_saved(int fd, struct profile **ret)
 	if (!data)
 		return -ENOMEM;
 	if (pread(fd, data, (size_t)st.st_size, 0) == st.st_size)
-		err = pprof_read_mem(data, (size_t)st.st_size, ret, &why);
+		err = pprof_read_mem(data, (size_t)st.st_size, ret, NULL);
 	else
 		err = -EIO;
 	free(data);

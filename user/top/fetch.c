@@ -172,11 +172,11 @@ static void take_answer(struct top_fetch *f, CURLcode code, struct top_answer *r
 	if (!code)
 		ret->status = (int)status;
 	else if (f->is_too_large)
-		snprintf(ret->why, sizeof(ret->why), "%s: the answer is larger than %zu MiB",
-			 name_of(f), ANSWER_BYTES_MAX >> 20);
+		err_set(&ret->why, 0, "%s: the answer is larger than %zu MiB", name_of(f),
+			ANSWER_BYTES_MAX >> 20);
 	else
-		snprintf(ret->why, sizeof(ret->why), "%s: %s", name_of(f),
-			 f->error[0] ? f->error : curl_easy_strerror(code));
+		err_set(&ret->why, 0, "%s: %s", name_of(f),
+			f->error[0] ? f->error : curl_easy_strerror(code));
 	top_fetch_cancel(f);
 }
 
