@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
@@ -142,16 +143,16 @@ static int print_report(const struct doctor_options *o)
 static int remove_tap(pid_t pid)
 {
 	struct process_info info;
-	char why[256];
+	struct err why;
 	uint32_t cnt;
 	int err = process_info_read(pid, &info);
 
 	if (err)
-		snprintf(why, sizeof(why), "there is no process %d: see 'ps -e'", pid);
+		err_set(&why, err, "there is no process %d: see 'ps -e'", pid);
 	else
-		err = tap_orders_clear(pid, info.live_tid, false, &cnt, why, sizeof(why));
+		err = tap_orders_clear(pid, info.live_tid, false, &cnt, &why);
 	if (err) {
-		log_error("doctor: --remove-tap: PID %d: %s", pid, why);
+		log_error("doctor: --remove-tap: PID %d: %s", pid, why.text);
 		return 1;
 	}
 	printf("PID %d: %s\n", pid,

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/json.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
@@ -178,14 +179,14 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 			  const struct survey_file *file)
 {
 	double pair_ns = doctor_pair_ns(r, file->alloc);
-	char why[TAP_WHY_BYTES + 96] = "";
+	struct err why = { 0 };
 	size_t i;
 
-	tap_code_check(file->alloc, why, sizeof(why));
+	tap_code_check(file->alloc, &why);
 	json_begin(j, "allocator", '{');
 	json_text(j, "family", file->alloc->family);
 	put_number(j, "pair_cost_ns", pair_ns, pair_ns > 0);
-	json_text(j, "tap_problem", why);
+	json_text(j, "tap_problem", why.text);
 	json_begin(j, "sites", '[');
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		put_site(j, r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i]);

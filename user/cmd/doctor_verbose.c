@@ -59,8 +59,8 @@ static void print_tap(const struct alloc_file *alloc, const struct page *to)
 	fprintf(to->out, "    %-22s %-5s %-20s\n", "tapped function", "at", "bytes");
 	vec_each(&alloc->sites, site) {
 		const struct tap_spot *tap = &site->tap;
-		char how[TAP_WHY_BYTES + 160], why[TAP_WHY_BYTES + 96];
-		enum tap_use use = tap_use_of(site, why, sizeof(why));
+		char how[TAP_WHY_BYTES + 160];
+		enum tap_use use = tap_use_of(site, NULL);
 		int at;
 
 		if (tap->gap_vaddr)
