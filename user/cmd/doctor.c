@@ -97,24 +97,23 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	r->pid = pid;
 	r->process_err = process_info_read(pid, &r->info);
 	if (r->process_err) {
-		snprintf(r->process_why, sizeof(r->process_why),
-			 "there is no process %d: see 'ps -e' for those there are", pid);
+		err_set(&r->process_why, r->process_err,
+			"there is no process %d: see 'ps -e' for those there are", pid);
 		return;
 	}
 	r->has_info = true;
 	process_read_pss(&r->info);
 	if (r->info.seccomp && !seccomp_probe_returns(&is_safe))
 		r->seccomp_kills_returns = !is_safe;
-	r->process_err = process_check(&r->info, r->process_why, sizeof(r->process_why));
+	r->process_err = process_check(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
 	heap_kind_read(&r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
-		snprintf(r->process_why, sizeof(r->process_why),
-			 "process %d (%s) could not be looked at: %s", pid, r->info.comm,
-			 r->process_err == -ESRCH ? "it has just ended" :
-						    strerror(-r->process_err));
+		err_set(&r->process_why, r->process_err,
+			"process %d (%s) could not be looked at: %s", pid, r->info.comm,
+			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 
 static int print_report(const struct doctor_options *o)

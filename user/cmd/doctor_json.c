@@ -226,8 +226,8 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 
 	json_begin(j, NULL, '{');
 	json_text(j, "format", formats[tag->kind]);
-	json_text(j, "problem", tag->problem);
-	json_text(j, "found_by", tag->problem[0] ? NULL : modes[tag->tls_mode]);
+	json_text(j, "problem", tag->problem.text);
+	json_text(j, "found_by", tag->problem.text[0] ? NULL : modes[tag->tls_mode]);
 	put_number(j, "tls_offset", (double)tag->tls_off,
 		   tag->tls_mode == HT_TLS_STATIC || tag->tls_mode == HT_TLS_DTV);
 	put_number(j, "tls_module", (double)tag->tls_module, tag->tls_mode == HT_TLS_DTV);

@@ -276,7 +276,7 @@ static void print_tags_line(const struct survey *s, const struct page *to)
 		vec_each(&file->tags.all, tag)
 			if (add_separator(&l, nth++, cnt))
 				add(&l, "%s in %s%s", page_tag_format(tag, format), file->path,
-				    tag->problem[0] ? " (left out)" : "");
+				    tag->problem.text[0] ? " (left out)" : "");
 	page_field(to, "tags",
 		   cnt ? l.text : "none: include heaptap/scope.h to see who the memory is for");
 }

@@ -207,11 +207,11 @@ static void print_tag(const struct doctor_report *r, const struct survey_file *f
 		[HT_TLS_DTV] = "DTV",
 		[HT_TLS_REGISTRY] = "registry",
 	};
-	const char *how = tag->problem[0] ? "left out" : modes[tag->tls_mode];
+	const char *how = tag->problem.text[0] ? "left out" : modes[tag->tls_mode];
 	char format[24], line[128] = "";
 	int at;
 
-	if (tag->problem[0])
+	if (tag->problem.text[0])
 		snprintf(line, sizeof(line), "see above");
 	else if (tag->kind == HT_TAG_OTEL)
 		describe_otel(r->survey, line, sizeof(line));

@@ -191,7 +191,7 @@ int tap_preview(pid_t pid, FILE *out)
 	if (err)
 		err_set(&v.why, err, "there is no such process: see 'ps -e'");
 	else
-		err = process_check(&v.info, v.why.text, sizeof(v.why.text));
+		err = process_check(&v.info, &v.why);
 	if (!err) {
 		err = survey_process(&v.info, &s);
 		if (err)
