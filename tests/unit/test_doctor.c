@@ -95,7 +95,7 @@ static void nothing(struct doctor_report *r)
 static void no_bpf(struct doctor_report *r)
 {
 	r->features.bpf = false;
-	snprintf(r->features.why, sizeof(r->features.why), "no permission to load BPF programs");
+	err_set(&r->features.why, -EPERM, "no permission to load BPF programs");
 }
 
 static void no_session(struct doctor_report *r)

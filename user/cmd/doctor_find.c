@@ -122,7 +122,7 @@ static int find_machine(struct doctor_report *r)
 	int err = 0;
 
 	if (!kernel_features_suffice(&r->features))
-		err = add(r, DOCTOR_BLOCK, r->features.why,
+		err = add(r, DOCTOR_BLOCK, r->features.why.text,
 			  r->privileges.in_user_namespace ?
 				  "in a user namespace even root has none of these rights: run "
 				  "heaptap on the host" :
