@@ -189,12 +189,12 @@ static void test_unknown(void **state)
 {
 	struct report_options opts = { .by = REPORT_BY_AGE };
 	struct profile *p = record(false);
-	char why[256];
+	struct err why;
 
 	(void)state;
 	assert_int_equal(profile_keep_older(p, S_NS), -ENODATA);
 	assert_int_equal(p->samples.cnt, 2);
-	assert_int_equal(report_check(p, &opts, why, sizeof(why)), -ENODATA);
+	assert_int_equal(report_check(p, &opts, &why), -ENODATA);
 	profile_free(p);
 }
 

@@ -440,13 +440,13 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 		    const char *says)
 {
 	struct profile *p = record(has_bins, inuse);
-	char why[256];
+	struct err why;
 
 	if (says) {
-		assert_int_equal(report_check(p, &opts, why, sizeof(why)), -ENODATA);
-		has(why, says);
+		assert_int_equal(report_check(p, &opts, &why), -ENODATA);
+		has(why.text, says);
 	} else {
-		assert_int_equal(report_check(p, &opts, why, sizeof(why)), 0);
+		assert_int_equal(report_check(p, &opts, &why), 0);
 	}
 	profile_free(p);
 }

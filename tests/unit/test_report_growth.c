@@ -303,7 +303,8 @@ static void test_unknown(void **state)
 		"\"growth_bytes_per_s_low\":null,\"growth_bytes_per_s_high\":null";
 	struct report_options opts = { .format = REPORT_JSON },
 			      sorted = { .sort = REPORT_SORT_GROWTH };
-	char grows[REPORT_GROWS_BUF], why[256], *text;
+	char grows[REPORT_GROWS_BUF], *text;
+	struct err why;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -325,7 +326,7 @@ static void test_unknown(void **state)
 		text = report(p, &opts);
 		has(text, i == 2 ? "lost" : "leak", nothing);
 		free(text);
-		assert_int_equal(report_check(p, &sorted, why, sizeof(why)), i == 2 ? 0 : -ENODATA);
+		assert_int_equal(report_check(p, &sorted, &why), i == 2 ? 0 : -ENODATA);
 		assert_int_equal(report_grows(p, grows), 0);
 		assert_int_equal(!!grows[0], i == 2);
 		profile_free(p);
