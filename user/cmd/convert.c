@@ -190,11 +190,11 @@ static int write_form(const struct convert_options *o, const struct profile *p, 
 static int write_file(const struct convert_options *o, const struct profile *p)
 {
 	struct out_file *file = NULL;
-	char why[512];
-	int err = out_file_open(o->out, o->is_forced, "", &file, why, sizeof(why));
+	struct err why;
+	int err = out_file_open(o->out, o->is_forced, "", &file, &why);
 
 	if (err) {
-		log_error("convert: %s", why);
+		log_error("convert: %s", why.text);
 		return err;
 	}
 	err = write_form(o, p, out_file_fd(file));

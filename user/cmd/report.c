@@ -95,11 +95,11 @@ static int write_to_stdout(const struct report_cli *c, const char *text, size_t 
 static int write_to_file(const char *path, const char *text, size_t bytes)
 {
 	struct out_file *file = NULL;
-	char why[512];
-	int err = out_file_open(path, true, " with -o FILE", &file, why, sizeof(why));
+	struct err why;
+	int err = out_file_open(path, true, " with -o FILE", &file, &why);
 
 	if (err) {
-		log_error("report: %s", why);
+		log_error("report: %s", why.text);
 		return err;
 	}
 	err = write_all(out_file_fd(file), text, bytes);
@@ -149,8 +149,7 @@ static int write_changes(const struct report_cli *c, const struct profile *befor
 	int err = report_diff_profile(before, c->base_path, p, c->path, &c->report, &changes, &why);
 
 	if (!err && is_file)
-		err = out_file_open(c->output, true, " with -o FILE", &file, why.text,
-				    sizeof(why.text));
+		err = out_file_open(c->output, true, " with -o FILE", &file, &why);
 	if (!err)
 		err = pprof_write(changes, is_file ? out_file_fd(file) : STDOUT_FILENO);
 	if (!err && is_file)

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/folder.h"
 
 #define BACKLOG 64
@@ -231,19 +232,22 @@ static int bind_unix(int fd, const struct sockaddr_un *sun)
 /* Who can change the folder of a socket can put his own there. */
 static int check_folder(const char *path, char *why, size_t why_bytes)
 {
-	char folder[PATH_MAX], folder_why[FOLDER_WHY_BYTES] = "";
+	char folder[PATH_MAX];
+	struct err folder_why = { 0 };
 	const char *slash = strrchr(path, '/');
 	int fd, err;
 
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash + 1 - path) : 1,
 		 slash ? path : ".");
-	err = folder_open(folder, FOLDER_SHARED, &fd, folder_why);
+	err = folder_open(folder, FOLDER_SHARED, &fd, &folder_why);
 	if (!err)
 		close(fd);
+	else if (folder_why.text[0])
+		snprintf(why, why_bytes,
+			 "cannot listen on unix:%s: %.*s; choose a socket in another folder", path,
+			 (int)why_bytes, folder_why.text);
 	else
-		snprintf(why, why_bytes, "cannot listen on unix:%s: %s%s", path,
-			 *folder_why ? folder_why : strerror(-err),
-			 *folder_why ? "; choose a socket in another folder" : "");
+		snprintf(why, why_bytes, "cannot listen on unix:%s: %s", path, strerror(-err));
 	return err;
 }
 
