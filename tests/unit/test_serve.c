@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "serve/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
@@ -98,12 +99,12 @@ static void test_paths(void **state)
 
 static int set(const char *path, const char *key, const char *value, struct endpoint_request *r)
 {
-	char why[128] = "";
+	struct err why = { 0 };
 	int err;
 
 	assert_int_equal(endpoint_parse_path(path, r), 0);
-	err = endpoint_set_arg(r, key, value, why, sizeof(why));
-	assert_int_equal(!err, !why[0]); /* a refusal has a reason */
+	err = endpoint_set_arg(r, key, value, &why);
+	assert_int_equal(!err, !why.text[0]); /* a refusal has a reason */
 	return err;
 }
 
@@ -149,50 +150,50 @@ static void test_args(void **state)
 static void test_args_together(void **state)
 {
 	struct endpoint_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
-	char why[128] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.is_text = true;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "debug"));
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "debug"));
 	r.seconds = 0;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 }
 
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
 static void test_views(void **state)
 {
 	struct endpoint_request r;
-	char why[128] = "";
+	struct err why = { 0 };
 
 	(void)state;
 	assert_int_equal(set("/viewer", "seconds", "5", &r), 0);
 	assert_int_equal(r.seconds, 5);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/viewer", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/viewer", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "limit", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "now", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "at=peak"));
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "at=peak"));
 	assert_int_equal(set("/diff", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "from", "2026-11-26T14:05:00Z", &r), 0);
 	assert_true(r.has_from && r.from_s == 1795701900 && !r.to_s);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.to_s = r.from_s;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_string_equal(why, "from is not before to");
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_string_equal(why.text, "from is not before to");
 	r.to_s = r.from_s + 1;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.at = ENDPOINT_AT_PEAK;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "2026-11-26T14:05:00Z", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
 	assert_int_equal(set("/pid/3/diff", "format", "json", &r), 0);
 	assert_true(r.is_json);
@@ -295,37 +296,32 @@ static void test_addrs(void **state)
 					     "-1",	"0x1+y",   "0x11111111111111111",
 					     "0xg",	"0x1\n0x2" };
 	struct endpoint_addrs a;
-	char why[128], *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	char *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	struct err why;
 
 	(void)state;
-	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, why,
-					      sizeof(why)),
-			 0);
+	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 3);
 	assert_int_equal(a.addrs[0], 0x7f12);
 	assert_true(a.addrs[1] == UINT64_MAX);
 	assert_int_equal(a.addrs[2], 16);
 	free(a.addrs);
 	/* As far as it is told, and no further. */
-	assert_int_equal(endpoint_parse_addrs("0x123", 4, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs("0x123", 4, &a, &why), 0);
 	assert_int_equal(a.addrs[0], 0x12);
 	free(a.addrs);
-	assert_int_equal(endpoint_parse_addrs("", 0, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs("", 0, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 0);
 	free(a.addrs);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, why, sizeof(why)) !=
-		    -EINVAL)
+		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, &why) != -EINVAL)
 			fail_msg("'%s' are addresses", wrong[i]);
 	for (size_t i = 0; i <= ENDPOINT_ADDRS_CAP; i++)
 		memcpy(text + 2 * i, "1+", 2);
-	assert_int_equal(
-		endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, ENDPOINT_ADDRS_CAP);
 	free(a.addrs);
-	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, why,
-					      sizeof(why)),
-			 -EINVAL);
+	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, &why), -EINVAL);
 	free(text);
 }
 

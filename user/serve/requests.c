@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
@@ -203,7 +204,7 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct endpoint_addrs addrs;
 	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
-	char why[128] = "out of memory";
+	struct err why = { .text = "out of memory" };
 	const char *body;
 	size_t bytes;
 
@@ -212,8 +213,8 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		return;
 	}
 	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &addrs, why, sizeof(why)))
-		http_error(x, 400, "%s\n", why);
+	if (endpoint_parse_addrs(body, bytes, &addrs, &why))
+		http_error(x, 400, "%s\n", why.text);
 	else
 		profiles_request(parts->profiles, x, r, &given);
 }
@@ -372,14 +373,14 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 
 struct arg_reader {
 	struct endpoint_request *request;
-	char why[192];
+	struct err why;
 };
 
 static int on_arg(void *ctx, const char *key, const char *value)
 {
 	struct arg_reader *a = ctx;
 
-	return endpoint_set_arg(a->request, key, value, a->why, sizeof(a->why));
+	return endpoint_set_arg(a->request, key, value, &a->why);
 }
 
 static void on_request(void *ctx, struct http_exchange *x)
@@ -393,8 +394,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 		http_error(x, 404, "no such page: / lists what there is\n");
 		return;
 	}
-	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, args.why, sizeof(args.why))) {
-		http_error(x, 400, "%s\n", args.why);
+	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, &args.why)) {
+		http_error(x, 400, "%s\n", args.why.text);
 		return;
 	}
 	switch (r.endpoint) {
