@@ -196,14 +196,14 @@ static void test_waits_for_room(void **state)
 	struct follow *f = NULL;
 	struct messages m;
 	struct rig rig;
-	char why[256] = "";
+	struct err why = { 0 };
 	pid_t pids[WAITING_CNT];
 	struct follow_options opts = { .pids = pids, .pid_cnt = WAITING_CNT };
 
 	open_engine(&rig, rig_mode(state));
 	for (size_t i = 0; i < WAITING_CNT; i++)
 		pids[i] = start_child();
-	assert_int_equal(select_rules_new(&select, &rules, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(&select, &rules, &why), 0);
 	opts.rules = rules;
 	assert_int_equal(follow_new(rig.engine, rig.tracker, &opts, &f), 0);
 	assert_int_equal(fill_targets(&rig), HT_TARGETS_CAP);

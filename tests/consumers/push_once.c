@@ -75,7 +75,7 @@ static void parse_args(int argc, char **argv, struct args *a)
 		{ "failures", 1, 0, 'f' },
 		{ 0 },
 	};
-	char why[300];
+	struct err why;
 	int opt;
 
 	a->count = 1;
@@ -135,8 +135,8 @@ static void parse_args(int argc, char **argv, struct args *a)
 	}
 	if (optind == argc)
 		die("usage", "push_once [OPTION]... TARGET [PROFILE]");
-	if (push_target_parse(argv[optind], &a->queue.http.target, why, sizeof(why)))
-		die("target", why);
+	if (push_target_parse(argv[optind], &a->queue.http.target, &why))
+		die("target", why.text);
 	a->profile = argv[optind + 1];
 }
 

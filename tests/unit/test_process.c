@@ -121,7 +121,7 @@ static void test_container_ids_of_mounts(void **state)
 
 static void test_container_given(void **state)
 {
-	char why[256];
+	struct err why;
 
 	(void)state;
 	assert_true(container_id_matches(ID64, ID64));
@@ -133,13 +133,13 @@ static void test_container_given(void **state)
 	assert_false(container_id_matches("", "0"));
 	assert_false(container_id_matches(ID64, ""));
 	assert_false(container_id_matches(ID64, "docker://"));
-	assert_int_equal(container_check_given("web1", why, sizeof(why)), 0);
-	assert_int_equal(container_check_given("docker://" ID64, why, sizeof(why)), 0);
-	assert_int_equal(container_check_given("", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given("docker://", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given("/docker/x", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given(ID64 "0", why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "its id or the beginning"));
+	assert_int_equal(container_check_given("web1", &why), 0);
+	assert_int_equal(container_check_given("docker://" ID64, &why), 0);
+	assert_int_equal(container_check_given("", &why), -EINVAL);
+	assert_int_equal(container_check_given("docker://", &why), -EINVAL);
+	assert_int_equal(container_check_given("/docker/x", &why), -EINVAL);
+	assert_int_equal(container_check_given(ID64 "0", &why), -EINVAL);
+	assert_non_null(strstr(why.text, "its id or the beginning"));
 }
 
 static void test_self(void **state)

@@ -384,16 +384,16 @@ static void test_listen(void **state)
 static void test_not_local(void **state)
 {
 	struct listen_socket s;
-	char why[256] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(listen_open("0.0.0.0:0", true, &s, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "--token-file"));
+	assert_int_equal(listen_open("0.0.0.0:0", true, &s, &why), -EPERM);
+	assert_non_null(strstr(why.text, "--token-file"));
 	assert_int_equal(s.fd, -1);
-	assert_int_equal(listen_open("0.0.0.0:0", false, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("0.0.0.0:0", false, &s, &why), 0);
 	assert_false(s.is_local);
 	listen_close(&s);
-	assert_int_equal(listen_open("127.1.2.3:0", true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("127.1.2.3:0", true, &s, &why), 0);
 	assert_true(s.is_local);
 	listen_close(&s);
 }
@@ -401,19 +401,21 @@ static void test_not_local(void **state)
 static void test_in_use(void **state)
 {
 	struct listen_socket s, other;
-	char why[512] = "", text[64];
+	char text[64];
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(listen_open("127.0.0.1:0", true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("127.0.0.1:0", true, &s, &why), 0);
 	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
-	assert_non_null(strstr(why, "in use"));
+	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, "in use"));
 	listen_close(&s);
 }
 
 static void test_unix_socket(void **state)
 {
-	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80], why[512] = "";
+	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80];
+	struct err why = { 0 };
 	struct listen_socket s, other;
 	struct stat st;
 
@@ -421,18 +423,18 @@ static void test_unix_socket(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	snprintf(text, sizeof(text), "unix:%s", path);
-	assert_int_equal(listen_open(text, true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open(text, true, &s, &why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
 	/* As after a kill: nobody listens, the name is left. */
 	close(s.fd);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	assert_int_equal(listen_open(text, true, &other, &why), 0);
 	listen_close(&other);
 	assert_int_not_equal(stat(path, &st), 0);
 	/* Something that is no socket is not replaced. */
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_not_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	assert_int_not_equal(listen_open(text, true, &other, &why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	rmdir(path);
 	rmdir(dir);
@@ -481,7 +483,7 @@ static void test_basic_too_long(void **state)
 	assert_false(token_authorizes(header, "0123456789abcdef"));
 }
 
-static int read_token(const char *text, mode_t mode, char *token, char *why, size_t why_bytes)
+static int read_token(const char *text, mode_t mode, char *token, struct err *why)
 {
 	char path[] = "/tmp/heaptap-test-XXXXXX";
 	int fd = mkstemp(path), err;
@@ -490,32 +492,33 @@ static int read_token(const char *text, mode_t mode, char *token, char *why, siz
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	err = token_read(path, token, why, why_bytes);
+	err = token_read(path, token, why);
 	unlink(path);
 	return err;
 }
 
 static void test_token_file(void **state)
 {
-	char token[TOKEN_BYTES_CAP + 2], why[512] = "", text[TOKEN_BYTES_CAP + 2];
+	char token[TOKEN_BYTES_CAP + 2], text[TOKEN_BYTES_CAP + 2];
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, why, sizeof(why)), 0);
+	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, &why), 0);
 	assert_string_equal(token, "0123456789abcdef");
-	assert_int_equal(read_token("0123456789abcdef", 0400, token, why, sizeof(why)), 0);
-	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "others"));
-	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, why, sizeof(why)), -EPERM);
-	assert_int_equal(read_token("short\n", 0600, token, why, sizeof(why)), -EINVAL);
-	assert_int_equal(read_token("", 0600, token, why, sizeof(why)), -EINVAL);
+	assert_int_equal(read_token("0123456789abcdef", 0400, token, &why), 0);
+	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, &why), -EPERM);
+	assert_non_null(strstr(why.text, "others"));
+	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, &why), -EPERM);
+	assert_int_equal(read_token("short\n", 0600, token, &why), -EINVAL);
+	assert_int_equal(read_token("", 0600, token, &why), -EINVAL);
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), -E2BIG);
+	assert_int_equal(read_token(text, 0600, token, &why), -E2BIG);
 	text[TOKEN_BYTES_CAP] = '\0';
-	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), 0);
+	assert_int_equal(read_token(text, 0600, token, &why), 0);
 	assert_int_equal(strlen(token), TOKEN_BYTES_CAP);
-	assert_int_equal(token_read("/nonexistent/token", token, why, sizeof(why)), -ENOENT);
-	assert_int_equal(token_read("/tmp", token, why, sizeof(why)), -EINVAL);
+	assert_int_equal(token_read("/nonexistent/token", token, &why), -ENOENT);
+	assert_int_equal(token_read("/tmp", token, &why), -EINVAL);
 }
 
 static char *index_text(const struct serve_view *v)

@@ -20,24 +20,26 @@
 /* A descriptor of what the server has, in memory. */
 static int fetch(const char *command, const char *url, const char *token_file, int *ret_fd)
 {
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { 0 };
 	int fd = -1, err = 0;
 
 	if (token_file)
-		err = token_read(token_file, token, why, sizeof(why));
+		err = token_read(token_file, token, &why);
 	if (!err) {
 		fd = memfd_create("heaptap-profile", MFD_CLOEXEC);
 		err = fd < 0 ? -errno : 0;
 	}
 	if (!err)
-		err = http_get(url, token_file ? token : NULL, fd, why, sizeof(why));
+		err = http_get(url, token_file ? token : NULL, fd, &why);
 	if (!err && lseek(fd, 0, SEEK_SET) < 0) {
 		err = -errno;
-		why[0] = '\0'; /* it is of what went well */
+		why.text[0] = '\0'; /* it is of what went well */
 	}
 	explicit_bzero(token, sizeof(token));
 	if (err) {
-		log_error("%s: cannot read '%s': %s", command, url, why[0] ? why : strerror(-err));
+		log_error("%s: cannot read '%s': %s", command, url,
+			  why.text[0] ? why.text : strerror(-err));
 		if (fd >= 0)
 			close(fd);
 		return err;

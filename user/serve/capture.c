@@ -60,13 +60,11 @@ static bool may_tap(void *ctx, pid_t pid)
 static int make_tap_rules(struct capture *c)
 {
 	const struct select_options opts = { .comm = *c->opts.tap, .exe = *c->opts.tap_exe };
-	char why[512];
-	int err = opts.comm.cnt || opts.exe.cnt ?
-			  select_rules_new(&opts, &c->tap_rules, why, sizeof(why)) :
-			  0;
+	struct err why;
+	int err = opts.comm.cnt || opts.exe.cnt ? select_rules_new(&opts, &c->tap_rules, &why) : 0;
 
 	if (err)
-		log_error("serve: --tap or --tap-exe: %s", why);
+		log_error("serve: --tap or --tap-exe: %s", why.text);
 	return err;
 }
 

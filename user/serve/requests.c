@@ -438,18 +438,19 @@ static void on_abandon(void *ctx, struct http_exchange *x)
 static int open_server(struct requests *as, const char *listen, const char *token_file)
 {
 	static const struct http_ops ops = { body_cap, on_request, on_abandon };
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "out of memory";
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { .text = "out of memory" };
 	struct http_options opts = { .listen = listen, .open_path = "/healthz" };
 	int err = 0;
 
 	if (token_file) {
-		err = token_read(token_file, token, why, sizeof(why));
+		err = token_read(token_file, token, &why);
 		opts.token = token;
 	}
 	if (!err)
-		err = http_open(&opts, &ops, as, &as->server, why, sizeof(why));
+		err = http_open(&opts, &ops, as, &as->server, &why);
 	if (err)
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
 }
@@ -485,13 +486,14 @@ void requests_close(struct requests *as)
 
 int requests_set_token(struct requests *as, const char *token_file)
 {
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
-	int err = token_file ? token_read(token_file, token, why, sizeof(why)) : 0;
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { 0 };
+	int err = token_file ? token_read(token_file, token, &why) : 0;
 
 	if (!err)
-		err = http_set_token(as->server, token_file ? token : NULL, why, sizeof(why));
+		err = http_set_token(as->server, token_file ? token : NULL, &why);
 	if (err)
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
 }

@@ -11,7 +11,7 @@
 struct top_fetch;
 
 /* Is it an address of a server, as below? -EINVAL with what is wanted in why. */
-int top_fetch_check(const char *url, char *why, size_t why_bytes);
+int top_fetch_check(const char *url, struct err *why);
 /*
  * url: http://HOST:PORT, https://..., with a path in front of the server's own perhaps, or unix:PATH. token: NULL or
  * the server's. 0, -ENOMEM or -ENOTSUP (this libcurl has not what is needed).

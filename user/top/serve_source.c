@@ -182,16 +182,17 @@ static int reach(struct source *s)
 static int open_source(struct source *s)
 {
 	const struct top_serve_options *o = s->opts;
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512];
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why;
 	int err = 0;
 
 	s->signal_fd = top_signals_open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	if (o->token_file)
-		err = token_read(o->token_file, token, why, sizeof(why));
+		err = token_read(o->token_file, token, &why);
 	if (err) {
-		log_error("top: %s", why);
+		log_error("top: %s", why.text);
 	} else {
 		err = top_fetch_open(o->url, o->token_file ? token : NULL, &s->fetch);
 		if (err)
