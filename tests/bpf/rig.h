@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "guardian/guardian.h"
 #include "kernel/engine.h"
 #include "kernel/features.h"
@@ -136,13 +137,13 @@ static inline void rig_attach(struct rig *rig, const struct rig_options *opts)
 		.only_tgid = opts->is_one_of_many ? 0 : rig->pid,
 	};
 	struct kernel_features features;
-	char why[512] = "";
+	struct err why = { 0 };
 
 	assert_int_equal(guardian_start(&rig->guardian), 0);
 	track_opts.guardian = rig->guardian;
 	assert_int_equal(kernel_features_probe(&features), 0);
-	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
-		fail_msg("engine_open: %s", why);
+	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, &why))
+		fail_msg("engine_open: %s", why.text);
 	assert_int_equal(engine_set_rate(rig->engine, 0, opts->rate_bytes, UINT64_MAX), 0);
 	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
 	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);

@@ -6,6 +6,7 @@
 #include "rig.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "serve/follow.h"
 #include "proc/select.h"
@@ -59,14 +60,14 @@ static void open_engine(struct rig *rig, enum attach_mode mode)
 		.stack_cap = 1000,
 	};
 	struct kernel_features features;
-	char why[512] = "";
+	struct err why = { 0 };
 
 	memset(rig, 0, sizeof(*rig));
 	assert_int_equal(guardian_start(&rig->guardian), 0);
 	track_opts.guardian = rig->guardian;
 	assert_int_equal(kernel_features_probe(&features), 0);
-	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, why, sizeof(why)))
-		fail_msg("engine_open: %s", why);
+	if (engine_open(&engine_opts, &features, &ops, rig, &rig->engine, &why))
+		fail_msg("engine_open: %s", why.text);
 	assert_int_equal(engine_set_rate(rig->engine, 0, 4096, UINT64_MAX), 0);
 	assert_int_equal(track_files_new(rig->engine, &alloc_opts, &rig->files), 0);
 	assert_int_equal(tracker_new(rig->engine, rig->files, &track_opts, &rig->tracker), 0);
@@ -195,14 +196,14 @@ static void test_waits_for_room(void **state)
 	struct follow *f = NULL;
 	struct messages m;
 	struct rig rig;
-	char why[256] = "";
+	struct err why = { 0 };
 	pid_t pids[WAITING_CNT];
 	struct follow_options opts = { .pids = pids, .pid_cnt = WAITING_CNT };
 
 	open_engine(&rig, rig_mode(state));
 	for (size_t i = 0; i < WAITING_CNT; i++)
 		pids[i] = start_child();
-	assert_int_equal(select_rules_new(&select, &rules, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(&select, &rules, &why), 0);
 	opts.rules = rules;
 	assert_int_equal(follow_new(rig.engine, rig.tracker, &opts, &f), 0);
 	assert_int_equal(fill_targets(&rig), HT_TARGETS_CAP);

@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
@@ -107,7 +108,7 @@ static uint64_t find_probed(void)
 
 static int set_up(void **state)
 {
-	char why[256] = "";
+	struct err why = { 0 };
 
 	(void)state;
 	if (geteuid())
@@ -123,8 +124,8 @@ static int set_up(void **state)
 	own_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_true(own_fd >= 0);
 	probed_off = find_probed();
-	if (uprobe_events_open(&ue, NULL, why, sizeof(why)))
-		print_message("no shared probes here: %s\n", why);
+	if (uprobe_events_open(&ue, NULL, &why))
+		print_message("no shared probes here: %s\n", why.text);
 	return 0;
 }
 
@@ -367,7 +368,7 @@ static void test_killed(void **state)
 	struct uprobe_events *again = NULL;
 	struct child a;
 	size_t removed_cnt = 0, before;
-	char why[256] = "";
+	struct err why = { 0 };
 	pid_t pid;
 
 	(void)state;
@@ -379,7 +380,7 @@ static void test_killed(void **state)
 	if (!pid) {
 		struct uprobe_events *theirs = NULL;
 
-		if (uprobe_events_open(&theirs, NULL, why, sizeof(why)))
+		if (uprobe_events_open(&theirs, NULL, &why))
 			_exit(1);
 		ue = theirs;
 		add(probe(&site), &a);
@@ -390,7 +391,7 @@ static void test_killed(void **state)
 	assert_int_equal(take_count(COOKIE), 0);
 	assert_false(has_breakpoint(&a));
 	assert_int_equal(count_definitions(), before + 2);
-	assert_int_equal(uprobe_events_open(&again, &removed_cnt, why, sizeof(why)), 0);
+	assert_int_equal(uprobe_events_open(&again, &removed_cnt, &why), 0);
 	assert_int_equal(removed_cnt, 2);
 	assert_int_equal(count_definitions(), before);
 	uprobe_events_close(again);

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "../unit/made_note.h"
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -220,7 +221,7 @@ static void fill_scopes(struct profile *p)
 static int check_file(const char *path)
 {
 	static char data[1 << 20];
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	FILE *f = fopen(path, "rb");
 	size_t n;
 	int err;

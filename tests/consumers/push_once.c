@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -74,7 +75,7 @@ static void parse_args(int argc, char **argv, struct args *a)
 		{ "failures", 1, 0, 'f' },
 		{ 0 },
 	};
-	char why[300];
+	struct err why;
 	int opt;
 
 	a->count = 1;
@@ -134,14 +135,14 @@ static void parse_args(int argc, char **argv, struct args *a)
 	}
 	if (optind == argc)
 		die("usage", "push_once [OPTION]... TARGET [PROFILE]");
-	if (push_target_parse(argv[optind], &a->queue.http.target, why, sizeof(why)))
-		die("target", why);
+	if (push_target_parse(argv[optind], &a->queue.http.target, &why))
+		die("target", why.text);
 	a->profile = argv[optind + 1];
 }
 
 static struct profile *read_profile(const char *path)
 {
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	struct profile *p;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 

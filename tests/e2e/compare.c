@@ -34,6 +34,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/estimate.h"
 #include "profile/profile.h"
@@ -337,7 +338,7 @@ static int print_labels(const struct profile *p, const char *key)
 
 static int open_profile(const char *path, struct profile **ret)
 {
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int err;
 

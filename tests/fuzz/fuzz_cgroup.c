@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/printable.h"
 #include "proc/cgroup.h"
 #include "proc/container.h"
@@ -33,7 +34,8 @@ static void check_id(const char *id, const char *text)
 /* The first line is the name of a cgroup, the rest a file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	char id[CONTAINER_ID_BYTES], why[256], *text = malloc(bytes + 1), *rest;
+	char id[CONTAINER_ID_BYTES], *text = malloc(bytes + 1), *rest;
+	struct err why;
 	struct cgroup_place place;
 	size_t odd_cnt = 0;
 
@@ -48,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	rest = text + strcspn(text, "\n");
 	if (*rest)
 		*rest++ = '\0';
-	container_check_given(text, why, sizeof(why));
+	container_check_given(text, &why);
 	for (int inner = 0; inner < 2; inner++) {
 		if (cgroup_parse(text, rest, inner ? "/a/b" : "", &place))
 			continue;

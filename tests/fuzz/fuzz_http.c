@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "http/endpoints.h"
 #include "http/listen.h"
 #include "http/token.h"
@@ -20,7 +21,8 @@ static void check_request(const struct endpoint_request *r)
 static void read_request(char *path)
 {
 	struct endpoint_request r;
-	char *args = strchr(path, '?'), *arg, why[64];
+	char *args = strchr(path, '?'), *arg;
+	struct err why;
 
 	if (args)
 		*args++ = '\0';
@@ -32,19 +34,19 @@ static void read_request(char *path)
 
 		if (value)
 			*value++ = '\0';
-		if (endpoint_set_arg(&r, arg, value ? value : "", why, sizeof(why)) && !*why)
+		if (endpoint_set_arg(&r, arg, value ? value : "", &why) && !why.text[0])
 			abort();
 		check_request(&r);
 	}
-	endpoint_check(&r, why, sizeof(why));
+	endpoint_check(&r, &why);
 }
 
 static void read_body(const char *text, size_t bytes)
 {
 	struct endpoint_addrs addrs;
-	char why[64] = "";
+	struct err why = { 0 };
 
-	if (endpoint_parse_addrs(text, bytes, &addrs, why, sizeof(why)))
+	if (endpoint_parse_addrs(text, bytes, &addrs, &why))
 		return;
 	if (addrs.addr_cnt > bytes)
 		abort();

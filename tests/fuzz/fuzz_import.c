@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "profile/import.h"
 #include "report/report.h"
 #include "profile/profile.h"
@@ -29,7 +30,7 @@ static void write_heap_and_read_back(const struct profile *p, enum report_format
 {
 	const struct report_options opts = { .format = format };
 	struct profile *again = NULL;
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	char *text = NULL;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
@@ -48,7 +49,7 @@ static void write_heap_and_read_back(const struct profile *p, enum report_format
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct profile *p = NULL;
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	struct report_options opts = { 0 };
 	int err;
 

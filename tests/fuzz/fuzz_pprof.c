@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/match_list.h"
@@ -34,11 +35,11 @@ static void write_report(const struct profile *p, uint8_t choice)
 		.thread_globs = choice & 32 ? "w*" : NULL,
 	};
 	FILE *out = fopen("/dev/null", "w");
-	char why[512];
+	struct err why;
 
 	if (!out || (choice & 64 && match_list_new("*A*,-Top/B,conn", &opts.match)))
 		goto out;
-	if (report_check(p, &opts, why, sizeof(why)) == -ENOENT && !why[0])
+	if (report_check(p, &opts, &why) == -ENOENT && !why.text[0])
 		abort();
 	report_write(p, &opts, out);
 out:
@@ -50,7 +51,7 @@ out:
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct profile *p = NULL;
-	struct format_error why;
+	struct err why;
 	int err;
 
 	if (!bytes)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "made_proc.h"
 #include "proc/process.h"
 
@@ -25,16 +26,16 @@ static void check_text(const char *text, size_t cap)
 
 static void check_info(const struct process_info *info)
 {
-	char msg[8192];
+	struct err why;
 
 	check_text(info->comm, sizeof(info->comm));
 	check_text(info->container_id, sizeof(info->container_id));
 	if (strnlen(info->exe, sizeof(info->exe)) == sizeof(info->exe))
 		abort();
-	msg[0] = '\0';
-	if (process_check(info, msg, sizeof(msg)) && !msg[0])
+	why.text[0] = '\0';
+	if (process_check(info, &why) && !why.text[0])
 		abort();
-	check_text(msg, sizeof(msg));
+	check_text(why.text, sizeof(why.text));
 }
 
 static void check_argv(void)

@@ -34,7 +34,7 @@ static void check_file(const struct survey_file *f)
 	if (probed_cnt != f->probed_cnt)
 		abort();
 	vec_each(&f->tags.all, tag)
-		if (strnlen(tag->problem, sizeof(tag->problem)) == sizeof(tag->problem))
+		if (strnlen(tag->problem.text, ERR_BYTES) == ERR_BYTES)
 			abort();
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/strset.h"
 #include "elf/elf_file.h"
 #include "elf/usdt_notes.h"
@@ -70,14 +71,14 @@ static void check_descriptor(const uint8_t *data, size_t bytes)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES] = { 0 };
 	struct scope_descriptor d;
-	char msg[64] = "";
+	struct err why = { 0 };
 	int err;
 
 	memcpy(raw, data, bytes < sizeof(raw) ? bytes : sizeof(raw));
-	err = scope_descriptor_parse(raw, &d, msg, sizeof(msg));
+	err = scope_descriptor_parse(raw, &d, &why);
 	if (!err && (d.node_cnt > d.node_capacity || d.tls_mode > HT_TLS_REGISTRY))
 		abort();
-	if ((err == -EPROTO || err == -EBADMSG) != (*msg != '\0'))
+	if ((err == -EPROTO || err == -EBADMSG) != (why.text[0] != '\0'))
 		abort();
 }
 

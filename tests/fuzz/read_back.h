@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -14,7 +15,7 @@ static inline void write_and_read_back(const struct profile *p)
 {
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	struct profile *again = NULL;
-	struct format_error why;
+	struct err why;
 
 	if (fd < 0)
 		return;

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "golden.h"
 
 #include "profile/pprof.h"
@@ -97,7 +98,7 @@ static const struct {
 static struct profile *read_profile(const char *name)
 {
 	struct profile *p = NULL;
-	struct format_error why;
+	struct err why;
 	char path[256];
 	int fd;
 

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/age.h"
 #include "profile/pprof.h"
 #include "profile/older.h"
@@ -106,7 +107,7 @@ static struct profile *record(bool has_ages)
 	static char bytes[1 << 16];
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	struct profile *p, *again;
-	struct format_error why;
+	struct err why;
 	ssize_t n;
 
 	assert_true(fd >= 0);
@@ -188,12 +189,12 @@ static void test_unknown(void **state)
 {
 	struct report_options opts = { .by = REPORT_BY_AGE };
 	struct profile *p = record(false);
-	char why[256];
+	struct err why;
 
 	(void)state;
 	assert_int_equal(profile_keep_older(p, S_NS), -ENODATA);
 	assert_int_equal(p->samples.cnt, 2);
-	assert_int_equal(report_check(p, &opts, why, sizeof(why)), -ENODATA);
+	assert_int_equal(report_check(p, &opts, &why), -ENODATA);
 	profile_free(p);
 }
 

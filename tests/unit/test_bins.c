@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 #include "profile/older.h"
@@ -258,7 +259,7 @@ static struct profile *record(bool has_bins, enum recording_inuse inuse)
 	static char bytes[1 << 16];
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	struct profile *p, *again;
-	struct format_error why;
+	struct err why;
 	ssize_t n;
 
 	assert_true(fd >= 0);
@@ -439,13 +440,13 @@ static void unknown(bool has_bins, enum recording_inuse inuse, struct report_opt
 		    const char *says)
 {
 	struct profile *p = record(has_bins, inuse);
-	char why[256];
+	struct err why;
 
 	if (says) {
-		assert_int_equal(report_check(p, &opts, why, sizeof(why)), -ENODATA);
-		has(why, says);
+		assert_int_equal(report_check(p, &opts, &why), -ENODATA);
+		has(why.text, says);
 	} else {
-		assert_int_equal(report_check(p, &opts, why, sizeof(why)), 0);
+		assert_int_equal(report_check(p, &opts, &why), 0);
 	}
 	profile_free(p);
 }

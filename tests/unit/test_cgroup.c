@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "proc/cgroup.h"
 #include "proc/cgroup_origin.h"
 #include "proc/cgroup_free.h"
@@ -218,16 +219,15 @@ static void test_origin_find(void **state)
 static void test_find(void **state)
 {
 	struct cgroup_place place;
-	char why[512] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, why, sizeof(why)),
-			 -ENOENT);
+	assert_int_equal(cgroup_find("/there/is/no/such/cgroup", &place, &why), -ENOENT);
 	assert_string_equal(place.path, "/there/is/no/such/cgroup");
 	cgroup_release(&place);
-	assert_non_null(strstr(why, "no cgroup '/there/is/no/such/cgroup'"));
-	assert_int_equal(cgroup_find("", &place, why, sizeof(why)), -EINVAL);
-	assert_int_equal(cgroup_find("/etc", &place, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why.text, "no cgroup '/there/is/no/such/cgroup'"));
+	assert_int_equal(cgroup_find("", &place, &why), -EINVAL);
+	assert_int_equal(cgroup_find("/etc", &place, &why), -ENOENT);
 	cgroup_release(&place);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
 
@@ -94,7 +95,7 @@ static void nothing(struct doctor_report *r)
 static void no_bpf(struct doctor_report *r)
 {
 	r->features.bpf = false;
-	snprintf(r->features.why, sizeof(r->features.why), "no permission to load BPF programs");
+	err_set(&r->features.why, -EPERM, "no permission to load BPF programs");
 }
 
 static void no_session(struct doctor_report *r)
@@ -125,7 +126,7 @@ static void locked_down(struct doctor_report *r)
 static void refused(struct doctor_report *r)
 {
 	r->process_err = -3;
-	snprintf(r->process_why, sizeof(r->process_why), "process 42 is a zombie");
+	err_set(&r->process_why, -EINVAL, "process 42 is a zombie");
 }
 
 static void drop_allocator(struct doctor_report *r)
@@ -278,7 +279,7 @@ static void tagged(struct doctor_report *r)
 
 static void put_problem(struct survey_tag *tag, const char *problem)
 {
-	snprintf(tag->problem, sizeof(tag->problem), "%s", problem);
+	err_set(&tag->problem, 0, "%s", problem);
 	tag->has_descriptor = false;
 	tag->tls_mode = HT_TLS_NOT_READY;
 }

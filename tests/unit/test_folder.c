@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/folder.h"
 #include "base/new_file.h"
 #include "temp_folder.h"
@@ -39,16 +40,17 @@ static void make(void **state, const char *name, uid_t uid, mode_t mode)
 
 static void check(void **state, const char *name, enum folder_rule rule, int want, const char *says)
 {
-	char path[160], why[FOLDER_WHY_BYTES] = "";
-	int fd = -1, err = folder_open(at(state, name, path), rule, &fd, why);
+	char path[160];
+	struct err why = { 0 };
+	int fd = -1, err = folder_open(at(state, name, path), rule, &fd, &why);
 
 	if (err != want)
-		print_message("%s, rule %d: %d, not %d: %s\n", name, rule, err, want, why);
+		print_message("%s, rule %d: %d, not %d: %s\n", name, rule, err, want, why.text);
 	assert_int_equal(err, want);
 	assert_int_equal(fd >= 0, !want);
-	if (says && !strstr(why, says))
-		print_message("'%s' is not in '%s'\n", says, why);
-	assert_true(!says || strstr(why, says));
+	if (says && !strstr(why.text, says))
+		print_message("'%s' is not in '%s'\n", says, why.text);
+	assert_true(!says || strstr(why.text, says));
 	if (fd >= 0)
 		close(fd);
 }

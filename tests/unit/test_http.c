@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "http/http.h"
 
 #define LIMIT_NS (20 * NS_PER_S)
@@ -76,11 +77,11 @@ static void open_server(struct fixture *f, const char *token)
 {
 	static const struct http_ops ops = { body_cap, on_request, on_abandon };
 	const struct http_options opts = { .listen = "127.0.0.1:0", .token = token };
-	char why[256];
+	struct err why;
 
 	memset(f, 0, sizeof(*f));
-	if (http_open(&opts, &ops, f, &f->server, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (http_open(&opts, &ops, f, &f->server, &why))
+		fail_msg("%s", why.text);
 }
 
 /* From one of the addresses of this machine. */

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 
@@ -41,7 +42,7 @@ static char *read_file(const char *name, size_t *ret_bytes)
 
 static struct profile *import(const char *text, size_t bytes)
 {
-	struct format_error why;
+	struct err why;
 	struct profile *p = NULL;
 
 	if (pprof_read_mem(text, bytes, &p, &why))
@@ -298,7 +299,7 @@ static void names_the_line_that_is_wrong(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct format_error why;
+		struct err why;
 		struct profile *p = NULL;
 
 		assert_int_equal(pprof_read_mem(cases[i].text, strlen(cases[i].text), &p, &why),
@@ -323,7 +324,7 @@ static void cut_anywhere(void **state)
 
 		for (size_t cut = 13; cut < bytes; cut++) {
 			char *exact = malloc(cut); /* so that ASan sees a byte too many */
-			struct format_error why;
+			struct err why;
 			struct profile *p = NULL;
 			int err;
 

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "proc/find_program.h"
 #include "proc/launch.h"
 
@@ -308,7 +309,8 @@ static void test_cannot_start(void **state)
 		const char *cmd = cases[i].cmd ? cases[i].cmd : in_dir(cases[i].name);
 		char *const argv[] = { (char *)cmd, NULL };
 		struct launch *l = NULL;
-		char says[512];
+		struct err why;
+		const char *says;
 		int err;
 
 		err = launch_prepare(argv, &l);
@@ -319,7 +321,7 @@ static void test_cannot_start(void **state)
 		launch_free(l);
 		if (err != cases[i].err)
 			fail_msg("%s: %d, not %d", cases[i].name, err, cases[i].err);
-		find_program_explain(cmd, err, says, sizeof(says));
+		says = find_program_explain(cmd, err, &why);
 		if (!strstr(says, cases[i].says))
 			fail_msg("%s: says \"%s\"", cases[i].name, says);
 	}

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "config/option.h"
 
 struct settings {
@@ -24,13 +25,11 @@ struct settings {
 	struct option_limit limit;
 };
 
-static int check_lower(const char *text, char *why, size_t why_bytes)
+static int check_lower(const char *text, struct err *why)
 {
 	for (; *text; text++) {
-		if (*text >= 'A' && *text <= 'Z') {
-			snprintf(why, why_bytes, "lower case is wanted");
-			return -EINVAL;
-		}
+		if (*text >= 'A' && *text <= 'Z')
+			return err_set(why, -EINVAL, "lower case is wanted");
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "record/out_file.h"
 #include "temp_folder.h"
 
@@ -62,22 +63,21 @@ static int file_cnt(void **state)
 static struct out_file *open_new(const char *path, bool replaces)
 {
 	struct out_file *of = NULL;
-	char why[256] = "";
+	struct err why = { 0 };
 
-	assert_int_equal(out_file_open(path, replaces, "", &of, why, sizeof(why)), 0);
+	assert_int_equal(out_file_open(path, replaces, "", &of, &why), 0);
 	return of;
 }
 
-static int open_err(const char *path, bool replaces, char why[static 256])
+static int open_err(const char *path, bool replaces, struct err *why)
 {
 	struct out_file *of = NULL;
 	int err;
 
-	why[0] = '\0';
-	err = out_file_open(path, replaces, "", &of, why, 256);
+	err = out_file_open(path, replaces, "", &of, why);
 	assert_true(err < 0);
 	assert_null(of);
-	assert_non_null(strstr(why, path));
+	assert_non_null(strstr(why->text, path));
 	return err;
 }
 
@@ -115,11 +115,12 @@ static void test_given_up(void **state)
 static void test_existing(void **state)
 {
 	struct out_file *of;
-	char path[128], why[256];
+	char path[128];
+	struct err why;
 
 	make(at(state, "p", path), "old");
-	assert_int_equal(open_err(path, false, why), -EEXIST);
-	assert_non_null(strstr(why, "--force"));
+	assert_int_equal(open_err(path, false, &why), -EEXIST);
+	assert_non_null(strstr(why.text, "--force"));
 	expect(path, "old");
 	assert_int_equal(file_cnt(state), 1);
 	of = open_new(path, true);
@@ -170,13 +171,14 @@ static void test_folder_made_meanwhile(void **state)
 
 static void test_links(void **state)
 {
-	char path[128], victim[128], why[256];
+	char path[128], victim[128];
+	struct err why;
 	struct out_file *of;
 	struct stat st;
 
 	make(at(state, "victim", victim), "precious");
 	assert_int_equal(symlink(victim, at(state, "p", path)), 0);
-	assert_int_equal(open_err(path, false, why), -EEXIST);
+	assert_int_equal(open_err(path, false, &why), -EEXIST);
 	of = open_new(path, true);
 	write_new(of);
 	assert_int_equal(out_file_commit(of), 0);
@@ -189,7 +191,7 @@ static void test_links(void **state)
 	unlink(path);
 	unlink(victim);
 	assert_int_equal(symlink(victim, path), 0);
-	assert_int_equal(open_err(path, false, why), -EEXIST);
+	assert_int_equal(open_err(path, false, &why), -EEXIST);
 	/* laid while it is recorded */
 	unlink(path);
 	of = open_new(path, false);
@@ -205,7 +207,8 @@ static void test_links(void **state)
 static void test_foreign(void **state)
 {
 	const struct temp_folder *f = *state;
-	char path[128], why[256];
+	char path[128];
+	struct err why;
 
 	if (geteuid()) {
 		skip();
@@ -214,18 +217,18 @@ static void test_foreign(void **state)
 	assert_int_equal(symlink("/dev/null", at(state, "null", path)), 0);
 	out_file_free(open_new(path, false)); /* the folder and the link are ours */
 	assert_int_equal(lchown(path, 65534, 65534), 0);
-	assert_int_equal(open_err(path, true, why), -EPERM);
+	assert_int_equal(open_err(path, true, &why), -EPERM);
 	assert_int_equal(lchown(path, 0, 0), 0);
 	assert_int_equal(chown(f->path, 65534, 65534), 0);
-	assert_int_equal(open_err(path, true, why), -EPERM);
+	assert_int_equal(open_err(path, true, &why), -EPERM);
 	assert_int_equal(chown(f->path, 0, 0), 0);
 	assert_int_equal(chmod(f->path, 0777), 0);
-	assert_int_equal(open_err(path, true, why), -EPERM);
+	assert_int_equal(open_err(path, true, &why), -EPERM);
 	assert_int_equal(chmod(f->path, 01777), 0);
 	out_file_free(open_new(path, false));
 	assert_int_equal(mkfifo(at(state, "pipe", path), 0666), 0);
 	assert_int_equal(chown(path, 65534, 65534), 0);
-	assert_int_equal(open_err(path, true, why), -EPERM);
+	assert_int_equal(open_err(path, true, &why), -EPERM);
 }
 
 static void test_devices(void **state)
@@ -242,14 +245,15 @@ static void test_devices(void **state)
 static void test_refused(void **state)
 {
 	const struct temp_folder *f = *state;
-	char path[128], why[256];
+	char path[128];
+	struct err why;
 
-	assert_int_equal(open_err(at(state, "no/such", path), false, why), -ENOENT);
-	assert_int_equal(open_err(f->path, true, why), -EISDIR);
-	assert_int_equal(open_err(at(state, "", path), true, why), -EISDIR);
-	assert_int_equal(open_err("", true, why), -ENOENT);
+	assert_int_equal(open_err(at(state, "no/such", path), false, &why), -ENOENT);
+	assert_int_equal(open_err(f->path, true, &why), -EISDIR);
+	assert_int_equal(open_err(at(state, "", path), true, &why), -EISDIR);
+	assert_int_equal(open_err("", true, &why), -ENOENT);
 	make(at(state, "file", path), "");
-	assert_int_equal(open_err(at(state, "file/p", path), false, why), -ENOTDIR);
+	assert_int_equal(open_err(at(state, "file/p", path), false, &why), -ENOTDIR);
 }
 
 static void test_default_name(void **state)

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "made_note.h"
+#include "base/err.h"
 #include "profile/gunzip.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -84,7 +85,7 @@ static void survives_the_way_there_and_back(void **state)
 {
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q = NULL;
-	struct format_error why;
+	struct err why;
 	size_t n = write_to(p, file);
 
 	(void)state;
@@ -138,7 +139,7 @@ static void recording_survives(void **state)
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q = NULL;
 	struct recording *r = &p->recording;
-	struct format_error why;
+	struct err why;
 	size_t n;
 
 	(void)state;
@@ -196,7 +197,7 @@ static void recording_survives(void **state)
 static size_t unpack(const uint8_t *file, size_t n, uint8_t *raw)
 {
 	const uint8_t *data;
-	struct format_error why;
+	struct err why;
 	uint8_t *owned;
 	size_t bytes;
 
@@ -213,7 +214,7 @@ static void cut_anywhere(void **state)
 	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP);
 	struct profile *p = make_profile(), *q;
 	size_t n = write_to(p, file), bytes = unpack(file, n, raw), failed = 0;
-	struct format_error why;
+	struct err why;
 
 	(void)state;
 	for (size_t cut = 0; cut < n; cut++) {
@@ -265,7 +266,7 @@ static void says_what_it_is_instead(void **state)
 		{ "\x48\x01", 2, "no sample types" },
 		{ "\x0a\x04\x08\x01\x10\x02\x32\x00", 8, "string 1" },
 	};
-	struct format_error why;
+	struct err why;
 	struct profile *p;
 
 	(void)state;
@@ -280,7 +281,7 @@ static void error_names_the_offset(void **state)
 {
 	/* a sample type, two strings' worth of table, then a sample with two values */
 	static const uint8_t data[] = { 0x32, 0, 0x0a, 0, 0x12, 4, 0x12, 2, 1, 1 };
-	struct format_error why;
+	struct err why;
 	struct profile *p;
 
 	(void)state;
@@ -290,7 +291,7 @@ static void error_names_the_offset(void **state)
 }
 
 /* gzip takes zeros to a thousandth of their size. */
-static void refuse_zeros(size_t zero_cnt, size_t max, struct format_error *ret)
+static void refuse_zeros(size_t zero_cnt, size_t max, struct err *ret)
 {
 	uint8_t *zeros = calloc(1, zero_cnt), *packed = malloc(FILE_CAP), *owned = NULL;
 	z_stream z = {
@@ -310,7 +311,7 @@ static void refuse_zeros(size_t zero_cnt, size_t max, struct format_error *ret)
 
 static void refuses_a_bomb(void **state)
 {
-	struct format_error why;
+	struct err why;
 
 	(void)state;
 	refuse_zeros(FILE_CAP, FILE_CAP / 2, &why);
@@ -453,7 +454,7 @@ static void checker_takes_scopes_and_tasks(void **state)
 {
 	uint8_t *file = malloc(FILE_CAP);
 	struct profile *p = make_profile();
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 
 	(void)state;
 	add_task(p, 0);
@@ -502,7 +503,7 @@ static void checker_sees_each_broken_rule(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct profile *p = make_profile();
-		struct format_error why = { 0 };
+		struct err why = { 0 };
 		size_t n;
 
 		cases[i].fn(p);
@@ -521,7 +522,7 @@ static void checker_sees_raw_faults(void **state)
 	uint8_t *file = malloc(FILE_CAP), *raw = malloc(FILE_CAP), *at;
 	struct profile *p = make_profile();
 	size_t bytes = unpack(file, write_to(p, file), raw);
-	struct format_error why;
+	struct err why;
 
 	(void)state;
 	assert_int_equal(pprof_check(raw, bytes, &why), 0);

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "proc/process.h"
 
 #define ID64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -120,7 +121,7 @@ static void test_container_ids_of_mounts(void **state)
 
 static void test_container_given(void **state)
 {
-	char why[256];
+	struct err why;
 
 	(void)state;
 	assert_true(container_id_matches(ID64, ID64));
@@ -132,19 +133,20 @@ static void test_container_given(void **state)
 	assert_false(container_id_matches("", "0"));
 	assert_false(container_id_matches(ID64, ""));
 	assert_false(container_id_matches(ID64, "docker://"));
-	assert_int_equal(container_check_given("web1", why, sizeof(why)), 0);
-	assert_int_equal(container_check_given("docker://" ID64, why, sizeof(why)), 0);
-	assert_int_equal(container_check_given("", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given("docker://", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given("/docker/x", why, sizeof(why)), -EINVAL);
-	assert_int_equal(container_check_given(ID64 "0", why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "its id or the beginning"));
+	assert_int_equal(container_check_given("web1", &why), 0);
+	assert_int_equal(container_check_given("docker://" ID64, &why), 0);
+	assert_int_equal(container_check_given("", &why), -EINVAL);
+	assert_int_equal(container_check_given("docker://", &why), -EINVAL);
+	assert_int_equal(container_check_given("/docker/x", &why), -EINVAL);
+	assert_int_equal(container_check_given(ID64 "0", &why), -EINVAL);
+	assert_non_null(strstr(why.text, "its id or the beginning"));
 }
 
 static void test_self(void **state)
 {
 	struct process_info info;
-	char exe[4096], msg[512];
+	char exe[4096];
+	struct err why;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	(void)state;
@@ -166,7 +168,7 @@ static void test_self(void **state)
 	assert_true(info.start_time_ticks > 0);
 	assert_int_equal(process_read_pss(&info), 0);
 	assert_true(info.pss_bytes > 0 && info.pss_bytes <= info.rss_bytes * 2);
-	assert_int_equal(process_check(&info, msg, sizeof(msg)), 0);
+	assert_int_equal(process_check(&info, &why), 0);
 }
 
 static void test_no_such_process(void **state)
@@ -186,7 +188,7 @@ static void test_no_such_process(void **state)
 static void test_zombie(void **state)
 {
 	struct process_info info;
-	char msg[512];
+	struct err why;
 	pid_t pid = fork();
 
 	(void)state;
@@ -196,23 +198,23 @@ static void test_zombie(void **state)
 	assert_int_equal(process_info_read(pid, &info), 0);
 	assert_true(info.is_zombie);
 	assert_false(info.is_main_thread_gone);
-	assert_int_equal(process_check(&info, msg, sizeof(msg)), -ESRCH);
-	assert_non_null(strstr(msg, "zombie"));
+	assert_int_equal(process_check(&info, &why), -ESRCH);
+	assert_non_null(strstr(why.text, "zombie"));
 	waitpid(pid, NULL, 0);
 }
 
 static void test_kernel_thread(void **state)
 {
 	struct process_info info;
-	char msg[512];
+	struct err why;
 
 	(void)state;
 	if (process_info_read(2, &info) || strcmp(info.comm, "kthreadd")) {
 		skip(); /* in a pid namespace there are none */
 	}
 	assert_true(info.is_kernel_thread);
-	assert_int_equal(process_check(&info, msg, sizeof(msg)), -EINVAL);
-	assert_non_null(strstr(msg, "kernel thread"));
+	assert_int_equal(process_check(&info, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "kernel thread"));
 }
 
 /* A child that runs fn, says so, and sleeps until it is killed. */
@@ -276,7 +278,7 @@ static void test_main_thread_gone(void **state)
 	const struct proc_map *m = NULL;
 	struct process_info info;
 	struct proc_maps maps;
-	char msg[512];
+	struct err why;
 	int fd = -1;
 
 	(void)state;
@@ -286,7 +288,7 @@ static void test_main_thread_gone(void **state)
 	assert_int_not_equal(info.live_tid, pid);
 	assert_true(strlen(info.exe) > 0);
 	assert_true(info.rss_bytes > 100000);
-	assert_int_equal(process_check(&info, msg, sizeof(msg)), 0);
+	assert_int_equal(process_check(&info, &why), 0);
 	assert_int_equal(proc_maps_read(pid, 0, &maps), -ESRCH);
 	assert_int_equal(proc_maps_read(pid, info.live_tid, &maps), 0);
 	m = proc_maps_find(&maps, (uint64_t)(uintptr_t)test_main_thread_gone);
@@ -314,7 +316,8 @@ static void test_thread_id(void **state)
 	struct process_info info;
 	pthread_barrier_t barrier;
 	pthread_t thread;
-	char msg[512], want[64];
+	char want[64];
+	struct err why;
 
 	(void)state;
 	pthread_barrier_init(&barrier, NULL, 2);
@@ -323,9 +326,9 @@ static void test_thread_id(void **state)
 	assert_int_equal(process_info_read(other_tid, &info), 0);
 	assert_int_equal(info.tgid, getpid());
 	assert_int_equal(info.thread_cnt, 2);
-	assert_int_equal(process_check(&info, msg, sizeof(msg)), -EINVAL);
+	assert_int_equal(process_check(&info, &why), -EINVAL);
 	snprintf(want, sizeof(want), "use -p %d", getpid());
-	assert_non_null(strstr(msg, want));
+	assert_non_null(strstr(why.text, want));
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
 }
@@ -391,7 +394,7 @@ static void test_not_ours(void **state)
 {
 	struct process_info info;
 	int status, fds[2];
-	char msg[512] = "";
+	struct err why = { 0 };
 	pid_t pid;
 
 	(void)state;
@@ -405,19 +408,19 @@ static void test_not_ours(void **state)
 		if (setgroups(0, NULL) || setgid(65534) || setuid(65534) ||
 		    process_info_read(getppid(), &info))
 			_exit(1);
-		err = process_check(&info, msg, sizeof(msg));
-		if (write(fds[1], msg, sizeof(msg)) != sizeof(msg))
+		err = process_check(&info, &why);
+		if (write(fds[1], why.text, PIPE_BUF) != PIPE_BUF)
 			_exit(2);
 		_exit(err == -EACCES && info.uid == 0 ? 0 : 3);
 	}
 	close(fds[1]); /* a child that fails must not leave us waiting */
-	if (read(fds[0], msg, sizeof(msg)) != sizeof(msg))
-		msg[0] = '\0';
+	if (read(fds[0], why.text, PIPE_BUF) != PIPE_BUF)
+		why.text[0] = '\0';
 	close(fds[0]);
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
-	assert_non_null(strstr(msg, "of uid 0 may not be read by uid 65534"));
-	assert_non_null(strstr(msg, "as root"));
+	assert_non_null(strstr(why.text, "of uid 0 may not be read by uid 65534"));
+	assert_non_null(strstr(why.text, "as root"));
 }
 
 static void test_pid_namespace(void **state)
@@ -467,7 +470,8 @@ static void test_32bit(void **state)
 		0x5b, 0,    0,	  0,	0x5b, 0,    0, 0, 5, 0,	   0,	 0,
 		0,    0x10, 0,	  0,	0xb8, 0x1d, 0, 0, 0, 0xcd, 0x80, /* mov $29 (pause), %eax; int $0x80 */
 	};
-	char path[] = "/tmp/heaptap-test-32bit-XXXXXX", msg[512];
+	char path[] = "/tmp/heaptap-test-32bit-XXXXXX";
+	struct err why;
 	struct process_info info = { 0 };
 	int fd = mkstemp(path), i, err;
 	pid_t pid;
@@ -490,14 +494,14 @@ static void test_32bit(void **state)
 			break;
 		usleep(10000);
 	}
-	err = process_check(&info, msg, sizeof(msg));
+	err = process_check(&info, &why);
 	unlink(path);
 	end_child(pid);
 	if (info.is_zombie)
 		skip(); /* a kernel without 32-bit support */
 	assert_true(info.is_32bit);
 	assert_int_equal(err, -ENOTSUP);
-	assert_non_null(strstr(msg, "32-bit"));
+	assert_non_null(strstr(why.text, "32-bit"));
 }
 
 static void test_cmdline(void **state)

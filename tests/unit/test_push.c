@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "parca.pb-c.h"
 #include "pyroscope.pb-c.h"
 #include "push/push_message.h"
@@ -44,13 +45,13 @@ static void targets_that_are_right(void **state)
 		{ "pyroscope+http://[::1]:65535", PUSH_PYROSCOPE, false, "::1", 65535,
 		  "http://[::1]:65535/push.v1.PusherService/Push" },
 	};
-	char why[256];
+	struct err why;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct push_target t;
 
-		assert_int_equal(push_target_parse(cases[i].text, &t, why, sizeof(why)), 0);
+		assert_int_equal(push_target_parse(cases[i].text, &t, &why), 0);
 		assert_int_equal(t.kind, cases[i].kind);
 		assert_int_equal(t.is_tls, cases[i].is_tls);
 		assert_string_equal(t.host, cases[i].host);
@@ -90,20 +91,22 @@ static void targets_that_are_wrong(void **state)
 		{ "parca+http://-x:7070", "no host name and no address" },
 		{ "parca+http://a%2fb:7070", "no host name and no address" },
 	};
-	char why[256], *longer = malloc(2000);
+	char *longer = malloc(2000);
+	struct err why;
 	struct push_target t;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(push_target_parse(cases[i].text, &t, why, sizeof(why)), -EINVAL);
-		if (!strstr(why, cases[i].why))
-			fail_msg("'%s': '%s' does not say '%s'", cases[i].text, why, cases[i].why);
+		assert_int_equal(push_target_parse(cases[i].text, &t, &why), -EINVAL);
+		if (!strstr(why.text, cases[i].why))
+			fail_msg("'%s': '%s' does not say '%s'", cases[i].text, why.text,
+				 cases[i].why);
 	}
 	memset(longer, 'a', 1999);
 	memcpy(longer, "parca+http://", 13);
 	longer[1999] = 0;
-	assert_int_equal(push_target_parse(longer, &t, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "too long"));
+	assert_int_equal(push_target_parse(longer, &t, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "too long"));
 	free(longer);
 }
 
@@ -120,14 +123,15 @@ static void passwords_are_not_repeated(void **state)
 		"parca+http://me:secret@localhost:7070?x",
 	};
 	struct push_target t;
-	char why[512], shown[64];
+	char shown[64];
+	struct err why;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		why[0] = '\0';
-		assert_int_equal(push_target_parse(texts[i], &t, why, sizeof(why)), -EINVAL);
-		if (strstr(why, "secret") || !strstr(why, "***@localhost"))
-			fail_msg("of %s: %s", texts[i], why);
+		why.text[0] = '\0';
+		assert_int_equal(push_target_parse(texts[i], &t, &why), -EINVAL);
+		if (strstr(why.text, "secret") || !strstr(why.text, "***@localhost"))
+			fail_msg("of %s: %s", texts[i], why.text);
 	}
 	push_target_redact(texts[0], shown, sizeof(shown));
 	assert_string_equal(shown, "parca+http://***@localhost:7070");
@@ -142,12 +146,13 @@ static void file_names_are_apart(void **state)
 	static const char *const texts[] = { "pyroscope+http://[fe80::1]:4040",
 					     "pyroscope+http://[fe80::1]:4040/a",
 					     "pyroscope+https://[fe80::1]:4040/a" };
-	char names[3][PUSH_TARGET_FILE_BYTES], why[256];
+	char names[3][PUSH_TARGET_FILE_BYTES];
+	struct err why;
 	struct push_target t;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(push_target_parse(texts[i], &t, why, sizeof(why)), 0);
+		assert_int_equal(push_target_parse(texts[i], &t, &why), 0);
 		push_target_file_name(&t, names[i]);
 		assert_int_equal(strncmp(names[i], "pyroscope-fe80__1-4040-", 23), 0);
 		assert_int_equal(strlen(names[i]), 23 + 8);
@@ -307,7 +312,7 @@ static void pyroscope_answers(void **state)
 	assert_int_equal((unsigned char)a.text[strlen(a.text) - 1], 0xa4);
 }
 
-static int secret(const char *text, mode_t mode, char *ret, char *why)
+static int secret(const char *text, mode_t mode, char *ret, struct err *why)
 {
 	char path[] = "/tmp/heaptap-secret-XXXXXX";
 	int fd = mkstemp(path), err;
@@ -316,29 +321,30 @@ static int secret(const char *text, mode_t mode, char *ret, char *why)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	err = push_secret_read(path, ret, why, 256);
+	err = push_secret_read(path, ret, why);
 	unlink(path);
 	return err;
 }
 
 static void secrets(void **state)
 {
-	char got[PUSH_SECRET_MAX], why[256], *huge = malloc(5001);
+	char got[PUSH_SECRET_MAX], *huge = malloc(5001);
+	struct err why;
 
 	(void)state;
-	assert_int_equal(secret("s3cret \r\nsecond line", 0600, got, why), 0);
+	assert_int_equal(secret("s3cret \r\nsecond line", 0600, got, &why), 0);
 	assert_string_equal(got, "s3cret");
-	assert_int_equal(secret("s3cret", 0640, got, why), 0);
-	assert_int_equal(secret("s3cret", 0644, got, why), -EACCES);
-	assert_non_null(strstr(why, "others can read"));
-	assert_int_equal(secret("", 0600, got, why), -EINVAL);
-	assert_int_equal(secret(" \n", 0600, got, why), -EINVAL);
-	assert_int_equal(secret("a\x01", 0600, got, why), -EINVAL);
+	assert_int_equal(secret("s3cret", 0640, got, &why), 0);
+	assert_int_equal(secret("s3cret", 0644, got, &why), -EACCES);
+	assert_non_null(strstr(why.text, "others can read"));
+	assert_int_equal(secret("", 0600, got, &why), -EINVAL);
+	assert_int_equal(secret(" \n", 0600, got, &why), -EINVAL);
+	assert_int_equal(secret("a\x01", 0600, got, &why), -EINVAL);
 	memset(huge, 'x', 5000);
 	huge[5000] = 0;
-	assert_int_equal(secret(huge, 0600, got, why), -EINVAL);
-	assert_int_equal(push_secret_read("/nonexistent", got, why, sizeof(why)), -ENOENT);
-	assert_int_equal(push_secret_read("/dev/null", got, why, sizeof(why)), -EINVAL);
+	assert_int_equal(secret(huge, 0600, got, &why), -EINVAL);
+	assert_int_equal(push_secret_read("/nonexistent", got, &why), -ENOENT);
+	assert_int_equal(push_secret_read("/dev/null", got, &why), -EINVAL);
 	free(huge);
 }
 

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "push/push_queue.h"
 #include "push/push_sender.h"
@@ -41,11 +42,12 @@ static int refusing_port(uint16_t *ret_port)
 static void get_options_of(const char *kind, uint16_t port, size_t cnt_max,
 			   struct push_queue_options *ret)
 {
-	char text[64], why[256];
+	char text[64];
+	struct err why;
 
 	push_queue_defaults(ret);
 	snprintf(text, sizeof(text), "%s+http://127.0.0.1:%u", kind, port);
-	assert_int_equal(push_target_parse(text, &ret->http.target, why, sizeof(why)), 0);
+	assert_int_equal(push_target_parse(text, &ret->http.target, &why), 0);
 	ret->spool.cnt_max = cnt_max;
 	ret->retry_min_ns = 50 * NS_PER_MS;
 	ret->retry_max_ns = 400 * NS_PER_MS;

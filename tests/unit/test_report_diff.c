@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/estimate.h"
 #include "report/report_diff.h"
 #include "report/report_rows.h"
@@ -96,15 +97,15 @@ static struct profile *record(uint64_t rate, uint64_t planted, uint64_t address)
 
 /* The difference as text; freed by the caller. 0 or what report_diff() says. */
 static int diff(struct profile *before, struct profile *after, const struct report_options *opts,
-		char **ret, char why[256])
+		char **ret, struct err *why)
 {
 	size_t bytes;
 	FILE *out = open_memstream(ret, &bytes);
 	int err;
 
-	why[0] = 0;
+	*why = (struct err){ 0 };
 	assert_non_null(out);
-	err = report_diff(before, "a.pb.gz", after, "b.pb.gz", opts, out, why, 256);
+	err = report_diff(before, "a.pb.gz", after, "b.pb.gz", opts, out, why);
 	fclose(out);
 	return err;
 }
@@ -122,14 +123,15 @@ static void one_truth_recorded_twice_has_no_difference(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_JSON };
 	unsigned significant = 0, rows = 0, totals = 0;
-	char *text, why[256];
+	char *text;
+	struct err why;
 
 	(void)state;
 	for (int i = 0; i < RUNS; i++) {
 		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 0, 16);
 		char *of_rows;
 
-		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		of_rows = strstr(text, "\"rows\":");
 		assert_non_null(of_rows);
 		rows += count(of_rows, "\"name\"");
@@ -152,14 +154,15 @@ static void what_was_planted_is_found(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK, .format = REPORT_TEXT, .row_cap = 10 };
 	unsigned found = 0;
-	char *text, why[256];
+	char *text;
+	struct err why;
 
 	(void)state;
 	for (int i = 0; i < RUNS; i++) {
 		struct profile *a = record(RATE, 0, 16), *b = record(RATE, 2 << 20, 16);
 		const char *leak;
 
-		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		leak = strstr(text, "leak < main");
 		found += leak && strstr(text, "new") && strstr(text, "new") < leak;
 		free(text);
@@ -174,12 +177,13 @@ static void builds_and_rates_are_compared_by_name(void **state)
 {
 	struct report_options o = { .format = REPORT_JSON };
 	struct profile *a = record(1, 0, 16), *b = record(1, 2 << 20, 5000);
-	char *text, why[256];
+	char *text;
+	struct err why;
 
 	(void)state;
 	for (int by = 0; by < 3; by++) {
 		o.by = by;
-		assert_int_equal(diff(a, b, &o, &text, why), 0);
+		assert_int_equal(diff(a, b, &o, &text, &why), 0);
 		if (by != REPORT_BY_MODULE) {
 			assert_non_null(strstr(
 				text,
@@ -201,10 +205,11 @@ static void what_is_gone_or_new_is_said(void **state)
 				    .format = REPORT_TEXT,
 				    .row_cap = 10 };
 	struct profile *a = record(1, 3 << 20, 16), *b = record(1, 0, 16);
-	char *text, why[256];
+	char *text;
+	struct err why;
 
 	(void)state;
-	assert_int_equal(diff(a, b, &o, &text, why), 0);
+	assert_int_equal(diff(a, b, &o, &text, &why), 0);
 	assert_non_null(strstr(text, "-3.00 MiB"));
 	assert_non_null(strstr(text, "gone  leak"));
 	assert_non_null(strstr(text, "a.pb.gz -> b.pb.gz"));
@@ -217,7 +222,8 @@ static void other_values_cannot_be_compared(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_STACK };
 	struct profile *a = record(1, 0, 16), *b;
-	char *text, why[256];
+	char *text;
+	struct err why;
 
 	(void)state;
 	assert_int_equal(profile_new(&b), 0);
@@ -225,16 +231,16 @@ static void other_values_cannot_be_compared(void **state)
 						     .type_str = profile_str(b, "cpu"),
 						     .unit_str = profile_str(b, "nanoseconds") })),
 			 0);
-	assert_int_equal(diff(a, b, &o, &text, why), -EINVAL);
-	assert_string_equal(why,
+	assert_int_equal(diff(a, b, &o, &text, &why), -EINVAL);
+	assert_string_equal(why.text,
 			    "a.pb.gz is of inuse_space, b.pb.gz of cpu: they cannot be compared");
 	free(text);
 	a->recording = RECORDING_NONE;
 	a->recording.is_known = true;
 	a->recording.inuse = RECORDING_INUSE_UNKNOWN;
 	o.value = REPORT_VALUE_INUSE;
-	assert_int_equal(diff(a, a, &o, &text, why), -EINVAL);
-	assert_string_equal(why,
+	assert_int_equal(diff(a, a, &o, &text, &why), -EINVAL);
+	assert_string_equal(why.text,
 			    "in use is not known in a.pb.gz. What was allocated is: --value alloc");
 	free(text);
 	profile_free(a);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "report/report.h"
@@ -105,7 +106,7 @@ static struct profile *record(bool leaks, const char *scope)
 static struct profile *reread(struct profile *p)
 {
 	int fd = memfd_create("profile", MFD_CLOEXEC);
-	struct format_error why;
+	struct err why;
 	struct profile *again;
 	static char bytes[1 << 16];
 	ssize_t n;
@@ -302,7 +303,8 @@ static void test_unknown(void **state)
 		"\"growth_bytes_per_s_low\":null,\"growth_bytes_per_s_high\":null";
 	struct report_options opts = { .format = REPORT_JSON },
 			      sorted = { .sort = REPORT_SORT_GROWTH };
-	char grows[REPORT_GROWS_BUF], why[256], *text;
+	char grows[REPORT_GROWS_BUF], *text;
+	struct err why;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -324,7 +326,7 @@ static void test_unknown(void **state)
 		text = report(p, &opts);
 		has(text, i == 2 ? "lost" : "leak", nothing);
 		free(text);
-		assert_int_equal(report_check(p, &sorted, why, sizeof(why)), i == 2 ? 0 : -ENODATA);
+		assert_int_equal(report_check(p, &sorted, &why), i == 2 ? 0 : -ENODATA);
 		assert_int_equal(report_grows(p, grows), 0);
 		assert_int_equal(!!grows[0], i == 2);
 		profile_free(p);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "report/report.h"
 #include "profile/match_list.h"
@@ -85,7 +86,7 @@ static char *write_heap(const struct profile *p)
 static struct profile *read_back(const char *text)
 {
 	struct profile *p = NULL;
-	struct format_error why;
+	struct err why;
 
 	if (pprof_read_mem(text, strlen(text), &p, &why))
 		fail_msg("line %llu: %s in\n%s", (unsigned long long)why.line, why.text, text);

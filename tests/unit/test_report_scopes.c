@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "made_note.h"
+#include "base/err.h"
 #include "cmd/cmd.h"
 #include "report/report.h"
 #include "report/report_rows.h"
@@ -503,61 +504,62 @@ static void what_is_not_there_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char why[512] = "";
-		int err = report_check(p, &cases[i].opts, why, sizeof(why));
+		struct err why = { 0 };
+		int err = report_check(p, &cases[i].opts, &why);
 
 		assert_int_equal(err, cases[i].want ? -ENOENT : 0);
-		if (cases[i].want && !strstr(why, cases[i].want))
-			fail_msg("case %zu: %s", i, why);
+		if (cases[i].want && !strstr(why.text, cases[i].want))
+			fail_msg("case %zu: %s", i, why.text);
 	}
 }
 
 static void a_profile_without_scopes_says_so(void **state)
 {
 	struct report_options o = { .scope = "Top" };
-	char why[512];
+	struct err why;
 
 	tear_down(state);
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_set_heap_types(p, 100), 0);
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "no sample has a scope"));
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "no sample has a scope"));
 	add(&(struct made){ .inuse = 5 });
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "no sample has a scope"));
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "no sample has a scope"));
 }
 
 static void hints_are_short(void **state)
 {
 	struct report_options o = { .by = REPORT_BY_LABEL, .label_key = "x" };
-	char why[512], name[300];
+	char name[300];
+	struct err why;
 
 	(void)state;
 	for (int i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "%03d%0*d/z", i, i, 0);
 		add(&(struct made){ .scope = name });
 	}
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
 	o = (struct report_options){ .scope = "elsewhere" };
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "Top, conn, (none), 0000, 0010, 00200, 003000, "));
-	assert_string_equal(why + strlen(why) - 5, ", ...");
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "Top, conn, (none), 0000, 0010, 00200, 003000, "));
+	assert_string_equal(why.text + strlen(why.text) - 5, ", ...");
 	o.scope = "z";
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
-	assert_string_equal(why + strlen(why) - 6, ", ...?");
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
+	assert_string_equal(why.text + strlen(why.text) - 6, ", ...?");
 }
 
 static void hints_do_not_drive_the_terminal(void **state)
 {
 	struct report_options o = { .scope = "z" };
-	char why[512];
+	struct err why;
 
 	(void)state;
 	add(&(struct made){ .scope = "\x1b[2J/z\n" });
 	add(&(struct made){ .scope = "\x1b[2J/z" });
-	assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "did you mean ?[2J/z?"));
-	assert_null(strchr(why, '\x1b'));
+	assert_int_equal(report_check(p, &o, &why), -ENOENT);
+	assert_non_null(strstr(why.text, "did you mean ?[2J/z?"));
+	assert_null(strchr(why.text, '\x1b'));
 }
 
 /* The command on a file of the golden tests; what it says in all. */

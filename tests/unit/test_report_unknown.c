@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "made_note.h"
+#include "base/err.h"
 #include "report/report.h"
 #include "report/report_rows.h"
 
@@ -281,7 +282,8 @@ static void pictures_of_nothing_are_an_error(void **state)
 {
 	static const enum report_format formats[] = { REPORT_COLLAPSED, REPORT_HEAP,
 						      REPORT_SPEEDSCOPE };
-	char why[512], *text = NULL;
+	char *text = NULL;
+	struct err why;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 
@@ -289,18 +291,18 @@ static void pictures_of_nothing_are_an_error(void **state)
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		struct report_options o = { .format = formats[i] };
 
-		assert_int_equal(report_check(p, &o, why, sizeof(why)), -ENODATA);
-		want(why, "in use is unknown. Watching frees costs 53 %");
-		want(why, "heaptap record --max-overhead 80 -d 10s -p 6426");
-		want(why, "--value alloc");
+		assert_int_equal(report_check(p, &o, &why), -ENODATA);
+		want(why.text, "in use is unknown. Watching frees costs 53 %");
+		want(why.text, "heaptap record --max-overhead 80 -d 10s -p 6426");
+		want(why.text, "--value alloc");
 		o.value = REPORT_VALUE_ALLOC;
-		assert_int_equal(report_check(p, &o, why, sizeof(why)), 0);
+		assert_int_equal(report_check(p, &o, &why), 0);
 	}
-	assert_int_equal(report_check(p, &(struct report_options){ .format = REPORT_HEAP_V2 }, why,
-				      sizeof(why)),
+	assert_int_equal(report_check(p, &(struct report_options){ .format = REPORT_HEAP_V2 },
+				      &why),
 			 -ENODATA);
-	want(why, "in use is unknown. Watching frees costs 53 %");
-	assert_null(strstr(why, "--value"));
+	want(why.text, "in use is unknown. Watching frees costs 53 %");
+	assert_null(strstr(why.text, "--value"));
 	assert_int_equal(report_write(p, &(struct report_options){ .format = REPORT_COLLAPSED },
 				      out),
 			 -ENODATA);
@@ -312,9 +314,9 @@ static void pictures_of_nothing_are_an_error(void **state)
 	want(text, "much 500000\n");
 	free(text);
 	/* of text only who insists on in-use is told */
-	assert_int_equal(report_check(p, &(struct report_options){ 0 }, why, sizeof(why)), 0);
+	assert_int_equal(report_check(p, &(struct report_options){ 0 }, &why), 0);
 	assert_int_equal(report_check(p, &(struct report_options){ .value = REPORT_VALUE_INUSE },
-				      why, sizeof(why)),
+				      &why),
 			 -ENODATA);
 }
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "saved/saver_priv.h"
 #include "heaptap/abi.h"
 #include "saved/name.h"
@@ -245,7 +246,7 @@ static void test_ends(void **state)
 
 /* The store */
 
-static char why[256];
+static struct err why;
 
 static struct saved_store *open_store(struct temp_folder *f, bool has_dir, size_t file_max,
 				      uint64_t bytes_max)
@@ -253,8 +254,8 @@ static struct saved_store *open_store(struct temp_folder *f, bool has_dir, size_
 	const struct saved_store_options opts = { has_dir ? f->path : NULL, file_max, bytes_max };
 	struct saved_store *s;
 
-	if (saved_store_open(&opts, &s, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (saved_store_open(&opts, &s, &why))
+		fail_msg("%s", why.text);
 	return s;
 }
 
@@ -405,8 +406,8 @@ static void test_store_again(void **state)
 
 		add(s, &n, 10, KEEP_RANK_RUNS);
 	}
-	assert_int_equal(saved_store_open(&opts, &other, why, sizeof(why)), -EWOULDBLOCK);
-	assert_non_null(strstr(why, "in use"));
+	assert_int_equal(saved_store_open(&opts, &other, &why), -EWOULDBLOCK);
+	assert_non_null(strstr(why.text, "in use"));
 	saved_store_close(s);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s", f->path, foreign[i]);
@@ -437,15 +438,15 @@ static void test_store_refused(void **state)
 	struct saved_store *s;
 
 	assert_int_equal(chmod(f->path, 0770), 0);
-	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "others may write"));
+	assert_int_equal(saved_store_open(&opts, &s, &why), -EPERM);
+	assert_non_null(strstr(why.text, "others may write"));
 	assert_int_equal(chmod(f->path, 0755), 0);
-	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), 0);
+	assert_int_equal(saved_store_open(&opts, &s, &why), 0);
 	saved_store_close(s);
 	opts.dir = "/nowhere/at/all";
-	assert_int_equal(saved_store_open(&opts, &s, why, sizeof(why)), -ENOENT);
+	assert_int_equal(saved_store_open(&opts, &s, &why), -ENOENT);
 	opts.dir = "/proc/self/fdinfo";
-	assert_true(saved_store_open(&opts, &s, why, sizeof(why)) < 0);
+	assert_true(saved_store_open(&opts, &s, &why) < 0);
 }
 
 /* Each in memory is an open descriptor. */

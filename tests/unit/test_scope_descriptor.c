@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "heaptap/abi.h"
 #include "proc/scope_descriptor.h"
 
@@ -39,11 +40,11 @@ static void test_sound(void **state)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d;
-	char msg[160] = "";
+	struct err why = { 0 };
 
 	(void)state;
 	make(raw);
-	assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)), 0);
+	assert_int_equal(scope_descriptor_parse(raw, &d, &why), 0);
 	assert_int_equal(d.tls_mode, HT_TLS_NOT_READY);
 	assert_int_equal(d.node_cnt, 1);
 	put(raw, 4, 2, 7); /* a later minor version */
@@ -59,7 +60,7 @@ static void test_sound(void **state)
 	put(raw, 80, 4, 4711);
 	put(raw, 84, 4, 5);
 	put(raw, 88, 8, 0x7000);
-	assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)), 0);
+	assert_int_equal(scope_descriptor_parse(raw, &d, &why), 0);
 	assert_int_equal(d.minor, 7);
 	assert_int_equal(d.flags, 1);
 	assert_int_equal(d.tls_mode, HT_TLS_STATIC);
@@ -74,10 +75,10 @@ static void test_sound(void **state)
 	assert_int_equal(d.init_pid, 4711);
 	assert_int_equal(d.epoch, 5);
 	assert_int_equal(d.registry_addr, 0x7000);
-	assert_string_equal(msg, "");
+	assert_string_equal(why.text, "");
 	/* of this process */
-	assert_int_equal(scope_descriptor_read(getpid(), (uintptr_t)raw, &d, msg, sizeof(msg)), 0);
-	assert_int_equal(scope_descriptor_read(getpid(), 8, &d, msg, sizeof(msg)), -EFAULT);
+	assert_int_equal(scope_descriptor_read(getpid(), (uintptr_t)raw, &d, &why), 0);
+	assert_int_equal(scope_descriptor_read(getpid(), 8, &d, &why), -EFAULT);
 }
 
 static void test_refused(void **state)
@@ -102,30 +103,30 @@ static void test_refused(void **state)
 	};
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	struct scope_descriptor d = { .minor = 99 };
-	char msg[160];
+	struct err why;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make(raw);
 		put(raw, cases[i].off, cases[i].bytes, cases[i].v);
-		msg[0] = '\0';
+		why.text[0] = '\0';
 		/* what a loader has not mapped yet may be anything */
-		assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)),
+		assert_int_equal(scope_descriptor_parse(raw, &d, &why),
 				 cases[i].off >= 8 && cases[i].off < 16 ? -EBADMSG : -EPROTO);
-		if (!strstr(msg, cases[i].why))
-			fail_msg("%s: not about %s", msg, cases[i].why);
+		if (!strstr(why.text, cases[i].why))
+			fail_msg("%s: not about %s", why.text, cases[i].why);
 	}
 	make(raw);
 	put(raw, 20, 1, HT_TLS_STATIC);
 	put(raw, 24, 8, 1ULL << 40);
-	assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)), -EPROTO);
-	assert_non_null(strstr(msg, "1099511627776 bytes"));
+	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EPROTO);
+	assert_non_null(strstr(why.text, "1099511627776 bytes"));
 	assert_int_equal(d.minor, 99); /* left alone */
 	/* nothing but the kernel's counter */
 	memset(raw, 0, sizeof(raw));
 	put(raw, 0, 2, 1);
-	assert_int_equal(scope_descriptor_parse(raw, &d, msg, sizeof(msg)), -EAGAIN);
+	assert_int_equal(scope_descriptor_parse(raw, &d, &why), -EAGAIN);
 }
 
 int main(void)

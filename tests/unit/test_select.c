@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "proc/select.h"
 #include "proc/cgroup.h"
 
@@ -25,10 +26,10 @@
 static bool matches(const struct select_options *o, const struct select_candidate *c)
 {
 	struct select_rules *r = NULL;
-	char why[256] = "";
+	struct err why = { 0 };
 	bool is;
 
-	assert_int_equal(select_rules_new(o, &r, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(o, &r, &why), 0);
 	is = select_matches(r, c);
 	select_rules_free(r);
 	return is;
@@ -126,16 +127,16 @@ static void test_what_is_wanted(void **state)
 	static const struct cgroup_place place = { .path = "/a", .origin = "" };
 	struct select_options o = { .comm = ONE("a") };
 	struct select_rules *r = NULL;
-	char why[256];
+	struct err why;
 
 	(void)state;
-	assert_int_equal(select_rules_new(&o, &r, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(&o, &r, &why), 0);
 	assert_false(select_wants_cgroup(r) || select_wants_container(r) || select_is_all(r));
 	select_rules_free(r);
 	o.cgroups = &place;
 	o.cgroup_cnt = 1;
 	o.containers = (struct texts)ONE("0");
-	assert_int_equal(select_rules_new(&o, &r, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(&o, &r, &why), 0);
 	assert_true(select_wants_cgroup(r) && select_wants_container(r));
 	select_rules_free(r);
 }
@@ -143,10 +144,10 @@ static void test_what_is_wanted(void **state)
 static bool may_change(const struct select_options *o)
 {
 	struct select_rules *r = NULL;
-	char why[256] = "";
+	struct err why = { 0 };
 	bool may;
 
-	assert_int_equal(select_rules_new(o, &r, why, sizeof(why)), 0);
+	assert_int_equal(select_rules_new(o, &r, &why), 0);
 	may = select_may_change(r);
 	select_rules_free(r);
 	return may;
@@ -221,31 +222,30 @@ static void test_named(void **state)
 static void test_bad(void **state)
 {
 	struct select_rules *r = NULL;
-	char why[256] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, why,
-					  sizeof(why)),
+	assert_int_equal(select_rules_new(&(struct select_options){ .min_rss_bytes = 1 }, &r, &why),
 			 -EINVAL);
-	assert_non_null(strstr(why, "nothing to follow"));
+	assert_non_null(strstr(why.text, "nothing to follow"));
 	assert_int_equal(
 		select_rules_new(&(struct select_options){ .is_all = true, .comm = ONE("a") }, &r,
-				 why, sizeof(why)),
+				 &why),
 		-EINVAL);
-	assert_non_null(strstr(why, "--all"));
+	assert_non_null(strstr(why.text, "--all"));
 	assert_int_equal(
 		select_rules_new(&(struct select_options){ .comm = ONE("a"), .exe = ONE("(") }, &r,
-				 why, sizeof(why)),
+				 &why),
 		-EINVAL);
-	assert_non_null(strstr(why, "'('"));
+	assert_non_null(strstr(why.text, "'('"));
 	assert_int_equal(select_rules_new(&(struct select_options){ .users = ONE("no such one") },
-					  &r, why, sizeof(why)),
+					  &r, &why),
 			 -EINVAL);
-	assert_non_null(strstr(why, "no such one"));
-	assert_int_equal(select_check_user("4294967295", why, sizeof(why)), -EINVAL);
-	assert_int_equal(select_check_user("-1", why, sizeof(why)), -EINVAL);
-	assert_int_equal(select_check_user("0", why, sizeof(why)), 0);
-	assert_int_equal(select_check_pattern("^a|b$", why, sizeof(why)), 0);
+	assert_non_null(strstr(why.text, "no such one"));
+	assert_int_equal(select_check_user("4294967295", &why), -EINVAL);
+	assert_int_equal(select_check_user("-1", &why), -EINVAL);
+	assert_int_equal(select_check_user("0", &why), 0);
+	assert_int_equal(select_check_pattern("^a|b$", &why), 0);
 	assert_null(r);
 }
 

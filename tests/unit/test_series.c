@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
 #include "push/profile_limit.h"
@@ -126,7 +127,7 @@ static void sums(const struct profile *p, int64_t to[PROFILE_VALUE_CNT])
 /* Written and checked as any reader would. */
 static void assert_sound(const struct profile *p)
 {
-	struct format_error why = { 0 };
+	struct err why = { 0 };
 	int fd = memfd_create("profile", MFD_CLOEXEC);
 	off_t n;
 	void *data;

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "serve/worker.h"
 #include "http/endpoints.h"
 #include "http/index_page.h"
@@ -98,12 +99,12 @@ static void test_paths(void **state)
 
 static int set(const char *path, const char *key, const char *value, struct endpoint_request *r)
 {
-	char why[128] = "";
+	struct err why = { 0 };
 	int err;
 
 	assert_int_equal(endpoint_parse_path(path, r), 0);
-	err = endpoint_set_arg(r, key, value, why, sizeof(why));
-	assert_int_equal(!err, !why[0]); /* a refusal has a reason */
+	err = endpoint_set_arg(r, key, value, &why);
+	assert_int_equal(!err, !why.text[0]); /* a refusal has a reason */
 	return err;
 }
 
@@ -149,50 +150,50 @@ static void test_args(void **state)
 static void test_args_together(void **state)
 {
 	struct endpoint_request r = { .endpoint = ENDPOINT_HEAP, .seconds = 1 };
-	char why[128] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.is_text = true;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "debug"));
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "debug"));
 	r.seconds = 0;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 }
 
 /* Pictures of one process, or of all, now or within some time; of one also at a saved moment. */
 static void test_views(void **state)
 {
 	struct endpoint_request r;
-	char why[128] = "";
+	struct err why = { 0 };
 
 	(void)state;
 	assert_int_equal(set("/viewer", "seconds", "5", &r), 0);
 	assert_int_equal(r.seconds, 5);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/viewer", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/viewer", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "limit", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	assert_int_equal(set("/pid/3/diff", "at", "now", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "at=peak"));
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_non_null(strstr(why.text, "at=peak"));
 	assert_int_equal(set("/diff", "at", "peak", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "from", "2026-11-26T14:05:00Z", &r), 0);
 	assert_true(r.has_from && r.from_s == 1795701900 && !r.to_s);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.to_s = r.from_s;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
-	assert_string_equal(why, "from is not before to");
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
+	assert_string_equal(why.text, "from is not before to");
 	r.to_s = r.from_s + 1;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_check(&r, &why), 0);
 	r.at = ENDPOINT_AT_PEAK;
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "2026-11-26T14:05:00Z", &r), 0);
-	assert_int_equal(endpoint_check(&r, why, sizeof(why)), -EINVAL);
+	assert_int_equal(endpoint_check(&r, &why), -EINVAL);
 	assert_int_equal(set("/pid/3/diff", "to", "", &r), 0); /* of a form that says nothing */
 	assert_int_equal(set("/pid/3/diff", "format", "json", &r), 0);
 	assert_true(r.is_json);
@@ -295,37 +296,32 @@ static void test_addrs(void **state)
 					     "-1",	"0x1+y",   "0x11111111111111111",
 					     "0xg",	"0x1\n0x2" };
 	struct endpoint_addrs a;
-	char why[128], *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	char *text = malloc(2 * ENDPOINT_ADDRS_CAP + 4);
+	struct err why;
 
 	(void)state;
-	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, why,
-					      sizeof(why)),
-			 0);
+	assert_int_equal(endpoint_parse_addrs("0x7f12+0xFFFFffffFFFFffff+10\r\n", 30, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 3);
 	assert_int_equal(a.addrs[0], 0x7f12);
 	assert_true(a.addrs[1] == UINT64_MAX);
 	assert_int_equal(a.addrs[2], 16);
 	free(a.addrs);
 	/* As far as it is told, and no further. */
-	assert_int_equal(endpoint_parse_addrs("0x123", 4, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs("0x123", 4, &a, &why), 0);
 	assert_int_equal(a.addrs[0], 0x12);
 	free(a.addrs);
-	assert_int_equal(endpoint_parse_addrs("", 0, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs("", 0, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, 0);
 	free(a.addrs);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, why, sizeof(why)) !=
-		    -EINVAL)
+		if (endpoint_parse_addrs(wrong[i], strlen(wrong[i]), &a, &why) != -EINVAL)
 			fail_msg("'%s' are addresses", wrong[i]);
 	for (size_t i = 0; i <= ENDPOINT_ADDRS_CAP; i++)
 		memcpy(text + 2 * i, "1+", 2);
-	assert_int_equal(
-		endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, why, sizeof(why)), 0);
+	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP - 1, &a, &why), 0);
 	assert_int_equal(a.addr_cnt, ENDPOINT_ADDRS_CAP);
 	free(a.addrs);
-	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, why,
-					      sizeof(why)),
-			 -EINVAL);
+	assert_int_equal(endpoint_parse_addrs(text, 2 * ENDPOINT_ADDRS_CAP + 1, &a, &why), -EINVAL);
 	free(text);
 }
 
@@ -388,16 +384,16 @@ static void test_listen(void **state)
 static void test_not_local(void **state)
 {
 	struct listen_socket s;
-	char why[256] = "";
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(listen_open("0.0.0.0:0", true, &s, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "--token-file"));
+	assert_int_equal(listen_open("0.0.0.0:0", true, &s, &why), -EPERM);
+	assert_non_null(strstr(why.text, "--token-file"));
 	assert_int_equal(s.fd, -1);
-	assert_int_equal(listen_open("0.0.0.0:0", false, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("0.0.0.0:0", false, &s, &why), 0);
 	assert_false(s.is_local);
 	listen_close(&s);
-	assert_int_equal(listen_open("127.1.2.3:0", true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("127.1.2.3:0", true, &s, &why), 0);
 	assert_true(s.is_local);
 	listen_close(&s);
 }
@@ -405,19 +401,21 @@ static void test_not_local(void **state)
 static void test_in_use(void **state)
 {
 	struct listen_socket s, other;
-	char why[512] = "", text[64];
+	char text[64];
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(listen_open("127.0.0.1:0", true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open("127.0.0.1:0", true, &s, &why), 0);
 	assert_int_equal(sscanf(s.address, "http://%63[^/]/", text), 1);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
-	assert_non_null(strstr(why, "in use"));
+	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
+	assert_non_null(strstr(why.text, "in use"));
 	listen_close(&s);
 }
 
 static void test_unix_socket(void **state)
 {
-	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80], why[512] = "";
+	char dir[] = "/tmp/heaptap-test-XXXXXX", path[64], text[80];
+	struct err why = { 0 };
 	struct listen_socket s, other;
 	struct stat st;
 
@@ -425,18 +423,18 @@ static void test_unix_socket(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	snprintf(text, sizeof(text), "unix:%s", path);
-	assert_int_equal(listen_open(text, true, &s, why, sizeof(why)), 0);
+	assert_int_equal(listen_open(text, true, &s, &why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(listen_open(text, true, &other, &why), -EADDRINUSE);
 	/* As after a kill: nobody listens, the name is left. */
 	close(s.fd);
-	assert_int_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	assert_int_equal(listen_open(text, true, &other, &why), 0);
 	listen_close(&other);
 	assert_int_not_equal(stat(path, &st), 0);
 	/* Something that is no socket is not replaced. */
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_not_equal(listen_open(text, true, &other, why, sizeof(why)), 0);
+	assert_int_not_equal(listen_open(text, true, &other, &why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	rmdir(path);
 	rmdir(dir);
@@ -466,7 +464,7 @@ static void test_token_compare(void **state)
 	assert_false(token_authorizes("Digest eDowMTIzNDU2Nzg5YWJjZGVm", token));
 }
 
-static int read_token(const char *text, mode_t mode, char *token, char *why, size_t why_bytes)
+static int read_token(const char *text, mode_t mode, char *token, struct err *why)
 {
 	char path[] = "/tmp/heaptap-test-XXXXXX";
 	int fd = mkstemp(path), err;
@@ -475,32 +473,33 @@ static int read_token(const char *text, mode_t mode, char *token, char *why, siz
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	err = token_read(path, token, why, why_bytes);
+	err = token_read(path, token, why);
 	unlink(path);
 	return err;
 }
 
 static void test_token_file(void **state)
 {
-	char token[TOKEN_BYTES_CAP + 2], why[512] = "", text[TOKEN_BYTES_CAP + 2];
+	char token[TOKEN_BYTES_CAP + 2], text[TOKEN_BYTES_CAP + 2];
+	struct err why = { 0 };
 
 	(void)state;
-	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, why, sizeof(why)), 0);
+	assert_int_equal(read_token("0123456789abcdef\n", 0600, token, &why), 0);
 	assert_string_equal(token, "0123456789abcdef");
-	assert_int_equal(read_token("0123456789abcdef", 0400, token, why, sizeof(why)), 0);
-	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, why, sizeof(why)), -EPERM);
-	assert_non_null(strstr(why, "others"));
-	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, why, sizeof(why)), -EPERM);
-	assert_int_equal(read_token("short\n", 0600, token, why, sizeof(why)), -EINVAL);
-	assert_int_equal(read_token("", 0600, token, why, sizeof(why)), -EINVAL);
+	assert_int_equal(read_token("0123456789abcdef", 0400, token, &why), 0);
+	assert_int_equal(read_token("0123456789abcdef\n", 0640, token, &why), -EPERM);
+	assert_non_null(strstr(why.text, "others"));
+	assert_int_equal(read_token("0123456789abcdef\n", 0604, token, &why), -EPERM);
+	assert_int_equal(read_token("short\n", 0600, token, &why), -EINVAL);
+	assert_int_equal(read_token("", 0600, token, &why), -EINVAL);
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), -E2BIG);
+	assert_int_equal(read_token(text, 0600, token, &why), -E2BIG);
 	text[TOKEN_BYTES_CAP] = '\0';
-	assert_int_equal(read_token(text, 0600, token, why, sizeof(why)), 0);
+	assert_int_equal(read_token(text, 0600, token, &why), 0);
 	assert_int_equal(strlen(token), TOKEN_BYTES_CAP);
-	assert_int_equal(token_read("/nonexistent/token", token, why, sizeof(why)), -ENOENT);
-	assert_int_equal(token_read("/tmp", token, why, sizeof(why)), -EINVAL);
+	assert_int_equal(token_read("/nonexistent/token", token, &why), -ENOENT);
+	assert_int_equal(token_read("/tmp", token, &why), -EINVAL);
 }
 
 static char *index_text(const struct serve_view *v)

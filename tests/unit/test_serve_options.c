@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "budget/budget.h"
 #include "cmd/serve_options.h"
 
@@ -129,14 +130,15 @@ static void test_refused(void **state)
 static void test_example(void **state)
 {
 	const struct option_table *t = &serve_option_table;
-	char why[512] = "", *text = NULL, *at;
+	char *text = NULL, *at;
+	struct err why = { 0 };
 	struct serve_settings plain = { 0 }, s = { 0 };
 	size_t bytes, key_cnt = 0;
 
 	(void)state;
 	if (access(EXAMPLE, R_OK))
 		skip(); /* not run from the top */
-	assert_int_equal(option_read_file(EXAMPLE, &text, &bytes, why, sizeof(why)), 0);
+	assert_int_equal(option_read_file(EXAMPLE, &text, &bytes, &why), 0);
 	text[bytes] = '\0';
 	for (at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		size_t key = at[0] == '#' && at[1] == ' ' ? strcspn(at + 2, " ") : 0;

@@ -80,20 +80,20 @@ static void test_all_kinds(void **state)
 	assert_int_equal(tags.all.cnt, 3);
 	tag = &tags.all.data[0];
 	assert_int_equal(tag->kind, HT_TAG_SCOPE);
-	assert_string_equal(tag->problem, "");
+	assert_string_equal(tag->problem.text, "");
 	assert_true(tag->has_descriptor);
 	assert_int_equal(tag->tls_mode, heaptap_scope_v1.tls_mode);
 	assert_int_equal(tag->tls_off, heaptap_scope_v1.tls_off);
 	assert_int_equal(tag->descriptor.node_cnt, 3); /* with the root */
 	tag = &tags.all.data[1];
 	assert_int_equal(tag->kind, HT_TAG_OTEL);
-	assert_string_equal(tag->problem, "");
+	assert_string_equal(tag->problem.text, "");
 	assert_int_equal(tag->tls_mode, HT_TLS_STATIC);
 	otel_off = (int64_t)((uintptr_t)&otel_thread_ctx_v1 - thread_pointer());
 	assert_int_equal(tag->tls_off, otel_off);
 	tag = &tags.all.data[2];
 	assert_int_equal(tag->kind, HT_TAG_CUSTOM);
-	assert_non_null(strstr(tag->problem, "not of version 1"));
+	assert_non_null(strstr(tag->problem.text, "not of version 1"));
 	vec_release(&tags.all);
 }
 
@@ -123,14 +123,14 @@ static void test_descriptor(void **state)
 		assert_int_equal(survey(getpid(), &tags), 0);
 		tag = &tags.all.data[0];
 		assert_int_equal(tag->has_descriptor, cases[i].has_descriptor);
-		assert_non_null(strstr(tag->problem, cases[i].problem));
-		assert_int_equal(!*tag->problem, cases[i].has_descriptor);
+		assert_non_null(strstr(tag->problem.text, cases[i].problem));
+		assert_int_equal(!tag->problem.text[0], cases[i].has_descriptor);
 		vec_release(&tags.all);
 	}
 	memset(raw, 0, sizeof(saved));
 	assert_int_equal(survey(getpid(), &tags), 0);
 	assert_false(tags.all.data[0].has_descriptor);
-	assert_string_equal(tags.all.data[0].problem, "");
+	assert_string_equal(tags.all.data[0].problem.text, "");
 	assert_int_equal(tags.all.data[0].tls_mode, HT_TLS_NOT_READY);
 	vec_release(&tags.all);
 	memcpy(raw, saved, sizeof(saved));

@@ -380,7 +380,7 @@ static void test_descriptors(void **state)
 	assert_int_equal(s.source[0].kind, HT_TAG_SCOPE);
 	assert_int_equal(s.source[0].desc_addr, (uintptr_t)raw);
 	assert_int_equal(s.source[0].flags, 0);
-	assert_string_equal(s.problem, "");
+	assert_string_equal(s.problem.text, "");
 	raw[22] = 1; /* it has paused everybody, before it was looked at */
 	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.source[0].flags, HT_TAG_PAUSES_ALL);
@@ -388,7 +388,7 @@ static void test_descriptors(void **state)
 	assert_int_equal(tag_sources_read(getpid(), &f, bias, 4, &s), 0);
 	assert_int_equal(s.cnt, 0);
 	assert_false(s.is_pending);
-	assert_non_null(strstr(s.problem, "version 2.0"));
+	assert_non_null(strstr(s.problem.text, "version 2.0"));
 	free(raw);
 }
 

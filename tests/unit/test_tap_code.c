@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "alloc/allocators.h"
+#include "base/err.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
@@ -98,7 +99,7 @@ void *new_plain(size_t n) __asm__("_Znwm");
 static struct tap_data *data;
 static uint8_t *tap;
 static struct tap_code code;
-static char why[256];
+static struct err why;
 
 static const struct tap_header *header(void)
 {
@@ -140,8 +141,8 @@ static int put_in(void **state)
 		   PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(tap, MAP_FAILED);
 	req.code_addr = (uint64_t)(uintptr_t)tap;
-	if (tap_code_build(&req, &code, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (tap_code_build(&req, &code, &why))
+		fail_msg("%s", why.text);
 	memcpy(tap, code.bytes, sizeof(code.bytes));
 	data = (struct tap_data *)(tap + TAP_CODE_BYTES);
 	for (uint32_t i = 0; i < header()->patch_cnt; i++) {
@@ -345,14 +346,14 @@ static void test_refusals(void **state)
 
 	(void)state;
 	assert_int_equal(vec_push(&alloc.sites, site), 0);
-	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), -ENOTSUP);
-	assert_string_equal(why, "malloc: no place");
+	assert_int_equal(tap_code_check(&alloc, &why), -ENOTSUP);
+	assert_string_equal(why.text, "malloc: no place");
 	alloc.sites.data[0].may_nest = true; /* what it calls counts */
-	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), 0);
+	assert_int_equal(tap_code_check(&alloc, &why), 0);
 	alloc.sites.data[0].cookie = HT_COOKIE(1, 0, HT_ARG_NONE, HT_ARG_NONE, 0, HT_SITE_THROWS);
 	alloc.sites.data[0].tap.vaddr = 1;
-	assert_int_equal(tap_code_check(&alloc, why, sizeof(why)), -ENOTSUP);
-	assert_non_null(strstr(why, "may throw"));
+	assert_int_equal(tap_code_check(&alloc, &why), -ENOTSUP);
+	assert_non_null(strstr(why.text, "may throw"));
 	vec_release(&alloc.sites);
 }
 
@@ -367,7 +368,7 @@ static enum tap_use use_of(const char *symbol, uint8_t op, bool has_spot, bool c
 	};
 
 	snprintf(site.symbol, sizeof(site.symbol), "%s", symbol);
-	return tap_use_of(&site, why, sizeof(why));
+	return tap_use_of(&site, &why);
 }
 
 /* Blocks that are not sampled are a loss that is told; ones whose free is not seen would be a lie. */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "record/whom.h"
 
 static void test_pids(void **state)
@@ -84,20 +85,20 @@ static void test_rules(void **state)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
-	char why[512] = "";
+	struct err why = { 0 };
 	pid_t pid = begin();
 
 	(void)state;
 	assert_int_equal(whom_add_pids(&w, "7"), 0);
 	assert_int_equal(texts_add(&w.comms, "^sle{2}p$"), 0);
 	assert_true(whom_has_rules(&w));
-	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), 0);
+	assert_int_equal(whom_find(&w, &found, &why), 0);
 	assert_true(has(&found, pid) && found.pids.data[0] == 7 && found.named_cnt == 1);
 	assert_false(has(&found, getpid()));
 	vec_release(&found.pids);
 	/* both have to fit, and the root of a hierarchy holds all */
 	assert_int_equal(texts_add(&w.cgroups, "/"), 0);
-	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), 0);
+	assert_int_equal(whom_find(&w, &found, &why), 0);
 	assert_true(has(&found, pid));
 	vec_release(&found.pids);
 	whom_release(&w);
@@ -108,20 +109,20 @@ static void test_none(void **state)
 {
 	struct whom w = { 0 };
 	struct whom_found found = { 0 };
-	char why[512] = "";
+	struct err why = { 0 };
 
 	(void)state;
 	texts_add(&w.comms, "no-such-name");
 	texts_add(&w.comms, "nor-this");
 	texts_add(&w.cgroups, "/");
-	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), -ESRCH);
-	assert_non_null(strstr(why, "matches --comm 'no-such-name' or 'nor-this' and is in "
-				    "--cgroup '/': "));
+	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
+	assert_non_null(strstr(why.text, "matches --comm 'no-such-name' or 'nor-this' and is in "
+					 "--cgroup '/': "));
 	whom_release(&w);
 	w = (struct whom){ 0 };
 	texts_add(&w.cgroups, "/no/such/cgroup");
-	assert_int_equal(whom_find(&w, &found, why, sizeof(why)), -ESRCH);
-	assert_non_null(strstr(why, "/no/such/cgroup"));
+	assert_int_equal(whom_find(&w, &found, &why), -ESRCH);
+	assert_non_null(strstr(why.text, "/no/such/cgroup"));
 	whom_release(&w);
 }
 
@@ -141,22 +142,22 @@ static void test_operands(void **state)
 		{ { "/bin/sleep" }, NULL },
 		{ { "sleep", "1" }, NULL },
 	};
-	char why[256];
+	struct err why;
 	pid_t pid = begin();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *const *operands = (char *const *)cases[i].operands;
 
-		why[0] = '\0';
-		assert_int_equal(whom_is_mistaken(operands, why, sizeof(why)),
-				 cases[i].why != NULL);
-		assert_string_equal(why, cases[i].why ? cases[i].why : "");
+		why.text[0] = '\0';
+		assert_int_equal(whom_is_mistaken(operands, &why), cases[i].why != NULL);
+		assert_string_equal(why.text, cases[i].why ? cases[i].why : "");
 	}
-	assert_true(whom_is_mistaken((char *[]){ (char *)"sleep", NULL }, why, sizeof(why)));
-	assert_non_null(strstr(why, "of the name 'sleep' run"));
-	assert_non_null(strstr(why, "did you mean: heaptap record --comm sleep, or to start it: "
-				    "heaptap record -- sleep"));
+	assert_true(whom_is_mistaken((char *[]){ (char *)"sleep", NULL }, &why));
+	assert_non_null(strstr(why.text, "of the name 'sleep' run"));
+	assert_non_null(strstr(why.text,
+			       "did you mean: heaptap record --comm sleep, or to start it: "
+			       "heaptap record -- sleep"));
 	end(pid);
 }
 

@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
 #include "kernel/uprobe_events.h"
@@ -168,7 +169,7 @@ static pid_t start_sharer(void)
 
 static int prepare(struct sharing *s)
 {
-	char why[128] = "";
+	struct err why = { 0 };
 	int err = 0;
 
 	s->pids[0] = getpid();
@@ -179,7 +180,7 @@ static int prepare(struct sharing *s)
 	if (!err)
 		err = attach_links_new(&s->links);
 	if (!err)
-		err = uprobe_events_open(&s->ue, NULL, why, sizeof(why));
+		err = uprobe_events_open(&s->ue, NULL, &why);
 	if (!err)
 		err = share(s, 0, 0, s->cnt, last_alloc, last_free);
 	s->pids[0] = s->pids[s->cnt - 1];

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
+
+#define SHOWN_BYTES 256UL /* of a path */
 #define PATH_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
 /* Root's environment is root's: what sudo says there holds. */
@@ -59,8 +61,7 @@ bool folder_is_safe(int fd)
 }
 
 /* shown: how much of path stands for the folder. */
-static int judge(int fd, enum folder_rule rule, const char *path, size_t shown,
-		 char why[static FOLDER_WHY_BYTES])
+static int judge(int fd, enum folder_rule rule, const char *path, size_t shown, struct err *why)
 {
 	struct stat st;
 
@@ -74,21 +75,21 @@ static int judge(int fd, enum folder_rule rule, const char *path, size_t shown,
 	}
 	while (shown > 1 && path[shown - 1] == '/')
 		shown--;
+	if (shown > SHOWN_BYTES)
+		shown = SHOWN_BYTES;
 	if (has_other_owner(&st, rule))
-		snprintf(why, FOLDER_WHY_BYTES,
-			 "the folder '%.*s' belongs to user %u, who can change what is written "
-			 "there",
-			 (int)(shown < 256 ? shown : 256), path, st.st_uid);
-	else
-		snprintf(why, FOLDER_WHY_BYTES,
-			 "others may write to the folder '%.*s', and change what is written there",
-			 (int)(shown < 256 ? shown : 256), path);
-	return -EPERM;
+		return err_set(why, -EPERM,
+			       "the folder '%.*s' belongs to user %u, who can change what is "
+			       "written there",
+			       (int)shown, path, st.st_uid);
+	return err_set(why, -EPERM,
+		       "others may write to the folder '%.*s', and change what is written there",
+		       (int)shown, path);
 }
 
 /* In a folder that is safe nobody changes what has been looked at, unless it is his own: then it is no
  * link, or refused. */
-static int step(int fd, const char *name, int *ret_fd, char why[static FOLDER_WHY_BYTES])
+static int step(int fd, const char *name, int *ret_fd, struct err *why)
 {
 	struct stat st;
 	bool is_link;
@@ -96,18 +97,17 @@ static int step(int fd, const char *name, int *ret_fd, char why[static FOLDER_WH
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
 	is_link = S_ISLNK(st.st_mode);
-	if (is_link && !is_own(&st)) {
-		snprintf(why, FOLDER_WHY_BYTES,
-			 "the link '%.200s' on the way belongs to user %u, who can change where it "
-			 "leads",
-			 name, st.st_uid);
-		return -EPERM;
-	}
+	if (is_link && !is_own(&st))
+		return err_set(
+			why, -EPERM,
+			"the link '%.200s' on the way belongs to user %u, who can change where it "
+			"leads",
+			name, st.st_uid);
 	*ret_fd = openat(fd, name, PATH_FLAGS | (is_link ? 0 : O_NOFOLLOW));
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int walk(const char *path, bool makes, int *fd, char why[static FOLDER_WHY_BYTES])
+static int walk(const char *path, bool makes, int *fd, struct err *why)
 {
 	char name[NAME_MAX + 1];
 	const char *at = path + strspn(path, "/"), *end;
@@ -134,8 +134,7 @@ static int walk(const char *path, bool makes, int *fd, char why[static FOLDER_WH
 	return 0;
 }
 
-int folder_open(const char *path, enum folder_rule rule, int *ret_fd,
-		char why[static FOLDER_WHY_BYTES])
+int folder_open(const char *path, enum folder_rule rule, int *ret_fd, struct err *why)
 {
 	bool walks = rule != FOLDER_ANY && !geteuid(), is_ours = rule == FOLDER_OURS;
 	int fd, path_fd, err = 0;

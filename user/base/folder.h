@@ -15,18 +15,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 enum folder_rule {
 	FOLDER_ANY,
 	FOLDER_SHARED, /* for root: no stranger's, but it may be sticky; for others any */
 	FOLDER_OURS, /* for everybody: nobody else can write to it; made when it is not there */
 };
 
-#define FOLDER_WHY_BYTES 384
-
 /* A descriptor: O_PATH, of FOLDER_OURS O_RDONLY. -EPERM: it is against the rule, and why is what is wrong ("the folder '/x' belongs
  * to user 1000, who can change what is written there"). -errno: as strerror() says. */
-int folder_open(const char *path, enum folder_rule rule, int *ret_fd,
-		char why[static FOLDER_WHY_BYTES]);
+int folder_open(const char *path, enum folder_rule rule, int *ret_fd, struct err *why);
 /* Is it no stranger's? */
 bool folder_is_safe(int fd);
 

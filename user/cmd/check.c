@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/shell_word.h"
@@ -61,11 +62,11 @@ static const char *result_path(const struct check_options *o)
 
 static int open_out(const char *path, struct out_file **ret)
 {
-	char why[512];
-	int err = out_file_open(path, true, " with -o FILE", ret, why, sizeof(why));
+	struct err why;
+	int err = out_file_open(path, true, " with -o FILE", ret, &why);
 
 	if (err)
-		log_error("check: %s", why);
+		log_error("check: %s", why.text);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
@@ -68,29 +69,28 @@ static int parse_increase(const char *text, double *ret, bool *ret_is_share)
 	return 0;
 }
 
-static int check_growth(const char *text, char *why, size_t why_bytes)
+static int check_growth(const char *text, struct err *why)
 {
 	double rate;
 
-	snprintf(why, why_bytes, "bytes and a time such as 100k/min: /s, /min, /h or /day");
-	return parse_growth(text, &rate);
+	return err_set(why, parse_growth(text, &rate),
+		       "bytes and a time such as 100k/min: /s, /min, /h or /day");
 }
 
-static int check_size(const char *text, char *why, size_t why_bytes)
+static int check_size(const char *text, struct err *why)
 {
 	uint64_t bytes;
 
-	snprintf(why, why_bytes, "a size such as 64k, 200m or 0");
-	return parse_size(text, &bytes);
+	return err_set(why, parse_size(text, &bytes), "a size such as 64k, 200m or 0");
 }
 
-static int check_increase(const char *text, char *why, size_t why_bytes)
+static int check_increase(const char *text, struct err *why)
 {
 	double limit;
 	bool is_share;
 
-	snprintf(why, why_bytes, "a size such as 20m, or a part such as 10%%");
-	return parse_increase(text, &limit, &is_share);
+	return err_set(why, parse_increase(text, &limit, &is_share),
+		       "a size such as 20m, or a part such as 10%%");
 }
 
 #define AT(member) offsetof(struct check_options, member)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/write_all.h"
 #include "cmd/cmd.h"
@@ -189,11 +190,11 @@ static int write_form(const struct convert_options *o, const struct profile *p, 
 static int write_file(const struct convert_options *o, const struct profile *p)
 {
 	struct out_file *file = NULL;
-	char why[512];
-	int err = out_file_open(o->out, o->is_forced, "", &file, why, sizeof(why));
+	struct err why;
+	int err = out_file_open(o->out, o->is_forced, "", &file, &why);
 
 	if (err) {
-		log_error("convert: %s", why);
+		log_error("convert: %s", why.text);
 		return err;
 	}
 	err = write_form(o, p, out_file_fd(file));
@@ -223,14 +224,14 @@ static int write_out(const struct convert_options *o, const struct profile *p)
 static int convert(const struct convert_options *o)
 {
 	struct profile *p = NULL;
-	char why[512];
+	struct err why;
 	int err = profile_in_read("convert", o->in, NULL, &p);
 
 	if (!err && o->form != FORM_PPROF) {
-		err = report_check(p, &o->report, why, sizeof(why));
+		err = report_check(p, &o->report, &why);
 		if (err)
 			log_error("convert: '%s' cannot become %s: %s", o->in, form_names[o->form],
-				  err == -ENODATA ? why : strerror(-err));
+				  err == -ENODATA ? why.text : strerror(-err));
 	}
 	if (!err)
 		err = profile_in_name("convert", p);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "cmd/cmd.h"
@@ -96,24 +97,23 @@ static void examine_process(struct doctor_report *r, pid_t pid)
 	r->pid = pid;
 	r->process_err = process_info_read(pid, &r->info);
 	if (r->process_err) {
-		snprintf(r->process_why, sizeof(r->process_why),
-			 "there is no process %d: see 'ps -e' for those there are", pid);
+		err_set(&r->process_why, r->process_err,
+			"there is no process %d: see 'ps -e' for those there are", pid);
 		return;
 	}
 	r->has_info = true;
 	process_read_pss(&r->info);
 	if (r->info.seccomp && !seccomp_probe_returns(&is_safe))
 		r->seccomp_kills_returns = !is_safe;
-	r->process_err = process_check(&r->info, r->process_why, sizeof(r->process_why));
+	r->process_err = process_check(&r->info, &r->process_why);
 	if (r->process_err)
 		return;
 	heap_kind_read(&r->info, &r->heap);
 	r->process_err = survey_process(&r->info, &r->survey);
 	if (r->process_err)
-		snprintf(r->process_why, sizeof(r->process_why),
-			 "process %d (%s) could not be looked at: %s", pid, r->info.comm,
-			 r->process_err == -ESRCH ? "it has just ended" :
-						    strerror(-r->process_err));
+		err_set(&r->process_why, r->process_err,
+			"process %d (%s) could not be looked at: %s", pid, r->info.comm,
+			r->process_err == -ESRCH ? "it has just ended" : strerror(-r->process_err));
 }
 
 static int print_report(const struct doctor_options *o)
@@ -142,16 +142,16 @@ static int print_report(const struct doctor_options *o)
 static int remove_tap(pid_t pid)
 {
 	struct process_info info;
-	char why[256];
+	struct err why;
 	uint32_t cnt;
 	int err = process_info_read(pid, &info);
 
 	if (err)
-		snprintf(why, sizeof(why), "there is no process %d: see 'ps -e'", pid);
+		err_set(&why, err, "there is no process %d: see 'ps -e'", pid);
 	else
-		err = tap_orders_clear(pid, info.live_tid, false, &cnt, why, sizeof(why));
+		err = tap_orders_clear(pid, info.live_tid, false, &cnt, &why);
 	if (err) {
-		log_error("doctor: --remove-tap: PID %d: %s", pid, why);
+		log_error("doctor: --remove-tap: PID %d: %s", pid, why.text);
 		return 1;
 	}
 	printf("PID %d: %s\n", pid,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "kernel/attach.h"
 #include "kernel/features.h"
@@ -49,7 +50,7 @@ struct doctor_report {
 	bool has_process; /* -p was given: the rest is filled */
 	pid_t pid;
 	int process_err; /* of process_info_read(), process_check() or survey_process() */
-	char process_why[512];
+	struct err process_why;
 	bool has_info;
 	struct process_info info;
 	bool seccomp_kills_returns; /* a return probe would end the process */

@@ -122,7 +122,7 @@ static int find_machine(struct doctor_report *r)
 	int err = 0;
 
 	if (!kernel_features_suffice(&r->features))
-		err = add(r, DOCTOR_BLOCK, r->features.why,
+		err = add(r, DOCTOR_BLOCK, r->features.why.text,
 			  r->privileges.in_user_namespace ?
 				  "in a user namespace even root has none of these rights: run "
 				  "heaptap on the host" :
@@ -359,9 +359,9 @@ static int find_tag(struct doctor_report *r, const struct survey_file *file,
 {
 	char what[512] = "";
 
-	if (tag->problem[0]) {
+	if (tag->problem.text[0]) {
 		append(what, sizeof(what), "the tags of %s are left out: %s", file->path,
-		       tag->problem);
+		       tag->problem.text);
 		return add(r, DOCTOR_LIMIT, what,
 			   tag->kind == HT_TAG_SCOPE ?
 				   "all else is recorded; build it with the heaptap/scope.h of "
@@ -386,7 +386,7 @@ static int find_tags(struct doctor_report *r)
 
 	vec_each(&r->survey->files, file) {
 		vec_each(&file->tags.all, tag) {
-			source_cnt += !tag->problem[0];
+			source_cnt += !tag->problem.text[0];
 			err = find_tag(r, file, tag);
 			if (err)
 				return err;
@@ -413,7 +413,7 @@ static int find_process(struct doctor_report *r)
 	int err;
 
 	if (r->process_err)
-		return add(r, DOCTOR_BLOCK, r->process_why, "");
+		return add(r, DOCTOR_BLOCK, r->process_why.text, "");
 	err = find_allocators(r);
 	if (!err)
 		err = find_tags(r);

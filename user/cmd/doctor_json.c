@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/json.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
@@ -178,14 +179,14 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 			  const struct survey_file *file)
 {
 	double pair_ns = doctor_pair_ns(r, file->alloc);
-	char why[TAP_WHY_BYTES + 96] = "";
+	struct err why = { 0 };
 	size_t i;
 
-	tap_code_check(file->alloc, why, sizeof(why));
+	tap_code_check(file->alloc, &why);
 	json_begin(j, "allocator", '{');
 	json_text(j, "family", file->alloc->family);
 	put_number(j, "pair_cost_ns", pair_ns, pair_ns > 0);
-	json_text(j, "tap_problem", why);
+	json_text(j, "tap_problem", why.text);
 	json_begin(j, "sites", '[');
 	for (i = 0; i < file->alloc->sites.cnt; i++)
 		put_site(j, r, &file->alloc->sites.data[i], file->is_probed && file->is_probed[i]);
@@ -225,8 +226,8 @@ static void put_tag(struct json *j, const struct survey_tag *tag)
 
 	json_begin(j, NULL, '{');
 	json_text(j, "format", formats[tag->kind]);
-	json_text(j, "problem", tag->problem);
-	json_text(j, "found_by", tag->problem[0] ? NULL : modes[tag->tls_mode]);
+	json_text(j, "problem", tag->problem.text);
+	json_text(j, "found_by", tag->problem.text[0] ? NULL : modes[tag->tls_mode]);
 	put_number(j, "tls_offset", (double)tag->tls_off,
 		   tag->tls_mode == HT_TLS_STATIC || tag->tls_mode == HT_TLS_DTV);
 	put_number(j, "tls_module", (double)tag->tls_module, tag->tls_mode == HT_TLS_DTV);

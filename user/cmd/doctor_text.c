@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/units.h"
 #include "cmd/doctor_page.h"
 #include "alloc/allocators.h"
@@ -233,14 +234,14 @@ static void print_sampler_line(const struct survey *s, const struct page *to)
 /* Can its allocators be tapped? What the process itself says against it is found when it is tried. */
 static void print_tap_line(const struct survey *s, const struct page *to)
 {
-	char why[TAP_WHY_BYTES + 96];
+	struct err why;
 	const struct survey_file *file;
 	uint32_t cnt = 0, problem_cnt = 0, nth = 0;
 	struct line l = { 0 };
 
 	vec_each(&s->files, file) {
 		cnt += file->alloc != NULL;
-		problem_cnt += file->alloc && tap_code_check(file->alloc, why, sizeof(why));
+		problem_cnt += file->alloc && tap_code_check(file->alloc, &why);
 	}
 	if (!cnt)
 		return;
@@ -255,9 +256,9 @@ static void print_tap_line(const struct survey *s, const struct page *to)
 			add(&l, "; not sampled is what these allocate: %s", missed);
 	}
 	vec_each(&s->files, file)
-		if (file->alloc && tap_code_check(file->alloc, why, sizeof(why)) &&
+		if (file->alloc && tap_code_check(file->alloc, &why) &&
 		    add_separator(&l, nth++, problem_cnt))
-			add(&l, "not possible: %s (%s)", why, file->path);
+			add(&l, "not possible: %s (%s)", why.text, file->path);
 	page_field(to, "tap", l.text);
 }
 
@@ -275,7 +276,7 @@ static void print_tags_line(const struct survey *s, const struct page *to)
 		vec_each(&file->tags.all, tag)
 			if (add_separator(&l, nth++, cnt))
 				add(&l, "%s in %s%s", page_tag_format(tag, format), file->path,
-				    tag->problem[0] ? " (left out)" : "");
+				    tag->problem.text[0] ? " (left out)" : "");
 	page_field(to, "tags",
 		   cnt ? l.text : "none: include heaptap/scope.h to see who the memory is for");
 }

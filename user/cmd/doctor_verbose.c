@@ -59,8 +59,8 @@ static void print_tap(const struct alloc_file *alloc, const struct page *to)
 	fprintf(to->out, "    %-22s %-5s %-20s\n", "tapped function", "at", "bytes");
 	vec_each(&alloc->sites, site) {
 		const struct tap_spot *tap = &site->tap;
-		char how[TAP_WHY_BYTES + 160], why[TAP_WHY_BYTES + 96];
-		enum tap_use use = tap_use_of(site, why, sizeof(why));
+		char how[TAP_WHY_BYTES + 160];
+		enum tap_use use = tap_use_of(site, NULL);
 		int at;
 
 		if (tap->gap_vaddr)
@@ -207,11 +207,11 @@ static void print_tag(const struct doctor_report *r, const struct survey_file *f
 		[HT_TLS_DTV] = "DTV",
 		[HT_TLS_REGISTRY] = "registry",
 	};
-	const char *how = tag->problem[0] ? "left out" : modes[tag->tls_mode];
+	const char *how = tag->problem.text[0] ? "left out" : modes[tag->tls_mode];
 	char format[24], line[128] = "";
 	int at;
 
-	if (tag->problem[0])
+	if (tag->problem.text[0])
 		snprintf(line, sizeof(line), "see above");
 	else if (tag->kind == HT_TAG_OTEL)
 		describe_otel(r->survey, line, sizeof(line));

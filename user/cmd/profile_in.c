@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "http/http_get.h"
 #include "http/token.h"
@@ -19,24 +20,26 @@
 /* A descriptor of what the server has, in memory. */
 static int fetch(const char *command, const char *url, const char *token_file, int *ret_fd)
 {
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { 0 };
 	int fd = -1, err = 0;
 
 	if (token_file)
-		err = token_read(token_file, token, why, sizeof(why));
+		err = token_read(token_file, token, &why);
 	if (!err) {
 		fd = memfd_create("heaptap-profile", MFD_CLOEXEC);
 		err = fd < 0 ? -errno : 0;
 	}
 	if (!err)
-		err = http_get(url, token_file ? token : NULL, fd, why, sizeof(why));
+		err = http_get(url, token_file ? token : NULL, fd, &why);
 	if (!err && lseek(fd, 0, SEEK_SET) < 0) {
 		err = -errno;
-		why[0] = '\0'; /* it is of what went well */
+		why.text[0] = '\0'; /* it is of what went well */
 	}
 	explicit_bzero(token, sizeof(token));
 	if (err) {
-		log_error("%s: cannot read '%s': %s", command, url, why[0] ? why : strerror(-err));
+		log_error("%s: cannot read '%s': %s", command, url,
+			  why.text[0] ? why.text : strerror(-err));
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -62,7 +65,7 @@ static int open_path(const char *command, const char *path, const char *token_fi
 int profile_in_read(const char *command, const char *path, const char *token_file,
 		    struct profile **ret)
 {
-	struct format_error why;
+	struct err why;
 	int fd, err = open_path(command, path, token_file, &fd);
 
 	if (err)

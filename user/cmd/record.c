@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/record_settings.h"
@@ -74,12 +75,12 @@ static int parse_labels(const char *text, unsigned *ret)
 	}
 }
 
-static int check_labels(const char *text, char *why, size_t why_bytes)
+static int check_labels(const char *text, struct err *why)
 {
 	unsigned labels;
 
-	snprintf(why, why_bytes, "a list of scope, app, task, thread, all, none");
-	return parse_labels(text, &labels);
+	return err_set(why, parse_labels(text, &labels),
+		       "a list of scope, app, task, thread, all, none");
 }
 
 static const char *const label_names[] = { "scope", "app", "task", "thread", "all", "none", NULL };

@@ -3,20 +3,19 @@
 #include "cmd/record_settings.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "budget/governor.h"
 
-int record_settings_check_pids(const char *text, char *why, size_t why_bytes)
+int record_settings_check_pids(const char *text, struct err *why)
 {
 	struct whom whom = { 0 };
 	int err = whom_add_pids(&whom, text);
 
 	whom_release(&whom);
-	snprintf(why, why_bytes, "a process id, or several: 12,34");
-	return err;
+	return err_set(why, err, "a process id, or several: 12,34");
 }
 
 /* Who records every allocation has no limit, unless it is said. */
@@ -76,12 +75,12 @@ bool record_settings_has_whom(const struct record_settings *s)
 
 int record_settings_operands(struct record_settings *s, const char *command, char **operands)
 {
-	char why[256];
+	struct err why;
 
 	if (!operands[0])
 		return 0;
-	if (strcmp(operands[-1], "--") != 0 && whom_is_mistaken(operands, why, sizeof(why))) {
-		log_error("%s: %s", command, why);
+	if (strcmp(operands[-1], "--") != 0 && whom_is_mistaken(operands, &why)) {
+		log_error("%s: %s", command, why.text);
 		return -EINVAL;
 	}
 	if (record_settings_has_whom(s)) {
@@ -96,11 +95,11 @@ int record_settings_operands(struct record_settings *s, const char *command, cha
 
 int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret)
 {
-	char why[512];
-	int err = whom_find(&s->whom, ret, why, sizeof(why));
+	struct err why;
+	int err = whom_find(&s->whom, ret, &why);
 
 	if (err) {
-		log_error("%s: %s", command, why);
+		log_error("%s: %s", command, why.text);
 		return err;
 	}
 	s->recorder.pids = ret->pids.data;

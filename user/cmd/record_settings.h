@@ -13,6 +13,8 @@
 #include "record/recorder.h"
 #include "record/whom.h"
 
+struct err;
+
 struct record_settings {
 	struct recorder_options recorder;
 	struct whom whom; /* release it */
@@ -23,7 +25,7 @@ struct record_settings {
 };
 
 /* Of the option --pid. */
-int record_settings_check_pids(const char *text, char *why, size_t why_bytes);
+int record_settings_check_pids(const char *text, struct err *why);
 /* 0 or -EINVAL. */
 int record_settings_settle(struct record_settings *s, const char *command,
 			   const struct option_args *args);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/write_all.h"
@@ -69,14 +70,14 @@ static void warn_of_unused_patterns(const struct match_list *match)
 static int write_report(const struct report_cli *c, const struct profile *before,
 			const struct profile *p, FILE *out)
 {
-	char why[256] = "";
+	struct err why = { 0 };
 	int err;
 
 	if (!before)
 		return report_write(p, &c->report, out);
-	err = report_diff(before, c->base_path, p, c->path, &c->report, out, why, sizeof(why));
-	if (why[0])
-		log_error("diff: %s", why);
+	err = report_diff(before, c->base_path, p, c->path, &c->report, out, &why);
+	if (why.text[0])
+		log_error("diff: %s", why.text);
 	return err;
 }
 
@@ -94,11 +95,11 @@ static int write_to_stdout(const struct report_cli *c, const char *text, size_t 
 static int write_to_file(const char *path, const char *text, size_t bytes)
 {
 	struct out_file *file = NULL;
-	char why[512];
-	int err = out_file_open(path, true, " with -o FILE", &file, why, sizeof(why));
+	struct err why;
+	int err = out_file_open(path, true, " with -o FILE", &file, &why);
 
 	if (err) {
-		log_error("report: %s", why);
+		log_error("report: %s", why.text);
 		return err;
 	}
 	err = write_all(out_file_fd(file), text, bytes);
@@ -144,18 +145,17 @@ static int write_changes(const struct report_cli *c, const struct profile *befor
 	bool is_file = c->output && !out_file_is_stdout(c->output);
 	struct out_file *file = NULL;
 	struct profile *changes = NULL;
-	char why[512] = "";
-	int err = report_diff_profile(before, c->base_path, p, c->path, &c->report, &changes, why,
-				      sizeof(why));
+	struct err why = { 0 };
+	int err = report_diff_profile(before, c->base_path, p, c->path, &c->report, &changes, &why);
 
 	if (!err && is_file)
-		err = out_file_open(c->output, true, " with -o FILE", &file, why, sizeof(why));
+		err = out_file_open(c->output, true, " with -o FILE", &file, &why);
 	if (!err)
 		err = pprof_write(changes, is_file ? out_file_fd(file) : STDOUT_FILENO);
 	if (!err && is_file)
 		err = out_file_commit(file);
 	if (err)
-		log_error("diff: %s", why[0] ? why : strerror(-err));
+		log_error("diff: %s", why.text[0] ? why.text : strerror(-err));
 	out_file_free(file);
 	profile_free(changes);
 	return err;
@@ -176,7 +176,7 @@ static int keep_older(const struct report_cli *c, struct profile *p)
 static int report_file(const struct report_cli *c)
 {
 	struct profile *p = NULL, *before = NULL;
-	char why[512];
+	struct err why;
 	int err =
 		c->base_path ? profile_in_read("report", c->base_path, c->token_file, &before) : 0;
 
@@ -187,9 +187,9 @@ static int report_file(const struct report_cli *c)
 	err = keep_older(c, p);
 	if (err)
 		goto out;
-	err = report_check(p, &c->report, why, sizeof(why));
+	err = report_check(p, &c->report, &why);
 	if (err == -ENOENT || err == -ENODATA) {
-		log_error("report: '%s': %s", c->path, why);
+		log_error("report: '%s': %s", c->path, why.text);
 		goto out;
 	}
 	if (!err && before)

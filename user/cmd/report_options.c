@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "http/http_get.h"
@@ -46,39 +47,35 @@ static int parse_by(const char *text, enum report_by *ret, const char **ret_key)
 	return -EINVAL;
 }
 
-static int check_by(const char *text, char *why, size_t why_bytes)
+static int check_by(const char *text, struct err *why)
 {
 	enum report_by by;
 	const char *key;
 
-	snprintf(
-		why, why_bytes,
+	return err_set(
+		why, parse_by(text, &by, &key),
 		"stack, function, module, thread, scope, instance, age, lifetime, size or label:KEY");
-	return parse_by(text, &by, &key);
 }
 
-static int check_match(const char *text, char *why, size_t why_bytes)
+static int check_match(const char *text, struct err *why)
 {
 	struct match_list *match = NULL;
 	int err = match_list_new(text, &match);
 
-	snprintf(why, why_bytes, "there is an empty pattern");
 	match_list_free(match);
-	return err;
+	return err_set(why, err, "there is an empty pattern");
 }
 
-static int check_scope(const char *text, char *why, size_t why_bytes)
+static int check_scope(const char *text, struct err *why)
 {
-	snprintf(why, why_bytes, "the path of a scope, such as Top/A");
-	return *text ? 0 : -EINVAL;
+	return err_set(why, *text ? 0 : -EINVAL, "the path of a scope, such as Top/A");
 }
 
-static int check_pools(const char *text, char *why, size_t why_bytes)
+static int check_pools(const char *text, struct err *why)
 {
-	snprintf(why, why_bytes, "there is an empty pattern");
-	return !*text || *text == ',' || strstr(text, ",,") || text[strlen(text) - 1] == ',' ?
-		       -EINVAL :
-		       0;
+	if (*text && *text != ',' && !strstr(text, ",,") && text[strlen(text) - 1] != ',')
+		return 0;
+	return err_set(why, -EINVAL, "there is an empty pattern");
 }
 
 #define AT(member) offsetof(struct report_cli, member)

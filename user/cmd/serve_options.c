@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "budget/governor.h"
 #include "cmd/cmd.h"
@@ -23,57 +24,53 @@
 #include "http/token.h"
 #include "proc/container.h"
 
-static int check_listen(const char *text, char *why, size_t why_bytes)
+static int check_listen(const char *text, struct err *why)
 {
 	char host[LISTEN_HOST_BYTES];
 	const char *port;
 
 	if (!strncmp(text, "unix:", 5) ? text[5] != '\0' : !listen_parse(text, host, &port))
 		return 0;
-	snprintf(why, why_bytes, "ADDR:PORT, [V6]:PORT or unix:PATH is wanted");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "ADDR:PORT, [V6]:PORT or unix:PATH is wanted");
 }
 
-static int check_token(const char *text, char *why, size_t why_bytes)
+static int check_token(const char *text, struct err *why)
 {
 	char token[TOKEN_BYTES_CAP + 2] = "";
-	int err = token_read(text, token, why, why_bytes);
+	int err = token_read(text, token, why);
 
 	explicit_bzero(token, sizeof(token));
 	return err;
 }
 
-static int check_push_token(const char *text, char *why, size_t why_bytes)
+static int check_push_token(const char *text, struct err *why)
 {
 	char secret[PUSH_SECRET_MAX] = "";
-	int err = push_secret_read(text, secret, why, why_bytes);
+	int err = push_secret_read(text, secret, why);
 
 	explicit_bzero(secret, sizeof(secret));
 	return err;
 }
 
-static int check_push_basic(const char *text, char *why, size_t why_bytes)
+static int check_push_basic(const char *text, struct err *why)
 {
 	char secret[PUSH_SECRET_MAX] = "";
-	int err = push_secret_read(text, secret, why, why_bytes);
+	int err = push_secret_read(text, secret, why);
 
-	if (!err && !strchr(secret, ':')) {
-		snprintf(why, why_bytes, "its first line has to be USER:PASSWORD");
-		err = -EINVAL;
-	}
+	if (!err && !strchr(secret, ':'))
+		err = err_set(why, -EINVAL, "its first line has to be USER:PASSWORD");
 	explicit_bzero(secret, sizeof(secret));
 	return err;
 }
 
-static int check_push_tenant(const char *text, char *why, size_t why_bytes)
+static int check_push_tenant(const char *text, struct err *why)
 {
 	if (push_tenant_is_valid(text))
 		return 0;
-	snprintf(why, why_bytes, "1 to %d printable characters are wanted", PUSH_TENANT_MAX);
-	return -EINVAL;
+	return err_set(why, -EINVAL, "1 to %d printable characters are wanted", PUSH_TENANT_MAX);
 }
 
-static int check_push_ca(const char *text, char *why, size_t why_bytes)
+static int check_push_ca(const char *text, struct err *why)
 {
 	int fd = open(text, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = fd < 0 ? -errno : 0;
 	struct stat st;
@@ -83,16 +80,16 @@ static int check_push_ca(const char *text, char *why, size_t why_bytes)
 	if (fd >= 0)
 		close(fd);
 	if (err)
-		snprintf(why, why_bytes, "cannot read it: %s",
-			 err == -EINVAL ? "not a file" : strerror(-err));
+		err_set(why, err, "cannot read it: %s",
+			err == -EINVAL ? "not a file" : strerror(-err));
 	return err;
 }
 
-static int check_push(const char *text, char *why, size_t why_bytes)
+static int check_push(const char *text, struct err *why)
 {
 	struct push_target target;
 
-	return push_target_parse(text, &target, why, why_bytes);
+	return push_target_parse(text, &target, why);
 }
 
 /* Backends take ASCII everywhere; what heaptap sets itself cannot be set. */
@@ -107,7 +104,7 @@ static bool label_is_valid(const char *name, const char *value)
 	return true;
 }
 
-static int check_label(const char *text, char *why, size_t why_bytes)
+static int check_label(const char *text, struct err *why)
 {
 	const char *equals = strchr(text, '=');
 	char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
@@ -116,17 +113,17 @@ static int check_label(const char *text, char *why, size_t why_bytes)
 	free(name);
 	if (is_valid)
 		return 0;
-	snprintf(why, why_bytes,
-		 "KEY=VALUE is wanted, such as env=test; KEY of letters, digits and '_', not pid, "
-		 "scope, thread or __*; VALUE of printable ASCII");
-	return -EINVAL;
+	return err_set(
+		why, -EINVAL,
+		"KEY=VALUE is wanted, such as env=test; KEY of letters, digits and '_', not pid, "
+		"scope, thread or __*; VALUE of printable ASCII");
 }
 
 /* Whether it exists is find_cgroups()'s. */
-static int check_cgroup(const char *text, char *why, size_t why_bytes)
+static int check_cgroup(const char *text, struct err *why)
 {
 	struct cgroup_place place;
-	int err = cgroup_find(text, &place, why, why_bytes);
+	int err = cgroup_find(text, &place, why);
 
 	if (err && err != -ENOENT)
 		return err;
@@ -134,12 +131,11 @@ static int check_cgroup(const char *text, char *why, size_t why_bytes)
 	return 0;
 }
 
-static int check_folder(const char *text, char *why, size_t why_bytes)
+static int check_folder(const char *text, struct err *why)
 {
 	if (*text)
 		return 0;
-	snprintf(why, why_bytes, "the path of a folder is wanted");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "the path of a folder is wanted");
 }
 
 /* As enum attach_mode. */
@@ -490,10 +486,10 @@ static int add_destination(struct serve_settings *s, const char *url)
 {
 	struct push_target target;
 	const struct push_target *t;
-	char why[256] = "";
+	struct err why = { 0 };
 
-	if (push_target_parse(url, &target, why, sizeof(why)))
-		return complain(s, "push", "%s", why);
+	if (push_target_parse(url, &target, &why))
+		return complain(s, "push", "%s", why.text);
 	vec_each(&s->targets, t)
 		if (!strcmp(t->url, target.url))
 			return complain(s, "push", "destination '%s' is given twice", target.name);
@@ -576,19 +572,19 @@ static int finish_pushes(struct serve_settings *s)
 static int find_cgroups(struct serve_settings *s)
 {
 	int err = vec_reserve(&s->places, s->cgroups.cnt);
-	char why[512];
+	struct err why;
 
 	for (size_t i = 0; i < s->cgroups.cnt && !err; i++) {
-		err = cgroup_find(s->cgroups.data[i], &s->places.data[i], why, sizeof(why));
+		err = cgroup_find(s->cgroups.data[i], &s->places.data[i], &why);
 		s->places.cnt += !err || err == -ENOENT;
 		/* Services come and go, and who starts before them has a file. */
 		if (err == -ENOENT && s->config_path) {
 			log_warn("serve: %s: %s. It is followed as soon as it is there",
-				 s->config_path, why);
+				 s->config_path, why.text);
 			err = 0;
 		}
 		if (err)
-			complain(s, "cgroup", "%s", why);
+			complain(s, "cgroup", "%s", why.text);
 	}
 	s->daemon.select.cgroups = s->places.data;
 	s->daemon.select.cgroup_cnt = s->places.cnt;
@@ -612,7 +608,7 @@ static void settle_budget(struct serve_settings *s)
 static int finish(struct serve_settings *s)
 {
 	struct select_rules *rules = NULL;
-	char why[512];
+	struct err why;
 	int err = 0;
 
 	for (size_t i = 0; i < s->pids.cnt && !err; i++)
@@ -629,24 +625,25 @@ static int finish(struct serve_settings *s)
 		err = finish_pushes(s);
 	if (err)
 		return err;
-	err = listen_check(s->daemon.listen, !s->daemon.token_file, why, sizeof(why));
+	err = listen_check(s->daemon.listen, !s->daemon.token_file, &why);
 	if (err)
-		return complain(s, "listen", "%s", why);
-	err = select_rules_new(&s->daemon.select, &rules, why, sizeof(why));
+		return complain(s, "listen", "%s", why.text);
+	err = select_rules_new(&s->daemon.select, &rules, &why);
 	if (err)
-		complain(s, s->daemon.select.is_all ? "all" : NULL, "%s", why);
+		complain(s, s->daemon.select.is_all ? "all" : NULL, "%s", why.text);
 	select_rules_free(rules);
 	return err;
 }
 
 static int apply_config(struct serve_settings *s, const char *path)
 {
-	char why[512], *text;
+	char *text;
+	struct err why;
 	size_t bytes;
-	int err = option_read_file(path, &text, &bytes, why, sizeof(why));
+	int err = option_read_file(path, &text, &bytes, &why);
 
 	if (err) {
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 		return err;
 	}
 	s->config_path = path;

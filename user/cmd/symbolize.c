@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/texts.h"
@@ -114,19 +115,19 @@ static void on_file(void *ctx, const struct profile_symbol_file *file)
 static int write_profile(const struct profile *p, const char *path, int stdout_fd)
 {
 	struct out_file *file = NULL;
-	char why[512] = "";
+	struct err why = { 0 };
 	int err;
 
 	if (stdout_fd >= 0)
 		err = out_file_open_stdout(stdout_fd, &file);
 	else
-		err = out_file_open(path, true, " with -o FILE", &file, why, sizeof(why));
+		err = out_file_open(path, true, " with -o FILE", &file, &why);
 	if (!err)
 		err = pprof_write(p, out_file_fd(file));
 	if (!err)
 		err = out_file_commit(file);
-	if (err && why[0])
-		log_error("symbolize: %s", why);
+	if (err && why.text[0])
+		log_error("symbolize: %s", why.text);
 	else if (err)
 		log_error("symbolize: cannot write '%s': %s", path, strerror(-err));
 	out_file_free(file);

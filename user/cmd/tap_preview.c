@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc/allocators.h"
+#include "base/err.h"
 #include "base/printable.h"
 #include "base/units.h"
 #include "kernel/privileges.h"
@@ -28,14 +30,20 @@ struct preview {
 	struct process_info info;
 	FILE *out;
 	int err; /* of what speaks against it */
-	char why[512]; /* the first of that */
+	struct err why; /* the first of that */
 };
 
-static void refuse(struct preview *v, int err, const char *why)
+/* The first refusal is the one that is told. */
+__attribute__((format(printf, 3, 4))) static void refuse(struct preview *v, int err,
+							 const char *fmt, ...)
 {
-	if (!v->err)
-		snprintf(v->why, sizeof(v->why), "%s", why);
-	v->err = v->err ? v->err : err;
+	va_list args;
+
+	if (v->err)
+		return;
+	va_start(args, fmt);
+	v->err = err_set_args(&v->why, err, fmt, args);
+	va_end(args);
 }
 
 /* "redis-server" */
@@ -68,14 +76,11 @@ static void check_process(struct preview *v)
 {
 	pid_t tracer = tracer_of(v->info.tgid);
 	struct privileges p;
-	char why[256], name[NAME_BYTES];
+	char name[NAME_BYTES];
 
-	if (tracer) {
-		snprintf(why, sizeof(why),
-			 "it is being debugged or traced, by %s (PID %d): end that first",
-			 name_of(tracer, name), tracer);
-		refuse(v, -EPERM, why);
-	}
+	if (tracer)
+		refuse(v, -EPERM, "it is being debugged or traced, by %s (PID %d): end that first",
+		       name_of(tracer, name), tracer);
 	if (!privileges_read(&p) && !privileges_have(&p, CAP_SYS_PTRACE))
 		refuse(v, -EPERM,
 		       "heaptap has no CAP_SYS_PTRACE, which stopping it takes: run it as root");
@@ -103,7 +108,6 @@ static void show_patch(struct preview *v, const struct survey_file *file,
 	const struct alloc_site *site = site_at(file->alloc, patch->addr - file->bias);
 	uint8_t there[TAP_PATCH_CAP];
 	int err = process_memory_read(v->info.live_tid, patch->addr, there, patch->byte_cnt);
-	char why[256];
 
 	fprintf(v->out, "    %-24s 0x%-14llx ", site ? site->symbol : "",
 		(unsigned long long)patch->addr);
@@ -112,15 +116,12 @@ static void show_patch(struct preview *v, const struct survey_file *file,
 	put_bytes(v->out, patch->patched, patch->byte_cnt);
 	fputc('\n', v->out);
 	if (err)
-		snprintf(why, sizeof(why), "its memory cannot be read: %s", strerror(-err));
+		refuse(v, err, "its memory cannot be read: %s", strerror(-err));
 	else if (memcmp(there, patch->original, patch->byte_cnt) != 0)
-		snprintf(why, sizeof(why),
-			 "its code at 0x%llx is not that of the file: another heaptap has it, or "
-			 "another tool's probe or breakpoint is there",
-			 (unsigned long long)patch->addr);
-	else
-		return;
-	refuse(v, err ? err : -EBUSY, why);
+		refuse(v, -EBUSY,
+		       "its code at 0x%llx is not that of the file: another heaptap has it, or "
+		       "another tool's probe or breakpoint is there",
+		       (unsigned long long)patch->addr);
 }
 
 static void show_order(struct preview *v, const struct survey_file *file,
@@ -155,8 +156,8 @@ static void show_files(struct preview *v, const struct survey *s)
 {
 	struct tap_order *order = malloc(sizeof(*order));
 	const struct survey_file *file;
+	struct err why;
 	size_t cnt = 0;
-	char why[256];
 
 	if (!order) {
 		refuse(v, -ENOMEM, "out of memory");
@@ -169,10 +170,9 @@ static void show_files(struct preview *v, const struct survey *s)
 		if (!file->alloc)
 			continue;
 		cnt++;
-		err = tap_order_preview(&of, v->info.tgid, v->info.live_tid, order, why,
-					sizeof(why));
+		err = tap_order_preview(&of, v->info.tgid, v->info.live_tid, order, &why);
 		if (err)
-			refuse(v, err, why);
+			refuse(v, err, "%s", why.text);
 		else
 			show_order(v, file, order);
 	}
@@ -189,13 +189,13 @@ int tap_preview(pid_t pid, FILE *out)
 	int err = process_info_read(pid, &v.info);
 
 	if (err)
-		snprintf(v.why, sizeof(v.why), "there is no such process: see 'ps -e'");
+		err_set(&v.why, err, "there is no such process: see 'ps -e'");
 	else
-		err = process_check(&v.info, v.why, sizeof(v.why));
+		err = process_check(&v.info, &v.why);
 	if (!err) {
 		err = survey_process(&v.info, &s);
 		if (err)
-			snprintf(v.why, sizeof(v.why), "it cannot be read: %s", strerror(-err));
+			err_set_os(&v.why, err, "it cannot be read");
 	}
 	v.err = err;
 	fprintf(out, "A tap of PID %d (%s)\n", pid, name_of(pid, name));
@@ -208,7 +208,7 @@ int tap_preview(pid_t pid, FILE *out)
 			fputs("  suspends its seccomp filter for that moment\n", out);
 	}
 	if (v.err)
-		fprintf(out, "It would be refused: %s.\nNothing was changed.\n", v.why);
+		fprintf(out, "It would be refused: %s.\nNothing was changed.\n", v.why.text);
 	else
 		fprintf(out,
 			"Nothing speaks against it. Nothing was changed. To do it: heaptap record "

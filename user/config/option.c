@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/units.h"
 
 void option_complain(option_error_fn on_error, void *ctx, const char *fmt, ...)
@@ -76,8 +77,8 @@ char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF
 	return buf;
 }
 
-/* What a value has to be, for messages. */
-static void say_wanted(const struct option_row *row, char *why)
+/* What a value has to be, for messages. -EINVAL. */
+static int say_wanted(const struct option_row *row, struct err *why)
 {
 	static const char *const words[] = {
 		[OPTION_NUMBERS] = "a number",
@@ -92,13 +93,12 @@ static void say_wanted(const struct option_row *row, char *why)
 	option_format_number(row->type, row->min, min);
 	option_format_number(row->type, row->max, max);
 	if (row->wanted)
-		snprintf(why, OPTION_WHY_BYTES, "%s", row->wanted);
-	else if (row->max)
-		snprintf(why, OPTION_WHY_BYTES, "%s, from %s to %s", words[row->type], min, max);
-	else if (row->min)
-		snprintf(why, OPTION_WHY_BYTES, "%s, at least %s", words[row->type], min);
-	else
-		snprintf(why, OPTION_WHY_BYTES, "%s", words[row->type]);
+		return err_set(why, -EINVAL, "%s", row->wanted);
+	if (row->max)
+		return err_set(why, -EINVAL, "%s, from %s to %s", words[row->type], min, max);
+	if (row->min)
+		return err_set(why, -EINVAL, "%s, at least %s", words[row->type], min);
+	return err_set(why, -EINVAL, "%s", words[row->type]);
 }
 
 static int parse_count(const char *text, uint64_t *ret)
@@ -133,20 +133,19 @@ static int parse_percent(const char *text, double *ret)
 	return 0;
 }
 
-static int set_percent(const struct option_row *row, double *value, const char *text, char *why)
+static int set_percent(const struct option_row *row, double *value, const char *text,
+		       struct err *why)
 {
 	double n;
 
-	if (parse_percent(text, &n) || n < (double)row->min || (row->max && n > (double)row->max)) {
-		say_wanted(row, why);
-		return -EINVAL;
-	}
+	if (parse_percent(text, &n) || n < (double)row->min || (row->max && n > (double)row->max))
+		return say_wanted(row, why);
 	*value = n;
 	return 0;
 }
 
 static int set_limit(const struct option_row *row, struct option_limit *value, const char *text,
-		     char *why)
+		     struct err *why)
 {
 	char percent[UNITS_BUF];
 	size_t bytes = strlen(text);
@@ -154,10 +153,8 @@ static int set_limit(const struct option_row *row, struct option_limit *value, c
 	int err;
 
 	bytes -= is_strict;
-	if (bytes >= sizeof(percent)) {
-		say_wanted(row, why);
-		return -EINVAL;
-	}
+	if (bytes >= sizeof(percent))
+		return say_wanted(row, why);
 	memcpy(percent, text, bytes);
 	percent[bytes] = '\0';
 	err = set_percent(row, &value->percent, percent, why);
@@ -166,7 +163,8 @@ static int set_limit(const struct option_row *row, struct option_limit *value, c
 	return err;
 }
 
-static int parse_number(const struct option_row *row, const char *text, uint64_t *ret, char *why)
+static int parse_number(const struct option_row *row, const char *text, uint64_t *ret,
+			struct err *why)
 {
 	uint64_t n;
 	int err;
@@ -177,10 +175,8 @@ static int parse_number(const struct option_row *row, const char *text, uint64_t
 		err = parse_duration(text, &n);
 	else
 		err = parse_count(text, &n);
-	if (err || n < row->min || (row->max && n > row->max)) {
-		say_wanted(row, why);
-		return -EINVAL;
-	}
+	if (err || n < row->min || (row->max && n > row->max))
+		return say_wanted(row, why);
 	*ret = n;
 	return 0;
 }
@@ -196,26 +192,22 @@ static int set_text(char **value, const char *text)
 	return 0;
 }
 
-static int set_choice(const struct option_row *row, int *value, const char *text, char *why)
+static int set_choice(const struct option_row *row, int *value, const char *text, struct err *why)
 {
-	size_t used = 0;
-
 	for (int i = 0; row->choices[i]; i++) {
 		if (!strcmp(text, row->choices[i])) {
 			*value = i;
 			return 0;
 		}
 	}
-	for (int i = 0; row->choices[i] && used < OPTION_WHY_BYTES; i++)
-		used += (size_t)snprintf(why + used, OPTION_WHY_BYTES - used, "%s%s",
-					 !i		     ? "" :
-					 row->choices[i + 1] ? ", " :
-							       " or ",
-					 row->choices[i]);
+	err_set(why, -EINVAL, "%s", row->choices[0]);
+	for (int i = 1; row->choices[i]; i++)
+		err_add(why, "%s%s", row->choices[i + 1] ? ", " : " or ", row->choices[i]);
 	return -EINVAL;
 }
 
-static int add_texts(const struct option_row *row, struct texts *texts, const char *text, char *why)
+static int add_texts(const struct option_row *row, struct texts *texts, const char *text,
+		     struct err *why)
 {
 	char *list, *rest, *one;
 	int err = 0;
@@ -225,25 +217,22 @@ static int add_texts(const struct option_row *row, struct texts *texts, const ch
 	list = rest = strdup(text);
 	if (!list)
 		return -ENOMEM;
-	while (!err && (one = strsep(&rest, ","))) {
-		err = *one ? texts_add(texts, one) : -EINVAL;
-		if (!*one)
-			snprintf(why, OPTION_WHY_BYTES, "one of the list is empty");
-	}
+	while (!err && (one = strsep(&rest, ",")))
+		err = *one ? texts_add(texts, one) :
+			     err_set(why, -EINVAL, "one of the list is empty");
 	free(list);
 	return err;
 }
 
-int option_set(const struct option_row *row, void *settings, const char *text,
-	       char why[static OPTION_WHY_BYTES])
+int option_set(const struct option_row *row, void *settings, const char *text, struct err *why)
 {
 	void *value = value_of(row, settings);
 	uint64_t n;
 	int err;
 
-	snprintf(why, OPTION_WHY_BYTES, "out of memory");
+	err_set(why, -ENOMEM, "out of memory");
 	if (row->check && text) {
-		err = row->check(text, why, OPTION_WHY_BYTES);
+		err = row->check(text, why);
 		if (err)
 			return err;
 	}
@@ -310,12 +299,11 @@ void option_release(const struct option_table *t, void *settings)
 
 int option_apply_defaults(const struct option_table *t, void *settings)
 {
-	char why[OPTION_WHY_BYTES];
 	int err = 0;
 
 	for (size_t i = 0; i < t->cnt && !err; i++)
 		if (t->rows[i].value)
-			err = option_set(&t->rows[i], settings, t->rows[i].value, why);
+			err = option_set(&t->rows[i], settings, t->rows[i].value, NULL);
 	return err;
 }
 

@@ -28,6 +28,8 @@
 #include "base/units.h"
 #include "base/vec.h"
 
+struct err;
+
 enum option_type {
 	OPTION_HEADING, /* no option: .help stands before what follows, in --help */
 	OPTION_ASK, /* a flag that is no setting, such as --help: see option_args_find() */
@@ -65,7 +67,7 @@ enum {
 };
 
 /* A sentence for the user in why when the text will not do: 0 or a negative errno. */
-typedef int (*option_check_fn)(const char *text, char *why, size_t why_bytes);
+typedef int (*option_check_fn)(const char *text, struct err *why);
 
 struct option_row {
 	const char *name;
@@ -129,10 +131,8 @@ int option_apply_args(void *settings, const struct option_args *args, option_err
 		      void *ctx);
 void option_release(const struct option_table *t, void *settings);
 
-#define OPTION_WHY_BYTES 512
 /* One value, as one would write it; a repeated option gets one more. text NULL: there is none. */
-int option_set(const struct option_row *row, void *settings, const char *text,
-	       char why[static OPTION_WHY_BYTES]);
+int option_set(const struct option_row *row, void *settings, const char *text, struct err *why);
 /* A repeated option has no values then, a text is NULL; other values stay. */
 void option_clear(const struct option_row *row, void *settings);
 
@@ -141,7 +141,7 @@ void option_clear(const struct option_row *row, void *settings);
  * All of a configuration file: a regular file that nobody but its owner (root, or who runs this) may
  * write, because it says where data is sent. *ret is malloc'ed. On failure why has a sentence for the user.
  */
-int option_read_file(const char *path, char **ret, size_t *ret_bytes, char *why, size_t why_bytes);
+int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *why);
 
 /* Is it in the configuration file? */
 bool option_is_in_file(const struct option_row *row);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/nearest.h"
 #include "config/option.h"
 
@@ -174,7 +175,7 @@ int option_read_args(const struct option_table *t, int argc, char **argv, option
 int option_apply_args(void *settings, const struct option_args *args, option_error_fn on_error,
 		      void *ctx)
 {
-	char why[OPTION_WHY_BYTES];
+	struct err why;
 	int err = 0;
 
 	/* The first of a repeated option does away with what the file says. */
@@ -183,15 +184,16 @@ int option_apply_args(void *settings, const struct option_args *args, option_err
 	for (size_t i = 0; i < args->given.cnt; i++) {
 		const struct option_row *row = args->given.data[i].row;
 		const char *text = args->given.data[i].text;
-		int one = option_set(row, settings, text, why);
+		int one = option_set(row, settings, text, &why);
 
 		if (one == -ENOMEM)
 			return one;
 		if (one && row->flags & OPTION_UNSAID)
-			option_complain(on_error, ctx, "bad value for --%s: %s", row->name, why);
+			option_complain(on_error, ctx, "bad value for --%s: %s", row->name,
+					why.text);
 		else if (one)
 			option_complain(on_error, ctx, "bad value '%s' for --%s: %s",
-					text ? text : "", row->name, why);
+					text ? text : "", row->name, why.text);
 		err = err ? err : one;
 	}
 	return err;

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/nearest.h"
 #include "config/option.h"
 #include "config/toml.h"
@@ -90,7 +90,7 @@ static const char *wanted_type(enum option_type type)
 static int apply_value(const struct problem_sink *p, const struct option_row *row, void *settings,
 		       const struct toml_value *v)
 {
-	char why[OPTION_WHY_BYTES];
+	struct err why;
 	int err;
 
 	if (!type_fits(row->type, v->type)) {
@@ -99,13 +99,13 @@ static int apply_value(const struct problem_sink *p, const struct option_row *ro
 				wanted_type(row->type));
 		return -EINVAL;
 	}
-	err = option_set(row, settings, v->text, why);
+	err = option_set(row, settings, v->text, &why);
 	if (err && err != -ENOMEM && row->flags & OPTION_UNSAID)
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: bad value: %s", p->file, v->line,
-				row->name, why);
+				row->name, why.text);
 	else if (err && err != -ENOMEM)
 		option_complain(p->on_error, p->ctx, "%s:%u: %s: bad value '%s': %s", p->file,
-				v->line, row->name, v->text, why);
+				v->line, row->name, v->text, why.text);
 	return err;
 }
 
@@ -171,27 +171,20 @@ int option_apply_file(const struct option_table *t, void *settings, const char *
 	return err;
 }
 
-static int check_file(int fd, const char *path, char *why, size_t why_bytes)
+static int check_file(int fd, const char *path, struct err *why)
 {
 	struct stat st;
-	int err;
 
-	if (fstat(fd, &st)) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot read '%s': %s", path, strerror(-err));
-		return err;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, why_bytes, "'%s' is not a regular file", path);
-		return -EINVAL;
-	}
-	if (st.st_mode & S_IWOTH || (st.st_uid && st.st_uid != geteuid())) {
-		snprintf(why, why_bytes,
-			 "'%s' can be written by others (owner %u, mode %03o): make it your own, "
-			 "and chmod o-w it",
-			 path, st.st_uid, st.st_mode & 0777);
-		return -EPERM;
-	}
+	if (fstat(fd, &st))
+		return err_set_os(why, -errno, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(why, -EINVAL, "'%s' is not a regular file", path);
+	if (st.st_mode & S_IWOTH || (st.st_uid && st.st_uid != geteuid()))
+		return err_set(
+			why, -EPERM,
+			"'%s' can be written by others (owner %u, mode %03o): make it your own, "
+			"and chmod o-w it",
+			path, st.st_uid, st.st_mode & 0777);
 	return 0;
 }
 
@@ -211,23 +204,20 @@ static int read_all(int fd, char *buf, size_t *ret_bytes)
 	}
 }
 
-int option_read_file(const char *path, char **ret, size_t *ret_bytes, char *why, size_t why_bytes)
+int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	char *buf = NULL;
 
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot read '%s': %s", path, strerror(-err));
-		return err;
-	}
-	err = check_file(fd, path, why, why_bytes);
+	if (fd < 0)
+		return err_set_os(why, -errno, "cannot read '%s'", path);
+	err = check_file(fd, path, why);
 	if (err)
 		goto out;
 	buf = malloc(OPTION_FILE_BYTES_CAP + 1);
 	err = buf ? read_all(fd, buf, ret_bytes) : -ENOMEM;
 	if (err) {
-		snprintf(why, why_bytes, "cannot read '%s': %s", path, strerror(-err));
+		err_set_os(why, err, "cannot read '%s'", path);
 		free(buf);
 	} else {
 		*ret = buf;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "guardian/guardian_priv.h"
@@ -290,9 +290,16 @@ int guardian_attach(struct guardian *g, const struct attach_request *req, uint64
 	return err;
 }
 
+/* As the guardian says it, or as the system does. */
+static void take_why(const struct wire_reply *reply, int err, struct err *why)
+{
+	err_set(why, err, "%.*s", (int)sizeof(reply->why),
+		reply->why[0] ? reply->why : strerror(-err));
+}
+
 int guardian_tap(struct guardian *g, const struct attach_request *req,
-		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret, char *why,
-		 size_t why_bytes)
+		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret,
+		 struct err *why)
 {
 	struct request r = { .head = { .kind = WIRE_TAP, .id = ++g->last_number, .order_cnt = 1 } };
 	struct attach_request no_file = *req;
@@ -304,8 +311,7 @@ int guardian_tap(struct guardian *g, const struct attach_request *req,
 	r.body[r.body_cnt++] = (struct iovec){ (void *)order, sizeof(*order) };
 	err = exchange(g, &r, &reply);
 	if (err)
-		snprintf(why, why_bytes, "%.*s", (int)sizeof(reply.why),
-			 reply.why[0] ? reply.why : strerror(-err));
+		take_why(&reply, err, why);
 	else
 		*ret = reply.tap;
 	if (!err)
@@ -418,7 +424,7 @@ int guardian_start_tracer(struct guardian *g, int fd)
  * Events.
  */
 
-int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, char *why, size_t why_bytes)
+int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, struct err *why)
 {
 	struct request r = { .head = { .kind = WIRE_OPEN_EVENTS } };
 	struct wire_reply reply = { .cnt = 0 };
@@ -426,8 +432,7 @@ int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, char *why,
 
 	*ret_removed_cnt = reply.cnt;
 	if (err)
-		snprintf(why, why_bytes, "%.*s", (int)sizeof(reply.why),
-			 reply.why[0] ? reply.why : strerror(-err));
+		take_why(&reply, err, why);
 	return err;
 }
 

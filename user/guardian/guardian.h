@@ -27,6 +27,7 @@
 #include <sys/types.h>
 
 struct attach_request;
+struct err;
 struct guardian;
 
 /* Before there are threads and much memory. Descriptors that are open then are not its. */
@@ -66,7 +67,7 @@ size_t guardian_cleaning_cnt(struct guardian *g);
  * Probes that processes share (kernel/shared_probes.h). First the definitions are opened, see
  * uprobe_events_open(). Events: a number, or 0.
  */
-int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, char *why, size_t why_bytes);
+int guardian_open_events(struct guardian *g, size_t *ret_removed_cnt, struct err *why);
 int guardian_new_events(struct guardian *g, const struct attach_request *reqs, size_t req_cnt,
 			uint64_t *ret_events);
 /* The links of their processes must be out. 0 is fine. */

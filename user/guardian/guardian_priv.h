@@ -5,6 +5,7 @@
 
 #include "guardian/guardian.h"
 
+struct err;
 struct tap_lost;
 struct tap_order;
 struct tap_result;
@@ -14,8 +15,8 @@ int guardian_attach(struct guardian *g, const struct attach_request *req, uint64
 int guardian_add_to_events(struct guardian *g, uint64_t events, pid_t tid, uint64_t *ret_id);
 /* See tap/tap.h; req is that of its probes, without a file. why: with an error. */
 int guardian_tap(struct guardian *g, const struct attach_request *req,
-		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret, char *why,
-		 size_t why_bytes);
+		 const struct tap_order *order, uint64_t *ret_id, struct tap_result *ret,
+		 struct err *why);
 int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struct tap_lost *ret);
 /* A ticket. */
 uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt);

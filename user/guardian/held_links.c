@@ -72,14 +72,13 @@ int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t ti
 }
 
 int held_links_add_tap(struct held_links *links, const struct attach_request *req,
-		       const struct tap_order *order, struct tap_result *ret, char *why,
-		       size_t why_bytes)
+		       const struct tap_order *order, struct tap_result *ret, struct err *why)
 {
 	int err = vec_reserve(&links->ids, links->ids.cnt + 1);
 
 	if (!err)
 		err = guardian_tap(links->guardian, req, order, &links->ids.data[links->ids.cnt],
-				   ret, why, why_bytes);
+				   ret, why);
 	if (!err)
 		links->ids.cnt++;
 	return err;

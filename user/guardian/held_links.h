@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct attach_request;
+struct err;
 struct guardian;
 struct held_links;
 struct tap_lost;
@@ -23,8 +24,7 @@ int held_links_add(struct held_links *links, const struct attach_request *req);
 int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
 /* A tap with its probes (tap/tap.h). why: with an error. */
 int held_links_add_tap(struct held_links *links, const struct attach_request *req,
-		       const struct tap_order *order, struct tap_result *ret, char *why,
-		       size_t why_bytes);
+		       const struct tap_order *order, struct tap_result *ret, struct err *why);
 /* Of the first of them, which is a tap: its rate (0: as it is), and what it has lost. */
 int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
 /* From one to the other, which has all or none of them then. */

@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/null_fd.h"
 #include "base/vec.h"
@@ -54,7 +55,7 @@ struct holder {
 	union wire_body body;
 	int fds[WIRE_FDS_CAP];
 	size_t fd_cnt;
-	char why[WIRE_WHY_BYTES];
+	struct err why;
 	struct wire_reply news; /* to be sent, if it has tickets */
 };
 
@@ -292,8 +293,7 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	int err;
 
 	take_late_out(h); /* it may be of this process */
-	err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap, h->why,
-			 sizeof(h->why));
+	err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap, &h->why);
 
 	if (err)
 		return err;
@@ -301,7 +301,7 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	if (!err)
 		err = enter(h, links, attach_add(links, &req));
 	if (err)
-		snprintf(h->why, sizeof(h->why), "its code cannot be probed: %s", strerror(-err));
+		err_set_os(&h->why, err, "its code cannot be probed");
 	close(req.file_fd);
 	if (!err)
 		err = remember(&h->taps, h->head.id, t);
@@ -351,9 +351,7 @@ static void clean(struct holder *h)
 static int open_events(struct holder *h, struct wire_reply *reply)
 {
 	size_t removed_cnt = 0;
-	int err = h->definitions ? 0 :
-				   uprobe_events_open(&h->definitions, &removed_cnt, reply->why,
-						      sizeof(reply->why));
+	int err = h->definitions ? 0 : uprobe_events_open(&h->definitions, &removed_cnt, &h->why);
 
 	reply->cnt = removed_cnt;
 	return err;
@@ -391,6 +389,7 @@ static void handle(struct holder *h)
 {
 	struct wire_reply reply = { .err = -EINVAL };
 
+	h->why.text[0] = '\0';
 	switch (h->head.kind) {
 	case WIRE_ATTACH:
 		reply.err = attach(h);
@@ -411,10 +410,7 @@ static void handle(struct holder *h)
 		reply.err = add_to_events(h);
 		break;
 	case WIRE_TAP:
-		h->why[0] = '\0';
 		reply.err = tap(h, &reply);
-		if (reply.err)
-			memcpy(reply.why, h->why, sizeof(reply.why));
 		break;
 	case WIRE_SET_TAP:
 		reply.err = set_tap(h, &reply);
@@ -426,6 +422,9 @@ static void handle(struct holder *h)
 		shared_probes_free(forget(&h->events, h->head.events_id));
 		return;
 	}
+	if (reply.err)
+		snprintf(reply.why, sizeof(reply.why), "%.*s", (int)sizeof(reply.why) - 1,
+			 h->why.text);
 	answer(h, &reply);
 }
 

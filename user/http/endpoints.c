@@ -3,10 +3,11 @@
 #include "http/endpoints.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/err.h"
 
 static const struct page {
 	const char *path;
@@ -68,24 +69,20 @@ int endpoint_parse_path(const char *path, struct endpoint_request *ret)
 	return -ENOENT;
 }
 
-static int set_pid(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+static int set_pid(struct endpoint_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
 
-	if (parse_number(value, INT32_MAX, &n, &end) || *end) {
-		snprintf(why, why_bytes, "bad pid: a process id is wanted");
-		return -EINVAL;
-	}
-	if (r->pid && r->pid != (pid_t)n) {
-		snprintf(why, why_bytes, "two different processes are named");
-		return -EINVAL;
-	}
+	if (parse_number(value, INT32_MAX, &n, &end) || *end)
+		return err_set(why, -EINVAL, "bad pid: a process id is wanted");
+	if (r->pid && r->pid != (pid_t)n)
+		return err_set(why, -EINVAL, "two different processes are named");
 	r->pid = (pid_t)n;
 	return 0;
 }
 
-static int set_seconds(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+static int set_seconds(struct endpoint_request *r, const char *value, struct err *why)
 {
 	const char *end = "";
 	uint32_t n;
@@ -95,11 +92,9 @@ static int set_seconds(struct endpoint_request *r, const char *value, char *why,
 		r->seconds = 0;
 		return 0;
 	}
-	if (parse_number(value, ENDPOINT_SECONDS_CAP, &n, &end) || *end) {
-		snprintf(why, why_bytes, "bad seconds: a number from 0 to %d is wanted",
-			 ENDPOINT_SECONDS_CAP);
-		return -EINVAL;
-	}
+	if (parse_number(value, ENDPOINT_SECONDS_CAP, &n, &end) || *end)
+		return err_set(why, -EINVAL, "bad seconds: a number from 0 to %d is wanted",
+			       ENDPOINT_SECONDS_CAP);
 	r->seconds = n;
 	return 0;
 }
@@ -140,7 +135,7 @@ const char *endpoint_moment_text(enum endpoint_moment at)
 	return moments[at];
 }
 
-static int set_moment(struct endpoint_request *r, const char *value, char *why, size_t why_bytes)
+static int set_moment(struct endpoint_request *r, const char *value, struct err *why)
 {
 	for (size_t i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
 		if (strcmp(value, moments[i]))
@@ -148,8 +143,7 @@ static int set_moment(struct endpoint_request *r, const char *value, char *why, 
 		r->at = (enum endpoint_moment)i;
 		return 0;
 	}
-	snprintf(why, why_bytes, "bad at: peak, limit, last or now is wanted");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "bad at: peak, limit, last or now is wanted");
 }
 
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF])
@@ -180,70 +174,67 @@ int endpoint_parse_time(const char *text, int64_t *ret)
 	return 0;
 }
 
-static int set_time(int64_t *to, const char *key, const char *value, char *why, size_t why_bytes)
+static int set_time(int64_t *to, const char *key, const char *value, struct err *why)
 {
 	if (!endpoint_parse_time(value, to))
 		return 0;
-	snprintf(why, why_bytes, "bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z", key);
-	return -EINVAL;
+	return err_set(why, -EINVAL, "bad %s: a time in UTC is wanted, as 2026-11-26T14:05:00Z",
+		       key);
 }
 
 /* Of a difference of two moments. */
-static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
-			size_t why_bytes)
+static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value,
+			struct err *why)
 {
 	if (!strcmp(key, "from")) {
 		r->has_from = true;
-		return set_time(&r->from_s, key, value, why, why_bytes);
+		return set_time(&r->from_s, key, value, why);
 	}
 	if (!strcmp(key, "to") && value[0])
-		return set_time(&r->to_s, key, value, why, why_bytes);
+		return set_time(&r->to_s, key, value, why);
 	if (strcmp(key, "format"))
 		return 0;
 	r->is_json = !strcmp(value, "json");
 	if (r->is_json || !strcmp(value, "html"))
 		return 0;
-	snprintf(why, why_bytes, "bad format: html or json is wanted");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "bad format: html or json is wanted");
 }
 
-static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
-			  size_t why_bytes)
+static int set_growth_arg(struct endpoint_request *r, const char *key, const char *value,
+			  struct err *why)
 {
 	if (!strcmp(key, "of")) {
 		r->of_day = !strcmp(value, "day");
 		if (r->of_day || !strcmp(value, "hour"))
 			return 0;
-		snprintf(why, why_bytes, "bad of: hour or day is wanted");
-		return -EINVAL;
+		return err_set(why, -EINVAL, "bad of: hour or day is wanted");
 	}
 	if (strcmp(key, "by"))
 		return 0;
 	r->by_scope = !strcmp(value, "scope");
 	if (r->by_scope || !strcmp(value, "stack"))
 		return 0;
-	snprintf(why, why_bytes, "bad by: stack or scope is wanted");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "bad by: stack or scope is wanted");
 }
 
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
-		     size_t why_bytes)
+int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
+		     struct err *why)
 {
 	bool may_have_pid = is_profile(r->endpoint) || endpoint_is_of_one(r->endpoint);
 
 	if (may_have_pid && !strcmp(key, "pid"))
-		return set_pid(r, value, why, why_bytes);
+		return set_pid(r, value, why);
 	if ((r->endpoint == ENDPOINT_INDEX || r->endpoint == ENDPOINT_PROCESS) &&
 	    !strcmp(key, "live"))
 		r->is_still = !strcmp(value, "0");
 	if (r->endpoint == ENDPOINT_GROWTH)
-		return set_growth_arg(r, key, value, why, why_bytes);
+		return set_growth_arg(r, key, value, why);
 	if (r->endpoint == ENDPOINT_DIFF && strcmp(key, "at") && strcmp(key, "seconds"))
-		return set_diff_arg(r, key, value, why, why_bytes);
+		return set_diff_arg(r, key, value, why);
 	if (has_time(r->endpoint) && !strcmp(key, "seconds"))
-		return set_seconds(r, value, why, why_bytes);
+		return set_seconds(r, value, why);
 	if (has_time(r->endpoint) && !strcmp(key, "at"))
-		return set_moment(r, value, why, why_bytes);
+		return set_moment(r, value, why);
 	/* What is no number is 0 there, and gc asks for a collection before: nothing here is
 	 * garbage. */
 	if ((r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
@@ -252,33 +243,27 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 	return 0;
 }
 
-int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes)
+int endpoint_check(const struct endpoint_request *r, struct err *why)
 {
 	bool has_moments = r->endpoint == ENDPOINT_HEAP || is_view(r->endpoint);
 
 	bool is_of_two = r->at == ENDPOINT_NOW && r->has_from;
 	bool is_of_saved = r->at != ENDPOINT_NOW && !r->has_from && !r->to_s && !r->is_json;
 
-	if (r->endpoint == ENDPOINT_DIFF &&
-	    (!(is_of_two || is_of_saved) || r->seconds || !r->pid)) {
-		snprintf(why, why_bytes,
-			 "a difference is of one process, from a saved profile until now or of two "
-			 "moments: /pid/N/diff?at=peak, limit or last; or ?from=TIME&to=TIME");
-		return -EINVAL;
-	}
-	if (r->to_s && r->from_s >= r->to_s) {
-		snprintf(why, why_bytes, "from is not before to");
-		return -EINVAL;
-	}
-	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds)) {
-		snprintf(why, why_bytes,
-			 "at= is for the heap profile of one process, without seconds and debug");
-		return -EINVAL;
-	}
+	if (r->endpoint == ENDPOINT_DIFF && (!(is_of_two || is_of_saved) || r->seconds || !r->pid))
+		return err_set(
+			why, -EINVAL,
+			"a difference is of one process, from a saved profile until now or of two "
+			"moments: /pid/N/diff?at=peak, limit or last; or ?from=TIME&to=TIME");
+	if (r->to_s && r->from_s >= r->to_s)
+		return err_set(why, -EINVAL, "from is not before to");
+	if (r->at != ENDPOINT_NOW && (!has_moments || !r->pid || r->is_text || r->seconds))
+		return err_set(
+			why, -EINVAL,
+			"at= is for the heap profile of one process, without seconds and debug");
 	if (!r->is_text || !r->seconds)
 		return 0;
-	snprintf(why, why_bytes, "seconds and debug do not go together");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "seconds and debug do not go together");
 }
 
 static int hex_digit(char c)
@@ -310,8 +295,8 @@ static int parse_addr(const char **text, const char *end, uint64_t *ret)
 	return 0;
 }
 
-int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret, char *why,
-			 size_t why_bytes)
+int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret,
+			 struct err *why)
 {
 	const char *end = text + bytes;
 	struct endpoint_addrs a = { 0 };
@@ -321,18 +306,15 @@ int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *
 		end--;
 	for (const char *at = text; at < end; at++)
 		cap += *at == '+';
-	if (cap > ENDPOINT_ADDRS_CAP) {
-		snprintf(why, why_bytes, "more than %d addresses at once", ENDPOINT_ADDRS_CAP);
-		return -EINVAL;
-	}
+	if (cap > ENDPOINT_ADDRS_CAP)
+		return err_set(why, -EINVAL, "more than %d addresses at once", ENDPOINT_ADDRS_CAP);
 	a.addrs = calloc(cap, sizeof(*a.addrs));
 	if (!a.addrs)
 		return -ENOMEM;
 	while (text < end) {
 		if (parse_addr(&text, end, &a.addrs[a.addr_cnt]) || (text < end && *text != '+')) {
-			snprintf(why, why_bytes, "addresses are wanted, as in 0x1234+0x5678");
 			free(a.addrs);
-			return -EINVAL;
+			return err_set(why, -EINVAL, "addresses are wanted, as in 0x1234+0x5678");
 		}
 		a.addr_cnt++;
 		text += text < end;

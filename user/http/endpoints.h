@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct err;
+
 enum endpoint {
 	ENDPOINT_INDEX,
 	ENDPOINT_HEALTH,
@@ -72,14 +74,14 @@ struct endpoint_request {
 /* -ENOENT: there is no such page. */
 int endpoint_parse_path(const char *path, struct endpoint_request *ret);
 /* Take in one argument of the request. -EINVAL with a sentence for the client in why. */
-int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value, char *why,
-		     size_t why_bytes);
+int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
+		     struct err *why);
 /* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
 #define ENDPOINT_TIME_BUF 32
 int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
 /* When all are in: do they go together? */
-int endpoint_check(const struct endpoint_request *r, char *why, size_t why_bytes);
+int endpoint_check(const struct endpoint_request *r, struct err *why);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);
 
@@ -91,7 +93,7 @@ struct endpoint_addrs {
 	size_t addr_cnt;
 };
 /* "0x7f12+0x3456", hexadecimal. -EINVAL with a sentence in why; -ENOMEM. */
-int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret, char *why,
-			 size_t why_bytes);
+int endpoint_parse_addrs(const char *text, size_t bytes, struct endpoint_addrs *ret,
+			 struct err *why);
 
 #endif

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "http/http_priv.h"
 #include "http/listen.h"
@@ -595,7 +596,7 @@ static int start(struct http_server *s)
 }
 
 int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
-	      struct http_server **ret, char *why, size_t why_bytes)
+	      struct http_server **ret, struct err *why)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
 	const char *port;
@@ -608,7 +609,7 @@ int http_open(const struct http_options *opts, const struct http_ops *ops, void 
 	s->open_path = opts->open_path ? opts->open_path : "";
 	if (opts->token)
 		snprintf(s->token, sizeof(s->token), "%s", opts->token);
-	err = listen_open(opts->listen, !s->token[0], &s->socket, why, why_bytes);
+	err = listen_open(opts->listen, !s->token[0], &s->socket, why);
 	if (err) {
 		free(s);
 		return err;
@@ -617,7 +618,7 @@ int http_open(const struct http_options *opts, const struct http_ops *ops, void 
 		s->name[0] = '\0';
 	err = start(s);
 	if (err) {
-		snprintf(why, why_bytes, "the HTTP library does not start");
+		err_set(why, err, "the HTTP library does not start");
 		http_close(s);
 		return err;
 	}
@@ -625,14 +626,12 @@ int http_open(const struct http_options *opts, const struct http_ops *ops, void 
 	return 0;
 }
 
-int http_set_token(struct http_server *s, const char *token, char *why, size_t why_bytes)
+int http_set_token(struct http_server *s, const char *token, struct err *why)
 {
-	if (!token && !s->socket.is_local) {
-		snprintf(why, why_bytes,
-			 "'%s' can be reached from other machines: that needs a token file",
-			 s->socket.address);
-		return -EPERM;
-	}
+	if (!token && !s->socket.is_local)
+		return err_set(why, -EPERM,
+			       "'%s' can be reached from other machines: that needs a token file",
+			       s->socket.address);
 	explicit_bzero(s->token, sizeof(s->token));
 	if (token)
 		snprintf(s->token, sizeof(s->token), "%s", token);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
 struct http_exchange;
 struct http_server;
 
@@ -58,14 +59,14 @@ struct http_answer {
 
 /* On failure why says what is wrong, and what to do. */
 int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
-	      struct http_server **ret, char *why, size_t why_bytes);
+	      struct http_server **ret, struct err *why);
 /* Held exchanges are answered with 503 first, and so is what is asked meanwhile: no ops are called
  * but body_cap. */
 void http_close(struct http_server *s);
 
 /* From the next request on; NULL: none, which is refused off loopback (-EPERM, and why). Connections
  * that are open stay. */
-int http_set_token(struct http_server *s, const char *token, char *why, size_t why_bytes);
+int http_set_token(struct http_server *s, const char *token, struct err *why);
 
 /* Where it listens: "http://127.0.0.1:7676/", or "unix:PATH". */
 const char *http_address(const struct http_server *s);

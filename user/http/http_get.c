@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/curl_setup.h"
+#include "base/err.h"
 #include "base/printable.h"
 #include "base/write_all.h"
 
@@ -80,62 +81,51 @@ static CURLcode set_up(struct download *d, const char *url, const char *token,
 }
 
 /* What the server says is wrong, in one line. */
-static int explain_status(struct download *d, bool has_token, char *why, size_t why_bytes)
+static int explain_status(struct download *d, bool has_token, struct err *why)
 {
 	long status = status_of(d);
 
 	d->answer[strcspn(d->answer, "\r\n")] = '\0';
 	make_printable(d->answer);
-	if (status == 401 || status == 403) {
-		snprintf(why, why_bytes, "the server wants %s (HTTP status %ld)",
-			 has_token ? "another token than that of --token-file" :
-				     "a token (--token-file FILE of heaptap diff and report)",
-			 status);
-		return -EACCES;
-	}
-	snprintf(why, why_bytes, "HTTP status %ld%s%s", status, d->answer[0] ? ": " : "",
-		 d->answer);
-	return -EIO;
+	if (status == 401 || status == 403)
+		return err_set(why, -EACCES, "the server wants %s (HTTP status %ld)",
+			       has_token ? "another token than that of --token-file" :
+					   "a token (--token-file FILE of heaptap diff and report)",
+			       status);
+	return err_set(why, -EIO, "HTTP status %ld%s%s", status, d->answer[0] ? ": " : "",
+		       d->answer);
 }
 
-static int perform(struct download *d, const char *url, const char *token, char *why,
-		   size_t why_bytes)
+static int perform(struct download *d, const char *url, const char *token, struct err *why)
 {
 	char error[CURL_ERROR_SIZE] = "";
 	CURLcode rc = set_up(d, url, token, error);
 
 	if (rc == CURLE_OK)
 		rc = curl_easy_perform(d->easy);
-	if (d->err == -EFBIG) {
-		snprintf(why, why_bytes, "the file has more than %zu MiB",
-			 HTTP_GET_BYTES_MAX >> 20);
-		return d->err;
-	}
-	if (d->err || rc != CURLE_OK) {
-		snprintf(why, why_bytes, "%s",
-			 d->err	  ? strerror(-d->err) :
-			 error[0] ? error :
-				    curl_easy_strerror(rc));
-		return d->err ? d->err : -EIO;
-	}
-	return status_of(d) == 200 ? 0 : explain_status(d, token, why, why_bytes);
+	if (d->err == -EFBIG)
+		return err_set(why, d->err, "the file has more than %zu MiB",
+			       HTTP_GET_BYTES_MAX >> 20);
+	if (d->err || rc != CURLE_OK)
+		return err_set(why, d->err ? d->err : -EIO, "%s",
+			       d->err	? strerror(-d->err) :
+			       error[0] ? error :
+					  curl_easy_strerror(rc));
+	return status_of(d) == 200 ? 0 : explain_status(d, token, why);
 }
 
-int http_get(const char *url, const char *token, int fd, char *why, size_t why_bytes)
+int http_get(const char *url, const char *token, int fd, struct err *why)
 {
 	struct download d = { .fd = fd };
-	int err = -ENOMEM;
+	int err = err_set(why, -ENOMEM, "out of memory");
 
-	snprintf(why, why_bytes, "out of memory");
-	if (http_get_has_user(url)) {
-		snprintf(why, why_bytes, "no name and password in an address");
-		return -EINVAL;
-	}
+	if (http_get_has_user(url))
+		return err_set(why, -EINVAL, "no name and password in an address");
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return -ENOMEM;
 	d.easy = curl_easy_init();
 	if (d.easy)
-		err = perform(&d, url, token, why, why_bytes);
+		err = perform(&d, url, token, why);
 	curl_easy_cleanup(d.easy);
 	curl_global_cleanup();
 	return err;

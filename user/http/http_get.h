@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 /* "http://..." or "https://..." */
 bool http_get_is_url(const char *text);
 /* Of such an address: a name or a password stands in front of the host. */
@@ -21,6 +23,6 @@ bool http_get_has_user(const char *url);
  * redirections are not followed. A negative errno with a sentence in why: -EACCES where a token is wanted, or another
  * one; -EFBIG.
  */
-int http_get(const char *url, const char *token, int fd, char *why, size_t why_bytes);
+int http_get(const char *url, const char *token, int fd, struct err *why);
 
 #endif

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/folder.h"
 
 #define BACKLOG 64
@@ -139,8 +140,7 @@ static int open_inet(const struct addrinfo *ai, struct listen_socket *s)
 }
 
 /* To be freed. */
-static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, char *why,
-		   size_t why_bytes)
+static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, struct err *why)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
 	char host[LISTEN_HOST_BYTES];
@@ -148,55 +148,49 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 	const char *port;
 	int rc, err = listen_parse(text, host, &port);
 
-	if (err) {
-		snprintf(why, why_bytes, "bad address '%s': ADDR:PORT or unix:PATH is wanted",
-			 text);
-		return err;
-	}
+	if (err)
+		return err_set(why, err, "bad address '%s': ADDR:PORT or unix:PATH is wanted",
+			       text);
 	rc = getaddrinfo(host, port, &hints, &ai);
-	if (rc) {
-		snprintf(why, why_bytes, "cannot resolve '%s': %s", host, gai_strerror(rc));
-		return -EINVAL;
-	}
+	if (rc)
+		return err_set(why, -EINVAL, "cannot resolve '%s': %s", host, gai_strerror(rc));
 	if (must_be_local && !is_loopback(ai->ai_addr)) {
-		snprintf(why, why_bytes,
-			 "'%s' can be reached from other machines: that needs --token-file FILE",
-			 text);
 		freeaddrinfo(ai);
-		return -EPERM;
+		return err_set(
+			why, -EPERM,
+			"'%s' can be reached from other machines: that needs --token-file FILE",
+			text);
 	}
 	*ret = ai;
 	return 0;
 }
 
-static int open_host(const char *text, bool must_be_local, struct listen_socket *s, char *why,
-		     size_t why_bytes)
+static int open_host(const char *text, bool must_be_local, struct listen_socket *s, struct err *why)
 {
 	struct addrinfo *ai;
-	int err = resolve(text, must_be_local, &ai, why, why_bytes);
+	int err = resolve(text, must_be_local, &ai, why);
 
 	if (err)
 		return err;
 	s->is_local = is_loopback(ai->ai_addr);
 	err = open_inet(ai, s);
 	if (err == -EADDRINUSE)
-		snprintf(why, why_bytes,
-			 "%s is in use by another program; choose another port with --listen",
-			 text);
+		err_set(why, err,
+			"%s is in use by another program; choose another port with --listen", text);
 	else if (err)
-		snprintf(why, why_bytes, "cannot listen on %s: %s", text, strerror(-err));
+		err_set_os(why, err, "cannot listen on %s", text);
 	freeaddrinfo(ai);
 	return err;
 }
 
-int listen_check(const char *text, bool must_be_local, char *why, size_t why_bytes)
+int listen_check(const char *text, bool must_be_local, struct err *why)
 {
 	struct addrinfo *ai;
 	int err;
 
 	if (!strncmp(text, "unix:", 5))
 		return 0;
-	err = resolve(text, must_be_local, &ai, why, why_bytes);
+	err = resolve(text, must_be_local, &ai, why);
 	if (!err)
 		freeaddrinfo(ai);
 	return err;
@@ -229,35 +223,35 @@ static int bind_unix(int fd, const struct sockaddr_un *sun)
 }
 
 /* Who can change the folder of a socket can put his own there. */
-static int check_folder(const char *path, char *why, size_t why_bytes)
+static int check_folder(const char *path, struct err *why)
 {
-	char folder[PATH_MAX], folder_why[FOLDER_WHY_BYTES] = "";
+	char folder[PATH_MAX];
+	struct err folder_why = { 0 };
 	const char *slash = strrchr(path, '/');
 	int fd, err;
 
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash + 1 - path) : 1,
 		 slash ? path : ".");
-	err = folder_open(folder, FOLDER_SHARED, &fd, folder_why);
+	err = folder_open(folder, FOLDER_SHARED, &fd, &folder_why);
 	if (!err)
 		close(fd);
+	else if (folder_why.text[0])
+		err_set(why, err, "cannot listen on unix:%s: %s; choose a socket in another folder",
+			path, folder_why.text);
 	else
-		snprintf(why, why_bytes, "cannot listen on unix:%s: %s%s", path,
-			 *folder_why ? folder_why : strerror(-err),
-			 *folder_why ? "; choose a socket in another folder" : "");
+		err_set_os(why, err, "cannot listen on unix:%s", path);
 	return err;
 }
 
-static int open_unix(const char *path, struct listen_socket *s, char *why, size_t why_bytes)
+static int open_unix(const char *path, struct listen_socket *s, struct err *why)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int err;
 
-	if (!*path || strlen(path) >= sizeof(sun.sun_path)) {
-		snprintf(why, why_bytes, "bad path '%s' of a socket: 1 to %zu bytes", path,
-			 sizeof(sun.sun_path) - 1);
-		return -EINVAL;
-	}
-	err = check_folder(path, why, why_bytes);
+	if (!*path || strlen(path) >= sizeof(sun.sun_path))
+		return err_set(why, -EINVAL, "bad path '%s' of a socket: 1 to %zu bytes", path,
+			       sizeof(sun.sun_path) - 1);
+	err = check_folder(path, why);
 	if (err)
 		return err;
 	memcpy(sun.sun_path, path, strlen(path) + 1);
@@ -270,7 +264,7 @@ static int open_unix(const char *path, struct listen_socket *s, char *why, size_
 	if (!err && listen(s->fd, BACKLOG))
 		err = -errno;
 	if (err) {
-		snprintf(why, why_bytes, "cannot listen on unix:%s: %s", path, strerror(-err));
+		err_set_os(why, err, "cannot listen on unix:%s", path);
 		close(s->fd);
 		s->fd = -1;
 		return err;
@@ -281,13 +275,12 @@ static int open_unix(const char *path, struct listen_socket *s, char *why, size_
 	return 0;
 }
 
-int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, char *why,
-		size_t why_bytes)
+int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, struct err *why)
 {
 	*ret = (struct listen_socket){ .fd = -1 };
 	if (!strncmp(text, "unix:", 5))
-		return open_unix(text + 5, ret, why, why_bytes);
-	return open_host(text, must_be_local, ret, why, why_bytes);
+		return open_unix(text + 5, ret, why);
+	return open_host(text, must_be_local, ret, why);
 }
 
 void listen_close(struct listen_socket *s)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 #define LISTEN_HOST_BYTES 256
 
 /*
@@ -36,10 +38,9 @@ struct listen_socket {
  * is bound. A unix socket that nobody listens on any more is replaced. On failure why says what is
  * wrong and what to do.
  */
-int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, char *why,
-		size_t why_bytes);
+int listen_open(const char *text, bool must_be_local, struct listen_socket *ret, struct err *why);
 /* What listen_open() would refuse before it binds anything, its port and its path aside. */
-int listen_check(const char *text, bool must_be_local, char *why, size_t why_bytes);
+int listen_check(const char *text, bool must_be_local, struct err *why);
 void listen_close(struct listen_socket *s);
 
 #endif

@@ -5,47 +5,39 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check_owner(int fd, const char *path, char *why, size_t why_bytes)
+#include "base/err.h"
+
+static int check_owner(int fd, const char *path, struct err *why)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, why_bytes, "token file '%s' is not a regular file", path);
-		return -EINVAL;
-	}
-	if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		snprintf(why, why_bytes,
-			 "token file '%s' can be read by others (mode %03o): chmod 600 '%s'", path,
-			 st.st_mode & 0777, path);
-		return -EPERM;
-	}
-	if (st.st_uid && st.st_uid != geteuid()) {
-		snprintf(why, why_bytes, "token file '%s' belongs to uid %u: make it your own",
-			 path, st.st_uid);
-		return -EPERM;
-	}
+	if (!S_ISREG(st.st_mode))
+		return err_set(why, -EINVAL, "token file '%s' is not a regular file", path);
+	if (st.st_mode & (S_IRWXG | S_IRWXO))
+		return err_set(why, -EPERM,
+			       "token file '%s' can be read by others (mode %03o): chmod 600 '%s'",
+			       path, st.st_mode & 0777, path);
+	if (st.st_uid && st.st_uid != geteuid())
+		return err_set(why, -EPERM, "token file '%s' belongs to uid %u: make it your own",
+			       path, st.st_uid);
 	return 0;
 }
 
-int token_read(const char *path, char *buf, char *why, size_t why_bytes)
+int token_read(const char *path, char *buf, struct err *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	ssize_t n = 0;
 
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, why_bytes, "cannot read token file '%s': %s", path, strerror(-err));
-		return err;
-	}
-	err = check_owner(fd, path, why, why_bytes);
+	if (fd < 0)
+		return err_set_os(why, -errno, "cannot read token file '%s'", path);
+	err = check_owner(fd, path, why);
 	if (!err) {
 		n = read(fd, buf, TOKEN_BYTES_CAP + 1);
 		err = n < 0 ? -errno : 0;
@@ -53,20 +45,16 @@ int token_read(const char *path, char *buf, char *why, size_t why_bytes)
 	close(fd);
 	if (err)
 		return err;
-	if (n > TOKEN_BYTES_CAP) {
-		snprintf(why, why_bytes, "the token in '%s' is longer than %d bytes", path,
-			 TOKEN_BYTES_CAP);
-		return -E2BIG;
-	}
+	if (n > TOKEN_BYTES_CAP)
+		return err_set(why, -E2BIG, "the token in '%s' is longer than %d bytes", path,
+			       TOKEN_BYTES_CAP);
 	buf[n] = '\0';
 	buf[strcspn(buf, "\r\n")] = '\0';
-	if (strlen(buf) < TOKEN_BYTES_MIN) {
-		snprintf(why, why_bytes,
-			 "the token in '%s' is shorter than %d bytes; make one with: "
-			 "head -c 24 /dev/urandom | base64",
-			 path, TOKEN_BYTES_MIN);
-		return -EINVAL;
-	}
+	if (strlen(buf) < TOKEN_BYTES_MIN)
+		return err_set(why, -EINVAL,
+			       "the token in '%s' is shorter than %d bytes; make one with: "
+			       "head -c 24 /dev/urandom | base64",
+			       path, TOKEN_BYTES_MIN);
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 #define TOKEN_BYTES_MIN 16
 #define TOKEN_BYTES_CAP 512
 
@@ -15,7 +17,7 @@
  * The first line of a file that nobody but its owner (us, or root) may read. buf has room for
  * TOKEN_BYTES_CAP + 1. On failure why says what is wrong and what to do.
  */
-int token_read(const char *path, char *buf, char *why, size_t why_bytes);
+int token_read(const char *path, char *buf, struct err *why);
 
 /* Takes as long for a wrong token as for the right one; the length of `given` may show. */
 bool token_equal(const char *given, const char *token);

@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "kernel/engine_priv.h"
 #include "kernel/features.h"
 #include "kernel/uapi.h"
@@ -171,25 +172,21 @@ static int attach_lifecycle(struct engine *e)
 	return 0;
 }
 
-static void explain(int err, const char *step, char *why, size_t why_bytes)
+static void explain(int err, const char *step, struct err *why)
 {
 	char *nl = strchr(last_warning.text, '\n');
 
-	if (!why)
-		return;
 	if (nl)
 		*nl = '\0';
-	snprintf(why, why_bytes, "%s: %s%s%s%s%s", step, strerror(-err),
-		 last_warning.text[0] ? " (" : "", last_warning.text,
-		 last_warning.text[0] ? ")" : "",
-		 err == -EPERM || err == -EACCES ?
-			 "; needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE" :
-			 "");
+	err_set(why, err, "%s: %s%s%s%s%s", step, strerror(-err), last_warning.text[0] ? " (" : "",
+		last_warning.text, last_warning.text[0] ? ")" : "",
+		err == -EPERM || err == -EACCES ?
+			"; needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE" :
+			"");
 }
 
 int engine_open(const struct engine_options *opts, const struct kernel_features *features,
-		const struct engine_ops *ops, void *ctx, struct engine **ret, char *why,
-		size_t why_bytes)
+		const struct engine_ops *ops, void *ctx, struct engine **ret, struct err *why)
 {
 	const char *step = "loading the BPF object";
 	struct engine *e = calloc(1, sizeof(*e));
@@ -227,8 +224,8 @@ int engine_open(const struct engine_options *opts, const struct kernel_features 
 	*ret = e;
 	e = NULL;
 out:
-	if (err)
-		explain(err, step, why, why_bytes);
+	if (err) /* before what is closed warns, too */
+		explain(err, step, why);
 	engine_close(e);
 	return err;
 }

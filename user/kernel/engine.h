@@ -16,6 +16,7 @@
 #include "kernel/attach.h"
 
 struct engine;
+struct err;
 struct kernel_features;
 
 /* A stack is reached from few threads and scopes; room for so many on the average. */
@@ -40,8 +41,7 @@ struct engine_ops {
 
 /* On failure why (if not NULL) says what failed and what to do. */
 int engine_open(const struct engine_options *opts, const struct kernel_features *features,
-		const struct engine_ops *ops, void *ctx, struct engine **ret, char *why,
-		size_t why_bytes);
+		const struct engine_ops *ops, void *ctx, struct engine **ret, struct err *why);
 void engine_close(struct engine *e);
 
 int engine_events_fd(const struct engine *e);

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "kernel/attach.h"
 #include "kernel/privileges.h"
 #include "kernel/uapi.h"
@@ -277,27 +278,26 @@ static bool may_open_perf_uprobes(void)
 static void explain_missing(struct kernel_features *f, int load_err)
 {
 	if (!f->bpf && (load_err == -EPERM || load_err == -EACCES))
-		snprintf(f->why, sizeof(f->why),
-			 "no permission to load BPF programs: run as root, or with CAP_BPF, "
-			 "CAP_PERFMON and CAP_SYS_PTRACE");
+		err_set(&f->why, load_err,
+			"no permission to load BPF programs: run as root, or with CAP_BPF, "
+			"CAP_PERFMON and CAP_SYS_PTRACE");
 	else if (!f->bpf)
-		snprintf(f->why, sizeof(f->why), "BPF programs cannot be loaded: %s",
-			 strerror(-load_err));
+		err_set_os(&f->why, load_err, "BPF programs cannot be loaded");
 	else if (!f->btf)
-		snprintf(f->why, sizeof(f->why),
-			 "the kernel has no BTF (/sys/kernel/btf/vmlinux): needs a kernel built "
-			 "with CONFIG_DEBUG_INFO_BTF, 5.15 or later");
+		err_set(&f->why, -ENOTSUP,
+			"the kernel has no BTF (/sys/kernel/btf/vmlinux): needs a kernel built "
+			"with CONFIG_DEBUG_INFO_BTF, 5.15 or later");
 	else if (!f->ringbuf)
-		snprintf(f->why, sizeof(f->why),
-			 "the kernel has no BPF ring buffer: needs 5.15 "
-			 "or later");
+		err_set(&f->why, -ENOTSUP,
+			"the kernel has no BPF ring buffer: needs 5.15 "
+			"or later");
 	else if (!f->perf_uprobe && !f->uprobe_multi && !may_open_perf_uprobes())
-		snprintf(f->why, sizeof(f->why),
-			 "uprobes cannot be attached: before Linux 6.6 they are perf events, for "
-			 "which the kernel wants CAP_SYS_ADMIN: run as root, or give it");
+		err_set(&f->why, -ENOTSUP,
+			"uprobes cannot be attached: before Linux 6.6 they are perf events, for "
+			"which the kernel wants CAP_SYS_ADMIN: run as root, or give it");
 	else if (!f->perf_uprobe && !f->uprobe_multi)
-		snprintf(f->why, sizeof(f->why),
-			 "uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later");
+		err_set(&f->why, -ENOTSUP,
+			"uprobes cannot be attached: needs CONFIG_UPROBES and 5.15 or later");
 }
 
 int kernel_features_probe(struct kernel_features *ret)
@@ -335,7 +335,7 @@ int kernel_features_probe(struct kernel_features *ret)
 
 bool kernel_features_suffice(const struct kernel_features *f)
 {
-	return !f->why[0];
+	return !f->why.text[0];
 }
 
 void probe_dummy_call(void)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "kernel/attach.h"
 
 struct kernel_features {
@@ -26,7 +27,7 @@ struct kernel_features {
 	bool shared_events; /* uprobes can be defined in tracefs (CONFIG_UPROBE_EVENTS) */
 	bool ringbuf;
 	bool has_blind_multi; /* there would be uprobe_multi, but a link sees one thread only */
-	char why[256]; /* of the first thing that is needed and missing: what, and what to do */
+	struct err why; /* of the first thing that is needed and missing: what, and what to do */
 };
 
 /* One line per feature, for `doctor`: name, from which kernel, what happens without it. */

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "kernel/privileges.h"
 #include "proc/process.h"
 
@@ -68,7 +69,7 @@ static int mount_privately(void)
 	return dir_fd;
 }
 
-static int open_tracefs(char *why, size_t why_bytes)
+static int open_tracefs(struct err *why)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	const char *forbidden = NULL;
@@ -86,40 +87,31 @@ static int open_tracefs(char *why, size_t why_bytes)
 			close(dir_fd);
 	}
 	dir_fd = mount_privately();
-	if (dir_fd < 0 && forbidden) {
-		snprintf(why, why_bytes, "cannot write to %s/" LIST ": %s", forbidden,
-			 strerror(-err));
-		return err;
-	}
-	if (dir_fd < 0) {
-		snprintf(why, why_bytes, "tracefs is not mounted and cannot be: %s",
-			 strerror(-dir_fd));
-		return dir_fd;
-	}
+	if (dir_fd < 0 && forbidden)
+		return err_set_os(why, err, "cannot write to %s/" LIST, forbidden);
+	if (dir_fd < 0)
+		return err_set_os(why, dir_fd, "tracefs is not mounted and cannot be");
 	if (has_list(dir_fd))
 		return dir_fd;
 	close(dir_fd);
-	snprintf(why, why_bytes,
-		 "tracefs has no " LIST " that can be written: needs CONFIG_UPROBE_EVENTS");
-	return -ENOTSUP;
+	return err_set(why, -ENOTSUP,
+		       "tracefs has no " LIST " that can be written: needs CONFIG_UPROBE_EVENTS");
 }
 
 /* Definitions do nothing without perf events. */
-static int open_usable(char *why, size_t why_bytes)
+static int open_usable(struct err *why)
 {
 	int err = privileges_try_perf_event();
 
 	if (!err)
-		return open_tracefs(why, why_bytes);
-	snprintf(why, why_bytes, "perf events cannot be opened: %s%s", strerror(-err),
-		 privileges_perf_advice(err));
-	return err;
+		return open_tracefs(why);
+	return err_set(why, err, "perf events cannot be opened: %s%s", strerror(-err),
+		       privileges_perf_advice(err));
 }
 
 bool uprobe_events_are_there(void)
 {
-	char why[256];
-	int dir_fd = open_usable(why, sizeof(why));
+	int dir_fd = open_usable(NULL);
 
 	if (dir_fd >= 0)
 		close(dir_fd);
@@ -219,8 +211,7 @@ static size_t remove_dead(const struct uprobe_events *ue)
 	return cnt;
 }
 
-int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, char *why,
-		       size_t why_bytes)
+int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, struct err *why)
 {
 	struct uprobe_events *ue = calloc(1, sizeof(*ue));
 	size_t removed_cnt;
@@ -230,11 +221,11 @@ int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, char
 		return -ENOMEM;
 	err = identify_own(&ue->own);
 	if (err) {
-		snprintf(why, why_bytes, "cannot read /proc/self: %s", strerror(-err));
+		err_set_os(why, err, "cannot read /proc/self");
 		free(ue);
 		return err;
 	}
-	ue->dir_fd = open_usable(why, why_bytes);
+	ue->dir_fd = open_usable(why);
 	if (ue->dir_fd < 0) {
 		err = ue->dir_fd;
 		free(ue);

@@ -17,6 +17,7 @@
 
 #define UPROBE_EVENT_NAME_BYTES 64
 
+struct err;
 struct uprobe_events;
 
 /* Can be opened, as far as can be told without doing it. */
@@ -26,8 +27,7 @@ bool uprobe_events_are_there(void);
  * Uses the tracefs that is mounted; without one, a mount that nobody else sees. On failure why says
  * what is missing. `ret_removed_cnt` (may be NULL): definitions of dead runs that were removed.
  */
-int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, char *why,
-		       size_t why_bytes);
+int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, struct err *why);
 /* Removes what is still defined, as far as nothing is attached to it. */
 void uprobe_events_close(struct uprobe_events *ue);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/err.h"
 #include "proc/cgroup_origin.h"
 #include "proc/cgroup_free.h"
 #include "proc/proc_text.h"
@@ -270,34 +271,31 @@ static int is_folder(void *ctx, const char *folder)
 	return !stat(folder, &st) && S_ISDIR(st.st_mode);
 }
 
-int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t why_bytes)
+int cgroup_find(const char *text, struct cgroup_place *ret, struct err *why)
 {
 	struct cgroup_mount mount;
 	struct cgroup_place place;
 	char *mountinfo = NULL;
 	int err = proc_text_read(0, "mountinfo", &mountinfo);
 
-	if (err) {
-		snprintf(why, why_bytes, "cannot read /proc/self/mountinfo: %s", strerror(-err));
-		return err;
-	}
+	if (err)
+		return err_set_os(why, err, "cannot read /proc/self/mountinfo");
 	/* A process is at the same place in all hierarchies, as container runtimes see to it. */
 	if (cgroup_free_find_mount(&mount))
 		mount.origin[0] = '\0';
 	err = cgroup_parse(text, mountinfo, mount.origin, &place);
 	if (err) {
-		snprintf(why, why_bytes,
-			 err == -EINVAL ? "'%s' is no path of a cgroup" : "out of memory", text);
+		err_set(why, err, err == -EINVAL ? "'%s' is no path of a cgroup" : "out of memory",
+			text);
 		goto out;
 	}
 	*ret = place;
 	if (cgroup_each_folder(&place, mountinfo, is_folder, NULL) == 1)
 		goto out;
-	err = -ENOENT;
-	snprintf(why, why_bytes,
-		 "there is no cgroup '%s': give its folder below /sys/fs/cgroup, or its path as in "
-		 "/proc/PID/cgroup",
-		 text);
+	err = err_set(why, -ENOENT,
+		      "there is no cgroup '%s': give its folder below /sys/fs/cgroup, or its path "
+		      "as in /proc/PID/cgroup",
+		      text);
 out:
 	free(mountinfo);
 	return err;

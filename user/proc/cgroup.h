@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
+
 struct cgroup_place {
 	char *path; /* as in /proc/PID/cgroup of the host, "/" the root, no '/' at its end */
 	/* v1: what the hierarchy is mounted with, "rw,memory"; v2: ""; NULL: any hierarchy */
@@ -35,7 +37,7 @@ bool cgroup_holds(const struct cgroup_place *place, const char *proc_cgroup);
 
 /* One of this machine. -EINVAL, with a sentence for the user in why; or -ENOENT, likewise, when it does
  * not exist now: it may come, and *ret is where it would be, to be released all the same. */
-int cgroup_find(const char *text, struct cgroup_place *ret, char *why, size_t why_bytes);
+int cgroup_find(const char *text, struct cgroup_place *ret, struct err *why);
 void cgroup_release(struct cgroup_place *place);
 
 #endif

@@ -24,9 +24,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/printable.h"
 
 static bool is_hex(char c)
@@ -236,15 +236,14 @@ bool container_id_matches(const char *id, const char *given)
 	return given[0] && !strncmp(id, given, strlen(given));
 }
 
-int container_check_given(const char *given, char *why, size_t why_bytes)
+int container_check_given(const char *given, struct err *why)
 {
 	size_t len = strlen(skip_scheme(given));
 
 	if (len && len < CONTAINER_ID_BYTES && !strpbrk(skip_scheme(given), "/ \t\n"))
 		return 0;
-	snprintf(why, why_bytes,
-		 "'%s' is no container: give its id or the beginning of it, or for lxc and "
-		 "systemd-nspawn its name",
-		 given);
-	return -EINVAL;
+	return err_set(why, -EINVAL,
+		       "'%s' is no container: give its id or the beginning of it, or for lxc and "
+		       "systemd-nspawn its name",
+		       given);
 }

@@ -4,7 +4,8 @@
 #define HT_PROC_CONTAINER_H
 
 #include <stdbool.h>
-#include <stddef.h>
+
+struct err;
 
 #define CONTAINER_ID_BYTES 65
 
@@ -24,6 +25,6 @@ void container_id_from_mountinfo(const char *text, char buf[static CONTAINER_ID_
 /* Does the id begin with what a user gave, "0123abcd" or "docker://0123abcd"? */
 bool container_id_matches(const char *id, const char *given);
 /* 0, or -EINVAL with a sentence in why: it can be no id. */
-int container_check_given(const char *given, char *why, size_t why_bytes);
+int container_check_given(const char *given, struct err *why);
 
 #endif

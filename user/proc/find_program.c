@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/regular_file.h"
 
 static int check_executable(const char *path)
@@ -97,80 +98,78 @@ int script_line_read(const char *path, struct script_line *ret)
 }
 
 /* execve says ENOENT for a missing interpreter as well, be it a script's or the loader. */
-static void explain_missing(const char *cmd, char *buf, size_t buf_bytes)
+static void explain_missing(const char *cmd, struct err *why)
 {
 	struct script_line script = { .interp = "" };
 	char *path = NULL;
 
 	if (find_program(cmd, &path)) {
 		if (strchr(cmd, '/'))
-			snprintf(buf, buf_bytes, "cannot start '%s': there is no such file", cmd);
+			err_set(why, -ENOENT, "cannot start '%s': there is no such file", cmd);
 		else
-			snprintf(buf, buf_bytes,
-				 "cannot start '%s': no such command in PATH; give its path", cmd);
+			err_set(why, -ENOENT,
+				"cannot start '%s': no such command in PATH; give its path", cmd);
 	} else if (!script_line_read(path, &script)) {
-		snprintf(buf, buf_bytes,
-			 "cannot start '%s': bad interpreter '%s' in its first line: install it or "
-			 "correct the line",
-			 path, script.interp);
+		err_set(why, -ENOENT,
+			"cannot start '%s': bad interpreter '%s' in its first line: install it or "
+			"correct the line",
+			path, script.interp);
 	} else {
-		snprintf(buf, buf_bytes,
-			 "cannot start '%s': the loader (ELF interpreter) that it asks for is not "
-			 "installed; 'readelf -l' shows its name",
-			 path);
+		err_set(why, -ENOENT,
+			"cannot start '%s': the loader (ELF interpreter) that it asks for is not "
+			"installed; 'readelf -l' shows its name",
+			path);
 	}
 	free(path);
 }
 
-static void explain_forbidden(const char *cmd, char *buf, size_t buf_bytes)
+static void explain_forbidden(const char *cmd, struct err *why)
 {
 	struct script_line script = { .interp = "" };
 	char *path = NULL;
 
 	if (!find_program(cmd, &path) && !script_line_read(path, &script))
-		snprintf(buf, buf_bytes,
-			 "cannot start '%s': its interpreter '%s' may not be executed: check its "
-			 "permissions",
-			 path, script.interp);
+		err_set(why, -EACCES,
+			"cannot start '%s': its interpreter '%s' may not be executed: check its "
+			"permissions",
+			path, script.interp);
 	else
-		snprintf(buf, buf_bytes,
-			 "cannot start '%s': it may not be executed (no execute permission, or its "
-			 "file system is mounted noexec): chmod +x, or name another file",
-			 cmd);
+		err_set(why, -EACCES,
+			"cannot start '%s': it may not be executed (no execute permission, or its "
+			"file system is mounted noexec): chmod +x, or name another file",
+			cmd);
 	free(path);
 }
 
-char *find_program_explain(const char *cmd, int err, char *buf, size_t buf_bytes)
+const char *find_program_explain(const char *cmd, int err, struct err *why)
 {
 	switch (-err) {
 	case ENOENT:
-		explain_missing(cmd, buf, buf_bytes);
+		explain_missing(cmd, why);
 		break;
 	case EACCES:
-		explain_forbidden(cmd, buf, buf_bytes);
+		explain_forbidden(cmd, why);
 		break;
 	case EISDIR:
-		snprintf(buf, buf_bytes, "cannot start '%s': it is a directory", cmd);
+		err_set(why, err, "cannot start '%s': it is a directory", cmd);
 		break;
 	case ENOEXEC:
-		snprintf(
-			buf, buf_bytes,
+		err_set(why, err,
 			"cannot start '%s': not a program for this machine (neither an ELF file of "
 			"its kind nor a script with a #! line)",
 			cmd);
 		break;
 	case ENOTSUP:
-		snprintf(buf, buf_bytes,
-			 "cannot record '%s': it is a 32-bit program, and heaptap records 64-bit "
-			 "programs only; use a 64-bit build of it",
-			 cmd);
+		err_set(why, err,
+			"cannot record '%s': it is a 32-bit program, and heaptap records 64-bit "
+			"programs only; use a 64-bit build of it",
+			cmd);
 		break;
 	case ESRCH:
-		snprintf(buf, buf_bytes, "cannot start '%s': its process was killed before it ran",
-			 cmd);
+		err_set(why, err, "cannot start '%s': its process was killed before it ran", cmd);
 		break;
 	default:
-		snprintf(buf, buf_bytes, "cannot start '%s': %s", cmd, strerror(-err));
+		err_set_os(why, err, "cannot start '%s'", cmd);
 	}
-	return buf;
+	return why->text;
 }

@@ -3,7 +3,7 @@
 #ifndef HT_PROC_FIND_PROGRAM_H
 #define HT_PROC_FIND_PROGRAM_H
 
-#include <stddef.h>
+struct err;
 
 /*
  * The path that execvp would run: cmd itself when it has a slash, else the first executable file
@@ -23,7 +23,7 @@ struct script_line {
 /* -ENOEXEC: not a script. */
 int script_line_read(const char *path, struct script_line *ret);
 
-/* A sentence for the user: why cmd could not be started, and what to do. Returns buf. */
-char *find_program_explain(const char *cmd, int err, char *buf, size_t buf_bytes);
+/* A sentence for the user: why cmd could not be started, and what to do. Returns its text. */
+const char *find_program_explain(const char *cmd, int err, struct err *why);
 
 #endif

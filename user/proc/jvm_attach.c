@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/write_all.h"
 #include "proc/proc_text.h"
 #include "proc/process.h"
@@ -46,7 +47,7 @@ struct attach {
 	bool has_trigger;
 };
 
-/* What the child tells: how it ended, and a sentence. */
+/* What the child tells: how it ended, and a sentence. One write to a pipe, which is whole up to PIPE_BUF. */
 struct outcome {
 	int err;
 	char why[256];
@@ -256,7 +257,7 @@ static int in_child(struct attach *a, struct outcome *o)
 	return err;
 }
 
-int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_bytes)
+int jvm_write_perfmap(const struct process_info *info, struct err *why)
 {
 	struct attach a = { .info = info, .end_ns = now_ns() + WAIT_S * NS_PER_S };
 	struct process_info now;
@@ -266,10 +267,8 @@ int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_byt
 	snprintf(a.socket, sizeof(a.socket), ".java_pid%d", info->ns_pid);
 	snprintf(a.trigger, sizeof(a.trigger), ".attach_pid%d", info->ns_pid);
 	a.pidfd = (int)syscall(SYS_pidfd_open, info->tgid, 0);
-	if (a.pidfd < 0) {
-		snprintf(why, why_bytes, "%s", strerror(errno));
-		return -errno;
-	}
+	if (a.pidfd < 0)
+		return err_set(why, -errno, "%s", strerror(errno));
 	/* The descriptor is of the process that info is about. */
 	if (process_info_read(info->tgid, &now) || now.start_time_ticks != info->start_time_ticks ||
 	    !jvm_is_hotspot(info)) {
@@ -279,6 +278,5 @@ int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_byt
 		err = err ? fail(&o, err, strerror(-err)) : o.err;
 	}
 	close(a.pidfd);
-	snprintf(why, why_bytes, "%s", o.why);
-	return err;
+	return err_set(why, err, "%s", o.why);
 }

@@ -11,8 +11,8 @@
 #define HT_PROC_JVM_ATTACH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
+struct err;
 struct process_info;
 
 /* Does it run a HotSpot JVM? */
@@ -21,6 +21,6 @@ bool jvm_is_hotspot(const struct process_info *info);
  * Waits until it is written: a tenth of a second as a rule, eleven seconds at the most. 0; else a negative
  * errno, and why in a sentence: -EPERM it would not be harmless, or the JVM refuses; -ETIMEDOUT, -ESRCH.
  */
-int jvm_write_perfmap(const struct process_info *info, char *why, size_t why_bytes);
+int jvm_write_perfmap(const struct process_info *info, struct err *why);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "proc/proc_text.h"
 #include "proc/reader.h"
 
@@ -103,48 +104,39 @@ static int check_access(const struct process_info *info)
 	return 0;
 }
 
-int process_check(const struct process_info *info, char *msg, size_t msg_bytes)
+int process_check(const struct process_info *info, struct err *why)
 {
 	int err;
 
-	if (info->is_kernel_thread) {
-		snprintf(msg, msg_bytes,
-			 "process %d (%s) is a kernel thread: it has no heap; name a user process",
-			 info->pid, info->comm);
-		return -EINVAL;
-	}
-	if (info->is_zombie) {
-		snprintf(msg, msg_bytes,
-			 "process %d (%s) is a zombie: it has ended and its memory is gone; "
-			 "record it while it runs, or start it with 'heaptap record -- CMD'",
-			 info->pid, info->comm);
-		return -ESRCH;
-	}
-	if (info->pid != info->tgid) {
-		snprintf(msg, msg_bytes, "%d is a thread of process %d (%s): use -p %d", info->pid,
-			 info->tgid, info->comm, info->tgid);
-		return -EINVAL;
-	}
+	if (info->is_kernel_thread)
+		return err_set(
+			why, -EINVAL,
+			"process %d (%s) is a kernel thread: it has no heap; name a user process",
+			info->pid, info->comm);
+	if (info->is_zombie)
+		return err_set(why, -ESRCH,
+			       "process %d (%s) is a zombie: it has ended and its memory is gone; "
+			       "record it while it runs, or start it with 'heaptap record -- CMD'",
+			       info->pid, info->comm);
+	if (info->pid != info->tgid)
+		return err_set(why, -EINVAL, "%d is a thread of process %d (%s): use -p %d",
+			       info->pid, info->tgid, info->comm, info->tgid);
 	err = check_access(info);
-	if (err == -ESRCH) {
-		snprintf(msg, msg_bytes, "process %d (%s) has just ended", info->pid, info->comm);
-		return err;
-	}
-	if (err) {
-		snprintf(msg, msg_bytes,
-			 "process %d (%s) of uid %u may not be read by uid %u (%s): %s", info->pid,
-			 info->comm, info->uid, geteuid(), strerror(-err),
-			 geteuid() ? "run heaptap as root, or with CAP_SYS_PTRACE" :
-				     "CAP_SYS_PTRACE is missing here, or a security module or "
-				     "another user namespace forbids it");
-		return -EACCES;
-	}
-	if (info->is_32bit) {
-		snprintf(msg, msg_bytes,
-			 "process %d (%s) is a 32-bit program: heaptap records 64-bit programs "
-			 "only; record a 64-bit build of it",
-			 info->pid, info->comm);
-		return -ENOTSUP;
-	}
+	if (err == -ESRCH)
+		return err_set(why, err, "process %d (%s) has just ended", info->pid, info->comm);
+	if (err)
+		return err_set(why, -EACCES,
+			       "process %d (%s) of uid %u may not be read by uid %u (%s): %s",
+			       info->pid, info->comm, info->uid, geteuid(), strerror(-err),
+			       geteuid() ?
+				       "run heaptap as root, or with CAP_SYS_PTRACE" :
+				       "CAP_SYS_PTRACE is missing here, or a security module or "
+				       "another user namespace forbids it");
+	if (info->is_32bit)
+		return err_set(
+			why, -ENOTSUP,
+			"process %d (%s) is a 32-bit program: heaptap records 64-bit programs "
+			"only; record a 64-bit build of it",
+			info->pid, info->comm);
 	return 0;
 }

@@ -14,6 +14,8 @@
 
 #include "proc/facts.h"
 
+struct err;
+
 /* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
 /* Is its root directory ours? 0; -EXDEV: it is not. */
@@ -26,11 +28,11 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 /* Its environment as it was when it began, entries separated by NUL and one behind the last. To be freed. */
 int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
 /*
- * Can it be recorded? 0, or a negative errno with a sentence for the user in msg: what it is
+ * Can it be recorded? 0, or a negative errno with a sentence for the user in why: what it is
  * (kernel thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's
  * id, -ESRCH ended, -ENOTSUP 32-bit, -EACCES not ours.
  */
-int process_check(const struct process_info *info, char *msg, size_t msg_bytes);
+int process_check(const struct process_info *info, struct err *why);
 
 /* tid may be any live thread of the process; 0 = pid. -ESRCH: it has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);

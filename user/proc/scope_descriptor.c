@@ -10,9 +10,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "heaptap/abi.h"
 #include "proc/process_memory.h"
 
@@ -52,7 +52,7 @@ static bool is_zero(const uint8_t *raw, size_t bytes)
 }
 
 /* Do the sizes have the values that they have in every version 1? */
-static int check_layout(const uint8_t *raw, char *msg, size_t msg_bytes)
+static int check_layout(const uint8_t *raw, struct err *why)
 {
 	static const struct {
 		const char *what;
@@ -71,35 +71,28 @@ static int check_layout(const uint8_t *raw, char *msg, size_t msg_bytes)
 		memcpy(&v, raw + fields[i].off, fields[i].bytes);
 		if (v == fields[i].expected)
 			continue;
-		snprintf(msg, msg_bytes, "its %s is %u and must be %u", fields[i].what, v,
-			 fields[i].expected);
-		return -EPROTO;
+		return err_set(why, -EPROTO, "its %s is %u and must be %u", fields[i].what, v,
+			       fields[i].expected);
 	}
 	return 0;
 }
 
-static int check_values(const struct scope_descriptor *d, char *msg, size_t msg_bytes)
+static int check_values(const struct scope_descriptor *d, struct err *why)
 {
-	if (d->tls_mode > HT_TLS_REGISTRY) {
-		snprintf(msg, msg_bytes, "its TLS mode is %u, which version %u does not have",
-			 d->tls_mode, SCOPE_DESCRIPTOR_MAJOR);
-		return -EPROTO;
-	}
-	if (d->node_capacity > CHUNKS_CAP << CHUNK_SHIFT || d->node_cnt > d->node_capacity) {
-		snprintf(msg, msg_bytes, "it says %u nodes of %u, and %u are the limit",
-			 d->node_cnt, d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
-		return -EPROTO;
-	}
-	if (d->tls_mode == HT_TLS_STATIC && (d->tls_off > INT32_MAX || d->tls_off < INT32_MIN)) {
-		snprintf(msg, msg_bytes, "its record is %lld bytes from the thread pointer",
-			 (long long)d->tls_off);
-		return -EPROTO;
-	}
+	if (d->tls_mode > HT_TLS_REGISTRY)
+		return err_set(why, -EPROTO, "its TLS mode is %u, which version %u does not have",
+			       d->tls_mode, SCOPE_DESCRIPTOR_MAJOR);
+	if (d->node_capacity > CHUNKS_CAP << CHUNK_SHIFT || d->node_cnt > d->node_capacity)
+		return err_set(why, -EPROTO, "it says %u nodes of %u, and %u are the limit",
+			       d->node_cnt, d->node_capacity, CHUNKS_CAP << CHUNK_SHIFT);
+	if (d->tls_mode == HT_TLS_STATIC && (d->tls_off > INT32_MAX || d->tls_off < INT32_MIN))
+		return err_set(why, -EPROTO, "its record is %lld bytes from the thread pointer",
+			       (long long)d->tls_off);
 	return 0;
 }
 
 int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
-			   struct scope_descriptor *ret, char *msg, size_t msg_bytes)
+			   struct scope_descriptor *ret, struct err *why)
 {
 	struct scope_descriptor d;
 	int err;
@@ -107,16 +100,12 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 	/* The first two bytes are the kernel's: it counts attached probes there. */
 	if (is_zero(raw + 2, 22))
 		return -EAGAIN;
-	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC))) {
-		snprintf(msg, msg_bytes, "there is no scope descriptor where the probe says");
-		return -EBADMSG;
-	}
-	if (get_u16(raw, 2) != SCOPE_DESCRIPTOR_MAJOR) {
-		snprintf(msg, msg_bytes,
-			 "it has version %u.%u of the scope ABI, this heaptap reads %u.x",
-			 get_u16(raw, 2), get_u16(raw, 4), SCOPE_DESCRIPTOR_MAJOR);
-		return -EPROTO;
-	}
+	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC)))
+		return err_set(why, -EBADMSG, "there is no scope descriptor where the probe says");
+	if (get_u16(raw, 2) != SCOPE_DESCRIPTOR_MAJOR)
+		return err_set(why, -EPROTO,
+			       "it has version %u.%u of the scope ABI, this heaptap reads %u.x",
+			       get_u16(raw, 2), get_u16(raw, 4), SCOPE_DESCRIPTOR_MAJOR);
 	d = (struct scope_descriptor){
 		.minor = get_u16(raw, 4),
 		.tls_mode = raw[20],
@@ -133,19 +122,18 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 		.epoch = get_u32(raw, 84),
 		.registry_addr = get_u64(raw, 88),
 	};
-	err = check_layout(raw, msg, msg_bytes);
+	err = check_layout(raw, why);
 	if (!err)
-		err = check_values(&d, msg, msg_bytes);
+		err = check_values(&d, why);
 	if (!err)
 		*ret = d;
 	return err;
 }
 
-int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, char *msg,
-			  size_t msg_bytes)
+int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, struct err *why)
 {
 	uint8_t raw[SCOPE_DESCRIPTOR_BYTES];
 	int err = process_memory_read(tid, addr, raw, sizeof(raw));
 
-	return err ? err : scope_descriptor_parse(raw, ret, msg, msg_bytes);
+	return err ? err : scope_descriptor_parse(raw, ret, why);
 }

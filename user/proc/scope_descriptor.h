@@ -6,9 +6,10 @@
 #ifndef HT_PROC_SCOPE_DESCRIPTOR_H
 #define HT_PROC_SCOPE_DESCRIPTOR_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+struct err;
 
 #define SCOPE_DESCRIPTOR_BYTES 640
 #define SCOPE_DESCRIPTOR_MAJOR 1U
@@ -30,13 +31,12 @@ struct scope_descriptor {
 
 /*
  * 0; -EAGAIN: there is no descriptor yet (nothing but zeroes); -EBADMSG: something else is there, which
- * is so for a moment while a loader maps the file; -EPROTO: it is not one that can be read. msg is a
+ * is so for a moment while a loader maps the file; -EPROTO: it is not one that can be read. why is a
  * sentence that says why, of the last two.
  */
 int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
-			   struct scope_descriptor *ret, char *msg, size_t msg_bytes);
+			   struct scope_descriptor *ret, struct err *why);
 /* The same at addr in a process, or the error of process_memory_read(). */
-int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, char *msg,
-			  size_t msg_bytes);
+int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, struct err *why);
 
 #endif

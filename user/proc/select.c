@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <pwd.h>
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "proc/cgroup.h"
 #include "proc/container.h"
@@ -26,7 +26,7 @@ struct select_rules {
 	bool is_all;
 };
 
-static int compile(regex_t *re, const char *text, char *why, size_t why_bytes)
+static int compile(regex_t *re, const char *text, struct err *why)
 {
 	char reason[128];
 	int rc = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
@@ -34,21 +34,21 @@ static int compile(regex_t *re, const char *text, char *why, size_t why_bytes)
 	if (!rc)
 		return 0;
 	regerror(rc, re, reason, sizeof(reason));
-	snprintf(why, why_bytes, "bad regular expression '%s': %s", text, reason);
-	return rc == REG_ESPACE ? -ENOMEM : -EINVAL;
+	return err_set(why, rc == REG_ESPACE ? -ENOMEM : -EINVAL, "bad regular expression '%s': %s",
+		       text, reason);
 }
 
-int select_check_pattern(const char *text, char *why, size_t why_bytes)
+int select_check_pattern(const char *text, struct err *why)
 {
 	regex_t re;
-	int err = compile(&re, text, why, why_bytes);
+	int err = compile(&re, text, why);
 
 	if (!err)
 		regfree(&re);
 	return err;
 }
 
-static int find_user(const char *text, uid_t *ret, char *why, size_t why_bytes)
+static int find_user(const char *text, uid_t *ret, struct err *why)
 {
 	const struct passwd *pw = getpwnam(text);
 	unsigned long n;
@@ -60,40 +60,38 @@ static int find_user(const char *text, uid_t *ret, char *why, size_t why_bytes)
 	}
 	errno = 0;
 	n = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || errno || *end || n >= UINT32_MAX) {
-		snprintf(why, why_bytes, "there is no user '%s'", text);
-		return -EINVAL;
-	}
+	if (text[0] < '0' || text[0] > '9' || errno || *end || n >= UINT32_MAX)
+		return err_set(why, -EINVAL, "there is no user '%s'", text);
 	*ret = (uid_t)n;
 	return 0;
 }
 
-int select_check_user(const char *text, char *why, size_t why_bytes)
+int select_check_user(const char *text, struct err *why)
 {
 	uid_t uid;
 
-	return find_user(text, &uid, why, why_bytes);
+	return find_user(text, &uid, why);
 }
 
-static int add_patterns(struct patterns *p, const struct texts *texts, char *why, size_t why_bytes)
+static int add_patterns(struct patterns *p, const struct texts *texts, struct err *why)
 {
 	int err = vec_reserve(&p->res, texts->cnt);
 
 	for (size_t i = 0; i < texts->cnt && !err; i++) {
-		err = compile(&p->res.data[i], texts->data[i], why, why_bytes);
+		err = compile(&p->res.data[i], texts->data[i], why);
 		p->res.cnt += !err;
 	}
 	return err;
 }
 
-static int add_users(struct select_rules *r, const struct texts *users, char *why, size_t why_bytes)
+static int add_users(struct select_rules *r, const struct texts *users, struct err *why)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < users->cnt && !err; i++) {
-		uid_t uid;
+		uid_t uid = 0;
 
-		err = find_user(users->data[i], &uid, why, why_bytes);
+		err = find_user(users->data[i], &uid, why);
 		if (!err)
 			err = vec_push(&r->uids, uid);
 	}
@@ -124,43 +122,39 @@ static bool has_kinds(const struct select_options *o)
 	return o->comm.cnt || o->exe.cnt || o->users.cnt || o->cgroup_cnt || o->containers.cnt;
 }
 
-static int check_what_is_given(const struct select_options *opts, char *why, size_t why_bytes)
+static int check_what_is_given(const struct select_options *opts, struct err *why)
 {
-	if (opts->is_all && has_kinds(opts)) {
-		snprintf(why, why_bytes,
-			 "--all excludes --comm, --exe, --user, --cgroup and --container");
-		return -EINVAL;
-	}
-	if (!opts->has_pids && !opts->is_all && !has_kinds(opts)) {
-		snprintf(why, why_bytes,
-			 "nothing to follow: give at least one of -p PID, --comm, --exe, --user, "
-			 "--cgroup, --container, or --all");
-		return -EINVAL;
-	}
+	if (opts->is_all && has_kinds(opts))
+		return err_set(why, -EINVAL,
+			       "--all excludes --comm, --exe, --user, --cgroup and --container");
+	if (!opts->has_pids && !opts->is_all && !has_kinds(opts))
+		return err_set(
+			why, -EINVAL,
+			"nothing to follow: give at least one of -p PID, --comm, --exe, --user, "
+			"--cgroup, --container, or --all");
 	return 0;
 }
 
-int select_rules_new(const struct select_options *opts, struct select_rules **ret, char *why,
-		     size_t why_bytes)
+int select_rules_new(const struct select_options *opts, struct select_rules **ret, struct err *why)
 {
 	struct select_rules *r;
-	int err = check_what_is_given(opts, why, why_bytes);
+	int err = check_what_is_given(opts, why);
 
 	if (err)
 		return err;
-	snprintf(why, why_bytes, "out of memory");
+	err_set(why, -ENOMEM, "out of memory");
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	r->min_rss_bytes = opts->min_rss_bytes;
 	r->is_all = opts->is_all;
-	err = add_patterns(&r->comm, &opts->comm, why, why_bytes);
+	err = add_patterns(&r->comm, &opts->comm, why);
 	if (!err)
-		err = add_patterns(&r->exe, &opts->exe, why, why_bytes);
+		err = add_patterns(&r->exe, &opts->exe, why);
 	if (!err)
-		err = add_patterns(&r->exclude, &opts->exclude, why, why_bytes);
+		err = add_patterns(&r->exclude, &opts->exclude, why);
 	if (!err)
-		err = add_users(r, &opts->users, why, why_bytes);
+		err = add_users(r, &opts->users, why);
 	if (!err)
 		err = add_places(r, opts);
 	if (err)

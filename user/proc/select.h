@@ -19,6 +19,7 @@
 #include "base/texts.h"
 
 struct cgroup_place;
+struct err;
 
 struct select_options {
 	bool has_pids; /* processes are named: the rest may be left out */
@@ -46,13 +47,12 @@ struct select_candidate {
 struct select_rules;
 
 /* opts is not needed any more afterwards. -EINVAL with a sentence for the user in why. */
-int select_rules_new(const struct select_options *opts, struct select_rules **ret, char *why,
-		     size_t why_bytes);
+int select_rules_new(const struct select_options *opts, struct select_rules **ret, struct err *why);
 void select_rules_free(struct select_rules *r);
 
 /* Of one value: 0, or -EINVAL with a sentence in why. */
-int select_check_pattern(const char *text, char *why, size_t why_bytes);
-int select_check_user(const char *text, char *why, size_t why_bytes);
+int select_check_pattern(const char *text, struct err *why);
+int select_check_user(const char *text, struct err *why);
 
 /* Texts that take a file to be read, of a candidate that is not named. */
 bool select_wants_cgroup(const struct select_rules *r);

@@ -303,7 +303,7 @@ static bool has_otel(const struct survey *s)
 
 	vec_each(&s->files, file)
 		vec_each(&file->tags.all, tag)
-			if (tag->kind == HT_TAG_OTEL && !tag->problem[0])
+			if (tag->kind == HT_TAG_OTEL && !tag->problem.text[0])
 				return true;
 	return false;
 }

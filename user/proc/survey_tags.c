@@ -6,9 +6,8 @@
 #include "proc/survey_tags.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base/err.h"
 #include "proc/tag_sources.h"
 
 static int add(struct survey_tags *ret, const struct survey_tag *tag)
@@ -22,8 +21,7 @@ static int add_unread(struct survey_tags *ret, struct survey_tag *tag, int err)
 	if (err == -ESRCH || err == -ENOMEM)
 		return err;
 	if (err == -EPERM || err == -EACCES)
-		snprintf(tag->problem, sizeof(tag->problem),
-			 "the memory of the process cannot be read: %s", strerror(-err));
+		err_set_os(&tag->problem, err, "the memory of the process cannot be read");
 	return add(ret, tag);
 }
 
@@ -31,7 +29,7 @@ static int add_scopes(pid_t tid, uint64_t addr, struct survey_tags *ret)
 {
 	struct survey_tag tag = { .kind = HT_TAG_SCOPE };
 	struct scope_descriptor *d = &tag.descriptor;
-	int err = scope_descriptor_read(tid, addr, d, tag.problem, sizeof(tag.problem));
+	int err = scope_descriptor_read(tid, addr, d, &tag.problem);
 
 	if (err)
 		return add_unread(ret, &tag, err);
@@ -69,7 +67,7 @@ static int add_problem(const struct tag_file *file, struct survey_tags *ret)
 {
 	struct survey_tag tag = { .kind = file->problem_kind };
 
-	snprintf(tag.problem, sizeof(tag.problem), "%s", file->problem);
+	err_set(&tag.problem, 0, "%s", file->problem);
 	return add(ret, &tag);
 }
 

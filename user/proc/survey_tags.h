@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
 #include "proc/scope_descriptor.h"
@@ -18,7 +19,7 @@ struct elf_file;
 
 struct survey_tag {
 	uint32_t kind; /* HT_TAG_* */
-	char problem[160]; /* it is left out: a sentence, and the rest is unknown. "" = none */
+	struct err problem; /* it is left out: a sentence, and the rest is unknown. "" = none */
 	/* How a thread's own is found. HT_TLS_NOT_READY: not at this moment, the loader or the
 	 * program's constructor has not got there yet. */
 	uint32_t tls_mode;

@@ -204,7 +204,7 @@ static int add_scope(pid_t tid, uint64_t addr, uint32_t dtv_shift, struct tag_so
 				   .desc_addr = addr,
 				   .dtv_shift = dtv_shift };
 	struct scope_descriptor d;
-	int err = scope_descriptor_read(tid, addr, &d, ret->problem, sizeof(ret->problem));
+	int err = scope_descriptor_read(tid, addr, &d, &ret->problem);
 
 	if (!err) {
 		/* Who is asked is in the middle of its life: it may have paused long ago. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "elf/tls_symbol.h"
 #include "heaptap/abi.h"
 
@@ -39,7 +40,7 @@ struct tag_sources {
 	struct ht_tag_source source[HT_TAG_SOURCES_CAP];
 	uint32_t cnt;
 	bool is_pending; /* one is not ready yet (the loader is at work): ask again */
-	char problem[160]; /* as in tag_file, of this process */
+	struct err problem; /* as in tag_file, of this process */
 };
 /*
  * The sources of one mapped file. tid: any live thread. dtv_shift: tag_dtv_shift(). 0, or the

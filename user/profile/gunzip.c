@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "profile/import.h"
 #include "profile/wire.h"
@@ -55,29 +56,28 @@ static bool looks_like_text(const uint8_t *data, size_t bytes)
 	return true;
 }
 
-static int refuse_foreign(const uint8_t *data, size_t bytes, struct format_error *err)
+static int refuse_foreign(const uint8_t *data, size_t bytes, struct err *why)
 {
 	if (!bytes)
-		return format_fail(err, 0, "the file is empty");
+		return format_fail(why, 0, "the file is empty");
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
 		if (bytes >= foreign[i].magic_bytes &&
 		    !memcmp(data, foreign[i].magic, foreign[i].magic_bytes))
-			return format_fail(err, 0, "%s", foreign[i].text);
+			return format_fail(why, 0, "%s", foreign[i].text);
 	if (!import_is_text(data, bytes) && looks_like_text(data, bytes))
-		return format_fail(err, 0, "text, not a profile");
+		return format_fail(why, 0, "text, not a profile");
 	return 0;
 }
 
-static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio,
-			struct format_error *err)
+static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio, struct err *why)
 {
 	if (is_by_ratio)
 		return format_fail(
-			err, unpacked_bytes,
+			why, unpacked_bytes,
 			"unpacks to more than %zu MiB, far more than profiles of its size "
 			"do; if it is one all the same, unpack it first (gzip -d)",
 			unpacked_bytes >> 20);
-	return format_fail(err, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
+	return format_fail(why, unpacked_bytes, "unpacks to more than %zu MiB, which is the limit",
 			   max >> 20);
 }
 
@@ -102,7 +102,7 @@ static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc)
 
 /* One gzip file may be several one after the other. */
 static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t max,
-		       struct bytes *out, struct format_error *err)
+		       struct bytes *out, struct err *why)
 {
 	size_t ratio_max = FREE_BYTES + bytes * RATIO_MAX;
 	bool is_by_ratio = ratio_max < max;
@@ -114,7 +114,7 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 	z->avail_in = bytes; /* below 4 GiB: the caller has seen to it */
 	for (;;) {
 		if (out->cnt >= max)
-			return refuse_large(out->cnt, max, is_by_ratio, err);
+			return refuse_large(out->cnt, max, is_by_ratio, why);
 		failed = inflate_step(z, out, max, &rc);
 		if (failed)
 			return failed;
@@ -122,18 +122,18 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 			if (!z->avail_in)
 				return 0;
 			if (z->next_in[0] != 0x1f || inflateReset(z) != Z_OK)
-				return format_fail(err, z->next_in - data,
+				return format_fail(why, z->next_in - data,
 						   "something else follows the compressed data");
 			continue;
 		}
 		if (rc == Z_MEM_ERROR)
 			return -ENOMEM;
 		if (rc != Z_OK && rc != Z_BUF_ERROR)
-			return format_fail(err, z->next_in - data,
+			return format_fail(why, z->next_in - data,
 					   "the compressed data is damaged (%s)",
 					   z->msg ? z->msg : "gzip");
 		if (!z->avail_in && z->avail_out)
-			return format_fail(err, bytes,
+			return format_fail(why, bytes,
 					   "cut off: the compressed data ends before its end "
 					   "mark, after %zu unpacked bytes",
 					   out->cnt);
@@ -141,7 +141,7 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 }
 
 int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
-	       const uint8_t **ret_data, size_t *ret_bytes, struct format_error *err)
+	       const uint8_t **ret_data, size_t *ret_bytes, struct err *why)
 {
 	const uint8_t *in = data;
 	struct bytes out = { 0 };
@@ -149,9 +149,9 @@ int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
 	int rc;
 
 	if (bytes > max || bytes > UINT32_MAX)
-		return format_fail(err, 0, "has more than %zu MiB, which is the limit", max >> 20);
+		return format_fail(why, 0, "has more than %zu MiB, which is the limit", max >> 20);
 	if (bytes < 2 || in[0] != 0x1f || in[1] != 0x8b) {
-		rc = refuse_foreign(in, bytes, err);
+		rc = refuse_foreign(in, bytes, why);
 		if (!rc) {
 			*ret_owned = NULL;
 			*ret_data = in;
@@ -163,10 +163,10 @@ int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
 		return -ENOMEM;
 	rc = vec_reserve(&out, STEP_BYTES);
 	if (!rc)
-		rc = inflate_all(&z, in, bytes, max, &out, err);
+		rc = inflate_all(&z, in, bytes, max, &out, why);
 	inflateEnd(&z);
 	if (!rc)
-		rc = refuse_foreign(out.data, out.cnt, err);
+		rc = refuse_foreign(out.data, out.cnt, why);
 	if (rc) {
 		vec_release(&out);
 		return rc;
@@ -177,7 +177,7 @@ int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
 	return 0;
 }
 
-int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct format_error *err)
+int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct err *why)
 {
 	struct bytes in = { 0 };
 	int rc = 0;
@@ -197,7 +197,7 @@ int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct 
 			break;
 		in.cnt += n;
 		if (in.cnt > max) {
-			rc = format_fail(err, max, "has more than %zu MiB, which is the limit",
+			rc = format_fail(why, max, "has more than %zu MiB, which is the limit",
 					 max >> 20);
 			break;
 		}

@@ -11,16 +11,18 @@
 
 #include "profile/pprof.h"
 
+struct err;
+
 /* A profile of a million distinct deep stacks has about 200 MB. What is larger, packed or
  * unpacked, is refused rather than let eat the machine's memory. So is what unpacks to more than 16 MiB
  * and 32 times its size: profiles take 4 to 20 times (a 1 MB file of empty messages took 4.9 GB). */
 #define GUNZIP_BYTES_MAX ((size_t)1 << 30)
 
 /* The bytes that data holds: *ret_owned is NULL when they are data itself, else to be freed.
- * -EBADMSG with *err, -ENOMEM. max is GUNZIP_BYTES_MAX but in tests. */
+ * -EBADMSG with *why, -ENOMEM. max is GUNZIP_BYTES_MAX but in tests. */
 int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
-	       const uint8_t **ret_data, size_t *ret_bytes, struct format_error *err);
+	       const uint8_t **ret_data, size_t *ret_bytes, struct err *why);
 /* All that fd holds, as it is. */
-int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct format_error *err);
+int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct err *why);
 
 #endif

@@ -53,9 +53,9 @@ static int read_text(struct importer *im)
 	return err ? err : import_name_locations(im);
 }
 
-int import_text(const void *data, size_t bytes, struct profile **ret, struct format_error *err)
+int import_text(const void *data, size_t bytes, struct profile **ret, struct err *why)
 {
-	struct importer im = { .err = err, .start = data, .pos = data, .line_pos = data };
+	struct importer im = { .why = why, .start = data, .pos = data, .line_pos = data };
 	int rc = profile_new(&im.p);
 
 	if (rc)

@@ -18,11 +18,12 @@
 
 #include "profile/pprof.h"
 
+struct err;
 struct profile;
 
 /* Does it begin as one of them? Nothing else is looked at. */
 bool import_is_text(const void *data, size_t bytes);
-/* -EBADMSG with *err and its line: not sound, or cut off. -ENOMEM. Never half a profile. */
-int import_text(const void *data, size_t bytes, struct profile **ret, struct format_error *err);
+/* -EBADMSG with *why and its line: not sound, or cut off. -ENOMEM. Never half a profile. */
+int import_text(const void *data, size_t bytes, struct profile **ret, struct err *why);
 
 #endif

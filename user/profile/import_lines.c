@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "profile/profile.h"
 
 /* Beyond it a value cannot be exact, or is no value of a process. */
@@ -18,11 +18,13 @@ int import_fail(struct importer *im, const char *fmt, ...)
 {
 	va_list args;
 
-	im->err->line = im->line;
-	im->err->offset = im->line_pos - im->start;
 	va_start(args, fmt);
-	vsnprintf(im->err->text, sizeof(im->err->text), fmt, args);
+	err_set_args(im->why, -EBADMSG, fmt, args);
 	va_end(args);
+	if (im->why) {
+		im->why->line = im->line;
+		im->why->offset = im->line_pos - im->start;
+	}
 	return -EBADMSG;
 }
 

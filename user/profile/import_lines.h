@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "profile/pprof.h"
 
+struct err;
 struct profile_label;
 
 /* What is left of a line, without its end. */
@@ -25,7 +26,7 @@ struct import_line {
 
 struct importer {
 	struct profile *p;
-	struct format_error *err;
+	struct err *why;
 	const char *start, *pos, *end; /* of the text */
 	const char *line_pos;
 	uint64_t line; /* the one that was read last, from 1 */
@@ -41,7 +42,7 @@ struct import_counts {
 	uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
 };
 
-/* Fill err with the line at hand; returns -EBADMSG. */
+/* Fill *why with the line at hand; returns -EBADMSG. */
 int import_fail(struct importer *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* 1: a line that is not blank; 0: the end; -EBADMSG. */
 int import_next_line(struct importer *im, struct import_line *ret);

@@ -6,7 +6,7 @@
  * message. A rule is here because some consumer breaks without it: ids with gaps, a mapping
  * limit of 0 or a doc_url each lost somebody's frames or the whole file.
  *
- * err->offset is that of the broken part only for what is wrong on the wire or in a string;
+ * why->offset is that of the broken part only for what is wrong on the wire or in a string;
  * else the text names the part by its position in its table.
  */
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "profile/gunzip.h"
@@ -28,7 +29,7 @@
 
 typedef Perftools__Profiles__Profile Profile;
 
-#define broken(...) format_fail(err, 0, __VA_ARGS__)
+#define broken(...) format_fail(why, 0, __VA_ARGS__)
 
 static bool is_utf8(const uint8_t *s, size_t n)
 {
@@ -56,22 +57,22 @@ static bool is_utf8(const uint8_t *s, size_t n)
 	return true;
 }
 
-static int check_strings(const uint8_t *data, size_t bytes, struct format_error *err)
+static int check_strings(const uint8_t *data, size_t bytes, struct err *why)
 {
 	struct wire w = { .data = data, .bytes = bytes };
 	struct wire_field f;
 	size_t cnt = 0;
 	int rc;
 
-	while ((rc = wire_next(&w, &f, err)) > 0) {
+	while ((rc = wire_next(&w, &f, why)) > 0) {
 		if (f.number != FIELD_STRING || f.type != WIRE_BYTES)
 			continue;
 		if (!cnt && f.bytes)
-			return format_fail(err, f.offset, "string 0 is not empty");
+			return format_fail(why, f.offset, "string 0 is not empty");
 		if (!is_utf8(f.data, f.bytes))
-			return format_fail(err, f.offset, "string %zu is not valid UTF-8", cnt);
+			return format_fail(why, f.offset, "string %zu is not valid UTF-8", cnt);
 		if (f.bytes && memchr(f.data, 0, f.bytes))
-			return format_fail(err, f.offset, "string %zu has a byte 0", cnt);
+			return format_fail(why, f.offset, "string %zu has a byte 0", cnt);
 		cnt++;
 	}
 	if (rc < 0)
@@ -95,14 +96,14 @@ static bool is_type(const Profile *p, const Perftools__Profiles__ValueType *t, c
 	return t && !strcmp(text_of(p, t->type), type) && !strcmp(text_of(p, t->unit), unit);
 }
 
-static int check_comment(const Profile *p, size_t i, struct format_error *err)
+static int check_comment(const Profile *p, size_t i, struct err *why)
 {
 	if (!text_of(p, p->comment[i])[0])
 		return broken("comment %zu has no text", i);
 	return 0;
 }
 
-static int check_note(const Profile *p, size_t i, struct format_error *err)
+static int check_note(const Profile *p, size_t i, struct err *why)
 {
 	const char *text = text_of(p, p->period_type->note[i]);
 	struct scope_note note;
@@ -113,7 +114,7 @@ static int check_note(const Profile *p, size_t i, struct format_error *err)
 	return 0;
 }
 
-static int check_header(const Profile *p, struct format_error *err)
+static int check_header(const Profile *p, struct err *why)
 {
 	static const char *const types[][2] = {
 		{ "alloc_objects", "count" },
@@ -141,10 +142,10 @@ static int check_header(const Profile *p, struct format_error *err)
 	if (p->doc_url || p->drop_frames || p->keep_frames)
 		return broken("has a doc_url, drop_frames or keep_frames");
 	for (size_t i = 0; i < p->n_comment; i++)
-		if (check_comment(p, i, err))
+		if (check_comment(p, i, why))
 			return -EBADMSG;
 	for (size_t i = 0; i < p->period_type->n_note; i++)
-		if (check_note(p, i, err))
+		if (check_note(p, i, why))
 			return -EBADMSG;
 	return 0;
 }
@@ -156,7 +157,7 @@ static int check_new(struct hmap *map, const void *key, bool *ret_is_new)
 	return *ret_is_new ? hmap_put(map, key, 1) : 0;
 }
 
-static int check_mapping(const Profile *p, size_t i, struct hmap *seen, struct format_error *err)
+static int check_mapping(const Profile *p, size_t i, struct hmap *seen, struct err *why)
 {
 	const Perftools__Profiles__Mapping *m = p->mapping[i];
 	int64_t key[2] = { m->filename, m->build_id };
@@ -178,7 +179,7 @@ static int check_mapping(const Profile *p, size_t i, struct hmap *seen, struct f
 	return rc;
 }
 
-static int check_function(const Profile *p, size_t i, struct format_error *err)
+static int check_function(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__Function *f = p->function[i];
 
@@ -195,7 +196,7 @@ static int check_function(const Profile *p, size_t i, struct format_error *err)
 
 /* One location per mapping and address; another of the same only with other lines (without the
  * allocator's inlined functions). */
-static int check_location(const Profile *p, size_t i, struct hmap *seen, struct format_error *err)
+static int check_location(const Profile *p, size_t i, struct hmap *seen, struct err *why)
 {
 	const Perftools__Profiles__Location *l = p->location[i];
 	uint64_t key[4] = { l->mapping_id, l->address, l->n_line, 0 };
@@ -224,7 +225,7 @@ static int check_location(const Profile *p, size_t i, struct hmap *seen, struct 
 	return rc;
 }
 
-static int check_label(const Profile *p, size_t i, size_t k, struct format_error *err)
+static int check_label(const Profile *p, size_t i, size_t k, struct err *why)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
 	const Perftools__Profiles__Label *l = s->label[k];
@@ -244,7 +245,7 @@ static int check_label(const Profile *p, size_t i, size_t k, struct format_error
 
 /* The labels whose meaning readers know (and the program's own must not take). */
 static int check_known_label(const Profile *p, size_t i, const Perftools__Profiles__Label *l,
-			     struct format_error *err)
+			     struct err *why)
 {
 	static const char *const texts[] = { "scope", "thread", "task_state" };
 	const char *key = text_of(p, l->key);
@@ -268,7 +269,7 @@ static bool has_label(const Profile *p, const Perftools__Profiles__Sample *s, co
 }
 
 /* What tasks allocated stands in the rows without a task, or it would be there twice. */
-static int check_task(const Profile *p, size_t i, struct format_error *err)
+static int check_task(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
 	bool is_task = has_label(p, s, "task");
@@ -287,7 +288,7 @@ static bool is_variance(double v)
 	return isfinite(v) && v >= 0;
 }
 
-static int check_lives(const Profile *p, size_t i, struct format_error *err)
+static int check_lives(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
 	const Perftools__Profiles__Recording *r = p->period_type ? p->period_type->recording : NULL;
@@ -303,7 +304,7 @@ static int check_lives(const Profile *p, size_t i, struct format_error *err)
 	return 0;
 }
 
-static int check_ages(const Profile *p, size_t i, struct format_error *err)
+static int check_ages(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
 
@@ -321,7 +322,7 @@ static int check_ages(const Profile *p, size_t i, struct format_error *err)
 }
 
 static int check_bins(Perftools__Profiles__Bin *const *bins, size_t cnt, size_t i,
-		      uint32_t (*bin_of)(uint64_t), struct format_error *err)
+		      uint32_t (*bin_of)(uint64_t), struct err *why)
 {
 	for (size_t k = 0; k < cnt; k++) {
 		const Perftools__Profiles__Bin *b = bins[k];
@@ -336,7 +337,7 @@ static int check_bins(Perftools__Profiles__Bin *const *bins, size_t cnt, size_t 
 	return 0;
 }
 
-static int check_all_bins(const Profile *p, size_t i, struct format_error *err)
+static int check_all_bins(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__ErrorBar *bar = p->sample[i]->error_bar;
 	const Perftools__Profiles__Recording *r = p->period_type ? p->period_type->recording : NULL;
@@ -348,11 +349,11 @@ static int check_all_bins(const Profile *p, size_t i, struct format_error *err)
 		return broken("sample %zu has bins that the recording does not know of", i);
 	if (!is_variance(bar->freed_objects) || !is_variance(bar->freed_bytes))
 		return broken("sample %zu has a freed sum that is none", i);
-	rc = check_bins(bar->size, bar->n_size, i, bin_of_size, err);
-	return rc ? rc : check_bins(bar->lifetime, bar->n_lifetime, i, bin_of_life, err);
+	rc = check_bins(bar->size, bar->n_size, i, bin_of_size, why);
+	return rc ? rc : check_bins(bar->lifetime, bar->n_lifetime, i, bin_of_life, why);
 }
 
-static int check_sample(const Profile *p, size_t i, struct format_error *err)
+static int check_sample(const Profile *p, size_t i, struct err *why)
 {
 	const Perftools__Profiles__Sample *s = p->sample[i];
 
@@ -368,58 +369,58 @@ static int check_sample(const Profile *p, size_t i, struct format_error *err)
 			return broken("sample %zu refers to location %llu, which is not there", i,
 				      (unsigned long long)s->location_id[k]);
 	for (size_t k = 0; k < s->n_label; k++) {
-		int rc = check_label(p, i, k, err);
+		int rc = check_label(p, i, k, why);
 
 		if (!rc)
-			rc = check_known_label(p, i, s->label[k], err);
+			rc = check_known_label(p, i, s->label[k], why);
 		if (rc)
 			return rc;
 	}
-	if (check_task(p, i, err))
+	if (check_task(p, i, why))
 		return -EBADMSG;
 	if (s->error_bar && (!is_variance(s->error_bar->inuse_bytes_variance) ||
 			     !is_variance(s->error_bar->inuse_objects_variance) ||
 			     !is_variance(s->error_bar->alloc_bytes_variance)))
 		return broken("sample %zu has a variance that is none", i);
-	if (check_lives(p, i, err) || check_ages(p, i, err))
+	if (check_lives(p, i, why) || check_ages(p, i, why))
 		return -EBADMSG;
-	return check_all_bins(p, i, err);
+	return check_all_bins(p, i, why);
 }
 
-static int check_tables(const Profile *p, struct format_error *err)
+static int check_tables(const Profile *p, struct err *why)
 {
 	struct hmap mappings, locations;
-	int rc = check_header(p, err);
+	int rc = check_header(p, why);
 
 	hmap_init(&mappings, 2 * sizeof(int64_t));
 	hmap_init(&locations, 4 * sizeof(uint64_t));
 	for (size_t i = 0; i < p->n_mapping && !rc; i++)
-		rc = check_mapping(p, i, &mappings, err);
+		rc = check_mapping(p, i, &mappings, why);
 	for (size_t i = 0; i < p->n_function && !rc; i++)
-		rc = check_function(p, i, err);
+		rc = check_function(p, i, why);
 	for (size_t i = 0; i < p->n_location && !rc; i++)
-		rc = check_location(p, i, &locations, err);
+		rc = check_location(p, i, &locations, why);
 	for (size_t i = 0; i < p->n_sample && !rc; i++)
-		rc = check_sample(p, i, err);
+		rc = check_sample(p, i, why);
 	hmap_release(&mappings);
 	hmap_release(&locations);
 	return rc;
 }
 
-int pprof_check(const void *data, size_t bytes, struct format_error *err)
+int pprof_check(const void *data, size_t bytes, struct err *why)
 {
 	uint8_t *owned = NULL;
 	const uint8_t *raw;
 	size_t raw_bytes;
 	Profile *p = NULL;
-	int rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &raw, &raw_bytes, err);
+	int rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &raw, &raw_bytes, why);
 
 	if (rc)
 		return rc;
-	rc = check_strings(raw, raw_bytes, err);
+	rc = check_strings(raw, raw_bytes, why);
 	if (!rc) {
 		p = perftools__profiles__profile__unpack(NULL, raw_bytes, raw);
-		rc = p ? check_tables(p, err) : broken("not a profile: some part is damaged");
+		rc = p ? check_tables(p, why) : broken("not a profile: some part is damaged");
 	}
 	if (p)
 		perftools__profiles__profile__free_unpacked(p, NULL);

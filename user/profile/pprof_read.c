@@ -15,8 +15,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "profile/gunzip.h"
@@ -29,7 +29,7 @@
 
 struct reader {
 	struct profile *p;
-	struct format_error *err;
+	struct err *why;
 	uint64_t offset; /* of the part at hand */
 	VEC(int64_t) strings; /* index in the file -> id in p */
 	struct hmap mapping_by_id, function_by_id, location_by_id; /* -> index in p */
@@ -39,7 +39,7 @@ struct reader {
 
 typedef int (*field_fn)(struct reader *r, const struct wire_field *f);
 
-#define fail(r, ...) format_fail((r)->err, (r)->offset, __VA_ARGS__)
+#define fail(r, ...) format_fail((r)->why, (r)->offset, __VA_ARGS__)
 
 static int get_string(struct reader *r, int64_t index, int64_t *ret)
 {
@@ -521,7 +521,7 @@ static int each_field(struct reader *r, const uint8_t *data, size_t bytes, field
 	struct wire_field f;
 	int rc;
 
-	while ((rc = wire_next(&w, &f, r->err)) > 0) {
+	while ((rc = wire_next(&w, &f, r->why)) > 0) {
 		r->offset = f.offset;
 		rc = fn(r, &f);
 		if (rc)
@@ -544,20 +544,21 @@ static int read_plain(struct reader *r, const uint8_t *data, size_t bytes)
 	return r->p->types.cnt ? 0 : fail(r, "this is no pprof profile: no sample types");
 }
 
-int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct format_error *err)
+int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct err *why)
 {
-	struct reader r = { .err = err };
+	struct reader r = { .why = why };
 	uint8_t *owned = NULL;
 	const uint8_t *plain;
 	size_t plain_bytes;
 	int rc;
 
-	memset(err, 0, sizeof(*err));
-	rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &plain, &plain_bytes, err);
+	if (why)
+		*why = (struct err){ 0 };
+	rc = gunzip_mem(data, bytes, GUNZIP_BYTES_MAX, &owned, &plain, &plain_bytes, why);
 	if (rc)
 		return rc;
 	if (import_is_text(plain, plain_bytes)) {
-		rc = import_text(plain, plain_bytes, ret, err);
+		rc = import_text(plain, plain_bytes, ret, why);
 		free(owned);
 		return rc;
 	}
@@ -582,17 +583,18 @@ int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct 
 	return rc;
 }
 
-int pprof_read(int fd, struct profile **ret, struct format_error *err)
+int pprof_read(int fd, struct profile **ret, struct err *why)
 {
 	size_t bytes;
 	uint8_t *file;
 	int rc;
 
-	memset(err, 0, sizeof(*err));
-	rc = gunzip_read_fd(fd, GUNZIP_BYTES_MAX, &file, &bytes, err);
+	if (why)
+		*why = (struct err){ 0 };
+	rc = gunzip_read_fd(fd, GUNZIP_BYTES_MAX, &file, &bytes, why);
 	if (rc)
 		return rc;
-	rc = pprof_read_mem(file, bytes, ret, err);
+	rc = pprof_read_mem(file, bytes, ret, why);
 	free(file);
 	return rc;
 }

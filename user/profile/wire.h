@@ -10,6 +10,8 @@
 
 #include "profile/pprof.h"
 
+struct err;
+
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 /* A message that is being read. */
@@ -31,10 +33,10 @@ struct wire_field {
 	uint64_t data_offset; /* of data in the whole input */
 };
 
-/* 1: a field; 0: the end; -EBADMSG with err filled. */
-int wire_next(struct wire *w, struct wire_field *ret, struct format_error *err);
-/* Fill err; returns -EBADMSG. */
-int format_fail(struct format_error *err, uint64_t offset, const char *fmt, ...)
+/* 1: a field; 0: the end; -EBADMSG with *why filled. */
+int wire_next(struct wire *w, struct wire_field *ret, struct err *why);
+/* Fill *why; returns -EBADMSG. */
+int format_fail(struct err *why, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #endif

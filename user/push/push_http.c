@@ -14,6 +14,7 @@
 
 #include "base/curl_setup.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "push/push_parca.h"
 #include "push/push_pyroscope.h"
@@ -129,22 +130,23 @@ static int add_header(struct push_http *h, const char *line)
 
 static int add_credentials(struct push_http *h)
 {
-	char secret[PUSH_SECRET_MAX], line[PUSH_SECRET_MAX + 64], why[512];
+	char secret[PUSH_SECRET_MAX], line[PUSH_SECRET_MAX + 64];
+	struct err why;
 	int err = 0;
 
 	if (h->opts.token_file) {
-		err = push_secret_read(h->opts.token_file, secret, why, sizeof(why));
+		err = push_secret_read(h->opts.token_file, secret, &why);
 		if (!err) {
 			snprintf(line, sizeof(line), "authorization: Bearer %s", secret);
 			err = add_header(h, line);
 		} else {
-			log_warn("%s", why);
+			log_warn("%s", why.text);
 		}
 	}
 	if (!err && h->opts.basic_file) {
-		err = push_secret_read(h->opts.basic_file, secret, why, sizeof(why));
+		err = push_secret_read(h->opts.basic_file, secret, &why);
 		if (err) {
-			log_warn("%s", why);
+			log_warn("%s", why.text);
 		} else {
 			curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 			if (curl_easy_setopt(h->easy, CURLOPT_USERPWD, secret) != CURLE_OK)

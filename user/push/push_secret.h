@@ -3,12 +3,12 @@
 #ifndef HT_PUSH_SECRET_H
 #define HT_PUSH_SECRET_H
 
-#include <stddef.h>
+struct err;
 
 #define PUSH_SECRET_MAX 4096
 
 /* The first line, without blanks at its end. -errno with a sentence in why: -EACCES when others
  * may read or write the file, -EINVAL when it is empty, too long, or has control characters. */
-int push_secret_read(const char *path, char ret[PUSH_SECRET_MAX], char *why, size_t why_bytes);
+int push_secret_read(const char *path, char ret[PUSH_SECRET_MAX], struct err *why);
 
 #endif

@@ -388,8 +388,7 @@ static int scan(struct push_spool *s)
 
 static int open_dir(struct push_spool *s, const char *dir)
 {
-	char why[FOLDER_WHY_BYTES];
-	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, why);
+	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, NULL);
 
 	if (err)
 		return err;

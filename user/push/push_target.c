@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/err.h"
 #include "base/hmap.h"
 
 static const struct {
@@ -42,22 +43,19 @@ void push_target_redact(const char *text, char *buf, size_t buf_bytes)
 
 struct complaint {
 	const char *text; /* without secrets */
-	char *why;
-	size_t why_bytes;
+	struct err *why;
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(const struct complaint *c, const char *fmt,
 							...)
 {
-	int n = snprintf(c->why, c->why_bytes, "push: '%s': ", c->text);
+	struct err what;
 	va_list args;
 
-	if (n >= 0 && (size_t)n < c->why_bytes) {
-		va_start(args, fmt);
-		vsnprintf(c->why + n, c->why_bytes - n, fmt, args);
-		va_end(args);
-	}
-	return -EINVAL;
+	va_start(args, fmt);
+	err_set_args(&what, -EINVAL, fmt, args);
+	va_end(args);
+	return err_set(c->why, -EINVAL, "push: '%s': %s", c->text, what.text);
 }
 
 /* Nothing that would have to be quoted in a URL, a header or a log line. */
@@ -136,10 +134,10 @@ static int parse_authority(const char *s, size_t n, const struct complaint *c,
 	return parse_port(colon + 1, s + n - colon - 1, c, &t->port);
 }
 
-int push_target_parse(const char *text, struct push_target *ret, char *why, size_t why_bytes)
+int push_target_parse(const char *text, struct push_target *ret, struct err *why)
 {
 	char shown[201];
-	const struct complaint c = { shown, why, why_bytes };
+	const struct complaint c = { shown, why };
 	struct push_target t = { 0 };
 	const char *rest = NULL, *slash;
 	size_t prefix_bytes;

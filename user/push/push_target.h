@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
+
 enum push_kind { PUSH_PARCA, PUSH_PYROSCOPE };
 
 struct push_target {
@@ -29,7 +31,7 @@ struct push_target {
 
 /* 0, or -EINVAL with a sentence for the user in why. A password in the address is refused: it
  * would be seen in every list of processes. The sentence does not repeat it. */
-int push_target_parse(const char *text, struct push_target *ret, char *why, size_t why_bytes);
+int push_target_parse(const char *text, struct push_target *ret, struct err *why);
 
 /* text with "***" for the user and password of an address, if there are any: for messages. Cut to
  * buf_bytes. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "kernel/engine.h"
@@ -44,13 +45,13 @@ static int leave_out(struct family *f, const struct process_info *info, const ch
 static int add_child(struct family *f, pid_t pid)
 {
 	struct process_info info;
-	char why[512];
+	struct err why;
 	int err = process_info_read(pid, &info);
 
 	if (err || info.is_zombie)
 		return err == -ENOMEM ? err : 0; /* it has ended */
-	if (process_check(&info, why, sizeof(why)))
-		return leave_out(f, &info, why);
+	if (process_check(&info, &why))
+		return leave_out(f, &info, why.text);
 	err = tracker_add(f->tracker, pid);
 	if (err == -ESRCH || err == -ENOENT) {
 		tracker_remove(f->tracker, pid);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "proc/jvm_attach.h"
 #include "proc/process.h"
@@ -13,16 +14,16 @@
 static void ask(pid_t pid, size_t *jvm_cnt)
 {
 	struct process_info info;
-	char why[256];
+	struct err why;
 
 	if (process_info_read(pid, &info) || info.is_zombie || !jvm_is_hotspot(&info))
 		return;
 	++*jvm_cnt;
-	if (jvm_write_perfmap(&info, why, sizeof(why)))
+	if (jvm_write_perfmap(&info, &why))
 		log_warn(
 			"record: the JVM %d (%s) was not asked for its functions' names, or did not "
 			"write them: %s",
-			pid, info.comm, why);
+			pid, info.comm, why.text);
 }
 
 void jvm_names_ask(const struct tracker *t)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/folder.h"
 #include "base/new_file.h"
 
@@ -37,7 +38,7 @@ static bool is_trusted(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-static int open_folder(struct out_file *of, char why[static FOLDER_WHY_BYTES])
+static int open_folder(struct out_file *of, struct err *why)
 {
 	char folder[PATH_MAX] = ".";
 	char *slash = strrchr(of->path, '/');
@@ -84,7 +85,7 @@ static int open_special(const struct out_file *of, const struct stat *at, int *r
 	return err;
 }
 
-static int open_at(struct out_file *of, char why[static FOLDER_WHY_BYTES])
+static int open_at(struct out_file *of, struct err *why)
 {
 	struct stat st;
 	int err = open_folder(of, why);
@@ -105,32 +106,34 @@ static int open_at(struct out_file *of, char why[static FOLDER_WHY_BYTES])
 	return new_file_open(of->folder_fd, TEMP_PREFIX, &of->file);
 }
 
-static void explain(const char *path, int err, const char *folder_why, const char *how, char *why,
-		    size_t why_bytes)
+static int explain(const char *path, int err, const struct err *folder_why, const char *how,
+		   struct err *why)
 {
-	if (*folder_why)
-		snprintf(why, why_bytes,
-			 "cannot write '%s': %s; choose a file in another folder%s, or write there "
-			 "all the same with --force",
-			 path, folder_why, how);
-	else if (err == -EEXIST)
-		snprintf(why, why_bytes,
-			 "'%s' exists: give another name%s, or replace it with --force", path, how);
-	else if (err == -EPERM)
-		snprintf(why, why_bytes,
-			 "cannot write '%s': somebody else can say where it leads; choose another "
-			 "file%s",
-			 path, how);
-	else
-		snprintf(why, why_bytes, "cannot write '%s': %s; choose another file%s", path,
-			 strerror(-err), how);
+	if (folder_why->text[0])
+		return err_set(
+			why, err,
+			"cannot write '%s': %s; choose a file in another folder%s, or write there "
+			"all the same with --force",
+			path, folder_why->text, how);
+	if (err == -EEXIST)
+		return err_set(why, err,
+			       "'%s' exists: give another name%s, or replace it with --force", path,
+			       how);
+	if (err == -EPERM)
+		return err_set(
+			why, err,
+			"cannot write '%s': somebody else can say where it leads; choose another "
+			"file%s",
+			path, how);
+	return err_set(why, err, "cannot write '%s': %s; choose another file%s", path,
+		       strerror(-err), how);
 }
 
 int out_file_open(const char *path, bool replaces, const char *how, struct out_file **ret,
-		  char *why, size_t why_bytes)
+		  struct err *why)
 {
 	struct out_file *of = calloc(1, sizeof(*of));
-	char folder_why[FOLDER_WHY_BYTES] = "";
+	struct err folder_why = { 0 };
 	int err = of ? 0 : -ENOMEM;
 
 	if (of) {
@@ -139,12 +142,11 @@ int out_file_open(const char *path, bool replaces, const char *how, struct out_f
 		if (snprintf(of->path, sizeof(of->path), "%s", path) >= (int)sizeof(of->path))
 			err = -ENAMETOOLONG;
 		else
-			err = *path ? open_at(of, folder_why) : -ENOENT;
+			err = *path ? open_at(of, &folder_why) : -ENOENT;
 	}
 	if (err) {
-		explain(path, err, folder_why, how, why, why_bytes);
 		out_file_free(of);
-		return err;
+		return explain(path, err, &folder_why, how, why);
 	}
 	*ret = of;
 	return 0;

@@ -12,16 +12,16 @@
 #define HT_RECORD_OUT_FILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct err;
 struct out_file;
 
 /* -EEXIST: it exists, and may not be replaced. Others: it cannot be written. why: a sentence for the
  * user, and what to do; how: the way in which another file is given, " with -o FILE" or "". */
 int out_file_open(const char *path, bool replaces, const char *how, struct out_file **ret,
-		  char *why, size_t why_bytes);
+		  struct err *why);
 /* Standard output that was taken with out_file_take_stdout(); takes the descriptor. */
 int out_file_open_stdout(int fd, struct out_file **ret);
 int out_file_fd(const struct out_file *of);

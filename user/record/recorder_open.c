@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/thread.h"
@@ -79,12 +80,11 @@ static int check_seccomp(const struct recorder *r)
 
 static int prepare_launch(struct recorder *r)
 {
-	char why[512];
+	struct err why;
 	int err = launch_prepare(r->opts.argv, &r->launch);
 
 	if (err) {
-		log_error("record: %s",
-			  find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
+		log_error("record: %s", find_program_explain(r->opts.argv[0], err, &why));
 		return err;
 	}
 	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
@@ -464,10 +464,9 @@ int recorder_start(struct recorder *r)
 		begin_holds(r);
 		err = launch_go(r->launch);
 		if (err) {
-			char why[512];
+			struct err why;
 
-			log_error("record: %s",
-				  find_program_explain(r->opts.argv[0], err, why, sizeof(why)));
+			log_error("record: %s", find_program_explain(r->opts.argv[0], err, &why));
 		}
 	}
 	return err;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -49,7 +50,8 @@ int result_open(const struct result_options *opts, const struct targets *targets
 		struct result **ret)
 {
 	struct result *res = calloc(1, sizeof(*res));
-	char name[OUT_FILE_NAME_BYTES], why[PATH_MAX + 256] = "out of memory";
+	char name[OUT_FILE_NAME_BYTES];
+	struct err why = { .text = "out of memory" };
 	int err;
 
 	if (!res)
@@ -60,10 +62,10 @@ int result_open(const struct result_options *opts, const struct targets *targets
 	} else {
 		default_name(targets, name);
 		err = out_file_open(opts->output ? opts->output : name, opts->replaces,
-				    " with -o FILE", &res->out, why, sizeof(why));
+				    " with -o FILE", &res->out, &why);
 	}
 	if (err) {
-		log_error("record: %s", why);
+		log_error("record: %s", why.text);
 		free(res);
 		return err;
 	}

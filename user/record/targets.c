@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "record/throw_limit.h"
 #include "proc/process.h"
@@ -69,47 +70,45 @@ int targets_add_launched(struct targets *t, pid_t pid, const char *path)
 }
 
 /* A sentence in why. */
-static int check_one(pid_t pid, struct process_info *info, char *why, size_t why_bytes)
+static int check_one(pid_t pid, struct process_info *info, struct err *why)
 {
-	char what[512];
+	struct err what;
 	int err = process_info_read(pid, info);
 
 	if (err == -ESRCH)
-		snprintf(why, why_bytes, "no process with PID %d; list them with: ps -e", pid);
+		err_set(why, err, "no process with PID %d; list them with: ps -e", pid);
 	else if (err)
-		snprintf(why, why_bytes, "cannot read /proc/%d: %s", pid, strerror(-err));
+		err_set_os(why, err, "cannot read /proc/%d", pid);
 	if (err)
 		return err;
-	err = process_check(info, what, sizeof(what));
-	if (err)
-		snprintf(why, why_bytes, "cannot record PID %d: %s", pid, what);
-	return err;
+	err = process_check(info, &what);
+	return err ? err_set(why, err, "cannot record PID %d: %s", pid, what.text) : 0;
 }
 
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt)
 {
 	struct process_info info;
-	char why[640] = "";
+	struct err why = { 0 };
 	int err = 0, last_err = -ESRCH;
 
 	for (size_t i = 0; i < cnt; i++) {
-		err = check_one(pids[i], &info, why, sizeof(why));
+		err = check_one(pids[i], &info, &why);
 		if (!err)
 			err = targets_add(t, &info);
 		if (!err || (err == -ESRCH && i >= named_cnt)) /* it has just ended */
 			continue;
 		if (err == -ENOMEM || i < named_cnt)
 			break;
-		log_warn("record: left out: %s", why);
+		log_warn("record: left out: %s", why.text);
 		last_err = err;
 		err = 0;
 	}
 	if (err && err != -ESRCH) {
-		log_error("record: %s", err == -ENOMEM ? "out of memory" : why);
+		log_error("record: %s", err == -ENOMEM ? "out of memory" : why.text);
 		return err;
 	}
 	if (err == -ESRCH && t->list.cnt < named_cnt) {
-		log_error("record: %s", why);
+		log_error("record: %s", why.text);
 		return err;
 	}
 	if (!t->list.cnt) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/printable.h"
 #include "proc/cgroup.h"
 #include "proc/proc_text.h"
@@ -117,31 +118,25 @@ static int look_through(const struct select_rules *rules, struct whom *found)
 }
 
 /* "--comm 'a' or 'b'" */
-static void print_rules(FILE *out, const char *option, const struct texts *texts)
+static void add_rules(struct err *why, const char *option, const struct texts *texts)
 {
 	for (size_t i = 0; i < texts->cnt; i++)
-		fprintf(out, "%s '%s'", i ? " or" : option, texts->data[i]);
+		err_add(why, "%s '%s'", i ? " or" : option, texts->data[i]);
 }
 
-static void explain_none(const struct whom *w, char *why, size_t why_bytes)
+/* -ESRCH */
+static int explain_none(const struct whom *w, struct err *why)
 {
-	FILE *out = fmemopen(why, why_bytes, "w");
-
-	why[0] = '\0';
-	if (!out)
-		return;
-	fputs("no running process matches ", out);
-	print_rules(out, "--comm", &w->comms);
-	fputs(w->comms.cnt && w->cgroups.cnt ? " and is in " : "", out);
-	print_rules(out, "--cgroup", &w->cgroups);
-	fputs(": 'ps -e' lists names (15 characters at the most); processes that come later are "
-	      "recorded by heaptap serve",
-	      out);
-	fclose(out);
-	why[why_bytes - 1] = '\0'; /* what does not fit is cut */
+	err_set(why, -ESRCH, "no running process matches ");
+	add_rules(why, "--comm", &w->comms);
+	err_add(why, "%s", w->comms.cnt && w->cgroups.cnt ? " and is in " : "");
+	add_rules(why, "--cgroup", &w->cgroups);
+	err_add(why, ": 'ps -e' lists names (15 characters at the most); processes that come later "
+		     "are recorded by heaptap serve");
+	return -ESRCH;
 }
 
-static int find_by_rules(const struct whom *w, struct whom *found, char *why, size_t why_bytes)
+static int find_by_rules(const struct whom *w, struct whom *found, struct err *why)
 {
 	VEC(struct cgroup_place) places = { 0 };
 	struct select_options opts = { .comm = w->comms };
@@ -150,7 +145,7 @@ static int find_by_rules(const struct whom *w, struct whom *found, char *why, si
 	int err = vec_reserve(&places, w->cgroups.cnt);
 
 	for (size_t i = 0; i < w->cgroups.cnt && !err; i++) {
-		err = cgroup_find(w->cgroups.data[i], &places.data[places.cnt], why, why_bytes);
+		err = cgroup_find(w->cgroups.data[i], &places.data[places.cnt], why);
 		places.cnt += !err || err == -ENOENT;
 		if (err == -ENOENT)
 			err = -ESRCH;
@@ -158,11 +153,11 @@ static int find_by_rules(const struct whom *w, struct whom *found, char *why, si
 	opts.cgroups = places.data;
 	opts.cgroup_cnt = places.cnt;
 	if (!err)
-		err = select_rules_new(&opts, &rules, why, why_bytes);
+		err = select_rules_new(&opts, &rules, why);
 	if (!err) {
 		err = look_through(rules, found);
 		if (err)
-			snprintf(why, why_bytes, "cannot look through /proc: %s", strerror(-err));
+			err_set_os(why, err, "cannot look through /proc");
 	}
 	select_rules_free(rules);
 	vec_each(&places, place)
@@ -171,22 +166,20 @@ static int find_by_rules(const struct whom *w, struct whom *found, char *why, si
 	return err;
 }
 
-int whom_find(const struct whom *w, struct whom_found *ret, char *why, size_t why_bytes)
+int whom_find(const struct whom *w, struct whom_found *ret, struct err *why)
 {
 	struct whom found = { 0 };
 	const pid_t *pid;
 	int err = 0;
 
-	snprintf(why, why_bytes, "out of memory");
+	err_set(why, -ENOMEM, "out of memory");
 	vec_each(&w->pids, pid)
 		if (!err)
 			err = vec_push(&found.pids, *pid);
 	if (!err && whom_has_rules(w)) {
-		err = find_by_rules(w, &found, why, why_bytes);
-		if (!err && found.pids.cnt == w->pids.cnt && !w->pids.cnt) {
-			explain_none(w, why, why_bytes);
-			err = -ESRCH;
-		}
+		err = find_by_rules(w, &found, why);
+		if (!err && found.pids.cnt == w->pids.cnt && !w->pids.cnt)
+			err = explain_none(w, why);
 	}
 	if (err) {
 		vec_release(&found.pids);
@@ -251,19 +244,16 @@ static void escape(const char *name, char pattern[static PATTERN_BYTES])
 	}
 }
 
-bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes)
+bool whom_is_mistaken(char *const operands[], struct err *why)
 {
 	char pattern[PATTERN_BYTES];
 	const char *name = operands[0];
 	size_t cnt;
 
 	if (are_pids(operands)) {
-		size_t len = 0;
-
-		for (size_t i = 0; operands[i] && len < why_bytes; i++)
-			len += (size_t)snprintf(why + len, why_bytes - len, "%s%s",
-						i ? "," : "did you mean: heaptap record -p ",
-						operands[i]);
+		err_set(why, 0, "did you mean: heaptap record -p %s", operands[0]);
+		for (size_t i = 1; operands[i]; i++)
+			err_add(why, ",%s", operands[i]);
 		return true;
 	}
 	/* with arguments it is a command, and so is a path */
@@ -273,9 +263,9 @@ bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes)
 	if (!cnt)
 		return false;
 	escape(name, pattern);
-	snprintf(why, why_bytes,
-		 "%zu process%s of the name '%s' run%s; did you mean: heaptap record --comm %s, or "
-		 "to start it: heaptap record -- %s",
-		 cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", pattern, name);
+	err_set(why, 0,
+		"%zu process%s of the name '%s' run%s; did you mean: heaptap record --comm %s, or "
+		"to start it: heaptap record -- %s",
+		cnt, cnt == 1 ? "" : "es", name, cnt == 1 ? "s" : "", pattern, name);
 	return true;
 }

@@ -15,6 +15,8 @@
 #include "base/texts.h"
 #include "base/vec.h"
 
+struct err;
+
 struct whom {
 	VEC(pid_t) pids; /* each once */
 	struct texts comms; /* regular expressions */
@@ -31,12 +33,12 @@ struct whom_found {
 	size_t named_cnt;
 };
 /* -ESRCH: there are none; -EINVAL: a cgroup that cannot be. A sentence in why. */
-int whom_find(const struct whom *w, struct whom_found *ret, char *why, size_t why_bytes);
+int whom_find(const struct whom *w, struct whom_found *ret, struct err *why);
 
 /*
  * Operands that are no command, it seems: pids, or the name of programs that run. A sentence with what may
  * have been meant in why; false: they are a command.
  */
-bool whom_is_mistaken(char *const operands[], char *why, size_t why_bytes);
+bool whom_is_mistaken(char *const operands[], struct err *why);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/printable.h"
 #include "report/report.h"
 #include "report/report_diff_rows.h"
@@ -397,14 +398,13 @@ static int judge_more(struct limits *l, const struct profile *before)
 	struct report_options o = { .by = REPORT_BY_STACK,
 				    .format = REPORT_JSON,
 				    .value = REPORT_VALUE_INUSE };
+	struct err why = { 0 };
 	struct diff d;
 	int err;
 
 	if (l->opts.more_is_share)
 		res->limit = NAN;
-	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, res->why,
-			sizeof(res->why));
-
+	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, &why);
 	if (err == -EINVAL) { /* why says it */
 		err = 0;
 		if (d.side[1].r && d.side[1].r->is_unknown)
@@ -412,8 +412,9 @@ static int judge_more(struct limits *l, const struct profile *before)
 		else if (d.side[0].r && d.side[0].r->is_unknown)
 			snprintf(res->why, sizeof(res->why),
 				 "In use is not known in the profile of before");
-		else if (!res->why[0])
-			snprintf(res->why, sizeof(res->why), "The profiles cannot be compared");
+		else
+			snprintf(res->why, sizeof(res->why), "%.*s", (int)sizeof(res->why) - 1,
+				 why.text[0] ? why.text : "The profiles cannot be compared");
 		goto out;
 	}
 	if (err || !check_inuse(d.side[0].r, res) || !check_inuse(d.side[1].r, res))

@@ -13,14 +13,14 @@
 
 #include "report/options.h"
 
+struct err;
 struct profile;
 
 /*
  * Is in p what opts ask for? 0, -ENOMEM, -ENOENT (scope, label_key) or -ENODATA (flame graphs and
  * heap texts of in-use that is not known), with a sentence in why that says what there is instead.
  */
-int report_check(const struct profile *p, const struct report_options *opts, char *why,
-		 size_t why_bytes);
+int report_check(const struct profile *p, const struct report_options *opts, struct err *why);
 
 /*
  * One sentence of what grows, "" when nothing is known to: "Grows: Store::put store.cc:12 by 10.2 KiB/s (95 %: 8.1 to

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/vec.h"
 #include "report/report_diff_rows.h"
@@ -150,7 +151,7 @@ static void choose_rows(struct diff *d)
 	compare(d, &d->rest);
 }
 
-static int check_sides(const struct diff *d, char *why, size_t why_bytes)
+static int check_sides(const struct diff *d, struct err *why)
 {
 	const char *type[2];
 
@@ -160,24 +161,21 @@ static int check_sides(const struct diff *d, char *why, size_t why_bytes)
 		type[i] = r->value_type < 0 ?
 				  "" :
 				  profile_text(r->p, r->p->types.data[r->value_type].type_str);
-		if (r->is_unknown && r->is_inuse) {
-			snprintf(why, why_bytes,
-				 "in use is not known in %s. What was allocated is: --value alloc",
-				 d->side[i].name);
-			return -EINVAL;
-		}
+		if (r->is_unknown && r->is_inuse)
+			return err_set(
+				why, -EINVAL,
+				"in use is not known in %s. What was allocated is: --value alloc",
+				d->side[i].name);
 	}
 	if (!strcmp(type[0], type[1]))
 		return 0;
-	snprintf(why, why_bytes, "%s is of %s, %s of %s: they cannot be compared", d->side[0].name,
-		 type[0][0] ? type[0] : "nothing", d->side[1].name,
-		 type[1][0] ? type[1] : "nothing");
-	return -EINVAL;
+	return err_set(why, -EINVAL, "%s is of %s, %s of %s: they cannot be compared",
+		       d->side[0].name, type[0][0] ? type[0] : "nothing", d->side[1].name,
+		       type[1][0] ? type[1] : "nothing");
 }
 
 int diff_open(const struct profile *before, const char *before_name, const struct profile *after,
-	      const char *after_name, struct report_options *o, struct diff *ret, char *why,
-	      size_t why_bytes)
+	      const char *after_name, struct report_options *o, struct diff *ret, struct err *why)
 {
 	struct diff *d = ret;
 	int err;
@@ -196,7 +194,7 @@ int diff_open(const struct profile *before, const char *before_name, const struc
 	if (!err)
 		err = report_open(after, &d->whole, &d->side[1].r);
 	if (!err)
-		err = check_sides(d, why, why_bytes);
+		err = check_sides(d, why);
 	if (!err)
 		err = make_rows(d);
 	if (!err)
@@ -214,8 +212,8 @@ void diff_release(struct diff *d)
 }
 
 int report_diff(const struct profile *before, const char *before_name, const struct profile *after,
-		const char *after_name, const struct report_options *opts, FILE *out, char *why,
-		size_t why_bytes)
+		const char *after_name, const struct report_options *opts, FILE *out,
+		struct err *why)
 {
 	struct report_options o = *opts;
 	struct diff d;
@@ -223,7 +221,7 @@ int report_diff(const struct profile *before, const char *before_name, const str
 
 	if (o.format == REPORT_HTML)
 		o.row_cap = PLAIN_ROWS;
-	err = diff_open(before, before_name, after, after_name, &o, &d, why, why_bytes);
+	err = diff_open(before, before_name, after, after_name, &o, &d, why);
 	if (!err && o.format == REPORT_HTML)
 		err = diff_write_html(&d, out);
 	else if (!err)

@@ -9,11 +9,11 @@
 #ifndef HT_REPORT_DIFF_H
 #define HT_REPORT_DIFF_H
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "report/report.h"
 
+struct err;
 struct profile;
 
 /*
@@ -22,13 +22,12 @@ struct profile;
  * have the same kind of values, or one's in-use is not known.
  */
 int report_diff(const struct profile *before, const char *before_name, const struct profile *after,
-		const char *after_name, const struct report_options *opts, FILE *out, char *why,
-		size_t why_bytes);
+		const char *after_name, const struct report_options *opts, FILE *out,
+		struct err *why);
 
 /* The same as a profile whose values are changes, negative ones where there is less. */
 int report_diff_profile(const struct profile *before, const char *before_name,
 			const struct profile *after, const char *after_name,
-			const struct report_options *opts, struct profile **ret, char *why,
-			size_t why_bytes);
+			const struct report_options *opts, struct profile **ret, struct err *why);
 
 #endif

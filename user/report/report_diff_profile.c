@@ -54,14 +54,13 @@ int diff_join(const struct diff *d, int sign_before, struct profile **ret)
 
 int report_diff_profile(const struct profile *before, const char *before_name,
 			const struct profile *after, const char *after_name,
-			const struct report_options *opts, struct profile **ret, char *why,
-			size_t why_bytes)
+			const struct report_options *opts, struct profile **ret, struct err *why)
 {
 	struct report_options o = *opts;
 	struct profile *p = NULL;
 	struct profile_sample *s;
 	struct diff d;
-	int err = diff_open(before, before_name, after, after_name, &o, &d, why, why_bytes);
+	int err = diff_open(before, before_name, after, after_name, &o, &d, why);
 
 	if (!err)
 		err = diff_join(&d, -1, &p);

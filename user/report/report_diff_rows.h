@@ -7,6 +7,8 @@
 #include "base/vec.h"
 #include "report/report_rows.h"
 
+struct err;
+
 struct diff_side {
 	struct report *r;
 	const char *name;
@@ -38,8 +40,7 @@ struct diff {
  * chance comes first, the largest change on top. Release it in any case.
  */
 int diff_open(const struct profile *before, const char *before_name, const struct profile *after,
-	      const char *after_name, struct report_options *o, struct diff *ret, char *why,
-	      size_t why_bytes);
+	      const char *after_name, struct report_options *o, struct diff *ret, struct err *why);
 void diff_release(struct diff *d);
 
 /* JSON, or text. */

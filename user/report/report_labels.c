@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/nearest.h"
 #include "report/report.h"
 #include "report/report_rows.h"
@@ -92,18 +93,16 @@ static bool find_key(const struct profile *p, const char *wanted, struct words *
 	return false;
 }
 
-static int check_key(const struct profile *p, const char *key, char *why, size_t why_bytes)
+static int check_key(const struct profile *p, const char *key, struct err *why)
 {
 	struct words keys = { .max = KEYS_MAX };
 
 	if (find_key(p, key, &keys))
 		return 0;
 	if (keys.cnt)
-		snprintf(why, why_bytes, "no sample has the label '%s'; the labels are: %s", key,
-			 keys.text);
-	else
-		snprintf(why, why_bytes, "no sample has the label '%s': there are no labels", key);
-	return -ENOENT;
+		return err_set(why, -ENOENT, "no sample has the label '%s'; the labels are: %s",
+			       key, keys.text);
+	return err_set(why, -ENOENT, "no sample has the label '%s': there are no labels", key);
 }
 
 static int add_scopes(const struct profile *p, struct scope_tree *t)
@@ -150,9 +149,9 @@ static int list_paths(const struct scope_tree *t, struct paths *all)
 	return 0;
 }
 
-/* The same name elsewhere; a path or a name with a mistake; else what stands at the top. */
-static void hint(const struct scope_tree *t, const struct paths *all, const char *scope, char *why,
-		 size_t why_bytes)
+/* The same name elsewhere; a path or a name with a mistake; else what stands at the top. -ENOENT. */
+static int hint(const struct scope_tree *t, const struct paths *all, const char *scope,
+		struct err *why)
 {
 	const char *leaf = scope_path_leaf(scope);
 	struct words words = { .max = HINTS_MAX };
@@ -168,20 +167,17 @@ static void hint(const struct scope_tree *t, const struct paths *all, const char
 		if (i < all->path.cnt)
 			add_word(&words, all->path.data[i]);
 	}
-	if (words.cnt) {
-		snprintf(why, why_bytes, "there is no scope '%s'; did you mean %s?", scope,
-			 words.text);
-		return;
-	}
+	if (words.cnt)
+		return err_set(why, -ENOENT, "there is no scope '%s'; did you mean %s?", scope,
+			       words.text);
 	for (i = 0; i < t->nodes.cnt; i++)
 		if (t->nodes.data[i].parent == SCOPE_NO_NODE)
 			add_word(&words, all->path.data[i]);
-	snprintf(why, why_bytes, "there is no scope '%s'; at the top there are: %s", scope,
-		 words.text);
+	return err_set(why, -ENOENT, "there is no scope '%s'; at the top there are: %s", scope,
+		       words.text);
 }
 
-static int check_scope(const struct profile *p, const struct report_options *o, char *why,
-		       size_t why_bytes)
+static int check_scope(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	struct paths all = { 0 };
 	struct scope_tree t;
@@ -197,11 +193,11 @@ static int check_scope(const struct profile *p, const struct report_options *o, 
 	err = list_paths(&t, &all);
 	if (err)
 		goto out;
-	err = -ENOENT;
 	if (!t.nodes.cnt || (t.nodes.cnt == 1 && !strcmp(all.path.data[0], SCOPE_NONE)))
-		snprintf(why, why_bytes, "there is no scope '%s': no sample has a scope", o->scope);
+		err = err_set(why, -ENOENT, "there is no scope '%s': no sample has a scope",
+			      o->scope);
 	else
-		hint(&t, &all, o->scope, why, why_bytes);
+		err = hint(&t, &all, o->scope, why);
 out:
 	release_paths(&all);
 	scope_tree_release(&t);
@@ -209,8 +205,7 @@ out:
 }
 
 /* What is unknown would be an empty picture, or rows of 0. */
-static int check_inuse(const struct profile *p, const struct report_options *o, char *why,
-		       size_t why_bytes)
+static int check_inuse(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	bool is_text = o->format == REPORT_TEXT;
 	/* these say that it is not known, and what is */
@@ -224,10 +219,10 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 		return 0;
 	recording_why_unknown(&p->recording, profile_text(p, p->recording.comm_str), reason);
 	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
-	snprintf(why, why_bytes, "in use is unknown. %s To know it: %s%s", reason, command,
-		 /* a dump is of nothing else */
-		 o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
-	return -ENODATA;
+	return err_set(
+		why, -ENODATA, "in use is unknown. %s To know it: %s%s", reason, command,
+		/* a dump is of nothing else */
+		o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
 }
 
 static bool has_type(const struct profile *p, const char *name)
@@ -236,61 +231,50 @@ static bool has_type(const struct profile *p, const char *name)
 }
 
 /* Another value in place of that which is asked for would be taken for it. */
-static int check_types(const struct profile *p, const struct report_options *o, char *why,
-		       size_t why_bytes)
+static int check_types(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	const struct profile_type *type;
-	size_t len;
 
 	if (o->value == REPORT_VALUE_ALLOC && !has_type(p, "alloc_space"))
-		snprintf(why, why_bytes, "it does not say what was allocated (alloc_space)");
+		err_set(why, -ENODATA, "it does not say what was allocated (alloc_space)");
 	else if (o->format == REPORT_HEAP_V2 &&
 		 (!has_type(p, "inuse_space") || !has_type(p, "inuse_objects")))
-		snprintf(why, why_bytes,
-			 "a dump is of what is in use (inuse_space, inuse_objects)");
+		err_set(why, -ENODATA, "a dump is of what is in use (inuse_space, inuse_objects)");
 	else
 		return 0;
-	vec_each(&p->types, type) {
-		len = strlen(why);
-		snprintf(why + len, why_bytes - len, "%s%.32s",
-			 type == p->types.data ? "; it has " : ", ",
-			 profile_text(p, type->type_str));
-	}
+	vec_each(&p->types, type)
+		err_add(why, "%s%.32s", type == p->types.data ? "; it has " : ", ",
+			profile_text(p, type->type_str));
 	return -ENODATA;
 }
 
 /* What there is no history of is not sorted by it. */
-static int check_growth(const struct profile *p, const struct report_options *o, char *why,
-			size_t why_bytes)
+static int check_growth(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	if (o->sort != REPORT_SORT_GROWTH)
 		return 0;
 	if (p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN)
-		snprintf(why, why_bytes,
-			 "whether it grows is unknown, because in use is: see heaptap report");
-	else if (!p->moments_ns.cnt)
-		snprintf(
-			why, why_bytes,
+		return err_set(
+			why, -ENODATA,
+			"whether it grows is unknown, because in use is: see heaptap report");
+	if (!p->moments_ns.cnt)
+		return err_set(
+			why, -ENODATA,
 			"whether it grows is unknown: only a file that heaptap record wrote says what "
 			"was in use at several moments. heaptap diff compares two files");
-	else
-		return 0;
-	return -ENODATA;
+	return 0;
 }
 
-static int check_ages(const struct profile *p, const struct report_options *o, char *why,
-		      size_t why_bytes)
+static int check_ages(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	if (o->by != REPORT_BY_AGE || p->ages.cnt)
 		return 0;
-	snprintf(
-		why, why_bytes,
+	return err_set(
+		why, -ENODATA,
 		"how old its blocks are is unknown: only a file that heaptap record wrote says so");
-	return -ENODATA;
 }
 
-static int check_bins(const struct profile *p, const struct report_options *o, char *why,
-		      size_t why_bytes)
+static int check_bins(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	bool wants_lifetimes = o->by == REPORT_BY_LIFETIME || o->sort == REPORT_SORT_TEMPORARY;
 	bool is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
@@ -298,41 +282,39 @@ static int check_bins(const struct profile *p, const struct report_options *o, c
 	if (!wants_lifetimes && o->by != REPORT_BY_SIZE)
 		return 0;
 	if (!p->has_bins)
-		snprintf(why, why_bytes,
-			 "how %s its blocks %s is unknown: only a profile that heaptap recorded "
-			 "says so, and none of what changed in a time",
-			 wants_lifetimes ? "long" : "large", wants_lifetimes ? "lived" : "were");
-	else if (wants_lifetimes && is_unknown)
-		snprintf(
-			why, why_bytes,
+		return err_set(
+			why, -ENODATA,
+			"how %s its blocks %s is unknown: only a profile that heaptap recorded "
+			"says so, and none of what changed in a time",
+			wants_lifetimes ? "long" : "large", wants_lifetimes ? "lived" : "were");
+	if (wants_lifetimes && is_unknown)
+		return err_set(
+			why, -ENODATA,
 			"how long its blocks lived is unknown, because frees were not watched: see "
 			"heaptap report");
-	else
-		return 0;
-	return -ENODATA;
+	return 0;
 }
 
-int report_check(const struct profile *p, const struct report_options *opts, char *why,
-		 size_t why_bytes)
+int report_check(const struct profile *p, const struct report_options *opts, struct err *why)
 {
 	int err = 0;
 
 	if (opts->by == REPORT_BY_LABEL)
-		err = check_key(p, opts->label_key, why, why_bytes);
+		err = check_key(p, opts->label_key, why);
 	if (!err && opts->scope)
-		err = check_scope(p, opts, why, why_bytes);
+		err = check_scope(p, opts, why);
 	if (!err)
-		err = check_types(p, opts, why, why_bytes);
+		err = check_types(p, opts, why);
 	if (!err)
-		err = check_inuse(p, opts, why, why_bytes);
+		err = check_inuse(p, opts, why);
 	if (!err)
-		err = check_growth(p, opts, why, why_bytes);
+		err = check_growth(p, opts, why);
 	if (!err)
-		err = check_ages(p, opts, why, why_bytes);
+		err = check_ages(p, opts, why);
 	if (!err)
-		err = check_bins(p, opts, why, why_bytes);
-	if (err == -ENOENT || err == -ENODATA)
-		for (char *c = why; *c; c++) /* names from a file must not drive a terminal */
+		err = check_bins(p, opts, why);
+	if (why && (err == -ENOENT || err == -ENODATA))
+		for (char *c = why->text; *c; c++) /* names from a file must not drive a terminal */
 			if (iscntrl((unsigned char)*c))
 				*c = '?';
 	return err;

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "heaptap/abi.h"
@@ -114,7 +115,7 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 							.file_max = opts->file_max,
 							.bytes_max = opts->bytes_max };
 	struct saver *k;
-	char why[512];
+	struct err why;
 	int err;
 
 	if (!opts->file_max) {
@@ -130,9 +131,9 @@ int saver_open(const struct saver_options *opts, struct saver **ret)
 		err = saved_ended_new(&k->ended);
 	if (err)
 		goto out;
-	err = saved_store_open(&store_opts, &k->store, why, sizeof(why));
+	err = saved_store_open(&store_opts, &k->store, &why);
 	if (err) {
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 		goto out;
 	}
 	err = saved_batch_new(k->store, &k->batch);

@@ -5,13 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/folder.h"
 #include "base/new_file.h"
 #include "base/vec.h"
@@ -192,56 +192,43 @@ static int try_to_write(const struct saved_store *s)
 	return err;
 }
 
-static int open_dir(struct saved_store *s, const char *dir, char *why, size_t why_bytes)
+static int open_dir(struct saved_store *s, const char *dir, struct err *why)
 {
-	char folder_why[FOLDER_WHY_BYTES] = "";
-	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, folder_why);
+	struct err folder_why = { 0 };
+	int err = folder_open(dir, FOLDER_OURS, &s->dir_fd, &folder_why);
 
-	if (*folder_why)
-		snprintf(
-			why, why_bytes,
-			"profiles cannot be kept in '%s': %s; make it a folder that only its owner "
-			"can write to (chmod go-w, chown)",
-			dir, folder_why);
-	else if (err)
-		snprintf(why, why_bytes,
-			 "cannot make or open '%s', where profiles are to be kept: %s", dir,
-			 strerror(-err));
+	if (folder_why.text[0])
+		return err_set(why, err,
+			       "profiles cannot be kept in '%s': %s; make it a folder that only "
+			       "its owner can write to (chmod go-w, chown)",
+			       dir, folder_why.text);
 	if (err)
-		return err;
+		return err_set_os(why, err,
+				  "cannot make or open '%s', where profiles are to be kept", dir);
 	err = try_to_write(s);
-	if (err) {
-		snprintf(why, why_bytes, "cannot write to '%s', where profiles are to be kept: %s",
-			 dir, strerror(-err));
-		return err;
-	}
-	if (flock(s->dir_fd, LOCK_EX | LOCK_NB)) {
-		err = -errno;
-		snprintf(why, why_bytes, "'%s' is in use by another process that keeps profiles",
-			 dir);
-		return err;
-	}
-	err = load(s);
 	if (err)
-		snprintf(why, why_bytes, "cannot read '%s', where profiles are kept: %s", dir,
-			 strerror(-err));
-	return err;
+		return err_set_os(why, err, "cannot write to '%s', where profiles are to be kept",
+				  dir);
+	if (flock(s->dir_fd, LOCK_EX | LOCK_NB))
+		return err_set(why, -errno, "'%s' is in use by another process that keeps profiles",
+			       dir);
+	err = load(s);
+	return err ? err_set_os(why, err, "cannot read '%s', where profiles are kept", dir) : 0;
 }
 
-int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret, char *why,
-		     size_t why_bytes)
+int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret,
+		     struct err *why)
 {
 	struct saved_store *s = calloc(1, sizeof(*s));
 	int err = 0;
 
-	snprintf(why, why_bytes, "out of memory");
 	if (!s)
-		return -ENOMEM;
+		return err_set(why, -ENOMEM, "out of memory");
 	s->opts = *opts;
 	s->opts.dir = NULL; /* the caller's */
 	s->dir_fd = -1;
 	if (opts->dir)
-		err = open_dir(s, opts->dir, why, why_bytes);
+		err = open_dir(s, opts->dir, why);
 	if (err)
 		saved_store_close(s);
 	else

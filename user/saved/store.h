@@ -23,6 +23,7 @@
 #include "saved/name.h"
 #include "saved/rules.h"
 
+struct err;
 struct saved_store;
 
 #define KEEP_MEMORY_MAX ((uint64_t)32 << 20)
@@ -54,8 +55,8 @@ struct kept_file {
 
 /* -errno, with a sentence for the user in why. The folder must be there, writable by us, and by
  * nobody else. */
-int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret, char *why,
-		     size_t why_bytes);
+int saved_store_open(const struct saved_store_options *opts, struct saved_store **ret,
+		     struct err *why);
 /* The folder's files stay. */
 void saved_store_close(struct saved_store *s);
 bool saved_store_has_dir(const struct saved_store *s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "guardian/guardian.h"
 #include "proc/process.h"
@@ -27,8 +28,8 @@ struct capture {
 static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
 {
 	size_t removed_cnt = 0;
-	char why[256];
-	int err = guardian_open_events(c->opts.guardian, &removed_cnt, why, sizeof(why));
+	struct err why;
+	int err = guardian_open_events(c->opts.guardian, &removed_cnt, &why);
 
 	if (removed_cnt)
 		log_info("serve: removed %zu probe definitions that a killed heaptap has left",
@@ -37,12 +38,12 @@ static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
 	if (!err)
 		return 0;
 	if (c->opts.way == PLAN_EVENT) {
-		log_error("serve: processes cannot share probes: %s", why);
+		log_error("serve: processes cannot share probes: %s", why.text);
 		return err;
 	}
 	log_warn("serve: many processes that use one library will slow each other down, because "
 		 "they cannot share probes: %s",
-		 why);
+		 why.text);
 	return 0;
 }
 
@@ -59,13 +60,11 @@ static bool may_tap(void *ctx, pid_t pid)
 static int make_tap_rules(struct capture *c)
 {
 	const struct select_options opts = { .comm = *c->opts.tap, .exe = *c->opts.tap_exe };
-	char why[512];
-	int err = opts.comm.cnt || opts.exe.cnt ?
-			  select_rules_new(&opts, &c->tap_rules, why, sizeof(why)) :
-			  0;
+	struct err why;
+	int err = opts.comm.cnt || opts.exe.cnt ? select_rules_new(&opts, &c->tap_rules, &why) : 0;
 
 	if (err)
-		log_error("serve: --tap or --tap-exe: %s", why);
+		log_error("serve: --tap or --tap-exe: %s", why.text);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "budget/governor.h"
@@ -157,11 +158,11 @@ static int start_loop(struct daemon *d)
 static int set_up(struct daemon *d)
 {
 	struct follow_options follow_opts = { .pids = d->opts.pids, .pid_cnt = d->opts.pid_cnt };
-	char why[256] = "out of memory";
-	int err = select_rules_new(&d->opts.select, &d->rules, why, sizeof(why));
+	struct err why = { .text = "out of memory" };
+	int err = select_rules_new(&d->opts.select, &d->rules, &why);
 
 	if (err) {
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 		return err;
 	}
 	follow_opts.rules = d->rules;
@@ -334,11 +335,11 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	enum probes_source source = d->opts.source;
 	enum plan_way way = d->opts.way;
 	struct select_rules *rules = NULL;
-	char why[512];
-	int err = select_rules_new(&opts->select, &rules, why, sizeof(why));
+	struct err why;
+	int err = select_rules_new(&opts->select, &rules, &why);
 
 	if (err) {
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 		return err;
 	}
 	err = change_token_and_pushes(d, opts);

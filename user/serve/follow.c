@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hmap.h"
 #include "base/log.h"
 #include "base/log_limit.h"
@@ -286,11 +287,11 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 }
 
 /* A reason that this process cannot be followed; NULL: none. */
-static const char *why_refused(const struct follow *f, const struct process_info *info, char *buf,
-			       size_t buf_bytes)
+static const char *why_refused(const struct follow *f, const struct process_info *info,
+			       struct err *why)
 {
-	if (process_check(info, buf, buf_bytes))
-		return buf;
+	if (process_check(info, why))
+		return why->text;
 	if (info->is_main_thread_gone && engine_mode(f->engine) != ATTACH_PERF)
 		return "its main thread has ended: only 'heaptap record' can attach to it";
 	if (info->seccomp && !f->returns_are_safe)
@@ -356,7 +357,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	bool was_told = known && known->waits_for_room && known->exe_hash == s->exe_hash;
 	const char *refusal;
 	uint64_t begin_ns;
-	char why[512];
+	struct err why;
 	int err = is_named(f, glanced) ? 0 :
 					 follow_room_check(&f->room, glanced->uid,
 							   tracker_running_cnt(f->tracker));
@@ -375,7 +376,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 		s->is_refused = true;
 		return;
 	}
-	refusal = why_refused(f, &info, why, sizeof(why));
+	refusal = why_refused(f, &info, &why);
 	if (refusal) {
 		log_warn("serve: PID %d (%s) is not followed: %s", s->pid, info.comm, refusal);
 		s->is_refused = true;

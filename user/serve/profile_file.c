@@ -303,13 +303,12 @@ static int write_diff(const struct profile *before, const struct profile *now,
 		      const struct profile_request *request, int fd)
 {
 	const struct report_options opts = { .by = REPORT_BY_STACK, .row_cap = DIFF_ROWS };
-	char why[512];
 	FILE *out;
 	int err = fd_stream_open(fd, &out);
 
 	if (err)
 		return err;
-	err = report_diff(before, request->saved_name, now, "now", &opts, out, why, sizeof(why));
+	err = report_diff(before, request->saved_name, now, "now", &opts, out, NULL);
 	/* its reason is for who compares files */
 	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
@@ -317,7 +316,6 @@ static int write_diff(const struct profile *before, const struct profile *now,
 /* Others may read it at the same time: its offset is left alone. */
 static int read_saved(int fd, struct profile **ret)
 {
-	struct format_error why;
 	struct stat st;
 	char *data;
 	int err;
@@ -328,7 +326,7 @@ static int read_saved(int fd, struct profile **ret)
 	if (!data)
 		return -ENOMEM;
 	if (pread(fd, data, (size_t)st.st_size, 0) == st.st_size)
-		err = pprof_read_mem(data, (size_t)st.st_size, ret, &why);
+		err = pprof_read_mem(data, (size_t)st.st_size, ret, NULL);
 	else
 		err = -EIO;
 	free(data);
@@ -360,7 +358,6 @@ static int write_moments(const struct profile_source *src, const struct profile_
 					     .format = request->is_json ? REPORT_JSON : REPORT_HTML,
 					     .html_base = "../../" };
 	struct profile *at[2] = { NULL, NULL };
-	char why[512];
 	FILE *out;
 	int err = stack_profile_pair(src, request->pid, request->moments, at);
 
@@ -368,8 +365,7 @@ static int write_moments(const struct profile_source *src, const struct profile_
 		err = fd_stream_open(fd, &out);
 	if (!err)
 		err = fd_stream_close(out, report_diff(at[0], request->moments->before, at[1],
-						       request->moments->after, &opts, out, why,
-						       sizeof(why)));
+						       request->moments->after, &opts, out, NULL));
 	profile_free(at[0]);
 	profile_free(at[1]);
 	return err;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "serve/process_text.h"
@@ -175,8 +176,7 @@ static int base_take(struct profiles *p, struct base **ret)
 }
 
 /* -EBUSY: too many at once, and why. */
-static int base_get(struct profiles *p, bool for_long, struct base **ret, char *why,
-		    size_t why_bytes)
+static int base_get(struct profiles *p, bool for_long, struct base **ret, struct err *why)
 {
 	struct base **place = NULL, **shared = NULL;
 	size_t long_cnt = 0;
@@ -193,21 +193,18 @@ static int base_get(struct profiles *p, bool for_long, struct base **ret, char *
 	}
 	if (shared)
 		place = shared;
-	if (for_long && long_cnt >= BASES_CAP / 2 && !(shared && (*shared)->is_long)) {
-		snprintf(
-			why, why_bytes,
+	if (for_long && long_cnt >= BASES_CAP / 2 && !(shared && (*shared)->is_long))
+		return err_set(
+			why, -EBUSY,
 			"%d profiles of more than %d seconds are under way, and each keeps a copy of "
 			"all samples: ask for at most %d seconds, or later",
 			BASES_CAP / 2, LONG_S, LONG_S);
-		return -EBUSY;
-	}
-	if (!place) {
-		snprintf(why, why_bytes,
-			 "%d profiles with seconds= are under way, and each keeps a copy of all "
-			 "samples: ask again later",
-			 BASES_CAP);
-		return -EBUSY;
-	}
+	if (!place)
+		return err_set(
+			why, -EBUSY,
+			"%d profiles with seconds= are under way, and each keeps a copy of all "
+			"samples: ask again later",
+			BASES_CAP);
 	if (!shared)
 		err = base_take(p, place);
 	if (err)
@@ -218,7 +215,7 @@ static int base_get(struct profiles *p, bool for_long, struct base **ret, char *
 	return 0;
 }
 
-static int waiters_check(const struct profiles *p, bool for_long, char *why, size_t why_bytes)
+static int waiters_check(const struct profiles *p, bool for_long, struct err *why)
 {
 	const struct waiter *w;
 	size_t long_cnt = 0;
@@ -227,9 +224,8 @@ static int waiters_check(const struct profiles *p, bool for_long, char *why, siz
 		long_cnt += is_long(&w->request);
 	if (p->waiters.cnt < WAITERS_CAP && !(for_long && long_cnt >= WAITERS_CAP / 2))
 		return 0;
-	snprintf(why, why_bytes, "too many requests at once: %zu wait%s", p->waiters.cnt,
-		 p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
-	return -EBUSY;
+	return err_set(why, -EBUSY, "too many requests at once: %zu wait%s", p->waiters.cnt,
+		       p->waiters.cnt < WAITERS_CAP ? ", half of them for more than a minute" : "");
 }
 
 static void release_given(const struct waiter *w)
@@ -272,8 +268,8 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		.moments = given->moments,
 		.file = -1,
 	};
-	char why[256] = "out of memory";
-	int err = waiters_check(p, is_long(r), why, sizeof(why));
+	struct err why = { .text = "out of memory" };
+	int err = waiters_check(p, is_long(r), &why);
 
 	if (given->addrs)
 		w.addrs = *given->addrs;
@@ -284,7 +280,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 										 LANE_QUICK;
 	if (!err && r->seconds) {
 		w.due_ns += r->seconds * NS_PER_S;
-		err = base_get(p, is_long(r), &w.base, why, sizeof(why));
+		err = base_get(p, is_long(r), &w.base, &why);
 	}
 	if (!err)
 		err = vec_push(&p->waiters, w);
@@ -296,7 +292,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 	if (w.page)
 		answer_page(&w);
 	else
-		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why);
+		http_error(x, err == -EBUSY ? 503 : 500, "%s\n", why.text);
 	release_given(&w);
 }
 

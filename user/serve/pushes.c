@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/printable.h"
@@ -220,16 +221,16 @@ static int open_lane(struct pushes *p, const struct pushes_options *o, size_t i,
 
 static int check_spool_dir(const char *dir)
 {
-	char why[FOLDER_WHY_BYTES] = "";
-	int fd, err = folder_open(dir, FOLDER_OURS, &fd, why);
+	struct err why = { 0 };
+	int fd, err = folder_open(dir, FOLDER_OURS, &fd, &why);
 
 	if (!err)
 		close(fd);
-	else if (*why)
+	else if (why.text[0])
 		log_error(
 			"serve: what is to be pushed cannot wait in '%s': %s; make it a folder that "
 			"only its owner can write to (chmod go-w, chown)",
-			dir, why);
+			dir, why.text);
 	else
 		log_error("serve: cannot make or open the folder '%s': %s", dir, strerror(-err));
 	return err;

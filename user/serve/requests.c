@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "serve/follow.h"
 #include "saved/saver.h"
@@ -203,7 +204,7 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct endpoint_addrs addrs;
 	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
-	char why[128] = "out of memory";
+	struct err why = { .text = "out of memory" };
 	const char *body;
 	size_t bytes;
 
@@ -212,8 +213,8 @@ static void answer_symbol(const struct requests_parts *parts, struct http_exchan
 		return;
 	}
 	body = http_body(x, &bytes);
-	if (endpoint_parse_addrs(body, bytes, &addrs, why, sizeof(why)))
-		http_error(x, 400, "%s\n", why);
+	if (endpoint_parse_addrs(body, bytes, &addrs, &why))
+		http_error(x, 400, "%s\n", why.text);
 	else
 		profiles_request(parts->profiles, x, r, &given);
 }
@@ -372,14 +373,14 @@ static void answer_process(const struct requests_parts *parts, struct http_excha
 
 struct arg_reader {
 	struct endpoint_request *request;
-	char why[192];
+	struct err why;
 };
 
 static int on_arg(void *ctx, const char *key, const char *value)
 {
 	struct arg_reader *a = ctx;
 
-	return endpoint_set_arg(a->request, key, value, a->why, sizeof(a->why));
+	return endpoint_set_arg(a->request, key, value, &a->why);
 }
 
 static void on_request(void *ctx, struct http_exchange *x)
@@ -393,8 +394,8 @@ static void on_request(void *ctx, struct http_exchange *x)
 		http_error(x, 404, "no such page: / lists what there is\n");
 		return;
 	}
-	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, args.why, sizeof(args.why))) {
-		http_error(x, 400, "%s\n", args.why);
+	if (http_each_arg(x, on_arg, &args) || endpoint_check(&r, &args.why)) {
+		http_error(x, 400, "%s\n", args.why.text);
 		return;
 	}
 	switch (r.endpoint) {
@@ -437,18 +438,19 @@ static void on_abandon(void *ctx, struct http_exchange *x)
 static int open_server(struct requests *as, const char *listen, const char *token_file)
 {
 	static const struct http_ops ops = { body_cap, on_request, on_abandon };
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "out of memory";
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { .text = "out of memory" };
 	struct http_options opts = { .listen = listen, .open_path = "/healthz" };
 	int err = 0;
 
 	if (token_file) {
-		err = token_read(token_file, token, why, sizeof(why));
+		err = token_read(token_file, token, &why);
 		opts.token = token;
 	}
 	if (!err)
-		err = http_open(&opts, &ops, as, &as->server, why, sizeof(why));
+		err = http_open(&opts, &ops, as, &as->server, &why);
 	if (err)
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
 }
@@ -484,13 +486,14 @@ void requests_close(struct requests *as)
 
 int requests_set_token(struct requests *as, const char *token_file)
 {
-	char token[TOKEN_BYTES_CAP + 2] = "", why[512] = "";
-	int err = token_file ? token_read(token_file, token, why, sizeof(why)) : 0;
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why = { 0 };
+	int err = token_file ? token_read(token_file, token, &why) : 0;
 
 	if (!err)
-		err = http_set_token(as->server, token_file ? token : NULL, why, sizeof(why));
+		err = http_set_token(as->server, token_file ? token : NULL, &why);
 	if (err)
-		log_error("serve: %s", why);
+		log_error("serve: %s", why.text);
 	explicit_bzero(token, sizeof(token));
 	return err;
 }

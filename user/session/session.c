@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "track/files.h"
 
@@ -24,7 +25,7 @@ int session_new(const char *command, enum attach_mode wanted, struct session **r
 		goto out;
 	}
 	if (!kernel_features_suffice(&s->features)) {
-		log_error("%s: %s", command, s->features.why);
+		log_error("%s: %s", command, s->features.why.text);
 		err = -ENOTSUP;
 		goto out;
 	}
@@ -75,15 +76,14 @@ static int measure_costs(struct session *s, struct governor_options *opts, bool 
 static int open_engine(struct session *s, const struct session_options *opts)
 {
 	struct engine_options engine_opts = opts->engine;
-	char why[512];
+	struct err why;
 	int err;
 
 	engine_opts.mode = s->mode;
 	engine_opts.is_verbose = log_get_level() >= LOG_DEBUG;
-	err = engine_open(&engine_opts, &s->features, &opts->ops, opts->ctx, &s->engine, why,
-			  sizeof(why));
+	err = engine_open(&engine_opts, &s->features, &opts->ops, opts->ctx, &s->engine, &why);
 	if (err) {
-		log_error("%s: %s", s->command, why);
+		log_error("%s: %s", s->command, why.text);
 		return err;
 	}
 	if (opts->finest_rate_bytes)

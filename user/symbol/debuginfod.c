@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/curl_setup.h"
+#include "base/err.h"
 #include "base/folder.h"
 #include "base/new_file.h"
 #include "base/write_all.h"
@@ -40,7 +41,7 @@ struct debuginfod {
 	CURL *easy;
 	char *urls; /* separated by blanks */
 	char cache[PATH_MAX - 256]; /* "": none */
-	char why[CURL_ERROR_SIZE + 256];
+	struct err why;
 };
 
 /* One file that comes. */
@@ -105,7 +106,7 @@ void debuginfod_close(struct debuginfod *d)
 
 const char *debuginfod_why(const struct debuginfod *d)
 {
-	return d->why;
+	return d->why.text;
 }
 
 static size_t on_data(char *data, size_t size, size_t n, void *ctx)
@@ -163,11 +164,10 @@ static int download(struct debuginfod *d, const char *server, const char *build_
 	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (rc == CURLE_HTTP_RETURNED_ERROR && (status == 404 || status == 410))
 		return -ENOENT;
-	snprintf(d->why, sizeof(d->why), "%.200s: %s", server,
-		 down.err ? strerror(-down.err) :
-		 error[0] ? error :
-			    curl_easy_strerror(rc));
-	return -EIO;
+	return err_set(&d->why, -EIO, "%.200s: %s", server,
+		       down.err ? strerror(-down.err) :
+		       error[0] ? error :
+				  curl_easy_strerror(rc));
 }
 
 /* Of all servers, to fd; what one that failed has written is cut off. read_fd: the same file, to be read. */
@@ -199,17 +199,17 @@ static int ask_all(struct debuginfod *d, const char *build_id_hex, enum debuginf
 /* The folder of a build id in the cache, or a negative errno. */
 static int open_cache(const struct debuginfod *d, const char *build_id_hex)
 {
-	char path[PATH_MAX], why[FOLDER_WHY_BYTES];
+	char path[PATH_MAX];
 	int fd = -1, err;
 
 	if (!d->cache[0])
 		return -ENOENT;
-	err = folder_open(d->cache, FOLDER_OURS, &fd, why);
+	err = folder_open(d->cache, FOLDER_OURS, &fd, NULL);
 	if (err)
 		return err;
 	close(fd);
 	snprintf(path, sizeof(path), "%s/%s", d->cache, build_id_hex);
-	err = folder_open(path, FOLDER_OURS, &fd, why);
+	err = folder_open(path, FOLDER_OURS, &fd, NULL);
 	return err ? err : fd;
 }
 
@@ -256,7 +256,7 @@ int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum debugi
 {
 	int folder_fd, fd;
 
-	d->why[0] = '\0';
+	d->why.text[0] = '\0';
 	/* It becomes a part of paths, and comes out of a profile. */
 	if (!build_id_hex[0] || build_id_hex[strspn(build_id_hex, "0123456789abcdef")] ||
 	    strlen(build_id_hex) > 128)

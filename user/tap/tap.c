@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "tap/threads.h"
 #include "tap/tap_priv.h"
 
@@ -33,22 +33,6 @@ struct tap {
 	uint64_t code_addr;
 	struct tap_header header;
 };
-
-struct refusal {
-	char *text;
-	size_t bytes;
-};
-
-__attribute__((format(printf, 3, 4))) static int refuse(const struct refusal *r, int err,
-							const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(r->text, r->bytes, format, args);
-	va_end(args);
-	return err;
-}
 
 static int read_at(const struct tap *t, uint64_t addr, void *buf, size_t bytes)
 {
@@ -141,19 +125,18 @@ static int write_code(const struct tap_order *order, int64_t fd)
 	return err;
 }
 
-static int check_mapped(int64_t got, uint64_t addr, const char *what, const struct refusal *why)
+static int check_mapped(int64_t got, uint64_t addr, const char *what, struct err *why)
 {
 	if (got == (int64_t)addr)
 		return 0;
 	if (got == -EEXIST || got >= 0)
 		return -EEXIST; /* before 4.17 MAP_FIXED_NOREPLACE is a hint */
-	return refuse(why, (int)got, "the process may not map memory for %s (mmap: %s)", what,
-		      strerror((int)-got));
+	return err_set(why, (int)got, "the process may not map memory for %s (mmap: %s)", what,
+		       strerror((int)-got));
 }
 
 /* Code and data, both or none. */
-static int map_both(const struct tap_order *order, struct threads *th, int64_t fd,
-		    const struct refusal *why)
+static int map_both(const struct tap_order *order, struct threads *th, int64_t fd, struct err *why)
 {
 	const uint64_t data_addr = order->code_addr + TAP_CODE_BYTES;
 	int64_t got;
@@ -167,8 +150,8 @@ static int map_both(const struct tap_order *order, struct threads *th, int64_t f
 	got = threads_call(th, SYS_madvise, data_addr, TAP_DATA_BYTES, MADV_WIPEONFORK, 0, 0, 0);
 	err = (int)got;
 	if (err) {
-		refuse(why, err, "its memory cannot be kept from forked children (madvise: %s)",
-		       strerror(-err));
+		err_set(why, err, "its memory cannot be kept from forked children (madvise: %s)",
+			strerror(-err));
 	} else {
 		got = threads_call(th, SYS_mmap, order->code_addr, TAP_CODE_BYTES,
 				   PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
@@ -186,19 +169,19 @@ static void unmap_both(const struct tap_order *order, struct threads *th)
 }
 
 static int map_new(const struct tap_order *order, struct threads *th, const struct tap *t,
-		   const struct refusal *why)
+		   struct err *why)
 {
 	int64_t fd = new_memfd(t, th);
 	int err;
 
 	if (fd < 0)
-		return refuse(why, (int)fd,
-			      "the process may not make a memory file (memfd_create: %s)%s",
-			      strerror((int)-fd),
-			      fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
+		return err_set(why, (int)fd,
+			       "the process may not make a memory file (memfd_create: %s)%s",
+			       strerror((int)-fd),
+			       fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
 	err = write_code(order, fd);
 	if (err)
-		refuse(why, err, "its memory file cannot be written: %s", strerror(-err));
+		err_set_os(why, err, "its memory file cannot be written");
 	else
 		err = map_both(order, th, fd, why);
 	threads_call(th, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
@@ -256,16 +239,16 @@ static int write_owner(const struct tap *t, int fd, const struct tap_order *orde
  * The memory of a tap that was taken out: its code is the same but for its owner. It is compared in the file: in the
  * memory of a forked child there are still the breakpoints of its parent's probes.
  */
-static int use_mapped(const struct tap_order *order, const struct tap *t, const struct refusal *why)
+static int use_mapped(const struct tap_order *order, const struct tap *t, struct err *why)
 {
 	int fd = open_mapped(order->pid, order->code_addr), err = 0;
 
 	if (fd < 0)
-		return refuse(why, fd, "its code cannot be opened: %s", strerror(-fd));
+		return err_set_os(why, fd, "its code cannot be opened");
 	if (!is_same_code(fd, order) || wipe_data(t, order->code_addr + TAP_CODE_BYTES))
-		err = refuse(why, -EEXIST, "memory of another version's tap is there");
+		err = err_set(why, -EEXIST, "memory of another version's tap is there");
 	else if (write_owner(t, fd, order))
-		err = refuse(why, -EIO, "its code cannot be written");
+		err = err_set(why, -EIO, "its code cannot be written");
 	close(fd);
 	return err;
 }
@@ -285,7 +268,7 @@ static bool header_is_known(const struct tap_header *h)
 	return true;
 }
 
-static int compare_sites(const struct tap *t, const struct refusal *why)
+static int compare_sites(const struct tap *t, struct err *why)
 {
 	uint8_t there[TAP_PATCH_CAP];
 
@@ -294,16 +277,15 @@ static int compare_sites(const struct tap *t, const struct refusal *why)
 		int err = read_at(t, p->addr, there, p->byte_cnt);
 
 		if (err)
-			return refuse(why, err, "its allocator's code cannot be read: %s",
-				      strerror(-err));
+			return err_set_os(why, err, "its allocator's code cannot be read");
 		if (!memcmp(there, p->original, p->byte_cnt))
 			continue;
 		if (!memcmp(there, p->patched, p->byte_cnt))
-			return refuse(why, -EBUSY, "it is tapped already");
-		return refuse(why, -EBUSY,
-			      "its allocator's code is not that of the file at 0x%llx: another "
-			      "tool's breakpoint?",
-			      (unsigned long long)p->addr);
+			return err_set(why, -EBUSY, "it is tapped already");
+		return err_set(why, -EBUSY,
+			       "its allocator's code is not that of the file at 0x%llx: another "
+			       "tool's breakpoint?",
+			       (unsigned long long)p->addr);
 	}
 	return 0;
 }
@@ -333,7 +315,7 @@ static int restore_sites(struct tap *t, struct threads *th, uint32_t cnt)
 	return first_err;
 }
 
-static int patch_sites(struct tap *t, struct threads *th, const struct refusal *why)
+static int patch_sites(struct tap *t, struct threads *th, struct err *why)
 {
 	for (uint32_t i = 0; i < t->header.patch_cnt; i++) {
 		const struct tap_patch *p = &t->header.patch[i];
@@ -342,8 +324,7 @@ static int patch_sites(struct tap *t, struct threads *th, const struct refusal *
 		if (!err)
 			continue;
 		restore_sites(t, th, i);
-		return refuse(why, err, "its allocator's code may not be written: %s",
-			      strerror(-err));
+		return err_set_os(why, err, "its allocator's code may not be written");
 	}
 	return 0;
 }
@@ -375,7 +356,7 @@ static bool has_owner(const struct tap_header *h)
  */
 static int clear_old(const struct tap *t, struct threads *th, const uint64_t *old_addr,
 		     uint32_t cnt, pid_t own_pid, pid_t gone_pid, uint32_t *ret_cnt,
-		     const struct refusal *why)
+		     struct err *why)
 {
 	struct tap old = { .pid = t->pid, .mem_fd = t->mem_fd };
 	uint8_t there[TAP_PATCH_CAP];
@@ -393,14 +374,13 @@ static int clear_old(const struct tap *t, struct threads *th, const uint64_t *ol
 		if (old.header.owner_pid != gone_pid && has_owner(&old.header)) {
 			if (old.header.owner_pid == own_pid)
 				continue; /* of another file */
-			return refuse(why, -EBUSY, "it is tapped by another heaptap, PID %d",
-				      old.header.owner_pid);
+			return err_set(why, -EBUSY, "it is tapped by another heaptap, PID %d",
+				       old.header.owner_pid);
 		}
 		err = restore_sites(&old, th, old.header.patch_cnt);
 		if (err)
-			return refuse(why, err,
-				      "what a killed heaptap left cannot be taken out: %s",
-				      strerror(-err));
+			return err_set_os(why, err,
+					  "what a killed heaptap left cannot be taken out");
 		++*ret_cnt;
 	}
 	return 0;
@@ -420,7 +400,7 @@ struct work {
 	uint32_t old_cnt;
 };
 
-static int put_in_stopped(const struct work *w, struct threads *th, const struct refusal *why)
+static int put_in_stopped(const struct work *w, struct threads *th, struct err *why)
 {
 	const struct tap_order *order = w->order;
 	struct tap *t = w->tap;
@@ -439,15 +419,14 @@ static int put_in_stopped(const struct work *w, struct threads *th, const struct
 	}
 	syscall_addr = find_syscall(t, order);
 	if (!syscall_addr)
-		return refuse(why, -ENOTSUP, "there is no system call instruction in its vdso");
+		return err_set(why, -ENOTSUP, "there is no system call instruction in its vdso");
 	err = threads_begin_calls(th, syscall_addr);
 	if (err == -EPERM)
-		return refuse(why, err,
-			      "a seccomp filter watches its system calls, and may not be "
-			      "suspended (CAP_SYS_ADMIN)");
+		return err_set(why, err,
+			       "a seccomp filter watches its system calls, and may not be "
+			       "suspended (CAP_SYS_ADMIN)");
 	if (err)
-		return refuse(why, err, "none of its threads can make a call now: %s",
-			      strerror(-err));
+		return err_set_os(why, err, "none of its threads can make a call now");
 	err = map_new(order, th, t, why);
 	if (!err) {
 		err = patch_sites(t, th, why);
@@ -461,9 +440,8 @@ static int put_in_stopped(const struct work *w, struct threads *th, const struct
 /* Nobody would take it out again when who asked for it is gone. */
 static int put_in(void *ctx, struct threads *th, struct visit_answer *a)
 {
-	const struct refusal why = { a->why, sizeof(a->why) };
 	struct work *w = ctx;
-	int err = put_in_stopped(w, th, &why);
+	int err = put_in_stopped(w, th, &a->why);
 
 	if (!err && visit_is_orphan(a)) {
 		restore_sites(w->tap, th, w->tap->header.patch_cnt);
@@ -474,11 +452,10 @@ static int put_in(void *ctx, struct threads *th, struct visit_answer *a)
 
 static int clear(void *ctx, struct threads *th, struct visit_answer *a)
 {
-	const struct refusal why = { a->why, sizeof(a->why) };
 	struct work *w = ctx;
 
 	return clear_old(w->tap, th, w->old_addr, w->old_cnt, 0, w->gone_pid, &a->cleared_cnt,
-			 &why);
+			 &a->why);
 }
 
 static int restore(void *ctx, struct threads *th, struct visit_answer *a)
@@ -505,7 +482,7 @@ static int take_out(struct tap *t, struct tap_result *result)
 }
 
 static int put_in_and_open(const struct tap_order *order, struct tap *t, bool is_first, int *ret_fd,
-			   struct tap_result *result, const struct refusal *why)
+			   struct tap_result *result, struct err *why)
 {
 	struct work w = { .tap = t,
 			  .order = order,
@@ -516,12 +493,12 @@ static int put_in_and_open(const struct tap_order *order, struct tap *t, bool is
 
 	*result = result_of(&a);
 	if (err) {
-		refuse(why, err, "%s", a.why);
+		err_set(why, err, "%s", a.why.text);
 	} else {
 		*ret_fd = open_mapped(order->pid, order->code_addr);
 		if (*ret_fd < 0)
-			err = refuse(why, -EIO, "its code cannot be opened: %s",
-				     strerror(-*ret_fd));
+			err = err_set(why, -EIO, "its code cannot be opened: %s",
+				      strerror(-*ret_fd));
 	}
 	if (err == -EIO) /* it may be in */
 		take_out(t, &of_undo);
@@ -529,9 +506,8 @@ static int put_in_and_open(const struct tap_order *order, struct tap *t, bool is
 }
 
 int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
-	       struct tap_result *result, char *why, size_t why_bytes)
+	       struct tap_result *result, struct err *why)
 {
-	const struct refusal refusal = { why, why_bytes };
 	struct tap *t = calloc(1, sizeof(*t));
 	int err;
 
@@ -542,9 +518,8 @@ int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, i
 	t->code_addr = order->code_addr;
 	t->header = *tap_code_header(&order->code);
 	t->mem_fd = open_memory(order->pid);
-	err = t->mem_fd < 0 ? refuse(&refusal, t->mem_fd, "its memory cannot be opened: %s",
-				     strerror(-t->mem_fd)) :
-			      put_in_and_open(order, t, is_first, ret_fd, result, &refusal);
+	err = t->mem_fd < 0 ? err_set_os(why, t->mem_fd, "its memory cannot be opened") :
+			      put_in_and_open(order, t, is_first, ret_fd, result, why);
 	if (err)
 		tap_free(t);
 	else
@@ -553,9 +528,8 @@ int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, i
 }
 
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
-	      char *why, size_t why_bytes)
+	      struct err *why)
 {
-	const struct refusal refusal = { why, why_bytes };
 	struct tap t = { .pid = pid, .mem_fd = open_memory(pid) };
 	struct work w = { .tap = &t, .old_addr = old_addr, .old_cnt = cnt, .gone_pid = gone_pid };
 	struct visit_answer a;
@@ -563,12 +537,11 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid,
 
 	*ret_cnt = 0;
 	if (t.mem_fd < 0)
-		return refuse(&refusal, t.mem_fd, "its memory cannot be opened: %s",
-			      strerror(-t.mem_fd));
+		return err_set_os(why, t.mem_fd, "its memory cannot be opened");
 	err = visit_process(pid, clear, &w, &a);
 	*ret_cnt = a.cleared_cnt;
 	if (err)
-		refuse(&refusal, err, "%s", a.why);
+		err_set(why, err, "%s", a.why.text);
 	close(t.mem_fd);
 	return err;
 }

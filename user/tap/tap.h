@@ -11,12 +11,12 @@
 #define HT_TAP_TAP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "tap/tap_code.h"
 
+struct err;
 struct tap;
 
 #define TAP_OLD_CAP 8
@@ -47,13 +47,13 @@ struct tap_result {
  * else why has a sentence.
  */
 int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
-	       struct tap_result *result, char *why, size_t why_bytes);
+	       struct tap_result *result, struct err *why);
 /*
  * Takes out what heaptaps that are gone have left at these places of its memory; how many they were. gone_pid: one
  * that may still be there, but holds nothing any more; 0: none.
  */
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
-	      char *why, size_t why_bytes);
+	      struct err *why);
 pid_t tap_pid(const struct tap *t);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);
 /* What the stub has counted. */

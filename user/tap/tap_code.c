@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "alloc/allocators.h"
+#include "base/err.h"
 #include "heaptap/abi.h"
 
 #define MISSED_NAMES_CAP 3
@@ -287,7 +288,7 @@ static bool is_main(const struct alloc_site *s)
 	return false;
 }
 
-enum tap_use tap_use_of(const struct alloc_site *s, char *why, size_t why_bytes)
+enum tap_use tap_use_of(const struct alloc_site *s, struct err *why)
 {
 	const bool can_throw = throws(s) && !s->nothrow_vaddr;
 	const uint8_t op = s->row->op;
@@ -296,10 +297,11 @@ enum tap_use tap_use_of(const struct alloc_site *s, char *why, size_t why_bytes)
 		return TAP_USE_WHOLE;
 	if (!s->tap.vaddr && may_be_left_out(s))
 		return TAP_USE_INSIDE;
-	snprintf(why, why_bytes, "%s%s", s->symbol,
-		 can_throw ? " may throw, and has no form that returns NULL instead" : ": ");
-	if (!can_throw)
-		snprintf(why + strlen(why), why_bytes - strlen(why), "%s", s->tap.why);
+	if (can_throw)
+		err_set(why, -ENOTSUP, "%s may throw, and has no form that returns NULL instead",
+			s->symbol);
+	else
+		err_set(why, -ENOTSUP, "%s: %s", s->symbol, s->tap.why);
 	if (s->tap.vaddr && op == HT_OP_REALLOC && s->row->ptr_arg == 0)
 		return TAP_USE_FREES;
 	return op == HT_OP_ALLOC && !is_main(s) ? TAP_USE_NOTHING : TAP_USE_REFUSED;
@@ -309,11 +311,10 @@ void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes
 {
 	const struct alloc_site *s;
 	size_t cnt = 0, len = 0;
-	char why[TAP_WHY_BYTES + 96];
 
 	buf[0] = '\0';
 	vec_each(&alloc->sites, s) {
-		enum tap_use use = tap_use_of(s, why, sizeof(why));
+		enum tap_use use = tap_use_of(s, NULL);
 
 		if (use != TAP_USE_FREES && use != TAP_USE_NOTHING)
 			continue;
@@ -331,21 +332,21 @@ static bool counts(const struct alloc_site *s)
 	       s->row->ret == HT_RET_VALUE;
 }
 
-int tap_code_check(const struct alloc_file *alloc, char *why, size_t why_bytes)
+int tap_code_check(const struct alloc_file *alloc, struct err *why)
 {
 	const struct alloc_site *s;
 	size_t cnt = 0;
 
 	vec_each(&alloc->sites, s) {
 		cnt++;
-		if (tap_use_of(s, why, why_bytes) == TAP_USE_REFUSED)
+		if (tap_use_of(s, why) == TAP_USE_REFUSED)
 			return -ENOTSUP;
 	}
 	if (cnt <= TAP_SITES_CAP)
 		return 0;
-	snprintf(why, why_bytes, "%zu entry points are more than the %d that there is room for",
-		 cnt, TAP_SITES_CAP);
-	return -ENOTSUP;
+	return err_set(why, -ENOTSUP,
+		       "%zu entry points are more than the %d that there is room for", cnt,
+		       TAP_SITES_CAP);
 }
 
 static void add_patch(struct tap_header *h, uint64_t addr, const uint8_t *original,
@@ -407,13 +408,12 @@ static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_
 	return e->err ? e->err : add_patches(h, &s->tap, req->bias, way_addr);
 }
 
-int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, char *why,
-		   size_t why_bytes)
+int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, struct err *why)
 {
 	struct emit e = { .code = ret, .code_addr = req->code_addr };
 	struct tap_header *h = (struct tap_header *)ret->bytes;
 	const struct alloc_site *s;
-	int err = tap_code_check(req->alloc, why, why_bytes);
+	int err = tap_code_check(req->alloc, why);
 
 	if (err)
 		return err;
@@ -425,7 +425,7 @@ int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, cha
 	h->data_addr = req->code_addr + TAP_CODE_BYTES;
 	h->data_bytes = TAP_DATA_BYTES;
 	vec_each(&req->alloc->sites, s) {
-		enum tap_use use = tap_use_of(s, why, why_bytes);
+		enum tap_use use = tap_use_of(s, why);
 
 		if (use == TAP_USE_WHOLE || use == TAP_USE_FREES)
 			err = add_site(&e, h, req, s, use == TAP_USE_FREES);
@@ -434,8 +434,8 @@ int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, cha
 	}
 	ret->byte_cnt = e.at;
 	if (err)
-		snprintf(why, why_bytes, "%s",
-			 err == -ERANGE ? "the free memory is too far from the allocator" :
-					  "the code does not fit");
+		err_set(why, err, "%s",
+			err == -ERANGE ? "the free memory is too far from the allocator" :
+					 "the code does not fit");
 	return err;
 }

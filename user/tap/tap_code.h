@@ -16,6 +16,7 @@
 
 struct alloc_file;
 struct alloc_site;
+struct err;
 
 /* The code has its place in front of its data, and both are mapped at once or not at all. */
 #define TAP_CODE_BYTES (6 * 4096)
@@ -49,7 +50,7 @@ enum tap_use {
 	TAP_USE_REFUSED, /* blocks would seem to be in use for ever, or most would be missing */
 };
 /* why: with the last three, a sentence. */
-enum tap_use tap_use_of(const struct alloc_site *site, char *why, size_t why_bytes);
+enum tap_use tap_use_of(const struct alloc_site *site, struct err *why);
 /* "mi_new_n, mi_heap_alloc_new and 2 more": functions whose blocks are not sampled. "": none. */
 void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes);
 
@@ -57,8 +58,7 @@ void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes
  * -ENOTSUP: the allocator cannot be tapped, and why has a sentence (also without a request's addresses);
  * -ERANGE: code_addr is too far away.
  */
-int tap_code_check(const struct alloc_file *alloc, char *why, size_t why_bytes);
-int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, char *why,
-		   size_t why_bytes);
+int tap_code_check(const struct alloc_file *alloc, struct err *why);
+int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, struct err *why);
 
 #endif

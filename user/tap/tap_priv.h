@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+
 struct threads;
 
 /*
@@ -22,7 +24,7 @@ struct visit_answer {
 	uint32_t thread_cnt, cleared_cnt;
 	uint64_t stopped_ns;
 	pid_t asker;
-	char why[256]; /* why it cannot be done: a sentence, with some errors */
+	struct err why; /* why it cannot be done: a sentence, with some errors */
 };
 
 /* What of *a it writes comes back; nothing else that it changes in memory does. */

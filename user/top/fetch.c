@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/curl_setup.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "http/http_get.h"
 
@@ -40,19 +41,17 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return bytes;
 }
 
-int top_fetch_check(const char *url, char *why, size_t why_bytes)
+int top_fetch_check(const char *url, struct err *why)
 {
 	static const char *const begins[] = { "http://", "https://", "unix:" };
 
-	if (http_get_is_url(url) && http_get_has_user(url)) {
-		snprintf(why, why_bytes, "an address without a name and a password");
-		return -EINVAL;
-	}
-	snprintf(why, why_bytes, "the address of a heaptap serve: http://HOST:PORT or unix:PATH");
+	if (http_get_is_url(url) && http_get_has_user(url))
+		return err_set(why, -EINVAL, "an address without a name and a password");
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (!strncmp(url, begins[i], strlen(begins[i])) && url[strlen(begins[i])])
 			return 0;
-	return -EINVAL;
+	return err_set(why, -EINVAL,
+		       "the address of a heaptap serve: http://HOST:PORT or unix:PATH");
 }
 
 static int set_address(struct top_fetch *f, const char *url)
@@ -172,11 +171,11 @@ static void take_answer(struct top_fetch *f, CURLcode code, struct top_answer *r
 	if (!code)
 		ret->status = (int)status;
 	else if (f->is_too_large)
-		snprintf(ret->why, sizeof(ret->why), "%s: the answer is larger than %zu MiB",
-			 name_of(f), ANSWER_BYTES_MAX >> 20);
+		err_set(&ret->why, 0, "%s: the answer is larger than %zu MiB", name_of(f),
+			ANSWER_BYTES_MAX >> 20);
 	else
-		snprintf(ret->why, sizeof(ret->why), "%s: %s", name_of(f),
-			 f->error[0] ? f->error : curl_easy_strerror(code));
+		err_set(&ret->why, 0, "%s: %s", name_of(f),
+			f->error[0] ? f->error : curl_easy_strerror(code));
 	top_fetch_cancel(f);
 }
 

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
+
 struct top_fetch;
 
-#define TOP_FETCH_WHY_BUF 512
-
 /* Is it an address of a server, as below? -EINVAL with what is wanted in why. */
-int top_fetch_check(const char *url, char *why, size_t why_bytes);
+int top_fetch_check(const char *url, struct err *why);
 /*
  * url: http://HOST:PORT, https://..., with a path in front of the server's own perhaps, or unix:PATH. token: NULL or
  * the server's. 0, -ENOMEM or -ENOTSUP (this libcurl has not what is needed).
@@ -28,7 +28,7 @@ struct top_answer {
 	int status; /* of HTTP; 0: there was no answer, and why says why not */
 	const char *data; /* with a zero behind it; until the next request */
 	size_t bytes;
-	char why[TOP_FETCH_WHY_BUF];
+	struct err why;
 };
 /* Waits until there is an answer, one of fds is readable, or ms are over. true: *ret is the answer. */
 bool top_fetch_wait(struct top_fetch *f, const int fds[2], int ms, struct top_answer *ret);

@@ -82,12 +82,11 @@ static int begin_profile(struct source *s)
 static int take_profile(struct source *s, uint64_t cpu_ns)
 {
 	uint64_t rest_ns = REST * cpu_ns;
-	struct format_error why;
 	struct profile *p = NULL;
 	int err = 0;
 
 	if (lseek(s->fd, 0, SEEK_END) > 0 && !lseek(s->fd, 0, SEEK_SET) &&
-	    !pprof_read(s->fd, &p, &why) && !top_ui_is_frozen(s->ui))
+	    !pprof_read(s->fd, &p, NULL) && !top_ui_is_frozen(s->ui))
 		err = top_ui_set_profile(s->ui, p);
 	else
 		profile_free(p);

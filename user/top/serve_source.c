@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "http/token.h"
 #include "profile/pprof.h"
@@ -46,28 +47,26 @@ static int begin(struct source *s, pid_t pid)
 }
 
 /* Why an answer is none, in the server's words where it has some. */
-static void explain(const struct top_answer *a, bool has_token, char *why, size_t why_bytes)
+static int explain(const struct top_answer *a, bool has_token, struct err *why)
 {
 	if (!a->status)
-		snprintf(why, why_bytes, "%s", a->why);
-	else if (a->status == 401)
-		snprintf(why, why_bytes, "the server wants %s",
-			 has_token ? "another token than that of --token-file" :
-				     "its token: --token-file FILE");
-	else
-		snprintf(why, why_bytes, "the server answers %d: %.*s", a->status,
-			 (int)strcspn(a->data, "\r\n"), a->data);
+		return err_set(why, -EBADMSG, "%s", a->why.text);
+	if (a->status == 401)
+		return err_set(why, -EBADMSG, "the server wants %s",
+			       has_token ? "another token than that of --token-file" :
+					   "its token: --token-file FILE");
+	return err_set(why, -EBADMSG, "the server answers %d: %.*s", a->status,
+		       (int)strcspn(a->data, "\r\n"), a->data);
 }
 
 /* -EBADMSG: it is none, and why says so. */
-static int take_metrics(struct source *s, const struct top_answer *a, char *why, size_t why_bytes)
+static int take_metrics(struct source *s, const struct top_answer *a, struct err *why)
 {
 	struct top_table *t = NULL;
 	int err = top_table_of_metrics(a->data, &t);
 
 	if (err == -EBADMSG)
-		snprintf(why, why_bytes,
-			 "this is no heaptap serve: its /metrics has nothing of one");
+		err_set(why, err, "this is no heaptap serve: its /metrics has nothing of one");
 	if (err || !s->ui) {
 		top_table_free(t);
 		return err;
@@ -75,58 +74,53 @@ static int take_metrics(struct source *s, const struct top_answer *a, char *why,
 	return top_ui_set_processes(s->ui, t);
 }
 
-static int take_profile(struct source *s, const struct top_answer *a, char *why, size_t why_bytes)
+static int take_profile(struct source *s, const struct top_answer *a, struct err *why)
 {
-	struct format_error bad = { 0 };
+	struct err bad = { 0 };
 	struct profile *p = NULL;
 	int err = pprof_read_mem(a->data, a->bytes, &p, &bad);
 
 	if (err == -EBADMSG)
-		snprintf(why, why_bytes, "the server's profile cannot be read: %s", bad.text);
+		err_set(why, err, "the server's profile cannot be read: %s", bad.text);
 	if (err || !s->ui) {
 		profile_free(p);
 		return err;
 	}
 	top_ui_set_over(s->ui, false);
 	err = top_ui_set_profile(s->ui, p);
-	if (err == -EINVAL)
-		snprintf(why, why_bytes, "the server's profile has no values");
-	return err == -EINVAL ? -EBADMSG : err;
+	return err == -EINVAL ? err_set(why, -EBADMSG, "the server's profile has no values") : err;
 }
 
 static int take(struct source *s, const struct top_answer *a)
 {
 	uint64_t now = now_ns(), rest_ns = now - s->begun_ns;
-	char why[TOP_FETCH_WHY_BUF] = "";
+	struct err why = { 0 };
 	int err = 0;
 
 	s->due_ns = now + (rest_ns > s->opts->interval_ns ? rest_ns : s->opts->interval_ns);
 	if (s->ui && (s->pid != top_ui_view(s->ui)->pid || top_ui_is_frozen(s->ui)))
 		return 0; /* nobody looks at it any more, or it would replace what is to stay */
-	if (a->status != 200) {
-		explain(a, s->opts->token_file, why, sizeof(why));
-		err = -EBADMSG;
-	} else if (s->pid) {
-		err = take_profile(s, a, why, sizeof(why));
-	} else {
-		err = take_metrics(s, a, why, sizeof(why));
-	}
+	if (a->status != 200)
+		err = explain(a, s->opts->token_file, &why);
+	else if (s->pid)
+		err = take_profile(s, a, &why);
+	else
+		err = take_metrics(s, a, &why);
 	if (err != -EBADMSG) {
 		if (s->ui && !err)
 			top_ui_say(s->ui, "%s", "");
 		return err;
 	}
 	if (!s->ui) {
-		log_error("top: %s", why);
+		log_error("top: %s", why.text);
 		return err;
 	}
 	if (s->pid && a->status == 404) {
 		top_ui_set_over(s->ui, true);
-		snprintf(why, sizeof(why),
-			 "process %d has ended, or is not followed any more: Esc goes back",
-			 s->pid);
+		err_set(&why, err,
+			"process %d has ended, or is not followed any more: Esc goes back", s->pid);
 	}
-	top_ui_say(s->ui, "%s", why);
+	top_ui_say(s->ui, "%s", why.text);
 	return 0;
 }
 
@@ -188,16 +182,17 @@ static int reach(struct source *s)
 static int open_source(struct source *s)
 {
 	const struct top_serve_options *o = s->opts;
-	char token[TOKEN_BYTES_CAP + 2] = "", why[TOP_FETCH_WHY_BUF];
+	char token[TOKEN_BYTES_CAP + 2] = "";
+	struct err why;
 	int err = 0;
 
 	s->signal_fd = top_signals_open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	if (o->token_file)
-		err = token_read(o->token_file, token, why, sizeof(why));
+		err = token_read(o->token_file, token, &why);
 	if (err) {
-		log_error("top: %s", why);
+		log_error("top: %s", why.text);
 	} else {
 		err = top_fetch_open(o->url, o->token_file ? token : NULL, &s->fetch);
 		if (err)

@@ -299,7 +299,7 @@ static int try_tap(struct attach_ways *aw, const struct probe_target *target,
 	if (!err && req.prog_fd < 0)
 		err = req.prog_fd;
 	if (!err)
-		err = held_links_add_tap(links, &req, order, &result, news->why, sizeof(news->why));
+		err = held_links_add_tap(links, &req, order, &result, &news->why);
 	news->stopped_ns = result.stopped_ns;
 	news->thread_cnt = result.thread_cnt;
 	return err;
@@ -313,10 +313,9 @@ static int link_tap(struct attach_ways *aw, const struct probe_target *target,
 	int err = order ? -EEXIST : -ENOMEM;
 
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
-		news->why[0] = '\0';
+		news->why.text[0] = '\0';
 		err = tap_order_make(aw->file, target->pid, target->live_tid,
-				     aw->opts.tap_rate_bytes, nth, order, news->why,
-				     sizeof(news->why));
+				     aw->opts.tap_rate_bytes, nth, order, &news->why);
 		if (!err)
 			err = try_tap(aw, target, order, links);
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "track/plan.h"
 #include "track/probe_sites.h"
 
@@ -31,7 +32,7 @@ struct attach_ways_options {
 struct tap_news {
 	uint64_t stopped_ns;
 	uint32_t thread_cnt;
-	char why[256]; /* it was not */
+	struct err why; /* it was not */
 };
 
 enum probe_kind {

@@ -66,16 +66,16 @@ int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, 
 	err = tag_sources_read(tid, &file->tags->where, bias, tag_dtv_shift(maps), &found);
 	if (err)
 		return err;
-	if (*found.problem && found.is_pending) {
+	if (found.problem.text[0] && found.is_pending) {
 		pt->has_problem = true;
 		if (pt->problem_tries < PROBLEM_TRIES) {
 			pt->problem_tries++;
-			*found.problem = '\0';
+			found.problem.text[0] = '\0';
 		} else {
 			found.is_pending = false;
 		}
 	}
-	say_problem(file, found.problem);
+	say_problem(file, found.problem.text);
 	pt->is_pending |= found.is_pending;
 	for (uint32_t i = 0; i < found.cnt && !err; i++) {
 		struct ht_tag_source *s = &found.source[i];
@@ -154,10 +154,9 @@ bool process_tags_read_counters(const struct process_tags *pt, pid_t tid,
 {
 	struct scope_counters sum = { 0 };
 	struct scope_descriptor d;
-	char why[160];
 
 	for (size_t i = 0; i < pt->desc_addrs.cnt; i++) {
-		if (scope_descriptor_read(tid, pt->desc_addrs.data[i], &d, why, sizeof(why)))
+		if (scope_descriptor_read(tid, pt->desc_addrs.data[i], &d, NULL))
 			return false;
 		sum.overflows += d.overflows;
 		sum.underflows += d.underflows;

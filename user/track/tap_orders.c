@@ -8,10 +8,10 @@
 #include "track/tap_orders.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "proc/process.h"
 #include "tap/tap.h"
 #include "track/file.h"
@@ -91,8 +91,7 @@ static uint32_t find_old(const struct proc_maps *maps, uint64_t *ret_addr)
 	return cnt;
 }
 
-int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, char *why,
-		     size_t why_bytes)
+int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, struct err *why)
 {
 	uint64_t old_addr[TAP_OLD_CAP];
 	struct proc_maps maps = { 0 };
@@ -101,11 +100,10 @@ int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, 
 
 	*ret_cnt = 0;
 	if (err)
-		snprintf(why, why_bytes, "its mappings cannot be read: %s", strerror(-err));
+		err_set_os(why, err, "its mappings cannot be read");
 	proc_maps_release(&maps);
 	return err || !cnt ? err :
-			     tap_clear(pid, old_addr, cnt, is_own ? getpid() : 0, ret_cnt, why,
-				       why_bytes);
+			     tap_clear(pid, old_addr, cnt, is_own ? getpid() : 0, ret_cnt, why);
 }
 
 /* As the header has it, of this process. */
@@ -131,44 +129,37 @@ static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
 
 /* For the nth place that there is near the allocator's mapping. */
 static int make_near(const struct proc_maps *maps, const struct proc_map *near, unsigned int nth,
-		     struct tap_code_request *req, struct tap_order *ret, char *why,
-		     size_t why_bytes)
+		     struct tap_code_request *req, struct tap_order *ret, struct err *why)
 {
 	req->owner_pid = getpid();
 	req->owner_start = own_start();
 	req->code_addr = find_place(maps, near, nth, &ret->is_mapped);
-	if (!req->code_addr) {
-		snprintf(why, why_bytes, "no room for the tap within 1 GiB of its allocator");
-		return -ENOSPC;
-	}
+	if (!req->code_addr)
+		return err_set(why, -ENOSPC, "no room for the tap within 1 GiB of its allocator");
 	ret->code_addr = req->code_addr;
 	find_vdso(maps, ret);
 	ret->old_cnt = find_old(maps, ret->old_addr);
-	return tap_code_build(req, &ret->code, why, why_bytes);
+	return tap_code_build(req, &ret->code, why);
 }
 
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes)
+		   unsigned int nth, struct tap_order *ret, struct err *why)
 {
 	struct tap_code_request req = { .alloc = file->alloc };
 	struct proc_maps maps = { 0 };
 	const struct proc_map *m;
 	int err = nth < TAP_TRIES ? proc_maps_read(pid, live_tid, &maps) : -ENOENT;
 
-	if (err) {
-		snprintf(why, why_bytes, "%s",
-			 err == -ENOENT ?
-				 "it maps memory faster than a place for the tap is found" :
-				 strerror(-err));
-		return err;
-	}
+	if (err)
+		return err_set(why, err, "%s",
+			       err == -ENOENT ?
+				       "it maps memory faster than a place for the tap is found" :
+				       strerror(-err));
 	m = find_file(&maps, file->dev, file->ino);
-	if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias)) {
-		snprintf(why, why_bytes, "it does not map its allocator any more");
-		err = -ESRCH;
-	} else {
-		err = make_near(&maps, m, nth, &req, ret, why, why_bytes);
-	}
+	if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias))
+		err = err_set(why, -ESRCH, "it does not map its allocator any more");
+	else
+		err = make_near(&maps, m, nth, &req, ret, why);
 	ret->pid = pid;
 	ret->rate_bytes = rate_bytes;
 	proc_maps_release(&maps);
@@ -176,7 +167,7 @@ int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uin
 }
 
 int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
-		      struct tap_order *ret, char *why, size_t why_bytes)
+		      struct tap_order *ret, struct err *why)
 {
 	struct tap_code_request req = { .alloc = file->alloc, .bias = file->bias };
 	struct proc_maps maps = { 0 };
@@ -184,12 +175,10 @@ int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_t
 	int err = proc_maps_read(pid, live_tid, &maps);
 
 	m = err ? NULL : find_file(&maps, file->dev, file->ino);
-	if (m) {
-		err = make_near(&maps, m, 0, &req, ret, why, why_bytes);
-	} else {
-		err = err ? err : -ESRCH;
-		snprintf(why, why_bytes, "its mappings cannot be read: %s", strerror(-err));
-	}
+	if (m)
+		err = make_near(&maps, m, 0, &req, ret, why);
+	else
+		err = err_set_os(why, err ? err : -ESRCH, "its mappings cannot be read");
 	ret->pid = pid;
 	proc_maps_release(&maps);
 	return err;

@@ -7,11 +7,11 @@
 #define HT_TRACK_TAP_ORDERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct alloc_file;
+struct err;
 struct tap_order;
 struct track_file;
 
@@ -22,7 +22,7 @@ struct track_file;
  * many tries there are not.
  */
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int nth, struct tap_order *ret, char *why, size_t why_bytes);
+		   unsigned int nth, struct tap_order *ret, struct err *why);
 
 /* An allocator as proc/survey.h has it. */
 struct tap_order_file {
@@ -32,11 +32,10 @@ struct tap_order_file {
 };
 /* The order that would be the first, to be looked at. why has a sentence with every error. */
 int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
-		      struct tap_order *ret, char *why, size_t why_bytes);
+		      struct tap_order *ret, struct err *why);
 
 /* Takes out the taps that heaptaps which are gone have left in it, and, is_own, those of this one, whose guardian is
  * gone; how many they were. */
-int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, char *why,
-		     size_t why_bytes);
+int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, struct err *why);
 
 #endif

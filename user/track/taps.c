@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "kernel/engine.h"
 #include "proc/process.h"
@@ -135,7 +136,8 @@ int taps_process(struct taps *ts, struct followed_process *p)
 			return err;
 		if (err)
 			return refuse_tap(ts, p, *file,
-					  news && news->why[0] ? news->why : strerror(-err));
+					  news && news->why.text[0] ? news->why.text :
+								      strerror(-err));
 		last = news ? news : last;
 	}
 	return last ? note_tapped(ts, p, last) : 0;
@@ -248,10 +250,10 @@ bool taps_is_in(const struct taps *ts, pid_t pid)
 void taps_repair(const struct followed_process *p)
 {
 	uint32_t cnt;
-	char why[256];
+	struct err why;
 
-	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, why, sizeof(why)))
+	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, &why))
 		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
 			 "it out",
-			 p->pid, why, p->pid);
+			 p->pid, why.text, p->pid);
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* test_err.c - an error's words: what is written, what is cut, and the code that comes back. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+
+static void text_and_code(void **state)
+{
+	struct err err = { .text = "of before", .offset = 1, .line = 2 };
+
+	(void)state;
+	assert_int_equal(err_set(&err, -EINVAL, "no %s of %d", "name", 7), -EINVAL);
+	assert_string_equal(err.text, "no name of 7");
+	/* They are of the text that was there. */
+	assert_int_equal(err.offset, 0);
+	assert_int_equal(err.line, 0);
+	assert_int_equal(err_set(&err, 0, "shorter"), 0);
+	assert_string_equal(err.text, "shorter");
+}
+
+static void with_words_of_the_system(void **state)
+{
+	struct err err;
+
+	(void)state;
+	errno = EIO; /* it is the code that counts */
+	assert_int_equal(err_set_os(&err, -ENOENT, "cannot read '%s'", "/x"), -ENOENT);
+	assert_string_equal(err.text, "cannot read '/x': No such file or directory");
+}
+
+static void more_behind_it(void **state)
+{
+	struct err err;
+
+	(void)state;
+	err_set(&err, 0, "%s", "a");
+	err_add(&err, "%s%s", ", ", "b");
+	err_add(&err, " or %c", 'c');
+	assert_string_equal(err.text, "a, b or c");
+}
+
+static void too_long(void **state)
+{
+	static char name[ERR_BYTES + 100];
+	struct {
+		struct err err;
+		char behind;
+	} s = { .behind = 'x' };
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	assert_int_equal(err_set(&s.err, -ENAMETOOLONG, "%s", name), -ENAMETOOLONG);
+	assert_int_equal(strlen(s.err.text), ERR_BYTES - 1);
+	/* What is added finds no room. */
+	err_add(&s.err, "%s", "more");
+	assert_int_equal(strlen(s.err.text), ERR_BYTES - 1);
+	assert_int_equal(err_set_os(&s.err, -ENOENT, "%s", name), -ENOENT);
+	assert_int_equal(strlen(s.err.text), ERR_BYTES - 1);
+	assert_int_equal(s.err.text[ERR_BYTES - 2], 'n');
+	assert_int_equal(s.err.offset, 0);
+	assert_int_equal(s.behind, 'x');
+}
+
+/* Any path with what is said of it. */
+static void longest_path(void **state)
+{
+	static char path[PATH_MAX];
+	struct err err;
+	size_t len;
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	err_set_os(&err, -EACCES, "cannot write '%s'", path);
+	len = strlen(err.text);
+	assert_string_equal(err.text + len - strlen("p': Permission denied"),
+			    "p': Permission denied");
+}
+
+static void nobody_wants_it(void **state)
+{
+	(void)state;
+	assert_int_equal(err_set(NULL, -EPERM, "%d", 1), -EPERM);
+	assert_int_equal(err_set_os(NULL, -EACCES, "%d", 1), -EACCES);
+	err_add(NULL, "%d", 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_and_code),  cmocka_unit_test(with_words_of_the_system),
+		cmocka_unit_test(more_behind_it), cmocka_unit_test(too_long),
+		cmocka_unit_test(longest_path),	  cmocka_unit_test(nobody_wants_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
