@@ -316,7 +316,7 @@ out:
 	return c;
 }
 
-/* A program that is for one kind of site has its cookie, less the file and the way, as a constant;
+/* A program that is for one kind of site has its cookie, less the file and the sharing, as a constant;
  * others ask for it at every hit. */
 #define SITE_ANY 0
 
@@ -338,7 +338,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 	if (!t)
 		return false;
 	cookie = site ? site : bpf_get_attach_cookie(ctx);
-	if (ways_differ() && !way_counts(ctx, site ? bpf_get_attach_cookie(ctx) : cookie))
+	if (sharings_differ() && !sharing_counts(ctx, site ? bpf_get_attach_cookie(ctx) : cookie))
 		return false;
 	hit_count(t, HIT_ALLOC, cookie, always_returns);
 	rate = bpf_map_lookup_elem(&rates, &t->rate_idx);
@@ -446,8 +446,8 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 			stat_inc(HT_STAT_PENDING_LOST);
 		return;
 	}
-	/* Where two ways are in place the other one's return probe comes here too. */
-	if (HT_COOKIE_WAY(c->cookie) != HT_COOKIE_WAY(bpf_get_attach_cookie(ctx)))
+	/* Where two sharings are in place the other one's return probe comes here too. */
+	if (HT_COOKIE_SHARING(c->cookie) != HT_COOKIE_SHARING(bpf_get_attach_cookie(ctx)))
 		return;
 	/* What a call of an image that is over holds, slots above all, may be somebody else's. */
 	if ((c->is_kept || c->has_old) && c->generation == t->generation)

@@ -38,7 +38,7 @@
 #include "labels.bpf.h"
 #include "tags.bpf.h"
 #include "intern.bpf.h"
-#include "way.bpf.h"
+#include "sharing.bpf.h"
 #include "call.bpf.h"
 #include "sampled.bpf.h"
 #include "hold.bpf.h"

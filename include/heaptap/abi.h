@@ -216,14 +216,14 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
 #define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
 #define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
-/* To which file the probe is attached, by its id, and in which way (HT_WAY_*). */
-#define HT_COOKIE_WAY(c) ((__u32)((c) >> 28) & 3)
+/* To which file the probe is attached, by its id, and its sharing (HT_SHARING_*). */
+#define HT_COOKIE_SHARING(c) ((__u32)((c) >> 28) & 3)
 #define HT_COOKIE_FILE(c) ((__u32)((c) >> 32) & (HT_FILES_CAP - 1))
-#define HT_COOKIE_AT(file_id, way) ((__u64)(way) << 28 | (__u64)(file_id) << 32)
+#define HT_COOKIE_AT(file_id, sharing) ((__u64)(sharing) << 28 | (__u64)(file_id) << 32)
 #define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                    \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
 	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
-/* The cookie without the file and the way, and that of the two that nearly all hits are of:
+/* The cookie without the file and the sharing, and that of the two that nearly all hits are of:
  * malloc(size) and free(ptr). */
 #define HT_COOKIE_SITE(c) ((c)&0xfffffff)
 #define HT_COOKIE_MALLOC HT_COOKIE(HT_OP_ALLOC, 0, HT_ARG_NONE, HT_ARG_NONE, HT_RET_VALUE, 0)
@@ -234,10 +234,10 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_SAMPLED_IDX(c) ((__u32)((c) >> 4) & 0xffff)
 
 /* A link of its own for each process; a definition that processes share; one link for all. */
-#define HT_WAY_OWN 1
-#define HT_WAY_EVENT 2
-#define HT_WAY_ALL 3
-#define HT_WAY_CNT 4
+#define HT_SHARING_OWN 1
+#define HT_SHARING_EVENT 2
+#define HT_SHARING_ALL 3
+#define HT_SHARING_CNT 4
 
 /* May leave by a jump to another entry point, or to code that calls one: followed to its return even
  * when it is not kept. */
@@ -387,9 +387,9 @@ struct ht_calls {
 	/* the last call that leaves the allocation to the one that it jumps to; 0: none */
 	__u64 delegate_sp;
 	__u64 delegate_ret_addr;
-	/* the last hit of a file whose probes are moving: see way.bpf.h */
+	/* the last hit of a file whose probes are moving: see sharing.bpf.h */
 	__u64 seen_sp;
-	__u32 seen_way;
+	__u32 seen_sharing;
 	__u32 reserved2;
 	struct ht_call call[HT_PENDING_CAP];
 };

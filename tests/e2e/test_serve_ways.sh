@@ -22,7 +22,7 @@ serve_ways() { serve --listen 127.0.0.1:0 --rate 1 --comm '^way-' "$@"; }
 # way_is WAY CNT: of the C library's probes
 way_is() {
 	get "$url/metrics" |
-		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",way=\"$1\"\} $2$" >/dev/null
+		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",sharing=\"$1\"\} $2$" >/dev/null
 }
 # defined_cnt GUARDIAN: definitions are those of the process that holds the probes
 defined_cnt() { grep -c "[pr]:heaptap_$1_" $definitions; }
@@ -32,7 +32,7 @@ has_probe() { ! same_memory "$1"; }
 begin other
 for way in own event all; do
 	for i in 1 2 3; do begin "way-$way$i"; done
-	serve_ways --attach-way "$way"
+	serve_ways --sharing "$way"
 	await 5 way_is $way 3 && ok "$way: 3 processes" || not_ok "$way: 3 processes" "not so" "$top/serve.err"
 	begin "way-${way}4"
 	await 5 way_is $way 4 && ok "$way: who comes later too" ||
@@ -68,7 +68,7 @@ export E2E_MODE=race E2E_THREADS=3 E2E_MS=$((10000 * e2e_patience))
 mkdir -p "$top/way-racer"
 cp "$bin/threads" "$top/way-racer/way-racer"
 begin way-racer "$top/way-racer/way-racer"
-serve_ways --attach-way auto
+serve_ways --sharing auto
 await 5 way_is own 1 || not_ok "alone: own" "not so" "$top/serve.err"
 at way-racer
 tell go
@@ -105,7 +105,7 @@ clean() { ! has_probe way-killed1 && ! has_probe way-killed2; }
 undefined() { [ "$(defined_cnt "$guardian")" = 0 ]; }
 for i in 1 2; do begin "way-killed$i"; done
 for both in "" both; do
-	serve_ways --attach-way event
+	serve_ways --sharing event
 	await 5 way_is event 2 || not_ok "event: 2 processes" "not so" "$top/serve.err"
 	guardian=$(guardian_of "$server")
 	left=$(defined_cnt "$guardian")

@@ -48,7 +48,7 @@ top=$work
 $own sleep 300 &
 other=$!
 e2e_pids="$e2e_pids $other"
-serve --listen 127.0.0.1:0 -p "$other" --attach-way all --attach-mode "$(set -- $e2e_every_mode; eval echo "\$$#")"
+serve --listen 127.0.0.1:0 -p "$other" --sharing all --attach-mode "$(set -- $e2e_every_mode; eval echo "\$$#")"
 await 20 follows "$other" || not_ok "another one's return probes" "they are not in" "$top/serve.err"
 E2E_NO_EMPTY=1 exact "another one's return probes" --tap=only --tap-exactly -- $own "$bin/family"
 says "$work/heaptap.err" 'breakpoints in .*/own/libc.so.6 of PID' || not_ok "another one's return probes" "they are not in it" "$work/heaptap.err"

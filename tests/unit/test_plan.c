@@ -16,7 +16,7 @@
 /* As of the machine that the table in plan.c is from. */
 static const struct plan_costs costs = { 455, 245 };
 
-static struct plan_input input(size_t process_cnt, enum plan_way now)
+static struct plan_input input(size_t process_cnt, enum sharing now)
 {
 	return (struct plan_input){
 		.process_cnt = process_cnt,
@@ -49,14 +49,14 @@ static void test_model(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-		const struct plan_input in = input(table[i].others + 1, PLAN_AUTO);
+		const struct plan_input in = input(table[i].others + 1, SHARING_AUTO);
 
-		assert_near(plan_hit_ns(&in, PLAN_OWN), table[i].session_ns, table[i].multi_ns);
+		assert_near(plan_hit_ns(&in, SHARING_OWN), table[i].session_ns, table[i].multi_ns);
 		/* An allocation has an entry probe too, with a list of its own. */
-		assert_near(plan_hit_ns(&in, PLAN_EVENT),
+		assert_near(plan_hit_ns(&in, SHARING_EVENT),
 			    table[i].return_event_ns + table[i].event_ns - table[0].event_ns,
 			    table[i].event_ns);
-		assert_near(plan_hit_ns(&in, PLAN_ALL), 460, 460);
+		assert_near(plan_hit_ns(&in, SHARING_ALL), 460, 460);
 	}
 }
 
@@ -94,43 +94,43 @@ static void test_front(void **state)
 
 static void test_choice(void **state)
 {
-	struct plan_input in = input(1, PLAN_AUTO);
+	struct plan_input in = input(1, SHARING_AUTO);
 
 	(void)state;
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
-	in = input(30, PLAN_AUTO);
-	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
+	in = input(30, SHARING_AUTO);
+	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 	in.has_event = false;
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
 	/* Whoever maps the file may pay: then nothing else is as good. */
 	in.is_all_agreed = true;
-	assert_int_equal(plan_choose(&in), PLAN_ALL);
-	in = input(1, PLAN_OWN);
+	assert_int_equal(plan_choose(&in), SHARING_ALL);
+	in = input(1, SHARING_OWN);
 	in.is_all_agreed = true;
-	assert_int_equal(plan_choose(&in), PLAN_ALL);
+	assert_int_equal(plan_choose(&in), SHARING_ALL);
 	/* That ends when it is agreed to no more. */
-	in = input(1, PLAN_ALL);
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
-	in = input(30, PLAN_ALL);
-	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+	in = input(1, SHARING_ALL);
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
+	in = input(30, SHARING_ALL);
+	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 }
 
 static void test_wish(void **state)
 {
-	struct plan_input in = input(1, PLAN_AUTO);
+	struct plan_input in = input(1, SHARING_AUTO);
 
 	(void)state;
-	in.wanted = PLAN_EVENT;
-	assert_int_equal(plan_choose(&in), PLAN_EVENT);
+	in.wanted = SHARING_EVENT;
+	assert_int_equal(plan_choose(&in), SHARING_EVENT);
 	in.has_event = false;
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
-	in.wanted = PLAN_ALL; /* never against an agreement */
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
+	in.wanted = SHARING_ALL; /* never against an agreement */
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
 	in.is_all_agreed = true;
-	assert_int_equal(plan_choose(&in), PLAN_ALL);
-	in.wanted = PLAN_OWN;
+	assert_int_equal(plan_choose(&in), SHARING_ALL);
+	in.wanted = SHARING_OWN;
 	in.process_cnt = 300;
-	assert_int_equal(plan_choose(&in), PLAN_OWN);
+	assert_int_equal(plan_choose(&in), SHARING_OWN);
 }
 
 /* At every number of processes at most one of the ways is left when it is the current one, and there
@@ -141,14 +141,15 @@ static void test_hysteresis(void **state)
 
 	(void)state;
 	for (size_t n = 1; n <= 400; n++) {
-		const struct plan_input own = input(n, PLAN_OWN), event = input(n, PLAN_EVENT);
-		enum plan_way from_own = plan_choose(&own), from_event = plan_choose(&event);
+		const struct plan_input own = input(n, SHARING_OWN),
+					event = input(n, SHARING_EVENT);
+		enum sharing from_own = plan_choose(&own), from_event = plan_choose(&event);
 
-		assert_false(from_own == PLAN_EVENT && from_event == PLAN_OWN);
-		kept_cnt += from_own == PLAN_OWN && from_event == PLAN_EVENT;
-		if (from_own == PLAN_EVENT && !first_event)
+		assert_false(from_own == SHARING_EVENT && from_event == SHARING_OWN);
+		kept_cnt += from_own == SHARING_OWN && from_event == SHARING_EVENT;
+		if (from_own == SHARING_EVENT && !first_event)
 			first_event = n;
-		if (from_event == PLAN_OWN)
+		if (from_event == SHARING_OWN)
 			last_own = n;
 	}
 	assert_true(kept_cnt > 0);
@@ -161,14 +162,14 @@ static void test_scale(void **state)
 {
 	(void)state;
 	for (size_t n = 1; n <= 50; n++) {
-		struct plan_input in = input(n, PLAN_OWN), slow = in, unmeasured = in;
+		struct plan_input in = input(n, SHARING_OWN), slow = in, unmeasured = in;
 
 		slow.costs.hit_ns *= 3;
 		slow.costs.return_ns *= 3;
 		unmeasured.costs = (struct plan_costs){ 0, 0 };
 		assert_int_equal(plan_choose(&in), plan_choose(&slow));
 		assert_int_equal(plan_choose(&in), plan_choose(&unmeasured));
-		assert_true(plan_hit_ns(&slow, PLAN_OWN) > 2.9 * plan_hit_ns(&in, PLAN_OWN));
+		assert_true(plan_hit_ns(&slow, SHARING_OWN) > 2.9 * plan_hit_ns(&in, SHARING_OWN));
 	}
 }
 
@@ -177,8 +178,8 @@ static void test_names(void **state)
 	static const char *const names[] = { "auto", "own", "event", "all" };
 
 	(void)state;
-	for (enum plan_way w = PLAN_AUTO; w <= PLAN_ALL; w++)
-		assert_string_equal(plan_way_name(w), names[w]);
+	for (enum sharing w = SHARING_AUTO; w <= SHARING_ALL; w++)
+		assert_string_equal(sharing_name(w), names[w]);
 }
 
 static void test_owner(void **state)

@@ -60,7 +60,7 @@ class Serve:
         with urllib.request.urlopen(self.url + "metrics", timeout=60) as page:
             text = page.read().decode()
         return {m[1]: (m[2], float(m[3])) for m in re.finditer(
-            r'^heaptap_probed_processes\{file="([^"]*/libc\.so\.6)",id="\d+",way="(\w+)"\} (\S+)$',
+            r'^heaptap_probed_processes\{file="([^"]*/libc\.so\.6)",id="\d+",sharing="(\w+)"\} (\S+)$',
             text, re.M)}
 
     def wait(self, library, way, count):
@@ -190,7 +190,7 @@ def some(bench, groups, way, expected):
     many = groups.start("many", groups.followed_exe, FOLLOWED - 1)
     other = groups.start("many", groups.other_exe, NOT_FOLLOWED - 1)
     free = groups.start("free", groups.other_exe)
-    serve = Serve(groups.followed_exe, "--attach-way", way)
+    serve = Serve(groups.followed_exe, "--sharing", way)
     try:
         serve.wait(groups.library("many"), expected, FOLLOWED)
         settle(many)
@@ -210,7 +210,7 @@ def every(bench, groups):
     """ALL processes, and everybody may pay."""
     one = groups.start("one", groups.followed_exe)
     many = groups.start("many", groups.followed_exe, ALL - 1)
-    serve = Serve(groups.followed_exe, "--attach-way", "all")
+    serve = Serve(groups.followed_exe, "--sharing", "all")
     try:
         serve.wait(groups.library("many"), "all", ALL)
         return report_ratio(bench.report, f"{ALL} followed: all", ratio(bench, one, many),

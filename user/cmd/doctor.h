@@ -78,9 +78,9 @@ double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af
 
 /* Expected ns of a hit of one of so many processes that are followed at one library, attached to in
  * that way; 0 = it cannot be, or costs are not known. */
-double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t process_cnt);
-#define DOCTOR_WAY_CNTS 4
-extern const size_t doctor_way_process_cnts[DOCTOR_WAY_CNTS];
+double doctor_sharing_ns(const struct doctor_report *r, enum sharing sharing, size_t process_cnt);
+#define DOCTOR_SHARING_CNTS 4
+extern const size_t doctor_sharing_process_cnts[DOCTOR_SHARING_CNTS];
 
 /* Does the program keep all of its allocations from being recorded (heaptap_pause_all)? */
 bool doctor_is_paused(const struct survey_tag *tag);

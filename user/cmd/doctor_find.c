@@ -87,9 +87,9 @@ double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af
 	return alloc_ns && free_ns ? alloc_ns + free_ns : 0;
 }
 
-const size_t doctor_way_process_cnts[DOCTOR_WAY_CNTS] = { 1, 10, 30, 300 };
+const size_t doctor_sharing_process_cnts[DOCTOR_SHARING_CNTS] = { 1, 10, 30, 300 };
 
-double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t process_cnt)
+double doctor_sharing_ns(const struct doctor_report *r, enum sharing sharing, size_t process_cnt)
 {
 	const struct plan_input in = {
 		.process_cnt = process_cnt,
@@ -97,9 +97,9 @@ double doctor_way_ns(const struct doctor_report *r, enum plan_way way, size_t pr
 		.costs = { r->costs.emulated_ns, r->costs.return_ns },
 	};
 
-	if (!r->has_costs || (way == PLAN_EVENT && !r->features.shared_events))
+	if (!r->has_costs || (sharing == SHARING_EVENT && !r->features.shared_events))
 		return 0;
-	return plan_hit_ns(&in, way);
+	return plan_hit_ns(&in, sharing);
 }
 
 bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info)

@@ -48,16 +48,16 @@ static void put_findings(struct json *j, const struct doctor_report *r)
 }
 
 /* ns a hit of one of so many processes followed at one library. */
-static void put_ways(struct json *j, const struct doctor_report *r)
+static void put_sharings(struct json *j, const struct doctor_report *r)
 {
 	json_begin(j, "way_hit_ns", '{');
-	for (enum plan_way way = PLAN_OWN; way <= PLAN_ALL; way++) {
-		json_begin(j, plan_way_name(way), '{');
-		for (size_t i = 0; i < DOCTOR_WAY_CNTS; i++) {
-			double ns = doctor_way_ns(r, way, doctor_way_process_cnts[i]);
+	for (enum sharing sharing = SHARING_OWN; sharing <= SHARING_ALL; sharing++) {
+		json_begin(j, sharing_name(sharing), '{');
+		for (size_t i = 0; i < DOCTOR_SHARING_CNTS; i++) {
+			double ns = doctor_sharing_ns(r, sharing, doctor_sharing_process_cnts[i]);
 			char cnt[24];
 
-			snprintf(cnt, sizeof(cnt), "%zu", doctor_way_process_cnts[i]);
+			snprintf(cnt, sizeof(cnt), "%zu", doctor_sharing_process_cnts[i]);
 			put_number(j, cnt, ns, ns > 0);
 		}
 		json_end(j, '}');
@@ -83,7 +83,7 @@ static void put_kernel(struct json *j, const struct doctor_report *r)
 	put_number(j, "emulated_hit_ns", r->costs.emulated_ns, r->has_costs);
 	put_number(j, "stepped_hit_ns", r->costs.stepped_ns, r->has_costs);
 	put_number(j, "return_hit_ns", r->costs.return_ns, r->has_costs);
-	put_ways(j, r);
+	put_sharings(j, r);
 	json_end(j, '}');
 }
 

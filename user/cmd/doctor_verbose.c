@@ -297,20 +297,20 @@ static void print_stacks(const struct doctor_report *r, const struct page *to)
 }
 
 /* What `heaptap serve` chooses from, for a library that so many followed processes use. */
-static void print_ways(const struct doctor_report *r, const struct page *to)
+static void print_sharings(const struct doctor_report *r, const struct page *to)
 {
-	const size_t *cnt = doctor_way_process_cnts;
+	const size_t *cnt = doctor_sharing_process_cnts;
 	char ns[UNITS_BUF];
 
 	fprintf(to->out, "\n  ways to attach, ns a hit of one of  %7zu %7zu %7zu %7zu  processes\n",
 		cnt[0], cnt[1], cnt[2], cnt[3]);
-	for (enum plan_way way = PLAN_OWN; way <= PLAN_ALL; way++) {
-		fprintf(to->out, "  %-5s  %-26s ", plan_way_name(way),
-			way == PLAN_OWN	  ? "links of each process" :
-			way == PLAN_EVENT ? "an event that they share" :
-					    "one link; others pay too");
-		for (size_t i = 0; i < DOCTOR_WAY_CNTS; i++) {
-			double value = doctor_way_ns(r, way, cnt[i]);
+	for (enum sharing sharing = SHARING_OWN; sharing <= SHARING_ALL; sharing++) {
+		fprintf(to->out, "  %-5s  %-26s ", sharing_name(sharing),
+			sharing == SHARING_OWN	 ? "links of each process" :
+			sharing == SHARING_EVENT ? "an event that they share" :
+						   "one link; others pay too");
+		for (size_t i = 0; i < DOCTOR_SHARING_CNTS; i++) {
+			double value = doctor_sharing_ns(r, sharing, cnt[i]);
 
 			snprintf(ns, sizeof(ns), "%.0f", value);
 			fprintf(to->out, " %7s", value > 0 ? ns : "-");
@@ -338,7 +338,7 @@ void page_kernel(const struct doctor_report *r, const struct page *to)
 	if (r->has_mode)
 		page_field(to, "attached by", attach_mode_name(r->mode));
 	if (r->has_costs)
-		print_ways(r, to);
+		print_sharings(r, to);
 }
 
 /* These restrict only those who lack a capability. */

@@ -140,8 +140,8 @@ static int check_folder(const char *text, struct err *why)
 
 /* As enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
-/* As enum plan_way. */
-static const char *const attach_ways[] = { "auto", "own", "event", "all", NULL };
+/* As enum sharing. */
+static const char *const sharings[] = { "auto", "own", "event", "all", NULL };
 
 #define AT(member) offsetof(struct serve_settings, member)
 
@@ -282,11 +282,11 @@ static const struct option_row rows[] = {
 	  .choices = attach_modes,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
-	{ .name = "attach-way",
+	{ .name = "sharing",
 	  .type = OPTION_CHOICE,
-	  .at = AT(daemon.way),
-	  .arg = "WAY",
-	  .choices = attach_ways,
+	  .at = AT(daemon.sharing),
+	  .arg = "SHARING",
+	  .choices = sharings,
 	  .flags = OPTION_HIDDEN | OPTION_AT_START,
 	  .help = "" },
 

@@ -50,7 +50,7 @@ static void put_process(const struct serve_view *v, const struct serve_process *
 
 static void put_file(const struct serve_file *f, FILE *out)
 {
-	fprintf(out, "<tr><td>%s<td>%.0f<td>%.2f &micro;s<td>", f->way, f->process_cnt,
+	fprintf(out, "<tr><td>%s<td>%.0f<td>%.2f &micro;s<td>", f->sharing, f->process_cnt,
 		f->hit_seconds * 1e6);
 	page_put_text(f->path, out);
 	fputc('\n', out);

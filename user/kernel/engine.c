@@ -454,17 +454,17 @@ int engine_change_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes)
 	return err;
 }
 
-void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways)
+void engine_set_sharings(struct engine *e, uint32_t file_id, uint32_t sharings)
 {
-	uint8_t *now = &e->skel->bss->ht_ways[file_id];
+	uint8_t *now = &e->skel->bss->ht_sharings[file_id];
 
-	e->skel->bss->ht_ways_cnt += (ways != 0) - (*now != 0);
-	/* Before it, or after the other ways have gone: then both say the same. */
-	__atomic_store_n(now, (uint8_t)ways, __ATOMIC_SEQ_CST);
+	e->skel->bss->ht_sharings_cnt += (sharings != 0) - (*now != 0);
+	/* Before it, or after the others have gone: then both say the same. */
+	__atomic_store_n(now, (uint8_t)sharings, __ATOMIC_SEQ_CST);
 }
 
 struct call_search {
-	uint32_t file_id, way;
+	uint32_t file_id, sharing;
 };
 
 static int is_under_way(void *ctx, const void *key, const void *value)
@@ -477,15 +477,15 @@ static int is_under_way(void *ctx, const void *key, const void *value)
 		const struct ht_call *c = &calls->call[i];
 
 		if (c->sp && HT_COOKIE_FILE(c->cookie) == search->file_id &&
-		    HT_COOKIE_WAY(c->cookie) == search->way)
+		    HT_COOKIE_SHARING(c->cookie) == search->sharing)
 			return 1;
 	}
 	return 0;
 }
 
-bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way)
+bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t sharing)
 {
-	struct call_search search = { file_id, way };
+	struct call_search search = { file_id, sharing };
 	const struct map_walk walk = {
 		.fd = bpf_map__fd(e->skel->maps.pending),
 		.key_bytes = sizeof(uint32_t),

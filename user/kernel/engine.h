@@ -57,7 +57,7 @@ enum engine_prog {
 	ENGINE_EVENT_ALLOC_RETURN,
 	ENGINE_EVENT_FREE,
 	ENGINE_EVENT_MALLOC, /* for sites whose cookie is HT_COOKIE_MALLOC, ... */
-	ENGINE_EVENT_FREE_PTR, /* HT_COOKIE_FREE, of any file and way */
+	ENGINE_EVENT_FREE_PTR, /* HT_COOKIE_FREE, of any file and sharing */
 	ENGINE_SAMPLED, /* probes of a sampler that the process has itself */
 	ENGINE_TAG_READY, /* heaptap:tls_v1 */
 	ENGINE_TASK_EXIT, /* heaptap:task_exit */
@@ -67,12 +67,12 @@ int engine_prog_fd(struct engine *e, enum engine_prog prog);
 enum attach_mode engine_mode(const struct engine *e);
 
 /*
- * Which probes of a file count, of those that are attached in several ways: bit n is HT_WAY_n. 0:
- * all, for a file that has them in one way only.
+ * Bitmask of the sharings whose probes of a file count: bit n is HT_SHARING_*. 0: all, for a file whose
+ * probes do not move.
  */
-void engine_set_ways(struct engine *e, uint32_t file_id, uint32_t ways);
-/* Is a call under way whose entry was seen by a probe of this file that was attached in that way? */
-bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t way);
+void engine_set_sharings(struct engine *e, uint32_t file_id, uint32_t sharings);
+/* Is a call under way whose entry was seen by a probe of this file of that sharing? */
+bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t sharing);
 
 /*
  * The finest rate that there will be, before any is set: errors are summed up in units of it, so no table may be

@@ -117,8 +117,8 @@ static const struct field_family push_families[] = {
 
 static const struct field_family file_families[] = {
 	FILE_FIELD(process_cnt, "heaptap_probed_processes", METRIC_GAUGE, NULL,
-		   "Followed processes that map the file, by the way in which its probes are "
-		   "attached: own, event or all."),
+		   "Followed processes that map the file, by the sharing of its probes: own, event "
+		   "or all."),
 	FILE_FIELD(hit_seconds, "heaptap_probe_hit_seconds", METRIC_GAUGE, "seconds",
 		   "What a hit of a probe of the file costs such a process, as predicted from what "
 		   "one costs on this machine."),
@@ -288,7 +288,7 @@ static void put_files(struct metric_text *m, const struct serve_view *v)
 			metric_begin(m);
 			metric_label(m, "file", f->path);
 			metric_label(m, "id", id);
-			metric_label(m, "way", f->way);
+			metric_label(m, "sharing", f->sharing);
 			metric_value(m, field_of(f, &file_families[i]));
 		}
 	}

@@ -51,7 +51,7 @@ struct serve_process {
 struct serve_file {
 	const char *path; /* as the first process that mapped it sees it */
 	uint32_t id; /* tells files of one path in several containers apart */
-	const char *way; /* see track/plan.h */
+	const char *sharing; /* see track/plan.h */
 	double process_cnt; /* followed processes that map it */
 	double hit_seconds; /* that a hit costs such a process, predicted */
 };

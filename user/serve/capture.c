@@ -37,7 +37,7 @@ static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
 	*ret_has_events = !err;
 	if (!err)
 		return 0;
-	if (c->opts.way == PLAN_EVENT) {
+	if (c->opts.sharing == SHARING_EVENT) {
 		log_error("serve: processes cannot share probes: %s", why.text);
 		return err;
 	}
@@ -105,12 +105,12 @@ int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht
 		.ctx = ctx,
 		.track = {
 			.refresh_ns = REFRESH_NS,
-			.is_all = c->opts.is_all || c->opts.way == PLAN_ALL,
+			.is_all = c->opts.is_all || c->opts.sharing == SHARING_ALL,
 			.source = c->opts.source,
 			.tap_rate_bytes = c->tap_rules ? TAP_RATE_FINEST : 0,
 			.may_tap = may_tap,
 			.may_tap_ctx = c,
-			.way = c->opts.way,
+			.sharing = c->opts.sharing,
 			.guardian = c->opts.guardian,
 			.has_events = has_events,
 		},

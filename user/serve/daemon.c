@@ -77,7 +77,7 @@ static int open_capture(struct daemon *d)
 		.source = d->opts.source,
 		.tap = &d->opts.tap,
 		.tap_exe = &d->opts.tap_exe,
-		.way = d->opts.way,
+		.sharing = d->opts.sharing,
 		.is_all = d->opts.select.is_all,
 		.rate_bytes = d->opts.rate_bytes,
 		.live_cap = d->opts.live_cap,
@@ -301,7 +301,7 @@ static void change_selection(struct daemon *d, const struct daemon_options *opts
 	}
 	select_rules_free(d->rules);
 	d->rules = rules;
-	tracker_set_all(d->session->tracker, opts->select.is_all || d->opts.way == PLAN_ALL);
+	tracker_set_all(d->session->tracker, opts->select.is_all || d->opts.sharing == SHARING_ALL);
 }
 
 /* "5 %" or "none". Returns buf. */
@@ -333,7 +333,7 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
 	/* These stay, as they need a new start. */
 	enum probes_source source = d->opts.source;
-	enum plan_way way = d->opts.way;
+	enum sharing sharing = d->opts.sharing;
 	struct select_rules *rules = NULL;
 	struct err why;
 	int err = select_rules_new(&opts->select, &rules, &why);
@@ -352,7 +352,7 @@ int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 	saver_change(d->saver, &opts->keep);
 	d->opts = *opts;
 	d->opts.source = source;
-	d->opts.way = way;
+	d->opts.sharing = sharing;
 	ticks_scan(d->ticks);
 	return 0;
 }

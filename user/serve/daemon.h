@@ -39,7 +39,8 @@ struct daemon_options {
 	enum probes_source source;
 	struct texts tap,
 		tap_exe; /* expressions of names and executables of processes that may be tapped */
-	enum plan_way way; /* PLAN_AUTO: the best for each file; PLAN_ALL agrees to it as well */
+	enum sharing
+		sharing; /* SHARING_AUTO: the best for each file; SHARING_ALL agrees to it as well */
 	struct saver_options keep;
 	struct pushes_options pushes; /* target_cnt 0: nothing is pushed */
 	char *const *command_argv; /* for comments of profiles */

@@ -37,7 +37,7 @@ struct capture;
 struct capture_options {
 	struct guardian *guardian; /* which attaches; it outlives the capture */
 	enum attach_mode mode; /* that is wished for */
-	enum plan_way way;
+	enum sharing sharing;
 	enum probes_source source;
 	const struct texts *tap,
 		*tap_exe; /* as in struct daemon_options; not needed after capture_new() */

@@ -52,7 +52,7 @@ static int add(struct live_files *lf, const struct probes_file *file)
 	struct serve_file row = {
 		.path = strdup(file->file->path),
 		.id = file->file->id,
-		.way = plan_way_name(file->way),
+		.sharing = sharing_name(file->sharing),
 		.process_cnt = (double)file->process_cnt,
 		.hit_seconds = file->hit_ns / 1e9,
 	};

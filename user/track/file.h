@@ -38,7 +38,7 @@ struct track_file {
 	bool is_jit; /* not a file: see track_files_add_jit() */
 	struct jit_code *jit; /* whose it is then */
 	uint32_t jit_period;
-	uint64_t listed_in; /* the last reading of mappings that met it (struct followed) */
+	uint64_t listed_in; /* the last reading of mappings that met it (struct tracked) */
 	uint32_t user_cnt; /* see track_file_hold() */
 	bool is_partly_read; /* it was too costly: see file_content.h */
 	uint64_t read_steps; /* what it cost... */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_content.h - what is read of one file that a followed process maps: all of it, and nothing of the
+ * file_content.h - what is read of one file that a tracked process maps: all of it, and nothing of the
  * process or the kernel.
  *
  * The file is somebody else's. Reading it costs no more than elf_budget.h says of it and of its debug file;

@@ -17,7 +17,7 @@
 struct file_member {
 	struct probe_target target;
 	int failed_err; /* 0: they could be had */
-	struct held_links *allocs[HT_WAY_CNT], *frees[HT_WAY_CNT]; /* by way */
+	struct held_links *allocs[HT_SHARING_CNT], *frees[HT_SHARING_CNT]; /* by sharing */
 	struct held_links *tags, *sampler, *tap;
 	bool wants_tap;
 	uint64_t event_turn; /* when it came to share the event; the highest came last */
@@ -27,8 +27,8 @@ struct file_probes {
 	const struct track_file *file;
 	const struct kept_table *kept;
 	struct guardian *guardian;
-	struct attach_ways *ways;
-	VEC(struct file_member) members; /* the followed processes that map it */
+	struct file_links *sharings;
+	VEC(struct file_member) members; /* the tracked processes that map it */
 	struct file_member everyone;
 	bool everyone_is_probed; /* or was tried */
 	bool has_shared_tags;
@@ -36,7 +36,7 @@ struct file_probes {
 	uint64_t event_turns;
 };
 
-int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
+int file_probes_new(const struct file_links_options *opts, const struct kept_table *kept,
 		    const struct track_file *file, struct file_probes **ret)
 {
 	struct file_probes *fp = calloc(1, sizeof(*fp));
@@ -46,7 +46,7 @@ int file_probes_new(const struct attach_ways_options *opts, const struct kept_ta
 	fp->file = file;
 	fp->kept = kept;
 	fp->guardian = opts->guardian;
-	if (attach_ways_new(opts, file, &fp->ways)) {
+	if (file_links_new(opts, file, &fp->sharings)) {
 		free(fp);
 		return -ENOMEM;
 	}
@@ -61,7 +61,7 @@ const struct track_file *file_probes_file(const struct file_probes *fp)
 
 bool file_probes_has_event(const struct file_probes *fp)
 {
-	return attach_ways_has_event(fp->ways);
+	return file_links_has_event(fp->sharings);
 }
 
 void file_probes_share_tags(struct file_probes *fp)
@@ -96,49 +96,49 @@ static void take_over(struct held_links *all, struct held_links **links)
 	*links = NULL;
 }
 
-static void gather(struct held_links *all, struct file_member *m, enum plan_way way)
+static void gather(struct held_links *all, struct file_member *m, enum sharing sharing)
 {
-	take_over(all, &m->allocs[way]);
-	take_over(all, &m->frees[way]);
+	take_over(all, &m->allocs[sharing]);
+	take_over(all, &m->frees[sharing]);
 }
 
-void file_probes_stop_member(struct file_member *m, enum plan_way way)
+void file_probes_stop_member(struct file_member *m, enum sharing sharing)
 {
-	held_links_free(m->allocs[way]);
-	held_links_free(m->frees[way]);
-	m->allocs[way] = m->frees[way] = NULL;
+	held_links_free(m->allocs[sharing]);
+	held_links_free(m->frees[sharing]);
+	m->allocs[sharing] = m->frees[sharing] = NULL;
 }
 
 static void stop_member(struct file_member *m)
 {
-	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
-		file_probes_stop_member(m, way);
+	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++)
+		file_probes_stop_member(m, sharing);
 	held_links_free(m->tags);
 	held_links_free(m->sampler);
 	held_links_free(m->tap);
 	m->tags = m->sampler = m->tap = NULL;
 }
 
-void file_probes_stop_way(struct file_probes *fp, enum plan_way way)
+void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 {
 	struct held_links *all = NULL;
 	struct file_member *m;
 
 	if (!held_links_new(fp->guardian, &all)) {
 		vec_each(&fp->members, m)
-			gather(all, m, way);
-		gather(all, &fp->everyone, way);
+			gather(all, m, sharing);
+		gather(all, &fp->everyone, sharing);
 		held_links_free(all);
 	} else { /* slower */
 		vec_each(&fp->members, m)
-			file_probes_stop_member(m, way);
-		file_probes_stop_member(&fp->everyone, way);
+			file_probes_stop_member(m, sharing);
+		file_probes_stop_member(&fp->everyone, sharing);
 	}
-	if (way == PLAN_ALL)
+	if (sharing == SHARING_ALL)
 		fp->everyone_is_probed = false;
-	if (way == PLAN_EVENT) {
+	if (sharing == SHARING_EVENT) {
 		guardian_wait_all_out(fp->guardian); /* what is still on an event keeps it */
-		attach_ways_free_events(fp->ways);
+		file_links_free_events(fp->sharings);
 	}
 }
 
@@ -146,10 +146,10 @@ void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone)
 {
 	struct file_member *m;
 
-	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++) {
+	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {
 		vec_each(&fp->members, m)
-			take_over(gone, &m->allocs[way]);
-		take_over(gone, &fp->everyone.allocs[way]);
+			take_over(gone, &m->allocs[sharing]);
+		take_over(gone, &fp->everyone.allocs[sharing]);
 	}
 }
 
@@ -159,13 +159,13 @@ void file_probes_free(struct file_probes *fp)
 
 	if (!fp)
 		return;
-	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++)
-		file_probes_stop_way(fp, way);
+	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++)
+		file_probes_stop_sharing(fp, sharing);
 	vec_each(&fp->members, m)
 		stop_member(m);
 	stop_member(&fp->everyone);
 	vec_release(&fp->members);
-	attach_ways_free(fp->ways);
+	file_links_free(fp->sharings);
 	free(fp);
 }
 
@@ -176,9 +176,9 @@ void file_probes_free(struct file_probes *fp)
 /* Which probes are to be there, by kind: in, if it is missing; else to `gone`. */
 struct bringing {
 	struct guardian *guardian;
-	struct attach_ways *ways;
+	struct file_links *sharings;
 	const struct probe_target *target;
-	enum plan_way way;
+	enum sharing sharing;
 	struct held_links *gone;
 };
 
@@ -202,7 +202,7 @@ static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind 
 		return 0;
 	err = held_links_new(b->guardian, &fresh);
 	if (!err)
-		err = attach_ways_add(b->ways, kind, b->way, b->target, fresh);
+		err = file_links_add(b->sharings, kind, b->sharing, b->target, fresh);
 	if (err)
 		held_links_free(fresh);
 	else
@@ -210,24 +210,24 @@ static int bring_kind(const struct bringing *b, bool is_wanted, enum probe_kind 
 	return err;
 }
 
-int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			  enum probes_kept kept, struct held_links *gone)
+int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
+			      enum probes_kept kept, struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->ways, &m->target, way, gone };
+	const struct bringing b = { fp->guardian, fp->sharings, &m->target, sharing, gone };
 	int err;
 
 	if (!fp->file->alloc || fp->leaves_allocator)
 		return 0;
-	if (way == PLAN_EVENT && !m->allocs[way])
+	if (sharing == SHARING_EVENT && !m->allocs[sharing])
 		m->event_turn = ++fp->event_turns;
-	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[way]);
-	return err ? err : bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[way]);
+	err = bring_kind(&b, kept <= PROBES_ALL, PROBE_FREES, &m->frees[sharing]);
+	return err ? err : bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_ALLOCS, &m->allocs[sharing]);
 }
 
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			   struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
+	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
 
 	return fp->file->tags ? bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_TAGS, &m->tags) : 0;
 }
@@ -235,7 +235,7 @@ int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum p
 int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			      struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
+	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
 
 	return fp->uses_sampler ?
 		       bring_kind(&b, kept <= PROBES_ALLOCS, PROBE_SAMPLER, &m->sampler) :
@@ -245,7 +245,7 @@ int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enu
 int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			  struct held_links *gone)
 {
-	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_OWN, gone };
+	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_OWN, gone };
 
 	return bring_kind(&b, m->wants_tap && kept <= PROBES_ALLOCS, PROBE_TAP, &m->tap);
 }
@@ -279,31 +279,31 @@ int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct
 
 const struct tap_news *file_probes_tap_news(const struct file_probes *fp)
 {
-	return attach_ways_tap_news(fp->ways);
+	return file_links_tap_news(fp->sharings);
 }
 
 static int bring_everyone(struct file_probes *fp)
 {
-	int err = file_probes_bring_way(fp, &fp->everyone, PLAN_ALL,
-					kept_table_of_everyone(fp->kept), NULL);
+	int err = file_probes_bring_sharing(fp, &fp->everyone, SHARING_ALL,
+					    kept_table_of_everyone(fp->kept), NULL);
 
 	fp->everyone_is_probed = true;
 	fp->everyone.failed_err = err;
 	return err;
 }
 
-int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
+int file_probes_bring_all(struct file_probes *fp, enum sharing sharing)
 {
 	struct file_member *m;
 	int err = 0;
 
-	if (way == PLAN_ALL)
+	if (sharing == SHARING_ALL)
 		return bring_everyone(fp);
 	vec_each(&fp->members, m) {
 		if (m->failed_err)
 			continue;
-		err = file_probes_bring_way(fp, m, way,
-					    kept_table_allocator_of(fp->kept, m->target.pid), NULL);
+		err = file_probes_bring_sharing(
+			fp, m, sharing, kept_table_allocator_of(fp->kept, m->target.pid), NULL);
 		if (err && err != -ESRCH)
 			return err;
 	}
@@ -318,20 +318,20 @@ int file_probes_bring_all(struct file_probes *fp, enum plan_way way)
  * of a process that is there twice is seen once. */
 static int bring_to_front(struct file_probes *fp, struct file_member *m)
 {
-	const struct bringing b = { fp->guardian, fp->ways, &m->target, PLAN_EVENT, NULL };
+	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_EVENT, NULL };
 	struct file_member fresh = { .event_turn = 0 };
-	int err = bring_kind(&b, m->frees[PLAN_EVENT], PROBE_FREES, &fresh.frees[PLAN_EVENT]);
+	int err = bring_kind(&b, m->frees[SHARING_EVENT], PROBE_FREES, &fresh.frees[SHARING_EVENT]);
 
 	if (!err)
-		err = bring_kind(&b, m->allocs[PLAN_EVENT], PROBE_ALLOCS,
-				 &fresh.allocs[PLAN_EVENT]);
+		err = bring_kind(&b, m->allocs[SHARING_EVENT], PROBE_ALLOCS,
+				 &fresh.allocs[SHARING_EVENT]);
 	if (err) {
-		file_probes_stop_member(&fresh, PLAN_EVENT);
+		file_probes_stop_member(&fresh, SHARING_EVENT);
 		return err;
 	}
-	file_probes_stop_member(m, PLAN_EVENT);
-	m->frees[PLAN_EVENT] = fresh.frees[PLAN_EVENT];
-	m->allocs[PLAN_EVENT] = fresh.allocs[PLAN_EVENT];
+	file_probes_stop_member(m, SHARING_EVENT);
+	m->frees[SHARING_EVENT] = fresh.frees[SHARING_EVENT];
+	m->allocs[SHARING_EVENT] = fresh.allocs[SHARING_EVENT];
 	m->event_turn = ++fp->event_turns;
 	return 0;
 }
@@ -346,7 +346,7 @@ int file_probes_order(struct file_probes *fp, const struct probes_activity *a, d
 	for (size_t i = 0; i < cnt; i++) {
 		const struct file_member *m = &fp->members.data[i];
 
-		if (m->allocs[PLAN_EVENT])
+		if (m->allocs[SHARING_EVENT])
 			sharers[i] = (struct plan_sharer){ a->hits_per_s(a->ctx, m->target.pid),
 							   m->event_turn };
 	}
@@ -365,11 +365,11 @@ int file_probes_reserve(struct file_probes *fp)
 }
 
 /* *m is about to become a member. */
-static int attach_new_member(struct file_probes *fp, struct file_member *m, enum plan_way way,
+static int attach_new_member(struct file_probes *fp, struct file_member *m, enum sharing sharing,
 			     bool *ret_is_new)
 {
 	enum probes_kept kept = kept_table_of(fp->kept, m->target.pid);
-	bool is_first = way != PLAN_ALL || !fp->everyone_is_probed;
+	bool is_first = sharing != SHARING_ALL || !fp->everyone_is_probed;
 	struct file_member *of_tags = m;
 	int err;
 
@@ -384,22 +384,22 @@ static int attach_new_member(struct file_probes *fp, struct file_member *m, enum
 	if (err || !fp->file->alloc || !is_first)
 		return err;
 	kept = kept_table_allocator_of(fp->kept, m->target.pid);
-	if (way == PLAN_ALL)
+	if (sharing == SHARING_ALL)
 		err = bring_everyone(fp);
 	else
-		err = file_probes_bring_way(fp, m, way, kept, NULL);
+		err = file_probes_bring_sharing(fp, m, sharing, kept, NULL);
 	*ret_is_new |= !err;
 	return err;
 }
 
-int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
+int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum sharing sharing,
 		    bool *ret_is_new)
 {
 	struct file_member m = { .target = { .pid = pid, .live_tid = live_tid } };
 	int err;
 
 	*ret_is_new = false;
-	err = attach_new_member(fp, &m, way, ret_is_new);
+	err = attach_new_member(fp, &m, sharing, ret_is_new);
 	if (err) {
 		m.failed_err = err;
 		stop_member(&m);
@@ -413,9 +413,9 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan
 /* Nobody waits for its links: nothing of it runs any more that they could see. */
 static void abandon_member(struct file_member *m)
 {
-	for (enum plan_way way = PLAN_OWN; way < HT_WAY_CNT; way++) {
-		held_links_let_go(m->allocs[way]);
-		held_links_let_go(m->frees[way]);
+	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {
+		held_links_let_go(m->allocs[sharing]);
+		held_links_let_go(m->frees[sharing]);
 	}
 	held_links_let_go(m->tags);
 	held_links_let_go(m->sampler);
@@ -476,5 +476,5 @@ bool file_member_set_thread(struct file_member *m, pid_t live_tid)
 
 int file_probes_clean_children(const struct file_probes *fp, const struct file_member *m)
 {
-	return attach_ways_clean_children(fp->ways, &m->target);
+	return file_links_clean_children(fp->sharings, &m->target);
 }

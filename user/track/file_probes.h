@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_probes.h - the probes of one file that are in: for each followed process that maps it, and
- * for everyone, by way of attaching.
+ * file_probes.h - the probes of one file that are in: for each tracked process that maps it, and
+ * for everyone, by sharing.
  *
  * Putting in begins with what frees, so that no allocation is seen whose free could be missed. What is
  * taken out is gathered, for many links that are closed at once take as long as one.
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "track/attach_ways.h"
+#include "track/file_links.h"
 #include "track/plan.h"
 #include "track/probes_kept.h"
 
@@ -25,13 +25,13 @@ struct tap_news;
 struct track_file;
 
 /* opts is copied; kept and file must outlive it. -ENOMEM. */
-int file_probes_new(const struct attach_ways_options *opts, const struct kept_table *kept,
+int file_probes_new(const struct file_links_options *opts, const struct kept_table *kept,
 		    const struct track_file *file, struct file_probes **ret);
 /* Takes every probe out. NULL is fine. */
 void file_probes_free(struct file_probes *fp);
 
 const struct track_file *file_probes_file(const struct file_probes *fp);
-/* May PLAN_EVENT be taken? */
+/* May SHARING_EVENT be taken? */
 bool file_probes_has_event(const struct file_probes *fp);
 /* Tags are probed for everyone, from the first process on: few hits, they never move. */
 void file_probes_share_tags(struct file_probes *fp);
@@ -45,11 +45,11 @@ void file_probes_leave_allocator(struct file_probes *fp);
 /* Room for one more member, so that adding it cannot fail for want of that. -ENOMEM. */
 int file_probes_reserve(struct file_probes *fp);
 /*
- * A process that is not a member yet, and for which room was reserved: what it keeps, in that way.
+ * A process that is not a member yet, and for which room was reserved: what it keeps, with that sharing.
  * With an error it is a member without links (file_member_err()), but not with -ENOMEM. ret_is_new: sites of
  * the allocator came to be probed, so they were not for everyone before.
  */
-int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum plan_way way,
+int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum sharing sharing,
 		    bool *ret_is_new);
 /* With its probes. */
 /* has_ended: the process has; its probes go later, without a wait here. */
@@ -68,11 +68,11 @@ int file_member_err(const struct file_member *m);
 bool file_member_set_thread(struct file_member *m, pid_t live_tid);
 
 /*
- * The allocator's probes of a member in one way, or its tags: put in what is missing of what is kept,
+ * The allocator's probes of a member with one sharing, or its tags: put in what is missing of what is kept,
  * and take out the rest, to `gone`, or closed when that is NULL.
  */
-int file_probes_bring_way(struct file_probes *fp, struct file_member *m, enum plan_way way,
-			  enum probes_kept kept, struct held_links *gone);
+int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
+			      enum probes_kept kept, struct held_links *gone);
 int file_probes_bring_tags(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			   struct held_links *gone);
 int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
@@ -86,8 +86,8 @@ bool file_member_is_tapped(const struct file_member *m);
 /* As held_links_set_tap(). -ENOENT: it has none. */
 int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret);
 const struct tap_news *file_probes_tap_news(const struct file_probes *fp);
-/* Every member in that way, what it keeps; who has just ended is left out. */
-int file_probes_bring_all(struct file_probes *fp, enum plan_way way);
+/* Every member with that sharing, what it keeps; who has just ended is left out. */
+int file_probes_bring_all(struct file_probes *fp, enum sharing sharing);
 
 /* Hits of a process in a second, of late. */
 struct probes_activity {
@@ -98,10 +98,10 @@ struct probes_activity {
  * -ESRCH: it has ended; otherwise everything is as it was after an error, too. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a, double hit_ns);
 
-/* One way of one member; one way of all. */
-void file_probes_stop_member(struct file_member *m, enum plan_way way);
-void file_probes_stop_way(struct file_probes *fp, enum plan_way way);
-/* What is on allocations, of all members in all ways, to `gone`. Samplers stay, whose allocations and frees are one. */
+/* One sharing of one member; one of all. */
+void file_probes_stop_member(struct file_member *m, enum sharing sharing);
+void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing);
+/* What is on allocations, of all members and sharings, to `gone`. Samplers stay, whose allocations and frees are one. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */

@@ -2,11 +2,11 @@
 /*
  * file_sharing.c - see probes_priv.h.
  *
- * A move has three steps. The probes of the new way are attached for all processes, while only the
- * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/way.bpf.h); then only
+ * A move has three steps. The probes of the new sharing are attached for all processes, while only the
+ * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/sharing.bpf.h); then only
  * the new ones do, and the old ones stay until the calls whose entry they have seen have returned.
  * Between the steps is some time, so that no hit meets two of them. A file that does not move has
- * probes of one way, and while no file moves no hit looks for what counts.
+ * probes of one sharing, and while no file moves no hit looks for what counts.
  */
 #include "track/probes_priv.h"
 
@@ -34,11 +34,11 @@
 enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
 
 struct file_sharing {
-	const struct way_policy *policy;
+	const struct sharing_policy *policy;
 	struct file_probes *probes;
 	const struct track_file *file;
-	enum plan_way way; /* to which it moves, while it does */
-	enum plan_way old_way;
+	enum sharing sharing; /* to which it moves, while it does */
+	enum sharing old_sharing;
 	enum move_step step;
 	uint64_t step_ns;
 	uint64_t may_move_ns, may_have_event_ns;
@@ -47,12 +47,12 @@ struct file_sharing {
 
 static struct plan_input plan_input_of(const struct file_sharing *fw, size_t process_cnt)
 {
-	const struct way_policy *p = fw->policy;
+	const struct sharing_policy *p = fw->policy;
 
 	return (struct plan_input){
 		.process_cnt = process_cnt,
-		.now = fw->way,
-		.wanted = p->is_shared ? PLAN_ALL : p->wanted,
+		.now = fw->sharing,
+		.wanted = p->is_shared ? SHARING_ALL : p->wanted,
 		.is_all_agreed = p->is_shared ||
 				 (p->is_all_agreed && !file_probes_is_anyone_limited(fw->probes)),
 		.has_event = now_ns() >= fw->may_have_event_ns && file_probes_has_event(fw->probes),
@@ -61,7 +61,7 @@ static struct plan_input plan_input_of(const struct file_sharing *fw, size_t pro
 	};
 }
 
-int file_sharing_new(const struct way_policy *policy, struct file_probes *fp,
+int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret)
 {
 	struct file_sharing *fw = calloc(1, sizeof(*fw));
@@ -72,9 +72,9 @@ int file_sharing_new(const struct way_policy *policy, struct file_probes *fp,
 	fw->policy = policy;
 	fw->probes = fp;
 	fw->file = file_probes_file(fp);
-	fw->way = PLAN_AUTO;
+	fw->sharing = SHARING_AUTO;
 	in = plan_input_of(fw, 1);
-	fw->way = plan_choose(&in);
+	fw->sharing = plan_choose(&in);
 	*ret = fw;
 	return 0;
 }
@@ -84,9 +84,9 @@ void file_sharing_free(struct file_sharing *fw)
 	free(fw);
 }
 
-enum plan_way file_sharing_now(const struct file_sharing *fw)
+enum sharing file_sharing_now(const struct file_sharing *fw)
 {
-	return fw->way;
+	return fw->sharing;
 }
 
 bool file_sharing_is_moving(const struct file_sharing *fw)
@@ -94,30 +94,31 @@ bool file_sharing_is_moving(const struct file_sharing *fw)
 	return fw->step;
 }
 
-enum plan_way file_sharing_old(const struct file_sharing *fw)
+enum sharing file_sharing_old(const struct file_sharing *fw)
 {
-	return fw->old_way;
+	return fw->old_sharing;
 }
 
 double file_sharing_hit_ns(const struct file_sharing *fw)
 {
 	const struct plan_input in = plan_input_of(fw, file_probes_cnt(fw->probes));
 
-	return plan_hit_ns(&in, fw->way);
+	return plan_hit_ns(&in, fw->sharing);
 }
 
-static void say_way(const struct file_sharing *fw, size_t process_cnt)
+static void say_sharing(const struct file_sharing *fw, size_t process_cnt)
 {
 	const struct plan_input in = plan_input_of(fw, process_cnt);
 
 	log_info("probes of %s: %s for %zu processes, about %.0f ns a hit (%s: %.0f ns)",
-		 fw->file->path, plan_way_name(fw->way), process_cnt, plan_hit_ns(&in, fw->way),
-		 plan_way_name(fw->old_way), plan_hit_ns(&in, fw->old_way));
+		 fw->file->path, sharing_name(fw->sharing), process_cnt,
+		 plan_hit_ns(&in, fw->sharing), sharing_name(fw->old_sharing),
+		 plan_hit_ns(&in, fw->old_sharing));
 }
 
-static void set_ways(const struct file_sharing *fw, uint32_t ways)
+static void set_sharings(const struct file_sharing *fw, uint32_t sharings)
 {
-	engine_set_ways(fw->policy->engine, fw->file->id, ways);
+	engine_set_sharings(fw->policy->engine, fw->file->id, sharings);
 }
 
 static void begin_step(struct file_sharing *fw, enum move_step step)
@@ -127,45 +128,45 @@ static void begin_step(struct file_sharing *fw, enum move_step step)
 }
 
 /* process_cnt: with those that are about to come. */
-static void begin_move(struct file_sharing *fw, enum plan_way way, size_t process_cnt)
+static void begin_move(struct file_sharing *fw, enum sharing sharing, size_t process_cnt)
 {
 	int err;
 
-	set_ways(fw, 1U << fw->way);
-	err = file_probes_bring_all(fw->probes, way);
+	set_sharings(fw, 1U << fw->sharing);
+	err = file_probes_bring_all(fw->probes, sharing);
 	if (err) {
 		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
-			 fw->file->path, plan_way_name(fw->way), plan_way_name(way),
+			 fw->file->path, sharing_name(fw->sharing), sharing_name(sharing),
 			 strerror(-err));
-		file_probes_stop_way(fw->probes, way);
-		set_ways(fw, 0);
+		file_probes_stop_sharing(fw->probes, sharing);
+		set_sharings(fw, 0);
 		fw->may_move_ns = fw->may_have_event_ns = now_ns() + RETRY_NS;
 		return;
 	}
-	fw->old_way = fw->way;
-	fw->way = way;
-	set_ways(fw, 1U << fw->old_way | 1U << way);
+	fw->old_sharing = fw->sharing;
+	fw->sharing = sharing;
+	set_sharings(fw, 1U << fw->old_sharing | 1U << sharing);
 	begin_step(fw, STEP_BOTH);
-	say_way(fw, process_cnt);
+	say_sharing(fw, process_cnt);
 }
 
 void file_sharing_plan(struct file_sharing *fw, size_t process_cnt)
 {
 	const struct plan_input in = plan_input_of(fw, process_cnt);
-	enum plan_way way;
+	enum sharing sharing;
 
 	if (fw->step || !fw->file->alloc || now_ns() < fw->may_move_ns)
 		return;
-	way = plan_choose(&in);
+	sharing = plan_choose(&in);
 	fw->has_changed = false;
-	if (way != fw->way)
-		begin_move(fw, way, process_cnt);
+	if (sharing != fw->sharing)
+		begin_move(fw, sharing, process_cnt);
 }
 
 static void end_move(struct file_sharing *fw)
 {
-	file_probes_stop_way(fw->probes, fw->old_way);
-	set_ways(fw, 0);
+	file_probes_stop_sharing(fw->probes, fw->old_sharing);
+	set_sharings(fw, 0);
 	fw->step = STEP_NONE;
 	fw->may_move_ns = now_ns() + DWELL_NS;
 	fw->has_changed = true; /* as it may have meanwhile */
@@ -178,10 +179,10 @@ static void go_on(struct file_sharing *fw)
 	if (passed_ns < STEP_NS)
 		return;
 	if (fw->step == STEP_BOTH) {
-		set_ways(fw, 1U << fw->way);
+		set_sharings(fw, 1U << fw->sharing);
 		begin_step(fw, STEP_LAST_CALLS);
 	} else if (passed_ns > LAST_CALL_NS ||
-		   !engine_has_calls(fw->policy->engine, fw->file->id, fw->old_way)) {
+		   !engine_has_calls(fw->policy->engine, fw->file->id, fw->old_sharing)) {
 		end_move(fw);
 	}
 }

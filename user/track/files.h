@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files.h - the files that followed processes map: each is opened, read and compiled once.
+ * files.h - the files that tracked processes map: each is opened, read and compiled once.
  *
  * A file is known by device and inode as the kernel's mappings name it. What is kept: an open
  * descriptor (the symbols are wanted long after the process is gone, or the file replaced), the

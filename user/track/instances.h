@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instances.h - the images that were followed: {tgid, generation} and what is known of them.
+ * instances.h - the images that were tracked: {tgid, generation} and what is known of them.
  *
  * Exec makes a new one. They stay known after they have ended, because their samples are still
  * there, until they are forgotten.

@@ -9,7 +9,7 @@
  * entry with a list of processes that is quick to look through, but its return is always
  * probed. A link for all has no list, but its breakpoints are in every process.
  *
- * Measured, ns per hit of one process while others are followed too (x86-64 VM, 6.18):
+ * Measured, ns per hit of one process while others are tracked too (x86-64 VM, 6.18):
  *
  *   others at the same place           0     1    10    50   100   300
  *   session link each (allocations)  460   744  1331  3872  7017
@@ -26,7 +26,7 @@
  * Links of its own for the one that hits most, while the others share the event, were measured, too
  * (bench_event_floor, "links of its own" and "shared, beside that"): it is let off the return, but its
  * hits look through all processes of the event in vain, and those of the others pass one more
- * consumer. What one gains the others lose, so a file has one way for all of its processes.
+ * consumer. What one gains the others lose, so a file has one sharing for all of its processes.
  *
  * The model is a straight line through each row, in units of what a hit and a return cost on the
  * machine at hand, for the trap and the list both grow with the kernel's slowness.
@@ -43,31 +43,31 @@
 #define SESSION_SLOPE 0.140
 #define MULTI_SLOPE 0.061
 #define EVENT_SLOPE 0.0065
-/* Of a hit: the way through perf instead of through a link. */
+/* Of a hit: going through perf instead of through a link. */
 #define EVENT_EXTRA 0.08
-/* To move takes a while in which both ways are paid for. */
+/* To move takes a while in which both are paid for. */
 #define BETTER 0.9
 
-double plan_hit_ns(const struct plan_input *in, enum plan_way way)
+double plan_hit_ns(const struct plan_input *in, enum sharing sharing)
 {
 	double hit_ns = in->costs.hit_ns > 0 ? in->costs.hit_ns : HIT_NS;
 	double return_ns = in->costs.return_ns > 0 ? in->costs.return_ns : RETURN_NS;
 	double others = in->process_cnt > 1 ? (double)(in->process_cnt - 1) : 0;
 	double alloc_ns = hit_ns, free_ns = hit_ns;
 
-	switch (way) {
-	case PLAN_OWN:
+	switch (sharing) {
+	case SHARING_OWN:
 		if (!in->has_session || others > 0)
 			alloc_ns += return_ns;
 		alloc_ns += others * hit_ns * (in->has_session ? SESSION_SLOPE : 2 * MULTI_SLOPE);
 		free_ns += others * hit_ns * MULTI_SLOPE;
 		break;
-	case PLAN_EVENT: /* the entry and the return are two entries in the list */
+	case SHARING_EVENT: /* the entry and the return are two entries in the list */
 		alloc_ns += return_ns + hit_ns * (EVENT_EXTRA + 2 * EVENT_SLOPE * others);
 		free_ns += hit_ns * (EVENT_EXTRA + EVENT_SLOPE * others);
 		break;
-	case PLAN_ALL:
-	case PLAN_AUTO:
+	case SHARING_ALL:
+	case SHARING_AUTO:
 		if (!in->has_session)
 			alloc_ns += return_ns;
 		break;
@@ -75,38 +75,39 @@ double plan_hit_ns(const struct plan_input *in, enum plan_way way)
 	return (alloc_ns + free_ns) / 2;
 }
 
-static bool is_possible(const struct plan_input *in, enum plan_way way)
+static bool is_possible(const struct plan_input *in, enum sharing sharing)
 {
-	switch (way) {
-	case PLAN_OWN:
+	switch (sharing) {
+	case SHARING_OWN:
 		return true;
-	case PLAN_EVENT:
+	case SHARING_EVENT:
 		return in->has_event;
-	case PLAN_ALL:
+	case SHARING_ALL:
 		return in->is_all_agreed;
-	case PLAN_AUTO:
+	case SHARING_AUTO:
 		break;
 	}
 	return false;
 }
 
-enum plan_way plan_choose(const struct plan_input *in)
+enum sharing plan_choose(const struct plan_input *in)
 {
-	enum plan_way best = PLAN_OWN;
+	enum sharing best = SHARING_OWN;
 
-	if (in->wanted != PLAN_AUTO && is_possible(in, in->wanted))
+	if (in->wanted != SHARING_AUTO && is_possible(in, in->wanted))
 		return in->wanted;
 	/* No other is as good, and who has agreed need not wait for it to matter: processes that
 	 * begin later are seen from their first moment on. */
 	if (in->is_all_agreed)
-		return PLAN_ALL;
+		return SHARING_ALL;
 	if (is_possible(in, in->now))
 		best = in->now;
-	for (enum plan_way way = PLAN_OWN; way <= PLAN_EVENT; way++) {
+	for (enum sharing sharing = SHARING_OWN; sharing <= SHARING_EVENT; sharing++) {
 		double margin = best == in->now ? BETTER : 1;
 
-		if (is_possible(in, way) && plan_hit_ns(in, way) < margin * plan_hit_ns(in, best))
-			best = way;
+		if (is_possible(in, sharing) &&
+		    plan_hit_ns(in, sharing) < margin * plan_hit_ns(in, best))
+			best = sharing;
 	}
 	return best;
 }
@@ -138,13 +139,13 @@ size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns)
 }
 
 static const char *const names[] = {
-	[PLAN_OWN] = "own",
-	[PLAN_EVENT] = "event",
-	[PLAN_ALL] = "all",
-	[PLAN_AUTO] = "auto",
+	[SHARING_OWN] = "own",
+	[SHARING_EVENT] = "event",
+	[SHARING_ALL] = "all",
+	[SHARING_AUTO] = "auto",
 };
 
-const char *plan_way_name(enum plan_way way)
+const char *sharing_name(enum sharing sharing)
 {
-	return names[way];
+	return names[sharing];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h - in which way the probes of a file are attached. Pure: numbers in, a choice and the cost
+ * plan.h - how processes share the probes of a file. Pure: numbers in, a choice and the cost
  * that it was made for out.
  */
 #ifndef HT_TRACK_PLAN_H
@@ -12,11 +12,11 @@
 
 #include "heaptap/abi.h"
 
-enum plan_way {
-	PLAN_AUTO, /* as a wish: whatever is best */
-	PLAN_OWN = HT_WAY_OWN, /* links of its own for each process */
-	PLAN_EVENT = HT_WAY_EVENT, /* one event for all, opened for each process */
-	PLAN_ALL = HT_WAY_ALL, /* one link for every process of the machine */
+enum sharing {
+	SHARING_AUTO, /* as a wish: whatever is best */
+	SHARING_OWN = HT_SHARING_OWN, /* links of its own for each process */
+	SHARING_EVENT = HT_SHARING_EVENT, /* one event for all, opened for each process */
+	SHARING_ALL = HT_SHARING_ALL, /* one link for every process of the machine */
 };
 
 /* As measured on this machine; 0: not measured. */
@@ -26,11 +26,11 @@ struct plan_costs {
 };
 
 struct plan_input {
-	size_t process_cnt; /* followed processes that map the file */
-	enum plan_way now; /* PLAN_AUTO: the file is not probed yet */
-	enum plan_way wanted; /* PLAN_AUTO, or the only one that may be taken */
-	bool is_all_agreed; /* who maps the file may pay, followed or not */
-	bool has_event; /* this system has shared events, and the file may be probed in that way */
+	size_t process_cnt; /* tracked processes that map the file */
+	enum sharing now; /* SHARING_AUTO: the file is not probed yet */
+	enum sharing wanted; /* SHARING_AUTO, or the only one that may be taken */
+	bool is_all_agreed; /* who maps the file may pay, tracked or not */
+	bool has_event; /* this system has shared events, and the file may be probed by them */
 	/* Of links: only where the entry decides about the return (session) an unsampled allocation of
 	 * a process that is alone at the file goes without a return probe. */
 	bool has_session;
@@ -38,14 +38,14 @@ struct plan_input {
 };
 
 /*
- * ns that a followed process pays for a hit, on the average of an unsampled allocation and its free.
+ * ns that a tracked process pays for a hit, on the average of an unsampled allocation and its free.
  * What other programs do with probes at the same file is not in it.
  */
-double plan_hit_ns(const struct plan_input *in, enum plan_way way);
+double plan_hit_ns(const struct plan_input *in, enum sharing sharing);
 
-/* The way to take. Stays with `now` unless another is better by a margin, so that a process that
+/* The sharing to take. Stays with `now` unless another is better by a margin, so that a process that
  * comes and goes does not make the probes move each time. */
-enum plan_way plan_choose(const struct plan_input *in);
+enum sharing plan_choose(const struct plan_input *in);
 
 /* A process that shares an event. */
 struct plan_sharer {
@@ -59,6 +59,6 @@ struct plan_sharer {
  */
 size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns);
 
-const char *plan_way_name(enum plan_way way);
+const char *sharing_name(enum sharing sharing);
 
 #endif

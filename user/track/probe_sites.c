@@ -33,9 +33,9 @@ bool probe_sites_may_throw(const struct probe_rules *rules, const struct alloc_f
 }
 
 static size_t collect_sites(const struct probe_rules *rules, const struct track_file *file,
-			    enum plan_way way, bool frees, struct attach_site *ret)
+			    enum sharing sharing, bool frees, struct attach_site *ret)
 {
-	const uint64_t where = HT_COOKIE_AT(file->id, way);
+	const uint64_t where = HT_COOKIE_AT(file->id, sharing);
 	const struct alloc_site *site;
 	size_t cnt = 0;
 
@@ -52,7 +52,7 @@ static size_t collect_sites(const struct probe_rules *rules, const struct track_
 }
 
 int probe_sites_of_kind(const struct probe_rules *rules, const struct track_file *file,
-			enum plan_way way, bool frees, struct attach_request *req,
+			enum sharing sharing, bool frees, struct attach_request *req,
 			struct attach_site **ret)
 {
 	struct attach_site *sites = calloc(file->alloc->sites.cnt + 1, sizeof(*sites));
@@ -60,7 +60,7 @@ int probe_sites_of_kind(const struct probe_rules *rules, const struct track_file
 	if (!sites)
 		return -ENOMEM;
 	req->sites = sites;
-	req->site_cnt = collect_sites(rules, file, way, frees, sites);
+	req->site_cnt = collect_sites(rules, file, sharing, frees, sites);
 	*ret = sites;
 	return 0;
 }
@@ -79,8 +79,8 @@ int probe_sites_idle(const struct probe_rules *rules, const struct track_file *f
 	if (!sites)
 		return -ENOMEM;
 	if (file->alloc) {
-		cnt = collect_sites(rules, file, PLAN_OWN, true, sites);
-		cnt += collect_sites(rules, file, PLAN_OWN, false, sites + cnt);
+		cnt = collect_sites(rules, file, SHARING_OWN, true, sites);
+		cnt += collect_sites(rules, file, SHARING_OWN, false, sites + cnt);
 	}
 	for (size_t i = 0; file->tags && i < file->tags->readies.cnt; i++)
 		sites[cnt++].off = file->tags->readies.data[i].off;

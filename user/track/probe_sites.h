@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * probe_sites.h - what of a file is probed: the sites of its allocator, by kind, in the order in
- * which they are to be attached, with the cookies that tell BPF file and way.
+ * which they are to be attached, with the cookies that tell BPF file and sharing.
  *
  * An attachment goes from the first site to the last, so what frees as well (realloc) comes before
  * what only allocates: no allocation is seen whose free could be missed.
@@ -33,7 +33,7 @@ bool probe_sites_may_throw(const struct probe_rules *rules, const struct alloc_f
 /* The sites that free, or those that allocate, of a file's allocator: into req, and to be freed by the
  * caller after the request. -ENOMEM. */
 int probe_sites_of_kind(const struct probe_rules *rules, const struct track_file *file,
-			enum plan_way way, bool frees, struct attach_request *req,
+			enum sharing sharing, bool frees, struct attach_request *req,
 			struct attach_site **ret);
 /* All sites of a file, tags included, with cookie 0: hits of theirs do nothing. As above. */
 int probe_sites_idle(const struct probe_rules *rules, const struct track_file *file,

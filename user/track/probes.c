@@ -2,7 +2,7 @@
 /*
  * probes.c - see probes.h.
  *
- * Each probed file has its probes (file_probes.h) and the way that they are in (file_sharing.c). Here
+ * Each probed file has its probes (file_probes.h) and their sharing (file_sharing.c). Here
  * processes come, keep more or less, and go.
  */
 #include "track/probes.h"
@@ -35,7 +35,7 @@ const char *const probes_source_names[] = { "auto", "probes", "usdt", NULL };
 struct probed_file {
 	const struct track_file *file;
 	struct file_probes *probes;
-	struct file_sharing *way;
+	struct file_sharing *sharing;
 };
 
 struct probes {
@@ -45,7 +45,7 @@ struct probes {
 	bool probe_throwing;
 	enum probes_source source;
 	uint64_t tap_rate_bytes;
-	struct way_policy policy;
+	struct sharing_policy policy;
 	struct kept_table *kept;
 	VEC(struct probed_file) files;
 	struct probes_counts counts;
@@ -63,7 +63,7 @@ int probes_new(struct engine *e, const struct probes_options *opts, struct probe
 	p->probe_throwing = opts->probe_throwing;
 	p->source = opts->source;
 	p->tap_rate_bytes = opts->tap_rate_bytes;
-	p->policy = (struct way_policy){
+	p->policy = (struct sharing_policy){
 		.engine = e,
 		.is_shared = opts->is_shared,
 		.is_all_agreed = opts->is_all_agreed,
@@ -90,8 +90,8 @@ const struct probes_counts *probes_counts(const struct probes *p)
 static void stop_file(struct probes *p, struct probed_file *pf)
 {
 	file_probes_free(pf->probes);
-	file_sharing_free(pf->way);
-	engine_set_ways(p->engine, pf->file->id, 0);
+	file_sharing_free(pf->sharing);
+	engine_set_sharings(p->engine, pf->file->id, 0);
 }
 
 void probes_stop_allocs(struct probes *p)
@@ -103,7 +103,7 @@ void probes_stop_allocs(struct probes *p)
 		return;
 	vec_each(&p->files, pf) {
 		file_probes_gather_allocs(pf->probes, all);
-		file_sharing_halt(pf->way);
+		file_sharing_halt(pf->sharing);
 	}
 	held_links_free(all);
 	guardian_wait_all_out(p->guardian); /* what went before */
@@ -181,18 +181,18 @@ static struct probed_file *find_file(struct probes *p, const struct track_file *
 
 static struct probed_file *add_file(struct probes *p, const struct track_file *file)
 {
-	const struct attach_ways_options opts = { p->engine, p->guardian, p->has_events,
-						  rules_of(p), p->tap_rate_bytes };
+	const struct file_links_options opts = { p->engine, p->guardian, p->has_events, rules_of(p),
+						 p->tap_rate_bytes };
 	struct probed_file pf = { .file = file };
 
 	if (file_probes_new(&opts, p->kept, file, &pf.probes))
 		return NULL;
-	if (file_sharing_new(&p->policy, pf.probes, &pf.way) || vec_push(&p->files, pf)) {
-		file_sharing_free(pf.way);
+	if (file_sharing_new(&p->policy, pf.probes, &pf.sharing) || vec_push(&p->files, pf)) {
+		file_sharing_free(pf.sharing);
 		file_probes_free(pf.probes);
 		return NULL;
 	}
-	if (file_sharing_now(pf.way) == PLAN_ALL)
+	if (file_sharing_now(pf.sharing) == SHARING_ALL)
 		file_probes_share_tags(pf.probes);
 	if (probes_use_sampler(p, file))
 		file_probes_use_sampler(pf.probes);
@@ -220,7 +220,7 @@ void probes_work(struct probes *p)
 	struct probed_file *pf;
 
 	vec_each(&p->files, pf)
-		file_sharing_work(pf->way);
+		file_sharing_work(pf->sharing);
 }
 
 bool probes_are_moving(const struct probes *p)
@@ -228,7 +228,7 @@ bool probes_are_moving(const struct probes *p)
 	const struct probed_file *pf;
 
 	vec_each(&p->files, pf)
-		if (file_sharing_is_moving(pf->way))
+		if (file_sharing_is_moving(pf->sharing))
 			return true;
 	return false;
 }
@@ -241,13 +241,14 @@ void probes_set_all_agreed(struct probes *p, bool is_all_agreed)
 		return;
 	p->policy.is_all_agreed = is_all_agreed;
 	vec_each(&p->files, pf)
-		file_sharing_note_change(pf->way);
+		file_sharing_note_change(pf->sharing);
 }
 
 static bool shares_event(const struct probed_file *pf)
 {
-	return !file_sharing_is_moving(pf->way) && file_sharing_now(pf->way) == PLAN_EVENT &&
-	       pf->file->alloc && file_probes_cnt(pf->probes) > 1;
+	return !file_sharing_is_moving(pf->sharing) &&
+	       file_sharing_now(pf->sharing) == SHARING_EVENT && pf->file->alloc &&
+	       file_probes_cnt(pf->probes) > 1;
 }
 
 bool probes_share_events(const struct probes *p)
@@ -273,7 +274,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
  * Processes.
  */
 
-/* What m keeps, in each way that the file's probes are in. is_sampled: it samples itself. */
+/* What m keeps, with each sharing that the file's probes have. is_sampled: it samples itself. */
 static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
 		bool is_sampled, struct held_links *gone)
 {
@@ -285,10 +286,12 @@ static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept 
 		err = file_probes_bring_tap(pf->probes, m, kept, gone);
 	if (is_sampled)
 		kept = PROBES_NONE;
-	if (!err && file_sharing_is_moving(pf->way))
-		err = file_probes_bring_way(pf->probes, m, file_sharing_old(pf->way), kept, gone);
+	if (!err && file_sharing_is_moving(pf->sharing))
+		err = file_probes_bring_sharing(pf->probes, m, file_sharing_old(pf->sharing), kept,
+						gone);
 	return err ? err :
-		     file_probes_bring_way(pf->probes, m, file_sharing_now(pf->way), kept, gone);
+		     file_probes_bring_sharing(pf->probes, m, file_sharing_now(pf->sharing), kept,
+					       gone);
 }
 
 void probes_hold(struct probes *p, bool hold)
@@ -296,7 +299,7 @@ void probes_hold(struct probes *p, bool hold)
 	kept_table_hold(p->kept, hold);
 }
 
-/* Of a file whose probes are for everyone, a process is let off by a move to another way. */
+/* Of a file whose probes are for everyone, a process is let off by a move to another sharing. */
 static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m, pid_t pid,
 			 struct held_links *gone)
 {
@@ -304,11 +307,11 @@ static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_m
 	bool is_sampled = kept_table_allocator_of(p->kept, pid) != kept;
 	int err;
 
-	file_sharing_note_change(pf->way);
+	file_sharing_note_change(pf->sharing);
 	if (p->policy.is_shared)
 		return keep(pf, m, kept, false, gone);
-	if (file_sharing_now(pf->way) == PLAN_ALL ||
-	    (file_sharing_is_moving(pf->way) && file_sharing_old(pf->way) == PLAN_ALL)) {
+	if (file_sharing_now(pf->sharing) == SHARING_ALL ||
+	    (file_sharing_is_moving(pf->sharing) && file_sharing_old(pf->sharing) == SHARING_ALL)) {
 		if (file_probes_shares_tags(pf->probes))
 			return 0;
 		err = file_probes_bring_tags(pf->probes, m, kept, gone);
@@ -420,12 +423,12 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
 {
 	int err;
 
-	if (!file_member_set_thread(m, live_tid) || file_sharing_now(pf->way) != PLAN_EVENT ||
-	    !pf->file->alloc)
+	if (!file_member_set_thread(m, live_tid) ||
+	    file_sharing_now(pf->sharing) != SHARING_EVENT || !pf->file->alloc)
 		return;
-	file_probes_stop_member(m, PLAN_EVENT);
-	err = file_probes_bring_way(pf->probes, m, PLAN_EVENT,
-				    kept_table_allocator_of(p->kept, pid), NULL);
+	file_probes_stop_member(m, SHARING_EVENT);
+	err = file_probes_bring_sharing(pf->probes, m, SHARING_EVENT,
+					kept_table_allocator_of(p->kept, pid), NULL);
 	if (err)
 		count_failure(p, pf->file, err);
 }
@@ -448,13 +451,13 @@ int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t
 		return 0;
 	}
 	if (pf)
-		file_sharing_plan(pf->way, file_probes_cnt(pf->probes) + 1);
+		file_sharing_plan(pf->sharing, file_probes_cnt(pf->probes) + 1);
 	else
 		pf = add_file(p, file);
 	err = pf ? file_probes_reserve(pf->probes) : -ENOMEM;
 	if (err)
 		return err;
-	err = file_probes_add(pf->probes, pid, live_tid, file_sharing_now(pf->way), &is_new);
+	err = file_probes_add(pf->probes, pid, live_tid, file_sharing_now(pf->sharing), &is_new);
 	if (is_new)
 		count_sites(p, file);
 	if (err)
@@ -486,7 +489,7 @@ void probes_del_process(struct probes *p, pid_t pid, bool has_ended)
 		if (!m)
 			continue;
 		file_probes_del(pf->probes, m, has_ended);
-		file_sharing_note_change(pf->way);
+		file_sharing_note_change(pf->sharing);
 		if (file_probes_cnt(pf->probes) || p->policy.is_shared)
 			continue;
 		stop_file(p, pf);
@@ -503,7 +506,7 @@ bool probes_clean_children(struct probes *p, pid_t pid)
 	if (guardian_cleaning_cnt(p->guardian) >= CLEANINGS_CAP)
 		return false;
 	vec_each(&p->files, pf) {
-		const struct file_member *m = file_sharing_now(pf->way) == PLAN_OWN ?
+		const struct file_member *m = file_sharing_now(pf->sharing) == SHARING_OWN ?
 						      file_probes_find(pf->probes, pid) :
 						      NULL;
 
@@ -528,7 +531,7 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 	const struct probed_file *pf = find_file(p, l->file);
 	int err;
 
-	if (pf && file_sharing_now(pf->way) == PLAN_ALL)
+	if (pf && file_sharing_now(pf->sharing) == SHARING_ALL)
 		return; /* they are ours */
 	err = guardian_clean(p->guardian, &req);
 	if (err)
@@ -554,9 +557,9 @@ bool probes_file_at(const struct probes *p, size_t i, struct probes_file *ret)
 		return false;
 	*ret = (struct probes_file){
 		.file = pf->file,
-		.way = file_sharing_now(pf->way),
+		.sharing = file_sharing_now(pf->sharing),
 		.process_cnt = file_probes_cnt(pf->probes),
-		.hit_ns = file_sharing_hit_ns(pf->way),
+		.hit_ns = file_sharing_hit_ns(pf->sharing),
 	};
 	return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * probes.h - the probes of the files that followed processes map, each file in the way that costs
+ * probes.h - the probes of the files that tracked processes map, each file with the sharing that costs
  * its processes least (plan.h).
  *
  * A file's frees are probed before its allocations, so that no allocation is seen whose free could be
- * missed. When processes come and go its probes may move to another way (file_sharing.c).
+ * missed. When processes come and go its probes may move to another sharing (file_sharing.c).
  */
 #ifndef HT_TRACK_PROBES_H
 #define HT_TRACK_PROBES_H
@@ -45,11 +45,11 @@ struct probes_options {
 	struct guardian *guardian;
 	bool is_shared; /* one set of probes for every process that maps the file, for good */
 	bool probe_throwing; /* see tracker_options */
-	bool is_all_agreed; /* the planner may choose PLAN_ALL */
+	bool is_all_agreed; /* the planner may choose SHARING_ALL */
 	enum probes_source source;
 	uint64_t tap_rate_bytes;
-	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
-	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
+	enum sharing wanted; /* SHARING_AUTO, or the one that is taken wherever it is possible */
+	bool has_events; /* SHARING_EVENT. The guardian has opened them, the engine has the programs. */
 	struct plan_costs costs;
 };
 
@@ -71,10 +71,10 @@ void probes_free(struct probes *p);
  * the process that runs. 0, also when the probes could not be had (that is counted); -ENOMEM.
  */
 int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid);
-/* The process is followed no longer. Has it ended, its probes go without a wait here. */
+/* The process is tracked no longer. Has it ended, its probes go without a wait here. */
 void probes_del_process(struct probes *p, pid_t pid, bool has_ended);
 
-/* No followed process maps the file any more, and it is not known any longer. */
+/* No tracked process maps the file any more, and it is not known any longer. */
 void probes_forget_file(struct probes *p, const struct track_file *file);
 /* From now on; files move with the next probes_work(). */
 void probes_set_all_agreed(struct probes *p, bool is_all_agreed);
@@ -122,7 +122,7 @@ int probes_want_of_files(const struct probes *p, pid_t pid);
  * it, soon. (perf events do that by themselves.) False: not now, so much of it is under way. */
 bool probes_clean_children(struct probes *p, pid_t pid);
 
-/* Of a process that has just come to be followed. What cannot be done is said. */
+/* Of a process that has just come to be tracked. What cannot be done is said. */
 void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t pid, pid_t live_tid);
 
 void probes_stop_allocs(struct probes *p);
@@ -133,7 +133,7 @@ const struct probes_counts *probes_counts(const struct probes *p);
 /* A file with an allocator that is probed now. */
 struct probes_file {
 	const struct track_file *file;
-	enum plan_way way;
+	enum sharing sharing;
 	size_t process_cnt;
 	double hit_ns; /* what a process pays for a hit, as plan_hit_ns() says */
 };

@@ -13,33 +13,33 @@ struct file_probes;
 struct file_sharing;
 
 /*
- * file_sharing.c: in which way one file's probes are, and moving them to another.
+ * file_sharing.c: the sharing of one file's probes, and moving them to another.
  *
- * When processes come and go, a plan (plan.h) may find another way better. The new probes are in
+ * When processes come and go, a plan (plan.h) may find another sharing better. The new probes are in
  * place before the old ones go, no hit is missed or counted twice, and the program is never stopped.
  */
 
 /* What all files have in common. */
-struct way_policy {
+struct sharing_policy {
 	struct engine *engine;
 	bool is_shared; /* one set of probes for every process that maps the file, for good */
-	bool is_all_agreed; /* the planner may choose PLAN_ALL; may change */
-	enum plan_way wanted; /* PLAN_AUTO, or the way that is taken wherever it is possible */
+	bool is_all_agreed; /* the planner may choose SHARING_ALL; may change */
+	enum sharing wanted; /* SHARING_AUTO, or the one that is taken wherever it is possible */
 	struct plan_costs costs;
 };
 
-/* Chooses the first way, for one process. Nothing is attached yet. policy and fp must outlive it.
+/* Chooses the first sharing, for one process. Nothing is attached yet. policy and fp must outlive it.
  * -ENOMEM. */
-int file_sharing_new(const struct way_policy *policy, struct file_probes *fp,
+int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret);
 /* The probes stay. NULL is fine. */
 void file_sharing_free(struct file_sharing *fw);
 
-/* The way, to which it moves, while it does. */
-enum plan_way file_sharing_now(const struct file_sharing *fw);
+/* The sharing to which it moves, while it does. */
+enum sharing file_sharing_now(const struct file_sharing *fw);
 bool file_sharing_is_moving(const struct file_sharing *fw);
 /* While it moves: from where. */
-enum plan_way file_sharing_old(const struct file_sharing *fw);
+enum sharing file_sharing_old(const struct file_sharing *fw);
 /* ns a hit, as plan_hit_ns() says. */
 double file_sharing_hit_ns(const struct file_sharing *fw);
 

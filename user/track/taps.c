@@ -12,9 +12,9 @@
 #include "kernel/engine.h"
 #include "proc/process.h"
 #include "tap/tap.h"
-#include "track/attach_ways.h"
+#include "track/file_links.h"
 #include "track/file.h"
-#include "track/followed.h"
+#include "track/tracked.h"
 #include "track/instances.h"
 #include "track/probes.h"
 #include "track/tap_orders.h"
@@ -29,7 +29,7 @@ bool taps_are_off(const struct taps *ts)
 	return !ts->rate_bytes;
 }
 
-int taps_await(const struct taps *ts, struct followed_process *p, uint64_t not_before_ns)
+int taps_await(const struct taps *ts, struct tracked_process *p, uint64_t not_before_ns)
 {
 	p->tap_generation = HT_GENERATION_NONE;
 	p->tap_due_ns = not_before_ns;
@@ -37,7 +37,7 @@ int taps_await(const struct taps *ts, struct followed_process *p, uint64_t not_b
 }
 
 /* Another image, which has no tap. */
-static int begin_tap(const struct taps *ts, struct followed_process *p)
+static int begin_tap(const struct taps *ts, struct tracked_process *p)
 {
 	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
 
@@ -51,7 +51,7 @@ static int begin_tap(const struct taps *ts, struct followed_process *p)
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, p->tap == TAP_NOT_TRIED);
 }
 
-static int refuse_tap(const struct taps *ts, struct followed_process *p,
+static int refuse_tap(const struct taps *ts, struct tracked_process *p,
 		      const struct track_file *file, const char *why)
 {
 	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
@@ -73,12 +73,12 @@ static int refuse_tap(const struct taps *ts, struct followed_process *p,
 	return probes_set_sampled(ts->probes, p->pid, p->live_tid, false);
 }
 
-static struct tap_unit *unit_of(struct taps *ts, struct followed_process *p)
+static struct tap_unit *unit_of(struct taps *ts, struct tracked_process *p)
 {
 	return ts->is_family ? &ts->family : &p->tap_unit;
 }
 
-static int note_tapped(struct taps *ts, struct followed_process *p, const struct tap_news *news)
+static int note_tapped(struct taps *ts, struct tracked_process *p, const struct tap_news *news)
 {
 	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
 	struct tap_unit *u = unit_of(ts, p);
@@ -116,7 +116,7 @@ static int note_tapped(struct taps *ts, struct followed_process *p, const struct
 	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
 
-int taps_process(struct taps *ts, struct followed_process *p)
+int taps_process(struct taps *ts, struct tracked_process *p)
 {
 	const struct tap_news *news = NULL, *last = NULL;
 	struct track_file **file;
@@ -125,7 +125,7 @@ int taps_process(struct taps *ts, struct followed_process *p)
 	if (p->tap_generation != p->generation)
 		err = begin_tap(ts, p);
 	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
-	    !followed_is_current(ts->followed, p) || p->tap_due_ns > now_ns())
+	    !tracked_is_current(ts->tracked, p) || p->tap_due_ns > now_ns())
 		return err;
 	p->tap_due_ns = 0;
 	vec_each(&p->mapped, file) {
@@ -159,7 +159,7 @@ static double allowed_ns(const struct recording_limit *limit, const struct tap_r
 }
 
 /* CPU time since the last look. */
-static uint64_t take_cpu_ns(struct followed_process *p)
+static uint64_t take_cpu_ns(struct tracked_process *p)
 {
 	uint64_t before_ns = p->tap_cpu_ns;
 
@@ -168,7 +168,7 @@ static uint64_t take_cpu_ns(struct followed_process *p)
 	return p->tap_cpu_ns > before_ns ? p->tap_cpu_ns - before_ns : 0;
 }
 
-static void set_rate(const struct taps *ts, const struct followed_process *p, uint64_t rate_bytes)
+static void set_rate(const struct taps *ts, const struct tracked_process *p, uint64_t rate_bytes)
 {
 	struct track_instance *inst = instances_find(ts->instances, p->pid, p->generation);
 	struct tap_lost lost;
@@ -202,7 +202,7 @@ static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct 
 	u->checked_ns = now;
 }
 
-void taps_adjust(struct taps *ts, struct followed_process *p)
+void taps_adjust(struct taps *ts, struct tracked_process *p)
 {
 	struct tap_unit *u = unit_of(ts, p);
 	uint64_t now = now_ns(), cpu_ns = 0;
@@ -216,16 +216,16 @@ void taps_adjust(struct taps *ts, struct followed_process *p)
 		set_rate(ts, p, u->rate_bytes);
 		return;
 	}
-	vec_each(&ts->followed->list, p)
+	vec_each(&ts->tracked->list, p)
 		cpu_ns += take_cpu_ns(p);
 	choose_rate(ts, u, &hits, cpu_ns, now);
-	vec_each(&ts->followed->list, p)
+	vec_each(&ts->tracked->list, p)
 		set_rate(ts, p, u->rate_bytes);
 }
 
 void taps_limit(struct taps *ts, pid_t pid, const struct recording_limit *limit)
 {
-	struct followed_process *p = followed_find(ts->followed, pid);
+	struct tracked_process *p = tracked_find(ts->tracked, pid);
 
 	if (!pid)
 		ts->family.limit = *limit;
@@ -235,19 +235,19 @@ void taps_limit(struct taps *ts, pid_t pid, const struct recording_limit *limit)
 
 bool taps_is_in(const struct taps *ts, pid_t pid)
 {
-	const struct followed_process *p;
+	const struct tracked_process *p;
 
 	if (pid) {
-		p = followed_find(ts->followed, pid);
+		p = tracked_find(ts->tracked, pid);
 		return p && p->tap == TAP_IN;
 	}
-	vec_each(&ts->followed->list, p)
+	vec_each(&ts->tracked->list, p)
 		if (p->tap != TAP_IN && !p->tap_due_ns)
 			return false;
-	return ts->followed->list.cnt;
+	return ts->tracked->list.cnt;
 }
 
-void taps_repair(const struct followed_process *p)
+void taps_repair(const struct tracked_process *p)
 {
 	uint32_t cnt;
 	struct err why;

@@ -3,7 +3,7 @@
  * tracker.c - see tracker.h.
  *
  * Here is what begins and ends, what events ask for, and what is done now and then. What is asked of it is in
- * tracker_ask.c; what is known of one process and how it is read, in followed.c.
+ * tracker_ask.c; what is known of one process and how it is read, in tracked.c.
  */
 #include "track/tracker.h"
 
@@ -23,8 +23,8 @@
 #include "alloc/file_sampler.h"
 #include "track/file_probes.h"
 #include "track/files.h"
-#include "track/attach_ways.h"
-#include "track/followed.h"
+#include "track/file_links.h"
+#include "track/tracked.h"
 #include "track/jit_code.h"
 #include "track/tracker_priv.h"
 #include "track/taps.h"
@@ -99,7 +99,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 		.is_all_agreed = opts->is_all,
 		.source = opts->source,
 		.tap_rate_bytes = opts->tap_rate_bytes,
-		.wanted = opts->way,
+		.wanted = opts->sharing,
 		.has_events = opts->has_events,
 		.costs = opts->costs,
 	};
@@ -119,11 +119,11 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	t->files = files;
 	t->opts = *opts;
 	instances_init(&t->instances);
-	followed_init(&t->followed, engine, files, &t->instances, t->reclaim);
-	t->followed.is_patient = opts->is_patient;
+	tracked_init(&t->tracked, engine, files, &t->instances, t->reclaim);
+	t->tracked.is_patient = opts->is_patient;
 	t->taps = (struct taps){ .engine = engine,
 				 .probes = t->probes,
-				 .followed = &t->followed,
+				 .tracked = &t->tracked,
 				 .instances = &t->instances,
 				 .rate_bytes = opts->tap_rate_bytes,
 				 .rate_is_fixed = opts->tap_rate_is_fixed,
@@ -137,7 +137,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 }
 
 /* The newest image of a process, when the recording ends. */
-static void note_unread(struct tracker *t, const struct followed_process *p)
+static void note_unread(struct tracker *t, const struct tracked_process *p)
 {
 	uint64_t now = now_ns();
 	struct ht_target target;
@@ -151,10 +151,10 @@ static void note_unread(struct tracker *t, const struct followed_process *p)
 
 void tracker_stop_allocs(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
 	t->is_stopped = true;
-	vec_each(&t->followed.list, p) {
+	vec_each(&t->tracked.list, p) {
 		engine_mark_target(t->engine, p->pid, HT_TARGET_QUIET, 0);
 		note_unread(t, p);
 	}
@@ -171,19 +171,19 @@ void tracker_free(struct tracker *t)
 	reclaim_free(t->reclaim);
 	instances_release(&t->instances);
 	hmap_release(&t->held);
-	followed_release(&t->followed);
+	tracked_release(&t->tracked);
 	free(t);
 }
 
 /* After the end of a recording no more. */
-static int probe_file(struct tracker *t, const struct followed_process *p,
+static int probe_file(struct tracker *t, const struct tracked_process *p,
 		      const struct track_file *file)
 {
 	return t->is_stopped ? 0 : probes_add(t->probes, file, p->pid, p->live_tid);
 }
 
 /* Of what its files bring along, the sampler that is preferred when it is awake. */
-static void find_sampler(const struct tracker *t, struct followed_process *p)
+static void find_sampler(const struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
 
@@ -193,19 +193,19 @@ static void find_sampler(const struct tracker *t, struct followed_process *p)
 			p->sampler = *file;
 }
 
-static void clean_leftovers(struct tracker *t, struct followed_process *p)
+static void clean_leftovers(struct tracker *t, struct tracked_process *p)
 {
 	const struct leftovers *l;
 
 	vec_each(&p->leftovers, l)
 		probes_clean_leftovers(t->probes, l, p->pid, p->live_tid);
-	followed_forget_leftovers(p);
+	tracked_forget_leftovers(p);
 }
 
-static int refresh(struct tracker *t, struct followed_process *p)
+static int refresh(struct tracker *t, struct tracked_process *p)
 {
 	size_t site_cnt = tracker_site_cnt(t);
-	int err = followed_refresh(&t->followed, p);
+	int err = tracked_refresh(&t->tracked, p);
 
 	clean_leftovers(t, p);
 	find_sampler(t, p);
@@ -216,7 +216,7 @@ static int refresh(struct tracker *t, struct followed_process *p)
 	if (!err)
 		instances_note_read(&t->instances, p->pid, p->generation);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
-	if (p->has_new_sites && followed_is_current(&t->followed, p)) {
+	if (p->has_new_sites && tracked_is_current(&t->tracked, p)) {
 		if (now_ns() >= p->held_until_ns)
 			instances_note_late(&t->instances, p->pid, p->generation, p->refreshed_ns);
 		p->has_new_sites = false;
@@ -227,11 +227,11 @@ static int refresh(struct tracker *t, struct followed_process *p)
 /* The guardian was killed, perhaps just now: what it left in the processes is taken out by a new one. */
 static void repair(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
 	if (!guardian_is_lost(t->opts.guardian) || guardian_restart(t->opts.guardian))
 		return;
-	vec_each(&t->followed.list, p) {
+	vec_each(&t->tracked.list, p) {
 		p->may_have_leftovers = true;
 		refresh(t, p); /* nothing is attached any more */
 		taps_repair(p);
@@ -241,21 +241,21 @@ static void repair(struct tracker *t)
 
 void tracker_stop(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
 	t->is_stopped = true;
 	loaders_free(t->loaders);
 	t->loaders = NULL;
 	probes_stop(t->probes);
 	repair(t);
-	vec_each(&t->followed.list, p)
+	vec_each(&t->tracked.list, p)
 		engine_del_target(t->engine, p->pid);
 }
 
 void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t until_ns,
 		       bool *ret_traces)
 {
-	struct followed_process *p = followed_find(&t->followed, pid);
+	struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	*ret_traces = false;
 	if (!p || t->is_stopped)
@@ -273,27 +273,27 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 	p->held_until_ns = 0; /* it goes on now */
 }
 
-static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct followed_process **ret)
+static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct tracked_process **ret)
 {
 	struct ht_target target = { .flags = flags, .rate_idx = t->opts.rate_idx };
 	struct ht_hits before;
 	int err;
 
 	target.generation = t->next_generation;
-	if (t->opts.follow && t->followed.list.cnt)
-		target.hits_idx = t->followed.list.data[0].hits_idx;
+	if (t->opts.follow && t->tracked.list.cnt)
+		target.hits_idx = t->tracked.list.data[0].hits_idx;
 	else
 		target.hits_idx = engine_hits_take(t->engine);
 	if (t->opts.follow)
 		target.flags |= HT_TARGET_FOLLOW;
 	t->next_generation += HT_GENERATION_STEP;
-	err = followed_find(&t->followed, pid) ?
+	err = tracked_find(&t->tracked, pid) ?
 		      -EEXIST :
 		      engine_read_hits(t->engine, target.hits_idx, &before);
 	if (!err)
 		err = engine_put_target(t->engine, pid, &target);
 	if (!err) {
-		err = followed_add(&t->followed, pid, target.generation, ret);
+		err = tracked_add(&t->tracked, pid, target.generation, ret);
 		if (err)
 			engine_del_target(t->engine, pid);
 	}
@@ -311,7 +311,7 @@ static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct follo
 
 int tracker_add(struct tracker *t, pid_t pid)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 	int err = new_target(t, pid, HT_TARGET_QUIET, &p), mark_err;
 
 	if (err)
@@ -329,7 +329,7 @@ int tracker_add(struct tracker *t, pid_t pid)
 int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, size_t path_cnt)
 {
 	struct track_file *file;
-	struct followed_process *p;
+	struct tracked_process *p;
 	int err = new_target(t, pid, HT_TARGET_WAITS_EXEC, &p);
 
 	if (!err && !taps_are_off(&t->taps))
@@ -348,20 +348,20 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	return err;
 }
 
-/* A child of a followed process: its target exists already, made by BPF in the fork. */
+/* A child of a tracked process: its target exists already, made by BPF in the fork. */
 static void add_child(struct tracker *t, const struct ht_event *event)
 {
 	pid_t child = event->other;
-	struct followed_process *p, *parent;
+	struct tracked_process *p, *parent;
 	struct ht_target target;
 
-	if (engine_get_target(t->engine, child, &target) || followed_find(&t->followed, child))
+	if (engine_get_target(t->engine, child, &target) || tracked_find(&t->tracked, child))
 		return;
-	if (followed_add(&t->followed, child, target.generation, &p))
+	if (tracked_add(&t->tracked, child, target.generation, &p))
 		return;
 	p->hits_idx = target.hits_idx;
 	p->followed_ns = now_ns();
-	parent = followed_find(&t->followed, event->tgid); /* the list may have moved */
+	parent = tracked_find(&t->tracked, event->tgid); /* the list may have moved */
 	if (parent && parent->jit_code)
 		p->jit_parent = jit_code_ref(parent->jit_code);
 	p->is_child = true;
@@ -372,7 +372,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 }
 
 /* What the allocator's probes found so far has frees that nobody will see. */
-static int begin_sampled(struct tracker *t, struct followed_process *p)
+static int begin_sampled(struct tracker *t, struct tracked_process *p)
 {
 	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
 	size_t dropped_cnt = 0;
@@ -393,7 +393,7 @@ static int begin_sampled(struct tracker *t, struct followed_process *p)
 	return 0;
 }
 
-static void read_sampler_rate(struct tracker *t, const struct followed_process *p)
+static void read_sampler_rate(struct tracker *t, const struct tracked_process *p)
 {
 	struct track_instance *inst = instances_find(&t->instances, p->pid, p->generation);
 	struct ht_hits hits;
@@ -403,7 +403,7 @@ static void read_sampler_rate(struct tracker *t, const struct followed_process *
 }
 
 /* Has its own sampler told of a first sample, or is it another program by now? */
-static int follow_sampler(struct tracker *t, struct followed_process *p)
+static int follow_sampler(struct tracker *t, struct tracked_process *p)
 {
 	struct ht_target target;
 	bool is_sampled;
@@ -427,7 +427,7 @@ static int follow_sampler(struct tracker *t, struct followed_process *p)
 }
 
 /* Its instances stay, for the snapshot. The last process takes its place. */
-static void end_process(struct tracker *t, struct followed_process *p, bool has_ended)
+static void end_process(struct tracker *t, struct tracked_process *p, bool has_ended)
 {
 	if (p->sampler || p->is_sampled)
 		follow_sampler(t, p); /* the last time; it lives on in its samples */
@@ -436,15 +436,15 @@ static void end_process(struct tracker *t, struct followed_process *p, bool has_
 	engine_del_target(t->engine, p->pid);
 	if (!t->opts.follow)
 		engine_hits_give(t->engine, p->hits_idx);
-	followed_delete(&t->followed, p);
+	tracked_delete(&t->tracked, p);
 }
 
 void tracker_remove(struct tracker *t, pid_t pid)
 {
-	struct followed_process *p = followed_find(&t->followed, pid);
+	struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	if (p)
-		end_process(t, p, followed_has_ended(pid));
+		end_process(t, p, tracked_has_ended(pid));
 }
 
 void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limit *limit)
@@ -454,7 +454,7 @@ void tracker_limit_tap(struct tracker *t, pid_t pid, const struct recording_limi
 
 int tracker_keep_probes(struct tracker *t, pid_t pid, enum probes_kept kept, uint64_t *ret_ticket)
 {
-	const struct followed_process *p = tracker_find(t, pid);
+	const struct tracked_process *p = tracker_find(t, pid);
 
 	*ret_ticket = 0;
 	if (t->is_stopped)
@@ -499,7 +499,7 @@ void tracker_ask_reclaim(struct tracker *t)
 
 void tracker_on_event(struct tracker *t, const struct ht_event *event)
 {
-	struct followed_process *p = followed_find(&t->followed, event->tgid);
+	struct tracked_process *p = tracked_find(&t->tracked, event->tgid);
 
 	if (!p || t->is_stopped)
 		return;
@@ -536,7 +536,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 
 void tracker_on_mmap(struct tracker *t, pid_t pid)
 {
-	struct followed_process *p = followed_find(&t->followed, pid);
+	struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	if (p)
 		p->is_dirty = true;
@@ -546,7 +546,7 @@ void tracker_on_mmap(struct tracker *t, pid_t pid)
  * what they add is met by walks. */
 void tracker_on_code(struct tracker *t, pid_t pid)
 {
-	struct followed_process *p = followed_find(&t->followed, pid);
+	struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	if (p && !p->jit_code)
 		p->is_dirty = true;
@@ -554,21 +554,21 @@ void tracker_on_code(struct tracker *t, pid_t pid)
 
 void tracker_on_lost(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
-	vec_each(&t->followed.list, p)
+	vec_each(&t->tracked.list, p)
 		p->is_dirty = true;
 }
 
 bool tracker_wants_work(const struct tracker *t)
 {
-	const struct followed_process *p;
+	const struct tracked_process *p;
 
 	if (t->is_stopped)
 		return false;
 	if (probes_are_moving(t->probes))
 		return true;
-	vec_each(&t->followed.list, p)
+	vec_each(&t->tracked.list, p)
 		if (p->is_dirty || p->is_waiting || p->cleans_left || p->tap_due_ns)
 			return true;
 	return false;
@@ -576,16 +576,16 @@ bool tracker_wants_work(const struct tracker *t)
 
 int tracker_wait_ms(const struct tracker *t)
 {
-	const struct followed_process *p;
+	const struct tracked_process *p;
 	int ms = tracker_wants_work(t) ? 10 : 1000;
 
-	vec_each(&t->followed.list, p)
+	vec_each(&t->tracked.list, p)
 		if (p->jit_code && ms > (int)(JIT_LOOK_NS / NS_PER_MS))
 			ms = (int)(JIT_LOOK_NS / NS_PER_MS);
 	return ms;
 }
 
-static void clean_children(struct tracker *t, struct followed_process *p)
+static void clean_children(struct tracker *t, struct tracked_process *p)
 {
 	p->cleaned_ns = now_ns();
 	if (probes_clean_children(t->probes, p->pid))
@@ -606,10 +606,10 @@ static void check_lost(struct tracker *t)
 	has_grown = stats[HT_STAT_EVENTS_LOST] != t->lost_cnt;
 	t->lost_cnt = stats[HT_STAT_EVENTS_LOST];
 	/* An end takes a while: from the first loss on every look is at all of them. */
-	for (size_t i = t->followed.list.cnt; i-- > 0;) { /* backwards: see end_process() */
-		struct followed_process *p = &t->followed.list.data[i];
+	for (size_t i = t->tracked.list.cnt; i-- > 0;) { /* backwards: see end_process() */
+		struct tracked_process *p = &t->tracked.list.data[i];
 
-		if (followed_has_ended(p->pid))
+		if (tracked_has_ended(p->pid))
 			end_process(t, p, true);
 		else
 			p->is_dirty |= has_grown;
@@ -619,7 +619,7 @@ static void check_lost(struct tracker *t)
 /* One process at a time, so that many that were read together do not stay so. */
 static void refresh_oldest(struct tracker *t)
 {
-	struct followed_process *oldest = followed_oldest(&t->followed);
+	struct tracked_process *oldest = tracked_oldest(&t->tracked);
 
 	if (oldest && now_ns() >= oldest->refreshed_ns + t->opts.refresh_ns)
 		oldest->is_dirty = true;
@@ -627,12 +627,12 @@ static void refresh_oldest(struct tracker *t)
 
 static void order_sharers(struct tracker *t)
 {
-	const struct probes_activity activity = { followed_hits_per_s, &t->followed };
+	const struct probes_activity activity = { tracked_hits_per_s, &t->tracked };
 	uint64_t now = now_ns(), passed_ns = now - t->ordered_ns;
 
 	if (passed_ns < ORDER_INTERVAL_NS || !probes_share_events(t->probes))
 		return;
-	followed_read_hits(&t->followed, passed_ns);
+	tracked_read_hits(&t->tracked, passed_ns);
 	probes_order(t->probes, &activity);
 	t->ordered_ns = now;
 }
@@ -640,28 +640,28 @@ static void order_sharers(struct tracker *t)
 /* Files have come to be known: to those who wait for some. */
 static int take_files(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 	int err;
 
 	if (track_files_work(t->files, 0, &err))
-		t->followed.has_new_files = true;
-	if (t->followed.has_new_files)
-		vec_each(&t->followed.list, p)
+		t->tracked.has_new_files = true;
+	if (t->tracked.has_new_files)
+		vec_each(&t->tracked.list, p)
 			p->is_dirty |= p->is_waiting;
-	t->followed.has_new_files = false;
+	t->tracked.has_new_files = false;
 	if (track_files_may_retry(t->files))
-		vec_each(&t->followed.list, p)
+		vec_each(&t->tracked.list, p)
 			p->is_dirty |= p->has_unread_files;
 	return err == -ENOMEM ? err : 0;
 }
 
-static int work_for(struct tracker *t, struct followed_process *p)
+static int work_for(struct tracker *t, struct tracked_process *p)
 {
 	int err = 0;
 
 	if (p->tags.is_pending && now_ns() >= p->refreshed_ns + TAGS_INTERVAL_NS)
 		p->is_dirty = true;
-	if (followed_look_at_jit(p))
+	if (tracked_look_at_jit(p))
 		p->is_dirty = true;
 	if (p->has_busy_files && now_ns() >= p->refreshed_ns + BUSY_INTERVAL_NS)
 		p->is_dirty = true;
@@ -693,20 +693,20 @@ int tracker_work(struct tracker *t)
 		refresh_oldest(t);
 	probes_work(t->probes);
 	order_sharers(t);
-	for (size_t left = t->followed.list.cnt; left && !err && now_ns() < end_ns; left--) {
-		if (t->next_idx >= t->followed.list.cnt)
+	for (size_t left = t->tracked.list.cnt; left && !err && now_ns() < end_ns; left--) {
+		if (t->next_idx >= t->tracked.list.cnt)
 			t->next_idx = 0;
-		err = work_for(t, &t->followed.list.data[t->next_idx++]);
+		err = work_for(t, &t->tracked.list.data[t->next_idx++]);
 	}
 	return err;
 }
 
 void tracker_read_counters(struct tracker *t)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
-	vec_each(&t->followed.list, p)
-		followed_read_counters(&t->followed, p);
+	vec_each(&t->tracked.list, p)
+		tracked_read_counters(&t->tracked, p);
 }
 
 void tracker_set_all(struct tracker *t, bool is_all)

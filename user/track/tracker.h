@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tracker.h - the followed processes: their mappings, probes and lives.
+ * tracker.h - the tracked processes: their mappings, probes and lives.
  *
  * For each process: its executable mappings are read, new files compiled (files.h), the mapping
  * set handed to the engine, and the allocators among the files probed (probes.h). Later changes
  * (dlopen, exec, fork, exit) arrive as events, mark the process and are worked off by
- * tracker_work(). What was followed is kept in instances.h.
+ * tracker_work(). What was tracked is kept in instances.h.
  */
 #ifndef HT_TRACK_TRACKER_H
 #define HT_TRACK_TRACKER_H
@@ -31,7 +31,7 @@ struct tracker;
 struct tracker_options {
 	struct guardian *guardian; /* which attaches */
 	/*
-	 * Children become followed processes of their own. Probes are then not bound to a process but
+	 * Children become tracked processes of their own. Probes are then not bound to a process but
 	 * fire for every one that maps the file: only so are children seen from their first moment
 	 * on. (Events that children inherit could do that for them alone, but cost 10 ms each at the
 	 * end of a child: 220 ms a fork with glibc's entry points.)
@@ -58,9 +58,9 @@ struct tracker_options {
 	 * unmapped a file, nobody tells. 0: not by itself. */
 	uint64_t refresh_ns;
 	/* How probes are attached, unless `follow` says: see track/probes.h. is_all: who maps a file
-	 * that is probed may pay for that, followed or not. */
+	 * that is probed may pay for that, tracked or not. */
 	bool is_all;
-	enum plan_way way;
+	enum sharing sharing;
 	bool has_events; /* see struct probes_options */
 	struct plan_costs costs;
 };
@@ -70,17 +70,17 @@ int tracker_new(struct engine *engine, struct track_files *files,
 /* Takes every probe out. */
 void tracker_free(struct tracker *t);
 
-/* Follow pid from now on: read, compile, probe. After a failure it may be followed in part:
+/* Follow pid from now on: read, compile, probe. After a failure it may be tracked in part:
  * tracker_remove(). */
 int tracker_add(struct tracker *t, pid_t pid);
 /* Follow it no longer: its probes are taken out, its samples stay until tracker_reclaim(). */
 void tracker_remove(struct tracker *t, pid_t pid);
 /*
  * What the probes of a process have cost so far; and which of them it keeps, see probes.h. pid 0: where all
- * share their probes (opts.follow), of all of them. -ESRCH: not followed.
+ * share their probes (opts.follow), of all of them. -ESRCH: not tracked.
  */
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret);
-/* CPU time that all threads of a process have used since it is followed. -ESRCH: it is gone. */
+/* CPU time that all threads of a process have used since it is tracked. -ESRCH: it is gone. */
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns);
 /* Who may be tapped is, or is to be. */
 bool tracker_wants_taps(const struct tracker *t);
@@ -101,15 +101,15 @@ void tracker_await_out(struct tracker *t, uint64_t ticket);
 void tracker_hold_probes(struct tracker *t, bool hold);
 /* Of the image that was last read. */
 uint32_t tracker_generation(const struct tracker *t, pid_t pid);
-/* Is an image of this generation one of the process that pid is followed as now, and not of one before it
+/* Is an image of this generation one of the process that pid is tracked as now, and not of one before it
  * that had the same pid? */
 bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation);
 bool tracker_follows(const struct tracker *t, pid_t pid);
-/* Are files of a followed process still being read? */
+/* Are files of a tracked process still being read? */
 bool tracker_is_reading(const struct tracker *t, pid_t pid);
-/* Of a followed process: was a known allocator mapped when its mappings were last read? */
+/* Of a tracked process: was a known allocator mapped when its mappings were last read? */
 bool tracker_has_allocator(const struct tracker *t, pid_t pid);
-/* Is this not the image, or a newer one, of a process that is followed now? */
+/* Is this not the image, or a newer one, of a process that is tracked now? */
 bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation);
 /*
  * The samples of this image are still wanted when it is over: tracker_reclaim() leaves them alone
@@ -126,7 +126,7 @@ int tracker_reclaim(struct tracker *t, uint64_t readers_since_ns, uint64_t budge
 /* Look for what nobody uses, though nothing that is known of has ended. */
 void tracker_ask_reclaim(struct tracker *t);
 const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t);
-/* One of the processes that are followed now, in no order. */
+/* One of the processes that are tracked now, in no order. */
 pid_t tracker_running_at(const struct tracker *t, size_t i);
 /*
  * Follow a process that waits to be executed: its files are known by path only. Probes are in
@@ -160,7 +160,7 @@ int tracker_wait_ms(const struct tracker *t);
  * they published meanwhile. To be called now and then. */
 void tracker_read_counters(struct tracker *t);
 
-/* Processes that were followed, of them those that are no more. */
+/* Processes that were tracked, of them those that are no more. */
 uint64_t tracker_followed_cnt(const struct tracker *t);
 uint64_t tracker_ended_cnt(const struct tracker *t);
 /* Followed processes that still run. */

@@ -10,26 +10,26 @@
 #include "track/probes.h"
 #include "track/tracker_priv.h"
 
-struct followed_process *tracker_find(const struct tracker *t, pid_t pid)
+struct tracked_process *tracker_find(const struct tracker *t, pid_t pid)
 {
 	if (!pid)
-		return t->followed.list.cnt ? &t->followed.list.data[0] : NULL;
-	return followed_find(&t->followed, pid);
+		return t->tracked.list.cnt ? &t->tracked.list.data[0] : NULL;
+	return tracked_find(&t->tracked, pid);
 }
 
 int tracker_read_hits(const struct tracker *t, pid_t pid, struct ht_hits *ret)
 {
-	const struct followed_process *p = tracker_find(t, pid);
+	const struct tracked_process *p = tracker_find(t, pid);
 	int err = p ? engine_read_hits(t->engine, p->hits_idx, ret) : -ESRCH;
 
 	if (!err)
-		followed_hits_since(p, ret);
+		tracked_hits_since(p, ret);
 	return err;
 }
 
 int tracker_read_cpu(const struct tracker *t, pid_t pid, uint64_t *ret_ns)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 	int err = p ? process_cpu_ns(pid, ret_ns) : -ESRCH;
 
 	if (!err)
@@ -49,28 +49,28 @@ bool tracker_wants_taps(const struct tracker *t)
 
 bool tracker_is_tap_refused(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	return p && p->tap == TAP_REFUSED;
 }
 
 uint64_t tracker_followed_ns(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = tracker_find(t, pid);
+	const struct tracked_process *p = tracker_find(t, pid);
 
 	return p ? p->followed_ns : now_ns();
 }
 
 uint32_t tracker_generation(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	return p ? p->generation : HT_GENERATION_NONE;
 }
 
 bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	/* Within a life they only grow, one for each exec; lives begin as far apart as this. */
 	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
@@ -78,32 +78,32 @@ bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 
 bool tracker_follows(const struct tracker *t, pid_t pid)
 {
-	return followed_find(&t->followed, pid) != NULL;
+	return tracked_find(&t->tracked, pid) != NULL;
 }
 
 bool tracker_is_reading(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	return p && (p->is_waiting || p->has_busy_files);
 }
 
 bool tracker_has_allocator(const struct tracker *t, pid_t pid)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	return p && p->has_allocator;
 }
 
 pid_t tracker_running_at(const struct tracker *t, size_t i)
 {
-	return t->followed.list.data[i].pid;
+	return t->tracked.list.data[i].pid;
 }
 
 /* Generations wrap around. Right after an exec the old image counts until the new one is read. */
 bool tracker_is_over(const struct tracker *t, pid_t pid, uint32_t generation)
 {
-	const struct followed_process *p = followed_find(&t->followed, pid);
+	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
 	return !p || (int32_t)(generation - p->generation) < 0;
 }
@@ -115,12 +115,12 @@ const struct reclaim_counts *tracker_reclaim_counts(const struct tracker *t)
 
 uint64_t tracker_followed_cnt(const struct tracker *t)
 {
-	return t->followed.added_cnt;
+	return t->tracked.added_cnt;
 }
 
 uint64_t tracker_ended_cnt(const struct tracker *t)
 {
-	return t->followed.deleted_cnt;
+	return t->tracked.deleted_cnt;
 }
 
 const struct probes *tracker_probes(const struct tracker *t)
@@ -130,7 +130,7 @@ const struct probes *tracker_probes(const struct tracker *t)
 
 size_t tracker_running_cnt(const struct tracker *t)
 {
-	return t->followed.list.cnt;
+	return t->tracked.list.cnt;
 }
 
 size_t tracker_site_cnt(const struct tracker *t)
@@ -155,12 +155,12 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 	uint64_t partly_cnt = track_files_partly_read_cnt(t->files);
 	uint64_t given_up_cnt = track_files_given_up_cnt(t->files);
 
-	*ret_err = t->followed.failed_err ? t->followed.failed_err : counts->failed_err;
+	*ret_err = t->tracked.failed_err ? t->tracked.failed_err : counts->failed_err;
 	if (!*ret_err && partly_cnt)
 		*ret_err = -EFBIG;
 	if (!*ret_err && given_up_cnt)
 		*ret_err = -ETIMEDOUT;
-	return t->followed.failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
+	return t->tracked.failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
 }
 
 bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/hmap.h"
-#include "track/followed.h"
+#include "track/tracked.h"
 #include "track/instances.h"
 #include "track/taps.h"
 #include "track/tracker.h"
@@ -26,7 +26,7 @@ struct tracker {
 	struct engine *engine;
 	struct track_files *files;
 	struct tracker_options opts;
-	struct followed followed;
+	struct tracked tracked;
 	struct probes *probes;
 	struct instances instances;
 	struct taps taps;
@@ -41,7 +41,7 @@ struct tracker {
 };
 
 /* The process; pid 0: any one, where they share their probes. */
-struct followed_process *tracker_find(const struct tracker *t, pid_t pid);
+struct tracked_process *tracker_find(const struct tracker *t, pid_t pid);
 
 /*
  * loaders.c: of programs that are held at an exec (guardian/exec_hold.h): their loaders, probed where they tell

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_ways.c - see attach_ways.h.
+ * file_links.c - see file_links.h.
  */
-#include "track/attach_ways.h"
+#include "track/file_links.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
@@ -20,17 +20,17 @@
 #include "track/files.h"
 #include "track/tap_orders.h"
 
-struct attach_ways {
-	struct attach_ways_options opts;
+struct file_links {
+	struct file_links_options opts;
 	const struct track_file *file;
 	uint64_t alloc_events, free_events; /* of the guardian; 0: none */
 	struct tap_news tap_news;
 };
 
-int attach_ways_new(const struct attach_ways_options *opts, const struct track_file *file,
-		    struct attach_ways **ret)
+int file_links_new(const struct file_links_options *opts, const struct track_file *file,
+		   struct file_links **ret)
 {
-	struct attach_ways *aw = calloc(1, sizeof(*aw));
+	struct file_links *aw = calloc(1, sizeof(*aw));
 
 	if (!aw)
 		return -ENOMEM;
@@ -40,29 +40,29 @@ int attach_ways_new(const struct attach_ways_options *opts, const struct track_f
 	return 0;
 }
 
-void attach_ways_free_events(struct attach_ways *aw)
+void file_links_free_events(struct file_links *aw)
 {
 	guardian_free_events(aw->opts.guardian, aw->alloc_events);
 	guardian_free_events(aw->opts.guardian, aw->free_events);
 	aw->alloc_events = aw->free_events = 0;
 }
 
-void attach_ways_free(struct attach_ways *aw)
+void file_links_free(struct file_links *aw)
 {
 	if (!aw)
 		return;
-	attach_ways_free_events(aw);
+	file_links_free_events(aw);
 	free(aw);
 }
 
-bool attach_ways_has_event(const struct attach_ways *aw)
+bool file_links_has_event(const struct file_links *aw)
 {
 	return aw->opts.has_events && aw->file->alloc &&
 	       !probe_sites_may_throw(&aw->opts.rules, aw->file->alloc);
 }
 
 /* What all links to a file have in common. */
-static struct attach_request request_for(const struct attach_ways *aw,
+static struct attach_request request_for(const struct file_links *aw,
 					 const struct probe_target *target)
 {
 	enum attach_mode mode = engine_mode(aw->opts.engine);
@@ -75,12 +75,12 @@ static struct attach_request request_for(const struct attach_ways *aw,
 	};
 }
 
-static int link_frees(const struct attach_ways *aw, enum plan_way way,
+static int link_frees(const struct file_links *aw, enum sharing sharing,
 		      const struct probe_target *target, struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, way, true, &req, &sites);
+	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, sharing, true, &req, &sites);
 
 	if (err)
 		return err;
@@ -90,12 +90,12 @@ static int link_frees(const struct attach_ways *aw, enum plan_way way,
 	return err;
 }
 
-static int link_allocs(const struct attach_ways *aw, enum plan_way way,
+static int link_allocs(const struct file_links *aw, enum sharing sharing,
 		       const struct probe_target *target, struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target), ret_req;
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, way, false, &req, &sites);
+	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, sharing, false, &req, &sites);
 
 	if (err)
 		return err;
@@ -135,12 +135,12 @@ static void set_apart(const struct attach_request *all, struct attach_site *site
 	apart->site_cnt = all->site_cnt - rest_cnt;
 }
 
-static int make_free_events(struct attach_ways *aw)
+static int make_free_events(struct file_links *aw)
 {
-	const struct attach_ways_options *o = &aw->opts;
+	const struct file_links_options *o = &aw->opts;
 	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[2];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, true, &all, &sites);
+	int err = probe_sites_of_kind(&o->rules, aw->file, SHARING_EVENT, true, &all, &sites);
 
 	if (err)
 		return err;
@@ -152,12 +152,12 @@ static int make_free_events(struct attach_ways *aw)
 	return err;
 }
 
-static int make_alloc_events(struct attach_ways *aw)
+static int make_alloc_events(struct file_links *aw)
 {
-	const struct attach_ways_options *o = &aw->opts;
+	const struct file_links_options *o = &aw->opts;
 	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[3];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, aw->file, PLAN_EVENT, false, &all, &sites);
+	int err = probe_sites_of_kind(&o->rules, aw->file, SHARING_EVENT, false, &all, &sites);
 
 	if (err)
 		return err;
@@ -173,18 +173,18 @@ static int make_alloc_events(struct attach_ways *aw)
 }
 
 /* The events of a file: they see nobody yet. */
-static int make_events(struct attach_ways *aw)
+static int make_events(struct file_links *aw)
 {
 	int err = make_free_events(aw);
 
 	if (!err)
 		err = make_alloc_events(aw);
 	if (err)
-		attach_ways_free_events(aw);
+		file_links_free_events(aw);
 	return err;
 }
 
-static int add_to_events(struct attach_ways *aw, bool frees, const struct probe_target *target,
+static int add_to_events(struct file_links *aw, bool frees, const struct probe_target *target,
 			 struct held_links *links)
 {
 	int err = aw->alloc_events ? 0 : make_events(aw);
@@ -194,7 +194,7 @@ static int add_to_events(struct attach_ways *aw, bool frees, const struct probe_
 					      target->live_tid);
 }
 
-static int link_tags(const struct attach_ways *aw, const struct probe_target *target,
+static int link_tags(const struct file_links *aw, const struct probe_target *target,
 		     struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
@@ -213,7 +213,7 @@ static int link_tags(const struct attach_ways *aw, const struct probe_target *ta
 	return held_links_add(links, &req);
 }
 
-static int sampler_sites(const struct attach_ways *aw, struct attach_site *ret)
+static int sampler_sites(const struct file_links *aw, struct attach_site *ret)
 {
 	const struct file_sampler *s = aw->file->sampler;
 	uint32_t idx;
@@ -232,7 +232,7 @@ static int sampler_sites(const struct attach_ways *aw, struct attach_site *ret)
 	return err;
 }
 
-static int link_sampler(const struct attach_ways *aw, const struct probe_target *target,
+static int link_sampler(const struct file_links *aw, const struct probe_target *target,
 			struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
@@ -259,7 +259,7 @@ static int link_sampler(const struct attach_ways *aw, const struct probe_target 
 	}
 static const struct ht_sampled_site tap_free_site = { .ptr = REG_OPERAND(rdi) };
 
-static int tap_sites(const struct attach_ways *aw, const struct tap_order *order,
+static int tap_sites(const struct file_links *aw, const struct tap_order *order,
 		     struct attach_site *ret)
 {
 	const struct tap_header *h = tap_code_header(&order->code);
@@ -284,7 +284,7 @@ static int tap_sites(const struct attach_ways *aw, const struct tap_order *order
 	return 0;
 }
 
-static int try_tap(struct attach_ways *aw, const struct probe_target *target,
+static int try_tap(struct file_links *aw, const struct probe_target *target,
 		   const struct tap_order *order, struct held_links *links)
 {
 	struct attach_request req = request_for(aw, target);
@@ -305,7 +305,7 @@ static int try_tap(struct attach_ways *aw, const struct probe_target *target,
 	return err;
 }
 
-static int link_tap(struct attach_ways *aw, const struct probe_target *target,
+static int link_tap(struct file_links *aw, const struct probe_target *target,
 		    struct held_links *links)
 {
 	struct tap_order *order = malloc(sizeof(*order));
@@ -323,13 +323,13 @@ static int link_tap(struct attach_ways *aw, const struct probe_target *target,
 	return err;
 }
 
-const struct tap_news *attach_ways_tap_news(const struct attach_ways *aw)
+const struct tap_news *file_links_tap_news(const struct file_links *aw)
 {
 	return &aw->tap_news;
 }
 
-int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
-		    const struct probe_target *target, struct held_links *links)
+int file_links_add(struct file_links *aw, enum probe_kind kind, enum sharing sharing,
+		   const struct probe_target *target, struct held_links *links)
 {
 	if (kind == PROBE_TAGS)
 		return link_tags(aw, target, links);
@@ -337,13 +337,13 @@ int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way 
 		return link_sampler(aw, target, links);
 	if (kind == PROBE_TAP)
 		return link_tap(aw, target, links);
-	if (way == PLAN_EVENT)
+	if (sharing == SHARING_EVENT)
 		return add_to_events(aw, kind == PROBE_FREES, target, links);
-	return kind == PROBE_FREES ? link_frees(aw, way, target, links) :
-				     link_allocs(aw, way, target, links);
+	return kind == PROBE_FREES ? link_frees(aw, sharing, target, links) :
+				     link_allocs(aw, sharing, target, links);
 }
 
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target)
+int file_links_clean_children(const struct file_links *aw, const struct probe_target *target)
 {
 	struct attach_request req = request_for(aw, target);
 	struct attach_site *sites;

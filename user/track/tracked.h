@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * followed.h - the followed processes that run, and what is known of each: its executable mappings, which
+ * tracked.h - the tracked processes that run, and what is known of each: its executable mappings, which
  * the engine has for unwinding, the files that it holds by them, its tags and the names of its label keys.
  *
  * Internal to tracker.c, which says when a process is read, and probes its files. What is to be known
  * after its end goes to its instance (instances.h).
  */
-#ifndef HT_TRACK_FOLLOWED_H
-#define HT_TRACK_FOLLOWED_H
+#ifndef HT_TRACK_TRACKED_H
+#define HT_TRACK_TRACKED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct reclaim;
 struct track_file;
 struct track_files;
 
-struct followed_process {
+struct tracked_process {
 	pid_t pid;
 	pid_t live_tid;
 	uint32_t generation; /* of the image that was last read */
@@ -42,7 +42,7 @@ struct followed_process {
 	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
 	uint32_t tap_generation; /* of which image that is so */
 	uint64_t tap_due_ns; /* it is not to be tapped before; 0: now */
-	bool is_child; /* it was forked while its parent was followed */
+	bool is_child; /* it was forked while its parent was tracked */
 	struct tap_unit tap_unit;
 	uint64_t tap_cpu_ns; /* its CPU time when that was last looked at */
 	bool has_allocator; /* among the files that were mapped when they were last read */
@@ -58,7 +58,7 @@ struct followed_process {
 	struct jit_areas jit; /* where it has code made at run time */
 	struct jit_code *jit_code; /* the code there; NULL: none so far */
 	struct jit_code *jit_parent; /* of the process that forked it; NULL: none */
-	bool may_have_leftovers; /* it ran before it was followed, and was not looked at yet */
+	bool may_have_leftovers; /* it ran before it was tracked, and was not looked at yet */
 	VEC(struct leftovers) leftovers; /* that were found when its mappings were last read */
 	/* What the tracker keeps of it. */
 	uint32_t cleans_left; /* times that forked children are still to be cleaned */
@@ -66,18 +66,18 @@ struct followed_process {
 	bool has_seen_hits;
 	uint64_t hits_seen; /* when the sharers of events were last put in order */
 	double hits_per_s; /* before that */
-	uint32_t hits_idx; /* where its hits are counted; followed children share their parent's */
+	uint32_t hits_idx; /* where its hits are counted; tracked children share their parent's */
 	struct ht_hits hits_before; /* counted there before it */
 	uint64_t followed_ns; /* since when */
 	uint64_t cpu_before_ns; /* CPU time that it had used by then */
 };
 
-struct followed {
+struct tracked {
 	struct engine *engine;
 	struct track_files *files;
 	struct instances *instances;
 	struct reclaim *reclaim;
-	VEC(struct followed_process) list; /* in no order */
+	VEC(struct tracked_process) list; /* in no order */
 	struct hmap idx; /* pid -> index in it */
 	uint64_t added_cnt, deleted_cnt; /* ever */
 	uint64_t read_cnt; /* how often mappings were read */
@@ -90,39 +90,39 @@ struct followed {
 };
 
 /* All that is referred to must outlive it. reclaim is asked when a file has lost its last process. */
-void followed_init(struct followed *f, struct engine *engine, struct track_files *files,
-		   struct instances *instances, struct reclaim *reclaim);
+void tracked_init(struct tracked *f, struct engine *engine, struct track_files *files,
+		  struct instances *instances, struct reclaim *reclaim);
 /* What the engine knows of the processes, and the files that they hold, are left as they are. */
-void followed_release(struct followed *f);
+void tracked_release(struct tracked *f);
 
-/* NULL: not followed. Good until the next add or delete. */
-struct followed_process *followed_find(const struct followed *f, pid_t pid);
+/* NULL: not tracked. Good until the next add or delete. */
+struct tracked_process *tracked_find(const struct tracked *f, pid_t pid);
 /* Which was read longest ago; NULL: there is none. */
-struct followed_process *followed_oldest(const struct followed *f);
+struct tracked_process *tracked_oldest(const struct tracked *f);
 /* Has the process, though nobody has told? */
-bool followed_has_ended(pid_t pid);
+bool tracked_has_ended(pid_t pid);
 /* An entry; its target is the caller's business. -EEXIST, -ENOMEM. */
-int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret);
+int tracked_add(struct tracked *f, pid_t pid, uint32_t generation, struct tracked_process **ret);
 /* The last process takes its place. */
-void followed_delete(struct followed *f, struct followed_process *p);
+void tracked_delete(struct tracked *f, struct tracked_process *p);
 
 /*
  * Bring it up to date: mappings first, so that the first sample can be unwound. The files that it maps
  * now, and no others, are in p->mapped. -ESRCH, -ENOENT: it has ended; -ENOMEM.
  */
-int followed_refresh(struct followed *f, struct followed_process *p);
+int tracked_refresh(struct tracked *f, struct tracked_process *p);
 /* Is it still the image that was read last? */
-bool followed_is_current(const struct followed *f, const struct followed_process *p);
+bool tracked_is_current(const struct tracked *f, const struct tracked_process *p);
 /* Is it to be brought up to date, because memory was given to other code? Asked as often as you like. */
-bool followed_look_at_jit(struct followed_process *p);
+bool tracked_look_at_jit(struct tracked_process *p);
 /* The leftovers have been dealt with. */
-void followed_forget_leftovers(struct followed_process *p);
-/* Of what was counted in its place, what came since it is followed. */
-void followed_hits_since(const struct followed_process *p, struct ht_hits *hits);
+void tracked_forget_leftovers(struct tracked_process *p);
+/* Of what was counted in its place, what came since it is tracked. */
+void tracked_hits_since(const struct tracked_process *p, struct ht_hits *hits);
 /* How often each has hit probes of late, in the time that has passed since the last call. */
-void followed_read_hits(struct followed *f, uint64_t passed_ns);
-double followed_hits_per_s(void *f, pid_t pid); /* of struct probes_activity */
+void tracked_read_hits(struct tracked *f, uint64_t passed_ns);
+double tracked_hits_per_s(void *f, pid_t pid); /* of struct probes_activity */
 /* What it counts itself, and names of label keys that it published meanwhile, to its instance. */
-void followed_read_counters(struct followed *f, struct followed_process *p);
+void tracked_read_counters(struct tracked *f, struct tracked_process *p);
 
 #endif

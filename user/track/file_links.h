@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach_ways.h - the ways of attaching the probes of one file: links of its own for a process, one
+ * file_links.h - attaches the probes of one file, by sharing: links of its own for a process, one
  * event that is opened for each, or one link for every process.
  */
-#ifndef HT_TRACK_ATTACH_WAYS_H
-#define HT_TRACK_ATTACH_WAYS_H
+#ifndef HT_TRACK_FILE_LINKS_H
+#define HT_TRACK_FILE_LINKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,16 +14,16 @@
 #include "track/plan.h"
 #include "track/probe_sites.h"
 
-struct attach_ways;
+struct file_links;
 struct engine;
 struct guardian;
 struct held_links;
 struct track_file;
 
-struct attach_ways_options {
+struct file_links_options {
 	struct engine *engine;
 	struct guardian *guardian;
-	bool has_events; /* PLAN_EVENT. The guardian has opened them, the engine has the programs. */
+	bool has_events; /* SHARING_EVENT. The guardian has opened them, the engine has the programs. */
 	struct probe_rules rules;
 	uint64_t tap_rate_bytes;
 };
@@ -49,21 +49,21 @@ struct probe_target {
 };
 
 /* The file must outlive it. -ENOMEM. */
-int attach_ways_new(const struct attach_ways_options *opts, const struct track_file *file,
-		    struct attach_ways **ret);
-/* NULL is fine. What was attached is the caller's; that in PLAN_EVENT must be gone. */
-void attach_ways_free(struct attach_ways *aw);
+int file_links_new(const struct file_links_options *opts, const struct track_file *file,
+		   struct file_links **ret);
+/* NULL is fine. What was attached is the caller's; that in SHARING_EVENT must be gone. */
+void file_links_free(struct file_links *aw);
 
-/* May PLAN_EVENT be taken? */
-bool attach_ways_has_event(const struct attach_ways *aw);
+/* May SHARING_EVENT be taken? */
+bool file_links_has_event(const struct file_links *aw);
 /* Into `links`; with an error some of it may be in there. Of a kind that the file has. */
-int attach_ways_add(struct attach_ways *aw, enum probe_kind kind, enum plan_way way,
-		    const struct probe_target *target, struct held_links *links);
-const struct tap_news *attach_ways_tap_news(const struct attach_ways *aw);
-/* Events are made for the first process in PLAN_EVENT; this lets go of them after the last. */
-void attach_ways_free_events(struct attach_ways *aw);
+int file_links_add(struct file_links *aw, enum probe_kind kind, enum sharing sharing,
+		   const struct probe_target *target, struct held_links *links);
+const struct tap_news *file_links_tap_news(const struct file_links *aw);
+/* Events are made for the first process in SHARING_EVENT; this lets go of them after the last. */
+void file_links_free_events(struct file_links *aw);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */
-int attach_ways_clean_children(const struct attach_ways *aw, const struct probe_target *target);
+int file_links_clean_children(const struct file_links *aw, const struct probe_target *target);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* followed.c - see followed.h. */
-#include "track/followed.h"
+/* tracked.c - see tracked.h. */
+#include "track/tracked.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,10 +27,10 @@ struct file_list {
 	VEC(struct track_file *) file;
 };
 
-void followed_init(struct followed *f, struct engine *engine, struct track_files *files,
-		   struct instances *instances, struct reclaim *reclaim)
+void tracked_init(struct tracked *f, struct engine *engine, struct track_files *files,
+		  struct instances *instances, struct reclaim *reclaim)
 {
-	*f = (struct followed){
+	*f = (struct tracked){
 		.engine = engine,
 		.files = files,
 		.instances = instances,
@@ -39,7 +39,7 @@ void followed_init(struct followed *f, struct engine *engine, struct track_files
 	hmap_init(&f->idx, sizeof(uint32_t));
 }
 
-void followed_forget_leftovers(struct followed_process *p)
+void tracked_forget_leftovers(struct tracked_process *p)
 {
 	struct leftovers *l;
 
@@ -48,7 +48,7 @@ void followed_forget_leftovers(struct followed_process *p)
 	vec_release(&p->leftovers);
 }
 
-static void forget_jit(struct followed_process *p)
+static void forget_jit(struct tracked_process *p)
 {
 	jit_areas_release(&p->jit);
 	if (p->jit_code)
@@ -58,17 +58,17 @@ static void forget_jit(struct followed_process *p)
 	p->jit_code = p->jit_parent = NULL;
 }
 
-static void release_process(struct followed_process *p)
+static void release_process(struct tracked_process *p)
 {
 	process_tags_release(&p->tags);
 	forget_jit(p);
 	vec_release(&p->mapped);
-	followed_forget_leftovers(p);
+	tracked_forget_leftovers(p);
 }
 
-void followed_release(struct followed *f)
+void tracked_release(struct tracked *f)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
 	vec_each(&f->list, p)
 		release_process(p);
@@ -76,7 +76,7 @@ void followed_release(struct followed *f)
 	hmap_release(&f->idx);
 }
 
-struct followed_process *followed_find(const struct followed *f, pid_t pid)
+struct tracked_process *tracked_find(const struct tracked *f, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	const uint64_t *idx = hmap_get(&f->idx, &key);
@@ -84,9 +84,9 @@ struct followed_process *followed_find(const struct followed *f, pid_t pid)
 	return idx ? &f->list.data[*idx] : NULL;
 }
 
-struct followed_process *followed_oldest(const struct followed *f)
+struct tracked_process *tracked_oldest(const struct tracked *f)
 {
-	struct followed_process *p, *oldest = NULL;
+	struct tracked_process *p, *oldest = NULL;
 
 	vec_each(&f->list, p)
 		if (!oldest || p->refreshed_ns < oldest->refreshed_ns)
@@ -94,7 +94,7 @@ struct followed_process *followed_oldest(const struct followed *f)
 	return oldest;
 }
 
-bool followed_has_ended(pid_t pid)
+bool tracked_has_ended(pid_t pid)
 {
 	struct process_info info;
 	int err = process_info_read(pid, &info);
@@ -102,11 +102,11 @@ bool followed_has_ended(pid_t pid)
 	return err == -ESRCH || (!err && info.is_zombie);
 }
 
-int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct followed_process **ret)
+int tracked_add(struct tracked *f, pid_t pid, uint32_t generation, struct tracked_process **ret)
 {
-	struct followed_process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
+	struct tracked_process fresh = { .pid = pid, .live_tid = pid, .generation = generation };
 	uint32_t key = (uint32_t)pid;
-	int err = followed_find(f, pid) ? -EEXIST : 0;
+	int err = tracked_find(f, pid) ? -EEXIST : 0;
 
 	if (!err)
 		err = vec_reserve(&f->list, f->list.cnt + 1);
@@ -121,7 +121,7 @@ int followed_add(struct followed *f, pid_t pid, uint32_t generation, struct foll
 }
 
 /* The process maps these files now, and no others. */
-static void hold_files(struct followed *f, struct followed_process *p, struct file_list *mapped)
+static void hold_files(struct tracked *f, struct tracked_process *p, struct file_list *mapped)
 {
 	struct track_file **file;
 
@@ -137,9 +137,9 @@ static void hold_files(struct followed *f, struct followed_process *p, struct fi
 	memset(mapped, 0, sizeof(*mapped));
 }
 
-void followed_delete(struct followed *f, struct followed_process *p)
+void tracked_delete(struct tracked *f, struct tracked_process *p)
 {
-	struct followed_process *last = &f->list.data[f->list.cnt - 1];
+	struct tracked_process *last = &f->list.data[f->list.cnt - 1];
 	uint32_t key = (uint32_t)p->pid;
 	struct file_list none = { 0 };
 
@@ -157,7 +157,7 @@ void followed_delete(struct followed *f, struct followed_process *p)
 	f->deleted_cnt++;
 }
 
-bool followed_is_current(const struct followed *f, const struct followed_process *p)
+bool tracked_is_current(const struct tracked *f, const struct tracked_process *p)
 {
 	struct ht_target target;
 
@@ -165,24 +165,24 @@ bool followed_is_current(const struct followed *f, const struct followed_process
 }
 
 /* Add what /proc said after this image was there, if it speaks of no later one. */
-static int note_instance(struct followed *f, const struct followed_process *p,
+static int note_instance(struct tracked *f, const struct tracked_process *p,
 			 const struct process_info *info)
 {
 	struct track_instance *inst = instances_get(f->instances, p->pid, p->generation);
 
 	if (!inst)
 		return -ENOMEM;
-	return followed_is_current(f, p) ? instance_describe(inst, info) : 0;
+	return tracked_is_current(f, p) ? instance_describe(inst, info) : 0;
 }
 
-static void note_failure(struct followed *f, int err)
+static void note_failure(struct tracked *f, int err)
 {
 	f->failed_cnt++;
 	if (!f->failed_err)
 		f->failed_err = err;
 }
 
-static void note_costly(struct followed *f, struct followed_process *p)
+static void note_costly(struct tracked *f, struct tracked_process *p)
 {
 	if (p->has_costly_files)
 		return;
@@ -195,7 +195,7 @@ static void note_costly(struct followed *f, struct followed_process *p)
 }
 
 /* The names of the keys of labels, to the process's image. */
-static int read_keys(struct followed *f, struct followed_process *p, uint32_t generation,
+static int read_keys(struct tracked *f, struct tracked_process *p, uint32_t generation,
 		     const struct proc_maps *maps)
 {
 	struct track_instance *inst;
@@ -215,7 +215,7 @@ static int read_keys(struct followed *f, struct followed_process *p, uint32_t ge
 	return 0;
 }
 
-static bool has_mapped(const struct followed_process *p, const struct track_file *file)
+static bool has_mapped(const struct tracked_process *p, const struct track_file *file)
 {
 	struct track_file *const *f;
 
@@ -227,7 +227,7 @@ static bool has_mapped(const struct followed_process *p, const struct track_file
 
 /* A file is looked at in each of its mappings; not again when its mappings are read again, for it has our own
  * by then. */
-static int find_leftovers(struct followed_process *p, const struct proc_map *map,
+static int find_leftovers(struct tracked_process *p, const struct proc_map *map,
 			  const struct track_file *file)
 {
 	struct leftovers found = { 0 };
@@ -252,7 +252,7 @@ static int compare_mappings(const void *a, const void *b)
 }
 
 /* The file that stands for the code of a period, in `mapped`. */
-static int get_jit_file(struct followed *f, const struct followed_process *p, uint32_t period,
+static int get_jit_file(struct tracked *f, const struct tracked_process *p, uint32_t period,
 			struct file_list *mapped, struct track_file **ret)
 {
 	struct track_file **file, *found = NULL;
@@ -273,7 +273,7 @@ static int get_jit_file(struct followed *f, const struct followed_process *p, ui
 }
 
 /* An area, in pieces of one period. What there is no room for, the walk asks the kernel for. */
-static int add_jit_area(struct followed *f, const struct followed_process *p, struct jit_area area,
+static int add_jit_area(struct tracked *f, const struct tracked_process *p, struct jit_area area,
 			struct mapping_list *set, struct file_list *mapped)
 {
 	int err = 0;
@@ -296,7 +296,7 @@ static int add_jit_area(struct followed *f, const struct followed_process *p, st
 }
 
 /* Programs map their dump executable, so that it is found. */
-static void find_dump(struct followed_process *p, const struct proc_maps *maps)
+static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 {
 	const struct proc_map *m;
 
@@ -312,7 +312,7 @@ static void find_dump(struct followed_process *p, const struct proc_maps *maps)
 }
 
 /* Code made at run time. *ret_file_id: of what is met before it is known here. */
-static int add_jit(struct followed *f, struct followed_process *p, uint32_t generation,
+static int add_jit(struct tracked *f, struct tracked_process *p, uint32_t generation,
 		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped,
 		   uint32_t *ret_file_id)
 {
@@ -346,7 +346,7 @@ static int add_jit(struct followed *f, struct followed_process *p, uint32_t gene
 	return 0;
 }
 
-bool followed_look_at_jit(struct followed_process *p)
+bool tracked_look_at_jit(struct tracked_process *p)
 {
 	return p->jit_code && jit_code_look(p->jit_code);
 }
@@ -358,7 +358,7 @@ static bool is_code(const struct proc_map *m)
 	return m->is_exec && !(m->start_addr >> 63);
 }
 
-static uint32_t own_files(const struct followed_process *p)
+static uint32_t own_files(const struct tracked_process *p)
 {
 	struct track_file **file;
 	uint32_t cnt = 0;
@@ -369,7 +369,7 @@ static uint32_t own_files(const struct followed_process *p)
 }
 
 /* How long may the files of a process be waited for now? */
-static uint64_t wait_ns(struct followed *f, const struct followed_process *p, uint64_t now)
+static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint64_t now)
 {
 	uint64_t left_ns;
 
@@ -387,7 +387,7 @@ static uint64_t wait_ns(struct followed *f, const struct followed_process *p, ui
  * What is new among the files is read by jobs, some at once, and waited for as long as may be. What is not
  * there by then comes later, and the process is brought up to date again: is_waiting.
  */
-static int fetch_files(struct followed *f, struct followed_process *p, const struct file_user *user,
+static int fetch_files(struct tracked *f, struct tracked_process *p, const struct file_user *user,
 		       const struct proc_maps *maps)
 {
 	uint64_t begin_ns = now_ns(), until_ns = begin_ns + wait_ns(f, p, begin_ns), now;
@@ -413,7 +413,7 @@ static int fetch_files(struct followed *f, struct followed_process *p, const str
 }
 
 /* Something of the process does not answer: the rest goes on, and that comes later. */
-static int forgive_silence(struct followed_process *p, int err)
+static int forgive_silence(struct tracked_process *p, int err)
 {
 	if (err != -ETIMEDOUT)
 		return err;
@@ -422,7 +422,7 @@ static int forgive_silence(struct followed_process *p, int err)
 }
 
 /* Mappings of the process -> mapping set in the engine; the files -> p->mapped. */
-static int read_mappings(struct followed *f, struct followed_process *p, uint32_t generation)
+static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t generation)
 {
 	struct mapping_list set = { 0 };
 	struct file_list mapped = { 0 };
@@ -504,7 +504,7 @@ out:
 	return err;
 }
 
-int followed_refresh(struct followed *f, struct followed_process *p)
+int tracked_refresh(struct tracked *f, struct tracked_process *p)
 {
 	struct track_file **file;
 	struct ht_target target;
@@ -536,7 +536,7 @@ int followed_refresh(struct followed *f, struct followed_process *p)
 }
 
 /* Keys are added while a program runs, which no event tells of. What cannot be read stays. */
-static void read_new_keys(struct followed *f, struct followed_process *p)
+static void read_new_keys(struct tracked *f, struct tracked_process *p)
 {
 	struct proc_maps maps = { 0 };
 
@@ -546,7 +546,7 @@ static void read_new_keys(struct followed *f, struct followed_process *p)
 	proc_maps_release(&maps);
 }
 
-void followed_read_counters(struct followed *f, struct followed_process *p)
+void tracked_read_counters(struct tracked *f, struct tracked_process *p)
 {
 	struct track_instance *inst =
 		p->tags.desc_addrs.cnt ? instances_get(f->instances, p->pid, p->generation) : NULL;
@@ -556,7 +556,7 @@ void followed_read_counters(struct followed *f, struct followed_process *p)
 	read_new_keys(f, p);
 }
 
-void followed_hits_since(const struct followed_process *p, struct ht_hits *hits)
+void tracked_hits_since(const struct tracked_process *p, struct ht_hits *hits)
 {
 	hits->alloc_cnt -= p->hits_before.alloc_cnt;
 	hits->free_cnt -= p->hits_before.free_cnt;
@@ -567,9 +567,9 @@ void followed_hits_since(const struct followed_process *p, struct ht_hits *hits)
 }
 
 /* Children that share their parent's place have its hits, and all the same number. */
-void followed_read_hits(struct followed *f, uint64_t passed_ns)
+void tracked_read_hits(struct tracked *f, uint64_t passed_ns)
 {
-	struct followed_process *p;
+	struct tracked_process *p;
 
 	vec_each(&f->list, p) {
 		struct ht_hits hits;
@@ -585,9 +585,9 @@ void followed_read_hits(struct followed *f, uint64_t passed_ns)
 	}
 }
 
-double followed_hits_per_s(void *f, pid_t pid)
+double tracked_hits_per_s(void *f, pid_t pid)
 {
-	const struct followed_process *p = followed_find(f, pid);
+	const struct tracked_process *p = tracked_find(f, pid);
 
 	return p ? p->hits_per_s : 0;
 }

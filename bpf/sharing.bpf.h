@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * way.bpf.h - which of two probes at one site counts.
+ * sharing.bpf.h - which of two probes at one site counts.
  *
- * The probes of a file can be attached in several ways (user/track/plan.c), and move from one to
+ * The probes of a file can be attached with several sharings (user/track/plan.c), and move from one to
  * another while the program runs. In a move the new ones are in place before the old ones go, so
  * that no free is missed; a free that is seen twice is found once. An allocation must be drawn for
  * once, and must not be missed either. Between "the old count" and "the new count" is a time in
@@ -10,10 +10,10 @@
  * the same trap, finds that it did. (A switch at one moment would not do: the kernel calls the
  * newer handler first, so a hit in between would find first the new and then the old not to count.)
  *
- * A call ends with the return probe of the way that its entry was seen by: see call_return().
+ * A call ends with the return probe of the sharing that its entry was seen by: see call_return().
  */
-#ifndef HT_WAY_BPF_H
-#define HT_WAY_BPF_H
+#ifndef HT_SHARING_BPF_H
+#define HT_SHARING_BPF_H
 
 static __always_inline struct ht_calls *calls_get(__u32 tid)
 {
@@ -29,18 +29,18 @@ static __always_inline struct ht_calls *calls_get(__u32 tid)
 	return bpf_map_lookup_elem(&pending, &tid);
 }
 
-/* Index: id of a file. Bit n: probes attached in way n count; 0: there is only one way. */
-__u8 ht_ways[HT_FILES_CAP];
+/* Index: id of a file. Bit n: probes of sharing n (HT_SHARING_*) count; 0: all, there is only one. */
+__u8 ht_sharings[HT_FILES_CAP];
 /* Of how many files there may be another than one: while of none, all probes count. */
-__u32 ht_ways_cnt;
+__u32 ht_sharings_cnt;
 
-static __always_inline bool ways_differ(void)
+static __always_inline bool sharings_differ(void)
 {
-	return *(volatile __u32 *)&ht_ways_cnt != 0;
+	return *(volatile __u32 *)&ht_sharings_cnt != 0;
 }
 
-/* Has the other way's probe taken this very hit? */
-static __always_inline bool way_is_second(struct pt_regs *ctx, __u32 way)
+/* Has the other sharing's probe taken this very hit? */
+static __always_inline bool sharing_is_second(struct pt_regs *ctx, __u32 sharing)
 {
 	__u64 sp = PT_REGS_SP(ctx);
 	struct ht_calls *calls;
@@ -51,25 +51,25 @@ static __always_inline bool way_is_second(struct pt_regs *ctx, __u32 way)
 	calls = calls_get(bpf_get_current_pid_tgid());
 	if (!calls)
 		return false;
-	if (calls->seen_sp == sp && calls->seen_way != way) {
+	if (calls->seen_sp == sp && calls->seen_sharing != sharing) {
 		calls->seen_sp = 0;
 		return true;
 	}
 	calls->seen_sp = sp;
-	calls->seen_way = way;
+	calls->seen_sharing = sharing;
 	return false;
 }
 
-static __always_inline bool way_counts(struct pt_regs *ctx, __u64 cookie)
+static __always_inline bool sharing_counts(struct pt_regs *ctx, __u64 cookie)
 {
-	__u32 way = HT_COOKIE_WAY(cookie);
-	__u8 ways = *(volatile __u8 *)&ht_ways[HT_COOKIE_FILE(cookie)];
+	__u32 sharing = HT_COOKIE_SHARING(cookie);
+	__u8 sharings = *(volatile __u8 *)&ht_sharings[HT_COOKIE_FILE(cookie)];
 
-	if (!ways)
+	if (!sharings)
 		return true;
-	if (!(ways & 1U << way))
+	if (!(sharings & 1U << sharing))
 		return false;
-	return !(ways & (ways - 1)) || !way_is_second(ctx, way);
+	return !(sharings & (sharings - 1)) || !sharing_is_second(ctx, sharing);
 }
 
 #endif
