@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "cmd/serve_options.h"
+#include "cmd/serve_settings.h"
 #include "config/option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "budget/budget.h"
 #include "cmd/serve_options.h"
+#include "cmd/serve_settings.h"
 
 #define EXAMPLE "tools/packaging/serve.toml"
 
