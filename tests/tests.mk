@@ -184,15 +184,25 @@ fuzz-programs: $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c)
 TEST_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 # It compares its own table with and without sections: lld's .plt is known by its section only.
 $(B)/tests/unit/test_unwind_table: TEST_LD :=
+# What tests share that the program does not have.
+$(B)/libtests.a: $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $^
+$(B)/tests/lib/%.o: tests/lib/%.c $(B)/flags | $(GEN)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(TEST_LD) $(LIBS)
 
-$(B)/tests/%: tests/%.c $(B)/libheaptap.a $(B)/flags
+$(B)/tests/%: tests/%.c $(B)/libtests.a $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(TEST_LD) -lcmocka $(LIBS) -pthread
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(B)/libtests.a $(B)/libheaptap.a $(TEST_LD) -lcmocka $(LIBS) -pthread
 
 -include $(wildcard $(B)/tests/*/*.d)
 

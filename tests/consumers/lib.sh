@@ -28,7 +28,7 @@ consumer_init() {
 	trap 'rm -rf "$work"' EXIT
 	profile=$work/profile.pb.gz
 	if ! ${CC:-cc} -std=gnu11 -O1 -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/make_profile" \
-		tests/consumers/make_profile.c "$B/libheaptap.a" -lprotobuf-c -lz -lm \
+		tests/consumers/make_profile.c tests/lib/pprof_check.c "$B/libheaptap.a" -lprotobuf-c -lz -lm \
 		>"$work/log" 2>&1 || ! "$work/make_profile" "$profile" >>"$work/log" 2>&1; then
 		not_ok setup "the profile cannot be made" "$work/log"
 		exit 1

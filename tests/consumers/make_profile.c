@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/pprof_check.h"
 #include "../unit/made_note.h"
 #include "base/err.h"
 #include "profile/pprof.h"

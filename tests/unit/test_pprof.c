@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/pprof_check.h"
 #include "made_note.h"
 #include "base/err.h"
 #include "profile/gunzip.h"

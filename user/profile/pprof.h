@@ -19,10 +19,4 @@ int pprof_bytes(const struct profile *p, uint64_t *ret);
 int pprof_read(int fd, struct profile **ret, struct err *why);
 int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct err *why);
 
-/*
- * The rules of a valid profile: ids, strings, references, UTF-8, mappings with lines,
- * one value per label key. 0, or -EBADMSG with the first broken rule in why.
- */
-int pprof_check(const void *data, size_t bytes, struct err *why);
-
 #endif

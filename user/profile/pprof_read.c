@@ -9,7 +9,7 @@
  * size), and every error names the offset of the part that is wrong.
  *
  * Reads what any writer may produce: ids that are any numbers in any order, unknown fields. A
- * reference that leads nowhere is an error, not a guess. pprof_check() is the strict one.
+ * reference that leads nowhere is an error, not a guess. tests/lib/pprof_check.c is the strict one.
  */
 #include <errno.h>
 #include <math.h>

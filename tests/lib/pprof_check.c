@@ -9,6 +9,8 @@
  * why->offset is that of the broken part only for what is wrong on the wire or in a string;
  * else the text names the part by its position in its table.
  */
+#include "pprof_check.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
