@@ -22,7 +22,7 @@ serve_ways() { serve --listen 127.0.0.1:0 --rate 1 --comm '^way-' "$@"; }
 # way_is WAY CNT: of the C library's probes
 way_is() {
 	get "$url/metrics" |
-		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",sharing=\"$1\"\} $2$" >/dev/null
+		grep -E "^heaptap_probed_processes\{file=\"[^\"]*libc\.so\.6\",id=\"[0-9]+\",way=\"$1\"\} $2$" >/dev/null
 }
 # defined_cnt GUARDIAN: definitions are those of the process that holds the probes
 defined_cnt() { grep -c "[pr]:heaptap_$1_" $definitions; }

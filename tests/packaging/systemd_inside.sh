@@ -149,7 +149,7 @@ for i in 1 2 3 4 5 6; do
 	systemd-run -q -p User=nobody sh -c \
 		"while sleep 0.1; do printf 'up 500 64\ndown 500\n'; done | /usr/local/bin/first-$i >/dev/null"
 done
-shares() { get "$url/metrics" | grep '^heaptap_probed_processes{.*sharing="event"} 7$' >/dev/null; }
+shares() { get "$url/metrics" | grep '^heaptap_probed_processes{.*way="event"} 7$' >/dev/null; }
 await 30 shares && ok "seven processes share probes" || not_ok "seven processes share probes" \
 	"$(get "$url/metrics" | grep '^heaptap_probed_processes')"
 systemctl stop heaptap

@@ -60,7 +60,7 @@ class Serve:
         with urllib.request.urlopen(self.url + "metrics", timeout=60) as page:
             text = page.read().decode()
         return {m[1]: (m[2], float(m[3])) for m in re.finditer(
-            r'^heaptap_probed_processes\{file="([^"]*/libc\.so\.6)",id="\d+",sharing="(\w+)"\} (\S+)$',
+            r'^heaptap_probed_processes\{file="([^"]*/libc\.so\.6)",id="\d+",way="(\w+)"\} (\S+)$',
             text, re.M)}
 
     def wait(self, library, way, count):

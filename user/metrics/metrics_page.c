@@ -288,7 +288,7 @@ static void put_files(struct metric_text *m, const struct serve_view *v)
 			metric_begin(m);
 			metric_label(m, "file", f->path);
 			metric_label(m, "id", id);
-			metric_label(m, "sharing", f->sharing);
+			metric_label(m, "way", f->sharing);
 			metric_value(m, field_of(f, &file_families[i]));
 		}
 	}
