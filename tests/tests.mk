@@ -18,9 +18,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
-# test_kill reads in the kernel's log whether a guardian failed: test_tap, which kills guardians, begins long after it.
-E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve kill slow_names hold_cost attach_time metrics \
-	endless hostile tap mute serve serve_ways)
+# test_kill reads in the kernel's log whether a guardian failed: it begins after test_tap, which kills guardians, is over.
+E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,tap budget budget_serve slow_names hold_cost attach_time metrics \
+	endless hostile mute serve serve_ways kill)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
@@ -194,10 +194,10 @@ $(B)/tests/lib/%.o: tests/lib/%.c $(B)/flags | $(GEN)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libheaptap.a $(B)/flags
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libtests.a $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libheaptap.a $(TEST_LD) $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< $(B)/libtests.a $(B)/libheaptap.a $(TEST_LD) $(LIBS)
 
 $(B)/tests/%: tests/%.c $(B)/libtests.a $(B)/libheaptap.a $(B)/flags
 	@mkdir -p $(@D)

@@ -18,7 +18,7 @@ run() {
 	tmux kill-server 2>/dev/null
 	run_cnt=$((run_cnt + 1))
 	tmux new-session -d -x "$columns" -y "$lines" \
-		"env LANG=C.UTF-8 ${ENV:-A=B} '$heaptap' top $*; echo STATUS \$?; stty -a | grep -oE -- '-?(icanon|echo)\\>'; exec sleep 1000"
+		"trap : INT; env LANG=C.UTF-8 ${ENV:-A=B} '$heaptap' top $*; echo STATUS \$?; trap '' INT; stty -a | grep -oE -- '-?(icanon|echo)\\>'; exec sleep 1000"
 }
 screen() { tmux capture-pane -p "$@" >"$work/screen" 2>&1; }
 shows() { screen && grep -q -- "$1" "$work/screen"; }

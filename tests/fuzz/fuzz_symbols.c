@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/find_symbol.h"
 #include "cost.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		return 0;
 	if (!elf_symbols_load(ef, NULL, &s)) {
 		elf_symbols_each(s, touch, &sum);
-		elf_symbols_by_name(s, "malloc", &sym);
+		find_symbol(s, "malloc", &sym);
 		check_table(s);
 		if (!alloc_file_scan(ef, s, &opts, &af)) {
 			check_allocator(af, ef);

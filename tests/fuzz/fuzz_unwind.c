@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/find_row.h"
 #include "cost.h"
 #include "elf/elf_file.h"
 #include "unwind/unwind_table_priv.h"
@@ -98,7 +99,7 @@ static void check_page(const struct unwind_table *t, uint32_t page, uint32_t *se
 			abort();
 		if (rows[i].cfa >= HT_CFA_CNT || rows[i].rbp > HT_RBP_UNDEFINED)
 			abort();
-		if (unwind_table_find(t, base + rows[i].pc_lo) != &rows[i])
+		if (find_row(t, base + rows[i].pc_lo) != &rows[i])
 			abort();
 	}
 }

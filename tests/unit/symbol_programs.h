@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_symbol.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 
@@ -225,7 +226,7 @@ TEST_UNUSED static uint64_t address_of(int fd, const char *name)
 
 	assert_int_equal(elf_file_open_fd(fd, &ef), 0);
 	assert_int_equal(elf_symbols_load(ef, NULL, &syms), 0);
-	if (elf_symbols_by_name(syms, name, &sym) == 0)
+	if (find_symbol(syms, name, &sym) == 0)
 		vaddr = sym.vaddr;
 	all = elf_symbols_all(syms, &cnt);
 	for (size_t i = 0; i < cnt && !vaddr; i++)

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_symbol.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
@@ -60,7 +61,7 @@ static const struct alloc_site *site_of(const struct scanned *s, const char *sym
 	const struct alloc_site *site;
 	struct elf_symbol sym;
 
-	if (elf_symbols_by_name(s->syms, symbol, &sym))
+	if (find_symbol(s->syms, symbol, &sym))
 		return NULL;
 	vec_each(&s->af->sites, site)
 		if (site->fn_vaddr == sym.vaddr)
@@ -261,11 +262,10 @@ static void test_libc_inner(void **state)
 		found++;
 		assert_int_equal(s.err, 0);
 		for (i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-			if (!elf_symbols_by_name(s.syms, outside[i], &sym) &&
-			    is_inner(&s, sym.vaddr))
+			if (!find_symbol(s.syms, outside[i], &sym) && is_inner(&s, sym.vaddr))
 				fail_msg("%s: %s is inner", paths[p], outside[i]);
 		for (i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
-			assert_int_equal(elf_symbols_by_name(s.syms, inside[i], &sym), 0);
+			assert_int_equal(find_symbol(s.syms, inside[i], &sym), 0);
 			assert_true(is_inner(&s, sym.vaddr));
 			assert_true(is_inner(&s, sym.vaddr + sym.bytes - 1));
 		}
@@ -285,11 +285,11 @@ static void test_library_inner(void **state)
 	if (!scan(LIB "libmimalloc.so.2", &s))
 		skip();
 	assert_int_equal(s.err, 0);
-	assert_int_equal(elf_symbols_by_name(s.syms, "mi_malloc", &sym), 0);
+	assert_int_equal(find_symbol(s.syms, "mi_malloc", &sym), 0);
 	assert_true(is_inner(&s, sym.vaddr));
-	assert_int_equal(elf_symbols_by_name(s.syms, "mi_process_init", &sym), 0);
+	assert_int_equal(find_symbol(s.syms, "mi_process_init", &sym), 0);
 	assert_true(is_inner(&s, sym.vaddr));
-	assert_int_equal(elf_symbols_by_name(s.syms, "mi_heap_realpath", &sym), 0);
+	assert_int_equal(find_symbol(s.syms, "mi_heap_realpath", &sym), 0);
 	assert_false(is_inner(&s, sym.vaddr));
 	drop(&s);
 }
@@ -366,11 +366,11 @@ static void check_static(const char *path, const char *family)
 	assert_null(site_of(&s, "_Znwm"));
 	assert_null(site_of(&s, "_Znam"));
 	assert_null(site_of(&s, "_ZdlPv"));
-	if (!elf_symbols_by_name(s.syms, "_Znwm", &sym))
+	if (!find_symbol(s.syms, "_Znwm", &sym))
 		assert_false(is_inner(&s, sym.vaddr));
-	assert_int_equal(elf_symbols_by_name(s.syms, "strdup", &sym), 0);
+	assert_int_equal(find_symbol(s.syms, "strdup", &sym), 0);
 	assert_false(is_inner(&s, sym.vaddr));
-	assert_int_equal(elf_symbols_by_name(s.syms, "calloc", &sym), 0);
+	assert_int_equal(find_symbol(s.syms, "calloc", &sym), 0);
 	assert_true(is_inner(&s, sym.vaddr));
 	drop(&s);
 	unlink(path);
@@ -460,9 +460,9 @@ static void test_own_functions(void **state)
 		if (!s.err) {
 			check_rules(&s, path);
 			assert_string_equal(s.af->family, "malloc");
-			assert_int_equal(elf_symbols_by_name(s.syms, cases[i].inner, &sym), 0);
+			assert_int_equal(find_symbol(s.syms, cases[i].inner, &sym), 0);
 			assert_true(is_inner(&s, sym.vaddr));
-			assert_int_equal(elf_symbols_by_name(s.syms, cases[i].outer, &sym), 0);
+			assert_int_equal(find_symbol(s.syms, cases[i].outer, &sym), 0);
 			assert_false(is_inner(&s, sym.vaddr));
 		}
 		drop(&s);

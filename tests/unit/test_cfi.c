@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_row.h"
 #include "elf/elf_file.h"
 #include "unwind/unwind_table.h"
 
@@ -197,7 +198,7 @@ struct expected_row {
 
 static void assert_row(const struct unwind_table *t, uint64_t vaddr, const struct ht_row *want)
 {
-	const struct ht_row *row = unwind_table_find(t, vaddr);
+	const struct ht_row *row = find_row(t, vaddr);
 
 	if (!row) {
 		assert_int_equal(want->cfa, HT_CFA_NONE);
@@ -494,7 +495,7 @@ static struct unwind_table *build_spans(const struct span *span, size_t cnt, uin
 
 static void assert_cfa(const struct unwind_table *t, uint64_t vaddr, int cfa, int off)
 {
-	const struct ht_row *row = unwind_table_find(t, vaddr);
+	const struct ht_row *row = find_row(t, vaddr);
 
 	assert_int_equal(row ? row->cfa : HT_CFA_NONE, cfa);
 	assert_int_equal(row ? row->cfa_off : 0, off);
@@ -591,12 +592,12 @@ static void test_find(void **state)
 		for (lo = 0; lo < 0x10000; lo += 1 + (uint32_t)random() % 40) {
 			for (i = cnt - 1; rows[i].pc_lo > lo; i--)
 				;
-			assert_ptr_equal(unwind_table_find(&t, 7 << 16 | lo), &rows[i]);
+			assert_ptr_equal(find_row(&t, 7 << 16 | lo), &rows[i]);
 		}
-		assert_ptr_equal(unwind_table_find(&t, 7 << 16 | 0xffff), &rows[cnt - 1]);
+		assert_ptr_equal(find_row(&t, 7 << 16 | 0xffff), &rows[cnt - 1]);
 	}
-	assert_null(unwind_table_find(&t, 6 << 16));
-	assert_null(unwind_table_find(&t, 8 << 16));
+	assert_null(find_row(&t, 6 << 16));
+	assert_null(find_row(&t, 8 << 16));
 }
 
 /* Every prefix of a good section, and every byte of it changed: no crash, sound tables. */

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_symbol.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
@@ -226,8 +227,8 @@ static void symbols_of_a_real_program(void **state)
 	assert_int_equal(elf_file_open_mem(bytes, debug_only_bytes(d), &reduced), 0);
 	assert_int_equal(elf_symbols_load(ef, NULL, &before), 0);
 	assert_int_equal(elf_symbols_load(reduced, NULL, &after), 0);
-	assert_int_equal(elf_symbols_by_name(before, "debug_only_new", &was), 0);
-	assert_int_equal(elf_symbols_by_name(after, "debug_only_new", &is), 0);
+	assert_int_equal(find_symbol(before, "debug_only_new", &was), 0);
+	assert_int_equal(find_symbol(after, "debug_only_new", &is), 0);
 	assert_int_equal(is.vaddr, was.vaddr);
 	elf_symbols_free(before);
 	elf_symbols_free(after);

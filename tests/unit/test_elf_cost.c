@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_row.h"
 #include "costly_elf.h"
 #include "elf/elf_budget.h"
 #include "elf/elf_file.h"
@@ -192,8 +193,8 @@ static void test_table_ends(void **state)
 	assert_true(part->row_cnt < whole->row_cnt);
 	for (uint64_t pc = COSTLY_TEXT_VADDR; pc < COSTLY_TEXT_VADDR + 4UL * whole->fde_cnt;
 	     pc += 2) {
-		const struct ht_row *a = unwind_table_find(whole, pc);
-		const struct ht_row *b = unwind_table_find(part, pc);
+		const struct ht_row *a = find_row(whole, pc);
+		const struct ht_row *b = find_row(part, pc);
 
 		if (!b || b->cfa == HT_CFA_NONE)
 			continue;

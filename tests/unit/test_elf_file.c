@@ -416,22 +416,15 @@ static void test_large_file(void **state)
 static void test_own_program(void **state)
 {
 	struct elf_file *ef;
-	size_t bytes, image_bytes;
-	const uint8_t *image;
-	struct stat st;
+	size_t cnt;
 
 	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	assert_non_null(elf_file_interp(ef));
 	assert_non_null(strstr(elf_file_interp(ef), "ld"));
 	assert_null(elf_file_soname(ef));
-	elf_file_section_heads(ef, &bytes);
-	assert_true(bytes > 10);
-	image = elf_file_image(ef, &image_bytes);
-	assert_non_null(image);
-	assert_int_equal(stat("/proc/self/exe", &st), 0);
-	assert_int_equal(image_bytes, st.st_size);
-	assert_memory_equal(image, ELFMAG, SELFMAG);
+	elf_file_section_heads(ef, &cnt);
+	assert_true(cnt > 10);
 	elf_file_close(ef);
 }
 

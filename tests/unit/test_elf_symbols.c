@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_symbol.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "made_elf.h"
@@ -185,16 +186,16 @@ static void test_by_name(void **state)
 	m = with_table(t, SHT_DYNSYM, NULL, 0);
 	assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 	assert_int_equal(elf_symbols_load(ef, NULL, &s), 0);
-	assert_int_equal(elf_symbols_by_name(s, "alias_two", &sym), 0);
+	assert_int_equal(find_symbol(s, "alias_two", &sym), 0);
 	assert_int_equal(sym.vaddr, base + 16);
 	assert_int_equal(sym.bytes, 4);
 	assert_string_equal(sym.name, "alias_two");
-	assert_int_equal(elf_symbols_by_name(s, "alias_one", &sym), 0);
-	assert_int_equal(elf_symbols_by_name(s, "hidden", &sym), 0);
+	assert_int_equal(find_symbol(s, "alias_one", &sym), 0);
+	assert_int_equal(find_symbol(s, "hidden", &sym), 0);
 	assert_true(sym.is_local);
-	assert_int_equal(elf_symbols_by_name(s, "import", &sym), -ENOENT);
-	assert_int_equal(elf_symbols_by_name(s, "data", &sym), -ENOENT);
-	assert_int_equal(elf_symbols_by_name(s, "alias", &sym), -ENOENT);
+	assert_int_equal(find_symbol(s, "import", &sym), -ENOENT);
+	assert_int_equal(find_symbol(s, "data", &sym), -ENOENT);
+	assert_int_equal(find_symbol(s, "alias", &sym), -ENOENT);
 	assert_int_equal(elf_symbols_each(s, count, &seen), 0);
 	assert_int_equal(seen.functions, 3);
 	assert_int_equal(seen.locals, 1);

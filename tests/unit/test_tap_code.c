@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_symbol.h"
 #include "alloc/allocators.h"
 #include "base/err.h"
 #include "elf/elf_file.h"
@@ -119,7 +120,7 @@ static uint64_t own_bias(const struct elf_symbols *syms)
 {
 	struct elf_symbol s;
 
-	assert_int_equal(elf_symbols_by_name(syms, "je_malloc", &s), 0);
+	assert_int_equal(find_symbol(syms, "je_malloc", &s), 0);
 	return (uint64_t)(uintptr_t)je_malloc - s.vaddr;
 }
 

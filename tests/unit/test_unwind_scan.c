@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_row.h"
 #include "elf/elf_file.h"
 #include "unwind/unwind_table_priv.h"
 #include "unwind/unwind_table.h"
@@ -36,7 +37,7 @@ struct tally {
 static int on_row(void *arg, uint64_t vaddr, const struct ht_row *row)
 {
 	struct tally *n = arg;
-	const struct ht_row *want = unwind_table_find(n->table, vaddr);
+	const struct ht_row *want = find_row(n->table, vaddr);
 	int64_t off = row->cfa_off;
 
 	if (!want || (want->cfa != HT_CFA_RSP && want->cfa != HT_CFA_RBP))

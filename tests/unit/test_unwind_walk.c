@@ -28,6 +28,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/find_row.h"
 #include "elf/elf_file.h"
 #include "unwind/unwind_table.h"
 
@@ -100,7 +101,7 @@ static const struct ht_row *row_at(uint64_t pc)
 
 	for (i = 0; i < mapping_cnt; i++) {
 		if (pc >= mappings[i].start && pc < mappings[i].end)
-			return unwind_table_find(mappings[i].table, pc - mappings[i].bias);
+			return find_row(mappings[i].table, pc - mappings[i].bias);
 	}
 	return NULL;
 }

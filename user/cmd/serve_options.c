@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
-#include "cmd/serve_settings.h"
 #include "http/http.h"
 #include "http/listen.h"
 #include "push/push_http.h"

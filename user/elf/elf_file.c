@@ -325,9 +325,3 @@ int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val)
 	}
 	return -ENOENT;
 }
-
-const uint8_t *elf_file_image(const struct elf_file *ef, size_t *ret_bytes)
-{
-	*ret_bytes = elf_image_bytes(ef->im);
-	return elf_image_map(ef->im);
-}

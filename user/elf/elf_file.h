@@ -110,11 +110,4 @@ int elf_file_section_at(struct elf_file *ef, size_t idx, struct elf_section *ret
 /* First value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
 int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val);
 
-/*
- * The whole image, for libelf and libdw. NULL: out of memory. It maps the file: should somebody
- * truncate the file afterwards, reading it is fatal (SIGBUS), so this is for the symbol helper
- * process. Everything else here reads copies and is safe.
- */
-const uint8_t *elf_file_image(const struct elf_file *ef, size_t *ret_bytes);
-
 #endif

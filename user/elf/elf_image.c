@@ -12,10 +12,6 @@
  * Bytes that have vanished since open read as zeros, which the parsers refuse like any damage. Holes of a
  * sparse file are zeros without being read: they cost their maker nothing, and so no memory here.
  * The price: what is read is private memory, not shared page cache, until the image is closed.
- *
- * elf_image_map() gives the other trade for the one user who needs a whole image at once (DWARF
- * readers): a private file mapping, shared with the page cache, which does fault when the file
- * shrinks. It belongs into a process whose death is expected, such as the symbol helper.
  */
 #include "elf/elf_image.h"
 
@@ -40,7 +36,6 @@ struct elf_image {
 	size_t bytes;
 	int fd; /* -1: data is complete and on the heap */
 	uint8_t *chunk_read; /* one byte per chunk */
-	uint8_t *mapped; /* elf_image_map() */
 	bool has_holes; /* perhaps */
 	struct elf_budget *budget; /* NULL: no limit */
 };
@@ -109,8 +104,6 @@ void elf_image_close(struct elf_image *im)
 {
 	if (!im)
 		return;
-	if (im->mapped)
-		munmap(im->mapped, im->bytes);
 	if (!im->chunk_read)
 		free(im->data); /* a copy; a file without its bitmap has no data yet */
 	else if (im->data)
@@ -191,19 +184,4 @@ const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t 
 	    !read_chunks(im, off / CHUNK_BYTES, (off + bytes - 1) / CHUNK_BYTES))
 		return NULL;
 	return im->data + off;
-}
-
-const uint8_t *elf_image_map(struct elf_image *im)
-{
-	void *p;
-
-	if (im->fd < 0)
-		return im->data;
-	if (!im->mapped) {
-		p = mmap(NULL, im->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, im->fd, 0);
-		if (p == MAP_FAILED)
-			return NULL;
-		im->mapped = p;
-	}
-	return im->mapped;
 }

@@ -23,7 +23,5 @@ size_t elf_image_bytes(const struct elf_image *im);
 /* [off, off + bytes), or NULL: the file is not that long, or too much of it was read. Never moves, never
  * faults. */
 const uint8_t *elf_image_get(const struct elf_image *im, uint64_t off, uint64_t bytes);
-/* The whole file, mapped: see the essay in elf_image.c before using it. NULL: cannot be mapped. */
-const uint8_t *elf_image_map(struct elf_image *im);
 
 #endif

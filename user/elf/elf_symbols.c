@@ -558,28 +558,3 @@ int elf_symbols_each(const struct elf_symbols *s,
 		}
 	return 0;
 }
-
-struct by_name {
-	const char *name;
-	struct elf_symbol *ret;
-};
-
-static int match_name(void *ctx, const struct elf_symbol *sym)
-{
-	struct by_name *q = ctx;
-
-	if (strcmp(sym->name, q->name))
-		return 0;
-	*q->ret = *sym;
-	return 1;
-}
-
-int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret)
-{
-	struct by_name q = { .name = name, .ret = ret };
-
-	if (!elf_symbols_each(s, match_name, &q))
-		return -ENOENT;
-	ret->name = name;
-	return 0;
-}

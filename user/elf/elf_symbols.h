@@ -21,7 +21,7 @@ struct elf_symbol {
 	uint64_t bytes; /* 0 = unknown: reaches to the next symbol */
 	const char *name; /* linkage name without @version, owned by the table */
 	bool is_plt;
-	bool is_local; /* STB_LOCAL; set by elf_symbols_each() and elf_symbols_by_name() */
+	bool is_local; /* STB_LOCAL; set by elf_symbols_each() */
 };
 
 /* Cheap: finds the tables; they are sorted when an address is first looked up.
@@ -41,12 +41,5 @@ const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *re
  */
 int elf_symbols_each(const struct elf_symbols *s,
 		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx);
-
-/*
- * Every *defined function* named `name` (all aliases are searched, not only the one that the
- * table above kept for its address). Looks in .dynsym, .symtab, .gnu_debugdata and debug.
- * -ENOENT when there is none. ret->name is the name that was passed.
- */
-int elf_symbols_by_name(const struct elf_symbols *s, const char *name, struct elf_symbol *ret);
 
 #endif

@@ -109,11 +109,24 @@ void top_screen_close(struct top_screen *s)
 	free(s);
 }
 
+/* curses learns of a new size by a signal, which may come while nobody waits for a key. */
+static void follow_size(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row &&
+	    is_term_resized(size.ws_row, size.ws_col)) {
+		resizeterm(size.ws_row, size.ws_col);
+		clearok(stdscr, TRUE);
+	}
+}
+
 void top_screen_size(const struct top_screen *s, size_t *ret_columns, size_t *ret_lines)
 {
 	struct winsize size;
 
 	if (!s->is_plain) {
+		follow_size();
 		*ret_columns = (size_t)(COLS > 0 ? COLS : 1);
 		*ret_lines = (size_t)(LINES > 0 ? LINES : 1);
 	} else if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col && size.ws_row) {

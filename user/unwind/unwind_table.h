@@ -46,7 +46,5 @@ int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *mar
 /* The same without what following instructions finds where the file says nothing: for tests. */
 int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
-/* The row that holds for vaddr, or NULL. What BPF does; for tests and doctor. */
-const struct ht_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr);
 
 #endif
