@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bins.bpf.h - how large blocks were, and how long they lived, by stack and context.
+ * bins.bpf.h - sizes and lifetimes of blocks, by stack and context.
  *
- * `totals` says how much a stack allocated and how much of that was freed. Here the same sums are divided in
- * powers of two: allocated samples by size, freed ones by the time from the return of the call that
- * allocated to the entry of the one that freed. What the probes take is in it: a microsecond or so, so that
- * the bins below tell little apart. What is not freed is in no bin of lifetimes: it has lived at least its
- * age, and `live` knows that.
+ * `totals` says how much a stack allocated and how much of that was freed. Here the same sums are divided by
+ * powers of two: allocated samples by size, freed samples by lifetime. A lifetime goes from the return of the
+ * allocating call to the entry of the freeing call. It includes the time that the probes take, a microsecond or
+ * so, so the bins below that tell little apart. A block that is not freed is in no bin of lifetimes: it has
+ * lived at least its age, which `live` knows.
  *
- * Objects and bytes, because each answers a question that the other cannot. What churn costs is calls, so
- * objects; but of small blocks few are sampled, and each stands for many, so their number is rough. Samples are
- * drawn by bytes, so the bytes of a bin are as sure as any other sum, and have their variance beside them.
+ * Both objects and bytes are kept, because each answers a question that the other cannot. The cost of churn is
+ * calls, so objects. But few small blocks are sampled and each stands for many, so their number is rough.
+ * Samples are drawn by bytes, so the bytes of a bin are as exact as any other sum, and have their variance
+ * beside them.
  *
- * A stack mostly has one size or two, and a few lifetimes. So an entry of the map is one bin, not all of
- * them: 66 bins for each stack would be ten times as much. An entry takes 128 bytes of the kernel's memory: at the
- * default of --max-stacks a map that is full has 64 MiB, and its table 8 MiB from the start. A sample costs one
- * update here when it is allocated and one when it is freed; a call that is not sampled costs nothing.
+ * A stack mostly has one size or two, and a few lifetimes. So a map entry is one bin, not all of them: 66 bins
+ * for each stack would be ten times as much. An entry takes 128 bytes of kernel memory: at the default of
+ * --max-stacks a full map has 64 MiB, and its table 8 MiB from the start. A sample costs one update here at its
+ * allocation and one at its free; a call that is not sampled costs nothing.
  *
- * A bin never has more than the sum in `totals` that it is a part of: it is added to afterwards, only where there
- * is such a sum, and read before it.
+ * A bin never has more than the sum in `totals` that it is a part of: it is incremented after that sum, only
+ * where there is one, and read before it.
  */
 #ifndef HT_BINS_BPF_H
 #define HT_BINS_BPF_H
 
-/* One that is new; NULL: no room for it. */
+/* Make a new bin; NULL: no room for it. */
 static __noinline struct ht_bin *bin_make(const struct ht_live_key *of,
 					  const struct ht_bin_key *key)
 {
@@ -40,7 +41,7 @@ static __noinline struct ht_bin *bin_make(const struct ht_live_key *of,
 	return b;
 }
 
-/* first: HT_BIN_*; n: the size, or the units of time. */
+/* Add a sample to a bin. first: HT_BIN_*; n: the size, or the units of time. */
 static __noinline int bin_add(const struct ht_live_key *of, const struct ht_live *l, __u32 first,
 			      __u64 n)
 {

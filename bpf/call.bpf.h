@@ -2,34 +2,34 @@
 /*
  * call.bpf.h - one call of the allocator: from its entry to its return.
  *
- * At entry the size is known and the stack is the caller's: the draw, the stack and, for
- * realloc, taking the old block out, happen there. The new address is known at return. In between
- * the call waits in `pending`, found again by {thread, stack pointer}: at the function's entry
- * rsp points at the return address, and after the return it is exactly 8 more.
+ * At entry the size is known and the stack is the caller's: the draw, the stack walk and, for realloc, taking
+ * the old block out, happen there. The new address is known at return. In between the call waits in `pending`,
+ * found again by {thread, stack pointer}: at the function's entry rsp points at the return address, and after
+ * the return it is exactly 8 more.
  *
- * One allocation may go through several functions that are probed: calloc -> malloc, a library in
- * front of the allocator, its operator new that libstdc++'s is called by, which calls its malloc. The
- * outermost call is the allocation; it and the inner ones are drawn each by itself, and inner ones that
- * are drawn are dropped, so what is kept is right on average whichever was. An inner call is known by
+ * One allocation may go through several probed functions: calloc -> malloc; a library in front of the
+ * allocator; the library's operator new, which calls libstdc++'s, which calls the library's malloc. The
+ * outermost call is the allocation. Outer and inner calls are drawn independently, and inner calls that are
+ * drawn are dropped, so the kept samples are right on average in either case. An inner call is recognised by
  * what is on the stack while it runs, and by nothing that an earlier call left behind:
  *
  *   its return address lies in the allocator's own code: the common case, for one look-up;
  *   rows of functions that allocate and are probed have a mark, and the walk of a sample's stack,
  *     which is needed anyway, ends at the first one (but for one below a signal handler);
- *   a function that *jumps*, to the inner one or to code that calls it, is not on the stack, but its
- *     caller's return address is, and our return probe has put a trampoline there. Functions that may
- *     do so (a flag of the site) are followed to their return whether kept or not: so a trampoline
- *     that is met is that of a call that waits in `pending`, at the inner one's own entry or on the walk.
+ *   a function that *jumps*, to the inner function or to code that calls it, is not on the stack, but
+ *     its caller's return address is, and our return probe has put a trampoline there. Functions that may
+ *     do so (a flag of the site) are followed to their return whether kept or not: so a trampoline, met
+ *     at the inner call's own entry or on the walk, belongs to a call that waits in `pending`.
  *
- * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry
- * behind. It is dropped when a newer call has the same slot, when the table of the thread is full
- * (oldest first) and when the thread ends. With the session attachment a stale entry cannot meet
- * a return at all; with separate entry and return probes every entry clears its slot first.
+ * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry behind. It is
+ * dropped when a newer call has the same slot, when the thread's table is full (oldest first) and when the
+ * thread ends. With session attachment a stale entry cannot meet a return at all; with separate entry and
+ * return probes every entry clears its slot first.
  *
- * With separate probes every call returns here, kept or not. A counting filter by stack pointer says
- * without a look-up, and without a helper to ask who runs, that no thread waits for this return. Only
- * a thread's own hits, its exec and its end change what it waits for, and a hit of a thread is over
- * before its next one: 0 is certain.
+ * With separate probes every call returns here, kept or not. A counting filter by stack pointer says that no
+ * thread waits for this return, without a look-up and without a helper to ask which thread runs. Only a
+ * thread's own hits, its exec and its end change what it waits for, and a hit of a thread is over before its
+ * next one: so 0 is certain.
  */
 #ifndef HT_CALL_BPF_H
 #define HT_CALL_BPF_H
@@ -37,7 +37,7 @@
 const volatile bool ht_realloc_keeps_scope; /* else realloc charges the current scope */
 
 /*
- * Argument number n. All are read and one is chosen, through an empty asm: clang would choose the
+ * Argument number n. All are read and one is chosen, through an empty asm: otherwise clang would choose the
  * offset and load once, and the verifier allows only constant offsets into the context.
  */
 static __always_inline __u64 call_arg(struct pt_regs *ctx, __u32 n)
@@ -70,7 +70,7 @@ static __always_inline bool call_size(struct pt_regs *ctx, __u64 cookie, __u64 *
 		if (((size | cnt) >> 32) && cnt) {
 			__u64 limit = ~0ULL / cnt;
 
-			/* Hidden from clang, which would make a 128-bit product of it. */
+			/* Hidden from clang, which would make it a 128-bit product. */
 			asm volatile("" : "+r"(limit));
 			if (size > limit)
 				return false;
@@ -91,19 +91,19 @@ static __always_inline struct ht_call *calls_find(struct ht_calls *calls, __u64 
 
 __u32 calls_filter[HT_CALLS_FILTER_CNT];
 
-/* A stack is aligned to 16 bytes at a call, and the stacks of threads are MiBs apart. */
+/* At a call the stack is aligned to 16 bytes; the stacks of threads are MiBs apart. */
 static __always_inline __u32 *calls_filter_slot(__u64 sp)
 {
 	return &calls_filter[(sp >> 4 ^ sp >> 19) & (HT_CALLS_FILTER_CNT - 1)];
 }
 
-/* May a call with this stack pointer at its entry wait for its return? */
+/* May a call with this stack pointer at its entry be waiting for its return? */
 static __always_inline bool calls_may_wait(__u64 sp)
 {
 	return *(volatile __u32 *)calls_filter_slot(sp) != 0;
 }
 
-/* A slot for a call of the current thread; when none is free the next in turn is given up. */
+/* Take a slot for a call of the current thread; when none is free, the next in turn is reused. */
 static __always_inline struct ht_call *calls_take(struct ht_calls *calls, __u64 sp)
 {
 	struct ht_call *c = calls_find(calls, 0);
@@ -118,14 +118,14 @@ static __always_inline struct ht_call *calls_take(struct ht_calls *calls, __u64 
 	return c;
 }
 
-/* The current thread does not wait for it any more. */
+/* Free the slot: the current thread does not wait for this call any more. */
 static __always_inline void calls_give(struct ht_call *c)
 {
 	__sync_fetch_and_add(calls_filter_slot(c->sp), -1);
 	c->sp = 0;
 }
 
-/* Who is the caller, by the return address? */
+/* The kind of caller, by the return address. */
 #define CALLER_PLAIN 0
 #define CALLER_INNER 1 /* the allocator itself */
 #define CALLER_NOT_A_FILE 2 /* a return probe's trampoline, or code made at run time */
@@ -139,7 +139,7 @@ static __always_inline int caller_kind(struct ht_walk *w, struct pt_regs *ctx,
 	return file_is_inner(w->map.file_id, ret_addr - w->map.bias) ? CALLER_INNER : CALLER_PLAIN;
 }
 
-/* Who is the caller, and *ret_addr: where the call that is being entered returns to. */
+/* Return the kind of caller. *ret_addr: the return address of the call that is being entered. */
 static __always_inline int call_caller(struct ht_walk *w, struct pt_regs *ctx,
 				       const struct ht_target *t, struct ht_calls *calls,
 				       __u64 *ret_addr)
@@ -160,7 +160,7 @@ static __always_inline int call_caller(struct ht_walk *w, struct pt_regs *ctx,
 	return caller;
 }
 
-/* Was this entry reached by a jump from a call that waits? Also clears what a call that never returned
+/* Was this entry reached by a jump from a waiting call? Also clears the entry that a call that never returned
  * left in this slot. */
 static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, int caller)
 {
@@ -175,7 +175,7 @@ static __always_inline bool calls_is_tail(struct ht_calls *calls, __u64 sp, int 
 	return false;
 }
 
-/* The call is not followed to its return: leave no trace that could mislead later ones. */
+/* The call is not followed to its return: leave nothing that could mislead later calls. */
 static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_target *t,
 				      bool always_returns)
 {
@@ -184,7 +184,7 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 	struct ht_walk *w;
 	__u32 tid;
 
-	/* Only a call that waits with this very stack pointer could be misled by this one. */
+	/* This call could only mislead a call that waits with the same stack pointer. */
 	if (!always_returns || !calls_may_wait(sp))
 		return false;
 	tid = bpf_get_current_pid_tgid();
@@ -202,9 +202,9 @@ static __always_inline bool call_pass(struct pt_regs *ctx, const struct ht_targe
 }
 
 /*
- * realloc(NULL, n) that jumps to malloc: the inner call is the one to record, unless somebody who waits
- * has jumped here. Where a return probe (ours, or another tool's on the same function) has hijacked the
- * return address by then, the inner call sees a trampoline: the true address is left for it.
+ * realloc(NULL, n) that jumps to malloc: record the inner call, unless a waiting call has jumped here. If a
+ * return probe (ours, or another tool's on the same function) has replaced the return address by then, the
+ * inner call sees a trampoline: so the true address is left for it.
  */
 static __always_inline bool call_delegate(struct pt_regs *ctx, const struct ht_target *t)
 {
@@ -227,8 +227,8 @@ static __always_inline bool call_delegate(struct pt_regs *ctx, const struct ht_t
 	return false;
 }
 
-/* The call of this entry, noted in `pending`; NULL when it is not to be followed to its return.
- * *ret_is_inner: it is a part of another one. */
+/* Note the call of this entry in `pending`; NULL when it is not followed to its return. *ret_is_inner: it is a
+ * part of another call. */
 static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_regs *ctx,
 						 const struct ht_target *t, __u64 cookie,
 						 bool *ret_is_inner)
@@ -247,7 +247,7 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 		*ret_is_inner = true;
 		return NULL;
 	}
-	/* If it jumps on, the next entry may find a trampoline instead of this address. */
+	/* If the function jumps on, the next entry may find a trampoline instead of this address. */
 	if (caller == CALLER_INNER && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS))
 		return NULL;
 	c = calls_take(calls, sp);
@@ -257,8 +257,8 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 	return c;
 }
 
-/* What is told of a sample beside its size; is_entry: as of stack_capture(). false: it is a part of
- * another call. */
+/* Record everything about a sample but its size; is_entry: as in stack_capture(). false: the call is a part of
+ * another one. */
 static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx,
 					  struct ht_target *t, struct ht_live *fresh,
 					  __u32 nest_mask, bool is_entry)
@@ -274,7 +274,7 @@ static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx
 	return true;
 }
 
-/* A call that is kept, that takes a sampled block out, or that may jump on. true: its return must be
+/* Begin a call that is kept, that takes a sampled block out, or that may jump on. true: its return must be
  * seen. nest_mask: rows (HT_ROW_*) of functions that would have seen an outer call of this size. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
 				       __u64 size_bytes, __u32 threshold, __u32 nest_mask,
@@ -316,13 +316,13 @@ out:
 	return c;
 }
 
-/* A program that is for one kind of site has its cookie, less the file and the sharing, as a constant;
- * others ask for it at every hit. */
+/* A program for one kind of site has its cookie, without file and sharing, as a constant; others ask for the
+ * cookie at every hit. */
 #define SITE_ANY 0
 
 /*
- * Entry of an allocating function. true: its return must be seen. always_returns: the return probe
- * fires whatever this says (no session attachment).
+ * Entry of an allocating function. true: its return must be seen. always_returns: the return probe fires
+ * whatever this returns (no session attachment).
  */
 static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool always_returns)
 {
@@ -446,10 +446,10 @@ static __always_inline void call_return(struct pt_regs *ctx, bool always_returns
 			stat_inc(HT_STAT_PENDING_LOST);
 		return;
 	}
-	/* Where two sharings are in place the other one's return probe comes here too. */
+	/* Where two sharings are in place, the return probe of the other one comes here, too. */
 	if (HT_COOKIE_SHARING(c->cookie) != HT_COOKIE_SHARING(bpf_get_attach_cookie(ctx)))
 		return;
-	/* What a call of an image that is over holds, slots above all, may be somebody else's. */
+	/* The references of an ended image's call, above all its slots, may have a new owner. */
 	if ((c->is_kept || c->has_old) && c->generation == t->generation)
 		call_end(ctx, t, tgid, c);
 	calls_give(c);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * heaptap.bpf.c - the programs. What they do is in the *.bpf.h files, in the order of the
- * pipeline: target -> sample -> call (entry to return) -> tags (labels, intern), stack -> live,
- * scope, and lifecycle beside.
+ * heaptap.bpf.c - the programs. Their work is in the *.bpf.h files, in the order of the pipeline: target ->
+ * sample -> call (entry to return) -> tags (labels, intern), stack -> live, scope; lifecycle stands beside.
  *
- * Of the allocation programs the one or the pair that fits the kernel is loaded:
+ * The allocation program, or pair of programs, that fits the kernel is loaded:
  *   ht_alloc_session          6.13+: decides at entry whether the return is probed at all
  *   ht_alloc_entry + _return  uprobe_multi (6.6+) or perf_event uprobes (5.15+)
- * Beside the session or the multi programs those of the perf events that processes share can be
- * loaded, ht_event_*: a program is for either links or events. An event has a program to itself, so
- * malloc and free, which nearly all hits are of, have ones that need not ask what they are on: the
- * third trap that a shared event takes for a pair is paid for in part by that.
+ * Beside the session or multi programs, those for perf events that processes share can be loaded,
+ * ht_event_*: a program works with either links or events. An event has a program to itself. So malloc and
+ * free, which cause nearly all hits, have programs that need not ask which function they are on: that partly
+ * pays for the third trap that a shared event takes for a pair.
  * Programs return 0: in a perf_event uprobe that means "make no perf sample".
  */
 #include "vmlinux.h"
@@ -114,7 +113,7 @@ int ht_event_free_ptr(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The probes of a sampler that is in the process itself. */
+/* The probes of a sampler in the process itself. */
 SEC("kprobe/sampled")
 int ht_sampled(struct pt_regs *ctx)
 {
@@ -136,7 +135,7 @@ int ht_task_exit(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Where a loader tells debuggers that its list of libraries has changed. */
+/* The place where a loader tells debuggers that its list of libraries has changed. */
 SEC("kprobe/loaded")
 int ht_loaded(struct pt_regs *ctx)
 {
@@ -145,9 +144,9 @@ int ht_loaded(struct pt_regs *ctx)
 }
 
 /*
- * A tag source that user space found: {tgid, generation, struct ht_tag_source in words}; kind 0: the
- * process has ended. Run by user space itself (BPF_PROG_TEST_RUN), never attached: so that one side
- * only writes the map.
+ * Add a tag source that user space found: {tgid, generation, struct ht_tag_source in words}; kind 0: the
+ * process has ended. User space runs it (BPF_PROG_TEST_RUN); it is never attached. So only one side writes the
+ * map.
  */
 SEC("raw_tp/heaptap_tag_source")
 int ht_add_tag_source(struct bpf_raw_tracepoint_args *ctx)
@@ -173,8 +172,8 @@ int ht_add_tag_source(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * {tgid, flags to set, flags to clear}: the flags of a target, which user space cannot change beside an
- * exec that changes the rest of it. Run as the above. 1: no such target.
+ * Change the flags of a target: {tgid, flags to set, flags to clear}. User space cannot do it itself while an
+ * exec may change the rest of the target. Run as the above. 1: no such target.
  */
 SEC("raw_tp/heaptap_mark_target")
 int ht_mark_target(struct bpf_raw_tracepoint_args *ctx)
@@ -191,8 +190,8 @@ int ht_mark_target(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* {HT_SWEEP_*, id, 0}: take it out when nobody has asked for it; {HT_SWEEP_INSTANCE, task, number}: take it
- * out. Run by user space, never attached. */
+/* {HT_SWEEP_*, id, 0}: take the entry out when nobody has asked for it; {HT_SWEEP_INSTANCE, task, number}: take
+ * the task out. Run by user space, never attached. */
 SEC("raw_tp/heaptap_sweep")
 int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -202,8 +201,8 @@ int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * For user space, as above: {tgid, rate_idx, is_alloc_only} of a target change at once as far as its
- * hits can tell. 1: not a target.
+ * Run by user space, as above: {tgid, rate_idx, is_alloc_only}: change a target, at once as far as its hits can
+ * tell. 1: not a target.
  */
 SEC("raw_tp/heaptap_change")
 int ht_change_target(struct bpf_raw_tracepoint_args *ctx)
@@ -217,7 +216,7 @@ int ht_change_target(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* For user space: {tgid, generation, addr} can no longer be followed to its free. 1: not there. */
+/* Run by user space: {tgid, generation, addr} can no longer be followed to its free. 1: not there. */
 SEC("raw_tp/heaptap_drop")
 int ht_drop_block(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -233,7 +232,7 @@ int ht_drop_block(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* An empty program: what a bare hit costs here (calibration, feature probes). */
+/* An empty program: measures the cost of a bare hit (calibration, feature probes). */
 SEC("kprobe/empty")
 int ht_empty(struct pt_regs *ctx)
 {

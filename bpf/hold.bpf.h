@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hold.bpf.h - a stop for a traced process at the moment when its loader has mapped the libraries and has
- * not run any of their code.
+ * hold.bpf.h - stops a traced process at the moment when its loader has mapped the libraries and has not run
+ * any of their code.
  *
- * The guardian traces a program that heaptap started (user/guardian/tracer.c). The kernel stops it at each
- * exec by itself, when the loader has not begun. For the second stop, at the loader's own mark for
- * debuggers, the thread is sent a signal, which a tracer is shown first and does not pass on. It is
- * one that does nothing when nobody traces it any more: SIGCHLD, which is ignored by default, and
- * which the kernel itself never sends without saying of which child. Blocked it would come later, when
- * nobody waits for it: then it is not sent.
+ * The guardian traces a program that heaptap started (user/guardian/tracer.c). At each exec the kernel stops it
+ * by itself, before the loader begins. The second stop is at the loader's own mark for debuggers: there we send
+ * the thread a signal, which the tracer sees first and does not pass on. The signal does nothing when the
+ * thread is no longer traced: it is SIGCHLD, which is ignored by default, and which the kernel itself never
+ * sends without naming a child. If it is blocked it would arrive later, when nobody waits for it: then it is
+ * not sent.
  */
 #ifndef HT_HOLD_BPF_H
 #define HT_HOLD_BPF_H
 
 #define HT_SIGCHLD 17
 
-/* The cookie is how far from the probe the loader's r_debug.r_state is (0: not known), whose values are
- * in link.h: it is called before it maps libraries, too. */
+/* The cookie is the distance from the probe to the loader's r_debug.r_state (0: not known), whose values are in
+ * link.h: the loader calls this place before it maps libraries, too. */
 #define HT_RT_CONSISTENT 0
 
 static __always_inline bool hold_is_settled(struct pt_regs *ctx)
@@ -29,7 +29,7 @@ static __always_inline bool hold_is_settled(struct pt_regs *ctx)
 	       state == HT_RT_CONSISTENT;
 }
 
-/* Is the current thread, of this target, traced for it? */
+/* Is the current thread, of this target, traced for a hold? */
 static __always_inline bool hold_is_on(const struct ht_target *t)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();

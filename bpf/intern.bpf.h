@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * intern.bpf.h - the tags of a sample into numbers: a slot for its scope, an id for its context.
+ * intern.bpf.h - turns the tags of a sample into numbers: a slot for its scope, an id for its context.
  *
- * A scope that is new is interned from the root down: a slot is only published when its parent is,
- * so a charge always finds the whole chain. Interning copies the names, which is slow (some
- * microseconds) and happens once per scope.
+ * A new scope is interned from the root down: a slot is published only after its parent, so a charge always
+ * finds the whole chain. Interning copies the names, which is slow (some microseconds) and happens once per
+ * scope.
  */
 #ifndef HT_INTERN_BPF_H
 #define HT_INTERN_BPF_H
@@ -38,7 +38,7 @@ static __always_inline void scope_key_of(struct ht_scope_key *key, const struct 
 
 __u32 scope_last; /* last slot that was taken from the fresh ones */
 
-/* A slot that nobody uses; 0: there is none. */
+/* Take an unused slot; 0: there is none. */
 static __always_inline __u32 slot_take(void)
 {
 	__u32 slot = 0;
@@ -51,7 +51,7 @@ static __always_inline __u32 slot_take(void)
 	return slot < HT_SCOPES_CAP ? slot : 0;
 }
 
-/* Publish w->scope under a key, as a child of parent_slot. The slot, 0: no room. */
+/* Publish w->scope under a key, as a child of parent_slot. Returns the slot, 0: no room. */
 __noinline __u32 scope_make(struct ht_walk *arg, __u32 source, __u32 node, __u32 parent_slot)
 {
 	struct ht_walk *w = arg ? walk_self(arg) : NULL;
@@ -120,7 +120,7 @@ static __noinline int node_read(struct scope_node *ret, __u64 desc_addr, __u32 n
 											      -1;
 }
 
-/* What a node says -> w->scope. */
+/* Copy a node into w->scope. */
 __noinline int node_copy(struct ht_walk *w, __u32 node)
 {
 	struct scope_node n;
@@ -145,7 +145,7 @@ __noinline int node_copy(struct ht_walk *w, __u32 node)
 	return 0;
 }
 
-/* Slot of a node of w->tag when it is known; else 0, and its parent -> w->parent. -1: unreadable. */
+/* Return the slot of a node of w->tag when known; else 0, with the node's parent in w->parent. -1: unreadable. */
 __noinline int scope_step(struct ht_walk *w, __u32 node)
 {
 	struct ht_scope_key key;
@@ -164,7 +164,7 @@ __noinline int scope_step(struct ht_walk *w, __u32 node)
 	return 0;
 }
 
-/* Make the scope of a node. Its slot; 0: no room for it; -1: unreadable. */
+/* Make the scope of a node. Returns its slot; 0: no room for it; -1: unreadable. */
 __noinline int scope_child(struct ht_walk *w, __u32 node, __u32 parent_slot)
 {
 	struct ht_tags *sources;
@@ -179,8 +179,8 @@ __noinline int scope_child(struct ht_walk *w, __u32 node, __u32 parent_slot)
 }
 
 /*
- * The way up from w->tag.node to a scope that is known, or to the top -> w->path. How many nodes it
- * has; -1: unreadable. *ret_slot: the known scope, 0: none.
+ * Climb from w->tag.node to a known scope, or to the top, and store the path in w->path. Returns the number of
+ * nodes in it; -1: unreadable. *ret_slot: the known scope, 0: none.
  */
 __noinline int scope_climb(struct ht_walk *w, __u32 *ret_slot)
 {
@@ -207,7 +207,7 @@ __noinline int scope_climb(struct ht_walk *w, __u32 *ret_slot)
 	return node ? -1 : HT_SCOPE_DEPTH_CAP;
 }
 
-/* Make the scopes of the first cnt nodes of w->path below slot. As scope_child(). */
+/* Make the scopes of the first cnt nodes of w->path below slot. Returns as scope_child(). */
 __noinline int scope_descend(struct ht_walk *w, __u32 cnt, int slot)
 {
 	if (!w)
@@ -222,7 +222,7 @@ __noinline int scope_descend(struct ht_walk *w, __u32 cnt, int slot)
 	return slot;
 }
 
-/* Slot of w->tag, whose source is changed when it cannot be had as it is. */
+/* Return the slot of w->tag. Its source is changed when its scope cannot be had. */
 __noinline __u32 scope_intern(struct ht_walk *w)
 {
 	__u32 known = 0;
@@ -278,7 +278,7 @@ static __always_inline bool context_allow_tag(const struct ht_walk *w)
 	       __sync_fetch_and_add(&sources->context_cnt, 1) < HT_CONTEXTS_PER_PROCESS_CAP;
 }
 
-/* ... without one, of a further thread name? */
+/* ... and one more without a tag, for a further thread name? */
 static __always_inline bool context_allow_name(const struct ht_walk *w)
 {
 	struct ht_target *t = target_find(w->tgid);
@@ -286,7 +286,7 @@ static __always_inline bool context_allow_name(const struct ht_walk *w)
 	return t && __sync_fetch_and_add(&t->name_cnt, 1) < HT_THREAD_NAMES_CAP;
 }
 
-/* Enter a context that is new. */
+/* Enter a new context. */
 static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 				   struct ht_context_value *ret)
 {
@@ -303,7 +303,7 @@ static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 		w->tag.source = HT_SOURCE_OTHER;
 	}
 	ret->scope_slot = scope_intern(w);
-	context_key_of(key, w); /* what could not be had is something else now */
+	context_key_of(key, w); /* the tag may have changed above */
 	known = bpf_map_lookup_elem(&contexts, key);
 	if (!known && !context_has_tag(w) && !context_allow_name(w)) {
 		stat_inc(HT_STAT_THREADS_OTHER);
@@ -335,8 +335,8 @@ static __noinline int context_make(struct ht_walk *w, struct ht_context *key,
 	return 0;
 }
 
-/* Context of w->tag and the current thread's name -> l. Id 0: none could be given. Global: the verifier looks at it
- * once. */
+/* Store the context of w->tag and of the current thread's name in l. Id 0: none could be given. Global: the
+ * verifier looks at it once. */
 __noinline int context_intern(struct ht_walk *w, struct ht_live *l)
 {
 	struct ht_context_value *known, fresh = {};

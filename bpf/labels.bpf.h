@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * labels.bpf.h - labels in the formats of other people, and in that of a scope record, as raw bytes.
+ * labels.bpf.h - copies labels as raw bytes: foreign formats, and that of a scope record.
  *
- * What is equal is kept once: the key of a set of labels is the hash of its content. User space
- * decodes them (profile/tag_labels.c).
+ * Equal label sets are kept once: the key of a set is the hash of its content. User space decodes them
+ * (profile/tag_labels.c).
  */
 #ifndef HT_LABELS_BPF_H
 #define HT_LABELS_BPF_H
 
-/* OpenTelemetry thread context: what comes before the attributes. */
+/* OpenTelemetry thread context: the part in front of the attributes. */
 struct otel_record {
 	__u8 trace_id[16];
 	__u8 span_id[8];
@@ -29,7 +29,7 @@ struct custom_label {
 	__u64 value_len, value_addr;
 };
 
-/* Id of the labels in w->labels (byte_cnt of them), 0: none, or no room. */
+/* Id of the labels in w->labels (byte_cnt bytes), 0: none, or no room. */
 __noinline __u64 labels_intern(struct ht_walk *arg)
 {
 	struct ht_walk *w = arg ? walk_self(arg) : NULL;
@@ -67,7 +67,7 @@ __noinline __u64 labels_intern(struct ht_walk *arg)
 	return 0;
 }
 
-/* The words that are hashed end in zeros: byte_cnt need not be a multiple of 8. */
+/* Pad with zeros to whole words, which are hashed: byte_cnt need not be a multiple of 8. */
 static __always_inline void labels_end(struct ht_walk *w, __u32 byte_cnt)
 {
 	__u32 at = byte_cnt;
@@ -85,8 +85,8 @@ static __always_inline void labels_end(struct ht_walk *w, __u32 byte_cnt)
 static const __u8 zeros[256];
 
 /*
- * Zero the value of the entry at `at` of w->labels when its key is in the bit mask; where the next
- * entry is. Global, so that the verifier looks at it once and not in every round of the loop.
+ * Zero the value of the entry at `at` of w->labels when its key is in the bit mask. Returns the offset of the
+ * next entry. Global, so that the verifier looks at it once and not in every round of the loop.
  */
 __noinline __u32 label_blank(struct ht_walk *w, __u32 at, __u32 keys)
 {
@@ -101,7 +101,7 @@ __noinline __u32 label_blank(struct ht_walk *w, __u32 at, __u32 keys)
 	return at + 2 + len;
 }
 
-/* The ids of requests: each would make a label set, and a context, of its own. */
+/* Blank the ids of requests: each would make its own label set and context. */
 static __always_inline void labels_blank(struct ht_walk *w, __u32 cnt, __u32 keys)
 {
 	__u32 at = 0;
@@ -110,7 +110,7 @@ static __always_inline void labels_blank(struct ht_walk *w, __u32 cnt, __u32 key
 		at = label_blank(w, at, keys);
 }
 
-/* A record in OpenTelemetry's format -> labels, without the values of the keys in the bit mask. */
+/* Turn a record in OpenTelemetry's format into labels, without the values of the keys in the bit mask. */
 __noinline __u64 labels_otel(struct ht_walk *w, __u64 addr, __u32 kind, __u32 id_keys)
 {
 	struct otel_record r;
@@ -140,7 +140,7 @@ __noinline __u64 labels_otel(struct ht_walk *w, __u64 addr, __u32 kind, __u32 id
 	return labels_intern(w);
 }
 
-/* A custom label of the target -> w->labels, at `at`; where the next one goes. */
+/* Copy a custom label of the target to w->labels, at `at`. Returns the offset for the next one. */
 __noinline __u32 label_copy(struct ht_walk *w, __u32 at, __u64 addr)
 {
 	struct custom_label l;
@@ -152,7 +152,7 @@ __noinline __u32 label_copy(struct ht_walk *w, __u32 at, __u64 addr)
 		stat_inc(HT_STAT_TAG_UNREADABLE);
 		return at;
 	}
-	if (!l.key_addr) /* a deleted one */
+	if (!l.key_addr) /* a deleted label */
 		return at;
 	key_len = l.key_len;
 	value_len = l.value_len;

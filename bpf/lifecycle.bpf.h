@@ -10,8 +10,8 @@
 #define HT_LIFECYCLE_BPF_H
 
 /*
- * The calls of a thread end with it. Who is no target any more may have some as well; and a thread
- * that executes becomes the main one: old_tid is the name under which its calls are.
+ * The calls of a thread end with it. A process that is no longer a target may have some as well. A thread that
+ * executes becomes the main thread: its calls are stored under old_tid.
  */
 static __noinline int calls_end(__u32 tid)
 {
@@ -45,7 +45,7 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 	event_send(HT_EVENT_EXEC, tgid, t->generation, hold_is_on(t), 0);
 }
 
-/* oom_mm is set in every process that the OOM killer chose, and for good. */
+/* oom_mm is set, for good, in every process that the OOM killer chose. */
 static __always_inline __u32 exit_status(struct task_struct *task)
 {
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);
@@ -80,7 +80,7 @@ static __always_inline void lifecycle_fork(struct task_struct *child)
 		return;
 	if (t->flags & HT_TARGET_FOLLOW) {
 		__builtin_memcpy(&copy, t, sizeof(copy));
-		copy.flags &= ~HT_TARGET_QUIET; /* nobody would end that */
+		copy.flags &= ~HT_TARGET_QUIET; /* nobody would clear it */
 		copy.name_cnt = 0;
 		copy.generation = HT_GENERATION_CHILDREN +
 				  __sync_fetch_and_add(&child_generations, HT_GENERATION_STEP);

@@ -8,7 +8,7 @@
 #ifndef HT_LIVE_BPF_H
 #define HT_LIVE_BPF_H
 
-/* A sum that is new; NULL: no room for it. */
+/* Make a new sum; NULL: no room for it. */
 static __noinline struct ht_total *total_make(const struct ht_live_key *of,
 					      const struct ht_total_key *key)
 {
@@ -46,7 +46,7 @@ static __always_inline void total_alloc(const struct ht_live_key *of, const stru
 	bin_add_size(of, l);
 }
 
-/* is_seen: it is freed now. */
+/* is_seen: the block is freed now. */
 static __always_inline void total_free(const struct ht_live_key *of, const struct ht_live *l,
 				       bool is_seen)
 {
@@ -82,7 +82,7 @@ static __always_inline void image_discharge(const struct ht_live_key *of, __s64 
 		__sync_fetch_and_add(&image->inuse_bytes_8, -bytes_8);
 }
 
-/* Before the block is in `live`: its free may come at any time after. */
+/* Call it before the block is in `live`: its free may come at any time after. */
 static __always_inline void live_charge(const struct ht_live_key *key, struct ht_live *l)
 {
 	__s64 bytes_8 = weighted_bytes_8(l->size_bytes, l->threshold);
@@ -109,8 +109,8 @@ static __always_inline void live_discharge(const struct ht_live_key *key, const 
 	image_discharge(key, bytes_8);
 }
 
-/* A block that was taken out of `live` for good. Global, as live_add(): the verifier looks at it once, and not once for
- * each way that leads here. */
+/* A block was taken out of `live` for good. Global, as live_add(): the verifier looks at it once, and not once
+ * for each caller. */
 __noinline int live_freed(const struct ht_live_key *key, const struct ht_live *l)
 {
 	if (!key || !l)
@@ -121,7 +121,7 @@ __noinline int live_freed(const struct ht_live_key *key, const struct ht_live *l
 	return 0;
 }
 
-/* ... and was freed at a time that nobody knows. */
+/* ... and was freed at an unknown time. */
 static __always_inline void live_freed_unseen(const struct ht_live_key *key,
 					      const struct ht_live *l)
 {
@@ -129,7 +129,7 @@ static __always_inline void live_freed_unseen(const struct ht_live_key *key,
 	live_discharge(key, l);
 }
 
-/* A block that was taken out of `live` because its free could not be seen. */
+/* A block was taken out of `live` because its free cannot be seen. */
 static __always_inline void live_drop(const struct ht_live_key *key, const struct ht_live *l)
 {
 	stat_inc(HT_STAT_DROPPED);
@@ -138,7 +138,7 @@ static __always_inline void live_drop(const struct ht_live_key *key, const struc
 
 __u32 live_filter[HT_FILTER_CNT];
 
-/* Slot of the filter. Blocks are 16 bytes apart at least; processes overlap in addresses. */
+/* Slot of the filter. Blocks are at least 16 bytes apart; addresses of processes overlap. */
 static __always_inline __u32 *filter_slot(const struct ht_live_key *key)
 {
 	__u64 h = ((key->addr >> 4) ^ ((__u64)key->tgid << 20)) * 0x9e3779b97f4a7c15ULL;
@@ -146,14 +146,14 @@ static __always_inline __u32 *filter_slot(const struct ht_live_key *key)
 	return &live_filter[(h >> (64 - HT_FILTER_SHIFT)) & (HT_FILTER_CNT - 1)];
 }
 
-/* May the block be in `live`? The slot is counted up before a block is inserted, which is
- * before the program knows its address, so "no" is certain. */
+/* May the block be in `live`? The slot is incremented before a block is inserted, which is before the program
+ * knows the block's address: so "no" is certain. */
 static __always_inline bool live_may_have(const struct ht_live_key *key)
 {
 	return *(volatile __u32 *)filter_slot(key) != 0;
 }
 
-/* Take a block out; false when it was not sampled. *ret is a copy: the value is gone after. */
+/* Take a block out; false when it was not sampled. *ret is a copy: the value is gone afterwards. */
 static __always_inline bool live_take(const struct ht_live_key *key, struct ht_live *ret)
 {
 	struct ht_live *l;
@@ -164,7 +164,7 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 	if (!l)
 		return false;
 	__builtin_memcpy(ret, l, sizeof(*ret));
-	/* Two frees of one block at once is the target's bug: only one of them counts. */
+	/* Two frees of one block at once are the target's bug: only one of them counts. */
 	if (bpf_map_delete_elem(&live, key))
 		return false;
 	__sync_fetch_and_add(filter_slot(key), -1);
@@ -172,7 +172,7 @@ static __always_inline bool live_take(const struct ht_live_key *key, struct ht_l
 	return true;
 }
 
-/* Put a charged block in. Global. */
+/* Put in a block that is already charged. Global. */
 __noinline int live_insert(const struct ht_live_key *arg_key, const struct ht_live *arg)
 {
 	struct ht_live_key copied_key;
@@ -180,7 +180,7 @@ __noinline int live_insert(const struct ht_live_key *arg_key, const struct ht_li
 	/* Copies: 6.1's verifier does not let the arguments of a global function into a map. */
 	const struct ht_live_key *key = &copied_key;
 	const struct ht_live *l = &copied;
-	/* int: before 6.4 the upper half of the result is not the sign's */
+	/* int: before 6.4 the upper half of the result is not sign-extended */
 	int err;
 
 	if (!arg_key || !arg)
@@ -194,7 +194,7 @@ __noinline int live_insert(const struct ht_live_key *arg_key, const struct ht_li
 	__sync_fetch_and_add(filter_slot(key), 1);
 	err = bpf_map_update_elem(&live, key, l, BPF_NOEXIST);
 	if (err == -HT_EEXIST) {
-		/* The address was handed out again: its free went unseen. */
+		/* The address was handed out again: the free of the old block went unseen. */
 		stat_inc(HT_STAT_MISSED_FREE);
 		if (live_take(key, &old))
 			live_freed_unseen(key, &old);
@@ -211,7 +211,7 @@ __noinline int live_insert(const struct ht_live_key *arg_key, const struct ht_li
 	return 0;
 }
 
-/* A block that was just allocated: to the sums, and into `live` unless its free will not be seen. */
+/* Add a block that was just allocated to the sums, and to `live` unless its free will not be seen. */
 __noinline int live_add(const struct ht_live_key *key, struct ht_live *l, bool is_alloc_only)
 {
 	if (!key || !l)

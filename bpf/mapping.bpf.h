@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapping.bpf.h - the mapping of the process that an address is in.
+ * mapping.bpf.h - finds the mapping of the process that an address is in.
  *
- * User space has told of those that it knows. One that the process made after user space last looked is
- * found by asking the kernel for the vma of the address and its file by inode. Memory without a file
- * that may be executed has code that the process made at run time.
+ * User space has stored the mappings that it knows. A mapping that is newer than user space's last read is
+ * found by asking the kernel for the vma of the address, and by the inode of its file. Executable memory
+ * without a file has code that the process made at run time.
  */
 #ifndef HT_MAPPING_BPF_H
 #define HT_MAPPING_BPF_H
@@ -20,7 +20,7 @@ struct vma_query {
 	struct ht_mapping map;
 };
 
-/* What a file of overlayfs is mapped through, since 6.5; this member, since 6.8. */
+/* A file of overlayfs is mapped through this struct since 6.5; it has this member since 6.8. */
 struct backing_file___ht {
 	struct file file;
 	struct path user_path;
@@ -36,10 +36,10 @@ static __always_inline struct ht_inode_file *inode_find(const struct inode *inod
 }
 
 /*
- * User space knows a file by what /proc/PID/maps shows. Of one on overlayfs that is since 6.8 the inode
- * that was opened, while what is mapped is that of the layer below. No member of a file that stays the
- * same from version to version tells which files are such: of another one the read of what lies behind
- * it, which cannot fault, finds no inode that is known.
+ * User space knows a file by the inode in /proc/PID/maps. For a file on overlayfs since 6.8, this is the inode
+ * that was opened, while the mapped file is that of the layer below. No member of a file that is the same in
+ * all versions tells which files are of this kind. So we read behind every unknown file: for a file of another
+ * kind this read, which cannot fault, finds no known inode.
  */
 static __always_inline struct ht_inode_file *file_find(struct file *file)
 {
@@ -57,7 +57,7 @@ static long vma_found(struct task_struct *task, struct vm_area_struct *vma, stru
 	struct ht_inode_file *f;
 
 	if (!file) {
-		/* Those with operations are the kernel's own: the vDSO, a return probe's trampoline. */
+		/* Areas with operations are the kernel's own: the vDSO, a return probe's trampoline. */
 		if (!(vma->vm_flags & VMA_EXEC) || vma->vm_ops)
 			return 0;
 		q->map.start_addr = vma->vm_start;
@@ -77,9 +77,9 @@ static long vma_found(struct task_struct *task, struct vm_area_struct *vma, stru
 }
 
 /*
- * What the kernel has said of a page of code, for when it cannot say: as long as a thread that changes
- * the address space waits for a CPU, it has no answer for the others. Asked only then, and not from
- * when user space has read a change of mappings: the salt (step.bpf.h) is another one after it.
+ * The kernel's last answer for a page of code, for moments when it cannot answer: while a thread that changes
+ * the address space waits for a CPU, the other threads get no answer. Used only then; and not after user space
+ * has read a change of mappings, because that changes the salt (step.bpf.h).
  */
 struct vma_page {
 	__u64 salt; /* of the walk */
@@ -99,8 +99,9 @@ static __always_inline struct vma_page page_of(const struct ht_walk *w, __u64 pc
 }
 
 /*
- * Asks the kernel once. 0: it is in w->map; -HT_EBUSY; -1: none. A global function, which the verifier walks
- * once: as a part of the loop below it was half of what it walked of a program, and half of the time to load it.
+ * Ask the kernel once. 0: the mapping is in w->map; -HT_EBUSY; -1: none. A global function, which the verifier
+ * walks once: as a part of the loop below it was half of what the verifier walked of a program, and half of the
+ * time to load it.
  */
 __noinline int walk_ask_vma(struct ht_walk *w, __u64 pc)
 {
@@ -122,7 +123,7 @@ __noinline int walk_ask_vma(struct ht_walk *w, __u64 pc)
 	return 0;
 }
 
-/* What it said before, if it did. */
+/* Return the kernel's earlier answer, if any. */
 static __noinline int walk_known_vma(struct ht_walk *w, __u64 pc)
 {
 	struct vma_page key = page_of(w, pc);
@@ -138,7 +139,7 @@ static __always_inline int walk_find_vma(struct ht_walk *w, __u64 pc)
 {
 	int err = 0;
 
-	/* Busy: another thread is changing the address space, for a moment as a rule. */
+	/* Busy: another thread is changing the address space, usually for a moment. */
 	for (int i = 0; i < FIND_VMA_TRIES; i++) {
 		err = walk_ask_vma(w, pc);
 		if (err != -HT_EBUSY)
@@ -154,7 +155,7 @@ static __always_inline int walk_find_vma(struct ht_walk *w, __u64 pc)
 	return 0;
 }
 
-/* The mapping of pc -> w->map. 0, or -1: none that a file is known for. */
+/* Find the mapping of pc and store it in w->map. 0, or -1: no mapping of a known file. */
 __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 {
 	__u32 zero = 0, base = 0, tgid, cnt, *set;
@@ -163,7 +164,7 @@ __noinline int walk_find_mapping(struct ht_walk *w, __u64 pc)
 
 	if (!w)
 		return -1;
-	/* On the stack: 6.1's verifier takes no key from the memory of a global function's argument. */
+	/* Copied to the stack: 6.1's verifier takes no key from the memory of a global function's argument. */
 	tgid = w->tgid;
 	set = bpf_map_lookup_elem(&maps_of, &tgid);
 	inner = set ? bpf_map_lookup_elem(&mapping_sets, set) : NULL;

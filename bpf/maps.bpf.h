@@ -8,7 +8,7 @@
 #define HT_EEXIST 17
 #define HT_EBUSY 16
 
-/* Which processes are recorded. Re-checked at every hit: a probe may fire for others. */
+/* The recorded processes. Checked again at every hit: a probe may fire for other processes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HT_TARGETS_CAP);
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct ht_hits);
 } hits SEC(".maps");
 
-/* Where samplers of others have the arguments of their probes. Equal ones are there once. */
+/* Where the probes of foreign samplers have their arguments. Equal entries are there once. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, HT_SAMPLED_SITES_CAP);
@@ -39,7 +39,7 @@ struct {
 	__type(value, struct ht_sampled_site);
 } sampled_sites SEC(".maps");
 
-/* Sampled allocations that are outstanding. Not an LRU: an evicted entry would be a silent lie. */
+/* Outstanding sampled allocations. Not an LRU: an evicted entry would be a silent lie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 20); /* user: --max-live */
@@ -81,7 +81,7 @@ struct {
 	__type(value, struct ht_context_value);
 } contexts SEC(".maps");
 
-/* Tags. Only processes that have a tag source are in it; see HT_TAGS_CNT. */
+/* Tags. Has only processes with a tag source; see HT_TAGS_CNT. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, HT_TAGS_CNT);
@@ -97,7 +97,7 @@ struct {
 	__type(value, struct ht_scope);
 } scopes SEC(".maps");
 
-/* Numbers to give out before fresh ones: user space hands back those of images that are over. */
+/* Numbers to give out before fresh ones: user space gives back those of images that are over. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, HT_SCOPES_CAP);
@@ -143,7 +143,7 @@ struct {
 	__type(value, struct ht_stack);
 } stacks SEC(".maps");
 
-/* All zero: what a thread's entry in `pending` starts as (too big for the BPF stack). */
+/* All zero: initial value of a thread's entry in `pending` (too big for the BPF stack). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -161,7 +161,7 @@ struct {
 } pending SEC(".maps");
 
 /* Unwinding: process -> mappings -> file -> page -> rows. */
-/* Inner maps give sizes, not types: clang 14 leaves only a forward declaration of the latter. */
+/* Inner maps give sizes, not types: clang 14 leaves only a forward declaration of the types. */
 struct ht_mappings_inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -175,7 +175,7 @@ struct {
 	__array(values, struct ht_mappings_inner);
 } mapping_sets SEC(".maps");
 
-/* Key: tgid; value: index of its set. */
+/* Key: tgid; value: index of the process's set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, HT_PROCESSES_CAP);

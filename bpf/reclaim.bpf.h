@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reclaim.bpf.h - taking stacks and label sets out while probes ask for them. See abi.h,
- * "Reclaiming".
+ * reclaim.bpf.h - takes stacks and label sets out while probes ask for them. See abi.h, "Reclaiming".
  */
 #ifndef HT_RECLAIM_BPF_H
 #define HT_RECLAIM_BPF_H
 
-__u32 reclaim_epoch; /* counted up by user space, never HT_EPOCH_DEAD */
+__u32 reclaim_epoch; /* incremented by user space, never HT_EPOCH_DEAD */
 
-/* Somebody has asked for an entry: it stays at least for this epoch. false: it is being taken out. */
+/* Note that an entry was asked for: it stays at least for this epoch. false: it is being taken out. */
 static __always_inline bool reclaim_keep(__u32 *epoch)
 {
 	__u32 now = *(volatile __u32 *)&reclaim_epoch, seen = *(volatile __u32 *)epoch;
 
 	if (seen == now)
 		return true;
-	/* Else than by a taker it is only changed to the epoch of now. */
+	/* Only a taker changes it to another value than the current epoch. */
 	return seen != HT_EPOCH_DEAD &&
 	       __sync_val_compare_and_swap(epoch, seen, now) != HT_EPOCH_DEAD;
 }
 
-/* Take an entry out that nobody has asked for in this epoch. */
+/* Take out an entry that nobody has asked for in this epoch. */
 static __always_inline bool reclaim_take(__u32 *epoch)
 {
 	__u32 now = *(volatile __u32 *)&reclaim_epoch, seen = *(volatile __u32 *)epoch;

@@ -47,13 +47,12 @@ static __always_inline __u32 sample_bucket(__u64 size_bytes)
 }
 
 /*
- * Random numbers: SplitMix64, one stream for each CPU, seeded by user space. A counter that is stepped
- * atomically and then mixed: a program may be preempted anywhere, and still no number is drawn
- * twice. Every hit of an allocation draws, and the kernel's helper for it takes 40 ns more on a CPU
- * where returns of functions are guarded.
+ * Random numbers: SplitMix64, one stream for each CPU, seeded by user space. A counter is stepped atomically
+ * and then mixed: a program may be preempted anywhere, and still no number is drawn twice. Every hit of an
+ * allocation draws; the kernel's helper takes 40 ns more on a CPU where returns of functions are guarded.
  */
 #define DRAWS_CNT 64 /* a power of two; CPUs beyond it share */
-__u64 ht_draws[DRAWS_CNT][8]; /* a line each, of which the first is used */
+__u64 ht_draws[DRAWS_CNT][8]; /* a cache line each, of which the first word is used */
 
 static __always_inline __u32 draw_u32(void)
 {
@@ -65,18 +64,19 @@ static __always_inline __u32 draw_u32(void)
 	return (z ^ z >> 31) >> 32;
 }
 
-/* The threshold with which it was kept, or 0: not kept. */
+/* Return the threshold with which the allocation is kept, or 0: not kept. */
 static __always_inline __u32 sample_draw(const struct ht_rate *rate, __u64 size_bytes)
 {
 	__u32 bucket = sample_bucket(size_bytes);
 	__u32 threshold;
 
-	/* Hidden from clang, which knows some buckets to be small and leaves the check out there, while
-	 * 6.1's verifier forgets what is known of a number that has been on the stack. */
+	/* Hidden from clang: it knows that some buckets are small and leaves the check out there, but 6.1's
+	 * verifier forgets the range of a number that has been on the stack. */
 	asm volatile("" : "+r"(bucket));
 	if (bucket >= HT_BUCKET_CNT)
 		return 0;
-	/* Once: the table may be changed at the same time, and the sample says what it was drawn with. */
+	/* Read once: the table may change at the same time, and the sample stores the value that it was drawn
+	 * with. */
 	threshold = *(const volatile __u32 *)&rate->threshold[bucket];
 	if (threshold == HT_KEEP_ALWAYS || draw_u32() < threshold)
 		return threshold;
@@ -91,7 +91,7 @@ static __always_inline __u64 sample_weight_16(__u32 threshold)
 	return (1ULL << 48) / threshold;
 }
 
-/* No overflow: n/p <= max(n, R) * 1.6 for every size that p < 1 is used with. */
+/* No overflow: n/p <= max(n, R) * 1.6 for every size with p < 1. */
 static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
 {
 	if (threshold == HT_KEEP_ALWAYS)
@@ -99,7 +99,7 @@ static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
 	return (size_bytes * sample_weight_16(threshold)) >> 8;
 }
 
-/* Of the rate that sampling began with; set before there are samples. See heaptap/variance.h. */
+/* log2 of the rate that sampling began with; set before there are samples. See heaptap/variance.h. */
 __u32 ht_base_log2;
 
 static __always_inline void variance_add(struct ht_variance *sum, __u64 size_bytes, __u32 threshold)

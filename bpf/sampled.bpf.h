@@ -2,26 +2,26 @@
 /*
  * sampled.bpf.h - samples that a sampler in the process itself has drawn.
  *
- * A program may count its allocations itself and tell only of those that it keeps, in two probes:
- * alloc(ptr, size, weight) and free(ptr) of a block that was kept (user/alloc/file_sampler.h says whose
- * contracts are read). The draw has been made then, and the size of what the sample stands for is an
- * argument: weight = size / p. All after that is as for our own draws.
+ * A program may count its allocations itself and report only those that it keeps, by two probes: alloc(ptr,
+ * size, weight), and free(ptr) for a block that was kept (user/alloc/file_sampler.h says which contracts are
+ * read). The draw has been made by then, and an argument tells what the sample stands for: weight = size / p.
+ * All later steps are as for our own draws.
  *
- * p goes into the threshold that is stored with the sample, p = threshold / 2^32; its rounding is half a
- * part in `threshold`, which is above 4 000 unless a block stands for a million times its size. A weight
- * below the size is no size / p; it comes from emitters that count how often an interval of theirs went by
- * in a block, whose sum is right all the same. Then the weight is what the block counts for.
+ * p goes into the threshold that is stored with the sample, p = threshold / 2^32. Its rounding is half a part
+ * in `threshold`, which is above 4 000 unless a block stands for a million times its size. A weight below the
+ * size is no size / p; it comes from emitters that count how many of their intervals end in a block, whose sum
+ * is right all the same. Then the block counts as `weight` bytes.
  *
- * The first sample says that the sampler is awake. From then on what the probes of the allocator see
- * counts no more (HT_TARGET_SAMPLES), for it would count twice; user space takes these probes out, and
- * forgets what they found so far.
+ * The first sample says that the sampler is awake. From then on hits of the allocator's probes do not count
+ * (HT_TARGET_SAMPLES), because they would count twice; user space detaches these probes, and forgets what they
+ * found so far.
  */
 #ifndef HT_SAMPLED_BPF_H
 #define HT_SAMPLED_BPF_H
 
 static __always_inline bool operand_reg(struct pt_regs *ctx, __u16 off, __u64 *ret)
 {
-	/* At an offset that is not constant the verifier does not let a program read its context. */
+	/* The verifier does not let a program read its context at an offset that is not constant. */
 	return off <= sizeof(*ctx) - sizeof(*ret) &&
 	       !bpf_probe_read_kernel(ret, sizeof(*ret), (const char *)ctx + off);
 }
@@ -37,7 +37,7 @@ static __always_inline __u64 operand_narrow(__u64 value, const struct ht_operand
 	return op->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-/* One argument of a probe. 0: it cannot be read. */
+/* Read one argument of a probe. 0: it cannot be read. */
 static __noinline int sampled_operand(struct pt_regs *ctx, __u32 site_idx, __u32 which, __u64 *ret)
 {
 	const struct ht_sampled_site *site = bpf_map_lookup_elem(&sampled_sites, &site_idx);
@@ -76,7 +76,7 @@ static __noinline int sampled_operand(struct pt_regs *ctx, __u32 site_idx, __u32
 	return 1;
 }
 
-/* p = size / weight as a threshold; *size_bytes is what the block counts for. 0: that cannot be. */
+/* Return p = size / weight as a threshold; *size_bytes becomes what the block counts for. 0: invalid. */
 static __always_inline __u32 sampled_threshold(__u64 *size_bytes, __u64 weight)
 {
 	__u64 limit = *size_bytes > 1 ? *size_bytes : 1, size, threshold;
@@ -87,9 +87,9 @@ static __always_inline __u32 sampled_threshold(__u64 *size_bytes, __u64 weight)
 		return HT_KEEP_ALWAYS;
 	if (weight < *size_bytes) {
 		*size_bytes = weight;
-		return HT_KEEP_ALWAYS - 1; /* not certain: nothing of it is called exact */
+		return HT_KEEP_ALWAYS - 1; /* not certain: nothing about it is called exact */
 	}
-	/* What sums of errors can bear, see heaptap/variance.h. */
+	/* The limit of error sums, see heaptap/variance.h. */
 	limit = limit > 1ULL << ht_base_log2 ? limit : 1ULL << ht_base_log2;
 	if (weight >> HT_VARIANCE_RANGE_LOG2 > limit)
 		return 0;
@@ -104,7 +104,7 @@ static __always_inline __u32 sampled_threshold(__u64 *size_bytes, __u64 weight)
 	return threshold ? threshold : 1;
 }
 
-/* Of a small block size / p is R + size / 2, up to a part in 10 000. */
+/* For a small block, size / p is R + size / 2, up to a part in 10 000. */
 static __always_inline void sampled_rate(const struct ht_target *t, __u64 size_bytes, __u64 weight)
 {
 	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);
@@ -113,7 +113,7 @@ static __always_inline void sampled_rate(const struct ht_target *t, __u64 size_b
 		h->sampler_rate_bytes = weight - size_bytes / 2;
 }
 
-/* Where the stack begins: at the entry of a function (true), or at the probe. */
+/* Does the stack begin at the entry of a function (true), or at the probe? */
 static __always_inline bool sampled_begin(struct ht_walk *w, struct pt_regs *ctx, __u32 site_idx)
 {
 	const struct ht_sampled_site *site = bpf_map_lookup_elem(&sampled_sites, &site_idx);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope.bpf.h - what scopes and their instances hold, and the most that they ever held.
+ * scope.bpf.h - what scopes and their instances hold, and their peaks.
  *
- * Every scope has a slot with its sums; a charge goes to the slot and to all its ancestors, so a
- * peak is that of everything below the scope, exact at the sample and not as somebody happened to
- * look. What is in no scope has a slot too. `live` stays the truth for what is in use now: these sums only say
- * how high it went, and when a task that has exited is empty.
+ * Every scope has a slot with its sums. A charge goes to the slot and to all its ancestors, so a peak covers
+ * everything below the scope. It is exact: taken at each sample, not when somebody happens to look. Allocations
+ * in no scope have a slot, too. `live` stays the truth for what is in use now: these sums only tell how high it
+ * went, and when a task that has exited is empty.
  *
- * A charge and its discharge add the same number (made from the stored size and threshold), so a
- * sum that nothing is left of is exactly 0.
+ * A charge and its discharge add the same number (made from the stored size and threshold), so the sum is
+ * exactly 0 when nothing is left.
  */
 #ifndef HT_SCOPE_BPF_H
 #define HT_SCOPE_BPF_H
@@ -16,8 +16,8 @@
 #define SCOPE_CHAIN_CAP HT_SCOPE_DEPTH_CAP
 #define PEAK_TRIES 4
 
-/* Raise a peak. Of two CPUs that raise it at once the higher one stays, unless four tries in a
- * row are lost: then it is too low by what the others added meanwhile. */
+/* Raise a peak. When two CPUs raise it at once the higher value stays, unless four tries in a row are lost:
+ * then the peak is too low by what the others added meanwhile. */
 static __always_inline void peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value, __u64 now_ns)
 {
 	__s64 seen = *(volatile __s64 *)peak;
@@ -36,7 +36,7 @@ static __always_inline void peak_raise(__s64 *peak, __u64 *peak_ns, __s64 value,
 	}
 }
 
-/* Add to one slot; that of its parent. Global: the verifier looks at it once. */
+/* Add to one slot; returns its parent's slot. Global: the verifier looks at it once. */
 __noinline __u32 scope_add_one(__u32 slot, __s64 bytes_8, __u64 now_ns)
 {
 	struct ht_scope_sums *s = bpf_map_lookup_elem(&scope_sums, &slot);
@@ -70,11 +70,11 @@ static __always_inline struct ht_instance *instance_find(const struct ht_instanc
 	return bpf_map_lookup_elem(&instances, key);
 }
 
-/* NULL: the map is full, or what its process may have of it is used up. */
+/* NULL: the map is full, or the process has used up its share of it. */
 static __always_inline struct ht_instance *instance_make(const struct ht_instance_key *key,
 							 const struct ht_live_key *of, __u64 now_ns)
 {
-	/* Not zero: user space forgets what is empty and old, and may look at once. */
+	/* last_ns is not zero: user space forgets entries that are empty and old, and may look at once. */
 	struct ht_instance *v, fresh = { .last_ns = now_ns,
 					 .owner_tgid = of->tgid,
 					 .owner_generation = of->generation };
@@ -83,7 +83,7 @@ static __always_inline struct ht_instance *instance_make(const struct ht_instanc
 		return NULL;
 	if (!bpf_map_update_elem(&instances, key, &fresh, BPF_NOEXIST))
 		return instance_find(key);
-	/* Another CPU was faster, or it is full. */
+	/* Another CPU was faster, or the map is full. */
 	share_give(of->tgid, of->generation, HT_SHARED_INSTANCES);
 	v = instance_find(key);
 	if (!v)
@@ -92,8 +92,8 @@ static __always_inline struct ht_instance *instance_make(const struct ht_instanc
 }
 
 /*
- * The instance of a sampled allocation, made when it is new. false: there is no room; the block
- * must then not carry the instance, or its free would be taken from sums that it is not in.
+ * Add a sampled allocation to its instance, which is made when it is new. false: no room; then the block must
+ * not carry the instance, or its free would be subtracted from sums that it is not in.
  */
 static __noinline bool instance_add(__u32 task_slot, const struct ht_live_key *of, __u64 number,
 				    __u64 size_bytes, __u32 threshold)
@@ -120,7 +120,7 @@ static __noinline bool instance_add(__u32 task_slot, const struct ht_live_key *o
 	return true;
 }
 
-/* v is that of the key. false: somebody else has taken it out. */
+/* v is the value of the key. false: another thread has taken it out. */
 static __always_inline bool instance_del(const struct ht_instance_key *key,
 					 const struct ht_instance *v)
 {
@@ -132,7 +132,7 @@ static __always_inline bool instance_del(const struct ht_instance_key *key,
 	return true;
 }
 
-/* Exited and empty: forgotten, by whoever comes second of the exit and the last free. Both may
+/* Forget an instance that has exited and is empty. Done by the second of the exit and the last free. Both may
  * see both; the map lets only one of them take it out. */
 static __always_inline void instance_end(const struct ht_instance_key *key,
 					 const struct ht_instance *v)
@@ -141,7 +141,7 @@ static __always_inline void instance_end(const struct ht_instance_key *key,
 		stat_inc(HT_STAT_INSTANCES_ENDED);
 }
 
-/* User space takes it to be over. 1: it has been taken out. */
+/* User space considers it over. 1: it has been taken out. */
 static __always_inline int instance_sweep(__u32 task_slot, __u64 number)
 {
 	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
@@ -169,7 +169,7 @@ static __always_inline void instance_exit(__u32 task_slot, __u64 number)
 	struct ht_instance_key key = { .task_slot = task_slot, .instance = number };
 	struct ht_instance *v = instance_find(&key);
 
-	if (!v) /* nothing of it was sampled */
+	if (!v) /* it has no samples */
 		return;
 	__sync_val_compare_and_swap(&v->has_exited, 0, 1);
 	if (*(volatile __s64 *)&v->inuse_objects_16 == 0)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * share.bpf.h - what a process may take of the tables that all share.
+ * share.bpf.h - the share that a process may take of the tables that all processes share.
  *
- * It may have twice as many entries as are free. So nobody has a fixed part: one process alone has two
- * thirds, several that take all they can have equal parts, and there is always a part left for who comes
- * next, which no process can take. What is refused is counted for the process that it was refused to.
- * (The dynamic thresholds of Choudhury and Hahne, IEEE/ACM Trans. Networking 6, 1998, for shared memory
- * in switches.) Nobody is turned out: an entry that is taken back would be a silent lie.
+ * A process may have twice as many entries as are free. So there are no fixed parts: one process alone has two
+ * thirds, several that take all they can have equal parts, and a part that no process can take is always left
+ * for the next one. A refusal is counted for the process that was refused. (The dynamic thresholds of Choudhury
+ * and Hahne, IEEE/ACM Trans. Networking 6, 1998, for shared memory in switches.) No entry is evicted: an entry
+ * that is taken back would be a silent lie.
  */
 #ifndef HT_SHARE_BPF_H
 #define HT_SHARE_BPF_H
 
 /* Set before the object is loaded: keep the sums of whole processes. */
 const volatile bool ht_sum_images;
-/* ... and the sizes of the tables; 0: not shared out. Needs ht_sum_images. */
+/* ... and the sizes of the tables; 0: without shares. Needs ht_sum_images. */
 const volatile __u32 ht_share_cap[HT_SHARED_CNT];
-/* Entries; user space counts down what it takes out. */
+/* Number of entries; user space subtracts those that it takes out. */
 __u32 share_used[HT_SHARED_CNT];
 
 #define SHARE_OF_FREE 2
 
 static __always_inline struct ht_image *image_get(const struct ht_image_key *key)
 {
-	/* Not on the stack, of which six calls have 512 bytes together. */
+	/* Not on the stack: six calls have 512 bytes of it together. */
 	static const struct ht_image zero;
 	struct ht_image *image = bpf_map_lookup_elem(&images, key);
 
@@ -35,8 +35,8 @@ static __always_inline struct ht_image *image_get(const struct ht_image_key *key
 	return image;
 }
 
-/* May it have one more entry? It is counted then, and is to be given back when it is not made. Without
- * room for its image, a process is not held to anything. */
+/* May the process have one more entry? If so it is counted; give it back when the entry is not made. A process
+ * without room for its image has no limit. */
 static __always_inline bool share_take(__u32 tgid, __u32 generation, enum ht_shared table)
 {
 	struct ht_image_key key = { tgid, generation };

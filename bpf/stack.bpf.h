@@ -7,11 +7,11 @@
  * (binary search) -> file and vaddr -> 64 KiB page -> row (binary search) -> CFA -> return address
  * and caller's rbp, read from user memory. The mapping is found by mapping.bpf.h.
  *
- * Code that the process made at run time has no table: its frames are stepped over by frame pointer, or by
- * what the code behind the call says (walk_jit_frame()).
+ * Code that the process made at run time has no table: its frames are stepped over by frame pointer, or by the
+ * code behind the call (walk_jit_frame()).
  *
- * What was found for a pc is remembered (step.bpf.h): two searches through tables of many megabytes
- * cost more than all the rest of a frame.
+ * The result for a pc is remembered (step.bpf.h): two searches through tables of many megabytes cost more than
+ * the rest of a frame.
  *
  * The searches, here and in mapping.bpf.h, have no branches on the data: the verifier follows every branch, and
  * sixteen of them in a row are 65 536 paths, while `pos += half & mask` is one.
@@ -19,7 +19,7 @@
 #ifndef HT_STACK_BPF_H
 #define HT_STACK_BPF_H
 
-/* The row for vaddr of the current mapping's file. */
+/* Find the row for vaddr in the file of the current mapping. */
 static __always_inline int walk_find_row(const struct ht_walk *w, __u64 vaddr, struct ht_row *ret)
 {
 	__u32 file_id = w->map.file_id, page_idx, zero = 0, base, cnt;
@@ -65,7 +65,7 @@ static __always_inline int walk_find_row(const struct ht_walk *w, __u64 vaddr, s
 	return 0;
 }
 
-/* Offsets in struct ucontext of the x86-64 kernel ABI, from where rsp points in a handler's
+/* Offsets in struct ucontext of the x86-64 kernel ABI, from the place that rsp points at in a handler's
  * restorer: uc_mcontext's gregs. */
 #define UCONTEXT_RBP 120
 #define UCONTEXT_RSP 160
@@ -79,12 +79,12 @@ static __always_inline int walk_signal_frame(struct ht_walk *w)
 	    read_user_u64(&w->sp, sp + UCONTEXT_RSP))
 		return 1 + HT_END_READ_FAULT;
 	w->is_exact_pc = 1;
-	/* What the signal has interrupted may allocate: what its handler does is not a part of it. */
+	/* The interrupted code may be an allocation: the handler's own allocations are not a part of it. */
 	w->nest_mask = 0;
 	return 0;
 }
 
-/* Is there code of a known mapping at pc? Most often that was found out before. */
+/* Is there code of a known mapping at pc? Most often the answer is remembered. */
 static __always_inline bool walk_is_code(struct ht_walk *w, __u64 pc)
 {
 	struct ht_row row;
@@ -94,7 +94,7 @@ static __always_inline bool walk_is_code(struct ht_walk *w, __u64 pc)
 	       step_recall(step_hash(w->salt, pc, 0), &frame, &row) || !walk_find_mapping(w, pc);
 }
 
-/* Is there a call before addr, direct or through a register or memory? */
+/* Is there a call instruction before addr, direct or through a register or memory? */
 static __always_inline bool walk_is_return(__u64 addr)
 {
 	__u8 p[8];
@@ -107,9 +107,9 @@ static __always_inline bool walk_is_return(__u64 addr)
 }
 
 /*
- * A chain link at rbp: {caller's rbp, return address}. Believed only when it moves up the stack
- * and leads into a known mapping. Code made at run time may have been called by code that has something
- * else in rbp: then there must have been a call.
+ * A chain link at rbp: {caller's rbp, return address}. Trusted only when it moves up the stack and leads into a
+ * known mapping. The caller of code made at run time may have something else in rbp: then there must be a call
+ * before the return address.
  */
 static __always_inline int walk_frame_pointer(struct ht_walk *w, int why)
 {
@@ -132,12 +132,12 @@ static __always_inline int walk_frame_pointer(struct ht_walk *w, int why)
 	return 0;
 }
 
-/* The largest frame of a compiler at run time that is believed: a thread's stack is not larger. */
+/* The largest plausible frame of run-time code: a thread's stack is not larger. */
 #define JIT_FRAME_BYTES_CAP (8 << 20)
 
 /*
- * Code made at run time, whose only table would be in the process. What follows the call says all when
- * the function ends there, as small stubs do (CPython's perf trampoline is one): "add $n,%rsp; ret".
+ * A frame of code made at run time, whose only table would be in the process. The code after the call says all
+ * when the function ends there, as small stubs do (CPython's perf trampoline is one): "add $n,%rsp; ret".
  * Otherwise rbp has to be a frame pointer.
  */
 static __always_inline int walk_jit_frame(struct ht_walk *w)
@@ -184,7 +184,7 @@ static __always_inline long walk_cfa(const struct ht_walk *w, const struct ht_ro
 
 #define RETURN_PROBES_CAP 32 /* calls with return probes that a thread is in */
 
-/* Somebody else's return probe has the slot at sp - 8: the kernel knows what it held. */
+/* A foreign return probe has replaced the slot at sp - 8: the kernel knows the old content. */
 __noinline int walk_foreign_return(struct ht_walk *w)
 {
 	const struct return_instance *ri;
@@ -207,8 +207,8 @@ __noinline int walk_foreign_return(struct ht_walk *w)
 	return 0;
 }
 
-/* The slot at sp - 8 held a return probe's trampoline: the true address was noted at entry. Behind the
- * first frame it is that of an outer call. */
+/* The slot at sp - 8 holds a return probe's trampoline: the true address was noted at entry. Behind the first
+ * frame it belongs to an outer call. */
 static __always_inline int walk_hijacked(struct ht_walk *w)
 {
 	__u32 tid = w->tid; /* on the stack, see walk_find_mapping() */
@@ -227,9 +227,9 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 }
 
 /*
- * A word of the stack. Most of what a read of user memory costs is the same for 8 bytes and for 512:
- * so a piece is read at once, which has the words of the next frames too. Near the stack's end the
- * piece may not be there, while the word is.
+ * Read a word of the stack. Most of the cost of a read of user memory is the same for 8 bytes and for 512: so a
+ * piece is read at once, with the words of the next frames. Near the stack's end the piece may not be readable,
+ * but the word is.
  */
 static __always_inline long walk_read_stack(struct ht_walk *w, __u64 addr, __u64 *ret)
 {
@@ -247,14 +247,14 @@ static __always_inline long walk_read_stack(struct ht_walk *w, __u64 addr, __u64
 	return 0;
 }
 
-/* Return address and the caller's rbp, which as a rule is kept a little below. */
+/* Read the return address and the caller's rbp, which is usually kept a little below it. */
 static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_row *row, __u64 cfa,
 					    __u64 *ret_ra, __u64 *ret_bp)
 {
 	__s64 off = row->rbp_off;
 	__u8 rbp = row->rbp & HT_RBP_MASK;
 
-	/* A later rule that needs an rbp that nobody knows must fail, not use a stale one. */
+	/* A later rule that needs an unknown rbp must fail, not use a stale one. */
 	*ret_bp = rbp == HT_RBP_UNDEFINED ? 0 : w->bp;
 	if (rbp == HT_RBP_AT_CFA && walk_read_stack(w, cfa + off * 8, ret_bp))
 		return -1;
@@ -263,8 +263,8 @@ static __always_inline int walk_read_caller(struct ht_walk *w, const struct ht_r
 	return walk_read_stack(w, cfa - 8, ret_ra) ? -1 : 0;
 }
 
-/* The frame at w->pc and the row for it, looked up. 0; else 1 + HT_END_*, and *ret_frame is 0 when it
- * is in no mapping. */
+/* Look up the frame at w->pc and its row. 0; else 1 + HT_END_*, and *ret_frame is 0 when the pc is in no
+ * mapping. */
 static __always_inline int walk_look_up(struct ht_walk *w, __u64 hash, __u64 *ret_frame,
 					struct ht_row *ret_row)
 {
@@ -355,8 +355,8 @@ __noinline int walk_step(struct ht_walk *w)
 }
 
 /*
- * Steps until the walk ends: 1 + HT_END_*. Global, so that the verifier follows its rounds once, and not once for each
- * way that leads to a walk: a third of the time in which the programs were loaded.
+ * Step until the walk ends: 1 + HT_END_*. Global, so that the verifier follows its rounds once, and not once
+ * for each caller: that was a third of the time to load the programs.
  */
 __noinline int walk_steps(struct ht_walk *w)
 {
@@ -402,8 +402,8 @@ __noinline int stack_equal(const struct ht_stack *a, const struct ht_stack *b)
 	return 1;
 }
 
-/* Id of the stack, 0 when it could not be kept (counted). One that is just being taken out is not
- * to be had for some ns: such a sample is counted as one that found the map full. */
+/* Id of the stack, 0 when it could not be kept (counted). A stack that is just being taken out is unavailable
+ * for some ns: such a sample is counted as one that found the map full. */
 __noinline __u64 stack_intern(struct ht_walk *arg)
 {
 	struct ht_walk *w = arg ? walk_self(arg) : NULL;
@@ -456,15 +456,15 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 	w->nest_mask = 0;
 	w->is_nested = 0;
 	w->has_new_jit = 0;
-	/* Before anything is looked up: what is found now must not be remembered for after a change. */
+	/* Before any look-up: what is found now must not be remembered under the salt after a change. */
 	w->salt = step_salt(w->tgid, w->generation);
 	w->stack.frame_cnt = 0;
 }
 
 /*
- * The stack from here. is_entry: of the call that is being entered, whose probe keeps the rsp of its entry.
- * *ret_id: 0 when there is none. false: the call is a part of another one, below which the walk does not
- * go. nest_mask: see struct ht_walk.
+ * Capture the stack from here. is_entry: the probe is at the entry of a call and keeps the rsp of the entry.
+ * *ret_id: 0 when there is no stack. false: the call is a part of another one, and the walk ends there.
+ * nest_mask: see struct ht_walk.
  */
 static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx,
 					  struct ht_target *t, __u32 nest_mask, bool is_entry,

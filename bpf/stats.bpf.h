@@ -19,14 +19,14 @@ static __always_inline void stat_inc(__u32 id)
 }
 
 /*
- * Hits are counted per process: user space adds them up to HT_STAT_HITS_*. A plain increment, several
- * ns cheaper on the path that every allocation pays. A preemption in between can lose one, which the
- * overhead estimate can bear.
+ * Hits are counted per process: user space sums them up for HT_STAT_HITS_*. A plain increment, several ns
+ * cheaper on the path of every allocation. A preemption in between can lose one, which the overhead estimate
+ * can bear.
  */
 enum hit_kind { HIT_ALLOC, HIT_FREE };
 
-/* returns: the return of this call is probed whatever comes of it. It is counted here, so that the
- * return itself, which the thread mostly does not wait for, need not look for its target. */
+/* returns: the return of this call is probed in any case. It is counted here, so that the return itself, which
+ * the thread mostly does not wait for, need not look up its target. */
 static __always_inline void hit_count(const struct ht_target *t, enum hit_kind kind, __u64 cookie,
 				      bool returns)
 {
@@ -52,7 +52,7 @@ static __always_inline void hit_count_return(const struct ht_target *t)
 		h->return_cnt++;
 }
 
-/* A sampled allocation, and the time that its stack took. */
+/* Count a sampled allocation, and the time that its stack took. */
 static __always_inline void hit_sampled(const struct ht_target *t, __u64 stack_ns)
 {
 	struct ht_hits *h = bpf_map_lookup_elem(&hits, &t->hits_idx);

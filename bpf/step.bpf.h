@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * step.bpf.h - what the walk found for a pc: its frame and its row, so as not to search again.
+ * step.bpf.h - remembers the result of a walk for a pc, its frame and its row, to avoid a second search.
  *
- * A program allocates at the same places again and again, so most frames of a stack were frames of one
- * before. Where a search goes through the process's mappings, the file's pages and a megabyte of
- * rows, half a dozen lines that are in no cache, this is one line.
+ * A program allocates at the same places again and again, so most frames of a stack were frames of an earlier
+ * one. A search goes through the process's mappings, the file's pages and a megabyte of rows, half a dozen
+ * cache lines that are in no cache; this is one line.
  *
- * Direct-mapped, and written by all CPUs without a lock: `check` is the hash of who asked mixed
- * with what is kept, so an entry of which half is somebody else's belongs to nobody. The
- * hash is one to one for the pcs of a process, and 64 bits are compared.
+ * Direct-mapped, and written by all CPUs without a lock. `check` is the key's hash mixed with the stored
+ * values, so an entry that two writers wrote half each matches nobody. The hash is one to one for the pcs of a
+ * process, and 64 bits are compared.
  *
- * Nothing is ever taken out. User space counts step_epoch up after it has changed the mappings of a
- * process or taken a file out; the epoch is part of the hash, and a walk keeps the one that it began
- * with. Mappings that the kernel was asked for are not kept: nobody tells when they change.
+ * Entries are never taken out. User space increments step_epoch after it has changed the mappings of a process
+ * or taken a file out; the epoch is part of the hash, and a walk keeps the epoch that it began with. Mappings
+ * that the kernel was asked for are not remembered: nobody tells when they change.
  */
 #ifndef HT_STEP_BPF_H
 #define HT_STEP_BPF_H
@@ -24,7 +24,7 @@ struct ht_step {
 	__u64 check;
 	__u64 frame; /* never 0 */
 	__u64 row; /* a struct ht_row */
-	__u64 reserved; /* two to a line */
+	__u64 reserved; /* two entries to a cache line */
 };
 
 __u32 step_epoch;
@@ -38,7 +38,7 @@ static __always_inline __u64 step_salt(__u32 tgid, __u32 generation)
 	return salt * 0xd6e8feb86659fd93ULL;
 }
 
-/* is_first: the frame of the probe, whose row is not the table's. */
+/* is_first: the frame of the probe, whose row is not from the table. */
 static __always_inline __u64 step_hash(__u64 salt, __u64 pc, bool is_first)
 {
 	__u64 h = (pc ^ salt ^ (__u64)is_first << 63) * 0x9e3779b97f4a7c15ULL;

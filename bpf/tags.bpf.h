@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tags.bpf.h - what the current thread says that the allocation is for.
+ * tags.bpf.h - reads the current thread's tags: what it says that the allocation is for.
  *
- * The reader runs on the thread that wrote the tag, inside its call of the allocator: no locks.
- * Everything that comes from the target may be wrong or hostile, and may change while it is read
- * (the node table is shared by its threads): every read is bounded, ids only fall on the way up a
- * path, and what cannot be read is "(unreadable)", counted, and still recorded.
+ * The reader runs on the thread that wrote the tag, inside its call of the allocator: no locks. All data from
+ * the target may be wrong or hostile, and may change while it is read (its threads share the node table): every
+ * read is bounded, ids only fall on the way up a path, and a tag that cannot be read is "(unreadable)",
+ * counted, and still recorded.
  *
- * What loops call is in global functions: the verifier looks at one of these once, at others once
- * for each round, which took half a second of every start.
+ * Functions called in loops are global: the verifier looks at a global function once, at others once for each
+ * round, which took half a second of every start.
  */
 #ifndef HT_TAGS_BPF_H
 #define HT_TAGS_BPF_H
@@ -52,9 +52,9 @@ struct scope_registry_slot {
 };
 #define REGISTRY_TRIES 16
 
-#define TAGS_CLAIMED 0xffffffffU /* no pid: the entry is being made */
+#define TAGS_CLAIMED 0xffffffffU /* not a pid: the entry is being made */
 
-/* Are there any tag sources? Without one a sample costs nothing more than this look. */
+/* Number of tag sources. With 0 a sample costs no more than this look. */
 __u32 tag_source_cnt;
 
 /* The tags of a process; NULL: it has none. */
@@ -77,7 +77,7 @@ static __always_inline void tags_clear(struct ht_tags *entry)
 	entry->scope_cnt = entry->context_cnt = 0;
 }
 
-/* An entry for a process that has none. NULL: no room near its place. */
+/* Make an entry for a process that has none. NULL: no room near its place. */
 static __always_inline struct ht_tags *tags_make(__u32 tgid, __u32 generation)
 {
 	for (__u32 i = 0; i < HT_TAGS_TRIES; i++) {
@@ -115,7 +115,7 @@ static __always_inline __u64 thread_pointer(void)
 #endif
 }
 
-/* Slot 1 of the thread control block (x86-64), slot 0 (arm64) points at the dynamic vector. */
+/* The pointer to the dynamic vector is in slot 1 of the thread control block (x86-64), in slot 0 (arm64). */
 #if defined(__TARGET_ARCH_x86)
 #define TCB_DTV_OFF 8
 #else
@@ -134,9 +134,9 @@ static __always_inline __u64 dtv_addr(__u64 module, __u64 off, __u32 shift)
 }
 
 /*
- * What gettid() returns in this thread: its number in the innermost pid namespace that it is in, while
- * bpf_get_current_pid_tgid() says the outermost one's. 0: it cannot be read.
- * By reads of numbers, not of typed pointers: the verifier allows no index that it does not know there.
+ * Return what gettid() returns in this thread: its id in its innermost pid namespace;
+ * bpf_get_current_pid_tgid() gives the id in the outermost one. 0: it cannot be read. Reads numbers, not
+ * through typed pointers: there the verifier allows no unknown index.
  */
 static __always_inline __u32 own_tid(void)
 {
@@ -174,7 +174,7 @@ static __noinline __u64 registry_addr(__u64 registry)
 	return 0;
 }
 
-/* Read what does not change from the descriptor. 0: it is not ready, or not mapped any more. */
+/* Read the constant parts of the descriptor. 0: it is not ready, or no longer mapped. */
 __noinline int source_load(struct ht_tag_source *s)
 {
 	struct scope_desc d;
@@ -184,8 +184,8 @@ __noinline int source_load(struct ht_tag_source *s)
 	    d.record_bytes != SCOPE_RECORD_BYTES || d.node_bytes != SCOPE_NODE_BYTES ||
 	    d.pointer_bytes != 8 || !d.tls_mode || d.tls_mode > HT_TLS_REGISTRY)
 		return 0;
-	/* A library that was unloaded and loaded anew begins with an empty table: what is known of
-	 * its nodes holds no more. */
+	/* A library that was unloaded and loaded anew begins with an empty table: what we know of its nodes is
+	 * no longer valid. */
 	if (d.node_cnt <= s->node_max) {
 		s->node_max = 0;
 		__sync_fetch_and_add(&s->epoch, 1);
@@ -197,7 +197,7 @@ __noinline int source_load(struct ht_tag_source *s)
 	return 1;
 }
 
-/* Where the thread's record is; 0: it has none, or the descriptor is not ready. */
+/* Address of the thread's record; 0: it has none, or the descriptor is not ready. */
 __noinline __u64 record_addr(struct ht_tag_source *s)
 {
 	__u64 registry;
@@ -208,7 +208,7 @@ __noinline __u64 record_addr(struct ht_tag_source *s)
 	case HT_TLS_STATIC:
 		return thread_pointer() + s->tls_off;
 	case HT_TLS_DTV:
-		/* Until user space has seen it, an announced source has no shift: glibc's. */
+		/* An announced source has no shift until user space has seen it: use glibc's. */
 		return dtv_addr(s->tls_module, s->tls_off, s->dtv_shift ? s->dtv_shift : 4);
 	case HT_TLS_REGISTRY:
 		if (read_user_u64(&registry, s->desc_addr + SCOPE_DESC_REGISTRY))
@@ -219,7 +219,7 @@ __noinline __u64 record_addr(struct ht_tag_source *s)
 	}
 }
 
-/* The pointer in a foreign thread-local; 0: none. */
+/* Read the pointer in a foreign thread-local variable; 0: none. */
 static __always_inline __u64 foreign_pointer(const struct ht_tag_source *s)
 {
 	__u64 at = s->tls_mode == HT_TLS_DTV ? dtv_addr(s->tls_module, s->tls_off, s->dtv_shift) :
@@ -232,9 +232,9 @@ static __always_inline __u64 foreign_pointer(const struct ht_tag_source *s)
 }
 
 /*
- * One native source -> w->tag, when nothing is there yet. false: paused. Where the record is and the
- * flags are remembered, because a read of user memory costs as much as all the rest: who changes
- * the flags announces the descriptor again.
+ * Read one native source into w->tag, when that is still empty. false: paused. The place of the record and the
+ * flags are remembered, because a read of user memory costs as much as all the rest: a program that changes the
+ * flags announces the descriptor again.
  */
 static __always_inline bool scope_read(struct ht_walk *w, __u32 idx, struct ht_tag_source *s)
 {
@@ -270,7 +270,7 @@ static __always_inline bool scope_read(struct ht_walk *w, __u32 idx, struct ht_t
 	return true;
 }
 
-/* The thread's tags -> w->tag. 0: it is paused, nothing is to be recorded. */
+/* Read the thread's tags into w->tag. 0: the thread is paused, nothing is to be recorded. */
 __noinline int tags_read(struct ht_walk *w)
 {
 	struct ht_tags *sources;
@@ -308,7 +308,7 @@ __noinline int tags_read(struct ht_walk *w)
 }
 
 /*
- * A tag source of a process. is_here: it announces itself, on a thread of the process whose memory
+ * Add a tag source of a process. is_here: the source announces itself, on a thread of the process, whose memory
  * can be read.
  */
 static __noinline int tags_add(__u32 tgid, __u32 generation, const struct ht_tag_source *from,
@@ -331,8 +331,8 @@ static __noinline int tags_add(__u32 tgid, __u32 generation, const struct ht_tag
 		if (s->kind == from->kind && s->desc_addr == from->desc_addr &&
 		    (s->kind == HT_TAG_SCOPE ||
 		     (s->tls_off == from->tls_off && s->tls_module == from->tls_module))) {
-			/* The flags of a descriptor are only ever taken from itself: what user
-			 * space has read may be over. */
+			/* The flags of a descriptor are only taken from the descriptor itself: what user space
+			 * has read may be outdated. */
 			if (is_here)
 				source_load(s);
 			else if (s->kind != HT_TAG_SCOPE)
@@ -375,7 +375,7 @@ static __always_inline void tags_inherit(__u32 parent, __u32 child, __u32 genera
 		entry->source[i] = from->source[i];
 }
 
-/* heaptap:tls_v1: the descriptor is ready, its address is the argument. */
+/* heaptap:tls_v1: the descriptor is ready, the argument is its address. */
 static __always_inline void tags_ready(struct pt_regs *ctx)
 {
 	struct ht_tag_source s = { .kind = HT_TAG_SCOPE, .desc_addr = PT_REGS_PARM1(ctx) };

@@ -4,15 +4,15 @@
 #define HT_TARGET_BPF_H
 
 /*
- * When one process is recorded and its children are not, it is known when the object is loaded:
- * then its settings are a variable, and a hit needs no hash look-up to find them.
+ * When one process is recorded and its children are not, the process is known when the object is loaded: then
+ * its settings are a variable, and a hit needs no hash look-up to find them.
  */
 const volatile __u32 ht_only_tgid;
 struct ht_target only_target;
 /*
- * ... and nobody else's hits come here, as links of a process see to it where there are sessions (the
- * kernel compares thread groups since 6.10; a perf event's compares address spaces, which a child of
- * vfork() shares): then no hit need ask whose it is.
+ * ... and no hits of other processes come here. The links of a process ensure that where there are sessions
+ * (the kernel compares thread groups since 6.10; a perf event's link compares address spaces, which a child of
+ * vfork() shares). Then a hit need not check its process.
  */
 const volatile bool ht_only_hits;
 
@@ -31,7 +31,7 @@ static __always_inline struct ht_target *target_current(__u32 *ret_tgid)
 
 #define TARGET_IS_OVER (HT_TARGET_WAITS_EXEC | HT_TARGET_OFF)
 
-/* The same for a hit: NULL as well when a flag of the mask says so. */
+/* The same; also NULL when the target has a flag of the mask. */
 static __always_inline struct ht_target *target_unless(__u32 flags, __u32 *ret_tgid)
 {
 	struct ht_target *t = target_current(ret_tgid);
@@ -39,7 +39,7 @@ static __always_inline struct ht_target *target_unless(__u32 flags, __u32 *ret_t
 	return t && (t->flags & flags) ? NULL : t;
 }
 
-/* ... that begins a call, where none of these flags is set either. */
+/* ... for a hit that begins a call: NULL also when the target is over or quiet. */
 static __always_inline struct ht_target *target_of_hit_unless(__u32 flags, __u32 *ret_tgid)
 {
 	flags |= TARGET_IS_OVER | HT_TARGET_QUIET;
@@ -55,7 +55,7 @@ static __always_inline struct ht_target *target_of_hit(__u32 *ret_tgid)
 	return target_of_hit_unless(0, ret_tgid);
 }
 
-/* ... that ends one, or tells something of the process. */
+/* ... for a hit that ends a call, or reports something about the process. */
 static __always_inline struct ht_target *target_of_event(__u32 *ret_tgid)
 {
 	return target_unless(TARGET_IS_OVER, ret_tgid);

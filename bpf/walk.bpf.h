@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk.bpf.h - what a walk of a stack keeps while it runs.
+ * walk.bpf.h - the state of a stack walk while it runs.
  *
- * It keeps no state that outlives it. Its scratch space is a slot of an array that it owns
- * through a flag: programs are preemptible, so "per CPU" is not exclusive.
+ * No state outlives the walk. Its scratch space is a slot of an array, owned through a flag: programs are
+ * preemptible, so "per CPU" is not exclusive.
  */
 #ifndef HT_WALK_BPF_H
 #define HT_WALK_BPF_H
 
-/* What the thread says that an allocation is for; see tags.bpf.h. */
+/* The thread's tag: what an allocation is for; see tags.bpf.h. */
 struct ht_tag {
 	__u32 source; /* as in struct ht_scope_key */
 	__u32 node;
@@ -27,17 +27,18 @@ struct ht_walk {
 	__u32 tid;
 	__u32 generation;
 	__u64 pc, sp, bp;
-	/* Where the walk begins instead of at the probe; 0: at the probe. */
+	/* Start of the walk; begin_pc 0: the walk begins at the probe. */
 	__u64 begin_pc, begin_sp;
 	__u32 is_exact_pc; /* pc is an instruction, not a return address */
 	__u32 is_first;
-	__u32 nest_mask; /* HT_ROW_* of calls that this one would be a part of; 0: of none (any more) */
-	__u32 is_nested; /* one of those was met, or a call that waits for its return */
+	/* HT_ROW_* of calls that this call would be a part of; 0: of none (any more) */
+	__u32 nest_mask;
+	__u32 is_nested; /* such a call was met, or one that waits for its return */
 	__u64 salt; /* of step_hash() and vma_pages */
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
-	__u32 is_map_known; /* by user space, which tells when it changes */
-	__u32 has_new_jit; /* code made at run time was met that user space does not know */
+	__u32 is_map_known; /* by user space, which learns of changes */
+	__u32 has_new_jit; /* met code made at run time that user space does not know */
 	__u32 jit_file_id; /* of the process, see struct ht_mappings */
 	/* a piece of the stack, from window_addr up; see walk_read_stack() */
 	__u64 window_addr;
@@ -83,8 +84,8 @@ static __always_inline void walk_release(struct ht_walk *w)
 	__sync_val_compare_and_swap(&w->is_busy, 1, 0);
 }
 
-/* The same as a pointer to a map's value: 6.1's verifier takes an argument of a global function for
- * mere memory, which it does not let into a map. */
+/* The same walk as a pointer to a map's value: 6.1's verifier takes an argument of a global function for plain
+ * memory, which it does not let into a map. */
 static __always_inline struct ht_walk *walk_self(const struct ht_walk *w)
 {
 	__u32 key = w->slot;

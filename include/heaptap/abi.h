@@ -49,10 +49,10 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 #define HT_CFA_SIGNAL 6 /* rsp points at a ucontext: rip, rsp and rbp come from there */
 #define HT_CFA_END 7 /* the return address is undefined: the thread's first frame */
 #define HT_CFA_UNSUPPORTED 8 /* a rule that this format cannot say */
-/* rsp + off, of a frame of more than 256 KiB: off has 24 bits and no sign, of which the upper 8 are in
- * rbp_off; the lower 8 of that are all there is for the caller's rbp. */
+/* rsp + off, for a frame of more than 256 KiB. off is unsigned and has 24 bits; its upper 8 bits are the upper
+ * byte of rbp_off. Only the lower byte of rbp_off is left for the caller's rbp. */
 #define HT_CFA_RSP_WIDE 9
-#define HT_CFA_JIT 10 /* code made at run time: no table, the code itself or rbp says it */
+#define HT_CFA_JIT 10 /* code made at run time: no table; the code itself or rbp tells the CFA */
 #define HT_CFA_CNT 11
 #define HT_ROW_WIDE_OFF(row) \
 	((__u32)(__u16)(row)->cfa_off | (__u32)((__u16)(row)->rbp_off >> 8) << 16)
@@ -63,17 +63,17 @@ _Static_assert(sizeof(struct ht_row) == 8, "rows are searched by index: 8 bytes 
 #define HT_RBP_AT_RBP 2 /* *(rbp + off) */
 #define HT_RBP_UNDEFINED 3
 #define HT_RBP_MASK 0x3f
-/* The code of a function that allocates and is probed: what is allocated below it is its own. Of one that
- * throws (HT_SITE_THROWS) only sizes are seen up to throw_limit_bytes. */
+/* The code of a probed function that allocates: allocations made below it are its own. A function that throws
+ * (HT_SITE_THROWS) is tracked only for sizes up to throw_limit_bytes. */
 #define HT_ROW_ALLOC 0x80
 #define HT_ROW_THROWS 0x40
 
 #define HT_PAGE_SHIFT 16
 
 /*
- * Where the rows of one 64 KiB page of one file are. block[i] is the row (counted from `first`)
- * that holds at the start of block i, so a search touches only the rows of one block: without it
- * most of a look-up's time is cache misses of a binary search through the page's thousands of rows.
+ * Location of the rows of one 64 KiB page of a file. block[i] is the row (counted from `first`) that holds at
+ * the start of block i, so a search touches only the rows of one block: without it most of a look-up's time is
+ * cache misses of a binary search through the page's thousands of rows.
  */
 #define HT_BLOCK_SHIFT 9
 #define HT_BLOCK_CNT (1 << (HT_PAGE_SHIFT - HT_BLOCK_SHIFT))
@@ -91,14 +91,14 @@ _Static_assert(sizeof(struct ht_page) == 12 + 2 * (HT_BLOCK_CNT + 2), "value of 
 #define HT_PAGES_CAP (1 << 15) /* 2 GiB of text */
 
 /*
- * Executable mappings of a process, sorted by start: an inner array of map `mapping_sets` that map
- * `maps_of` names. Its owner may change: the generation says whose it is.
+ * The executable mappings of a process, sorted by start: an inner array of map `mapping_sets`, found through
+ * map `maps_of`. The array may get a new owner: the generation tells the owner.
  */
 struct ht_mapping {
 	__u64 start_addr;
 	__u64 end_addr;
 	__u64 bias; /* addr - bias = vaddr */
-	__u32 file_id; /* index in map `files`; 0: a mapping that no file is known for */
+	__u32 file_id; /* index in map `files`; 0: the mapping's file is not known */
 	__u32 flags; /* HT_MAPPING_* */
 };
 _Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `mapping_sets`");
@@ -109,15 +109,16 @@ _Static_assert(sizeof(struct ht_mapping) == 32, "element of the value of map `ma
 #define HT_PROCESSES_CAP 4096 /* mapping sets */
 struct ht_mappings {
 	__u32 mapping_cnt;
-	__u32 generation; /* of the target; another one's mappings say nothing */
-	__u32 jit_file_id; /* for HT_MAPPING_JIT; 0: not known to have any */
-	__u32 jit_generation; /* whose that is, also while the mappings are being changed */
+	__u32 generation; /* of the target; mappings of another generation are ignored */
+	__u32 jit_file_id; /* for HT_MAPPING_JIT; 0: the process is not known to have any */
+	/* generation that jit_file_id is for, valid also while the mappings are being changed */
+	__u32 jit_generation;
 	struct ht_mapping mapping[HT_MAPPINGS_CAP];
 };
 
 /*
- * A file that some target maps: where its unwind pages are, and which of its code belongs to an
- * allocator: a call that returns into such code is nested. Index = file id, 0 is unused.
+ * A file that some target maps: the place of its unwind pages, and the code ranges that belong to an allocator.
+ * A call that returns into such a range is nested. Index = file id, 0 is unused.
  */
 struct ht_range {
 	__u64 start_vaddr, end_vaddr;
@@ -133,7 +134,7 @@ struct ht_file {
 _Static_assert(sizeof(struct ht_file) == 24 + 16 * HT_INNER_CAP, "value of map `files`");
 #define HT_FILES_CAP (1 << 13)
 
-/* Key with which BPF finds a file that appeared in an address space after the last read of it. */
+/* BPF finds a file by this key when it appeared in an address space after the last read of that space. */
 struct ht_inode {
 	__u64 ino;
 	__u32 dev; /* kernel encoding: major << 20 | minor */
@@ -170,13 +171,12 @@ struct ht_inode_file {
 /*
  * Reclaiming
  * ----------
- * What is kept once for all processes, stacks and label sets, says when it was last asked for: in
- * the epoch that user space counts up before it looks for what refers to what. An entry that
- * nothing refers to and nobody has asked for since then is taken out (user/kernel/reclaim.h). Who
- * asks moves the entry's epoch on, who takes it out sets HT_EPOCH_DEAD, both by compare and swap:
- * so one of the two sees the other.
+ * Stacks and label sets are kept once for all processes. Each entry has the epoch in which it was last asked
+ * for. User space increments the epoch before it searches for references. An entry without references that has
+ * not been asked for since then is taken out (user/kernel/reclaim.h). Asking for an entry moves its epoch on,
+ * taking it out sets HT_EPOCH_DEAD, both by compare and swap: so one of the two sides sees the other.
  */
-#define HT_EPOCH_DEAD 0xffffffffU /* being taken out: not to be used any more */
+#define HT_EPOCH_DEAD 0xffffffffU /* being taken out: must not be used any more */
 #define HT_SWEEP_STACK 1
 #define HT_SWEEP_LABELS 2
 #define HT_SWEEP_INSTANCE 3
@@ -187,15 +187,15 @@ struct ht_stack {
 	__u32 end; /* HT_END_* */
 	/* Not part of the content: */
 	__u32 epoch;
-	__u32 owner_tgid, owner_generation; /* the image that it is counted for */
+	__u32 owner_tgid, owner_generation; /* the image whose share it counts against */
 	__u32 reserved;
 	__u64 frame[HT_FRAMES_CAP];
 };
 _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
- * What a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no map
- * look-up to know. Written only by alloc/allocators.c.
+ * The kind of function that a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no
+ * map look-up for it. Written only by alloc/allocators.c.
  */
 #define HT_OP_ALLOC 1 /* returns a new block */
 #define HT_OP_FREE 2
@@ -203,7 +203,7 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_OP_RESIZE 4 /* in place: returns the new size, the pointer stays (xallocx) */
 #define HT_OP_SAMPLED \
 	5 /* a sampler in the process kept an allocation: see struct ht_sampled_site */
-#define HT_OP_SAMPLED_FREE 6 /* ... and here is its free */
+#define HT_OP_SAMPLED_FREE 6 /* ... and this is the free of that allocation */
 
 #define HT_RET_VALUE 0 /* the pointer is returned */
 #define HT_RET_OUT 1 /* 0 is returned, the pointer is stored at *ptr_arg (posix_memalign) */
@@ -216,15 +216,15 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_PTR_ARG(c) ((__u32)((c) >> 12) & 7) /* block to free, or the out parameter */
 #define HT_COOKIE_RET(c) ((__u32)((c) >> 16) & 1)
 #define HT_COOKIE_FLAGS(c) ((__u32)((c) >> 20) & 0xff)
-/* To which file the probe is attached, by its id, and its sharing (HT_SHARING_*). */
+/* The id of the file that the probe is attached to, and its sharing (HT_SHARING_*). */
 #define HT_COOKIE_SHARING(c) ((__u32)((c) >> 28) & 3)
 #define HT_COOKIE_FILE(c) ((__u32)((c) >> 32) & (HT_FILES_CAP - 1))
 #define HT_COOKIE_AT(file_id, sharing) ((__u64)(sharing) << 28 | (__u64)(file_id) << 32)
 #define HT_COOKIE(op, size_arg, count_arg, ptr_arg, ret, flags)                                    \
 	((__u64)(op) | (__u64)(size_arg) << 4 | (__u64)(count_arg) << 8 | (__u64)(ptr_arg) << 12 | \
 	 (__u64)(ret) << 16 | (__u64)(flags) << 20)
-/* The cookie without the file and the sharing, and that of the two that nearly all hits are of:
- * malloc(size) and free(ptr). */
+/* The cookie without file and sharing; and that cookie of malloc(size) and free(ptr), which cause nearly all
+ * hits. */
 #define HT_COOKIE_SITE(c) ((c)&0xfffffff)
 #define HT_COOKIE_MALLOC HT_COOKIE(HT_OP_ALLOC, 0, HT_ARG_NONE, HT_ARG_NONE, HT_RET_VALUE, 0)
 #define HT_COOKIE_FREE HT_COOKIE(HT_OP_FREE, HT_ARG_NONE, HT_ARG_NONE, 0, HT_RET_VALUE, 0)
@@ -233,42 +233,41 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_SAMPLED(op, idx) ((__u64)(op) | (__u64)(idx) << 4)
 #define HT_COOKIE_SAMPLED_IDX(c) ((__u32)((c) >> 4) & 0xffff)
 
-/* A link of its own for each process; a definition that processes share; one link for all. */
+/* Each process has its own link; processes share a definition; one link for all processes. */
 #define HT_SHARING_OWN 1
 #define HT_SHARING_EVENT 2
 #define HT_SHARING_ALL 3
 #define HT_SHARING_CNT 4
 
-/* May leave by a jump to another entry point, or to code that calls one: followed to its return even
- * when it is not kept. */
+/* May leave by a jump to another entry point, or to code that calls one: the call is followed to its return
+ * even when it is not kept. */
 #define HT_SITE_TAIL_CALLS 0x01
-/* realloc(NULL, n) leaves by a jump to malloc, which is probed: skip the outer one. */
+/* realloc(NULL, n) leaves by a jump to malloc, which is probed: skip the outer call. */
 #define HT_SITE_NULL_DELEGATES 0x02
-/* May throw: never arm a return for a size that can only fail (an unwinder would stop there). */
+/* May throw: never arm a return for a size that can only fail (an unwinder would stop at the return probe). */
 #define HT_SITE_THROWS 0x04
-/* size 0 frees (realloc); without it a size of 0 allocates. */
+/* size 0 frees (realloc); without this flag, size 0 allocates. */
 #define HT_SITE_ZERO_FREES 0x08
-/* The probe is on an instruction that is single-stepped: dearer, counted apart. */
+/* The probe is on an instruction that is single-stepped: such hits cost more and are counted apart. */
 #define HT_SITE_STEPPED 0x10
 
 /*
- * A process that is recorded. Key: tgid in the initial pid namespace. User space writes it once;
- * after that only BPF does (the exec hook, and ht_change_target for user space), so that neither
- * can undo what the other wrote.
+ * A recorded process. Key: tgid in the initial pid namespace. User space writes the entry once; after that only
+ * BPF does (the exec hook, and ht_change_target for user space), so that neither can undo what the other wrote.
  */
 struct ht_target {
 	__u32 generation; /* +1 at every exec */
 	__u32 flags; /* HT_TARGET_* */
 	__u32 rate_idx; /* index in map `rates` */
-	__u32 hits_idx; /* index in map `hits`; a followed child has its parent's */
+	__u32 hits_idx; /* index in map `hits`; a followed child has its parent's index */
 	__u64 unmapped_ns; /* when HT_EVENT_UNMAPPED was last sent */
-	/* Its frees are not seen: allocations go into the sums and not into `live`. */
+	/* Frees of this process are not seen: allocations are added to the sums but not to `live`. */
 	__u32 is_alloc_only;
-	__u32 name_cnt; /* contexts without a tag, at most HT_THREAD_NAMES_CAP */
+	__u32 name_cnt; /* number of contexts without a tag, at most HT_THREAD_NAMES_CAP */
 };
 _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
-/* Generations begin this far apart, so that a pid that is used again never meets old entries.
- * Those that user space gives out begin at 0, those of followed children at the second. */
+/* Distance between first generations, so that a reused pid never meets old entries. User space gives out
+ * generations from 0 on, followed children get theirs from HT_GENERATION_CHILDREN on. */
 #define HT_GENERATION_STEP 4096
 #define HT_GENERATION_NONE 0xffffffffU
 #define HT_GENERATION_CHILDREN 0x80000000U
@@ -276,22 +275,23 @@ _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
 #define HT_TARGET_WAITS_EXEC 0x2 /* nothing counts until the process executes its program */
 #define HT_TARGET_OFF 0x4 /* not recorded any more */
 /*
- * Calls that begin now are not seen. Probes are put in, and taken out, one after the other: if hits
- * counted meanwhile, a block could be allocated in sight and freed or reallocated out of it.
+ * While set, calls that begin are not seen. Probes are attached and detached one after the other: if hits
+ * counted meanwhile, a block could be allocated in sight and freed or reallocated out of sight.
  */
 #define HT_TARGET_QUIET 0x8
-/* Its guardian holds it when it executes a program, and when that one's loader is done: see bpf/hold.bpf.h. */
+/* The guardian holds the process when it executes a program, and when that program's loader is done: see
+ * bpf/hold.bpf.h. */
 #define HT_TARGET_HELD 0x10
-/* A sampler of its own has told of an allocation: what its allocator's probes see counts no more. */
+/* The process's own sampler has reported an allocation: hits of the probes on its allocator no longer count. */
 #define HT_TARGET_SAMPLES 0x20
 #define HT_TARGETS_CAP 4096
 
 /*
  * Samplers of others
  * ------------------
- * A program, or a library in it, may sample its allocations itself and tell of those that it keeps in USDT
- * probes (user/alloc/file_sampler.h). An operand is where one argument of such a probe is: a constant, a
- * register, or memory at base + index * scale + value. Registers are offsets into struct pt_regs.
+ * A program, or a library in it, may sample its allocations itself and report kept ones by USDT probes
+ * (user/alloc/file_sampler.h). An operand says where one argument of such a probe is: a constant, a register,
+ * or memory at base + index * scale + value. Registers are offsets into struct pt_regs.
  */
 #define HT_OPERAND_NONE 0
 #define HT_OPERAND_CONST 1
@@ -301,23 +301,23 @@ struct ht_operand {
 	__u8 kind;
 	__u8 bytes; /* 1, 2, 4 or 8 */
 	__u8 is_signed;
-	__u8 scale; /* of the index; 0: there is none */
+	__u8 scale; /* of the index; 0: no index */
 	__u16 base_off, index_off;
 	__s64 value; /* a constant, or what is added to the address */
 };
 _Static_assert(sizeof(struct ht_operand) == 16, "no padding");
 struct ht_sampled_site {
 	struct ht_operand ptr;
-	/* HT_OP_SAMPLED: of the block, and how many bytes of all allocations it stands for (size / p). */
+	/* HT_OP_SAMPLED: size of the block, and the number of allocated bytes that it stands for (size / p). */
 	struct ht_operand size, weight;
-	/* The stack is that of a call whose function is at `entry`, and which returns to what is stack_bytes above
-	 * the stack pointer; HT_OPERAND_NONE: it begins at the probe. */
+	/* The stack is that of a call to the function at `entry`. The call returns to the address that is
+	 * stored stack_bytes above the stack pointer. HT_OPERAND_NONE: the stack begins at the probe. */
 	struct ht_operand entry;
 	__u64 stack_bytes;
 };
 _Static_assert(sizeof(struct ht_sampled_site) == 72, "value of map `sampled_sites`");
 #define HT_SAMPLED_SITES_CAP 1024
-/* A weight beyond this is no weight. */
+/* A larger weight is invalid. */
 #define HT_SAMPLED_WEIGHT_CAP (1ULL << 46)
 
 /*
@@ -331,21 +331,23 @@ _Static_assert(sizeof(struct ht_sampled_site) == 72, "value of map `sampled_site
 #define HT_RATES_CAP 64
 struct ht_rate {
 	__u64 rate_bytes; /* R; 1 = keep all */
-	__u64 throw_limit_bytes; /* HT_SITE_THROWS: sizes above it are not tracked */
+	__u64 throw_limit_bytes; /* HT_SITE_THROWS: larger sizes are not tracked */
 	__u32 threshold[HT_BUCKET_CNT];
 };
 
 /*
- * What one process costs: hits of its probes, and the work of those that were sampled. Per CPU, only
- * ever counted up. Where a hit is counted instead of in map `stats`, so that it costs one look-up.
+ * The cost of one process: hits of its probes, and the work for its sampled allocations. Per CPU; only ever
+ * incremented. A hit of a target is counted here and not in map `stats`, so that it costs one look-up.
  */
 struct ht_hits {
 	__u64 alloc_cnt, free_cnt, return_cnt;
-	__u64 stepped_cnt; /* of the first two: on an instruction that is single-stepped */
+	/* of alloc_cnt and free_cnt: hits on an instruction that is single-stepped */
+	__u64 stepped_cnt;
 	__u64 sample_cnt; /* allocations that were kept */
-	__u64 stack_ns; /* spent on the stacks of those */
-	__u64 sampler_rate_bytes; /* of the process's own sampler, as its last samples say; 0: not known */
-	__u64 reserved; /* a cache line */
+	__u64 stack_ns; /* time spent on the stacks of kept allocations */
+	/* rate of the process's own sampler, from its last samples; 0: not known */
+	__u64 sampler_rate_bytes;
+	__u64 reserved; /* fills a cache line */
 };
 _Static_assert(sizeof(struct ht_hits) == 64, "value of map `hits`");
 #define HT_HITS_CAP HT_TARGETS_CAP
@@ -361,7 +363,7 @@ struct ht_live {
 	__u64 size_bytes;
 	__u64 stack_id;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 threshold; /* the p that was used: see struct ht_rate */
+	__u32 threshold; /* p with which the sample was kept: see struct ht_rate */
 	__u32 context_id;
 	__u32 tid;
 	__u32 scope_slot; /* of the context */
@@ -371,23 +373,24 @@ _Static_assert(sizeof(struct ht_live) == 48, "value of map `live`");
 
 /* Value of map `pending`: the calls of a thread that are between entry and return. */
 struct ht_call {
-	__u64 sp; /* at entry: the slot of the return address; identifies the call. 0 = unused */
-	__u64 ret_addr; /* the true one (a return probe overwrites the slot) */
+	/* at entry: address of the return address's slot; identifies the call. 0 = unused */
+	__u64 sp;
+	__u64 ret_addr; /* the true return address (a return probe overwrites the slot) */
 	__u64 cookie;
 	__u64 ptr; /* old block, or address of the out parameter */
-	__u32 generation; /* of the target; a call of another one is not completed */
+	__u32 generation; /* of the target; a call of another generation is not completed */
 	__u16 is_kept; /* drawn: insert `fresh` at the new address */
 	__u16 has_old; /* `old` was taken out of `live` at entry */
 	struct ht_live fresh;
 	struct ht_live old;
 };
 struct ht_calls {
-	__u32 next; /* slot to give up when all are in use */
+	__u32 next; /* slot to reuse when all are in use */
 	__u32 reserved;
-	/* the last call that leaves the allocation to the one that it jumps to; 0: none */
+	/* the last call that leaves its allocation to the function that it jumps to; 0: none */
 	__u64 delegate_sp;
 	__u64 delegate_ret_addr;
-	/* the last hit of a file whose probes are moving: see sharing.bpf.h */
+	/* the last hit in a file whose probes are moving: see sharing.bpf.h */
 	__u64 seen_sp;
 	__u32 seen_sharing;
 	__u32 reserved2;
@@ -398,9 +401,9 @@ _Static_assert(sizeof(struct ht_calls) == 40 + HT_PENDING_CAP * sizeof(struct ht
 	       "value of map `pending`");
 
 /*
- * What an image (a process between two execs) holds, and the most that it ever held. Kept by BPF
- * beside `live` so that somebody can watch all processes without walking it. Units as in struct
- * ht_total; signed: a sum is read while others change it.
+ * What an image (a process between two execs) holds, and its peak. BPF keeps it beside `live` so that a reader
+ * can watch all processes without walking `live`. Units as in struct ht_total; signed, because a sum is read
+ * while others change it.
  */
 struct ht_image_key {
 	__u32 tgid;
@@ -426,40 +429,40 @@ struct ht_image {
 	__u32 refused[HT_SHARED_CNT];
 };
 _Static_assert(sizeof(struct ht_image) == 24 + 8 * HT_SHARED_CNT, "value of map `images`");
-/* Those that run, and those that have ended and are not forgotten yet: a quick machine has 4 000 execs a second. */
+/* Images that run, and images that have ended and are not forgotten yet: a fast machine does 4 000 execs a
+ * second. */
 #define HT_IMAGES_CAP 65536
 
 /*
- * Counting filter in front of `live`: how many keys fall into a slot. A free of a block that was
- * not sampled, which is nearly every free, finds 0 here and needs no hash look-up.
+ * Counting filter in front of `live`: the number of keys that fall into a slot. Nearly every free is of a block
+ * that was not sampled: it finds 0 here and needs no hash look-up.
  */
 #define HT_FILTER_SHIFT 18
 #define HT_FILTER_CNT (1 << HT_FILTER_SHIFT)
 
 /*
- * The same in front of `pending`: how many calls between entry and return have a stack pointer that
- * leads here. Where every return is probed, nearly all are of calls that were not kept.
+ * The same filter in front of `pending`: the number of calls between entry and return whose stack pointer leads
+ * to a slot. Where every return is probed, nearly all returns are of calls that were not kept.
  */
 #define HT_CALLS_FILTER_CNT (1 << 15)
 
 /*
  * Tags: what the program says that its memory is for
  * --------------------------------------------------
- * A tag source is a thread-local variable of the target with a known layout: the record of
- * heaptap/scope.h, or one of two formats of other people. User space finds them in the mapped
- * files and writes them to map `tags`, the program's own constructor announces them as well
- * (probe heaptap:tls_v1): whoever comes first.
+ * A tag source is a thread-local variable of the target with a known layout: the record of heaptap/scope.h, or
+ * one of two foreign formats. User space finds tag sources in the mapped files and writes them to map `tags`;
+ * the program's own constructor announces them as well (probe heaptap:tls_v1). The first of the two wins.
  */
 #define HT_TAG_FREE 0 /* the slot was never used */
 #define HT_TAG_CLAIMED 1 /* being written */
-#define HT_TAG_SCOPE 2 /* heaptap/scope.h; desc_addr is its descriptor, which knows the rest */
+#define HT_TAG_SCOPE 2 /* heaptap/scope.h; desc_addr is its descriptor, which has the rest */
 #define HT_TAG_OTEL 3 /* OpenTelemetry thread context: pointer to a record */
 #define HT_TAG_CUSTOM 4 /* Polar Signals custom labels v1: pointer to a label set */
 
 #define HT_TLS_NOT_READY 0
 #define HT_TLS_STATIC 1 /* at the thread pointer + off */
 #define HT_TLS_DTV 2 /* in block `module` of the thread's dynamic vector, at off */
-#define HT_TLS_REGISTRY 3 /* in a table of {thread, record} of the program */
+#define HT_TLS_REGISTRY 3 /* in the program's table of {thread, record} */
 
 struct ht_tag_source {
 	__u32 kind; /* HT_TAG_*; written last */
@@ -468,34 +471,34 @@ struct ht_tag_source {
 	__u64 tls_module; /* HT_TLS_DTV */
 	__u64 desc_addr; /* HT_TAG_SCOPE */
 	__u32 dtv_shift; /* log2 of the bytes of an entry of the dynamic vector: glibc 4, musl 3 */
-	/* Times that the descriptor at desc_addr was made ready again: a library that was unloaded
-	 * and loaded anew begins with an empty node table. */
+	/* How often the descriptor at desc_addr was made ready again: a library that was unloaded and loaded
+	 * anew begins with an empty node table. */
 	__u32 epoch;
-	/* HT_TAG_SCOPE: those of the descriptor, HT_TAG_PAUSES_ALL. HT_TAG_OTEL: bit i = the value of
-	 * key i is the id of a request and makes no difference. */
+	/* HT_TAG_SCOPE: the descriptor's flags, HT_TAG_PAUSES_ALL. HT_TAG_OTEL: bit i = the value of key i is a
+	 * request id and makes no difference. */
 	__u32 flags;
-	__u32 node_max; /* HT_TAG_SCOPE: the largest node that was met in this epoch */
+	__u32 node_max; /* HT_TAG_SCOPE: the largest node met in this epoch */
 };
 #define HT_TAG_PAUSES_ALL 1
 #define HT_TAG_SOURCES_CAP 8
 struct ht_tags {
 	__u32 tgid; /* 0: the entry is free; written last */
-	__u32 generation; /* of the target; another one's sources say nothing */
-	__u32 scope_cnt; /* scopes interned for it, at most HT_SCOPES_PER_PROCESS_CAP */
+	__u32 generation; /* of the target; sources of another generation are ignored */
+	__u32 scope_cnt; /* scopes interned for the process, at most HT_SCOPES_PER_PROCESS_CAP */
 	__u32 context_cnt; /* contexts with a tag, at most HT_CONTEXTS_PER_PROCESS_CAP */
 	struct ht_tag_source source[HT_TAG_SOURCES_CAP];
 };
 _Static_assert(sizeof(struct ht_tags) == 16 + 48 * HT_TAG_SOURCES_CAP, "value of map `tags`");
-/* An array, because a look-up in it is inlined: the entry of a process is one of the HT_TAGS_TRIES
- * that begin at tgid & (HT_TAGS_CNT - 1). */
+/* An array, because an array look-up is inlined. A process's entry is one of the HT_TAGS_TRIES entries from
+ * tgid & (HT_TAGS_CNT - 1) on. */
 #define HT_TAGS_CNT 8192
 #define HT_TAGS_TRIES 8
 
 /*
- * A scope of one process: a node of the table of one of its tag sources, and the weighted bytes
- * that it and everything below it hold. Interned to a slot, 0 = none: the sums of slot i are at
- * index i of map `scope_sums`. BPF copies the names, so that they outlive the process. User space
- * hands the slots of images that are over back (map `free_slots`), with sums of zero.
+ * A scope of one process: a node in the table of one of its tag sources, and the weighted bytes that the node
+ * and everything below it hold. Interned to a slot, 0 = none: the sums of slot i are at index i of map
+ * `scope_sums`. BPF copies the names, so that they outlive the process. When an image is over, user space gives
+ * its slots back (map `free_slots`) with sums of zero.
  */
 struct ht_scope_key {
 	__u32 tgid;
@@ -506,7 +509,7 @@ struct ht_scope_key {
 #define HT_SOURCE_NONE 0 /* no tag: "(none)"; has no nodes */
 #define HT_SOURCE(idx, epoch) (((idx) + 1) | ((epoch)&0xffff) << 8)
 #define HT_SOURCE_UNREADABLE 0xffffffffU
-#define HT_SOURCE_OTHER 0xfffffffeU /* a cap was met: "(other)" */
+#define HT_SOURCE_OTHER 0xfffffffeU /* a cap was reached: "(other)" */
 
 #define HT_NODE_TAG 1
 #define HT_NODE_LABEL 2 /* name = value */
@@ -526,24 +529,24 @@ struct ht_scope {
 _Static_assert(sizeof(struct ht_scope) == 16 + 2 * HT_NAME_BYTES_CAP, "value of map `scopes`");
 #define HT_SCOPES_CAP 16384
 #define HT_SCOPES_PER_PROCESS_CAP 8192
-#define HT_SCOPE_DEPTH_CAP 64 /* deeper ones are charged to their ancestor of this depth */
+#define HT_SCOPE_DEPTH_CAP 64 /* deeper scopes are charged to their ancestor of this depth */
 
-/* Units as in struct ht_total. Signed: a sum is read while others change it. */
+/* Units as in struct ht_total. Signed, because a sum is read while others change it. */
 struct ht_scope_sums {
 	__s64 inuse_bytes_8;
 	__s64 peak_bytes_8;
 	__u64 peak_ns; /* CLOCK_MONOTONIC */
 	__u32 parent_slot;
-	__u32 task_slot; /* innermost TASK node of the path, itself included; 0: none */
+	__u32 task_slot; /* innermost TASK node of the path, which may be this scope; 0: none */
 };
 _Static_assert(sizeof(struct ht_scope_sums) == 32, "value of map `scope_sums`");
 
-/* The variance of what was allocated: its units are in heaptap/variance.h. */
+/* The variance of the allocated bytes; heaptap/variance.h has its units. */
 struct ht_variance {
 	__u64 fine, coarse;
 };
 
-/* One task, query or request: an instance of a TASK node. Reclaimed when exited and empty. */
+/* One task, query or request: an instance of a TASK node. Reclaimed when it has exited and holds nothing. */
 struct ht_instance_key {
 	__u32 task_slot;
 	__u32 reserved;
@@ -560,7 +563,7 @@ struct ht_instance {
 	__u64 last_ns; /* of the last sampled allocation */
 	__u32 has_exited;
 	__u32 alloc_samples;
-	__u32 owner_tgid, owner_generation; /* whose share it is of */
+	__u32 owner_tgid, owner_generation; /* the image whose share it counts against */
 };
 _Static_assert(sizeof(struct ht_instance) == 88, "value of map `instances`");
 #define HT_INSTANCES_CAP (1 << 18)
@@ -577,7 +580,7 @@ _Static_assert(sizeof(struct ht_instance) == 88, "value of map `instances`");
 struct ht_labels {
 	__u32 kind; /* HT_TAG_* */
 	__u32 byte_cnt;
-	__u32 epoch; /* not part of the content, nor is the owner: as in struct ht_stack */
+	__u32 epoch; /* epoch and owner are not part of the content: as in struct ht_stack */
 	__u32 owner_tgid, owner_generation;
 	__u32 reserved;
 	__u8 byte[HT_LABEL_BYTES_CAP];
@@ -585,7 +588,7 @@ struct ht_labels {
 _Static_assert(sizeof(struct ht_labels) == 24 + HT_LABEL_BYTES_CAP, "value of map `label_sets`");
 #define HT_LABEL_SETS_CAP 8192
 
-/* Who allocated, and for what: interned to a 32-bit id, 0 = could not be interned. */
+/* Who allocated, and for what. Interned to a 32-bit id, 0 = could not be interned. */
 struct ht_context {
 	__u32 tgid;
 	__u32 generation;
@@ -601,14 +604,14 @@ struct ht_context_value {
 };
 #define HT_CONTEXTS_CAP 65536
 #define HT_CONTEXTS_PER_PROCESS_CAP 16384
-/* Of one process. Threads with further names are shown as one: a program that names its threads
- * after requests must not leave others, in a year, without names. */
+/* Of one process. Threads with further names are shown as one: a program that names its threads after requests
+ * must not, in a year, leave other programs without names. */
 #define HT_THREAD_NAMES_CAP 4096
 #define HT_THREAD_OTHER "(other)"
 
 /*
- * Cumulative sums per stack and context; monotonic. Weighted values: an allocation of n bytes
- * kept with probability p adds n/p. Objects are in units of 2^-16, bytes in units of 2^-8.
+ * Cumulative sums per stack and context; monotonic. Values are weighted: an allocation of n bytes kept with
+ * probability p adds n/p. Objects are in units of 2^-16, bytes in units of 2^-8.
  */
 struct ht_total_key {
 	__u64 stack_id;
@@ -626,11 +629,11 @@ struct ht_total {
 };
 
 /*
- * The same sums, divided: what was allocated by its size, and what was freed by how long it lived. Value of map
- * `bins`, of which only those bins are there that something fell into; see bpf/bins.bpf.h.
+ * The same sums, divided: allocations by size, frees by lifetime. Value of map `bins`, which has only those
+ * bins that something fell into; see bpf/bins.bpf.h.
  *
- * Sizes: bin 0 is 0 bytes, bin i is [2^(i-1), 2^i) bytes. Lifetimes: the same of units of 1/1024 ms, so that
- * 1 ms is a bound. The last bin of either has no end.
+ * Sizes: bin 0 is 0 bytes, bin i is [2^(i-1), 2^i) bytes. Lifetimes: the same in units of 1/1024 ms, so that 1
+ * ms is a bound. The last bin of either has no upper end.
  */
 struct ht_bin_key {
 	__u64 stack_id;
@@ -650,15 +653,15 @@ _Static_assert(sizeof(struct ht_bin) == 40, "value of map `bins`");
 #define HT_BIN_SIZE 0
 #define HT_BIN_LIFE HT_BIN_SIZE_CNT
 #define HT_BIN_CNT (HT_BIN_SIZE_CNT + HT_BIN_LIFE_CNT)
-/* Whole units of a lifetime in ns. No overflow in 36 years. */
+/* A lifetime in ns as whole units. No overflow for 36 years. */
 #define HT_BIN_LIFE_UNITS(ns) ((ns)*16 / 15625)
 
 /* Ring buffer records: process events only, never one per allocation. */
-#define HT_EVENT_EXEC 1 /* other = 1: it is held, nothing of the program has run */
-#define HT_EVENT_EXIT 2 /* other = how it ended: as wait() tells it, and HT_EXIT_OOM */
+#define HT_EVENT_EXEC 1 /* other = 1: the process is held, nothing of the program has run */
+#define HT_EVENT_EXIT 2 /* other = exit status as in wait(), and HT_EXIT_OOM */
 #define HT_EVENT_FORK 3 /* tgid = parent, other = child */
 #define HT_EVENT_UNMAPPED 4 /* a walk met an address that no mapping of tgid covers */
-/* The kernel killed it because memory ran out, in its cgroup or on the machine. */
+/* The kernel killed the process because memory ran out, in its cgroup or on the machine. */
 #define HT_EXIT_OOM 0x10000
 struct ht_event {
 	__u32 kind;
@@ -671,10 +674,9 @@ struct ht_event {
 };
 
 /*
- * Counters, per CPU. Every one of them reaches the profile. X(id, kind, name, meaning): name is what a
- * user sees, meaning is the ledger's sentence. Kinds: ACTIVITY is what was done; SUM a loss that makes
- * what is in use or was allocated wrong; LOSS one that does not: a stack, a scope, a label is missing,
- * or something that is said elsewhere.
+ * Counters, per CPU. Each of them reaches the profile. X(id, kind, name, meaning): users see name, the ledger's
+ * sentence is meaning. Kinds: ACTIVITY counts what was done; SUM counts losses that make in use or allocated
+ * wrong; LOSS counts other losses: a missing stack, scope or label, or something that is reported elsewhere.
  */
 #define HT_STATS(X)                                                                                \
 	X(HITS_ALLOC, ACTIVITY, "alloc_hits", "allocation probe hits")                             \

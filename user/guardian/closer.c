@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "kernel/attach.h"
 
-/* Who comes while so many threads wait for grace periods waits for one of them. */
+/* At most so many threads wait for grace periods; further jobs wait for one of them. */
 #define THREADS_CAP 8
 
 struct job {
@@ -25,11 +25,11 @@ struct job {
 
 struct closer {
 	int done_fd;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all members below */
 	pthread_cond_t idle; /* no thread is left */
 	VEC(struct job) waiting;
-	VEC(uint64_t) done; /* has room for all that is under way */
-	size_t under_way_cnt; /* waits, or is being done */
+	VEC(uint64_t) done; /* has room for everything under way */
+	size_t under_way_cnt; /* jobs that wait or are being done */
 	size_t thread_cnt;
 };
 
@@ -69,7 +69,7 @@ static void clean(const struct attach_request *req)
 {
 	struct attach_links *links = NULL;
 
-	/* Nobody can be told of a failure, and the next fork tries again. */
+	/* A failure cannot be reported, and the next fork tries again. */
 	if (!attach_links_new(&links))
 		(void)attach_add(links, req);
 	attach_links_free(links);
@@ -78,7 +78,7 @@ static void clean(const struct attach_request *req)
 	free((void *)req->sites);
 }
 
-/* All that is to be closed, into the links of the first; or one that is to be cleaned. */
+/* Take one job to clean, or all jobs to close: their links are moved into those of the first. */
 static struct job take(struct closer *c, uint64_t *tickets, size_t cap, size_t *ret_cnt)
 {
 	struct job first = c->waiting.data[0];
@@ -95,7 +95,7 @@ static struct job take(struct closer *c, uint64_t *tickets, size_t cap, size_t *
 		tickets[cnt++] = j->ticket;
 		if (i) {
 			attach_links_move(j->links, first.links);
-			attach_links_free(j->links); /* what had no room is closed here */
+			attach_links_free(j->links); /* links without room are closed here */
 		}
 	}
 	c->waiting.cnt = kept;
@@ -148,14 +148,14 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Without memory or a thread for it, it is done before this returns. */
+/* Add a job. Without memory or a thread for it, it is done before this returns. */
 static void add_job(struct closer *c, struct job *j)
 {
 	pthread_t thread;
 
 	pthread_mutex_lock(&c->lock);
 	while (vec_reserve(&c->done,
-			   c->done.cnt + c->under_way_cnt + 1)) { /* its ticket is waited for */
+			   c->done.cnt + c->under_way_cnt + 1)) { /* its ticket is awaited */
 		pthread_mutex_unlock(&c->lock);
 		usleep(1000);
 		pthread_mutex_lock(&c->lock);
@@ -188,7 +188,7 @@ void closer_clean(struct closer *c, const struct attach_request *req, uint64_t t
 	if (sites) {
 		memcpy(sites, req->sites, req->site_cnt * sizeof(*sites));
 		j.req.sites = sites;
-	} else { /* it is not done */
+	} else { /* without memory, cleaning is left out */
 		close(req->file_fd);
 		close(req->prog_fd);
 		j.req.site_cnt = 0;

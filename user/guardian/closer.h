@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * closer.h - takes probes out, while others wait for nothing.
+ * closer.h - detaches probes in the background.
  *
- * The end of a link waits for grace periods: tens of milliseconds, of a machine that has much to do
- * hundreds. A grace period serves all that wait for it at once. So a few threads do it, each of them all
- * that has come meanwhile, and none stays when there is nothing to do.
+ * Closing a link waits for grace periods: tens of milliseconds, hundreds on a busy machine. One grace period
+ * serves everything that waits for it. So a few threads do it, each of them for all links that have come
+ * meanwhile; no thread stays when there is nothing to do.
  */
 #ifndef HT_GUARDIAN_CLOSER_H
 #define HT_GUARDIAN_CLOSER_H
@@ -18,20 +18,19 @@ struct closer;
 
 /* -ENOMEM or another -errno. */
 int closer_new(struct closer **ret);
-/* Waits for what is under way. NULL is fine. */
+/* Wait for what is under way. NULL is fine. */
 void closer_free(struct closer *c);
 
-/* Takes the links over; NULL: nothing is to be done, and that is. */
+/* Close links in the background, and take them over; NULL: nothing to close, the ticket is done. */
 void closer_close(struct closer *c, struct attach_links *links, uint64_t ticket);
-/* Attaches, and takes out at once what it has attached. Takes the descriptors over, copies the sites, of
- * which there are some. */
+/* Attach, and detach at once. Takes the descriptors over and copies the sites, of which there is at least one. */
 void closer_clean(struct closer *c, const struct attach_request *req, uint64_t ticket);
-/* Until all are out. */
+/* Wait until all are detached. */
 void closer_wait(struct closer *c);
 
-/* Readable when there are tickets of what is done. */
+/* Readable when tickets are done. */
 int closer_fd(const struct closer *c);
-/* Some of them, once each. */
+/* Return some of the done tickets, each once. */
 size_t closer_take_done(struct closer *c, uint64_t *tickets, size_t cap);
 
 #endif

@@ -111,7 +111,7 @@ void exec_hold_go_on(struct exec_hold *h, const struct exec_hold_stop *stop)
 {
 	const struct wire_hold_request r = { .kind = WIRE_HOLD_GO, .serial = stop->serial };
 
-	(void)ask(h, &r); /* when it is gone, nobody is held */
+	(void)ask(h, &r); /* when the tracer is gone, nobody is held */
 }
 
 void exec_hold_let_go(struct exec_hold *h, pid_t pid)

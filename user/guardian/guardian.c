@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guardian.c - main's side of it, see guardian.h. The other is holder.c.
+ * guardian.c - main's side of the guardian, see guardian.h. The other side is holder.c.
  *
- * What waits for an answer takes the news that come before it. No answer for a minute is taken for the
- * end: then the guardian is stopped, and nobody may wait for it for ever.
+ * A function that waits for an answer handles news that come before it. No answer for a minute counts as the
+ * guardian's end: it is stopped then, and nobody may wait for it for ever.
  */
 #include "guardian/guardian.h"
 
@@ -31,11 +31,12 @@ struct under_way {
 
 struct guardian {
 	pid_t pid;
-	int fd; /* stays open when it is lost, so that who waits for it learns of that */
+	/* stays open when the guardian is lost, so that those who wait for it learn of that */
+	int fd;
 	bool is_lost;
-	bool is_given_up; /* it may still be there, and take out what it holds */
+	bool is_given_up; /* it may still exist, and take out what it holds */
 	uint64_t last_number; /* of ids and tickets */
-	VEC(struct under_way) under_way; /* has room for one more */
+	VEC(struct under_way) under_way; /* always has room for one more */
 };
 
 static int start(struct guardian *g)
@@ -89,7 +90,8 @@ static void reap(struct guardian *g)
 		;
 }
 
-/* Nothing is under way any more: it is out, or was left. If it lives, it learns that nobody asks any more. */
+/* Nothing is under way any more: probes are out, or were left. A guardian that lives learns that nobody asks
+ * any more. */
 static int lose(struct guardian *g)
 {
 	if (g->fd >= 0)
@@ -118,7 +120,7 @@ void guardian_end(struct guardian *g)
 	if (!g->is_lost && g->fd >= 0) {
 		p.fd = g->fd;
 		shutdown(g->fd, SHUT_WR);
-		do { /* news that nobody wants any more, until it has ended */
+		do { /* drop news until it has ended */
 			n = poll(&p, 1, ANSWER_TIMEOUT_MS) > 0 ?
 				    recv(g->fd, &reply, sizeof(reply), 0) :
 				    -1;
@@ -163,7 +165,7 @@ static void note_out(struct guardian *g, const struct wire_reply *reply)
 	}
 }
 
-/* -EAGAIN: nothing came in that time. An answer is left in *ret, and 1 returned; of news 0. */
+/* Return 1 for an answer, which is in *ret; 0 for news; -EAGAIN: nothing came in that time. */
 static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 {
 	struct pollfd p = { .fd = g->fd, .events = POLLIN };
@@ -188,7 +190,7 @@ static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 	return 0;
 }
 
-/* Something is waited for: the next message, as receive(). */
+/* Wait for the next message; returns as receive(). */
 static int await(struct guardian *g, struct wire_reply *ret)
 {
 	int err = receive(g, ANSWER_TIMEOUT_MS, ret);
@@ -248,7 +250,7 @@ static int send_request(struct guardian *g, struct request *r)
 		n = sendmsg(g->fd, &msg, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
-		return -errno; /* a descriptor that is none, no memory */
+		return -errno; /* a bad descriptor, no memory */
 	return n < 0 ? lose(g) : 0;
 }
 
@@ -290,7 +292,7 @@ int guardian_attach(struct guardian *g, const struct attach_request *req, uint64
 	return err;
 }
 
-/* As the guardian says it, or as the system does. */
+/* The guardian's sentence, or the system's text for err. */
 static void take_why(const struct wire_reply *reply, int err, struct err *why)
 {
 	err_set(why, err, "%.*s", (int)sizeof(reply->why),
@@ -330,7 +332,7 @@ int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struc
 	return err;
 }
 
-/* With a ticket; it is awaited by whoever wants to. */
+/* Send a request with a ticket, without waiting for it. */
 static int send_with_ticket(struct guardian *g, struct request *r, bool is_cleaning)
 {
 	int err;
@@ -475,5 +477,5 @@ void guardian_free_events(struct guardian *g, uint64_t events)
 	struct request r = { .head = { .kind = WIRE_FREE_EVENTS, .events_id = events } };
 
 	if (events)
-		(void)send_request(g, &r); /* when it is gone, they are */
+		(void)send_request(g, &r); /* when the guardian is gone, the events are gone */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * held_links.h - probes that are in, held by the guardian.
+ * held_links.h - attached probes, held by the guardian.
  */
 #ifndef HT_GUARDIAN_HELD_LINKS_H
 #define HT_GUARDIAN_HELD_LINKS_H
@@ -18,20 +18,20 @@ struct tap_order;
 struct tap_result;
 
 int held_links_new(struct guardian *g, struct held_links **ret);
-/* Attach; on failure nothing of this request stays. -EPIPE: the guardian is gone. */
+/* Attach; on failure nothing of this request remains. -EPIPE: the guardian is gone. */
 int held_links_add(struct held_links *links, const struct attach_request *req);
-/* One more process for these events, see shared_probes_add(). */
+/* Add one more process to these events, see shared_probes_add(). */
 int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t tid);
-/* A tap with its probes (tap/tap.h). why: with an error. */
+/* Put in a tap with its probes (tap/tap.h). why: set on error. */
 int held_links_add_tap(struct held_links *links, const struct attach_request *req,
 		       const struct tap_order *order, struct tap_result *ret, struct err *why);
-/* Of the first of them, which is a tap: its rate (0: as it is), and what it has lost. */
+/* Set the rate of the tap (0: unchanged), which must be the first link, and read what it has lost. */
 int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
-/* From one to the other, which has all or none of them then. */
+/* Move all links to `to`, which then has all or none of them. */
 int held_links_move(struct held_links *from, struct held_links *to);
-/* They go, and nobody waits: the ticket tells when they are out (guardian_is_out()). NULL is fine. */
+/* Detach without waiting: the ticket tells when they are out (guardian_is_out()). NULL is fine. */
 uint64_t held_links_let_go(struct held_links *links);
-/* Waits until they are out. NULL is fine. */
+/* Detach and wait until they are out. NULL is fine. */
 void held_links_free(struct held_links *links);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * holder.c - see guardian_priv.h.
  *
- * One loop: requests of main, and what the closer has done. It never waits for main: what main does not
- * take stays in the closer. Main is gone when the socket has ended or when its process has, whichever
- * comes first (another child of main may still have a copy of its end).
+ * One loop: handles main's requests and the closer's results. It never waits for main: results that main does
+ * not take stay in the closer. Main is gone when the socket is closed or when its process has ended, whichever
+ * comes first (another child of main may still have a copy of main's end).
  *
- * It opens nothing but the definitions in tracefs and /proc/self/fd/N, and, for a tap, the memory of the
- * process; it parses nothing of a target.
+ * It opens only the definitions in tracefs and /proc/self/fd/N, and, for a tap, the memory of the process; it
+ * parses nothing of a target.
  */
 #include "guardian/guardian_priv.h"
 
@@ -39,7 +39,8 @@
 
 #define NAME "heaptap-guard"
 #define TAP_OUT_TRIES 3
-/* Each try stops the process for up to 0.2 s: they become rare. At the end it is given up after some ten minutes. */
+/* Each try stops the process for up to 0.2 s, so tries become rare. At the end a tap is given up after some ten
+ * minutes. */
 #define LATE_PAUSE_MS 64
 #define LATE_PAUSE_MAX_MS 32768
 #define LATE_TRIES 30
@@ -47,7 +48,7 @@
 struct holder {
 	int fd, main_fd;
 	struct hmap links, events, taps; /* number -> pointer; a tap has the number of its links */
-	VEC(struct tap *) late; /* which could not be taken out yet */
+	VEC(struct tap *) late; /* taps that could not be taken out yet */
 	int late_pause_ms;
 	struct uprobe_events *definitions;
 	struct closer *closer;
@@ -56,14 +57,13 @@ struct holder {
 	int fds[WIRE_FDS_CAP];
 	size_t fd_cnt;
 	struct err why;
-	struct wire_reply news; /* to be sent, if it has tickets */
+	struct wire_reply news; /* to be sent when it has tickets */
 };
 
-/*
- * Being nobody's victim.
- */
+/* Protection from being killed by accident. */
 
-/* What ps shows, and what a `pkill -f` for main's arguments would find: fields 48 and 49 of stat. */
+/* Overwrite the arguments, which ps shows and in which `pkill -f` for main's arguments would find us: fields 48
+ * and 49 of stat. */
 static void hide_arguments(void)
 {
 	char text[1024], *at;
@@ -93,11 +93,11 @@ static void set_oom_score(void)
 	if (fd < 0)
 		return;
 	if (write(fd, score, sizeof(score) - 1) < 0)
-		errno = 0; /* not allowed: as likely as main */
+		errno = 0; /* not allowed: then as likely a victim as main */
 	close(fd);
 }
 
-/* Room for links, though main raises its own limit later. */
+/* Make room for links; main raises its own limit later. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -108,7 +108,7 @@ static void raise_file_limit(void)
 	}
 }
 
-/* 0 to 2 are there, so that no library takes a link for them. */
+/* Close all descriptors but fd. 0 to 2 stay open, so that no library takes a link for them. */
 static int saved_only(int fd)
 {
 	int null_fd = null_fd_open();
@@ -140,7 +140,7 @@ static void stand_apart(void)
 	raise_file_limit();
 	if (chdir("/"))
 		errno = 0; /* then a file system stays busy */
-	/* What it takes out slows others down. */
+	/* Probes that wait to be taken out slow others down. */
 	setpriority(PRIO_PROCESS, 0, -20);
 }
 
@@ -148,7 +148,7 @@ static void stand_apart(void)
  * Requests.
  */
 
-/* Main waits for it, so there is room or will be, unless main ends. */
+/* Main waits for the answer, so there is room or will be, unless main ends. */
 static void answer(const struct holder *h, struct wire_reply *reply)
 {
 	struct pollfd p[] = { { .fd = h->fd, .events = POLLOUT },
@@ -202,7 +202,7 @@ static void *forget(struct hmap *map, uint64_t number)
 	return what;
 }
 
-/* Enters the links, or takes out what there is of them. */
+/* Enter the links, or after an error take out those that exist. */
 static int enter(struct holder *h, struct attach_links *links, int err)
 {
 	if (!err)
@@ -240,7 +240,7 @@ static bool is_tap_out(struct tap *t)
 	return true;
 }
 
-/* A thread that sleeps in the kernel for long, or gets no processor, may be in the way: it is not waited for. */
+/* A thread that sleeps in the kernel for long, or gets no processor, may prevent it: do not wait for that. */
 static void take_tap_out(struct holder *h, struct tap *t)
 {
 	for (int i = 0; t && i < TAP_OUT_TRIES; i++) {
@@ -252,7 +252,7 @@ static void take_tap_out(struct holder *h, struct tap *t)
 		tap_free(t);
 }
 
-/* Milliseconds until the next time; -1: all are out. */
+/* Try again to take late taps out. Returns milliseconds until the next try; -1: all are out. */
 static int take_late_out(struct holder *h)
 {
 	for (size_t i = h->late.cnt; i-- > 0;)
@@ -283,7 +283,7 @@ static bool has_tap_of(const struct holder *h, pid_t pid)
 	return false;
 }
 
-/* Nothing is sampled before its probes are in. */
+/* Put a tap in. Nothing is sampled before its probes are in. */
 static int tap(struct holder *h, struct wire_reply *reply)
 {
 	const struct tap_order *order = &h->body.tap.order;
@@ -292,7 +292,7 @@ static int tap(struct holder *h, struct wire_reply *reply)
 	struct tap *t;
 	int err;
 
-	take_late_out(h); /* it may be of this process */
+	take_late_out(h); /* one of them may be in this process */
 	err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap, &h->why);
 
 	if (err)
@@ -335,7 +335,7 @@ static void detach(struct holder *h)
 		links = forget(&h->links, h->body.ids[i]);
 		if (links && !err)
 			err = attach_links_move(links, all);
-		attach_links_free(links); /* what had no room */
+		attach_links_free(links); /* links without room */
 	}
 	closer_close(h->closer, all, h->head.ticket);
 }
@@ -345,7 +345,7 @@ static void clean(struct holder *h)
 	const struct attach_request req = request_of(h, 0, 0);
 
 	closer_clean(h->closer, &req, h->head.ticket);
-	h->fd_cnt = 0; /* they are the closer's */
+	h->fd_cnt = 0; /* the closer owns the descriptors now */
 }
 
 static int open_events(struct holder *h, struct wire_reply *reply)
@@ -381,7 +381,7 @@ static int start_tracer(struct holder *h)
 {
 	int fd = h->fd_cnt ? h->fds[0] : -1;
 
-	h->fd_cnt = 0; /* it is the tracer's */
+	h->fd_cnt = 0; /* the tracer owns it now */
 	return fd < 0 ? -EMFILE : tracer_start(fd, h->main_fd);
 }
 
@@ -438,7 +438,7 @@ static void take_fds(struct holder *h, struct msghdr *msg)
 	memcpy(h->fds, CMSG_DATA(c), h->fd_cnt * sizeof(int));
 }
 
-/* Main is trusted; this finds a version of it that is another, or a full table of descriptors. */
+/* Main is trusted; this detects another version of it, or a full table of descriptors. */
 static int check(const struct holder *h, size_t bytes)
 {
 	size_t site_cnt = 0, body_bytes = bytes - sizeof(h->head);
@@ -495,7 +495,7 @@ static bool receive(struct holder *h)
 	return true;
 }
 
-/* Main may be slow to take it. */
+/* Report done tickets. Main may be slow to take the message. */
 static void tell_done(struct holder *h)
 {
 	if (!h->news.cnt)
@@ -529,7 +529,7 @@ static void serve(struct holder *h)
 	}
 }
 
-/* Takes everything out, and waits until it is. */
+/* Take everything out, and wait until it is out. */
 static void let_go(struct holder *h)
 {
 	struct attach_links *all = NULL, *links;
@@ -572,7 +572,7 @@ void holder_run(int fd)
 	if (!h || fd < 0 || closer_new(&h->closer))
 		_exit(1);
 	h->fd = fd;
-	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket has to do */
+	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket must be enough */
 	hmap_init(&h->links, sizeof(uint64_t));
 	hmap_init(&h->events, sizeof(uint64_t));
 	hmap_init(&h->taps, sizeof(uint64_t));

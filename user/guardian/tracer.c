@@ -2,23 +2,22 @@
 /*
  * tracer.c - holds programs at an exec, until main has put its probes into them.
  *
- * How a process can be made to wait where it has not run an instruction of a new program yet:
+ * How can a process be made to wait before it runs the first instruction of a new program?
  * - SIGSTOP from BPF in the exec's tracepoint: its parent sees a stopped child. sudo, su, unshare and
  *   job-control shells take that for Ctrl-Z and stop, too, for good.
- * - ptrace: the stop is the tracer's only; nobody else sees it. It ends when the tracer does, however.
- * So it is ptrace, attached with PTRACE_SEIZE (nothing stops for that) and asked for exec events, and, of a
- * family, for those of new threads and children, which are traced from their birth then. What programs
- * can see of it:
+ * - ptrace: only the tracer sees the stop. But it ends when the tracer does.
+ * So we use ptrace, attached with PTRACE_SEIZE (which stops nothing), with exec events; for a family also
+ * with events of new threads and children, which are then traced from their birth. Programs can notice:
  * - TracerPid in /proc/PID/status; a debugger or strace cannot attach to them meanwhile;
- * - a program that traces its own children (gdb, strace) could not any more, so main lets go of what is one;
+ * - a program that traces its own children (gdb, strace) could not do so, so main lets go of such programs;
  * - each signal, thread and child takes some 10 us longer;
- * - setuid programs get their rights as ever, for the tracer is root (CAP_SYS_PTRACE).
+ * - setuid programs get their rights as ever, because the tracer is root (CAP_SYS_PTRACE).
  * Parents wait for stopped and ended children as ever, and Ctrl-Z, fg and bg work: a stop for job control
- * is left to last (PTRACE_LISTEN). That is so because the tracer is not the parent's process, so main cannot
- * be it. It is in the guardian because that one is quick to answer and nobody's victim.
+ * is left in place (PTRACE_LISTEN). This needs a tracer in another process than the parent, so main cannot
+ * be it. It is in the guardian, because that is quick to answer and protected from being killed.
  *
- * A hold has an end, whatever main does: HOLD_LIMIT_NS. When main is gone the thread ends, and the
- * kernel lets everybody go on; the same when the guardian itself is killed.
+ * A hold ends at HOLD_LIMIT_NS, whatever main does. When main is gone the thread ends, and the kernel lets
+ * everybody go on; the same when the guardian itself is killed.
  */
 #include "guardian/guardian_priv.h"
 
@@ -43,8 +42,8 @@
 
 #define CHILD_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
 
-#define RETRY_NS (10 * NS_PER_MS) /* main has not read what it was told before */
-#define STOPS_CAP 64 /* in a storm of signals main's requests have their turn after so many */
+#define RETRY_NS (10 * NS_PER_MS) /* when main has not read the earlier news */
+#define STOPS_CAP 64 /* in a storm of signals main's requests are handled after so many stops */
 
 struct held {
 	pid_t tid;
@@ -57,7 +56,7 @@ struct tracer {
 	int fd, main_fd, signal_fd;
 	uint64_t last_serial;
 	VEC(struct held) held;
-	VEC(pid_t) leaving; /* to be let go of when they stop */
+	VEC(pid_t) leaving; /* threads to let go of when they stop */
 };
 
 static long request(int what, pid_t tid, long data)
@@ -104,7 +103,7 @@ static void tell_held(struct tracer *t, struct held *h)
 	h->was_told = tell(t, &news);
 }
 
-/* Without memory to keep it in mind it goes on: main finds the program later, and says so. */
+/* Hold a thread. Without memory for it, it goes on: main finds the program later, and reports that. */
 static void hold(struct tracer *t, pid_t tid, bool is_exec)
 {
 	const struct held fresh = {
@@ -142,7 +141,7 @@ static void on_stop(struct tracer *t, pid_t tid, int status)
 		request(PTRACE_CONT, tid, event ? 0 : sig);
 }
 
-/* true: there may be more. */
+/* true: there may be more stops. */
 static bool take_stops(struct tracer *t)
 {
 	struct signalfd_siginfo info[8];
@@ -188,7 +187,7 @@ static void seize(struct tracer *t, const struct wire_hold_request *r)
 	tell(t, &news);
 }
 
-/* Of a process all threads; the one that is held goes at once, others when they have stopped. */
+/* Let go of all threads of a process: a held thread at once, others when they have stopped. */
 static void let_go(struct tracer *t, pid_t tgid)
 {
 	char path[64];
@@ -203,7 +202,7 @@ static void let_go(struct tracer *t, pid_t tgid)
 		if (take_held(t, tid))
 			request(PTRACE_DETACH, tid, 0);
 		else if (tid && !request(PTRACE_INTERRUPT, tid, 0))
-			(void)vec_push(&t->leaving, tid); /* else it stays traced */
+			(void)vec_push(&t->leaving, tid); /* on failure it stays traced */
 	}
 	if (dir)
 		closedir(dir);
@@ -236,7 +235,8 @@ static bool take_request(struct tracer *t)
 	return true;
 }
 
-/* Milliseconds until one of the held is to go on, or main to be told again; -1: there is none. */
+/* Let threads go on that are due. Returns milliseconds until the next one is due or main must be told again;
+ * -1: none. */
 static int work_held(struct tracer *t)
 {
 	uint64_t now = now_ns(), next = UINT64_MAX;

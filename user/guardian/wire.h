@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - what main and its guardian say to each other: messages of a SOCK_SEQPACKET pair.
+ * wire.h - messages between main and its guardian, on a SOCK_SEQPACKET pair.
  *
- * A request is a head, then sites of all its parts or ids, then the order of a tap, and descriptors (SCM_RIGHTS): the file, and
- * the program of each part. Ids and tickets are numbers that main makes up. WIRE_DETACH and WIRE_CLEAN are
- * answered when they are done, with their ticket and in no order (WIRE_OUT); WIRE_FREE_EVENTS is not;
- * all others are answered at once, in order (WIRE_ANSWER).
+ * A request is a head; then sites of all its parts, or ids; then the order of a tap; and descriptors
+ * (SCM_RIGHTS): the file, and the program of each part. Main chooses ids and tickets, which are numbers.
+ * WIRE_DETACH and WIRE_CLEAN are answered when done, with their ticket and in any order (WIRE_OUT).
+ * WIRE_FREE_EVENTS is not answered. All others are answered at once, in order (WIRE_ANSWER).
  */
 #ifndef HT_GUARDIAN_WIRE_H
 #define HT_GUARDIAN_WIRE_H
@@ -22,22 +22,25 @@
 #define WIRE_TICKETS_CAP 64
 #define WIRE_WHY_BYTES 256
 #define WIRE_TAP_SITES 2
-/* Of a hold: what is not read by then, a very large program on a busy machine, is not worth more of a user's time. */
+/* Longest hold. A program that is not read by then, a very large one on a busy machine, is not worth more of a
+ * user's time. */
 #define HOLD_LIMIT_NS 2000000000ULL
 
 enum wire_request_kind {
-	WIRE_ATTACH, /* part 0, as the links `id` */
-	WIRE_DETACH, /* the links that are named */
+	WIRE_ATTACH, /* attach part 0, as the links `id` */
+	WIRE_DETACH, /* detach the links with these ids */
 	WIRE_CLEAN, /* attach part 0, and detach it at once */
-	WIRE_OPEN_EVENTS, /* the definitions in tracefs */
-	WIRE_NEW_EVENTS, /* of all parts, as the events `events_id` */
-	WIRE_ADD_TO_EVENTS, /* the process of the thread `pid` to `events_id`, as the links `id` */
+	WIRE_OPEN_EVENTS, /* open the definitions in tracefs */
+	WIRE_NEW_EVENTS, /* define all parts, as the events `events_id` */
+	/* add the process of the thread `pid` to `events_id`, as the links `id` */
+	WIRE_ADD_TO_EVENTS,
 	WIRE_FREE_EVENTS,
 	WIRE_START_TRACER, /* the descriptor is its socket */
-	/* As the order says, with the probes of part 0 in its code, as the links `id`: they go together. The file
-	 * is made by it: the descriptor for one is not used. */
+	/* Put in a tap by the order, with the probes of part 0 in its code, as the links `id`: tap and probes
+	 * go together. The tap makes the file itself: the descriptor for a file is not used. */
 	WIRE_TAP,
-	WIRE_SET_TAP, /* the rate of the tap `id`; 0: as it is. Answers what it has lost so far. */
+	/* set the rate of the tap `id`; 0: unchanged. The answer has its losses so far. */
+	WIRE_SET_TAP,
 };
 
 struct wire_part {
@@ -71,7 +74,7 @@ enum wire_reply_kind { WIRE_ANSWER, WIRE_OUT };
 struct wire_reply {
 	uint32_t kind;
 	int32_t err; /* of an answer */
-	uint64_t cnt; /* tickets; of WIRE_OPEN_EVENTS what was removed */
+	uint64_t cnt; /* tickets; for WIRE_OPEN_EVENTS the removed definitions */
 	union {
 		uint64_t tickets[WIRE_TICKETS_CAP];
 		char why[WIRE_WHY_BYTES]; /* WIRE_OPEN_EVENTS, WIRE_TAP with err */
@@ -80,13 +83,11 @@ struct wire_reply {
 	};
 };
 
-/*
- * On the tracer's socket (tracer.c).
- */
+/* Messages on the tracer's socket (tracer.c). */
 enum wire_hold_request_kind {
 	WIRE_HOLD_SEIZE, /* answered at once */
 	WIRE_HOLD_GO,
-	WIRE_HOLD_LET_GO, /* of all threads of the process `tid` */
+	WIRE_HOLD_LET_GO, /* all threads of the process `tid` */
 };
 
 struct wire_hold_request {

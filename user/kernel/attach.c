@@ -2,9 +2,9 @@
 /*
  * attach.c - see attach.h.
  *
- * libbpf 1.1 knows perf_event uprobes; the multi and session links are made by bpf(2) directly.
- * Files are named /proc/self/fd/N: the kernel resolves the magic link to the very inode that was
- * opened through the target's view, whatever its path means here.
+ * libbpf 1.1 knows perf_event uprobes; multi and session links are made by bpf(2) directly. Files are named
+ * /proc/self/fd/N: the kernel resolves the magic link to the very inode that was opened through the target's
+ * view, whatever its path means here.
  */
 #include "kernel/attach.h"
 
@@ -30,7 +30,7 @@
 #include "kernel/uapi.h"
 
 struct attach_links {
-	VEC(int) fds; /* link fds, and perf event fds after their link's */
+	VEC(int) fds; /* link fds, and perf event fds after the fd of their link */
 };
 
 static const char *const mode_names[] = {
@@ -58,9 +58,9 @@ int attach_links_new(struct attach_links **ret)
 /*
  * Closing
  * -------
- * Taking a probe out waits for grace periods, tens of milliseconds in which nothing is done. A
- * grace period serves all that wait for it at once, so many probes (perf: two descriptors a site)
- * are closed by several threads. A link keeps the event it sits on, so their order is free.
+ * Detaching a probe waits for grace periods, tens of milliseconds in which nothing is done. One grace period
+ * serves everything that waits for it, so many probes (perf: two descriptors a site) are closed by several
+ * threads. A link keeps the event it sits on, so the order does not matter.
  */
 #define CLOSERS_CAP 32
 
@@ -80,7 +80,7 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* All are out when this returns. */
+/* All are detached when this returns. */
 void attach_links_cut(struct attach_links *links, size_t cnt)
 {
 	struct closing c = { .fds = links->fds.data + cnt, .cnt = links->fds.cnt - cnt };
@@ -123,9 +123,9 @@ static int compare_fds(const void *a, const void *b)
 }
 
 /*
- * The child of attach_links_free_later(): nothing but the links, then not even them. Whoever closes a
- * descriptor last waits for the grace periods, so the parent goes first: until then it holds the other end of
- * the pipe. One whose end was inherited by somebody else is not waited for longer than a second.
+ * The child of attach_links_free_later(): closes all other descriptors, then the links. The last process to
+ * close a descriptor waits for the grace periods, so the parent must close first: until then it holds the other
+ * end of the pipe. If another process has inherited that end, the child does not wait longer than a second.
  */
 static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 {
@@ -134,7 +134,8 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 	sigset_t all;
 	int *fd;
 
-	if (syscall(__NR_clone, 0, NULL, NULL, NULL, 0)) /* nobody waits for the one in between */
+	/* the child in between is not waited for */
+	if (syscall(__NR_clone, 0, NULL, NULL, NULL, 0))
 		_exit(0);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -154,9 +155,9 @@ static void close_as_child(struct attach_links *links, const int pipe_fds[2])
 }
 
 /*
- * A process and not a thread: who is killed, or ends, while it takes a probe out leaves it in (the
- * kernel reaches a text through fatal signals no more), and that must not depend on what becomes
- * of us. clone without an exit signal, because the end of a child is news to our callers.
+ * A process and not a thread: a task that is killed, or ends, while it takes a probe out leaves it in (with a
+ * fatal signal the kernel no longer reaches a text), and that must not depend on our fate. clone without an
+ * exit signal, because the end of a child is news to our callers.
  */
 void attach_links_free_later(struct attach_links *links)
 {
@@ -196,7 +197,7 @@ int attach_links_take(struct attach_links *links, int fd)
 	return err;
 }
 
-/* What bpf(2) wants of sites: one array of each. */
+/* Sites in the form that bpf(2) wants: one array per member. */
 struct site_arrays {
 	uint64_t *off, *cookie, *semaphore_off;
 	bool has_semaphores;

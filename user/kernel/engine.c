@@ -48,8 +48,8 @@ static int on_ring_record(void *ctx, void *data, size_t bytes)
 	return 0;
 }
 
-/* Only the programs that this mode attaches are loaded: others may not exist on this kernel. The one for samplers and taps,
- * which few processes have, comes when it is asked for: load_sampled(). */
+/* Load only the programs that this mode attaches: others may not exist on this kernel. The program for samplers
+ * and taps, which few processes have, is loaded when it is asked for: load_sampled(). */
 static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool has_events,
 			   bool holds)
 {
@@ -69,7 +69,7 @@ static int choose_programs(struct heaptap_bpf *skel, enum attach_mode mode, bool
 	bpf_program__set_autoload(skel->progs.ht_loaded, holds);
 	bpf_program__set_autoload(skel->progs.ht_event_malloc, has_events);
 	bpf_program__set_autoload(skel->progs.ht_event_free_ptr, has_events);
-	/* In perf mode the plain ones are of that kind. */
+	/* In perf mode the plain programs are of that kind. */
 	has_events &= mode != ATTACH_PERF;
 	bpf_program__set_autoload(skel->progs.ht_event_entry, has_events);
 	bpf_program__set_autoload(skel->progs.ht_event_return, has_events);
@@ -113,7 +113,7 @@ static int size_maps(struct heaptap_bpf *skel, const struct engine_options *opts
 	return err;
 }
 
-/* One process alone has the tables to itself. */
+/* Not called for a single process, which has the tables to itself. */
 static void share_out(struct heaptap_bpf *skel, const struct engine_options *opts)
 {
 	skel->rodata->ht_share_cap[HT_SHARED_LIVE] = opts->live_cap;
@@ -266,8 +266,8 @@ enum attach_mode engine_mode(const struct engine *e)
 }
 
 /*
- * The program that samples of others enter by, as a second object over the maps of the first one: loading it took a fifth
- * of the time of every start. fd or a negative errno.
+ * Load the program of foreign samplers, as a second object over the maps of the first one: loading it took a
+ * fifth of the time of every start. fd or a negative errno.
  */
 static int load_sampled(struct engine *e)
 {
@@ -372,7 +372,7 @@ int engine_set_rate(struct engine *e, uint32_t idx, uint64_t rate_bytes, uint64_
 
 	if (idx >= HT_RATES_CAP)
 		return -EINVAL;
-	if (!e->has_finest_rate) /* sums in its units come to be */
+	if (!e->has_finest_rate) /* sums in units of it begin to exist */
 		engine_set_finest_rate(e, rate_bytes);
 	if (rate_bytes >> HT_VARIANCE_RANGE_LOG2 > 1ULL << e->skel->bss->ht_base_log2)
 		return -ERANGE;
@@ -459,7 +459,7 @@ void engine_set_sharings(struct engine *e, uint32_t file_id, uint32_t sharings)
 	uint8_t *now = &e->skel->bss->ht_sharings[file_id];
 
 	e->skel->bss->ht_sharings_cnt += (sharings != 0) - (*now != 0);
-	/* Before it, or after the others have gone: then both say the same. */
+	/* Before the other probes are attached, or after they are gone: then both values mean the same. */
 	__atomic_store_n(now, (uint8_t)sharings, __ATOMIC_SEQ_CST);
 }
 
@@ -497,7 +497,7 @@ bool engine_has_calls(struct engine *e, uint32_t file_id, uint32_t sharing)
 	return map_walk_all(&walk) > 0;
 }
 
-/* With one target only its settings are a variable of the object (bpf/target.bpf.h). */
+/* With only one target, its settings are a variable of the object (bpf/target.bpf.h). */
 static struct ht_target *only_target(struct engine *e, pid_t tgid)
 {
 	return e->only_tgid && e->only_tgid == tgid ? &e->skel->bss->only_target : NULL;

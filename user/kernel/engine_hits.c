@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine_hits.c - hits per target, and letting go of samples whose frees cannot be seen. See engine.h.
+ * engine_hits.c - hits per target, and removal of samples whose frees cannot be seen. See engine.h.
  *
- * A target counts its hits in a place of its own of a per-CPU array. Places are never set back: the
- * sum over all that were ever given out is what was hit at all, and who takes one over subtracts what
- * it found there.
+ * Each target counts its hits in its own slot of a per-CPU array. Slots are never reset: their sum over all
+ * slots ever given out is the total number of hits, and a new owner subtracts the starting value.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,12 +23,12 @@ uint32_t engine_hits_take(struct engine *e)
 
 void engine_hits_give(struct engine *e, uint32_t idx)
 {
-	if (idx) /* without memory it is lost, nothing else */
+	if (idx) /* without memory the slot is lost, nothing else */
 		(void)vec_push(&e->hits.unused, idx);
 }
 
-/* Once, and not for each read: these are many, and where the C library is probed for all, a block of
- * memory costs this program some microseconds as well. */
+/* Allocate once, not for each read: there are many reads, and where the C library is probed in all processes,
+ * each allocation costs this program some microseconds as well. */
 static int make_room(struct engine *e)
 {
 	int cpu_cnt = libbpf_num_possible_cpus();
@@ -62,7 +61,7 @@ static int read_hits(struct engine *e, uint32_t idx, struct ht_hits *ret)
 	return 0;
 }
 
-/* Those of the places [first, end). */
+/* Sum the slots [first, end). */
 static int sum_hits(struct engine *e, uint32_t first, uint32_t end, struct ht_hits *ret)
 {
 	int err = make_room(e);
@@ -165,10 +164,10 @@ struct drop {
 	struct engine *e;
 	pid_t tgid;
 	uint32_t generation;
-	size_t cnt; /* that were taken out */
+	size_t cnt; /* samples taken out */
 };
 
-/* BPF takes it out, so that a free that comes at the same time is counted by one of the two. */
+/* BPF takes the sample out, so that a free at the same time is counted by one of the two. */
 static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
 {
 	struct drop *d = ctx;

@@ -20,10 +20,10 @@ struct engine_shard {
 	struct extents rows;
 };
 
-/* Of the programs on entries, while the kernel measures them. */
+/* Run statistics of the programs on entries, while the kernel measures them. */
 struct engine_runs {
 	uint64_t cnt, ns;
-	uint64_t stack_ns; /* of ns: the stacks of samples */
+	uint64_t stack_ns; /* part of ns: the stacks of samples */
 };
 
 struct engine {
@@ -36,15 +36,15 @@ struct engine {
 	enum attach_mode mode;
 	pid_t only_tgid;
 	VEC(struct ht_sampled_site) sampled_sites; /* index: as in the map */
-	uint32_t rate_cnt; /* sampling tables that were made, from 0 on */
+	uint32_t rate_cnt; /* number of sampling tables, from 0 on */
 	bool has_finest_rate;
 	struct {
 		VEC(uint32_t) unused; /* given back */
-		uint32_t next; /* the first that nobody has had */
+		uint32_t next; /* the first index that was never taken */
 		uint32_t cap;
 		int stats_fd; /* while hits are measured; else -1 */
 		struct engine_runs runs; /* at the end of the last measurement */
-		struct ht_hits *per_cpu; /* room for one of a target; cpu_cnt */
+		struct ht_hits *per_cpu; /* room for the counters of one target; cpu_cnt */
 		int cpu_cnt;
 	} hits; /* see engine_hits.c */
 	/* mappings and unwind tables: see engine_tables.c */

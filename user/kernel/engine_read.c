@@ -42,16 +42,16 @@ static int on_live(void *ctx, const void *key, const void *value)
 	return w->fn(w->ctx, key, value);
 }
 
-/* What takes less than 30 ms is not worth threads. */
+/* A walk of less than 30 ms is not worth threads. */
 #define LIVE_SHARED_LEAST 100000
 #define LIVE_READER_CAP 4
-/* Some for each reader of a map that is worth it, so that all end at about the same time. */
+/* Several ranges for each reader of a map that is large enough, so that all end at about the same time. */
 #define LIVE_RANGE_BUCKETS (1 << 16)
-/* The batch, and what is made of it, stay in a CPU's own cache. */
+/* A batch, and the data made from it, stay in a CPU's own cache. */
 #define LIVE_BATCH_CNT 1024
 #define LIVE_GAP_CNT 64
 
-/* false: nothing is in `live`. The map has a million buckets: to find that out there takes 3 ms. */
+/* false: `live` is empty. The map has a million buckets: finding that out there takes 3 ms. */
 static bool may_live(struct engine *e)
 {
 	const uint32_t *slots = e->skel->bss->live_filter;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * engine_tables.c - unwind rows, pages, files and mappings into the maps that the walk reads.
+ * engine_tables.c - writes unwind rows, pages, files and mappings into the maps that the walk reads.
  *
- * Rows live in shards of HT_SHARD_ROWS (1 MiB each), inner arrays of the map `rows` that are made
- * when they are needed and stay, filled through mmap. The rows of one page never straddle two
- * shards. What a file leaves behind (engine_del_file) is given out again.
+ * Rows live in shards of HT_SHARD_ROWS (1 MiB each), inner arrays of the map `rows`. Shards are made when
+ * needed, stay, and are filled through mmap. The rows of one page never straddle two shards. Space that a file
+ * leaves behind (engine_del_file) is reused.
  *
- * Mapping sets are inner arrays too: `maps_of` says which one is a process's. A set outlives its
- * process and is given to the next one, because entering one in its outer map waits for a grace
- * period, tens of milliseconds.
+ * Mapping sets are inner arrays too: `maps_of` has the set of each process. A set outlives its process and is
+ * given to the next one, because entering a set in its outer map waits for a grace period, tens of
+ * milliseconds.
  *
- * The walk remembers what it found (bpf/step.bpf.h): whatever changes what it would find ends with
- * forget_steps().
+ * The walk remembers its results (bpf/step.bpf.h): every change that affects them ends with forget_steps().
  *
- * Order matters because probes read while this writes: rows, then pages, then the file, and only
- * then anything that leads to the file.
+ * Order matters because probes read while this writes: rows, then pages, then the file, and only then anything
+ * that leads to the file.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -27,7 +26,7 @@
 #include "kernel/engine_priv.h"
 
 #define SHARD_BYTES (HT_SHARD_ROWS * sizeof(struct ht_row))
-/* Sets are made in so many at once, as many as there are. */
+/* As many sets are made at once as exist, but at most this many. */
 #define SETS_AT_ONCE 16
 
 int engine_tables_init(struct engine *e)
@@ -57,7 +56,7 @@ void engine_tables_release(struct engine *e)
 	extents_release(&e->pages);
 }
 
-/* To be called after a change. */
+/* Call it after a change. */
 static void forget_steps(struct engine *e)
 {
 	__atomic_fetch_add(&e->skel->bss->step_epoch, 1, __ATOMIC_SEQ_CST);
@@ -90,7 +89,7 @@ static int shard_new(struct engine *e)
 	return err;
 }
 
-/* Room for the rows of a page: in *ret_shard, from *ret_first on. */
+/* Take room for the rows of a page: in *ret_shard, from *ret_first on. */
 static int take_rows(struct engine *e, uint32_t cnt, uint32_t *ret_shard, uint32_t *ret_first)
 {
 	int err;
@@ -105,7 +104,7 @@ static int take_rows(struct engine *e, uint32_t cnt, uint32_t *ret_shard, uint32
 	return err ? err : extents_take(&e->shards.data[*ret_shard].rows, cnt, ret_first);
 }
 
-/* The shard that is being written, mapped. */
+/* The shard being written, mapped. */
 struct shard_view {
 	uint32_t idx;
 	struct ht_row *rows; /* NULL: none */
@@ -118,7 +117,7 @@ static void shard_unmap(struct shard_view *v)
 	v->rows = NULL;
 }
 
-/* NULL and errno: it cannot be. */
+/* NULL and errno: it cannot be mapped. */
 static struct ht_row *shard_map(struct engine *e, uint32_t idx, struct shard_view *v)
 {
 	void *data;
@@ -172,7 +171,7 @@ static int put_page(struct engine *e, const struct unwind_table *t, const struct
 	return 0;
 }
 
-/* The rows of pages that no file has any more. */
+/* Give back the rows of pages that no file has any more. */
 static void give_rows(struct engine *e, const struct ht_page *page, uint32_t cnt)
 {
 	for (uint32_t i = 0; i < cnt; i++)
@@ -281,7 +280,7 @@ int engine_del_inode(struct engine *e, uint64_t ino, uint32_t dev)
 	return bpf_map_delete_elem(bpf_map__fd(e->skel->maps.inodes), &key) ? -errno : 0;
 }
 
-/* As many more sets as there are, within bounds. One is enough for a success. */
+/* Double the number of sets, within bounds. One new set is enough for success. */
 static int make_sets(struct engine *e)
 {
 	uint32_t cnt = e->mapping_set_fds.cnt, more = cnt > SETS_AT_ONCE ? SETS_AT_ONCE : cnt;
@@ -318,7 +317,7 @@ static int make_sets(struct engine *e)
 	return more ? 0 : err;
 }
 
-/* The set of a process, given to it the first time: a descriptor of it. */
+/* Return a descriptor of the process's set; the process gets a set at the first call. */
 static int mappings_fd(struct engine *e, uint32_t tgid)
 {
 	const uint64_t *known = hmap_get(&e->mapping_set_of, &tgid);
@@ -344,10 +343,10 @@ static int mappings_fd(struct engine *e, uint32_t tgid)
 }
 
 /*
- * The array is overwritten in place: replacing it in the outer map would wait for a grace period,
- * tens of milliseconds in which the walk has to ask the kernel for every mapping. First with a
- * generation that nobody has, so that no walk that begins meanwhile believes it, then with the
- * right one over the same content. A walk that was inside its search already may see the change.
+ * The array is overwritten in place: replacing it in the outer map would wait for a grace period, tens of
+ * milliseconds in which the walk has to ask the kernel for every mapping. It is first written with a generation
+ * that nobody has, so that no walk that begins meanwhile trusts it, then with the right generation and the same
+ * content. A walk that was already inside its search may see the change.
  */
 int engine_put_mappings(struct engine *e, pid_t tgid, uint32_t generation, uint32_t jit_file_id,
 			const struct ht_mapping *map, size_t cnt)

@@ -7,7 +7,7 @@
 
 #include "kernel/engine_priv.h"
 
-/* What ht_add_tag_source returns. */
+/* Results of ht_add_tag_source. */
 enum { ADDED, STALE, FULL };
 
 int engine_add_tag_source(struct engine *e, pid_t tgid, uint32_t generation,
@@ -133,7 +133,7 @@ void engine_walk_free(struct engine_walk *w)
 
 int engine_del_instance(struct engine *e, const struct ht_instance_key *k)
 {
-	/* Where it also counts for its process no more. */
+	/* In BPF, because that also updates the share of the process. */
 	uint64_t args[3] = { HT_SWEEP_INSTANCE, k->task_slot, k->instance };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 

@@ -2,15 +2,15 @@
 /*
  * features.c - see features.h.
  *
- * The functions that are probed are our own and do nothing; they are written in assembly because
- * what matters is their first instruction: a push, which the kernel emulates, or a mov, which it
- * has to single-step. The cost of a single-step is what placement (alloc/placement.c) avoids.
+ * The probed functions are our own and do nothing. They are written in assembly because their first instruction
+ * matters: a push, which the kernel emulates, or a mov, which it has to single-step. The cost of a single-step
+ * is what placement (alloc/placement.c) avoids.
  *
- * Putting a probe in and taking it out waits for grace periods, under a lock that all probes of the machine share:
- * longer than everything else here. So where the kernel knows sessions nothing is put in to try: the kernel
- * is asked for a probe in what is no file, and how it refuses says how far it would have gone. On older
- * kernels that is not enough, see multi_sees_threads(): there a probe is put in, and taken out in the background.
- * Each purpose has functions of its own, so that no trial meets what is left of another.
+ * Attaching and detaching a probe waits for grace periods, under a lock that all probes of the machine share:
+ * longer than everything else here. So where the kernel knows sessions no probe is attached as a trial: the
+ * kernel is asked for a probe in something that is no file, and the error says how far it would have gone. On
+ * older kernels that is not enough, see multi_sees_threads(): there a probe is attached, and detached in the
+ * background. Each purpose has its own functions, so that no trial meets remains of another.
  */
 #include "kernel/features.h"
 
@@ -110,7 +110,7 @@ static int load_empty(enum bpf_attach_type attach_type)
 	return load(insns, sizeof(insns) / sizeof(*insns), attach_type);
 }
 
-/* Counts its hits in the only element of an array map. */
+/* A program that counts its hits in the only element of an array map. */
 static int load_counting(enum bpf_attach_type attach_type, int map_fd)
 {
 	const struct bpf_insn insns[] = {
@@ -155,8 +155,8 @@ static enum bpf_attach_type prog_attach_type(enum attach_mode mode, enum attach_
 	return kind == ATTACH_ENTRY_DECIDES ? UAPI_TRACE_UPROBE_SESSION : UAPI_TRACE_UPROBE_MULTI;
 }
 
-/* Attach a program to fn in pid: this process or a fork of it. It counts its hits in the map
- * counter_fd, or is empty (-1). */
+/* Attach a program to fn in pid: this process or a fork of it. It counts its hits in the map counter_fd, or is
+ * empty (-1). */
 static int attach_own(void (*fn)(void), pid_t pid, enum attach_mode mode, enum attach_kind kind,
 		      int counter_fd, struct attach_links *links)
 {
@@ -194,9 +194,9 @@ static bool can_attach(enum attach_mode mode, enum attach_kind kind)
 }
 
 /*
- * Would it be attached? A link is refused with -EBADF because its path is a folder, a perf event with -ENOENT
- * because there is no such path: after what the kernel knows and what may be done were looked at, before
- * anything is put in.
+ * Would the kernel attach it? It refuses a link with -EBADF because the path is a folder, a perf event with
+ * -ENOENT because the path does not exist: after it has checked features and permissions, before it attaches
+ * anything.
  */
 static bool refuses_only_file(enum attach_mode mode, enum attach_kind kind)
 {
@@ -232,9 +232,9 @@ static void *call_threaded(void *arg)
 }
 
 /*
- * Does a multi link for a process see every thread of it? Before commit 46ba0e49b642 (6.10 and
- * the stable kernels of that time) it let only the hits of the thread with the process's id
- * through: a recording of the main thread alone that looks like one of the process.
+ * Does a multi link for a process see all its threads? Before commit 46ba0e49b642 (6.10 and the stable kernels
+ * of that time) it let only hits of the thread with the process's id through: a recording of the main thread
+ * alone that looks like one of the process.
  */
 static bool multi_sees_threads(void)
 {
@@ -267,7 +267,7 @@ static int silence(enum libbpf_print_level level, const char *fmt, va_list args)
 	return 0;
 }
 
-/* CAP_PERFMON does for every perf event but these. */
+/* CAP_PERFMON is enough for every perf event but these. */
 static bool may_open_perf_uprobes(void)
 {
 	struct privileges p;
@@ -325,7 +325,7 @@ int kernel_features_probe(struct kernel_features *ret)
 			ret->has_blind_multi = ret->uprobe_multi && !multi_sees_threads();
 			ret->uprobe_multi &= !ret->has_blind_multi;
 		}
-		/* They are perf events, with a cookie. */
+		/* Shared events are perf events, with a cookie. */
 		ret->shared_events = ret->perf_uprobe && uprobe_events_are_there();
 	}
 	explain_missing(ret, fd);
@@ -361,8 +361,8 @@ int probe_dummy_attach_return(pid_t pid, struct attach_links **ret)
 }
 
 /*
- * A program works between two hits, so that they find caches that are not theirs: in a loop of nothing
- * else a hit was measured to cost a sixth less. The first level is the least of what a program uses.
+ * A program works between two hits, so that they find caches filled with other data: in a loop of nothing else
+ * a hit was measured to cost a sixth less. The first-level cache is the least that a program uses.
  */
 static double time_calls(void (*fn)(void), unsigned int cnt)
 {
@@ -378,7 +378,7 @@ static double time_calls(void (*fn)(void), unsigned int cnt)
 	return (double)(now_ns() - begin_ns) / cnt;
 }
 
-/* ns of fn: the least of a few short rounds, since noise only adds. */
+/* ns of fn: the minimum of a few short rounds, since noise only adds. */
 static double measure_calls(void (*fn)(void))
 {
 	const unsigned int call_cnt = 100, round_cnt = 40;
@@ -389,7 +389,7 @@ static double measure_calls(void (*fn)(void))
 	return best;
 }
 
-/* ns that a probe adds to fn; it stays among the links. */
+/* ns that a probe adds to fn; the probe stays among the links. */
 static int measure(void (*fn)(void), enum attach_mode mode, enum attach_kind kind,
 		   struct attach_links *links, double *ret_ns)
 {
@@ -414,7 +414,7 @@ int probe_costs_measure(const struct kernel_features *f, struct probe_costs *ret
 	if (err)
 		return err;
 	if (mode == ATTACH_SESSION)
-		mode = ATTACH_MULTI; /* what every unsampled hit is */
+		mode = ATTACH_MULTI; /* the kind of every unsampled hit */
 	err = measure(ht_probe_emulated, mode, ATTACH_ENTRY, links, &ret->emulated_ns);
 	if (!err)
 		err = measure(ht_probe_stepped, mode, ATTACH_ENTRY, links, &ret->stepped_ns);

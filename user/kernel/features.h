@@ -2,10 +2,10 @@
 /*
  * features.h - what this kernel can do, found by trying, never by its version.
  *
- * Distribution kernels carry backports, and lockdown or missing capabilities take away what a
- * version promises. A few instructions are loaded, and the kernel is asked to attach them where it cannot; before
- * 6.13 they are attached to functions of this program, and taken away again. The whole takes a few milliseconds,
- * before 6.13 some tens.
+ * Distribution kernels carry backports, and lockdown or missing capabilities take away what a version promises.
+ * So a few instructions are loaded, and the kernel is asked to attach them at a place where it cannot; before
+ * 6.13 they are attached to functions of this program, and detached again. All of this takes a few
+ * milliseconds, before 6.13 some tens.
  */
 #ifndef HT_KERNEL_FEATURES_H
 #define HT_KERNEL_FEATURES_H
@@ -21,16 +21,17 @@ struct kernel_features {
 	bool btf; /* /sys/kernel/btf/vmlinux */
 	bool bpf; /* programs can be loaded at all */
 	bool perf_uprobe; /* perf_event uprobes with a BPF cookie (5.15) */
-	bool uprobe_multi; /* many sites, one link (6.6), that sees all threads of a process */
+	bool uprobe_multi; /* many sites, one link (6.6), which sees all threads of a process */
 	bool uprobe_session; /* the entry decides about the return (6.13) */
 	bool find_vma; /* bpf_find_vma (5.17) */
 	bool shared_events; /* uprobes can be defined in tracefs (CONFIG_UPROBE_EVENTS) */
 	bool ringbuf;
-	bool has_blind_multi; /* there would be uprobe_multi, but a link sees one thread only */
-	struct err why; /* of the first thing that is needed and missing: what, and what to do */
+	bool has_blind_multi; /* uprobe_multi exists, but a link sees one thread only */
+	/* about the first feature that is required and missing: what, and what to do */
+	struct err why;
 };
 
-/* One line per feature, for `doctor`: name, from which kernel, what happens without it. */
+/* One line per feature, for `doctor`: its name, the first kernel that has it, what happens without it. */
 struct feature_info {
 	const char *name;
 	const char *since;
@@ -40,23 +41,23 @@ struct feature_info {
 };
 const struct feature_info *kernel_feature_infos(size_t *ret_cnt);
 
-/* 0; negative errno only when probing itself failed. A missing feature is not an error. */
+/* 0; negative errno only when the trial itself failed. A missing feature is not an error. */
 int kernel_features_probe(struct kernel_features *ret);
-/* All that is required is there? Else why says what is missing and what to do. */
+/* Are all required features there? If not, why says what is missing and what to do. */
 bool kernel_features_suffice(const struct kernel_features *f);
 
-/* The best mode of this kernel, or `wanted` when it is there (-ENOTSUP when not). */
+/* The best mode of this kernel, or `wanted` when the kernel has it (-ENOTSUP when not). */
 int kernel_features_choose_mode(const struct kernel_features *f, enum attach_mode wanted,
 				enum attach_mode *ret);
 
-/* For trials with return probes: a function that does nothing, and a return probe on it in the
- * process pid, which must be a fork of this one. The caller frees the links. */
+/* For trials with return probes: a function that does nothing; and a function that puts a return probe on it in
+ * the process pid, which must be a fork of this one. The caller frees the links. */
 void probe_dummy_call(void);
 int probe_dummy_attach_return(pid_t pid, struct attach_links **ret);
 
 /*
- * What a hit costs on this machine now, in ns: a probe with an empty program on an emulated
- * instruction, on a single-stepped one, and entry plus return. Takes about 30 ms.
+ * The cost of a hit on this machine now, in ns: a probe with an empty program on an emulated instruction, on a
+ * single-stepped one, and entry plus return. Takes about 30 ms.
  */
 struct probe_costs {
 	double emulated_ns;

@@ -2,29 +2,27 @@
 /*
  * map_ranges.c - see map_ranges.h.
  *
- * The kernel copies a hash map bucket by bucket, under the bucket's lock: some 300 ns an entry,
- * half of which it waits for memory. Larger batches or more buckets change nothing of that; what
- * makes it shorter is more than one who reads. (A BPF iterator takes no lock, but for that it
- * may lose entries: one that is deleted and used again under it leads it into another bucket.)
+ * The kernel copies a hash map bucket by bucket, under the bucket's lock: some 300 ns an entry, half of which
+ * it waits for memory. Larger batches or more buckets do not change that; only more readers do. (A BPF iterator
+ * takes no lock, but may therefore lose entries: an entry that is deleted and reused under it leads it into
+ * another bucket.)
  *
- * For a hash map the position of a batch is the index of a bucket (kernel 057996380a42, so from
- * 5.6 to 6.18 at least), of which there are as many as max_entries, rounded up to a power of two.
- * So a reader can begin anywhere. The table is cut into ranges, and the readers take one after
- * the other, so that one who waits for a CPU does not keep the others. Were there fewer buckets
- * than we think, the ranges behind them would be empty; were there more, they would be in the
- * last range, which has no end.
+ * For a hash map the position of a batch is the index of a bucket (kernel 057996380a42, so from 5.6 to 6.18 at
+ * least), and there are max_entries buckets, rounded up to a power of two. So a reader can begin anywhere. The
+ * table is cut into ranges, and the readers take one after the other, so that a reader that waits for a CPU
+ * does not delay the others. If there were fewer buckets than we think, the ranges behind them would be empty;
+ * if there were more, they would be in the last range, which has no end.
  *
- * But a reader cannot end anywhere: a batch is bounded by its entries, and the kernel does not
- * say from which bucket an entry is. A batch that goes beyond the end of the range is thrown
- * away, and less is asked for; what is left at last, some buckets in front of the end, is the
- * gap.
+ * But a reader cannot end anywhere: a batch is bounded by its entries, and the kernel does not say which bucket
+ * an entry is from. A batch that goes beyond the end of the range is thrown away, and fewer entries are asked
+ * for. Finally some buckets in front of the end are left: the gap.
  *
- * Gaps are read when all ranges have been. First what is behind the gap, from the end of the
- * range on; then a batch from where the gap begins, which must not go as far. What is in both is
- * behind the gap and dropped, as it is the next range's. What is behind the gap and in the second
- * alone has come in between, when its range had been read already: it is seen this once. What is
- * behind may reach into the next gap, when nearly everything was deleted meanwhile. So the last
- * gap is read first, and all that is behind a gap has been read by then.
+ * Gaps are read after all ranges. First the part behind the gap is read, from the end of the range on; then a
+ * batch from the beginning of the gap, which must not go as far. Entries in both are behind the gap and are
+ * dropped, because they belong to the next range. An entry behind the gap that is only in the second batch has
+ * come in between, when its range had been read already: it is seen this once. The part behind may reach into
+ * the next gap, when nearly everything was deleted meanwhile. So the last gap is read first, and everything
+ * behind a gap has been read by then.
  */
 #include "kernel/map_ranges.h"
 
@@ -41,7 +39,7 @@
 
 #define NO_END UINT32_MAX /* behind the last bucket */
 #define BATCH_CAP (1U << 22)
-/* What is read behind a gap, in terms of what is read of the gap. */
+/* Entries read behind a gap, as a multiple of those read of the gap. */
 #define BEHIND_TIMES 4
 
 /* Entries that were read, and the bucket behind them. */
@@ -55,9 +53,9 @@ struct sharing {
 	const struct map_ranges_options *opts;
 	uint32_t begin; /* the first bucket */
 	uint32_t range_cnt;
-	uint32_t *reached; /* by range: the first bucket that is still to be read */
+	uint32_t *reached; /* for each range: the first bucket that is not read yet */
 	uint32_t taken_cnt; /* atomic: ranges that have a reader */
-	pthread_mutex_t lock; /* of what follows, and for fn */
+	pthread_mutex_t lock; /* protects the members below, and fn */
 	int err;
 };
 
@@ -92,7 +90,7 @@ static void batch_release(struct batch *b)
 	free(b->values);
 }
 
-/* Whole buckets from `from` on, with at most `cap` entries. -ENOSPC: the first one has more. */
+/* Read whole buckets from `from` on, with at most `cap` entries. -ENOSPC: the first bucket has more. */
 static int batch_read(struct batch *b, const struct map_walk *w, uint32_t from, uint32_t cap)
 {
 	int err = batch_reserve(b, w, cap);
@@ -116,7 +114,8 @@ static bool batch_has(const struct batch *b, const struct map_walk *w, const cha
 	return false;
 }
 
-/* Those that are not in `but`, which may be NULL; when another reader had an error, it and none. */
+/* Call fn with the entries that are not in `but`, which may be NULL. After an error of another reader: return
+ * it and call nothing. */
 static int deliver(struct sharing *s, const struct batch *b, const struct batch *but)
 {
 	const struct map_walk *w = s->w;
@@ -139,7 +138,7 @@ static uint32_t range_end(const struct sharing *s, uint32_t range)
 	return range + 1 < s->range_cnt ? s->begin + (range + 1) * s->opts->range_buckets : NO_END;
 }
 
-/* As far as can be without going beyond the end. */
+/* Read as far as possible without going beyond the end. */
 static int read_range(struct reader *r, uint32_t range)
 {
 	uint32_t *reached = &r->s->reached[range], end = range_end(r->s, range);
@@ -203,7 +202,7 @@ static int read_gap(struct sharing *s, uint32_t range, struct batch *gap, struct
 		} else if (!err && gap->next <= behind->next) {
 			err = deliver(s, gap, gap->next > end ? behind : NULL);
 			reached = gap->next;
-		} /* else most of what is behind has just been deleted: it goes further next time */
+		} /* else most entries behind have just been deleted: it goes further next time */
 	}
 	return err;
 }
@@ -224,20 +223,20 @@ static unsigned reader_cnt(const struct sharing *s)
 	unsigned cnt = s->opts->reader_cap < s->range_cnt ? s->opts->reader_cap : s->range_cnt;
 	cpu_set_t cpus;
 
-	/* It fails with more CPUs than fit in. */
+	/* It fails with more CPUs than fit in cpus. */
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && (unsigned)CPU_COUNT(&cpus) < cnt)
 		cnt = (unsigned)CPU_COUNT(&cpus);
 	return cnt ? cnt : 1;
 }
 
-/* The caller is the first reader; with threads that cannot be had, the others read more. */
+/* The caller is the first reader; when threads cannot be made, the others read more. */
 static int read_shared(struct sharing *s)
 {
 	unsigned cnt = reader_cnt(s);
 	struct reader *readers = calloc(cnt, sizeof(*readers));
 	int err = readers ? 0 : -ENOMEM;
 
-	/* Here and not by the threads, for each of which malloc would make an arena. */
+	/* Here and not in the threads: malloc would make an arena for each of them. */
 	for (unsigned i = 0; i < cnt && !err; i++) {
 		readers[i].s = s;
 		err = batch_reserve(&readers[i].batch, s->w, s->opts->batch_cnt);
@@ -258,7 +257,7 @@ static int read_shared(struct sharing *s)
 	return err;
 }
 
-/* All from bucket `begin` on. */
+/* Read all buckets from `begin` on. */
 static int read_rest(const struct map_walk *w, const struct map_ranges_options *opts,
 		     uint32_t begin, uint32_t bucket_cnt)
 {
@@ -290,7 +289,7 @@ int map_ranges_walk(const struct map_walk *w, const struct map_ranges_options *o
 
 	while (bucket_cnt < opts->entries_cap)
 		bucket_cnt *= 2;
-	/* Keys are spread evenly: the first batch says how many there are. */
+	/* Keys are spread evenly: the first batch tells how many there are. */
 	while (!c.read_cnt && !c.at_end && !err)
 		err = map_cursor_next(&c, w);
 	memcpy(&at, c.position, sizeof(at));

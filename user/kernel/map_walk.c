@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one batch may take of our memory, and how it grows at need. */
+/* Memory of one batch, and limits of its growth. */
 #define BATCH_BYTES (256 << 10)
 #define BATCH_LEAST 64
 #define BATCH_CAP (1 << 20)

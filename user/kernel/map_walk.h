@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * map_walk.h - reading a hash map back, in batches.
+ * map_walk.h - reads a hash map back, in batches.
  *
- * A walk is not a moment in time: entries that come and go meanwhile may or may not be seen, those
- * that stay are seen once.
+ * A walk is not a moment in time: entries that come or go meanwhile may or may not be seen; entries that stay
+ * are seen once.
  */
 #ifndef HT_KERNEL_MAP_WALK_H
 #define HT_KERNEL_MAP_WALK_H
@@ -15,21 +15,21 @@
 struct map_walk {
 	int fd;
 	size_t key_bytes, value_bytes;
-	/* Non-zero stops, with that value. */
+	/* A non-zero result stops the walk, which returns it. */
 	int (*fn)(void *ctx, const void *key, const void *value);
 	void *ctx;
 };
 int map_walk_all(const struct map_walk *w);
 
-/* A walk that may be interrupted between two batches: zero-initialised, until at_end. */
+/* A walk that may be interrupted between two batches: initialise with zeros, continue until at_end. */
 struct map_cursor {
-	uint64_t position[8]; /* the kernel's: the index of a bucket, opaque to us */
+	uint64_t position[8]; /* of the kernel: the index of a bucket, opaque to us */
 	bool has_begun, at_end;
-	uint32_t read_cnt; /* entries so far */
+	uint32_t read_cnt; /* entries read so far */
 	uint32_t batch_cnt;
 	char *keys, *values;
 };
-/* One batch. */
+/* Read one batch. */
 int map_cursor_next(struct map_cursor *c, const struct map_walk *w);
 void map_cursor_release(struct map_cursor *c);
 

@@ -2,7 +2,7 @@
 /*
  * privileges.c - capabilities, lockdown and the sysctls that matter, as they are now.
  *
- * Says what is there; whether something really works is for features.c to try.
+ * Reports what is set; features.c tries whether something really works.
  */
 #include "kernel/privileges.h"
 
@@ -62,7 +62,7 @@ static int read_sysctl(const char *path)
 	return end == buf ? INT_MIN : (int)v;
 }
 
-/* "none [integrity] confidentiality": the one in brackets holds. */
+/* "none [integrity] confidentiality": the one in brackets is in effect. */
 static void read_lockdown(char *buf, size_t buf_bytes)
 {
 	char text[FILE_BYTES], *open, *close;

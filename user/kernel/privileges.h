@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* privileges.h - what this process may do, and what the system forbids everybody. */
+/* privileges.h - what this process may do, and what the system forbids to all processes. */
 #ifndef HT_KERNEL_PRIVILEGES_H
 #define HT_KERNEL_PRIVILEGES_H
 
@@ -21,21 +21,22 @@ struct privileges {
 	char lockdown[32]; /* "none", "integrity", "confidentiality"; "" = unknown */
 	/* INT_MIN = unknown */
 	int perf_event_paranoid, kptr_restrict, unprivileged_bpf_disabled, ptrace_scope;
-	bool in_user_namespace; /* capabilities there do not count for BPF and perf */
+	bool in_user_namespace; /* capabilities in a user namespace do not count for BPF and perf */
 };
 
 int privileges_read(struct privileges *ret);
 bool privileges_have(const struct privileges *p, int capability);
-/* All capabilities that recording another process needs; else the missing ones in missing. */
+/* Does the process have all capabilities that recording another process needs? If not, the missing ones are in
+ * missing. */
 bool privileges_suffice(const struct privileges *p, char *missing, size_t missing_bytes);
 
-/* Up to this kernel.perf_event_paranoid CAP_PERFMON does; Debian's and Ubuntu's kernels know more of it, and
- * want CAP_SYS_ADMIN then. */
+/* CAP_PERFMON is enough up to this kernel.perf_event_paranoid. Debian's and Ubuntu's kernels have higher
+ * levels, which want CAP_SYS_ADMIN. */
 #define PERF_EVENT_PARANOID_PERFMON 2
 
 /* Can a perf event be opened? 0, or the error of perf_event_open(). */
 int privileges_try_perf_event(void);
-/* What can be done about that error: a sentence's end for the user, or "". */
+/* What the user can do about that error: the end of a sentence, or "". */
 const char *privileges_perf_advice(int err);
 
 #endif

@@ -2,22 +2,22 @@
 /*
  * reclaim.c - see reclaim.h.
  *
- * A cycle is a mark and sweep beside probes that go on. Its order is what makes it safe:
+ * A cycle is a mark and sweep while probes go on. Its order makes it safe:
  *
- *   1. The epoch is counted up. From now on whoever asks for a stack or a label set moves it to the
- *      new epoch (bpf/reclaim.bpf.h), and it stays.
- *   2. RECLAIM_GRACE_NS: hits that asked before have by then put the stack's id where it can be seen: into a
- *      call under way (`pending`), a sample, or a sum.
- *   3. The maps that refer to others are walked: entries of images that are over are deleted or
- *      noted, the stacks and labels of the others are marked. A sample may move between `pending`
- *      and `live` meanwhile (realloc), so the calls are looked at before and after.
- *   4. Readers of snapshots from before the marks are waited for.
- *   5. Stacks and label sets of an older epoch that are not marked are deleted, by a BPF program: only
- *      there the epoch and the deletion are one decision.
- *   6. Contexts and scopes that are over are deleted, after all that refers to them. Their numbers
- *      wait for the end of the next cycle, which takes out what a hit under way left meanwhile.
+ *   1. The epoch is incremented. From now on asking for a stack or a label set moves it to the new epoch
+ *      (bpf/reclaim.bpf.h), and it stays.
+ *   2. RECLAIM_GRACE_NS: by then, hits that asked before have put the stack's id where it can be seen:
+ *      into a call under way (`pending`), a sample, or a sum.
+ *   3. The maps that refer to others are walked: entries of ended images are deleted or noted, stacks
+ *      and labels of the other entries are marked. A sample may move between `pending` and `live`
+ *      meanwhile (realloc), so the calls are looked at before and after.
+ *   4. Wait for readers of snapshots that are older than the marks.
+ *   5. Unmarked stacks and label sets of an older epoch are deleted, by a BPF program: only there the
+ *      epoch and the deletion are one decision.
+ *   6. Contexts and scopes of ended images are deleted, after everything that refers to them. Their
+ *      numbers wait for the end of the next cycle, which takes out what a hit under way left meanwhile.
  *
- * A walk over a hash map sees every entry that is there from its beginning to its end, however long
+ * A walk over a hash map sees every entry that exists from the walk's beginning to its end, however long
  * it takes: the number of buckets never changes.
  */
 #include "kernel/reclaim.h"
@@ -58,10 +58,10 @@ struct reclaim {
 	enum phase phase;
 	uint64_t grace_ns, began_ns, marked_ns;
 	struct map_cursor cursor; /* of the phase's map */
-	/* over: noted in this cycle, and those that wait */
+	/* of ended images: noted in this cycle, and waiting ones */
 	struct hmap context_ids, slots;
 	VEC(struct ht_context) contexts;
-	VEC(uint32_t) new_context_ids; /* theirs */
+	VEC(uint32_t) new_context_ids; /* ids of `contexts` */
 	VEC(struct ht_scope_key) scopes;
 	VEC(uint32_t) new_slots;
 	VEC(uint32_t) waiting_context_ids, waiting_slots;
@@ -89,7 +89,7 @@ int reclaim_new(struct engine *e, const struct reclaim_ops *ops, void *ctx, uint
 	return 0;
 }
 
-/* What is kept for the length of a cycle. */
+/* Release what is kept for one cycle. */
 static void forget_cycle(struct reclaim *r)
 {
 	map_cursor_release(&r->cursor);
@@ -146,7 +146,7 @@ static int on_calls(void *ctx, const void *key, const void *value)
 
 		if (!c->sp)
 			continue;
-		/* Both, whatever the flags say: the call may be in the middle of being noted. */
+		/* Mark both, whatever the flags say: the call may be in the middle of being noted. */
 		err = mark(&r->stacks, c->fresh.stack_id);
 		if (!err)
 			err = mark(&r->stacks, c->old.stack_id);
@@ -184,14 +184,15 @@ static int on_scope(void *ctx, const void *key, const void *value)
 	return err ? err : vec_push(&r->new_slots, v->slot);
 }
 
-/* An entry of a shared table has been taken out; that of its image, which is over, counts no more. */
+/* An entry of a shared table was taken out. The entry count of its image, which is over, does not matter any
+ * more. */
 static void give_share(struct engine *e, enum ht_shared table)
 {
 	if (e->skel->rodata->ht_share_cap[table])
 		__atomic_fetch_sub(&e->skel->bss->share_used[table], 1, __ATOMIC_SEQ_CST);
 }
 
-/* The slot of filter_slot() in bpf/live.bpf.h, which counts the entry. */
+/* The entry's slot, as filter_slot() in bpf/live.bpf.h. */
 static uint32_t *filter_slot(struct engine *e, const struct ht_live_key *key)
 {
 	uint64_t h = ((key->addr >> 4) ^ ((uint64_t)key->tgid << 20)) * 0x9e3779b97f4a7c15ULL;
@@ -241,7 +242,7 @@ static int on_total(void *ctx, const void *key, const void *value)
 	return 0;
 }
 
-/* Its stack is marked by the sum that it is a part of. */
+/* The bin's stack is marked by the sum that the bin is a part of. */
 static int on_bin(void *ctx, const void *key, const void *value)
 {
 	const struct ht_bin_key *k = key;
@@ -267,7 +268,7 @@ static int on_instance(void *ctx, const void *key, const void *value)
 	return 0;
 }
 
-/* true: it has been taken out. */
+/* true: the entry has been taken out. */
 static bool sweep(const struct reclaim *r, uint64_t what, uint64_t id)
 {
 	uint64_t args[3] = { what, id };
@@ -387,7 +388,7 @@ static int begin(struct reclaim *r)
 	return 0;
 }
 
-/* Those that have waited for a cycle. What cannot be handed back is not given out again. */
+/* Give back the numbers that have waited for a cycle. A number that cannot be given back is not reused. */
 static void hand_back(struct reclaim *r)
 {
 	static const struct ht_scope_sums zero;
@@ -409,7 +410,7 @@ static int end(struct reclaim *r)
 	const struct ht_scope_key *scope;
 	const struct ht_context *context;
 
-	/* First of all: after this nothing fails. */
+	/* First of all: nothing fails after this. */
 	if (vec_reserve(&r->waiting_context_ids, r->new_context_ids.cnt) ||
 	    vec_reserve(&r->waiting_slots, r->new_slots.cnt))
 		return -ENOMEM;
@@ -434,7 +435,7 @@ static int end(struct reclaim *r)
 	return 0;
 }
 
-/* One batch, or the step to the next phase. *ret_waits: there is nothing to do for now. */
+/* Do one batch, or step to the next phase. *ret_waits: there is nothing to do for now. */
 static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 {
 	const struct map_walk walk = walk_of(r);
@@ -476,7 +477,7 @@ int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns
 	do {
 		err = step(r, readers_since_ns, &waits);
 	} while (!err && !waits && r->phase != PHASE_IDLE && now_ns() < end_ns);
-	if (err) { /* all over again: what was deleted is no longer there */
+	if (err) { /* start again: deleted entries are gone already */
 		forget_cycle(r);
 		r->is_asked = true;
 	}

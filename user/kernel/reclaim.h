@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reclaim.h - what images that are over left in the maps is taken out, a slice at a time.
+ * reclaim.h - takes out of the maps what ended images left, a slice at a time.
  *
- * A cycle walks the maps once, in slices of a few milliseconds. It deletes what belongs to images
- * that are over: outstanding samples, sums and their bins, contexts, scopes and tasks; and what was shared and
- * nothing refers to any more: stacks and label sets. Sums of images that are not over are kept, and
- * with them their stacks. Numbers (of contexts, slots of scopes) are given out again after one
- * more cycle, so that a hit that was under way cannot meet a new owner.
+ * A cycle walks the maps once, in slices of a few milliseconds. It deletes the entries of ended images:
+ * outstanding samples, sums and their bins, contexts, scopes and tasks. It also deletes shared entries without
+ * references: stacks and label sets. Sums of other images are kept, and with them their stacks. Numbers (of
+ * contexts, slots of scopes) are given out again after one more cycle, so that a hit under way cannot meet a
+ * new owner.
  */
 #ifndef HT_KERNEL_RECLAIM_H
 #define HT_KERNEL_RECLAIM_H
@@ -20,7 +20,7 @@
 struct engine;
 struct reclaim;
 
-/* Files that frames are in: bit id & 7 of byte id >> 3. */
+/* Files that frames refer to: bit id & 7 of byte id >> 3. */
 struct reclaim_files {
 	uint8_t bits[HT_FILES_CAP / 8];
 };
@@ -30,32 +30,32 @@ static inline bool reclaim_files_have(const struct reclaim_files *f, uint32_t fi
 }
 
 struct reclaim_ops {
-	/* Asked for every entry. Once an image is over it stays so. */
+	/* Called for every entry. An image that is over stays so. */
 	bool (*is_over)(void *ctx, pid_t tgid, uint32_t generation);
-	/* What is over now... */
+	/* A cycle begins for the images that are over now... */
 	void (*on_begin)(void *ctx);
-	/* ... has nothing in the maps any more. used: files that the stacks that are left name. */
+	/* ... and they have nothing in the maps any more. used: files that the remaining stacks refer to. */
 	void (*on_end)(void *ctx, const struct reclaim_files *used);
 };
 
-/* Since it was made; what was taken out. */
+/* What was taken out since reclaim_new(). */
 struct reclaim_counts {
 	uint64_t cycles;
 	uint64_t samples, sums, bins, contexts, scopes, tasks, stacks, label_sets;
 };
 
-/* How long a hit of a probe may take at the most: between its entry and its end, not its call's. */
+/* Upper bound for a hit of a probe: from the hit's start to its end, not to the return of the call. */
 #define RECLAIM_GRACE_NS 1000000000ULL
 
 int reclaim_new(struct engine *e, const struct reclaim_ops *ops, void *ctx, uint64_t grace_ns,
 		struct reclaim **ret);
 void reclaim_free(struct reclaim *r);
-/* There is something to take out: a cycle begins with the next run, or after the one under way. */
+/* There is something to take out: start a cycle with the next run, or after the one under way. */
 void reclaim_ask(struct reclaim *r);
 /*
- * A slice of about budget_ns; nothing when nothing is asked for. readers_since_ns: when the oldest
- * snapshot was taken whose stacks and labels somebody may still look up, UINT64_MAX: there is none.
- * A cycle waits for those that are older than its marks.
+ * Run a slice of about budget_ns; nothing when no cycle is asked for. readers_since_ns: time of the oldest
+ * snapshot whose stacks and labels may still be looked up; UINT64_MAX: none. A cycle waits for snapshots that
+ * are older than its marks.
  */
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns);
 const struct reclaim_counts *reclaim_counts(const struct reclaim *r);

@@ -35,7 +35,7 @@ static int allow_only_exit(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) ? -errno : 0;
 }
 
-/* Waits for the parent's byte, then the trial. */
+/* Wait for the parent's byte, then run the trial. */
 static void run_child(int fd)
 {
 	char byte;
@@ -70,7 +70,7 @@ int seccomp_probe_returns(bool *ret_is_safe)
 	if (err)
 		return err;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		return -ENOTSUP; /* no seccomp here */
+		return -ENOTSUP; /* no seccomp on this kernel */
 	*ret_is_safe = WIFEXITED(status);
 	return 0;
 }

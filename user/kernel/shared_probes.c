@@ -2,20 +2,19 @@
 /*
  * shared_probes.c - see shared_probes.h.
  *
- * A program that is set on a perf event of a tracefs uprobe runs for all perf events of that
- * definition: it belongs to the definition, and to set it on a second event is an error. It goes
- * when the event that it was set on goes. So it is set on one that belongs to none of the
- * processes: that of a child of ours, which has ended since. What is left is a list entry without
- * an address space, that no hit matches and that costs one comparison.
+ * A program that is set on one perf event of a tracefs uprobe runs for all perf events of that definition: it
+ * belongs to the definition, and setting it on a second event is an error. It goes when the event goes that it
+ * was set on. So it is set on an event of none of the recorded processes: the event of our own child, which has
+ * ended since. A list entry without an address space remains; no hit matches it, and it costs one comparison.
  *
- * To add a process is to walk all mappings of the file, in all processes, and to look at the text of
- * all that were added: for each of its events. Not so for an event that is to be enabled by an exec:
- * the kernel puts it into the list and leaves the breakpoints to somebody else (trace_uprobe.c,
- * trace_uprobe_filter_add()). That somebody is the entry event for the return event of the same site,
- * which so costs next to nothing to add.
+ * Adding a process means, for each of its events: walking all mappings of the file, in all processes, and
+ * looking at the text of all added processes. Not so for an event that is to be enabled by an exec: the kernel
+ * puts it into the list and leaves the breakpoints to another event (trace_uprobe.c,
+ * trace_uprobe_filter_add()). For the return event of a site, that other event is the site's entry event; so
+ * adding the return event costs next to nothing.
  *
- * The events stay disabled. That keeps them out of the context switch of their process; programs
- * run before it is looked at, for they are the definition's.
+ * The events stay disabled. That keeps them out of the context switches of their process. Programs run all the
+ * same: they belong to the definition and run before the kernel looks whether an event is enabled.
  */
 #include "kernel/shared_probes.h"
 
@@ -41,7 +40,7 @@ struct site {
 	struct uprobe_event event;
 	uint64_t off;
 	bool is_return;
-	bool has_breakpoint; /* by another event of the same process */
+	bool has_breakpoint; /* set by another event of the same process */
 };
 
 struct shared_probes {
@@ -64,7 +63,7 @@ static int open_event(const struct uprobe_event *event, pid_t tid, bool has_brea
 	return fd < 0 ? -errno : fd;
 }
 
-/* A link keeps the event that it is on. */
+/* Set a program on an event. The link keeps the event that it is on. */
 static int set_program(struct shared_probes *sp, const struct uprobe_event *event, pid_t anchor,
 		       int prog_fd, uint64_t cookie)
 {
@@ -110,12 +109,12 @@ static bool has_entry_event(const struct shared_probes *sp, uint64_t off)
 	return false;
 }
 
-/* A process of its own that waits for the end of ours, or to be told: nobody is to kill it, for it has a
- * copy of every link until it has closed them (kernel/attach.c). clone without an exit signal, because
- * the end of a child is news to our callers. */
+/* A process of its own that waits for our end, or for a message. It must not be killed, because it has a copy
+ * of every link until it has closed them (kernel/attach.c). clone without an exit signal, because the end of a
+ * child is news to our callers. */
 struct anchor {
 	pid_t pid;
-	int fd; /* closed: it ends */
+	int fd; /* closing it ends the process */
 };
 
 static void __attribute__((noreturn)) run_anchor(int fd)
@@ -204,8 +203,8 @@ int shared_probes_add(const struct shared_probes *sp, pid_t tid, struct attach_l
 	return err;
 }
 
-/* An event's end may come after its close: wait a little for it, and leave it to the next start
- * when that takes too long. Nothing is attached to it then. */
+/* An event may end later than its close: wait a little, and leave the definition to the next start when that
+ * takes too long. Nothing is attached to it then. */
 static void undefine(struct shared_probes *sp, const struct uprobe_event *event, int *tries_left)
 {
 	const struct timespec wait = { .tv_nsec = UNDEFINE_WAIT_NS };

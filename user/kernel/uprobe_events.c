@@ -2,10 +2,10 @@
 /*
  * uprobe_events.c - see uprobe_events.h.
  *
- * The file uprobe_events takes one command for each write: "p:GROUP/NAME PATH:OFFSET" defines an
- * entry, "r:..." a return, "-:GROUP/NAME" removes. It must never be opened with O_TRUNC, which
- * would remove everybody's. The kernel resolves PATH at the write, so a file is named by its
- * descriptor, /proc/self/fd/N: what its path means here does not matter.
+ * The file uprobe_events takes one command for each write: "p:GROUP/NAME PATH:OFFSET" defines an entry, "r:..."
+ * a return, "-:GROUP/NAME" removes. It must never be opened with O_TRUNC, which would remove the definitions of
+ * all programs. The kernel resolves PATH at the write, so a file is named by its descriptor, /proc/self/fd/N:
+ * the meaning of its path here does not matter.
  */
 #include "kernel/uprobe_events.h"
 
@@ -48,13 +48,13 @@ static int identify_own(struct uprobe_owner *ret)
 	return 0;
 }
 
-/* With what the capabilities of whoever runs this give, which access() would leave out. */
+/* Checked with the effective capabilities, which plain access() would leave out. */
 static bool has_list(int dir_fd)
 {
 	return !faccessat(dir_fd, LIST, W_OK, AT_EACCESS);
 }
 
-/* A mount that is in nobody's mount table. */
+/* Mount tracefs outside of every mount table. */
 static int mount_privately(void)
 {
 	int fs_fd = fsopen("tracefs", FSOPEN_CLOEXEC), dir_fd;
@@ -131,7 +131,7 @@ static int command(const struct uprobe_events *ue, const char *text)
 	return err;
 }
 
-/* Its digits end where they end; *text moves on. */
+/* Read the digits at *text, which moves on behind them. */
 static bool take_number(const char **text, uint64_t *ret)
 {
 	uint64_t n = 0;
@@ -165,8 +165,8 @@ int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **
 	return 0;
 }
 
-/* What cannot be told, for it is of another pid namespace, is taken to be in use. A zombie's parent may never
- * look at it; the main thread of a guardian is the last. */
+/* An owner in another pid namespace cannot be checked: it is taken to be alive. A zombie's parent may never
+ * collect it; a guardian's main thread is the last of its threads to end. */
 static bool is_of_dead(const struct uprobe_events *ue, const struct uprobe_owner *owner)
 {
 	struct process_info info;
@@ -199,8 +199,8 @@ static size_t remove_dead(const struct uprobe_events *ue)
 			close(fd);
 		return 0;
 	}
-	/* The list may be read while it changes: the kernel gives it out from a position. What is
-	 * skipped because of that is met at the next start. */
+	/* The list may be read while it changes: the kernel gives it out from a position. Lines that are
+	 * skipped for that reason are met at the next start. */
 	while (getline(&line, &cap, list) > 0) {
 		if (uprobe_event_owner(line, &owner, &name, &name_len) || !is_of_dead(ue, &owner))
 			continue;
@@ -240,7 +240,7 @@ int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, stru
 	return 0;
 }
 
-/* Those whose undefining failed because their end was not through yet: by their group. */
+/* Remove definitions whose undefining failed because their events had not ended yet: by their group. */
 static void remove_own(const struct uprobe_events *ue)
 {
 	for (uint64_t i = 0; i < ue->next_id; i++) {

@@ -2,10 +2,10 @@
 /*
  * uprobe_events.h - uprobes that are defined in tracefs.
  *
- * A definition is a site that any number of perf events can be opened for, one for each process that
- * is to be seen (kernel/shared_probes.h). Without one it does nothing and costs nothing. Unlike a
- * descriptor it outlives who made it: the name tells its owner, and what a killed run has left is
- * removed when the next one opens this.
+ * A definition is a site. Any number of perf events can be opened for it, one for each process to be recorded
+ * (kernel/shared_probes.h). Without an event it does nothing and costs nothing. Unlike a descriptor, a
+ * definition outlives its maker. So its name tells the owner, and the next uprobe_events_open() removes what a
+ * killed run has left.
  */
 #ifndef HT_KERNEL_UPROBE_EVENTS_H
 #define HT_KERNEL_UPROBE_EVENTS_H
@@ -20,15 +20,15 @@
 struct err;
 struct uprobe_events;
 
-/* Can be opened, as far as can be told without doing it. */
+/* Can uprobe events be opened? As far as can be told without opening them. */
 bool uprobe_events_are_there(void);
 
 /*
- * Uses the tracefs that is mounted; without one, a mount that nobody else sees. On failure why says
- * what is missing. `ret_removed_cnt` (may be NULL): definitions of dead runs that were removed.
+ * Use the mounted tracefs; without one, a private mount. On failure why says what is missing. `ret_removed_cnt`
+ * (may be NULL): number of definitions of dead runs that were removed.
  */
 int uprobe_events_open(struct uprobe_events **ret, size_t *ret_removed_cnt, struct err *why);
-/* Removes what is still defined, as far as nothing is attached to it. */
+/* Remove all remaining definitions that nothing is attached to. */
 void uprobe_events_close(struct uprobe_events *ue);
 
 struct uprobe_site {
@@ -49,13 +49,13 @@ int uprobe_events_define(struct uprobe_events *ue, const struct uprobe_site *sit
 int uprobe_events_undefine(struct uprobe_events *ue, const struct uprobe_event *event);
 
 /*
- * Whose definition is this? A line of the file uprobe_events, "p:GROUP/NAME PATH:OFFSET ...".
- * -ENOENT: not heaptap's. *ret_name points into line, "GROUP/NAME", name_len characters.
+ * Find the owner of a definition. line: of the file uprobe_events, "p:GROUP/NAME PATH:OFFSET ...". -ENOENT: not
+ * heaptap's. *ret_name points into line, "GROUP/NAME", name_len characters.
  */
 struct uprobe_owner {
 	pid_t pid;
-	uint64_t start_time_ticks; /* a pid that is used again is another process */
-	uint64_t pid_namespace; /* inode: a pid means something only there */
+	uint64_t start_time_ticks; /* tells a reused pid */
+	uint64_t pid_namespace; /* inode: a pid has a meaning only there */
 };
 int uprobe_event_owner(const char *line, struct uprobe_owner *ret, const char **ret_name,
 		       size_t *ret_name_len);

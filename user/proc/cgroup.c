@@ -21,12 +21,12 @@
 
 #define FIELD_BYTES 4096
 
-/* A cgroup mount; the root as seen from the hierarchy's. */
+/* A cgroup mount; root is as seen from the hierarchy's root. */
 struct shown {
 	char root[FIELD_BYTES], point[FIELD_BYTES], controllers[256];
 };
 
-/* The field that begins at *at, up to a blank or the end of the line. false: too long. */
+/* Read the field that begins at *at, up to a blank or the end of the line. false: too long. */
 static bool read_field(const char **at, char *buf, size_t buf_bytes)
 {
 	size_t n = 0;
@@ -61,7 +61,7 @@ static bool skip_fields(const char **at, int cnt)
 	return true;
 }
 
-/* One line of mountinfo; false: it is no cgroup mount. */
+/* Parse a line of mountinfo; false: not a cgroup mount. */
 static bool parse_mount(const char *line, struct shown *ret)
 {
 	char type[16];
@@ -95,7 +95,7 @@ static bool make_absolute(const char *origin, struct shown *m)
 	return true;
 }
 
-/* The next cgroup mount; NULL: there is none. */
+/* Find the next cgroup mount; NULL: there is none. */
 static const char *next_mount(const char *at, const char *origin, struct shown *ret)
 {
 	while (*at) {
@@ -109,7 +109,7 @@ static const char *next_mount(const char *at, const char *origin, struct shown *
 	return NULL;
 }
 
-/* What of path is below folder: "" or "/..."; NULL: it is not in it. */
+/* The part of path below folder: "" or "/..."; NULL: path is not in it. */
 static const char *below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -129,7 +129,7 @@ static bool has_dot_dot(const char *path)
 	return false;
 }
 
-/* head and tail of a path, one '/' between them and none at the end. */
+/* Join head and tail of a path, with one '/' between them and none at the end. */
 static char *join(const char *head, const char *tail)
 {
 	size_t len = strlen(head);
@@ -204,7 +204,7 @@ int cgroup_each_folder(const struct cgroup_place *place, const char *mountinfo,
 	return err;
 }
 
-/* Is name one of a list with ',' between them? */
+/* Is name in a list that is separated by ','? */
 static bool is_listed(const char *list, const char *name, size_t len)
 {
 	while (*list) {
@@ -218,7 +218,7 @@ static bool is_listed(const char *list, const char *name, size_t len)
 	return false;
 }
 
-/* Does the path of a line, which ends at its end, lead to the place or below it? */
+/* Does the path, len characters of a line, lead to the place or below it? */
 static bool is_at(const struct cgroup_place *place, const char *path, size_t len)
 {
 	size_t place_len = strcmp(place->path, "/") ? strlen(place->path) : 0;
@@ -241,7 +241,7 @@ bool cgroup_holds(const struct cgroup_place *place, const char *proc_cgroup)
 	const char *line = proc_cgroup;
 
 	while (*line) {
-		/* "hierarchy:controllers:path"; of the controllers one is enough */
+		/* "hierarchy:controllers:path"; one matching controller is enough */
 		const char *end = line + strcspn(line, "\n");
 		const char *first = memchr(line, ':', (size_t)(end - line));
 		const char *second =
@@ -280,7 +280,7 @@ int cgroup_find(const char *text, struct cgroup_place *ret, struct err *why)
 
 	if (err)
 		return err_set_os(why, err, "cannot read /proc/self/mountinfo");
-	/* A process is at the same place in all hierarchies, as container runtimes see to it. */
+	/* Container runtimes put a process at the same place in all hierarchies. */
 	if (cgroup_free_find_mount(&mount))
 		mount.origin[0] = '\0';
 	err = cgroup_parse(text, mountinfo, mount.origin, &place);

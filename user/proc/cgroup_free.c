@@ -15,7 +15,7 @@
 
 /* Larger "limits" are none: v1 shows LONG_MAX rounded down to pages. */
 #define LIMIT_MAX ((uint64_t)1 << 62)
-/* The cache is looked at only above this share of a limit: reading memory.stat is what costs. */
+/* The cache is read only above this share of a limit: memory.stat is the expensive file. */
 #define STAT_SHARE 0.5
 #define FILE_BYTES_MAX (64 << 10)
 #define MOUNTINFO_BYTES_MAX (4 << 20)
@@ -31,7 +31,7 @@ struct cgroup_free {
 	VEC(struct level) levels; /* the process's own first */
 };
 
-/* The next line of *text, without its end, which *text is set behind. NULL: there is none. */
+/* Return the next line of *text, without its end; *text moves behind it. NULL: there is none. */
 static const char *next_line(const char **text, size_t *ret_bytes)
 {
 	const char *line = *text;
@@ -43,7 +43,7 @@ static const char *next_line(const char **text, size_t *ret_bytes)
 	return line;
 }
 
-/* A file of at most FILE_BYTES_MAX, as text, to be freed; NULL: it cannot be read. */
+/* Read a file of at most bytes_max as text, which the caller frees; NULL: it cannot be read. */
 static char *read_text(const char *path, size_t bytes_max)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,7 +64,7 @@ static char *read_text(const char *path, size_t bytes_max)
 	return text;
 }
 
-/* Of a mount from outside of our namespace. */
+/* Find the origin of a mount that begins outside of our namespace. */
 static void find_origin(struct cgroup_mount *mount)
 {
 	char *text = read_text("/proc/self/cgroup", FILE_BYTES_MAX), own[CGROUP_PATH_BYTES];
@@ -219,7 +219,7 @@ static uint64_t read_events(const struct level *l, bool is_v2)
 	char *text = read_file(l, is_v2 ? "memory.events.local" : "memory.oom_control", 4096);
 	uint64_t cnt;
 
-	/* The local ones are from Linux 5.2; the others sum up what happens to any group below. */
+	/* memory.events.local exists since Linux 5.2; memory.events sums up the events of all groups below. */
 	if (is_v2 && !text)
 		text = read_file(l, "memory.events", 4096);
 	cnt = value_of(text, "oom_kill");

@@ -11,7 +11,8 @@
 
 #include "proc/cgroup_origin.h"
 
-/* Version 1 has no word for it: the largest number of whole pages. Nobody means so much. */
+/* Version 1 has no word for "unlimited": it shows the largest number of whole pages. No real limit is that
+ * large. */
 #define V1_UNLIMITED (1ULL << 62)
 
 /* A piece of text, not terminated. */
@@ -25,7 +26,7 @@ static bool span_is(struct span s, const char *want)
 	return s.len == strlen(want) && !memcmp(s.text, want, s.len);
 }
 
-/* Whether one of the words between commas is want. */
+/* Is one of the words between commas equal to want? */
 static bool span_has_word(struct span s, const char *want)
 {
 	while (s.len) {
@@ -40,7 +41,7 @@ static bool span_has_word(struct span s, const char *want)
 	return false;
 }
 
-/* The next field of the line, blanks between them. */
+/* Return the next field of the line; fields are separated by blanks. */
 static struct span next_field(struct span *line)
 {
 	struct span field;
@@ -58,7 +59,7 @@ static struct span next_field(struct span *line)
 	return field;
 }
 
-/* The next line of *text without its end; false: there is none. */
+/* Get the next line of *text without its end; false: there is none. */
 static bool next_line(const char **text, struct span *ret)
 {
 	if (!**text)
@@ -71,7 +72,7 @@ static bool next_line(const char **text, struct span *ret)
 	return true;
 }
 
-/* Blanks in paths are escaped; such a mount is passed over. */
+/* Blanks in paths are escaped; mounts with such a path are ignored. */
 static bool set_path(char ret[static CGROUP_PATH_BYTES], struct span path)
 {
 	if (path.len >= CGROUP_PATH_BYTES || memchr(path.text, '\\', path.len))
@@ -167,12 +168,12 @@ int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 	    strncmp(whole, mount->root, root_len) != 0)
 		return -ENOENT;
 	path = whole + root_len;
-	/* A name that only begins like the root is another group; and only at its beginning does a path
-	 * lead out of a namespace: nothing leads out of the mount. */
+	/* A name that only begins like the root is another group. A path leads out of a namespace only at its
+	 * beginning: nothing leads out of the mount. */
 	if ((*path && *path != '/') || strstr(path, "/.."))
 		return -ENOENT;
 	if (!strcmp(path, "/"))
-		path = ""; /* the topmost */
+		path = ""; /* the topmost group */
 	n = snprintf(ret, CGROUP_PATH_BYTES, "%s%s", mount->point, path);
 	return n < CGROUP_PATH_BYTES ? 0 : -ENOENT;
 }

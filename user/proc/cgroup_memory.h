@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup_memory.h - how much memory the control group of a process may use, and uses.
+ * cgroup_memory.h - the memory limit and usage of a process's cgroup.
  *
  *	https://docs.kernel.org/admin-guide/cgroup-v2.html
  *	https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
@@ -15,30 +15,30 @@
 #define CGROUP_PATH_BYTES 512
 #define CGROUP_UNLIMITED UINT64_MAX
 
-/* Where the groups of the memory controller are. */
+/* Where the cgroups of the memory controller are mounted. */
 struct cgroup_mount {
 	char point[CGROUP_PATH_BYTES];
-	char root[CGROUP_PATH_BYTES]; /* the group that is at point: "/" but in some containers */
-	/* What paths are seen from (cgroup_origin.h), when it is known; "": from the root. */
+	char root[CGROUP_PATH_BYTES]; /* the cgroup at point: "/" except in some containers */
+	/* Origin of paths (cgroup_origin.h), when known; "": paths are seen from the root. */
 	char origin[CGROUP_PATH_BYTES];
 	bool is_v2;
 };
 
-/* text: a /proc/PID/mountinfo (pure). Version 1 where the controller is there, else version 2.
- * -ENOENT: neither. */
+/* text: a /proc/PID/mountinfo (pure). Version 1 where its controller is mounted, else version 2. -ENOENT:
+ * neither. */
 int cgroup_mount_find(const char *text, struct cgroup_mount *ret);
-/* The path of a process's group as the kernel tells it; as cgroup_memory_dir(). */
+/* Path of a process's cgroup in the kernel's form; otherwise as cgroup_memory_dir(). */
 int cgroup_memory_path(const struct cgroup_mount *mount, const char *text,
 		       char ret[static CGROUP_PATH_BYTES]);
-/* The folder of a process's group; text: its /proc/PID/cgroup (pure). -ENOENT: it has none here, or
- * it is outside of what is mounted. */
+/* Folder of a process's cgroup; text: its /proc/PID/cgroup (pure). -ENOENT: the process has none here, or it is
+ * outside the mounted part. */
 int cgroup_memory_dir(const struct cgroup_mount *mount, const char *text,
 		      char ret[static CGROUP_PATH_BYTES]);
 
 /*
- * The tightest limit of the group in dir and those above it (CGROUP_UNLIMITED: none), and into
- * ret_dir the group that has it, else dir: that is whose usage stands against the limit. -ENODATA:
- * there is nothing to be read, as in the topmost group.
+ * Return the tightest limit of the cgroup in dir and those above it (CGROUP_UNLIMITED: none). ret_dir: the
+ * cgroup that has this limit, else dir; compare that one's usage with the limit. -ENODATA: nothing can be read,
+ * as in the topmost cgroup.
  */
 int cgroup_memory_limit(const struct cgroup_mount *mount, const char *dir, uint64_t *ret_bytes,
 			char ret_dir[static CGROUP_PATH_BYTES]);

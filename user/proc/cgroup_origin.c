@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Folders that are looked at: a host has thousands when it has many containers. */
+/* Limit of folders to look at: a host with many containers has thousands. */
 #define FOLDERS_CAP 50000
 
 /* Is the next part of a path ".."? */
@@ -43,10 +43,10 @@ int cgroup_absolute(const char *origin, const char *path, char *ret, size_t ret_
 }
 
 struct search {
-	char at[PATH_MAX]; /* the folder that is looked at */
-	size_t point_len; /* of the mount point in it */
+	char at[PATH_MAX]; /* the folder being looked at */
+	size_t point_len; /* length of the mount point in `at` */
 	const char *own;
-	int left; /* folders to be looked at yet */
+	int left; /* number of folders that may still be looked at */
 };
 
 static bool has_us(const struct search *s)
@@ -70,7 +70,7 @@ static bool has_us(const struct search *s)
 	return is_there;
 }
 
-/* depth: of the folders to be looked for, below this one. true: s->at is the one. */
+/* depth: how far below this folder the wanted ones are. true: s->at is the wanted one. */
 static bool search(struct search *s, int depth)
 {
 	size_t len = strlen(s->at);
@@ -107,7 +107,7 @@ int cgroup_origin_find(const char *point, const char *root, const char *own, cha
 
 	for (; is_up(root); root += 3)
 		depth++;
-	/* What is mounted may be another part of the hierarchy than all of it. */
+	/* The mount may show a part of the hierarchy only. */
 	if (!depth || *root || cgroup_is_outside(own) || strlen(point) >= sizeof(s.at))
 		return -ENOENT;
 	s.point_len = strlen(point);

@@ -2,8 +2,8 @@
 /*
  * container.c - container id from a cgroup path.
  *
- * Nothing in the kernel is called a container; what runtimes agree on is that the id, 64 lower-case
- * hexadecimal digits, stands in the last part of the cgroup path:
+ * Nothing in the kernel is called a container. Runtimes agree that the id, 64 lower-case hexadecimal digits,
+ * stands in the last part of the cgroup path:
  *   /docker/ID                                     docker, cgroupfs driver
  *   /system.slice/docker-ID.scope                  docker, systemd driver
  *   /kubepods/burstable/podUID/ID                  kubernetes
@@ -12,8 +12,8 @@
  *   /lxc.payload.NAME, /lxc/NAME, /machine.slice/machine-NAME.scope
  * A conmon scope holds the monitor of a container, not the container.
  *
- * A process that is seen from inside its own cgroup namespace shows "/": then there is nothing
- * to be found, and nothing is made up. What is mounted into it may still tell:
+ * A process that is seen from inside its own cgroup namespace shows "/": then there is no id in it, and none is
+ * made up. The mounts of the process may still tell:
  *   /etc/hostname  from  .../docker/containers/ID/hostname                      docker
  *                        .../overlay-containers/ID/userdata/hostname            podman, cri-o
  *                        .../io.containerd.grpc.v1.cri/sandboxes/ID/hostname    containerd
@@ -57,7 +57,7 @@ static void set_id(char buf[static CONTAINER_ID_BYTES], const char *id, size_t l
 		len = CONTAINER_ID_BYTES - 1;
 	memcpy(buf, id, len);
 	buf[len] = '\0';
-	make_printable(buf); /* a container may name cgroups as it likes */
+	make_printable(buf); /* a container may choose any names for cgroups */
 }
 
 static bool has_prefix(const char *p, size_t len, const char *prefix)
@@ -65,7 +65,7 @@ static bool has_prefix(const char *p, size_t len, const char *prefix)
 	return len > strlen(prefix) && !strncmp(p, prefix, strlen(prefix));
 }
 
-/* One part of the path; before is the part before it. */
+/* Find an id in one part of the path; before is the part before it. */
 static bool id_of_part(const char *p, size_t len, const char *before, size_t before_len,
 		       char buf[static CONTAINER_ID_BYTES])
 {
@@ -101,7 +101,7 @@ static bool id_of_part(const char *p, size_t len, const char *before, size_t bef
 	return false;
 }
 
-/* The last part of the path that names a container. */
+/* Find the id in the last part of the path that names a container. */
 static bool id_of_path(const char *path, size_t len, char buf[static CONTAINER_ID_BYTES])
 {
 	const char *before = path, *end = path + len;
@@ -139,7 +139,7 @@ void container_id_from_cgroup(const char *text, char buf[static CONTAINER_ID_BYT
 	}
 }
 
-/* The fields of a line of mountinfo; false: it has not that many. */
+/* Split a line of mountinfo into its first fields; false: there are fewer. */
 static bool find_fields(const char *line, size_t len, const char *ret[6], size_t ret_len[6])
 {
 	for (size_t i = 0; i < 6; i++) {
@@ -165,7 +165,7 @@ static bool is_one_of(const char *p, size_t len, const char *const *names, size_
 	return false;
 }
 
-/* The folder whose name follows "before" in a path, up to "after"; NULL: there is none. */
+/* The folder name between "before" and "after" in a path; NULL: there is none. */
 static const char *find_between(const char *path, size_t len, const char *before, const char *after,
 				size_t *ret_len)
 {
@@ -222,7 +222,7 @@ void container_id_from_mountinfo(const char *text, char buf[static CONTAINER_ID_
 	}
 }
 
-/* Behind "docker://", as Kubernetes writes ids. */
+/* Skip "docker://", with which Kubernetes writes ids. */
 static const char *skip_scheme(const char *given)
 {
 	const char *at = strstr(given, "://");

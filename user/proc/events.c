@@ -7,11 +7,11 @@
  * loader's and the kernel's own at exec, and mprotect to executable). System-wide means one event
  * and one ring per CPU.
  *
- * Promises: one readable fd; every record wakes it (a watermark of one byte), so that a dlopen is
- * seen as soon as this process is scheduled; lost records are told, with their number.
+ * Promises: one readable fd; every record wakes it (a watermark of one byte), so that a dlopen is seen as soon
+ * as this process is scheduled; lost records are reported, with their number.
  *
- * Does not order records of different CPUs, and does not see CPUs that come online later: what
- * is mapped there is found when a stack walk meets it.
+ * Does not order records of different CPUs, and does not see CPUs that come online later: mappings made there
+ * are found when a stack walk meets them.
  */
 #include "proc/events.h"
 
@@ -42,7 +42,7 @@ struct process_events {
 	void *ctx;
 	int epoll_fd;
 	VEC(struct cpu_ring) rings;
-	/* a record that wraps around the ring's end is put together here; sizes are 16 bits */
+	/* a record that wraps around the ring's end is put together here; sizes have 16 bits */
 	uint8_t *record;
 };
 
@@ -192,7 +192,7 @@ static void handle_mmap2(struct process_events *ev, const struct mmap2_record *r
 
 	if (!(r->prot & PROT_EXEC) || strnlen(r->path, path_cap) == path_cap)
 		return;
-	/* no inode: memory without a file; or the kernel's own, which is "[vdso]" and the like */
+	/* no inode: memory without a file; or the kernel's own, such as "[vdso]" */
 	if (!r->ino && ev->ops->on_code && r->path[0] != '[')
 		ev->ops->on_code(ev->ctx, (pid_t)r->pid);
 	if (r->ino && ev->ops->on_mmap)
@@ -213,8 +213,8 @@ static void handle_record(struct process_events *ev, const struct perf_event_hea
 }
 
 /*
- * What is in the ring now; what arrives meanwhile wakes the fd again. Records are copied out and
- * the space is given back before the callback, which may take its time.
+ * Handle the records that are in the ring now; later ones wake the fd again. Each record is copied out and its
+ * space given back before the callback, which may take its time.
  */
 static int drain_ring(struct process_events *ev, struct cpu_ring *ring)
 {
@@ -230,7 +230,7 @@ static int drain_ring(struct process_events *ev, struct cpu_ring *ring)
 		memcpy(ev->record, data + at, sizeof(*header));
 		size = header->size;
 		if (size < sizeof(*header) || size % 8 || size > head - tail) {
-			/* only a kernel bug gets here: give up on what is in the ring */
+			/* only a kernel bug gets here: drop the content of the ring */
 			__atomic_store_n(&ring->header->data_tail, head, __ATOMIC_RELEASE);
 			return -EBADMSG;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events.h - what happens to processes: executable mappings, from perf side-band records
- * (MMAP2), system-wide, one ring per CPU. exec, exit and fork come from BPF (exact order).
+ * events.h - new executable mappings of processes, from perf side-band records (MMAP2), system-wide, one ring
+ * per CPU. exec, exit and fork come from BPF (exact order).
  */
 #ifndef HT_PROC_EVENTS_H
 #define HT_PROC_EVENTS_H
@@ -15,7 +15,7 @@ struct process_events_ops {
 	/* pid mapped a file executable. path is as the kernel printed it. */
 	void (*on_mmap)(void *ctx, pid_t pid, uint64_t addr, uint64_t bytes, uint64_t off,
 			uint32_t dev, uint64_t ino, const char *path);
-	/* pid made memory executable that has no file, as compilers at run time do, some again and again */
+	/* pid made memory executable that has no file, as run-time compilers do, some again and again */
 	void (*on_code)(void *ctx, pid_t pid);
 	/* records were lost: re-read every followed process */
 	void (*on_lost)(void *ctx, uint64_t cnt);
@@ -25,7 +25,7 @@ int process_events_open(const struct process_events_ops *ops, void *ctx,
 			struct process_events **ret);
 /* One epoll fd to wait on. */
 int process_events_fd(const struct process_events *ev);
-/* Read what is there; calls back. */
+/* Read all pending records; calls the ops. */
 int process_events_drain(struct process_events *ev);
 void process_events_close(struct process_events *ev);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * facts.c - what /proc says about a process.
+ * facts.c - facts about a process from /proc.
  *
- * Promises: works for a process whose main thread has ended while others live (everything is then
- * read from one that lives); nothing that is missing or forbidden is guessed.
+ * Promises: works for a process whose main thread has ended while others live (everything is then read from a
+ * live thread); missing or forbidden values are not guessed.
  *
- * Does not stop or trace the process, and needs no more than permission to read its /proc entries.
+ * Does not stop or trace the process, and needs only the permission to read its /proc entries.
  */
 #include "proc/facts.h"
 
@@ -28,7 +28,7 @@
 #define TASK_FLAG_KTHREAD 0x00200000 /* PF_KTHREAD of include/linux/sched.h */
 #define SMALL_FILE_BYTES 8192
 #define NAMESPACE_BYTES 64
-/* A seccomp filter may have been put on one thread only; this many are looked at. */
+/* A seccomp filter may be set on one thread only; at most this many threads are looked at. */
 #define SECCOMP_THREADS_CAP 256
 
 struct task_stat {
@@ -73,7 +73,7 @@ static int read_proc(pid_t tid, const char *name, char buf[static SMALL_FILE_BYT
 	return err == -ENOENT ? -ESRCH : err;
 }
 
-/* proc_pid_stat(5). The name may hold anything, so the fields are counted from its last ')'. */
+/* proc_pid_stat(5). The name may contain anything, so the fields are counted from its last ')'. */
 static int parse_stat(const char *text, struct task_stat *ret)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
@@ -116,7 +116,7 @@ static int read_task_stat(pid_t pid, pid_t tid, struct task_stat *ret)
 	return err ? err : parse_stat(buf, ret);
 }
 
-/* The text behind "\nkey:" in a status file, or NULL. */
+/* The text after "\nkey:" in a status file, or NULL. */
 static const char *status_value(const char *text, const char *key)
 {
 	size_t len = strlen(key);
@@ -242,7 +242,8 @@ int process_address_limit(pid_t pid, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* Uid, thread group, swap and namespaces. As long as its list of groups, which may be any length. */
+/* Read uid, thread group, swap and namespaces. The file is as long as the list of groups, which may have any
+ * length. */
 static int read_status(struct process_info *info)
 {
 	const char *value;
@@ -353,7 +354,7 @@ static void read_mount_namespace(const char *pid, char buf[static NAMESPACE_BYTE
 	buf[n > 0 ? n : 0] = '\0';
 }
 
-/* Its mounts are many: they are read where they can tell more. */
+/* The mounts of a process are many: they are read only where they can tell more. */
 void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES])
 {
 	char own[NAMESPACE_BYTES], its[NAMESPACE_BYTES], number[16], *mountinfo;
@@ -423,7 +424,7 @@ int process_read_pss(struct process_info *info)
 	if (!value)
 		return -ENODATA;
 	info->pss_bytes = strtoull(value, NULL, 10) * 1024;
-	/* the resident size in stat lags behind by up to some pages per CPU; this one is counted */
+	/* the resident size in stat lags behind by up to some pages per CPU; Pss is counted exactly */
 	if (info->rss_bytes < info->pss_bytes)
 		info->rss_bytes = info->pss_bytes;
 	return 0;
@@ -449,9 +450,9 @@ static int read_mem_file(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 }
 
 /*
- * One system call without a file descriptor; where it is missing or forbidden (a kernel without
- * CROSS_MEMORY_ATTACH, a seccomp filter of a container around us) the process's mem file, which
- * goes by the same permissions.
+ * One system call without a file descriptor. Where it is missing or forbidden (a kernel without
+ * CROSS_MEMORY_ATTACH, a seccomp filter of a container around us): the process's mem file, which has the same
+ * permissions.
  */
 int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * facts.h - what /proc says about a process, read by this process itself.
+ * facts.h - facts about a process, read from /proc by this process itself.
  *
- * A process can make who reads its memory, mappings or files wait, for ever if it likes: what ends in _here is
- * for the reader (reader.h) and for who has nobody else to serve. Others ask process.h.
+ * A process can make a reader of its memory, mappings or files wait, for ever if it likes. So functions that
+ * end in _here are for the reader (reader.h), and for programs that serve nobody else. Others use process.h.
  */
 #ifndef HT_PROC_FACTS_H
 #define HT_PROC_FACTS_H
@@ -19,7 +19,7 @@
 struct process_info {
 	pid_t pid; /* as asked for */
 	pid_t tgid; /* the process; differs from pid when pid is one of its other threads */
-	pid_t ppid; /* its parent; 0 = none that is seen from here */
+	pid_t ppid; /* parent; 0 = none that is visible from here */
 	char comm[16];
 	char exe[4096]; /* as the target sees it, " (deleted)" removed */
 	char container_id[CONTAINER_ID_BYTES]; /* "" = none */
@@ -31,26 +31,26 @@ struct process_info {
 	bool is_32bit; /* as far as exe could be read */
 	int seccomp; /* 0, 1 strict, 2 filter */
 	bool in_pid_namespace; /* its own pid namespace differs from ours */
-	pid_t ns_pid; /* its number there */
+	pid_t ns_pid; /* its pid there */
 	uint32_t uid;
 	uint64_t rss_bytes, swap_bytes;
 	uint64_t pss_bytes; /* 0 = unknown: see process_read_pss() */
 	uint64_t address_limit_bytes; /* RLIMIT_AS; 0 = unlimited or unknown */
-	uint64_t start_time_ticks; /* tells a reused pid */
+	uint64_t start_time_ticks; /* detects a reused pid */
 	uint32_t thread_cnt;
 };
 
-/* See process_info_read(), process_has_own_root(), process_memory_read(). */
+/* As process_info_read(), process_has_own_root() and process_memory_read(). */
 int process_info_here(pid_t pid, struct process_info *ret);
 int process_root_here(pid_t tid);
 int process_memory_here(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 /*
- * The cheap part of it, for who looks at every process once a second: pid, tgid, ppid, comm, exe, state,
- * is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes, swap_bytes,
- * start_time_ticks, thread_cnt.
+ * The cheap part of process_info, for a caller that looks at every process once a second: pid, tgid, ppid,
+ * comm, exe, state, is_kernel_thread, is_zombie (also when only the main thread has ended), uid, rss_bytes,
+ * swap_bytes, start_time_ticks, thread_cnt.
  */
 int process_glance(pid_t pid, struct process_info *ret);
-/* The container that it runs in, "" = none. cgroup: its cgroup file. */
+/* The container of the process, "" = none. cgroup: its cgroup file. */
 void process_container_id(pid_t pid, const char *cgroup, char id[static CONTAINER_ID_BYTES]);
 /* All processes, in the order of their pids. */
 struct process_list {
@@ -58,9 +58,10 @@ struct process_list {
 };
 int process_list_read(struct process_list *ret);
 void process_list_release(struct process_list *l);
-/* address_limit_bytes alone, which an exec or prlimit() may have changed: -ESRCH, -EACCES. */
+/* Only address_limit_bytes, which an exec or prlimit() may have changed: -ESRCH, -EACCES. */
 int process_address_limit(pid_t pid, uint64_t *ret_bytes);
-/* Fills pss_bytes (and corrects rss_bytes). Not part of the above because the kernel walks the whole address space. */
+/* Fill pss_bytes and correct rss_bytes. Apart from the above, because the kernel walks the whole address space
+ * for it. */
 int process_read_pss(struct process_info *info);
 
 struct proc_map {
@@ -75,31 +76,31 @@ struct proc_maps {
 	VEC(struct proc_map) maps; /* sorted by start_addr */
 	char *text; /* owns the paths */
 };
-/* The text of its maps file; tid as of proc_maps_read(). */
+/* Read the text of the maps file; tid as in proc_maps_read(). */
 int proc_maps_text_here(pid_t pid, pid_t tid, char **ret);
-/* The mappings from such a text (pure; tests and fuzzing). text is malloc'ed,
- * is modified, and is owned from here on (freed on failure). -EINVAL: not a maps file. */
+/* Parse the mappings of such a text (pure; tests and fuzzing). text is malloc'ed, is modified, and is owned by
+ * ret from here on (freed on failure). -EINVAL: not a maps file. */
 int proc_maps_parse(char *text, struct proc_maps *ret);
 void proc_maps_release(struct proc_maps *m);
 const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr);
 
-/* What is known of a file that was opened, without asking its file system again. */
+/* Facts about an opened file, kept so that its file system need not be asked again. */
 struct file_facts {
 	uint64_t bytes, disk_bytes;
 	int64_t changed_s, changed_ns; /* inode change time */
-	/* A file system that another user serves (FUSE): who touches the file may wait for ever, also the
-	 * kernel when it is to put a probe into it. */
+	/* The file system is served by another user (FUSE): touching the file may wait for ever, also in the
+	 * kernel when it puts a probe into it. */
 	bool is_foreign;
 };
-/* tid: a thread that sees the file system mounted; 0: this one. */
+/* tid: a thread that sees the file system mounted; 0: this thread. */
 int file_facts_read(int fd, pid_t tid, struct file_facts *ret);
 
-/* See process_open_map(). refuses_foreign: see there, -EREMOTE. */
+/* As process_open_map(). refuses_foreign: see -EREMOTE there. */
 int process_open_map_here(pid_t pid, pid_t tid, const struct proc_map *map, bool refuses_foreign,
 			  struct file_facts *ret);
 /*
- * Device and inode of an open file as mappings of it show them: fstat() has another device on btrfs
- * and overlayfs. -errno: it cannot be mapped.
+ * Device and inode of an open file, as its mappings show them: fstat() gives another device on btrfs and
+ * overlayfs. -errno: the file cannot be mapped.
  */
 int process_mapped_inode(int fd, uint32_t *ret_dev, uint64_t *ret_ino);
 

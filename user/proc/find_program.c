@@ -57,7 +57,7 @@ int find_program(const char *cmd, char **ret)
 			*ret = path;
 			return 0;
 		}
-		/* a directory that may not be searched says EACCES too, and has nothing for us */
+		/* EACCES of a directory that may not be searched does not count: we can find nothing there */
 		if (err == -EACCES && !access(path, F_OK))
 			result = err;
 		free(path);
@@ -97,7 +97,7 @@ int script_line_read(const char *path, struct script_line *ret)
 	return 0;
 }
 
-/* execve says ENOENT for a missing interpreter as well, be it a script's or the loader. */
+/* execve returns ENOENT also for a missing interpreter, a script's or the loader. */
 static void explain_missing(const char *cmd, struct err *why)
 {
 	struct script_line script = { .interp = "" };

@@ -45,7 +45,7 @@ static bool is_plain_malloc(const char *value)
 	return !strcmp(value, "malloc") || !strcmp(value, "malloc_debug");
 }
 
-/* An environment as /proc shows it has its ends in it: a text ends at the first. */
+/* The environment in /proc contains NULs: a plain text ends at the first one. */
 static bool was_told_malloc(const struct process_info *info)
 {
 	static const char key[] = "PYTHONMALLOC=";

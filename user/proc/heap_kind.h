@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heap_kind.h - whose memory would be seen in a recording? What a program's runtime keeps for itself, no
- * probe on malloc sees; and what to say about that, for all who say it.
+ * heap_kind.h - which part of a program's memory would be seen in a recording? Probes on malloc do not see the
+ * memory that a runtime manages itself. This module has the words about that, for all who report it.
  */
 #ifndef HT_PROC_HEAP_KIND_H
 #define HT_PROC_HEAP_KIND_H
@@ -13,17 +13,17 @@ struct process_info;
 
 struct heap_kind {
 	bool is_go; /* its executable was made by Go's linker */
-	bool is_static, has_names; /* its executable: no loader; a symbol table */
+	bool is_static, has_names; /* of the executable: no loader; it has a symbol table */
 	bool is_cpython;
-	bool has_plain_malloc; /* CPython that was told so: PYTHONMALLOC=malloc */
-	size_t file_cnt, unread_cnt; /* with code that it maps; of them those that cannot be read */
+	bool has_plain_malloc; /* CPython that was told to use malloc: PYTHONMALLOC=malloc */
+	size_t file_cnt, unread_cnt; /* mapped files with code; of those, the unreadable ones */
 };
 
-/* Of a running process. What cannot be read is taken for ordinary. */
+/* Of a running process. Files that cannot be read are taken for ordinary. */
 void heap_kind_read(const struct process_info *info, struct heap_kind *ret);
 /* Of a program that will map these files, its executable first, with our environment. */
 void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret);
-/* Is this the interpreter, or its library? By its name. */
+/* Is this the CPython interpreter, or its library? Decided by the name. */
 bool heap_kind_is_cpython_file(const char *path);
 
 struct heap_words {
@@ -35,7 +35,7 @@ struct heap_words {
 
 /* No allocator is mapped: nothing can be recorded. */
 void heap_words_none(const struct heap_kind *k, struct heap_words *ret);
-/* An allocator is mapped, but what the program keeps in memory is elsewhere. false: it is not. */
+/* An allocator is mapped, but the program keeps its data elsewhere. false: it does not. */
 bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret);
 
 #endif

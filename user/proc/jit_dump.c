@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_dump.c - perf's jitdump: a header, then records {u32 id, u32 bytes, u64 time, ...}. Two kinds name
+ * jit_dump.c - reads perf's jitdump: a header, then records {u32 id, u32 bytes, u64 time, ...}. Two kinds name
  * code: JIT_CODE_LOAD and JIT_CODE_MOVE.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@ struct record {
 	uint64_t time;
 };
 
-struct load { /* then the name, terminated, and the code */
+struct load { /* followed by the name, terminated, and the code */
 	struct record r;
 	uint32_t pid, tid;
 	uint64_t vma, addr, code_bytes, code_index;
@@ -78,7 +78,7 @@ static int take_record(const uint8_t *buf, size_t len, jit_entry_fn fn, void *ct
 	return fn(ctx, &e);
 }
 
-/* 1: there is no whole header yet. */
+/* 1: the header is not complete yet. */
 static int skip_header(int fd, uint64_t end, uint64_t *off)
 {
 	struct dump_header h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_map.c - the map that perf reads: "START BYTES name", in hexadecimal, a line for each piece of code. */
+/* jit_map.c - reads the map of perf: "START BYTES name", in hexadecimal, one line for each piece of code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -16,7 +16,7 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 
-/* *pp is left behind the blanks after the number. */
+/* *pp moves behind the blanks after the number. */
 static bool parse_hex(const char **pp, const char *end, uint64_t *ret)
 {
 	const char *p = *pp;
@@ -61,7 +61,7 @@ static bool parse_line(const char *line, size_t len, struct jit_entry *ret)
 	return true;
 }
 
-/* The whole lines in buf, which was read from *off; the rest of a longer line than it is left out. */
+/* Take the whole lines in buf, which was read from *off. Of a line longer than buf, the rest is left out. */
 static int take_lines(const char *buf, size_t len, uint64_t *off, bool *in_long_line,
 		      jit_entry_fn fn, void *ctx)
 {
@@ -119,7 +119,7 @@ int jit_map_read(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, voi
 	return err;
 }
 
-/* When the process began, on the wall clock. */
+/* Start time of the process, on the wall clock. */
 static uint64_t start_epoch_ns(const struct process_info *info)
 {
 	uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
@@ -127,7 +127,7 @@ static uint64_t start_epoch_ns(const struct process_info *info)
 	return boot_ns + info->start_time_ticks * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* One that was left by an earlier process with its number is older. Clocks may be set: a second. */
+/* The map of an earlier process with the same pid is older. One second of tolerance, because clocks may be set. */
 static int check_map(int path_fd, const struct process_info *info)
 {
 	struct stat st;
@@ -161,12 +161,12 @@ int jit_map_open(const char *root, const struct process_info *info)
 	close(root_fd);
 	if (path_fd < 0)
 		return fd;
-	/* It is read again and again, by whom it must not hold up. */
+	/* The file is read again and again, by a process that it must not delay. */
 	if (!fd && (file_facts_read(path_fd, 0, &facts) || facts.is_foreign))
 		fd = -EPERM;
 	if (!fd) {
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-		/* not waiting until a lease of the process is broken */
+		/* do not wait until a lease of the process is broken */
 		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_name.c - the parts of a name of code made at run time.
+ * jit_name.c - splits a name of code made at run time into its parts.
  *
- * V8: "KIND:" or "KIND:" and a sign for the tier (~ ^ + *), the function's name, "" for one without, then
- * " FILE:LINE:COLUMN". CPython: "py::NAME:FILE".
+ * V8: "KIND:" or "KIND:" and a sign for the tier (~ ^ + *), then the function's name ("" for an anonymous one),
+ * then " FILE:LINE:COLUMN". CPython: "py::NAME:FILE".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Cuts ":NUMBER" off the end; -1: there is none. */
+/* Cut ":NUMBER" off the end and return it; -1: there is none. */
 static int64_t cut_number(char *text)
 {
 	char *colon = strrchr(text, ':');

@@ -2,10 +2,11 @@
 /*
  * jvm_attach.c - see jvm_attach.h.
  *
- * The JVM believes only a file and a peer of its own user (or root, where that is the same one: in a
- * user namespace it is not). So a child does all that it sees, with its user's ids, in its /tmp, which
- * it has entered before as root; paths are relative to there. It is asked under the number that it
- * knows itself by. The signal goes to a descriptor of the process that was checked, not to its number.
+ * The JVM trusts only a file and a peer of its own user (or root, where that is the same root: in a user
+ * namespace it is not). So a child does everything that the JVM sees, with the ids of its user, in its /tmp,
+ * which the child has entered before as root; paths are relative to there. The names contain the pid that the
+ * JVM has in its own namespace. The signal goes to a descriptor of the process that was checked, not to its
+ * pid.
  */
 #include "proc/jvm_attach.h"
 
@@ -43,11 +44,12 @@ struct attach {
 	char socket[32], trigger[32];
 	int pidfd;
 	uint64_t end_ns;
-	bool is_refused; /* it was told not to let anybody attach */
+	bool is_refused; /* it was started with attaching disabled */
 	bool has_trigger;
 };
 
-/* What the child tells: how it ended, and a sentence. One write to a pipe, which is whole up to PIPE_BUF. */
+/* The child's result: how it ended, and a sentence. Sent by one write to a pipe, which is atomic up to
+ * PIPE_BUF. */
 struct outcome {
 	int err;
 	char why[256];
@@ -86,7 +88,7 @@ static uint64_t signal_mask(const char *status, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 16) : 0;
 }
 
-/* Asked right before the signal. What could still come between is an exec. */
+/* Checked right before the signal. Only an exec could still come in between. */
 static bool catches_sigquit(const struct process_info *info)
 {
 	uint64_t caught, bit = 1ULL << (SIGQUIT - 1);
@@ -99,7 +101,7 @@ static bool catches_sigquit(const struct process_info *info)
 	return (caught & bit) != 0;
 }
 
-/* Into its /tmp, and then to its user. */
+/* Enter the JVM's /tmp, then take on its user. */
 static int enter(const struct process_info *info, struct outcome *o)
 {
 	struct stat st;
@@ -109,7 +111,7 @@ static int enter(const struct process_info *info, struct outcome *o)
 	if (chdir(path))
 		return fail(o, -errno, "its /tmp cannot be entered");
 	snprintf(path, sizeof(path), "/proc/%d", info->tgid);
-	/* Of the process's own folder: its effective user and group. */
+	/* The owner of the process's own folder: its effective user and group. */
 	if (stat(path, &st))
 		return fail(o, -ESRCH, "it has ended");
 	if (st.st_uid != info->uid)
@@ -128,7 +130,7 @@ static int connect_once(const struct attach *a)
 	struct stat st;
 	int fd, err = 0;
 
-	/* A name that anybody may have put there: only a socket of the JVM's own is spoken to. */
+	/* Anybody may have put this name there: only a socket of the JVM's own user is used. */
 	if (lstat(a->socket, &st))
 		return -errno;
 	if (!S_ISSOCK(st.st_mode) || st.st_uid != a->info->uid)
@@ -149,7 +151,7 @@ static int connect_once(const struct attach *a)
 	return fd;
 }
 
-/* It looks for the file first: without one it would print its threads. */
+/* The JVM looks for the file first: without it, it would print its threads. */
 static int trigger(struct attach *a, struct outcome *o)
 {
 	int fd;
@@ -188,7 +190,7 @@ static int get_socket(struct attach *a, struct outcome *o)
 	return fd < 0 ? fail(o, fd, "its socket cannot be used") : fd;
 }
 
-/* "0\n..." is a success; all else says why in its next line. */
+/* "0\n..." is a success; any other answer has the reason in its next line. */
 static int ask(const struct attach *a, int fd, struct outcome *o)
 {
 	char reply[REPLY_BYTES];
@@ -219,7 +221,7 @@ static void run(struct attach *a, struct outcome *o)
 {
 	int fd = -1;
 
-	/* Who cannot be asked may have been told so. */
+	/* If this cannot be read, the JVM may have been started so. */
 	a->is_refused = runtime_was_told(a->info, "+DisableAttachMechanism") != 0;
 	if (!enter(a->info, o))
 		fd = get_socket(a, o);
@@ -241,7 +243,7 @@ static int in_child(struct attach *a, struct outcome *o)
 	child = fork();
 	if (!child) {
 		signal(SIGPIPE, SIG_IGN);
-		/* A program may let whoever connects to it or writes to it wait for ever. */
+		/* A program may delay a process that connects or writes to it for ever. */
 		signal(SIGALRM, SIG_DFL);
 		alarm(WAIT_S + 1);
 		run(a, o);
@@ -269,7 +271,7 @@ int jvm_write_perfmap(const struct process_info *info, struct err *why)
 	a.pidfd = (int)syscall(SYS_pidfd_open, info->tgid, 0);
 	if (a.pidfd < 0)
 		return err_set(why, -errno, "%s", strerror(errno));
-	/* The descriptor is of the process that info is about. */
+	/* The descriptor must be of the process that info is about. */
 	if (process_info_read(info->tgid, &now) || now.start_time_ticks != info->start_time_ticks ||
 	    !jvm_is_hotspot(info)) {
 		err = fail(&o, -ESRCH, "it is no JVM any more");

@@ -2,12 +2,11 @@
 /*
  * launch.c - a child that waits before execve.
  *
- * Two channels, both close-on-exec: `go`, on which the child waits for one byte, and `failed`, on
- * which it sends the errno of an execve that failed; a successful one closes it. `go` is a socket
- * pair because writing to a pipe whose reader was killed raises SIGPIPE. When we end, the child
- * reads the end of `go` and exits. That is not enough when some other child of ours still holds
- * our end, so the kernel is asked to kill it as well (a parent-death signal, withdrawn just
- * before execve, which would keep it).
+ * Two channels, both close-on-exec: `go`, on which the child waits for one byte, and `failed`, on which it
+ * sends the errno of a failed execve; a successful execve closes it. `go` is a socket pair because writing to a
+ * pipe whose reader was killed raises SIGPIPE. When we end, the child reads end of file on `go` and exits. That
+ * is not enough when another child of ours still holds our end, so the kernel is asked to kill it as well (a
+ * parent-death signal, withdrawn just before execve, which would keep it).
  *
  * All signals are blocked across fork so that no handler of ours can run in the child.
  */
@@ -38,7 +37,7 @@ struct launch {
 	int status;
 };
 
-/* In the child: nothing but calls that are safe after fork. The C library keeps 32 and 33. */
+/* Runs in the child: only calls that are safe after fork. The C library keeps signals 32 and 33. */
 static void reset_signals(void)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -208,7 +207,8 @@ void launch_free(struct launch *l)
 	if (!l)
 		return;
 	if (l->pid > 0 && !l->is_running && !l->is_reaped) {
-		kill(l->pid, SIGKILL); /* still ours, in front of execve, and not reaped */
+		/* it is still ours, waits in front of execve, and is not reaped */
+		kill(l->pid, SIGKILL);
 		wait_pid(l, 0);
 	}
 	close_fd(&l->go_fd);

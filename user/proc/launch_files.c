@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch_files.c - which files a program will map when it starts.
+ * launch_files.c - finds the files that a program will map when it starts.
  *
- * The loader knows best: glibc's and musl's both have a list mode ("--list PROG") that loads
- * everything, prints it, and does not run a single constructor. It is run with our environment,
- * which the program gets too, so LD_PRELOAD and LD_LIBRARY_PATH count. It is asked about the file
- * that will run, not about the link that leads there: $ORIGIN is where /proc/self/exe lies. Where the
- * command is the loader itself, it is asked with the very arguments that it will be run with: then
- * it goes by the path that it is given.
+ * The loader knows best: glibc's and musl's both have a list mode ("--list PROG") that loads everything, prints
+ * it, and does not run a single constructor. It is run with our environment, which the program gets too, so
+ * LD_PRELOAD and LD_LIBRARY_PATH count. It is asked about the file that will run, not about a link to it:
+ * $ORIGIN is the folder of /proc/self/exe. If the command is the loader itself, it is asked with the same
+ * arguments that it will be run with: then it goes by the path that it is given.
  *
- * A program that executes another one is another start, for which an exec is waited for; `env` in
- * the first line of a script is known here, since all it does is to find the program.
+ * A program that executes another one is another start, which is handled at the exec. But `env` in the first
+ * line of a script is handled here, since it only finds the program.
  *
- * Bounds: time, output, number of files, depth of interpreters. A PT_INTERP that does not look
- * like a loader is reported but not run.
+ * Bounds: time, output, number of files, depth of interpreters. A PT_INTERP that does not look like a loader is
+ * reported but not run.
  */
 #include "proc/launch.h"
 
@@ -38,7 +37,8 @@
 #define LIST_TIMEOUT_NS (5 * NS_PER_S)
 #define LIST_BYTES_CAP ((size_t)1 << 20)
 #define FILES_CAP 4096
-#define INTERPRETERS_CAP 5 /* of scripts by scripts; the kernel's limit is 5 as well */
+/* scripts that are interpreters of scripts; the kernel's limit is 5 as well */
+#define INTERPRETERS_CAP 5
 
 struct file_key {
 	dev_t dev;
@@ -89,7 +89,7 @@ int launch_parse_list(const char *text, launch_file_fn fn, void *ctx)
 			p = arrow + 4;
 		while (p < end && (*p == ' ' || *p == '\t'))
 			p++;
-		/* the last " (0x": a directory may be called anything */
+		/* the last " (0x": a folder's name may contain anything */
 		for (at = p; (at = memmem(at, (size_t)(end - at), " (0x", 4)); at++)
 			addr = at;
 		if (!addr || !memchr(p, '/', (size_t)(addr - p)))
@@ -104,7 +104,7 @@ int launch_parse_list(const char *text, launch_file_fn fn, void *ctx)
 	return cnt;
 }
 
-/* Until the end, the bound or the deadline. */
+/* Read until end of file, the bound or the deadline. */
 static int read_output(int fd, char *buf, size_t cap)
 {
 	uint64_t end_ns = now_ns() + LIST_TIMEOUT_NS;
@@ -146,8 +146,8 @@ static void __attribute__((noreturn)) loader_main(char *const argv[], int out_fd
 	_exit(127);
 }
 
-/* What the loader prints, malloc'ed. Its exit status is not asked: a missing library makes it
- * fail, and the rest of the list is still right. */
+/* Return the loader's output, malloc'ed. Its exit status does not matter: a missing library makes it fail, and
+ * the rest of the list is still right. */
 static int run_loader(char *const argv[], char **ret)
 {
 	char *text = calloc(1, LIST_BYTES_CAP);
@@ -192,7 +192,7 @@ static bool looks_like_loader(const char *path)
 	return !strncmp(base, "ld", 2) && strstr(base, ".so");
 }
 
-/* The loader that an ELF program asks for, malloc'ed; NULL: it is static. */
+/* The loader that an ELF program names, malloc'ed; NULL: the program is static. */
 static int read_loader(const char *path, char **ret)
 {
 	struct elf_file *ef;
@@ -227,8 +227,8 @@ static int check_command(const char *cmd, int depth)
 		err = check_command(script.interp, depth + 1);
 	else
 		err = read_loader(path, &loader);
-	/* Neither script nor ELF: execve may know it all the same (binfmt_misc). And a program may
-	 * be there to be executed but not to be read. */
+	/* Neither script nor ELF: execve may still know it (binfmt_misc). And a program may be executable but
+	 * not readable. */
 	if (err == -ENOEXEC || (err == -EACCES && !access(path, X_OK)))
 		err = 0;
 	if (!err && loader && access(loader, X_OK))
@@ -243,7 +243,8 @@ int launch_check(const char *path)
 	return check_command(path, 0);
 }
 
-/* What `loader --list args...` finds. A foreign loader or a timeout: mapping events tell the rest. */
+/* Report what `loader --list args...` prints. After a foreign loader or a timeout, mapping events tell the
+ * rest. */
 static int report_listed(struct file_list *list, const char *loader, char *const args[])
 {
 	char *text = NULL, **argv;
@@ -264,7 +265,7 @@ static int report_listed(struct file_list *list, const char *loader, char *const
 	return list->err;
 }
 
-/* Of the arguments of a loader, the program to run; NULL: none. glibc's and musl's options. */
+/* Find the program to run in the arguments of a loader; NULL: none. Knows the options of glibc and musl. */
 static const char *loaded_program(char *const args[])
 {
 	static const char *const with_value[] = {
@@ -285,7 +286,7 @@ static const char *loaded_program(char *const args[])
 	return *args;
 }
 
-/* The command is a loader: what it will load, as it is told to. */
+/* The command is a loader: report what it will load with these arguments. */
 static int report_by_loader(struct file_list *list, const char *loader, char *const args[])
 {
 	const char *program = loaded_program(args);
@@ -296,7 +297,7 @@ static int report_by_loader(struct file_list *list, const char *loader, char *co
 	return list->err ? list->err : report_listed(list, loader, args);
 }
 
-/* An ELF program: itself, its loader, its libraries. args are those after its name. */
+/* An ELF program: report itself, its loader, its libraries. args are the arguments after its name. */
 static int report_program(struct file_list *list, const char *path, char *const args[])
 {
 	char *loader = NULL, *real = NULL;
@@ -308,7 +309,7 @@ static int report_program(struct file_list *list, const char *path, char *const 
 	if (err)
 		return err;
 	report_once(list, path);
-	real = realpath(path, NULL); /* a file that has no name any more is asked about as it is */
+	real = realpath(path, NULL); /* a file without a name is asked about as it is */
 	if (loader) {
 		char *const program[] = { real ? real : (char *)path, NULL };
 
@@ -323,8 +324,8 @@ static int report_program(struct file_list *list, const char *path, char *const 
 	return err ? err : list->err;
 }
 
-/* Past the options of env in one word: how much of p is not the program's name. *ret_has_value: the
- * next word is the option's. */
+/* Skip options of env in one word: returns how much of p is not the program's name. *ret_has_value: the next
+ * word belongs to the option. */
 static size_t env_option_len(const char *p, size_t len, bool *ret_has_value)
 {
 	*ret_has_value = false;
@@ -334,7 +335,7 @@ static size_t env_option_len(const char *p, size_t len, bool *ret_has_value)
 		return len;
 	}
 	for (size_t i = 1; i < len; i++) {
-		if (p[i] == 'S') /* what follows is split into words, from here on */
+		if (p[i] == 'S') /* the rest is split into words, from here on */
 			return i + 1;
 		if (p[i] == 'u' || p[i] == 'C') {
 			*ret_has_value = i + 1 == len;
@@ -345,8 +346,8 @@ static size_t env_option_len(const char *p, size_t len, bool *ret_has_value)
 }
 
 /*
- * `#!/usr/bin/env [-S] [NAME=VALUE...] PROG ...`: env is what is executed, and PROG, a moment
- * later, is what the user means. The name in the line, malloc'ed, or NULL.
+ * `#!/usr/bin/env [-S] [NAME=VALUE...] PROG ...`: env is executed first, but the user means PROG, which runs a
+ * moment later. Returns the name in the line, malloc'ed, or NULL.
  */
 static char *env_program(const struct script_line *script)
 {

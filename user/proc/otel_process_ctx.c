@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * otel_process_ctx.c - the names of the thread-context keys that a process publishes.
+ * otel_process_ctx.c - reads the names of the thread-context keys that a process publishes.
  *
- * The protobuf is read by a cursor over the received bytes: four message types with one or two
- * fields of interest do not need generated code, and nothing here allocates by a size that the
- * other side names.
+ * The protobuf is read by a cursor over the received bytes: four message types with one or two fields of
+ * interest do not need generated code. No allocation here has a size that the other side chooses.
  */
 #include "proc/otel_process_ctx.h"
 
@@ -25,17 +24,17 @@ struct header {
 	char signature[8];
 	uint32_t version;
 	uint32_t payload_bytes;
-	uint64_t published_ns; /* 0: being written */
+	uint64_t published_ns; /* 0: the header is being written */
 	uint64_t payload_addr;
 };
 _Static_assert(sizeof(struct header) == 32, "layout of OTEP 4719");
 
-/* A message, or what is left of it. */
+/* A message, or the rest of it. */
 struct cursor {
 	const uint8_t *p, *end;
 };
 
-/* A field of the wire format; data is of length-delimited ones. */
+/* A field of the wire format; only length-delimited fields have data. */
 struct field {
 	uint32_t number;
 	bool has_data;
@@ -91,7 +90,7 @@ static int take_field(struct cursor *c, struct field *ret)
 	return 1;
 }
 
-/* The last field of that number; *ret is empty when there is none. */
+/* Find the last field with this number; *ret is empty when there is none. */
 static int find_field(struct cursor message, uint32_t number, struct cursor *ret)
 {
 	struct field f;
@@ -141,13 +140,13 @@ static int decode_keys(struct cursor any, struct tag_keys *ret)
 	return rc;
 }
 
-/* What one list of attributes says. */
+/* Content of one list of attributes. */
 struct attributes {
 	bool has_schema, is_known_schema, has_keys;
 	struct cursor keys; /* an AnyValue */
 };
 
-/* The KeyValues that are field `number` of message. */
+/* Read the KeyValues in the fields `number` of message. */
 static int read_attributes(struct cursor message, uint32_t number, struct attributes *ret)
 {
 	struct field f;
@@ -206,9 +205,9 @@ int otel_process_ctx_decode(const uint8_t *payload, size_t bytes, struct tag_key
 }
 
 /*
- * The payload of a header that was valid at published_ns and does not change meanwhile; *ret is
- * malloc'ed. Its address and size are read after the time was: the two halves of one read of the
- * header may be of different updates.
+ * Read the payload of a header that was valid at published_ns and does not change meanwhile; *ret is malloc'ed.
+ * Address and size are read after the time: the two halves of one read of the header may be from different
+ * updates.
  */
 static int read_payload(pid_t tid, uint64_t addr, uint64_t published_ns, uint8_t **ret,
 			size_t *ret_bytes)
@@ -239,7 +238,7 @@ static int read_payload(pid_t tid, uint64_t addr, uint64_t published_ns, uint8_t
 	return 0;
 }
 
-/* At addr, if there is a header. */
+/* Read the context at addr, if there is a header. */
 static int read_at(pid_t tid, uint64_t addr, uint64_t known_ns, struct otel_process_ctx *ret)
 {
 	struct tag_keys keys;
@@ -275,7 +274,7 @@ static int read_at(pid_t tid, uint64_t addr, uint64_t known_ns, struct otel_proc
 
 static bool is_named(const struct proc_map *m)
 {
-	/* by what the writer was able to do: memfd_create() and naming, naming, memfd_create() */
+	/* depends on what the writer could do: memfd_create() and naming, naming, memfd_create() */
 	static const char *const names[] = {
 		"[anon_shmem:OTEL_CTX]",
 		"[anon:OTEL_CTX]",
@@ -295,7 +294,7 @@ int otel_process_ctx_read(pid_t tid, const struct proc_maps *maps, uint64_t know
 	const struct proc_map *m;
 	int err = -ENOENT;
 
-	/* There must be one only; of several, the first that is sound. */
+	/* There should be only one; of several, take the first valid one. */
 	vec_each(&maps->maps, m) {
 		if (!m->is_read || !is_named(m))
 			continue;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc_maps.c - the mappings of a process: /proc/TID/maps read, parsed, searched, and the files
- * behind it opened.
+ * proc_maps.c - the mappings of a process: reads, parses and searches /proc/TID/maps, and opens the files
+ * behind it.
  *
- * Promises: a line that is not a maps line makes the parse fail, it is never half understood; a
- * file that is opened is a regular file and, as far as can be told, the one that is mapped.
+ * Promises: a line that is not a maps line makes the parse fail, it is never half understood; an opened file is
+ * a regular file and, as far as can be told, the mapped one.
  *
- * Does not promise one instant: the kernel takes its lock once per read(2), so a process that maps
- * and unmaps meanwhile may show neither the old nor the new state as a whole.
+ * Does not promise one instant: the kernel takes its lock once per read(2), so a process that maps and unmaps
+ * meanwhile may show neither the old nor the new state as a whole.
  *
- * /proc/TID works for every thread, not only for the one that gave the process its number. That is
- * what keeps a process readable whose main thread has ended.
+ * /proc/TID works for every thread, not only for the main thread. So a process whose main thread has ended can
+ * still be read.
  */
 #include "proc/facts.h"
 
@@ -31,7 +31,7 @@
 #include "base/regular_file.h"
 #include "proc/proc_text.h"
 
-/* 2.5 million mappings of 100 bytes; the kernel's own default limit is 65530 mappings. */
+/* MAPS_TEXT_BYTES_CAP: 2.5 million mappings of 100 bytes; the kernel's default limit is 65530 mappings. */
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
@@ -39,7 +39,7 @@
 
 static const char deleted_suffix[] = " (deleted)";
 
-/* Hexadecimal digits up to `end`; *pp is left behind it. */
+/* Parse hexadecimal digits up to `end`; *pp moves behind it. */
 static bool parse_hex(char **pp, char end, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -64,7 +64,7 @@ static bool parse_hex(char **pp, char end, uint64_t *ret)
 	return true;
 }
 
-/* Decimal digits; *pp is left at the first other byte. */
+/* Parse decimal digits; *pp moves to the first other byte. */
 static bool parse_dec(char **pp, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -177,7 +177,7 @@ out:
 	return err;
 }
 
-/* The whole of a /proc file, NUL-terminated. */
+/* Read a whole /proc file, NUL-terminated. */
 static int read_text(int fd, char **ret)
 {
 	size_t len = 0, cap = 64 << 10;
@@ -259,11 +259,11 @@ const struct proc_map *proc_maps_find(const struct proc_maps *m, uint64_t addr)
 	return &m->maps.data[low - 1];
 }
 
-/* Who serves the file system with this device, as the thread tid sees it mounted? */
+/* Does another user than root serve the file system with this device, as the thread tid sees it mounted? */
 static bool is_served_by_other(dev_t dev, pid_t tid)
 {
 	char *text, *line, *next, device[32];
-	bool is_foreign = true; /* one that is not found is nobody's whom we know */
+	bool is_foreign = true; /* a file system that is not found has an unknown server */
 
 	if (proc_text_read(tid, "mountinfo", &text))
 		return true;
@@ -302,16 +302,16 @@ int file_facts_read(int fd, pid_t tid, struct file_facts *ret)
 	return 0;
 }
 
-/* How a file may be opened. */
+/* How a file may be opened, and what was found. */
 struct opening {
-	pid_t tid; /* that sees it */
+	pid_t tid; /* the thread that sees the file */
 	bool refuses_foreign;
-	struct file_facts facts; /* of what was opened */
+	struct file_facts facts; /* of the opened file */
 };
 
 /*
- * The file of an O_PATH descriptor. One that is refused is not opened at all: the last close of a file of FUSE waits for
- * whoever serves it, in whatever process has it then.
+ * Open the file of an O_PATH descriptor. A refused file is not opened at all: the last close of a file of FUSE
+ * waits for its server, in whatever process has the descriptor then.
  */
 static int open_fully(int path_fd, struct opening *o)
 {
@@ -338,10 +338,10 @@ static int open_map_files(struct opening *o, const struct proc_map *map)
 }
 
 /*
- * Is the file at path_fd the mapped one? st_dev is no help: on btrfs and overlayfs it is a number
- * that is made up per subvolume or mount, while maps shows the superblock's. The inode is, except
- * on overlayfs, where (until 6.8) maps shows the inode of the layer below: there the path has to
- * do, and callers that know a build id compare it.
+ * Is the file at path_fd the mapped one? st_dev does not help: on btrfs and overlayfs it is made up per
+ * subvolume or mount, while maps shows the superblock's. The inode helps, except on overlayfs, where (until
+ * 6.8) maps shows the inode of the layer below: there the path must be enough, and callers that know a build id
+ * compare it.
  */
 static bool is_mapped_file(int path_fd, const struct proc_map *map)
 {
@@ -380,7 +380,7 @@ static int open_map(struct opening *o, const struct proc_map *map)
 {
 	int fd = open_map_files(o, map);
 
-	/* ENOEXEC: it was found, and it is no regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
+	/* ENOEXEC: found, but not a regular file. EAGAIN: it is leased. EPERM: needs CAP_SYS_ADMIN or
 	 * CAP_CHECKPOINT_RESTORE. ENOENT: the mapping has been split or merged since. */
 	if (fd >= 0 || fd == -ENOEXEC || fd == -EAGAIN || fd == -EREMOTE)
 		return fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.c - a process's facts, through the reader where there is one (reader.h), and whether it can be
- * recorded.
+ * process.c - facts about a process, read through the reader where there is one (reader.h), and whether it can
+ * be recorded.
  */
 #include "proc/process.h"
 
@@ -37,7 +37,7 @@ int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret)
 	if (err)
 		return err;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): errno was not 0 */
-	if (!*text) { /* no address space: a kernel thread, or it has just ended */
+	if (!*text) { /* no address space: a kernel thread, or the process has just ended */
 		free(text);
 		return -ESRCH;
 	}
@@ -52,7 +52,7 @@ int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct fi
 				process_open_map_here(pid, tid, map, false, ret);
 }
 
-/* What is in the process's memory, which may let its reader wait. */
+/* Read a text that is in the process's own memory, by which it may delay the reader. */
 static int read_kept_text(pid_t pid, const char *name, char **ret, size_t *ret_bytes)
 {
 	return reader_is_on() ? reader_text(pid, name, ret, ret_bytes) :
@@ -70,7 +70,7 @@ int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_byt
 	used = bytes - 1 < buf_bytes - 1 ? bytes - 1 : buf_bytes - 1;
 	memcpy(buf, text, used);
 	free(text);
-	if (!used) { /* has none, or has ended */
+	if (!used) { /* it has none, or has ended */
 		struct process_info info;
 
 		err = process_info_read(pid, &info);
@@ -90,7 +90,7 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes)
 	return read_kept_text(pid, "environ", ret, ret_bytes);
 }
 
-/* Does the kernel let us look at its memory map? */
+/* Does the kernel let us look at the process's memory map? */
 static int check_access(const struct process_info *info)
 {
 	char path[64];

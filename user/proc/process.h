@@ -2,8 +2,8 @@
 /*
  * process.h - facts about a process, read from /proc.
  *
- * What a process can make its reader wait for is read by another one, when there is one: see reader.h. It
- * says -ETIMEDOUT when that does not come.
+ * A read that the process can delay is done by the reader process, when there is one: see reader.h. -ETIMEDOUT:
+ * the reader did not answer in time.
  */
 #ifndef HT_PROC_PROCESS_H
 #define HT_PROC_PROCESS_H
@@ -16,32 +16,32 @@
 
 struct err;
 
-/* -ESRCH: no such process. What may not be read (exe, limits) is left empty. */
+/* -ESRCH: no such process. Members that may not be read (exe, limits) are left empty. */
 int process_info_read(pid_t pid, struct process_info *ret);
-/* Is its root directory ours? 0; -EXDEV: it is not. */
+/* Does the process have our root directory? 0; -EXDEV: it does not. */
 int process_has_own_root(pid_t tid);
 /*
- * The command line as the process shows it, arguments separated by NUL, cut to buf_bytes - 1 and
- * terminated; where it shows none, the name of its executable. -ESRCH: it has ended.
+ * The command line as the process shows it, arguments separated by NUL, cut to buf_bytes - 1 and terminated.
+ * When it shows none: the name of its executable. -ESRCH: the process has ended.
  */
 int process_read_cmdline(pid_t pid, char *buf, size_t buf_bytes, size_t *ret_bytes);
-/* Its environment as it was when it began, entries separated by NUL and one behind the last. To be freed. */
+/* The environment at the process's start, entries separated by NUL, one NUL behind the last. The caller frees
+ * it. */
 int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
 /*
- * Can it be recorded? 0, or a negative errno with a sentence for the user in why: what it is
- * (kernel thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's
- * id, -ESRCH ended, -ENOTSUP 32-bit, -EACCES not ours.
+ * Can the process be recorded? 0, or a negative errno with a sentence for the user in why: its kind (kernel
+ * thread, zombie, 32-bit, not ours), and what to do. -EINVAL kernel thread or a thread's id, -ESRCH ended,
+ * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
 
-/* tid may be any live thread of the process; 0 = pid. -ESRCH: it has ended or has no memory. */
+/* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);
 /*
- * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount
- * namespaces), then /proc/PID/root/<path> with the inode compared. fd or negative errno:
- * -ENOENT no file behind it, -ENOEXEC not a regular file, -ESTALE replaced or deleted since and
- * map_files may not be read; -EREMOTE: a foreign one, which the reader does not open for who serves others. ret: NULL:
- * not wanted.
+ * Open the file of a mapping as the target sees it: map_files first (deleted files, other mount namespaces),
+ * then /proc/PID/root/<path> with the inode compared. fd or negative errno: -ENOENT no file behind it, -ENOEXEC
+ * not a regular file, -ESTALE replaced or deleted since and map_files may not be read; -EREMOTE: a foreign
+ * file, which the reader does not open for a caller that serves others. ret: NULL: not wanted.
  */
 int process_open_map(pid_t pid, pid_t tid, const struct proc_map *map, struct file_facts *ret);
 

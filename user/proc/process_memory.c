@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_memory.c - bytes of another process's memory. */
+/* process_memory.c - reads the memory of another process. */
 #include "proc/process_memory.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process_memory.h - bytes of another process's memory.
+ * process_memory.h - reads the memory of another process.
  */
 #ifndef HT_PROC_PROCESS_MEMORY_H
 #define HT_PROC_PROCESS_MEMORY_H
@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 /*
- * All of [addr, addr + bytes) or nothing. tid: any live thread of the process. -EFAULT: not all of
- * it is mapped. -ESRCH: it has ended. -EPERM, -EACCES.
- * The process runs on: what is read may be half of an update.
+ * Read all of [addr, addr + bytes) or nothing. tid: any live thread of the process. -EFAULT: not all of it is
+ * mapped. -ESRCH: the process has ended. -EPERM, -EACCES. The process runs on: the bytes may be half of an
+ * update.
  */
 int process_memory_read(pid_t tid, uint64_t addr, void *buf, size_t bytes);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reader.c - main's side of it, see reader.h. The other is reader_process.c.
+ * reader.c - main's side of the reader, see reader.h. The other side is reader_process.c.
  *
- * The time that one process can take from main is bounded by the wait for one answer; that of many, which a user
- * may have, by what is lost in waiting lately: it makes the wait shorter, down to LEAST_WAIT_MS,
- * which is 50 times what an answer takes. A reader that computes, or waits for a processor, is waited for longer: a
- * busy machine is not the process's doing.
+ * One process can take from main only the wait for one answer. A user may have many processes, so the time lost
+ * in waiting lately makes the wait shorter, down to LEAST_WAIT_MS, which is 50 times what an answer takes. A
+ * reader that computes, or waits for a processor, is waited for longer: a busy machine is not the process's
+ * doing.
  */
 #include "proc/reader.h"
 
@@ -27,17 +27,17 @@
 #include "proc/reader_wire.h"
 
 #define LEAST_WAIT_MS 5
-/* Of the time that passes so much may be lost in waiting, and at once LOST_CAP_NS. */
+/* Share of the time that may be lost in waiting; LOST_CAP_NS: how much of it at once. */
 #define LOST_PER_S 0.1
 #define LOST_CAP_NS (400 * NS_PER_MS)
-/* A reader that runs is waited for so many times as long. */
+/* The wait for a reader that runs is so many times as long. */
 #define RUNNING_WAITS 5
 
 /* Processes that did not answer lately. */
 #define STUCK_CAP 64
 #define STUCK_FIRST_NS (1 * NS_PER_S)
 #define STUCK_LAST_NS (600 * NS_PER_S)
-/* Readers that were killed and have not ended yet. With more than that nothing is read any more. */
+/* Readers that were killed and have not ended yet. At this number nothing is read any more. */
 #define GIVEN_UP_CAP 32
 
 struct stuck {
@@ -47,8 +47,8 @@ struct stuck {
 
 static struct reader {
 	pid_t pid;
-	pid_t owner; /* whose it is; 0: there is none */
-	int fd; /* -1: none runs */
+	pid_t owner; /* process that owns the reader; 0: there is none */
+	int fd; /* -1: no reader runs */
 	uint32_t wait_ms;
 	reader_job_fn job;
 	struct stuck stuck[STUCK_CAP];
@@ -56,7 +56,7 @@ static struct reader {
 	pid_t given_up[GIVEN_UP_CAP];
 	size_t given_up_cnt;
 	uint64_t ever_given_up;
-	double lost_ns; /* in waiting, lately */
+	double lost_ns; /* lost in waiting, lately */
 	uint64_t lost_since_ns;
 	struct log_limit log;
 } the_reader = { .fd = -1 };
@@ -109,7 +109,7 @@ int reader_start(uint32_t wait_ms, reader_job_fn job)
 	return err;
 }
 
-/* Those that have ended meanwhile. */
+/* Reap killed readers that have ended meanwhile. */
 static void reap_given_up(struct reader *r)
 {
 	for (size_t i = r->given_up_cnt; i-- > 0;)
@@ -117,7 +117,7 @@ static void reap_given_up(struct reader *r)
 			r->given_up[i] = r->given_up[--r->given_up_cnt];
 }
 
-/* It is not waited for: it may hang in the kernel. */
+/* Kill the reader. It is not waited for: it may hang in the kernel. */
 static void give_up(struct reader *r)
 {
 	kill(r->pid, SIGKILL);
@@ -154,9 +154,7 @@ uint64_t reader_given_up_cnt(void)
 	return the_reader.ever_given_up;
 }
 
-/*
- * Those who do not answer.
- */
+/* Processes that do not answer. */
 
 static struct stuck *find_stuck(struct reader *r, pid_t pid)
 {
@@ -170,7 +168,7 @@ static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
 {
 	struct stuck *s = find_stuck(r, pid);
 
-	if (!s && r->stuck_cnt == STUCK_CAP) { /* the one that is let go first */
+	if (!s && r->stuck_cnt == STUCK_CAP) { /* replace the one that would be released first */
 		s = &r->stuck[0];
 		for (size_t i = 1; i < STUCK_CAP; i++)
 			s = r->stuck[i].until_ns < s->until_ns ? &r->stuck[i] : s;
@@ -179,7 +177,7 @@ static void note_stuck(struct reader *r, pid_t pid, uint64_t now)
 		s = &r->stuck[r->stuck_cnt++];
 		*s = (struct stuck){ .pid = pid };
 	}
-	/* Something of it may answer and something else not: what counts is how long ago that was. */
+	/* Some reads of a process may work and others not, so only the time since the last failure counts. */
 	if (now - s->until_ns > STUCK_LAST_NS)
 		s->wait_ns = 0;
 	s->wait_ns = s->wait_ns ? s->wait_ns * 4 : STUCK_FIRST_NS;
@@ -260,10 +258,10 @@ static int await(const struct reader *r)
 struct call {
 	struct reader_request head;
 	const void *text; /* head.text_bytes */
-	int fd; /* to go along; -1: none */
+	int fd; /* sent with the request; -1: none */
 	/* the answer */
 	struct reader_answer answer;
-	uint8_t *bytes; /* answer.bytes, and a NUL behind them; to be freed */
+	uint8_t *bytes; /* answer.bytes bytes, and a NUL behind them; to be freed */
 	int ret_fd;
 };
 
@@ -288,7 +286,7 @@ static int send_call(const struct reader *r, const struct call *c)
 	return sendmsg(r->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* The bytes that came with the head, or those in the file that did. */
+/* Take the bytes that came with the head, or those in the file that came with it. */
 static int take_bytes(struct call *c, const uint8_t *body, size_t body_bytes)
 {
 	size_t done = 0;
@@ -374,7 +372,7 @@ static void release(struct call *c)
 	c->ret_fd = -1;
 }
 
-/* pid: who can make it wait; 0: nobody. On success c is to be released. */
+/* pid: the process that can delay the reader; 0: none. On success the caller releases c. */
 static int call(struct call *c, pid_t pid)
 {
 	struct reader *r = &the_reader;
@@ -386,7 +384,7 @@ static int call(struct call *c, pid_t pid)
 	if (r->given_up_cnt == GIVEN_UP_CAP)
 		return -ETIMEDOUT;
 	c->ret_fd = -1;
-	/* It may have been killed by somebody: once more, by a new one. */
+	/* Somebody may have killed the reader: try once more, with a new one. */
 	for (int tries = 2; tries && err == -EPIPE; tries--) {
 		err = exchange(r, c);
 		if (err == -EPIPE || err == -ETIMEDOUT || err == -EPROTO)
@@ -417,7 +415,7 @@ int reader_info(pid_t pid, struct process_info *ret)
 	return err;
 }
 
-/* What c has read is the caller's. */
+/* Hand the text in c over to the caller. */
 static char *take_text(struct call *c, size_t *ret_bytes)
 {
 	char *text = (char *)c->bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader_priv.h - what reader.c is made of: the reader's own side. */
+/* reader_priv.h - the part of reader.c that runs in the reader itself. */
 #ifndef HT_PROC_READER_PRIV_H
 #define HT_PROC_READER_PRIV_H
 
@@ -7,7 +7,7 @@
 
 #include "proc/reader_job.h"
 
-/* reader_process.c: inside of the reader (reader.h): it answers until main is gone. */
+/* reader_process.c: the reader's loop (reader.h): answers until main is gone. */
 
 /* In the forked child; does not return. */
 _Noreturn void reader_process_run(int fd, pid_t parent, reader_job_fn job);

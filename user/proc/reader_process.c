@@ -2,8 +2,8 @@
 /*
  * reader_process.c - see reader_priv.h.
  *
- * Keeps nothing of what it reads: it may be killed at any moment. It parses no more than /proc's own
- * texts; who parses somebody's file is a job, which is a process of its own.
+ * Keeps nothing of what it reads, because it may be killed at any moment. It parses only /proc's own texts;
+ * files of others are parsed in a job, which is a process of its own.
  */
 #include "proc/reader_priv.h"
 
@@ -44,11 +44,11 @@ struct reading {
 
 struct request {
 	struct reader_request head;
-	const uint8_t *text; /* its text_bytes */
+	const uint8_t *text; /* head.text_bytes bytes */
 	int fd; /* -1: none came */
 };
 
-/* A descriptor that goes along is closed. */
+/* Send an answer. Closes the descriptor that is sent with it. */
 static void answer(const struct reading *r, struct reader_answer *a, const void *bytes, int fd)
 {
 	union {
@@ -87,7 +87,7 @@ static void answer_error(const struct reading *r, int err)
 	answer(r, &a, NULL, -1);
 }
 
-/* What was read, and is freed. */
+/* Send bytes, and free them. */
 static void answer_bytes(const struct reading *r, int err, char *bytes, size_t cnt)
 {
 	struct reader_answer a = { .err = err, .bytes = cnt };
@@ -199,7 +199,7 @@ static _Noreturn void run_job(const struct reading *r, const struct request *q, 
 	const int keep[] = { out_fd, q->fd };
 
 	thread_be_prompt(); /* as main is: a program that was just executed may end soon */
-	/* The wall clock ends who waits for a file that is not read; what it computes has limits of its own. */
+	/* The wall clock ends a job that waits for an unreadable file; its computing has limits of its own. */
 	alarm(q->head.job.wall_s);
 	(void)prctl(PR_SET_NAME, "heaptap-analyse");
 	if (sandbox_begin(parent, keep, q->fd >= 0 ? 2 : 1, q->head.job.wall_s))
@@ -295,7 +295,8 @@ static void receive(const struct reading *r, uint8_t *buf, size_t buf_bytes, str
 		memcpy(&ret->fd, CMSG_DATA(c), sizeof(ret->fd));
 }
 
-/* What reading other users' processes and files takes, and what a job gives up with. */
+/* Keep only the capabilities that reading other users' processes and files needs, and that a job needs to give
+ * up its own. */
 static void drop_capabilities(void)
 {
 	static const int needed[] = {
@@ -315,7 +316,7 @@ static void drop_capabilities(void)
 		data[i].permitted &= kept[i];
 		data[i].inheritable = 0;
 	}
-	/* Without it the rest of what it may do is what main may do. */
+	/* If this fails, the reader keeps the capabilities of main. */
 	(void)syscall(SYS_capset, &head, data);
 }
 

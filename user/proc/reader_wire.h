@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reader_wire.h - what main and its reader say to each other: messages of a SOCK_SEQPACKET pair.
+ * reader_wire.h - messages between main and its reader, on a SOCK_SEQPACKET pair.
  *
- * One request, one answer, in turn. A request is its head and then a path or arguments; with a descriptor for a job.
- * An answer is its head, and then its bytes when there are few; else they are in a file in memory, whose
- * descriptor comes with it. So comes one that was opened.
+ * One request, one answer, in turn. A request is its head, then a path or arguments; a job's request may bring
+ * a descriptor. An answer is its head, then its bytes when there are few. More bytes are in a file in memory,
+ * whose descriptor comes with the answer. An opened file comes as a descriptor, too.
  */
 #ifndef HT_PROC_READER_WIRE_H
 #define HT_PROC_READER_WIRE_H
@@ -19,9 +19,9 @@
 enum reader_op {
 	READ_INFO,
 	READ_MAPS,
-	READ_TEXT, /* the file of that name, of the process */
+	READ_TEXT, /* the process's file of that name */
 	READ_MEMORY,
-	READ_ROOT, /* is it ours? */
+	READ_ROOT, /* is the process's root ours? */
 	OPEN_MAP,
 	OPEN_JIT_MAP,
 	RUN_JOB,
@@ -52,7 +52,7 @@ struct reader_request {
 
 struct reader_answer {
 	int32_t err;
-	uint32_t is_inline; /* the bytes are here, else in the file that comes with it */
+	uint32_t is_inline; /* the bytes are in the message, else in the file that comes with it */
 	uint64_t bytes;
 	struct file_facts facts; /* OPEN_MAP */
 };

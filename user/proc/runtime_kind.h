@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime_kind.h - which runtime runs a program's code, and was it started so that its functions can be
- * seen in stacks? What is said here was tried with each of them.
+ * runtime_kind.h - which runtime runs a program's code, and was it started so that its functions can be seen in
+ * stacks? All statements here were tried with each runtime.
  */
 #ifndef HT_PROC_RUNTIME_KIND_H
 #define HT_PROC_RUNTIME_KIND_H
@@ -15,16 +15,16 @@ enum runtime_kind { RUNTIME_NONE, RUNTIME_JAVA, RUNTIME_NODE, RUNTIME_PYTHON, RU
 
 struct runtime {
 	enum runtime_kind kind;
-	bool has_jit; /* code made at run time is there */
-	bool has_names; /* it says what that is, in a map or a dump */
-	bool was_told; /* it has the option that the words are about */
+	bool has_jit; /* there is code made at run time */
+	bool has_names; /* that code has names, in a map or a dump */
+	bool was_told; /* it was started with the option that the words are about */
 };
 
-/* By the files that it maps, its arguments and its environment. has_jit and has_names are the caller's. */
+/* Decided by the mapped files, arguments and environment. The caller sets has_jit and has_names. */
 void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		  struct runtime *ret);
 
-/* Is this word in one of its arguments, or in one of its variables? 1, 0; -EACCES: not known. */
+/* Is this word in one of its arguments or environment variables? 1, 0; -EACCES: not known. */
 int runtime_was_told(const struct process_info *info, const char *word);
 
 struct runtime_words {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_descriptor.c - the descriptor of a program's scopes, checked.
+ * scope_descriptor.c - checks the descriptor of a program's scopes.
  *
- * The major version is checked before anything that it may change. What is accepted here is what
- * the BPF side may rely on without being harmed when it is wrong later: the program can change
- * the bytes at any time, so the reader there checks every index again.
+ * The major version is checked before anything that it may change. The BPF side may rely on what is accepted
+ * here, but must not be harmed when it becomes wrong later: the program can change the bytes at any time, so
+ * the BPF reader checks every index again.
  */
 #include "proc/scope_descriptor.h"
 
@@ -97,7 +97,7 @@ int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 	struct scope_descriptor d;
 	int err;
 
-	/* The first two bytes are the kernel's: it counts attached probes there. */
+	/* The first two bytes belong to the kernel: it counts attached probes there. */
 	if (is_zero(raw + 2, 22))
 		return -EAGAIN;
 	if (memcmp(raw + 8, MAGIC, sizeof(MAGIC)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_descriptor.h - what a program with heaptap/scope.h says of its scopes: the 640 bytes that
+ * scope_descriptor.h - the descriptor of a program that uses heaptap/scope.h: the 640 bytes that
  * include/heaptap/TAGS.md ("Descriptor") lays out, read from the process and checked.
  */
 #ifndef HT_PROC_SCOPE_DESCRIPTOR_H
@@ -26,17 +26,17 @@ struct scope_descriptor {
 	/* The program's own counters, since it began. */
 	uint32_t overflows; /* names that the full node table had no room for */
 	uint32_t underflows; /* pops without a push */
-	uint32_t truncations; /* pushes deeper than nodes are made */
+	uint32_t truncations; /* pushes deeper than the depth up to which nodes are made */
 };
 
 /*
- * 0; -EAGAIN: there is no descriptor yet (nothing but zeroes); -EBADMSG: something else is there, which
- * is so for a moment while a loader maps the file; -EPROTO: it is not one that can be read. why is a
- * sentence that says why, of the last two.
+ * 0; -EAGAIN: there is no descriptor yet (only zeroes); -EBADMSG: something else is there, for a moment while a
+ * loader maps the file; -EPROTO: a descriptor that cannot be read. why is a sentence with the reason, for the
+ * last two.
  */
 int scope_descriptor_parse(const uint8_t raw[static SCOPE_DESCRIPTOR_BYTES],
 			   struct scope_descriptor *ret, struct err *why);
-/* The same at addr in a process, or the error of process_memory_read(). */
+/* The same, read at addr in a process; or the error of process_memory_read(). */
 int scope_descriptor_read(pid_t tid, uint64_t addr, struct scope_descriptor *ret, struct err *why);
 
 #endif

@@ -249,7 +249,7 @@ static bool is_in_container(const struct select_rules *r, const char *id)
 	return false;
 }
 
-/* Of each kind that is given one fits. */
+/* Does a value of each given kind fit? */
 static bool fits_kinds(const struct select_rules *r, const struct select_candidate *c)
 {
 	if (!r->comm.res.cnt && !r->exe.res.cnt && !r->uids.cnt && !r->cgroups.cnt &&

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * select.h - which processes are to be followed. Pure: told what a process is, it says yes or no.
+ * select.h - which processes are to be followed. Pure: gets facts about a process, answers yes or no.
  *
- * A process is selected when it is named by its pid; or when at least one of the kinds comm, exe,
- * users, cgroups and containers is given and of each kind that is given one fits, or all are wanted;
- * it is as large as min_rss_bytes, and `exclude` fits neither
- * its name nor its executable. One that is followed stays so when it shrinks, or executes a program
- * that is small yet.
+ * A process is selected when it is named by its pid. Otherwise all of these must hold: at least one of the
+ * kinds comm, exe, users, cgroups and containers is given and every given kind has a value that fits, or all
+ * processes are wanted; it is as large as min_rss_bytes; and `exclude` fits neither its name nor its
+ * executable. A followed process stays selected when it shrinks, or executes a program that is still small.
  */
 #ifndef HT_PROC_SELECT_H
 #define HT_PROC_SELECT_H
@@ -22,12 +21,12 @@ struct cgroup_place;
 struct err;
 
 struct select_options {
-	bool has_pids; /* processes are named: the rest may be left out */
-	bool is_all; /* none of the kinds is given: min_rss_bytes and exclude only */
-	/* POSIX extended regular expressions that match anywhere; one of a list is enough */
+	bool has_pids; /* processes are named by pid: the other kinds may be left out */
+	bool is_all; /* none of the kinds is given: only min_rss_bytes and exclude */
+	/* POSIX extended regular expressions that match anywhere; one match in a list is enough */
 	struct texts comm, exe, exclude;
 	struct texts users; /* names or numbers */
-	const struct cgroup_place *cgroups; /* in one of them or below */
+	const struct cgroup_place *cgroups; /* the process is in one of them or below */
 	size_t cgroup_cnt;
 	struct texts containers; /* beginnings of ids */
 	uint64_t min_rss_bytes;
@@ -46,20 +45,19 @@ struct select_candidate {
 
 struct select_rules;
 
-/* opts is not needed any more afterwards. -EINVAL with a sentence for the user in why. */
+/* opts is not needed afterwards. -EINVAL with a sentence for the user in why. */
 int select_rules_new(const struct select_options *opts, struct select_rules **ret, struct err *why);
 void select_rules_free(struct select_rules *r);
 
-/* Of one value: 0, or -EINVAL with a sentence in why. */
+/* Check one value: 0, or -EINVAL with a sentence in why. */
 int select_check_pattern(const char *text, struct err *why);
 int select_check_user(const char *text, struct err *why);
 
-/* Texts that take a file to be read, of a candidate that is not named. */
+/* Does select_matches() need these texts for a candidate that is not named? Each takes reading a file. */
 bool select_wants_cgroup(const struct select_rules *r);
 bool select_wants_container(const struct select_rules *r);
 bool select_is_all(const struct select_rules *r);
-/* May the answer for a process be another one later, though it has executed no other program and is
- * as large as it was? */
+/* May the answer for a process change later, though it has executed no other program and has the same size? */
 bool select_may_change(const struct select_rules *r);
 bool select_matches(const struct select_rules *r, const struct select_candidate *c);
 uint64_t select_min_rss_bytes(const struct select_rules *r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey.c - look at everything that a recording would look at, and attach nothing.
+ * survey.c - looks at everything that a recording would look at, and attaches nothing.
  *
- * Promises to use the same code as a recording: the files are opened the same way, the allocator
- * table, the placement and the unwind compiler are the same, so what is said here is what will be
- * done. Reads the target's memory (its text) but never stops it.
+ * Promises to use the same code as a recording: files are opened the same way, and the allocator table, the
+ * placement and the unwind compiler are the same. So what is reported here is what will be done. Reads the
+ * target's memory (its text) but never stops it.
  */
 #include "proc/survey.h"
 
@@ -26,10 +26,10 @@
 #include "proc/otel_process_ctx.h"
 #include "proc/tag_sources.h"
 
-/* Enough for the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
+/* Enough at the entry of a function: a probe changes its first byte, or 5 (optimised nops). */
 #define COMPARED_BYTES 5
 #define VDSO_BYTES_CAP (1U << 20)
-/* What the compiler's startup files put into every library, also one that holds only data. */
+/* Code that the compiler's startup files put into every library, even one that holds only data. */
 #define STARTUP_BYTES 512
 
 struct surveyor {
@@ -48,7 +48,7 @@ static bool has_section(struct elf_file *ef, const char *name)
 	return !elf_file_section(ef, name, &section) && section.bytes;
 }
 
-/* A file without section headers says nothing: then there is. */
+/* A file without section headers tells nothing: it is assumed to have code. */
 static bool has_code(struct elf_file *ef)
 {
 	struct elf_section section;
@@ -103,7 +103,7 @@ static int survey_symbols(struct elf_file *ef, const char *root, struct survey_f
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The executable mapping of the file that holds off, or NULL. */
+/* The executable mapping of the file that contains off, or NULL. */
 static const struct proc_map *map_of_off(const struct surveyor *sv, const struct survey_file *file,
 					 uint64_t off)
 {
@@ -135,7 +135,7 @@ static bool text_differs(const struct surveyor *sv, const struct survey_file *fi
 	return memcmp(now, bytes, sizeof(now)) != 0;
 }
 
-/* At the entry, where everybody puts them, and at our own place. */
+/* Look for probes at the entry, where other tools put them, and at our own site. */
 static int find_probes(const struct surveyor *sv, struct survey_file *file,
 		       const struct elf_file *ef)
 {
@@ -261,7 +261,7 @@ static int add_map(struct surveyor *sv, const struct proc_map *m)
 	return known->path ? survey_file(sv, m, known) : -ENOMEM;
 }
 
-/* Not memory that has a name like a file's. */
+/* Is it a file, not memory with a name like a file's? */
 static bool is_file(const struct proc_map *m)
 {
 	static const char *const memory[] = { "/memfd:", "/dev/zero", "/SYSV", "/dev/shm/" };

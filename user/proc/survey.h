@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey.h - what a recording of a process would find, without recording: for each mapped file its
- * allocator, unwind rows, symbols and tags, and whether somebody's probes are in its text already.
+ * survey.h - what a recording of a process would find, without recording: for each mapped file its allocator,
+ * unwind rows, symbols and tags, and whether foreign probes are in its text already.
  */
 #ifndef HT_PROC_SURVEY_H
 #define HT_PROC_SURVEY_H
@@ -31,9 +31,9 @@ struct survey_file {
 	uint64_t exec_bytes;
 	uint64_t ino;
 	uint32_t dev;
-	uint64_t bias; /* from vaddr to address, where it is mapped first */
+	uint64_t bias; /* address - vaddr of the first mapping */
 	bool is_deleted;
-	int open_err; /* why the rest is unknown, 0 = it is known */
+	int open_err; /* why the other members are unknown, 0 = they are known */
 	bool is_go, is_static; /* a Go program; no dynamic section and no loader */
 	bool has_code; /* some libraries hold only data, and map a little as executable */
 	int unwind_err; /* -ENOENT: no frame information */
@@ -43,23 +43,23 @@ struct survey_file {
 	size_t symbol_cnt;
 	enum survey_debug debug;
 	struct alloc_file *alloc; /* NULL: no known entry point */
-	struct file_sampler *sampler; /* NULL: brings none */
-	/* per site of alloc: text differs from the file, so a probe or breakpoint is on it */
+	struct file_sampler *sampler; /* NULL: the file has none */
+	/* for each site of alloc: the text differs from the file, so a probe or breakpoint is on it */
 	bool *is_probed;
 	uint32_t probed_cnt;
-	/* Of a file that is mapped twice (dlmopen), the first mapping's. */
+	/* For a file that is mapped twice (dlmopen): of the first mapping. */
 	struct survey_tags tags;
 };
 
 struct survey {
 	VEC(struct survey_file) files; /* with executable mappings, in address order */
-	uint32_t jit_area_cnt; /* executable, and no file behind it */
+	uint32_t jit_area_cnt; /* executable areas without a file */
 	uint64_t jit_bytes;
 	bool has_jit_map; /* /tmp/perf-PID.map in its root, that would be read */
 	bool has_jit_dump; /* a jitdump is mapped */
 	struct runtime runtime;
-	bool has_uprobes_area; /* it has been probed before */
-	/* Names of the label keys of OpenTelemetry's thread context, when a file has that. */
+	bool has_uprobes_area; /* the process has been probed before */
+	/* Names of the label keys of OpenTelemetry's thread context, when a file has one. */
 	int otel_keys_err; /* of otel_process_ctx_read(); -ENOENT: no file has it, or no names */
 	size_t otel_key_cnt;
 	uint64_t took_ns;

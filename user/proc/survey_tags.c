@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * survey_tags.c - see survey_tags.h. The files and the process are read by what a recording uses
- * (tag_sources.c), one tag at a time so that each can be told how it fares.
+ * survey_tags.c - see survey_tags.h. Reads files and process with the code of a recording (tag_sources.c), one
+ * tag at a time so that each tag's state can be reported.
  */
 #include "proc/survey_tags.h"
 
@@ -15,7 +15,7 @@ static int add(struct survey_tags *ret, const struct survey_tag *tag)
 	return vec_push(&ret->all, *tag);
 }
 
-/* An error of reading the process, where it is not the end of everything. */
+/* An error of reading the process, unless it ends the survey. */
 static int add_unread(struct survey_tags *ret, struct survey_tag *tag, int err)
 {
 	if (err == -ESRCH || err == -ENOMEM)
@@ -44,7 +44,7 @@ static int add_scopes(pid_t tid, uint64_t addr, struct survey_tags *ret)
 	return add(ret, &tag);
 }
 
-/* file has this one only. */
+/* file has only this pointer. */
 static int add_pointer(pid_t tid, uint32_t kind, const struct tag_file *file, uint64_t bias,
 		       uint32_t dtv_shift, struct survey_tags *ret)
 {
@@ -62,7 +62,7 @@ static int add_pointer(pid_t tid, uint32_t kind, const struct tag_file *file, ui
 	return add(ret, &tag);
 }
 
-/* What is in the file and can be used by nobody, whatever the process is doing. */
+/* Add a tag that is in the file but cannot be used, whatever the process does. */
 static int add_problem(const struct tag_file *file, struct survey_tags *ret)
 {
 	struct survey_tag tag = { .kind = file->problem_kind };

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tag_sources.c - where the threads of a process say what they allocate for.
+ * tag_sources.c - finds where the threads of a process say what they allocate for.
  *
  * Three formats are known: our own (include/heaptap/TAGS.md), whose descriptor is the semaphore of a USDT and
- * knows the rest; and two that are an exported thread-local pointer, OpenTelemetry's and Polar
- * Signals'. For a pointer in a library the loader's slots are read (tls_symbol.c says which):
+ * has the rest; and two with an exported thread-local pointer, OpenTelemetry's and Polar Signals'. For a
+ * pointer in a library the loader's slots are read (tls_symbol.c says which):
  *
  * - a word with the offset from the thread pointer;
- * - {module id, offset}: a block that is looked up in each thread's dynamic vector;
- * - a TLS descriptor {function, argument}. Which function it is cannot be told from outside
- *   (glibc and musl have their own), but the arguments do not look alike: when the block is at a
- *   fixed place the argument is the offset, on x86-64 a small negative number, on arm64 a small
- *   positive one; when it is not, the argument is the address of {module id, offset} in both.
- *   glibc before 2.34 writes the descriptor at the first use; until then the argument is the
+ * - {module id, offset}: a block, to be looked up in each thread's dynamic vector;
+ * - a TLS descriptor {function, argument}. Which function it is cannot be told from outside (glibc and musl
+ *   have their own), but the arguments differ: for a block at a fixed place the argument is the offset, a small
+ *   number, negative on x86-64, positive on arm64; for any other block it is the address of {module id, offset}
+ *   in both libraries. glibc before 2.34 writes the descriptor at the first use; until then the argument is the
  *   address of the relocation, whose first word is the slot's address.
  *
- * A slot with nothing plausible in it is one that the loader has not written yet. Mappings appear
- * before relocations are done, so that is pending and not an error.
+ * A slot without a plausible value has not been written by the loader yet. Mappings appear before relocations
+ * are done, so this is pending and not an error.
  */
 #include "proc/tag_sources.h"
 
@@ -34,8 +33,8 @@
 #include "proc/scope_descriptor.h"
 
 #define POINTER_BYTES 8
-/* How far a block at a fixed place can be from the thread pointer. On arm64, where offsets are
- * positive like addresses, this tells them apart: no program is linked below 4 MiB. */
+/* Limits of the distance between the thread pointer and a block at a fixed place. On arm64, where offsets are
+ * positive like addresses, this tells the two apart: no program is linked below 4 MiB. */
 #ifdef __x86_64__
 #define STATIC_OFF_MIN (-(1LL << 30))
 #define STATIC_OFF_MAX (-POINTER_BYTES)
@@ -127,7 +126,7 @@ static int set_module(struct ht_tag_source *s, uint64_t module, uint64_t off)
 	return 0;
 }
 
-/* An offset of the slot's symbol -> of the variable. The file and the memory may hold anything. */
+/* Turn an offset of the slot's symbol into one of the variable. The file and the memory may contain anything. */
 static int64_t rebased(uint64_t off, const struct tls_symbol *sym)
 {
 	return (int64_t)(off - (uint64_t)sym->slot_block_off + (uint64_t)sym->block_off);
@@ -179,7 +178,7 @@ static void add_source(struct tag_sources *ret, const struct ht_tag_source *s)
 		ret->source[ret->cnt++] = *s;
 }
 
-/* Errors that are about the process and not about one address of it. */
+/* Errors about the whole process, not about one of its addresses. */
 static bool is_fatal(int err)
 {
 	return err == -ESRCH || err == -EPERM || err == -EACCES || err == -ENOMEM;
@@ -207,7 +206,7 @@ static int add_scope(pid_t tid, uint64_t addr, uint32_t dtv_shift, struct tag_so
 	int err = scope_descriptor_read(tid, addr, &d, &ret->problem);
 
 	if (!err) {
-		/* Who is asked is in the middle of its life: it may have paused long ago. */
+		/* The process was started long ago and may have paused since. */
 		s.flags = d.flags & HT_TAG_PAUSES_ALL;
 		add_source(ret, &s);
 	} else if (!is_fatal(err) && err != -EPROTO) {
@@ -239,7 +238,7 @@ static bool is_musl(const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
-	/* musl's library is its loader, and is called after either; glibc's libc.so is text. */
+	/* musl's library is its loader, and is named after either; glibc's libc.so is a text file. */
 	return !strncmp(name, "ld-musl-", 8) || !strncmp(name, "libc.musl-", 10) ||
 	       !strcmp(name, "libc.so");
 }

@@ -13,7 +13,7 @@
 
 enum part { PART_ID, PART_PATH, PART_NAME };
 
-/* What has names and lines comes first. */
+/* Files with names and lines come first. */
 static const struct {
 	const char *folder;
 	enum part part;
@@ -46,7 +46,7 @@ int build_id_files_check(int fd, const char *build_id_hex)
 	return strcmp(found, build_id_hex) ? -ENOENT : 0;
 }
 
-/* It becomes a part of a path, and comes out of a profile. */
+/* It becomes a part of a path, and comes from a profile, which is not trusted. */
 static bool is_build_id(const char *text)
 {
 	size_t len = strlen(text);
@@ -55,7 +55,7 @@ static bool is_build_id(const char *text)
 	       text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
-/* Not a path that leads out of the folder. */
+/* false for a path that leads out of the folder. */
 static bool is_inside(const char *path)
 {
 	return path[0] == '/' && !strstr(path, "/../") &&

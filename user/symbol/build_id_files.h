@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build_id_files.h - a file of a given build id in a folder that somebody collected files in.
+ * build_id_files.h - finds a file of a given build id in a folder of collected files.
  *
- * Tried in turn: the layout of /usr/lib/debug (.build-id/ab/cdef.debug and, of the program itself,
- * .build-id/ab/cdef), which may be the root of a file system, too; the path that the file had below the folder;
- * its name alone. Only the build id decides.
+ * Tried in turn: the layout of /usr/lib/debug (.build-id/ab/cdef.debug and, for the program itself,
+ * .build-id/ab/cdef), also when the folder is the root of a file system; the file's path below the folder; its
+ * name alone. Only the build id decides.
  */
 #ifndef HT_SYMBOL_BUILD_ID_FILES_H
 #define HT_SYMBOL_BUILD_ID_FILES_H
@@ -13,16 +13,16 @@
 #include <stdbool.h>
 
 /*
- * The nth place (from 0) where it may be. An fd (O_CLOEXEC) and where that is in ret_path (PATH_MAX bytes);
- * -ENOENT: not there, go on with the next; -ERANGE: there are no more places. path: of the file where it was
- * recorded.
+ * Open the nth place (from 0) where the file may be. Returns an fd (O_CLOEXEC), with its path in ret_path
+ * (PATH_MAX bytes); -ENOENT: not there, go on with the next; -ERANGE: there are no more places. path: of the
+ * file where it was recorded.
  */
 int build_id_files_open(const char *dir, const char *build_id_hex, const char *path, unsigned nth,
 			char *ret_path);
-/* Is it, at the nth place, debug information that was split off? Its segments are those of the program in
- * memory, not in the file. */
+/* Is the file at the nth place split-off debug information? Its segments are those of the program in memory,
+ * not in the file. */
 bool build_id_files_is_debug(unsigned nth);
-/* Is it the file? */
+/* Does the file have this build id? */
 int build_id_files_check(int fd, const char *build_id_hex);
 
 #endif

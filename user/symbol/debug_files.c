@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debug_files.c - finding and checking separate debug files.
+ * debug_files.c - finds and checks separate debug files.
  *
- * The paths come from the target and the search runs with the profiler's rights: below a target's
- * root nothing may lead out of it (symbolic links are resolved inside of that root), only
- * regular files are opened for reading, and what is found is used only when it proves to be the
- * debug file that was asked for.
+ * The paths come from the target, and the search runs with the profiler's rights. So below a target's root
+ * nothing may lead out of it (symbolic links are resolved inside that root), only regular files are opened for
+ * reading, and a file is used only when it proves to be the requested debug file.
  */
 #include "symbol/debug_files.h"
 
@@ -28,10 +27,10 @@
 #include "elf/elf_file.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
-/* Below this a build id is not unique enough to be a file name: xx/yy... */
+/* A shorter build id is not unique enough to be a file name: xx/yy... */
 #define BUILD_ID_BYTES_MIN 2
 
-/* O_PATH descriptor of path below root (needs Linux 5.6, as the rest of heaptap needs more). */
+/* O_PATH descriptor of path below root (needs Linux 5.6; the rest of heaptap needs a later one). */
 static int locate(const char *root, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -52,7 +51,7 @@ static int locate(const char *root, const char *path)
 	return fd;
 }
 
-/* For reading; a device or a fifo is never opened. */
+/* Open for reading; never opens a device or a fifo. */
 static int open_regular(const char *root, const char *path)
 {
 	int path_fd = locate(root, path), fd;
@@ -83,7 +82,7 @@ static bool has_build_id(int fd, const uint8_t *id, size_t id_bytes)
 #define CRC_FILE_BYTES_CAP (1LL << 30)
 #define CRC_BYTES_PER_STEP 16
 
-/* May ef cost that, and as much again for what else there is to read of it? It is paid for. */
+/* May ef cost that, and as much again for the rest of its reading? If so, the cost is charged. */
 static bool is_affordable(const struct elf_file *ef, uint64_t bytes)
 {
 	const struct elf_budget *b = elf_file_budget(ef);
@@ -106,7 +105,7 @@ static bool has_crc(const struct elf_file *ef, int fd, uint32_t want)
 	buf = malloc(1 << 16);
 	if (!buf)
 		return false;
-	/* It may have grown meanwhile. */
+	/* The file may have grown meanwhile. */
 	while (off < st.st_size && (n = pread(fd, buf, 1 << 16, off)) > 0) {
 		crc = crc32(crc, buf, (uInt)n);
 		off += n;
@@ -128,7 +127,7 @@ static int open_with_build_id(const char *root, const char *path, const uint8_t 
 	return -ENOENT;
 }
 
-/* In the target's root, then on the host. path has PATH_MAX bytes. */
+/* Search the target's root, then the host. path has PATH_MAX bytes. */
 static int by_build_id(const uint8_t *id, size_t id_bytes, const char *root, char *path)
 {
 	int n, fd;
@@ -169,7 +168,7 @@ static bool read_debuglink(struct elf_file *ef, const char **ret_name, uint32_t 
 	crc_off = (len + 1 + 3) & ~(size_t)3;
 	if (len == 0 || len == sec.bytes || sec.bytes < 4 || crc_off > sec.bytes - 4)
 		return false;
-	/* A bare file name, as its definition says. */
+	/* A bare file name, by definition of the section. */
 	if (memchr(sec.data, '/', len))
 		return false;
 	memcpy(ret_crc, sec.data + crc_off, 4);
@@ -181,7 +180,7 @@ static int by_debuglink(struct elf_file *ef, const char *name, const char *root,
 {
 	static const struct {
 		const char *prefix, *between;
-		bool on_host; /* also where the target has a root of its own */
+		bool on_host; /* also searched when the target has a root of its own */
 	} places[] = {
 		{ "", "", false },
 		{ "", "/.debug", false },
@@ -259,7 +258,7 @@ int debug_files_open_id(const char *build_id_hex, const char *root, char *ret_pa
 	return by_build_id(id, n / 2, root, ret_path);
 }
 
-/* "PATH\0" and the build id of the shared file. */
+/* The section has "PATH\0" and the build id of the shared file. */
 int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root)
 {
 	char dir[PATH_MAX / 2], path[PATH_MAX];
@@ -286,7 +285,7 @@ int debug_files_open_alt(struct elf_file *ef, const char *name, const char *root
 	else
 		snprintf(path, sizeof(path), "%s/%s", dir, link);
 	fd = open_with_build_id(root, path, id, id_bytes);
-	/* A debug file that lies on the host links to the host. */
+	/* A debug file on the host links to the host. */
 	if (fd < 0 && root[0])
 		fd = open_with_build_id("", path, id, id_bytes);
 	return fd < 0 ? -ENOENT : fd;

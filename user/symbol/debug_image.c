@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debug_image.c - an ELF file in memory whose compressed DWARF sections were unpacked.
+ * debug_image.c - an ELF file in memory with its compressed DWARF sections unpacked.
  *
- * The image is the file itself, mapped, and behind it (one address range, as libelf's elf_memory()
- * wants it) the unpacked sections and a new section table that points at them; only the page of
- * the file header is changed (e_shoff), and that page is private. Nothing of the file is copied,
- * so a file without compressed sections costs no memory at all.
+ * The image is the file itself, mapped, and behind it (one address range, as libelf's elf_memory() wants it)
+ * the unpacked sections and a new section table that points at them. Only the page of the file header is
+ * changed (e_shoff), and that page is private. Nothing of the file is copied, so a file without compressed
+ * sections costs no memory at all.
  *
- * Compressed sections that the lookup does not need (.debug_loc, ...) are made empty in the new
- * table: libdw would unpack them as soon as it opens the file.
+ * Compressed sections that the lookup does not need (.debug_loc, ...) are made empty in the new table: libdw
+ * would unpack them as soon as it opens the file.
  *
- * Trusts nothing in the file. A file that is truncated while it is mapped raises SIGBUS, which is
- * one of the reasons why this runs in the helper process.
+ * Trusts nothing in the file. A file that is truncated while it is mapped raises SIGBUS, which is one reason
+ * why this runs in the helper process.
  */
 #include "symbol/dwarf_lookup_priv.h"
 
@@ -29,7 +29,7 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* What all unpacked sections of one file may take together. */
+/* Limit of all unpacked sections of one file together. */
 #define UNPACKED_BYTES_CAP (4ULL << 30)
 #define PAGE_BYTES 4096ULL
 

@@ -2,12 +2,11 @@
 /*
  * debuginfod.c - see debuginfod.h.
  *
- * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. What comes is written to a
- * file first, bounded, and counts only when it has that build id: a server, or who answers in its place, can
- * give a wrong file, not that of another build. The file is read as all files of others are
- * (symbolizer.h).
+ * GET SERVER/buildid/BUILDID/debuginfo or /executable, one server after the other. The answer is written to a
+ * file first, bounded, and counts only when it has that build id: a server, or an impostor, can send a wrong
+ * file, but not one of another build. The file is read like all untrusted files (symbolizer.h).
  *
- * Unlike debuginfod's own client it does not remember that nobody had a file, and does not clean the cache.
+ * Unlike debuginfod's own client it does not remember that no server had a file, and does not clean the cache.
  */
 #include "symbol/debuginfod.h"
 
@@ -32,7 +31,7 @@
 
 #define FILE_BYTES_MAX (4LL << 30)
 #define CONNECT_SECONDS 10L
-/* As debuginfod's client: a server that sends nothing for so long is given up. */
+/* As in debuginfod's client: a server that sends nothing for so long is given up. */
 #define IDLE_SECONDS 90L
 #define REDIRECTS_MAX 5L
 #define TEMP_PREFIX ".heaptap-"
@@ -44,7 +43,7 @@ struct debuginfod {
 	struct err why;
 };
 
-/* One file that comes. */
+/* A file that is being downloaded. */
 struct download {
 	int fd;
 	int64_t bytes;
@@ -142,7 +141,7 @@ static CURLcode set_up(struct debuginfod *d, const char *url, struct download *d
 	return rc;
 }
 
-/* 0, -ENOENT: that server has it not; else d->why. */
+/* 0, -ENOENT: the server does not have it; else d->why. */
 static int download(struct debuginfod *d, const char *server, const char *build_id_hex,
 		    enum debuginfod_kind kind, int fd, int read_fd)
 {
@@ -170,7 +169,7 @@ static int download(struct debuginfod *d, const char *server, const char *build_
 				  curl_easy_strerror(rc));
 }
 
-/* Of all servers, to fd; what one that failed has written is cut off. read_fd: the same file, to be read. */
+/* Ask all servers, write to fd; output of a failed server is cut off. read_fd: the same file, to read from. */
 static int ask_all(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind,
 		   int fd, int read_fd)
 {
@@ -228,7 +227,7 @@ static int fetch_to_cache(struct debuginfod *d, int folder_fd, const char *build
 		return err;
 	fd = openat(folder_fd, file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	err = fd < 0 ? -errno : ask_all(d, build_id_hex, kind, file.fd, fd);
-	if (!err) /* where it cannot be kept it is good all the same */
+	if (!err) /* if it cannot be kept, it can still be used */
 		(void)new_file_commit(&file, kind_names[kind], true);
 	new_file_drop(&file);
 	if (err && fd >= 0)
@@ -236,7 +235,7 @@ static int fetch_to_cache(struct debuginfod *d, int folder_fd, const char *build
 	return err ? err : fd;
 }
 
-/* Without a cache: a file without a name, or in memory where there is no folder for one. */
+/* Without a cache: into an unnamed file, or into memory where there is no folder for one. */
 static int fetch_unnamed(struct debuginfod *d, const char *build_id_hex, enum debuginfod_kind kind)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -257,7 +256,7 @@ int debuginfod_fetch(struct debuginfod *d, const char *build_id_hex, enum debugi
 	int folder_fd, fd;
 
 	d->why.text[0] = '\0';
-	/* It becomes a part of paths, and comes out of a profile. */
+	/* It becomes a part of paths, and comes from a profile, which is not trusted. */
 	if (!build_id_hex[0] || build_id_hex[strspn(build_id_hex, "0123456789abcdef")] ||
 	    strlen(build_id_hex) > 128)
 		return -ENOENT;

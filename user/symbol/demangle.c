@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * demangle.c - C++ and Rust linkage names as people write them, bounded.
+ * demangle.c - demangles C++ and Rust linkage names, bounded.
  *
- * Promises: the answer is a malloc'ed string or NULL; stack and output are bounded whatever the
- * name says. A mangled name of a hundred bytes can stand for gigabytes (every substitution may
- * double what went before), so the demanglers write into a bounded buffer here, and one that wants
- * more is left by longjmp(). They keep their state on the stack in this entry point, so that
- * nothing leaks but, for Rust, one decoded identifier. What is costly without printing (deep back
- * references) is left to the CPU limit of the helper process.
+ * Promises: the answer is a malloc'ed string or NULL; stack and output are bounded for any name. A mangled name
+ * of a hundred bytes can stand for gigabytes (every substitution may double what went before), so the
+ * demanglers write into a bounded buffer here, and one that exceeds it is left by longjmp(). At this entry
+ * point they keep their state on the stack, so that nothing leaks but, for Rust, one decoded identifier. Work
+ * that is costly without printing (deep back references) is left to the CPU limit of the helper process.
  *
- * Does not: make UTF-8 of the result (whoever stores it does).
+ * Does not: make UTF-8 of the result (the code that stores it does).
  */
 #include <ctype.h>
 #include <libiberty/demangle.h>
@@ -51,7 +50,7 @@ static void sink_write(const char *s, size_t n, void *ctx)
 	sink->text[sink->bytes] = '\0';
 }
 
-/* False: not a name of this kind, or its text is over the bound. */
+/* False: not a name of this kind, or its text exceeds the bound. */
 static bool run_bounded(const char *mangled, bool is_rust, struct sink *sink)
 {
 	/* Without NO_RECURSE_LIMIT, C++ names over 1024 bytes are refused altogether; the length
@@ -134,7 +133,7 @@ char *demangle(const char *name)
 		return NULL;
 	memcpy(bare, name, n);
 	bare[n] = '\0';
-	/* Rust's old scheme is a C++ name with a hash at its end: it has to be asked first. */
+	/* Rust's old scheme is a C++ name with a hash at its end: so try Rust first. */
 	text = run(bare, true);
 	if (!text && bare[1] != 'R')
 		text = run(bare, false);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarf_lines.c - line table of one unit, read by libdw, searched here.
+ * dwarf_lines.c - the line table of one unit, read by libdw, searched here.
  *
- * libdw puts a file's directory in front of its name but, up to DWARF 4, not the unit's
- * compilation directory in front of a relative directory ("library/core/src" of Rust): done here.
+ * libdw puts a file's directory in front of its name. But up to DWARF 4 it does not put the unit's compilation
+ * directory in front of a relative directory ("library/core/src" of Rust): that is done here.
  */
 #include "symbol/dwarf_lookup_priv.h"
 
@@ -19,7 +19,7 @@
 
 struct line_table {
 	const char *comp_dir; /* NULL = unknown */
-	struct strset *joined; /* paths that were put together here */
+	struct strset *joined; /* paths that were joined here */
 	Dwarf_Lines *lines;
 	size_t line_cnt;
 	Dwarf_Files *files;
@@ -49,8 +49,8 @@ void line_table_free(struct line_table *lt)
 	free(lt);
 }
 
-/* With the compilation directory when path is relative to it. A directory that is relative itself
- * ("./libio", of reproducible builds) is usually in the path already. */
+/* Put the compilation directory in front of a relative path. If that directory is relative itself ("./libio",
+ * of reproducible builds), it is usually in the path already. */
 static const char *absolute(struct line_table *lt, const char *path)
 {
 	char text[PATH_MAX];

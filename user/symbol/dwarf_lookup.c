@@ -2,20 +2,20 @@
 /*
  * dwarf_lookup.c - a join of many addresses with the DWARF of one file.
  *
- * 1. Every unit says which ranges it covers (its own DIE, nothing below it is read); each range
- *    is looked up among the asked addresses: the units that own asked addresses are known, and
- *    all others are never opened. .debug_aranges is not used: clang writes none, and a table
- *    that covers only some units cannot be told from a complete one.
- * 2. In such a unit the functions are walked once and joined in the same way: first those
- *    at unit or namespace level; only when addresses are left also those inside of types and of
- *    other functions (methods of local classes).
+ * 1. Every unit says which ranges it covers (only its own DIE is read, nothing below it). Each range is
+ *    looked up among the requested addresses. So the units that own requested addresses are known, and all
+ *    others are never opened. .debug_aranges is not used: clang writes none, and a table that covers only
+ *    some units cannot be told from a complete one.
+ * 2. In such a unit the functions are walked once and joined in the same way: first those at unit or
+ *    namespace level; only when addresses are left also those inside types and other functions (methods of
+ *    local classes).
  * 3. From the function down through lexical blocks into the inlined calls that cover the address.
- * 4. The unit's line table gives the innermost position, call_file and call_line the others.
+ * 4. The unit's line table gives the innermost position, call_file and call_line give the others.
  *
- * libdw frees nothing before the handle is closed, and a line table can be 10 MB: the handle is
- * reopened between two units when the heap has grown past the bound.
+ * libdw frees nothing before the handle is closed, and a line table can be 10 MB: the handle is reopened
+ * between two units when the heap has grown past the bound.
  *
- * Does not read split DWARF (.dwo): its skeletons give lines, the symbol table the names.
+ * Does not read split DWARF (.dwo): its skeletons give lines, the symbol table gives the names.
  */
 #include "symbol/dwarf_lookup.h"
 
@@ -30,7 +30,7 @@
 #include "base/vec.h"
 #include "symbol/dwarf_lookup_priv.h"
 
-/* Nesting of namespaces, types and blocks: deeper input is a bomb. */
+/* Limit of nested namespaces, types and blocks: deeper input is a bomb. */
 #define DEPTH_CAP 200
 /* Overlapping units (identical code folding) repeat addresses; a hostile file repeats them all. */
 #define CLAIMS_PER_ADDR_CAP 16
@@ -46,7 +46,7 @@ struct unit {
 	Dwarf_Off die_off;
 };
 
-/* The function that was found for an address of the unit at hand. */
+/* The function found for an address of the current unit. */
 struct owner {
 	bool is_found;
 	uint64_t range_vaddr, range_bytes; /* the tightest wins */
@@ -63,7 +63,7 @@ struct dwarf_frames_context {
 struct dwarf_range {
 	Dwarf_Addr low, high; /* [low, high) */
 	ptrdiff_t pos;
-	Dwarf_Addr base; /* libdw's, from one entry of a list to the next */
+	Dwarf_Addr base; /* libdw's state, from one entry of a list to the next */
 };
 
 struct dwarf_lookup {
@@ -78,18 +78,17 @@ struct dwarf_lookup {
 	const uint64_t *vaddr;
 	size_t vaddr_cnt;
 	uint8_t *is_done; /* per address */
-	struct owner *owners; /* per address, of the unit at hand */
+	struct owner *owners; /* per address, for the current unit */
 	VEC(struct unit) units;
 	VEC(struct claim) claims;
 	VEC(uint32_t) blind_units; /* units that do not say what they cover */
-	/* addresses of the unit at hand, ascending */
+	/* addresses of the current unit, ascending */
 	VEC(uint32_t) asked;
 };
 
 /*
- * To the next range; false at the end. Ranges of functions that the linker threw
- * away start at 0 (or 1, behind a range list's terminator) and are passed over: nothing is loaded
- * there.
+ * Step to the next range; false at the end. Ranges of functions that the linker threw away start at 0 (or 1,
+ * behind a range list's terminator) and are skipped: nothing is loaded there.
  */
 static bool next_range(bool is_relocatable, Dwarf_Die *die, struct dwarf_range *range)
 {
@@ -116,8 +115,8 @@ static bool covers(const struct dwarf_frames_context *c, Dwarf_Die *die, uint64_
 	return false;
 }
 
-/* Below parent: the inlined call nearest to it that covers vaddr. Blocks without addresses are
- * looked through. */
+/* Find the inlined call below parent that is nearest to it and covers vaddr. Blocks without addresses are
+ * searched, too. */
 static bool find_inlined(const struct dwarf_frames_context *c, Dwarf_Die *parent, uint64_t vaddr,
 			 int depth, Dwarf_Die *ret)
 {
@@ -179,7 +178,7 @@ static void name_frame(const struct dwarf_frames_context *c, Dwarf_Die *die, str
 	f->start_line = number_attr(die, DW_AT_decl_line, true);
 }
 
-/* Frames of vaddr, innermost first, into DWARF_FRAMES_CAP of them; returns how many (at least 1).
+/* Build the frames of vaddr, innermost first, at most DWARF_FRAMES_CAP; returns their number (at least 1).
  * Strings live as long as lines, scopes and the Dwarf handle. */
 static size_t build_frames(const struct dwarf_frames_context *c, Dwarf_Die *function,
 			   uint64_t vaddr, struct dwarf_frame *frames)
@@ -269,7 +268,7 @@ int dwarf_lookup_open(int fd, int alt_fd, uint64_t memory_bound_bytes, struct dw
 	}
 	if (gelf_getehdr(debug_image_elf(dl->img), &eh))
 		dl->is_relocatable = eh.e_type == ET_REL;
-	/* Without the dwz file common names are missing, the rest is sound. */
+	/* Without the dwz file common names are missing, the rest is correct. */
 	if (alt_fd >= 0)
 		(void)debug_image_open(alt_fd, &dl->alt_img);
 	dl->memory_base_bytes = heap_bytes();
@@ -306,7 +305,7 @@ bool dwarf_lookup_is_split(const struct dwarf_lookup *dl)
 	return dl->is_split;
 }
 
-/* First asked address >= vaddr. */
+/* First requested address >= vaddr. */
 static size_t first_at(const uint64_t *vaddr, size_t cnt, uint64_t key)
 {
 	size_t low = 0, high = cnt;
@@ -350,7 +349,7 @@ static int claim_unit(struct dwarf_lookup *dl, Dwarf_Die *unit_die)
 		if (claim_range(dl, idx, range.low, range.high))
 			return -ENOMEM;
 	}
-	/* A unit without code says so by having no line table. */
+	/* A unit without code has no line table. */
 	if (!has_range && !dwarf_hasattr(unit_die, DW_AT_ranges) &&
 	    !dwarf_hasattr(unit_die, DW_AT_high_pc) && dwarf_hasattr(unit_die, DW_AT_stmt_list))
 		return vec_push(&dl->blind_units, idx);
@@ -374,7 +373,7 @@ static int claim_units(struct dwarf_lookup *dl)
 	return err;
 }
 
-/* The asked addresses of this unit that lie in a function's ranges take it as their owner. */
+/* Make a function the owner of the unit's requested addresses that lie in its ranges. */
 static void claim_function(struct dwarf_lookup *dl, Dwarf_Die *die)
 {
 	struct dwarf_range range = { 0 };
@@ -411,7 +410,7 @@ static bool is_type_scope(int tag)
 	       tag == DW_TAG_interface_type || tag == DW_TAG_variant_part || tag == DW_TAG_variant;
 }
 
-/* deep: also functions inside of types, functions and blocks. */
+/* deep: also functions inside types, functions and blocks. */
 static void walk_functions(struct dwarf_lookup *dl, Dwarf_Die *parent, bool deep, int depth)
 {
 	Dwarf_Die die;
@@ -474,7 +473,7 @@ static void sort_asked(struct dwarf_lookup *dl)
 	dl->asked.cnt = kept;
 }
 
-/* All of dl->asked, which belong to one unit. */
+/* Resolve all of dl->asked, which belong to one unit. */
 static int resolve_unit(struct dwarf_lookup *dl, uint32_t unit, dwarf_emit_fn emit, void *ctx)
 {
 	struct line_table *lines = NULL;
@@ -498,7 +497,7 @@ static int resolve_unit(struct dwarf_lookup *dl, uint32_t unit, dwarf_emit_fn em
 	return err;
 }
 
-/* What libdw has read is dropped when it is too much. */
+/* Drop what libdw has read when it is too much. */
 static int bound_memory(struct dwarf_lookup *dl)
 {
 	if (heap_bytes() < dl->memory_base_bytes + dl->memory_bound_bytes)
@@ -536,7 +535,7 @@ static int resolve_claims(struct dwarf_lookup *dl, dwarf_emit_fn emit, void *ctx
 	return err;
 }
 
-/* Units that do not say what they cover are asked for everything that is left. */
+/* Units that do not say what they cover are asked for all remaining addresses. */
 static int resolve_blind(struct dwarf_lookup *dl, dwarf_emit_fn emit, void *ctx)
 {
 	int err = 0;

@@ -2,9 +2,9 @@
 /*
  * dwarf_lookup.h - functions, inlines and lines of many addresses from DWARF, in one pass.
  *
- * Made for a batch: all addresses are known at the start, so nothing is indexed that no address
- * asks for. Runs in the helper process only: libdw keeps what it reads, so the handle is dropped
- * and opened again when it has grown past a bound.
+ * Made for a batch: all addresses are known at the start, so only what they need is indexed. Runs in the helper
+ * process only: libdw keeps what it reads, so the handle is closed and opened again when it has grown past a
+ * bound.
  */
 #ifndef HT_SYMBOL_DWARF_LOOKUP_H
 #define HT_SYMBOL_DWARF_LOOKUP_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Inlines deeper than this are cut (the outermost ones are lost last). */
+/* Deeper inlines are cut (the outermost ones are lost last). */
 #define DWARF_FRAMES_CAP 128
 
 /* libdw cannot go on without memory: the process ends at once with this status. */
@@ -23,12 +23,12 @@ struct dwarf_lookup;
 
 struct dwarf_frame {
 	const char *name; /* DW_AT_name, NULL = the DWARF does not know the function */
-	const char *qualified_name; /* with namespaces and types where they are known; or NULL */
+	const char *qualified_name; /* with namespaces and types where known; or NULL */
 	const char *linkage_name; /* NULL = none */
 	const char *file; /* NULL = unknown */
 	uint32_t line; /* 0 = unknown */
 	uint32_t start_line;
-	uint64_t range_vaddr; /* of the outermost frame: where the function, or its part, begins */
+	uint64_t range_vaddr; /* of the outermost frame: start of the function, or of its part */
 };
 
 /* Frames of vaddr[addr_idx], innermost first. Valid during the call only. */
@@ -43,13 +43,12 @@ typedef int (*dwarf_emit_fn)(void *ctx, size_t addr_idx, const struct dwarf_fram
 int dwarf_lookup_open(int fd, int alt_fd, uint64_t memory_bound_bytes, struct dwarf_lookup **ret);
 void dwarf_lookup_free(struct dwarf_lookup *dl);
 /*
- * Calls emit once for each vaddr (sorted, unique) of which something is known; an address of
- * which nothing is known is left out. Returns 0, or what emit returned when that was not 0, or
- * -ENOMEM.
+ * Call emit once for each vaddr (sorted, unique) that the DWARF knows something about; others are left out.
+ * Returns 0, or emit's result when that was not 0, or -ENOMEM.
  */
 int dwarf_lookup_run(struct dwarf_lookup *dl, const uint64_t *vaddr, size_t vaddr_cnt,
 		     dwarf_emit_fn emit, void *ctx);
-/* Units whose functions are in .dwo files, which are not read: names come from the symbols. */
+/* Are there units whose functions are in .dwo files? These are not read: names come from the symbols. */
 bool dwarf_lookup_is_split(const struct dwarf_lookup *dl);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dwarf_lookup_priv.h - what dwarf_lookup.c is made of: sections, line tables, qualified names. */
+/* dwarf_lookup_priv.h - internal parts of dwarf_lookup.c: sections, line tables, qualified names. */
 #ifndef HT_SYMBOL_DWARF_LOOKUP_PRIV_H
 #define HT_SYMBOL_DWARF_LOOKUP_PRIV_H
 
@@ -13,27 +13,27 @@ struct dwarf_scopes;
 struct line_table;
 
 /*
- * debug_image.c: an ELF file as libdw can read it: the compressed DWARF sections unpacked.
+ * debug_image.c: an ELF file in a form that libdw can read: the compressed DWARF sections unpacked.
  *
- * elfutils before 0.189 cannot read sections compressed with zstd, and all versions unpack also
- * those that nobody asks for. Here only what the lookup needs is unpacked, zlib or zstd.
+ * elfutils before 0.189 cannot read sections compressed with zstd, and all versions also unpack sections that
+ * are not needed. Here only those that the lookup needs are unpacked, zlib or zstd.
  */
 
-/* fd is not consumed and must stay open. -ENOEXEC: no sound ELF file; -ENOMEM, -EFBIG. */
+/* fd is not consumed and must stay open. -ENOEXEC: not a valid ELF file; -ENOMEM, -EFBIG. */
 int debug_image_open(int fd, struct debug_image **ret);
 void debug_image_free(struct debug_image *img);
-/* Owned by img; ends with it. */
+/* Owned by img and freed with it. */
 Elf *debug_image_elf(const struct debug_image *img);
-/* Neither empty nor SHT_NOBITS. */
+/* Does it have this section, neither empty nor SHT_NOBITS? */
 bool debug_image_has_section(const struct debug_image *img, const char *name);
-/* Pages of the file that were read are given back to the system (they are read again later). */
+/* Give pages of the file that were read back to the system (they are read again later). */
 void debug_image_drop_pages(struct debug_image *img);
 
 /*
  * dwarf_lines.c: the line table of one compile unit: address -> file and line.
  */
 
-/* A unit without a (sound) line table gives an empty one. 0 or -ENOMEM. */
+/* A unit without a (valid) line table gives an empty table. 0 or -ENOMEM. */
 int line_table_open(Dwarf_Die *unit_die, struct line_table **ret);
 void line_table_free(struct line_table *lt);
 /* *ret_file is NULL and *ret_line 0 when vaddr is not in the table. Strings live as long as the
@@ -49,11 +49,11 @@ const char *line_table_file(struct line_table *lt, uint32_t file);
 
 int dwarf_scopes_new(struct dwarf_scopes **ret);
 void dwarf_scopes_free(struct dwarf_scopes *ds);
-/* Before the Dwarf handle is closed. Strings that were given out go. */
+/* Call it before the Dwarf handle is closed. Strings that were returned become invalid. */
 void dwarf_scopes_flush(struct dwarf_scopes *ds);
 /*
- * name with the namespaces and types around the declaration of die (a function or an inlined call
- * of one) in front; name itself outside of C++. Valid until the next flush.
+ * Return name with the namespaces and types around the declaration of die (a function or an inlined call of
+ * one) in front; outside C++, name itself. Valid until the next flush.
  */
 const char *dwarf_scopes_qualify(struct dwarf_scopes *ds, Dwarf_Die *die, const char *name);
 

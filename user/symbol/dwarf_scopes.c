@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarf_scopes.c - namespaces and types of a unit, by where their DIEs begin and end.
+ * dwarf_scopes.c - finds namespaces and types around a DIE, by the offsets at which DIEs begin and end.
  *
- * GCC gives no linkage name to a function of which it emitted no code of its own, which is what
- * most inlined calls are; without its class "allocate" says little. DIEs have no way up, so the
- * scopes of a unit are listed once (one walk over namespaces and types, not into functions) and a
- * DIE's scope is found by its offset.
+ * GCC gives no linkage name to a function without code of its own, which most inlined calls are; without its
+ * class, "allocate" says little. A DIE has no link to its parent, so the scopes of a unit are listed once (one
+ * walk over namespaces and types, not into functions) and a DIE's scope is found by its offset.
  *
- * Lambdas live in functions: only an operator that has no scope otherwise is worth the walk through
- * all functions of its unit. Other methods of local classes stay unqualified.
+ * Lambdas live in functions: only for an operator without another scope is the walk through all functions of
+ * its unit worth it. Other methods of local classes stay unqualified.
  */
 #include "symbol/dwarf_lookup_priv.h"
 
@@ -26,7 +25,7 @@
 #define ORIGIN_STEPS_CAP 16
 #define NAME_BYTES_CAP 8192
 #define NO_SCOPE UINT32_MAX
-/* All units' lists together; what does not fit stays unqualified. */
+/* Limit of all units' lists together; names beyond it stay unqualified. */
 #define SCOPES_CAP (4u << 20)
 
 struct scope {
@@ -122,7 +121,7 @@ static int list_scopes(struct unit_scopes *u, Dwarf_Die *parent_die, uint32_t pa
 	return 0;
 }
 
-/* The list of the unit, empty when it is new; NULL when there is no memory. */
+/* Return the list of the unit, empty when it is new; NULL when there is no memory. */
 static struct unit_scopes *list_of(struct dwarf_scopes *ds, const void *unit)
 {
 	struct unit_scopes u = { .unit = unit };
@@ -135,7 +134,7 @@ static struct unit_scopes *list_of(struct dwarf_scopes *ds, const void *unit)
 	return vec_push(&ds->units, u) ? NULL : &ds->units.data[ds->last_unit];
 }
 
-/* The scopes of the unit; NULL when there is no memory or too many of them. */
+/* Return the scopes of the unit; NULL when there is no memory or there are too many. */
 static const struct unit_scopes *unit_of(struct dwarf_scopes *ds, Dwarf_Die *unit_die, bool deep)
 {
 	size_t known = ds->units.cnt;
@@ -148,13 +147,13 @@ static const struct unit_scopes *unit_of(struct dwarf_scopes *ds, Dwarf_Die *uni
 	u->is_deep = deep;
 	ds->scope_cnt -= u->scopes.cnt;
 	u->scopes.cnt = 0;
-	/* What was listed when memory ran out is sound, if not complete. */
+	/* A list that ends because memory ran out is correct, but not complete. */
 	(void)list_scopes(u, unit_die, NO_SCOPE, UINT64_MAX, 0);
 	ds->scope_cnt += u->scopes.cnt;
 	return u;
 }
 
-/* Where the function is declared: through the inlined call, the out-of-line body, to its class. */
+/* Find the declaration of a function: from the inlined call or the out-of-line body to its class. */
 static void find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	*ret = *die;
@@ -171,7 +170,7 @@ static void find_declaration(Dwarf_Die *die, Dwarf_Die *ret)
 	}
 }
 
-/* The innermost scope around offset off. */
+/* Return the innermost scope around offset off. */
 static uint32_t scope_at(const struct unit_scopes *u, Dwarf_Off off)
 {
 	size_t low = 0, high = u->scopes.cnt;
@@ -204,7 +203,7 @@ static bool is_cplusplus(Dwarf_Die *unit_die)
 	}
 }
 
-/* Names of the scopes around die, innermost first. */
+/* Get the names of the scopes around die, innermost first. */
 static size_t scopes_around(struct dwarf_scopes *ds, Dwarf_Die *unit_die, Dwarf_Off off, bool deep,
 			    const char **parts)
 {

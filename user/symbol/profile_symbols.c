@@ -25,9 +25,9 @@ struct wanted {
 struct namer {
 	struct profile *p;
 	const struct symbol_options *opts;
-	bool replaces; /* what has no lines may get better names */
+	bool replaces; /* locations without lines may get better names */
 	struct hmap function_by_key;
-	VEC(struct wanted) wanted; /* of the mapping at hand */
+	VEC(struct wanted) wanted; /* of the current mapping */
 	size_t named_cnt, missing_cnt;
 };
 
@@ -65,7 +65,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* "module+0xvaddr" (symbolizer.h), in which case there was no name. */
+/* Is it "module+0xvaddr" (symbolizer.h), so that no name was found? */
 static bool is_place(const char *name)
 {
 	const char *plus = strrchr(name, '+');
@@ -74,7 +74,7 @@ static bool is_place(const char *name)
 	       plus[3 + strspn(plus + 3, "0123456789abcdef")] == '\0';
 }
 
-/* It has no names, or is not known by line and may be. */
+/* Has the location no names? Or, with `replaces`, no lines? */
 static bool is_wanted(const struct namer *n, const struct profile_location *l)
 {
 	if (!n->replaces || !l->line_cnt)
@@ -85,7 +85,7 @@ static bool is_wanted(const struct namer *n, const struct profile_location *l)
 	return true;
 }
 
-/* What was found says more than what is there. */
+/* Does the result say more than the location has? */
 static bool is_better(const struct namer *n, const struct profile_location *l,
 		      const struct symbol_frame *f, size_t cnt)
 {
@@ -100,7 +100,7 @@ static bool is_better(const struct namer *n, const struct profile_location *l,
 	return is_place(profile_text(n->p, fn->name_str)) && cnt && !is_place(f[0].name);
 }
 
-/* A mapping from 0 on is in the file's own addresses; others are at run time. */
+/* A mapping that starts at 0 has the file's own addresses; others have run-time addresses. */
 static int collect_wanted(struct namer *n, uint32_t mapping, const struct elf_file *ef)
 {
 	const struct profile_mapping *m = &n->p->mappings.data[mapping];
@@ -140,7 +140,7 @@ static int add_lines(struct namer *n, const struct symbol_frame *f, size_t cnt, 
 	return 0;
 }
 
-/* Locations of one address share its lines. */
+/* Locations with the same address share its lines. */
 static int name_wanted(struct namer *n, const uint64_t *vaddr, const struct symbol_result *sym)
 {
 	uint32_t first = 0;
@@ -168,7 +168,7 @@ static int name_wanted(struct namer *n, const uint64_t *vaddr, const struct symb
 	return 0;
 }
 
-/* name: where the file is, which is where a debug file's relative links start. */
+/* name: the file's path, at which a debug file's relative links start. */
 static int look_up(struct namer *n, struct profile_mapping *m, int fd, const char *name,
 		   const char *build_id_hex)
 {
@@ -220,9 +220,9 @@ static int name_mapping(struct namer *n, uint32_t mapping)
 	struct elf_file *ef = NULL;
 	int fd, err = 0;
 
-	if (path[0] != '/') /* [vdso], or a file that nobody knows the place of */
+	if (path[0] != '/') /* [vdso], or a file of unknown place */
 		return 0;
-	fd = regular_file_open(path); /* from somebody's dump: it may be a device */
+	fd = regular_file_open(path); /* the path is from somebody's dump: it may be a device */
 	if (fd < 0 || elf_file_open_fd(fd, &ef))
 		n->missing_cnt++;
 	else
@@ -235,7 +235,7 @@ static int name_mapping(struct namer *n, uint32_t mapping)
 
 /* --- elsewhere, by build id --- */
 
-/* Functions that no location has any more go. */
+/* Remove functions that no location uses any more. */
 static int drop_unused_functions(struct profile *p)
 {
 	uint32_t *now_at = calloc(p->functions.cnt + 1, sizeof(*now_at)), cnt = 0;
@@ -269,8 +269,8 @@ static size_t count_wanted(const struct namer *n, uint32_t mapping)
 	return cnt;
 }
 
-/* What one file says of those that are still wanted. Takes fd; -1: the debug file of that build id which is
- * installed on this machine. is_debug: its segments need not lie where those of the program do. */
+/* Look the wanted locations up in one file. Takes fd; -1: use the installed debug file of that build id.
+ * is_debug: its segments may lie elsewhere than the program's. */
 static int try_file(struct namer *n, uint32_t mapping, int fd, const char *name, bool is_debug)
 {
 	struct profile_mapping *m = &n->p->mappings.data[mapping];
@@ -313,7 +313,7 @@ static int try_dirs(struct namer *n, uint32_t mapping, const struct profile_symb
 	return err;
 }
 
-/* The file itself where it was recorded, and what is installed of its debug information. */
+/* Try the file itself where it was recorded, and its installed debug information. */
 static int try_here(struct namer *n, uint32_t mapping, bool *is_found)
 {
 	const struct profile_mapping *m = &n->p->mappings.data[mapping];
@@ -335,7 +335,7 @@ static int try_fetched(struct namer *n, uint32_t mapping,
 	bool has_come = false;
 	int err = 0;
 
-	/* Debug information has all that the program has: one file is enough. */
+	/* Debug information has everything that the program has: one file is enough. */
 	for (unsigned nth = 0; places->fetch && !has_come && count_wanted(n, mapping); nth++) {
 		int fd = places->fetch(places->ctx, profile_text(n->p, m->build_id_str), nth);
 
@@ -349,7 +349,7 @@ static int try_fetched(struct namer *n, uint32_t mapping,
 	return err;
 }
 
-/* A file without a build id can only be the one that lies where it was recorded. */
+/* A file without a build id can only be the one at the place where it was recorded. */
 static int name_elsewhere(struct namer *n, uint32_t mapping,
 			  const struct profile_symbol_places *places)
 {

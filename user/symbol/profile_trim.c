@@ -10,7 +10,7 @@
 #include "alloc/allocators.h"
 #include "profile/profile.h"
 
-/* A function that hands allocations on, or the allocator's profiler. */
+/* A function that passes allocations on, or the allocator's profiler. */
 static bool is_allocator_name(const char *name)
 {
 	static const char *const profiler[] = { "je_prof_", "prof_backtrace_impl",
@@ -22,7 +22,7 @@ static bool is_allocator_name(const char *name)
 	return alloc_is_allocator_frame(name);
 }
 
-/* Code of its library may have no name, or that of some function before it. */
+/* Code of the allocator's library may have no name, or the name of a function before it. */
 static bool is_allocator_library(const struct profile *p, const struct profile_location *l)
 {
 	const char *file, *slash;
@@ -40,7 +40,7 @@ static const char *line_name(const struct profile *p, uint32_t line)
 	return profile_text(p, p->functions.data[p->lines.data[line].function].name_str);
 }
 
-/* How many lines of a location, from the innermost, are the allocator's. */
+/* Return how many lines of a location, from the innermost, are the allocator's. */
 static uint32_t allocator_lines(const struct profile *p, const struct profile_location *l)
 {
 	uint32_t n = 0;
@@ -55,8 +55,8 @@ static uint32_t allocator_lines(const struct profile *p, const struct profile_lo
 	return n;
 }
 
-/* The leaf of a stack, without the allocator's functions that were inlined into it. trimmed: by
- * location, the index + 1 of the one that is without, once it is made. */
+/* Replace the leaf of a stack by one without the allocator's functions that were inlined into it. trimmed: for
+ * each location, the index + 1 of its trimmed copy, once it is made. */
 static int trim_leaf(struct profile *p, uint32_t *loc, uint32_t *trimmed)
 {
 	struct profile_location l = p->locations.data[*loc];
@@ -112,7 +112,7 @@ bool profile_has_allocator_leaf(const struct profile *p)
 	vec_each(&p->samples, s) {
 		const struct profile_location *leaf;
 
-		if (s->loc_cnt < 2) /* one that is the allocator's only was left whole */
+		if (s->loc_cnt < 2) /* a stack of allocator functions only was left whole */
 			continue;
 		leaf = &p->locations.data[p->sample_locs.data[s->loc_first]];
 		if (leaf->line_cnt && allocator_lines(p, leaf) == leaf->line_cnt)

@@ -2,7 +2,8 @@
 /*
  * slow_files.c - see slow_files.h.
  *
- * A table whose oldest entry gives way. Who fills it with files has to wait for each of them first.
+ * A table in which a new entry replaces the oldest. To fill it with files, a process has to wait for each of
+ * them first.
  */
 #include "symbol/slow_files.h"
 
@@ -99,7 +100,7 @@ enum slow_file_part slow_files_find(const struct slow_files *s, const struct slo
 	return e ? (enum slow_file_part)e->part : SLOW_FILE_NOTHING;
 }
 
-/* Its number may be another process's by now, which counts one too many for as long. */
+/* The pid may be another process's by now: then one too many is counted as long as that lives. */
 static bool hangs(const struct hung *h)
 {
 	return h->pid && (!kill(h->pid, 0) || errno == EPERM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* symbol.h - what is asked about addresses of a file, and what comes back. */
+/* symbol.h - a request about addresses of a file, and its result. */
 #ifndef HT_SYMBOL_SYMBOL_H
 #define HT_SYMBOL_SYMBOL_H
 
@@ -12,16 +12,18 @@
 struct symbol_options {
 	bool lines; /* DWARF: files, lines, inlines; else the symbol table only */
 	bool demangle;
-	uint64_t memory_limit_bytes; /* the helper's own, file pages not counted; 0 = 1 GiB */
-	uint64_t time_limit_ns; /* then the rest is from the symbol table; 0 = 30 s */
-	uint64_t end_ns; /* CLOCK_MONOTONIC: what is not known by then has no name; 0: no such moment */
-	bool wants_all; /* -ETIME when something is not known by end_ns */
+	uint64_t memory_limit_bytes; /* of the helper, without file pages; 0 = 1 GiB */
+	uint64_t time_limit_ns; /* afterwards the symbol table is used for the rest; 0 = 30 s */
+	/* CLOCK_MONOTONIC: addresses not looked up by then have no name; 0: no such moment */
+	uint64_t end_ns;
+	bool wants_all; /* -ETIME when an address is not looked up by end_ns */
 	struct slow_files *slow; /* NULL: nothing is remembered */
 };
 
 struct symbol_file {
 	int fd; /* the ELF file, -1 = not available */
-	const char *name; /* as the target sees it: for the last resort and for finding debug files */
+	/* as the target sees it: used as the last resort and to find debug files */
+	const char *name;
 	const char *build_id_hex; /* "" = none */
 	const char *root; /* "/proc/PID/root" or "": where debug files are looked for first */
 	struct slow_file_key key; /* of symbol_options.slow */
@@ -41,9 +43,9 @@ struct symbol_result {
 	uint32_t *first; /* addr_cnt + 1 */
 	struct symbol_frame *frames;
 	bool has_functions, has_lines, has_inlines;
-	bool is_slow; /* something is missing because it took too long, now or lately */
+	bool is_slow; /* something is missing because it took too long, now or in an earlier try */
 	bool is_late; /* ...because the caller's time was over */
-	char note[128]; /* "" or what was missing: "no debug info", "time limit", ... */
+	char note[128]; /* "" or what is missing: "no debug info", "time limit", ... */
 	void *owner;
 };
 

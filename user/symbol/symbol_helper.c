@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_helper.c - inside of the helper: open, seal, look up, answer, end.
+ * symbol_helper.c - runs in the helper: open, seal, look up, answer, end.
  *
- * A fork without exec: the addresses and options are simply there. The files are found and opened
- * with the profiler's rights, by code that reads only identities and links; everything else is
- * read behind the seal (sandbox.h). Answers are sent as they are found, so that what is known
- * when the helper dies is not lost.
+ * A fork without exec: the addresses and options are simply there. The files are found and opened with the
+ * profiler's rights, by code that reads only identities and links; everything else is read after the seal
+ * (sandbox.h). Answers are sent as they are found, so that they are not lost when the helper dies.
  */
 #include "symbol/demangle.h"
 #include "symbol/symbolizer_priv.h"
@@ -27,10 +26,10 @@
 #include "base/sandbox.h"
 #include "symbol/symbol_wire.h"
 
-/* libdw's memory before its handle is opened again. */
+/* Limit of libdw's memory before its handle is reopened. */
 #define DWARF_MEMORY_BYTES (128u << 20)
-/* What a file may take: with 20 000 addresses real ones take a second for 50 MB. The caller's limit counts
- * as well. */
+/* CPU time for a file: with 20 000 addresses real files take a second for 50 MB. The caller's limit counts as
+ * well. */
 #define CPU_SECONDS_BASE 3
 #define CPU_BYTES_PER_SECOND (8u << 20)
 #define CPU_ADDRESSES_PER_SECOND 20000
@@ -43,7 +42,7 @@ struct helper {
 	struct elf_symbols *symbols;
 	uint8_t *is_answered;
 	uint32_t flags;
-	/* Demangled names by the id that their linkage name has in `names`. */
+	/* Demangled names, indexed by the id of the linkage name in `names`. */
 	struct strset *names;
 	VEC(char *) demangled;
 };
@@ -83,7 +82,7 @@ static void open_files(struct helper *h)
 		open_alt(h, h->debug, path);
 	if (h->job->use_dwarf && h->file)
 		open_alt(h, h->file, sf->name);
-	/* The file is gone, its debug file has all that is needed. */
+	/* The file is gone, but its debug file has all that is needed. */
 	if (!h->file && h->debug) {
 		h->file = h->debug;
 		h->file_fd = h->debug_fd;
@@ -160,9 +159,8 @@ static bool is_clone_of(const char *symbol, const char *name)
 }
 
 /*
- * The outermost frame is a function that exists: where DWARF has no mangled name for it, its
- * symbol says what it is called. A C function has its symbol's name ("malloc" rather than
- * glibc's own "__libc_malloc"), but not that of a clone.
+ * The outermost frame is a real function: where DWARF has no mangled name for it, its symbol has the name. A C
+ * function gets its symbol's name ("malloc" rather than glibc's own "__libc_malloc"), but not that of a clone.
  */
 static void name_outermost(struct helper *h, uint64_t vaddr, const struct dwarf_frame *d,
 			   struct symbol_frame *f)
@@ -268,7 +266,8 @@ static int prepare(struct helper *h, int out_fd)
 	return err;
 }
 
-/* Linear in the size of the files and of the question, so that a small one that is made to be slow holds up nobody for long. */
+/* Linear in the size of the files and of the request, so that a small file that is made to be slow delays
+ * nobody for long. */
 static uint64_t cpu_seconds_for(const struct helper *h)
 {
 	uint64_t bytes = file_bytes(h->file_fd) + file_bytes(h->debug_fd) + file_bytes(h->alt_fd);
@@ -277,7 +276,7 @@ static uint64_t cpu_seconds_for(const struct helper *h)
 	       h->job->vaddr_cnt / CPU_ADDRESSES_PER_SECOND;
 }
 
-/* Everything is left to the end of the process. */
+/* Nothing is released: the process ends. */
 static int child(const struct helper_job *job, pid_t parent, int out_fd)
 {
 	struct sandbox_limits limits = { .data_bytes = job->memory_bytes };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_wire.c - writing and checked reading of the helper's answers.
+ * symbol_wire.c - writes the helper's answers, and reads them with checks.
  */
 #include "symbol/symbol_wire.h"
 
@@ -14,7 +14,7 @@
 
 #define WRITE_BUF_BYTES 65536
 #define FRAME_WORDS 5
-/* A stream may be this long: a share for each address and something to begin with. */
+/* Limit of a stream's length: a share for each address and a base. */
 #define STREAM_BASE_BYTES (16u << 20)
 #define STREAM_ADDR_BYTES 16384u
 
@@ -87,7 +87,7 @@ static int put_string(struct wire_writer *w, const char *s, uint32_t *ret_id)
 
 	if (id < 0)
 		return -ENOMEM;
-	/* The set has made valid UTF-8 of it: at most three times as long. */
+	/* The set has made it valid UTF-8: at most three times as long. */
 	if ((size_t)id >= known) {
 		const char *text = strset_get(w->sent, id);
 
@@ -182,7 +182,7 @@ static int take_string(struct wire_reader *r, const uint8_t *body, size_t n)
 	return 0;
 }
 
-/* NULL: an id that was never sent. */
+/* NULL: the id was never sent. */
 static const char *text_of(const struct wire_reader *r, uint32_t id)
 {
 	if (id == 0)

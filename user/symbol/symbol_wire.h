@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_wire.h - what the symbol helper sends to its parent through a pipe.
+ * symbol_wire.h - messages of the symbol helper to its parent, through a pipe.
  *
  * A stream of records {u32 kind, u32 body bytes, body}, in the machine's byte order:
  *   STRING  bytes                    gets the next id, from 1; id 0 is ""
@@ -8,9 +8,8 @@
  *           u32 name, system_name, file (string ids), line, start_line
  *   DONE    u32 flags                nothing follows
  *
- * The writer is taken over by a hostile ELF file in the worst case: the reader checks every
- * number against what was announced, bounds the memory, and makes all strings valid UTF-8 without
- * control characters.
+ * In the worst case a hostile ELF file has taken over the writer: so the reader checks every number against
+ * what was announced, bounds the memory, and makes all strings valid UTF-8 without control characters.
  */
 #ifndef HT_SYMBOL_WIRE_H
 #define HT_SYMBOL_WIRE_H
@@ -32,7 +31,7 @@ enum wire_kind { WIRE_STRING = 1, WIRE_ADDRESS, WIRE_DONE };
 /* Where the outermost name of an address came from. */
 enum wire_source { WIRE_FROM_SYMBOL = 1, WIRE_FROM_DWARF };
 
-/* Flags of WIRE_DONE: what was missing. */
+/* Flags of WIRE_DONE: what is missing. */
 #define WIRE_NO_DEBUG_INFO 1u
 #define WIRE_BAD_DEBUG_INFO 2u
 #define WIRE_SPLIT_DEBUG_INFO 4u
@@ -52,7 +51,7 @@ struct wire_writer {
 
 int wire_writer_init(struct wire_writer *w, int fd);
 void wire_writer_release(struct wire_writer *w);
-/* Longer strings and more frames than the bounds are cut. 0, -ENOMEM or what write() said. */
+/* Longer strings and more frames than the bounds are cut. 0, -ENOMEM or the error of write(). */
 int wire_put_address(struct wire_writer *w, uint32_t addr_idx, enum wire_source source,
 		     const struct symbol_frame *frames, size_t frame_cnt);
 int wire_put_done(struct wire_writer *w, uint32_t flags);
@@ -71,7 +70,7 @@ struct wire_reader {
 	VEC(struct symbol_frame) frames;
 	uint32_t dwarf_cnt, symbol_cnt; /* addresses by source */
 
-	/* the stream at hand */
+	/* the current stream */
 	VEC(int64_t) ids; /* stream id -> id in strings */
 	VEC(uint8_t) pending; /* an incomplete record */
 	uint64_t stream_bytes;
@@ -81,7 +80,7 @@ struct wire_reader {
 
 int wire_reader_init(struct wire_reader *r, size_t addr_cnt);
 void wire_reader_release(struct wire_reader *r);
-/* Another stream about the same addresses begins; answers that came before stay. */
+/* Another stream about the same addresses begins; earlier answers stay. */
 void wire_reader_restart(struct wire_reader *r);
 /* 0, -ENOMEM, or -EBADMSG: the stream breaks the rules and must not be read any further. */
 int wire_reader_feed(struct wire_reader *r, const void *bytes, size_t n);

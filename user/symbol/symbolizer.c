@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbolizer.c - the parent's side: starts the helper, reads and checks its answers, and answers
- * itself what nobody could.
+ * symbolizer.c - the parent's side: starts the helper, reads and checks its answers, and answers the rest
+ * itself.
  *
- * Promises: whatever the file holds, symbolize() comes back within its time limits with at least
- * one frame for each address; a helper that crashes, hangs, runs out of memory or sends nonsense
- * costs only the answers it had not given yet. Those are asked again of a second helper that
- * reads the symbol table only; what is then left is "module+0xvaddr". The note says why.
+ * Promises: for any file, symbolize() returns within its time limits with at least one frame for each address.
+ * A helper that crashes, hangs, runs out of memory or sends nonsense costs only the answers that it had not
+ * given yet. The missing ones are asked again of a second helper that reads only the symbol table; any that are
+ * still missing are "module+0xvaddr". The note says why.
  *
- * A file that is too slow is remembered (slow_files.h), and is not tried again for a while. So is one whose
- * reading hangs: its helper computes nothing, because the kernel waits for whoever serves the file. Such a
+ * A file that is too slow is remembered (slow_files.h), and is not tried again for a while. So is a file whose
+ * reading hangs: its helper computes nothing, because the kernel waits for the server of the file. Such a
  * helper may not end when it is killed; it is left alone, and nobody waits for it.
  */
 #include "symbol/symbolizer.h"
@@ -40,14 +40,15 @@
 #define SYMBOLS_TIME_LIMIT_NS (10 * NS_PER_S)
 #define MEMORY_LIMIT_DEFAULT_BYTES (1ULL << 30)
 #define READ_BYTES 65536
-/* Between the end of the stream and that of the process. */
+/* Between the end of the stream and the end of the process. */
 #define EXIT_GRACE_NS (2 * NS_PER_S)
 /* Between the kill and the end. */
 #define KILL_GRACE_NS (300 * NS_PER_MS)
-/* How long a helper may do nothing, which is less than this share of the time: less than any file needs. */
+/* A helper may be idle for so long: busy for less than this share of the time, which is less than any file
+ * needs. */
 #define IDLE_NS (8 * NS_PER_S)
 #define IDLE_SHARE 50
-/* The caller's end may be another one at any time. */
+/* The caller's end time may change at any time. */
 #define LOOK_NS (100 * NS_PER_MS)
 
 /* Why a helper did not finish. */
@@ -55,7 +56,7 @@ struct outcome {
 	bool is_ok;
 	bool is_slow; /* its time was over... */
 	bool is_idle; /* ...and it did nothing in it */
-	bool is_late; /* ...because the caller's was */
+	bool is_late; /* ...because the caller's time was over */
 	char why[64];
 };
 
@@ -64,7 +65,7 @@ struct helper_run {
 	pid_t pid;
 	int fd;
 	uint64_t deadline_ns;
-	/* It was looked at, and had been busy for so long; when it last was. */
+	/* Time of the last look, how long the helper had been busy then, and when it was last found busy. */
 	uint64_t looked_ns, busy_ns, awake_ns;
 };
 
@@ -75,8 +76,9 @@ static void fail(struct outcome *o, const char *why)
 }
 
 /*
- * How long it computed or waited for a processor, which on a busy machine, at its low priority, is nearly all
- * the time: without that it would look like one whose file does not answer. UINT64_MAX: not known, or gone.
+ * Return how long it computed or waited for a processor. Waiting counts because on a busy machine, at low
+ * priority, it is nearly all of the time: otherwise the helper would look as if its file did not answer.
+ * UINT64_MAX: unknown, or gone.
  */
 static uint64_t busy_ns_of(pid_t pid)
 {
@@ -118,7 +120,7 @@ static uint64_t end_of(const struct symbol_options *opts)
 	return opts->end_ns && opts->end_ns < end_ns ? opts->end_ns : end_ns;
 }
 
-/* 0; -ETIMEDOUT; -ETIME: it does nothing; -ECANCELED: the caller's time is over. */
+/* 0; -ETIMEDOUT; -ETIME: the helper does nothing; -ECANCELED: the caller's time is over. */
 static int check_time(struct helper_run *h, uint64_t now)
 {
 	if (now >= end_of(h->opts))
@@ -128,7 +130,7 @@ static int check_time(struct helper_run *h, uint64_t now)
 	return is_idle(h, now) ? -ETIME : 0;
 }
 
-/* Read until the end of the stream. -EBADMSG, -ENOMEM, what read() said, or as check_time(). */
+/* Read until the end of the stream. -EBADMSG, -ENOMEM, the error of read(), or as check_time(). */
 static int read_answers(struct helper_run *h, struct wire_reader *r)
 {
 	uint8_t *buf = malloc(READ_BYTES);
@@ -158,9 +160,9 @@ static int read_answers(struct helper_run *h, struct wire_reader *r)
 }
 
 /*
- * After the stream has ended or is not wanted any more. A helper that closed its pipe is about to
- * be gone; one that was taken over may as well wait for ever, and one in state D does not end when it is
- * killed. false: it is left alone.
+ * Wait for the helper after its stream has ended or is not wanted any more. A helper that closed its pipe is
+ * about to end. One that was taken over may wait for ever, and one in state D does not end when it is killed.
+ * false: it is left alone.
  */
 static bool reap(pid_t pid, bool is_failed, int *ret_status)
 {
@@ -182,7 +184,7 @@ static bool reap(pid_t pid, bool is_failed, int *ret_status)
 		if (pause.tv_nsec < 10000000)
 			pause.tv_nsec *= 2;
 	}
-	/* Somebody else (SIGCHLD ignored) has reaped it: the stream alone tells. */
+	/* It was reaped elsewhere (SIGCHLD ignored): only the stream tells. */
 	if (got < 0)
 		*ret_status = 0;
 	return true;
@@ -307,7 +309,7 @@ static int last_resort(struct wire_reader *r, const char *module, uint64_t vaddr
 	return 0;
 }
 
-/* Frames in the order of the addresses; the strings go over to the result. */
+/* Put the frames in the order of the addresses; the strings move to the result. */
 static int fill_result(struct symbol_result *res, struct wire_reader *r, const char *name,
 		       const uint64_t *vaddr)
 {
@@ -347,8 +349,8 @@ static int fill_result(struct symbol_result *res, struct wire_reader *r, const c
 }
 
 /*
- * Not what the caller had no time for. It is said by the first one: of processes that look up names at the same
- * time another may have waited for the same file.
+ * Remember a slow file, unless only the caller's time was over. Only the first process reports it: of processes
+ * that look up names at the same time another may have waited for the same file.
  */
 static void remember(const struct symbol_options *opts, const struct symbol_file *file,
 		     enum slow_file_part part, const struct outcome *o)
@@ -370,7 +372,7 @@ static void remember(const struct symbol_options *opts, const struct symbol_file
 					 "names are from its symbol table alone");
 }
 
-/* From the symbol table, after what DWARF has said. */
+/* Look up the rest in the symbol table, after DWARF has given its answers. */
 static void run_second(const struct symbol_options *opts, struct helper_job *job,
 		       struct wire_reader *r, struct symbol_result *res)
 {
@@ -413,7 +415,7 @@ static void run_helpers(const struct symbol_options *opts, struct helper_job *jo
 		run_second(opts, job, r, res);
 }
 
-/* Unless it is known that it takes too long. */
+/* Run the helpers, unless the file is known to take too long. */
 static void try_helpers(const struct symbol_options *opts, struct helper_job *job,
 			struct wire_reader *r, struct symbol_result *res)
 {
@@ -446,7 +448,7 @@ static bool is_sorted(const uint64_t *vaddr, size_t cnt)
 int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 	      const uint64_t *vaddr, size_t vaddr_cnt, struct symbol_result **ret)
 {
-	/* What the caller left out is empty. */
+	/* Members that the caller left out are empty. */
 	struct symbol_file sf = {
 		.fd = file->fd,
 		.name = file->name ? file->name : "",
@@ -479,7 +481,7 @@ int symbolize(const struct symbol_options *opts, const struct symbol_file *file,
 		try_helpers(opts, &job, &r, res);
 	else if (vaddr_cnt)
 		note_append(res, "file is missing");
-	/* When everybody's time is over, nobody will come back for them. */
+	/* When everybody's time is over, no caller will come back for them. */
 	if (res->is_late && opts->wants_all && now_ns() < slow_files_end_ns(opts->slow))
 		err = -ETIME;
 	else

@@ -2,10 +2,10 @@
 /*
  * symbolizer.h - (file, vaddr) -> functions, files, lines, inlines.
  *
- * Files and debug information are somebody else's bytes, and DWARF readers leak by design: the
- * work runs in a forked helper with rlimits and without privileges; what it cannot say falls back
- * to the symbol table (done in the helper as well), then to "module+0xvaddr". Every address that is
- * asked gets at least one frame with a name.
+ * Files and debug information are not trusted, and DWARF readers leak by design: so the work runs in a forked
+ * helper with rlimits and without privileges. Addresses that DWARF does not know fall back to the symbol table
+ * (read in the helper as well), then to "module+0xvaddr". Every requested address gets at least one frame with
+ * a name.
  */
 #ifndef HT_SYMBOL_SYMBOLIZER_H
 #define HT_SYMBOL_SYMBOLIZER_H

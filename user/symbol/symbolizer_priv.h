@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* symbolizer_priv.h - what symbolizer.c is made of: the child that reads the file. */
+/* symbolizer_priv.h - internal part of symbolizer.c: the child that reads the file. */
 #ifndef HT_SYMBOL_SYMBOLIZER_PRIV_H
 #define HT_SYMBOL_SYMBOLIZER_PRIV_H
 
@@ -21,13 +21,14 @@ struct helper_job {
 	const struct symbol_file *file;
 	const uint64_t *vaddr;
 	size_t vaddr_cnt;
-	const struct wire_answer *answers; /* of an earlier helper: these are not asked again */
+	/* of an earlier helper: addresses with an answer are not asked again */
+	const struct wire_answer *answers;
 	bool use_dwarf;
 	uint64_t memory_bytes, cpu_seconds;
 };
 
-/* Fork the helper. *ret_fd is the end of the pipe to read its answers from (symbol_wire.h). It
- * exits with DWARF_EXIT_NO_MEMORY when memory ran out, with 0 when all went well. */
+/* Fork the helper. *ret_fd is the read end of the pipe with its answers (symbol_wire.h). It exits with
+ * DWARF_EXIT_NO_MEMORY when memory ran out, with 0 when all went well. */
 int helper_start(const struct helper_job *job, pid_t *ret_pid, int *ret_fd);
 
 #endif

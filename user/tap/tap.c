@@ -2,8 +2,8 @@
 /*
  * tap.c - see tap.h.
  *
- * What is read of the process is compared with what is known, and never believed: the bytes at its sites with those of
- * the file, what a system call answers with the address that was asked for.
+ * Data from the process is not trusted but compared with known values: the bytes at its sites with those of the
+ * file, the result of a system call with the address that was asked for.
  */
 #include "tap/tap.h"
 
@@ -29,7 +29,7 @@
 
 struct tap {
 	pid_t pid;
-	int mem_fd; /* of its memory as it was: after an exec there is nothing to be read */
+	int mem_fd; /* its memory as it was: after an exec nothing can be read */
 	uint64_t code_addr;
 	struct tap_header header;
 };
@@ -97,7 +97,7 @@ static uint64_t find_syscall(const struct tap *t, const struct tap_order *order)
 	return found;
 }
 
-/* An executable one: some kernels want to be told, older ones do not know the flag. */
+/* An executable memory file: some kernels require the flag, older ones do not know it. */
 static int64_t new_memfd(const struct tap *t, struct threads *th)
 {
 	static const char name[16] = TAP_NAME;
@@ -135,7 +135,7 @@ static int check_mapped(int64_t got, uint64_t addr, const char *what, struct err
 		       strerror((int)-got));
 }
 
-/* Code and data, both or none. */
+/* Map code and data, both or none. */
 static int map_both(const struct tap_order *order, struct threads *th, int64_t fd, struct err *why)
 {
 	const uint64_t data_addr = order->code_addr + TAP_CODE_BYTES;
@@ -188,7 +188,8 @@ static int map_new(const struct tap_order *order, struct threads *th, const stru
 	return err;
 }
 
-/* Most of it is zero already, all of it where a fork has wiped it: what is read only takes no memory. */
+/* Most of the data is zero already; all of it where a fork has wiped it. Pages that are only read take no
+ * memory. */
 static int wipe_data(const struct tap *t, uint64_t data_addr)
 {
 	static const uint8_t nothing[4096];
@@ -220,7 +221,7 @@ static bool is_same_code(int fd, const struct tap_order *order)
 	return is_same;
 }
 
-/* In the file, and where the process has a page of its own, too: probes were there. */
+/* Write the owner into the file and into the process's memory, which has its own page where probes were. */
 static int write_owner(const struct tap *t, int fd, const struct tap_order *order)
 {
 	const struct tap_header *wanted = tap_code_header(&order->code);
@@ -236,8 +237,8 @@ static int write_owner(const struct tap *t, int fd, const struct tap_order *orde
 }
 
 /*
- * The memory of a tap that was taken out: its code is the same but for its owner. It is compared in the file: in the
- * memory of a forked child there are still the breakpoints of its parent's probes.
+ * Use the memory of a tap that was taken out: its code must be the same except for the owner. It is compared in
+ * the file, because the memory of a forked child still has the breakpoints of its parent's probes.
  */
 static int use_mapped(const struct tap_order *order, const struct tap *t, struct err *why)
 {
@@ -290,7 +291,8 @@ static int compare_sites(const struct tap *t, struct err *why)
 	return 0;
 }
 
-/* The first cnt, from the last one back: a short jump goes before the long one that it leads to. */
+/* Restore the first cnt patches, from the last one back: a short jump goes before the long jump that it leads
+ * to. */
 static int restore_sites(struct tap *t, struct threads *th, uint32_t cnt)
 {
 	uint8_t there[TAP_PATCH_CAP];
@@ -303,7 +305,7 @@ static int restore_sites(struct tap *t, struct threads *th, uint32_t cnt)
 		err = read_at(t, p->addr, there, p->byte_cnt);
 		if (!err && !memcmp(there, p->patched, p->byte_cnt)) {
 			err = write_at(t, p->addr, p->original, p->byte_cnt);
-			/* Who is between the two jumps goes on to where they led. */
+			/* A thread between the two jumps goes on at their destination. */
 			memcpy(&off, p->patched + 1, sizeof(off));
 			if (!err && cnt + 1 < t->header.patch_cnt && p[1].byte_cnt == TAP_HOP_BYTES)
 				threads_move_pc(th, p->addr,
@@ -329,7 +331,8 @@ static int patch_sites(struct tap *t, struct threads *th, struct err *why)
 	return 0;
 }
 
-/* Is the one who put it in still there? Who was killed may leave its guardian behind for a moment: that is no harm. */
+/* Does the owner of the tap still exist? A killed owner may leave its guardian behind for a moment: that does
+ * no harm. */
 static bool has_owner(const struct tap_header *h)
 {
 	char path[48], text[1024], *at;
@@ -351,8 +354,8 @@ static bool has_owner(const struct tap_header *h)
 }
 
 /*
- * Takes out what is in of taps whose owner is gone, or is gone_pid. own_pid: whose other taps are left alone. What a header
- * says is the process's word: at worst it has bytes of its own changed that it could change itself.
+ * Take out taps whose owner is gone, or is gone_pid. Other taps of own_pid are left alone. The header is the
+ * process's word: at worst the process has its own bytes changed, which it could change itself.
  */
 static int clear_old(const struct tap *t, struct threads *th, const uint64_t *old_addr,
 		     uint32_t cnt, pid_t own_pid, pid_t gone_pid, uint32_t *ret_cnt,
@@ -392,8 +395,8 @@ static int clear_old(const struct tap *t, struct threads *th, const uint64_t *ol
 
 struct work {
 	struct tap *tap;
-	pid_t gone_pid; /* who holds nothing of what is in its name; 0: nobody */
-	/* To put it in. */
+	pid_t gone_pid; /* process that no longer holds taps with its name; 0: none */
+	/* To put a tap in. */
 	const struct tap_order *order;
 	/* To clear. */
 	const uint64_t *old_addr;
@@ -437,7 +440,7 @@ static int put_in_stopped(const struct work *w, struct threads *th, struct err *
 	return err;
 }
 
-/* Nobody would take it out again when who asked for it is gone. */
+/* Put a tap in, and take it out again when the process that asked for it is gone: nobody else would. */
 static int put_in(void *ctx, struct threads *th, struct visit_answer *a)
 {
 	struct work *w = ctx;
@@ -560,7 +563,7 @@ int tap_set_rate(struct tap *t, uint64_t rate_bytes)
 {
 	uint64_t seed;
 
-	/* Threads take theirs from it when they draw first: no two processes must draw the same. */
+	/* Threads take their seeds from it at their first draw: no two processes must draw the same. */
 	if (rate_bytes && getrandom(&seed, sizeof(seed), 0) == sizeof(seed)) {
 		int err = write_at(t, data_at(t, offsetof(struct tap_data, seed)), &seed,
 				   sizeof(seed));
@@ -588,7 +591,7 @@ int tap_take_out(struct tap *t, struct tap_result *result)
 	int err;
 
 	*result = (struct tap_result){ 0 };
-	/* Its memory is gone: so is the tap. */
+	/* Without its memory, the tap is gone, too. */
 	if (read_at(t, t->code_addr, &there, sizeof(there)) || there.magic != TAP_MAGIC)
 		return 0;
 	tap_set_rate(t, 0);

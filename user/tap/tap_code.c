@@ -2,15 +2,15 @@
 /*
  * tap_code.c - see tap_code.h.
  *
- * A way in, of a function that allocates n bytes of its argument (malloc):
+ * The way in of a function that allocates n bytes, n being an argument (malloc):
  *
  *	r11 = the thread's slot; slot -= n; below 0: slow
  *   go:	the instruction that made room for the jump; back behind it
  *   slow:	was it the stub that called (its own real call)? go
  *	the entry's registers and rsp are put back; r11 = the site; to the stub
  *
- * One that may end in another function of the allocator (realloc) or whose size is a product always takes the slow
- * way, which keeps what is called inside of it from being counted once more. One that frees:
+ * A function that may end in another one of the allocator (realloc), or whose size is a product, always
+ * takes the slow way, which keeps calls inside it from being counted again. A function that frees:
  *
  *	filter[address] is 0: go
  *	call the stub
@@ -43,7 +43,7 @@ struct emit {
 	struct tap_code *code;
 	uint64_t code_addr;
 	size_t at;
-	int err; /* the first one */
+	int err; /* the first error */
 };
 
 static void put(struct emit *e, const void *bytes, size_t cnt)
@@ -76,7 +76,7 @@ static uint64_t here(const struct emit *e)
 	return e->code_addr + e->at;
 }
 
-/* A displacement of 32 bits, counted from `behind` bytes after it. */
+/* A 32-bit displacement, counted from `behind` bytes after it. */
 static void put_rel32(struct emit *e, uint64_t target_addr, uint64_t behind)
 {
 	int64_t off = (int64_t)(target_addr - (here(e) + 4 + behind));
@@ -92,7 +92,7 @@ static void put_jump(struct emit *e, uint64_t target_addr)
 	put_rel32(e, target_addr, 0);
 }
 
-/* A conditional jump ahead in the way in; where to is filled in by land(). Returns its place. */
+/* A conditional jump forward in the way in; land() fills in its target. Returns its place. */
 static size_t put_branch(struct emit *e, uint8_t condition)
 {
 	const uint8_t bytes[] = { 0x0f, (uint8_t)(0x80 | condition) };
@@ -126,7 +126,7 @@ struct way {
 	size_t site_idx; /* in the header */
 };
 
-/* The instruction that was there, for its new place, and back behind it. */
+/* The moved instruction, adapted to its new place, and the jump back behind it. */
 static void put_moved(struct emit *e, const struct way *w)
 {
 	const struct tap_spot *s = &w->site->tap;
@@ -192,7 +192,7 @@ static void put_lea_r10(struct emit *e, uint64_t target_addr)
 	put_rel32(e, target_addr, 0);
 }
 
-/* Was it the stub that called? The flags say "equal" then. */
+/* Did the stub make this call? If so the flags say "equal". */
 static void put_is_own_call(struct emit *e, const struct way *w)
 {
 	put_lea_r11(e, e->code_addr + w->header->alloc_return_off);
@@ -200,7 +200,7 @@ static void put_is_own_call(struct emit *e, const struct way *w)
 	put_u32(e, undo_bytes(&w->site->tap));
 }
 
-/* The size is subtracted from the thread's counter; the flags say "below" when that has run out. */
+/* Subtract the size from the thread's counter; the flags say "below" when it has run out. */
 static void put_count(struct emit *e, uint64_t data_addr, uint8_t size_arg)
 {
 	static const uint8_t arg_reg[] = { 7, 6, 2, 1, 8, 9 };
@@ -262,7 +262,7 @@ _Static_assert(TAP_FILTER_CNT == 1 << 16, "16 bits of the address in put_free_wa
  * All of it.
  */
 
-/* What is called inside of it counts: the function itself need not. */
+/* The calls inside the function are counted: the function itself need not be. */
 static bool may_be_left_out(const struct alloc_site *s)
 {
 	return s->may_nest && s->row->op != HT_OP_FREE;
@@ -273,7 +273,7 @@ static bool throws(const struct alloc_site *s)
 	return HT_COOKIE_FLAGS(s->cookie) & HT_SITE_THROWS;
 }
 
-/* Without these the rest is not worth much. */
+/* Without these functions the others are not worth much. */
 static bool is_main(const struct alloc_site *s)
 {
 	static const char *const ends[] = { "malloc", "calloc", "_Znwm", "_Znam" };
@@ -359,7 +359,7 @@ static void add_patch(struct tap_header *h, uint64_t addr, const uint8_t *origin
 	memcpy(p->patched, patched, byte_cnt);
 }
 
-/* The jump to the way in, over the gap if there is one: that first. */
+/* Add the jump to the way in. If it goes over a gap, the long jump there is the first patch. */
 static int add_patches(struct tap_header *h, const struct tap_spot *s, uint64_t bias,
 		       uint64_t way_addr)
 {

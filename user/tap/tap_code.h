@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_code.h - the code of a tap for one allocator in one process: the stub with its header filled, and the way in of
- * each site; and which bytes of the allocator change.
+ * tap_code.h - builds the code of a tap for one allocator in one process: the stub with its header filled, and
+ * the way in of each site; and the list of allocator bytes to change.
  *
- * Pure: it is made before anything is touched, for an address that is chosen before.
+ * Pure: built before anything is touched, for an address chosen before.
  */
 #ifndef HT_TAP_TAP_CODE_H
 #define HT_TAP_TAP_CODE_H
@@ -18,15 +18,15 @@ struct alloc_file;
 struct alloc_site;
 struct err;
 
-/* The code has its place in front of its data, and both are mapped at once or not at all. */
+/* Code is placed in front of its data; both are mapped together or not at all. */
 #define TAP_CODE_BYTES (6 * 4096)
 #define TAP_DATA_BYTES ((sizeof(struct tap_data) + 4095) / 4096 * 4096)
 #define TAP_BYTES (TAP_CODE_BYTES + TAP_DATA_BYTES)
 
 struct tap_code_request {
 	const struct alloc_file *alloc;
-	uint64_t bias; /* from vaddr to address */
-	uint64_t code_addr; /* of TAP_BYTES that are free, within 2 GiB of the allocator */
+	uint64_t bias; /* address - vaddr */
+	uint64_t code_addr; /* TAP_BYTES are free there, within 2 GiB of the allocator */
 	pid_t owner_pid;
 	uint64_t owner_start;
 };
@@ -41,22 +41,24 @@ static inline const struct tap_header *tap_code_header(const struct tap_code *c)
 	return (const struct tap_header *)c->bytes;
 }
 
-/* What of a function is seen. */
+/* How much of a function is seen. */
 enum tap_use {
 	TAP_USE_WHOLE,
-	TAP_USE_INSIDE, /* what it calls is tapped */
-	TAP_USE_FREES, /* the block that a realloc takes: the one that it gives is not sampled */
-	TAP_USE_NOTHING, /* what it allocates is not sampled; its blocks may be freed like others */
-	TAP_USE_REFUSED, /* blocks would seem to be in use for ever, or most would be missing */
+	TAP_USE_INSIDE, /* a function that it calls is tapped */
+	/* the block that a realloc takes is seen; the block that it returns is not sampled */
+	TAP_USE_FREES,
+	TAP_USE_NOTHING, /* its allocations are not sampled; its blocks may be freed like others */
+	/* refused: blocks would seem to be in use for ever, or most would be missing */
+	TAP_USE_REFUSED,
 };
-/* why: with the last three, a sentence. */
+/* why: a sentence, for the last three. */
 enum tap_use tap_use_of(const struct alloc_site *site, struct err *why);
-/* "mi_new_n, mi_heap_alloc_new and 2 more": functions whose blocks are not sampled. "": none. */
+/* "mi_new_n, mi_heap_alloc_new and 2 more": the functions whose blocks are not sampled. "": none. */
 void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes);
 
 /*
- * -ENOTSUP: the allocator cannot be tapped, and why has a sentence (also without a request's addresses);
- * -ERANGE: code_addr is too far away.
+ * -ENOTSUP: the allocator cannot be tapped, and why has a sentence (the addresses of the request do not
+ * matter); -ERANGE: code_addr is too far away.
  */
 int tap_code_check(const struct alloc_file *alloc, struct err *why);
 int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, struct err *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tap_priv.h - what tap.c is made of: the visit to a stopped process. */
+/* tap_priv.h - internal part of tap.c: the visit to a stopped process. */
 #ifndef HT_TAP_TAP_PRIV_H
 #define HT_TAP_TAP_PRIV_H
 
@@ -12,11 +12,12 @@
 struct threads;
 
 /*
- * visit.c: work on a process while all its threads are stopped, done by a process of its own.
+ * visit.c: works on a process while all its threads are stopped, from a process of its own, the visitor.
  *
- * It ends soon after, which lets go of threads that did not stop in time (threads.h). And who kills heaptap and its
- * guardian does not kill it in the middle: that would end calls of the target with EINTR, or leave a thread with the
- * registers of a call of ours. Who kills it as well, with the whole control group for instance, does that.
+ * The visitor ends soon afterwards, which releases threads that did not stop in time (threads.h). Killing
+ * heaptap and its guardian does not kill the visitor in the middle: that would end calls of the target with
+ * EINTR, or leave a thread with the registers of one of our calls. Killing the visitor as well, with the whole
+ * cgroup for instance, does that.
  */
 
 struct visit_answer {
@@ -24,15 +25,16 @@ struct visit_answer {
 	uint32_t thread_cnt, cleared_cnt;
 	uint64_t stopped_ns;
 	pid_t asker;
-	struct err why; /* why it cannot be done: a sentence, with some errors */
+	struct err why; /* why it cannot be done, as a sentence; with some errors only */
 };
 
-/* What of *a it writes comes back; nothing else that it changes in memory does. */
+/* Only what it writes to *a comes back; its other changes in memory do not. */
 typedef int (*visit_fn)(void *ctx, struct threads *th, struct visit_answer *a);
 
-/* The error of work, or why it could not begin; -EIO also: the process was killed, what it has done is not known. */
+/* Return the error of work, or why it could not begin; also -EIO: the visitor was killed, its result is not
+ * known. */
 int visit_process(pid_t pid, visit_fn work, void *ctx, struct visit_answer *ret);
-/* For work: is who asked for it gone? */
+/* For work: is the process that asked for it gone? */
 bool visit_is_orphan(const struct visit_answer *a);
 
 #endif

@@ -2,20 +2,21 @@
 /*
  * threads.c - see threads.h.
  *
- * Seize (nothing stops for that), interrupt, wait; and once more for threads that were born meanwhile, until there is
- * no new one: only one that runs can make another.
+ * Seize (which stops nothing), interrupt, wait; then once more for threads that were born meanwhile, until
+ * there is no new one: only a running thread can make another.
  *
- * No call may answer EINTR that would not have without us. A stop's own is begun again. But a signal that is ignored
- * wakes nobody, unless the thread that it is for is traced: then the kernel sends it to whichever thread is not stopped,
- * whose call ends, and which, when it is not traced, nobody can help. So who is sent the process's signals, the first
- * thread, is seized when all others have stopped, and let go of first. (What is left: SIGCHLD is for the thread that made the child. While that is
- * traced and another one is not, it may end a call of that one: threads that were in such calls are let go of last.) And
- * a thread that was interrupted is waited for, because its call has ended.
+ * No call may return EINTR that would not have done so without us. A call that the stop interrupts is begun
+ * again. But an ignored signal wakes no thread, unless the thread that it is for is traced: then the kernel
+ * sends it to any thread that is not stopped, whose call ends; if that thread is not traced, nobody can help
+ * it. The process's signals go to the first thread, so it is seized after all others have stopped, and
+ * released first. (One case is left: SIGCHLD is for the thread that made the child. While that thread is
+ * traced and another is not, it may end a call of the other: so threads that were in such calls are released
+ * last.) And we wait for a thread that was interrupted, because its call has ended.
  *
- * System calls of ours are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be told by a
- * SIGTRAP that the kernel forces, which puts an ignored or blocked one back to its default for good. When they are
- * over the thread is stopped once more as before: only from a stop where signals are delivered does the kernel begin
- * an interrupted call again.
+ * Our system calls are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be
+ * reported by a SIGTRAP that the kernel forces, which resets an ignored or blocked SIGTRAP to its default
+ * for good. After the calls the thread is stopped once more as before: only from a stop at which signals
+ * are delivered does the kernel begin an interrupted call again.
  */
 #include "tap/threads.h"
 
@@ -38,8 +39,9 @@
 #define RESTART_NO_INTR (-513)
 #define RESTART_BLOCK (-516)
 #define NAP_NS 20000
-#define FIRST_NS 200000000ULL /* that the others stay stopped for the first thread, which is late */
-/* Who was too late for the stop: asleep in the kernel, where nothing is interrupted, or without a processor. */
+#define FIRST_NS 200000000ULL /* how long the others stay stopped for a late first thread */
+/* Waits for a thread that was too late for the stop: asleep in the kernel, where nothing is interrupted, or
+ * without a processor. */
 #define LATE_ASLEEP_NS 20000000ULL
 #define LATE_NS 2000000000ULL
 #ifndef PTRACE_O_SUSPEND_SECCOMP
@@ -55,21 +57,21 @@ struct rseq_where { /* PTRACE_GET_RSEQ_CONFIGURATION */
 struct stopped {
 	pid_t tid;
 	bool is_stopped, is_gone;
-	int signal; /* that it was about to get */
+	int signal; /* the signal that it was about to get */
 	struct user_regs_struct regs;
 	bool is_changed;
-	bool is_restarted; /* its call */
+	bool is_restarted; /* its call is begun again */
 };
 
 struct threads {
 	pid_t pid;
-	uint64_t ignored; /* signals, the first is bit 0 */
+	uint64_t ignored; /* ignored signals, bit 0 is signal 1 */
 	VEC(struct stopped) list;
 	uint64_t begin_ns;
-	/* That makes calls. */
+	/* The thread that makes calls. */
 	struct stopped *caller;
 	uint64_t syscall_addr, saved_mask;
-	bool is_suspended; /* its filters */
+	bool is_suspended; /* its seccomp filters */
 };
 
 static struct stopped *find(struct threads *t, pid_t tid)
@@ -82,7 +84,7 @@ static struct stopped *find(struct threads *t, pid_t tid)
 	return NULL;
 }
 
-/* As in its stat; 'X': gone. */
+/* State in the thread's stat; 'X': gone. */
 static char state_of(pid_t pid, pid_t tid)
 {
 	char path[64], text[512], *at;
@@ -100,7 +102,7 @@ static char state_of(pid_t pid, pid_t tid)
 	return at && at[1] == ' ' && at[2] ? at[2] : 'X';
 }
 
-/* The first thread of a process that has ended before the others stays in the list. */
+/* A first thread that has ended before the others stays in the list. */
 static bool is_zombie(pid_t pid, pid_t tid)
 {
 	char state = state_of(pid, tid);
@@ -113,7 +115,7 @@ static uint64_t signal_bit(int signal)
 	return 1ULL << (signal - 1);
 }
 
-/* Unless it is known they are those that every process ignores. */
+/* Read the ignored signals. If that fails, take those that every process ignores. */
 static void read_ignored(struct threads *t)
 {
 	const uint64_t by_default = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) |
@@ -133,7 +135,7 @@ static void read_ignored(struct threads *t)
 	t->ignored = ignored | (by_default & ~caught);
 }
 
-/* 1: it is new; 0: it is known, or has ended. */
+/* 1: the thread is new; 0: it is known, or has ended. */
 static int seize(struct threads *t, pid_t tid)
 {
 	struct stopped s = { .tid = tid };
@@ -151,7 +153,7 @@ static int seize(struct threads *t, pid_t tid)
 	return 1;
 }
 
-/* 1: some are new. */
+/* 1: some threads are new. */
 static int seize_new(struct threads *t, bool with_first)
 {
 	int found = 0, rc = 0;
@@ -186,8 +188,8 @@ static void interrupt_all(struct threads *t)
 }
 
 /*
- * Calls that a mere stop ends with EINTR would tell of a signal that there was not. But close() has closed by then. At
- * once, for its tracer may be killed.
+ * A call that a mere stop ends with EINTR would report a signal that did not happen, so it is begun again. Not
+ * close(), which has closed by then. Done at once, because the tracer may be killed.
  */
 static void restart_call(struct stopped *s)
 {
@@ -331,7 +333,7 @@ uint64_t threads_resume(struct threads *t)
 	detach_stopped(t, false);
 	detach_stopped(t, true);
 	stopped_ns = t->begin_ns ? now_ns() - t->begin_ns : 0;
-	end_ns = now_ns() + LATE_NS; /* of all of them */
+	end_ns = now_ns() + LATE_NS; /* for all of them together */
 	vec_each(&t->list, s)
 		if (!s->is_stopped)
 			detach_late(t, s, end_ns);
@@ -361,7 +363,7 @@ void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr)
  * System calls.
  */
 
-/* Code that must not be interrupted in the middle ends when it is: not there. */
+/* A restartable sequence ends when it is interrupted in the middle: make no call there. */
 static bool is_in_rseq(const struct stopped *s)
 {
 	struct rseq_where where;
@@ -391,7 +393,8 @@ static bool is_filtered(pid_t tid)
 	return is_filtered;
 }
 
-/* Of those that wait in a call that is timed the kernel keeps more than registers: rather another one. */
+/* Choose the calling thread. For threads in a timed call the kernel keeps more than registers: prefer another
+ * one. */
 static struct stopped *choose(struct threads *t)
 {
 	struct stopped *s, *second = NULL;
@@ -427,7 +430,7 @@ int threads_begin_calls(struct threads *t, uint64_t syscall_addr)
 	return 0;
 }
 
-/* To the next stop of that kind. */
+/* Run to the next stop of that kind. */
 static int run_to(struct stopped *s, int request, int event, int signal)
 {
 	int status;
@@ -442,7 +445,7 @@ static int run_to(struct stopped *s, int request, int event, int signal)
 		}
 		if (status >> 16 == event && (!signal || WSTOPSIG(status) == signal))
 			return 0;
-		/* SIGSTOP and SIGKILL are never blocked: a stop is left for after. */
+		/* SIGSTOP and SIGKILL are never blocked: a stop is kept for later. */
 		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
 			s->signal = SIGSTOP;
 	}
@@ -454,7 +457,7 @@ void threads_end_calls(struct threads *t)
 
 	if (!s || s->is_gone)
 		return;
-	/* The registers are those of the first stop again, and so is the kind of the stop. */
+	/* Restore the registers of the first stop, and the kind of the stop. */
 	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
 	ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL);
 	if (!run_to(s, PTRACE_CONT, PTRACE_EVENT_STOP, 0)) {

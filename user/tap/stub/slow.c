@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * slow.c - the slow path of the tap, in the process: what is done of a block that is kept, or may be one that was.
+ * slow.c - the slow path of the tap, in the process: handles blocks that are kept, or that may have been kept.
  *
- * It runs as a part of malloc and free of a program that knows nothing of it: no C library, no thread-locals, no
- * floating point, no stack protector, nothing to be relocated. entry.S calls it with all registers saved.
+ * It runs inside malloc and free of a program that knows nothing of it: no C library, no thread-locals, no
+ * floating point, no stack protector, no relocations. entry.S calls it with all registers saved.
  *
- * The draw. A thread's counter starts at a number of bytes drawn from an exponential distribution with mean R, and the
- * block that brings it below 0 is kept: it is with p = 1 - exp(-n / R), whatever went before. Then the next is drawn.
- * Another rate counts from then on; each sample has the p of its own draw.
+ * The draw: a thread's counter starts at a number of bytes drawn from an exponential distribution with mean R.
+ * The block that brings it below 0 is kept, so a block is kept with p = 1 - exp(-n / R), whatever went before.
+ * Then the next number is drawn. A new rate counts from then on; each sample has the p of its own draw.
  */
 #include <stdint.h>
 
@@ -16,20 +16,20 @@
 #include "tap/tap_layout.h"
 
 #define SATURATED 255
-#define IMPOSSIBLE_BYTES (1ULL << 47) /* there are not as many addresses */
-/* Without a rate: after so many bytes it is looked for one. */
+#define IMPOSSIBLE_BYTES (1ULL << 47) /* larger than the address space */
+/* Without a rate: look for one after so many bytes. */
 #define LOOK_BYTES (1 << 16)
 
 enum after { AFTER_NOTHING, AFTER_TELL, AFTER_THROW };
 
-/* What entry.S has on the stack: the registers at the function's entry, then room for what is said here. */
+/* What entry.S has on the stack: the registers at the function's entry, then room for the results. */
 struct tap_call {
 	uint64_t arg[6];
 	const struct tap_site *site;
 	uint64_t saved_left; /* TAP_PARKED: this call is a part of another one */
 	uint64_t told_ptr, told_bytes, told_weight;
 	uint64_t result;
-	uint64_t told_free; /* a kept block that is gone; 0: none */
+	uint64_t told_free; /* a kept block that was freed; 0: none */
 };
 _Static_assert(sizeof(struct tap_call) == 104, "as in entry.S");
 _Static_assert(sizeof(struct tap_header) == TAP_HEADER_BYTES, "as in the Makefile");
@@ -67,7 +67,7 @@ static void filter_add(struct tap_data *d, uint64_t ptr, int step)
 {
 	uint8_t *at = filter_of(d, ptr), old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-	/* A full one says "perhaps" for good. */
+	/* A full counter says "perhaps" for good. */
 	while (old != SATURATED && (step > 0 || old) &&
 	       !__atomic_compare_exchange_n(at, &old, (uint8_t)(old + step), 1, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED))
@@ -79,7 +79,7 @@ static inline uint64_t first_slot(uint64_t ptr)
 	return ((ptr >> 4) * 0xd6e8feb86659fd93ULL >> (64 - TAP_LINE_SHIFT)) * TAP_LINE_SLOTS;
 }
 
-/* In its line or the next one: from -> to in the first slot that is `from`. */
+/* In the block's line or the next one: change the first slot that is `from` to `to`. */
 static int set_change(struct tap_data *d, uint64_t ptr, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = 0, first = first_slot(ptr); i < 2 * TAP_LINE_SLOTS; i++) {
@@ -93,7 +93,7 @@ static int set_change(struct tap_data *d, uint64_t ptr, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* First the filter: who finds 0 there does not look into the set. */
+/* The filter first: a thread that finds 0 there does not look into the set. */
 static int set_insert(struct tap_data *d, uint64_t ptr)
 {
 	filter_add(d, ptr, 1);
@@ -104,7 +104,7 @@ static int set_insert(struct tap_data *d, uint64_t ptr)
 	return 0;
 }
 
-/* The block of a call that frees. 0: there is nothing to tell. */
+/* Take the block of a freeing call out of the set. 0: there is nothing to report. */
 uint64_t tap_freed(uint64_t ptr)
 {
 	struct tap_data *d = data();
@@ -119,7 +119,7 @@ uint64_t tap_freed(uint64_t ptr)
  * Calls that allocate.
  */
 
-/* What the call asks for. */
+/* The requested bytes. */
 static uint64_t size_of(const struct tap_call *c)
 {
 	const struct tap_site *site = c->site;
@@ -138,7 +138,8 @@ static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 		return LOOK_BYTES;
 	if (rate_bytes == 1) /* all of them */
 		return 0;
-	/* Not before there is a rate, and a seed with it. Mixed, or a thread would draw what the one before it draws next. */
+	/* Only when there is a rate, which comes with a seed. Mixed, or a thread would draw what the thread
+	 * before it draws next. */
 	if (!s->random) {
 		uint64_t seed =
 			__atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
@@ -148,24 +149,26 @@ static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 	return draw_interval(&s->random, rate_bytes);
 }
 
-/* Before the real call. */
+/* Called before the real call. */
 void tap_before(struct tap_call *c)
 {
 	struct tap_slot *s = own_slot(data());
 
 	c->saved_left = TAP_PARKED;
 	if (s->left_bytes <= TAP_PARKED / 2 || s->left_bytes > TAP_PARKED * 2) {
-		/* The way in has counted, and it is below 0; another thread's that has this slot may have, too. */
+		/* The way in has counted, and the counter is below 0; another thread on this slot may have
+		 * counted, too. */
 		c->saved_left = c->site->flags & TAP_SITE_COUNTS ? 0 : s->left_bytes;
 		s->left_bytes = TAP_PARKED;
 	}
-	/* Before the call: after it another thread may have the address. Not if it cannot but fail. */
+	/* Before the call, because after it another thread may have the address. Not when the call can only
+	 * fail. */
 	c->told_free = c->site->op == HT_OP_REALLOC && size_of(c) < IMPOSSIBLE_BYTES ?
 			       tap_freed(c->arg[c->site->ptr_arg]) :
 			       0;
 }
 
-/* Is a block of that size kept, and with which rate? The counter goes on from here. */
+/* If a block of that size is kept, return the rate, else 0. The counter goes on from here. */
 static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size)
 {
 	uint64_t rate_bytes = data()->rate_bytes, left = c->saved_left, drawn_rate = s->rate_bytes;
@@ -173,7 +176,7 @@ static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size
 
 	if (c->saved_left == TAP_PARKED)
 		return 0;
-	if (!drawn_rate && rate_bytes) { /* the first one with a rate */
+	if (!drawn_rate && rate_bytes) { /* the first draw with a rate */
 		left = next_left(s, rate_bytes);
 		drawn_rate = rate_bytes;
 		is_over = left < size;
@@ -184,7 +187,7 @@ static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size
 	return is_over && rate_bytes ? drawn_rate : 0;
 }
 
-/* After it. told_free is told whatever this returns. */
+/* Called after the real call. told_free is reported whatever this returns. */
 enum after tap_after(struct tap_call *c)
 {
 	const uint64_t old_kept = c->told_free;
@@ -201,7 +204,7 @@ enum after tap_after(struct tap_call *c)
 	if (site->op == HT_OP_RESIZE && ptr)
 		c->told_free = tap_freed(ptr);
 	if (!ptr) {
-		if (old_kept && size) /* it was not freed after all */
+		if (old_kept && size) /* the old block was not freed after all */
 			__atomic_fetch_add(&data()->failed_cnt, 1, __ATOMIC_RELAXED);
 		if (!(site->flags & TAP_SITE_THROWS))
 			return AFTER_NOTHING;
