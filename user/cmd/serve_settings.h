@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/serve_settings.h - what `heaptap serve` is told: made of defaults, a configuration file and the command line.
+ * cmd/serve_settings.h - the settings of `heaptap serve`, made of defaults, a configuration file and the command
+ * line.
  *
- * What is to be checked or made of several options together belongs into finish() in serve_settings.c; what one
- * option alone has to be stands in the table, cmd/serve_options.c.
+ * Checks and settings that involve several options belong into finish() in serve_settings.c; the rule of a single
+ * option stands in the table, cmd/serve_options.c.
  */
 #ifndef HT_CMD_SERVE_SETTINGS_H
 #define HT_CMD_SERVE_SETTINGS_H
@@ -27,24 +28,21 @@ struct serve_settings {
 	bool checks_config, is_quiet, is_verbose;
 	struct option_numbers pids;
 	struct texts cgroups, push_urls, labels;
-	const char *config_path; /* of the arguments; NULL: there is no file */
-	unsigned *lines; /* of the file, for each row of the table: 0 = not in it */
-	/* what the daemon is given of these */
+	const char *config_path; /* from the arguments; NULL: there is no file */
+	unsigned *lines; /* in the file, for each row of the table: 0 = not in it */
+	/* values made from these, for the daemon */
 	VEC(pid_t) pid_list;
 	VEC(struct cgroup_place) places;
 	VEC(struct push_target) targets;
-	VEC(struct push_label) label_list; /* names are ours */
+	VEC(struct push_label) label_list; /* we own the names */
 };
 
 /*
- * Defaults, the file that args name, if any, and args -> settings. All errors are logged.
- * -EINVAL: something is wrong; -errno: the file cannot be read. Release it in any case.
+ * Make settings from defaults, the file that args name, if any, and args. All errors are logged. -EINVAL: something
+ * is wrong; -errno: the file cannot be read. Release it in any case.
  */
 int serve_settings_make(const struct option_args *args, struct serve_settings *ret);
-/*
- * Settings that were read again: of options that need a new start the old values are kept, which is
- * said of each.
- */
+/* Keep the old values of options that need a new start, after settings were read again; each is logged. */
 int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_settings *old);
 void serve_settings_release(struct serve_settings *s);
 
