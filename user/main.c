@@ -27,7 +27,7 @@ static const struct command command_completion = {
 	.run = run_completion,
 };
 
-/* Those that are needed first come first. */
+/* Most needed first. */
 static const struct command *const commands[] = {
 	&command_record,    &command_report,  &command_doctor,	  &command_top,
 	&command_serve,	    &command_diff,    &command_check,	  &command_convert,
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *c = find_command(name);
 
-	signal(SIGXFSZ, SIG_IGN); /* no room is an error that is told, here and in children */
+	signal(SIGXFSZ, SIG_IGN); /* no room is a reported error, here and in children */
 	if (c)
 		return command_run(c, argc - 1, argv + 1);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/check.c - `heaptap check`: a recording, or a file, held against limits, for what runs tests.
+ * cmd/check.c - `heaptap check`: compares a recording, or a file, with limits, for automatic tests.
  *
- * Wiring only: the recording is record/recorder.c, the limits are report/limits.c. Exit status 1 is kept for a limit
- * that is broken: whatever else goes wrong is 2.
+ * Wiring only: the recording is record/recorder.c, the limits are report/limits.c. Exit status 1 is only for a
+ * limit that is broken: any other failure is 2.
  */
 #include <errno.h>
 #include <signal.h>
@@ -47,14 +47,14 @@ static const char more[] =
 	"exit status: 0 all limits are kept, 1 one is broken, 2 it cannot be said (the output says what would\n"
 	"tell), or the command line is wrong, or the command failed\n";
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 struct outputs {
 	struct out_file *result, *profile; /* NULL: none */
 	int stdout_fd;
 };
 
-/* NULL: the standard output. */
+/* NULL: standard output. */
 static const char *result_path(const struct check_options *o)
 {
 	return o->output && !out_file_is_stdout(o->output) ? o->output : NULL;
@@ -110,7 +110,7 @@ static void put_words(char *const *argv, int first, int end, FILE *out)
 	}
 }
 
-/* The command line that would know what is in use, when watching frees was too dear. */
+/* When watching frees was too expensive, print the command line that would know what is in use. */
 static void say_way_out(const struct check_options *o, const struct profile *p)
 {
 	unsigned percent = recording_advised_percent(&p->recording);
@@ -162,9 +162,9 @@ static int judge(const struct check_options *o, const struct profile *p,
 	return err ? COMMAND_UNDECIDED : status_of(&l);
 }
 
-/* ---- what is checked ---- */
+/* ---- input ---- */
 
-/* A profile with names: those of a dump are looked up. */
+/* Read a profile, and look up the names if it is a dump. */
 static int read_profile(const char *path, struct profile **ret)
 {
 	int err = profile_in_read("check", path, NULL, ret);
@@ -172,8 +172,8 @@ static int read_profile(const char *path, struct profile **ret)
 	return err ? err : profile_in_name("check", *ret);
 }
 
-/* What a process that was stopped half-way would have held at its end is not known; and so it is with a command that
- * failed by itself. */
+/* What a process that was stopped half-way would have held at its end is not known; nor for a command that failed
+ * by itself. */
 static void find_failure(const struct recorder_facts *f, char *failure, size_t failure_bytes)
 {
 	int status = f->was_started ? f->exit_status : -1;
@@ -190,14 +190,14 @@ static void find_failure(const struct recorder_facts *f, char *failure, size_t f
 		log_error("check: %s", failure);
 }
 
-/* One that runs on is ended, for nobody else would. */
+/* End a command that still runs: nobody else would. */
 static void end_command(const struct recorder_facts *f)
 {
 	if (f->was_started && f->exit_status < 0)
-		kill(f->pid, SIGTERM); /* not reaped: the number is still its own */
+		kill(f->pid, SIGTERM); /* not reaped: the pid is still its own */
 }
 
-/* What is in a file for programs must be nothing else: the output of a command goes to standard error then. */
+/* A file for programs must have nothing else in it: so the output of a command goes to standard error. */
 static int take_stdout(const struct check_options *o, int *ret_fd)
 {
 	int err = 0;
@@ -311,9 +311,9 @@ static int run(int argc, char **argv, const struct option_args *args)
 	log_set_level(o.is_verbose ? LOG_DEBUG : o.is_quiet ? LOG_WARN : LOG_INFO);
 	if (!err)
 		err = check_options_settle(&o, args);
-	if (!err) /* it was asked rightly */
+	if (!err) /* the command line was right */
 		status = COMMAND_UNDECIDED;
-	if (!err && o.base) /* before a recording that would be of no use without it */
+	if (!err && o.base) /* first: without it a recording would be useless */
 		err = read_profile(o.base, &before);
 	if (!err)
 		status = o.path ? check_saved(&o, before) : check_recorded(&o, before);

@@ -14,15 +14,15 @@
 #include "cmd/cmd.h"
 #include "record/out_file.h"
 
-#define RUNNING_NS (30 * NS_PER_S) /* of a process that runs, unless told otherwise */
-#define GROWTH_LEAST_NS (5 * NS_PER_S) /* below, growth is hardly ever known */
-/* 700 MiB a day. Less than that takes minutes to tell from chance. */
+#define RUNNING_NS (30 * NS_PER_S) /* for a running process, unless given */
+#define GROWTH_LEAST_NS (5 * NS_PER_S) /* with less time, growth is hardly ever known */
+/* 700 MiB a day. Less takes minutes to distinguish from chance. */
 #define GROWTH_DEFAULT (500 * 1024 / 60.)
 #define MORE_DEFAULT 0.1
 
 static const char *const formats[] = { "text", "json", "junit", NULL };
 
-/* "100k/min": bytes per second. */
+/* Parse "100k/min" into bytes per second. */
 static int parse_growth(const char *text, double *ret)
 {
 	static const struct {
@@ -48,7 +48,7 @@ static int parse_growth(const char *text, double *ret)
 	return -EINVAL;
 }
 
-/* "20m", or "10%" as a part. */
+/* Parse "20m", or "10%" as a share. */
 static int parse_increase(const char *text, double *ret, bool *ret_is_share)
 {
 	uint64_t bytes;
@@ -258,7 +258,7 @@ static void settle_limits(struct check_options *o)
 		ask(l, LIMIT_GROWTH, limit);
 }
 
-/* Files that cannot be what is asked for. */
+/* Refuse files that cannot be what is asked for. */
 static int check_paths(const struct check_options *o)
 {
 	if (o->profile && out_file_is_stdout(o->profile)) {
@@ -275,7 +275,7 @@ static int check_paths(const struct check_options *o)
 	return 0;
 }
 
-/* What no limit would make sense of. */
+/* Refuse what makes no sense with any limit. */
 static int check_limits(const struct check_options *o)
 {
 	uint64_t duration_ns = o->with.recorder.duration_ns;
@@ -301,7 +301,7 @@ static int check_limits(const struct check_options *o)
 	return 0;
 }
 
-/* What is of a recording, and none is made. */
+/* With a file, refuse options that are for a recording. */
 static int check_file(const struct check_options *o, const struct option_args *args)
 {
 	static const char *const names[] = { "follow", "duration", "rate", "max-overhead",

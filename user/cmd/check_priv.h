@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check_priv.h - what check.c is made of: the options of `heaptap check`. */
+/* check_priv.h - the parts of check.c: the options of `heaptap check`. */
 #ifndef HT_CMD_CHECK_PRIV_H
 #define HT_CMD_CHECK_PRIV_H
 
@@ -11,28 +11,28 @@
 #include "config/option.h"
 #include "report/limits.h"
 
-/* check_options.c: the options of `heaptap check`, and which limits they ask for. */
+/* check_options.c: the options of `heaptap check`, and the limits they ask for. */
 
 struct check_options {
 	struct record_settings with;
 	struct limit_options limits;
-	/* What becomes a part of it. */
+	/* Option values that the members above are made of. */
 	char *max_growth, *max_inuse, *max_increase, *max_exited, *base;
 	double confidence;
 	uint64_t top_cnt;
 	int format; /* enum limit_format */
 	char *output, *profile;
 	bool is_quiet, is_verbose;
-	/* What is checked, of which one is there: a file, a command, or processes. */
+	/* What is checked, one of: a file, a command, or processes. */
 	const char *path;
 	char **argv;
 	int argc;
-	size_t first; /* of argv: the command, or 0 */
+	size_t first; /* index in argv of the command; or 0 */
 };
 
 extern const struct option_table check_table;
 
-/* argv and argc are set, the options applied. 0 or -EINVAL: it was said why. */
+/* Call with argv and argc set and the options applied. 0 or -EINVAL: the reason was logged. */
 int check_options_settle(struct check_options *o, const struct option_args *args);
 
 #endif

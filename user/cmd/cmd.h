@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cmd/cmd.h - the commands, and what they have in common: --help, --version, and what is said of a command
- * line that is wrong.
- */
+/* cmd/cmd.h - the commands, and what they share: --help, --version, and messages about a wrong command line. */
 #ifndef HT_CMD_CMD_H
 #define HT_CMD_CMD_H
 
@@ -13,13 +10,13 @@
 
 #define VERSION_LINE "heaptap " HEAPTAP_VERSION "\n" /* of --version, in every command */
 
-#define COMMAND_UNDECIDED 256 /* exit status 2, of a command line that is right */
+#define COMMAND_UNDECIDED 256 /* exit status 2, although the command line is right */
 
 struct command {
 	const char *name, *summary, *example;
 	const struct option_table *options;
-	const char *usage, *more; /* of --help: before the options, and after them */
-	/* argv[0] is the command's name. The value is the exit status: 0 done, 1 failed, 2 used wrongly; or
+	const char *usage, *more; /* in --help: before the options, and after them */
+	/* argv[0] is the command's name. Returns the exit status: 0 done, 1 failed, 2 wrong usage; or
 	 * COMMAND_UNDECIDED. */
 	int (*run)(int argc, char **argv, const struct option_args *args);
 };
@@ -28,7 +25,7 @@ extern const struct command command_record, command_report, command_top, command
 	command_check, command_doctor, command_serve, command_symbolize, command_convert,
 	command_version;
 
-/* The last two of every table. */
+/* The last two rows of every table. */
 #define COMMAND_HELP_ROW                                                               \
 	{                                                                              \
 		.name = "help", .letter = 'h', .type = OPTION_ASK, .help = "show this" \
@@ -38,16 +35,16 @@ extern const struct command command_record, command_report, command_top, command
 		.name = "version", .letter = 'V', .type = OPTION_ASK, .help = "show the version" \
 	}
 
-/* The exit status. What is wrong was said. */
+/* Return the exit status. Errors were logged. */
 int command_run(const struct command *c, int argc, char **argv);
 
 /* option_error_fn; ctx is the command's name. */
 void command_error(void *ctx, const char *text);
-/* Defaults, and what the command line says. -EINVAL: it was said why. Settings are zeroed before. */
+/* Fill settings, zeroed first, from defaults and the command line. -EINVAL: the reason was logged. */
 int command_settings(const struct command *c, const struct option_args *args, void *settings);
 
 enum completion_shell { COMPLETION_BASH, COMPLETION_ZSH, COMPLETION_FISH };
-/* What a shell has to know to complete a command line: a script for it. */
+/* Write a script with which a shell completes command lines. */
 void completion_print(enum completion_shell shell, const struct command *const *commands,
 		      size_t cnt, FILE *out);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/completion.c - `heaptap completion SHELL`: a script that lets bash, zsh or fish complete a command line.
+ * cmd/completion.c - `heaptap completion SHELL`: a script with which bash, zsh or fish completes command lines.
  *
- * All that it knows comes from the tables of options: names, letters, whether there is a value, and by the
- * value's name (FILE, DIR, PID, USER) or its choices what may stand there. Descriptions are the beginnings
- * of the help.
+ * All of it comes from the tables of options: names, letters, whether there is a value, and the possible values,
+ * from the value's name (FILE, DIR, PID, USER) or its choices. Descriptions are the beginnings of the help.
  */
 #include "cmd/cmd.h"
 
@@ -12,11 +11,11 @@
 
 #define BRIEF_BYTES 96
 
-/* What may stand for a value of this name, as each shell is told. */
+/* How each shell completes a value of this name. */
 static const struct kind {
 	const char *arg, *bash, *zsh, *fish;
 } kinds[] = {
-	{ "FILE", "return", "_files", "-rF" }, /* bash's own completion is of files */
+	{ "FILE", "return", "_files", "-rF" }, /* bash itself completes files */
 	{ "DIR", "compopt +o default -o dirnames 2>/dev/null; return", "_files -/",
 	  "-xa '(__fish_complete_directories)'" },
 	{ "PID", "words=$(cd /proc && echo [0-9]*)", "_pids", "-xa '(__fish_complete_pids)'" },
@@ -38,7 +37,7 @@ static bool is_told(const struct option_row *row)
 	return row->type != OPTION_HEADING && !(row->flags & OPTION_HIDDEN);
 }
 
-/* Needs a value, in the next word if not in its own. */
+/* True if it needs a value, in the next word if not in its own. */
 static bool needs_value(const struct option_row *row)
 {
 	return row->arg && !(row->flags & OPTION_MAY_HAVE_VALUE);
@@ -49,7 +48,7 @@ static bool is_repeated(const struct option_row *row)
 	return row->type == OPTION_TEXTS || row->type == OPTION_NUMBERS;
 }
 
-/* The first words of the help, up to where it goes into details. */
+/* The first words of the help, before the details. */
 static const char *brief(const char *help, char buf[BRIEF_BYTES])
 {
 	static const char *const ends[] = { ";", ": ", " (", ". ", ", such as" };
@@ -67,7 +66,7 @@ static const char *brief(const char *help, char buf[BRIEF_BYTES])
 	return buf;
 }
 
-/* A text between single quotes: each of the special characters gets what stands for it in `escape`. */
+/* Write text between single quotes: each of the special characters becomes `escape`. */
 static void put_quoted(FILE *out, const char *text, const char *special, const char *escape)
 {
 	for (; *text; text++) {
@@ -92,7 +91,7 @@ static void put_names(FILE *out, const struct command *const *commands, size_t c
 		fprintf(out, "%s ", commands[i]->name);
 }
 
-/* What may stand where the value of an option is awaited. */
+/* Write what may stand for the value of an option. */
 static void bash_value(FILE *out, const struct command *c, const struct option_row *row)
 {
 	const struct kind *kind = kind_of(row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/convert.c - `heaptap convert`: a profile in one form in, the same in another form out. Wiring only. */
+/* cmd/convert.c - `heaptap convert`: converts a profile from one form to another. Wiring only. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ static const struct {
 static const char *const value_names[] = { "inuse", "alloc", NULL };
 
 struct convert_options {
-	int to, value; /* of form_names, value_names */
+	int to, value; /* indexes in form_names, value_names */
 	bool is_forced;
 	const char *in, *out;
 	enum form form;
@@ -163,7 +163,7 @@ static int take_operands(int argc, char **argv, const struct option_args *args,
 	return 0;
 }
 
-/* In memory first: nothing is written of what cannot be made. */
+/* Make it in memory first: if that fails, nothing is written. */
 static int write_text(const struct convert_options *o, const struct profile *p, int fd)
 {
 	char *text = NULL;
@@ -202,7 +202,7 @@ static int write_file(const struct convert_options *o, const struct profile *p)
 		err = out_file_commit(file);
 	if (err)
 		log_error("convert: cannot write '%s': %s", o->out, strerror(-err));
-	else if (strcmp(out_file_path(file), o->out) != 0) /* somebody was quicker */
+	else if (strcmp(out_file_path(file), o->out) != 0) /* somebody else made it first */
 		log_warn("convert: '%s' exists by now: written to '%s'", o->out,
 			 out_file_path(file));
 	out_file_free(file);

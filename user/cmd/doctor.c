@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/doctor.c - `heaptap doctor [-p PID] [-v | --json]`: can this machine, and this process, be
- * recorded; how, at what cost, and what would be missing. Attaches nothing to the process.
+ * cmd/doctor.c - `heaptap doctor [-p PID] [-v | --json]`: whether this machine, and this process, can be recorded;
+ * how, at what cost, and what would be missing. Attaches nothing to the process.
  *
  * Exit status: 0 = can be recorded (limits or not), 1 = cannot, 2 = wrong usage.
  */
@@ -21,7 +21,7 @@
 #include "kernel/seccomp_probe.h"
 
 #define COLUMNS_MIN 80
-#define COLUMNS_MAX 100 /* longer lines read badly */
+#define COLUMNS_MAX 100 /* longer lines are hard to read */
 
 static const char usage[] =
 	"usage: heaptap doctor [-p PID] [-v | --json]\n"

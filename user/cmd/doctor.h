@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cmd/doctor.h - what the parts of `heaptap doctor` share: the facts, what follows from them, and
- * the two ways to print both.
- */
+/* cmd/doctor.h - what the parts of `heaptap doctor` share: the facts, the conclusions, and two ways to print them. */
 #ifndef HT_CMD_DOCTOR_H
 #define HT_CMD_DOCTOR_H
 
@@ -26,9 +23,9 @@ struct alloc_site;
 struct survey_tag;
 
 enum doctor_level {
-	DOCTOR_NOTE, /* nothing is missing, but good to know */
-	DOCTOR_LIMIT, /* it can be recorded, something will be missing or dear */
-	DOCTOR_BLOCK, /* it cannot be recorded */
+	DOCTOR_NOTE, /* nothing is missing, but worth knowing */
+	DOCTOR_LIMIT, /* recording works; something will be missing or expensive */
+	DOCTOR_BLOCK, /* recording is impossible */
 };
 
 struct doctor_finding {
@@ -47,7 +44,7 @@ struct doctor_report {
 	struct privileges privileges;
 	char missing_capabilities[128];
 
-	bool has_process; /* -p was given: the rest is filled */
+	bool has_process; /* -p was given: the members below are filled */
 	pid_t pid;
 	int process_err; /* of process_info_read(), process_check() or survey_process() */
 	struct err process_why;
@@ -55,12 +52,12 @@ struct doctor_report {
 	struct process_info info;
 	bool seccomp_kills_returns; /* a return probe would end the process */
 	struct survey *survey; /* NULL: could not be made */
-	struct heap_kind heap; /* what the survey does not tell: its runtime */
+	struct heap_kind heap; /* what the survey lacks: its runtime */
 
-	int columns; /* of the text, 0 = the default */
+	int columns; /* width of the text, 0 = the default */
 	bool is_verbose; /* the text has every fact */
 
-	enum doctor_level verdict; /* the gravest of the findings */
+	enum doctor_level verdict; /* the gravest finding's */
 	VEC(struct doctor_finding) findings; /* gravest first */
 };
 
@@ -68,23 +65,23 @@ int doctor_find(struct doctor_report *r);
 uint32_t doctor_cnt(const struct doctor_report *r, enum doctor_level level);
 
 bool doctor_has_feature(const struct doctor_report *r, const struct feature_info *info);
-/* Without a BPF program that can be loaded nothing else can be tried. */
+/* False when no BPF program can be loaded: then nothing else can be tried. */
 bool doctor_tries_feature(const struct doctor_report *r, const struct feature_info *info);
 
-/* Expected ns of one call while it is recorded; 0 = not known. */
+/* Expected ns of one call while recording; 0 = not known. */
 double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *site);
-/* Of a malloc and a free of this allocator; 0 = it has not got both, or costs are not known. */
+/* The same for a malloc and a free of this allocator; 0 = it lacks one of them, or costs are not known. */
 double doctor_pair_ns(const struct doctor_report *r, const struct alloc_file *af);
 
-/* Expected ns of a hit of one of so many processes that are followed at one library, attached to in
- * that way; 0 = it cannot be, or costs are not known. */
+/* Expected ns of a hit of one process, when process_cnt processes are followed at one library, with this sharing; 0
+ * = it is not possible, or costs are not known. */
 double doctor_sharing_ns(const struct doctor_report *r, enum sharing sharing, size_t process_cnt);
 #define DOCTOR_SHARING_CNTS 4
 extern const size_t doctor_sharing_process_cnts[DOCTOR_SHARING_CNTS];
 
-/* Does the program keep all of its allocations from being recorded (heaptap_pause_all)? */
+/* Does the program exclude all its allocations from recording (heaptap_pause_all)? */
 bool doctor_is_paused(const struct survey_tag *tag);
-/* Paths that the program has ever entered, labels included; the root is not one. */
+/* Number of paths that the program has ever entered, labels included, without the root. */
 uint32_t doctor_node_cnt(const struct survey_tag *tag);
 
 void doctor_print_text(const struct doctor_report *r, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/doctor_find.c - from facts to findings: what prevents a recording, what would be missing
- * from it, what it would cost, and what can be done about each.
+ * cmd/doctor_find.c - turns facts into findings: what prevents a recording, what it would miss, what it would cost,
+ * and what can be done about each.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -14,9 +14,9 @@
 #include "alloc/allocators.h"
 #include "proc/heap_kind.h"
 
-#define NAMED_CNT 3 /* of a list, this many are named */
+#define NAMED_CNT 3 /* items named of a list */
 
-/* Sentences are built in parts; what does not fit is cut. */
+/* Sentences are built in parts; text that does not fit is cut. */
 static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -30,7 +30,7 @@ static void append(char *buf, size_t buf_bytes, const char *fmt, ...)
 	va_end(args);
 }
 
-/* "a, b, c and 4 more" is built by calling this once per name. */
+/* Call once per name to build "a, b, c and 4 more". */
 static void append_name(char *buf, size_t buf_bytes, uint32_t nth, uint32_t cnt, const char *name)
 {
 	if (nth < NAMED_CNT)
@@ -67,7 +67,7 @@ double doctor_site_ns(const struct doctor_report *r, const struct alloc_site *si
 	if (!r->has_costs)
 		return 0;
 	ns = site->placement.is_emulated ? r->costs.emulated_ns : r->costs.stepped_ns;
-	/* a session's return is armed for sampled calls only: too few to count */
+	/* in session mode, returns are armed for sampled calls only: too few to count */
 	if (site->needs_return && r->mode != ATTACH_SESSION)
 		ns += r->costs.return_ns;
 	return ns;
@@ -174,7 +174,7 @@ static struct heap_kind heap_kind_of(const struct doctor_report *r)
 	return kind;
 }
 
-/* Nothing to probe: say why that may be, and what there is instead. */
+/* There is nothing to probe: say why that may be, and what to do instead. */
 static int find_no_allocator(struct doctor_report *r, const struct heap_kind *kind)
 {
 	struct heap_words words = { .what = "" };
@@ -211,7 +211,7 @@ static int find_stepped(struct doctor_report *r, const struct survey_file *file)
 		   "change it");
 }
 
-/* Other probes on the same functions, or what is left of them: nothing tells which. */
+/* Other probes on the same functions, or remains of them: nothing shows which. */
 static int find_probed(struct doctor_report *r, const struct survey_file *file)
 {
 	char what[512] = "";
@@ -258,7 +258,7 @@ static int find_allocators(struct doctor_report *r)
 	return err;
 }
 
-/* Files for which `is` holds, as one finding. */
+/* Report files for which `is` holds as one finding. */
 static int find_files(struct doctor_report *r, enum doctor_level level, const char *what_all,
 		      bool (*is)(const struct survey_file *file), const char *advice)
 {
@@ -299,7 +299,7 @@ static bool has_names_but_no_lines(const struct survey_file *file)
 	       file->debug == SURVEY_DEBUG_NONE && strcmp(file->path, "[vdso]");
 }
 
-/* Code made at run time. */
+/* Report code made at run time. */
 static int find_runtime(struct doctor_report *r)
 {
 	struct runtime_words words;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/doctor_json.c - the doctor's report for programs: one JSON object, the same facts as the
- * text. Bytes and nanoseconds are plain numbers; what is not known is null.
+ * cmd/doctor_json.c - the doctor's report for programs: one JSON object with the facts of the text. Bytes and
+ * nanoseconds are plain numbers; unknown values are null.
  */
 #include <limits.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void put_findings(struct json *j, const struct doctor_report *r)
 	json_end(j, ']');
 }
 
-/* ns a hit of one of so many processes followed at one library. */
+/* Write ns per hit by number of processes followed at one library. */
 static void put_sharings(struct json *j, const struct doctor_report *r)
 {
 	json_begin(j, "way_hit_ns", '{');
@@ -139,7 +139,7 @@ static void put_process(struct json *j, const struct doctor_report *r)
 	json_end(j, '}');
 }
 
-/* Where the tap would go; nothing is said of why a function needs none. */
+/* Write where the tap would go, but not why a function needs none. */
 static void put_tap(struct json *j, const struct alloc_site *site)
 {
 	const struct tap_spot *tap = &site->tap;
@@ -194,7 +194,7 @@ static void put_allocator(struct json *j, const struct doctor_report *r,
 	json_end(j, '}');
 }
 
-/* What only heaptap/scope.h's descriptor says. */
+/* Write facts that only heaptap/scope.h's descriptor has. */
 static void put_scopes(struct json *j, const struct survey_tag *tag)
 {
 	const struct scope_descriptor *d = &tag->descriptor;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/doctor_text.c - the doctor's report for people: what can be recorded, what is in the way or would
- * be missing and what to do about it, then the facts in a few lines. Fits 80 columns as far as paths
- * allow. What -v adds is in cmd/doctor_verbose.c.
+ * cmd/doctor_text.c - the doctor's report for people: what can be recorded; obstacles and losses, and what to do
+ * about them; then the facts in a few lines. Fits 80 columns as far as paths allow. cmd/doctor_verbose.c has what
+ * -v adds.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "tap/tap_code.h"
 
 #define COLUMNS_DEFAULT 100
-#define NAMED_CNT 3 /* of a list, this many are named */
+#define NAMED_CNT 3 /* items named of a list */
 
-/* A line of a field's text, built in parts; what does not fit is cut. */
+/* A line of a field's text, built in parts; text that does not fit is cut. */
 struct line {
 	char text[768];
 	size_t len;
@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *l, const char
 		l->len = sizeof(l->text) - 1;
 }
 
-/* Before the nth of a list: "a, b, c and 4 more". False: it is not named. */
+/* Write what goes before the nth item: "a, b, c and 4 more". False: the item is not named. */
 static bool add_separator(struct line *l, uint32_t nth, uint32_t cnt)
 {
 	if (nth == NAMED_CNT)
@@ -57,7 +57,7 @@ static uint32_t allocator_cnt(const struct doctor_report *r)
 	return cnt;
 }
 
-/* What a recording would have, and would cost. */
+/* Print what a recording would have, and its cost. */
 static void print_prospect(const struct doctor_report *r, const struct page *to)
 {
 	struct line names = { 0 }, what = { 0 }, cost = { 0 };
@@ -117,7 +117,7 @@ static void print_verdict(const struct doctor_report *r, const struct page *to)
 		page_field(to, "a process", "heaptap doctor -p PID tells of one");
 }
 
-/* Without the first that prevents everything, which the verdict has told. */
+/* Leave out the first obstacle that prevents everything: the verdict has told it. */
 static void print_findings(const struct doctor_report *r, const struct page *to)
 {
 	static const char *const names[] = {
@@ -231,7 +231,7 @@ static void print_sampler_line(const struct survey *s, const struct page *to)
 	page_field(to, "samplers", l.text);
 }
 
-/* Can its allocators be tapped? What the process itself says against it is found when it is tried. */
+/* Can its allocators be tapped? Objections of the process itself show only in the attempt. */
 static void print_tap_line(const struct survey *s, const struct page *to)
 {
 	struct err why;
@@ -281,7 +281,7 @@ static void print_tags_line(const struct survey *s, const struct page *to)
 		   cnt ? l.text : "none: include heaptap/scope.h to see who the memory is for");
 }
 
-/* Of the files with code that could be read: how many have what a stack needs. */
+/* Print how many of the readable files with code have what a stack needs. */
 static void print_stacks_line(const struct survey *s, const struct page *to)
 {
 	uint32_t cnt = 0, row_cnt = 0, name_cnt = 0, line_cnt = 0;
@@ -328,7 +328,7 @@ static bool lacks_feature(const struct doctor_report *r, const struct feature_in
 	return doctor_tries_feature(r, info) && !doctor_has_feature(r, info);
 }
 
-/* One line for a kernel that has everything, one more for each feature that it lacks. */
+/* Print one line for a kernel that has everything, and one more for each missing feature. */
 static void print_kernel_lines(const struct doctor_report *r, const struct page *to)
 {
 	struct line l = { 0 };

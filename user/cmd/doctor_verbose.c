@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/doctor_verbose.c - what doctor's text has with -v: every probed function, mapped file, feature
- * and privilege. Fits 80 columns as far as paths allow.
+ * cmd/doctor_verbose.c - doctor's additional text with -v: every probed function, mapped file, feature and
+ * privilege. Fits 80 columns as far as paths allow.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "alloc/allocators.h"
 #include "tap/tap_code.h"
 
-/* A path in exactly `width` columns; of a long one the end is shown. */
+/* Print a path in exactly `width` columns; of a long one, the end. */
 static void print_path(const struct page *to, const char *name, int width)
 {
 	char path[PATH_MAX];
@@ -51,7 +51,7 @@ static void print_site(const struct doctor_report *r, const struct alloc_site *s
 	page_wrapped(to, at, at, how);
 }
 
-/* Where a tap goes, and how many bytes it changes. */
+/* Print where a tap goes, and how many bytes it changes. */
 static void print_tap(const struct alloc_file *alloc, const struct page *to)
 {
 	const struct alloc_site *site;
@@ -110,7 +110,7 @@ static void print_allocator(const struct doctor_report *r, const struct survey_f
 	print_tap(file->alloc, to);
 }
 
-/* The whole table, so that nobody has to guess what "known" means. */
+/* Print the whole table, so that nobody has to guess what "known" means. */
 static void print_looked_for(const struct page *to)
 {
 	size_t row_cnt, prefix_cnt, i, len = 0, cap = 64;
@@ -153,7 +153,7 @@ static void print_allocators(const struct doctor_report *r, const struct page *t
 		print_looked_for(to);
 }
 
-/* The key names are the process's, not the file's. */
+/* The key names belong to the process, not to the file. */
 static void describe_otel(const struct survey *s, char *line, size_t line_bytes)
 {
 	if (s->otel_keys_err == -EPROTO)
@@ -192,7 +192,7 @@ static void describe_scopes(const struct survey_tag *tag, char *line, size_t lin
 						counters[i].cnt == 1 ? "" : "s");
 }
 
-/* What the other columns leave for a file's path. */
+/* Columns left for a file's path. */
 static int path_columns(const struct page *to)
 {
 	return to->columns - 56;
@@ -296,7 +296,7 @@ static void print_stacks(const struct doctor_report *r, const struct page *to)
 					  "none");
 }
 
-/* What `heaptap serve` chooses from, for a library that so many followed processes use. */
+/* Print the choices of `heaptap serve` for a library that several followed processes use. */
 static void print_sharings(const struct doctor_report *r, const struct page *to)
 {
 	const size_t *cnt = doctor_sharing_process_cnts;
@@ -341,7 +341,7 @@ void page_kernel(const struct doctor_report *r, const struct page *to)
 		print_sharings(r, to);
 }
 
-/* These restrict only those who lack a capability. */
+/* A sysctl restricts only processes without the capability. */
 static void print_sysctl(const struct privileges *p, const struct page *to, const char *name,
 			 int value, int capability, const char *capability_name)
 {

@@ -17,7 +17,7 @@
 #include "profile/profile.h"
 #include "symbol/profile_symbols.h"
 
-/* A descriptor of what the server has, in memory. */
+/* Return a descriptor of the server's answer, in memory. */
 static int fetch(const char *command, const char *url, const char *token_file, int *ret_fd)
 {
 	char token[TOKEN_BYTES_CAP + 2] = "";
@@ -34,7 +34,7 @@ static int fetch(const char *command, const char *url, const char *token_file, i
 		err = http_get(url, token_file ? token : NULL, fd, &why);
 	if (!err && lseek(fd, 0, SEEK_SET) < 0) {
 		err = -errno;
-		why.text[0] = '\0'; /* it is of what went well */
+		why.text[0] = '\0'; /* it tells of a success */
 	}
 	explicit_bzero(token, sizeof(token));
 	if (err) {

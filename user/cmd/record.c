@@ -43,7 +43,7 @@ static const char more[] =
 struct record_options {
 	struct record_settings with;
 	struct result_options result;
-	/* What becomes a part of these. */
+	/* Option values that the members above are made of. */
 	char *output, *labels;
 	uint64_t live_cap, stack_cap;
 	int realloc_scope;
@@ -85,7 +85,7 @@ static int check_labels(const char *text, struct err *why)
 
 static const char *const label_names[] = { "scope", "app", "task", "thread", "all", "none", NULL };
 static const char *const realloc_scopes[] = { "current", "origin", NULL };
-/* As enum attach_mode. */
+/* In the order of enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
 
 #define AT(member) offsetof(struct record_options, member)
@@ -287,7 +287,7 @@ static const struct option_table table = { .rows = rows,
 					   .cnt = sizeof(rows) / sizeof(*rows),
 					   .ends_at_operand = true };
 
-/* What the recording takes in another form. */
+/* Set what the recording takes in another form. */
 static int settle(struct record_options *o, const struct option_args *args)
 {
 	o->with.recorder.live_cap = (uint32_t)o->live_cap;
@@ -323,7 +323,7 @@ static int check_dry_run(const struct record_options *o)
 	return -EINVAL;
 }
 
-/* A profile on a terminal is no use to anybody. */
+/* Refuse a terminal: a profile on it is of no use. */
 static int take_stdout(struct record_options *o)
 {
 	int err;
@@ -340,7 +340,7 @@ static int take_stdout(struct record_options *o)
 	return err;
 }
 
-/* Of each process; the first error ends it. */
+/* Preview each process; the first error ends it. */
 static int preview(struct record_options *o)
 {
 	struct whom_found found = { 0 };
@@ -363,7 +363,7 @@ static int record(struct record_options *o)
 		err = take_stdout(o);
 	if (!err)
 		err = recorder_open(&o->with.recorder, &r);
-	if (!err) /* told before anything is attached */
+	if (!err) /* reported before anything is attached */
 		err = result_open(&o->result, recorder_targets(r), &res);
 	if (!err)
 		err = recorder_start(r);

@@ -18,7 +18,7 @@ int record_settings_check_pids(const char *text, struct err *why)
 	return err_set(why, err, "a process id, or several: 12,34");
 }
 
-/* Who records every allocation has no limit, unless it is said. */
+/* There is no limit when every allocation is recorded, unless one is given. */
 static void settle_limit(struct record_settings *s, const char *command, bool is_given)
 {
 	if (is_given) {

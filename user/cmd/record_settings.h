@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/record_settings.h - what the commands that record have in common: whom, at what cost, how exactly.
+ * cmd/record_settings.h - what commands that record share: whom to record, at what cost, how exactly.
  *
- * command is the name of the one that says what is wrong.
+ * command is the name of the command that logs errors.
  */
 #ifndef HT_CMD_RECORD_SETTINGS_H
 #define HT_CMD_RECORD_SETTINGS_H
@@ -18,21 +18,21 @@ struct err;
 struct record_settings {
 	struct recorder_options recorder;
 	struct whom whom; /* release it */
-	/* What becomes a part of these. */
+	/* Option values that the members above are made of. */
 	struct texts pids;
 	struct option_limit max_overhead;
-	bool tap_exactly; /* --tap --rate 1 is as it is said */
+	bool tap_exactly; /* --tap --rate 1 is accepted */
 };
 
-/* Of the option --pid. */
+/* Check the value of --pid. */
 int record_settings_check_pids(const char *text, struct err *why);
 /* 0 or -EINVAL. */
 int record_settings_settle(struct record_settings *s, const char *command,
 			   const struct option_args *args);
 bool record_settings_has_whom(const struct record_settings *s);
-/* A command that is to be started, or none; operands[-1] is the word before. 0 or -EINVAL. */
+/* The command to start, or none; operands[-1] is the word before. 0 or -EINVAL. */
 int record_settings_operands(struct record_settings *s, const char *command, char **operands);
-/* ret must stay for as long as the settings are used. 0, -ESRCH or -EINVAL. */
+/* ret must stay as long as the settings are used. 0, -ESRCH or -EINVAL. */
 int record_settings_find(struct record_settings *s, const char *command, struct whom_found *ret);
 
 #endif

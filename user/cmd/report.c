@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/report.c - `heaptap report` and `heaptap diff`: a file or two in, a report out. Wiring only. */
+/* cmd/report.c - `heaptap report` and `heaptap diff`: make a report of one or two files. Wiring only. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void warn_of_unused_patterns(const struct match_list *match)
 		log_warn("report: the pattern '%s' of --match matches no scope", pattern);
 }
 
-/* The report, or the difference. */
+/* Write the report, or the difference. */
 static int write_report(const struct report_cli *c, const struct profile *before,
 			const struct profile *p, FILE *out)
 {
@@ -81,7 +81,7 @@ static int write_report(const struct report_cli *c, const struct profile *before
 	return err;
 }
 
-/* To standard output: what is longer than the terminal is shown in a pager. */
+/* Write to standard output; text longer than the terminal goes through a pager. */
 static int write_to_stdout(const struct report_cli *c, const char *text, size_t bytes)
 {
 	if (c->report.format == REPORT_TEXT)
@@ -91,7 +91,7 @@ static int write_to_stdout(const struct report_cli *c, const char *text, size_t 
 									    -EIO;
 }
 
-/* A file is there whole or not at all; one of that name is replaced. Says what is wrong. */
+/* Write a file completely or not at all; an existing one is replaced. Errors are logged. */
 static int write_to_file(const char *path, const char *text, size_t bytes)
 {
 	struct out_file *file = NULL;
@@ -131,14 +131,14 @@ static int write_out(const struct report_cli *c, const struct profile *before,
 	}
 	if (!err)
 		err = write_to_stdout(c, text, bytes);
-	if (err && err != -EINVAL) /* that has been said */
+	if (err && err != -EINVAL) /* which was logged */
 		log_error("report: cannot write the report: %s", strerror(-err));
 out:
 	free(text);
 	return err;
 }
 
-/* The changes as a profile: to a file, whole or not at all, or to standard output. */
+/* Write the changes as a profile: to a file, completely or not at all, or to standard output. */
 static int write_changes(const struct report_cli *c, const struct profile *before,
 			 const struct profile *p)
 {

@@ -18,11 +18,11 @@
 #define SCOPES_DEFAULT 40
 #define FRAMES_DEFAULT 12
 
-/* As enum report_by; the last has the KEY behind it. */
+/* In the order of enum report_by; the last is followed by KEY. */
 static const char *const by_names[] = { "stack", "function", "module", "thread",
 					"scope", "instance", "age",    "lifetime",
 					"size",	 "label:",   NULL };
-/* As enum report_format, report_sort, terminal_color. */
+/* In the order of enum report_format, report_sort, terminal_color. */
 static const char *const formats[] = { "text", "json", "collapsed", "heap", "html", "svg", NULL };
 static const char *const diff_formats[] = { "text", "json", "html", "pprof", NULL };
 #define DIFF_FORMAT_PPROF 3
@@ -80,7 +80,7 @@ static int check_pools(const char *text, struct err *why)
 
 #define AT(member) offsetof(struct report_cli, member)
 
-/* Of both commands. */
+/* Rows of both commands. */
 #define COMMON_ROWS                                                                                                \
 	{ .name = "module",                                                                                        \
 	  .letter = 'm',                                                                                           \
@@ -252,11 +252,11 @@ const struct option_table report_table = { .rows = rows, .cnt = sizeof(rows) / s
 const struct option_table diff_table = { .rows = diff_rows,
 					 .cnt = sizeof(diff_rows) / sizeof(*diff_rows) };
 
-/* A profile is of all stacks, as the picture is. */
+/* A profile has all stacks, like the picture, so they share a format. */
 static const enum report_format diff_format_of[] = { REPORT_TEXT, REPORT_JSON, REPORT_HTML,
 						     REPORT_HTML };
 
-/* What the report takes in another form. */
+/* Set what the report takes in another form. */
 static int settle(struct report_cli *c, const struct option_args *args)
 {
 	struct report_options *o = &c->report;
@@ -279,7 +279,7 @@ static int settle(struct report_cli *c, const struct option_args *args)
 	return c->match ? match_list_new(c->match, &o->match) : 0;
 }
 
-/* Ages are told in classes: what lies inside of one cannot be told apart. */
+/* Ages are known in classes: ages within one cannot be told apart. */
 static int check_older_than(struct report_cli *c)
 {
 	uint32_t age_class = age_class_of(c->older_than_ns);
@@ -301,7 +301,7 @@ static int check_older_than(struct report_cli *c)
 	return -EINVAL;
 }
 
-/* Which rows: what does not go with the others, and why; NULL: all is well. */
+/* Return why the options about rows do not go together; NULL: they do. */
 static const char *refuse_rows(const struct report_cli *c)
 {
 	const struct report_options *o = &c->report;
@@ -336,7 +336,7 @@ static const char *refuse_rows(const struct report_cli *c)
 	return NULL;
 }
 
-/* The same of the format. */
+/* The same for the format. */
 static const char *refuse_format(const struct report_cli *c)
 {
 	const struct report_options *o = &c->report;
@@ -357,7 +357,7 @@ static const char *refuse_format(const struct report_cli *c)
 	return NULL;
 }
 
-/* The same of a difference. */
+/* The same for a difference. */
 static const char *refuse_diff(const struct report_cli *c)
 {
 	const struct report_options *o = &c->report;
@@ -373,7 +373,7 @@ static const char *refuse_diff(const struct report_cli *c)
 	return NULL;
 }
 
-/* What an option says of --by. */
+/* Derive --by from other options. */
 static const char *settle_by(struct report_cli *c)
 {
 	struct report_options *o = &c->report;
@@ -405,7 +405,7 @@ static int check_together(struct report_cli *c)
 	return -EINVAL;
 }
 
-/* FILE, or BEFORE AFTER. */
+/* Take the operands: FILE, or BEFORE AFTER. */
 static int take_operands(char **argv, const struct option_args *args, bool is_diff,
 			 struct report_cli *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/serve.c - `heaptap serve`: options in, a daemon until it is told to end.
+ * cmd/serve.c - `heaptap serve`: runs a daemon with the options until it is told to end.
  *
  * Wiring only: the options are cmd/serve_options.c, the daemon itself is serve/daemon.c.
  */
@@ -44,7 +44,7 @@ static void set_log_level(const struct serve_settings *s)
 	log_set_level(s->is_verbose ? LOG_DEBUG : s->is_quiet ? LOG_WARN : LOG_INFO);
 }
 
-/* SIGHUP. What is wrong is said, and then nothing changes. */
+/* Handle SIGHUP. Errors are logged, and then nothing changes. */
 static int reload(struct daemon *d, const struct option_args *args,
 		  const struct serve_settings *old, struct serve_settings *ret)
 {
@@ -68,7 +68,7 @@ static int reload(struct daemon *d, const struct option_args *args,
 	return 0;
 }
 
-/* The first settings stay until the end: what cannot change refers to them. */
+/* The first settings stay until the end: values that cannot change point into them. */
 static int serve(const struct serve_settings *first, const struct option_args *args)
 {
 	struct serve_settings current = { 0 }, fresh;

@@ -88,7 +88,7 @@ static int check_push(const char *text, struct err *why)
 	return push_target_parse(text, &target, why);
 }
 
-/* Backends take ASCII everywhere; what heaptap sets itself cannot be set. */
+/* Backends accept ASCII everywhere; labels that heaptap sets itself cannot be set. */
 static bool label_is_valid(const char *name, const char *value)
 {
 	if (!push_label_name_is_valid(name) || !strncmp(name, "__", 2) || !strcmp(name, "pid") ||
@@ -115,7 +115,7 @@ static int check_label(const char *text, struct err *why)
 		"scope, thread or __*; VALUE of printable ASCII");
 }
 
-/* Whether it exists is find_cgroups()'s. */
+/* find_cgroups() checks whether it exists. */
 static int check_cgroup(const char *text, struct err *why)
 {
 	struct cgroup_place place;
@@ -134,9 +134,9 @@ static int check_folder(const char *text, struct err *why)
 	return err_set(why, -EINVAL, "the path of a folder is wanted");
 }
 
-/* As enum attach_mode. */
+/* In the order of enum attach_mode. */
 static const char *const attach_modes[] = { "auto", "session", "multi", "perf", NULL };
-/* As enum sharing. */
+/* In the order of enum sharing. */
 static const char *const sharings[] = { "auto", "own", "event", "all", NULL };
 
 #define AT(member) offsetof(struct serve_settings, member)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/serve_options.h - the options of `heaptap serve`, in a table.
+ * cmd/serve_options.h - the table of options of `heaptap serve`.
  *
- * To add an option: a row in cmd/serve_options.c, and the member that it names, in struct daemon_options or
- * here. The command line, the file, --help and --check-config know it then.
+ * To add an option, add a row in cmd/serve_options.c, and the member that it names, to struct daemon_options or
+ * struct serve_settings. Then the command line, the file, --help and --check-config know it.
  */
 #ifndef HT_CMD_SERVE_OPTIONS_H
 #define HT_CMD_SERVE_OPTIONS_H
@@ -27,15 +27,16 @@ struct serve_settings {
 	bool checks_config, is_quiet, is_verbose;
 	struct option_numbers pids;
 	struct texts cgroups, push_urls, labels;
-	const char *config_path; /* of the arguments; NULL: there is no file */
-	unsigned *lines; /* of the file, for each row of the table: 0 = not in it */
-	/* what the daemon is given of these */
+	const char *config_path; /* from the arguments; NULL: there is no file */
+	unsigned *lines; /* in the file, for each row of the table: 0 = not in it */
+	/* values made from these, for the daemon */
 	VEC(pid_t) pid_list;
 	VEC(struct cgroup_place) places;
 	VEC(struct push_target) targets;
-	VEC(struct push_label) label_list; /* names are ours */
+	VEC(struct push_label) label_list; /* we own the names */
 };
 
+/* Sets members of struct serve_settings. */
 extern const struct option_table serve_option_table;
 
 #endif

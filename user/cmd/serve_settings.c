@@ -17,7 +17,7 @@
 #include "cmd/serve_options.h"
 #include "http/listen.h"
 
-/* What is wrong with an option beside the others: with the place where it is given. */
+/* Log a conflict of an option with others, with the place where it is given. */
 __attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
 							  const char *key, const char *fmt, ...)
 {
@@ -78,7 +78,7 @@ static bool has_parca(const struct serve_settings *s)
 	return false;
 }
 
-/* Without a destination, what is for destinations has no effect. */
+/* Without a destination, options for destinations have no effect. */
 static int check_no_pushes(const struct serve_settings *s)
 {
 	const struct pushes_options *p = &s->daemon.pushes;
@@ -134,7 +134,7 @@ static int find_cgroups(struct serve_settings *s)
 	for (size_t i = 0; i < s->cgroups.cnt && !err; i++) {
 		err = cgroup_find(s->cgroups.data[i], &s->places.data[i], &why);
 		s->places.cnt += !err || err == -ENOENT;
-		/* Services come and go, and who starts before them has a file. */
+		/* Services come and go, and a daemon that starts before them has a file. */
 		if (err == -ENOENT && s->config_path) {
 			log_warn("serve: %s: %s. It is followed as soon as it is there",
 				 s->config_path, why.text);
@@ -148,7 +148,7 @@ static int find_cgroups(struct serve_settings *s)
 	return err;
 }
 
-/* Who records every allocation has no budget, unless it is said. */
+/* There is no budget when every allocation is recorded, unless one is given. */
 static void settle_budget(struct serve_settings *s)
 {
 	bool is_exact = s->daemon.rate_bytes == 1;
@@ -161,7 +161,7 @@ static void settle_budget(struct serve_settings *s)
 	s->daemon.max_overhead_host = s->max_overhead_host / 100;
 }
 
-/* What depends on several options, and what the daemon takes in another form. */
+/* Set what depends on several options, and what the daemon takes in another form. */
 static int finish(struct serve_settings *s)
 {
 	struct select_rules *rules = NULL;
@@ -223,7 +223,7 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 		-1; /* depend on the rate: see finish() */
 	if (!err && path)
 		err = apply_config(ret, path);
-	/* Told together with what is wrong in the file. */
+	/* Report these errors together with those of the file. */
 	args_err = option_apply_args(ret, args, command_error, "serve");
 	err = err ? err : args_err;
 	if (!err)
@@ -231,7 +231,7 @@ int serve_settings_make(const struct option_args *args, struct serve_settings *r
 	return err;
 }
 
-/* What saves profiles is made at the start, or not at all. */
+/* What saves profiles is created at the start, or never. */
 static bool is_fixed(const struct option_row *row, const struct serve_settings *fresh,
 		     const struct serve_settings *old)
 {
@@ -255,7 +255,7 @@ int serve_settings_keep_fixed(struct serve_settings *fresh, const struct serve_s
 			old->config_file, row->name);
 		err = option_copy(row, fresh, old);
 	}
-	settle_budget(fresh); /* the rate is the old one */
+	settle_budget(fresh); /* with the old rate */
 	return err;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/symbolize.c - `heaptap symbolize`: a profile in, the same with names and lines out. Wiring only.
+ * cmd/symbolize.c - `heaptap symbolize`: adds names and lines to a profile. Wiring only.
  *
- * The host that was recorded has no debug information, and often not even symbols; where the builds come
- * from has both. A build id says which file is meant.
+ * The recorded host has no debug information, and often not even symbols; the place where builds are made has both.
+ * A build id identifies the file.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / s
 
 struct job {
 	const struct symbolize_options *o;
-	struct debuginfod *servers; /* NULL: nobody is asked */
+	struct debuginfod *servers; /* NULL: no server is asked */
 	size_t wanted_cnt, named_cnt, missing_cnt;
 };
 
@@ -111,7 +111,7 @@ static void on_file(void *ctx, const struct profile_symbol_file *file)
 			 path);
 }
 
-/* path "-": stdout_fd, which is taken. */
+/* path "-": stdout_fd, which is taken over. */
 static int write_profile(const struct profile *p, const char *path, int stdout_fd)
 {
 	struct out_file *file = NULL;
@@ -170,7 +170,7 @@ static int open_servers(const struct symbolize_options *o, struct debuginfod **r
 	return err;
 }
 
-/* Standard output is looked at before anything is done. */
+/* Check standard output before anything is done. */
 static int take_stdout(const char *output, int *ret_fd)
 {
 	int err = out_file_is_stdout(output) ? out_file_take_stdout(ret_fd) : 0;

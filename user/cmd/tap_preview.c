@@ -2,8 +2,8 @@
 /*
  * cmd/tap_preview.c - see record_priv.h.
  *
- * What only shows when threads are stopped is not known here: one that sleeps in the kernel for too long, a seccomp filter
- * that the kernel does not let be suspended.
+ * It does not know what shows only when threads are stopped: a thread that sleeps in the kernel for too long, or a
+ * seccomp filter that the kernel does not suspend.
  */
 #include "cmd/record_priv.h"
 
@@ -29,11 +29,11 @@
 struct preview {
 	struct process_info info;
 	FILE *out;
-	int err; /* of what speaks against it */
-	struct err why; /* the first of that */
+	int err; /* error of the first objection */
+	struct err why; /* its sentence */
 };
 
-/* The first refusal is the one that is told. */
+/* Only the first refusal is reported. */
 __attribute__((format(printf, 3, 4))) static void refuse(struct preview *v, int err,
 							 const char *fmt, ...)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd/top.c - `heaptap top`: options in, a live view in the terminal until it is left. Wiring only. */
+/* cmd/top.c - `heaptap top`: runs a live view in the terminal until the user quits. Wiring only. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-/* What belongs to a recording of one's own, and what to a server. */
+/* Check which options belong to a recording, and which to a server. */
 static int check(const struct top_cli *o, const struct option_args *args)
 {
 	static const char *const of_recording[] = { "rate", "max-overhead" };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd/version.c - `heaptap version`: which one this is, and whose work is in it.
+ * cmd/version.c - `heaptap version`: the version, and the licences of all that is in it.
  *
- * The texts of the licences are carried packed. In the one executable of `make dist` they are those of all
- * that is linked into it; elsewhere heaptap's own, and a list of the libraries, whose texts came with them.
+ * The texts of licences are stored compressed. The one executable of `make dist` has those of all that is linked
+ * into it; other builds have heaptap's own and a list of the libraries, whose texts came with them.
  */
 #include "cmd/cmd.h"
 
@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { .rows = rows, .cnt = sizeof(rows) / sizeof(*rows) };
 
-/* Our own bytes: a gzip file, whose last four say how long it is unpacked. */
+/* Our own data: a gzip file, whose last four bytes give the unpacked length. */
 static int unpack_licences(char **ret)
 {
 	const uint8_t *end = licences_gz + sizeof(licences_gz) - 4;

@@ -8,18 +8,18 @@
 
 #include "base/clock.h"
 
-#define ASK_NS (15 * NS_PER_S) /* from the connection, or the last answer, to a whole request */
-#define READ_NS (120 * NS_PER_S) /* for an answer */
+#define ASK_NS (15 * NS_PER_S) /* from connecting, or the last answer, to a complete request */
+#define READ_NS (120 * NS_PER_S) /* to read an answer */
 
 enum state { ASKS, READS, HELD, ENDED };
 
 struct connection {
 	struct connection *next;
-	struct connection **link; /* what points to this one */
+	struct connection **link; /* the pointer to this one */
 	int fd;
 	enum state state;
 	uint64_t deadline_ns;
-	/* Who it is, as far as that can be chosen: an IPv6 host has 2^64 addresses. 0: on a unix socket. */
+	/* The part of the address that a client cannot choose: an IPv6 host has 2^64 addresses. 0: a unix socket. */
 	uint64_t address;
 };
 
@@ -42,7 +42,7 @@ static uint64_t address_of(const struct sockaddr *addr)
 	return high ? high : 1; /* ::1 */
 }
 
-/* The library is told by the kernel and closes. */
+/* Shut down: the kernel tells the library, which closes. */
 static void end(struct connection *c)
 {
 	c->state = ENDED;
@@ -51,7 +51,7 @@ static void end(struct connection *c)
 
 struct crowd {
 	unsigned int cnt;
-	struct connection *oldest[2]; /* that asks, that reads */
+	struct connection *oldest[2]; /* of those that ask, of those that read */
 };
 
 static void count(struct crowd *crowd, struct connection *c)
@@ -128,7 +128,7 @@ void connection_is_held(struct connection *c)
 	set(c, HELD, 0);
 }
 
-/* The end of the stream, and nothing before it that is not read yet. */
+/* True at the end of the stream, when nothing before it is unread. */
 static bool has_hung_up(int fd)
 {
 	char byte;
@@ -140,8 +140,8 @@ void connections_end_slow(struct connections *cs)
 {
 	uint64_t now = now_ns();
 
-	/* One that hangs up right behind half a request is not seen by the library: both are one event, and
-	 * after the data it does not read on. */
+	/* The library does not see a client hang up right behind half a request: both are one event, and it does
+	 * not read on after the data. */
 	for (struct connection *c = cs->first; c; c = c->next)
 		if ((c->state == ASKS && has_hung_up(c->fd)) ||
 		    ((c->state == ASKS || c->state == READS) && c->deadline_ns < now))

@@ -12,7 +12,7 @@
 static const struct page {
 	const char *path;
 	enum endpoint endpoint;
-	bool per_process; /* also below /pid/N */
+	bool per_process; /* also exists below /pid/N */
 } pages[] = {
 	{ "/", ENDPOINT_INDEX, false },
 	{ "/healthz", ENDPOINT_HEALTH, false },
@@ -25,7 +25,7 @@ static const struct page {
 	{ "/pprof/growth", ENDPOINT_REMOTE_GROWTH, true },
 	{ "/pprof/cmdline", ENDPOINT_CMDLINE, true },
 	{ "/pprof/symbol", ENDPOINT_SYMBOL, true },
-	{ "/", ENDPOINT_PROCESS, true }, /* alone it is the index */
+	{ "/", ENDPOINT_PROCESS, true }, /* without /pid/N it is the index */
 	{ "/viewer", ENDPOINT_VIEWER, true },
 	{ "/viewer.js", ENDPOINT_VIEWER_SCRIPT, false },
 	{ "/viewer.css", ENDPOINT_VIEWER_STYLE, false },
@@ -33,7 +33,7 @@ static const struct page {
 	{ "/growth", ENDPOINT_GROWTH, true },
 };
 
-/* Decimal digits and nothing else, 1 to max; the text behind them goes to *end. */
+/* Parse decimal digits only, 1 to max; *end points behind them. */
 static int parse_number(const char *text, uint32_t max, uint32_t *ret, const char **end)
 {
 	uint64_t n = 0;
@@ -87,7 +87,7 @@ static int set_seconds(struct endpoint_request *r, const char *value, struct err
 	const char *end = "";
 	uint32_t n;
 
-	/* No time at all: a snapshot. */
+	/* 0 seconds: a snapshot. */
 	if (!strcmp(value, "0")) {
 		r->seconds = 0;
 		return 0;
@@ -110,7 +110,7 @@ static bool is_profile(enum endpoint endpoint)
 	       endpoint == ENDPOINT_REMOTE_HEAP || endpoint == ENDPOINT_REMOTE_GROWTH;
 }
 
-/* Has it a moment, or a time? */
+/* Does this endpoint take a moment, or a time? */
 static bool has_time(enum endpoint endpoint)
 {
 	return is_profile(endpoint) || is_view(endpoint);
@@ -157,7 +157,7 @@ char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF])
 	return buf;
 }
 
-/* Read, and the same when it is written: no 30th of February, nothing behind it. */
+/* Writing the parsed time must give the same text: no 30th of February, nothing behind it. */
 int endpoint_parse_time(const char *text, int64_t *ret)
 {
 	char again[ENDPOINT_TIME_BUF];
@@ -182,7 +182,7 @@ static int set_time(int64_t *to, const char *key, const char *value, struct err 
 		       key);
 }
 
-/* Of a difference of two moments. */
+/* Set an argument of the difference of two moments. */
 static int set_diff_arg(struct endpoint_request *r, const char *key, const char *value,
 			struct err *why)
 {
@@ -235,7 +235,7 @@ int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *va
 		return set_seconds(r, value, why);
 	if (has_time(r->endpoint) && !strcmp(key, "at"))
 		return set_moment(r, value, why);
-	/* What is no number is 0 there, and gc asks for a collection before: nothing here is
+	/* In Go, debug counts as 0 if it is not a number, and gc asks for a collection before: here nothing is
 	 * garbage. */
 	if ((r->endpoint == ENDPOINT_HEAP || r->endpoint == ENDPOINT_ALLOCS) &&
 	    !strcmp(key, "debug"))
@@ -275,7 +275,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One address; the bytes behind it go to *text. */
+/* Parse one address; *text then points behind it. */
 static int parse_addr(const char **text, const char *end, uint64_t *ret)
 {
 	const char *at = *text;

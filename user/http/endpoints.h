@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * endpoints.h - what a request asks for: path and arguments -> a plain struct. Pure.
+ * endpoints.h - turns the path and arguments of a request into a plain struct. Pure.
  *
- *	/ /healthz /metrics
- *	/viewer			pictures of a profile; /viewer.js, /viewer.css are for it
- *	/pid/N/			a process
- *	/pid/N/diff		what changed since a saved profile, as text; between two moments, as pictures
- *	/pid/N/growth		what grows, as JSON
- *	/debug/pprof/			what there is
- *	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
- *	/debug/pprof/cmdline
- *	/pprof/{heap,growth,cmdline,symbol}	gperftools' remote protocol
+ * 	/ /healthz /metrics
+ * 	/viewer			pictures of a profile; uses /viewer.js, /viewer.css
+ * 	/pid/N/			a process
+ * 	/pid/N/diff		what changed since a saved profile, as text; between two moments, as pictures
+ * 	/pid/N/growth		what grows, as JSON
+ * 	/debug/pprof/			what there is
+ * 	/debug/pprof/{heap,allocs}	as Go serves them: pprof files; debug=1: text
+ * 	/debug/pprof/cmdline
+ * 	/pprof/{heap,growth,cmdline,symbol}	gperftools' remote protocol
  *
- * The profiles are of one process below /pid/N, or with pid=N, and so is the viewer below /pid/N. Arguments of
- * profiles are pid, seconds, at (a profile that was kept: peak, limit, last), and Go's debug and gc. Others are passed over, as Go does: clients add their own.
+ * Below /pid/N, or with pid=N, profiles are of one process; so is the viewer below /pid/N. Arguments of profiles
+ * are pid, seconds, at (a saved profile: peak, limit, last), and Go's debug and gc. Others are ignored, as Go does:
+ * clients add their own.
  */
 #ifndef HT_HTTP_ENDPOINTS_H
 #define HT_HTTP_ENDPOINTS_H
@@ -32,7 +33,7 @@ enum endpoint {
 	ENDPOINT_PPROF_INDEX,
 	ENDPOINT_HEAP, /* opens on inuse_space */
 	ENDPOINT_ALLOCS, /* opens on alloc_space */
-	ENDPOINT_CMDLINE, /* of one process, as the rest */
+	ENDPOINT_CMDLINE, /* of one process, like those that follow */
 	ENDPOINT_REMOTE_HEAP,
 	ENDPOINT_REMOTE_GROWTH,
 	ENDPOINT_SYMBOL, /* takes a body, too */
@@ -44,14 +45,14 @@ enum endpoint {
 	ENDPOINT_GROWTH,
 };
 
-/* Of which moment: now, or a profile that was kept. */
+/* Which moment: now, or a saved profile. */
 enum endpoint_moment {
 	ENDPOINT_NOW,
 	ENDPOINT_AT_PEAK,
 	ENDPOINT_AT_LIMIT, /* when its cgroup was near its memory limit */
 	ENDPOINT_AT_LAST, /* before it ended */
 };
-/* "peak": as in at=peak. */
+/* As in at=peak: "peak". */
 const char *endpoint_moment_text(enum endpoint_moment at);
 
 #define ENDPOINT_SECONDS_CAP 3600
@@ -60,36 +61,36 @@ struct endpoint_request {
 	enum endpoint endpoint;
 	pid_t pid; /* 0: all, or the only one */
 	enum endpoint_moment at;
-	uint32_t seconds; /* 0: a snapshot; else what is allocated meanwhile */
-	bool is_text; /* of a profile: debug=1 */
-	bool is_still; /* of a page for people: live=0 */
-	/* Of a difference: two moments since the epoch; to_s 0: the last one. has_from: not of a saved profile. */
+	uint32_t seconds; /* 0: a snapshot; else only what is allocated in that time */
+	bool is_text; /* for a profile: debug=1 */
+	bool is_still; /* for a page for people: live=0 */
+	/* Two moments to compare, since the epoch; to_s 0: the last one. has_from: false for a saved profile. */
 	bool has_from;
 	int64_t from_s, to_s;
 	bool is_json;
-	bool of_day; /* of growth: of the last day, else of the last hour */
-	bool by_scope; /* likewise, else by stack */
+	bool of_day; /* growth in the last day; false: in the last hour */
+	bool by_scope; /* growth by scope; false: by stack */
 };
 
 /* -ENOENT: there is no such page. */
 int endpoint_parse_path(const char *path, struct endpoint_request *ret);
-/* Take in one argument of the request. -EINVAL with a sentence for the client in why. */
+/* Add one argument of the request. -EINVAL with a sentence for the client in why. */
 int endpoint_set_arg(struct endpoint_request *r, const char *key, const char *value,
 		     struct err *why);
 /* "2026-11-26T14:05:00Z" <-> seconds since the epoch. -EINVAL: it is no such time. */
 #define ENDPOINT_TIME_BUF 32
 int endpoint_parse_time(const char *text, int64_t *ret);
 char *endpoint_time_text(int64_t epoch_s, char buf[ENDPOINT_TIME_BUF]);
-/* When all are in: do they go together? */
+/* Call after all arguments: do they go together? */
 int endpoint_check(const struct endpoint_request *r, struct err *why);
 /* Is it a page of one process, and not of all? */
 bool endpoint_is_of_one(enum endpoint endpoint);
 
-/* How many bytes a request for names may have: some 100000 addresses. */
+/* Maximum body of a request for names, in bytes: some 100000 addresses. */
 #define ENDPOINT_BODY_CAP (2 << 20)
 #define ENDPOINT_ADDRS_CAP 131072
 struct endpoint_addrs {
-	uint64_t *addrs; /* to be freed */
+	uint64_t *addrs; /* the caller frees it */
 	size_t addr_cnt;
 };
 /* "0x7f12+0x3456", hexadecimal. -EINVAL with a sentence in why; -ENOMEM. */

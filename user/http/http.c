@@ -2,13 +2,12 @@
 /*
  * http.c - see http.h.
  *
- * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there
- * are no threads. It times out clients that say nothing; one that sends a byte now and then is ended
- * by connections.c, which also decides who gives way when there are many.
+ * libmicrohttpd parses and sends; it is polled from outside through its epoll descriptor, so there are no threads.
+ * It times out silent clients; connections.c ends those that send a byte now and then, and decides which one is
+ * ended when there are many.
  *
- * A held exchange is a suspended connection, which the library does not look at: whether its client
- * has gone is looked after here as well. One that closes its half and still reads is taken for
- * gone, too (as Go does).
+ * A held exchange is a suspended connection, which the library ignores: this file also checks whether its client
+ * has gone. A client that closes its half and still reads counts as gone, too (as in Go).
  */
 #include "http/http.h"
 
@@ -31,27 +30,27 @@
 #include "http/listen.h"
 #include "http/token.h"
 
-/* With those that are held, and a few that have been ended and are not closed yet. */
+/* Includes held connections, and a few that are ended but not closed yet. */
 #define SOCKETS_CAP (2 * CONNECTIONS_CAP)
-#define MEMORY_BYTES (32 << 10) /* per connection: the header, and what is being sent */
+#define MEMORY_BYTES (32 << 10) /* per connection: the header, and data being sent */
 #define FILE_BLOCK_BYTES (16 << 10)
 #define POLICY_REST "base-uri 'none'; frame-ancestors 'none'; form-action "
-#define SILENCE_S 10 /* nothing comes, nothing goes */
-#define BODIES_BYTES_CAP (16 << 20) /* of all requests that are under way */
+#define SILENCE_S 10 /* nothing received, nothing sent */
+#define BODIES_BYTES_CAP (16 << 20) /* of all requests in progress */
 
 struct http_exchange {
 	struct http_exchange *next;
 	struct http_exchange **link;
 	struct http_server *server;
 	struct MHD_Connection *mhd;
-	struct MHD_Response *response; /* of an answer that came while it was held */
+	struct MHD_Response *response; /* an answer that came while it was held */
 	unsigned status;
 	const char *path;
-	int fd; /* of the connection */
+	int fd; /* the connection's */
 	char *body;
 	size_t body_bytes, body_cap;
 	bool is_head, is_post;
-	bool is_admitted; /* the handler has been asked, or need not be */
+	bool is_admitted; /* the handler was called, or need not be */
 	bool has_answer;
 	bool is_held;
 	enum MHD_Result queued;
@@ -62,13 +61,13 @@ struct http_server {
 	struct listen_socket socket;
 	struct http_ops ops;
 	void *ctx;
-	char token[TOKEN_BYTES_CAP + 1]; /* "": none is asked for */
-	char name[LISTEN_HOST_BYTES]; /* the HOST that it was told to listen on, or "" */
-	const char *open_path; /* "": all pages want it */
+	char token[TOKEN_BYTES_CAP + 1]; /* "": none is needed */
+	char name[LISTEN_HOST_BYTES]; /* HOST of the listen option, or "" */
+	const char *open_path; /* "": all pages need the token */
 	struct connections connections;
 	struct http_exchange *exchanges;
-	size_t bodies_bytes; /* room for those of all exchanges */
-	bool is_closing; /* who answers may be gone */
+	size_t bodies_bytes; /* reserved for the bodies of all exchanges */
+	bool is_closing; /* handlers may be gone */
 	int epoll_fd;
 };
 
@@ -100,7 +99,7 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **of_socke
 					     client ? client->client_addr : NULL);
 }
 
-/* NULL: there was no memory for it. */
+/* NULL: there was no memory for one. */
 static struct connection *connection_of(struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *info =
@@ -159,7 +158,7 @@ static bool has_body(struct MHD_Connection *mhd)
 	       MHD_lookup_connection_value(mhd, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
-/* "Basic ..." with the token as password and any name: what `go tool pprof http://x:TOKEN@HOST/` sends. */
+/* True for "Basic ..." with the token as password and any name, which `go tool pprof http://x:TOKEN@HOST/` sends. */
 static bool has_password(const struct http_exchange *x)
 {
 	char *password = NULL, *name = MHD_basic_auth_get_username_password(x->mhd, &password);
@@ -203,8 +202,8 @@ static unsigned int header_cnt(const struct http_exchange *x, const char *name)
 }
 
 /*
- * Is the header such that what stands in between cannot take it for something else than we do? RFC 9112, 3.2:
- * one Host, that is one; 6.3: one length of the body. NULL, or what is wrong.
+ * Return what is wrong if a proxy could read the header in another way than we do, or NULL. RFC 9112, 3.2: exactly
+ * one valid Host; 6.3: one length of the body.
  */
 static const char *find_ambiguity(const struct http_exchange *x, const char *version)
 {
@@ -226,7 +225,7 @@ static const char *find_ambiguity(const struct http_exchange *x, const char *ver
 	return NULL;
 }
 
-/* A page of somebody else whose name leads here asks for that name. */
+/* A foreign page whose name leads here asks for that name. */
 static bool is_for_us(const struct http_exchange *x)
 {
 	const char *host =
@@ -236,7 +235,7 @@ static bool is_for_us(const struct http_exchange *x)
 	       listen_is_own_name(host, x->server->name);
 }
 
-/* Room for a body that is to come. */
+/* Reserve room for the coming body. */
 static void expect_body(struct http_exchange *x, size_t cap)
 {
 	const char *text = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND,
@@ -257,8 +256,8 @@ static void expect_body(struct http_exchange *x, size_t cap)
 }
 
 /*
- * What is not for anybody here. An answer at this time, when the header has been read, ends the
- * connection: a body is never read. That of a stranger is not either.
+ * Answer requests that no handler takes. An answer now, after the header was read, ends the connection: a body is
+ * never read, nor is that of a client without the token.
  */
 static void refuse(struct http_exchange *x, const char *method, const char *version)
 {
@@ -318,7 +317,7 @@ static struct http_exchange *begin_exchange(struct http_server *s, struct MHD_Co
 	return x;
 }
 
-/* The library gives no more than the header has said. */
+/* The library passes no more bytes than the header announced. */
 static enum MHD_Result take_body(struct http_exchange *x, const char *upload, size_t bytes)
 {
 	if (bytes > x->body_cap - x->body_bytes)
@@ -328,8 +327,8 @@ static enum MHD_Result take_body(struct http_exchange *x, const char *upload, si
 	return MHD_YES;
 }
 
-/* Called for a request when its header is there, for each piece of a body, and at its end; once more
- * after it was held. */
+/* Called for a request when its header is there, for each piece of a body, at its end, and once more after it was
+ * held. */
 static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const char *url,
 				 const char *method, const char *version, const char *upload,
 				 size_t *upload_bytes, void **of_request)
@@ -375,9 +374,8 @@ static ssize_t no_body(void *ctx, uint64_t off, char *buf, size_t bytes)
 }
 
 /*
- * A body that is a file. Not by MHD's own way, which is sendfile(): that may send less than it was
- * asked for while the socket has room (a signal, pages that come in pieces), and who waits for the
- * edge of a socket that can be written then waits for ever.
+ * Read a body from a file. MHD's own way is sendfile(), which may send less than asked for while the socket has
+ * room (a signal, pages that come in pieces): waiting for the edge of a writable socket would then never end.
  */
 static ssize_t file_body(void *ctx, uint64_t off, char *buf, size_t bytes)
 {
@@ -395,7 +393,7 @@ static void file_body_end(void *ctx)
 	free(fd);
 }
 
-/* fd is owned by the response from here on. */
+/* The response owns fd from here on. */
 static struct MHD_Response *file_response(int fd)
 {
 	struct MHD_Response *r = NULL;
@@ -435,8 +433,8 @@ static void add_headers(const struct http_exchange *x, struct MHD_Response *r,
 	MHD_add_response_header(r, "Content-Type", a->type ? a->type : "text/plain; charset=utf-8");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Cache-Control", "no-store");
-	/* The pages have links and one style: whatever else a name of a process might bring in is
-	 * nothing, and nobody puts them into a page of his own to have them clicked. */
+	/* The pages have links and one style. Anything else that a process's name might bring in is inactive, and
+	 * no other page can embed these to have them clicked. */
 	MHD_add_response_header(
 		r, "Content-Security-Policy",
 		a->has_script ? "default-src 'none'; script-src 'self'; "
@@ -468,7 +466,7 @@ void http_reply(struct http_exchange *x, const struct http_answer *a)
 
 	x->has_answer = true;
 	if (!r) {
-		/* No memory: the connection is closed, which the client takes for a failure. */
+		/* No memory: the connection is closed, which the client treats as a failure. */
 		x->queued = MHD_NO;
 		r = x->is_held ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) :
 				 NULL;
@@ -550,7 +548,7 @@ int http_each_arg(struct http_exchange *x, http_arg_fn fn, void *ctx)
 	return w.result;
 }
 
-/* As the library does it, but what would end a string, or begin another name of a path, stays. */
+/* As in the library, but an escape stays if it would end a string or begin another name of a path. */
 static size_t unescape(void *ctx, struct MHD_Connection *mhd, char *text)
 {
 	char *to = text;
@@ -642,13 +640,13 @@ void http_close(struct http_server *s)
 {
 	if (!s)
 		return;
-	s->is_closing = true; /* more may be asked while these are sent */
+	s->is_closing = true; /* requests may come while these are sent */
 	if (s->mhd) {
 		for (struct http_exchange *x = s->exchanges; x; x = x->next)
 			if (x->is_held)
 				http_error(x, MHD_HTTP_SERVICE_UNAVAILABLE, "heaptap ends\n");
 		MHD_run(s->mhd);
-		MHD_run(s->mhd); /* sends what the first has resumed */
+		MHD_run(s->mhd); /* sends the answers that the first call resumed */
 		MHD_stop_daemon(s->mhd); /* closes the socket */
 		if (s->socket.unix_path)
 			unlink(s->socket.unix_path);

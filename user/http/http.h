@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http.h - a small HTTP server in somebody else's event loop, on top of libmicrohttpd.
+ * http.h - a small HTTP server in the caller's event loop, on top of libmicrohttpd.
  *
- * It listens on HOST:PORT or on a unix socket, lets in who has the token, and hands over requests
- * that are GET or HEAD without a body, or POST where the handler takes one. Everything is bounded:
- * connections, header and body bytes (and those of all bodies together), the time that a client may
- * take to ask and to read. A handler answers with http_reply() at once, or calls http_hold() and
- * answers later.
+ * It listens on HOST:PORT or on a unix socket, lets in clients that have the token, and hands over requests that
+ * are GET or HEAD without a body, or POST where the handler takes one. Everything is bounded: connections, header
+ * and body bytes (and those of all bodies together), the time that a client may take to ask and to read. A handler
+ * answers with http_reply() at once, or calls http_hold() and answers later.
  *
- * Nothing of a request reaches the file system, and a path with an escaped NUL or slash in it is
- * none of ours. Without a token, on an address, it only answers to the names of this machine that
- * no name server can give away: a web page of somebody else could else have its own name lead here
- * and read the profiles.
+ * Nothing of a request reaches the file system, and a path with an escaped NUL or slash in it matches no page.
+ * Without a token, on an address, it answers only to those names of this machine that no name server can give away:
+ * otherwise a web page of somebody else could have its own name lead here and read the profiles.
  */
 #ifndef HT_HTTP_HTTP_H
 #define HT_HTTP_HTTP_H
@@ -28,14 +26,14 @@ struct http_server;
 
 struct http_options {
 	const char *listen; /* "HOST:PORT", "[V6]:PORT", "unix:PATH" */
-	const char *token; /* NULL: none is asked for, which is refused off loopback */
-	/* A page that needs no token, because whoever asks for it can have none (the probes of a
-	 * service manager) and it tells nothing. NULL: none. Must stay. */
+	const char *token; /* NULL: none is needed, which is refused off loopback */
+	/* A page that needs no token, because its clients can have none (the probes of a service manager) and it
+	 * tells nothing. NULL: none. Must stay. */
 	const char *open_path;
 };
 
 struct http_ops {
-	/* How many bytes of a body a POST to this path may have; 0: there is no POST. */
+	/* Return how many bytes of body a POST to this path may have; 0: no POST. */
 	size_t (*body_cap)(void *ctx, const char *path);
 	/* Must end with http_reply() or http_hold(). */
 	void (*on_request)(void *ctx, struct http_exchange *x);
@@ -48,41 +46,40 @@ struct http_answer {
 	const char *type; /* of the body; NULL: text/plain */
 	const char *file_name; /* not NULL: Content-Disposition attachment */
 	const char *text; /* the body, copied... */
-	size_t text_bytes; /* 0: as strlen() says */
-	/* ... or, when text is NULL, a file from its start, which is owned from here on; -1: only the
-	 * header is wanted, and how long the body would be is not known. */
+	size_t text_bytes; /* 0: strlen() of text */
+	/* ... or, when text is NULL, a file from its start, owned by the server from here on; -1: only the header
+	 * is wanted, and the length of the body is not known. */
 	int fd;
 	bool is_go_error; /* X-Go-Pprof: 1 */
-	bool has_form; /* it leads to a page of this server; not with has_script */
-	bool has_script; /* a page with a script and a style of this server, else there is none that runs */
+	bool has_form; /* a form that leads to a page of this server; not with has_script */
+	bool has_script; /* a page with a script and a style of this server; else no script runs */
 };
 
-/* On failure why says what is wrong, and what to do. */
+/* On failure why says what is wrong and what to do. */
 int http_open(const struct http_options *opts, const struct http_ops *ops, void *ctx,
 	      struct http_server **ret, struct err *why);
-/* Held exchanges are answered with 503 first, and so is what is asked meanwhile: no ops are called
- * but body_cap. */
+/* Answers held exchanges with 503 first, and requests that come meanwhile, too: no ops are called but body_cap. */
 void http_close(struct http_server *s);
 
-/* From the next request on; NULL: none, which is refused off loopback (-EPERM, and why). Connections
- * that are open stay. */
+/* Use this token from the next request on; NULL: none, which is refused off loopback (-EPERM, and why). Open
+ * connections stay. */
 int http_set_token(struct http_server *s, const char *token, struct err *why);
 
-/* Where it listens: "http://127.0.0.1:7676/", or "unix:PATH". */
+/* The address of the server: "http://127.0.0.1:7676/", or "unix:PATH". */
 const char *http_address(const struct http_server *s);
 /* Readable when http_run() has something to do. */
 int http_fd(const struct http_server *s);
 int http_run(struct http_server *s);
-/* Milliseconds until http_run() is due whatever the descriptor says; -1: none. */
+/* Milliseconds until http_run() is due even if the descriptor is not readable; -1: none. */
 int http_wait_ms(const struct http_server *s);
-/* Ends connections of clients that are too slow, or have gone. Call a few times a second. */
+/* End connections of clients that are too slow, or have gone. Call a few times a second. */
 void http_end_slow(struct http_server *s);
 
 const char *http_path(const struct http_exchange *x);
-/* Value of a header of the request (the first of them), or NULL. */
+/* The value of a header of the request (the first of that name), or NULL. */
 const char *http_header(const struct http_exchange *x, const char *name);
 bool http_is_post(const struct http_exchange *x);
-/* Of a POST; not terminated. */
+/* The body of a POST; not terminated. */
 const char *http_body(const struct http_exchange *x, size_t *ret_bytes);
 bool http_is_head(const struct http_exchange *x);
 /* fn returns non-zero to stop with that value; value is "" for "?key". */

@@ -14,15 +14,15 @@
 #include "base/write_all.h"
 
 #define CONNECT_S 10L
-#define ANSWER_KEPT 160 /* of what the server says is wrong */
+#define ANSWER_KEPT 160 /* of the server's error text */
 
 struct download {
 	CURL *easy;
 	int fd;
 	size_t bytes;
-	char answer[ANSWER_KEPT + 1]; /* of one that is no file */
+	char answer[ANSWER_KEPT + 1]; /* the text, if the answer is no file */
 	size_t answer_len;
-	int err; /* of writing */
+	int err; /* from writing */
 };
 
 bool http_get_is_url(const char *text)
@@ -80,7 +80,7 @@ static CURLcode set_up(struct download *d, const char *url, const char *token,
 	return rc;
 }
 
-/* What the server says is wrong, in one line. */
+/* Put the server's error into one line. */
 static int explain_status(struct download *d, bool has_token, struct err *why)
 {
 	long status = status_of(d);

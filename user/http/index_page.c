@@ -14,7 +14,7 @@
 #define LINE_WIDTH 120
 #define LINE_HEIGHT 24
 
-/* Of the last hour; of who has just come there is none yet. */
+/* The line covers the last hour; a new process has none yet. */
 static void put_line(const struct serve_view *v, pid_t pid, FILE *out)
 {
 	float values[INUSE_PAST_HOUR_CNT];

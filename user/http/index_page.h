@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_page.h - the page at "/": who is followed, what they hold, and where to get it. Pure. */
+/* index_page.h - the page at "/": the followed processes, what they hold, and links to their profiles. Pure. */
 #ifndef HT_HTTP_INDEX_PAGE_H
 #define HT_HTTP_INDEX_PAGE_H
 
@@ -8,7 +8,7 @@
 
 struct serve_view;
 
-/* HTML; names of processes are somebody else's bytes and are escaped. */
+/* Writes HTML; names of processes are foreign bytes and are escaped. */
 void index_page_write(const struct serve_view *v, bool is_live, FILE *out);
 
 #endif

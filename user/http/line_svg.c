@@ -44,7 +44,7 @@ void line_svg_write(const float *values, size_t cnt, size_t slot_cnt, unsigned w
 			is_drawing = false;
 			continue;
 		}
-		/* a point alone is drawn, too */
+		/* draw a single point, too */
 		fprintf(out, is_drawing ? "L%.0f %.1f" : "M%.0f %.1fh1",
 			(double)i * width / (double)points,
 			1 + (height - 2) * (top > 0 ? 1 - (double)(value / top) : 1.0));

@@ -35,7 +35,7 @@ int listen_parse(const char *text, char host[static LISTEN_HOST_BYTES], const ch
 		if (end <= begin || *end != ']')
 			return -EINVAL;
 	} else if (memchr(text, ':', (size_t)(colon - text))) {
-		return -EINVAL; /* V6 without brackets: where does the port begin? */
+		return -EINVAL; /* V6 without brackets: the port's beginning is unclear */
 	}
 	if (end <= begin || end - begin >= LISTEN_HOST_BYTES)
 		return -EINVAL;
@@ -99,7 +99,7 @@ static bool is_loopback(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-/* The address that the kernel says, which has the port even if 0 was asked for. */
+/* Ask the kernel for the address: it has the port even if 0 was requested. */
 static int name_inet(struct listen_socket *s)
 {
 	struct sockaddr_storage ss = { 0 };
@@ -126,7 +126,7 @@ static int open_inet(const struct addrinfo *ai, struct listen_socket *s)
 	s->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return -errno;
-	/* A port whose last connections are still in TIME_WAIT may be taken; one in use may not. */
+	/* A port whose last connections are still in TIME_WAIT may be used; one in use may not. */
 	if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(s->fd, ai->ai_addr, ai->ai_addrlen) || listen(s->fd, BACKLOG))
 		err = -errno;
@@ -139,7 +139,7 @@ static int open_inet(const struct addrinfo *ai, struct listen_socket *s)
 	return err;
 }
 
-/* To be freed. */
+/* The caller frees *ret. */
 static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, struct err *why)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -196,7 +196,7 @@ int listen_check(const char *text, bool must_be_local, struct err *why)
 	return err;
 }
 
-/* Left over by a program that was killed? */
+/* Was it left by a program that was killed? */
 static bool is_stale(const struct sockaddr_un *sun)
 {
 	struct stat st;
@@ -215,14 +215,14 @@ static bool is_stale(const struct sockaddr_un *sun)
 
 static int bind_unix(int fd, const struct sockaddr_un *sun)
 {
-	mode_t old_mask = umask(0177); /* no moment in which others may connect */
+	mode_t old_mask = umask(0177); /* at no moment may others connect */
 	int err = bind(fd, (const struct sockaddr *)sun, sizeof(*sun)) ? -errno : 0;
 
 	umask(old_mask);
 	return err;
 }
 
-/* Who can change the folder of a socket can put his own there. */
+/* Anybody who can change the folder of a socket can put his own there. */
 static int check_folder(const char *path, struct err *why)
 {
 	char folder[PATH_MAX];

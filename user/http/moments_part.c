@@ -2,8 +2,8 @@
 /*
  * moments_part.c - see process_page_priv.h.
  *
- * Moments are told by what the clock said then, and by how long ago that was, which is right whatever the clock did
- * since. A page that is fetched again would forget what was chosen, so that the form is on the still one.
+ * Moments are shown by the wall clock's time then, and by how long ago that was, which is right even if the clock
+ * was set since. A page that reloads would forget the choice, so the form is only on the still one.
  */
 #include "http/process_page_priv.h"
 
@@ -34,7 +34,7 @@ static double seconds_between(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_S : 0;
 }
 
-/* Until the last moment, from about so long ago. */
+/* Write links that compare the last moment with one about this long ago. */
 static void put_links(const struct stack_past_moment *m, size_t cnt, FILE *out)
 {
 	static const double least_s[] = { 60, 300, 1200, 3600, 21600, 86400 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page_parts.h - what the pages for people have in common. Internal to index_page.c and process_page.c. */
+/* page_parts.h - common parts of the pages for people. Internal to index_page.c and process_page.c. */
 #ifndef HT_HTTP_PAGE_PARTS_H
 #define HT_HTTP_PAGE_PARTS_H
 
@@ -13,17 +13,17 @@ struct serve_kept;
 struct serve_process;
 struct serve_view;
 
-/* A live page is fetched again by the browser, without a script. */
+/* The browser fetches a live page again after this, without a script. */
 #define PAGE_LIVE_S 10
-/* Up to its title, which is the heading, too. */
+/* Write the beginning of a page, up to its title, which is the heading, too. */
 void page_begin(const char *title, bool is_live, FILE *out);
 void page_end(FILE *out);
-/* Somebody else's bytes, as text. */
+/* Write foreign bytes as text. */
 void page_put_text(const char *text, FILE *out);
 const char *page_bytes(double bytes, char buf[UNITS_BUF]);
-/* The probes' share of its CPU time, and what is given up for it. */
+/* Write the probes' share of its CPU time, and what is given up for it. */
 void page_put_overhead(const struct serve_process *p, FILE *out);
-/* A row of a saved profile; base: of links to /pid/, as "pid/" or "../". */
+/* Write a row of a saved profile; base: of links to /pid/, such as "pid/" or "../". */
 void page_put_kept(const struct serve_kept *k, const char *base, FILE *out);
 #define PAGE_KEPT_TITLES "<th>pid<th>name<th>in use<th>size<th>taken<th>profile<th>why\n"
 void page_put_losses(const struct serve_view *v, FILE *out);

@@ -36,8 +36,8 @@ static void put_now(const struct serve_process *p, FILE *out)
 	fputs("</p>\n", out);
 }
 
-/* Between the first and the last that is known. It may be chance within the error bars of two moments, which are
- * taken to be as wide as that of now. */
+/* Write the growth between the first and the last known value. It may be chance within the error bars of two
+ * moments, each taken to be as wide as now. */
 static void put_growth(const float *values, size_t cnt, double error_bytes, FILE *out)
 {
 	size_t first = 0, last = cnt;

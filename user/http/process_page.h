@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_page.h - the page at "/pid/N/": what one process holds, held, and costs, and where to see more. Pure. */
+/* process_page.h - the page at "/pid/N/": what one process holds, held and costs, and links to more. Pure. */
 #ifndef HT_HTTP_PROCESS_PAGE_H
 #define HT_HTTP_PROCESS_PAGE_H
 
@@ -9,9 +9,10 @@
 struct serve_process;
 struct serve_view;
 
-/* A line of the page, once: the place of what grows by stack (report.h), which takes a while. No name looks like it. */
+/* A line of the page, once: the place for what grows by stack (report.h), which takes a while. No name looks like
+ * it. */
 #define PROCESS_PAGE_STACKS "<!-- stacks -->\n"
-/* p: one of v's. HTML; names are somebody else's bytes and are escaped. */
+/* p: one of v's. Writes HTML; names are foreign bytes and are escaped. */
 void process_page_write(const struct serve_view *v, const struct serve_process *p, bool is_live,
 			FILE *out);
 

@@ -63,7 +63,7 @@ bool token_equal(const char *given, const char *token)
 	size_t given_len = strlen(given), token_len = strlen(token);
 	volatile uint8_t differs = given_len != token_len;
 
-	/* Every byte of what was given is compared with some byte of the token. */
+	/* Compare every given byte with some byte of the token. */
 	for (size_t i = 0; i < given_len; i++)
 		differs |= (uint8_t)given[i] ^ (uint8_t)token[token_len ? i % token_len : 0];
 	return !differs;

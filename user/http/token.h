@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * token.h - the secret that clients must know.
- */
+/* token.h - the secret that clients must have. */
 #ifndef HT_HTTP_TOKEN_H
 #define HT_HTTP_TOKEN_H
 
@@ -14,12 +12,12 @@ struct err;
 #define TOKEN_BYTES_CAP 512
 
 /*
- * The first line of a file that nobody but its owner (us, or root) may read. buf has room for
- * TOKEN_BYTES_CAP + 1. On failure why says what is wrong and what to do.
+ * Read the first line of a file that nobody but its owner (us, or root) may read. buf has room for TOKEN_BYTES_CAP
+ * + 1. On failure why says what is wrong and what to do.
  */
 int token_read(const char *path, char *buf, struct err *why);
 
-/* Takes as long for a wrong token as for the right one; the length of `given` may show. */
+/* Takes equally long for a wrong token and the right one; the length of `given` may show. */
 bool token_equal(const char *given, const char *token);
 
 /* Is an Authorization header "Bearer TOKEN"? It may be NULL. */

@@ -2,8 +2,8 @@
 /*
  * inuse_past.c - see inuse_past.h.
  *
- * Time is cut into slots. A process has a ring of the slots of an hour and one of those of a day, which are
- * DAY_STEPS of the former; what nobody looked at (the machine slept) is not known.
+ * Time is cut into slots. A process has a ring of slots for an hour and one for a day; a slot of a day is DAY_STEPS
+ * slots of an hour. Slots in which nobody looked (the machine slept) are not known.
  */
 #include "metrics/inuse_past.h"
 
@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct process) <= INUSE_PAST_PROCESS_BYTES, "the bound ho
 struct inuse_past {
 	VEC(struct process *) all;
 	struct hmap by_pid; /* pid_t -> index in all */
-	uint64_t slot; /* of the moment; 0: there was none */
+	uint64_t slot; /* of the current moment; 0: there was none */
 };
 
 int inuse_past_new(struct inuse_past **ret)
@@ -121,15 +121,15 @@ int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double by
 
 	if (err)
 		return err;
-	if (!one->last || one->since_ns != since_ns) { /* another one had this pid, or none */
+	if (!one->last || one->since_ns != since_ns) { /* new, or another process with this pid */
 		one->since_ns = since_ns;
 		one->first = p->slot;
 		one->last = 0;
 	}
-	if (one->last == p->slot) /* it was added already */
+	if (one->last == p->slot) /* already added */
 		return 0;
 	slot = one->last ? one->last + 1 : p->slot;
-	/* After a day nothing of before is left anyway. */
+	/* After a day nothing older is left anyway. */
 	if (p->slot - slot > INUSE_PAST_DAY_CNT * INUSE_PAST_DAY_STEPS)
 		one->first = slot = p->slot;
 	for (; slot < p->slot; slot++)
@@ -159,7 +159,7 @@ int inuse_past_end(struct inuse_past *p)
 	return err;
 }
 
-/* Those of a ring from slot or point `first` to `last`. */
+/* Copy slots or points `first` to `last` out of a ring. */
 static size_t copy(const float *ring, size_t ring_cnt, uint64_t first, uint64_t last, float *ret)
 {
 	size_t cnt = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inuse_past.h - what each process held: every ten seconds of the last hour, and the most of each five minutes of the
- * last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most INUSE_PAST_PROCESSES_CAP of them.
+ * inuse_past.h - what each process held: every ten seconds of the last hour, and the maximum of each five minutes
+ * of the last day. Pure, and bounded: INUSE_PAST_PROCESS_BYTES for each process, at most INUSE_PAST_PROCESSES_CAP
+ * of them.
  */
 #ifndef HT_METRICS_INUSE_PAST_H
 #define HT_METRICS_INUSE_PAST_H
@@ -13,7 +14,7 @@
 
 #define INUSE_PAST_STEP_S 10
 #define INUSE_PAST_HOUR_CNT 360
-#define INUSE_PAST_DAY_STEPS 30 /* that are one point of the day */
+#define INUSE_PAST_DAY_STEPS 30 /* steps in one point of the day */
 #define INUSE_PAST_DAY_CNT 288
 #define INUSE_PAST_PROCESSES_CAP 4096 /* as many as are followed */
 #define INUSE_PAST_PROCESS_BYTES (4 * (INUSE_PAST_HOUR_CNT + INUSE_PAST_DAY_CNT) + 32)
@@ -23,21 +24,21 @@ struct inuse_past;
 int inuse_past_new(struct inuse_past **ret);
 void inuse_past_free(struct inuse_past *p);
 
-/* Begins a moment; time_ns never goes back. false: it is none yet, the one before is not long enough ago. */
+/* Begin a moment; time_ns never goes back. false: too soon after the previous moment, none has begun. */
 bool inuse_past_begin(struct inuse_past *p, uint64_t time_ns);
 /*
- * since_ns: since when it is followed. It tells who has a pid after another one, or is followed again: its past begins
- * anew; an exec keeps it. bytes: NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many processes, and this one has no
- * past.
+ * Add what a process holds. since_ns: when following it began; another since_ns (the pid was reused, or is followed
+ * again) begins a new past, an exec does not. bytes NAN: not known. 0, -ENOMEM; -ENOSPC: there are too many
+ * processes, and this one has no past.
  */
 int inuse_past_add(struct inuse_past *p, pid_t pid, uint64_t since_ns, double bytes);
 /* Is there no room for one more? */
 bool inuse_past_is_full(const struct inuse_past *p);
-/* Those that were not added are forgotten. -ENOMEM. */
+/* End the moment; processes that were not added are forgotten. -ENOMEM. */
 int inuse_past_end(struct inuse_past *p);
 
-/* Points of a process, the oldest first, as far apart as said above, NAN where it is not known; the last is that of
- * the last moment. Returns how many there are; 0: it has no past. */
+/* The points of a process, the oldest first, at the intervals above, NAN where not known; the last one is of the
+ * last moment. Return their number; 0: it has no past. */
 size_t inuse_past_hour(const struct inuse_past *p, pid_t pid,
 		       float ret[static INUSE_PAST_HOUR_CNT]);
 size_t inuse_past_day(const struct inuse_past *p, pid_t pid, float ret[static INUSE_PAST_DAY_CNT]);

@@ -32,7 +32,7 @@ static bool text_is(const char *text, size_t len, const char *want)
 	return len == strlen(want) && !strncasecmp(text, want, len);
 }
 
-/* Without the blanks around it. */
+/* Remove blanks around it. */
 static void trim(const char **text, size_t *len)
 {
 	while (*len && (**text == ' ' || **text == '\t')) {
@@ -83,7 +83,7 @@ static void parse_parameter(const char *text, size_t len, struct media_range *r)
 	}
 }
 
-/* The next range of *pos, which moves behind it; false at the end. */
+/* Read the next range at *pos, and move *pos behind it; false at the end. */
 static bool next_range(const char **pos, struct media_range *ret)
 {
 	const char *text = *pos;
@@ -140,7 +140,7 @@ static const char *type_name(const struct metric_text *m)
 	return "gauge";
 }
 
-/* What is added to the family's name in samples. */
+/* The end of the family's name in samples. */
 static const char *suffix(const struct metric_text *m)
 {
 	switch (m->family->type) {
@@ -204,14 +204,14 @@ void metric_label(struct metric_text *m, const char *key, const char *value)
 	fputc('"', m->out);
 }
 
-/* The longest whole numbers that a double holds. */
+/* The largest whole numbers that a double holds exactly. */
 #define WHOLE_MAX 9007199254740992.0
 
-/* From here on 15 digits do not tell one whole number from the next. */
+/* From here on 15 digits do not distinguish neighbouring whole numbers. */
 #define FRACTION_MAX 1e15
 
-/* Whole ones as they are, for rounded ones do not add up. What is larger is never printed as less, or
- * a counter would seem to begin again. */
+/* Write whole numbers exactly, because rounded ones do not add up. A larger number is never printed as a smaller
+ * one, or a counter would seem to restart. */
 static void put_number(double value, FILE *out)
 {
 	char text[32];

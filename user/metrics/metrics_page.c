@@ -2,8 +2,8 @@
 /*
  * metrics_page.c - see metrics_page.h.
  *
- * A metric is a line in a table: the family, and the field of view.h that it shows. A new one of
- * a process, a scope, a push target or heaptap itself needs a field and a line here, and no more.
+ * Each metric is a line in a table: the family, and the field of view.h that it shows. A new metric of a process, a
+ * scope, a push target or heaptap itself only needs a field and a line here.
  */
 #include "metrics/metrics_page.h"
 
@@ -13,7 +13,7 @@
 
 #include "metrics/view.h"
 
-/* A family whose samples are the fields at offset, doubles, of structs of one kind. */
+/* A family whose samples are the doubles at offset in structs of one kind. */
 struct field_family {
 	struct metric_family family;
 	size_t offset;
@@ -72,7 +72,7 @@ static const struct field_family process_families[] = {
 		"heaptap serve --tap knows it of a busy process too."),
 };
 
-/* The sum over the series of a process is the process. */
+/* The series of a process sum up to the process. */
 static const struct field_family scope_families[] = {
 	SCOPE(inuse_bytes, "heaptap_scope_inuse_bytes", METRIC_GAUGE, "bytes",
 	      "Bytes in use by scope and thread pool. The largest of a process have series of their "
@@ -133,7 +133,7 @@ static const struct field_family map_families[] = {
 	    "heaptap_losses_total."),
 };
 
-/* One value each. */
+/* Families with one value each. */
 static const struct field_family view_families[] = {
 	VIEW(sample_cnt, "heaptap_samples", METRIC_COUNTER, NULL, "Allocations sampled."),
 	VIEW(rate_bytes, "heaptap_sample_rate_bytes", METRIC_GAUGE, "bytes",

@@ -2,9 +2,9 @@
 /*
  * metrics_page.h - the page at "/metrics". Pure.
  *
- * Families of a process have the labels pid, comm, exe and container, all of them the same ones, so
- * that a query can set one against the other: heaptap_inuse_bytes / heaptap_target_resident_bytes.
- * Families heaptap_scope_* have pid, comm, scope and thread (the thread's pool).
+ * All families of a process have the same labels pid, comm, exe and container, so that a query can divide one by
+ * the other: heaptap_inuse_bytes / heaptap_target_resident_bytes. Families heaptap_scope_* have pid, comm, scope
+ * and thread (the thread's pool).
  */
 #ifndef HT_METRICS_PAGE_H
 #define HT_METRICS_PAGE_H

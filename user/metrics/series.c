@@ -12,8 +12,8 @@
 #include "profile/profile.h"
 #include "push/profile_copy.h"
 
-/* Rows whose group and stack are the same are neighbours of order: all from i on become one.
- * Returns the first after them. */
+/* Rows with the same group and stack are neighbours in order: sum up those from i on. Return the first row after
+ * them. */
 static size_t sum_equal_rows(const struct series_groups *g, size_t i, int64_t *sums,
 			     bool *ret_is_zero)
 {
@@ -65,7 +65,7 @@ static int saved_series(struct series_set *set, const struct series_groups *g, u
 	return 0;
 }
 
-/* All rows of the group that begins at *i. */
+/* Make the profile of the group that begins at *i. */
 static int split_one(struct series_set *set, const struct series_groups *g, size_t *i,
 		     int64_t *sums)
 {
@@ -121,7 +121,7 @@ void series_release(struct series_set *set)
 	set->folded_cnt = 0;
 }
 
-/* The group's labels as those of a row, in room for all of them. */
+/* Write the group's labels as labels of a row; labels has room for all. */
 static int row_labels(struct profile_copy *c, const struct series_groups *g, uint32_t group,
 		      struct profile_label *labels)
 {

@@ -13,12 +13,12 @@
 #include "profile/profile.h"
 #include "profile/thread_pool.h"
 
-/* What Pyroscope accepts by default: 30 labels of a series, values of 2048 bytes. Those of the
- * whole profile need their share. */
+/* Pyroscope accepts by default 30 labels of a series, and values of 2048 bytes. The labels of the whole profile
+ * need their share. */
 #define PAIRS_MAX 16
 #define VALUE_BYTES_MAX 2048
 #define NAME_BYTES_MAX 128
-/* Two ids and their separators, for each pair. */
+/* For each pair: two ids and their separators. */
 #define KEY_BYTES (PAIRS_MAX * 44)
 
 struct pair_list {
@@ -38,7 +38,7 @@ static int64_t add_value(struct series_groups *g, const char *value)
 	return strset_add_n(g->texts, value, n);
 }
 
-/* Sorted in; a key that is there already keeps its value. One too many is left out. */
+/* Insert a pair in order; an existing key keeps its value. One pair too many is left out. */
 static int add_pair(struct series_groups *g, struct pair_list *list, const char *key,
 		    const char *value)
 {
@@ -61,13 +61,13 @@ static int add_pool(struct series_groups *g, struct pair_list *list, const char 
 {
 	char pool[256];
 
-	/* A name that long is none of the kernel's; it stands as it is. */
+	/* A name this long is not the kernel's; use it as it is. */
 	if (thread_pool_name(thread, pool, sizeof(pool)) < 0)
 		return add_pair(g, list, "thread", thread);
 	return add_pair(g, list, "thread", pool);
 }
 
-/* The group of these labels, made when there is none. */
+/* Return the group of these labels; add it if it is new. */
 static int64_t intern_group(struct series_groups *g, const struct pair_list *list)
 {
 	struct series_group group = { .pair_first = g->pairs.cnt, .pair_cnt = list->cnt };
@@ -100,7 +100,7 @@ static int pairs_of_pool(struct series_groups *g, const struct profile_sample *s
 	return err ? err : add_pool(g, list, thread ? thread : SERIES_NONE);
 }
 
-/* A name that Prometheus would take, and that the series does not have already. */
+/* Make a name that Prometheus accepts, and that the series does not have yet. */
 static void clean_name(const char *name, const char *const *taken, char *to, size_t cap)
 {
 	static const char prefix[] = "exported_";
@@ -181,7 +181,7 @@ static int group_rows(struct series_groups *g, pairs_fn fn, const char *const *t
 	return 0;
 }
 
-/* Index as the last resort: the order must not depend on the sort. */
+/* Compare indexes last: the order must not depend on the sort. */
 static int compare_groups(const void *a, const void *b, void *ctx)
 {
 	const struct series_groups *g = ctx;
@@ -205,7 +205,7 @@ static int64_t intern_other(struct series_groups *g, bool has_thread)
 	return err ? err : intern_group(g, &list);
 }
 
-/* The first max_cnt - 1 stay, the others become one, which comes last. */
+/* Keep the first max_cnt - 1 groups; merge the others into one, which comes last. */
 static int fold_groups(struct series_groups *g, size_t max_cnt, bool other_has_thread)
 {
 	size_t cnt = g->groups.cnt;
@@ -224,7 +224,7 @@ static int fold_groups(struct series_groups *g, size_t max_cnt, bool other_has_t
 	for (size_t i = 0; i < cnt && !err; i++)
 		g->groups.data[by_size[i]].rank = i;
 	if (!err && other >= 0) {
-		/* The group may have been there: a name of the program's, and even a large one. */
+		/* The group may exist already, and even be a large one, as the program may use that name. */
 		g->groups.data[other].rank = UINT32_MAX;
 		for (size_t i = 0; i < g->p->samples.cnt; i++)
 			if (g->groups.data[g->group_of[i]].rank >= max_cnt - 1)

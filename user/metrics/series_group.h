@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * series_group.h - the rows of a profile by what their labels come to, as series.h says it: a
- * bounded number of groups, and the order in which equal rows lie side by side. Pure.
+ * series_group.h - groups the rows of a profile by the labels that series.h keeps: a bounded number of groups, and
+ * an order in which equal rows lie side by side. Pure.
  */
 #ifndef HT_METRICS_SERIES_GROUP_H
 #define HT_METRICS_SERIES_GROUP_H
@@ -19,7 +19,7 @@ struct profile;
 struct strset;
 
 struct series_pair {
-	int64_t key, value; /* in texts */
+	int64_t key, value; /* ids in texts */
 };
 
 struct series_group {
@@ -31,17 +31,17 @@ struct series_group {
 struct series_groups {
 	const struct profile *p;
 	struct strset *texts;
-	struct strset *keys; /* what a group is, as a text: its id is the group's index + 1 */
+	struct strset *keys; /* a group as a text: its id is the group's index + 1 */
 	VEC(struct series_pair) pairs;
 	VEC(struct series_group) groups;
-	uint32_t *group_of; /* of each row; groups of the rest have become that of the rest */
+	uint32_t *group_of; /* of each row; groups that went into the rest have its number */
 	uint32_t *order; /* rows by (rank of the group, stack): the rest last */
 	size_t folded_cnt;
 };
 
-/* One group for each (scope, pool); all rows of the rest have both as "(other)". */
+/* Make one group for each (scope, pool); all rows of the rest have both as "(other)". */
 int series_groups_by_pool(const struct profile *p, size_t max_cnt, struct series_groups *ret);
-/* One group for each set of labels. */
+/* Make one group for each set of labels. */
 int series_groups_by_labels(const struct profile *p, size_t max_cnt, const char *const *taken,
 			    struct series_groups *ret);
 void series_groups_release(struct series_groups *g);

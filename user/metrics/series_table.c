@@ -11,10 +11,10 @@
 #include "base/vec.h"
 #include "metrics/series.h"
 
-/* What has none must be so much larger than what has a series. */
+/* A pair without a series must be larger than one with a series by this factor. */
 #define REPLACE_FACTOR 1.25
 
-/* A cumulative value of the program that runs now, and of all of them. */
+/* A cumulative value: of the program that runs now, and of all programs. */
 struct counter {
 	double last, value;
 };
@@ -41,7 +41,7 @@ struct process {
 struct series_table {
 	size_t max_cnt;
 	struct hmap by_pid; /* uint32_t -> struct process * */
-	VEC(const struct series_cell *) outside; /* cells that have no series */
+	VEC(const struct series_cell *) outside; /* cells without a series */
 	VEC(struct series_cell) rows;
 };
 
@@ -111,7 +111,7 @@ static void restart(struct counters *c)
 	c->bytes.last = c->objects.last = 0;
 }
 
-/* The process, as it was; its counters are ready for what its program says now. */
+/* Return the process as it was; its counters are ready for the values of its current program. */
 static struct process *get_process(struct series_table *b, const struct series_process *id)
 {
 	uint32_t key = (uint32_t)id->pid;
@@ -178,13 +178,13 @@ static struct member *find_member(const struct process *p, const struct series_c
 				NULL;
 }
 
-/* A scope and a thread of that name are not told from the rest. */
+/* A scope and a thread of that name cannot be told from the rest. */
 static bool is_named_other(const struct series_cell *cell)
 {
 	return !strcmp(cell->scope, SERIES_OTHER) && !strcmp(cell->pool, SERIES_OTHER);
 }
 
-/* Cells to their members; those that have none to b->outside, or at once to the rest. */
+/* Give cells to their members; put those without a member into b->outside, or directly into the rest. */
 static int sort_out(struct series_table *b, struct process *p, const struct series_cell *cells,
 		    size_t cnt, struct estimate *ret_rest)
 {
@@ -221,7 +221,7 @@ static int by_size(const void *a, const void *b)
 	return (l->alloc_bytes < r->alloc_bytes) - (l->alloc_bytes > r->alloc_bytes);
 }
 
-/* From 0, or with all that it has allocated when nobody counted that before. */
+/* Add a member; it counts from 0, or all that it has allocated if nobody counted that before. */
 static int add_member(struct process *p, const struct series_cell *cell, bool is_new)
 {
 	struct member m = {
@@ -259,8 +259,8 @@ static void remove_member(struct process *p, size_t i)
 }
 
 /*
- * Give series to the largest of b->outside, of which those from *ret_first on get none. What members
- * hold that lose theirs goes to *ret_rest. Without a rest before, all that is outside is new.
+ * Give series to the largest of b->outside; those from *ret_first on get none. What members that lose their series
+ * hold goes to *ret_rest. If there was no rest before, all of b->outside is new.
  */
 static int promote(struct series_table *b, struct process *p, bool had_other, size_t *ret_first,
 		   struct estimate *ret_rest)
@@ -301,7 +301,7 @@ static int by_inuse(const void *a, const void *b)
 	return (l->alloc_bytes < r->alloc_bytes) - (l->alloc_bytes > r->alloc_bytes);
 }
 
-/* What no member has counted; never less than it was. */
+/* Count what no member has counted; never decreases. */
 static void count_other(struct process *p)
 {
 	double bytes = p->total.bytes.value, objects = p->total.objects.value;
@@ -411,7 +411,7 @@ void series_table_sweep(struct series_table *b)
 	while (hmap_next(&b->by_pid, &pos, &key, &value)) {
 		struct process *p = (struct process *)(uintptr_t)value;
 
-		/* Without memory it is forgotten later. */
+		/* Without memory, forget it later. */
 		if (!p->is_seen && !vec_push(&gone, (uint32_t)p->id.pid))
 			process_free(p);
 		else

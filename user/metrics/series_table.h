@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * series_table.h - which scopes and thread pools of a process are time series of their own, and
- * cumulative values that never go back. Pure.
+ * series_table.h - which scopes and thread pools of a process are time series of their own, and cumulative values
+ * that never go back. Pure.
  *
- * Each pair of scope and thread pool would be a series for ever, so their number is bounded: the
- * pairs with the most bytes in use have one, all others together are "(other)", and the sum over
- * the series of a process is the process. A pair that has a series keeps it until one that has none
- * is a quarter larger: else two of a size would take turns.
+ * Each pair of scope and thread pool would be a series for ever, so their number is bounded: the pairs with the
+ * most bytes in use have one, all others together are "(other)", and the sum over the series of a process is the
+ * process. A pair keeps its series until a pair without one is a quarter larger: else two pairs of similar size
+ * would take turns.
  *
  * A counter may not go back while its series exists, whatever the process does:
- *  - A pair that gets a series when others have none begins at 0: what it had allocated before was
- *    counted by "(other)", which keeps it.
- *  - A pair that loses its series leaves what it had counted to "(other)".
- *  - A process that executes another program begins at 0 by itself; its series go on from where they
- *    were.
+ * - A pair that gets a series when others have none begins at 0: what it had allocated before was counted by
+ *   "(other)", which keeps it.
+ * - A pair that loses its series leaves its count to "(other)".
+ * - A process that executes another program begins at 0 by itself; its series go on from where they were.
+ *
  * A process that is not updated between two sweeps is forgotten, so that its pid can be used again.
  */
 #ifndef HT_METRICS_SERIES_TABLE_H
@@ -27,33 +27,33 @@
 
 struct series_table;
 
-/* A process; another start is another process, another generation another program in it. */
+/* A process. Another start means another process, another generation another program in it. */
 struct series_process {
 	pid_t pid;
 	uint64_t start;
 	uint32_t generation;
 };
 
-/* What a pair holds, and what this program has allocated under it: never less than before. */
+/* What a pair holds, and what this program has allocated under it, which never decreases. */
 struct series_cell {
 	const char *scope, *pool;
 	struct estimate inuse;
 	double alloc_bytes, alloc_objects;
 };
 
-/* At most max_cnt series and the rest, per process. 0: none, only the sums of processes. */
+/* At most max_cnt series, and the rest, for each process. 0: only the sums of processes. */
 int series_table_new(size_t max_cnt, struct series_table **ret);
 void series_table_free(struct series_table *b);
 
 /*
- * What a process holds now; no two cells are of the same pair. *ret_total has the sum as a cell
- * without names; *ret points to *ret_cnt cells, the largest first and the rest last. They and their
- * names are the book's, until the next update.
+ * Update what a process holds; no two cells may have the same pair. *ret_total has the sum as a cell without names;
+ * *ret points to *ret_cnt cells, the largest first and the rest last. They and their names belong to b, until the
+ * next update.
  */
 int series_table_update(struct series_table *b, const struct series_process *process,
 			const struct series_cell *cells, size_t cnt, struct series_cell *ret_total,
 			const struct series_cell **ret, size_t *ret_cnt);
-/* After the updates of all processes: forgets those that were not among them. */
+/* Call after updating all processes: forget those that were not updated. */
 void series_table_sweep(struct series_table *b);
 
 #endif

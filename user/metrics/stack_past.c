@@ -2,32 +2,34 @@
 /*
  * stack_past.c - see stack_past.h.
  *
- * Why lives. A profile of each process at each moment would be what a person compares, but of 300 processes and a
- * hundred moments it would be a hundred times what a snapshot takes. Most of it would be the same in the next one. A
- * sample carries the time of its allocation, so that what a stack held is told by lives (history.h): so many samples
- * were live from this moment to that one. A stack that only holds is one life, whatever the number of moments; one that
- * leaks has one for each moment. What it held at any moment follows from them, what two moments have in common, and so
- * the variance of a difference and of growth (growth.c): errors of one sample that was live at several moments cancel.
+ * Why lives. People compare profiles of a process at two moments, but a profile of each moment would, for 300
+ * processes and a hundred moments, take a hundred times the room of a snapshot, and most of it would be the same in
+ * the next one. Since a sample carries the time of its allocation, lives (history.h) describe what a stack held:
+ * this many samples were live from this moment to that one. A stack that only holds is one life, whatever the
+ * number of moments; one that leaks has one for each moment. Lives give what the stack held at any moment, what two
+ * moments have in common, and so the variance of a difference and of growth (growth.c): errors of a sample that was
+ * live at several moments cancel.
  *
  * Why one read. All samples that are live are read every ten seconds: half a microsecond each in the kernel and a
- * quarter here. When that is more than a COST_PART-th of a CPU, moments are further apart.
+ * quarter here. If that is more than a COST_PART-th of a CPU, moments are further apart.
  *
- * Coarser with age. Moments of age a are at most a / AGE_PART apart, or as far as they are read. Twelve windows of any
- * time until now have moments each, so that growth of the last hour, of the last day, and of a process that has just
- * come, is judged by the same rule. These are some 120 moments in a day.
+ * Coarser with age. Moments of age a are at most a / AGE_PART apart, or as far apart as they are read. So each of
+ * twelve windows of any time until now has moments, and growth of the last hour, of the last day, and of a process
+ * that has just come is judged by the same rule. These are some 120 moments in a day.
  *
- * Bounded. A row, which is a stack in a context, and a life take 24 bytes each, and there are STACK_PAST_ENTRIES_CAP of
- * both: 6 MiB, and while a moment is read what is live is summed up beside that. An image may have its part of these,
- * or half of what is free. Of one that wants more the stacks are kept that hold most (what they held before counts less
- * and less); the others are one sum, the rest. A stack that was in the rest is known from the moment on at which it was
- * taken up. One that churns so much that its lives alone are too many is kept as sums at moments; of it no growth is
- * told.
+ * Bounded. A row, which is a stack in a context, and a life take 24 bytes each; there are at most
+ * STACK_PAST_ENTRIES_CAP of both together: 6 MiB, and the sums of what is live while a moment is read. An image may
+ * have its part of these entries, or half of what is free. If it wants more, the stacks that hold most are kept
+ * (what they held before counts less and less), and the others are one sum, the rest. A stack that was in the rest
+ * is known from the moment at which it was taken up. If the lives of a stack alone are too many, because it churns
+ * so much, it is kept as sums at moments, and its growth is not shown.
  *
- * Measured (tools/soak/past): of 300 processes with 200 samples each, of which two thirds come and go, an hour is 2.4 MiB
- * and a day is no more; 3 more are needed for the time of a read. All of it takes 0.1 % of one CPU, and with the reading
- * of 90 000 samples 0.3 %.
+ * Measured (tools/soak/past): for 300 processes with 200 samples each, two thirds of which come and go, an hour
+ * takes 2.4 MiB and a day no more; 3 more are needed during a read. All of it takes 0.1 % of one CPU, and with the
+ * reading of 90 000 samples 0.3 %.
  *
- * A moment is known by the clock of the samples, which never jumps. What people's clock said then is kept beside it.
+ * A moment is identified by the clock of the samples, which never jumps. The time of the wall clock is kept beside
+ * it.
  */
 #include "metrics/stack_past.h"
 
@@ -40,7 +42,7 @@
 #define COST_PART 200
 #define AGE_PART 12
 #define SLOT_BITS_LEAST 10
-#define NEW_CELLS_CAP 32768 /* of stacks that are not kept yet, while a moment is read */
+#define NEW_CELLS_CAP 32768 /* cells of stacks that are not kept yet, while a moment is read */
 
 int stack_past_new(uint64_t interval_ns, struct stack_past **ret)
 {
@@ -113,7 +115,7 @@ static void drop_moments(struct stack_past *p, const bool *goes)
 	}
 }
 
-/* What is older than a day goes, and what the moments beside it make up for; the newest one stays. */
+/* Remove moments older than a day, and those that their neighbours make up for; the newest one stays. */
 static void thin(struct stack_past *p, uint64_t now_ns)
 {
 	bool goes[STACK_PAST_MOMENTS_CAP] = { false };
@@ -129,7 +131,7 @@ static void thin(struct stack_past *p, uint64_t now_ns)
 			before_ns = at_ns;
 		left -= goes[i];
 	}
-	/* Never so, unless moments are told to be very close. */
+	/* Happens only if the interval of moments is set very short. */
 	for (size_t i = 0; left >= STACK_PAST_MOMENTS_CAP; i++) {
 		left -= !goes[i];
 		goes[i] = true;
@@ -146,7 +148,7 @@ void stack_past_begin(struct stack_past *p, const struct stack_past_moment *now)
 	vec_each(&p->images, im)
 		im->is_named = false;
 	p->last_image = p->new_cnt = 0;
-	/* what grows while it is filled needs room twice; without room it is tried then */
+	/* growing it later would need the room twice; without room now, that is tried */
 	(void)vec_reserve(&p->cells, p->expected_cnt + p->expected_cnt / 8 + 1);
 }
 
@@ -187,7 +189,7 @@ int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_n
 	return hmap_put(&p->image_index, &image, p->images.cnt - 1);
 }
 
-/* The first moment that is not before the allocation, nor before the image is known. */
+/* Return the first moment that is neither before the allocation nor before the image was known. */
 static size_t first_moment(const struct stack_past *p, const struct past_image *im,
 			   uint64_t alloc_ns)
 {
@@ -210,7 +212,7 @@ static bool is_same(const struct past_cell_key *a, const struct past_cell_key *b
 	       a->image == b->image && a->first == b->first;
 }
 
-/* Ids of stacks are hashes already; the others are small numbers. */
+/* Stack ids are hashes already; the other parts are small numbers. */
 static uint32_t *find_slot(const struct stack_past *p, const struct past_cell_key *key)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15ULL;
@@ -225,7 +227,7 @@ static uint32_t *find_slot(const struct stack_past *p, const struct past_cell_ke
 	return &p->slots[i];
 }
 
-/* There is room for one more cell. -ENOMEM. */
+/* Make room for one more cell. -ENOMEM. */
 static int make_slots(struct stack_past *p)
 {
 	unsigned bits = p->slot_bits ? p->slot_bits + 1 : SLOT_BITS_LEAST;
@@ -244,7 +246,8 @@ static int make_slots(struct stack_past *p)
 	return 0;
 }
 
-/* Index of the cell; -ENOMEM. What there is no room for is in the rest: it was there before, or is new. */
+/* Return the index of the cell; -ENOMEM. Without room the sample goes to the rest: its stack was there before, or
+ * is new. */
 static int64_t get_cell(struct stack_past *p, const struct past_image *im,
 			struct past_cell_key *key)
 {
@@ -319,13 +322,14 @@ static size_t most_of(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* The cells of an image, in order. */
+/* The cells of an image, sorted. */
 struct image_cells {
 	struct past_cell *data;
-	size_t cnt, cap; /* as VEC() */
+	size_t cnt, cap; /* like VEC() */
 };
 
-/* An image may have its part of the room, or half of what is free when the others have no less than theirs. */
+/* An image may use its part of the room, or half of what is free when the others are counted with at least their
+ * parts. */
 static int update_image(struct stack_past *p, struct past_image *im,
 			const struct image_cells *cells, size_t part, size_t *taken)
 {
@@ -342,7 +346,8 @@ static int update_image(struct stack_past *p, struct past_image *im,
 	return err;
 }
 
-/* Indexes of cells by image; that of image i ends at ret_end[i]. To sort the cells would take as much room again. */
+/* Return indexes of cells, grouped by image; those of image i end at ret_end[i]. Sorting the cells would need as
+ * much room again. */
 static uint32_t *order_cells(const struct stack_past *p, uint32_t ret_end[STACK_PAST_IMAGES_CAP])
 {
 	uint32_t *order = calloc(p->cells.cnt + 1, sizeof(*order)), end = 0;
@@ -411,7 +416,8 @@ static int drop_unnamed(struct stack_past *p)
 	return err;
 }
 
-/* Programs that work in steps would be seen in another phase each time, and that taken for growth. */
+/* A random number: at fixed intervals, a program that works in steps would be seen in another phase each time,
+ * which would pass for growth. */
 static uint64_t draw(struct stack_past *p)
 {
 	p->seed ^= p->seed << 13;

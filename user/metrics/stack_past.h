@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_past.h - what the stacks of each process held in the last hour and in the last day: whether they grow, and what
- * changed from one moment to another. Pure; bounded, see stack_past.c.
+ * stack_past.h - what the stacks of each process held in the last hour and the last day: whether they grow, and
+ * what changed between two moments. Pure; bounded, see stack_past.c.
  *
- * An image is {tgid, generation} of one process between two execs, as in struct history_key: who has a pid after
- * another one has a past of its own.
+ * An image is {tgid, generation} of one process between two execs, as in struct history_key: a process that gets
+ * the pid of an ended one has a past of its own.
  */
 #ifndef HT_METRICS_STACK_PAST_H
 #define HT_METRICS_STACK_PAST_H
@@ -16,63 +16,65 @@
 #include "profile/estimate.h"
 #include "profile/history.h"
 
-#define STACK_PAST_NS (24 * 3600 * 1000000000ULL) /* what is older is forgotten */
+#define STACK_PAST_NS (24 * 3600 * 1000000000ULL) /* older data is forgotten */
 #define STACK_PAST_MOMENTS_CAP 240
-/* At the most so many entries in all; as much again, or twice, is needed while a moment is read. */
+/* Most entries in all; while a moment is read, as much again, or twice, is needed. */
 #define STACK_PAST_ENTRIES_CAP (1 << 18)
 #define STACK_PAST_ENTRY_BYTES 24
 #define STACK_PAST_IMAGES_CAP 512
-/* The stack of what is in none of those that are kept. */
+/* The "stack" of everything that is in none of the kept stacks. */
 #define STACK_PAST_REST UINT64_MAX
 
 struct stack_past;
 
 struct stack_past_moment {
-	uint64_t time_ns; /* on the clock of the samples, which never goes back */
-	int64_t epoch_ns; /* what the clock of people said then */
+	uint64_t time_ns; /* on the samples' clock, which never goes back */
+	int64_t epoch_ns; /* the same on the wall clock */
 };
 
-/* interval_ns: between moments, when nothing makes them dear. */
+/* interval_ns: between moments, unless reading them is expensive. */
 int stack_past_new(uint64_t interval_ns, struct stack_past **ret);
 void stack_past_free(struct stack_past *p);
 
 /* When the next moment is due; 0: at once. */
 uint64_t stack_past_due_ns(const struct stack_past *p);
-/* A moment: images are named, then all samples that are live are added, then it is ended. time_ns: before the first was
- * read; later than that of the moment before. */
+/* Begin a moment: then name the images, add all samples that are live, and end it. time_ns: before the first sample
+ * was read, and later than the previous moment. */
 void stack_past_begin(struct stack_past *p, const struct stack_past_moment *now);
-/* An image whose in-use is known, and since when: with another since_ns its past begins anew. 0, -ENOMEM; -ENOSPC: there
- * are too many. */
+/* Name an image whose in-use is known, and since when: with another since_ns its past begins anew. 0, -ENOMEM;
+ * -ENOSPC: too many images. */
 int stack_past_name_image(struct stack_past *p, uint64_t image, uint64_t since_ns);
-/* Samples of images that were not named are left out, and those that were allocated after it began. 0 or -ENOMEM. */
+/* Add a sample. Left out are samples of images that were not named, and those allocated after the moment began. 0
+ * or -ENOMEM. */
 int stack_past_add(struct stack_past *p, const struct history_key *key, uint64_t alloc_ns,
 		   uint64_t size_bytes, double probability);
-/* Images that were not named are forgotten. took_ns: of CPU time, by reading. 0; -ENOMEM: all is forgotten. */
+/* End the moment; images that were not named are forgotten. took_ns: CPU time of reading. 0; -ENOMEM: all is
+ * forgotten. */
 int stack_past_end(struct stack_past *p, uint64_t took_ns);
-/* Nothing is known of the time before. */
+/* Forget all that was before. */
 void stack_past_forget(struct stack_past *p);
 
-/* Moments at which something is known of that image, the oldest first. Returns their number. */
+/* The moments at which something is known of that image, the oldest first. Return their number. */
 size_t stack_past_moments(const struct stack_past *p, uint64_t image,
 			  const struct stack_past_moment **ret);
 /* Is there no room for one more image? */
 bool stack_past_is_full(const struct stack_past *p);
 /*
- * The moments from from_ns on as a finished history, with those stacks of which all of that is known. To be freed by
- * the caller; ret_is_partial: there are others. -ENOENT: there are no moments.
+ * Make a finished history of the moments from from_ns on, with those stacks that are known at all of them; the
+ * caller frees it. ret_is_partial: there are other stacks. -ENOENT: there are no moments.
  */
 int stack_past_history(const struct stack_past *p, uint64_t image, uint64_t from_ns,
 		       struct history **ret, bool *ret_is_partial);
 /*
- * What each stack held at two moments (indexes of those of stack_past_moments()). The variances are only of what is
- * in one of both: the rest is the same in the difference. With one moment twice they are of all that it held.
+ * Report what each stack held at two moments (indexes in stack_past_moments()). The variances cover only what is in
+ * one of the two: the rest is the same in the difference. With the same moment twice they cover all that it held.
  * rate_bytes and the variance of objects are left 0.
  */
 typedef int (*stack_past_pair_fn)(void *ctx, const struct history_key *key,
 				  const struct estimate at[2]);
 int stack_past_compare(const struct stack_past *p, uint64_t image, size_t before, size_t after,
 		       stack_past_pair_fn fn, void *ctx);
-/* Bytes of memory. */
+/* Bytes of memory in use. */
 size_t stack_past_bytes(const struct stack_past *p);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_past_image.c - the past of one image, brought up to a moment; see stack_past.c. Internal to it.
+ * stack_past_image.c - brings the past of one image up to a moment; see stack_past.c. Internal to it.
  *
- * Each stack is built anew from what is kept of it and what is live now. Then it is chosen which of them fit, and what
- * does not is added to the rest, of which only sums are kept: what is live, by the moment since when, and what had
+ * Each stack is built anew from what is kept of it and what is live now. Then those that fit are chosen, and the
+ * others are added to the rest, of which only sums are kept: what is live, by the moment since when, and what has
  * ended, at each moment. So all that was held at a moment is the sum of what is kept, whatever was chosen.
  *
- * A stack that was in the rest is taken up as if it had begun now: what is live of it ends in the rest.
+ * A stack that was in the rest is taken up as if it had begun now: its live part ends in the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 
 #include "metrics/stack_past_priv.h"
 
-/* What a stack held counts half after some 40 minutes of moments every ten seconds. */
+/* What a stack held counts half after some 40 minutes, with moments every ten seconds. */
 #define RANK_KEPT 0.997F
 
-/* A row in the making. */
+/* A row being made. */
 struct draft {
 	struct past_row row;
 	bool is_new, is_folded;
 	double now_bytes;
-	size_t life_first; /* in the lives of the work */
+	size_t life_first; /* index in the lives of struct work */
 	const struct past_cell *cells;
 	size_t cell_cnt;
 };
@@ -40,9 +40,9 @@ struct work {
 	VEC(struct past_life) lives;
 	VEC(struct group) groups;
 	struct past_sums
-		rest_before[STACK_PAST_MOMENTS_CAP]; /* live at the moment before, since then */
+		rest_before[STACK_PAST_MOMENTS_CAP]; /* live at the previous moment, by begin */
 	struct past_sums rest_live[STACK_PAST_MOMENTS_CAP];
-	struct past_sums rest_ended[STACK_PAST_MOMENTS_CAP]; /* was live at that moment */
+	struct past_sums rest_ended[STACK_PAST_MOMENTS_CAP]; /* was live at that moment, and ended */
 };
 
 static void add_sums(struct past_sums *to, const struct past_sums *s)
@@ -68,7 +68,8 @@ static struct past_life life_of(size_t first, size_t last, const struct past_sum
 				   .objects = (float)s->objects };
 }
 
-/* What has gone of what was there. The count says when there is nothing; floating point does not. */
+/* Return in ret what has ended of `before`. The count of samples shows when that is nothing; floating point does
+ * not. */
 static bool has_ended(const struct past_sums *before, const struct past_sums *now,
 		      struct past_sums *ret)
 {
@@ -99,7 +100,7 @@ static int put_live(struct work *w, struct draft *d, uint8_t first, const struct
 	return s->samples ? vec_push(&w->lives, life_of(first, PAST_OPEN, s)) : 0;
 }
 
-/* What was live since then: it has ended in part, and the rest lives on. */
+/* Add an open life: the part that has ended, and the part that lives on. */
 static int put_both(struct work *w, struct draft *d, const struct past_life *before,
 		    const struct past_sums *now)
 {
@@ -111,7 +112,7 @@ static int put_both(struct work *w, struct draft *d, const struct past_life *bef
 	return err ? err : put_live(w, d, before->first, now);
 }
 
-/* The row of d from its lives until now, and from its cells: *cell is behind them then. */
+/* Build the lives of d from those until now, and from its cells; *cell is then behind these cells. */
 static int build_lives(struct work *w, struct draft *d, const struct past_life *lives,
 		       const struct past_cell **cell, const struct past_cell *end)
 {
@@ -154,7 +155,7 @@ static int build_row(struct work *w, struct draft *d, const struct past_life *li
 	d->row.life_cnt =
 		(uint32_t)past_tidy(w->lives.data + d->life_first, w->lives.cnt - d->life_first);
 	w->lives.cnt = d->life_first + d->row.life_cnt;
-	if (!d->row.life_cnt) /* it holds nothing, and did so at no moment that is left */
+	if (!d->row.life_cnt) /* it holds nothing, and held nothing at any remaining moment */
 		return 0;
 	d->row.rank_bytes *= RANK_KEPT;
 	return vec_push(&w->drafts, *d);
@@ -167,7 +168,7 @@ static int compare_keys(const struct past_row *row, const struct past_cell *c)
 	return (row->context_id > c->key.context_id) - (row->context_id < c->key.context_id);
 }
 
-/* What is kept and what is live, side by side. *cell: at those of the rest. */
+/* Merge what is kept and what is live. *cell is then at the cells of the rest. */
 static int build_rows(struct work *w, const struct past_cell **cell, const struct past_cell *end)
 {
 	const struct past_image *im = w->im;
@@ -248,7 +249,7 @@ static void add_ended(struct past_sums *ended, const struct past_life *life)
 		add_sums(&ended[at], &s);
 }
 
-/* What has ended of a row becomes single moments, when these are fewer. */
+/* Turn the ended lives of a row into single moments, if these are fewer. */
 static void flatten(struct work *w, struct draft *d)
 {
 	struct past_sums ended[STACK_PAST_MOMENTS_CAP] = { 0 };
@@ -275,7 +276,7 @@ static void flatten(struct work *w, struct draft *d)
 	d->row.is_flat = true;
 }
 
-/* The stacks that hold most, as long as there is room. */
+/* Keep the stacks that hold most, as long as there is room; mark the others as folded. */
 static void choose(struct work *w, size_t cap)
 {
 	size_t rest_most = 2U * (w->now + 1U) + 1, used = 0;
@@ -327,7 +328,8 @@ static void subtract(struct past_sums *from, const struct past_sums *s)
 	*from = left;
 }
 
-/* What was in the rest before it was taken up has ended there. Now it has been there all the time. */
+/* Add a row to the rest. What was in the rest before the row was taken up counted as ended there; now it has been
+ * there all the time. */
 static void fold(struct work *w, const struct draft *d)
 {
 	const struct past_life *life = w->lives.data + d->life_first;
@@ -344,8 +346,8 @@ static void fold(struct work *w, const struct draft *d)
 }
 
 /*
- * New stacks may have been in the rest until now, and others may have left it: what was live in it and is not any more
- * has ended there. Then come those that were kept until now.
+ * Make the rest. New stacks may have been in it until now, and others may have left it: what was live in it and is
+ * not any more has ended there. Then add stacks that were kept until now.
  */
 static void make_rest(struct work *w, const struct past_cell *cell, const struct past_cell *end)
 {
@@ -367,7 +369,7 @@ static void make_rest(struct work *w, const struct past_cell *cell, const struct
 			fold(w, d);
 }
 
-/* One that may have been in the rest until now. */
+/* Let a row begin now that may have been in the rest until now. */
 static void begin_now(struct work *w, struct draft *d)
 {
 	struct past_life *lives = w->lives.data + d->life_first;
@@ -405,7 +407,7 @@ static void emit_rest(const struct work *w, struct past_image *im)
 	im->life_cnt += (uint32_t)cnt;
 }
 
-/* In memory of just the size that it needs. */
+/* Store the result in memory of exactly its size. */
 static int emit(struct work *w)
 {
 	struct past_image made = *w->im;

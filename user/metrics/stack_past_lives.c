@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_past_lives.c - lives in order, and with fewer moments. Internal to stack_past.c. */
+/* stack_past_lives.c - sorts lives, and reduces their moments. Internal to stack_past.c. */
 #include <string.h>
 
 #include "metrics/stack_past_priv.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_past_read.c - what is known of the past; see stack_past.h. It changes nothing. */
+/* stack_past_read.c - reads the past; see stack_past.h. It changes nothing. */
 #include <errno.h>
 
 #include "metrics/stack_past_priv.h"

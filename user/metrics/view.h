@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.h - what pages and metrics are made of: plain numbers, as they were at one moment.
+ * view.h - the data of pages and metrics: plain numbers, all of one moment.
  *
- * Numbers are doubles, because that is what a metric is, so that a page is a table of fields (see
- * metrics_page.c). NAN: not known, and not shown.
+ * Numbers are doubles, because metrics are, so that a page is a table of fields (see metrics_page.c). NAN: not
+ * known, and not shown.
  */
 #ifndef HT_METRICS_VIEW_H
 #define HT_METRICS_VIEW_H
@@ -33,27 +33,27 @@ struct serve_process {
 	double inuse_bytes, inuse_objects;
 	double inuse_error_bytes;
 	double inuse_samples;
-	double alloc_bytes, alloc_objects; /* since it is followed; counters */
+	double alloc_bytes, alloc_objects; /* since following began; counters */
 	double rss_bytes, pss_bytes, swap_bytes;
 	double cgroup_limit_bytes, cgroup_usage_bytes;
 	double overhead; /* share of its CPU time that probes take */
-	double overhead_step; /* what is given up for that: see budget/budget.h */
+	double overhead_step; /* the governor's step: see budget/budget.h */
 	double overhead_rate_bytes; /* the sampling rate of this process now */
-	/* 0: frees are not seen now, or have not been at some time */
+	/* 0: frees are not seen now, or were not at some time */
 	double is_inuse_complete;
-	bool is_inuse_unknown; /* they are not seen now: the inuse_* fields are NAN, of scopes too */
-	const char *inuse_words; /* what that means, and the way out; "": in-use is complete */
-	const struct serve_scope *scopes; /* their sum is the process; the rest last */
+	bool is_inuse_unknown; /* frees are not seen now: the inuse_* fields are NAN, scopes' too */
+	const char *inuse_words; /* why, and what to do; "": in-use is complete */
+	const struct serve_scope *scopes; /* sum up to the process; the rest last */
 	size_t scope_cnt;
 };
 
 /* A file whose allocator is probed. */
 struct serve_file {
 	const char *path; /* as the first process that mapped it sees it */
-	uint32_t id; /* tells files of one path in several containers apart */
+	uint32_t id; /* differs for files of one path in several containers */
 	const char *sharing; /* see track/plan.h */
 	double process_cnt; /* followed processes that map it */
-	double hit_seconds; /* that a hit costs such a process, predicted */
+	double hit_seconds; /* predicted cost of a hit to such a process */
 };
 
 struct serve_counter {
@@ -62,7 +62,7 @@ struct serve_counter {
 	uint64_t value;
 };
 
-/* A push target; requests. */
+/* A push target; counts of requests. */
 struct serve_push {
 	const char *target;
 	double sent_cnt, refused_cnt, dropped_cnt, failed_cnt; /* failed: tries */
@@ -73,7 +73,7 @@ struct serve_push {
 	double debuginfo_nameless_cnt, debuginfo_large_cnt, debuginfo_refused_cnt; /* not sent */
 };
 
-/* A number of something, by name: descriptors by kind. */
+/* A named number: descriptors by kind. */
 struct serve_named {
 	const char *name;
 	double value;
@@ -89,9 +89,9 @@ struct serve_map {
 struct serve_own {
 	double cpu_seconds, rss_bytes;
 	double start_seconds; /* since the epoch */
-	double snapshot_seconds; /* that the last one for pages took */
+	double snapshot_seconds; /* duration of the last snapshot for pages */
 	double snapshot_age_seconds;
-	double profile_snapshot_seconds; /* the last one for a profile; NAN: none yet */
+	double profile_snapshot_seconds; /* of the last one for a profile; NAN: none yet */
 };
 
 /* A saved profile. */
@@ -100,17 +100,17 @@ struct serve_kept {
 	char comm[17];
 	const char *at; /* of its link */
 	char why[64], time[32]; /* for people; UTC */
-	double bytes, inuse_bytes; /* of the file; that it shows, NAN: not known */
+	double bytes, inuse_bytes; /* size of the file; in use in it, NAN: not known */
 };
 
-/* All NAN when nothing is to be kept. */
+/* All NAN when nothing is saved. */
 struct serve_keep {
 	const struct serve_kept *kept; /* the newest first */
 	size_t kept_cnt;
 	double file_cnt, bytes; /* now */
-	double memory_bytes; /* of these in memory */
-	/* Counters of profiles: taken; removed for want of room; that the folder did not take; that
-	 * could not be made; not taken for want of CPU time. */
+	double memory_bytes; /* of those in memory */
+	/* Counters of profiles: taken; removed for want of room; not taken by the folder; failed to be made; not
+	 * taken for want of CPU time. */
 	double taken_cnt, removed_cnt, unwritten_cnt, failed_cnt, skipped_cnt;
 };
 
@@ -121,13 +121,13 @@ struct serve_view {
 	size_t file_cnt;
 	const struct serve_counter *losses; /* events */
 	size_t loss_cnt;
-	const struct serve_counter *lost_bytes; /* those that are counted in bytes */
+	const struct serve_counter *lost_bytes; /* losses that are counted in bytes */
 	size_t lost_bytes_cnt;
 	const struct serve_push *pushes;
 	size_t push_cnt;
 	const struct serve_map *maps;
 	size_t map_cnt;
-	const struct serve_named *reclaimed; /* what ended processes left */
+	const struct serve_named *reclaimed; /* taken out of what ended processes left */
 	size_t reclaimed_cnt;
 	const struct serve_named *fds; /* heaptap's own */
 	size_t fd_cnt;
@@ -136,8 +136,8 @@ struct serve_view {
 	double rate_bytes;
 	double followed_cnt;
 	double host_overhead; /* share of the time of all CPUs that all probes take */
-	double is_paused; /* all probes are out, as a signal has told */
-	double began_cnt, ended_cnt; /* processes that were followed, and that are no more */
+	double is_paused; /* a signal has had all probes taken out */
+	double began_cnt, ended_cnt; /* processes followed so far; ended ones of them */
 	double refused_cnt; /* selected processes that cannot be followed */
 	struct serve_keep keep;
 	const struct inuse_past *past; /* of the processes; NULL: none is kept */

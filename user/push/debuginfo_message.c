@@ -86,7 +86,7 @@ int debuginfo_encode_info(const char *build_id, const char *upload_id, uint8_t *
 	return pack_framed(&m.base, ret, ret_bytes);
 }
 
-/* By hand: the generated code would want the data in memory beside its copy. */
+/* Written by hand: the generated code would need the data in memory beside its copy. */
 size_t debuginfo_chunk_head(size_t bytes, uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTES])
 {
 	size_t at = PUSH_PARCA_FRAME_BYTES, left = bytes;
@@ -99,7 +99,7 @@ size_t debuginfo_chunk_head(size_t bytes, uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTE
 	return at;
 }
 
-/* The message of one whole, uncompressed frame. */
+/* Return the message of one complete, uncompressed frame. */
 static const uint8_t *unframe(const uint8_t *data, size_t bytes, size_t *ret_bytes)
 {
 	size_t n;

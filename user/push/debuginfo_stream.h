@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debuginfo_stream.h - the body of an upload, made while it is sent: the file as it is, or as the
- * messages of gRPC's Upload call. Reads nothing but the file.
+ * debuginfo_stream.h - the body of an upload, made while it is sent: the file unchanged, or as the messages of
+ * gRPC's Upload call. Reads nothing but the file.
  */
 #ifndef HT_PUSH_DEBUGINFO_STREAM_H
 #define HT_PUSH_DEBUGINFO_STREAM_H
@@ -17,20 +17,20 @@ struct debug_only;
 struct debuginfo_stream {
 	const struct debug_only *file;
 	int fd;
-	uint8_t *info; /* framed; NULL: the file as it is */
+	uint8_t *info; /* framed; NULL: sends the file unchanged */
 	size_t info_bytes, info_at;
-	uint64_t file_at, chunk_end; /* in the file */
+	uint64_t file_at, chunk_end; /* offsets in the file */
 	uint8_t head[DEBUGINFO_CHUNK_HEAD_BYTES];
 	size_t head_bytes, head_at;
 };
 
-/* file and fd (debug_only.h) stay the caller's. -ENOMEM. */
+/* The caller still owns file and fd (debug_only.h). -ENOMEM. */
 int debuginfo_stream_init(struct debuginfo_stream *s, const struct debug_only *file, int fd,
 			  const char *build_id, const struct debuginfo_instructions *how);
 void debuginfo_stream_release(struct debuginfo_stream *s);
-/* Of the whole body. */
+/* Bytes of the whole body. */
 uint64_t debuginfo_stream_bytes(const struct debuginfo_stream *s);
-/* The next bytes: how many, 0 at the end; what debug_only_read() says. */
+/* Read the next bytes; return their number, 0 at the end, or the error of debug_only_read(). */
 ssize_t debuginfo_stream_read(struct debuginfo_stream *s, void *buf, size_t bytes);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * debuginfo_upload.c - see debuginfo_upload.h.
  *
- * One file is worked on at a time, through the steps of enum step: each is a request, whose answer
- * decides on the next one. Files wait in a list that only grows; `next` walks around it.
+ * One file at a time is in progress, through the steps of enum step: each is a request, whose answer decides on the
+ * next one. Files wait in a list that only grows; `next` walks around it.
  */
 #include "push/debuginfo_upload.h"
 
@@ -26,7 +26,7 @@
 #include "push/push_queue.h"
 #include "push/push_time.h"
 
-/* gRPC's codes that mean here: somebody else has sent it meanwhile. */
+/* gRPC's codes; the first two mean here: somebody else has sent the file meanwhile. */
 #define GRPC_ALREADY_EXISTS 6
 #define GRPC_FAILED_PRECONDITION 9
 #define GRPC_UNIMPLEMENTED 12
@@ -46,9 +46,9 @@ enum file_state {
 struct file {
 	char build_id[2 * BUILD_ID_BYTES_CAP + 1];
 	enum file_state state;
-	bool is_forced; /* an upload of ours broke off */
+	bool is_forced; /* an upload of ours was cut off */
 	unsigned int few_tries;
-	uint64_t due_ns; /* is_asked_again(): when */
+	uint64_t due_ns; /* for is_asked_again(): when */
 };
 
 struct debuginfo_upload {
@@ -57,12 +57,12 @@ struct debuginfo_upload {
 	int timer_fd;
 	VEC(struct file) files;
 	struct hmap idx; /* build id -> index */
-	size_t next; /* where the search for the next one begins */
+	size_t next; /* where the search for the next file begins */
 	uint64_t state_cnt[FILE_STATE_CNT];
-	uint64_t pause_ns; /* nothing before; 0: no pause */
-	unsigned int fails; /* one after the other */
-	struct debuginfo_upload_stats stats; /* without the states */
-	/* The file under way. */
+	uint64_t pause_ns; /* nothing is sent before; 0: no pause */
+	unsigned int fails; /* in a row */
+	struct debuginfo_upload_stats stats; /* without counts of states */
+	/* The file in progress. */
 	size_t current;
 	enum step step;
 	uint8_t *request;
@@ -102,13 +102,13 @@ static void release_current(struct debuginfo_upload *u)
 	u->step = STEP_NONE;
 }
 
-/* What the server has it may lose, what it refuses it may take another time. */
+/* The server may lose a file that it has, and may take later one that it refuses. */
 static bool is_asked_again(enum file_state state)
 {
 	return state == FILE_KNOWN || state == FILE_REFUSED;
 }
 
-/* The file under way is done with, for good or for now. */
+/* End work on the file in progress, for good or for now. */
 static void settle(struct debuginfo_upload *u, enum file_state state)
 {
 	struct file *f = &u->files.data[u->current];
@@ -135,7 +135,7 @@ static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const ch
 
 	u->stats.failed_cnt++;
 	snprintf(u->stats.last_error, sizeof(u->stats.last_error), "%s", text);
-	/* One that never gets through is not sent for ever. */
+	/* A file that never gets through must not be sent for ever. */
 	if (verdict == PUSH_RETRY && u->step == STEP_SEND)
 		verdict = PUSH_RETRY_FEW;
 	if (verdict == PUSH_RETRY_FEW && ++f->few_tries >= PUSH_TRIES_MAX)
@@ -150,7 +150,7 @@ static void fail(struct debuginfo_upload *u, enum push_verdict verdict, const ch
 		log_warn("push: '%s' cannot be given debug information: %s; trying again until it "
 			 "works",
 			 u->opts.http.target.name, text);
-	/* What the server still takes for an upload under way is this one. */
+	/* An upload that the server still believes to be in progress is this one. */
 	f->is_forced = f->is_forced || u->step >= STEP_SEND;
 	release_current(u);
 	pause_after_failure(u);
@@ -168,7 +168,7 @@ static int begin_should(struct debuginfo_upload *u, const struct file *f,
 	return debuginfo_encode_should(f->build_id, f->is_forced, &u->request, &call->body_bytes);
 }
 
-/* -ENODATA, -EFBIG: nothing to be sent of this one. Others: not now. */
+/* -ENODATA, -EFBIG: there is nothing to send for this file. Other errors: not now. */
 static int begin_initiate(struct debuginfo_upload *u, const struct file *f,
 			  struct push_http_call *call)
 {
@@ -246,7 +246,7 @@ static void begin(struct debuginfo_upload *u, enum step step)
 		fail(u, PUSH_RETRY, strerror(-err));
 }
 
-/* The server wants what was asked about, or not. */
+/* Handle the answer whether the server wants the file. */
 static void on_should(struct debuginfo_upload *u, const uint8_t *answer, size_t bytes)
 {
 	bool is_wanted;
@@ -336,7 +336,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	u->pause_ns += answer->pause_s * NS_PER_S;
 }
 
-/* The next file that waits, or is to be asked about again. */
+/* Find the next file that waits, or that is to be asked about again. */
 static bool find_next(struct debuginfo_upload *u, uint64_t now)
 {
 	for (size_t n = 0; n < u->files.cnt; n++) {
@@ -352,7 +352,7 @@ static bool find_next(struct debuginfo_upload *u, uint64_t now)
 	return false;
 }
 
-/* When something is to be done that no socket tells of. */
+/* Set the timer for work that no socket announces. */
 static void set_timer(struct debuginfo_upload *u)
 {
 	uint64_t next = 0;
@@ -360,7 +360,7 @@ static void set_timer(struct debuginfo_upload *u)
 
 	if (u->step == STEP_NONE && !u->stats.is_unknown) {
 		next = u->state_cnt[FILE_WAITING] ? u->pause_ns : 0;
-		/* Those to be asked about again are looked through now and then, not on the dot. */
+		/* Files to ask about again are looked for now and then, not exactly on time. */
 		if (!next && u->state_cnt[FILE_KNOWN] + u->state_cnt[FILE_REFUSED])
 			next = now_ns() + u->opts.ask_again_ns / 4 + 1;
 	}
@@ -384,7 +384,7 @@ void debuginfo_upload_run(struct debuginfo_upload *u)
 {
 	uint64_t expirations;
 
-	/* EAGAIN: it was a socket. What is due is seen from the clock. */
+	/* EAGAIN: a socket was readable. The clock shows what is due. */
 	if (read(u->timer_fd, &expirations, sizeof(expirations)) < 0)
 		expirations = 0;
 	push_http_run(u->http);
@@ -392,7 +392,7 @@ void debuginfo_upload_run(struct debuginfo_upload *u)
 	set_timer(u);
 }
 
-/* Keys of the index are of one size. */
+/* Keys of the index have one size. */
 static bool make_key(const char *build_id, char key[2 * BUILD_ID_BYTES_CAP + 1])
 {
 	if (!*build_id || strlen(build_id) > 2 * BUILD_ID_BYTES_CAP)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debuginfo_upload.h - debug information for one Parca server: each build id that is offered is
- * asked about once, and what the server wants is sent, one file after the other, in the background.
+ * debuginfo_upload.h - sends debug information to one Parca server: it asks once about each build id that is
+ * offered, and sends what the server wants, one file after the other, in the background.
  *
- * Nothing here waits for the network: the caller puts debuginfo_upload_fd() into its epoll loop and
- * calls debuginfo_upload_run() when it is readable. A file is read a piece at a time while it is
- * sent (at most PUSH_HTTP_LONG_SPEED), reduced to names and lines (debug_only.h), and never held in
- * memory. What fails is tried again as profiles are (push_queue.h). Nothing is remembered on disk:
- * after a restart the server says what it has.
+ * Nothing here waits for the network: the caller puts debuginfo_upload_fd() into its epoll loop and calls
+ * debuginfo_upload_run() when it is readable. A file is read a piece at a time while it is sent (at most
+ * PUSH_HTTP_LONG_SPEED), reduced to names and lines (debug_only.h), and never held in memory. Failed requests are
+ * tried again as profiles are (push_queue.h). Nothing is remembered on disk: after a restart the server says what
+ * it has.
  *
- * Every build id that was offered is in exactly one of: waiting, uploaded, known, nameless, large,
- * refused.
+ * Every build id that was offered is in exactly one of: waiting, uploaded, known, nameless, large, refused.
  */
 #ifndef HT_PUSH_DEBUGINFO_UPLOAD_H
 #define HT_PUSH_DEBUGINFO_UPLOAD_H
@@ -21,7 +20,7 @@
 
 #include "push/push_http.h"
 
-/* What one server is asked about at most; offers beyond it are not taken. */
+/* Most build ids that one server is asked about; offers beyond it are not taken. */
 #define DEBUGINFO_FILES_CAP 16384
 
 struct debug_only;
@@ -30,14 +29,13 @@ struct debuginfo_upload_options {
 	struct push_http_options http;
 	uint64_t file_bytes_max; /* larger ones are not sent */
 	uint64_t retry_min_ns, retry_max_ns;
-	/* What the server does not want may be another host's upload that never ends: asked about
-	 * again after this. */
+	/* Ask again after this about a file that the server does not want: another host's upload of it may be the
+	 * reason, and may never end. */
 	uint64_t ask_again_ns;
 	/*
-	 * Opens the file that is best for a build id: the reduced file, and a descriptor to read it
-	 * with, which are owned by the caller. -ENODATA: none that has names; -EMFILE, -ENFILE,
-	 * -ENOMEM: it is asked again; other errors: cannot be had (any more), which counts as
-	 * -ENODATA.
+	 * Open the file that is best for a build id: return the reduced file, and a descriptor to read it with; the
+	 * caller owns both. -ENODATA: no file has names; -EMFILE, -ENFILE, -ENOMEM: it is asked again; other
+	 * errors: the file cannot be had (any more), which counts as -ENODATA.
 	 */
 	int (*open_file)(void *ctx, const char *build_id, struct debug_only **ret, int *ret_fd);
 	void *ctx;
@@ -48,8 +46,8 @@ struct debuginfo_upload_stats {
 	uint64_t known_cnt; /* the server did not want them */
 	uint64_t nameless_cnt, large_cnt; /* not sent: no names in it, over file_bytes_max */
 	uint64_t refused_cnt; /* by the server */
-	uint64_t waiting_cnt; /* one of them may be under way */
-	uint64_t failed_cnt; /* tries, of whichever file */
+	uint64_t waiting_cnt; /* one of them may be in progress */
+	uint64_t failed_cnt; /* tries, of any file */
 	uint64_t dropped_cnt; /* offers beyond DEBUGINFO_FILES_CAP */
 	bool is_unknown; /* the server does not have this service */
 	char last_error[256]; /* "" = none yet */
@@ -57,11 +55,11 @@ struct debuginfo_upload_stats {
 
 struct debuginfo_upload;
 
-/* All but http.target, open_file and ctx. */
+/* Set all but http.target, open_file and ctx. */
 void debuginfo_upload_defaults(struct debuginfo_upload_options *opts);
 int debuginfo_upload_open(const struct debuginfo_upload_options *opts,
 			  struct debuginfo_upload **ret);
-/* An upload under way is given up. */
+/* Gives up an upload in progress. */
 void debuginfo_upload_close(struct debuginfo_upload *u);
 /* As push_http_set_identity(). */
 void debuginfo_upload_set_identity(struct debuginfo_upload *u,
@@ -69,9 +67,9 @@ void debuginfo_upload_set_identity(struct debuginfo_upload *u,
 int debuginfo_upload_fd(const struct debuginfo_upload *u);
 void debuginfo_upload_run(struct debuginfo_upload *u);
 
-/* Cheap when it is known already. -ENOMEM; "" and what is too long for a build id are passed over. */
+/* Offer a build id; cheap when it is known already. -ENOMEM; "" and texts too long for a build id are ignored. */
 int debuginfo_upload_offer(struct debuginfo_upload *u, const char *build_id);
-/* The server has it, or says that it will: its frames need no names from here. */
+/* True if the server has the file, or says that it will: its frames need no names from here. */
 bool debuginfo_upload_is_held(const struct debuginfo_upload *u, const char *build_id);
 void debuginfo_upload_stats(const struct debuginfo_upload *u, struct debuginfo_upload_stats *ret);
 

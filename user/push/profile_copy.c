@@ -15,7 +15,7 @@ int64_t profile_copy_str(struct profile_copy *c, int64_t id)
 	return profile_str(c->to, profile_text(c->from, id));
 }
 
-/* What is in use comes last, and must not look like 0 where it is not known. */
+/* In-use types come last; they are left out when in use is unknown, as they must not look like 0. */
 static size_t type_cnt(const struct profile *p)
 {
 	bool is_unknown = p->recording.is_known && p->recording.inuse == RECORDING_INUSE_UNKNOWN;
@@ -129,7 +129,7 @@ static int copy_lines(struct profile_copy *c, const struct profile_location *l)
 	return 0;
 }
 
-/* A function of that name, and a line in it. */
+/* Add a function of that name, and a line in it. */
 static int add_named_line(struct profile_copy *c, const char *name)
 {
 	struct profile_function f = { 0 };

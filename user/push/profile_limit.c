@@ -2,9 +2,9 @@
 /*
  * profile_limit.c - see profile_limit.h.
  *
- * How large a profile is shows when it is written. So it is made, measured, and made again with
- * less until it fits: first with flatter stacks, then with a share of the rows that shrinks at
- * least by a tenth each time. A profile that fits, which is the rule, is made once.
+ * The size of a profile is known only when it is written. So it is made, measured, and made again with less until
+ * it fits: first with flatter stacks, then with a share of the rows that shrinks by at least a tenth each time. A
+ * profile that fits, which is the rule, is made once.
  */
 #include "push/profile_limit.h"
 
@@ -18,17 +18,17 @@
 #include "profile/profile.h"
 #include "push/profile_copy.h"
 
-/* Deeper ones are recursion, or frameworks whose outer layers are all alike. */
+/* Deeper stacks are recursion, or frameworks whose outer layers are all alike. */
 static const size_t depths[] = { 512, 128, 64 };
 #define DEPTH_CNT (sizeof(depths) / sizeof(*depths))
 
 struct shrink {
 	const struct profile *p;
-	int weight_type; /* index of the values that rows are compared by */
+	int weight_type; /* type of the values by which rows are compared */
 	uint32_t *by_size; /* rows, the largest first */
 	int64_t *sums;
 	VEC(struct profile_label) labels;
-	VEC(uint32_t) set_of; /* of row i: the first row with the same labels */
+	VEC(uint32_t) set_of; /* for row i: the first row with the same labels */
 };
 
 static int compare_rows(const void *a, const void *b, void *ctx)
@@ -59,8 +59,8 @@ static bool same_labels(const struct profile *p, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* Rows of one set of labels are neighbours in what series_rows() made; where they are not, there
- * are more rows "[other]" than need be. */
+/* series_rows() places rows with the same labels side by side; where they are not, there are more rows "[other]"
+ * than necessary. */
 static int find_label_sets(struct shrink *s)
 {
 	if (vec_reserve(&s->set_of, s->p->samples.cnt + 1))
@@ -110,7 +110,7 @@ static int add_row(struct shrink *s, struct profile_copy *c, uint32_t row, size_
 					s->labels.cnt, NULL);
 }
 
-/* Rows that are not kept: one for each run of the same labels. */
+/* Add rows "[other]" for rows that are not kept: one for each run of the same labels. */
 static int add_others(struct shrink *s, struct profile_copy *c, const bool *is_kept)
 {
 	const struct profile *p = s->p;
@@ -152,7 +152,7 @@ static int make(struct shrink *s, size_t rows, size_t depth, struct profile **re
 	*lost = (struct profile_limited){ .folded_rows = rows < cnt ? cnt - rows : 0 };
 	for (size_t i = 0; i < cnt && i < rows && !err; i++)
 		is_kept[s->by_size[i]] = true;
-	/* In the order they had, so that the same labels stay neighbours. */
+	/* Keep their order, so that the same labels stay side by side. */
 	for (size_t i = 0; i < cnt && !err; i++)
 		if (is_kept[i])
 			err = add_row(s, &c, i, depth, &cut_loc, lost);
@@ -165,7 +165,7 @@ static int make(struct shrink *s, size_t rows, size_t depth, struct profile **re
 	return err;
 }
 
-/* Fewer rows, by how much too large the profile is. */
+/* Reduce the rows in proportion to the excess of bytes, at least by a tenth. */
 static size_t fewer(size_t rows, uint64_t max, uint64_t bytes)
 {
 	size_t by_bytes = (size_t)((double)rows * (double)max / (double)bytes);
@@ -201,7 +201,7 @@ static int shrink_until_it_fits(struct shrink *s, const struct profile_limits *l
 		if (!rows)
 			return -E2BIG;
 		if (others + rows > limits->row_max) {
-			/* Folding may add a row to each set of labels: the next round tells. */
+			/* Folding may add a row to each set of labels: the next round will show. */
 			size_t room = limits->row_max > others ? limits->row_max - others : 0;
 
 			rows = room < rows ? room : rows - rows / 64 - 1;

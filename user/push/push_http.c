@@ -21,11 +21,11 @@
 #include "push/push_secret.h"
 
 #define EVENTS_AT_ONCE 16
-/* An answer is empty, a sentence, or a small message. A server that sends more than the maximum is
- * none of those we talk to. */
+/* An answer is empty, a sentence, or a small message. A server that sends more than the maximum is not one that we
+ * talk to. */
 #define BODY_KEPT 8192
 #define BODY_MAX (1 << 20)
-/* A server that wants to be left alone for longer is asked then. */
+/* A server that asks for a longer pause gets this one. */
 #define PAUSE_MAX_S 3600
 
 struct push_http {
@@ -34,15 +34,15 @@ struct push_http {
 	void *ctx;
 	CURLM *multi;
 	CURL *easy;
-	struct curl_slist *headers; /* of the request under way */
+	struct curl_slist *headers; /* of the request in progress */
 	int epoll_fd, timer_fd;
 	bool is_busy;
-	struct push_http_call call; /* the request under way; all 0: the target's own */
-	uint64_t timeout_ns; /* of it */
-	size_t send_bytes; /* its body, when it is in memory */
+	struct push_http_call call; /* the request in progress; all 0: the target's own */
+	uint64_t timeout_ns; /* of that request */
+	size_t send_bytes; /* of its body, if that is in memory */
 	struct push_grpc grpc;
 	char body[BODY_KEPT];
-	size_t body_bytes; /* all that came */
+	size_t body_bytes; /* received in all */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -74,7 +74,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 	return 0;
 }
 
-/* libcurl's sockets are not for the programs that we start. */
+/* Programs that we start must not get libcurl's sockets. */
 static int on_new_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	(void)ctx;
@@ -89,7 +89,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
 
 	(void)multi;
 	if (timeout_ms == 0)
-		when.it_value.tv_nsec = 1; /* 0 would take the timer away */
+		when.it_value.tv_nsec = 1; /* 0 would disarm the timer */
 	if (timeout_ms > 0) {
 		when.it_value.tv_sec = timeout_ms / 1000;
 		when.it_value.tv_nsec = timeout_ms % 1000 * (long)NS_PER_MS;
@@ -97,7 +97,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ctx)
 	return timerfd_settime(h->timer_fd, 0, &when, NULL) < 0 ? -1 : 0;
 }
 
-/* Headers and, after the body, trailers. */
+/* Called for headers and, after the body, trailers. */
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 {
 	struct push_http *h = ctx;
@@ -170,7 +170,7 @@ static int set_headers(struct push_http *h)
 
 	curl_slist_free_all(h->headers);
 	h->headers = NULL;
-	err = add_header(h, "expect:"); /* without a pause to ask whether the body is welcome */
+	err = add_header(h, "expect:"); /* send the body without asking first if it is welcome */
 	if (h->call.put_url)
 		return err;
 	if (!err && h->opts.target.kind == PUSH_PARCA) {
@@ -229,8 +229,8 @@ static CURLcode set_up_limits(struct push_http *h)
 
 	CURL_SET(rc, e, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
 #if LIBCURL_VERSION_NUM >= 0x075700
-	/* A name that nobody resolves is given up without waiting for the thread that asks for it: who
-	 * polls this would wait as well. */
+	/* Give up on a name that nobody resolves without waiting for the thread that asks: the caller, who polls,
+	 * would wait as well. */
 	CURL_SET(rc, e, CURLOPT_QUICK_EXIT, 1L);
 #endif
 	if (!h->call.read) {
@@ -243,13 +243,13 @@ static CURLcode set_up_limits(struct push_http *h)
 	return rc;
 }
 
-/* NULL: libcurl's own, or there is none at all. */
+/* NULL: libcurl's own file, or none at all. */
 static const char *ca_file(const struct push_http_options *opts)
 {
 	return opts->ca_file ? opts->ca_file : curl_setup_ca_file();
 }
 
-/* Everything but the headers, anew for each request: the one before may have been of another kind. */
+/* Set everything but the headers anew for each request: the previous one may have been of another kind. */
 static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 {
 	const struct push_target *t = &h->opts.target;
@@ -262,7 +262,7 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 	CURLcode rc;
 
 	curl_easy_reset(e);
-	/* An address that the server names is no way to anything else. */
+	/* An address from the server must not lead to anything else. */
 	rc = curl_setup(e, t->is_tls, h->opts.ca_file, h->error);
 	if (rc == CURLE_OK)
 		rc = set_up_body(h, body, bytes);
@@ -282,10 +282,10 @@ static int set_up_easy(struct push_http *h, const void *body, size_t bytes)
 	CURL_SET(rc, e, CURLOPT_WRITEFUNCTION, on_body);
 	CURL_SET(rc, e, CURLOPT_WRITEDATA, h);
 	if (version == CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) {
-		/* A proxy speaks HTTP/1.1 to us, and gRPC without TLS cannot. */
+		/* A proxy would speak HTTP/1.1, which gRPC without TLS cannot use. */
 		CURL_SET(rc, e, CURLOPT_NOPROXY, "*");
-		/* libcurl 7.88 cannot use such a connection again: "Error in the HTTP2 framing
-		 * layer". One for each request, then. */
+		/* libcurl 7.88 cannot use such a connection again ("Error in the HTTP2 framing layer"): make one
+		 * for each request. */
 		CURL_SET(rc, e, CURLOPT_FRESH_CONNECT, 1L);
 		CURL_SET(rc, e, CURLOPT_FORBID_REUSE, 1L);
 	}
@@ -322,7 +322,7 @@ static bool is_local(const char *host)
 	return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "::1");
 }
 
-/* A line end in it would begin another header. */
+/* A line end in the tenant would begin another header. */
 bool push_tenant_is_valid(const char *tenant)
 {
 	size_t n = strlen(tenant);
@@ -343,7 +343,7 @@ static void warn_of_clear_secrets(const struct push_http_options *opts)
 			opts->target.name);
 }
 
-/* It would fail with "unable to get local issuer certificate", which does not say what to do. */
+/* Warn early: the request would fail with "unable to get local issuer certificate", which does not say what to do. */
 static void warn_of_no_authorities(const struct push_http_options *opts)
 {
 	if (opts->target.is_tls && !ca_file(opts) && !curl_version_info(CURLVERSION_NOW)->cainfo)
@@ -392,7 +392,7 @@ int push_http_open(const struct push_http_options *opts, push_http_done_fn done,
 	if (!err)
 		err = set_up_multi(h);
 	if (!err)
-		err = set_headers(h); /* so that a bad secret is told of at start */
+		err = set_headers(h); /* reports a bad secret at start */
 	if (err) {
 		push_http_close(h);
 		return err;
@@ -409,7 +409,7 @@ void push_http_close(struct push_http *h)
 		return;
 	if (h->is_busy)
 		curl_multi_remove_handle(h->multi, h->easy);
-	/* The multi handle closes its sockets through on_socket(): the fds last. */
+	/* The multi handle closes its sockets through on_socket(), so close the fds last. */
 	curl_easy_cleanup(h->easy);
 	curl_multi_cleanup(h->multi);
 	curl_slist_free_all(h->headers);
@@ -465,7 +465,7 @@ const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes)
 	return (const uint8_t *)h->body;
 }
 
-/* Not all of the body was taken: that may be the way, and may be the body. */
+/* Only a part of the body was taken: the cause may be the network, or the body. */
 static bool is_too_slow(const struct push_http *h, CURLcode rc)
 {
 	curl_off_t sent = 0;
@@ -492,8 +492,7 @@ static void answer_of(const struct push_http *h, CURLcode rc, struct push_answer
 	if (h->call.put_url && rc == CURLE_OK) {
 		push_answer_set(ret, push_http_verdict(status), "HTTP status %ld", status);
 	} else if (h->opts.target.kind == PUSH_PARCA && h->grpc.has_status) {
-		/* Said even where the stream was cut off behind it: a server may answer before it
-		 * has read all. */
+		/* Valid even if the stream was cut off after it: a server may answer before it has read all. */
 		push_parca_answer(&h->grpc, status, ret);
 	} else if (rc != CURLE_OK) {
 		push_answer_set(ret, is_too_slow(h, rc) ? PUSH_RETRY_FEW : PUSH_RETRY, "%s",
@@ -531,14 +530,14 @@ void push_http_run(struct push_http *h)
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == h->timer_fd) {
-			/* EAGAIN: libcurl has set the timer anew meanwhile. */
+			/* EAGAIN: libcurl has set the timer again meanwhile. */
 			if (read(h->timer_fd, &expirations, sizeof(expirations)) > 0)
 				curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0,
 							 &running);
 			continue;
 		}
 		if (events[i].data.fd < 0)
-			continue; /* the caller's own */
+			continue; /* the caller's own fd */
 		curl_multi_socket_action(
 			h->multi, events[i].data.fd,
 			(events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push_http.h - one request at a time to a push target, through libcurl, without ever waiting.
+ * push_http.h - sends one request at a time to a destination, through libcurl, without ever waiting.
  *
- * Everything that may happen makes push_http_fd() readable: an epoll fd with libcurl's sockets and
- * timers in it, which the caller puts into its own loop. The one thing that may wait is
- * push_http_close() while a host's name is being looked up.
+ * All events make push_http_fd() readable: an epoll fd with libcurl's sockets and timers in it, which the caller
+ * puts into its own loop. Only push_http_close() may wait, while a host's name is being looked up.
  */
 #ifndef HT_PUSH_HTTP_H
 #define HT_PUSH_HTTP_H
@@ -21,58 +20,58 @@
 struct push_http;
 
 #define PUSH_TENANT_MAX 1024
-/* It becomes a header. */
+/* The tenant becomes a header. */
 bool push_tenant_is_valid(const char *tenant);
 
 struct push_http_options {
 	struct push_target target;
-	/* All may be NULL; the strings must stay. Files are read again for each request, so that a
-	 * secret can be replaced. */
+	/* All may be NULL; the strings must stay. Files are read again for each request, so that a secret can be
+	 * replaced. */
 	const char *token_file; /* Authorization: Bearer */
 	const char *basic_file; /* "user:password", Authorization: Basic */
 	const char *tenant; /* X-Scope-OrgID */
 	const char *ca_file; /* certificates to trust instead of the system's */
-	uint64_t timeout_ns; /* of a whole exchange, unless push_http_send() is told another */
+	uint64_t timeout_ns; /* of a whole exchange, unless push_http_send() gets another */
 };
 
 typedef void (*push_http_done_fn)(void *ctx, const struct push_answer *answer);
 
-/* -errno; secrets that cannot be read, or that others can read, are logged and -EACCES or so. */
+/* -errno; secrets that cannot be read, or that others can read, are logged: -EACCES or similar. */
 int push_http_open(const struct push_http_options *opts, push_http_done_fn done, void *ctx,
 		   struct push_http **ret);
-/* For the next requests token_file, basic_file, tenant and ca_file of opts. These strings must stay. */
+/* Use token_file, basic_file, tenant and ca_file of opts for the next requests. These strings must stay. */
 void push_http_set_identity(struct push_http *h, const struct push_http_options *opts);
-/* A request under way is given up, without a call of done. */
+/* Gives up a request in progress, without a call of done. */
 void push_http_close(struct push_http *h);
-/* The caller may add an fd of its own to it, with data.fd = -1, and looks after that itself. */
+/* The caller may add an fd of its own with data.fd = -1, which it handles itself. */
 int push_http_fd(const struct push_http *h);
-/* Does what can be done now; done is called from here, and only from here. */
+/* Do what can be done now; done is called only from here. */
 void push_http_run(struct push_http *h);
 
-/* Fills buf with the next bytes of a body: how many (0 is not the end: read_bytes is), or a
- * negative errno, which gives the request up. */
+/* Fill buf with the next bytes of a body; return their number (0 is not the end: read_bytes is), or a negative
+ * errno, which gives up the request. */
 typedef ssize_t (*push_http_read_fn)(void *ctx, void *buf, size_t bytes);
 
-/* A request that is not the target's own. It may be long: it ends when nothing moves for
- * timeout_ns, or after PUSH_HTTP_LONG_NS. What is pointed to must stay until done. */
+/* A request to another place than the target's own. It may be long: it ends when nothing moves for timeout_ns, or
+ * after PUSH_HTTP_LONG_NS. Everything pointed to must stay until done. */
 struct push_http_call {
-	const char *grpc_path; /* "/SERVICE/METHOD" of the same server... */
-	const char *put_url; /* ... or an HTTP PUT there, which is told none of the secrets */
-	const void *body; /* NULL: from read */
+	const char *grpc_path; /* "/SERVICE/METHOD" of the target's server... */
+	const char *put_url; /* ... or an address for an HTTP PUT, which gets none of the secrets */
+	const void *body; /* NULL: it comes from read */
 	size_t body_bytes;
 	push_http_read_fn read;
 	void *read_ctx;
 	uint64_t read_bytes;
 };
 #define PUSH_HTTP_LONG_NS (15 * 60 * NS_PER_S)
-/* So much of it within a second, so that the target's host keeps its network. */
+/* Most bytes of a body sent in a second, so that the target's host keeps its network. */
 #define PUSH_HTTP_LONG_SPEED ((uint64_t)16 << 20)
 int push_http_call(struct push_http *h, const struct push_http_call *call);
-/* Within done: the begin of the answer's body. */
+/* Inside done: the beginning of the answer's body. */
 const uint8_t *push_http_answer(const struct push_http *h, size_t *ret_bytes);
 
-/* body must stay until done; timeout_ns: of the whole exchange. 0: under way, done will be called;
- * -EBUSY, -errno. */
+/* body must stay until done; timeout_ns: of the whole exchange. 0: in progress, done will be called; -EBUSY,
+ * -errno. */
 int push_http_send(struct push_http *h, const void *body, size_t bytes, uint64_t timeout_ns);
 bool push_http_is_busy(const struct push_http *h);
 

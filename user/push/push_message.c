@@ -15,7 +15,7 @@ int push_room_init(struct push_room *r, const struct push_series *series, size_t
 
 	for (size_t i = 0; i < cnt; i++)
 		label_cnt += series[i].label_cnt;
-	/* one more, because NULL may be the answer to a request for none */
+	/* one more, because calloc() of 0 may return NULL */
 	r->series = calloc(cnt + 1, series_bytes);
 	r->series_ptrs = calloc(cnt + 1, sizeof(void *));
 	r->labels = calloc(label_cnt + 1, label_bytes);
@@ -41,7 +41,7 @@ void push_answer_append(struct push_answer *a, const char *text, size_t n)
 
 	if (n > room) {
 		n = room;
-		/* 10xxxxxx continues a character of UTF-8: not begun, it would be half. */
+		/* 10xxxxxx continues a character of UTF-8: cut before the character, not inside it. */
 		while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
 			n--;
 	}
@@ -68,7 +68,7 @@ void push_answer_set(struct push_answer *a, enum push_verdict verdict, const cha
 	push_answer_append(a, line, strlen(line));
 }
 
-/* 401 and 403 are tried again: a token that is being replaced must not cost the data. */
+/* 401 and 403 are tried again: replacing a token must not cost data. */
 enum push_verdict push_http_verdict(long status)
 {
 	if (status >= 200 && status < 300)
@@ -86,6 +86,6 @@ enum push_verdict push_http_verdict(long status)
 	case 504:
 		return PUSH_RETRY;
 	}
-	/* 404: what stands before a server that is just being replaced may say so. */
+	/* 404: a proxy may answer this while its server is being replaced. */
 	return status >= 500 || status == 404 ? PUSH_RETRY_FEW : PUSH_REFUSED;
 }

@@ -47,7 +47,7 @@ static void fill_series(const struct push_series *from, struct series_room *to, 
 
 void push_parca_frame_head(size_t bytes, uint8_t head[PUSH_PARCA_FRAME_BYTES])
 {
-	head[0] = 0; /* not compressed: the profiles are */
+	head[0] = 0; /* uncompressed: the profiles are compressed */
 	head[1] = (uint8_t)(bytes >> 24);
 	head[2] = (uint8_t)(bytes >> 16);
 	head[3] = (uint8_t)(bytes >> 8);
@@ -97,7 +97,7 @@ int push_parca_encode(const struct push_series *series, size_t cnt, uint8_t **re
 	return err;
 }
 
-/* Value of the header `name` when the line is that one, without blanks around it. */
+/* If the line is the header `name`, return its value without blanks around it. */
 static bool header_value(const char *line, size_t n, const char *name, const char **ret,
 			 size_t *ret_n)
 {
@@ -126,7 +126,7 @@ static int hex(char c)
 	return found ? (int)(found - digits) : -1;
 }
 
-/* gRPC writes what is not printable ASCII, and '%', as %XX. What is not that form stands as it is. */
+/* gRPC writes '%', and what is not printable ASCII, as %XX. Any other form is copied as it is. */
 static void decode_message(const char *s, size_t n, char *to, size_t cap)
 {
 	size_t used = 0;
@@ -166,7 +166,7 @@ void push_parca_header(struct push_grpc *g, const char *line, size_t n)
 	}
 }
 
-/* The codes of gRPC. A server's own, unclassified errors arrive as UNKNOWN. */
+/* gRPC's codes. A server's own, unclassified errors arrive as UNKNOWN. */
 static const struct {
 	const char *name;
 	enum push_verdict verdict;
@@ -193,7 +193,7 @@ static const struct {
 void push_parca_answer(const struct push_grpc *g, long http_status, struct push_answer *ret)
 {
 	if (!g->has_status) {
-		/* Something between, or no gRPC server at all. A success needs its status. */
+		/* The answer is from a proxy, or not from a gRPC server at all. Success needs gRPC's status. */
 		enum push_verdict verdict = push_http_verdict(http_status);
 
 		push_answer_set(ret, verdict == PUSH_SENT ? PUSH_RETRY_FEW : verdict,

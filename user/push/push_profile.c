@@ -19,7 +19,7 @@
 
 #define PROFILE_NAME "memory"
 
-/* Where a request goes that has been made. */
+/* The target of a request, and the finished request. */
 struct request {
 	const struct push_target *target;
 	uint8_t *body;
@@ -48,7 +48,7 @@ static const char *find_label(const struct label_list *l, const char *name)
 	return NULL;
 }
 
-/* The first value of a name stays. Backends take an empty value for no label at all. */
+/* The first value of a name stays. Backends treat an empty value as no label at all. */
 static int add_label(struct label_list *l, const char *name, const char *value)
 {
 	if (!push_label_name_is_valid(name))
@@ -86,7 +86,7 @@ static int read_back(int fd, size_t bytes, uint8_t **ret)
 	return 0;
 }
 
-/* The file that pprof_write() makes, in memory; to be freed. */
+/* Make the file of pprof_write() in memory; the caller frees it. */
 static int profile_file(const struct profile *p, uint8_t **ret, size_t *ret_bytes)
 {
 	int fd = memfd_create("heaptap-push", MFD_CLOEXEC), err;
@@ -147,7 +147,7 @@ static int request_for_pyroscope(struct request *r, const struct profile *p, str
 	return err;
 }
 
-/* The labels of one series: those of the process, and its own two last. */
+/* Fill in the labels of one series: those of the process, then its own two. */
 static int fill_series(const struct label_list *l, const struct series *from,
 		       struct push_label *labels, struct push_series *to)
 {

@@ -17,7 +17,7 @@
 #include "push/push_pyroscope.h"
 #include "push/push_time.h"
 
-/* One line about requests that were refused, whatever their number. */
+/* Interval between lines about refused requests, whatever their number. */
 #define LOG_EVERY_NS (60 * NS_PER_S)
 
 struct push_queue {
@@ -26,12 +26,12 @@ struct push_queue {
 	struct push_spool *spool;
 	int timer_fd;
 	uint64_t retry_ns; /* monotonic; 0 = none */
-	/* The request under way, or the last one. */
+	/* The request in progress, or the last one. */
 	uint8_t *body;
 	size_t body_bytes;
 	uint64_t seq;
-	unsigned int few_tries; /* answers PUSH_RETRY_FEW to it */
-	unsigned int fails; /* one after the other */
+	unsigned int few_tries; /* PUSH_RETRY_FEW answers to it */
+	unsigned int fails; /* in a row */
 	struct log_limit refused_log, dropped_log;
 	uint64_t dropped_logged_cnt;
 	struct push_queue_stats stats; /* without spool */
@@ -48,7 +48,7 @@ void push_queue_defaults(struct push_queue_options *opts)
 	opts->retry_max_ns = 60 * NS_PER_S;
 }
 
-/* For the next try, of which no socket tells. */
+/* Set the timer for the next try, which no socket announces. */
 static void set_timer(struct push_queue *q)
 {
 	struct itimerspec when = { 0 };
@@ -128,7 +128,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 			q->stats.refused_cnt++;
 		log_refused(q, answer->text);
 		q->few_tries = 0;
-		/* It may be this one that it does not like, or any: the next one comes no sooner. */
+		/* The target may dislike this request only, or any: the next one comes no sooner. */
 		if (is_given_up)
 			on_failure(q, answer->pause_s, answer->text);
 		else
@@ -143,7 +143,7 @@ static void on_done(void *ctx, const struct push_answer *answer)
 	q->body = NULL;
 }
 
-/* Sends the oldest when nothing is under way and it is time. */
+/* Send the oldest if nothing is in progress and it is time. */
 static void send_next(struct push_queue *q)
 {
 	uint64_t seq = 0;
@@ -158,12 +158,12 @@ static void send_next(struct push_queue *q)
 	if (seq != q->seq)
 		q->few_tries = 0;
 	q->seq = seq;
-	/* What did not get through in its time gets twice as much, a few times. */
+	/* A request that did not get through in its time gets twice as much, a few times. */
 	if (!err)
 		err = push_http_send(q->http, q->body, q->body_bytes,
 				     q->opts.http.timeout_ns << q->few_tries);
 	if (err) {
-		/* No memory, or the token's file is gone: as if it had been tried. */
+		/* No memory, or the token's file is gone: treat it as a failed try. */
 		free(q->body);
 		q->body = NULL;
 		snprintf(q->stats.last_error, sizeof(q->stats.last_error), "cannot be sent: %s",
@@ -177,7 +177,7 @@ void push_queue_run(struct push_queue *q)
 {
 	uint64_t expirations;
 
-	/* EAGAIN: it was a socket. What is due is seen from the clock. */
+	/* EAGAIN: a socket was readable. The clock shows what is due. */
 	if (read(q->timer_fd, &expirations, sizeof(expirations)) < 0)
 		expirations = 0;
 	push_http_run(q->http);
@@ -204,7 +204,7 @@ int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes)
 	q->stats.added_cnt++;
 	err = push_spool_add(q->spool, body, bytes);
 	log_dropped(q);
-	/* A target that is down: nothing is left in memory that a crash would take. */
+	/* The target is down: leave nothing in memory that a crash would lose. */
 	if (q->stats.is_failing)
 		push_spool_settle(q->spool);
 	send_next(q);
@@ -258,7 +258,7 @@ int push_queue_open(const struct push_queue_options *opts, struct push_queue **r
 		return err;
 	}
 	q->opts.spool.dir = NULL;
-	send_next(q); /* what an earlier process left */
+	send_next(q); /* left by an earlier process */
 	set_timer(q);
 	*ret = q;
 	return 0;
@@ -269,7 +269,7 @@ void push_queue_close(struct push_queue *q)
 	if (!q)
 		return;
 	if (q->spool)
-		push_spool_settle(q->spool); /* first: a request's end may take its time */
+		push_spool_settle(q->spool); /* first: ending a request may take time */
 	push_http_close(q->http);
 	push_spool_close(q->spool);
 	if (q->timer_fd >= 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push_queue.h - the requests for one push target: sent one after the other, the oldest first,
- * again when that failed, kept in a bounded spool meanwhile (push_spool.h).
+ * push_queue.h - the requests for one destination: sent one after the other, the oldest first; tried again after a
+ * failure, and kept in a bounded spool meanwhile (push_spool.h).
  *
- * Nothing here waits for the network. The caller waits for push_queue_fd() and calls
- * push_queue_run() when it is readable; times of retry (push_retry_delay_ns()) are in it. Every
- * request that was added is in exactly one of: sent, refused, dropped, waiting. (One that is
- * dropped for want of room while it is on its way counts as dropped, although it may arrive.)
+ * Nothing here waits for the network. The caller waits for push_queue_fd() and calls push_queue_run() when it is
+ * readable; this includes the times of retries (push_retry_delay_ns()). Every request that was added is in exactly
+ * one of: sent, refused, dropped, waiting. (A request dropped for want of room while it is being sent counts as
+ * dropped, although it may arrive.)
  */
 #ifndef HT_PUSH_QUEUE_H
 #define HT_PUSH_QUEUE_H
@@ -20,7 +20,7 @@
 #include "push/push_spool.h"
 
 #define PUSH_TRIES_MAX 5
-/* What waits at most by default: of as many processes as can be followed, two rounds. */
+/* Default limit of waiting requests: two rounds of as many processes as can be followed. */
 #define PUSH_QUEUE_CNT_MAX 8192
 
 struct push_queue_options {
@@ -33,19 +33,19 @@ struct push_queue_stats {
 	struct push_spool_stats spool; /* waiting, dropped, corrupt */
 	uint64_t added_cnt; /* by push_queue_add(), of this process */
 	uint64_t sent_cnt, sent_bytes;
-	uint64_t refused_cnt; /* the target would never take them, or not in PUSH_TRIES_MAX tries */
-	uint64_t failed_cnt; /* tries, of whichever request */
+	uint64_t refused_cnt; /* the target never takes them, or did not in PUSH_TRIES_MAX tries */
+	uint64_t failed_cnt; /* tries, of any request */
 	uint64_t last_sent_ns; /* since the epoch; 0 = never */
-	bool is_failing; /* since the last one that was sent, or refused at once */
+	bool is_failing; /* since the last request that was sent, or refused at once */
 	char last_error[256]; /* "" = none yet */
 };
 
 struct push_queue;
 
 void push_queue_defaults(struct push_queue_options *opts);
-/* -errno of the spool (-EBUSY: another heaptap has it) and of push_http_open(), logged. */
+/* -errno of the spool (-EBUSY: another heaptap uses it) and of push_http_open(), logged. */
 int push_queue_open(const struct push_queue_options *opts, struct push_queue **ret);
-/* What waits is in the spool's folder afterwards; without one it is gone. */
+/* Waiting requests go to the spool's folder; without one they are lost. */
 void push_queue_close(struct push_queue *q);
 int push_queue_fd(const struct push_queue *q);
 void push_queue_run(struct push_queue *q);
@@ -53,11 +53,11 @@ void push_queue_run(struct push_queue *q);
 /* As push_http_set_identity(). */
 void push_queue_set_identity(struct push_queue *q, const struct push_http_options *opts);
 
-/* One request of these series. -ENOMEM; -E2BIG: larger than the target takes, or than the spool
- * holds (this is counted as added and dropped). */
+/* Add one request of these series. -ENOMEM; -E2BIG: larger than the target accepts, or than the spool holds (this
+ * is counted as added and dropped). */
 int push_queue_add(struct push_queue *q, const struct push_series *series, size_t cnt);
-/* The two halves of it, for a request that is made in another process: pure, and body (malloc'd)
- * is taken over. */
+/* The two halves of push_queue_add(), for a request made in another process. Encoding is pure; push_queue_take()
+ * takes over body (malloc'd). */
 int push_queue_encode(const struct push_target *t, const struct push_series *series, size_t cnt,
 		      uint8_t **ret, size_t *ret_bytes);
 int push_queue_take(struct push_queue *q, uint8_t *body, size_t bytes);

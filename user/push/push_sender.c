@@ -15,11 +15,11 @@
 #include "base/thread.h"
 
 struct push_sender {
-	pthread_mutex_t lock; /* of queue */
+	pthread_mutex_t lock; /* protects queue */
 	struct push_queue *queue;
 	pthread_t thread;
 	bool has_thread;
-	int end_fd; /* readable: the thread is to end */
+	int end_fd; /* readable: the thread must end */
 };
 
 static void *run(void *arg)

@@ -2,9 +2,9 @@
 /*
  * push_spool.c - see push_spool.h.
  *
- * The list of what waits is in memory: the sequence number, the size and, for those that are not in
- * a file, the bytes. A file's name is its sequence number in 16 hexadecimal digits and ".push"; its
- * content is a header and the request. Numbers go up for ever, across processes.
+ * The list of waiting requests is in memory: sequence number, size and, for those not in a file, the bytes. A
+ * file's name is its sequence number in 16 hexadecimal digits and ".push"; its content is a header and the request.
+ * Numbers rise for ever, across processes.
  */
 #include "push/push_spool.h"
 
@@ -29,8 +29,7 @@
 #define NAME_BYTES 32
 #define SUFFIX ".push"
 #define NEW_PREFIX ".heaptap-push-"
-/* Where a folder holds more files than this, it is not ours, or something went wrong: the rest
- * are left alone. */
+/* A folder with more files than this is not ours, or something went wrong: the rest are left alone. */
 #define SCAN_MAX 100000
 
 static const char magic[8] = "heaptap1";
@@ -45,11 +44,11 @@ struct file_header {
 struct entry {
 	uint64_t seq;
 	size_t bytes;
-	uint8_t *data; /* NULL: in its file */
+	uint8_t *data; /* NULL: in a file */
 };
 
 struct push_spool {
-	struct push_spool_options opts; /* without dir */
+	struct push_spool_options opts; /* without dir, which is NULL */
 	int dir_fd; /* -1: none */
 	VEC(struct entry) entries; /* the oldest first, from `head` on */
 	size_t head;
@@ -79,7 +78,7 @@ static struct entry *first_entry(const struct push_spool *s)
 	return s->head < s->entries.cnt ? &s->entries.data[s->head] : NULL;
 }
 
-/* Where there is a folder, files come before what is in memory. */
+/* If there is a folder, entries in files come before those in memory. */
 static struct entry *first_in_memory(const struct push_spool *s)
 {
 	struct entry *e;
@@ -90,7 +89,7 @@ static struct entry *first_in_memory(const struct push_spool *s)
 	return NULL;
 }
 
-/* Takes the entry out of the counts; its bytes or its file go. */
+/* Take the entry out of the counts; free its bytes or remove its file. */
 static void discard(struct push_spool *s, struct entry *e)
 {
 	char name[NAME_BYTES];
@@ -111,7 +110,7 @@ static void remove_first(struct push_spool *s)
 {
 	discard(s, first_entry(s));
 	s->head++;
-	/* The room of those that are gone is used again before the list grows. */
+	/* Reuse the room of removed entries before the list grows. */
 	if (s->head >= 64 && s->head * 2 >= s->entries.cnt) {
 		memmove(s->entries.data, s->entries.data + s->head,
 			(s->entries.cnt - s->head) * sizeof(*s->entries.data));
@@ -185,7 +184,7 @@ static bool is_full(const struct push_spool *s, size_t more)
 	return s->stats.cnt + 1 > s->opts.cnt_max || s->stats.bytes + more > s->opts.bytes_max;
 }
 
-/* One that is in memory, behind those in files. */
+/* Drop an entry that is in memory, behind those in files. */
 static void drop_at(struct push_spool *s, struct entry *e)
 {
 	size_t i = (size_t)(e - s->entries.data);
@@ -198,9 +197,8 @@ static void drop_at(struct push_spool *s, struct entry *e)
 }
 
 /*
- * Memory is full: the oldest that are in it go to their files. One that finds no room there takes
- * the place of the oldest of all; where nothing can be written whatever goes, what is in files stays
- * there, and the oldest in memory goes itself.
+ * Memory is full: move the oldest entries in it to files. If there is no room on disk, drop the oldest entry of
+ * all; if nothing can be written anyhow, keep the files and drop the oldest entry in memory.
  */
 static void make_room_in_memory(struct push_spool *s, size_t more)
 {
@@ -266,7 +264,7 @@ static int read_all(int fd, void *to, size_t n)
 	return 0;
 }
 
-/* -EBADMSG and whatever open() and read() say: the file is of no use. */
+/* Errors that open() and read() give, or -EBADMSG: the file is of no use. */
 static int load(const struct push_spool *s, const struct entry *e, uint8_t **ret)
 {
 	struct file_header h;
@@ -339,7 +337,7 @@ static int scan_one(struct push_spool *s, const char *name)
 	struct entry e = { 0 };
 	struct stat st;
 
-	/* What was not finished: its process is gone, the folder is ours. */
+	/* An unfinished file: its process is gone, as the folder is ours. */
 	if (new_file_is_left(name, NEW_PREFIX)) {
 		unlinkat(s->dir_fd, name, 0);
 		return 0;
@@ -427,7 +425,7 @@ void push_spool_close(struct push_spool *s)
 		free(s->entries.data[i].data);
 	vec_release(&s->entries);
 	if (s->dir_fd >= 0) {
-		/* A forked child may have a copy of the descriptor, which would hold the lock. */
+		/* Unlock explicitly: a forked child may have a copy of the descriptor, which would hold the lock. */
 		flock(s->dir_fd, LOCK_UN);
 		close(s->dir_fd);
 	}

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * push_spool.h - requests that wait for a backend: first in, first out, bounded in number and
- * bytes. When there is no room the oldest go, and are counted.
+ * push_spool.h - requests that wait for a backend: first in, first out, bounded in number and bytes. When there is
+ * no room, the oldest are dropped and counted.
  *
- * The newest ones are in memory, so that a backend that answers costs no disk. What waits longer
- * than that is in the folder, one file each, and survives heaptap: push_spool_settle() writes what is
- * still in memory. Without a folder all of it is in memory.
+ * The newest requests are in memory, so that a backend that answers costs no disk. Older ones are in the folder,
+ * one file each, and survive heaptap: push_spool_settle() writes those that are still in memory. Without a folder
+ * all are in memory.
  *
- * A file is made under another name, then renamed: under its own name it is whole, unless the
- * machine lost power, which its checksum tells (nothing is synced: capture does not wait for
- * disks). One that is damaged is passed over, removed and counted. The folder belongs to one
- * process at a time.
+ * A file is made under another name, then renamed: under its own name it is complete, unless the machine lost
+ * power, which its checksum shows (nothing is synced: capture does not wait for disks). A damaged file is skipped,
+ * removed and counted. The folder belongs to one process at a time.
  */
 #ifndef HT_PUSH_SPOOL_H
 #define HT_PUSH_SPOOL_H
@@ -22,10 +21,10 @@
 struct push_spool;
 
 struct push_spool_options {
-	const char *dir; /* NULL: memory only; made when it is not there, its parent is not */
+	const char *dir; /* NULL: memory only; created if missing, its parent is not */
 	size_t cnt_max;
-	uint64_t bytes_max; /* of all, wherever they are */
-	uint64_t memory_bytes_max; /* of those in memory, when there is a folder */
+	uint64_t bytes_max; /* of all requests, in memory and on disk */
+	uint64_t memory_bytes_max; /* of those in memory, if there is a folder */
 };
 
 struct push_spool_stats {
@@ -36,22 +35,21 @@ struct push_spool_stats {
 	uint64_t corrupt_cnt; /* damaged or foreign files that were removed */
 };
 
-/* What an earlier process left in the folder is there again. -EBUSY: another one has the folder;
- * -EPERM: others can write to it (folder.h, FOLDER_OURS); -errno of making, opening or reading it. */
+/* Requests that an earlier process left in the folder wait again. -EBUSY: another process uses the folder; -EPERM:
+ * others can write to it (folder.h, FOLDER_OURS); -errno of making, opening or reading it. */
 int push_spool_open(const struct push_spool_options *opts, struct push_spool **ret);
-/* Settles first. */
+/* Calls push_spool_settle() first. */
 void push_spool_close(struct push_spool *s);
 
-/* Takes data (malloc'd) over, also when it fails: -ENOMEM, -E2BIG (larger than all there may be;
- * counted as dropped). */
+/* Takes over data (malloc'd), also on failure: -ENOMEM, -E2BIG (larger than bytes_max; counted as dropped). */
 int push_spool_add(struct push_spool *s, uint8_t *data, size_t bytes);
-/* A copy of the oldest, for the caller to free, and the number it is dropped by. -ENOENT: none
- * waits; -ENOMEM, -EMFILE. */
+/* Return a copy of the oldest, which the caller frees, and the number for push_spool_drop(). -ENOENT: none waits;
+ * -ENOMEM, -EMFILE. */
 int push_spool_first(struct push_spool *s, uint8_t **ret, size_t *ret_bytes, uint64_t *ret_seq);
-/* Sent, or refused: the oldest goes, uncounted. false: it has gone already, for want of room, and
- * has been counted as dropped. */
+/* Remove the oldest, which was sent or refused, without counting it. false: it was already dropped for want of
+ * room, and counted. */
 bool push_spool_drop(struct push_spool *s, uint64_t seq);
-/* What is in memory goes to the folder. */
+/* Write the requests in memory to the folder. */
 void push_spool_settle(struct push_spool *s);
 void push_spool_stats(const struct push_spool *s, struct push_spool_stats *ret);
 

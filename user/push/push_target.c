@@ -24,7 +24,7 @@ static const struct {
 	{ "pyroscope+https://", PUSH_PYROSCOPE, true },
 };
 
-/* The method, below whatever prefix the server stands behind. */
+/* Paths of the methods, below the prefix of the server, if any. */
 static const char *const paths[] = {
 	[PUSH_PARCA] = "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
 	[PUSH_PYROSCOPE] = "/push.v1.PusherService/Push",
@@ -58,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct complaint *
 	return err_set(c->why, -EINVAL, "push: '%s': %s", c->text, what.text);
 }
 
-/* Nothing that would have to be quoted in a URL, a header or a log line. */
+/* True without anything that needs quoting in a URL, a header or a log line. */
 static bool is_plain(const char *s)
 {
 	for (; *s; s++)
@@ -96,7 +96,7 @@ static bool is_host_name(const char *host)
 	return n > 0 && host[0] != '-' && host[0] != '.';
 }
 
-/* HOST:PORT, n bytes. */
+/* Parse HOST:PORT, n bytes. */
 static int parse_authority(const char *s, size_t n, const struct complaint *c,
 			   struct push_target *t)
 {
@@ -155,7 +155,7 @@ int push_target_parse(const char *text, struct push_target *ret, struct err *why
 				  "pyroscope+http:// or pyroscope+https://");
 	if (strlen(text) >= sizeof(t.name))
 		return refuse(&c, "too long");
-	if (strchr(rest, '@')) /* wherever: a password may have a '/' */
+	if (strchr(rest, '@')) /* anywhere: a password may have a '/' */
 		return refuse(&c, "no user or password in the address: give them in a file");
 	if (!is_plain(rest))
 		return refuse(&c, "it must not have spaces, quotes or control characters");

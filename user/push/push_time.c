@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* Evenly from [low, high]. */
+/* Evenly distributed in [low, high]. */
 static uint64_t random_between(uint64_t low, uint64_t high)
 {
 	uint64_t r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* push_time.h - when it is time to push, and to try again. Times are those of now_ns(). */
+/* push_time.h - when to push, and when to try again. Times are those of now_ns(). */
 #ifndef HT_PUSH_TIME_H
 #define HT_PUSH_TIME_H
 
@@ -11,17 +11,17 @@ struct push_clock {
 	uint64_t due_ns;
 };
 
-/* From now on each interval, the first time within it at a random moment: many hosts that are started
- * together do not push together. The interval that it has already changes nothing. */
+/* Be due each interval from now on, the first time at a random moment within it, so that many hosts started
+ * together do not push together. An unchanged interval changes nothing. */
 void push_clock_set(struct push_clock *c, uint64_t interval_ns, uint64_t now);
-/* True once for each interval. Those that were missed (the machine slept) are not made up for. */
+/* True once for each interval. Missed intervals (the machine slept) are not made up for. */
 bool push_clock_is_due(struct push_clock *c, uint64_t now);
 
 /* Milliseconds until it is due, rounded up; -1: never. */
 int push_clock_wait_ms(const struct push_clock *c, uint64_t now);
 
-/* How long to wait after the fail_cnt-th failure (from 1) in a row: min_ns, then twice that, up to
- * max_ns; of it a random half, so that many hosts do not come back to a server at once. */
+/* Delay after the fail_cnt-th failure (from 1) in a row: min_ns, doubled each time, up to max_ns; the last half of
+ * it is random, so that many hosts do not come back to a server at once. */
 uint64_t push_retry_delay_ns(uint64_t min_ns, uint64_t max_ns, unsigned int fail_cnt);
 
 #endif

@@ -16,8 +16,7 @@
 #include "proc/process.h"
 #include "track/tracker.h"
 
-#define ROUNDS \
-	100 /* of a family that grows faster than it is looked at, its events tell the rest */
+#define ROUNDS 100 /* for a family that grows faster than this reads it, events report the rest */
 
 struct family {
 	struct engine *engine;
@@ -61,8 +60,8 @@ static int add_child(struct family *f, pid_t pid)
 }
 
 /*
- * A child is in /proc a moment before its fork is told, and the kernel's side then makes its target anew,
- * with a generation of its own.
+ * A child appears in /proc a moment before its fork is reported; then the kernel's side makes its target anew, with
+ * another generation.
  */
 static bool was_made_anew(const struct family *f, pid_t pid)
 {
@@ -87,7 +86,7 @@ static int look_at(struct family *f, pid_t pid, bool *has_news)
 		*has_news = true;
 		return tracker_add(f->tracker, pid);
 	}
-	/* with a target, but not followed: its fork is being told */
+	/* it has a target, but is not followed: its fork is being reported */
 	if (!tracker_follows(f->tracker, info.ppid) || is_left_out(f, pid) ||
 	    !engine_get_target(f->engine, pid, &target))
 		return 0;
@@ -109,7 +108,7 @@ static int look(struct family *f, bool *has_news)
 	vec_each(&all.pids, pid) {
 		err = look_at(f, *pid, has_news);
 		if (err == -ESRCH || err == -ENOENT)
-			err = 0; /* ended meanwhile */
+			err = 0; /* it has ended meanwhile */
 		if (err)
 			break;
 	}

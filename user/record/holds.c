@@ -64,7 +64,7 @@ static pid_t process_of(const struct holds *h, const struct exec_hold_stop *stop
 	return info.tgid;
 }
 
-/* What was heard of the process until now is before its stop. */
+/* All that was reported of the process until now happened before its stop. */
 static void read_held(struct holds *h, const struct exec_hold_stop *stop)
 {
 	pid_t pid = process_of(h, stop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holds.h - a program that was started waits at each exec until it is probed, and so do its children with
- * --follow. guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
+ * holds.h - makes a started program wait at each exec until it is probed, with --follow also its children.
+ * guardian/exec_hold.h says how, guardian/tracer.c what the program can see of it.
  */
 #ifndef HT_RECORD_HOLDS_H
 #define HT_RECORD_HOLDS_H
@@ -22,12 +22,12 @@ struct holds_parts {
 	struct process_events *events; /* NULL: there are none */
 };
 
-/* The process, which waits to be executed. What cannot be is said. -errno: nobody is held. */
+/* Begin with the process that waits to be executed. Logs what is not possible. -errno: nothing is held. */
 int holds_begin(const struct holds_parts *parts, pid_t pid, bool is_family, struct holds **ret);
-/* Everybody goes on. NULL is fine. */
+/* Let all go on. NULL is fine. */
 void holds_end(struct holds *h);
 int holds_fd(const struct holds *h);
-/* Those that are held now. */
+/* Handle the processes that are held now. */
 void holds_work(struct holds *h);
 
 #endif

@@ -10,8 +10,8 @@
 
 struct idle_tasks {
 	struct engine *engine;
-	struct engine_walk *walk; /* NULL: all have been looked at */
-	uint64_t before_ns; /* quiet since then */
+	struct engine_walk *walk; /* NULL: the last walk is complete */
+	uint64_t before_ns; /* tasks that are quiet since then are forgotten */
 	uint64_t due_ns;
 };
 
@@ -41,8 +41,8 @@ void idle_tasks_free(struct idle_tasks *it)
 	free(it);
 }
 
-/* An allocation in between would be lost to the task's sums, not to its scope's: by now it has been
- * quiet for so long that this is not worth a lock. */
+/* An allocation in between would be missing from the task's sums, not from its scope's. After so long a quiet time
+ * this is not worth a lock. */
 static int on_instance(void *ctx, const struct ht_instance_key *k, const struct ht_instance *v)
 {
 	const struct idle_tasks *it = ctx;

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/units.h"
 
-/* Growth is of so long at the least: over a tick it would jump about. */
+/* Growth is measured over at least this time: over one tick it would jump. */
 #define RATE_NS NS_PER_S
 
-/* The newest point that is old enough; NULL: none is. */
+/* Return the newest point that is old enough; NULL: none is. */
 static const struct live_point *find_base(const struct live_line *l, uint64_t now_ns)
 {
 	size_t kept = l->cnt < LIVE_LINE_POINTS ? l->cnt : LIVE_LINE_POINTS;
@@ -70,7 +70,7 @@ void live_line_text(struct live_line *l, const struct live_now *now,
 	if (now->has_held) {
 		add_held(l, now, buf);
 	} else {
-		l->cnt = 0; /* from here on it is another sum */
+		l->cnt = 0; /* the sum is another one from here on */
 		len = strlen(buf);
 		snprintf(buf + len, LIVE_LINE_BYTES - len, "held unknown");
 	}

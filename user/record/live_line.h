@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* live_line.h - what the status line says while a recording runs. Pure. */
+/* live_line.h - the text of the status line while a recording runs. Pure. */
 #ifndef HT_RECORD_LIVE_LINE_H
 #define HT_RECORD_LIVE_LINE_H
 
@@ -19,12 +19,12 @@ struct live_line {
 
 struct live_now {
 	uint64_t time_ns, elapsed_ns;
-	bool has_held; /* else frees are not watched */
+	bool has_held; /* false: frees are not watched */
 	double held_bytes;
 	double cost; /* share of CPU time, or of one CPU; NAN: not known */
-	bool is_of_one_cpu; /* the cost, as the limit that is in force */
-	bool is_largest_cost; /* of several processes */
-	const char *loss; /* that matters at once; NULL: none */
+	bool is_of_one_cpu; /* cost is in one CPU, as the limit in force */
+	bool is_largest_cost; /* the largest of several processes */
+	const char *loss; /* loss to show at once; NULL: none */
 };
 
 #define LIVE_LINE_BYTES 128

@@ -11,8 +11,8 @@
 
 #define COMMAND_BYTES 256
 
-/* The same recording with other options: "heaptap record --rate 1 -- ls -l". Arguments that a shell
- * would take for something else are left out, and so are many. */
+/* Write the same recording with other options: "heaptap record --rate 1 -- ls -l". Left out are arguments that a
+ * shell would interpret, and long lists. */
 static void command(const struct nothing *n, const char *options, char buf[static COMMAND_BYTES])
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -68,7 +68,7 @@ static void explain_too_little(const struct nothing *n, const char *name,
 	char calls[UNITS_BUF], rate[UNITS_BUF], most[UNITS_BUF], all[COMMAND_BYTES];
 
 	command(n, "--rate 1", all);
-	/* Without a sample, more than three times the rate is had once in twenty times. */
+	/* Allocating more than three times the rate without a sample happens once in twenty times. */
 	snprintf(
 		buf, NOTHING_BYTES,
 		"nothing was sampled: %s called its allocator %s time%s, for less than about %s in "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nothing.h - a recording without a sample: why, and what to do, in one sentence. Pure. */
+/* nothing.h - explains a recording without a sample in one sentence: why, and what to do. Pure. */
 #ifndef HT_RECORD_NOTHING_H
 #define HT_RECORD_NOTHING_H
 
@@ -11,12 +11,12 @@ struct heap_kind;
 
 struct nothing {
 	const struct heap_kind *heap;
-	size_t site_cnt; /* of probes */
-	uint64_t call_cnt; /* of allocators, that probes saw */
-	uint64_t paused_cnt; /* allocations that the program kept from being recorded */
+	size_t site_cnt; /* probed sites */
+	uint64_t call_cnt; /* of allocators, seen by probes */
+	uint64_t paused_cnt; /* allocations that the program excluded from recording */
 	uint64_t rate_bytes, duration_ns;
-	bool is_usdt; /* only what a sampler in the program tells was to be read */
-	bool probes_went_out; /* to keep the limit of the overhead */
+	bool is_usdt; /* only reports of a sampler in the program were to be read */
+	bool probes_went_out; /* taken out to keep the overhead limit */
 	char *const *argv; /* of the program that was started, or NULL */
 	const char *pids; /* else: "12,13" */
 };

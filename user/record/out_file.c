@@ -17,13 +17,13 @@
 #include "base/new_file.h"
 
 #define TEMP_PREFIX ".heaptap-"
-#define FREE_NAMES 1000 /* that are tried when the name has been taken meanwhile */
+#define FREE_NAMES 1000 /* tried when the name has been taken meanwhile */
 #define SUFFIX ".pb.gz"
 
 struct out_file {
 	char path[PATH_MAX];
-	size_t folder_len; /* of path: up to and with the last '/', 0: none */
-	struct new_file file; /* without a name: written to directly */
+	size_t folder_len; /* of path, up to and with the last '/'; 0: none */
+	struct new_file file; /* no name: written to directly */
 	int folder_fd;
 	bool replaces;
 };
@@ -51,7 +51,7 @@ static int open_folder(struct out_file *of, struct err *why)
 	return folder_open(folder, of->replaces ? FOLDER_ANY : FOLDER_SHARED, &of->folder_fd, why);
 }
 
-/* Where there is something that is no file. *ret_fd -1: there is nothing, or a file, or a link to one. */
+/* Open what is not a file. *ret_fd -1: there is nothing, or a file, or a link to one. */
 static int open_special(const struct out_file *of, const struct stat *at, int *ret_fd)
 {
 	struct stat st;
@@ -75,7 +75,7 @@ static int open_special(const struct out_file *of, const struct stat *at, int *r
 	fd = openat(of->folder_fd, name_of(of), O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	/* It is what it was, or else nothing is written. */
+	/* If it has become a file meanwhile, write nothing. */
 	if (fstat(fd, &st) || S_ISREG(st.st_mode))
 		err = -EPERM;
 	if (err)
@@ -262,7 +262,7 @@ void out_file_default_name(const char *comm, pid_t pid, int64_t epoch_s,
 	for (i = 0; i < sizeof(name) - 1 && comm[i]; i++)
 		name[i] = is_plain(comm[i]) ? comm[i] : '_';
 	name[i] = '\0';
-	/* neither hidden nor taken for an option */
+	/* not hidden, and not like an option */
 	if (name[0] == '.' || name[0] == '-')
 		name[0] = '_';
 	if (gmtime_r(&t, &tm))

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * out_file.h - a file that is there whole or not at all, made in a folder that others may write to.
+ * out_file.h - a file that is there complete or not at all, made in a folder that others may write to.
  *
- * What is written goes to a temporary file beside it, readable by its owner only, which takes the name at
- * the end. An existing file is left alone unless `replaces`, and root writes to a stranger's folder
- * (folder.h) only then. A link at that place is never followed to
- * a file. Devices and pipes are written to directly; a link to one is followed where nobody else can lay
- * or change it: it and its folder are root's or the user's own.
+ * Data goes to a temporary file beside it, readable by its owner only, which is renamed at the end. An existing
+ * file is left alone unless `replaces`, and root writes to a stranger's folder (folder.h) only with it. A link at
+ * that place is never followed to a file. Devices and pipes are written to directly; a link to one is followed
+ * where nobody else can create or change it: it and its folder are root's or the user's own.
  */
 #ifndef HT_RECORD_OUT_FILE_H
 #define HT_RECORD_OUT_FILE_H
@@ -18,32 +17,31 @@
 struct err;
 struct out_file;
 
-/* -EEXIST: it exists, and may not be replaced. Others: it cannot be written. why: a sentence for the
- * user, and what to do; how: the way in which another file is given, " with -o FILE" or "". */
+/* -EEXIST: it exists, and may not be replaced. Others: it cannot be written. why: a sentence for the user, with
+ * what to do; how: how to give another file, " with -o FILE" or "". */
 int out_file_open(const char *path, bool replaces, const char *how, struct out_file **ret,
 		  struct err *why);
-/* Standard output that was taken with out_file_take_stdout(); takes the descriptor. */
+/* Open the standard output that out_file_take_stdout() took; owns fd from here on. */
 int out_file_open_stdout(int fd, struct out_file **ret);
 int out_file_fd(const struct out_file *of);
 /*
- * What was written becomes the file. When another one has been made there meanwhile, it is left alone and
- * a free name is taken, PATH-1 and so on (before ".pb.gz"): out_file_path() says which.
+ * Give the file its name. If another one has been made there meanwhile, it is left alone and a free name is taken,
+ * PATH-1 and so on (before ".pb.gz"): out_file_path() says which.
  */
 int out_file_commit(struct out_file *of);
 const char *out_file_path(const struct out_file *of);
-/* Not committed: nothing is left of it. */
+/* Without a commit nothing is left of the file. */
 void out_file_free(struct out_file *of);
 
-/* Is standard output meant? "-", and the names that it has in /dev and /proc. */
+/* Does path mean standard output: "-", or its names in /dev and /proc? */
 bool out_file_is_stdout(const char *path);
 /*
- * From here on what anybody writes to standard output, programs that are started included, goes to
- * standard error: nothing but the profile may be in it. *ret_fd: what standard output was. -ENOTTY: it is
- * a terminal.
+ * Send to standard error all that anybody, started programs included, writes to standard output from here on: only
+ * the profile may be in it. *ret_fd: the former standard output. -ENOTTY: it is a terminal.
  */
 int out_file_take_stdout(int *ret_fd);
 
-/* "server-14662-20261124-032524.pb.gz": the time is UTC, what is not [A-Za-z0-9._-] in comm is '_'. */
+/* "server-14662-20261124-032524.pb.gz": UTC; bytes of comm that are not [A-Za-z0-9._-] become '_'. */
 #define OUT_FILE_NAME_BYTES 96
 void out_file_default_name(const char *comm, pid_t pid, int64_t epoch_s,
 			   char buf[static OUT_FILE_NAME_BYTES]);

@@ -2,8 +2,9 @@
 /*
  * recorder.c - see recorder.h; recorder_open.c sets it up.
  *
- * One event loop. At the end the allocation probes go first, then the live map is read while frees are still seen, then
- * the rest goes. When the guardian is killed, the recording ends with what there is.
+ * One event loop. At the end the allocation probes are taken out first; then the live map is read while frees are
+ * still seen; then the other probes are taken out. If the guardian is killed, the recording ends with what there
+ * is.
  */
 #include "record/recorder_priv.h"
 
@@ -33,7 +34,7 @@
 #include "track/tracker.h"
 
 #define COUNTERS_INTERVAL_NS 1000000000ULL /* of the programs' own counters and key names */
-/* How often to look at processes that are tapped; at others, as often as the status is made. */
+/* Interval of looks at processes if all are tapped; otherwise each status line looks. */
 #define LOOK_TAPPED_NS 1000000000ULL
 #define OVERHEAD_WARN 0.2 /* of the target's CPU time */
 #define OVERHEAD_WARN_AFTER_NS 2000000000ULL
@@ -57,7 +58,7 @@ void recorder_end(struct recorder *r, const char *reason)
 	end_early(r, reason);
 }
 
-/* Losses that a user must know of at once, in a few words; NULL: none. */
+/* Return losses that the user must know of at once, in a few words; NULL: none. */
 static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 {
 	if (stats[HT_STAT_LIVE_FULL] || stats[HT_STAT_SHARE_LIVE])
@@ -67,7 +68,7 @@ static const char *loss_words(const uint64_t stats[HT_STAT_CNT])
 	return NULL;
 }
 
-/* Said once, when it has been so for some seconds: short bursts are nobody's concern. */
+/* Warn once, after some seconds of it: short bursts do not matter. */
 static void warn_overhead(struct recorder *r, const struct cost_view *costs, uint64_t elapsed_ns)
 {
 	if (r->has_warned || budget_has_limit(&r->opts.max_overhead) ||
@@ -85,7 +86,7 @@ struct held_sum {
 	double bytes;
 };
 
-/* Of an image that an exec replaced nothing is left; what a process held when it ended counts in a recording. */
+/* An image that an exec replaced holds nothing any more; what a process held when it ended counts in a recording. */
 static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_image *v)
 {
 	struct held_sum *sum = ctx;
@@ -95,7 +96,7 @@ static int add_held(void *ctx, const struct ht_image_key *k, const struct ht_ima
 	return 0;
 }
 
-/* A look is urgent for probes of functions that throw, which go by the memory that is left. A tap has none. */
+/* Looks are urgent only for probes of throwing functions, which depend on the memory that is left. A tap has none. */
 static bool are_all_tapped(const struct recorder *r)
 {
 	const struct target *t;
@@ -122,7 +123,7 @@ static void look_at_targets(struct recorder *r)
 	}
 }
 
-/* Sums and counters only: cheap, and the live map may be large. */
+/* Reads only sums and counters: that is cheap, while the live map may be large. */
 static void show_status(struct recorder *r)
 {
 	struct live_now now = { .time_ns = now_ns() };
@@ -139,7 +140,7 @@ static void show_status(struct recorder *r)
 	r->facts.probes_went_out |= costs.is_out;
 	now.elapsed_ns = now.time_ns - r->facts.begin_ns;
 	warn_overhead(r, &costs, now.elapsed_ns);
-	/* With the first one the speed in the second one begins. */
+	/* The first call starts the measurement of the speed that the second one shows. */
 	if (r->opts.is_quiet || (r->live_line.cnt && !log_status_is_due()))
 		return;
 	now.has_held = costs.has_inuse && !engine_each_image(r->session->engine, add_held, &held);
@@ -152,7 +153,7 @@ static void show_status(struct recorder *r)
 	log_status("%s", text);
 }
 
-/* In what it saw nothing is missing up to here. */
+/* What it has recorded is complete up to here. */
 void recorder_on_guardian_news(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
@@ -175,7 +176,7 @@ void recorder_on_child_end(void *ctx, int fd)
 		end(r, "the program ended");
 }
 
-/* An ssh that was stopped sends no signal: without this the probes would stay in until the process ends. */
+/* A stopped ssh sends no signal: without this the probes would stay in until the process ends. */
 void recorder_on_reader_gone(void *ctx, int fd)
 {
 	struct recorder *r = ctx;
@@ -271,7 +272,7 @@ static int loop_once(struct recorder *r)
 	return err;
 }
 
-/* The target's end may come through the ring before the pidfd says so: reap what is there. */
+/* The ring may report the target's end before the pidfd: reap it. */
 static void settle(struct recorder *r)
 {
 	int status;
@@ -283,7 +284,7 @@ static void settle(struct recorder *r)
 	}
 }
 
-/* The last moment, too. */
+/* This also reads the last moment. */
 int recorder_look(struct recorder *r)
 {
 	int err;
@@ -317,9 +318,9 @@ int recorder_run(struct recorder *r)
 	log_status_end();
 	governor_stop(r->session->governor);
 	engine_events_drain(
-		r->session->engine); /* execs: what the programs before them held is over */
+		r->session->engine); /* reports execs: what earlier images held is over */
 	tracker_stop_allocs(r->session->tracker);
-	holds_end(r->holds); /* there is nothing to wait for any more */
+	holds_end(r->holds); /* nothing has to wait any more */
 	r->holds = NULL;
 	err = recorder_look(r);
 	tracker_stop(r->session->tracker);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder.h - one recording: open (checks only), start (attach), run (until it ends), then the
- * final snapshot is there.
+ * recorder.h - one recording: open (checks only), start (attach), run (until it ends), then the final snapshot is
+ * there.
  *
- * It says on stderr what it does and why it cannot: callers only pass the error on.
+ * The recorder itself reports on stderr what it does and why it fails: callers only pass the error on.
  */
 #ifndef HT_RECORD_RECORDER_H
 #define HT_RECORD_RECORDER_H
@@ -25,16 +25,16 @@ struct targets;
 struct track_files;
 struct tracker;
 
-/* Who looks on while a recording runs, in its loop. */
+/* A guest that looks on in the loop of a running recording. */
 struct recorder_guest {
-	int fd; /* readable: on_tick() is called at once; it comes several times a second anyhow */
+	int fd; /* readable: calls on_tick() at once; it is called several times a second anyhow */
 	void (*on_tick)(void *ctx, struct recorder *r);
 	void *ctx;
 };
 
 struct recorder_options {
 	const pid_t *pids; /* the named ones first; the others may turn out to be gone or unfit */
-	size_t pid_cnt, named_cnt; /* none: argv is started */
+	size_t pid_cnt, named_cnt; /* both 0: argv is started */
 	char *const *argv;
 	uint64_t duration_ns; /* 0: until SIGINT, SIGTERM or the end of the process */
 	uint64_t rate_bytes;
@@ -42,60 +42,60 @@ struct recorder_options {
 	enum attach_mode mode;
 	enum probes_source source;
 	enum tap_wish tap;
-	bool rate_is_fixed; /* else it follows what it costs: budget/auto_rate.h, track/tap_rate.h */
-	bool realloc_keeps_scope; /* else a realloc charges the current scope */
+	bool rate_is_fixed; /* else it follows the cost: budget/auto_rate.h, track/tap_rate.h */
+	bool realloc_keeps_scope; /* false: a realloc charges the current scope */
 	bool follow;
 	bool no_hold; /* a started program does not wait at an exec: see record/holds.h */
 	bool probe_throwing; /* see struct tracker_options */
-	bool jvm_perfmap; /* JVMs are asked for the names of their code */
-	bool naive_placement; /* every probe at the function's first byte */
+	bool jvm_perfmap; /* ask JVMs for the names of their code */
+	bool naive_placement; /* put every probe at the function's first byte */
 	bool is_quiet;
 	struct recording_limit max_overhead;
-	int stdout_fd; /* where the profile will be written, to end when its reader is gone; -1: to a file */
+	int stdout_fd; /* the profile goes there; ends when its reader is gone; -1: to a file */
 	const struct recorder_guest *guest; /* NULL: none */
 };
 
-/* What is known of a recording besides its snapshot. */
+/* Facts about a recording besides its snapshot. */
 struct recorder_facts {
-	pid_t pid; /* of several: the first one's, and so are comm and exe */
+	pid_t pid; /* the first of several; also for comm and exe */
 	char comm[16];
 	const char *exe;
-	size_t process_cnt; /* that were recorded, children included */
-	bool was_started; /* by us: nothing was allocated before */
+	size_t process_cnt; /* recorded processes, children included */
+	bool was_started; /* by us: nothing was allocated before the recording */
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t begin_epoch_ns, end_epoch_ns;
 	uint64_t rate_bytes;
 	enum probes_source source;
 	enum attach_mode mode;
 	size_t site_cnt, stepped_cnt, throwing_cnt, failed_cnt;
-	/* Resident memory of all together that were attached to: before that (0: of a program that we
-	 * started), and when each was last seen; 0: not known. */
+	/* Resident memory, summed over the processes attached to: before that (0: of a program that we started),
+	 * and when each was last seen; 0: not known. */
 	uint64_t rss_begin_bytes, rss_bytes;
-	int exit_status; /* of a started program: as of waitpid(2); -1: still runs */
+	int exit_status; /* of a started program, as of waitpid(2); -1: still runs */
 	const char *end_reason;
-	bool is_cut_short; /* by the user or a fault: neither the time was up nor the process at its end */
+	bool is_cut_short; /* by the user or a fault, before the time was up or the process ended */
 	bool follow;
 	uint32_t live_cap;
-	bool probes_went_out; /* at some time, to keep the limit of the overhead */
+	bool probes_went_out; /* at some time, to keep the overhead limit */
 };
 
-/* Checks the targets, the kernel and the privileges; attaches nothing, starts nothing visible. */
+/* Check the targets, the kernel and the privileges; attach nothing, start nothing visible. */
 int recorder_open(const struct recorder_options *opts, struct recorder **ret);
 const struct targets *recorder_targets(const struct recorder *r);
 int recorder_start(struct recorder *r);
 int recorder_run(struct recorder *r);
-/* By a guest: the recording ends when on_tick() is back. */
+/* For a guest: end the recording when on_tick() returns. */
 void recorder_end(struct recorder *r, const char *reason);
 /*
- * By a guest, in a child that was forked for it: takes the snapshot, as if the recording had ended now. The
- * recording cannot go on in that child.
+ * For a guest, in a child forked for it: take the snapshot as if the recording had ended now. The recording cannot
+ * go on in that child.
  */
 int recorder_look(struct recorder *r);
 void recorder_close(struct recorder *r);
 
-/* After recorder_run() or recorder_look(). */
+/* Valid after recorder_run() or recorder_look(). */
 const struct snapshot *recorder_snapshot(const struct recorder *r);
-/* Of what was in use; NULL: none was kept. */
+/* The history of what was in use; NULL: none was kept. */
 const struct history *recorder_history(const struct recorder *r);
 void recorder_facts(const struct recorder *r, struct recorder_facts *ret);
 struct engine *recorder_engine(const struct recorder *r);

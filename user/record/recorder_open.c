@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder_open.c - a recorder from its options to the first allocation that it sees; see recorder.h.
+ * recorder_open.c - sets up a recorder, from its options to the first allocation that it sees; see recorder.h.
  *
- * Everything that can be refused is refused in recorder_open(), before any probe is attached. A guardian holds all probes:
- * however this process ends, it takes them out.
+ * recorder_open() refuses all that can be refused, before any probe is attached. A guardian holds all probes: it
+ * takes them out, however this process ends.
  */
 #include "record/recorder_priv.h"
 
@@ -40,7 +40,7 @@
 #include "track/tracked.h"
 #include "track/tracker.h"
 
-#define TICK_NS 200000000ULL /* of the status line and of work that waits */
+#define TICK_NS 200000000ULL /* for the status line and for work that waits */
 
 static int choose_mode(struct recorder *r)
 {
@@ -50,7 +50,7 @@ static int choose_mode(struct recorder *r)
 
 	if (err)
 		return err;
-	/* A multi link on a process whose main thread is gone attaches and never fires. */
+	/* A multi link to a process whose main thread is gone attaches but never fires. */
 	vec_each(&r->targets.list, t)
 		is_main_thread_gone |= t->is_main_thread_gone;
 	if (r->opts.mode == ATTACH_AUTO && is_main_thread_gone && r->session->features.perf_uprobe)
@@ -58,7 +58,7 @@ static int choose_mode(struct recorder *r)
 	return 0;
 }
 
-/* A return probe may be what a strict seccomp filter kills the target for. */
+/* A strict seccomp filter may kill the target for a return probe. */
 static int check_seccomp(const struct recorder *r)
 {
 	const struct target *t;
@@ -90,7 +90,7 @@ static int prepare_launch(struct recorder *r)
 	return targets_add_launched(&r->targets, launch_pid(r->launch), launch_path(r->launch));
 }
 
-/* While there is little memory and one thread. */
+/* Called early: little memory, one thread. */
 static int start_guardian(struct recorder *r)
 {
 	int err = guardian_start(&r->guardian);
@@ -100,7 +100,7 @@ static int start_guardian(struct recorder *r)
 	return err;
 }
 
-/* Without it the target is read here. */
+/* Without a reader, this process reads the target. */
 static void start_reader(void)
 {
 	int err = reader_start(READER_PATIENT_MS, file_job_run);
@@ -284,7 +284,7 @@ static int open_loop(struct recorder *r)
 		err = loop_watch(r->loop, process_events_fd(r->events), on_mapping_events, r);
 	if (!err && r->launch)
 		err = loop_watch(r->loop, launch_wait_fd(r->launch), recorder_on_child_end, r);
-	if (!err && r->opts.stdout_fd >= 0) /* a file has no end that could be gone */
+	if (!err && r->opts.stdout_fd >= 0) /* the end of a file cannot be gone */
 		(void)loop_watch_end(r->loop, r->opts.stdout_fd, recorder_on_reader_gone, r);
 	if (!err && r->opts.guest)
 		err = loop_watch(r->loop, r->opts.guest->fd, recorder_visit, r);
@@ -293,7 +293,7 @@ static int open_loop(struct recorder *r)
 	return err;
 }
 
-/* What will be missing because of what the programs are. */
+/* Say what will be missing because of the kind of program. */
 void recorder_say_heap(const struct target *t)
 {
 	struct heap_words words;
@@ -355,7 +355,7 @@ static void say_start(struct recorder *r)
 		r->opts.duration_ns ? "until the time is up" : "Ctrl-C to stop");
 }
 
-/* One that was found by a rule may have ended meanwhile: the others are recorded. */
+/* A process found by a rule may have ended meanwhile: the others are recorded. */
 static int track_running(struct recorder *r)
 {
 	int err = -ESRCH;
@@ -388,8 +388,8 @@ static int track_running(struct recorder *r)
 	return err;
 }
 
-/* Go programs without a loader: whatever they do, nothing would be seen. And the files of one that ended
- * may have gone before anything was found in them. */
+/* Refuse Go programs without a loader: nothing would ever be seen. And if all have ended, their files may have gone
+ * before anything was found in them. */
 static int check_heaps(const struct recorder *r)
 {
 	const struct target *t;
@@ -416,7 +416,7 @@ static int check_heaps(const struct recorder *r)
 	return -ENOTSUP;
 }
 
-/* Without them the recording goes on; what is missed by that is said. */
+/* Without holds the recording goes on; what it misses is logged. */
 static void begin_holds(struct recorder *r)
 {
 	const struct holds_parts parts = { r->guardian, r->session->engine, r->session->tracker,
@@ -458,7 +458,7 @@ int recorder_start(struct recorder *r)
 	r->facts.begin_ns = now_ns();
 	r->facts.begin_epoch_ns = clock_ns(CLOCK_REALTIME);
 	say_start(r);
-	/* What a program maps in its first milliseconds is to be read before its threads allocate. */
+	/* What a program maps in its first milliseconds must be read before its threads allocate. */
 	thread_be_prompt();
 	if (r->launch) {
 		begin_holds(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder_priv.h - what a recorder is made of: recorder_open.c sets it up, recorder.c runs it, others have small parts in that.
+ * recorder_priv.h - the parts of a recorder: recorder_open.c sets it up, recorder.c runs it, others do small parts
+ * of that.
  */
 #ifndef HT_RECORD_RECORDER_PRIV_H
 #define HT_RECORD_RECORDER_PRIV_H
@@ -23,7 +24,7 @@ struct targets;
 struct tracker;
 
 #define MOMENT_INTERVAL_NS \
-	200000000ULL /* of what is in use, to begin with: see profile/history.h */
+	200000000ULL /* between moments of what is in use, at first: see profile/history.h */
 
 struct recorder {
 	struct recorder_options opts;
@@ -37,15 +38,14 @@ struct recorder {
 	struct recorder_facts facts;
 	struct loop *loop;
 	bool is_over;
-	bool has_warned; /* of the overhead */
+	bool has_warned; /* about the overhead */
 	struct idle_tasks *idle_tasks;
 	struct history *history; /* NULL: there was no memory for it */
-	uint64_t counters_ns,
-		looked_ns; /* when they were read, and who is recorded was looked at */
+	uint64_t counters_ns, looked_ns; /* of reading them; of checking the processes */
 	struct live_line live_line;
 };
 
-/* For the loop; ctx is the recorder. */
+/* Callbacks of the loop; ctx is the recorder. */
 void recorder_on_signal(void *ctx, int signal);
 void recorder_on_tick(void *ctx);
 void recorder_on_child_end(void *ctx, int fd);
@@ -53,41 +53,41 @@ void recorder_on_guardian_news(void *ctx, int fd);
 void recorder_on_reader_gone(void *ctx, int fd);
 void recorder_visit(void *ctx, int fd);
 
-/* What a heap that is not malloc's means for the recording. */
+/* Report what a heap other than malloc's means for the recording. */
 void recorder_say_heap(const struct target *t);
 
-/* cost_view.c: what the probes of those that run cost, at most, and whether all their frees are watched. */
+/* cost_view.c: the highest cost of probes among running processes, and whether all their frees are watched. */
 
 struct cost_view {
-	pid_t pid; /* whose cost it is */
+	pid_t pid; /* the process with that cost */
 	struct budget_price now;
 	double share_overall;
-	bool is_of_one_cpu; /* the limit that is in force for it */
+	bool is_of_one_cpu; /* its limit in force is of one CPU */
 	bool has_inuse, is_out;
 	size_t cnt;
 };
 
-/* is_one: all have one budget. */
+/* is_one: all share one budget. */
 struct cost_view cost_view_read(const struct tracker *t, const struct governor *g, bool is_one);
 
-/* family.c: the children that followed processes have already, and theirs. */
+/* family.c: children and further descendants that the followed processes already have. */
 
 /*
- * Follow all descendants of the followed processes, and note them as targets. Forks are told by the
- * engine's events from when the parent is followed on, and what was forked before that is in /proc: who
- * looks after it has begun, until nobody is new, misses none. One whose parent has ended meanwhile is
- * not known for a descendant. Those that cannot be recorded are left out, and that is said.
+ * Follow all descendants of the followed processes, and add them to targets. The engine's events report forks from
+ * when the parent is followed on; /proc shows what was forked before. So it misses none if it starts after
+ * following began and repeats until there are no new ones. A process whose parent has ended meanwhile is not
+ * recognised as a descendant. Processes that cannot be recorded are left out, and logged.
  */
 int family_add(struct engine *e, struct tracker *t, struct targets *targets);
 
-/* started.c: the files of a program that is to be started, probed before it runs. */
+/* started.c: probes the files of a program before it is started. */
 
-/* Follows the process t that waits to execute argv; fills its heap. */
+/* Follow the process t that waits to execute argv; fill its heap. */
 int started_track(struct tracker *tracker, struct target *t, char *const argv[]);
 
-/* jvm_names.c: at the end of a recording, JVMs are asked for the names of their code. */
+/* jvm_names.c: asks JVMs for the names of their code at the end of a recording. */
 
-/* All that are followed and run. Says which of them were asked in vain. */
+/* Ask all JVMs that are followed and run. Log those that did not answer. */
 void jvm_names_ask(const struct tracker *t);
 
 #endif

@@ -30,7 +30,7 @@
 #include "track/files.h"
 #include "track/tracker.h"
 
-/* All names of a recording; what is not known by then has none. */
+/* For all names of a recording; names not known by then are left out. */
 #define NAMES_NS (120 * NS_PER_S)
 
 struct result {
@@ -87,7 +87,7 @@ static void on_symbols(void *ctx, const char *file, size_t done, size_t total)
 	log_status("symbols: %zu of %zu addresses, reading %s", done, total, file);
 }
 
-/* Several processes, or several images of one, are told apart. */
+/* True if labels must distinguish several processes, or several images of one. */
 static bool labels_processes(const struct recorder *r, const struct recorder_facts *f)
 {
 	size_t instance_cnt;
@@ -133,7 +133,7 @@ static int add_notes(const struct result_options *opts, struct profile *p,
 	return err ? err : scope_notes_add(s, recorder_engine(r), t, &scopes, p);
 }
 
-/* What was lost and matters to who reads the numbers, on stderr whatever the verbosity. */
+/* Report on stderr, whatever the verbosity, the losses that matter to readers of the numbers. */
 static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_facts *f)
 {
 	uint64_t cut = 0, all = stats[HT_STAT_END_COMPLETE];
@@ -166,7 +166,7 @@ static void say_losses(const uint64_t stats[HT_STAT_CNT], const struct recorder_
 			 100.0 * cut / all);
 }
 
-/* Why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
+/* Say why nothing was sampled, and what to do. -ENODATA: nothing could have been. */
 static int say_nothing(const struct result_options *opts, const struct recorder *r,
 		       const struct recorder_facts *f)
 {
@@ -188,7 +188,7 @@ static int say_nothing(const struct result_options *opts, const struct recorder 
 	};
 	int err;
 
-	/* Of all processes, but that is told of one. */
+	/* The number is of all processes, but shown as of one. */
 	heap.unread_cnt = track_files_unread_cnt(recorder_files(r));
 	if (heap.unread_cnt > heap.file_cnt)
 		heap.unread_cnt = heap.file_cnt;
@@ -215,7 +215,7 @@ static void say_end(const struct result *res, const struct recorder_facts *f,
 		log_info("wrote %s, which has no samples", path);
 		return;
 	}
-	if (!res->opts.top_cnt) /* else the report has said it */
+	if (!res->opts.top_cnt) /* otherwise the report has said it */
 		log_info("wrote %s; look at it with: heaptap report %s, or go tool pprof %s", path,
 			 path, path);
 }
@@ -276,7 +276,7 @@ static int build(const struct result_options *wanted, const struct recorder *r,
 	return err;
 }
 
-/* The top, and below it what grows. */
+/* Print the largest rows, and below them what grows. */
 static int show(const struct result *res, const struct profile *p, struct report_options *opts)
 {
 	FILE *out = res->opts.stdout_fd >= 0 ? stderr : stdout;
@@ -347,7 +347,7 @@ int result_write(struct result *res, const struct recorder *r)
 	err = result_profile(&res->opts, r, &p);
 	if (err)
 		return err;
-	/* What cannot be kept can still be shown. */
+	/* If it cannot be written, it can still be shown. */
 	write_err = write_file(res, p);
 	nothing_err = result_explain(&res->opts, r);
 	if (res->opts.stdout_fd < 0 && !write_err)

@@ -11,7 +11,7 @@
 #include "proc/launch.h"
 #include "track/tracker.h"
 
-/* The paths that it will map, as launch_libraries() tells them. */
+/* Paths that the program will map, from launch_libraries(). */
 struct path_list {
 	VEC(char *) path;
 	int err;

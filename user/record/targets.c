@@ -12,8 +12,8 @@
 #include "record/throw_limit.h"
 #include "proc/process.h"
 
-#define LOOK_CNT 8 /* processes that are looked at in one go */
-#define NAMED_CNT 3 /* names of a list that are shown */
+#define LOOK_CNT 8 /* processes checked in one call */
+#define NAMED_CNT 3 /* names shown of a list */
 
 void targets_release(struct targets *t)
 {
@@ -69,7 +69,7 @@ int targets_add_launched(struct targets *t, pid_t pid, const char *path)
 	return add(t, &one, slash ? slash + 1 : path, path);
 }
 
-/* A sentence in why. */
+/* Fills why with a sentence. */
 static int check_one(pid_t pid, struct process_info *info, struct err *why)
 {
 	struct err what;
@@ -131,7 +131,7 @@ void targets_drop(struct targets *t, pid_t pid)
 	}
 }
 
-/* Started programs are often scripts that execute what is meant. */
+/* Started programs are often scripts that execute the program that is meant. */
 static void note_exec(struct target *one, const struct process_info *info)
 {
 	const struct heap_kind before = one->heap;
@@ -229,7 +229,7 @@ void targets_name(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 
 void targets_pids(const struct targets *t, char buf[static TARGETS_NAME_BYTES])
 {
-	const size_t spare = 16; /* of one more, and of what says that there are more */
+	const size_t spare = 16; /* for one more, and a note that there are more */
 	const struct target *one;
 	size_t len = 0;
 

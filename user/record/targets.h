@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * targets.h - the processes that a recording is of: checked before anything is attached, and what is
- * known of each while it runs.
+ * targets.h - the processes of a recording: checks them before anything is attached, and keeps what is known of
+ * each while it runs.
  *
- * Children that are born while it is recorded (--follow) are the tracker's only.
+ * Only the tracker knows children that are born while it is recorded (--follow).
  */
 #ifndef HT_RECORD_TARGETS_H
 #define HT_RECORD_TARGETS_H
@@ -25,34 +25,34 @@ struct target {
 	int seccomp;
 	bool is_main_thread_gone;
 	uint64_t rss_begin_bytes,
-		rss_bytes; /* before it was attached to, and last seen; 0: not known */
+		rss_bytes; /* before it was attached to, and when last seen; 0: not known */
 	uint64_t throw_limit_bytes; /* see record/throw_limit.h */
 	struct heap_kind heap;
-	bool has_other_heap; /* than it had, since it executed another program: for who tells about it */
+	bool has_other_heap; /* another heap since its exec; the reporter clears it */
 };
 
 struct targets {
 	VEC(struct target) list;
-	size_t next; /* to be looked at again */
+	size_t next; /* index to check next */
 };
 
 void targets_release(struct targets *t);
 /*
- * All that are named must be there and such as can be recorded; of the others, who were found by rules, at
- * least one. What is wrong, and who is left out, was said.
+ * All named processes must exist and be such as can be recorded; of the others, found by rules, at least one.
+ * Faults, and processes that are left out, were logged.
  */
 int targets_check(struct targets *t, const pid_t *pids, size_t cnt, size_t named_cnt);
-/* One more that runs, and that was checked. */
+/* Add one that runs and was checked. */
 int targets_add(struct targets *t, const struct process_info *info);
-/* A program that waits to be executed: nothing is known of it but its path. */
+/* Add a program that waits to be executed: only its path is known. */
 int targets_add_launched(struct targets *t, pid_t pid, const char *path);
-/* It ended before it could be attached to. */
+/* Remove one that ended before it could be attached to. */
 void targets_drop(struct targets *t, pid_t pid);
 bool targets_have(const struct targets *t, pid_t pid);
 
-/* What /proc says by now, of some of them in turn. */
+/* Read again what /proc says of some of them, in turn. */
 void targets_look(struct targets *t);
-/* The least of them; see record/throw_limit.h. */
+/* The least limit of all; see record/throw_limit.h. */
 uint64_t targets_throw_limit(const struct targets *t);
 uint64_t targets_rss_begin(const struct targets *t);
 uint64_t targets_rss(const struct targets *t);

@@ -2,9 +2,9 @@
 /*
  * throw_limit.c - see throw_limit.h.
  *
- * Memory is refused (and not just slow to come, or paid for by the OOM killer) for three reasons:
- * the address space limit of the process, the commit limit of a machine that does not overcommit,
- * and, where it does, a request that is larger than the machine.
+ * Memory is refused (not just slow, or paid for by the OOM killer) for three reasons: the address space limit of
+ * the process; the commit limit of a machine that does not overcommit; and, on one that does, a request larger than
+ * the machine.
  */
 #include "record/throw_limit.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a process may take between two looks; below this nothing that throws is probed. */
+/* What a process may take between two looks; with less left, no throwing function is probed. */
 #define MARGIN_BYTES (64ULL << 20)
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -21,7 +21,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Address space in use. */
+/* Return the address space in use. */
 static uint64_t address_space_bytes(pid_t pid)
 {
 	uint64_t pages = 0;
@@ -38,7 +38,7 @@ static uint64_t address_space_bytes(pid_t pid)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* vm.overcommit_memory = 2: every byte of address space is accounted for. */
+/* vm.overcommit_memory = 2: the kernel accounts for every byte of address space. */
 static int never_overcommits(void)
 {
 	FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");

@@ -60,7 +60,7 @@ bool whom_has_rules(const struct whom *w)
 	return w->comms.cnt || w->cgroups.cnt;
 }
 
-/* What others must not select by accident: this process, and its forked helpers. */
+/* Rules must not select these: this process, and its forked helpers. */
 struct own {
 	char exe[PATH_MAX];
 };
@@ -201,7 +201,7 @@ static bool are_pids(char *const operands[])
 	return true;
 }
 
-/* How many processes have just this name, cut as the kernel cuts it. */
+/* Count the processes with exactly this name, cut as the kernel cuts it. */
 static size_t running_cnt(const char *name)
 {
 	struct process_info info;
@@ -222,7 +222,7 @@ static size_t running_cnt(const char *name)
 
 #define PATTERN_BYTES 48
 
-/* A name as a regular expression, in quotes where the shell wants them. */
+/* Write a name as a regular expression, in quotes where the shell needs them. */
 static void escape(const char *name, char pattern[static PATTERN_BYTES])
 {
 	static const char special[] = ".[]{}()*+?|^$\\";
@@ -256,7 +256,7 @@ bool whom_is_mistaken(char *const operands[], struct err *why)
 			err_add(why, ",%s", operands[i]);
 		return true;
 	}
-	/* with arguments it is a command, and so is a path */
+	/* with arguments, or as a path, it is a command */
 	if (operands[1] || strchr(name, '/') || !*name)
 		return false;
 	cnt = running_cnt(name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * whom.h - which processes are to be recorded: from what the command line says to pids.
+ * whom.h - finds the processes to record: turns what the command line says into pids.
  *
- * Processes are named by pid, or by rules, which are those of `serve`: of each kind that is given one
- * has to fit. Rules are looked up once. heaptap itself is never selected by a rule.
+ * Processes are named by pid, or by rules, which are those of `serve`: of each kind that is given one has to match.
+ * Rules are looked up once. Rules never select heaptap itself.
  */
 #ifndef HT_RECORD_WHOM_H
 #define HT_RECORD_WHOM_H
@@ -32,12 +32,12 @@ struct whom_found {
 	VEC(pid_t) pids; /* the named ones first */
 	size_t named_cnt;
 };
-/* -ESRCH: there are none; -EINVAL: a cgroup that cannot be. A sentence in why. */
+/* -ESRCH: there are none; -EINVAL: an impossible cgroup. A sentence in why. */
 int whom_find(const struct whom *w, struct whom_found *ret, struct err *why);
 
 /*
- * Operands that are no command, it seems: pids, or the name of programs that run. A sentence with what may
- * have been meant in why; false: they are a command.
+ * Are the operands pids, or a name of running programs, rather than a command? Then a sentence in why says what may
+ * have been meant. false: they are a command.
  */
 bool whom_is_mistaken(char *const operands[], struct err *why);
 

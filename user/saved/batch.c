@@ -2,8 +2,7 @@
 /*
  * batch.c - see saver_priv.h.
  *
- * The child writes a result for each job that it has done, so that what was made before it was ended
- * is not lost.
+ * The child writes a result for each finished job, so that finished profiles are not lost if it is killed.
  */
 #include "saved/saver_priv.h"
 
@@ -26,7 +25,7 @@
 #include "symbol/slow_files.h"
 
 #define NOTE_BYTES 512
-/* Of all jobs: what is kept of a process that is near its limit must not wait for long. */
+/* For the names of all jobs: the profile of a process near its limit must not wait for long. */
 #define NAMES_NS (30 * NS_PER_S)
 #define NOTES_CAP 2
 
@@ -82,7 +81,7 @@ int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns)
 	int64_t ms = epoch_ns / (int64_t)NS_PER_MS;
 	int err = 0;
 
-	/* It is all that tells two ends of one process by exec, if they are looked at together. */
+	/* Only this time distinguishes two ends of one process by exec, if they are found together. */
 	if (ms <= b->last_epoch_ms && ms + KEEP_BATCH_CAP > b->last_epoch_ms)
 		ms = b->last_epoch_ms + 1;
 	b->result_fd = memfd_create("heaptap kept", MFD_CLOEXEC);
@@ -163,7 +162,7 @@ static void inuse_text(const struct saved_job *job, const struct estimate *inuse
 	}
 }
 
-/* Two lines: why, when and what it held; what is known of its memory besides. */
+/* Write two lines: the reason, the time and what it held; then what else is known of its memory. */
 static void make_notes(const struct saved_job *job, const struct work *work,
 		       const struct estimate *inuse, const char *reason, struct notes *ret)
 {
@@ -224,7 +223,7 @@ static struct saved_result make_job(const struct work *work, const struct saved_
 	return r;
 }
 
-/* In the child. */
+/* Runs in the child. */
 static int make_jobs(void *ctx)
 {
 	const struct work *work = ctx;

@@ -15,7 +15,7 @@
 #include "track/tracker.h"
 
 #define ENDED_CAP 64
-/* So long the samples of an ended process are held when there is no CPU time left to spend. */
+/* How long the samples of an ended process are held when no CPU time is left to spend. */
 #define ENDED_WAIT_NS (2 * NS_PER_S)
 #define LOG_BURST 10
 #define LOG_EVERY_NS (10 * NS_PER_S)

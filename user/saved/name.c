@@ -16,7 +16,7 @@
 #define EPOCH_MAX_S 253402300799LL
 
 static const struct {
-	const char *text; /* a number follows when has_code */
+	const char *text; /* followed by a number if has_code */
 	const char *words;
 	int has_code;
 } reasons[] = {
@@ -94,7 +94,7 @@ static char safe_char(char c)
 	return '_';
 }
 
-/* Of at most KEEP_COMM_BYTES with its zero. */
+/* At most KEEP_COMM_BYTES with the final zero. */
 static void safe_comm(const char *comm, char *ret)
 {
 	size_t n = strnlen(comm, KEEP_COMM_BYTES - 1);
@@ -118,7 +118,7 @@ void saved_name_format(const struct saved_name *n, char buf[static KEEP_NAME_BYT
 		 saved_time_text(ms / 1000, (int)(ms % 1000), taken));
 }
 
-/* The part up to the next '-' (or to the end) into buf; NULL: it is missing or too long. */
+/* Copy the part up to the next '-' (or the end) into buf; NULL: it is missing or too long. */
 static const char *take_part(const char *at, char *buf, size_t buf_bytes)
 {
 	size_t n = at ? strcspn(at, "-") : 0;
@@ -137,7 +137,7 @@ static int64_t days_from_epoch(int year, int month, int day)
 	return timegm(&tm) / 86400;
 }
 
-/* The rest of the name is compared as text, which finds what this lets pass. */
+/* May accept wrong texts: the caller compares the rest of the name as text, which finds them. */
 static int parse_time(const char *text, int64_t *ret_s, int *ret_ms)
 {
 	int year, month, day, hour, min, sec;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * name.h - the file name of a saved profile: of which process, why and when it was taken. Pure.
+ * name.h - the file name of a saved profile: the process, the reason and the time. Pure.
  *
- *	COMM-PID-STARTED-REASON-TAKEN.pb.gz
- *	server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz
+ * 	COMM-PID-STARTED-REASON-TAKEN.pb.gz
+ * 	server-4711-20260131T081500Z-oom-20260131T093012.250Z.pb.gz
  *
- * Times are UTC. Sorted as text, the files of one process stand together and in order. COMM is the
- * target's word: what is not a letter, a digit, '.', '_' or '+' becomes '_', so the name needs no
- * quoting anywhere, has no '/' in it, begins with no '.', and its parts can be told apart.
+ * Times are UTC. Sorted as text, the files of one process stand together and in order. The target chooses COMM: any
+ * byte but letters, digits, '.', '_' or '+' becomes '_', so the name needs no quoting anywhere, has no '/' in it,
+ * begins with no '.', and its parts can be told apart.
  */
 #ifndef HT_SAVED_NAME_H
 #define HT_SAVED_NAME_H
@@ -16,13 +16,13 @@
 #include <sys/types.h>
 
 enum saved_reason {
-	KEEP_PEAK, /* "peak": the process held more than ever */
-	KEEP_LIMIT, /* "limit": its cgroup came near its limit, or ran into it */
+	KEEP_PEAK, /* "peak": the process held more than ever before */
+	KEEP_LIMIT, /* "limit": its cgroup came near its limit, or reached it */
 	KEEP_OOM, /* "oom": killed because memory ran out */
 	KEEP_SIGNAL, /* "signalN": ended by a signal */
 	KEEP_EXIT, /* "exitN": ended with this status */
 	KEEP_EXEC, /* "exec": became another program */
-	KEEP_GONE, /* "gone": not followed any more, or how it ended went unseen */
+	KEEP_GONE, /* "gone": not followed any more, or its end was not seen */
 };
 
 #define KEEP_COMM_BYTES 17
@@ -40,17 +40,17 @@ struct saved_name {
 /* How a process ended, from the `other` of HT_EVENT_EXIT. */
 void saved_name_set_end(struct saved_name *n, uint32_t exit_status);
 
-/* "oom", "exit3": as in file names. Returns buf. */
+/* Reason as in file names: "oom", "exit3". Returns buf. */
 #define KEEP_REASON_BYTES 24
 char *saved_reason_text(const struct saved_name *n, char buf[static KEEP_REASON_BYTES]);
-/* For people: "out of memory". Returns buf. */
+/* Reason for people: "out of memory". Returns buf. */
 char *saved_reason_words(const struct saved_name *n, char *buf, size_t buf_bytes);
 /* "20260131T093012.250Z", without ".250" when ms < 0. Returns buf. */
 #define KEEP_TIME_BYTES 32
 char *saved_time_text(int64_t epoch_s, int ms, char buf[static KEEP_TIME_BYTES]);
 
 void saved_name_format(const struct saved_name *n, char buf[static KEEP_NAME_BYTES]);
-/* -EINVAL: not exactly what saved_name_format() writes, so not a file of ours. */
+/* -EINVAL: not exactly what saved_name_format() writes, so not our file. */
 int saved_name_parse(const char *file, struct saved_name *ret);
 
 #endif

@@ -18,7 +18,7 @@ bool saved_pace_allows(const struct saved_pace *p, uint64_t now_ns)
 
 void saved_pace_take(struct saved_pace *p, uint64_t now_ns)
 {
-	/* It had stopped growing for a while: what comes now is another burst. */
+	/* Growth had stopped for a while: this is another burst. */
 	bool has_rested = !p->taken_ns || now_ns >= p->taken_ns + 2 * KEEP_PACE_MAX_NS;
 
 	p->interval_ns = has_rested ? KEEP_PACE_MIN_NS : p->interval_ns * 2;
@@ -60,7 +60,7 @@ bool saved_limit_reached(struct saved_limit *l, uint64_t used_bytes, uint64_t li
 	bool has_new = l->has_events && event_cnt > l->event_cnt;
 
 	l->event_cnt = event_cnt;
-	l->has_events = true; /* what came before the first look is nothing new */
+	l->has_events = true; /* events before the first look are not new */
 	if (used >= share)
 		l->is_near = true;
 	else if (used < share - KEEP_LIMIT_SLACK)

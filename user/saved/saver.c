@@ -2,11 +2,11 @@
 /*
  * saver.c - see saver.h.
  *
- * What there is a reason for (watch.c) meets what may be spent (rules.h): here is decided
- * which profiles are made now (batch.c), and what becomes of those that were kept before.
+ * Compares reasons (watch.c) with what may be spent (rules.h), decides which profiles are made now (batch.c), and
+ * what becomes of those saved before.
  *
- * Jobs of ended processes wait in a list (ended.c), because nothing else knows of them any more;
- * those of running ones (peak, limit) are wants of the process until a child is started.
+ * Jobs of ended processes wait in a list (ended.c), because nothing else knows of them any more. For running
+ * processes the reason (peak, limit) is stored as a want of the process until a child is started.
  */
 #include "saved/saver.h"
 
@@ -32,7 +32,7 @@
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
-/* The saved profiles of a store, as endpoints and pages ask for them. */
+/* The saved profiles of a store, in the form that endpoints and pages need. */
 
 static enum endpoint_moment moment_of(const struct saved_name *n)
 {
@@ -47,7 +47,7 @@ static int saved_list_fetch(const struct saved_store *s, pid_t pid, enum endpoin
 	size_t cnt;
 	const struct kept_file *f = saved_store_files(s, &cnt);
 
-	while (cnt--) /* the newest of them */
+	while (cnt--) /* the newest that matches */
 		if (f[cnt].name.pid == pid && moment_of(&f[cnt].name) == at)
 			return saved_store_fetch(s, &f[cnt]);
 	return -ENOENT;
@@ -67,7 +67,7 @@ static void view_file(const struct kept_file *f, struct serve_kept *ret)
 	snprintf(ret->time, sizeof(ret->time), "%s", saved_time_text(ms / 1000, -1, time));
 }
 
-/* All but failed_cnt and skipped_cnt, which stay as they are. -ENOMEM; to be released. */
+/* Fill all but failed_cnt and skipped_cnt, which stay as they are. -ENOMEM; release *ret. */
 static int saved_list_view(const struct saved_store *s, struct serve_keep *ret)
 {
 	struct saved_store_stats stats;
@@ -171,11 +171,9 @@ void saver_close(struct saver *k)
 	free(k);
 }
 
-/*
- * Who is watched, and who has ended.
- */
+/* Watched processes, and their ends. */
 
-/* An image is over. Nothing is kept of one that nothing was ever sampled of. */
+/* Add a job for an image that is over, unless nothing of it was ever sampled. */
 static void add_ended(struct saver *k, const struct watched *w, const struct saved_name *name)
 {
 	struct saved_job job = {
@@ -200,8 +198,7 @@ static void end_process(struct saver *k, struct watched *w, const struct saved_n
 	saved_watch_del(k->watch, w);
 }
 
-/* The watch of the process that is followed now; NULL: none, for want of memory. comm: as
- * saved_watch_add(). */
+/* Return the watch of the process that is followed now; NULL: no memory for it. comm: as for saved_watch_add(). */
 static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm, size_t comm_bytes)
 {
 	struct watched *w = saved_watch_find(k->watch, pid);
@@ -209,7 +206,7 @@ static struct watched *get_watched(struct saver *k, pid_t pid, const char *comm,
 	if (w && !tracker_is_of(k->src.tracker, pid, w->generation)) {
 		struct saved_name name = w->name;
 
-		name.reason = KEEP_GONE; /* its end was not told before the pid was another's */
+		name.reason = KEEP_GONE; /* its end was not reported before the pid was reused */
 		end_process(k, w, &name);
 		w = NULL;
 	}
@@ -235,7 +232,7 @@ void saver_on_event(struct saver *k, const struct ht_event *event)
 	name = w->name;
 	if (event->kind == HT_EVENT_EXEC) {
 		if (w->generation == event->generation)
-			return; /* it came to be watched after that */
+			return; /* it was first watched after that exec */
 		name.reason = KEEP_EXEC;
 		add_ended(k, w, &name);
 		saved_store_set_rank(k->store, pid, name.start_epoch_s, KEEP_RANK_ENDED);
@@ -274,7 +271,7 @@ void saver_sync(struct saver *k)
 	}
 }
 
-/* What has no budget yet has all its probes. */
+/* A process without a budget yet has all its probes. */
 static void set_has_inuse(const struct saver *k, struct watched *w)
 {
 	struct governor_view view;
@@ -295,17 +292,15 @@ void saver_tick(struct saver *k)
 		saved_ended_skip_late(k->ended, k->src.tracker, &k->credit, now);
 }
 
-/*
- * What is made now.
- */
+/* Choose what is made now. */
 
-/* A reason that may be acted upon now. */
+/* True for a reason that may be acted upon now. */
 static bool may_keep(const struct saved_want *want, uint64_t now)
 {
 	return want->is_wanted && saved_pace_allows(&want->pace, now);
 }
 
-/* Near its limit, unless that would replace what shows who holds the memory with what does not. */
+/* Near its limit; but a profile that shows who holds the memory must not be replaced by one that does not. */
 static bool may_keep_limit(const struct saver *k, struct watched *w, uint64_t now)
 {
 	if (!may_keep(&w->limit, now))
@@ -316,7 +311,7 @@ static bool may_keep_limit(const struct saver *k, struct watched *w, uint64_t no
 	return w->limit.is_wanted;
 }
 
-/* What is wanted of a running process; NULL: the job is a last one, or it has ended. */
+/* Return the want of a running process; NULL: the job is a last one, or the process has ended. */
 static struct saved_want *want_of(struct watched *w, enum saved_reason reason)
 {
 	if (!w)
@@ -336,7 +331,7 @@ static struct saved_job job_of(const struct saver *k, const struct watched *w,
 	return job;
 }
 
-/* For whom there is CPU time to spend. */
+/* For which needs there is CPU time to spend. */
 struct means {
 	bool allows[KEEP_NEED_DEATH + 1];
 };
@@ -393,7 +388,7 @@ static bool has_due(struct saver *k, uint64_t now)
 	return false;
 }
 
-/* What the jobs stand for has been asked for; the paces begin whatever becomes of them. */
+/* Clear the wants and waiting jobs that are now being handled; their paces begin, whatever the result. */
 static void note_begun(struct saver *k, uint64_t now)
 {
 	for (size_t i = 0; i < saved_batch_cnt(k->batch); i++) {
@@ -409,7 +404,7 @@ static void note_begun(struct saver *k, uint64_t now)
 	}
 }
 
-/* The child has a copy of the samples from here on: those of the dead can go. */
+/* From here on the child has a copy of the samples: those of ended processes can go. */
 static void let_go_dead(struct saver *k)
 {
 	for (size_t i = 0; i < saved_batch_cnt(k->batch); i++) {
@@ -461,11 +456,9 @@ int saver_work(struct saver *k, int *ret_fd)
 	return 0;
 }
 
-/*
- * What has been made.
- */
+/* Handle what has been made. */
 
-/* The file takes the place of the one that was kept of the running process before. */
+/* Replace the earlier saved file of the running process. */
 static void replace(struct saver *k, const struct saved_job *job, const struct saved_result *r)
 {
 	struct watched *w = saved_watch_find(k->watch, job->name.pid);
@@ -478,7 +471,7 @@ static void replace(struct saver *k, const struct saved_job *job, const struct s
 	want->file = job->name;
 	want->kept_bytes = r->inuse_bytes < 0 ? 0 : r->inuse_bytes;
 	want->has_inuse = r->inuse_bytes >= 0;
-	want->is_wanted = false; /* whether it has grown since is for the next tick to say */
+	want->is_wanted = false; /* the next tick finds out whether it has grown since */
 }
 
 static enum saved_rank rank_of(const struct saver *k, const struct saved_job *job)
@@ -521,7 +514,7 @@ bool saver_reap(struct saver *k)
 		take_result(k, &r);
 		done++;
 	}
-	for (; done < saved_batch_cnt(k->batch); done++) /* the child was ended */
+	for (; done < saved_batch_cnt(k->batch); done++) /* the child was killed */
 		k->failed_cnt +=
 			!saved_store_recover(k->store, &saved_batch_at(k->batch, done)->name);
 	saved_batch_clear(k->batch);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * saver.h - profiles of moments that are over: of each followed process at its peak, when its cgroup
- * came near its limit, and before it ended.
+ * saver.h - saves profiles of moments that pass: of each followed process at its peak, when its cgroup came near
+ * its limit, and before it ended.
  *
- * BPF sums up what each process holds (engine_each_image()), so watching costs one small read in a
- * tick, and no walk of the samples. When there is a reason (rules.h says when), one snapshot is
- * taken for all who have one, and a child process makes the files from it, as for profiles.h.
+ * BPF sums up what each process holds (engine_each_image()), so watching costs one small read in a tick, and no
+ * walk of the samples. When there are reasons (rules.h says when), one snapshot is taken for all processes that
+ * have one, and a child process makes the files from it, as for profiles.h.
  *
- * The end of a process is told by the kernel's event. Its samples are then still in the live map: the
- * saver holds them back from being forgotten (tracker_hold()) until its last profile is made.
+ * The kernel's event reports the end of a process. Its samples are still in the live map then: the saver keeps them
+ * there (tracker_hold()) until the last profile is made.
  */
 #ifndef HT_SAVED_SAVER_H
 #define HT_SAVED_SAVER_H
@@ -29,36 +29,36 @@ struct saver_options {
 	char *dir; /* NULL: in memory */
 	uint64_t file_max; /* 0: nothing is saved */
 	uint64_t bytes_max;
-	double limit_percent; /* of a cgroup's limit, from which on it counts as near */
+	double limit_percent; /* of a cgroup's limit: from there on it counts as near */
 };
 
-/* What can be refused is: says on stderr why. */
+/* Refuse all that can be refused: the reason is logged on stderr. */
 int saver_open(const struct saver_options *opts, struct saver **ret);
-/* Before this nothing is done. src is copied. */
+/* Nothing is done before this call. src is copied. */
 void saver_start(struct saver *k, const struct profile_source *src);
-/* Other bounds and another limit; the folder, and whether anything is kept, stay. */
+/* Apply other bounds and another limit; the folder, and whether anything is saved, stay. */
 void saver_change(struct saver *k, const struct saver_options *opts);
-/* NULL is fine here and, meaning that nothing is kept, everywhere below. */
+/* NULL is fine here; everywhere below it means that nothing is saved. */
 void saver_close(struct saver *k);
 
-/* Before the tracker is told: it forgets who has ended. */
+/* Call before telling the tracker, which forgets ended processes. */
 void saver_on_event(struct saver *k, const struct ht_event *event);
-/* After a scan: who is followed now? */
+/* Call after a scan: finds out which processes are followed now. */
 void saver_sync(struct saver *k);
-/* A few times a second. */
+/* Call a few times a second. */
 void saver_tick(struct saver *k);
 
 /* Start what is due; as profiles_work(). */
 int saver_work(struct saver *k, int *ret_fd);
 bool saver_reap(struct saver *k);
-/* Last profiles wait, or are being made. */
+/* True while last profiles wait or are being made. */
 bool saver_is_busy(const struct saver *k);
 /* As profiles_reader_since_ns(). */
 uint64_t saver_reader_since_ns(const struct saver *k);
 
-/* A descriptor of a saved profile of pid, for the caller to close; -ENOENT: there is none. */
+/* Return a descriptor of a saved profile of pid, which the caller closes; -ENOENT: there is none. */
 int saver_fetch(const struct saver *k, pid_t pid, enum endpoint_moment at);
-/* -ENOMEM; to be released. */
+/* -ENOMEM; release *ret with saver_view_release(). */
 int saver_view(const struct saver *k, struct serve_keep *ret);
 void saver_view_release(struct serve_keep *v);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* saver_priv.h - what saver.c is made of: ended processes, running ones, and several profiles of one snapshot. */
+/* saver_priv.h - the parts of saver.c: ended processes, running ones, and several profiles of one snapshot. */
 #ifndef HT_SAVED_SAVER_PRIV_H
 #define HT_SAVED_SAVER_PRIV_H
 
@@ -28,44 +28,43 @@ struct tracker;
 /*
  * ended.c: ended processes (and images, after an exec) that wait for their last profile.
  *
- * Their samples are still in the live map: they are held back from being forgotten
- * (tracker_hold()) from when a job is added until it is let go. Those that cannot be waited for are
- * let go here, and counted.
+ * Their samples are still in the live map and are kept there (tracker_hold()) from when a job is added until it is
+ * let go. Jobs that cannot wait any longer are let go here, and counted.
  */
 
 /* -ENOMEM. */
 int saved_ended_new(struct saved_ended **ret);
-/* NULL is fine. What is held stays so: the tracker ends as well. */
+/* NULL is fine. Samples stay held: the tracker ends as well. */
 void saved_ended_free(struct saved_ended *ke);
 
-/* When there are too many, the one that is worth least gives way. */
+/* When there are too many jobs, the one that is worth least is let go. */
 void saved_ended_add(struct saved_ended *ke, struct tracker *t, const struct saved_job *job);
 size_t saved_ended_cnt(const struct saved_ended *ke);
-/* Holds until the next change. */
+/* Valid until the next change. */
 const struct saved_job *saved_ended_at(const struct saved_ended *ke, size_t i);
-/* The job of this image, if there is one, waits no longer; it is still held. */
+/* Remove the job of this image, if there is one, from those that wait; its samples are still held. */
 void saved_ended_take(struct saved_ended *ke, const struct saved_job *job);
-/* Lets go those that have waited too long for CPU time that is not there, so that their samples do
- * not fill the live map. now_ns: CLOCK_MONOTONIC. */
+/* Let go jobs that have waited too long for CPU time that is not there, so that their samples do not fill the live
+ * map. now_ns: CLOCK_MONOTONIC. */
 void saved_ended_skip_late(struct saved_ended *ke, struct tracker *t, struct saved_credit *credit,
 			   uint64_t now_ns);
 
-/* Of which no profile will be made. */
+/* Number of jobs of which no profile will be made. */
 uint64_t saved_ended_skipped_cnt(const struct saved_ended *ke);
 
 /*
- * watch.c: the running processes of which profiles may be saved: what each holds, how near its
- * cgroup is to its limit, and which reasons to keep a profile that gives.
+ * watch.c: the running processes of which profiles may be saved: what each holds, how near its cgroup is to its
+ * limit, and which reasons that gives to save a profile.
  *
- * This says what there is a reason for. Whether and when it is done is saver.c's.
+ * This part reports the reasons. saver.c decides whether and when to act.
  */
 
-/* Why a profile is kept of a process that goes on running, and the one that is. */
+/* Why a profile of a running process is wanted, and the saved one. */
 struct saved_want {
 	bool is_wanted;
 	struct saved_pace pace;
-	double kept_bytes; /* that the saved profile shows */
-	bool has_inuse; /* it does show what was held: frees were probed */
+	double kept_bytes; /* shown by the saved profile */
+	bool has_inuse; /* the saved profile shows what was held: frees were probed */
 	struct saved_name file; /* the saved profile, when pid is not 0 */
 };
 
@@ -74,8 +73,8 @@ struct watched {
 	uint32_t generation;
 	struct saved_cgroup *cgroup; /* NULL: not known */
 	struct saved_usage usage;
-	bool is_sampled; /* BPF has sums of it */
-	bool has_inuse; /* its frees are watched: the sums mean something. For the caller to set */
+	bool is_sampled; /* BPF has sums for it */
+	bool has_inuse; /* frees are watched, so the sums mean something. Set by the caller */
 	bool is_followed; /* while syncing */
 	struct saved_want peak, limit;
 };
@@ -86,71 +85,70 @@ void saved_watch_set_limit(struct saved_watch *kw, double limit_share);
 /* NULL is fine. */
 void saved_watch_free(struct saved_watch *kw);
 
-/* Pointers hold until the next add or del. NULL: it is not watched. */
+/* Pointers are valid until the next add or del. NULL: it is not watched. */
 struct watched *saved_watch_find(const struct saved_watch *kw, pid_t pid);
 size_t saved_watch_cnt(const struct saved_watch *kw);
-/* Del moves the last one to the place of the one that goes. */
+/* Del moves the last one to the free place. */
 struct watched *saved_watch_at(const struct saved_watch *kw, size_t i);
 
-/* comm: for when /proc does not tell it any more, because the process is ending; need not end in
- * \0. -ESRCH: the tracker does not follow it; -ENOMEM. */
+/* comm: used when /proc does not tell it any more, because the process is ending; need not end in \0. -ESRCH: the
+ * tracker does not follow it; -ENOMEM. */
 int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, const char *comm,
 		    size_t comm_bytes);
 void saved_watch_del(struct saved_watch *kw, struct watched *w);
 
-/* It is another program from now on, which has no peak yet. event: HT_EVENT_EXEC. */
+/* Begin another program's image, which has no peak yet. event: HT_EVENT_EXEC. */
 void watched_begin_image(struct watched *w, const struct ht_event *event);
 
-/* Reads what all of them hold, and says what is wanted. A few times a second. rate_bytes: between
- * samples. */
+/* Read what all of them hold, and set what is wanted. Call a few times a second. rate_bytes: between samples. */
 void saved_watch_tick(struct saved_watch *kw, struct engine *e, uint64_t rate_bytes,
 		      uint64_t now_ns);
 
 /*
- * batch.c: the jobs that one child process makes profiles for, all of them from one snapshot.
+ * batch.c: the jobs for which one child process makes profiles, all from one snapshot.
  *
- * A batch is set, its files are opened, it is started; when worker.h tells its end, the results are
- * read, and it is cleared. One at a time.
+ * Set a batch, open its files, start it; when worker.h reports its end, read the results, and clear it. One at a
+ * time.
  */
 
 #define KEEP_BATCH_CAP 16
 
-/* Of one job, from the child. */
+/* Result of one job, written by the child. */
 struct saved_result {
 	uint32_t job_idx;
-	int32_t make_err, write_err; /* -errno: of the profile; of its way to the store's folder */
+	int32_t make_err, write_err; /* -errno: of making; of writing to the store's folder */
 	double inuse_bytes; /* in the profile; < 0: not known */
 };
 
-/* The store, which must outlive the batch, is only written to, by the child. -ENOMEM. */
+/* The store must outlive the batch; only the child writes to it. -ENOMEM. */
 int saved_batch_new(const struct saved_store *store, struct saved_batch **ret);
 /* Ends the child. NULL is fine. */
 void saved_batch_free(struct saved_batch *b);
 
-/* The first KEEP_BATCH_CAP are taken. */
+/* Takes the first KEEP_BATCH_CAP jobs. */
 void saved_batch_set(struct saved_batch *b, const struct saved_job *jobs, size_t cnt);
 size_t saved_batch_cnt(const struct saved_batch *b);
-/* Whoever takes its fd over sets it to -1. */
+/* A caller that takes over the job's fd sets it to -1. */
 struct saved_job *saved_batch_at(struct saved_batch *b, size_t i);
-/* For the profiles, in memory; from here on the jobs have the time epoch_ns, give or take some
- * milliseconds, so that no two have the same. -errno: to be cleared. */
+/* Open files in memory for the profiles. From here on the jobs have the time epoch_ns, give or take some
+ * milliseconds, so that no two have the same. -errno: clear the batch. */
 int saved_batch_open_files(struct saved_batch *b, int64_t epoch_ns);
-/* Forgets the jobs, and closes what nobody took over. */
+/* Forget the jobs, and close the fds that nobody took over. */
 void saved_batch_clear(struct saved_batch *b);
 
-/* moment: when s was begun, on both clocks. */
+/* moment: when s began, on both clocks. */
 int saved_batch_start(struct saved_batch *b, const struct profile_source *src,
 		      const struct snapshot *s, const struct profile_request *moment);
 
-/* As worker.h says of the child; while it is at work. */
+/* As in worker.h, while the child is at work. */
 bool saved_batch_is_at_work(const struct saved_batch *b);
 int saved_batch_fd(const struct saved_batch *b);
 bool saved_batch_check(struct saved_batch *b);
 bool saved_batch_reap(struct saved_batch *b, uint64_t *ret_cpu_ns);
-/* At any time. */
+/* Valid at any time. */
 uint64_t saved_batch_reader_since_ns(const struct saved_batch *b);
 
-/* After the end, in the order in which they came; false: there are no more, the rest was not made. */
+/* Read result i after the end, in the order in which they came. false: no more; the other jobs were not done. */
 bool saved_batch_result(const struct saved_batch *b, size_t i, struct saved_result *ret);
 
 #endif

@@ -16,14 +16,14 @@
 #include "base/new_file.h"
 #include "base/vec.h"
 
-/* While it is written; '.' because no name of ours begins so. */
+/* Name while it is being written; '.' because our names never begin with it. */
 #define NEW_PREFIX ".heaptap-kept-"
 #define COPY_BYTES (64 << 10)
 
 struct saved_store {
-	struct saved_store_options opts; /* without dir */
+	struct saved_store_options opts; /* without dir, which is NULL */
 	int dir_fd; /* -1: none */
-	VEC(struct kept_file) files; /* in the order in which they came */
+	VEC(struct kept_file) files; /* in order of arrival */
 	struct saved_store_stats stats;
 };
 
@@ -46,7 +46,7 @@ static void count(struct saved_store *s, const struct kept_file *f, int sign)
 	}
 }
 
-/* What stands for it is still in the list. */
+/* Remove the file; its entry is still in the list. */
 static void discard(struct saved_store *s, const struct kept_file *f)
 {
 	char name[KEEP_NAME_BYTES];
@@ -71,7 +71,7 @@ static bool is_over(const struct saved_store *s, bool of_memory)
 	return s->stats.cnt > s->opts.file_max || s->stats.bytes > s->opts.bytes_max;
 }
 
-/* Some of those in memory, or of all, go: there may be many, of an earlier process that kept more. */
+/* Remove some of the files in memory, or of all: there may be many, if an earlier process kept more. */
 static int make_room(struct saved_store *s, bool of_memory)
 {
 	VEC(struct saved_candidate) candidates = { 0 };
@@ -119,7 +119,7 @@ void saved_store_set_bounds(struct saved_store *s, size_t file_max, uint64_t byt
 	saved_bounds(s);
 }
 
-/* How an earlier process's file counts. */
+/* Return the rank of an earlier process's file. */
 static enum saved_rank rank_of(const struct saved_name *n)
 {
 	return n->reason == KEEP_EXIT && !n->code ? KEEP_RANK_ENDED_WELL : KEEP_RANK_ENDED;
@@ -132,7 +132,7 @@ static int load_one(struct saved_store *s, const char *file)
 	int err;
 
 	if (new_file_is_left(file, NEW_PREFIX)) {
-		unlinkat(s->dir_fd, file, 0); /* of a process that was killed while writing */
+		unlinkat(s->dir_fd, file, 0); /* left by a process that was killed while writing */
 		return 0;
 	}
 	if (saved_name_parse(file, &f.name) || fstatat(s->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) ||
@@ -225,7 +225,7 @@ int saved_store_open(const struct saved_store_options *opts, struct saved_store 
 	if (!s)
 		return err_set(why, -ENOMEM, "out of memory");
 	s->opts = *opts;
-	s->opts.dir = NULL; /* the caller's */
+	s->opts.dir = NULL; /* belongs to the caller */
 	s->dir_fd = -1;
 	if (opts->dir)
 		err = open_dir(s, opts->dir, why);
@@ -298,7 +298,7 @@ int saved_store_write(const struct saved_store *s, const struct saved_name *name
 		new_file_drop(&f);
 	} else if (fsync(s->dir_fd) && errno != EINVAL) { /* not every file system syncs folders */
 		err = -errno;
-		unlinkat(s->dir_fd, file, 0); /* it is kept in memory, and counts there */
+		unlinkat(s->dir_fd, file, 0); /* it stays in memory, and counts there */
 	}
 	return err;
 }

@@ -30,11 +30,11 @@
 /*
  * The memory cgroups of the watched processes: how near each is to its limit.
  *
- * Each is read once, however many processes are in it. Those that are far from their limits are read
- * once a second, the others whenever they are asked about.
+ * Each cgroup is read once, however many processes are in it: once a second if it is far from its limit, else at
+ * every call.
  */
 
-/* Cgroups that are far from their limits are looked at so often, the others in each tick. */
+/* Interval of reading cgroups that are far from their limits; others are read in each tick. */
 #define FAR_INTERVAL_NS NS_PER_S
 #define FAR_SHARE 0.5
 #define LOG_EVERY_NS (60 * NS_PER_S)
@@ -46,7 +46,7 @@ struct saved_cgroup {
 	struct saved_limit limit;
 	bool has_come_near;
 	uint64_t read_ns;
-	struct log_limit log; /* over memory.high the kernel has something to tell all the time */
+	struct log_limit log; /* over memory.high the kernel reports events all the time */
 	size_t user_cnt;
 };
 
@@ -57,8 +57,8 @@ struct saved_cgroups {
 	VEC(struct saved_cgroup *) list;
 };
 
-/* limit_share: of the limit, from which on a cgroup counts as near, as in 0.9. Where no memory
- * cgroups are mounted no process has one. -ENOMEM. */
+/* limit_share: part of the limit from which on a cgroup counts as near, as in 0.9. If no memory cgroups are
+ * mounted, no process has one. -ENOMEM. */
 static int saved_cgroups_new(double limit_share, struct saved_cgroups **ret)
 {
 	struct saved_cgroups *cs = calloc(1, sizeof(*cs));
@@ -88,7 +88,7 @@ static void free_cgroup(struct saved_cgroup *c)
 	free(c);
 }
 
-/* NULL is fine. With all that were got. */
+/* Frees all cgroups, too. NULL is fine. */
 static void saved_cgroups_free(struct saved_cgroups *cs)
 {
 	struct saved_cgroup **c;
@@ -101,7 +101,7 @@ static void saved_cgroups_free(struct saved_cgroups *cs)
 	free(cs);
 }
 
-/* The cgroup of a process, to be put back; NULL: not known, or out of memory. */
+/* Return the cgroup of a process, to be given to saved_cgroups_put(); NULL: not known, or out of memory. */
 static struct saved_cgroup *saved_cgroups_get(struct saved_cgroups *cs, pid_t pid)
 {
 	char dir[CGROUP_PATH_BYTES];
@@ -151,14 +151,14 @@ static void read_cgroup(struct saved_cgroup *c, double share, uint64_t now)
 	if (c->read_ns && is_far && now < c->read_ns + FAR_INTERVAL_NS)
 		return;
 	if (cgroup_free_read(c->room, &r))
-		return; /* its processes end */
+		return; /* its processes are ending */
 	c->read_ns = now;
 	c->reading = r;
 	c->has_come_near =
 		saved_limit_reached(&c->limit, r.working_bytes, r.limit_bytes, r.event_cnt, share);
 }
 
-/* Looks at all of them. now_ns: CLOCK_MONOTONIC. Says which have come near their limits. */
+/* Read all of them, and log which have come near their limits. now_ns: CLOCK_MONOTONIC. */
 static void saved_cgroups_read(struct saved_cgroups *cs, uint64_t now_ns)
 {
 	struct saved_cgroup **c;
@@ -174,7 +174,7 @@ static void saved_cgroups_read(struct saved_cgroups *cs, uint64_t now_ns)
 	}
 }
 
-/* Limits may have been changed: now and then. */
+/* Call now and then: limits may have changed. */
 static void saved_cgroups_refresh(struct saved_cgroups *cs)
 {
 	struct saved_cgroup **c;
@@ -183,30 +183,30 @@ static void saved_cgroups_refresh(struct saved_cgroups *cs)
 		cgroup_free_refresh((*c)->room);
 }
 
-/* As last read; all 0: never yet. */
+/* The last reading; all 0: none yet. */
 static const struct cgroup_free_reading *saved_cgroup_reading(const struct saved_cgroup *c)
 {
 	return &c->reading;
 }
 
-/* The last saved_cgroups_read() found that it has come near, or that the kernel tells of new events. */
+/* True if the last saved_cgroups_read() found that it has just come near, or that the kernel reported new events. */
 static bool saved_cgroup_has_come_near(const struct saved_cgroup *c)
 {
 	return c->has_come_near;
 }
 
-/* It came near, and has not gone back. */
+/* True since it came near, until it has gone back. */
 static bool saved_cgroup_is_near(const struct saved_cgroup *c)
 {
 	return c->limit.is_near;
 }
 
-/* Limits are changed, and processes moved, now and then. */
+/* Limits change, and processes move, now and then. */
 #define REFRESH_INTERVAL_NS (5 * NS_PER_S)
 
 struct saved_watch {
 	VEC(struct watched) list;
-	struct hmap idx; /* pid -> index in it */
+	struct hmap idx; /* pid -> index in list */
 	struct saved_cgroups *cgroups;
 	uint64_t refreshed_ns;
 };
@@ -269,7 +269,7 @@ static int64_t start_epoch_s(uint64_t start_time_ticks)
 	       (int64_t)(start_time_ticks / (uint64_t)(ticks_per_s > 0 ? ticks_per_s : 100));
 }
 
-/* What is not to be had any more, because the process is ending, stays as it is. */
+/* Values that cannot be had any more, because the process is ending, keep their defaults. */
 int saved_watch_add(struct saved_watch *kw, const struct tracker *t, pid_t pid, const char *comm,
 		    size_t comm_bytes)
 {

@@ -15,16 +15,16 @@
 #include "session/session.h"
 #include "track/tap_rate.h"
 
-/* A file that was unmapped is noticed after this, if not before. */
+/* An unmapped file is noticed after this at the latest. */
 #define REFRESH_NS (60 * NS_PER_S)
 
 struct capture {
 	struct capture_options opts;
 	struct session *session;
-	struct select_rules *tap_rules; /* NULL: nobody may be tapped */
+	struct select_rules *tap_rules; /* NULL: no process may be tapped */
 };
 
-/* Without, every process has links of its own, unless all may pay. */
+/* Without uprobe events every process has links of its own, unless all may pay. */
 static int open_uprobe_events(const struct capture *c, bool *ret_has_events)
 {
 	size_t removed_cnt = 0;
@@ -119,7 +119,7 @@ int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht
 			.max_host_share = c->opts.max_overhead_host,
 			.rate_bytes = c->opts.rate_bytes,
 		},
-		/* The limit of what throws is set before each attachment. */
+		/* The limit for throwing functions is set before each attachment. */
 		.rate_bytes = c->opts.rate_bytes,
 	};
 

@@ -2,8 +2,8 @@
 /*
  * daemon.c - see daemon.h.
  *
- * Puts the parts together, in the order in which things can be refused, changes them when the
- * configuration does, and takes them down. What they do meanwhile begins in daemon_loop.c.
+ * Sets up the parts in the order in which things can be refused, changes them when the configuration does, and
+ * takes them down. Their work in between begins in daemon_loop.c.
  */
 #include "serve/daemon.h"
 
@@ -40,15 +40,15 @@ struct daemon {
 	struct guardian *guardian;
 	struct select_rules *rules;
 	struct capture *capture;
-	struct session *session; /* of the capture */
+	struct session *session; /* owned by capture */
 	struct requests *requests;
-	struct http_server *http; /* of the requests */
+	struct http_server *http; /* owned by requests */
 	struct follow *follow;
 	struct profiles *profiles;
 	struct saver *saver; /* NULL: nothing is saved */
 	struct pushes *pushes;
 	struct profile_source source;
-	struct live_view *live_view; /* of the pages */
+	struct live_view *live_view; /* for the pages */
 	struct ticks *ticks;
 	struct daemon_loop *loop;
 	struct slow_files *slow;
@@ -62,7 +62,7 @@ static void on_event(void *ctx, const struct ht_event *event)
 	ticks_on_event(d->ticks, event);
 }
 
-/* In a child of the reader. */
+/* Runs in a child of the reader. */
 static int run_job(uint32_t kind, int fd, const void *args, size_t args_bytes, int out_fd)
 {
 	return kind == TARGET_MEMORY_JOB ? target_memory_run_job(args, args_bytes, out_fd) :
@@ -166,7 +166,7 @@ static int set_up(struct daemon *d)
 		return err;
 	}
 	follow_opts.rules = d->rules;
-	err = guardian_start(&d->guardian); /* while there is little memory and one thread */
+	err = guardian_start(&d->guardian); /* early: little memory, one thread */
 	if (err) {
 		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
 		return err;
@@ -202,7 +202,7 @@ static int set_up(struct daemon *d)
 	return err;
 }
 
-/* Those that need each other. */
+/* Start the parts that need each other. */
 static void start(struct daemon *d)
 {
 	const struct requests_parts parts = {
@@ -261,7 +261,7 @@ int daemon_run(struct daemon *d, enum daemon_wish *ret)
 	return err;
 }
 
-/* All or nothing. */
+/* Change all or nothing. */
 static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 {
 	int err, watch_err;
@@ -275,7 +275,7 @@ static int change_pushes(struct daemon *d, const struct pushes_options *opts)
 	return err;
 }
 
-/* What may be refused for what it says, and then is as it was. */
+/* Change what may be refused because of its content; on failure nothing has changed. */
 static int change_token_and_pushes(struct daemon *d, const struct daemon_options *opts)
 {
 	int err = requests_set_token(d->requests, opts->token_file);
@@ -288,7 +288,7 @@ static int change_token_and_pushes(struct daemon *d, const struct daemon_options
 	return err;
 }
 
-/* From here on opts is in use, so that nothing can be refused any more. Takes rules over. */
+/* From here on opts is in use, so nothing can be refused any more. Takes over rules. */
 static void change_selection(struct daemon *d, const struct daemon_options *opts,
 			     struct select_rules *rules)
 {
@@ -331,7 +331,7 @@ static void change_budget(struct daemon *d, const struct daemon_options *opts)
 
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts)
 {
-	/* These stay, as they need a new start. */
+	/* These stay: they need a new start. */
 	enum probes_source source = d->opts.source;
 	enum sharing sharing = d->opts.sharing;
 	struct select_rules *rules = NULL;
@@ -361,7 +361,7 @@ void daemon_close(struct daemon *d)
 {
 	if (!d)
 		return;
-	session_stop(d->session); /* probes first: nobody pays for the rest */
+	session_stop(d->session); /* probes first, so that no process pays for the rest */
 	requests_close(d->requests);
 	saver_close(d->saver);
 	profiles_free(d->profiles);

@@ -2,7 +2,7 @@
 /*
  * daemon.h - `heaptap serve`: follows the selected processes and serves what they hold.
  *
- * It says on stderr what it does and why it cannot: callers only pass the error on.
+ * The daemon itself reports on stderr what it does and why it fails: callers only pass the error on.
  */
 #ifndef HT_SERVE_DAEMON_H
 #define HT_SERVE_DAEMON_H
@@ -22,7 +22,7 @@
 
 struct daemon;
 
-/* What is pointed to must stay. The values of options are written here by cmd/serve_options.c. */
+/* Everything pointed to must stay valid. cmd/serve_options.c writes the values of options here. */
 struct daemon_options {
 	struct select_options select;
 	const pid_t *pids;
@@ -31,41 +31,41 @@ struct daemon_options {
 	char *token_file; /* NULL: none */
 	uint64_t rate_bytes;
 	struct recording_limit max_overhead; /* of each process */
-	double max_overhead_host; /* of the time of all CPUs */
+	double max_overhead_host; /* share of the time of all CPUs */
 	uint64_t live_cap, stack_cap;
-	uint64_t past_interval_ns; /* between looks at what stacks hold; 0: none */
+	uint64_t past_interval_ns; /* between reads of what stacks hold; 0: never read */
 	uint64_t metrics_scopes; /* series of a process in the metrics; 0: of processes only */
 	enum attach_mode mode;
 	enum probes_source source;
 	struct texts tap,
-		tap_exe; /* expressions of names and executables of processes that may be tapped */
+		tap_exe; /* names and executables (expressions) of processes that may be tapped */
 	enum sharing
 		sharing; /* SHARING_AUTO: the best for each file; SHARING_ALL agrees to it as well */
 	struct saver_options keep;
 	struct pushes_options pushes; /* target_cnt 0: nothing is pushed */
-	char *const *command_argv; /* for comments of profiles */
+	char *const *command_argv; /* for the notes of profiles */
 	int command_argc;
-	bool can_reload; /* SIGHUP asks for daemon_reconfigure(); else it ends */
+	bool can_reload; /* SIGHUP asks for daemon_reconfigure(); false: it ends heaptap */
 };
 
 enum daemon_wish { DAEMON_END, DAEMON_RELOAD };
 
-/* Everything that can be refused is, before anything is attached. Then follows and listens. */
+/* Refuse all that can be refused before anything is attached. Then follow processes and listen. */
 int daemon_open(const struct daemon_options *opts, struct daemon **ret);
 /*
- * Until SIGTERM or SIGINT: 0 and DAEMON_END; a last profile is pushed, for some seconds, and a second
- * signal ends that. SIGHUP: 0 and DAEMON_RELOAD, to be called again. SIGUSR1 takes all probes out,
- * SIGUSR2 puts them in again.
+ * Run until SIGTERM or SIGINT: 0 and DAEMON_END, after pushing last profiles for some seconds, which a second
+ * signal cuts short. After SIGHUP: 0 and DAEMON_RELOAD; call it again. SIGUSR1 takes all probes out, SIGUSR2 puts
+ * them in again.
  */
 int daemon_run(struct daemon *d, enum daemon_wish *ret);
 /*
- * Other options. Selection, token_file, the budget, bounds and limit of what is kept, and pushes change;
- * the others need a new start, and have to be the old ones, as have the spool's folder, certificates
- * and debug information of pushes. All that can be refused is refused before anything is changed: then
- * it was said why, and the old ones count.
+ * Apply other options. Selection, token_file, budget, the bounds and limit of saved profiles, and pushes may
+ * change. All others must be the old ones, because they need a new start; so must the spool's folder, certificates
+ * and debug information of pushes. All refusals come before any change: then the reason was logged and the old
+ * options stay in force.
  */
 int daemon_reconfigure(struct daemon *d, const struct daemon_options *opts);
-/* Takes every probe out. */
+/* Take every probe out. */
 void daemon_close(struct daemon *d);
 
 #endif

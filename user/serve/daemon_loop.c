@@ -24,22 +24,22 @@
 
 #define TICK_NS (200 * NS_PER_MS)
 
-/* For the last profiles to arrive. */
+/* Time for the last profiles to arrive. */
 #define LAST_PUSH_NS (5 * NS_PER_S)
-/* For the names in them: one slow process must not cost the others their last profiles, nor hold up the
- * end. What is unknown by then is left as addresses. */
+/* Time for their names: a slow process must not cost the others their last profiles, nor delay the end. Names
+ * unknown by then stay addresses. */
 #define LAST_NAMES_NS (NS_PER_S / 2)
-/* For them to be made, once no names are looked up any more. */
+/* Time to make them, once no names are looked up any more. */
 #define LAST_MADE_NS (NS_PER_S * 3 / 2)
 
 struct daemon_loop {
 	struct daemon_loop_parts parts;
 	struct loop *loop;
 	bool can_reload;
-	bool is_over, is_hurried; /* told to end, and once more */
+	bool is_over, is_hurried; /* told to end; told again */
 	bool wants_reload;
 	bool has_lost_guardian;
-	uint64_t made_end_ns; /* the last profiles are made by then, or never */
+	uint64_t made_end_ns; /* then the last profiles are made, or never will be */
 };
 
 static void on_tick(void *ctx)
@@ -98,7 +98,7 @@ static void on_mapping_events(void *ctx, int fd)
 	ticks_drain(l->parts.ticks);
 }
 
-/* It runs in each turn. */
+/* Nothing to do: http_run() is called in each turn. */
 static void on_http(void *ctx, int fd)
 {
 	(void)ctx;
@@ -113,7 +113,7 @@ static void on_push(void *ctx, int fd)
 	pushes_run(l->parts.pushes);
 }
 
-/* When there is nothing to reap (somebody traces the child), once more. */
+/* If there is nothing to reap (somebody traces the child), watch once more. */
 static void on_profile_child(void *ctx, int fd)
 {
 	const struct daemon_loop *l = ctx;
@@ -207,7 +207,7 @@ static int loop_once(struct daemon_loop *l)
 	if (err)
 		return err;
 	err = tracker_work(l->parts.tracker);
-	if (err) { /* of one process; the others go on */
+	if (err) { /* one process's; the others go on */
 		log_warn("serve: cannot follow a change of a process: %s", strerror(-err));
 		if (err == -ENOMEM)
 			return err;
@@ -226,7 +226,7 @@ static int loop_once(struct daemon_loop *l)
 	return err;
 }
 
-/* Of processes that have just ended. */
+/* Finish the profiles of processes that have just ended. */
 static int saved_last(struct daemon_loop *l)
 {
 	int err = 0;
@@ -237,7 +237,7 @@ static int saved_last(struct daemon_loop *l)
 	return err;
 }
 
-/* What is held at the end, to those that answer; for the others it waits in the spool. */
+/* Push what is held at the end to destinations that answer; for others it waits in the spool. */
 static int push_last(struct daemon_loop *l)
 {
 	uint64_t end_ns = now_ns() + LAST_PUSH_NS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon_priv.h - what daemon.c is made of: the recording side, the event loop, the HTTP side. */
+/* daemon_priv.h - the parts of daemon.c: the recording side, the event loop, the HTTP side. */
 #ifndef HT_SERVE_DAEMON_PRIV_H
 #define HT_SERVE_DAEMON_PRIV_H
 
@@ -30,13 +30,13 @@ struct texts;
 struct ticks;
 struct tracker;
 
-/* capture.c: the daemon's session (session.h): who may be tapped, and who shares probes. */
+/* capture.c: the daemon's session (session.h): which processes may be tapped, which share probes. */
 
 struct capture;
 
 struct capture_options {
-	struct guardian *guardian; /* which attaches; it outlives the capture */
-	enum attach_mode mode; /* that is wished for */
+	struct guardian *guardian; /* attaches; outlives the capture */
+	enum attach_mode mode; /* the wish */
 	enum sharing sharing;
 	enum probes_source source;
 	const struct texts *tap,
@@ -45,29 +45,27 @@ struct capture_options {
 	uint64_t rate_bytes;
 	uint64_t live_cap, stack_cap;
 	struct recording_limit max_overhead; /* of each process */
-	double max_overhead_host; /* of the time of all CPUs */
+	double max_overhead_host; /* share of the time of all CPUs */
 };
 
-/* Looks at the kernel. *ret_session is the capture's. */
+/* Check what the kernel can do. The capture owns *ret_session. */
 int capture_new(const struct capture_options *opts, struct capture **ret,
 		struct session **ret_session);
-/* Starts the session, whose events go to on_event with ctx. After a failure capture_free() is still due. */
+/* Start the session; its events go to on_event with ctx. After a failure call capture_free() all the same. */
 int capture_start(struct capture *c, void (*on_event)(void *ctx, const struct ht_event *event),
 		  void *ctx);
-/* The session, too. NULL is fine. */
+/* Free the session, too. NULL is fine. */
 void capture_free(struct capture *c);
 
 /*
- * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that
- * make profiles, and what is pushed. It only waits and hands out turns; each part knows what to
- * do in its own.
+ * daemon_loop.c: the daemon's event loop: signals, ticks, the kernel's events, HTTP, the children that make
+ * profiles, and pushes. The loop only waits and hands out turns; each part knows what to do in its own.
  *
- * BPF goes on recording whatever the loop does. What may hold it up for some time: the first look
- * at a large executable (its unwind table is made), taking probes out, and reading the live map
- * for a snapshot.
+ * BPF goes on recording, whatever the loop does. The loop may be held up for some time by: the first read of a
+ * large executable (its unwind table is made), taking probes out, and reading the live map for a snapshot.
  */
 
-/* What has its turn. */
+/* The parts that get turns. */
 struct daemon_loop_parts {
 	struct guardian *guardian;
 	struct engine *engine;
@@ -82,37 +80,36 @@ struct daemon_loop_parts {
 };
 
 /*
- * From here on signals wait for the loop: first of all, so that none of them ends the process while
- * there are probes, or before there is somebody who reloads. can_reload: SIGHUP asks for a reload; else it ends.
+ * Let the loop handle signals from here on. Call it first, so that no signal ends the process while probes are in,
+ * or before a reload can be handled. can_reload: SIGHUP asks for a reload; else it ends heaptap.
  */
 int daemon_loop_open(bool can_reload, struct daemon_loop **ret);
-/* Watches what the parts wait for. parts is copied. */
+/* Watch the descriptors that the parts wait for. parts is copied. */
 int daemon_loop_start(struct daemon_loop *l, const struct daemon_loop_parts *parts);
 /*
- * Until SIGTERM or SIGINT: 0, after last profiles are kept and pushed, for some seconds; a second
- * signal ends that. Or until SIGHUP: 0 and true, to be called again. Says on stderr why it ends.
- * -EPIPE, after the same: the guardian was killed, so that no probe is left. Who has started us starts us anew.
+ * Run until SIGTERM or SIGINT: 0, after saving and pushing last profiles for some seconds, which a second signal
+ * cuts short. After SIGHUP: 0 and true; call it again. Log why it ends. -EPIPE, after the same: the guardian was
+ * killed, so no probe is left, and heaptap's starter starts it anew.
  */
 int daemon_loop_run(struct daemon_loop *l, bool *ret_wants_reload);
-/* The descriptors of pushes are about to change... */
+/* Call before the descriptors of pushes change... */
 void daemon_loop_unwatch_pushes(struct daemon_loop *l);
-/* ... and have changed. */
+/* ... and after they have changed. */
 int daemon_loop_watch_pushes(struct daemon_loop *l);
-/* Does not look at the parts, which may be gone. Signals are as they were before daemon_loop_open(). */
+/* Does not use the parts, which may be gone. Restores the signals as before daemon_loop_open(). */
 void daemon_loop_close(struct daemon_loop *l);
 
 /*
- * requests.c: the daemon's HTTP side: what is asked for, and which part of the daemon answers it.
+ * requests.c: the daemon's HTTP side: finds out what a request asks for and which part answers it.
  *
- * Pages and metrics are written here, of a view that live_view.h shares among those who ask.
- * Profiles and names of addresses take longer: profiles.h holds the exchange and answers later.
- * What was kept is handed out as it is. A request for what does not exist is told what there is
- * instead.
+ * Pages and metrics are written here, from a view that live_view.h shares among requests. Profiles and names of
+ * addresses take longer: profiles.h holds the exchange and answers later. Saved profiles are sent unchanged. A
+ * request for something that does not exist is told what there is instead.
  *
  * The server runs in the event loop, which calls http_run() and the like on requests_server().
  */
 
-/* Who knows what is asked for. */
+/* The parts that know the answers. */
 struct requests_parts {
 	struct tracker *tracker;
 	const struct profile_source *source;
@@ -124,17 +121,17 @@ struct requests_parts {
 };
 
 /*
- * Before anything is attached: the port may be in use, which is said on stderr, as is what is
- * wrong with the token. listen is as in http/http.h, token_file may be NULL: none.
+ * Call before anything is attached: the port may be in use, which is logged on stderr, as are faults of the token.
+ * listen is as in http/http.h; token_file may be NULL: none.
  */
 int requests_open(const char *listen, const char *token_file, struct requests **ret);
-/* Before the server runs for the first time. parts is copied. What it points to must stay as long
- * as the server runs, and profiles until requests_close(). */
+/* Call before the server runs for the first time. parts is copied. What it points to must stay as long as the
+ * server runs, and profiles until requests_close(). */
 void requests_start(struct requests *as, const struct requests_parts *parts);
-/* Who waits is answered that the server ends. */
+/* Answers waiting requests that the server ends. */
 void requests_close(struct requests *as);
 
-/* Another token, NULL: none. On failure, which is said, the old one counts. */
+/* Set another token; NULL: none. On failure, which is logged, the old token stays in force. */
 int requests_set_token(struct requests *as, const char *token_file);
 
 /* Owned by the requests. */

@@ -2,20 +2,19 @@
 /*
  * follow.c - see follow.h.
  *
- * Nearly all processes are those of a second ago, and to read what /proc says about each of them would
- * be most of what an idle heaptap does. So a scan lists the folders of /proc and no more: the inode of
- * a folder is made for one process and goes with it, its number tells a pid that is used again. Who is
- * known by it is looked at closely only
- *   - after an exec: BPF tells of those of followed processes, a mapping of those of the others;
- *   - when it would be selected if it were larger: in each scan;
- *   - when mappings were missed, or cannot be told at all: in each scan;
- *   - now and then, for what nobody tells of: a process may take another name, user or control group at
- *     any time (FICKLE_NS, when the rules ask for one of these), and an event may be lost (STEADY_NS). It
- *     is more likely to do so when it has just begun: at first it waits for as long as it is known.
+ * Nearly all processes are the same as a second ago, and reading what /proc says about each would be most of the
+ * work of an idle heaptap. So a scan only lists the folders of /proc: the inode of a folder is made for one process
+ * and goes with it, so its number shows when a pid is used again. A process with a known inode is checked closely
+ * only
+ * - after an exec: BPF reports those of followed processes, a mapping shows those of others;
+ * - in each scan, if it would be selected if it were larger;
+ * - in each scan, if mappings were missed, or cannot be reported at all;
+ * - now and then, for unreported changes: a process may take another name, user or control group at any time
+ *   (FICKLE_NS, if the rules use one of these), and an event may be lost (STEADY_NS). A young
+ *   process is more likely to change: at first the wait is as long as the process is known.
  *
- * Who was refused stays so until it executes another program, but for those that there was no room for,
- * in the kernel's tables or in memory: when they are looked at closely they are tried again, some in each
- * scan and as long as it helps.
+ * A refused process stays refused until it executes another program, unless it was refused for want of room in the
+ * kernel's tables or in memory: close checks try such processes again, some in each scan and as long as it helps.
  */
 #include "serve/follow.h"
 
@@ -45,36 +44,36 @@
 #include "proc/process.h"
 #include "track/tracker.h"
 
-/* Processes to be looked at soon; beyond that all are looked at. */
+/* Processes to check soon; if there are more, all are checked. */
 #define NOTED_CAP 256
 
-/* At the latest a process is looked at closely again after so long. */
+/* Longest time between close checks of a process. */
 #define FICKLE_NS (3 * NS_PER_S)
 #define STEADY_NS (20 * NS_PER_S)
 
-/* Attachments that may fail for want of room before the next scan; then nobody else is tried again. */
+/* Attachments in one scan that may fail for want of room; then no other refused process is tried again. */
 #define ROOM_TRIES 4
 #define LOG_EVERY_NS (60 * NS_PER_S)
 
-/* What procfs gives for a folder that it could not make an inode for. */
+/* The inode number if procfs could not make an inode for a folder. */
 #define INO_NONE 1
 
-/* A process as it was found. */
+/* A process as of its last check. */
 struct seen {
 	pid_t pid;
-	uint64_t start_time_ticks; /* tells a pid that is used again */
+	uint64_t start_time_ticks; /* shows when a pid is used again */
 	uint64_t dir_ino; /* so does this, of its folder in /proc; 0: not known */
-	uint64_t since_ns; /* known since then */
-	uint64_t due_ns; /* to be looked at closely */
-	uint64_t address_limit_bytes; /* when it was looked at, or told its last exec */
-	bool is_selected; /* else nothing below is known */
+	uint64_t since_ns; /* since when it is known */
+	uint64_t due_ns; /* when to check it closely */
+	uint64_t address_limit_bytes; /* as of the last check, or its last exec */
+	bool is_selected; /* false: nothing below is known */
 	bool is_refused;
-	bool waits_for_room; /* that is why */
-	bool is_late; /* there was no time for it: it is selected, and looked at in the next scan */
-	bool is_silent; /* it could not be read, for it did not answer */
-	bool is_undecided; /* it may be empty: not all of its files were read */
-	bool is_empty; /* of all processes, which are wanted, it is one without an allocator */
-	uint32_t exe_hash; /* of the executable that was refused */
+	bool waits_for_room; /* the reason for that */
+	bool is_late; /* selected, but there was no time for it: checked in the next scan */
+	bool is_silent; /* could not be read, as it did not answer */
+	bool is_undecided; /* may be empty: not all of its files have been read */
+	bool is_empty; /* has no allocator, and is selected only because all are */
+	uint32_t exe_hash; /* of the refused executable */
 	uint32_t uid;
 };
 
@@ -82,18 +81,18 @@ struct follow {
 	struct engine *engine;
 	struct tracker *tracker;
 	const struct select_rules *rules;
-	VEC(struct seen) named; /* by pid */
+	VEC(struct seen) named; /* given by pid */
 	VEC(struct seen) seen; /* all */
-	struct hmap idx; /* pid -> index in it */
+	struct hmap idx; /* pid -> index in seen */
 	size_t refused_cnt;
 	VEC(pid_t) noted;
 	bool has_lost_notes;
 	unsigned room_tries; /* left until the next scan */
 	struct follow_room room;
-	bool has_scanned; /* else nobody waits for anything else yet */
-	bool size_counts; /* of those who are followed, too: in the first scan with a larger least size */
-	uint64_t throw_limit_bytes; /* as the engine has it */
-	struct log_limit log; /* of processes that cannot be looked at */
+	bool has_scanned; /* false: first scan, nothing else waits yet */
+	bool size_counts; /* of followed ones, too: in the first scan with a larger minimum */
+	uint64_t throw_limit_bytes; /* as the engine knows it */
+	struct log_limit log; /* about processes that cannot be checked */
 	char own_exe[PATH_MAX];
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
@@ -102,7 +101,7 @@ struct seen_list {
 	VEC(struct seen) seen;
 };
 
-/* -ESRCH, and why was said. */
+/* -ESRCH: the reason was logged. */
 static int find_named(pid_t pid, enum log_level level, struct seen *ret)
 {
 	struct process_info info;
@@ -134,9 +133,8 @@ static void set_throw_limit(struct follow *f, uint64_t bytes)
 }
 
 /*
- * Throwing functions must not be probed for sizes that one of the processes cannot have. What one is
- * found to be limited to holds for all at once; that it may be more again is only known when all
- * are known: renew_throw_limit().
+ * Throwing functions must not be probed for sizes that one of the processes cannot have. The lower limit of one
+ * process holds for all at once; whether it may rise again is known only when all are known: renew_throw_limit().
  */
 static int read_address_limit(struct follow *f, struct seen *s)
 {
@@ -183,7 +181,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 	n = readlink("/proc/self/exe", f->own_exe, sizeof(f->own_exe) - 1);
 	f->own_exe[n > 0 ? n : 0] = '\0';
 	if (seccomp_probe_returns(&f->returns_are_safe))
-		f->returns_are_safe = true; /* as `record` takes it */
+		f->returns_are_safe = true; /* as `record` assumes */
 	renew_throw_limit(f);
 	for (size_t i = 0; i < opts->pid_cnt && !err; i++)
 		err = add_named(f, opts->pids[i]);
@@ -219,7 +217,7 @@ static struct seen *find_seen(const struct follow *f, pid_t pid)
 	return idx ? &f->seen.data[*idx] : NULL;
 }
 
-/* A pid that is used again is another process. */
+/* A process that uses the pid again does not count. */
 static bool is_named(const struct follow *f, const struct process_info *info)
 {
 	const struct seen *n;
@@ -230,7 +228,7 @@ static bool is_named(const struct follow *f, const struct process_info *info)
 	return false;
 }
 
-enum verdict { VERDICT_NO, VERDICT_SMALL /* it would be, were it larger */, VERDICT_SELECTED };
+enum verdict { VERDICT_NO, VERDICT_SMALL /* if it were larger */, VERDICT_SELECTED };
 
 static int match_rules(const struct follow *f, const struct select_candidate *known, pid_t pid,
 		       enum verdict *ret)
@@ -251,7 +249,7 @@ static int match_rules(const struct follow *f, const struct select_candidate *kn
 	if (select_matches(f->rules, &c)) {
 		verdict = VERDICT_SELECTED;
 	} else if (!c.is_followed) {
-		c.is_followed = true; /* then its size does not count */
+		c.is_followed = true; /* so that its size does not count */
 		verdict = select_matches(f->rules, &c) ? VERDICT_SMALL : VERDICT_NO;
 	}
 	free(cgroup);
@@ -274,19 +272,19 @@ static int judge(const struct follow *f, const struct process_info *info, enum v
 	*ret = VERDICT_NO;
 	if (info->is_kernel_thread || info->pid == getpid())
 		return 0;
-	/* Ending; or only its main thread has ended, and then nothing tells what it is. */
+	/* It is ending; or only its main thread has ended, and then nothing tells what it is. */
 	if (info->is_zombie) {
 		if (c.is_followed || (c.is_named && info->thread_cnt > 1))
 			*ret = VERDICT_SELECTED;
 		return 0;
 	}
-	/* The forked helpers of this program too. */
+	/* This also excludes heaptap's forked helpers. */
 	if (f->own_exe[0] && !strcmp(info->exe, f->own_exe) && !c.is_named)
 		return 0;
 	return match_rules(f, &c, info->pid, ret);
 }
 
-/* A reason that this process cannot be followed; NULL: none. */
+/* Return why this process cannot be followed; NULL: it can. */
 static const char *why_refused(const struct follow *f, const struct process_info *info,
 			       struct err *why)
 {
@@ -305,19 +303,19 @@ static uint32_t hash_of(const char *text)
 	return (uint32_t)hash_bytes(text, strlen(text));
 }
 
-/* Does it say nothing about the process? Then it may be followed when others have ended. */
+/* True for an error that is not about the process itself: it may be followed when others have ended. */
 static bool is_want_of_room(int err)
 {
 	return err == -E2BIG || err == -ENOSPC || err == -EBUSY || err == -ENOMEM ||
 	       err == -EMFILE || err == -ENFILE || err == -EDQUOT;
 }
 
-/* It is said once, however often it is tried. */
+/* Log it once, however often it is tried. */
 static void refuse(struct follow *f, struct seen *s, const struct process_info *info, int err,
 		   bool was_told)
 {
 	s->is_refused = true;
-	s->is_silent = err == -ETIMEDOUT; /* which was said */
+	s->is_silent = err == -ETIMEDOUT; /* which was logged */
 	if (s->is_silent)
 		return;
 	s->waits_for_room = is_want_of_room(err);
@@ -338,7 +336,7 @@ static void refuse(struct follow *f, struct seen *s, const struct process_info *
 	}
 }
 
-/* Whoever has no allocator is not followed when nobody asked for him. */
+/* Let go a process without an allocator if nobody named it. */
 static void decide(struct follow *f, struct seen *s)
 {
 	if (tracker_is_reading(f->tracker, s->pid))
@@ -349,7 +347,7 @@ static void decide(struct follow *f, struct seen *s)
 		tracker_remove(f->tracker, s->pid);
 }
 
-/* known: what was found the last time, or NULL. */
+/* known: the result of the last check, or NULL. */
 static void attach(struct follow *f, struct seen *s, const struct process_info *glanced,
 		   const struct seen *known)
 {
@@ -406,7 +404,7 @@ static void attach(struct follow *f, struct seen *s, const struct process_info *
 	refuse(f, s, &info, err, was_told);
 }
 
-/* Is what was found about it still so? It may map an allocator, or turn into another program. */
+/* Is the last result still valid? The process may have mapped an allocator, or executed another program. */
 static bool is_settled(const struct follow *f, const struct seen *known,
 		       const struct process_info *info, bool may_have_mapped)
 {
@@ -419,7 +417,7 @@ static bool is_settled(const struct follow *f, const struct seen *known,
 	return !known->is_refused || known->exe_hash == hash_of(info->exe);
 }
 
-/* When it is to be looked at closely again. Those that were met together are spread. */
+/* When to check it closely again. Processes first seen together are spread. */
 static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum verdict verdict,
 			     uint64_t now)
 {
@@ -433,9 +431,8 @@ static uint64_t next_look_ns(const struct follow *f, const struct seen *s, enum 
 }
 
 /*
- * Reads what a process is, and attaches to it when it is selected and was not before. known: what was
- * found the last time, or NULL. -ESRCH: it has ended; else it could not be looked at, which says
- * nothing about it.
+ * Read what a process is, and attach to it when it is newly selected. known: the result of the last check, or NULL.
+ * -ESRCH: it has ended. Other errors: it could not be checked, which says nothing about it.
  */
 static int look_closely(struct follow *f, pid_t pid, const struct seen *known, bool may_have_mapped,
 			struct seen *ret)
@@ -449,7 +446,7 @@ static int look_closely(struct follow *f, pid_t pid, const struct seen *known, b
 	if (err)
 		return err;
 	if (known && known->start_time_ticks != info.start_time_ticks) {
-		tracker_remove(f->tracker, pid); /* its end has not been told yet */
+		tracker_remove(f->tracker, pid); /* its end was not reported yet */
 		known = NULL;
 	}
 	s.start_time_ticks = info.start_time_ticks;
@@ -488,7 +485,7 @@ static void note_unseen(struct follow *f, pid_t pid, int err)
 				 "");
 }
 
-/* One process of /proc, into `fresh`. */
+/* Check one process of /proc, and add it to `fresh`. */
 static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow *fresh)
 {
 	const struct seen *known = find_seen(f, pid);
@@ -503,7 +500,7 @@ static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow 
 		err = look_closely(f, pid, known, f->has_lost_notes, &s);
 	if (err) {
 		note_unseen(f, pid, err);
-		/* Neither has it ended for that, nor is it as it was: it is looked at again. */
+		/* That it could not be read does not mean that it has ended, or is unchanged: it is checked again. */
 		known = find_seen(f, pid);
 		if (err == -ESRCH || !known)
 			return 0;
@@ -518,7 +515,7 @@ static int look_at(struct follow *f, pid_t pid, uint64_t dir_ino, struct follow 
 	return err;
 }
 
-/* Those that were selected and are not any more. */
+/* Let go processes that are not selected any more. */
 static void let_go(struct follow *f)
 {
 	for (size_t i = tracker_running_cnt(f->tracker); i-- > 0;) {
@@ -532,7 +529,7 @@ static void let_go(struct follow *f)
 	}
 }
 
-/* What was named before goes on to mean the process that it was: its pid may be another's now. */
+/* A pid that was given before still means the same process: the pid may belong to another one now. */
 static bool find_named_again(const struct follow *f, pid_t pid, struct seen *ret)
 {
 	const struct seen *n;
@@ -574,7 +571,7 @@ int follow_select(struct follow *f, const struct select_rules *rules, const pid_
 	f->named.cap = named.seen.cap;
 	f->size_counts = select_min_rss_bytes(rules) > select_min_rss_bytes(f->rules);
 	f->rules = rules;
-	/* Who was refused, or had no allocator, is tried again, and everybody is looked at. */
+	/* Refused processes and those without an allocator are tried again, and all are checked. */
 	hmap_release(&f->idx);
 	hmap_init(&f->idx, sizeof(uint32_t));
 	for (size_t i = 0; i < f->seen.cnt; i++) {
@@ -690,7 +687,7 @@ int follow_scan(struct follow *f)
 	f->seen.cap = fresh.seen.cap;
 	f->idx = fresh.idx;
 	f->refused_cnt = fresh.refused_cnt;
-	/* Who has ended is told by an event, which says how: it has come, if it is not lost. */
+	/* An event reports each end, and how it came: it is here by now, if it was not lost. */
 	err = engine_events_drain(f->engine);
 	let_go(f);
 	renew_throw_limit(f);

@@ -2,13 +2,12 @@
 /*
  * follow.h - keeps the followed processes equal to the selected ones.
  *
- * Once a second, and soon after a followed process has forked, all of /proc is looked through:
- * selected processes that are not followed are attached to, followed ones that are not selected any
- * more are let go: those that turned into another program at once, those that took another name, user
- * or control group after some seconds. A process that is not followed and maps a library or program is
- * looked at soon after it: so those that begin, or that load their allocator late, need not wait for
- * their turn. Who there is no room for is tried again within some seconds, or half a minute, after others
- * have ended. Ends are told by the tracker's events. heaptap itself is never selected by a rule.
+ * Once a second, and soon after a followed process has forked, all of /proc is scanned. Selected processes that are
+ * not followed yet are attached to. Followed processes that are not selected any more are let go: at once if they
+ * execute another program, after some seconds if their name, user or control group changed. A process that is not
+ * followed and maps a library or program is checked soon after that, so new processes, and those that load their
+ * allocator late, need not wait for the scan. Processes without room are tried again within some seconds, or half a
+ * minute, after others have ended. The tracker's events report ends. Rules never select heaptap itself.
  */
 #ifndef HT_SERVE_FOLLOW_H
 #define HT_SERVE_FOLLOW_H
@@ -30,29 +29,29 @@ struct follow_options {
 	size_t pid_cnt;
 };
 
-/* All are kept by reference, but the pids, which must be of running processes: -ESRCH, and which
- * one is not was said. */
+/* Keeps everything by reference except the pids. These must be of running processes: else -ESRCH, and the pid was
+ * logged. */
 int follow_new(struct engine *e, struct tracker *t, const struct follow_options *opts,
 	       struct follow **ret);
 void follow_free(struct follow *f);
 
 /*
- * From now on these rules, by reference, and pids; of those that do not run it is said that they are
- * left out. follow_scan() then lets go who is not selected any more. -ENOMEM: all is as it was.
+ * Use these rules (by reference) and pids from now on; pids that do not run are logged and left out. The next
+ * follow_scan() lets go what is not selected any more. -ENOMEM: nothing has changed.
  */
 int follow_select(struct follow *f, const struct select_rules *rules, const pid_t *pids,
 		  size_t pid_cnt);
 
-/* Costs little for processes that are as they were: see follow.c. */
+/* Cheap for processes that have not changed: see follow.c. */
 int follow_scan(struct follow *f);
-/* A process has mapped a file executable. Cheap; follow_look() looks at those that were noted. */
+/* Note that a process has mapped a file executable. Cheap; follow_look() checks the noted processes. */
 void follow_note(struct follow *f, pid_t pid);
 int follow_look(struct follow *f);
-/* A followed process executes another program: the next scan looks at it closely. */
+/* Note that a followed process executes another program: the next scan checks it closely. */
 void follow_note_exec(struct follow *f, pid_t pid);
-/* Some were not noted: the next scan looks as closely. */
+/* Note that some notes were lost: the next scan checks every process closely. */
 void follow_note_lost(struct follow *f);
-/* Selected processes that run and cannot be followed, as of the last scan. */
+/* Number of selected running processes that cannot be followed, as of the last scan. */
 size_t follow_refused_cnt(const struct follow *f);
 
 #endif

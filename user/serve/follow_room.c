@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Descriptors that must be left before one more process is attached to: it takes some ten to forty, and
- * requests, profiles and looks at /proc need some at any time. */
+/* Descriptors that must be left before one more process is attached to: this takes some ten to forty, and requests,
+ * profiles and reads of /proc need some at any time. */
 #define SPARE_FILES 96
 #define SHARE_OF_FREE 2
 
@@ -38,7 +38,7 @@ static uint64_t value_of(const struct hmap *m, uint32_t uid)
 	return v ? *v : 0;
 }
 
-/* Without memory for it a user is not held to his share. */
+/* Without memory for the count, the user's share is not limited. */
 void follow_room_add(struct follow_room *r, uint32_t uid)
 {
 	(void)hmap_put(&r->followed, &uid, value_of(&r->followed, uid) + 1);
@@ -68,7 +68,7 @@ int follow_room_check_files(void)
 	struct rlimit limit;
 	struct stat st;
 
-	/* From Linux 6.2 on the folder's size is how many are open; before it is 0. */
+	/* From Linux 6.2 on the folder's size is the number of open descriptors; before, it is 0. */
 	if (!stat("/proc/self/fd", &st) && st.st_size > 0 && !getrlimit(RLIMIT_NOFILE, &limit))
 		return (rlim_t)st.st_size + SPARE_FILES <= limit.rlim_cur ? 0 : -EMFILE;
 	for (; cnt < SPARE_FILES && !err; cnt++) {

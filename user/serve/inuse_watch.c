@@ -23,8 +23,8 @@ struct sums {
 };
 
 /*
- * What the images before an exec held is gone, and so is what an ended process held: here those that run are looked at.
- * (record/recorder.c keeps the latter: what a process held at its end is what a recording is for.)
+ * Skip images before an exec and ended processes: what they held is gone, and only running processes are shown
+ * here. (record/recorder.c keeps ended ones: what a process held at its end is what a recording is for.)
  */
 static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_image *image)
 {
@@ -44,7 +44,7 @@ static int add_image(void *ctx, const struct ht_image_key *key, const struct ht_
 	return hmap_put(&s->by_pid, &key->tgid, bits);
 }
 
-/* Of one that has not allocated a sample yet there is no sum: it holds nothing that was seen. */
+/* A process without a sum has allocated no sample yet: it holds nothing that was seen. */
 static double held(const struct sums *s, pid_t pid)
 {
 	struct governor_view view;
@@ -75,7 +75,7 @@ int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past)
 		err = inuse_past_add(past, pid, tracker_followed_ns(src->tracker, pid),
 				     held(&s, pid));
 		if (err == -ENOSPC)
-			err = 0; /* the room of those that have ended is free next time; its page says so */
+			err = 0; /* ended ones make room next time; its page says so */
 	}
 	hmap_release(&s.by_pid);
 	return err ? err : inuse_past_end(past);

@@ -2,9 +2,9 @@
 /*
  * live_processes.c - see live_view_priv.h.
  *
- * The rows of the snapshot are one per context, which is finer than what is shown: threads of a pool
- * and labels are summed up to cells of {process, scope, pool}. A process's cells lie side by side
- * then, and the book (metrics/series_table.h) says which of them are shown.
+ * The snapshot has one row per context, which is finer than what is shown: threads of a pool, and labels, are
+ * summed up to cells of {process, scope, pool}. Then a process's cells are placed side by side, and the book
+ * (metrics/series_table.h) chooses those that are shown.
  */
 #include "serve/live_view_priv.h"
 
@@ -36,7 +36,7 @@ struct cell_key {
 	int64_t scope_str, pool_str;
 };
 
-/* A process, its cells being cell_first and the cell_cnt - 1 after it. */
+/* A process; its cells are cell_first and the cell_cnt - 1 after it. */
 struct facts {
 	struct serve_process shown;
 	struct series_process id;
@@ -71,7 +71,7 @@ static const struct track_instance *last_image(const struct tracker *t, pid_t pi
 	return NULL;
 }
 
-/* Valid until the view is released. NULL: no memory. */
+/* Copy a text, valid until the view is released. NULL: no memory. */
 static const char *keep_text(struct maker *m, const char *text)
 {
 	int64_t str = profile_str(m->lp->names, text);
@@ -100,7 +100,7 @@ static void add_overhead(const struct maker *m, struct serve_process *p)
 	p->overhead = p->overhead_step = p->overhead_rate_bytes = NAN;
 	p->is_inuse_complete = NAN;
 	if (governor_view(m->src->governor, p->pid, &view))
-		return; /* it has just come */
+		return; /* it is new */
 	p->overhead = view.now.cpu_share;
 	p->overhead_step = view.step;
 	p->overhead_rate_bytes = (double)view.rate_bytes;
@@ -117,7 +117,7 @@ static int add_process(struct maker *m, pid_t pid)
 	int err;
 
 	if (!image || process_glance(pid, &info))
-		return 0; /* it ends */
+		return 0; /* it is ending */
 	memcpy(comm, info.comm, sizeof(info.comm));
 	f.id = (struct series_process){ pid, info.start_time_ticks, image->generation };
 	f.shown = (struct serve_process){
@@ -154,7 +154,7 @@ static int64_t pool_string(struct maker *m, const char comm[HT_COMM_BYTES])
 	char name[HT_COMM_BYTES + 1] = "", pool[HT_COMM_BYTES + 1];
 
 	memcpy(name, comm, HT_COMM_BYTES);
-	make_printable(name); /* names that the page cannot tell apart are one */
+	make_printable(name); /* names that look the same on the page are one */
 	if (!name[0])
 		return profile_str(m->lp->names, SERIES_NONE);
 	return profile_str(m->lp->names,

@@ -29,7 +29,7 @@
 #include "track/probes.h"
 #include "track/tracker.h"
 
-/* The probed files of the pages: how they are shared, and among how many processes. */
+/* The probed files for the pages: their sharing, and the number of their processes. */
 
 struct live_files {
 	VEC(struct serve_file) list; /* most processes first */
@@ -46,7 +46,7 @@ static int by_processes(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* The file may be forgotten before the page is shown: its path is copied. */
+/* Copies the path: the file may be forgotten before the page is shown. */
 static int add(struct live_files *lf, const struct probes_file *file)
 {
 	struct serve_file row = {
@@ -64,7 +64,7 @@ static int add(struct live_files *lf, const struct probes_file *file)
 	return 0;
 }
 
-/* In place of what is in *lf, which stays as it is on failure. */
+/* Replaces the content of *lf, which stays as it is on failure. */
 static int live_files_make(const struct tracker *t, struct live_files *lf)
 {
 	const struct probes *probes = tracker_probes(t);
@@ -93,10 +93,10 @@ static void live_files_release(struct live_files *lf)
 	vec_release(&lf->list);
 }
 
-/* What heaptap itself costs: descriptors by kind, CPU time, memory. */
+/* The cost of heaptap itself: descriptors by kind, CPU time, memory. */
 enum { OWN_FD_KIND_CNT = 7 };
 
-/* What a link in /proc/self/fd begins with. What none fits is of the last kind. */
+/* Beginnings of links in /proc/self/fd. A link that matches none is of the last kind. */
 static const struct kind {
 	const char *name, *prefix;
 } kinds[OWN_FD_KIND_CNT] = {
@@ -121,7 +121,7 @@ static size_t kind_of(int dir_fd, const char *name)
 	return i;
 }
 
-/* How many descriptors of each kind: each kind is there, also with 0, and their sum is all. */
+/* Count descriptors by kind: every kind is listed, also with 0, and their sum is the total. */
 static int own_fds_count(struct serve_named ret[static OWN_FD_KIND_CNT])
 {
 	struct dirent *entry;
@@ -138,7 +138,7 @@ static int own_fds_count(struct serve_named ret[static OWN_FD_KIND_CNT])
 	return 0;
 }
 
-/* Fills cpu_seconds and rss_bytes. */
+/* Fill cpu_seconds and rss_bytes. */
 static void own_cost_read(struct serve_own *ret)
 {
 	struct process_info info;
@@ -149,7 +149,7 @@ static void own_cost_read(struct serve_own *ret)
 
 /* Maps whose entries are counted: live, totals, stacks, contexts, scopes, files. */
 #define MAP_CNT 6
-/* The members of struct reclaim_counts but the cycles. */
+/* The members of struct reclaim_counts except the cycles. */
 #define RECLAIMED_CNT 8
 
 struct live_view {
@@ -164,7 +164,7 @@ struct live_view {
 	struct serve_map maps[MAP_CNT];
 	struct serve_named reclaimed[RECLAIMED_CNT];
 	struct serve_named fds[OWN_FD_KIND_CNT];
-	struct serve_view view; /* of the above */
+	struct serve_view view; /* points to the above */
 	uint64_t made_ns; /* 0: not yet */
 	uint64_t due_ns; /* when it is too old to be shown */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* live_view_priv.h - what live_view.c is made of. */
+/* live_view_priv.h - the parts of live_view.c. */
 #ifndef HT_SERVE_LIVE_VIEW_PRIV_H
 #define HT_SERVE_LIVE_VIEW_PRIV_H
 
@@ -17,24 +17,22 @@ struct snapshot;
 struct target_memory;
 
 /*
- * inuse_watch.c: keeps what each followed process holds, now and then: see metrics/inuse_past.h. From the sums that
- * BPF keeps of each process, so that it costs one small read.
+ * inuse_watch.c: records now and then what each followed process holds: see metrics/inuse_past.h. It uses the sums
+ * that BPF keeps of each process, so it costs one small read.
  */
 
-/* A few times a second; seldom there is something to do. 0 or a negative errno. */
+/* Call a few times a second; there is seldom anything to do. Return 0 or a negative errno. */
 int inuse_watch_tick(const struct profile_source *src, struct inuse_past *past);
 
-/*
- * live_processes.c: a snapshot -> what each followed process holds, by scope and thread pool.
- */
+/* live_processes.c: turns a snapshot into what each followed process holds, by scope and thread pool. */
 
 struct live_processes {
 	VEC(struct serve_process) all; /* largest first */
-	VEC(struct serve_scope) scopes; /* of all of them */
-	struct profile *names; /* what they are called; only its strings are used */
+	VEC(struct serve_scope) scopes; /* of all processes */
+	struct profile *names; /* their names; only its strings are used */
 };
 
-/* s: of snapshot_take_contexts(). Processes that have just ended are left out. */
+/* s is from snapshot_take_contexts(). Processes that have just ended are left out. */
 int live_processes_make(const struct profile_source *src, const struct snapshot *s,
 			struct series_table *book, struct target_memory *memory,
 			struct live_processes *ret);

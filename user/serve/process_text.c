@@ -21,11 +21,11 @@
 #include "track/file_symbols.h"
 #include "track/files.h"
 
-/* Markers lie below what a process may map. Readers take 1 off an address or not: half the step
- * to each side still is the marker. */
+/* Markers lie below the addresses that a process may map. Some readers take 1 off an address: half the step to each
+ * side still belongs to the marker. */
 #define MARKER_BASE 0x100ULL
 #define MARKER_STEP 16ULL
-/* A name; C++ has some of many kilobytes. */
+/* Longest name; C++ has some of many kilobytes. */
 #define NAME_BYTES_MAX 1024
 
 static uint64_t marker_addr(const char *name)
@@ -49,8 +49,8 @@ static const char *marker_at(uint64_t addr)
 	return NULL;
 }
 
-/* The file behind a mapping of a profile that was made from files. Copies in two containers, or of
- * before an update and after it, look alike: the one that the process maps, if there is one. */
+/* Find the file behind a mapping of a profile that was made from files. Copies in two containers, or from before
+ * and after an update, look alike: prefer the one that the process maps. */
 static const struct track_file *file_of(const struct track_files *files,
 					const struct address_map *a, const struct profile *p,
 					const struct profile_mapping *m)
@@ -157,7 +157,7 @@ int process_text_write(const struct profile_source *src, struct profile *p, pid_
 	return err;
 }
 
-/* "--" separates functions, whatever operator-- says. */
+/* "--" separates functions, so break it up in names, as in operator--. */
 static void put_name(const char *name, FILE *out)
 {
 	for (size_t i = 0; i < NAME_BYTES_MAX && name[i]; i++) {
@@ -169,7 +169,7 @@ static void put_name(const char *name, FILE *out)
 
 struct place {
 	uint64_t addr, vaddr;
-	const struct track_file *file; /* NULL: addr is all there is */
+	const struct track_file *file; /* NULL: only addr is known */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -192,7 +192,7 @@ static void put_bare(const struct place *place, FILE *out)
 		fprintf(out, "0x%" PRIx64 "\t[unknown]+0x%" PRIx64 "\n", place->addr, place->addr);
 }
 
-/* Callers first, without the allocator's functions that were inlined: they are in no profile. */
+/* Callers come first. Leave out the allocator's inlined functions: they are in no profile. */
 static void put_frames(uint64_t addr, const struct symbol_frame *f, size_t cnt, FILE *out)
 {
 	size_t first = 0;
@@ -209,7 +209,7 @@ static void put_frames(uint64_t addr, const struct symbol_frame *f, size_t cnt, 
 	fputc('\n', out);
 }
 
-/* Names of places[0..cnt), which are of one file and sorted. */
+/* Write the names of places[0..cnt), sorted and all of one file. */
 static int put_file(const struct symbol_options *opts, const struct place *places, size_t cnt,
 		    FILE *out)
 {

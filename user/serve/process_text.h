@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process_text.h - one process as gperftools' remote protocol has it: a heap profile in run-time
- * addresses, and the names of such addresses. Slow: meant for a process of its own.
+ * process_text.h - one process in the form of gperftools' remote protocol: a heap profile in run-time addresses,
+ * and the names of such addresses. Slow: run it in a child process.
  *
- * The addresses are those of the process as it is mapped now. What is no place in a file has an
- * address below the first page that a process may map, or is of code made at run time. See
- * track/address_map.h.
+ * The addresses are those of the process as it is mapped now. A frame that is not in a file has an address below
+ * the first page that a process may map, or is of code made at run time. See track/address_map.h.
  */
 #ifndef HT_SERVE_PROCESS_TEXT_H
 #define HT_SERVE_PROCESS_TEXT_H
@@ -19,15 +18,15 @@ struct profile;
 struct profile_source;
 
 /*
- * Writes p, a profile of that process alone, whose locations and mappings are replaced. -ESRCH: the
- * process has ended. is_growth: what was allocated, whether it is still in use or not.
+ * Write p, a profile of that process alone, whose locations and mappings are replaced. -ESRCH: the process has
+ * ended. is_growth: write what was allocated, whether it is still in use or not.
  */
 int process_text_write(const struct profile_source *src, struct profile *p, pid_t pid,
 		       bool is_growth, int fd);
 
 /*
- * Writes a line "0xADDR\tNAME" for each address: demangled; with inlined functions it is
- * "CALLER--INLINED", which is how the protocol separates them.
+ * Write a line "0xADDR\tNAME" for each address. Names are demangled; inlined functions are written as
+ * "CALLER--INLINED", as the protocol separates them.
  */
 int process_names_write(const struct profile_source *src, pid_t pid, const uint64_t *addrs,
 			size_t addr_cnt, int fd);

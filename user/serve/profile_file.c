@@ -33,7 +33,7 @@
 #define DIFF_ROWS 50
 #define GROWTH_ROWS 25 /* in the page of a process */
 
-/* What tells the rows of a snapshot apart. */
+/* Rows of a snapshot differ in these. */
 struct row_key {
 	uint64_t stack_id, labels_id, instance;
 	uint32_t pid, generation, source, node;
@@ -68,7 +68,7 @@ static int index_base(const struct snapshot *base, struct hmap *idx)
 	return err;
 }
 
-/* Of a wanted process that still runs, or of the image that is wanted. */
+/* True for a wanted process that still runs, or for the wanted image. */
 static bool is_wanted(const struct profile_source *src, const struct profile_request *request,
 		      pid_t pid, uint32_t generation)
 {
@@ -78,7 +78,7 @@ static bool is_wanted(const struct profile_source *src, const struct profile_req
 				   !tracker_is_over(src->tracker, pid, generation);
 }
 
-/* Rows of what is wanted; without what was allocated before the base. */
+/* Choose the wanted rows; subtract what was allocated before the base. */
 static int choose_rows(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *request, struct snapshot *ret)
 {
@@ -118,7 +118,7 @@ static bool is_image_wanted(const void *ctx, pid_t pid, uint32_t generation)
 	return is_wanted(w->src, w->request, pid, generation);
 }
 
-/* Since when it is followed, on CLOCK_MONOTONIC; 0: not known. */
+/* When following began, on CLOCK_MONOTONIC; 0: not known. */
 static uint64_t followed_ns(const struct profile_source *src, const struct profile_request *request)
 {
 	struct governor_record now;
@@ -160,7 +160,7 @@ static int add_shares(void *ctx, const struct ht_image_key *key, const struct ht
 	return 0;
 }
 
-/* What others were refused is no loss of this process's. */
+/* What was refused to others is no loss of this process. */
 static int own_stats(const struct wanted *wanted, const struct snapshot *s,
 		     uint64_t ret[HT_STAT_CNT])
 {
@@ -217,7 +217,7 @@ static int add_notes(struct profile *p, const struct profile_source *src, const 
 	return err ? err : scope_notes_add(s, src->engine, src->tracker, &scopes, p);
 }
 
-/* What the process held before, for whether it grows. */
+/* Find what the process held before, to show whether it grows. */
 static int find_history(const struct profile_source *src, const struct profile_request *request,
 			struct profile_build_options *opts, struct history **ret)
 {
@@ -241,7 +241,7 @@ int profile_file_build(const struct profile_source *src, const struct snapshot *
 		.labels = LABEL_ALL,
 		.symbols = profile_symbol_options(src),
 	};
-	struct snapshot chosen = *s; /* all but the rows is shared */
+	struct snapshot chosen = *s; /* all but the rows are shared */
 	struct history *history = NULL;
 	struct profile *p = NULL;
 	int err;
@@ -282,7 +282,7 @@ static int write_text(const struct profile *p, int fd)
 	return err ? err : fd_stream_close(out, report_write(p, &opts, out));
 }
 
-/* Its format has no place to say that what is in use is not known. */
+/* Such a format cannot say that in use is unknown. */
 static bool is_only_inuse(const struct profile_request *request)
 {
 	return request->form == PROFILE_ADDRESSES ||
@@ -309,11 +309,11 @@ static int write_diff(const struct profile *before, const struct profile *now,
 	if (err)
 		return err;
 	err = report_diff(before, request->saved_name, now, "now", &opts, out, NULL);
-	/* its reason is for who compares files */
+	/* the reason text is for users who compare files */
 	return fd_stream_close(out, err == -EINVAL ? -EDOM : err);
 }
 
-/* Others may read it at the same time: its offset is left alone. */
+/* Leaves the offset of fd alone: others may read it at the same time. */
 static int read_saved(int fd, struct profile **ret)
 {
 	struct stat st;

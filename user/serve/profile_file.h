@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * profile_file.h - a snapshot of all followed processes -> a file with the profile of some of them.
- */
+/* profile_file.h - writes the profile of some or all followed processes from a snapshot into a file. */
 #ifndef HT_SERVE_PROFILE_FILE_H
 #define HT_SERVE_PROFILE_FILE_H
 
@@ -19,55 +17,54 @@ struct stack_moments;
 
 enum profile_form {
 	PROFILE_PPROF,
-	PROFILE_TEXT, /* of report_heap.c, with names */
-	/* The same of one process, which must run: with its addresses, see process_text.h... */
+	PROFILE_TEXT, /* as report_heap.c writes it, with names */
+	/* The same of one process, which must run, with its addresses: see process_text.h... */
 	PROFILE_ADDRESSES,
 	PROFILE_GROWTH, /* ... of what was allocated, whether it is still in use or not */
 	PROFILE_PICTURES, /* a page of viewer.html */
-	PROFILE_DIFF, /* from the saved one to now, as text */
-	/* Of the past (stack_profile.h), without a snapshot: */
+	PROFILE_DIFF, /* from the saved profile to now, as text */
+	/* From the past (stack_profile.h), without a snapshot: */
 	PROFILE_MOMENTS, /* the difference of two moments: a page of viewer.html, or JSON */
-	PROFILE_STACKS, /* what grows, as JSON */
-	PROFILE_STACKS_PAGE, /* the same in the page of a process */
+	PROFILE_STACKS, /* stacks that grow, as JSON */
+	PROFILE_STACKS_PAGE, /* the same, in the page of a process */
 };
 
 struct profile_request {
 	pid_t pid; /* 0: all, with labels pid and comm */
 	enum profile_form form;
-	/* Of this image of pid alone, whether it is over or not. */
+	/* Only this image of pid, whether it has ended or not. */
 	bool is_image;
 	uint32_t generation;
-	/* What its probes cost; NULL: what is so at present. */
+	/* The cost of its probes; NULL: the present one. */
 	const struct governor_record *budget;
-	bool shows_allocs; /* opens on alloc_space, else on inuse_space */
-	/* Not NULL: alloc_* is what was added since; it was taken duration_ns before. */
+	bool shows_allocs; /* opens on alloc_space; false: on inuse_space */
+	/* Not NULL: alloc_* counts only what was added since base, which was taken duration_ns before. */
 	const struct snapshot *base;
 	uint64_t duration_ns;
-	bool wants_growth; /* what the process held before is in it; of one process, without a base */
-	int64_t epoch_ns; /* of the snapshot, and when it was on CLOCK_MONOTONIC */
+	bool wants_growth; /* adds what the process held before; for one process, without base */
+	int64_t epoch_ns; /* of the snapshot; monotonic_ns: the same moment on CLOCK_MONOTONIC */
 	uint64_t monotonic_ns;
-	const char *reason; /* why it is kept; NULL: it was asked for */
+	const char *reason; /* why it is saved; NULL: a request asked for it */
 	bool is_over; /* the process, or the image, has ended */
-	bool has_saved; /* saved_fd: a profile that PROFILE_PICTURES is of instead, or PROFILE_DIFF begins at */
+	bool has_saved; /* saved_fd: what PROFILE_PICTURES shows, or PROFILE_DIFF begins at */
 	int saved_fd;
-	const char *saved_name; /* of a moment */
-	const struct stack_moments *moments; /* of PROFILE_MOMENTS */
+	const char *saved_name; /* names its moment */
+	const struct stack_moments *moments; /* for PROFILE_MOMENTS */
 	bool is_json;
-	bool of_day, by_scope; /* of PROFILE_STACKS: else of the last hour, by stack */
-	const char *page; /* of PROFILE_STACKS_PAGE: see http/process_page.h */
-	const char *const *notes; /* comments that come first */
+	bool of_day, by_scope; /* for PROFILE_STACKS; false: of the last hour, by stack */
+	const char *page; /* for PROFILE_STACKS_PAGE: see http/process_page.h */
+	const char *const *notes; /* that come first */
 	size_t note_cnt;
 };
 
-/* Slow: reads symbols. Meant for a process of its own. -ESRCH: the process that is wanted alone has
- * ended, and its addresses are asked for. -ENODATA: what is in use is asked for in a form without
- * comments, and it is not known. -EDOM: PROFILE_DIFF has two that cannot be compared. -ENOENT: what
- * is wanted of the past is not kept. */
+/* Slow: reads symbols. Run it in a child process. -ESRCH: the one process that is asked for has ended, and the form
+ * needs its addresses. -ENODATA: the form has no notes and shows what is in use, which is unknown. -EDOM: the two
+ * profiles of PROFILE_DIFF cannot be compared. -ENOENT: the past that is asked for is not kept. */
 int profile_file_write(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *request, int fd);
-/* Is it made without a snapshot? */
+/* Is this form made without a snapshot? */
 bool profile_file_is_past(enum profile_form form);
-/* The same, before it is a file: to be freed with profile_free(). */
+/* The same as a profile in memory; free it with profile_free(). */
 int profile_file_build(const struct profile_source *src, const struct snapshot *s,
 		       const struct profile_request *request, struct profile **ret);
 

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What a file has beside its result. */
+/* States of a file before there is a result. */
 #define NOT_BEGUN 1
 #define BEGUN 2
 
 struct lane_news {
-	_Atomic uint64_t begun_ns; /* of the file that is being made */
+	_Atomic uint64_t begun_ns; /* of the file being made */
 	_Atomic int err[LANE_FILES_CAP];
 };
 
@@ -47,7 +47,8 @@ struct work {
 	void *ctx;
 };
 
-/* In the child. Behind what was slow the others wait for no more of the kind: they are asked for again. */
+/* Runs in the child. Stop after a slow file, so that the others do not wait for more of that kind: they are made
+ * later. */
 static int make_files(void *ctx)
 {
 	const struct work *work = ctx;
@@ -67,8 +68,8 @@ static int make_files(void *ctx)
 int profile_lane_start(struct profile_lane *l, size_t file_cnt, uint64_t moment_ns,
 		       lane_make_fn make, void *ctx)
 {
-	/* Somebody waits for what is quick, and it is bounded. With less of a busy processor than others
-	 * what is quick would be taken for slow, and would wait behind what is. */
+	/* Somebody waits for a quick file, and its time is bounded. With less than its share of a busy processor it
+	 * would be taken for slow, and would wait behind slow ones. */
 	const struct worker_options opts = { .moment_ns = moment_ns,
 					     .is_urgent = l->kind == LANE_QUICK };
 	struct work work = { l, make, ctx };
@@ -109,11 +110,11 @@ enum lane_result profile_lane_result(const struct profile_lane *l, size_t i, int
 	bool is_stopped = l->worker.was_stopped;
 
 	*ret_err = err <= 0 ? err : -EINTR;
-	/* On a busy machine a child may be stopped before it has come to its first file. */
+	/* On a busy machine a child may be stopped before it reaches its first file. */
 	if (l->kind == LANE_QUICK &&
 	    (err == -ETIME || (is_stopped && (err == BEGUN || (err == NOT_BEGUN && !i)))))
 		return LANE_TOO_SLOW;
-	/* One that ends by itself before it does anything would do so again. */
+	/* A child that ends by itself before it does anything would do so again. */
 	return err == NOT_BEGUN && (is_stopped || l->news->err[0] != NOT_BEGUN) ? LANE_NOT_BEGUN :
 										  LANE_OVER;
 }

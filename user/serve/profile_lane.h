@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * profile_lane.h - files that are made one after the other by one child.
+ * profile_lane.h - a queue of files that one child makes one after the other.
  *
- * There are three lanes, so that nobody waits for a process that is slow, by its files or by its amounts.
- * In the quick one each file has LANE_QUICK_NAMES_NS for its names and LANE_QUICK_FILE_NS in all. What needs
- * longer is given up there and is made in the slow one, which makes one file at a time and takes as long as
- * it takes. A process that was slow begins there the next time, until it is quick again. Pushes have a lane
- * of their own.
+ * There are three lanes, so that no request waits for a process that is slow, because of its files or its amounts.
+ * In the quick lane each file has LANE_QUICK_NAMES_NS for its names and LANE_QUICK_FILE_NS in all. A file that
+ * needs longer is given up there and made in the slow lane, which makes one file at a time and takes as long as
+ * necessary. A process that was slow begins there the next time, until it is quick again. Pushes have a lane of
+ * their own.
  *
- * So who asks for the profile of one process waits for at most LANE_QUICK_FILE_NS for each other process
- * that is slow for the first time, and never for those that are known as such.
+ * So a request for the profile of one process waits at most LANE_QUICK_FILE_NS for each other process that is slow
+ * for the first time, and never for processes that are known to be slow.
  */
 #ifndef HT_SERVE_PROFILE_LANE_H
 #define HT_SERVE_PROFILE_LANE_H
@@ -26,7 +26,7 @@ enum lane_kind { LANE_QUICK, LANE_SLOW, LANE_PUSH, LANE_CNT };
 
 #define LANE_QUICK_NAMES_NS (NS_PER_S / 2)
 #define LANE_QUICK_FILE_NS NS_PER_S
-#define LANE_FILES_CAP 16 /* that one child makes */
+#define LANE_FILES_CAP 16 /* made by one child at most */
 
 struct lane_news;
 
@@ -34,42 +34,42 @@ struct profile_lane {
 	enum lane_kind kind;
 	size_t file_cnt;
 	struct worker worker;
-	struct lane_news *news; /* what the child says, in memory that both see */
+	struct lane_news *news; /* written by the child, in memory that both see */
 };
 
-/* In the child: makes file i. -ETIME: it takes too long for the quick lane. */
+/* Runs in the child: make file i. -ETIME: this takes too long for the quick lane. */
 typedef int (*lane_make_fn)(void *ctx, size_t i);
 
 int profile_lane_init(struct profile_lane *l, enum lane_kind kind);
-/* Ends the child. */
+/* End the child. */
 void profile_lane_release(struct profile_lane *l);
 
-/* At most so many files at a time. */
+/* Most files that one child may make. */
 size_t profile_lane_cap(const struct profile_lane *l);
-/* make is called in a child for files 0 <= i < file_cnt. */
+/* Call make in a child for files 0 <= i < file_cnt. */
 int profile_lane_start(struct profile_lane *l, size_t file_cnt, uint64_t moment_ns,
 		       lane_make_fn make, void *ctx);
 bool profile_lane_is_at_work(const struct profile_lane *l);
-/* Ends what takes too long. true: call profile_lane_reap(), no descriptor will tell. */
+/* End a child that takes too long. true: call profile_lane_reap(), as no descriptor will tell. */
 bool profile_lane_check(struct profile_lane *l);
-/* The child has ended, or is left alone: the files' results are there. ret_ns: how long it took. */
+/* true: the child has ended or is left alone, and the files' results are there. ret_ns: how long it took. */
 bool profile_lane_reap(struct profile_lane *l, uint64_t *ret_ns);
 
 enum lane_result {
-	LANE_OVER, /* with *ret_err: -EINTR: the child was ended while it made it */
-	LANE_NOT_BEGUN, /* it may be in the next child */
-	LANE_TOO_SLOW, /* it is to be made in the slow lane */
+	LANE_OVER, /* finished with *ret_err; -EINTR: the child was ended while it made this file */
+	LANE_NOT_BEGUN, /* may be made by the next child */
+	LANE_TOO_SLOW, /* must be made in the slow lane */
 };
 
-/* After profile_lane_reap(), until the next start. */
+/* Valid after profile_lane_reap(), until the next start. */
 enum lane_result profile_lane_result(const struct profile_lane *l, size_t i, int *ret_err);
 
-/* Who was slow lately. All 0: nobody. */
+/* The processes that were slow lately. All 0: none. */
 #define SLOW_PROCESSES_CAP 64
 
 struct slow_processes {
 	struct {
-		pid_t pid; /* 0 with generation 0: all processes in one profile */
+		pid_t pid; /* 0 with generation 0: the profile of all processes */
 		uint32_t generation;
 		bool is_slow;
 	} known[SLOW_PROCESSES_CAP];

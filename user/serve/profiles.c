@@ -31,9 +31,9 @@
 #include "track/tracker.h"
 
 #define WAITERS_CAP 64
-#define BASES_CAP 8 /* beginnings of deltas that are kept at once: each is a copy of all samples */
-/* Who asks for what takes an hour must not keep out who asks for ten seconds: for what takes longer than
- * LONG_S there is half of each. */
+#define BASES_CAP 8 /* beginnings of deltas kept at once: each is a copy of all samples */
+/* A request over an hour must not keep out one over ten seconds: requests longer than LONG_S may use only half of
+ * each. */
 #define LONG_S 60
 #define BASE_SHARED_NS (100 * NS_PER_MS) /* deltas that begin within this share a beginning */
 #define CMDLINE_BYTES_CAP (64 << 10)
@@ -43,19 +43,19 @@ struct base {
 	struct snapshot *snapshot;
 	uint64_t taken_ns;
 	size_t user_cnt;
-	bool is_long; /* for one that asks for more than LONG_S */
+	bool is_long; /* for a request of more than LONG_S */
 };
 
 struct waiter {
 	struct http_exchange *x;
 	struct endpoint_request request;
-	struct endpoint_addrs addrs; /* whose names are wanted */
-	int saved_fd; /* that it is made of; -1: none */
-	char *page; /* with a place for the stacks; NULL: it is none */
+	struct endpoint_addrs addrs; /* addresses to be named */
+	int saved_fd; /* saved profile to use; -1: none */
+	char *page; /* with a place for the stacks; NULL: not a page */
 	struct stack_moments moments;
 	struct base *base; /* NULL: no delta */
 	uint64_t due_ns;
-	uint32_t generation; /* of the process that it asks for, at that time */
+	uint32_t generation; /* of the requested process, at that time */
 	enum lane_kind lane;
 	int file; /* index in the lane's files while a child makes it; -1: not begun */
 };
@@ -63,12 +63,12 @@ struct waiter {
 struct file {
 	enum endpoint endpoint;
 	struct profile_request request;
-	struct endpoint_addrs addrs; /* of the waiter, whose names are wanted */
+	struct endpoint_addrs addrs; /* the waiter's */
 	struct stack_moments moments;
 	int fd;
 };
 
-/* What a child makes, and those that are made. */
+/* The files that a child makes, or has made. */
 struct batch {
 	struct profile_lane lane;
 	struct file files[LANE_FILES_CAP];
@@ -78,13 +78,12 @@ struct batch {
 struct profiles {
 	struct profile_source src;
 	struct pushes *pushes;
-	int push_fd; /* what the child makes for them; -1: nothing */
+	int push_fd; /* the child's requests for them; -1: nothing */
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
-	struct batch
-		batches[LANE_CNT]; /* by their lane; that of pushes makes one file, which is push_fd */
+	struct batch batches[LANE_CNT]; /* by lane; that of pushes makes one file, push_fd */
 	struct slow_processes slow;
-	uint64_t snapshot_ns; /* that the last one took */
+	uint64_t snapshot_ns; /* duration of the last one */
 };
 
 int profiles_new(const struct profile_source *src, struct profiles **ret)
@@ -175,7 +174,7 @@ static int base_take(struct profiles *p, struct base **ret)
 	return err;
 }
 
-/* -EBUSY: too many at once, and why. */
+/* -EBUSY: too many at once; why says which. */
 static int base_get(struct profiles *p, bool for_long, struct base **ret, struct err *why)
 {
 	struct base **place = NULL, **shared = NULL;
@@ -236,7 +235,7 @@ static void release_given(const struct waiter *w)
 		close(w->saved_fd);
 }
 
-/* Without its stacks. */
+/* Answer with the page without its stacks. */
 static void answer_page(const struct waiter *w)
 {
 	static const char why[] = "<p>Which stacks grow took too long to find out: "
@@ -275,7 +274,7 @@ void profiles_request(struct profiles *p, struct http_exchange *x, const struct 
 		w.addrs = *given->addrs;
 	if (r->pid)
 		w.generation = tracker_generation(p->src.tracker, r->pid);
-	/* what takes long is left out of a page */
+	/* a page leaves slow parts out */
 	w.lane = !w.page && slow_processes_has(&p->slow, r->pid, w.generation) ? LANE_SLOW :
 										 LANE_QUICK;
 	if (!err && r->seconds) {
@@ -311,7 +310,7 @@ void profiles_abandon(struct profiles *p, struct http_exchange *x)
 		if (p->waiters.data[i].file < 0)
 			remove_waiter(p, i);
 		else
-			p->waiters.data[i].x = NULL; /* a child makes its file */
+			p->waiters.data[i].x = NULL; /* a child is making its file */
 	}
 }
 
@@ -326,7 +325,7 @@ static int write_cmdline(pid_t pid, int fd)
 	return err;
 }
 
-/* The file for a waiter, entered when it is new. -1: no room, the next child makes it. */
+/* Return the file for a waiter, added if it is new. -1: no room, the next child makes it. */
 static int file_for(struct batch *b, const struct waiter *w, const struct profile_request *request)
 {
 	struct file *f = b->files;
@@ -343,7 +342,7 @@ static int file_for(struct batch *b, const struct waiter *w, const struct profil
 	f->fd = memfd_create("heaptap profile", MFD_CLOEXEC);
 	if (f->fd < 0)
 		return -1;
-	/* By the reader, which a child has not: what cannot be read is left empty. */
+	/* Read by the reader, which a child does not have. If it cannot be read, the file stays empty. */
 	if (f->endpoint == ENDPOINT_CMDLINE)
 		(void)write_cmdline(f->request.pid, f->fd);
 	return (int)b->file_cnt++;
@@ -369,13 +368,13 @@ static enum profile_form form_of(const struct endpoint_request *r)
 	}
 }
 
-/* Waits for a child of that lane. */
+/* True if it waits for a child of that lane. */
 static bool is_due_in(const struct waiter *w, enum lane_kind lane, uint64_t now)
 {
 	return w->lane == lane && w->file < 0 && w->due_ns <= now;
 }
 
-/* Whoever has waited longest has his file in any case. */
+/* So that the longest waiting request gets a file in any case. */
 static void put_oldest_first(struct profiles *p, enum lane_kind lane, uint64_t now)
 {
 	struct waiter *w, *oldest = NULL;
@@ -431,7 +430,7 @@ static bool wants_snapshot(const struct batch *b)
 	return b->lane.kind == LANE_PUSH;
 }
 
-/* What the child does for one file; one that could not be made is left empty. */
+/* In the child: make one file; on failure it is left empty. */
 static int write_file(const struct profile_source *src, const struct snapshot *s,
 		      const struct file *f)
 {
@@ -459,7 +458,7 @@ struct work {
 	const struct profile_request *moment;
 };
 
-/* In the child. */
+/* Runs in the child. */
 static int make_file(void *ctx, size_t i)
 {
 	const struct work *work = ctx;
@@ -498,7 +497,7 @@ static void close_files(struct profiles *p, struct batch *b)
 	}
 }
 
-/* It may be known later, or with another limit. */
+/* In use may be known later, or with another limit. */
 static void answer_unknown(const struct profiles *p, struct http_exchange *x,
 			   const struct endpoint_request *r)
 {
@@ -571,7 +570,7 @@ static void answer_file(const struct profiles *p, const struct waiter *w, const 
 	http_reply(w->x, &a);
 }
 
-/* false: it waits on, for another child. */
+/* false: it still waits, for another child. */
 static bool answer_one(struct profiles *p, const struct batch *b, struct waiter *w)
 {
 	int err, file = w->file;
@@ -597,7 +596,7 @@ static bool answer_one(struct profiles *p, const struct batch *b, struct waiter 
 	return true;
 }
 
-/* Answer those whose file is made (or never will be), and forget the files. */
+/* Answer requests whose file is made (or never will be), and forget the files. */
 static void answer(struct profiles *p, struct batch *b)
 {
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
@@ -609,7 +608,7 @@ static void answer(struct profiles *p, struct batch *b)
 	close_files(p, b);
 }
 
-/* Nothing can be made now. */
+/* Refuse what is due: nothing can be made now. */
 static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int err)
 {
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
@@ -624,18 +623,18 @@ static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int er
 	close_files(p, b);
 }
 
-/* Its pid may be another process's now; an exec leaves it what it is. */
+/* Its pid may belong to another process now; an exec does not count as an end. */
 static bool has_ended(const struct profiles *p, const struct waiter *w)
 {
 	const struct tracker *t = p->src.tracker;
 	pid_t pid = w->request.pid;
 
 	if (w->saved_fd >= 0 && w->request.endpoint == ENDPOINT_VIEWER)
-		return false; /* it is of what was */
+		return false; /* it shows the past */
 	return pid && !tracker_is_of(t, pid, w->generation);
 }
 
-/* An empty profile would say that the process holds nothing. */
+/* Refuse requests for ended processes: an empty profile would say that they hold nothing. */
 static void refuse_ended(struct profiles *p, uint64_t now)
 {
 	for (size_t i = p->waiters.cnt; i-- > 0;) {
@@ -678,7 +677,7 @@ static int begin(struct profiles *p, struct batch *b)
 	return err;
 }
 
-/* The child has ended, or is left alone. */
+/* Call when the child has ended or is left alone. */
 static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
 {
 	const struct file *f = b->files;

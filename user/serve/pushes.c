@@ -2,8 +2,8 @@
 /*
  * pushes.c - see pushes.h.
  *
- * The file between the processes is a sequence of heads and bodies. The child is of the same
- * program, but it may be ended at any moment: the last one may not be whole.
+ * The file between the processes is a sequence of heads and bodies. The child is of the same program, but may be
+ * killed at any moment: then the last body is incomplete.
  */
 #include "serve/pushes.h"
 
@@ -39,7 +39,7 @@
 #include "track/files.h"
 #include "track/tracker.h"
 
-/* The file of a tracked process that tells most about a build id, reduced to names and lines. */
+/* Finds the file of a tracked process that says most about a build id, reduced to names and lines. */
 
 static const struct track_file *find_file(const struct track_files *files, const char *build_id)
 {
@@ -65,7 +65,7 @@ static bool has_dwarf(const struct elf_file *ef)
 	return false;
 }
 
-/* fd is taken over, whatever comes of it. */
+/* Takes over fd, also on failure. */
 static int reduce(struct elf_file *ef, int fd, struct debug_only **ret, int *ret_fd)
 {
 	int err = fd < 0 ? fd : debug_only_new(ef, ret);
@@ -96,9 +96,9 @@ static int reduce_separate(const struct track_file *file, struct debug_only **re
 }
 
 /*
- * The mapped file itself when it has DWARF, else its separate debug file (by build id, below the
- * target's root, then on the host), else the mapped file with what symbols it has. What is returned
- * is the caller's. -ENODATA: no names anywhere; -ENOENT: no such file is mapped; -errno.
+ * Open the mapped file itself if it has DWARF, else its separate debug file (by build id, below the target's root,
+ * then on the host), else the mapped file with the symbols it has. The caller owns what is returned. -ENODATA: no
+ * names anywhere; -ENOENT: no such file is mapped; -errno.
  */
 static int debug_source_open(const struct track_files *files, const char *build_id,
 			     struct debug_only **ret, int *ret_fd)
@@ -121,28 +121,28 @@ static int debug_source_open(const struct track_files *files, const char *build_
 	return err;
 }
 
-/* Of all processes, before the child is ended. */
+/* For the names of all processes, before the child is ended. */
 #define NAMES_NS (100 * NS_PER_S)
 
 struct head {
-	uint32_t targets_id; /* the set of targets that it was made for */
+	uint32_t targets_id; /* the set of targets for which it was made */
 	uint32_t target;
 	uint64_t bytes;
 };
 
-/* What there is for each target. */
+/* The state of each target. */
 struct lane {
 	struct push_sender *sender;
-	struct debuginfo_upload *upload; /* NULL: it gets none */
+	struct debuginfo_upload *upload; /* NULL: the target gets none */
 };
 
 struct pushes {
 	struct pushes_options opts;
-	struct lane *lanes; /* of opts.targets */
-	uint32_t targets_id; /* another one after each change of them */
+	struct lane *lanes; /* one for each of opts.targets */
+	uint32_t targets_id; /* changes with the set of targets */
 	const struct track_files *files;
 	char node[256];
-	struct push_clock clock; /* of all: one profile of a process for all targets */
+	struct push_clock clock; /* shared: one profile of a process for all targets */
 	bool is_due;
 };
 
@@ -266,7 +266,7 @@ void pushes_close(struct pushes *p)
 	free(p);
 }
 
-/* The lane of a target, if there is one already. */
+/* Find the lane of a target, if it exists. */
 static const struct lane *find_lane(const struct pushes *p, const struct push_target *t)
 {
 	for (size_t i = 0; i < p->opts.target_cnt; i++)
@@ -284,7 +284,7 @@ static bool are_same_targets(const struct pushes_options *a, const struct pushes
 	return is_same;
 }
 
-/* Those of lanes that the others do not have. */
+/* Close lanes that are not in others. */
 static void close_others(struct lane *lanes, size_t cnt, const struct lane *others,
 			 size_t other_cnt)
 {
@@ -320,7 +320,7 @@ int pushes_change(struct pushes *p, const struct pushes_options *opts)
 		return err;
 	}
 	close_others(p->lanes, p->opts.target_cnt, lanes, cnt);
-	/* What a child makes meanwhile says for which it is by its index. */
+	/* A child at work identifies targets by index. */
 	p->targets_id += !are_same_targets(&p->opts, opts);
 	free(p->lanes);
 	p->lanes = lanes;
@@ -433,7 +433,7 @@ static int make_request(const struct pushes *p, size_t i, struct profile *profil
 		err = write_all(fd, &head, sizeof(head));
 		if (!err)
 			err = write_all(fd, body, head.bytes);
-		/* No memory: what follows must not be taken for the rest of this one. */
+		/* No memory: what follows must not be read as the rest of this body. */
 		if (err && (ftruncate(fd, begin) || lseek(fd, begin, SEEK_SET) < 0))
 			_exit(1);
 	}
@@ -461,7 +461,7 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 		memcpy(comm, info.comm, sizeof(info.comm));
 	make_printable(comm);
 	snprintf(pid, sizeof(pid), "%d", request->pid);
-	/* The user's come first, and win. */
+	/* The user's labels come first, and win. */
 	memcpy(labels, p->opts.labels, cnt * sizeof(*labels));
 	labels[cnt++] = (struct push_label){ "job", "heaptap" };
 	labels[cnt++] = (struct push_label){ "node", p->node };
@@ -469,7 +469,7 @@ static int make_process(const struct pushes *p, const struct profile_source *src
 	labels[cnt++] = (struct push_label){ "comm", comm };
 	err = profile_file_build(src, s, request, &profile);
 	for (size_t i = 0; i < p->opts.target_cnt && profile; i++) {
-		/* Too large for one target may be right for another. */
+		/* A profile too large for one target may suit another. */
 		int target_err = make_request(p, i, profile, labels, cnt, fd);
 
 		err = err ? err : target_err;
@@ -515,9 +515,9 @@ void pushes_take(struct pushes *p, int fd)
 
 		at += sizeof(head);
 		if (head.target >= p->opts.target_cnt || head.bytes > (uint64_t)(st.st_size - at))
-			return; /* the child was ended while it wrote this one */
+			return; /* the child was ended while writing this */
 		if (head.targets_id != p->targets_id)
-			return; /* of targets that were changed meanwhile */
+			return; /* for targets that were changed meanwhile */
 		body = malloc(head.bytes + 1);
 		if (!body || pread(fd, body, head.bytes, at) != (ssize_t)head.bytes) {
 			log_warn("push: cannot take a request over");

@@ -29,7 +29,7 @@
 #include "serve/stack_watch.h"
 #include "track/tracker.h"
 
-/* A time that is asked for may be so far from a moment, and as a part of the age of that. */
+/* A requested time may be this many seconds from a moment, plus this part of the moment's age. */
 #define MOMENT_NEAR_S 60
 #define MOMENT_NEAR_PART 10
 
@@ -102,7 +102,7 @@ out:
 	return err;
 }
 
-/* Moments of a followed process at which its stacks are known. */
+/* The moments of a followed process at which its stacks are known. */
 static size_t moments_of(const struct requests_parts *parts, pid_t pid,
 			 const struct stack_past_moment **ret)
 {
@@ -154,7 +154,7 @@ static void answer_text(struct http_exchange *x, const char *type, const char *t
 	http_reply(x, &a);
 }
 
-/* As Go's page of this name, for who looks what there is. */
+/* Like Go's page of this name, for users who look for what there is. */
 static void answer_pprof_index(struct http_exchange *x)
 {
 	static const struct http_answer a = {
@@ -173,7 +173,7 @@ static void answer_pprof_index(struct http_exchange *x)
 	http_reply(x, &a);
 }
 
-/* The only one that is followed. 0: it has been said what there is instead. */
+/* The only followed process. 0: the client was told what there is instead. */
 static pid_t only_process(const struct requests_parts *parts, struct http_exchange *x)
 {
 	size_t cnt = tracker_running_cnt(parts->tracker);
@@ -195,12 +195,11 @@ static pid_t only_process(const struct requests_parts *parts, struct http_exchan
 	return 0;
 }
 
-/* Names are asked for with a POST; with GET, whether there are any. */
+/* POST asks for names; GET, whether there are any. */
 static void answer_symbol(const struct requests_parts *parts, struct http_exchange *x,
 			  const struct endpoint_request *r)
 {
-	/* Nobody looks at more of the number than whether it is 0 (that of Go is the same). Every
-	 * address has some name here. */
+	/* Clients only check whether the number is 0 (Go does the same). Every address has some name here. */
 	static const struct http_answer some = { .status = 200, .text = "num_symbols: 1\n" };
 	struct endpoint_addrs addrs;
 	const struct profiles_given given = { .addrs = &addrs, .saved_fd = -1 };
@@ -228,21 +227,21 @@ static void answer_given(const struct requests_parts *parts, struct http_exchang
 		profiles_request(parts->profiles, x, r, given);
 		return;
 	}
-	/* without the work */
+	/* without making the profile */
 	profile_answer_type(r, &head);
 	http_reply(x, &head);
 	if (given->saved_fd >= 0)
 		close(given->saved_fd);
 }
 
-/* fd: of the saved profile that it is made of; -1: none. */
+/* fd: the saved profile to use; -1: none. */
 static void answer_profile(const struct requests_parts *parts, struct http_exchange *x,
 			   const struct endpoint_request *r, int fd)
 {
 	answer_given(parts, x, r, &(struct profiles_given){ .saved_fd = fd });
 }
 
-/* One that was kept, or what is made of it, also of a process that has ended. */
+/* Answer with a saved profile, or what is made of it, also for a process that has ended. */
 static void answer_kept(const struct requests_parts *parts, struct http_exchange *x,
 			const struct endpoint_request *r)
 {
@@ -266,7 +265,7 @@ static int64_t seconds_of(const struct stack_past_moment *m)
 	return m->epoch_ns / (int64_t)NS_PER_S;
 }
 
-/* The moment nearest to that time, the newest of several when the clock has jumped. -ENOENT: none is near. */
+/* Find the moment nearest to that time; if the clock has jumped, the newest of several. -ENOENT: none is near. */
 static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t epoch_s,
 			  size_t *ret)
 {
@@ -285,7 +284,7 @@ static int nearest_moment(const struct stack_past_moment *m, size_t cnt, int64_t
 	return best_s <= MOMENT_NEAR_S + age_s / MOMENT_NEAR_PART ? 0 : -ENOENT;
 }
 
-/* Nothing is kept of that process. */
+/* Say why nothing is kept of that process. */
 static void refuse_past(const struct requests_parts *parts, struct http_exchange *x,
 			const struct endpoint_request *r)
 {
@@ -310,7 +309,7 @@ static void refuse_moment(struct http_exchange *x, const struct endpoint_request
 		   endpoint_time_text(seconds_of(&m[cnt - 1]), last), r->pid);
 }
 
-/* The difference of two moments. */
+/* Answer with the difference of two moments. */
 static void answer_moments(const struct requests_parts *parts, struct http_exchange *x,
 			   const struct endpoint_request *r)
 {
@@ -342,7 +341,7 @@ static void answer_moments(const struct requests_parts *parts, struct http_excha
 	answer_given(parts, x, r, &given);
 }
 
-/* Pages of a process, or of all. */
+/* Answer requests about one process, or all. */
 static void answer_process(const struct requests_parts *parts, struct http_exchange *x,
 			   struct endpoint_request *r)
 {

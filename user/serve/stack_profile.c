@@ -20,15 +20,15 @@
 
 _Static_assert(STACK_PAST_REST == SNAPSHOT_STACK_REST, "one number");
 
-/* As snapshots take it. */
+/* Rows in the form that snapshots take. */
 struct given {
 	struct snapshot_given *data;
-	size_t cnt, cap; /* as VEC() */
+	size_t cnt, cap; /* like VEC() */
 };
 
 struct sides {
 	struct given of[2];
-	double least_variance; /* of what was not seen to differ, and yet may */
+	double least_variance; /* of rows that seem not to differ, and yet may */
 };
 
 static int on_pair(void *ctx, const struct history_key *key, const struct estimate at[2])
@@ -47,7 +47,7 @@ static int on_pair(void *ctx, const struct history_key *key, const struct estima
 			continue;
 		if (e->bytes_variance < s->least_variance)
 			e->bytes_variance = s->least_variance;
-		/* as if all were of one size */
+		/* as if all objects had one size */
 		if (e->bytes > 0)
 			e->objects_variance = e->bytes_variance * (e->objects / e->bytes) *
 					      (e->objects / e->bytes);
@@ -78,7 +78,7 @@ static int build(const struct profile_source *src, pid_t pid, const struct given
 	return err;
 }
 
-/* -ENOENT: it has been thinned out since. */
+/* -ENOENT: it was thinned out meanwhile. */
 static int find_moment(const struct stack_past_moment *moments, size_t cnt, uint64_t time_ns,
 		       size_t *ret)
 {

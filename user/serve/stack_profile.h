@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stack_profile.h - what the stacks of a process held at moments that are over, as profiles with names: of two moments,
- * of the last one with what was before it, and the past of a profile of now. Slow, as profile_file.h: for a child.
+ * stack_profile.h - what the stacks of a process held at past moments, as profiles with names: two moments; the
+ * last one with its past; and the past for a profile of now. Slow, like profile_file.h: run it in a child.
  */
 #ifndef HT_SERVE_STACK_PROFILE_H
 #define HT_SERVE_STACK_PROFILE_H
@@ -14,23 +14,23 @@ struct history;
 struct profile;
 struct profile_source;
 
-/* Two moments of stack_past_moments(), by their time; and what they are called. */
+/* Two moments of stack_past_moments(), by their time, and their names. */
 struct stack_moments {
 	uint64_t before_ns, after_ns;
 	char before[32], after[32];
 };
 
 /*
- * To be compared: the error bars are of what is not the same in both. -ENOENT: nothing is kept of the process, or not of
- * these moments any more. -ETIME: as profile_build().
+ * Make the profiles of two moments, to be compared: their error bars cover only what differs between them. -ENOENT:
+ * nothing is kept of the process, or not of these moments any more. -ETIME: as profile_build().
  */
 int stack_profile_pair(const struct profile_source *src, pid_t pid, const struct stack_moments *at,
 		       struct profile *ret[2]);
-/* What is kept, with all moments. -ENOENT: nothing is. */
+/* Make a profile of what is kept, with all moments. -ENOENT: nothing is kept. */
 int stack_profile_growth(const struct profile_source *src, pid_t pid, struct profile **ret);
 
 #define STACK_PROFILE_HOUR_NS (3600 * 1000000000ULL)
-/* What an image held in the last hour, and not before since_ns. NULL: nothing is kept. 0 or -ENOMEM. */
+/* What an image held in the last hour, but not before since_ns. NULL: nothing is kept. 0 or -ENOMEM. */
 int stack_profile_history(const struct profile_source *src, uint64_t image, uint64_t since_ns,
 			  struct history **ret, bool *ret_is_partial);
 

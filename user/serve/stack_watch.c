@@ -33,7 +33,7 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 			      estimate_threshold_probability(v->threshold));
 }
 
-/* Those of which it is known what is in use. */
+/* Name the images whose in-use is known. */
 static int name_images(const struct profile_source *src)
 {
 	size_t cnt = tracker_running_cnt(src->tracker);

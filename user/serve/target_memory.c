@@ -20,22 +20,22 @@
 #include "proc/process.h"
 #include "proc/reader.h"
 
-/* After a read nothing is read for so many times as long as it took. */
+/* After a read, nothing is read for this many times as long as it took. */
 #define PSS_REST 200
-/* Which group a process is in, and what its limit is, may be known so late. */
+/* Changes of a process's group, and of its limit, may be noticed this late. */
 #define GROUP_NS (10 * NS_PER_S)
-/* A walk of a terabyte takes seconds; who hangs in the kernel is not waited for. */
+/* A walk of a terabyte takes seconds; a job that hangs in the kernel is not waited for. */
 #define PSS_WALL_S 20
 #define PSS_CAP_NS (25 * NS_PER_S)
-#define NOBODY UINT32_MAX /* these jobs are no user's */
-/* Nobody asks any more. */
+#define NOBODY UINT32_MAX /* these jobs belong to no user */
+/* After this nobody asks any more. */
 #define IDLE_NS (120 * NS_PER_S)
 
 struct entry {
 	pid_t pid;
 	uint64_t start;
 	char container[CONTAINER_ID_BYTES];
-	char *group_dir; /* whose usage stands against the limit; NULL: not known */
+	char *group_dir; /* group whose usage counts against the limit; NULL: not known */
 	uint64_t limit_bytes;
 	uint64_t group_read_ns;
 	double pss_bytes;
@@ -43,7 +43,7 @@ struct entry {
 	bool is_seen; /* since the last sweep */
 };
 
-/* What a group uses, as of a view: until target_memory_sweep(). */
+/* The usage of a group, for one view: until target_memory_sweep(). */
 struct usage {
 	char dir[CGROUP_PATH_BYTES]; /* "": none was read */
 	uint64_t bytes;
@@ -55,17 +55,17 @@ struct target_memory {
 	bool has_mount;
 	VEC(struct entry *) entries;
 	struct hmap by_pid; /* uint32_t -> struct entry * */
-	size_t next; /* entry to look at for the next read of a pss */
+	size_t next; /* entry to check first for the next pss */
 	uint64_t rest_until_ns; /* no pss is read until then */
-	/* the one that is being read */
+	/* the pss read in progress */
 	int pss_fd; /* -1: none */
 	uint32_t pss_pid;
 	uint64_t pss_start, pss_begin_ns;
 	uint64_t asked_ns;
-	struct usage last; /* many are in the same group */
+	struct usage last; /* kept, as many are in the same group */
 };
 
-/* A whole file of /proc; the caller frees it. */
+/* Read a whole file of /proc; the caller frees it. */
 static char *read_text(const char *path)
 {
 	char *text = NULL;
@@ -219,7 +219,7 @@ void target_memory_sweep(struct target_memory *tm)
 	tm->last.dir[0] = '\0';
 }
 
-/* What a job says. */
+/* The answer of a job. */
 struct pss {
 	double bytes; /* NAN: not known */
 	uint64_t took_ns;
@@ -246,7 +246,7 @@ int target_memory_run_job(const void *args, size_t args_bytes, int out_fd)
 	return write(out_fd, &said, sizeof(said)) == sizeof(said) ? 0 : 1;
 }
 
-/* What the job has said by now, which has a pipe to itself. */
+/* Take the answer of the job, which has a pipe to itself, if it is there by now. */
 static void take_pss(struct target_memory *tm, uint64_t now)
 {
 	struct pollfd p = { .fd = tm->pss_fd, .events = POLLIN };

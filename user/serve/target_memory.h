@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * target_memory.h - what the kernel says about the memory of the followed processes, beside what
- * they allocated: proportional set size, container, limit and usage of the control group.
+ * target_memory.h - what the kernel says about the memory of the followed processes, beside what they allocated:
+ * proportional set size, container, limit and usage of the control group.
  *
- * The proportional set size is dear: the kernel walks the whole address space, milliseconds for each
- * GiB, and the process waits when it maps memory meanwhile. So it is read for one process at a time
- * (target_memory_work()), for each at most every TARGET_PSS_NS, for all together at most half a percent
- * of the time, and only while somebody asks. The rest of what seldom changes is read as seldom, and
- * what processes of one control group share is read once for all of them.
+ * The proportional set size is expensive: the kernel walks the whole address space, milliseconds for each GiB, and
+ * the process waits if it maps memory meanwhile. So target_memory_work() reads it for one process at a time, for
+ * each at most every TARGET_PSS_NS, for all together at most half a percent of the time, and only while it is asked
+ * for. Other values that seldom change are read as seldom, and values that the processes of one control group share
+ * are read once for all of them.
  */
 #ifndef HT_SERVE_TARGET_MEMORY_H
 #define HT_SERVE_TARGET_MEMORY_H
@@ -25,13 +25,13 @@ struct target_memory;
 int target_memory_new(struct target_memory **ret);
 void target_memory_free(struct target_memory *tm);
 
-/* Of the process ret->pid that began at start: fills container, pss_bytes, cgroup_*_bytes. What it
- * points to holds until target_memory_sweep(). */
+/* For the process ret->pid that began at start, fill container, pss_bytes and cgroup_*_bytes. Pointers are valid
+ * until target_memory_sweep(). */
 int target_memory_get(struct target_memory *tm, uint64_t start, struct serve_process *ret);
-/* Forgets those that were not asked for since the last time. */
+/* Forget the processes that were not asked for since the last call. */
 void target_memory_sweep(struct target_memory *tm);
-/* Has one proportional set size read, when one is due, by a job of the reader: the kernel may take long over it. To
- * be called a few times a second. */
+/* Have a job of the reader read one proportional set size, if one is due: the kernel may take long over it. Call a
+ * few times a second. */
 void target_memory_work(struct target_memory *tm);
 /* That job (proc/reader.h). */
 #define TARGET_MEMORY_JOB 1

@@ -26,13 +26,13 @@
 #include "track/tracker.h"
 
 /*
- * Shares: the log says of a process, once, that it has used up its share of a table that all share (see
- * bpf/share.bpf.h), and what it loses by that. The others lose nothing.
+ * Shares: logs once for each process that it has used up its share of a table that all share (see bpf/share.bpf.h),
+ * and what it loses by that. The others lose nothing.
  */
 struct share_log {
 	struct engine *engine;
 	struct hmap told; /* struct ht_image_key -> bit mask of tables */
-	struct hmap next; /* the same, of the images that are there at this look */
+	struct hmap next; /* the same, for the images found in this look */
 };
 
 static const struct {
@@ -101,7 +101,7 @@ static int on_image(void *ctx, const struct ht_image_key *key, const struct ht_i
 	return mask ? hmap_put(&s->next, key, mask) : 0;
 }
 
-/* Now and then. */
+/* Call now and then. */
 static int share_log_look(struct share_log *s)
 {
 	struct hmap told = s->told;
@@ -114,23 +114,23 @@ static int share_log_look(struct share_log *s)
 }
 
 #define SCAN_NS NS_PER_S
-/* After a scan that forks asked for the next one waits so many times as long as it took. */
+/* After a scan that forks asked for, the next one waits this many times as long as it took. */
 #define SCAN_REST 20
-/* What processes count themselves changes slowly, and costs a look into each. */
+/* Counters of processes change slowly, and reading them costs a look into each process. */
 #define COUNTERS_NS NS_PER_S
-/* Of a tick, for taking out what ended processes left. */
+/* Time in a tick for reclaiming what ended processes left. */
 #define RECLAIM_NS (5 * NS_PER_MS)
-/* What was needed for a moment, for a snapshot say, lies between what stays: it goes back to the kernel. */
+/* Memory needed only for a moment, as for a snapshot, lies between memory that stays: return it to the kernel. */
 #define TRIM_NS (10 * NS_PER_S)
-/* Who loses something by taking too much is told soon. */
+/* A process that loses something by taking too much is reported soon. */
 #define SHARES_NS (5 * NS_PER_S)
-/* A fork of a followed process is followed up after this, when the child may have executed. */
+/* Delay of a scan after a followed process forks: the child may have executed by then. */
 #define FORK_SCAN_NS (50 * NS_PER_MS)
 
 struct ticks {
 	struct ticks_parts parts;
-	struct process_events *events; /* NULL: cannot be had */
-	struct idle_tasks *idle_tasks; /* those that ended without saying so */
+	struct process_events *events; /* NULL: not available */
+	struct idle_tasks *idle_tasks; /* forgets tasks that ended without saying so */
 	struct share_log *share_log;
 	uint64_t scan_due_ns, scan_least_ns, counters_due_ns, trim_due_ns, shares_due_ns;
 };
@@ -232,20 +232,20 @@ int ticks_scan(struct ticks *r)
 
 	if (!r->events)
 		follow_note_lost(r->parts.follow);
-	r->scan_due_ns = UINT64_MAX; /* events that it reads may want the next one soon */
+	r->scan_due_ns = UINT64_MAX; /* its events may want the next scan soon */
 	err = follow_scan(r->parts.follow);
 	saver_sync(r->parts.saver);
 	end_ns = now_ns();
 	if (r->scan_due_ns > end_ns + SCAN_NS)
 		r->scan_due_ns = end_ns + SCAN_NS;
-	/* In a storm of forks no more than a part of the time is spent looking. */
+	/* In a storm of forks only a part of the time goes to scans. */
 	r->scan_least_ns = end_ns + SCAN_REST * (end_ns - begin_ns);
 	if (err)
 		log_warn("serve: cannot look at /proc: %s", strerror(-err));
 	return err;
 }
 
-/* Of those that look up stacks of a snapshot, the oldest. */
+/* When the oldest snapshot was taken whose stacks are still being looked up. */
 static uint64_t reader_since_ns(const struct ticks *r)
 {
 	uint64_t profiles_ns = profiles_reader_since_ns(r->parts.profiles);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ticks.h - what the daemon looks after now and then: who has to be followed, what processes
- * count themselves, and what ended ones left.
+ * ticks.h - the daemon's periodic work: finds processes to follow, reads what processes count themselves, and
+ * reclaims what ended ones left.
  *
- * /proc is scanned each second, and sooner after a followed process has forked; in a storm of
- * forks no more than a small part of the time is spent looking. The kernel's mapping events tell
- * meanwhile who has loaded a library; without them it is found by the scans alone. Ended
- * processes are cleaned up in small pieces, so that a tick stays short.
+ * /proc is scanned each second, and sooner after a followed process has forked; in a storm of forks only a small
+ * part of the time is spent on scans. In between, the kernel's mapping events tell which process has loaded a
+ * library; without them only the scans find that. Ended processes are cleaned up in small pieces, so that a tick
+ * stays short.
  */
 #ifndef HT_SERVE_TICKS_H
 #define HT_SERVE_TICKS_H
@@ -23,7 +23,7 @@ struct ticks;
 struct track_files;
 struct tracker;
 
-/* Whose turn comes in a tick. */
+/* The parts that get a turn in a tick. */
 struct ticks_parts {
 	struct engine *engine;
 	struct track_files *files;
@@ -36,20 +36,20 @@ struct ticks_parts {
 	struct saver *saver; /* NULL: nothing is saved */
 };
 
-/* parts is copied. -ENOMEM; that there are no mapping events is said on stderr, and no error. */
+/* parts is copied. -ENOMEM. Missing mapping events are logged on stderr and are no error. */
 int ticks_open(const struct ticks_parts *parts, struct ticks **ret);
-/* Does not look at the parts, which may be gone. */
+/* Does not use the parts, which may be gone. */
 void ticks_close(struct ticks *r);
 
 /* Readable when there are mapping events: then call ticks_drain(). -1: there are none. */
 int ticks_fd(const struct ticks *r);
 void ticks_drain(struct ticks *r);
 
-/* Of the engine: tells who has to know, and may bring the next scan forward. */
+/* Pass an event of the engine on to the parts; it may bring the next scan forward. */
 void ticks_on_event(struct ticks *r, const struct ht_event *event);
-/* Now: follows who is selected and lets go who is not. */
+/* Scan now: follow the selected processes and let the others go. */
 int ticks_scan(struct ticks *r);
-/* A few times a second. */
+/* Call a few times a second. */
 void ticks_tick(struct ticks *r);
 
 #endif

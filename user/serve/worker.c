@@ -19,13 +19,13 @@
 #include "base/log.h"
 #include "base/write_all.h"
 
-#define WORK_NS (120 * NS_PER_S) /* then it is ended */
+#define WORK_NS (120 * NS_PER_S) /* then the child is ended */
 #define CHILD_NICE 10
 #define KILL_GRACE_NS (NS_PER_S / 2) /* between the kill and the end */
 #define KILL_WAIT_MS 100
 
-/* Where memory ends, the one whose work can be done again, and not the daemon. Raising it needs no
- * privilege; where it fails, the kernel chooses. */
+/* When memory runs out, let the kernel choose the child, whose work can be done again, not the daemon. Raising the
+ * score needs no privilege; if it fails, the kernel chooses. */
 static void be_chosen_first(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -36,7 +36,7 @@ static void be_chosen_first(void)
 	close(fd);
 }
 
-/* Files, those in memory too, and BPF maps are what profiles are made of and written to. */
+/* Profiles are made from and written to files, those in memory too, and BPF maps. */
 static bool is_of_use(int fd)
 {
 	char path[64], name[64];
@@ -49,9 +49,9 @@ static bool is_of_use(int fd)
 }
 
 /*
- * A copy keeps in place what the parent lets go meanwhile: probes, connections, and whatever an epoll
- * set watches. By kind, because nobody has a list: some are those of libraries. The first three are
- * where messages go, which may be a socket.
+ * Copies keep alive what the parent lets go meanwhile: probes, connections, and whatever an epoll set watches.
+ * Chosen by kind, because there is no list: some belong to libraries. The first three, which may be sockets, take
+ * messages.
  */
 static void close_copies(void)
 {
@@ -68,7 +68,7 @@ static void close_copies(void)
 		closedir(dir);
 }
 
-/* One that waits in the kernel for what it reads ends later, or never; it is reaped by whoever reaps us. */
+/* A child that waits in the kernel for what it reads ends later, or never; whoever reaps us reaps it. */
 static void kill_and_reap(pid_t pid, const char *command)
 {
 	int ms = 0;
@@ -162,7 +162,7 @@ static void forget(struct worker *w)
 	w->began_ns = w->moment_ns = w->killed_ns = 0;
 }
 
-/* Whoever it waits for in the kernel may let it go one day. */
+/* What it waits for in the kernel may let it go one day. */
 static bool leave_alone(struct worker *w, const char *what)
 {
 	pid_t *place = is_hung(w) ? free_hung(w) : NULL;

@@ -14,13 +14,13 @@
 #include "http/http_get.h"
 
 #define CONNECT_MS 10000L
-#define ANSWER_MS 120000L /* names may take a server long */
+#define ANSWER_MS 120000L /* a server may need long for names */
 #define ANSWER_BYTES_MAX ((size_t)256 << 20)
 
 struct top_fetch {
 	CURLM *multi;
 	CURL *easy;
-	char *base; /* of all addresses, without a slash at its end */
+	char *base; /* of all addresses, without a final slash */
 	char *unix_path;
 	VEC(char) body;
 	bool is_busy, is_too_large;
@@ -69,7 +69,7 @@ static int set_address(struct top_fetch *f, const char *url)
 	return f->base ? 0 : -ENOMEM;
 }
 
-/* -ENOTSUP: this libcurl has not what is needed, and nothing is sent. */
+/* -ENOTSUP: this libcurl lacks what is needed, and nothing is sent. */
 static int set_up(struct top_fetch *f, const char *token)
 {
 	CURL *e = f->easy;
@@ -156,7 +156,7 @@ int top_fetch_begin(struct top_fetch *f, const char *path)
 	return err;
 }
 
-/* As the user knows it. */
+/* The server's name as the user knows it. */
 static const char *name_of(const struct top_fetch *f)
 {
 	return f->unix_path ? f->unix_path : f->base;

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/write_all.h"
 
-#define TAIL_BYTES 1024 /* of which the last line is taken */
-#define SAID_BYTES 65536 /* of all that was said, the last ones */
+#define TAIL_BYTES 1024 /* searched for the last line */
+#define SAID_BYTES 65536 /* of all messages, the last ones */
 
 struct top_messages {
 	int fd, stderr_fd;
@@ -39,7 +39,7 @@ int top_messages_begin(struct top_messages **ret)
 	return err;
 }
 
-/* The last bytes that there are; how many is returned. */
+/* Read the last bytes; return their number. */
 static size_t read_tail(const struct top_messages *m, char *buf, size_t bytes)
 {
 	struct stat st;
@@ -58,7 +58,7 @@ static void say_all(const struct top_messages *m)
 	off_t gone = lseek(m->fd, 0, SEEK_END) - (off_t)n;
 
 	line = gone > 0 && n ? memchr(text, '\n', n) : NULL;
-	if (line) /* from a whole line on */
+	if (line) /* begin at a whole line */
 		from = line + 1;
 	gone += from - text;
 	n -= (size_t)(from - text);

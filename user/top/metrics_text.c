@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * metrics_text.c - /metrics of heaptap serve -> a table of processes.
+ * metrics_text.c - turns /metrics of heaptap serve into a table of processes.
  *
- * The text format of Prometheus: a line is NAME{LABEL="VALUE",...} NUMBER. What is somebody else's, or newer than
- * this program, is passed over; a text in which no family of heaptap stands is refused. A process is made by the first of
- * its lines that is one of the fields of take_process(), whichever that is: what is not known of it has no line.
+ * Prometheus' text format: a line is NAME{LABEL="VALUE",...} NUMBER. Lines of others, or newer than this program,
+ * are ignored; a text without any family of heaptap is refused. The first line with a field of take_process()
+ * creates the row of its process, whichever field that is: unknown values have no line.
  */
 #include "top/table.h"
 
@@ -33,12 +33,12 @@ struct reader {
 	struct top_table *t;
 	struct hmap by_pid; /* pid_t -> index of its row */
 	double rate_bytes, host_share, largest_loss;
-	size_t loss_cnt; /* kinds of them */
+	size_t loss_cnt; /* kinds of losses */
 	bool is_ours;
 	char largest_text[64];
 };
 
-/* "VALUE" at *at, with its escapes taken away, as much as buf has room for. */
+/* Read "VALUE" at *at without its escapes, as much as fits into buf. */
 static int read_quoted(const char **at, char *buf, size_t buf_bytes)
 {
 	const char *s = *at;
@@ -113,7 +113,7 @@ static bool is_named(const struct line *l, const char *name)
 	return l->name_bytes == strlen(name) && !strncmp(l->name, name, l->name_bytes);
 }
 
-/* -ENOMEM, or the row of the line's process; made when it is new. */
+/* Return the row of the line's process; add it if it is new. -ENOMEM. */
 static int get_row(struct reader *r, const struct line *l, struct top_row **ret)
 {
 	pid_t pid = (pid_t)strtol(l->pid, NULL, 10);
@@ -168,7 +168,7 @@ static int take_process(struct reader *r, const struct line *l)
 	return 0;
 }
 
-/* As of a profile, see report/report_losses.h. */
+/* As for a profile, see report/report_losses.h. */
 static void take_loss(struct reader *r, const struct line *l)
 {
 	if (!(l->value > 0) || report_loss_is_said_elsewhere(l->reason))
@@ -212,7 +212,7 @@ static void add_up(struct top_table *t)
 	t->total = TOP_ROW_NONE;
 	t->total.held_bytes = t->total.held_variance = 0;
 	t->total.alloc_bytes = t->total.blocks = 0;
-	vec_each(&t->rows, row) { /* what is not known of one is not known of all */
+	vec_each(&t->rows, row) { /* a value unknown for one is unknown for the total */
 		t->total.held_bytes += row->held_bytes;
 		t->total.held_variance += row->held_variance;
 		t->total.alloc_bytes += row->alloc_bytes;
@@ -242,7 +242,7 @@ static void set_texts(const struct reader *r)
 			 r->loss_cnt - 1);
 }
 
-/* Lines that are none of the format are passed over, too: see the head. */
+/* Lines in another format are ignored, too: see the head. */
 static int read_lines(struct reader *r, const char *text)
 {
 	struct line *l = malloc(sizeof(*l));

@@ -2,8 +2,8 @@
 /*
  * page.c - see page.h.
  *
- * From the top: whom it is of; what it costs and what was lost; the titles; rows; a line of keys or of what was said
- * last. Where the screen is low, the lines that help least go first, so that one line is left for rows.
+ * From the top: what is shown; cost and losses; titles; rows; a line with keys or the last message. On a low screen
+ * the lines that help least are left out first, so that one line is left for rows.
  */
 #include "top/page.h"
 
@@ -52,7 +52,7 @@ struct drawing {
 	struct top_view *v;
 	const struct top_table *t;
 	bool has[COLUMN_CNT];
-	size_t used; /* columns in front of the name */
+	size_t used; /* columns used before the name */
 	size_t at; /* the next line */
 };
 
@@ -65,7 +65,7 @@ static size_t width_of(const char *s)
 	return n;
 }
 
-/* The begin of text that fits. */
+/* Cut text to the columns that there are. */
 static void cut(char *text, size_t columns)
 {
 	size_t i = 0, n = 0;
@@ -161,7 +161,7 @@ static void format_cell(const struct top_row *row, enum column column, char buf[
 	}
 }
 
-/* Those of the table, as far as there is room for them beside names. */
+/* Choose the table's columns as far as there is room beside names. */
 static void choose_columns(struct drawing *d)
 {
 	static const enum column first_last[] = { COLUMN_HELD,	   COLUMN_GROWTH, COLUMN_ALLOC,
@@ -172,7 +172,7 @@ static void choose_columns(struct drawing *d)
 							   COLUMN_HELD;
 	bool is_process = d->v->what == TOP_PROCESSES;
 
-	/* What the order is by is there in any case, unless it alone is too wide. */
+	/* The sorted column is always shown, unless it alone is too wide. */
 	if (columns_of[sorted].width + 1 <= d->page->columns) {
 		d->has[sorted] = true;
 		d->used = columns_of[sorted].width + 1;
@@ -194,7 +194,7 @@ static size_t name_columns(const struct drawing *d)
 	return d->page->columns > d->used ? d->page->columns - d->used : 0;
 }
 
-/* Right in its column, and one space. */
+/* Align right in its column, and add one space. */
 static size_t add_cell(char *text, size_t used, enum column c, const char *cell)
 {
 	size_t width = columns_of[c].width, own = width_of(cell);
@@ -210,7 +210,7 @@ static void put_titles(struct drawing *d)
 	size_t used = 0;
 
 	for (int c = 0; c < COLUMN_CNT; c++) {
-		/* marks stand behind numbers */
+		/* numbers are followed by marks */
 		const char *pad = c == COLUMN_HELD || c == COLUMN_GROWTH ? " " : "";
 		char title[16];
 
@@ -223,7 +223,7 @@ static void put_titles(struct drawing *d)
 	put(d, TOP_TITLES, text);
 }
 
-/* "+ " has something folded in it, "- " is unfolded. */
+/* "+ ": something is folded in it; "- ": it is unfolded. */
 static const char *fold_mark(const struct drawing *d, size_t i)
 {
 	const struct top_row *row = &d->t->rows.data[i];
@@ -236,7 +236,7 @@ static const char *fold_mark(const struct drawing *d, size_t i)
 	return top_view_is_folded(d->v, row) ? "+ " : "- ";
 }
 
-/* "< f a.c:1 < main a.c:9": as many as there is room for; the first gives way, with its sign. */
+/* Fit "< f a.c:1 < main a.c:9": as many as there is room for; of the first, as much as fits, with its sign. */
 static void fit_tail(const char *tail, size_t columns, char buf[REPORT_LIST_FIT_BUF])
 {
 	const char *end = tail, *next;
@@ -274,7 +274,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	}
 	lead = indent + strlen(fold_mark(d, i));
 	if (lead > room / 2)
-		lead = indent = 0; /* deeper than the screen is wide */
+		lead = indent = 0; /* too deep for this screen */
 	report_list_fit(row->name, room - lead, name);
 	if (row->tail[0] && lead + width_of(name) + 2 < room)
 		fit_tail(row->tail, room - lead - width_of(name) - 2, tail);
@@ -283,7 +283,7 @@ static void put_row(struct drawing *d, size_t i, bool is_selected)
 	put(d, is_selected ? TOP_SELECTED : TOP_PLAIN, text);
 }
 
-/* Lines that a row takes, itself first. */
+/* Count the lines of a row, including itself. */
 static size_t count_lines(const struct drawing *d, size_t i)
 {
 	char buf[REPORT_LIST_FRAME_BUF];
@@ -309,7 +309,7 @@ static void put_frame(struct drawing *d, size_t i, size_t n)
 	put_format(d, TOP_DIM, "%*s%s", (int)indent, "", name);
 }
 
-/* So that the selected row is there, with as many of its frames as there is room for. */
+/* Scroll so that the selected row is shown, with as many of its frames as fit. */
 static void scroll(struct drawing *d, size_t selected, size_t room)
 {
 	size_t before = 0, lines;
@@ -350,7 +350,7 @@ static void put_rows(struct drawing *d, size_t room)
 		    d->v->search[0] ? "nothing here has that in its name" : "nothing yet");
 }
 
-/* As long as it fits: half a number is a wrong one. */
+/* Add a part only if it fits: half a number is a wrong number. */
 __attribute__((format(printf, 3, 4))) static void add_part(char text[TOP_LINE_BUF], size_t columns,
 							   const char *fmt, ...)
 {
@@ -393,7 +393,7 @@ static void put_head(struct drawing *d, const struct top_news *news)
 	put(d, TOP_HEAD, text);
 }
 
-/* What was lost matters more than what it costs: it comes first where there was some. */
+/* Losses matter more than the cost: if there are any, they come first. */
 static void put_cost(struct drawing *d)
 {
 	bool is_lossy;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.h - a table as lines of text of a screen of any size. Pure.
+ * page.h - a table as lines of text for a screen of any size. Pure.
  *
- * No line is wider than the screen, numbers are never cut: columns that have no room are left out, the least needed
+ * No line is wider than the screen, and numbers are never cut: columns without room are left out, the least needed
  * first. The text is UTF-8 without control characters.
  */
 #ifndef HT_TOP_PAGE_H
@@ -28,13 +28,13 @@ struct top_page {
 	size_t line_cnt, columns;
 };
 
-/* What is said beside the table. */
+/* Messages beside the table. */
 struct top_news {
-	const char *message; /* the last one, or why there is no table; "": none */
-	bool is_over; /* the process has ended: what is shown stays so */
+	const char *message; /* the last message, or why there is no table; "": none */
+	bool is_over; /* the process has ended: the table does not change any more */
 };
 
-/* t: NULL when there is none yet. Arranges v anew, and scrolls it. 0 or -ENOMEM. */
+/* t: NULL when there is none yet. Arranges v anew and scrolls it. 0 or -ENOMEM. */
 int top_page_draw(struct top_view *v, const struct top_table *t, const struct top_news *news,
 		  size_t columns, size_t lines, struct top_page *ret);
 void top_page_release(struct top_page *p);

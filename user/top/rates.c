@@ -21,7 +21,7 @@ struct point {
 
 struct past {
 	uint64_t id; /* of the row */
-	uint32_t update; /* the last one that it was in */
+	uint32_t update; /* the last one with this row */
 	enum top_what what;
 	size_t cnt;
 	struct point points[POINT_CNT]; /* the oldest first */
@@ -70,7 +70,7 @@ static int get_past(struct top_rates *r, enum top_what what, const char *key, st
 	return err;
 }
 
-/* The last point that is old enough to be compared with; NULL: none is. */
+/* The last point that is old enough for comparison; NULL: none is. */
 static const struct point *last_before(const struct past *p, uint64_t now)
 {
 	for (size_t i = p->cnt; i--;)
@@ -80,8 +80,8 @@ static const struct point *last_before(const struct past *p, uint64_t now)
 }
 
 /*
- * Points of more than a minute ago go, but the last of them stays where no later one is old enough: then growth is
- * of a longer time, which is better than of none.
+ * Drop points older than a minute, but keep the last of them while no later point is old enough: then growth covers
+ * a longer time, which is better than none.
  */
 static void drop_old(struct past *p, uint64_t now)
 {
@@ -106,13 +106,13 @@ static void fill(const struct past *p, uint64_t now, struct top_row *row)
 
 	row->growth_per_min = row->alloc_per_s = NAN;
 	row->growth_is_weak = false;
-	if (!last) /* then the first is not old enough, either */
+	if (!last) /* then the first is not old enough either */
 		return;
 	change = row->held_bytes - first->held_bytes;
 	variance = row->held_variance + first->variance;
 	row->growth_per_min = 60 * change / seconds(first->time_ns, now);
 	row->growth_is_weak = change != 0 && !(fabs(change) > 1.96 * sqrt(variance));
-	/* One that runs anew under the same number begins at 0. */
+	/* A process that restarts under the same pid begins at 0. */
 	if (row->alloc_bytes >= last->alloc_bytes)
 		row->alloc_per_s =
 			(row->alloc_bytes - last->alloc_bytes) / seconds(last->time_ns, now);
@@ -122,16 +122,15 @@ static void add_point(struct past *p, uint64_t now, const struct top_row *row)
 {
 	const struct point fresh = { now, row->held_bytes, row->held_variance, row->alloc_bytes };
 
-	/* What was not known, or is not now, has no past. */
+	/* A row whose value was unknown, or is unknown now, has no past. */
 	if (p->cnt && isnan(p->points[p->cnt - 1].held_bytes) != isnan(row->held_bytes))
 		p->cnt = 0;
 	if (p->cnt && now < p->points[p->cnt - 1].time_ns + TOP_RATES_STEP_NS)
 		return;
-	p->points[p->cnt++] =
-		fresh; /* drop_old() has made room: they are STEP apart, of one SPAN */
+	p->points[p->cnt++] = fresh; /* drop_old() has made room: STEP apart, in one SPAN */
 }
 
-/* Rows that are no more have no past either; nor have those of a process that is not looked at any more. */
+/* Rows that have gone have no past; nor have rows of a process that is not shown any more. */
 static bool is_over(const struct top_rates *r, const struct past *p, enum top_what what,
 		    bool is_other)
 {
@@ -167,7 +166,7 @@ static int update_row(struct top_rates *r, enum top_what what, uint64_t now, str
 		return err;
 	drop_old(p, now);
 	fill(p, now, row);
-	if (p->update != r->update) /* two of one key: the first */
+	if (p->update != r->update) /* two with one key: use the first */
 		add_point(p, now, row);
 	p->update = r->update;
 	return 0;
@@ -183,7 +182,7 @@ int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct
 		r->whom = whom;
 	}
 	r->update++;
-	if (!err) /* that of a process is the same by whatever its rows are */
+	if (!err) /* a process's total does not depend on its rows */
 		err = update_row(r, t->what == TOP_PROCESSES ? TOP_PROCESSES : TOP_STACKS, time_ns,
 				 &t->total);
 	vec_each(&t->rows, row)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rates.h - from tables of several moments, how fast rows grow and allocate. Pure.
+ * rates.h - computes from tables of several moments how fast rows grow and allocate. Pure.
  *
- * Growth is what a row holds now minus what it held at the oldest moment of the last minute, or at the last one before
- * where looks are further apart. It may be chance when it is within the error bars of both moments together. That is
- * too careful, since what is held at both moments is in both: heaptap record, which knows every sample's age, can be
- * surer.
+ * Growth is what a row holds now minus what it held at the oldest moment of the last minute, or at the last one
+ * before if moments are further apart. It may be chance when it is within the error bars of both moments together.
+ * This is too careful, since part of what is held is the same at both moments: heaptap record, which knows every
+ * sample's age, can be surer.
  */
 #ifndef HT_TOP_RATES_H
 #define HT_TOP_RATES_H
@@ -15,13 +15,14 @@
 struct top_rates;
 struct top_table;
 
-/* A first answer takes that long; points are so far apart. */
+/* Time until the first rate; points are this far apart. */
 #define TOP_RATES_STEP_NS 5000000000ULL
 #define TOP_RATES_SPAN_NS 60000000000ULL
 
 int top_rates_new(struct top_rates **ret);
 void top_rates_free(struct top_rates *r);
-/* of whom: what rows of other processes held is nothing to these. Fills the last fields of all rows. 0 or -ENOMEM. */
+/* whom: the process of the rows; a change forgets what the former one's rows held. Fills the last fields of all
+ * rows. 0 or -ENOMEM. */
 int top_rates_update(struct top_rates *r, int32_t whom, uint64_t time_ns, struct top_table *t);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * record_source.c - see sources.h.
  *
- * The recording's loop runs, and the screen is its guest. Every few seconds a child is forked that takes a snapshot,
- * has the names looked up and hands over a profile, as if the recording ended then: the loop never waits for names.
- * A child takes at most a tenth of the time of one CPU: the next one waits accordingly.
+ * The recording's loop runs, and the screen is its guest. Every few seconds a forked child takes a snapshot, looks
+ * up names and hands over a profile, as if the recording ended then: the loop never waits for names. A child takes
+ * at most a tenth of the time of one CPU: the next one waits accordingly.
  */
 #include "top/sources.h"
 
@@ -29,7 +29,7 @@
 
 #define FIRST_NS (NS_PER_S / 2)
 #define REST 10 /* times the CPU time of a child */
-#define RESIZE_MS 500 /* another size of the terminal is seen within that time */
+#define RESIZE_MS 500 /* a new size of the terminal is noticed within this time */
 #define LIVE_CAP 1000000
 #define STACK_CAP 65536
 
@@ -39,14 +39,14 @@ struct source {
 	struct recorder *recorder;
 	struct top_ui *ui;
 	struct worker worker;
-	int signal_fd; /* top's own: the recorder has another as long as it runs */
-	int fd; /* of the profile that is being made; -1: none is */
+	int signal_fd; /* top's own: the recorder has another while it runs */
+	int fd; /* the profile being made; -1: none */
 	uint64_t due_ns;
-	bool wants_end; /* the user does */
+	bool wants_end; /* the user quits */
 	int err;
 };
 
-/* In the child. */
+/* Runs in the child. */
 static int make_profile(void *ctx)
 {
 	struct source *s = ctx;
@@ -78,7 +78,7 @@ static int begin_profile(struct source *s)
 	return err;
 }
 
-/* What the child has written; nothing where it failed, which it has said. */
+/* Take what the child has written; nothing if it failed, which it has logged. */
 static int take_profile(struct source *s, uint64_t cpu_ns)
 {
 	uint64_t rest_ns = REST * cpu_ns;
@@ -123,7 +123,7 @@ static void on_tick(void *ctx, struct recorder *r)
 		recorder_end(r, "an error");
 }
 
-/* Until a key, a signal, or the end of the terminal ends it. */
+/* Run until a key, a signal, or the end of the terminal ends it. */
 static int look_on(struct source *s)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
@@ -138,7 +138,7 @@ static int look_on(struct source *s)
 	return err;
 }
 
-/* Whose process has ended is still looked at. */
+/* The user may still look at the result after the process has ended. */
 static int stay(struct source *s)
 {
 	struct profile *p = NULL;
@@ -171,8 +171,8 @@ static int run(struct source *s)
 }
 
 /*
- * Before the recorder takes the signals: when it ends, it gives back the mask that it found, and the terminal is still
- * drawn on. One more Ctrl-C must not end top then.
+ * Open before the recorder takes the signals: when it ends, it restores the mask that it found, while the terminal
+ * is still drawn on. Another Ctrl-C must not end top then.
  */
 static int open_screen(struct source *s)
 {

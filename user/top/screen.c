@@ -17,13 +17,13 @@
 #include "top/page.h"
 #include "top/view.h"
 
-#define ESCAPE_MS 25 /* a lone Escape is one after that */
+#define ESCAPE_MS 25 /* after this, a lone Escape is one */
 
 enum pair { PAIR_NONE, PAIR_HEAD, PAIR_WARN };
 
 struct top_screen {
 	bool is_plain, has_color, has_utf8;
-	struct termios before; /* of a plain one */
+	struct termios before; /* the terminal's plain state */
 	SCREEN *curses;
 };
 
@@ -41,7 +41,7 @@ static int open_plain(struct top_screen *s)
 	return tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) ? -errno : 0;
 }
 
-/* Can a cursor be placed? Without a description of the terminal there is no screen at all. */
+/* Can a cursor be placed? If the terminal is not described, there is no screen at all. */
 static bool begin_curses(struct top_screen *s)
 {
 	const char *move_to;
@@ -82,7 +82,7 @@ int top_screen_open(bool has_color, struct top_screen **ret)
 
 	if (!s)
 		return -ENOMEM;
-	if (!setlocale(LC_CTYPE, "")) /* a static program may not have the machine's */
+	if (!setlocale(LC_CTYPE, "")) /* a static program may lack the machine's locale */
 		setlocale(LC_CTYPE, "C.UTF-8");
 	s->has_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	if (begin_curses(s))
@@ -154,7 +154,7 @@ static attr_t paint_of(const struct top_screen *s, enum top_paint paint)
 	return attrs[paint] | color;
 }
 
-/* Where letters are bytes, what is no ASCII has none. */
+/* In a locale of single bytes, other characters than ASCII cannot be shown. */
 static void to_ascii(const char *text, char *out)
 {
 	for (; *text; text++)
@@ -184,7 +184,7 @@ void top_screen_draw(struct top_screen *s, const struct top_page *page)
 		draw_plain(s, page);
 		return;
 	}
-	/* From the top: a letter that is wider than one column may run into the next line, which is drawn after. */
+	/* Draw from the top: a character wider than one column may run into the next line, which is drawn later. */
 	for (size_t i = 0; i < page->line_cnt; i++) {
 		const struct top_line *l = &page->lines[i];
 
@@ -243,5 +243,5 @@ int top_screen_key(struct top_screen *s)
 	case 127:
 		return TOP_KEY_ERASE;
 	}
-	return key > 0xff && key < TOP_KEY_UP ? 0 : key; /* others of curses mean nothing */
+	return key > 0xff && key < TOP_KEY_UP ? 0 : key; /* other keys of curses are ignored */
 }

@@ -2,9 +2,9 @@
 /*
  * serve_source.c - see sources.h.
  *
- * The processes are from /metrics, one of them from /pid/N/debug/pprof/heap; only what is shown is asked for. A
- * server that takes long is asked as seldom that it is at work for us at most half of the time. The first answer is waited for before the
- * screen is drawn on: who cannot be reached is told in plain words.
+ * Processes come from /metrics, a single one from /pid/N/debug/pprof/heap; only what is shown is requested. A slow
+ * server is asked so seldom that it works for us at most half of the time. The first answer comes before the screen
+ * is drawn on, so that failures to reach the server are reported in plain words.
  */
 #include "top/sources.h"
 
@@ -24,14 +24,14 @@
 #include "top/signals.h"
 #include "top/ui.h"
 
-#define TICK_MS 500 /* another size of the terminal is seen within that time */
+#define TICK_MS 500 /* a new size of the terminal is noticed within this time */
 
 struct source {
 	const struct top_serve_options *opts;
 	struct top_fetch *fetch;
 	struct top_ui *ui; /* NULL: not yet */
 	int signal_fd;
-	pid_t pid; /* whom the request under way is about; 0: all */
+	pid_t pid; /* of the request in progress; 0: all */
 	uint64_t begun_ns, due_ns;
 };
 
@@ -46,7 +46,7 @@ static int begin(struct source *s, pid_t pid)
 	return top_fetch_begin(s->fetch, path);
 }
 
-/* Why an answer is none, in the server's words where it has some. */
+/* Explain why an answer is an error, in the server's words if it has any. */
 static int explain(const struct top_answer *a, bool has_token, struct err *why)
 {
 	if (!a->status)
@@ -59,7 +59,7 @@ static int explain(const struct top_answer *a, bool has_token, struct err *why)
 		       (int)strcspn(a->data, "\r\n"), a->data);
 }
 
-/* -EBADMSG: it is none, and why says so. */
+/* -EBADMSG: the answer is not metrics; why says so. */
 static int take_metrics(struct source *s, const struct top_answer *a, struct err *why)
 {
 	struct top_table *t = NULL;
@@ -99,7 +99,7 @@ static int take(struct source *s, const struct top_answer *a)
 
 	s->due_ns = now + (rest_ns > s->opts->interval_ns ? rest_ns : s->opts->interval_ns);
 	if (s->ui && (s->pid != top_ui_view(s->ui)->pid || top_ui_is_frozen(s->ui)))
-		return 0; /* nobody looks at it any more, or it would replace what is to stay */
+		return 0; /* not shown any more, or it would replace what must stay */
 	if (a->status != 200)
 		err = explain(a, s->opts->token_file, &why);
 	else if (s->pid)
@@ -163,7 +163,7 @@ static int loop(struct source *s)
 	return err;
 }
 
-/* With the terminal as it is: what is wrong is said there. */
+/* Before the screen is opened, so that errors are plain messages. */
 static int reach(struct source *s)
 {
 	const int fds[2] = { s->signal_fd, s->signal_fd };

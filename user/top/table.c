@@ -63,7 +63,7 @@ static void set_cost(struct top_table *t, const struct profile *p)
 			 ". In use is of what was allocated since frees are watched again");
 }
 
-/* The largest loss, and how many more kinds there are. */
+/* Write the largest loss, and the number of further kinds. */
 static void set_losses(struct top_table *t, const struct profile *p)
 {
 	struct report_loss largest;
@@ -95,7 +95,7 @@ static struct top_row row_of(const struct report_list_row *from)
 	return row;
 }
 
-/* A row lies in the last one before it that is less deep. */
+/* The parent of a row is the last one before it that is less deep. */
 static size_t parent_of(const struct top_table *t, uint32_t depth)
 {
 	size_t i = t->rows.cnt;
@@ -119,7 +119,7 @@ static int add_rows(struct top_table *t)
 	return err;
 }
 
-/* All that it has, as one row. */
+/* Add the whole profile as one row. */
 static int add_process(struct top_table *t, const struct profile *p)
 {
 	const struct recording *r = &p->recording;

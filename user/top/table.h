@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - what heaptap top shows at one moment: processes, or of one process its stacks, functions, scopes
- * or threads. Pure.
+ * table.h - the data of heaptap top at one moment: processes, or the stacks, functions, scopes or threads of one
+ * process. Pure.
  */
 #ifndef HT_TOP_TABLE_H
 #define HT_TOP_TABLE_H
@@ -19,26 +19,26 @@ struct report_list;
 struct strset;
 
 enum top_what { TOP_PROCESSES, TOP_STACKS, TOP_FUNCTIONS, TOP_SCOPES, TOP_THREADS, TOP_WHAT_CNT };
-extern const char *const top_what_names[]; /* "process", "stack", as --by of a report */
+extern const char *const top_what_names[]; /* "process", "stack", as in --by of a report */
 
-/* NAN: not known, and of a table without such a column. */
+/* NAN: not known, or a table without such a column. */
 struct top_row {
-	const char *key; /* tells it apart from others, and finds it in the next table */
+	const char *key; /* tells rows apart, and finds a row in the next table */
 	const char *name;
-	const char *tail; /* who called, or the executable */
+	const char *tail; /* callers, or the executable */
 	const char *error; /* of held_bytes: "+-8%" */
-	size_t parent; /* its index, which is less than that of the row; SIZE_MAX: none */
+	size_t parent; /* index, less than that of the row; SIZE_MAX: none */
 	uint32_t depth;
 	pid_t pid; /* of a process */
 	bool is_weak; /* too few samples */
 	double held_bytes, held_variance, blocks, alloc_bytes;
 	double cost_share, resident_bytes;
-	/* From here on by rates.h. */
+	/* Filled by rates.h from here on. */
 	double growth_per_min, alloc_per_s;
 	bool growth_is_weak; /* it may be chance */
 };
 
-/* Tells a row apart from those of other views, too. */
+/* Id that also differs from those of rows in other views. */
 uint64_t top_row_id(enum top_what what, const char *key);
 
 #define TOP_ROW_NONE                              \
@@ -63,15 +63,15 @@ struct top_table {
 	struct top_row total;
 	char title[TOP_TEXT_BUF]; /* "server (PID 12)" */
 	char about[TOP_TEXT_BUF]; /* ", 1m 20s, one sample per 64.0 KiB" */
-	char cost[TOP_TEXT_BUF]; /* what it costs, and what is given up for that */
+	char cost[TOP_TEXT_BUF]; /* the cost, and what is given up for it */
 	char losses[TOP_TEXT_BUF];
 	struct strset *texts;
 	struct report_list *list; /* of a process */
 };
 
-/* Rows of p, which must outlive the table. TOP_PROCESSES: one row, of its process. 0, -ENOMEM or -EINVAL. */
+/* Rows of p, which must outlive the table. TOP_PROCESSES: one row, the process of p. 0, -ENOMEM or -EINVAL. */
 int top_table_of_profile(const struct profile *p, enum top_what what, struct top_table **ret);
-/* Processes, from /metrics of heaptap serve (text). 0, -ENOMEM, or -EBADMSG: it is no such text. */
+/* Processes, from /metrics of heaptap serve (text). 0, -ENOMEM, or -EBADMSG: not such a text. */
 int top_table_of_metrics(const char *text, struct top_table **ret);
 void top_table_free(struct top_table *t);
 

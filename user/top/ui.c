@@ -21,8 +21,8 @@ struct top_ui {
 	struct top_rates *rates;
 	struct top_screen *screen;
 	struct top_messages *messages;
-	struct profile *profile; /* that the table is of; NULL: of processes, or none yet */
-	uint64_t time_ns; /* of the profile */
+	struct profile *profile; /* shown in the table; NULL: it has processes, or nothing yet */
+	uint64_t time_ns; /* the profile's */
 	struct top_table *table;
 	char said[TOP_TEXT_BUF], message[TOP_TEXT_BUF];
 	bool is_of_one, is_over, is_changed;
@@ -144,7 +144,7 @@ enum top_wish top_ui_keys(struct top_ui *ui)
 			all = wish;
 		if (wish == TOP_QUIT)
 			break;
-		/* What the next key means depends on the order. */
+		/* The meaning of the next key depends on the order. */
 		if (ui->table && top_view_arrange(&ui->view, ui->table))
 			return TOP_QUIT;
 	}

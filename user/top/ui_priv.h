@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ui_priv.h - what ui.c is made of: the terminal. */
+/* ui_priv.h - the parts of ui.c: the terminal. */
 #ifndef HT_TOP_UI_PRIV_H
 #define HT_TOP_UI_PRIV_H
 
@@ -10,19 +10,18 @@ struct top_page;
 struct top_screen;
 
 /*
- * screen.c: the terminal: its size, its keys, and a page on it. Thin: what is on the page is page.h's.
+ * screen.c: the terminal: its size, its keys, and a page on it. Thin: page.h decides what is on the page.
  *
- * A terminal of which nothing is known, or that has no place to put a cursor ("dumb"), gets one page below the other
- * as plain text.
+ * A terminal that is unknown, or that cannot place a cursor ("dumb"), gets one page below the other as plain text.
  */
 
-/* Standard input and output, both terminals. 0 or a negative errno; nothing is changed then. */
+/* Uses standard input and output, both terminals. 0 or a negative errno, and then nothing is changed. */
 int top_screen_open(bool has_color, struct top_screen **ret);
-/* The terminal is as it was. */
+/* Restore the terminal. */
 void top_screen_close(struct top_screen *s);
 void top_screen_size(const struct top_screen *s, size_t *ret_columns, size_t *ret_lines);
 void top_screen_draw(struct top_screen *s, const struct top_page *page);
-/* A character or enum top_key; -1: there is none now. */
+/* A character or enum top_key; -1: none now. */
 int top_screen_key(struct top_screen *s);
 
 #endif

@@ -48,7 +48,7 @@ static double measure(const struct top_view *v, const struct top_row *row)
 					  row->held_bytes;
 }
 
-/* Largest first; what is not known last, so that there is one order of all rows. */
+/* Largest first, unknown last, so that there is one order of all rows. */
 static int compare_doubles(double x, double y)
 {
 	x = isnan(x) ? -INFINITY : x;
@@ -56,7 +56,7 @@ static int compare_doubles(double x, double y)
 	return x > y ? -1 : x < y;
 }
 
-/* By the column that was chosen, then by what is held, so that rows stay where they are. */
+/* Compare by the chosen column, then by what is held, so that rows stay in place. */
 static int compare_brothers(const struct top_view *v, const struct top_row *x,
 			    const struct top_row *y)
 {
@@ -76,7 +76,7 @@ struct sorter {
 	const struct top_row *rows;
 };
 
-/* The one of its ancestors, or itself, that has that depth. */
+/* Return the ancestor at that depth, or the row itself. */
 static size_t lift(const struct top_row *rows, size_t i, uint32_t depth)
 {
 	while (rows[i].depth > depth && rows[i].parent != SIZE_MAX)
@@ -84,7 +84,7 @@ static size_t lift(const struct top_row *rows, size_t i, uint32_t depth)
 	return i;
 }
 
-/* Where their ways from the top part, the brothers there decide; an ancestor comes first. */
+/* Compare the ancestors (siblings) at which the paths from the top part; an ancestor comes first. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct sorter *s = ctx;
@@ -107,7 +107,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	return order ? order : (x > y) - (x < y);
 }
 
-/* Who searches finds what is folded, too. */
+/* A search also finds rows that are folded. */
 static bool is_hidden(const struct top_view *v, const struct top_table *t, size_t i)
 {
 	if (v->search[0])
@@ -118,7 +118,7 @@ static bool is_hidden(const struct top_view *v, const struct top_table *t, size_
 	return false;
 }
 
-/* With a search: matches, and all that they lie in. */
+/* With a search: mark matches, and all rows that they are in. */
 static void mark(const struct top_view *v, const struct top_table *t, bool *shown)
 {
 	for (size_t i = t->rows.cnt; i--;) {
@@ -157,7 +157,7 @@ size_t top_view_selected(const struct top_view *v, const struct top_table *t)
 	return 0;
 }
 
-/* Without memory the selection stays where it is. */
+/* Without memory the selection does not change. */
 static enum top_wish select_row(struct top_view *v, const struct top_table *t, size_t at)
 {
 	char *key;
@@ -209,7 +209,7 @@ static enum top_wish change_what(struct top_view *v, enum top_what what)
 	return TOP_LOAD;
 }
 
-/* A process is opened, anything else is folded or unfolded. */
+/* Open a process; fold or unfold any other row. */
 static enum top_wish enter(struct top_view *v, const struct top_table *t)
 {
 	const struct top_row *row;
@@ -229,7 +229,7 @@ static enum top_wish enter(struct top_view *v, const struct top_table *t)
 	return select_row(v, t, top_view_selected(v, t));
 }
 
-/* What was opened last is closed: the search, then the process. */
+/* Close what was opened last: the search, then the process. */
 static enum top_wish back(struct top_view *v)
 {
 	if (v->search[0]) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * view.h - which rows of a table are looked at, and in which order: what keys change. Pure.
- */
+/* view.h - which rows of a table are shown, and in which order: the state that keys change. Pure. */
 #ifndef HT_TOP_VIEW_H
 #define HT_TOP_VIEW_H
 
@@ -16,7 +14,7 @@
 enum top_sort { TOP_BY_HELD, TOP_BY_GROWTH, TOP_BY_ALLOC };
 extern const char *const top_sort_names[];
 
-/* Keys that are no characters. */
+/* Keys that are not characters. */
 enum top_key {
 	TOP_KEY_UP = 0x110000, /* beyond all characters */
 	TOP_KEY_DOWN,
@@ -28,12 +26,12 @@ enum top_key {
 	TOP_KEY_BACK, /* Escape, left */
 	TOP_KEY_ERASE, /* backspace */
 	TOP_KEY_RESIZE,
-	TOP_KEY_GONE, /* the terminal */
+	TOP_KEY_GONE, /* the terminal is gone */
 };
 
 enum top_wish {
 	TOP_NOTHING,
-	TOP_DRAW, /* the same table, otherwise */
+	TOP_DRAW, /* the same table, shown differently */
 	TOP_LOAD, /* another table: what or pid has changed */
 	TOP_QUIT,
 };
@@ -41,27 +39,28 @@ enum top_wish {
 #define TOP_SEARCH_BUF 128
 struct top_view {
 	enum top_what what;
-	enum top_what of_process; /* the view that was chosen last: one that is opened has it */
-	pid_t pid; /* of a process, else 0 */
+	enum top_what of_process; /* the view chosen last; used for the next process opened */
+	pid_t pid; /* of the process shown, else 0 */
 	enum top_sort sort;
 	bool is_paused, shows_help, is_typing;
-	char search[TOP_SEARCH_BUF]; /* rows without it are not shown; "": all are */
+	char search[TOP_SEARCH_BUF]; /* rows without it are hidden; "": none are */
 	char *selected; /* the key of a row; NULL: the first */
-	struct hmap turned; /* keys whose fold is not what it is to begin with */
-	size_t first_line; /* that is on the screen, of those that there are */
-	size_t body_lines; /* the room for rows, as it was last drawn */
-	VEC(size_t) order; /* rows that are shown, see top_view_arrange() */
+	struct hmap turned; /* keys of rows that are not folded as by default */
+	size_t first_line; /* first line on the screen, of all lines */
+	size_t body_lines; /* lines for rows, when last drawn */
+	VEC(size_t) order; /* rows that are shown: see top_view_arrange() */
 };
 
 void top_view_init(struct top_view *v);
 void top_view_release(struct top_view *v);
-/* Fills order: sorted, each before what lies in it; without what is folded or not searched for. 0 or -ENOMEM. */
+/* Fill order: sorted, each row before those in it; without rows that are folded or do not match search. 0 or
+ * -ENOMEM. */
 int top_view_arrange(struct top_view *v, const struct top_table *t);
-/* Where the selected row is in order. */
+/* The index of the selected row in order. */
 size_t top_view_selected(const struct top_view *v, const struct top_table *t);
-/* By scope: what lies in it is not shown. By stack: its frames are not. */
+/* True if the rows in it are hidden; by stack: its frames. */
 bool top_view_is_folded(const struct top_view *v, const struct top_row *row);
-/* key: a character, a byte of one that is no ASCII, or enum top_key. t: NULL when there is none yet. */
+/* key: a character, a byte of a non-ASCII one, or enum top_key. t: NULL when there is none yet. */
 enum top_wish top_view_key(struct top_view *v, const struct top_table *t, int key);
 
 #endif
