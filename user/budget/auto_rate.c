@@ -2,8 +2,9 @@
 /*
  * auto_rate.c - see auto_rate.h.
  *
- * Coarser at once when many samples come at once; finer when it has been quiet for a while, since a burst finds the
- * rate of the quiet before it: at 4 KiB a block of 1 KiB is kept one time in five, for an interval or two.
+ * The rate becomes coarser at once when many samples come at once. It becomes finer only after a
+ * quiet time, because a burst meets the rate of the quiet before it: at 4 KiB a block of 1 KiB is
+ * kept one time in five, for an interval or two.
  */
 #include "budget/auto_rate.h"
 
@@ -13,7 +14,7 @@
 #include "base/clock.h"
 
 #define RECENT_NS (3.0 * NS_PER_S)
-/* From the beginning to a finer rate, for until then samples weigh much; and from the last change. */
+/* Time to a finer rate: from the beginning, because until then samples weigh much, and from the last change. */
 #define FIRST_LOOK_NS (300 * NS_PER_MS)
 #define LOOK_NS (1 * NS_PER_S)
 #define QUIET_NS (5 * NS_PER_S) /* from a burst to a finer rate */
@@ -33,7 +34,7 @@ static double target_per_s(const struct auto_rate *a)
 	return AUTO_RATE_PER_S / (part * part);
 }
 
-/* The finest power of two at which so many a second, at the present rate, are not too many. */
+/* The finest power of two that keeps the target, given per_s samples at the present rate. */
 static uint64_t wanted(const struct auto_rate *a, double per_s)
 {
 	double bytes = (double)a->rate_bytes * per_s / target_per_s(a);
@@ -81,7 +82,7 @@ bool auto_rate_look(struct auto_rate *a, uint64_t now_ns, uint64_t sample_cnt, b
 	if (rate_bytes < a->rate_bytes &&
 	    (now_ns - a->changed_ns < look_ns || (a->burst_ns && now_ns - a->burst_ns < QUIET_NS)))
 		return false;
-	/* Not back and forth: what is hardly too many stays. */
+	/* Do not go back and forth: a small excess changes nothing. */
 	if (rate_bytes > a->rate_bytes && per_s < 1.5 * target_per_s(a))
 		return false;
 	return change(a, now_ns, rate_bytes);

@@ -2,48 +2,49 @@
 /*
  * budget.c - see budget.h.
  *
- * The overhead of a process is the share of its CPU time that goes into probes: hits times what a
- * hit costs on this machine, and the measured time of the stacks of sampled allocations. The limit is
- * a share of the CPU time of the process, or of one CPU where that is more: a process that mostly sleeps is
- * harmed by nothing. When the overhead is above it something is given up:
+ * The overhead of a process is the share of its CPU time that goes into probes: hits times the cost
+ * of a hit on this machine, plus the measured time for the stacks of sampled allocations. The limit
+ * is a share of the CPU time of the process, or of one CPU where that is more: a process that
+ * mostly sleeps is not harmed. When the overhead is above the limit, something is given up:
  *
- *   coarse    a coarser sampling rate, if it is the samples that cost
+ *   coarse    a coarser sampling rate, if the samples are what costs
  *   allocs    the probes on frees, about half of the hits: without them in-use is not known
  *   off       everything; tried again from time to time
  *
- * There is no step at which probes are in for a part of the time: of bursts chance would decide what is
- * seen, in-use is not known from it anyway, and probes that come and go cost by themselves.
+ * No step has probes in for a part of the time: whether a burst is seen would be chance, in-use is
+ * not known that way anyway, and attaching and detaching cost, too.
  *
- * Down. What is measured says what each step would cost, with a, f and s the cost of allocation hits,
+ * Down. Measurements tell what each step would cost, with a, f and s the cost of allocation hits,
  * free hits and samples per time of the program's own work:
  *   full a+f+s    coarse a+f+s/4^k    allocs a+s or a+s/4^k
- * so the first step that is predicted to keep the limit is taken directly. In-use that is lost does not
+ * so the first step that is predicted to keep the limit is taken directly. Lost in-use does not
  * come back, so the verdict is not hasty. It needs
- * - a look at LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
- * - a mean above DOWN times the limit, both of late (RECENT_NS), so that what is over has no
- *   consequence, and for longer (MEAN_NS), so that a burst counts as what it is for the whole. What is
- *   promised is one and a half times the limit. A DOWN of 1.35, with which a server whose frees cost 29 % of a
- *   CPU kept its in-use at a limit of 25 %, broke that: what is stated as 33 % is up to 44 % as seen from
- *   outside (E2E_LOADS=20, loads of 40 % in bursts),
+ * - a look of LOOK_CPU_NS of CPU time, or LOOK_NS of the clock,
+ * - a mean above DOWN times the limit, both recently (RECENT_NS), so that what is over has no
+ *   consequence, and for longer (MEAN_NS), so that a burst counts by its share of the whole. What is
+ *   promised is one and a half times the limit. A DOWN of 1.35 broke that, although with it a server whose
+ *   frees cost 29 % of a CPU kept its in-use at a limit of 25 %: what is stated as 33 % is up to 44 % as
+ *   seen from outside (E2E_LOADS=20, loads of 40 % in bursts),
  * - moments above the limit at least SPREAD_NS apart, the last of them now: one burst says nothing of a
- *   server that sleeps otherwise, although it is all of its CPU time that there was, and what is
- *   over costs nothing any more.
+ *   server that sleeps otherwise, even if it used all of its CPU time, and what is over costs nothing
+ *   any more.
  *
- * Up again, also directly, when what would come back is predicted to stay below UP of the limit, for a waiting
- * time. The wait doubles when the step had to be taken back soon after, so that a process whose load
- * swings around the limit is not attached to and detached from all the time.
+ * Up again, also directly, when what would come back is predicted to stay below UP of the limit for
+ * a waiting time. The wait doubles if the step had to be taken back soon after, so that probes of a
+ * process whose load swings around the limit are not attached and detached all the time.
  *
- * Kill switch. A second or three is long for a process that is brought to a halt. Where the probes take more
- * than BUDGET_KILL_SHARE of its CPU time, and more than the limit, in BUDGET_KILL_CNT intervals in a row in which it
- * used a third of a CPU or so, they go at once: 0.4 s after it began. 0.8 is a program that is slowed
- * down to a fifth; only those that do nothing but allocate and free small blocks get there. A program that grows does
- * too, for as long as there is memory: measured, blocks of 64 bytes that are written to are at 0.93, and fill
- * 64 MiB in 0.4 s; of 256 bytes 0.83; of 1 KiB, where the kernel's page faults are half of it, 0.48. Just then in-use is
- * what people want to see, when the OOM killer comes next, and it cannot last. So intervals in which less than
- * half of what is allocated is freed are not for the kill switch, but for the verdict.
+ * Kill switch. Two or three seconds are long for a process that is brought to a halt. If the probes
+ * take more than BUDGET_KILL_SHARE of its CPU time, and more than the limit, in BUDGET_KILL_CNT
+ * intervals in a row, in each of which it used about a third of a CPU, they go at once: 0.4 s after
+ * it began. 0.8 means a program slowed down to a fifth; only programs that do nothing but allocate
+ * and free small blocks get there. So does a program that grows, as long as there is memory.
+ * Measured: blocks of 64 bytes that are written to are at 0.93 and fill 64 MiB in 0.4 s; of 256
+ * bytes at 0.83; of 1 KiB, where the kernel's page faults are half of it, at 0.48. Just then people
+ * want to see in-use, as the OOM killer comes next, and it cannot last. So intervals in which less
+ * than half of what is allocated is freed do not count for the kill switch, only for the verdict.
  *
- * Off. A trial watches allocations for TRIAL_CPU_NS of CPU time. The wait before it is so long that trials
- * take TRIAL_PART of the limit on the average, and doubles after each that fails.
+ * Off. A trial watches allocations for TRIAL_CPU_NS of CPU time. The wait before it is so long that
+ * trials take TRIAL_PART of the limit on average, and it doubles after each failed trial.
  */
 #include "budget/budget.h"
 
@@ -55,7 +56,7 @@
 #include "heaptap/abi.h"
 
 #define LOOK_CPU_NS (1 * NS_PER_S)
-#define LOOK_LEAST_NS (1 * NS_PER_S) /* of the clock, however many threads use CPU time */
+#define LOOK_LEAST_NS (1 * NS_PER_S) /* of the clock, however much CPU time the threads use */
 #define LOOK_NS (3 * NS_PER_S)
 #define DOWN 1.1
 #define UP 0.8
@@ -63,7 +64,7 @@
 #define MEAN_NS (10 * NS_PER_S)
 #define SHOWN_NS (2 * NS_PER_S)
 #define SPREAD_NS (1 * NS_PER_S)
-#define SPREAD_GAP_NS (30 * NS_PER_S) /* what is further apart does not belong together */
+#define SPREAD_GAP_NS (30 * NS_PER_S) /* moments further apart do not belong together */
 #define UP_WAIT_NS (5 * NS_PER_S)
 #define UP_WAIT_MAX_NS (300 * NS_PER_S)
 #define SOON_NS (30 * NS_PER_S) /* a step up that holds this long was right */
@@ -76,38 +77,40 @@
 #define HOST_ROOM 0.6
 #define HOST_FACTOR_MIN 0.1
 
-/* Costs and CPU time with exponential forgetting, in ns. */
+/* Costs and CPU time, in ns, with exponential forgetting. */
 struct flow {
 	double cpu, wall;
-	double alloc, free, sample; /* what probes took of cpu */
+	double alloc, free, sample; /* parts of cpu that probes took */
 };
 
-/* What a plan would take. */
+/* The cost of a plan. */
 struct need {
 	double cost, cpu, wall;
 };
 
 struct budget {
 	struct budget_options opts;
-	struct recording_limit limit; /* that is in force now */
+	struct recording_limit limit; /* in force now */
 	struct budget_plan plan;
 	bool is_held;
 	struct budget_verdict verdict;
-	struct budget_reading start, last, step; /* step: when the plan went into effect */
-	struct flow recent, mean; /* since then */
-	struct flow far; /* intervals in a row that are for the kill switch */
+	struct budget_reading start, last, step; /* step: when the plan took effect */
+	struct flow recent, mean; /* since the plan took effect */
+	struct flow far; /* intervals in a row that count for the kill switch */
 	uint32_t far_cnt;
-	uint64_t over_first_ns, over_last_ns; /* moments above the limit since the step; 0: none */
+	/* First and last moment above the limit since the step; 0: none */
+	uint64_t over_first_ns, over_last_ns;
 	struct flow shown;
-	double free_per_alloc; /* cost of frees when they were last seen */
+	/* Cost of frees relative to allocations, when frees were last seen */
+	double free_per_alloc;
 	double overall_cost;
-	double settled_cost; /* overall_cost when settled_cpu_ns was read; all 0: not yet */
+	double settled_cost; /* overall_cost at settled_cpu_ns; all 0: not yet */
 	uint64_t settled_cpu_ns, settled_ns;
-	uint64_t up_ns; /* of the last step up; 0: none */
-	uint64_t room_ns; /* since when there is room for a step up; 0: there is none */
+	uint64_t up_ns; /* time of the last step up; 0: none */
+	uint64_t room_ns; /* since when a step up has room; 0: it has none */
 	uint64_t up_wait_ns;
-	uint64_t off_wait_ns; /* of the last time that it was off */
-	uint64_t trial_ns; /* BUDGET_OFF: when to try again */
+	uint64_t off_wait_ns; /* wait of the last BUDGET_OFF */
+	uint64_t trial_ns; /* BUDGET_OFF: time of the next trial */
 };
 
 const char *budget_step_name(enum budget_step step)
@@ -132,7 +135,7 @@ struct budget_reading budget_between(const struct budget_reading *from,
 {
 	return (struct budget_reading){
 		.time_ns = to->time_ns - from->time_ns,
-		/* A clock of a process that ends may go back. */
+		/* The clock of an ending process may go back. */
 		.cpu_ns = to->cpu_ns > from->cpu_ns ? to->cpu_ns - from->cpu_ns : 0,
 		.alloc_cnt = to->alloc_cnt - from->alloc_cnt,
 		.free_cnt = to->free_cnt - from->free_cnt,
@@ -202,7 +205,7 @@ static bool fits(const struct budget *b, const struct need *n, double margin)
  * Flows.
  */
 
-/* Estimates: the probes cannot have taken more than there was. */
+/* Costs are estimates: the probes cannot have taken more than all CPU time. */
 static double flow_cost(const struct flow *f)
 {
 	return fmin(f->alloc + f->free + f->sample, f->cpu);
@@ -230,7 +233,7 @@ static struct need need_now(const struct flow *f)
 	return (struct need){ flow_cost(f), f->cpu, f->wall };
 }
 
-/* What a plan would take, from the costs per CPU time of the program's own. */
+/* Predict the cost of a plan, from costs per CPU time of the program's own work. */
 static struct need need_of(const struct budget *b, const struct flow *f,
 			   const struct budget_plan *plan)
 {
@@ -238,7 +241,8 @@ static struct need need_of(const struct budget *b, const struct flow *f,
 	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
 	double to = (double)budget_rate_bytes(b->opts.rate_bytes, plan->coarse);
 
-	/* With small blocks, most of all programs'; with large ones a coarser rate changes less. */
+	/* Holds for small blocks, which most programs have; with large ones a coarser rate changes
+	 * less. */
 	cost += f->sample * fmax(from, 1) / fmax(to, 1);
 	if (plan->step < BUDGET_ALLOCS)
 		cost += b->plan.step < BUDGET_ALLOCS ? f->free : f->alloc * b->free_per_alloc;
@@ -251,7 +255,7 @@ static struct budget_price price(const struct need *n)
 				      n->wall > 0 ? n->cost / n->wall : 0 };
 }
 
-/* The rate from which on it is not the samples that cost. */
+/* The number of coarser steps after which samples are no longer what costs. */
 static uint32_t useful_coarse(const struct budget *b, const struct flow *f)
 {
 	double from = (double)budget_rate_bytes(b->opts.rate_bytes, b->plan.coarse);
@@ -268,7 +272,7 @@ static uint32_t useful_coarse(const struct budget *b, const struct flow *f)
  * Plans.
  */
 
-/* The first that is predicted to fit. */
+/* The first plan that is predicted to fit. */
 static struct budget_plan choose(const struct budget *b, const struct flow *f, double margin)
 {
 	uint32_t useful = useful_coarse(b, f);
@@ -302,13 +306,13 @@ static void begin_step(struct budget *b)
 	b->over_first_ns = b->over_last_ns = 0;
 }
 
-/* What a trial is expected to take of a process that uses so much of a CPU. */
+/* Expected cost of a trial, for a process that uses `cpu` of a CPU. */
 static double trial_cost(double share, double cpu)
 {
 	return share * fmin(TRIAL_COST_NS, cpu * TRIAL_NS);
 }
 
-/* Until the next trial, with what one costs. */
+/* Wait until the next trial, from the cost of one. */
 static uint64_t off_wait(const struct budget *b, const struct flow *f, const struct need *allocs)
 {
 	double cpu = f->wall > 0 ? f->cpu / f->wall : 0;
@@ -319,7 +323,7 @@ static uint64_t off_wait(const struct budget *b, const struct flow *f, const str
 	return (uint64_t)fmin(fmax(wait, least), 1e18);
 }
 
-/* What is known of the process now, for the user and for the time when it is off. */
+/* Note what is known now, for the user, and for the time when recording is off. */
 static void judge(struct budget *b, const struct flow *f)
 {
 	const struct budget_plan full = { BUDGET_FULL, 0, false };
@@ -328,7 +332,7 @@ static void judge(struct budget *b, const struct flow *f)
 			  n_allocs = need_of(b, f, &allocs);
 
 	if (b->plan.step == BUDGET_OFF)
-		return; /* nothing new */
+		return; /* nothing new is known */
 	b->verdict = (struct budget_verdict){
 		.before = price(&now),
 		.full = b->plan.step == BUDGET_FULL ? price(&now) : price(&n_full),
@@ -386,7 +390,7 @@ static void note_interval(struct budget *b, const struct budget_reading *d)
 	double cost = budget_cost_ns(b->opts.costs, d), cpu = (double)d->cpu_ns;
 	double wall = (double)d->time_ns;
 
-	/* Some are, if the mean is. */
+	/* If the mean is above the limit, some intervals are. */
 	if (cost > b->limit.cpu_share * cpu) {
 		if (!b->over_last_ns || b->last.time_ns - b->over_last_ns > SPREAD_GAP_NS)
 			b->over_first_ns = b->last.time_ns - d->time_ns;
@@ -450,10 +454,10 @@ static bool begin_trial(struct budget *b)
 	const struct budget_plan trial = { BUDGET_ALLOCS, b->plan.coarse, true };
 	const struct budget_reading d = budget_between(&b->step, &b->last);
 	double share = fmin(b->verdict.allocs.cpu_share, 0.98);
-	/* That it will use, with the probes, if it goes on as it does without. */
+	/* Its CPU use with the probes, if it goes on as it does without them. */
 	double cpu = b->recent.cpu / fmax(b->recent.wall, 1) / (1 - share);
 
-	/* It may use less CPU time than was thought. */
+	/* It may use less CPU time than expected. */
 	if (b->last.time_ns < b->trial_ns ||
 	    trial_cost(share, cpu) >
 		    budget_allowed_ns(&b->limit, (double)d.cpu_ns, (double)d.time_ns) / 2)
@@ -470,7 +474,7 @@ static bool end_trial(struct budget *b)
 	if (d.time_ns < TRIAL_NS && d.cpu_ns < TRIAL_CPU_NS)
 		return false;
 	plan = choose(b, &seen, 1);
-	/* Frees come back the usual way: a moment is not enough for them. */
+	/* Frees come back by the usual steps: a moment is too short to judge them. */
 	if (plan.step < BUDGET_ALLOCS)
 		plan = (struct budget_plan){ BUDGET_ALLOCS, 0, false };
 	return take_step(b, &seen, &plan);
@@ -501,7 +505,7 @@ bool budget_update(struct budget *b, const struct budget_reading *now, double fa
 	if (b->is_held && b->plan.step == BUDGET_FULL)
 		return false;
 	if (!budget_has_limit(&b->limit))
-		return try_up(b); /* steps are of the time when there was one */
+		return try_up(b); /* steps are left from the time when there was one */
 	if (b->plan.step == BUDGET_OFF)
 		return begin_trial(b);
 	if (b->plan.is_trial)
@@ -561,7 +565,7 @@ void budget_set_limit(struct budget *b, const struct recording_limit *limit)
 						     limit->one_cpu >= b->opts.limit.one_cpu);
 
 	b->opts.limit = *limit;
-	/* How long a step up has not lasted says nothing of other limits. */
+	/* A step up that did not last under other limits says nothing. */
 	if (is_wider) {
 		b->up_wait_ns = UP_WAIT_NS;
 		b->trial_ns = b->last.time_ns + UP_WAIT_NS;
@@ -571,7 +575,7 @@ void budget_set_limit(struct budget *b, const struct recording_limit *limit)
 
 void budget_set_rate(struct budget *b, uint64_t rate_bytes)
 {
-	b->opts.rate_bytes = rate_bytes; /* what flows say of the one before is soon forgotten */
+	b->opts.rate_bytes = rate_bytes; /* flows soon forget the old rate */
 }
 
 const struct budget_plan *budget_plan(const struct budget *b)
@@ -591,7 +595,7 @@ struct recording_limit budget_limit_in_force(const struct budget *b)
 
 	if (b->plan.step != BUDGET_FULL)
 		is_one = b->verdict.is_of_one_cpu;
-	/* There may be another limit since. */
+	/* The limit may have changed since. */
 	if (is_one && b->limit.one_cpu > 0)
 		return (struct recording_limit){ .one_cpu = b->limit.one_cpu };
 	return (struct recording_limit){ .cpu_share = b->limit.cpu_share };

@@ -2,8 +2,8 @@
 /*
  * budget.h - how much of a process is recorded, so that probing it stays cheap enough.
  *
- * Pure: readings in, a plan out; nothing is attached or measured here (see governor.h). budget.c
- * explains the steps and when they are taken.
+ * Pure: from readings to a plan. Attaches and measures nothing (see governor.h). budget.c explains
+ * the steps and when they are taken.
  */
 #ifndef HT_BUDGET_BUDGET_H
 #define HT_BUDGET_BUDGET_H
@@ -14,7 +14,7 @@
 
 #include "profile/recording.h"
 
-/* What is given up. Metrics show the number. */
+/* What is given up; metrics show the number. */
 enum budget_step {
 	BUDGET_FULL, /* nothing */
 	BUDGET_COARSE, /* precision: fewer samples */
@@ -25,44 +25,44 @@ enum budget_step {
 /* One word each: "full", "coarse", "allocs", "off". */
 const char *budget_step_name(enum budget_step step);
 
-/* ns of one hit, as calibrated. */
+/* ns per hit, as calibrated. */
 struct budget_costs {
 	double emulated_ns;
 	double stepped_ns;
 	double return_ns; /* in addition to the entry's */
 };
 
-/* Of one process, counted up from anywhere. */
+/* Counters of one process, from any starting value. */
 struct budget_reading {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns; /* that all its threads used, probes included */
+	uint64_t cpu_ns; /* of all its threads, probes included */
 	uint64_t alloc_cnt, free_cnt, return_cnt; /* hits */
-	uint64_t stepped_cnt; /* of allocations and frees */
-	uint64_t sample_cnt; /* allocations that were kept */
-	uint64_t stack_ns; /* measured: the stacks of those */
+	uint64_t stepped_cnt; /* single-stepped hits on allocations and frees */
+	uint64_t sample_cnt; /* allocations kept */
+	uint64_t stack_ns; /* measured time for the stacks of these */
 };
 
 struct ht_hits;
-/* The counters of a reading. */
+/* Set the counters of a reading. */
 void budget_reading_set_hits(struct budget_reading *r, const struct ht_hits *hits);
-/* The difference of two readings; what the probes took of it. */
+/* The difference of two readings, and what probes took of it. */
 struct budget_reading budget_between(const struct budget_reading *from,
 				     const struct budget_reading *to);
 double budget_cost_ns(const struct budget_costs *costs, const struct budget_reading *diff);
 
 #define BUDGET_COARSE_CAP 3
-/* Sampling rate after `coarse` steps: 4 times coarser each, the first at least to 64 KiB. */
+/* Sampling rate after `coarse` steps: each is 4 times coarser, the first is at least 64 KiB. */
 uint64_t budget_rate_bytes(uint64_t rate_bytes, uint32_t coarse);
 
 #define BUDGET_NO_LIMIT ((struct recording_limit){ 0, 0 })
 bool budget_has_limit(const struct recording_limit *limit);
-/* What the probes may take of so much CPU time and time; infinite without a limit. */
+/* What probes may take of this CPU and wall time; infinite without a limit. */
 double budget_allowed_ns(const struct recording_limit *limit, double cpu_ns, double wall_ns);
 
 struct budget_options {
 	struct recording_limit limit;
 	uint64_t rate_bytes;
-	const struct budget_costs *costs; /* kept by reference: they may become better known */
+	const struct budget_costs *costs; /* referenced, because they may become better known */
 };
 
 struct budget_plan {
@@ -71,17 +71,17 @@ struct budget_plan {
 	bool is_trial; /* BUDGET_ALLOCS for a moment, to see whether BUDGET_OFF is still needed */
 };
 
-/* What something costs: as shares of the CPU time of the process, and of one CPU. */
+/* A cost as shares of the process's CPU time, and of one CPU. */
 struct budget_price {
 	double cpu_share, one_cpu;
 };
 
 /* Why the last step was taken. */
 struct budget_verdict {
-	struct budget_price before; /* what was done until then */
-	struct budget_price full, allocs; /* what these would cost, measured or predicted */
-	struct recording_limit limit; /* that was in force */
-	bool is_of_one_cpu; /* it is limit.one_cpu that was, being more than the share */
+	struct budget_price before; /* of what was done before */
+	struct budget_price full, allocs; /* of these steps, measured or predicted */
+	struct recording_limit limit; /* the limits in force */
+	bool is_of_one_cpu; /* limit.one_cpu applied, being more than the share */
 	bool is_kill;
 	uint64_t retry_ns; /* BUDGET_OFF: time until the next trial */
 };
@@ -96,44 +96,43 @@ int budget_new(const struct budget_options *opts, const struct budget_reading *s
 void budget_free(struct budget *b);
 
 /*
- * To be called about every BUDGET_INTERVAL_NS. factor (0 to 1] makes the limit smaller for a while: what
- * is left when the host has a limit of its own. true: the plan has changed, and is to be put into
- * effect at once.
+ * Call about every BUDGET_INTERVAL_NS. factor (0 to 1] reduces the limit for a while, when the host
+ * has a limit of its own. true: the plan has changed, and must take effect at once.
  */
 bool budget_update(struct budget *b, const struct budget_reading *now, double factor);
-/* The plan is in effect since this moment; what was hit until then counts, and decides nothing. */
+/* The plan took effect at `now`. Earlier hits count as cost, but decide nothing. */
 void budget_applied(struct budget *b, const struct budget_reading *now);
-/* What was hit since the last update counts: the last one. */
+/* Count the hits since the last update: this is the last one. */
 void budget_end(struct budget *b, const struct budget_reading *now);
 /*
- * While it is held, and everything is recorded, that stays so: what it costs is kept in bounds by somebody else, to
- * whom budget_limit() says them.
+ * While held, a process that is fully recorded stays so. Somebody else bounds its cost, by the
+ * limit of budget_limit().
  */
 void budget_hold(struct budget *b, bool is_held);
 const struct recording_limit *budget_limit(const struct budget *b);
-/* Another rate from now on, at step `full`; coarser steps are of it. */
+/* Change the rate of step `full`; coarser steps follow it. */
 void budget_set_rate(struct budget *b, uint64_t rate_bytes);
-/* Another limit from the next update on. Where there is room for it now, what was given up comes back. */
+/* Change the limit from the next update on. If it leaves room, what was given up comes back. */
 void budget_set_limit(struct budget *b, const struct recording_limit *limit);
 
 const struct budget_plan *budget_plan(const struct budget *b);
 const struct budget_verdict *budget_verdict(const struct budget *b);
-/* The one of the two limits that is in force, or was when the last step was taken; the other one is 0. */
+/* The one limit that applies, or that applied to the last step; the other member is 0. */
 struct recording_limit budget_limit_in_force(const struct budget *b);
-/* What probes took: over the last seconds, and since the start (NAN: there was no CPU time). */
+/* Cost of the probes: in the last seconds, and since the start (NAN: no CPU time). */
 struct budget_price budget_now(const struct budget *b);
 struct budget_price budget_overall(const struct budget *b);
-/* Since the first BUDGET_SETTLE_NS, in which the step that fits is found. NAN: there is nothing yet. */
+/* Cost since the first BUDGET_SETTLE_NS, in which the fitting step is found. NAN: nothing yet. */
 #define BUDGET_SETTLE_NS 4000000000ULL
 struct budget_price budget_settled(const struct budget *b);
-/* What recording everything would take at the present rate of allocations; NAN: it is what is done. */
+/* Cost of recording everything at the present rate of allocations; NAN: everything is recorded. */
 struct budget_price budget_full(const struct budget *b);
 #define BUDGET_PRICE_UNKNOWN ((struct budget_price){ NAN, NAN })
 
 /*
- * The host's limit, next value of the factor: all limits shrink by what is too much at once, and
- * grow again slowly. To be called once a second, with the cost and the CPU time of that second: steps that
- * were taken meanwhile must show in it. max_share 0: no limit.
+ * Next value of the factor, for the host's limit: all limits shrink by what is too much at once,
+ * and grow again slowly. Call once a second with the cost and CPU time of that second, so that
+ * steps taken in it show. max_share 0: no limit.
  */
 double budget_host_factor(double factor, double cost_ns, double host_cpu_ns, double max_share);
 

@@ -2,9 +2,10 @@
 /*
  * budget_unit.c - see governor_priv.h.
  *
- * Frees are given up and seen again so that no sample is ever counted as outstanding whose free may have
- * gone unseen: on the way down allocations go into the sums only (in BPF), then the free probes go, then
- * what is outstanding is dropped; on the way up the free probes come first.
+ * Frees are given up and seen again in such an order that a sample whose free may have gone unseen
+ * is never counted as in use. On the way down, allocations first go into the sums only (in BPF),
+ * then the free probes go, then live samples are dropped. On the way up, the free probes come
+ * first.
  */
 #include "budget/governor_priv.h"
 
@@ -28,7 +29,7 @@ int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched
 	u->pid = pid;
 	u->kept = is_watched ? PROBES_ALL : PROBES_NONE;
 	u->has_inuse = is_watched;
-	/* The CPU time and the hits of a process are counted from there. */
+	/* CPU time and hits of a process are counted from then on. */
 	u->now.time_ns = tracker_followed_ns(policy->tracker, pid);
 	u->watched_since_ns = is_watched ? u->now.time_ns : 0;
 	u->was_always_watched = is_watched;
@@ -60,7 +61,7 @@ int budget_unit_renew(struct budget_unit *u)
 	budget_free(u->budget);
 	u->budget = fresh;
 	u->begin = u->now;
-	u->inuse_ns = 0; /* of an image that is over */
+	u->inuse_ns = 0; /* belonged to the old image */
 	u->watched_ns = 0;
 	u->watched_since_ns = u->watched_since_ns ? u->now.time_ns : 0;
 	u->was_always_watched = u->watched_since_ns;
@@ -77,7 +78,7 @@ pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i)
 	return u->pid ? u->pid : tracker_running_at(u->policy->tracker, i);
 }
 
-/* Of all processes that run; those that have ended count on. */
+/* Sum over all running processes; the time of ended ones stays in it. */
 static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
 {
 	uint64_t sum = 0, ns;
@@ -87,7 +88,7 @@ static int read_cpu(struct budget_unit *u, uint64_t *ret_ns)
 	for (size_t i = 0; i < budget_unit_pid_cnt(u); i++)
 		if (!tracker_read_cpu(u->policy->tracker, budget_unit_pid_at(u, i), &ns))
 			sum += ns;
-	/* A process that has ended takes its time out of the sum: it stays in what is counted. */
+	/* An ended process takes its time out of the sum; add that to ended_cpu_ns. */
 	if (sum + u->ended_cpu_ns < u->now.cpu_ns)
 		u->ended_cpu_ns = u->now.cpu_ns - sum;
 	*ret_ns = sum + u->ended_cpu_ns;
@@ -142,14 +143,14 @@ static int drop_live(struct budget_unit *u)
 	return err;
 }
 
-/* Leave in what `kept` says. */
+/* Attach and detach so that the probes of `kept` are in. */
 static int saved_probes(struct budget_unit *u, enum probes_kept kept)
 {
 	bool is_watched;
 	uint64_t now;
 	int err;
 
-	/* A probe that is still in when the next one comes would see the same hits. */
+	/* An old probe that is still in when the new one comes would see the same hits. */
 	if (kept < u->kept)
 		tracker_await_out(u->policy->tracker, u->gone_ticket);
 	u->kept = kept;

@@ -2,8 +2,8 @@
 /*
  * governor.c - see governor.h.
  *
- * Here are the steps: who has a budget, the looks at what it was used for, and what each step asks of the
- * probes. How probes go and come is in budget_unit.c.
+ * This file has the steps: which processes have a budget, the looks at its use, and what each step
+ * asks of the probes. budget_unit.c detaches and attaches them.
  */
 #include "budget/governor.h"
 
@@ -25,21 +25,22 @@
 
 #define QUIET_NS NS_PER_S
 #define MEASURED_CNT 4
-/* Where processes come and go, nearly each of them may need its step. */
+/* When many processes come and go, nearly each may need its step. */
 #define LOG_BURST 60
 #define LOG_EVERY_NS (2 * NS_PER_S)
-/* A tap stops its process for up to 0.2 s even where it fails. */
+/* A tap stops its process for up to 0.2 s even if it fails. */
 #define RETRY_NS NS_PER_S
 #define RETRY_MAX_NS (64 * NS_PER_S)
 
-/* Who has a budget. */
+/* A unit that has a budget. */
 struct governed {
 	struct budget_unit *unit;
-	uint32_t generation; /* of the image that the budget is for */
+	uint32_t generation; /* image that the budget is for */
 	bool is_ended;
-	uint64_t retry_ns; /* when what could not be put into effect is tried again; 0: it could */
-	uint64_t retry_after_ns; /* the last wait for that */
-	struct governor_history history; /* what was done */
+	/* Time of the next try to put the plan into effect; 0: it is in effect */
+	uint64_t retry_ns;
+	uint64_t retry_after_ns; /* last wait for that */
+	struct governor_history history; /* steps taken */
 };
 
 struct governor {
@@ -47,15 +48,15 @@ struct governor {
 	struct unit_policy policy;
 	VEC(struct governed) governed;
 	struct hmap idx; /* pid -> index in governed */
-	uint64_t due_ns; /* of the next look at all */
-	uint64_t host_ns; /* since when host_cost_ns is summed up */
+	uint64_t due_ns; /* time of the next look at all */
+	uint64_t host_ns; /* start of the sum host_cost_ns */
 	double host_cost_ns;
 	double host_factor, host_share;
 	bool is_paused, is_stopped, is_measured, is_auto_rate;
 	struct auto_rate rate;
 	unsigned int measured_cnt; /* up to MEASURED_CNT */
-	double measured_ns; /* the least of these */
-	struct log_limit log; /* of steps */
+	double measured_ns; /* minimum of these */
+	struct log_limit log; /* for steps */
 };
 
 struct recording_limit governor_limit(double percent, bool is_strict)
@@ -65,7 +66,7 @@ struct recording_limit governor_limit(double percent, bool is_strict)
 	return (struct recording_limit){ percent / 100, is_strict ? 0 : GOVERNOR_FLOOR };
 }
 
-/* The host's limit is kept by making those of the processes smaller. */
+/* The host's limit is kept by reducing the processes' limits. */
 static struct recording_limit unit_limit(const struct governor_options *opts)
 {
 	if (budget_has_limit(&opts->limit) || opts->max_host_share <= 0)
@@ -98,7 +99,7 @@ int governor_new(struct engine *e, struct tracker *t, const struct governor_opti
 	};
 	g->host_factor = 1;
 	hmap_init(&g->idx, sizeof(uint32_t));
-	/* The limit of what throws is set with the first one's. */
+	/* The limit of throwing functions is set with the first table's. */
 	for (uint32_t i = 1; i <= BUDGET_COARSE_CAP && !err; i++)
 		err = engine_set_rate(e, i, budget_rate_bytes(g->opts.rate_bytes, i), 0);
 	g->is_measured = engine_measure_hits(e, true) != 0;
@@ -176,7 +177,7 @@ static int apply_plan(struct budget_unit *u)
 	return budget_unit_leave_frees(u, PROBES_NONE, &change);
 }
 
-/* A process that has no processor cannot be tapped now; it can in a moment. */
+/* A process that does not get a CPU cannot be tapped now, but in a moment: retry. */
 static int apply(struct governor *g, struct governed *gd)
 {
 	int err = g->is_paused || g->is_stopped ? 0 : apply_plan(gd->unit);
@@ -209,7 +210,7 @@ static void log_step(struct governor *g, const struct governor_step *step)
 		g->opts.command, step->pid, text);
 }
 
-/* Applied, and what was hit until the probes were in or out counts. */
+/* Apply the plan; hits until the probes were in or out count as cost. */
 static int put_into_effect(struct governor *g, struct governed *gd)
 {
 	struct budget_unit *u = gd->unit;
@@ -265,7 +266,7 @@ static int retry(struct governor *g, struct governed *gd)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Another image: nothing is known of what it needs. */
+/* Another image, whose needs are not known. */
 static int renew(struct governor *g, struct governed *gd)
 {
 	const struct budget_plan from = *budget_plan(gd->unit->budget);
@@ -273,14 +274,14 @@ static int renew(struct governor *g, struct governed *gd)
 
 	gd->generation = tracker_generation(g->policy.tracker, gd->unit->pid);
 	if (from.step == BUDGET_FULL) {
-		gd->unit->inuse_ns = 0; /* of this one all is seen, from its first block on */
+		gd->unit->inuse_ns = 0; /* this image was seen from its first block on */
 		return 0;
 	}
 	err = budget_unit_renew(gd->unit);
 	return err ? err : put_into_effect(g, gd);
 }
 
-/* Not hit since the last look, which was not long ago: most processes, most of the time. */
+/* No hits since the last look, which was recent: most processes, most of the time. */
 static bool is_quiet(const struct budget_unit *u, const struct ht_hits *hits)
 {
 	return budget_plan(u->budget)->step == BUDGET_FULL && hits->alloc_cnt == u->now.alloc_cnt &&
@@ -311,7 +312,7 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 		return 0;
 	if (u->pid && tracker_generation(t, u->pid) != gd->generation)
 		return renew(g, gd);
-	/* Where only samples cost, fewer of them are all that can be given up. */
+	/* A tapped process costs only samples, so only fewer of them can be given up. */
 	budget_hold(u->budget, tracker_is_tapped(t, u->pid));
 	if (!budget_update(u->budget, &now, g->host_factor)) {
 		tracker_limit_tap(g->policy.tracker, u->pid, budget_limit(u->budget));
@@ -320,7 +321,7 @@ static int look_at(struct governor *g, struct governed *gd, double *cost_ns)
 	return take_step(g, gd, &from);
 }
 
-/* Processes come and go. */
+/* Add new processes, and remove ended ones. */
 static int match_governed(struct governor *g)
 {
 	const struct tracker *t = g->policy.tracker;
@@ -411,9 +412,9 @@ uint64_t governor_rate_bytes(const struct governor *g)
 }
 
 /*
- * Calibration is done with an empty program. What the real ones add is measured over the first hits that there
- * are. It is time of the clock: where a program had to wait for a processor in between, a hundred hits seem to
- * take many times of what they do. So the least of some measurements counts.
+ * Calibration uses an empty program. What the real programs add is measured over the first hits.
+ * This is wall time: if a program had to wait for a CPU meanwhile, a hundred hits seem to take many
+ * times as long. So the minimum of some measurements counts.
  */
 static void measure_programs(struct governor *g)
 {
@@ -475,7 +476,7 @@ int governor_pause(struct governor *g, bool pause)
 		change.rate_idx = budget_plan(gd->unit->budget)->coarse;
 		err = pause ? budget_unit_leave_frees(gd->unit, PROBES_NONE, &change) :
 			      apply(g, gd);
-		/* Who has ended, which is not told yet, is in nobody's way. */
+		/* A process that has ended unnoticed does no harm. */
 		if (!first_err && err != -ESRCH)
 			first_err = err;
 	}
@@ -499,7 +500,7 @@ void governor_end(struct governor *g)
 	vec_each(&g->governed, gd) {
 		struct budget_unit *u = gd->unit;
 
-		/* Of who has ended there is no more to be read. */
+		/* An ended process cannot be read any more. */
 		if (!gd->is_ended && !budget_unit_read(u, &u->now))
 			budget_end(u->budget, &u->now);
 	}

@@ -2,8 +2,8 @@
 /*
  * governor.h - keeps the followed processes within their overhead budget.
  *
- * Reads what the probes of each process cost, asks the controller (budget.h) what to give up, puts it into
- * effect, tells it to the user and keeps it for profiles and metrics. Called from the event loop.
+ * Reads the cost of each process's probes, asks the controller (budget.h) what to give up, does
+ * that, tells the user, and keeps it for profiles and metrics. Called from the event loop.
  */
 #ifndef HT_BUDGET_GOVERNOR_H
 #define HT_BUDGET_GOVERNOR_H
@@ -22,32 +22,32 @@ struct governor;
 struct profile;
 struct tracker;
 
-/* A recording is short, and a person sees what it costs; a daemon stays. */
+/* A recording is short, and its user sees the cost; a daemon stays. */
 #define GOVERNOR_RECORD_LIMIT ((struct recording_limit){ 0.25, 0.25 })
 #define GOVERNOR_SERVE_DEFAULT_PERCENT 5
-#define GOVERNOR_FLOOR 0.01 /* of one CPU, with a limit that somebody gives in percent */
+#define GOVERNOR_FLOOR 0.01 /* of one CPU, the least limit that a percentage gives */
 #define GOVERNOR_HOST_DEFAULT_PERCENT 2
 
 struct governor_options {
 	const char *command; /* for messages: "record", "serve" */
 	struct recording_limit limit; /* of each process */
-	double max_host_share; /* of the time of all CPUs, for all processes together; 0: no limit */
+	double max_host_share; /* of all CPUs, for all processes together; 0: no limit */
 	uint64_t rate_bytes; /* 0: auto_rate.h */
 	struct budget_costs costs;
-	bool keeps_ended; /* what is known of processes that have ended */
-	bool is_one; /* all processes of the tracker are one: they share their probes */
+	bool keeps_ended; /* keep the data of ended processes */
+	bool is_one; /* all processes of the tracker are one unit: they share their probes */
 };
 
 /* is_strict: without GOVERNOR_FLOOR. 0 percent: no limit. */
 struct recording_limit governor_limit(double percent, bool is_strict);
 
-/* Makes the sampling tables of the engine from number 1 on, with no limit for what throws yet. */
+/* Also makes the engine's sampling tables from number 1 on, still without a limit for throwing functions. */
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
 		 struct governor **ret);
 /* Waits for probes that are on their way out. */
 void governor_free(struct governor *g);
 
-/* Other limits from now on, as in governor_options. */
+/* Change the limits, as in governor_options. */
 void governor_set_limits(struct governor *g, const struct recording_limit *limit,
 			 double max_host_share);
 
@@ -55,31 +55,31 @@ void governor_set_limits(struct governor *g, const struct recording_limit *limit
 int governor_work(struct governor *g);
 int governor_wait_ms(const struct governor *g);
 
-/* Take every probe out, and put none in until it is called with false. */
+/* Detach all probes, and attach none until called with false. */
 int governor_pause(struct governor *g, bool pause);
 bool governor_is_paused(const struct governor *g);
-/* No steps any more: the tracker is about to stop. What is known stays. */
+/* Take no more steps: the tracker is about to stop. The data stays. */
 void governor_stop(struct governor *g);
-/* The tracker has stopped: what its probes took until they were out counts, too. */
+/* The tracker has stopped: count what its probes took until they were out. */
 void governor_end(struct governor *g);
 
 /* -ENOENT: not followed. With is_one every pid is the same. */
 int governor_view(const struct governor *g, pid_t pid, struct governor_view *ret);
-/* One sample per so many bytes, on the average of the time so far; what a coarser step made of it left aside. */
+/* Average bytes per sample so far, disregarding coarser steps. */
 uint64_t governor_rate_bytes(const struct governor *g);
-/* Share of the time of all CPUs that all probes take. */
+/* Share of the time of all CPUs that probes take. */
 double governor_host_share(const struct governor *g);
 
-/* Comments on the budget, the steps and what they mean for the values. pid 0: of all processes. */
+/* Add comments on the budget, the steps and their effect on values. pid 0: for all processes. */
 int governor_comment(const struct governor *g, pid_t pid, struct profile *p);
 
 void governor_take_record(const struct governor *g, pid_t pid, struct governor_record *ret);
 int governor_comment_record(const struct governor_record *r, struct profile *p);
 
 /*
- * The same as fields: overhead, full, limit, inuse, inuse_since_ns, watched_ns (after
- * duration_ns was set). epoch_off_ns: from CLOCK_MONOTONIC to ns since the epoch. pid 0: of all processes;
- * where in-use is known of some of them only it is called known and is_lossy is set.
+ * The same as fields: overhead, full, limit, inuse, inuse_since_ns, watched_ns (set duration_ns
+ * before). epoch_off_ns: from CLOCK_MONOTONIC to ns since the epoch. pid 0: for all processes; if
+ * in-use is known of some of them only, it is called known, and is_lossy is set.
  */
 void governor_fill_recording(const struct governor *g, pid_t pid, int64_t epoch_off_ns,
 			     struct recording *r);

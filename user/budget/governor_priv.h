@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* governor_priv.h - what governor.c is made of: budgets of processes, their sum, and what is said of it. */
+/* governor_priv.h - parts of governor.c: budgets of processes, their sum, and texts on them. */
 #ifndef HT_BUDGET_GOVERNOR_PRIV_H
 #define HT_BUDGET_GOVERNOR_PRIV_H
 
@@ -20,11 +20,11 @@ struct profile;
 struct tracker;
 
 /*
- * budget_unit.c: what one budget is given to: a process, or all processes of the tracker when they share
- * their probes. What its probes cost, how it is sampled, and which of its probes are in.
+ * budget_unit.c: the unit that has a budget: a process, or all processes of the tracker when they
+ * share their probes. It has the cost of the probes, the sampling, and which probes are in.
  */
 
-/* What all units have in common. */
+/* Common to all units. */
 struct unit_policy {
 	struct engine *engine;
 	struct tracker *tracker;
@@ -33,64 +33,63 @@ struct unit_policy {
 
 struct budget_unit {
 	const struct unit_policy *policy;
-	pid_t pid; /* 0: all */
-	uint64_t ended_cpu_ns; /* of all: of processes that have ended */
+	pid_t pid; /* 0: all processes */
+	uint64_t ended_cpu_ns; /* if all: CPU time of ended processes */
 	struct budget *budget;
-	struct budget_reading begin, now; /* since when the budget counts, and as last read */
+	struct budget_reading begin, now; /* start of the budget, and the last reading */
 	enum probes_kept kept;
-	uint64_t gone_ticket; /* of the probes that went last: see tracker_keep_probes() */
+	uint64_t gone_ticket; /* ticket of the last detaching: see tracker_keep_probes() */
 	bool has_inuse; /* frees are seen */
-	uint64_t inuse_ns; /* since when; 0: since it is followed */
-	uint64_t watched_ns; /* for how long allocations were seen, until they were not */
-	uint64_t watched_since_ns; /* and since when they are again; 0: they are not */
+	uint64_t inuse_ns; /* ... since then; 0: since it is followed */
+	uint64_t watched_ns; /* time in which allocations were seen, without the present one */
+	uint64_t watched_since_ns; /* start of the present one; 0: they are not seen */
 	bool was_always_watched;
 };
 
-/* With a first reading, and a budget that counts from when the process was followed. policy must outlive it.
- * is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
+/* Make a unit with a first reading; its budget counts since the process is followed. policy must
+ * outlive it. is_watched: its probes are in. -ENOMEM, or why it cannot be read: it has ended. */
 int budget_unit_new(const struct unit_policy *policy, pid_t pid, bool is_watched,
 		    struct budget_unit **ret);
 /* NULL is fine. */
 void budget_unit_free(struct budget_unit *u);
-/* Another image: its budget counts from the last reading on, as if nothing were known of it. -ENOMEM. */
+/* Another image: start a new budget at the last reading, with no knowledge of the old image. -ENOMEM. */
 int budget_unit_renew(struct budget_unit *u);
 
-/* Its processes that run. */
+/* Its running processes. */
 size_t budget_unit_pid_cnt(const struct budget_unit *u);
 pid_t budget_unit_pid_at(const struct budget_unit *u, size_t i);
 
-/* A reading of this moment; u->now is set by the caller. */
+/* Read now. The caller sets u->now. */
 int budget_unit_read(struct budget_unit *u, struct budget_reading *ret);
-/* With hits that were just read. */
+/* The same, with hits that were just read. */
 int budget_unit_read_clocks(struct budget_unit *u, const struct ht_hits *hits,
 			    struct budget_reading *ret);
-/* What its probes took of the difference of two readings: not more than all of its CPU time. */
+/* Cost of its probes between two readings; at most its CPU time. */
 double budget_unit_cost_ns(const struct budget_unit *u, const struct budget_reading *diff);
 
-/* How it is sampled from now on. Who has ended is no error. */
+/* Change how it is sampled. An ended process is no error. */
 int budget_unit_change(const struct budget_unit *u, const struct engine_change *change);
-/* Everything that is allocated from now on is seen to its end: sets change->is_alloc_only too. */
+/* See every block that is allocated from now on until it is freed. Also sets change->is_alloc_only. */
 int budget_unit_see_frees(struct budget_unit *u, struct engine_change *change);
-/* Frees are not seen any more: what is outstanding is dropped. Those probes stay that `kept` says, the
- * others go while nobody waits. */
+/* Stop seeing frees, and drop its live samples. Probes of `kept` stay; the others are detached without waiting. */
 int budget_unit_leave_frees(struct budget_unit *u, enum probes_kept kept,
 			    const struct engine_change *change);
-/* For how long allocations were seen so far. */
+/* Time in which allocations were seen so far. */
 uint64_t budget_unit_watched_ns(const struct budget_unit *u);
 
 /*
- * governor_tally.c: what the budgets of several processes say of a recording of them all.
+ * governor_tally.c: sums up the budgets of several processes, for a recording of them all.
  */
 
-struct governor_tally { /* zeros: nobody yet */
-	size_t cnt, unknown_cnt; /* of these in-use is not known */
+struct governor_tally { /* zeros: no process yet */
+	size_t cnt, unknown_cnt; /* number with unknown in-use */
 	double cost_ns, cpu_ns;
 	bool is_cost_unknown;
-	double overhead_one_cpu; /* of the last one */
-	double full_share, full_one_cpu; /* the largest share, and of whom that is; 0: of nobody */
-	struct recording_limit limit; /* each one's, if they are not of one kind both */
-	uint64_t inuse_ns; /* the latest; 0: of all of them everything */
-	uint64_t watched_ns; /* the least */
+	double overhead_one_cpu; /* of the last process */
+	double full_share, full_one_cpu; /* of the process with the largest share; 0: of none */
+	struct recording_limit limit; /* the largest; both members set: their kinds differ */
+	uint64_t inuse_ns; /* the latest; 0: in-use is complete for all */
+	uint64_t watched_ns; /* the shortest */
 	bool was_not_always_watched;
 };
 
@@ -102,18 +101,17 @@ void governor_tally_fill(const struct governor_tally *t, int64_t epoch_off_ns, s
  * governor_text.c: what the governor did, in words: for the log, and as comments of a profile.
  */
 
-/* Is something given up? */
+/* Does the step give something up? */
 bool governor_step_is_down(const struct governor_step *step);
 void governor_history_add(struct governor_history *h, const struct governor_step *step);
 
 #define GOVERNOR_TEXT_CAP 512
-/* "after 2.1 s: stopped watching frees (...): in-use is unknown". has_advice: and by what it is known.
- * Returns buf. */
+/* "after 2.1 s: stopped watching frees (...): in-use is unknown". has_advice: also say how to know
+ * it. Returns buf. */
 char *governor_step_words(const struct governor_step *step, bool has_advice, char *buf,
 			  size_t buf_bytes);
 
-/* What a process cost, and the steps. pid 0: all that the profile
- * is of. */
+/* Comment on the cost of a process, and on its steps. pid 0: of all that the profile covers. */
 int governor_comment_unit(struct profile *p, pid_t pid, const struct governor_record *r);
 
 #endif

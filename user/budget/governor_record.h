@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* governor_record.h - what is known of the budget of one process: at present, over all, and the steps that were taken. */
+/* governor_record.h - the budget of one process: its present state, its totals, and the steps taken. */
 #ifndef HT_BUDGET_GOVERNOR_RECORD_H
 #define HT_BUDGET_GOVERNOR_RECORD_H
 
@@ -12,11 +12,11 @@
 #include "profile/recording.h"
 
 struct governor_step {
-	pid_t pid; /* of all, the first one's */
+	pid_t pid; /* with several processes, the first one's */
 	bool follows_children; /* of a recording with --follow */
 	uint64_t after_ns; /* since the process is followed */
-	struct budget_plan from, plan; /* until then, and from here on */
-	uint64_t rate_bytes, base_rate_bytes; /* from here on, and of BUDGET_FULL */
+	struct budget_plan from, plan; /* before, and from here on */
+	uint64_t rate_bytes, base_rate_bytes; /* from here on, and that of BUDGET_FULL */
 	struct budget_verdict verdict;
 };
 
@@ -25,28 +25,27 @@ struct governor_step {
 struct governor_history {
 	struct governor_step step[GOVERNOR_HISTORY_CAP];
 	size_t cnt; /* in `step` */
-	size_t step_cnt; /* at all */
+	size_t step_cnt; /* in all */
 };
 
 struct governor_view {
 	enum budget_step step;
-	struct budget_price now; /* what probes take, over the last seconds */
+	struct budget_price now; /* cost of probes in the last seconds */
 	struct budget_price overall; /* since it is followed; NAN: not known */
 	struct budget_price settled; /* since the first 4 s; NAN: not known */
-	double cpu_ns; /* that it has used since it is followed */
-	struct budget_price
-		full; /* what recording everything would; NAN: that is what is done, or unknown */
+	double cpu_ns; /* used since it is followed */
+	struct budget_price full; /* cost of recording everything; NAN: this is done, or unknown */
 	struct recording_limit limit; /* in force: one of the two is 0 */
 	uint64_t rate_bytes;
 	size_t step_cnt; /* taken so far */
-	uint64_t inuse_ns; /* in-use is of blocks allocated since then; 0: since it is followed */
+	uint64_t inuse_ns; /* in-use counts blocks allocated since then; 0: since it is followed */
 	bool has_inuse; /* frees are seen now */
-	uint64_t watched_ns; /* for how long allocations were seen */
+	uint64_t watched_ns; /* time in which allocations were seen */
 	bool was_always_watched;
 };
 
-/* What the comments of a profile say of one process, for a profile that is made after it has ended, or has become
- * another program. */
+/* What a profile's comments say of one process, for a profile that is made after it has ended, or
+ * executed another program. */
 struct governor_record {
 	bool is_known;
 	struct governor_view view;

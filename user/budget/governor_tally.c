@@ -14,7 +14,8 @@ void governor_tally_add(struct governor_tally *t, const struct governor_view *v)
 		t->cost_ns += v->overall.cpu_share * v->cpu_ns;
 	t->overhead_one_cpu = v->overall.one_cpu;
 	t->cpu_ns += v->cpu_ns;
-	/* The limit is one of each process, so that the dearest one says which would do. */
+	/* The limit is one for each process, so the most expensive one tells which limit would
+	 * do. */
 	if (v->full.cpu_share > t->full_share) {
 		t->full_share = v->full.cpu_share;
 		t->full_one_cpu = v->full.one_cpu;

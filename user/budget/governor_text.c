@@ -28,7 +28,7 @@ void governor_history_add(struct governor_history *h, const struct governor_step
 	h->step[h->cnt++] = *step;
 }
 
-/* "costs 53 % of its CPU time, the limit is 25 %": by the limit that was in force. */
+/* "costs 53 % of its CPU time, the limit is 25 %", in the unit of the limit in force. */
 static void price_words(const struct budget_verdict *v, const struct budget_price *price, char *buf,
 			size_t buf_bytes)
 {
@@ -47,7 +47,7 @@ static void price_words(const struct budget_verdict *v, const struct budget_pric
 			 100 * v->limit.cpu_share);
 }
 
-/* Why something is given up: what costs too much. */
+/* Say why something is given up: what costs too much. */
 static void reason_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
 	const struct budget_verdict *v = &s->verdict;
@@ -102,7 +102,7 @@ static void up_words(const struct governor_step *s, char *buf, size_t buf_bytes)
 			 format_bytes((double)s->rate_bytes, rate, sizeof(rate)));
 }
 
-/* With what everything is seen. */
+/* Say by which options everything would be seen. */
 static void add_advice(const struct governor_step *s, char *buf, size_t buf_bytes)
 {
 	const struct recording r = { .pid = s->pid,
@@ -144,7 +144,7 @@ static const char *who(pid_t pid, char *buf, size_t buf_bytes)
 	return buf;
 }
 
-/* "6 % of one CPU" beside a limit of that, else "9 % of its CPU time". */
+/* "6 % of one CPU" if the limit is one of that, else "9 % of its CPU time". */
 static char *cost_words(const struct budget_price *price, bool is_of_one_cpu, char *buf,
 			size_t buf_bytes)
 {
@@ -167,7 +167,7 @@ static int comment_cost(struct profile *p, const char *name, const struct govern
 	if (!isnan(v->overall.cpu_share) && is_of_one_cpu)
 		snprintf(one_cpu, sizeof(one_cpu), ", %.32s",
 			 cost_words(&v->overall, true, words, sizeof(words)));
-	/* It was more at first, which is what it was found out by. */
+	/* It was more at first, which is how that was found out. */
 	if (v->step_cnt && !isnan(v->settled.cpu_share))
 		snprintf(settled, sizeof(settled), ", %.32s after the first %.0f s",
 			 cost_words(&v->settled, is_of_one_cpu, words, sizeof(words)),

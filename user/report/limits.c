@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - see limits.h. What growth is, and when it counts: profile/growth.c. */
+/* limits.c - see limits.h. For the definition of growth, and when it counts: profile/growth.c. */
 #include "report/limits.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "report/report_places.h"
 #include "report/report_rows.h"
 
-/* A rate is asked for that would tell in 4 of 5 recordings. */
+/* The advised rate would tell in 4 of 5 recordings. */
 #define FINER_SURE 1.85
-/* Below, recording everything is no dearer. */
+/* Below this rate, recording everything costs no more. */
 #define RATE_LEAST 64
 #define NAME_COLUMNS 200
 
@@ -50,7 +50,7 @@ static int open_rows(const struct limits *l, enum report_by by, struct report_op
 	return report_open(l->p, o, ret);
 }
 
-/* What is named goes into texts of one line. */
+/* Add a named row. The name goes into texts of one line. */
 static int add_row(struct limit_result *res, const char *name, double value, double low,
 		   double high)
 {
@@ -90,7 +90,7 @@ static const char *name_place(const struct report *r, const struct report_row *r
 	return report_fit_named(&place->own, NAME_COLUMNS, buf);
 }
 
-/* In-use is not known, and what would make it known. */
+/* Say that in-use is not known, and what would make it known. */
 static void say_unknown(const struct profile *p, struct limit_result *res)
 {
 	char why[RECORDING_TEXT_BUF] = "", comm[32];
@@ -110,7 +110,7 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 			why);
 }
 
-/* Does it go on? false: the result is that it is not known. */
+/* true: in-use is known, go on. false: the result is unknown, and why is set. */
 static bool check_inuse(const struct report *r, struct limit_result *res)
 {
 	if (r->is_unknown) {
@@ -124,13 +124,13 @@ static bool check_inuse(const struct report *r, struct limit_result *res)
 	return true;
 }
 
-/* Frees were not watched from the beginning: what was allocated before is in no sum. */
+/* Were frees not watched from the beginning? Then no sum has what was allocated before. */
 static bool is_since(const struct report *r)
 {
 	return r->p->recording.is_known && r->p->recording.inuse == RECORDING_INUSE_SINCE;
 }
 
-/* On which side of the limit. What was lost may be what is more, so a lossy profile keeps no limit. */
+/* Compare the interval with the limit. A lossy profile keeps no limit, because what was lost may be the excess. */
 static void decide(const struct report *r, struct limit_result *res)
 {
 	bool is_late = res->kind != LIMIT_GROWTH && is_since(r);
@@ -151,7 +151,7 @@ static void decide(const struct report *r, struct limit_result *res)
 	}
 }
 
-/* The error falls with the root of the rate. */
+/* The error falls with the square root of the rate. */
 static void advise_rate(const struct report *r, struct limit_result *res)
 {
 	double gap = fabs(res->value - res->limit);
@@ -165,7 +165,7 @@ static void advise_rate(const struct report *r, struct limit_result *res)
 
 /* ---- growth ---- */
 
-/* Of the rows those whose old blocks stay. */
+/* Add the rows whose old blocks stay. */
 static void add_staying(const struct report *r, struct growth_sums *staying)
 {
 	const struct report_row *row;
@@ -175,7 +175,7 @@ static void add_staying(const struct report *r, struct growth_sums *staying)
 			growth_merge(staying, &row->growth);
 }
 
-/* Those that grow for sure; where none does by itself, those that seem to grow most. */
+/* Add rows that grow for sure; if there are none, those that seem to grow most. */
 static int add_growing_rows(const struct limits *l, const struct report *r,
 			    struct limit_result *res)
 {
@@ -260,7 +260,7 @@ out:
 	return err;
 }
 
-/* ---- what is held ---- */
+/* ---- in use ---- */
 
 static void take_estimate(const struct limits *l, const struct report *r,
 			  const struct report_row *row, struct limit_result *res)
@@ -268,11 +268,11 @@ static void take_estimate(const struct limits *l, const struct report *r,
 	struct estimate e = row->estimate;
 
 	e.rate_bytes =
-		fmax(e.rate_bytes, (double)r->rate_bytes); /* what was not seen weighs as much */
+		fmax(e.rate_bytes, (double)r->rate_bytes); /* an unseen block weighs as much */
 	res->value = (double)row->value;
 	if (r->has_interval && !isnan(e.bytes_variance)) {
 		estimate_interval_at(&e, l->opts.tail, &res->low, &res->high);
-		/* Only blocks that are always kept were seen: smaller ones may be there. */
+		/* Only blocks that are always kept were seen; there may be smaller ones. */
 		if (r->rate_bytes > 1 && e.bytes > 0 && e.bytes_variance <= 0)
 			res->high += -log(2 * l->opts.tail) * e.rate_bytes;
 	} else if (r->rate_bytes == 1) {
@@ -323,7 +323,7 @@ static int judge_inuse(struct limits *l)
 	return err;
 }
 
-/* Tasks that have ended and hold something. */
+/* Judge what ended tasks still hold. */
 static int judge_exited(struct limits *l)
 {
 	struct limit_result *res = add_result(l, LIMIT_EXITED);
@@ -358,8 +358,9 @@ out:
 /* ---- more than before ---- */
 
 /*
- * value is after - before. The limit is a part q of before, or so many bytes: after - (1 + q) before against 0, or
- * after - before against the bytes. The interval is that of report_diff.c, with this confidence.
+ * value is after - before. The limit is a part q of before, or a number of bytes: compare after -
+ * (1 + q) before with 0, or after - before with the bytes. The interval is that of report_diff.c,
+ * with this confidence.
  */
 static void compare_totals(const struct limits *l, const struct diff *d, struct limit_result *res)
 {
@@ -405,7 +406,7 @@ static int judge_more(struct limits *l, const struct profile *before)
 	if (l->opts.more_is_share)
 		res->limit = NAN;
 	err = diff_open(before, l->opts.before_name, l->p, "this recording", &o, &d, &why);
-	if (err == -EINVAL) { /* why says it */
+	if (err == -EINVAL) { /* why has the reason */
 		err = 0;
 		if (d.side[1].r && d.side[1].r->is_unknown)
 			say_unknown(l->p, res);
@@ -470,7 +471,7 @@ int limits_judge(const struct profile *p, const struct profile *before,
 		err = judge_exited(ret);
 	for (size_t i = 0; i < ret->cnt; i++) {
 		choose_rows(ret, &ret->results[i]);
-		make_printable(ret->results[i].why); /* names of others are in it */
+		make_printable(ret->results[i].why); /* it contains others' names */
 	}
 	ret->verdict = sum_up(ret);
 	return err;

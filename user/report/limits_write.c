@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * limits_write.c - limits and what became of them: for people, as JSON, and as JUnit's XML, which what runs tests reads.
+ * limits_write.c - writes limits and their verdicts: as text for people, as JSON, and as JUnit's
+ * XML for test runners.
  *
- * JSON has the keys of report_json.c where it says the same: what is not known is null. In JUnit a limit is a test; a
- * broken one has failed, and of one that is not known it is an error, since nothing was found out.
+ * JSON uses the keys of report_json.c for the same things; unknown values are null. In JUnit a
+ * limit is a test. A broken limit is a failure; an unknown one is an error, since nothing was found
+ * out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +81,7 @@ static uint64_t seconds_of(const struct limits *l)
 	return ns > 0 ? (uint64_t)ns / 1000000000 : 0;
 }
 
-/* What would tell, as a sentence; "" when nothing does, or nothing is to be told. */
+/* A sentence on what would tell; "" if nothing would, or if no advice is needed. */
 static void format_advice(const struct limits *l, const struct limit_result *res,
 			  char buf[SENTENCE_BUF])
 {

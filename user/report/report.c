@@ -8,14 +8,14 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-/* A table of its own. */
+/* Write a table by growth or by temporary blocks. */
 static int write_ranked(const struct profile *p, const struct report_options *opts, FILE *out)
 {
 	struct report_options all = *opts;
 	struct report *r;
 	int err;
 
-	all.row_cap = 0; /* they are folded when they have been compared */
+	all.row_cap = 0; /* rows are folded after comparing */
 	all.lines = 0;
 	err = report_open(p, &all, &r);
 	if (err)
@@ -63,7 +63,7 @@ static int write_once(const struct profile *p, const struct report_options *opts
 	return err;
 }
 
-/* How many rows a tree has for its cap is known when it is made: fewer until they fit. */
+/* The number of rows that a cap gives a tree is known only once it is made: reduce the cap until it fits. */
 static int write_fitting(const struct profile *p, const struct report_options *opts, FILE *out)
 {
 	struct report_options o = *opts;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_classes.c - the rows of a report by age, by lifetime and by size: what is in use by how long it has been,
- * and what was allocated by how long it lived, or how large it was.
+ * report_classes.c - the rows of a report by age, lifetime and size: what is in use by its age, and
+ * what was allocated by its lifetime or size.
  *
- * Each sample is divided among the classes of its blocks. Its value is whole bytes and the parts are not, so what is
- * rounded is the sum up to each class: the rows add up to the total to the byte.
+ * Each sample is divided among the classes of its blocks. Its value is in whole bytes, the parts
+ * are not. So the running sum up to each class is rounded, and the rows add up to the total to the
+ * byte.
  *
- * What is not freed has no lifetime: it has lived at least its age, and may live on. It is a row of its own, so that
- * nobody takes the lifetimes of those that are freed for those of all.
+ * Blocks that are not freed have no lifetime: they have lived at least their age, and may live on.
+ * They are a row of their own, so that nobody takes the lifetimes of freed blocks for those of all
+ * blocks.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,10 +22,10 @@
 #define CLASS_CNT (HT_BIN_CNT + 2)
 _Static_assert(AGE_CLASS_CNT <= HT_BIN_CNT, "ages and bins have room in one table");
 
-/* A sample that is being divided. */
+/* A sample while it is divided. */
 struct division {
 	struct report_row whole;
-	struct estimate sum; /* of the parts so far; of them, what rows were given: */
+	struct estimate sum; /* of the parts so far; given to rows so far: */
 	int64_t bytes, objects;
 };
 
@@ -35,7 +37,7 @@ static struct division divide(const struct report *r, const struct profile_sampl
 	return d;
 }
 
-/* Whole numbers up to the value of the sample; a file may say anything of its parts. */
+/* Round, up to the value of the sample: a file may have any values as parts. */
 static int64_t rounded(double sum, int64_t whole)
 {
 	return sum < (double)whole ? llround(sum) : whole;
@@ -61,7 +63,7 @@ static void give_part(struct division *d, struct report_row *row, const struct e
 	     rounded(d->sum.objects + part->objects, d->whole.objects));
 }
 
-/* What is left. */
+/* Give what remains. */
 static void give_rest(struct division *d, struct report_row *row)
 {
 	struct estimate rest = d->whole.estimate;
@@ -95,14 +97,14 @@ static void divide_by_age(const struct report *r, const struct profile_sample *s
 	give_rest(&d, &rows[NOT_KNOWN]);
 }
 
-/* What was freed at a time that is not known. */
+/* Give what was freed at an unknown time. */
 static void give_freed(struct division *d, const struct profile_sample *s, struct report_row *row)
 {
 	struct estimate part = { .bytes = fmax(0, s->freed_bytes - d->sum.bytes),
 				 .objects = fmax(0, s->freed_objects - d->sum.objects),
 				 .bytes_variance = NAN };
 
-	/* less is what rounding leaves */
+	/* less is left by rounding */
 	if (part.bytes >= 1 || part.objects >= 1)
 		give_part(d, row, &part);
 }
@@ -126,7 +128,7 @@ static void divide_by_bin(const struct report *r, const struct profile_sample *s
 	}
 	if (!is_by_size)
 		give_freed(&d, s, &rows[NOT_KNOWN]);
-	/* frees that went unseen before that time are no lives that go on */
+	/* frees before that time were not seen, so a missing free is no life that goes on */
 	give_rest(&d, &rows[is_by_size || is_since ? NOT_KNOWN : NOT_FREED]);
 }
 
@@ -141,7 +143,7 @@ static const char *class_name(const struct report *r, uint32_t c, char buf[AGE_N
 	return r->opts->by == REPORT_BY_AGE ? age_class_name(c, buf) : bin_name(c, buf);
 }
 
-/* The oldest first; else as they are. */
+/* By age: oldest first; else in class order. */
 static int push_rows(struct report *r, struct report_row *rows)
 {
 	char name[AGE_NAME_BUF];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_collapsed.c - "root;caller;leaf value" a line, what flame graph programs read.
+ * report_collapsed.c - lines "root;caller;leaf value", the format of flame graph programs.
  *
- * By thread, module or label the stack stands on a frame of that name, by scope on one frame for
- * each name of its path, by instance on one more for the task. The format has no escapes: a
- * semicolon in a name becomes ':', a line break a space. Values of 0 and below have no width in
- * a flame graph and are left out.
+ * By thread, module or label, the stack begins with a frame of that name; by scope, with one frame
+ * for each name of its path; by instance, with one more for the task. The format has no escapes: a
+ * semicolon in a name becomes ':', a line break a space. Values of 0 and below have no width in a
+ * flame graph and are left out.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static void put_task(const struct report *r, const struct profile_sample *s, FIL
 	}
 }
 
-/* What the stack stands on; false: nothing. */
+/* Write the frames at the stack's bottom; false: none. */
 static bool put_base(const struct report *r, const struct profile_sample *s, FILE *out)
 {
 	char buf[REPORT_NAME_BUF];

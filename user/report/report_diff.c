@@ -2,15 +2,17 @@
 /*
  * report_diff.c - see report_diff.h.
  *
- * The interval of a difference a - b: each end is as far from a - b as the errors of both reach together,
+ * In the interval of a difference a - b, each end is as far from a - b as both errors reach
+ * together,
  *	low  = (a - b) - sqrt((a - a_low)^2 + (b_high - b)^2)
  *	high = (a - b) + sqrt((a_high - a)^2 + (b - b_low)^2)
- * (Zou and Donner 2008, "Construction of confidence limits about effect measures", called MOVER there). It takes over
- * that a row of few samples is uncertain upwards more than downwards, which a normal interval does not know: a row
- * that is in one profile only has an interval in the other, too, from 0 to what may have been missed.
+ * (Zou and Donner 2008, "Construction of confidence limits about effect measures", called MOVER
+ * there). This keeps the fact that a row of few samples is more uncertain upwards than downwards,
+ * which a normal interval ignores: a row that is in one profile only has an interval in the other,
+ * too, from 0 to what may have been missed.
  *
- * Both are taken to be independent. Two moments of one recording share the blocks that lived at both: their
- * difference is known better than is said, never worse.
+ * The profiles are treated as independent. Two moments of one recording share the blocks that lived
+ * at both, so their difference is known better than the interval says, never worse.
  */
 #include "report/report_diff.h"
 
@@ -27,9 +29,9 @@
 #include "report/report_places.h"
 #include "report/report_text.h"
 
-#define PLAIN_ROWS 50 /* of the text in a page */
+#define PLAIN_ROWS 50 /* in the text of a page */
 
-/* What a row is compared by; the text is in buf or in the report. */
+/* The name by which a row is compared. The text is in buf or in the report. */
 static const char *key_of(const struct report *r, const struct report_row *row, char *buf,
 			  size_t buf_bytes)
 {
@@ -67,7 +69,7 @@ static int add_row(struct diff *d, int which, const struct report_row *row)
 	return 0;
 }
 
-/* A row that a profile does not have was not seen in it: nothing, or less than what is always seen. */
+/* A row that a profile lacks was not seen in it: it held nothing, or less than what is always seen. */
 static void compare(const struct diff *d, struct diff_row *row)
 {
 	double value[2], low[2], high[2];
@@ -90,7 +92,7 @@ static void compare(const struct diff *d, struct diff_row *row)
 	row->is_significant = row->low > 0 || row->high < 0;
 }
 
-/* What is more than chance first, then by size. */
+/* Rows that are more than chance first, then by size. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct diff_row *x = a, *y = b;
@@ -112,7 +114,8 @@ static int make_rows(struct diff *d)
 
 	for (int i = 0; i < 2; i++) {
 		vec_each(&d->side[i].r->rows, row) {
-			if (!row->value && !row->estimate.samples) /* a caller, or freed by now */
+			/* Only a caller, or freed by now */
+			if (!row->value && !row->estimate.samples)
 				continue;
 			err = add_row(d, i, row);
 			if (err)
@@ -129,7 +132,7 @@ static int make_rows(struct diff *d)
 	return 0;
 }
 
-/* How many rows are shown one by one; the others are summed up. */
+/* Choose the rows to be shown one by one; sum up the others. */
 static void choose_rows(struct diff *d)
 {
 	size_t cap = d->opts->row_cap ? d->opts->row_cap : SIZE_MAX;
@@ -185,7 +188,7 @@ int diff_open(const struct profile *before, const char *before_name, const struc
 	if (o->by_is_default && report_has_scopes(before) && report_has_scopes(after))
 		o->by = REPORT_BY_SCOPE;
 	d->whole = *o;
-	d->whole.row_cap = 0; /* the rows are folded when they have been compared */
+	d->whole.row_cap = 0; /* rows are folded after comparing */
 	d->whole.format = REPORT_JSON;
 	hmap_init(&d->index, sizeof(int64_t));
 	err = strset_new(&d->names);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_diff_profile.c - a difference as one profile, for readers of pprof and for the picture.
+ * report_diff_profile.c - a difference as one profile, for pprof's readers and for the picture.
  *
- * It has the two values that the difference is of, blocks and bytes. For pprof what was before is negative, so that sums
- * are changes. For the picture it is positive: who draws knows that the first samples are those of before.
+ * It has the two values of the difference, blocks and bytes. For pprof the values of before are
+ * negative, so that sums are changes. For the picture they are positive: the picture knows that the
+ * first samples are those of before.
  */
 #include <errno.h>
 #include <string.h>
@@ -68,7 +69,7 @@ int report_diff_profile(const struct profile *before, const char *before_name,
 		err = profile_comment(p, "difference: %s minus %s", after_name, before_name);
 	if (!err) {
 		vec_each(&p->samples, s)
-			s->has_error = false; /* of a change it would be another one */
+			s->has_error = false; /* the error of a change differs */
 		*ret = p;
 	} else {
 		profile_free(p);

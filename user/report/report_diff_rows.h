@@ -15,7 +15,7 @@ struct diff_side {
 };
 
 struct diff_row {
-	int64_t name; /* in diff.names */
+	int64_t name; /* string in diff.names */
 	struct report_row at[2]; /* before, after: sums only */
 	bool is_in[2];
 	double delta, low, high; /* low and high NAN: not known */
@@ -25,19 +25,20 @@ struct diff_row {
 struct diff {
 	struct diff_side side[2];
 	const struct report_options *opts;
-	struct report_options whole; /* of both reports */
+	struct report_options whole; /* options of both reports */
 	struct strset *names;
-	struct hmap index; /* of name */
+	struct hmap index; /* name -> row */
 	VEC(struct diff_row) rows;
 	struct diff_row total;
-	/* What is not more than chance, and what there is no room for. */
+	/* Sum of rows that are not more than chance, and of those beyond row_cap. */
 	struct diff_row rest;
 	size_t rest_cnt, chance_cnt, shown_cnt;
 };
 
 /*
- * As report_diff(); o is the caller's for as long as the rows are used, and what it says is settled. What is more than
- * chance comes first, the largest change on top. Release it in any case.
+ * Open a difference, as report_diff(). o must stay while the rows are used; defaults in it are
+ * filled in. Rows that are more than chance come first, the largest change on top. Release *ret in
+ * any case.
  */
 int diff_open(const struct profile *before, const char *before_name, const struct profile *after,
 	      const char *after_name, struct report_options *o, struct diff *ret, struct err *why);
@@ -45,12 +46,12 @@ void diff_release(struct diff *d);
 
 /* JSON, or text. */
 void diff_write(const struct diff *d, FILE *out);
-/* What stands above the rows of text. */
+/* Write what precedes the rows of text. */
 void diff_write_head(const struct diff *d, FILE *out);
 
-/* Both as one profile; those of before are the first side[0].r->chosen.cnt samples, with that sign. */
+/* Join both into one profile. Its first side[0].r->chosen.cnt samples are those of before, with that sign. */
 int diff_join(const struct diff *d, int sign_before, struct profile **ret);
-/* The picture. 0, -ENOMEM. */
+/* Write the picture. 0, -ENOMEM. */
 int diff_write_html(const struct diff *d, FILE *out);
 
 #endif

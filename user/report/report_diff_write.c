@@ -8,7 +8,7 @@
 #include "report/report_diff_rows.h"
 #include "report/report_text.h"
 
-#define CELL_COLUMNS 52 /* what stands in front of a name */
+#define CELL_COLUMNS 52 /* columns in front of a name */
 
 static char *format_delta(const struct diff *d, const struct diff_row *row, char *buf,
 			  size_t buf_bytes)
@@ -49,7 +49,7 @@ static char *format_short_interval(const struct diff *d, const struct diff_row *
 	}
 	while (larger / unit >= 1024)
 		unit *= 1024;
-	/* its word is what stands behind the number */
+	/* take the unit's word from behind the number */
 	report_format_value(d->side[1].r, larger, text);
 	snprintf(buf, buf_bytes, "%+.3g %+.3g%s", row->low / unit, row->high / unit,
 		 strchr(text, ' ') ? strchr(text, ' ') : "");
@@ -118,7 +118,7 @@ static void put_text(const struct diff *d, FILE *out)
 	if (!d->rest_cnt)
 		return;
 	if (d->opts->by ==
-	    REPORT_BY_SCOPE) /* a scope is in those above it: their sum says nothing */
+	    REPORT_BY_SCOPE) /* a scope is part of those above it: their sum means nothing */
 		fprintf(out, "%50s", "");
 	else
 		put_cells(d, &d->rest, out);

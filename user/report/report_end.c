@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_end.c - what stands below the rows of a report for people: what the marks mean, what was
- * lost, where the profile is and what to ask next; and its notes, where they are asked for.
+ * report_end.c - what follows the rows of a report for people: the meaning of marks, the losses,
+ * where the profile is and what to ask next, and its notes if wanted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static const char *next_option(const struct report *r)
 					   "--by function";
 }
 
-/* As a shell takes it, and no option; "": there is no memory. */
+/* Quote a path for a shell, so that it is not taken for an option; "": out of memory. */
 static void format_path(const char *path, char buf[REPORT_FIT_BUF])
 {
 	char *text = NULL;
@@ -80,7 +80,7 @@ static void format_path(const char *path, char buf[REPORT_FIT_BUF])
 	free(text);
 }
 
-/* A name longer than the page stays whole: it is there to be copied. */
+/* A name longer than the page stays whole, so that it can be copied. */
 static void put_file(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };

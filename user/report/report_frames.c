@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_frames.c - names of frames, and the module that a stack is charged to. */
+/* report_frames.c - names of frames, and the module to which a stack is charged. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ const char *report_frame_name(const struct profile *p, const struct report_frame
 		if (name[0])
 			return name;
 	}
-	if (module[0]) /* at run time; mappings of heaptap's profiles start at 0 */
+	if (module[0]) /* a run-time address; mappings of heaptap's profiles start at 0 */
 		address += p->mappings.data[f->location->mapping].offset -
 			   p->mappings.data[f->location->mapping].start;
 	snprintf(buf, buf_bytes, "%.400s%s0x%" PRIx64, module, module[0] ? "+" : "", address);

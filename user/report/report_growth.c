@@ -2,8 +2,8 @@
 /*
  * report_growth.c - what grows: a table for people, and one sentence.
  *
- * Stacks that are charged to the same place are one row, as in the other text by stack: what leaks
- * through many callers of one function is then one thing that grows, with all its samples.
+ * Stacks charged to the same place are one row, as in the other text by stack. So what leaks
+ * through many callers of one function is one growing row, with all its samples.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-#define CELL_COLUMNS 60 /* what stands in front of a name */
+#define CELL_COLUMNS 60 /* columns in front of a name */
 
 /* "+10.1 KiB/s" */
 static char *format_rate(double bytes_per_s, char buf[UNITS_BUF + 4])
@@ -66,7 +66,7 @@ static const char *format_verdict(const struct growth *g, char *buf, size_t buf_
 	return buf;
 }
 
-/* true: it cannot be said whether the row grows. */
+/* true: it is unknown whether the row grows. */
 static bool put_row(const struct report *r, const struct report_row *row, FILE *out)
 {
 	char rate[UNITS_BUF + 4] = "unknown", interval[64] = "", value[UNITS_BUF], verdict[40];
@@ -84,7 +84,7 @@ static bool put_row(const struct report *r, const struct report_row *row, FILE *
 	return g.verdict == GROWTH_UNKNOWN;
 }
 
-/* What holds nothing at the end does not grow. */
+/* A row that holds nothing at the end does not grow. */
 static bool holds_something(const struct report_row *row)
 {
 	return row->value || row->estimate.samples;
@@ -124,7 +124,7 @@ out:
 	return err;
 }
 
-/* Rows in which growth was looked for, and what grows most of those that do. */
+/* The number of rows searched and of growing rows, and the one that grows most. */
 struct finding {
 	size_t row_cnt, grows_cnt;
 	struct growth growth;
@@ -162,7 +162,7 @@ static void find_in(const struct report *r, const struct report_places *rows, si
 	}
 }
 
-/* Stacks first; a scope is named when it is not known which of its stacks it is. */
+/* Search stacks first. A scope is named if it is not known which of its stacks grows. */
 int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 {
 	static const enum report_by by[] = { REPORT_BY_STACK, REPORT_BY_SCOPE };
@@ -177,7 +177,7 @@ int report_grows(const struct profile *p, char buf[REPORT_GROWS_BUF])
 	buf[0] = '\0';
 	for (size_t i = 0; i < cnt && !err; i++) {
 		opts[i].by = by[i];
-		opts[i].format = REPORT_JSON; /* no row is folded */
+		opts[i].format = REPORT_JSON; /* so that no row is folded */
 		opts[i].sort = REPORT_SORT_GROWTH;
 		err = report_open(p, &opts[i], &r[i]);
 		if (!err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_growth_html.c - what grows, as a part of a page of heaptap serve: no script, names are text.
+ * report_growth_html.c - what grows, as a part of a page of heaptap serve: no script, names as
+ * text.
  *
- * A row has two verdicts, of the last hour and of all the time that the profile knows of. They are of the same samples,
- * with other moments of them: two reports of one profile whose rows are the same.
+ * A row has two verdicts: for the last hour, and for the whole time of the profile. Both use the
+ * same samples but different moments: two reports of one profile, with the same rows.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,7 +23,7 @@
 
 struct table {
 	struct report_options opts[2];
-	struct report *r[2]; /* of the last hour, of all */
+	struct report *r[2]; /* of the last hour, of the whole time */
 	struct report_places rows[2];
 	uint32_t *order;
 };
@@ -60,7 +61,7 @@ static void put_growth(const struct report *r, const struct report_row *row, FIL
 {
 	struct growth g;
 
-	if (row->growth.is_partial) { /* nor will it be known later */
+	if (row->growth.is_partial) { /* later it will not be known, either */
 		fputs("<td><td><td>cannot say", out);
 		return;
 	}
@@ -124,7 +125,7 @@ static int find_rows(const struct report *r, struct report_places *ret)
 	return err;
 }
 
-/* What grows within the hour, then within all of the time, the fastest first; then what holds most. */
+/* Rows that grow within the hour first, then within the whole time, fastest first; then the largest. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct table *t = ctx;

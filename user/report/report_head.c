@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_head.c - what stands above the rows of a report for people: of whom it is, how long, at what
- * cost; what is held, and how fast that grows; what was allocated; and how much of the growth of
- * the resident memory that explains. What is not known is said to be, or not said, but never 0.
+ * report_head.c - what precedes the rows of a report for people: the process, the duration and the
+ * cost; what is held, and how fast it grows; what was allocated; and how much of the growth of
+ * resident memory that explains. Unknown values are called unknown, or left out, but are never 0.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "report/report_text.h"
 
 #define NS_PER_MINUTE 60e9
-/* Growth below both says nothing: pages come and go. */
+/* Growth below both limits means nothing: pages come and go. */
 #define GROWTH_BYTES_MIN (256 << 10)
 #define GROWTH_SHARE_MIN 0.01
 #define EXPLAINED_SHARE 0.9
@@ -25,7 +25,7 @@ static const struct recording *recording_of(const struct report *r)
 	return &r->p->recording;
 }
 
-/* A comment of the profile that begins with prefix, without it; or NULL. */
+/* The rest of the first comment that begins with prefix; NULL: none. */
 static const char *find_comment(const struct profile *p, const char *prefix)
 {
 	const int64_t *id;
@@ -44,7 +44,7 @@ static bool format_date(int64_t ns, const char *format, char *buf, size_t buf_by
 	return ns > 0 && gmtime_r(&when, &tm) && strftime(buf, buf_bytes, format, &tm);
 }
 
-/* "12:03:05", with the day unless it is that of the profile. */
+/* "12:03:05"; with the day if it differs from the profile's. */
 static void format_since(const struct report *r, char *buf, size_t buf_bytes)
 {
 	int64_t ns = recording_of(r)->inuse_since_ns, end = r->p->time_ns;
@@ -98,7 +98,7 @@ static void add_cost(const struct report *r, struct report_line *l)
 	if (isnan(rec->overhead_share))
 		return;
 	format_cost(rec->overhead_share, percent);
-	/* Much of little is within a limit that is of something else. */
+	/* A large share of little CPU time may be within a limit in parts of one CPU. */
 	if (recording_is_of_one_cpu(rec) && !isnan(rec->overhead_one_cpu))
 		snprintf(cost, sizeof(cost), "cost %s of its CPU time (%s of one CPU)", percent,
 			 format_cost(rec->overhead_one_cpu, one_cpu));
@@ -132,7 +132,7 @@ static void put_who(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-/* A profile that does not say how it was recorded. */
+/* Head of a profile that does not say how it was recorded. */
 static void put_what(const struct report *r, FILE *out)
 {
 	const char *target = find_comment(r->p, "target: ");
@@ -154,7 +154,7 @@ static void put_what(const struct report *r, FILE *out)
 	}
 }
 
-/* Why it was kept, and how far it can be trusted. */
+/* Why the profile was saved, and how far it can be trusted. */
 static void put_reason(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
@@ -182,7 +182,7 @@ static void put_reason(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-/* How long it took for what is held to come together, 0: not known. */
+/* The time in which what is held was allocated, 0: not known. */
 static int64_t held_ns(const struct report *r)
 {
 	const struct recording *rec = recording_of(r);
@@ -262,7 +262,7 @@ static void put_values(const struct report *r, FILE *out)
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
 	char value[UNITS_BUF], interval[REPORT_INTERVAL_BUF];
 
-	if (r->is_unknown && !r->is_inuse) { /* what is known instead of in-use */
+	if (r->is_unknown && !r->is_inuse) { /* known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
 				report_format_value(r, (double)r->total.value, value));
 		report_format_unit_interval(r, &r->total, interval);
@@ -286,7 +286,7 @@ static void put_values(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-/* The command is for copying: it stays in one line, alone if need be. */
+/* The command can be copied: it stays on one line, alone if necessary. */
 static void put_way(const struct report *r, const char *what, const char *command, const char *cost,
 		    FILE *out)
 {
@@ -320,7 +320,7 @@ static void put_unknown(const struct report *r, FILE *out)
 		put_way(r, "Or by a tap", text, RECORDING_TAP_COST, out);
 }
 
-/* Does what is held account for what the process grew by? */
+/* Does what is held explain the growth of the process? */
 static void add_explained(const struct report *r, double growth, struct report_line *l)
 {
 	double low = (double)r->total.value, high = low, held = low;
@@ -333,7 +333,7 @@ static void add_explained(const struct report *r, double growth, struct report_l
 		report_line_add(l, ": ", "%.0f %% of the growth explained", 100 * held / growth);
 }
 
-/* Said apart, because nobody holds it any more. */
+/* In a sentence of its own, because no process holds it any more. */
 static void put_exec_held(const struct report *r, FILE *out)
 {
 	const struct recording *rec = recording_of(r);
@@ -370,7 +370,7 @@ static void put_resident(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-/* What part of the profile the rest is about. */
+/* Write which part of the profile the rest is about. */
 static void put_scope(const struct report *r, FILE *out)
 {
 	struct report_line l = { .out = out, .columns = report_columns(r), .indent = 2 };
@@ -390,7 +390,7 @@ static void put_scope(const struct report *r, FILE *out)
 	report_line_end(&l);
 }
 
-/* In a profile of before in-use could be said to be unknown. */
+/* Old profiles could say that in-use is unknown. */
 static void put_old_inuse(const struct report *r, FILE *out)
 {
 	const char *inuse = find_comment(r->p, "in-use: ");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_heap.c - the text form of heap profiles that jeprof and gperftools' pprof read:
+ * report_heap.c - the text form of heap profiles, for jeprof and gperftools' pprof:
  *
  *	--- symbol
  *	binary=/usr/bin/server
- *	0x0001000000001210 main--load             callers first, what is inlined behind
+ *	0x0001000000001210 main--load             callers first, inlined functions behind
  *	---
  *	heap profile:      3:     3000 [     9:     9000] @ heapprofile
  *	     3:     3000 [     9:     9000] @ 0x0001000000001211 0x0001000000001300
@@ -12,18 +12,18 @@
  *	MAPPED_LIBRARIES:
  *	0001000000000000-0002000000000000 r-xp 00000000 00:00 0   /usr/bin/server
  *
- * The kind is heapprofile, whose numbers no reader scales: ours are weighted already. (heap_v2/1
- * would be scaled by up to 1.58, for objects of 1 byte.) The names are in the file, so that nobody
- * needs the programs; readers take such a file without naming one.
+ * The kind is heapprofile, because readers do not scale its numbers: ours are weighted already.
+ * (heap_v2/1 would be scaled by up to 1.58, for objects of 1 byte.) The file contains the names, so
+ * that the programs are not needed; readers take such a file without naming a program.
  *
- * Addresses are made up: the mapping's number above 48 bits of the file's address. What has no
- * such address, or shares it with another location, gets a number of its own. Stacks hold the
- * address + 1, because they are of return addresses: jeprof takes the 1 off again but for the
- * leaf, gperftools' pprof leaves it. So each name is there for both.
+ * Addresses are made up: the mapping's number above 48 bits of the file's address. A location
+ * without such an address, or that shares it with another, gets a number of its own. Stacks have
+ * the address + 1, as they hold return addresses: jeprof subtracts 1 again except at the leaf,
+ * gperftools' pprof does not. So each name is there for both addresses.
  *
- * The other form is what a server of gperftools' remote protocol hands out: without names, the
- * locations' own addresses, whose names are asked for afterwards. All readers take 1 off the callers
- * then, and none off the leaf, but for `go tool pprof`, which does; the leaf's address is within its
+ * The other form is for a server of gperftools' remote protocol: no names, and the locations' own
+ * addresses, whose names readers ask for afterwards. All readers then subtract 1 from the callers,
+ * and nothing from the leaf; only `go tool pprof` does that, too. The leaf's address is within its
  * call either way.
  */
 #include <ctype.h>
@@ -39,9 +39,9 @@
 
 #define MODULE_SHIFT 48
 #define MODULE_BYTES (1ULL << MODULE_SHIFT)
-/* Readers skip addresses from 2^63 on. */
+/* Readers skip addresses of 2^63 and above. */
 #define MODULE_CAP 0x7ffeU
-/* What has no address of a file is in the last module, one number after the other. */
+/* Locations without a file address are in the last module, numbered one after the other. */
 #define OWN_BASE ((uint64_t)MODULE_CAP << MODULE_SHIFT)
 #define OWN_NO_STACK (OWN_BASE + 16)
 #define OWN_NOT_MATCHED (OWN_BASE + 32)
@@ -53,7 +53,7 @@ void report_heap_put_text(const char *text, FILE *out)
 		fputc(iscntrl((unsigned char)*text) ? ' ' : *text, out);
 }
 
-/* "--" separates inlined functions, whatever operator-- says. */
+/* "--" separates inlined functions, so operator-- gets a blank. */
 static void put_function(const char *name, FILE *out)
 {
 	for (; *name; name++) {
@@ -110,7 +110,7 @@ static void put_location_names(const struct heap_text *h, uint32_t index)
 	fputc('\n', h->out);
 }
 
-/* A stack of a row, or NULL: of what --match left out. */
+/* A stack of a row; NULL: the row of what --match left out. */
 static const struct profile_sample *sample_of(const struct report *r, const struct report_row *row)
 {
 	if (!row->sample_cnt)
@@ -124,7 +124,7 @@ static void put_own_name(uint64_t address, const char *name, FILE *out)
 		fprintf(out, "0x%016" PRIx64 " %s\n", address + i, name);
 }
 
-/* The name twice: of the address, and of that + 1. */
+/* Write the name twice: for the address, and for the address + 1. */
 static int put_location(struct heap_text *h, uint32_t index)
 {
 	int err = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_heap_v2.c - a heap dump as jemalloc writes it, with the names in front as report_heap.c does:
+ * report_heap_v2.c - a heap dump in jemalloc's format, with the names in front as in report_heap.c:
  *
  *	--- symbol
  *	...
@@ -15,17 +15,19 @@
  *	MAPPED_LIBRARIES:
  *	...
  *
- * The numbers are of samples: a reader makes what they stand for of them, so that what a row stands for is taken back
- * to what was sampled of it (import_lines.h has the formula: objects and bytes are divided by the same number, and their
- * mean stays). Samples are whole: a row, and a thread's part of it, is off by up to half a sample, which is less than the
- * chance in it; the parts add up to the row but for that.
+ * The numbers are those of samples: a reader scales them up. So a row's estimate is turned back
+ * into what was sampled of it (import_lines.h has the formula: objects and bytes are divided by the
+ * same number, and their mean stays). Samples are whole: a row, and a thread's part of it, is off
+ * by up to half a sample, which is less than its random error; except for that, the parts add up to
+ * the row.
  *
- * At a rate of R a sample stands for R bytes or more. A row of less (samples were drawn at other rates, or it is a
- * difference) cannot be said at the profile's rate: then all are said at a lower one, at which each, and each thread's
- * part of it, has 3/4 of a sample at least. A profile that was not sampled has "heap_v2/1" and its own numbers; jeprof
- * multiplies those of objects under 8 bytes, which no allocator hands out.
+ * At a rate of R a sample stands for R bytes or more. A smaller row (its samples were drawn at
+ * other rates, or it is a difference) cannot be expressed at the profile's rate. Then all rows use
+ * a lower rate, at which each, and each thread's part of it, has at least 3/4 of a sample. An
+ * unsampled profile has "heap_v2/1" and its own numbers; jeprof scales those of objects under 8
+ * bytes, which no allocator hands out.
  *
- * Samples of no thread are those of t0, where others have one.
+ * Samples without a thread are those of t0, if others have one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,8 +40,8 @@
 #include "report/report_heap_priv.h"
 #include "report/report_rows.h"
 
-#define VALUE_MAX 9e18 /* that a reader takes */
-#define SAMPLES_MIN 0.75 /* of a row, and of a thread in it */
+#define VALUE_MAX 9e18 /* the most that a reader takes */
+#define SAMPLES_MIN 0.75 /* of a row, and of each thread in it */
 
 struct counts {
 	int64_t objects, bytes, alloc_objects, alloc_bytes;
@@ -48,12 +50,12 @@ struct counts {
 struct heap_v2 {
 	struct heap_text text;
 	const struct report *r;
-	uint64_t rate_bytes; /* 1: nothing was sampled */
-	VEC(int64_t) threads; /* their names, strings of the profile; the first is of none */
+	uint64_t rate_bytes; /* 1: not sampled */
+	VEC(int64_t) threads; /* names, strings of the profile; the first is of no thread */
 	uint32_t *thread_of; /* by sample */
-	struct counts *sums; /* by thread: of the row at hand, all 0 between two */
+	struct counts *sums; /* of the current row, by thread; all 0 between rows */
 	VEC(uint32_t) touched; /* the threads of that row */
-	struct counts *totals, total; /* of what is written */
+	struct counts *totals, total; /* of all rows, by thread and together */
 };
 
 static void add(struct counts *into, const struct counts *c)
@@ -64,7 +66,7 @@ static void add(struct counts *into, const struct counts *c)
 	into->alloc_bytes = report_add_saturating(into->alloc_bytes, c->alloc_bytes);
 }
 
-/* What was sampled of so much. */
+/* Convert an estimate to the numbers of its samples. */
 static void to_samples(uint64_t rate_bytes, int64_t *objects, int64_t *bytes)
 {
 	double mean, kept;
@@ -143,7 +145,7 @@ static bool is_touched(const struct counts *c)
 	return c->objects || c->bytes || c->alloc_objects || c->alloc_bytes;
 }
 
-/* Into sums, by thread; sums that are 0 are of no thread. */
+/* Add a row to sums, by thread, and note the threads in touched. */
 static int sum_row(struct heap_v2 *v, const struct report_row *row)
 {
 	const struct report *r = v->r;
@@ -176,7 +178,7 @@ static struct counts row_counts(const struct heap_v2 *v, const struct report_row
 		       (struct counts){ row->objects, row->value, row->alloc_objects, row->alloc });
 }
 
-/* The highest rate at which there is enough of a sample of so much. */
+/* Lower the rate until these numbers have SAMPLES_MIN of a sample. */
 static void bound_rate(struct heap_v2 *v, int64_t objects, int64_t bytes)
 {
 	double rate_bytes;
@@ -212,7 +214,7 @@ static int choose_rate(struct heap_v2 *v)
 	return err;
 }
 
-/* Twice for each row: for the totals, which stand first, and to write it. */
+/* Called twice for each row: for the totals, which come first, and to write it. */
 static int do_row(struct heap_v2 *v, const struct report_row *row, bool writes)
 {
 	const struct counts all = row_counts(v, row);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_html.c - a report as one file with pictures in it, which needs nothing else: no network, no
- * heaptap, no program that was recorded.
+ * report_html.c - a report as one file with pictures that needs nothing else: no network, no
+ * heaptap, no recorded program. Or a page of heaptap serve, which has script and style: html_base
+ * of the options.
  *
- * Or a page of heaptap serve, which has the script and the style: html_base of the options.
- *
- * viewer.html is the page, with a line "@WORD@" where something of this profile stands; viewer.js draws from @DATA@:
- *	rate		bytes for which one sample was drawn, 0: all were kept, or it is not known
- *	names		strings; all below refer to them by index
+ * viewer.html is the page; a line "@WORD@" is replaced by a part of this profile. viewer.js draws
+ * from @DATA@:
+ *	rate		bytes per sample on average, 0: all were kept, or it is not known
+ *	names		strings; everything below refers to them by index
  *	funcs		{ name, module, file, own }: arrays of the same length
  *	nodes		{ up, func }: the tree of report_tree.h; the parent of node i is i - up[i]; node 0 is the root
- *	samples		{ node, thread, scope, values, variances, counts }: node as what it is more than the one before;
- *			thread and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are arrays as
- *			long as node
+ *	samples		{ node, thread, scope, values, variances, counts }: node as the difference to the last;
+ *			thread and scope: -1 = none; values[measure], variances[] and counts[] (of samples) are
+ *			arrays as long as node
  *	threads, scopes	of the samples; a scope is an array of its path's names
  *	measures	{ key, title, unit, objects, variance, is_known, why }: objects: the measure that counts the
  *			blocks, variance: index of variances and counts; -1 = none
- *	notes		what the profile says about itself
- * Of a difference also:
- *	sides		{ names: before and after, rates: their rates, before: so many samples are of before }
- * A text of a profile is somebody else's: in @DATA@ it is a JSON string in which '<' is written \u003c, elsewhere '&',
- * '<', '>' and '"' are written as entities. A reader without JavaScript sees @PLAIN@, the report as text.
+ *	notes		the profile's comments
+ * A difference also has:
+ *	sides		{ names: before and after, rates: their rates, before: the number of samples of before }
+ * Texts of a profile are untrusted: in @DATA@ they are JSON strings in which '<' is written \u003c,
+ * elsewhere '&', '<', '>' and '"' are written as entities. A reader without JavaScript sees
+ * @PLAIN@, the report as text.
  */
 #include <errno.h>
 #include <math.h>
@@ -47,12 +48,12 @@ static const char script[] =
 #include "viewer.js.h"
 	;
 
-/* What the picture can show. */
+/* A value that the picture can show. */
 struct measure {
 	const char *key, *title, *unit;
-	int type; /* of the profile's */
+	int type; /* sample type of the profile */
 	int objects; /* index of a measure, or -1 */
-	int variance; /* 0: of the value, 1: of what was allocated; -1 = none */
+	int variance; /* 0: of the value, 1: of the allocated value; -1 = none */
 	bool is_known;
 };
 #define MEASURES_MAX 4
@@ -60,7 +61,7 @@ struct measure {
 
 struct picture {
 	const struct report *r;
-	const struct diff *diff; /* r is of both sides; NULL: it is none */
+	const struct diff *diff; /* then r has both sides; NULL: no difference */
 	struct report_tree *tree;
 	struct strset *threads, *scopes;
 	VEC(int64_t) thread_of; /* of each chosen sample, in threads; -1 = none */
@@ -97,7 +98,7 @@ static void put_title(const struct picture *pic, FILE *out)
 	put_title_of_one(pic, out);
 }
 
-/* Text for people, escaped. */
+/* Write a text for people, escaped. */
 static int put_text(const struct picture *pic, void (*write_text)(const struct picture *, FILE *),
 		    FILE *out)
 {
@@ -117,7 +118,7 @@ static int put_text(const struct picture *pic, void (*write_text)(const struct p
 	return 0;
 }
 
-/* A column of the samples or of the tree: "name":[1,2,3]. at is the element. */
+/* A column of the samples or the tree: "name":[1,2,3]. `at` points to the element. */
 #define put_column(j, name, vec, format, ...)                          \
 	do {                                                           \
 		json_begin(j, name, '[');                              \
@@ -179,7 +180,7 @@ static void put_measures(const struct picture *pic, struct json *j)
 	json_end(j, ']');
 }
 
-/* The error of each sample, or how many allocations were kept for it. */
+/* Write the error of each sample, or the number of allocations kept for it. */
 static void put_errors(const struct picture *pic, bool counts, bool of_alloc, struct json *j)
 {
 	const struct report *r = pic->r;
@@ -282,7 +283,7 @@ static void put_json(const struct picture *pic, FILE *out)
 	fputc('\n', out);
 }
 
-/* JSON within a script element: no "</script>", no "<!--". */
+/* Write JSON within a script element: no "</script>", no "<!--". */
 static int put_data(const struct picture *pic, FILE *out)
 {
 	char *text = NULL;
@@ -319,7 +320,7 @@ static void write_head(const struct picture *pic, FILE *out)
 	      out);
 }
 
-/* A report of its own: r has all rows. */
+/* A separate report as text, because r has all rows. */
 static void write_plain(const struct picture *pic, FILE *out)
 {
 	struct report_options o = *pic->r->opts;
@@ -343,7 +344,7 @@ const char *report_viewer_style(void)
 	return style;
 }
 
-/* A page that is a file has all that it needs; one of a server has nothing that runs. */
+/* A page that is a file contains all that it needs; a server's page contains nothing executable. */
 static void put_policy(const struct picture *pic, FILE *out)
 {
 	const char *allowed = pic->r->opts->html_base ? "'self'" : "'unsafe-inline'";
@@ -374,14 +375,14 @@ static void put_script(const struct picture *pic, FILE *out)
 		fprintf(out, "<script>\n%s</script>\n", script);
 }
 
-/* To the page that has led here. */
+/* A link to the page that led here. */
 static void put_back(const struct picture *pic, FILE *out)
 {
 	if (pic->r->opts->html_base)
 		fputs("<p><a href=\"./\">back</a></p>\n", out);
 }
 
-/* What stands for "@WORD@", or the line itself. */
+/* Write the replacement of "@WORD@", or the line itself. */
 static int put_line(const struct picture *pic, const char *line, size_t len, FILE *out)
 {
 	if (len == 7 && !strncmp(line, "@TITLE@", len))
@@ -505,7 +506,7 @@ int report_write_html(const struct report *r, FILE *out)
 	return write_page(r, NULL, out);
 }
 
-/* Bars are known of a change only when both sides have them. */
+/* Bars of a change are known only if both sides have them. */
 int diff_write_html(const struct diff *d, FILE *out)
 {
 	struct report_options o = { .by = REPORT_BY_STACK,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_instance.c - the rows of a report by instance: tasks, and what is no task's.
+ * report_instance.c - the rows of a report by instance: one for each task, and one for everything
+ * outside tasks.
  *
- * A task is {scope, number, process}. The notes (profile/scope_note.h) have the scope that the task
- * was entered by, its state, its peak and what it has allocated; the samples have what it holds, under
- * that scope and under all that the task entered further. So a sample belongs to the innermost task
- * of its number that its path lies in; without a note its own path is taken for the task's.
+ * A task is {scope, number, process}. Notes (profile/scope_note.h) have the scope by which the task
+ * was entered, its state, its peak and what it has allocated. Samples have what it holds, under
+ * that scope and under all scopes entered inside the task. So a sample belongs to the innermost
+ * task of its number on its path; without a note, its own path is taken as the task's.
  *
- * What tasks have allocated stands in the samples that have no task, so it is taken from their row:
- * the rows add up to the total. A profile that was written without the numbers has the tasks in the
- * notes alone; then what they hold is taken from that row too.
+ * What tasks have allocated is in samples without a task, so it is subtracted from the row of
+ * these: the rows add up to the total. A profile that was written without task numbers has its
+ * tasks only in the notes; then what they hold is subtracted from that row, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,15 +32,15 @@ struct task_key {
 
 struct task {
 	struct report_row row;
-	int64_t inuse_bytes, inuse_objects; /* as its note says */
+	int64_t inuse_bytes, inuse_objects; /* from its note */
 	bool is_sampled;
-	bool is_whole; /* the note is about what the report is about, not about more */
+	bool is_whole; /* the note is within --scope and --match */
 };
 
 struct tasks {
 	VEC(struct task) list;
 	struct hmap index; /* struct task_key -> task */
-	struct hmap resolved; /* the same with the path of a sample */
+	struct hmap resolved; /* the same, with the path of a sample */
 	struct report_row rest;
 	bool has_rest;
 };
@@ -79,7 +80,7 @@ static int get_task(struct report *r, struct tasks *t, const struct task_key *ke
 	return err;
 }
 
-/* The task of the number in key that was entered last on the way to the path in key. */
+/* Find the task with key's number that was entered last on key's path. */
 static int find_innermost(struct report *r, const struct tasks *t, const struct task_key *key,
 			  const uint64_t **ret)
 {
@@ -96,7 +97,7 @@ static int find_innermost(struct report *r, const struct tasks *t, const struct 
 			return -ENOMEM;
 		k.pid = key->pid;
 		found = hmap_get(&t->index, &k);
-		k.pid = 0; /* a note that does not say the process: there is one */
+		k.pid = 0; /* or a note without a process: there is only one */
 		if (!found)
 			found = hmap_get(&t->index, &k);
 		if (found)
@@ -134,7 +135,7 @@ static const struct profile_label *find_label(const struct profile *p,
 	return NULL;
 }
 
-/* "" when the samples do not say it. */
+/* "" if the sample has no pid. */
 static int64_t pid_of(struct report *r, const struct profile_sample *s)
 {
 	const struct profile_label *l = find_label(r->p, s, "pid");
@@ -177,7 +178,7 @@ static int add_sample(struct report *r, struct tasks *t, uint32_t i)
 	return 0;
 }
 
-/* The shown path and the process of a note, and is it of what the report is about? */
+/* Read a note's shown path and process. *ret_is_inside: the note is within --scope and --match. */
 static int read_note(struct report *r, const struct scope_note *n, struct task_key *key,
 		     bool *ret_is_inside)
 {
@@ -223,7 +224,7 @@ static void take_note(const struct report *r, const struct scope_note *n, struct
 	row->peak.is_known = true;
 }
 
-/* Of a task that the report is about only in part the state is known, and no sum. */
+/* A task that is only partly in the report gets a state, but no sums. */
 static int add_note(struct report *r, struct tasks *t, const struct scope_note *n)
 {
 	struct task_key key = { 0 };
@@ -265,7 +266,7 @@ static int add_notes(struct report *r, struct tasks *t)
 	return 0;
 }
 
-/* What samples do not say is what the note says, and not what has no task. */
+/* Take what the samples do not tell from the note, and subtract it from the row without tasks. */
 static void take_inuse(const struct report *r, struct task *task, struct report_row *rest)
 {
 	struct estimate *e = &task->row.estimate;
@@ -286,13 +287,13 @@ static void take_inuse(const struct report *r, struct task *task, struct report_
 	rest->estimate.objects -= e->objects;
 }
 
-/* Where --match cuts through a task, what it has allocated may be more than what is left. */
+/* Not below 0: if --match cuts through a task, it may have allocated more than what is left. */
 static int64_t subtract(int64_t from, int64_t part)
 {
 	return from > part ? from - part : 0;
 }
 
-/* What is left of 0 bytes is rounding; of a part that is not known, or not smaller, the rest is not known. */
+/* A remainder of 0 bytes is only rounding. If the part is unknown or not smaller, the remainder is unknown. */
 static void subtract_alloc(struct report_row *rest, const struct estimate *part)
 {
 	struct estimate *e = &rest->alloc_estimate;
@@ -307,7 +308,7 @@ static void subtract_alloc(struct report_row *rest, const struct estimate *part)
 		e->bytes_variance = NAN;
 }
 
-/* The same of what was allocated, where the rows are of that: no sample of a task has it. */
+/* The same for rows of allocated values: samples of tasks have none. */
 static void take_alloc(struct task *task, struct report_row *rest)
 {
 	const struct report_row *row = &task->row;
@@ -315,7 +316,7 @@ static void take_alloc(struct task *task, struct report_row *rest)
 	rest->value = subtract(rest->value, row->alloc);
 	rest->objects = subtract(rest->objects, row->alloc_objects);
 	rest->estimate.bytes = (double)rest->value;
-	if (row->alloc) /* the parts of a sum are not independent of it */
+	if (row->alloc) /* a part of a sum is not independent of it */
 		rest->estimate.bytes_variance = NAN;
 	task->row.value = report_add_saturating(row->value, row->alloc);
 	task->row.objects = report_add_saturating(row->objects, row->alloc_objects);

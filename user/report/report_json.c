@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_json.c - a report for programs: one JSON object, written as it goes.
+ * report_json.c - a report for programs: one JSON object, written piece by piece.
  *
- * The keys are stable: they may be added to, not renamed. Of a profile without inuse_space the
- * rows have "value" and "objects" in place of "inuse_bytes" and "inuse_objects"; "value_type" and
- * "value_unit" say of what. What is not known is null. Names are whole, never shortened.
+ * The keys are stable: new ones may be added, none renamed. For a profile without inuse_space the
+ * rows have "value" and "objects" instead of "inuse_bytes" and "inuse_objects"; "value_type" and
+ * "value_unit" say what they are. Unknown values are null. Names are never shortened.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "report/report_rows.h"
 
-/* A number that only some profiles have. */
+/* Write a number that only some profiles have. */
 static void put_optional(struct json *j, const char *key, bool is_known, int64_t value)
 {
 	if (is_known)
@@ -23,7 +23,7 @@ static void put_optional(struct json *j, const char *key, bool is_known, int64_t
 		json_null(j, key);
 }
 
-/* The values are of in-use, and that is not known. */
+/* Are the values in-use ones, and in-use is unknown? */
 static bool is_void(const struct report *r)
 {
 	return r->is_unknown && r->is_inuse;
@@ -84,7 +84,7 @@ static void put_growth(const struct report *r, const struct report_row *row, str
 		     (int64_t)g.more_s);
 }
 
-/* Of its bytes in use half are older than the median. */
+/* Half of the bytes in use are older than the median. */
 static void put_age(const struct report *r, const struct report_row *row, struct json *j)
 {
 	double median;
@@ -139,7 +139,7 @@ static void put_temporary(const struct report *r, const struct report_row *row, 
 	put_share(j, "temporary_share_high", is_known, s.high);
 }
 
-/* Of what was allocated; a class of it has none of its own, and of tasks only sums are known. */
+/* Bins of what was allocated. Rows by class have no bins of their own, and tasks have only sums. */
 static void put_bins(const struct report *r, const struct report_row *row, struct json *j)
 {
 	const struct bin_sums *sums = &row->bins;
@@ -196,7 +196,7 @@ static void put_frame(const struct report *r, const struct report_frame *f, stru
 	json_text(j, "file", file);
 	json_format(j, "line", "%" PRId64, f->line ? f->line->line : 0);
 	json_text(j, "module", report_frame_module(p, f));
-	/* A string: JSON's numbers are doubles to many readers. */
+	/* A string, because many readers hold JSON's numbers as doubles. */
 	json_format(j, "address", "\"0x%" PRIx64 "\"", f->location->address);
 	json_bool(j, "is_inlined", f->is_inlined);
 	json_end(j, '}');
@@ -217,7 +217,7 @@ static void put_frames(const struct report *r, const struct profile_sample *s, s
 	json_format(j, "frames_omitted_cnt", "%zu", cap);
 }
 
-/* What each thread has of a stack, and each scope; the parts add up to the row. */
+/* Write the part of each thread and scope in a stack. The parts add up to the row. */
 static void put_parts(const struct report *r, const struct report_row *row, struct json *j)
 {
 	json_begin(j, "threads", '[');
@@ -276,7 +276,7 @@ static void put_task(const struct report *r, const struct report_row *row, struc
 	};
 
 	put_path(r, "scope", row->scope.path, j);
-	/* A string: JSON's numbers are doubles to many readers. */
+	/* A string, because many readers hold JSON's numbers as doubles. */
 	if (row->task.is_task)
 		json_format(j, "task", "\"%" PRIu64 "\"", (uint64_t)row->task.id);
 	else
@@ -320,7 +320,7 @@ static void put_percent(struct json *j, const char *key, double share)
 		json_format(j, key, "%.6g", 100 * share);
 }
 
-/* The one that was in force; of processes with different ones there is none to be told. */
+/* Write the limit that was in force; null if processes had different ones. */
 static void put_limit(const struct recording *rec, struct json *j)
 {
 	const struct recording_limit *l = &rec->limit;
@@ -351,7 +351,7 @@ static void put_process(const struct report *r, struct json *j)
 	json_end(j, '}');
 }
 
-/* How it was recorded, and what its numbers are of. */
+/* Write how it was recorded, and what its numbers are. */
 static void put_recording(const struct report *r, struct json *j)
 {
 	static const char *const inuse[] = {

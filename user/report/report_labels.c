@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_labels.c - rows that are named by a label, and what to ask for instead of what is not there. */
+/* report_labels.c - rows named by a label, and suggestions when a label or value is missing. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +73,7 @@ static void add_word(struct words *w, const char *word)
 	w->cnt++;
 }
 
-/* Keys in the order in which they appear; true when `wanted` is one. */
+/* List the keys in order of appearance; true if `wanted` is one. */
 static bool find_key(const struct profile *p, const char *wanted, struct words *ret)
 {
 	int64_t seen[KEYS_MAX];
@@ -149,7 +149,7 @@ static int list_paths(const struct scope_tree *t, struct paths *all)
 	return 0;
 }
 
-/* The same name elsewhere; a path or a name with a mistake; else what stands at the top. -ENOENT. */
+/* Suggest the same name elsewhere; a path or name with a typo; else the top of the tree. -ENOENT. */
 static int hint(const struct scope_tree *t, const struct paths *all, const char *scope,
 		struct err *why)
 {
@@ -204,11 +204,11 @@ out:
 	return err;
 }
 
-/* What is unknown would be an empty picture, or rows of 0. */
+/* Unknown values would give an empty picture, or rows of 0. */
 static int check_inuse(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	bool is_text = o->format == REPORT_TEXT;
-	/* these say that it is not known, and what is */
+	/* these say themselves that it is not known, and what is */
 	bool says_so = o->format == REPORT_JSON || o->format == REPORT_HTML;
 	bool wants_inuse =
 		o->value == REPORT_VALUE_INUSE || (o->value == REPORT_VALUE_DEFAULT && !is_text);
@@ -221,7 +221,7 @@ static int check_inuse(const struct profile *p, const struct report_options *o, 
 	recording_way_out(&p->recording, p->period > 0 ? (uint64_t)p->period : 0, command);
 	return err_set(
 		why, -ENODATA, "in use is unknown. %s To know it: %s%s", reason, command,
-		/* a dump is of nothing else */
+		/* a dump has nothing else */
 		o->format == REPORT_HEAP_V2 ? "" : ". What was allocated is known: --value alloc");
 }
 
@@ -230,7 +230,7 @@ static bool has_type(const struct profile *p, const char *name)
 	return profile_find_type(p, name) >= 0;
 }
 
-/* Another value in place of that which is asked for would be taken for it. */
+/* Refuse missing values: another value in their place would be mistaken for them. */
 static int check_types(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	const struct profile_type *type;
@@ -248,7 +248,7 @@ static int check_types(const struct profile *p, const struct report_options *o, 
 	return -ENODATA;
 }
 
-/* What there is no history of is not sorted by it. */
+/* Refuse to sort by growth without a history. */
 static int check_growth(const struct profile *p, const struct report_options *o, struct err *why)
 {
 	if (o->sort != REPORT_SORT_GROWTH)

@@ -18,7 +18,7 @@ struct report_list {
 	struct report *r;
 	struct report_places places; /* by stack */
 	VEC(struct report_list_row) rows;
-	VEC(size_t) source; /* of each row: its index in places or in r->rows */
+	VEC(size_t) source; /* of each row: index in places or r->rows */
 	struct report_list_row total;
 };
 
@@ -42,7 +42,7 @@ static int set_numbers(struct report_list *l, const struct report_row *row,
 	return ret->error ? 0 : -ENOMEM;
 }
 
-/* What a stack is known by is what report_find_places() puts together. */
+/* The key of a stack has what report_find_places() groups by. */
 static int name_place(struct report_list *l, const struct report_row *row,
 		      struct report_list_row *ret)
 {
@@ -90,7 +90,7 @@ static int add_row(struct report_list *l, const struct report_row *row, size_t s
 	return err ? err : vec_push(&l->source, source);
 }
 
-/* A caller that has nothing itself is no row. */
+/* A caller without values of its own is not listed. */
 static bool is_nothing(const struct report_row *row)
 {
 	return !row->value && !row->alloc && !row->objects;

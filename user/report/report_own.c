@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_own.c - which frame of a stack is the user's own: see report_own_names.c for what is not. */
+/* report_own.c - finds the user's own frames of a stack; report_own_names.c lists those that are not. */
 #include <string.h>
 
 #include "report/report_own.h"
@@ -14,7 +14,7 @@ static bool begins_with_own(const struct report *r, const char *text)
 	return false;
 }
 
-/* Which rules hold: what --own says; the tables; the tables in a stack with code of a runtime. */
+/* Which rules apply: --own; the tables; the tables in a stack with a runtime's code. */
 enum rules { ASKED, TABLES, MANAGED };
 
 /* Code that was made at run time. */
@@ -46,7 +46,7 @@ static bool is_own(const struct report *r, const struct report_frame *f, enum ru
 	return !report_is_system_module(module) && !report_is_system_function(name);
 }
 
-/* Has it a function of the user's in code that was made at run time? */
+/* MANAGED if the stack has a function of the user's in code made at run time. */
 static enum rules rules_of(const struct report *r, const struct profile_sample *s)
 {
 	struct report_frame_pos pos = { 0 };
@@ -79,8 +79,8 @@ static bool find_own(const struct report *r, const struct profile_sample *s, enu
 	return false;
 }
 
-/* Of a stack that has nothing own: the first frame with a name that is in no system file, else
- * the first with a name, else the leaf. */
+/* In a stack without own frames: the first frame with a name outside system files, else the first
+ * with a name, else the leaf. */
 static bool find_any(const struct report *r, const struct profile_sample *s,
 		     struct report_place *ret)
 {

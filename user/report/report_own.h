@@ -7,23 +7,23 @@
 
 #include "report/report_rows.h"
 
-/* Whom a stack is charged to. */
+/* The place that a stack is charged to. */
 struct report_place {
 	struct report_frame frame;
-	struct report_frame_pos behind; /* where its callers begin */
+	struct report_frame_pos behind; /* position of its first caller */
 	const char *hint; /* what it was doing, "vector grows", or NULL */
 };
 
 /*
- * The first frame from the leaf that is the user's own; of a stack without one, the first that has
- * a name at all, else the leaf. false: there are no frames.
+ * Find the first own frame from the leaf; in a stack without one, the first frame with a name, else
+ * the leaf. false: no frames.
  */
 bool report_find_place(const struct report *r, const struct profile_sample *s,
 		       struct report_place *ret);
-/* Is a frame of a stack the user's own, by --own or by the tables? */
+/* Is this frame the user's own, by --own or by the tables? */
 bool report_is_own(const struct report *r, const struct profile_sample *s,
 		   const struct report_frame *f);
-/* The next own frame from pos on; false: there is none. */
+/* Find the next own frame from pos on; false: none. */
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_own_names.c - which files and functions are not the user's own, for they allocate on behalf of
- * others.
+ * report_own_names.c - files and functions that are not the user's own, because they allocate on
+ * behalf of others.
  *
  * Not own are files (allocators, C and C++ libraries) and functions (the standard libraries of C++
- * and Rust, which are in the program's own file; the allocation functions of runtimes and of
- * well-known programs; what starts threads and main). All of them stand in the tables below, and
- * nowhere else. --own PREFIX takes their place: own is then what begins with one, file or function.
+ * and Rust, which are in the program's own file; allocation functions of runtimes and well-known
+ * programs; what starts threads and main). The tables below have all of them. --own PREFIX replaces
+ * the tables: own is then what begins with such a prefix, file or function.
  *
- * C++ names are looked at behind their result type: the template mine::build of which the name is
- * "std::string mine::build<int>(int)" is mine's, not std's. Rust's crates core and alloc are only
- * those of names without a parameter list, for a C++ namespace may be called so too.
+ * C++ names are compared without their result type: the template mine::build, named "std::string
+ * mine::build<int>(int)", belongs to mine, not std. Rust's crates core and alloc match only names
+ * without a parameter list, because a C++ namespace may have the same name.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BARE_BUF 256
 
-/* Files. What follows must not be a letter, so that "libm" does not take libmysqlclient. */
+/* Files. The next character must not be a letter, so that "libm" does not match libmysqlclient. */
 static const char *const system_modules[] = {
 	"libc",
 	"libc.musl",
@@ -47,7 +47,7 @@ static const char *const system_modules[] = {
 	"libtcmalloc_and_profiler",
 };
 
-/* Files that run other people's code, and what they call C with. */
+/* Files that run other people's code, and those by which they call C. */
 static const char *const runtime_modules[] = {
 	/* Java */
 	"java",
@@ -78,7 +78,7 @@ static const char *const runtime_modules[] = {
 	"beam.smp",
 };
 
-/* Names of code made at run time that is not the user's. */
+/* Names of run-time code that is not the user's. */
 static const char *const runtime_code[] = {
 	"[jit]+0x",
 	/* Java: its library, and pieces of the JVM */
@@ -101,7 +101,7 @@ static const char *const runtime_code[] = {
 	"WasmToJS",
 };
 
-/* Functions that begin so, behind their result type. */
+/* Prefixes of functions, after their result type. */
 static const char *const prefixes[] = {
 	/* C++ */
 	"std::",
@@ -124,7 +124,7 @@ static const char *const prefixes[] = {
 	"__rdl_",
 	"__rg_",
 	"__rustc",
-	/* samplers in the program */
+	/* samplers inside the program */
 	"heaptap_sampler_",
 	"dd_allocation_",
 	"dd_probe_",
@@ -179,7 +179,7 @@ static const char *const prefixes[] = {
 	"Arena::",
 };
 
-/* Functions of exactly this name: the C library's, and wrappers that everybody calls. */
+/* Exact names of functions: the C library's, and wrappers that everybody calls. */
 static const char *const functions[] = {
 	"malloc",
 	"calloc",
@@ -293,8 +293,8 @@ static const char *const functions[] = {
 static const char *const crates[] = { "alloc::", "core::", "std::", "hashbrown::" };
 
 /*
- * What a container is doing when it allocates: its class and the begin of its function. The name is
- * without result type and template arguments: "std::vector::_M_realloc_insert". "" = any function.
+ * What a container does when it allocates: its class and the beginning of its function. The name
+ * has no result type or template arguments: "std::vector::_M_realloc_insert". "" = any function.
  */
 static const struct {
 	const char *of, *function, *hint;
@@ -384,7 +384,7 @@ bool report_is_runtime_code(const char *name, const char *file)
 	       begins_with_one_of(report_skip_result(name), runtime_code, ARRAY_CNT(runtime_code));
 }
 
-/* Is what ends at end the word operator? Then what follows belongs to the name. */
+/* Does the text before `end` end in the word operator? Then what follows belongs to the name. */
 static bool ends_in_operator(const char *name, const char *end)
 {
 	return end - name >= 8 && !strncmp(end - 8, "operator", 8);
@@ -399,7 +399,8 @@ const char *report_skip_result(const char *name)
 		if (begins(s, "(anonymous namespace)")) {
 			s += strlen("(anonymous namespace)") - 1;
 		} else if (!depth && ends_in_operator(begin, s)) {
-			/* operator(), operator<, operator new, operator bool: what follows is the rest */
+			/* operator(), operator<, operator new, operator bool: the rest is the
+			 * name */
 			break;
 		} else if (*s == '<' || *s == '[' || *s == '{') {
 			depth++;
@@ -427,7 +428,7 @@ static const char *bare_name(const char *name, char *buf)
 		from++;
 	as = is_impl ? strstr(from, " as ") : NULL;
 	for (const char *s = from; *s && used + 1 < BARE_BUF; s++) {
-		if (s == as) { /* to the end of the trait: only the type counts */
+		if (s == as) { /* skip to the end of the trait: only the type counts */
 			for (int open = 1; s[1] && open; s++)
 				open += (s[1] == '<') - (s[1] == '>' && s[0] != '-');
 			as = NULL;
@@ -445,7 +446,7 @@ static const char *bare_name(const char *name, char *buf)
 	return buf;
 }
 
-/* C++ functions have them, Rust's have not. */
+/* C++ functions have parameters, Rust's do not. */
 static bool has_parameters(const char *name)
 {
 	int depth = 0;
@@ -464,8 +465,9 @@ static bool has_parameters(const char *name)
 }
 
 /*
- * Rust: an implementation belongs to its type, "<mine::X as alloc::borrow::ToOwned>"; one of a
- * language's own type or of a type parameter to its trait, "<T as alloc::string::ToString>".
+ * Rust: an implementation belongs to its type, "<mine::X as alloc::borrow::ToOwned>". If the type
+ * is a built-in type or a type parameter, it belongs to the trait, "<T as
+ * alloc::string::ToString>".
  */
 static bool is_rust_std(const char *name)
 {

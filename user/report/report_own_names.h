@@ -5,20 +5,20 @@
 
 #include <stdbool.h>
 
-/* A file that allocates on somebody's behalf: an allocator, the C or C++ library. */
+/* Does this file allocate on behalf of others? (An allocator, the C or C++ library.) */
 bool report_is_system_module(const char *module);
-/* A function that allocates on somebody's behalf, or starts threads or programs. */
+/* Does this function allocate on behalf of others, or start threads or programs? */
 bool report_is_system_function(const char *name);
 /*
- * What runs other people's code: a JVM, Node, Python. Where a stack has a frame that such a one compiled or
- * interpreted, what belongs to the runtime is not the user's own.
+ * Does this file belong to a runtime: a JVM, Node, Python? In a stack with a frame of code that a
+ * runtime compiled or interpreted, the runtime's frames are not the user's own.
  */
 bool report_is_runtime_module(const char *module);
-/* Code made at run time that is the runtime's, or its language's library. name: as in the profile. */
+/* Is this code, made at run time, of the runtime or its language's library? name: as in the profile. */
 bool report_is_runtime_code(const char *name, const char *file);
-/* The name behind its result type: "f(int)" of "int* f(int)". */
+/* Skip the result type of a name: "f(int)" of "int* f(int)". */
 const char *report_skip_result(const char *name);
-/* What a function of a container is doing when it allocates, "vector grows", or NULL. */
+/* What a container's function does when it allocates: "vector grows", or NULL. */
 const char *report_growth_hint(const char *name);
 
 #endif

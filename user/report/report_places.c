@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_places.c - stacks as people look for them: one row for all that were charged to the same line
- * of the same function by the same caller.
+ * report_places.c - groups stacks the way people look for them: one row for all that were charged
+ * to the same line of the same function, with the same caller.
  *
- * Two stacks that differ only in what stands around that would read alike. The rows still add up.
+ * Stacks that differ only further away would read alike. The rows still add up.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #define ROW_NAME_COLUMNS_MIN 26
 #define KEY_BUF 4096
 
-/* Parameters are not needed where the line says which function it is. */
+/* Parameters are not needed when the line identifies the function. */
 static void strip_parameters(char *name)
 {
 	int depth = 0;
@@ -70,7 +70,7 @@ char *report_fit_named(const struct report_named *n, size_t columns, char buf[RE
 	size_t width = report_width(n->place), name_width = report_width(n->name);
 	char place[REPORT_FIT_BUF];
 
-	/* half a line number helps nobody */
+	/* half a line number is useless */
 	if (columns < width + (name_width < NAME_COLUMNS_MIN ? name_width : NAME_COLUMNS_MIN))
 		return report_fit_name(n->name, columns, buf);
 	report_fit_name(n->name, columns - width, buf);

@@ -3,8 +3,8 @@
  * report_rows.c - see report_rows.h.
  *
  * Every sample is charged to exactly one row, so the rows add up to the total to the byte. Error
- * bars: the samples' own variances where the file has them; in a file of another tool they are
- * inferred from bytes, objects and the sampling period (estimate_variance_from_sums()), when it
+ * bars come from the samples' own variances if the file has them. In a file of another tool they
+ * are inferred from bytes, objects and the sampling period (estimate_variance_from_sums()), if it
  * says that it was sampled by bytes. Variances of independent samples add up.
  */
 #include "report/report_rows.h"
@@ -16,7 +16,7 @@
 
 #include "report/report_losses.h"
 
-/* The table of a file that was made to overflow must not be undefined behaviour. */
+/* Add without undefined behaviour, also for a file that was made to overflow. */
 int64_t report_add_saturating(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -51,7 +51,7 @@ static int find_objects_type(const struct profile *p, const char *name)
 	return profile_find_type(p, text);
 }
 
-/* The bins are of what was allocated. */
+/* Bins divide what was allocated. */
 static bool is_by_bin(const struct report_options *o)
 {
 	return o->by == REPORT_BY_LIFETIME || o->by == REPORT_BY_SIZE;
@@ -91,13 +91,13 @@ static void choose_types(struct report *r)
 	name = profile_text(p, p->types.data[r->value_type].type_str);
 	r->is_alloc = !strcmp(name, "alloc_space");
 	r->objects_type = find_objects_type(p, name);
-	/* what was allocated is not told apart by age */
+	/* allocated values are not divided by age */
 	has_alloc = r->is_inuse && r->opts->by != REPORT_BY_AGE;
 	r->alloc_type = has_alloc ? profile_find_type(p, "alloc_space") : -1;
 	r->alloc_objects_type = has_alloc ? profile_find_type(p, "alloc_objects") : -1;
 }
 
-/* A file of before this was kept has in-use samples, and none of alloc. */
+/* Older files have numbers of in-use samples, but none of alloc samples. */
 static void choose_alloc_interval(struct report *r)
 {
 	const struct profile_sample *s;
@@ -125,7 +125,7 @@ static void choose_interval(struct report *r)
 			s->has_error && (r->is_inuse || (r->is_alloc && s->alloc_samples));
 	}
 	r->rate_bytes = is_by_bytes && p->period > 0 ? (uint64_t)p->period : 0;
-	/* Where samples have bars of their own, the others must not be guessed. */
+	/* If some samples have bars of their own, those of others must not be guessed. */
 	r->has_interval =
 		r->has_samples || (r->rate_bytes && !has_error_bars && r->objects_type >= 0 &&
 				   !strcmp(unit_of(r, r->value_type), "bytes"));
@@ -138,7 +138,7 @@ static void infer_from_sums(const struct report *r, struct estimate *e)
 	e->samples = e->bytes_variance > 0 ? llround(e->bytes * e->bytes / e->bytes_variance) : 0;
 }
 
-/* What was known of in-use later than the recording began counts from then on. */
+/* If in-use is known only from a later time than the recording's begin, growth counts from then on. */
 static void choose_growth(struct report *r)
 {
 	const struct profile *p = r->p;
@@ -150,7 +150,7 @@ static void choose_growth(struct report *r)
 	if (rec->inuse == RECORDING_INUSE_SINCE && rec->inuse_since_ns > rec->begin_ns)
 		from_ns = rec->inuse_since_ns - rec->begin_ns;
 	from_ns = from_ns > warm_up_ns ? from_ns : warm_up_ns;
-	/* A server has forgotten what was long ago. */
+	/* A server forgets what was long ago. */
 	if (p->moments_ns.cnt &&
 	    p->moments_ns.data[0] - from_ns > (rec->duration_ns - from_ns) / GROWTH_WINDOW_CNT)
 		from_ns = p->moments_ns.data[0];
@@ -194,7 +194,7 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 	struct estimate e = {
 		.bytes = value_of(r, s, r->value_type),
 		.objects = value_of(r, s, r->objects_type),
-		/* what an allocation counts that was not seen, whatever the others weigh */
+		/* weight of an unseen allocation, whatever the others weigh */
 		.rate_bytes = (double)r->rate_bytes,
 	};
 
@@ -301,7 +301,7 @@ static bool has_lives(const struct growth_sums *s)
 	return false;
 }
 
-/* The history knows no tasks: see snapshot/profile_build.c. Of what held nothing at any moment nothing is told. */
+/* The history knows no tasks: see snapshot/profile_build.c. A row that held nothing at any moment is unknown. */
 bool report_growth(const struct report *r, const struct report_row *row, size_t row_cnt,
 		   struct growth *ret)
 {
@@ -333,7 +333,7 @@ void report_rank(const struct report *r, struct report_row *row)
 		row->temporary_objects = bin_temporary_objects(&row->bins);
 }
 
-/* The row named name, made when it is new. index_by_name: id of name -> index of row. */
+/* Find or make the row with this name. index_by_name: id of name -> index of row. */
 static int get_row(struct report *r, struct hmap *index_by_name, const char *name, size_t *ret)
 {
 	struct report_row row = { .name = strset_add(r->names, name) };
@@ -355,7 +355,7 @@ static int get_row(struct report *r, struct hmap *index_by_name, const char *nam
 	return err;
 }
 
-/* Everything a function is on the stack of, once however often it is there. */
+/* Add a sample to every function on its stack, once each however often it is there. */
 static int add_cumulative(struct report *r, struct hmap *index_by_name, uint32_t sample)
 {
 	const struct profile_sample *s = &r->p->samples.data[sample];
@@ -446,7 +446,7 @@ static int compare_stacks(const void *a, const void *b, void *ctx)
 	return 0;
 }
 
-/* Samples of one stack, whatever their labels, are one row. */
+/* Samples of one stack are one row, whatever their labels. */
 static int rows_by_stack(struct report *r)
 {
 	char buf[REPORT_NAME_BUF];

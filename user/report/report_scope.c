@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_scope.c - the rows of a report by scope: the tree, each scope before what is below it.
+ * report_scope.c - the rows of a report by scope: the tree, each scope before those below it.
  *
- * With a cap the largest scopes are shown, and beside them, where any are shown at all, their brothers
- * as one row "(other)". A scope is never larger than the one it lies in, so with each shown scope all
- * its ancestors are shown. At every place the rows right below a scope, if it has any, and its own
- * exclusive part add up to it.
+ * With a cap the largest scopes are shown, and their other siblings become one row "(other)". A
+ * scope is never larger than its parent, so all ancestors of a shown scope are shown. At every
+ * place a scope is the sum of the rows directly below it, if any, and its own exclusive part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +19,11 @@ struct view {
 	struct report *r;
 	struct scope_tree *tree;
 	VEC(struct report_row) rows; /* one for each node */
-	VEC(uint32_t) order; /* nodes, brothers side by side */
-	VEC(size_t) first; /* of each node + 1: its first child in order; 0 is the top */
+	VEC(uint32_t) order; /* nodes, siblings side by side */
+	VEC(size_t) first; /* [node + 1]: its first child in order; [0]: the top */
 	VEC(char) is_shown;
-	uint32_t root; /* what opts->scope asks for, or SCOPE_NO_NODE */
-	struct hmap cut; /* paths of which opts->match has taken something away */
+	uint32_t root; /* node of opts->scope, or SCOPE_NO_NODE */
+	struct hmap cut; /* paths that opts->match has removed a part of */
 };
 
 static int add_samples(const struct report *r, struct scope_tree *t)
@@ -65,7 +64,7 @@ static int add_peaks(const struct report *r, struct scope_tree *t)
 	return 0;
 }
 
-/* The path of a sample that is not reported, and all that it lies in. */
+/* Mark the path of a sample that is not reported, and all its ancestors. */
 static int cut_path(struct view *v, int64_t path_str)
 {
 	const char *path = strset_get(v->r->names, path_str), *pos = path;
@@ -94,7 +93,7 @@ static int find_cut(struct view *v)
 	return 0;
 }
 
-/* Only of a scope that is shown whole: the peak of what is left is not known. */
+/* Only for a scope that is shown whole: the peak of a part is not known. */
 static void set_peak(const struct view *v, const struct scope_node *n, struct report_row *row)
 {
 	if (!n->peak_cnt || hmap_get(&v->cut, &row->scope.path))
@@ -150,7 +149,7 @@ static int compare_brothers(const void *a, const void *b, void *ctx)
 	return report_compare_rows(&v->rows.data[x], &v->rows.data[y], v->r);
 }
 
-/* By what the report is sorted by (names have no size: by value); of equals the ancestor. */
+/* By the sort of the report (by value when sorted by name); among equals the ancestor first. */
 static int compare_sizes(const void *a, const void *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -181,14 +180,14 @@ static int choose_shown(struct view *v)
 	size_t cap = v->r->opts->row_cap, cnt = v->tree->nodes.cnt;
 
 	if (cap && v->root != SCOPE_NO_NODE)
-		cap += v->tree->nodes.data[v->root].depth; /* its ancestors, no rows */
+		cap += v->tree->nodes.data[v->root].depth; /* its ancestors, which are no rows */
 	for (uint32_t i = 0; i < cnt; i++)
 		if (vec_push(&v->order, i) || vec_push(&v->is_shown, !cap))
 			return -ENOMEM;
 	sort_nodes(v, compare_sizes);
 	for (size_t i = 0; i < cap && i < cnt; i++)
 		v->is_shown.data[v->order.data[i]] = true;
-	/* Only where values are negative a part is larger than the whole. */
+	/* A part is larger than the whole only where values are negative. */
 	for (uint32_t i = 0; i < cnt; i++) {
 		size_t parent = parent_slot(v, i);
 
@@ -214,7 +213,7 @@ static int find_children(struct view *v)
 
 static int emit(struct view *v, uint32_t node, uint32_t depth);
 
-/* No deeper than the tree: SCOPE_DEPTH_MAX. */
+/* Recursion ends with the tree's depth: SCOPE_DEPTH_MAX. */
 static int emit_children(struct view *v, size_t slot, uint32_t depth)
 {
 	struct report_row other = { .name = strset_add(v->r->names, "(other)") };
@@ -247,7 +246,7 @@ static int emit(struct view *v, uint32_t node, uint32_t depth)
 	return err ? err : emit_children(v, (size_t)node + 1, depth + 1);
 }
 
-/* The scope that was asked for stands at the top, under its whole path. */
+/* The scope that was asked for is at the top, named by its whole path. */
 static int emit_all(struct view *v)
 {
 	if (!v->r->opts->scope)

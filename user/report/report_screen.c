@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_screen.c - rows that fit a screen: by stack each with the place that it is charged to and who
- * called that, else with its name.
+ * report_screen.c - rows that fit a screen: by stack, each with the place it is charged to and its
+ * callers; else with its name.
  *
- * Rows that hold nothing any more are one line, so are those that there is no room for. What is
- * above and below leaves a number of lines; each row gets one of them, and the largest rows that do not
- * fit in one line get a second one as long as there are any left.
+ * Rows that hold nothing any more are summed up in one line, and so are rows without room. A number
+ * of lines is left between head and end. Each row gets one line; then the largest rows that do not
+ * fit in one line get a second, as long as lines are left.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -39,9 +39,9 @@ struct screen {
 	const struct report *r;
 	const struct report_row *rows; /* largest first */
 	size_t cnt;
-	size_t held_cnt; /* of them, those that are listed one by one, or would be */
+	size_t held_cnt; /* number of rows that are listed one by one, or would be */
 	size_t shown_cnt;
-	size_t spare_lines; /* for rows that do not fit in one */
+	size_t spare_lines; /* for rows that need a second line */
 	const struct report_row *unmatched; /* or NULL */
 	struct report_row empty, other; /* sums of rows that are not shown */
 	bool has_empty_line;
@@ -62,15 +62,15 @@ static bool is_by_name(const struct report *r)
 	return r->opts->by != REPORT_BY_STACK;
 }
 
-/* By function: a caller that is nobody's own and has nothing itself. */
+/* By function: a system function that has no values of its own. */
 static bool is_noise(const struct report *r, const struct report_row *row)
 {
 	return r->opts->by == REPORT_BY_FUNCTION && !row->value && !row->alloc && !row->objects &&
 	       report_is_system_function(strset_get(r->names, row->name));
 }
 
-/* Who asks for what was allocated wants to see it, whatever is left of it; and where nothing at all
- * is left, who allocates is all that there is to say. */
+/* A report by allocations shows all rows, whatever is left of them. If nothing at all is left,
+ * allocations are all that there is to say. */
 static bool is_empty(const struct report *r, const struct report_row *row)
 {
 	return r->is_inuse && r->total.value && !row->value && !row->cumulative &&
@@ -138,7 +138,7 @@ static void widen(struct screen *s, enum cell cell, const char *text)
 		s->width[cell] = width;
 }
 
-/* As wide as what is in them. */
+/* Make cells as wide as their content. */
 static void measure(struct screen *s)
 {
 	char text[CELL_BUF];
@@ -164,7 +164,7 @@ static void measure(struct screen *s)
 	}
 }
 
-/* Numbers are at the right of their column, intervals beside what they are of. */
+/* Numbers are right-aligned; intervals stand beside their values. */
 static void put_cell(const struct screen *s, enum cell cell, const char *text)
 {
 	int width = (int)s->width[cell];
@@ -230,7 +230,7 @@ static void put_numbers(const struct screen *s, size_t rank, const struct report
 	}
 }
 
-/* " < f file.c:1 < main file.c:2": as many as there is room for, the first in any case. */
+/* " < f file.c:1 < main file.c:2": as many callers as fit, the first in any case. */
 static void put_callers(const struct screen *s, const struct report_named_place *n, size_t columns)
 {
 	char text[REPORT_FIT_BUF];
@@ -268,7 +268,7 @@ static size_t put_own(const struct screen *s, const struct report_named_place *n
 	return report_width(text) + hint;
 }
 
-/* Behind the numbers, or below them where the page is narrow. */
+/* The name goes behind the numbers, or below them on a narrow page. Return its room. */
 static size_t begin_name(const struct screen *s)
 {
 	size_t columns = report_columns(s->r);
@@ -279,7 +279,7 @@ static size_t begin_name(const struct screen *s)
 	return columns - SECOND_INDENT;
 }
 
-/* The callers, and the hint where it had no room, below what they belong to. */
+/* Write the callers below the name, and the hint if it had no room. */
 static void put_second_line(struct screen *s, const struct report_named_place *n, bool has_hint)
 {
 	size_t columns = report_columns(s->r) - SECOND_INDENT + 1;
@@ -293,7 +293,7 @@ static void put_second_line(struct screen *s, const struct report_named_place *n
 	s->spare_lines--;
 }
 
-/* In one line with its caller, both give way, unless that leaves too little of it. */
+/* If name and caller share one line, shorten both, unless that leaves too little of the name. */
 static size_t room_for_own(size_t room, size_t own, size_t hint, size_t caller)
 {
 	size_t least = room / 3 > CALLER_COLUMNS_MIN + 3 ? room / 3 : CALLER_COLUMNS_MIN + 3;
@@ -380,7 +380,7 @@ static void put_sums(const struct screen *s)
 	}
 }
 
-/* How many rows are shown, and how many lines are left. */
+/* Decide how many rows are shown, and how many lines are left. */
 static void share_lines(struct screen *s, size_t line_cap)
 {
 	size_t cap = s->r->opts->row_cap, fixed = 1 + s->has_empty_line + !!s->unmatched, room;
@@ -390,7 +390,7 @@ static void share_lines(struct screen *s, size_t line_cap)
 	if (!line_cap)
 		return;
 	room = line_cap > fixed + 1 ? line_cap - fixed : 1;
-	/* each takes two in a narrow page */
+	/* on a narrow page each row takes two */
 	measure(s);
 	if (report_columns(s->r) < s->used + NAME_COLUMNS_MIN)
 		room = room > 3 ? room / 2 : 1;
@@ -413,7 +413,7 @@ static void sum_up(struct screen *s)
 			report_add_row(&s->empty, &row);
 			s->empty.row_cnt += stacks - 1;
 		}
-	/* rows of nothing at all are not worth a line */
+	/* rows without any values are not worth a line */
 	s->has_empty_line = s->empty.row_cnt && (s->empty.alloc || s->r->alloc_type < 0);
 }
 
@@ -459,7 +459,7 @@ int report_put_screen_rows(const struct report *r, size_t line_cap, struct repor
 		vec_each(&r->rows, row)
 			if (!err && !is_noise(r, row))
 				err = vec_push(&list, *row);
-	if (!err && r->has_unmatched && list.cnt) { /* it is the last one */
+	if (!err && r->has_unmatched && list.cnt) { /* the last row */
 		s.unmatched = &r->rows.data[r->rows.cnt - 1];
 		list.cnt--;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_select.c - the scope of each sample, and which samples a report is about.
+ * report_select.c - the scope of each sample, and which samples a report covers.
  *
- * --scope takes the rest away: rows and total are those of the scope, and the head says how much of
- * the profile that is. --match takes nothing away: what it does not want is one row, so the
- * rows still add up to the total. Scopes are compared as they are shown, folded when that is asked.
+ * --scope removes the rest: rows and total are those of the scope, and the head says how much of
+ * the profile it is. --match removes nothing: what does not match becomes one row, so the rows
+ * still add up to the total. Scopes are compared as they are shown; folded, if that was asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "profile/match_list.h"
 #include "profile/scope_path.h"
 
-/* What is done with all samples of one scope. */
+/* What happens to all samples of one scope. */
 enum fate { FATE_CHOSEN, FATE_UNMATCHED, FATE_OUTSIDE };
 
 struct verdict {
@@ -25,7 +25,7 @@ struct verdict {
 
 struct verdicts {
 	VEC(struct verdict) list;
-	struct hmap index; /* string of the label "scope", 0 = none -> verdict */
+	struct hmap index; /* string of the label "scope" (0 = none) -> verdict */
 };
 
 static bool needs_scopes(const struct report_options *o)

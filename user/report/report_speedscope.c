@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_speedscope.c - the JSON that speedscope opens (https://www.speedscope.app/file-format-schema.json).
+ * report_speedscope.c - JSON for speedscope (https://www.speedscope.app/file-format-schema.json).
  *
- * One profile of the kind "sampled" for each value that is shown, the bytes in use first: stacks, root first, as indexes
- * of the frames that all share, and the weight of each. It knows no labels, and weights below 0 are no width: stacks
- * without one above 0 are left out.
+ * One profile of the kind "sampled" for each shown value, bytes in use first: stacks, root first,
+ * as indexes of shared frames, and the weight of each. The format has no labels, and negative
+ * weights have no width, so stacks without a positive weight are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +20,8 @@
 struct speedscope {
 	const struct report *r;
 	struct json j;
-	uint32_t *frame_first; /* by location: the frame of its first line */
-	uint32_t no_stack; /* the frame of stacks that have none */
+	uint32_t *frame_first; /* by location: index of its first line's frame */
+	uint32_t no_stack; /* frame for samples without a stack */
 };
 
 static void put_frame(struct speedscope *s, const struct report_frame *f)
@@ -73,7 +73,7 @@ static void put_frames(struct speedscope *s)
 	json_end(&s->j, '}');
 }
 
-/* Root first, and of a location the outermost of what is inlined. */
+/* Root first; in a location, the outermost of inlined functions first. */
 static void put_stack(struct speedscope *s, const struct profile_sample *sample)
 {
 	const struct profile *p = s->r->p;
@@ -92,7 +92,7 @@ static void put_stack(struct speedscope *s, const struct profile_sample *sample)
 	json_end(&s->j, ']');
 }
 
-/* What it knows as a unit; all else is a number. */
+/* The format's unit; "none" for others. */
 static const char *unit_of(const struct profile *p, int type)
 {
 	static const char *const units[] = { "bytes", "nanoseconds", "microseconds", "milliseconds",
@@ -105,7 +105,7 @@ static const char *unit_of(const struct profile *p, int type)
 	return "none";
 }
 
-/* at: where in a row the value stands. */
+/* at: offset of the value in a row. */
 static void put_profile(struct speedscope *s, int type, size_t at)
 {
 	const struct report *r = s->r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_svg.c - a flame graph as a still picture: the root on top, below each frame what it called, as wide as what
- * it holds, the largest first. What would be narrower than half a pixel is left out; each frame says its name,
- * value and share where a pointer rests on it.
+ * report_svg.c - a flame graph as a still picture: the root on top, below each frame its callees,
+ * as wide as what they hold, largest first. Frames narrower than half a pixel are left out. Each
+ * frame shows its name, value and share under the pointer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +20,18 @@
 #define HEAD 30
 #define MARGIN 10
 #define NARROWEST 0.5 /* pixels */
-#define LETTER 7.0 /* pixels, of the widest usual ones */
+#define LETTER 7.0 /* pixels; width of the widest usual letters */
 
 struct svg {
 	const struct report *r;
 	const struct report_tree *t;
-	uint32_t *first, *next; /* children, the largest first; HT_NO_INDEX ends */
+	uint32_t *first, *next; /* lists of children, largest first; HT_NO_INDEX ends */
 	double *x, *width;
 	uint32_t *depth;
 	FILE *out;
 };
 
-/* So many letters of it. */
+/* Write at most this many letters. */
 static void put_shortened(const char *text, size_t letters, FILE *out)
 {
 	size_t left = strlen(text), used = 0;
@@ -53,7 +53,7 @@ static int by_value(const void *a, const void *b, void *ctx)
 	return x < y ? -1 : x > y;
 }
 
-/* The smallest is put in front of the children first, so that the largest is the first in the end. */
+/* Prepends the smallest child first, so that the largest ends up in front. */
 static int link_children(struct svg *s)
 {
 	size_t cnt = s->t->nodes.cnt;
@@ -78,7 +78,7 @@ static int link_children(struct svg *s)
 	return 0;
 }
 
-/* Places; how many rows there are. What is not drawn has no width. */
+/* Compute places; return the number of rows. What is not drawn has width 0. */
 static uint32_t lay_out(struct svg *s)
 {
 	double all = s->t->nodes.data[0].value;
@@ -86,7 +86,7 @@ static uint32_t lay_out(struct svg *s)
 
 	s->x[0] = MARGIN;
 	s->width[0] = WIDTH - 2 * MARGIN;
-	/* a child stands behind its parent */
+	/* a child comes after its parent */
 	for (size_t i = 0; i < s->t->nodes.cnt; i++) {
 		double x = s->x[i];
 
@@ -114,7 +114,7 @@ static const char *name_of(const struct svg *s, size_t node)
 	return strset_get(s->t->names, s->t->functions.data[s->t->nodes.data[node].function].name);
 }
 
-/* The same name has the same shade in every picture. */
+/* A name has the same shade in every picture. */
 static void put_color(const struct svg *s, size_t node)
 {
 	const char *name = name_of(s, node);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_temporary.c - who allocates most blocks that live for less than a millisecond: a table for people; and what a
- * stack's blocks are like, in a line.
+ * report_temporary.c - who allocates most blocks that live less than a millisecond, as a table for
+ * people; and one line on a stack's blocks.
  *
- * The share is of all blocks that were allocated, not of those that were freed: of a stack that frees one of a hundred
- * blocks at once and keeps the others it must not be said that all are temporary. A block that is still there
- * and is younger than a millisecond may yet become one of them; at the end of a recording there are few of those.
+ * The share is of all allocated blocks, not of freed ones: a stack that frees one block of a
+ * hundred at once and keeps the others must not appear as all temporary. A live block younger than
+ * a millisecond may still become temporary; at the end of a recording such blocks are few.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "report/report_rows.h"
 #include "report/report_text.h"
 
-/* What stands in front of a name. */
+/* Columns in front of a name. */
 #define CELL_COLUMNS 58
 
 static double percent(double share)
@@ -35,8 +35,8 @@ static char *format_share_interval(const struct report *r, const struct bin_shar
 	return buf;
 }
 
-/* Of what tasks allocated only sums are known. Where frees were not watched all the time, blocks were allocated of which
- * nobody knows whether they are temporary. */
+/* Tasks have only sums of what they allocated. If frees were not watched all the time, nobody knows
+ * of some blocks whether they were temporary. */
 bool report_temporary(const struct report *r, const struct report_row *row, struct bin_share *ret)
 {
 	if (!r->has_lifetimes || r->p->recording.inuse == RECORDING_INUSE_SINCE ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_tenants.c - the labels that a program put on its threads, in short: for each key, which values
- * hold most. The whole of it is --by label:KEY.
+ * report_tenants.c - a summary of the labels that a program put on its threads: for each key, the
+ * values that hold most. --by label:KEY has all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 
 #define KEYS_MAX 2
 
-/* heaptap's own. */
+/* Keys of heaptap itself. */
 static const char *const own_keys[] = { "scope", "thread", "task", "task_state", "pid", "comm" };
 
 struct tenant {
-	int64_t key_str, value_str; /* of the profile */
+	int64_t key_str, value_str; /* strings of the profile */
 	int64_t value;
 };
 
 struct tenants {
 	VEC(struct tenant) list;
-	struct hmap index; /* {key, value} -> list */
+	struct hmap index; /* {key, value} -> index in list */
 	int64_t keys[KEYS_MAX];
 	size_t key_cnt;
 };
@@ -102,7 +102,7 @@ static size_t count_held(const struct tenants *t, int64_t key_str)
 	return cnt;
 }
 
-/* As many as fit in one line. */
+/* Write as many values as fit in one line. */
 static void put_key(const struct report *r, const struct tenants *t, int64_t key_str, FILE *out)
 {
 	size_t columns = report_columns(r), used, left = count_held(t, key_str);
@@ -134,7 +134,7 @@ static void put_key(const struct report *r, const struct tenants *t, int64_t key
 	fputc('\n', out);
 }
 
-/* Without memory for it, it is left out: it is in short what --by label says. */
+/* Left out if memory runs out: it only summarizes --by label. */
 void report_put_tenants(const struct report *r, FILE *out)
 {
 	struct tenants t = { 0 };

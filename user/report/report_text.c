@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_text.c - a report for people: the head, the rows, and what stands below them. Fits in
- * opts->columns and, where that is asked for, opts->lines; what does not fit is shortened, the numbers
- * never. Here are the rows with whole stacks; see report_screen.c for those that fit a screen.
+ * report_text.c - a report for people: the head, the rows, and what follows them. It fits in
+ * opts->columns and, if asked for, opts->lines; names are shortened to fit, numbers never. The rows
+ * with whole stacks are here; those that fit a screen are in report_screen.c.
  *
- * The error bar is "+-1.2 MiB" where it is symmetric, "-0.9 MiB +1.4 MiB" where few samples make
- * it lopsided, "exact" where there is none. Rows with fewer than four samples are marked "?".
+ * The error bar is "+-1.2 MiB" if symmetric, "-0.9 MiB +1.4 MiB" if lopsided because of few
+ * samples, "exact" if there is none. Rows with fewer than four samples are marked "?".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +72,7 @@ static void put_frames(const struct report *r, const struct profile_sample *s, F
 
 	if (!cnt)
 		fputs("        (no stack)\n", out);
-	if (!cap || cnt <= cap + 1) /* "... 1 more" would take as much room as the frame */
+	if (!cap || cnt <= cap + 1) /* "... 1 more" would be as long as the frame */
 		cap = cnt;
 	for (; shown < cap && report_next_frame(r->p, s, &pos, &f); shown++)
 		put_frame(r, &f, out);
@@ -80,7 +80,7 @@ static void put_frames(const struct report *r, const struct profile_sample *s, F
 		fprintf(out, "        ... %zu more\n", cnt - cap);
 }
 
-/* "worker" or "worker and others": the values of a label that a row's samples have. */
+/* Write the values of a label in a row's samples: "worker" or "worker and others". */
 static void put_label(const struct report *r, const struct report_row *row, const char *key,
 		      const char *before, size_t columns, FILE *out)
 {
@@ -174,7 +174,7 @@ bool report_is_screen(const struct report_options *o)
 	       o->by != REPORT_BY_INSTANCE && !(o->by == REPORT_BY_STACK && o->shows_stacks);
 }
 
-/* line_cap: that the rows may have. */
+/* line_cap: maximum lines of the rows. */
 static int put_rows(const struct report *r, size_t line_cap, FILE *out)
 {
 	struct report_marks marks = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_text.h - what the parts of the text report share. Internal to the report_*.c files. */
+/* report_text.h - shared by the parts of the text report. Internal to the report_*.c files. */
 #ifndef HT_REPORT_TEXT_H
 #define HT_REPORT_TEXT_H
 
@@ -14,17 +14,17 @@ struct report;
 struct report_frame;
 struct report_row;
 
-/* Room for a title or an interval; for all others UNITS_BUF. All of them return buf. */
+/* Buffer size for a title or an interval; all others need UNITS_BUF. All of them return buf. */
 #define REPORT_INTERVAL_BUF (2 * UNITS_BUF + 8)
 
-/* Columns of the page, and of a text. */
+/* Width in columns of the page, and of a text. */
 size_t report_columns(const struct report *r);
 size_t report_width(const char *s);
 size_t report_count_lines(const char *text);
 /*
- * At most `columns` of name, without control characters. Template arguments give way first, then
- * parameters, then the middle: what tells names apart is at the end ("+0x1a2b", ":17"). Of a tail
- * the begin gives way.
+ * Shorten a name to `columns`, without control characters. Drops template arguments first, then
+ * parameters, then the middle, because the end tells names apart ("+0x1a2b", ":17").
+ * report_put_tail() drops the beginning.
  */
 #define REPORT_FIT_BUF 2048
 char *report_fit_name(const char *name, size_t columns, char buf[REPORT_FIT_BUF]);
@@ -33,56 +33,56 @@ void report_put_tail(FILE *out, const char *name, size_t columns);
 char *report_format_value(const struct report *r, double value, char *buf);
 /* "+-1.2 MiB"; short: "+-8%" of at most 11 columns. "" when there is none. */
 char *report_format_interval(const struct report *r, const struct report_row *row, char *buf);
-/* The same of what was allocated. */
+/* The same for what was allocated. */
 char *report_format_alloc_interval(const struct report *r, const struct report_row *row, char *buf);
 char *report_format_short_interval(const struct report *r, const struct report_row *row, char *buf);
-/* In the unit of the value that it stands behind: "+-0.71", "-0.39 +1.42", "exact". */
+/* In the unit of the value before it: "+-0.71", "-0.39 +1.42", "exact". */
 char *report_format_unit_interval(const struct report *r, const struct report_row *row, char *buf);
-/* Of a round number: "64 KiB". */
+/* For a round number: "64 KiB". */
 char *report_format_rate(double bytes, char *buf);
 char *report_format_share(const struct report *r, int64_t value, char *buf);
 const char *report_value_title(const struct report *r);
 bool report_is_weak(const struct report *r, const struct report_row *row);
 const char *report_row_title(const struct report *r, const struct report_row *row, char *buf);
 
-/* Text that is wrapped between its parts, which stay whole. Zero columns used at the begin. */
+/* A text that is wrapped only between its parts. `used` must be 0 at the beginning. */
 struct report_line {
 	FILE *out;
-	size_t columns, indent; /* indent: of all lines but the first */
+	size_t columns, indent; /* indent: of all lines except the first */
 	size_t used;
 };
-/* sep stands before the part when it is not the first of its line. */
+/* Add a part. sep precedes it unless it is the first of its line. */
 void report_line_add(struct report_line *l, const char *sep, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void report_line_end(struct report_line *l);
-/* At spaces, so that no line is longer than the page; a word that is longer stays whole. */
+/* Write text wrapped at spaces to the page's width; a longer word stays whole. */
 void report_put_wrapped(const char *text, size_t indent, size_t columns, FILE *out);
 
 enum report_paint { REPORT_PLAIN, REPORT_BOLD, REPORT_DIM };
 void report_paint(const struct report *r, enum report_paint paint, FILE *out);
 
-/* What stands above the rows, and below them. */
+/* Write what precedes the rows, and what follows them. */
 void report_put_head(const struct report *r, FILE *out);
 void report_put_end(const struct report *r, FILE *out);
-/* What value grows by in a minute, NAN: not known. */
+/* Growth of value per minute, NAN: not known. */
 double report_per_minute(const struct report *r, int64_t value);
-/* What the profile says about itself: its comments. */
+/* Write the profile's comments. */
 void report_put_notes(const struct report *r, FILE *out);
-/* What rows that are shown are marked with. */
+/* Marks that shown rows have. */
 struct report_marks {
 	bool has_weak, has_minimum;
 };
 void report_put_legend(const struct report *r, const struct report_marks *marks, FILE *out);
-/* The rows in at most line_cap lines, 0 = any number; adds to marks. 0 or -ENOMEM. */
+/* Write the rows in at most line_cap lines, 0 = any number; adds to marks. 0 or -ENOMEM. */
 int report_put_screen_rows(const struct report *r, size_t line_cap, struct report_marks *marks,
 			   FILE *out);
 
-/* "12.0k allocated blocks: 99.8% lived under 1 ms, most have 64 to 127 B", or nothing where that is not known. */
+/* Write "12.0k allocated blocks: 99.8% lived under 1 ms, most have 64 to 127 B", or nothing if not known. */
 void report_put_blocks(const struct report *r, const struct report_row *row, FILE *out);
 
-/* The tables by scope and by instance. */
+/* Write the tables by scope and by instance. */
 void report_put_scopes(const struct report *r, FILE *out);
-/* One line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more". */
+/* Write a line for each of the program's own labels: "tenant: a 12.0 MiB, b 3.40 MiB, 17 more". */
 void report_put_tenants(const struct report *r, FILE *out);
 void report_put_instances(const struct report *r, FILE *out);
 

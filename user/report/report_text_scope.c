@@ -2,10 +2,10 @@
 /*
  * report_text_scope.c - the tables by scope and by instance.
  *
- * More columns than the other tables have, so they are narrower: the error bar is in per cent of the
- * row, a time of the profile's day is only the time. What is held, how fast that grows and the peak
- * are always there; the other columns as far as the page has room for them beside the names. Scopes
- * are indented by what they lie in; a path that does not fit keeps its end.
+ * They have more columns than other tables, so the columns are narrower: the error bar is in per
+ * cent of the row, a time on the profile's day has no date. What is held, how fast it grows and the
+ * peak are always there; the other columns if the page has room beside the names. Scopes are
+ * indented below their parents; a path that does not fit keeps its end.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define TASK_COLUMNS_GOOD 20
 #define INDENT 2
 
-/* Those that give way, the first last. */
+/* Optional columns; the first is dropped last. */
 enum column { COLUMN_ALLOC, COLUMN_ITSELF, COLUMN_OBJECTS, COLUMN_WHEN, COLUMN_SHARE, COLUMN_CNT };
 
 struct columns {
@@ -100,7 +100,7 @@ static int put_peak(const struct report *r, const struct report_row *row, const 
 	return used;
 }
 
-/* Returns the columns that the numbers took. */
+/* Return the width of the numbers. */
 static int put_numbers(const struct report *r, const struct report_row *row,
 		       const struct columns *c, FILE *out)
 {
@@ -142,7 +142,7 @@ static void put_titles(const struct report *r, const struct columns *c, FILE *ou
 	snprintf(title, sizeof(title), "%.8s", r->is_inuse ? "held" : report_value_title(r));
 	for (size_t i = 0; title[i]; i++)
 		title[i] = toupper((unsigned char)title[i]);
-	if (!strcmp(title, "ALLOCATE")) /* the d has no room */
+	if (!strcmp(title, "ALLOCATE")) /* no room for the D */
 		snprintf(title, sizeof(title), "ALLOC");
 	fprintf(out, "%8s ", title);
 	if (r->has_interval)

@@ -8,13 +8,13 @@
 #include "base/hmap.h"
 #include "report/report_own.h"
 
-/* While it is made: where a function, a node is. */
+/* Used while building: indexes of functions and nodes. */
 struct maker {
 	const struct report *r;
 	struct report_tree *t;
 	struct hmap functions; /* {name, module, file} to index */
 	struct hmap nodes; /* {parent, function} to index */
-	VEC(uint32_t) path; /* functions of one stack from the leaf */
+	VEC(uint32_t) path; /* functions of one stack, from the leaf */
 };
 
 /* Index of the function of a frame, or -ENOMEM. */

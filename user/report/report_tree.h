@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_tree.h - the stacks of a report as a tree, from the root down: what pictures are drawn from.
+ * report_tree.h - the stacks of a report as a tree from the root down, for pictures.
  *
- * Internal to the report_*.c files. Frames of one function, module and file are one node below the same
- * parent, whatever line they stand at. Node 0 is the root, without a function; a child stands behind its parent.
+ * Internal to the report_*.c files. Frames of one function, module and file below the same parent
+ * are one node, whatever their lines. Node 0 is the root, without a function. A child comes after
+ * its parent.
  */
 #ifndef HT_REPORT_TREE_H
 #define HT_REPORT_TREE_H
@@ -17,20 +18,20 @@
 #include "report/report_rows.h"
 
 struct report_tree_function {
-	int64_t name, module, file; /* in names; "" where there is none */
+	int64_t name, module, file; /* in names; "": none */
 	bool is_own; /* the user's own: see report_own.h */
 };
 
 struct report_tree_node {
-	uint32_t parent, function; /* HT_NO_INDEX: the root has none */
-	double value; /* with all below, of the report's value */
+	uint32_t parent, function; /* HT_NO_INDEX for the root */
+	double value; /* of the report's value type, including all nodes below */
 };
 
 struct report_tree {
 	struct strset *names;
 	VEC(struct report_tree_function) functions;
 	VEC(struct report_tree_node) nodes;
-	VEC(uint32_t) leaf; /* node of each of the report's chosen samples */
+	VEC(uint32_t) leaf; /* node of each of report.chosen's samples */
 };
 
 /* 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_words.c - names, numbers and error bars as they stand in a report for people. */
+/* report_words.c - names, numbers and error bars for reports for people. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ size_t report_columns(const struct report *r)
 	return r->opts->columns ? r->opts->columns : COLUMNS_DEFAULT;
 }
 
-/* Characters of valid UTF-8, taken as one column each. */
+/* Width of valid UTF-8, counting each character as one column. */
 size_t report_width(const char *s)
 {
 	size_t n = 0;
@@ -26,7 +26,7 @@ size_t report_width(const char *s)
 	return n;
 }
 
-/* Template arguments and parameters give way first: "a<...>::f(...)". */
+/* Collapse template arguments and parameters first: "a<...>::f(...)". */
 static void collapse(const char *name, char open, char close, char *out, size_t out_bytes)
 {
 	size_t used = 0;
@@ -50,7 +50,7 @@ static void collapse(const char *name, char open, char close, char *out, size_t 
 	out[used] = '\0';
 }
 
-/* Length in bytes of the first columns characters. */
+/* Length in bytes of the first `columns` characters. */
 static size_t bytes_of_columns(const char *s, size_t columns)
 {
 	size_t i = 0;
@@ -63,7 +63,7 @@ static size_t bytes_of_columns(const char *s, size_t columns)
 	return i;
 }
 
-/* What must stay of the end of a name: "+0x1a2b", ":17"; 0: nothing in particular. */
+/* Width of the end of a name that must stay: "+0x1a2b", ":17"; 0: no such end. */
 static size_t suffix_width(const char *s)
 {
 	const char *plus = strrchr(s, '+'), *colon = strrchr(s, ':');
@@ -144,7 +144,7 @@ static char *format_interval(const struct report *r, double value, double low, d
 
 	report_format_value(r, down, below);
 	report_format_value(r, up, above);
-	if (value <= 0) /* what may be held all the same is for JSON: it says nothing of this row */
+	if (value <= 0) /* what may be held nevertheless is for JSON: it says nothing on this row */
 		snprintf(buf, REPORT_INTERVAL_BUF, "%s", "");
 	else if (down <= 0 && up <= 0)
 		snprintf(buf, REPORT_INTERVAL_BUF, "%s", !r->is_lossy ? "exact" : "");
@@ -224,7 +224,7 @@ void report_put_tail(FILE *out, const char *name, size_t columns)
 	fputs(text, out);
 }
 
-/* A number of the unit that goes with it: "0.71", but "1.26 KiB" of bytes. */
+/* Format in a unit that is named elsewhere: "0.71", but "1.26 KiB" in bytes. */
 static char *format_in_unit(double n, double unit, char *buf)
 {
 	n /= unit;
@@ -244,7 +244,7 @@ static char *format_in_unit(double n, double unit, char *buf)
 	return buf;
 }
 
-/* Of the unit that format_bytes() takes. */
+/* The unit that format_bytes() takes. */
 static double unit_of_bytes(double bytes)
 {
 	double unit = 1;
@@ -288,7 +288,7 @@ char *report_format_rate(double bytes, char *buf)
 	return buf;
 }
 
-/* Of what is shown: "8%", "12x", at most 5 columns. */
+/* Relative to the shown value: "8%", "12x", at most 5 columns. */
 static char *format_ratio(double ratio, char *buf)
 {
 	if (ratio < 0.0995)
@@ -312,7 +312,7 @@ char *report_format_short_interval(const struct report *r, const struct report_r
 		return buf;
 	down = (bytes - low) / bytes;
 	up = (high - bytes) / bytes;
-	if (up < 0.002) /* what is left of a difference when both are rounded says nothing */
+	if (up < 0.002) /* a difference of two rounded numbers means nothing */
 		down = up;
 	format_ratio(down, below);
 	format_ratio(up, above);

@@ -41,7 +41,7 @@ out:
 	return err;
 }
 
-/* Descriptors: per file, and some per process. */
+/* Descriptors are needed for each file, and some for each process. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -52,7 +52,7 @@ static void raise_file_limit(void)
 	}
 }
 
-/* Before there are any probes. */
+/* Call before any probes are attached. */
 static int measure_costs(struct session *s, struct governor_options *opts, bool may_be_unlimited)
 {
 	if (!probe_costs_measure(&s->features, &s->costs))

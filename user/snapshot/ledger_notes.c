@@ -10,7 +10,7 @@
 
 #define STAT_LINE(id, kind, name, meaning) { LEDGER_##kind, name, meaning, 0 },
 
-#define UNSEEN_EXECS 2 /* of the lines beside the counters */
+#define UNSEEN_EXECS 2 /* index in the lines beside the counters */
 
 static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
 

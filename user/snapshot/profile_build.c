@@ -2,9 +2,9 @@
 /*
  * profile_build.c - see profile_build.h.
  *
- * When the stacks have become locations (profile_stacks.c) each row becomes a sample. Rows whose stacks are equal
- * once the allocator's frames are off, and whose labels are equal, are one sample: estimates are
- * added before anything is rounded.
+ * Once profile_stacks.c has made locations of the stacks, each row becomes a sample. Rows with
+ * equal labels, and equal stacks without the allocator's frames, are one sample: their estimates
+ * are added before anything is rounded.
  */
 #include "snapshot/profile_build_priv.h"
 
@@ -25,22 +25,22 @@
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
-/* scope, task, task_state, thread, pid, comm, and those of the program */
+/* scope, task, task_state, thread, pid, comm, and labels of the program */
 #define LABELS_CAP (6 + TAG_LABELS_CAP)
 
-/* A sample in the making. */
+/* A sample that is being made. */
 struct row {
 	uint32_t loc_first, loc_cnt;
 	pid_t pid;
 	uint32_t generation;
 	char thread[HT_COMM_BYTES + 1];
-	uint32_t label_set; /* of scope_labels.h */
-	bool has_exited; /* the task */
+	uint32_t label_set; /* set of scope_labels.h */
+	bool has_exited; /* of the task */
 	uint64_t instance;
 	struct estimate inuse;
 	struct estimate alloc;
-	uint32_t from; /* index of a row of the snapshot with the same labels */
-	uint32_t first_from; /* of a list of all rows of the snapshot that are in it, + 1: see next_from */
+	uint32_t from; /* a row of the snapshot with the same labels */
+	uint32_t first_from; /* head + 1 of the list of its rows in the snapshot: see next_from */
 };
 
 struct builder {
@@ -51,9 +51,9 @@ struct builder {
 	struct profile_stacks *stacks;
 	struct hmap row_by_key; /* hash pair -> index in rows */
 	VEC(struct row) rows;
-	/* Of each row of the snapshot: the next one of the same row, + 1. */
+	/* For each row of the snapshot: the next one of the same sample, + 1. */
 	VEC(uint32_t) next_from;
-	VEC(struct history_life) lives; /* of the row that is being emitted */
+	VEC(struct history_life) lives; /* of the row being emitted */
 	struct location_list locs;
 	struct scope_labels *labels;
 };
@@ -62,7 +62,7 @@ struct row_key {
 	uint64_t hash[2];
 };
 
-/* Rows meet by a 128-bit hash of locations and labels: equal in practice means equal. */
+/* Rows are matched by a 128-bit hash of locations and labels: in practice equal hashes mean equal rows. */
 static struct row_key key_of(const struct builder *b, const struct row *row)
 {
 	const uint32_t *loc = b->locs.loc.data + row->loc_first;
@@ -81,7 +81,7 @@ static struct row_key key_of(const struct builder *b, const struct row *row)
 	return key;
 }
 
-/* What tells rows apart besides their stacks. */
+/* Set what distinguishes rows besides their stacks. */
 static int note_labels(struct builder *b, const struct snapshot_row *from, struct row *row)
 {
 	const struct snapshot_instance *instance;
@@ -209,8 +209,9 @@ static int compare_lives(const void *a, const void *b)
 }
 
 /*
- * The history knows no tasks: a stack's lives are all with the row that is no task's, which there always is
- * (it has what was allocated). What a program held that has executed another one is in no value.
+ * The history knows no tasks. So all lives of a stack go to its row without a task, which always
+ * exists (it has the allocated values). What a program held before it executed another one is in no
+ * value.
  */
 static int collect_lives(struct builder *b, const struct row *row)
 {
@@ -257,7 +258,7 @@ static int emit_lives(struct builder *b, const struct row *row)
 	return profile_add_lives(b->p, b->lives.data, kept + 1);
 }
 
-/* Where the ages of a row of the snapshot begin, which are sorted by row. */
+/* Find the first age of a row of the snapshot; ages are sorted by row. */
 static size_t first_age(const struct snapshot *s, uint32_t row)
 {
 	size_t low = 0, high = s->ages.cnt;
@@ -309,7 +310,7 @@ static int emit_ages(struct builder *b, const struct row *row, struct profile_sa
 	return err;
 }
 
-/* Of all rows of the snapshot that are in it. What a program has allocated stays when it executes another one. */
+/* Add up the bins of the sample's rows in the snapshot. Allocated values of a program stay after an exec. */
 static int emit_bins(struct builder *b, const struct row *row, struct profile_sample *sample)
 {
 	struct bin_part parts[HT_BIN_CNT] = { 0 };
@@ -352,7 +353,7 @@ static int add_moments(struct builder *b)
 	return err;
 }
 
-/* Rounded once, here. */
+/* The only place where values are rounded. */
 static int emit_row(struct builder *b, const struct row *row)
 {
 	int64_t values[PROFILE_VALUE_CNT] = {
@@ -395,7 +396,7 @@ static int emit_samples(struct builder *b)
 	return err;
 }
 
-/* Of the last process that is known; NULL: of none. */
+/* Of main_pid, or of the last known process; NULL: none. */
 static const char *main_executable(const struct tracker *t, pid_t main_pid)
 {
 	size_t cnt;

@@ -21,30 +21,31 @@ struct tracker;
 
 struct profile_build_options {
 	uint64_t rate_bytes;
-	bool keep_allocator_frames; /* malloc & co. stay at the leaf */
-	bool label_processes; /* labels pid and comm: several processes in one profile */
-	pid_t main_pid; /* whose executable is the first mapping; 0: of the last process known */
+	bool keep_allocator_frames; /* leave malloc & co. at the leaf */
+	bool label_processes; /* add labels pid and comm: the profile has several processes */
+	pid_t main_pid; /* its executable is the first mapping; 0: that of the last known process */
 	unsigned labels; /* LABEL_* of scope_labels.h */
-	/* Of what was in use, for whether it grows; finished. NULL: none. Moments are since begin_ns of the
-	 * same clock. */
+	/* History of what was in use, finished, to tell whether it grows. NULL: none. Its moments
+	 * are counted from begin_ns of the same clock. */
 	const struct history *history;
-	bool is_history_partial; /* it is not of all that the snapshot has */
+	bool is_history_partial; /* it does not cover all of the snapshot */
 	uint64_t begin_ns;
-	bool is_delta; /* of what was allocated since a time: frees are of other blocks, too */
-	bool group_threads; /* label thread is the pool: see profile/thread_pool.h */
+	bool is_delta; /* allocations since a time only: some frees are of other blocks */
+	bool group_threads; /* label thread has the pool: see profile/thread_pool.h */
 	struct symbol_options symbols;
-	/* called before each file whose symbols are read; may be NULL */
+	/* called before the symbols of a file are read; may be NULL */
 	void (*on_progress)(void *ctx, const char *file, size_t done, size_t total);
 	void *ctx;
 };
 
-/* Times, comments and the ledger are left to the caller; but for the comment "names: ...", of files
- * that took too long. */
+/* Build a profile. The caller sets times, comments and the ledger, except the comment "names: ..."
+ * on files that took too long. */
 int profile_build(const struct snapshot *s, struct engine *e, const struct track_files *files,
 		  const struct tracker *t, const struct profile_build_options *opts,
 		  struct profile **ret);
 
-/* Names of locations that are no places: "[truncated: ...]", "[no stack]", "[other stacks]". From 0 on; NULL: no more. */
+/* Names of locations without an address: "[truncated: ...]", "[no stack]", "[other stacks]". i from
+ * 0 on; NULL: no more. */
 const char *profile_marker_name(size_t i);
 
 #endif

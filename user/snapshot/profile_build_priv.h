@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_build_priv.h - what profile_build.c is made of: stacks of a snapshot -> locations of a profile. */
+/* profile_build_priv.h - a part of profile_build.c: stacks of a snapshot -> locations of a profile. */
 #ifndef HT_SNAPSHOT_PROFILE_BUILD_PRIV_H
 #define HT_SNAPSHOT_PROFILE_BUILD_PRIV_H
 
@@ -11,19 +11,20 @@
 struct profile_stacks;
 
 struct location_list {
-	VEC(uint32_t) loc; /* indexes of locations of the profile */
+	VEC(uint32_t) loc; /* indexes of the profile's locations */
 };
 
 /*
- * Reads the stacks of the snapshot, and adds their mappings, functions and locations to p; that of main_exe is the first
- * mapping (NULL: of nothing). What is given must outlive it. 0, -ENOMEM, or why the stacks cannot be read.
+ * Read the stacks of the snapshot, and add their mappings, functions and locations to p. main_exe
+ * is the first mapping (NULL: none). All arguments must outlive it. 0, -ENOMEM, or why the stacks
+ * cannot be read.
  */
 int profile_stacks_new(const struct snapshot *s, struct engine *e, const struct track_files *files,
 		       const struct profile_build_options *opts, const char *main_exe,
 		       struct profile *p, struct profile_stacks **ret);
 /* NULL is fine. */
 void profile_stacks_free(struct profile_stacks *ps);
-/* The locations of a stack, leaf first, without the allocator's frames unless they are to stay. -ENOMEM. */
+/* Append the locations of a stack, leaf first, without the allocator's frames unless these are kept. -ENOMEM. */
 int profile_stacks_append(struct profile_stacks *ps, uint64_t stack_id, struct location_list *to);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * profile_stacks.c - see profile_build_priv.h.
  *
- * Every stack of the snapshot is read once and its distinct frames collected; then the frames are symbolised, file by
- * file.
+ * Every stack of the snapshot is read once and its distinct frames are collected. Then the frames
+ * are symbolized, file by file.
  *
- * A location may appear twice with one address: in full, and without the allocator's functions
- * that were inlined into the call site at the leaf.
+ * One address may have two locations: the full one, and one for the leaf, without allocator
+ * functions that were inlined into the call site.
  */
 #include "snapshot/profile_build_priv.h"
 
@@ -27,9 +27,9 @@
 struct frame {
 	uint64_t word; /* HT_FRAME() */
 	uint32_t location; /* HT_NO_INDEX until it is made */
-	uint32_t allocator_lines; /* innermost lines that are the allocator's */
+	uint32_t allocator_lines; /* number of innermost lines of the allocator */
 	uint32_t line_cnt;
-	uint32_t trimmed; /* location without them, HT_NO_INDEX until it is made */
+	uint32_t trimmed; /* location without these, HT_NO_INDEX until it is made */
 };
 
 struct stack_ref {
@@ -51,11 +51,11 @@ struct profile_stacks {
 	struct hmap function_by_name; /* struct function_key -> index */
 	uint32_t truncated_location[HT_END_CNT];
 	uint32_t no_stack_location, rest_location;
-	size_t slow_cnt; /* files with places that have no names because that took too long */
-	char slow_names[256]; /* of some of them */
+	size_t slow_cnt; /* files with places whose names are missing because they took too long */
+	char slow_names[256]; /* names of some of these files */
 };
 
-/* A stack's last frame says why there are no more. */
+/* The last frame of a stack says why it ends there. */
 static const char *const end_names[HT_END_CNT] = {
 	[HT_END_COMPLETE] = "[complete]",
 	[HT_END_NO_MAPPING] = "[truncated: unknown mapping]",
@@ -86,7 +86,7 @@ static int compare_frames(const void *a, const void *b)
 	return x->word < y->word ? -1 : x->word > y->word;
 }
 
-/* The stack behind an id, its frames noted. */
+/* Read the stack of an id, and collect its frames. */
 static int collect_stack(struct profile_stacks *ps, uint64_t stack_id)
 {
 	struct stack_ref ref = { .first = ps->words.cnt };
@@ -163,7 +163,7 @@ static int get_function(struct profile_stacks *ps, const struct symbol_frame *f,
 	return 0;
 }
 
-/* Lines and a location that uses them. */
+/* Add lines, and a location that uses them. */
 static int add_location(struct profile_stacks *ps, uint32_t mapping, uint64_t vaddr,
 			const struct symbol_frame *f, size_t cnt, uint32_t *ret)
 {
@@ -187,7 +187,7 @@ static int add_location(struct profile_stacks *ps, uint32_t mapping, uint64_t va
 	return err;
 }
 
-/* A location for something that is no address: "[truncated: ...]". */
+/* A location without an address: "[truncated: ...]". */
 static int add_marker(struct profile_stacks *ps, const char *name, uint32_t *ret)
 {
 	struct symbol_frame f = { .name = name, .system_name = name, .file = "" };
@@ -202,7 +202,7 @@ static int get_mapping(struct profile_stacks *ps, uint32_t file_id, const struct
 	const uint64_t *known;
 	int err;
 
-	if (file->is_jit) /* one mapping for all, of all processes */
+	if (file->is_jit) /* one mapping for the code of all processes */
 		file_id = 0;
 	known = hmap_get(&ps->mapping_by_file, &file_id);
 	if (known) {
@@ -221,7 +221,7 @@ static int get_mapping(struct profile_stacks *ps, uint32_t file_id, const struct
 	return err;
 }
 
-/* Inlined allocator functions at the innermost end: what a leaf loses. */
+/* Number of innermost lines that are inlined allocator functions; a leaf loses them. */
 static uint32_t count_allocator_lines(const struct symbol_frame *f, size_t cnt)
 {
 	uint32_t n = 0;
@@ -232,7 +232,7 @@ static uint32_t count_allocator_lines(const struct symbol_frame *f, size_t cnt)
 	return n;
 }
 
-/* Locations of frames[first..first + cnt), all of one file. */
+/* Add locations of frames[first..first + cnt), which are of one file. */
 static int add_file_frames(struct profile_stacks *ps, uint32_t file_id, size_t first, size_t cnt,
 			   const struct symbol_result *sym)
 {
@@ -273,7 +273,7 @@ static void note_slow(struct profile_stacks *ps, const char *path)
 	make_printable(ps->slow_names);
 }
 
-/* How many, and which of them there was room for. */
+/* Say how many files there were, and name those that had room. */
 static int add_slow_comment(const struct profile_stacks *ps)
 {
 	if (!ps->slow_cnt)
@@ -303,7 +303,7 @@ static int symbolize_file(struct profile_stacks *ps, uint32_t file_id, size_t fi
 	return err;
 }
 
-/* Frames in no file (code made at run time): by address, each with a name. */
+/* Frames outside files (code made at run time): by address, each with a name of its own. */
 static int add_bare_frames(struct profile_stacks *ps, size_t first, size_t cnt)
 {
 	int err = 0;
@@ -344,7 +344,7 @@ static int symbolize_frames(struct profile_stacks *ps)
 	return 0;
 }
 
-/* The location of a leaf without the allocator's lines; the frame has others. */
+/* The location without the allocator's lines for a leaf; other frames keep theirs. */
 static int trimmed_location(struct profile_stacks *ps, struct frame *f, uint32_t *ret)
 {
 	struct profile_location loc = ps->p->locations.data[f->location];
@@ -362,7 +362,7 @@ static int trimmed_location(struct profile_stacks *ps, struct frame *f, uint32_t
 	return 0;
 }
 
-/* A stack of allocator frames only stays whole. */
+/* A stack with only allocator frames stays whole. */
 static int append_stack(struct profile_stacks *ps, const struct stack_ref *ref,
 			struct location_list *to)
 {
@@ -399,7 +399,7 @@ static int append_stack(struct profile_stacks *ps, const struct stack_ref *ref,
 	return err;
 }
 
-/* pprof takes the first mapping for the main program's. */
+/* pprof takes the first mapping as the main program. */
 static int map_executable_first(struct profile_stacks *ps, const char *main_exe)
 {
 	size_t file_cnt = track_files_cnt(ps->files);

@@ -2,8 +2,8 @@
 /*
  * recording_notes.c - see recording_notes.h.
  *
- * A profile of several processes has one sum. What is in use of those whose frees are not watched is
- * missing in it, so they are named; it is unknown only when that is so for all of them.
+ * A profile of several processes has one sum. It lacks what processes hold whose frees are not
+ * watched, so these are named. In-use is unknown only if that is so for all of them.
  */
 #include "snapshot/recording_notes.h"
 
@@ -24,18 +24,18 @@
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
-#define NAMED_MAX 8 /* processes in one line */
+#define NAMED_MAX 8 /* in one line */
 #define LINE_BYTES 1024
 
 struct process {
-	const struct track_instance *image; /* the last one */
+	const struct track_instance *image; /* its newest image */
 	bool is_inuse_unknown;
 };
 
 struct processes {
 	VEC(struct process) list; /* the main one first */
 	size_t unknown_cnt;
-	size_t unseen_exec_cnt; /* images, of the wanted ones */
+	size_t unseen_exec_cnt; /* of the wanted images */
 };
 
 static bool is_wanted(const struct recording_facts *f, const struct track_instance *inst)
@@ -43,7 +43,7 @@ static bool is_wanted(const struct recording_facts *f, const struct track_instan
 	return !f->is_wanted || f->is_wanted(f->ctx, inst->pid, inst->generation);
 }
 
-/* The newest image of each. */
+/* The newest image of each process. */
 static int list_processes(const struct recording_facts *f, struct processes *ps)
 {
 	size_t cnt;
@@ -101,7 +101,7 @@ static int set_identity(const struct recording_facts *f, const struct processes 
 	return r->reason_str < 0 || r->comm_str < 0 || r->exe_str < 0 ? -ENOMEM : 0;
 }
 
-/* What the budget did: for all of them, and, as far as their frees are concerned, for each. */
+/* Set what the budget did: for all processes, and for each whether its frees are watched. */
 static void set_budget(const struct recording_facts *f, struct processes *ps, struct recording *r)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
@@ -134,8 +134,8 @@ static void set_exec_held(const struct recording_facts *f, struct recording *r)
 	r->exec_held_objects = (uint64_t)llround(objects);
 }
 
-/* Blocks that its allocator's probes had found were forgotten when its own sampler spoke: what is in use is
- * known of what came later. */
+/* When a process's own sampler first reported, the blocks of its allocator's probes were forgotten:
+ * in-use is known only from then on. */
 static void set_sampler(const struct processes *ps, struct recording *r)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
@@ -165,12 +165,12 @@ static const char *sampler_of(const struct processes *ps)
 	return ps->list.cnt ? ps->list.data[0].image->sampler : NULL;
 }
 
-/* What taps did and did not do in them. */
+/* What taps did, and what they missed, over all processes. */
 struct tap_sums {
 	size_t tapped_cnt, refused_cnt; /* these are probed */
-	size_t late_cnt; /* of those that are tapped: that began while they were followed */
-	uint64_t late_ns; /* the longest that one ran before */
-	uint64_t stopped_ns; /* the longest, and its threads */
+	size_t late_cnt; /* tapped processes that began while followed */
+	uint64_t late_ns; /* the longest time one ran before its tap */
+	uint64_t stopped_ns; /* the longest stop, and its number of threads */
 	uint32_t thread_cnt;
 	uint64_t dropped_cnt, failed_cnt;
 	const char *missed; /* functions, "": none */
@@ -201,7 +201,7 @@ static struct tap_sums sum_taps(const struct processes *ps)
 	return sums;
 }
 
-/* Of those that it should be known of. */
+/* Number of processes that should be tapped, but are neither tapped nor refused. */
 static size_t untapped_cnt(const struct recording_facts *f, const struct processes *ps,
 			   const struct tap_sums *sums)
 {
@@ -210,7 +210,7 @@ static size_t untapped_cnt(const struct recording_facts *f, const struct process
 		       0;
 }
 
-/* The coarsest; 0: not known. */
+/* The coarsest of the samplers' rates; 0: not known. */
 static uint64_t sampler_rate(const struct processes *ps)
 {
 	const struct process *process;
@@ -267,7 +267,7 @@ static int comment_command(const struct recording_facts *f, struct profile *p)
 	return profile_comment(p, "heaptap %s:%s", HEAPTAP_VERSION, line);
 }
 
-/* " 14663 (worker), 14664 (worker), ...": those from `first` on that are all, or whose in-use is unknown. */
+/* " 14663 (worker), 14664 (worker), ...": processes from `first` on: all, or those whose in-use is unknown. */
 static void name_processes(const struct processes *ps, size_t first, bool only_unknown,
 			   char line[LINE_BYTES])
 {
@@ -336,7 +336,7 @@ static int comment_time(const struct recording_facts *f, struct profile *p)
 			       elapsed, f->end_reason ? f->end_reason : end);
 }
 
-/* A line of the ledger; nothing, of what did not happen. */
+/* A line of the ledger; none for 0. */
 static int comment_tap_loss(struct profile *p, const char *name, uint64_t cnt, const char *meaning)
 {
 	return cnt ? profile_comment(p, "ledger: %s %llu (%s)", name, (unsigned long long)cnt,
@@ -366,7 +366,7 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 				      "sampled blocks that a failed realloc left as they were");
 }
 
-/* For how long the processes were stopped to put it in, and what it does not see. */
+/* Say how long putting the taps in stopped the processes, and what taps do not see. */
 static int comment_tap(const struct tap_sums *sums, size_t untapped, struct profile *p)
 {
 	int err = 0;
@@ -399,7 +399,7 @@ static int comment_source(const struct recording_facts *f, const struct processe
 			 format_bytes((double)f->rate_bytes, rate, sizeof(rate)));
 	if (tracker_wants_taps(f->tracker)) {
 		err = comment_tap(&sums, untapped_cnt(f, ps, &sums), p);
-		/* The others have probes: their line, too. */
+		/* Refused processes have probes: add the line on these, too. */
 		if (err || !sums.refused_cnt)
 			return err;
 	}
@@ -470,7 +470,7 @@ static const char *image_text(pid_t pid, const struct track_instance *image, cha
 	return buf;
 }
 
-/* From when to when, for those who want to know what may be missing. */
+/* Say from when to when, because allocations in that time may be missing. */
 static int comment_unseen(const struct track_instance *inst, int64_t epoch_off_ns,
 			  struct profile *p)
 {
@@ -506,7 +506,7 @@ static int comment_unseen_execs(const struct recording_facts *f, const struct pr
 	return err;
 }
 
-/* Each image by itself, for those who look for what a program left behind. */
+/* One line for each image, because people look for what a program left behind. */
 static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 {
 	char bytes[UNITS_BUF], image[IMAGE_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording_notes.h - how a profile came about: its struct recording, for reports, and its comments,
+ * recording_notes.h - how a profile was made: its struct recording for reports, and its comments
  * for people who read it with any tool.
  *
  *	heaptap 0.1.0: record -p 14662
@@ -11,8 +11,8 @@
  *	resident: 9.50 MiB -> 13.4 MiB
  *	counters: alloc_hits=90123 ...          see ledger_notes.h, with a line for each loss
  *
- * What is as one expects (frees are watched, nothing was lost) takes no line: `go tool pprof -top` prints
- * all of them before its table.
+ * Expected facts (frees are watched, nothing was lost) have no line, because `go tool pprof -top`
+ * prints all comments before its table.
  */
 #ifndef HT_SNAPSHOT_RECORDING_NOTES_H
 #define HT_SNAPSHOT_RECORDING_NOTES_H
@@ -36,39 +36,39 @@ struct recording_facts {
 	int command_argc;
 	const struct tracker *tracker;
 	const struct governor *governor;
-	/* Which of the images that the tracker knows the profile is of; NULL: all. */
+	/* Is the profile of this image of the tracker? NULL: of all images. */
 	bool (*is_wanted)(const void *ctx, pid_t pid, uint32_t generation);
 	const void *ctx;
-	pid_t main_pid; /* 0: there is none above the others */
-	/* What the budget did to a process that may be over; NULL: what is so at present. */
+	pid_t main_pid; /* 0: no main process */
+	/* What the budget did to a process that may be over; NULL: use the present state. */
 	const struct governor_record *budget;
-	const char *reason; /* NULL: on demand */
-	const char *end_reason; /* NULL: the profile was asked for */
+	const char *reason; /* why it was saved; NULL: on demand */
+	const char *end_reason; /* why the recording ended; NULL: the profile was asked for */
 	bool was_started; /* by heaptap */
-	bool follows_children; /* of main_pid */
-	bool is_merged; /* of processes that have budgets of their own */
-	bool is_over; /* the process has ended: nobody can record it again */
-	bool is_delta; /* alloc_* values are of the time since begin_ns, those of in-use of all that is known */
+	bool follows_children; /* children of main_pid */
+	bool is_merged; /* of processes with budgets of their own */
+	bool is_over; /* the process has ended, so it cannot be recorded again */
+	bool is_delta; /* alloc_* values count since begin_ns, in-use values all that is known */
 	int64_t followed_ns, begin_ns, end_ns; /* since the epoch */
 	uint64_t duration_ns;
 	uint64_t rss_begin_bytes, rss_end_bytes; /* 0: not known */
 	const struct snapshot_held *exec_held; /* see snapshot_part_replaced() */
 	size_t exec_held_cnt;
 	enum attach_mode mode;
-	bool says_sites; /* how many of the tracker's there are */
+	bool says_sites; /* say the number of the tracker's sites */
 	uint64_t rate_bytes;
-	const uint64_t *stats; /* HT_STAT_CNT of them */
+	const uint64_t *stats; /* HT_STAT_CNT counters */
 };
 
 /*
- * Fills p->recording, adds the comments, and makes what is allocated the default type when nothing is
- * known of what is in use. Before it p has only what its samples are.
+ * Fill p->recording, add the comments, and make allocated the default type if nothing is known of
+ * in-use. Before, p has only what its samples are.
  */
 int recording_notes_add(const struct recording_facts *f, struct profile *p);
 
 /*
- * What is to be known of the in-use of one process, and how it is had: "Watching frees costs 53 % of its
- * CPU time; ..."; "" when it is of all that was allocated. is_over: it cannot be recorded any more.
+ * Say what is known of one process's in-use, and how to know more: "Watching frees costs 53 % of
+ * its CPU time; ..."; "" if in-use covers all allocations. is_over: it cannot be recorded any more.
  * Returns buf.
  */
 #define RECORDING_INUSE_BUF (2 * RECORDING_TEXT_BUF + 32)

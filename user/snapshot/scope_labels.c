@@ -17,11 +17,11 @@
 #include "snapshot/snapshot.h"
 #include "track/tracker.h"
 
-/* Longer paths are cut, at the end that is farthest from the root. */
+/* Longer paths are cut at the end, which is farthest from the root. */
 #define PATH_BYTES 4096
 #define CHAIN_CAP (HT_SCOPE_DEPTH_CAP + 2)
 
-/* What one {process, scope, labels} is called; the key of `known`. */
+/* A {process, scope, labels}; the key of `known`. */
 struct tag_key {
 	uint32_t pid, generation;
 	uint32_t source, node;
@@ -47,11 +47,11 @@ struct scope_labels {
 	unsigned wanted;
 	struct hmap known; /* struct tag_key -> index in values */
 	VEC(struct tag_value) values;
-	struct hmap set_by_text; /* int64_t string that names it -> index in sets */
-	struct strset *texts; /* of sets */
+	struct hmap set_by_text; /* string that names the set -> index in sets */
+	struct strset *texts; /* names of sets */
 	VEC(struct label_set) sets;
 	VEC(struct profile_label) labels;
-	struct profile_label now[TAG_LABELS_CAP]; /* of the row at hand */
+	struct profile_label now[TAG_LABELS_CAP]; /* of the current row */
 	size_t now_cnt;
 };
 
@@ -92,7 +92,7 @@ void scope_labels_free(struct scope_labels *sl)
 	free(sl);
 }
 
-/* The way from the root to a scope. */
+/* The path from the root to a scope. */
 struct chain {
 	const struct ht_scope *scope[CHAIN_CAP];
 	size_t cnt;
@@ -165,7 +165,7 @@ int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *
 	return profile_str(sl->p, path);
 }
 
-/* Labels that the profile has a meaning of its own for. */
+/* Labels that have their own meaning in a profile. */
 static const char *const own_keys[] = { "scope", "thread", "task", "task_state", "pid", "comm" };
 
 static int64_t key_string(struct scope_labels *sl, const char *key)
@@ -181,7 +181,7 @@ static int64_t key_string(struct scope_labels *sl, const char *key)
 	return profile_str(sl->p, key[0] ? key : "(empty)");
 }
 
-/* A later one of the same key takes the place of an earlier one. */
+/* A later label replaces an earlier one with the same key. */
 static int put_label(struct scope_labels *sl, const char *key, const char *value)
 {
 	int64_t key_str = key_string(sl, key);
@@ -200,7 +200,7 @@ static int put_label(struct scope_labels *sl, const char *key, const char *value
 	return 0;
 }
 
-/* Of one LABEL node; its bytes may hold anything. */
+/* Put the label of one LABEL node, which may have any bytes. */
 static int put_node_label(struct scope_labels *sl, const struct ht_scope *node)
 {
 	char key[HT_NAME_BYTES_CAP], value[HT_NAME_BYTES_CAP];
@@ -239,7 +239,7 @@ static int by_key(const void *a, const void *b)
 	return (l->key_str > r->key_str) - (l->key_str < r->key_str);
 }
 
-/* A name for {scope_str, sl->now}: the ids in hex, as a strset wants text. */
+/* Name {scope_str, sl->now} by its ids in hex, because a strset needs text. */
 static int64_t set_text(struct scope_labels *sl, int64_t scope_str)
 {
 	size_t bytes = 17 * (1 + 2 * sl->now_cnt) + 1, used;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_labels.h - what a sample is for, in words: the path of its scope and its labels.
+ * scope_labels.h - what a sample is for, as text: the path of its scope, and its labels.
  *
- * The shown path has the names of TAG, TASK and OTHER nodes, '/' between them (in a name it is
- * "\/"); LABEL nodes, and labels of other formats, are labels beside it, the innermost of a key.
+ * The shown path has the names of TAG, TASK and OTHER nodes, separated by '/' (in a name it is
+ * "\/"). LABEL nodes, and labels of other formats, are labels beside the path; of each key the
+ * innermost.
  */
 #ifndef HT_SNAPSHOT_SCOPE_LABELS_H
 #define HT_SNAPSHOT_SCOPE_LABELS_H
@@ -23,7 +24,7 @@ struct tracker;
 
 struct scope_labels;
 
-/* Which of them go into the profile. */
+/* Which of these go into the profile. */
 #define LABEL_SCOPE 0x1 /* the path */
 #define LABEL_APP 0x2 /* LABEL nodes and labels of other formats */
 #define LABEL_TASK 0x4 /* numbers of tasks */
@@ -32,20 +33,20 @@ struct scope_labels;
 
 struct row_labels {
 	int64_t scope_str; /* 0: none */
-	const struct profile_label *labels; /* those of the program, distinct keys */
+	const struct profile_label *labels; /* labels of the program, distinct keys */
 	size_t label_cnt;
 	uint32_t set; /* number of {scope_str, labels}: equal sets have equal numbers */
 	uint32_t task_slot; /* 0: the scope is not in a task */
 };
 
-/* All arguments are kept by reference. wanted: LABEL_*. */
+/* Keeps references to all arguments. wanted: LABEL_*. */
 int scope_labels_new(const struct snapshot *s, struct engine *e, const struct tracker *t,
 		     struct profile *p, unsigned wanted, struct scope_labels **ret);
 void scope_labels_free(struct scope_labels *sl);
-/* Good until the next call. */
+/* Valid until the next call. */
 int scope_labels_of(struct scope_labels *sl, const struct snapshot_row *row,
 		    struct row_labels *ret);
-/* String (of the profile) of a scope's shown path; 0: it is a process. */
+/* Return the string (of the profile) of a scope's shown path; 0: the scope is a process. */
 int64_t scope_labels_path(struct scope_labels *sl, const struct snapshot_scope *scope);
 
 #endif

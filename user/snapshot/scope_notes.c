@@ -2,9 +2,9 @@
 /*
  * scope_notes.c - see scope_notes.h.
  *
- * One shown path may be several scopes: of several processes (told apart by pid), of several
- * images of one process, below different labels. The peak of such a path is that of the largest of
- * them: it held at least that much.
+ * One shown path may be several scopes: of several processes (told apart by pid), of several images
+ * of one process, or below different labels. The peak of such a path is the largest of theirs: it
+ * held at least that much.
  */
 #include "snapshot/scope_notes.h"
 
@@ -84,7 +84,7 @@ static int collect_scopes(const struct snapshot *s, struct scope_labels *labels,
 			return err;
 		has_scopes |= scope->key.node != 0;
 	}
-	if (!has_scopes) /* then nobody asks what is in none */
+	if (!has_scopes) /* then nobody asks for the peak outside scopes */
 		notes->all.cnt = 0;
 	return 0;
 }
@@ -99,7 +99,8 @@ static int collect_instances(const struct snapshot *s, struct scope_labels *labe
 		struct note n = { .instance = inst->key.instance, .sums = &inst->sums };
 		int err;
 
-		if (!scope || !is_wanted(scope, opts)) /* none: made after the scopes were read */
+		/* No scope: it was made after the scopes were read */
+		if (!scope || !is_wanted(scope, opts))
 			continue;
 		n.key.path_str = scope_labels_path(labels, scope);
 		if (n.key.path_str < 0)
@@ -114,7 +115,7 @@ static int collect_instances(const struct snapshot *s, struct scope_labels *labe
 	return 0;
 }
 
-/* What still holds most comes first, then what once held most. */
+/* Those that hold most now come first, then those that once held most. */
 static int by_size(const void *a, const void *b)
 {
 	const struct note *l = a, *r = b;
@@ -135,7 +136,7 @@ static void note_sums(const struct engine *e, const struct ht_instance *sums,
 	note->alloc_bytes = sums->alloc_bytes_8 >> 8;
 	note->alloc_objects = sums->alloc_objects_16 >> 16;
 	note->alloc_samples = sums->alloc_samples;
-	/* Never to 0: that would be exact. */
+	/* Rounded up, never to 0: that would mean exact. */
 	note->alloc_error = (int64_t)ceil(sqrt(engine_variance(e, &sums->alloc_variance)));
 }
 

@@ -2,10 +2,10 @@
 /*
  * snapshot.c - see snapshot.h.
  *
- * There may be a million samples, in no order, and each goes to a row of its own choice: what it takes is
- * lines of memory. So the rows have a table of their own, not an hmap: a slot of four bytes, then a cell
- * of one cache line with the key and the sums of samples that were kept for certain. Only the others, for
- * which there is more to sum up, go to the row itself.
+ * There may be a million samples in random order, and each may belong to any row. Their cost is
+ * cache lines. So the rows have a table of their own, not an hmap: a slot of four bytes, then a
+ * cell of one cache line with the key and the sums of samples that were kept for certain. Only the
+ * other samples, which have more to sum up, go to the row itself.
  */
 #include "snapshot/snapshot.h"
 
@@ -22,13 +22,13 @@
 struct row_key {
 	uint64_t stack_id;
 	uint64_t instance;
-	uint64_t image; /* tgid and generation: for context 0, which says nothing */
+	uint64_t image; /* tgid and generation, because context 0 does not tell them */
 	uint64_t context_id;
 };
 
 #define CELL_BYTES 64
 
-/* Of the row with the same index. */
+/* The cell of the row with the same index. */
 struct cell {
 	struct row_key key;
 	uint64_t certain_cnt, certain_bytes; /* samples with a probability of 1 */
@@ -48,11 +48,11 @@ struct builder {
 	struct snapshot *s;
 	struct hmap contexts; /* id -> index in context */
 	VEC(struct ht_context) context;
-	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half of them are used */
-	unsigned slot_bits; /* there are 2^slot_bits; 0: none yet */
-	struct cell *cells; /* aligned, room for half as many */
-	bool has_stacks; /* rows are told apart by stack and task, too */
-	struct history *history; /* NULL: it is no moment of one, and ages are not asked for */
+	uint32_t *slots; /* index of a cell + 1; 0: empty. At most half are used */
+	unsigned slot_bits; /* 2^slot_bits slots; 0: none yet */
+	struct cell *cells; /* aligned; half as many as slots */
+	bool has_stacks; /* rows also differ by stack and task */
+	struct history *history; /* NULL: not a moment of a history, and ages are not wanted */
 	VEC(struct row_bin) bins;
 	struct hmap age_by_key; /* row << 8 | class -> index in the snapshot's ages */
 	uint64_t now_ns;
@@ -79,7 +79,7 @@ static uint64_t image_of(uint32_t tgid, uint32_t generation)
 	return (uint64_t)tgid << 32 | generation;
 }
 
-/* Ids of stacks are hashes already; the others are small numbers. */
+/* Ids of stacks are already hashes; the other members are small numbers. */
 static uint32_t *find_slot(const struct builder *b, const struct row_key *key)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15ULL;
@@ -96,7 +96,7 @@ static uint32_t *find_slot(const struct builder *b, const struct row_key *key)
 	return &b->slots[i];
 }
 
-/* Twice as many slots. */
+/* Double the number of slots. */
 static int grow(struct builder *b)
 {
 	size_t old_cnt = b->slot_bits ? (size_t)1 << b->slot_bits : 0;
@@ -143,7 +143,7 @@ static int add_row(struct builder *b, const struct row_key *key)
 	return vec_push(&b->s->rows, row);
 }
 
-/* Index of the row of a key, made when it is new; -ENOMEM. */
+/* Find or make the row of a key; return its index or -ENOMEM. */
 static int64_t get_row(struct builder *b, const struct row_key *key)
 {
 	size_t cnt = b->s->rows.cnt;
@@ -241,7 +241,7 @@ static int on_live(void *ctx, const struct ht_live_key *k, const struct ht_live 
 	return 0;
 }
 
-/* As estimate_add() with a probability of 1, for each of them. */
+/* Equals estimate_add() with a probability of 1 for each sample. */
 static void add_certain(struct builder *b)
 {
 	for (size_t i = 0; i < b->s->rows.cnt; i++) {
@@ -253,7 +253,7 @@ static void add_certain(struct builder *b)
 	}
 }
 
-/* The row of a sum, or of a part of it; -ENOMEM. */
+/* Find the row of a sum or of one of its bins; -ENOMEM. */
 static int64_t row_of_sum(struct builder *b, uint64_t stack_id, uint32_t context_id)
 {
 	const struct ht_context *context = context_by_id(b, context_id);
@@ -274,7 +274,7 @@ static int on_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 
 	if (row < 0)
 		return (int)row;
-	if (!v->samples || k->bin >= HT_BIN_CNT) /* just being made */
+	if (!v->samples || k->bin >= HT_BIN_CNT) /* is just being made */
 		return 0;
 	bin.part = (struct bin_part){ .bin = k->bin,
 				      .samples = v->samples,
@@ -338,7 +338,7 @@ static int on_scope(void *ctx, const struct ht_scope_key *k, const struct ht_sco
 	struct snapshot_scope scope = { .key = *k, .scope = *v };
 	int err = engine_get_scope_sums(b->engine, v->slot, &scope.sums);
 
-	if (err) /* a slot beyond the map: the object is broken */
+	if (err) /* slot beyond the map: the object is broken */
 		return err;
 	err = vec_push(&s->scopes, scope);
 	if (!err)
@@ -368,7 +368,7 @@ static int builder_init(struct builder *b, struct engine *e)
 	return 0;
 }
 
-/* The snapshot goes to *ret unless there is an error. */
+/* Pass the snapshot to *ret unless there is an error. */
 static int builder_end(struct builder *b, int err, struct snapshot **ret)
 {
 	const struct snapshot_row *row;
@@ -397,14 +397,14 @@ static int take(struct engine *e, bool has_stacks, struct history *h, struct sna
 		return err;
 	b.has_stacks = has_stacks;
 	b.history = h;
-	/* A context that is made after this is of samples that are newer than the snapshot. Its
-	 * scope was there before it. */
+	/* A context that is made after this belongs to samples newer than the snapshot. The scope
+	 * of a context existed before it. */
 	err = engine_each_context(e, on_context, &b);
 	if (!err)
 		err = engine_each_scope(e, on_scope, &b);
 	if (!err)
 		err = engine_each_live(e, on_live, &b);
-	/* Before the sums that they are parts of, which have all of it then. */
+	/* Read bins before the sums that they are parts of, so that the sums contain them. */
 	if (!err && has_stacks)
 		err = engine_each_bin(e, on_bin, &b);
 	if (!err)

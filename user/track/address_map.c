@@ -9,15 +9,15 @@
 #include "proc/process.h"
 #include "track/files.h"
 
-/* Programs have addresses below 2^47 (2^56 when they ask for more), readers want them below 2^63. */
+/* Programs have addresses below 2^47 (2^56 if they ask for more). Readers want addresses below 2^63. */
 #define MADE_SHIFT 48
 #define MADE_ID_CAP 0x7ffeU
 #define MADE_VADDR_MAX ((1ULL << MADE_SHIFT) - 1)
 
 struct address_map {
 	const struct track_files *files;
-	pid_t pid; /* 0: nobody's */
-	struct proc_maps maps; /* executable ones of files */
+	pid_t pid; /* 0: no process */
+	struct proc_maps maps; /* executable mappings of files */
 	struct hmap bias_by_file; /* file id -> bias of its first mapping */
 };
 

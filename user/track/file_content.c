@@ -74,8 +74,8 @@ struct elf_file *file_content_open_debug(struct elf_file *ef, const struct file_
 }
 
 /*
- * Entry points of allocators. Only files that can be probed: not the vDSO. Who exports its allocator needs no
- * debug file, so that large ones are not read for nothing.
+ * Find entry points of allocators, only in files that can be probed: not in the vDSO. If the file
+ * exports its allocator, the debug file is not used, so that large ones are not read for nothing.
  */
 static int scan_allocators(struct file_content *c, const struct alloc_options *opts,
 			   struct elf_file *ef, struct elf_file *debug)
@@ -89,7 +89,7 @@ static int scan_allocators(struct file_content *c, const struct alloc_options *o
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The functions that allocate and will be probed. */
+/* The allocating functions that will be probed. */
 static size_t collect_marks(const struct probe_rules *rules, const struct alloc_file *af,
 			    struct unwind_mark **ret)
 {
@@ -121,7 +121,7 @@ static int build_table(struct file_content *c, const struct file_source *source,
 	return err;
 }
 
-/* One pass over what it exports and asks for. */
+/* One pass over the file's exported and imported symbols. */
 static void note_loader(struct file_content *c, struct elf_file *ef)
 {
 	enum { LOADED, STATE, TRACES, CHECKS_LEAKS, SYMBOL_CNT };

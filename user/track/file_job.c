@@ -20,7 +20,7 @@
 #include "track/file_tags.h"
 #include "track/probe_sites.h"
 
-/* What an analysis may take on top of what elf_budget.h lets it, which bounds what real ones take. */
+/* Limits of an analysis beyond those of elf_budget.h, which bounds what real files need. */
 #define DATA_BYTES_BASE (96ULL << 20)
 #define DATA_BYTES_DEBUG (256ULL << 20)
 #define MAP_BYTES (8ULL << 30) /* files are mapped as a whole */
@@ -38,10 +38,10 @@ struct file_args {
 	struct alloc_options opts;
 	struct probe_rules rules;
 	uint32_t has_rules;
-	uint32_t path_bytes, root_bytes; /* that follow, each with its NUL */
+	uint32_t path_bytes, root_bytes; /* of the two strings that follow, each with its NUL */
 };
 
-/* What is said: this, then the arrays in this order. */
+/* The job's answer: this head, then the arrays in this order. */
 struct file_head {
 	int32_t err;
 	uint32_t is_partly_read;
@@ -62,7 +62,7 @@ struct file_head {
 
 struct said_site {
 	uint32_t row; /* index in alloc_table() */
-	struct alloc_site site; /* without it */
+	struct alloc_site site; /* with row NULL */
 };
 
 /*
@@ -232,7 +232,7 @@ int file_job_run(uint32_t kind, int fd, const void *raw, size_t bytes, int out_f
 	err = file_job_say(err, &content, &said, &said_bytes);
 	if (!err)
 		err = write_all(out_fd, said, said_bytes);
-	return err ? 1 : 0; /* and with the process goes the rest */
+	return err ? 1 : 0; /* the process ends, and frees the rest */
 }
 
 /*
@@ -267,10 +267,10 @@ struct in {
 	const uint8_t *at, *end;
 };
 
-/* Of cnt elements a copy that is the caller's; NULL for none. */
+/* Copy cnt elements for the caller; NULL if there are none. */
 static int take(struct in *in, size_t cnt, size_t element_bytes, void *ret_data, size_t *ret_cnt)
 {
-	size_t bytes = cnt * element_bytes; /* of 32 bits each */
+	size_t bytes = cnt * element_bytes; /* 32 bits each */
 	void *data;
 
 	if (bytes > (size_t)(in->end - in->at))
@@ -288,7 +288,7 @@ static int take(struct in *in, size_t cnt, size_t element_bytes, void *ret_data,
 	return 0;
 }
 
-/* Into a vector. */
+/* Copy into a vector. */
 #define take_vec(in, count, v) \
 	((v)->cap = (count), take((in), (count), sizeof(*(v)->data), &(v)->data, &(v)->cnt))
 
@@ -374,7 +374,7 @@ static bool is_code(const struct file_content *c, uint64_t off)
 	return false;
 }
 
-/* Probes go to where it says: code of this file. */
+/* Probes are put at these offsets, so they must be in this file's code. */
 static int take_sampler(struct in *in, const struct file_head *head, struct file_content *ret)
 {
 	const struct sampler_site *site;
@@ -402,7 +402,7 @@ static int take_sampler(struct in *in, const struct file_head *head, struct file
 	return 0;
 }
 
-/* A probe goes to where it says: code of this file, or it is no loader. */
+/* A probe is put at this offset, so it must be in this file's code; 0: no loader. */
 static int take_loader(const struct file_head *head, struct file_content *ret)
 {
 	if (head->traces > 1 ||

@@ -23,7 +23,7 @@
 struct file_links {
 	struct file_links_options opts;
 	const struct track_file *file;
-	uint64_t alloc_events, free_events; /* of the guardian; 0: none */
+	uint64_t alloc_events, free_events; /* events of the guardian; 0: none */
 	struct tap_news tap_news;
 };
 
@@ -61,7 +61,7 @@ bool file_links_has_event(const struct file_links *aw)
 	       !probe_sites_may_throw(&aw->opts.rules, aw->file->alloc);
 }
 
-/* What all links to a file have in common. */
+/* Common to all links to a file. */
 static struct attach_request request_for(const struct file_links *aw,
 					 const struct probe_target *target)
 {
@@ -114,8 +114,8 @@ static int link_allocs(const struct file_links *aw, enum sharing sharing,
 	return err;
 }
 
-/* Of *all those with this cookie are set apart, behind the rest: in the order of the rest, frees of
- * a realloc before what only allocates. */
+/* Split *all: sites with this cookie go to *apart, behind *rest. In *rest, frees of a realloc still
+ * come before what only allocates. */
 static void set_apart(const struct attach_request *all, struct attach_site *sites, uint64_t cookie,
 		      struct attach_request *rest, struct attach_request *apart)
 {
@@ -172,7 +172,7 @@ static int make_alloc_events(struct file_links *aw)
 	return err;
 }
 
-/* The events of a file: they see nobody yet. */
+/* Make the events of a file. No process is on them yet. */
 static int make_events(struct file_links *aw)
 {
 	int err = make_free_events(aw);
@@ -252,7 +252,7 @@ static int link_sampler(const struct file_links *aw, const struct probe_target *
 	return err;
 }
 
-/* What the stub has in its registers where it tells: see tap/stub/entry.S. */
+/* What the stub's registers hold where it reports: see tap/stub/entry.S. */
 #define REG_OPERAND(reg)                                                                      \
 	{                                                                                     \
 		.kind = HT_OPERAND_REG, .bytes = 8, .base_off = offsetof(struct pt_regs, reg) \

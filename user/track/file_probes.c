@@ -13,14 +13,14 @@
 #include "heaptap/abi.h"
 #include "track/files.h"
 
-/* A file's probes in one process, or in all; without links when they could not be had. */
+/* A file's probes in one process, or in all; no links if attaching failed. */
 struct file_member {
 	struct probe_target target;
-	int failed_err; /* 0: they could be had */
+	int failed_err; /* of attaching; 0: none */
 	struct held_links *allocs[HT_SHARING_CNT], *frees[HT_SHARING_CNT]; /* by sharing */
 	struct held_links *tags, *sampler, *tap;
 	bool wants_tap;
-	uint64_t event_turn; /* when it came to share the event; the highest came last */
+	uint64_t event_turn; /* its turn of joining the event; the highest joined last */
 };
 
 struct file_probes {
@@ -28,7 +28,7 @@ struct file_probes {
 	const struct kept_table *kept;
 	struct guardian *guardian;
 	struct file_links *sharings;
-	VEC(struct file_member) members; /* the tracked processes that map it */
+	VEC(struct file_member) members; /* tracked processes that map the file */
 	struct file_member everyone;
 	bool everyone_is_probed; /* or was tried */
 	bool has_shared_tags;
@@ -85,13 +85,13 @@ bool file_probes_shares_tags(const struct file_probes *fp)
 }
 
 /*
- * Taking out.
+ * Detaching.
  */
 
 static void take_over(struct held_links *all, struct held_links **links)
 {
 	if (*links)
-		held_links_move(*links, all); /* what has no room goes now */
+		held_links_move(*links, all); /* what has no room is detached now */
 	held_links_free(*links);
 	*links = NULL;
 }
@@ -137,7 +137,7 @@ void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing)
 	if (sharing == SHARING_ALL)
 		fp->everyone_is_probed = false;
 	if (sharing == SHARING_EVENT) {
-		guardian_wait_all_out(fp->guardian); /* what is still on an event keeps it */
+		guardian_wait_all_out(fp->guardian); /* links that still use an event keep it */
 		file_links_free_events(fp->sharings);
 	}
 }
@@ -170,10 +170,10 @@ void file_probes_free(struct file_probes *fp)
 }
 
 /*
- * Putting in.
+ * Attaching.
  */
 
-/* Which probes are to be there, by kind: in, if it is missing; else to `gone`. */
+/* Brings probes up to date, by kind: attach those wanted and missing; move unwanted ones to `gone`. */
 struct bringing {
 	struct guardian *guardian;
 	struct file_links *sharings;
@@ -311,11 +311,11 @@ int file_probes_bring_all(struct file_probes *fp, enum sharing sharing)
 }
 
 /*
- * The order of those that share an event.
+ * The order of members that share an event.
  */
 
-/* All of *m that is on the event once more, and what was there is taken out: no hit is missed, and one
- * of a process that is there twice is seen once. */
+/* Attach all probes of *m on the event once more, then detach the old ones. No hit is missed, and a
+ * hit of a process that is on the event twice is seen once. */
 static int bring_to_front(struct file_probes *fp, struct file_member *m)
 {
 	const struct bringing b = { fp->guardian, fp->sharings, &m->target, SHARING_EVENT, NULL };
@@ -410,7 +410,7 @@ int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum shar
 	return err;
 }
 
-/* Nobody waits for its links: nothing of it runs any more that they could see. */
+/* Detach without waiting: no code that its links could see runs any more. */
 static void abandon_member(struct file_member *m)
 {
 	for (enum sharing sharing = SHARING_OWN; sharing < HT_SHARING_CNT; sharing++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_probes.h - the probes of one file that are in: for each tracked process that maps it, and
- * for everyone, by sharing.
+ * file_probes.h - the attached probes of one file, by sharing: for each tracked process that maps
+ * it, and for everyone.
  *
- * Putting in begins with what frees, so that no allocation is seen whose free could be missed. What is
- * taken out is gathered, for many links that are closed at once take as long as one.
+ * Frees are attached first, so that no allocation is seen whose free could be missed. Links to be
+ * detached are gathered, because closing many at once takes as long as closing one.
  */
 #ifndef HT_TRACK_FILE_PROBES_H
 #define HT_TRACK_FILE_PROBES_H
@@ -27,49 +27,50 @@ struct track_file;
 /* opts is copied; kept and file must outlive it. -ENOMEM. */
 int file_probes_new(const struct file_links_options *opts, const struct kept_table *kept,
 		    const struct track_file *file, struct file_probes **ret);
-/* Takes every probe out. NULL is fine. */
+/* Detach all probes. NULL is fine. */
 void file_probes_free(struct file_probes *fp);
 
 const struct track_file *file_probes_file(const struct file_probes *fp);
-/* May SHARING_EVENT be taken? */
+/* Can SHARING_EVENT be used? */
 bool file_probes_has_event(const struct file_probes *fp);
-/* Tags are probed for everyone, from the first process on: few hits, they never move. */
+/* Probe tags for everyone from the first process on. Such links have few hits and never move. */
 void file_probes_share_tags(struct file_probes *fp);
 bool file_probes_shares_tags(const struct file_probes *fp);
 
-/* What the file's sampler tells is read, of everyone who maps it. */
+/* Read what the file's sampler reports, in every process that maps the file. */
 void file_probes_use_sampler(struct file_probes *fp);
-/* Its allocator is left alone, whoever asks. */
+/* Never probe the file's allocator. */
 void file_probes_leave_allocator(struct file_probes *fp);
 
-/* Room for one more member, so that adding it cannot fail for want of that. -ENOMEM. */
+/* Reserve room for one more member, so that file_probes_add() cannot fail for lack of it. -ENOMEM. */
 int file_probes_reserve(struct file_probes *fp);
 /*
- * A process that is not a member yet, and for which room was reserved: what it keeps, with that sharing.
- * With an error it is a member without links (file_member_err()), but not with -ENOMEM. ret_is_new: sites of
- * the allocator came to be probed, so they were not for everyone before.
+ * Add a process that is not a member yet, after file_probes_reserve(). Attach what it keeps, with
+ * this sharing. On an error other than -ENOMEM it becomes a member without links
+ * (file_member_err()). *ret_is_new: sites of the allocator were attached now, not already for
+ * everyone.
  */
 int file_probes_add(struct file_probes *fp, pid_t pid, pid_t live_tid, enum sharing sharing,
 		    bool *ret_is_new);
-/* With its probes. */
-/* has_ended: the process has; its probes go later, without a wait here. */
+/* Remove a member with its probes. has_ended: its process has ended; the probes go later, without a wait here. */
 void file_probes_del(struct file_probes *fp, struct file_member *m, bool has_ended);
 size_t file_probes_cnt(const struct file_probes *fp);
-/* NULL: not a member. Holds until the next add or del. */
+/* NULL: not a member. Valid until the next add or del. */
 struct file_member *file_probes_find(const struct file_probes *fp, pid_t pid);
-/* The one that stands for all processes; not counted. */
+/* The member that stands for all processes; not counted. */
 struct file_member *file_probes_everyone(struct file_probes *fp);
-/* Links for everyone cannot let one process off. */
+/* Does some process keep less than all? Links for everyone cannot exclude one process. */
 bool file_probes_is_anyone_limited(const struct file_probes *fp);
 
-/* Why its probes could not be had; 0: they could. */
+/* Error of attaching its probes; 0: none. */
 int file_member_err(const struct file_member *m);
-/* false: it was this thread before. */
+/* false: the thread is the same as before. */
 bool file_member_set_thread(struct file_member *m, pid_t live_tid);
 
 /*
- * The allocator's probes of a member with one sharing, or its tags: put in what is missing of what is kept,
- * and take out the rest, to `gone`, or closed when that is NULL.
+ * Bring the probes of one member up to date: the allocator's with one sharing, tags, sampler or
+ * tap. Attach what `kept` requires and is missing; move everything else to `gone`, or close it when
+ * `gone` is NULL.
  */
 int file_probes_bring_sharing(struct file_probes *fp, struct file_member *m, enum sharing sharing,
 			      enum probes_kept kept, struct held_links *gone);
@@ -79,29 +80,31 @@ int file_probes_bring_sampler(struct file_probes *fp, struct file_member *m, enu
 			      struct held_links *gone);
 int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept,
 			  struct held_links *gone);
-/* Tap its allocator in a member, from now on as often as it is brought; file_probes_tap_news() says what came of it. */
+/* Tap the allocator in a member, now and whenever file_probes_bring_tap() is called.
+ * file_probes_tap_news() says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept);
 void file_probes_untap(struct file_member *m);
 bool file_member_is_tapped(const struct file_member *m);
-/* As held_links_set_tap(). -ENOENT: it has none. */
+/* As held_links_set_tap(). -ENOENT: it has no tap. */
 int file_member_set_tap(const struct file_member *m, uint64_t rate_bytes, struct tap_lost *ret);
 const struct tap_news *file_probes_tap_news(const struct file_probes *fp);
-/* Every member with that sharing, what it keeps; who has just ended is left out. */
+/* Attach what each member keeps, with this sharing. Skips members that have just ended. */
 int file_probes_bring_all(struct file_probes *fp, enum sharing sharing);
 
-/* Hits of a process in a second, of late. */
+/* Recent hits per second of a process. */
 struct probes_activity {
 	double (*hits_per_s)(void *ctx, pid_t pid);
 	void *ctx;
 };
-/* Of the members that share an event, brings one to the front if that is worth it: see plan_front().
- * -ESRCH: it has ended; otherwise everything is as it was after an error, too. */
+/* Of the members that share an event, bring one to the front if that is worth it: see plan_front().
+ * -ESRCH: it has ended. After any other error, too, everything is as before. */
 int file_probes_order(struct file_probes *fp, const struct probes_activity *a, double hit_ns);
 
-/* One sharing of one member; one of all. */
+/* Detach one sharing of one member, or of all members. */
 void file_probes_stop_member(struct file_member *m, enum sharing sharing);
 void file_probes_stop_sharing(struct file_probes *fp, enum sharing sharing);
-/* What is on allocations, of all members and sharings, to `gone`. Samplers stay, whose allocations and frees are one. */
+/* Move the allocation probes of all members and sharings to `gone`. Samplers stay: one probe set
+ * covers their allocations and frees. */
 void file_probes_gather_allocs(struct file_probes *fp, struct held_links *gone);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */

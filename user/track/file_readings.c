@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "track/file_job.h"
 
-#define PIPE_BYTES (1 << 20) /* so that few turns are needed; a larger one needs no less work */
-#define SAID_BYTES_CAP (512ULL << 20) /* tables of 2 GB of text */
+#define PIPE_BYTES (1 << 20) /* so that few turns are needed; a larger pipe saves no work */
+#define SAID_BYTES_CAP (512ULL << 20) /* enough for the tables of 2 GB of text */
 #define BYTES_AT_ONCE (64ULL << 20)
-/* The job ends itself; what hangs in the kernel does not. */
+/* A job ends itself in time, unless it hangs in the kernel. */
 #define DUE_NS_BASE (7 * NS_PER_S)
 #define DUE_BYTES_PER_S (16ULL << 20)
 
@@ -47,7 +47,7 @@ int file_readings_start(struct file_readings *rs, const struct file_reading *fre
 
 	vec_each(&rs->list, other)
 		bytes += (*other)->facts.bytes;
-	/* What reading takes is linear in this. One that is larger is read alone. */
+	/* Reading takes time linear in these bytes. A file that is larger is read alone. */
 	if (!file_readings_have_room(rs, fresh->uid) || (rs->list.cnt && bytes > BYTES_AT_ONCE))
 		return -EBUSY;
 	r = malloc(sizeof(*r));
@@ -90,7 +90,7 @@ void file_readings_release(struct file_readings *rs)
 	vec_release(&rs->list);
 }
 
-/* What has come until now. */
+/* Take in what has come so far. */
 static void take(struct file_reading *r)
 {
 	ssize_t n;
@@ -98,7 +98,7 @@ static void take(struct file_reading *r)
 	do {
 		if (r->said.cnt > SAID_BYTES_CAP ||
 		    vec_reserve(&r->said, r->said.cnt + PIPE_BYTES)) {
-			r->is_over = true; /* and not whole */
+			r->is_over = true; /* and incomplete */
 			r->said.cnt = 0;
 			return;
 		}

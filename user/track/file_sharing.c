@@ -2,11 +2,12 @@
 /*
  * file_sharing.c - see probes_priv.h.
  *
- * A move has three steps. The probes of the new sharing are attached for all processes, while only the
- * old ones count; then both do, and BPF sees to it that a hit counts once (bpf/sharing.bpf.h); then only
- * the new ones do, and the old ones stay until the calls whose entry they have seen have returned.
- * Between the steps is some time, so that no hit meets two of them. A file that does not move has
- * probes of one sharing, and while no file moves no hit looks for what counts.
+ * A move has three steps. First the probes of the new sharing are attached for all processes, while
+ * only the old ones count. Then both count, and BPF makes a hit count once (bpf/sharing.bpf.h).
+ * Last, only the new ones count; the old ones stay until the calls whose entry they have seen have
+ * returned. Some time passes between the steps, so that no hit meets two of them. A file that is
+ * not moving has probes of one sharing, and while no file is moving, no hit checks which sharing
+ * counts.
  */
 #include "track/probes_priv.h"
 
@@ -22,13 +23,13 @@
 #include "track/file_probes.h"
 #include "track/files.h"
 
-/* No handler of a hit runs for so long, unless its thread is stopped in it. */
+/* No handler of a hit runs this long, unless its thread is stopped in it. */
 #define STEP_NS (20 * NS_PER_MS)
-/* A call that has not returned by then is taken to be one that never will. */
+/* A call that has not returned by then is assumed never to return. */
 #define LAST_CALL_NS (5 * NS_PER_S)
-/* Between two moves of a file. */
+/* Minimum time between two moves of a file. */
 #define DWELL_NS (2 * NS_PER_S)
-/* After events could not be had. */
+/* Wait after events could not be had. */
 #define RETRY_NS (60 * NS_PER_S)
 
 enum move_step { STEP_NONE, STEP_BOTH, STEP_LAST_CALLS };
@@ -37,7 +38,7 @@ struct file_sharing {
 	const struct sharing_policy *policy;
 	struct file_probes *probes;
 	const struct track_file *file;
-	enum sharing sharing; /* to which it moves, while it does */
+	enum sharing sharing; /* during a move: the new one */
 	enum sharing old_sharing;
 	enum move_step step;
 	uint64_t step_ns;
@@ -127,7 +128,7 @@ static void begin_step(struct file_sharing *fw, enum move_step step)
 	fw->step_ns = now_ns();
 }
 
-/* process_cnt: with those that are about to come. */
+/* process_cnt includes processes that are about to come. */
 static void begin_move(struct file_sharing *fw, enum sharing sharing, size_t process_cnt)
 {
 	int err;
@@ -169,7 +170,7 @@ static void end_move(struct file_sharing *fw)
 	set_sharings(fw, 0);
 	fw->step = STEP_NONE;
 	fw->may_move_ns = now_ns() + DWELL_NS;
-	fw->has_changed = true; /* as it may have meanwhile */
+	fw->has_changed = true; /* it may have, during the move */
 }
 
 static void go_on(struct file_sharing *fw)

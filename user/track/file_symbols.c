@@ -24,7 +24,7 @@ static int intern(struct strset *strings, const char *text, const char **ret)
 	return 0;
 }
 
-/* name: NULL when none is known. */
+/* name: NULL when not known. */
 static int fill_frame(struct symbol_result *res, size_t i, uint64_t addr, const char *name)
 {
 	struct symbol_frame *f = &res->frames[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_symbols.h - names of places in a file that some process maps, or in code that it made. */
+/* file_symbols.h - names of places in a file that a process maps, or in code made at run time. */
 #ifndef HT_TRACK_FILE_SYMBOLS_H
 #define HT_TRACK_FILE_SYMBOLS_H
 

@@ -10,7 +10,7 @@
 
 #define PROVIDER "heaptap"
 
-/* Where the probes have their arguments; bpf/tags.bpf.h reads them as those of a function. */
+/* Where the probes have their arguments; bpf/tags.bpf.h reads them like those of a function. */
 #if defined(__x86_64__)
 #define TAG_READY_ARGS "8@%rdi"
 #define TASK_EXIT_ARGS "8@%rdi 8@%rsi 8@%rdx"
@@ -28,7 +28,7 @@ void file_tags_free(struct file_tags *tags)
 	free(tags);
 }
 
-/* lld's ThinLTO keeps the notes of every unit, all about the one probe. */
+/* lld's ThinLTO keeps the note of every unit, all for the same probe. */
 static bool has_site(const struct attach_site *sites, size_t cnt, uint64_t off)
 {
 	for (size_t i = 0; i < cnt; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_tags.h - how a file's program says what its memory is for, as far as the file tells: where
- * its threads keep their tags, and the probes of heaptap/scope.h, one hit when the descriptor is
- * ready, one when a task has exited.
+ * file_tags.h - the tags of a file's program, as far as the file tells: where its threads keep
+ * them, and the probes of heaptap/scope.h: one hit when the descriptor is ready, one when a task
+ * has exited.
  */
 #ifndef HT_TRACK_FILE_TAGS_H
 #define HT_TRACK_FILE_TAGS_H
@@ -17,8 +17,8 @@ struct elf_file;
 
 struct file_tags {
 	struct tag_file where;
-	VEC(struct attach_site) readies, task_exits; /* of heaptap/scope.h */
-	bool has_said; /* what is wrong with them */
+	VEC(struct attach_site) readies, task_exits; /* probes of heaptap/scope.h */
+	bool has_said; /* the log already has what is wrong with them */
 };
 
 /* NULL in *ret: the file has none. -ENOMEM is the only error. */

@@ -31,30 +31,30 @@
 #include "track/jit_code.h"
 #include "track/probe_sites.h"
 
-/* Device that no kernel gives out: the vDSO is the same for all processes. */
+/* A device number that no kernel uses: the vDSO is the same for all processes. */
 #define VDSO_DEV UINT32_MAX
-/* The same, for code made at run time, whose number is its id. */
+/* Likewise, for code made at run time; its inode number is the file's id. */
 #define JIT_DEV (UINT32_MAX - 1)
 
 struct file_key {
 	uint64_t ino;
 	uint32_t dev;
-	uint32_t set_aside; /* 0: as mappings name it; else an id: see set_aside() */
+	uint32_t set_aside; /* 0: named as in mappings; else the file's id: see set_aside() */
 };
 
-/* What is no ELF file is looked at again when it was not met for so long. */
+/* A file that is not ELF is read again if it was not met for this time. */
 #define NOT_ELF_NS (600 * NS_PER_S)
-/* A reading that did not come to an end is tried again after so long, then after twice as long: a disk
- * that hangs for a moment must not hide the C library from a daemon for good. */
+/* A reading that did not finish is retried after this time, then after twice as long: a disk that
+ * hangs for a moment must not hide the C library from a daemon for good. */
 #define RETRY_FIRST_NS (10 * NS_PER_S)
 #define RETRY_LAST_NS (600 * NS_PER_S)
 
 struct entry {
 	struct file_key key;
-	struct track_file *file; /* NULL: no ELF file, or one that could not be read */
+	struct track_file *file; /* NULL: not ELF, or its reading did not finish */
 	uint64_t met_ns;
-	uint64_t retry_ns; /* of one that could not be read: when it may be tried again; else 0 */
-	uint64_t wait_ns; /* and how long that was waited for */
+	uint64_t retry_ns; /* earliest retry, if its reading did not finish; else 0 */
+	uint64_t wait_ns; /* wait before that retry */
 };
 
 struct track_files {
@@ -64,9 +64,9 @@ struct track_files {
 	VEC(struct entry) all;
 	VEC(uint32_t) by_id; /* engine id -> index in all, plus 1 */
 	track_file_fn on_over;
-	void *ctx; /* its */
+	void *ctx; /* for on_over */
 	struct file_readings readings;
-	uint64_t next_retry_ns; /* the first that is to come; UINT64_MAX: none */
+	uint64_t next_retry_ns; /* of the earliest retry to come; UINT64_MAX: none */
 	uint64_t partly_read_cnt, given_up_cnt;
 	struct log_limit partly_limit;
 };
@@ -122,7 +122,7 @@ void track_files_free(struct track_files *files)
 	free(files);
 }
 
-/* Let BPF find the file in a mapping that user space has not seen yet. */
+/* Let BPF find the file in mappings that user space has not seen yet. */
 static int add_inode(const struct track_files *files, const struct track_file *file)
 {
 	if (!files->engine || file->is_vdso || !file->exec.cnt)
@@ -131,7 +131,7 @@ static int add_inode(const struct track_files *files, const struct track_file *f
 				file->exec.data[0].vaddr - file->exec.data[0].off);
 }
 
-/* Unwind rows and the allocator's own code, to the engine. */
+/* Give unwind rows and the allocator's own code to the engine. */
 static int hand_to_engine(struct track_files *files, struct track_file *file,
 			  const struct unwind_table *table)
 {
@@ -144,7 +144,7 @@ static int hand_to_engine(struct track_files *files, struct track_file *file,
 		inner[inner_cnt++] = (struct ht_range){ af->inner.data[i].start_vaddr,
 							af->inner.data[i].end_vaddr };
 	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
-	if (err == -ENOSPC && table) /* no room for its rows: known by name at least */
+	if (err == -ENOSPC && table) /* no room for its rows: at least stacks get its name */
 		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
 	return err;
 }
@@ -160,7 +160,7 @@ static void say_partly_read(struct track_files *files, const struct track_file *
 			file->path);
 }
 
-/* What was read of it, which is the file's then. */
+/* Move what was read into the file. */
 static int take_content(struct track_files *files, struct track_file *file, struct file_content *c)
 {
 	int err = 0;
@@ -196,7 +196,7 @@ static struct entry *find_entry(const struct track_files *files, const struct fi
 	return idx ? &files->all.data[*idx] : NULL;
 }
 
-/* The last one takes its place. */
+/* The last entry moves to its place. */
 static void remove_entry(struct track_files *files, size_t i)
 {
 	struct entry *entry = &files->all.data[i], *last = &files->all.data[files->all.cnt - 1];
@@ -221,7 +221,7 @@ static int enter(struct track_files *files, const struct file_key *key, struct t
 	const struct entry *before = find_entry(files, key);
 	int err;
 
-	if (before) /* it could not be read then */
+	if (before) /* its reading had not finished */
 		remove_entry(files, (size_t)(before - files->all.data));
 	err = vec_push(&files->all, entry);
 	if (err)
@@ -249,7 +249,7 @@ static void tell_over(const struct track_files *files, struct track_file *file)
 		files->on_over(files->ctx, file);
 }
 
-/* What fstat() says of it now, beside what it said when the file was read. */
+/* Compare fstat() now with fstat() when the file was read. */
 static bool is_rewritten(const struct track_file *file)
 {
 	struct stat st;
@@ -261,8 +261,8 @@ static bool is_rewritten(const struct track_file *file)
 }
 
 /*
- * A file that nobody maps is no longer found by device and inode, because something else is in its
- * place. It stays for the stacks that name it, until they are gone (track_files_reclaim).
+ * Hide a file that nobody maps from lookups by device and inode, because another file has taken its
+ * place. It stays until no stack names it any more (track_files_reclaim).
  */
 static int set_aside(struct track_files *files, size_t i)
 {
@@ -279,12 +279,12 @@ static int set_aside(struct track_files *files, size_t i)
 	entry->key = away;
 	if (!file->is_retired && files->engine)
 		engine_del_inode(files->engine, file->ino, file->dev);
-	file->is_retired = true; /* the inode is its successor's */
+	file->is_retired = true; /* the inode belongs to its successor */
 	tell_over(files, file);
 	return 0;
 }
 
-/* 1: *ret is what is known of it. 0: it is new, or to be tried again. -ECANCELED: that is to wait. Negative errno. */
+/* 1: *ret is the known file. 0: new, or due for a retry. -ECANCELED: the retry is not due yet. Negative errno. */
 static int lookup(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
 	struct entry *entry = find_entry(files, key);
@@ -295,11 +295,12 @@ static int lookup(struct track_files *files, const struct file_key *key, struct 
 	entry->met_ns = now_ns();
 	if (entry->retry_ns)
 		return entry->met_ns >= entry->retry_ns ? 0 : -ECANCELED;
-	/* While somebody maps it, a second set of probes in the same inode would count twice. */
+	/* While a process maps it, a second set of probes in the same inode would count twice. */
 	if (file && !file->user_cnt && is_rewritten(file))
 		return set_aside(files, (size_t)(entry - files->all.data));
 	*ret = entry->file;
-	/* In use again. Without room for it the walk asks user space, as for any new file. */
+	/* In use again. If BPF has no room for it, the walk asks user space, as for any new
+	 * file. */
 	if (entry->file && entry->file->is_retired) {
 		entry->file->is_retired = false;
 		add_inode(files, entry->file);
@@ -307,7 +308,7 @@ static int lookup(struct track_files *files, const struct file_key *key, struct 
 	return 1;
 }
 
-/* A file, as it is before its content is known. fd is owned by it from here on; -1: it has none. */
+/* Make a file whose content is not known yet. Takes ownership of fd, -1: none. */
 static int new_file(const struct file_key *key, int fd, const struct file_facts *facts,
 		    const char *path, const char *root, struct track_file **ret)
 {
@@ -334,8 +335,8 @@ static int new_file(const struct file_key *key, int fd, const struct file_facts 
 }
 
 /*
- * The file is entered with its content, or freed. BPF is led to it when it is entered, and not before: until then its
- * id can be given back at once.
+ * Enter the file with its content, or free it. BPF learns of the file only once it is entered:
+ * until then its id can be given back at once.
  */
 static int add_file(struct track_files *files, const struct file_key *key, struct track_file *file,
 		    struct file_content *c, struct track_file **ret)
@@ -350,7 +351,7 @@ static int add_file(struct track_files *files, const struct file_key *key, struc
 			engine_del_file(files->engine, file->id);
 		goto out;
 	}
-	add_inode(files, file); /* without room: see lookup() */
+	add_inode(files, file); /* may find no room: see lookup() */
 	*ret = file;
 	return 0;
 out:
@@ -366,7 +367,7 @@ static struct probe_rules rules_of(const struct track_files *files)
 	};
 }
 
-/* Here and now. */
+/* Read in this process, without a job. */
 static int read_here(struct track_files *files, const struct file_key *key, struct track_file *file,
 		     struct elf_file *ef, struct track_file **ret)
 {
@@ -386,7 +387,7 @@ static int read_here(struct track_files *files, const struct file_key *key, stru
 	return err;
 }
 
-/* The process's vDSO is ours: one kernel, one image (32-bit targets are refused). */
+/* The process's vDSO is our own: one kernel, one image (32-bit targets are refused). */
 static int get_vdso(struct track_files *files, const struct file_key *key, struct track_file **ret)
 {
 	const Elf64_Ehdr *eh = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -398,7 +399,7 @@ static int get_vdso(struct track_files *files, const struct file_key *key, struc
 
 	if (!eh)
 		return enter(files, key, NULL);
-	/* The section headers are the image's end. */
+	/* The image ends with the section headers. */
 	bytes = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
 	err = elf_file_open_mem(eh, bytes, &ef);
 	if (err)
@@ -410,7 +411,7 @@ static int get_vdso(struct track_files *files, const struct file_key *key, struc
 	return err;
 }
 
-/* fd is taken over. */
+/* Takes ownership of fd. */
 static int get_fd(struct track_files *files, const struct file_key *key, int fd,
 		  const struct file_facts *facts, const char *path, const char *root,
 		  struct track_file **ret)
@@ -431,7 +432,7 @@ static int get_fd(struct track_files *files, const struct file_key *key, int fd,
 }
 
 /*
- * By a job. -EINPROGRESS: it is under way, or will be when others are done.
+ * Read in a job. -EINPROGRESS: being read, or later when other readings are over.
  */
 static int start_reading(struct track_files *files, const struct file_key *key, int fd,
 			 const struct file_facts *facts, uint32_t uid, const char *path,
@@ -455,7 +456,7 @@ static int start_reading(struct track_files *files, const struct file_key *key, 
 	return err == -EBUSY || err == -EAGAIN || err == -ETIMEDOUT ? -EINPROGRESS : err;
 }
 
-/* Its reading did not come to an end. */
+/* The reading did not finish: enter the file, and set the time of the retry. */
 static int give_up(struct track_files *files, const struct file_key *key,
 		   const struct file_reading *r)
 {
@@ -491,7 +492,7 @@ bool track_files_may_retry(struct track_files *files)
 
 	if (now < files->next_retry_ns)
 		return false;
-	/* Those that are due wait until they are met. */
+	/* Files that are already due wait until they are met. */
 	vec_each(&files->all, entry)
 		if (entry->retry_ns > now && entry->retry_ns < next)
 			next = entry->retry_ns;
@@ -509,7 +510,7 @@ size_t track_files_unread_cnt(const struct track_files *files)
 	return cnt;
 }
 
-/* A reading is over: its file is known from now on. */
+/* A reading is over: enter its file. */
 static int finish_reading(struct track_files *files, struct file_reading *r)
 {
 	const struct file_key key = { .ino = r->ino, .dev = r->dev };
@@ -518,10 +519,10 @@ static int finish_reading(struct track_files *files, struct file_reading *r)
 	struct file_content c = { 0 };
 	int err = file_job_read(r->said.data, r->said.cnt, &c);
 
-	if (before && !before->retry_ns) /* a launched program's, read by its path meanwhile */
+	if (before && !before->retry_ns) /* a launched program's, read by path meanwhile */
 		err = 0;
 	else if (err == -ENOMEM)
-		err = 0; /* it is read again when it is met again */
+		err = 0; /* read again when it is met again */
 	else if (err == -ENOEXEC)
 		err = enter(files, &key, NULL);
 	else if (err)
@@ -589,7 +590,7 @@ static bool is_affordable(struct read_cost *cost)
 		       cost->steps_cap + (now - cost->since_ns) / NS_PER_S * READ_STEPS_PER_S;
 }
 
-/* The first process that has the use of it. */
+/* Charge the first process that uses the file. */
 static void pay(struct read_cost *cost, struct track_file *file)
 {
 	if (!cost || !file || !file->is_unpaid)
@@ -599,7 +600,7 @@ static void pay(struct read_cost *cost, struct track_file *file)
 	cost->steps_cap += file->facts.disk_bytes;
 }
 
-/* Whoever touches it may wait for ever, the kernel too when it is to put a probe into it. */
+/* Anyone who touches the file may wait for ever, also the kernel when it is to put a probe into it. */
 static int leave_alone(struct track_files *files, const struct file_key *key,
 		       const struct proc_map *map)
 {
@@ -642,7 +643,7 @@ int track_files_get(struct track_files *files, const struct file_user *user,
 	if (fd == -EREMOTE)
 		return leave_alone(files, &key, map);
 	if (fd < 0)
-		return 0; /* gone already, perhaps: try again when it is met again */
+		return 0; /* perhaps gone already: retried when it is met again */
 	if (user->cost) {
 		user->cost->steps += READ_STEPS_PER_FILE;
 		user->cost->own_files++;
@@ -664,11 +665,11 @@ int track_files_get_path(struct track_files *files, const char *path, struct tra
 	*ret = NULL;
 	if (fd < 0)
 		return fd;
-	/* As its mappings will name it: known by another name it would be probed twice. */
+	/* Key as in its mappings: under another key it would be probed twice. */
 	err = process_mapped_inode(fd, &key.dev, &key.ino);
 	if (!err)
 		err = lookup(files, &key, ret);
-	if (err == -ECANCELED) /* who waits for the program to begin may try at once */
+	if (err == -ECANCELED) /* a program that waits to begin may retry at once */
 		err = 0;
 	if (!err)
 		err = file_facts_read(fd, 0, &facts);

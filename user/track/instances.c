@@ -10,7 +10,7 @@
 #include "profile/tag_labels.h"
 #include "proc/process.h"
 
-/* A program has its libraries after so long: what comes later is of a dlopen(). */
+/* A program has mapped its libraries by then; later ones are from dlopen(). */
 #define EXEC_SETTLES_NS NS_PER_S
 
 struct instance_key {
@@ -124,7 +124,7 @@ void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 	if (event->kind != HT_EVENT_EXEC)
 		return;
 	inst->exec_ns = event->time_ns;
-	if (!event->other) /* else it is held, and was then */
+	if (!event->other) /* else it is held, and was held then */
 		inst->unseen_until_ns = inst->late_ns;
 }
 

@@ -10,7 +10,7 @@
 #include "tap/tap.h"
 #include "track/files.h"
 
-/* It is nobody's code but ours, has no names to look for, and no stack begins in it. */
+/* A tap is our own code: it has no names to look up, and no stack begins in it. */
 static bool is_tap(const struct proc_map *m)
 {
 	const size_t len = sizeof(TAP_PATH) - 1;
@@ -44,7 +44,7 @@ static int add(struct jit_areas *to, uint64_t start_addr, uint64_t end_addr)
 	return vec_push(&to->area, area);
 }
 
-/* The parts of a mapping that were code before. *next: the first area that may be in it, or behind it. */
+/* Add the parts of a mapping that were code before. *next: the first area that may be in it, or behind it. */
 static int add_known(struct jit_areas *to, const struct jit_areas *before, size_t *next,
 		     const struct proc_map *m)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit_areas.h - where a process has code that it made at run time.
+ * jit_areas.h - memory of a process with code made at run time.
  *
- * That is executable memory without a file, or of a file that is no ELF file (memfd, /dev/zero).
- * Compilers that keep their memory either writable or executable take the right to execute away
- * while they write, and the threads that are in it then are in it still: an area counts until it is
- * unmapped, or something else is mapped there.
+ * Such code is in executable memory without a file, or of a file that is not ELF (memfd,
+ * /dev/zero). Compilers that keep memory either writable or executable make it non-executable while
+ * they write, and threads may be inside it meanwhile. So an area counts until it is unmapped, or
+ * something else is mapped there.
  */
 #ifndef HT_TRACK_JIT_AREAS_H
 #define HT_TRACK_JIT_AREAS_H
@@ -28,9 +28,9 @@ struct jit_areas {
 	VEC(struct jit_area) area; /* in order, not touching one another */
 };
 
-/* Can there be such code, in a mapping that may be executed? */
+/* Can this mapping hold such code, if it is executable? */
 bool jit_can_be_in(const struct proc_map *m, const struct track_files *files);
-/* From all mappings of the process, after its files have become known. 0 or -ENOMEM. */
+/* Update from all mappings of the process, after its files are known. 0 or -ENOMEM. */
 int jit_areas_update(struct jit_areas *a, const struct proc_maps *maps,
 		     const struct track_files *files);
 void jit_areas_release(struct jit_areas *a);

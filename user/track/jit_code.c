@@ -17,21 +17,22 @@
 #include "proc/process.h"
 #include "track/jit_code_priv.h"
 
-/* Read in one look, of each file: a tenth of a second. The rest comes with the next ones. */
+/* Limit of one look at one file: a tenth of a second. Later looks read the rest. */
 #define LOOK_BYTES (32ULL << 20)
-/* Places with a period of their own; then they become one. */
+/* Places that have their own period. If there are more, they become one. */
 #define PLACES_CAP 128
-#define CHANGED_CAP 1024 /* the same, while they wait for it */
-/* Periods of a process. The more there were, the longer it is to the next one: see is_due(). */
+#define CHANGED_CAP 1024 /* likewise, for places that wait for a period */
+/* Periods of a process. The more there were, the later the next one begins: see is_due(). */
 #define PERIODS_CAP 1024
 
 typedef int (*read_fn)(int fd, uint64_t *off, uint64_t bytes_cap, jit_entry_fn fn, void *ctx);
 
 struct source {
 	read_fn read;
-	int fd; /* -1: not there, so far */
-	uint64_t read_off; /* up to where it was looked at */
-	uint64_t history_end; /* what was there when it was first seen: nothing of it changed since */
+	int fd; /* -1: not found so far */
+	uint64_t read_off; /* end of what was read so far */
+	/* Size when it was first seen: code before that counts as unchanged */
+	uint64_t history_end;
 };
 
 enum { MAP, DUMP, SOURCE_CNT };
@@ -44,24 +45,24 @@ struct place {
 
 struct period {
 	uint64_t end[SOURCE_CNT]; /* as in struct jit_entry; UINT64_MAX: not over */
-	uint64_t named_bytes; /* the files' size when names of it were last looked for */
+	uint64_t named_bytes; /* the files' size when its names were last searched */
 };
 
 struct jit_code {
 	uint32_t ref_cnt;
 	struct process_info info;
 	struct jit_code *parent; /* NULL: none */
-	uint32_t parent_period; /* in which it was forked */
+	uint32_t parent_period; /* the parent's period at the fork */
 	bool is_own_root; /* its files can be read when it has ended */
 	bool is_over;
 	struct source source[SOURCE_CNT];
 	uint64_t looked_ns, period_ns;
 	struct jit_reuse reuse;
 	VEC(struct period) periods;
-	VEC(struct place) places; /* in order, apart */
-	VEC(struct place) changed; /* that are to have a new period */
-	uint64_t changed_at[SOURCE_CNT]; /* the first of them */
-	struct hmap names; /* struct name_key -> id in strings; 0: has none */
+	VEC(struct place) places; /* sorted, disjoint */
+	VEC(struct place) changed; /* waiting for a new period */
+	uint64_t changed_at[SOURCE_CNT]; /* position of the first change */
+	struct hmap names; /* struct name_key -> id in strings; 0: no name */
 	struct strset *strings;
 };
 
@@ -158,7 +159,7 @@ bool jit_code_has_dump(const struct jit_code *c)
 	return c->source[DUMP].fd >= 0;
 }
 
-/* A program writes its map when it likes: a JVM when it is asked to, or at its end. */
+/* A program writes its map at any time: a JVM when it is asked to, or at its end. */
 static void open_map(struct jit_code *c)
 {
 	const pid_t tids[] = { c->info.tgid, c->info.live_tid };
@@ -167,7 +168,7 @@ static void open_map(struct jit_code *c)
 
 	if (c->source[MAP].fd >= 0)
 		return;
-	/* The main thread may have ended, and so may the one that was seen to be alive. */
+	/* The main thread may have ended, and so may live_tid. */
 	for (size_t i = 0; i < 2 && fd < 0 && !c->is_over; i++) {
 		find_root(tids[i], root, sizeof(root));
 		fd = jit_map_open(root, &c->info);
@@ -178,7 +179,7 @@ static void open_map(struct jit_code *c)
 		add_source(&c->source[MAP], fd);
 }
 
-/* What is being looked at. */
+/* The source that a look reads. */
 struct look {
 	struct jit_code *c;
 	int source;
@@ -215,7 +216,7 @@ static int on_new_entry(void *ctx, const struct jit_entry *e)
 	return note_change(c, e);
 }
 
-/* A file that has become shorter is written anew, and says all again. */
+/* A file that has become shorter was rewritten from the start. */
 static void look_at(struct jit_code *c, int source)
 {
 	struct source *s = &c->source[source];
@@ -227,12 +228,12 @@ static void look_at(struct jit_code *c, int source)
 		s->read_off = 0;
 		s->history_end = bytes_of(s);
 	}
-	/* What cannot be read is read again the next time. */
+	/* What cannot be read is read at the next look. */
 	(void)s->read(s->fd, &s->read_off, LOOK_BYTES, on_new_entry, &look);
 }
 
-/* From some hundred periods on this is minutes, so that a program that goes on compiling gets no more
- * than a thousand of them in a day, and no more than there are file ids. */
+/* From some hundred periods on the interval is minutes. So a program that compiles all the time
+ * gets at most a thousand periods a day, and no more than there are file ids. */
 static bool is_due(const struct jit_code *c, uint64_t now)
 {
 	return c->changed.cnt && c->periods.cnt < PERIODS_CAP &&
@@ -246,7 +247,7 @@ static int compare_places(const void *a, const void *b)
 	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
 }
 
-/* What an older place keeps of itself beside a new one. */
+/* Cut the new place out of an older one. */
 static int saved_rest(struct jit_code *c, const struct place *fresh, struct place *old)
 {
 	struct place behind = *old;
@@ -257,7 +258,7 @@ static int saved_rest(struct jit_code *c, const struct place *fresh, struct plac
 	if (old->start_addr < fresh->start_addr)
 		old->end_addr = fresh->start_addr;
 	else
-		old->end_addr = old->start_addr; /* nothing */
+		old->end_addr = old->start_addr; /* empty */
 	return behind.start_addr < behind.end_addr ? vec_push(&c->places, behind) : 0;
 }
 
@@ -274,7 +275,7 @@ static int add_place(struct jit_code *c, struct place fresh)
 	return err ? err : vec_push(&c->places, fresh);
 }
 
-/* Empty ones go, neighbours of one period become one; too many become a single one. */
+/* Remove empty places, join neighbours of one period; if there are too many, make them one place. */
 static void tidy_places(struct jit_code *c, uint32_t period)
 {
 	struct place *place = c->places.data;
@@ -353,17 +354,17 @@ uint32_t jit_code_period(const struct jit_code *c, uint64_t addr, uint64_t *ret_
 	return 0;
 }
 
-/* A name that is looked for, and the best that was found. */
+/* An address to be named, and the best name so far. */
 struct wanted {
 	uint64_t addr;
-	int64_t name; /* id; 0: none yet */
-	uint64_t code_index; /* of code that was moved, whose name comes with its index */
+	int64_t name; /* id; 0: none so far */
+	uint64_t code_index; /* of moved code, whose name is found by its index */
 	bool is_moved;
 };
 
 struct search {
 	struct jit_code *c;
-	uint64_t end; /* of the period */
+	uint64_t end; /* end of the period */
 	VEC(struct wanted) wanted; /* sorted */
 };
 
@@ -390,7 +391,8 @@ static int on_entry(void *ctx, const struct jit_entry *e)
 		struct wanted *w = &s->wanted.data[i];
 		int64_t id = 0;
 
-		/* Of those after the period only the first counts, and only where there was none. */
+		/* Of the entries after the period only the first counts, and only if there was no
+		 * earlier one. */
 		if (e->at >= s->end && (w->name || w->is_moved))
 			continue;
 		if (e->name)
@@ -444,7 +446,7 @@ static int search_source(struct search *s, uint32_t period, int source)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Names that were found are kept. With is_last also that there is none, and nothing is left. */
+/* Keep the names that were found. is_last: also keep that an address has no name, so that none is left. */
 static int saved_names(struct search *s, uint32_t period, bool is_last)
 {
 	size_t left = 0;
@@ -498,7 +500,7 @@ static int search_all(struct jit_code *c, uint32_t period, const uint64_t *addr,
 	return err;
 }
 
-/* Those that have no name of their own, all at once: the parent's files are read as a whole. */
+/* Ask the parent for all missing names at once, because its files are read as a whole. */
 static int ask_parent(struct jit_code *c, const uint64_t *addr, size_t cnt, const char **ret_name)
 {
 	uint64_t *left = calloc(cnt + 1, sizeof(*left));

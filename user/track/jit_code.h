@@ -2,17 +2,17 @@
 /*
  * jit_code.h - the code that one process made at run time, and its names.
  *
- * Names are in files that the program writes and that may have hundreds of megabytes
- * (proc/jit_entry.h). They are read where they have grown, to see whether memory that had code is given
- * to other code; kept are only names that were asked for.
+ * The program writes names to files that may have hundreds of megabytes (proc/jit_entry.h). What
+ * was appended is read to see whether memory is reused for other code. Only names that were asked
+ * for are kept.
  *
- * Lines of a map have no time. So that an address is named as what it was when it was sampled, its
- * place has periods: the first one, and another one from when memory was seen to be given to other code.
- * Frames in them have file ids of their own, so the walk says in which one it was. A name is the last one
- * that was written before the period's end; where there was none yet, the first one after it. What was
- * sampled between the change and the look that saw it (JIT_LOOK_NS) is named as before the change.
+ * Lines of a map have no time. To name an address as what it was when it was sampled, memory has
+ * periods: the first one, and a new one each time that reuse is seen. Frames of each period have
+ * their own file id, so the walk records the period. The name of an address is the last one written
+ * before the period's end; if there is none, the first one after it. Samples between the reuse and
+ * the look that found it (JIT_LOOK_NS) are named as before the reuse.
  *
- * Lives on after its process, as long as frames are in it: see track_files_add_jit().
+ * It outlives its process as long as frames refer to it: see track_files_add_jit().
  */
 #ifndef HT_TRACK_JIT_CODE_H
 #define HT_TRACK_JIT_CODE_H
@@ -28,33 +28,33 @@ struct process_info;
 #define JIT_LOOK_NS 200000000ULL
 
 /*
- * One reference is the caller's. parent: of the process that forked it, whose code it has in its memory and
- * names in no file of its own; NULL: none.
+ * Returns one reference to the caller. parent: code of the process that forked this one, which has
+ * that code in its memory but in no file of its own; NULL: none.
  */
 int jit_code_new(const struct process_info *info, struct jit_code *parent, struct jit_code **ret);
 struct jit_code *jit_code_ref(struct jit_code *c);
 void jit_code_unref(struct jit_code *c);
 
-/* The process has ended, or is another one's program now: its number is not to be looked up any more. */
+/* The process has ended or executed another program: do not look up its pid any more. */
 void jit_code_end(struct jit_code *c);
-/* Whose it is. */
+/* The process that made it. */
 pid_t jit_code_pid(const struct jit_code *c);
 
-/* The process maps a dump. fd is owned from here on. */
+/* The process maps a dump. Takes ownership of fd. */
 void jit_code_add_dump(struct jit_code *c, int fd);
 bool jit_code_has_dump(const struct jit_code *c);
 
 /*
- * See what was written since. true: there is a new period, so the process's mappings are to be given to
- * the walk anew. Does nothing when the last look was shorter ago than JIT_LOOK_NS.
+ * Look at what was written since the last look. true: a new period began, so give the process's
+ * mappings to the walk again. Does nothing within JIT_LOOK_NS of the last look.
  */
 bool jit_code_look(struct jit_code *c);
-/* Which period is it at addr now, and up to where is it the same? */
+/* The present period at addr; *ret_end_addr: up to where it is the same. */
 uint32_t jit_code_period(const struct jit_code *c, uint64_t addr, uint64_t *ret_end_addr);
 
 /*
- * Names of sorted addresses that were sampled in a period: ret_name[i], NULL: none is known. They are valid
- * until c is freed. 0, -ENOMEM; files that cannot be read have no names.
+ * Find names for sorted addresses that were sampled in a period: ret_name[i], NULL: not known.
+ * Valid until c is freed. 0 or -ENOMEM; unreadable files give no names.
  */
 int jit_code_names(struct jit_code *c, uint32_t period, const uint64_t *addr, size_t cnt,
 		   const char **ret_name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jit_code_priv.h - what jit_code.c is made of: addresses that are used again. */
+/* jit_code_priv.h - a part of jit_code.c: reused addresses. */
 #ifndef HT_TRACK_JIT_CODE_PRIV_H
 #define HT_TRACK_JIT_CODE_PRIV_H
 
@@ -10,10 +10,10 @@
 #include "base/vec.h"
 
 /*
- * jit_reuse.c: which addresses have had code: is memory given to other code?
+ * jit_reuse.c: which addresses have had code, to see whether memory is reused for other code.
  *
- * A bit for every 8 bytes: 16 KiB for each MiB of code. Pieces of code smaller than that which do not
- * begin at a multiple of 8 may be missed. What there is no room for is taken for new.
+ * One bit for every 8 bytes: 16 KiB for each MiB of code. Smaller pieces of code that do not begin
+ * at a multiple of 8 may be missed. Code that does not fit counts as new.
  */
 
 struct jit_reuse {
@@ -23,9 +23,9 @@ struct jit_reuse {
 
 void jit_reuse_init(struct jit_reuse *r);
 void jit_reuse_release(struct jit_reuse *r);
-/* Did any of it have code? */
+/* Has any part of the range had code? */
 bool jit_reuse_has(const struct jit_reuse *r, uint64_t start_addr, uint64_t end_addr);
-/* It has now. 0 or -ENOMEM. */
+/* Mark the range. 0 or -ENOMEM. */
 int jit_reuse_add(struct jit_reuse *r, uint64_t start_addr, uint64_t end_addr);
 
 #endif

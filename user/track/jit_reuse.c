@@ -9,7 +9,7 @@
 #define CHUNK_SHIFT 20
 #define CHUNK_UNITS (1U << (CHUNK_SHIFT - UNIT_SHIFT))
 #define CHUNKS_CAP 1024 /* 16 MiB, for 1 GiB of code */
-#define CODE_BYTES_CAP (64ULL << 20) /* no compiler makes larger pieces: not believed */
+#define CODE_BYTES_CAP (64ULL << 20) /* no compiler makes larger pieces, so they are not believed */
 
 void jit_reuse_init(struct jit_reuse *r)
 {
@@ -35,7 +35,7 @@ static uint8_t *find_chunk(const struct jit_reuse *r, uint64_t unit)
 	return idx ? r->chunk.data[*idx] : NULL;
 }
 
-/* NULL and *ret_err 0: there are enough of them. */
+/* NULL with *ret_err 0: CHUNKS_CAP is reached. */
 static uint8_t *get_chunk(struct jit_reuse *r, uint64_t unit, int *ret_err)
 {
 	uint64_t key = unit / CHUNK_UNITS;
@@ -54,7 +54,7 @@ static uint8_t *get_chunk(struct jit_reuse *r, uint64_t unit, int *ret_err)
 	return *ret_err ? NULL : chunk;
 }
 
-/* Whole units only: two small pieces may share one. */
+/* Whole units only, because two small pieces may share one. */
 static bool units_of(uint64_t start_addr, uint64_t end_addr, uint64_t *ret_first, uint64_t *ret_end)
 {
 	if (end_addr - start_addr > CODE_BYTES_CAP || start_addr >> 63)

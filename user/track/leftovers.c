@@ -14,10 +14,10 @@
 #include "track/file_tags.h"
 #include "track/files.h"
 
-/* Of a function that is longer the beginning is looked at: probes are put near it. */
+/* Only the beginning of a longer function is searched: probes are put near it. */
 #define FUNCTION_BYTES_CAP 4096
 
-/* What the kernel puts there: UPROBE_SWBP_INSN of asm/uprobes.h. */
+/* The kernel's breakpoint: UPROBE_SWBP_INSN of asm/uprobes.h. */
 #if defined(__x86_64__)
 static const uint8_t breakpoint[] = { 0xcc };
 #elif defined(__aarch64__)
@@ -34,7 +34,7 @@ static bool has_site(const struct leftovers *l, uint64_t off)
 	return false;
 }
 
-/* In [off, off + bytes) of the file. */
+/* Search [off, off + bytes) of the file. */
 static int look(pid_t tid, const struct proc_map *map, uint64_t off, size_t bytes,
 		struct leftovers *ret)
 {

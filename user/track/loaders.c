@@ -2,9 +2,9 @@
 /*
  * loaders.c - see tracker_priv.h.
  *
- * _dl_debug_state() is an empty function that glibc's, musl's and other loaders call when the libraries of the
- * program are mapped, before a constructor has run, and each time that some have come by dlopen().
- * Debuggers have their breakpoint there.
+ * glibc's, musl's and other loaders call the empty function _dl_debug_state() when the program's
+ * libraries are mapped, before any constructor runs, and after each dlopen() that has mapped some.
+ * Debuggers put their breakpoint there.
  */
 #include "track/tracker_priv.h"
 
@@ -25,7 +25,7 @@ struct loaders {
 	struct engine *engine;
 	struct held_links *links;
 	pid_t only_pid;
-	VEC(const struct track_file *) probed; /* or could not be */
+	VEC(const struct track_file *) probed; /* or probing it failed */
 };
 
 int loaders_new(struct engine *e, struct guardian *g, pid_t only_pid, struct loaders **ret)
@@ -86,7 +86,7 @@ static int probe(struct loaders *l, const struct track_file *file)
 	return err ? err : held_links_add(l->links, &req);
 }
 
-/* The file of the mapping at the address where the kernel has put the loader. */
+/* The file that is mapped where the kernel has put the loader. */
 static const struct track_file *loader_of(const struct track_files *files, pid_t pid)
 {
 	const struct track_file *file = NULL;

@@ -2,12 +2,12 @@
 /*
  * plan.c - see plan.h.
  *
- * All probes at one place of one file are in one list, and every hit in a process that has a
- * breakpoint there walks it all: with a link for each of K processes, K entries, of which one is
- * meant. And a session link that is for another process asks for the return all the same, so from
- * the second process on every allocation pays for its return. An event that processes share is one
- * entry with a list of processes that is quick to look through, but its return is always
- * probed. A link for all has no list, but its breakpoints are in every process.
+ * All probes at one place of one file are in one list. Every hit in a process that has a breakpoint
+ * there walks the whole list: with one link for each of K processes, K entries, of which one
+ * matters. A session link for another process also asks for the return, so from the second process
+ * on every allocation pays for its return. An event that processes share is one entry with a list
+ * of processes that is searched fast, but its return is always probed. A link for all has no list,
+ * but puts its breakpoints into every process.
  *
  * Measured, ns per hit of one process while others are tracked too (x86-64 VM, 6.18):
  *
@@ -18,34 +18,35 @@
  *   shared event, only the return    727   742   745   853  1049  1986
  *   one link for all                 460   460   460   460   460   460
  *
- * The processes of a shared event are looked through from the one that was added last, so what the
- * table says of them is for the one that was added first. The ones that hit most are kept in front:
- * adding a process once more, and taking it out at its old place, costs a fraction of a ms and
- * neither its own hits nor those of others notice.
+ * The processes of a shared event are searched from the one added last, so the table's numbers are
+ * those of the process added first. The processes that hit most are kept in front: adding a process
+ * once more and removing it at its old place costs a fraction of a ms, and delays neither its own
+ * hits nor those of others.
  *
- * Links of its own for the one that hits most, while the others share the event, were measured, too
- * (bench_event_floor, "links of its own" and "shared, beside that"): it is let off the return, but its
- * hits look through all processes of the event in vain, and those of the others pass one more
- * consumer. What one gains the others lose, so a file has one sharing for all of its processes.
+ * Own links for the process that hits most, while the others share the event, were measured, too
+ * (bench_event_floor, "links of its own" and "shared, beside that"). That process is spared the
+ * return, but its hits search all processes of the event in vain, and the hits of the others pass
+ * one more consumer. What one gains the others lose, so a file has one sharing for all of its
+ * processes.
  *
- * The model is a straight line through each row, in units of what a hit and a return cost on the
- * machine at hand, for the trap and the list both grow with the kernel's slowness.
+ * The model is a straight line through each row, in units of the cost of a hit and a return on this
+ * machine, because a slow kernel makes both the trap and the list slower.
  */
 #include "track/plan.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Where nothing was measured: the table's machine. */
+/* Defaults when nothing was measured: the table's machine. */
 #define HIT_NS 455
 #define RETURN_NS 245
-/* Of a hit, for each other process. */
+/* Part of a hit, for each other process. */
 #define SESSION_SLOPE 0.140
 #define MULTI_SLOPE 0.061
 #define EVENT_SLOPE 0.0065
-/* Of a hit: going through perf instead of through a link. */
+/* Part of a hit: going through perf instead of through a link. */
 #define EVENT_EXTRA 0.08
-/* To move takes a while in which both are paid for. */
+/* During a move both sharings are paid for. */
 #define BETTER 0.9
 
 double plan_hit_ns(const struct plan_input *in, enum sharing sharing)
@@ -62,7 +63,7 @@ double plan_hit_ns(const struct plan_input *in, enum sharing sharing)
 		alloc_ns += others * hit_ns * (in->has_session ? SESSION_SLOPE : 2 * MULTI_SLOPE);
 		free_ns += others * hit_ns * MULTI_SLOPE;
 		break;
-	case SHARING_EVENT: /* the entry and the return are two entries in the list */
+	case SHARING_EVENT: /* entry and return are two entries in the list */
 		alloc_ns += return_ns + hit_ns * (EVENT_EXTRA + 2 * EVENT_SLOPE * others);
 		free_ns += hit_ns * (EVENT_EXTRA + EVENT_SLOPE * others);
 		break;
@@ -96,8 +97,8 @@ enum sharing plan_choose(const struct plan_input *in)
 
 	if (in->wanted != SHARING_AUTO && is_possible(in, in->wanted))
 		return in->wanted;
-	/* No other is as good, and who has agreed need not wait for it to matter: processes that
-	 * begin later are seen from their first moment on. */
+	/* No other sharing is as good. With agreement there is no need to wait until it matters:
+	 * processes that begin later are then seen from their first moment on. */
 	if (in->is_all_agreed)
 		return SHARING_ALL;
 	if (is_possible(in, in->now))
@@ -112,9 +113,9 @@ enum sharing plan_choose(const struct plan_input *in)
 	return best;
 }
 
-/* An allocation looks through the processes of the entry and those of the return, a free once. */
+/* An allocation searches the processes of the entry and those of the return, a free only once. */
 #define LISTS_PER_HIT 1.5
-/* ns saved in each second. To add a process anew takes about as long, once. */
+/* ns saved per second. Adding a process again takes about as long, once. */
 #define FRONT_GAIN_NS 1e6
 
 size_t plan_front(const struct plan_sharer *sharers, size_t cnt, double hit_ns)

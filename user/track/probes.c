@@ -2,8 +2,8 @@
 /*
  * probes.c - see probes.h.
  *
- * Each probed file has its probes (file_probes.h) and their sharing (file_sharing.c). Here
- * processes come, keep more or less, and go.
+ * Each probed file has its probes (file_probes.h) and their sharing (file_sharing.c). This module
+ * handles processes that come, keep more or fewer probes, and go.
  */
 #include "track/probes.h"
 
@@ -25,8 +25,8 @@
 #include "track/leftovers.h"
 #include "track/probe_sites.h"
 
-/* A link that comes or goes holds every fork of the machine up for a moment: in a storm of forks some
- * 25 cleanings a second do. */
+/* Each attached or detached link delays every fork of the machine for a moment; in a storm of forks
+ * some 25 cleanings a second do. */
 #define CLEANINGS_CAP 3
 
 const char *const tap_wish_names[] = { "no", "yes", "only", NULL };
@@ -106,7 +106,7 @@ void probes_stop_allocs(struct probes *p)
 		file_sharing_halt(pf->sharing);
 	}
 	held_links_free(all);
-	guardian_wait_all_out(p->guardian); /* what went before */
+	guardian_wait_all_out(p->guardian); /* also what was let go before */
 }
 
 void probes_stop(struct probes *p)
@@ -212,7 +212,7 @@ void probes_forget_file(struct probes *p, const struct track_file *file)
 }
 
 /*
- * Moving.
+ * Moves between sharings.
  */
 
 void probes_work(struct probes *p)
@@ -266,7 +266,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
 	struct probed_file *pf;
 
 	vec_each(&p->files, pf)
-		if (shares_event(pf)) /* who has ended goes soon; others stay where they are */
+		if (shares_event(pf)) /* an ended process goes soon; others stay in place */
 			(void)file_probes_order(pf->probes, a, p->policy.costs.hit_ns);
 }
 
@@ -274,7 +274,7 @@ void probes_order(struct probes *p, const struct probes_activity *a)
  * Processes.
  */
 
-/* What m keeps, with each sharing that the file's probes have. is_sampled: it samples itself. */
+/* Bring m to what it keeps, for each sharing that the file's probes have. is_sampled: it samples itself. */
 static int keep(struct probed_file *pf, struct file_member *m, enum probes_kept kept,
 		bool is_sampled, struct held_links *gone)
 {
@@ -299,7 +299,7 @@ void probes_hold(struct probes *p, bool hold)
 	kept_table_hold(p->kept, hold);
 }
 
-/* Of a file whose probes are for everyone, a process is let off by a move to another sharing. */
+/* Where the probes are for everyone, a process is exempted by moving the file to another sharing. */
 static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_member *m, pid_t pid,
 			 struct held_links *gone)
 {
@@ -322,8 +322,8 @@ static int saved_of_file(struct probes *p, struct probed_file *pf, struct file_m
 	return keep(pf, m, kept, is_sampled, gone);
 }
 
-/* What stands for the process: where they share their probes, for all, it may map the file or not. NULL:
- * nothing of the file's can be in. */
+/* The member that stands for the process. Shared probes: the one for all, whether the process maps
+ * the file or not. NULL: no probes of the file can be in. */
 static struct file_member *find_member(struct probes *p, struct probed_file *pf, pid_t pid,
 				       pid_t live_tid)
 {
@@ -340,7 +340,7 @@ static struct file_member *find_member(struct probes *p, struct probed_file *pf,
 	return m;
 }
 
-/* As the table has it, which was changed. */
+/* Apply the changed table of kept probes. */
 static int apply_kept(struct probes *p, pid_t pid, pid_t live_tid, uint64_t *ret_ticket)
 {
 	struct held_links *gone = NULL;
@@ -417,7 +417,7 @@ void probes_set_taps(const struct probes *p, pid_t pid, uint64_t rate_bytes, str
 	}
 }
 
-/* Events are bound to a thread, which may have ended before the process. */
+/* Events are bound to a thread, which may end before the process. */
 static void follow_thread(struct probes *p, struct probed_file *pf, struct file_member *m,
 			  pid_t pid, pid_t live_tid)
 {
@@ -433,8 +433,8 @@ static void follow_thread(struct probes *p, struct probed_file *pf, struct file_
 		count_failure(p, pf->file, err);
 }
 
-/* One file that cannot be probed must not end the recording of the others: it is entered without
- * links, so that it is not tried, and counted, at every refresh. */
+/* A file that cannot be probed must not end the recording of the others. Its member has no links,
+ * so that attaching is not retried, and counted, at every refresh. */
 int probes_add(struct probes *p, const struct track_file *file, pid_t pid, pid_t live_tid)
 {
 	struct probed_file *pf;
@@ -532,7 +532,7 @@ void probes_clean_leftovers(struct probes *p, const struct leftovers *l, pid_t p
 	int err;
 
 	if (pf && file_sharing_now(pf->sharing) == SHARING_ALL)
-		return; /* they are ours */
+		return; /* they are our own */
 	err = guardian_clean(p->guardian, &req);
 	if (err)
 		log_warn("%zu breakpoints in %s of PID %d, perhaps left by a profiler that was "

@@ -11,8 +11,8 @@
 #include "base/hmap.h"
 
 struct kept_table {
-	struct hmap map; /* pid (0: all) -> enum probes_kept, where it is not PROBES_ALL */
-	struct hmap sampled; /* pid -> 1: samples itself */
+	struct hmap map; /* pid (0: all) -> enum probes_kept, unless it is PROBES_ALL */
+	struct hmap sampled; /* pid -> 1: the process samples itself */
 	bool is_shared, is_held;
 };
 

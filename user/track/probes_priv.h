@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* probes_priv.h - what probes.c is made of: who shares the probes of a file. */
+/* probes_priv.h - a part of probes.c: the sharing of a file's probes. */
 #ifndef HT_TRACK_PROBES_PRIV_H
 #define HT_TRACK_PROBES_PRIV_H
 
@@ -13,43 +13,43 @@ struct file_probes;
 struct file_sharing;
 
 /*
- * file_sharing.c: the sharing of one file's probes, and moving them to another.
+ * file_sharing.c: the sharing of one file's probes, and moves to another.
  *
- * When processes come and go, a plan (plan.h) may find another sharing better. The new probes are in
- * place before the old ones go, no hit is missed or counted twice, and the program is never stopped.
+ * When processes come and go, a plan (plan.h) may find another sharing better. The new probes are
+ * attached before the old ones go, no hit is missed or counted twice, and the program is never
+ * stopped.
  */
 
-/* What all files have in common. */
+/* Common to all files. */
 struct sharing_policy {
 	struct engine *engine;
-	bool is_shared; /* one set of probes for every process that maps the file, for good */
-	bool is_all_agreed; /* the planner may choose SHARING_ALL; may change */
-	enum sharing wanted; /* SHARING_AUTO, or the one that is taken wherever it is possible */
+	bool is_shared; /* for good: one set of probes for every process that maps the file */
+	bool is_all_agreed; /* the planner may choose SHARING_ALL; can change */
+	enum sharing wanted; /* SHARING_AUTO, or the sharing to use wherever possible */
 	struct plan_costs costs;
 };
 
-/* Chooses the first sharing, for one process. Nothing is attached yet. policy and fp must outlive it.
- * -ENOMEM. */
+/* Choose the first sharing, for one process. Attaches nothing yet. policy and fp must outlive it. -ENOMEM. */
 int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret);
-/* The probes stay. NULL is fine. */
+/* Leaves the probes attached. NULL is fine. */
 void file_sharing_free(struct file_sharing *fw);
 
-/* The sharing to which it moves, while it does. */
+/* The present sharing; during a move, the new one. */
 enum sharing file_sharing_now(const struct file_sharing *fw);
 bool file_sharing_is_moving(const struct file_sharing *fw);
-/* While it moves: from where. */
+/* During a move: the old sharing. */
 enum sharing file_sharing_old(const struct file_sharing *fw);
-/* ns a hit, as plan_hit_ns() says. */
+/* ns per hit, as plan_hit_ns() says. */
 double file_sharing_hit_ns(const struct file_sharing *fw);
 
-/* Processes, or what they keep, are others now: the next file_sharing_work() plans anew. */
+/* Processes have changed, or what they keep: the next file_sharing_work() plans anew. */
 void file_sharing_note_change(struct file_sharing *fw);
-/* Plans now, if the file may move, for so many processes: with those that are about to come. */
+/* Plan now, if the file may move. process_cnt includes processes that are about to come. */
 void file_sharing_plan(struct file_sharing *fw, size_t process_cnt);
-/* The next step of a move, or a plan when there was a change. */
+/* Take the next step of a move, or plan if something changed. */
 void file_sharing_work(struct file_sharing *fw);
-/* Ends a move where it is, and forgets changes: recording ends. */
+/* Stop a move where it is, and forget changes: recording ends. */
 void file_sharing_halt(struct file_sharing *fw);
 
 #endif

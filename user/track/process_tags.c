@@ -17,8 +17,8 @@
 #define KEYS_WAIT_NS (200 * NS_PER_MS)
 #define KEYS_WAIT_CAP_NS (60 * NS_PER_S)
 /*
- * A loader maps the whole file first, and then its data over that: who looks in between reads something
- * else where the descriptor will be. What is wrong is looked at so often again before it is believed.
+ * A loader first maps the whole file, then its data over that. A look in between reads other bytes
+ * in the place of the descriptor. So an error is believed only after this many looks.
  */
 #define PROBLEM_TRIES 3
 
@@ -51,7 +51,7 @@ static int add_source(struct engine *e, pid_t pid, uint32_t generation,
 {
 	int err = engine_add_tag_source(e, pid, generation, s);
 
-	/* Counted in BPF; another image's refresh comes by itself. */
+	/* -ENOSPC is counted in BPF; -ESTALE: another image, which gets its own refresh. */
 	return err == -ENOSPC || err == -ESTALE ? 0 : err;
 }
 
@@ -92,7 +92,8 @@ int process_tags_add_file(struct process_tags *pt, struct engine *e, pid_t pid, 
 	return err;
 }
 
-/* Every request has another value of these: they would fill the tables of labels and contexts. */
+/* Tell the engine to leave out id keys. They have another value for every request and would fill
+ * the tables of labels and contexts. */
 static int leave_out(struct process_tags *pt, struct engine *e, pid_t pid, uint32_t generation,
 		     uint32_t id_keys)
 {
@@ -133,7 +134,7 @@ int process_tags_read_keys(struct process_tags *pt, struct engine *e, pid_t pid,
 	if (!pt->otel.cnt && !pt->desc_addrs.cnt)
 		return 0;
 	err = otel_process_ctx_read(tid, maps, pt->published_ns, &ctx);
-	/* It may publish them later than the first label. */
+	/* The program may publish them only after the first label. */
 	if ((err == -EAGAIN || err == -ENOENT) && pt->otel.cnt)
 		pt->is_pending = true;
 	if (err)

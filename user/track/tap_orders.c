@@ -2,8 +2,8 @@
 /*
  * tap_orders.c - see tap_orders.h.
  *
- * A tap lies below its allocator where there is room: what grows (the heap above a program, a stack) grows away from
- * there or has its limit elsewhere.
+ * A tap is put below its allocator if there is room. Memory that grows there (the heap above a
+ * program, a stack) grows away from the tap, or has its limit elsewhere.
  */
 #include "track/tap_orders.h"
 
@@ -20,8 +20,7 @@
 #define PAGE 4096ULL
 #define LOWEST_ADDR 0x10000ULL
 #define REACH \
-	(1ULL \
-	 << 30) /* half of what a jump has, for what the allocator's operands are off from it */
+	(1ULL << 30) /* half a jump's reach; the rest is for offsets of the allocator's operands */
 
 static const struct proc_map *find_file(const struct proc_maps *maps, uint32_t dev, uint64_t ino)
 {
@@ -45,7 +44,7 @@ static bool is_old_tap(const struct proc_map *m)
 	       !strcmp(m->path, TAP_PATH);
 }
 
-/* At the upper end of the nearest room below, else at the lower end of the nearest above. 0: none. */
+/* The upper end of the nearest room below, else the lower end of the nearest room above. 0: no room. */
 static uint64_t find_room(const struct proc_maps *maps, const struct proc_map *near)
 {
 	const uint64_t bytes = TAP_BYTES + 2 * PAGE;
@@ -106,7 +105,7 @@ int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, 
 			     tap_clear(pid, old_addr, cnt, is_own ? getpid() : 0, ret_cnt, why);
 }
 
-/* As the header has it, of this process. */
+/* Start time of this process, as the tap's header has it. */
 static uint64_t own_start(void)
 {
 	struct process_info info;
@@ -127,7 +126,7 @@ static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
 	}
 }
 
-/* For the nth place that there is near the allocator's mapping. */
+/* Make the order for the nth place near the allocator's mapping. */
 static int make_near(const struct proc_maps *maps, const struct proc_map *near, unsigned int nth,
 		     struct tap_code_request *req, struct tap_order *ret, struct err *why)
 {

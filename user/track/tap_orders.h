@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_orders.h - what is to be done to tap one file of one process (tap/tap.h): where its code may lie, and the code
- * for there. Places are tried one after the other: between two looks the process may map something.
+ * tap_orders.h - orders to tap one file of one process (tap/tap.h): a place for the code, and the
+ * code for that place. Several places are tried in turn, because the process may map something
+ * between two looks.
  */
 #ifndef HT_TRACK_TAP_ORDERS_H
 #define HT_TRACK_TAP_ORDERS_H
@@ -18,8 +19,8 @@ struct track_file;
 #define TAP_TRIES 8
 
 /*
- * The nth try, from 0: the memory of taps that were taken out first. why has a sentence with every error; -ENOENT: so
- * many tries there are not.
+ * Make the order of the nth try, from 0. Memory of removed taps is tried first. why has a sentence
+ * with every error; -ENOENT: no more tries.
  */
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
 		   unsigned int nth, struct tap_order *ret, struct err *why);
@@ -30,12 +31,12 @@ struct tap_order_file {
 	uint64_t ino, bias;
 	uint32_t dev;
 };
-/* The order that would be the first, to be looked at. why has a sentence with every error. */
+/* Make the order of the first try, for inspection only. why has a sentence with every error. */
 int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
 		      struct tap_order *ret, struct err *why);
 
-/* Takes out the taps that heaptaps which are gone have left in it, and, is_own, those of this one, whose guardian is
- * gone; how many they were. */
+/* Remove taps that ended heaptaps left in the process; with is_own also those of this heaptap,
+ * whose guardian is gone. *ret_cnt: how many. */
 int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, struct err *why);
 
 #endif

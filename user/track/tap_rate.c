@@ -13,7 +13,7 @@ uint64_t tap_rate_next(uint64_t rate_bytes, const struct tap_rate_cost *cost, ui
 {
 	double spent_ns = (double)cost->spent_ns;
 
-	/* Half the rate is twice the cost; and not back and forth. */
+	/* Half the rate is twice the cost; the rest of the factor 4 avoids going back and forth. */
 	if (spent_ns * 4 < limit_ns(cost)) {
 		*calm_ns += cost->time_ns;
 		return *calm_ns >= TAP_RATE_CALM_NS && rate_bytes >= 2 * TAP_RATE_FINEST ?

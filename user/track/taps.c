@@ -20,7 +20,7 @@
 #include "track/tap_orders.h"
 #include "track/tap_rate.h"
 
-/* A trap, and what the program does there besides the stack, whose time is measured. */
+/* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
 
@@ -36,7 +36,7 @@ int taps_await(const struct taps *ts, struct tracked_process *p, uint64_t not_be
 	return probes_set_sampled(ts->probes, p->pid, p->pid, true);
 }
 
-/* Another image, which has no tap. */
+/* The process has another image, which has no tap. */
 static int begin_tap(const struct taps *ts, struct tracked_process *p)
 {
 	struct track_instance *inst = instances_get(ts->instances, p->pid, p->generation);
@@ -106,7 +106,8 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 		inst->tap_late_ns = inst->sampler_ns - p->followed_ns;
 	inst->tap_stopped_ns = news->stopped_ns;
 	inst->tap_thread_cnt = news->thread_cnt;
-	/* It was put in with this one; a family that has another by now says so at its next look. */
+	/* It was tapped at this rate. If the family's rate has changed, its next look records
+	 * that. */
 	inst->sampler_rate_bytes = ts->rate_bytes;
 	process_cpu_ns(p->pid, &p->tap_cpu_ns);
 	if (!ts->is_family || !u->rate_bytes)
@@ -147,7 +148,7 @@ int taps_process(struct taps *ts, struct tracked_process *p)
  * Rates.
  */
 
-/* No limit was said: all of it. */
+/* Without a limit all time is allowed. */
 static double allowed_ns(const struct recording_limit *limit, const struct tap_rate_cost *cost)
 {
 	double of_cpu = limit->cpu_share * (double)cost->cpu_ns;
@@ -158,7 +159,7 @@ static double allowed_ns(const struct recording_limit *limit, const struct tap_r
 	return of_cpu > of_time ? of_cpu : of_time;
 }
 
-/* CPU time since the last look. */
+/* CPU time since the last look at the rate. */
 static uint64_t take_cpu_ns(struct tracked_process *p)
 {
 	uint64_t before_ns = p->tap_cpu_ns;
@@ -182,7 +183,7 @@ static void set_rate(const struct taps *ts, const struct tracked_process *p, uin
 		inst->sampler_rate_bytes = rate_bytes;
 }
 
-/* hits of a unit that used so much CPU time since its last look. */
+/* hits: of a unit that used cpu_ns since its last look. */
 static void choose_rate(const struct taps *ts, struct tap_unit *u, const struct ht_hits *hits,
 			uint64_t cpu_ns, uint64_t now)
 {

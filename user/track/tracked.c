@@ -18,10 +18,10 @@
 #include "track/jit_areas.h"
 #include "track/jit_code.h"
 
-/* How long new files are waited for. Who serves others does not let one process hold it up... */
+/* Limits of waiting for new files. A server does not let one process hold it up... */
 #define FILES_PATIENT_NS (60 * NS_PER_S)
 #define FILES_WAIT_NS (300 * NS_PER_MS)
-#define FILES_WAIT_PER_S 0.2 /* ... and all together take no more of its time */
+#define FILES_WAIT_PER_S 0.2 /* ... and spends at most this part of its time on waiting for all */
 
 struct file_list {
 	VEC(struct track_file *) file;
@@ -120,7 +120,7 @@ int tracked_add(struct tracked *f, pid_t pid, uint32_t generation, struct tracke
 	return 0;
 }
 
-/* The process maps these files now, and no others. */
+/* Make these files, and no others, the ones that the process maps. */
 static void hold_files(struct tracked *f, struct tracked_process *p, struct file_list *mapped)
 {
 	struct track_file **file;
@@ -164,7 +164,7 @@ bool tracked_is_current(const struct tracked *f, const struct tracked_process *p
 	return !engine_get_target(f->engine, p->pid, &target) && target.generation == p->generation;
 }
 
-/* Add what /proc said after this image was there, if it speaks of no later one. */
+/* Add what /proc said while this image was there, unless a later image has begun. */
 static int note_instance(struct tracked *f, const struct tracked_process *p,
 			 const struct process_info *info)
 {
@@ -194,7 +194,7 @@ static void note_costly(struct tracked *f, struct tracked_process *p)
 		p->pid);
 }
 
-/* The names of the keys of labels, to the process's image. */
+/* Read the names of label keys, for the process's image. */
 static int read_keys(struct tracked *f, struct tracked_process *p, uint32_t generation,
 		     const struct proc_maps *maps)
 {
@@ -225,8 +225,7 @@ static bool has_mapped(const struct tracked_process *p, const struct track_file 
 	return false;
 }
 
-/* A file is looked at in each of its mappings; not again when its mappings are read again, for it has our own
- * by then. */
+/* Each mapping of a file is searched, but not when mappings are read again: by then our own probes are there. */
 static int find_leftovers(struct tracked_process *p, const struct proc_map *map,
 			  const struct track_file *file)
 {
@@ -251,7 +250,7 @@ static int compare_mappings(const void *a, const void *b)
 	return x->start_addr < y->start_addr ? -1 : x->start_addr > y->start_addr;
 }
 
-/* The file that stands for the code of a period, in `mapped`. */
+/* Find or make the file that stands for the code of a period, and add it to `mapped`. */
 static int get_jit_file(struct tracked *f, const struct tracked_process *p, uint32_t period,
 			struct file_list *mapped, struct track_file **ret)
 {
@@ -272,7 +271,7 @@ static int get_jit_file(struct tracked *f, const struct tracked_process *p, uint
 	return err ? err : vec_push(&mapped->file, found);
 }
 
-/* An area, in pieces of one period. What there is no room for, the walk asks the kernel for. */
+/* Add an area in pieces of one period each. For pieces without room the walk asks the kernel. */
 static int add_jit_area(struct tracked *f, const struct tracked_process *p, struct jit_area area,
 			struct mapping_list *set, struct file_list *mapped)
 {
@@ -295,7 +294,7 @@ static int add_jit_area(struct tracked *f, const struct tracked_process *p, stru
 	return err;
 }
 
-/* Programs map their dump executable, so that it is found. */
+/* Programs map their dump executable so that profilers find it. */
 static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 {
 	const struct proc_map *m;
@@ -311,7 +310,7 @@ static void find_dump(struct tracked_process *p, const struct proc_maps *maps)
 	}
 }
 
-/* Code made at run time. *ret_file_id: of what is met before it is known here. */
+/* Add code made at run time. *ret_file_id: file for code that is met before it is known here. */
 static int add_jit(struct tracked *f, struct tracked_process *p, uint32_t generation,
 		   const struct proc_maps *maps, struct mapping_list *set, struct file_list *mapped,
 		   uint32_t *ret_file_id)
@@ -353,8 +352,8 @@ bool tracked_look_at_jit(struct tracked_process *p)
 
 static bool is_code(const struct proc_map *m)
 {
-	/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the walk's search
-	 * compares as signed numbers. */
+	/* [vsyscall] is in the kernel's half: nothing calls malloc from there, and the walk's
+	 * search compares signed numbers. */
 	return m->is_exec && !(m->start_addr >> 63);
 }
 
@@ -368,7 +367,7 @@ static uint32_t own_files(const struct tracked_process *p)
 	return cnt;
 }
 
-/* How long may the files of a process be waited for now? */
+/* How long to wait for the files of a process now. */
 static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint64_t now)
 {
 	uint64_t left_ns;
@@ -384,8 +383,8 @@ static uint64_t wait_ns(struct tracked *f, const struct tracked_process *p, uint
 }
 
 /*
- * What is new among the files is read by jobs, some at once, and waited for as long as may be. What is not
- * there by then comes later, and the process is brought up to date again: is_waiting.
+ * Let jobs read the new files, several at once, and wait as long as allowed. Missing files come
+ * later, and the process is then refreshed: is_waiting.
  */
 static int fetch_files(struct tracked *f, struct tracked_process *p, const struct file_user *user,
 		       const struct proc_maps *maps)
@@ -412,7 +411,7 @@ static int fetch_files(struct tracked *f, struct tracked_process *p, const struc
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Something of the process does not answer: the rest goes on, and that comes later. */
+/* Part of the process does not answer: go on with the rest, and retry that part later. */
 static int forgive_silence(struct tracked_process *p, int err)
 {
 	if (err != -ETIMEDOUT)
@@ -460,7 +459,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 			p->is_waiting = true;
 		else if (err == -ECANCELED)
 			p->has_unread_files = true;
-		else if (err) /* no more tables or descriptors: go on without this file */
+		else if (err) /* no more tables or descriptors: go on without the file */
 			note_failure(f, err);
 		if (file && !track_file_bias(file, m->start_addr, m->off, &bias)) {
 			hm.bias = bias;
@@ -485,7 +484,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 	err = add_jit(f, p, generation, &maps, &set, &mapped, &jit_file_id);
 	if (err == -ENOMEM || err == -ESRCH)
 		goto out;
-	if (err) /* no more tables: its stacks end there */
+	if (err) /* no more tables: stacks end in such code */
 		note_failure(f, err);
 	err = engine_put_mappings(f->engine, p->pid, generation, jit_file_id, set.map.data,
 				  set.map.cnt);
@@ -522,8 +521,8 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 		p->live_tid = info.live_tid;
 	if (has_info)
 		p->uid = info.uid;
-	/* If an exec comes in between, the set is the old image's: it does not count then, the walk
-	 * asks the kernel, and the exec's event brings us here again. */
+	/* If an exec happens in between, the set is the old image's. It does not count then: the
+	 * walk asks the kernel, and the exec's event leads to another refresh. */
 	err = read_mappings(f, p, target.generation);
 	if (err)
 		return err;
@@ -535,7 +534,7 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 	return has_info ? note_instance(f, p, &info) : 0;
 }
 
-/* Keys are added while a program runs, which no event tells of. What cannot be read stays. */
+/* A program adds keys while it runs, and no event tells of that. On a failure the old keys stay. */
 static void read_new_keys(struct tracked *f, struct tracked_process *p)
 {
 	struct proc_maps maps = { 0 };
@@ -566,7 +565,7 @@ void tracked_hits_since(const struct tracked_process *p, struct ht_hits *hits)
 	hits->stack_ns -= p->hits_before.stack_ns;
 }
 
-/* Children that share their parent's place have its hits, and all the same number. */
+/* Children that share their parent's counter all have the same number of hits. */
 void tracked_read_hits(struct tracked *f, uint64_t passed_ns)
 {
 	struct tracked_process *p;

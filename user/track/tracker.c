@@ -2,8 +2,8 @@
 /*
  * tracker.c - see tracker.h.
  *
- * Here is what begins and ends, what events ask for, and what is done now and then. What is asked of it is in
- * tracker_ask.c; what is known of one process and how it is read, in tracked.c.
+ * This file begins and ends tracking, handles events, and does periodic work. tracker_ask.c answers
+ * questions. tracked.c keeps what is known of a process, and reads it.
  */
 #include "track/tracker.h"
 
@@ -30,23 +30,23 @@
 #include "track/taps.h"
 
 /*
- * Forked children that nobody asked for lose the inherited breakpoints at once, but in a storm of
- * forks not more often than this: most children execute another program soon, which takes the
- * breakpoints away for free.
+ * The breakpoints that children inherit are removed at once from forked children that are not
+ * followed, but in a storm of forks not more often than this: most children soon execute another
+ * program, which removes the breakpoints for free.
  */
 #define CLEAN_CNT 3 /* now and then a breakpoint survives the first time */
 #define CLEAN_INTERVAL_NS 10000000ULL
-/* How often to look for tags that were not ready. */
+/* Interval of looking for tags that were not ready. */
 #define TAGS_INTERVAL_NS 200000000ULL
-/* How often to try files that somebody has for himself. */
+/* Interval of retrying files of which somebody has exclusive use. */
 #define BUSY_INTERVAL_NS 1000000000ULL
-/* A forked child is tapped when it has lived for so long: most execute another program before. */
+/* A forked child is tapped after it has lived this long: most execute another program before. */
 #define TAP_CHILD_NS 50000000ULL
-/* How often to put the sharers of events in order. */
+/* Interval of ordering the sharers of events. */
 #define ORDER_INTERVAL_NS 1000000000ULL
-/* How often to look whether events were lost. */
+/* Interval of looking for lost events. */
 #define LOST_INTERVAL_NS 1000000000ULL
-/* Then whoever calls has something else to do first: processes that do not answer take this long each. */
+/* Limit of one turn, because the caller has other work: processes that do not answer take this long each. */
 #define TURN_NS 200000000ULL
 
 struct held_key {
@@ -136,7 +136,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 	return 0;
 }
 
-/* The newest image of a process, when the recording ends. */
+/* When the recording ends: note if the newest image of a process was not read. */
 static void note_unread(struct tracker *t, const struct tracked_process *p)
 {
 	uint64_t now = now_ns();
@@ -175,14 +175,14 @@ void tracker_free(struct tracker *t)
 	free(t);
 }
 
-/* After the end of a recording no more. */
+/* Does nothing after the end of a recording. */
 static int probe_file(struct tracker *t, const struct tracked_process *p,
 		      const struct track_file *file)
 {
 	return t->is_stopped ? 0 : probes_add(t->probes, file, p->pid, p->live_tid);
 }
 
-/* Of what its files bring along, the sampler that is preferred when it is awake. */
+/* Find the sampler to be preferred when it is awake, among those of the process's files. */
 static void find_sampler(const struct tracker *t, struct tracked_process *p)
 {
 	struct track_file **file;
@@ -224,7 +224,8 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 	return err;
 }
 
-/* The guardian was killed, perhaps just now: what it left in the processes is taken out by a new one. */
+/* If the guardian was killed, perhaps just now: start another one, and remove what the old one left
+ * in the processes. */
 static void repair(struct tracker *t)
 {
 	struct tracked_process *p;
@@ -233,7 +234,7 @@ static void repair(struct tracker *t)
 		return;
 	vec_each(&t->tracked.list, p) {
 		p->may_have_leftovers = true;
-		refresh(t, p); /* nothing is attached any more */
+		refresh(t, p); /* attaches nothing any more */
 		taps_repair(p);
 	}
 	guardian_wait_all_out(t->opts.guardian);
@@ -270,7 +271,7 @@ void tracker_read_held(struct tracker *t, pid_t pid, bool is_exec, uint64_t unti
 		for (size_t i = 0; i < p->mapped.cnt; i++)
 			*ret_traces |= p->mapped.data[i]->loader.traces;
 	}
-	p->held_until_ns = 0; /* it goes on now */
+	p->held_until_ns = 0; /* from here on it runs */
 }
 
 static int new_target(struct tracker *t, pid_t pid, uint32_t flags, struct tracked_process **ret)
@@ -337,18 +338,18 @@ int tracker_add_launch(struct tracker *t, pid_t pid, const char *const *paths, s
 	if (!err && t->opts.holds)
 		err = loaders_new(t->engine, t->opts.guardian, t->opts.follow ? 0 : pid,
 				  &t->loaders);
-	/* Making the set takes long, filling it does not: it is there when the program runs. */
+	/* Making the set is slow, filling it is fast: it is ready when the program runs. */
 	if (!err)
 		err = engine_put_mappings(t->engine, pid, HT_GENERATION_NONE, 0, NULL, 0);
 	for (size_t i = 0; i < path_cnt && !err; i++) {
-		/* What cannot be opened now is met again as a mapping. */
+		/* A file that cannot be opened now is met again as a mapping. */
 		if (!track_files_get_path(t->files, paths[i], &file) && file)
 			err = probe_file(t, p, file);
 	}
 	return err;
 }
 
-/* A child of a tracked process: its target exists already, made by BPF in the fork. */
+/* Track a child of a tracked process. BPF has already made its target, in the fork. */
 static void add_child(struct tracker *t, const struct ht_event *event)
 {
 	pid_t child = event->other;
@@ -371,7 +372,7 @@ static void add_child(struct tracker *t, const struct ht_event *event)
 	p->is_dirty = true;
 }
 
-/* What the allocator's probes found so far has frees that nobody will see. */
+/* Samples of the allocator's probes are dropped, because their frees will not be seen. */
 static int begin_sampled(struct tracker *t, struct tracked_process *p)
 {
 	struct track_instance *inst = instances_get(&t->instances, p->pid, p->generation);
@@ -402,7 +403,7 @@ static void read_sampler_rate(struct tracker *t, const struct tracked_process *p
 		inst->sampler_rate_bytes = hits.sampler_rate_bytes;
 }
 
-/* Has its own sampler told of a first sample, or is it another program by now? */
+/* Check whether its own sampler has reported a first sample, or another program runs in it. */
 static int follow_sampler(struct tracker *t, struct tracked_process *p)
 {
 	struct ht_target target;
@@ -426,11 +427,11 @@ static int follow_sampler(struct tracker *t, struct tracked_process *p)
 	return probes_set_sampled(t->probes, p->pid, p->live_tid, false);
 }
 
-/* Its instances stay, for the snapshot. The last process takes its place. */
+/* Its instances stay, for the snapshot. The last process moves to its place. */
 static void end_process(struct tracker *t, struct tracked_process *p, bool has_ended)
 {
 	if (p->sampler || p->is_sampled)
-		follow_sampler(t, p); /* the last time; it lives on in its samples */
+		follow_sampler(t, p); /* a last look, because its samples live on */
 	reclaim_ask(t->reclaim);
 	probes_del_process(t->probes, p->pid, has_ended);
 	engine_del_target(t->engine, p->pid);
@@ -516,7 +517,8 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		p->is_dirty = true;
 		break;
 	case HT_EVENT_EXIT:
-		/* The last event of a process before it may be read after the new one was added. */
+		/* A process's last event may be read only after a new process with its pid was
+		 * added. */
 		if (tracker_is_of(t, p->pid, event->generation)) {
 			instances_note_end(&t->instances, p->pid, event->generation,
 					   event->time_ns);
@@ -527,7 +529,7 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		if (t->opts.follow) {
 			add_child(t, event);
 		} else if (p->tap !=
-			   TAP_IN) { /* the tap's probes are where no child of it comes by */
+			   TAP_IN) { /* children never run the code that the tap's probes are in */
 			p->cleans_left = CLEAN_CNT;
 		}
 		break;
@@ -542,8 +544,8 @@ void tracker_on_mmap(struct tracker *t, pid_t pid)
 		p->is_dirty = true;
 }
 
-/* Only the first time: some compilers make the same memory writable and executable again all the time, and
- * what they add is met by walks. */
+/* Refresh only the first time. Some compilers make the same memory writable and executable again
+ * all the time; walks meet the code that they add. */
 void tracker_on_code(struct tracker *t, pid_t pid)
 {
 	struct tracked_process *p = tracked_find(&t->tracked, pid);
@@ -605,7 +607,7 @@ static void check_lost(struct tracker *t)
 		return;
 	has_grown = stats[HT_STAT_EVENTS_LOST] != t->lost_cnt;
 	t->lost_cnt = stats[HT_STAT_EVENTS_LOST];
-	/* An end takes a while: from the first loss on every look is at all of them. */
+	/* An end takes a while, so after the first loss every look checks all processes. */
 	for (size_t i = t->tracked.list.cnt; i-- > 0;) { /* backwards: see end_process() */
 		struct tracked_process *p = &t->tracked.list.data[i];
 
@@ -616,7 +618,7 @@ static void check_lost(struct tracker *t)
 	}
 }
 
-/* One process at a time, so that many that were read together do not stay so. */
+/* Refresh one process at a time, so that processes that were read together spread out. */
 static void refresh_oldest(struct tracker *t)
 {
 	struct tracked_process *oldest = tracked_oldest(&t->tracked);
@@ -637,7 +639,7 @@ static void order_sharers(struct tracker *t)
 	t->ordered_ns = now;
 }
 
-/* Files have come to be known: to those who wait for some. */
+/* New files are known: refresh the processes that wait for some. */
 static int take_files(struct tracker *t)
 {
 	struct tracked_process *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracker_ask.c - what a tracker knows; see tracker.h. Nothing changes here. */
+/* tracker_ask.c - answers what a tracker knows; see tracker.h. Changes nothing. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -72,7 +72,8 @@ bool tracker_is_of(const struct tracker *t, pid_t pid, uint32_t generation)
 {
 	const struct tracked_process *p = tracked_find(&t->tracked, pid);
 
-	/* Within a life they only grow, one for each exec; lives begin as far apart as this. */
+	/* Within a life, generations only grow, by one for each exec; lives begin this far
+	 * apart. */
 	return p && generation / HT_GENERATION_STEP == p->generation / HT_GENERATION_STEP;
 }
 
