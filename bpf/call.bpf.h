@@ -22,7 +22,7 @@
  *     at the inner call's own entry or on the walk, belongs to a call that waits in `pending`.
  *
  * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry behind. It is
- * dropped when a newer call has the same slot, when the thread's table is full (oldest first) and when the
+ * dropped when a newer call has the same slot, when the thread's table is full (slots in turn) and when the
  * thread ends. With session attachment a stale entry cannot meet a return at all; with separate entry and
  * return probes every entry clears its slot first.
  *

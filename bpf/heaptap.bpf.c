@@ -201,8 +201,8 @@ int ht_sweep(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * Run by user space, as above: {tgid, rate_idx, is_alloc_only}: change a target, at once as far as its hits can
- * tell. 1: not a target.
+ * Run by user space, as above: {tgid, rate_idx, is_alloc_only}: change a target. A hit that runs meanwhile may see
+ * one of the two changed and the other not. 1: not a target.
  */
 SEC("raw_tp/heaptap_change")
 int ht_change_target(struct bpf_raw_tracepoint_args *ctx)

@@ -195,7 +195,7 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 
 /*
  * The kind of function that a probe is on, packed into the BPF cookie of its attachment, so that a hit needs no
- * map look-up for it. Written only by alloc/allocators.c.
+ * map look-up for it. Made by alloc/allocators.c; track/probe_sites.c adds the file and the sharing.
  */
 #define HT_OP_ALLOC 1 /* returns a new block */
 #define HT_OP_FREE 2
@@ -252,8 +252,9 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_SITE_STEPPED 0x10
 
 /*
- * A recorded process. Key: tgid in the initial pid namespace. User space writes the entry once; after that only
- * BPF does (the exec hook, and ht_change_target for user space), so that neither can undo what the other wrote.
+ * A recorded process. Key: tgid in the initial pid namespace. User space writes the entry once, and may set
+ * HT_TARGET_OFF later, atomically; all else is changed by BPF (the exec hook, and ht_change_target for user space), so
+ * that neither can undo what the other wrote.
  */
 struct ht_target {
 	__u32 generation; /* +1 at every exec */
@@ -336,8 +337,8 @@ struct ht_rate {
 };
 
 /*
- * The cost of one process: hits of its probes, and the work for its sampled allocations. Per CPU; only ever
- * incremented. A hit of a target is counted here and not in map `stats`, so that it costs one look-up.
+ * The cost of one process: hits of its probes, and the work for its sampled allocations. Per CPU; counters only
+ * grow, sampler_rate_bytes is overwritten. A hit of a target is counted here and not in map `stats`, so that it costs one look-up.
  */
 struct ht_hits {
 	__u64 alloc_cnt, free_cnt, return_cnt;

@@ -44,7 +44,6 @@ struct recording_limit governor_limit(double percent, bool is_strict);
 /* Also makes the engine's sampling tables from number 1 on, still without a limit for throwing functions. */
 int governor_new(struct engine *e, struct tracker *t, const struct governor_options *opts,
 		 struct governor **ret);
-/* Waits for probes that are on their way out. */
 void governor_free(struct governor *g);
 
 /* Change the limits, as in governor_options. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* engine_priv.h - what engine.c, engine_read.c and engine_tables.c share. */
+/* engine_priv.h - what engine.c, the other engine_*.c and reclaim.c share. */
 #ifndef HT_KERNEL_ENGINE_PRIV_H
 #define HT_KERNEL_ENGINE_PRIV_H
 

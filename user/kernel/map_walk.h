@@ -23,7 +23,7 @@ int map_walk_all(const struct map_walk *w);
 
 /* A walk that may be interrupted between two batches: initialise with zeros, continue until at_end. */
 struct map_cursor {
-	uint64_t position[8]; /* of the kernel: the index of a bucket, opaque to us */
+	uint64_t position[8]; /* the kernel's; of a hash, it begins with a bucket's index */
 	bool has_begun, at_end;
 	uint32_t read_cnt; /* entries read so far */
 	uint32_t batch_cnt;

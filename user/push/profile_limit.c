@@ -2,9 +2,9 @@
 /*
  * profile_limit.c - see profile_limit.h.
  *
- * The size of a profile is known only when it is written. So it is made, measured, and made again with less until
- * it fits: first with flatter stacks, then with a share of the rows that shrinks by at least a tenth each time. A
- * profile that fits, which is the rule, is made once.
+ * Too many rows are folded at once, at full depth. The size of a profile is known only when it is written: so it is
+ * made, measured, and made again with less until it fits: first with flatter stacks, then with a share of the rows that
+ * shrinks by at least a tenth each time. A profile that fits, which is the rule, is made once.
  */
 #include "push/profile_limit.h"
 

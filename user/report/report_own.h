@@ -15,15 +15,15 @@ struct report_place {
 };
 
 /*
- * Find the first own frame from the leaf; in a stack without one, the first frame with a name, else
- * the leaf. false: no frames.
+ * Find the first own frame from the leaf: by --own, else by the tables. In a stack without one: the first frame with a
+ * name that is in no system library, else the first with a name, else the leaf. false: no frames.
  */
 bool report_find_place(const struct report *r, const struct profile_sample *s,
 		       struct report_place *ret);
 /* Is this frame the user's own, by --own or by the tables? */
 bool report_is_own(const struct report *r, const struct profile_sample *s,
 		   const struct report_frame *f);
-/* Find the next own frame from pos on; false: none. */
+/* Find the next own frame from pos on, by the tables alone; false: none. */
 bool report_next_own(const struct report *r, const struct profile_sample *s,
 		     struct report_frame_pos *pos, struct report_frame *ret);
 

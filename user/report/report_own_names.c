@@ -5,8 +5,8 @@
  *
  * Not own are files (allocators, C and C++ libraries) and functions (the standard libraries of C++
  * and Rust, which are in the program's own file; allocation functions of runtimes and well-known
- * programs; what starts threads and main). The tables below have all of them. --own PREFIX replaces
- * the tables: own is then what begins with such a prefix, file or function.
+ * programs; what starts threads and main). The tables below have all of them. With --own PREFIX, a frame whose file
+ * or function begins with PREFIX is looked for first; a stack without one goes by the tables.
  *
  * C++ names are compared without their result type: the template mine::build, named "std::string
  * mine::build<int>(int)", belongs to mine, not std. Rust's crates core and alloc match only names

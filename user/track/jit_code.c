@@ -53,7 +53,7 @@ struct jit_code {
 	struct process_info info;
 	struct jit_code *parent; /* NULL: none */
 	uint32_t parent_period; /* the parent's period at the fork */
-	bool is_own_root; /* its files can be read when it has ended */
+	bool has_our_root; /* its files can be read when it has ended */
 	bool is_over;
 	struct source source[SOURCE_CNT];
 	uint64_t looked_ns, period_ns;
@@ -85,7 +85,7 @@ int jit_code_new(const struct process_info *info, struct jit_code *parent, struc
 		return -ENOMEM;
 	c->ref_cnt = 1;
 	c->info = *info;
-	c->is_own_root = !process_has_own_root(info->live_tid);
+	c->has_our_root = !process_has_own_root(info->live_tid);
 	c->parent = parent ? jit_code_ref(parent) : NULL;
 	c->parent_period = parent ? (uint32_t)parent->periods.cnt - 1 : 0;
 	c->source[MAP] = (struct source){ .read = jit_map_read, .fd = -1 };
@@ -173,7 +173,7 @@ static void open_map(struct jit_code *c)
 		find_root(tids[i], root, sizeof(root));
 		fd = jit_map_open(root, &c->info);
 	}
-	if (fd < 0 && c->is_own_root)
+	if (fd < 0 && c->has_our_root)
 		fd = jit_map_open("/", &c->info);
 	if (fd >= 0)
 		add_source(&c->source[MAP], fd);

@@ -49,7 +49,7 @@ int taps_process(struct taps *ts, struct tracked_process *p);
 void taps_adjust(struct taps *ts, struct tracked_process *p);
 /* pid 0: the family. */
 void taps_limit(struct taps *ts, pid_t pid, const struct recording_limit *limit);
-/* pid 0: are all tapped? */
+/* Is it tapped? pid 0: are all, but for those whose tap is not due yet? false when there is no process. */
 bool taps_is_in(const struct taps *ts, pid_t pid);
 /* The guardian that held the tap was killed: remove the tap from here. */
 void taps_repair(const struct tracked_process *p);
