@@ -387,6 +387,9 @@ refused "a file that is not there" "cannot read '$top/none'" --config "$top/none
 chmod o+w "$top/serve.toml"
 refused "a file that others can write" "can be written by others" --config "$top/serve.toml"
 chmod o-w "$top/serve.toml"
+chgrp 65534 "$top/serve.toml" && chmod g+w "$top/serve.toml"
+refused "a file that another group can write" "can be written by others .*group 65534" --config "$top/serve.toml"
+chgrp 0 "$top/serve.toml"
 chmod 644 "$top/token"
 refused "a token file that others can read" "serve.toml:3: token-file: .*can be read by others" --config "$top/serve.toml"
 e2e_end

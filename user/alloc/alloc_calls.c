@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_calls.c - which entry points of an allocator end in, or call, other ones of the same file.
+ * alloc_calls.c - the entry points of an allocator that end in, or call, other entry points of the same file.
  *
- * A linear walk over each function's code (placement_shape) gives its direct branches. A branch
- * leads to another entry point when its target is that function, a PLT stub of its name, or a GOT
- * slot of its name: through the last two the dynamic linker may also lead elsewhere (an
- * interposed malloc), but then that one is the allocator, and is probed in its own file.
+ * A linear walk over each function's code (placement_shape) gives its direct branches. A branch leads to another entry
+ * point when its target is that function, a PLT stub of its name, or a GOT slot of its name. Through the last two the
+ * dynamic linker may also lead elsewhere (an interposed malloc), but then that one is the allocator, and is probed in
+ * its own file.
  *
- * Jumps out of a function are followed into local functions, because compilers split functions
- * and share tails: glibc's memalign jumps to _mid_memalign, which jumps to malloc for small
- * alignments. In stripped files .eh_frame_hdr says where the local function ends.
+ * Jumps out of a function are followed into local functions, because compilers split functions and share tails: glibc's
+ * memalign jumps to _mid_memalign, which jumps to malloc for small alignments. In stripped files .eh_frame_hdr tells
+ * where the local function ends.
  */
 #include "alloc/alloc_calls.h"
 
@@ -20,7 +20,7 @@
 #include "elf/elf_file.h"
 #include "heaptap/abi.h"
 
-/* A function that does nothing but call another is short. */
+/* Most instructions of a function that does nothing but call another. */
 #define THUNK_INSNS 40
 
 int alloc_calls_init(struct alloc_calls *ac, struct elf_file *ef, const struct elf_symbols *syms)
@@ -91,7 +91,7 @@ static void add_function(const struct alloc_calls *ac, struct alloc_tail *t, uin
 		if (vaddr - t->fn[i].vaddr < t->fn[i].bytes)
 			return;
 	bytes = alloc_calls_function_bytes(ac, vaddr);
-	/* A target that begins no function is the middle of one: a cold part's way back. */
+	/* A target where no function begins is in the middle of one: a cold part's way back. */
 	if (!bytes || t->fn_cnt == ALLOC_TAIL_FUNCTIONS_CAP)
 		return;
 	t->fn[t->fn_cnt].vaddr = vaddr;
@@ -111,9 +111,9 @@ static void add_entry(struct alloc_tail *t, uint64_t vaddr)
 }
 
 /*
- * Does the function only pass its call on? It jumps to one entry point, calls none, and where it
- * returns by itself it returns NULL (overflow checks in front of the jump). A function that gives
- * memory back must not call local code either: that may be where it does so.
+ * Does the function only pass its call on? It jumps to one entry point, calls none, and if it returns by
+ * itself, it returns NULL (overflow checks before the jump). A function that frees must not call local code
+ * either: that code may do the free.
  */
 static uint64_t thunk_target(const struct alloc_calls *ac, const struct code_shape *sh,
 			     bool is_free)
@@ -140,7 +140,7 @@ static uint64_t thunk_target(const struct alloc_calls *ac, const struct code_sha
 	return to;
 }
 
-/* A branch to no entry point of this file: may it lead to another's? */
+/* A branch to no entry point of this file: may it lead to another file's? */
 static bool may_allocate(const struct alloc_calls *ac, const struct branch_out *br)
 {
 	const char *import = plt_names_at(&ac->plt, br->target_vaddr);
@@ -148,7 +148,7 @@ static bool may_allocate(const struct alloc_calls *ac, const struct branch_out *
 	size_t prefix;
 
 	if (!import)
-		return br->is_slot; /* a variable */
+		return br->is_slot; /* a pointer in a variable */
 	row = alloc_lookup_find(&ac->lookup, import, &prefix);
 	return row && row->op != HT_OP_FREE;
 }
@@ -189,6 +189,6 @@ int alloc_calls_tail(const struct alloc_calls *ac, uint64_t vaddr, uint64_t byte
 		}
 	}
 	free(sh);
-	/* Code that cannot be decoded tells nothing; the probe itself does not depend on it. */
+	/* Code that cannot be decoded tells nothing; the probe does not depend on it. */
 	return err == -ENOMEM ? err : 0;
 }

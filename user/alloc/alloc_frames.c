@@ -2,10 +2,10 @@
 /*
  * alloc_frames.c - is this the name of a function that only passes allocations on?
  *
- * Reports strip such functions from the leaf end of a stack, so that the leaf is the code that
- * wanted the memory. Names come demangled or not, from C, C++ and Rust (both manglings). Only
- * the plumbing is listed: std::vector::reserve, Box::new, hashbrown's tables and the wrappers of
- * applications (xmalloc, g_malloc) stay, because they tell something about the caller.
+ * Reports strip such functions from the leaf end of a stack, so that the leaf is the code that wanted the memory. Names
+ * come demangled or not, from C, C++ and Rust (both manglings). Only plumbing is listed: std::vector::reserve,
+ * Box::new, hashbrown's tables and the wrappers of applications (xmalloc, g_malloc) stay, because they tell something
+ * about the caller.
  *
  * The entry points themselves come from the table in alloc_table.c.
  */
@@ -16,7 +16,7 @@
 #define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
 #define NAME_BYTES_CAP 128
 
-/* glibc's and Rust's own layers, by their whole name. */
+/* The inner layers of glibc and Rust, by their whole name. */
 static const char *const whole_names[] = {
 	"_int_malloc",	       "_int_realloc",	     "_int_memalign",	  "_mid_memalign",
 	"sysmalloc",	       "__posix_memalign",   "malloc_hook_ini",	  "ptmalloc_init",
@@ -36,7 +36,7 @@ static const char *const rust_paths[] = {
 	"_ZN3std5alloc",
 };
 
-/* In the trait implementations of any allocator crate; demangled, then legacy. */
+/* Parts of names of trait implementations, in any allocator crate; demangled, then legacy. */
 static const char *const rust_traits[] = {
 	" as core::alloc::global::GlobalAlloc>::",
 	" as core::alloc::Allocator>::",
@@ -58,15 +58,15 @@ static const char *const cxx_mangled[] = {
 	"_ZNSt3__19allocatorI",		  "_ZNSt3__116allocator_traitsI",
 	"_ZN9__gnu_cxx14__alloc_traitsI",
 };
-/* libc++'s functions between allocate() and operator new: templates, so they have a result type
- * in front when demangled. */
+/* libc++'s functions between allocate() and operator new: they are templates, so a demangled name
+ * begins with the result type. */
 static const char *const cxx_functions[] = {
 	"void* std::__1::__libcpp_allocate", "void* std::__1::__libcpp_operator_new",
 	"std::__1::__libcpp_allocate",	     "std::__1::__libcpp_operator_new",
 	"_ZNSt3__117__libcpp_allocate",	     "_ZNSt3__121__libcpp_operator_new",
 };
 
-/* Of heaptap's own sampler (tools/sampler) and of libdatadog's. */
+/* Functions of heaptap's own sampler (tools/sampler) and of libdatadog's. */
 static const char *const sampler_functions[] = { "heaptap_sampler_", "dd_allocation_" };
 
 static bool begins(const char *s, const char *with)
@@ -84,8 +84,8 @@ static bool begins_with_one_of(const char *s, const char *const *list, size_t cn
 	return false;
 }
 
-/* p is behind a '<'. Behind the '>' that closes it, or NULL. "operator<" does not occur here:
- * the arguments of an allocator are types. */
+/* What follows the '>' that closes the template, or NULL. p is behind the '<'. "operator<" does not occur here: the
+ * arguments of an allocator are types. */
 static const char *behind_template(const char *p)
 {
 	int depth = 1;
@@ -111,7 +111,7 @@ static bool is_cxx_allocate(const char *name)
 	       strstr(name, "E8allocateE");
 }
 
-/* "operator new(unsigned long)", "operator delete[](void*)"; not "X::operator new", which is X's. */
+/* "operator new(unsigned long)", "operator delete[](void*)"; not "X::operator new", which belongs to X. */
 static bool is_operator_new(const char *name)
 {
 	if (begins(name, "operator new"))
@@ -160,7 +160,7 @@ static bool is_rust(const char *name)
 	return false;
 }
 
-/* The name without what compilers and glibc add: "__GI_" before, ".cold" or "@plt" behind. */
+/* The name without the parts that compilers and glibc add: "__GI_" before, ".cold" or "@plt" behind. */
 static void bare_name(const char *name, char *buf)
 {
 	size_t len;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_inner.c - which code of a file is the allocator's own.
+ * alloc_inner.c - finds the allocator's own code in a file.
  *
- * Too small a range counts an allocation twice (the second insertion finds the address there and
- * is counted as a missed free); too large a one loses allocations silently, which is worse. So
- * ranges are grown only where nothing else can lie, and when there are too many the ones with
- * the least code go first.
+ * If a range is too small, an allocation counts twice (the second insertion finds the address there and is counted as a
+ * missed free). If it is too large, allocations are lost silently, which is worse. So ranges are grown only where
+ * nothing else can be, and if there are too many, the ones with the least code are dropped first.
  */
 #include "alloc/allocators_priv.h"
 
@@ -18,12 +17,12 @@
 #include "heaptap/abi.h"
 
 /* In a shared libc the malloc directory is linked in one piece (musl: 9 KiB between memalign and
- * aligned_alloc, all malloc's). */
+ * aligned_alloc, all of it malloc's). */
 #define LIBC_GAP_BYTES 16384
-/* A library that is no known allocator but defines malloc: up to this much code it is one, or a
- * wrapper of one; beyond, it is something else that happens to wrap malloc, and calls it too. */
+/* For a library of no known family that defines malloc: up to this much code it is an allocator or a wrapper of one;
+ * with more code it is something else that wraps malloc, and calls it too. */
 #define UNKNOWN_CODE_BYTES (256 * 1024)
-/* Exported functions that are looked at for calls to entry points. */
+/* Most exported functions that are searched for calls to entry points. */
 #define CALLERS_CAP 1024
 
 struct ranges {
@@ -44,7 +43,7 @@ static int add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 	return vec_push(&r->v, (struct alloc_range){ start, start + bytes }) ? -ENOMEM : 0;
 }
 
-/* Sort, and join ranges that are at most gap apart. */
+/* Sort the ranges, and join those that are at most gap apart. */
 static void join(struct ranges *r, uint64_t gap)
 {
 	size_t i, out = 0;
@@ -64,15 +63,15 @@ static void join(struct ranges *r, uint64_t gap)
 	r->v.cnt = out + 1;
 }
 
-/* Does a family's run of entry points include this one? reallocarray is an object of its own,
- * and operator new of a program comes from elsewhere. */
+/* Does a family's run of entry points include this one? reallocarray is in an object file of its own, and operator
+ * new of a program comes from elsewhere. */
 static bool is_in_cluster(const struct alloc_found *f)
 {
 	return !alloc_row_is_cxx(f->row) && f->row->op != HT_OP_RESIZE &&
 	       strcmp(f->row->name, "reallocarray");
 }
 
-/* The runs of entry points of one object file, and what they jump to. */
+/* Add the runs of entry points of an object file, and the functions they jump to. */
 static int add_entries(const struct alloc_founds *all, bool is_lib, struct ranges *ret)
 {
 	const struct alloc_family *families[8];
@@ -119,7 +118,7 @@ struct callers {
 	unsigned int seen_cnt;
 };
 
-/* An exported C function that is no entry point and calls one. */
+/* Note an exported C function that is no entry point and calls one. */
 static int note_caller(void *ctx, const struct elf_symbol *sym)
 {
 	struct callers *c = ctx;
@@ -143,7 +142,7 @@ static int note_caller(void *ctx, const struct elf_symbol *sym)
 	return 0;
 }
 
-/* All code of the file without that of callers. */
+/* Add all code of the file except that of callers. */
 static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
 		    const struct alloc_founds *all, struct ranges *ret)
 {
@@ -180,7 +179,7 @@ static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
 	return err;
 }
 
-/* Keep the ALLOC_INNER_CAP longest. */
+/* Keep the ALLOC_INNER_CAP longest ranges. */
 static void limit(struct ranges *r)
 {
 	while (r->v.cnt > ALLOC_INNER_CAP) {

@@ -2,13 +2,12 @@
 /*
  * alloc_table.c - every allocator entry point that heaptap knows; the only place with names.
  *
- * A row says what a call means: which argument is the size (or which two are its factors), which
- * is the block, how the result comes back. A name is a prefix and a row's name; any prefix goes
- * with any row, which costs nothing and saves writing the malloc family six times.
+ * A row says what a call means: which argument is the size (or which two are its factors), which is the block, how the
+ * result is returned. A symbol's name is a prefix and a row's name. Any prefix goes with any row, which costs nothing
+ * and saves writing the malloc family six times.
  *
- * Not here, because their size is not an argument or the block is not one: strdup-like functions
- * (they call an entry point), mi_reallocarr (pointer to pointer), mi_heap_destroy (frees a whole
- * heap at once), obstacks and arenas.
+ * Not here, because their size is not an argument or the block is not one: strdup-like functions (they call an entry
+ * point), mi_reallocarr (pointer to pointer), mi_heap_destroy (frees a whole heap at once), obstacks and arenas.
  */
 #include "alloc/alloc_table.h"
 
@@ -79,8 +78,8 @@ static const struct alloc_row rows[] = {
 
 static const char *const prefixes[] = {"", "__libc_", "je_", "_rjem_", "mi_", "tc_", "scalable_"};
 
-/* The gaps were measured on Debian 12: the widest one inside each allocator, with room to spare.
- * musl's functions are an object file each, which a static link puts anywhere. */
+/* The gaps were measured on Debian 12: the widest one inside each allocator, plus a margin. Each of musl's functions
+ * is an object file of its own, which a static link puts anywhere. */
 enum { GLIBC, MUSL, JEMALLOC, RUST_JEMALLOC, TCMALLOC, MIMALLOC, SANITIZER, UNKNOWN };
 static const struct alloc_family families[] = {
 	/*                 name             libc   zero_frees  gap */
@@ -146,7 +145,7 @@ static size_t own_prefix(const char *name)
 	return 0;
 }
 
-/* Most of a million symbols are rejected by first character and length. */
+/* First character and length reject most of a million symbols. */
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
 					  size_t *ret_prefix)
 {
@@ -177,7 +176,7 @@ const struct alloc_family *alloc_family_by_soname(const char *soname)
 	for (i = 0; soname && i < ARRAY_CNT(sonames); i++) {
 		size_t len = strlen(sonames[i].name);
 
-		/* "libc.so" and "libc.so.6" are whole names, the others beginnings. */
+		/* "libc.so" and "libc.so.6" are whole names, the others are beginnings. */
 		if (!strncmp(soname, sonames[i].name, len) &&
 		    (strncmp(sonames[i].name, "libc.so", 7) || !soname[len]))
 			return &families[sonames[i].family];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_table.h - the entry points of every allocator that heaptap knows: one row each, the only place that
- * knows a function's name. Adding an allocator is adding rows.
+ * alloc_table.h - the entry points of every allocator that heaptap knows, one row each. No other place knows the name
+ * of a function. To add an allocator, add rows.
  */
 #ifndef HT_ALLOC_TABLE_H
 #define HT_ALLOC_TABLE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pieces of a file's code. As VEC(). */
+/* Ranges of a file's code. As VEC(). */
 struct alloc_range {
 	uint64_t start_vaddr, end_vaddr;
 };
@@ -25,45 +25,42 @@ struct alloc_row {
 	uint8_t size_arg, count_arg, ptr_arg; /* HT_ARG_NONE = none */
 	uint8_t ret; /* HT_RET_* */
 	uint8_t flags; /* HT_SITE_* that hold for every implementation */
-	bool asks_more; /* asks the function that it jumps to for more than it was asked for */
+	bool asks_more; /* asks the function that it jumps to for more than its caller asked */
 };
 
-/* The whole table and its prefixes, for `doctor` ("looked for"). */
+/* The whole table and its prefixes; `doctor` lists them ("looked for"). */
 const struct alloc_row *alloc_table(size_t *ret_cnt);
 const char *const *alloc_prefixes(size_t *ret_cnt);
 
-/*
- * The row that a symbol's name stands for, or NULL. *ret_prefix is an index into
- * alloc_prefixes().
- */
+/* Find the row for a symbol's name, or NULL. *ret_prefix is an index into alloc_prefixes(). */
 struct alloc_lookup {
-	uint64_t lengths[256]; /* by first character of a row's name: bit n = one of length n */
+	uint64_t lengths[256]; /* by first character of a row's name: bit n = a name of length n */
 };
 void alloc_lookup_init(struct alloc_lookup *lk);
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
 					  size_t *ret_prefix);
-/* operator new and delete: implemented by the allocator itself, or on top of malloc. */
+/* Is it operator new or delete? They are implemented by the allocator itself, or on top of malloc. */
 bool alloc_row_is_cxx(const struct alloc_row *row);
 
-/* What is known of an implementation. */
+/* Facts about one implementation of an allocator. */
 struct alloc_family {
 	const char *name;
-	bool is_libc; /* its functions lie among others of the C library */
+	bool is_libc; /* its functions are mixed with others of the C library */
 	bool zero_frees; /* realloc(p, 0) frees p and allocates nothing */
-	/* Linked into a program its entry points are one object file, so code between two that
-	 * are at most this far apart is its own. 0: not known, or not so. */
+	/* If linked into a program, its entry points are one object file, so code between two that are at most this
+	 * far apart is its own. 0: not known, or not so. */
 	uint32_t gap_bytes;
 };
-/* By DT_SONAME, and by a symbol that only it defines. NULL: not one of them. */
+/* By DT_SONAME, or by a symbol that only this family defines. NULL: none of them. */
 const struct alloc_family *alloc_family_by_soname(const char *soname);
 const struct alloc_family *alloc_family_by_symbol(const char *name);
-/* By prefix index: NULL for prefixes that tell nothing ("", "__libc_"). */
+/* By prefix index; NULL for prefixes that tell nothing ("", "__libc_"). */
 const struct alloc_family *alloc_family_by_prefix(size_t prefix);
-/* An implementation that heaptap does not know by name. */
+/* The family of an implementation that heaptap does not know by name. */
 const struct alloc_family *alloc_family_unknown(void);
-/* The table's own text that is equal to name; NULL: no family has that name. */
+/* The table's own string that equals name; NULL: no family has that name. */
 const char *alloc_family_name(const char *name);
-/* The dynamic loader has a malloc of its own for the time before libc; never probed. */
+/* Is it the dynamic loader? It has its own malloc for the time before libc, which is never probed. */
 bool alloc_is_loader(const char *soname);
 
 #endif

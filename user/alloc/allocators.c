@@ -1,33 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocators.c - the entry points that one file defines, where to probe each, and which code
- * around them is the allocator's own.
+ * allocators.c - the entry points that one file defines, where to probe each, and the allocator's own code around them.
  *
- * Which names count. A file is an allocator when it defines, under one prefix, something that
- * allocates and something that frees. operator new and delete count only beside such functions:
- * libstdc++ defines them on top of malloc, and probing both would cost two traps a call. The
- * loader's private malloc is left alone. Aliases are one site.
+ * Which names count. A file is an allocator when it defines, under one prefix, a function that allocates and one that
+ * frees. operator new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing
+ * both would cost two traps a call. The loader's private malloc is left alone. Aliases are one site.
  *
- * Which of them are probed. A function that only jumps to another entry point is not: the jump
- * leaves the caller's return address in place, so the inner probe sees the right caller (jemalloc's
- * operator delete, gperftools' valloc, mimalloc's realloc, glibc's reallocarray, musl's memalign).
- * One that *calls* another is (posix_memalign, jemalloc's aligned operator new), and the inner
- * call is recognised as nested by its return address - except operator new in a program that
- * also holds malloc (a static C++ program): there the inner one alone is enough, and operator
- * new is shown as an allocator frame.
+ * Which of them are probed. A function that only jumps to another entry point is not: the jump leaves the caller's
+ * return address in place, so the inner probe sees the right caller (jemalloc's operator delete, gperftools' valloc,
+ * mimalloc's realloc, glibc's reallocarray, musl's memalign). A function that *calls* another is (posix_memalign,
+ * jemalloc's aligned operator new), and the inner call is recognised as nested by its return address. Exception:
+ * operator new in a program that also holds malloc (a static C++ program). There the inner probe alone is enough, and
+ * operator new is shown as an allocator frame.
  *
- * What a nested call is. Its return address lies in `inner`:
- *   a library that is an allocator: all its code, but for exported functions that are no entry
- *     points and call one (mimalloc's realpath): their result belongs to whoever called them.
+ * Which calls are nested. Those whose return address is in `inner`:
+ *   of a library that is an allocator: all its code, except exported functions that are no entry
+ *     points and call one (mimalloc's realpath): their result belongs to their caller.
  *     A large library of no known family that defines malloc is treated like a program
- *   libc: from the first to the last function of the malloc object, because strdup, fopen and
+ *   of libc: from the first to the last function of the malloc object, because strdup, fopen and
  *     getline are in the same file and are callers like any other
- *   a program: each entry point's own code, or, where the allocator is known to be one object
+ *   of a program: each entry point's own code, or, where the allocator is known to be one object
  *     file (alloc_family.gap_bytes), from the first to the last of those that lie together
- * and the local functions that these jump to and that call entry points. And whatever its return
- * address, a call is nested when a probed function that allocates is on the stack (track/files.c has
- * its code marked), or has jumped on: a library in front of the allocator may do both, through pointers
- * that dlsym() gave it (alloc_tail.may_leave).
+ * and, in all cases, the local functions that these jump to and that call entry points. Whatever its return address, a
+ * call is also nested when a probed function that allocates is on the stack (track/files.c has its code marked), or has
+ * jumped on. A library in front of the allocator may do both, through pointers from dlsym() (alloc_tail.may_leave).
  *
  * What the disassembly showed, Debian 12, x86-64, and what it is used for:
  *   glibc 2.36: realloc jumps to malloc when p is NULL (HT_SITE_NULL_DELEGATES). memalign,
@@ -35,15 +31,15 @@
  *     alignments (HT_SITE_TAIL_CALLS). posix_memalign calls _mid_memalign: nested by address.
  *     calloc, free and the rest use internal functions only.
  *   musl 1.2.3: malloc, free and realloc are jumps to local functions, and realloc uses those;
- *     calloc calls malloc and posix_memalign aligned_alloc through the PLT: nested by address.
+ *     calloc calls malloc, and posix_memalign calls aligned_alloc, through the PLT: nested by address.
  *   jemalloc 5.3: entry points use internal functions only; C++ ones jump to free and sdallocx,
  *     the aligned operator new calls aligned_alloc.
- *   gperftools 2.10: posix_memalign calls, valloc and pvalloc jump to tc_memalign.
+ *   gperftools 2.10: posix_memalign calls tc_memalign; valloc and pvalloc jump to it.
  *   mimalloc 2.0.9: most entry points fetch the thread's heap and jump to the mi_heap_ function.
  * Sanitizers allocate in functions of their own.
  *
- * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers (a
- * program linked as a whole with it, and mimalloc's own mi_strdup).
+ * Not seen: an allocator whose symbols are stripped; one that is inlined into its callers (a program linked as a whole
+ * with it, and mimalloc's own mi_strdup).
  */
 #include "alloc/allocators.h"
 
@@ -60,7 +56,7 @@
 #include "alloc/alloc_calls.h"
 #include "alloc/allocators_priv.h"
 
-/* All rows with a few prefixes; a file with more is not an allocator but a joke. */
+/* Room for all rows with a few prefixes; a file with more is not a serious allocator. */
 #define FOUND_CAP 1024
 
 struct scan {
@@ -68,7 +64,7 @@ struct scan {
 	const struct elf_symbols *syms;
 	const struct alloc_options *opts;
 	struct alloc_lookup lookup;
-	const struct alloc_family *base; /* of names without a telling prefix */
+	const struct alloc_family *base; /* of names whose prefix tells no family */
 	VEC(struct alloc_found) found;
 	struct alloc_calls calls;
 	bool is_lib;
@@ -95,7 +91,7 @@ static int note_symbol(void *ctx, const struct elf_symbol *sym)
 	return vec_push(&sc->found, f);
 }
 
-/* One address's best name first: plain before prefixed, then in the table's order. */
+/* Sort by address, the best name first: plain before prefixed, then in the table's order. */
 static int found_cmp(const void *a, const void *b)
 {
 	const struct alloc_found *x = a, *y = b;
@@ -107,7 +103,7 @@ static int found_cmp(const void *a, const void *b)
 	return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Drop what is not an allocator: prefixes that do not both allocate and free. */
+/* Drop names of prefixes that do not both allocate and free. */
 static void drop_incomplete(struct scan *sc)
 {
 	uint32_t allocs = 0, frees = 0;
@@ -140,7 +136,7 @@ static int name_entries(struct scan *sc)
 	return 0;
 }
 
-/* Sorted by found_cmp: keep the first name of an address, with the flags of all. */
+/* Keep the first name of each address, with the flags of all. Sorted by found_cmp. */
 static void merge_aliases(struct scan *sc, struct alloc_founds *ret)
 {
 	size_t i;
@@ -172,7 +168,7 @@ static const struct alloc_found *entry_at(const struct alloc_founds *all, uint64
 	return NULL;
 }
 
-/* Is the inner function's probe enough for f? Its own target may be a thunk too, but not f. */
+/* Is the inner function's probe enough for f? The target of f may be a thunk too, but not f itself. */
 static bool is_covered(const struct alloc_founds *all, const struct alloc_found *f)
 {
 	const struct alloc_found *to = f;
@@ -195,7 +191,7 @@ static bool allocates(const struct alloc_found *f)
 	return f && f->row->op != HT_OP_FREE;
 }
 
-/* Flags that follow from the code, and what need not be probed. */
+/* Set the flags that follow from the code, and decide what need not be probed. */
 static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_found *f)
 {
 	const struct alloc_family *fam = f->family;
@@ -216,7 +212,7 @@ static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_
 		else
 			f->flags |= HT_SITE_TAIL_CALLS;
 	}
-	/* What is known of the others is in their table; a wrapper may jump to what it wraps. */
+	/* Known families: see their table. An unknown wrapper may jump to the function that it wraps. */
 	if (fam == alloc_family_unknown() && f->tail.may_leave && allocates(f))
 		f->flags |= HT_SITE_TAIL_CALLS;
 	if (is_realloc && fam->zero_frees && !strncmp(f->row->name, "realloc", 7))
@@ -256,7 +252,7 @@ static uint8_t arg_at(const struct placement *pl, uint8_t arg)
 	return arg == HT_ARG_NONE ? HT_ARG_NONE : pl->arg_at[arg];
 }
 
-/* _ZnwmSt11align_val_t: _ZnwmSt11align_val_tRKSt9nothrow_t */
+/* For _ZnwmSt11align_val_t it is _ZnwmSt11align_val_tRKSt9nothrow_t. */
 static uint64_t find_nothrow(const struct alloc_founds *all, const struct alloc_found *f)
 {
 	char name[sizeof(f->symbol) + 32];
@@ -284,7 +280,7 @@ static int place_tap(const struct scan *sc, const struct alloc_founds *all,
 	err = tap_spot_find(sc->ef, &sc->calls.fdes, sc->syms, &req, gaps, &ret->tap);
 	if (err == -EFBIG || err == -ENOENT) {
 		ret->tap = (struct tap_spot){ .why = "its file is too costly to look through" };
-		err = 0; /* it is probed all the same */
+		err = 0; /* it can still be probed */
 	}
 	return err;
 }
@@ -338,19 +334,19 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 		if (!err)
 			err = place_tap(sc, all, f, &gaps, &site);
 		if (err == -ENOENT || err == -EFBIG)
-			continue; /* a symbol without code behind it, or too much of it */
+			continue; /* a symbol without code, or with too much of it */
 		if (err)
 			return err;
 		if (vec_push(&af->sites, site))
 			return -ENOMEM;
-		/* A name that tells more than the rest of the file does. */
+		/* The prefix tells the family although the rest of the file does not. */
 		if (alloc_family_by_prefix(f->prefix) && sc->base == alloc_family_unknown())
 			af->family = f->family->name;
 	}
 	return af->sites.cnt ? 0 : -ENOENT;
 }
 
-/* Programs, static ones included, say so; libraries have a name or no interpreter. */
+/* Programs, static ones included, have a flag; libraries have a soname or no interpreter. */
 static bool is_library(const struct elf_file *ef)
 {
 	uint64_t flags;

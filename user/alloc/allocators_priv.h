@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* allocators_priv.h - what allocators.c is made of: which code of a file is the allocator's own. */
+/* allocators_priv.h - the parts of allocators.c: finding the allocator's own code in a file. */
 #ifndef HT_ALLOC_ALLOCATORS_PRIV_H
 #define HT_ALLOC_ALLOCATORS_PRIV_H
 
@@ -10,11 +10,11 @@
 #include "alloc/alloc_table.h"
 
 /*
- * alloc_inner.c: which code of a file is the allocator's own, so that a call from there is
- * nested. Used by allocators.c only; the rules are in its essay.
+ * alloc_inner.c: finds the allocator's own code in a file, so that a call from there is nested. Used by allocators.c
+ * only; the rules are in its essay.
  */
 
-/* At most this many ranges per file; a process has room for HT_INNER_CAP in all. */
+/* At most this many ranges per file; a process has room for HT_INNER_CAP in total. */
 #define ALLOC_INNER_CAP 12
 
 /* One entry point that a file defines. */
@@ -25,7 +25,7 @@ struct alloc_found {
 	char symbol[64];
 	uint64_t vaddr, bytes;
 	uint8_t flags; /* HT_SITE_* */
-	bool is_skipped; /* another entry point's probe sees its calls */
+	bool is_skipped; /* the probe of another entry point sees its calls */
 	struct alloc_tail tail;
 };
 struct alloc_founds {
@@ -33,7 +33,7 @@ struct alloc_founds {
 	size_t cnt;
 };
 
-/* 0 or -ENOMEM. ret->data is to be freed. */
+/* 0 or -ENOMEM. The caller frees ret->data. */
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
 		     const struct alloc_founds *all, struct alloc_ranges *ret);
 

@@ -12,7 +12,7 @@
 #include "elf/usdt_notes.h"
 #include "elf/usdt_operand.h"
 
-/* The one that is preferred comes first. */
+/* In order of preference. */
 static const char *const providers[] = { "otel_memory", "ddheap" };
 
 #define ALLOC_ARGS 3
@@ -26,7 +26,7 @@ void file_sampler_free(struct file_sampler *s)
 	free(s);
 }
 
-/* A site that is announced twice, as lld's ThinLTO leaves it. */
+/* Has the site been added? lld's ThinLTO leaves notes twice. */
 static bool has_site(const struct file_sampler *s, uint64_t off)
 {
 	const struct sampler_site *site;
@@ -46,7 +46,7 @@ static int add_site(struct file_sampler *s, const struct usdt_note *note, bool i
 	int err = usdt_operands_parse(note->args, op, is_free ? FREE_ARGS : ALLOC_ARGS);
 
 	if (!err && note->semaphore_vaddr && !note->semaphore_off)
-		err = -ENOTSUP; /* it would never be awake */
+		err = -ENOTSUP; /* it would never be switched on */
 	if (err) {
 		snprintf(s->problem, sizeof(s->problem),
 			 "the arguments of %s:%s are at a place that is not read (\"%.60s\")",
@@ -62,7 +62,7 @@ static int add_site(struct file_sampler *s, const struct usdt_note *note, bool i
 	return has_site(s, site.off) ? 0 : vec_push(&s->sites, site);
 }
 
-/* Frees come first: no allocation is seen whose free could be missed. */
+/* Frees come first: so no allocation is seen whose free could be missed. */
 static int add_sites(struct file_sampler *s, const struct usdt_note *notes, size_t cnt)
 {
 	size_t free_cnt = 0;

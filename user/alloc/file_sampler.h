@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file_sampler.h - a sampler of allocations that a file brings along: what it tells in USDT probes.
+ * file_sampler.h - a file's own sampler of allocations, which reports samples in USDT probes.
  *
- * Two contracts are read, which mean the same: alloc(ptr, size, weight) where an allocation was kept, with
- * the bytes that it stands for, and free(ptr) where a kept one is freed.
+ * Two contracts are read, with the same meaning: alloc(ptr, size, weight) for an allocation that was kept, where weight
+ * is the bytes that it stands for, and free(ptr) when a kept one is freed.
  *   otel_memory  OpenTelemetry's eBPF profiler, design document 00003 (memory profiling); weight = size / p
  *   ddheap       Datadog's libdatadog; weight = size / p, before 2026-08 samples * interval
- * Who tells of no frees says nothing of what is in use: its allocator is probed instead, as everyone's.
+ * A sampler that does not report frees cannot tell what is in use: then the allocator is probed instead, as usual.
  */
 #ifndef HT_ALLOC_FILE_SAMPLER_H
 #define HT_ALLOC_FILE_SAMPLER_H
@@ -21,7 +21,7 @@ struct elf_file;
 
 struct sampler_site {
 	uint64_t off; /* in the file */
-	uint64_t semaphore_off; /* as of struct attach_site */
+	uint64_t semaphore_off; /* as in struct attach_site */
 	uint32_t is_free;
 	uint32_t reserved;
 	struct ht_sampled_site where;
@@ -33,13 +33,14 @@ struct sampler_site {
 
 struct file_sampler {
 	char provider[SAMPLER_PROVIDER_BYTES];
-	/* It sees the whole program: it is the program's own file, or the one that defines its allocator. */
+	/* The sampler sees the whole program: it is in the program's own file, or in the one
+	 * that defines its allocator. */
 	bool is_whole;
-	char problem[SAMPLER_PROBLEM_BYTES]; /* why it is not used, a sentence; "": it is */
-	VEC(struct sampler_site) sites; /* frees first; none with a problem */
+	char problem[SAMPLER_PROBLEM_BYTES]; /* a sentence: why it is not used; "": it is used */
+	VEC(struct sampler_site) sites; /* frees first; empty if there is a problem */
 };
 
-/* *ret is NULL where there is none. has_allocator: the file defines one. -ENOMEM is the only error. */
+/* *ret is NULL if there is none. has_allocator: the file defines one. -ENOMEM is the only error. */
 int file_sampler_scan(struct elf_file *ef, bool has_allocator, struct file_sampler **ret);
 /* NULL is fine. */
 void file_sampler_free(struct file_sampler *s);

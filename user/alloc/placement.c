@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * placement.c - where in a function to put a uprobe, and what else its code tells.
+ * placement.c - where in a function to put a uprobe, and other facts about its code.
  *
- * A uprobe replaces one instruction by a trap. What the kernel does with the instruction then
- * decides the cost of a hit: a few instructions it emulates (one trap), all others it runs out
- * of line under single-step (a second trap, several times the cost on bare metal and thirty
- * times in a virtual machine). On x86-64 the emulated ones are (arch/x86/kernel/uprobes.c,
- * branch_setup_xol_ops and push_setup_xol_ops):
+ * A uprobe replaces one instruction by a trap. The cost of a hit then depends on how the kernel executes the
+ * instruction: it emulates a few kinds (one trap), and runs all others out of line under single-step (a second trap,
+ * several times the cost on bare metal and thirty times in a virtual machine). On x86-64 the emulated ones are
+ * (arch/x86/kernel/uprobes.c, branch_setup_xol_ops and push_setup_xol_ops):
  *   - push of a register, 50+r or 41 50+r; no other push
  *   - jmp rel8/rel32, call rel32, jcc rel8/rel32, without an operand-size prefix
  *   - nop, 90; longer ones (66 90, 0f 1f ...) from 6.16. Older kernels single-step them, and
  *     some refuse a probe on 66 90 altogether
- * endbr64, test, mov, sub, cmp are not among them, and they are what most functions begin with.
+ * endbr64, test, mov, sub, cmp are not among them, and most functions begin with one of these.
  *
- * So the probe may stand a few instructions into the function, provided that standing there is
- * as good as standing at the entry:
+ * So the probe may be placed a few instructions into the function, provided that this is as good as the entry:
  *   - every call passes there exactly once: nothing but straight-line code before it, and no
  *     jump of the function goes to an address in (entry, probe]
  *   - the arguments can still be read. Registers are followed through 64-bit moves, so an
  *     argument that was moved to another argument register is read there (struct placement's
  *     arg_at): mimalloc's malloc begins by moving its size from rdi to rsi
  *   - rsp is that of the entry when a return probe follows (it patches the word at rsp)
- * The one branch that may be passed is a NULL check of argument 0, when the caller allows it:
- * then a probe behind it also saves the hits of free(NULL).
+ * The only branch that may be passed is a NULL check of argument 0, if the caller allows it: then a probe behind it
+ * also saves the hits of free(NULL).
  *
- * Nothing found: +0, single-stepped, with the reason. A nop of five bytes is never chosen: kernels
- * 6.18 to 7.1 rewrite it into a call, which overwrites the red zone below the stack pointer and
- * crashes a forked child.
+ * If nothing is found, the probe is at +0, single-stepped, and the reason is noted. A nop of five bytes is never
+ * chosen: kernels 6.18 to 7.1 rewrite it into a call, which overwrites the red zone below the stack pointer and crashes
+ * a forked child.
  *
- * Not seen: jumps into the first bytes from outside the symbol (a split-off cold part) or
- * through a table. Compilers do not produce either for a function's first 64 bytes.
+ * Not seen: jumps into the first bytes from outside the symbol (a split-off cold part) or through a table. Compilers do
+ * not produce either for a function's first 64 bytes.
  */
 #include "alloc/placement.h"
 
@@ -44,11 +42,11 @@
 #define SEARCH_INSNS 16
 #define SEARCH_BYTES 64
 #define UNKNOWN_FN_BYTES 4096
-#define FN_BYTES_CAP (256 * 1024) /* of a longer function only the beginning is looked at */
+#define FN_BYTES_CAP (256 * 1024) /* of a longer function only this much is looked at */
 #define ARG_CNT 6
 #define NO_ARG 0xff
 #define NEVER_NOP_BYTES 5
-/* To decode an instruction takes 100 ns. */
+/* Decoding an instruction takes 100 ns. */
 #define STEPS_PER_CODE_BYTE 12
 
 static uint64_t relative(const cs_insn *in, size_t disp_bytes)
@@ -72,7 +70,7 @@ static enum kind indirect_kind(const cs_insn *in, const uint8_t *p, uint64_t *re
 	return p[1] == 0x25 ? KIND_SLOT_JMP : KIND_SLOT_CALL;
 }
 
-/* *ret_target: of direct branches and slots, else 0. */
+/* *ret_target: target of a direct branch, or the slot; else 0. */
 enum kind insn_classify(const cs_insn *in, uint64_t *ret_target)
 {
 	const uint8_t *p = in->bytes, *end = in->bytes + in->size;
@@ -81,7 +79,7 @@ enum kind insn_classify(const cs_insn *in, uint64_t *ret_target)
 	*ret_target = 0;
 	if (!in->id)
 		return KIND_OTHER; /* data between code */
-	/* Prefixes that change nothing here: bnd, notrack and branch hints. */
+	/* Prefixes that make no difference here: bnd, notrack and branch hints. */
 	while (p < end && (*p == 0xf2 || *p == 0xf3 || *p == 0x2e || *p == 0x3e || *p == 0x66))
 		is_16bit |= *p++ == 0x66;
 	if (p == end)
@@ -150,7 +148,7 @@ int decoder_open(bool detail, csh *ret, cs_insn **ret_insn)
 		return -ENOMEM;
 	cs_option(h, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	cs_option(h, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
-	/* The walk over a whole function must get past data between code; the search must not. */
+	/* The walk over a whole function must skip data between code; the search must not. */
 	cs_option(h, CS_OPT_SKIPDATA, detail ? CS_OPT_OFF : CS_OPT_ON);
 	*ret_insn = cs_malloc(h);
 	if (!*ret_insn) {
@@ -167,7 +165,7 @@ void decoder_close(csh h, cs_insn *in)
 	cs_close(&h);
 }
 
-/* The lowest address above the entry that a jump inside the function goes to. */
+/* Find the lowest address above the entry that a jump inside the function goes to. */
 int code_lowest_jump_target(const struct code *c, uint64_t *ret)
 {
 	const uint8_t *p = c->bytes;
@@ -191,7 +189,7 @@ int code_lowest_jump_target(const struct code *c, uint64_t *ret)
 	return 0;
 }
 
-/* 64-bit register number (as in the encoding) of a general register of any width, -1: none. */
+/* Number of the 64-bit register (as in the encoding) of a general register of any width, -1: none. */
 int insn_reg_number(unsigned int reg)
 {
 	static const uint16_t names[16][5] = {
@@ -223,12 +221,12 @@ int insn_reg_number(unsigned int reg)
 
 static const uint8_t arg_reg[ARG_CNT] = { 7, 6, 2, 1, 8, 9 }; /* rdi rsi rdx rcx r8 r9 */
 
-/* What is known before an instruction. */
+/* The known state before an instruction. */
 struct state {
 	uint8_t holds[16]; /* argument that the register holds, or NO_ARG */
 	bool is_rsp_moved;
 	uint8_t tests; /* argument whose NULL-ness is in the flags, or NO_ARG */
-	/* Which instruction took away argument i, or (the last one) the entry's rsp. */
+	/* The instruction that overwrote argument i, or (the last one) moved the entry's rsp. */
 	struct loss {
 		bool is_set;
 		unsigned int off;
@@ -237,14 +235,14 @@ struct state {
 };
 #define LOSS_OF_RSP ARG_CNT
 
-/* buf has PLACEMENT_TEXT_BYTES. */
+/* buf has room for PLACEMENT_TEXT_BYTES. */
 static void print_insn(const cs_insn *in, char *buf)
 {
 	snprintf(buf, PLACEMENT_TEXT_BYTES, "%.15s%s%.40s", in->mnemonic, in->op_str[0] ? " " : "",
 		 in->op_str);
 }
 
-/* 1 + the number of the argument register that holds argument arg, its own first; 0: none. */
+/* 1 + the number of the argument register that holds argument arg, preferably its own; 0: none. */
 static int holder(const struct state *st, int arg)
 {
 	int j;
@@ -266,7 +264,7 @@ static void note_loss(const cs_insn *in, uint64_t fn_vaddr, struct loss *loss)
 	print_insn(in, loss->insn);
 }
 
-/* Execute the instruction on the state. */
+/* Apply the instruction to the state. */
 static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 {
 	const cs_x86 *x = &in->detail->x86;
@@ -309,7 +307,7 @@ static void step(csh h, const cs_insn *in, uint64_t fn_vaddr, struct state *st)
 		note_loss(in, fn_vaddr, &st->loss[LOSS_OF_RSP]);
 }
 
-/* Where the needed arguments are. False: one is lost, *ret_lost says which. */
+/* Locate the needed arguments. False: one is lost; *ret_lost is its number. */
 static bool locate_args(const struct state *st, uint32_t mask, uint8_t *arg_at, int *ret_lost)
 {
 	int i;
@@ -326,7 +324,7 @@ static bool locate_args(const struct state *st, uint32_t mask, uint8_t *arg_at, 
 	return true;
 }
 
-/* May the probe stand on this instruction? Fills ret when it may, else ret->why. */
+/* May the probe be placed on this instruction? If so fill ret, else ret->why. */
 static bool accept(const struct state *st, const struct placement_request *req,
 		   uint64_t jump_target, const cs_insn *in, struct placement *ret)
 {
@@ -397,7 +395,7 @@ static void search(csh h, cs_insn *in, const struct code *c, const struct placem
 		if (is_null_check && req->null_check_ok)
 			behind_null = true;
 		else if (k >= KIND_JMP)
-			return; /* not passed by every call, or not with these registers */
+			return; /* after it not every call passes, or registers have changed */
 		step(h, in, c->vaddr, &st);
 	}
 }
@@ -427,7 +425,7 @@ int placement_find(const struct elf_file *ef, const struct placement_request *re
 	return 0;
 }
 
-/* xor eax,eax and mov $0,%eax */
+/* Is it xor eax,eax or mov $0,%eax? */
 static bool is_zero_result(const cs_insn *in)
 {
 	static const uint8_t mov[] = { 0xb8, 0, 0, 0, 0 };
@@ -437,7 +435,7 @@ static bool is_zero_result(const cs_insn *in)
 	       (in->size == 5 && !memcmp(in->bytes, mov, sizeof(mov)));
 }
 
-/* Between a zeroed eax and ret only the stack is put back: add/lea rsp, pop of another register. */
+/* Does the instruction only restore the stack, between zeroing eax and ret: add/lea rsp, pop of another register? */
 static bool is_epilogue(const cs_insn *in)
 {
 	const uint8_t *b = in->bytes;

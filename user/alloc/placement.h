@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * placement.h - where in a function to put a uprobe, and what else its code tells.
+ * placement.h - where in a function to put a uprobe, and other facts about its code.
  */
 #ifndef HT_ALLOC_PLACEMENT_H
 #define HT_ALLOC_PLACEMENT_H
@@ -15,23 +15,23 @@ struct elf_file;
 
 struct placement_request {
 	uint64_t fn_vaddr;
-	uint64_t fn_bytes; /* 0 = unknown: bounded by the next symbol or 4 KiB */
+	uint64_t fn_bytes; /* 0 = unknown: 4 KiB are looked at */
 	uint32_t arg_mask; /* bit i: argument i (rdi, rsi, rdx, ...) must still be unmodified */
-	bool needs_entry_sp; /* a return probe follows: rsp must be that of the entry */
-	bool null_check_ok; /* a NULL check of argument 0 may be passed (free) */
-	bool entry_only; /* +0 and nothing else (for comparison) */
+	bool needs_entry_sp; /* a return probe follows: rsp must be the same as at the entry */
+	bool null_check_ok; /* the probe may stand behind a NULL check of argument 0 (free) */
+	bool entry_only; /* only +0 (for comparison) */
 	bool multibyte_nop_ok; /* this kernel emulates long nops (never nop5) */
 };
 
 struct placement {
 	uint64_t vaddr; /* where the probe goes */
 	bool is_emulated; /* false: single-stepped, at +0 */
-	bool skips_null; /* behind a NULL check */
-	/* Which argument register (0 rdi, 1 rsi, 2 rdx, 3 rcx, 4 r8, 5 r9) holds argument i at
-	 * vaddr. i itself unless the function has moved it there before the probe. */
+	bool skips_null; /* it stands behind a NULL check */
+	/* The argument register (0 rdi, 1 rsi, 2 rdx, 3 rcx, 4 r8, 5 r9) that holds argument i at vaddr. It is i
+	 * unless the function has moved the argument before the probe. */
 	uint8_t arg_at[6];
-	char insn[PLACEMENT_TEXT_BYTES]; /* "push %r12" as it stands at vaddr */
-	char why[PLACEMENT_TEXT_BYTES]; /* when not emulated: what stood in the way */
+	char insn[PLACEMENT_TEXT_BYTES]; /* the instruction at vaddr: "push %r12" */
+	char why[PLACEMENT_TEXT_BYTES]; /* if not emulated: the obstacle */
 };
 
 /* -ENOENT: fn_vaddr is not in the file; -ENOTSUP: the machine is not known; -EFBIG: the file is too costly. */
@@ -39,12 +39,12 @@ int placement_find(const struct elf_file *ef, const struct placement_request *re
 		   struct placement *ret);
 
 /*
- * What the code of a function does, by a linear walk over [fn, fn + bytes). Used to see which
- * entry points end in another one.
+ * Facts about the code of a function, from a linear walk over [fn, fn + bytes). Used to see which entry
+ * points end in another one.
  */
 #define CODE_BRANCHES_CAP 64
 struct branch_out {
-	uint64_t target_vaddr; /* in the PLT: the stub. is_slot: the GOT slot jumped through */
+	uint64_t target_vaddr; /* in the PLT: the stub. is_slot: the GOT slot in the jump */
 	bool is_jump; /* a tail call (also a conditional one); else a call */
 	bool is_slot;
 };
@@ -54,7 +54,7 @@ struct code_shape {
 	bool is_cut; /* out was full */
 	uint32_t insn_cnt;
 	uint32_t ret_cnt;
-	uint32_t ret_zero_cnt; /* of these: preceded by xor eax,eax, so they return NULL */
+	uint32_t ret_zero_cnt; /* those preceded by xor eax,eax, so that they return NULL */
 	bool has_indirect; /* calls or jumps through a register or a table */
 	bool has_indirect_jump;
 };

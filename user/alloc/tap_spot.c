@@ -2,18 +2,18 @@
 /*
  * tap_spot.c - see tap_spot.h.
  *
- * Why not simply the entry. Other tools put their breakpoint there, and take "their" byte out again over whatever is
- * there by then. So the first instruction behind the entry that does is taken, and the entry only where there is none.
+ * Why not simply the entry: other tools put their breakpoint there, and later write "their" byte back over whatever is
+ * there by then. So the first suitable instruction behind the entry is taken, and the entry only if there is none.
  *
- * Why one instruction. A thread that is stopped anywhere, also one that was interrupted by a signal and returns later,
- * has its pc at the beginning of an instruction: never inside of what has changed.
+ * Why one instruction: a stopped thread, also one that was interrupted by a signal and returns later, has its pc at the
+ * beginning of an instruction, never inside the changed bytes.
  *
- * Why rather no gap. A thread that is stopped between the two jumps when they are taken out has to be moved on; one whose
- * signal handler interrupted it there cannot be found.
+ * Why preferably no gap: a thread that is stopped between the two jumps when they are removed has to be moved on; one
+ * whose signal handler interrupted it there cannot be found.
  *
- * The way in (tap/tap_code.c) uses r10, r11 and the flags. Nobody has anything in r10 and r11 at a function's entry.
- * That nothing before the instruction has written them is checked, and that no flags are read after it which were set
- * before it.
+ * The way in (tap/tap_code.c) uses r10, r11 and the flags. At a function's entry r10 and r11 hold nothing that is
+ * needed. It is checked that no instruction before the spot writes them, and that no flags that were set before the
+ * spot are read after it.
  */
 #include "alloc/tap_spot.h"
 
@@ -33,9 +33,9 @@
 #define CALLEE_SAVED (1U << 3 | 1U << 5 | 0xfU << 12) /* rbx, rbp, r12 to r15 */
 #define R10 10
 #define R11 11
-#define GAP_FUNCTION_BYTES 8192 /* longer ones are not looked through for a gap */
+#define GAP_FUNCTION_BYTES 8192 /* longer functions are not searched for a gap */
 #define RUNS_CAP 64
-#define SEARCH_BYTES 64 /* what SEARCH_INSNS are, or so */
+#define SEARCH_BYTES 64 /* roughly the bytes of SEARCH_INSNS instructions */
 #define SHORT_BACK 128
 #define SHORT_AHEAD 127
 
@@ -50,19 +50,19 @@ struct search {
 	const struct tap_spot_request *req;
 	struct tap_gaps *gaps;
 	struct code code;
-	uint64_t jump_target; /* the lowest inside of the function */
+	uint64_t jump_target; /* lowest target of a jump inside the function */
 	csh h;
 	cs_insn *in;
-	/* Of what was passed. */
+	/* Of the passed instructions: */
 	uint8_t done[TAP_UNDO_CAP]; /* as tap_spot.undo, in the order of the code */
 	uint8_t done_cnt;
-	uint32_t saved_mask; /* registers by number that were pushed */
+	uint32_t saved_mask; /* registers, by number, that were pushed */
 	bool tests_null; /* the flags say whether argument 0 is NULL */
-	bool has_flags; /* some may be meant for what comes */
-	/* Bytes near by that no execution reaches. */
+	bool has_flags; /* flags were set that later code may read */
+	/* Nearby bytes that are never executed. */
 	struct run run[RUNS_CAP];
 	size_t run_cnt;
-	bool has_runs; /* it was looked for */
+	bool has_runs; /* run[] was filled */
 };
 
 static void say(struct tap_spot *s, const char *what, const struct search *sc)
@@ -86,7 +86,7 @@ static bool writes_reg(const struct search *sc, int number)
 	return false;
 }
 
-/* Branches that insn_classify() does not tell apart: loop, jrcxz, xbegin, far and 16-bit ones. */
+/* Branches that insn_classify() does not recognise: loop, jrcxz, xbegin, far and 16-bit ones. */
 static bool is_odd_branch(const struct search *sc, enum kind k)
 {
 	static const uint8_t groups[] = { X86_GRP_JUMP, X86_GRP_CALL, X86_GRP_RET,
@@ -98,7 +98,7 @@ static bool is_odd_branch(const struct search *sc, enum kind k)
 	return false;
 }
 
-/* What lies below the stack pointer is overwritten by the call of the way in. */
+/* Does it write to the frame? The call in the way in overwrites what is below the stack pointer. */
 static bool writes_frame(const struct search *sc)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
@@ -129,7 +129,7 @@ static bool touches_flags(csh h, const cs_insn *in, bool *ret_reads)
 	return is_written;
 }
 
-/* From `at` on: are flags read that were not set there? What is behind a jump is not known. */
+/* Does the code from `at` on read flags that it has not set? After a jump nothing is known. */
 static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left, uint64_t vaddr)
 {
 	cs_insn *in = cs_malloc(sc->h);
@@ -141,7 +141,7 @@ static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left
 		enum kind k = insn_classify(in, &target);
 
 		matters = false;
-		/* Flags mean nothing to who is called or returned to. */
+		/* Neither a called function nor a caller reads the flags. */
 		if (k == KIND_CALL || k == KIND_RET || k == KIND_SLOT_CALL || k == KIND_INDIRECT)
 			break;
 		if (k == KIND_JMP &&
@@ -181,7 +181,7 @@ static bool is_taken(const struct tap_gaps *gaps, uint64_t vaddr)
 	return false;
 }
 
-/* Of the run [first, end), the first that can be reached and is free. */
+/* The first gap in the run that can be reached and is free. */
 static uint64_t gap_in(const struct tap_gaps *gaps, const struct run *r, uint64_t from_vaddr)
 {
 	for (uint64_t v = r->start; v + TAP_LONG_JUMP_BYTES <= r->end; v++) {
@@ -199,7 +199,7 @@ static void add_run(struct search *sc, uint64_t start, uint64_t end)
 		sc->run[sc->run_cnt++] = (struct run){ start, end };
 }
 
-/* In one function, and what fills the room to the next one. */
+/* Find runs in one function, and in the padding up to the next one. */
 static void find_runs_of(struct search *sc, uint64_t start, uint64_t end)
 {
 	uint64_t vaddr, target, run = 0;
@@ -232,7 +232,7 @@ static void find_runs_of(struct search *sc, uint64_t start, uint64_t end)
 	decoder_close(h, in);
 }
 
-/* Programs that are linked statically have no table of functions; theirs is that of symbols. */
+/* Find the function at vaddr. Static programs have no table of functions; their symbols serve as one. */
 static bool function_at(const struct search *sc, uint64_t vaddr, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -242,7 +242,7 @@ static bool function_at(const struct search *sc, uint64_t vaddr, uint64_t *ret_s
 	if (sc->fdes->cnt)
 		return fde_index_find(sc->fdes, vaddr, ret_start, ret_end);
 	all = elf_symbols_all(sc->syms, &cnt);
-	for (high = cnt; low < high;) { /* the first behind it */
+	for (high = cnt; low < high;) { /* first symbol behind vaddr */
 		size_t mid = low + (high - low) / 2;
 
 		if (all[mid].vaddr > vaddr)
@@ -257,7 +257,7 @@ static bool function_at(const struct search *sc, uint64_t vaddr, uint64_t *ret_s
 	return true;
 }
 
-/* All that a short jump of this function could reach, once: to decode is what it costs. */
+/* Find all runs that a short jump of this function could reach, once: decoding is the cost. */
 static void find_runs(struct search *sc)
 {
 	uint64_t vaddr = sc->code.vaddr - SHORT_BACK, start, end;
@@ -285,7 +285,7 @@ static uint64_t find_gap(struct search *sc, uint64_t from_vaddr)
  * Candidates.
  */
 
-/* Can it do the same elsewhere? Fills what is needed for that. */
+/* Can the instruction be moved? Fills what is needed for that. */
 static bool can_move(struct search *sc, struct tap_spot *s)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
@@ -316,7 +316,7 @@ static bool can_move(struct search *sc, struct tap_spot *s)
 	return true;
 }
 
-/* at: where it stands among the left bytes. */
+/* Take this instruction? at: its place among the left bytes. */
 static bool accept(struct search *sc, const uint8_t *at, size_t left, struct tap_spot *s)
 {
 	const cs_insn *in = sc->in;
@@ -364,7 +364,7 @@ static bool note_done(struct search *sc, uint8_t what)
 	return true;
 }
 
-/* May it be run twice, and does it leave the entry's state where it can be had back? */
+/* May the instruction be run twice, and can the entry's state be restored after it? */
 static bool keeps_entry(struct search *sc)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
@@ -395,13 +395,13 @@ static bool step_free(struct search *sc, enum kind k, bool was_null_test)
 	       !writes_reg(sc, R11) && !writes_reg(sc, RSP);
 }
 
-/* The register of a push, as in its code. */
+/* The register number in a push. */
 static uint8_t pushed(const cs_insn *in)
 {
 	return (uint8_t)((in->bytes[in->size - 1] & 7) + (in->size == 2 ? 8 : 0));
 }
 
-/* Past the instruction. false: what comes behind it is no place. */
+/* Pass the instruction. false: nothing after it can be the spot. */
 static bool step(struct search *sc, struct tap_spot *s)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
@@ -417,7 +417,7 @@ static bool step(struct search *sc, struct tap_spot *s)
 	if (k == KIND_PUSH) {
 		uint8_t reg = pushed(sc->in);
 
-		/* Pushed again, or not callee-saved: room on the stack. */
+		/* A register pushed again, or not callee-saved: room on the stack. */
 		if ((CALLEE_SAVED & ~sc->saved_mask) >> reg & 1) {
 			sc->saved_mask |= 1U << reg;
 			return note_done(sc, reg);
@@ -439,7 +439,7 @@ static bool step(struct search *sc, struct tap_spot *s)
 	return is_fine;
 }
 
-/* Behind the entry and without a gap, else behind it with one, else at it. */
+/* Best behind the entry without a gap, else behind it with one, else at the entry. */
 static void search(struct search *sc, struct tap_spot *ret)
 {
 	const uint8_t *p = sc->code.bytes;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* One file each. Folders of hashed links are left out: where there is such a folder there is a file. */
+/* One file for each distribution. Folders of hashed links are left out: where there is such
+ * a folder there is a file. */
 static const char *const places[] = {
 	"/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine, Arch, Gentoo */
 	"/etc/pki/tls/certs/ca-bundle.crt", /* RHEL, Fedora, Amazon Linux */

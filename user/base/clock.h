@@ -19,13 +19,13 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* Monotonic, as bpf_ktime_get_ns(): stands still while the machine sleeps. */
+/* Monotonic, like bpf_ktime_get_ns(): stands still while the machine sleeps. */
 static inline uint64_t now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* CPU time of all threads of a process, also of those that have ended; -ESRCH: it is gone. */
+/* CPU time of all threads of a process, including ended threads; -ESRCH: the process is gone. */
 static inline int process_cpu_ns(pid_t pid, uint64_t *ret_ns)
 {
 	struct timespec ts;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * err.h - an error's words, on their way up: the code says that something failed, these say what to tell the user.
+ * err.h - the text of an error, on its way up: the code says that something failed, the text says what to tell the
+ * user.
  *
  * A function whose code does not say enough takes `struct err *why` as its last parameter and fills it when it fails.
- * Its callers hand it on, and the one who knows the command prints it. `int err` is always a code. Who does not want
- * the words gives NULL.
+ * Its callers pass it on, and the function that knows the command prints it. `int err` is always a code. A caller that
+ * does not want the text passes NULL.
  *
- * The text says what could not be done, on what, why, and what to do about it where there is something. It has no
- * program name, no command and no newline: the one who prints it adds them. It may hold names that a user or a
- * followed process chose: log.h makes them printable, whoever prints it elsewhere does so himself.
+ * The text says what could not be done, on what, why, and, if possible, what to do about it. It has no program name, no
+ * command and no newline: whoever prints it adds them. It may hold names that a user or a followed process chose: log.h
+ * makes them printable; code that prints it in another way must do so itself.
  *
- * A header says with which codes there is a text, if not with all. Who prints it after any error empties it first, or
- * begins with "out of memory". After a success it means nothing.
+ * A header says which codes come with a text, if not all do. To print the text after any error, empty it first, or
+ * begin with "out of memory". After a success it means nothing.
  *
- * The storage is the caller's. It owns nothing, so nothing is released, and it may be copied.
+ * The caller owns the storage. It refers to nothing, so nothing is released, and it may be copied.
  */
 #ifndef HT_BASE_ERR_H
 #define HT_BASE_ERR_H
@@ -22,27 +23,27 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Any path, and a sentence about it: the longest that is said. What does not fit is cut. */
+/* Room for any path and a sentence about it, the longest text there is. Longer ones are cut. */
 #define ERR_BYTES (PATH_MAX + 256)
 
 struct err {
 	char text[ERR_BYTES];
-	/* Of readers of a format: where in the input it is wrong. */
-	uint64_t offset; /* in bytes, of what is decompressed */
-	uint64_t line; /* from 1, of text; 0: its readers count no lines */
+	/* For readers of a format: where the input is wrong. */
+	uint64_t offset; /* in bytes, after decompression */
+	uint64_t line; /* of a text, from 1; 0: the reader counts no lines */
 };
 
 /*
- * Each fills *err, or nothing where it is NULL, and returns code: "return err_set(why, -EINVAL, ...);". The arguments are
- * not of the text that is there.
+ * Fill *err (NULL: nothing) and return code: "return err_set(why, -EINVAL, ...);". The arguments must not point
+ * into the present text of err.
  */
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* With ": " and what strerror() says of code behind it. */
+/* The same with ": " and strerror()'s text for code at the end. */
 int err_set_os(struct err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int err_set_args(struct err *err, int code, const char *fmt, va_list args)
 	__attribute__((format(printf, 3, 0)));
-/* Behind what is there already. */
+/* Append to the present text. */
 void err_add(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

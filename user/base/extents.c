@@ -40,7 +40,7 @@ int extents_take(struct extents *x, uint32_t cnt, uint32_t *ret_first)
 	return -ENOSPC;
 }
 
-/* Index of the first free run behind number n. */
+/* Index of the first free run after number n. */
 static size_t find_behind(const struct extents *x, uint32_t n)
 {
 	size_t low = 0, high = x->free.cnt;

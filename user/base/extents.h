@@ -2,8 +2,8 @@
 /*
  * extents.h - a range of numbers, given out in runs and taken back.
  *
- * First fit; a run that comes back merges with free neighbours. For places in arrays that somebody
- * else reads by index: rows, pages. Its own file because it is an algorithm, tested alone.
+ * First fit; a returned run merges with free neighbours. For places in arrays that other code reads by index: rows,
+ * pages. Its own file because it is an algorithm, tested alone.
  */
 #ifndef HT_BASE_EXTENTS_H
 #define HT_BASE_EXTENTS_H
@@ -17,15 +17,15 @@ struct extent {
 };
 
 struct extents {
-	VEC(struct extent) free; /* sorted; between two of them is always something in use */
+	VEC(struct extent) free; /* sorted; between two of them something is always in use */
 };
 
-/* The numbers first to first + cnt - 1, all free. 0 or -ENOMEM. */
+/* Begin with the numbers first to first + cnt - 1, all free. 0 or -ENOMEM. */
 int extents_init(struct extents *x, uint32_t first, uint32_t cnt);
 void extents_release(struct extents *x);
-/* cnt numbers in a row, cnt > 0; -ENOSPC: there is no such run. */
+/* Take cnt consecutive numbers, cnt > 0; -ENOSPC: there is no such run. */
 int extents_take(struct extents *x, uint32_t cnt, uint32_t *ret_first);
-/* What extents_take() gave, or a part of it. -ENOMEM: it stays in use. */
+/* Return numbers from extents_take(), all or a part. -ENOMEM: they stay in use. */
 int extents_give(struct extents *x, uint32_t first, uint32_t cnt);
 uint32_t extents_free_cnt(const struct extents *x); /* for tests */
 

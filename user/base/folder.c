@@ -12,10 +12,10 @@
 
 #include "base/err.h"
 
-#define SHOWN_BYTES 256UL /* of a path */
+#define SHOWN_BYTES 256UL /* of a path in a message */
 #define PATH_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-/* Root's environment is root's: what sudo says there holds. */
+/* Only root's environment counts: what sudo says there is true. */
 static bool is_number_of(const char *variable, unsigned id)
 {
 	const char *text = geteuid() ? NULL : getenv(variable);
@@ -29,7 +29,7 @@ static bool is_own(const struct stat *st)
 	return !st->st_uid || st->st_uid == geteuid() || is_number_of("SUDO_UID", st->st_uid);
 }
 
-/* Who else can write to it. A group that sudo's user has alone is his default in many systems. */
+/* Others' write permissions. sudo's user often has a default group of his own: it does not count. */
 static mode_t others_mode(const struct stat *st)
 {
 	mode_t mode = st->st_mode & (S_IWGRP | S_IWOTH);
@@ -60,7 +60,7 @@ bool folder_is_safe(int fd)
 	return !fstat(fd, &st) && !is_stranger(&st, FOLDER_SHARED);
 }
 
-/* shown: how much of path stands for the folder. */
+/* shown: the length of the part of path that names the folder. */
 static int judge(int fd, enum folder_rule rule, const char *path, size_t shown, struct err *why)
 {
 	struct stat st;
@@ -87,8 +87,7 @@ static int judge(int fd, enum folder_rule rule, const char *path, size_t shown, 
 		       (int)shown, path);
 }
 
-/* In a folder that is safe nobody changes what has been looked at, unless it is his own: then it is no
- * link, or refused. */
+/* In a safe folder nobody can change what was checked, except his own entries: those are no links, or are refused. */
 static int step(int fd, const char *name, int *ret_fd, struct err *why)
 {
 	struct stat st;

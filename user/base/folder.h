@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * folder.h - folders that heaptap writes to: opened once, and looked at for who else rules there.
+ * folder.h - folders that heaptap writes to: opened once, and checked for who else can change them.
  *
- * Whoever can write to a folder can change what is made in it. One that belongs to somebody else than root and
- * the user, or that others can write to, is a stranger's. The sticky bit (/tmp) makes it safe for files
- * of random names: each can change only what is his own. Who became root by sudo is no stranger.
+ * Whoever can write to a folder can change what is made in it. A folder is a stranger's if its owner is neither root
+ * nor the user, or if others can write to it. The sticky bit (/tmp) makes such a folder safe for files with random
+ * names: each user can change only his own files. A user who became root by sudo is no stranger.
  *
- * For root the way there counts, too: whoever rules a folder on it, or has laid a link there, can say where
- * it ends. What a link leads through that is root's or the user's own is not looked at.
+ * For root the path counts, too: whoever can change a folder on it, or owns a link on it, can decide where it ends. The
+ * path through the target of a link that belongs to root or to the user is not checked.
  */
 #ifndef HT_BASE_FOLDER_H
 #define HT_BASE_FOLDER_H
@@ -19,14 +19,14 @@ struct err;
 
 enum folder_rule {
 	FOLDER_ANY,
-	FOLDER_SHARED, /* for root: no stranger's, but it may be sticky; for others any */
-	FOLDER_OURS, /* for everybody: nobody else can write to it; made when it is not there */
+	FOLDER_SHARED, /* root: no stranger's, but it may be sticky; other users: any */
+	FOLDER_OURS, /* for all users: nobody else can write to it; made if missing */
 };
 
-/* A descriptor: O_PATH, of FOLDER_OURS O_RDONLY. -EPERM: it is against the rule, and why is what is wrong ("the folder '/x' belongs
- * to user 1000, who can change what is written there"). -errno: as strerror() says. */
+/* Return a descriptor: O_PATH, for FOLDER_OURS O_RDONLY. -EPERM: the folder breaks the rule; why says how ("the
+ * folder '/x' belongs to user 1000, who can change what is written there"). -errno: as strerror() says. */
 int folder_open(const char *path, enum folder_rule rule, int *ret_fd, struct err *why);
-/* Is it no stranger's? */
+/* Is the folder no stranger's? */
 bool folder_is_safe(int fd);
 
 #endif

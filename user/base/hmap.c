@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hmap.c - see hmap.h. Linear probing; deletion moves the entries behind back, so there are no
- * tombstones and a look-up never gets slower with age.
+ * hmap.c - see hmap.h. Linear probing; deletion moves the following entries back, so there are no tombstones and a
+ * look-up never gets slower with age.
  */
 #include "base/hmap.h"
 
@@ -49,7 +49,7 @@ static uint8_t *key_at(const struct hmap *m, size_t i)
 	return m->keys + i * m->key_bytes;
 }
 
-/* The slot of key, or the empty one where it belongs. cap is a power of two, never full. */
+/* The slot of key, or the empty slot where it belongs. cap is a power of two, never full. */
 static size_t find_slot(const struct hmap *m, const void *key)
 {
 	size_t i = hash_bytes(key, m->key_bytes) & (m->cap - 1);
@@ -122,7 +122,7 @@ bool hmap_del(struct hmap *m, const void *key)
 	hole = find_slot(m, key);
 	if (!m->used[hole])
 		return false;
-	/* Move back every entry that could not be found any more past the hole. */
+	/* Move back every entry that the hole would hide from a search. */
 	for (i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
 		size_t home = hash_bytes(key_at(m, i), m->key_bytes) & mask;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * json.h - JSON (RFC 8259), written as it goes: names, commas and escapes.
+ * json.h - writes JSON (RFC 8259) piece by piece: names, commas and escapes.
  *
  *	struct json j = { .out = out };
  *
@@ -9,7 +9,7 @@
  *	json_format(&j, "bytes", "%llu", bytes);
  *	json_end(&j, '}');
  *
- * A value of an object has a name, which is written as it is; one of an array, and the outermost, has NULL.
+ * A value in an object has a name, which is written without escapes. A value in an array, and the outermost, has NULL.
  */
 #ifndef HT_BASE_JSON_H
 #define HT_BASE_JSON_H
@@ -22,18 +22,18 @@ struct json {
 	bool needs_comma;
 };
 
-/* bracket: '{' or '[', and what closes it. */
+/* bracket: '{' or '['; for json_end() the matching one. */
 void json_begin(struct json *j, const char *name, char bracket);
 void json_end(struct json *j, char bracket);
-/* A string; NULL: null. What is no UTF-8 becomes U+FFFD; controls, also those of 8 bits, are escaped: who
- * reads it in a terminal is safe. */
+/* Write a string; NULL: null. Invalid UTF-8 becomes U+FFFD. Controls, also those of 8 bits, are escaped, so the
+ * output is safe to read in a terminal. */
 void json_text(struct json *j, const char *name, const char *text);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
-/* A number, or what else is a value as it stands. */
+/* Write a number, or another value as it stands. */
 __attribute__((format(printf, 3, 4))) void json_format(struct json *j, const char *name,
 						       const char *fmt, ...);
-/* What comes next begins a line. */
+/* Begin a new line for what comes next. */
 void json_line(struct json *j);
 
 #endif

@@ -14,8 +14,8 @@
 #define QUIET_STATUS_SECONDS 10
 
 static enum log_level current_level = LOG_INFO;
-static bool status_is_shown; /* a status line stands on the terminal */
-static time_t status_last; /* when one was printed to something that is no terminal */
+static bool status_is_shown; /* a status line is on the terminal */
+static time_t status_last; /* when one was printed to something other than a terminal */
 
 void log_set_level(enum log_level level)
 {
@@ -34,7 +34,7 @@ static void clear_status(void)
 	status_is_shown = false;
 }
 
-/* Arguments are what a followed process is called, or says: no control of a terminal gets through. */
+/* Arguments may be names or texts of a followed process: let no terminal control through. */
 static void put_printable(const char *fmt, va_list args)
 {
 	char *text = NULL;
@@ -53,7 +53,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 
 	if (level > current_level)
 		return;
-	flockfile(stderr); /* a line is one thread's */
+	flockfile(stderr); /* one thread writes the whole line */
 	clear_status();
 	fprintf(stderr, "heaptap: %s", prefix[level]);
 	va_start(args, fmt);
@@ -72,7 +72,7 @@ bool log_status_is_due(void)
 	if (isatty(STDERR_FILENO))
 		return true;
 	if (!status_last)
-		status_last = now; /* the first one is not worth a line */
+		status_last = now; /* do not print the very first one */
 	return now - status_last >= QUIET_STATUS_SECONDS;
 }
 

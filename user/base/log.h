@@ -2,9 +2,8 @@
 /*
  * log.h - messages for the user, on stderr. stdout carries only results.
  *
- * A message says module, what, on what, why: "elf: cannot read '/x': Permission denied", and,
- * where there is something to do about it, what. Levels 0 to 2 of user/ never log: they return
- * an error.
+ * A message says module, what, on what, why: "elf: cannot read '/x': Permission denied", and, if something can be done
+ * about it, what. Levels 0 to 2 of user/ never log: they return an error.
  */
 #ifndef HT_BASE_LOG_H
 #define HT_BASE_LOG_H
@@ -27,7 +26,7 @@ void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(p
  * 10 s as a line of its own when it is not). Ordinary messages clear it first.
  */
 void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Would one be shown now? For those that are dear to put together. */
+/* Would a status line be shown now? Ask first when it is costly to make. */
 bool log_status_is_due(void);
 void log_status_end(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop.c - see loop.h. What epoll gives back is the number of a watch, which is not used again: what a function takes out
- * may be ready in the same turn, and is not called any more.
+ * loop.c - see loop.h. epoll returns the number of a watch, and a number is never used again. So a watch that a
+ * function removes while it is ready in the same turn is not called any more.
  */
 #include "base/loop.h"
 
@@ -106,7 +106,7 @@ int loop_watch_once(struct loop *l, int fd, loop_fd_fn fn, void *ctx)
 	return add(l, fd, EPOLLIN, true, fn, ctx);
 }
 
-/* No events are asked for: that the other end is closed is always told. */
+/* No events are requested: the kernel always reports that the other end is closed. */
 int loop_watch_end(struct loop *l, int fd, loop_fd_fn fn, void *ctx)
 {
 	return add(l, fd, 0, false, fn, ctx);

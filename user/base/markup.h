@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* markup.h - texts of others in HTML and XML. */
+/* markup.h - writes foreign texts into HTML and XML. */
 #ifndef HT_BASE_MARKUP_H
 #define HT_BASE_MARKUP_H
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * In an element or in an attribute with double quotes. Controls but tab and newline become spaces; what is no UTF-8, or
- * no character of XML 1.0 (U+FFFE, U+FFFF), or what make_printable() takes away (controls of 8 bits, what separates
- * lines or turns the direction of writing), U+FFFD.
+ * Write text in an element or a double-quoted attribute. Controls except tab and newline become spaces. U+FFFD replaces
+ * invalid UTF-8, characters that XML 1.0 lacks (U+FFFE, U+FFFF), and those that make_printable() removes (8-bit
+ * controls, characters that separate lines or turn the direction of writing).
  */
 void markup_put(const char *text, size_t len, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.c - the table of edit distances, three rows of it. */
+/* nearest.c - the table of edit distances, of which three rows are kept. */
 #include "base/nearest.h"
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ static size_t min(size_t a, size_t b)
 
 size_t edit_distance(const char *a, const char *b)
 {
-	/* row[i % 3][j]: from the first i of a to the first j of b */
+	/* row[i % 3][j]: distance of the first i of a from the first j of b */
 	size_t row[3][NEAREST_WORD_CAP + 1];
 	size_t a_len = strlen(a), b_len = strlen(b);
 

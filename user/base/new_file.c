@@ -37,14 +37,14 @@ int new_file_open(int folder_fd, const char *prefix, struct new_file *ret)
 	return err;
 }
 
-/* -EEXIST: there is something of that name. */
+/* -EEXIST: the name is taken. */
 static int give_free_name(const struct new_file *f, const char *name)
 {
 	if (!renameat2(f->folder_fd, f->name, f->folder_fd, name, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* a file system that cannot: a second name instead, which has to be free as well */
+	/* a file system without this: link a second name, which has to be free as well */
 	if (linkat(f->folder_fd, f->name, f->folder_fd, name, 0))
 		return -errno;
 	unlinkat(f->folder_fd, f->name, 0);

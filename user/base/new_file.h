@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * new_file.h - how heaptap makes a file that stays: there whole or not at all, for its owner only.
+ * new_file.h - makes a file that stays: there whole or not at all, for its owner only.
  *
- * In the folder's descriptor, so that no other folder can be put in its place; under a random name that is
- * made anew (O_EXCL), so that nothing that somebody has laid ready is opened; then renamed, which replaces a
- * link and does not follow it.
+ * The file is made through the folder's descriptor, so that no other folder can be put in its place. It has a random
+ * name and is created anew (O_EXCL), so that nothing that somebody prepared is opened. Then it is renamed, which
+ * replaces a link and does not follow it.
  */
 #ifndef HT_BASE_NEW_FILE_H
 #define HT_BASE_NEW_FILE_H
@@ -16,18 +16,18 @@
 struct new_file {
 	int folder_fd; /* the caller's */
 	int fd; /* -1: none */
-	char name[NEW_FILE_NAME_BYTES]; /* until it has its own; "": none */
+	char name[NEW_FILE_NAME_BYTES]; /* temporary, until it is committed; "": none */
 };
 
-/* PREFIX, a random number, ".tmp". prefix: at most 24 bytes, which tells whose it was when it is left. */
+/* Create PREFIX, a random number, ".tmp". prefix: at most 24 bytes; it tells whose file it was if it is left behind. */
 int new_file_open(int folder_fd, const char *prefix, struct new_file *ret);
-/* It is whole: closed, and given its name. -EEXIST: there is something of that name, and it is not replaced
- * (nor is a folder: -EISDIR); another name may be tried. */
+/* The file is complete: close it and give it its name. -EEXIST: the name is taken and is not replaced (-EISDIR: by a
+ * folder, which is never replaced); another name may be tried. */
 int new_file_commit(struct new_file *f, const char *name, bool replaces);
-/* Nothing is left of one that was not committed. */
+/* Remove a file that was not committed. */
 void new_file_drop(struct new_file *f);
 
-/* The name of one that a process left which was killed? */
+/* Is this the name of a file that a killed process left behind? */
 bool new_file_is_left(const char *name, const char *prefix);
 
 #endif

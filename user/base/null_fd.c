@@ -2,9 +2,9 @@
 /*
  * null_fd.c - see null_fd.h.
  *
- * /dev/null, where it is there. A root that holds nothing but heaptap, such as an image "from scratch"
- * outside of a container runtime, has no /dev: there it is an empty file in memory that cannot grow. Writing
- * to that fails (EPERM), which nobody asks about.
+ * It is /dev/null if that exists. A root that holds nothing but heaptap, such as an image "from scratch" outside of a
+ * container runtime, has no /dev: there it is an empty file in memory that cannot grow. Writing to that fails (EPERM),
+ * which nobody checks.
  */
 #include "base/null_fd.h"
 

@@ -28,7 +28,7 @@ int regular_file_reopen(int path_fd)
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	err = check(fd); /* of a link that is not what it was */
+	err = check(fd); /* the link may lead elsewhere now */
 	if (err)
 		close(fd);
 	return err ? err : fd;

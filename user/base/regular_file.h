@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * regular_file.h - opening files that somebody else made, for reading.
+ * regular_file.h - opens other people's files, for reading.
  *
- * Opening can do things (a device), or wait: for a writer (a FIFO), or until the lease of a process on its
- * own file is broken, which it may let take 45 seconds (F_SETLEASE). So what is not a regular file is not
- * opened, and nothing is waited for.
+ * To open a file can have an effect (a device), or wait: for a writer (a FIFO), or until a process gives up a lease on
+ * its own file, which may take 45 seconds (F_SETLEASE). So only regular files are opened, and without waiting.
  */
 #ifndef HT_BASE_REGULAR_FILE_H
 #define HT_BASE_REGULAR_FILE_H
 
-/* -ENOEXEC: not a regular file; -EAGAIN: somebody has it for himself: later perhaps. O_CLOEXEC. */
+/* -ENOEXEC: not a regular file; -EAGAIN: somebody has a lease on it: try later. O_CLOEXEC. */
 int regular_file_open(const char *path);
-/* The file of an O_PATH descriptor, which stays the caller's. */
+/* Open the file of an O_PATH descriptor, which stays the caller's. */
 int regular_file_reopen(int path_fd);
 
 #endif

@@ -2,12 +2,11 @@
 /*
  * sandbox.c - rlimits, privileges and system calls of the symbol helper.
  *
- * Promises, once sealed: no file can be opened, no process started, no memory made executable; the
- * process is nobody without capabilities, ends with its parent, and cannot use more memory or CPU
- * time than it was given.
+ * Promises, once sealed: no file can be opened, no process started, no memory made executable; the process is nobody
+ * without capabilities, ends with its parent, and cannot use more memory or CPU time than it was given.
  *
- * Does not hide the parent's memory, of which the child has a copy: what a hostile file could
- * learn there it could only write into the answer.
+ * Does not hide the parent's memory, of which the child has a copy: a hostile file that reads it could only write it
+ * into the answer.
  */
 #include "base/sandbox.h"
 
@@ -51,7 +50,7 @@ static int set_limit(int what, uint64_t value)
 	return setrlimit((__rlimit_resource_t)what, &lim) == 0 ? 0 : -errno;
 }
 
-/* The signal that tells what happened comes at the lower limit. */
+/* SIGXCPU, which tells the reason, comes at the soft limit. */
 static int limit_cpu(uint64_t seconds)
 {
 	struct rlimit lim = { .rlim_cur = seconds, .rlim_max = seconds + 1 };
@@ -64,7 +63,7 @@ static int limit_cpu(uint64_t seconds)
 	return setrlimit(RLIMIT_CPU, &lim) == 0 ? 0 : -errno;
 }
 
-/* Address space and private writable memory of this process now. */
+/* Get the present address space and private writable memory of this process. */
 static int memory_now(uint64_t *ret_as_bytes, uint64_t *ret_data_bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -118,13 +117,13 @@ static int close_others(const int *keep_fd, size_t cnt)
 	for (int fd = 3; fd <= last; fd++)
 		if (!is_kept(fd, keep_fd, cnt))
 			close(fd);
-	/* 5.9; on older kernels the rest stays open and is out of reach all the same. */
+	/* From Linux 5.9; on older kernels the rest stays open and is still out of reach. */
 	(void)syscall(SYS_close_range, (unsigned int)last + 1, ~0U, 0U);
 	return 0;
 }
 
-/* The signal that ends the profiler must not end the helper, which its last snapshot needs; the
- * parent kills it when the time has come. */
+/* A signal that ends the profiler must not end the helper, which the last snapshot needs; the parent
+ * kills it when it is time. */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
@@ -170,7 +169,7 @@ static int drop_privileges(void)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2];
 
-	/* In a user namespace nobody may not exist: the capabilities below go in any case. */
+	/* In a user namespace there may be no user nobody; the capabilities below are dropped in any case. */
 	if (geteuid() == 0 &&
 	    (setgroups(0, NULL) != 0 || setresgid(NOBODY_ID, NOBODY_ID, NOBODY_ID) != 0 ||
 	     setresuid(NOBODY_ID, NOBODY_ID, NOBODY_ID) != 0) &&
@@ -188,7 +187,7 @@ static int drop_privileges(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* Allowed unless the third argument asks for executable memory. */
+/* Allow the call unless its third argument asks for executable memory. */
 #define ALLOW_NO_EXEC(name)                                                                 \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                              \
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
@@ -229,7 +228,7 @@ static int filter_system_calls(void)
 		ALLOW(gettid),
 		ALLOW(getrandom),
 		ALLOW(sched_yield),
-		/* An error, not a kill: libraries probe for things that they can do without. */
+		/* An error, not a kill: libraries try calls that they can do without. */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
 	struct sock_fprog prog = {
@@ -260,7 +259,7 @@ int sandbox_seal(pid_t parent, const struct sandbox_limits *limits)
 	if (!err)
 		err = drop_privileges();
 
-	/* A change of user clears the death signal. */
+	/* A change of user clears the parent-death signal. */
 	if (!err)
 		err = die_with_parent(parent);
 	if (!err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandbox.h - a forked child that reads somebody else's bytes gives up what it does not need.
+ * sandbox.h - a forked child that reads somebody else's bytes gives up everything that it does not need.
  *
  * For children only: none of this can be undone.
  */
@@ -12,17 +12,17 @@
 #include <sys/types.h>
 
 struct sandbox_limits {
-	/* on top of what the process has now */
+	/* added to what the process has now */
 	uint64_t data_bytes; /* private writable memory */
 	uint64_t map_bytes; /* address space */
-	uint64_t cpu_seconds; /* in all, ended by SIGXCPU; 0: as it began */
+	uint64_t cpu_seconds; /* in total, then SIGXCPU; 0: as in sandbox_begin() */
 };
 
-/* Right after fork(): signals, death with the parent, CPU limit, no core file, nothing setuid.
- * keep_fd: the file descriptors that stay open; 0, 1 and 2 become /dev/null unless kept. */
+/* Call right after fork(): sets signals, death with the parent, CPU limit, no core file, nothing setuid. keep_fd:
+ * the file descriptors that stay open; 0, 1 and 2 become /dev/null unless kept. */
 int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_t cpu_seconds);
-/* When all files are open: another user, no capabilities, bounded memory, and only the system
- * calls that reading memory and writing an answer need. 0 or a negative errno: then do not go on. */
+/* Call when all files are open: another user, no capabilities, bounded memory, and only the system calls that
+ * reading memory and writing an answer need. 0 or a negative errno: then do not go on. */
 int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What no shell makes anything else of, at any place of a word; a name in other letters needs no quotes. */
+/* Is it a character that no shell treats specially, anywhere in a word? Names in other alphabets need no quotes. */
 static bool is_plain(char c)
 {
 	return (unsigned char)c >= 0x80 || isalnum((unsigned char)c) || strchr("/._-+:,@%=", c);

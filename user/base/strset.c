@@ -50,7 +50,7 @@ void strset_free(struct strset *s)
 	free(s);
 }
 
-/* Room for n bytes that stays where it is. A string longer than a block has one of its own. */
+/* Get room for n bytes that never moves. A string longer than a block gets its own block. */
 static char *take_room(struct strset *s, size_t n)
 {
 	char *block;
@@ -79,7 +79,7 @@ static bool is_valid_utf8(const char *str, size_t n)
 	return true;
 }
 
-/* Every byte that is no part of a valid sequence becomes U+FFFD. Returns the new length. */
+/* Replace every byte that is no part of a valid sequence by U+FFFD. Return the new length. */
 static size_t sanitize(const char *str, size_t n, char *out)
 {
 	size_t used = 0;

@@ -19,7 +19,7 @@ int64_t strset_add(struct strset *s, const char *str);
 int64_t strset_add_n(struct strset *s, const char *str, size_t len);
 /* Valid until strset_free(); never moves. */
 const char *strset_get(const struct strset *s, int64_t id);
-/* The same of str, which is added: NULL where there is no memory, never "" instead. */
+/* Add str and return the stored string; NULL when there is no memory, never "" instead. */
 const char *strset_keep(struct strset *s, const char *str);
 size_t strset_cnt(const struct strset *s);
 

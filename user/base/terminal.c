@@ -2,8 +2,8 @@
 /*
  * terminal.c - see terminal.h.
  *
- * The pager runs in a shell, as everywhere, so that PAGER may have arguments. Where it cannot be
- * started, or is left before the end, that is no error.
+ * The pager runs in a shell, as usual, so that PAGER may have arguments. It is no error if it cannot be started, or is
+ * left before the end.
  */
 #include "base/terminal.h"
 
@@ -44,7 +44,7 @@ bool terminal_has_color(enum terminal_color when)
 static bool is_longer_than_terminal(const char *text)
 {
 	struct winsize size;
-	size_t lines = 1; /* the prompt's */
+	size_t lines = 1; /* one for the prompt */
 
 	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row)
 		return false;
@@ -53,7 +53,7 @@ static bool is_longer_than_terminal(const char *text)
 	return lines > size.ws_row;
 }
 
-/* NULL: none. */
+/* NULL: no pager. */
 static const char *pager(void)
 {
 	const char *set = getenv("PAGER");

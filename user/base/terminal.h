@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* terminal.h - what stands at the other end of the standard output: how wide, coloured, how long. */
+/* terminal.h - the terminal at the standard output: its width, colour and length. */
 #ifndef HT_BASE_TERMINAL_H
 #define HT_BASE_TERMINAL_H
 
 #include <stdbool.h>
 
-/* What the environment says (COLUMNS), else the terminal that fd is: from min to max. 0: neither says. */
+/* Return the columns of the environment (COLUMNS), else of the terminal at fd: from min to max. 0: neither is known. */
 int terminal_columns(int fd, int min, int max);
 
 enum terminal_color { TERMINAL_COLOR_AUTO, TERMINAL_COLOR_ALWAYS, TERMINAL_COLOR_NEVER };
@@ -13,8 +13,8 @@ enum terminal_color { TERMINAL_COLOR_AUTO, TERMINAL_COLOR_ALWAYS, TERMINAL_COLOR
 bool terminal_has_color(enum terminal_color when);
 
 /*
- * Text to the standard output; through a pager where that is a terminal with fewer lines. The pager is
- * what PAGER says, else less where there is one; "" and "cat" are none. 0 or a negative errno.
+ * Write text to the standard output, through a pager if it is a terminal with fewer lines. The pager is the value of
+ * PAGER, else less if it is installed; "" and "cat" mean none. 0 or a negative errno.
  */
 int terminal_page(const char *text, bool may_page);
 

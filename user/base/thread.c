@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define SLICE_NS (NS_PER_MS / 2) /* shorter than the 1.4 ms that others have on two CPUs */
+#define SLICE_NS (NS_PER_MS / 2) /* shorter than the 1.4 ms of other tasks on two CPUs */
 
 int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
 {
@@ -24,7 +24,7 @@ int thread_start(pthread_t *ret, void *(*fn)(void *), void *arg)
 	return -err;
 }
 
-/* linux/sched/types.h cannot be included beside sched.h of the C library. */
+/* Declared here: linux/sched/types.h cannot be included beside sched.h of the C library. */
 struct sched_attributes {
 	uint32_t size, policy;
 	uint64_t flags;

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* A non-negative decimal number; *ret_end is what follows. */
+/* Parse a non-negative decimal number; *ret_end is the text after it. */
 static int parse_number(const char *s, double *ret, const char **ret_end)
 {
 	char *end;
 
-	/* strtod would take "inf", "nan", hexadecimal and signs as well. */
+	/* strtod would also accept "inf", "nan", hexadecimal and signs. */
 	if (!isdigit((unsigned char)s[0]) || (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')))
 		return -EINVAL;
 	errno = 0;
@@ -67,7 +67,7 @@ int parse_size(const char *s, uint64_t *ret_bytes)
 	return factor > 0 ? to_u64(n * factor, ret_bytes) : -EINVAL;
 }
 
-/* A number and its unit, off the text: "1m30s" is two. */
+/* Take a number and its unit from the text: "1m30s" has two. */
 static int parse_one_duration(const char **text, bool is_first, double *ret_ns)
 {
 	static const struct unit units[] = {
@@ -83,7 +83,7 @@ static int parse_one_duration(const char **text, bool is_first, double *ret_ns)
 		return err;
 	len = strcspn(end, "0123456789");
 	factor = find_factor(units, sizeof(units) / sizeof(*units), end, len);
-	if (factor <= 0 || (!len && !is_first)) /* a number without a unit stands alone */
+	if (factor <= 0 || (!len && !is_first)) /* a number without a unit must be alone */
 		return -EINVAL;
 	*ret_ns = n * factor;
 	*text = end + len;

@@ -22,7 +22,7 @@ int vec_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 	((need) <= (v)->cap ?  \
 		 0 :           \
 		 vec_grow((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data)))
-#ifdef __clang_analyzer__ /* cannot know that what has room is not NULL */
+#ifdef __clang_analyzer__ /* does not know that a vector with room is not NULL */
 #define vec_reserve(v, need) \
 	(vec_make_room((v), (need)) ? -12 : (v)->data ? 0 : (__builtin_unreachable(), 0))
 #else

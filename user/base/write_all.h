@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* write_all.h - bytes onto a descriptor, however many calls that takes. */
+/* write_all.h - write all bytes to a descriptor, with as many calls as necessary. */
 #ifndef HT_BASE_WRITE_ALL_H
 #define HT_BASE_WRITE_ALL_H
 
 #include <stddef.h>
 
-/* On an error (-errno) a part of the bytes may have been written. */
+/* After an error (-errno) a part of the bytes may have been written. */
 int write_all(int fd, const void *data, size_t bytes);
 
 #endif

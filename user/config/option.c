@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option.c - the values of option.h: made of texts, compared, copied. */
+/* option.c - the values of option.h: parsed from texts, compared, copied. */
 #include "config/option.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* The largest unit that n is a whole number of. */
+/* Write n in the largest unit of which it is a whole number. */
 static void format_whole(uint64_t n, const struct unit *units, size_t cnt, char buf[UNITS_BUF])
 {
 	size_t i = 0;
@@ -77,7 +77,7 @@ char *option_format_number(enum option_type type, uint64_t n, char buf[UNITS_BUF
 	return buf;
 }
 
-/* What a value has to be, for messages. -EINVAL. */
+/* Say what the value has to be. Returns -EINVAL. */
 static int say_wanted(const struct option_row *row, struct err *why)
 {
 	static const char *const words[] = {
@@ -120,7 +120,7 @@ static int parse_percent(const char *text, double *ret)
 {
 	char *end;
 
-	if (!strcmp(text, "off")) { /* limits: none */
+	if (!strcmp(text, "off")) { /* a limit: none */
 		*ret = 0;
 		return 0;
 	}

@@ -2,7 +2,7 @@
 /*
  * option_args.c - the command line of option.h.
  *
- * getopt_long() reads it; what is wrong is said here, in one sentence that helps, the same in every command.
+ * getopt_long() reads it; errors are reported here, in one helpful sentence, the same in every command.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -14,13 +14,13 @@
 #include "base/nearest.h"
 #include "config/option.h"
 
-/* What getopt_long() returns for an option is that and the index of its row. Letters are below. */
+/* getopt_long() returns ROW_BASE plus the index of the option's row. Letters are below. */
 #define ROW_BASE 256
 
 struct getopt_tables {
 	struct option *longs;
 	char *letters;
-	const char **names; /* that may be suggested */
+	const char **names; /* names that may be suggested */
 	size_t name_cnt;
 };
 
@@ -82,7 +82,7 @@ static const struct option_row *row_of(const struct option_table *t, int c)
 	return NULL;
 }
 
-/* getopt knows no such long option, or more than one that begins like that. */
+/* Report a long option that getopt does not know, or that is the begin of several. */
 static void say_unknown(const struct getopt_tables *tables, const char *word,
 			option_error_fn on_error, void *ctx)
 {
@@ -116,7 +116,7 @@ static void say_unknown(const struct getopt_tables *tables, const char *word,
 			meant ? ": did you mean --" : "", meant ? meant : "", meant ? "?" : "");
 }
 
-/* c: ':' of getopt, a value is missing; else '?'. */
+/* c: ':' from getopt, if a value is missing; else '?'. */
 static void explain(const struct option_table *t, const struct getopt_tables *tables, int c,
 		    const char *word, option_error_fn on_error, void *ctx)
 {
@@ -135,7 +135,7 @@ static void explain(const struct option_table *t, const struct getopt_tables *ta
 		option_complain(on_error, ctx, "unknown option '-%c'", optopt);
 }
 
-/* "--frames 3" and "--frames=3" are both understood; a file named 3 is a file. */
+/* Is the next word the value? "--frames 3" is "--frames=3", unless there is a file 3. */
 static bool takes_next(const struct option_row *row, int argc, char **argv)
 {
 	const char *next = optind < argc ? argv[optind] : "";
@@ -151,7 +151,7 @@ int option_read_args(const struct option_table *t, int argc, char **argv, option
 	int c, err = make_tables(t, &tables);
 
 	*ret = (struct option_args){ 0 };
-	optind = 0; /* from the start, whatever was read before */
+	optind = 0; /* start again, whatever was read before */
 	opterr = 0;
 	while (err != -ENOMEM &&
 	       (c = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1) {
@@ -178,7 +178,7 @@ int option_apply_args(void *settings, const struct option_args *args, option_err
 	struct err why;
 	int err = 0;
 
-	/* The first of a repeated option does away with what the file says. */
+	/* A repeated option on the command line replaces all values from the file. */
 	for (size_t i = 0; i < args->given.cnt; i++)
 		option_clear(args->given.data[i].row, settings);
 	for (size_t i = 0; i < args->given.cnt; i++) {

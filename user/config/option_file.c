@@ -18,7 +18,7 @@ struct problem_sink {
 	const struct option_table *table;
 };
 
-/* The key of a file that is likely meant; NULL: none. */
+/* The key that was most likely meant; NULL: none. */
 static const char *nearest_key(const struct option_table *t, const char *name)
 {
 	const char **names = calloc(t->cnt + 1, sizeof(*names));
@@ -37,7 +37,7 @@ static const char *nearest_key(const struct option_table *t, const char *name)
 	return found;
 }
 
-/* Is this what the option takes, leaving its text aside? */
+/* Does the option take this type of value, leaving its text aside? */
 static bool type_fits(enum option_type option, enum toml_type type)
 {
 	switch (option) {
@@ -135,7 +135,7 @@ static int apply_entry(const struct problem_sink *p, void *settings, const struc
 		return -EINVAL;
 	}
 	if (is_list)
-		option_clear(row, settings); /* the default */
+		option_clear(row, settings); /* remove the default */
 	vec_each(&e->values, v) {
 		one = apply_value(p, row, settings, v);
 		if (one == -ENOMEM)
@@ -179,12 +179,14 @@ static int check_file(int fd, const char *path, struct err *why)
 		return err_set_os(why, -errno, "cannot read '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(why, -EINVAL, "'%s' is not a regular file", path);
-	if (st.st_mode & S_IWOTH || (st.st_uid && st.st_uid != geteuid()))
+	/* Of root's group nobody is who could not do it anyway. */
+	if (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid) ||
+	    (st.st_uid && st.st_uid != geteuid()))
 		return err_set(
 			why, -EPERM,
-			"'%s' can be written by others (owner %u, mode %03o): make it your own, "
-			"and chmod o-w it",
-			path, st.st_uid, st.st_mode & 0777);
+			"'%s' can be written by others (owner %u, group %u, mode %03o): make it your own, "
+			"and chmod go-w it",
+			path, st.st_uid, st.st_gid, st.st_mode & 0777);
 	return 0;
 }
 

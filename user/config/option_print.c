@@ -10,11 +10,11 @@
 
 struct help {
 	FILE *out;
-	int begin; /* the column where the texts begin */
-	int column; /* of what is written next */
+	int begin; /* the column where the help texts begin */
+	int column; /* column of what is written next */
 };
 
-/* "  -r, --rate BYTES" or "      --frames[=N]". Returns its length. */
+/* Write "  -r, --rate BYTES" or "      --frames[=N]". Returns its length. */
 static int format_label(const struct option_row *row, char *buf, size_t buf_bytes)
 {
 	const char *begin = row->flags & OPTION_MAY_HAVE_VALUE ? "[=" : " ";
@@ -25,7 +25,7 @@ static int format_label(const struct option_row *row, char *buf, size_t buf_byte
 			row->arg ? begin : "", row->arg ? row->arg : "", row->arg ? end : "");
 }
 
-/* Each word on the next line when it does not fit into this one. */
+/* Print words; a word that does not fit goes to the next line. */
 static void print_words(struct help *h, const char *text)
 {
 	int len;
@@ -58,7 +58,7 @@ static void print_row(struct help *h, const struct option_row *row)
 	fputc('\n', h->out);
 }
 
-/* As far to the left as the labels allow, but for those that are longer than most. */
+/* As far left as the labels allow, not counting the few long ones. */
 static int find_begin(const struct option_table *t)
 {
 	char label[64];
@@ -87,7 +87,7 @@ void option_print_help(const struct option_table *t, FILE *out)
 	}
 }
 
-/* Literal where that shows it better, as it does for regular expressions. */
+/* As a literal where that is easier to read, such as for regular expressions. */
 static void print_string(const char *text, FILE *out)
 {
 	bool is_plain = !strchr(text, '\'');
@@ -110,7 +110,7 @@ static void print_string(const char *text, FILE *out)
 	fputc('"', out);
 }
 
-/* Nothing was given, and nothing stands in its place. */
+/* Is there no given value and no default? */
 static bool is_unset(const struct option_row *row, const void *value)
 {
 	switch (row->type) {

@@ -2,10 +2,9 @@
 /*
  * toml.c - see toml.h.
  *
- * Debian 12 has no C library for TOML (its packages are for C++), and a configuration file here is a
- * list of options: this is the part of the format that they need. A reader moves over the text and
- * never past its end; every function that fails has told why, and leaves the rest of the line, or of
- * the array, to skip_rest().
+ * Debian 12 has no C library for TOML (its packages are for C++), and a configuration file here is a list of options:
+ * this is the part of the format that they need. A reader moves over the text and never past its end. Every function
+ * that fails has reported why, and leaves the rest of the line, or of the array, to skip_rest().
  */
 #include "config/toml.h"
 
@@ -21,7 +20,7 @@
 struct reader {
 	const char *begin, *at, *end;
 	unsigned line;
-	const char *key; /* that is being read; "" = none */
+	const char *key; /* the key that is being read; "" = none */
 	toml_error_fn on_error;
 	void *ctx;
 	bool has_failed;
@@ -47,7 +46,7 @@ const char *toml_type_name(enum toml_type type)
 	return names[type];
 }
 
-/* '\0' at the end: the text itself has none. */
+/* '\0' at the end: the text itself contains none. */
 static char peek(const struct reader *r)
 {
 	return r->at < r->end ? *r->at : '\0';
@@ -93,7 +92,7 @@ static void next_line(struct reader *r)
 	}
 }
 
-/* Bytes that no TOML file has anywhere. */
+/* Report bytes that no TOML file may have anywhere. */
 static int check_text(struct reader *r)
 {
 	const char *begin = r->at;
@@ -116,7 +115,7 @@ static int check_text(struct reader *r)
 	return err;
 }
 
-/* Nothing but blanks and a comment until the end of the line. */
+/* Only blanks and a comment may follow until the end of the line. */
 static int end_line(struct reader *r)
 {
 	skip_blanks(r);
@@ -128,7 +127,7 @@ static int end_line(struct reader *r)
 	return 0;
 }
 
-/* In an array: blanks, comments and ends of lines. */
+/* In an array: skip blanks, comments and ends of lines. */
 static void skip_space(struct reader *r)
 {
 	for (;;) {
@@ -155,11 +154,11 @@ static bool is_key_line(const struct reader *r)
 	return peek(&ahead) == '=';
 }
 
-/* After an error: to the next line; of an array, to the line after its end, as far as can be told. */
+/* After an error: skip to the next line; in an array, to the line after its end, as far as that can be found. */
 static void skip_rest(struct reader *r, bool in_array)
 {
 	if (r->at > r->begin && r->at[-1] == '\n' && is_key_line(r))
-		return; /* the end of an array was missing */
+		return; /* the array had no end */
 	for (;;) {
 		const char *begin = r->at;
 
@@ -271,7 +270,7 @@ static int read_string(struct reader *r, struct buffer *b)
 	return err;
 }
 
-/* Digits with '_' between them, without the '_'. */
+/* Read digits with '_' between them, without the '_'. */
 static int read_digits(struct reader *r, struct buffer *b)
 {
 	bool after_digit = false;
@@ -410,7 +409,7 @@ static void release_entry(struct toml_entry *e)
 	free(e->key);
 }
 
-/* "key =", after which the value stands. */
+/* Read "key =", up to the value. */
 static int read_key(struct reader *r, const struct toml_doc *doc, struct toml_entry *entry)
 {
 	const struct toml_entry *e;

@@ -2,12 +2,12 @@
 /*
  * debug_only.c - see debug_only.h.
  *
- * The reduced file is, in this order: the ELF header, the program headers (offsets and addresses
- * of the program, from which symbolisers compute, but no bytes in the file), the sections that stay,
- * and a new section table. Only the two ends are made in memory; what is between is read from the
- * original when it is asked for, so a file of gigabytes costs no memory.
+ * The reduced file is, in this order: the ELF header, the program headers (they keep the program's offsets and
+ * addresses, from which symbolisers compute, but have no bytes in the file), the sections that are kept, and a new
+ * section table. Only the two ends are made in memory; the part between is read from the original on demand, so a file
+ * of gigabytes costs no memory.
  *
- * Sections stay by name and type, not by "is not loaded": what compilers leave behind besides
+ * Sections are kept by name and type, not because they are "not loaded": other things that compilers leave behind
  * (bitcode, metadata of libraries) can be as good as the source.
  */
 #include "elf/debug_only.h"
@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "elf/elf_file_priv.h"
 
-/* A section's own alignment may be a page; nothing here is mapped. */
+/* Cap of alignments: a section's own may be a page, but nothing here is mapped. */
 #define ALIGN_CAP 16
 
 /* [off, off + bytes) of the reduced file is at from_off of the original. */
@@ -32,7 +32,7 @@ struct piece {
 struct debug_only {
 	uint8_t *head, *tail;
 	uint64_t head_bytes, tail_bytes, tail_off;
-	VEC(struct piece) pieces; /* by off */
+	VEC(struct piece) pieces; /* sorted by off */
 };
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -63,8 +63,8 @@ static bool stays(const struct elf_section_head *s)
 	return is_dwarf(s->name) || is_go_table(s->name);
 }
 
-/* Which sections stay, by index: with them the names of symbols and sections, whatever the section
- * that has them is called. NULL: out of memory. */
+/* Choose the sections to keep, by index. The sections with the names of symbols and sections are among them,
+ * whatever they are called. NULL: out of memory. */
 static bool *choose(const struct elf_file *ef)
 {
 	uint32_t names_idx = ef->eh.e_shstrndx;
@@ -104,7 +104,7 @@ static bool has_names(const struct elf_file *ef)
 	return false;
 }
 
-/* Where the bytes at an offset of the original are now; false: they did not stay. */
+/* Convert an offset of the original to one of the reduced file; false: its bytes were not kept. */
 static bool find_new_off(const struct debug_only *d, uint64_t off, uint64_t bytes, uint64_t *ret)
 {
 	const struct piece *p;
@@ -127,12 +127,12 @@ static void reduce_phdr(const struct debug_only *d, Elf64_Phdr *ph)
 		ph->p_offset = off;
 	else
 		ph->p_filesz = 0;
-	/* Those that say what is in the bytes would be wrong. */
+	/* Headers that describe the bytes would be wrong. */
 	if (ph->p_type == PT_PHDR || ph->p_type == PT_INTERP || ph->p_type == PT_DYNAMIC)
 		ph->p_type = PT_NULL;
 }
 
-/* The ELF header and the program headers behind it. */
+/* Make the ELF header and the program headers after it. */
 static int make_head(struct debug_only *d, const struct elf_file *ef)
 {
 	size_t phdr_bytes = ef->phdr_cnt * sizeof(Elf64_Phdr);
@@ -147,7 +147,7 @@ static int make_head(struct debug_only *d, const struct elf_file *ef)
 	eh.e_phentsize = sizeof(Elf64_Phdr);
 	eh.e_shentsize = sizeof(Elf64_Shdr);
 	eh.e_shoff = d->tail_off;
-	if (ef->section_cnt < SHN_LORESERVE) /* above it section 0 has the number */
+	if (ef->section_cnt < SHN_LORESERVE) /* above, section 0 has the number */
 		eh.e_shnum = (Elf64_Half)ef->section_cnt;
 	memcpy(d->head, &eh, sizeof(eh));
 	for (size_t i = 0; i < ef->phdr_cnt; i++) {
@@ -168,7 +168,7 @@ static uint64_t align_up(uint64_t off, uint64_t align)
 	return (off + align - 1) / align * align;
 }
 
-/* Places of the sections that stay, and the section table that says so. */
+/* Place the sections that are kept, and write the section table with the places. */
 static int place_sections(struct debug_only *d, const struct elf_file *ef, const bool *chosen)
 {
 	uint64_t at = d->head_bytes;
@@ -195,7 +195,7 @@ static int place_sections(struct debug_only *d, const struct elf_file *ef, const
 		} else if (sh.sh_type != SHT_NULL) {
 			sh.sh_type = SHT_NOBITS;
 			sh.sh_offset = at;
-			/* A reader would look for a compression header. */
+			/* With the flag a reader would look for a compression header. */
 			sh.sh_flags &= ~(uint64_t)SHF_COMPRESSED;
 		}
 		memcpy(d->tail + i * sizeof(sh), &sh, sizeof(sh));
@@ -214,7 +214,7 @@ int debug_only_new(struct elf_file *ef, struct debug_only **ret)
 		return -ENOTSUP;
 	if (!has_names(ef))
 		return -ENODATA;
-	/* More program headers than the field holds: no linker makes such a program. */
+	/* More program headers than the field can count: no linker makes such a program. */
 	if (ef->phdr_cnt >= PN_XNUM)
 		return -ENOTSUP;
 	d = calloc(1, sizeof(*d));
@@ -266,7 +266,7 @@ uint64_t debug_only_hash(const struct debug_only *d)
 	return fold_hash(hash, d->tail, d->tail_bytes);
 }
 
-/* The part of [off, off + bytes) that [at, at + size) has; false: none. */
+/* The part of [off, off + bytes) that lies in [at, at + size); false: none. */
 static bool overlap(uint64_t off, size_t bytes, uint64_t at, uint64_t size, uint64_t *ret_from,
 		    uint64_t *ret_bytes)
 {
@@ -296,7 +296,7 @@ static int read_piece(int fd, uint64_t off, uint8_t *buf, uint64_t bytes)
 	return 0;
 }
 
-/* The first piece that ends behind off. */
+/* The first piece that ends after off. */
 static size_t find_piece(const struct debug_only *d, uint64_t off)
 {
 	size_t low = 0, high = d->pieces.cnt;
@@ -321,7 +321,7 @@ ssize_t debug_only_read(const struct debug_only *d, int fd, uint64_t off, void *
 		return 0;
 	if (bytes > total - off)
 		bytes = total - off;
-	memset(to, 0, bytes); /* between the pieces */
+	memset(to, 0, bytes); /* padding between the pieces */
 	if (overlap(off, bytes, 0, d->head_bytes, &from, &n))
 		memcpy(to + (from - off), d->head + from, n);
 	if (overlap(off, bytes, d->tail_off, d->tail_bytes, &from, &n))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decompress.c - compressed parts of ELF files, with a bound on what comes out.
+ * decompress.c - unpack compressed parts of ELF files, with a bound on the result.
  *
- * A few hundred bytes can claim to be a gigabyte. The claim is compared with what the format can
- * reach at best where that is known (zlib), and the result must have exactly the claimed size.
- * Memory that was allocated but never written costs nothing, so a false claim is cheap.
+ * A few hundred bytes can claim to be a gigabyte. The claim is compared with the highest ratio of the format where that
+ * is known (zlib), and the result must have exactly the claimed size. Memory that was allocated but never written costs
+ * nothing, so a false claim is cheap.
  */
 #include "elf/decompress.h"
 
@@ -14,7 +14,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* The decoder's own tables; xz -9 needs 65 MiB. */
+/* Memory for the decoder's own tables; xz -9 needs 65 MiB. */
 #define XZ_MEMORY_BYTES (128ULL << 20)
 
 int decompress_zlib(const uint8_t *in, size_t in_bytes, uint64_t out_bytes, uint8_t **ret)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file.c - one ELF file: headers and identity. Segments are in elf_segments.c, sections in
- * elf_section.c.
+ * elf_file.c - one ELF file: headers and identity. Segments are in elf_segments.c, sections in elf_section.c.
  *
- * A reader of our own instead of libelf: each file has a budget (elf_budget.h), and what was read until that is spent
- * counts, where libelf takes the memory that a header asks for; it reads what libelf of Debian 12 cannot (sections that
- * are compressed with zstd). To say what a file is takes it several times as long as libelf, which does not matter:
- * of 300 files it is a hundredth of an attach (tools/bench/run elf; attach).
+ * Why our own reader instead of libelf: each file has a budget (elf_budget.h), and what was read until it is spent is
+ * used, while libelf takes whatever memory a header asks for. It also reads sections that are compressed with zstd,
+ * which libelf of Debian 12 cannot. It takes several times as long as libelf to identify a file, which does not matter:
+ * for 300 files that is a hundredth of an attach (tools/bench/run elf; attach).
  *
- * What is damaged: a broken ELF or program header makes open fail; a broken section table, note
- * or dynamic section makes that part absent. Files of the other byte order are refused; of
- * 32-bit files headers, segments and notes are read, which is enough to say what they are.
+ * Damage: a broken ELF or program header makes open fail; a broken section table, note or dynamic section makes that
+ * part absent. Files of the other byte order are refused. Of 32-bit files the headers, segments and notes are read,
+ * which is enough to identify them.
  */
 #include "elf/elf_file.h"
 
@@ -78,7 +77,7 @@ static int read_header(struct elf_file *ef)
 	return 0;
 }
 
-/* Notes are three words, a name and a description, each padded to 4 (or the segment's 8). */
+/* Read notes. A note is three words, a name and a description, each padded to 4 (or to the segment's 8). */
 static void read_notes(struct elf_file *ef, uint64_t off, uint64_t bytes, uint64_t align)
 {
 	const uint8_t *p = bytes <= ELF_AT_BYTES ? elf_bytes(ef, off, bytes) : NULL;
@@ -117,7 +116,7 @@ static void read_identity(struct elf_file *ef)
 	for (i = 0; i < ef->section_cnt; i++) {
 		const struct elf_section_head *s = &ef->sections[i];
 
-		/* Sections first: in a split-off debug file the segments' offsets do not hold. */
+		/* Sections first: in a split-off debug file the segments' offsets are not valid. */
 		if (s->type == SHT_NOTE)
 			read_notes(ef, s->off, s->bytes,
 				   !strcmp(s->name, ".note.gnu.property") ? 8 : 4);
@@ -143,7 +142,7 @@ static void read_identity(struct elf_file *ef)
 	}
 }
 
-/* Consumes im. budget: NULL: its own. */
+/* Consumes im. budget NULL: use the file's own. */
 static int open_image(struct elf_image *im, struct elf_budget *budget, struct elf_file **ret)
 {
 	struct elf_file *ef = calloc(1, sizeof(*ef));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file.h - one ELF file, mapped read-only: identity, segments, sections.
+ * elf_file.h - one ELF file, read-only: identity, segments, sections.
  *
- * Everything in the file is somebody else's bytes: every offset and count is checked against the
- * file's size, and a broken file gives -ENOEXEC (or a missing section), never a crash.
+ * Everything in the file is somebody else's bytes: every offset and count is checked against the file's size, and a
+ * broken file gives -ENOEXEC (or a missing section), never a crash.
  */
 #ifndef HT_ELF_FILE_H
 #define HT_ELF_FILE_H
@@ -23,30 +23,30 @@ struct elf_segment {
 };
 
 struct elf_section {
-	const uint8_t *data; /* decompressed when the section was compressed (zlib or zstd) */
+	const uint8_t *data; /* unpacked, if the section was compressed (zlib or zstd) */
 	size_t bytes;
 	uint64_t vaddr;
 };
 
-/* fd is not consumed. -ENOEXEC: not a (sound) ELF file of this byte order. 32-bit files open
- * too, so that a caller can say what they are. */
+/* fd is not consumed. -ENOEXEC: not a (sound) ELF file of this byte order. 32-bit files open too, so that
+ * a caller can report them. */
 int elf_file_open_fd(int fd, struct elf_file **ret);
 int elf_file_open(const char *path, struct elf_file **ret);
-/* image is copied (the vDSO, .gnu_debugdata). */
+/* The image (the vDSO, .gnu_debugdata) is copied. */
 int elf_file_open_mem(const void *image, size_t bytes, struct elf_file **ret);
-/* As that, of something that whole has in it (.gnu_debugdata), at the cost of whole, which must outlive it. */
+/* The same for an image found in the file `whole` (.gnu_debugdata), at the cost of `whole`, which must outlive it. */
 int elf_file_open_part(const struct elf_file *whole, const void *image, size_t bytes,
 		       struct elf_file **ret);
 void elf_file_close(struct elf_file *ef);
 
 /*
- * What reading it costs (elf_budget.h): who loops over what the file says pays a step for each round, and
- * who keeps a list of it fills bytes. false: it is too costly, and the loop ends as if the file did.
+ * Pay for reading (elf_budget.h): one step for each round of a loop over what the file says, and bytes for a list of
+ * what it has. false: too costly; end the loop as if the file ended.
  */
 bool elf_file_step(const struct elf_file *ef, uint64_t cnt);
 bool elf_file_fill(const struct elf_file *ef, uint64_t bytes);
 const struct elf_budget *elf_file_budget(const struct elf_file *ef);
-/* It was too costly, or has more program headers than any program: not everything of it was looked at. */
+/* The file was too costly, or has more program headers than any program: not everything in it was looked at. */
 bool elf_file_is_partly_read(const struct elf_file *ef);
 
 /* EM_*, and ELFCLASS32 / ELFCLASS64. */
@@ -63,51 +63,50 @@ const char *elf_file_soname(const struct elf_file *ef); /* DT_SONAME or NULL */
 bool elf_file_is_go(const struct elf_file *ef);
 /* PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *ef, size_t *ret_cnt);
-/* The one whose memory has vaddr, or NULL. */
+/* The segment whose memory contains vaddr, or NULL. */
 const struct elf_segment *elf_file_segment_at(const struct elf_file *ef, uint64_t vaddr);
 
-/* A program header of another type. */
+/* A program header of a type other than PT_LOAD. */
 struct elf_program_head {
 	uint64_t vaddr, off, file_bytes, mem_bytes, align;
 };
-/* The nth (from 0) of type (PT_*). -ENOENT. */
+/* The nth program header (from 0) of type (PT_*). -ENOENT. */
 int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
 			  struct elf_program_head *ret);
 
 /*
- * Address arithmetic over PT_LOAD. -ENOENT: no segment covers it. Mappings are whole pages: an
- * offset just before a segment, in its first page, gives the address that it is mapped at.
+ * Convert addresses by PT_LOAD. -ENOENT: no segment covers it. Mappings are whole pages: an offset just before a
+ * segment, in its first page, gives the address at which it is mapped.
  */
 int elf_file_off_to_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
-/* The same for the first byte of an executable mapping. Linkers let segments share a page of the file (lld does), so that
- * byte may be another segment's, too. */
+/* The same for the first byte of an executable mapping. Linkers let segments share a page of the file (lld does), so
+ * that byte may also belong to another segment. */
 int elf_file_code_vaddr(const struct elf_file *ef, uint64_t off, uint64_t *ret_vaddr);
 int elf_file_vaddr_to_off(const struct elf_file *ef, uint64_t vaddr, uint64_t *ret_off);
 /*
- * Bytes at vaddr that the file holds; *ret_bytes is how many follow, at most ELF_AT_BYTES (a
- * larger piece is a section, or another call). NULL: none.
+ * The bytes at vaddr that the file holds; *ret_bytes is how many follow, at most ELF_AT_BYTES (for more, use a section
+ * or another call). NULL: none.
  */
 #define ELF_AT_BYTES (1 << 20)
 const uint8_t *elf_file_at(const struct elf_file *ef, uint64_t vaddr, size_t *ret_bytes);
-/* Exactly bytes at vaddr, inside one segment or NULL. */
+/* Exactly `bytes` bytes at vaddr, inside one segment, or NULL. */
 const uint8_t *elf_file_read(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes);
 
-/* 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef.
- * A section without bytes in the file (SHT_NOBITS: .bss, or anything in a debug file that was
- * split off) is -ENOENT. */
+/* Return 0 or -ENOENT, -ENOEXEC (damaged), -EFBIG (decompressed size over the bound). Owned by ef. A section without
+ * bytes in the file (SHT_NOBITS: .bss, or anything in a split-off debug file) is -ENOENT. */
 int elf_file_section(struct elf_file *ef, const char *name, struct elf_section *ret);
 
-/* The section table itself; empty when it was stripped or is damaged. Index as in the file. */
+/* The section table; empty when it was stripped or is damaged. The index is that of the file. */
 struct elf_section_head {
 	const char *name; /* "" when it has none */
 	uint32_t type, link, info; /* SHT_*, sh_link, sh_info */
 	uint64_t flags, vaddr, off, bytes, entry_bytes;
 };
 const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef, size_t *ret_cnt);
-/* As elf_file_section(), by index. */
+/* elf_file_section() by index. */
 int elf_file_section_at(struct elf_file *ef, size_t idx, struct elf_section *ret);
 
-/* First value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
+/* The first value of a tag (DT_*) in PT_DYNAMIC. -ENOENT. */
 int elf_file_dynamic(const struct elf_file *ef, int64_t tag, uint64_t *ret_val);
 
 #endif

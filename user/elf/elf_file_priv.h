@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file_priv.h - what elf_file.c and elf_section.c share.
+ * elf_file_priv.h - shared by the files of elf_file.h and debug_only.c.
  */
 #ifndef HT_ELF_FILE_PRIV_H
 #define HT_ELF_FILE_PRIV_H
@@ -13,19 +13,19 @@
 
 #define STRING_BYTES_CAP 4096
 
-/* Loadable segments by address; of those that begin together the first of the file is the last. */
+/* Loadable segments by address; of those that begin together, the first in the file comes last. */
 struct elf_segment_key {
 	uint64_t vaddr;
-	uint64_t reach_vaddr; /* how far this one and all below it reach */
+	uint64_t reach_vaddr; /* highest end of this segment and all before it */
 	uint32_t idx; /* in segments */
 };
 
 struct elf_file {
 	struct elf_image *im;
-	struct elf_budget *budget; /* own_budget, or that of the file that it is a part of */
+	struct elf_budget *budget; /* own_budget, or that of the file that contains this one */
 	struct elf_budget own_budget;
-	bool is_cut; /* has more program headers than are read */
-	Elf64_Ehdr eh; /* of both classes, widened */
+	bool is_cut; /* there are more program headers than were read */
+	Elf64_Ehdr eh; /* of either class, widened to 64 bits */
 	struct elf_segment *segments;
 	struct elf_segment_key *segment_keys;
 	size_t segment_cnt;
@@ -41,15 +41,15 @@ struct elf_file {
 	bool is_go;
 };
 
-/* [off, off + bytes) of the file, or NULL. */
+/* The bytes [off, off + bytes) of the file, or NULL. */
 const void *elf_bytes(const struct elf_file *ef, uint64_t off, uint64_t bytes);
 /* A NUL-terminated string of at most STRING_BYTES_CAP in [off, end), or NULL. */
 const char *elf_string(const struct elf_file *ef, uint64_t off, uint64_t end);
-/* Section header i of either class. False: outside the file. */
+/* Read section header i of either class. False: outside the file. */
 bool elf_read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret);
-/* Program headers; -ENOEXEC: damaged. */
+/* Read the program headers; -ENOEXEC: damaged. */
 int elf_read_segments(struct elf_file *ef);
-/* A damaged table is an empty one. 0 or -ENOMEM. */
+/* Read the section table; if damaged, it is empty. 0 or -ENOMEM. */
 int elf_read_sections(struct elf_file *ef);
 
 #endif

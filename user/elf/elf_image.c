@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_image.c - the bytes of a file, read when they are first asked for.
+ * elf_image.c - the bytes of a file, each read when it is first needed.
  *
- * Why not mmap: a mapped file that somebody truncates (a package upgrade that rewrites in place,
- * a target that wants to hurt us) raises SIGBUS in whoever reads it, and a profiler that dies
- * leaves its user without the recording. Why not read it all: a browser with debug information
- * is gigabytes, and identity, symbols and unwind tables are a few per cent of it.
+ * Why not mmap: when somebody truncates a mapped file (a package upgrade that rewrites in place, a target that wants to
+ * hurt us), its reader gets SIGBUS, and a profiler that dies leaves its user without the recording. Why not read
+ * everything: a browser with debug information is gigabytes, and identity, symbols and unwind tables are a few per cent
+ * of it.
  *
- * So an anonymous area of the file's size is reserved (address space only), and pieces of
- * CHUNK_BYTES are read into it with pread() when a caller asks for a range. Pointers never move.
- * Bytes that have vanished since open read as zeros, which the parsers refuse like any damage. Holes of a
- * sparse file are zeros without being read: they cost their maker nothing, and so no memory here.
- * The price: what is read is private memory, not shared page cache, until the image is closed.
+ * So an anonymous area of the file's size is reserved (address space only), and pieces of CHUNK_BYTES are read into it
+ * with pread() when a caller asks for a range. Pointers never move. Bytes that have vanished since open read as zeros,
+ * which the parsers refuse like any damage. Holes of a sparse file are zeros without being read: they cost their maker
+ * nothing, so they cost no memory here. The price: the bytes that were read are private memory, not shared page cache,
+ * until the image is closed.
  */
 #include "elf/elf_image.h"
 
@@ -27,16 +27,16 @@
 #include "elf/elf_budget.h"
 
 #define CHUNK_BYTES (16 * 1024)
-#define READ_BYTES_CAP (1024 * 1024) /* at once: behind it a hole is looked for */
-/* Far above any real program; below it the reservation and the bitmap are always affordable. */
+#define READ_BYTES_CAP (1024 * 1024) /* per read: a hole is looked for after it */
+/* Far above any real program; up to this size the reservation and the bitmap are always affordable. */
 #define FILE_BYTES_CAP (1ULL << 36)
 
 struct elf_image {
 	uint8_t *data;
 	size_t bytes;
-	int fd; /* -1: data is complete and on the heap */
+	int fd; /* -1: data is complete and is on the heap */
 	uint8_t *chunk_read; /* one byte per chunk */
-	bool has_holes; /* perhaps */
+	bool has_holes; /* the file may have holes */
 	struct elf_budget *budget; /* NULL: no limit */
 };
 
@@ -105,7 +105,7 @@ void elf_image_close(struct elf_image *im)
 	if (!im)
 		return;
 	if (!im->chunk_read)
-		free(im->data); /* a copy; a file without its bitmap has no data yet */
+		free(im->data); /* a copy; if the bitmap is missing, data is not made yet */
 	else if (im->data)
 		munmap(im->data, im->bytes);
 	free(im->chunk_read);
@@ -124,17 +124,17 @@ size_t elf_image_bytes(const struct elf_image *im)
 	return im->bytes;
 }
 
-/* Where data begins in [off, end), which is end when there is none. */
+/* Where data begins in [off, end); end if there is none. */
 static size_t skip_hole(const struct elf_image *im, size_t off, size_t end)
 {
 	off_t data = im->has_holes ? lseek(im->fd, (off_t)off, SEEK_DATA) : (off_t)off;
 
-	if (data < 0) /* no more, or a file system that cannot say */
+	if (data < 0) /* no more data, or the file system cannot tell */
 		return errno == ENXIO ? end : off;
 	return (size_t)data < end ? (size_t)data : end;
 }
 
-/* What cannot be read stays zero. False: too much was read. */
+/* Bytes that cannot be read stay zero. False: too much was read. */
 static bool read_range(const struct elf_image *im, size_t off, size_t end)
 {
 	while ((off = skip_hole(im, off, end)) < end) {

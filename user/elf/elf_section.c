@@ -10,7 +10,7 @@
 #include "elf/elf_file_priv.h"
 
 #define SECTIONS_CAP (1U << 20)
-/* Bytes that are unpacked in the time of a step. */
+/* Bytes that can be unpacked in the time of a step. */
 #define UNPACKED_PER_STEP 8
 
 bool elf_read_shdr(const struct elf_file *ef, uint64_t i, Elf64_Shdr *ret)
@@ -94,7 +94,7 @@ const struct elf_section_head *elf_file_section_heads(const struct elf_file *ef,
 	return ef->sections;
 }
 
-/* sections[idx] is compressed and in[0, in_bytes) is what the file holds. */
+/* Unpack sections[idx]; in[0, in_bytes) are its compressed bytes in the file. */
 static int unpack_section(struct elf_file *ef, size_t idx, const uint8_t *in, size_t in_bytes)
 {
 	uint64_t type, bytes;
@@ -122,7 +122,7 @@ static int unpack_section(struct elf_file *ef, size_t idx, const uint8_t *in, si
 	}
 	if (type == ELFCOMPRESS_ZLIB && bytes <= DECOMPRESS_BYTES_CAP &&
 	    bytes > in_bytes * DECOMPRESS_ZLIB_RATIO_CAP)
-		return -ENOEXEC; /* not too much, but a lie */
+		return -ENOEXEC; /* the size is not too large, but false */
 	/* The same bytes may be claimed by any number of sections. */
 	if (!elf_file_fill(ef, bytes) || !elf_file_step(ef, bytes / UNPACKED_PER_STEP))
 		return -EFBIG;
@@ -130,7 +130,7 @@ static int unpack_section(struct elf_file *ef, size_t idx, const uint8_t *in, si
 	case ELFCOMPRESS_ZLIB:
 		err = decompress_zlib(in + head, in_bytes - head, bytes, &ef->unpacked[idx]);
 		break;
-	case 2: /* ELFCOMPRESS_ZSTD, which the elf.h of glibc before 2.36 does not name */
+	case 2: /* ELFCOMPRESS_ZSTD, which elf.h lacks in glibc before 2.36 */
 		err = decompress_zstd(in + head, in_bytes - head, bytes, &ef->unpacked[idx]);
 		break;
 	default:

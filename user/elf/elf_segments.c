@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_segments.c - the program headers of an ELF file, and where its bytes are in memory.
+ * elf_segments.c - the program headers of an ELF file, and the memory addresses of its bytes.
  *
- * An address is looked up once for each symbol and each function, so the loadable segments are sorted by
- * address. Those of a sound file do not lie over each other and one comparison is enough; where they do, the
- * one that begins next below the address is taken, and what is passed on the way to it is paid for.
+ * An address is looked up for each symbol and each function, so the loadable segments are sorted by address. In a sound
+ * file they do not overlap, and one comparison is enough. Where they overlap, the segment that begins nearest below the
+ * address is taken, and each segment that is passed on the way costs a step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "elf/decompress.h"
 #include "elf/elf_file_priv.h"
 
-/* The kernel starts no program with more than 64 KiB of them, and linkers make a dozen. */
+/* The kernel starts no program with more than 64 KiB of program headers; linkers make a dozen. */
 #define PHDRS_CAP (65536 / sizeof(Elf64_Phdr))
 #define PAGE_BYTES 4096ULL
 
@@ -54,7 +54,7 @@ static int by_vaddr(const void *a, const void *b)
 
 	if (x->vaddr != y->vaddr)
 		return x->vaddr < y->vaddr ? -1 : 1;
-	/* looked at from the end: of those that begin together the first one */
+	/* searched from the end, so of those that begin together the first is found */
 	return x->idx > y->idx ? -1 : x->idx < y->idx;
 }
 
@@ -144,7 +144,7 @@ int elf_file_program_head(const struct elf_file *ef, uint32_t type, size_t nth,
 	return -ENOENT;
 }
 
-/* How many segments, in their order of address, begin at or below vaddr. */
+/* The number of segments, in order of address, that begin at or below vaddr. */
 static size_t segments_up_to(const struct elf_file *ef, uint64_t vaddr)
 {
 	size_t low = 0, high = ef->segment_cnt;
@@ -161,8 +161,8 @@ static size_t segments_up_to(const struct elf_file *ef, uint64_t vaddr)
 }
 
 /*
- * The next segment below *pos, which begins as segments_up_to(vaddr), whose bytes in memory or (in_file)
- * whose bytes in the file have vaddr. NULL: no more of them.
+ * The next segment below *pos that contains vaddr: in its memory bytes or (in_file) in its file bytes. *pos starts as
+ * segments_up_to(vaddr). NULL: no more.
  */
 static const struct elf_segment *next_segment(const struct elf_file *ef, uint64_t vaddr,
 					      bool in_file, size_t *pos)

@@ -2,13 +2,12 @@
 /*
  * elf_symbols.c - address -> symbol, in a sorted array.
  *
- * Loading only finds the symbol tables: an attach looks through the names of hundreds of files
- * once (elf_symbols_each) and never asks for an address. The first address that is looked up
- * sorts the file's code symbols: 16-byte keys by radix, a linear pass that keeps one symbol per
- * address, and binary search from then on. A gap between two symbols of known size belongs to
- * neither (a stripped library's private functions are not the exported one before them).
+ * Loading only finds the symbol tables: an attach looks through the names of hundreds of files once (elf_symbols_each)
+ * and never asks for an address. The first lookup of an address sorts the file's code symbols: 16-byte keys by radix,
+ * then a linear pass that keeps one symbol per address. Each lookup is a binary search. A gap between two symbols of
+ * known size belongs to neither (a stripped library's private functions are not part of the exported one before them).
  *
- * Names point into the files; only those that must be edited (version suffix, "@plt") are copied.
+ * Names point into the files; only names that must be edited (version suffix, "@plt") are copied.
  */
 #include "elf/elf_symbols.h"
 
@@ -28,16 +27,16 @@
 #define NAME_BYTES_CAP 65536
 #define NAME_BYTES_PER_STEP 64
 /*
- * Symbols and names of a file and of its debug file together, which are read into memory: a sparse
- * file that somebody maps may claim to have any number. The largest browsers have half of that.
+ * Bound on the symbols and names of a file and its debug file together, which are read into memory: a sparse file that
+ * somebody maps may claim any number. The largest browsers have half of that.
  */
 #define TABLES_BYTES_CAP (512ULL << 20)
 /* Decompressed .gnu_debugdata; Fedora's largest are a few MiB. */
 #define MINI_DEBUG_BYTES_CAP (256ULL << 20)
-/* Symbols that may nest over an address (a hand-written entry inside a function). */
+/* At most this many symbols may nest over an address (a hand-written entry inside a function). */
 #define NESTED_CAP 16
 #define BLOCK_BYTES (64 * 1024)
-/* Of a symbol that is shown to somebody, who compares its name with what he looks for. */
+/* Steps for a symbol that is passed to a caller, who compares its name with the one wanted. */
 #define STEPS_EACH 4
 
 struct symtab {
@@ -47,7 +46,7 @@ struct symtab {
 	size_t str_bytes;
 };
 
-/* What is made when an address is first looked up. */
+/* Made when an address is first looked up. */
 struct index {
 	bool is_built;
 	struct elf_symbol *syms;
@@ -71,7 +70,7 @@ struct key {
 	uint32_t table;
 };
 
-/* The table in section idx of ef, if it is sound. */
+/* Add the table in section idx of ef, if it is sound. */
 static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
 {
 	const struct elf_section_head *heads;
@@ -115,12 +114,12 @@ static void add_tables(struct elf_symbols *s, struct elf_file *ef)
 			add_table(s, ef, i);
 }
 
-/* How large it is, is known when it has been unpacked. */
+/* Unpack .gnu_debugdata. Its size is known only afterwards. */
 static int unpack_mini_debug(const struct elf_file *ef, const struct elf_section *sec,
 			     uint8_t **ret, size_t *ret_bytes)
 {
 	const struct elf_budget *budget = elf_file_budget(ef);
-	/* twice: the copy of it is an image */
+	/* half of the rest: the image is another copy */
 	uint64_t room = (budget->bytes_cap - budget->bytes) / 2;
 	int err = decompress_xz(sec->data, sec->bytes,
 				room < MINI_DEBUG_BYTES_CAP ? room : MINI_DEBUG_BYTES_CAP, ret,
@@ -194,14 +193,14 @@ void elf_symbols_free(struct elf_symbols *s)
 	free(s);
 }
 
-/* Symbol i and its name; NULL when it has none. */
+/* Read symbol i and return its name; NULL when it has none. */
 static const char *table_sym(const struct symtab *t, uint32_t i, Elf64_Sym *ret)
 {
 	memcpy(ret, t->syms + (size_t)i * sizeof(*ret), sizeof(*ret));
 	return ret->st_name < t->str_bytes && t->strs[ret->st_name] ? t->strs + ret->st_name : NULL;
 }
 
-/* Room for bytes in the current block, else in a new one. NULL: out of memory. */
+/* Get room for bytes in the current block, else in a new one. NULL: out of memory. */
 static char *reserve_name(struct index *ix, size_t bytes)
 {
 	size_t cap = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -220,7 +219,7 @@ static char *reserve_name(struct index *ix, size_t bytes)
 	return ix->blocks.data[ix->blocks.cnt - 1] + ix->block_used - bytes;
 }
 
-/* The first len bytes of name, then suffix. NULL: out of memory. */
+/* Copy the first len bytes of name, then suffix. NULL: out of memory. */
 static const char *copy_name(struct index *ix, const char *name, size_t len, const char *suffix)
 {
 	size_t suffix_bytes = strlen(suffix) + 1;
@@ -233,7 +232,7 @@ static const char *copy_name(struct index *ix, const char *name, size_t len, con
 	return p;
 }
 
-/* Names may lie over each other: reading one is paid for. */
+/* Length without version. Names may overlap: reading one costs steps. */
 static size_t bare_length(const struct elf_file *ef, const char *name)
 {
 	size_t len = strnlen(name, NAME_BYTES_CAP);
@@ -250,7 +249,7 @@ static bool is_function(const Elf64_Sym *sym)
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-/* Is it a name for code? */
+/* Does the symbol name code? */
 static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_file *ef)
 {
 	const struct elf_segment *seg;
@@ -265,7 +264,7 @@ static bool is_code(const Elf64_Sym *sym, const char *name, const struct elf_fil
 	return seg && seg->is_exec;
 }
 
-/* By vaddr, stable; scratch has room for cnt. The result is in keys. */
+/* Sort by vaddr, stable; scratch has room for cnt. The result is in keys. */
 static void sort_keys(struct key *keys, struct key *scratch, size_t cnt)
 {
 	enum { BITS = 11, BUCKETS = 1 << BITS };
@@ -357,7 +356,7 @@ static int collect_keys(const struct elf_symbols *s, struct key **ret, size_t *r
 	return 0;
 }
 
-/* The best of keys[0, cnt), which are all at one address. */
+/* Pick the best of keys[0, cnt), which all have the same address. */
 static int pick_symbol(const struct elf_symbols *s, const struct key *keys, size_t cnt,
 		       struct elf_symbol *ret, bool *ret_is_function)
 {
@@ -462,7 +461,7 @@ static int build_index(const struct elf_symbols *s)
 		}
 		if (err)
 			goto out;
-		/* A label inside a function is not where the function's caller thinks it is. */
+		/* A label inside a function would hide the name of the function. */
 		if (!is_fn && sym->vaddr < function_end)
 			continue;
 		if (is_fn && sym->vaddr + sym->bytes > function_end)
@@ -487,7 +486,7 @@ const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *re
 	return s->index->syms;
 }
 
-/* Does sym, whose neighbour is next (or NULL), reach to vaddr >= sym->vaddr? */
+/* Does sym cover vaddr >= sym->vaddr? next: the symbol after sym, or NULL. */
 static bool covers(const struct elf_symbols *s, const struct elf_symbol *sym,
 		   const struct elf_symbol *next, uint64_t vaddr)
 {

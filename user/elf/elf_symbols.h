@@ -2,9 +2,9 @@
 /*
  * elf_symbols.h - address -> symbol, in a sorted array.
  *
- * Merged from .symtab, .dynsym, .gnu_debugdata (xz-compressed "mini debug info") and the PLT
- * (`malloc@plt`, from .rela.plt). One entry per address: global before weak before local, a
- * function before anything else, shortest name last resort.
+ * Merged from .symtab, .dynsym, .gnu_debugdata (xz-compressed "mini debug info") and the PLT (`malloc@plt`, from
+ * .rela.plt). One entry per address: preferably a function, then global before weak before local, then the shortest
+ * name.
  */
 #ifndef HT_ELF_SYMBOLS_H
 #define HT_ELF_SYMBOLS_H
@@ -21,23 +21,22 @@ struct elf_symbol {
 	uint64_t bytes; /* 0 = unknown: reaches to the next symbol */
 	const char *name; /* linkage name without @version, owned by the table */
 	bool is_plt;
-	bool is_local; /* STB_LOCAL; set by elf_symbols_each() */
+	bool is_local; /* STB_LOCAL; only elf_symbols_each() sets it */
 };
 
-/* Cheap: finds the tables; they are sorted when an address is first looked up.
- * debug may be NULL or a separate debug file of the same build id, whose .symtab is merged in.
- * Both files must outlive the table. */
+/* Find the symbol tables. Cheap: they are sorted when an address is first looked up. debug may be NULL or a separate
+ * debug file with the same build id; its .symtab is merged in. Both files must outlive the table. */
 int elf_symbols_load(struct elf_file *ef, struct elf_file *debug, struct elf_symbols **ret);
 void elf_symbols_free(struct elf_symbols *s);
-/* The symbol that covers vaddr, or NULL (also between two symbols whose sizes are known). */
+/* The symbol that covers vaddr, or NULL (also for a gap between two symbols of known size). */
 const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t vaddr);
-/* Sorted by vaddr. */
+/* All symbols, sorted by vaddr. */
 const struct elf_symbol *elf_symbols_all(const struct elf_symbols *s, size_t *ret_cnt);
 
 /*
- * All *defined functions*, every alias, in no order, until fn returns non-zero (which is then
- * returned). One pass over everything: what looks for many names uses this. sym->name lives as
- * long as the table or until fn returns, whichever is sooner.
+ * Call fn for all *defined functions*, every alias, in no order, until it returns non-zero (which is then
+ * returned). One pass over everything: use it to look for many names. sym->name lives as long as the table or until
+ * fn returns, whichever is sooner.
  */
 int elf_symbols_each(const struct elf_symbols *s,
 		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx);

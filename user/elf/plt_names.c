@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plt_names.c - which imported function a PLT stub jumps to.
+ * plt_names.c - the imported function that a PLT stub jumps to.
  *
- * Linkers lay out .plt, .plt.sec and .plt.got differently (lazy or not, with endbr64 or not, 8
- * or 16 bytes a stub). Instead of knowing the layouts, a stub is read for the one thing that all
- * have: an indirect jump through a slot of the global offset table, `jmp *slot(%rip)`. The
- * dynamic relocation of that slot names the function. The first stub of a lazy PLT jumps through
- * a slot that has no relocation, so it gets no name, which is right.
+ * Linkers lay out .plt, .plt.sec and .plt.got differently (lazy or not, with endbr64 or not, 8 or 16 bytes a stub).
+ * Instead of knowing the layouts, this looks in a stub for the one thing that all have: an indirect jump through a slot
+ * of the global offset table, `jmp *slot(%rip)`. The dynamic relocation of that slot names the function. The first stub
+ * of a lazy PLT jumps through a slot that has no relocation, so it gets no name, which is right.
  */
 #include "elf/plt_names.h"
 
@@ -19,9 +18,9 @@
 
 #define STUB_BYTES_DEFAULT 16
 #define STUB_BYTES_CAP 64
-/* Of an import. Each relocation may name the same one. */
+/* Longest name of an import. Each relocation may have the same name. */
 #define NAME_BYTES_CAP 4096
-/* A relocation whose symbol and name are looked up; a stub that is searched. */
+/* For a relocation whose symbol and name are looked up, or a stub that is searched. */
 #define STEPS_EACH 8
 
 static int slot_cmp(const void *a, const void *b)
@@ -57,7 +56,7 @@ static const char *symbol_name(const struct elf_section *syms, const struct elf_
 	return end ? (const char *)strs->data + sym.st_name : NULL;
 }
 
-/* The named slots of relocation section idx. */
+/* Read the named slots of relocation section idx. */
 static int read_slots(struct elf_file *ef, size_t idx, struct plt_stubs *ret)
 {
 	const struct elf_section_head *heads;

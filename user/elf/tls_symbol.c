@@ -2,10 +2,10 @@
 /*
  * tls_symbol.c - where a thread-local variable of a file is in a thread.
  *
- * The value of a TLS symbol is an offset in the file's TLS block. Where a thread has that block:
+ * The value of a TLS symbol is an offset in the file's TLS block. Where that block is in a thread:
  *
- * - Of an executable it is at a fixed distance from the thread pointer tp, which follows from
- *   PT_TLS, and which linkers put into the code: for the smallest distance that keeps the
+ * - The block of an executable is at a fixed distance from the thread pointer tp. The distance follows from
+ *   PT_TLS, and linkers put it into the code. It is the smallest one that keeps the
  *   alignment (addresses congruent to p_vaddr modulo p_align),
  *	x86-64 (variant II, below tp)	tp - (memsz + (-(vaddr + memsz) & (align - 1)))
  *	arm64 (variant I, above tp)	tp + 16 + ((vaddr - 16) & (align - 1))
@@ -13,11 +13,11 @@
  *   of memsz only when the segment does not begin aligned, which GNU ld avoids. (A static glibc
  *   program rounds whatever vaddr is; it agrees for every file that GNU ld makes.)
  *
- * - Of a library the loader decides. Nothing but the slots that it fills in for the library's own
- *   code says what it decided, so this finds such a slot: the one of the variable itself, else
- *   one of another variable of the file. The dynamic relocations name the slots. A slot without
- *   a symbol (or of a symbol that nobody can interpose) is surely about this file; one of a
- *   global symbol is nearly always, and is taken last.
+ * - The block of a library is placed by the loader. Only the slots that the loader fills for the library's own
+ *   code tell where. So this finds such a slot: the slot of the variable itself, else
+ *   the slot of another variable of the file. The dynamic relocations name the slots. A slot without
+ *   a symbol (or of a symbol that nobody can interpose) is surely about this file; a slot of a
+ *   global symbol nearly always is, and is the last choice.
  *
  * Symbols are found by section: strip keeps .dynsym. Relocations are found by PT_DYNAMIC.
  */
@@ -79,7 +79,7 @@ static bool is_named(const struct symbols *t, const Elf64_Sym *sym, const char *
 	       !memcmp(t->strs.data + sym->st_name, name, bytes);
 }
 
-/* The definition of name, of one of the types (bit mask of STT_*). */
+/* Find the definition of name; types: allowed types (bit mask of STT_*). */
 static bool find_in(const struct elf_file *ef, const struct symbols *t, const char *name,
 		    unsigned int types, Elf64_Sym *ret)
 {
@@ -92,7 +92,7 @@ static bool find_in(const struct elf_file *ef, const struct symbols *t, const ch
 	return false;
 }
 
-/* Exported, else (a static program exports nothing) in the full table. */
+/* Look in the exported symbols, then (a static program exports nothing) in the full table. */
 static bool find_symbol(struct elf_file *ef, const char *name, unsigned int types, Elf64_Sym *ret)
 {
 	struct symbols t;
@@ -109,7 +109,7 @@ static bool is_executable(const struct elf_file *ef)
 		return true;
 	if (!elf_file_dynamic(ef, DT_FLAGS_1, &flags) && flags & DF_1_PIE)
 		return true;
-	/* Before linkers said so: libc itself has an interpreter as well, but also a name. */
+	/* From before linkers set the flag: libc has an interpreter as well, but also a soname. */
 	return elf_file_interp(ef) && !elf_file_soname(ef);
 }
 
@@ -146,7 +146,7 @@ static bool slot_place(const struct elf_file *ef, uint32_t type, enum tls_place 
 	return true;
 }
 
-/* Can a slot of this symbol be about another file, because somebody else defines it too? */
+/* Can a slot of this symbol be about another file, because another file may define the symbol too? */
 static bool is_interposable(const Elf64_Sym *sym)
 {
 	return ELF64_ST_BIND(sym->st_info) != STB_LOCAL &&
@@ -166,8 +166,8 @@ static void try_slot(struct search *s, const Elf64_Rela *r)
 		return;
 	got.slot_block_off =
 		(int64_t)(sym.st_value + (uint64_t)r->r_addend); /* any file: may wrap */
-	/* Without a symbol a descriptor or offset has the variable's place in the addend; a module
-	 * id has none, its pair may be a local-dynamic one. */
+	/* Without a symbol, the addend of a descriptor or offset is the variable's place. A module id has no addend:
+	 * its pair may be a local-dynamic one. */
 	if (idx)
 		got.is_own_slot = !r->r_addend && is_named(&s->dyn, &sym, s->name);
 	else

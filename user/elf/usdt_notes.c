@@ -2,14 +2,13 @@
 /*
  * usdt_notes.c - the statically defined probes of a file.
  *
- * Looked for by section name first, because the notes are usually not loaded: strip keeps the
- * section, and no program header covers it. A file without a section table has them only when its
- * maker put the section into the image; then PT_NOTE says where.
+ * The section name is tried first, because the notes are usually not loaded: strip keeps the section, and no program
+ * header covers it. A file without a section table has notes only if its maker put the section into the image; then
+ * PT_NOTE tells where.
  *
- * The addresses in a note are those of link time. A tool that moves a finished file (prelink)
- * does not know the notes, but it does move the section .stapsdt.base, whose old address is in
- * every note: the difference is added to the site and to the semaphore. Without the section there
- * is nothing to correct by.
+ * The addresses in a note are those of link time. A tool that moves a finished file (prelink) does not know the notes,
+ * but it does move the section .stapsdt.base, whose old address is in every note: the difference is added to the site
+ * and to the semaphore. Without that section there is nothing to correct by.
  */
 #include "elf/usdt_notes.h"
 
@@ -29,8 +28,8 @@
 struct search {
 	const struct elf_file *ef;
 	const char *provider;
-	uint64_t base_vaddr; /* of .stapsdt.base; 0: no such section */
-	uint32_t seen_cnt; /* of the provider, whether returned or not: bounds the work */
+	uint64_t base_vaddr; /* vaddr of .stapsdt.base; 0: no such section */
+	uint32_t seen_cnt; /* notes of the provider, returned or not: bounds the work */
 	VEC(struct usdt_note) notes;
 };
 
@@ -41,7 +40,7 @@ static bool is_code(const struct elf_file *ef, uint64_t vaddr)
 	return seg && seg->is_exec && vaddr - seg->vaddr < seg->file_bytes;
 }
 
-/* The string at *pos, which is moved behind it. NULL: it does not end before end. */
+/* Take the string at *pos and move *pos behind it. NULL: it does not end before end. */
 static const char *take_string(const uint8_t **pos, const uint8_t *end)
 {
 	const uint8_t *zero = memchr(*pos, 0, (size_t)(end - *pos));
@@ -53,7 +52,7 @@ static const char *take_string(const uint8_t **pos, const uint8_t *end)
 	return str;
 }
 
-/* desc[0, bytes) is a stapsdt note's description. */
+/* Add a stapsdt note; desc[0, bytes) is its description. */
 static int add_note(struct search *s, const uint8_t *desc, size_t bytes)
 {
 	const uint8_t *pos = desc + ADDRESSES_BYTES, *end = desc + bytes;
@@ -85,7 +84,7 @@ static int add_note(struct search *s, const uint8_t *desc, size_t bytes)
 	return vec_push(&s->notes, note);
 }
 
-/* Notes are three words, a name and a description, each padded to 4. */
+/* Add an area's notes: three words, a name and a description, each padded to 4. */
 static int add_area(struct search *s, const uint8_t *p, size_t bytes)
 {
 	uint64_t pos = 0;
@@ -112,7 +111,7 @@ static int add_area(struct search *s, const uint8_t *p, size_t bytes)
 	return err;
 }
 
-/* Sections of different flags are not merged by linkers: there may be more than one. */
+/* Linkers do not merge sections of different flags, so there may be more than one. */
 static int add_sections(struct search *s, struct elf_file *ef)
 {
 	const struct elf_section_head *heads;
@@ -140,7 +139,7 @@ static int add_program_heads(struct search *s)
 	for (i = 0; !err && !elf_file_program_head(s->ef, PT_NOTE, i, &head); i++) {
 		const uint8_t *p = elf_file_read(s->ef, head.vaddr, head.file_bytes);
 
-		/* Padded to 8 is the GNU property note's, which others do not share. */
+		/* An area padded to 8 is the GNU property note's; it has no other notes. */
 		if (p && head.align <= 4)
 			err = add_area(s, p, head.file_bytes);
 	}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usdt_notes.h - the statically defined probes (USDT) that a file announces in .note.stapsdt.
+ * usdt_notes.h - the statically defined probes (USDT) that a file lists in .note.stapsdt.
  *
- * The format is SystemTap's: a note named "stapsdt" of type 3 for each probe site, with the
- * addresses of the site, of .stapsdt.base as linked, and of the probe's semaphore, then the
- * strings provider, name and arguments.
+ * The format is SystemTap's: a note named "stapsdt" of type 3 for each probe site. It has the addresses of the site, of
+ * .stapsdt.base as linked, and of the probe's semaphore, then the strings provider, name and arguments.
  */
 #ifndef HT_ELF_USDT_NOTES_H
 #define HT_ELF_USDT_NOTES_H
@@ -14,7 +13,7 @@
 
 struct elf_file;
 
-/* A file may have more sites than this of one provider; the rest is not returned. */
+/* At most this many sites of one provider are returned, even if the file has more. */
 #define USDT_NOTES_CAP 4096
 
 struct usdt_note {
@@ -22,12 +21,12 @@ struct usdt_note {
 	uint64_t location_vaddr;
 	uint64_t location_off;
 	uint64_t semaphore_vaddr; /* 0: the probe has none */
-	uint64_t semaphore_off; /* 0: none, or no byte of the file is behind it (.bss) */
+	uint64_t semaphore_off; /* 0: none, or no byte of the file belongs to it (.bss) */
 };
 
 /*
- * All sites of a provider, in file order; *ret is for free(). A site that is not in the code that
- * the file maps is left out. -ENOENT: none.
+ * All sites of a provider, in file order; the caller frees *ret. A site outside the code that the file maps
+ * is left out. -ENOENT: none.
  */
 int usdt_notes_find(struct elf_file *ef, const char *provider, struct usdt_note **ret,
 		    size_t *ret_cnt);

@@ -15,7 +15,7 @@
 
 #if defined(__x86_64__)
 
-/* Each register under all its names; of the bytes only the low ones. */
+/* Each register under all its names; of byte names only the low ones. */
 static const struct {
 	const char *names;
 	uint16_t off;
@@ -52,7 +52,7 @@ static bool has_name(const char *names, const char *name, size_t len)
 	return false;
 }
 
-/* "%NAME" at *pos, which is moved behind it. */
+/* Take "%NAME" at *pos and move *pos behind it. */
 static int take_register(const char **pos, uint16_t *ret_off)
 {
 	char name[NAME_BYTES];
@@ -119,7 +119,7 @@ static int take_place(const char **pos, struct ht_operand *op)
 	begin += *begin == '$';
 	errno = 0;
 	op->value = strtoll(begin, &end, 0);
-	if (errno == ERANGE) { /* the upper half of what has no sign */
+	if (errno == ERANGE) { /* an unsigned number of the upper half */
 		errno = 0;
 		op->value = (int64_t)strtoull(begin, &end, 0);
 	}
@@ -200,7 +200,7 @@ static int take_place(const char **pos, struct ht_operand *op)
 
 #endif
 
-/* "8@" or "-4@" at *pos, which is moved behind it; the machine's word when it is missing. */
+/* Take "8@" or "-4@" at *pos and move *pos behind it; without it the size is the machine's word. */
 static int take_size(const char **pos, struct ht_operand *op)
 {
 	const char *at = strchr(*pos, '@'), *space = strchr(*pos, ' ');

@@ -2,8 +2,8 @@
 /*
  * age.c - see age.h.
  *
- * Classes are a third to a half wider than the one before: fine enough for a median, few enough for
- * every sample of a file to have its own.
+ * Each class is a third to a half wider than the one before: fine enough for a median, few enough that every sample of
+ * a file can have its own.
  */
 #include "profile/age.h"
 

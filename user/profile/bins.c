@@ -2,17 +2,16 @@
 /*
  * bins.c - see bins.h.
  *
- * The interval of a share. Each of n sampled blocks stands for w = 1/p objects. Of T = sum of w objects the
- * share s is temporary, say. Were all weights the same, s would have the interval of a binomial of n draws; as they
- * are not, n is the number of draws that is worth as much, T^2 / sum of w^2 (Kish). The sum of squares is
- * not kept; blocks of one bin of sizes have about the same weight, so it is made from those: of a bin with O
- * objects in n samples it is O^2 / n, which is too small by an eighth at most. Draws that were certain
- * have no error: the variance of T is the sum of w^2 - w, not of w^2, and the interval is narrower by that, so that
- * it is nothing where every allocation was recorded. It is Wilson's, which says something also when none or all
- * of the samples are temporary.
+ * The interval of a share, such as the share s of temporary blocks. Each of n sampled blocks stands for w = 1/p
+ * objects; T = sum of w objects. With equal weights s would have the interval of a binomial with n draws. As they are
+ * not equal, n is the number of draws that is worth as much, T^2 / sum of w^2 (Kish). The sum of squares is not kept.
+ * Blocks of one size bin have about the same weight, so the sum is made from the bins: a bin with O objects in n
+ * samples adds O^2 / n, which is too small by an eighth at most. Draws that were certain have no error: the variance of
+ * T is the sum of w^2 - w, not of w^2. The interval is narrower by that, and has no width where every allocation was
+ * recorded. It is Wilson's, which is useful even if none or all of the samples are temporary.
  *
- * It takes lifetimes to be independent of weights. In a row of one stack they mostly are; in one of many whose
- * small blocks are temporary and whose large ones are not, it is wider than it had to be.
+ * The formula assumes that lifetimes do not depend on weights. In a row of one stack they mostly do not. In a row of
+ * many stacks whose small blocks are temporary and whose large ones are not, the interval is wider than necessary.
  */
 #include "profile/bins.h"
 
@@ -43,12 +42,12 @@ static bool is_life(uint32_t bin)
 	return bin >= HT_BIN_LIFE;
 }
 
-/* The n-th bound of a kind. */
+/* The n-th bound of sizes or lifetimes. */
 static uint64_t bound(bool of_life, uint32_t i)
 {
-	uint64_t n = 1ULL << (i & 63) >> 1; /* 0 of 0 */
+	uint64_t n = 1ULL << (i & 63) >> 1; /* 0 for i = 0 */
 
-	/* the first ns that is so many units: see HT_BIN_LIFE_UNITS() */
+	/* the first ns that makes n units: see HT_BIN_LIFE_UNITS() */
 	return of_life ? (n * 15625 + 15) / 16 : n;
 }
 
@@ -174,7 +173,7 @@ bool bin_share(const struct bin_sums *sums, double part_objects, struct bin_shar
 	z2 = Z_95 * Z_95 * fmax(0, 1 - total / sums->square);
 	middle = (s + z2 / (2 * n)) / (1 + z2 / n);
 	half = sqrt(z2 * s * (1 - s) / n + z2 * z2 / (4 * n * n)) / (1 + z2 / n);
-	if (!isfinite(middle) || !isfinite(half)) /* a file may say anything */
+	if (!isfinite(middle) || !isfinite(half)) /* a file may contain anything */
 		return false;
 	ret->share = s;
 	ret->low = fmax(0, middle - half);

@@ -2,57 +2,50 @@
 /*
  * estimate.c - the statistics of sampled allocations.
  *
- * Each allocation of n bytes is kept with p(n) = 1 - exp(-n/R), independently of all others. That
- * is the chance that a Poisson process with one point per R bytes has a point inside the
- * allocation: large blocks are nearly always seen, of small ones about one per R bytes, and no
- * size is favoured.
+ * Each allocation of n bytes is kept with p(n) = 1 - exp(-n/R), independently of all others. That is the chance that a
+ * Poisson process with one point per R bytes has a point inside the allocation: large blocks are nearly always seen,
+ * small ones about once per R bytes, and no size is favoured.
  *
- * Estimator (Horvitz and Thompson 1952): a kept allocation stands for 1/p objects and n/p bytes.
- * E[sum over kept of n/p] = sum over all of p * n/p = sum over all of n, whatever p was for each
- * of them. So p may differ from sample to sample (rate changes, table rounding) as long as
- * each sample carries the p it was kept with. Weights are applied per sample and then summed:
- * scaling a sum afterwards by an average p is biased when sizes are mixed.
+ * Estimator (Horvitz and Thompson 1952): a kept allocation stands for 1/p objects and n/p bytes. E[sum over kept of
+ * n/p] = sum over all of p * n/p = sum over all of n, whatever p was for each of them. So p may differ from sample to
+ * sample (rate changes, table rounding) as long as each sample carries the p it was kept with. Weights are applied per
+ * sample and then summed: scaling a sum afterwards by an average p is biased when sizes are mixed.
  *
- * Table: a 32-bit random number is compared with the threshold of the size's bucket. Buckets are
- * log-linear: sizes below 64 have one each, and 64 share each octave from 64 on (HT_SUB_BITS), so up
- * to 127 they are exact too. p of a bucket is that of its middle. The table is a rounding of p(n), not of the estimate: the
- * threshold that was used is stored, and p = threshold / 2^32 exactly.
+ * Table: a 32-bit random number is compared with the threshold of the size's bucket. Buckets are log-linear: sizes
+ * below 64 have a bucket each, and each octave from 64 on has 64 buckets (HT_SUB_BITS), so sizes up to 127 are exact
+ * too. p of a bucket is that of its middle. So the table rounds p(n), but not the estimate: the threshold that was used
+ * is stored with the sample, and p = threshold / 2^32 exactly.
  *
- * Variance: the sum's is sum over all of n^2 (1-p)/p; its unbiased estimate from what was kept is
- * sum over kept of n^2 (1-p)/p^2.
+ * Variance: the variance of the sum is the sum over all of n^2 (1-p)/p; its unbiased estimate from what was kept is sum
+ * over kept of n^2 (1-p)/p^2.
  *
- * Interval. What is uncertain is how much was missed, and the chance of missing falls with size: a
- * row of large blocks and a few small ones has a tiny variance, and yet the small ones may be many.
- * So the count that decides is V / R^2, where V is the variance and R the weight of a small
- * allocation: it is the number of samples for small sizes, and about the number of misses for large
- * ones. From 30 on (and B^2 / V from 30 on) the normal interval B +- 1.96 sqrt(V) holds. Below it the
- * sum is a Poisson count times weights, far from symmetric. Fay and Feuer (1997) give the interval
- * for weighted Poisson counts from two gamma distributions of the truth, one for each end; with w the
- * weight of one more observation:
+ * Interval. The unknown is how much was missed, and the chance of missing falls with size: a row of large blocks and a
+ * few small ones has a tiny variance, and yet the small ones may be many. So the count that decides is V / R^2, where V
+ * is the variance and R the weight of a small allocation: for small sizes it is the number of samples, for large sizes
+ * about the number of misses. From 30 on (and B^2 / V from 30 on) the normal interval B +- 1.96 sqrt(V) holds. Below 30
+ * the sum is a Poisson count times weights, far from symmetric. Fay and Feuer (1997) give the interval for weighted
+ * Poisson counts from two gamma distributions of the truth, one for each end. With w the weight of one more
+ * observation:
  *   low  = V / (2B)           * chi2(0.025, 2 B^2 / V)
  *   high = (V+w^2) / (2(B+w)) * chi2(0.975, 2 (B+w)^2 / (V+w^2))
- * For small sizes, whose weights are all R, it is the exact Poisson interval. "Exact" means that no
- * truth is covered in less than 95 %; as counts are whole numbers, nearly all are covered in more: the
- * rows of the two coverage tests in tests/unit/test_estimate.c that have under 30 samples in 97.4 and
- * 98.2 %. An interval said to be of 95 % that is right in 98 hides what the samples do know. So both
- * ends are taken from the even mixture of the two distributions, the mid-P interval of Fay and Kim
- * (2017, "Confidence intervals for directly standardized rates using mid-p gamma intervals"): the same
- * rows in 95.8 and 97.3 %.
- * The w that must be taken is that of an allocation that was NOT seen: R, not the mean weight V / B of
- * those that were. With the mean weight, rows of mixed sizes with few samples were covered in 75 to
- * 90 % of the simulated runs. The price is that rows of equally large blocks are covered more often
- * than promised.
+ * For small sizes, whose weights are all R, it is the exact Poisson interval. "Exact" means that every truth is covered
+ * in at least 95 %; as counts are whole numbers, nearly all are covered in more: the rows with under 30 samples in the
+ * two coverage tests in tests/unit/test_estimate.c in 97.4 and 98.2 %. An interval that is called 95 % and is right in
+ * 98 hides what the samples do tell. So both ends are taken from the even mixture of the two distributions, the mid-P
+ * interval of Fay and Kim (2017, "Confidence intervals for directly standardized rates using mid-p gamma intervals"):
+ * it covers the same rows in 95.8 and 97.3 %. w must be the weight of an allocation that was NOT seen: R, not the mean
+ * weight V / B of those that were seen. With the mean weight, rows of mixed sizes with few samples were covered in 75
+ * to 90 % of the simulated runs. The price of R: rows of equally large blocks are covered more often than promised.
  *
- * Only rows with a sample are shown. That condition matters when there is one sample: many call
- * sites each far smaller than R give now and then a row with B = R, and an interval that begins at a few
- * hundredths of R is then always wrong. The only thing certain is the block itself, n = B - V / B (from
- * B = n/p and V = n^2 (1-p)/p^2), and that is the low end. From two samples on the usual bound holds.
+ * Only rows with a sample are shown. That condition matters when there is one sample: of many call sites that each
+ * allocate far less than R, now and then one gets a row with B = R, and an interval that begins at a few hundredths of
+ * R is then always wrong. The only certain thing is the block itself, n = B - V / B (from B = n/p and V = n^2
+ * (1-p)/p^2), and that is the low end. From two samples on the usual bound holds.
  *
- * A row may be shown for what it allocated while none of what it holds was sampled. That is not nothing: the
- * distribution of the high end without a sample is that of one more observation alone, so that the interval ends
- * at R ln 20, three times R (at R ln(1 / (2 tail)) with another confidence). A row that holds next to nothing is
- * covered always, which nobody can help.
- * Coverage by kind of row is checked in the tests.
+ * A row may be shown for what it allocated although nothing that it holds was sampled. Then it may still hold
+ * something: without a sample, the distribution of the high end is that of the one more observation alone, so the
+ * interval ends at R ln 20, three times R (at R ln(1 / (2 tail)) with another confidence). A row that holds next to
+ * nothing is always covered, which cannot be avoided. Coverage by kind of row is checked in the tests.
  */
 #include "profile/estimate.h"
 
@@ -116,7 +109,7 @@ void estimate_add(struct estimate *e, uint64_t size_bytes, double p)
 	double n = size_bytes;
 
 	e->samples++;
-	if (p >= 1) { /* itself, without variance */
+	if (p >= 1) { /* stands for itself, without variance */
 		e->objects++;
 		e->bytes += n;
 		return;
@@ -138,7 +131,7 @@ void estimate_merge(struct estimate *e, const struct estimate *other)
 	e->rate_bytes = fmax(e->rate_bytes, other->rate_bytes);
 }
 
-/* The counters of one sum are not read at one moment, and differences of floating point may miss 0. */
+/* Differences may be below 0: the counters of a sum are read one after another, and floating point rounds. */
 void estimate_subtract(struct estimate *e, const struct estimate *earlier)
 {
 	e->samples -= e->samples < earlier->samples ? e->samples : earlier->samples;
@@ -214,13 +207,13 @@ static double gamma_cdf(const struct gamma *g, double x)
 	return gamma_p(a, x / g->scale);
 }
 
-/* Far above every quantile that is asked for. */
+/* A value far above every quantile that is asked for. */
 static double gamma_far(const struct gamma *g)
 {
 	return g->scale * (g->shape + 10 * sqrt(g->shape) + 20);
 }
 
-/* x that the even mixture of both is below with probability p, by bisection: no hot path. */
+/* x such that the even mixture of both is below x with probability p. By bisection: no hot path. */
 static double mixture_quantile(const struct gamma *a, const struct gamma *b, double p)
 {
 	double low = 0, high = fmax(gamma_far(a), gamma_far(b));
@@ -236,7 +229,7 @@ static double mixture_quantile(const struct gamma *a, const struct gamma *b, dou
 	return (low + high) / 2;
 }
 
-/* What is exceeded with that chance by a standard normal variate: 1.96 for 0.025. */
+/* The value that a standard normal variate exceeds with probability tail: 1.96 for 0.025. */
 static double normal_quantile(double tail)
 {
 	double low = 0, high = 40;

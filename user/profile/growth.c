@@ -2,39 +2,41 @@
 /*
  * growth.c - the statistics of growth.
  *
- * What a row held at a moment is a sum of weighted samples (estimate.c). The errors of two moments are
- * not independent: most samples live at both, and those cancel. So the difference is taken sample by
- * sample. A sample that is live at a part x_w of the moments of window w counts in it with
+ * A row's bytes at a moment are a sum of weighted samples (estimate.c). The errors of two moments are not independent:
+ * most samples live at both, and their errors cancel. So the difference is taken sample by sample. x_w is the part of
+ * the moments of window w at which a sample is live. The sample counts with
  *	c = (x_9 + x_10 + x_11 + x_12 - x_3 - x_4 - x_5 - x_6) / 4
- * of its weight. With n its size, p its probability:
- *	D = sum of c n/p		unbiased, for each sum at a moment is
- *	V = sum of c^2 n^2 (1-p)/p^2	its variance, for samples are drawn independently
- * A block that lives from the third window to the last has c = 0 and adds no error. One that leaks has c from
- * 0 to 1, one that comes and goes a little of either sign. Means of four windows, not two moments, are
- * compared because a row that churns holds something else at each moment. The first two are left out
- * because everything that is allocated anew seems to grow in it: what was there before is not seen.
+ * of its weight. With n its size and p its probability:
+ *	D = sum of c n/p		unbiased, because each sum at a moment is
+ *	V = sum of c^2 n^2 (1-p)/p^2	its variance, because samples are drawn independently
+ * A block that lives from the third window to the last has c = 0 and adds no error. A block that leaks has c from 0 to
+ * 1, a block that comes and goes a little of either sign. Means of four windows are compared, not two moments, because
+ * a row that churns holds something else at each moment. The first two windows are left out because everything that is
+ * newly allocated in them looks like growth: what was there before is not seen.
  *
- * Interval of few samples: what D gains and what it loses are two sums of positive weights. Each has its
- * interval from estimate_interval_at(), and MOVER joins them (report_diff.c has the formula). A block that
- * was not seen has a c, too: UNSEEN_C is the root of its mean square for blocks that are allocated at any time
- * and stay. Rows that churn show with many samples that theirs is less.
+ * Interval of few samples: the gains and the losses in D are two sums of positive weights. Each has its interval from
+ * estimate_interval_at(), and MOVER joins the two (report_diff.c has the formula). A block that was not seen has a c,
+ * too: UNSEEN_C is the root mean square of c for blocks that are allocated at any time and stay. In rows that churn c
+ * is less, which many samples show.
  *
- * A program has ups and downs of its own, which sampling does not explain. They show in the steps from
- * window to window, minus the line. When these are more than sampling explains by far, the rest is
- * added to V, and the quantile is that of Student's t with the few
- * degrees of freedom there are. So a cache that swells and shrinks is not said to grow.
+ * A program has ups and downs of its own, which sampling does not explain. They show in the steps from window to
+ * window, minus the line. When these vary far more than sampling explains, the rest is added to V, and the quantile is
+ * that of Student's t with the few degrees of freedom that there are. So a cache that swells and shrinks is not said to
+ * grow.
  *
- * "Grows" needs more than D > 0, for programs warm up:
- *   - it grew from the second third to the last as well;
+ * "Grows" needs more than D > 0, because programs warm up:
+ *   - the row grew from the second third to the last as well;
  *   - it did not slow down: growth in the second half is not clearly less than in the first;
- *   - what is old stays: of the blocks of the first third that lived at two thirds, few were freed since.
- *     The frees of what was allocated before heaptap attached cannot be seen, so a full cache that replaces its
+ *   - old blocks stay: of the blocks of the first third that lived at two thirds, few were freed since.
+ *     Frees of blocks from before heaptap attached cannot be seen. So a full cache that replaces its
  *     entries looks as if it grew, until the recording is longer than its entries live.
- * When one of them fails "cannot say yet" is right. It stays wrong about blocks that all live longer than the recording.
+ * If one of them fails, the right answer is "cannot say yet". The verdict stays wrong about blocks that all live longer
+ * than the recording.
  *
- * Against a limit the same is asked of the total, and one thing is different: the total has rows whose old blocks go
- * beside those that leak. So both have to be beyond the limit, the total and what is left of it without the former. The
- * total alone would take a cache that fills up for a leak, the rest alone memory that only changed its owner.
+ * Against a limit the same is asked of the total, with one difference: the total has rows whose old blocks are replaced
+ * and rows that leak. So two sums have to be beyond the limit: the total, and the total without the rows that are
+ * replaced. The total alone would take a cache that fills up for a leak; the rest alone, memory that only changed its
+ * owner.
  */
 #include "profile/growth.h"
 
@@ -43,22 +45,22 @@
 #include "profile/estimate.h"
 #include "profile/history.h"
 
-/* Windows that are compared, from 0, four from each on; two in the middle. */
+/* First window, from 0, of each mean: over four windows; MIDDLE: over two. */
 #define FIRST 2
 #define SECOND 4
 #define MIDDLE 6
 #define LAST 8
 #define TAIL LAST
-/* sqrt(1/6 + 2/9): c of a leak is 1 in windows 7 and 8, and a ramp of four windows on both sides. */
+/* sqrt(1/6 + 2/9): for a leak c is 1 in windows 7 and 8, with a ramp of four windows on each side. */
 #define UNSEEN_C 0.624
-#define UNSEEN_SAMPLES 3 /* so many samples are set against that */
-/* Steps that vary by so many times what sampling explains: by chance in one row of a hundred. */
+#define UNSEEN_SAMPLES 3 /* UNSEEN_C counts like this many samples */
+/* Steps vary by this factor more than sampling explains: by chance in one row of a hundred. */
 #define EXCESS_FROM 2.5
 #define STEPS_FREE (GROWTH_STEP_CNT - 1) /* the line takes one degree of freedom */
 /*
- * The variance of D, in variances of one step between windows: of a walk without direction it is 7, of windows that
- * have nothing to do with each other 1/4 (1/2 is taken), and that of the bend then 5/4 (1 is taken). Which one it is
- * shows in steps over four windows: these vary 5.5 times as much as steps over one, or as much.
+ * The variance of D, in variances of one step between windows. A random walk has 7. Windows that do not depend on each
+ * other have 1/4 (1/2 is taken), and then the bend has 5/4 (1 is taken). Steps over four windows tell which case it is:
+ * in a walk they vary 5.5 times as much as steps over one window, otherwise as much.
  */
 #define WALK_VARIANCE 7
 #define NOISE_VARIANCE 0.5
@@ -67,21 +69,21 @@
 #define LONG_STEP 4
 #define LATE_Z 1
 #define LATE_Z_NAMED 2
-#define BEND_Z 2 /* it does not count as growth any more */
-#define BEND_Z_OTHER 3 /* it is another rate */
+#define BEND_Z 2 /* no longer counts as growth */
+#define BEND_Z_OTHER 3 /* is another rate */
 #define STOPPED_SHARE 0.5
-/* Of old blocks so much has gone, and at least so many samples: what is old does not stay. */
+/* Old blocks do not stay if more than this share of them, and at least this many samples, has gone. */
 #define OLD_GONE_SHARE 0.1
 #define OLD_GONE_SAMPLES 1
-/* Steady: it cannot have grown by more than that part of what it holds, in the time recorded. */
+/* Steady: in the recorded time it cannot have grown by more than this part of what it holds. */
 #define STEADY_SHARE 0.5
 #define NAMED_BY_CHANCE 0.003
 #define MORE_MIN_S 5
 #define MORE_FACTOR_MAX 20
-/* So much larger than what decides now must the samples be that 4 of 5 recordings would decide. */
+/* With this many times the samples that would just decide, 4 of 5 recordings decide. */
 #define MORE_SURE 1.85
 
-/* Of four windows. */
+/* The mean of four windows. */
 static double mean_of(const double *of_window, size_t first)
 {
 	return (of_window[first] + of_window[first + 1] + of_window[first + 2] +
@@ -130,7 +132,7 @@ static void add_part(struct growth_part *to, double c, const struct history_life
 	to->share_max = fmax(to->share_max, fabs(c));
 }
 
-/* Which part of the moments of window w the life has. */
+/* The part of the moments of window w at which the life is live. */
 static double part_of_window(const struct growth_plan *p, size_t w, const struct history_life *life)
 {
 	uint32_t first = p->moment_first[w], end = p->moment_first[w + 1];
@@ -207,7 +209,7 @@ void growth_merge(struct growth_sums *sums, const struct growth_sums *other)
 _Static_assert(STEPS_FREE == 8, "the distribution below is that of 8 degrees of freedom");
 static double t_upper(double t)
 {
-	double c = 1 / (1 + t * t / 8), s = t / sqrt(8 + t * t); /* square of a cosine, a sine */
+	double c = 1 / (1 + t * t / 8), s = t / sqrt(8 + t * t); /* a squared cosine, a sine */
 
 	return 0.5 - s * (1 + c * (1. / 2 + c * (3. / 8 + c * 15. / 48))) / 2;
 }
@@ -228,7 +230,7 @@ static double t_quantile(double p)
 	return high;
 }
 
-/* A difference in bytes, how far its interval reaches to both sides, and its standard error. */
+/* A difference in bytes, the distances to the low and the high end of its interval, and its standard error. */
 struct change {
 	double bytes, below, above, error;
 };
@@ -246,7 +248,7 @@ static void part_interval(const struct growth_plan *p, const struct growth_part 
 	estimate_interval_at(&e, tail, ret_low, ret_high);
 }
 
-/* What a block that was not seen counts with: as those that were, if they are enough to say so. */
+/* The c of a block that was not seen: like the c of seen blocks, if there are enough of them to tell. */
 static double unseen_share(const struct growth_part *up, const struct growth_part *down)
 {
 	double seen = fmin(UNSEEN_C, fmax(up->share_max, down->share_max));
@@ -256,7 +258,7 @@ static double unseen_share(const struct growth_part *up, const struct growth_par
 		    (n + UNSEEN_SAMPLES));
 }
 
-/* excess: variance that sampling does not explain; 0: none. tail: on each side. */
+/* excess: variance that sampling does not explain; 0: none. tail: probability on each side. */
 static struct change change_of(const struct growth_plan *p, const struct growth_part *up,
 			       const struct growth_part *down, double excess, double tail)
 {
@@ -278,14 +280,14 @@ static struct change change_of(const struct growth_plan *p, const struct growth_
 	return c;
 }
 
-/* What the means of two windows differ by, beyond the line. */
+/* The difference of the means of two windows, minus the line's. */
 static double rest_of(const struct growth_plan *p, const struct growth_sums *s, double slope,
 		      size_t from, size_t to)
 {
 	return s->mean_bytes[to] - s->mean_bytes[from] - slope * (p->time_s[to] - p->time_s[from]);
 }
 
-/* What the steps vary more than sampling explains, as a variance of D. */
+/* The variance of the steps beyond what sampling explains, as a variance of D. */
 static double excess_of(const struct growth_plan *p, const struct growth_sums *sums, double slope,
 			double noise_variance)
 {
@@ -322,13 +324,13 @@ static double ratio(double value, double error)
 	return error > 0 ? value / error : value > 0 ? INFINITY : value < 0 ? -INFINITY : 0;
 }
 
-/* By how many standard errors growth in the second half is less than in the first. */
+/* How many standard errors growth in the second half is below growth in the first. */
 static double slowing_z(const struct growth_plan *p, const struct growth_sums *s, double excess)
 {
 	double first_s = mean_of(p->time_s, FIRST), last_s = mean_of(p->time_s, LAST);
 	double middle_s = (p->time_s[MIDDLE] + p->time_s[MIDDLE + 1]) / 2;
 	double slope = (s->up.bytes - s->down.bytes) / (last_s - first_s);
-	/* the middle is not quite between both */
+	/* the middle is not exactly half-way */
 	double straight = slope * (last_s - 2 * middle_s + first_s);
 
 	return ratio(straight - s->bend_bytes, sqrt(s->bend_variance + excess + 1));
@@ -340,7 +342,7 @@ bool growth_old_goes(const struct growth_sums *s)
 	       s->old_gone.bytes > OLD_GONE_SHARE * s->old.bytes;
 }
 
-/* In seconds that can be said: 5, 10, 20, 30, 60, 90, 120, 300, ... */
+/* Round up to seconds that are easy to say: 5, 10, 20, 30, 60, 90, 120, 300, ... */
 static double round_up(double s)
 {
 	static const double steps[] = { 5,   10,  15,  20,  30,	  45,	60,   90,   120,
@@ -352,7 +354,7 @@ static double round_up(double s)
 	return 28800;
 }
 
-/* factor: how many times the samples that there are. */
+/* factor: how many times the present samples are needed. */
 static double more_s(const struct growth_plan *p, double factor)
 {
 	double more = p->duration_s * (fmin(fmax(factor, 1.5), MORE_FACTOR_MAX) - 1);
@@ -414,8 +416,8 @@ void growth_judge(const struct growth_plan *p, const struct growth_sums *s, size
 }
 
 /*
- * In the last third it gained less than half of what the line would, and sampling does not explain that. A warm-up that
- * ended shortly before is no line, so that slowing_z() takes it for ups and downs.
+ * In the last third the row gained less than half of what the line would, and sampling does not explain that. Needed
+ * because slowing_z() takes a warm-up that ended shortly before for ups and downs: it is no line.
  */
 static bool has_stopped(const struct growth_sums *s)
 {
@@ -423,7 +425,7 @@ static bool has_stopped(const struct growth_sums *s)
 	       -s->flat_bytes > BEND_Z_OTHER * sqrt(s->flat_variance);
 }
 
-/* The rate of all of it, or of its second half when that is another one. */
+/* Rate of the whole, or of the second half if that differs: *ret per returned seconds. */
 static double rate_of(const struct growth_plan *p, const struct growth_sums *s, double tail,
 		      bool is_late, double excess, struct change *ret)
 {

@@ -16,7 +16,7 @@
 
 #define WINDOW_BITS_GZIP (15 + 16)
 #define STEP_BYTES 65536
-/* What a file may become without a look at how small it was, and how many times as large beyond that. */
+/* Size up to which anything may be unpacked; beyond it, how many times its packed size it may have. */
 #define FREE_BYTES ((size_t)16 << 20)
 #define RATIO_MAX 32
 
@@ -43,8 +43,8 @@ static const struct {
 	{ "<", 1, "text that looks like HTML or XML, not a profile" },
 };
 
-/* A protobuf message of a profile starts with the tag of a field; its string table has a byte 0
- * soon. What begins with a long run of printable characters is text. */
+/* A protobuf message of a profile starts with the tag of a field; its string table soon has a byte 0. Data that
+ * begins with a long run of printable characters is text. */
 static bool looks_like_text(const uint8_t *data, size_t bytes)
 {
 	size_t n = bytes < 64 ? bytes : 64;
@@ -81,7 +81,7 @@ static int refuse_large(size_t unpacked_bytes, size_t max, bool is_by_ratio, str
 			   max >> 20);
 }
 
-/* out->cnt is below max. */
+/* Needs out->cnt below max. */
 static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc)
 {
 	size_t room;
@@ -100,7 +100,7 @@ static int inflate_step(z_stream *z, struct bytes *out, size_t max, int *ret_rc)
 	return 0;
 }
 
-/* One gzip file may be several one after the other. */
+/* A gzip file may consist of several, one after the other. */
 static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t max,
 		       struct bytes *out, struct err *why)
 {
@@ -111,7 +111,7 @@ static int inflate_all(z_stream *z, const uint8_t *data, size_t bytes, size_t ma
 	if (is_by_ratio)
 		max = ratio_max;
 	z->next_in = (Bytef *)data;
-	z->avail_in = bytes; /* below 4 GiB: the caller has seen to it */
+	z->avail_in = bytes; /* below 4 GiB: the caller has checked */
 	for (;;) {
 		if (out->cnt >= max)
 			return refuse_large(out->cnt, max, is_by_ratio, why);

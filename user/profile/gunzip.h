@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gunzip.h - the bytes of a profile, unpacked when they are gzip-compressed, and a sentence for
- * what is plainly something else.
+ * gunzip.h - the bytes of a profile, unpacked when they are gzip-compressed, and a sentence about input that is plainly
+ * something else.
  */
 #ifndef HT_PROFILE_GUNZIP_H
 #define HT_PROFILE_GUNZIP_H
@@ -13,16 +13,16 @@
 
 struct err;
 
-/* A profile of a million distinct deep stacks has about 200 MB. What is larger, packed or
- * unpacked, is refused rather than let eat the machine's memory. So is what unpacks to more than 16 MiB
- * and 32 times its size: profiles take 4 to 20 times (a 1 MB file of empty messages took 4.9 GB). */
+/* A profile of a million distinct deep stacks has about 200 MB. Input over GUNZIP_BYTES_MAX, packed or unpacked, is
+ * refused, so that it cannot eat the machine's memory. So is input that unpacks to more than 16 MiB and 32 times its
+ * size: profiles unpack to 4 to 20 times (a 1 MB file of empty messages took 4.9 GB). */
 #define GUNZIP_BYTES_MAX ((size_t)1 << 30)
 
-/* The bytes that data holds: *ret_owned is NULL when they are data itself, else to be freed.
- * -EBADMSG with *why, -ENOMEM. max is GUNZIP_BYTES_MAX but in tests. */
+/* Unpack data if it is packed. *ret_owned is to be freed, or NULL when *ret_data is data itself. -EBADMSG with *why,
+ * -ENOMEM. max is GUNZIP_BYTES_MAX except in tests. */
 int gunzip_mem(const void *data, size_t bytes, size_t max, uint8_t **ret_owned,
 	       const uint8_t **ret_data, size_t *ret_bytes, struct err *why);
-/* All that fd holds, as it is. */
+/* Read all of fd, without unpacking. */
 int gunzip_read_fd(int fd, size_t max, uint8_t **ret, size_t *ret_bytes, struct err *why);
 
 #endif

@@ -2,16 +2,16 @@
 /*
  * history.c - see history.h.
  *
- * Each key has its open lives, by first moment: the samples that were live at the last moment. When the
- * next one has been read, what is missing of an open life has ended at the moment before, and is a
- * closed life. Both are few: there are no more open lives than moments, and a key that only churns has
- * one closed life for each moment.
+ * Each key has open lives, by first moment: the samples that were live at the last moment. When the next moment has
+ * been read, the samples that are missing from an open life ended at the moment before, and become a closed life. Both
+ * kinds are few: there are no more open lives than moments, and a key that only churns has one closed life for each
+ * moment.
  *
- * A block whose malloc began before a moment and returned after it is not seen at that moment although
- * it is older. It is taken for live since its first moment, as are all of its age.
+ * A block whose malloc began before a moment and returned after it is not seen at that moment although it is older. It
+ * is taken as live since its first moment, like all blocks of its age.
  *
- * Moments of one distance would see a program that works in steps of about the same length always in
- * another phase, and take that for growth. So each is put off by a part of the distance that is drawn.
+ * Moments at equal distances would see a program that works in steps of about the same length always in another phase,
+ * and take that for growth. So each moment is shifted by a random part of the distance.
  */
 #include "profile/history.h"
 
@@ -22,10 +22,10 @@
 #include "base/hmap.h"
 #include "base/vec.h"
 
-/* Reading all that is live may take one part of a CPU in so many: in the first seconds, which is when moments are near
- * each other. Fewer, and a short recording would have none in one of the windows of growth.h. */
+/* Reading all that is live may take one CPU's time divided by this: in the first seconds, when moments are close
+ * together. With less, a short recording would have no moment in one of the windows of growth.h. */
 #define COST_PART 50
-/* Below that, moments are not thinned to make room for lives. */
+/* With fewer moments, none are dropped to make room for lives. */
 #define MOMENTS_LEAST 12
 
 struct sums {
@@ -36,7 +36,7 @@ struct sums {
 struct open_life {
 	uint32_t first;
 	struct sums before; /* at the last moment */
-	struct sums now; /* at the one that is being read */
+	struct sums now; /* at the moment that is being read */
 };
 
 struct row {
@@ -52,7 +52,7 @@ struct history {
 	VEC(struct row) rows;
 	size_t life_cnt; /* of all rows, open and closed */
 	uint64_t lost_cnt;
-	bool is_open; /* between begin and end */
+	bool is_open; /* between history_begin() and history_end() */
 };
 
 int history_new(uint64_t interval_ns, struct history **ret)
@@ -95,7 +95,7 @@ static void add_sums(struct sums *to, const struct sums *s)
 	to->variance += s->variance;
 }
 
-/* Lives of a row that have become the same, or last for no moment that is left. */
+/* Merge lives of a row that have become equal; drop those that last for no remaining moment. */
 static void tidy_closed(struct row *row)
 {
 	size_t kept = 0;
@@ -104,7 +104,7 @@ static void tidy_closed(struct row *row)
 		struct history_life *life = &row->closed.data[i];
 		size_t k = 0;
 
-		if (life->last == UINT32_MAX || life->first > life->last) /* none is left */
+		if (life->last == UINT32_MAX || life->first > life->last) /* no moment remains */
 			continue;
 		while (k < kept && (row->closed.data[k].first != life->first ||
 				    row->closed.data[k].last != life->last))
@@ -150,7 +150,7 @@ static void tidy(struct history *h)
 	}
 }
 
-/* Every second moment goes: 0, 2, 4. A life begins at the next one that is left, and ends at the one before. */
+/* Drop every second moment: 0, 2, 4. A life then begins at the next remaining moment and ends at the one before. */
 static void thin(struct history *h)
 {
 	struct history_life *closed;
@@ -160,7 +160,7 @@ static void thin(struct history *h)
 	vec_each(&h->rows, row) {
 		vec_each(&row->closed, closed) {
 			closed->first /= 2;
-			closed->last = (closed->last + 1) / 2 - 1; /* UINT32_MAX: none */
+			closed->last = (closed->last + 1) / 2 - 1; /* UINT32_MAX: no moment */
 		}
 		vec_each(&row->open, open)
 			open->first /= 2;
@@ -188,7 +188,7 @@ void history_begin(struct history *h, uint64_t time_ns)
 	h->is_open = true;
 }
 
-/* The first moment that is not before the allocation. */
+/* The first moment at or after the allocation. */
 static uint32_t first_moment(const struct history *h, uint64_t alloc_ns)
 {
 	uint32_t low = 0, high = h->moment_cnt;
@@ -204,7 +204,7 @@ static uint32_t first_moment(const struct history *h, uint64_t alloc_ns)
 	return low;
 }
 
-/* NULL: no room, or no memory with *ret_err set. */
+/* NULL: no room; or no memory, with *ret_err set. */
 static struct row *get_row(struct history *h, const struct history_key *key, int *ret_err)
 {
 	const uint64_t *known = hmap_get(&h->row_by_key, key);
@@ -223,7 +223,7 @@ static struct row *get_row(struct history *h, const struct history_key *key, int
 	return &h->rows.data[h->rows.cnt - 1];
 }
 
-/* Most samples are young, so their life is at the end. */
+/* From the end, because most samples are young. */
 static struct open_life *get_open(struct history *h, struct row *row, uint32_t first)
 {
 	for (size_t i = row->open.cnt; i--;)
@@ -258,8 +258,8 @@ int history_add(struct history *h, const struct history_key *key, uint64_t alloc
 	return 0;
 }
 
-/* What is not there any more was there up to the moment before. The sums are differences of floating
- * point: the count says when there is nothing. */
+/* Close lives: missing samples were there up to the moment before. The sums are differences of floating point, so
+ * the count tells when nothing is left. */
 static int close_lives(struct history *h, struct row *row)
 {
 	bool has_before = h->moment_cnt > 1;

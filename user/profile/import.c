@@ -35,7 +35,7 @@ static int read_text(struct importer *im)
 					  import_fail(im, "not the line '--- symbol'");
 		if (!err)
 			err = next_line(im, &l);
-		/* jeprof has a line of its own between the two parts, gperftools' pprof has not. */
+		/* jeprof puts a line between the two parts, gperftools' pprof does not. */
 		if (!err && import_take(&l, "--- ")) {
 			if (!import_take(&l, "heap") && !import_take(&l, "growth"))
 				return import_fail(im, "not the line '--- heap' or '--- growth'");

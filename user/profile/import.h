@@ -2,13 +2,11 @@
 /*
  * import.h - heap profiles in the text forms of other allocators.
  *
- * jemalloc's dumps ("heap_v2/N"), gperftools' heap profiles ("heap profile: ... @ heapprofile",
- * heap_v2, growth), and what jeprof --raw and `heaptap report --format heap` make of them: the
- * same with a "--- symbol" section in front.
+ * jemalloc's dumps ("heap_v2/N"), gperftools' heap profiles ("heap profile: ... @ heapprofile", heap_v2, growth), and
+ * what jeprof --raw and `heaptap report --format heap` make of them: the same with a "--- symbol" section in front.
  *
- * The profile is as it stands in the file: return addresses - 1 at run time in the mappings of the
- * process, without names but those of a symbol section (profile_symbolize() finds others). Sampled
- * values are weighted on the way in.
+ * The profile has what the file has: return addresses - 1 at run time, in the mappings of the process, without names
+ * except those of a symbol section (profile_symbolize() finds others). Sampled values are weighted while they are read.
  */
 #ifndef HT_PROFILE_IMPORT_H
 #define HT_PROFILE_IMPORT_H
@@ -21,7 +19,7 @@
 struct err;
 struct profile;
 
-/* Does it begin as one of them? Nothing else is looked at. */
+/* Does data begin like one of these? Nothing else is looked at. */
 bool import_is_text(const void *data, size_t bytes);
 /* -EBADMSG with *why and its line: not sound, or cut off. -ENOMEM. Never half a profile. */
 int import_text(const void *data, size_t bytes, struct profile **ret, struct err *why);

@@ -7,15 +7,15 @@
  *	...
  *	MAPPED_LIBRARIES:                         /proc/self/maps
  *
- * A line is objects: bytes [both since the start] @ return addresses, leaf first. The word after
- * the first line's @ says what was counted:
+ * A line is objects: bytes [both since the start] @ return addresses, leaf first. The word after the first line's @
+ * says what was counted:
  *	heapprofile    every allocation, by HEAPPROFILE=
- *	heap_v2/RATE   samples, one per RATE bytes; one line each, what is freed is not there
- *	growth         how the heap grew: every piece that was asked of the system
+ *	heap_v2/RATE   samples, one per RATE bytes; one line each, freed ones are not listed
+ *	growth         how the heap grew: every piece that was requested from the system
  * Older versions wrote heapz_v2 and growthz.
  *
- * The totals of the first line may be larger than the sum of the lines: the profiler leaves out
- * lines for which its buffer has no room. It is said in a comment.
+ * The totals of the first line may be larger than the sum of the lines: the profiler leaves out lines for which its
+ * buffer has no room. A comment in the profile says so.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct gperf {
 	struct importer *im;
 	uint64_t rate; /* 1: everything was counted */
 	struct import_counts head;
-	uint64_t inuse_bytes; /* of the lines, before they are weighted */
+	uint64_t inuse_bytes; /* sum of the lines, before weighting */
 };
 
 static int set_growth_types(struct profile *p)
@@ -62,8 +62,8 @@ static int read_kind(struct gperf *g, struct import_line *l)
 				       "(of Go's /debug/pprof/heap: ask without debug=1)");
 	if (!import_at_end(l))
 		return import_fail(im, "something follows the kind of the profile");
-	/* Samples and growth know nothing of what was freed: the second pair repeats the first. A
-	 * profile that was made from one without (report_heap.c) has zeros there. */
+	/* Samples and growth do not know what was freed: the second pair repeats the first. A profile made by
+	 * report_heap.c from one without allocated values has zeros there. */
 	im->has_alloc = is_every && g->head.alloc_bytes >= g->head.inuse_bytes;
 	err = import_set_types(im, g->rate);
 	if (!err && is_growth)

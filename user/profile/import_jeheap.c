@@ -11,9 +11,9 @@
  *	...
  *	MAPPED_LIBRARIES:                         /proc/self/maps
  *
- * What a stack stands for is the weighted line of all threads; it is shared out to the threads by
- * their own weighted lines, so that the profile adds up to what jeprof prints. The totals in the
- * head are not used: weights differ from stack to stack, so they have no meaning.
+ * The value of a stack is its weighted line of all threads. It is divided among the threads in the proportion of their
+ * own weighted lines, so that the profile adds up to what jeprof prints. The totals in the head are not used: weights
+ * differ from stack to stack, so they have no meaning.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct jeheap {
 	struct importer *im;
 	uint64_t rate;
 	struct hmap name_by_thread; /* id -> string */
-	bool has_stack, has_total; /* a stack is open; its line t* was read */
+	bool has_stack, has_total; /* a stack is open; its line t* has been read */
 	double total[VALUES];
 	VEC(struct thread_row) threads; /* of the open stack */
 };
@@ -60,8 +60,8 @@ static int thread_label(struct jeheap *j, uint64_t id, struct profile_label *ret
 }
 
 /*
- * Thread i's share: shares are cut from the total one after the other at rounded places, so that
- * they add up to it and none is negative.
+ * Emit thread i's share. Shares are cut from the total one after the other at rounded places, so that they add up to
+ * the total and none is negative.
  */
 static int emit_thread(struct jeheap *j, size_t i, const double *sums, double *before)
 {
@@ -96,7 +96,7 @@ static int end_stack(struct jeheap *j)
 			sums[v] += j->threads.data[i].values[v];
 	for (size_t i = 0; i < j->threads.cnt && !err; i++)
 		err = emit_thread(j, i, sums, before);
-	for (size_t v = 0; v < VALUES; v++) /* of threads that the file does not list */
+	for (size_t v = 0; v < VALUES; v++) /* left for threads that the file does not list */
 		rest[v] = sums[v] > 0 ? 0 : j->total[v];
 	return err ? err : import_sample(j->im, rest, NULL, 0);
 }
@@ -111,7 +111,7 @@ static int start_stack(struct jeheap *j, struct import_line *l)
 	return err ? err : import_stack(j->im, l);
 }
 
-/* A line of the head: what it is worth is the threads' names. */
+/* Read a thread's line in the head: only the thread's name is used. */
 static int read_head_thread(struct jeheap *j, uint64_t id, struct import_line *l)
 {
 	int64_t name;
@@ -143,7 +143,7 @@ static int read_counts(struct jeheap *j, struct import_line *l)
 	return is_all ? 0 : vec_push(&j->threads, row);
 }
 
-/* The line that says whether allocated bytes were counted decides the sample types. */
+/* Read the total line: if it counts allocated bytes, there are alloc_* sample types. */
 static int read_head(struct jeheap *j)
 {
 	struct import_counts all;

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
-/* Beyond it a value cannot be exact, or is no value of a process. */
+/* A larger value cannot be exact, or is no value of a process. */
 #define VALUE_MAX 9e18
 
 int import_fail(struct importer *im, const char *fmt, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import_lines.h - what the text forms of heap profiles have in common: lines of numbers, stacks
- * of addresses, a symbol section before and the process's mappings at the end.
+ * import_lines.h - the common parts of the text forms of heap profiles: lines of numbers, stacks of addresses, a symbol
+ * section before and the process's mappings at the end.
  *
  * Internal to the import*.c files.
  */
@@ -19,7 +19,7 @@
 struct err;
 struct profile_label;
 
-/* What is left of a line, without its end. */
+/* The unread rest of a line, without its end. */
 struct import_line {
 	const char *pos, *end;
 };
@@ -29,57 +29,56 @@ struct importer {
 	struct err *why;
 	const char *start, *pos, *end; /* of the text */
 	const char *line_pos;
-	uint64_t line; /* the one that was read last, from 1 */
+	uint64_t line; /* number of the line that was read last, from 1 */
 	struct hmap location_by_address;
 	struct hmap name_by_address; /* of the symbol section: id of "caller--inlined" in p */
 	struct hmap function_by_name;
-	VEC(uint32_t) locs; /* the stack at hand, leaf first */
-	bool has_alloc; /* the file says what was allocated in total */
+	VEC(uint32_t) locs; /* the current stack, leaf first */
+	bool has_alloc; /* the file has totals of what was allocated */
 };
 
-/* inuse: now; alloc: since the start. */
+/* inuse: in use now; alloc: since the start. */
 struct import_counts {
 	uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
 };
 
-/* Fill *why with the line at hand; returns -EBADMSG. */
+/* Fill *why with a message and the current line; return -EBADMSG. */
 int import_fail(struct importer *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* 1: a line that is not blank; 0: the end; -EBADMSG. */
+/* Next line that is not blank: 1; 0: the end; -EBADMSG. */
 int import_next_line(struct importer *im, struct import_line *ret);
 
-/* Each takes what it is named after from the line, with blanks before it, or takes nothing. */
+/* Each takes blanks and then the thing in its name from the front of the line. false: nothing was taken. */
 bool import_take(struct import_line *l, const char *text);
 bool import_take_number(struct import_line *l, uint64_t *ret);
 bool import_take_hex(struct import_line *l, uint64_t *ret); /* with or without 0x */
 bool import_take_counts(struct import_line *l, struct import_counts *ret); /* "1: 2 [3: 4]" */
-/* Nothing but blanks is left. */
+/* Only blanks are left. */
 bool import_at_end(struct import_line *l);
 
-/* The rest of the line, return addresses from the leaf: into im->locs. */
+/* Read the rest of the line, return addresses from the leaf on, into im->locs. */
 int import_stack(struct importer *im, struct import_line *l);
-/* Set the sample types: all four, or without alloc_* two. */
+/* Set the sample types: all four, or only inuse_* if there are no alloc_*. */
 int import_set_types(struct importer *im, uint64_t rate_bytes);
 /*
- * What was sampled stands for bytes / (1 - exp(-mean / rate)), mean being bytes / objects: the
- * share of allocations of that size that are sampled. jemalloc since 5.3 prints numbers of which
- * this formula makes its unbiased sums, whatever sizes meet in a stack. Up to a rate of 1 there is
- * nothing to do.
+ * Weight sampled counts: they stand for bytes / (1 - exp(-mean / rate)), where mean is bytes / objects; the divisor is
+ * the share of allocations of that size that are sampled. jemalloc since 5.3 prints numbers from which this formula
+ * makes its unbiased sums, whatever sizes meet in a stack. A rate up to 1 changes nothing.
  */
 void import_weigh(double objects, double bytes, uint64_t rate_bytes, double *ret_objects,
 		  double *ret_bytes);
-/* Values as in enum profile_value; alloc_* are left out when the file has none. */
+/* Add a sample. Values as in enum profile_value; alloc_* are left out if the file has none. */
 int import_sample(struct importer *im, const double *values, const struct profile_label *labels,
 		  size_t label_cnt);
-/* "--- symbol" was read: the rest of the section. */
+/* After "--- symbol": read the rest of the section. */
 int import_symbols(struct importer *im);
-/* In the end: its names for the locations. */
+/* At the end: name the locations by the symbol section. */
 int import_name_locations(struct importer *im);
-/* "MAPPED_LIBRARIES:" was read: the rest of the file, and where each location is. */
+/* After "MAPPED_LIBRARIES:": read the rest of the file, set the mapping of each location. */
 int import_mappings(struct importer *im);
 
-/* After the first line, "heap_v2/RATE": jemalloc. */
+/* After the first line, "heap_v2/RATE": read a jemalloc dump. */
 int import_jeheap(struct importer *im, struct import_line *head);
-/* After the first line, "heap profile: ...": gperftools. */
+/* After the first line, "heap profile: ...": read a gperftools profile. */
 int import_gperf(struct importer *im, struct import_line *head);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * import_maps.c - MAPPED_LIBRARIES: the lines of /proc/PID/maps, as the process wrote them.
  *
- * Only mappings with code of some file are kept: those that an address is in, and the first,
- * which is the program. The process reads its maps while it runs, so that lines may overlap or
- * come out of order; each must be sound by itself.
+ * Only mappings with code of a file are kept: those that contain an address, and the first, which is the program. The
+ * process reads its maps while it runs, so lines may overlap or come out of order; each line must be sound by itself.
  */
 #include <errno.h>
 #include <stdlib.h>

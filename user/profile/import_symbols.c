@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import_symbols.c - the section that jeprof --raw puts in front:
+ * import_symbols.c - the section that jeprof --raw writes first:
  *
  *	--- symbol
  *	binary=/usr/bin/server
- *	0x5604dc310208 main--load--parse          callers first, what is inlined behind
+ *	0x5604dc310208 main--load--parse          callers first, then inlined functions
  *	---
  *
- * The leaf's address may be there as it stands in the stack, callers' less 1.
+ * The leaf's address may be as it stands in the stack; callers' addresses are less 1.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "profile/import_lines.h"
 #include "profile/profile.h"
 
-/* jeprof tells functions of one name apart by their vaddr: "worker<0000000000001256>". */
+/* Drop the vaddr by which jeprof tells functions of one name apart: "worker<0000000000001256>". */
 static void drop_vaddr(struct import_line *l)
 {
 	const char *mark = l->end - 18;
@@ -76,7 +76,7 @@ static int get_function(struct importer *im, const char *name, size_t bytes, uin
 	return err;
 }
 
-/* A location's lines are innermost first, so the names are taken from the end. */
+/* Take the names from the end: a location's lines are innermost first. */
 static int add_lines(struct importer *im, struct profile_location *l, const char *names)
 {
 	size_t end = strlen(names), pos = end;

@@ -11,7 +11,7 @@
 #include "profile/scope_path.h"
 
 struct pattern {
-	const char *text; /* as it was given, with its sign */
+	const char *text; /* as the user gave it, with its sign */
 	const char *glob;
 	bool is_minus, is_path, has_matched;
 };

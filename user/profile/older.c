@@ -8,9 +8,9 @@
 #include "profile/age.h"
 #include "profile/profile.h"
 
-#define VALUE_MAX 0x1p62 /* a file may say anything */
+#define VALUE_MAX 0x1p62 /* a file may contain anything */
 
-/* The sums of what stays of a sample. */
+/* The sums of the parts of a sample that stay. */
 static void keep_parts(const struct profile *p, struct profile_sample *s, uint32_t from,
 		       double *ret_bytes, double *ret_objects)
 {
@@ -37,7 +37,7 @@ static void keep_parts(const struct profile *p, struct profile_sample *s, uint32
 	*ret_objects = objects;
 }
 
-/* The younger parts of a sample go, for whoever asks for ages. */
+/* Drop the younger parts of a sample, for a later reader of the ages. */
 static void drop_parts(struct profile *p, struct profile_sample *s, uint32_t from)
 {
 	uint32_t kept = 0;
@@ -68,7 +68,7 @@ int profile_keep_older(struct profile *p, uint64_t bound_ns)
 		drop_parts(p, s, from);
 		if (!s->inuse_samples)
 			continue;
-		/* never more values than before, so they move to the front */
+		/* never more values than before, so they can move to the front */
 		s->value_first = (uint32_t)kept * 2;
 		p->values.data[kept * 2] = llround(fmin(objects, VALUE_MAX));
 		p->values.data[kept * 2 + 1] = llround(fmin(bytes, VALUE_MAX));

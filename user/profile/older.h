@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* older.h - of a profile only what has been in use for long. */
+/* older.h - reduce a profile to memory that has been in use for long. */
 #ifndef HT_PROFILE_OLDER_H
 #define HT_PROFILE_OLDER_H
 
@@ -8,9 +8,9 @@
 struct profile;
 
 /*
- * Leaves in p only what is in use since at least bound_ns, which is where a class of age.h begins. What was allocated is
- * not told apart by age: these values are taken away, and so are moments, bins and notes. -ENODATA, and p is as it
- * was: the file tells no ages.
+ * Keep in p only what has been in use for at least bound_ns, which must be the begin of a class of age.h. Allocated
+ * memory is not told apart by age, so these values are removed, and so are moments, bins and notes. -ENODATA: the file
+ * has no ages, and p is unchanged.
  */
 int profile_keep_older(struct profile *p, uint64_t bound_ns);
 

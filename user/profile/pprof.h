@@ -11,11 +11,12 @@
 struct err;
 struct profile;
 
-/* Writes to fd from its current position. */
+/* Write to fd from its current position. */
 int pprof_write(const struct profile *p, int fd);
-/* What pprof_write() would write, before compression: backends bound that. -ENOMEM. */
+/* Size of what pprof_write() would write, before compression: backends limit that size. -ENOMEM. */
 int pprof_bytes(const struct profile *p, uint64_t *ret);
-/* Also the text forms of import.h. -EBADMSG with *why filled, its offset or line too: not a profile, or cut off. */
+/* Also reads the text forms of import.h. -EBADMSG with *why filled, also its offset or line:
+ * not a profile, or cut off. */
 int pprof_read(int fd, struct profile **ret, struct err *why);
 int pprof_read_mem(const void *data, size_t bytes, struct profile **ret, struct err *why);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof_fields.h - numbers of the fields of Profile (profile.proto) that are read and written one by
- * one, because a whole profile need not fit into memory twice. protobuf-c knows them, but has no
- * names for them.
+ * pprof_fields.h - field numbers of Profile (profile.proto) for the fields that are read and written one by one,
+ * because a whole profile need not fit into memory twice. protobuf-c knows the numbers, but has no names for them.
  */
 #ifndef HT_PROFILE_PPROF_FIELDS_H
 #define HT_PROFILE_PPROF_FIELDS_H

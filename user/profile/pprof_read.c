@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof_read.c - a pprof file, heaptap's or anybody's, into a profile.
+ * pprof_read.c - read a pprof file, heaptap's or another tool's, into a profile.
  *
- * The top level is walked field by field (wire.c), several times, because a profile's parts may
- * come in any order: strings first, then what refers only to strings, then locations, then
- * samples. Each part is unpacked by itself through protobuf-c and freed again: there is never a
- * second copy of the whole profile (a file of empty messages would unpack to fifty times its
- * size), and every error names the offset of the part that is wrong.
+ * The top level is walked field by field (wire.c), several times, because a profile's parts may come in any order:
+ * strings first, then the parts that refer only to strings, then locations, then samples. Each part is unpacked by
+ * itself through protobuf-c and freed again. So there is never a second copy of the whole profile (a file of empty
+ * messages would unpack to fifty times its size), and every error names the offset of the part that is wrong.
  *
- * Reads what any writer may produce: ids that are any numbers in any order, unknown fields. A
- * reference that leads nowhere is an error, not a guess. tests/lib/pprof_check.c is the strict one.
+ * Accepts what any writer may produce: ids that are any numbers in any order, unknown fields. A reference that leads
+ * nowhere is an error, not a guess. tests/lib/pprof_check.c is the strict reader.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,7 +29,7 @@
 struct reader {
 	struct profile *p;
 	struct err *why;
-	uint64_t offset; /* of the part at hand */
+	uint64_t offset; /* of the current part */
 	VEC(int64_t) strings; /* index in the file -> id in p */
 	struct hmap mapping_by_id, function_by_id, location_by_id; /* -> index in p */
 	VEC(uint32_t) locs;
@@ -104,13 +103,13 @@ static int read_sample_type(struct reader *r, const struct wire_field *f)
 	return err;
 }
 
-/* A share or a limit of somebody else's file: NAN, or from 0 on. */
+/* A share or a limit from somebody else's file: NAN, or >= 0. */
 static double sound_share(double share)
 {
 	return isfinite(share) && share >= 0 ? share : NAN;
 }
 
-/* Files of before it was kept have none. */
+/* The same; 0: not known, in older files. */
 static double sound_price(double one_cpu)
 {
 	return one_cpu > 0 ? sound_share(one_cpu) : NAN;
@@ -126,7 +125,7 @@ static int64_t sound_time(int64_t ns)
 	return ns > 0 ? ns : 0;
 }
 
-/* What is not in order is no history. */
+/* Moments out of order are dropped: no history. */
 static int read_moments(struct reader *r, const Perftools__Profiles__Recording *m)
 {
 	int err = 0;
@@ -147,7 +146,7 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 	int err;
 
 	if (m->inuse > RECORDING_INUSE_UNKNOWN)
-		return 0; /* of a later heaptap: what its numbers mean is not known here */
+		return 0; /* from a later heaptap: the meaning of its numbers is not known here */
 	*to = (struct recording){
 		.is_known = true,
 		.pid = m->pid > 0 && m->pid <= INT32_MAX ? (int32_t)m->pid : 0,
@@ -180,7 +179,7 @@ static int read_recording(struct reader *r, const Perftools__Profiles__Recording
 	return err ? err : get_string(r, m->reason, &to->reason_str);
 }
 
-/* What is not understood is another program's, or a later one's. */
+/* A note that is not understood comes from another program, or a later version. */
 static int read_scope_notes(struct reader *r, const Perftools__Profiles__ValueType *m)
 {
 	int err = 0;
@@ -197,8 +196,7 @@ static int read_scope_notes(struct reader *r, const Perftools__Profiles__ValueTy
 	return err;
 }
 
-/* Everything at the top level that is not a table is small: it is unpacked as a profile that has
- * this one field. */
+/* Unpack a field that is no table: such fields are small, so each is unpacked as a profile that has only this field. */
 static int read_scalar(struct reader *r, const struct wire_field *f, const uint8_t *tag,
 		       size_t bytes)
 {
@@ -227,7 +225,7 @@ static int read_scalar(struct reader *r, const struct wire_field *f, const uint8
 	return err;
 }
 
-/* Note at which index the part with this id is. */
+/* Note the index of the part with this id. */
 static int put_id(struct reader *r, struct hmap *map, uint64_t id, size_t index, const char *what)
 {
 	if (!id)
@@ -301,7 +299,7 @@ static int read_function(struct reader *r, const struct wire_field *f)
 	return err;
 }
 
-/* What refers to strings only. */
+/* Read a part that refers to strings only. */
 static int read_simple(struct reader *r, const struct wire_field *f)
 {
 	uint8_t packed[16];
@@ -324,7 +322,7 @@ static int read_simple(struct reader *r, const struct wire_field *f)
 	}
 	if (f->number > 15)
 		return 0; /* of a later version of the format */
-	if (f->type == WIRE_BYTES) /* from the tag to the end of the field, as it stands */
+	if (f->type == WIRE_BYTES) /* from the tag to the end of the field */
 		return read_scalar(r, f, f->data - (f->data_offset - f->offset),
 				   f->bytes + (f->data_offset - f->offset));
 	packed[n++] = f->number << 3;
@@ -398,13 +396,13 @@ static int get_labels(struct reader *r, const Perftools__Profiles__Sample *m)
 	return 0;
 }
 
-/* What is no variance (negative, infinite, not a number) is as good as none. */
+/* Anything that is no variance (negative, infinite, not a number) counts as none. */
 static double sound_variance(double v)
 {
 	return v >= 0 && v <= 1e300 ? v : 0;
 }
 
-/* Those at moments that there are. */
+/* Add the lives whose moments exist. */
 static int add_lives(struct reader *r, const Perftools__Profiles__ErrorBar *m)
 {
 	int err = 0;

@@ -2,12 +2,12 @@
 /*
  * pprof_write.c - a profile as gzip-compressed profile.proto.
  *
- * A repeated field of a message is just its elements one after the other, each with the field's
- * tag and its length. So each element is packed by itself through protobuf-c and goes straight
- * into zlib: there is never a second copy of the whole profile.
+ * A repeated field of a message is stored as its elements one after the other, each with the field's tag and its
+ * length. So each element is packed by itself through protobuf-c and goes straight into zlib: there is never a second
+ * copy of the whole profile.
  *
- * Ids run from 1 in table order: id = index + 1 for mappings, locations and functions. A string
- * id is its index, and string 0 is "".
+ * Ids run from 1 in table order: id = index + 1 for mappings, locations and functions. A string id is its index, and
+ * string 0 is "".
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@
 
 struct writer {
 	int fd;
-	bool is_counting; /* nothing is compressed or written */
+	bool is_counting; /* count only: compress and write nothing */
 	uint64_t bytes; /* before compression */
 	z_stream z;
 	uint8_t out[OUT_BYTES];
@@ -145,7 +145,7 @@ static int fill_ages(struct writer *w, const struct profile *p, const struct pro
 	return 0;
 }
 
-/* Those of sizes come first. */
+/* The size bins come first. */
 static int fill_bins(struct writer *w, const struct profile *p, const struct profile_sample *s,
 		     Perftools__Profiles__ErrorBar *to)
 {
@@ -341,7 +341,7 @@ static int put_scalars(struct writer *w, const struct profile *p)
 	return compress_bytes(w, w->packed.data, n, Z_NO_FLUSH);
 }
 
-/* In the file's table of strings they come after those of the profile. */
+/* In the file's string table the notes come after the strings of the profile. */
 static int put_scope_notes(struct writer *w, const struct profile *p)
 {
 	const struct scope_note *note;

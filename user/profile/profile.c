@@ -127,7 +127,7 @@ int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 		.label_cnt = label_cnt,
 	};
 
-	/* All room first: a failure must not leave half a sample. */
+	/* Reserve all room first: a failure must not leave half a sample. */
 	if (vec_reserve(&p->sample_locs, p->sample_locs.cnt + loc_cnt) ||
 	    vec_reserve(&p->values, p->values.cnt + p->types.cnt) ||
 	    vec_reserve(&p->labels, p->labels.cnt + label_cnt) ||

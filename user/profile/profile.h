@@ -2,10 +2,10 @@
 /*
  * profile.h - a profile in memory: samples over locations, mappings, functions, labels, comments.
  *
- * The shape is pprof's, because that is what goes in and out, but nothing here knows the file
- * format. All strings are ids of `strings`; all other references are indexes into the arrays
- * (HT_NO_INDEX = none). Everything is owned by the profile. A profile that heaptap wrote has
- * the four heap sample types in the order of enum profile_value; a foreign one may have others.
+ * The shape is pprof's, because pprof is what is read and written, but nothing here knows the file format. All strings
+ * are ids of `strings`; all other references are indexes into the arrays (HT_NO_INDEX = none). The profile owns
+ * everything. A profile that heaptap wrote has the four heap sample types in the order of enum profile_value; another
+ * tool's may have others.
  */
 #ifndef HT_PROFILE_PROFILE_H
 #define HT_PROFILE_PROFILE_H
@@ -68,25 +68,25 @@ struct profile_label {
 
 struct profile_sample {
 	uint32_t loc_first, loc_cnt; /* in `sample_locs`; the first is the leaf */
-	uint32_t value_first; /* in `values`: type_cnt of them */
+	uint32_t value_first; /* in `values`: types.cnt values */
 	uint32_t label_first, label_cnt;
-	/* What a row's error bar is made from. has_error is false in files that lost it or never
-	 * had it; see estimate_variance_from_sums(). */
+	/* The data of a row's error bar. has_error is false in files that lost it or never had it; see
+	 * estimate_variance_from_sums(). */
 	bool has_error;
 	uint64_t inuse_samples;
 	double inuse_bytes_variance;
 	double inuse_objects_variance;
 	uint64_t alloc_samples;
 	double alloc_bytes_variance;
-	uint32_t age_first,
-		age_cnt; /* in `ages`: what is in use, divided by age; none: not known */
-	uint64_t oldest_ns; /* age of its oldest block that was sampled */
-	uint32_t life_first, life_cnt; /* in `lives`; they count only when there are moments */
-	uint32_t bin_first, bin_cnt; /* in `bins`; they count only with has_bins */
-	double freed_objects, freed_bytes; /* likewise; of what was allocated */
+	/* in `ages`: memory in use, divided by age; none: the ages are not known */
+	uint32_t age_first, age_cnt;
+	uint64_t oldest_ns; /* age of the oldest sampled block */
+	uint32_t life_first, life_cnt; /* in `lives`; valid only when there are moments */
+	uint32_t bin_first, bin_cnt; /* in `bins`; valid only with has_bins */
+	double freed_objects, freed_bytes; /* likewise; part of what was allocated */
 };
 
-/* Strings of the profile. */
+/* A list of strings of the profile. */
 struct profile_texts {
 	int64_t *data;
 	size_t cnt, cap; /* as VEC() */
@@ -103,13 +103,13 @@ struct profile {
 	VEC(int64_t) values;
 	VEC(struct profile_label) labels;
 	VEC(struct profile_sample) samples;
-	VEC(int64_t)
-	moments_ns; /* since the begin of the recording, ascending; none: no history was kept */
+	/* since the begin of the recording, ascending; none: no history was kept */
+	VEC(int64_t) moments_ns;
 	VEC(struct history_life) lives;
 	VEC(struct age_part) ages;
 	VEC(struct bin_part) bins;
 	bool has_bins; /* sizes, frees and lifetimes were counted */
-	/* Some samples found no room in the history: those without lives may have had some. */
+	/* Some samples found no room in the history: a sample without lives may have had some. */
 	bool is_history_partial;
 	struct profile_texts comments; /* for people */
 	VEC(struct scope_note) scope_notes;
@@ -117,7 +117,8 @@ struct profile {
 	struct profile_type period_type;
 	int64_t period;
 	int64_t time_ns; /* since the epoch */
-	int64_t duration_ns; /* of a difference of two moments; 0: what is known at one moment */
+	/* of a difference of two moments: the time between them; 0: one moment */
+	int64_t duration_ns;
 	struct recording recording;
 };
 
@@ -128,7 +129,7 @@ void profile_free(struct profile *p);
 int64_t profile_str(struct profile *p, const char *str);
 const char *profile_text(const struct profile *p, int64_t id);
 int profile_comment(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Append a copy of note, of the scope of this path. */
+/* Append a copy of note for the scope with this path. */
 int profile_add_scope_note(struct profile *p, const struct scope_note *note, const char *path);
 
 /* Set the four heap sample types, default type and period. */
@@ -140,11 +141,11 @@ int profile_find_type(const struct profile *p, const char *name);
 int profile_add_sample(struct profile *p, const uint32_t *locs, size_t loc_cnt,
 		       const int64_t *values, const struct profile_label *labels, size_t label_cnt,
 		       struct profile_sample **ret);
-/* Lives of the sample that was added last. 0 or -ENOMEM. */
+/* Add lives to the sample that was added last. 0 or -ENOMEM. */
 int profile_add_lives(struct profile *p, const struct history_life *lives, size_t cnt);
-/* A part of it, classes in ascending order. 0 or -ENOMEM. */
+/* Add an age part to it, in ascending order of classes. 0 or -ENOMEM. */
 int profile_add_age(struct profile *p, const struct age_part *part);
-/* The same of a bin. */
+/* The same for a bin. */
 int profile_add_bin(struct profile *p, const struct bin_part *part);
 /* Text of the string label `key` of a sample, or NULL. */
 const char *profile_sample_label(const struct profile *p, const struct profile_sample *s,

@@ -18,7 +18,7 @@ struct append {
 	VEC(struct profile_label) labels;
 };
 
-/* false: there is no memory. */
+/* false: no memory. */
 static bool take_string(struct append *a, int64_t id, int64_t *ret)
 {
 	if (a->strings[id] < 0)
@@ -104,7 +104,7 @@ static int copy_labels(struct append *a, const struct profile_sample *s)
 	return 0;
 }
 
-/* Of a file that anybody made: the least number has no opposite. */
+/* value * sign. Somebody's file may have INT64_MIN, which has no opposite. */
 static int64_t signed_value(int64_t value, int sign)
 {
 	return sign > 0 ? value : value == INT64_MIN ? INT64_MAX : -value;

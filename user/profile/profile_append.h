@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_append.h - samples of one profile into another: sums and differences of profiles. Pure. */
+/* profile_append.h - append samples of one profile to another: for sums and differences of profiles. Pure. */
 #ifndef HT_PROFILE_PROFILE_APPEND_H
 #define HT_PROFILE_PROFILE_APPEND_H
 
@@ -9,9 +9,9 @@
 struct profile;
 
 /*
- * The samples of these indexes, with values of the types that `to` has (0 where `from` has none of that name), each times
- * sign (1 or -1), with stacks, labels and, if sign is 1, what error bars are made from. No history, no ages and no bins. Nothing
- * is merged: readers sum up by name. 0 or -ENOMEM; `to` is to be thrown away then.
+ * Append the samples with these indexes. Values: those of the types that `to` has (0 where `from` lacks the type), each
+ * times sign (1 or -1). Stacks and labels are copied and, if sign is 1, the data of the error bars; no history, ages or
+ * bins. Nothing is merged: readers sum up by name. 0 or -ENOMEM; then `to` must be thrown away.
  */
 int profile_append(struct profile *to, const struct profile *from, const uint32_t *samples,
 		   size_t cnt, int sign);

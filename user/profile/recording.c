@@ -2,8 +2,8 @@
 /*
  * recording.c - see recording.h.
  *
- * The advice is a number that was measured, not a rule of thumb: a process of which only allocations
- * were watched still tells what frees would have cost, for each free costs what an allocation does.
+ * The advice is computed from a measured number, not a rule of thumb: even when only allocations of a process were
+ * watched, they tell what frees would have cost, because a free costs the same as an allocation.
  */
 #include "profile/recording.h"
 
@@ -12,17 +12,17 @@
 #include "base/printable.h"
 #include "base/units.h"
 
-/* What `record` samples at when it is not told. */
+/* The default rate of `record`. */
 #define RATE_DEFAULT_BYTES (64 << 10)
 /*
- * Times what the probes cost for each unit of the program's own work: a load changes, and what a hit costs
- * was seen to double on a machine that became busy. A limit that is wider than needed costs nothing,
- * the probes take what they take; one that is too narrow leaves the answer out once more.
+ * Factor on the probes' cost per unit of the program's own work: loads change, and the cost of a hit was seen to double
+ * on a machine that became busy. A limit that is wider than needed costs nothing, because the probes take what they
+ * need anyway; with one that is too narrow, in-use stays unknown once more.
  */
 #define ADVICE_FACTOR 3
 #define ADVICE_PERCENT_MORE 2
 #define ADVICE_STEP 5
-/* Beyond this a limit spares the program next to nothing, and may once more be too small. */
+/* A larger limit spares the program next to nothing, and may be too small once more. */
 #define ADVICE_PERCENT_MAX 80
 
 unsigned recording_advised_percent(const struct recording *r)
@@ -30,10 +30,10 @@ unsigned recording_advised_percent(const struct recording *r)
 	double per_work = ADVICE_FACTOR * r->full_share / (1 - r->full_share);
 	double percent = 100 * per_work / (1 + per_work) + ADVICE_PERCENT_MORE;
 
-	/* NAN too */
+	/* also false for NAN */
 	if (!(percent > 0 && percent <= ADVICE_PERCENT_MAX))
 		return 0;
-	/* 53.0 must not become 53.0000001 on its way. */
+	/* 53.0 must not be rounded up as 53.0000001. */
 	return ADVICE_STEP * (unsigned)ceil(percent / ADVICE_STEP - 1e-9);
 }
 
@@ -60,7 +60,7 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 	return buf;
 }
 
-/* Of a program that has nothing to spare: what the probes take is taken from its work. */
+/* The lost part, for a program that has nothing to spare: the probes take their time from its work. */
 static const char *part_words(double share)
 {
 	static const struct {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recording.h - what a profile says of how it was recorded: of whom, how long, at what cost, and what
- * its numbers mean.
+ * recording.h - how a profile was recorded: of which process, how long, at what cost, and what its numbers mean.
  *
- * Part of struct profile, and a message of its own in the file (Recording in profile.proto), so that a
- * report need not parse what the comments say to people. A profile that another tool wrote, or that
- * another tool has rewritten, has none: is_known is false then, and nothing else counts.
+ * It is a part of struct profile, and a message of its own in the file (Recording in profile.proto), so that a report
+ * need not parse the comments, which are for people. A profile that another tool wrote or rewrote has no recording:
+ * then is_known is false, and the other members mean nothing.
  */
 #ifndef HT_PROFILE_RECORDING_H
 #define HT_PROFILE_RECORDING_H
@@ -15,51 +14,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the in-use values are of. */
+/* What the in-use values cover. */
 enum recording_inuse {
-	RECORDING_INUSE_ALL, /* everything that was allocated since begin_ns */
-	RECORDING_INUSE_SINCE, /* what was allocated since inuse_since_ns: frees went unseen before */
-	RECORDING_INUSE_UNKNOWN, /* frees are not seen: the values are 0 and mean nothing */
+	RECORDING_INUSE_ALL, /* everything allocated since begin_ns */
+	RECORDING_INUSE_SINCE, /* allocated since inuse_since_ns: before, frees were not seen */
+	RECORDING_INUSE_UNKNOWN, /* frees were not seen: the values are 0 and mean nothing */
 };
 
-/* A limit of the overhead: the larger one of the two is in force. Both 0: there is none. */
+/* A limit of the overhead: the larger of the two is in force. Both 0: there is no limit. */
 struct recording_limit {
-	double cpu_share; /* of the process's CPU time */
-	double one_cpu; /* of the time of one CPU */
+	double cpu_share; /* share of the process's CPU time */
+	double one_cpu; /* share of the time of one CPU */
 };
 
 struct recording {
 	bool is_known;
-	/* Of whom. Several processes: pid and comm are the first one's, and process_cnt says how many. */
+	/* The recorded process. With several processes: pid and comm of the first; process_cnt is their number. */
 	int32_t pid;
 	int64_t comm_str, exe_str; /* strings of the profile */
 	uint32_t process_cnt;
-	/* Why it was taken, when nobody asked for it just then: "out of memory", "peak"; 0: on demand. */
+	/* Why it was recorded when no user asked for it: "out of memory", "peak"; 0: on demand. */
 	int64_t reason_str;
-	bool follows_children; /* --follow: a recording of the same needs it again */
+	/* --follow was given: a recording of the same needs it again */
+	bool follows_children;
 	bool is_from_start; /* heaptap started the program: nothing was allocated before begin_ns */
 	int64_t begin_ns, end_ns; /* since the epoch; 0: not known */
-	int64_t duration_ns; /* end - begin by a clock that does not jump */
+	int64_t duration_ns; /* end - begin, by a clock that does not jump */
 
-	/* What the probes took of the process's CPU time, all in all, and of the time of one CPU. NAN:
-	 * not known, the latter also when there are several processes. */
+	/* Overhead of the probes in all, as a share of the process's CPU time, and of the time of one CPU. NAN: not
+	 * known; overhead_one_cpu also when there are several processes. */
 	double overhead_share, overhead_one_cpu;
-	/* What watching allocations and frees at this rate would take. NAN: not known, or not needed: it
-	 * is what was done. */
+	/* Overhead that watching allocations and frees at this rate would have. NAN: not known, or not needed
+	 * because just that was done. */
 	double full_share, full_one_cpu;
-	/* The one that was in force, the other is 0. Of several processes each one's may be: both, then. */
+	/* The limit in force; the other is 0. With several processes both may be set, as it may differ by process. */
 	struct recording_limit limit;
 	enum recording_inuse inuse;
 	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
-	/* For how much of duration_ns allocations were watched; duration_ns when all the time. alloc_*
-	 * values are of that time only. */
+	/* Part of duration_ns in which allocations were watched; duration_ns when they were all the time. The
+	 * alloc_* values cover only that time. */
 	int64_t watched_ns;
-	/* Something that a sum should have was lost (see the ledger in the comments): no number may be
-	 * called exact. */
+	/* Something that belongs into a sum was lost (see the ledger in the comments): no
+	 * number may be called exact. */
 	bool is_lossy;
 
 	uint64_t rss_begin_bytes, rss_end_bytes; /* resident memory; 0: not known */
-	/* What programs held when they executed another one, and which is gone with them: in no value. */
+	/* Memory that programs held when they executed another program. It is gone with them, and in no value. */
 	uint64_t exec_held_bytes, exec_held_objects;
 };
 
@@ -69,32 +69,32 @@ struct recording {
 			     .full_share = NAN,       \
 			     .full_one_cpu = NAN })
 
-/* It is the limit of the time of one CPU that was in force. */
+/* The limit in force is the one of the time of one CPU. */
 bool recording_is_of_one_cpu(const struct recording *r);
 
-/* Room for any of the texts below. All of them return buf. */
+/* Room for any of the texts below. All these functions return buf. */
 #define RECORDING_TEXT_BUF 192
 
 /*
- * The --max-overhead that lets frees be watched all the time: what it was measured to take, and some
- * more because loads change. 0: only "off" does, or nothing was measured.
+ * The --max-overhead with which frees can be watched all the time: the measured overhead, and a margin because loads
+ * change. 0: only "off" suffices, or nothing was measured.
  */
 unsigned recording_advised_percent(const struct recording *r);
 /*
- * What in-use is known by: "heaptap record --max-overhead 65 -d 10s -p 6426". rate_bytes: what
- * full_share was measured at; record's own default is not said. 0: not known.
+ * The command that makes in-use known: "heaptap record --max-overhead 65 -d 10s -p 6426". rate_bytes: the rate of
+ * full_share; record's own default is not written. 0: not known.
  */
 char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 			char buf[RECORDING_TEXT_BUF]);
-/* What that would cost: "about half the throughput for 10 s; nothing remains afterwards". */
+/* The cost of that command: "about half the throughput for 10 s; nothing remains afterwards". */
 char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
-/* The command that takes a tap instead (tap/tap.h); "": for such a recording there is none. */
+/* The command that uses a tap instead (tap/tap.h); "": a recording like this one cannot use it. */
 char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF]);
 #define RECORDING_TAP_COST \
 	"about 1 % of its CPU time; stops it for milliseconds, and changes its allocator meanwhile"
 /*
- * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or
- * "Watching frees costs 31 % of one CPU; the limit is 25 %." comm "": "of its CPU time".
+ * Why in-use is unknown: "Watching frees costs 53 % of redis-server's CPU time; the limit is 25 %.", or "Watching frees
+ * costs 31 % of one CPU; the limit is 25 %." With comm "" it says "its CPU time".
  */
 char *recording_why_unknown(const struct recording *r, const char *comm,
 			    char buf[RECORDING_TEXT_BUF]);

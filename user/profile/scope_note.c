@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What was found of a note: one bit for each key that it must have. */
+/* What was found in a note: one bit for each key that it must have. */
 enum { SEEN_BYTES = 1, SEEN_TASK = 2, SEEN_STATE = 4, SEEN_INUSE = 8 };
 
 static bool parse_number(const char *text, size_t len, int64_t *ret)
@@ -23,7 +23,7 @@ static bool parse_number(const char *text, size_t len, int64_t *ret)
 	return !errno && end == text + len;
 }
 
-/* A task is any 64 bits, which pprof's labels hold as a signed number. */
+/* A task is any 64 bits; pprof's labels hold it as a signed number. */
 static bool parse_task(const char *text, size_t len, int64_t *ret)
 {
 	char *end;
@@ -133,7 +133,7 @@ bool scope_note_parse(const char *text, struct scope_note *ret, const char **ret
 	return true;
 }
 
-/* "" for 0 = not said. */
+/* Write "" for 0 (not said). */
 static void format_time(int64_t ns, const char *key, char *ret, size_t ret_bytes)
 {
 	time_t s = ns / 1000000000;

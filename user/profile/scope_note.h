@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_note.h - what a profile says of scopes where its samples cannot. In a file it is a text:
+ * scope_note.h - facts about scopes that the samples of a profile cannot carry. In a file a note is a text:
  *
  *	scope_peak: bytes=N time=2026-11-21T22:01:02.123Z [pid=N] scope=Top/A/B
  *	instance: task=N state=live|exited inuse_bytes=N inuse_objects=N alloc_bytes=N alloc_objects=N
  *		alloc_samples=N alloc_error=N peak_bytes=N peak_time=... [pid=N] scope=Top/conn        (on one line)
  *
- * A scope's peak is the most that it and all below it ever held. Of an instance (a task of a scope)
- * the samples have what it holds; what it has allocated is theirs who have no task, and only the
- * note tells it apart. The path comes last and runs to the end of the line. Keys that are not
- * known are passed over. There may be thousands: they are no comments, which people read.
+ * A scope's peak is the most that it and all scopes below it ever held together. What an instance (a task of a scope)
+ * holds is in its samples; what it allocated is in samples without a task, so only its note tells that apart. The path
+ * comes last and runs to the end of the line. Unknown keys are skipped. There may be thousands of notes: so they are
+ * not comments, which people read.
  */
 #ifndef HT_PROFILE_SCOPE_NOTE_H
 #define HT_PROFILE_SCOPE_NOTE_H
@@ -33,9 +33,9 @@ struct scope_note {
 	int64_t alloc_error; /* standard error of alloc_bytes; -1 = not said */
 };
 
-/* The text of a note of this path, which the caller frees. NULL: no memory. */
+/* The text of a note for this path; the caller frees it. NULL: no memory. */
 char *scope_note_text(const struct scope_note *note, const char *path);
-/* All but path_str; the path is in the text. false: it is another note, or damaged. */
+/* Fill all except path_str; the path is in the text. false: another kind of note, or damaged. */
 bool scope_note_parse(const char *text, struct scope_note *ret, const char **ret_path);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * scope_tree.c - see scope_tree.h.
  *
- * Peaks and folding. A peak is inclusive, so what is said of A/B/A is part of what is said of A/B
- * and adds nothing when the one is folded into the other. A/B/A/C and A/B/C are different: either
- * may have been high while the other was low, and all that is known of the two together is that they
- * had at least the higher one, and at least what they have now.
+ * Peaks and folding. A peak is inclusive, so the peak of A/B/A is part of the peak of A/B and adds nothing when A/B/A
+ * is folded into A/B. A/B/A/C and A/B/C are different: one may have been high while the other was low. All that is
+ * known of both together is that they had at least the higher peak, and at least what they have now.
  */
 #include "profile/scope_tree.h"
 
@@ -35,7 +34,7 @@ void scope_tree_release(struct scope_tree *t)
 	t->names = NULL;
 }
 
-/* A file that was made to overflow must not be undefined behaviour. */
+/* Saturate: a file that was made to overflow must not cause undefined behaviour. */
 static int64_t add_saturating(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -92,7 +91,7 @@ static int get_child(struct scope_tree *t, uint32_t parent, int64_t name_str, ui
 	return err;
 }
 
-/* The node that path counts for; without `makes` SCOPE_NO_NODE when it is not there. ret_is_part:
+/* Find the node that path counts for. Without `makes`: SCOPE_NO_NODE when it is not there. ret_is_part:
  * path lies below that node. */
 static int walk(struct scope_tree *t, const char *path, bool makes, uint32_t *ret,
 		bool *ret_is_part)

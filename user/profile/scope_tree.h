@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scope_tree.h - the tree of scopes, made from their paths, with sums of what each holds.
+ * scope_tree.h - the tree of scopes, made from their paths, with sums for each scope.
  *
- * Exclusive: allocated under the scope itself; inclusive: with all that is below it. The inclusive
- * sums of the top-level scopes add up to all that was put in, to the byte, for what has no scope is
- * put under SCOPE_NONE. Peaks are not sums: they are said from outside, for whole paths.
+ * Exclusive: allocated under the scope itself; inclusive: also under the scopes below it. The inclusive sums of the
+ * top-level scopes add up to everything that was put in, to the byte, because memory without a scope is put under
+ * SCOPE_NONE. Peaks are not sums: they come from outside, for whole paths.
  */
 #ifndef HT_PROFILE_SCOPE_TREE_H
 #define HT_PROFILE_SCOPE_TREE_H
@@ -30,19 +30,19 @@ struct scope_sums {
 	struct estimate alloc_estimate;
 	struct growth_sums growth;
 	struct age_sums ages;
-	const struct bin_sums *bins; /* of what is added, NULL: none; the tree keeps them elsewhere */
+	const struct bin_sums *bins; /* to be added; NULL: none. The tree keeps its own elsewhere */
 };
 
 struct scope_node {
 	uint32_t parent; /* SCOPE_NO_NODE at the top; else less than the node's own index */
 	uint32_t depth; /* 0 at the top */
-	int64_t name_str; /* in names, as shown */
+	int64_t name_str; /* in `names`, as shown */
 	struct scope_sums exclusive;
 	struct scope_sums inclusive; /* after scope_tree_finish() */
 	struct bin_sums bins; /* likewise inclusive */
-	/* The largest inclusive bytes there ever were and when, since the epoch (0 = not known).
-	 * peak_cnt: of how many paths they were said; 0 = not known at all, more than 1: the
-	 * scopes were folded into this one and their common peak is at least peak_bytes. */
+	/* The largest inclusive bytes there ever were, and when, since the epoch (0 = not known). peak_cnt: number
+	 * of paths that gave a peak; 0 = the peak is not known at all; more than 1: the scopes were folded into this
+	 * one and their common peak is at least peak_bytes. */
 	int64_t peak_bytes, peak_time_ns;
 	uint32_t peak_cnt;
 };
@@ -57,16 +57,16 @@ struct scope_tree {
 int scope_tree_init(struct scope_tree *t, bool folds_repeated);
 void scope_tree_release(struct scope_tree *t);
 
-/* The node of path (NULL = SCOPE_NONE), made when it is new; what is deeper than SCOPE_DEPTH_MAX
+/* Add sums to the node of path (NULL = SCOPE_NONE), which is made if it is new. A path deeper than SCOPE_DEPTH_MAX
  * counts for its ancestor. 0 or -ENOMEM. */
 int scope_tree_add(struct scope_tree *t, const char *path, const struct scope_sums *sums);
-/* Of a path that was added, else it is not kept. 0 or -ENOMEM. */
+/* Note the peak of a path; a path that was not added is ignored. 0 or -ENOMEM. */
 int scope_tree_add_peak(struct scope_tree *t, const char *path, int64_t bytes, int64_t time_ns);
 /* Add up the inclusive sums. */
 void scope_tree_finish(struct scope_tree *t);
-/* *ret = SCOPE_NO_NODE when there is none of exactly that path. 0 or -ENOMEM. */
+/* Find the node of exactly this path; *ret = SCOPE_NO_NODE when there is none. 0 or -ENOMEM. */
 int scope_tree_find(struct scope_tree *t, const char *path, uint32_t *ret);
-/* Path of a node, for free(); NULL = no memory. */
+/* Path of a node; the caller frees it. NULL = no memory. */
 char *scope_tree_path(const struct scope_tree *t, uint32_t node);
 
 void scope_sums_merge(struct scope_sums *sums, const struct scope_sums *other);

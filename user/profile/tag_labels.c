@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tag_labels.c - raw label bytes to keys and values.
+ * tag_labels.c - decode raw label bytes to keys and values.
  *
- * Which of two entries with the same key counts differs: with numbered keys (OpenTelemetry) a
- * writer appends, so the last one; custom labels say that the first one does, because a writer
- * that is interrupted in the middle of a deletion leaves a stale copy at the end.
+ * Two entries may have the same key. With numbered keys (OpenTelemetry) the last one counts, because a writer appends.
+ * Custom labels say that the first one counts, because a writer that is interrupted in the middle of a deletion leaves
+ * a stale copy at the end.
  *
- * OpenTelemetry's text wants entries ignored whose key index is not in the table. Here they are
- * shown by number instead: the table is read seldom, keys are only ever added to it, and bytes
- * that were tagged are better shown under "key-7" than under nothing.
+ * OpenTelemetry's specification wants entries ignored whose key index is not in the table. Here they are shown by
+ * number instead: the table is read seldom, keys are only ever added to it, and bytes that were tagged are better shown
+ * under "key-7" than under nothing.
  *
- * Ids of traces and spans are left out: every request has another one, so each would make rows of
- * its own that nobody can read. A published writer puts one into every record.
+ * Ids of traces and spans are left out: every request has another one, so each would make rows of its own that nobody
+ * can read. A published writer puts such an id into every record.
  */
 #include "profile/tag_labels.h"
 
@@ -53,7 +53,7 @@ static bool is_request_id(const char *key)
 	char last[8];
 	size_t used = sizeof(last) - 1, pos = strlen(key), i;
 
-	/* its last letters, in lower case, without what separates words */
+	/* the key's last letters, in lower case, without word separators */
 	last[used] = '\0';
 	while (pos > 0 && used > 0) {
 		char c = key[--pos];
@@ -149,7 +149,7 @@ static int decode_custom(struct decoder *d, const uint8_t *p, size_t bytes)
 	return err;
 }
 
-/* By insertion: a set has a handful. */
+/* Insertion sort: a set has only a handful. */
 static void sort_labels(struct decoder *d)
 {
 	int i, j;

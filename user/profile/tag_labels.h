@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tag_labels.h - the labels that a program put on a thread, from the raw bytes that were read.
+ * tag_labels.h - the labels that a program put on a thread, decoded from the raw bytes.
  *
- * The bytes are struct ht_labels (abi.h). Formats that number their keys need a table of names.
+ * The bytes are struct ht_labels (abi.h). Formats that number their keys need a table of key names.
  */
 #ifndef HT_PROFILE_TAG_LABELS_H
 #define HT_PROFILE_TAG_LABELS_H
@@ -13,9 +13,9 @@
 struct ht_labels;
 struct strset;
 
-/* Key indexes are one byte. */
+/* A key index is one byte. */
 #define TAG_KEYS_CAP 256
-/* Distinct keys of one set; what is beyond (no sound writer gets there) is left out. */
+/* Most distinct keys of one set; further keys are left out (no sound writer has so many). */
 #define TAG_LABELS_CAP 256
 
 struct tag_keys {
@@ -23,19 +23,19 @@ struct tag_keys {
 	size_t cnt;
 };
 void tag_keys_release(struct tag_keys *k);
-/* Bit i: key i, of the first 32, names the id of a trace or span. */
+/* Bit i: key i, among the first 32, names the id of a trace or span. */
 uint32_t tag_keys_ids(const struct tag_keys *k);
 
-/* Ids of a strset, so both are valid UTF-8 and never "". */
+/* Ids of a strset, so both texts are valid UTF-8 and never "". */
 struct tag_label {
 	int64_t key_str, value_str;
 };
 
 /*
- * Writes at most TAG_LABELS_CAP labels with distinct keys, sorted by key, into ret; returns how
- * many or -ENOMEM. keys may be NULL and is not used for HT_TAG_CUSTOM. Key 7 that has no name in
- * the table is "key-7"; a key or value of no bytes is "(empty)". Bytes that end in the middle of
- * an entry end the set before it. Keys that name the id of a trace or span are left out.
+ * Write at most TAG_LABELS_CAP labels with distinct keys, sorted by key, to ret; return their number or -ENOMEM. keys
+ * may be NULL and is not used for HT_TAG_CUSTOM. A key without a name in the table, such as 7, becomes "key-7"; an
+ * empty key or value "(empty)". Bytes that end in the middle of an entry end the set before it. Keys that name the id
+ * of a trace or span are left out.
  */
 int tag_labels_decode(const struct ht_labels *raw, const struct tag_keys *keys,
 		      struct strset *strings, struct tag_label *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - protobuf's wire format, one field after the other, and errors that name the byte.
+ * wire.h - reads protobuf's wire format field by field; errors name the byte.
  */
 #ifndef HT_PROFILE_WIRE_H
 #define HT_PROFILE_WIRE_H
@@ -18,22 +18,22 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32
 struct wire {
 	const uint8_t *data;
 	size_t bytes;
-	size_t pos; /* of the next field */
+	size_t pos; /* where the next field begins */
 	uint64_t base; /* offset of data in the whole input: errors count from the input's start */
 };
 
 /* One field of a message. */
 struct wire_field {
-	uint64_t offset; /* of its tag in the whole input */
+	uint64_t offset; /* of the field's tag in the whole input */
 	uint32_t number;
 	enum wire_type type;
-	uint64_t value; /* of a number */
-	const uint8_t *data; /* of WIRE_BYTES */
+	uint64_t value; /* if it is a number */
+	const uint8_t *data; /* if it is WIRE_BYTES */
 	size_t bytes;
 	uint64_t data_offset; /* of data in the whole input */
 };
 
-/* 1: a field; 0: the end; -EBADMSG with *why filled. */
+/* Next field: 1; 0: the end; -EBADMSG with *why filled. */
 int wire_next(struct wire *w, struct wire_field *ret, struct err *why);
 /* Fill *why; returns -EBADMSG. */
 int format_fail(struct err *why, uint64_t offset, const char *fmt, ...)

@@ -2,12 +2,12 @@
 /*
  * cfi.c - reads CIEs and FDEs: see cfi.h. Their programs are run in cfi_run.c.
  *
- * A section is a list of entries, each a length, an id and a body. A CIE holds what many
- * functions share (alignment factors, the encoding of addresses, the rules on entry), an FDE the
- * address range of a function and a little program that changes the rules as pc moves on.
+ * A section is a list of entries, each a length, an id and a body. A CIE holds the data that many functions share
+ * (alignment factors, the encoding of addresses, the rules on entry). An FDE holds the address range of a function and
+ * a little program that changes the rules as pc moves on.
  *
- * CIEs are parsed when an FDE names them and are kept in a direct-mapped cache: linkers merge
- * equal ones, so that a file has a handful, and parsing one is about as dear as looking it up.
+ * CIEs are parsed when an FDE names them and are kept in a direct-mapped cache: linkers merge equal ones, so a file has
+ * only a handful, and parsing one takes about as long as looking it up.
  */
 #include "unwind/cfi.h"
 
@@ -17,8 +17,8 @@
 
 #define ADDR_BYTES 8
 /*
- * A CIE is parsed and run again for every FDE that names it: without bounds a file of a few
- * megabytes could keep this busy for hours. Real ones: up to 10, 5 and 60 bytes.
+ * A CIE is parsed and run again for every FDE that names it: without bounds a file of a few megabytes could keep
+ * heaptap busy for hours. Real CIEs have up to 10, 5 and 60 bytes.
  */
 #define LEB_BYTES_CAP 16
 #define AUG_BYTES_CAP 16
@@ -33,7 +33,7 @@ uint64_t cfi_u8(struct cfi_cursor *c)
 	return *c->pos++;
 }
 
-/* Little-endian, the byte order of every machine that is known here. */
+/* Little-endian, the byte order of every machine that is supported. */
 uint64_t cfi_uint(struct cfi_cursor *c, unsigned int bytes)
 {
 	uint64_t v = 0;
@@ -55,7 +55,7 @@ static int64_t sign_extend(uint64_t v, unsigned int bits)
 	return (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
 
-/* *ret_bits: how many bits were given. Bits above 64 are dropped: padded numbers are legal. */
+/* *ret_bits: the number of bits read. Bits above 64 are dropped: padded numbers are legal. */
 static uint64_t leb(struct cfi_cursor *c, unsigned int *ret_bits, bool *ret_is_negative)
 {
 	uint64_t v = 0;
@@ -80,7 +80,7 @@ uint64_t cfi_uleb(struct cfi_cursor *c)
 	unsigned int bits;
 	bool is_negative;
 
-	/* Nearly all are one byte. */
+	/* Nearly all numbers are one byte. */
 	if (c->pos < c->end && *c->pos < 0x80)
 		return *c->pos++;
 	return leb(c, &bits, &is_negative);
@@ -127,7 +127,7 @@ uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t encoding, uint64_t pos_vaddr,
 {
 	uint64_t pad, base = 0;
 
-	/* An indirect address is filled in by the loader: it is not in the file. */
+	/* The loader fills in an indirect address: it is not in the file. */
 	if (encoding & DW_EH_PE_indirect)
 		c->is_bad = true;
 	switch (encoding & 0x70) {
@@ -156,7 +156,7 @@ uint64_t cfi_vaddr(const struct cfi_section *s, const struct cfi_cursor *c)
 	return s->vaddr + (uint64_t)(c->pos - s->data);
 }
 
-/* An entry without its length: the id that was read and where, and the body. */
+/* An entry without its length: its id and where that was read, and its body. */
 struct entry {
 	struct cfi_cursor body;
 	uint64_t id;
@@ -185,10 +185,10 @@ static int entry_at(const struct cfi_section *s, size_t off, struct entry *ret)
 	ret->end_off = (size_t)(c.end - s->data);
 	ret->is_zero = !bytes;
 	ret->id_off = (size_t)(c.pos - s->data);
-	/* .eh_frame keeps an id of 4 bytes after a length of 8 in what gcc and binutils write */
+	/* in .eh_frame, gcc and binutils write an id of 4 bytes even after a length of 8 */
 	if (bytes) {
 		ret->id = cfi_uint(&c, ret->is_64 && s->is_debug_frame ? 8 : 4);
-		/* the entry can be stepped over even when it is too short for an id */
+		/* even an entry that is too short for an id can be skipped */
 		if (c.is_bad)
 			ret->is_zero = true;
 	}
@@ -204,8 +204,8 @@ static bool entry_is_cie(const struct cfi_section *s, const struct entry *e)
 }
 
 /*
- * Augmentation data after the string: "z" announces their size, so that what is unknown can be
- * passed over. But an unknown letter hides the meaning of all that follow it, 'R' perhaps.
+ * Read the augmentation data after the string. "z" gives their size, so unknown data can be skipped. But an unknown
+ * letter hides the meaning of all letters after it, 'R' perhaps.
  */
 static void cie_augmentation(const struct cfi_section *s, struct cfi_cursor *c, const char *aug,
 			     struct cfi_cie *cie)
@@ -226,7 +226,7 @@ static void cie_augmentation(const struct cfi_section *s, struct cfi_cursor *c, 
 		case 'L':
 			cfi_u8(&data);
 			break;
-		case 'P': /* only passed over: what it is relative to does not matter */
+		case 'P': /* skipped: the base of the address does not matter */
 			encoding = (uint8_t)cfi_u8(&data);
 			if (encoding == DW_EH_PE_omit)
 				break;
@@ -278,7 +278,7 @@ static void cie_parse(const struct cfi_section *s, size_t off, struct cfi_cie *c
 	} else if (version != 1 && version != 3) {
 		return;
 	}
-	/* gcc 2's: the address of a table that nobody reads any more */
+	/* gcc 2: the address of a table that nobody reads any more */
 	if (aug[0] == 'e' && aug[1] == 'h') {
 		cfi_uint(c, ADDR_BYTES);
 		aug += 2;
@@ -311,7 +311,7 @@ static int fde_parse(struct cfi_reader *r, size_t off, struct entry *e, struct c
 	const struct cfi_cie *cie;
 	uint64_t cie_off, bytes;
 
-	/* .eh_frame counts backwards from the field itself */
+	/* .eh_frame counts backwards from the id field */
 	cie_off = s->is_debug_frame ? e->id : e->id_off - e->id;
 	if (cie_off >= s->bytes)
 		return -EBADMSG;
@@ -361,7 +361,7 @@ int cfi_next(struct cfi_reader *r, struct cfi_fde *ret)
 		if (e.is_zero) {
 			if (s->ends_at_zero)
 				r->next_off = s->bytes;
-			/* In a section it is the end of what one input file brought along. */
+			/* In a section, length 0 ends the part of one input file. */
 			continue;
 		}
 		if (entry_is_cie(s, &e))

@@ -2,9 +2,9 @@
 /*
  * cfi_run.c - runs the program of an FDE: see cfi.h.
  *
- * The state is one row of the table that DWARF describes, restricted to four rules. The CIE's
- * program gives the row on entry; each advance of pc in the FDE's program says that the row so
- * far holds up to there. A program that is damaged stops where it is: the rows before are good.
+ * The state is one row of the table that DWARF describes, restricted to four rules. The CIE's program gives the row on
+ * entry. When the FDE's program advances pc, the row so far is valid up to there. A damaged program stops at the
+ * damage: the rows before are good.
  */
 #include "unwind/cfi.h"
 
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A program that is being run. */
+/* A running program. */
 struct machine {
 	const struct cfi_section *section;
 	const struct cfi_fde *fde;
@@ -21,13 +21,13 @@ struct machine {
 	void *arg;
 	uint64_t pc;
 	struct cfi_row row;
-	struct cfi_row initial; /* after the CIE's part: what DW_CFA_restore goes back to */
+	struct cfi_row initial; /* after the CIE's program: DW_CFA_restore returns to it */
 	struct cfi_row remembered[CFI_REMEMBER_CAP];
 	unsigned int remembered_cnt;
 	bool is_done; /* pc has passed the end of the function */
 };
 
-/* NULL: a register that nobody asks for. */
+/* NULL: a register whose rule is not kept. */
 static struct cfi_rule *rule_of(const struct machine *m, struct cfi_row *row, uint64_t reg)
 {
 	if (reg == m->regs->fp)
@@ -77,13 +77,13 @@ static void cfa_set(struct machine *m, uint64_t reg, int64_t off)
 	};
 }
 
-/* Offsets are hostile: their products may wrap, which is harmless as long as it is defined. */
+/* Offsets may be hostile: their products may wrap, which is harmless because it is defined. */
 static int64_t scaled(const struct machine *m, uint64_t v)
 {
 	return (int64_t)(v * (uint64_t)m->fde->cie->data_align);
 }
 
-/* The rules so far hold for [m->pc, pc). */
+/* The current rules are valid for [m->pc, pc). */
 static int advance_to(struct machine *m, uint64_t pc)
 {
 	int err;
@@ -142,11 +142,11 @@ static int step_state(struct machine *m, struct cfi_cursor *c, uint64_t op)
 		return 0;
 	case DW_CFA_nop:
 		return 0;
-	case DW_CFA_GNU_args_size: /* says something to landing pads only */
+	case DW_CFA_GNU_args_size: /* matters to landing pads only */
 		cfi_uleb(c);
 		return 0;
 	default:
-		/* How many operands an unknown operation has is unknown too. */
+		/* The number of operands of an unknown operation is unknown too. */
 		return -EBADMSG;
 	}
 }

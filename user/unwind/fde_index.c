@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fde_index.c - where functions begin, from .eh_frame_hdr.
+ * fde_index.c - the beginnings of functions, from .eh_frame_hdr.
  *
- * The linker writes this table so that an exception finds its frame description by binary
- * search; each entry holds the beginning of a function (or of the cold part of one). Only the
- * form that all linkers write is read: 32-bit offsets from the section's own address.
+ * The linker writes this table so that an exception finds its frame description by binary search; each entry holds the
+ * beginning of a function (or of the cold part of one). Only the form that all linkers write is read: 32-bit offsets
+ * from the section's own address.
  */
 #include "unwind/fde_index.h"
 
@@ -25,7 +25,7 @@ void fde_index_init(struct elf_file *ef, struct fde_index *ret)
 	if (elf_file_section(ef, ".eh_frame_hdr", &sec) || sec.bytes < HEAD_BYTES ||
 	    sec.data[0] != 1 || sec.data[2] != ENC_UDATA4 || sec.data[3] != ENC_DATAREL_SDATA4)
 		return;
-	/* The pointer's own encoding decides its width: 4 bytes for all that are in use. */
+	/* The encoding of the pointer decides its width: 4 bytes in every encoding in use. */
 	if ((sec.data[1] & 0x07) != 0x03)
 		return;
 	memcpy(&cnt, sec.data + 8, sizeof(cnt));

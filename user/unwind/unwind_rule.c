@@ -2,17 +2,17 @@
 /*
  * unwind_rule.c - see unwind_table_priv.h.
  *
- * Rows say "CFA = rsp or rbp + off", which is nearly everything. Expressions are not evaluated in
- * BPF; the few that toolchains write on purpose are recognised by their shape:
+ * A row can say "CFA = rsp or rbp + off", which covers nearly everything. Expressions are not evaluated in BPF; the few
+ * that toolchains write on purpose are recognised by their shape:
  *
  * - PLT stubs of binutils and gold: one FDE for the whole .plt, whose CFA is
- *   rsp + 8 + ((pc & 15) >= N) << 3, N being where in a stub the relocation index has been pushed.
+ *   rsp + 8 + ((pc & 15) >= N) << 3; in a stub the relocation index has been pushed from N on.
  * - Functions that realign their stack (gcc's DRAP): the CFA is kept in the frame, at rbp + off.
  * - Hand-written code that keeps the old stack pointer on the stack: *(rsp + off).
  * - The return trampoline of signal handlers: everything is in the ucontext at rsp.
  *
- * A caller's rbp that rows cannot find is HT_RBP_UNDEFINED: the walk goes on as long as nobody
- * needs it. A CFA or return address that they cannot find is HT_CFA_UNSUPPORTED.
+ * If a row cannot say where the caller's rbp is, it says HT_RBP_UNDEFINED: the walk goes on as long as rbp is not
+ * needed. If it cannot say where the CFA or the return address is, it says HT_CFA_UNSUPPORTED.
  */
 #include "unwind/unwind_table_priv.h"
 
@@ -23,24 +23,24 @@
 #define X86_64_RSP 7
 #define X86_64_RIP 16
 
-/* struct ucontext of the kernel, x86-64: where the saved registers are. */
+/* Offsets of the saved registers in the kernel's struct ucontext, x86-64. */
 #define X86_64_UC_RBP 120
 #define X86_64_UC_RSP 160
 #define X86_64_UC_RIP 168
 
-/* Rows count in units of 8 bytes, in 16 bits. */
+/* A row has 16 bits for an offset, in units of 8 bytes. */
 static bool off_fits(int64_t off)
 {
 	return off % 8 == 0 && off / 8 >= INT16_MIN && off / 8 <= INT16_MAX;
 }
 
-/* For frames of up to 128 MiB there is a kind with 24 bits. */
+/* Another kind of row has 24 bits, for frames of up to 128 MiB. */
 static bool off_fits_wide(int64_t off)
 {
 	return off % 8 == 0 && off >= 0 && off / 8 < 1 << 24;
 }
 
-/* expr is DW_OP_breg<reg> off, with a DW_OP_deref behind it when is_deref. */
+/* Is expr DW_OP_breg<reg> off, with DW_OP_deref after it if is_deref? */
 static bool expr_is_reg(const struct cfi_rule *rule, uint8_t reg, bool is_deref, int64_t *ret_off)
 {
 	struct cfi_cursor c = { .pos = rule->expr, .end = rule->expr + rule->expr_bytes };
@@ -156,7 +156,7 @@ static struct ht_row x86_64_row(const struct cfi_row *row, bool is_signal)
 		return (struct ht_row){ .cfa = HT_CFA_END };
 	if (is_signal && x86_64_is_sigreturn(row))
 		return (struct ht_row){ .cfa = HT_CFA_SIGNAL };
-	/* The caller's rsp is the CFA unless somebody says otherwise. */
+	/* The caller's rsp is the CFA unless a rule says otherwise. */
 	if (row->sp.kind != CFI_SAME && !(row->sp.kind == CFI_VAL_OFFSET && !row->sp.off))
 		return unsupported;
 	if (row->ra.kind != CFI_OFFSET || row->ra.off != -8)

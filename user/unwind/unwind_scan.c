@@ -2,26 +2,24 @@
 /*
  * unwind_scan.c - unwind rows for code without frame information, by following its instructions.
  *
- * For musl above all: distributions ship it without .eh_frame, so that every stack of an Alpine
- * container would end at main() with "no row", and a getline() that allocates would hide its
- * caller. Compiled C moves rsp in few ways, all visible: push, pop, add, sub, lea, a frame pointer.
+ * For musl above all: distributions ship it without .eh_frame. Every stack of an Alpine container would end at main()
+ * with "no row", and a getline() that allocates would hide its caller. Compiled C moves rsp in few ways, all visible:
+ * push, pop, add, sub, lea, a frame pointer.
  *
- * From each function's entry, where CFA = rsp + 8, all paths are followed, and what holds before
- * an instruction is written down when it is reached first. Calls leave rsp as it was. A path ends
- * at ret, at a jump out of the code (a tail call) and where another function begins. Functions
- * begin where symbols and direct calls say, and where unreached code follows the end of another
- * one; except after a computed jump, which may be a switch, whose cases have no other way in:
- * they get the state of the jump.
+ * From each function's entry, where CFA = rsp + 8, all paths are followed. The state before an instruction is stored
+ * when it is first reached. Calls leave rsp unchanged. A path ends at ret, at a jump out of the code (a tail call) and
+ * where another function begins. Functions begin at symbols, at the targets of direct calls, and where unreached code
+ * follows the end of another function. But after a computed jump, which may be a switch, unreached code gets the state
+ * of the jump, because a switch's cases have no other way in.
  *
- * Two things are recognised on the way. A function that clears rbp without having saved it is the
- * first one of a thread: the ABI asks _start to do so, and clone() does it for new threads
- * (HT_CFA_END). `mov $15, %eax; syscall` is rt_sigreturn, to which signal handlers return
- * (HT_CFA_SIGNAL); its row begins one byte early, because return addresses are looked up at the
- * byte before.
+ * Two things are recognised on the way. A function that clears rbp without having saved it is the first one of a
+ * thread: the ABI asks _start to do so, and clone() does it for new threads (HT_CFA_END). `mov $15, %eax; syscall` is
+ * rt_sigreturn, to which signal handlers return (HT_CFA_SIGNAL); its row begins one byte early, because return
+ * addresses are looked up at the byte before.
  *
- * Not proven, unlike frame information: code that plays with rsp in other ways gives HT_CFA_NONE
- * at best. Where there is frame information to compare with, 0.01 to 1.3 % of the instructions
- * are wrong (test_unwind_scan), mostly in parts that gcc split off as unlikely.
+ * Not proven, unlike frame information: code that moves rsp in other ways gives HT_CFA_NONE at best. Where there is
+ * frame information to compare with, 0.01 to 1.3 % of the instructions are wrong (test_unwind_scan), mostly in parts
+ * that gcc split off as unlikely.
  */
 #include "unwind/unwind_table_priv.h"
 
@@ -36,14 +34,14 @@
 #include "base/vec.h"
 
 /*
- * What one instruction does to rsp and rbp. Only the ways in which compilers move rsp are followed. Whatever else writes it makes it
- * unknown, and it is known again when it is set from a frame pointer. So does what takes the return
- * address off, to put arguments below it: only a frame pointer leads on then.
+ * The effect of one instruction on rsp and rbp. Only the ways in which compilers move rsp are followed. Any other
+ * write makes rsp unknown until it is set from a frame pointer. The same happens when the return address is popped,
+ * to put arguments below it.
  */
-/* Frames of 256 KiB, in units of 8 bytes: more is not believed. */
+/* 256 KiB, in units of 8 bytes: larger frames are taken for an error. */
 #define INSN_OFF_CAP 32768LL
 
-/* What is known: flags of struct insn_state. */
+/* Flags of struct insn_state: what is known. */
 enum {
 	INSN_IS_RSP_KNOWN = 2, /* CFA = rsp + rsp_off */
 	INSN_IS_RBP_FRAME = 4, /* CFA = rbp + rbp_off */
@@ -51,7 +49,7 @@ enum {
 	INSN_IS_END = 16, /* the thread's first function */
 };
 
-/* What holds before the instruction at one address. Offsets in bytes. */
+/* The state before the instruction at one address. Offsets in bytes. */
 struct insn_state {
 	int32_t rsp_off, rbp_off, saved_off;
 	uint32_t flags;
@@ -157,7 +155,7 @@ static bool is_register(const cs_x86_op *op, x86_reg r64, x86_reg r32)
 	return op->type == X86_OP_REG && (op->reg == r64 || op->reg == r32);
 }
 
-/* st becomes what holds after the instruction. Jumps and calls change nothing. */
+/* Change st to the state after the instruction. Jumps and calls change nothing. */
 static void insn_apply(struct insn_state *st, const cs_insn *insn)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -196,7 +194,7 @@ static bool insn_is_jump(csh cs, const cs_insn *insn)
 	return insn->id != X86_INS_CALL && cs_insn_group(cs, insn, CS_GRP_JUMP);
 }
 
-/* A jump to what a register says, not to what the linker filled in (a PLT stub's). */
+/* Is it a jump to a computed address, not through a slot that the linker filled in (a PLT stub)? */
 static bool insn_is_switch(csh cs, const cs_insn *insn)
 {
 	const cs_x86_op *op = &insn->detail->x86.operands[0];
@@ -206,7 +204,7 @@ static bool insn_is_switch(csh cs, const cs_insn *insn)
 	return op->type == X86_OP_REG || op->mem.base != X86_REG_RIP;
 }
 
-/* Nothing is executed behind it. Jumps are not meant. */
+/* Does execution end here? Does not ask about jumps. */
 static bool insn_ends_path(const cs_insn *insn)
 {
 	switch (insn->id) {
@@ -225,19 +223,19 @@ static bool insn_ends_path(const cs_insn *insn)
 /* More flags, of struct packed. */
 enum {
 	IS_REACHED = 1, /* the state is known */
-	IS_DONE = 32, /* an instruction begins here, and it has been looked at */
+	IS_DONE = 32, /* an instruction begins here and has been looked at */
 };
 
-/* struct insn_state for every byte of the code: small. Offsets in units of 8 bytes. */
+/* struct insn_state in a compact form, for every byte of the code. Offsets in units of 8 bytes. */
 struct packed {
 	int16_t rsp_off, rbp_off;
 	int8_t saved_off;
 	uint8_t flags;
 	uint8_t entry; /* NOT_ENTRY, ... */
-	uint8_t sigreturn; /* != 0: inside of the trampoline */
+	uint8_t sigreturn; /* != 0: inside the trampoline */
 };
 
-/* Does a function begin here? A guess only ends the path of a call that does not return. */
+/* Does a function begin here? A guess is used only to end the path after a call that does not return. */
 enum { NOT_ENTRY, GUESSED_ENTRY, KNOWN_ENTRY };
 
 struct unwind_scanner {
@@ -248,9 +246,9 @@ struct unwind_scanner {
 struct scan {
 	struct unwind_scanner *s;
 	const struct unwind_code *code;
-	struct packed *at; /* per byte */
-	VEC(uint32_t) todo; /* offsets that are reached but not done */
-	VEC(uint32_t) functions; /* offsets of entries that were met */
+	struct packed *at; /* one for each byte */
+	VEC(uint32_t) todo; /* offsets that were reached and are not done */
+	VEC(uint32_t) functions; /* offsets of entries that were found */
 };
 
 int unwind_scanner_open(int machine, struct unwind_scanner **ret)
@@ -286,7 +284,7 @@ void unwind_scanner_close(struct unwind_scanner *s)
 	free(s);
 }
 
-/* On entry to a function. */
+/* The state on entry to a function. */
 static const struct insn_state initial = { .rsp_off = 8, .flags = INSN_IS_RSP_KNOWN };
 
 static struct insn_state unpack(const struct packed *p)
@@ -304,7 +302,7 @@ static bool is_packable(int32_t off)
 	return off % 8 == 0 && off > -INSN_OFF_CAP * 8 && off < INSN_OFF_CAP * 8;
 }
 
-/* off is reached with st. The first one to come is believed. */
+/* Note that off is reached with state st. The first state is kept. */
 static int reach(struct scan *sc, uint64_t off, const struct insn_state *st)
 {
 	struct packed *p;
@@ -323,7 +321,7 @@ static int reach(struct scan *sc, uint64_t off, const struct insn_state *st)
 	return vec_push(&sc->todo, (uint32_t)off);
 }
 
-/* A jump: where it goes. *ret_falls: and the next instruction is reached too. */
+/* Follow a jump to its target. *ret_falls: the next instruction is reached too. */
 static int jump(struct scan *sc, const cs_insn *insn, const struct insn_state *st, bool *ret_falls)
 {
 	const cs_x86 *x = &insn->detail->x86;
@@ -333,13 +331,13 @@ static int jump(struct scan *sc, const cs_insn *insn, const struct insn_state *s
 	if (!x->op_count || x->operands[0].type != X86_OP_IMM)
 		return 0;
 	off = (uint64_t)x->operands[0].imm - sc->code->vaddr;
-	/* Another function: a tail call, whose state is its own. */
+	/* A tail call to another function, which has its own state. */
 	if (off < sc->code->bytes && sc->at[off].entry == KNOWN_ENTRY)
 		return 0;
 	return reach(sc, off, st);
 }
 
-/* Saves a register that belongs to the caller, or makes room on the stack: not a switch's case. */
+/* Does the code save a callee-saved register or make room on the stack? Then it is not a switch's case. */
 static bool looks_like_entry(const uint8_t *p, size_t bytes)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -351,7 +349,7 @@ static bool looks_like_entry(const uint8_t *p, size_t bytes)
 	       (p[0] == 0x48 && (p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xec);
 }
 
-/* Bytes at pos that are there to align what follows: 0 when it is code. */
+/* Number of padding bytes at pos, which align what follows: 0 if it is code. */
 static size_t padding(struct unwind_scanner *s, const uint8_t *pos, size_t left)
 {
 	uint64_t vaddr = 0;
@@ -365,7 +363,7 @@ static size_t padding(struct unwind_scanner *s, const uint8_t *pos, size_t left)
 	return s->insn->size;
 }
 
-/* A direct call, or the address of code, which somebody will call. */
+/* Note the target of a direct call, or of a `lea` of code, which somebody will call. */
 static int note_function(struct scan *sc, const cs_insn *insn)
 {
 	const struct unwind_code *code = sc->code;
@@ -384,7 +382,7 @@ static int note_function(struct scan *sc, const cs_insn *insn)
 	return vec_push(&sc->functions, (uint32_t)off);
 }
 
-/* The call that ended at off does not return: what follows belongs to somebody else. */
+/* Is the call that ended at off one that does not return? Then another function follows. */
 static bool is_noreturn(const struct scan *sc, uint64_t off)
 {
 	const struct unwind_code *code = sc->code;
@@ -402,7 +400,7 @@ static bool is_noreturn(const struct scan *sc, uint64_t off)
 	return off > start && looks_like_entry(code->data + off, code->bytes - off);
 }
 
-/* Follow the path at off until it ends or meets one that was followed already. */
+/* Follow the path at off until it ends or meets one that was already followed. */
 static int follow(struct scan *sc, uint64_t off)
 {
 	const struct unwind_code *code = sc->code;
@@ -433,14 +431,14 @@ static int follow(struct scan *sc, uint64_t off)
 		if (is_call && is_noreturn(sc, off))
 			break;
 		err = reach(sc, off, &st);
-		/* followed right here, not later */
+		/* it is followed right here, not later */
 		if (!err && sc->todo.cnt && sc->todo.data[sc->todo.cnt - 1] == off)
 			sc->todo.cnt--;
 	}
 	return err;
 }
 
-/* All that can be reached from off, and the functions that are called from there. */
+/* Follow everything that can be reached from off, and the functions that are called from there. */
 static int follow_all(struct scan *sc, uint64_t off, const struct insn_state *st)
 {
 	int err = reach(sc, off, st);
@@ -467,8 +465,8 @@ static void mark_entries(struct scan *sc)
 			sc->at[off].entry = KNOWN_ENTRY;
 	}
 	/*
-	 * Every byte that may be a direct call into this code, or a `lea` of an address in it (a
-	 * callback): chance hits are one in thousands.
+	 * Look at every byte for a direct call into this code, or a `lea` of an address in it (a callback): chance
+	 * hits are one in thousands.
 	 */
 	for (off = 0; off + 7 <= code->bytes; off++) {
 		const uint8_t *p = code->data + off;
@@ -506,11 +504,11 @@ static void mark_sigreturn(struct scan *sc)
 	}
 }
 
-/* In order of address: what is there that no call and no jump leads to. */
+/* Follow the code that no call and no jump leads to, in order of address. */
 static int follow_unreached(struct scan *sc)
 {
 	const struct unwind_code *code = sc->code;
-	struct insn_state last_switch = { 0 }; /* of the function that off is in; flags 0: none */
+	struct insn_state last_switch = { 0 }; /* of the function at off; flags 0: none */
 	cs_insn *insn = sc->s->insn;
 	uint64_t off = 0;
 	int err;
@@ -546,7 +544,7 @@ static int follow_unreached(struct scan *sc)
 	return 0;
 }
 
-/* What is surely a function comes first, so that its state wins over what is guessed later. */
+/* Follow certain functions first, so that their states win over later guesses. */
 static int follow_functions(struct scan *sc)
 {
 	uint64_t off;
@@ -570,7 +568,7 @@ static struct ht_row row_of(const struct packed *p)
 		return (struct ht_row){ .cfa = HT_CFA_SIGNAL };
 	if (p->flags & INSN_IS_END)
 		return (struct ht_row){ .cfa = HT_CFA_END };
-	/* Where there is a frame pointer, a loop that pushes does not lead astray. */
+	/* Prefer a frame pointer: a loop of pushes does not falsify it. */
 	if (p->flags & INSN_IS_RBP_FRAME) {
 		row.cfa = HT_CFA_RBP;
 		row.cfa_off = p->rbp_off;

@@ -2,8 +2,8 @@
 /*
  * unwind_sections.c - see unwind_table_priv.h.
  *
- * Program headers are read from where the first segment has them in memory: that is where the
- * loader and libgcc look, and a file without them there does not run.
+ * Program headers are read where the first segment has them in memory: the loader and libgcc look there, and a file
+ * without them there does not run.
  */
 #include "unwind/unwind_table_priv.h"
 
@@ -17,7 +17,7 @@
 #include "elf/elf_file.h"
 
 #define PHDRS_CAP 512
-/* .eh_frame ends at its terminator; this only bounds the search for one in a damaged file. */
+/* .eh_frame ends at its terminator; this only bounds the search for the terminator in a damaged file. */
 #define EH_FRAME_BYTES_CAP (256U << 20)
 
 static int read_at_off(const struct elf_file *ef, uint64_t off, void *buf, size_t bytes)
@@ -55,7 +55,7 @@ static int find_phdr(const struct elf_file *ef, uint32_t type, Elf64_Phdr *ret)
 	return -ENOENT;
 }
 
-/* Where the .eh_frame_hdr at vaddr says that .eh_frame is. */
+/* Read the address of .eh_frame from the .eh_frame_hdr at hdr_vaddr. */
 static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_t *ret)
 {
 	struct cfi_cursor c = { 0 };
@@ -68,14 +68,14 @@ static int eh_frame_vaddr(const struct elf_file *ef, uint64_t hdr_vaddr, uint64_
 	c.end = c.pos + have;
 	version = cfi_u8(&c);
 	encoding = cfi_u8(&c);
-	/* encodings of the search table, which is not needed */
+	/* the encodings of the search table are not needed */
 	cfi_u8(&c);
 	cfi_u8(&c);
 	*ret = cfi_pointer(&c, (uint8_t)encoding, hdr_vaddr + 4, hdr_vaddr);
 	return version == 1 && !c.is_bad ? 0 : -ENOENT;
 }
 
-/* elf_file_at() gives piece by piece, each right behind the one before. */
+/* elf_file_at() returns pieces; join those that lie right behind each other. */
 const uint8_t *unwind_code(const struct elf_file *ef, uint64_t vaddr, uint64_t bytes,
 			   size_t *ret_bytes)
 {
@@ -141,7 +141,7 @@ int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr)
 	Elf64_Ehdr eh;
 	int err;
 
-	/* A library has none, or a main() for fun; the loader is entered before anybody else. */
+	/* A library has no entry point, or a main() for fun; the loader is entered first. */
 	if (soname && !strstr(soname, "ld-"))
 		return -ENOENT;
 	err = read_at_off(ef, 0, &eh, sizeof(eh));
@@ -182,7 +182,7 @@ static int add_symbols(struct elf_file *ef, const char *section, struct entries 
 	return err;
 }
 
-/* Pointers in data, those to functions among them. */
+/* Add the pointers in data: some of them lead to functions. */
 static int add_relocations(struct elf_file *ef, struct entries *ret)
 {
 	struct elf_section s;

@@ -3,30 +3,29 @@
  * unwind_table.c - .eh_frame (or .debug_frame) compiled into the rows that BPF walks.
  *
  * 1. All FDEs are listed in file order (32 bytes each, their programs not looked at yet).
- *    .debug_frame is read besides .eh_frame and fills what that leaves open: hand-written
+ *    .debug_frame is read besides .eh_frame and fills its gaps: hand-written
  *    assembly with `.cfi_sections .debug_frame`, Go functions in a cgo program.
- * 2. The list is sorted by pc unless it is already, as it is in what ld writes for a library.
- * 3. The programs are run in this order and their rows appended to the table. A row that says
- *    the same as the one before is dropped, a gap between two functions becomes a row
- *    HT_CFA_NONE, and every page that has anything begins with a row that carries over what held
+ * 2. The list is sorted by pc unless it is sorted already, as in libraries linked by ld. 3. The programs are run in
+ * this order and their rows appended to the table. A row equal to the
+ *    row before is dropped, a gap between two functions becomes a row
+ *    HT_CFA_NONE, and every page that has anything begins with a row that repeats the state
  *    at its start.
  *
- * Time and memory are linear in the size of the section, plus one row for each page of text:
- * of functions that overlap (only a damaged file has them) the first one is kept. Where a file makes more
- * work than that (elf_budget.h) its table ends with what was found until then.
+ * Time and memory are linear in the size of the section, plus one row for each page of text. Of overlapping functions
+ * (only a damaged file has them) the first one is kept. If a file makes more work than that (elf_budget.h), its table
+ * ends with what was found until then.
  *
- * The code at the entry point of a program is the start of its first thread, but musl's and the
- * loader's own _start have no frame information that says so. When no FDE covers it, it gets a
- * row HT_CFA_END.
+ * The code at the entry point of a program is the start of its first thread, but musl's and the loader's own _start
+ * have no frame information that says so. When no FDE covers it, it gets a row HT_CFA_END.
  *
- * Rows of code that the caller has marked (functions that allocate) say so; they begin and end where
- * the mark does.
+ * Rows of code that the caller has marked (functions that allocate) carry the mark; a new row begins at each end of a
+ * mark.
  *
- * What lies between functions is followed instruction by instruction (unwind_scan.c), as far as
- * it is not too much: musl, start files, assembly.
+ * Code between functions is followed instruction by instruction (unwind_scan.c), up to a limit: musl, start files,
+ * assembly.
  *
- * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate
- * debug file; relocatable files.
+ * Not done: DWARF expressions other than the shapes in unwind_rule.c; .debug_frame in a separate debug file;
+ * relocatable files.
  */
 #include "unwind/unwind_table.h"
 
@@ -41,17 +40,17 @@
 #include "unwind/unwind_table_priv.h"
 
 #define PAGE_BYTES (1ULL << HT_PAGE_SHIFT)
-/* _start of a libc without CFI: how much code there may be behind the entry point. */
+/* Most bytes of a _start without CFI (of libc), from the entry point on. */
 #define ENTRY_BYTES 64
-/* Shorter gaps are padding: up to 63 bytes in code that is aligned to cache lines. */
+/* Shorter gaps are padding, which has up to 63 bytes in code that is aligned to cache lines. */
 #define GAP_BYTES_MIN 64
-/* Gaps of less than this in all are the odds and ends of the linker: no need for symbols. */
+/* Gaps of less than this in total are odds and ends of the linker: symbols are not needed. */
 #define GAPS_BYTES_FEW 16384
-/* What is looked at per file without frame information: 0.3 s. */
+/* Bytes without frame information that are scanned per file: 0.3 s. */
 #define GAPS_BYTES_CAP (2U << 20)
 
 enum { EH_FRAME, DEBUG_FRAME, SECTION_CNT };
-/* Not FDEs but the code at the entry point, and what lies between functions. */
+/* Functions without an FDE: the code at the entry point, and gaps between functions. */
 #define ENTRY SECTION_CNT
 #define GAP (SECTION_CNT + 1)
 
@@ -68,16 +67,17 @@ struct builder {
 	VEC(struct function) functions;
 	VEC(struct ht_row) rows;
 	struct unwind_table *table;
-	uint32_t page; /* that rows are being added to, index in table->pages */
-	struct ht_row
-		last; /* what holds at the end of what has been added; its pc_lo means nothing */
-	bool is_signal; /* of the function that is being run */
+	/* index in table->pages of the page that rows are being added to */
+	uint32_t page;
+	/* the row in force at the end of what was added; its pc_lo means nothing */
+	struct ht_row last;
+	bool is_signal; /* of the function whose program is running */
 	bool with_gaps;
 	struct unwind_scanner *scanner; /* NULL: none for this machine or file */
 	uint64_t *entries;
 	size_t entry_cnt;
 	VEC(struct unwind_mark) marks; /* sorted, none overlaps another */
-	size_t mark_edge; /* starts and ends of marks that have been passed */
+	size_t mark_edge; /* number of starts and ends of marks that were passed */
 };
 
 static bool row_says_same(const struct ht_row *a, const struct ht_row *b)
@@ -101,7 +101,7 @@ static int row_append(struct builder *b, uint16_t pc_lo, struct ht_row row)
 	return vec_push(&b->rows, row);
 }
 
-/* Finish the pages before the one of vaddr, and begin that one. */
+/* Finish the pages before that of vaddr, and begin that page. */
 static int page_advance(struct builder *b, uint64_t vaddr)
 {
 	uint32_t page = (uint32_t)((vaddr >> HT_PAGE_SHIFT) - b->table->first_page);
@@ -134,7 +134,7 @@ static int row_add(struct builder *b, uint64_t vaddr, struct ht_row row)
 	return err;
 }
 
-/* Where the next mark starts or ends; UINT64_MAX: there is no more. */
+/* The next start or end of a mark; UINT64_MAX: there are no more. */
 static uint64_t mark_edge(const struct builder *b)
 {
 	const struct unwind_mark *mark;
@@ -153,7 +153,7 @@ static struct ht_row marked(const struct builder *b, struct ht_row row)
 	return row;
 }
 
-/* From vaddr on, row holds. vaddr never goes back, and lies in a page of the table. */
+/* From vaddr on, row is in force. vaddr must never go back, and must lie in a page of the table. */
 static int row_put(struct builder *b, uint64_t vaddr, struct ht_row row)
 {
 	int err = 0;
@@ -190,7 +190,7 @@ static int function_add(struct builder *b, uint32_t section, const struct cfi_fd
 	if (f.pc == f.pc_end)
 		return 0;
 	if (!text) {
-		/* Functions that the linker dropped are left at address 0 in .debug_frame. */
+		/* In .debug_frame, functions that the linker dropped stay at address 0. */
 		b->table->bad_fde_cnt += section == EH_FRAME;
 		return 0;
 	}
@@ -240,7 +240,7 @@ static void sort_functions(struct builder *b)
 		qsort(b->functions.data, b->functions.cnt, sizeof(*b->functions.data), by_pc);
 }
 
-/* How many of the first cnt functions, which are sorted, begin at or below pc. */
+/* The number of functions that begin at or below pc, among the first cnt, which are sorted. */
 static size_t functions_up_to(const struct builder *b, size_t cnt, uint64_t pc)
 {
 	size_t lo = 0, hi = cnt;
@@ -263,7 +263,7 @@ static bool is_covered(const struct builder *b, size_t cnt, uint64_t pc, uint64_
 	return below && b->functions.data[below - 1].pc_end > pc;
 }
 
-/* Drop what .debug_frame says of functions that .eh_frame covers: cnt of them, sorted. */
+/* Drop functions of .debug_frame that .eh_frame covers, whose cnt functions come first, sorted. */
 static void drop_covered(struct builder *b, size_t cnt)
 {
 	size_t kept = cnt, i;
@@ -313,14 +313,14 @@ static int gap_add(struct builder *b, uint64_t pc, uint64_t pc_end, uint64_t *ga
 	return vec_push(&b->functions, f);
 }
 
-/* What the first cnt functions, sorted, leave open of [pc, end). */
+/* Add the parts of [pc, end) outside of the first cnt functions, sorted. */
 static int add_gaps_of(struct builder *b, uint64_t pc, uint64_t end, size_t cnt,
 		       uint64_t *gaps_bytes)
 {
 	size_t i = pc ? functions_up_to(b, cnt, pc - 1) : 0;
 	int err;
 
-	/* vec_push() moves the array: no pointer into it is kept. */
+	/* vec_push() moves the array: keep no pointer into it. */
 	for (; i < cnt && b->functions.data[i].pc < end && elf_file_step(b->ef, 1); i++) {
 		uint64_t next = b->functions.data[i].pc, next_end = b->functions.data[i].pc_end;
 
@@ -334,9 +334,9 @@ static int add_gaps_of(struct builder *b, uint64_t pc, uint64_t end, size_t cnt,
 }
 
 /*
- * Executable sections; not segments, which in files of older linkers hold read-only data as well.
- * BOLT keeps the old text, which is not executed any more. Without section headers, segments that
- * do not begin with the file's header are taken for code.
+ * Looks at executable sections, not segments, because segments of older linkers contain read-only data as well. BOLT
+ * keeps the old text, which is not executed any more. Without section headers, segments that do not begin with the
+ * file's header are taken for code.
  */
 static int add_all_gaps(struct builder *b, uint64_t *gaps_bytes)
 {
@@ -362,15 +362,15 @@ static int add_all_gaps(struct builder *b, uint64_t *gaps_bytes)
 }
 
 /*
- * Code that nothing is said about: musl, which distributions ship without frame information, and
- * the few functions of the linker's start files in everything else.
+ * Add code without frame information: musl, which distributions ship without it, and the few functions of the linker's
+ * start files in all other files.
  */
 static int add_gaps(struct builder *b)
 {
 	uint64_t gaps_bytes = 0;
 	int err;
 
-	/* Go's code is none of a C compiler's, and there is a lot of it. */
+	/* Go's code does not come from a C compiler, and there is a lot of it. */
 	if (elf_file_is_go(b->ef))
 		return 0;
 	err = unwind_scanner_open(b->arch->machine, &b->scanner);
@@ -400,7 +400,7 @@ static int find_functions(struct builder *b)
 		return err;
 	}
 	cnt = b->functions.cnt;
-	/* A damaged or huge .debug_frame is no reason to do without .eh_frame. */
+	/* A damaged or huge .debug_frame is no reason to give up .eh_frame. */
 	err = unwind_debug_frame(b->ef, &section);
 	if (!err) {
 		cfi_reader_init(&b->reader[DEBUG_FRAME], &section);
@@ -453,8 +453,8 @@ static int on_scan_row(void *arg, uint64_t vaddr, const struct ht_row *row)
 }
 
 /*
- * Before a program or code of so many bytes is run: is there time for it, and room for the rows that it may
- * give? Of two bytes one advances and one changes something.
+ * Pay for running a program, or code, of this size: is there budget for the time, and for the rows that it may give? Of
+ * two bytes one advances and one changes something.
  */
 static bool may_run(const struct builder *b, uint64_t bytes)
 {
@@ -474,7 +474,7 @@ static int run_gap(struct builder *b, const struct function *f)
 	code.data = unwind_code(b->ef, f->pc, f->pc_end - f->pc, &code.bytes);
 	if (!code.data)
 		return 0;
-	/* Following an instruction is as much work as ten of frame information. */
+	/* Following an instruction is as much work as ten in frame information. */
 	if (!may_run(b, code.bytes) || !elf_file_step(b->ef, code.bytes * 2))
 		return -E2BIG;
 	code.entries = b->entries;
@@ -556,7 +556,7 @@ static int build(struct builder *b)
 		err = fill_rows(b);
 	if (err)
 		return err;
-	/* The table lives as long as the recording: give back what doubling left over. */
+	/* The table lives as long as the recording: return the memory that doubling left unused. */
 	rows = realloc(b->rows.data, (b->rows.cnt ? b->rows.cnt : 1) * sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;

@@ -2,7 +2,7 @@
 /*
  * unwind_table.h - .eh_frame (or .debug_frame) compiled into the rows that BPF walks.
  *
- * See struct ht_row in abi.h for what a row says. Compiled once per file.
+ * For the meaning of a row see struct ht_row in abi.h. A file is compiled once.
  */
 #ifndef HT_UNWIND_TABLE_H
 #define HT_UNWIND_TABLE_H
@@ -16,7 +16,7 @@ struct elf_file;
 
 struct unwind_page {
 	uint32_t first; /* index in rows */
-	uint32_t row_cnt; /* 0: nothing known in this page */
+	uint32_t row_cnt; /* 0: nothing is known in this page */
 };
 
 struct unwind_table {
@@ -25,7 +25,7 @@ struct unwind_table {
 	struct unwind_page *pages;
 	struct ht_row *rows; /* the rows of a page are consecutive */
 	uint32_t row_cnt;
-	/* what could not be said, for doctor and the ledger */
+	/* what could not be expressed: for doctor and the ledger */
 	uint32_t fde_cnt, bad_fde_cnt, unsupported_row_cnt;
 };
 
@@ -36,14 +36,14 @@ struct unwind_mark {
 };
 
 /*
- * -ENOENT: the file has no frame information; -ENOTSUP: a machine that has no rows yet; -EFBIG: text
- * over more than HT_PAGES_CAP pages. ef is not needed afterwards.
+ * -ENOENT: the file has no frame information; -ENOTSUP: no rows for this machine yet; -EFBIG: text over more than
+ * HT_PAGES_CAP pages. ef is not needed afterwards.
  */
 int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
-/* marks: in any order; those that overlap are one, with the bits of all. */
+/* marks: in any order; overlapping marks are joined, with the bits of all. */
 int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
 			      struct unwind_table **ret);
-/* The same without what following instructions finds where the file says nothing: for tests. */
+/* The same without the rows of code that has no frame information: for tests. */
 int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
 

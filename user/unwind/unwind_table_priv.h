@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_table_priv.h - what unwind_table.c is made of: rules, scanned code, sections. */
+/* unwind_table_priv.h - the parts of unwind_table.c: rules, scanned code, sections. */
 #ifndef HT_UNWIND_UNWIND_TABLE_PRIV_H
 #define HT_UNWIND_UNWIND_TABLE_PRIV_H
 
@@ -14,25 +14,25 @@ struct elf_file;
 struct unwind_scanner;
 
 /*
- * unwind_rule.c: what CFI says of a pc, as one struct ht_row. All that depends on the machine is
- * here: register numbers, and which rules the rows can say.
+ * unwind_rule.c: converts the CFI of a pc to one struct ht_row. Everything that depends on the machine is here:
+ * register numbers, and which rules a row can express.
  */
 
 struct unwind_arch {
 	int machine; /* EM_* */
 	struct cfi_regs regs;
-	/* pc_lo is left 0. What a row cannot say becomes HT_CFA_UNSUPPORTED. */
+	/* pc_lo is left 0. Rules that a row cannot express become HT_CFA_UNSUPPORTED. */
 	struct ht_row (*row)(const struct cfi_row *row, bool is_signal);
 };
 
-/* NULL: a machine that has no rows yet. */
+/* NULL: there are no rows for this machine yet. */
 const struct unwind_arch *unwind_arch_find(int machine);
 
 /*
  * unwind_scan.c: unwind rows for code without frame information, by following its instructions.
  */
 
-/* Larger pieces of code are not looked at (-EFBIG). */
+/* Larger pieces of code are not scanned (-EFBIG). */
 #define UNWIND_SCAN_BYTES_CAP (2U << 20)
 
 /* -ENOTSUP: no decoder for the machine (EM_*). */
@@ -43,33 +43,31 @@ struct unwind_code {
 	const uint8_t *data;
 	size_t bytes;
 	uint64_t vaddr;
-	/* where functions begin, as far as that is known, sorted; others are found */
+	/* known beginnings of functions, sorted; others are found */
 	const uint64_t *entries;
 	size_t entry_cnt;
 };
 
-/* row holds from vaddr up to the next call's; vaddr rises, all within the code. != 0 stops. */
+/* row is valid from vaddr up to that of the next call; vaddr rises, all within the code. != 0 stops. */
 typedef int unwind_scan_fn(void *arg, uint64_t vaddr, const struct ht_row *row);
 int unwind_scan(struct unwind_scanner *s, const struct unwind_code *code, unwind_scan_fn *fn,
 		void *arg);
 
-/*
- * unwind_sections.c: where in an ELF file the frame information is.
- */
+/* unwind_sections.c: finds the frame information in an ELF file. */
 
 /*
- * .eh_frame by its section header, or, when those were stripped, through PT_GNU_EH_FRAME, which
- * the program itself needs to throw exceptions. -ENOENT: there is none. Owned by ef.
+ * Find .eh_frame by its section header or, if those were stripped, through PT_GNU_EH_FRAME, which the program itself
+ * needs to throw exceptions. -ENOENT: there is none. Owned by ef.
  */
 int unwind_eh_frame(struct elf_file *ef, struct cfi_section *ret);
-/* -ENOENT; -EFBIG and the like from decompression. */
+/* Find .debug_frame. -ENOENT; -EFBIG and the like from decompression. */
 int unwind_debug_frame(struct elf_file *ef, struct cfi_section *ret);
-/* vaddr of the first instruction; -ENOENT: the file is not one that is started. */
+/* vaddr of the first instruction; -ENOENT: the file is not a program that is started. */
 int unwind_entry(const struct elf_file *ef, uint64_t *ret_vaddr);
 
 /*
- * Where functions may begin: what symbol tables and relocations say, sorted, with addresses that
- * are not code at all. *ret is the caller's to free, NULL if none.
+ * Addresses at which functions may begin, from symbol tables and relocations, sorted; some of them are not code at all.
+ * The caller frees *ret, which is NULL if there are none.
  */
 int unwind_entries(struct elf_file *ef, uint64_t **ret, size_t *ret_cnt);
 /*
