@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/pprof_check.h"
 #include "base/err.h"
 #include "profile/pprof.h"
 #include "report/report.h"

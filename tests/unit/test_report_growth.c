@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/pprof_check.h"
 #include "base/err.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"

@@ -137,7 +137,7 @@ void option_clear(const struct option_row *row, void *settings);
 
 #define OPTION_FILE_BYTES_CAP (1 << 20)
 /*
- * Read a configuration file: a regular file that belongs to root or to who runs this, and that others may not write,
+ * Read a configuration file: a regular file that belongs to root or to who runs this, and that nobody else may write,
  * because it says where data is sent. *ret is malloc'ed. On failure why has a sentence for the user.
  */
 int option_read_file(const char *path, char **ret, size_t *ret_bytes, struct err *why);
