@@ -266,7 +266,7 @@ if have curl; then
 	start $own "$bin/guest" 8
 	serve --listen 127.0.0.1:0 -p "$target" --tap '^guest$' --rate 4096 --max-overhead off
 	await 20 says "$top/serve.err" "PID $target is tapped" || not_ok "in and out by serve" "it is not tapped" "$top/serve.err"
-	toggled=$(python3 "$e2e_dir/tap_toggles.py" "$target" "$server" "${E2E_TAP_TOGGLES:-30}" 2>"$work/toggles") &&
+	toggled=$(python3 "$e2e_dir/tap_toggles.py" "$target" "$server" "${E2E_TAP_TOGGLES:-12}" 2>"$work/toggles") &&
 		ok "in and out by serve: $toggled" || not_ok "in and out by serve" "it is not" "$work/toggles" "$top/serve.err"
 	end_server "in and out by serve"
 	same_text "in and out by serve"
@@ -299,7 +299,7 @@ while kill -WINCH "$target" && kill -URG "$target"; do :; done 2>/dev/null &
 sender=$!
 e2e_pids="$e2e_pids $sender"
 late=0
-for ((i = 0; i < ${E2E_TAPS:-6}; i++)); do
+for ((i = 0; i < ${E2E_TAPS:-4}; i++)); do
 	rate=$((i % 2 ? 4096 : 65536))
 	"$heaptap" record --tap=only --rate $rate --max-overhead off -p "$target" -d 0.2s --force -n 0 -o "$work/p.pb.gz" \
 		>"$work/heaptap.out" 2>"$work/heaptap.err" || {
@@ -343,7 +343,7 @@ leaves_alone "a filter that kills"
 
 # Killed at any moment: the guardian takes it out; if that is killed as well, the next one does.
 start $own "$bin/guest" 3
-for ((i = 0; i < ${E2E_TAP_KILLS:-4}; i++)); do
+for ((i = 0; i < ${E2E_TAP_KILLS:-3}; i++)); do
 	"$heaptap" record --tap -p "$target" --force -n 0 -d 20s -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" &
 	recorder=$!
 	e2e_pids="$e2e_pids $recorder"
