@@ -11,20 +11,20 @@ BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
-# alone. What has a bound for an answer, for attaching, or for what is put back, runs with few others: it waits most of the
-# time. One that records with --follow stands at the beginning, because that probes all
+# alone. What has a bound for an answer, for attaching, or for what is put back, runs in pairs: it waits most of the
+# time, and one other is no crowd. One that records with --follow stands at the beginning, because that probes all
 # processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
 # the end is not one test's.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
-# test_kill reads in the kernel's log whether a guardian failed: it begins after test_tap, which kills guardians, is over.
-E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,tap budget budget_serve slow_names hold_cost attach_time metrics \
-	endless hostile mute serve serve_ways kill)
+# test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap, which kills guardians, begins.
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve slow_names kill hold_cost attach_time metrics \
+	endless hostile tap mute serve serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
-E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_FEW) $(E2E_LONG),$(E2E))
+E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # One of these after one of those: a test of the BPF object hardly computes, it waits for the kernel.
@@ -50,8 +50,9 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of tests two more: half of the time of a recording is waiting for the kernel, and some others wait for a time limit.
-TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 2 : 6)))
+# Of tests one more: half of the time of a recording is waiting for the kernel, and some others wait for a time limit.
+# With two more they were not done sooner, and those that have bounds for time met them more often.
+TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 1 : 5)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
@@ -78,8 +79,8 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(TEST_JOBS) $(SCOPE_UNTIMED) $(UNIT) $(GOLDEN) $(FUZZ) \
-		-j$(TEST_JOBS) --twice --hurry $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) $(CONSUMERS) $(PACKAGING) \
-		-j3 --twice $(E2E_FEW) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
+		-j$(TEST_JOBS) --twice $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) $(CONSUMERS) $(PACKAGING) \
+		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
 # A program under a sanitizer needs the library under that sanitizer and the generated headers; what
@@ -93,7 +94,7 @@ check-named: $(NAMED_PLAIN) $(if $(NAMED_SAN)$(NAMED_FUZZ),$(GEN)) \
 		$(if $(filter-out tests/scope/%,$(NAMED_ALL)),all)
 	$(if $(NAMED_SAN),$(SAN_MAKE) $(NAMED_SAN))
 	$(if $(NAMED_FUZZ),$(FUZZ_MAKE) $(NAMED_FUZZ))
-	@tests/run -j$(JOBS) $(NAMED_SAN) $(NAMED_FUZZ) -j$(TEST_JOBS) --hurry $(NAMED_BESIDE) \
+	@tests/run -j$(JOBS) $(NAMED_SAN) $(NAMED_FUZZ) -j$(TEST_JOBS) $(NAMED_BESIDE) \
 		-j1 $(filter-out $(NAMED_BESIDE),$(NAMED_ALL))
 
 quick: ## static, unit, golden, some recordings (root): under a minute when built; installs nothing
@@ -128,11 +129,11 @@ check-scope: ## scope.h under all compilers, linkers and ways to link
 check-bpf: ## the BPF object in the kernel (root)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
-	@tests/run -j$(TEST_JOBS) --hurry $(BPF_BESIDE) -j1 $(BPF_ALONE)
+	@tests/run -j$(TEST_JOBS) $(BPF_BESIDE) -j1 $(BPF_ALONE)
 check-e2e: ## real recordings of planted programs (root)
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
-	@tests/run -j$(TEST_JOBS) --hurry $(E2E_BESIDE) -j3 $(E2E_FEW) -j1 $(E2E_ALONE)
+	@tests/run -j$(TEST_JOBS) $(E2E_BESIDE) -j2 $(E2E_PAIRS) -j1 $(E2E_ALONE)
 check-consumers: ## other people's readers of our profiles (root)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all

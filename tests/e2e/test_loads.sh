@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # timeout: 3000
-# Loads of four shapes (steady, bursts of 2 ms and of 100 ms, one burst a second; by default two of them) at overhead limits of 5 and
-# 25 % of their CPU time: the overhead after the first 4 s is within one and a half times the limit, as heaptap
+# Loads of four shapes (steady, bursts of 2 ms and of 100 ms, one burst a second; by default two of them) at overhead
+# limits of 5 and 25 % of their CPU time: the overhead after the first 4 s is within one and a half times the limit, as heaptap
 # states it and as seen from outside; and of the 95 % intervals of all that is stated as many hold as should.
 #
 # E2E_LOADS: how many recordings of each shape and limit (1). From outside an overhead is seen by the CPU time

@@ -4,7 +4,7 @@
 # and one record per image, found by its ELF notes, stripped or not. A cell is a program of three
 # units in C and C++ (cell.h) that checks itself. TAP on stdout; two cells at a time. timeout: 600
 #
-# TESTS_WHOLE=1: all compilers with all linkers, and not only those that belong together.
+# TESTS_WHOLE=1: all compilers with all linkers and kinds, and not only those that belong together.
 #
 #	tests/scope/test_matrix.sh [cell COMPILER LINKER KIND]		one cell only
 set -u
@@ -145,6 +145,9 @@ cells() {
 			fi
 			case $cc-$linker in gcc-lld | clang-bfd) [ -n "${TESTS_WHOLE:-}" ] || continue ;; esac
 			for kind in pie no-PIE static static-pie sections LTO thin-LTO LTO-first LTO-last so dlopen registry; do
+				case $linker-$kind in
+				lld-no-PIE | lld-static-pie | lld-LTO-last | lld-dlopen) [ -n "${TESTS_WHOLE:-}" ] || continue ;;
+				esac
 				echo "$cc $linker $kind"
 			done
 		done

@@ -3,7 +3,8 @@
 # test_rust.sh - the Rust crate: its own tests, in the ways that programs are built and linked, and
 # what its tools say. timeout: 900
 #
-# TESTS_WHOLE=1: optimised all tests, more linkers and models, clippy, format and documentation.
+# By default only as it is released; TESTS_WHOLE=1: also without optimising, disabled, with more linkers and models,
+# and clippy, format and documentation.
 # Needs cargo and, the first time, the registry, for the crates that the tracing layer is tested
 # with. Without them everything is skipped. TAP on stdout.
 set -u
@@ -58,11 +59,11 @@ if ! cargo_here fetch --locked --offline; then
 	offline=
 fi
 
-tests debug --features tracing
+[ -z "${TESTS_WHOLE:-}" ] || tests debug --features tracing
 # What it costs is measured alone: test_rust_cost.sh, which is built here.
-optimised="--test abi --test cost"
-[ -z "${TESTS_WHOLE:-}" ] || optimised=
-tests release --release --features tracing $optimised -- --skip nanoseconds
+tests release --release --features tracing -- --skip nanoseconds
+[ -n "${TESTS_WHOLE:-}" ] || exit $failed
+
 tests disabled --test disabled --features disable
 
 # Other linkers and models than the default's: what a reader finds must be the same. Flags of rustc
@@ -79,12 +80,10 @@ linked() { # NAME FLAGS TEST...
 	RUSTFLAGS=$flags CARGO_TARGET_DIR=$PWD/.build/rust-linked tests "$name" --release \
 		--target "$target" "${which[@]}"
 }
-[ -z "${TESTS_WHOLE:-}" ] || linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols" abi charge
-[ -z "${TESTS_WHOLE:-}" ] || linked "static" "-Ctarget-feature=+crt-static" abi charge
+linked "GNU ld" "-Clink-arg=-fuse-ld=bfd -Cstrip=symbols" abi charge
+linked "static" "-Ctarget-feature=+crt-static" abi charge
 linked "static, no PIE" "-Ctarget-feature=+crt-static -Crelocation-model=static" abi charge
-[ -z "${TESTS_WHOLE:-}" ] || linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1" abi charge
-
-[ -n "${TESTS_WHOLE:-}" ] || exit $failed
+linked "LTO" "-Clto=fat -Cembed-bitcode=yes -Ccodegen-units=1" abi charge
 if cargo clippy --version >/dev/null 2>&1; then
 	says clippy clippy --locked $offline --all-features --all-targets -- -D warnings
 else
