@@ -152,12 +152,14 @@ if have java && have javac && java_class; then
 	grep -q "stacks end in compiled Java code" "$work/doctor" && ok "Java without frame pointers: doctor says so" ||
 		not_ok "Java without frame pointers: doctor says so" "it does not" "$work/doctor"
 	kill_target
-	start setpriv --reuid 65534 --regid 65534 --clear-groups java $java_flags -cp "$work/java" JitDirect
-	planted "Java of another user" "void JitDirect.plantedDirect" --jvm-perfmap
-	kill_target
+	if is_whole; then
+		start setpriv --reuid 65534 --regid 65534 --clear-groups java $java_flags -cp "$work/java" JitDirect
+		planted "Java of another user" "void JitDirect.plantedDirect" --jvm-perfmap
+		kill_target
+	fi
 	unharmed "a JVM that lets nobody attach" "DisableAttachMechanism" \
 		java -XX:+DisableAttachMechanism $java_flags -cp "$work/java" JitDirect
-	unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
+	again unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
 		/usr/bin/python3 -c 'import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); print("READY", flush=True); time.sleep(60)' "$libjvm"
 	cat >"$work/mute.py" <<-'EOF'
 		import ctypes, os, signal, socket, sys, time

@@ -8,13 +8,13 @@
 # And of heaptap and its guardian at once, which may leave something: the next start takes it away.
 #
 # Each target is a file of its own, so that no other recording takes its leftovers away. E2E_KILLS: how
-# many kills (32), in rounds of one for each target at the same time; E2E_KILLS_BOTH: of both (8).
+# many kills (16), in rounds of one for each target at the same time; E2E_KILLS_BOTH: of both (4).
 . "$(dirname "$0")/lib.sh"
 e2e_init kill
 have python3 || skip_all "python3 is not installed"
 
 build_c bursts -static || { not_ok build "bursts.c"; e2e_end; }
-kills=${E2E_KILLS:-32} kills_both=${E2E_KILLS_BOTH:-8}
+kills=${E2E_KILLS:-16} kills_both=${E2E_KILLS_BOTH:-4}
 lanes="record-1 record-8 serve-1 serve-8"
 declare -A target_of in_of base_of
 top=$work

@@ -3,7 +3,7 @@
 # heaptap serve, and record, beside processes that do not let themselves be read: files and pages of a file
 # system of another user that does not answer. timeout: 240
 #
-# E2E_MUTE_SECONDS: how long the server is looked at beside each (4).
+# E2E_MUTE_SECONDS: how long the server is looked at beside each (3).
 . "$(dirname "$0")/lib.sh"
 e2e_init mute
 have curl || skip_all "curl is not installed"
@@ -12,7 +12,7 @@ have curl || skip_all "curl is not installed"
 build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" -Wl,-z,now ||
 	{ not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_MUTE_SECONDS:-4}
+seconds=${E2E_MUTE_SECONDS:-3}
 
 # took_ms PID: until there is its profile, in $took; more than any limit if there was none
 took_ms() {
@@ -53,8 +53,8 @@ laid() {
 	end_process mutes
 }
 laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
-laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
-laid args "mute" "a page over the arguments" ""
+again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
+again laid args "mute" "a page over the arguments" ""
 
 # its own executable
 start_fuse "$bin/family"

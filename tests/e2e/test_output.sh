@@ -47,25 +47,25 @@ status=$?
 [ $status = 1 ] && [ "$(cat "$work/p.pb.gz")" = old ] && grep -q -- "exists.*--force" "$work/heaptap.err" &&
 	! grep -q "^heaptap: recording" "$work/heaptap.err" && ok "an existing file is left alone: told before attaching" ||
 	not_ok "an existing file is left alone" "status $status" "$work/heaptap.err"
-timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 300ms -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 gzip -t "$work/p.pb.gz" 2>/dev/null && ok "--force replaces it" || not_ok "--force replaces it" "" "$work/heaptap.err"
 # a link that somebody has laid
 echo precious >"$work/victim"
 ln -s victim "$work/link.pb.gz"
-timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/link.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+timeout 30 "$heaptap" record -n 0 -d 300ms -o "$work/link.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 status=$?
-timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/link.pb.gz" -p "$target" >/dev/null 2>>"$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 300ms -o "$work/link.pb.gz" -p "$target" >/dev/null 2>>"$work/heaptap.err"
 [ $status = 1 ] && [ "$(cat "$work/victim")" = precious ] && [ ! -L "$work/link.pb.gz" ] && gzip -t "$work/link.pb.gz" &&
 	ok "a link is not followed, with --force neither" || not_ok "a link" "status $status" "$work/heaptap.err"
 # a folder of somebody else, who can change what is written there
 mkdir "$work/strange"
 chown 65534:65534 "$work/strange"
-env -u SUDO_UID timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+env -u SUDO_UID timeout 30 "$heaptap" record -n 0 -d 300ms -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 status=$?
 [ $status = 1 ] && [ -z "$(ls -A "$work/strange")" ] && grep -q "belongs to user 65534.*--force" "$work/heaptap.err" &&
 	! grep -q "^heaptap: recording" "$work/heaptap.err" && ok "a stranger's folder is refused: told before attaching" ||
 	not_ok "a stranger's folder is refused" "status $status" "$work/heaptap.err"
-timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+timeout 30 "$heaptap" record --force -n 0 -d 300ms -o "$work/strange/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 gzip -t "$work/strange/p.pb.gz" 2>/dev/null && ok "--force writes there" || not_ok "--force writes there" "" "$work/heaptap.err"
 # There everything lies ready that a name made of the process's number could lead to.
 (
@@ -79,7 +79,7 @@ gzip -t "$work/strange/p.pb.gz" 2>/dev/null && ok "--force writes there" || not_
 	ln -s "$work/victim" "$work/strange/laid.pb.gz.$BASHPID.tmp"
 	mkfifo "$work/strange/laid.pb.gz.tmp"
 	chown -h 65534:65534 "$work/strange"/*laid* "$work/strange"/*heaptap-*
-	exec "$heaptap" record --force -n 0 -d 1 -o "$work/strange/laid.pb.gz" -p "$target"
+	exec "$heaptap" record --force -n 0 -d 300ms -o "$work/strange/laid.pb.gz" -p "$target"
 )
 status=$?
 [ $status = 0 ] && [ "$(cat "$work/victim")" = precious ] && [ ! -L "$work/strange/laid.pb.gz" ] && gzip -t "$work/strange/laid.pb.gz" &&
@@ -91,12 +91,12 @@ chmod 1777 "$work/sticky"
 for folder in sticky strange; do
 	mkfifo "$work/$folder/fifo.pb.gz"
 	chown 65534:65534 "$work/$folder/fifo.pb.gz"
-	timeout 30 "$heaptap" record --force -n 0 -d 1 -o "$work/$folder/fifo.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
+	timeout 30 "$heaptap" record --force -n 0 -d 300ms -o "$work/$folder/fifo.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err"
 	status=$?
 	[ $status = 1 ] && grep -q "somebody else can say where it leads" "$work/heaptap.err" && ok "a stranger's FIFO is refused: $folder" ||
 		not_ok "a stranger's FIFO is refused: $folder" "status $status" "$work/heaptap.err"
 done
-timeout 30 "$heaptap" record -n 0 -d 1 -o "$work/sticky/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &&
+timeout 30 "$heaptap" record -n 0 -d 300ms -o "$work/sticky/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &&
 	gzip -t "$work/sticky/p.pb.gz" && ok "a sticky folder will do" || not_ok "a sticky folder will do" "" "$work/heaptap.err"
 # a file, and a link, that come while it is recorded
 for come in 'echo theirs >"$work/late.pb.gz"' 'ln -s victim "$work/late.pb.gz"'; do
@@ -120,11 +120,11 @@ took=$((($(date +%s%N) - begin) / 1000000))
 	ok "not writable: told before attaching" || not_ok "not writable" "status $status after $took ms" "$work/heaptap.err"
 # to standard output: nothing else is there
 for out in - /dev/stdout; do
-	(cd "$work" && timeout 30 "$heaptap" record -d 1 -o $out -p "$target" 2>"$work/heaptap.err" >"$work/stdout.pb.gz")
+	(cd "$work" && timeout 30 "$heaptap" record -d 300ms -o $out -p "$target" 2>"$work/heaptap.err" >"$work/stdout.pb.gz")
 	gzip -t "$work/stdout.pb.gz" 2>/dev/null && [ ! -e "$work/-" ] && grep -q "Heap profile\|PID $target" "$work/heaptap.err" &&
 		ok "-o $out: the profile on stdout, the report on stderr" || not_ok "-o $out" "" "$work/heaptap.err"
 done
-timeout 30 "$heaptap" record -q -d 1 -o - -p "$target" 2>"$work/heaptap.err" | gzip -t && [ "$(grep -vc warning "$work/heaptap.err")" = 0 ] &&
+timeout 30 "$heaptap" record -q -d 300ms -o - -p "$target" 2>"$work/heaptap.err" | gzip -t && [ "$(grep -vc warning "$work/heaptap.err")" = 0 ] &&
 	ok "-q -o - to a pipe" || not_ok "-q -o - to a pipe" "" "$work/heaptap.err"
 # Ctrl-C of an ssh sends no signal: its end of the pipe is closed
 "$heaptap" record -n 0 -o - -p "$target" 2>"$work/heaptap.err" > >(exec sleep 2) &
@@ -156,21 +156,21 @@ else
 fi
 # on a full disk
 if [ -e /dev/full ]; then
-	timeout 30 "$heaptap" record -q -n 0 -d 1 -o /dev/full -p "$target" >/dev/null 2>"$work/heaptap.err"
+	timeout 30 "$heaptap" record -q -n 0 -d 300ms -o /dev/full -p "$target" >/dev/null 2>"$work/heaptap.err"
 	status=$?
 	[ $status = 1 ] && grep -qi "no space" "$work/heaptap.err" && ok "disk full: an error" || not_ok "disk full" "status $status" "$work/heaptap.err"
 fi
 # and where no file may become large: what cannot be kept is shown
-(ulimit -f 1 && exec timeout 30 "$heaptap" record -d 1 -o "$work/limit.pb.gz" -p "$target") 2>&1 | cat >"$work/shown"
+(ulimit -f 1 && exec timeout 30 "$heaptap" record -d 300ms -o "$work/limit.pb.gz" -p "$target") 2>&1 | cat >"$work/shown"
 status=${PIPESTATUS[0]}
 [ $status = 1 ] && grep -q "cannot write '.*limit.pb.gz': no file may be larger than 1.00 KiB here (ulimit -f)" "$work/shown" && grep -q "Held of what" "$work/shown" &&
 	! grep -q "wrote" "$work/shown" && [ ! -e "$work/limit.pb.gz" ] && ok "file size limit: an error, and the report" ||
 	not_ok "file size limit" "status $status" "$work/shown"
-(ulimit -f 1 && timeout 30 "$heaptap" record -q -d 1 -o - -p "$target" 2>"$work/heaptap.err" >"$work/limit.pb.gz")
+(ulimit -f 1 && timeout 30 "$heaptap" record -q -d 300ms -o - -p "$target" 2>"$work/heaptap.err" >"$work/limit.pb.gz")
 status=$?
 [ $status = 1 ] && grep -q "cannot write '-': no file may be larger" "$work/heaptap.err" && ok "file size limit, standard output: an error" ||
 	not_ok "file size limit, standard output" "status $status" "$work/heaptap.err"
-"$heaptap" record -q -d 1 -o "$work/whole.pb.gz" -p "$target" >/dev/null 2>&1
+"$heaptap" record -q -d 300ms -o "$work/whole.pb.gz" -p "$target" >/dev/null 2>&1
 (ulimit -f 1 && timeout 30 "$heaptap" report --format json "$work/whole.pb.gz" 2>"$work/heaptap.err" >"$work/report")
 status=$?
 [ $status = 1 ] && grep -qi "file too large" "$work/heaptap.err" && ok "file size limit, a report: an error" ||

@@ -138,6 +138,7 @@ end_slow
 kill -9 "${pid_of[heapy]}"
 
 # record of such a one
+is_whole || e2e_end
 what="record of three such"
 begin_slow
 timeout -s INT -k 30 100 "$heaptap" record --force --rate 1 -d 6s -o "$top/p.pb.gz" -p "${pid_of[slowly]}" 2>"$top/record.err" &

@@ -91,8 +91,14 @@ total=$(sed -n 's/^"total":{\(.*\)},$/\1/p' "$work/json")
 number() { sed -n "s/.*\"$1\":\([0-9]*\)[,}].*/\1/p" <<<"$total,"; }
 error=$(awk -v r=$((runs - 1)) '$1 == r && $2 == "ALLOC" { v += $6 } END { print 1.959964 * sqrt(v) }' "$work/rows")
 low=$(number alloc_bytes_low) high=$(number alloc_bytes_high) alloc=$(number alloc_bytes)
-is "${low:-0} > 0 && ($high - $alloc) / $error > 0.99 && ($high - $alloc) / $error < 1.01 &&
-	($alloc - $low) / $error > 0.99 && ($alloc - $low) / $error < 1.01" &&
+# Few samples that stand for much, as of a tap with a coarse rate, make the interval longer upwards than downwards, and
+# a little longer as a whole.
+if [ -n "${E2E_TAP:-}" ]; then
+	is_stated="($high - $low) / 2 / $error > 0.99 && ($high - $low) / 2 / $error < 1.06 && $high - $alloc > 0.99 * ($alloc - $low)"
+else
+	is_stated="($high - $alloc) / $error > 0.99 && ($high - $alloc) / $error < 1.01 && ($alloc - $low) / $error > 0.99 && ($alloc - $low) / $error < 1.01"
+fi
+is "${low:-0} > 0 && $is_stated" &&
 	ok "the report states that error: $alloc, $low to $high bytes" ||
 	not_ok "error in the report" "${low:-no low} to ${high:-no high} for $alloc, +- $error" "$work/report.err"
 e2e_end
