@@ -47,8 +47,12 @@ profile() {
 }
 began() { says "$top/$1/err" '^heaptap: \(recording\|serving\)' || ! kill -0 "$profiler" 2>/dev/null; }
 
-# leak_cnt: how often the kernel could not take a probe out for a guardian; main's are in its own text
-leak_cnt() { dmesg 2>/dev/null | grep -c 'heaptap-guard:.* leaking uprobe'; }
+# leak_cnt: how often since the mark the kernel could not take a probe out for a guardian; main's are in its own text.
+# The kernel's log forgets: lines are not compared with those of before, and without its mark all of it is later.
+log_mark="heaptap test_kill $$ $EPOCHREALTIME"
+leak_cnt() {
+	dmesg 2>/dev/null | awk -v mark="$log_mark" 'index($0, mark) { cnt = 0 } /heaptap-guard:.* leaking uprobe/ { cnt++ } END { print cnt + 0 }'
+}
 
 # kill_once LANE MOMENT [both]: what is wrong a second later goes to its file "wrong"
 kill_once() {
@@ -144,10 +148,11 @@ judge() { # WHAT
 }
 
 moments=(attaching over-budget detaching attached)
+echo "$log_mark" >/dev/kmsg 2>/dev/null
 leaks=$(leak_cnt)
 for ((i = 0; i < kills / 4; i++)); do each_lane kill_one $i; done
 judge "killed $((kills / 4)) times, a second later the text is what its file holds"
-[ "$(leak_cnt)" = "$leaks" ] && ok "the kernel has not failed to take a probe out" ||
+[ "$(leak_cnt)" -le "$leaks" ] && ok "the kernel has not failed to take a probe out" ||
 	not_ok "the kernel's log" "$(($(leak_cnt) - leaks)) times 'leaking uprobe'"
 
 moments=(first-moments attaching)
