@@ -157,7 +157,7 @@ int64_t strset_add_n(struct strset *s, const char *str, size_t len)
 
 	if (is_valid_utf8(str, len))
 		return add_valid(s, str, len);
-	clean = malloc(len * 3);
+	clean = malloc(len * 3 + 1);
 	if (!clean)
 		return -ENOMEM;
 	id = add_valid(s, clean, sanitize(str, len, clean));

@@ -70,7 +70,7 @@ static void print_prospect(const struct doctor_report *r, const struct page *to)
 
 		if (file->alloc && add_separator(&names, nth++, allocator_cnt(r)))
 			add(&names, "%s (%s)", file->alloc->family, file->path);
-		if (pair_ns && cost_cnt < NAMED_CNT)
+		if (file->alloc && pair_ns && cost_cnt < NAMED_CNT)
 			add(&cost, "%sabout %s (%s)", cost_cnt++ ? ", " : "",
 			    format_duration((uint64_t)pair_ns, ns, sizeof(ns)),
 			    file->alloc->family);

@@ -128,6 +128,7 @@ static void show_order(struct preview *v, const struct survey_file *file,
 		       const struct tap_order *order)
 {
 	const struct tap_header *h = tap_code_header(&order->code);
+	const size_t data_bytes = TAP_DATA_BYTES; /* in pages: divided as whole numbers */
 	char code[UNITS_BUF], data[UNITS_BUF], missed[160], path[4096];
 	unsigned int byte_cnt = 0;
 
@@ -141,7 +142,7 @@ static void show_order(struct preview *v, const struct survey_file *file,
 	else
 		fprintf(v->out, "  maps %s of code and %s of data at 0x%llx, which stay\n",
 			format_bytes(TAP_CODE_BYTES, code, sizeof(code)),
-			format_bytes((double)TAP_DATA_BYTES, data, sizeof(data)),
+			format_bytes((double)data_bytes, data, sizeof(data)),
 			(unsigned long long)order->code_addr);
 	fprintf(v->out, "  changes %u bytes of %s (%s), in this process only, until the end:\n",
 		byte_cnt, path, file->alloc->family);

@@ -227,7 +227,7 @@ static int add_texts(const struct option_row *row, struct texts *texts, const ch
 int option_set(const struct option_row *row, void *settings, const char *text, struct err *why)
 {
 	void *value = value_of(row, settings);
-	uint64_t n;
+	uint64_t n = 0;
 	int err;
 
 	err_set(why, -ENOMEM, "out of memory");

@@ -455,10 +455,8 @@ static int build_index(const struct elf_symbols *s)
 		for (run = 1; i + run < cnt && keys[i + run].vaddr == keys[i].vaddr; run++)
 			;
 		err = pick_symbol(s, keys + i, run, sym, &is_fn);
-		if (err == -EFBIG) {
-			err = 0;
+		if (err == -EFBIG)
 			break;
-		}
 		if (err)
 			goto out;
 		/* A label inside a function would hide the name of the function. */

@@ -167,10 +167,10 @@ static int resolve(const char *text, bool must_be_local, struct addrinfo **ret, 
 
 static int open_host(const char *text, bool must_be_local, struct listen_socket *s, struct err *why)
 {
-	struct addrinfo *ai;
+	struct addrinfo *ai = NULL;
 	int err = resolve(text, must_be_local, &ai, why);
 
-	if (err)
+	if (err || !ai)
 		return err;
 	s->is_local = is_loopback(ai->ai_addr);
 	err = open_inet(ai, s);
@@ -185,7 +185,7 @@ static int open_host(const char *text, bool must_be_local, struct listen_socket 
 
 int listen_check(const char *text, bool must_be_local, struct err *why)
 {
-	struct addrinfo *ai;
+	struct addrinfo *ai = NULL;
 	int err;
 
 	if (!strncmp(text, "unix:", 5))

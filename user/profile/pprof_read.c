@@ -187,7 +187,7 @@ static int read_scope_notes(struct reader *r, const Perftools__Profiles__ValueTy
 	for (size_t i = 0; i < m->n_note && !err; i++) {
 		struct scope_note note;
 		const char *path;
-		int64_t str;
+		int64_t str = 0;
 
 		err = get_string(r, m->note[i], &str);
 		if (!err && scope_note_parse(profile_text(r->p, str), &note, &path))
