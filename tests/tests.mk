@@ -50,7 +50,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of tests one more: half of the time of a recording is waiting for the kernel, and some others wait for a time limit.
+# Of recordings one more: half of the time of one is waiting for the kernel. Unit tests measure what reading takes a
+# processor, and are not more than there are.
 # With two more they were not done sooner, and those that have bounds for time met them more often.
 TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 1 : 5)))
 # What does not measure time runs beside each other (tests/run).
@@ -78,7 +79,7 @@ else
 check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
-	@tests/run $(STATIC) -j$(TEST_JOBS) $(SCOPE_UNTIMED) $(UNIT) $(GOLDEN) $(FUZZ) \
+	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(UNIT) $(GOLDEN) $(FUZZ) \
 		-j$(TEST_JOBS) --twice $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) $(CONSUMERS) $(PACKAGING) \
 		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
