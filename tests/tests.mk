@@ -50,9 +50,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of recordings one more: half of the time of one is waiting for the kernel. Unit tests measure what reading takes a
-# processor, and are not more than there are.
-# With two more they were not done sooner, and those that have bounds for time met them more often.
+# Of recordings one more: half of the time of one is waiting for the kernel. With two more they were not done sooner, and
+# missed their bounds for time more often. Unit tests are not more than processors: some measure processor time.
 TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 1 : 5)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
