@@ -253,6 +253,14 @@ def unwind(bench):
             report.bar(f"complete stacks, {name}", share, "%", ">= 99 %", share >= 99)
 
 
+def built(name):
+    """A program of bench.mk."""
+    program = BUILD / name
+    if not program.exists():
+        raise Skip(f"{name} is not built")
+    return program
+
+
 # --- tables and symbols ----------------------------------------------------------------------
 
 
@@ -269,9 +277,7 @@ def tables(bench):
     """Building the unwind tables of libLLVM and what comes with it."""
     report = bench.report
     report.heading("Unwind tables of clang and its libraries")
-    program = BUILD / "bench_unwind_table"
-    if not program.exists():
-        raise Skip("bench_unwind_table is not built")
+    program = built("bench_unwind_table")
     process = spawn(PROFILER_CPU, [program, "-n", "5", *largest_library_user()],
                     stdout=subprocess.PIPE, text=True)
     for line in process.communicate(timeout=120)[0].splitlines():
@@ -292,9 +298,7 @@ def elf(bench):
     """To know what a file is, by the reader of our own and by libelf (why: user/elf/elf_file.c)."""
     report = bench.report
     report.heading("Identity, segments and sections of 300 files")
-    program = BUILD / "bench_elf_open"
-    if not program.exists():
-        raise Skip("bench_elf_open is not built")
+    program = built("bench_elf_open")
     files = sorted(str(path) for path in Path("/usr/lib").rglob("*.so*")
                    if path.is_file() and not path.is_symlink())[:300]
     words = subprocess.run([program, *files], capture_output=True, text=True, timeout=120).stdout.split()
@@ -307,9 +311,7 @@ def symbols(bench):
     """Addresses to functions, inlines and lines in a large file."""
     report = bench.report
     report.heading("Symbols of a file over 100 MB")
-    program = BUILD / "bench_symbolize"
-    if not program.exists():
-        raise Skip("bench_symbolize is not built")
+    program = built("bench_symbolize")
     big = BUILD / "big.so"
     if not big.exists():
         made = subprocess.run(["sh", str(TOP / "tools/bench/gen_big_elf.sh"), str(big) + ".tmp"],

@@ -21,21 +21,21 @@
 __attribute__((format(printf, 3, 4))) static int complain(const struct serve_settings *s,
 							  const char *key, const char *fmt, ...)
 {
-	char text[640];
+	struct err what;
 	unsigned line = 0;
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	err_set_args(&what, -EINVAL, fmt, args);
 	va_end(args);
 	if (s->lines && key)
 		line = s->lines[option_find(&serve_option_table, key) - serve_option_table.rows];
 	if (line)
-		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, text);
+		log_error("serve: %s:%u: %s: %s", s->config_path, line, key, what.text);
 	else if (s->config_path)
-		log_error("serve: %s: %s", s->config_path, text);
+		log_error("serve: %s: %s", s->config_path, what.text);
 	else
-		log_error("serve: %s", text);
+		log_error("serve: %s", what.text);
 	return -EINVAL;
 }
 

@@ -455,7 +455,7 @@ static int build_index(const struct elf_symbols *s)
 		for (run = 1; i + run < cnt && keys[i + run].vaddr == keys[i].vaddr; run++)
 			;
 		err = pick_symbol(s, keys + i, run, sym, &is_fn);
-		if (err == -EFBIG)
+		if (err == -EFBIG) /* too costly: the symbols until here count */
 			break;
 		if (err)
 			goto out;

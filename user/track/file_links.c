@@ -30,82 +30,82 @@ struct file_links {
 int file_links_new(const struct file_links_options *opts, const struct track_file *file,
 		   struct file_links **ret)
 {
-	struct file_links *aw = calloc(1, sizeof(*aw));
+	struct file_links *fl = calloc(1, sizeof(*fl));
 
-	if (!aw)
+	if (!fl)
 		return -ENOMEM;
-	aw->opts = *opts;
-	aw->file = file;
-	*ret = aw;
+	fl->opts = *opts;
+	fl->file = file;
+	*ret = fl;
 	return 0;
 }
 
-void file_links_free_events(struct file_links *aw)
+void file_links_free_events(struct file_links *fl)
 {
-	guardian_free_events(aw->opts.guardian, aw->alloc_events);
-	guardian_free_events(aw->opts.guardian, aw->free_events);
-	aw->alloc_events = aw->free_events = 0;
+	guardian_free_events(fl->opts.guardian, fl->alloc_events);
+	guardian_free_events(fl->opts.guardian, fl->free_events);
+	fl->alloc_events = fl->free_events = 0;
 }
 
-void file_links_free(struct file_links *aw)
+void file_links_free(struct file_links *fl)
 {
-	if (!aw)
+	if (!fl)
 		return;
-	file_links_free_events(aw);
-	free(aw);
+	file_links_free_events(fl);
+	free(fl);
 }
 
-bool file_links_has_event(const struct file_links *aw)
+bool file_links_has_event(const struct file_links *fl)
 {
-	return aw->opts.has_events && aw->file->alloc &&
-	       !probe_sites_may_throw(&aw->opts.rules, aw->file->alloc);
+	return fl->opts.has_events && fl->file->alloc &&
+	       !probe_sites_may_throw(&fl->opts.rules, fl->file->alloc);
 }
 
 /* Common to all links to a file. */
-static struct attach_request request_for(const struct file_links *aw,
+static struct attach_request request_for(const struct file_links *fl,
 					 const struct probe_target *target)
 {
-	enum attach_mode mode = engine_mode(aw->opts.engine);
+	enum attach_mode mode = engine_mode(fl->opts.engine);
 
 	return (struct attach_request){
-		.file_fd = aw->file->fd,
+		.file_fd = fl->file->fd,
 		.pid = target->pid && mode == ATTACH_PERF ? target->live_tid : target->pid,
 		.mode = mode,
 		.kind = ATTACH_ENTRY,
 	};
 }
 
-static int link_frees(const struct file_links *aw, enum sharing sharing,
+static int link_frees(const struct file_links *fl, enum sharing sharing,
 		      const struct probe_target *target, struct held_links *links)
 {
-	struct attach_request req = request_for(aw, target);
+	struct attach_request req = request_for(fl, target);
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, sharing, true, &req, &sites);
+	int err = probe_sites_of_kind(&fl->opts.rules, fl->file, sharing, true, &req, &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_FREE);
 	err = held_links_add(links, &req);
 	free(sites);
 	return err;
 }
 
-static int link_allocs(const struct file_links *aw, enum sharing sharing,
+static int link_allocs(const struct file_links *fl, enum sharing sharing,
 		       const struct probe_target *target, struct held_links *links)
 {
-	struct attach_request req = request_for(aw, target), ret_req;
+	struct attach_request req = request_for(fl, target), ret_req;
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&aw->opts.rules, aw->file, sharing, false, &req, &sites);
+	int err = probe_sites_of_kind(&fl->opts.rules, fl->file, sharing, false, &req, &sites);
 
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_ALLOC);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_ALLOC);
 	if (req.mode == ATTACH_SESSION) {
 		req.kind = ATTACH_ENTRY_DECIDES;
 	} else { /* Returns first: an entry without its return would wait for nothing. */
 		ret_req = req;
 		ret_req.kind = ATTACH_RETURN;
-		ret_req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_ALLOC_RETURN);
+		ret_req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_ALLOC_RETURN);
 		err = held_links_add(links, &ret_req);
 	}
 	if (!err)
@@ -135,29 +135,29 @@ static void set_apart(const struct attach_request *all, struct attach_site *site
 	apart->site_cnt = all->site_cnt - rest_cnt;
 }
 
-static int make_free_events(struct file_links *aw)
+static int make_free_events(struct file_links *fl)
 {
-	const struct file_links_options *o = &aw->opts;
-	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[2];
+	const struct file_links_options *o = &fl->opts;
+	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[2];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, aw->file, SHARING_EVENT, true, &all, &sites);
+	int err = probe_sites_of_kind(&o->rules, fl->file, SHARING_EVENT, true, &all, &sites);
 
 	if (err)
 		return err;
 	set_apart(&all, sites, HT_COOKIE_FREE, &req[0], &req[1]);
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE);
 	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_FREE_PTR);
-	err = guardian_new_events(o->guardian, req, 2, &aw->free_events);
+	err = guardian_new_events(o->guardian, req, 2, &fl->free_events);
 	free(sites);
 	return err;
 }
 
-static int make_alloc_events(struct file_links *aw)
+static int make_alloc_events(struct file_links *fl)
 {
-	const struct file_links_options *o = &aw->opts;
-	struct attach_request all = { .file_fd = aw->file->fd, .kind = ATTACH_ENTRY }, req[3];
+	const struct file_links_options *o = &fl->opts;
+	struct attach_request all = { .file_fd = fl->file->fd, .kind = ATTACH_ENTRY }, req[3];
 	struct attach_site *sites;
-	int err = probe_sites_of_kind(&o->rules, aw->file, SHARING_EVENT, false, &all, &sites);
+	int err = probe_sites_of_kind(&o->rules, fl->file, SHARING_EVENT, false, &all, &sites);
 
 	if (err)
 		return err;
@@ -167,62 +167,62 @@ static int make_alloc_events(struct file_links *aw)
 	req[0].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC_RETURN);
 	req[1].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_ALLOC);
 	req[2].prog_fd = engine_prog_fd(o->engine, ENGINE_EVENT_MALLOC);
-	err = guardian_new_events(o->guardian, req, 3, &aw->alloc_events);
+	err = guardian_new_events(o->guardian, req, 3, &fl->alloc_events);
 	free(sites);
 	return err;
 }
 
 /* Make the events of a file. No process is on them yet. */
-static int make_events(struct file_links *aw)
+static int make_events(struct file_links *fl)
 {
-	int err = make_free_events(aw);
+	int err = make_free_events(fl);
 
 	if (!err)
-		err = make_alloc_events(aw);
+		err = make_alloc_events(fl);
 	if (err)
-		file_links_free_events(aw);
+		file_links_free_events(fl);
 	return err;
 }
 
-static int add_to_events(struct file_links *aw, bool frees, const struct probe_target *target,
+static int add_to_events(struct file_links *fl, bool frees, const struct probe_target *target,
 			 struct held_links *links)
 {
-	int err = aw->alloc_events ? 0 : make_events(aw);
+	int err = fl->alloc_events ? 0 : make_events(fl);
 
 	return err ? err :
-		     held_links_add_to_events(links, frees ? aw->free_events : aw->alloc_events,
+		     held_links_add_to_events(links, frees ? fl->free_events : fl->alloc_events,
 					      target->live_tid);
 }
 
-static int link_tags(const struct file_links *aw, const struct probe_target *target,
+static int link_tags(const struct file_links *fl, const struct probe_target *target,
 		     struct held_links *links)
 {
-	struct attach_request req = request_for(aw, target);
-	const struct file_tags *tags = aw->file->tags;
+	struct attach_request req = request_for(fl, target);
+	const struct file_tags *tags = fl->file->tags;
 	int err;
 
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TASK_EXIT);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_TASK_EXIT);
 	req.sites = tags->task_exits.data;
 	req.site_cnt = tags->task_exits.cnt;
 	err = held_links_add(links, &req);
 	if (err)
 		return err;
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_TAG_READY);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_TAG_READY);
 	req.sites = tags->readies.data;
 	req.site_cnt = tags->readies.cnt;
 	return held_links_add(links, &req);
 }
 
-static int sampler_sites(const struct file_links *aw, struct attach_site *ret)
+static int sampler_sites(const struct file_links *fl, struct attach_site *ret)
 {
-	const struct file_sampler *s = aw->file->sampler;
+	const struct file_sampler *s = fl->file->sampler;
 	uint32_t idx;
 	int err = 0;
 
 	for (size_t i = 0; i < s->sites.cnt && !err; i++) {
 		const struct sampler_site *site = &s->sites.data[i];
 
-		err = engine_sampled_site(aw->opts.engine, &site->where, &idx);
+		err = engine_sampled_site(fl->opts.engine, &site->where, &idx);
 		ret[i] = (struct attach_site){
 			site->off,
 			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx),
@@ -232,20 +232,20 @@ static int sampler_sites(const struct file_links *aw, struct attach_site *ret)
 	return err;
 }
 
-static int link_sampler(const struct file_links *aw, const struct probe_target *target,
+static int link_sampler(const struct file_links *fl, const struct probe_target *target,
 			struct held_links *links)
 {
-	struct attach_request req = request_for(aw, target);
-	size_t cnt = aw->file->sampler->sites.cnt;
+	struct attach_request req = request_for(fl, target);
+	size_t cnt = fl->file->sampler->sites.cnt;
 	struct attach_site *sites = calloc(cnt + 1, sizeof(*sites));
 	int err;
 
 	if (!sites)
 		return -ENOMEM;
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = cnt;
-	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(aw, sites);
+	err = req.prog_fd < 0 ? req.prog_fd : sampler_sites(fl, sites);
 	if (!err)
 		err = held_links_add(links, &req);
 	free(sites);
@@ -259,7 +259,7 @@ static int link_sampler(const struct file_links *aw, const struct probe_target *
 	}
 static const struct ht_sampled_site tap_free_site = { .ptr = REG_OPERAND(rdi) };
 
-static int tap_sites(const struct file_links *aw, const struct tap_order *order,
+static int tap_sites(const struct file_links *fl, const struct tap_order *order,
 		     struct attach_site *ret)
 {
 	const struct tap_header *h = tap_code_header(&order->code);
@@ -271,10 +271,10 @@ static int tap_sites(const struct file_links *aw, const struct tap_order *order,
 		.stack_bytes = h->alloc_frame_bytes,
 	};
 	uint32_t alloc_idx, free_idx;
-	int err = engine_sampled_site(aw->opts.engine, &alloc_site, &alloc_idx);
+	int err = engine_sampled_site(fl->opts.engine, &alloc_site, &alloc_idx);
 
 	if (!err)
-		err = engine_sampled_site(aw->opts.engine, &tap_free_site, &free_idx);
+		err = engine_sampled_site(fl->opts.engine, &tap_free_site, &free_idx);
 	if (err)
 		return err;
 	ret[0] = (struct attach_site){ h->free_nop_off,
@@ -284,16 +284,16 @@ static int tap_sites(const struct file_links *aw, const struct tap_order *order,
 	return 0;
 }
 
-static int try_tap(struct file_links *aw, const struct probe_target *target,
+static int try_tap(struct file_links *fl, const struct probe_target *target,
 		   const struct tap_order *order, struct held_links *links)
 {
-	struct attach_request req = request_for(aw, target);
-	struct tap_news *news = &aw->tap_news;
+	struct attach_request req = request_for(fl, target);
+	struct tap_news *news = &fl->tap_news;
 	struct attach_site sites[2];
 	struct tap_result result = { 0 };
-	int err = tap_sites(aw, order, sites);
+	int err = tap_sites(fl, order, sites);
 
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_SAMPLED);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;
 	if (!err && req.prog_fd < 0)
@@ -305,55 +305,55 @@ static int try_tap(struct file_links *aw, const struct probe_target *target,
 	return err;
 }
 
-static int link_tap(struct file_links *aw, const struct probe_target *target,
+static int link_tap(struct file_links *fl, const struct probe_target *target,
 		    struct held_links *links)
 {
 	struct tap_order *order = malloc(sizeof(*order));
-	struct tap_news *news = &aw->tap_news;
+	struct tap_news *news = &fl->tap_news;
 	int err = order ? -EEXIST : -ENOMEM;
 
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
 		news->why.text[0] = '\0';
-		err = tap_order_make(aw->file, target->pid, target->live_tid,
-				     aw->opts.tap_rate_bytes, nth, order, &news->why);
+		err = tap_order_make(fl->file, target->pid, target->live_tid,
+				     fl->opts.tap_rate_bytes, nth, order, &news->why);
 		if (!err)
-			err = try_tap(aw, target, order, links);
+			err = try_tap(fl, target, order, links);
 	}
 	free(order);
 	return err;
 }
 
-const struct tap_news *file_links_tap_news(const struct file_links *aw)
+const struct tap_news *file_links_tap_news(const struct file_links *fl)
 {
-	return &aw->tap_news;
+	return &fl->tap_news;
 }
 
-int file_links_add(struct file_links *aw, enum probe_kind kind, enum sharing sharing,
+int file_links_add(struct file_links *fl, enum probe_kind kind, enum sharing sharing,
 		   const struct probe_target *target, struct held_links *links)
 {
 	if (kind == PROBE_TAGS)
-		return link_tags(aw, target, links);
+		return link_tags(fl, target, links);
 	if (kind == PROBE_SAMPLER)
-		return link_sampler(aw, target, links);
+		return link_sampler(fl, target, links);
 	if (kind == PROBE_TAP)
-		return link_tap(aw, target, links);
+		return link_tap(fl, target, links);
 	if (sharing == SHARING_EVENT)
-		return add_to_events(aw, kind == PROBE_FREES, target, links);
-	return kind == PROBE_FREES ? link_frees(aw, sharing, target, links) :
-				     link_allocs(aw, sharing, target, links);
+		return add_to_events(fl, kind == PROBE_FREES, target, links);
+	return kind == PROBE_FREES ? link_frees(fl, sharing, target, links) :
+				     link_allocs(fl, sharing, target, links);
 }
 
-int file_links_clean_children(const struct file_links *aw, const struct probe_target *target)
+int file_links_clean_children(const struct file_links *fl, const struct probe_target *target)
 {
-	struct attach_request req = request_for(aw, target);
+	struct attach_request req = request_for(fl, target);
 	struct attach_site *sites;
-	int err = probe_sites_idle(&aw->opts.rules, aw->file, &req, &sites);
+	int err = probe_sites_idle(&fl->opts.rules, fl->file, &req, &sites);
 
 	if (err)
 		return err;
 	req.mode = ATTACH_MULTI;
-	req.prog_fd = engine_prog_fd(aw->opts.engine, ENGINE_FREE);
-	err = guardian_clean(aw->opts.guardian, &req);
+	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_FREE);
+	err = guardian_clean(fl->opts.guardian, &req);
 	free(sites);
 	return err;
 }

@@ -53,19 +53,19 @@ struct probe_target {
 int file_links_new(const struct file_links_options *opts, const struct track_file *file,
 		   struct file_links **ret);
 /* NULL is fine. Attached links belong to the caller; those in SHARING_EVENT must be gone before. */
-void file_links_free(struct file_links *aw);
+void file_links_free(struct file_links *fl);
 
 /* Can SHARING_EVENT be used? */
-bool file_links_has_event(const struct file_links *aw);
+bool file_links_has_event(const struct file_links *fl);
 /* Attach probes of one kind, which the file must have, and add them to `links`. On error `links`
  * may have some of them. */
-int file_links_add(struct file_links *aw, enum probe_kind kind, enum sharing sharing,
+int file_links_add(struct file_links *fl, enum probe_kind kind, enum sharing sharing,
 		   const struct probe_target *target, struct held_links *links);
-const struct tap_news *file_links_tap_news(const struct file_links *aw);
+const struct tap_news *file_links_tap_news(const struct file_links *fl);
 /* Events are made for the first process in SHARING_EVENT. Free them after the last. */
-void file_links_free_events(struct file_links *aw);
+void file_links_free_events(struct file_links *fl);
 
 /* See probes_clean_children(). -ENOMEM or another -errno. */
-int file_links_clean_children(const struct file_links *aw, const struct probe_target *target);
+int file_links_clean_children(const struct file_links *fl, const struct probe_target *target);
 
 #endif

@@ -46,17 +46,17 @@ struct file_sharing {
 	bool has_changed; /* since the last plan */
 };
 
-static struct plan_input plan_input_of(const struct file_sharing *fw, size_t process_cnt)
+static struct plan_input plan_input_of(const struct file_sharing *fs, size_t process_cnt)
 {
-	const struct sharing_policy *p = fw->policy;
+	const struct sharing_policy *p = fs->policy;
 
 	return (struct plan_input){
 		.process_cnt = process_cnt,
-		.now = fw->sharing,
+		.now = fs->sharing,
 		.wanted = p->is_shared ? SHARING_ALL : p->wanted,
 		.is_all_agreed = p->is_shared ||
-				 (p->is_all_agreed && !file_probes_is_anyone_limited(fw->probes)),
-		.has_event = now_ns() >= fw->may_have_event_ns && file_probes_has_event(fw->probes),
+				 (p->is_all_agreed && !file_probes_is_anyone_limited(fs->probes)),
+		.has_event = now_ns() >= fs->may_have_event_ns && file_probes_has_event(fs->probes),
 		.has_session = engine_mode(p->engine) == ATTACH_SESSION,
 		.costs = p->costs,
 	};
@@ -65,144 +65,144 @@ static struct plan_input plan_input_of(const struct file_sharing *fw, size_t pro
 int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret)
 {
-	struct file_sharing *fw = calloc(1, sizeof(*fw));
+	struct file_sharing *fs = calloc(1, sizeof(*fs));
 	struct plan_input in;
 
-	if (!fw)
+	if (!fs)
 		return -ENOMEM;
-	fw->policy = policy;
-	fw->probes = fp;
-	fw->file = file_probes_file(fp);
-	fw->sharing = SHARING_AUTO;
-	in = plan_input_of(fw, 1);
-	fw->sharing = plan_choose(&in);
-	*ret = fw;
+	fs->policy = policy;
+	fs->probes = fp;
+	fs->file = file_probes_file(fp);
+	fs->sharing = SHARING_AUTO;
+	in = plan_input_of(fs, 1);
+	fs->sharing = plan_choose(&in);
+	*ret = fs;
 	return 0;
 }
 
-void file_sharing_free(struct file_sharing *fw)
+void file_sharing_free(struct file_sharing *fs)
 {
-	free(fw);
+	free(fs);
 }
 
-enum sharing file_sharing_now(const struct file_sharing *fw)
+enum sharing file_sharing_now(const struct file_sharing *fs)
 {
-	return fw->sharing;
+	return fs->sharing;
 }
 
-bool file_sharing_is_moving(const struct file_sharing *fw)
+bool file_sharing_is_moving(const struct file_sharing *fs)
 {
-	return fw->step;
+	return fs->step;
 }
 
-enum sharing file_sharing_old(const struct file_sharing *fw)
+enum sharing file_sharing_old(const struct file_sharing *fs)
 {
-	return fw->old_sharing;
+	return fs->old_sharing;
 }
 
-double file_sharing_hit_ns(const struct file_sharing *fw)
+double file_sharing_hit_ns(const struct file_sharing *fs)
 {
-	const struct plan_input in = plan_input_of(fw, file_probes_cnt(fw->probes));
+	const struct plan_input in = plan_input_of(fs, file_probes_cnt(fs->probes));
 
-	return plan_hit_ns(&in, fw->sharing);
+	return plan_hit_ns(&in, fs->sharing);
 }
 
-static void say_sharing(const struct file_sharing *fw, size_t process_cnt)
+static void say_sharing(const struct file_sharing *fs, size_t process_cnt)
 {
-	const struct plan_input in = plan_input_of(fw, process_cnt);
+	const struct plan_input in = plan_input_of(fs, process_cnt);
 
 	log_info("probes of %s: %s for %zu processes, about %.0f ns a hit (%s: %.0f ns)",
-		 fw->file->path, sharing_name(fw->sharing), process_cnt,
-		 plan_hit_ns(&in, fw->sharing), sharing_name(fw->old_sharing),
-		 plan_hit_ns(&in, fw->old_sharing));
+		 fs->file->path, sharing_name(fs->sharing), process_cnt,
+		 plan_hit_ns(&in, fs->sharing), sharing_name(fs->old_sharing),
+		 plan_hit_ns(&in, fs->old_sharing));
 }
 
-static void set_sharings(const struct file_sharing *fw, uint32_t sharings)
+static void set_sharings(const struct file_sharing *fs, uint32_t sharings)
 {
-	engine_set_sharings(fw->policy->engine, fw->file->id, sharings);
+	engine_set_sharings(fs->policy->engine, fs->file->id, sharings);
 }
 
-static void begin_step(struct file_sharing *fw, enum move_step step)
+static void begin_step(struct file_sharing *fs, enum move_step step)
 {
-	fw->step = step;
-	fw->step_ns = now_ns();
+	fs->step = step;
+	fs->step_ns = now_ns();
 }
 
 /* process_cnt includes processes that are about to come. */
-static void begin_move(struct file_sharing *fw, enum sharing sharing, size_t process_cnt)
+static void begin_move(struct file_sharing *fs, enum sharing sharing, size_t process_cnt)
 {
 	int err;
 
-	set_sharings(fw, 1U << fw->sharing);
-	err = file_probes_bring_all(fw->probes, sharing);
+	set_sharings(fs, 1U << fs->sharing);
+	err = file_probes_bring_all(fs->probes, sharing);
 	if (err) {
 		log_warn("probes of %s stay '%s', because they cannot be attached as '%s': %s",
-			 fw->file->path, sharing_name(fw->sharing), sharing_name(sharing),
+			 fs->file->path, sharing_name(fs->sharing), sharing_name(sharing),
 			 strerror(-err));
-		file_probes_stop_sharing(fw->probes, sharing);
-		set_sharings(fw, 0);
-		fw->may_move_ns = fw->may_have_event_ns = now_ns() + RETRY_NS;
+		file_probes_stop_sharing(fs->probes, sharing);
+		set_sharings(fs, 0);
+		fs->may_move_ns = fs->may_have_event_ns = now_ns() + RETRY_NS;
 		return;
 	}
-	fw->old_sharing = fw->sharing;
-	fw->sharing = sharing;
-	set_sharings(fw, 1U << fw->old_sharing | 1U << sharing);
-	begin_step(fw, STEP_BOTH);
-	say_sharing(fw, process_cnt);
+	fs->old_sharing = fs->sharing;
+	fs->sharing = sharing;
+	set_sharings(fs, 1U << fs->old_sharing | 1U << sharing);
+	begin_step(fs, STEP_BOTH);
+	say_sharing(fs, process_cnt);
 }
 
-void file_sharing_plan(struct file_sharing *fw, size_t process_cnt)
+void file_sharing_plan(struct file_sharing *fs, size_t process_cnt)
 {
-	const struct plan_input in = plan_input_of(fw, process_cnt);
+	const struct plan_input in = plan_input_of(fs, process_cnt);
 	enum sharing sharing;
 
-	if (fw->step || !fw->file->alloc || now_ns() < fw->may_move_ns)
+	if (fs->step || !fs->file->alloc || now_ns() < fs->may_move_ns)
 		return;
 	sharing = plan_choose(&in);
-	fw->has_changed = false;
-	if (sharing != fw->sharing)
-		begin_move(fw, sharing, process_cnt);
+	fs->has_changed = false;
+	if (sharing != fs->sharing)
+		begin_move(fs, sharing, process_cnt);
 }
 
-static void end_move(struct file_sharing *fw)
+static void end_move(struct file_sharing *fs)
 {
-	file_probes_stop_sharing(fw->probes, fw->old_sharing);
-	set_sharings(fw, 0);
-	fw->step = STEP_NONE;
-	fw->may_move_ns = now_ns() + DWELL_NS;
-	fw->has_changed = true; /* it may have, during the move */
+	file_probes_stop_sharing(fs->probes, fs->old_sharing);
+	set_sharings(fs, 0);
+	fs->step = STEP_NONE;
+	fs->may_move_ns = now_ns() + DWELL_NS;
+	fs->has_changed = true; /* it may have, during the move */
 }
 
-static void go_on(struct file_sharing *fw)
+static void go_on(struct file_sharing *fs)
 {
-	uint64_t passed_ns = now_ns() - fw->step_ns;
+	uint64_t passed_ns = now_ns() - fs->step_ns;
 
 	if (passed_ns < STEP_NS)
 		return;
-	if (fw->step == STEP_BOTH) {
-		set_sharings(fw, 1U << fw->sharing);
-		begin_step(fw, STEP_LAST_CALLS);
+	if (fs->step == STEP_BOTH) {
+		set_sharings(fs, 1U << fs->sharing);
+		begin_step(fs, STEP_LAST_CALLS);
 	} else if (passed_ns > LAST_CALL_NS ||
-		   !engine_has_calls(fw->policy->engine, fw->file->id, fw->old_sharing)) {
-		end_move(fw);
+		   !engine_has_calls(fs->policy->engine, fs->file->id, fs->old_sharing)) {
+		end_move(fs);
 	}
 }
 
-void file_sharing_work(struct file_sharing *fw)
+void file_sharing_work(struct file_sharing *fs)
 {
-	if (fw->step)
-		go_on(fw);
-	else if (fw->has_changed)
-		file_sharing_plan(fw, file_probes_cnt(fw->probes));
+	if (fs->step)
+		go_on(fs);
+	else if (fs->has_changed)
+		file_sharing_plan(fs, file_probes_cnt(fs->probes));
 }
 
-void file_sharing_note_change(struct file_sharing *fw)
+void file_sharing_note_change(struct file_sharing *fs)
 {
-	fw->has_changed = true;
+	fs->has_changed = true;
 }
 
-void file_sharing_halt(struct file_sharing *fw)
+void file_sharing_halt(struct file_sharing *fs)
 {
-	fw->step = STEP_NONE;
-	fw->has_changed = false;
+	fs->step = STEP_NONE;
+	fs->has_changed = false;
 }

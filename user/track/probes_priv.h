@@ -33,23 +33,23 @@ struct sharing_policy {
 int file_sharing_new(const struct sharing_policy *policy, struct file_probes *fp,
 		     struct file_sharing **ret);
 /* Leaves the probes attached. NULL is fine. */
-void file_sharing_free(struct file_sharing *fw);
+void file_sharing_free(struct file_sharing *fs);
 
 /* The present sharing; during a move, the new one. */
-enum sharing file_sharing_now(const struct file_sharing *fw);
-bool file_sharing_is_moving(const struct file_sharing *fw);
+enum sharing file_sharing_now(const struct file_sharing *fs);
+bool file_sharing_is_moving(const struct file_sharing *fs);
 /* During a move: the old sharing. */
-enum sharing file_sharing_old(const struct file_sharing *fw);
+enum sharing file_sharing_old(const struct file_sharing *fs);
 /* ns per hit, as plan_hit_ns() says. */
-double file_sharing_hit_ns(const struct file_sharing *fw);
+double file_sharing_hit_ns(const struct file_sharing *fs);
 
 /* Processes have changed, or what they keep: the next file_sharing_work() plans anew. */
-void file_sharing_note_change(struct file_sharing *fw);
+void file_sharing_note_change(struct file_sharing *fs);
 /* Plan now, if the file may move. process_cnt includes processes that are about to come. */
-void file_sharing_plan(struct file_sharing *fw, size_t process_cnt);
+void file_sharing_plan(struct file_sharing *fs, size_t process_cnt);
 /* Take the next step of a move, or plan if something changed. */
-void file_sharing_work(struct file_sharing *fw);
+void file_sharing_work(struct file_sharing *fs);
 /* Stop a move where it is, and forget changes: recording ends. */
-void file_sharing_halt(struct file_sharing *fw);
+void file_sharing_halt(struct file_sharing *fs);
 
 #endif
