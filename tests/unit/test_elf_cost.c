@@ -231,6 +231,8 @@ static void test_real_files(void **state)
 		struct elf_file *ef = NULL;
 		struct elf_budget cost;
 
+		if (strstr(paths[i], "LLVM-15") && !is_whole()) /* as LLVM-14 */
+			continue;
 		if (elf_file_open(paths[i], &ef))
 			continue;
 		cost = read_file(ef, &content);
