@@ -8,26 +8,25 @@
 e2e_init first_minute
 [ "${HEAPTAP_VM:-0}" = 0 ] || skip_all "on an emulated machine a hit takes milliseconds"
 have python3 || skip_all "python3 is not installed"
-seconds=6
+seconds=$(is_whole && echo 6 || echo 4)
 verdicts=$work/verdicts # of each: "target"; "known"; or "near": unknown, but known where a hit costs a third less
 load= # of the target: a process
 
-# anon_kb PID: memory of its own, or of it and its children
-anon_kb() {
-	local pid sum=0 kb
-	for pid in $1 $(pgrep -P "$1"); do
-		kb=$(awk '/^RssAnon:/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
-		sum=$((sum + ${kb:-0}))
-	done
-	echo "$sum"
-}
-# held: what the target says that it holds; nothing from those that say nothing
-held() { tail -n 1 "$work/target.out" | sed -n 's/^AT .* //p'; }
-
-# watch: notes with the time, while $watched is there, what the kernel and the target itself say of the target
+# watch: notes with the time, while $watched is there, what the kernel says of the memory of the target and its children,
+# and what the target itself says that it holds, if it does. Hardly a process is started: the target is under load.
 watch() {
+	local time children pid key kb rest sum line
 	while [ -e "$work/watched" ]; do
-		echo "$EPOCHREALTIME $(anon_kb "$target") $(held)"
+		time=$EPOCHREALTIME sum=0 children=
+		{ read -r children <"/proc/$target/task/$target/children"; } 2>/dev/null
+		for pid in $target $children; do
+			while read -r key kb rest; do
+				[ "$key" = RssAnon: ] && sum=$((sum + kb)) && break
+			done <"/proc/$pid/status"
+		done 2>/dev/null
+		line=$(tail -n 1 "$work/target.out")
+		[[ $line == "AT "* ]] && line=${line##* } || line=
+		echo "$time $sum $line"
 		sleep 0.1
 	done >"$work/watch"
 }

@@ -108,7 +108,7 @@ says "$work/notes" 'ledger: tap_never [0-9]* (processes that ended before they w
 
 # As a user has it: a program that does nothing but allocate is far over any limit by probes.
 start $own "$bin/busy" 2
-"$heaptap" record --tap -p "$target" -d 4s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+"$heaptap" record --tap -p "$target" -d 2s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
 record_status=$?
 comments >"$work/notes"
 cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
@@ -118,7 +118,7 @@ cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
 awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
 	not_ok "busy: cost" "${cost:-unknown} %" "$work/notes"
 same_text "busy, after the end"
-[ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 1s --force \
+[ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 0.3s --force \
 	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
 	ok "the next one uses the same memory" || not_ok "the next one" "maps more" "$work/heaptap.err"
 
@@ -151,7 +151,7 @@ kill_target
 
 # An exec is another image, which is tapped again; one that is started with a command is tapped as it runs.
 start sh -c 'echo READY; read -r go; exec env LD_LIBRARY_PATH="$2" "$1" 1' - "$bin/busy" "$work/own"
-record_start --tap -p "$target" -d 5s
+record_start --tap -p "$target" -d 3s
 tell go
 wait_recorder
 comments >"$work/notes"
@@ -159,8 +159,8 @@ comments >"$work/notes"
 	ok "an exec: the new program is tapped" || not_ok "an exec" "status $record_status" "$work/notes" "$work/heaptap.err"
 same_text "an exec"
 kill_target
-E2E_NO_EMPTY=1 "$heaptap" record --tap -d 3s --force -o "$work/p.pb.gz" -- \
-	bash -c 'exec "$1" 1 < <(sleep 5)' - "$bin/busy" >"$work/heaptap.out" 2>"$work/heaptap.err"
+E2E_NO_EMPTY=1 "$heaptap" record --tap -d 2s --force -o "$work/p.pb.gz" -- \
+	bash -c 'exec "$1" 1 < <(sleep 4)' - "$bin/busy" >"$work/heaptap.out" 2>"$work/heaptap.err"
 status=$?
 comments >"$work/notes"
 [ $status = 0 ] && says "$work/notes" 'source: tap' && ok "a command" || not_ok "a command" "status $status" "$work/notes" "$work/heaptap.err"
@@ -243,7 +243,7 @@ if have curl; then
 	serve --listen 127.0.0.1:0 --comm '^busy' --tap '^busy$' --tap-exe '/busy$'
 	await 20 follows "$target" && await 20 says "$top/serve.err" "PID $target is tapped" ||
 		not_ok "serve" "it is not tapped" "$top/serve.err"
-	sleep 5
+	sleep 2
 	curl -s -m 20 -o "$work/p.pb.gz" "$url/debug/pprof/heap?pid=$target"
 	comments >"$work/notes"
 	says "$work/notes" 'source: tap' && ! says "$work/notes" UNKNOWN && ok "serve: in use is known" ||
