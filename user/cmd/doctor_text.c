@@ -76,8 +76,8 @@ static void print_prospect(const struct doctor_report *r, const struct page *to)
 			    file->alloc->family);
 	}
 	add(&what,
-	    "what %s hands out once heaptap is attached. What the process holds before that stays "
-	    "unknown; 'heaptap record -- COMMAND' sees everything",
+	    "what %s hands out once heaptap is attached. What it holds before that stays unknown; "
+	    "'heaptap record -- COMMAND' sees everything",
 	    names.text);
 	page_field(to, "recorded", what.text);
 	if (cost_cnt) {
