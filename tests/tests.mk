@@ -5,7 +5,9 @@
 # $(B)-san with ASan and UBSan (unit, golden), $(B)-fuzz with libFuzzer's instrumentation. The
 # generated headers are made once, in $(B).
 
-UNIT := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/unit/test_*.c))
+# The longest first, so that the end is not one test's.
+UNIT_LONG := $(patsubst %,$(B)-san/tests/unit/test_%,symbolizer push_queue elf_cost growth stack_past)
+UNIT := $(UNIT_LONG) $(filter-out $(UNIT_LONG),$(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/unit/test_*.c)))
 GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c))
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
@@ -15,8 +17,7 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # time, and one other is no crowd. One that records with --follow stands at the beginning, because that probes all
 # processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
-# (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first, so that
-# the end is not one test's.
+# (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap, which kills guardians, begins.
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve slow_names kill hold_cost attach_time metrics \
