@@ -113,9 +113,13 @@ again() { ! is_whole || "$@"; }
 
 # e2e_every_mode: the attach modes that this kernel has. e2e_modes: those that this test goes through where what it is
 # about does not depend on them: one, another for each test; with TESTS_WHOLE=1 all of them (make check-all).
+# What the kernel has is asked once for all tests.
 find_modes() {
-	local features mode sum
-	features=$("$heaptap" doctor --json) || true
+	local boot features mode sum
+	read -r boot </proc/sys/kernel/random/boot_id
+	[ "$bin/features-$boot" -nt "$heaptap" ] ||
+		{ "$heaptap" doctor --json >"$bin/features-$$" && mv "$bin/features-$$" "$bin/features-$boot"; } || true
+	features=$(<"$bin/features-$boot")
 	e2e_every_mode=
 	for mode in session multi perf; do
 		case $mode in
