@@ -38,6 +38,7 @@ TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTL
 	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 TESTS_WHOLE=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
+CONSUMERS_LONG := $(filter %/test_push.sh %/test_debuginfo.sh,$(CONSUMERS))
 # scope.h, without heaptap: what programs publish, seen as a reader would.
 SCOPE_C := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/scope/test_*.c))
 SCOPE := $(SCOPE_C) $(sort $(wildcard tests/scope/test_*.sh))
@@ -82,7 +83,8 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
 	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(UNIT) $(GOLDEN) $(FUZZ) \
-		-j$(TEST_JOBS) --twice $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) $(CONSUMERS) $(PACKAGING) \
+		-j$(TEST_JOBS) --twice $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
+		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
 		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
