@@ -279,8 +279,8 @@ static void test_file_without_memory(void **state)
 int main(void)
 {
 	static const struct rig_test tests[] = {
-		{ "who waits for room is followed when there is", test_waits_for_room },
 		{ "a file that cannot be entered leaves no id behind", test_file_without_memory },
+		{ "who waits for room is followed when there is", test_waits_for_room },
 	};
 
 	return rig_run("room", tests, sizeof(tests) / sizeof(tests[0]));
