@@ -1,115 +1,126 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Targets that do what a profiler would rather not meet, and a profiler that is killed, E2E_HOSTILE times (8)
+# Targets that do what a profiler would rather not meet, and a profiler that is killed, E2E_HOSTILE times (5)
 # of each kind.
 . "$(dirname "$0")/lib.sh"
 e2e_init hostile
 
 build_c hostile && build_c family && OUT=hostile-own build_c hostile -DOWN_ALLOCATOR ||
 	{ not_ok build "workloads"; e2e_end; }
+times=${E2E_HOSTILE:-5}
 
-# --- what threads and signals do ---
-for mode in $e2e_modes; do
-	for what in longjmp handler altstack thread-death; do
-		E2E_COMPARE= exact "$what, $mode" --attach-mode=$mode -- env E2E_MODE=$what "$bin/hostile-own"
-		[ "$(ledger pending_full)" = 0 ] || not_ok "$what, $mode: no losses" "pending_full $(ledger pending_full)"
+# --- what threads, signals and exec do ---
+threads_signals_exec() {
+	for mode in $e2e_modes; do
+		for what in longjmp handler altstack thread-death; do
+			E2E_COMPARE= exact "$what, $mode" --attach-mode=$mode -- env E2E_MODE=$what "$bin/hostile-own"
+			[ "$(ledger pending_full)" = 0 ] || not_ok "$what, $mode: no losses" "pending_full $(ledger pending_full)"
+		done
 	done
-done
-READY='^READY' exact "main thread gone" -- env E2E_MODE=main-gone "$bin/hostile"
-for mode in $e2e_modes; do
-	exact "seccomp filter, $mode" --attach-mode=$mode -- env E2E_MODE=seccomp "$bin/hostile"
-done
+	READY='^READY' exact "main thread gone" -- env E2E_MODE=main-gone "$bin/hostile"
+	for mode in $e2e_modes; do
+		exact "seccomp filter, $mode" --attach-mode=$mode -- env E2E_MODE=seccomp "$bin/hostile"
+	done
 
-# --- exec ---
-E2E_COMPARE= exact "exec storm" -- env E2E_MODE=exec-storm "$bin/hostile"
+	E2E_COMPARE= exact "exec storm" -- env E2E_MODE=exec-storm "$bin/hostile"
+}
 
 # --- files ---
-cp "$bin/family" "$work/family"
-start "$work/family"
-rm "$work/family"
-cp /bin/true "$work/family"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
-same "deleted and replaced binary" --alloc
-
-# a container: other root, own libc, own pid numbers
-root=$work/root
-mkdir -p "$root"
-for file in "$bin/family" $(ldd "$bin/family" | grep -o '/[^ ]*'); do
-	mkdir -p "$root/$(dirname "$file")"
-	cp -L "$file" "$root/$file"
-done
-if have unshare && unshare -m -p -f true 2>/dev/null; then
-	start unshare -m -p -f --kill-child chroot "$root" "$bin/family"
-	outer=$target
-	target=$(pgrep -P "$outer" | head -n 1)
+files() {
+	cp "$bin/family" "$work/family"
+	start "$work/family"
+	rm "$work/family"
+	cp /bin/true "$work/family"
 	attach --rate 1
 	run_target
 	stop_recorder
-	target=$outer
 	finish_target
-	same "container with its own libc" --alloc
-else
-	skip "container with its own libc" "no unshare"
-fi
+	same "deleted and replaced binary" --alloc
 
-cp "$bin/family" "$work/family-setuid"
-chown 65534 "$work/family-setuid"
-chmod 4755 "$work/family-setuid"
-start "$work/family-setuid"
-attach --rate 1
-run_target
-stop_recorder
-finish_target
-sed -i 's/ family / family-setuid /' "$work/target.out"
-same "setuid program" --alloc
+	# a container: other root, own libc, own pid numbers
+	root=$work/root
+	mkdir -p "$root"
+	for file in "$bin/family" $(ldd "$bin/family" | grep -o '/[^ ]*'); do
+		mkdir -p "$root/$(dirname "$file")"
+		cp -L "$file" "$root/$file"
+	done
+	if have unshare && unshare -m -p -f true 2>/dev/null; then
+		start unshare -m -p -f --kill-child chroot "$root" "$bin/family"
+		outer=$target
+		target=$(pgrep -P "$outer" | head -n 1)
+		attach --rate 1
+		run_target
+		stop_recorder
+		target=$outer
+		finish_target
+		same "container with its own libc" --alloc
+	else
+		skip "container with its own libc" "no unshare"
+	fi
 
-if have go && build_go idle; then
-	start "$bin/idle"
+	cp "$bin/family" "$work/family-setuid"
+	chown 65534 "$work/family-setuid"
+	chmod 4755 "$work/family-setuid"
+	start "$work/family-setuid"
 	attach --rate 1
-	await 30 is_done
+	run_target
 	stop_recorder
 	finish_target
-	if [ "$target_status$record_status" = 01 ] && grep -q "no allocator.*looked for.*pprof" "$work/heaptap.err"; then
-		ok "Go program: lives, and it is said that no allocator was found, and what to use"
+	sed -i 's/ family / family-setuid /' "$work/target.out"
+	same "setuid program" --alloc
+
+	if have go && build_go idle; then
+		start "$bin/idle"
+		attach --rate 1
+		await 30 is_done
+		stop_recorder
+		finish_target
+		if [ "$target_status$record_status" = 01 ] && grep -q "no allocator.*looked for.*pprof" "$work/heaptap.err"; then
+			ok "Go program: lives, and it is said that no allocator was found, and what to use"
+		else
+			not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
+		fi
 	else
-		not_ok "Go program" "status $record_status, target $target_status" "$work/heaptap.err"
+		skip "Go program" "go is not installed"
 	fi
-else
-	skip "Go program" "go is not installed"
-fi
+}
 
 # --- targets that end ---
-bad=0 times=${E2E_HOSTILE:-8}
-for i in $(seq "$times"); do
-	sh -c 'sleep 0.0$0; exec true' $((i % 10)) &
-	pid=$!
-	timeout -k 5 30 "$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
-	status=$?
-	wait $pid
-	# it was too late and says so, or it has a profile
-	{ [ $status = 0 ] && [ -s "$work/p.pb.gz" ]; } || { [ $status = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
-		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $status"; }
-	rm -f "$work/p.pb.gz"
-done
-[ $bad = 0 ] && ok "targets that exit at once" || not_ok "targets that exit at once" "$bad of $times" "$work/bad.err"
-bad=0
-for i in $(seq "$times"); do
-	E2E_MODE=pace start "$bin/hostile"
-	"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
-	recorder=$!
-	e2e_pids="$e2e_pids $recorder"
-	sleep "0.$(printf %03d $((RANDOM % 400)))"
-	kill_target
-	wait_recorder 20
-	{ [ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ]; } ||
-		{ [ "$record_status" = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
-		{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $record_status"; }
-	rm -f "$work/p.pb.gz"
-done
-[ $bad = 0 ] && ok "targets killed while being attached to" || not_ok "targets killed while being attached to" "$bad of $times" "$work/bad.err"
+targets_that_end() {
+	bad=0
+	for i in $(seq "$times"); do
+		sh -c 'sleep 0.0$0; exec true' $((i % 10)) &
+		pid=$!
+		timeout -k 5 30 "$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p $pid >/dev/null 2>"$work/heaptap.err"
+		status=$?
+		wait $pid
+		# it was too late and says so, or it has a profile
+		{ [ $status = 0 ] && [ -s "$work/p.pb.gz" ]; } || { [ $status = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
+			{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $status"; }
+		rm -f "$work/p.pb.gz"
+	done
+	[ $bad = 0 ] && ok "targets that exit at once" || not_ok "targets that exit at once" "$bad of $times" "$work/bad.err"
+	bad=0
+	for i in $(seq "$times"); do
+		E2E_MODE=pace start "$bin/hostile"
+		"$heaptap" record --force -n 0 -d 5 --rate 1 -o "$work/p.pb.gz" -p "$target" >/dev/null 2>"$work/heaptap.err" &
+		recorder=$!
+		e2e_pids="$e2e_pids $recorder"
+		sleep "0.$(printf %03d $((RANDOM % 400)))"
+		kill_target
+		wait_recorder 20
+		{ [ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ]; } ||
+			{ [ "$record_status" = 1 ] && grep -qE "no process|zombie|ended|gone" "$work/heaptap.err"; } ||
+			{ bad=$((bad + 1)); cp "$work/heaptap.err" "$work/bad.err"; echo "# status $record_status"; }
+		rm -f "$work/p.pb.gz"
+	done
+	[ $bad = 0 ] && ok "targets killed while being attached to" || not_ok "targets killed while being attached to" "$bad of $times" "$work/bad.err"
+}
+
+beside threads_signals_exec
+beside files
+beside targets_that_end
+together
 
 # --- heaptap ends, in order or not: nothing stays behind ---
 measure() {
