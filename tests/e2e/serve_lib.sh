@@ -6,6 +6,11 @@
 # Workloads that begin() starts by name alone are copies of family, which is to be built.
 top=$work
 declare -A pid_of in_of
+# apart COMMAND...: in the folder of its lane, for beside; names of processes are to differ where servers go by them
+apart() {
+	top=$work
+	"$@"
+}
 
 # begin NAME [COMMAND...]: a process that waits for work; without a command one with this name
 begin() {
@@ -93,6 +98,15 @@ refused() {
 
 # Servers beside those who would harm them.
 
+# took_ms NONE OUT CURL ARGS...: how long that took, in $took; NONE if the answer was not one with status 200
+took_ms() {
+	local none=$1 out=$2 code seconds
+	shift 2
+	read -r code seconds < <(curl -s -m 100 -o "$out" -w '%{http_code} %{time_total}\n' "$@")
+	took=$none
+	[ "$code" != 200 ] || took=$((10#${seconds/./} / 1000))
+}
+
 # answers_within MS SECONDS PATH...: each answer meanwhile; the longest is in $longest
 answers_within() {
 	local limit=$1 end=$((SECONDS + $2)) took path
@@ -100,8 +114,7 @@ answers_within() {
 	longest=0
 	while [ $SECONDS -lt $end ]; do
 		for path; do
-			took=$(curl -s -m 60 -o /dev/null -w '%{http_code} %{time_total}' "$url$path" |
-				awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 60000 }')
+			took_ms 60000 /dev/null "$url$path"
 			[ "$took" -gt "$longest" ] && longest=$took
 		done
 		sleep 0.1
@@ -129,7 +142,7 @@ watch_memory() {
 		most = 0
 		while pids := family(int(sys.argv[1])):
 		    most = max(most, sum(anon_kb(p) for p in pids))
-		    time.sleep(0.005)
+		    time.sleep(0.02)  # to write to hundreds of MB takes longer
 		print(most // 1024)
 	EOF
 }
@@ -150,13 +163,14 @@ end_fuse() {
 }
 not_mounted() { ! grep -q " $top/mnt " /proc/mounts; }
 fuse() { tell_to fuse "$1" && await 5 says "$top/fuse/target.out" DONE; }
-# lay OVER COMMAND: the process mutes has done so, and the file system obeys the command
+# lay OVER COMMAND [NAME]: the process mutes, or of that name, has done so, and the file system obeys the command
 lay() {
+	local name=${3:-mutes}
 	start_fuse "$bin/family"
 	mkdir -p "$top/bin-mutes"
-	cp --remove-destination "$bin/mute_target" "$top/bin-mutes/mutes"
-	begin mutes "$top/bin-mutes/mutes" "$1" "$file"
-	tell_to mutes go
-	await 5 says "$top/mutes/target.out" DONE || not_ok "$1" "the target did not do it" "$top/mutes/target.err"
+	cp --remove-destination "$bin/mute_target" "$top/bin-mutes/$name"
+	begin "$name" "$top/bin-mutes/$name" "$1" "$file"
+	tell_to "$name" go
+	await 5 says "$top/$name/target.out" DONE || not_ok "$1" "the target did not do it" "$top/$name/target.err"
 	fuse "$2"
 }

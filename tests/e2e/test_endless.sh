@@ -3,7 +3,7 @@
 # heaptap serve: processes that execute programs or fork without end. It answers, and who is followed beside them is
 # exact; who comes later is followed.
 #
-# E2E_ENDLESS_SECONDS: how long each (5; with TESTS_WHOLE=1 10).
+# E2E_ENDLESS_SECONDS: how long each (3; with TESTS_WHOLE=1 10).
 . "$(dirname "$0")/lib.sh"
 e2e_init endless
 have curl || skip_all "curl is not installed"
@@ -12,7 +12,7 @@ have setpriv || skip_all "setpriv is not installed"
 
 build_c family && build_c endless || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_ENDLESS_SECONDS:-$(is_whole && echo 10 || echo 5)}
+seconds=${E2E_ENDLESS_SECONDS:-$(is_whole && echo 10 || echo 3)}
 
 for what in exec fork; do
 	begin modest

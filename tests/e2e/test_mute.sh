@@ -3,7 +3,7 @@
 # heaptap serve, and record, beside processes that do not let themselves be read: files and pages of a file
 # system of another user that does not answer. timeout: 240
 #
-# E2E_MUTE_SECONDS: how long the server is looked at beside each (3).
+# E2E_MUTE_SECONDS: how long the server is looked at beside each (2).
 . "$(dirname "$0")/lib.sh"
 e2e_init mute
 have curl || skip_all "curl is not installed"
@@ -12,13 +12,10 @@ have curl || skip_all "curl is not installed"
 build_c family && build_c mute_fuse && build_c mute_target "-I$e2e_top/include" -Wl,-z,now ||
 	{ not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_MUTE_SECONDS:-3}
+seconds=${E2E_MUTE_SECONDS:-2}
 
-# took_ms PID: until there is its profile, in $took; more than any limit if there was none
-took_ms() {
-	took=$(curl -s -m 60 -o "$top/answer" -w '%{http_code} %{time_total}' "$url/debug/pprof/heap?pid=$1" |
-		awk '{ printf "%d", $1 == 200 ? $2 * 1000 : 1000000 }')
-}
+# took PID: until there is its profile, in $took; more than any limit if there was none
+took() { took_ms 1000000 "$top/answer" "$url/debug/pprof/heap?pid=$1"; }
 
 # looked_at WHAT: the server, while it follows such a one
 looked_at() {
@@ -52,63 +49,79 @@ laid() {
 	end_fuse
 	end_process mutes
 }
-laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
-again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
-again laid args "mute" "a page over the arguments" ""
 
 # its own executable
-start_fuse "$bin/family"
-begin heapx "$file"
-serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^other' --pid "${pid_of[heapx]}"
-await 10 follows "${pid_of[heapx]}" || not_ok "an executable that does not answer" "not followed" "$top/serve.err"
-sleep 1
-work_of heapx
-begin other
-await 10 follows "${pid_of[other]}" || not_ok "an executable that does not answer" "another is not followed" "$top/serve.err"
-work_of other
-took_ms "${pid_of[other]}"
-alone=$took
-fuse "mute all"
-get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[heapx]}" &
-asker=$!
-sleep 0.1
-took_ms "${pid_of[other]}"
-[ "$took" -le $((alone + 2000)) ] && ok "an executable that does not answer: another's profile meanwhile within $took ms" ||
-	not_ok "an executable that does not answer: another's profile meanwhile" "took $took ms, $alone ms alone" "$top/serve.err"
-wait $asker
-looked_at "an executable that does not answer"
-end_process other
-end_fuse
-end_process heapx
+executable() {
+	start_fuse "$bin/family"
+	begin heapx "$file"
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^other' --pid "${pid_of[heapx]}"
+	await 10 follows "${pid_of[heapx]}" || not_ok "an executable that does not answer" "not followed" "$top/serve.err"
+	sleep 1
+	work_of heapx
+	begin other
+	await 10 follows "${pid_of[other]}" || not_ok "an executable that does not answer" "another is not followed" "$top/serve.err"
+	work_of other
+	took "${pid_of[other]}"
+	alone=$took
+	fuse "mute all"
+	get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[heapx]}" &
+	asker=$!
+	sleep 0.1
+	took "${pid_of[other]}"
+	[ "$took" -le $((alone + 2000)) ] && ok "an executable that does not answer: another's profile meanwhile within $took ms" ||
+		not_ok "an executable that does not answer: another's profile meanwhile" "took $took ms, $alone ms alone" "$top/serve.err"
+	wait $asker
+	looked_at "an executable that does not answer"
+	end_process other
+	end_fuse
+	end_process heapx
+}
 
 # A network's file system that hangs for a while: its programs are known when it answers again.
-OUT=family-static build_c family -static || not_ok build "a static program"
-start_fuse "$bin/family-static" 0
-begin heapx "$file"
-# of the file, not of what the program has in memory: its symbols
-fuse "mute $(($(readelf -SW "$file" | sed -n 's/.* \.symtab *SYMTAB *[0-9a-f]* \([0-9a-f]*\).*/0x\1/p') / 4096 * 4096))"
-serve --listen 127.0.0.1:0 --rate 1 --pid "${pid_of[heapx]}"
-await 20 says "$top/serve.err" "mnt/file' is not known: reading it did not come to an end .*tried again in 10 s" &&
-	ok "a disk that hangs for a while: said" || not_ok "a disk that hangs for a while" "not said" "$top/serve.err"
-fuse "speak"
-is_probed() { ! same_memory heapx; }
-await 30 is_probed && ok "a disk that hangs for a while: its program is probed afterwards" ||
-	not_ok "a disk that hangs for a while: its program" "is not probed" "$top/serve.err" "$top/text"
-work_of heapx
-exact_of heapx "a disk that hangs for a while: its program is recorded"
-[ "$(work=$top/heapx && ledger failed_sites)" = 1 ] && ok "a disk that hangs for a while: the loss is counted" ||
-	not_ok "a disk that hangs for a while: the loss" "failed_sites is '$(work=$top/heapx && ledger failed_sites)', must be 1"
-end_server "a disk that hangs for a while"
-end_process heapx
-end_fuse
+hanging_disk() {
+	OUT=family-static build_c family -static || not_ok build "a static program"
+	start_fuse "$bin/family-static" 0
+	begin heapx "$file"
+	# of the file, not of what the program has in memory: its symbols
+	fuse "mute $(($(readelf -SW "$file" | sed -n 's/.* \.symtab *SYMTAB *[0-9a-f]* \([0-9a-f]*\).*/0x\1/p') / 4096 * 4096))"
+	serve --listen 127.0.0.1:0 --rate 1 --pid "${pid_of[heapx]}"
+	await 20 says "$top/serve.err" "mnt/file' is not known: reading it did not come to an end .*tried again in 10 s" &&
+		ok "a disk that hangs for a while: said" || not_ok "a disk that hangs for a while" "not said" "$top/serve.err"
+	fuse "speak"
+	is_probed() { sleep 0.3 && ! same_memory heapx; }
+	await 30 is_probed && ok "a disk that hangs for a while: its program is probed afterwards" ||
+		not_ok "a disk that hangs for a while: its program" "is not probed" "$top/serve.err" "$top/text"
+	work_of heapx
+	exact_of heapx "a disk that hangs for a while: its program is recorded"
+	[ "$(work=$top/heapx && ledger failed_sites)" = 1 ] && ok "a disk that hangs for a while: the loss is counted" ||
+		not_ok "a disk that hangs for a while: the loss" "failed_sites is '$(work=$top/heapx && ledger failed_sites)', must be 1"
+	end_server "a disk that hangs for a while"
+	end_process heapx
+	end_fuse
+}
 
 # record of such a one ends
-lay map "mute all"
-started=$SECONDS
-timeout -s INT -k 30 60 "$heaptap" record --force -q -d 1s -o "$top/p.pb.gz" -p "${pid_of[mutes]}" 2>"$top/record.err"
-status=$?
-[ $((SECONDS - started)) -lt 40 ] && ok "record: ends after $((SECONDS - started)) s" ||
-	not_ok "record" "status $status after $((SECONDS - started)) s" "$top/record.err"
-end_fuse
-end_process mutes
+recorded() {
+	lay map "mute all" mutely
+	started=$SECONDS
+	timeout -s INT -k 30 60 "$heaptap" record --force -q -d 1s -o "$top/p.pb.gz" -p "${pid_of[mutely]}" 2>"$top/record.err"
+	status=$?
+	[ $((SECONDS - started)) -lt 40 ] && ok "record: ends after $((SECONDS - started)) s" ||
+		not_ok "record" "status $status after $((SECONDS - started)) s" "$top/record.err"
+	end_fuse
+	end_process mutely
+}
+
+served_beside() {
+	laid map "mute all" "a mapped file that does not answer" "does not let itself be read"
+	again laid descriptor "mute" "a page over the scope descriptor" "does not let itself be read"
+	again laid args "mute" "a page over the arguments" ""
+	executable
+}
+# They mostly wait.
+beside apart served_beside
+beside apart hanging_disk
+beside apart recorded
+E2E_BESIDE=${E2E_BESIDE:-3}
+together
 e2e_end
