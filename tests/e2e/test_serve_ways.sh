@@ -63,8 +63,8 @@ for way in own event all; do
 	for i in 1 2 3 4; do end "way-$way$i"; done
 done
 
-# There and back while threads allocate, hand over and free.
-export E2E_MODE=race E2E_THREADS=3 E2E_MS=$((10000 * e2e_patience))
+# There and back while threads allocate, hand over and free, until they are told that it is over.
+export E2E_MODE=race E2E_THREADS=3 E2E_MS=$((60000 * e2e_patience))
 mkdir -p "$top/way-racer"
 cp "$bin/threads" "$top/way-racer/way-racer"
 begin way-racer "$top/way-racer/way-racer"
@@ -90,6 +90,7 @@ else # every way pays for the return there: to move would gain less than a tenth
 fi
 at way-racer
 is_done && not_ok "moved while it allocated" "it had ended" "$top/serve.err"
+tell over
 await 30 is_done || not_ok "the racer" "does not end" "$work/target.err"
 exact_of way-racer "exact through the moves"
 work=$top/way-racer no_losses "no losses through the moves"
