@@ -12,10 +12,11 @@
                                are answered, each time within SECONDS
     pipelined CNT              CNT requests in one piece: as many answers
     gone CNT PATH              CNT clients that ask for PATH and hang up
-    status CODE[,CODE] NAME    what NAME (in `requests`) is answered: one of CODE; 0 is a closed connection
+    statuses CODE[,CODE]:NAME...  is what NAME (in `requests`) is answered one of CODE? 0 is a closed connection.
+                               Says of each that it is as it should be, or what came
     together CNT PATH PREFIX   CNT requests at the same time; the bodies go to PREFIX0 ...
 
-Nothing is printed but what is wrong; the status tells. The seed is fixed.
+Otherwise nothing is printed but what is wrong; the status tells. The seed is fixed.
 """
 import random
 import selectors
@@ -283,9 +284,15 @@ def status(codes, name):
     data = read_all(s)
     got = data.split(b" ", 2)[1].decode() if data.startswith(b"HTTP/1.") else "0"
     if got in codes.split(",") and b"root:" not in data:
-        return 0
-    print(f"{name}: {data[:300]!r}")
-    return 1
+        return None
+    return repr(data[:300])
+
+
+def statuses(tries):
+    for one in tries:
+        wrong = status(*one.split(":"))
+        print(f"{one} {'as it should be' if wrong is None else wrong}")
+    return 0
 
 
 def together(cnt, path, prefix):
@@ -310,7 +317,7 @@ commands = {
     "crowd": lambda cnt, seconds: crowd(int(cnt), int(seconds)),
     "pipelined": lambda cnt: pipelined(int(cnt)),
     "gone": lambda cnt, path: gone(int(cnt), path),
-    "status": status,
+    "statuses": lambda *tries: statuses(tries),
     "together": lambda cnt, path, prefix: together(int(cnt), path, prefix),
 }
 sys.exit(commands[sys.argv[2]](*sys.argv[3:]))
