@@ -219,14 +219,14 @@ build_go() {
 # await SECONDS COMMAND...: until COMMAND succeeds; what the command takes counts after three times that.
 # Most of a run is waiting, and what waits must leave the processors to the others: a turn starts no
 # process of its own, and what is mostly waited for (says, is_gone) starts none either. A command that does
-# is asked again after three times what it took, a quarter of a second at the most.
+# is asked again after twice what it took, a tenth of a second at the most.
 await() {
 	local i never began turns pause end=$((SECONDS + 3 * $1 * e2e_patience + 5))
 	for ((i = 0; i < $1 * 50 * e2e_patience && SECONDS < end; i += turns)); do
 		began=${EPOCHREALTIME/[.,]/}
 		"${@:2}" && return 0
-		turns=$(((${EPOCHREALTIME/[.,]/} - began) * 3 / 20000 + 1))
-		turns=$((turns < 12 ? turns : 12))
+		turns=$(((${EPOCHREALTIME/[.,]/} - began) * 2 / 20000 + 1))
+		turns=$((turns < 5 ? turns : 5))
 		printf -v pause '0.%02d' $((turns * 2))
 		# open no longer than a turn: what COMMAND starts must not inherit it
 		exec {never}<>"$e2e_never"
