@@ -22,26 +22,26 @@ looked_at() {
 	local what=$1 started
 	answers_within 1000 "$seconds" /healthz /metrics && ok "$what: /healthz and /metrics within $longest ms" ||
 		not_ok "$what: /healthz and /metrics" "took $longest ms" "$top/serve.err"
-	begin heapy
-	await 10 follows "${pid_of[heapy]}" || not_ok "$what" "a process that came later is not followed" "$top/serve.err"
+	begin mute-heapy
+	await 10 follows "${pid_of[mute-heapy]}" || not_ok "$what" "a process that came later is not followed" "$top/serve.err"
 	sleep 1
-	work_of heapy
+	work_of mute-heapy
 	started=$SECONDS
-	exact_of heapy "$what: another process is served"
+	exact_of mute-heapy "$what: another process is served"
 	[ $((SECONDS - started)) -le 4 ] || not_ok "$what: another process's profile" "took $((SECONDS - started)) s"
 	started=$SECONDS
 	end_server "$what"
 	[ $((SECONDS - started)) -le 2 ] && ok "$what: SIGTERM within 2 s" ||
 		not_ok "$what: SIGTERM" "took $((SECONDS - started)) s" "$top/serve.err"
-	same_memory heapy && ok "$what: no probe is left" || not_ok "$what: a probe is left" "" "$top/text"
-	end_process heapy
+	same_memory mute-heapy && ok "$what: no probe is left" || not_ok "$what: a probe is left" "" "$top/text"
+	end_process mute-heapy
 }
 
 # laid OVER COMMAND WHAT WORDS: a file that is laid over what is read does not answer
 laid() {
 	local over=$1 mute=$2 what=$3 words=$4
 	lay "$over" "$mute"
-	serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^mutes'
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^mute-heapy' --comm '^mutes'
 	await 10 follows "${pid_of[mutes]}" || not_ok "$what" "not followed" "$top/serve.err"
 	get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[mutes]}"
 	looked_at "$what"
@@ -54,25 +54,25 @@ laid() {
 executable() {
 	start_fuse "$bin/family"
 	begin heapx "$file"
-	serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^other' --pid "${pid_of[heapx]}"
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^mute-heapy' --comm '^mute-other' --pid "${pid_of[heapx]}"
 	await 10 follows "${pid_of[heapx]}" || not_ok "an executable that does not answer" "not followed" "$top/serve.err"
 	sleep 1
 	work_of heapx
-	begin other
-	await 10 follows "${pid_of[other]}" || not_ok "an executable that does not answer" "another is not followed" "$top/serve.err"
-	work_of other
-	took "${pid_of[other]}"
+	begin mute-other
+	await 10 follows "${pid_of[mute-other]}" || not_ok "an executable that does not answer" "another is not followed" "$top/serve.err"
+	work_of mute-other
+	took "${pid_of[mute-other]}"
 	alone=$took
 	fuse "mute all"
 	get -m 30 -o /dev/null "$url/debug/pprof/heap?pid=${pid_of[heapx]}" &
 	asker=$!
 	sleep 0.1
-	took "${pid_of[other]}"
+	took "${pid_of[mute-other]}"
 	[ "$took" -le $((alone + 2000)) ] && ok "an executable that does not answer: another's profile meanwhile within $took ms" ||
 		not_ok "an executable that does not answer: another's profile meanwhile" "took $took ms, $alone ms alone" "$top/serve.err"
 	wait $asker
 	looked_at "an executable that does not answer"
-	end_process other
+	end_process mute-other
 	end_fuse
 	end_process heapx
 }

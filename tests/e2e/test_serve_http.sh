@@ -24,18 +24,18 @@ fd_cnt() { ls -l "/proc/$server/fd" | grep -vc 'memfd:heaptap kept'; }
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
 few_fds() { [ "$(fd_cnt)" -le "$fds" ]; }
 
-begin heapy-a
-begin heapy-b
-begin heapy-c
+begin http-a
+begin http-b
+begin http-c
 # A server of their own for many who say nothing.
-serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[heapy-c]}"
+serve --listen 127.0.0.1:0 --rate 1 -p "${pid_of[http-c]}"
 crowded=$server
 grep -q "^heaptap: serving 1 process on " "$top/serve.err" && ok "serving 1 process" || not_ok "serving 1 process" "not said" "$top/serve.err"
 python3 "$e2e_dir/http_abuse.py" "${url#http://}" crowd 400 $((5 * e2e_patience)) >"$top/crowd" 2>&1 &
 crowd=$!
-serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy-[ab]$'
+serve --listen 127.0.0.1:0 --rate 1 --comm '^http-[ab]$'
 port=${url##*:}
-work_of heapy-a
+work_of http-a
 all=$url/debug/pprof/heap
 
 # one snapshot for those who ask at the same time
@@ -46,7 +46,7 @@ moments=$(for i in 0 1 2 3 4 5 6 7 8 9 10 11; do "$compare" time "$top/at$i"; do
 
 # before it is measured: what is allocated once
 abuse malformed 500 60
-for page in / /metrics /debug/pprof/heap /debug/pprof/ "/pid/${pid_of[heapy-a]}/pprof/heap"; do
+for page in / /metrics /debug/pprof/heap /debug/pprof/ "/pid/${pid_of[http-a]}/pprof/heap"; do
 	get -f "$url$page" >/dev/null || not_ok "$page" "it is not answered"
 done
 fds=$(fd_cnt) rss=$(rss_kb)
@@ -65,12 +65,12 @@ get -I "$url/" | tr -d '\r' >"$top/head"
 grep -qi "^content-security-policy: default-src 'none'; .*frame-ancestors 'none'" "$top/head" && grep -qi '^x-frame-options: DENY$' "$top/head" &&
 	ok "no page of somebody else has this one in it" || not_ok "no page of somebody else has this one in it" "it may" "$top/head"
 answers 400 "$url/pprof/heap"
-grep -q "/pid/PID/pprof/heap" "$top/body" && grep -q " ${pid_of[heapy-b]}" "$top/body" &&
+grep -q "/pid/PID/pprof/heap" "$top/body" && grep -q " ${pid_of[http-b]}" "$top/body" &&
 	ok "which process: they are listed" || not_ok "which process: they are listed" "no" "$top/body"
-answers 404 "$url/pid/${pid_of[heapy-c]}/pprof/symbol"
+answers 404 "$url/pid/${pid_of[http-c]}/pprof/symbol"
 for page in / /healthz /metrics /debug/pprof/ /debug/pprof/heap '/debug/pprof/allocs?seconds=60' \
-	"/pid/${pid_of[heapy-a]}/pprof/heap" "/pid/${pid_of[heapy-a]}/pprof/symbol" \
-	"/pid/${pid_of[heapy-a]}/pprof/cmdline" "/pid/${pid_of[heapy-a]}/pprof/growth?seconds=60"; do
+	"/pid/${pid_of[http-a]}/pprof/heap" "/pid/${pid_of[http-a]}/pprof/symbol" \
+	"/pid/${pid_of[http-a]}/pprof/cmdline" "/pid/${pid_of[http-a]}/pprof/growth?seconds=60"; do
 	answers 200 -m 5 -I "$url$page"
 	[ -s "$top/body" ] && ! grep -q '^HTTP' "$top/body" && not_ok "HEAD $page" "it has a body"
 done
@@ -86,12 +86,12 @@ malformed_cnt=$(is_whole && echo 10000 || echo 3000)
 abuse malformed "$malformed_cnt" 110 &
 malformed=$!
 sleep 0.3
-work_of heapy-b
+work_of http-b
 wait $malformed && ok "$malformed_cnt malformed requests" || not_ok "$malformed_cnt malformed requests" "not taken" "$top/abuse"
 wait $scrapes
 answers 200 -m 10 "$url/healthz"
 [ "$(metric heaptap_samples_total)" -gt "$samples" ] && ok "capture goes on" || not_ok "capture goes on" "no samples"
-exact_of heapy-b "what was allocated meanwhile, to the byte"
+exact_of http-b "what was allocated meanwhile, to the byte"
 wait $slow && ok "slow clients are ended" || not_ok "slow clients are ended" "no" "$top/slow"
 wait $crowd && ok "many connections that say nothing" || not_ok "many connections that say nothing" "no" "$top/crowd"
 kill -TERM "$crowded"
@@ -137,10 +137,10 @@ grown=$(($(rss_kb) - rss))
 # killed while a profile of it is made: its end, or what it held, and never a wait
 died=
 for i in 1 2 3 4; do
-	begin heapy-b
-	await 5 follows "${pid_of[heapy-b]}" || not_ok "killed in a snapshot" "not followed"
-	work_of heapy-b
-	pid=${pid_of[heapy-b]}
+	begin http-b
+	await 5 follows "${pid_of[http-b]}" || not_ok "killed in a snapshot" "not followed"
+	work_of http-b
+	pid=${pid_of[http-b]}
 	page=/pid/$pid/pprof/heap
 	[ $((i % 2)) = 0 ] || page=/pid/$pid/debug/pprof/heap
 	get -o "$top/body" -w '%{http_code}\n' "$url$page" >"$top/code" &
@@ -155,17 +155,17 @@ case $(printf '%s\n' $died | sort -u | xargs) in
 200 | 404 | '200 404') ok "killed in a snapshot:$died" ;;
 *) not_ok "killed in a snapshot" "answers$died" "$top/serve.err" ;;
 esac
-answers 200 "$all?pid=${pid_of[heapy-a]}"
+answers 200 "$all?pid=${pid_of[http-a]}"
 
 # no room for what is made
 if have prlimit; then
 	prlimit --pid "$server" --fsize=512:unlimited
-	answers 500 "$all?pid=${pid_of[heapy-a]}"
+	answers 500 "$all?pid=${pid_of[http-a]}"
 	grep -q "could not be made: File too large" "$top/body" && ok "no room: it is said" ||
 		not_ok "no room: it is said" "no" "$top/body"
 	answers 200 "$url/healthz"
 	prlimit --pid "$server" --fsize=unlimited:unlimited
-	answers 200 "$all?pid=${pid_of[heapy-a]}"
+	answers 200 "$all?pid=${pid_of[http-a]}"
 else
 	skip "no room" "no prlimit"
 fi
@@ -173,15 +173,15 @@ fi
 # killed, and again at the same address: no probe is left, and it works as before
 kill -9 "$server"
 wait "$server" 2>/dev/null
-await 10 same_memory heapy-a && ok "killed: no probe is left" || not_ok "killed: no probe is left" "one is" "$top/text"
-serve --listen "127.0.0.1:$port" --rate 1 -p "${pid_of[heapy-c]}"
-work_of heapy-c
-exact_of heapy-c "and again at the same port"
+await 10 same_memory http-a && ok "killed: no probe is left" || not_ok "killed: no probe is left" "one is" "$top/text"
+serve --listen "127.0.0.1:$port" --rate 1 -p "${pid_of[http-c]}"
+work_of http-c
+exact_of http-c "and again at the same port"
 end_server "the second server"
-serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[heapy-a]}"
+serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[http-a]}"
 kill -9 "$server"
 wait "$server" 2>/dev/null
-serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[heapy-a]}"
+serve --listen "unix:$top/socket" --rate 1 -p "${pid_of[http-a]}"
 answers 200 --unix-socket "$top/socket" http://any/healthz
 if have setpriv; then
 	setpriv --reuid=65534 --clear-groups curl -s -m 10 --unix-socket "$top/socket" http://any/healthz \
@@ -191,12 +191,12 @@ fi
 end_server "the server of a socket that was left"
 mkdir "$top/strange"
 chown 65534:65534 "$top/strange"
-refused "a socket in a folder of somebody else" "/strange' belongs to user 65534" --listen "unix:$top/strange/socket" -p "${pid_of[heapy-a]}"
+refused "a socket in a folder of somebody else" "/strange' belongs to user 65534" --listen "unix:$top/strange/socket" -p "${pid_of[http-a]}"
 
 # tokens
 echo 0123456789abcdef0123 >"$top/token"
 chmod 600 "$top/token"
-serve --listen 0.0.0.0:0 --token-file "$top/token" -p "${pid_of[heapy-a]}"
+serve --listen 0.0.0.0:0 --token-file "$top/token" -p "${pid_of[http-a]}"
 port=${url##*:} url=http://127.0.0.1:${url##*:}
 for wrong in '' 0 0123456789abcdef012 0123456789abcdef01234 1123456789abcdef0123 0123456789ABCDEF0123; do
 	answers 401 -H "Authorization: Bearer $wrong" "$url/metrics"
@@ -227,6 +227,6 @@ END
 	not_ok "one address cannot keep others out" "no answer for another" "$top/crowd"
 end_server "the server with a token"
 for address in 0.0.0.0:0 '[::]:0'; do
-	refused "$address without a token" "--token-file" --listen "$address" -p "${pid_of[heapy-a]}"
+	refused "$address without a token" "--token-file" --listen "$address" -p "${pid_of[http-a]}"
 done
 e2e_end

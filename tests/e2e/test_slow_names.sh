@@ -56,14 +56,14 @@ end_slow() {
 # serve_both: it and another one are followed and have allocated; then its libraries are mute
 serve_both() {
 	begin_slow
-	begin heapy
-	serve --listen 127.0.0.1:0 --rate 1 --comm '^heapy' --comm '^slowly'
-	await 10 follows "${pid_of[slowly]}" && await 10 follows "${pid_of[heapy]}" ||
+	begin slow-heapy
+	serve --listen 127.0.0.1:0 --rate 1 --comm '^slow-heapy' --comm '^slowly'
+	await 10 follows "${pid_of[slowly]}" && await 10 follows "${pid_of[slow-heapy]}" ||
 		not_ok "$1" "not followed" "$top/serve.err"
 	sleep 1
 	work_of slowly
-	work_of heapy
-	took "pid=${pid_of[heapy]}"
+	work_of slow-heapy
+	took "pid=${pid_of[slow-heapy]}"
 	alone=$took
 	all_fuses mute
 }
@@ -84,7 +84,7 @@ ask_slow
 sleep 0.1
 other=0 page=0 cnt=0
 while kill -0 "$asker" 2>/dev/null; do
-	took "pid=${pid_of[heapy]}"
+	took "pid=${pid_of[slow-heapy]}"
 	most other
 	took "" /healthz
 	most page
@@ -99,7 +99,7 @@ wait "$asker"
 	not_ok "$what: another's profile" "took $other ms, $alone ms alone ($cnt times)" "$top/serve.err"
 [ $page -le 1000 ] && ok "$what: /healthz and /metrics within $page ms" ||
 	not_ok "$what: /healthz and /metrics" "took $page ms" "$top/serve.err"
-exact_of heapy "$what: another process is served"
+exact_of slow-heapy "$what: another process is served"
 read -r status seconds <"$top/slow.txt"
 [ "$status" = 200 ] && says_missing "$top/slow.pb.gz" &&
 	ok "$what: its own profile says so, after $seconds s" ||
@@ -119,7 +119,7 @@ took ""
 	not_ok "$what: that of all processes" "took $took ms" "$top/serve.err"
 end_server "$what"
 end_slow
-kill -9 "${pid_of[heapy]}"
+kill -9 "${pid_of[slow-heapy]}"
 
 # SIGTERM while it is under way, and its last profile is to be kept
 what="SIGTERM beside such"
@@ -134,7 +134,7 @@ took=$((($(date +%s%N) - began) / 1000000))
 [ $took -le 2000 ] && ok "$what: ends after $took ms" || not_ok "$what" "took $took ms" "$top/serve.err"
 wait "$asker"
 end_slow
-kill -9 "${pid_of[heapy]}"
+kill -9 "${pid_of[slow-heapy]}"
 
 # record of such a one
 is_whole || e2e_end
