@@ -21,15 +21,24 @@ skip_all() {
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# make_profile, which all of them use, is built by the first; of two at once one waits.
+build_make_profile() {
+	local made=$B/make_profile sources="tests/consumers/make_profile.c tests/lib/pprof_check.c"
+	(
+		flock 9
+		if [ ! -e "$made" ] || [ -n "$(find $sources "$B/libheaptap.a" -newer "$made")" ]; then
+			${CC:-cc} -std=gnu11 -O1 -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$made.new" $sources \
+				"$B/libheaptap.a" -lprotobuf-c -lz -lm && mv "$made.new" "$made"
+		fi
+	) 9>"$B/.make_profile.lock" && ln -s "$(realpath "$made")" "$work/make_profile"
+}
 # The profile of make_profile.c in $profile; scratch room in $work.
 consumer_init() {
 	consumer=$1
 	work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-consumer-XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	profile=$work/profile.pb.gz
-	if ! ${CC:-cc} -std=gnu11 -O1 -D_GNU_SOURCE -Iinclude -Iuser -I"$B/gen" -o "$work/make_profile" \
-		tests/consumers/make_profile.c tests/lib/pprof_check.c "$B/libheaptap.a" -lprotobuf-c -lz -lm \
-		>"$work/log" 2>&1 || ! "$work/make_profile" "$profile" >>"$work/log" 2>&1; then
+	if ! build_make_profile >"$work/log" 2>&1 || ! "$work/make_profile" "$profile" >>"$work/log" 2>&1; then
 		not_ok setup "the profile cannot be made" "$work/log"
 		exit 1
 	fi
