@@ -20,8 +20,9 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap, which kills guardians, begins.
+# test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures them.
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve slow_names kill hold_cost attach_time metrics \
-	endless hostile tap mute serve serve_ways)
+	serve_ways endless hostile tap mute serve)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
