@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Scopes of programs linked in every way and stripped: found and right to the byte. (What the
 # header itself promises for each of them is tests/scope/test_matrix.sh.)
+# TESTS_WHOLE=1: all compilers with all linkers and kinds, and not each kind once.
 . "$(dirname "$0")/lib.sh"
 e2e_init scope_matrix
 
@@ -54,10 +55,14 @@ made() {
 	case $kind in
 	static*) objcopy --add-gnu-debuglink="$folder/linked.debug" "$folder/linked" ;;
 	esac
+	: >"$folder/made" # last: until then it is not whole
+}
+is_made() {
+	[ "$folder/made" -nt "$source" ] && [ "$folder/made" -nt "$e2e_top/include/heaptap/scope.h" ] && [ "$folder/made" -nt "$0" ]
 }
 cell() {
 	local folder=$bin/linked/$1-$2-$3 name="$1, $2, $3" args=
-	if ! was_built "linked/$1-$2-$3/linked" && ! made "$@" 2>"$work/log"; then
+	if ! was_built "linked/$1-$2-$3/linked" && ! is_made && ! made "$@" 2>"$work/log"; then
 		not_ok "$name" "cannot be built" "$work/log"
 		return
 	fi
@@ -67,15 +72,19 @@ cell() {
 
 for cc in gcc clang; do
 	for linker in bfd lld; do
-		if was_built linked/$cc-$linker-PIE/linked; then
-			:
-		elif ! have $cc || { [ $linker = lld ] && ! have ld.lld; }; then
-			skip "$cc, $linker" "not installed"
-			continue
-		fi
 		for kind in PIE no-PIE static static-pie LTO so dlopen; do
 			# gcc's link-time optimization is a plugin of GNU ld
-			[ "$cc $linker $kind" = "gcc lld LTO" ] || beside cell $cc $linker $kind
+			[ "$cc $linker $kind" != "gcc lld LTO" ] || continue
+			case $cc-$linker-$kind in
+			gcc-bfd-PIE | gcc-bfd-static | gcc-bfd-LTO | gcc-bfd-dlopen | gcc-lld-so) ;;
+			clang-lld-no-PIE | clang-lld-static-pie | clang-lld-LTO | clang-bfd-so) ;;
+			*) is_whole || continue ;;
+			esac
+			if was_built linked/$cc-$linker-$kind/linked || { have $cc && { [ $linker = bfd ] || have ld.lld; }; }; then
+				beside cell $cc $linker $kind
+			else
+				skip "$cc, $linker, $kind" "not installed"
+			fi
 		done
 	done
 done
