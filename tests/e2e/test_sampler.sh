@@ -75,15 +75,16 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
 		env LD_PRELOAD="$lib $other" HEAPTAP_SAMPLER_RATE=1 E2E_NO_THROW=1 "$bin/cxx"
 done
 beside exact_launched "library, a program that is started" --source usdt -- $every "$bin/planted"
-# Children that nobody follows have the parent's sampler and blocks, and are not the parent.
-not_followed() { E2E_COMPARE='' exact "forks, $1" --source usdt -- $every E2E_MODE=$1 "$bin/forks"; }
+# Children that nobody follows have the parent's sampler and blocks, and are not the parent. Their costs are never those
+# without a probe, so they wait for none.
+not_followed() { E2E_COMPARE='' exact "forks, $1" --source usdt -- $every E2E_COST_MS=0 E2E_MODE=$1 "$bin/forks"; }
 build_c forks && for how in $(some 2 plain vfork storm); do beside not_followed $how; done
 together
 
 # As a user has it: its own rate, nothing said. A program that does nothing but allocate is over any budget by
 # probes, and has hardly a cost by its sampler.
-start env LD_PRELOAD="$lib" "$bin/busy" 2
-"$heaptap" record -p "$target" -d 4s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
+start env LD_PRELOAD="$lib" "$bin/busy" 1
+"$heaptap" record -p "$target" -d 2s --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err"
 record_status=$?
 comments >"$work/notes"
 cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
@@ -95,8 +96,8 @@ awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 10) }' && ok "library, busy: $
 kill_target
 
 # It comes, and goes, with an exec.
-start env E2E_SAMPLER="$lib" sh -c 'echo READY; read -r go; LD_PRELOAD=$E2E_SAMPLER exec "$1" 2' - "$bin/busy"
-record_start -p "$target" -d 4s --max-overhead 25
+start env E2E_SAMPLER="$lib" sh -c 'echo READY; read -r go; LD_PRELOAD=$E2E_SAMPLER exec "$1" 1 500000' - "$bin/busy"
+record_start -p "$target" -d 3s --max-overhead 25
 tell go
 wait_recorder
 comments >"$work/notes"
