@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Labels of other people's formats: OpenTelemetry's thread context and Polar Signals' custom labels,
-# by writers made from their texts in every TLS model, and by the published crates.
+# by writers made from their texts in every TLS model, and by the published crates. TESTS_WHOLE=1: of both formats each way
+# to build a writer, else of one or the other.
 . "$(dirname "$0")/lib.sh"
 e2e_init foreign_tags
 
@@ -91,19 +92,21 @@ run_pie() {
 	[ $w = otel_writer ] && labels "$w: program, started" "${otel[@]}" || labels "$w: program, started" "${custom[@]}"
 }
 headers=-idirafter/usr/include
+# of FORMAT COMMAND WORKLOAD ARGS...: by default of that format alone
+of() { [ "$1" = "$3" ] && beside "${@:2}" || again beside "${@:2}"; }
 for w in otel_writer custom_labels; do
 	[ $w = otel_writer ] && specs=otel_late || specs=custom
 	beside run_pie $w $specs
-	beside run_program $w stripped gcc "-no-pie -rdynamic -s" $specs
-	beside run_program $w static gcc "-static" $specs
-	have ld.lld && beside run_program $w lld gcc "-fuse-ld=lld -rdynamic" $specs
-	have musl-gcc && beside run_program $w musl musl-gcc "$headers -rdynamic" $specs
-	beside run_library $w gd gcc "-s" "" $specs
-	beside run_library $w desc gcc "-mtls-dialect=gnu2 -s" "" $specs
-	beside run_library $w ie gcc "-ftls-model=initial-exec" "" $specs
+	of otel_writer run_program $w stripped gcc "-no-pie -rdynamic -s" $specs
+	of custom_labels run_program $w static gcc "-static" $specs
+	have ld.lld && of custom_labels run_program $w lld gcc "-fuse-ld=lld -rdynamic" $specs
+	have musl-gcc && of otel_writer run_program $w musl musl-gcc "$headers -rdynamic" $specs
+	of otel_writer run_library $w gd gcc "-s" "" $specs
+	of otel_writer run_library $w desc gcc "-mtls-dialect=gnu2 -s" "" $specs
+	of custom_labels run_library $w ie gcc "-ftls-model=initial-exec" "" $specs
 	if have musl-gcc; then
-		beside run_library $w musl-gd musl-gcc "" "$headers" $specs
-		beside run_library $w musl-desc musl-gcc "-mtls-dialect=gnu2" "$headers" $specs
+		of custom_labels run_library $w musl-gd musl-gcc "" "$headers" $specs
+		of otel_writer run_library $w musl-desc musl-gcc "-mtls-dialect=gnu2" "$headers" $specs
 	fi
 done
 together
