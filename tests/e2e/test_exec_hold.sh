@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A program that heaptap started executes another one: not one allocation of that is missed, whatever it is,
-# and nobody notices that it waited. E2E_HOLDS: how often a program with constructors is (2).
+# and nobody notices that it waited. E2E_HOLDS: how often a program with constructors is (1).
 . "$(dirname "$0")/lib.sh"
 e2e_init exec_hold
 
@@ -47,9 +47,11 @@ many_commands() {
 		not_ok "9000 commands" "status $record_status, $failed places or files could not be had" "$work/heaptap.err"
 }
 again beside many_commands # begins first because it takes longest
+# of_program PROGRAM NUMBER: a child of sh it is by default when its number is odd, after two others when it is even
 of_program() {
 	local program=$1 old held
-	whole "a child of sh: $program" --follow -- sh -c "'$bin/$program'; exit"
+	is_whole || [ $(($2 % 2)) = 0 ] || whole "a child of sh: $program" --follow -- sh -c "'$bin/$program'; exit"
+	again whole "a child of sh: $program" --follow -- sh -c "'$bin/$program'; exit"
 	again whole "env $program" -- env "$bin/$program"
 	again whole "sh -c exec $program" -- sh -c "exec '$bin/$program'"
 	for old in $(some 1 execs execs-static); do
@@ -60,19 +62,23 @@ of_program() {
 		notes | grep -q "^  held at exec: .* by PID [0-9]* ($old)" && ok "$old, $program: said whose" ||
 			not_ok "$old, $program: said whose" ""
 	done
-	whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
+	is_whole || [ $(($2 % 2)) = 1 ] || whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
+	again whole "two execs, $program" -- "$bin/execs" "$bin/execs-static" "$bin/$program"
 }
-for program in $programs; do beside of_program $program; done
+number=0
+for program in $programs; do beside of_program $program $((number++)); done
 for mode in $e2e_every_mode; do
 	# A hold has an end, and perf events go in one after the other: they get the time that one needs.
 	how=beside
 	[ $mode = perf ] && how=
+	# the first one is what of_program is recorded with
+	is_whole || [ -n "${e2e_every_mode%% "$mode"*}" ] || [ " $mode" = "$e2e_modes" ] || continue
 	$how whole "static after dynamic, $mode" --attach-mode=$mode -- "$bin/execs" "$bin/planted-static"
 	is_whole || [ " $mode" = "$e2e_modes" ] || continue
 	$how whole "dynamic after static, $mode" --attach-mode=$mode -- "$bin/execs-static" "$bin/planted"
 	$how whole "a child, $mode" --follow --attach-mode=$mode -- sh -c "'$bin/planted-static'; exit"
 done
-for ((i = 1; i <= ${E2E_HOLDS:-2}; i++)); do beside whole "constructors ($i)" -- env "$bin/startup"; done
+for ((i = 1; i <= ${E2E_HOLDS:-1}; i++)); do beside whole "constructors ($i)" -- env "$bin/startup"; done
 # libraries that come later, and allocators with them
 if OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl; then
 	with_plugin="env E2E_PLUGIN=$bin/libplugin.so E2E_PAUSE_MS=0"
@@ -82,12 +88,15 @@ if OUT=libplugin.so build_c plugin -shared -fPIC && build_c dlopens -ldl; then
 		GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 E2E_MALLOC=mallocx E2E_FREE=dallocx "$bin/dlopens"
 fi
 # 6 002 997 of it are the new program's
-launch --rate 1 -- env "$bin/planted-static"
-[ "$("$compare" sites "$work/p.pb.gz" | awk '$2 ~ /^site_/ { i += $4; a += $6 } END { print i, a }')" = "1002997 6002997" ] &&
-	ok "the planted numbers" || not_ok "the planted numbers" "$("$compare" sites "$work/p.pb.gz" | head -5)"
+planted_numbers() {
+	launch --rate 1 -- env "$bin/planted-static"
+	[ "$("$compare" sites "$work/p.pb.gz" | awk '$2 ~ /^site_/ { i += $4; a += $6 } END { print i, a }')" = "1002997 6002997" ] &&
+		ok "the planted numbers" || not_ok "the planted numbers" "$("$compare" sites "$work/p.pb.gz" | head -5)"
+}
+beside planted_numbers
 
 # who is not root becomes root by a setuid program, traced or not
-if have setpriv; then
+becomes_root() {
 	cp "$bin/planted-static" "$work/setuid"
 	chmod 4755 "$work/setuid"
 	bare=$(E2E_NOWAIT=1 setpriv --reuid=65534 --clear-groups "$work/setuid" | grep EUID)
@@ -95,9 +104,8 @@ if have setpriv; then
 	same "a setuid program" --alloc
 	[ "$bare" = "EUID 0" ] && [ "$(grep EUID "$work/target.out")" = "$bare" ] && ok "a setuid program: as root" ||
 		not_ok "a setuid program: as root" "'$(grep EUID "$work/target.out")', without heaptap '$bare'"
-else
-	skip "a setuid program" "no setpriv"
-fi
+}
+have setpriv && beside becomes_root || skip "a setuid program" "no setpriv"
 # those that take a stopped child for Ctrl-Z
 under() {
 	LIMIT=30 launch --rate 1 --follow -- $1 "'$bin/planted-static'; exit"
@@ -117,62 +125,74 @@ if have script; then
 	END
 	controlled() { # NAME COMMAND
 		E2E_NOWAIT=1 script -qec "$2" /dev/null </dev/null 2>&1 | sed 's/[0-9]\{3,\}/N/g' >"$work/bare.out"
-		LIMIT=30 launch --follow -n 0 -- script -qec "$2" /dev/null
+		LIMIT=30 launch --follow -n 0 --no-lines -- script -qec "$2" /dev/null
 		sed 's/[0-9]\{3,\}/N/g' "$work/target.out" >"$work/traced.out"
 		cmp -s "$work/bare.out" "$work/traced.out" && grep -q "first 0" "$work/traced.out" && ok "job control: $1" ||
 			not_ok "job control: $1" "$(diff "$work/bare.out" "$work/traced.out")" "$work/heaptap.err"
 	}
-	for shell in "bash -i" "bash --norc -im"; do beside controlled "$shell" "$shell $work/jobs.sh"; done
+	beside controlled "bash -i" "bash -i $work/jobs.sh"
+	again beside controlled "bash --norc -im" "bash --norc -im $work/jobs.sh"
 else
 	skip "job control" "no script"
 fi
 # signals and threads arrive as ever
 build_c family && beside whole "threads of a family" --follow -- env E2E_THREADS=4 "$bin/family"
-together
-launch --follow -n 0 -- bash -c 'n=0; trap "n=\$((n+1))" USR1; for i in 1 2 3 4 5; do kill -USR1 $$; done; echo GOT $n; (sleep 5; echo LATE) & p=$!; kill -TERM $p; wait $p; echo STATUS $?'
-[ "$(grep -v LATE "$work/target.out" | tr '\n' ' ')" = "GOT 5 STATUS 143 " ] && ok "signals" ||
-	not_ok "signals" "" "$work/target.out" "$work/heaptap.err"
+signals() {
+	launch --follow -n 0 --no-lines -- bash -c 'n=0; trap "n=\$((n+1))" USR1; for i in 1 2 3 4 5; do kill -USR1 $$; done; echo GOT $n; (sleep 2; echo LATE) & p=$!; kill -TERM $p; wait $p; echo STATUS $?'
+	[ "$(grep -v LATE "$work/target.out" | tr '\n' ' ')" = "GOT 5 STATUS 143 " ] && ok "signals" ||
+		not_ok "signals" "" "$work/target.out" "$work/heaptap.err"
+}
+beside signals
 
 # who traces by itself is let go of
-if have strace && strace -f -o /dev/null true 2>/dev/null; then
+strace_traces() {
+	local held
 	LIMIT=40 launch --rate 1 --follow -- strace -f -o "$work/strace.out" "$bin/planted"
 	grep -q "exited with 0" "$work/strace.out" && grep -q "^EUID" "$work/target.out" && [ "$record_status" = 0 ] &&
 		ok "strace under heaptap" || not_ok "strace under heaptap" "status $record_status" "$work/heaptap.err" "$work/strace.out"
 	held=$("$compare" total "$work/p.pb.gz" | awk '{ print $2 }')
 	[ "${held:-0}" -ge 1002997 ] && ok "strace under heaptap: what it starts is recorded" ||
 		not_ok "strace under heaptap: what it starts is recorded" "$held bytes"
+}
+strace_is_said() {
 	LIMIT=40 launch --rate 1 -v --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
 	grep -q "traces programs itself" "$work/heaptap.err" && ok "strace under heaptap is said" ||
 		not_ok "strace under heaptap is said" "" "$work/heaptap.err"
-	# the program that heaptap starts is strace's already
-	rm -f "$work/p.pb.gz"
+	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
+		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"
+}
+under_strace() { # the program that heaptap starts is strace's already
 	E2E_NOWAIT=1 timeout 60 strace -f -e trace=none -o /dev/null "$heaptap" record --max-overhead off --rate 1 --force \
 		-n 0 -o "$work/p.pb.gz" -- env "$bin/planted-static" >"$work/target.out" 2>"$work/heaptap.err"
 	grep -q "cannot be held .* traced already" "$work/heaptap.err" && [ "$(ledger unseen_execs)" -gt 0 ] &&
 		grep -q ^EUID "$work/target.out" && ok "heaptap under strace" ||
 		not_ok "heaptap under strace" "" "$work/heaptap.err" "$work/target.out"
-	LIMIT=40 launch --rate 1 --follow -- strace -f -o "$work/strace.out" "$bin/planted-static"
-	[ "$(ledger unseen_execs)" -gt 0 ] && ! notes | grep -q '^Held: .*(exact)' && ok "strace under heaptap: not called exact" ||
-		not_ok "strace under heaptap: not called exact" "" "$work/heaptap.err"
+}
+if have strace && strace -f -o /dev/null true 2>/dev/null; then
+	for how in strace_traces strace_is_said under_strace; do beside $how; done
 else
 	skip "strace" "it is not here"
 fi
-if have gdb; then
-	LIMIT=60 launch --follow -n 0 -- gdb -nx -batch -ex run "$bin/planted"
+gdb_debugs() {
+	LIMIT=60 launch --follow -n 0 --no-lines -- gdb -nx -batch -ex run "$bin/planted"
 	grep -q "exited normally" "$work/target.out" && ok "gdb under heaptap" ||
 		not_ok "gdb under heaptap" "" "$work/target.out" "$work/heaptap.err"
-else
-	skip "gdb" "it is not here"
-fi
-printf '#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(7); p = NULL; return 0; }\n' >"$work/leak.c"
-if ${CC:-gcc} -fsanitize=address "$work/leak.c" -o "$work/leak" 2>/dev/null && ! "$work/leak" 2>"$work/bare.err" &&
-	grep -q "detected memory leaks" "$work/bare.err"; then
-	launch --follow -n 0 -- sh -c "'$work/leak' 2>&1; exit"
+}
+have gdb && beside gdb_debugs || skip "gdb" "it is not here"
+leaks() {
+	launch --follow -n 0 --no-lines -- sh -c "'$leak' 2>&1; exit"
 	grep -q "detected memory leaks" "$work/target.out" && ok "LeakSanitizer looks for leaks" ||
 		not_ok "LeakSanitizer looks for leaks" "" "$work/target.out" "$work/heaptap.err"
+}
+printf '#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(7); p = NULL; return 0; }\n' >"$work/leak.c"
+leak=$work/leak
+if ${CC:-gcc} -fsanitize=address "$leak.c" -o "$leak" 2>/dev/null && ! "$leak" 2>"$work/bare.err" &&
+	grep -q "detected memory leaks" "$work/bare.err"; then
+	beside leaks
 else
 	skip "LeakSanitizer" "it does not work here"
 fi
+together
 
 # what heaptap cannot do while it stands still: the program waits, for a bounded time
 hold_one() { # a program that is held at an exec, in $held; $recorder stands still
@@ -187,8 +207,8 @@ hold_one() { # a program that is held at an exec, in $held; $recorder stands sti
 }
 is_held() { grep -q '^State:.t' "/proc/$held/status" 2>/dev/null; }
 runs_within() { # SECONDS: planted has run to its end
-	local end=$(($(date +%s%N) + $1 * 1000000000 * e2e_patience))
-	while [ "$(date +%s%N)" -lt "$end" ]; do [ -e "$work/mark" ] && return 0; sleep 0.02; done
+	local end=$((${EPOCHREALTIME/./} + $1 * 1000000 * e2e_patience))
+	while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do [ -e "$work/mark" ] && return 0; sleep 0.02; done
 	return 1
 }
 hold_one && [ ! -e "$work/mark" ] && ok "it is held" || not_ok "it is held" "" "$work/heaptap.err"
@@ -216,7 +236,7 @@ launch --rate 1 --no-hold -- env "$bin/planted-static"
 reach_start() { # NAME COMMAND...
 	local name=$1 all whole
 	shift
-	LIMIT=60 launch --rate 1 --follow -- "$@"
+	LIMIT=60 launch --rate 1 --follow -n 0 --no-lines -- "$@"
 	all=$(ledger samples) whole=$(ledger stacks_complete)
 	[ "${all:-0}" -gt 100 ] && [ $((100 * whole)) -ge $((99 * all)) ] && ok "$name: $whole of $all stacks reach the start" ||
 		not_ok "$name" "$whole of $all stacks reach the start" "$work/heaptap.err"
@@ -224,6 +244,6 @@ reach_start() { # NAME COMMAND...
 printf '#include <stdio.h>\nint main(void) { return puts("x"); }\n' >"$work/x.c"
 have gcc && beside reach_start "gcc -c" gcc -O2 -c "$work/x.c" -o "$work/x.o" || skip "gcc -c" "no gcc"
 beside reach_start "sh with small commands" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; expr $i + 1 | cat >/dev/null; env true; done'
-have convert && beside reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
+have convert && again beside reach_start "ImageMagick" convert -size 200x200 gradient:red-blue "$work/o.png" || skip "ImageMagick" "no convert"
 together
 e2e_end
