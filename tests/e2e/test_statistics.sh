@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# 200 sites, 10 recordings at the default rate: the 95 % interval of what a site holds, and of what it
+# 200 sites, 5 recordings at the default rate: the 95 % interval of what a site holds, and of what it
 # allocated, has the truth in 95 % of all rows, the totals are unbiased, and the error that is stated is
 # the one observed. E2E_RUNS: how many (TESTS_WHOLE=1: 30, `make torture`: 100; fewer than 30 tell little of the
 # standard error).
@@ -15,7 +15,7 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init statistics${E2E_TAP:+_tap}
 
-runs=${E2E_RUNS:-$(is_whole && echo 30 || echo 10)}
+runs=${E2E_RUNS:-$(is_whole && echo 30 || echo 5)}
 build_c sites200 -fno-ipa-icf -lm || { not_ok build "sites200.c"; e2e_end; }
 recordings=$work
 recorded() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The tap: what it says is true. Every free is seen, sums are those of probes, intervals hold, a leak under much that comes
 # and goes is the first row, other tools' return probes cut no stack.
-# E2E_TAP_RUNS: recordings for the statistics (`make torture`: 30), E2E_LEAK_SECONDS: how long the leak is recorded (20).
+# E2E_TAP_RUNS: recordings for the statistics (`make torture`: 30), E2E_LEAK_SECONDS: how long the leak is recorded (8).
 # timeout: 1800
 . "$(dirname "$0")/lib.sh"
 e2e_init tap_truth
@@ -56,8 +56,35 @@ says "$work/heaptap.err" 'breakpoints in .*/own/libc.so.6 of PID' || not_ok "ano
 	not_ok "another one's return probes" "stacks are cut" "$work/heaptap.err"
 end_server "another one's return probes"
 
+# 20 000 requests a second of ten small blocks each, and a leak of 1 KiB ten times a second.
+leak() {
+	local seconds=${E2E_LEAK_SECONDS:-8} first
+	start "$bin/leaky_server" leak 10 20000
+	sleep 1
+	# At the 64 KiB of the default it is one sample in 8 s, or none; so it is forty, and no limit makes the rate coarser where
+	# the machine is busy.
+	"$heaptap" record --tap=only --rate 2k --max-overhead off -p "$target" -d "${seconds}s" --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null
+	record_status=$?
+	"$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>>"$work/heaptap.err"
+	first=$(python3 - "$work/json" "$seconds" <<-'PYTHON' 2>"$work/told"
+	import json, sys
+	rows = json.load(open(sys.argv[1]))["rows"]
+	true = float(sys.argv[2]) * 10 * 1024
+	first = rows[0]
+	name = " ".join(frame["function"] or "" for frame in first["stack"]) if "stack" in first else first["name"]
+	assert "remember" in name, name
+	assert first["inuse_bytes_low"] <= 1.1 * true and first["inuse_bytes_high"] >= 0.9 * true, (first, true)
+	print(f"{first['inuse_bytes'] / 1024:.0f} KiB, {first['inuse_bytes_low'] / 1024:.0f} to {first['inuse_bytes_high'] / 1024:.0f}; {true / 1024:.0f} were leaked")
+	PYTHON
+	) && [ "$record_status" = 0 ] && ok "the leak is the first row after $seconds s: $first" ||
+		not_ok "the leak" "it is not the first row" "$work/told" "$work/heaptap.out" "$work/heaptap.err"
+	kill_target
+}
+beside leak
+
 # The same load twice, by the tap and by probes.
-if have redis-server && have redis-cli; then
+redis_sums() {
+	local how difference
 	for how in "--tap=only" "--source=probes"; do
 		redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --enable-debug-command local >"$work/redis.out" 2>&1 &
 		target=$!
@@ -77,35 +104,15 @@ if have redis-server && have redis-cli; then
 		awk '$2 < 20e6 { exit 1 }' "$work/sums" &&
 		ok "redis: tap and probes: $(awk '{ printf "%s%.1f MB", (NR > 1 ? " and " : ""), $2 / 1e6 }' "$work/sums"), $difference standard errors apart" ||
 		not_ok "redis: tap and probes" "$difference standard errors apart" "$work/sums" "$work/populate.out" "$work/heaptap.err"
-else
-	skip "redis: tap and probes" "redis is not installed"
-fi
+}
+have redis-server && have redis-cli && beside redis_sums || skip "redis: tap and probes" "redis is not installed"
 
-# 20 000 requests a second of ten small blocks each, and a leak of 1 KiB ten times a second.
-start "$bin/leaky_server" leak 10 20000
-sleep 2
-seconds=${E2E_LEAK_SECONDS:-20}
-# At the 64 KiB of the default it is three samples in 20 s, and none in one of 25 recordings; so it is twelve, and no limit
-# makes the rate coarser where the machine is busy.
-"$heaptap" record --tap=only --rate 16k --max-overhead off -p "$target" -d "${seconds}s" --force -o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null
-record_status=$?
-"$heaptap" report -f json "$work/p.pb.gz" >"$work/json" 2>>"$work/heaptap.err"
-first=$(python3 - "$work/json" "$seconds" <<'PYTHON' 2>"$work/told"
-import json, sys
-rows = json.load(open(sys.argv[1]))["rows"]
-true = float(sys.argv[2]) * 10 * 1024
-first = rows[0]
-name = " ".join(frame["function"] or "" for frame in first["stack"]) if "stack" in first else first["name"]
-assert "remember" in name, name
-assert first["inuse_bytes_low"] <= 1.1 * true and first["inuse_bytes_high"] >= 0.9 * true, (first, true)
-print(f"{first['inuse_bytes'] / 1024:.0f} KiB, {first['inuse_bytes_low'] / 1024:.0f} to {first['inuse_bytes_high'] / 1024:.0f}; {true / 1024:.0f} were leaked")
-PYTHON
-) && [ "$record_status" = 0 ] && ok "the leak is the first row after $seconds s: $first" ||
-	not_ok "the leak" "it is not the first row" "$work/told" "$work/heaptap.out" "$work/heaptap.err"
-kill_target
-
-E2E_TAP=1 E2E_RUNS=${E2E_TAP_RUNS:-3} bash "$e2e_dir/test_statistics.sh" >"$work/statistics"
-cat "$work/statistics"
-grep -q '^ok' "$work/statistics" && ! grep -q '^not ok' "$work/statistics" && ok "200 sites" ||
-	not_ok "200 sites" "see above"
+sites_200() {
+	E2E_TAP=1 E2E_RUNS=${E2E_TAP_RUNS:-3} bash "$e2e_dir/test_statistics.sh" >"$work/statistics"
+	cat "$work/statistics"
+	grep -q '^ok' "$work/statistics" && ! grep -q '^not ok' "$work/statistics" && ok "200 sites" ||
+		not_ok "200 sites" "see above"
+}
+beside sites_200
+together
 e2e_end
