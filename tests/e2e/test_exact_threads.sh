@@ -9,10 +9,11 @@ beside lossless "8 threads, malloc family" -- env E2E_THREADS=8 "$bin/family"
 has_mode perf && again beside exact "8 threads, malloc family, perf" --attach-mode=perf -- env E2E_THREADS=8 "$bin/family"
 beside exact "names and sizes of threads" -- env E2E_MODE=named E2E_THREADS=7 "$bin/threads"
 beside lossless "producers and consumers" -- env E2E_MODE=handover E2E_THREADS=4 "$bin/threads"
+race_ms=$(is_whole && echo 1500 || echo 500)
 for mode in $e2e_every_mode; do
 	for seed in $(some 1 1 2); do
 		beside lossless "race, $mode, seed $seed" --attach-mode=$mode -- \
-			env E2E_MODE=race E2E_SEED=$seed E2E_MS=1500 "$bin/threads"
+			env E2E_MODE=race E2E_SEED=$seed E2E_MS=$race_ms "$bin/threads"
 	done
 done
 beside lossless "threads that end" -- env E2E_MODE=deaths E2E_THREADS=4 "$bin/threads"
@@ -22,9 +23,9 @@ beside lossless "threads that end" -- env E2E_MODE=deaths E2E_THREADS=4 "$bin/th
 attached_in_a_race() {
 	start env E2E_MODE=race E2E_MS=60000 "$bin/threads"
 	tell go
-	sleep 0.5
+	sleep 0.2
 	attach --rate 1
-	sleep 2
+	sleep 1
 	tell stop
 	await 60 is_done
 	stop_recorder
@@ -47,11 +48,11 @@ detached_in_a_race() {
 	start env E2E_MODE=race E2E_MS=60000 "$bin/threads"
 	tell go
 	attach --rate 1
-	sleep 1
+	sleep 0.5
 	stop_recorder
 	first=$record_status
 	attach --rate 1
-	sleep 1
+	sleep 0.5
 	tell stop
 	await 30 is_done
 	stop_recorder
