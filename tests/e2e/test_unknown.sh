@@ -26,7 +26,8 @@ comments() {
 profile() { get -f -o "$top/$1.pb.gz" "$url/$2" && comments "$top/$1.pb.gz" >"$top/$1.comments"; }
 page() { get -f -o "$top/$1" "$url/$2"; }
 
-begin busy "$bin/busy" 2
+# over any limit, although most of the time it sleeps
+begin busy "$bin/busy" 1 50000
 busy=$target
 begin steady
 serve --listen 127.0.0.1:0 -p "$busy" --comm '^steady$'
