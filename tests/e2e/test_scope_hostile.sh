@@ -27,8 +27,8 @@ accounted() {
 	fi
 }
 
-for seed in ${E2E_SEEDS:-1 2 3}; do
-	start env E2E_SEED="$seed" E2E_MS=2000 "$bin/scope_hostile"
+for seed in ${E2E_SEEDS:-$(some 2 1 2 3)}; do
+	start env E2E_SEED="$seed" E2E_MS=$(is_whole && echo 2000 || echo 800) "$bin/scope_hostile"
 	attach --rate 1
 	run_target
 	stop_recorder
