@@ -28,6 +28,8 @@ with() {
 		skip "$name" "this kernel has no uprobe sessions"
 	fi
 	for mode in $e2e_modes; do
+		# that an allocator is a library is seen with one of them
+		is_whole || [ "$name" != tcmalloc ] || continue
 		[ $mode = session ] || beside with_mode "$name" "$preload" $mode
 	done
 }
@@ -62,7 +64,9 @@ with glibc ""
 with jemalloc "$libs/libjemalloc.so.2"
 with tcmalloc "$libs/libtcmalloc_minimal.so.4"
 if [ -e "$libs/libmimalloc.so.2" ]; then
-	for mode in $e2e_modes; do
+	modes=$e2e_modes
+	is_whole || modes=${e2e_every_mode# } modes=${modes%% *} # it takes the kernel seconds to put in perf's
+	for mode in $modes; do
 		beside exact "mimalloc, --attach-mode=$mode" --attach-mode=$mode --probe-throwing-new -- \
 			env E2E_NO_THROW=1 LD_PRELOAD="$libs/libmimalloc.so.2" "$bin/cxx"
 	done
