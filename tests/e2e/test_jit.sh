@@ -33,23 +33,6 @@ beside exact "names, a move and a change in a jitdump" -- env E2E_MODE=dump "$bi
 beside exact_launched "names in a map, started by heaptap" -- "$bin/jit"
 beside exact_launched "in a pid namespace, where it has another number" --follow -- unshare --pid --fork --mount-proc "$bin/jit"
 
-together
-
-# served, and named for those who ask for addresses
-. "$e2e_dir/serve_lib.sh"
-begin jit "$bin/jit"
-serve -p "${pid_of[jit]}" --listen 127.0.0.1:0 --rate 1 --max-overhead off
-work_of jit
-exact_of jit "in a profile of serve"
-get "$url/pid/${pid_of[jit]}/pprof/heap" | grep -oE '0x[0-9a-f]+' | sort -u | paste -sd+ >"$work/addresses"
-get -d "@$work/addresses" "$url/pid/${pid_of[jit]}/pprof/symbol" >"$work/symbols"
-if grep -q "site_framed$" "$work/symbols" && grep -q "site_small$" "$work/symbols"; then
-	ok "names for addresses"
-else
-	not_ok "names for addresses" "they are not told" "$work/symbols" "$work/addresses"
-fi
-end_server "serve"
-
 # The runtimes. planted NAME FUNCTION [ARGS...]: $target, recorded for a while, names the function in its
 # first row, and nearly all of its stacks are whole.
 planted() {
@@ -66,36 +49,34 @@ planted() {
 	fi
 	rm -f "/tmp/perf-$target.map"
 }
-# the first python that can do it
+# the first python that can do it; where there are several, those that can are asked first
 find_python() {
-	for python in python3 python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/*/bin/python3; do
+	for python in "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python3 python3 python3.12 python3.13 python3.14; do
 		"$python" -c 'import sys, ctypes; sys.activate_stack_trampoline("perf")' 2>/dev/null && return
 	done
 	return 1
 }
-if find_python; then
-	start "$python" -X perf "$loads/jit_ctypes.py"
-	planted "Python, with -X perf" planted_python
+python_named() { # NAME COMMAND...
+	start "${@:2}" "$loads/jit_ctypes.py"
+	planted "Python, with $1" planted_python
 	kill_target
-	if is_whole; then
-		start env PYTHONPERFSUPPORT=1 "$python" "$loads/jit_ctypes.py"
-		planted "Python, with PYTHONPERFSUPPORT" planted_python
-		kill_target
-	fi
+}
+if find_python; then
+	beside python_named "-X perf" "$python" -X perf
+	again beside python_named PYTHONPERFSUPPORT env PYTHONPERFSUPPORT=1 "$python"
 else
 	skip "Python" "none with perf's trampolines (3.12 or later) is here"
 fi
 
-if have node && node -e 0 2>/dev/null; then
+node_named() {
 	# It would be in its caller, and name that one, as it should.
 	start env -C "$work" node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$loads/jit_buffers.js"
 	planted "Node" "plantedBuffer jit_buffers.js:6"
 	kill_target
-else
-	skip "Node" "it is not here"
-fi
+}
+have node && node -e 0 2>/dev/null && beside node_named || skip "Node" "it is not here"
 
-if have luajit; then
+lua_ends() {
 	cat >"$work/loop.lua" <<-'EOF'
 		local ffi = require("ffi")
 		ffi.cdef[[void *malloc(size_t); void free(void *);]]
@@ -111,15 +92,12 @@ if have luajit; then
 	kill_target
 	[ "$(ledger truncated_jit)" -gt 100 ] && ok "LuaJIT: $(ledger truncated_jit) stacks end there, and are counted" ||
 		not_ok "LuaJIT: stacks end there" "not so" "$work/heaptap.err"
-else
-	skip "LuaJIT" "it is not here"
-fi
+}
+have luajit && beside lua_ends || skip "LuaJIT" "it is not here"
 
 java_flags="-XX:+PreserveFramePointer -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,JitDirect.plantedDirect"
-java_class() {
-	[ -e "$work/java/JitDirect.class" ] || javac -d "$work/java" "$loads/JitDirect.java" 2>"$work/javac"
-}
-mapped_libjvm() { awk '/libjvm\.so$/ { print $NF; exit }' "/proc/$target/maps"; }
+java=$work/java
+java_class() { javac -d "$java" "$loads/JitDirect.java" 2>"$work/javac"; }
 # unharmed NAME WHY COMMAND...: what is no JVM that can be asked, or may not be asked, lives on
 unharmed() {
 	local name=$1 why=$2
@@ -138,29 +116,29 @@ unharmed() {
 	fi
 	kill_target
 }
-if have java && have javac && java_class; then
-	start java $java_flags -cp "$work/java" JitDirect
+java_named() {
+	start java $java_flags -cp "$java" JitDirect
 	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
 	grep -q "Java's functions have no names yet" "$work/doctor" && ! grep -q "compiled Java code" "$work/doctor" &&
 		ok "Java: doctor knows what is missing" ||
 		not_ok "Java: doctor knows what is missing" "it does not say so" "$work/doctor"
 	planted "Java" "void JitDirect.plantedDirect" --jvm-perfmap
-	libjvm=$(mapped_libjvm)
 	kill_target
-	start java -cp "$work/java" JitDirect
+}
+java_without_frame_pointers() {
+	start java -cp "$java" JitDirect
 	"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
 	grep -q "stacks end in compiled Java code" "$work/doctor" && ok "Java without frame pointers: doctor says so" ||
 		not_ok "Java without frame pointers: doctor says so" "it does not" "$work/doctor"
 	kill_target
-	if is_whole; then
-		start setpriv --reuid 65534 --regid 65534 --clear-groups java $java_flags -cp "$work/java" JitDirect
-		planted "Java of another user" "void JitDirect.plantedDirect" --jvm-perfmap
-		kill_target
-	fi
-	unharmed "a JVM that lets nobody attach" "DisableAttachMechanism" \
-		java -XX:+DisableAttachMechanism $java_flags -cp "$work/java" JitDirect
-	again unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
-		/usr/bin/python3 -c 'import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); print("READY", flush=True); time.sleep(60)' "$libjvm"
+}
+java_of_another() {
+	start setpriv --reuid 65534 --regid 65534 --clear-groups java $java_flags -cp "$java" JitDirect
+	planted "Java of another user" "void JitDirect.plantedDirect" --jvm-perfmap
+	kill_target
+}
+mute_jvm() {
+	local began=$SECONDS
 	cat >"$work/mute.py" <<-'EOF'
 		import ctypes, os, signal, socket, sys, time
 		signal.signal(signal.SIGQUIT, lambda *_: None)
@@ -177,13 +155,40 @@ if have java && have javac && java_class; then
 		print("READY", flush=True)
 		time.sleep(60)
 	EOF
-	began=$SECONDS
 	unharmed "a program with a JVM's socket that nobody can connect to" "does not answer" \
 		/usr/bin/python3 "$work/mute.py" "$libjvm"
 	[ $((SECONDS - began)) -le 25 ] && [ -s "$work/p.pb.gz" ] && ok "and the recording ends and is saved" ||
 		not_ok "and the recording ends and is saved" "after $((SECONDS - began)) s" "$work/heaptap.err"
 	rm -f "/tmp/.java_pid$target"
+}
+if have java && have javac && java_class; then
+	libjvm=$(find "$(dirname "$(realpath "$(command -v java)")")/.." -name libjvm.so | head -n 1)
+	beside mute_jvm # first, because it takes longest
+	beside java_named
+	beside java_without_frame_pointers
+	again beside java_of_another
+	beside unharmed "a JVM that lets nobody attach" "DisableAttachMechanism" \
+		java -XX:+DisableAttachMechanism $java_flags -cp "$java" JitDirect
+	again beside unharmed "a program that only maps a JVM" "does not catch SIGQUIT" \
+		/usr/bin/python3 -c 'import ctypes, sys, time; ctypes.CDLL(sys.argv[1]); print("READY", flush=True); time.sleep(60)' "$libjvm"
 else
 	skip "Java" "no JDK is here"
 fi
+together
+
+# served, and named for those who ask for addresses
+. "$e2e_dir/serve_lib.sh"
+begin jit "$bin/jit"
+serve -p "${pid_of[jit]}" --listen 127.0.0.1:0 --rate 1 --max-overhead off
+work_of jit
+exact_of jit "in a profile of serve"
+get "$url/pid/${pid_of[jit]}/pprof/heap" | grep -oE '0x[0-9a-f]+' | sort -u | paste -sd+ >"$work/addresses"
+get -d "@$work/addresses" "$url/pid/${pid_of[jit]}/pprof/symbol" >"$work/symbols"
+if grep -q "site_framed$" "$work/symbols" && grep -q "site_small$" "$work/symbols"; then
+	ok "names for addresses"
+else
+	not_ok "names for addresses" "they are not told" "$work/symbols" "$work/addresses"
+fi
+end_server "serve"
+
 e2e_end
