@@ -70,7 +70,7 @@ tree whom-b 0
 b=${tree% }
 
 # several pids
-run --rate 1 -d 1 -p "$a,$a2" -p "$b" -p "$a"
+run --rate 1 -d 500ms -p "$a,$a2" -p "$b" -p "$a"
 holds "-p 1,2 -p 3" "$a $a2 $b"
 told "says how many, and their names" 0 "^heaptap: recording 3 processes \(whom-a, whom-a2, whom-b\)"
 "$compare" labels "$work/p.pb.gz" comm | grep -q whom-b && ok "label comm" || not_ok "label comm" "no whom-b" "$work/err"
@@ -84,9 +84,9 @@ for bad in "1,,2" "1," ",1" "1;2" "1 2" "1,x" "0,1" "99999999999,1"; do
 done
 
 # by name, as serve does
-beside ran holds "--comm" "$a $a2" -- --rate 1 -d 1 --comm '^whom-a'
-beside ran holds "--comm twice: one of them has to match" "$a $b" -- --rate 1 -d 1 --comm '^whom-a$' --comm 'om-b$'
-beside ran holds "--comm and -p" "$a $b" -- --rate 1 -d 1 --comm '^whom-a$' -p "$b"
+beside ran holds "--comm" "$a $a2" -- --rate 1 -d 500ms --comm '^whom-a'
+beside ran holds "--comm twice: one of them has to match" "$a $b" -- --rate 1 -d 500ms --comm '^whom-a$' --comm 'om-b$'
+beside ran holds "--comm and -p" "$a $b" -- --rate 1 -d 500ms --comm '^whom-a$' -p "$b"
 beside ran refused "--comm that nobody matches" 1 "no running process matches --comm 'no-such-name-here'" -- -d 1 --comm no-such-name-here
 beside ran refused "--comm, not a regular expression" 2 "bad value 'bad\(' for --comm" -- -d 1 --comm 'bad('
 beside ran refused "--comm and a command" 2 "exclude each other" -- -d 1 --comm '^whom-a' -- true
@@ -122,8 +122,8 @@ remove_cgroup() {
 }
 trap 'remove_cgroup; e2e_cleanup' EXIT
 if [ -n "$cgroup_root" ] && echo "$a" >"$cgroup_root/cgroup.procs" 2>/dev/null && echo "$b" >"$cgroup_root/cgroup.procs"; then
-	beside ran holds "--cgroup FOLDER" "$a $b" -- --rate 1 -d 1 --cgroup "$cgroup_root"
-	beside ran holds "--cgroup PATH and --comm: both have to fit" "$b" -- --rate 1 -d 1 --cgroup "$(grep -o "/[^:]*heaptap-whom-$$\$" "/proc/$a/cgroup" | head -1)" --comm '^whom-b$'
+	beside ran holds "--cgroup FOLDER" "$a $b" -- --rate 1 -d 500ms --cgroup "$cgroup_root"
+	beside ran holds "--cgroup PATH and --comm: both have to fit" "$b" -- --rate 1 -d 500ms --cgroup "$(grep -o "/[^:]*heaptap-whom-$$\$" "/proc/$a/cgroup" | head -1)" --comm '^whom-b$'
 	beside ran refused "--cgroup and --comm: nobody" 1 "no running process matches --comm '\^bash\\$' and is in --cgroup '$cgroup_root'" -- -d 1 --cgroup "$cgroup_root" --comm '^bash$'
 else
 	skip "--cgroup" "no control group can be made here"
@@ -146,8 +146,8 @@ beside ran refused "neither a command nor a process" 1 "no such command in PATH"
 # a family that is there already
 tree whom-f 3
 family=$tree
-beside ran holds "--follow -p PARENT: children and theirs" "$family" -- --rate 1 --follow -d 2 -p "${tree%% *}"
-beside ran holds "without --follow: it alone" "${tree%% *}" -- --rate 1 -d 1 -p "${tree%% *}"
+beside ran holds "--follow -p PARENT: children and theirs" "$family" -- --rate 1 --follow -d 1 -p "${tree%% *}"
+beside ran holds "without --follow: it alone" "${tree%% *}" -- --rate 1 -d 500ms -p "${tree%% *}"
 # one that forks all the time while it is attached to: nobody is missed
 E2E_MORE=150 E2E_MORE_US=8000 start env E2E_MORE=150 E2E_MORE_US=8000 "$bin/tree" whom-g 5
 tell go
@@ -161,25 +161,33 @@ holds "a family that grows meanwhile" "$(pids_in "$work/target.out")"
 kill_target
 
 # nothing was sampled: why, and what to do
-run -- ls /
-if [ "$(ledger samples)" = 0 ] || grep -q "nothing was sampled" "$work/err"; then
-	told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, for less than about 192 KiB .*heaptap record --rate 1 -- ls /\$"
-else # once in a few times there is one
-	run --rate 1g -- ls /
-	told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, .*heaptap record --rate 1 -- ls /\$"
-fi
-run --rate 1 -- ls /
-[ "$status" = 0 ] && [ "$(ledger samples)" -gt 20 ] && ok "and that command records it" || not_ok "--rate 1 -- ls /" "status $status" "$work/err"
-sleep 60 &
-sleeper=$!
-e2e_pids="$e2e_pids $sleeper"
-await 5 says "/proc/$sleeper/comm" sleep
-run -d 1 -p $sleeper
-told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) allocated nothing in .*: heaptap record -d 5m -p $sleeper\$"
-[ ! -s "$work/out" ] && ok "and no empty report" || not_ok "no empty report" "" "$work/out"
+of_ls() {
+	run -- ls /
+	if [ "$(ledger samples)" = 0 ] || grep -q "nothing was sampled" "$work/err"; then
+		told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, for less than about 192 KiB .*heaptap record --rate 1 -- ls /\$"
+	else # once in a few times there is one
+		run --rate 1g -- ls /
+		told "-- ls: under one sample" 0 "nothing was sampled: PID [0-9]* \(ls\) called its allocator [0-9]* times, .*heaptap record --rate 1 -- ls /\$"
+	fi
+	run --rate 1 -- ls /
+	[ "$status" = 0 ] && [ "$(ledger samples)" -gt 20 ] && ok "and that command records it" || not_ok "--rate 1 -- ls /" "status $status" "$work/err"
+}
+of_sleep() {
+	local sleeper
+	sleep 60 &
+	sleeper=$!
+	e2e_pids="$e2e_pids $sleeper"
+	await 5 says "/proc/$sleeper/comm" sleep
+	run -d 1 -p $sleeper
+	told "a process that does nothing" 0 "nothing was sampled: PID $sleeper \(sleep\) allocated nothing in .*: heaptap record -d 5m -p $sleeper\$"
+	[ ! -s "$work/out" ] && ok "and no empty report" || not_ok "no empty report" "" "$work/out"
+}
+beside of_ls
+beside of_sleep
 
 # programs whose heap is their own
-if have go && build_go go_grows; then
+of_go() {
+	local go
 	"$bin/go_grows" &
 	go=$!
 	e2e_pids="$e2e_pids $go"
@@ -189,30 +197,34 @@ if have go && build_go go_grows; then
 	run -d 1 -- "$bin/go_grows"
 	told "Go, started" 1 "a Go program: its heap is not malloc's.*use its own pprof"
 	kill $go "$(sed -n 's/^heaptap: recording PID \([0-9]*\) .*/\1/p' "$work/err")"
-else
-	skip "Go" "no go here"
-fi
-if have python3; then
-	for how in "" PYTHONMALLOC=malloc; do
-		env $how python3 -c 'import time
+}
+have go && build_go go_grows && beside of_go || skip "Go" "no go here"
+of_python() { # [VARIABLE=VALUE]
+	local python
+	env "$@" python3 -c 'import time
 while True: x = [bytes(600) for i in range(1000)]; time.sleep(.01)' &
-		python=$!
-		e2e_pids="$e2e_pids $python"
-		await 5 says "/proc/$python/comm" python
-		run -d 1 -p $python
-		if [ -z "$how" ]; then
-			told "CPython: what is not seen" 0 "PID $python \(python.*\): CPython keeps small objects .*PYTHONMALLOC=malloc"
-		else
-			[ $status = 0 ] && ! grep -q CPython "$work/err" && ok "CPython with PYTHONMALLOC=malloc: nothing to say" ||
-				not_ok "CPython with PYTHONMALLOC=malloc" "" "$work/err"
-		fi
-		kill $python
-	done
-	# by a script, too
+	python=$!
+	e2e_pids="$e2e_pids $python"
+	await 5 says "/proc/$python/comm" python
+	run -d 1 -p $python
+	if [ $# = 0 ]; then
+		told "CPython: what is not seen" 0 "PID $python \(python.*\): CPython keeps small objects .*PYTHONMALLOC=malloc"
+	else
+		[ $status = 0 ] && ! grep -q CPython "$work/err" && ok "CPython with PYTHONMALLOC=malloc: nothing to say" ||
+			not_ok "CPython with PYTHONMALLOC=malloc" "" "$work/err"
+	fi
+	kill $python
+}
+by_script() {
 	printf '#!/bin/sh\nexec python3 "$@"\n' >"$work/script"
 	chmod +x "$work/script"
-	run -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(1)'
+	run -d 2 -- "$work/script" -c 'import time; x = [bytes(6000) for i in range(1000)]; time.sleep(.5)'
 	told "CPython, started" 0 "CPython keeps small objects .*PYTHONMALLOC=malloc"
+}
+if have python3; then
+	beside of_python
+	beside of_python PYTHONMALLOC=malloc
+	beside by_script
 fi
 
 # times
