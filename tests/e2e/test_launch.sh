@@ -7,12 +7,26 @@ e2e_init launch
 OUT=libstartup.so build_c startup -shared -fPIC -DLIBRARY &&
 	OUT=startup build_c startup "$bin/libstartup.so" -Wl,-rpath,"$bin" ||
 	{ not_ok build "startup.c"; e2e_end; }
-exact_launched "constructors, main and destructors" -- "$bin/startup"
-no_losses "constructors, main and destructors: no losses"
+# exact_launched, and nothing was lost
+lossless_launched() {
+	exact_launched "$@"
+	no_losses "$1: no losses"
+}
+# with VARIABLE=VALUE COMMAND...
+with() {
+	local -x "$1"
+	"${@:2}"
+}
+# in_folder FOLDER COMMAND...
+in_folder() {
+	cd "$1" || not_ok "a relative path" "no directory"
+	"${@:2}"
+}
+beside lossless_launched "constructors, main and destructors" -- "$bin/startup"
 for mode in $e2e_modes; do
-	exact_launched "constructors, main and destructors, $mode" --attach-mode=$mode -- "$bin/startup"
+	beside exact_launched "constructors, main and destructors, $mode" --attach-mode=$mode -- "$bin/startup"
 done
-for ((i = 1; i <= 5; i++)); do again exact_launched "again ($i)" -- "$bin/startup"; done
+for ((i = 1; i <= 5; i++)); do again beside exact_launched "again ($i)" -- "$bin/startup"; done
 
 # What a program is started by, and where its libraries are, are two questions: the loader looks beside the
 # file itself, whatever link, script or other loader led to it. Where the list of them is not had, the
@@ -33,60 +47,67 @@ printf '#!%s\n' "$work/by-script" >"$work/by-two-scripts"
 printf '#!/usr/bin/env by-link\n' >"$work/by-env"
 printf '#!/usr/bin/env -S -u NOT_SET by-link\n' >"$work/by-env-with-options"
 chmod 755 "$work"/by-*
-exact_launched "by a link" -- "$work/path/by-link"
-no_losses "by a link: no losses"
-again exact_launched "by a link to a link" -- "$work/path/startup"
-again exact_launched "by a script" -- "$work/by-script"
-exact_launched "by a script of a script" -- "$work/by-two-scripts"
-PATH=$work/path:$PATH exact_launched "by a link in PATH" -- by-link
-PATH=$work/path:$PATH again exact_launched "by a script of env" -- "$work/by-env"
-PATH=$work/path:$PATH exact_launched "by a script of env with options" -- "$work/by-env-with-options"
-exact_launched "by the loader" -- "$loader" "$work/real/bin/startup" argument
-again exact_launched "by a link to the loader" -- "$work/path/loader" --argv0 other "$work/real/bin/startup"
-exact_launched "by the loader, with a path for libraries" -- \
+beside lossless_launched "by a link" -- "$work/path/by-link"
+again beside exact_launched "by a link to a link" -- "$work/path/startup"
+again beside exact_launched "by a script" -- "$work/by-script"
+beside exact_launched "by a script of a script" -- "$work/by-two-scripts"
+beside with "PATH=$work/path:$PATH" exact_launched "by a link in PATH" -- by-link
+again beside with "PATH=$work/path:$PATH" exact_launched "by a script of env" -- "$work/by-env"
+beside with "PATH=$work/path:$PATH" exact_launched "by a script of env with options" -- "$work/by-env-with-options"
+beside exact_launched "by the loader" -- "$loader" "$work/real/bin/startup" argument
+again beside exact_launched "by a link to the loader" -- "$work/path/loader" --argv0 other "$work/real/bin/startup"
+beside exact_launched "by the loader, with a path for libraries" -- \
 	"$loader" --library-path "$work/real/lib" "$work/plain/startup"
-LD_LIBRARY_PATH=$work/real/lib exact_launched "LD_LIBRARY_PATH" -- "$work/plain/startup"
-LD_PRELOAD=$work/real/lib/libstartup.so exact_launched "LD_PRELOAD" -- "$work/plain/startup"
-LD_PRELOAD='$ORIGIN/../lib/libstartup.so' exact_launched "LD_PRELOAD beside the program, by a link" -- \
-	"$work/path/by-link" 2>/dev/null
-cd "$work/path" || not_ok "a relative path" "no directory"
-again exact_launched "a relative link" -- ./by-link
-LD_LIBRARY_PATH=../real/lib exact_launched "a relative LD_LIBRARY_PATH" -- ../plain/startup
-exec 4<"$work/plain/startup"
-LD_LIBRARY_PATH=../real/lib exact_launched "by a descriptor" -- /proc/self/fd/4
-rm "$work/plain/startup"
-LD_LIBRARY_PATH=../real/lib exact_launched "a file that was deleted" -- /proc/self/fd/4
-exec 4<&-
-cd "$e2e_top" || not_ok "a relative path" "no way back"
+beside with "LD_LIBRARY_PATH=$work/real/lib" exact_launched "LD_LIBRARY_PATH" -- "$work/plain/startup"
+beside with "LD_PRELOAD=$work/real/lib/libstartup.so" exact_launched "LD_PRELOAD" -- "$work/plain/startup"
+# the loader says of each other program that it does not find it
+quietly() { "$@" 2>/dev/null; }
+beside quietly with 'LD_PRELOAD=$ORIGIN/../lib/libstartup.so' exact_launched "LD_PRELOAD beside the program, by a link" -- \
+	"$work/path/by-link"
+again beside in_folder "$work/path" exact_launched "a relative link" -- ./by-link
+beside in_folder "$work/path" with "LD_LIBRARY_PATH=../real/lib" exact_launched "a relative LD_LIBRARY_PATH" -- ../plain/startup
+by_descriptor() {
+	cp "$plain" "$work/startup"
+	exec 4<"$work/startup"
+	exact_launched "by a descriptor" -- /proc/self/fd/4
+	rm "$work/startup"
+	exact_launched "a file that was deleted" -- /proc/self/fd/4
+	exec 4<&-
+}
+plain=$work/plain/startup
+beside in_folder "$work/path" with "LD_LIBRARY_PATH=../real/lib" by_descriptor
 
 # a JVM: /usr/bin/java is a link to a link, and libjli.so lies where the program does
-if have java && [ -L "$(command -v java)" ]; then
-	launch --rate 1 -- "$(realpath "$(command -v java)")" -version
+of_java() {
+	local direct linked
+	launch --rate 1 -n 0 --no-lines -- "$(realpath "$(command -v java)")" -version
 	direct=$("$compare" total "$work/p.pb.gz" | awk '{ print $4 }')
-	launch --rate 1 -- java -version
+	launch --rate 1 -n 0 --no-lines -- java -version
 	linked=$("$compare" total "$work/p.pb.gz" | awk '{ print $4 }')
 	[ "${direct:-0}" -gt 1000000 ] && [ $((10 * ${linked:-0})) -gt $((9 * direct)) ] &&
 		ok "a JVM by its link" || not_ok "a JVM by its link" "$linked bytes, by its path $direct" "$work/heaptap.err"
-else
-	skip "a JVM by its link" "no java here that is a link"
-fi
+}
+have java && [ -L "$(command -v java)" ] && beside of_java || skip "a JVM by its link" "no java here that is a link"
 
 # status, signals, arguments, stdin and stdout are the program's
-launch -n 0 -- sh -c 'exit 7'
-[ "$record_status" = 0 ] && grep -q "exited with status 7" "$work/heaptap.err" &&
-	ok "the program's status is told" || not_ok "the program's status is told" "$record_status" "$work/heaptap.err"
-launch -n 0 -- sh -c 'kill -SEGV $$'
-grep -q "signal 11" "$work/heaptap.err" &&
-	ok "the program's signal is told" || not_ok "the program's signal is told" "" "$work/heaptap.err"
-[ "$(echo hello | timeout 30 "$heaptap" record --force -q -n 0 -o "$work/p.pb.gz" -- cat 2>/dev/null)" = hello ] &&
-	ok "stdin and stdout are the program's" || not_ok "stdin and stdout are the program's" ""
-launch -- "$work/no-such-program"
-[ "$record_status" != 0 ] && [ ! -e "$work/p.pb.gz" ] && grep -qi "no such file\|not found" "$work/heaptap.err" &&
-	ok "a program that does not exist" ||
-	not_ok "a program that does not exist" "status $record_status" "$work/heaptap.err"
-launch -n 0 -- true
-[ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ] &&
-	ok "a program that ends at once" || not_ok "a program that ends at once" "$record_status" "$work/heaptap.err"
+as_ever() {
+	launch -n 0 -- sh -c 'exit 7'
+	[ "$record_status" = 0 ] && grep -q "exited with status 7" "$work/heaptap.err" &&
+		ok "the program's status is told" || not_ok "the program's status is told" "$record_status" "$work/heaptap.err"
+	launch -n 0 -- sh -c 'kill -SEGV $$'
+	grep -q "signal 11" "$work/heaptap.err" &&
+		ok "the program's signal is told" || not_ok "the program's signal is told" "" "$work/heaptap.err"
+	[ "$(echo hello | timeout 30 "$heaptap" record --force -q -n 0 -o "$work/p.pb.gz" -- cat 2>/dev/null)" = hello ] &&
+		ok "stdin and stdout are the program's" || not_ok "stdin and stdout are the program's" ""
+	launch -- "$work/no-such-program"
+	[ "$record_status" != 0 ] && [ ! -e "$work/p.pb.gz" ] && grep -qi "no such file\|not found" "$work/heaptap.err" &&
+		ok "a program that does not exist" ||
+		not_ok "a program that does not exist" "status $record_status" "$work/heaptap.err"
+	launch -n 0 -- true
+	[ "$record_status" = 0 ] && [ -s "$work/p.pb.gz" ] &&
+		ok "a program that ends at once" || not_ok "a program that ends at once" "$record_status" "$work/heaptap.err"
+}
+beside as_ever
 
 # a file of another file system seen through overlayfs: fstat() and the mappings name it differently (as on
 # btrfs), and known by two names it would be probed twice
@@ -96,20 +117,25 @@ if OUT=family-static build_c family -static && mount -t tmpfs none "$work/lower"
 	cp "$bin/family-static" "$work/lower/" &&
 	mount -t overlay -o "lowerdir=$work/lower,upperdir=$work/upper,workdir=$work/room" none "$work/merged" 2>/dev/null; then
 	for mode in $e2e_modes; do
-		exact_launched "on overlayfs, $mode" --attach-mode=$mode -- "$work/merged/family-static"
+		beside exact_launched "on overlayfs, $mode" --attach-mode=$mode -- "$work/merged/family-static"
 	done
 else
 	skip "on overlayfs" "it cannot be mounted here"
 fi
 
 # Ctrl-C goes to both on a terminal; SIGINT to heaptap alone ends the recording, not the program
-record_start --rate 1 -- sleep 20
-pid=$(sed -n 's/^heaptap: recording PID \([0-9]*\).*/\1/p' "$work/heaptap.err")
-stop_recorder
-if [ "$record_status" = 0 ] && [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
-	ok "SIGINT ends the recording, the program goes on"
-else
-	not_ok "SIGINT ends the recording, the program goes on" "status $record_status, PID '$pid'" "$work/heaptap.err"
-fi
-[ -n "$pid" ] && kill "$pid" 2>/dev/null
+interrupted() {
+	local pid
+	record_start --rate 1 -- sleep 20
+	pid=$(sed -n 's/^heaptap: recording PID \([0-9]*\).*/\1/p' "$work/heaptap.err")
+	stop_recorder
+	if [ "$record_status" = 0 ] && [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
+		ok "SIGINT ends the recording, the program goes on"
+	else
+		not_ok "SIGINT ends the recording, the program goes on" "status $record_status, PID '$pid'" "$work/heaptap.err"
+	fi
+	[ -n "$pid" ] && kill "$pid" 2>/dev/null
+}
+beside interrupted
+together
 e2e_end
