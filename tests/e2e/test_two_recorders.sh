@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 e2e_init two_recorders
 
-build_c family && build_c hostile && build_c threads || { not_ok build "workloads"; e2e_end; }
+build_c family && build_c busy || { not_ok build "workloads"; e2e_end; }
 # other MODE PID: a recording in the background, its pid in $other
 other() {
 	: >"$work/other.err" # of the one before: it says the same
@@ -21,7 +21,7 @@ end_other() {
 	await 20 is_gone "$other" && wait "$other"
 }
 mkfifo "$work/bystander.in"
-E2E_MODE=pace "$bin/hostile" <"$work/bystander.in" >"$work/bystander.out" &
+"$bin/busy" 1 50000 <"$work/bystander.in" >"$work/bystander.out" &
 bystander=$!
 e2e_pids="$e2e_pids $bystander"
 exec {bystander_in}>"$work/bystander.in"
