@@ -45,7 +45,7 @@ grow() {
 }
 
 READY='' start "$bin/grows"
-run 110 20 -p "$target" --rate 1 --interval 500ms
+run 110 20 -p "$target" --rate 1 --interval 300ms
 sees "it begins" 'grows (PID' 'HELD .*GROWTH/min'
 grow 7 1000000 7000000
 sees "what is held, to the byte" 'held 6.68 MiB' '6.68 MiB *exact .* site_up grows.c:[0-9]* *< main' 'every allocation' 'no losses'
@@ -68,7 +68,7 @@ keys x
 keys p
 sees "pause" 'PAUSED'
 grow 1 1000000 8000000
-sleep 1.5
+sleep 1
 shows '6.68 MiB.* site_up$' && ok "what is shown stays so" || not_ok "what is shown stays so" "it does not" "$work/screen"
 keys p
 sees "it goes on" '7.63 MiB.* site_up$'
@@ -88,7 +88,7 @@ sees "Space is Enter" 'FUNCTION' '7.63 MiB.* site_up'
 
 for size in '40 10' '20 6' '20 1' '5 3' '110 20'; do
 	tmux resize-window -x "${size% *}" -y "${size#* }"
-	sleep 0.8
+	sleep 0.5 # it looks for a new size when it draws
 	screen
 	case $size in
 	'40 10' | '110 20') want='^7.63 MiB.*site_up' ;;
