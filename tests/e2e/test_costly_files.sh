@@ -9,7 +9,7 @@ have python3 || skip_all "python3 is not installed"
 
 build_c family && build_c costly_maps -lz || { not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/serve_lib.sh"
-seconds=${E2E_COSTLY_SECONDS:-2} # that each is looked at
+seconds=${E2E_COSTLY_SECONDS:-4} # that each is looked at
 mkdir -m 1777 "$top/files"
 
 # beside_it NAME WHAT ARGS...: a server, a process that is followed, and one that maps such files
