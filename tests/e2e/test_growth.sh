@@ -49,12 +49,6 @@ for i in range($2):
 
 beside recorded leak auto "$runs" leak
 beside recorded none auto "$none_runs"
-short() {
-	local seconds=4
-	recorded short 64k 1 leak
-}
-beside short
-[ "${HEAPTAP_VM:-0}" != 0 ] || export E2E_BESIDE=${E2E_BESIDE:-3} # they sleep
 together
 [ "$e2e_failed" = 0 ] || e2e_end
 named=$(grep -l '^Grows: .*remember.*KiB/s (95 %: ' "$work"/leak-*.out | wc -l)
@@ -105,6 +99,8 @@ assert len(begin) > 3 and begin == sorted(begin, reverse=True) and begin[0] >= 5
 [ $? = 2 ] && grep -q 'the nearest bounds are 5 s and 7 s' "$work/err" && ok "an age between bounds is refused" ||
 	not_ok "an age between bounds" "" "$work/err"
 
+seconds=4
+recorded short 64k 1 leak
 rows short 1 >"$work/rows"
 [ -s "$work/rows" ] && ! grep -q '^grows' "$work/rows" && ! grep -q '^Grows' "$work/short-0.out" &&
 	ok "a few seconds at the default rate: it cannot be said yet" || not_ok "a few seconds" "" "$work/rows" "$work/short-0.out"
