@@ -5,8 +5,10 @@
 # $(B)-san with ASan and UBSan (unit, golden), $(B)-fuzz with libFuzzer's instrumentation. The
 # generated headers are made once, in $(B).
 
-# The longest first, so that the end is not one test's.
-UNIT_LONG := $(patsubst %,$(B)-san/tests/unit/test_%,symbolizer push_queue elf_cost growth stack_past)
+# The longest first, so that the end is not one test's. Those that wait for servers, compilers and limits of time most of
+# theirs run beside recordings in `make check`.
+UNIT_SLEEPY := $(patsubst %,$(B)-san/tests/unit/test_%,symbolizer push_queue)
+UNIT_LONG := $(UNIT_SLEEPY) $(patsubst %,$(B)-san/tests/unit/test_%,elf_cost growth stack_past)
 UNIT := $(UNIT_LONG) $(filter-out $(UNIT_LONG),$(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/unit/test_*.c)))
 GOLDEN := $(patsubst tests/%.c,$(B)-san/tests/%,$(wildcard tests/golden/test_*.c))
 BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
@@ -19,10 +21,10 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
-# test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap, which kills guardians, begins.
+# test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures them.
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve slow_names kill hold_cost attach_time metrics \
-	serve_ways endless hostile tap mute serve)
+E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget kill budget_serve hold_cost attach_time slow_names tap mute \
+	serve tap_guest metrics hostile serve_ways endless)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
 	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
 	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
@@ -33,7 +35,7 @@ BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 mixed = $(subst |, ,$(join $(addsuffix |,$1),$2))
 # Long forms of what `make check` does shortly, and the variables that make them long.
 TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads mute siege statistics \
-	tap tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
+	tap_guest tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
 	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_MUTE_SECONDS=10 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 \
 	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 TESTS_WHOLE=1
@@ -83,8 +85,8 @@ else
 check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
-	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(UNIT) $(GOLDEN) $(FUZZ) \
-		-j$(TEST_JOBS) --twice $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
+	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
+		-j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
 		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
 		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif

@@ -79,16 +79,33 @@ static void late_probes_leave_time_unseen(void **state)
 
 	(void)state;
 	instances_get(&is, PID, 0);
-	instances_note_late(&is, PID, 0, now);
+	instances_note_late(&is, PID, 0, false);
 	assert_int_equal(unseen_until(0), 0); /* it ran before, and that is known */
 	begin(1, HT_EVENT_EXEC, now);
-	instances_note_late(&is, PID, 1, now + 2 * NS_PER_S);
-	assert_int_equal(unseen_until(1), 0); /* of a dlopen() */
-	instances_note_late(&is, PID, 1, now + 1);
+	instances_note_late(&is, PID, 1, false);
 	assert_true(unseen_until(1) >= now);
 	begin(2, HT_EVENT_FORK, now);
-	instances_note_late(&is, PID, 2, now + 1);
+	instances_note_late(&is, PID, 2, false);
 	assert_int_equal(unseen_until(2), 0);
+}
+
+/* When it was read, not how late that was, says what of: a busy machine reads a program for the first time after seconds. */
+static void what_a_dlopen_maps_is_not_late(void **state)
+{
+	uint64_t now = now_ns();
+
+	(void)state;
+	begin(1, HT_EVENT_EXEC, now);
+	instances_note_read(&is, PID, 1, now + NS_PER_S / 2, true); /* it may not have its libraries yet */
+	instances_note_read(&is, PID, 1, now + 2 * NS_PER_S, false); /* one of its files is not read */
+	instances_note_late(&is, PID, 1, false);
+	assert_true(unseen_until(1) >= now);
+	begin(2, HT_EVENT_EXEC, now);
+	instances_note_read(&is, PID, 2, now + 2 * NS_PER_S, true);
+	instances_note_late(&is, PID, 2, false);
+	assert_int_equal(unseen_until(2), 0);
+	instances_note_late(&is, PID, 2, true); /* it was held, but went on by itself */
+	assert_true(unseen_until(2) >= now);
 }
 
 /* A process may be read before the event of its exec is. */
@@ -99,8 +116,8 @@ static void late_probes_before_the_exec_is_heard_of(void **state)
 	(void)state;
 	for (uint32_t held = 0; held < 2; held++) {
 		instances_get(&is, PID, 1 + held);
-		instances_note_late(&is, PID, 1 + held, now_ns());
-		instances_note_read(&is, PID, 1 + held);
+		instances_note_late(&is, PID, 1 + held, false);
+		instances_note_read(&is, PID, 1 + held, now_ns(), true);
 		assert_int_equal(unseen_until(1 + held), 0);
 		exec.other = held;
 		instances_note_begin(&is, PID, 1 + held, &exec);
@@ -116,18 +133,18 @@ static void what_comes_while_it_is_loaded_is_in_time(void **state)
 	begin(1, HT_EVENT_EXEC, now);
 	instances_note_loader(&is, PID, 1);
 	for (int i = 0; i < 2; i++) { /* at the start, and of a dlopen() */
-		instances_note_late(&is, PID, 1, now + 1);
+		instances_note_late(&is, PID, 1, false);
 		assert_true(unseen_until(1) > 0); /* should it never be held again */
 		instances_note_loaded(&is, PID, 1, true);
 		assert_int_equal(unseen_until(1), 0);
 	}
-	instances_note_late(&is, PID, 1, now + 1);
+	instances_note_late(&is, PID, 1, false);
 	instances_note_loaded(&is, PID, 1, false); /* it was held for too short a time */
-	instances_note_late(&is, PID, 1, now + 1);
+	instances_note_late(&is, PID, 1, false);
 	instances_note_loaded(&is, PID, 1, true); /* what was missed stays so */
 	assert_true(unseen_until(1) > 0);
 	begin(2, HT_EVENT_EXEC, now); /* static */
-	instances_note_late(&is, PID, 2, now + 1);
+	instances_note_late(&is, PID, 2, false);
 	instances_note_loaded(&is, PID, 2, true);
 	assert_true(unseen_until(2) > 0);
 }
@@ -139,7 +156,7 @@ static void who_ends_unread_was_unseen(void **state)
 	instances_note_end(&is, PID, 1, 9);
 	assert_int_equal(unseen_until(1), 9);
 	begin(2, HT_EVENT_EXEC, 9);
-	instances_note_read(&is, PID, 2);
+	instances_note_read(&is, PID, 2, 10, true);
 	instances_note_end(&is, PID, 2, 11);
 	assert_int_equal(unseen_until(2), 0);
 	begin(3, HT_EVENT_FORK, 12);
@@ -154,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ONE(the_newest_of_a_life_is_not_replaced),
 		ONE(late_probes_leave_time_unseen),
+		ONE(what_a_dlopen_maps_is_not_late),
 		ONE(late_probes_before_the_exec_is_heard_of),
 		ONE(what_comes_while_it_is_loaded_is_in_time),
 		ONE(who_ends_unread_was_unseen),
