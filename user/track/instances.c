@@ -10,7 +10,8 @@
 #include "profile/tag_labels.h"
 #include "proc/process.h"
 
-/* A program has mapped its libraries by then; later ones are from dlopen(). */
+/* A program has mapped its libraries by then. One that was first read later, by a busy machine, was not in time: only
+ * what it had not at such a read is from dlopen(). */
 #define EXEC_SETTLES_NS NS_PER_S
 
 struct instance_key {
@@ -128,12 +129,15 @@ void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 		inst->unseen_until_ns = inst->late_ns;
 }
 
-void instances_note_read(struct instances *is, pid_t pid, uint32_t generation)
+void instances_note_read(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns,
+			 bool is_whole)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
-	if (inst)
-		inst->was_read = true;
+	if (!inst)
+		return;
+	inst->was_read = true;
+	inst->is_settled |= is_whole && inst->exec_ns && read_ns >= inst->exec_ns + EXEC_SETTLES_NS;
 }
 
 void instances_note_loader(struct instances *is, pid_t pid, uint32_t generation)
@@ -155,13 +159,13 @@ void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation,
 		inst->unseen_until_ns = 0;
 }
 
-void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns)
+void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, bool was_held)
 {
 	struct track_instance *inst = instances_find(is, pid, generation);
 
 	if (inst && !inst->exec_ns)
 		inst->late_ns = now_ns();
-	if (!inst || !inst->exec_ns || read_ns >= inst->exec_ns + EXEC_SETTLES_NS)
+	if (!inst || !inst->exec_ns || (inst->is_settled && !was_held))
 		return;
 	inst->may_be_in_time = inst->has_loader && (!inst->unseen_until_ns || inst->may_be_in_time);
 	inst->unseen_until_ns = now_ns();

@@ -47,6 +47,8 @@ struct track_instance {
 	uint64_t forgotten_cnt; /* samples of its allocator, taken out at sampler_ns */
 	char sampler[16]; /* USDT provider of its sampler */
 	bool was_read; /* its mappings were read */
+	/* They were when it had mapped its libraries, and all files in them: what comes later is of a dlopen() */
+	bool is_settled;
 	/* It is held whenever its loader has mapped libraries, before their code runs */
 	bool has_loader;
 	/* If so held, no code of the files that were probed late has run yet */
@@ -82,14 +84,16 @@ void instance_set_keys(struct track_instance *inst, struct tag_keys *keys);
 /* BPF saw it begin, so its name is known whatever happens later. event: HT_EVENT_EXEC or HT_EVENT_FORK. */
 void instances_note_begin(struct instances *is, pid_t pid, uint32_t generation,
 			  const struct ht_event *event);
-/* Its mappings were read, and the files in them are probed. */
-void instances_note_read(struct instances *is, pid_t pid, uint32_t generation);
+/* Its mappings were read at read_ns, and the files in them are probed; is_whole: no file has still to be read. */
+void instances_note_read(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns,
+			 bool is_whole);
 /* First: it will be held whenever its loader has mapped libraries. Second: it was held for that;
  * is_held: it still is. */
 void instances_note_loader(struct instances *is, pid_t pid, uint32_t generation);
 void instances_note_loaded(struct instances *is, pid_t pid, uint32_t generation, bool is_held);
-/* Probes were attached while it ran, for what it had mapped at read_ns. */
-void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, uint64_t read_ns);
+/* Probes were attached while it ran; was_held: it was held for them, for too short a time. Call it before the read is
+ * noted for which they were. */
+void instances_note_late(struct instances *is, pid_t pid, uint32_t generation, bool was_held);
 /* It has ended, or was replaced. */
 void instances_note_end(struct instances *is, pid_t pid, uint32_t generation, uint64_t end_ns);
 

@@ -213,14 +213,16 @@ static int refresh(struct tracker *t, struct tracked_process *p)
 		err = probe_file(t, p, p->mapped.data[i]);
 	if (!err && !taps_are_off(&t->taps) && !t->is_stopped)
 		err = taps_process(&t->taps, p);
-	if (!err)
-		instances_note_read(&t->instances, p->pid, p->generation);
 	p->has_new_sites |= tracker_site_cnt(t) > site_cnt;
 	if (p->has_new_sites && tracked_is_current(&t->tracked, p)) {
 		if (now_ns() >= p->held_until_ns)
-			instances_note_late(&t->instances, p->pid, p->generation, p->refreshed_ns);
+			instances_note_late(&t->instances, p->pid, p->generation,
+					    p->held_until_ns != 0);
 		p->has_new_sites = false;
 	}
+	if (!err)
+		instances_note_read(&t->instances, p->pid, p->generation, p->refreshed_ns,
+				    !p->is_waiting && !p->has_busy_files);
 	return err;
 }
 
