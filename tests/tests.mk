@@ -25,9 +25,9 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege)
 # test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures them.
 E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget kill budget_serve hold_cost attach_time slow_names tap mute \
 	serve tap_guest metrics hostile serve_ways endless)
-E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper costly_files serve_select serve_keep jit serve_http \
-	output tap_truth statistics unwind scope_matrix doctor scope_links launch check two_recorders scopes scope_rust whom \
-	foreign_tags fork exact_cxx sampler growth dlopen exact_threads exec languages top serve_past)
+E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
+	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
+	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
 E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
