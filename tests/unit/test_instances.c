@@ -96,8 +96,10 @@ static void what_a_dlopen_maps_is_not_late(void **state)
 
 	(void)state;
 	begin(1, HT_EVENT_EXEC, now);
-	instances_note_read(&is, PID, 1, now + NS_PER_S / 2, true); /* it may not have its libraries yet */
-	instances_note_read(&is, PID, 1, now + 2 * NS_PER_S, false); /* one of its files is not read */
+	instances_note_read(&is, PID, 1, now + NS_PER_S / 2,
+			    true); /* it may not have its libraries yet */
+	instances_note_read(&is, PID, 1, now + 2 * NS_PER_S,
+			    false); /* one of its files is not read */
 	instances_note_late(&is, PID, 1, false);
 	assert_true(unseen_until(1) >= now);
 	begin(2, HT_EVENT_EXEC, now);
