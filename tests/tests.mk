@@ -57,7 +57,7 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 # Of recordings one more: half of the time of one is waiting for the kernel. With two more they were not done sooner, and
 # missed their bounds for time more often. Unit tests are not more than processors: some measure processor time.
-TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 1 : 5)))
+TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 2 : 5)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
