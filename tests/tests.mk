@@ -55,8 +55,8 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of recordings two more: more than half of the time of one is waiting for the kernel. With one more they took a fifth
-# longer. Unit tests are not more than processors: some measure processor time.
+# Of recordings two more: more than half of the time of one is waiting for the kernel. With one more the processors idled
+# for a fifth of the time, with two for a tenth. Unit tests are not more than processors: some measure processor time.
 TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 2 : 5)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
