@@ -109,6 +109,14 @@ free_port() {
 quick='longest_ms=([0-9]{1,2}|[12][0-9]{2})'
 label="--label job=test --label pid=42 --label comm=server"
 
+# fails_twice NAME: what is sent to the server at $port, in both formats, is tried again and kept
+fails_twice() {
+	local kind
+	for kind in parca pyroscope; do
+		push --failures 2 "$kind+http://127.0.0.1:$port" "$scoped"
+		counted "$kind: $1" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
+	done
+}
 # stranger WHAT: a server that is none of ours; WHAT is done with each connection `c`
 stranger() {
 	: >"$work/port"
@@ -227,10 +235,7 @@ pushed() {
 	counted "a server that says nothing" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 	stop
 	stranger 'c.end("220 mail.example.com ESMTP\r\n")'
-	for kind in parca pyroscope; do
-		push --failures 2 "$kind+http://127.0.0.1:$port" "$scoped"
-		counted "$kind: a server of another kind" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
-	done
+	fails_twice "a server of another kind"
 	stop
 	# Answers with success, and without end.
 	stranger 'c.write("HTTP/1.1 200 OK\r\n\r\n"); setInterval(() => c.write("x".repeat(1 << 16)), 1)'
@@ -245,10 +250,7 @@ pushed() {
 	counted "parca: nonsense in HTTP/2" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
 	stop
 	stranger 'c.resetAndDestroy ? c.resetAndDestroy() : c.destroy()'
-	for kind in parca pyroscope; do
-		push --failures 2 "$kind+http://127.0.0.1:$port" "$scoped"
-		counted "$kind: a server that hangs up" sent=0 waiting=1 'failed=([2-9]|[1-9][0-9])' "$quick"
-	done
+	fails_twice "a server that hangs up"
 	stop
 	# Elsewhere is not asked: what is sent is not for everybody.
 	stranger 'c.end("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")'

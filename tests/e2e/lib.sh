@@ -288,6 +288,8 @@ run_target() {
 	await "${1:-60}" is_done_or_gone
 	is_done
 }
+# of_pid PID FILE: what one process says in the output that a program shares with its children
+of_pid() { awk -v pid="$1" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' "$2"; }
 # finish_target: it ends; status in $target_status
 finish_target() {
 	tell end

@@ -49,8 +49,7 @@ followed() {
 	finish_target
 	cp "$work/target.out" "$work/all.out"
 	for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
-		awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' \
-			"$work/all.out" >"$work/target.out"
+		of_pid "$pid" "$work/all.out" >"$work/target.out"
 		who=parent
 		[ "$pid" = "$target" ] || who="child $((child++))"
 		E2E_SHOW=3 same "--follow, $1, beginning after $2 ms: $who" --alloc --label pid="$pid"

@@ -165,8 +165,7 @@ children_and_execs() {
 	await 20 ended_cnt || not_ok "children" "not done" "$top/forks/target.out"
 	cp "$top/forks/target.out" "$top/forks/all.out"
 	for pid in $(awk '$1 == "PID" && !seen[$2]++ { print $2 }' "$top/forks/all.out"); do
-		awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' \
-			"$top/forks/all.out" >"$top/forks/target.out"
+		of_pid "$pid" "$top/forks/all.out" >"$top/forks/target.out"
 		who=parent
 		[ "$pid" = "${pid_of[forks]}" ] || who="child"
 		E2E_SHOW=4 served forks "fork: $who" "$url/debug/pprof/heap?pid=$pid" --alloc

@@ -54,7 +54,7 @@ finish_target
 cp "$work/target.out" "$work/all.out"
 child=1
 for pid in $(awk '$1 == "PID" { print $2 }' "$work/all.out"); do
-	awk -v pid="$pid" '$1 == "PID" { on = $2 == pid } $1 == "END" { on = 0 } on' "$work/all.out" >"$work/target.out"
+	of_pid "$pid" "$work/all.out" >"$work/target.out"
 	who=parent
 	[ "$pid" = "$target" ] || who="child $((child++))"
 	same "--follow: $who" --alloc --label pid="$pid"
