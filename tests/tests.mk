@@ -15,20 +15,20 @@ BPF_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bpf/test_*.c))
 E2E_C := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/e2e/test_*.c))
 E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # What measures overhead, or takes every processor for a while, or looks for probes that nobody else may have in, runs
-# alone. What has a bound for an answer, for attaching, or for what is put back, runs in pairs: it waits most of the
-# time, and one other is no crowd. One that records with --follow stands at the beginning, because that probes all
+# alone. What has a bound for an answer, for attaching, or for what is put back, runs beside two others: it waits most of the
+# time, and two are no crowd. One that records with --follow stands at the beginning, because that probes all
 # processes, and the last ones look whether a process has no probe.
 # The others run beside each other: a recording counts the same whoever else is recorded
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures them.
-E2E_PAIRS := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap mute \
+E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap mute \
 	serve tap_guest metrics hostile serve_ways endless)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
 	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
 	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
-E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_PAIRS) $(E2E_LONG),$(E2E))
+E2E_BESIDE := $(E2E_LONG) $(filter-out $(E2E_ALONE) $(E2E_FEW) $(E2E_LONG),$(E2E))
 BPF_ALONE := $(B)/tests/bpf/test_races
 BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 # One of these after one of those: a test of the BPF object hardly computes, it waits for the kernel.
@@ -57,7 +57,9 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 # Of recordings two more: more than half of the time of one is waiting for the kernel. With one more the processors idled
 # for a fifth of the time, with two for a tenth. Unit tests are not more than processors: some measure processor time.
-TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 2 : 5)))
+TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 3 : 6)))
+# With one other beside them the processors idle for a quarter of the time (121 s; 96 s with two).
+FEW_JOBS := $(shell echo $$(($(JOBS) + 1 < 3 ? $(JOBS) + 1 : 3)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
 SCOPE_UNTIMED := $(filter-out $(SCOPE_TIMED),$(SCOPE))
@@ -72,7 +74,7 @@ SAN_MAKE = $(SUB_MAKE) $(BUILD_JOBS) SAN=1 B=$(B)-san G=$(G)
 # million (`make fuzz`), not for the few thousand of `make check`.
 FUZZ_O := -O0
 FUZZ_MAKE = $(SUB_MAKE) $(BUILD_JOBS) CC=$(CLANG) B=$(B)-fuzz G=$(G) CFLAGS='$(FUZZ_O) -g1' SANFLAGS='$(FUZZ_SAN)' \
-	OMIT='record serve session snapshot'
+	OMIT='budget record serve session snapshot'
 
 ifneq ($(strip $(T)),)
 # Found by tests/run, then built and run by a sub-make that gets their sources as NAMED.
@@ -88,7 +90,7 @@ check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/te
 	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
 		-j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
 		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
-		-j2 --twice $(E2E_PAIRS) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
+		-j$(FEW_JOBS) --twice $(E2E_FEW) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
 endif
 
 # A program under a sanitizer needs the library under that sanitizer and the generated headers; what
@@ -141,7 +143,7 @@ check-bpf: ## the BPF object in the kernel (root)
 check-e2e: ## real recordings of planted programs (root)
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) all tests-plain
-	@tests/run -j$(TEST_JOBS) $(E2E_BESIDE) -j2 $(E2E_PAIRS) -j1 $(E2E_ALONE)
+	@tests/run -j$(TEST_JOBS) $(E2E_BESIDE) -j$(FEW_JOBS) $(E2E_FEW) -j1 $(E2E_ALONE)
 check-consumers: ## other people's readers of our profiles (root)
 	@tools/setup.sh check
 	$(SUB_MAKE) $(BUILD_JOBS) all

@@ -216,6 +216,9 @@ build_go() {
 		sh -c 'exec go build "$1" "$2" "$0"' "$loads/$1.go"
 }
 
+# advised 'heaptap COMMAND...': the arguments of what heaptap advises; by default for 4 s where it says 10
+advised() { is_whole && echo "${1#heaptap }" || sed 's/^heaptap //; s/ -d 10s / -d 4s /' <<<"$1"; }
+
 # await SECONDS COMMAND...: until COMMAND succeeds; what the command takes counts after three times that.
 # Most of a run is waiting, and what waits must leave the processors to the others: a turn starts no
 # process of its own, and what is mostly waited for (says, is_gone) starts none either. A command that does

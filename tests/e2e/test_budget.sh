@@ -121,7 +121,7 @@ bursts_limited() {
 		not_ok "bursts: overhead" "'$settled' % after the first 4 s" "$work/heaptap.err"
 	way_out=$(sed -nE 's/.*To know it: (heaptap record --max-overhead [0-9a-z]+ -d 10s -p [0-9]+).*/\1/p' <<<"$notes")
 	# shellcheck disable=SC2086
-	timeout 60 "$heaptap" ${way_out#heaptap } --force -o "$work/p.pb.gz" >/dev/null 2>"$work/heaptap.err"
+	timeout 60 "$heaptap" $(advised "$way_out") --force -o "$work/p.pb.gz" >/dev/null 2>"$work/heaptap.err"
 	[ -n "$way_out" ] && json | grep -q '"inuse":"known"' && ok "bursts: what is advised gives it ($way_out)" ||
 		not_ok "bursts: advice" "'$way_out' gives $(notes)" "$work/heaptap.err"
 	kill_target

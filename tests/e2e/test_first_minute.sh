@@ -100,7 +100,7 @@ first_minute() {
 	command=$(sed -nE 's/^To know it: (heaptap record .*)/\1/p' "$work/screen")
 	[ -n "$command" ] || { not_ok "$name" "unknown, and no command" "$work/screen"; return; }
 	# shellcheck disable=SC2086
-	look "$heaptap" ${command#heaptap } -o "$work/p.pb.gz" --force &&
+	look "$heaptap" $(advised "$command") -o "$work/p.pb.gz" --force &&
 		ok "$name: unknown; then, by '$command': $figures" ||
 		not_ok "$name" "unknown, and '$command' gives: $figures" "$work/screen" "$work/heaptap.err"
 }

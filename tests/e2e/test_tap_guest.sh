@@ -141,7 +141,7 @@ same_text "its guardian killed"
 record_start --tap=only -p "$target"
 # It forks all the time: its children have nothing that is to be taken out of them by way of a probe.
 probed=
-for ((i = 0; i < 10; i++)); do
+for ((i = 0; i < $(is_whole && echo 10 || echo 4); i++)); do
 	is_same_text
 	grep 'libc.*: cc' "$work/differences" && probed=1
 done

@@ -16,6 +16,10 @@ trap 'exit 130' INT TERM
 export CARGO_TARGET_DIR=$PWD/.build/rust CARGO_TERM_COLOR=never RUST_BACKTRACE=0
 failed=0
 offline=--offline
+# Crates of others are optimised with TESTS_WHOLE=1 only: that is a fifth of the time. As test_rust_cost.sh has it, and
+# test_scope_rust.sh of the end-to-end tests.
+others=(--config 'profile.release.package."*".opt-level=0')
+[ -z "${TESTS_WHOLE:-}" ] || others=()
 
 skip_all() {
 	echo "ok - rust # SKIP $1"
@@ -30,7 +34,7 @@ not_ok() {
 cargo_here() {
 	local sub=$1
 	shift
-	timeout 300 cargo "$sub" --manifest-path $crate/Cargo.toml "$@" >"$out/log" 2>&1 </dev/null
+	timeout 300 cargo "$sub" "${others[@]}" --manifest-path $crate/Cargo.toml "$@" >"$out/log" 2>&1 </dev/null
 }
 # tests NAME ARGS...: one line for each test that ran; their number if all went well
 tests() {

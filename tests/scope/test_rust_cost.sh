@@ -14,7 +14,10 @@ if ! command -v cargo >/dev/null ||
 	echo "ok - rust # SKIP no cargo, or no crates for its tests"
 	exit 0
 fi
-if timeout 300 cargo test --manifest-path $crate/Cargo.toml --locked --offline -j 2 --release \
+# as test_rust.sh built it
+others=(--config 'profile.release.package."*".opt-level=0')
+[ -z "${TESTS_WHOLE:-}" ] || others=()
+if timeout 300 cargo test "${others[@]}" --manifest-path $crate/Cargo.toml --locked --offline -j 2 --release \
 	--features tracing --test cost -- --nocapture >"$log" 2>&1 </dev/null; then
 	echo "ok - rust: nanoseconds"
 	grep '^empty' "$log" | sed 's/^/# /'
