@@ -101,13 +101,13 @@ target_status=0
 scopes_are "started"
 
 # The library calls back into python3, which allocates, from two threads.
-plugin=libplugin.so
+plugin=libscope_plugin.so
 # With the crate's tests, which have the crates of others that it needs as they need them (test_rust.sh).
 build_plugin() {
 	CARGO_TARGET_DIR=$e2e_top/.build/rust timeout 300 cargo build -q --release --locked --example plugin -j 2 \
 		--config 'profile.release.package."*".opt-level=0' \
 		--manifest-path "$e2e_top/include/rust/heaptap-scope/Cargo.toml" &&
-		cp "$e2e_top/.build/rust/release/examples/$plugin" "$bin/"
+		cp "$e2e_top/.build/rust/release/examples/libplugin.so" "$bin/$plugin"
 }
 if was_built $plugin || build_plugin >"$work/build.log" 2>&1; then
 	cat >"$work/loads.py" <<'P'
