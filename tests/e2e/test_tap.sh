@@ -18,6 +18,9 @@ for mode in $e2e_modes; do
 	no_losses "every block, $mode: no losses"
 done
 exact "8 threads" $every -- env E2E_THREADS=8 "$bin/family"
+# some of which have the same counter
+exact "100 threads" $every -- env E2E_THREADS=100 "$bin/family"
+no_losses "100 threads: no losses"
 exact "frees across threads" $every -- env E2E_MODE=race "$bin/threads"
 exact "C++" $every -- "$bin/cxx"
 exact "a static program" $every -- "$bin/family-static"

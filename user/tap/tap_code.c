@@ -4,7 +4,7 @@
  *
  * The way in of a function that allocates n bytes, n being an argument (malloc):
  *
- *	r11 = the thread's slot; slot -= n; below 0: slow
+ *	r11 = the thread's slot; slot -= n; below 0, or it was already: slow
  *   go:	the instruction that made room for the jump; back behind it
  *   slow:	was it the stub that called (its own real call)? go
  *	the entry's registers and rsp are put back; r11 = the site; to the stub
@@ -113,6 +113,7 @@ static void land(struct emit *e, size_t branch)
 #define COND_BELOW 0x2
 #define COND_EQUAL 0x4
 #define COND_NOT_EQUAL 0x5
+#define COND_SIGN 0x8
 
 /*
  * A way in.
@@ -200,7 +201,7 @@ static void put_is_own_call(struct emit *e, const struct way *w)
 	put_u32(e, undo_bytes(&w->site->tap));
 }
 
-/* Subtract the size from the thread's counter; the flags say "below" when it has run out. */
+/* Subtract the size from the thread's counter; the flags say "below" when it has run out, and "sign" when it had. */
 static void put_count(struct emit *e, uint64_t data_addr, uint8_t size_arg)
 {
 	static const uint8_t arg_reg[] = { 7, 6, 2, 1, 8, 9 };
@@ -222,13 +223,15 @@ static void put_count(struct emit *e, uint64_t data_addr, uint8_t size_arg)
 
 static void put_alloc_way(struct emit *e, const struct way *w, bool counts)
 {
-	size_t slow = 0, own;
+	size_t below, sign, own;
 
 	if (counts) {
 		put_count(e, w->data_addr, w->site->row->size_arg);
-		slow = put_branch(e, COND_BELOW);
+		below = put_branch(e, COND_BELOW);
+		sign = put_branch(e, COND_SIGN);
 		put_moved(e, w);
-		land(e, slow);
+		land(e, below);
+		land(e, sign);
 	}
 	put_is_own_call(e, w);
 	own = put_branch(e, COND_EQUAL);

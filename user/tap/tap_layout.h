@@ -63,11 +63,14 @@ struct tap_header {
 };
 
 /*
- * Each thread counts in its own slot, found by a hash of its thread pointer: the slot's offset is (tp *
- * TAP_SLOT_FACTOR) >> 32, masked by TAP_SLOT_MASK. Two threads on one slot race harmlessly.
+ * Each thread counts in a slot found by a hash of its thread pointer: the slot's offset is (tp * TAP_SLOT_FACTOR) >> 32,
+ * masked by TAP_SLOT_MASK. Two threads may have the same one (of 100 some do two times in three): they take bytes from one
+ * counter, of which some get lost when both do so at once; in the slow path each has its own draw.
  */
 #define TAP_SLOT_FACTOR 0x4f1bbcddU
-#define TAP_SLOTS 1024
+#ifndef TAP_SLOTS /* a test has fewer */
+#define TAP_SLOTS 4096
+#endif
 #define TAP_SLOT_BYTES 64
 #define TAP_SLOT_MASK ((TAP_SLOTS - 1) * TAP_SLOT_BYTES)
 #define TAP_FILTER_CNT (1 << 16)
@@ -75,14 +78,18 @@ struct tap_header {
 #define TAP_LINE_SLOTS 8
 #define TAP_SET_SLOTS (TAP_LINE_SLOTS << TAP_LINE_SHIFT)
 
+#define TAP_GUESTS_CAP 4
+
 struct tap_slot {
-	/* bytes until the next kept block; TAP_PARKED: the slow path is at work */
+	/* bytes until the next kept block; below 0, where every call gets to the slow path, while that has the counter */
 	uint64_t left_bytes;
 	uint64_t random;
 	uint64_t rate_bytes; /* rate by which left_bytes was drawn; 0: not drawn */
-	uint8_t reserved[TAP_SLOT_BYTES - 24];
+	/* Thread pointers of those in the slow path; 0: none. The first one has the counter until it leaves, those that
+	 * come meanwhile are its guests. */
+	uint64_t owner, guest[TAP_GUESTS_CAP];
 };
-#define TAP_PARKED (1ULL << 62)
+_Static_assert(sizeof(struct tap_slot) == TAP_SLOT_BYTES, "one line of the cache");
 
 struct tap_data {
 	uint64_t rate_bytes; /* 0: nothing is sampled */

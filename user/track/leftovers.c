@@ -17,6 +17,9 @@
 /* Only the beginning of a longer function is searched: probes are put near it. */
 #define FUNCTION_BYTES_CAP 4096
 
+/* As far apart at most are the bytes of one patch: those of the longest instruction. */
+#define PATCH_BYTES_CAP 15
+
 /* The kernel's breakpoint: UPROBE_SWBP_INSN of asm/uprobes.h. */
 #if defined(__x86_64__)
 static const uint8_t breakpoint[] = { 0xcc };
@@ -34,25 +37,48 @@ static bool has_site(const struct leftovers *l, uint64_t off)
 	return false;
 }
 
+/*
+ * Is what is there at `at` a breakpoint in code that is otherwise the file's? Other patches of more bytes (a tap's jump) may
+ * have one with its value in the middle, which attaching and detaching would replace by the file's: that ends the process.
+ */
+static bool is_breakpoint(const uint8_t *here, const uint8_t *there, size_t bytes, size_t at)
+{
+	const size_t step = sizeof(breakpoint);
+	size_t from = at < PATCH_BYTES_CAP ? 0 : at - PATCH_BYTES_CAP;
+	size_t to = bytes - at < PATCH_BYTES_CAP + step ? bytes : at + PATCH_BYTES_CAP + step;
+
+	if (memcmp(there + at, breakpoint, step) || !memcmp(here + at, there + at, step))
+		return false;
+	for (size_t i = from; i < to && step == 1; i++)
+		if (here[i] != there[i] && there[i] != breakpoint[0])
+			return false;
+	return true;
+}
+
 /* Search [off, off + bytes) of the file. */
 static int look(pid_t tid, const struct proc_map *map, uint64_t off, size_t bytes,
 		struct leftovers *ret)
 {
 	uint8_t here[FUNCTION_BYTES_CAP], there[FUNCTION_BYTES_CAP];
+	const uint64_t map_end = map->off + (map->end_addr - map->start_addr);
 	const size_t step = sizeof(breakpoint);
+	uint64_t from = off, to;
 	int err = 0;
 
-	if (bytes > sizeof(here))
-		bytes = sizeof(here);
-	if (off < map->off || off + bytes > map->off + (map->end_addr - map->start_addr))
+	if (bytes > FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP)
+		bytes = FUNCTION_BYTES_CAP - 2 * PATCH_BYTES_CAP;
+	to = off + bytes;
+	if (off < map->off || to > map_end)
 		return 0;
-	if (pread(ret->file->fd, here, bytes, (off_t)off) != (ssize_t)bytes ||
-	    process_memory_read(tid, map->start_addr + (off - map->off), there, bytes))
+	/* with what is around it */
+	from -= off - map->off < PATCH_BYTES_CAP ? off - map->off : PATCH_BYTES_CAP;
+	to += map_end - to < PATCH_BYTES_CAP ? map_end - to : PATCH_BYTES_CAP;
+	if (pread(ret->file->fd, here, to - from, (off_t)from) != (ssize_t)(to - from) ||
+	    process_memory_read(tid, map->start_addr + (from - map->off), there, to - from))
 		return 0;
-	for (size_t i = 0; i + step <= bytes && !err; i += step)
-		if (!memcmp(there + i, breakpoint, step) && memcmp(here + i, there + i, step) &&
-		    !has_site(ret, off + i))
-			err = vec_push(&ret->sites, (struct attach_site){ .off = off + i });
+	for (uint64_t at = off; at + step <= off + bytes && !err; at += step)
+		if (is_breakpoint(here, there, to - from, at - from) && !has_site(ret, at))
+			err = vec_push(&ret->sites, (struct attach_site){ .off = at });
 	return err;
 }
 

@@ -313,9 +313,11 @@ int main(void)
 {
 	const char *threads = getenv("E2E_THREADS");
 	int n = threads ? (int)strtol(threads, NULL, 10) : 0;
-	pthread_t thread[64];
+	pthread_t thread[256];
 
 	no_empty = getenv("E2E_NO_EMPTY") != NULL;
+	if (n > (int)(sizeof(thread) / sizeof(*thread)))
+		led_die("family: too many threads\n");
 	e2e_ready();
 	for (int i = 0; i < n; i++)
 		if (pthread_create(&thread[i], NULL, run, (void *)(intptr_t)i))

@@ -8,6 +8,10 @@
  * The draw: a thread's counter starts at a number of bytes drawn from an exponential distribution with mean R.
  * The block that brings it below 0 is kept, so a block is kept with p = 1 - exp(-n / R), whatever went before.
  * Then the next number is drawn. A new rate counts from then on; each sample has the p of its own draw.
+ *
+ * A call inside another one (realloc that calls malloc) is not counted again, so a slot says which threads are in here.
+ * A thread whose slot is another's at the moment draws for its block alone, which has the same p. Without that, who came
+ * while the other was in here, which may be as long as it gets no processor, lost all that it allocated.
  */
 #include <stdint.h>
 
@@ -22,11 +26,15 @@
 
 enum after { AFTER_NOTHING, AFTER_TELL, AFTER_THROW };
 
+/* Instead of a number of bytes: this call is a part of another one; the slot's counter is another thread's. */
+#define LEFT_NESTED (1ULL << 62)
+#define LEFT_GUEST (LEFT_NESTED + 1)
+
 /* What entry.S has on the stack: the registers at the function's entry, then room for the results. */
 struct tap_call {
 	uint64_t arg[6];
 	const struct tap_site *site;
-	uint64_t saved_left; /* TAP_PARKED: this call is a part of another one */
+	uint64_t saved_left; /* the counter before this call, LEFT_NESTED or LEFT_GUEST */
 	uint64_t told_ptr, told_bytes, told_weight;
 	uint64_t result;
 	uint64_t told_free; /* a kept block that was freed; 0: none */
@@ -46,11 +54,16 @@ static inline struct tap_data *data(void)
 	return (struct tap_data *)tap_header.data_addr;
 }
 
-static inline struct tap_slot *own_slot(struct tap_data *d)
+static inline uint64_t thread_pointer(void)
 {
 	uint64_t tp;
 
 	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+}
+
+static inline struct tap_slot *slot_of(struct tap_data *d, uint64_t tp)
+{
 	return (struct tap_slot *)((char *)d->slot + (tp * TAP_SLOT_FACTOR >> 32 & TAP_SLOT_MASK));
 }
 
@@ -131,6 +144,15 @@ static uint64_t size_of(const struct tap_call *c)
 	return size;
 }
 
+/* Only when there is a rate, which comes with a seed. Mixed, or a thread would draw what the thread before it draws
+ * next. */
+static uint64_t new_random(void)
+{
+	uint64_t seed = __atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+
+	return draw_random(&seed);
+}
+
 static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 {
 	s->rate_bytes = rate_bytes;
@@ -138,34 +160,93 @@ static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 		return LOOK_BYTES;
 	if (rate_bytes == 1) /* all of them */
 		return 0;
-	/* Only when there is a rate, which comes with a seed. Mixed, or a thread would draw what the thread
-	 * before it draws next. */
-	if (!s->random) {
-		uint64_t seed =
-			__atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
-
-		s->random = draw_random(&seed);
-	}
+	if (!s->random)
+		s->random = new_random();
 	return draw_interval(&s->random, rate_bytes);
+}
+
+static int is_inside(const struct tap_slot *s, uint64_t tp)
+{
+	int found = __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == tp;
+
+	for (int i = 0; i < TAP_GUESTS_CAP; i++)
+		found |= __atomic_load_n(&s->guest[i], __ATOMIC_RELAXED) == tp;
+	return found;
+}
+
+static int take(uint64_t *place, uint64_t tp)
+{
+	uint64_t expected = 0;
+
+	return !__atomic_load_n(place, __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(place, &expected, tp, 0, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Returns what is to be saved_left. */
+static uint64_t enter(struct tap_slot *s, const struct tap_site *site)
+{
+	const uint64_t tp = thread_pointer();
+	const int is_nested = is_inside(s, tp);
+	uint64_t left;
+
+	if (!is_nested && take(&s->owner, tp)) {
+		left = s->left_bytes;
+		s->left_bytes = UINT64_MAX;
+		return site->flags & TAP_SITE_COUNTS ? 0 : left;
+	}
+	/* The way in has counted, and would get above 0 with a few sizes of 2^62. */
+	left = __atomic_load_n(&s->left_bytes, __ATOMIC_RELAXED);
+	if ((int64_t)left < 0)
+		__atomic_compare_exchange_n(&s->left_bytes, &left, UINT64_MAX, 0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	if (is_nested)
+		return LEFT_NESTED;
+	for (int i = 0; i < TAP_GUESTS_CAP; i++)
+		if (take(&s->guest[i], tp))
+			return LEFT_GUEST;
+	__atomic_fetch_add(&data()->dropped_cnt, 1, __ATOMIC_RELAXED);
+	return LEFT_NESTED;
+}
+
+static int has_counter(const struct tap_call *c)
+{
+	return c->saved_left != LEFT_NESTED && c->saved_left != LEFT_GUEST;
+}
+
+static void leave(struct tap_slot *s, const struct tap_call *c)
+{
+	const uint64_t tp = thread_pointer();
+
+	if (has_counter(c))
+		__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
+	for (int i = 0; i < TAP_GUESTS_CAP && c->saved_left == LEFT_GUEST; i++)
+		if (__atomic_load_n(&s->guest[i], __ATOMIC_RELAXED) == tp)
+			__atomic_store_n(&s->guest[i], 0, __ATOMIC_RELEASE);
 }
 
 /* Called before the real call. */
 void tap_before(struct tap_call *c)
 {
-	struct tap_slot *s = own_slot(data());
+	struct tap_slot *s = slot_of(data(), thread_pointer());
 
-	c->saved_left = TAP_PARKED;
-	if (s->left_bytes <= TAP_PARKED / 2 || s->left_bytes > TAP_PARKED * 2) {
-		/* The way in has counted, and the counter is below 0; another thread on this slot may have
-		 * counted, too. */
-		c->saved_left = c->site->flags & TAP_SITE_COUNTS ? 0 : s->left_bytes;
-		s->left_bytes = TAP_PARKED;
-	}
+	c->saved_left = enter(s, c->site);
 	/* Before the call, because after it another thread may have the address. Not when the call can only
 	 * fail. */
 	c->told_free = c->site->op == HT_OP_REALLOC && size_of(c) < IMPOSSIBLE_BYTES ?
 			       tap_freed(c->arg[c->site->ptr_arg]) :
 			       0;
+}
+
+/* A draw for this block alone. */
+static uint64_t draw_guest(uint64_t rate_bytes, uint64_t size)
+{
+	uint64_t random;
+
+	if (rate_bytes <= 1)
+		return rate_bytes;
+	random = new_random();
+	return draw_interval(&random, rate_bytes) < size ? rate_bytes : 0;
 }
 
 /* If a block of that size is kept, return the rate, else 0. The counter goes on from here. */
@@ -174,14 +255,16 @@ static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size
 	uint64_t rate_bytes = data()->rate_bytes, left = c->saved_left, drawn_rate = s->rate_bytes;
 	int is_over;
 
-	if (c->saved_left == TAP_PARKED)
+	if (left == LEFT_NESTED)
 		return 0;
+	if (left == LEFT_GUEST)
+		return draw_guest(rate_bytes, size);
 	if (!drawn_rate && rate_bytes) { /* the first draw with a rate */
 		left = next_left(s, rate_bytes);
 		drawn_rate = rate_bytes;
 		is_over = left < size;
 	} else {
-		is_over = c->site->flags & TAP_SITE_COUNTS || left < size || left > TAP_PARKED * 2;
+		is_over = c->site->flags & TAP_SITE_COUNTS || left < size || (int64_t)left < 0;
 	}
 	s->left_bytes = is_over ? next_left(s, rate_bytes) : left - size;
 	return is_over && rate_bytes ? drawn_rate : 0;
@@ -193,10 +276,11 @@ enum after tap_after(struct tap_call *c)
 	const uint64_t old_kept = c->told_free;
 	const struct tap_site *site = c->site;
 	uint64_t size = size_of(c), rate_bytes, ptr = c->result;
-	struct tap_slot *s = own_slot(data());
+	struct tap_slot *s = slot_of(data(), thread_pointer());
 
 	c->told_free = 0;
 	rate_bytes = draw(c, s, size);
+	leave(s, c);
 	if (site->ret == HT_RET_OUT)
 		ptr = (uint32_t)c->result ? 0 : *(const uint64_t *)c->arg[site->ptr_arg];
 	if (site->op == HT_OP_RESIZE)
@@ -208,7 +292,8 @@ enum after tap_after(struct tap_call *c)
 			__atomic_fetch_add(&data()->failed_cnt, 1, __ATOMIC_RELAXED);
 		if (!(site->flags & TAP_SITE_THROWS))
 			return AFTER_NOTHING;
-		s->left_bytes += size; /* it comes by again */
+		if (has_counter(c)) /* it comes by again */
+			s->left_bytes += size;
 		return AFTER_THROW;
 	}
 	if (!rate_bytes || !size || !set_insert(data(), ptr))
