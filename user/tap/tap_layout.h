@@ -78,7 +78,7 @@ struct tap_header {
 #define TAP_LINE_SLOTS 8
 #define TAP_SET_SLOTS (TAP_LINE_SLOTS << TAP_LINE_SHIFT)
 
-#define TAP_GUESTS_CAP 4
+#define TAP_GUESTS_CAP 3
 
 struct tap_slot {
 	/* bytes until the next kept block; below 0, where every call gets to the slow path, while that has the counter */
@@ -87,14 +87,15 @@ struct tap_slot {
 	uint64_t rate_bytes; /* rate by which left_bytes was drawn; 0: not drawn */
 	/* Thread pointers of those in the slow path; 0: none. The first one has the counter until it leaves, those that
 	 * come meanwhile are its guests. */
-	uint64_t owner, guest[TAP_GUESTS_CAP];
+	uint64_t owner, guest[TAP_GUESTS_CAP], guest_cnt;
 };
 _Static_assert(sizeof(struct tap_slot) == TAP_SLOT_BYTES, "one line of the cache");
 
 struct tap_data {
 	uint64_t rate_bytes; /* 0: nothing is sampled */
 	uint64_t seed; /* set with a rate; each thread takes the next */
-	uint64_t dropped_cnt; /* kept blocks for which the set had no room */
+	/* kept blocks for which the set had no room, and blocks for which the slot had no place for a guest */
+	uint64_t dropped_cnt;
 	/* kept blocks that a failed realloc left as they were, and that are lost */
 	uint64_t failed_cnt;
 	uint64_t reserved[4];
