@@ -15,4 +15,5 @@ same_text() {
 		not_ok "$1: the text" "differs" "$work/differences"
 	fi
 }
-is_same_text() { python3 "$e2e_dir/same_text.py" "$target" >"$work/differences"; }
+# is_same_text [BUT]: see same_text.py
+is_same_text() { python3 "$e2e_dir/same_text.py" "$target" "$@" >"$work/differences"; }

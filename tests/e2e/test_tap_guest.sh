@@ -133,7 +133,10 @@ stopped=$("$e2e_dir/tap_kill.py" "$heaptap" "$target" "$work/p.pb.gz" "${E2E_TAP
 	ok "killed, both, while it is stopped: $stopped" || not_ok "killed while it is stopped" "${stopped:-it fails}" "$work/stopped.err" "$work/target.out"
 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>"$work/remove.err" ||
 	not_ok "killed while it is stopped" "what it left stays" "$work/remove.err"
-same_text "killed while it is stopped"
+# The kernel leaves a probe in when who takes it out is killed meanwhile: here in the tap's own memory, where nothing leads
+# any more. The next recording by the tap, which is looked at below, takes it out.
+is_same_text /memfd:heaptap && ok "killed while it is stopped: the text of the allocator is what its file holds" ||
+	not_ok "killed while it is stopped: the text" "differs" "$work/differences"
 record_start --tap=only -p "$target"
 kill -9 $(pgrep -P "$recorder" -x heaptap-guard)
 stop_recorder
