@@ -87,7 +87,7 @@ else
 check: ## set up, build, all tests but other kernels and long fuzzing; T=unit/test_estimate: that one
 	@tools/setup.sh demo check
 	$(SUB_MAKE) $(BUILD_JOBS) tests-rust all tests-san tests-plain tests-fuzz
-	@tests/run $(STATIC) -j$(JOBS) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
+	@tests/run -j$(JOBS) $(STATIC) $(SCOPE_UNTIMED) $(filter-out $(UNIT_SLEEPY),$(UNIT)) $(GOLDEN) $(FUZZ) \
 		-j$(TEST_JOBS) --twice $(UNIT_SLEEPY) $(CONSUMERS_LONG) $(call mixed,$(E2E_BESIDE),$(BPF_BESIDE)) \
 		$(filter-out $(CONSUMERS_LONG),$(CONSUMERS)) $(PACKAGING) \
 		-j$(FEW_JOBS) --twice $(E2E_FEW) -j1 --twice $(SCOPE_TIMED) $(BPF_ALONE) $(E2E_ALONE)
@@ -110,7 +110,7 @@ check-named: $(NAMED_PLAIN) $(if $(NAMED_SAN)$(NAMED_FUZZ),$(GEN)) \
 quick: ## static, unit, golden, some recordings (root): under a minute when built; installs nothing
 	$(SUB_MAKE) $(BUILD_JOBS) all
 	$(SAN_MAKE) $(UNIT) $(GOLDEN)
-	@tests/run $(STATIC) -j$(JOBS) $(UNIT) $(GOLDEN) -j1 $(QUICK_E2E)
+	@tests/run -j$(FEW_JOBS) $(UNIT_LONG) $(STATIC) $(filter-out $(UNIT_LONG),$(UNIT)) $(GOLDEN) -j1 $(QUICK_E2E)
 
 # Each part says its own counts; all are run, whichever fails.
 check-all: ## everything: check, check-dist, the long forms, 30 s of fuzzing each, other kernels if qemu is there (root, hours)
