@@ -22,9 +22,10 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
-# test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures them.
+# test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures
+# them, as test_hostile does, which is over when it begins.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap mute \
-	serve tap_guest metrics hostile serve_ways endless)
+	serve tap_guest hostile endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
 	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
 	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
