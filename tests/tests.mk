@@ -56,10 +56,11 @@ FUZZ_SECONDS ?= 300
 # As many at a time as there are processors, unless make was told how many.
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 BUILD_JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
-# Of recordings two more: more than half of the time of one is waiting for the kernel. With one more the processors idled
-# for a fifth of the time, with two for a tenth. Unit tests are not more than processors: some measure processor time.
+# Of recordings three more: more than half of the time of one is waiting for the kernel. With one more the processors idled
+# for a fifth of the time, with two for a tenth, and with three it takes a tenth less. Unit tests are not more than
+# processors: some measure processor time.
 TEST_JOBS := $(shell echo $$(($(JOBS) < 4 ? $(JOBS) + 3 : 6)))
-# With one other beside them the processors idle for a quarter of the time (121 s; 96 s with two).
+# Those of E2E_FEW: two at a time leave the processors idle for a quarter of the time (121 s; 96 s with three).
 FEW_JOBS := $(shell echo $$(($(JOBS) + 1 < 3 ? $(JOBS) + 1 : 3)))
 # What does not measure time runs beside each other (tests/run).
 SCOPE_TIMED := tests/scope/test_cost.sh tests/scope/test_rust_cost.sh
