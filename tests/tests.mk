@@ -22,8 +22,8 @@ E2E := $(sort $(wildcard tests/e2e/test_*.sh)) $(E2E_C)
 # (test_two_recorders.sh), and one that fails beside others is run again alone. Longest first here as well.
 E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege),$(E2E))
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
-# test_serve_ways has a server that probes every process for a while: of its neighbours none looks for probes or measures
-# them, as test_hostile does, which is over when it begins.
+# test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
+# them. test_hostile does both, so it is over when test_serve_ways begins.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap mute \
 	serve tap_guest hostile endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \

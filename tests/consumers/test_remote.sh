@@ -52,7 +52,7 @@ tell() {
 }
 # serve OPTION...: in $server, at $url
 serve() {
-	: >"$work/serve.err" # by the one before, which has begun
+	: >"$work/serve.err" # that of the server before says that it has begun
 	"$B/heaptap" serve --listen 127.0.0.1:0 --rate 1 "$@" >"$work/serve.err" 2>&1 &
 	server=$!
 	started="$started $!"

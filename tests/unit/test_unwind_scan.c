@@ -84,7 +84,7 @@ static void check(const char *path, double wrong_share)
 	find_text(ef, &code);
 	assert_int_equal(unwind_entries(ef, &entries, &code.entry_cnt), 0);
 	code.entries = entries;
-	if (unwind_table_build_said(ef, &t)) {
+	if (unwind_table_build_described(ef, &t)) {
 		free(entries);
 		elf_file_close(ef);
 		return;

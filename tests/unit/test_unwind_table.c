@@ -281,7 +281,7 @@ static void compare_file(const char *path, unsigned int probes)
 
 	if (elf_file_open(path, &ef))
 		return;
-	err = unwind_table_build_said(ef, &t);
+	err = unwind_table_build_described(ef, &t);
 	elf_file_close(ef);
 	if (err) {
 		print_message("# %s: %s\n", path, strerror(-err));
@@ -423,7 +423,7 @@ static void test_vdso(void **state)
 	if (!image)
 		skip();
 	assert_int_equal(elf_file_open_mem(image, 4096, &ef), 0);
-	assert_int_equal(unwind_table_build_said(ef, &t), 0);
+	assert_int_equal(unwind_table_build_described(ef, &t), 0);
 	assert_int_equal(t->bad_fde_cnt, 0);
 	assert_true(t->row_cnt > 2);
 	print_message("# vDSO: functions %u, rows %u, unsupported %u\n", t->fde_cnt, t->row_cnt,

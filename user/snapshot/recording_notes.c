@@ -360,7 +360,7 @@ static int comment_tap_losses(const struct tap_sums *sums, size_t untapped, stru
 				       "allocator");
 	if (!err)
 		err = comment_tap_loss(p, "tap_dropped", sums->dropped_cnt,
-				       "sampled blocks that the tap had no room for");
+				       "blocks that the tap had no room for");
 	return err ? err :
 		     comment_tap_loss(p, "tap_failed", sums->failed_cnt,
 				      "sampled blocks that a failed realloc left as they were");

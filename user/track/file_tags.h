@@ -18,7 +18,7 @@ struct elf_file;
 struct file_tags {
 	struct tag_file where;
 	VEC(struct attach_site) readies, task_exits; /* probes of heaptap/scope.h */
-	bool has_said; /* the log already has what is wrong with them */
+	bool is_logged; /* the log already has what is wrong with them */
 };
 
 /* NULL in *ret: the file has none. -ENOMEM is the only error. */

@@ -10,8 +10,8 @@
 #include "profile/tag_labels.h"
 #include "proc/process.h"
 
-/* A program has mapped its libraries by then. One that was first read later, by a busy machine, was not in time: only
- * what it had not at such a read is from dlopen(). */
+/* A program has mapped its libraries by then. On a busy machine its first read may come later than that: so a library is
+ * from dlopen() only if a read after this time did not have it. */
 #define EXEC_SETTLES_NS NS_PER_S
 
 struct instance_key {

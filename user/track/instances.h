@@ -47,7 +47,7 @@ struct track_instance {
 	uint64_t forgotten_cnt; /* samples of its allocator, taken out at sampler_ns */
 	char sampler[16]; /* USDT provider of its sampler */
 	bool was_read; /* its mappings were read */
-	/* They were when it had mapped its libraries, and all files in them: what comes later is of a dlopen() */
+	/* Its mappings and all files in them were read after it had mapped its libraries: what comes later is from dlopen() */
 	bool is_settled;
 	/* It is held whenever its loader has mapped libraries, before their code runs */
 	bool has_loader;

@@ -17,7 +17,7 @@
 /* Only the beginning of a longer function is searched: probes are put near it. */
 #define FUNCTION_BYTES_CAP 4096
 
-/* As far apart at most are the bytes of one patch: those of the longest instruction. */
+/* The longest instruction: the bytes of one patch are no farther apart. */
 #define PATCH_BYTES_CAP 15
 
 /* The kernel's breakpoint: UPROBE_SWBP_INSN of asm/uprobes.h. */
@@ -38,8 +38,9 @@ static bool has_site(const struct leftovers *l, uint64_t off)
 }
 
 /*
- * Is what is there at `at` a breakpoint in code that is otherwise the file's? Other patches of more bytes (a tap's jump) may
- * have one with its value in the middle, which attaching and detaching would replace by the file's: that ends the process.
+ * Is there a breakpoint at `at`, in code that is otherwise the file's? A patch of several bytes (a tap's jump) may contain a
+ * byte with the same value. Attaching and detaching there would write the file's byte into the patch, and the process would
+ * crash at the next call.
  */
 static bool is_breakpoint(const uint8_t *here, const uint8_t *there, size_t bytes, size_t at)
 {

@@ -25,6 +25,7 @@ struct leftovers {
 /*
  * Search the functions that a profiler would probe (the allocator's, whole, and the places of
  * tags), as far as they are in this mapping, in the memory of the process of the thread tid.
+ * What is beside other changed bytes belongs to a patch of somebody else and is left alone.
  * Unreadable memory has no leftovers. -ENOMEM.
  */
 int leftovers_find(pid_t tid, const struct proc_map *map, const struct track_file *file,

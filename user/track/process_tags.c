@@ -40,9 +40,9 @@ void process_tags_release(struct process_tags *pt)
 
 static void say_problem(struct track_file *file, const char *problem)
 {
-	if (!*problem || file->tags->has_said)
+	if (!*problem || file->tags->is_logged)
 		return;
-	file->tags->has_said = true;
+	file->tags->is_logged = true;
 	log_warn("record: the tags of '%s' are left out: %s", file->path, problem);
 }
 

@@ -648,7 +648,7 @@ int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *mar
 	return table_build(ef, true, marks, mark_cnt, ret);
 }
 
-int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret)
+int unwind_table_build_described(struct elf_file *ef, struct unwind_table **ret)
 {
 	return table_build(ef, false, NULL, 0, ret);
 }

@@ -44,7 +44,7 @@ int unwind_table_build(struct elf_file *ef, struct unwind_table **ret);
 int unwind_table_build_marked(struct elf_file *ef, const struct unwind_mark *marks, size_t mark_cnt,
 			      struct unwind_table **ret);
 /* The same without the rows of code that has no frame information: for tests. */
-int unwind_table_build_said(struct elf_file *ef, struct unwind_table **ret);
+int unwind_table_build_described(struct elf_file *ef, struct unwind_table **ret);
 void unwind_table_free(struct unwind_table *t);
 
 #endif

@@ -9,9 +9,9 @@
  * The block that brings it below 0 is kept, so a block is kept with p = 1 - exp(-n / R), whatever went before.
  * Then the next number is drawn. A new rate counts from then on; each sample has the p of its own draw.
  *
- * A call inside another one (realloc that calls malloc) is not counted again, so a slot says which threads are in here.
- * A thread whose slot is another's at the moment draws for its block alone, which has the same p. Without that, who came
- * while the other was in here, which may be as long as it gets no processor, lost all that it allocated.
+ * A call inside another one (realloc that calls malloc) is not counted again. To know it, each slot lists the threads that
+ * are in the slow path. Two threads may have the same slot: while one of them has the counter, the other draws for each of
+ * its blocks alone, with the same p. (When the list was one mark for all, the other lost all that it allocated meanwhile.)
  */
 #include <stdint.h>
 
@@ -199,8 +199,9 @@ static uint64_t enter_as_guest(struct tap_slot *s, uint64_t tp)
 	return LEFT_NESTED;
 }
 
-/* As enter_as_guest(). Two that find the slot empty at the same instant both have it, which is right for their blocks, but
- * a call inside one of them may count as one of its own. A locked instruction would add a third to the slow path. */
+/* As enter_as_guest(). Two threads that find the slot empty at the same instant both have the counter: their blocks are
+ * counted right, but a call inside one of them may be counted as well. A locked instruction would prevent that and make the
+ * slow path a third slower. */
 static uint64_t enter(struct tap_slot *s, const struct tap_site *site)
 {
 	const uint64_t tp = thread_pointer();
