@@ -98,6 +98,7 @@ void je_free(void *p);
 void *new_plain(size_t n) __asm__("_Znwm");
 
 static struct tap_data *data;
+static struct tap_control *control;
 static uint8_t *tap;
 static struct tap_code code;
 static struct err why;
@@ -127,7 +128,7 @@ static uint64_t own_bias(const struct elf_symbols *syms)
 static int put_in(void **state)
 {
 	const struct alloc_options opts = { 0 };
-	struct tap_code_request req = { .owner_pid = 1, .owner_start = 2 };
+	struct tap_code_request req = { 0 };
 	struct alloc_file *alloc;
 	struct elf_symbols *syms;
 	struct elf_file *ef;
@@ -145,7 +146,8 @@ static int put_in(void **state)
 	if (tap_code_build(&req, &code, &why))
 		fail_msg("%s", why.text);
 	memcpy(tap, code.bytes, sizeof(code.bytes));
-	data = (struct tap_data *)(tap + TAP_CODE_BYTES);
+	control = (struct tap_control *)(tap + TAP_CODE_BYTES);
+	data = (struct tap_data *)(tap + TAP_FILE_BYTES);
 	for (uint32_t i = 0; i < header()->patch_cnt; i++) {
 		const struct tap_patch *p = &header()->patch[i];
 
@@ -192,8 +194,10 @@ static bool is_kept(const void *p)
 static int begin(uint64_t rate_bytes)
 {
 	memset(data, 0, sizeof(*data));
-	data->rate_bytes = rate_bytes;
-	data->seed = 42;
+	memset(control, 0, sizeof(*control));
+	data->mark = TAP_MAGIC;
+	control->rate_bytes = rate_bytes;
+	control->seed = 42;
 	toy_fails = false;
 	toy_call_cnt = 0;
 	return 0;
@@ -268,7 +272,7 @@ static void test_all(void **state)
 	assert_int_equal(kept_cnt(), 0);
 	for (size_t i = 0; i < TAP_FILTER_CNT; i++)
 		assert_int_equal(data->filter[i], 0);
-	assert_int_equal(data->dropped_cnt, 0);
+	assert_int_equal(control->dropped_cnt, 0);
 }
 
 static void test_failures(void **state)
@@ -288,7 +292,7 @@ static void test_failures(void **state)
 	assert_true(is_kept(p));
 	assert_null(je_realloc(p, 200));
 	assert_false(is_kept(p));
-	assert_int_equal(data->failed_cnt, 1);
+	assert_int_equal(control->failed_cnt, 1);
 	/* The one that throws is called when the one that does not has failed. */
 	throw_cnt = 0;
 	assert_null(new_plain(5));
@@ -335,7 +339,7 @@ static void test_full(void **state)
 	for (size_t i = 0; i < TAP_SET_SLOTS; i++)
 		data->set[i] = 1;
 	(void)je_malloc(10);
-	assert_int_equal(data->dropped_cnt, 1);
+	assert_int_equal(control->dropped_cnt, 1);
 }
 
 /* What is in the way is said. */

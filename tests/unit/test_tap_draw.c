@@ -24,13 +24,17 @@
 #define THREAD_CNT 8
 
 static struct tap_data tap_memory;
-const struct tap_header tap_header = { .data_addr = (uint64_t)&tap_memory };
+static struct tap_control tap_control;
+const struct tap_header tap_header = { .control_addr = (uint64_t)&tap_control,
+				       .data_addr = (uint64_t)&tap_memory };
 
 static void begin(uint64_t rate_bytes, uint64_t seed)
 {
 	memset(&tap_memory, 0, sizeof(tap_memory));
-	tap_memory.seed = seed;
-	tap_memory.rate_bytes = rate_bytes;
+	memset(&tap_control, 0, sizeof(tap_control));
+	tap_memory.mark = TAP_MAGIC;
+	tap_control.seed = seed;
+	tap_control.rate_bytes = rate_bytes;
 }
 
 static void draw_all(unsigned int thread, uint64_t *ret)
@@ -98,7 +102,7 @@ static void test_child(void **state)
 	for (uint64_t seed = 1; seed <= 2; seed++) {
 		begin(0, 0);
 		assert_int_equal(next_left(&tap_memory.slot[0], 0), LOOK_BYTES);
-		tap_memory.seed = seed;
+		tap_control.seed = seed;
 		draw_all(0, seed == 1 ? one : other);
 	}
 	assert_apart(one, other);
@@ -136,7 +140,7 @@ static bool is_kept(uint64_t size, uint64_t ptr)
 		return false;
 	assert_int_equal(c.told_ptr, ptr);
 	assert_int_equal(c.told_bytes, size);
-	assert_int_equal(c.told_weight, draw_weight(size, tap_memory.rate_bytes));
+	assert_int_equal(c.told_weight, draw_weight(size, tap_control.rate_bytes));
 	assert_int_equal(tap_freed(ptr), ptr);
 	return true;
 }
@@ -179,7 +183,7 @@ static void test_guest(void **state)
 	for (uint64_t i = 0; i < TAP_GUESTS_CAP; i++)
 		s->guest[i] = other + 1 + i;
 	assert_false(is_kept(size, 0x1000));
-	assert_int_equal(tap_memory.dropped_cnt, 1);
+	assert_int_equal(tap_control.dropped_cnt, 1);
 }
 
 /* A call inside another one is a part of it, whoever has the slot. */
@@ -234,7 +238,7 @@ static void test_crowd(void **state)
 		assert_int_equal(pthread_join(thread[i], &cnt), 0);
 		sum += (uintptr_t)cnt;
 	}
-	assert_int_equal(sum + tap_memory.dropped_cnt, CROWD * CALLS);
+	assert_int_equal(sum + tap_control.dropped_cnt, CROWD * CALLS);
 }
 
 int main(void)

@@ -149,7 +149,7 @@ static int remove_tap(pid_t pid)
 	if (err)
 		err_set(&why, err, "there is no process %d: see 'ps -e'", pid);
 	else
-		err = tap_orders_clear(pid, info.live_tid, false, &cnt, &why);
+		err = tap_orders_clear(pid, info.live_tid, &cnt, &why);
 	if (err) {
 		log_error("doctor: --remove-tap: PID %d: %s", pid, why.text);
 		return 1;

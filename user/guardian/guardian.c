@@ -23,6 +23,8 @@
 #include "guardian/wire.h"
 
 #define ANSWER_TIMEOUT_MS 60000
+/* At the end nobody needs to wait: it takes everything out by itself, and ends. */
+#define END_TIMEOUT_MS 1500
 
 struct under_way {
 	uint64_t ticket;
@@ -109,6 +111,13 @@ static void part(struct guardian *g)
 	g->fd = -1;
 }
 
+static void note_left(const struct wire_reply *reply)
+{
+	log_warn("%llu tap%s could not be taken out yet (%.*s); process %d goes on trying for ten minutes",
+		 (unsigned long long)reply->cnt, reply->cnt == 1 ? "" : "s",
+		 (int)sizeof(reply->why), reply->why, reply->err);
+}
+
 void guardian_end(struct guardian *g)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -121,9 +130,11 @@ void guardian_end(struct guardian *g)
 		p.fd = g->fd;
 		shutdown(g->fd, SHUT_WR);
 		do { /* drop news until it has ended */
-			n = poll(&p, 1, ANSWER_TIMEOUT_MS) > 0 ?
+			n = poll(&p, 1, END_TIMEOUT_MS) > 0 ?
 				    recv(g->fd, &reply, sizeof(reply), 0) :
 				    -1;
+			if (n == sizeof(reply) && reply.kind == WIRE_LEFT)
+				note_left(&reply);
 		} while (n > 0);
 		g->is_given_up = n < 0;
 	}
@@ -186,7 +197,10 @@ static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 		return lose(g);
 	if (ret->kind == WIRE_ANSWER)
 		return 1;
-	note_out(g, ret);
+	if (ret->kind == WIRE_LEFT)
+		note_left(ret);
+	else
+		note_out(g, ret);
 	return 0;
 }
 

@@ -6,8 +6,9 @@
  * not take stay in the closer. Main is gone when the socket is closed or when its process has ended, whichever
  * comes first (another child of main may still have a copy of main's end).
  *
- * It opens only the definitions in tracefs and /proc/self/fd/N, and, for a tap, the memory of the process; it
- * parses nothing of a target.
+ * It opens only the definitions in tracefs, /proc/self/fd/N and main's stat; it parses nothing of a target, and never
+ * touches its memory: a visitor does (tap/visit.h). When main is stopped, it takes everything out and ends, as if main
+ * were gone; main finds that when it goes on, and starts another guardian.
  */
 #include "guardian/guardian_priv.h"
 
@@ -26,11 +27,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hmap.h"
 #include "base/null_fd.h"
 #include "base/vec.h"
 #include "guardian/closer.h"
+#include "guardian/held_taps.h"
 #include "guardian/wire.h"
 #include "kernel/attach.h"
 #include "kernel/shared_probes.h"
@@ -38,25 +41,24 @@
 #include "tap/tap.h"
 
 #define NAME "heaptap-guard"
-#define TAP_OUT_TRIES 3
-/* Each try stops the process for up to 0.2 s, so tries become rare. At the end a tap is given up after some ten
- * minutes. */
-#define LATE_PAUSE_MS 64
-#define LATE_PAUSE_MAX_MS 32768
-#define LATE_TRIES 30
+/* How often main is looked at, while something is held, and how often in a row it must be found stopped. */
+#define MAIN_LOOK_MS 200
+#define MAIN_STOPPED_LOOKS 2
+#define MAIN_TRACED_LOOKS 10
 
 struct holder {
 	int fd, main_fd;
-	struct hmap links, events, taps; /* number -> pointer; a tap has the number of its links */
-	VEC(struct tap *) late; /* taps that could not be taken out yet */
-	int late_pause_ms;
+	struct hmap links, events; /* number -> pointer */
+	struct held_taps taps; /* a tap has the number of its links */
 	struct uprobe_events *definitions;
 	struct closer *closer;
+	pid_t main_pid;
+	int stopped_cnt; /* how often in a row main was found stopped */
 	struct wire_request head;
 	union wire_body body;
 	int fds[WIRE_FDS_CAP];
 	size_t fd_cnt;
-	struct err why;
+	struct err why, why_late;
 	struct wire_reply news; /* to be sent when it has tickets */
 };
 
@@ -230,70 +232,14 @@ static int add_to_events(struct holder *h)
 	return err ? err : enter(h, links, shared_probes_add(sp, h->head.pid, links));
 }
 
-static bool is_tap_out(struct tap *t)
-{
-	struct tap_result result;
-
-	if (tap_take_out(t, &result))
-		return false;
-	tap_free(t);
-	return true;
-}
-
-/* A thread that sleeps in the kernel for long, or gets no processor, may prevent it: do not wait for that. */
-static void take_tap_out(struct holder *h, struct tap *t)
-{
-	for (int i = 0; t && i < TAP_OUT_TRIES; i++) {
-		if (is_tap_out(t))
-			return;
-		usleep(LATE_PAUSE_MS * 1000);
-	}
-	if (t && vec_push(&h->late, t))
-		tap_free(t);
-}
-
-/* Try again to take late taps out. Returns milliseconds until the next try; -1: all are out. */
-static int take_late_out(struct holder *h)
-{
-	for (size_t i = h->late.cnt; i-- > 0;)
-		if (is_tap_out(h->late.data[i]))
-			h->late.data[i] = h->late.data[--h->late.cnt];
-	if (!h->late.cnt) {
-		h->late_pause_ms = 0;
-		return -1;
-	}
-	h->late_pause_ms = h->late_pause_ms ? 2 * h->late_pause_ms : LATE_PAUSE_MS;
-	if (h->late_pause_ms > LATE_PAUSE_MAX_MS)
-		h->late_pause_ms = LATE_PAUSE_MAX_MS;
-	return h->late_pause_ms;
-}
-
-static bool has_tap_of(const struct holder *h, pid_t pid)
-{
-	const void *key;
-	uint64_t value;
-	size_t pos = 0;
-
-	while (hmap_next(&h->taps, &pos, &key, &value))
-		if (tap_pid((const struct tap *)(uintptr_t)value) == pid)
-			return true;
-	for (size_t i = 0; i < h->late.cnt; i++)
-		if (tap_pid(h->late.data[i]) == pid)
-			return true;
-	return false;
-}
-
 /* Put a tap in. Nothing is sampled before its probes are in. */
 static int tap(struct holder *h, struct wire_reply *reply)
 {
 	const struct tap_order *order = &h->body.tap.order;
 	struct attach_request req = request_of(h, 0, 0);
 	struct attach_links *links = NULL;
-	struct tap *t;
-	int err;
-
-	take_late_out(h); /* one of them may be in this process */
-	err = tap_put_in(order, !has_tap_of(h, order->pid), &t, &req.file_fd, &reply->tap, &h->why);
+	struct tap_lost lost;
+	int err = held_taps_put_in(&h->taps, h->head.id, order, &req.file_fd, &reply->tap, &h->why);
 
 	if (err)
 		return err;
@@ -302,27 +248,13 @@ static int tap(struct holder *h, struct wire_reply *reply)
 		err = enter(h, links, attach_add(links, &req));
 	if (err)
 		err_set_os(&h->why, err, "its code cannot be probed");
-	close(req.file_fd);
 	if (!err)
-		err = remember(&h->taps, h->head.id, t);
-	if (!err)
-		err = tap_set_rate(t, order->rate_bytes);
+		err = held_taps_set(&h->taps, h->head.id, order->rate_bytes, &lost);
 	if (err) {
-		forget(&h->taps, h->head.id);
+		held_taps_take_out(&h->taps, h->head.id);
 		attach_links_free(forget(&h->links, h->head.id));
-		take_tap_out(h, t);
 	}
 	return err;
-}
-
-static int set_tap(const struct holder *h, struct wire_reply *reply)
-{
-	struct tap *t = look_up(&h->taps, h->head.id);
-	int err = t ? 0 : -ENOENT;
-
-	if (!err && h->head.rate_bytes)
-		err = tap_set_rate(t, h->head.rate_bytes);
-	return err ? err : tap_read_lost(t, &reply->lost);
 }
 
 static void detach(struct holder *h)
@@ -331,7 +263,7 @@ static void detach(struct holder *h)
 	int err = attach_links_new(&all);
 
 	for (size_t i = 0; i < h->head.id_cnt; i++) {
-		take_tap_out(h, forget(&h->taps, h->body.ids[i]));
+		held_taps_take_out(&h->taps, h->body.ids[i]);
 		links = forget(&h->links, h->body.ids[i]);
 		if (links && !err)
 			err = attach_links_move(links, all);
@@ -413,7 +345,8 @@ static void handle(struct holder *h)
 		reply.err = tap(h, &reply);
 		break;
 	case WIRE_SET_TAP:
-		reply.err = set_tap(h, &reply);
+		reply.err = held_taps_set(&h->taps, h->head.id, h->head.rate_bytes,
+					  &reply.lost);
 		break;
 	case WIRE_START_TRACER:
 		reply.err = start_tracer(h);
@@ -505,19 +438,58 @@ static void tell_done(struct holder *h)
 		h->news.cnt = 0;
 }
 
+/*
+ * Is main stopped (Ctrl-Z, SIGSTOP, a debugger)? It sees to the cost of what is held: nobody does while it is stopped.
+ * A tracer such as strace stops it for moments only.
+ */
+static bool is_main_stopped(struct holder *h)
+{
+	char path[32], text[512], *at;
+	ssize_t n;
+	int fd;
+
+	if (!h->links.cnt)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", h->main_pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	h->stopped_cnt = at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't') ? h->stopped_cnt + 1 : 0;
+	return h->stopped_cnt >= (at && at[2] == 'T' ? MAIN_STOPPED_LOOKS : MAIN_TRACED_LOOKS);
+}
+
+/* For the next poll(), in ms. */
+static int pause_of(const struct holder *h, int late_ms)
+{
+	if (late_ms >= 0 && (!h->links.cnt || late_ms < MAIN_LOOK_MS))
+		return late_ms;
+	return h->links.cnt ? MAIN_LOOK_MS : -1;
+}
+
 static void serve(struct holder *h)
 {
 	struct pollfd p[] = { { .fd = h->fd },
 			      { .fd = closer_fd(h->closer) },
 			      { .fd = h->main_fd, .events = POLLIN } };
-	int ready;
+	uint64_t late_ns = 0;
+	int ready, late_ms;
 
 	for (;;) {
 		p[0].events = h->news.cnt ? POLLIN | POLLOUT : POLLIN;
 		p[1].events = h->news.cnt ? 0 : POLLIN;
-		ready = poll(p, 3, h->late.cnt ? h->late_pause_ms : -1);
-		if (!ready)
-			take_late_out(h);
+		late_ms = h->taps.late.cnt ? h->taps.late_pause_ms : -1;
+		ready = poll(p, 3, pause_of(h, late_ms));
+		if (late_ms < 0)
+			late_ns = now_ns();
+		if (now_ns() - late_ns > (uint64_t)late_ms * NS_PER_MS) {
+			held_taps_try_late(&h->taps);
+			late_ns = now_ns();
+		}
+		if (is_main_stopped(h))
+			return;
 		if (ready <= 0)
 			continue;
 		if (p[2].revents)
@@ -529,6 +501,26 @@ static void serve(struct holder *h)
 	}
 }
 
+/* What could not be taken out is left to a process that does only that; main is told. */
+static void leave_late(struct holder *h)
+{
+	struct wire_reply reply = { .kind = WIRE_LEFT, .cnt = h->taps.late.cnt };
+	pid_t child = fork();
+
+	if (!child) {
+		close(h->fd);
+		if (h->main_fd >= 0)
+			close(h->main_fd);
+		setsid();
+		held_taps_finish(&h->taps);
+		_exit(0);
+	}
+	reply.err = child;
+	snprintf(reply.why, sizeof(reply.why), "PID %d: %.*s", tap_pid(h->taps.late.data[0]),
+		 (int)sizeof(reply.why) - 32, h->why_late.text);
+	send(h->fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Take everything out, and wait until it is out. */
 static void let_go(struct holder *h)
 {
@@ -538,9 +530,7 @@ static void let_go(struct holder *h)
 	size_t pos = 0;
 	int err = attach_links_new(&all);
 
-	while (hmap_next(&h->taps, &pos, &key, &value))
-		take_tap_out(h, (void *)(uintptr_t)value);
-	pos = 0;
+	held_taps_take_all_out(&h->taps);
 	while (hmap_next(&h->links, &pos, &key, &value)) {
 		links = (void *)(uintptr_t)value;
 		if (!err)
@@ -553,13 +543,8 @@ static void let_go(struct holder *h)
 	while (hmap_next(&h->events, &pos, &key, &value))
 		shared_probes_free((void *)(uintptr_t)value);
 	uprobe_events_close(h->definitions);
-	for (int i = 0; i < LATE_TRIES; i++) {
-		int pause_ms = take_late_out(h);
-
-		if (pause_ms < 0)
-			break;
-		usleep((useconds_t)pause_ms * 1000);
-	}
+	if (h->taps.late.cnt) /* now that a copy of this process keeps no link */
+		leave_late(h);
 }
 
 void holder_run(int fd)
@@ -571,11 +556,13 @@ void holder_run(int fd)
 	fd = saved_only(fd);
 	if (!h || fd < 0 || closer_new(&h->closer))
 		_exit(1);
+	signal(SIGCHLD, SIG_IGN); /* nobody waits for visitors */
 	h->fd = fd;
+	h->main_pid = parent;
 	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket must be enough */
 	hmap_init(&h->links, sizeof(uint64_t));
 	hmap_init(&h->events, sizeof(uint64_t));
-	hmap_init(&h->taps, sizeof(uint64_t));
+	held_taps_init(&h->taps, &h->why_late);
 	if (getppid() == parent)
 		serve(h);
 	let_go(h);

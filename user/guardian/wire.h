@@ -69,7 +69,12 @@ union wire_body {
 	} tap;
 };
 
-enum wire_reply_kind { WIRE_ANSWER, WIRE_OUT };
+enum wire_reply_kind {
+	WIRE_ANSWER,
+	WIRE_OUT,
+	/* the last message: cnt taps could not be taken out; the process `err` tries on. why: of the first one */
+	WIRE_LEFT,
+};
 
 struct wire_reply {
 	uint32_t kind;

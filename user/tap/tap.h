@@ -3,15 +3,23 @@
  * tap.h - puts a tap into a process, and takes it out.
  *
  * In: all threads are stopped, one of them maps the memory, the code is written, the allocator's few bytes are
- * changed; all threads go on. Nothing is sampled until tap_set_rate(). On any failure nothing has changed.
+ * changed; all threads go on. Nothing is sampled until tap_set_rate(). On any failure nothing has changed, unless
+ * tap_put_in() says otherwise.
  *
  * Out: all threads are stopped, the bytes are put back; all threads go on. The memory stays mapped, because a
  * thread may be in it; nothing leads there any more, and the process's next tap uses it again.
+ *
+ * A tap belongs to a memory, not to a PID. Its code is in a memory file, which its owner has locked (flock());
+ * so a heaptap in another PID namespace sees that it has an owner. A forked child has a copy of the allocator's
+ * changed bytes, but its data is wiped: the copy has no owner, and anybody may take it out.
+ *
+ * Nothing here reads or writes the process's memory, or waits for it: visits do (visit.h), and they have an end.
  */
 #ifndef HT_TAP_TAP_H
 #define HT_TAP_TAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,7 +28,7 @@
 struct err;
 struct tap;
 
-#define TAP_OLD_CAP 8
+#define TAP_OLD_CAP 16
 
 struct tap_order {
 	pid_t pid;
@@ -40,32 +48,40 @@ struct tap_result {
 	uint32_t thread_cnt, reserved;
 };
 
-#define TAP_NAME "heaptap"
-#define TAP_PATH "/memfd:heaptap" /* its path in the maps of the process, as a deleted file */
+/* The name of its memory file begins with TAP_NAME; its path in the maps of the process with TAP_PATH. */
+#define TAP_NAME "heaptap-"
+#define TAP_PATH "/memfd:" TAP_NAME
+
+/* The memory files of the caller's other taps, by inode number: taps in them are not somebody else's. */
+struct tap_files {
+	const uint64_t *ino;
+	size_t cnt;
+};
 
 /*
- * is_first: the owner has no other tap in this process; so a tap in its name came with a fork and is removed.
  * *ret_fd: the file of the code, for probes. -EEXIST: something is mapped at code_addr by now: try another one.
- * With any other error why has a sentence.
+ * With any other error why has a sentence. After an error *ret may be a tap that is perhaps in, because the
+ * process did not answer: take it out later.
  */
-int tap_put_in(const struct tap_order *order, bool is_first, struct tap **ret, int *ret_fd,
-	       struct tap_result *result, struct err *why);
-/*
- * Take out what gone heaptaps have left at these places in the process's memory; *ret_cnt: their number.
- * gone_pid: a heaptap that may still exist but holds nothing any more; 0: none.
- */
-int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, pid_t gone_pid, uint32_t *ret_cnt,
-	      struct err *why);
+int tap_put_in(const struct tap_order *order, const struct tap_files *own, struct tap **ret,
+	       int *ret_fd, struct tap_result *result, struct err *why);
+/* Take out what gone heaptaps have left at these places in the process's memory; *ret_cnt: their number. */
+int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, struct err *why);
 pid_t tap_pid(const struct tap *t);
+uint64_t tap_ino(const struct tap *t);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);
 /* Losses that the stub has counted. */
 struct tap_lost {
 	uint64_t dropped_cnt; /* kept blocks for which its set had no room */
 	uint64_t failed_cnt; /* kept blocks that a failed realloc left as they were */
 };
-int tap_read_lost(const struct tap *t, struct tap_lost *ret);
-/* -errno: the tap is still in; try again. 0 for a process that has ended or is another program. */
-int tap_take_out(struct tap *t, struct tap_result *result);
+void tap_read_lost(const struct tap *t, struct tap_lost *ret);
+/*
+ * 0: it is out, also when the process has ended or is another program. -EUCLEAN: somebody else has changed the
+ * same bytes, which were left as they are; why says where. Other errors: it is still in, or a signal handler will
+ * return into it; try again.
+ */
+int tap_take_out(struct tap *t, struct tap_result *result, struct err *why);
 void tap_free(struct tap *t);
 
 #endif

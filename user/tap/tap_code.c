@@ -422,10 +422,9 @@ int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, str
 		return err;
 	memset(ret->bytes, 0xcc, sizeof(ret->bytes));
 	put(&e, stub, sizeof(stub));
-	h->owner_pid = req->owner_pid;
-	h->owner_start = req->owner_start;
 	h->site_cnt = h->patch_cnt = 0;
-	h->data_addr = req->code_addr + TAP_CODE_BYTES;
+	h->control_addr = req->code_addr + TAP_CODE_BYTES;
+	h->data_addr = req->code_addr + TAP_FILE_BYTES;
 	h->data_bytes = TAP_DATA_BYTES;
 	vec_each(&req->alloc->sites, s) {
 		enum tap_use use = tap_use_of(s, why);

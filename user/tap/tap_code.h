@@ -18,17 +18,17 @@ struct alloc_file;
 struct alloc_site;
 struct err;
 
-/* Code is placed in front of its data; both are mapped together or not at all. */
+/* Code, control and data lie behind each other, and are mapped together or not at all. */
 #define TAP_CODE_BYTES (6 * 4096)
+#define TAP_CONTROL_BYTES 4096
+#define TAP_FILE_BYTES (TAP_CODE_BYTES + TAP_CONTROL_BYTES) /* of the memory file */
 #define TAP_DATA_BYTES ((sizeof(struct tap_data) + 4095) / 4096 * 4096)
-#define TAP_BYTES (TAP_CODE_BYTES + TAP_DATA_BYTES)
+#define TAP_BYTES (TAP_FILE_BYTES + TAP_DATA_BYTES)
 
 struct tap_code_request {
 	const struct alloc_file *alloc;
 	uint64_t bias; /* address - vaddr */
 	uint64_t code_addr; /* TAP_BYTES are free there, within 2 GiB of the allocator */
-	pid_t owner_pid;
-	uint64_t owner_start;
 };
 
 struct tap_code {

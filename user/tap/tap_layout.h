@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tap_layout.h - memory layout of a tap in a process: code, with data right behind it. Compiled into the stub,
- * which runs in the process, and into the code that puts it there.
+ * tap_layout.h - memory layout of a tap in a process: code, control, data, one behind the other. Compiled into
+ * the stub, which runs in the process, and into the code that puts it there.
  *
- * Code (read, execute; private): struct tap_header, then the slow path (stub/: the same for all), then the way
- * in of each site (written by tap/tap_code.c). Data (private, anonymous, wiped in a forked child): struct
- * tap_data. All zero means "no rate": nothing is sampled.
+ * Code (read, execute; private, of a memory file): struct tap_header, then the slow path (stub/: the same for
+ * all), then the way in of each site (written by tap/tap_code.c). Control (shared, of the same file): struct
+ * tap_control, which heaptap reads and writes in a mapping of its own, so that it never waits for a page of the
+ * process. Data (private, anonymous, wiped in a forked child): struct tap_data. Without its mark, as in a forked
+ * child, nothing is sampled.
  */
 #ifndef HT_TAP_TAP_LAYOUT_H
 #define HT_TAP_TAP_LAYOUT_H
@@ -13,7 +15,7 @@
 #include <stdint.h>
 
 #define TAP_MAGIC 0x7061742d70616568ULL /* "heap-tap" as bytes */
-#define TAP_VERSION 1
+#define TAP_VERSION 2
 #define TAP_SITES_CAP 64
 #define TAP_PATCH_CAP 16 /* bytes of the longest instruction */
 #define TAP_HOP_BYTES 2 /* a short jump to the long jump of the patch before it */
@@ -54,10 +56,8 @@ struct tap_header {
 	/* at the nop: distance from rsp to the return address of the call */
 	uint32_t alloc_frame_bytes;
 	/* Written by the process that puts it in. */
-	int32_t owner_pid;
-	uint32_t site_cnt, patch_cnt, reserved;
-	uint64_t owner_start; /* start time: field 22 of the owner's stat */
-	uint64_t data_addr, data_bytes;
+	uint32_t site_cnt, patch_cnt;
+	uint64_t control_addr, data_addr, data_bytes;
 	struct tap_site site[TAP_SITES_CAP];
 	struct tap_patch patch[TAP_PATCHES_CAP];
 };
@@ -91,15 +91,18 @@ struct tap_slot {
 };
 _Static_assert(sizeof(struct tap_slot) == TAP_SLOT_BYTES, "one line of the cache");
 
-struct tap_data {
+struct tap_control {
 	uint64_t rate_bytes; /* 0: nothing is sampled */
 	uint64_t seed; /* set with a rate; each thread takes the next */
 	/* kept blocks for which the set had no room, and blocks for which the slot had no place for a guest */
 	uint64_t dropped_cnt;
 	/* kept blocks that a failed realloc left as they were, and that are lost */
 	uint64_t failed_cnt;
-	uint64_t reserved[4];
-	/* Members up to here are read from outside. */
+};
+
+struct tap_data {
+	uint64_t mark; /* TAP_MAGIC; 0 where a fork has wiped it */
+	uint64_t reserved[7];
 	struct tap_slot slot[TAP_SLOTS];
 	uint8_t filter[TAP_FILTER_CNT]; /* number of blocks in the set with this hash */
 	uint64_t set[TAP_SET_SLOTS]; /* addresses of kept blocks that are not freed */

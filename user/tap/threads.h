@@ -3,10 +3,16 @@
  * threads.h - stops all threads of a process for a moment, with ptrace, and lets them go on as if nothing had
  * happened.
  *
- * To be called in a process of its own, which is the tracer and ends soon: only a stopped thread can be
- * released, and a thread that sleeps in the kernel and does not stop in time is released when its tracer ends.
- * A system call that the stop interrupts is begun again, even one that returns EINTR after a mere stop
- * (epoll_wait and its like); a signal that comes meanwhile is delivered afterwards.
+ * To be called in a process of its own, the tracer, which has no other children and ends soon. It never waits
+ * beyond the deadline of the stop, whatever the threads do: a timer ends each wait. Processes that share the
+ * memory (children of vfork(), CLONE_VM) are stopped as well.
+ *
+ * A thread that does not stop because it sleeps where no signal wakes it (in vfork(), in a frozen cgroup, in a
+ * read that does not end) is *pinned*: its stop is due before its next instruction, so it cannot run either. The
+ * kernel releases it when the tracer ends.
+ *
+ * A system call that the stop interrupts is begun again, unless a handler runs; a signal that comes meanwhile is
+ * delivered afterwards.
  */
 #ifndef HT_TAP_THREADS_H
 #define HT_TAP_THREADS_H
@@ -15,32 +21,51 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 #define THREADS_STOP_LIMIT_NS 200000000ULL
 
 struct threads;
 
+/* Where a stopped thread is. */
+struct thread_place {
+	uint64_t pc, sp;
+	uint64_t tp; /* thread pointer; THREAD_TP_UNKNOWN for a pinned thread */
+};
+#define THREAD_TP_UNKNOWN UINT64_MAX
+
+/* Once, before the first stop in this process: start the timer. */
+int threads_start_timer(void);
+
 /*
  * Stop all threads. -ESRCH: the process has ended; -EPERM: it may not be traced, or is already; -ETIMEDOUT: a
- * thread did not stop in time. After a failure all threads go on.
+ * thread neither stopped in time nor is pinned. After a failure all threads go on.
  */
 int threads_stop(pid_t pid, struct threads **ret);
-/* Let all threads go on. Returns how long they were stopped, in ns. NULL is fine. */
+/* Let all stopped threads go on, but for one that is held by a call which has not returned. Returns how long they
+ * were stopped, in ns. */
 uint64_t threads_resume(struct threads *t);
+/* After that: wait for threads that did not stop in time, and free. NULL is fine. */
+void threads_free(struct threads *t);
 size_t threads_cnt(const struct threads *t);
+/* The deadline of this stop. */
+uint64_t threads_end_ns(const struct threads *t);
 
+/* Fill `ret` with the places of at most cap threads; returns how many. */
+size_t threads_places(const struct threads *t, struct thread_place *ret, size_t cap);
+/* Is a pinned thread at this address? It cannot be moved. */
+bool threads_has_pinned_at(const struct threads *t, uint64_t addr);
 /* If a thread is at from_addr, let it go on at to_addr. */
 void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr);
-
 /*
  * Let one of the threads make system calls with the instruction at syscall_addr; begin and end save and restore
  * the thread. -EAGAIN: no thread is at a place where it can; -EPERM: a seccomp filter would see the call, and
- * may not be suspended.
+ * may not be suspended; -EOPNOTSUPP: it dispatches its system calls itself.
  */
-int threads_begin_calls(struct threads *t, uint64_t syscall_addr);
+typedef int (*threads_read_fn)(void *ctx, uint64_t addr, uint64_t *ret); /* reads 8 bytes of the process */
+int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_fn read, void *ctx);
 void threads_end_calls(struct threads *t);
-/* Return the call's result, -errno as it is; -ESRCH: the process has ended. Between begin and end. */
+/* Return the call's result, -errno as it is; -ESRCH: the process has ended; -ETIMEDOUT: it has not returned;
+ * -EFAULT: a signal came instead of the result. Between begin and end. */
 int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 		     uint64_t e, uint64_t f);
 /* A place below the stack of that thread, for a few bytes. */

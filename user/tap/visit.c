@@ -1,72 +1,308 @@
 /* SPDX-License-Identifier: MIT */
-/* visit.c - see tap_priv.h. */
-#include "tap/tap_priv.h"
+/*
+ * visit.c - see visit.h.
+ *
+ * The report is a message on a socket pair, and so is a descriptor (SCM_RIGHTS). A step is the address of its
+ * function: visitor and accessor are forks of the same program. Both close all other descriptors, so that a
+ * visitor which lives longer keeps nothing of its maker's open.
+ */
+#include "tap/visit.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/clock.h"
 #include "base/thread.h"
-#include "tap/threads.h"
 
-static int stop(pid_t pid, struct threads **ret, struct err *why)
+#define REPORT_FD 3
+#define ACCESSOR_FD 4
+/* All of a visit: it is prepared, stops the process for at most THREADS_STOP_LIMIT_NS, and gets its caller back. */
+#define VISIT_MS 600
+#define PREPARE_NS 200000000ULL
+#define REAP_TRIES 25
+#define REAP_PAUSE_US 200
+
+/*
+ * Accessor.
+ */
+
+static int send_all(int fd, const void *data, size_t bytes, int sent_fd)
 {
-	int err = threads_stop(pid, ret);
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { (void *)data, bytes };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (sent_fd >= 0) {
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), &sent_fd, sizeof(int));
+	}
+	do
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EIO;
+}
+
+int visit_send_fd(int fd)
+{
+	static const char nothing;
+
+	return send_all(REPORT_FD, &nothing, sizeof(nothing), fd);
+}
+
+static void __attribute__((noreturn)) run_accessor(void *ctx, struct visit_shared *shared)
+{
+	visit_step step;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (recv(ACCESSOR_FD, &step, sizeof(step), 0) == sizeof(step) && !shared->is_over) {
+		shared->why.text[0] = '\0';
+		shared->err = step(ctx, shared);
+		if (shared->is_over || send_all(ACCESSOR_FD, &step, sizeof(step), -1))
+			break;
+	}
+	_exit(0);
+}
+
+static int start_accessor(struct visit *v, void *ctx)
+{
+	int pair[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		return -errno;
+	child = fork();
+	if (!child) {
+		close(pair[0]);
+		if (pair[1] != ACCESSOR_FD && dup2(pair[1], ACCESSOR_FD) < 0)
+			_exit(1);
+		syscall(SYS_close_range, ACCESSOR_FD + 1, ~0U, 0);
+		run_accessor(ctx, v->shared);
+	}
+	close(pair[1]);
+	if (child < 0) {
+		close(pair[0]);
+		return -errno;
+	}
+	v->accessor_fd = pair[0];
+	return 0;
+}
+
+/* The timer's signal ends recv(). */
+static int do_step(struct visit *v, visit_step step, uint64_t end_ns)
+{
+	visit_step done;
+	ssize_t n;
+
+	if (v->accessor_err)
+		return v->accessor_err;
+	if (send_all(v->accessor_fd, &step, sizeof(step), -1))
+		return v->accessor_err = -EIO;
+	do
+		n = recv(v->accessor_fd, &done, sizeof(done), 0);
+	while (n < 0 && errno == EINTR && now_ns() < end_ns);
+	if (n == sizeof(done))
+		return v->shared->err;
+	v->shared->is_over = 1;
+	return v->accessor_err = n < 0 && errno == EINTR ? -ETIMEDOUT : -EIO;
+}
+
+int visit_do(struct visit *v, visit_step step)
+{
+	return do_step(v, step, threads_end_ns(v->threads));
+}
+
+/*
+ * Visitor.
+ */
+
+bool visit_is_alone(const struct visit *v)
+{
+	struct pollfd p = { .fd = v->report_fd };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR));
+}
+
+static int stop(struct visit *v, struct err *why)
+{
+	int err = threads_stop(v->pid, &v->threads);
 
 	if (err == -ESRCH)
 		return err_set(why, err, "it has ended");
 	if (err == -ETIMEDOUT)
-		return err_set(why, err, "a thread of it did not stop within 0.2 s");
+		return err_set(why, err,
+			       "it did not stop within 0.2 s: a thread gets no processor, or it "
+			       "executes another program");
+	if (err == -E2BIG)
+		return err_set(why, err, "too many processes share its memory");
 	if (err)
 		return err_set(why, err, "it cannot be stopped: %s%s", strerror(-err),
 			       err == -EPERM ? " (is it being debugged or traced?)" : "");
+	v->shared->place_cnt =
+		(uint32_t)threads_places(v->threads, v->shared->place, VISIT_PLACES_CAP);
+	if (threads_cnt(v->threads) > VISIT_PLACES_CAP)
+		return err_set(why, -E2BIG, "it has more than %d threads", VISIT_PLACES_CAP);
 	return 0;
 }
 
-static int run(pid_t pid, visit_fn work, void *ctx, struct visit_answer *a)
+static void take_why(const struct visit *v, int err, struct err *why)
 {
-	struct threads *th = NULL;
-	int err = stop(pid, &th, &a->why);
-
-	if (err)
-		return err;
-	err = work(ctx, th, a);
-	a->thread_cnt = (uint32_t)threads_cnt(th);
-	a->stopped_ns = threads_resume(th);
-	return err;
+	if (why->text[0])
+		return;
+	if (err == v->accessor_err)
+		err_set(why, err, "%s",
+			err == -ETIMEDOUT ? "its memory does not answer" :
+					    "the process of heaptap that reads its memory was killed");
+	else
+		err_set(why, err, "%s", v->shared->why.text[0] ? v->shared->why.text : strerror(-err));
 }
 
-bool visit_is_orphan(const struct visit_answer *a)
+static int prepare(struct visit *v, const struct visit_work *work, void *ctx)
 {
-	return getppid() != a->asker;
+	int err = threads_start_timer();
+
+	if (!err)
+		err = start_accessor(v, ctx);
+	return err ? err : do_step(v, work->prepare, now_ns() + PREPARE_NS);
 }
 
-int visit_process(pid_t pid, visit_fn work, void *ctx, struct visit_answer *ret)
+static void __attribute__((noreturn))
+run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 {
-	struct visit_answer *a;
+	struct visit_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		_exit(1);
+	signal(SIGCHLD, SIG_DFL);
+	thread_be_prompt();
+	report->err = prepare(v, work, ctx);
+	if (!report->err)
+		report->err = stop(v, &report->why);
+	if (!report->err)
+		report->err = work->stopped(ctx, v, &report->why);
+	if (report->err)
+		take_why(v, report->err, &report->why);
+	if (report->err == -EALREADY)
+		report->err = 0;
+	report->result = v->shared->result;
+	if (v->threads) {
+		report->thread_cnt = (uint32_t)threads_cnt(v->threads);
+		report->stopped_ns = threads_resume(v->threads);
+	}
+	send_all(v->report_fd, report, sizeof(*report), -1);
+	threads_free(v->threads);
+	_exit(0);
+}
+
+/*
+ * Who waits for it.
+ */
+
+/* Receive one message: the report (1), or a descriptor (0). */
+static int receive(int fd, struct visit_report *report, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { report, sizeof(*report) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		if (*ret_fd >= 0)
+			close(*ret_fd);
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	}
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -EIO;
+	return n == sizeof(*report) ? 1 : n ? 0 : -EIO;
+}
+
+static int await_report(int fd, struct visit_report *report, int *ret_fd)
+{
+	const uint64_t end_ns = now_ns() + VISIT_MS * NS_PER_MS;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int rc = 0;
+
+	while (!rc) {
+		uint64_t now = now_ns();
+
+		if (now >= end_ns)
+			return -ETIMEDOUT;
+		if (poll(&p, 1, (int)((end_ns - now) / NS_PER_MS) + 1) > 0)
+			rc = receive(fd, report, ret_fd);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static void reap(pid_t child)
+{
+	for (int i = 0; i < REAP_TRIES && !waitpid(child, NULL, WNOHANG); i++)
+		usleep(REAP_PAUSE_US);
+}
+
+static pid_t start_visitor(struct visit *v, const struct visit_work *work, void *ctx, int pair[2])
+{
+	pid_t child = fork();
+
+	if (child)
+		return child < 0 ? -errno : child;
+	if (dup2(pair[1], REPORT_FD) < 0)
+		_exit(1);
+	syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0);
+	v->report_fd = REPORT_FD;
+	run_visitor(v, work, ctx);
+}
+
+int visit_process(pid_t pid, const struct visit_work *work, void *ctx, struct visit_report *report,
+		  int *ret_fd)
+{
+	struct visit v = { .pid = pid, .accessor_fd = -1 };
+	int pair[2], fd = -1, err;
 	pid_t child;
 
-	*ret = (struct visit_answer){ 0 };
-	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (a == MAP_FAILED)
-		return err_set_os(&ret->why, -errno, "no memory to stop it by");
-	*a = (struct visit_answer){ .err = -EIO, .asker = getpid() };
-	child = fork();
-	if (!child) {
-		thread_be_prompt();
-		a->err = run(pid, work, ctx, a);
-		_exit(0);
-	}
-	if (child < 0)
-		a->err = err_set_os(&a->why, -errno, "no process to stop it by");
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	*ret = *a;
-	munmap(a, sizeof(*a));
-	if (ret->err == -EIO && !ret->why.text[0])
-		err_set(&ret->why, -EIO, "the process of heaptap that stops it was killed");
-	return ret->err;
+	*report = (struct visit_report){ 0 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return report->err = err_set_os(&report->why, -errno, "no socket for a visit");
+	v.shared = mmap(NULL, sizeof(*v.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	child = v.shared == MAP_FAILED ? -ENOMEM : start_visitor(&v, work, ctx, pair);
+	close(pair[1]);
+	err = child < 0 ? child : await_report(pair[0], report, &fd);
+	if (err == -ETIMEDOUT)
+		err_set(&report->why, err, "the visit to it did not come to an end");
+	else if (err)
+		err_set_os(&report->why, err, "the process of heaptap that stops it is gone");
+	close(pair[0]);
+	if (v.shared != MAP_FAILED)
+		munmap(v.shared, sizeof(*v.shared));
+	if (child > 0)
+		reap(child);
+	report->err = err ? err : report->err;
+	if (ret_fd)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	return report->err;
 }

@@ -13,9 +13,7 @@
 /* A tap is our own code: it has no names to look up, and no stack begins in it. */
 static bool is_tap(const struct proc_map *m)
 {
-	const size_t len = sizeof(TAP_PATH) - 1;
-
-	return !strncmp(m->path, TAP_PATH, len) && (!m->path[len] || m->path[len] == ' ');
+	return !strncmp(m->path, TAP_PATH, sizeof(TAP_PATH) - 1);
 }
 
 bool jit_can_be_in(const struct proc_map *m, const struct track_files *files)

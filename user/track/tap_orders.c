@@ -41,7 +41,7 @@ static bool reaches(uint64_t addr, const struct proc_map *to)
 static bool is_old_tap(const struct proc_map *m)
 {
 	return m->is_exec && m->is_deleted && m->end_addr - m->start_addr == TAP_CODE_BYTES &&
-	       !strcmp(m->path, TAP_PATH);
+	       !strncmp(m->path, TAP_PATH, strlen(TAP_PATH));
 }
 
 /* The upper end of the nearest room below, else the lower end of the nearest room above. 0: no room. */
@@ -90,7 +90,7 @@ static uint32_t find_old(const struct proc_maps *maps, uint64_t *ret_addr)
 	return cnt;
 }
 
-int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, struct err *why)
+int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why)
 {
 	uint64_t old_addr[TAP_OLD_CAP];
 	struct proc_maps maps = { 0 };
@@ -101,16 +101,7 @@ int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, 
 	if (err)
 		err_set_os(why, err, "its mappings cannot be read");
 	proc_maps_release(&maps);
-	return err || !cnt ? err :
-			     tap_clear(pid, old_addr, cnt, is_own ? getpid() : 0, ret_cnt, why);
-}
-
-/* Start time of this process, as the tap's header has it. */
-static uint64_t own_start(void)
-{
-	struct process_info info;
-
-	return process_glance(getpid(), &info) ? 0 : info.start_time_ticks;
+	return err || !cnt ? err : tap_clear(pid, old_addr, cnt, ret_cnt, why);
 }
 
 static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
@@ -130,8 +121,6 @@ static void find_vdso(const struct proc_maps *maps, struct tap_order *ret)
 static int make_near(const struct proc_maps *maps, const struct proc_map *near, unsigned int nth,
 		     struct tap_code_request *req, struct tap_order *ret, struct err *why)
 {
-	req->owner_pid = getpid();
-	req->owner_start = own_start();
 	req->code_addr = find_place(maps, near, nth, &ret->is_mapped);
 	if (!req->code_addr)
 		return err_set(why, -ENOSPC, "no room for the tap within 1 GiB of its allocator");

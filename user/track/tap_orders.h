@@ -35,8 +35,7 @@ struct tap_order_file {
 int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_tid,
 		      struct tap_order *ret, struct err *why);
 
-/* Remove taps that ended heaptaps left in the process; with is_own also those of this heaptap,
- * whose guardian is gone. *ret_cnt: how many. */
-int tap_orders_clear(pid_t pid, pid_t live_tid, bool is_own, uint32_t *ret_cnt, struct err *why);
+/* Remove taps that ended heaptaps, or ended guardians, left in the process. *ret_cnt: how many. */
+int tap_orders_clear(pid_t pid, pid_t live_tid, uint32_t *ret_cnt, struct err *why);
 
 #endif

@@ -253,7 +253,7 @@ void taps_repair(const struct tracked_process *p)
 	uint32_t cnt;
 	struct err why;
 
-	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, true, &cnt, &why))
+	if (p->tap == TAP_IN && tap_orders_clear(p->pid, p->live_tid, &cnt, &why))
 		log_warn("PID %d: the tap stays in it: %s; heaptap doctor --remove-tap -p %d takes "
 			 "it out",
 			 p->pid, why.text, p->pid);

@@ -54,6 +54,16 @@ static inline struct tap_data *data(void)
 	return (struct tap_data *)tap_header.data_addr;
 }
 
+static inline struct tap_control *control(void)
+{
+	return (struct tap_control *)tap_header.control_addr;
+}
+
+static inline uint64_t rate(void)
+{
+	return data()->mark ? control()->rate_bytes : 0;
+}
+
 static inline uint64_t thread_pointer(void)
 {
 	uint64_t tp;
@@ -113,7 +123,7 @@ static int set_insert(struct tap_data *d, uint64_t ptr)
 	if (set_change(d, ptr, 0, ptr))
 		return 1;
 	filter_add(d, ptr, -1);
-	__atomic_fetch_add(&d->dropped_cnt, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&control()->dropped_cnt, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -148,7 +158,7 @@ static uint64_t size_of(const struct tap_call *c)
  * next. */
 static uint64_t new_random(void)
 {
-	uint64_t seed = __atomic_add_fetch(&data()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+	uint64_t seed = __atomic_add_fetch(&control()->seed, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
 
 	return draw_random(&seed);
 }
@@ -195,7 +205,7 @@ static uint64_t enter_as_guest(struct tap_slot *s, uint64_t tp)
 			return LEFT_GUEST;
 		}
 	}
-	__atomic_fetch_add(&data()->dropped_cnt, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&control()->dropped_cnt, 1, __ATOMIC_RELAXED);
 	return LEFT_NESTED;
 }
 
@@ -263,7 +273,7 @@ static uint64_t draw_guest(uint64_t rate_bytes, uint64_t size)
 /* If a block of that size is kept, return the rate, else 0. The counter goes on from here. */
 static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size)
 {
-	uint64_t rate_bytes = data()->rate_bytes, left = c->saved_left, drawn_rate = s->rate_bytes;
+	uint64_t rate_bytes = rate(), left = c->saved_left, drawn_rate = s->rate_bytes;
 	int is_over;
 
 	if (left == LEFT_NESTED)
@@ -300,7 +310,7 @@ enum after tap_after(struct tap_call *c)
 		c->told_free = tap_freed(ptr);
 	if (!ptr) {
 		if (old_kept && size) /* the old block was not freed after all */
-			__atomic_fetch_add(&data()->failed_cnt, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&control()->failed_cnt, 1, __ATOMIC_RELAXED);
 		if (!(site->flags & TAP_SITE_THROWS))
 			return AFTER_NOTHING;
 		if (has_counter(c)) /* it comes by again */

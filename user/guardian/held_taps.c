@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* held_taps.c - see held_taps.h. */
+#include "guardian/held_taps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "tap/tap.h"
+
+/* Each try stops the process for up to 0.2 s, so tries become rare. */
+#define LATE_PAUSE_MS 64
+#define LATE_PAUSE_MAX_MS 32768
+#define LATE_TRIES 30
+#define LOST_LIMIT_NS (1 * NS_PER_S)
+#define LOST_FORGET_NS (10 * NS_PER_S)
+#define END_LIMIT_NS (1 * NS_PER_S)
+
+void held_taps_init(struct held_taps *ht, struct err *why)
+{
+	*ht = (struct held_taps){ .why = why };
+	hmap_init(&ht->by_number, sizeof(uint64_t));
+}
+
+static struct tap *find(const struct held_taps *ht, uint64_t number)
+{
+	const uint64_t *value = hmap_get(&ht->by_number, &number);
+
+	return value ? (struct tap *)(uintptr_t)*value : NULL;
+}
+
+/* Is too much time lost already? */
+static bool is_worn(struct held_taps *ht)
+{
+	if (now_ns() - ht->lost_at_ns > LOST_FORGET_NS)
+		ht->lost_ns = 0;
+	return ht->lost_ns > LOST_LIMIT_NS;
+}
+
+static void note_visit(struct held_taps *ht, uint64_t begin_ns, int err)
+{
+	if (err != -ETIMEDOUT)
+		return;
+	ht->lost_at_ns = now_ns();
+	ht->lost_ns += ht->lost_at_ns - begin_ns;
+}
+
+/* Without memory for the list it stays in the process, without a rate, until the next heaptap finds it. */
+static void add_late(struct held_taps *ht, struct tap *t)
+{
+	tap_set_rate(t, 0);
+	if (vec_push(&ht->late, t))
+		tap_free(t);
+	else
+		ht->late_pause_ms = LATE_PAUSE_MS;
+}
+
+static bool take_out(struct held_taps *ht, struct tap *t)
+{
+	uint64_t begin_ns = now_ns();
+	struct tap_result result;
+	int err = tap_take_out(t, &result, ht->why);
+
+	note_visit(ht, begin_ns, err);
+	if (err && err != -EUCLEAN) /* what somebody else changed does not become right by waiting */
+		return false;
+	tap_free(t);
+	return true;
+}
+
+static void take_out_or_later(struct held_taps *ht, struct tap *t)
+{
+	if (t && (is_worn(ht) || !take_out(ht, t)))
+		add_late(ht, t);
+}
+
+/* The memory files of all taps that are held or late. */
+static struct tap_files own_files(const struct held_taps *ht, uint64_t **ret_buf)
+{
+	struct tap_files own = { 0 };
+	const void *key;
+	uint64_t value;
+	size_t pos = 0;
+
+	*ret_buf = calloc(ht->by_number.cnt + ht->late.cnt + 1, sizeof(**ret_buf));
+	own.ino = *ret_buf;
+	while (*ret_buf && hmap_next(&ht->by_number, &pos, &key, &value))
+		(*ret_buf)[own.cnt++] = tap_ino((const struct tap *)(uintptr_t)value);
+	for (size_t i = 0; *ret_buf && i < ht->late.cnt; i++)
+		(*ret_buf)[own.cnt++] = tap_ino(ht->late.data[i]);
+	return own;
+}
+
+static int put_in(struct held_taps *ht, const struct tap_order *order, struct tap **ret,
+		  int *ret_fd, struct tap_result *result, struct err *why)
+{
+	uint64_t begin_ns = now_ns(), *buf;
+	struct tap_files own = own_files(ht, &buf);
+	int err = tap_put_in(order, &own, ret, ret_fd, result, why);
+
+	note_visit(ht, begin_ns, err);
+	free(buf);
+	return err;
+}
+
+static void try_late_of(struct held_taps *ht, pid_t pid)
+{
+	for (size_t i = ht->late.cnt; i-- > 0;)
+		if (tap_pid(ht->late.data[i]) == pid && !is_worn(ht) &&
+		    take_out(ht, ht->late.data[i]))
+			ht->late.data[i] = ht->late.data[--ht->late.cnt];
+}
+
+int held_taps_put_in(struct held_taps *ht, uint64_t number, const struct tap_order *order,
+		     int *ret_fd, struct tap_result *result, struct err *why)
+{
+	struct tap *t = NULL;
+	int err;
+
+	try_late_of(ht, order->pid);
+	if (is_worn(ht))
+		return err_set(why, -EBUSY,
+			       "other processes do not answer, and too much time was lost on them");
+	err = put_in(ht, order, &t, ret_fd, result, why);
+	if (!err)
+		err = hmap_put(&ht->by_number, &number, (uintptr_t)t);
+	if (err && t)
+		add_late(ht, t);
+	return err;
+}
+
+int held_taps_set(const struct held_taps *ht, uint64_t number, uint64_t rate_bytes,
+		  struct tap_lost *ret)
+{
+	struct tap *t = find(ht, number);
+	int err = t ? 0 : -ENOENT;
+
+	if (!err && rate_bytes)
+		err = tap_set_rate(t, rate_bytes);
+	if (!err)
+		tap_read_lost(t, ret);
+	return err;
+}
+
+void held_taps_take_out(struct held_taps *ht, uint64_t number)
+{
+	struct tap *t = find(ht, number);
+
+	hmap_del(&ht->by_number, &number);
+	take_out_or_later(ht, t);
+}
+
+int held_taps_try_late(struct held_taps *ht)
+{
+	size_t kept = 0;
+
+	if (!ht->late.cnt)
+		return -1;
+	for (size_t i = 0; i < ht->late.cnt; i++)
+		if (is_worn(ht) || !take_out(ht, ht->late.data[i]))
+			ht->late.data[kept++] = ht->late.data[i];
+	ht->late.cnt = kept;
+	if (ht->late_pause_ms < LATE_PAUSE_MAX_MS)
+		ht->late_pause_ms *= 2;
+	return kept ? ht->late_pause_ms : -1;
+}
+
+size_t held_taps_take_all_out(struct held_taps *ht)
+{
+	const uint64_t end_ns = now_ns() + END_LIMIT_NS;
+	const void *key;
+	uint64_t value;
+	size_t pos = 0;
+
+	while (hmap_next(&ht->by_number, &pos, &key, &value)) {
+		struct tap *t = (struct tap *)(uintptr_t)value;
+
+		if (now_ns() < end_ns)
+			take_out_or_later(ht, t);
+		else
+			add_late(ht, t);
+	}
+	hmap_release(&ht->by_number);
+	hmap_init(&ht->by_number, sizeof(uint64_t));
+	while (ht->late.cnt && now_ns() < end_ns && !is_worn(ht)) {
+		int pause_ms = held_taps_try_late(ht);
+
+		if (pause_ms > 0)
+			usleep((useconds_t)pause_ms * 1000);
+	}
+	return ht->late.cnt;
+}
+
+void held_taps_finish(struct held_taps *ht)
+{
+	for (int i = 0; i < LATE_TRIES && ht->late.cnt; i++) {
+		int pause_ms;
+
+		ht->lost_ns = 0;
+		pause_ms = held_taps_try_late(ht);
+		if (pause_ms > 0)
+			usleep((useconds_t)pause_ms * 1000);
+	}
+}

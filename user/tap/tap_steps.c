@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_steps.c - see tap_steps.h.
+ *
+ * Data from the process is not trusted but compared with known values: the bytes at its sites with those of the
+ * file. A descriptor is a number that the process gave, and another process may share its table of descriptors
+ * and change what is behind the number. So what is opened is proved first (O_PATH opens nothing): a memory file
+ * of the kernel's own file system for them, which no path leads to, with the random name that was chosen for this
+ * visit, and empty.
+ */
+#include "tap/tap_steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+#define VDSO_BYTES_CAP (64 * 1024)
+/* A signal's frame is that near to the stack pointer of its handler, or is not found. */
+#define STACK_BYTES (64 * 1024)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+static int read_at(const struct tap_work *w, uint64_t addr, void *buf, size_t bytes)
+{
+	ssize_t n = pread(w->mem_fd, buf, bytes, (off_t)addr);
+
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+static int write_at(const struct tap_work *w, uint64_t addr, const void *buf, size_t bytes)
+{
+	ssize_t n = pwrite(w->mem_fd, buf, bytes, (off_t)addr);
+
+	return n == (ssize_t)bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+static int open_memory(struct tap_work *w, struct err *why)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", w->pid);
+	w->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (w->mem_fd < 0)
+		return err_set_os(why, errno == ENOENT ? -ESRCH : -errno,
+				  "its memory cannot be opened");
+	return 0;
+}
+
+/*
+ * Memory files.
+ */
+
+static int find_device(struct tap_work *w)
+{
+	int fd = memfd_create(TAP_NAME, MFD_CLOEXEC), err = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else
+		w->shm_dev = st.st_dev;
+	close(fd);
+	return err;
+}
+
+/* Its name, by the link in our own table: the target of a link in another's is not looked at. */
+static int read_name(int fd, char *buf, size_t buf_bytes)
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, buf, buf_bytes - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* The name first: asking a file of another kind for its state may wait for ever. */
+static bool is_memory_file(const struct tap_work *w, int fd, const char *name, off_t bytes)
+{
+	char link[128], wanted[128];
+	struct stat st;
+
+	snprintf(wanted, sizeof(wanted), "/memfd:%s", name);
+	return !read_name(fd, link, sizeof(link)) && !strncmp(link, wanted, strlen(wanted)) &&
+	       !fstat(fd, &st) && st.st_dev == w->shm_dev && S_ISREG(st.st_mode) && !st.st_nlink &&
+	       st.st_size == bytes;
+}
+
+static int reopen(int fd, int flags)
+{
+	char path[48];
+	int opened;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	opened = open(path, flags | O_CLOEXEC);
+	return opened < 0 ? -errno : opened;
+}
+
+/* Open what `path` leads to, if it is a memory file with that name and size. -EPERM: it is something else. */
+static int open_proved(const struct tap_work *w, const char *path, int flags, const char *name,
+		       off_t bytes)
+{
+	int seen = open(path, O_PATH | O_CLOEXEC), fd;
+
+	if (seen < 0)
+		return -errno;
+	fd = is_memory_file(w, seen, name, bytes) ? reopen(seen, flags) : -EPERM;
+	close(seen);
+	return fd;
+}
+
+static int open_mapped(const struct tap_work *w, uint64_t addr, int flags)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->pid,
+		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
+	return open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
+}
+
+/* Hand the file to the owner of the tap, locked: so others see that it has one. */
+static int hand_over(struct tap_work *w, struct err *why)
+{
+	int err = flock(w->file_fd, LOCK_SH | LOCK_NB) ? -errno : visit_send_fd(w->file_fd);
+
+	return err ? err_set_os(why, err, "its code cannot be locked") : 0;
+}
+
+/*
+ * Taps that are there.
+ */
+
+enum tap_state { STATE_OUT, STATE_NOBODYS, STATE_OWN, STATE_OTHERS };
+
+static bool header_is_known(const struct tap_header *h)
+{
+	if (h->magic != TAP_MAGIC || h->version != TAP_VERSION || h->header_bytes != sizeof(*h) ||
+	    !h->patch_cnt || h->patch_cnt > TAP_PATCHES_CAP)
+		return false;
+	for (uint32_t i = 0; i < h->patch_cnt; i++)
+		if (h->patch[i].byte_cnt > TAP_PATCH_CAP)
+			return false;
+	return true;
+}
+
+static bool is_own_file(const struct tap_work *w, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (size_t i = 0; w->own && i < w->own->cnt; i++)
+		if (w->own->ino[i] == st.st_ino)
+			return true;
+	return false;
+}
+
+static enum tap_state owner_of(const struct tap_work *w, uint64_t code_addr,
+			       const struct tap_header *h)
+{
+	enum tap_state state = STATE_NOBODYS;
+	uint64_t mark;
+	int fd;
+
+	if (read_at(w, h->data_addr, &mark, sizeof(mark)) || mark != TAP_MAGIC)
+		return STATE_NOBODYS; /* a fork has brought it */
+	fd = open_mapped(w, code_addr, O_RDONLY);
+	if (fd < 0)
+		return STATE_NOBODYS; /* it only looks like a tap */
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		state = is_own_file(w, fd) ? STATE_OWN : STATE_OTHERS;
+	close(fd);
+	return state;
+}
+
+/* The tap whose code is at this address; *ret: its header, as the process has it. */
+static enum tap_state look_at(const struct tap_work *w, uint64_t code_addr, struct tap_header *ret)
+{
+	uint8_t there[TAP_PATCH_CAP];
+
+	if (read_at(w, code_addr, ret, sizeof(*ret)) || !header_is_known(ret))
+		return STATE_OUT;
+	for (uint32_t i = 0; i < ret->patch_cnt; i++) {
+		const struct tap_patch *p = &ret->patch[i];
+
+		if (!read_at(w, p->addr, there, p->byte_cnt) &&
+		    !memcmp(there, p->patched, p->byte_cnt))
+			return owner_of(w, code_addr, ret);
+	}
+	return STATE_OUT;
+}
+
+/*
+ * The allocator's bytes.
+ */
+
+static int compare_sites(const struct tap_work *w, struct err *why)
+{
+	uint8_t there[TAP_PATCH_CAP];
+
+	for (uint32_t i = 0; i < w->header->patch_cnt; i++) {
+		const struct tap_patch *p = &w->header->patch[i];
+		int err = read_at(w, p->addr, there, p->byte_cnt);
+
+		if (err)
+			return err_set_os(why, err, "its allocator's code cannot be read");
+		if (!memcmp(there, p->original, p->byte_cnt))
+			continue;
+		if (!memcmp(there, p->patched, p->byte_cnt))
+			return err_set(why, -EBUSY, "it is tapped already");
+		return err_set(why, -EBUSY,
+			       "its allocator's code is not that of the file at 0x%llx: another "
+			       "tool's breakpoint?",
+			       (unsigned long long)p->addr);
+	}
+	return 0;
+}
+
+/* The long jump in a gap belongs to the short jump, which is the next patch. */
+static bool is_gap(const struct tap_header *h, uint32_t i)
+{
+	return i + 1 < h->patch_cnt && h->patch[i + 1].byte_cnt == TAP_HOP_BYTES;
+}
+
+/* A jump from the gap to its site, whose instruction is there again. */
+static void make_way_back(const struct tap_header *h, uint32_t i, uint8_t *ret)
+{
+	int32_t off = (int32_t)(h->patch[i + 1].addr - (h->patch[i].addr + h->patch[i].byte_cnt));
+
+	ret[0] = 0xe9;
+	memcpy(ret + 1, &off, sizeof(off));
+}
+
+/* Will a signal handler return to this address? The kernel has put it on the stack of the handler. */
+static bool is_on_a_stack(const struct tap_work *w, const struct visit_shared *s, uint64_t addr)
+{
+	static uint64_t words[STACK_BYTES / sizeof(uint64_t)];
+
+	for (uint32_t i = 0; i < s->place_cnt; i++) {
+		ssize_t n = pread(w->mem_fd, words, sizeof(words), (off_t)(s->place[i].sp & ~7ULL));
+
+		for (ssize_t k = 0; k < n / (ssize_t)sizeof(*words); k++)
+			if (words[k] == addr)
+				return true;
+	}
+	return false;
+}
+
+/* Another tool has put its byte, or the file's, over the first byte of ours: put back the others. A breakpoint that
+ * is there stays, its owner will restore the file's byte. */
+static int restore_mixed(const struct tap_work *w, const struct tap_patch *p, const uint8_t *there,
+			 struct err *why)
+{
+	bool is_breakpoint = there[0] == 0xcc;
+
+	if ((there[0] != p->original[0] && !is_breakpoint) ||
+	    (memcmp(there + 1, p->patched + 1, p->byte_cnt - 1U) != 0 &&
+	     memcmp(there + 1, p->original + 1, p->byte_cnt - 1U) != 0))
+		return err_set(why, -EUCLEAN,
+			       "its allocator's code at 0x%llx was changed by somebody else while "
+			       "it was tapped, and is left so",
+			       (unsigned long long)p->addr);
+	return write_at(w, p->addr + is_breakpoint, p->original + is_breakpoint,
+			p->byte_cnt - (size_t)is_breakpoint);
+}
+
+static int restore_patch(const struct tap_work *w, const struct tap_header *h, uint32_t i,
+			 const struct visit_shared *s, struct err *why)
+{
+	const struct tap_patch *p = &h->patch[i];
+	uint8_t there[TAP_PATCH_CAP], way_back[TAP_PATCH_CAP];
+	int err = read_at(w, p->addr, there, p->byte_cnt);
+
+	if (err || !memcmp(there, p->original, p->byte_cnt))
+		return err;
+	if (is_gap(h, i)) {
+		make_way_back(h, i, way_back);
+		if (is_on_a_stack(w, s, p->addr)) {
+			err = write_at(w, p->addr, way_back, p->byte_cnt);
+			return err ? err : err_set(why, -EAGAIN, "a signal handler returns there");
+		}
+		if (!memcmp(there, way_back, p->byte_cnt))
+			return write_at(w, p->addr, p->original, p->byte_cnt);
+	}
+	if (!memcmp(there, p->patched, p->byte_cnt))
+		return write_at(w, p->addr, p->original, p->byte_cnt);
+	return restore_mixed(w, p, there, why);
+}
+
+/* Restore the first cnt patches, from the last one back: a short jump goes before the long jump that it leads to.
+ * What can be restored is, whatever fails. */
+static int restore_sites(const struct tap_work *w, const struct tap_header *h, uint32_t cnt,
+			 const struct visit_shared *s, struct err *why)
+{
+	int err, first_err = 0;
+
+	while (cnt-- && !s->is_over) {
+		err = restore_patch(w, h, cnt, s, why);
+		first_err = first_err ? first_err : err;
+	}
+	return first_err;
+}
+
+static int patch_sites(const struct tap_work *w, const struct visit_shared *s, struct err *why)
+{
+	struct err of_undo;
+
+	for (uint32_t i = 0; i < w->header->patch_cnt && !s->is_over; i++) {
+		const struct tap_patch *p = &w->header->patch[i];
+		int err = write_at(w, p->addr, p->patched, p->byte_cnt);
+
+		if (!err)
+			continue;
+		restore_sites(w, w->header, i, s, &of_undo);
+		return err_set_os(why, err, "its allocator's code may not be written");
+	}
+	return 0;
+}
+
+/*
+ * Clear.
+ */
+
+int tap_step_clear(void *work, struct visit_shared *s)
+{
+	const struct tap_work *w = work;
+	struct tap_header h;
+	int err = 0;
+
+	s->result = 0;
+	for (uint32_t i = 0; i < w->old_cnt && !err; i++) {
+		enum tap_state state = look_at(w, w->old_addr[i], &h);
+
+		if (state == STATE_OTHERS)
+			return err_set(&s->why, -EBUSY, "it is tapped by another heaptap");
+		if (state != STATE_NOBODYS)
+			continue;
+		err = restore_sites(w, &h, h.patch_cnt, s, &s->why);
+		if (err && !s->why.text[0])
+			err_set_os(&s->why, err, "what a killed heaptap left cannot be taken out");
+		s->result++;
+	}
+	return err;
+}
+
+int tap_step_prepare_clear(void *work, struct visit_shared *s)
+{
+	struct tap_work *w = work;
+	struct tap_header h;
+	int err = open_memory(w, &s->why);
+	bool is_any = false;
+
+	if (!err)
+		err = find_device(w);
+	for (uint32_t i = 0; i < w->old_cnt && !err; i++)
+		is_any |= look_at(w, w->old_addr[i], &h) != STATE_OUT;
+	s->result = 0;
+	return err ? err : is_any ? 0 : -EALREADY;
+}
+
+/*
+ * Put in.
+ */
+
+static uint64_t find_syscall(const struct tap_work *w)
+{
+	const struct tap_order *order = w->order;
+	size_t bytes = order->vdso_bytes < VDSO_BYTES_CAP ? order->vdso_bytes : VDSO_BYTES_CAP;
+	uint8_t *text = malloc(bytes + 1);
+	uint64_t found = 0;
+
+	if (text && !read_at(w, order->vdso_addr, text, bytes))
+		for (size_t i = 0; i + 1 < bytes && !found; i++)
+			if (text[i] == 0x0f && text[i + 1] == 0x05)
+				found = order->vdso_addr + i;
+	free(text);
+	return found;
+}
+
+int tap_step_prepare(void *work, struct visit_shared *s)
+{
+	struct tap_work *w = work;
+	uint64_t random;
+	int err = open_memory(w, &s->why);
+
+	if (!err)
+		err = find_device(w);
+	if (!err && getrandom(&random, sizeof(random), 0) != sizeof(random))
+		err = -EIO;
+	if (err)
+		return err;
+	snprintf(w->name, sizeof(w->name), TAP_NAME "%016llx", (unsigned long long)random);
+	/* Reads the pages of its allocator: one that does not answer is met before anything is stopped. */
+	err = compare_sites(w, &s->why);
+	if (err == -EBUSY)
+		err = 0; /* perhaps an old tap, which is looked at later */
+	s->result = find_syscall(w);
+	if (!err && !s->result)
+		err = err_set(&s->why, -ENOTSUP, "there is no system call instruction in its vdso");
+	return err;
+}
+
+/* The code of a tap that was taken out must be that of this one. It is compared in the file, because the memory may
+ * still have the breakpoints of probes. */
+static bool is_same_code(int fd, const struct tap_order *order)
+{
+	struct tap_code *there = malloc(sizeof(*there));
+	bool is_same = there &&
+		       pread(fd, there->bytes, TAP_CODE_BYTES, 0) == TAP_CODE_BYTES &&
+		       !memcmp(there->bytes, order->code.bytes, TAP_CODE_BYTES);
+
+	free(there);
+	return is_same;
+}
+
+/* Use the memory of a tap that was taken out. A forked child shares the file with its parent: it gets one of its
+ * own. */
+static int use_mapped(struct tap_work *w, struct visit_shared *s)
+{
+	uint64_t mark = 0;
+
+	w->file_fd = open_mapped(w, w->order->code_addr, O_RDWR);
+	if (w->file_fd < 0 || !is_same_code(w->file_fd, w->order))
+		return err_set(&s->why, -EEXIST, "memory of another version's tap is there");
+	if (read_at(w, w->header->data_addr, &mark, sizeof(mark)))
+		return err_set(&s->why, -EEXIST, "its data is not there any more");
+	if (mark != TAP_MAGIC || (fcntl(w->file_fd, F_GET_SEALS) & SEALS) != SEALS) {
+		close(w->file_fd);
+		w->file_fd = -1;
+		s->result = TAP_FILE_REPLACE;
+		return 0;
+	}
+	s->result = TAP_FILE_THERE;
+	return hand_over(w, &s->why);
+}
+
+/* Threads find their counter by their thread pointer, which points to itself with every C library. */
+static int check_thread_pointers(const struct tap_work *w, const struct visit_shared *s,
+				 struct err *why)
+{
+	uint64_t self;
+
+	for (uint32_t i = 0; i < s->place_cnt; i++) {
+		uint64_t tp = s->place[i].tp;
+
+		if (tp == THREAD_TP_UNKNOWN || (tp && !read_at(w, tp, &self, sizeof(self)) &&
+						self == tp))
+			continue;
+		return err_set(why, -ENOTSUP, "a thread of it has no thread pointer of a C library");
+	}
+	return 0;
+}
+
+int tap_step_check(void *work, struct visit_shared *s)
+{
+	struct tap_work *w = work;
+	int err = tap_step_clear(w, s);
+
+	if (!err)
+		err = compare_sites(w, &s->why);
+	if (!err)
+		err = check_thread_pointers(w, s, &s->why);
+	s->result = TAP_FILE_NEW;
+	if (!err && w->order->is_mapped)
+		err = use_mapped(w, s);
+	return err;
+}
+
+int tap_step_read(void *work, struct visit_shared *s)
+{
+	return read_at(work, s->arg[0], &s->result, sizeof(s->result));
+}
+
+int tap_step_name(void *work, struct visit_shared *s)
+{
+	const struct tap_work *w = work;
+
+	return write_at(w, s->arg[0], w->name, sizeof(w->name));
+}
+
+int tap_step_fill(void *work, struct visit_shared *s)
+{
+	struct tap_work *w = work;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->pid, (long long)s->arg[0]);
+	fd = open_proved(w, path, O_RDWR, w->name, 0);
+	if (fd < 0)
+		return err_set(&s->why, fd, fd == -EPERM ?
+					"its memory file was exchanged for something else" :
+					"its memory file cannot be opened");
+	w->file_fd = fd;
+	if (ftruncate(fd, TAP_FILE_BYTES) ||
+	    pwrite(fd, w->order->code.bytes, TAP_CODE_BYTES, 0) != TAP_CODE_BYTES ||
+	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) || fstat(fd, &st) ||
+	    st.st_size != TAP_FILE_BYTES)
+		return err_set_os(&s->why, errno ? -errno : -EIO,
+				  "its memory file cannot be written");
+	return hand_over(w, &s->why);
+}
+
+/* Most of the data is zero already; all of it where a fork has wiped it. Pages that are only read take no
+ * memory. */
+static int wipe_data(const struct tap_work *w)
+{
+	static const uint8_t nothing[4096];
+	uint8_t there[sizeof(nothing)];
+	int err = 0;
+
+	for (size_t at = 0; at < TAP_DATA_BYTES && !err; at += sizeof(nothing)) {
+		err = read_at(w, w->header->data_addr + at, there, sizeof(there));
+		if (!err && memcmp(there, nothing, sizeof(there)) != 0)
+			err = write_at(w, w->header->data_addr + at, nothing, sizeof(nothing));
+	}
+	return err;
+}
+
+int tap_step_change(void *work, struct visit_shared *s)
+{
+	static const uint64_t mark = TAP_MAGIC;
+	struct tap_work *w = work;
+	int err = w->order->is_mapped ? wipe_data(w) : 0;
+
+	if (!err)
+		err = write_at(w, w->header->data_addr + offsetof(struct tap_data, mark), &mark,
+			       sizeof(mark));
+	if (err)
+		return err_set_os(&s->why, err, "its data cannot be written");
+	return patch_sites(w, s, &s->why);
+}
+
+/*
+ * Take out.
+ */
+
+int tap_step_prepare_out(void *work, struct visit_shared *s)
+{
+	struct tap_work *w = work;
+	uint8_t there[TAP_PATCH_CAP];
+	int err = open_memory(w, &s->why);
+
+	for (uint32_t i = 0; i < w->header->patch_cnt && !err; i++) {
+		const struct tap_patch *p = &w->header->patch[i];
+
+		if (!read_at(w, p->addr, there, p->byte_cnt) &&
+		    memcmp(there, p->original, p->byte_cnt) != 0)
+			return 0;
+	}
+	return err == -ESRCH ? -EALREADY : err ? err : -EALREADY;
+}
+
+int tap_step_change_back(void *work, struct visit_shared *s)
+{
+	const struct tap_work *w = work;
+
+	return restore_sites(w, w->header, w->header->patch_cnt, s, &s->why);
+}

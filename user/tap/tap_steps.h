@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* tap_steps.h - internal part of tap.c: what a visit does with the memory of the process, step by step. All of it
+ * runs in the accessor (visit.h). */
+#ifndef HT_TAP_TAP_STEPS_H
+#define HT_TAP_TAP_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tap/tap.h"
+#include "tap/visit.h"
+
+#define TAP_MEMFD_NAME_BYTES 32
+
+/* What a visit is about. Each of the processes of a visit has a copy of its own. */
+struct tap_work {
+	pid_t pid;
+	const struct tap_order *order; /* to put a tap in; else NULL */
+	const struct tap_files *own;
+	const struct tap_header *header; /* of the tap that goes in or out */
+	const uint64_t *old_addr;
+	uint32_t old_cnt;
+	/* Set by the steps, for later steps. */
+	int mem_fd, file_fd;
+	uint64_t shm_dev; /* device of memory files */
+	char name[TAP_MEMFD_NAME_BYTES];
+};
+
+/* Results in visit_shared: */
+enum tap_file_need { TAP_FILE_THERE, TAP_FILE_NEW, TAP_FILE_REPLACE };
+
+/* To put in: prepare (result: the address of a system call instruction); check (result: enum tap_file_need);
+ * write the file's name at arg[0] (MFD_*: see tap.c); fill the file that is the process's descriptor arg[0]; change
+ * the allocator. Undo changes it back. */
+int tap_step_prepare(void *work, struct visit_shared *s);
+int tap_step_check(void *work, struct visit_shared *s);
+int tap_step_name(void *work, struct visit_shared *s);
+int tap_step_fill(void *work, struct visit_shared *s);
+int tap_step_change(void *work, struct visit_shared *s);
+/* To read 8 bytes at arg[0]; result: their value. */
+int tap_step_read(void *work, struct visit_shared *s);
+
+/* To take out: prepare (-EALREADY: it is out); change back. */
+int tap_step_prepare_out(void *work, struct visit_shared *s);
+int tap_step_change_back(void *work, struct visit_shared *s);
+
+/* To clear: prepare; take out what is nobody's (result: how many). */
+int tap_step_prepare_clear(void *work, struct visit_shared *s);
+int tap_step_clear(void *work, struct visit_shared *s);
+
+#endif

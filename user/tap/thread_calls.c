@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread_calls.c - system calls that a stopped thread makes for heaptap, see threads.h.
+ *
+ * They are made between the stops of PTRACE_SYSCALL. Single steps and breakpoints would be reported by a SIGTRAP
+ * that the kernel forces, which resets an ignored or blocked SIGTRAP to its default for good. For the same reason
+ * the signals that a fault makes are not blocked meanwhile: a forced signal that is blocked loses its handler. If
+ * one comes instead of the call's result (SIGSYS of a filter or of syscall user dispatch), it is thrown away and
+ * the call has failed.
+ *
+ * After the calls the thread is stopped once more as before: only from a stop at which signals are delivered does
+ * the kernel begin an interrupted call again.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "tap/threads_priv.h"
+
+#define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
+#define RESTART_BLOCK (-516)
+#define GRACE_NS 50000000ULL /* to get back a thread whose call does not return */
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+#define REQUEST_GET_FILTER 0x420c
+#define REQUEST_GET_RSEQ 0x420f
+#define REQUEST_GET_DISPATCH 0x4211
+#define ARCH_X86_64 0xc000003e
+
+/*
+ * Seccomp.
+ */
+
+/* Classic BPF over the numbers of one call, as seccomp runs it. Returns the filter's action. */
+static uint32_t run_filter(const struct sock_filter *f, size_t cnt, const uint32_t *data)
+{
+	uint32_t a = 0, x = 0, mem[BPF_MEMWORDS] = { 0 };
+
+	for (size_t pc = 0; pc < cnt; pc++) {
+		const uint32_t k = f[pc].k, operand = BPF_SRC(f[pc].code) == BPF_X ? x : k;
+		bool is_true = false;
+
+		switch (BPF_CLASS(f[pc].code)) {
+		case BPF_LD:
+			a = BPF_MODE(f[pc].code) == BPF_ABS ?
+				    k < sizeof(struct seccomp_data) ? data[k / 4] : 0 :
+			    BPF_MODE(f[pc].code) == BPF_MEM ? mem[k % BPF_MEMWORDS] :
+			    BPF_MODE(f[pc].code) == BPF_LEN ? sizeof(struct seccomp_data) :
+							      k;
+			break;
+		case BPF_LDX:
+			x = BPF_MODE(f[pc].code) == BPF_MEM ? mem[k % BPF_MEMWORDS] :
+			    BPF_MODE(f[pc].code) == BPF_LEN ? sizeof(struct seccomp_data) :
+							      k;
+			break;
+		case BPF_ST:
+			mem[k % BPF_MEMWORDS] = a;
+			break;
+		case BPF_STX:
+			mem[k % BPF_MEMWORDS] = x;
+			break;
+		case BPF_ALU:
+			switch (BPF_OP(f[pc].code)) {
+			case BPF_ADD: a += operand; break;
+			case BPF_SUB: a -= operand; break;
+			case BPF_MUL: a *= operand; break;
+			case BPF_DIV: a = operand ? a / operand : 0; break;
+			case BPF_AND: a &= operand; break;
+			case BPF_OR: a |= operand; break;
+			case BPF_XOR: a ^= operand; break;
+			case BPF_LSH: a = operand < 32 ? a << operand : 0; break;
+			case BPF_RSH: a = operand < 32 ? a >> operand : 0; break;
+			case BPF_NEG: a = -a; break;
+			}
+			break;
+		case BPF_JMP:
+			switch (BPF_OP(f[pc].code)) {
+			case BPF_JA: pc += k; continue;
+			case BPF_JEQ: is_true = a == operand; break;
+			case BPF_JGT: is_true = a > operand; break;
+			case BPF_JGE: is_true = a >= operand; break;
+			case BPF_JSET: is_true = a & operand; break;
+			}
+			pc += is_true ? f[pc].jt : f[pc].jf;
+			break;
+		case BPF_RET:
+			return (BPF_RVAL(f[pc].code) == BPF_A ? a : k) & SECCOMP_RET_ACTION_FULL;
+		case BPF_MISC:
+			if (BPF_MISCOP(f[pc].code) == BPF_TAX)
+				x = a;
+			else
+				a = x;
+			break;
+		}
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+bool threads_may_restart(pid_t tid)
+{
+	const uint32_t data[sizeof(struct seccomp_data) / 4] = { SYS_restart_syscall, ARCH_X86_64 };
+	struct sock_filter *f = calloc(BPF_MAXINSNS, sizeof(*f));
+	bool may = f;
+	long cnt;
+
+	for (long i = 0; may; i++) {
+		uint32_t action;
+
+		cnt = ptrace(REQUEST_GET_FILTER, tid, (void *)i, f);
+		if (cnt < 0) {
+			may = errno == ENOENT || errno == EINVAL; /* no more; no filter */
+			break;
+		}
+		action = run_filter(f, (size_t)cnt, data);
+		may = action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+	}
+	free(f);
+	return may;
+}
+
+static bool is_filtered(pid_t tid)
+{
+	char path[48], line[128];
+	bool is_filtered = true;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "Seccomp:", 8))
+			is_filtered = atoi(line + 8) != 0;
+	if (f)
+		fclose(f);
+	return is_filtered;
+}
+
+/*
+ * The thread.
+ */
+
+struct rseq_where { /* PTRACE_GET_RSEQ_CONFIGURATION */
+	uint64_t addr;
+	uint32_t bytes, signature, flags, reserved;
+};
+
+/* A restartable sequence ends when it is interrupted in the middle: make no call there. */
+static bool is_in_rseq(const struct stopped *s, threads_read_fn read, void *ctx)
+{
+	struct rseq_where where;
+	long got = ptrace(REQUEST_GET_RSEQ, s->tid, (void *)sizeof(where), &where);
+	uint64_t section;
+
+	if (got < (long)sizeof(where) || !where.addr)
+		return false;
+	return read(ctx, where.addr + 8, &section) || section;
+}
+
+struct dispatch { /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
+	uint64_t mode, selector, offset, len;
+};
+
+/* Does the thread handle its system calls itself (Wine)? Kernels before 6.4 do not say. */
+static bool is_dispatching(const struct stopped *s)
+{
+	struct dispatch d;
+
+	return !ptrace(REQUEST_GET_DISPATCH, s->tid, (void *)sizeof(d), &d) && d.mode;
+}
+
+/* Choose the calling thread. For threads in a timed call the kernel keeps more than registers: prefer another
+ * one. */
+static struct stopped *choose(struct threads *t, threads_read_fn read, void *ctx, int *ret_err)
+{
+	struct stopped *s, *second = NULL;
+
+	*ret_err = -EAGAIN;
+	vec_each(&t->list, s) {
+		if (s->is_gone || s->is_pinned || s->signal || s->pid != t->pid)
+			continue;
+		if (now_ns() > t->end_ns)
+			break;
+		if (is_in_rseq(s, read, ctx))
+			continue;
+		if (is_dispatching(s)) {
+			*ret_err = -EOPNOTSUPP;
+			continue;
+		}
+		if ((int64_t)s->regs.orig_rax < 0 || (int64_t)s->regs.rax != RESTART_BLOCK)
+			return s;
+		second = s;
+	}
+	return second;
+}
+
+int threads_begin_calls(struct threads *t, uint64_t syscall_addr, threads_read_fn read, void *ctx)
+{
+	uint64_t blocked = ~0ULL;
+	static const int faults[] = { SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+	int err;
+	struct stopped *s = choose(t, read, ctx, &err);
+
+	if (!s)
+		return err;
+	if (is_filtered(s->tid)) {
+		if (ptrace(PTRACE_SETOPTIONS, s->tid, NULL,
+			   (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP)))
+			return -EPERM;
+		t->is_suspended = true;
+	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		blocked &= ~(1ULL << (faults[i] - 1));
+	if (ptrace(PTRACE_GETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask) ||
+	    ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(blocked), &blocked))
+		return -errno;
+	t->caller = s;
+	t->syscall_addr = syscall_addr;
+	return 0;
+}
+
+/*
+ * Note a stop of the caller that was not asked for. SIGSTOP is never blocked, and a fault's signal may have been
+ * sent by somebody: those are kept for later. -EFAULT: the kernel has made this signal because of our call.
+ */
+static int note_stop(struct stopped *s, int status)
+{
+	siginfo_t info;
+
+	if (!WIFSTOPPED(status)) {
+		s->is_gone = true;
+		return -ESRCH;
+	}
+	if (status >> 16 || WSTOPSIG(status) == SYSCALL_STOP)
+		return 0;
+	if (WSTOPSIG(status) != SIGSTOP &&
+	    !ptrace(PTRACE_GETSIGINFO, s->tid, NULL, &info) && info.si_code > 0)
+		return -EFAULT;
+	s->signal = WSTOPSIG(status);
+	return 0;
+}
+
+/* Run to the next stop of that kind. */
+static int run_to(struct threads *t, int request, int event, int signal)
+{
+	struct stopped *s = t->caller;
+	int status, err;
+
+	for (;;) {
+		if (ptrace(request, s->tid, NULL, NULL))
+			return -ESRCH;
+		err = threads_wait(s->tid, t->end_ns, &status);
+		t->is_running = err == -ETIMEDOUT;
+		s->is_gone |= err == -ESRCH;
+		if (err)
+			return err;
+		err = note_stop(s, status);
+		if (err)
+			return err;
+		if (status >> 16 == event && (!signal || WSTOPSIG(status) == signal))
+			return 0;
+	}
+}
+
+int64_t threads_call(struct threads *t, long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+		     uint64_t e, uint64_t f)
+{
+	struct stopped *s = t->caller;
+	struct user_regs_struct regs = s->regs;
+	int err;
+
+	if (t->is_running)
+		return -ETIMEDOUT;
+	regs.rip = t->syscall_addr;
+	regs.orig_rax = ~0ULL; /* no call is begun again */
+	regs.rax = (unsigned long long)nr;
+	regs.rdi = a;
+	regs.rsi = b;
+	regs.rdx = c;
+	regs.r10 = d;
+	regs.r8 = e;
+	regs.r9 = f;
+	if (ptrace(PTRACE_SETREGS, s->tid, NULL, &regs))
+		return -ESRCH;
+	err = run_to(t, PTRACE_SYSCALL, 0, SYSCALL_STOP);
+	if (!err)
+		err = run_to(t, PTRACE_SYSCALL, 0, SYSCALL_STOP);
+	if (err)
+		return err;
+	return ptrace(PTRACE_GETREGS, s->tid, NULL, &regs) ? -ESRCH : (int64_t)regs.rax;
+}
+
+/* Bring a caller that is stopped somehow back to where it was, and to the kind of stop it was in. */
+static int restore_caller(struct threads *t, uint64_t end_ns)
+{
+	struct stopped *s = t->caller;
+	int status, err;
+
+	for (;;) {
+		if (ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs) ||
+		    ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL) ||
+		    ptrace(PTRACE_CONT, s->tid, NULL, NULL))
+			return -ESRCH;
+		err = threads_wait(s->tid, end_ns, &status);
+		if (err)
+			return err;
+		(void)note_stop(s, status);
+		if (s->is_gone)
+			return -ESRCH;
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			break;
+	}
+	ptrace(PTRACE_SETREGS, s->tid, NULL, &s->regs);
+	ptrace(PTRACE_SETSIGMASK, s->tid, (void *)sizeof(t->saved_mask), &t->saved_mask);
+	if (t->is_suspended)
+		ptrace(PTRACE_SETOPTIONS, s->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+	t->caller = NULL;
+	return 0;
+}
+
+/* A call has not returned: interrupt it, and wait for its stop. */
+static int stop_caller(struct threads *t, uint64_t end_ns)
+{
+	struct stopped *s = t->caller;
+	int status, err;
+
+	if (ptrace(PTRACE_INTERRUPT, s->tid, NULL, NULL))
+		return -ESRCH;
+	err = threads_wait(s->tid, end_ns, &status);
+	if (err)
+		return err;
+	t->is_running = false;
+	(void)note_stop(s, status);
+	return s->is_gone ? -ESRCH : 0;
+}
+
+void threads_end_calls(struct threads *t)
+{
+	const uint64_t end_ns = now_ns() + GRACE_NS;
+	int err = 0;
+
+	if (!t->caller || t->caller->is_gone) {
+		t->caller = NULL;
+		return;
+	}
+	if (t->is_running)
+		err = stop_caller(t, end_ns);
+	if (!err)
+		err = restore_caller(t, end_ns);
+	if (err == -ESRCH) {
+		t->caller->is_gone = true;
+		t->caller = NULL;
+	}
+	t->is_running = t->caller;
+}
+
+void threads_await_caller(struct threads *t)
+{
+	struct stopped *s = t->caller;
+	int err = stop_caller(t, UINT64_MAX);
+
+	if (!err)
+		err = restore_caller(t, UINT64_MAX);
+	t->caller = NULL;
+	if (!err)
+		ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal);
+}
+
+uint64_t threads_scratch_addr(const struct threads *t)
+{
+	return (t->caller->regs.rsp - 512) & ~15ULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* threads_priv.h - internal parts of threads.c: a stopped thread; its system calls (thread_calls.c). */
+#ifndef HT_TAP_THREADS_PRIV_H
+#define HT_TAP_THREADS_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/vec.h"
+#include "tap/threads.h"
+
+struct stopped {
+	pid_t pid, tid;
+	bool is_stopped, is_pinned, is_gone, is_detached;
+	int signal; /* the signal that it was about to get */
+	struct user_regs_struct regs; /* of a pinned thread only rip and rsp */
+	bool is_changed;
+	bool is_restarted; /* its call is begun again */
+};
+
+struct threads {
+	pid_t pid;
+	VEC(pid_t) sharers; /* other processes with the same memory */
+	VEC(struct stopped) list;
+	uint64_t begin_ns, end_ns;
+	/* The thread that makes calls; NULL: none, or its registers have been restored. */
+	struct stopped *caller;
+	uint64_t syscall_addr, saved_mask;
+	bool is_suspended; /* its seccomp filters */
+	bool is_running; /* the caller is in a call that has not returned */
+};
+
+struct stopped *threads_find(struct threads *t, pid_t tid);
+/* Wait for a thread's next stop. -ESRCH: it has ended; -ETIMEDOUT. */
+int threads_wait(pid_t tid, uint64_t end_ns, int *ret_status);
+
+/* thread_calls.c */
+
+/* Do the thread's seccomp filters, if it has any, allow restart_syscall()? */
+bool threads_may_restart(pid_t tid);
+/* Wait without a deadline for a caller whose call did not return in time, restore it and let it go on. */
+void threads_await_caller(struct threads *t);
+
+#endif
