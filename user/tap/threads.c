@@ -61,22 +61,37 @@
  */
 
 static sigjmp_buf seize_escape;
-static volatile sig_atomic_t is_seizing;
-static volatile uint64_t seize_end_ns;
+static struct threads *volatile seizing; /* waits in PTRACE_SEIZE */
 
-/* Reap ended threads; who waits for one of them learns of it by ECHILD. */
+/* Reap the threads that have ended; who waits for one of them later learns of it by ECHILD. One by one: asked for
+ * any ended thread, the kernel also reports, and forgets, that another one has stopped. */
+static void reap_ended(const struct threads *t)
+{
+	const struct stopped *s;
+	siginfo_t info;
+
+	vec_each(&t->list, s) {
+		info.si_pid = 0;
+		if (!waitid(P_PID, (id_t)s->tid, &info,
+			    WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) &&
+		    info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+			waitid(P_PID, (id_t)s->tid, &info,
+			       WEXITED | WNOHANG | __WALL | __WNOTHREAD);
+	}
+}
+
 static void tick(int signal)
 {
-	siginfo_t info;
+	struct threads *t = seizing;
 	int saved = errno;
 
 	(void)signal;
-	do
-		info.si_pid = 0;
-	while (!waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL | __WNOTHREAD) && info.si_pid);
+	if (!t)
+		return;
+	reap_ended(t);
 	errno = saved;
-	if (is_seizing && now_ns() > seize_end_ns) {
-		is_seizing = 0;
+	if (now_ns() > t->end_ns) {
+		seizing = NULL;
 		siglongjmp(seize_escape, 1);
 	}
 }
@@ -231,12 +246,11 @@ static int ptrace_seize(struct threads *t, pid_t tid)
 {
 	int rc;
 
-	seize_end_ns = t->end_ns;
 	if (sigsetjmp(seize_escape, 1))
 		return -ETIMEDOUT;
-	is_seizing = 1;
+	seizing = t;
 	rc = ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) ? -errno : 0;
-	is_seizing = 0;
+	seizing = NULL;
 	return rc;
 }
 
