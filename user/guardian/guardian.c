@@ -346,6 +346,14 @@ int guardian_set_tap(struct guardian *g, uint64_t id, uint64_t rate_bytes, struc
 	return err;
 }
 
+int guardian_check_dispatch(struct guardian *g, pid_t pid)
+{
+	struct request r = { .head = { .kind = WIRE_CHECK_DISPATCH, .pid = pid } };
+	struct wire_reply reply;
+
+	return exchange(g, &r, &reply);
+}
+
 /* Send a request with a ticket, without waiting for it. */
 static int send_with_ticket(struct guardian *g, struct request *r, bool is_cleaning)
 {

@@ -86,9 +86,18 @@ int held_links_add_tap(struct held_links *links, const struct attach_request *re
 
 int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret)
 {
-	return links->ids.cnt ?
-		       guardian_set_tap(links->guardian, links->ids.data[0], rate_bytes, ret) :
-		       -ENOENT;
+	struct tap_lost lost;
+	int err = links->ids.cnt ? 0 : -ENOENT;
+
+	*ret = (struct tap_lost){ 0 };
+	for (size_t i = 0; i < links->ids.cnt && !err; i++) {
+		err = guardian_set_tap(links->guardian, links->ids.data[i], rate_bytes, &lost);
+		if (err)
+			break;
+		ret->dropped_cnt += lost.dropped_cnt;
+		ret->failed_cnt += lost.failed_cnt;
+	}
+	return err;
 }
 
 int held_links_move(struct held_links *from, struct held_links *to)

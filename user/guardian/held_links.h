@@ -25,7 +25,7 @@ int held_links_add_to_events(struct held_links *links, uint64_t events, pid_t ti
 /* Put in a tap with its probes (tap/tap.h). why: set on error. */
 int held_links_add_tap(struct held_links *links, const struct attach_request *req,
 		       const struct tap_order *order, struct tap_result *ret, struct err *why);
-/* Set the rate of the tap (0: unchanged), which must be the first link, and read what it has lost. */
+/* Set the rate of the taps (0: unchanged), which must be all that is held, and read what they have lost. */
 int held_links_set_tap(const struct held_links *links, uint64_t rate_bytes, struct tap_lost *ret);
 /* Move all links to `to`, which then has all or none of them. */
 int held_links_move(struct held_links *from, struct held_links *to);

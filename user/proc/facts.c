@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,8 @@ static bool merge_seccomp(struct process_info *info, pid_t tid)
 		return false;
 	value = status_value(text, "Seccomp");
 	mode = value ? (int)strtol(value, NULL, 10) : 0;
+	value = status_value(text, "SigCgt");
+	info->catches_sigsys |= value && strtoull(value, NULL, 16) >> (SIGSYS - 1) & 1;
 	free(text);
 	if (mode > info->seccomp)
 		info->seccomp = mode;

@@ -30,6 +30,7 @@ struct process_info {
 	pid_t live_tid; /* a thread whose /proc entries can be read */
 	bool is_32bit; /* as far as exe could be read */
 	int seccomp; /* 0, 1 strict, 2 filter */
+	bool catches_sigsys; /* as who handles its system calls itself has to */
 	bool in_pid_namespace; /* its own pid namespace differs from ours */
 	pid_t ns_pid; /* its pid there */
 	uint32_t uid;

@@ -78,6 +78,22 @@ static int check_seccomp(const struct recorder *r)
 	return -ENOTSUP;
 }
 
+/* A return probe ends in a system call, which such a process would be given to handle. */
+static int check_dispatch(const struct recorder *r)
+{
+	const struct target *t;
+
+	vec_each(&r->targets.list, t) {
+		if (!t->catches_sigsys || guardian_check_dispatch(r->guardian, t->pid) != -EOPNOTSUPP)
+			continue;
+		log_error("record: PID %d handles its system calls itself (syscall user dispatch, as "
+			  "Wine does): neither probes nor a tap can be used without harming it",
+			  t->pid);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 static int prepare_launch(struct recorder *r)
 {
 	struct err why;
@@ -131,6 +147,8 @@ int recorder_open(const struct recorder_options *opts, struct recorder **ret)
 		err = choose_mode(r);
 	if (!err)
 		err = check_seccomp(r);
+	if (!err)
+		err = check_dispatch(r);
 	if (!err && !opts->pid_cnt)
 		err = prepare_launch(r);
 	if (err) {

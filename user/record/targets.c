@@ -51,6 +51,7 @@ int targets_add(struct targets *t, const struct process_info *info)
 	struct target one = {
 		.pid = info->pid,
 		.seccomp = info->seccomp,
+		.catches_sigsys = info->catches_sigsys,
 		.is_main_thread_gone = info->is_main_thread_gone,
 		.rss_begin_bytes = info->rss_bytes,
 		.rss_bytes = info->rss_bytes,

@@ -23,6 +23,7 @@ struct target {
 	char comm[16];
 	char *exe; /* as the target sees it; "" = not known */
 	int seccomp;
+	bool catches_sigsys;
 	bool is_main_thread_gone;
 	uint64_t rss_begin_bytes,
 		rss_bytes; /* before it was attached to, and when last seen; 0: not known */

@@ -167,6 +167,7 @@ static int set_up(struct daemon *d)
 	}
 	follow_opts.rules = d->rules;
 	err = guardian_start(&d->guardian); /* early: little memory, one thread */
+	follow_opts.guardian = d->guardian;
 	if (err) {
 		log_error("serve: cannot start the process that attaches: %s", strerror(-err));
 		return err;

@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/vec.h"
+#include "guardian/guardian.h"
 #include "serve/follow_room.h"
 #include "proc/select.h"
 #include "kernel/engine.h"
@@ -94,6 +95,7 @@ struct follow {
 	uint64_t throw_limit_bytes; /* as the engine knows it */
 	struct log_limit log; /* about processes that cannot be checked */
 	char own_exe[PATH_MAX];
+	struct guardian *guardian;
 	bool returns_are_safe; /* under seccomp: see kernel/seccomp_probe.h */
 };
 
@@ -174,6 +176,7 @@ int follow_new(struct engine *e, struct tracker *t, const struct follow_options 
 		return -ENOMEM;
 	f->engine = e;
 	f->tracker = t;
+	f->guardian = opts->guardian;
 	f->rules = opts->rules;
 	f->log = (struct log_limit){ .every_ns = LOG_EVERY_NS, .burst = 1 };
 	hmap_init(&f->idx, sizeof(uint32_t));
@@ -295,6 +298,9 @@ static const char *why_refused(const struct follow *f, const struct process_info
 	if (info->seccomp && !f->returns_are_safe)
 		return "it runs under seccomp, and on this kernel its filter would kill it at the "
 		       "end of a return probe";
+	if (info->catches_sigsys && guardian_check_dispatch(f->guardian, info->pid) == -EOPNOTSUPP)
+		return "it handles its system calls itself (syscall user dispatch, as Wine does), "
+		       "also that in which a return probe ends";
 	return NULL;
 }
 

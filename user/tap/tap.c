@@ -55,6 +55,19 @@ static int read_by_step(void *ctx, uint64_t addr, uint64_t *ret)
 	return err;
 }
 
+/* Was the call not made at all, or has it not come to an end? Then why says so. */
+static bool call_failed(int64_t got, struct err *why)
+{
+	if (got == -ETIMEDOUT)
+		err_set(why, (int)got,
+			"its threads do not run: is its cgroup frozen (docker pause)?");
+	else if (got == -EFAULT)
+		err_set(why, (int)got, "a signal came in place of the result of a system call");
+	else if (got == -ESRCH)
+		err_set(why, (int)got, "it has ended");
+	return got == -ETIMEDOUT || got == -EFAULT || got == -ESRCH;
+}
+
 /* An executable memory file: some kernels require the flag, older ones do not know it. */
 static int64_t new_file(struct visit *v, struct err *why)
 {
@@ -70,7 +83,7 @@ static int64_t new_file(struct visit *v, struct err *why)
 	fd = threads_call(v->threads, SYS_memfd_create, name_addr, flags | MFD_EXEC, 0, 0, 0, 0);
 	if (fd == -EINVAL)
 		fd = threads_call(v->threads, SYS_memfd_create, name_addr, flags, 0, 0, 0, 0);
-	if (fd < 0)
+	if (fd < 0 && !call_failed(fd, why))
 		err_set(why, (int)fd, "the process may not make a memory file (memfd_create: %s)%s",
 			strerror((int)-fd),
 			fd == -EACCES ? "; see the sysctl vm.memfd_noexec" : "");
@@ -83,9 +96,8 @@ static int check_mapped(int64_t got, uint64_t addr, const char *what, struct err
 		return 0;
 	if (got == -EEXIST || got >= 0)
 		return -EEXIST; /* before 4.17 MAP_FIXED_NOREPLACE is a hint */
-	if (got == -ETIMEDOUT)
-		return err_set(why, (int)got,
-			       "its threads do not run: is its cgroup frozen (docker pause)?");
+	if (call_failed(got, why))
+		return (int)got;
 	return err_set(why, (int)got, "the process may not map memory for %s (mmap: %s)", what,
 		       strerror((int)-got));
 }
@@ -110,6 +122,8 @@ static int map_data(struct visit *v, uint64_t addr, struct err *why)
 	if (!err)
 		return 0;
 	unmap(v, addr, TAP_DATA_BYTES);
+	if (call_failed(err, why))
+		return err;
 	return err_set(why, err, "its memory cannot be kept from forked children (madvise: %s)",
 		       strerror(-err));
 }
@@ -174,7 +188,11 @@ static int begin_calls(struct visit *v, uint64_t syscall_addr, struct err *why)
 		return err_set(why, err,
 			       "it handles its system calls itself (syscall user dispatch, as "
 			       "Wine does)");
-	return err ? err_set_os(why, err, "none of its threads can make a call now") : 0;
+	if (err == -EAGAIN)
+		return err_set(why, err,
+			       "none of its threads can make a call now: all sleep where nothing "
+			       "wakes them (a frozen cgroup, vfork())");
+	return err ? err_set_os(why, err, "its threads cannot make a call") : 0;
 }
 
 static int change(struct visit *v, struct err *why)
@@ -202,8 +220,6 @@ static int put_in_new(struct visit *v, const struct put_in *p, bool is_replaced,
 			unmap(v, order->code_addr, TAP_BYTES);
 	}
 	threads_end_calls(v->threads);
-	if (err == -EFAULT)
-		err_set(why, err, "a signal came in place of the result of a system call");
 	return err;
 }
 
@@ -262,6 +278,21 @@ static int clear_stopped(void *ctx, struct visit *v, struct err *why)
 	(void)ctx;
 	(void)why;
 	return visit_do(v, tap_step_clear);
+}
+
+/* Does one of its threads handle its system calls itself? */
+static int ask_stopped(void *ctx, struct visit *v, struct err *why)
+{
+	(void)ctx;
+	(void)why;
+	return threads_are_dispatching(v->threads) ? -EOPNOTSUPP : 0;
+}
+
+static int nothing_to_prepare(void *ctx, struct visit_shared *s)
+{
+	(void)ctx;
+	(void)s;
+	return 0;
 }
 
 /*
@@ -354,7 +385,15 @@ int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_c
 	int err = visit_process(pid, &work, &w, &report, NULL);
 
 	*ret_cnt = (uint32_t)report.result;
-	return err ? err_set(why, err, "%s", report.why.text) : 0;
+	return err && err != -EALREADY ? err_set(why, err, "%s", report.why.text) : 0;
+}
+
+int tap_check_dispatch(pid_t pid)
+{
+	static const struct visit_work work = { nothing_to_prepare, ask_stopped };
+	struct visit_report report;
+
+	return visit_process(pid, &work, NULL, &report, NULL) == -EOPNOTSUPP ? -EOPNOTSUPP : 0;
 }
 
 pid_t tap_pid(const struct tap *t)
@@ -404,7 +443,7 @@ int tap_take_out(struct tap *t, struct tap_result *result, struct err *why)
 	*result = result_of(&report);
 	if (err)
 		err_set(why, err, "%s", report.why.text);
-	return err == -ESRCH ? 0 : err;
+	return err == -ESRCH || err == -EALREADY ? 0 : err;
 }
 
 void tap_free(struct tap *t)

@@ -60,13 +60,19 @@ struct tap_files {
 
 /*
  * *ret_fd: the file of the code, for probes. -EEXIST: something is mapped at code_addr by now: try another one.
- * With any other error why has a sentence. After an error *ret may be a tap that is perhaps in, because the
+ * -EALREADY: the same owner has tapped it. With any error why has a sentence. After an error *ret may be a tap that is perhaps in, because the
  * process did not answer: take it out later.
  */
 int tap_put_in(const struct tap_order *order, const struct tap_files *own, struct tap **ret,
 	       int *ret_fd, struct tap_result *result, struct err *why);
 /* Take out what gone heaptaps have left at these places in the process's memory; *ret_cnt: their number. */
 int tap_clear(pid_t pid, const uint64_t *old_addr, uint32_t cnt, uint32_t *ret_cnt, struct err *why);
+/*
+ * -EOPNOTSUPP: a thread of the process handles system calls itself (syscall user dispatch, as Wine does). It would
+ * be given the system call in which a return probe ends, and come to harm. Stops the process for a moment; 0 also
+ * where that cannot be found out.
+ */
+int tap_check_dispatch(pid_t pid);
 pid_t tap_pid(const struct tap *t);
 uint64_t tap_ino(const struct tap *t);
 int tap_set_rate(struct tap *t, uint64_t rate_bytes);

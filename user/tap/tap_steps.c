@@ -207,6 +207,18 @@ static enum tap_state look_at(const struct tap_work *w, uint64_t code_addr, stru
  * The allocator's bytes.
  */
 
+/* Is this file of the process already tapped by the same owner? */
+static bool is_tapped_by_owner(const struct tap_work *w)
+{
+	struct tap_header h;
+
+	for (uint32_t i = 0; i < w->old_cnt; i++)
+		if (look_at(w, w->old_addr[i], &h) == STATE_OWN && h.patch_cnt &&
+		    h.patch[0].addr == w->header->patch[0].addr)
+			return true;
+	return false;
+}
+
 static int compare_sites(const struct tap_work *w, struct err *why)
 {
 	uint8_t there[TAP_PATCH_CAP];
@@ -219,6 +231,8 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 			return err_set_os(why, err, "its allocator's code cannot be read");
 		if (!memcmp(there, p->original, p->byte_cnt))
 			continue;
+		if (is_tapped_by_owner(w))
+			return err_set(why, -EALREADY, "it is tapped already");
 		if (!memcmp(there, p->patched, p->byte_cnt))
 			return err_set(why, -EBUSY, "it is tapped already");
 		return err_set(why, -EBUSY,

@@ -41,7 +41,7 @@ int tap_step_change(void *work, struct visit_shared *s);
 /* To read 8 bytes at arg[0]; result: their value. */
 int tap_step_read(void *work, struct visit_shared *s);
 
-/* To take out: prepare (-EALREADY: it is out); change back. */
+/* To take out: prepare (-EALREADY: there is nothing to be done); change back. */
 int tap_step_prepare_out(void *work, struct visit_shared *s);
 int tap_step_change_back(void *work, struct visit_shared *s);
 

@@ -168,12 +168,21 @@ struct dispatch { /* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG */
 	uint64_t mode, selector, offset, len;
 };
 
-/* Does the thread handle its system calls itself (Wine)? Kernels before 6.4 do not say. */
 static bool is_dispatching(const struct stopped *s)
 {
 	struct dispatch d;
 
 	return !ptrace(REQUEST_GET_DISPATCH, s->tid, (void *)sizeof(d), &d) && d.mode;
+}
+
+bool threads_are_dispatching(const struct threads *t)
+{
+	const struct stopped *s;
+
+	vec_each(&t->list, s)
+		if (s->is_stopped && !s->is_gone && is_dispatching(s))
+			return true;
+	return false;
 }
 
 /* Choose the calling thread. For threads in a timed call the kernel keeps more than registers: prefer another

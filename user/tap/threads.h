@@ -56,6 +56,9 @@ size_t threads_places(const struct threads *t, struct thread_place *ret, size_t 
 bool threads_has_pinned_at(const struct threads *t, uint64_t addr);
 /* If a thread is at from_addr, let it go on at to_addr. */
 void threads_move_pc(struct threads *t, uint64_t from_addr, uint64_t to_addr);
+/* Does a thread handle its system calls itself (syscall user dispatch)? Kernels before 6.4 do not say. */
+bool threads_are_dispatching(const struct threads *t);
+
 /*
  * Let one of the threads make system calls with the instruction at syscall_addr; begin and end save and restore
  * the thread. -EAGAIN: no thread is at a place where it can; -EPERM: a seccomp filter would see the call, and

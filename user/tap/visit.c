@@ -198,8 +198,6 @@ run_visitor(struct visit *v, const struct visit_work *work, void *ctx)
 		report->err = work->stopped(ctx, v, &report->why);
 	if (report->err)
 		take_why(v, report->err, &report->why);
-	if (report->err == -EALREADY)
-		report->err = 0;
 	report->result = v->shared->result;
 	if (v->threads) {
 		report->thread_cnt = (uint32_t)threads_cnt(v->threads);

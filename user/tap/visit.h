@@ -47,7 +47,7 @@ struct visit {
 typedef int (*visit_step)(void *ctx, struct visit_shared *shared);
 
 struct visit_work {
-	/* In the accessor, before the threads are stopped. -EALREADY: there is nothing to be done. */
+	/* In the accessor, before the threads are stopped. After an error they are not stopped. */
 	visit_step prepare;
 	/* In the visitor, while they are stopped. */
 	int (*stopped)(void *ctx, struct visit *v, struct err *why);

@@ -300,27 +300,43 @@ static int try_tap(struct file_links *fl, const struct probe_target *target,
 		err = req.prog_fd;
 	if (!err)
 		err = held_links_add_tap(links, &req, order, &result, &news->why);
-	news->stopped_ns = result.stopped_ns;
-	news->thread_cnt = result.thread_cnt;
+	if (result.stopped_ns) {
+		news->stopped_ns = result.stopped_ns;
+		news->thread_cnt = result.thread_cnt;
+	}
 	return err;
 }
 
-static int link_tap(struct file_links *fl, const struct probe_target *target,
-		    struct held_links *links)
+static int tap_copy(struct file_links *fl, const struct probe_target *target, unsigned int copy,
+		    struct tap_order *order, struct held_links *links)
 {
-	struct tap_order *order = malloc(sizeof(*order));
 	struct tap_news *news = &fl->tap_news;
-	int err = order ? -EEXIST : -ENOMEM;
+	int err = -EEXIST;
 
 	for (unsigned int nth = 0; err == -EEXIST; nth++) {
 		news->why.text[0] = '\0';
 		err = tap_order_make(fl->file, target->pid, target->live_tid,
-				     fl->opts.tap_rate_bytes, nth, order, &news->why);
+				     fl->opts.tap_rate_bytes, copy, nth, order, &news->why);
 		if (!err)
 			err = try_tap(fl, target, order, links);
 	}
-	free(order);
 	return err;
+}
+
+/* Tap all copies of the file in the process; those that are tapped stay as they are. */
+static int link_tap(struct file_links *fl, const struct probe_target *target,
+		    struct held_links *links)
+{
+	struct tap_order *order = malloc(sizeof(*order));
+	int err = order ? 0 : -ENOMEM;
+
+	for (unsigned int copy = 0; !err; copy++) {
+		err = tap_copy(fl, target, copy, order, links);
+		if (err == -EALREADY)
+			err = 0;
+	}
+	free(order);
+	return err == -ENODATA ? 0 : err;
 }
 
 const struct tap_news *file_links_tap_news(const struct file_links *fl)

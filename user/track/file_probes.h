@@ -83,6 +83,8 @@ int file_probes_bring_tap(struct file_probes *fp, struct file_member *m, enum pr
 /* Tap the allocator in a member, now and whenever file_probes_bring_tap() is called.
  * file_probes_tap_news() says how it went. */
 int file_probes_tap(struct file_probes *fp, struct file_member *m, enum probes_kept kept);
+/* The process may map more copies of the file by now: tap those as well. */
+int file_probes_tap_copies(struct file_probes *fp, struct file_member *m);
 void file_probes_untap(struct file_member *m);
 bool file_member_is_tapped(const struct file_member *m);
 /* As held_links_set_tap(). -ENOENT: it has no tap. */

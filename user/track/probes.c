@@ -374,7 +374,7 @@ int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_samp
 	return err || p->policy.is_shared ? err : apply_kept(p, pid, live_tid, &ticket);
 }
 
-int probes_tap(struct probes *p, const struct track_file *file, pid_t pid,
+int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
 	       const struct tap_news **ret_news)
 {
 	struct probed_file *pf = find_file(p, file);
@@ -383,9 +383,11 @@ int probes_tap(struct probes *p, const struct track_file *file, pid_t pid,
 	*ret_news = NULL;
 	if (!m)
 		return -ENOENT;
-	if (file_member_is_tapped(m))
+	if (file_member_is_tapped(m) && !has_new_maps)
 		return 0;
 	*ret_news = file_probes_tap_news(pf->probes);
+	if (file_member_is_tapped(m))
+		return file_probes_tap_copies(pf->probes, m);
 	return file_probes_tap(pf->probes, m, kept_table_of(p->kept, pid));
 }
 

@@ -102,11 +102,12 @@ int probes_keep(struct probes *p, pid_t pid, pid_t live_tid, enum probes_kept ke
 int probes_set_sampled(struct probes *p, pid_t pid, pid_t live_tid, bool is_sampled);
 /*
  * Tap the file's allocator in the process (tap/tap.h). *ret_news: how it went, valid until the next
- * call; NULL: it was already tapped. -errno: it is not tapped; the news say why.
+ * call; NULL: it was already tapped. has_new_maps: it may map more copies of the file than when it was
+ * tapped. -errno: it is not tapped; the news say why.
  */
 struct tap_lost;
 struct tap_news;
-int probes_tap(struct probes *p, const struct track_file *file, pid_t pid,
+int probes_tap(struct probes *p, const struct track_file *file, pid_t pid, bool has_new_maps,
 	       const struct tap_news **ret_news);
 /* Remove the taps of all its files: it executes another program, or one file could not be tapped. */
 void probes_untap(struct probes *p, pid_t pid);

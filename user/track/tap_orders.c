@@ -22,12 +22,14 @@
 #define REACH \
 	(1ULL << 30) /* half a jump's reach; the rest is for offsets of the allocator's operands */
 
-static const struct proc_map *find_file(const struct proc_maps *maps, uint32_t dev, uint64_t ino)
+/* A process may map a file several times (dlmopen()): the copy with that number, from 0. */
+static const struct proc_map *find_file(const struct proc_maps *maps, uint32_t dev, uint64_t ino,
+					unsigned int copy)
 {
 	const struct proc_map *m;
 
 	vec_each(&maps->maps, m)
-		if (m->is_exec && m->dev == dev && m->ino == ino)
+		if (m->is_exec && m->dev == dev && m->ino == ino && !copy--)
 			return m;
 	return NULL;
 }
@@ -131,7 +133,7 @@ static int make_near(const struct proc_maps *maps, const struct proc_map *near, 
 }
 
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int nth, struct tap_order *ret, struct err *why)
+		   unsigned int copy, unsigned int nth, struct tap_order *ret, struct err *why)
 {
 	struct tap_code_request req = { .alloc = file->alloc };
 	struct proc_maps maps = { 0 };
@@ -143,8 +145,10 @@ int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uin
 			       err == -ENOENT ?
 				       "it maps memory faster than a place for the tap is found" :
 				       strerror(-err));
-	m = find_file(&maps, file->dev, file->ino);
-	if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias))
+	m = find_file(&maps, file->dev, file->ino, copy);
+	if (!m && copy)
+		err = err_set(why, -ENODATA, "there is no other copy");
+	else if (!m || track_file_bias(file, m->start_addr, m->off, &req.bias))
 		err = err_set(why, -ESRCH, "it does not map its allocator any more");
 	else
 		err = make_near(&maps, m, nth, &req, ret, why);
@@ -162,7 +166,7 @@ int tap_order_preview(const struct tap_order_file *file, pid_t pid, pid_t live_t
 	const struct proc_map *m;
 	int err = proc_maps_read(pid, live_tid, &maps);
 
-	m = err ? NULL : find_file(&maps, file->dev, file->ino);
+	m = err ? NULL : find_file(&maps, file->dev, file->ino, 0);
 	if (m)
 		err = make_near(&maps, m, 0, &req, ret, why);
 	else

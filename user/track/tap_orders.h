@@ -19,11 +19,12 @@ struct track_file;
 #define TAP_TRIES 8
 
 /*
- * Make the order of the nth try, from 0. Memory of removed taps is tried first. why has a sentence
- * with every error; -ENOENT: no more tries.
+ * Make the order of the nth try, from 0, for one of the copies of the file that the process maps.
+ * Memory of removed taps is tried first. why has a sentence with every error; -ENOENT: no more tries;
+ * -ENODATA: no such copy.
  */
 int tap_order_make(const struct track_file *file, pid_t pid, pid_t live_tid, uint64_t rate_bytes,
-		   unsigned int nth, struct tap_order *ret, struct err *why);
+		   unsigned int copy, unsigned int nth, struct tap_order *ret, struct err *why);
 
 /* An allocator as proc/survey.h has it. */
 struct tap_order_file {

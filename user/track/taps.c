@@ -23,6 +23,9 @@
 /* Cost of a trap and of the program's work there, without the stack, which is measured. */
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
+/* A visit that takes longer than this is followed by a pause of so many times its length. */
+#define VISIT_LONG_NS 100000000ULL
+#define VISIT_PAUSES 8
 
 bool taps_are_off(const struct taps *ts)
 {
@@ -117,10 +120,43 @@ static int note_tapped(struct taps *ts, struct tracked_process *p, const struct 
 	return engine_mark_target(ts->engine, p->pid, HT_TARGET_SAMPLES, 0);
 }
 
+/* A visit that does not come to an end stalls everybody: then no other one is made for a while. */
+static void note_visit(struct taps *ts, uint64_t begin_ns)
+{
+	uint64_t now = now_ns(), took_ns = now - begin_ns;
+
+	if (took_ns > VISIT_LONG_NS)
+		ts->quiet_until_ns = now + VISIT_PAUSES * took_ns;
+}
+
+static int tap_files(struct taps *ts, struct tracked_process *p, const struct tap_news **last)
+{
+	const bool has_new_maps = p->allocator_maps_cnt != p->tapped_maps_cnt;
+	const struct tap_news *news = NULL;
+	uint64_t begin_ns = now_ns();
+	struct track_file **file;
+	int err = 0;
+
+	vec_each(&p->mapped, file) {
+		if (!(*file)->alloc)
+			continue;
+		err = probes_tap(ts->probes, *file, p->pid, has_new_maps, &news);
+		if (err)
+			break;
+		*last = news ? news : *last;
+	}
+	note_visit(ts, begin_ns);
+	if (err && err != -ESRCH)
+		err = refuse_tap(ts, p, *file,
+				 news && news->why.text[0] ? news->why.text : strerror(-err));
+	else if (!err)
+		p->tapped_maps_cnt = p->allocator_maps_cnt;
+	return err;
+}
+
 int taps_process(struct taps *ts, struct tracked_process *p)
 {
-	const struct tap_news *news = NULL, *last = NULL;
-	struct track_file **file;
+	const struct tap_news *last = NULL;
 	int err = 0;
 
 	if (p->tap_generation != p->generation)
@@ -128,20 +164,13 @@ int taps_process(struct taps *ts, struct tracked_process *p)
 	if (err || p->tap == TAP_REFUSED || p->is_waiting || p->has_busy_files ||
 	    !tracked_is_current(ts->tracked, p) || p->tap_due_ns > now_ns())
 		return err;
-	p->tap_due_ns = 0;
-	vec_each(&p->mapped, file) {
-		if (!(*file)->alloc)
-			continue;
-		err = probes_tap(ts->probes, *file, p->pid, &news);
-		if (err == -ESRCH)
-			return err;
-		if (err)
-			return refuse_tap(ts, p, *file,
-					  news && news->why.text[0] ? news->why.text :
-								      strerror(-err));
-		last = news ? news : last;
+	if (p->tap != TAP_IN && ts->quiet_until_ns > now_ns()) {
+		p->tap_due_ns = ts->quiet_until_ns;
+		return 0;
 	}
-	return last ? note_tapped(ts, p, last) : 0;
+	p->tap_due_ns = 0;
+	err = tap_files(ts, p, &last);
+	return err || !last || p->tap == TAP_REFUSED ? err : note_tapped(ts, p, last);
 }
 
 /*

@@ -36,6 +36,7 @@ struct taps {
 	bool is_family; /* all processes count their hits together: one unit */
 	bool (*may_tap)(void *ctx, pid_t pid);
 	void *may_tap_ctx;
+	uint64_t quiet_until_ns; /* no process is tapped before */
 	struct tap_unit family;
 };
 

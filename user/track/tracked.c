@@ -428,7 +428,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 	struct proc_maps maps = { 0 };
 	const struct file_user user = { p->pid, p->live_tid, p->uid, &p->read_cost };
 	const struct proc_map *m;
-	uint32_t jit_file_id = 0;
+	uint32_t jit_file_id = 0, maps_cnt = 0;
 	int err = proc_maps_read(p->pid, p->live_tid, &maps);
 
 	p->has_busy_files = err == -ETIMEDOUT;
@@ -470,6 +470,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 		err = vec_push(&set.map, hm);
 		if (!err && file && p->may_have_leftovers && !has_mapped(p, file))
 			err = forgive_silence(p, find_leftovers(p, m, file));
+		maps_cnt += file && file->alloc;
 		if (!err && file && file->listed_in != f->read_cnt) {
 			file->listed_in = f->read_cnt;
 			err = vec_push(&mapped.file, file);
@@ -494,6 +495,7 @@ static int read_mappings(struct tracked *f, struct tracked_process *p, uint32_t 
 	}
 	if (!err) {
 		hold_files(f, p, &mapped);
+		p->allocator_maps_cnt = maps_cnt;
 		err = forgive_silence(p, read_keys(f, p, generation, &maps));
 	}
 out:
