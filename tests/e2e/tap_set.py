@@ -27,7 +27,7 @@ int main(void)
     subprocess.run(["cc", f"-I{top}/user", "-o", program, source], check=True)
     data_off, set_off, slots = map(int, subprocess.run([program], capture_output=True, check=True).stdout.split())
 
-code = [int(line.split("-")[0], 16) for line in open(f"/proc/{pid}/maps") if "/memfd:heaptap" in line]
+code = [int(line.split("-")[0], 16) for line in open(f"/proc/{pid}/maps") if "/memfd:heaptap" in line and " r-xp " in line]
 if len(code) != 1:
     sys.exit(f"{len(code)} taps in PID {pid}")
 with open(f"/proc/{pid}/mem", "rb") as mem:

@@ -90,8 +90,8 @@ cost=$(sed -n 's/.*cost: \([0-9.]*\) % of its CPU time.*/\1/p' "$work/notes")
 awk -v cost="${cost:-100}" 'BEGIN { exit !(cost < 8) }' && ok "busy: $cost % of its CPU time" ||
 	not_ok "busy: cost" "${cost:-unknown} %" "$work/notes"
 same_text "busy, after the end"
-[ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 0.3s --force \
-	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c '/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
+[ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] && "$heaptap" record --tap=only -p "$target" -d 0.3s --force \
+	-o "$work/p.pb.gz" >"$work/heaptap.out" 2>"$work/heaptap.err" && [ "$(grep -c 'r-xp.*/memfd:heaptap' "/proc/$target/maps")" = 1 ] &&
 	ok "the next one uses the same memory" || not_ok "the next one" "maps more" "$work/heaptap.err"
 
 # What would be changed, and nothing is.

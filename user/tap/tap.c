@@ -330,7 +330,7 @@ static int map_control(struct tap *t)
 		return -errno;
 	t->ino = st.st_ino;
 	t->control = p;
-	memset(t->control, 0, sizeof(*t->control));
+	*t->control = (struct tap_control){ .owner_pid = getppid() }; /* the guardian's parent */
 	return 0;
 }
 

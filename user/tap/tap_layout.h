@@ -98,6 +98,7 @@ struct tap_control {
 	uint64_t dropped_cnt;
 	/* kept blocks that a failed realloc left as they were, and that are lost */
 	uint64_t failed_cnt;
+	int64_t owner_pid; /* of the heaptap, in its own PID namespace; for messages */
 };
 
 struct tap_data {

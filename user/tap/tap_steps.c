@@ -168,6 +168,21 @@ static bool is_own_file(const struct tap_work *w, int fd)
 	return false;
 }
 
+/* Say whose it is. */
+static int refuse_others(const struct tap_work *w, uint64_t code_addr, struct err *why)
+{
+	int fd = open_mapped(w, code_addr, O_RDONLY);
+	struct tap_control control = { 0 };
+	bool is_read = fd >= 0 &&
+		       pread(fd, &control, sizeof(control), TAP_CODE_BYTES) == sizeof(control);
+
+	if (fd >= 0)
+		close(fd);
+	return is_read ? err_set(why, -EBUSY, "it is tapped by another heaptap, PID %lld",
+				 (long long)control.owner_pid) :
+			 err_set(why, -EBUSY, "it is tapped by another heaptap");
+}
+
 static enum tap_state owner_of(const struct tap_work *w, uint64_t code_addr,
 			       const struct tap_header *h)
 {
@@ -359,7 +374,7 @@ int tap_step_clear(void *work, struct visit_shared *s)
 		enum tap_state state = look_at(w, w->old_addr[i], &h);
 
 		if (state == STATE_OTHERS)
-			return err_set(&s->why, -EBUSY, "it is tapped by another heaptap");
+			return refuse_others(w, w->old_addr[i], &s->why);
 		if (state != STATE_NOBODYS)
 			continue;
 		err = restore_sites(w, &h, h.patch_cnt, s, &s->why);

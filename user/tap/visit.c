@@ -26,8 +26,8 @@
 #define REPORT_FD 3
 #define ACCESSOR_FD 4
 /* All of a visit: it is prepared, stops the process for at most THREADS_STOP_LIMIT_NS, and gets its caller back. */
-#define VISIT_MS 600
-#define PREPARE_NS 200000000ULL
+#define VISIT_MS 750
+#define PREPARE_NS 300000000ULL
 #define REAP_TRIES 25
 #define REAP_PAUSE_US 200
 
@@ -71,6 +71,7 @@ static void __attribute__((noreturn)) run_accessor(void *ctx, struct visit_share
 	visit_step step;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	thread_be_prompt();
 	while (recv(ACCESSOR_FD, &step, sizeof(step), 0) == sizeof(step) && !shared->is_over) {
 		shared->why.text[0] = '\0';
 		shared->err = step(ctx, shared);

@@ -24,7 +24,7 @@
 #define TAP_HIT_NS 2000
 #define TAP_LOOK_NS 250000000ULL
 /* A visit that takes longer than this is followed by a pause of so many times its length. */
-#define VISIT_LONG_NS 100000000ULL
+#define VISIT_LONG_NS 300000000ULL
 #define VISIT_PAUSES 8
 
 bool taps_are_off(const struct taps *ts)
