@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+# harm_lib.sh - what the tests that a tap does no harm share. After lib.sh, e2e_init and the build of busy.
+#
+# A case is a function that starts a target, has heaptap do something to it, and notes each fault (fault). It is queued by
+# `harm NAME FUNCTION ARGS...` and tried E2E_TRIES times (1; with TESTS_WHOLE=1: 20), in a folder of its own, with one result.
+# After each try nothing of heaptap may be left; what is left is killed, as is the target: a fault of one case wedges no other.
+# Processes are ended by pid. heaptap's are known by a word in their environment, since orphans have no parent to be known by.
+. "$e2e_dir/serve_lib.sh"
+. "$e2e_dir/tap_lib.sh"
+
+tries=${E2E_TRIES:-$(is_whole && echo 20 || echo 1)}
+faults=() said= case_name=
+e2e_own=$work/own
+# without what python3 says of a process that is gone
+is_same_text() { python3 "$e2e_dir/same_text.py" "$target" "$@" >"$work/differences" 2>/dev/null; }
+
+# fault WHAT [FILE...]: it is shown with the files, as they are now
+fault() {
+	local file
+	faults+=("$1")
+	shift
+	for file; do
+		[ -s "$file" ] && sed "s|^|#   $(basename "$file"): |" "$file" | head -n "${E2E_SHOW:-12}" >>"$work/shown"
+	done
+}
+# harm NAME FUNCTION ARGS...
+harm() { beside try_case "$@"; }
+try_case() {
+	local i
+	case_name=$1
+	shift
+	[ -z "${E2E_ONLY:-}" ] || [[ $case_name =~ $E2E_ONLY ]] || return 0
+	top=$work
+	export E2E_OF=$work
+	for ((i = 1; i <= tries; i++)); do
+		faults=() said= server= recorder= target=
+		: >"$work/shown"
+		"$@"
+		clear_up
+		[ ${#faults[@]} = 0 ] || break
+	done
+	if [ ${#faults[@]} = 0 ]; then
+		ok "$case_name${said:+: $said}$([ "$tries" = 1 ] || echo ", $tries times")"
+	else
+		not_ok "$case_name" "$([ "$tries" = 1 ] || echo "time $i: ")$(printf '%s; ' "${faults[@]}")"
+		cat "$work/shown"
+	fi
+}
+# ours: the processes of heaptap that this case has begun
+ours() {
+	local dir name
+	for dir in /proc/[0-9]*; do
+		{ read -r name <"$dir/comm"; } 2>/dev/null
+		[[ $name == heaptap* ]] && grep -qzxF "E2E_OF=$work" "$dir/environ" 2>/dev/null && ! is_gone "${dir#/proc/}" && echo "${dir#/proc/}"
+	done
+}
+has_none() { [ -z "$(ours)" ]; }
+# where PID...: what each is, and where it waits
+where() {
+	local pid name
+	for pid; do
+		{ read -r name <"/proc/$pid/comm"; } 2>/dev/null
+		echo "$name in state $(awk '/^State/ { print $2 }' "/proc/$pid/status" 2>/dev/null) in $(cat "/proc/$pid/wchan" 2>/dev/null)"
+	done
+}
+# What visits the target goes first: it may hold its threads.
+end_ours() {
+	local pid
+	for pid in $(ours | sort -rn); do kill -9 "$pid" 2>/dev/null; done
+}
+clear_up() {
+	local left
+	if ! await 5 has_none; then
+		left=$(ours)
+		fault "heaptap is not gone: $(where $left | sort | uniq -c | tr '\n' ';')"
+		end_ours
+	fi
+	[ -z "${server:-}" ] || wait "$server" 2>/dev/null
+	[ -z "${recorder:-}" ] || wait "$recorder" 2>/dev/null
+	[ -z "${target:-}" ] || kill_target 2>/dev/null
+}
+
+# begin_target COMMAND...: with a C library of its own
+begin_target() { start $own "$@" || fault "the target does not start" "$work/target.out" "$work/target.err"; }
+# of_nobody PROGRAM: a copy of it that user 65534 may execute; what to say before it is in "${nobody[@]}"
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+of_nobody() {
+	cp --remove-destination "$bin/$1" "$work/$1"
+	chmod 755 "$work" "$work/$1"
+}
+# ask LINE [SECONDS]: the target does it
+ask() {
+	local before
+	before=$(grep -c ^DONE "$work/target.out")
+	tell "$1"
+	await "${2:-10}" eval '[ "$(grep -c ^DONE "$work/target.out")" -gt '"$before"' ] || is_gone "$target"'
+	[ "$(grep -c ^DONE "$work/target.out")" -gt "$before" ] || fault "the target does not $1" "$work/target.out" "$work/target.err"
+}
+# is_well: the target lives, and does not complain
+is_well() {
+	is_gone "$target" && return 1
+	! says "$work/target.out" '^BAD'
+}
+# ends_well: its text is that of its files, it has noticed nothing, and its status is what it should be
+ends_well() {
+	if is_well; then
+		await 5 is_same_text "$@" || fault "the text differs" "$work/differences"
+		ends_itself
+	else
+		wait_target
+		fault "the target is harmed: status $target_status" "$work/target.out" "$work/target.err" "$work/heaptap.err" "$work/serve.err"
+	fi
+	target=
+}
+wait_target() {
+	await 5 is_gone "$target" || kill -9 "$target" 2>/dev/null
+	exec {target_in}>&-
+	wait "$target" 2>/dev/null
+	target_status=$?
+}
+ends_itself() {
+	exec {target_in}>&-
+	await 5 is_gone "$target" || { fault "the target hangs: $(where "$target")"; kill -9 "$target"; }
+	wait "$target" 2>/dev/null
+	target_status=$?
+	[ $target_status = 7 ] || fault "the target is harmed: status $target_status" "$work/target.out" "$work/target.err" "$work/heaptap.err" "$work/serve.err"
+}
+
+# begin_record ARGS...: a recording of $target by the tap (BASE: in another way), which has begun
+begin_record() {
+	: >"$work/heaptap.err"
+	rm -f "$work/p.pb.gz"
+	"$heaptap" record ${BASE---tap --max-overhead off} --force -n 0 -o "$work/p.pb.gz" -p "$target" "$@" \
+		>"$work/heaptap.out" 2>"$work/heaptap.err" </dev/null &
+	recorder=$!
+	e2e_pids="$e2e_pids $recorder"
+	await "${RECORD_LIMIT:-8}" record_began || fault "heaptap does not begin to record: $(where $(ours) | tr '\n' ';')" "$work/heaptap.err"
+}
+# end_record [STATUS]: it ends within 3 s, and says that or success; is_tapped is how it was done
+end_record() {
+	kill -INT "$recorder" 2>/dev/null
+	have_record 3 "$@"
+}
+# have_record SECONDS [STATUS]: it ends by itself within that
+have_record() {
+	if await "$1" is_gone "$recorder"; then
+		wait "$recorder"
+		record_status=$?
+		[ $record_status = 0 ] || [ $record_status = "${2:-0}" ] || fault "heaptap's status is $record_status" "$work/heaptap.err"
+	else
+		fault "heaptap does not end: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/heaptap.err"
+		end_ours
+		wait "$recorder" 2>/dev/null
+	fi
+	recorder=
+	said=$(tapped_or_not "$work/heaptap.err")
+}
+# tapped_or_not FILE: how it was recorded, in words
+tapped_or_not() {
+	local why
+	why=$(sed -n 's/.*cannot be tapped: \(.*\)/\1/p' "$1" | head -n 1)
+	if [ -n "$why" ]; then echo "not tapped: ${why:0:100}"; elif grep -q 'is tapped' "$1"; then echo tapped; else echo "not tapped"; fi
+}
+
+# left_alone [ARGS...] -- COMMAND...: a short recording of a program; nothing happens to either
+left_alone() {
+	local args=()
+	while [ "$1" != -- ]; do
+		args+=("$1")
+		shift
+	done
+	shift
+	begin_target "$@"
+	begin_record -d "${RECORD_SECONDS:-0.3s}" "${args[@]}"
+	have_record 8
+	ends_well
+}
+
+# held [FILE]: bytes in use, as heaptap says
+held() {
+	local text
+	text=$("$heaptap" report -f json "${1:-$work/p.pb.gz}" 2>/dev/null)
+	[[ $text =~ '"total":{"inuse_bytes":'([0-9]+) ]] && echo "${BASH_REMATCH[1]}" || echo -1
+}
+# within_tenth [FILE]: that is what the target says, to a tenth
+within_tenth() {
+	local is want
+	want=$(awk '/^HELD/ { n = $2 } END { print n + 0 }' "$work/target.out")
+	is=$(held "$@")
+	said="$(awk -v is="$is" -v want="$want" 'BEGIN { printf "%.2f of %.2f MB", is / 1e6, want / 1e6 }')${said:+, $said}"
+	[ "$want" -gt 0 ] && [ $((is * 10)) -ge $((want * 9)) ] && [ $((is * 10)) -le $((want * 11)) ] ||
+		fault "the numbers are wrong: $said" "$work/heaptap.err"
+}
+# numbers STEP [ARGS...] -- COMMAND...: what it keeps after STEP (go, do), as it says itself
+numbers() {
+	local step=$1 args=()
+	shift
+	while [ "$1" != -- ]; do
+		args+=("$1")
+		shift
+	done
+	shift
+	begin_target "$@"
+	begin_record --rate 1024 "${args[@]}"
+	[ "$step" = go ] || ask "$step"
+	ask go
+	end_record
+	within_tenth
+	ends_well
+}
+
+# begin_serve ARGS...: a server that taps $target
+begin_serve() {
+	: >"$work/serve.err"
+	url=
+	"$heaptap" serve --listen 127.0.0.1:0 -p "$target" --tap . --max-overhead off "$@" >"$work/serve.out" 2>"$work/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 5 serves
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$work/serve.err")
+	[ -n "$url" ] || fault "serve does not begin within 5 s: $(where $(ours) | sort | uniq -c | tr '\n' ';')" "$work/serve.err"
+}
+is_decided() { says "$work/serve.err" "PID $target is tapped" || says "$work/serve.err" 'cannot be tapped'; }
+await_tap() {
+	await 8 is_decided || fault "serve neither taps nor says why not" "$work/serve.err"
+	said=$(tapped_or_not "$work/serve.err")
+}
+# is_healthy: it answers within 1 s
+is_healthy() {
+	[ -n "$url" ] || return
+	took_ms 60000 /dev/null -m 3 "$url/healthz"
+	[ "$took" -le 1000 ] || fault "/healthz after $((took == 60000 ? 3000 : took)) ms" "$work/serve.err"
+}
+# end_serve: SIGTERM ends it within 2 s
+end_serve() {
+	local began=${EPOCHREALTIME/./} took
+	kill -TERM "$server"
+	await 4 is_gone "$server"
+	took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	[ $took -le 2000 ] || fault "SIGTERM: $(is_gone "$server" && echo "ended after $took ms" ||
+		echo "still there after 4 s, $(where $(ours) | sort | uniq -c | tr '\n' ';')")" "$work/serve.err"
+	is_gone "$server" || end_ours
+	wait "$server" 2>/dev/null
+	server=
+}
+# under_serve ACT COMMAND...: a server taps the program, ACT happens, it is as it should be
+under_serve() {
+	local act=$1
+	shift
+	begin_target "$@"
+	begin_serve
+	await_tap
+	$act
+	is_healthy
+	is_healthy
+	end_serve
+}

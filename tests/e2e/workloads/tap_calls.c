@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tap_calls - a program whose system calls are watched: one that it would not make itself does harm.
+ *
+ *	tap_calls HOW
+ *
+ *	kill, trap, errno, notify	a seccomp filter has its list of calls; another one kills the process, raises SIGSYS,
+ *			fails, or waits for a supervisor that never answers
+ *	restart		the same list and kill, with restart_syscall on it
+ *	dispatch	what it calls is raised as SIGSYS, which its handler serves (as in Wine), but for the calls
+ *			that it makes with the selector at "allow"
+ *
+ * One thread sleeps by a relative time all the time, which the kernel continues through restart_syscall after a stop.
+ */
+#include "tap_target.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+#define FLAG_TSYNC_ESRCH (1UL << 4)
+#define DISPATCHED_NR 0xf000
+
+static volatile char selector; /* 0: calls are made, 1: raised */
+static volatile unsigned long served_cnt, foreign_cnt;
+
+static void set_filter(uint32_t action, int with_restart)
+{
+	static const int listed[] = { SYS_read, SYS_write, SYS_clock_nanosleep, SYS_clock_gettime, SYS_exit,
+				      SYS_exit_group, SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise,
+				      SYS_futex, SYS_rt_sigreturn, SYS_sched_yield, SYS_gettid,
+				      SYS_getpid, SYS_tgkill };
+	struct sock_filter f[64];
+	unsigned n = 0;
+	struct sock_fprog program = { 0, f };
+
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
+	for (unsigned i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)listed[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	if (with_restart) {
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	/* memory yes, code no */
+	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 1, 0);
+	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, args[2]));
+	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
+	program.len = (unsigned short)n;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		    SECCOMP_FILTER_FLAG_TSYNC |
+			    (action == SECCOMP_RET_USER_NOTIF ? SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_TSYNC_ESRCH : 0),
+		    &program) < 0)
+		bad("seccomp");
+}
+
+static void *sleep_relative(void *arg)
+{
+	const struct timespec pause = { 0, 300000000 };
+
+	for (;;)
+		if (clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL))
+			bad("clock_nanosleep");
+	return arg;
+}
+
+static void on_sigsys(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	selector = 0;
+	served_cnt++;
+	if (info->si_syscall != DISPATCHED_NR)
+		foreign_cnt++;
+}
+
+static long call(long nr)
+{
+	long ret;
+
+	__asm__ volatile("syscall" : "=a"(ret) : "0"(nr) : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* The selector, and what is raised, are of this thread only. */
+static void *dispatch(void *arg)
+{
+	uint32_t random = 1;
+
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0UL, 0UL, &selector))
+		bad("prctl");
+	for (unsigned long round = 1;; round++) {
+		selector = 1;
+		for (int i = 0; i < 50000; i++)
+			free(malloc(100 + i % 100));
+		call(DISPATCHED_NR);
+		if (foreign_cnt)
+			bad("a call was raised that is not the program's");
+		if (served_cnt != round)
+			bad("a call was not raised");
+		do_pairs(8, &random);
+		nap_us(1000);
+	}
+	return arg;
+}
+
+static void on_unexpected(int sig)
+{
+	say("BAD signal %d\n", sig);
+	_exit(3);
+}
+
+static void *obey_beside(void *arg)
+{
+	obey(NULL);
+	return arg;
+}
+
+static void watch(const char *how)
+{
+	if (!strcmp(how, "trap"))
+		set_filter(SECCOMP_RET_TRAP, 0);
+	else if (!strcmp(how, "errno"))
+		set_filter(SECCOMP_RET_ERRNO | EPERM, 0);
+	else if (!strcmp(how, "notify"))
+		set_filter(SECCOMP_RET_USER_NOTIF, 0);
+	else
+		set_filter(SECCOMP_RET_KILL_PROCESS, !strcmp(how, "restart"));
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	struct sigaction action = { .sa_sigaction = on_sigsys, .sa_flags = SA_SIGINFO };
+
+	be_ready(); /* its calls are not on the list */
+	if (!strcmp(how, "dispatch")) {
+		sigaction(SIGSYS, &action, NULL);
+		begin(obey_beside, NULL);
+		say("WATCHED\n");
+		dispatch(NULL); /* in the first thread, which would make the calls for a tap */
+	}
+	signal(SIGSYS, on_unexpected);
+	begin(allocate, (void *)1);
+	begin(sleep_relative, NULL);
+	nap_us(20000); /* both have begun */
+	watch(how);
+	say("WATCHED\n");
+	obey(NULL);
+}
