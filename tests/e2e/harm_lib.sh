@@ -11,8 +11,13 @@
 tries=${E2E_TRIES:-$(is_whole && echo 20 || echo 1)}
 faults=() said= case_name=
 e2e_own=$work/own
-# without what python3 says of a process that is gone
-is_same_text() { python3 "$e2e_dir/same_text.py" "$target" "$@" >"$work/differences" 2>/dev/null; }
+# Without what python3 says of a process that is gone. A first thread that has ended shows no memory.
+is_same_text() {
+	local tid=$target line= tasks
+	{ read -r line <"/proc/$tid/maps"; } 2>/dev/null
+	[ -n "$line" ] || { tasks=("/proc/$tid/task/"*) && tid=${tasks[-1]##*/}; }
+	python3 "$e2e_dir/same_text.py" "$tid" "$@" >"$work/differences" 2>/dev/null
+}
 
 # fault WHAT [FILE...]: it is shown with the files, as they are now
 fault() {
@@ -254,4 +259,71 @@ under_serve() {
 	is_healthy
 	is_healthy
 	end_serve
+}
+
+# What several of them do.
+other_of() { ldconfig -p | awk -v name="lib$1.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }'; }
+offsets_of() { # FILE NAME...
+	local file=$1
+	shift
+	objdump -T "$file" | awk -v names=" $* " 'index(names, " " $NF " ") && /\.text/ { print $1 }' | sort -u
+}
+pace_of() { # pairs in half a second
+	local before
+	ask at
+	before=$(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out")
+	sleep 0.5
+	ask at
+	echo $(($(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out") - before))
+}
+# begin_fuse [COMMAND]: a file that is not answered
+begin_fuse() { # of user 65534, who owns the targets too; it goes by itself after some seconds, whatever becomes of this
+	mkdir -p "$work/mnt"
+	head -c 65536 /dev/zero >"$work/content"
+	chmod 755 "$work" "$work/mnt"
+	rm -f "$work/fuse.in"
+	mkfifo "$work/fuse.in"
+	timeout -k 1 12 "$bin/mute_fuse" "$work/mnt" "$work/content" 65534 <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
+	fuse=$!
+	e2e_pids="$e2e_pids $fuse"
+	exec {fuse_in}>"$work/fuse.in"
+	await 5 says "$work/fuse.out" READY && tell_fuse "${1:-mute 0}"
+}
+tell_fuse() {
+	echo "$1" >&"$fuse_in"
+	sleep 0.1
+}
+end_fuse_file() {
+	tell_fuse speak
+	exec {fuse_in}>&-
+	await 5 is_gone "$fuse" || kill "$fuse"
+	wait "$fuse" 2>/dev/null
+	await 5 not_mounted || umount -l "$work/mnt"
+}
+cgroup_of() { # VERSION
+	local root
+	if [ "$1" = 2 ]; then
+		root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	else
+		root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)freezer(,|$)/ { print $2; exit }' /proc/mounts)
+	fi
+	[ -n "$root" ] && mkdir "$root/heaptap-e2e-$BASHPID" 2>/dev/null && cgroup=$root/heaptap-e2e-$BASHPID
+}
+freeze() { if [ -e "$cgroup/cgroup.freeze" ]; then echo 1 >"$cgroup/cgroup.freeze"; else echo FROZEN >"$cgroup/freezer.state"; fi; }
+thaw() { if [ -e "$cgroup/cgroup.freeze" ]; then echo 0 >"$cgroup/cgroup.freeze"; else echo THAWED >"$cgroup/freezer.state"; fi; }
+end_cgroup() {
+	thaw
+	await 5 rmdir "$cgroup" 2>/dev/null || fault "the control group stays"
+}
+# Whatever becomes of the test, nobody stays frozen.
+watch_cgroup() {
+	local lane=$BASHPID
+	(
+		trap '' INT TERM
+		while [ -d "/proc/$lane" ]; do sleep 1; done
+		thaw
+		sleep 1
+		rmdir "$cgroup"
+	) </dev/null >/dev/null 2>&1 {target_in}>&- &
+	watcher=$!
 }

@@ -17,7 +17,6 @@ build_c busy && build_c mute_fuse && build_c tap_memory && build_c tap_calls && 
 	{ not_ok build "workloads"; e2e_end; }
 . "$e2e_dir/harm_lib.sh"
 family=$bin/tap_family
-other_of() { ldconfig -p | awk -v name="lib$1.so." 'index($1, name) == 1 && /x86-64/ { print $NF; exit }'; }
 
 # A process that shares descriptors puts a file of root's in the place of one that heaptap has opened in the target.
 swapped() {
@@ -27,7 +26,7 @@ swapped() {
 	before=$(sha256sum <"$file")
 	of_nobody tap_family
 	begin_target "${nobody[@]}" "$work/tap_family" swap "$file"
-	for ((i = 0; i < 3; i++)); do
+	for ((i = 0; i < 6; i++)); do
 		begin_record -d 0.1s
 		have_record 8
 	done
@@ -81,18 +80,12 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
 done
 
 # Another tool's probes on the first instruction, which puts the byte of the file back when it leaves.
-offsets_of() { # FILE NAME...
-	local file=$1
-	shift
-	objdump -T "$file" | awk -v names=" $* " 'index(names, " " $NF " ") && /\.text/ { print $1 }' | sort -u
-}
 probed() { # SECONDS
-	begin_target "$family"
+	begin_target env E2E_ALIGNED=1 "$family"
 	begin_record -d 1.2s
-	timeout 10 "$bin/tap_probe" "$target" "$e2e_own/libc.so.6" "$1" 1 $(offsets_of "$e2e_own/libc.so.6" posix_memalign memalign aligned_alloc) \
+	timeout 10 "$bin/tap_probe" "$target" "$e2e_own/libc.so.6" "$1" 0 $(offsets_of "$e2e_own/libc.so.6" posix_memalign memalign aligned_alloc) \
 		2>"$work/probe.err" || fault "the other tool fails" "$work/probe.err"
 	have_record 8
-	await 5 eval '! pgrep -P $$ -x tap_probe >/dev/null'
 	ask at
 	ends_well
 }
@@ -100,31 +93,8 @@ harm "another tool's probes, inside" probed 0.4
 harm "another tool's probes, across its end" probed 2
 
 # A page that is not answered.
-e2e_fuse() { # of user 65534, who owns the targets too; it goes by itself after some seconds, whatever becomes of this
-	mkdir -p "$work/mnt"
-	head -c 65536 /dev/zero >"$work/content"
-	chmod 755 "$work" "$work/mnt"
-	rm -f "$work/fuse.in"
-	mkfifo "$work/fuse.in"
-	timeout -k 1 20 "$bin/mute_fuse" "$work/mnt" "$work/content" 65534 <"$work/fuse.in" >"$work/fuse.out" 2>&1 &
-	fuse=$!
-	e2e_pids="$e2e_pids $fuse"
-	exec {fuse_in}>"$work/fuse.in"
-	await 5 says "$work/fuse.out" READY && tell_fuse "${1:-mute 0}"
-}
-tell_fuse() {
-	echo "$1" >&"$fuse_in"
-	sleep 0.1
-}
-end_fuse_of_case() {
-	tell_fuse speak
-	exec {fuse_in}>&-
-	await 5 is_gone "$fuse" || kill "$fuse"
-	wait "$fuse" 2>/dev/null
-	await 5 not_mounted || umount -l "$work/mnt"
-}
 muted() { # HOW
-	e2e_fuse
+	begin_fuse
 	of_nobody tap_memory
 	begin_target "${nobody[@]}" "$work/tap_memory" "$1" "$work/mnt/file"
 	begin_serve
@@ -139,7 +109,7 @@ muted() { # HOW
 	sleep 0.3
 	is_healthy
 	end_serve
-	end_fuse_of_case
+	end_fuse_file
 	if [ "$1" = text ]; then ends_itself; else ends_well "$work/mnt"; fi
 	target=
 }
@@ -148,33 +118,6 @@ harm "a page that is not answered over the allocator" muted text
 harm "a page that is not answered over the tap's code" muted code
 
 # A frozen control group, as by docker pause.
-cgroup_of() { # VERSION
-	local root
-	if [ "$1" = 2 ]; then
-		root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-	else
-		root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)freezer(,|$)/ { print $2; exit }' /proc/mounts)
-	fi
-	[ -n "$root" ] && mkdir "$root/heaptap-e2e-$BASHPID" 2>/dev/null && cgroup=$root/heaptap-e2e-$BASHPID
-}
-freeze() { if [ -e "$cgroup/cgroup.freeze" ]; then echo 1 >"$cgroup/cgroup.freeze"; else echo FROZEN >"$cgroup/freezer.state"; fi; }
-thaw() { if [ -e "$cgroup/cgroup.freeze" ]; then echo 0 >"$cgroup/cgroup.freeze"; else echo THAWED >"$cgroup/freezer.state"; fi; }
-end_cgroup() {
-	thaw
-	await 5 rmdir "$cgroup" 2>/dev/null || fault "the control group stays"
-}
-# Whatever becomes of the test, nobody stays frozen.
-watch_cgroup() {
-	local lane=$BASHPID
-	(
-		trap '' INT TERM
-		while [ -d "/proc/$lane" ]; do sleep 1; done
-		thaw
-		sleep 1
-		rmdir "$cgroup"
-	) </dev/null >/dev/null 2>&1 &
-	watcher=$!
-}
 frozen() { # VERSION WHEN
 	local watcher
 	cgroup_of "$1" || { said="there is no such control group"; return; }
@@ -290,14 +233,6 @@ else
 fi
 
 # heaptap is suspended: the target gets on.
-pace_of() { # pairs in half a second
-	local before
-	ask at
-	before=$(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out")
-	sleep 0.5
-	ask at
-	echo $(($(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out") - before))
-}
 suspended() { # SIGNAL
 	local alone meanwhile text
 	begin_target env E2E_BUSY=1 "$family"
@@ -335,8 +270,8 @@ forked() {
 harm "a forked child, while its parent is recorded" forked
 
 # A signal came between the two jumps of a tap; its handler returns when they are gone.
-in_the_gap() {
-	begin_target "$bin/tap_signals" gap
+in_the_gap() { # gap, jump
+	begin_target "$bin/tap_signals" "$1"
 	begin_record
 	tell do
 	await 5 says "$work/target.out" '^CAUGHT\|^NOTHING' || fault "it does not step" "$work/target.out"
@@ -346,7 +281,8 @@ in_the_gap() {
 	ask go
 	ends_well
 }
-harm "a signal between two jumps" in_the_gap
+harm "a signal between two jumps" in_the_gap gap
+harm "a signal at a jump" in_the_gap jump
 
 E2E_BESIDE=${E2E_BESIDE:-4} together
 e2e_end

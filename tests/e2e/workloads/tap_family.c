@@ -279,6 +279,7 @@ int main(int argc, char **argv)
 	how = argc > 1 ? argv[1] : "plain";
 	path = argc > 2 ? argv[2] : NULL;
 	thread_cnt = path ? (unsigned)strtoul(path, NULL, 10) : 0;
+	nap_factor = 1 + thread_cnt / 4;
 	if (!strcmp(how, "exec")) {
 		if (!getenv("E2E_EXECS"))
 			be_ready();

@@ -8,6 +8,7 @@
  *
  *	text	lays the first page of FILE over that of malloc()
  *	code, data	over the first page of the tap's code, or of its data
+ *	other	the same as code, for a FILE that is answered
  *	unmap, protect, move	unmaps the tap's memory, allows nobody to use it, has it elsewhere
  *	uffd-data, uffd-heap	who reads the first page of the tap's data, or of what the C library keeps for its heap,
  *			waits for an answer that nobody gives
@@ -103,7 +104,7 @@ static void act(void)
 	find_tap(&code, &data);
 	at = (void *)code.start;
 	bytes = data.end - code.start;
-	if (!strcmp(how, "code"))
+	if (!strcmp(how, "code") || !strcmp(how, "other"))
 		lay(code.start, PROT_READ | PROT_EXEC);
 	else if (!strcmp(how, "data"))
 		lay(data.start, PROT_READ | PROT_WRITE);

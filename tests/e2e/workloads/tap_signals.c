@@ -4,8 +4,9 @@
  *
  *	tap_signals HOW
  *
- *	gap	when told to "do" it steps through malloc() and free() until it is at a jump out of their file, says CAUGHT,
- *		and stays there, in the handler of a signal, until the jump is not there any more, for 4 s at the most
+ *	gap, jump	when told to "do" it steps through the allocator until it is at a jump out of its file (gap: to which a
+ *		short jump led), says CAUGHT, and stays there, in the handler of a signal, until the jump is not there
+ *		any more, for 4 s at the most
  *	steps	steps through everything that one of its threads does
  *	stack	a thread gets 10 000 signals a second; their handler allocates, on a stack of its own
  *	blocked, ignored	all signals are
@@ -13,6 +14,7 @@
  */
 #include "tap_target.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -21,7 +23,8 @@
 
 static volatile unsigned long step_cnt, handled_cnt;
 static volatile enum { AT_REST, STEPPING, CAUGHT } state;
-static unsigned long text_start, text_end;
+static unsigned long text_start, text_end, last_pc;
+static int is_gap;
 
 /* The executable mapping of the file that malloc() is in. */
 static void find_text(void)
@@ -52,6 +55,11 @@ static int is_jump_out(unsigned long pc)
 	return to < text_start || to >= text_end;
 }
 
+static int is_short_jump(unsigned long pc)
+{
+	return pc >= text_start && pc < text_end && *(const unsigned char *)pc == 0xeb;
+}
+
 /* It makes system calls only: it may have interrupted the allocator. */
 static void stay(unsigned long pc)
 {
@@ -70,10 +78,11 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	(void)sig;
 	(void)info;
 	step_cnt++;
-	if (state == STEPPING && is_jump_out(pc)) {
+	if (state == STEPPING && is_jump_out(pc) && (!is_gap || is_short_jump(last_pc))) {
 		stay(pc);
 		u->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
 	}
+	last_pc = pc;
 }
 
 static void set_steps(int on)
@@ -86,13 +95,18 @@ static void set_steps(int on)
 
 static void be_caught(void)
 {
-	for (int i = 0; i < 200 && state != CAUGHT; i++) {
-		void *volatile block;
+	for (int i = 0; i < 60 && state != CAUGHT; i++) {
+		void *block[5];
 
 		state = STEPPING;
 		set_steps(1);
-		block = malloc(100);
-		free(block);
+		block[0] = malloc(100);
+		block[1] = calloc(10, 10);
+		block[2] = realloc(malloc(10), 100);
+		block[3] = memalign(64, 100);
+		block[4] = aligned_alloc(64, 128);
+		for (int j = 0; j < 5; j++)
+			free(block[j]);
 		set_steps(0);
 		if (state != CAUGHT)
 			state = AT_REST;
@@ -171,7 +185,8 @@ int main(int argc, char **argv)
 
 	sigfillset(&all);
 	find_text();
-	if (!strcmp(how, "gap") || !strcmp(how, "steps"))
+	is_gap = !strcmp(how, "gap");
+	if (is_gap || !strcmp(how, "jump") || !strcmp(how, "steps"))
 		sigaction(SIGTRAP, &action, NULL);
 	if (!strcmp(how, "steps"))
 		begin(step_always, NULL);
@@ -183,8 +198,8 @@ int main(int argc, char **argv)
 		dispose(SIG_IGN);
 	else if (!strcmp(how, "handled"))
 		dispose(on_unexpected);
-	if (strcmp(how, "gap"))
+	if (!is_gap && strcmp(how, "jump"))
 		begin(allocate, (void *)1);
 	be_ready();
-	obey(!strcmp(how, "gap") ? be_caught : NULL);
+	obey(is_gap || !strcmp(how, "jump") ? be_caught : NULL);
 }

@@ -92,17 +92,25 @@ SHARED_HELPER void check(const unsigned char *block, size_t up_to, size_t bytes)
 			bad("block");
 }
 
-/* Allocates, checks every byte, resizes and frees; nothing is kept. */
+/* Allocates, checks every byte, resizes and frees; nothing is kept. With E2E_ALIGNED posix_memalign() is among the functions. */
 SHARED_HELPER void do_pairs(unsigned cnt, uint32_t *random)
 {
 	unsigned char *block[PAIR_BLOCKS];
 	size_t bytes[PAIR_BLOCKS], more;
+	static int is_aligned = -1;
+
+	if (is_aligned < 0)
+		is_aligned = (int)number_of("E2E_ALIGNED", 0);
 
 	for (unsigned n = 0; n < cnt; n += PAIR_BLOCKS) {
 		for (int i = 0; i < PAIR_BLOCKS; i++) {
 			*random = *random * 1103515245 + 12345;
 			bytes[i] = 16 + (*random >> 16 & 511);
-			block[i] = filled(i % 2 ? malloc(bytes[i]) : calloc(1, bytes[i]), bytes[i]);
+			if (is_aligned && i == 5 && posix_memalign((void **)&block[i], 64, bytes[i]))
+				bad("posix_memalign");
+			if (!is_aligned || i != 5)
+				block[i] = i % 2 ? malloc(bytes[i]) : calloc(1, bytes[i]);
+			filled(block[i], bytes[i]);
 		}
 		for (int i = 0; i < PAIR_BLOCKS; i++) {
 			check(block[i], bytes[i], bytes[i]);
@@ -119,16 +127,18 @@ SHARED_HELPER void do_pairs(unsigned cnt, uint32_t *random)
 	}
 }
 
-/* A thread that allocates for ever: a third of a processor, all of one with E2E_BUSY. */
+static unsigned nap_factor = 1; /* of many threads each naps for longer */
+
+/* A thread that allocates for ever: some percent of a processor, all of one with E2E_BUSY. */
 SHARED_HELPER void *allocate(void *arg)
 {
 	uint32_t random = (uint32_t)(uintptr_t)arg * 7919 + 1;
 	unsigned is_busy = number_of("E2E_BUSY", 0);
 
 	for (;;) {
-		do_pairs(400, &random);
+		do_pairs(is_busy ? 400 : 80, &random);
 		if (!is_busy)
-			nap_us(500);
+			nap_us(1000L * nap_factor);
 	}
 	return NULL;
 }
