@@ -324,6 +324,6 @@ watch_cgroup() {
 		thaw
 		sleep 1
 		rmdir "$cgroup"
-	) </dev/null >/dev/null 2>&1 {target_in}>&- &
+	) </dev/null >/dev/null 2>&1 &
 	watcher=$!
 }

@@ -9,7 +9,7 @@
 # | a thread in the kernel that no signal reaches | tap_family read-file | wait for a stop that does not come, in and out |
 # | stopped by SIGSTOP, before and meanwhile | tap_family plain | a group stop is no stop of ours; it must stay stopped |
 # | frozen and thawed 100 times a second | tap_family plain | a stop at any moment of that |
-# | userfaultfd over the tap's data, the allocator's data | tap_memory uffd-* | who reads it from outside waits |
+# | userfaultfd over the tap's data, the heap | tap_memory uffd-* | who reads it from outside waits |
 # | unmaps, protects, moves the tap's memory, lays another file over it | tap_memory | what is trusted when it comes out |
 # | a process that shares the memory allocates | tap_family shared-memory | it is not stopped, is not in the list of threads |
 # | a process that shares descriptors closes each new one | tap_family close-all | a descriptor in the target |
@@ -167,7 +167,7 @@ harm "it protects the tap's memory" tampers protect
 harm "it moves the tap's memory" tampers move
 harm "it lays another file over the tap's code" tampers other
 harm "userfaultfd over the tap's data" tampers uffd-data
-harm "userfaultfd over the allocator's data" tampers uffd-heap
+harm "userfaultfd over the heap" tampers uffd-heap
 
 # Who shares.
 harm "a process that shares its memory" left_alone -- "$family" shared-memory

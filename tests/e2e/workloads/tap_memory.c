@@ -10,8 +10,8 @@
  *	code, data	over the first page of the tap's code, or of its data
  *	other	the same as code, for a FILE that is answered
  *	unmap, protect, move	unmaps the tap's memory, allows nobody to use it, has it elsewhere
- *	uffd-data, uffd-heap	who reads the first page of the tap's data, or of what the C library keeps for its heap,
- *			waits for an answer that nobody gives
+ *	uffd-data, uffd-heap	who reads the first page of the tap's data, or of the heap, waits for an answer that nobody
+ *			gives
  *
  * It allocates only when it is told to go, since what leads to the tap leads nowhere meanwhile.
  */
@@ -119,7 +119,7 @@ static void act(void)
 	else if (!strcmp(how, "uffd-data"))
 		mute(data.start);
 	else if (!strcmp(how, "uffd-heap"))
-		mute((unsigned long)&stdout->_flags); /* beside main_arena */
+		mute((unsigned long)malloc(100));
 }
 
 int main(int argc, char **argv)
