@@ -483,6 +483,22 @@ int governor_pause(struct governor *g, bool pause)
 	return first_err;
 }
 
+void governor_resume_after_stop(struct governor *g, const char *who)
+{
+	int err;
+
+	if (g->is_paused)
+		return;
+	log_warn("%s: heaptap was stopped (Ctrl-Z, SIGSTOP): its probes were taken out meanwhile; heap in "
+		 "use counts from now",
+		 who);
+	err = governor_pause(g, true);
+	if (!err)
+		err = governor_pause(g, false);
+	if (err)
+		log_warn("%s: some probes could not be put in again: %s", who, strerror(-err));
+}
+
 bool governor_is_paused(const struct governor *g)
 {
 	return g->is_paused;

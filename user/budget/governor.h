@@ -57,6 +57,8 @@ int governor_wait_ms(const struct governor *g);
 /* Detach all probes, and attach none until called with false. */
 int governor_pause(struct governor *g, bool pause);
 bool governor_is_paused(const struct governor *g);
+/* This process was stopped, and its probes were taken out meanwhile: attach them again. who: for the message. */
+void governor_resume_after_stop(struct governor *g, const char *who);
 /* Take no more steps: the tracker is about to stop. The data stays. */
 void governor_stop(struct governor *g);
 /* The tracker has stopped: count what its probes took until they were out. */

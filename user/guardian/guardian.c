@@ -36,6 +36,7 @@ struct guardian {
 	/* stays open when the guardian is lost, so that those who wait for it learn of that */
 	int fd;
 	bool is_lost;
+	bool has_dropped; /* it has taken everything out, because this process was stopped */
 	bool is_given_up; /* it may still exist, and take out what it holds */
 	uint64_t last_number; /* of ids and tickets */
 	VEC(struct under_way) under_way; /* always has room for one more */
@@ -84,6 +85,14 @@ int guardian_start(struct guardian **ret)
 bool guardian_is_lost(const struct guardian *g)
 {
 	return g->is_lost;
+}
+
+bool guardian_take_dropped(struct guardian *g)
+{
+	bool has_dropped = g->has_dropped;
+
+	g->has_dropped = false;
+	return has_dropped;
 }
 
 static void reap(struct guardian *g)
@@ -199,6 +208,8 @@ static int receive(struct guardian *g, int timeout_ms, struct wire_reply *ret)
 		return 1;
 	if (ret->kind == WIRE_LEFT)
 		note_left(ret);
+	else if (ret->kind == WIRE_STOPPED)
+		g->has_dropped = true;
 	else
 		note_out(g, ret);
 	return 0;

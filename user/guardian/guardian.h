@@ -36,6 +36,9 @@ int guardian_start(struct guardian **ret);
 void guardian_end(struct guardian *g);
 /* Has it been killed? */
 bool guardian_is_lost(const struct guardian *g);
+/* True once after this process was stopped (SIGSTOP, Ctrl-Z) and went on: meanwhile the guardian has taken out all links
+ * and taps. */
+bool guardian_take_dropped(struct guardian *g);
 /* Start a new guardian in its place, which holds nothing. */
 int guardian_restart(struct guardian *g);
 pid_t guardian_pid(const struct guardian *g);

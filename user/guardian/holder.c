@@ -7,8 +7,8 @@
  * comes first (another child of main may still have a copy of main's end).
  *
  * It opens only the definitions in tracefs, /proc/self/fd/N and main's stat; it parses nothing of a target, and never
- * touches its memory: a visitor does (tap/visit.h). When main is stopped, it takes everything out and ends, as if main
- * were gone; main finds that when it goes on, and starts another guardian.
+ * touches its memory: a visitor does (tap/visit.h). When main is stopped, nobody sees to the cost of probes: then it
+ * takes all links and taps out, and tells main, who reads it when it goes on.
  */
 #include "guardian/guardian_priv.h"
 
@@ -464,6 +464,36 @@ static bool is_main_stopped(struct holder *h)
 	return h->stopped_cnt >= (at && at[2] == 'T' ? MAIN_STOPPED_LOOKS : MAIN_TRACED_LOOKS);
 }
 
+/* Take all links and taps out. */
+static void drop_all(struct holder *h)
+{
+	struct attach_links *all = NULL, *links;
+	const void *key;
+	uint64_t value;
+	size_t pos = 0;
+	int err = attach_links_new(&all);
+
+	held_taps_take_all_out(&h->taps);
+	while (hmap_next(&h->links, &pos, &key, &value)) {
+		links = (void *)(uintptr_t)value;
+		if (!err)
+			err = attach_links_move(links, all);
+		attach_links_free(links);
+	}
+	hmap_release(&h->links);
+	hmap_init(&h->links, sizeof(uint64_t));
+	attach_links_free(all);
+	closer_wait(h->closer);
+}
+
+static void tell_stopped(struct holder *h)
+{
+	const struct wire_reply reply = { .kind = WIRE_STOPPED };
+
+	h->stopped_cnt = 0;
+	send(h->fd, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* For the next poll(), in ms. */
 static int pause_of(const struct holder *h, int late_ms)
 {
@@ -491,8 +521,10 @@ static void serve(struct holder *h)
 			held_taps_try_late(&h->taps);
 			late_ns = now_ns();
 		}
-		if (is_main_stopped(h))
-			return;
+		if (is_main_stopped(h)) {
+			drop_all(h);
+			tell_stopped(h);
+		}
 		if (ready <= 0)
 			continue;
 		if (p[2].revents)
@@ -527,22 +559,11 @@ static void leave_late(struct holder *h)
 /* Take everything out, and wait until it is out. */
 static void let_go(struct holder *h)
 {
-	struct attach_links *all = NULL, *links;
 	const void *key;
 	uint64_t value;
 	size_t pos = 0;
-	int err = attach_links_new(&all);
 
-	held_taps_take_all_out(&h->taps);
-	while (hmap_next(&h->links, &pos, &key, &value)) {
-		links = (void *)(uintptr_t)value;
-		if (!err)
-			err = attach_links_move(links, all);
-		attach_links_free(links);
-	}
-	attach_links_free(all);
-	closer_wait(h->closer);
-	pos = 0;
+	drop_all(h);
 	while (hmap_next(&h->events, &pos, &key, &value))
 		shared_probes_free((void *)(uintptr_t)value);
 	uprobe_events_close(h->definitions);

@@ -75,6 +75,7 @@ enum wire_reply_kind {
 	WIRE_OUT,
 	/* the last message: cnt taps could not be taken out; the process `err` tries on. why: of the first one */
 	WIRE_LEFT,
+	WIRE_STOPPED, /* main was stopped, and all links and taps have been taken out */
 };
 
 struct wire_reply {

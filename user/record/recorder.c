@@ -159,8 +159,11 @@ void recorder_on_guardian_news(void *ctx, int fd)
 	struct recorder *r = ctx;
 
 	(void)fd;
-	if (!guardian_work(r->guardian) || r->is_over)
+	if (!guardian_work(r->guardian) || r->is_over) {
+		if (guardian_take_dropped(r->guardian) && !r->is_over)
+			governor_resume_after_stop(r->session->governor, "record");
 		return;
+	}
 	log_error("record: process %d (heaptap-guard), which holds the probes, was killed: the "
 		  "recording ends here",
 		  guardian_pid(r->guardian));

@@ -75,8 +75,11 @@ static void on_guardian_news(void *ctx, int fd)
 	struct daemon_loop *l = ctx;
 
 	(void)fd;
-	if (!guardian_work(l->parts.guardian))
+	if (!guardian_work(l->parts.guardian)) {
+		if (guardian_take_dropped(l->parts.guardian))
+			governor_resume_after_stop(l->parts.governor, "serve");
 		return;
+	}
 	log_error("serve: process %d (heaptap-guard), which holds the probes, was killed",
 		  guardian_pid(l->parts.guardian));
 	l->has_lost_guardian = l->is_over = true;

@@ -46,7 +46,10 @@ static int open_memory(struct tap_work *w, struct err *why)
 {
 	char path[48];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", w->pid);
+	w->live_tid = threads_live_tid(w->pid);
+	if (!w->live_tid)
+		return err_set(why, -ESRCH, "it has ended");
+	snprintf(path, sizeof(path), "/proc/%d/mem", w->live_tid);
 	w->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (w->mem_fd < 0)
 		return err_set_os(why, errno == ENOENT ? -ESRCH : -errno,
@@ -126,7 +129,7 @@ static int open_mapped(const struct tap_work *w, uint64_t addr, int flags)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->pid,
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", w->live_tid,
 		 (unsigned long long)addr, (unsigned long long)addr + TAP_CODE_BYTES);
 	return open_proved(w, path, flags, TAP_NAME, TAP_FILE_BYTES);
 }
@@ -527,7 +530,7 @@ int tap_step_fill(void *work, struct visit_shared *s)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->pid, (long long)s->arg[0]);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%lld", w->live_tid, (long long)s->arg[0]);
 	fd = open_proved(w, path, O_RDWR, w->name, 0);
 	if (fd < 0)
 		return err_set(&s->why, fd, fd == -EPERM ?

@@ -22,6 +22,7 @@ struct tap_work {
 	const uint64_t *old_addr;
 	uint32_t old_cnt;
 	/* Set by the steps, for later steps. */
+	pid_t live_tid; /* a living thread, for paths in /proc */
 	int mem_fd, file_fd;
 	uint64_t shm_dev; /* device of memory files */
 	char name[TAP_MEMFD_NAME_BYTES];

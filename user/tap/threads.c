@@ -150,6 +150,25 @@ static bool is_zombie(pid_t pid, pid_t tid)
 	return state == 'Z' || state == 'X';
 }
 
+pid_t threads_live_tid(pid_t pid)
+{
+	char path[48];
+	struct dirent *e;
+	pid_t found = 0;
+	DIR *d;
+
+	if (!is_zombie(pid, pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d)))
+		if (atoi(e->d_name) > 0 && !is_zombie(pid, atoi(e->d_name)))
+			found = atoi(e->d_name);
+	if (d)
+		closedir(d);
+	return found;
+}
+
 /* Where a thread that sleeps in the kernel left its program. */
 static int read_place(const struct stopped *s, struct thread_place *ret)
 {
@@ -203,7 +222,7 @@ static bool is_sharer(const struct threads *t, pid_t pid)
 
 static int add_sharer(struct threads *t, pid_t pid)
 {
-	if (pid <= 0 || pid == getpid() || is_sharer(t, pid) || !shares_memory(t->pid, pid))
+	if (pid <= 0 || pid == getpid() || is_sharer(t, pid) || !shares_memory(t->live_tid, pid))
 		return 0;
 	return t->sharers.cnt < SHARERS_CAP ? vec_push(&t->sharers, pid) : -E2BIG;
 }
@@ -451,7 +470,8 @@ int threads_stop(pid_t pid, struct threads **ret)
 	if (!t)
 		return -ENOMEM;
 	t->pid = pid;
-	err = stop_all(t);
+	t->live_tid = threads_live_tid(pid);
+	err = t->live_tid ? stop_all(t) : -ESRCH;
 	vec_each(&t->list, s)
 		alive_cnt += !s->is_gone;
 	if (!err && !alive_cnt)

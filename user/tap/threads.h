@@ -36,6 +36,10 @@ struct thread_place {
 /* Once, before the first stop in this process: start the timer. */
 int threads_start_timer(void);
 
+/* A thread of the process that lives: the process's own entries in /proc are empty once its first thread has ended. 0:
+ * there is none. */
+pid_t threads_live_tid(pid_t pid);
+
 /*
  * Stop all threads. -ESRCH: the process has ended; -EPERM: it may not be traced, or is already; -ETIMEDOUT: a
  * thread neither stopped in time nor is pinned. After a failure all threads go on.

@@ -21,7 +21,7 @@ struct stopped {
 };
 
 struct threads {
-	pid_t pid;
+	pid_t pid, live_tid;
 	VEC(pid_t) sharers; /* other processes with the same memory */
 	VEC(struct stopped) list;
 	uint64_t begin_ns, end_ns;
