@@ -26,6 +26,7 @@
 #define VDSO_BYTES_CAP (64 * 1024)
 /* A signal's frame is that near to the stack pointer of its handler, or is not found. */
 #define STACK_BYTES (64 * 1024)
+#define USER_CS 0x33
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 static int read_at(const struct tap_work *w, uint64_t addr, void *buf, size_t bytes)
@@ -276,6 +277,13 @@ static void make_way_back(const struct tap_header *h, uint32_t i, uint8_t *ret)
 	memcpy(ret + 1, &off, sizeof(off));
 }
 
+/* Do these words of a stack have the form in which the kernel saves rip, rflags and the segments for a signal
+ * handler? Bit 1 of rflags is always set. */
+static bool is_saved_pc(const uint64_t *words, uint64_t addr)
+{
+	return words[0] == addr && (words[1] & 2) && !(words[1] >> 32) && (words[2] & 0xffff) == USER_CS;
+}
+
 /* Will a signal handler return to this address? The kernel has put it on the stack of the handler. */
 static bool is_on_a_stack(const struct tap_work *w, const struct visit_shared *s, uint64_t addr)
 {
@@ -284,8 +292,8 @@ static bool is_on_a_stack(const struct tap_work *w, const struct visit_shared *s
 	for (uint32_t i = 0; i < s->place_cnt; i++) {
 		ssize_t n = pread(w->mem_fd, words, sizeof(words), (off_t)(s->place[i].sp & ~7ULL));
 
-		for (ssize_t k = 0; k < n / (ssize_t)sizeof(*words); k++)
-			if (words[k] == addr)
+		for (ssize_t k = 0; k + 2 < n / (ssize_t)sizeof(*words); k++)
+			if (is_saved_pc(words + k, addr))
 				return true;
 	}
 	return false;
