@@ -110,7 +110,7 @@ muted() { # HOW
 	is_healthy
 	end_serve
 	end_fuse_file
-	if [ "$1" = text ]; then ends_itself; else ends_well "$work/mnt"; fi
+	if [ "$1" = text ]; then ends_itself; else ends_well /file; fi # its path is shorter once it is unmounted
 	target=
 }
 harm "a page that is not answered over the tap's data" muted data
