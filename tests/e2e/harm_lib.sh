@@ -73,6 +73,14 @@ end_ours() {
 	local pid
 	for pid in $(ours | sort -rn); do kill -9 "$pid" 2>/dev/null; done
 }
+# At the end of a lane and of the test: what heaptap holds would never end, so that goes first, and no wait is without limit.
+end_children() {
+	local pid
+	for pid in $e2e_lanes; do is_child "$pid" && kill "$pid"; done 2>/dev/null
+	end_ours
+	for pid in $e2e_pids; do is_child "$pid" && kill -9 "$pid"; done 2>/dev/null
+	for pid in $e2e_lanes $e2e_pids; do await 5 is_gone "$pid" && wait "$pid"; done 2>/dev/null
+}
 clear_up() {
 	local left
 	if ! await 5 has_none; then

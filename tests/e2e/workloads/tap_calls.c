@@ -100,7 +100,7 @@ static void *dispatch(void *arg)
 		bad("prctl");
 	for (unsigned long round = 1;; round++) {
 		selector = 1;
-		for (int i = 0; i < 50000; i++)
+		for (int i = 0; i < 20000; i++)
 			free(malloc(100 + i % 100));
 		call(DISPATCHED_NR);
 		if (foreign_cnt)
@@ -108,7 +108,7 @@ static void *dispatch(void *arg)
 		if (served_cnt != round)
 			bad("a call was not raised");
 		do_pairs(8, &random);
-		nap_us(1000);
+		nap_us(5000);
 	}
 	return arg;
 }

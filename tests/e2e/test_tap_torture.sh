@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The tap does no harm in the long run: a dozen odd programs of user 65534 under one server, which is begun again and again. It,
+# its guardian, both, or the visitors of the guardian are killed at random moments, or it is told to take the tap out and in.
+#
+# Meanwhile the programs live and find their own results right, /healthz is answered within 1 s, SIGTERM ends the server
+# within 2 s. At the end their text is that of their files, and 15 s later nothing of heaptap is left.
+# E2E_SECONDS=N: how long (20; `make torture`: 3600). timeout: 5400
+. "$(dirname "$0")/lib.sh"
+e2e_init tap_torture
+[ "$(uname -m)" = x86_64 ] || skip_all "it is for x86-64"
+have python3 && have curl && have setpriv || skip_all "python3, curl or setpriv is not installed"
+build_c busy && build_c tap_calls && build_c tap_signals && build_c tap_family && build_c tap_own &&
+	build_c tap_bare -static -nostdlib -fno-stack-protector || { not_ok build "workloads"; e2e_end; }
+. "$e2e_dir/harm_lib.sh"
+seconds=${E2E_SECONDS:-20}
+export E2E_OF=$work E2E_LIFE_SECONDS=$((seconds + 300))
+top=$work
+: >"$work/shown"
+
+# NAME [ARGS...]: their names are looked for, so the program has that
+odd() {
+	local name=$1 ready=$2 program=$3
+	shift 3
+	mkdir -p "$top/bin-$name"
+	cp --remove-destination "$bin/$program" "$top/bin-$name/$name"
+	chmod 755 "$top" "$top/bin-$name" "$top/bin-$name/$name"
+	READY=$ready begin "$name" "${nobody[@]}" $own "$top/bin-$name/$name" "$@"
+	names+=("$name")
+}
+names=()
+odd tort_plain ^READY tap_family plain
+odd tort_threads ^READY tap_family threads 6
+odd tort_births ^READY tap_family births 30
+odd tort_exec ^READY tap_family exec 2
+odd tort_shared ^READY tap_family shared-memory
+odd tort_vfork ^READY tap_family vfork-again
+odd tort_forks ^READY tap_family fork-child
+odd tort_blocked ^READY tap_signals blocked
+odd tort_stack ^READY tap_signals stack
+odd tort_steps ^READY tap_signals steps
+odd tort_dispatch ^WATCHED tap_calls dispatch
+odd tort_filter ^WATCHED tap_calls kill
+odd tort_errno ^WATCHED tap_calls errno
+odd tort_own ^READY tap_own
+odd tort_bare ^READY tap_bare
+for name in tort_vfork tort_forks; do tell_to $name do; done
+
+is_right() { ! is_gone "${pid_of[$1]}" && ! says "$top/$1/target.out" '^BAD'; }
+# Each is reported once.
+look_at_all() {
+	local name rest=()
+	for name in "${names[@]}"; do
+		if is_right "$name"; then
+			rest+=("$name")
+		else
+			wait "${pid_of[$name]}" 2>/dev/null
+			fault "$name is harmed: status $?" "$top/$name/target.out" "$top/$name/target.err" "$top/serve.err"
+		fi
+	done
+	names=("${rest[@]}")
+}
+torture_serve() {
+	: >"$top/serve.err"
+	"$heaptap" serve --listen 127.0.0.1:0 --comm '^tort_' --tap '^tort_' --max-overhead off >"$top/serve.out" 2>"$top/serve.err" </dev/null &
+	server=$!
+	e2e_pids="$e2e_pids $server"
+	await 10 serves
+	url=$(sed -nE 's,^heaptap: serving .* on (http://[^/]*)/.*,\1,p' "$top/serve.err")
+	[ -n "$url" ] || fault "serve does not begin within 10 s" "$top/serve.err"
+}
+kill_some() {
+	local guardian
+	guardian=$(pgrep -P "$server" -x heaptap-guard)
+	case $((RANDOM % 6)) in
+	0) kill -9 "$server" ;;
+	1) [ -z "$guardian" ] || kill -9 $guardian ;;
+	2) kill -9 $guardian "$server" ;;
+	3) kill -9 $(pgrep -P "${guardian:-0}") ;;
+	4) kill -USR1 "$server" && sleep 0.3 && kill -USR2 "$server" ;;
+	5) kill -STOP "$server" && sleep 0.3 && kill -CONT "$server" ;;
+	esac 2>/dev/null
+}
+end=$((SECONDS + seconds)) rounds=0
+while [ $SECONDS -lt $end ] && [ ${#faults[@]} -lt 10 ]; do
+	torture_serve
+	for ((i = RANDOM % 4; i >= 0 && SECONDS < end; i--)); do
+		sleep "0.$((RANDOM % 10))"
+		is_gone "$server" || is_healthy
+		kill_some
+		is_gone "$server" && break
+	done
+	if is_gone "$server"; then
+		wait "$server" 2>/dev/null
+		server=
+	else
+		sleep 0.2
+		is_gone "$server" || end_serve
+	fi
+	look_at_all
+	rounds=$((rounds + 1))
+done
+# the last one is ended as it should be, and takes out what others have left
+torture_serve
+sleep 2
+is_healthy
+end_serve
+look_at_all
+[ ${#faults[@]} = 0 ] && ok "$rounds times: ${#names[@]} programs live, the server answers and ends" ||
+	{ not_ok "$rounds times" "$(printf '%s; ' "${faults[@]}")"; cat "$work/shown"; }
+
+faults=()
+for name in "${names[@]}"; do
+	target=${pid_of[$name]}
+	await 5 is_same_text || { timeout 10 "$heaptap" doctor --remove-tap -p "$target" >"$work/remove.out" 2>&1; left="${left:-} $name"; }
+	await 5 is_same_text || fault "$name: the text differs" "$work/differences" "$work/remove.out"
+done
+[ ${#faults[@]} = 0 ] && ok "their text is that of their files${left:+, after doctor --remove-tap:$left}" || not_ok "their text" "$(printf '%s; ' "${faults[@]}")"
+
+faults=()
+# each has inherited the inputs of those before it, so all are closed first
+for name in "${!in_of[@]}"; do
+	target_in=${in_of[$name]}
+	exec {target_in}>&-
+done
+for name in "${names[@]}"; do
+	target=${pid_of[$name]}
+	await 5 is_gone "$target" || { fault "$name hangs: $(where "$target")"; kill -9 "$target"; }
+	wait "$target" 2>/dev/null
+	status=$?
+	[ $status = 7 ] || fault "$name: status $status"
+done
+target=
+[ ${#faults[@]} = 0 ] && ok "all end as they should" || not_ok "the end of programs" "$(printf '%s; ' "${faults[@]}")"
+await 15 has_none && ok "nothing of heaptap is left" ||
+	{ not_ok "what is left of heaptap" "$(where $(ours) | sort | uniq -c | tr '\n' ';')"; end_ours; }
+e2e_end
