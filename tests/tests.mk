@@ -24,8 +24,9 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege)
 # test_kill reads in the kernel's log whether a guardian failed: it is over when test_tap_guest, which kills guardians, begins.
 # test_serve_ways has a server that probes every process for a while: none of its neighbours looks for probes or measures
 # them. test_hostile does both, so it is over when test_serve_ways begins.
-E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap mute \
-	serve tap_guest hostile endless metrics serve_ways)
+# test_tap_hostile and test_tap_torture kill guardians as well.
+E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap tap_harm mute \
+	serve tap_guest tap_hostile tap_torture tap_eintr hostile endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
 	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
 	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
@@ -36,10 +37,11 @@ BPF_BESIDE := $(filter-out $(BPF_ALONE),$(BPF_TESTS))
 mixed = $(subst |, ,$(join $(addsuffix |,$1),$2))
 # Long forms of what `make check` does shortly, and the variables that make them long.
 TORTURE := $(patsubst %,tests/e2e/test_%.sh,check costly_files exec_hold hostile kill loads mute siege statistics \
-	tap_guest tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
+	tap_eintr tap_guest tap_harm tap_hostile tap_torture tap_truth wrapper) tests/consumers/slow_samplers.sh tests/scope/test_rust.sh
 TORTURE_ENV := E2E_CHECKS=100 E2E_CHECKS_BESIDE=8 E2E_CHECK_SECONDS=30 E2E_COSTLY_SECONDS=10 E2E_HOLDS=30 E2E_HOSTILE=30 \
 	E2E_KILLS=300 E2E_KILLS_BOTH=100 E2E_LOADS=50 E2E_MUTE_SECONDS=10 E2E_SIEGE_SECONDS=3600 E2E_RUNS=100 E2E_TAPS=300 \
-	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 TESTS_WHOLE=1
+	E2E_TAP_TOGGLES=10000 E2E_TAP_KILLS=200 E2E_TAP_RUNS=30 E2E_TAP_STOPS=50 E2E_WRAPPERS=1 \
+	E2E_SECONDS=3600 E2E_STOPS=10000 E2E_TRIES=20 TESTS_WHOLE=1
 PACKAGING := $(sort $(wildcard tests/packaging/test_*.sh))
 CONSUMERS := $(sort $(wildcard tests/consumers/test_*.sh))
 CONSUMERS_LONG := $(filter %/test_push.sh %/test_debuginfo.sh,$(CONSUMERS))

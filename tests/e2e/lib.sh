@@ -179,7 +179,9 @@ build() {
 	) 9>"$lock"
 }
 is_built() {
-	[ -x "$out" ] && [ "$out" -nt "$source" ] && [ "$out" -nt "$loads/ledger.h" ] &&
+	local header
+	for header in "$loads"/*.h; do [ "$out" -nt "$header" ] || return; done
+	[ -x "$out" ] && [ "$out" -nt "$source" ] &&
 		{ [ "$(basename "$out")" != compare ] || [ "$out" -nt "$e2e_top/.build/libheaptap.a" ]; }
 }
 build_now() {

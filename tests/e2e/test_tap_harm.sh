@@ -71,7 +71,7 @@ new_handler() { # MODE LIBRARY
 	within_tenth
 	ends_well
 }
-for name in jemalloc tcmalloc_minimal mimalloc; do
+for name in $(some 2 jemalloc tcmalloc_minimal mimalloc); do
 	other=$(other_of $name)
 	[ -n "$other" ] || { skip "a new handler, $name" "it is not installed"; continue; }
 	for mode in throws none jumps frees; do

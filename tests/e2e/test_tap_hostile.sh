@@ -140,7 +140,7 @@ fluttering() { # VERSION
 	end_cgroup
 }
 harm "frozen 100 times a second, cgroup v2" fluttering 2
-harm "frozen 100 times a second, cgroup v1" fluttering 1
+again harm "frozen 100 times a second, cgroup v1" fluttering 1
 
 # What it does to the tap's memory.
 tampers() { # HOW
@@ -225,15 +225,15 @@ acted() { # COMMAND...
 	ends_well
 }
 harm "a thread without a thread pointer begins" acted "$bin/tap_own" bare
-harm "the same, static" acted "$bin/tap_own_static" bare
-harm "an allocator in its own file, static-pie" left_alone -- "$bin/tap_own_static_pie"
+again harm "the same, static" acted "$bin/tap_own_static" bare
+again harm "an allocator in its own file, static-pie" left_alone -- "$bin/tap_own_static_pie"
 harm "an allocator in its own file, lto" left_alone -- "$bin/tap_own_lto"
-if have clang && CC=clang OUT=tap_own_clang build_c tap_own; then
+if is_whole && have clang && CC=clang OUT=tap_own_clang build_c tap_own; then
 	harm "an allocator in its own file, clang" left_alone -- "$bin/tap_own_clang"
 fi
 
 # Numbers.
-harm "numbers: a wrapper, -O0" numbers go -- env LD_PRELOAD="$bin/tap_wrap_O0.so" "$family"
+again harm "numbers: a wrapper, -O0" numbers go -- env LD_PRELOAD="$bin/tap_wrap_O0.so" "$family"
 harm "numbers: a wrapper with tail calls" numbers go -- env LD_PRELOAD="$bin/tap_wrap_tail.so" "$family"
 harm "numbers: three wrappers" numbers go -- env LD_PRELOAD="$bin/tap_wrap.so:$bin/tap_wrap_O0.so:$bin/tap_wrap_tail.so" "$family"
 harm "numbers: a wrapper, by probes" eval 'BASE="--max-overhead off" numbers go -- env LD_PRELOAD="$bin/tap_wrap.so" "$family"'

@@ -29,21 +29,25 @@ static volatile unsigned long served_cnt, foreign_cnt;
 
 static void set_filter(uint32_t action, int with_restart)
 {
-	static const int listed[] = { SYS_read, SYS_write, SYS_clock_nanosleep, SYS_clock_gettime, SYS_exit,
-				      SYS_exit_group, SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise,
-				      SYS_futex, SYS_rt_sigreturn, SYS_sched_yield, SYS_gettid,
-				      SYS_getpid, SYS_tgkill };
+	static const int listed[] = { SYS_read,		 SYS_write,  SYS_clock_nanosleep,
+				      SYS_clock_gettime, SYS_exit,   SYS_exit_group,
+				      SYS_brk,		 SYS_munmap, SYS_mremap,
+				      SYS_madvise,	 SYS_futex,  SYS_rt_sigreturn,
+				      SYS_sched_yield,	 SYS_gettid, SYS_getpid,
+				      SYS_tgkill };
 	struct sock_filter f[64];
 	unsigned n = 0;
 	struct sock_fprog program = { 0, f };
 
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0);
 	for (unsigned i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)listed[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						      (uint32_t)listed[i], 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	if (with_restart) {
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1);
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						      SYS_restart_syscall, 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	/* memory yes, code no */
@@ -58,7 +62,9 @@ static void set_filter(uint32_t action, int with_restart)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		    SECCOMP_FILTER_FLAG_TSYNC |
-			    (action == SECCOMP_RET_USER_NOTIF ? SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_TSYNC_ESRCH : 0),
+			    (action == SECCOMP_RET_USER_NOTIF ?
+				     SECCOMP_FILTER_FLAG_NEW_LISTENER | FLAG_TSYNC_ESRCH :
+				     0),
 		    &program) < 0)
 		bad("seccomp");
 }

@@ -54,8 +54,8 @@ static void see(struct waiter *w, struct seen s)
 	for (int i = 0; i < SEEN_CAP; i++) {
 		struct seen *t = &w->seen[i];
 
-		if (t->cnt && (t->signal != s.signal || t->outcome != s.outcome || t->ret != s.ret ||
-			       t->err != s.err || t->is_short != s.is_short))
+		if (t->cnt && (t->signal != s.signal || t->outcome != s.outcome ||
+			       t->ret != s.ret || t->err != s.err || t->is_short != s.is_short))
 			continue;
 		s.cnt = t->cnt + 1;
 		*t = s;
@@ -101,7 +101,8 @@ static void *wait_always(void *arg)
 		if (!w->gets_signals || w->handled_cnt == handled)
 			see(w, (struct seen){ .err = w->err,
 					      .ret = ret,
-					      .is_short = now_us() - began < call->limit_ms * 1000L - 1000 });
+					      .is_short = now_us() - began <
+							  call->limit_ms * 1000L - 1000 });
 		__atomic_fetch_add(&w->returned_cnt, 1, __ATOMIC_RELEASE);
 		if (call->limit_ms == 0)
 			nap_us(20000);
@@ -147,7 +148,9 @@ static void send_one(struct waiter *w, pid_t pid, int sig)
 	all->sent_cnt++;
 	while (now_us() < end && s.outcome == NOTHING) {
 		if (w->returned_cnt != returned)
-			s = (struct seen){ .signal = sig, .outcome = RETURNED, .ret = w->ret, .err = w->err };
+			s = (struct seen){
+				.signal = sig, .outcome = RETURNED, .ret = w->ret, .err = w->err
+			};
 		else if (w->handled_cnt != handled && is_asleep(w, pid))
 			/* looked at once more: it may have returned meanwhile, and be in the next one */
 			s.outcome = w->returned_cnt == returned ? RESTARTED : NOTHING;
@@ -186,7 +189,8 @@ static void say_seen(void)
 			const struct seen *s = &w->seen[j];
 
 			say("SET %s %s %s", calls[w->call].name,
-			    s->signal == SIGUSR1 ? "SIGUSR1" : (s->signal == SIGUSR2 ? "SIGUSR2" : "-"),
+			    s->signal == SIGUSR1 ? "SIGUSR1" :
+						   (s->signal == SIGUSR2 ? "SIGUSR2" : "-"),
 			    word[s->outcome]);
 			if (s->outcome == RETURNED)
 				say(" %ld %s", s->ret, s->err ? strerrorname_np(s->err) : "-");

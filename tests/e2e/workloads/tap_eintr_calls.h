@@ -7,60 +7,9 @@
 #ifndef E2E_TAP_EINTR_CALLS_H
 #define E2E_TAP_EINTR_CALLS_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/aio_abi.h>
-#include <linux/futex.h>
-#include <linux/io_uring.h>
-#include <mqueue.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/ipc.h>
-#include <sys/mman.h>
-#include <sys/msg.h>
-#include <sys/prctl.h>
-#include <sys/sem.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "tap_eintr_files.h"
 
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
-#endif
-#define LIMIT_MS 40
-#define FOR_EVER (-1)
-#define AWAITED_SIGNAL (SIGRTMIN + 3) /* blocked, nobody sends it */
-
-void bad(const char *what);
-
-struct call_state {
-	int is_set, fd[2], id;
-	pid_t child;
-	uint32_t word, word2;
-	unsigned long context;
-	char text[64];
-	struct sockaddr_un address;
-};
+#define MAKE(name) static long name(struct call_state *s)
 
 struct call {
 	const char *name;
@@ -70,238 +19,19 @@ struct call {
 	long (*make)(struct call_state *s);
 };
 
-#define MUST(what)                  \
-	do {                        \
-		if ((what) < 0)     \
-			bad(#what); \
-	} while (0)
-#define SET_UP(name) static void name(struct call_state *s)
-#define MAKE(name) static long name(struct call_state *s)
-
-/* Times. */
-static const struct timespec limit_ts = { 0, LIMIT_MS * 1000000L };
-
-static struct timespec end_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	ts.tv_nsec += limit_ts.tv_nsec;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_nsec -= 1000000000;
-		ts.tv_sec++;
-	}
-	return ts;
-}
-
-static void block_awaited(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, AWAITED_SIGNAL);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
-/* Descriptors to wait on. */
-SET_UP(set_pipe) { MUST(pipe2(s->fd, O_CLOEXEC)); }
-SET_UP(set_full_pipe)
-{
-	char page[4096] = { 0 };
-
-	set_pipe(s);
-	fcntl(s->fd[1], F_SETFL, O_NONBLOCK);
-	while (write(s->fd[1], page, sizeof(page)) > 0)
-		;
-	fcntl(s->fd[1], F_SETFL, 0);
-}
-SET_UP(set_epoll) { MUST(s->fd[0] = epoll_create1(EPOLL_CLOEXEC)); }
-SET_UP(set_event) { MUST(s->fd[0] = eventfd(0, EFD_CLOEXEC)); }
-SET_UP(set_full_event) { MUST(s->fd[0] = eventfd(0xfffffffeU, EFD_CLOEXEC)); }
-SET_UP(set_timer)
-{
-	const struct itimerspec every = { { 0, 0 }, { 0, 0 } };
-
-	MUST(s->fd[0] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
-	MUST(timerfd_settime(s->fd[0], 0, &every, NULL));
-}
-SET_UP(set_signalfd)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, AWAITED_SIGNAL);
-	MUST(s->fd[0] = signalfd(-1, &set, SFD_CLOEXEC));
-}
-SET_UP(set_inotify) { MUST(s->fd[0] = inotify_init1(IN_CLOEXEC)); }
-SET_UP(set_socket) { MUST(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, s->fd)); }
-SET_UP(set_full_socket)
-{
-	char page[4096] = { 0 };
-
-	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->fd));
-	while (send(s->fd[1], page, sizeof(page), MSG_DONTWAIT) > 0)
-		;
-}
-static void limit_socket(int fd)
-{
-	const struct timeval limit = { 0, LIMIT_MS * 1000 };
-
-	MUST(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
-	MUST(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
-}
-SET_UP(set_limited_socket)
-{
-	set_socket(s);
-	limit_socket(s->fd[0]);
-}
-SET_UP(set_limited_full_socket)
-{
-	set_full_socket(s);
-	limit_socket(s->fd[1]);
-}
-/* An abstract name: nothing is left. */
-SET_UP(set_listener)
-{
-	static unsigned n;
-
-	s->address.sun_family = AF_UNIX;
-	snprintf(s->address.sun_path + 1, sizeof(s->address.sun_path) - 1, "heaptap-eintr-%d-%u", (int)getpid(),
-		 __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED));
-	MUST(s->fd[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	MUST(bind(s->fd[0], (struct sockaddr *)&s->address, sizeof(s->address)));
-	MUST(listen(s->fd[0], 0));
-}
-SET_UP(set_limited_listener)
-{
-	set_listener(s);
-	limit_socket(s->fd[0]);
-}
-SET_UP(set_full_backlog)
-{
-	int fd;
-
-	set_listener(s);
-	MUST(fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	MUST(connect(fd, (struct sockaddr *)&s->address, sizeof(s->address)));
-	MUST(s->fd[1] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-SET_UP(set_file)
-{
-	MUST(s->fd[0] = memfd_create("eintr", MFD_CLOEXEC));
-	MUST(ftruncate(s->fd[0], 4096));
-}
-/* Somebody else has the lock: another description of the same file, or another process. */
-SET_UP(set_locked)
-{
-	char path[64];
-
-	set_file(s);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd[0]);
-	MUST(s->fd[1] = open(path, O_RDWR | O_CLOEXEC));
-	MUST(flock(s->fd[1], LOCK_EX));
-}
-static struct flock whole_file(void)
-{
-	return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
-}
-SET_UP(set_ofd_locked)
-{
-	struct flock lock = whole_file();
-
-	set_locked(s);
-	MUST(fcntl(s->fd[1], F_OFD_SETLK, &lock));
-}
-SET_UP(set_child)
-{
-	MUST(s->child = fork());
-	if (!s->child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-}
-SET_UP(set_fifo)
-{
-	static unsigned n;
-
-	snprintf(s->text, sizeof(s->text), "/dev/shm/eintr-%d-%u", (int)getpid(), __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED));
-	MUST(mkfifo(s->text, 0600));
-	MUST(s->fd[0] = open(s->text, O_PATH | O_CLOEXEC));
-	MUST(unlink(s->text));
-	snprintf(s->text, sizeof(s->text), "/proc/self/fd/%d", s->fd[0]);
-}
-
-/* Queues and counters, of an IPC namespace that ends with the program. */
-SET_UP(set_semaphore) { MUST(s->id = semget(IPC_PRIVATE, 1, 0600)); }
-SET_UP(set_queue) { MUST(s->id = msgget(IPC_PRIVATE, 0600)); }
-SET_UP(set_full_queue)
-{
-	struct {
-		long kind;
-		char text[4096];
-	} m = { 1, "" };
-
-	set_queue(s);
-	while (!msgsnd(s->id, &m, sizeof(m.text), IPC_NOWAIT))
-		;
-}
-SET_UP(set_mq)
-{
-	static unsigned n;
-	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = 16 };
-
-	snprintf(s->text, sizeof(s->text), "/eintr-%d-%u", (int)getpid(), __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED));
-	MUST(s->fd[0] = mq_open(s->text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr));
-	MUST(mq_unlink(s->text));
-}
-SET_UP(set_full_mq)
-{
-	set_mq(s);
-	MUST(mq_send(s->fd[0], "x", 1, 0));
-}
-SET_UP(set_aio) { MUST(syscall(SYS_io_setup, 4, &s->context)); }
-SET_UP(set_uring)
-{
-	struct io_uring_params params;
-
-	memset(&params, 0, sizeof(params));
-	s->fd[0] = (int)syscall(SYS_io_uring_setup, 4, &params);
-	MUST(s->fd[0]);
-}
-/* A lock that a thread has which does nothing. */
-static volatile pid_t idle_tid;
-static void *be_idle(void *arg)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	idle_tid = (pid_t)syscall(SYS_gettid);
-	for (;;)
-		pause();
-	return arg;
-}
-SET_UP(set_pi)
-{
-	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	pthread_t thread;
-
-	pthread_mutex_lock(&mutex);
-	if (!idle_tid && pthread_create(&thread, NULL, be_idle, NULL))
-		bad("pthread_create");
-	pthread_mutex_unlock(&mutex);
-	while (!idle_tid)
-		sched_yield();
-	s->word = (uint32_t)idle_tid;
-	s->word2 = 0;
-}
-
 /* The calls. */
 static char sink[65536];
 
-MAKE(epoll_wait_limited) { struct epoll_event e; return syscall(SYS_epoll_wait, s->fd[0], &e, 1, LIMIT_MS); }
-MAKE(epoll_wait_ever) { struct epoll_event e; return syscall(SYS_epoll_wait, s->fd[0], &e, 1, -1); }
+MAKE(epoll_wait_limited)
+{
+	struct epoll_event e;
+	return syscall(SYS_epoll_wait, s->fd[0], &e, 1, LIMIT_MS);
+}
+MAKE(epoll_wait_ever)
+{
+	struct epoll_event e;
+	return syscall(SYS_epoll_wait, s->fd[0], &e, 1, -1);
+}
 MAKE(epoll_pwait_limited)
 {
 	struct epoll_event e;
@@ -336,8 +66,14 @@ static long do_poll(struct call_state *s, int ms)
 
 	return syscall(SYS_poll, &p, 1, ms);
 }
-MAKE(poll_limited) { return do_poll(s, LIMIT_MS); }
-MAKE(poll_ever) { return do_poll(s, -1); }
+MAKE(poll_limited)
+{
+	return do_poll(s, LIMIT_MS);
+}
+MAKE(poll_ever)
+{
+	return do_poll(s, -1);
+}
 static long do_ppoll(struct call_state *s, const struct timespec *limit)
 {
 	struct pollfd p = { s->fd[0], POLLIN, 0 };
@@ -346,8 +82,14 @@ static long do_ppoll(struct call_state *s, const struct timespec *limit)
 
 	return syscall(SYS_ppoll, &p, 1, limit ? &ts : NULL, &mask, 8);
 }
-MAKE(ppoll_limited) { return do_ppoll(s, &limit_ts); }
-MAKE(ppoll_ever) { return do_ppoll(s, NULL); }
+MAKE(ppoll_limited)
+{
+	return do_ppoll(s, &limit_ts);
+}
+MAKE(ppoll_ever)
+{
+	return do_ppoll(s, NULL);
+}
 MAKE(select_limited)
 {
 	struct timeval limit = { 0, LIMIT_MS * 1000 };
@@ -371,10 +113,26 @@ static long do_pselect(int is_limited)
 
 	return syscall(SYS_pselect6, 0, NULL, NULL, NULL, is_limited ? &ts : NULL, &arg);
 }
-MAKE(pselect_limited) { (void)s; return do_pselect(1); }
-MAKE(pselect_ever) { (void)s; return do_pselect(0); }
-MAKE(nanosleep_limited) { (void)s; return syscall(SYS_nanosleep, &limit_ts, NULL); }
-MAKE(clock_relative) { (void)s; return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &limit_ts, NULL); }
+MAKE(pselect_limited)
+{
+	(void)s;
+	return do_pselect(1);
+}
+MAKE(pselect_ever)
+{
+	(void)s;
+	return do_pselect(0);
+}
+MAKE(nanosleep_limited)
+{
+	(void)s;
+	return syscall(SYS_nanosleep, &limit_ts, NULL);
+}
+MAKE(clock_relative)
+{
+	(void)s;
+	return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &limit_ts, NULL);
+}
 MAKE(clock_absolute)
 {
 	struct timespec end = end_of(CLOCK_MONOTONIC);
@@ -382,8 +140,14 @@ MAKE(clock_absolute)
 	(void)s;
 	return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
 }
-MAKE(futex_limited) { return syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, s->word, &limit_ts, NULL, 0); }
-MAKE(futex_ever) { return syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, s->word, NULL, NULL, 0); }
+MAKE(futex_limited)
+{
+	return syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, s->word, &limit_ts, NULL, 0);
+}
+MAKE(futex_ever)
+{
+	return syscall(SYS_futex, &s->word, FUTEX_WAIT_PRIVATE, s->word, NULL, NULL, 0);
+}
 MAKE(futex_bitset_limited)
 {
 	struct timespec end = end_of(CLOCK_MONOTONIC);
@@ -396,16 +160,21 @@ MAKE(futex_pi_limited)
 
 	return syscall(SYS_futex, &s->word, FUTEX_LOCK_PI_PRIVATE, 0, &end, NULL, 0);
 }
-MAKE(futex_pi_ever) { return syscall(SYS_futex, &s->word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0); }
+MAKE(futex_pi_ever)
+{
+	return syscall(SYS_futex, &s->word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+}
 MAKE(futex_requeue_limited)
 {
 	struct timespec end = end_of(CLOCK_MONOTONIC);
 
-	return syscall(SYS_futex, &s->word2, FUTEX_WAIT_REQUEUE_PI_PRIVATE, s->word2, &end, &s->word, 0);
+	return syscall(SYS_futex, &s->word2, FUTEX_WAIT_REQUEUE_PI_PRIVATE, s->word2, &end,
+		       &s->word, 0);
 }
 MAKE(futex_requeue_ever)
 {
-	return syscall(SYS_futex, &s->word2, FUTEX_WAIT_REQUEUE_PI_PRIVATE, s->word2, NULL, &s->word, 0);
+	return syscall(SYS_futex, &s->word2, FUTEX_WAIT_REQUEUE_PI_PRIVATE, s->word2, NULL,
+		       &s->word, 0);
 }
 static long do_waitv(struct call_state *s, int is_limited)
 {
@@ -417,17 +186,32 @@ static long do_waitv(struct call_state *s, int is_limited)
 
 	return syscall(SYS_futex_waitv, &one, 1, 0, is_limited ? &end : NULL, CLOCK_MONOTONIC);
 }
-MAKE(futex_waitv_limited) { return do_waitv(s, 1); }
-MAKE(futex_waitv_ever) { return do_waitv(s, 0); }
+MAKE(futex_waitv_limited)
+{
+	return do_waitv(s, 1);
+}
+MAKE(futex_waitv_ever)
+{
+	return do_waitv(s, 0);
+}
 static long do_semaphore(struct call_state *s, long nr, const struct timespec *limit)
 {
 	struct sembuf down = { 0, -1, 0 };
 
 	return syscall(nr, s->id, &down, 1, limit);
 }
-MAKE(semtimedop_limited) { return do_semaphore(s, SYS_semtimedop, &limit_ts); }
-MAKE(semop_ever) { return do_semaphore(s, SYS_semop, NULL); }
-MAKE(msgrcv_ever) { return syscall(SYS_msgrcv, s->id, sink, 64, 0, 0); }
+MAKE(semtimedop_limited)
+{
+	return do_semaphore(s, SYS_semtimedop, &limit_ts);
+}
+MAKE(semop_ever)
+{
+	return do_semaphore(s, SYS_semop, NULL);
+}
+MAKE(msgrcv_ever)
+{
+	return syscall(SYS_msgrcv, s->id, sink, 64, 0, 0);
+}
 MAKE(msgsnd_ever)
 {
 	struct {
@@ -443,18 +227,36 @@ MAKE(mq_receive_limited)
 
 	return syscall(SYS_mq_timedreceive, s->fd[0], s->text, 16, NULL, &end);
 }
-MAKE(mq_receive_ever) { return syscall(SYS_mq_timedreceive, s->fd[0], s->text, 16, NULL, NULL); }
+MAKE(mq_receive_ever)
+{
+	return syscall(SYS_mq_timedreceive, s->fd[0], s->text, 16, NULL, NULL);
+}
 MAKE(mq_send_limited)
 {
 	struct timespec end = end_of(CLOCK_REALTIME);
 
 	return syscall(SYS_mq_timedsend, s->fd[0], s->text, 1, 0, &end);
 }
-MAKE(mq_send_ever) { return syscall(SYS_mq_timedsend, s->fd[0], s->text, 1, 0, NULL); }
-MAKE(read_ever) { return syscall(SYS_read, s->fd[0], s->text, sizeof(s->text)); }
-MAKE(read_signal) { return syscall(SYS_read, s->fd[0], sink, sizeof(struct signalfd_siginfo)); }
-MAKE(read_inotify) { return syscall(SYS_read, s->fd[0], sink, 4096); }
-MAKE(write_ever) { return syscall(SYS_write, s->fd[1], s->text, sizeof(s->text)); }
+MAKE(mq_send_ever)
+{
+	return syscall(SYS_mq_timedsend, s->fd[0], s->text, 1, 0, NULL);
+}
+MAKE(read_ever)
+{
+	return syscall(SYS_read, s->fd[0], s->text, sizeof(s->text));
+}
+MAKE(read_signal)
+{
+	return syscall(SYS_read, s->fd[0], sink, sizeof(struct signalfd_siginfo));
+}
+MAKE(read_inotify)
+{
+	return syscall(SYS_read, s->fd[0], sink, 4096);
+}
+MAKE(write_ever)
+{
+	return syscall(SYS_write, s->fd[1], s->text, sizeof(s->text));
+}
 MAKE(write_event)
 {
 	const uint64_t much = 0xfffffffffffffffeULL;
@@ -468,17 +270,30 @@ MAKE(read_timer)
 	MUST(timerfd_settime(s->fd[0], 0, &once, NULL));
 	return syscall(SYS_read, s->fd[0], s->text, 8);
 }
-MAKE(accept_ever) { return syscall(SYS_accept4, s->fd[0], NULL, NULL, 0); }
-MAKE(connect_ever) { return syscall(SYS_connect, s->fd[1], &s->address, sizeof(s->address)); }
+MAKE(accept_ever)
+{
+	return syscall(SYS_accept4, s->fd[0], NULL, NULL, 0);
+}
+MAKE(connect_ever)
+{
+	return syscall(SYS_connect, s->fd[1], &s->address, sizeof(s->address));
+}
 static long do_receive(struct call_state *s, long nr)
 {
 	struct iovec part = { s->text, sizeof(s->text) };
 	struct mmsghdr m = { .msg_hdr = { .msg_iov = &part, .msg_iovlen = 1 } };
 
-	return nr == SYS_recvmsg ? syscall(nr, s->fd[0], &m.msg_hdr, 0) : syscall(nr, s->fd[0], &m, 1, 0, NULL);
+	return nr == SYS_recvmsg ? syscall(nr, s->fd[0], &m.msg_hdr, 0) :
+				   syscall(nr, s->fd[0], &m, 1, 0, NULL);
 }
-MAKE(recvmsg_ever) { return do_receive(s, SYS_recvmsg); }
-MAKE(recvmmsg_ever) { return do_receive(s, SYS_recvmmsg); }
+MAKE(recvmsg_ever)
+{
+	return do_receive(s, SYS_recvmsg);
+}
+MAKE(recvmmsg_ever)
+{
+	return do_receive(s, SYS_recvmmsg);
+}
 static long do_events(struct call_state *s, long nr, const struct timespec *limit)
 {
 	struct io_event e;
@@ -486,25 +301,49 @@ static long do_events(struct call_state *s, long nr, const struct timespec *limi
 
 	return syscall(nr, s->context, 1, 1, &e, limit ? &ts : NULL, NULL);
 }
-MAKE(io_getevents_limited) { return do_events(s, SYS_io_getevents, &limit_ts); }
-MAKE(io_getevents_ever) { return do_events(s, SYS_io_getevents, NULL); }
-MAKE(io_pgetevents_limited) { return do_events(s, SYS_io_pgetevents, &limit_ts); }
-MAKE(io_pgetevents_ever) { return do_events(s, SYS_io_pgetevents, NULL); }
+MAKE(io_getevents_limited)
+{
+	return do_events(s, SYS_io_getevents, &limit_ts);
+}
+MAKE(io_getevents_ever)
+{
+	return do_events(s, SYS_io_getevents, NULL);
+}
+MAKE(io_pgetevents_limited)
+{
+	return do_events(s, SYS_io_pgetevents, &limit_ts);
+}
+MAKE(io_pgetevents_ever)
+{
+	return do_events(s, SYS_io_pgetevents, NULL);
+}
 MAKE(uring_limited)
 {
 	struct io_uring_getevents_arg arg = { .ts = (uintptr_t)&limit_ts };
 
-	return syscall(SYS_io_uring_enter, s->fd[0], 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg, sizeof(arg));
+	return syscall(SYS_io_uring_enter, s->fd[0], 0, 1,
+		       IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg, sizeof(arg));
 }
-MAKE(uring_ever) { return syscall(SYS_io_uring_enter, s->fd[0], 0, 1, IORING_ENTER_GETEVENTS, NULL, 0); }
+MAKE(uring_ever)
+{
+	return syscall(SYS_io_uring_enter, s->fd[0], 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+}
 static long do_sigtimedwait(const struct timespec *limit)
 {
 	uint64_t mask = 1ULL << (AWAITED_SIGNAL - 1);
 
 	return syscall(SYS_rt_sigtimedwait, &mask, NULL, limit, 8);
 }
-MAKE(sigtimedwait_limited) { (void)s; return do_sigtimedwait(&limit_ts); }
-MAKE(sigtimedwait_ever) { (void)s; return do_sigtimedwait(NULL); }
+MAKE(sigtimedwait_limited)
+{
+	(void)s;
+	return do_sigtimedwait(&limit_ts);
+}
+MAKE(sigtimedwait_ever)
+{
+	(void)s;
+	return do_sigtimedwait(NULL);
+}
 MAKE(sigsuspend_ever)
 {
 	uint64_t mask = 0;
@@ -512,10 +351,23 @@ MAKE(sigsuspend_ever)
 	(void)s;
 	return syscall(SYS_rt_sigsuspend, &mask, 8);
 }
-MAKE(pause_ever) { (void)s; return syscall(SYS_pause); }
-MAKE(wait4_ever) { return syscall(SYS_wait4, s->child, NULL, 0, NULL); }
-MAKE(waitid_ever) { return syscall(SYS_waitid, P_PID, s->child, NULL, WEXITED, NULL); }
-MAKE(flock_ever) { return syscall(SYS_flock, s->fd[0], LOCK_EX); }
+MAKE(pause_ever)
+{
+	(void)s;
+	return syscall(SYS_pause);
+}
+MAKE(wait4_ever)
+{
+	return syscall(SYS_wait4, s->child, NULL, 0, NULL);
+}
+MAKE(waitid_ever)
+{
+	return syscall(SYS_waitid, P_PID, s->child, NULL, WEXITED, NULL);
+}
+MAKE(flock_ever)
+{
+	return syscall(SYS_flock, s->fd[0], LOCK_EX);
+}
 MAKE(setlkw_ever)
 {
 	struct flock lock = whole_file();
@@ -528,8 +380,14 @@ MAKE(ofd_setlkw_ever)
 
 	return syscall(SYS_fcntl, s->fd[0], F_OFD_SETLKW, &lock);
 }
-MAKE(open_ever) { return syscall(SYS_openat, AT_FDCWD, s->text, O_RDONLY | O_CLOEXEC, 0); }
-MAKE(splice_ever) { return syscall(SYS_splice, s->fd[0], NULL, s->id, NULL, 4096, 0); }
+MAKE(open_ever)
+{
+	return syscall(SYS_openat, AT_FDCWD, s->text, O_RDONLY | O_CLOEXEC, 0);
+}
+MAKE(splice_ever)
+{
+	return syscall(SYS_splice, s->fd[0], NULL, s->id, NULL, 4096, 0);
+}
 SET_UP(set_splice)
 {
 	int to[2];
@@ -538,9 +396,19 @@ SET_UP(set_splice)
 	MUST(pipe2(to, O_CLOEXEC));
 	s->id = to[1];
 }
-MAKE(tee_ever) { return syscall(SYS_tee, s->fd[0], s->id, 4096, 0); }
-MAKE(getrandom_now) { (void)s; return syscall(SYS_getrandom, sink, 32768, 0); }
-MAKE(sync_range) { return syscall(SYS_sync_file_range, s->fd[0], 0, 4096, 7); }
+MAKE(tee_ever)
+{
+	return syscall(SYS_tee, s->fd[0], s->id, 4096, 0);
+}
+MAKE(getrandom_now)
+{
+	(void)s;
+	return syscall(SYS_getrandom, sink, 32768, 0);
+}
+MAKE(sync_range)
+{
+	return syscall(SYS_sync_file_range, s->fd[0], 0, 4096, 7);
+}
 
 static const struct call calls[] = {
 	{ "epoll_wait", SYS_epoll_wait, LIMIT_MS, set_epoll, epoll_wait_limited },

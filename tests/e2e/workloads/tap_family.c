@@ -63,7 +63,8 @@ static void *bear_threads(void *arg)
 		unsigned cnt = 0;
 
 		while (cnt < thread_cnt && cnt < 1000) {
-			if (pthread_create(&thread[cnt], NULL, live_shortly, (void *)(uintptr_t)cnt))
+			if (pthread_create(&thread[cnt], NULL, live_shortly,
+					   (void *)(uintptr_t)cnt))
 				bad("pthread_create");
 			if (++cnt % 20 == 0)
 				nap_us(2000);

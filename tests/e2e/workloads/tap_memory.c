@@ -112,9 +112,9 @@ static void act(void)
 		bad("munmap");
 	else if (!strcmp(how, "protect") && mprotect(at, bytes, PROT_NONE))
 		bad("mprotect");
-	else if (!strcmp(how, "move") &&
-		 mremap(at, code.end - code.start, code.end - code.start,
-			MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(code.start - (1UL << 30))) == MAP_FAILED)
+	else if (!strcmp(how, "move") && mremap(at, code.end - code.start, code.end - code.start,
+						MREMAP_MAYMOVE | MREMAP_FIXED,
+						(void *)(code.start - (1UL << 30))) == MAP_FAILED)
 		bad("mremap");
 	else if (!strcmp(how, "uffd-data"))
 		mute(data.start);

@@ -53,7 +53,8 @@ __attribute__((noinline)) void *realloc(void *old, size_t bytes)
 /* Eleven values that live across the calls. */
 __attribute__((noinline)) static uint64_t work(void)
 {
-	uint64_t a = in[0], b = in[1], c = in[2], d = in[3], e = in[4], f = in[5], g = in[6], h = in[7];
+	uint64_t a = in[0], b = in[1], c = in[2], d = in[3], e = in[4], f = in[5], g = in[6],
+		 h = in[7];
 	uint64_t i = in[8], j = in[9], k = in[10];
 
 	for (int n = 0; n < 100; n++) {
@@ -116,8 +117,8 @@ static void begin_bare(void)
 {
 	uint64_t before;
 
-	if (clone_bare(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-			       CLONE_SETTLS,
+	if (clone_bare(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			       CLONE_SYSVSEM | CLONE_SETTLS,
 		       bare_stack + BARE_STACK_BYTES - 64) < 0)
 		bad("clone");
 	before = bare_cnt;

@@ -22,7 +22,9 @@
 
 static int open_probe(int type, pid_t pid, const char *file, const char *off)
 {
-	struct perf_event_attr attr = { .size = sizeof(attr), .sample_period = 1, .wakeup_events = 1 };
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.sample_period = 1,
+					.wakeup_events = 1 };
 	int fd;
 
 	attr.type = (uint32_t)type;

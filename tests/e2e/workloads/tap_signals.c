@@ -34,7 +34,8 @@ static void find_text(void)
 	FILE *f = fopen("/proc/self/maps", "r");
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %7s", &start, &end, mode) == 3 && start <= wanted && wanted < end)
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, mode) == 3 && start <= wanted &&
+		    wanted < end)
 			text_start = start, text_end = end;
 	if (f)
 		fclose(f);
@@ -123,7 +124,7 @@ static void *step_always(void *arg)
 	set_steps(1);
 	for (;;) {
 		do_pairs(8, &random);
-		nap_us(500);
+		nap_us(2000);
 	}
 	return arg;
 }
@@ -144,7 +145,8 @@ static void *take_ticks(void *arg)
 	const struct itimerspec every = { { 0, 100000 }, { 0, 100000 } };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
 	struct sigaction action = { .sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART };
-	stack_t stack = { .ss_sp = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	stack_t stack = { .ss_sp = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			  .ss_size = 1 << 16 };
 	timer_t timer;
 

@@ -106,7 +106,8 @@ SHARED_HELPER void do_pairs(unsigned cnt, uint32_t *random)
 		for (int i = 0; i < PAIR_BLOCKS; i++) {
 			*random = *random * 1103515245 + 12345;
 			bytes[i] = 16 + (*random >> 16 & 511);
-			if (is_aligned && i == 5 && posix_memalign((void **)&block[i], 64, bytes[i]))
+			if (is_aligned && i == 5 &&
+			    posix_memalign((void **)&block[i], 64, bytes[i]))
 				bad("posix_memalign");
 			if (!is_aligned || i != 5)
 				block[i] = i % 2 ? malloc(bytes[i]) : calloc(1, bytes[i]);

@@ -17,7 +17,8 @@
 #endif
 
 unsigned long call_cnt __attribute__((visibility("hidden")));
-static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t), *(*next_realloc)(void *, size_t);
+static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t),
+	*(*next_realloc)(void *, size_t);
 static void (*next_free)(void *);
 static char boot[BOOT_BYTES]; /* for dlsym() itself */
 static size_t boot_at;
