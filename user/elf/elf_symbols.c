@@ -44,6 +44,7 @@ struct symtab {
 	uint32_t cnt;
 	const char *strs; /* strs[str_bytes - 1] == 0 */
 	size_t str_bytes;
+	bool is_dynamic;
 };
 
 /* Made when an address is first looked up. */
@@ -97,6 +98,7 @@ static void add_table(struct elf_symbols *s, struct elf_file *ef, size_t idx)
 	t.str_bytes = strs.bytes;
 	while (t.str_bytes && t.strs[t.str_bytes - 1])
 		t.str_bytes--;
+	t.is_dynamic = heads[idx].type == SHT_DYNSYM;
 	if (t.cnt && t.str_bytes)
 		s->tables[s->table_cnt++] = t;
 }
@@ -519,6 +521,12 @@ const struct elf_symbol *elf_symbols_find(const struct elf_symbols *s, uint64_t 
 	return NULL;
 }
 
+static bool is_preemptible(const Elf64_Sym *sym)
+{
+	return ELF64_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       ELF64_ST_VISIBILITY(sym->st_other) == STV_DEFAULT;
+}
+
 int elf_symbols_each(const struct elf_symbols *s,
 		     int (*fn)(void *ctx, const struct elf_symbol *sym), void *ctx)
 {
@@ -549,7 +557,9 @@ int elf_symbols_each(const struct elf_symbols *s,
 							   .bytes = sym.st_size,
 							   .name = name,
 							   .is_local = ELF64_ST_BIND(sym.st_info) ==
-								       STB_LOCAL });
+								       STB_LOCAL,
+							   .is_exported = s->tables[t].is_dynamic &&
+									  is_preemptible(&sym) });
 			if (rc)
 				return rc;
 		}

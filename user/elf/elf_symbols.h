@@ -21,7 +21,9 @@ struct elf_symbol {
 	uint64_t bytes; /* 0 = unknown: reaches to the next symbol */
 	const char *name; /* linkage name without @version, owned by the table */
 	bool is_plt;
-	bool is_local; /* STB_LOCAL; only elf_symbols_each() sets it */
+	/* Only elf_symbols_each() sets these. */
+	bool is_local; /* STB_LOCAL */
+	bool is_exported; /* in .dynsym, and another file's symbol of that name may take its place */
 };
 
 /* Find the symbol tables. Cheap: they are sorted when an address is first looked up. debug may be NULL or a separate
