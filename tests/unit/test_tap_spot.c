@@ -47,6 +47,19 @@
 #define RED_ZONE 0x48, 0x89, 0x7c, 0x24, 0xf8 /* mov %rdi,-8(%rsp) */
 #define FRAME 0x48, 0x89, 0x7d, 0xf8 /* mov %rdi,-8(%rbp) */
 #define JRCXZ 0xe3, 0x10
+#define CMP_IMM 0x48, 0x81, 0xff, 0, 0x10, 0, 0 /* cmp $0x1000,%rdi */
+#define JA32 0x0f, 0x87, 0x80, 0, 0, 0
+#define JA8 0x77, 0x20
+#define INC_RDI_MEM 0x48, 0x83, 0x47, 8, 1 /* addq $1,8(%rdi) */
+#define CMP_MEM 0x48, 0x39, 0x7e, 8 /* cmp %rdi,8(%rsi) */
+#define MOV_RDI_RAX 0x48, 0x89, 0xf8
+#define MOV_RDI_R10 0x49, 0x89, 0xfa
+#define MUL_RSI 0x48, 0xf7, 0xe6
+#define TEST_RAX 0x48, 0x85, 0xc0
+#define ADD_RAX 0x48, 0x83, 0xc0, 8
+#define JS32 0x0f, 0x88, 0x80, 0, 0, 0
+#define MOV8_EDX 0xb2, 1 /* mov $1,%dl */
+#define XOR_ECX 0x31, 0xc9
 
 #define NO_SPOT (-1)
 #define FREE true
@@ -61,32 +74,60 @@ static const struct {
 	enum tap_move move;
 	int undo[4]; /* as tap_spot.undo; ends with -1 */
 	const char *why;
+	int flags; /* as tap_spot.flags_insn */
+	int probe; /* offset of heaptap's own probe; 0: none */
+	int next; /* offset of the next symbol; 0: none */
+	bool scratch;
+	int branch, branch_gap; /* offsets of a branch before it and its gap; 0: none */
 } cases[] = {
-	{"long enough at the entry", CODE(MOV_FS, RET), false, 0, 0, TAP_MOVE_COPY, {-1}, ""},
-	{"rather behind it", CODE(PUSH_RBX, MOV_FS, RET), false, 1, 0, TAP_MOVE_COPY, {3, -1}, ""},
-	{"behind endbr64", CODE(ENDBR64, MOV_FS, RET), false, 4, 0, TAP_MOVE_COPY, {-1}, ""},
-	{"rip-relative", CODE(PUSH_RBX, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {3, -1}, ""},
-	{"a saved register may be written", CODE(PUSH_RBX, MOV_RDI_RBX, CMPB_RIP, RET), false, 4, 0, TAP_MOVE_RIP, {3, -1}, ""},
-	{"one that is not saved may not", CODE(PUSH_RBX, MOV_RDI_RBP, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, "no gap"},
-	{"undone from the last to the first", CODE(PUSH_R12, PUSH_RBX, SUB_RSP, CMPB_RIP, RET), false, 7, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 3, 3, 12, -1}, ""},
-	{"a push of an argument is room", CODE(PUSH_RDI, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 1, -1}, ""},
-	{"a short one needs a gap", CODE(PUSH_RBX, MOV_RDI_RBX, RET), false, NO_SPOT, 0, 0, {-1}, "no gap within reach at +1"},
-	{"behind a ret is one", CODE(PUSH_RBX, MOV_RDI_RBX, RET, NOP7, RET), false, 1, 5, TAP_MOVE_COPY, {3, -1}, ""},
-	{"what runs is none", CODE(PUSH_RBX, MOV_RDI_RBX, NOP7, RET), false, NO_SPOT, 0, 0, {-1}, "no gap"},
-	{"a jump to another function", CODE(JMP32(0x40)), false, 0, 0, TAP_MOVE_JUMP, {-1}, ""},
-	{"a call is not moved", CODE(PUSH_RBX, CALL(0x40), RET), false, NO_SPOT, 0, 0, {-1}, "cannot be moved"},
-	{"nothing behind a store", CODE(STORE, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, ""},
-	{"an argument is lost", CODE(MOV_RSI_RDI, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, ""},
-	{"a jump goes back into it", CODE(PUSH_RBX, CMPB_RIP, JMP8(-8)), false, NO_SPOT, 0, 0, {-1}, "a jump goes back"},
-	{"free: behind the NULL check", CODE(TEST_RDI, JE(10), MOV_FS, RET), FREE, 5, 0, TAP_MOVE_COPY, {-1}, ""},
-	{"free: flags that are read later", CODE(TEST_RDI, MOV_IMM, SETE, RET), FREE, NO_SPOT, 0, 0, {-1}, "flags are in use"},
-	{"free: the argument may be moved", CODE(MOV_RDI_RBX, LEA_RSI, MOV_FS, RET), FREE, 7, 0, TAP_MOVE_COPY, {-1}, ""},
-	{"free: not behind what is below the stack pointer", CODE(RED_ZONE, MOV_FS, RET), FREE, 0, 0, TAP_MOVE_COPY, {-1}, ""},
-	{"free: nor in a frame", CODE(FRAME, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, "the argument or the way ends"},
-	{"a branch of another kind is not moved", CODE(PUSH_RBX, JRCXZ, MOV_FS, RET), false, NO_SPOT, 0, 0, {-1}, "cannot be moved"},
-	{"free: nor passed", CODE(JRCXZ, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, "the argument or the way ends"},
-	{"free: but not lost", CODE(MOV_RSI_RDI, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
-	{"free: nor r11 be in use", CODE(MOV_RDI_R11, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, ""},
+	{"not at the entry", CODE(CMPB_RIP), false, NO_SPOT, 0, 0, {-1}, .why = "other tools' breakpoints"},
+	{"nor with a prefix that is no REX", CODE(MOV_FS), false, NO_SPOT, 0, 0, {-1}, .why = "other tools' breakpoints"},
+	{"there only behind a REX prefix", CODE(CMP_IMM, RET), false, 0, 0, TAP_MOVE_COPY, {-1}, .why = ""},
+	{"rather behind it", CODE(CMP_IMM, CMPB_RIP, RET), false, 7, 0, TAP_MOVE_RIP, {-1}, .why = ""},
+	{"behind endbr64 the entry is over", CODE(ENDBR64, CMPB_RIP, RET), false, 4, 0, TAP_MOVE_RIP, {-1}, .why = ""},
+	{"rip-relative", CODE(PUSH_RBX, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {3, -1}, .why = ""},
+	{"a saved register may be written", CODE(PUSH_RBX, MOV_RDI_RBX, CMPB_RIP, RET), false, 4, 0, TAP_MOVE_RIP, {3, -1}, .why = ""},
+	{"one that is not saved may not", CODE(PUSH_RBX, MOV_RDI_RBP, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = "no gap"},
+	{"undone from the last to the first", CODE(PUSH_R12, PUSH_RBX, SUB_RSP, CMPB_RIP, RET), false, 7, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 3, 3, 12, -1}, .why = ""},
+	{"a push of an argument is room", CODE(PUSH_RDI, CMPB_RIP, RET), false, 1, 0, TAP_MOVE_RIP, {TAP_UNDO_ADD + 1, -1}, .why = ""},
+	{"a short one needs a gap", CODE(PUSH_RBX, MOV_RDI_RBX, RET), false, NO_SPOT, 0, 0, {-1}, .why = "no gap within reach at +1"},
+	{"behind a ret is one", CODE(PUSH_RBX, MOV_RDI_RBX, RET, NOP7, RET), false, 1, 5, TAP_MOVE_COPY, {3, -1}, .why = ""},
+	{"what runs is none", CODE(PUSH_RBX, MOV_RDI_RBX, NOP7, RET), false, NO_SPOT, 0, 0, {-1}, .why = "no gap"},
+	{"nor what is jumped to", CODE(PUSH_RBX, MOV_RDI_RBX, RET, NOP7, JMP8(-9)), false, NO_SPOT, 0, 0, {-1}, .why = "no gap"},
+	{"a jump to another function keeps its opcode", CODE(JMP32(0x40)), false, 0, 0, TAP_MOVE_JUMP, {-1}, .why = ""},
+	{"a call is not moved", CODE(PUSH_RBX, CALL(0x40), RET), false, NO_SPOT, 0, 0, {-1}, .why = "cannot be moved"},
+	{"nothing behind a store", CODE(STORE, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"an argument is lost", CODE(MOV_RSI_RDI, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"a register that nobody reads may be", CODE(XOR_ECX, CMPB_RIP, RET), false, 2, 0, TAP_MOVE_RIP, {-1}, .why = ""},
+	{"mul after what it multiplies", CODE(MOV_RDI_RAX, MUL_RSI, CMPB_RIP, RET), false, 6, 0, TAP_MOVE_RIP, {-1}, .why = ""},
+	{"not before", CODE(MUL_RSI, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = "state is lost at +0"},
+	{"not a part of a register", CODE(MOV8_EDX, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = "state is lost at +0"},
+	{"r10 is saved then", CODE(MOV_RDI_R10, CMPB_RIP, RET), false, 3, 0, TAP_MOVE_RIP, {-1}, .why = "", .scratch = true},
+	{"a jump goes back into it", CODE(PUSH_RBX, CMPB_RIP, JMP8(-8)), false, NO_SPOT, 0, 0, {-1}, .why = "a jump goes back"},
+	{"another function begins in it", CODE(PUSH_RBX, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = "another function", .next = 4},
+	{"flags are made again", CODE(CMP_IMM, JA32, RET), false, 7, 0, TAP_MOVE_BRANCH, {-1}, .why = "", .flags = 1},
+	{"flags of an argument", CODE(PUSH_RBX, TEST_RDI, JA32, RET), false, 4, 0, TAP_MOVE_BRANCH, {3, -1}, .why = "", .flags = 2},
+	{"not those of what changes its operand", CODE(PUSH_RBX, MOV_RDI_RAX, ADD_RAX, JS32, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"nor of an operand that changes", CODE(PUSH_RBX, MOV_RDI_RAX, TEST_RAX, MOV_RDI_RAX, JS32, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"nor of memory that is an argument's", CODE(PUSH_RBX, CMP_MEM, JS32, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"nor of room on the stack", CODE(SUB_RSP, JS32, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"not where heaptap's own probe may be", CODE(CMPB_RIP, JA32, RET), false, NO_SPOT, 0, 0, {-1}, .why = "other tools' breakpoints", .probe = 7},
+	{"but where a jump gets another target", CODE(XOR_ECX, JMP32(0x40)), false, 2, 0, TAP_MOVE_JUMP, {-1}, .why = "", .probe = 2},
+	{"a branch and what is behind it", CODE(CMPB_RIP, JA32, CMP_IMM, RET), false, 13, 0, TAP_MOVE_COPY, {-1}, .why = "", .flags = 1, .probe = 7, .branch = 7},
+	{"with a gap each", CODE(CMPB_RIP, JA8, MOV_RDI_RAX, RET, NOP7, NOP7), false, 9, 13, TAP_MOVE_COPY, {-1}, .why = "", .flags = 1, .probe = 7, .branch = 7, .branch_gap = 18},
+	{"not if there is but one", CODE(CMPB_RIP, JA8, MOV_RDI_RAX, RET, NOP7), false, NO_SPOT, 0, 0, {-1}, .why = "", .probe = 7},
+	{"nor if somebody jumps to the second", CODE(CMPB_RIP, JA32, CMP_IMM, JMP8(-9)), false, NO_SPOT, 0, 0, {-1}, .why = "", .probe = 7},
+	{"nor if its first byte cannot stay", CODE(CMPB_RIP, JA32, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = "", .probe = 7},
+	{"free: behind the NULL check", CODE(TEST_RDI, JE(10), MOV_FS, RET), FREE, 5, 0, TAP_MOVE_COPY, {-1}, .why = ""},
+	{"free: flags that are read later", CODE(TEST_RDI, MOV_IMM, SETE, RET), FREE, 3, 0, TAP_MOVE_COPY, {-1}, .why = "", .flags = 1},
+	{"free: the argument may be moved", CODE(MOV_RDI_RBX, LEA_RSI, MOV_FS, RET), FREE, 7, 0, TAP_MOVE_COPY, {-1}, .why = ""},
+	{"free: not behind what is below the stack pointer", CODE(RED_ZONE, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, .why = "the argument or the way ends"},
+	{"free: nor in a frame", CODE(FRAME, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, .why = "the argument or the way ends"},
+	{"free: nor anywhere else", CODE(INC_RDI_MEM, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, .why = "the argument or the way ends"},
+	{"a branch of another kind is not moved", CODE(PUSH_RBX, JRCXZ, MOV_FS, RET), false, NO_SPOT, 0, 0, {-1}, .why = "cannot be moved"},
+	{"free: nor passed", CODE(JRCXZ, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, .why = "the argument or the way ends"},
+	{"free: but not lost", CODE(MOV_RSI_RDI, MOV_FS, RET), FREE, NO_SPOT, 0, 0, {-1}, .why = ""},
+	{"free: r11 is saved then", CODE(MOV_RDI_R11, MOV_FS, RET), FREE, 3, 0, TAP_MOVE_COPY, {-1}, .why = "", .scratch = true},
 };
 /* clang-format on */
 
@@ -100,9 +141,19 @@ static void check_case(size_t i, const struct tap_spot *got, uint64_t fn_vaddr)
 	int undo = 0;
 
 	if (off != cases[i].off || gap != cases[i].gap || !strstr(got->why, cases[i].why) ||
-	    (off >= 0 && got->move != cases[i].move))
-		fail_msg("%s: +%d, gap +%d, move %d '%s'", cases[i].name, (int)off, (int)gap,
-			 got->move, got->why);
+	    (off >= 0 && (got->insn.move != cases[i].move || got->flags_insn != cases[i].flags ||
+			  got->uses_scratch != cases[i].scratch)))
+		fail_msg("%s: +%d, gap +%d, move %d, flags %d '%s'", cases[i].name, (int)off,
+			 (int)gap, got->insn.move, got->flags_insn, got->why);
+	if (off >= 0 &&
+	    (got->branch_vaddr != (cases[i].branch ? fn_vaddr + (uint64_t)cases[i].branch : 0) ||
+	     got->branch_gap_vaddr !=
+		     (cases[i].branch_gap ? fn_vaddr + (uint64_t)cases[i].branch_gap : 0)))
+		fail_msg("%s: branch at %llx, gap at %llx", cases[i].name,
+			 (unsigned long long)(got->branch_vaddr - fn_vaddr),
+			 (unsigned long long)(got->branch_gap_vaddr - fn_vaddr));
+	if (!tap_spot_is_sound(got))
+		fail_msg("%s: not sound", cases[i].name);
 	while (off >= 0 && cases[i].undo[undo] >= 0 && undo < got->undo_cnt &&
 	       got->undo[undo] == cases[i].undo[undo])
 		undo++;
@@ -136,7 +187,9 @@ static void test_cases(void **state)
 		struct fde_index fdes = { 0 };
 		struct tap_gaps gaps = { 0 };
 		struct tap_spot got;
-		struct tap_spot_request req = { 0, cases[i].bytes, cases[i].is_free };
+		struct tap_spot_request req = { .fn_bytes = cases[i].bytes,
+						.arg_mask = 3,
+						.is_free = cases[i].is_free };
 		struct elf_symbols *symbols;
 		struct elf_file *ef;
 		struct made_elf m;
@@ -154,6 +207,8 @@ static void test_cases(void **state)
 						   .st_size = 1 };
 		memcpy(m.data + m.shdrs[2].sh_offset, syms, sizeof(syms));
 		req.fn_vaddr = vaddr + AROUND;
+		req.probe_vaddr[0] = cases[i].probe ? req.fn_vaddr + (uint64_t)cases[i].probe : 0;
+		req.next_vaddr = cases[i].next ? req.fn_vaddr + (uint64_t)cases[i].next : 0;
 		assert_int_equal(elf_file_open_mem(m.data, m.bytes, &ef), 0);
 		assert_int_equal(elf_symbols_load(ef, NULL, &symbols), 0);
 		assert_int_equal(tap_spot_find(ef, &fdes, symbols, &req, &gaps, &got), 0);

@@ -49,7 +49,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc/tap_spot.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
@@ -252,39 +251,6 @@ static uint8_t arg_at(const struct placement *pl, uint8_t arg)
 	return arg == HT_ARG_NONE ? HT_ARG_NONE : pl->arg_at[arg];
 }
 
-/* For _ZnwmSt11align_val_t it is _ZnwmSt11align_val_tRKSt9nothrow_t. */
-static uint64_t find_nothrow(const struct alloc_founds *all, const struct alloc_found *f)
-{
-	char name[sizeof(f->symbol) + 32];
-	const struct alloc_found *other;
-
-	if (!(f->flags & HT_SITE_THROWS) || !alloc_row_is_cxx(f->row))
-		return 0;
-	snprintf(name, sizeof(name), "%sRKSt9nothrow_t", f->row->name);
-	vec_each(all, other)
-		if (other->prefix == f->prefix && !strcmp(other->row->name, name))
-			return other->vaddr;
-	return 0;
-}
-
-static int place_tap(const struct scan *sc, const struct alloc_founds *all,
-		     const struct alloc_found *f, struct tap_gaps *gaps, struct alloc_site *ret)
-{
-	const struct tap_spot_request req = { f->vaddr, f->bytes, f->row->op == HT_OP_FREE };
-	int err;
-
-	for (int i = 0; i < f->tail.fn_cnt; i++)
-		ret->may_nest |= f->tail.fn[i].calls_entry;
-	ret->may_nest |= f->tail.entry_cnt != 0 || (f->flags & HT_SITE_TAIL_CALLS);
-	ret->nothrow_vaddr = find_nothrow(all, f);
-	err = tap_spot_find(sc->ef, &sc->calls.fdes, sc->syms, &req, gaps, &ret->tap);
-	if (err == -EFBIG || err == -ENOENT) {
-		ret->tap = (struct tap_spot){ .why = "its file is too costly to look through" };
-		err = 0; /* it can still be probed */
-	}
-	return err;
-}
-
 static int place(const struct scan *sc, const struct alloc_found *f, struct alloc_site *ret)
 {
 	const struct alloc_row *row = f->row;
@@ -321,7 +287,6 @@ static int place(const struct scan *sc, const struct alloc_found *f, struct allo
 
 static int fill_sites(const struct scan *sc, const struct alloc_founds *all, struct alloc_file *af)
 {
-	struct tap_gaps gaps = { 0 };
 	const struct alloc_found *f;
 	struct alloc_site site;
 	int err;
@@ -331,8 +296,6 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 		if (f->is_skipped)
 			continue;
 		err = place(sc, f, &site);
-		if (!err)
-			err = place_tap(sc, all, f, &gaps, &site);
 		if (err == -ENOENT || err == -EFBIG)
 			continue; /* a symbol without code, or with too much of it */
 		if (err)
@@ -384,6 +347,8 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	err = analyse(sc, &all);
 	if (!err)
 		err = fill_sites(sc, &all, af);
+	if (!err)
+		err = alloc_taps_find(&sc->calls, sc->is_lib, sc->opts->multibyte_nop_ok, &all, af);
 	if (!err)
 		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_lib, &all, &af->inner);
 	free(all.data);

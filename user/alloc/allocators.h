@@ -26,9 +26,14 @@ struct alloc_site {
 	uint64_t cookie; /* HT_COOKIE without the site index */
 	bool needs_return;
 	bool may_nest; /* it may call, or jump to, other entry points of the file */
+	/* Its block may be one that another file's allocator has given (a wrapper). */
+	bool may_forward;
+	bool tap_is_inside; /* its calls pass the spot of another site */
+	bool plain_swaps; /* plain_vaddr takes size and alignment in the other order */
+	/* For a function that throws: one of the same file whose blocks are freed by the same functions, and that
+	 * returns NULL at once where this one calls a handler and throws. 0: not found. */
+	uint64_t plain_vaddr;
 	struct tap_spot tap;
-	/* for a function that throws: the variant that returns NULL instead; 0: not found */
-	uint64_t nothrow_vaddr;
 };
 
 /* What one file defines. */

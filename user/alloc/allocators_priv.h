@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* allocators_priv.h - the parts of allocators.c: finding the allocator's own code in a file. */
+/* allocators_priv.h - the parts of allocators.c: the allocator's own code in a file, and where it can be tapped. */
 #ifndef HT_ALLOC_ALLOCATORS_PRIV_H
 #define HT_ALLOC_ALLOCATORS_PRIV_H
 
@@ -36,5 +36,13 @@ struct alloc_founds {
 /* 0 or -ENOMEM. The caller frees ret->data. */
 int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
 		     const struct alloc_founds *all, struct alloc_ranges *ret);
+
+/*
+ * alloc_taps.c: where the entry points of a file can be tapped, and what a tap must know of each: fills the members of
+ * the sites that are for the tap. Sites are sorted by fn_vaddr, as all is. 0 or -ENOMEM.
+ */
+struct alloc_file;
+int alloc_taps_find(const struct alloc_calls *ac, bool is_lib, bool multibyte_nop_ok,
+		    const struct alloc_founds *all, struct alloc_file *af);
 
 #endif

@@ -2,20 +2,31 @@
 /*
  * tap_spot.c - see tap_spot.h.
  *
- * Why not simply the entry: other tools put their breakpoint there, and later write "their" byte back over whatever is
- * there by then. So the first suitable instruction behind the entry is taken, and the entry only if there is none.
+ * Whose breakpoints. Other tools (bcc, bpftrace, perf) put theirs on the first instruction of a function, another
+ * heaptap where placement.c says. The kernel then executes the file's instruction, and when the breakpoint goes, it
+ * writes the file's first byte there, whatever is there by then. A jump whose first byte is that of the file survives
+ * this; any other is torn, and the process crashes. So such an instruction, which is said to be watched, is a spot
+ * only if its first byte can stay: a REX prefix, which a jump may have too, or the opcode of a jump that gets another
+ * target. Nothing is torn then, but while the breakpoint is there, calls go past the tap: a watched instruction is the
+ * last choice. Before that comes a pair, for functions that begin with a test (jemalloc's malloc, glibc's memalign): a
+ * conditional jump that gets another target, and the instruction behind it, of which every call passes one.
  *
  * Why one instruction: a stopped thread, also one that was interrupted by a signal and returns later, has its pc at the
  * beginning of an instruction, never inside the changed bytes.
  *
- * Why preferably no gap: a thread that is stopped between the two jumps when they are removed has to be moved on; one
- * whose signal handler interrupted it there cannot be found.
+ * Why preferably no gap: a thread that is stopped between the two jumps when they are removed has to be moved on.
  *
- * The way in (tap/tap_code.c) uses r10, r11 and the flags. At a function's entry r10 and r11 hold nothing that is
- * needed. It is checked that no instruction before the spot writes them, and that no flags that were set before the
- * spot are read after it.
+ * What may be passed. Of a function that allocates the prefix is run twice: in place, and again (from the state of the
+ * entry, for a call that is sampled) in the copy that tap_code.c makes. So an instruction before the spot writes no
+ * memory, except by a push of a callee-saved register, and only registers whose value at the entry nobody needs: pushed
+ * ones, and those that the function overwrites whole before it has read them. Not those that hold arguments.
+ * A function that frees is not run again: there it must only leave the argument alone.
+ *
+ * What the way in needs (tap_code.c): the flags, r10, r11 and some bytes below the stack pointer. Nothing of the function
+ * is below it, as no passed instruction writes memory. Flags that are set before the spot and read behind it can be made
+ * again if one passed cmp or test made them and nothing has changed its operands.
  */
-#include "alloc/tap_spot.h"
+#include "alloc/tap_spot_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,46 +34,44 @@
 
 #include "alloc/placement_priv.h"
 #include "elf/elf_file.h"
-#include "elf/elf_symbols.h"
 #include "unwind/fde_index.h"
 
 #define SEARCH_INSNS 16
 #define FLAG_INSNS 12
-#define RAX 0
+#define FUNCTION_ALIGN 16
+#define NO_FUNCTION_BYTES 65536 /* nothing is that long: the table leaves out most functions */
 #define RDI 7
 #define CALLEE_SAVED (1U << 3 | 1U << 5 | 0xfU << 12) /* rbx, rbp, r12 to r15 */
-#define R10 10
-#define R11 11
-#define GAP_FUNCTION_BYTES 8192 /* longer functions are not searched for a gap */
-#define RUNS_CAP 64
-#define SEARCH_BYTES 64 /* roughly the bytes of SEARCH_INSNS instructions */
-#define SHORT_BACK 128
-#define SHORT_AHEAD 127
-
-struct run {
-	uint64_t start, end;
-};
+#define SCRATCH (1U << 10 | 1U << 11)
+#define NO_FLAGS 0 /* nothing before the spot set the flags */
+#define LOST_FLAGS (-1) /* something did that cannot be repeated */
 
 struct search {
 	const struct elf_file *ef;
-	const struct fde_index *fdes;
-	const struct elf_symbols *syms;
 	const struct tap_spot_request *req;
-	struct tap_gaps *gaps;
+	struct tap_gap_search gaps;
 	struct code code;
 	uint64_t jump_target; /* lowest target of a jump inside the function */
+	uint64_t next_vaddr;
 	csh h;
 	cs_insn *in;
+	uint32_t arg_regs; /* registers that hold needed arguments */
 	/* Of the passed instructions: */
+	struct tap_insn before[TAP_BEFORE_CAP];
+	uint8_t before_cnt;
 	uint8_t done[TAP_UNDO_CAP]; /* as tap_spot.undo, in the order of the code */
 	uint8_t done_cnt;
-	uint32_t saved_mask; /* registers, by number, that were pushed */
+	/* Registers, by number: pushed; overwritten before they were read; read first. */
+	uint32_t saved_mask, own_mask, read_mask;
+	int flags_insn; /* as in tap_spot, or LOST_FLAGS */
+	uint32_t flags_regs; /* registers that it reads */
 	bool tests_null; /* the flags say whether argument 0 is NULL */
-	bool has_flags; /* flags were set that later code may read */
-	/* Nearby bytes that are never executed. */
-	struct run run[RUNS_CAP];
-	size_t run_cnt;
-	bool has_runs; /* run[] was filled */
+};
+
+/* What an instruction reads and writes. */
+struct effect {
+	uint32_t reads, writes; /* general registers, by number */
+	bool reads_flags, writes_flags, writes_other, writes_memory, is_unknown;
 };
 
 static void say(struct tap_spot *s, const char *what, const struct search *sc)
@@ -73,17 +82,71 @@ static void say(struct tap_spot *s, const char *what, const struct search *sc)
 			 sc->in->op_str);
 }
 
-static bool writes_reg(const struct search *sc, int number)
+/* xor %eax,%eax and the like. */
+static bool is_zeroing(const cs_insn *in)
 {
+	const cs_x86 *x = &in->detail->x86;
+
+	return (in->id == X86_INS_XOR || in->id == X86_INS_SUB) && x->op_count == 2 &&
+	       x->operands[0].type == X86_OP_REG && x->operands[1].type == X86_OP_REG &&
+	       x->operands[0].reg == x->operands[1].reg && x->operands[0].size >= 4;
+}
+
+static struct effect effect_of(csh h, const cs_insn *in)
+{
+	const cs_x86 *x = &in->detail->x86;
 	cs_regs reads, writes;
 	uint8_t read_cnt, write_cnt;
+	struct effect e = { 0 };
 
-	if (cs_regs_access(sc->h, sc->in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK)
-		return true;
-	for (int i = 0; i < write_cnt; i++)
-		if (insn_reg_number(writes[i]) == number)
-			return true;
-	return false;
+	if (cs_regs_access(h, in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK)
+		return (struct effect){ .is_unknown = true,
+					.reads_flags = true,
+					.writes_flags = true };
+	for (int i = 0; i < read_cnt; i++) {
+		int reg = insn_reg_number(reads[i]);
+
+		e.reads_flags |= reads[i] == X86_REG_EFLAGS;
+		if (reg >= 0)
+			e.reads |= 1U << reg;
+	}
+	for (int i = 0; i < write_cnt; i++) {
+		int reg = insn_reg_number(writes[i]);
+
+		if (writes[i] == X86_REG_EFLAGS)
+			e.writes_flags = true;
+		else if (reg >= 0)
+			e.writes |= 1U << reg;
+		else
+			e.writes_other = true;
+	}
+	if (is_zeroing(in))
+		e.reads = 0;
+	for (int i = 0; i < x->op_count; i++)
+		e.writes_memory |=
+			x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE);
+	return e;
+}
+
+/* Does it write the whole of the registers that it writes, whatever they held? */
+static bool overwrites(const cs_insn *in)
+{
+	const cs_x86 *x = &in->detail->x86;
+
+	switch (in->id) {
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+	case X86_INS_MOVZX:
+	case X86_INS_MOVSX:
+	case X86_INS_MOVSXD:
+	case X86_INS_LEA: /* AT&T order: the destination is the last one */
+		return x->op_count == 2 && x->operands[1].type == X86_OP_REG &&
+		       x->operands[1].size >= 4;
+	case X86_INS_MUL:
+		return x->op_count == 1 && x->operands[0].size >= 4;
+	default:
+		return is_zeroing(in);
+	}
 }
 
 /* Branches that insn_classify() does not recognise: loop, jrcxz, xbegin, far and 16-bit ones. */
@@ -98,47 +161,17 @@ static bool is_odd_branch(const struct search *sc, enum kind k)
 	return false;
 }
 
-/* Does it write to the frame? The call in the way in overwrites what is below the stack pointer. */
-static bool writes_frame(const struct search *sc)
-{
-	const cs_x86 *x = &sc->in->detail->x86;
-
-	for (int i = 0; i < x->op_count; i++)
-		if (x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE) &&
-		    (x->operands[i].mem.base == X86_REG_RSP ||
-		     x->operands[i].mem.base == X86_REG_RBP))
-			return true;
-	return false;
-}
-
-static bool touches_flags(csh h, const cs_insn *in, bool *ret_reads)
-{
-	cs_regs reads, writes;
-	uint8_t read_cnt, write_cnt;
-	bool is_written = false;
-
-	*ret_reads = false;
-	if (cs_regs_access(h, in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK) {
-		*ret_reads = true;
-		return true;
-	}
-	for (int i = 0; i < read_cnt; i++)
-		*ret_reads |= reads[i] == X86_REG_EFLAGS;
-	for (int i = 0; i < write_cnt; i++)
-		is_written |= writes[i] == X86_REG_EFLAGS;
-	return is_written;
-}
-
 /* Does the code from `at` on read flags that it has not set? After a jump nothing is known. */
 static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left, uint64_t vaddr)
 {
 	cs_insn *in = cs_malloc(sc->h);
-	bool matters = true, reads;
+	bool matters = true;
 	uint64_t target;
 
 	for (int i = 0; in && i < FLAG_INSNS && cs_disasm_iter(sc->h, &at, &left, &vaddr, in);
 	     i++) {
 		enum kind k = insn_classify(in, &target);
+		struct effect e;
 
 		matters = false;
 		/* Neither a called function nor a caller reads the flags. */
@@ -150,11 +183,12 @@ static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left
 		matters = true;
 		if (k == KIND_JMP || k == KIND_INDIRECT_JMP || k == KIND_SLOT_JMP)
 			break;
-		if (touches_flags(sc->h, in, &reads) && !reads) {
+		e = effect_of(sc->h, in);
+		if (e.writes_flags && !e.reads_flags) {
 			matters = false;
 			break;
 		}
-		if (reads)
+		if (e.reads_flags)
 			break;
 	}
 	if (in)
@@ -162,198 +196,278 @@ static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left
 	return matters;
 }
 
-/*
- * Gaps.
- */
-
-static bool is_padding(const cs_insn *in)
+/* The same, anywhere. */
+static bool flags_matter_at(const struct search *sc, uint64_t vaddr)
 {
-	return in->id == X86_INS_NOP || in->id == X86_INS_INT3 ||
-	       (in->size == 2 && in->bytes[0] == 0x66 && in->bytes[1] == 0x90);
-}
+	const uint64_t off = vaddr - sc->code.vaddr;
 
-static bool is_taken(const struct tap_gaps *gaps, uint64_t vaddr)
-{
-	for (size_t i = 0; i < gaps->cnt; i++)
-		if (vaddr < gaps->vaddr[i] + TAP_LONG_JUMP_BYTES &&
-		    gaps->vaddr[i] < vaddr + TAP_LONG_JUMP_BYTES)
-			return true;
-	return false;
-}
-
-/* The first gap in the run that can be reached and is free. */
-static uint64_t gap_in(const struct tap_gaps *gaps, const struct run *r, uint64_t from_vaddr)
-{
-	for (uint64_t v = r->start; v + TAP_LONG_JUMP_BYTES <= r->end; v++) {
-		int64_t off = (int64_t)(v - from_vaddr);
-
-		if (off >= -SHORT_BACK && off <= SHORT_AHEAD && !is_taken(gaps, v))
-			return v;
-	}
-	return 0;
-}
-
-static void add_run(struct search *sc, uint64_t start, uint64_t end)
-{
-	if (start && end - start >= TAP_LONG_JUMP_BYTES && sc->run_cnt < RUNS_CAP)
-		sc->run[sc->run_cnt++] = (struct run){ start, end };
-}
-
-/* Find runs in one function, and in the padding up to the next one. */
-static void find_runs_of(struct search *sc, uint64_t start, uint64_t end)
-{
-	uint64_t vaddr, target, run = 0;
-	bool is_dead = false;
-	const uint8_t *p;
-	struct code c;
-	size_t left;
-	cs_insn *in;
-	csh h;
-
-	if (end - start > GAP_FUNCTION_BYTES || code_open(sc->ef, start, end - start, &c) ||
-	    decoder_open(false, &h, &in))
-		return;
-	p = c.bytes;
-	left = c.cnt;
-	vaddr = c.vaddr;
-	while (cs_disasm_iter(h, &p, &left, &vaddr, in)) {
-		enum kind k = insn_classify(in, &target);
-
-		if (is_dead && is_padding(in)) {
-			run = run ? run : in->address;
-			continue;
-		}
-		add_run(sc, run, in->address);
-		run = 0;
-		is_dead = k == KIND_JMP || k == KIND_RET || k == KIND_INDIRECT_JMP ||
-			  k == KIND_SLOT_JMP || in->id == X86_INS_UD2 || in->id == X86_INS_HLT;
-	}
-	add_run(sc, run, vaddr);
-	decoder_close(h, in);
-}
-
-/* Find the function at vaddr. Static programs have no table of functions; their symbols serve as one. */
-static bool function_at(const struct search *sc, uint64_t vaddr, uint64_t *ret_start,
-			uint64_t *ret_end)
-{
-	const struct elf_symbol *all;
-	size_t cnt, low = 0, high;
-
-	if (sc->fdes->cnt)
-		return fde_index_find(sc->fdes, vaddr, ret_start, ret_end);
-	all = elf_symbols_all(sc->syms, &cnt);
-	for (high = cnt; low < high;) { /* first symbol behind vaddr */
-		size_t mid = low + (high - low) / 2;
-
-		if (all[mid].vaddr > vaddr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	if (!low || low == cnt)
-		return false;
-	*ret_start = all[low - 1].vaddr;
-	*ret_end = all[low].vaddr;
-	return true;
-}
-
-/* Find all runs that a short jump of this function could reach, once: decoding is the cost. */
-static void find_runs(struct search *sc)
-{
-	uint64_t vaddr = sc->code.vaddr - SHORT_BACK, start, end;
-
-	sc->has_runs = true;
-	while (vaddr <= sc->code.vaddr + SEARCH_BYTES + SHORT_AHEAD &&
-	       function_at(sc, vaddr, &start, &end) && end > vaddr) {
-		find_runs_of(sc, start, end);
-		vaddr = end;
-	}
-}
-
-static uint64_t find_gap(struct search *sc, uint64_t from_vaddr)
-{
-	uint64_t found = 0;
-
-	if (!sc->has_runs)
-		find_runs(sc);
-	for (size_t i = 0; i < sc->run_cnt && !found; i++)
-		found = gap_in(sc->gaps, &sc->run[i], from_vaddr);
-	return found;
+	return off >= sc->code.cnt ||
+	       flags_matter(sc, sc->code.bytes + off, sc->code.cnt - off, vaddr);
 }
 
 /*
- * Candidates.
+ * Candidates, from the best to the last choice.
  */
+
+enum rank {
+	RANK_LONG,
+	RANK_LONG_FLAGS, /* flags must be made again */
+	RANK_GAP,
+	RANK_GAP_FLAGS,
+	RANK_BRANCH,
+	RANK_OWN_PROBE,
+	RANK_WATCHED,
+	RANK_NONE,
+};
+
+struct candidates {
+	struct tap_spot best;
+	enum rank rank;
+	char why[TAP_WHY_BYTES]; /* the first obstacle behind the entry */
+	char why_entry[TAP_WHY_BYTES];
+};
 
 /* Can the instruction be moved? Fills what is needed for that. */
-static bool can_move(struct search *sc, struct tap_spot *s)
+static bool make_insn(const struct search *sc, struct tap_insn *ret)
 {
-	const cs_x86 *x = &sc->in->detail->x86;
+	const cs_insn *in = sc->in;
+	const cs_x86 *x = &in->detail->x86;
 	uint64_t target;
-	enum kind k = insn_classify(sc->in, &target);
+	enum kind k = insn_classify(in, &target);
 
-	s->move = TAP_MOVE_COPY;
+	*ret = (struct tap_insn){ .move = TAP_MOVE_COPY };
+	if (in->size > TAP_INSN_CAP)
+		return false;
+	memcpy(ret->bytes, in->bytes, in->size);
+	ret->byte_cnt = (uint8_t)in->size;
 	if (k == KIND_JMP || k == KIND_JCC) {
-		s->move = k == KIND_JMP ? TAP_MOVE_JUMP : TAP_MOVE_BRANCH;
-		s->target_vaddr = target;
-		s->condition = sc->in->bytes[sc->in->size > 4 ? 1 : 0] & 0xf;
+		ret->move = k == KIND_JMP ? TAP_MOVE_JUMP : TAP_MOVE_BRANCH;
+		ret->target_vaddr = target;
+		ret->condition = in->bytes[in->size > 4 ? 1 : 0] & 0xf;
 		/* jcc rel8 is 7x, jcc rel32 0f 8x; prefixes are hints, and rare. */
-		return sc->in->bytes[0] == 0xeb || sc->in->bytes[0] == 0xe9 ||
-		       (sc->in->bytes[0] & 0xf0) == 0x70 || sc->in->bytes[0] == 0x0f;
+		return in->bytes[0] == 0xeb || in->bytes[0] == 0xe9 ||
+		       (in->bytes[0] & 0xf0) == 0x70 || in->bytes[0] == 0x0f;
 	}
 	if (k >= KIND_CALL || is_odd_branch(sc, k))
 		return false;
 	for (int i = 0; i < x->op_count; i++) {
 		if (x->operands[i].type != X86_OP_MEM || x->operands[i].mem.base != X86_REG_RIP)
 			continue;
-		if (x->encoding.disp_size != 4 || x->encoding.disp_offset + 4 > sc->in->size)
+		if (x->encoding.disp_size != 4 || x->encoding.disp_offset + 4 > in->size)
 			return false;
-		s->move = TAP_MOVE_RIP;
-		s->disp_at = x->encoding.disp_offset;
-		s->target_vaddr =
-			sc->in->address + sc->in->size + (uint64_t)x->operands[i].mem.disp;
+		ret->move = TAP_MOVE_RIP;
+		ret->disp_at = x->encoding.disp_offset;
+		ret->target_vaddr = in->address + in->size + (uint64_t)x->operands[i].mem.disp;
 	}
 	return true;
 }
 
-/* Take this instruction? at: its place among the left bytes. */
-static bool accept(struct search *sc, const uint8_t *at, size_t left, struct tap_spot *s)
+static bool is_own_probe(const struct search *sc)
 {
-	const cs_insn *in = sc->in;
-	struct tap_spot found = { .vaddr = in->address, .insn_bytes = (uint8_t)in->size };
+	for (int i = 0; i < TAP_PROBES_CAP; i++)
+		if (sc->req->probe_vaddr[i] == sc->in->address)
+			return true;
+	return false;
+}
+
+static bool is_rex(uint8_t byte)
+{
+	return (byte & 0xf0) == 0x40;
+}
+
+void tap_spot_changed(const struct tap_spot *s, uint8_t *ret_off, uint8_t *ret_cnt)
+{
+	const uint8_t jump = s->gap_vaddr ? TAP_SHORT_JUMP_BYTES : TAP_LONG_JUMP_BYTES;
+
+	*ret_off = s->keeps_prefix || s->keeps_opcode;
+	*ret_cnt = (uint8_t)(jump - s->keeps_opcode);
+}
+
+/* Of a conditional jump only the displacement. */
+void tap_branch_changed(const struct tap_spot *s, uint8_t *ret_off, uint8_t *ret_cnt)
+{
+	*ret_cnt = s->branch_gap_vaddr ? 1 : 4;
+	*ret_off = (uint8_t)(s->branch.byte_cnt - *ret_cnt);
+}
+
+static bool is_sound(const struct tap_insn *in)
+{
+	return in->byte_cnt <= TAP_INSN_CAP && in->move <= TAP_MOVE_BRANCH &&
+	       in->condition <= 0xf &&
+	       (in->move != TAP_MOVE_RIP || in->disp_at + 4 <= in->byte_cnt);
+}
+
+bool tap_spot_is_sound(const struct tap_spot *s)
+{
+	uint8_t off, cnt;
+
+	if (s->branch_vaddr && s->branch.byte_cnt != (s->branch_gap_vaddr ? 2 : 6))
+		return false;
+	tap_spot_changed(s, &off, &cnt);
+	for (int i = 0; i < TAP_BEFORE_CAP; i++)
+		if (!is_sound(&s->before[i]))
+			return false;
+	if (!is_sound(&s->insn) || !is_sound(&s->branch))
+		return false;
+	for (int i = 0; i < TAP_UNDO_CAP; i++)
+		if (s->undo[i] > TAP_UNDO_ADD + TAP_UNDO_BYTES_CAP / 8)
+			return false;
+	return s->before_cnt <= TAP_BEFORE_CAP && s->flags_insn <= s->before_cnt &&
+	       s->undo_cnt <= TAP_UNDO_CAP && memchr(s->why, '\0', sizeof(s->why)) &&
+	       (!s->vaddr || off + cnt <= s->insn.byte_cnt);
+}
+
+/* Where its jump begins, and whether it needs a gap. */
+static void choose_form(const struct search *sc, struct tap_spot *s)
+{
+	const uint8_t first = s->insn.bytes[0], cnt = s->insn.byte_cnt;
+
+	s->keeps_opcode = first == 0xe9 || first == 0xeb;
+	s->keeps_prefix = is_rex(first) && cnt > TAP_SHORT_JUMP_BYTES &&
+			  (cnt > TAP_LONG_JUMP_BYTES || cnt < TAP_LONG_JUMP_BYTES || s->is_watched);
+	s->gap_vaddr = cnt >= TAP_LONG_JUMP_BYTES + s->keeps_prefix && first != 0xeb ?
+			       0 :
+			       sc->in->address + s->keeps_prefix + TAP_SHORT_JUMP_BYTES;
+}
+
+/* *gap_vaddr: 0, or where the short jump ends, which becomes where it leads. */
+static bool take_gap(struct search *sc, uint64_t *gap_vaddr, uint8_t *bytes)
+{
 	const uint8_t *gap;
 
-	if (in->size < TAP_SHORT_JUMP_BYTES || in->size > TAP_INSN_CAP)
-		return false;
-	if (sc->jump_target < in->address + in->size) {
-		say(s, "a jump goes back before", sc);
-		return false;
+	if (!*gap_vaddr)
+		return true;
+	*gap_vaddr = tap_gap_find(&sc->gaps, *gap_vaddr);
+	gap = *gap_vaddr ? elf_file_read(sc->ef, *gap_vaddr, TAP_LONG_JUMP_BYTES) : NULL;
+	if (gap)
+		memcpy(bytes, gap, TAP_LONG_JUMP_BYTES);
+	return gap;
+}
+
+static enum rank rank_of(const struct tap_spot *s, bool is_own)
+{
+	if (s->is_watched)
+		return is_own ? RANK_OWN_PROBE : RANK_WATCHED;
+	return (s->gap_vaddr ? RANK_GAP : RANK_LONG) + !!s->flags_insn;
+}
+
+/* The reason against this instruction, NULL: none. at: its place among the left bytes. */
+static const char *examine(struct search *sc, const uint8_t *at, size_t left, struct tap_spot *s,
+			   enum rank *ret_rank)
+{
+	const cs_insn *in = sc->in;
+	const bool is_first = in->address == sc->code.vaddr, is_own = is_own_probe(sc);
+
+	*s = (struct tap_spot){ .vaddr = in->address,
+				.fn_vaddr = sc->code.vaddr,
+				.is_watched = is_first || is_own };
+	if (sc->jump_target < in->address + in->size)
+		return "a jump goes back before";
+	if (sc->next_vaddr && sc->next_vaddr < in->address + in->size)
+		return "another function begins before";
+	if (!make_insn(sc, &s->insn))
+		return "cannot be moved: ";
+	choose_form(sc, s);
+	if (s->is_watched && !s->keeps_prefix && !s->keeps_opcode)
+		return "other tools' breakpoints go there: ";
+	if (sc->flags_insn != NO_FLAGS && flags_matter(sc, at, left, in->address)) {
+		if (sc->flags_insn == LOST_FLAGS)
+			return "flags are in use";
+		s->flags_insn = (uint8_t)sc->flags_insn;
 	}
-	if (!can_move(sc, &found)) {
-		say(s, "cannot be moved: ", sc);
+	*ret_rank = rank_of(s, is_own && !is_first);
+	return take_gap(sc, &s->gap_vaddr, s->gap) ? NULL : "no gap within reach";
+}
+
+/* The gaps of a branch and of what is behind it must differ. */
+static bool take_second_gap(struct search *sc, struct tap_spot *s)
+{
+	struct tap_gaps taken = *sc->gaps.gaps;
+	const struct tap_gaps *before = sc->gaps.gaps;
+	bool is_found;
+
+	if (s->gap_vaddr && taken.cnt == TAP_GAPS_CAP)
 		return false;
-	}
-	if (sc->has_flags && flags_matter(sc, at, left, in->address)) {
-		say(s, "flags are in use", sc);
-		return false;
-	}
-	if (in->size < TAP_LONG_JUMP_BYTES) {
-		found.gap_vaddr = find_gap(sc, in->address + TAP_SHORT_JUMP_BYTES);
-		gap = found.gap_vaddr ?
-			      elf_file_read(sc->ef, found.gap_vaddr, TAP_LONG_JUMP_BYTES) :
-			      NULL;
-		if (!gap) {
-			say(s, "no gap within reach", sc);
-			return false;
-		}
-		memcpy(found.gap, gap, sizeof(found.gap));
-	}
-	memcpy(found.insn, in->bytes, in->size);
+	if (s->gap_vaddr)
+		taken.vaddr[taken.cnt++] = s->gap_vaddr;
+	sc->gaps.gaps = &taken;
+	is_found = take_gap(sc, &s->branch_gap_vaddr, s->branch_gap);
+	sc->gaps.gaps = before;
+	return is_found;
+}
+
+/* It is the best so far. */
+static void keep(const struct search *sc, struct candidates *c, const struct tap_spot *s,
+		 enum rank rank)
+{
+	if (rank >= c->rank)
+		return;
+	c->rank = rank;
+	c->best = *s;
 	for (int i = 0; i < sc->done_cnt; i++)
-		found.undo[i] = sc->done[sc->done_cnt - 1 - i];
-	found.undo_cnt = sc->done_cnt;
-	*s = found;
-	return true;
+		c->best.undo[i] = sc->done[sc->done_cnt - 1 - i];
+	c->best.undo_cnt = sc->done_cnt;
+	c->best.before_cnt = sc->before_cnt;
+	memcpy(c->best.before, sc->before, sc->before_cnt * sizeof(*sc->before));
+	c->best.uses_scratch = sc->own_mask & SCRATCH;
+}
+
+/* Take this instruction if it is better than what there is. */
+static void accept(struct search *sc, const uint8_t *at, size_t left, struct candidates *c)
+{
+	enum rank rank = RANK_NONE;
+	const char *why;
+	struct tap_spot s;
+
+	if (sc->in->size < TAP_SHORT_JUMP_BYTES)
+		return;
+	why = examine(sc, at, left, &s, &rank);
+	if (why) {
+		s.why[0] = '\0';
+		say(&s, why, sc);
+		if (sc->in->address != sc->code.vaddr && !c->why[0])
+			memcpy(c->why, s.why, sizeof(c->why));
+		else if (sc->in->address == sc->code.vaddr && !c->why_entry[0])
+			memcpy(c->why_entry, s.why, sizeof(c->why_entry));
+		return;
+	}
+	keep(sc, c, &s, rank);
+}
+
+/*
+ * Take the conditional jump that was passed last, and what is behind it. in_left: the bytes from the jump on. Nothing
+ * else may be between them, and the first byte of both stays.
+ */
+static void accept_branch(struct search *sc, const uint8_t *in_left, size_t left,
+			  struct candidates *c)
+{
+	const struct tap_insn *jump = &sc->before[sc->before_cnt - 1];
+	const uint64_t vaddr = sc->in->address, end = vaddr + sc->in->size;
+	const uint8_t *p = in_left + sc->in->size;
+	const int flags_insn = sc->flags_insn;
+	uint64_t next = end;
+	enum rank rank;
+	struct tap_spot s;
+
+	left -= sc->in->size;
+	if (c->rank <= RANK_BRANCH || jump->move != TAP_MOVE_BRANCH || sc->jump_target <= vaddr ||
+	    (sc->next_vaddr && sc->next_vaddr < end) || flags_insn == NO_FLAGS ||
+	    (jump->byte_cnt != 2 && jump->byte_cnt != 6) ||
+	    (flags_insn == LOST_FLAGS && flags_matter_at(sc, jump->target_vaddr)))
+		return;
+	sc->before_cnt--;
+	if (cs_disasm_iter(sc->h, &p, &left, &next, sc->in) &&
+	    !examine(sc, p - sc->in->size, left + sc->in->size, &s, &rank) &&
+	    (s.keeps_prefix || s.keeps_opcode)) {
+		s.branch = *jump;
+		s.branch_vaddr = vaddr;
+		s.branch_gap_vaddr = jump->byte_cnt == 2 ? end : 0;
+		s.flags_insn = (uint8_t)(flags_insn > 0 ? flags_insn : 0);
+		s.is_watched = false;
+		if (take_second_gap(sc, &s))
+			keep(sc, c, &s, RANK_BRANCH);
+	}
+	sc->before_cnt++;
 }
 
 static bool note_done(struct search *sc, uint8_t what)
@@ -365,34 +479,32 @@ static bool note_done(struct search *sc, uint8_t what)
 }
 
 /* May the instruction be run twice, and can the entry's state be restored after it? */
-static bool keeps_entry(struct search *sc)
+static bool keeps_entry(struct search *sc, const struct effect *e)
 {
-	const cs_x86 *x = &sc->in->detail->x86;
-	cs_regs reads, writes;
-	uint8_t read_cnt, write_cnt;
+	uint32_t fresh = e->writes & ~(sc->saved_mask | sc->own_mask), read = e->reads;
 
-	if (cs_regs_access(sc->h, sc->in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK)
+	if (e->is_unknown || e->writes_memory || e->writes_other)
 		return false;
-	for (int i = 0; i < write_cnt; i++) {
-		int reg = insn_reg_number(writes[i]);
-
-		if (writes[i] == X86_REG_EFLAGS)
-			continue;
-		if (reg != RAX && (reg < 0 || !(sc->saved_mask >> reg & 1)))
-			return false;
-	}
-	for (int i = 0; i < x->op_count; i++)
-		if (x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE))
-			return false;
+	/* mul has rax as its source, and as half of its destination. */
+	read &= ~(sc->own_mask | sc->saved_mask);
+	if (fresh & (read | sc->read_mask | sc->arg_regs | CALLEE_SAVED | 1U << RSP))
+		return false;
+	if (fresh && !overwrites(sc->in))
+		return false;
+	sc->read_mask |= read;
+	sc->own_mask |= fresh;
 	return true;
 }
 
-static bool step_free(struct search *sc, enum kind k, bool was_null_test)
+static bool step_free(struct search *sc, enum kind k, const struct effect *e, bool was_null_test)
 {
 	if (was_null_test && k == KIND_JCC && sc->in->id == X86_INS_JE)
 		return true;
-	return k < KIND_JMP && !writes_frame(sc) && !writes_reg(sc, RDI) && !writes_reg(sc, R10) &&
-	       !writes_reg(sc, R11) && !writes_reg(sc, RSP);
+	if (k >= KIND_JMP || e->is_unknown || e->writes_memory ||
+	    (e->writes & (1U << RDI | 1U << RSP)))
+		return false;
+	sc->own_mask |= e->writes;
+	return true;
 }
 
 /* The register number in a push. */
@@ -401,93 +513,188 @@ static uint8_t pushed(const cs_insn *in)
 	return (uint8_t)((in->bytes[in->size - 1] & 7) + (in->size == 2 ? 8 : 0));
 }
 
-/* Pass the instruction. false: nothing after it can be the spot. */
-static bool step(struct search *sc, struct tap_spot *s)
+/* Which instruction has the flags now? It can be repeated if it reads no memory that may change with the registers. */
+static void note_flags(struct search *sc, const struct effect *e)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
+	bool is_test = sc->in->id == X86_INS_CMP || sc->in->id == X86_INS_TEST;
+
+	for (int i = 0; i < x->op_count; i++)
+		if (x->operands[i].type == X86_OP_MEM && x->operands[i].mem.base != X86_REG_RIP)
+			is_test = false;
+	if (e->writes_flags) {
+		sc->flags_insn = is_test && !(e->reads & 1U << RSP) ? sc->before_cnt : LOST_FLAGS;
+		sc->flags_regs = e->reads;
+	} else if (sc->flags_insn > 0 && (e->writes & sc->flags_regs)) {
+		sc->flags_insn = LOST_FLAGS;
+	}
+}
+
+static bool is_null_test(const cs_insn *in)
+{
+	const cs_x86 *x = &in->detail->x86;
+
+	return in->id == X86_INS_TEST && x->op_count == 2 && x->operands[0].type == X86_OP_REG &&
+	       x->operands[1].type == X86_OP_REG && x->operands[0].reg == X86_REG_RDI &&
+	       x->operands[1].reg == X86_REG_RDI;
+}
+
+static bool is_room(const cs_insn *in)
+{
+	const cs_x86 *x = &in->detail->x86;
+
+	return in->id == X86_INS_SUB && x->op_count == 2 && x->operands[0].type == X86_OP_IMM &&
+	       x->operands[1].type == X86_OP_REG && x->operands[1].reg == X86_REG_RSP &&
+	       x->operands[0].imm > 0 && x->operands[0].imm <= TAP_UNDO_BYTES_CAP &&
+	       !(x->operands[0].imm & 7);
+}
+
+static bool step_push(struct search *sc)
+{
+	uint8_t reg = pushed(sc->in);
+
+	/* A register pushed again, or not callee-saved: room on the stack. */
+	if ((CALLEE_SAVED & ~sc->saved_mask) >> reg & 1) {
+		sc->saved_mask |= 1U << reg;
+		return note_done(sc, reg);
+	}
+	sc->read_mask |= 1U << reg & ~sc->own_mask;
+	return note_done(sc, TAP_UNDO_ADD + 1);
+}
+
+/* Pass the instruction. false: nothing after it can be the spot. */
+static bool step(struct search *sc, const char **ret_why)
+{
 	uint64_t target;
 	enum kind k = insn_classify(sc->in, &target);
 	bool was_null_test = sc->tests_null, is_fine;
+	struct effect e = effect_of(sc->h, sc->in);
 
-	sc->tests_null = sc->in->id == X86_INS_TEST && x->op_count == 2 &&
-			 x->operands[0].type == X86_OP_REG && x->operands[1].type == X86_OP_REG &&
-			 x->operands[0].reg == X86_REG_RDI && x->operands[1].reg == X86_REG_RDI;
-	if (sc->in->id == X86_INS_ENDBR64 || is_padding(sc->in))
+	*ret_why = sc->req->is_free ? "the argument or the way ends" : "the entry's state is lost";
+	sc->tests_null = is_null_test(sc->in);
+	if (sc->in->id == X86_INS_ENDBR64 || insn_is_nop(sc->in))
 		return true;
-	if (k == KIND_PUSH) {
-		uint8_t reg = pushed(sc->in);
-
-		/* A register pushed again, or not callee-saved: room on the stack. */
-		if ((CALLEE_SAVED & ~sc->saved_mask) >> reg & 1) {
-			sc->saved_mask |= 1U << reg;
-			return note_done(sc, reg);
-		}
-		return note_done(sc, TAP_UNDO_ADD + 1);
-	}
-	if (sc->in->id == X86_INS_SUB && x->op_count == 2 && x->operands[0].type == X86_OP_IMM &&
-	    x->operands[1].type == X86_OP_REG && x->operands[1].reg == X86_REG_RSP &&
-	    x->operands[0].imm > 0 && x->operands[0].imm < 128 && !(x->operands[0].imm & 7))
-		return note_done(sc, (uint8_t)(TAP_UNDO_ADD + x->operands[0].imm / 8));
-	sc->has_flags = true;
-	is_fine = is_odd_branch(sc, k) ? false :
-		  sc->req->is_free     ? step_free(sc, k, was_null_test) :
-					 k < KIND_JMP && keeps_entry(sc);
-	if (!is_fine)
-		say(s,
-		    sc->req->is_free ? "the argument or the way ends" : "the entry's state is lost",
-		    sc);
-	return is_fine;
+	if (sc->before_cnt == TAP_BEFORE_CAP)
+		return false;
+	/* Of a free only the one that makes the flags is ever repeated. */
+	is_fine = make_insn(sc, &sc->before[sc->before_cnt++]);
+	if (!is_fine && !sc->req->is_free)
+		return false;
+	note_flags(sc, &e);
+	if (!is_fine && sc->flags_insn == sc->before_cnt)
+		sc->flags_insn = LOST_FLAGS;
+	if (k == KIND_PUSH)
+		return step_push(sc);
+	if (is_room(sc->in))
+		return note_done(sc,
+				 (uint8_t)(TAP_UNDO_ADD + sc->in->detail->x86.operands[0].imm / 8));
+	if (is_odd_branch(sc, k))
+		return false;
+	return sc->req->is_free ? step_free(sc, k, &e, was_null_test) :
+				  k < KIND_JMP && keeps_entry(sc, &e);
 }
 
-/* Best behind the entry without a gap, else behind it with one, else at the entry. */
-static void search(struct search *sc, struct tap_spot *ret)
+/* The best instruction of the code. *ret_only_jumps: where the function goes if it does nothing else; else 0. */
+static void search(struct search *sc, struct candidates *c, uint64_t *ret_only_jumps)
 {
 	const uint8_t *p = sc->code.bytes;
 	size_t left = sc->code.cnt;
-	uint64_t vaddr = sc->code.vaddr;
-	struct tap_spot at_entry = { 0 }, with_gap = { 0 }, found = { 0 };
+	uint64_t vaddr = sc->code.vaddr, target;
+	const char *why;
 
 	for (int i = 0; i < SEARCH_INSNS && cs_disasm_iter(sc->h, &p, &left, &vaddr, sc->in); i++) {
-		struct tap_spot *to = !i ? &at_entry : with_gap.vaddr ? &found : &with_gap;
-		bool is_nothing = sc->in->id == X86_INS_ENDBR64 || is_padding(sc->in);
-
-		if (!is_nothing && !to->vaddr &&
-		    accept(sc, p - sc->in->size, left + sc->in->size, to) && i && !to->gap_vaddr) {
-			found = *to;
-			break;
+		if (sc->in->id != X86_INS_ENDBR64 && !insn_is_nop(sc->in)) {
+			if (!sc->before_cnt && insn_classify(sc->in, &target) == KIND_JMP &&
+			    (target < sc->code.vaddr || target >= sc->code.vaddr + sc->code.cnt))
+				*ret_only_jumps = target;
+			accept(sc, p - sc->in->size, left + sc->in->size, c);
 		}
-		if (to == &found)
-			found.vaddr = 0; /* another gap is no better than the first */
-		if (!step(sc, &with_gap))
-			break;
+		if (c->rank == RANK_LONG)
+			return;
+		if (step(sc, &why))
+			continue;
+		if (sc->before_cnt && insn_classify(sc->in, &target) == KIND_JCC)
+			accept_branch(sc, p - sc->in->size, left + sc->in->size, c);
+		if (!c->why[0]) {
+			struct tap_spot s = { 0 };
+
+			say(&s, why, sc);
+			memcpy(c->why, s.why, sizeof(c->why));
+		}
+		return;
 	}
-	*ret = found.vaddr ? found : with_gap.vaddr ? with_gap : at_entry;
-	if (!ret->vaddr)
-		snprintf(ret->why, sizeof(ret->why), "%s",
-			 with_gap.why[0] ? with_gap.why :
-			 at_entry.why[0] ? at_entry.why :
-					   "no instruction that would do");
+}
+
+static int search_function(struct search *sc, uint64_t vaddr, uint64_t bytes, uint64_t next_vaddr,
+			   struct candidates *c, uint64_t *ret_only_jumps)
+{
+	int err = code_open(sc->ef, vaddr, bytes, &sc->code);
+
+	*ret_only_jumps = 0;
+	if (!err)
+		err = code_lowest_jump_target(&sc->code, &sc->jump_target);
+	if (err)
+		return err;
+	sc->gaps.fn_vaddr = vaddr;
+	sc->gaps.has_runs = false;
+	sc->gaps.run_cnt = 0;
+	sc->next_vaddr = next_vaddr;
+	search(sc, c, ret_only_jumps);
+	return 0;
+}
+
+/* Does a function begin there? *ret_bytes: its length, 0: not known. In a stripped file without a table of functions (musl's)
+ * one that is aligned like a function is taken for one. */
+static bool begins_function(const struct fde_index *fdes, const struct elf_symbols *syms,
+			    uint64_t vaddr, uint64_t *ret_bytes)
+{
+	uint64_t start, end;
+	bool is_found = tap_function_at(fdes, syms, vaddr, &start, &end);
+
+	*ret_bytes = is_found && start == vaddr ? end - start : 0;
+	if (*ret_bytes)
+		return true;
+	return !(vaddr & (FUNCTION_ALIGN - 1)) && (!is_found || end - start > NO_FUNCTION_BYTES);
 }
 
 int tap_spot_find(const struct elf_file *ef, const struct fde_index *fdes,
 		  const struct elf_symbols *syms, const struct tap_spot_request *req,
 		  struct tap_gaps *gaps, struct tap_spot *ret)
 {
-	struct search sc = { .ef = ef, .fdes = fdes, .syms = syms, .req = req, .gaps = gaps };
-	int err = code_open(ef, req->fn_vaddr, req->fn_bytes, &sc.code);
+	static const uint8_t arg_reg[] = { 7, 6, 2, 1, 8, 9 }; /* rdi rsi rdx rcx r8 r9 */
+	struct search sc = { .ef = ef,
+			     .req = req,
+			     .gaps = { .ef = ef, .fdes = fdes, .syms = syms, .gaps = gaps } };
+	struct candidates c = { .rank = RANK_NONE };
+	uint64_t target, bytes;
+	int err = decoder_open(true, &sc.h, &sc.in);
 
 	memset(ret, 0, sizeof(*ret));
-	if (!err)
-		err = code_lowest_jump_target(&sc.code, &sc.jump_target);
-	if (!err)
-		err = decoder_open(true, &sc.h, &sc.in);
 	if (err)
 		return err;
-	search(&sc, ret);
+	for (size_t i = 0; i < sizeof(arg_reg); i++)
+		if (req->arg_mask >> i & 1)
+			sc.arg_regs |= 1U << arg_reg[i];
+	err = search_function(&sc, req->fn_vaddr, req->fn_bytes, req->next_vaddr, &c, &target);
+	if (!err && c.rank >= RANK_WATCHED && target && req->follows) {
+		sc.before_cnt = 0; /* a jump, of which nothing is left */
+		if (begins_function(fdes, syms, target, &bytes))
+			err = search_function(&sc, target, bytes, 0, &c, &target);
+	}
 	decoder_close(sc.h, sc.in);
-	if (ret->gap_vaddr && gaps->cnt < TAP_GAPS_CAP)
-		gaps->vaddr[gaps->cnt++] = ret->gap_vaddr;
-	else if (ret->gap_vaddr)
+	if (err)
+		return err;
+	*ret = c.best;
+	if (gaps->cnt + 2 > TAP_GAPS_CAP && (ret->gap_vaddr || ret->branch_gap_vaddr))
 		*ret = (struct tap_spot){ .why = "too many gaps are taken" };
+	if (ret->gap_vaddr)
+		gaps->vaddr[gaps->cnt++] = ret->gap_vaddr;
+	if (ret->branch_gap_vaddr)
+		gaps->vaddr[gaps->cnt++] = ret->branch_gap_vaddr;
+	if (!ret->vaddr && !ret->why[0])
+		snprintf(ret->why, sizeof(ret->why), "%s",
+			 c.why[0]	? c.why :
+			 c.why_entry[0] ? c.why_entry :
+					  "no instruction that would do");
 	return 0;
 }

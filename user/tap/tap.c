@@ -245,11 +245,11 @@ static int put_in_stopped(void *ctx, struct visit *v, struct err *why)
 /* A thread between the two jumps goes on where they lead. One that cannot be moved there has to leave first. */
 static int move_threads(const struct visit *v, const struct tap_header *h, bool only_look)
 {
-	for (uint32_t i = 0; i + 1 < h->patch_cnt; i++) {
+	for (uint32_t i = 0; i < h->patch_cnt; i++) {
 		const struct tap_patch *p = &h->patch[i];
 		int32_t off;
 
-		if (p[1].byte_cnt != TAP_HOP_BYTES)
+		if (!p->is_gap)
 			continue;
 		memcpy(&off, p->patched + 1, sizeof(off));
 		if (only_look && threads_has_pinned_at(v->threads, p->addr))

@@ -4,17 +4,28 @@
  *
  * The way in of a function that allocates n bytes, n being an argument (malloc):
  *
- *	r11 = the thread's slot; slot -= n; below 0, or it was already: slow
- *   go:	the instruction that made room for the jump; back behind it
- *   slow:	was it the stub that called (its own real call)? go
- *	the entry's registers and rsp are put back; r11 = the site; to the stub
+ *	r11 = the slot of the entry's stack pointer; slot -= n; below 0, or it was already: slow
+ *	the flags are made again, if they are read behind the spot
+ *	the instruction that made room for the jump; back behind it
+ *   (another way in, if the spot is a pair: the same, and then to where the branch led)
+ *   slow:	the entry's registers and rsp are put back; push the number of the site; to the stub
+ *   orig:	copies of the instructions from the function's entry up to the spot, that instruction, back behind it
  *
- * A function that may end in another one of the allocator (realloc), or whose size is a product, always
- * takes the slow way, which keeps calls inside it from being counted again. A function that frees:
+ * The stub calls orig, which is the untapped function. A function that may end in another one of the allocator
+ * (realloc), or whose size is a product, always takes the slow way, which keeps calls inside it from being counted
+ * again. A function that frees:
  *
  *	filter[address] is 0: go
- *	call the stub
- *   go:	...
+ *	call the stub, which keeps all registers
+ *   go:	the flags, the instruction; back behind it
+ *
+ * What the way in touches, of which tests/unit/test_tap_code.c has a test each:
+ *   registers	r10 and r11, if tap_spot.uses_scratch says that nobody needs them; otherwise it saves them. With the slow
+ *	way all general registers are those of the entry for the real call, and as that has left them for the caller. (Those that
+ *	the function had overwritten before the spot are not put back: it overwrites them again.)
+ *   flags	any, but those are put back that somebody may read (tap_spot.flags_insn)
+ *   stack	16 bytes below rsp to save the registers. A free that finds something calls, and an allocation is called, with
+ *	some 400 bytes below rsp. At the spot nothing of the function is there (alloc/tap_spot.c).
  *
  * Encodings: Intel's manual, volume 2.
  */
@@ -111,7 +122,6 @@ static void land(struct emit *e, size_t branch)
 }
 
 #define COND_BELOW 0x2
-#define COND_EQUAL 0x4
 #define COND_NOT_EQUAL 0x5
 #define COND_SIGN 0x8
 
@@ -125,33 +135,64 @@ struct way {
 	const struct tap_header *header;
 	uint64_t data_addr;
 	size_t site_idx; /* in the header */
+	bool is_branch; /* for calls that take the branch before the spot */
 };
 
-/* The moved instruction, adapted to its new place, and the jump back behind it. */
-static void put_moved(struct emit *e, const struct way *w)
+/* An instruction, adapted to its new place. */
+static void put_insn(struct emit *e, const struct way *w, const struct tap_insn *in)
 {
-	const struct tap_spot *s = &w->site->tap;
-	uint64_t back_addr = s->vaddr + w->bias + s->insn_bytes;
-
-	switch ((enum tap_move)s->move) {
+	switch ((enum tap_move)in->move) {
 	case TAP_MOVE_JUMP:
-		put_jump(e, s->target_vaddr + w->bias);
+		put_jump(e, in->target_vaddr + w->bias);
 		return;
 	case TAP_MOVE_BRANCH:
 		put_u8(e, 0x0f);
-		put_u8(e, (uint8_t)(0x80 | s->condition));
-		put_rel32(e, s->target_vaddr + w->bias, 0);
-		break;
+		put_u8(e, (uint8_t)(0x80 | in->condition));
+		put_rel32(e, in->target_vaddr + w->bias, 0);
+		return;
 	case TAP_MOVE_RIP:
-		put(e, s->insn, s->disp_at);
-		put_rel32(e, s->target_vaddr + w->bias, s->insn_bytes - s->disp_at - 4);
-		put(e, s->insn + s->disp_at + 4, s->insn_bytes - s->disp_at - 4);
-		break;
+		put(e, in->bytes, in->disp_at);
+		put_rel32(e, in->target_vaddr + w->bias, in->byte_cnt - in->disp_at - 4);
+		put(e, in->bytes + in->disp_at + 4, in->byte_cnt - in->disp_at - 4);
+		return;
 	case TAP_MOVE_COPY:
-		put(e, s->insn, s->insn_bytes);
-		break;
+		put(e, in->bytes, in->byte_cnt);
 	}
-	put_jump(e, back_addr);
+}
+
+/* The moved instruction, and the jump back behind it. */
+static void put_moved(struct emit *e, const struct way *w)
+{
+	const struct tap_spot *s = &w->site->tap;
+
+	put_insn(e, w, &s->insn);
+	if (s->insn.move != TAP_MOVE_JUMP)
+		put_jump(e, s->vaddr + w->bias + s->insn.byte_cnt);
+}
+
+/* What the function would do now, if the flags are not those that it has made. */
+static void put_go(struct emit *e, const struct way *w)
+{
+	const struct tap_spot *s = &w->site->tap;
+
+	if (s->flags_insn)
+		put_insn(e, w, &s->before[s->flags_insn - 1]);
+	if (w->is_branch)
+		put_jump(e, s->branch.target_vaddr + w->bias);
+	else
+		put_moved(e, w);
+}
+
+/* The function, as if untapped. */
+static void put_orig(struct emit *e, const struct way *w)
+{
+	const struct tap_spot *s = &w->site->tap;
+
+	for (int i = 0; i < s->before_cnt; i++)
+		put_insn(e, w, &s->before[i]);
+	if (s->branch_vaddr)
+		put_insn(e, w, &s->branch);
+	put_moved(e, w);
 }
 
 static uint32_t undo_bytes(const struct tap_spot *s)
@@ -168,9 +209,9 @@ static void put_undo(struct emit *e, const struct tap_spot *s)
 	for (int i = 0; i < s->undo_cnt; i++) {
 		uint8_t u = s->undo[i];
 
-		if (u >= TAP_UNDO_ADD) { /* add $n,%rsp */
-			PUT(e, 0x48, 0x81, 0xc4);
-			put_u32(e, (uint32_t)(u - TAP_UNDO_ADD) * 8);
+		if (u >= TAP_UNDO_ADD) { /* lea n(%rsp),%rsp */
+			PUT(e, 0x48, 0x8d, 0x64, 0x24);
+			put_u8(e, (uint8_t)((u - TAP_UNDO_ADD) * 8));
 			continue;
 		}
 		if (u >= 8) /* pop */
@@ -178,12 +219,21 @@ static void put_undo(struct emit *e, const struct tap_spot *s)
 		put_u8(e, (uint8_t)(0x58 | (u & 7)));
 	}
 }
+_Static_assert(TAP_UNDO_BYTES_CAP < 128, "8 bits in put_undo()");
 
-/* lea target(%rip),%r11 */
-static void put_lea_r11(struct emit *e, uint64_t target_addr)
+#define SAVED_BYTES 16
+
+static void put_save(struct emit *e, const struct way *w)
 {
-	PUT(e, 0x4c, 0x8d, 0x1d);
-	put_rel32(e, target_addr, 0);
+	if (w->site->tap.uses_scratch)
+		PUT(e, 0x41, 0x52, 0x41, 0x53); /* push %r10; push %r11 */
+}
+
+/* The flags stay as they are. */
+static void put_restore(struct emit *e, const struct way *w)
+{
+	if (w->site->tap.uses_scratch)
+		PUT(e, 0x41, 0x5b, 0x41, 0x5a); /* pop %r11; pop %r10 */
 }
 
 /* lea target(%rip),%r10 */
@@ -193,27 +243,22 @@ static void put_lea_r10(struct emit *e, uint64_t target_addr)
 	put_rel32(e, target_addr, 0);
 }
 
-/* Did the stub make this call? If so the flags say "equal". */
-static void put_is_own_call(struct emit *e, const struct way *w)
-{
-	put_lea_r11(e, e->code_addr + w->header->alloc_return_off);
-	PUT(e, 0x4c, 0x3b, 0x9c, 0x24); /* cmp n(%rsp),%r11 */
-	put_u32(e, undo_bytes(&w->site->tap));
-}
-
-/* Subtract the size from the thread's counter; the flags say "below" when it has run out, and "sign" when it had. */
-static void put_count(struct emit *e, uint64_t data_addr, uint8_t size_arg)
+/* Subtract the size from the slot's counter; the flags say "below" when it has run out, and "sign" when it had. */
+static void put_count(struct emit *e, const struct way *w)
 {
 	static const uint8_t arg_reg[] = { 7, 6, 2, 1, 8, 9 };
-	uint8_t reg = arg_reg[size_arg % sizeof(arg_reg)];
+	const uint8_t reg = arg_reg[w->site->row->size_arg % sizeof(arg_reg)];
+	const struct tap_spot *s = &w->site->tap;
 
-	PUT(e, 0x64, 0x4c, 0x8b, 0x1c, 0x25, 0, 0, 0, 0); /* mov %fs:0,%r11 */
-	PUT(e, 0x4d, 0x69, 0xdb); /* imul $n,%r11,%r11 */
+	PUT(e, 0x4c, 0x8d, 0x9c, 0x24); /* lea n(%rsp),%r11 */
+	put_u32(e, undo_bytes(s) + (s->uses_scratch ? SAVED_BYTES : 0));
+	PUT(e, 0x49, 0xc1, 0xeb, TAP_STACK_SHIFT); /* shr $n,%r11 */
+	PUT(e, 0x45, 0x69, 0xdb); /* imul $n,%r11d,%r11d */
 	put_u32(e, TAP_SLOT_FACTOR);
-	PUT(e, 0x49, 0xc1, 0xeb, 32); /* shr $32,%r11 */
+	PUT(e, 0x41, 0xc1, 0xeb, TAP_SLOT_SHIFT); /* shr $n,%r11d */
 	PUT(e, 0x41, 0x81, 0xe3); /* and $n,%r11d */
 	put_u32(e, TAP_SLOT_MASK);
-	put_lea_r10(e, data_addr + offsetof(struct tap_data, slot) +
+	put_lea_r10(e, w->data_addr + offsetof(struct tap_data, slot) +
 			       offsetof(struct tap_slot, left_bytes));
 	put_u8(e, (uint8_t)(0x4b | (reg >= 8 ? 4 : 0))); /* sub %reg,(%r10,%r11) */
 	put_u8(e, 0x29);
@@ -223,41 +268,41 @@ static void put_count(struct emit *e, uint64_t data_addr, uint8_t size_arg)
 
 static void put_alloc_way(struct emit *e, const struct way *w, bool counts)
 {
-	size_t below, sign, own;
+	size_t below, sign;
 
 	if (counts) {
-		put_count(e, w->data_addr, w->site->row->size_arg);
+		put_save(e, w);
+		put_count(e, w);
+		put_restore(e, w);
 		below = put_branch(e, COND_BELOW);
 		sign = put_branch(e, COND_SIGN);
-		put_moved(e, w);
+		put_go(e, w);
 		land(e, below);
 		land(e, sign);
 	}
-	put_is_own_call(e, w);
-	own = put_branch(e, COND_EQUAL);
 	put_undo(e, &w->site->tap);
-	put_lea_r11(e, e->code_addr + offsetof(struct tap_header, site) +
-			       w->site_idx * sizeof(struct tap_site));
+	PUT(e, 0x68); /* push $n */
+	put_u32(e, (uint32_t)w->site_idx);
 	put_jump(e, e->code_addr + w->header->alloc_entry_off);
-	land(e, own);
-	put_moved(e, w);
 }
 
 static void put_free_way(struct emit *e, const struct way *w)
 {
 	size_t maybe;
 
+	put_save(e, w);
 	PUT(e, 0x49, 0x89, 0xfb); /* mov %rdi,%r11 */
 	PUT(e, 0x49, 0xc1, 0xeb, 4); /* shr $4,%r11 */
 	PUT(e, 0x45, 0x0f, 0xb7, 0xdb); /* movzwl %r11w,%r11d */
 	put_lea_r10(e, w->data_addr + offsetof(struct tap_data, filter));
 	PUT(e, 0x43, 0x80, 0x3c, 0x1a, 0); /* cmpb $0,(%r10,%r11) */
+	put_restore(e, w);
 	maybe = put_branch(e, COND_NOT_EQUAL);
-	put_moved(e, w);
+	put_go(e, w);
 	land(e, maybe);
 	put_u8(e, 0xe8); /* call */
 	put_rel32(e, e->code_addr + w->header->free_entry_off, 0);
-	put_moved(e, w);
+	put_go(e, w);
 }
 _Static_assert(TAP_FILTER_CNT == 1 << 16, "16 bits of the address in put_free_way()");
 
@@ -279,29 +324,26 @@ static bool throws(const struct alloc_site *s)
 /* Without these functions the others are not worth much. */
 static bool is_main(const struct alloc_site *s)
 {
-	static const char *const ends[] = { "malloc", "calloc", "_Znwm", "_Znam" };
-	size_t len = strlen(s->symbol);
+	static const char *const names[] = { "malloc", "calloc", "_Znwm", "_Znam" };
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		size_t end_len = strlen(ends[i]);
-
-		if (len >= end_len && !strcmp(s->symbol + len - end_len, ends[i]))
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(s->row->name, names[i]))
 			return true;
-	}
 	return false;
 }
 
 enum tap_use tap_use_of(const struct alloc_site *s, struct err *why)
 {
-	const bool can_throw = throws(s) && !s->nothrow_vaddr;
+	const bool can_throw = throws(s) && !s->plain_vaddr;
 	const uint8_t op = s->row->op;
 
 	if (s->tap.vaddr && !can_throw)
 		return TAP_USE_WHOLE;
-	if (!s->tap.vaddr && may_be_left_out(s))
+	if (!s->tap.vaddr && (s->tap_is_inside || may_be_left_out(s)))
 		return TAP_USE_INSIDE;
 	if (can_throw)
-		err_set(why, -ENOTSUP, "%s may throw, and has no form that returns NULL instead",
+		err_set(why, -ENOTSUP,
+			"%s may throw, and the file has no other function that gives such blocks",
 			s->symbol);
 	else
 		err_set(why, -ENOTSUP, "%s: %s", s->symbol, s->tap.why);
@@ -331,8 +373,8 @@ void tap_code_missed(const struct alloc_file *alloc, char *buf, size_t buf_bytes
 
 static bool counts(const struct alloc_site *s)
 {
-	return s->row->op == HT_OP_ALLOC && !s->may_nest && s->row->count_arg == HT_ARG_NONE &&
-	       s->row->ret == HT_RET_VALUE;
+	return s->row->op == HT_OP_ALLOC && !s->may_nest && !s->may_forward &&
+	       s->row->count_arg == HT_ARG_NONE && s->row->ret == HT_RET_VALUE;
 }
 
 int tap_code_check(const struct alloc_file *alloc, struct err *why)
@@ -352,47 +394,111 @@ int tap_code_check(const struct alloc_file *alloc, struct err *why)
 		       TAP_SITES_CAP);
 }
 
-static void add_patch(struct tap_header *h, uint64_t addr, const uint8_t *original,
-		      const uint8_t *patched, uint8_t byte_cnt)
+static int add_patch(struct tap_header *h, const struct tap_patch *patch, const uint8_t *original,
+		     const uint8_t *patched)
 {
-	struct tap_patch *p = &h->patch[h->patch_cnt++];
+	struct tap_patch *p = &h->patch[h->patch_cnt];
 
-	*p = (struct tap_patch){ .addr = addr, .byte_cnt = byte_cnt };
-	memcpy(p->original, original, byte_cnt);
-	memcpy(p->patched, patched, byte_cnt);
-}
-
-/* Add the jump to the way in. If it goes over a gap, the long jump there is the first patch. */
-static int add_patches(struct tap_header *h, const struct tap_spot *s, uint64_t bias,
-		       uint64_t way_addr)
-{
-	const uint64_t addr = s->vaddr + bias, gap_addr = s->gap_vaddr + bias;
-	const uint64_t long_addr = s->gap_vaddr ? gap_addr : addr;
-	int64_t off = (int64_t)(way_addr - (long_addr + TAP_LONG_JUMP_BYTES));
-	uint8_t jump[TAP_LONG_JUMP_BYTES] = { 0xe9 }, hop[TAP_SHORT_JUMP_BYTES] = { 0xeb };
-	int32_t off32 = (int32_t)off;
-
-	if (off != off32)
-		return -ERANGE;
-	memcpy(jump + 1, &off32, 4);
-	add_patch(h, long_addr, s->gap_vaddr ? s->gap : s->insn, jump, sizeof(jump));
-	if (!s->gap_vaddr)
-		return 0;
-	hop[1] = (uint8_t)(gap_addr - (addr + TAP_SHORT_JUMP_BYTES));
-	add_patch(h, addr, s->insn, hop, sizeof(hop));
+	if (h->patch_cnt == TAP_PATCHES_CAP)
+		return -ENOSPC;
+	h->patch_cnt++;
+	*p = *patch;
+	memcpy(p->original, original, p->byte_cnt);
+	memcpy(p->patched, patched, p->byte_cnt);
 	return 0;
 }
 
+/* A jump at a site: its displacement changes, or its opcode as well. */
+struct jump {
+	const struct tap_insn *insn; /* the one there */
+	uint64_t site_addr;
+	uint64_t gap_addr; /* where the long jump is; 0: it is one itself */
+	const uint8_t *gap; /* the original bytes there */
+	uint8_t off, byte_cnt; /* of the bytes that change */
+};
+
+/* Add the jump to the way in. If it goes over a gap, the long jump there is the first patch. */
+static int add_jump(struct tap_header *h, const struct jump *j, uint64_t way_addr)
+{
+	const uint64_t end_addr = j->site_addr + j->off + j->byte_cnt;
+	const uint64_t long_end_addr = j->gap_addr ? j->gap_addr + TAP_LONG_JUMP_BYTES : end_addr;
+	const int64_t off = (int64_t)(way_addr - long_end_addr);
+	const int32_t off32 = (int32_t)off;
+	uint8_t jump[TAP_LONG_JUMP_BYTES] = { 0xe9 };
+	uint8_t hop[TAP_SHORT_JUMP_BYTES] = { 0xeb, (uint8_t)(j->gap_addr - end_addr) };
+	const uint8_t *end = j->gap_addr ? hop + sizeof(hop) : jump + sizeof(jump);
+	struct tap_patch p = { .addr = j->gap_addr,
+			       .site_addr = j->site_addr,
+			       .site_byte = j->insn->bytes[0],
+			       .byte_cnt = TAP_LONG_JUMP_BYTES,
+			       .is_gap = 1 };
+	int err = 0;
+
+	if (off != off32)
+		return -ERANGE;
+	memcpy(jump + 1, &off32, sizeof(off32));
+	if (j->gap_addr)
+		err = add_patch(h, &p, j->gap, jump);
+	p.addr = j->site_addr + j->off;
+	p.byte_cnt = j->byte_cnt;
+	p.is_gap = 0;
+	return err ? err : add_patch(h, &p, j->insn->bytes + j->off, end - j->byte_cnt);
+}
+
+static uint64_t gap_addr(uint64_t gap_vaddr, uint64_t bias)
+{
+	return gap_vaddr ? gap_vaddr + bias : 0;
+}
+
+/* branch_way_addr: 0 if there is none. */
+static int add_jumps(struct tap_header *h, const struct tap_spot *s, uint64_t bias,
+		     uint64_t way_addr, uint64_t branch_way_addr)
+{
+	struct jump at_spot = { &s->insn, s->vaddr + bias, gap_addr(s->gap_vaddr, bias), s->gap, 0,
+				0 };
+	struct jump at_branch = { &s->branch,
+				  s->branch_vaddr + bias,
+				  gap_addr(s->branch_gap_vaddr, bias),
+				  s->branch_gap,
+				  0,
+				  0 };
+	int err;
+
+	tap_spot_changed(s, &at_spot.off, &at_spot.byte_cnt);
+	tap_branch_changed(s, &at_branch.off, &at_branch.byte_cnt);
+	err = add_jump(h, &at_spot, way_addr);
+	return err || !branch_way_addr ? err : add_jump(h, &at_branch, branch_way_addr);
+}
+
+static uint64_t align(struct emit *e)
+{
+	e->at = (e->at + 15) & ~15ULL;
+	return here(e);
+}
+
+static bool is_alloc(const struct alloc_site *s, enum tap_use use)
+{
+	return s->row->op != HT_OP_FREE && use == TAP_USE_WHOLE;
+}
+
+static void put_way(struct emit *e, const struct way *w, enum tap_use use)
+{
+	if (is_alloc(w->site, use))
+		put_alloc_way(e, w, counts(w->site));
+	else
+		put_free_way(e, w);
+}
+
+/* Add the ways of a site, and what its real call is if it is itself. */
 static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_request *req,
-		    const struct alloc_site *s, bool frees_only)
+		    const struct alloc_site *s, enum tap_use use)
 {
 	const struct alloc_row *row = s->row;
-	const struct way w = { s, req->bias, h, h->data_addr, h->site_cnt };
+	struct way w = { s, req->bias, h, h->data_addr, h->site_cnt, false };
 	struct tap_site *site = &h->site[h->site_cnt++];
-	uint64_t way_addr;
+	uint64_t way_addr, branch_way_addr = 0;
 
 	*site = (struct tap_site){
-		.real_addr = (throws(s) ? s->nothrow_vaddr : s->fn_vaddr) + req->bias,
 		.entry_addr = s->fn_vaddr + req->bias,
 		.op = row->op,
 		.size_arg = row->size_arg,
@@ -400,15 +506,39 @@ static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_
 		.ptr_arg = row->ptr_arg,
 		.ret = row->ret,
 		.flags = (uint8_t)((counts(s) ? TAP_SITE_COUNTS : 0) |
-				   (throws(s) ? TAP_SITE_THROWS : 0)),
+				   (throws(s) ? TAP_SITE_THROWS : 0) |
+				   (throws(s) && s->plain_swaps ? TAP_SITE_SWAPS : 0)),
 	};
-	e->at = (e->at + 15) & ~15ULL;
-	way_addr = here(e);
-	if (row->op == HT_OP_FREE || frees_only)
-		put_free_way(e, &w);
-	else
-		put_alloc_way(e, &w, counts(s));
-	return e->err ? e->err : add_patches(h, &s->tap, req->bias, way_addr);
+	way_addr = align(e);
+	put_way(e, &w, use);
+	if (s->tap.branch_vaddr) {
+		w.is_branch = true;
+		branch_way_addr = align(e);
+		put_way(e, &w, use);
+	}
+	if (is_alloc(s, use)) {
+		site->real_addr = site->orig_addr = here(e);
+		put_orig(e, &w);
+	}
+	return e->err ? e->err : add_jumps(h, &s->tap, req->bias, way_addr, branch_way_addr);
+}
+
+/* The real call of a function that throws is another one of the file, past its tap. */
+static void set_plain_calls(struct tap_header *h, const struct tap_code_request *req)
+{
+	const struct alloc_site *s;
+
+	vec_each(&req->alloc->sites, s) {
+		const uint64_t addr = s->fn_vaddr + req->bias, plain = s->plain_vaddr + req->bias;
+		uint64_t orig_addr = plain;
+
+		for (uint32_t i = 0; i < h->site_cnt; i++)
+			if (h->site[i].entry_addr == plain && h->site[i].orig_addr)
+				orig_addr = h->site[i].orig_addr;
+		for (uint32_t i = 0; i < h->site_cnt; i++)
+			if (h->site[i].entry_addr == addr && h->site[i].flags & TAP_SITE_THROWS)
+				h->site[i].real_addr = orig_addr;
+	}
 }
 
 int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, struct err *why)
@@ -430,10 +560,11 @@ int tap_code_build(const struct tap_code_request *req, struct tap_code *ret, str
 		enum tap_use use = tap_use_of(s, why);
 
 		if (use == TAP_USE_WHOLE || use == TAP_USE_FREES)
-			err = add_site(&e, h, req, s, use == TAP_USE_FREES);
+			err = add_site(&e, h, req, s, use);
 		if (err)
 			break;
 	}
+	set_plain_calls(h, req);
 	ret->byte_cnt = e.at;
 	if (err)
 		err_set(why, err, "%s",

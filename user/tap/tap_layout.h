@@ -18,17 +18,20 @@
 #define TAP_VERSION 2
 #define TAP_SITES_CAP 64
 #define TAP_PATCH_CAP 16 /* bytes of the longest instruction */
-#define TAP_HOP_BYTES 2 /* a short jump to the long jump of the patch before it */
 
 /* Calls are counted in the way in and reach the slow path when the counter has run out; without this flag every
  * call reaches it. */
 #define TAP_SITE_COUNTS 1
-/* May end in an exception: real_addr is the form that returns NULL; when it does, the stub jumps to entry_addr. */
+/* May end in an exception: real_addr is a function that returns NULL instead; when it does, the stub goes on at
+ * orig_addr, as if the function had just been called. */
 #define TAP_SITE_THROWS 2
+/* real_addr takes arguments 0 and 1 in the other order */
+#define TAP_SITE_SWAPS 4
 
 /* Meaning of a call; argument numbers as in heaptap/abi.h. */
 struct tap_site {
 	uint64_t real_addr; /* target of the real call */
+	uint64_t orig_addr; /* does what the untapped function does */
 	uint64_t entry_addr; /* of the function */
 	uint8_t op; /* HT_OP_* */
 	uint8_t size_arg, count_arg, ptr_arg; /* HT_ARG_NONE: none */
@@ -37,11 +40,14 @@ struct tap_site {
 	uint8_t reserved[2];
 };
 
-/* A change, to be undone later. */
+/* A change, to be undone later. The patch of a gap, where a long jump is, comes before that of the short jump to it. */
 struct tap_patch {
 	uint64_t addr;
+	uint64_t site_addr; /* of the instruction that is replaced, also for the gap: calls come from there */
 	uint8_t byte_cnt;
-	uint8_t reserved[7];
+	uint8_t is_gap;
+	uint8_t site_byte; /* the first byte at site_addr, which may not be a part of the patch */
+	uint8_t reserved[5];
 	uint8_t original[TAP_PATCH_CAP], patched[TAP_PATCH_CAP];
 };
 
@@ -51,7 +57,7 @@ struct tap_header {
 	uint64_t magic;
 	uint32_t version, header_bytes;
 	/* Set in the stub: offsets from the header. */
-	uint32_t alloc_entry_off, alloc_nop_off, alloc_return_off;
+	uint32_t alloc_entry_off, alloc_nop_off;
 	uint32_t free_entry_off, free_nop_off;
 	/* at the nop: distance from rsp to the return address of the call */
 	uint32_t alloc_frame_bytes;
@@ -63,11 +69,14 @@ struct tap_header {
 };
 
 /*
- * Each thread counts in a slot found by a hash of its thread pointer: the slot's offset is (tp * TAP_SLOT_FACTOR) >> 32,
- * masked by TAP_SLOT_MASK. Two threads may have the same one (of 100 some do two times in three): they take bytes from one
- * counter, of which some get lost when both do so at once; in the slow path each has its own draw.
+ * Bytes are counted in slots, one line of the cache each. Which slot a call counts in follows from its stack pointer sp at
+ * the function's entry, so threads have different ones, without a look at the thread: the slot's offset is
+ * (uint32_t)((sp >> TAP_STACK_SHIFT) * TAP_SLOT_FACTOR) >> TAP_SLOT_SHIFT, masked by TAP_SLOT_MASK. A thread may use
+ * several, each with a draw of its own. Two threads may use the same one: then some bytes get lost when both count at once.
  */
+#define TAP_STACK_SHIFT 14 /* the smallest stack of a thread */
 #define TAP_SLOT_FACTOR 0x4f1bbcddU
+#define TAP_SLOT_SHIFT 14
 #ifndef TAP_SLOTS /* a test has fewer */
 #define TAP_SLOTS 4096
 #endif
@@ -78,23 +87,31 @@ struct tap_header {
 #define TAP_LINE_SLOTS 8
 #define TAP_SET_SLOTS (TAP_LINE_SLOTS << TAP_LINE_SHIFT)
 
-#define TAP_GUESTS_CAP 3
-
 struct tap_slot {
-	/* bytes until the next kept block; below 0, where every call gets to the slow path, while that has the counter */
-	uint64_t left_bytes;
+	uint64_t left_bytes; /* bytes until the next kept block; below 0: not drawn */
 	uint64_t random;
-	uint64_t rate_bytes; /* rate by which left_bytes was drawn; 0: not drawn */
-	/* Thread pointers of those in the slow path; 0: none. The first one has the counter until it leaves, those that
-	 * come meanwhile are its guests. */
-	uint64_t owner, guest[TAP_GUESTS_CAP], guest_cnt;
+	uint64_t rate_bytes; /* rate by which left_bytes was drawn; 0: not drawn with one */
+	uint64_t reserved[5];
 };
 _Static_assert(sizeof(struct tap_slot) == TAP_SLOT_BYTES, "one line of the cache");
 
+/* The threads that are in the slow path: a line by a hash of the thread pointer, any place in it. */
+#ifndef TAP_INSIDE_LINES
+#define TAP_INSIDE_LINES 512
+#endif
+#define TAP_INSIDE_LINE 4
+
+struct tap_inside {
+	uint64_t tp; /* thread pointer; 0: nobody */
+	uint64_t sp; /* stack pointer of its call, about */
+};
+
+#define TAP_PEERS_CAP 7
+
 struct tap_control {
 	uint64_t rate_bytes; /* 0: nothing is sampled */
-	uint64_t seed; /* set with a rate; each thread takes the next */
-	/* kept blocks for which the set had no room, and blocks for which the slot had no place for a guest */
+	uint64_t seed; /* set with a rate; each slot takes the next */
+	/* kept blocks for which the set had no room, and blocks of threads for which there was no place in inside[] */
 	uint64_t dropped_cnt;
 	/* kept blocks that a failed realloc left as they were, and that are lost */
 	uint64_t failed_cnt;
@@ -103,8 +120,11 @@ struct tap_control {
 
 struct tap_data {
 	uint64_t mark; /* TAP_MAGIC; 0 where a fork has wiped it */
-	uint64_t reserved[7];
-	struct tap_slot slot[TAP_SLOTS];
+	/* Addresses of the tap_data of the process's other taps; 0 behind the last. They stay mapped. */
+	uint64_t peer_addr[TAP_PEERS_CAP];
+	/* Members up to here are used from outside. */
+	struct tap_slot slot[TAP_SLOTS] __attribute__((aligned(TAP_SLOT_BYTES)));
+	struct tap_inside inside[TAP_INSIDE_LINES][TAP_INSIDE_LINE];
 	uint8_t filter[TAP_FILTER_CNT]; /* number of blocks in the set with this hash */
 	uint64_t set[TAP_SET_SLOTS]; /* addresses of kept blocks that are not freed */
 };

@@ -262,16 +262,10 @@ static int compare_sites(const struct tap_work *w, struct err *why)
 	return 0;
 }
 
-/* The long jump in a gap belongs to the short jump, which is the next patch. */
-static bool is_gap(const struct tap_header *h, uint32_t i)
-{
-	return i + 1 < h->patch_cnt && h->patch[i + 1].byte_cnt == TAP_HOP_BYTES;
-}
-
 /* A jump from the gap to its site, whose instruction is there again. */
-static void make_way_back(const struct tap_header *h, uint32_t i, uint8_t *ret)
+static void make_way_back(const struct tap_patch *p, uint8_t *ret)
 {
-	int32_t off = (int32_t)(h->patch[i + 1].addr - (h->patch[i].addr + h->patch[i].byte_cnt));
+	int32_t off = (int32_t)(p->site_addr - (p->addr + p->byte_cnt));
 
 	ret[0] = 0xe9;
 	memcpy(ret + 1, &off, sizeof(off));
@@ -326,8 +320,8 @@ static int restore_patch(const struct tap_work *w, const struct tap_header *h, u
 
 	if (err || !memcmp(there, p->original, p->byte_cnt))
 		return err;
-	if (is_gap(h, i)) {
-		make_way_back(h, i, way_back);
+	if (p->is_gap) {
+		make_way_back(p, way_back);
 		if (is_on_a_stack(w, s, p->addr)) {
 			err = write_at(w, p->addr, way_back, p->byte_cnt);
 			return err ? err : err_set(why, -EAGAIN, "a signal handler returns there");
@@ -570,12 +564,48 @@ static int wipe_data(const struct tap_work *w)
 	return err;
 }
 
+/* Write an address into the list of peers of the data at data_addr, if it is not there. */
+static int add_peer(const struct tap_work *w, uint64_t data_addr, uint64_t peer_addr)
+{
+	const uint64_t list_addr = data_addr + offsetof(struct tap_data, peer_addr);
+	uint64_t peers[TAP_PEERS_CAP];
+	int err = read_at(w, list_addr, peers, sizeof(peers));
+
+	for (size_t i = 0; i < TAP_PEERS_CAP && !err; i++) {
+		if (peers[i] == peer_addr)
+			return 0;
+		if (!peers[i])
+			return write_at(w, list_addr + i * sizeof(*peers), &peer_addr,
+					sizeof(peer_addr));
+	}
+	return err;
+}
+
+/* The owner's taps of other files of the process: a call from one of these files into another is no allocation of its
+ * own. */
+static int make_peers(const struct tap_work *w)
+{
+	struct tap_header h;
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->old_cnt && !err; i++) {
+		if (look_at(w, w->old_addr[i], &h) != STATE_OWN)
+			continue;
+		err = add_peer(w, h.data_addr, w->header->data_addr);
+		if (!err)
+			err = add_peer(w, w->header->data_addr, h.data_addr);
+	}
+	return err;
+}
+
 int tap_step_change(void *work, struct visit_shared *s)
 {
 	static const uint64_t mark = TAP_MAGIC;
 	struct tap_work *w = work;
 	int err = w->order->is_mapped ? wipe_data(w) : 0;
 
+	if (!err)
+		err = make_peers(w);
 	if (!err)
 		err = write_at(w, w->header->data_addr + offsetof(struct tap_data, mark), &mark,
 			       sizeof(mark));

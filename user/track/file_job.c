@@ -310,7 +310,8 @@ static int take_site(struct in *in, struct alloc_site *ret)
 	rows = alloc_table(&row_cnt);
 	if (said.row >= row_cnt || !is_text(said.site.symbol, sizeof(said.site.symbol)) ||
 	    !is_text(said.site.placement.insn, sizeof(said.site.placement.insn)) ||
-	    !is_text(said.site.placement.why, sizeof(said.site.placement.why)))
+	    !is_text(said.site.placement.why, sizeof(said.site.placement.why)) ||
+	    !tap_spot_is_sound(&said.site.tap))
 		return -EBADMSG;
 	*ret = said.site;
 	ret->row = &rows[said.row];

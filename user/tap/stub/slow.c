@@ -3,15 +3,19 @@
  * slow.c - the slow path of the tap, in the process: handles blocks that are kept, or that may have been kept.
  *
  * It runs inside malloc and free of a program that knows nothing of it: no C library, no thread-locals, no
- * floating point, no stack protector, no relocations. entry.S calls it with all registers saved.
+ * floating point, no stack protector, no relocations. entry.S calls it with all registers saved. It reads the thread
+ * pointer (rdfsbase), never what it points to: a thread may have none.
  *
- * The draw: a thread's counter starts at a number of bytes drawn from an exponential distribution with mean R.
+ * The draw: a slot's counter starts at a number of bytes drawn from an exponential distribution with mean R.
  * The block that brings it below 0 is kept, so a block is kept with p = 1 - exp(-n / R), whatever went before.
- * Then the next number is drawn. A new rate counts from then on; each sample has the p of its own draw.
+ * Then the next number is drawn. A new rate counts from then on; each sample has the p of its own draw. That nothing
+ * before it matters also means: which calls use which slot does not matter, nor bytes that are counted for nothing, nor
+ * that a counter is drawn anew at any moment.
  *
- * A call inside another one (realloc that calls malloc) is not counted again. To know it, each slot lists the threads that
- * are in the slow path. Two threads may have the same slot: while one of them has the counter, the other draws for each of
- * its blocks alone, with the same p. (When the list was one mark for all, the other lost all that it allocated meanwhile.)
+ * A call inside another one (realloc that calls malloc) is not counted again. To know it, the threads that are in the slow
+ * path are listed, in the data of each tapped file; a call is also inside one of another file's (a library in front
+ * of malloc). Who is in leaves by returning. A thread that leaves otherwise, by longjmp, an exception or its end, stays
+ * listed, with the stack pointer of that call: one at the same place or above it shows that it is over.
  */
 #include <stdint.h>
 
@@ -26,20 +30,19 @@
 
 enum after { AFTER_NOTHING, AFTER_TELL, AFTER_THROW };
 
-/* Instead of a number of bytes: this call is a part of another one; the slot's counter is another thread's. */
-#define LEFT_NESTED (1ULL << 62)
-#define LEFT_GUEST (LEFT_NESTED + 1)
-
-/* What entry.S has on the stack: the registers at the function's entry, then room for the results. */
+/* What entry.S has on the stack. */
 struct tap_call {
-	uint64_t arg[6];
+	uint64_t arg[6], rax, r10, r11; /* at the function's entry */
+	uint64_t out[8], result; /* after the real call: rdi, rsi, rdx, rcx, r8 to r11; rax */
+	uint64_t real_addr, real_arg[2]; /* the real call, and its first two arguments */
 	const struct tap_site *site;
-	uint64_t saved_left; /* the counter before this call, LEFT_NESTED or LEFT_GUEST */
+	uint64_t rate_bytes; /* the block is kept, and was drawn with this rate; 0: it is not */
 	uint64_t told_ptr, told_bytes, told_weight;
-	uint64_t result;
 	uint64_t told_free; /* a kept block that was freed; 0: none */
+	uint64_t is_in; /* the thread is listed for this call */
+	uint64_t idx; /* of the site; at the end, the address to jump to */
 };
-_Static_assert(sizeof(struct tap_call) == 104, "as in entry.S");
+_Static_assert(sizeof(struct tap_call) == 232, "as in entry.S");
 _Static_assert(sizeof(struct tap_header) == TAP_HEADER_BYTES, "as in the Makefile");
 
 /* Called by entry.S. */
@@ -68,13 +71,21 @@ static inline uint64_t thread_pointer(void)
 {
 	uint64_t tp;
 
-	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	__asm__("rdfsbase %0" : "=r"(tp));
 	return tp;
 }
 
-static inline struct tap_slot *slot_of(struct tap_data *d, uint64_t tp)
+/* The stack pointer at the function's entry. */
+static inline uint64_t entry_sp(const struct tap_call *c)
 {
-	return (struct tap_slot *)((char *)d->slot + (tp * TAP_SLOT_FACTOR >> 32 & TAP_SLOT_MASK));
+	return (uint64_t)(c + 1);
+}
+
+static inline struct tap_slot *slot_of(struct tap_data *d, uint64_t sp)
+{
+	uint32_t hash = (uint32_t)(sp >> TAP_STACK_SHIFT) * TAP_SLOT_FACTOR;
+
+	return (struct tap_slot *)((char *)d->slot + (hash >> TAP_SLOT_SHIFT & TAP_SLOT_MASK));
 }
 
 /*
@@ -138,23 +149,7 @@ uint64_t tap_freed(uint64_t ptr)
 	return ptr;
 }
 
-/*
- * Calls that allocate.
- */
-
-/* The requested bytes. */
-static uint64_t size_of(const struct tap_call *c)
-{
-	const struct tap_site *site = c->site;
-	uint64_t size = c->arg[site->size_arg];
-
-	if (site->count_arg != HT_ARG_NONE &&
-	    __builtin_mul_overflow(size, c->arg[site->count_arg], &size))
-		return UINT64_MAX;
-	return size;
-}
-
-/* Only when there is a rate, which comes with a seed. Mixed, or a thread would draw what the thread before it draws
+/* Only when there is a rate, which comes with a seed. Mixed, or a slot would draw what the slot before it draws
  * next. */
 static uint64_t new_random(void)
 {
@@ -175,120 +170,185 @@ static uint64_t next_left(struct tap_slot *s, uint64_t rate_bytes)
 	return draw_interval(&s->random, rate_bytes);
 }
 
-/* Returns the guest's place; -1: tp is none. */
-static int find_guest(const struct tap_slot *s, uint64_t tp)
-{
-	int i = TAP_GUESTS_CAP;
+/*
+ * Who is in.
+ */
 
-	while (i-- && __atomic_load_n(&s->guest[i], __ATOMIC_RELAXED) != tp)
-		;
-	return i;
+static inline struct tap_inside *inside_line(struct tap_data *d, uint64_t tp)
+{
+	return d->inside[tp * 0xd6e8feb86659fd93ULL >> 32 & (TAP_INSIDE_LINES - 1)];
 }
 
-/* Returns what is to be saved_left. */
-static uint64_t enter_as_guest(struct tap_slot *s, uint64_t tp)
+/* Is the thread in a call of this tap that is not over? */
+static int is_in(struct tap_data *d, uint64_t tp, uint64_t sp)
 {
-	uint64_t left = __atomic_load_n(&s->left_bytes, __ATOMIC_RELAXED);
+	const struct tap_inside *line = inside_line(d, tp);
 
-	/* The way in has counted, and would get above 0 with a few sizes of 2^62. */
-	if ((int64_t)left < 0)
-		__atomic_compare_exchange_n(&s->left_bytes, &left, UINT64_MAX, 0, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
-	if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) == tp || find_guest(s, tp) >= 0)
-		return LEFT_NESTED;
-	for (int i = 0; i < TAP_GUESTS_CAP; i++) {
-		uint64_t expected = 0;
+	for (int i = 0; i < TAP_INSIDE_LINE; i++)
+		if (__atomic_load_n(&line[i].tp, __ATOMIC_RELAXED) == tp)
+			return __atomic_load_n(&line[i].sp, __ATOMIC_RELAXED) > sp;
+	return 0;
+}
 
-		if (__atomic_compare_exchange_n(&s->guest[i], &expected, tp, 0, __ATOMIC_SEQ_CST,
-						__ATOMIC_RELAXED)) {
-			__atomic_fetch_add(&s->guest_cnt, 1, __ATOMIC_SEQ_CST);
-			return LEFT_GUEST;
-		}
+static int is_in_peer(const struct tap_data *d, uint64_t tp, uint64_t sp)
+{
+	for (int i = 0; i < TAP_PEERS_CAP; i++) {
+		uint64_t addr = __atomic_load_n(&d->peer_addr[i], __ATOMIC_RELAXED);
+
+		if (!addr)
+			return 0;
+		if (is_in((struct tap_data *)addr, tp, sp))
+			return 1;
 	}
-	__atomic_fetch_add(&control()->dropped_cnt, 1, __ATOMIC_RELAXED);
-	return LEFT_NESTED;
+	return 0;
 }
 
-/* As enter_as_guest(). Two threads that find the slot empty at the same instant both have the counter: their blocks are
- * counted right, but a call inside one of them may be counted as well. A locked instruction would prevent that and make the
- * slow path a third slower. */
-static uint64_t enter(struct tap_slot *s, const struct tap_site *site)
+enum enter { ENTER_IN, ENTER_ALONE, ENTER_NESTED, ENTER_NO_ROOM };
+
+/* Two threads that find the same place empty at the same instant both take it: a call inside the one of them that loses
+ * it may be counted as well. A locked instruction would prevent that and make the slow path a third slower. */
+static enum enter enter(struct tap_data *d, uint64_t sp)
 {
 	const uint64_t tp = thread_pointer();
-	uint64_t left;
+	struct tap_inside *line = inside_line(d, tp), *place = 0;
 
-	if (__atomic_load_n(&s->owner, __ATOMIC_RELAXED) ||
-	    (__atomic_load_n(&s->guest_cnt, __ATOMIC_RELAXED) && find_guest(s, tp) >= 0))
-		return enter_as_guest(s, tp);
-	__atomic_store_n(&s->owner, tp, __ATOMIC_RELAXED);
-	left = s->left_bytes;
-	s->left_bytes = UINT64_MAX;
-	return site->flags & TAP_SITE_COUNTS ? 0 : left;
+	if (!tp) /* cannot be told from others like it */
+		return ENTER_ALONE;
+	if (is_in(d, tp, sp) || is_in_peer(d, tp, sp))
+		return ENTER_NESTED;
+	for (int i = 0; i < TAP_INSIDE_LINE; i++) {
+		uint64_t there = __atomic_load_n(&line[i].tp, __ATOMIC_RELAXED);
+
+		if (there == tp) { /* of a call that is over */
+			place = &line[i];
+			break;
+		}
+		if (!there && !place)
+			place = &line[i];
+	}
+	if (!place)
+		return ENTER_NO_ROOM;
+	/* In this order: a signal handler may come between. */
+	__atomic_store_n(&place->sp, sp, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&place->tp, tp, __ATOMIC_RELAXED);
+	return ENTER_IN;
 }
 
-static int has_counter(const struct tap_call *c)
+/* A signal handler on another stack may have taken the place, and left it. */
+static void leave(struct tap_data *d, uint64_t sp)
 {
-	return c->saved_left != LEFT_NESTED && c->saved_left != LEFT_GUEST;
+	const uint64_t tp = thread_pointer();
+	struct tap_inside *line = inside_line(d, tp);
+
+	for (int i = 0; i < TAP_INSIDE_LINE; i++)
+		if (line[i].tp == tp && line[i].sp == sp) {
+			__atomic_store_n(&line[i].tp, 0, __ATOMIC_RELEASE);
+			return;
+		}
 }
 
-static void leave(struct tap_slot *s, const struct tap_call *c)
-{
-	int i;
+/*
+ * Draws.
+ */
 
-	if (has_counter(c))
-		__atomic_store_n(&s->owner, 0, __ATOMIC_RELEASE);
-	if (c->saved_left != LEFT_GUEST)
-		return;
-	i = find_guest(s, thread_pointer());
-	if (i < 0)
-		return;
-	__atomic_fetch_sub(&s->guest_cnt, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&s->guest[i], 0, __ATOMIC_RELEASE);
+/* Is a block of that size kept? A draw for it alone. */
+static int draw_alone(uint64_t rate_bytes, uint64_t size)
+{
+	uint64_t random;
+
+	if (rate_bytes <= 1)
+		return rate_bytes && size;
+	random = new_random();
+	return draw_interval(&random, rate_bytes) < size;
+}
+
+/* The rate by which a block of that size is kept; 0: it is not. The way in has taken the size of a call that it counts
+ * from the slot. The call is not counted if it is nested. */
+static uint64_t draw(struct tap_slot *s, uint64_t size, int is_counted, int is_nested)
+{
+	uint64_t rate_bytes = rate(), drawn_rate = s->rate_bytes;
+	uint64_t left = __atomic_load_n(&s->left_bytes, __ATOMIC_RELAXED);
+	int is_over;
+
+	if (is_counted)
+		left += size;
+	if (is_nested || size >= IMPOSSIBLE_BYTES) {
+		is_over = 0;
+		/* Not below 0 for ever, where every call comes here. */
+		if (is_counted && ((int64_t)left < 0 || left < size))
+			s->left_bytes =
+				(int64_t)left < 0 || is_nested ? next_left(s, rate_bytes) : left;
+		return 0;
+	}
+	if (!drawn_rate && rate_bytes) { /* the first draw with a rate */
+		left = next_left(s, rate_bytes);
+		drawn_rate = rate_bytes;
+		is_over = left < size;
+	} else if ((int64_t)left < 0) { /* another thread has been over, and has not drawn yet */
+		is_over = draw_alone(rate_bytes, size);
+		drawn_rate = rate_bytes;
+		left = size + next_left(s, rate_bytes);
+	} else {
+		is_over = left < size;
+	}
+	s->left_bytes = is_over ? next_left(s, rate_bytes) : left - size;
+	return is_over && rate_bytes ? drawn_rate : 0;
+}
+
+/*
+ * Calls that allocate.
+ */
+
+/* The requested bytes. */
+static uint64_t size_of(const struct tap_call *c)
+{
+	const struct tap_site *site = c->site;
+	uint64_t size = c->arg[site->size_arg];
+
+	if (site->count_arg != HT_ARG_NONE &&
+	    __builtin_mul_overflow(size, c->arg[site->count_arg], &size))
+		return UINT64_MAX;
+	return size;
+}
+
+/* Arguments for the real call. operator new gives a block for 0 bytes, too. */
+static void set_real_call(struct tap_call *c)
+{
+	const struct tap_site *site = c->site;
+	int swaps = !!(site->flags & TAP_SITE_SWAPS);
+
+	c->real_addr = site->real_addr;
+	c->real_arg[swaps] = c->arg[0];
+	c->real_arg[!swaps] = c->arg[1];
+	if (site->flags & TAP_SITE_THROWS && site->count_arg == HT_ARG_NONE && site->size_arg < 2 &&
+	    !c->arg[site->size_arg])
+		c->real_arg[site->size_arg ^ swaps] = 1;
 }
 
 /* Called before the real call. */
 void tap_before(struct tap_call *c)
 {
-	struct tap_slot *s = slot_of(data(), thread_pointer());
+	struct tap_data *d = data();
+	uint64_t size, sp = entry_sp(c);
+	enum enter way;
 
-	c->saved_left = enter(s, c->site);
+	c->site = &tap_header.site[c->idx];
+	set_real_call(c);
+	size = size_of(c);
+	way = enter(d, sp);
+	c->is_in = way == ENTER_IN;
+	c->rate_bytes =
+		draw(slot_of(d, sp), size, c->site->flags & TAP_SITE_COUNTS, way == ENTER_NESTED);
+	if (c->rate_bytes && way == ENTER_NO_ROOM) {
+		__atomic_fetch_add(&control()->dropped_cnt, 1, __ATOMIC_RELAXED);
+		c->rate_bytes = 0;
+	}
 	/* Before the call, because after it another thread may have the address. Not when the call can only
 	 * fail. */
-	c->told_free = c->site->op == HT_OP_REALLOC && size_of(c) < IMPOSSIBLE_BYTES ?
+	c->told_free = c->site->op == HT_OP_REALLOC && size < IMPOSSIBLE_BYTES ?
 			       tap_freed(c->arg[c->site->ptr_arg]) :
 			       0;
-}
-
-/* A draw for this block alone. */
-static uint64_t draw_guest(uint64_t rate_bytes, uint64_t size)
-{
-	uint64_t random;
-
-	if (rate_bytes <= 1)
-		return rate_bytes;
-	random = new_random();
-	return draw_interval(&random, rate_bytes) < size ? rate_bytes : 0;
-}
-
-/* If a block of that size is kept, return the rate, else 0. The counter goes on from here. */
-static uint64_t draw(const struct tap_call *c, struct tap_slot *s, uint64_t size)
-{
-	uint64_t rate_bytes = rate(), left = c->saved_left, drawn_rate = s->rate_bytes;
-	int is_over;
-
-	if (left == LEFT_NESTED)
-		return 0;
-	if (left == LEFT_GUEST)
-		return draw_guest(rate_bytes, size);
-	if (!drawn_rate && rate_bytes) { /* the first draw with a rate */
-		left = next_left(s, rate_bytes);
-		drawn_rate = rate_bytes;
-		is_over = left < size;
-	} else {
-		is_over = c->site->flags & TAP_SITE_COUNTS || left < size || (int64_t)left < 0;
-	}
-	s->left_bytes = is_over ? next_left(s, rate_bytes) : left - size;
-	return is_over && rate_bytes ? drawn_rate : 0;
 }
 
 /* Called after the real call. told_free is reported whatever this returns. */
@@ -296,12 +356,12 @@ enum after tap_after(struct tap_call *c)
 {
 	const uint64_t old_kept = c->told_free;
 	const struct tap_site *site = c->site;
-	uint64_t size = size_of(c), rate_bytes, ptr = c->result;
-	struct tap_slot *s = slot_of(data(), thread_pointer());
+	uint64_t size = size_of(c), ptr = c->result;
+	struct tap_data *d = data();
 
 	c->told_free = 0;
-	rate_bytes = draw(c, s, size);
-	leave(s, c);
+	if (c->is_in)
+		leave(d, entry_sp(c));
 	if (site->ret == HT_RET_OUT)
 		ptr = (uint32_t)c->result ? 0 : *(const uint64_t *)c->arg[site->ptr_arg];
 	if (site->op == HT_OP_RESIZE)
@@ -311,16 +371,13 @@ enum after tap_after(struct tap_call *c)
 	if (!ptr) {
 		if (old_kept && size) /* the old block was not freed after all */
 			__atomic_fetch_add(&control()->failed_cnt, 1, __ATOMIC_RELAXED);
-		if (!(site->flags & TAP_SITE_THROWS))
-			return AFTER_NOTHING;
-		if (has_counter(c)) /* it comes by again */
-			s->left_bytes += size;
-		return AFTER_THROW;
+		c->idx = site->orig_addr;
+		return site->flags & TAP_SITE_THROWS ? AFTER_THROW : AFTER_NOTHING;
 	}
-	if (!rate_bytes || !size || !set_insert(data(), ptr))
+	if (!c->rate_bytes || !size || !set_insert(d, ptr))
 		return AFTER_NOTHING;
 	c->told_ptr = ptr;
 	c->told_bytes = size;
-	c->told_weight = draw_weight(size, rate_bytes);
+	c->told_weight = draw_weight(size, c->rate_bytes);
 	return AFTER_TELL;
 }
