@@ -60,8 +60,8 @@ static __noinline int bin_add(const struct ht_live_key *of, const struct ht_live
 		return 0;
 	variance_add(&b->variance, l->size_bytes, l->threshold);
 	__sync_fetch_and_add(&b->samples, 1);
-	__sync_fetch_and_add(&b->objects_16, sample_weight_16(l->threshold));
-	__sync_fetch_and_add(&b->bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	ht_sum_add(&b->objects_16, sample_weight_16(l->threshold));
+	ht_sum_add(&b->bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 	return 0;
 }
 

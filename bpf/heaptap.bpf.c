@@ -19,6 +19,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "heaptap/abi.h"
+#include "heaptap/sum.h"
 #include "heaptap/variance.h"
 
 #include "maps.bpf.h"

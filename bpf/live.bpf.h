@@ -41,8 +41,8 @@ static __always_inline void total_alloc(const struct ht_live_key *of, const stru
 		return;
 	variance_add(&t->alloc_variance, l->size_bytes, l->threshold);
 	__sync_fetch_and_add(&t->alloc_samples, 1);
-	__sync_fetch_and_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
-	__sync_fetch_and_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	ht_sum_add(&t->alloc_objects_16, sample_weight_16(l->threshold));
+	ht_sum_add(&t->alloc_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 	bin_add_size(of, l);
 }
 
@@ -55,8 +55,8 @@ static __always_inline void total_free(const struct ht_live_key *of, const struc
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->free_samples, 1);
-	__sync_fetch_and_add(&t->free_objects_16, sample_weight_16(l->threshold));
-	__sync_fetch_and_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
+	ht_sum_add(&t->free_objects_16, sample_weight_16(l->threshold));
+	ht_sum_add(&t->free_bytes_8, weighted_bytes_8(l->size_bytes, l->threshold));
 	if (is_seen)
 		bin_add_life(of, l);
 }

@@ -91,7 +91,7 @@ static __always_inline __u64 sample_weight_16(__u32 threshold)
 	return (1ULL << 48) / threshold;
 }
 
-/* No overflow: n/p <= max(n, R) * 1.6 for every size with p < 1. */
+/* No overflow: n/p <= max(n, R) * 1.6 for every size with p < 1, R is at most 2^40, and no block has 2^56 bytes. */
 static __always_inline __u64 weighted_bytes_8(__u64 size_bytes, __u32 threshold)
 {
 	if (threshold == HT_KEEP_ALWAYS)

@@ -110,8 +110,8 @@ static __noinline bool instance_add(__u32 task_slot, const struct ht_live_key *o
 	if (!v)
 		return false;
 	v->last_ns = now_ns;
-	__sync_fetch_and_add(&v->alloc_bytes_8, bytes_8);
-	__sync_fetch_and_add(&v->alloc_objects_16, objects_16);
+	ht_sum_add(&v->alloc_bytes_8, bytes_8);
+	ht_sum_add(&v->alloc_objects_16, objects_16);
 	__sync_fetch_and_add(&v->alloc_samples, 1);
 	variance_add(&v->alloc_variance, size_bytes, threshold);
 	__sync_fetch_and_add(&v->inuse_objects_16, objects_16);

@@ -318,8 +318,8 @@ struct ht_sampled_site {
 };
 _Static_assert(sizeof(struct ht_sampled_site) == 72, "value of map `sampled_sites`");
 #define HT_SAMPLED_SITES_CAP 1024
-/* A larger weight is invalid. */
-#define HT_SAMPLED_WEIGHT_CAP (1ULL << 46)
+/* A larger weight is invalid: no block is larger than 47 bits of addresses. */
+#define HT_SAMPLED_WEIGHT_CAP (1ULL << 47)
 
 /*
  * Sampling thresholds, one table per rate. A size n falls into a log-linear bucket; an
@@ -542,6 +542,13 @@ struct ht_scope_sums {
 };
 _Static_assert(sizeof(struct ht_scope_sums) == 32, "value of map `scope_sums`");
 
+/* A sum that only grows: high * 2^16 + low. Neither part wraps: see heaptap/sum.h. */
+#define HT_SUM_LOW_BITS 16
+struct ht_sum {
+	__u64 low, high;
+};
+_Static_assert(sizeof(struct ht_sum) == 16, "no padding");
+
 /* The variance of the allocated bytes; heaptap/variance.h has its units. */
 struct ht_variance {
 	__u64 fine, coarse;
@@ -556,17 +563,18 @@ struct ht_instance_key {
 struct ht_instance {
 	__s64 inuse_bytes_8;
 	__s64 inuse_objects_16;
-	__u64 alloc_bytes_8;
-	__u64 alloc_objects_16;
+	struct ht_sum alloc_bytes_8;
+	struct ht_sum alloc_objects_16;
 	struct ht_variance alloc_variance; /* of the bytes */
+	__u64 alloc_samples;
 	__s64 peak_bytes_8;
 	__u64 peak_ns;
 	__u64 last_ns; /* of the last sampled allocation */
 	__u32 has_exited;
-	__u32 alloc_samples;
+	__u32 reserved;
 	__u32 owner_tgid, owner_generation; /* the image whose share it counts against */
 };
-_Static_assert(sizeof(struct ht_instance) == 88, "value of map `instances`");
+_Static_assert(sizeof(struct ht_instance) == 112, "value of map `instances`");
 #define HT_INSTANCES_CAP (1 << 18)
 
 /*
@@ -621,13 +629,14 @@ struct ht_total_key {
 };
 struct ht_total {
 	__u64 alloc_samples;
-	__u64 alloc_objects_16; /* 2^-16 */
-	__u64 alloc_bytes_8; /* 2^-8 */
+	struct ht_sum alloc_objects_16; /* 2^-16 */
+	struct ht_sum alloc_bytes_8; /* 2^-8 */
 	struct ht_variance alloc_variance; /* of the bytes */
 	__u64 free_samples;
-	__u64 free_objects_16;
-	__u64 free_bytes_8;
+	struct ht_sum free_objects_16;
+	struct ht_sum free_bytes_8;
 };
+_Static_assert(sizeof(struct ht_total) == 96, "value of map `totals`");
 
 /*
  * The same sums, divided: allocations by size, frees by lifetime. Value of map `bins`, which has only those
@@ -644,11 +653,11 @@ struct ht_bin_key {
 _Static_assert(sizeof(struct ht_bin_key) == 16, "key of map `bins`");
 struct ht_bin {
 	__u64 samples;
-	__u64 objects_16;
-	__u64 bytes_8;
+	struct ht_sum objects_16;
+	struct ht_sum bytes_8;
 	struct ht_variance variance; /* of the bytes */
 };
-_Static_assert(sizeof(struct ht_bin) == 40, "value of map `bins`");
+_Static_assert(sizeof(struct ht_bin) == 56, "value of map `bins`");
 #define HT_BIN_SIZE_CNT 32 /* the last: 1 GiB or more */
 #define HT_BIN_LIFE_CNT 34 /* the last: 69.9 min or more */
 #define HT_BIN_SIZE 0

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "heaptap/sum.h"
 #include "profile/bins.h"
 #include "profile/estimate.h"
 
@@ -34,8 +35,8 @@ static int add_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v
 	assert_true(k->bin < HT_BIN_CNT);
 	s->entries++;
 	s->samples[k->bin] += v->samples;
-	s->objects[k->bin] += ldexp((double)v->objects_16, -16);
-	s->bytes[k->bin] += ldexp((double)v->bytes_8, -8);
+	s->objects[k->bin] += ht_sum_value(&v->objects_16, 16);
+	s->bytes[k->bin] += ht_sum_value(&v->bytes_8, 8);
 	*(k->bin < HT_BIN_LIFE ? &s->size_samples : &s->life_samples) += v->samples;
 	return 0;
 }
@@ -54,9 +55,9 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 
 	(void)k;
 	sum->alloc_samples += v->alloc_samples;
-	sum->alloc_objects_16 += v->alloc_objects_16;
+	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
 	sum->free_samples += v->free_samples;
-	sum->free_objects_16 += v->free_objects_16;
+	ht_sum_merge(&sum->free_objects_16, &v->free_objects_16);
 	return 0;
 }
 
@@ -324,7 +325,7 @@ static void test_rate(void **state)
 	/* no sample is there twice, none is missing */
 	assert_int_equal(s.size_samples, total.alloc_samples);
 	assert_int_equal(s.life_samples, total.free_samples);
-	assert_true(small_life + large_life == ldexp((double)total.free_objects_16, -16));
+	assert_true(small_life + large_life == ht_sum_value(&total.free_objects_16, 16));
 	rig_close(&rig);
 }
 

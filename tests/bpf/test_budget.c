@@ -5,6 +5,7 @@
  */
 #include "rig.h"
 
+#include "heaptap/sum.h"
 #include "base/clock.h"
 
 #define BLOCKS 50
@@ -40,7 +41,7 @@ static int add_objects(void *ctx, const struct ht_total_key *k, const struct ht_
 	double *sum = ctx;
 
 	(void)k;
-	*sum += (double)v->alloc_objects_16 / 65536;
+	*sum += ht_sum_value(&v->alloc_objects_16, 16);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * test_caps.c - maps that are full: what is in use stays exact, what is missing is counted, and
  * nothing else is lost.
  */
+#include "heaptap/sum.h"
 #include "rig.h"
 
 #define STACK_CAP 16
@@ -122,9 +123,9 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 	(void)k;
 	sum->cnt++;
 	sum->total.alloc_samples += v->alloc_samples;
-	sum->total.alloc_bytes_8 += v->alloc_bytes_8;
+	ht_sum_merge(&sum->total.alloc_bytes_8, &v->alloc_bytes_8);
 	sum->total.free_samples += v->free_samples;
-	sum->total.free_bytes_8 += v->free_bytes_8;
+	ht_sum_merge(&sum->total.free_bytes_8, &v->free_bytes_8);
 	return 0;
 }
 
@@ -149,7 +150,7 @@ static void test_totals(void **state)
 	sum = totals(&rig);
 	assert_int_equal(sum.cnt, TOTAL_CAP);
 	assert_int_equal(sum.total.alloc_samples, TOTAL_CAP);
-	assert_int_equal(sum.total.alloc_bytes_8, (uint64_t)TOTAL_CAP * 101 << 8);
+	assert_int_equal(ht_sum_value(&sum.total.alloc_bytes_8, 8), TOTAL_CAP * 101);
 	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), missing);
 	assert_int_equal(rig_stat(&rig, HT_STAT_CONTEXTS_FULL), 0);
 
@@ -158,7 +159,7 @@ static void test_totals(void **state)
 	assert_int_equal(rig_live(&rig).cnt, 0);
 	sum = totals(&rig);
 	assert_int_equal(sum.total.free_samples, TOTAL_CAP);
-	assert_int_equal(sum.total.free_bytes_8, sum.total.alloc_bytes_8);
+	assert_int_equal(ht_sum_value(&sum.total.free_bytes_8, 8), TOTAL_CAP * 101);
 	assert_int_equal(rig_stat(&rig, HT_STAT_TOTALS_FULL), 2 * missing);
 	rig_close(&rig);
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
+#include "heaptap/sum.h"
 #include "proc/process.h"
 
 #define THREAD_CNT 6
@@ -154,8 +155,9 @@ static int check_total(void *ctx, const struct ht_total_key *k, const struct ht_
 
 	(void)k;
 	assert_true(v->free_samples <= v->alloc_samples);
-	assert_true(v->free_bytes_8 <= v->alloc_bytes_8);
-	assert_true(v->free_objects_16 <= v->alloc_objects_16);
+	assert_true(ht_sum_value(&v->free_bytes_8, 8) <= ht_sum_value(&v->alloc_bytes_8, 8));
+	assert_true(ht_sum_value(&v->free_objects_16, 16) <=
+		    ht_sum_value(&v->alloc_objects_16, 16));
 	sum->alloc_samples += v->alloc_samples;
 	sum->free_samples += v->free_samples;
 	return 0;

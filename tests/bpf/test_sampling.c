@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "heaptap/sum.h"
 #include "profile/estimate.h"
 
 #define RATE_BYTES 65536
@@ -49,8 +50,8 @@ static int add_total(void *ctx, const struct ht_total_key *k, const struct ht_to
 
 	(void)k;
 	sum->alloc_samples += v->alloc_samples;
-	sum->alloc_objects_16 += v->alloc_objects_16;
-	sum->alloc_bytes_8 += v->alloc_bytes_8;
+	ht_sum_merge(&sum->alloc_objects_16, &v->alloc_objects_16);
+	ht_sum_merge(&sum->alloc_bytes_8, &v->alloc_bytes_8);
 	sum->alloc_variance.fine += v->alloc_variance.fine;
 	sum->alloc_variance.coarse += v->alloc_variance.coarse;
 	sum->free_samples += v->free_samples;
@@ -123,12 +124,14 @@ static void check_size(struct rig *rig, uint64_t size_bytes)
 	rig_do(rig, step_alloc);
 	after = totals(rig);
 	check_estimate("allocated", size_bytes,
-		       ldexp((double)(after.alloc_objects_16 - before.alloc_objects_16), -16),
+		       ht_sum_value(&after.alloc_objects_16, 16) -
+			       ht_sum_value(&before.alloc_objects_16, 16),
 		       (double)cnt);
-	check_estimate("allocated bytes", size_bytes,
-		       ldexp((double)(after.alloc_bytes_8 - before.alloc_bytes_8), -8) /
-			       (double)size_bytes,
-		       (double)cnt);
+	check_estimate(
+		"allocated bytes", size_bytes,
+		(ht_sum_value(&after.alloc_bytes_8, 8) - ht_sum_value(&before.alloc_bytes_8, 8)) /
+			(double)size_bytes,
+		(double)cnt);
 	check_variance(rig, size_bytes, &before, &after);
 	rig_do(rig, step_free_half);
 	assert_int_equal(engine_each_live(rig->engine, add_weight, &objects), 0);
@@ -232,7 +235,8 @@ static void test_changed_rate(void **state)
 		samples = (double)(after.alloc_samples - before.alloc_samples);
 		error += cnt * (1 - p) / p;
 	}
-	objects = ldexp((double)(after.alloc_objects_16 - before.alloc_objects_16), -16);
+	objects = ht_sum_value(&after.alloc_objects_16, 16) -
+		  ht_sum_value(&before.alloc_objects_16, 16);
 	if (fabs(objects - 2 * cnt) > 4 * sqrt(error))
 		fail_msg("%.0f objects estimated, %.0f true", objects, 2 * cnt);
 	assert_true(samples > cnt * 0.2); /* the finer one was in force */

@@ -177,6 +177,23 @@ static void test_whole_numbers_fit(void **state)
 			}
 }
 
+/* A foreign sampler may report any weight up to the cap. What is added stays within the bound that others rely on. */
+static void test_foreign_weights_fit(void **state)
+{
+	static const uint32_t thresholds[] = { 1, 4096, 1u << 31, HT_KEEP_ALWAYS - 1 };
+
+	(void)state;
+	for (uint32_t base_log2 = 0; base_log2 <= 40; base_log2++)
+		for (size_t t = 0; t < sizeof(thresholds) / sizeof(*thresholds); t++)
+			for (uint32_t bits = 1; bits <= 64; bits++) {
+				uint64_t w = UINT64_MAX >> (64 - bits);
+				struct ht_variance v = ht_variance_of(w, thresholds[t], base_log2);
+
+				assert_true(v.fine < 1ULL << 32 && v.coarse < 1ULL << 41);
+				assert_true(v.fine || v.coarse);
+			}
+}
+
 static void test_subtract(void **state)
 {
 	struct estimate e = { 0 }, earlier;
@@ -420,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_whole_numbers),
 		cmocka_unit_test(test_whole_numbers_fit),
+		cmocka_unit_test(test_foreign_weights_fit),
 		cmocka_unit_test(test_subtract),
 		cmocka_unit_test(test_poisson_limits),
 		cmocka_unit_test(test_exact_and_merged),

@@ -61,6 +61,7 @@ static struct profile *make_profile(void)
 	s->inuse_objects_variance = 0.25;
 	s->alloc_samples = 5;
 	s->alloc_bytes_variance = 2.5;
+	s->alloc_bytes_beyond = 0x1p70;
 	assert_int_equal(profile_add_sample(p, (uint32_t[]){ 0 }, 1, (int64_t[]){ 1, 2, 0, 0 },
 					    NULL, 0, NULL),
 			 0);
@@ -122,6 +123,7 @@ static void survives_the_way_there_and_back(void **state)
 	assert_true(q->samples.data[0].inuse_objects_variance == 0.25);
 	assert_int_equal(q->samples.data[0].alloc_samples, 5);
 	assert_true(q->samples.data[0].alloc_bytes_variance == 2.5);
+	assert_true(q->samples.data[0].alloc_bytes_beyond == 0x1p70);
 	assert_false(q->samples.data[1].has_error);
 	assert_int_equal(q->comments.cnt, 1);
 	assert_string_equal(profile_text(q, q->comments.data[0]), "heaptap");

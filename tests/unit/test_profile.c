@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "profile/profile.h"
@@ -30,6 +31,21 @@ static void test_heap_types(void **state)
 	assert_int_equal(p->period, 4096);
 	profile_free(p);
 	profile_free(NULL);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	assert_int_equal(profile_value(0.5), 1);
+	assert_int_equal(profile_value(-2.5), -3);
+	assert_true(profile_value(0x1p62) == (int64_t)1 << 62);
+	assert_true(profile_value(0x1p63 - 1024) == INT64_MAX - 1023);
+	assert_true(profile_value(0x1p63) == INT64_MAX);
+	assert_true(profile_value(1e300) == INT64_MAX);
+	assert_true(profile_value(INFINITY) == INT64_MAX);
+	assert_true(profile_value(-0x1p63) == INT64_MIN);
+	assert_true(profile_value(-1e300) == INT64_MIN);
+	assert_int_equal(profile_value(NAN), 0);
 }
 
 static void test_samples(void **state)
@@ -90,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_heap_types),
+		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_comments),
 	};

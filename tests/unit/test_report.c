@@ -421,6 +421,56 @@ static void bad_options_are_usage_errors(void **state)
 	}
 }
 
+static void report_text_of(const struct report_options *o, char *text, size_t text_bytes)
+{
+	FILE *out = fmemopen(text, text_bytes, "w");
+	struct report *r;
+
+	assert_non_null(out);
+	assert_int_equal(report_open(p, o, &r), 0);
+	assert_int_equal(o->format == REPORT_JSON ? report_write_json(r, out) :
+						    report_write_text(r, out),
+			 0);
+	report_close(r);
+	fclose(out);
+}
+
+/* Allocated bytes may be more than a value can hold, in one row or in the sum of all: they do not wrap. */
+static void shows_more_than_64_bits(void **state)
+{
+	struct report_options o = { .by = REPORT_BY_FUNCTION, .format = REPORT_JSON };
+	uint32_t frame = add_frame("/bin/app", "churn"), other = add_frame("/bin/app", "most");
+	struct profile_sample *s;
+	char text[20000];
+
+	(void)state;
+	assert_int_equal(profile_set_heap_types(p, 1000), 0);
+	assert_int_equal(profile_add_sample(p, &frame, 1, (int64_t[]){ 9, INT64_MAX, 1, 64 }, NULL,
+					    0, &s),
+			 0);
+	s->has_error = true;
+	s->alloc_samples = s->inuse_samples = 1;
+	s->alloc_bytes_beyond = 0x1p65;
+	assert_int_equal(profile_add_sample(p, &other, 1, (int64_t[]){ 9, INT64_MAX / 2, 0, 0 },
+					    NULL, 0, &s),
+			 0);
+	s->has_error = true;
+	s->alloc_samples = 1;
+	report_text_of(&o, text, sizeof(text));
+	assert_non_null(strstr(text, "\"alloc_bytes\":46116860184273879040")); /* 2^63 + 2^65 */
+	assert_non_null(strstr(text, "\"alloc_bytes\":4611686018427387903"));
+	assert_non_null(strstr(text, "\"alloc_bytes\":50728546202701266944")); /* and 2^62 */
+	assert_null(strstr(text, "\"alloc_bytes\":-"));
+	o.format = REPORT_TEXT;
+	report_text_of(&o, text, sizeof(text));
+	assert_non_null(strstr(text, "44.0 EiB"));
+	assert_non_null(strstr(text, "40.0 EiB"));
+	o.value = REPORT_VALUE_ALLOC;
+	report_text_of(&o, text, sizeof(text));
+	assert_non_null(strstr(text, "44.0 EiB"));
+	assert_non_null(strstr(text, "40.0 EiB"));
+}
+
 int main(void)
 {
 #define REPORT_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -433,6 +483,7 @@ int main(void)
 		REPORT_TEST(hostile_names_are_escaped),
 		REPORT_TEST(lines_fit_the_page),
 		REPORT_TEST(bad_options_are_usage_errors),
+		REPORT_TEST(shows_more_than_64_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

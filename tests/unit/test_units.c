@@ -96,6 +96,7 @@ static void test_format(void **state)
 	assert_string_equal(format_bytes(1048575, buf, sizeof(buf)), "1.00 MiB");
 	assert_string_equal(format_bytes(-2048, buf, sizeof(buf)), "-2.00 KiB");
 	assert_string_equal(format_bytes(300e15, buf, sizeof(buf)), "266 PiB");
+	assert_string_equal(format_bytes(0x1p64, buf, sizeof(buf)), "16.0 EiB");
 	assert_string_equal(format_count(7, buf, sizeof(buf)), "7");
 	assert_string_equal(format_count(12345, buf, sizeof(buf)), "12.3k");
 	assert_string_equal(format_count(4560000, buf, sizeof(buf)), "4.56M");

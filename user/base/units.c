@@ -115,10 +115,10 @@ static int decimals_of(double n)
 
 char *format_bytes(double bytes, char *buf, size_t buf_bytes)
 {
-	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t i = 0;
 
-	while (fabs(bytes) >= 1023.5 && i < 5) {
+	while (fabs(bytes) >= 1023.5 && i < 6) {
 		bytes /= 1024;
 		i++;
 	}

@@ -33,6 +33,7 @@ static void keep_parts(const struct profile *p, struct profile_sample *s, uint32
 	s->inuse_objects_variance = objects_variance;
 	s->alloc_samples = 0;
 	s->alloc_bytes_variance = 0;
+	s->alloc_bytes_beyond = 0;
 	*ret_bytes = bytes;
 	*ret_objects = objects;
 }

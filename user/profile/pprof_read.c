@@ -484,6 +484,7 @@ static int add_sample(struct reader *r, const Perftools__Profiles__Sample *m)
 		s->inuse_objects_variance = sound_variance(m->error_bar->inuse_objects_variance);
 		s->alloc_samples = m->error_bar->alloc_samples;
 		s->alloc_bytes_variance = sound_variance(m->error_bar->alloc_bytes_variance);
+		s->alloc_bytes_beyond = sound_variance(m->error_bar->alloc_bytes_beyond);
 		s->freed_objects = sound_variance(m->error_bar->freed_objects);
 		s->freed_bytes = sound_variance(m->error_bar->freed_bytes);
 		err = add_lives(r, m->error_bar);

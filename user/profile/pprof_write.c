@@ -205,6 +205,7 @@ static int put_sample(struct writer *w, const struct profile *p, const struct pr
 		error_bar.inuse_objects_variance = s->inuse_objects_variance;
 		error_bar.alloc_samples = s->alloc_samples;
 		error_bar.alloc_bytes_variance = s->alloc_bytes_variance;
+		error_bar.alloc_bytes_beyond = s->alloc_bytes_beyond;
 		if (fill_lives(w, p, s, &error_bar) || fill_ages(w, p, s, &error_bar) ||
 		    fill_bins(w, p, s, &error_bar))
 			return -ENOMEM;

@@ -3,10 +3,20 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int64_t profile_value(double sum)
+{
+	if (isnan(sum))
+		return 0;
+	if (sum >= PROFILE_VALUE_MAX)
+		return INT64_MAX;
+	return sum <= -PROFILE_VALUE_MAX ? INT64_MIN : llround(sum);
+}
 
 int profile_new(struct profile **ret)
 {

@@ -78,6 +78,8 @@ struct profile_sample {
 	double inuse_objects_variance;
 	uint64_t alloc_samples;
 	double alloc_bytes_variance;
+	/* what the value of alloc_space lacks when it is INT64_MAX; else 0 */
+	double alloc_bytes_beyond;
 	/* in `ages`: memory in use, divided by age; none: the ages are not known */
 	uint32_t age_first, age_cnt;
 	uint64_t oldest_ns; /* age of the oldest sampled block */
@@ -121,6 +123,10 @@ struct profile {
 	int64_t duration_ns;
 	struct recording recording;
 };
+
+/* Round a sum to a value. pprof's values have 64 bits: a larger sum becomes INT64_MAX, it does not wrap. NAN becomes 0. */
+#define PROFILE_VALUE_MAX 0x1p63
+int64_t profile_value(double sum);
 
 int profile_new(struct profile **ret);
 void profile_free(struct profile *p);

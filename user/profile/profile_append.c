@@ -136,6 +136,7 @@ static int append_sample(struct append *a, const struct profile_sample *s, int s
 	copy->inuse_objects_variance = s->inuse_objects_variance;
 	copy->alloc_samples = s->alloc_samples;
 	copy->alloc_bytes_variance = s->alloc_bytes_variance;
+	copy->alloc_bytes_beyond = s->alloc_bytes_beyond;
 	return 0;
 }
 

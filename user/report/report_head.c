@@ -232,7 +232,7 @@ static void add_held(const struct report *r, struct report_line *l)
 	else
 		snprintf(title, sizeof(title), "Held of what was allocated meanwhile: ");
 	report_line_add(l, "", "%s%s", title,
-			report_format_value(r, (double)r->total.value, value));
+			report_format_value(r, report_value(&r->total), value));
 	report_format_unit_interval(r, &r->total, text);
 	if (text[0])
 		report_line_add(l, " ", strcmp(text, "exact") != 0 ? "%s (95 %%)" : "(%s)", text);
@@ -264,7 +264,7 @@ static void put_values(const struct report *r, FILE *out)
 
 	if (r->is_unknown && !r->is_inuse) { /* known instead of in-use */
 		report_line_add(&l, "", "Allocated %s",
-				report_format_value(r, (double)r->total.value, value));
+				report_format_value(r, report_value(&r->total), value));
 		report_format_unit_interval(r, &r->total, interval);
 		if (interval[0] && strcmp(interval, "exact") != 0)
 			report_line_add(&l, " ", "%s (95 %%)", interval);
@@ -276,7 +276,7 @@ static void put_values(const struct report *r, FILE *out)
 	add_held(r, &l);
 	if (r->alloc_type >= 0) {
 		report_line_add(&l, "; ", "allocated %s",
-				format_bytes((double)r->total.alloc, value, sizeof(value)));
+				format_bytes(report_alloc(&r->total), value, sizeof(value)));
 		report_format_alloc_interval(r, &r->total, interval);
 		if (interval[0] && strcmp(interval, "exact") != 0)
 			report_line_add(&l, " ", "%s", interval);
@@ -377,8 +377,8 @@ static void put_scope(const struct report *r, FILE *out)
 	char part[UNITS_BUF], whole[UNITS_BUF], scope[REPORT_FIT_BUF];
 	size_t columns = report_columns(r);
 
-	report_format_value(r, (double)r->total.value, part);
-	report_format_value(r, (double)r->whole.value, whole);
+	report_format_value(r, report_value(&r->total), part);
+	report_format_value(r, report_value(&r->whole), whole);
 	report_fit_name(r->opts->scope, columns > 102 ? columns - 62 : 40, scope);
 	if (columns < 60)
 		report_fit_name(r->opts->scope, columns - 18, scope);

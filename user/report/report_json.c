@@ -23,6 +23,15 @@ static void put_optional(struct json *j, const char *key, bool is_known, int64_t
 		json_null(j, key);
 }
 
+/* The value is whole, or shown as a floating-point number because it is beyond INT64_MAX. */
+static void put_bytes(struct json *j, const char *key, bool is_known, int64_t value, double shown)
+{
+	if (is_known && value == INT64_MAX)
+		json_format(j, key, "%.0f", shown);
+	else
+		put_optional(j, key, is_known, value);
+}
+
 /* Are the values in-use ones, and in-use is unknown? */
 static bool is_void(const struct report *r)
 {
@@ -147,8 +156,7 @@ static void put_bins(const struct report *r, const struct report_row *row, struc
 		sums->is_known && !report_is_by_class(r->opts) && r->opts->by != REPORT_BY_INSTANCE;
 	bool has_lifetimes = has_sizes && r->has_lifetimes;
 
-	put_optional(j, "freed_bytes", has_lifetimes,
-		     (int64_t)fmin(sums->freed_bytes + 0.5, 0x1p62));
+	put_optional(j, "freed_bytes", has_lifetimes, profile_value(sums->freed_bytes));
 	put_optional(j, "freed_objects", has_lifetimes,
 		     (int64_t)fmin(sums->freed_objects + 0.5, 0x1p62));
 	put_temporary(r, row, has_lifetimes, j);
@@ -164,11 +172,13 @@ static void put_bins(const struct report *r, const struct report_row *row, struc
 
 static void put_values(const struct report *r, const struct report_row *row, struct json *j)
 {
-	put_optional(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value);
+	put_bytes(j, r->is_inuse ? "inuse_bytes" : "value", !is_void(r), row->value,
+		  report_value(row));
 	put_interval(r, row, j);
 	put_optional(j, r->is_inuse ? "inuse_objects" : "objects",
 		     r->objects_type >= 0 && !is_void(r), row->objects);
-	put_optional(j, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc);
+	put_bytes(j, "alloc_bytes", r->alloc_type >= 0 && !row->task.has_no_alloc, row->alloc,
+		  report_alloc(row));
 	put_alloc_interval(r, row, j);
 	put_optional(j, "alloc_objects", r->alloc_objects_type >= 0 && !row->task.has_no_alloc,
 		     row->alloc_objects);

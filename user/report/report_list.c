@@ -32,8 +32,8 @@ static int set_numbers(struct report_list *l, const struct report_row *row,
 	ret->held_bytes = is_known ? (double)row->value : NAN;
 	ret->blocks = is_known && r->objects_type >= 0 ? (double)row->objects : NAN;
 	ret->held_variance = is_known && r->has_interval ? row->estimate.bytes_variance : NAN;
-	ret->alloc_bytes = r->alloc_type >= 0 ? (double)row->alloc :
-			   r->is_alloc	      ? (double)row->value :
+	ret->alloc_bytes = r->alloc_type >= 0 ? report_alloc(row) :
+			   r->is_alloc	      ? report_value(row) :
 						NAN;
 	ret->is_weak = is_known && report_is_weak(r, row);
 	if (is_known)

@@ -26,6 +26,18 @@ int64_t report_add_saturating(int64_t a, int64_t b)
 	return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
+double report_value(const struct report_row *row)
+{
+	return row->value < INT64_MAX ? (double)row->value :
+					fmax(row->estimate.bytes, PROFILE_VALUE_MAX);
+}
+
+double report_alloc(const struct report_row *row)
+{
+	return row->alloc < INT64_MAX ? (double)row->alloc :
+					fmax(row->alloc_estimate.bytes, PROFILE_VALUE_MAX);
+}
+
 static int64_t value_of(const struct report *r, const struct profile_sample *s, int type)
 {
 	return type < 0 ? 0 : r->p->values.data[s->value_first + type];
@@ -200,6 +212,7 @@ static struct estimate estimate_of(const struct report *r, const struct profile_
 
 	if (r->has_samples && r->is_alloc) {
 		e.samples = s->alloc_samples;
+		e.bytes += s->alloc_bytes_beyond;
 		e.bytes_variance = s->alloc_bytes_variance;
 	} else if (r->has_samples) {
 		e.samples = s->inuse_samples;
@@ -221,6 +234,7 @@ static struct estimate alloc_estimate_of(const struct report *r, const struct pr
 
 	if (r->has_alloc_samples) {
 		e.samples = s->alloc_samples;
+		e.bytes += s->alloc_bytes_beyond;
 		e.bytes_variance = s->alloc_bytes_variance;
 	} else if (r->has_alloc_interval) {
 		infer_from_sums(r, &e);

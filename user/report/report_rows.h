@@ -146,6 +146,9 @@ int report_rows_by_bin(struct report *r); /* by lifetime or size */
 bool report_is_by_class(const struct report_options *opts);
 
 int64_t report_add_saturating(int64_t a, int64_t b);
+/* The value, and what was allocated, to be shown: also where they are beyond what the row's members can hold. */
+double report_value(const struct report_row *row);
+double report_alloc(const struct report_row *row);
 void report_add_sample(const struct report *r, const struct profile_sample *s,
 		       struct report_row *row);
 /* 95 % interval of the row's value; false: not known. */

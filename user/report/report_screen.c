@@ -82,7 +82,7 @@ static char *format_cell(const struct report *r, const struct report_row *row, e
 {
 	switch (cell) {
 	case CELL_VALUE:
-		return report_format_value(r, (double)row->value, buf);
+		return report_format_value(r, report_value(row), buf);
 	case CELL_INTERVAL:
 		return report_format_unit_interval(r, row, buf);
 	case CELL_BLOCKS:
@@ -96,7 +96,7 @@ static char *format_cell(const struct report *r, const struct report_row *row, e
 	case CELL_CUMULATIVE:
 		return report_format_value(r, (double)row->cumulative, buf);
 	default:
-		return format_bytes((double)row->alloc, buf, CELL_BUF);
+		return format_bytes(report_alloc(row), buf, CELL_BUF);
 	}
 }
 
@@ -367,7 +367,7 @@ static void put_sums(const struct screen *s)
 		report_format_unit_interval(r, &s->other, interval);
 		fprintf(s->out, "%*sother %s: %zu, %s%s%s\n", s->has_rank ? 4 : 0, "",
 			word_of(r, 2), s->other.row_cnt,
-			report_format_value(r, (double)s->other.value, value),
+			report_format_value(r, report_value(&s->other), value),
 			interval[0] ? " " : "", interval);
 	}
 	if (s->has_empty_line) {
@@ -375,7 +375,7 @@ static void put_sums(const struct screen *s)
 			s->empty.row_cnt, word_of(r, s->empty.row_cnt));
 		if (r->alloc_type >= 0)
 			fprintf(s->out, ", %s",
-				format_bytes((double)s->empty.alloc, value, sizeof(value)));
+				format_bytes(report_alloc(&s->empty), value, sizeof(value)));
 		fputc('\n', s->out);
 	}
 }

@@ -68,7 +68,7 @@ static void put_row(const struct report *r, const struct report_row *row, FILE *
 	fprintf(out, "%9s %7s %-14s  %-14s %9s  ",
 		format_count(row->temporary_objects, count, sizeof(count)), share, interval,
 		most_size_name(&row->bins, size),
-		format_bytes((double)(r->is_alloc ? row->value : row->alloc), bytes,
+		format_bytes(r->is_alloc ? report_value(row) : report_alloc(row), bytes,
 			     sizeof(bytes)));
 	report_put_row_name(r, row, CELL_COLUMNS, out);
 	fputc('\n', out);

@@ -116,7 +116,7 @@ static void put_stack(const struct report *r, size_t i, FILE *out)
 		fprintf(out, "%s  ", strset_get(r->names, row->name));
 	else
 		fprintf(out, "#%zu  ", i + 1);
-	fputs(report_format_value(r, row->value, value), out);
+	fputs(report_format_value(r, report_value(row), value), out);
 	report_format_interval(r, row, interval);
 	if (interval[0])
 		fprintf(out, strcmp(interval, "exact") != 0 ? " %s" : " (%s)", interval);
@@ -127,7 +127,7 @@ static void put_stack(const struct report *r, size_t i, FILE *out)
 		fprintf(out, ", %s object%s", format_count(row->objects, text, sizeof(text)),
 			row->objects == 1 ? "" : "s");
 	if (r->alloc_type >= 0)
-		fprintf(out, ", allocated %s", format_bytes(row->alloc, text, sizeof(text)));
+		fprintf(out, ", allocated %s", format_bytes(report_alloc(row), text, sizeof(text)));
 	put_label(r, row, "thread", ", thread ", 16, out);
 	put_label(r, row, "scope", "\n        in scope ", report_columns(r) - 30, out);
 	fputc('\n', out);

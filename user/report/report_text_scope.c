@@ -108,7 +108,7 @@ static int put_numbers(const struct report *r, const struct report_row *row,
 	int used;
 
 	report_paint(r, REPORT_BOLD, out);
-	used = fprintf(out, "%8s", report_format_value(r, (double)row->value, value));
+	used = fprintf(out, "%8s", report_format_value(r, report_value(row), value));
 	report_paint(r, REPORT_PLAIN, out);
 	used += fprintf(out, "%c", report_is_weak(r, row) ? '?' : ' ');
 	if (r->has_interval)
@@ -130,7 +130,7 @@ static int put_numbers(const struct report *r, const struct report_row *row,
 		used += fprintf(out, " %8s",
 				row->task.has_no_alloc ?
 					"" :
-					format_bytes((double)row->alloc, value, sizeof(value)));
+					format_bytes(report_alloc(row), value, sizeof(value)));
 	fputs("  ", out);
 	return used + 2;
 }

@@ -357,10 +357,10 @@ static int add_moments(struct builder *b)
 static int emit_row(struct builder *b, const struct row *row)
 {
 	int64_t values[PROFILE_VALUE_CNT] = {
-		[PROFILE_ALLOC_OBJECTS] = llround(row->alloc.objects),
-		[PROFILE_ALLOC_SPACE] = llround(row->alloc.bytes),
-		[PROFILE_INUSE_OBJECTS] = llround(row->inuse.objects),
-		[PROFILE_INUSE_SPACE] = llround(row->inuse.bytes),
+		[PROFILE_ALLOC_OBJECTS] = profile_value(row->alloc.objects),
+		[PROFILE_ALLOC_SPACE] = profile_value(row->alloc.bytes),
+		[PROFILE_INUSE_OBJECTS] = profile_value(row->inuse.objects),
+		[PROFILE_INUSE_SPACE] = profile_value(row->inuse.bytes),
 	};
 	struct profile_label labels[LABELS_CAP];
 	struct profile_sample *sample;
@@ -379,6 +379,7 @@ static int emit_row(struct builder *b, const struct row *row)
 	sample->inuse_objects_variance = row->inuse.objects_variance;
 	sample->alloc_samples = row->alloc.samples;
 	sample->alloc_bytes_variance = row->alloc.bytes_variance;
+	sample->alloc_bytes_beyond = fmax(row->alloc.bytes - PROFILE_VALUE_MAX, 0);
 	err = emit_ages(b, row, sample);
 	if (!err && b->p->has_bins)
 		err = emit_bins(b, row, sample);

@@ -130,8 +130,8 @@ static void set_exec_held(const struct recording_facts *f, struct recording *r)
 		bytes += f->exec_held[i].held.bytes;
 		objects += f->exec_held[i].held.objects;
 	}
-	r->exec_held_bytes = (uint64_t)llround(bytes);
-	r->exec_held_objects = (uint64_t)llround(objects);
+	r->exec_held_bytes = (uint64_t)profile_value(bytes);
+	r->exec_held_objects = (uint64_t)profile_value(objects);
 }
 
 /* When a process's own sampler first reported, the blocks of its allocator's probes were forgotten:

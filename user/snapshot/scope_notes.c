@@ -14,6 +14,7 @@
 
 #include "base/hmap.h"
 #include "base/vec.h"
+#include "heaptap/sum.h"
 #include "kernel/engine.h"
 #include "profile/profile.h"
 #include "profile/scope_note.h"
@@ -133,11 +134,11 @@ static void note_sums(const struct engine *e, const struct ht_instance *sums,
 	note->is_exited = sums->has_exited;
 	note->inuse_bytes = sums->inuse_bytes_8 >> 8;
 	note->inuse_objects = sums->inuse_objects_16 >> 16;
-	note->alloc_bytes = sums->alloc_bytes_8 >> 8;
-	note->alloc_objects = sums->alloc_objects_16 >> 16;
-	note->alloc_samples = sums->alloc_samples;
+	note->alloc_bytes = profile_value(floor(ht_sum_value(&sums->alloc_bytes_8, 8)));
+	note->alloc_objects = profile_value(floor(ht_sum_value(&sums->alloc_objects_16, 16)));
+	note->alloc_samples = (int64_t)sums->alloc_samples;
 	/* Rounded up, never to 0: that would mean exact. */
-	note->alloc_error = (int64_t)ceil(sqrt(engine_variance(e, &sums->alloc_variance)));
+	note->alloc_error = profile_value(ceil(sqrt(engine_variance(e, &sums->alloc_variance))));
 }
 
 static int write_notes(struct notes *notes, const struct engine *e, const char *what,

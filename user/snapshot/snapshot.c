@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "heaptap/sum.h"
 #include "kernel/engine.h"
 #include "profile/history.h"
 #include "track/tracker.h"
@@ -278,8 +279,8 @@ static int on_bin(void *ctx, const struct ht_bin_key *k, const struct ht_bin *v)
 		return 0;
 	bin.part = (struct bin_part){ .bin = k->bin,
 				      .samples = v->samples,
-				      .objects = v->objects_16 / 65536.0,
-				      .bytes = v->bytes_8 / 256.0,
+				      .objects = ht_sum_value(&v->objects_16, 16),
+				      .bytes = ht_sum_value(&v->bytes_8, 8),
 				      .bytes_variance = engine_variance(b->engine, &v->variance) };
 	return vec_push(&b->bins, bin);
 }
@@ -323,11 +324,11 @@ static int on_total(void *ctx, const struct ht_total_key *k, const struct ht_tot
 		return (int)row;
 	alloc = &b->s->rows.data[row].alloc;
 	alloc->samples += v->alloc_samples;
-	alloc->objects += v->alloc_objects_16 / 65536.0;
-	alloc->bytes += v->alloc_bytes_8 / 256.0;
+	alloc->objects += ht_sum_value(&v->alloc_objects_16, 16);
+	alloc->bytes += ht_sum_value(&v->alloc_bytes_8, 8);
 	alloc->bytes_variance += engine_variance(b->engine, &v->alloc_variance);
-	b->s->rows.data[row].freed_objects += v->free_objects_16 / 65536.0;
-	b->s->rows.data[row].freed_bytes += v->free_bytes_8 / 256.0;
+	b->s->rows.data[row].freed_objects += ht_sum_value(&v->free_objects_16, 16);
+	b->s->rows.data[row].freed_bytes += ht_sum_value(&v->free_bytes_8, 8);
 	return 0;
 }
 

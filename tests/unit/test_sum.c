@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sum.c - heaptap/sum.h: sums beyond 64 bits, compared with 128 bits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+
+#include "heaptap/sum.h"
+
+static void check(const struct ht_sum *sum, unsigned __int128 truth)
+{
+	unsigned __int128 is = ((unsigned __int128)sum->high << HT_SUM_LOW_BITS) + sum->low;
+	double value = ht_sum_value(sum, 8);
+
+	assert_true(is == truth);
+	assert_true(fabs(value - (double)truth / 256) <= value * 0x1p-50);
+}
+
+static void goes_beyond_64_bits(void **state)
+{
+	static const uint64_t summands[] = { 1,		 255,	     256,	 65535,
+					     65536,	 65537,	     100 << 8,	 (1ULL << 53) + 3,
+					     UINT64_MAX, 1ULL << 63, 0xffff0000, 0 };
+	unsigned __int128 truth = 0;
+	struct ht_sum sum = { 0 };
+
+	(void)state;
+	for (int round = 0; round < 20000; round++)
+		for (size_t i = 0; i < sizeof(summands) / sizeof(*summands); i++) {
+			ht_sum_add(&sum, summands[i]);
+			truth += summands[i];
+		}
+	assert_true(truth >> 78 == 1); /* of 80 bits */
+	check(&sum, truth);
+}
+
+/* The last of 2^48 summands, whose low parts were all as large as can be. */
+static void has_room(void **state)
+{
+	struct ht_sum sum = { .low = ((1ULL << 48) - 1) * 0xffff,
+			      .high = ((1ULL << 40) - 1) * ((1ULL << 24) - 1) };
+	unsigned __int128 truth = ((unsigned __int128)sum.high << HT_SUM_LOW_BITS) + sum.low;
+
+	(void)state;
+	ht_sum_add(&sum, (1ULL << 40) - 1);
+	check(&sum, truth + (1ULL << 40) - 1);
+}
+
+static void merges(void **state)
+{
+	struct ht_sum a = { 0 }, b = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		ht_sum_add(&a, UINT64_MAX);
+	ht_sum_add(&b, UINT64_MAX);
+	ht_sum_merge(&a, &b);
+	check(&a, (unsigned __int128)UINT64_MAX * 4);
+}
+
+#define THREAD_CNT 4
+#define ROUND_CNT 200000
+
+static void *add_often(void *sum)
+{
+	for (int i = 0; i < ROUND_CNT; i++)
+		ht_sum_add(sum, 0x1234567890abcdefULL);
+	return NULL;
+}
+
+static void adds_from_several_threads(void **state)
+{
+	pthread_t thread[THREAD_CNT];
+	struct ht_sum sum = { 0 };
+
+	(void)state;
+	for (int i = 0; i < THREAD_CNT; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, add_often, &sum), 0);
+	for (int i = 0; i < THREAD_CNT; i++)
+		pthread_join(thread[i], NULL);
+	check(&sum, (unsigned __int128)0x1234567890abcdefULL * ROUND_CNT * THREAD_CNT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(goes_beyond_64_bits),
+		cmocka_unit_test(has_room),
+		cmocka_unit_test(merges),
+		cmocka_unit_test(adds_from_several_threads),
+	};
+
+	return cmocka_run_group_tests_name("sum", tests, NULL, NULL);
+}
