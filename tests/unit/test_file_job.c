@@ -22,6 +22,7 @@
 #include "proc/reader.h"
 #include "track/file_job.h"
 #include "track/file_tags.h"
+#include "track/files_priv.h"
 #include "track/probe_sites.h"
 
 static const struct alloc_options opts;
@@ -255,6 +256,20 @@ static void by_a_job(void **state)
 	reader_end();
 }
 
+/* The size of a file is whatever its owner says. */
+static void the_time_is_bounded(void **state)
+{
+	uint64_t last = 0;
+
+	(void)state;
+	for (uint32_t bits = 0; bits < 64; bits++) {
+		uint64_t limit_ns = file_reading_limit_ns(UINT64_MAX >> (63 - bits));
+
+		assert_true(limit_ns >= last && limit_ns < 2 * 3600 * 1000000000ULL);
+		last = limit_ns;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_loader_is_one),
 		cmocka_unit_test(what_is_wrong_is_refused),
 		cmocka_unit_test(by_a_job),
+		cmocka_unit_test(the_time_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

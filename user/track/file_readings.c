@@ -17,6 +17,7 @@
 /* A job ends itself in time, unless it hangs in the kernel. */
 #define DUE_NS_BASE (7 * NS_PER_S)
 #define DUE_BYTES_PER_S (16ULL << 20)
+#define DUE_BYTES_MAX (64ULL << 30) /* a file with holes may have any size */
 
 bool file_readings_have(const struct file_readings *rs, uint32_t dev, uint64_t ino)
 {
@@ -63,9 +64,16 @@ int file_readings_start(struct file_readings *rs, const struct file_reading *fre
 	}
 	(void)fcntl(r->said_fd, F_SETPIPE_SZ, PIPE_BYTES);
 	(void)fcntl(r->said_fd, F_SETFL, O_NONBLOCK);
-	r->due_ns = now_ns() + DUE_NS_BASE + r->facts.bytes / DUE_BYTES_PER_S * NS_PER_S;
+	r->due_ns = now_ns() + file_reading_limit_ns(r->facts.bytes);
 	rs->list.data[rs->list.cnt++] = r;
 	return 0;
+}
+
+uint64_t file_reading_limit_ns(uint64_t file_bytes)
+{
+	if (file_bytes > DUE_BYTES_MAX)
+		file_bytes = DUE_BYTES_MAX;
+	return DUE_NS_BASE + file_bytes / DUE_BYTES_PER_S * NS_PER_S;
 }
 
 void file_reading_free(struct file_reading *r)

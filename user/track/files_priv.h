@@ -48,6 +48,8 @@ int file_readings_start(struct file_readings *rs, const struct file_reading *fre
  * from the list; NULL: none is over. Free it by file_reading_free(). */
 struct file_reading *file_readings_next(struct file_readings *rs, int wait_ms);
 void file_reading_free(struct file_reading *r);
+/* How long the reading of a file of that size may take. */
+uint64_t file_reading_limit_ns(uint64_t file_bytes);
 void file_readings_release(struct file_readings *rs);
 
 #endif
