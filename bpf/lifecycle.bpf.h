@@ -40,8 +40,13 @@ static __always_inline void lifecycle_exec(__u32 old_tid)
 		return;
 	tags_drop(tgid);
 	t->name_cnt = 0;
+	t->mm = mm_current();
 	__sync_fetch_and_add(&t->generation, 1);
-	__sync_fetch_and_and(&t->flags, ~(HT_TARGET_WAITS_EXEC | HT_TARGET_SAMPLES));
+	/* Now it is a process of its own, which begins. */
+	if (t->flags & HT_TARGET_BORROWS)
+		event_send(HT_EVENT_FORK, t->owner_tgid, 0, tgid, 0);
+	__sync_fetch_and_and(&t->flags,
+			     ~(HT_TARGET_WAITS_EXEC | HT_TARGET_SAMPLES | HT_TARGET_BORROWS));
 	event_send(HT_EVENT_EXEC, tgid, t->generation, hold_is_on(t), 0);
 }
 
@@ -64,7 +69,11 @@ static __always_inline void lifecycle_exit(struct task_struct *task)
 	calls_end(tid);
 	if (!t)
 		return;
-	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+	if (BPF_CORE_READ(task, signal, live.counter))
+		return;
+	if (t->flags & HT_TARGET_BORROWS)
+		bpf_map_delete_elem(&targets, &tgid); /* nobody else knows it */
+	else
 		event_send(HT_EVENT_EXIT, tgid, t->generation, exit_status(task), 0);
 }
 
@@ -76,14 +85,32 @@ static __always_inline void lifecycle_fork(struct task_struct *child)
 	struct ht_target *t = target_current(&tgid);
 	struct ht_target copy;
 
-	if (!t || child_tgid == tgid)
+	if (!t)
 		return;
+	if (t->flags & HT_TARGET_BORROWS) {
+		t = target_owner(t);
+		if (!t)
+			return;
+	} else {
+		t->mm = mm_current();
+	}
+	if (child_tgid == tgid)
+		return;
+	tgid = t->tgid;
 	if (t->flags & HT_TARGET_FOLLOW) {
 		__builtin_memcpy(&copy, t, sizeof(copy));
 		copy.flags &= ~HT_TARGET_QUIET; /* nobody would clear it */
 		copy.name_cnt = 0;
 		copy.generation = HT_GENERATION_CHILDREN +
 				  __sync_fetch_and_add(&child_generations, HT_GENERATION_STEP);
+		copy.tgid = child_tgid;
+		copy.mm = mm_of(child);
+		if (copy.mm == t->mm) {
+			copy.flags |= HT_TARGET_BORROWS;
+			copy.owner_tgid = tgid;
+			bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
+			return;
+		}
 		/* The parent's mappings are the child's until its first exec. */
 		bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
 		tags_inherit(tgid, child_tgid, copy.generation);

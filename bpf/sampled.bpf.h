@@ -175,13 +175,15 @@ static __always_inline void sampled_hit(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct ht_live_key key = {};
-	struct ht_target *t = target_of_hit(&key.tgid);
+	__u32 owner_tgid = HT_COOKIE_SAMPLED_OWNER(cookie);
+	struct ht_target *t = owner_tgid ? target_of_tap(owner_tgid) : target_of_hit(&key.tgid);
 	bool is_free = HT_COOKIE_OP(cookie) == HT_OP_SAMPLED_FREE;
 	__u32 site_idx = HT_COOKIE_SAMPLED_IDX(cookie);
 
 	if (!t || (!is_free && HT_COOKIE_OP(cookie) != HT_OP_SAMPLED))
 		return;
 	hit_count(t, is_free ? HIT_FREE : HIT_ALLOC, 0, false);
+	key.tgid = t->tgid;
 	key.generation = t->generation;
 	if (!sampled_operand(ctx, site_idx, 0, &key.addr)) {
 		stat_inc(HT_STAT_SAMPLED_BAD);

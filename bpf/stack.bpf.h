@@ -441,10 +441,8 @@ __noinline __u64 stack_intern(struct ht_walk *arg)
 static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 				       const struct ht_target *t)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
-	w->tgid = pid_tgid >> 32;
-	w->tid = pid_tgid;
+	w->tgid = t->tgid;
+	w->tid = bpf_get_current_pid_tgid();
 	w->generation = t->generation;
 	w->pc = PT_REGS_IP(ctx);
 	w->sp = PT_REGS_SP(ctx);

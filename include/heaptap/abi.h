@@ -229,9 +229,15 @@ _Static_assert(sizeof(struct ht_stack) == 24 + 8 * HT_FRAMES_CAP, "no padding");
 #define HT_COOKIE_MALLOC HT_COOKIE(HT_OP_ALLOC, 0, HT_ARG_NONE, HT_ARG_NONE, HT_RET_VALUE, 0)
 #define HT_COOKIE_FREE HT_COOKIE(HT_OP_FREE, HT_ARG_NONE, HT_ARG_NONE, 0, HT_RET_VALUE, 0)
 
-/* HT_OP_SAMPLED*: the index in map `sampled_sites`. */
-#define HT_COOKIE_SAMPLED(op, idx) ((__u64)(op) | (__u64)(idx) << 4)
+/*
+ * HT_OP_SAMPLED*: the index in map `sampled_sites`. A tap's probes are in code that belongs to one memory, and whoever runs
+ * it in that memory allocates for the same process, the owner. Its forked children map this code too, and run it in their
+ * own memory: their hits do not count. owner_tgid 0: the hit is of the process that runs.
+ */
+#define HT_COOKIE_SAMPLED(op, idx, owner_tgid) \
+	((__u64)(op) | (__u64)(idx) << 4 | (__u64)(owner_tgid) << 32)
 #define HT_COOKIE_SAMPLED_IDX(c) ((__u32)((c) >> 4) & 0xffff)
+#define HT_COOKIE_SAMPLED_OWNER(c) ((__u32)((c) >> 32))
 
 /* Each process has its own link; processes share a definition; one link for all processes. */
 #define HT_SHARING_OWN 1
@@ -265,8 +271,11 @@ struct ht_target {
 	/* Frees of this process are not seen: allocations are added to the sums but not to `live`. */
 	__u32 is_alloc_only;
 	__u32 name_cnt; /* number of contexts without a tag, at most HT_THREAD_NAMES_CAP */
+	__u64 mm; /* the memory that the image is in, the kernel's address of it; 0: not known yet */
+	__u32 tgid; /* the key */
+	__u32 owner_tgid; /* HT_TARGET_BORROWS: the process whose memory it is */
 };
-_Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
+_Static_assert(sizeof(struct ht_target) == 48, "value of map `targets`");
 /* Distance between first generations, so that a reused pid never meets old entries. User space gives out
  * generations from 0 on, followed children get theirs from HT_GENERATION_CHILDREN on. */
 #define HT_GENERATION_STEP 4096
@@ -285,6 +294,12 @@ _Static_assert(sizeof(struct ht_target) == 32, "value of map `targets`");
 #define HT_TARGET_HELD 0x10
 /* The process's own sampler has reported an allocation: hits of the probes on its allocator no longer count. */
 #define HT_TARGET_SAMPLES 0x20
+/*
+ * A followed child in the memory of its parent, by vfork(), posix_spawn() or clone(CLONE_VM). What it allocates and frees is
+ * its parent's (owner_tgid). It becomes a process of its own when it executes a program; user space does not hear of it
+ * before.
+ */
+#define HT_TARGET_BORROWS 0x40
 #define HT_TARGETS_CAP 4096
 
 /*

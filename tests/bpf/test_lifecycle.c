@@ -256,6 +256,126 @@ static void test_fork_followed(void **state)
 	rig_close(&rig);
 }
 
+static void step_vfork(volatile uint64_t *out)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		do_free((void *)out[0]);
+		out[2] = (uintptr_t)do_malloc(401);
+		_exit(0);
+	}
+	out[1] = pid;
+	waitpid(pid, NULL, 0);
+}
+
+static void step_free_of_child(volatile uint64_t *out)
+{
+	do_free((void *)out[2]);
+}
+
+static void step_vfork_exec(volatile uint64_t *out)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		do_free((void *)out[1]);
+		do_malloc(401);
+		execl("/bin/sleep", "sleep", "100", (char *)NULL);
+		_exit(1);
+	}
+	out[3] = pid;
+}
+
+struct vfork_sum {
+	uint32_t parent, child;
+	uint64_t held_cnt, child_cnt;
+};
+
+static int add_vfork(void *ctx, const struct ht_live_key *k, const struct ht_live *v)
+{
+	struct vfork_sum *sum = ctx;
+
+	assert_int_equal(k->tgid, sum->parent);
+	if (v->size_bytes == 401) {
+		assert_int_equal(v->tid, sum->child); /* the thread is who it was */
+		sum->child_cnt++;
+	} else {
+		sum->held_cnt++;
+	}
+	return 0;
+}
+
+static size_t event_cnt(const struct rig *rig, uint32_t kind, uint32_t tgid)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < rig->event_cnt; i++)
+		cnt += rig->events[i].kind == kind &&
+		       (kind == HT_EVENT_FORK ? rig->events[i].other : rig->events[i].tgid) == tgid;
+	return cnt;
+}
+
+/* A child in its parent's memory: what it allocates and frees is the parent's, and it is no process of its own. */
+static void test_vfork_followed(void **state)
+{
+	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
+	struct vfork_sum sum = { 0 };
+	struct ht_target target;
+	struct rig rig;
+
+	rig_start(&rig);
+	rig_attach(&rig, &opts);
+	rig_do(&rig, step_hold);
+	rig_do(&rig, step_vfork);
+	rig_settle(&rig);
+	sum.parent = rig.pid;
+	sum.child = rig.out[1];
+	assert_int_equal(engine_each_live(rig.engine, add_vfork, &sum), 0);
+	assert_int_equal(sum.held_cnt, BLOCK_CNT - 1);
+	assert_int_equal(sum.child_cnt, 1);
+	assert_int_equal(event_cnt(&rig, HT_EVENT_FORK, sum.child), 0);
+	assert_int_equal(event_cnt(&rig, HT_EVENT_EXIT, sum.child), 0);
+	assert_int_equal(engine_get_target(rig.engine, (pid_t)sum.child, &target), -ENOENT);
+	rig_do(&rig, step_free_of_child);
+	assert_int_equal(rig_live(&rig).cnt, BLOCK_CNT - 1);
+	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
+	rig_close(&rig);
+}
+
+/* ... until it executes a program. */
+static void test_vfork_exec_followed(void **state)
+{
+	const struct rig_options opts = { rig_mode(state), 1, 4096, 1024, true };
+	struct vfork_sum sum = { 0 };
+	struct ht_target target;
+	struct rig rig;
+
+	rig_start(&rig);
+	rig_attach(&rig, &opts);
+	rig_do(&rig, step_hold);
+	rig_do(&rig, step_vfork_exec);
+	rig_settle(&rig);
+	sum.parent = rig.pid;
+	sum.child = rig.out[3];
+	assert_int_equal(engine_get_target(rig.engine, (pid_t)sum.child, &target), 0);
+	assert_int_equal(target.flags & (HT_TARGET_BORROWS | HT_TARGET_FOLLOW), HT_TARGET_FOLLOW);
+	assert_int_equal(target.tgid, sum.child);
+	assert_int_equal(target.generation % HT_GENERATION_STEP, 1);
+	assert_true(target.generation >= HT_GENERATION_CHILDREN);
+	assert_int_equal(event_cnt(&rig, HT_EVENT_FORK, sum.child), 1);
+	assert_int_equal(event_cnt(&rig, HT_EVENT_EXEC, sum.child), 1);
+	assert_true(tracker_follows(rig.tracker, (pid_t)sum.child));
+	kill((pid_t)sum.child, SIGKILL);
+	for (int i = 0; i < 400 && tracker_running_cnt(rig.tracker) > 1; i++) {
+		usleep(5000);
+		rig_settle(&rig);
+	}
+	assert_int_equal(event_cnt(&rig, HT_EVENT_EXIT, sum.child), 1);
+	assert_int_equal(rig_stat(&rig, HT_STAT_MISSED_FREE), 0);
+	rig_close(&rig);
+}
+
 /* A pid that is used again: the end of the process before it is told late. */
 static void test_late_end(void **state)
 {
@@ -288,6 +408,8 @@ int main(int argc, char **argv)
 		{ "exec", test_exec },
 		{ "exec, one of many", test_exec_followed },
 		{ "fork, one of many", test_fork_followed },
+		{ "vfork, one of many", test_vfork_followed },
+		{ "vfork and exec, one of many", test_vfork_exec_followed },
 		{ "a late end of another process", test_late_end },
 	};
 

@@ -506,14 +506,17 @@ static struct ht_target *only_target(struct engine *e, pid_t tgid)
 int engine_put_target(struct engine *e, pid_t tgid, const struct ht_target *t)
 {
 	struct ht_target *only = only_target(e, tgid);
+	struct ht_target target = *t;
 	uint32_t key = tgid;
 
+	target.tgid = key;
 	if (only) {
-		*only = *t;
+		*only = target;
 		return 0;
 	}
-	return bpf_map_update_elem(bpf_map__fd(e->skel->maps.targets), &key, t, BPF_ANY) ? -errno :
-											   0;
+	return bpf_map_update_elem(bpf_map__fd(e->skel->maps.targets), &key, &target, BPF_ANY) ?
+		       -errno :
+		       0;
 }
 
 int engine_get_target(struct engine *e, pid_t tgid, struct ht_target *ret)

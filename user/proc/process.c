@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -102,6 +104,11 @@ static int check_access(const struct process_info *info)
 		return errno == ENOENT ? -ESRCH : -errno;
 	close(fd);
 	return 0;
+}
+
+bool process_shares_memory(pid_t a, pid_t b)
+{
+	return !syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 }
 
 int process_check(const struct process_info *info, struct err *why)

@@ -34,6 +34,8 @@ int process_read_environ(pid_t pid, char **ret, size_t *ret_bytes);
  * -ENOTSUP 32-bit, -EACCES not ours.
  */
 int process_check(const struct process_info *info, struct err *why);
+/* Are the two in one memory, as after vfork() or clone(CLONE_VM)? false: no, or the kernel does not tell. */
+bool process_shares_memory(pid_t a, pid_t b);
 
 /* tid: any live thread of the process; 0 = pid. -ESRCH: the process has ended or has no memory. */
 int proc_maps_read(pid_t pid, pid_t tid, struct proc_maps *ret);

@@ -168,6 +168,7 @@ static const char *sampler_of(const struct processes *ps)
 /* What taps did, and what they missed, over all processes. */
 struct tap_sums {
 	size_t tapped_cnt, refused_cnt; /* these are probed */
+	size_t lent_cnt; /* in the memory of a tapped one */
 	size_t late_cnt; /* tapped processes that began while followed */
 	uint64_t late_ns; /* the longest time one ran before its tap */
 	uint64_t stopped_ns; /* the longest stop, and its number of threads */
@@ -186,6 +187,7 @@ static struct tap_sums sum_taps(const struct processes *ps)
 
 		sums.tapped_cnt += inst->is_tapped;
 		sums.refused_cnt += inst->is_tap_refused;
+		sums.lent_cnt += inst->is_tap_of_other;
 		sums.late_cnt += inst->tap_late_ns != 0;
 		sums.dropped_cnt += inst->tap_dropped_cnt;
 		sums.failed_cnt += inst->tap_failed_cnt;
@@ -206,7 +208,7 @@ static size_t untapped_cnt(const struct recording_facts *f, const struct process
 			   const struct tap_sums *sums)
 {
 	return tracker_wants_taps(f->tracker) ?
-		       ps->list.cnt - sums->tapped_cnt - sums->refused_cnt :
+		       ps->list.cnt - sums->tapped_cnt - sums->refused_cnt - sums->lent_cnt :
 		       0;
 }
 

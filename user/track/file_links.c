@@ -225,7 +225,8 @@ static int sampler_sites(const struct file_links *fl, struct attach_site *ret)
 		err = engine_sampled_site(fl->opts.engine, &site->where, &idx);
 		ret[i] = (struct attach_site){
 			site->off,
-			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx),
+			HT_COOKIE_SAMPLED(site->is_free ? HT_OP_SAMPLED_FREE : HT_OP_SAMPLED, idx,
+					  0),
 			site->semaphore_off,
 		};
 	}
@@ -259,7 +260,7 @@ static int link_sampler(const struct file_links *fl, const struct probe_target *
 	}
 static const struct ht_sampled_site tap_free_site = { .ptr = REG_OPERAND(rdi) };
 
-static int tap_sites(const struct file_links *fl, const struct tap_order *order,
+static int tap_sites(const struct file_links *fl, pid_t owner, const struct tap_order *order,
 		     struct attach_site *ret)
 {
 	const struct tap_header *h = tap_code_header(&order->code);
@@ -278,9 +279,9 @@ static int tap_sites(const struct file_links *fl, const struct tap_order *order,
 	if (err)
 		return err;
 	ret[0] = (struct attach_site){ h->free_nop_off,
-				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED_FREE, free_idx), 0 };
+				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED_FREE, free_idx, owner), 0 };
 	ret[1] = (struct attach_site){ h->alloc_nop_off,
-				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED, alloc_idx), 0 };
+				       HT_COOKIE_SAMPLED(HT_OP_SAMPLED, alloc_idx, owner), 0 };
 	return 0;
 }
 
@@ -291,8 +292,10 @@ static int try_tap(struct file_links *fl, const struct probe_target *target,
 	struct tap_news *news = &fl->tap_news;
 	struct attach_site sites[2];
 	struct tap_result result = { 0 };
-	int err = tap_sites(fl, order, sites);
+	int err = tap_sites(fl, target->pid, order, sites);
 
+	/* Of all processes: others may be in its memory. BPF leaves out those that are not. */
+	req.pid = 0;
 	req.prog_fd = engine_prog_fd(fl->opts.engine, ENGINE_SAMPLED);
 	req.sites = sites;
 	req.site_cnt = 2;

@@ -154,6 +154,33 @@ static int tap_files(struct taps *ts, struct tracked_process *p, const struct ta
 	return err;
 }
 
+static bool is_in_tapped_memory(const struct taps *ts, const struct tracked_process *p)
+{
+	const struct tracked_process *other;
+
+	vec_each(&ts->tracked->list, other)
+		if (other != p && other->tap == TAP_IN && process_shares_memory(p->pid, other->pid))
+			return true;
+	return false;
+}
+
+/* The tap of a memory sees all that run in it: note if that is the tap of another process. */
+static bool is_tap_of_other(const struct taps *ts, struct tracked_process *p)
+{
+	struct track_instance *inst;
+
+	if (p->tap == TAP_IN || !is_in_tapped_memory(ts, p)) {
+		if (p->tap == TAP_OF_OTHER)
+			p->tap = TAP_NOT_TRIED; /* the other one has ended */
+		return false;
+	}
+	p->tap = TAP_OF_OTHER;
+	inst = instances_get(ts->instances, p->pid, p->generation);
+	if (inst)
+		inst->is_tap_of_other = true;
+	return true;
+}
+
 int taps_process(struct taps *ts, struct tracked_process *p)
 {
 	const struct tap_news *last = NULL;
@@ -169,6 +196,8 @@ int taps_process(struct taps *ts, struct tracked_process *p)
 		return 0;
 	}
 	p->tap_due_ns = 0;
+	if (is_tap_of_other(ts, p))
+		return 0;
 	err = tap_files(ts, p, &last);
 	return err || !last || p->tap == TAP_REFUSED ? err : note_tapped(ts, p, last);
 }
@@ -269,10 +298,10 @@ bool taps_is_in(const struct taps *ts, pid_t pid)
 
 	if (pid) {
 		p = tracked_find(ts->tracked, pid);
-		return p && p->tap == TAP_IN;
+		return p && (p->tap == TAP_IN || p->tap == TAP_OF_OTHER);
 	}
 	vec_each(&ts->tracked->list, p)
-		if (p->tap != TAP_IN && !p->tap_due_ns)
+		if (p->tap != TAP_IN && p->tap != TAP_OF_OTHER && !p->tap_due_ns)
 			return false;
 	return ts->tracked->list.cnt;
 }

@@ -40,7 +40,8 @@ struct tracked_process {
 	uint64_t held_until_ns; /* it does not run before then; 0: it runs */
 	const struct track_file *sampler; /* the file whose sampler is read; NULL: none */
 	bool is_sampled; /* that sampler has reported a sample, or the process is tapped */
-	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED } tap;
+	/* TAP_OF_OTHER: it is in the memory of another process, which is tapped */
+	enum { TAP_NOT_TRIED, TAP_IN, TAP_REFUSED, TAP_OF_OTHER } tap;
 	uint32_t tap_generation; /* the image to which `tap` applies */
 	uint64_t tap_due_ns; /* do not tap before then; 0: now */
 	/* How many mappings have code of an allocator: now, and when they were tapped. */

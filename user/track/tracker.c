@@ -504,7 +504,11 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 {
 	struct tracked_process *p = tracked_find(&t->tracked, event->tgid);
 
-	if (!p || t->is_stopped)
+	if (t->is_stopped)
+		return;
+	if (event->kind == HT_EVENT_FORK && t->opts.follow)
+		add_child(t, event);
+	if (!p)
 		return;
 	switch (event->kind) {
 	case HT_EVENT_EXEC:
@@ -528,12 +532,9 @@ void tracker_on_event(struct tracker *t, const struct ht_event *event)
 		}
 		break;
 	case HT_EVENT_FORK:
-		if (t->opts.follow) {
-			add_child(t, event);
-		} else if (p->tap !=
-			   TAP_IN) { /* children never run the code that the tap's probes are in */
+		/* Children never run the code that the tap's probes are in. */
+		if (!t->opts.follow && p->tap != TAP_IN)
 			p->cleans_left = CLEAN_CNT;
-		}
 		break;
 	}
 }
