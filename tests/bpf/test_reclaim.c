@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "heaptap/scope.h"
 #include "kernel/engine_priv.h"
 #include "kernel/reclaim.h"
 
@@ -54,6 +55,48 @@ static void step_free_all(volatile uint64_t *out)
 	(void)out;
 	for (int i = 0; i < DEEPEST; i++)
 		do_free(held[i]);
+}
+
+/* Polar Signals' custom labels, ABI version 1 (tests/e2e/workloads/custom_labels.c). */
+struct text {
+	size_t len;
+	const char *buf;
+};
+struct label {
+	struct text key, value;
+};
+struct label_set {
+	struct label *storage;
+	size_t count, capacity;
+};
+#define EXPORTED __attribute__((visibility("default"), used))
+EXPORTED unsigned int custom_labels_abi_version = 1;
+EXPORTED __thread struct label_set *volatile custom_labels_current_set;
+
+#define TASK_CNT 20
+/* Tasks with a scope and a label of its own, half of which never end. */
+static void step_fill_tags(volatile uint64_t *out)
+{
+	heaptap_node query = heaptap_task("query");
+
+	(void)out;
+	for (uint64_t i = 0; i < TASK_CNT; i++) {
+		heaptap_state before = heaptap_enter(query, 1000 + i);
+		char tenant[16];
+		struct label label = { { 6, "tenant" }, { 0, tenant } };
+		struct label_set set = { &label, 1, 1 };
+
+		label.value.len = (size_t)snprintf(tenant, sizeof(tenant), "t%u", (unsigned)i);
+		custom_labels_current_set = &set;
+		{
+			HEAPTAP_SCOPE("stage");
+			held[i] = alloc_below((int)i, 107);
+		}
+		custom_labels_current_set = NULL;
+		heaptap_leave(before);
+		if (i % 2)
+			heaptap_task_exit(query, 1000 + i);
+	}
 }
 
 struct contents {
@@ -185,6 +228,54 @@ static void test_ended(void **state)
 	after = contents(&rig);
 	assert_int_equal(after.live, DEEPEST);
 	assert_true(after.highest_context <= before.highest_context);
+	rig_close(&rig);
+}
+
+static int count_entry(void *ctx, const void *k, const void *v)
+{
+	(void)k, (void)v;
+	(*(size_t *)ctx)++;
+	return 0;
+}
+
+/* Every map whose entries are a process's or refer to one. */
+static const char *const maps_of_processes[] = { "live",    "totals",	  "bins",    "contexts",
+						 "scopes",  "instances",  "stacks",  "images",
+						 "pending", "label_sets", "targets", "maps_of" };
+#define MAP_CNT (sizeof(maps_of_processes) / sizeof(*maps_of_processes))
+
+static size_t entry_cnt(const struct rig *rig, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(rig->engine->skel->obj, name);
+	size_t cnt = 0;
+	const struct map_walk walk = { bpf_map__fd(map), bpf_map__key_size(map),
+				       bpf_map__value_size(map), count_entry, &cnt };
+
+	assert_int_equal(map_walk_all(&walk), 0);
+	return cnt;
+}
+
+/* In none of the maps there is anything of a process that has ended, and all of its shares are given back. */
+static void test_every_map(void **state)
+{
+	struct rig rig;
+
+	open_many(&rig, state, 1024);
+	rig_do(&rig, step_fill_tags);
+	for (size_t i = 0; i < MAP_CNT; i++)
+		if (!entry_cnt(&rig, maps_of_processes[i]))
+			fail_msg("nothing is in %s", maps_of_processes[i]);
+	assert_true(entry_cnt(&rig, "instances") >= TASK_CNT / 2);
+	assert_true(entry_cnt(&rig, "label_sets") >= TASK_CNT);
+	end_target(&rig);
+	cycle(&rig, 2);
+	for (size_t i = 0; i < MAP_CNT; i++)
+		if (entry_cnt(&rig, maps_of_processes[i]))
+			fail_msg("%zu entries are left in %s",
+				 entry_cnt(&rig, maps_of_processes[i]), maps_of_processes[i]);
+	for (int table = 0; table < HT_SHARED_CNT; table++)
+		if (rig.engine->skel->bss->share_used[table])
+			fail_msg("share %d: %u", table, rig.engine->skel->bss->share_used[table]);
 	rig_close(&rig);
 }
 
@@ -402,8 +493,9 @@ static void test_files(void **state)
 int main(void)
 {
 	static const struct rig_test tests[] = {
-		{ "ended", test_ended },  { "running", test_running }, { "reader", test_reader },
-		{ "stacks", test_shift }, { "files", test_files },
+		{ "ended", test_ended },     { "every_map", test_every_map },
+		{ "running", test_running }, { "reader", test_reader },
+		{ "stacks", test_shift },    { "files", test_files },
 	};
 
 	return rig_run("reclaim", tests, sizeof(tests) / sizeof(*tests));

@@ -29,6 +29,17 @@
 
 #include "base/clock.h"
 #include "kernel/engine_priv.h"
+#include "kernel/map_delete.h"
+
+/*
+ * While a cycle lasts, more processes end and leave something for the next one. With slices of a fixed length the next
+ * cycle may take longer than this one, and the one after it longer still, until the maps are full. So slices grow with
+ * the age of a cycle that finds many entries to delete.
+ */
+#define SLICE_GROWS_NS (2 * NS_PER_S)
+#define SLICE_GROWTH_MAX 8
+/* Entries read for each one to be deleted: with more, what is left is little beside what is in use. */
+#define READ_PER_DOOMED 4
 
 enum phase {
 	PHASE_IDLE,
@@ -58,6 +69,8 @@ struct reclaim {
 	enum phase phase;
 	uint64_t grace_ns, began_ns, marked_ns;
 	struct map_cursor cursor; /* of the phase's map */
+	VEC(char) doomed; /* keys to be deleted after this batch */
+	uint64_t read_cnt, doomed_cnt; /* entries, in this cycle */
 	/* of ended images: noted in this cycle, and waiting ones */
 	struct hmap context_ids, slots;
 	VEC(struct ht_context) contexts;
@@ -93,6 +106,7 @@ int reclaim_new(struct engine *e, const struct reclaim_ops *ops, void *ctx, uint
 static void forget_cycle(struct reclaim *r)
 {
 	map_cursor_release(&r->cursor);
+	vec_release(&r->doomed);
 	hmap_release(&r->context_ids);
 	hmap_release(&r->slots);
 	hmap_release(&r->stacks);
@@ -127,6 +141,19 @@ const struct reclaim_counts *reclaim_counts(const struct reclaim *r)
 static bool is_over(const struct reclaim *r, uint32_t tgid, uint32_t generation)
 {
 	return r->ops.is_over(r->ctx, (pid_t)tgid, generation);
+}
+
+/* Delete the entry once the batch has been read. */
+static int doom(struct reclaim *r, const void *key, size_t key_bytes)
+{
+	int err = vec_reserve(&r->doomed, r->doomed.cnt + key_bytes);
+
+	if (err)
+		return err;
+	memcpy(r->doomed.data + r->doomed.cnt, key, key_bytes);
+	r->doomed.cnt += key_bytes;
+	r->doomed_cnt++;
+	return 0;
 }
 
 static int mark(struct hmap *set, uint64_t id)
@@ -208,12 +235,16 @@ static int on_live(void *ctx, const void *key, const void *value)
 
 	if (!is_over(r, k->tgid, k->generation))
 		return mark(&r->stacks, v->stack_id);
-	if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.live), k)) {
-		__atomic_fetch_sub(filter_slot(r->e, k), 1, __ATOMIC_SEQ_CST);
-		give_share(r->e, HT_SHARED_LIVE);
-		r->counts.samples++;
-	}
-	return 0;
+	return doom(r, k, sizeof(*k));
+}
+
+static void on_live_gone(void *ctx, const void *key)
+{
+	struct reclaim *r = ctx;
+
+	__atomic_fetch_sub(filter_slot(r->e, key), 1, __ATOMIC_SEQ_CST);
+	give_share(r->e, HT_SHARED_LIVE);
+	r->counts.samples++;
 }
 
 static int on_image(void *ctx, const void *key, const void *value)
@@ -222,9 +253,12 @@ static int on_image(void *ctx, const void *key, const void *value)
 	struct reclaim *r = ctx;
 
 	(void)value;
-	if (is_over(r, k->tgid, k->generation))
-		bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.images), k);
-	return 0;
+	return is_over(r, k->tgid, k->generation) ? doom(r, k, sizeof(*k)) : 0;
+}
+
+static void on_image_gone(void *ctx, const void *key)
+{
+	(void)ctx, (void)key;
 }
 
 static int on_total(void *ctx, const void *key, const void *value)
@@ -235,11 +269,16 @@ static int on_total(void *ctx, const void *key, const void *value)
 	(void)value;
 	if (!hmap_get(&r->context_ids, &k->context_id))
 		return mark(&r->stacks, k->stack_id);
-	if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.totals), k)) {
-		give_share(r->e, HT_SHARED_TOTALS);
-		r->counts.sums++;
-	}
-	return 0;
+	return doom(r, k, sizeof(*k));
+}
+
+static void on_total_gone(void *ctx, const void *key)
+{
+	struct reclaim *r = ctx;
+
+	(void)key;
+	give_share(r->e, HT_SHARED_TOTALS);
+	r->counts.sums++;
 }
 
 /* The bin's stack is marked by the sum that the bin is a part of. */
@@ -249,12 +288,37 @@ static int on_bin(void *ctx, const void *key, const void *value)
 	struct reclaim *r = ctx;
 
 	(void)value;
-	if (hmap_get(&r->context_ids, &k->context_id) &&
-	    !bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.bins), k)) {
-		give_share(r->e, HT_SHARED_BINS);
-		r->counts.bins++;
-	}
-	return 0;
+	return hmap_get(&r->context_ids, &k->context_id) ? doom(r, k, sizeof(*k)) : 0;
+}
+
+static void on_bin_gone(void *ctx, const void *key)
+{
+	struct reclaim *r = ctx;
+
+	(void)key;
+	give_share(r->e, HT_SHARED_BINS);
+	r->counts.bins++;
+}
+
+/* key: in `contexts`. There is room in waiting_context_ids. */
+static void on_context_gone(void *ctx, const void *key)
+{
+	struct reclaim *r = ctx;
+	size_t i = (size_t)((const struct ht_context *)key - r->contexts.data);
+
+	give_share(r->e, HT_SHARED_CONTEXTS);
+	vec_push(&r->waiting_context_ids, r->new_context_ids.data[i]);
+	r->counts.contexts++;
+}
+
+static void on_scope_gone(void *ctx, const void *key)
+{
+	struct reclaim *r = ctx;
+	size_t i = (size_t)((const struct ht_scope_key *)key - r->scopes.data);
+
+	give_share(r->e, HT_SHARED_SCOPES);
+	vec_push(&r->waiting_slots, r->new_slots.data[i]);
+	r->counts.scopes++;
 }
 
 static int on_instance(void *ctx, const void *key, const void *value)
@@ -365,6 +429,32 @@ static struct map_walk walk_of(struct reclaim *r)
 	}
 }
 
+static int delete_doomed(struct reclaim *r, const struct map_walk *walk)
+{
+	static const map_deleted_fn fns[PHASE_CNT] = { [PHASE_LIVE] = on_live_gone,
+						       [PHASE_IMAGES] = on_image_gone,
+						       [PHASE_TOTALS] = on_total_gone,
+						       [PHASE_BINS] = on_bin_gone };
+	size_t cnt = r->doomed.cnt / walk->key_bytes;
+	int err;
+
+	if (!cnt)
+		return 0;
+	err = map_delete_keys(walk->fd, r->doomed.data, walk->key_bytes, cnt, fns[r->phase], r);
+	r->doomed.cnt = 0;
+	return err;
+}
+
+/* One batch of the phase's map. */
+static int read_batch(struct reclaim *r, const struct map_walk *walk)
+{
+	uint32_t before_cnt = r->cursor.read_cnt;
+	int err = map_cursor_next(&r->cursor, walk);
+
+	r->read_cnt += r->cursor.read_cnt - before_cnt;
+	return err ? err : delete_doomed(r, walk);
+}
+
 static int begin(struct reclaim *r)
 {
 	uint32_t *epoch = &r->e->skel->bss->reclaim_epoch;
@@ -373,6 +463,7 @@ static int begin(struct reclaim *r)
 
 	r->is_asked = false;
 	r->began_ns = now_ns();
+	r->read_cnt = r->doomed_cnt = 0;
 	memset(&r->files, 0, sizeof(r->files));
 	vec_each(&r->waiting_context_ids, number)
 		if (!err)
@@ -407,27 +498,22 @@ static void hand_back(struct reclaim *r)
 
 static int end(struct reclaim *r)
 {
-	const struct ht_scope_key *scope;
-	const struct ht_context *context;
+	int err;
 
-	/* First of all: nothing fails after this. */
+	/* First of all: what has been deleted must find room. */
 	if (vec_reserve(&r->waiting_context_ids, r->new_context_ids.cnt) ||
 	    vec_reserve(&r->waiting_slots, r->new_slots.cnt))
 		return -ENOMEM;
 	hand_back(r);
-	vec_each(&r->scopes, scope)
-		if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.scopes), scope))
-			give_share(r->e, HT_SHARED_SCOPES);
-	vec_each(&r->contexts, context)
-		if (!bpf_map_delete_elem(bpf_map__fd(r->e->skel->maps.contexts), context))
-			give_share(r->e, HT_SHARED_CONTEXTS);
-	for (size_t i = 0; i < r->new_context_ids.cnt; i++)
-		vec_push(&r->waiting_context_ids, r->new_context_ids.data[i]);
-	for (size_t i = 0; i < r->new_slots.cnt; i++)
-		vec_push(&r->waiting_slots, r->new_slots.data[i]);
+	err = map_delete_keys(bpf_map__fd(r->e->skel->maps.scopes), r->scopes.data,
+			      sizeof(*r->scopes.data), r->scopes.cnt, on_scope_gone, r);
+	if (!err)
+		err = map_delete_keys(bpf_map__fd(r->e->skel->maps.contexts), r->contexts.data,
+				      sizeof(*r->contexts.data), r->contexts.cnt, on_context_gone,
+				      r);
+	if (err)
+		return err;
 	r->counts.cycles++;
-	r->counts.contexts += r->contexts.cnt;
-	r->counts.scopes += r->scopes.cnt;
 	r->is_asked |= r->waiting_context_ids.cnt || r->waiting_slots.cnt;
 	forget_cycle(r);
 	if (r->ops.on_end)
@@ -455,7 +541,7 @@ static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 	case PHASE_END:
 		return end(r);
 	default:
-		err = map_cursor_next(&r->cursor, &walk);
+		err = read_batch(r, &walk);
 		if (err || !r->cursor.at_end)
 			return err;
 		map_cursor_release(&r->cursor);
@@ -468,9 +554,21 @@ static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 	return err;
 }
 
+/* By what the length of a slice is multiplied. */
+static uint64_t slice_growth(const struct reclaim *r, uint64_t now)
+{
+	uint64_t growth;
+
+	if (r->phase == PHASE_IDLE || r->doomed_cnt * READ_PER_DOOMED < r->read_cnt)
+		return 1;
+	growth = 1 + (now - r->began_ns) / SLICE_GROWS_NS;
+	return growth < SLICE_GROWTH_MAX ? growth : SLICE_GROWTH_MAX;
+}
+
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns)
 {
-	uint64_t end_ns = now_ns() + budget_ns;
+	uint64_t began_ns = now_ns();
+	uint64_t end_ns = began_ns + budget_ns * slice_growth(r, began_ns);
 	bool waits = false;
 	int err;
 
