@@ -11,11 +11,15 @@
  *   3. The maps that refer to others are walked: entries of ended images are deleted or noted, stacks
  *      and labels of the other entries are marked. A sample may move between `pending` and `live`
  *      meanwhile (realloc), so the calls are looked at before and after.
- *   4. Wait for readers of snapshots that are older than the marks.
- *   5. Unmarked stacks and label sets of an older epoch are deleted, by a BPF program: only there the
- *      epoch and the deletion are one decision.
- *   6. Contexts and scopes of ended images are deleted, after everything that refers to them. Their
+ *   4. Contexts and scopes of ended images are deleted, after everything that refers to them. Their
  *      numbers wait for the end of the next cycle, which takes out what a hit under way left meanwhile.
+ *   5. Wait for readers of snapshots that are older than the marks.
+ *   6. Unmarked stacks and label sets of an older epoch are deleted, by a BPF program: only there the
+ *      epoch and the deletion are one decision.
+ *
+ * A reader may take long (names of a large program), and meanwhile processes come and go. So while 5 waits, 2 to 4 are
+ * done again for those that have ended since: a round that marks nothing and leaves the epoch as it is. Marks do not get
+ * old: whatever was asked for since 1 has the new epoch.
  *
  * A walk over a hash map sees every entry that exists from the walk's beginning to its end, however long
  * it takes: the number of buckets never changes.
@@ -37,7 +41,7 @@
  * the age of a cycle that finds many entries to delete.
  */
 #define SLICE_GROWS_NS (2 * NS_PER_S)
-#define SLICE_GROWTH_MAX 8
+#define SLICE_GROWTH_MAX 4
 /* Entries read for each one to be deleted: with more, what is left is little beside what is in use. */
 #define READ_PER_DOOMED 4
 
@@ -53,6 +57,7 @@ enum phase {
 	PHASE_BINS,
 	PHASE_INSTANCES,
 	PHASE_CALLS_AGAIN,
+	PHASE_NUMBERS,
 	PHASE_READERS,
 	PHASE_STACKS,
 	PHASE_LABELS,
@@ -67,11 +72,12 @@ struct reclaim {
 	struct reclaim_counts counts;
 	bool is_asked;
 	enum phase phase;
+	bool has_marks; /* those of this cycle are complete: this is a round while it waits for readers */
 	uint64_t grace_ns, began_ns, marked_ns;
 	struct map_cursor cursor; /* of the phase's map */
 	VEC(char) doomed; /* keys to be deleted after this batch */
 	uint64_t read_cnt, doomed_cnt; /* entries, in this cycle */
-	/* of ended images: noted in this cycle, and waiting ones */
+	/* of ended images: noted in this round, and waiting ones */
 	struct hmap context_ids, slots;
 	VEC(struct ht_context) contexts;
 	VEC(uint32_t) new_context_ids; /* ids of `contexts` */
@@ -102,19 +108,26 @@ int reclaim_new(struct engine *e, const struct reclaim_ops *ops, void *ctx, uint
 	return 0;
 }
 
-/* Release what is kept for one cycle. */
-static void forget_cycle(struct reclaim *r)
+/* Release what is kept for one round. */
+static void forget_round(struct reclaim *r)
 {
 	map_cursor_release(&r->cursor);
 	vec_release(&r->doomed);
 	hmap_release(&r->context_ids);
 	hmap_release(&r->slots);
-	hmap_release(&r->stacks);
-	hmap_release(&r->label_sets);
 	vec_release(&r->contexts);
 	vec_release(&r->new_context_ids);
 	vec_release(&r->scopes);
 	vec_release(&r->new_slots);
+}
+
+/* ... for one cycle. */
+static void forget_cycle(struct reclaim *r)
+{
+	forget_round(r);
+	hmap_release(&r->stacks);
+	hmap_release(&r->label_sets);
+	r->has_marks = false;
 	r->phase = PHASE_IDLE;
 }
 
@@ -156,9 +169,9 @@ static int doom(struct reclaim *r, const void *key, size_t key_bytes)
 	return 0;
 }
 
-static int mark(struct hmap *set, uint64_t id)
+static int mark(const struct reclaim *r, struct hmap *set, uint64_t id)
 {
-	return id ? hmap_put(set, &id, 0) : 0;
+	return id && !r->has_marks ? hmap_put(set, &id, 0) : 0;
 }
 
 static int on_calls(void *ctx, const void *key, const void *value)
@@ -174,9 +187,9 @@ static int on_calls(void *ctx, const void *key, const void *value)
 		if (!c->sp)
 			continue;
 		/* Mark both, whatever the flags say: the call may be in the middle of being noted. */
-		err = mark(&r->stacks, c->fresh.stack_id);
+		err = mark(r, &r->stacks, c->fresh.stack_id);
 		if (!err)
-			err = mark(&r->stacks, c->old.stack_id);
+			err = mark(r, &r->stacks, c->old.stack_id);
 	}
 	return err;
 }
@@ -189,7 +202,7 @@ static int on_context(void *ctx, const void *key, const void *value)
 	int err;
 
 	if (!is_over(r, k->tgid, k->generation))
-		return mark(&r->label_sets, k->labels_id);
+		return mark(r, &r->label_sets, k->labels_id);
 	err = hmap_put(&r->context_ids, &v->id, 0);
 	if (!err)
 		err = vec_push(&r->contexts, *k);
@@ -234,7 +247,7 @@ static int on_live(void *ctx, const void *key, const void *value)
 	struct reclaim *r = ctx;
 
 	if (!is_over(r, k->tgid, k->generation))
-		return mark(&r->stacks, v->stack_id);
+		return mark(r, &r->stacks, v->stack_id);
 	return doom(r, k, sizeof(*k));
 }
 
@@ -268,7 +281,7 @@ static int on_total(void *ctx, const void *key, const void *value)
 
 	(void)value;
 	if (!hmap_get(&r->context_ids, &k->context_id))
-		return mark(&r->stacks, k->stack_id);
+		return mark(r, &r->stacks, k->stack_id);
 	return doom(r, k, sizeof(*k));
 }
 
@@ -455,31 +468,35 @@ static int read_batch(struct reclaim *r, const struct map_walk *walk)
 	return err ? err : delete_doomed(r, walk);
 }
 
-static int begin(struct reclaim *r)
+static int begin_round(struct reclaim *r)
 {
-	uint32_t *epoch = &r->e->skel->bss->reclaim_epoch;
 	uint32_t *number;
 	int err = 0;
 
 	r->is_asked = false;
 	r->began_ns = now_ns();
 	r->read_cnt = r->doomed_cnt = 0;
-	memset(&r->files, 0, sizeof(r->files));
 	vec_each(&r->waiting_context_ids, number)
 		if (!err)
 			err = hmap_put(&r->context_ids, number, 0);
 	vec_each(&r->waiting_slots, number)
 		if (!err)
 			err = hmap_put(&r->slots, number, 0);
-	if (err)
-		return err;
-	__atomic_store_n(epoch, *epoch + 1 == HT_EPOCH_DEAD ? 0 : *epoch + 1, __ATOMIC_SEQ_CST);
-	if (r->ops.on_begin)
+	if (!err && r->ops.on_begin)
 		r->ops.on_begin(r->ctx);
-	return 0;
+	return err;
 }
 
-/* Give back the numbers that have waited for a cycle. A number that cannot be given back is not reused. */
+static int begin(struct reclaim *r)
+{
+	uint32_t *epoch = &r->e->skel->bss->reclaim_epoch;
+
+	memset(&r->files, 0, sizeof(r->files));
+	__atomic_store_n(epoch, *epoch + 1 == HT_EPOCH_DEAD ? 0 : *epoch + 1, __ATOMIC_SEQ_CST);
+	return begin_round(r);
+}
+
+/* Give back the numbers that have waited for a round. A number that cannot be given back is not reused. */
 static void hand_back(struct reclaim *r)
 {
 	static const struct ht_scope_sums zero;
@@ -496,7 +513,8 @@ static void hand_back(struct reclaim *r)
 	r->waiting_context_ids.cnt = r->waiting_slots.cnt = 0;
 }
 
-static int end(struct reclaim *r)
+/* Nothing in the maps refers any more to contexts and scopes that were noted. */
+static int delete_numbers(struct reclaim *r)
 {
 	int err;
 
@@ -513,12 +531,37 @@ static int end(struct reclaim *r)
 				      r);
 	if (err)
 		return err;
-	r->counts.cycles++;
 	r->is_asked |= r->waiting_context_ids.cnt || r->waiting_slots.cnt;
+	forget_round(r);
+	r->has_marks = true;
+	if (r->ops.on_gone)
+		r->ops.on_gone(r->ctx);
+	return 0;
+}
+
+static void end(struct reclaim *r)
+{
+	r->counts.cycles++;
 	forget_cycle(r);
 	if (r->ops.on_end)
 		r->ops.on_end(r->ctx, &r->files);
-	return 0;
+}
+
+/* Sweep, or wait for readers; what has ended meanwhile does not wait. */
+static int pass_readers(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
+{
+	int err;
+
+	if (readers_since_ns >= r->marked_ns) {
+		r->phase++;
+		return 0;
+	}
+	*ret_waits = !r->is_asked;
+	if (*ret_waits)
+		return 0;
+	err = begin_round(r);
+	r->phase = PHASE_GRACE;
+	return err;
 }
 
 /* Do one batch, or step to the next phase. *ret_waits: there is nothing to do for now. */
@@ -535,17 +578,20 @@ static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 	case PHASE_GRACE:
 		*ret_waits = now_ns() < r->began_ns + r->grace_ns;
 		break;
-	case PHASE_READERS:
-		*ret_waits = readers_since_ns < r->marked_ns;
+	case PHASE_NUMBERS:
+		err = delete_numbers(r);
 		break;
+	case PHASE_READERS:
+		return pass_readers(r, readers_since_ns, ret_waits);
 	case PHASE_END:
-		return end(r);
+		end(r);
+		return 0;
 	default:
 		err = read_batch(r, &walk);
 		if (err || !r->cursor.at_end)
 			return err;
 		map_cursor_release(&r->cursor);
-		if (r->phase == PHASE_CALLS_AGAIN)
+		if (r->phase == PHASE_CALLS_AGAIN && !r->has_marks)
 			r->marked_ns = now_ns();
 		break;
 	}
@@ -555,26 +601,27 @@ static int step(struct reclaim *r, uint64_t readers_since_ns, bool *ret_waits)
 }
 
 /* By what the length of a slice is multiplied. */
-static uint64_t slice_growth(const struct reclaim *r, uint64_t now)
+static uint64_t slice_growth(const struct reclaim *r)
 {
 	uint64_t growth;
 
 	if (r->phase == PHASE_IDLE || r->doomed_cnt * READ_PER_DOOMED < r->read_cnt)
 		return 1;
-	growth = 1 + (now - r->began_ns) / SLICE_GROWS_NS;
+	growth = 1 + (now_ns() - r->began_ns) / SLICE_GROWS_NS;
 	return growth < SLICE_GROWTH_MAX ? growth : SLICE_GROWTH_MAX;
 }
 
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns)
 {
-	uint64_t began_ns = now_ns();
-	uint64_t end_ns = began_ns + budget_ns * slice_growth(r, began_ns);
+	/* Others that want the processor too would else take the slice, and what they leave behind would pile up. */
+	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + budget_ns * slice_growth(r);
 	bool waits = false;
 	int err;
 
 	do {
 		err = step(r, readers_since_ns, &waits);
-	} while (!err && !waits && r->phase != PHASE_IDLE && now_ns() < end_ns);
+	} while (!err && !waits && r->phase != PHASE_IDLE &&
+		 clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns);
 	if (err) { /* start again: deleted entries are gone already */
 		forget_cycle(r);
 		r->is_asked = true;

@@ -32,9 +32,11 @@ static inline bool reclaim_files_have(const struct reclaim_files *f, uint32_t fi
 struct reclaim_ops {
 	/* Called for every entry. An image that is over stays so. */
 	bool (*is_over)(void *ctx, pid_t tgid, uint32_t generation);
-	/* A cycle begins for the images that are over now... */
+	/* The images that are over now are taken out from here on... */
 	void (*on_begin)(void *ctx);
-	/* ... and they have nothing in the maps any more. used: files that the remaining stacks refer to. */
+	/* ... and they have nothing in the maps any more but stacks and labels. */
+	void (*on_gone)(void *ctx);
+	/* A cycle has ended. used: files that the remaining stacks refer to. */
 	void (*on_end)(void *ctx, const struct reclaim_files *used);
 };
 
@@ -53,9 +55,9 @@ void reclaim_free(struct reclaim *r);
 /* There is something to take out: start a cycle with the next run, or after the one under way. */
 void reclaim_ask(struct reclaim *r);
 /*
- * Run a slice of about budget_ns; nothing when no cycle is asked for. readers_since_ns: time of the oldest
- * snapshot whose stacks and labels may still be looked up; UINT64_MAX: none. A cycle waits for snapshots that
- * are older than its marks.
+ * Run a slice of about budget_ns of CPU time, or up to four times as long when much is left; nothing when no cycle is asked for. readers_since_ns: time of the oldest
+ * snapshot whose stacks and labels may still be looked up; UINT64_MAX: none. A cycle deletes stacks and labels
+ * once there are no snapshots that are older than its marks; other entries of ended images do not wait for that.
  */
 int reclaim_run(struct reclaim *r, uint64_t readers_since_ns, uint64_t budget_ns);
 const struct reclaim_counts *reclaim_counts(const struct reclaim *r);

@@ -78,11 +78,17 @@ static void on_file_over(void *ctx, struct track_file *file)
 		loaders_forget_file(t->loaders, file);
 }
 
-static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
+static void on_reclaim_gone(void *ctx)
 {
 	struct tracker *t = ctx;
 
 	instances_forget_noted(&t->instances);
+}
+
+static void on_reclaim_end(void *ctx, const struct reclaim_files *used)
+{
+	struct tracker *t = ctx;
+
 	if (track_files_reclaim(t->files, used))
 		reclaim_ask(t->reclaim);
 }
@@ -91,7 +97,7 @@ int tracker_new(struct engine *engine, struct track_files *files,
 		const struct tracker_options *opts, struct tracker **ret)
 {
 	static const struct reclaim_ops reclaim_ops = { is_image_over, on_reclaim_begin,
-							on_reclaim_end };
+							on_reclaim_gone, on_reclaim_end };
 	const struct probes_options probes_opts = {
 		.guardian = opts->guardian,
 		.is_shared = opts->follow && !opts->tap_rate_bytes,
