@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 # demo.sh - records a real program for some seconds and shows who holds its memory: redis-server
 # under a load of growing lists where it is installed, else python3. Leaves demo.pb.gz. Needs root.
+# DEMO_SECONDS (6); DEMO_OUT names another file.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${DEMO_SECONDS:-6}
+out=${DEMO_OUT:-demo.pb.gz}
 work=$(mktemp -d "${TMPDIR:-/tmp}/heaptap-demo-XXXXXX")
 target=
 load=
@@ -69,7 +71,7 @@ else
 fi
 # A server under full load: within the default limit its frees could not be watched, and what it
 # holds would not be known.
-echo "+ ./heaptap record --force --max-overhead off -p $target -d $seconds -o demo.pb.gz" >&2
-./heaptap record --force --max-overhead off -p "$target" -d "$seconds" -o demo.pb.gz
-echo "+ ./heaptap report demo.pb.gz --by function -n 15" >&2
-./heaptap report demo.pb.gz --by function -n 15
+echo "+ ./heaptap record --force --max-overhead off -p $target -d $seconds -o $out" >&2
+./heaptap record --force --max-overhead off -p "$target" -d "$seconds" -o "$out"
+echo "+ ./heaptap report $out --by function -n 15" >&2
+./heaptap report "$out" --by function -n 15
