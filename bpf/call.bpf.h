@@ -13,13 +13,15 @@
  * drawn are dropped, so the kept samples are right on average in either case. An inner call is recognised by
  * what is on the stack while it runs, and by nothing that an earlier call left behind:
  *
- *   its return address lies in the allocator's own code: the common case, for one look-up;
  *   rows of functions that allocate and are probed have a mark, and the walk of a sample's stack,
  *     which is needed anyway, ends at the first one (but for one below a signal handler);
  *   a function that *jumps*, to the inner function or to code that calls it, is not on the stack, but
  *     its caller's return address is, and our return probe has put a trampoline there. Functions that may
  *     do so (a flag of the site) are followed to their return whether kept or not: so a trampoline, met
- *     at the inner call's own entry or on the walk, belongs to a call that waits in `pending`.
+ *     at the inner call's own entry or on the walk, belongs to a call that waits in `pending`;
+ *   some functions of allocators jump without being followed, because that would cost too much: there the
+ *     return address tells, by its place in the file (struct ht_file). The walk then looks whether another call
+ *     is open (walk_is_inner()): a place alone loses allocations when it is misjudged.
  *
  * Calls that never return (longjmp out of a signal handler, a thread that dies) leave an entry behind. It is
  * dropped when a newer call has the same slot, when the thread's table is full (slots in turn) and when the
@@ -127,8 +129,9 @@ static __always_inline void calls_give(struct ht_call *c)
 
 /* The kind of caller, by the return address. */
 #define CALLER_PLAIN 0
-#define CALLER_INNER 1 /* the allocator itself */
-#define CALLER_NOT_A_FILE 2 /* a return probe's trampoline, or code made at run time */
+#define CALLER_INNER 1 /* the allocator itself, by its place: to be proved by the walk */
+#define CALLER_PROBED 2 /* the allocator itself */
+#define CALLER_NOT_A_FILE 3 /* a return probe's trampoline, or code made at run time */
 
 static __always_inline int caller_kind(struct ht_walk *w, struct pt_regs *ctx,
 				       const struct ht_target *t, __u64 ret_addr)
@@ -136,7 +139,14 @@ static __always_inline int caller_kind(struct ht_walk *w, struct pt_regs *ctx,
 	walk_start(w, ctx, t);
 	if (walk_find_mapping(w, ret_addr))
 		return CALLER_NOT_A_FILE;
-	return file_is_inner(w->map.file_id, ret_addr - w->map.bias) ? CALLER_INNER : CALLER_PLAIN;
+	switch (file_is_inner(w->map.file_id, ret_addr - w->map.bias)) {
+	case INNER_BY_PLACE:
+		return CALLER_INNER;
+	case INNER_PROBED:
+		return CALLER_PROBED;
+	default:
+		return CALLER_PLAIN;
+	}
 }
 
 /* Return the kind of caller. *ret_addr: the return address of the call that is being entered. */
@@ -228,17 +238,17 @@ static __always_inline bool call_delegate(struct pt_regs *ctx, const struct ht_t
 }
 
 /* Note the call of this entry in `pending`; NULL when it is not followed to its return. *ret_is_inner: it is a
- * part of another call. */
+ * part of another call, and, if it is followed all the same, so it seems by its place. */
 static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_regs *ctx,
 						 const struct ht_target *t, __u64 cookie,
-						 bool *ret_is_inner)
+						 bool is_drawn, bool *ret_is_inner)
 {
 	struct ht_calls *calls = calls_get(bpf_get_current_pid_tgid());
 	__u64 sp = PT_REGS_SP(ctx), ret_addr = 0;
 	int caller = call_caller(w, ctx, t, calls, &ret_addr);
 	struct ht_call *c;
 
-	*ret_is_inner = caller == CALLER_INNER;
+	*ret_is_inner = caller == CALLER_INNER || caller == CALLER_PROBED;
 	if (!calls) {
 		stat_inc(HT_STAT_PENDING_FULL);
 		return NULL;
@@ -248,8 +258,11 @@ static __always_inline struct ht_call *call_note(struct ht_walk *w, struct pt_re
 		return NULL;
 	}
 	/* If the function jumps on, the next entry may find a trampoline instead of this address. */
-	if (caller == CALLER_INNER && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS))
+	if (*ret_is_inner && !(is_drawn && caller == CALLER_INNER) &&
+	    !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS))
 		return NULL;
+	if (caller == CALLER_INNER)
+		w->inner_file_id = w->map.file_id;
 	c = calls_take(calls, sp);
 	c->ret_addr = ret_addr;
 	c->cookie = cookie;
@@ -277,27 +290,32 @@ static __always_inline bool call_describe(struct ht_walk *w, struct pt_regs *ctx
 /* Begin a call that is kept, that takes a sampled block out, or that may jump on. true: its return must be
  * seen. nest_mask: rows (HT_ROW_*) of functions that would have seen an outer call of this size. */
 static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t, __u64 cookie,
-				       __u64 size_bytes, __u32 threshold, __u32 nest_mask,
-				       const struct ht_live_key *old_key)
+				       __u64 size_bytes, __u32 threshold, bool keeps_all,
+				       __u32 nest_mask, const struct ht_live_key *old_key)
 {
+	bool is_inner = false, may_have_old;
 	struct ht_walk *w = walk_claim();
-	bool is_inner = false;
 	struct ht_call *c;
 
 	if (!w) {
 		stat_inc(HT_STAT_SCRATCH_BUSY);
 		return false;
 	}
-	c = call_note(w, ctx, t, cookie, &is_inner);
-	if (is_inner)
+	c = call_note(w, ctx, t, cookie, threshold != 0, &is_inner);
+	if (is_inner && !(c && threshold && w->inner_file_id)) {
 		stat_inc(HT_STAT_NESTED);
-	if (!c || is_inner)
 		goto out;
+	}
+	if (!c)
+		goto out;
+	w->threshold = threshold;
+	w->keeps_all = keeps_all;
+	may_have_old = HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr;
 	c->ptr = old_key->addr;
 	c->generation = old_key->generation;
 	c->is_kept = threshold != 0;
-	c->has_old =
-		HT_COOKIE_OP(cookie) != HT_OP_ALLOC && old_key->addr && live_take(old_key, &c->old);
+	/* If the call turns out to be a part of another one, that one has the old block. */
+	c->has_old = !is_inner && may_have_old && live_take(old_key, &c->old);
 	c->fresh.size_bytes = size_bytes;
 	c->fresh.threshold = threshold;
 	if (threshold && !tags_read(w)) {
@@ -306,6 +324,8 @@ static __always_inline bool call_begin(struct pt_regs *ctx, struct ht_target *t,
 	}
 	if (c->is_kept && !call_describe(w, ctx, t, &c->fresh, nest_mask, true))
 		c->is_kept = 0;
+	if (is_inner && c->is_kept && may_have_old)
+		c->has_old = live_take(old_key, &c->old);
 	if (!c->is_kept && !c->has_old && !(HT_COOKIE_FLAGS(cookie) & HT_SITE_TAIL_CALLS)) {
 		/* paused, a part of another call, or another thread took the block out meanwhile */
 		calls_give(c);
@@ -371,7 +391,7 @@ static __always_inline bool call_enter(struct pt_regs *ctx, __u64 site, bool alw
 		return call_pass(ctx, t, always_returns);
 	nest_mask = HT_ROW_ALLOC | (size_bytes <= rate->throw_limit_bytes ? HT_ROW_THROWS : 0);
 	return call_begin(ctx, t, site ? bpf_get_attach_cookie(ctx) : cookie, size_bytes, threshold,
-			  nest_mask, &key);
+			  rate->rate_bytes <= 1, nest_mask, &key);
 }
 
 /* Address of the new block; 0: the call failed. */

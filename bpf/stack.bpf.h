@@ -216,7 +216,7 @@ static __always_inline int walk_hijacked(struct ht_walk *w)
 
 	for (int i = 0; calls && i < HT_PENDING_CAP; i++) {
 		if (calls->call[i].sp && calls->call[i].sp == w->sp - 8) {
-			w->is_nested = w->nest_mask && w->stack.frame_cnt > 1;
+			w->is_nested = w->nest_mask && w->stack.frame_cnt > 1 ? NESTED_WAITS : 0;
 			w->pc = calls->call[i].ret_addr;
 			if (!walk_find_mapping(w, w->pc - 1))
 				return 0;
@@ -312,7 +312,7 @@ __noinline int walk_step(struct ht_walk *w)
 		err = walk_look_up(w, hash, &frame, &row);
 	if (!frame)
 		return err;
-	w->is_nested |= (row.rbp & w->nest_mask) != 0;
+	w->is_nested |= row.rbp & w->nest_mask ? NESTED_ON_STACK : 0;
 	if (w->is_nested)
 		return 1 + HT_END_COMPLETE;
 	n = w->stack.frame_cnt;
@@ -459,6 +459,68 @@ static __always_inline void walk_start(struct ht_walk *w, struct pt_regs *ctx,
 	w->stack.frame_cnt = 0;
 }
 
+/* Does vaddr of the file belong to an allocator? INNER_*. Global for the verifier's sake, as walk_steps(). */
+#define INNER_NO 0
+#define INNER_BY_PLACE 1
+#define INNER_PROBED 2 /* it is a probed function, which is on the stack */
+__noinline int file_is_inner(__u32 file_id, __u64 vaddr)
+{
+	const struct ht_file *file = bpf_map_lookup_elem(&files, &file_id);
+
+	if (!file)
+		return INNER_NO;
+	for (__u32 i = 0; i < HT_INNER_CAP; i++) {
+		if (i >= file->inner_cnt)
+			break;
+		if (vaddr >= file->inner[i].start_vaddr && vaddr < file->inner[i].end_vaddr)
+			return file->flags & HT_FILE_INNER_IS_PROBED ? INNER_PROBED :
+								       INNER_BY_PLACE;
+	}
+	return INNER_NO;
+}
+
+/* Did the walk leave the file with this id? */
+static __always_inline bool walk_has_left(const struct ht_walk *w, __u32 file_id)
+{
+	__u32 last = w->stack.frame_cnt - 1;
+
+	return last < HT_FRAMES_CAP && HT_FRAME_FILE(w->stack.frame[last]) != file_id;
+}
+
+/*
+ * The caller's place says that the call is a part of another one, and the walk has ended. Is it one? If every call
+ * is recorded, the walk finds the other one, on the stack or among those that wait: else there is none. If not,
+ * the other one may have jumped on and not be sampled: the call is left out, and user space compares how often it
+ * was sampled with how often that was to be expected.
+ */
+__noinline int walk_is_inner(struct ht_walk *w, int end)
+{
+	__u32 file_id;
+	struct ht_file *file;
+
+	if (!w)
+		return 0;
+	if (w->is_nested & NESTED_ON_STACK)
+		return 1;
+	if (!w->keeps_all)
+		stat_add(HT_STAT_NESTED_DUE_16,
+			 w->threshold == HT_KEEP_ALWAYS ? 1 << 16 : w->threshold >> 16);
+	if (w->is_nested) {
+		if (!w->keeps_all)
+			stat_inc(HT_STAT_NESTED_FOUND);
+		return 1;
+	}
+	file_id = w->inner_file_id;
+	if (w->keeps_all && (end == 1 + HT_END_COMPLETE || walk_has_left(w, file_id)))
+		return 0;
+	file = bpf_map_lookup_elem(&files, &file_id);
+	if (file)
+		__sync_fetch_and_add(&file->unproven_cnt, 1);
+	if (w->keeps_all)
+		stat_inc(HT_STAT_NESTED_UNPROVEN);
+	return 1;
+}
+
 /*
  * Capture the stack from here. is_entry: the probe is at the entry of a call and keeps the rsp of the entry.
  * *ret_id: 0 when there is no stack. false: the call is a part of another one, and the walk ends there.
@@ -479,7 +541,7 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	w->is_first = is_entry;
 	w->nest_mask = nest_mask;
 	end = walk_steps(w);
-	if (w->is_nested) {
+	if (w->inner_file_id ? walk_is_inner(w, end) : w->is_nested) {
 		hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
 		return false;
 	}
@@ -495,22 +557,6 @@ static __always_inline bool stack_capture(struct ht_walk *w, struct pt_regs *ctx
 	*ret_id = stack_intern(w);
 	hit_sampled(t, bpf_ktime_get_ns() - begin_ns);
 	return true;
-}
-
-/* Does vaddr of the file belong to an allocator? Global for the verifier's sake, as walk_steps(). */
-__noinline int file_is_inner(__u32 file_id, __u64 vaddr)
-{
-	const struct ht_file *file = bpf_map_lookup_elem(&files, &file_id);
-
-	if (!file)
-		return 0;
-	for (__u32 i = 0; i < HT_INNER_CAP; i++) {
-		if (i >= file->inner_cnt)
-			break;
-		if (vaddr >= file->inner[i].start_vaddr && vaddr < file->inner[i].end_vaddr)
-			return 1;
-	}
-	return 0;
 }
 
 #endif

@@ -17,6 +17,9 @@ struct ht_tag {
 	__u64 labels_id;
 };
 
+#define NESTED_ON_STACK 1
+#define NESTED_WAITS 2 /* it waits for its return, and may be off the stack */
+
 #define WALK_WINDOW_CNT 64 /* a power of two */
 #define WALK_WINDOW_BYTES (8 * WALK_WINDOW_CNT)
 
@@ -33,7 +36,11 @@ struct ht_walk {
 	__u32 is_first;
 	/* HT_ROW_* of calls that this call would be a part of; 0: of none (any more) */
 	__u32 nest_mask;
-	__u32 is_nested; /* such a call was met, or one that waits for its return */
+	__u32 is_nested; /* NESTED_*: such a call was met */
+	/* the caller's file, if its place says that the call is a part of another one; else 0 */
+	__u32 inner_file_id;
+	__u32 threshold; /* with which the call was drawn */
+	__u32 keeps_all; /* every call is recorded, so one that this call is a part of is, too */
 	__u64 salt; /* of step_hash() and vma_pages */
 	/* the mapping that pc was last found in */
 	struct ht_mapping map;
@@ -73,6 +80,7 @@ static __always_inline struct ht_walk *walk_claim(void)
 			w->slot = key;
 			w->window_addr = ~0ULL;
 			w->begin_pc = 0;
+			w->inner_file_id = 0;
 			return w;
 		}
 	}

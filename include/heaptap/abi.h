@@ -117,8 +117,8 @@ struct ht_mappings {
 };
 
 /*
- * A file that some target maps: the place of its unwind pages, and the code ranges that belong to an allocator.
- * A call that returns into such a range is nested. Index = file id, 0 is unused.
+ * A file that some target maps: the place of its unwind pages, and the code ranges whose calls of an allocator are a
+ * part of another call (user/alloc/alloc_inner.c). Index = file id, 0 is unused.
  */
 struct ht_range {
 	__u64 start_vaddr, end_vaddr;
@@ -128,10 +128,13 @@ struct ht_file {
 	__u32 page_cnt; /* 0: no unwind table */
 	__u32 pages_base; /* index of its first page in map `pages` */
 	__u32 inner_cnt;
-	__u32 reserved;
+	__u32 flags; /* HT_FILE_* */
+	__u64 unproven_cnt; /* sampled calls from the ranges that no outer call was found for */
 	struct ht_range inner[HT_INNER_CAP];
 };
-_Static_assert(sizeof(struct ht_file) == 24 + 16 * HT_INNER_CAP, "value of map `files`");
+_Static_assert(sizeof(struct ht_file) == 32 + 16 * HT_INNER_CAP, "value of map `files`");
+/* The ranges are the probed functions themselves, which are on the stack: there is no table that could be marked. */
+#define HT_FILE_INNER_IS_PROBED 0x1
 #define HT_FILES_CAP (1 << 13)
 
 /* BPF finds a file by this key when it appeared in an address space after the last read of that space. */
@@ -155,6 +158,7 @@ struct ht_inode_file {
 #define HT_FRAME_VADDR_MASK ((1ULL << HT_FRAME_VADDR_BITS) - 1)
 #define HT_FRAME(file_id, vaddr) \
 	(((__u64)(file_id) << HT_FRAME_VADDR_BITS) | ((vaddr)&HT_FRAME_VADDR_MASK))
+#define HT_FRAME_FILE(frame) ((frame) >> HT_FRAME_VADDR_BITS)
 
 /* How a walk ended. HT_END_COMPLETE is the only good one. */
 #define HT_END_COMPLETE 0 /* reached the thread's first frame */
@@ -720,6 +724,12 @@ struct ht_event {
 	  "sampled blocks that were forgotten when watching frees stopped")                        \
 	X(NESTED, ACTIVITY, "nested",                                                              \
 	  "sampled calls from inside another one, which counts instead")                           \
+	X(NESTED_FOUND, ACTIVITY, "nested_found",                                                  \
+	  "of those that only their caller's place tells, those whose outer call is sampled")      \
+	X(NESTED_DUE_16, ACTIVITY, "nested_due_16",                                                \
+	  "... those that were to be expected, times 65536")                                       \
+	X(NESTED_UNPROVEN, SUM, "nested_unproven",                                                 \
+	  "calls that were left out as a part of another one, which was not found")                \
 	X(MISSED_FREE, SUM, "missed_frees",                                                        \
 	  "blocks at an address that was handed out again: no free was seen")                      \
 	X(LIVE_FULL, SUM, "live_full", "samples not tracked: live map full")                       \

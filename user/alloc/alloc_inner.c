@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * alloc_inner.c - finds the allocator's own code in a file.
+ * alloc_inner.c - finds the code of a file whose calls of the allocator are a part of another call.
  *
- * If a range is too small, an allocation counts twice (the second insertion finds the address there and is counted as a
- * missed free). If it is too large, allocations are lost silently, which is worse. So ranges are grown only where
- * nothing else can be, and if there are too many, the ones with the least code are dropped first.
+ * What is nested is known by the call that is open: probed functions that allocate are marked in the unwind table, and
+ * the walk of a sample's stack ends at a mark. Ranges are for what no mark shows: a function that an entry point jumps
+ * to, and that calls an entry point, runs while the entry point is off the stack. So they are such functions, and in a
+ * library that is nothing but an allocator, which its name tells, all code.
+ *
+ * A range that is too large loses allocations. So a call from a range that no open call was found for is counted, or,
+ * where every call is recorded, is none (bpf/call.bpf.h). If there are too many ranges, those with the least code are
+ * dropped first.
  */
 #include "alloc/allocators_priv.h"
 
@@ -16,12 +21,6 @@
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 
-/* In a shared libc the malloc directory is linked in one piece (musl: 9 KiB between memalign and
- * aligned_alloc, all of it malloc's). */
-#define LIBC_GAP_BYTES 16384
-/* For a library of no known family that defines malloc: up to this much code it is an allocator or a wrapper of one;
- * with more code it is something else that wraps malloc, and calls it too. */
-#define UNKNOWN_CODE_BYTES (256 * 1024)
 /* Most exported functions that are searched for calls to entry points. */
 #define CALLERS_CAP 1024
 
@@ -43,8 +42,8 @@ static int add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 	return vec_push(&r->v, (struct alloc_range){ start, start + bytes }) ? -ENOMEM : 0;
 }
 
-/* Sort the ranges, and join those that are at most gap apart. */
-static void join(struct ranges *r, uint64_t gap)
+/* Sort the ranges, and join those that touch. */
+static void join(struct ranges *r)
 {
 	size_t i, out = 0;
 
@@ -55,7 +54,7 @@ static void join(struct ranges *r, uint64_t gap)
 		struct alloc_range *last = &r->v.data[out];
 		const struct alloc_range *x = &r->v.data[i];
 
-		if (x->start_vaddr > last->end_vaddr + gap)
+		if (x->start_vaddr > last->end_vaddr)
 			r->v.data[++out] = *x;
 		else if (x->end_vaddr > last->end_vaddr)
 			last->end_vaddr = x->end_vaddr;
@@ -63,47 +62,18 @@ static void join(struct ranges *r, uint64_t gap)
 	r->v.cnt = out + 1;
 }
 
-/* Does a family's run of entry points include this one? reallocarray is in an object file of its own, and operator
- * new of a program comes from elsewhere. */
-static bool is_in_cluster(const struct alloc_found *f)
+/* Add the functions that entry points jump to and that call entry points. Of a family that is not known they may be
+ * called by others, too: there the entry point is followed to its return (judge() in allocators.c). */
+static int add_tails(const struct alloc_founds *all, struct ranges *ret)
 {
-	return !alloc_row_is_cxx(f->row) && f->row->op != HT_OP_RESIZE &&
-	       strcmp(f->row->name, "reallocarray");
-}
-
-/* Add the runs of entry points of an object file, and the functions they jump to. */
-static int add_entries(const struct alloc_founds *all, bool is_lib, struct ranges *ret)
-{
-	const struct alloc_family *families[8];
-	size_t family_cnt = 0, i, j, k;
 	int err = 0;
 
-	for (i = 0; i < all->cnt; i++) {
-		for (j = 0; j < family_cnt && families[j] != all->data[i].family; j++)
-			;
-		if (j == family_cnt && family_cnt < 8)
-			families[family_cnt++] = all->data[i].family;
-	}
-	for (j = 0; j < family_cnt && !err; j++) {
-		struct ranges run = { 0 };
-
-		for (i = 0; i < all->cnt && !err; i++)
-			if (all->data[i].family == families[j] && !all->data[i].is_skipped &&
-			    is_in_cluster(&all->data[i]))
-				err = add_range(&run, all->data[i].vaddr, all->data[i].bytes);
-		join(&run,
-		     is_lib && families[j]->is_libc ? LIBC_GAP_BYTES : families[j]->gap_bytes);
-		for (k = 0; k < run.v.cnt && !err; k++)
-			err = vec_push(&ret->v, run.v.data[k]) ? -ENOMEM : 0;
-		vec_release(&run.v);
-	}
-	for (i = 0; i < all->cnt && !err; i++) {
+	for (size_t i = 0; i < all->cnt; i++) {
 		const struct alloc_found *f = &all->data[i];
-		int t;
 
-		if (!f->is_skipped)
-			err = add_range(ret, f->vaddr, f->bytes);
-		for (t = 1; t < f->tail.fn_cnt && !err && !f->is_skipped; t++)
+		if (f->is_skipped || f->family == alloc_family_unknown())
+			continue;
+		for (int t = 1; t < f->tail.fn_cnt && !err; t++)
 			if (f->tail.fn[t].calls_entry)
 				err = add_range(ret, f->tail.fn[t].vaddr, f->tail.fn[t].bytes);
 	}
@@ -156,7 +126,7 @@ static int add_code(const struct alloc_calls *ac, const struct elf_file *ef,
 	c->ac = ac;
 	c->all = all;
 	err = elf_symbols_each(ac->syms, note_caller, c);
-	join(&c->ranges, 0);
+	join(&c->ranges);
 	segs = elf_file_segments(ef, &seg_cnt);
 	for (i = 0; i < seg_cnt && !err; i++) {
 		uint64_t start = segs[i].vaddr, end = start + segs[i].mem_bytes;
@@ -195,40 +165,21 @@ static void limit(struct ranges *r)
 	}
 }
 
-/* Is the file nothing but an allocator? */
-static bool is_allocator_library(const struct elf_file *ef, const struct alloc_founds *all)
-{
-	const struct elf_segment *segs;
-	bool is_known = false;
-	uint64_t code_bytes = 0;
-	size_t cnt, i;
-
-	for (i = 0; i < all->cnt; i++) {
-		if (all->data[i].family->is_libc)
-			return false;
-		is_known |= all->data[i].family != alloc_family_unknown();
-	}
-	segs = elf_file_segments(ef, &cnt);
-	for (i = 0; i < cnt; i++)
-		code_bytes += segs[i].is_exec ? segs[i].mem_bytes : 0;
-	return is_known || code_bytes <= UNKNOWN_CODE_BYTES;
-}
-
-int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
+int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_allocator,
 		     const struct alloc_founds *all, struct alloc_ranges *ret)
 {
 	struct ranges r = { 0 };
 	int err;
 
-	if (is_lib && is_allocator_library(ef, all))
+	if (is_allocator)
 		err = add_code(ac, ef, all, &r);
 	else
-		err = add_entries(all, is_lib, &r);
+		err = add_tails(all, &r);
 	if (err) {
 		vec_release(&r.v);
 		return err;
 	}
-	join(&r, 0);
+	join(&r);
 	limit(&r);
 	*ret = r.v;
 	return 0;

@@ -78,19 +78,17 @@ static const struct alloc_row rows[] = {
 
 static const char *const prefixes[] = {"", "__libc_", "je_", "_rjem_", "mi_", "tc_", "scalable_"};
 
-/* The gaps were measured on Debian 12: the widest one inside each allocator, plus a margin. Each of musl's functions
- * is an object file of its own, which a static link puts anywhere. */
 enum { GLIBC, MUSL, JEMALLOC, RUST_JEMALLOC, TCMALLOC, MIMALLOC, SANITIZER, UNKNOWN };
 static const struct alloc_family families[] = {
-	/*                 name             libc   zero_frees  gap */
-	[GLIBC]         = {"glibc",         true,  true,  4096},
-	[MUSL]          = {"musl",          true,  false, 0},
-	[JEMALLOC]      = {"jemalloc",      false, true,  16384},
-	[RUST_JEMALLOC] = {"rust-jemalloc", false, true,  16384},
-	[TCMALLOC]      = {"tcmalloc",      false, true,  16384},
-	[MIMALLOC]      = {"mimalloc",      false, false, 16384},
-	[SANITIZER]     = {"sanitizer",     false, true,  0},
-	[UNKNOWN]       = {"malloc",        false, true,  0},
+	/*                 name             libc   zero_frees */
+	[GLIBC]         = {"glibc",         true,  true},
+	[MUSL]          = {"musl",          true,  false},
+	[JEMALLOC]      = {"jemalloc",      false, true},
+	[RUST_JEMALLOC] = {"rust-jemalloc", false, true},
+	[TCMALLOC]      = {"tcmalloc",      false, true},
+	[MIMALLOC]      = {"mimalloc",      false, false},
+	[SANITIZER]     = {"sanitizer",     false, true},
+	[UNKNOWN]       = {"malloc",        false, true},
 };
 static const struct { const char *name; int family; } sonames[] = {
 	{"libc.so.6", GLIBC}, {"libc.so", MUSL}, {"libc.musl-", MUSL}, {"libjemalloc", JEMALLOC}, {"libtcmalloc", TCMALLOC},

@@ -47,9 +47,6 @@ struct alloc_family {
 	const char *name;
 	bool is_libc; /* its functions are mixed with others of the C library */
 	bool zero_frees; /* realloc(p, 0) frees p and allocates nothing */
-	/* If linked into a program, its entry points are one object file, so code between two that are at most this
-	 * far apart is its own. 0: not known, or not so. */
-	uint32_t gap_bytes;
 };
 /* By DT_SONAME, or by a symbol that only this family defines. NULL: none of them. */
 const struct alloc_family *alloc_family_by_soname(const char *soname);

@@ -13,17 +13,15 @@
  * operator new in a program that also holds malloc (a static C++ program). There the inner probe alone is enough, and
  * operator new is shown as an allocator frame.
  *
- * Which calls are nested. Those whose return address is in `inner`:
- *   of a library that is an allocator: all its code, except exported functions that are no entry
- *     points and call one (mimalloc's realpath): their result belongs to their caller.
- *     A large library of no known family that defines malloc is treated like a program
- *   of libc: from the first to the last function of the malloc object, because strdup, fopen and
- *     getline are in the same file and are callers like any other
- *   of a program: each entry point's own code, or, where the allocator is known to be one object
- *     file (alloc_family.gap_bytes), from the first to the last of those that lie together
- * and, in all cases, the local functions that these jump to and that call entry points. Whatever its return address, a
- * call is also nested when a probed function that allocates is on the stack (track/files.c has its code marked), or has
- * jumped on. A library in front of the allocator may do both, through pointers from dlsym() (alloc_tail.may_leave).
+ * Which calls are nested. Those that are made while another one is open: a probed function that allocates is on the
+ * stack (track/files.c has its code marked), or it has jumped on and is followed to its return (HT_SITE_TAIL_CALLS). A
+ * library in front of the allocator may do both, through pointers from dlsym() (alloc_tail.may_leave). Where neither
+ * shows it, the return address does, in `inner`:
+ *   the functions of an allocator that its entry points jump to and that call entry points;
+ *   of a library that is nothing but an allocator, by its name: all its code, except exported functions that
+ *     are no entry points and call one (mimalloc's realpath): their result belongs to their caller.
+ * Any other code in a file with an allocator is a caller as any: strdup and fopen of libc, the rest of a
+ * program, of a library like Arrow's, of a module in Rust.
  *
  * What the disassembly showed, Debian 12, x86-64, and what it is used for:
  *   glibc 2.36: realloc jumps to malloc when p is NULL (HT_SITE_NULL_DELEGATES). memalign,
@@ -67,6 +65,7 @@ struct scan {
 	VEC(struct alloc_found) found;
 	struct alloc_calls calls;
 	bool is_lib;
+	bool is_allocator; /* and nothing else */
 };
 
 static int note_symbol(void *ctx, const struct elf_symbol *sym)
@@ -190,6 +189,15 @@ static bool allocates(const struct alloc_found *f)
 	return f && f->row->op != HT_OP_FREE;
 }
 
+/* Does a function that it jumps to call an entry point? */
+static bool tail_calls_entry(const struct alloc_tail *t)
+{
+	for (int i = 1; i < t->fn_cnt; i++)
+		if (t->fn[i].calls_entry)
+			return true;
+	return false;
+}
+
 /* Set the flags that follow from the code, and decide what need not be probed. */
 static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_found *f)
 {
@@ -211,8 +219,10 @@ static void judge(const struct scan *sc, struct alloc_founds *all, struct alloc_
 		else
 			f->flags |= HT_SITE_TAIL_CALLS;
 	}
-	/* Known families: see their table. An unknown wrapper may jump to the function that it wraps. */
-	if (fam == alloc_family_unknown() && f->tail.may_leave && allocates(f))
+	/* Known families: see alloc_inner.c. An unknown wrapper may jump to the function that it wraps, or to one
+	 * that calls it. */
+	if (fam == alloc_family_unknown() && allocates(f) &&
+	    (f->tail.may_leave || tail_calls_entry(&f->tail)))
 		f->flags |= HT_SITE_TAIL_CALLS;
 	if (is_realloc && fam->zero_frees && !strncmp(f->row->name, "realloc", 7))
 		f->flags |= HT_SITE_ZERO_FREES;
@@ -350,7 +360,7 @@ static int scan_file(struct scan *sc, struct alloc_file *af)
 	if (!err)
 		err = alloc_taps_find(&sc->calls, sc->is_lib, sc->opts->multibyte_nop_ok, &all, af);
 	if (!err)
-		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_lib, &all, &af->inner);
+		err = alloc_inner_find(&sc->calls, sc->ef, sc->is_allocator, &all, &af->inner);
 	free(all.data);
 	return err;
 }
@@ -369,6 +379,7 @@ int alloc_file_scan(struct elf_file *ef, const struct elf_symbols *syms,
 		return -ENOMEM;
 	alloc_lookup_init(&sc.lookup);
 	sc.base = alloc_family_by_soname(elf_file_soname(ef));
+	sc.is_allocator = sc.base && !sc.base->is_libc;
 	sc.is_lib = is_library(ef);
 	err = scan_file(&sc, af);
 	alloc_calls_release(&sc.calls);

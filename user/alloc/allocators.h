@@ -42,7 +42,7 @@ struct alloc_file {
 	 * family that is not known by name */
 	const char *family;
 	VEC(struct alloc_site) sites; /* one per function address (aliases merged) */
-	/* The allocator's own code: a call that returns into it is nested. */
+	/* Code of the allocator whose calls are a part of another one; see allocators.c. */
 	struct alloc_ranges inner;
 };
 

@@ -10,8 +10,8 @@
 #include "alloc/alloc_table.h"
 
 /*
- * alloc_inner.c: finds the allocator's own code in a file, so that a call from there is nested. Used by allocators.c
- * only; the rules are in its essay.
+ * alloc_inner.c: finds the code of a file whose calls are a part of another call, where nothing else would show it. Used
+ * by allocators.c only; the rules are in its essay.
  */
 
 /* At most this many ranges per file; a process has room for HT_INNER_CAP in total. */
@@ -33,8 +33,8 @@ struct alloc_founds {
 	size_t cnt;
 };
 
-/* 0 or -ENOMEM. The caller frees ret->data. */
-int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_lib,
+/* is_allocator: the file is nothing but an allocator. 0 or -ENOMEM. The caller frees ret->data. */
+int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bool is_allocator,
 		     const struct alloc_founds *all, struct alloc_ranges *ret);
 
 /*

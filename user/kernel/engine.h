@@ -190,9 +190,12 @@ int engine_get_labels(struct engine *e, uint64_t labels_id, struct ht_labels *re
  * handed over as a set. -ENOSPC when a bound is reached.
  */
 struct unwind_table;
-/* table may be NULL. inner: the allocator's own code; at most HT_INNER_CAP ranges are used. */
+/* table may be NULL. inner: see struct ht_file; at most HT_INNER_CAP ranges are used. flags: HT_FILE_*. */
 int engine_add_file(struct engine *e, const struct unwind_table *table,
-		    const struct ht_range *inner, size_t inner_cnt, uint32_t *ret_file_id);
+		    const struct ht_range *inner, size_t inner_cnt, uint32_t flags,
+		    uint32_t *ret_file_id);
+/* How many sampled calls from the file's ranges were left out although no outer call was found. */
+uint64_t engine_unproven_cnt(const struct engine *e, uint32_t file_id);
 /* Nothing refers to the file any more, and no program is about to use it: its place can be reused. */
 void engine_del_file(struct engine *e, uint32_t file_id);
 /* Lets the stack walk find the file by itself when a process maps it anew. */

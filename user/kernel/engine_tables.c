@@ -217,9 +217,10 @@ static void give_pages(struct engine *e, uint32_t base, uint32_t cnt)
 }
 
 int engine_add_file(struct engine *e, const struct unwind_table *table,
-		    const struct ht_range *inner, size_t inner_cnt, uint32_t *ret_file_id)
+		    const struct ht_range *inner, size_t inner_cnt, uint32_t flags,
+		    uint32_t *ret_file_id)
 {
-	struct ht_file file = { 0 };
+	struct ht_file file = { .flags = flags };
 	uint32_t id;
 	int err = extents_take(&e->file_ids, 1, &id);
 
@@ -245,6 +246,15 @@ out:
 	if (err)
 		extents_give(&e->file_ids, id, 1);
 	return err;
+}
+
+uint64_t engine_unproven_cnt(const struct engine *e, uint32_t file_id)
+{
+	struct ht_file file;
+
+	return bpf_map_lookup_elem(bpf_map__fd(e->skel->maps.files), &file_id, &file) ?
+		       0 :
+		       file.unproven_cnt;
 }
 
 void engine_del_file(struct engine *e, uint32_t file_id)

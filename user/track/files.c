@@ -131,6 +131,24 @@ static int add_inode(const struct track_files *files, const struct track_file *f
 				file->exec.data[0].vaddr - file->exec.data[0].off);
 }
 
+/* Without rows that could be marked, calls from the probed functions themselves are known by their place. */
+static int hand_without_rows(struct track_files *files, struct track_file *file)
+{
+	const struct alloc_file *af = file->alloc;
+	struct ht_range probed[HT_INNER_CAP];
+	size_t cnt = 0;
+
+	for (size_t i = 0; af && i < af->sites.cnt && cnt < HT_INNER_CAP; i++) {
+		const struct alloc_site *site = &af->sites.data[i];
+
+		if (site->row->op != HT_OP_FREE)
+			probed[cnt++] = (struct ht_range){ site->fn_vaddr,
+							   site->fn_vaddr + site->fn_bytes };
+	}
+	return engine_add_file(files->engine, NULL, probed, cnt, HT_FILE_INNER_IS_PROBED,
+			       &file->id);
+}
+
 /* Give unwind rows and the allocator's own code to the engine. */
 static int hand_to_engine(struct track_files *files, struct track_file *file,
 			  const struct unwind_table *table)
@@ -138,15 +156,15 @@ static int hand_to_engine(struct track_files *files, struct track_file *file,
 	const struct alloc_file *af = file->alloc;
 	struct ht_range inner[HT_INNER_CAP];
 	size_t inner_cnt = 0;
-	int err;
+	int err = -ENOSPC;
 
 	for (size_t i = 0; af && i < af->inner.cnt && i < HT_INNER_CAP; i++)
 		inner[inner_cnt++] = (struct ht_range){ af->inner.data[i].start_vaddr,
 							af->inner.data[i].end_vaddr };
-	err = engine_add_file(files->engine, table, inner, inner_cnt, &file->id);
-	if (err == -ENOSPC && table) /* no room for its rows: at least stacks get its name */
-		err = engine_add_file(files->engine, NULL, inner, inner_cnt, &file->id);
-	return err;
+	if (table)
+		err = engine_add_file(files->engine, table, inner, inner_cnt, 0, &file->id);
+	/* if there is no room for its rows, at least stacks get its name */
+	return err == -ENOSPC ? hand_without_rows(files, file) : err;
 }
 
 static void say_partly_read(struct track_files *files, const struct track_file *file)
@@ -704,7 +722,7 @@ int track_files_add_jit(struct track_files *files, struct jit_code *jit, uint32_
 	file->path = strdup("[jit]");
 	file->root = strdup("");
 	if (file->path && file->root)
-		err = engine_add_file(files->engine, NULL, NULL, 0, &file->id);
+		err = engine_add_file(files->engine, NULL, NULL, 0, 0, &file->id);
 	if (err)
 		goto out;
 	key.ino = file->id;
