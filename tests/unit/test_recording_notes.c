@@ -104,6 +104,33 @@ static void losses_are_told(void **state)
 	}
 }
 
+/* Calls that were left out for their place, and of how many the outer call was found: a misjudgement, or chance. */
+static void misjudged_calls_are_told(void **state)
+{
+	static const struct {
+		uint64_t due, found, unproven;
+		bool is_lossy;
+	} cases[] = {
+		{ 0, 0, 0, false }, { 23, 0, 0, false },     { 24, 0, 0, true },
+		{ 24, 5, 0, true }, { 24, 6, 0, false },     { 5000, 4950, 0, false },
+		{ 0, 0, 1, true },  { 5000, 1000, 0, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t stats[HT_STAT_CNT] = {
+			[HT_STAT_NESTED_DUE_16] = cases[i].due << 16,
+			[HT_STAT_NESTED_FOUND] = cases[i].found,
+			[HT_STAT_NESTED_UNPROVEN] = cases[i].unproven,
+		};
+		bool is_lossy;
+		struct profile *p = notes_of(stats, &is_lossy);
+
+		assert_int_equal(is_lossy, cases[i].is_lossy);
+		profile_free(p);
+	}
+}
+
 static void inuse_in_words(void **state)
 {
 	struct recording r = RECORDING_NONE;
@@ -134,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(activity_is_one_line),
 		cmocka_unit_test(losses_are_told),
+		cmocka_unit_test(misjudged_calls_are_told),
 		cmocka_unit_test(inuse_in_words),
 	};
 

@@ -10,7 +10,17 @@
 
 #define STAT_LINE(id, kind, name, meaning) { LEDGER_##kind, name, meaning, 0 },
 
-#define UNSEEN_EXECS 2 /* index in the lines beside the counters */
+/* indices in the lines beside the counters */
+#define UNSEEN_EXECS 2
+#define MISJUDGED 3
+
+/*
+ * Calls that are left out because of their caller's place are a part of another call, which is as likely to be sampled.
+ * So of those whose samples add up to this many, none or few being found is no chance: fewer than a quarter of 24
+ * happen once in a million times.
+ */
+#define NESTED_DUE_MIN 24
+#define NESTED_FOUND_SHARE 4
 
 static const struct ledger_line stat_lines[] = { HT_STATS(STAT_LINE) };
 
@@ -39,6 +49,23 @@ static uint64_t count_unseen_execs(const struct tracker *t)
 	return sum;
 }
 
+/* The number of calls that were left out, if it is certain that some of them should not have been. */
+static uint64_t count_misjudged(const uint64_t stats[HT_STAT_CNT], const struct tracker *t,
+				const char **ret_path)
+{
+	uint64_t due = stats[HT_STAT_NESTED_DUE_16] >> 16, cnt = 0;
+	const char *path = NULL;
+
+	*ret_path = NULL;
+	if (!stats[HT_STAT_NESTED_UNPROVEN] &&
+	    (due < NESTED_DUE_MIN || stats[HT_STAT_NESTED_FOUND] * NESTED_FOUND_SHARE >= due))
+		return 0;
+	if (t)
+		path = tracker_most_unproven(t, &cnt);
+	*ret_path = path;
+	return stats[HT_STAT_NESTED_UNPROVEN] ? 0 : cnt ? cnt : due;
+}
+
 void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
 {
 	l->line[HT_STAT_CNT + UNSEEN_EXECS].value = cnt;
@@ -55,6 +82,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				   "programs that may have allocated unseen after an exec, until "
 				   "they were probed or ended",
 				   0 },
+		[MISJUDGED] = { LEDGER_SUM, "nested_misjudged",
+				"sampled calls that were left out as an allocator's own, and are "
+				"not",
+				0 },
 		{ LEDGER_LOSS, "scope_overflows",
 		  "pushes of a scope that the program's own table had no room for", 0 },
 		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
@@ -69,10 +100,11 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		more[0].value = tracker_failed_cnt(t, &why);
 		more[1].value = tracker_throwing_cnt(t);
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);
-		more[3].value = scopes.overflows;
-		more[4].value = scopes.underflows;
-		more[5].value = scopes.truncations;
+		more[4].value = scopes.overflows;
+		more[5].value = scopes.underflows;
+		more[6].value = scopes.truncations;
 	}
+	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {
 		l->line[i] = stat_lines[i];
 		l->line[i].value = stats[i];
@@ -105,6 +137,11 @@ int ledger_notes_add(struct profile *p, const struct ledger_lines *l)
 {
 	int err = add_counters(p, l);
 
+	if (!err && l->misjudged_path)
+		err = profile_comment(p,
+				      "not exact: calls of the allocator in '%s' were taken for a "
+				      "part of its own work; what they allocated is missing",
+				      l->misjudged_path);
 	for (size_t i = 0; i < LEDGER_LINE_CNT && !err; i++)
 		if (l->line[i].kind != LEDGER_ACTIVITY && l->line[i].value)
 			err = profile_comment(p, "ledger: %s %llu (%s)", l->line[i].name,

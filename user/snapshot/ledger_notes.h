@@ -28,10 +28,12 @@ struct ledger_line {
 };
 
 /* Beside the counters of BPF: sites that are not probed, and counters of the programs themselves. */
-#define LEDGER_MORE_CNT 6
+#define LEDGER_MORE_CNT 7
 #define LEDGER_LINE_CNT (HT_STAT_CNT + LEDGER_MORE_CNT)
 struct ledger_lines {
 	struct ledger_line line[LEDGER_LINE_CNT]; /* counters of BPF first */
+	/* the file whose calls were left out as an allocator's own, and are not; NULL: none */
+	const char *misjudged_path;
 };
 
 /* Read the counters, for everything that t has followed; NULL: only the counters of BPF. */

@@ -820,6 +820,27 @@ bool track_files_reclaim(struct track_files *files, const struct reclaim_files *
 	return has_retired;
 }
 
+const struct track_file *track_files_most_unproven(const struct track_files *files,
+						   uint64_t *ret_cnt)
+{
+	const struct track_file *most = NULL;
+	const struct entry *entry;
+
+	*ret_cnt = 0;
+	vec_each(&files->all, entry) {
+		const struct track_file *file = entry->file;
+		uint64_t cnt = 0;
+
+		if (files->engine && file && file->alloc && file->alloc->inner.cnt)
+			cnt = engine_unproven_cnt(files->engine, file->id);
+		if (cnt > *ret_cnt) {
+			*ret_cnt = cnt;
+			most = file;
+		}
+	}
+	return most;
+}
+
 int track_file_bias(const struct track_file *file, uint64_t start_addr, uint64_t off,
 		    uint64_t *ret_bias)
 {

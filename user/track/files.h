@@ -98,6 +98,9 @@ const struct track_file *track_files_jit_at(const struct track_files *files, pid
 					    uint64_t addr);
 /* By the engine's id; NULL: unknown id. */
 const struct track_file *track_files_by_id(const struct track_files *files, uint32_t id);
+/* The file with the most calls that were left out for their place although no outer call was found; NULL: none. */
+const struct track_file *track_files_most_unproven(const struct track_files *files,
+						   uint64_t *ret_cnt);
 /* Number of files that were too costly to be read completely (struct track_file). */
 uint64_t track_files_partly_read_cnt(const struct track_files *files);
 size_t track_files_cnt(const struct track_files *files);

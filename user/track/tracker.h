@@ -175,6 +175,8 @@ size_t tracker_throwing_cnt(const struct tracker *t);
 /* Sites that could not be attached plus files that could not be entered; *ret_err: error of the
  * first (0 = none). */
 size_t tracker_failed_cnt(const struct tracker *t, int *ret_err);
+/* See track_files_most_unproven(): its path; NULL: none. */
+const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt);
 
 /* The probes, for probes_file_at(). */
 const struct probes *tracker_probes(const struct tracker *t);

@@ -164,6 +164,13 @@ size_t tracker_failed_cnt(const struct tracker *t, int *ret_err)
 	return t->tracked.failed_cnt + counts->failed_cnt + partly_cnt + given_up_cnt;
 }
 
+const char *tracker_most_unproven(const struct tracker *t, uint64_t *ret_cnt)
+{
+	const struct track_file *file = track_files_most_unproven(t->files, ret_cnt);
+
+	return file ? file->path : NULL;
+}
+
 bool tracker_is_replaced(const struct tracker *t, pid_t pid, uint32_t generation)
 {
 	return instances_is_replaced(&t->instances, pid, generation);
