@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "heaptap/abi.h"
+#include "alloc/alloc_prefix.h"
 #include "alloc/allocators.h"
 
 static void test_lookup(void **state)
@@ -64,6 +65,55 @@ static void test_lookup(void **state)
 	}
 	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		assert_null(alloc_lookup_find(&lk, none[i], &prefix));
+}
+
+/* A prefix of the file's own is known by several names of one family. */
+static void test_prefixes(void **state)
+{
+	static const struct {
+		const char *names[5];
+		const char *found, *row, *family; /* NULL: not found */
+	} cases[] = {
+		{ { "duckdb_je_mallctl", "duckdb_je_nallocx" },
+		  "duckdb_je_malloc",
+		  "malloc",
+		  "jemalloc" },
+		{ { "je_arrow_sdallocx", "je_arrow_mallctl" },
+		  "je_arrow_sdallocx",
+		  "sdallocx",
+		  "jemalloc" },
+		{ { "acme_mi_malloc", "acme_mi_zalloc" }, "acme_mi_realloc", "realloc", "mimalloc" },
+		{ { "acme_mi_malloc", "acme_mi_heap_malloc" },
+		  "acme_mi_zalloc",
+		  "mi_zalloc",
+		  "mimalloc" },
+		{ { "acme_mi_malloc", "acme_mi_heap_malloc" }, "acme_free", NULL, NULL },
+		/* one name alone, names of two prefixes, a prefix that is a part of a word, a mangled name */
+		{ { "acme_mallctl" }, "acme_malloc", NULL, NULL },
+		{ { "acme_mallctl", "other_nallocx" }, "acme_malloc", NULL, NULL },
+		{ { "acmemallctl", "acmenallocx" }, "acmemalloc", NULL, NULL },
+		{ { "_ZN4acme_mallctl", "_ZN4acme_nallocx" }, "_ZN4acme_malloc", NULL, NULL },
+		{ { "g_malloc", "g_free", "g_realloc" }, "g_malloc", NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct alloc_prefix_finder pf = { .cnt = 0 };
+		const struct alloc_row *row;
+		struct alloc_lookup lk;
+		size_t prefix = 0;
+
+		alloc_lookup_init(&lk);
+		for (size_t k = 0; k < 5 && cases[i].names[k]; k++)
+			alloc_prefix_note(&pf, cases[i].names[k]);
+		alloc_prefix_take(&pf, &lk);
+		row = alloc_lookup_find(&lk, cases[i].found, &prefix);
+		if (!row != !cases[i].row || (row && strcmp(row->name, cases[i].row) != 0))
+			fail_msg("%s is %s", cases[i].found, row ? row->name : "nothing");
+		if (row)
+			assert_string_equal(alloc_family_by_prefix(&lk, prefix)->name,
+					    cases[i].family);
+	}
 }
 
 /* The table itself: names unique, argument numbers possible, one size for what allocates. */
@@ -231,9 +281,8 @@ static void test_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_prefixes), cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_table),	 cmocka_unit_test(test_families),
 		cmocka_unit_test(test_frames),
 	};
 

@@ -23,6 +23,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
+#include "alloc/alloc_unseen.h"
 #include "alloc/allocators.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
@@ -516,6 +517,73 @@ static void test_embedded(void **state)
 	}
 }
 
+/* jemalloc in a stripped program, which exports malloc and free: the function that frees sized blocks is found by what it
+ * does, and there only. */
+static void test_plain_jemalloc(void **state)
+{
+	struct alloc_unseen unseen;
+	struct elf_symbol sym;
+	struct scanned s;
+	char path[64], cmd[160], words[ALLOC_UNSEEN_WORDS];
+	const struct alloc_site *site;
+	size_t found = 0;
+
+	(void)state;
+	if (!build("cc", "c", c_source, LIB "libjemalloc.a -lstdc++ -lpthread -lm -ldl", path))
+		skip();
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, 0);
+	assert_int_equal(s.af->plain, ALLOC_PLAIN_NOT);
+	alloc_unseen_find(s.ef, s.af, &unseen);
+	assert_int_equal(unseen.kind, ALLOC_UNSEEN_NONE);
+	assert_int_equal(find_symbol(s.syms, "sdallocx", &sym), 0);
+	drop(&s);
+	snprintf(cmd, sizeof(cmd), "strip %s", path);
+	assert_int_equal(system(cmd), 0);
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, 0);
+	assert_string_equal(s.af->family, "jemalloc");
+	assert_int_equal(s.af->plain, ALLOC_PLAIN_FREED);
+	check_rules(&s, path);
+	vec_each(&s.af->sites, site)
+		found += site->fn_vaddr == sym.vaddr && site->row->op == HT_OP_FREE;
+	assert_int_equal(found, 1);
+	alloc_unseen_find(s.ef, s.af, &unseen);
+	assert_int_equal(unseen.kind, ALLOC_UNSEEN_PARTS);
+	assert_string_equal(alloc_unseen_words(&unseen, words),
+			    "contains jemalloc, of which only malloc and free have names: aligned "
+			    "blocks are not seen");
+	drop(&s);
+	unlink(path);
+}
+
+/* An allocator without any name is known by its messages. */
+static void test_nameless(void **state)
+{
+	static const char source[] =
+		"#include <stdio.h>\nint main(int n, char **v) { puts(n > 1 ? \"mimal\" \"loc: error: \" : \"mimal\" \"loc: warning: \");\n"
+		"return 0; }\n";
+	struct alloc_unseen unseen;
+	struct scanned s;
+	char path[64];
+
+	(void)state;
+	if (!build("cc -s", "c", source, "", path))
+		skip();
+	assert_true(scan(path, &s));
+	assert_int_equal(s.err, -ENOENT);
+	alloc_unseen_find(s.ef, NULL, &unseen);
+	assert_int_equal(unseen.kind, ALLOC_UNSEEN_ALL);
+	assert_string_equal(unseen.family, "mimalloc");
+	drop(&s);
+	unlink(path);
+	if (!scan("/proc/self/exe", &s))
+		return;
+	alloc_unseen_find(s.ef, s.err ? NULL : s.af, &unseen);
+	assert_int_equal(unseen.kind, ALLOC_UNSEEN_NONE); /* the texts that are searched for */
+	drop(&s);
+}
+
 /* Stripped of every name: nothing is found, and nothing is guessed. */
 static void test_stripped_static(void **state)
 {
@@ -538,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_libc_inner),	cmocka_unit_test(test_library_inner),
 		cmocka_unit_test(test_naive),		cmocka_unit_test(test_static_programs),
 		cmocka_unit_test(test_static_jemalloc), cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_plain_jemalloc),	cmocka_unit_test(test_nameless),
 		cmocka_unit_test(test_embedded),	cmocka_unit_test(test_stripped_static),
 	};
 

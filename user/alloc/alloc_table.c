@@ -144,27 +144,60 @@ static size_t own_prefix(const char *name)
 }
 
 /* First character and length reject most of a million symbols. */
+static const struct alloc_row *find_row(const struct alloc_lookup *lk, const char *name)
+{
+	size_t len;
+
+	if (!lk->lengths[(uint8_t)name[0]])
+		return NULL;
+	len = strnlen(name, 64);
+	if (len == 64 || !(lk->lengths[(uint8_t)name[0]] >> len & 1))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_CNT(rows); i++)
+		if (!strcmp(rows[i].name, name))
+			return &rows[i];
+	return NULL;
+}
+
+/* By a prefix of the file's own. mimalloc's "mi_" belongs to the prefix, but to the names of some rows, too. */
+static const struct alloc_row *find_more(const struct alloc_lookup *lk, const char *name,
+					 size_t *ret_prefix)
+{
+	for (size_t p = 0; p < lk->more_cnt; p++) {
+		const struct alloc_more_prefix *more = &lk->more[p];
+		size_t skip = strlen(more->text);
+		const struct alloc_row *row;
+
+		if (strncmp(name, more->text, skip) != 0)
+			continue;
+		row = find_row(lk, name + skip);
+		if (more->is_mimalloc && !strncmp(name + skip, "mi_", 3))
+			row = row ? row : find_row(lk, name + skip + 3);
+		else if (more->is_mimalloc)
+			row = NULL;
+		*ret_prefix = ARRAY_CNT(prefixes) + p;
+		if (row)
+			return row;
+	}
+	return NULL;
+}
+
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
 					  size_t *ret_prefix)
 {
-	size_t p, i;
+	for (size_t p = 0; p < ARRAY_CNT(prefixes); p++) {
+		size_t skip = strlen(prefixes[p]);
+		const struct alloc_row *row;
 
-	for (p = 0; p < ARRAY_CNT(prefixes); p++) {
-		size_t skip = strlen(prefixes[p]), len;
-
-		if (strncmp(name, prefixes[p], skip) || !lk->lengths[(uint8_t)name[skip]])
+		if (strncmp(name, prefixes[p], skip) != 0)
 			continue;
-		len = strnlen(name + skip, 64);
-		if (len == 64 || !(lk->lengths[(uint8_t)name[skip]] >> len & 1))
+		row = find_row(lk, name + skip);
+		if (!row)
 			continue;
-		for (i = 0; i < ARRAY_CNT(rows); i++) {
-			if (strcmp(rows[i].name, name + skip))
-				continue;
-			*ret_prefix = p ? p : own_prefix(rows[i].name);
-			return &rows[i];
-		}
+		*ret_prefix = p ? p : own_prefix(row->name);
+		return row;
 	}
-	return NULL;
+	return lk->more_cnt ? find_more(lk, name, ret_prefix) : NULL;
 }
 
 const struct alloc_family *alloc_family_by_soname(const char *soname)
@@ -192,8 +225,14 @@ const struct alloc_family *alloc_family_by_symbol(const char *name)
 	return NULL;
 }
 
-const struct alloc_family *alloc_family_by_prefix(size_t prefix)
+const struct alloc_family *alloc_family_by_prefix(const struct alloc_lookup *lk, size_t prefix)
 {
+	size_t more = prefix - ARRAY_CNT(prefixes);
+
+	if (prefix >= ARRAY_CNT(prefixes))
+		return more < lk->more_cnt ?
+			       &families[lk->more[more].is_mimalloc ? MIMALLOC : JEMALLOC] :
+			       NULL;
 	return prefix < ARRAY_CNT(prefix_family) && prefix_family[prefix] >= 0 ?
 		       &families[prefix_family[prefix]] :
 		       NULL;
@@ -202,6 +241,14 @@ const struct alloc_family *alloc_family_by_prefix(size_t prefix)
 const struct alloc_family *alloc_family_unknown(void)
 {
 	return &families[UNKNOWN];
+}
+
+uint32_t alloc_family_bit(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_CNT(families); i++)
+		if (!strcmp(families[i].name, name))
+			return 1U << (i == RUST_JEMALLOC ? JEMALLOC : i);
+	return 0;
 }
 
 const char *alloc_family_name(const char *name)

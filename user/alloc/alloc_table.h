@@ -32,9 +32,19 @@ struct alloc_row {
 const struct alloc_row *alloc_table(size_t *ret_cnt);
 const char *const *alloc_prefixes(size_t *ret_cnt);
 
-/* Find the row for a symbol's name, or NULL. *ret_prefix is an index into alloc_prefixes(). */
+/* A prefix that one file uses: see alloc_prefix.h. */
+struct alloc_more_prefix {
+	char text[40];
+	bool is_mimalloc; /* stands before "mi_"; else jemalloc's, and stands before the row's name */
+};
+#define ALLOC_MORE_PREFIXES_CAP 4
+
+/* Find the row for a symbol's name, or NULL. *ret_prefix is an index into alloc_prefixes(), and behind its end into
+ * `more`. */
 struct alloc_lookup {
 	uint64_t lengths[256]; /* by first character of a row's name: bit n = a name of length n */
+	struct alloc_more_prefix more[ALLOC_MORE_PREFIXES_CAP];
+	size_t more_cnt;
 };
 void alloc_lookup_init(struct alloc_lookup *lk);
 const struct alloc_row *alloc_lookup_find(const struct alloc_lookup *lk, const char *name,
@@ -52,7 +62,9 @@ struct alloc_family {
 const struct alloc_family *alloc_family_by_soname(const char *soname);
 const struct alloc_family *alloc_family_by_symbol(const char *name);
 /* By prefix index; NULL for prefixes that tell nothing ("", "__libc_"). */
-const struct alloc_family *alloc_family_by_prefix(size_t prefix);
+const struct alloc_family *alloc_family_by_prefix(const struct alloc_lookup *lk, size_t prefix);
+/* A bit for each family, by its name; jemalloc of Rust is jemalloc. 0: none. */
+uint32_t alloc_family_bit(const char *name);
 /* The family of an implementation that heaptap does not know by name. */
 const struct alloc_family *alloc_family_unknown(void);
 /* The table's own string that equals name; NULL: no family has that name. */

@@ -3,7 +3,7 @@
  * allocators.c - the entry points that one file defines, where to probe each, and the allocator's own code around them.
  *
  * Which names count. A file is an allocator when it defines, under one prefix, a function that allocates and one that
- * frees. operator new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing
+ * frees. Prefixes are those of the table, and those that the file itself uses for a family (alloc_prefix.h). operator new and delete count only beside such functions: libstdc++ defines them on top of malloc, and probing
  * both would cost two traps a call. The loader's private malloc is left alone. Aliases are one site.
  *
  * Which of them are probed. A function that only jumps to another entry point is not: the jump leaves the caller's
@@ -51,6 +51,9 @@
 #include "elf/elf_symbols.h"
 #include "heaptap/abi.h"
 #include "alloc/alloc_calls.h"
+#include "alloc/alloc_prefix.h"
+#include "alloc/alloc_shape.h"
+#include "alloc/alloc_unseen.h"
 #include "alloc/allocators_priv.h"
 
 /* Room for all rows with a few prefixes; a file with more is not a serious allocator. */
@@ -66,7 +69,26 @@ struct scan {
 	struct alloc_calls calls;
 	bool is_lib;
 	bool is_allocator; /* and nothing else */
+	bool is_plain_jemalloc; /* with names for the C functions alone */
+	struct alloc_shape shape; /* then: what was found by its shape */
 };
+
+static int note_prefix(void *ctx, const struct elf_symbol *sym)
+{
+	alloc_prefix_note(ctx, sym->name);
+	return 0;
+}
+
+/* Find out by which prefixes of its own the file calls an allocator. */
+static int find_prefixes(struct scan *sc)
+{
+	struct alloc_prefix_finder pf = { .cnt = 0 };
+	int err = elf_symbols_each(sc->syms, note_prefix, &pf);
+
+	if (!err)
+		alloc_prefix_take(&pf, &sc->lookup);
+	return err;
+}
 
 static int note_symbol(void *ctx, const struct elf_symbol *sym)
 {
@@ -236,7 +258,7 @@ static int analyse(struct scan *sc, struct alloc_founds *all)
 	for (i = 0; i < all->cnt; i++) {
 		struct alloc_found *f = &all->data[i];
 
-		f->family = alloc_family_by_prefix(f->prefix);
+		f->family = alloc_family_by_prefix(&sc->lookup, f->prefix);
 		if (!f->family)
 			f->family = sc->base;
 		if (!f->bytes)
@@ -302,7 +324,10 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 	int err;
 
 	af->family = sc->base->name;
+	if (sc->is_plain_jemalloc)
+		af->plain = sc->shape.cnt ? ALLOC_PLAIN_FREED : ALLOC_PLAIN_LEAKS;
 	vec_each(all, f) {
+		af->family_bits |= alloc_family_bit(f->family->name);
 		if (f->is_skipped)
 			continue;
 		err = place(sc, f, &site);
@@ -313,7 +338,8 @@ static int fill_sites(const struct scan *sc, const struct alloc_founds *all, str
 		if (vec_push(&af->sites, site))
 			return -ENOMEM;
 		/* The prefix tells the family although the rest of the file does not. */
-		if (alloc_family_by_prefix(f->prefix) && sc->base == alloc_family_unknown())
+		if (alloc_family_by_prefix(&sc->lookup, f->prefix) &&
+		    sc->base == alloc_family_unknown())
 			af->family = f->family->name;
 	}
 	return af->sites.cnt ? 0 : -ENOENT;
@@ -331,21 +357,64 @@ static bool is_library(const struct elf_file *ef)
 	return elf_file_soname(ef) || !elf_file_interp(ef);
 }
 
+static const struct alloc_found *find_plain(const struct scan *sc, const char *name)
+{
+	const struct alloc_found *f;
+
+	vec_each(&sc->found, f)
+		if (!strcmp(f->symbol, name))
+			return f;
+	return NULL;
+}
+
+/* In a stripped program with a jemalloc of which only malloc, free and the like have names, find the function without a
+ * name that frees. */
+static int find_nameless(struct scan *sc)
+{
+	const struct alloc_found *plain = find_plain(sc, "free");
+	struct alloc_found f = { 0 };
+	const char *contents;
+	uint64_t bytes;
+	int err;
+
+	if (sc->base || !plain || !find_plain(sc, "malloc"))
+		return 0;
+	contents = alloc_contents(sc->ef, 0);
+	if (!contents || strcmp(contents, "jemalloc") != 0)
+		return 0;
+	sc->is_plain_jemalloc = true;
+	bytes = alloc_calls_function_bytes(&sc->calls, plain->vaddr);
+	err = alloc_shape_find(sc->ef, &sc->calls.fdes, plain->vaddr, bytes, &sc->shape);
+	if (sc->shape.is_free)
+		sc->base = alloc_family_by_symbol("mallctl");
+	f.row = alloc_lookup_find(&sc->lookup, "sdallocx", &f.prefix);
+	memcpy(f.symbol, "sdallocx", sizeof("sdallocx"));
+	for (size_t i = 0; i < sc->shape.cnt && !err; i++) {
+		f.vaddr = sc->shape.vaddr[i];
+		f.bytes = sc->shape.bytes[i];
+		err = vec_push(&sc->found, f);
+	}
+	return err;
+}
+
 static int scan_file(struct scan *sc, struct alloc_file *af)
 {
 	struct alloc_founds all = { 0 };
-	int err;
+	int err = find_prefixes(sc);
 
-	err = elf_symbols_each(sc->syms, note_symbol, sc);
+	if (!err)
+		err = elf_symbols_each(sc->syms, note_symbol, sc);
 	if (err)
 		return err;
-	if (!sc->base)
-		sc->base = alloc_family_unknown();
 	drop_incomplete(sc);
 	if (!sc->found.cnt)
 		return -ENOENT;
-	qsort(sc->found.data, sc->found.cnt, sizeof(struct alloc_found), found_cmp);
 	err = alloc_calls_init(&sc->calls, sc->ef, sc->syms);
+	if (!err)
+		err = find_nameless(sc);
+	if (!sc->base)
+		sc->base = alloc_family_unknown();
+	qsort(sc->found.data, sc->found.cnt, sizeof(struct alloc_found), found_cmp);
 	if (!err)
 		err = name_entries(sc);
 	if (err)

@@ -41,6 +41,10 @@ struct alloc_file {
 	/* "glibc", "musl", "jemalloc", "rust-jemalloc", "tcmalloc", "mimalloc", "sanitizer", or "malloc" for a
 	 * family that is not known by name */
 	const char *family;
+	uint32_t family_bits; /* of all families that it has entry points of: alloc_family_bit() */
+	/* It is a jemalloc of which only the C functions have names. FREED: the function that frees blocks of a known
+	 * size was found by its shape; LEAKS: it was not. */
+	enum { ALLOC_PLAIN_NOT, ALLOC_PLAIN_FREED, ALLOC_PLAIN_LEAKS } plain;
 	VEC(struct alloc_site) sites; /* one per function address (aliases merged) */
 	/* Code of the allocator whose calls are a part of another one; see allocators.c. */
 	struct alloc_ranges inner;
