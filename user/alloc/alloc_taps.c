@@ -30,6 +30,7 @@
 
 struct taps {
 	const struct alloc_calls *ac;
+	const struct alloc_lookup *lookup;
 	const struct alloc_founds *all;
 	struct alloc_file *af;
 	bool is_lib;
@@ -352,7 +353,7 @@ static uint64_t find_named(const struct taps *t, const struct alloc_family *fami
 		const struct alloc_family *own;
 
 		f = &t->all->data[i];
-		own = alloc_family_by_prefix(f->prefix);
+		own = alloc_family_by_prefix(t->lookup, f->prefix);
 		if (f->family == family && !strcmp(f->row->name, name) &&
 		    (own || !strcmp(f->symbol, name)) && (!best || own))
 			best = f;
@@ -401,10 +402,10 @@ static int find_all(struct taps *t, bool multibyte_nop_ok)
 	return err;
 }
 
-int alloc_taps_find(const struct alloc_calls *ac, bool is_lib, bool multibyte_nop_ok,
-		    const struct alloc_founds *all, struct alloc_file *af)
+int alloc_taps_find(const struct alloc_calls *ac, const struct alloc_lookup *lookup, bool is_lib,
+		    bool multibyte_nop_ok, const struct alloc_founds *all, struct alloc_file *af)
 {
-	struct taps t = { .ac = ac, .all = all, .af = af, .is_lib = is_lib };
+	struct taps t = { .ac = ac, .lookup = lookup, .all = all, .af = af, .is_lib = is_lib };
 	int err = find_all(&t, multibyte_nop_ok);
 
 	free(t.next_vaddr);

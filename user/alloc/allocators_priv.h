@@ -42,7 +42,7 @@ int alloc_inner_find(const struct alloc_calls *ac, const struct elf_file *ef, bo
  * the sites that are for the tap. Sites are sorted by fn_vaddr, as all is. 0 or -ENOMEM.
  */
 struct alloc_file;
-int alloc_taps_find(const struct alloc_calls *ac, bool is_lib, bool multibyte_nop_ok,
-		    const struct alloc_founds *all, struct alloc_file *af);
+int alloc_taps_find(const struct alloc_calls *ac, const struct alloc_lookup *lookup, bool is_lib,
+		    bool multibyte_nop_ok, const struct alloc_founds *all, struct alloc_file *af);
 
 #endif
