@@ -573,6 +573,8 @@ static void let_go(struct holder *h)
 
 void holder_run(int fd)
 {
+	/* Nobody waits for visitors. Not SIG_IGN: the tracer is woken by SIGCHLD. */
+	const struct sigaction no_zombies = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
 	struct holder *h = calloc(1, sizeof(*h));
 	pid_t parent = getppid();
 
@@ -580,7 +582,7 @@ void holder_run(int fd)
 	fd = saved_only(fd);
 	if (!h || fd < 0 || closer_new(&h->closer))
 		_exit(1);
-	signal(SIGCHLD, SIG_IGN); /* nobody waits for visitors */
+	sigaction(SIGCHLD, &no_zombies, NULL);
 	h->fd = fd;
 	h->main_pid = parent;
 	h->main_fd = (int)syscall(__NR_pidfd_open, parent, 0); /* -1: the socket must be enough */
