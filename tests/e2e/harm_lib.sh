@@ -30,6 +30,13 @@ fault() {
 }
 # harm NAME FUNCTION ARGS...
 harm() { beside try_case "$@"; }
+# run_cases: each has its result
+run_cases() {
+	local cnt=$((e2e_ok_cnt + e2e_failed + ${#e2e_queue[@]}))
+	E2E_BESIDE=${E2E_BESIDE:-4} together
+	[ -n "${E2E_ONLY:-}" ] || [ $((e2e_ok_cnt + e2e_failed)) = $cnt ] ||
+		not_ok "cases" "$((cnt - e2e_ok_cnt - e2e_failed)) have no result"
+}
 try_case() {
 	local i
 	case_name=$1
@@ -298,7 +305,7 @@ begin_fuse() { # of user 65534, who owns the targets too; it goes by itself afte
 	await 5 says "$work/fuse.out" READY && tell_fuse "${1:-mute 0}"
 }
 tell_fuse() {
-	echo "$1" >&"$fuse_in"
+	(echo "$1" >&"$fuse_in") 2>/dev/null # it may have ended
 	sleep 0.1
 }
 end_fuse_file() {

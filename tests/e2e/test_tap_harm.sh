@@ -284,5 +284,5 @@ in_the_gap() { # gap, jump
 harm "a signal between two jumps" in_the_gap gap
 harm "a signal at a jump" in_the_gap jump
 
-E2E_BESIDE=${E2E_BESIDE:-4} together
+run_cases
 e2e_end

@@ -334,5 +334,5 @@ paused() { # SIGNAL
 harm "heaptap with a tap is stopped by SIGSTOP" paused STOP
 harm "heaptap with a tap is stopped by SIGTSTP" paused TSTP
 
-E2E_BESIDE=${E2E_BESIDE:-4} together
+run_cases
 e2e_end
