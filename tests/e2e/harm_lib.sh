@@ -283,13 +283,12 @@ offsets_of() { # FILE NAME...
 	shift
 	objdump -T "$file" | awk -v names=" $* " 'index(names, " " $NF " ") && /\.text/ { print $1 }' | sort -u
 }
-pace_of() { # pairs in half a second
-	local before
+# pace_of: pairs in a second of its CPU time, whatever else the machine does; 0 if it does not get on
+pace_of() {
 	ask at
-	before=$(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out")
 	sleep 0.5
 	ask at
-	echo $(($(awk '$1 == "AT" { n = $2 } END { print n }' "$work/target.out") - before))
+	awk '$1 == "AT" { n = $2 - pairs; us = $3 - cpu; pairs = $2; cpu = $3 } END { printf("%d\n", (n > 0 && us > 0) ? 1e6 * n / us : 0) }' "$work/target.out"
 }
 # begin_fuse [COMMAND]: a file that is not answered
 begin_fuse() { # of user 65534, who owns the targets too; it goes by itself after some seconds, whatever becomes of this

@@ -106,7 +106,7 @@ static void *dispatch(void *arg)
 		bad("prctl");
 	for (unsigned long round = 1;; round++) {
 		selector = 1;
-		for (int i = 0; i < 20000; i++)
+		for (int i = 0; i < 100000; i++)
 			free(malloc(100 + i % 100));
 		call(DISPATCHED_NR);
 		if (foreign_cnt)
@@ -114,7 +114,7 @@ static void *dispatch(void *arg)
 		if (served_cnt != round)
 			bad("a call was not raised");
 		do_pairs(8, &random);
-		nap_us(5000);
+		nap_us(2000);
 	}
 	return arg;
 }

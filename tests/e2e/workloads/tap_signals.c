@@ -96,7 +96,7 @@ static void set_steps(int on)
 
 static void be_caught(void)
 {
-	for (int i = 0; i < 60 && state != CAUGHT; i++) {
+	for (int i = 0; i < 8 && state != CAUGHT; i++) {
 		void *block[5];
 
 		state = STEPPING;

@@ -7,7 +7,7 @@
  *
  *	go	allocates E2E_BLOCKS (5000) blocks of 1000 bytes within E2E_MS (0), keeps them, and says HELD <bytes>
  *	do	does what it is for
- *	at	says AT <pairs>: how often it has allocated and freed a block
+ *	at	says AT <pairs> <us>: how often it has allocated and freed a block, in how much CPU time
  *
  * At the end of its input its exit status is 7. What is wrong is said (BAD), with status 3. It ends with who started
  * it, and after E2E_LIFE_SECONDS (120).
@@ -177,6 +177,7 @@ SHARED_HELPER void be_ready(void)
 /* With NULL, "do" does nothing. Ends the program. */
 SHARED_HELPER void obey(void (*act)(void))
 {
+	struct timespec cpu;
 	char line[64];
 	size_t n = 0;
 	ssize_t got;
@@ -197,7 +198,9 @@ SHARED_HELPER void obey(void (*act)(void))
 		} else if (!strcmp(line, "do") && act) {
 			act();
 		} else if (!strcmp(line, "at")) {
-			say("AT %llu\n", (unsigned long long)pair_cnt);
+			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+			say("AT %llu %lld\n", (unsigned long long)pair_cnt,
+			    (long long)cpu.tv_sec * 1000000 + cpu.tv_nsec / 1000);
 		}
 		say("DONE\n");
 	}
