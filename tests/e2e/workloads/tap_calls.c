@@ -105,6 +105,7 @@ static void dispatch(void)
 	uint32_t random = 1;
 	char byte;
 
+	do_pairs(800, &random); /* what it needs of the kernel's memory, it has then */
 	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, 0UL, 0UL, &selector))
 		bad("prctl");
 	for (unsigned long round = 1;; round++) {
