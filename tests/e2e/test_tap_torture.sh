@@ -39,7 +39,7 @@ odd tort_forks ^READY tap_family fork-child
 odd tort_blocked ^READY tap_signals blocked
 odd tort_stack ^READY tap_signals stack
 odd tort_steps ^READY tap_signals steps
-odd tort_dispatch ^WATCHED tap_calls dispatch
+E2E_REST_MS=10 odd tort_dispatch ^WATCHED tap_calls dispatch
 odd tort_filter ^WATCHED tap_calls kill
 odd tort_errno ^WATCHED tap_calls errno
 odd tort_own ^READY tap_own

@@ -102,6 +102,7 @@ static long call(long nr)
 static void dispatch(void)
 {
 	struct pollfd in = { .fd = 0, .events = POLLIN };
+	int rest_ms = (int)number_of("E2E_REST_MS", 0);
 	uint32_t random = 1;
 	char byte;
 
@@ -118,7 +119,7 @@ static void dispatch(void)
 		if (served_cnt != round)
 			bad("a call was not raised");
 		do_pairs(8, &random);
-		if (poll(&in, 1, 1) > 0 && read(0, &byte, 1) == 0)
+		if (poll(&in, 1, rest_ms) > 0 && read(0, &byte, 1) == 0)
 			_exit(7);
 	}
 }
