@@ -41,6 +41,9 @@
 #define JMP8(d) 0xeb, (uint8_t)(d)
 #define JMP32(d) 0xe9, (d), 0, 0, 0
 #define CALL(d) 0xe8, (d), 0, 0, 0
+#define CALL_SLOT 0xff, 0x15, 0x40, 0, 0, 0
+#define JMP_SLOT 0xff, 0x25, 0x40, 0, 0, 0
+#define CALL_RAX 0xff, 0xd0
 #define NOP7 0x0f, 0x1f, 0x80, 0, 0, 0, 0
 #define SETE 0x0f, 0x94, 0xc0
 
@@ -95,7 +98,10 @@ static const struct {
 	{"what runs is none", CODE(PUSH_RBX, MOV_RDI_RBX, NOP7, RET), false, NO_SPOT, 0, 0, {-1}, .why = "no gap"},
 	{"nor what is jumped to", CODE(PUSH_RBX, MOV_RDI_RBX, RET, NOP7, JMP8(-9)), false, NO_SPOT, 0, 0, {-1}, .why = "no gap"},
 	{"a jump to another function keeps its opcode", CODE(JMP32(0x40)), false, 0, 0, TAP_MOVE_JUMP, {-1}, .why = ""},
-	{"a call is not moved", CODE(PUSH_RBX, CALL(0x40), RET), false, NO_SPOT, 0, 0, {-1}, .why = "cannot be moved"},
+	{"a call", CODE(PUSH_RBX, CALL(0x40), RET), false, 1, 0, TAP_MOVE_CALL, {3, -1}, .why = ""},
+	{"a call through a slot", CODE(SUB_RSP, CALL_SLOT, RET), false, 4, 0, TAP_MOVE_SLOT_CALL, {TAP_UNDO_ADD + 3, -1}, .why = ""},
+	{"a jump through a slot keeps its opcode", CODE(JMP_SLOT), false, 0, 0, TAP_MOVE_SLOT_JUMP, {-1}, .why = ""},
+	{"not one through a register", CODE(SUB_RSP, CALL_RAX, RET), false, NO_SPOT, 0, 0, {-1}, .why = "cannot be moved"},
 	{"nothing behind a store", CODE(STORE, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
 	{"an argument is lost", CODE(MOV_RSI_RDI, CMPB_RIP, RET), false, NO_SPOT, 0, 0, {-1}, .why = ""},
 	{"a register that nobody reads may be", CODE(XOR_ECX, CMPB_RIP, RET), false, 2, 0, TAP_MOVE_RIP, {-1}, .why = ""},

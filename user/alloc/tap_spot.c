@@ -68,85 +68,12 @@ struct search {
 	bool tests_null; /* the flags say whether argument 0 is NULL */
 };
 
-/* What an instruction reads and writes. */
-struct effect {
-	uint32_t reads, writes; /* general registers, by number */
-	bool reads_flags, writes_flags, writes_other, writes_memory, is_unknown;
-};
-
 static void say(struct tap_spot *s, const char *what, const struct search *sc)
 {
 	if (!s->why[0])
 		snprintf(s->why, sizeof(s->why), "%s at +%u (%.12s %.24s)", what,
 			 (unsigned int)(sc->in->address - sc->code.vaddr), sc->in->mnemonic,
 			 sc->in->op_str);
-}
-
-/* xor %eax,%eax and the like. */
-static bool is_zeroing(const cs_insn *in)
-{
-	const cs_x86 *x = &in->detail->x86;
-
-	return (in->id == X86_INS_XOR || in->id == X86_INS_SUB) && x->op_count == 2 &&
-	       x->operands[0].type == X86_OP_REG && x->operands[1].type == X86_OP_REG &&
-	       x->operands[0].reg == x->operands[1].reg && x->operands[0].size >= 4;
-}
-
-static struct effect effect_of(csh h, const cs_insn *in)
-{
-	const cs_x86 *x = &in->detail->x86;
-	cs_regs reads, writes;
-	uint8_t read_cnt, write_cnt;
-	struct effect e = { 0 };
-
-	if (cs_regs_access(h, in, reads, &read_cnt, writes, &write_cnt) != CS_ERR_OK)
-		return (struct effect){ .is_unknown = true,
-					.reads_flags = true,
-					.writes_flags = true };
-	for (int i = 0; i < read_cnt; i++) {
-		int reg = insn_reg_number(reads[i]);
-
-		e.reads_flags |= reads[i] == X86_REG_EFLAGS;
-		if (reg >= 0)
-			e.reads |= 1U << reg;
-	}
-	for (int i = 0; i < write_cnt; i++) {
-		int reg = insn_reg_number(writes[i]);
-
-		if (writes[i] == X86_REG_EFLAGS)
-			e.writes_flags = true;
-		else if (reg >= 0)
-			e.writes |= 1U << reg;
-		else
-			e.writes_other = true;
-	}
-	if (is_zeroing(in))
-		e.reads = 0;
-	for (int i = 0; i < x->op_count; i++)
-		e.writes_memory |=
-			x->operands[i].type == X86_OP_MEM && (x->operands[i].access & CS_AC_WRITE);
-	return e;
-}
-
-/* Does it write the whole of the registers that it writes, whatever they held? */
-static bool overwrites(const cs_insn *in)
-{
-	const cs_x86 *x = &in->detail->x86;
-
-	switch (in->id) {
-	case X86_INS_MOV:
-	case X86_INS_MOVABS:
-	case X86_INS_MOVZX:
-	case X86_INS_MOVSX:
-	case X86_INS_MOVSXD:
-	case X86_INS_LEA: /* AT&T order: the destination is the last one */
-		return x->op_count == 2 && x->operands[1].type == X86_OP_REG &&
-		       x->operands[1].size >= 4;
-	case X86_INS_MUL:
-		return x->op_count == 1 && x->operands[0].size >= 4;
-	default:
-		return is_zeroing(in);
-	}
 }
 
 /* Branches that insn_classify() does not recognise: loop, jrcxz, xbegin, far and 16-bit ones. */
@@ -171,19 +98,20 @@ static bool flags_matter(const struct search *sc, const uint8_t *at, size_t left
 	for (int i = 0; in && i < FLAG_INSNS && cs_disasm_iter(sc->h, &at, &left, &vaddr, in);
 	     i++) {
 		enum kind k = insn_classify(in, &target);
-		struct effect e;
+		struct insn_effect e;
 
 		matters = false;
 		/* Neither a called function nor a caller reads the flags. */
-		if (k == KIND_CALL || k == KIND_RET || k == KIND_SLOT_CALL || k == KIND_INDIRECT)
+		if (k == KIND_CALL || k == KIND_RET || k == KIND_SLOT_CALL || k == KIND_INDIRECT ||
+		    k == KIND_SLOT_JMP)
 			break;
 		if (k == KIND_JMP &&
 		    (target < sc->code.vaddr || target >= sc->code.vaddr + sc->code.cnt))
 			break;
 		matters = true;
-		if (k == KIND_JMP || k == KIND_INDIRECT_JMP || k == KIND_SLOT_JMP)
+		if (k == KIND_JMP || k == KIND_INDIRECT_JMP)
 			break;
-		e = effect_of(sc->h, in);
+		e = insn_effect(sc->h, in);
 		if (e.writes_flags && !e.reads_flags) {
 			matters = false;
 			break;
@@ -214,6 +142,7 @@ enum rank {
 	RANK_LONG_FLAGS, /* flags must be made again */
 	RANK_GAP,
 	RANK_GAP_FLAGS,
+	RANK_CALL,
 	RANK_BRANCH,
 	RANK_OWN_PROBE,
 	RANK_WATCHED,
@@ -248,6 +177,16 @@ static bool make_insn(const struct search *sc, struct tap_insn *ret)
 		return in->bytes[0] == 0xeb || in->bytes[0] == 0xe9 ||
 		       (in->bytes[0] & 0xf0) == 0x70 || in->bytes[0] == 0x0f;
 	}
+	if ((k == KIND_CALL && in->size == 5) || (k == KIND_SLOT_CALL && in->size == 6)) {
+		ret->move = k == KIND_CALL ? TAP_MOVE_CALL : TAP_MOVE_SLOT_CALL;
+		ret->target_vaddr = target;
+		return true;
+	}
+	if (k == KIND_SLOT_JMP && in->size == 6) {
+		ret->move = TAP_MOVE_SLOT_JUMP;
+		ret->target_vaddr = target;
+		return true;
+	}
 	if (k >= KIND_CALL || is_odd_branch(sc, k))
 		return false;
 	for (int i = 0; i < x->op_count; i++) {
@@ -281,6 +220,8 @@ void tap_spot_changed(const struct tap_spot *s, uint8_t *ret_off, uint8_t *ret_c
 
 	*ret_off = s->keeps_prefix || s->keeps_opcode;
 	*ret_cnt = (uint8_t)(jump - s->keeps_opcode);
+	if (s->insn.move == TAP_MOVE_SLOT_JUMP)
+		*ret_off = 2; /* its opcode has two bytes */
 }
 
 /* Of a conditional jump only the displacement. */
@@ -292,7 +233,7 @@ void tap_branch_changed(const struct tap_spot *s, uint8_t *ret_off, uint8_t *ret
 
 static bool is_sound(const struct tap_insn *in)
 {
-	return in->byte_cnt <= TAP_INSN_CAP && in->move <= TAP_MOVE_BRANCH &&
+	return in->byte_cnt <= TAP_INSN_CAP && in->move <= TAP_MOVE_SLOT_JUMP &&
 	       in->condition <= 0xf &&
 	       (in->move != TAP_MOVE_RIP || in->disp_at + 4 <= in->byte_cnt);
 }
@@ -322,7 +263,7 @@ static void choose_form(const struct search *sc, struct tap_spot *s)
 {
 	const uint8_t first = s->insn.bytes[0], cnt = s->insn.byte_cnt;
 
-	s->keeps_opcode = first == 0xe9 || first == 0xeb;
+	s->keeps_opcode = first == 0xe9 || first == 0xeb || s->insn.move == TAP_MOVE_SLOT_JUMP;
 	s->keeps_prefix = is_rex(first) && cnt > TAP_SHORT_JUMP_BYTES &&
 			  (cnt > TAP_LONG_JUMP_BYTES || cnt < TAP_LONG_JUMP_BYTES || s->is_watched);
 	s->gap_vaddr = cnt >= TAP_LONG_JUMP_BYTES + s->keeps_prefix && first != 0xeb ?
@@ -348,6 +289,8 @@ static enum rank rank_of(const struct tap_spot *s, bool is_own)
 {
 	if (s->is_watched)
 		return is_own ? RANK_OWN_PROBE : RANK_WATCHED;
+	if (s->insn.move == TAP_MOVE_CALL || s->insn.move == TAP_MOVE_SLOT_CALL)
+		return RANK_CALL;
 	return (s->gap_vaddr ? RANK_GAP : RANK_LONG) + !!s->flags_insn;
 }
 
@@ -479,7 +422,7 @@ static bool note_done(struct search *sc, uint8_t what)
 }
 
 /* May the instruction be run twice, and can the entry's state be restored after it? */
-static bool keeps_entry(struct search *sc, const struct effect *e)
+static bool keeps_entry(struct search *sc, const struct insn_effect *e)
 {
 	uint32_t fresh = e->writes & ~(sc->saved_mask | sc->own_mask), read = e->reads;
 
@@ -489,14 +432,15 @@ static bool keeps_entry(struct search *sc, const struct effect *e)
 	read &= ~(sc->own_mask | sc->saved_mask);
 	if (fresh & (read | sc->read_mask | sc->arg_regs | CALLEE_SAVED | 1U << RSP))
 		return false;
-	if (fresh && !overwrites(sc->in))
+	if (fresh && !insn_overwrites(sc->in))
 		return false;
 	sc->read_mask |= read;
 	sc->own_mask |= fresh;
 	return true;
 }
 
-static bool step_free(struct search *sc, enum kind k, const struct effect *e, bool was_null_test)
+static bool step_free(struct search *sc, enum kind k, const struct insn_effect *e,
+		      bool was_null_test)
 {
 	if (was_null_test && k == KIND_JCC && sc->in->id == X86_INS_JE)
 		return true;
@@ -514,7 +458,7 @@ static uint8_t pushed(const cs_insn *in)
 }
 
 /* Which instruction has the flags now? It can be repeated if it reads no memory that may change with the registers. */
-static void note_flags(struct search *sc, const struct effect *e)
+static void note_flags(struct search *sc, const struct insn_effect *e)
 {
 	const cs_x86 *x = &sc->in->detail->x86;
 	bool is_test = sc->in->id == X86_INS_CMP || sc->in->id == X86_INS_TEST;
@@ -568,7 +512,7 @@ static bool step(struct search *sc, const char **ret_why)
 	uint64_t target;
 	enum kind k = insn_classify(sc->in, &target);
 	bool was_null_test = sc->tests_null, is_fine;
-	struct effect e = effect_of(sc->h, sc->in);
+	struct insn_effect e = insn_effect(sc->h, sc->in);
 
 	*ret_why = sc->req->is_free ? "the argument or the way ends" : "the entry's state is lost";
 	sc->tests_null = is_null_test(sc->in);

@@ -28,10 +28,19 @@ struct fde_index;
 #define TAP_BEFORE_CAP 16
 
 /* What must be changed in an instruction so that it does the same in another place. */
-enum tap_move { TAP_MOVE_COPY, TAP_MOVE_RIP, TAP_MOVE_JUMP, TAP_MOVE_BRANCH };
+enum tap_move {
+	TAP_MOVE_COPY,
+	TAP_MOVE_RIP,
+	TAP_MOVE_JUMP,
+	TAP_MOVE_BRANCH,
+	TAP_MOVE_CALL, /* returns to where it does in the file */
+	/* target_vaddr is a slot with an address. */
+	TAP_MOVE_SLOT_CALL,
+	TAP_MOVE_SLOT_JUMP,
+};
 
 struct tap_insn {
-	uint64_t target_vaddr; /* address that a rip-relative operand or a branch refers to */
+	uint64_t target_vaddr; /* address that a rip-relative operand, a branch or a call refers to */
 	uint8_t bytes[TAP_INSN_CAP];
 	uint8_t byte_cnt;
 	uint8_t move; /* enum tap_move */

@@ -138,6 +138,13 @@ struct way {
 	bool is_branch; /* for calls that take the branch before the spot */
 };
 
+/* jmp *slot(%rip) */
+static void put_slot_jump(struct emit *e, uint64_t slot_addr)
+{
+	PUT(e, 0xff, 0x25);
+	put_rel32(e, slot_addr, 0);
+}
+
 /* An instruction, adapted to its new place. */
 static void put_insn(struct emit *e, const struct way *w, const struct tap_insn *in)
 {
@@ -157,17 +164,44 @@ static void put_insn(struct emit *e, const struct way *w, const struct tap_insn 
 		return;
 	case TAP_MOVE_COPY:
 		put(e, in->bytes, in->byte_cnt);
+		return;
+	case TAP_MOVE_SLOT_JUMP:
+		put_slot_jump(e, in->target_vaddr + w->bias);
+		return;
+	case TAP_MOVE_CALL:
+	case TAP_MOVE_SLOT_CALL: /* only the last one is a call: put_moved() */
+		e->err = e->err ? e->err : -EINVAL;
 	}
+}
+
+/* A call that returns to back_addr, so that nobody who looks at the stack finds our code. */
+static void put_call(struct emit *e, const struct way *w, const struct tap_insn *in,
+		     uint64_t back_addr)
+{
+	put_u8(e, 0x68); /* push $n, which fills the upper half with the sign */
+	put_u32(e, (uint32_t)back_addr);
+	PUT(e, 0xc7, 0x44, 0x24, 4); /* movl $n,4(%rsp) */
+	put_u32(e, (uint32_t)(back_addr >> 32));
+	if (in->move == TAP_MOVE_CALL) {
+		put_jump(e, in->target_vaddr + w->bias);
+		return;
+	}
+	put_slot_jump(e, in->target_vaddr + w->bias);
 }
 
 /* The moved instruction, and the jump back behind it. */
 static void put_moved(struct emit *e, const struct way *w)
 {
 	const struct tap_spot *s = &w->site->tap;
+	const uint64_t back_addr = s->vaddr + w->bias + s->insn.byte_cnt;
 
+	if (s->insn.move == TAP_MOVE_CALL || s->insn.move == TAP_MOVE_SLOT_CALL) {
+		put_call(e, w, &s->insn, back_addr);
+		return;
+	}
 	put_insn(e, w, &s->insn);
-	if (s->insn.move != TAP_MOVE_JUMP)
-		put_jump(e, s->vaddr + w->bias + s->insn.byte_cnt);
+	if (s->insn.move != TAP_MOVE_JUMP && s->insn.move != TAP_MOVE_SLOT_JUMP)
+		put_jump(e, back_addr);
 }
 
 /* What the function would do now, if the flags are not those that it has made. */
@@ -519,6 +553,12 @@ static int add_site(struct emit *e, struct tap_header *h, const struct tap_code_
 	if (is_alloc(s, use)) {
 		site->real_addr = site->orig_addr = here(e);
 		put_orig(e, &w);
+	}
+	if (s->tap.insn.move == TAP_MOVE_SLOT_JUMP) { /* it is led to another slot */
+		uint64_t slot_addr = align(e);
+
+		put(e, &way_addr, sizeof(way_addr));
+		way_addr = slot_addr;
 	}
 	return e->err ? e->err : add_jumps(h, &s->tap, req->bias, way_addr, branch_way_addr);
 }
