@@ -92,6 +92,68 @@ FUNCTION(
 	"_ZnwmRKSt9nothrow_t",
 	"push %rbx\nmov %rdi,%rbx\nmovabs $0x1122334455667788,%rax\ncall toy_take\npop %rbx\nret\n");
 
+/*
+ * Functions that note all registers that they get in toy_got, and return with those of toy_left. Order: rax rcx rdx rsi rdi
+ * r8 r9 r10 r11 rbx rbp r12 r13 r14 r15.
+ */
+#define REGS 15
+#define RAX_IDX 0
+#define RDI_IDX 4
+#define R10_IDX 7
+#define R11_IDX 8
+#define SCRATCH_CNT 9 /* the first ones, which a function need not keep */
+uint64_t toy_got[REGS], toy_left[REGS];
+#define NOTE(reg, nr) "mov %" reg ",toy_got+8*" #nr "(%rip)\n"
+#define NOTE_ALL       \
+	NOTE("rax", 0) \
+	NOTE("rcx", 1) \
+	NOTE("rdx", 2) \
+	NOTE("rsi", 3) \
+	NOTE("rdi", 4) \
+	NOTE("r8", 5)  \
+	NOTE("r9", 6)  \
+	NOTE("r10", 7) \
+	NOTE("r11", 8) \
+	NOTE("rbx", 9) \
+	NOTE("rbp", 10) NOTE("r12", 11) NOTE("r13", 12) NOTE("r14", 13) NOTE("r15", 14)
+#define LEAVE(reg, nr) "mov toy_left+8*" #nr "(%rip),%" reg "\n"
+#define LEAVE_ALL       \
+	LEAVE("rax", 0) \
+	LEAVE("rcx", 1) \
+	LEAVE("rdx", 2) \
+	LEAVE("rsi", 3) \
+	LEAVE("rdi", 4) LEAVE("r8", 5) LEAVE("r9", 6) LEAVE("r10", 7) LEAVE("r11", 8)
+FUNCTION("je_mallocx", "push %rbx\ncmpb $0,toy_flag(%rip)\n" NOTE_ALL LEAVE_ALL "pop %rbx\nret\n");
+FUNCTION("je_dallocx", "push %rbx\ncmpb $0,toy_flag(%rip)\n" NOTE_ALL LEAVE_ALL "pop %rbx\nret\n");
+/* Flags in use at the spot: a long jump there, and a pair. They return whether the size is larger than the
+ * alignment, or 4096. */
+FUNCTION("je_aligned_alloc",
+	 "push %rbx\nmov %rsi,%rbx\ncmp %rdi,%rbx\nja 2f\n.skip 128,0x90\nxor %eax,%eax\npop %rbx\nret\n"
+	 "2:mov $1,%eax\npop %rbx\nret\n");
+FUNCTION("je_valloc",
+	 "cmp $0x1000,%rdi\nja 2f\nlea toy_flag(%rip),%rdx\n.skip 128,0x90\nmovzbl (%rdx),%eax\nret\n"
+	 "2:seta %al\nmovzbl %al,%eax\nret\n");
+/* Call fn with the registers of in[]; out[]: what it left; stack: of STACK_BYTES, the last of which is the caller's. */
+#define STACK_BYTES 4096
+void call_with(const uint64_t *in, uint64_t *out, void *fn, uint8_t *stack_end);
+FUNCTION(
+	"call_with",
+	"push %rbx\npush %rbp\npush %r12\npush %r13\npush %r14\npush %r15\n"
+	"mov %rsp,-8(%rcx)\nmov %rsi,-16(%rcx)\nmov %rdx,-24(%rcx)\nlea -32(%rcx),%rsp\n"
+	"mov %rdi,%rax\nmov 8(%rax),%rcx\nmov 16(%rax),%rdx\nmov 24(%rax),%rsi\nmov 32(%rax),%rdi\n"
+	"mov 40(%rax),%r8\nmov 48(%rax),%r9\nmov 56(%rax),%r10\nmov 64(%rax),%r11\nmov 72(%rax),%rbx\n"
+	"mov 80(%rax),%rbp\nmov 88(%rax),%r12\nmov 96(%rax),%r13\nmov 104(%rax),%r14\nmov 112(%rax),%r15\n"
+	"mov (%rax),%rax\ncall *8(%rsp)\n"
+	"push %rax\nmov 24(%rsp),%rax\npop (%rax)\nmov %rcx,8(%rax)\nmov %rdx,16(%rax)\nmov %rsi,24(%rax)\n"
+	"mov %rdi,32(%rax)\nmov %r8,40(%rax)\nmov %r9,48(%rax)\nmov %r10,56(%rax)\nmov %r11,64(%rax)\n"
+	"mov %rbx,72(%rax)\nmov %rbp,80(%rax)\nmov %r12,88(%rax)\nmov %r13,96(%rax)\nmov %r14,104(%rax)\n"
+	"mov %r15,112(%rax)\nmov 24(%rsp),%rsp\n"
+	"pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n");
+
+void *je_mallocx(size_t n, int flags);
+void je_dallocx(void *p, int flags);
+uint32_t je_aligned_alloc(size_t align, size_t n);
+uint32_t je_valloc(size_t n);
 void *je_malloc(size_t n);
 void *je_calloc(size_t n, size_t m);
 void *je_realloc(void *p, size_t n);
@@ -127,18 +189,26 @@ static uint64_t own_bias(const struct elf_symbols *syms)
 	return (uint64_t)(uintptr_t)je_malloc - s.vaddr;
 }
 
-static int put_in(void **state)
+/* uses_scratch: as for a program; else as for a library whose functions are called from other files. */
+static void put_in_as(bool uses_scratch)
 {
 	const struct alloc_options opts = { 0 };
 	struct tap_code_request req = { 0 };
 	struct alloc_file *alloc;
 	struct elf_symbols *syms;
+	struct alloc_site *site;
 	struct elf_file *ef;
 
-	(void)state;
 	assert_int_equal(elf_file_open("/proc/self/exe", &ef), 0);
 	assert_int_equal(elf_symbols_load(ef, NULL, &syms), 0);
 	assert_int_equal(alloc_file_scan(ef, syms, &opts, &alloc), 0);
+	vec_each(&alloc->sites, site) {
+		site->tap.uses_scratch = uses_scratch;
+		assert_int_equal(site->tap.branch_vaddr != 0, !strcmp(site->symbol, "je_valloc"));
+		assert_int_equal(site->tap.flags_insn != 0,
+				 !strcmp(site->symbol, "je_valloc") ||
+					 !strcmp(site->symbol, "je_aligned_alloc"));
+	}
 	req.alloc = alloc;
 	req.bias = own_bias(syms);
 	tap = mmap((void *)(((uintptr_t)je_malloc & ~4095ULL) - (256 << 20)), TAP_BYTES,
@@ -159,6 +229,12 @@ static int put_in(void **state)
 	alloc_file_free(alloc);
 	elf_symbols_free(syms);
 	elf_file_close(ef);
+}
+
+static int put_in(void **state)
+{
+	(void)state;
+	put_in_as(true);
 	return 0;
 }
 
@@ -211,7 +287,7 @@ static void test_sites(void **state)
 	assert_int_equal(header()->magic, TAP_MAGIC);
 	assert_int_equal(header()->version, TAP_VERSION);
 	assert_int_equal(header()->header_bytes, sizeof(struct tap_header));
-	assert_int_equal(header()->site_cnt, 7);
+	assert_int_equal(header()->site_cnt, 11);
 	assert_true(header()->patch_cnt > header()->site_cnt); /* some by way of a gap */
 	/* What the manual says: up to 5 bytes a jump, and 2 where there is a gap; 900 KiB. */
 	for (uint32_t i = 0; i < header()->patch_cnt; i++)
@@ -302,6 +378,99 @@ static void test_failures(void **state)
 	assert_null(new_plain(1ULL << 60));
 	assert_int_equal(throw_cnt, 2);
 	assert_int_equal(kept_cnt(), 0);
+}
+
+/* The lowest byte of the stack that a call has changed: how far it is below rsp at the call. */
+static size_t depth(const uint8_t *stack, size_t used)
+{
+	size_t at = 0;
+
+	while (stack[at] == 0xa5)
+		at++;
+	return STACK_BYTES - used - at;
+}
+
+/* One call with all registers set. Returns how deep it went. */
+static size_t check_call(const char *what, void *fn, const uint64_t *in, const uint64_t *left,
+			 bool keeps_scratch)
+{
+	static uint8_t stack[STACK_BYTES] __attribute__((aligned(16)));
+	uint64_t out[REGS];
+
+	memset(stack, 0xa5, sizeof(stack));
+	memcpy(toy_left, left, sizeof(toy_left));
+	memset(toy_got, 0, sizeof(toy_got));
+	call_with(in, out, fn, stack + sizeof(stack));
+	for (int i = 0; i < REGS; i++) {
+		const uint64_t wanted = i < SCRATCH_CNT ? left[i] : in[i];
+
+		if (toy_got[i] != in[i] && (keeps_scratch || (i != R10_IDX && i != R11_IDX)))
+			fail_msg("%s: register %d: the function gets %llx", what, i,
+				 (unsigned long long)toy_got[i]);
+		if (out[i] != wanted)
+			fail_msg("%s: register %d: the caller gets %llx", what, i,
+				 (unsigned long long)out[i]);
+	}
+	return depth(stack, 32);
+}
+
+/* What the head of tap_code.c says of registers and the stack. */
+static void check_registers(bool saves)
+{
+	const size_t own_bytes = 16; /* of the function: return address, rbx */
+	uint64_t in[REGS], left[REGS];
+
+	for (uint64_t i = 0; i < REGS; i++) {
+		in[i] = 0x1111111111111111ULL * (i + 1);
+		left[i] = 0x2020202020202020ULL + i;
+	}
+	begin(0);
+	in[RDI_IDX] = 100;
+	check_call("slow", (void *)je_mallocx, in, left, saves); /* nothing is drawn yet */
+	assert_int_equal(check_call("fast", (void *)je_mallocx, in, left, saves),
+			 own_bytes + (saves ? 16 : 0));
+	assert_int_equal(check_call("fast free", (void *)je_dallocx, in, left, saves),
+			 own_bytes + (saves ? 16 : 0));
+	begin(1);
+	left[RAX_IDX] = (uint64_t)(uintptr_t)pool;
+	assert_in_range(check_call("kept", (void *)je_mallocx, in, left, saves), 200, 600);
+	assert_true(is_kept(pool));
+	in[RDI_IDX] = (uint64_t)(uintptr_t)pool;
+	assert_in_range(check_call("kept free", (void *)je_dallocx, in, left, saves), 100, 600);
+	assert_false(is_kept(pool));
+	assert_int_equal(kept_cnt(), 0);
+	left[RAX_IDX] = 0;
+	in[RDI_IDX] = 100;
+	check_call("failed", (void *)je_mallocx, in, left, saves);
+}
+
+static void check_flags(void)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(je_aligned_alloc(4096, 4096), 0);
+		assert_int_equal(je_aligned_alloc(4096, 4097), 1);
+		assert_int_equal(je_valloc(4096), 0);
+		assert_int_equal(je_valloc(4097), 1);
+	}
+}
+
+static void check_tapped(bool saves)
+{
+	check_registers(saves);
+	for (uint64_t rate = 0; rate <= 1; rate++) {
+		begin(rate);
+		check_flags();
+	}
+}
+
+static void test_registers(void **state)
+{
+	(void)state;
+	check_tapped(true);
+	take_out(NULL);
+	check_flags();
+	put_in_as(false);
+	check_tapped(false);
 }
 
 /* p(n) = 1 - exp(-n / R): of 64 bytes at 1024 one in 16.5. */
@@ -423,7 +592,7 @@ int main(void)
 		cmocka_unit_test(test_all),	 cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_share),	 cmocka_unit_test(test_full),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_uses),
-		cmocka_unit_test(test_missed),
+		cmocka_unit_test(test_missed),	 cmocka_unit_test(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, put_in, take_out);
