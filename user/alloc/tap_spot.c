@@ -242,7 +242,8 @@ bool tap_spot_is_sound(const struct tap_spot *s)
 {
 	uint8_t off, cnt;
 
-	if (s->branch_vaddr && s->branch.byte_cnt != (s->branch_gap_vaddr ? 2 : 6))
+	if (s->keeps_prefix > 1 || s->keeps_opcode > 1 ||
+	    (s->branch_vaddr && s->branch.byte_cnt != (s->branch_gap_vaddr ? 2 : 6)))
 		return false;
 	tap_spot_changed(s, &off, &cnt);
 	for (int i = 0; i < TAP_BEFORE_CAP; i++)
@@ -352,7 +353,7 @@ static void keep(const struct search *sc, struct candidates *c, const struct tap
 	c->best.undo_cnt = sc->done_cnt;
 	c->best.before_cnt = sc->before_cnt;
 	memcpy(c->best.before, sc->before, sc->before_cnt * sizeof(*sc->before));
-	c->best.uses_scratch = sc->own_mask & SCRATCH;
+	c->best.uses_scratch = (sc->own_mask & SCRATCH) != 0;
 }
 
 /* Take this instruction if it is better than what there is. */

@@ -62,11 +62,11 @@ struct tap_spot {
 		branch_gap[TAP_LONG_JUMP_BYTES]; /* the original bytes there */
 	/* The jump begins behind the first byte, which stays: a prefix that makes no difference to a jump (REX), or the
 	 * same jump with another target. Another tool may then put a breakpoint on it, and the byte back. */
-	bool keeps_prefix, keeps_opcode;
+	uint8_t keeps_prefix, keeps_opcode; /* 0 or 1 */
 	/* Another tool's breakpoint on this instruction takes its calls past the tap. */
-	bool is_watched;
+	uint8_t is_watched;
 	/* The instructions passed before write r10 or r11, or it is not a function of the file's interface. */
-	bool uses_scratch;
+	uint8_t uses_scratch;
 	/* Instructions from the entry to the spot, without those that do nothing. */
 	struct tap_insn before[TAP_BEFORE_CAP];
 	uint8_t before_cnt;

@@ -235,17 +235,15 @@ static enum enter enter(struct tap_data *d, uint64_t sp)
 	return ENTER_IN;
 }
 
-/* A signal handler on another stack may have taken the place, and left it. */
-static void leave(struct tap_data *d, uint64_t sp)
+/* Whatever stack pointer is there: of two threads that took the place at once it may be the other's. */
+static void leave(struct tap_data *d)
 {
 	const uint64_t tp = thread_pointer();
 	struct tap_inside *line = inside_line(d, tp);
 
 	for (int i = 0; i < TAP_INSIDE_LINE; i++)
-		if (line[i].tp == tp && line[i].sp == sp) {
+		if (__atomic_load_n(&line[i].tp, __ATOMIC_RELAXED) == tp)
 			__atomic_store_n(&line[i].tp, 0, __ATOMIC_RELEASE);
-			return;
-		}
 }
 
 /*
@@ -361,7 +359,7 @@ enum after tap_after(struct tap_call *c)
 
 	c->told_free = 0;
 	if (c->is_in)
-		leave(d, entry_sp(c));
+		leave(d);
 	if (site->ret == HT_RET_OUT)
 		ptr = (uint32_t)c->result ? 0 : *(const uint64_t *)c->arg[site->ptr_arg];
 	if (site->op == HT_OP_RESIZE)
