@@ -143,12 +143,15 @@ static void put_process(struct json *j, const struct doctor_report *r)
 static void put_tap(struct json *j, const struct alloc_site *site)
 {
 	const struct tap_spot *tap = &site->tap;
+	const int gap_cnt = !!tap->gap_vaddr + !!tap->branch_gap_vaddr;
+	uint8_t off, cnt, branch_cnt;
 
+	tap_branch_changed(tap, &off, &branch_cnt);
+	tap_spot_changed(tap, &off, &cnt);
 	json_begin(j, "tap", '{');
 	put_number(j, "offset_in_function", (double)(tap->vaddr - site->fn_vaddr), tap->vaddr);
 	put_number(j, "bytes",
-		   tap->gap_vaddr ? TAP_SHORT_JUMP_BYTES + TAP_LONG_JUMP_BYTES :
-				    TAP_LONG_JUMP_BYTES,
+		   cnt + (tap->branch_vaddr ? branch_cnt : 0) + gap_cnt * TAP_LONG_JUMP_BYTES,
 		   tap->vaddr);
 	json_text(j, "problem", tap->vaddr ? "" : tap->why);
 	json_end(j, '}');

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,23 @@ static void print_path(const struct page *to, const char *name, int width)
 		fprintf(to->out, "%-*s", width, path);
 }
 
+struct text {
+	char text[512];
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_text(struct text *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(t->text + t->len, sizeof(t->text) - t->len, fmt, args);
+	va_end(args);
+	if (n > 0)
+		t->len += (size_t)n < sizeof(t->text) - t->len ? (size_t)n : 0;
+}
+
 static void print_site(const struct doctor_report *r, const struct alloc_site *site, bool is_probed,
 		       const struct page *to)
 {
@@ -51,7 +69,50 @@ static void print_site(const struct doctor_report *r, const struct alloc_site *s
 	page_wrapped(to, at, at, how);
 }
 
-/* Print where a tap goes, and how many bytes it changes. */
+/* "8d 15 5c 7f 2c -> e9 .. .. .. ..": where the jump leads is known only in a process. */
+static void add_change(struct text *t, const uint8_t *insn, uint8_t off, uint8_t cnt)
+{
+	const uint8_t target_bytes = cnt < TAP_LONG_JUMP_BYTES - 1 ? 1 : 4;
+
+	for (uint8_t i = off; i < off + cnt; i++)
+		add_text(t, "%02x ", insn[i]);
+	add_text(t, "->");
+	if (cnt > target_bytes)
+		add_text(t, " %02x", target_bytes == 1 ? 0xeb : 0xe9);
+	for (uint8_t i = 0; i < target_bytes; i++)
+		add_text(t, " ..");
+}
+
+static void add_gap(struct text *t, const struct alloc_site *site, uint64_t gap_vaddr)
+{
+	if (gap_vaddr)
+		add_text(t, " and %d bytes at %+lld", TAP_LONG_JUMP_BYTES,
+			 (long long)(gap_vaddr - site->fn_vaddr));
+}
+
+/* What changes, what the way in touches, and what is to be known. */
+static void add_spot(struct text *t, const struct alloc_site *site)
+{
+	const struct tap_spot *tap = &site->tap;
+	uint8_t off, cnt;
+
+	tap_spot_changed(tap, &off, &cnt);
+	add_change(t, tap->insn.bytes, off, cnt);
+	add_gap(t, site, tap->gap_vaddr);
+	if (tap->branch_vaddr) {
+		tap_branch_changed(tap, &off, &cnt);
+		add_text(t, "; +%llu: ", (unsigned long long)(tap->branch_vaddr - site->fn_vaddr));
+		add_change(t, tap->branch.bytes, off, cnt);
+		add_gap(t, site, tap->branch_gap_vaddr);
+	}
+	add_text(t, tap->uses_scratch ? "; saves r10 r11 (16 bytes of stack)" : "; uses r10 r11");
+	if (tap->flags_insn)
+		add_text(t, ", tests again");
+	if (tap->is_watched)
+		add_text(t, "; another tool's breakpoint here would hide calls");
+}
+
+/* Print where a tap goes, what it changes, or why there is none. */
 static void print_tap(const struct alloc_file *alloc, const struct page *to)
 {
 	const struct alloc_site *site;
@@ -59,30 +120,26 @@ static void print_tap(const struct alloc_file *alloc, const struct page *to)
 	fprintf(to->out, "    %-22s %-5s %-20s\n", "tapped function", "at", "bytes");
 	vec_each(&alloc->sites, site) {
 		const struct tap_spot *tap = &site->tap;
-		char how[TAP_WHY_BYTES + 160];
 		enum tap_use use = tap_use_of(site, NULL);
+		struct text t = { 0 };
 		int at;
 
-		if (tap->gap_vaddr)
-			snprintf(how, sizeof(how), "%d, and %d at %+lld", TAP_SHORT_JUMP_BYTES,
-				 TAP_LONG_JUMP_BYTES, (long long)(tap->gap_vaddr - site->fn_vaddr));
-		else if (tap->vaddr)
-			snprintf(how, sizeof(how), "%d", TAP_LONG_JUMP_BYTES);
-		else
-			snprintf(how, sizeof(how), "none: %s%s", tap->why,
-				 site->may_nest ? " (what it calls is tapped)" : "");
 		if (use == TAP_USE_NOTHING)
-			snprintf(how, sizeof(how), "none, its blocks are not sampled: %s",
-				 tap->vaddr ? "it may throw, and no form of it returns NULL" :
-					      tap->why);
+			add_text(&t, "none, its blocks are not sampled: %s",
+				 tap->vaddr ?
+					 "it may throw, and no other function gives such blocks" :
+					 tap->why);
+		else if (tap->vaddr)
+			add_spot(&t, site);
+		else
+			add_text(&t, "none: %s%s", tap->why,
+				 use == TAP_USE_INSIDE ? " (what it calls is tapped)" : "");
 		if (use == TAP_USE_FREES)
-			snprintf(
-				how + strlen(how), sizeof(how) - strlen(how),
-				" (what it takes is seen, what it gives is not sampled: it may throw)");
-		at = tap->vaddr ? fprintf(to->out, "    %-22.22s +%-4llu ", site->symbol,
-					  (unsigned long long)(tap->vaddr - site->fn_vaddr)) :
+			add_text(&t, "; what it gives is not sampled: it may throw");
+		at = tap->vaddr ? fprintf(to->out, "    %-22.22s %+-5lld ", site->symbol,
+					  (long long)(tap->vaddr - site->fn_vaddr)) :
 				  fprintf(to->out, "    %-22.22s       ", site->symbol);
-		page_wrapped(to, at, at, how);
+		page_wrapped(to, at, at, t.text);
 	}
 }
 

@@ -91,7 +91,7 @@ static const struct alloc_site *site_at(const struct alloc_file *alloc, uint64_t
 	const struct alloc_site *s;
 
 	vec_each(&alloc->sites, s)
-		if (s->tap.vaddr == vaddr || (s->tap.gap_vaddr && s->tap.gap_vaddr == vaddr))
+		if (s->tap.vaddr && (s->tap.vaddr == vaddr || s->tap.branch_vaddr == vaddr))
 			return s;
 	return NULL;
 }
@@ -105,15 +105,24 @@ static void put_bytes(FILE *out, const uint8_t *bytes, unsigned int cnt)
 static void show_patch(struct preview *v, const struct survey_file *file,
 		       const struct tap_patch *patch)
 {
-	const struct alloc_site *site = site_at(file->alloc, patch->addr - file->bias);
+	const struct alloc_site *site = site_at(file->alloc, patch->site_addr - file->bias);
 	uint8_t there[TAP_PATCH_CAP];
+	char name[NAME_BYTES + 64] = "";
 	int err = process_memory_read(v->info.live_tid, patch->addr, there, patch->byte_cnt);
 
-	fprintf(v->out, "    %-24s 0x%-14llx ", site ? site->symbol : "",
-		(unsigned long long)patch->addr);
+	if (site && patch->is_gap)
+		snprintf(name, sizeof(name), "  a gap, to");
+	else if (site)
+		snprintf(name, sizeof(name), "%.22s%+lld", site->symbol,
+			 (long long)(patch->addr - file->bias - site->fn_vaddr));
+	fprintf(v->out, "    %-28s 0x%-14llx ", name, (unsigned long long)patch->addr);
 	put_bytes(v->out, patch->original, patch->byte_cnt);
 	fputs(" -> ", v->out);
 	put_bytes(v->out, patch->patched, patch->byte_cnt);
+	fputs(!site || patch->is_gap ? "" :
+	      site->tap.uses_scratch ? ", saves r10 r11" :
+				       ", r10 r11",
+	      v->out);
 	fputc('\n', v->out);
 	if (err)
 		refuse(v, err, "its memory cannot be read: %s", strerror(-err));
