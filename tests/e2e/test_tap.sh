@@ -96,7 +96,7 @@ same_text "busy, after the end"
 
 # What would be changed, and nothing is.
 dry_run() { "$heaptap" record --tap --dry-run -p "$target" >"$work/dry" 2>"$work/heaptap.err"; }
-dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/dry" '^    malloc  *0x[0-9a-f]* .* -> e[9b]' &&
+dry_run && says "$work/dry" 'uses the memory of an earlier tap' && says "$work/dry" '^    malloc+[0-9]*  *0x[0-9a-f]* .* -> e[9b]' &&
 	says "$work/dry" "Nothing speaks against it. Nothing was changed. .*record --tap -p $target" && ok "--dry-run" ||
 	not_ok "--dry-run" "does not say it" "$work/dry" "$work/heaptap.err"
 same_text "--dry-run"
