@@ -7,10 +7,13 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hmap.h"
+#include "base/keyed_hash.h"
+#include "met_keys.h"
 
 #define KEY_CNT 512
 
@@ -108,12 +111,63 @@ static void test_odd_key_sizes(void **state)
 	}
 }
 
+/* The reference implementation's answers for the key 00 01 .. 0f and the bytes 00 01 02 .. */
+static void test_siphash(void **state)
+{
+	static const struct {
+		size_t n;
+		uint64_t hash;
+	} cases[] = { { 0, 0xabac0158050fc4dcULL },  { 1, 0xc9f49bf37d57ca93ULL },
+		      { 7, 0xd3927d989bb11140ULL },  { 8, 0x369095118d299a8eULL },
+		      { 15, 0xd320d86d2a519956ULL }, { 63, 0x9d199062b7bbb3a8ULL } };
+	const uint64_t key[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
+	uint8_t bytes[64];
+
+	(void)state;
+	for (uint8_t i = 0; i < 64; i++)
+		bytes[i] = i;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_true(siphash13(key, bytes, cases[i].n) == cases[i].hash);
+	assert_true(keyed_hash(bytes, 8) == keyed_hash(bytes, 8));
+	assert_true(keyed_hash(bytes, 8) != siphash13((uint64_t[2]){ 0, 0 }, bytes, 8));
+}
+
+#define MET_CNT 40000
+
+static double put_seconds(bool is_met)
+{
+	double begin_s = cpu_seconds();
+	struct hmap m;
+
+	hmap_init(&m, sizeof(uint64_t));
+	for (uint64_t i = 1; i <= MET_CNT; i++) {
+		uint64_t key = is_met ? met_word(i, 8 * 0x9e3779b97f4a7c15ULL) : i;
+
+		if (is_met)
+			assert_true(!(hash_bytes(&key, 8) & ((1 << MET_ZERO_BITS) - 1)));
+		assert_int_equal(hmap_put(&m, &key, i), 0);
+	}
+	assert_int_equal(m.cnt, MET_CNT);
+	hmap_release(&m);
+	return cpu_seconds() - begin_s;
+}
+
+/* With a hash that is known, these keys took 100 times as long. */
+static void test_hostile_keys(void **state)
+{
+	double plain_s = put_seconds(false), met_s = put_seconds(true);
+
+	(void)state;
+	print_message("# %.3f s, others %.3f s\n", met_s, plain_s);
+	assert_true(met_s < 10 * plain_s + 0.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_random_operations),
-		cmocka_unit_test(test_odd_key_sizes),
+		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_random_operations),
+		cmocka_unit_test(test_odd_key_sizes), cmocka_unit_test(test_siphash),
+		cmocka_unit_test(test_hostile_keys),
 	};
 
 	return cmocka_run_group_tests_name("hmap", tests, NULL, NULL);

@@ -7,11 +7,13 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strset.h"
+#include "met_keys.h"
 
 #define BAD "\xef\xbf\xbd"
 
@@ -112,6 +114,40 @@ static void test_keep(void **state)
 	strset_free(s);
 }
 
+static bool is_text(uint64_t word)
+{
+	for (int i = 0; i < 8; i++, word >>= 8)
+		if (!(word & 0x7f) || word & 0x80)
+			return false;
+	return true;
+}
+
+/* As in test_hmap.c: strings that a file chooses so that they meet. */
+static void test_hostile_strings(void **state)
+{
+	const int cnt = 10000;
+	struct strset *s = NULL;
+	double begin_s;
+	char text[9] = "";
+	int left = cnt;
+
+	(void)state;
+	assert_int_equal(strset_new(&s), 0);
+	begin_s = cpu_seconds();
+	for (uint64_t i = 1; left; i++) {
+		uint64_t word = met_word(i, 8 * 0x9e3779b97f4a7c15ULL);
+
+		if (!is_text(word))
+			continue;
+		memcpy(text, &word, 8);
+		assert_int_equal(strset_add(s, text), cnt - left + 1);
+		left--;
+	}
+	print_message("# %.3f s\n", cpu_seconds() - begin_s);
+	assert_true(cpu_seconds() - begin_s < 1);
+	strset_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_longer_than_a_block),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_keep),
+		cmocka_unit_test(test_hostile_strings),
 	};
 
 	return cmocka_run_group_tests_name("strset", tests, NULL, NULL);

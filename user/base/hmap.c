@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Multiply and fold, eight bytes at a time. Not for keys that an attacker chooses freely. */
+#include "base/keyed_hash.h"
+
+/* Multiply and fold, eight bytes at a time. */
 uint64_t hash_bytes(const void *p, size_t n)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15ULL;
@@ -52,7 +54,7 @@ static uint8_t *key_at(const struct hmap *m, size_t i)
 /* The slot of key, or the empty slot where it belongs. cap is a power of two, never full. */
 static size_t find_slot(const struct hmap *m, const void *key)
 {
-	size_t i = hash_bytes(key, m->key_bytes) & (m->cap - 1);
+	size_t i = keyed_hash(key, m->key_bytes) & (m->cap - 1);
 
 	while (m->used[i] && memcmp(key_at(m, i), key, m->key_bytes) != 0)
 		i = (i + 1) & (m->cap - 1);
@@ -124,7 +126,7 @@ bool hmap_del(struct hmap *m, const void *key)
 		return false;
 	/* Move back every entry that the hole would hide from a search. */
 	for (i = (hole + 1) & mask; m->used[i]; i = (i + 1) & mask) {
-		size_t home = hash_bytes(key_at(m, i), m->key_bytes) & mask;
+		size_t home = keyed_hash(key_at(m, i), m->key_bytes) & mask;
 
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;

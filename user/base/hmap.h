@@ -3,7 +3,7 @@
  * hmap.h - hash map from a fixed-size key (compared byte by byte) to a 64-bit value.
  *
  * Open addressing, grows at 3/4 full. Keys are copied in. The value is usually an index into a
- * vector that the caller keeps.
+ * vector that the caller keeps. Keys may be hostile (keyed_hash.h), and are walked in another order in each process.
  */
 #ifndef HT_BASE_HMAP_H
 #define HT_BASE_HMAP_H
@@ -31,6 +31,7 @@ bool hmap_del(struct hmap *m, const void *key);
 /* Walk: start with *pos = 0, until false. */
 bool hmap_next(const struct hmap *m, size_t *pos, const void **ret_key, uint64_t *ret_val);
 
+/* The same in every process, for what is kept or compared; not for tables of keys that others choose. */
 uint64_t hash_bytes(const void *p, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hmap.h"
+#include "base/keyed_hash.h"
 #include "base/utf8.h"
 #include "base/vec.h"
 
@@ -96,7 +96,7 @@ static size_t sanitize(const char *str, size_t n, char *out)
 
 static size_t slot_of(const struct strset *s, const char *str, size_t n)
 {
-	size_t i = hash_bytes(str, n) & (s->table_cap - 1);
+	size_t i = keyed_hash(str, n) & (s->table_cap - 1);
 
 	while (s->table[i]) {
 		const char *known = s->strings.data[s->table[i] - 1];
