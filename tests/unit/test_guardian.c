@@ -11,10 +11,26 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guardian/guardian.h"
+#include "guardian/guardian_priv.h"
 #include "kernel/attach.h"
+#include "tap/tap.h"
+
+/* Instead of libc's: the kernel may have no memory for a message. */
+static int failures_left;
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (failures_left) {
+		failures_left--;
+		errno = failures_left % 2 ? ENOMEM : ENOBUFS;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
 
 static bool has_news(const struct guardian *g)
 {
@@ -55,9 +71,36 @@ static void test_killed(void **state)
 	close(req.file_fd);
 }
 
+/* What cannot be sent is sent later, and is not taken for done. */
+static void test_no_memory(void **state)
+{
+	const uint64_t unknown = 4711;
+	struct guardian *g = NULL;
+	struct tap_lost lost;
+	uint64_t ticket;
+
+	(void)state;
+	assert_int_equal(guardian_start(&g), 0);
+	failures_left = 3;
+	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOENT); /* an answer */
+	failures_left = 3;
+	ticket = guardian_detach(g, &unknown, 1);
+	assert_int_equal(failures_left, 0);
+	assert_true(ticket != 0);
+	guardian_wait_out(g, ticket);
+	/* for good: then it is said */
+	failures_left = 1000;
+	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOMEM);
+	failures_left = 0;
+	assert_false(guardian_is_lost(g));
+	assert_int_equal(guardian_set_tap(g, unknown, 0, &lost), -ENOENT);
+	guardian_end(g);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed),
+					    cmocka_unit_test(test_no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

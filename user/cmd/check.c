@@ -290,6 +290,8 @@ static int check_recorded(struct check_options *o, const struct profile *before)
 		err = recorder_start(r);
 	if (!err)
 		err = recorder_run(r);
+	if (!err) /* a part of it proves nothing */
+		err = recorder_error(r);
 	if (!err)
 		status = judge_recording(o, before, r, &out);
 	recorder_close(r);

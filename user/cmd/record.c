@@ -371,6 +371,8 @@ static int record(struct record_options *o)
 		err = recorder_run(r);
 	if (!err)
 		err = result_write(res, r);
+	if (!err)
+		err = recorder_error(r);
 	result_close(res);
 	recorder_close(r);
 	vec_release(&found.pids);

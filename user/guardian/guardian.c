@@ -25,6 +25,8 @@
 #define ANSWER_TIMEOUT_MS 60000
 /* At the end nobody needs to wait: it takes everything out by itself, and ends. */
 #define END_TIMEOUT_MS 1500
+#define SEND_TRIES 100 /* in a second */
+#define SEND_PAUSE_US 10000
 
 struct under_way {
 	uint64_t ticket;
@@ -250,6 +252,17 @@ struct request {
 	size_t fd_cnt;
 };
 
+/* The kernel may have no memory for a message at the moment. */
+static bool is_sent_later(int *tries_left)
+{
+	if (errno == EINTR)
+		return true;
+	if ((errno != ENOMEM && errno != ENOBUFS) || !(*tries_left)--)
+		return false;
+	usleep(SEND_PAUSE_US);
+	return true;
+}
+
 static int send_request(struct guardian *g, struct request *r)
 {
 	union {
@@ -258,6 +271,7 @@ static int send_request(struct guardian *g, struct request *r)
 	} control = { 0 };
 	struct iovec iov[2 + WIRE_PARTS_CAP] = { { &r->head, sizeof(r->head) } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1 + r->body_cnt };
+	int tries_left = SEND_TRIES;
 	ssize_t n;
 
 	if (g->is_lost)
@@ -273,7 +287,7 @@ static int send_request(struct guardian *g, struct request *r)
 	}
 	do {
 		n = sendmsg(g->fd, &msg, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && is_sent_later(&tries_left));
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
 		return -errno; /* a bad descriptor, no memory */
 	return n < 0 ? lose(g) : 0;
@@ -384,6 +398,7 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 {
 	uint64_t ticket = 0;
 	size_t part_cnt;
+	int err;
 
 	for (; cnt; ids += part_cnt, cnt -= part_cnt) {
 		struct request r = { .head = { .kind = WIRE_DETACH }, .body_cnt = 1 };
@@ -391,8 +406,14 @@ uint64_t guardian_detach(struct guardian *g, const uint64_t *ids, size_t cnt)
 		part_cnt = cnt < WIRE_IDS_CAP ? cnt : WIRE_IDS_CAP;
 		r.head.id_cnt = (uint32_t)part_cnt;
 		r.body[0] = (struct iovec){ (void *)ids, part_cnt * sizeof(*ids) };
-		if (!send_with_ticket(g, &r, false))
+		err = send_with_ticket(g, &r, false);
+		if (!err)
 			ticket = r.head.ticket;
+		else if (err != -EPIPE) /* else they are out: it has ended */
+			log_error(
+				"guardian: cannot ask for %zu probes or taps to be taken out: %s; "
+				"they stay in until heaptap ends",
+				part_cnt, strerror(-err));
 	}
 	return ticket;
 }

@@ -315,13 +315,18 @@ int recorder_run(struct recorder *r)
 	if (err) {
 		log_error("record: %s: ending the recording early", strerror(-err));
 		end_early(r, "an error");
+		r->error = err;
 	}
 	tracker_read_counters(r->session->tracker);
 	show_status(r);
 	log_status_end();
 	governor_stop(r->session->governor);
-	engine_events_drain(
-		r->session->engine); /* reports execs: what earlier images held is over */
+	/* It reports execs: what earlier images held is over. */
+	err = engine_events_drain(r->session->engine);
+	if (err && !r->error) {
+		log_error("record: cannot read the last events: %s", strerror(-err));
+		r->error = err;
+	}
 	tracker_stop_allocs(r->session->tracker);
 	holds_end(r->holds); /* nothing has to wait any more */
 	r->holds = NULL;
@@ -334,6 +339,11 @@ int recorder_run(struct recorder *r)
 	if (err)
 		log_error("record: cannot read the samples: %s", strerror(-err));
 	return err;
+}
+
+int recorder_error(const struct recorder *r)
+{
+	return r->error;
 }
 
 void recorder_close(struct recorder *r)

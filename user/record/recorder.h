@@ -83,7 +83,10 @@ struct recorder_facts {
 int recorder_open(const struct recorder_options *opts, struct recorder **ret);
 const struct targets *recorder_targets(const struct recorder *r);
 int recorder_start(struct recorder *r);
+/* Until the end, which an error may bring about early. 0: what was recorded was read. */
 int recorder_run(struct recorder *r);
+/* The error that ended it early, which was logged, or 0. The recording is right as far as it goes. */
+int recorder_error(const struct recorder *r);
 /* For a guest: end the recording when on_tick() returns. */
 void recorder_end(struct recorder *r, const char *reason);
 /*

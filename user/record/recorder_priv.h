@@ -38,6 +38,7 @@ struct recorder {
 	struct recorder_facts facts;
 	struct loop *loop;
 	bool is_over;
+	int error; /* that ended it early */
 	bool has_warned; /* about the overhead */
 	struct idle_tasks *idle_tasks;
 	struct history *history; /* NULL: there was no memory for it */

@@ -73,15 +73,15 @@ struct batch {
 	struct profile_lane lane;
 	struct file files[LANE_FILES_CAP];
 	size_t file_cnt;
+	int push_fd; /* of LANE_PUSH, instead of files: the child's requests; -1: none */
 };
 
 struct profiles {
 	struct profile_source src;
 	struct pushes *pushes;
-	int push_fd; /* the child's requests for them; -1: nothing */
 	VEC(struct waiter) waiters;
 	struct base *bases[BASES_CAP];
-	struct batch batches[LANE_CNT]; /* by lane; that of pushes makes one file, push_fd */
+	struct batch batches[LANE_CNT]; /* by lane */
 	struct slow_processes slow;
 	uint64_t snapshot_ns; /* duration of the last one */
 };
@@ -94,7 +94,8 @@ int profiles_new(const struct profile_source *src, struct profiles **ret)
 	if (!p)
 		return -ENOMEM;
 	p->src = *src;
-	p->push_fd = -1;
+	for (int i = 0; i < LANE_CNT; i++)
+		p->batches[i].push_fd = -1;
 	for (int i = 0; i < LANE_CNT && !err; i++)
 		err = profile_lane_init(&p->batches[i].lane, (enum lane_kind)i);
 	if (err)
@@ -467,7 +468,7 @@ static int make_file(void *ctx, size_t i)
 
 	slow_files_hide(src.slow);
 	if (work->batch->lane.kind == LANE_PUSH)
-		return pushes_make(p->pushes, &src, work->s, work->moment, p->push_fd);
+		return pushes_make(p->pushes, &src, work->s, work->moment, work->batch->push_fd);
 	src.names_ns = work->batch->lane.kind == LANE_QUICK ? LANE_QUICK_NAMES_NS : 0;
 	src.wants_names = src.names_ns && !work->batch->files[i].request.page;
 	return write_file(&src, work->s, &work->batch->files[i]);
@@ -486,15 +487,14 @@ static bool is_due(const struct profiles *p, enum lane_kind lane)
 	return false;
 }
 
-static void close_files(struct profiles *p, struct batch *b)
+static void close_files(struct batch *b)
 {
 	for (size_t i = 0; i < b->file_cnt; i++)
 		close(b->files[i].fd);
 	b->file_cnt = 0;
-	if (b->lane.kind == LANE_PUSH && p->push_fd >= 0) {
-		close(p->push_fd);
-		p->push_fd = -1;
-	}
+	if (b->push_fd >= 0)
+		close(b->push_fd);
+	b->push_fd = -1;
 }
 
 /* In use may be known later, or with another limit. */
@@ -605,7 +605,7 @@ static void answer(struct profiles *p, struct batch *b)
 		if (w->lane == b->lane.kind && w->file >= 0 && answer_one(p, b, w))
 			remove_waiter(p, i);
 	}
-	close_files(p, b);
+	close_files(b);
 }
 
 /* Refuse what is due: nothing can be made now. */
@@ -620,7 +620,7 @@ static void refuse_due(struct profiles *p, struct batch *b, uint64_t now, int er
 			answer_failure(p, w->x, &w->request, err);
 		remove_waiter(p, i);
 	}
-	close_files(p, b);
+	close_files(b);
 }
 
 /* Its pid may belong to another process now; an exec does not count as an end. */
@@ -658,11 +658,11 @@ static int begin(struct profiles *p, struct batch *b)
 	moment.epoch_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	if (is_push) {
 		pushes_begin(p->pushes);
-		p->push_fd = memfd_create("heaptap pushes", MFD_CLOEXEC);
+		b->push_fd = memfd_create("heaptap pushes", MFD_CLOEXEC);
 	} else {
 		plan(p, b, &moment);
 	}
-	err = b->file_cnt || p->push_fd >= 0 ? 0 : -EMFILE;
+	err = b->file_cnt || b->push_fd >= 0 ? 0 : -EMFILE;
 	if (!err && wants_snapshot(b))
 		err = take(p, &s);
 	work.s = s;
@@ -683,7 +683,7 @@ static void finish(struct profiles *p, struct batch *b, uint64_t took_ns)
 	const struct file *f = b->files;
 
 	if (b->lane.kind == LANE_PUSH)
-		pushes_take(p->pushes, p->push_fd);
+		pushes_take(p->pushes, b->push_fd);
 	else if (b->lane.kind == LANE_SLOW && took_ns < LANE_QUICK_NAMES_NS)
 		slow_processes_set(&p->slow, f->request.pid,
 				   tracker_generation(p->src.tracker, f->request.pid), false);
@@ -751,7 +751,7 @@ void profiles_free(struct profiles *p)
 		return;
 	for (int i = 0; i < LANE_CNT; i++) {
 		profile_lane_release(&p->batches[i].lane);
-		close_files(p, &p->batches[i]);
+		close_files(&p->batches[i]);
 	}
 	while (p->waiters.cnt)
 		remove_waiter(p, p->waiters.cnt - 1);

@@ -158,6 +158,8 @@ static int run(struct source *s)
 
 	if (!err)
 		err = recorder_run(s->recorder);
+	if (!err)
+		err = recorder_error(s->recorder);
 	worker_kill(&s->worker);
 	if (s->fd >= 0)
 		close(s->fd);
