@@ -2,6 +2,8 @@
 /* test_sandbox.c - what a sealed child can still do. Each question is asked in a child. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,12 +249,53 @@ static void it_computes_no_longer_than_it_may(void **state)
 	assert_int_equal(WTERMSIG(status), SIGXCPU);
 }
 
+/* As if the kernel had no filters: for this process and its children, for good. */
+static bool forbid_filters(void)
+{
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_SECCOMP, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { sizeof(code) / sizeof(*code), (struct sock_filter *)code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+/* A kernel that cannot filter system calls is told from one that can. */
+static void it_is_known_what_does_not_hold(void **state)
+{
+	const struct sandbox_limits limits = { .data_bytes = DATA_BYTES, .map_bytes = 1 << 30 };
+	pid_t parent = getpid(), child;
+	int out_fd = open("/dev/null", O_WRONLY), status;
+
+	(void)state;
+	assert_true(sandbox_is_whole());
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (!forbid_filters() || sandbox_is_whole() ||
+		    sandbox_begin(parent, &out_fd, 1, 60) || sandbox_seal(parent, &limits))
+			_exit(2);
+		/* the rest of the seal holds */
+		_exit(can_open(out_fd) && geteuid() != 0 && !can_signal_parent(out_fd) ? 0 : 3);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	close(out_fd);
+	assert_int_equal(status, geteuid() ? 3 << 8 : 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sealed_child_can_only_answer),
 		cmocka_unit_test(it_dies_with_its_parent),
 		cmocka_unit_test(it_computes_no_longer_than_it_may),
+		cmocka_unit_test(it_is_known_what_does_not_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

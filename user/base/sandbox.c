@@ -3,7 +3,8 @@
  * sandbox.c - rlimits, privileges and system calls of the symbol helper.
  *
  * Promises, once sealed: no file can be opened, no process started, no memory made executable; the process is nobody
- * without capabilities, ends with its parent, and cannot use more memory or CPU time than it was given.
+ * without capabilities, ends with its parent, and cannot use more memory or CPU time than it was given. On a kernel without
+ * filters for system calls the first three do not hold: sandbox_is_whole() tells.
  *
  * Does not hide the parent's memory, of which the child has a copy: a hostile file that reads it could only write it
  * into the answer.
@@ -237,8 +238,14 @@ static int filter_system_calls(void)
 	};
 
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
-		return errno == EINVAL ? 0 : -errno; /* a kernel without seccomp */
+		return errno == EINVAL ? 0 : -errno; /* see sandbox_is_whole() */
 	return 0;
+}
+
+/* A kernel that has filters looks for this one, and finds none. */
+bool sandbox_is_whole(void)
+{
+	return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) || errno != EINVAL;
 }
 
 #else
@@ -246,6 +253,11 @@ static int filter_system_calls(void)
 static int filter_system_calls(void)
 {
 	return 0;
+}
+
+bool sandbox_is_whole(void)
+{
+	return false;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef HT_BASE_SANDBOX_H
 #define HT_BASE_SANDBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,5 +25,11 @@ int sandbox_begin(pid_t parent, const int *keep_fd, size_t saved_fd_cnt, uint64_
 /* Call when all files are open: another user, no capabilities, bounded memory, and only the system calls that
  * reading memory and writing an answer need. 0 or a negative errno: then do not go on. */
 int sandbox_seal(pid_t parent, const struct sandbox_limits *limits);
+/* false: this kernel has no filters for system calls (CONFIG_SECCOMP_FILTER). Then a sealed child has another user, no
+ * capabilities and its limits, but may still make any system call. Whoever has foreign files read tells the user. */
+bool sandbox_is_whole(void);
+#define SANDBOX_NOT_WHOLE                                                                         \
+	"this kernel cannot filter system calls (no seccomp): a hostile file that it is to read " \
+	"could do what the user nobody may do"
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sandbox.h"
 #include "base/units.h"
 #include "cmd/doctor.h"
 #include "heaptap/abi.h"
@@ -148,6 +149,10 @@ static int find_machine(struct doctor_report *r)
 			  "run heaptap as root, or give them to it (setcap, or systemd's "
 			  "AmbientCapabilities)");
 	}
+	if (!err && !sandbox_is_whole())
+		err = add(r, DOCTOR_LIMIT, SANDBOX_NOT_WHOLE,
+			  "use a kernel with CONFIG_SECCOMP_FILTER, or record only programs that "
+			  "you trust");
 	if (!err && !strcmp(r->privileges.lockdown, "confidentiality"))
 		err = add(
 			r, DOCTOR_BLOCK,

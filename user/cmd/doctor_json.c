@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sandbox.h"
 #include "cmd/doctor.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
@@ -106,6 +107,7 @@ static void put_privileges(struct json *j, const struct privileges *p)
 		json_bool(j, infos[i].name, privileges_have(p, infos[i].number));
 	json_end(j, '}');
 	json_text(j, "lockdown", p->lockdown);
+	json_bool(j, "system_call_filters", sandbox_is_whole());
 	put_sysctl(j, "perf_event_paranoid", p->perf_event_paranoid);
 	put_sysctl(j, "kptr_restrict", p->kptr_restrict);
 	put_sysctl(j, "unprivileged_bpf_disabled", p->unprivileged_bpf_disabled);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "http/http_get.h"
 #include "http/token.h"
 #include "profile/pprof.h"
@@ -86,8 +87,11 @@ int profile_in_name(const char *command, struct profile *p)
 {
 	const struct symbol_options opts = { .lines = true, .demangle = true };
 	size_t missing_cnt = 0;
-	int err = profile_symbolize(p, &opts, &missing_cnt);
+	int err;
 
+	if (!sandbox_is_whole())
+		log_warn("%s: " SANDBOX_NOT_WHOLE, command);
+	err = profile_symbolize(p, &opts, &missing_cnt);
 	if (err)
 		log_error("%s: cannot look up names: %s", command, strerror(-err));
 	if (missing_cnt)

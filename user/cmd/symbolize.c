@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/sandbox.h"
 #include "base/texts.h"
 #include "cmd/cmd.h"
 #include "cmd/profile_in.h"
@@ -144,7 +145,11 @@ static int name_all(struct job *j, struct profile *p)
 		.on_file = on_file,
 		.ctx = j,
 	};
-	int err = profile_symbolize_elsewhere(p, &symbols, &places);
+	int err;
+
+	if (!sandbox_is_whole())
+		log_warn("symbolize: " SANDBOX_NOT_WHOLE);
+	err = profile_symbolize_elsewhere(p, &symbols, &places);
 
 	if (err)
 		log_error("symbolize: %s", strerror(-err));

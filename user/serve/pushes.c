@@ -23,6 +23,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/sandbox.h"
 #include "base/write_all.h"
 #include "elf/debug_only.h"
 #include "elf/elf_file.h"
@@ -245,7 +246,12 @@ int pushes_open(const struct pushes_options *opts, struct pushes **ret)
 		return -ENOMEM;
 	if (gethostname(p->node, sizeof(p->node) - 1))
 		p->node[0] = '\0';
-	if (opts->spool_dir)
+	if (opts->sends_debuginfo && !sandbox_is_whole()) {
+		log_error("serve: --push-debuginfo: " SANDBOX_NOT_WHOLE
+			  ", and send it to the server; leave the option out");
+		err = -EOPNOTSUPP;
+	}
+	if (!err && opts->spool_dir)
 		err = check_spool_dir(opts->spool_dir);
 	if (!err)
 		err = pushes_change(p, opts);

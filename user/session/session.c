@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/sandbox.h"
 #include "track/files.h"
 
 int session_new(const char *command, enum attach_mode wanted, struct session **ret)
@@ -98,6 +99,8 @@ int session_start(struct session *s, const struct session_options *opts)
 	int err;
 
 	raise_file_limit();
+	if (!sandbox_is_whole())
+		log_warn("%s: " SANDBOX_NOT_WHOLE, s->command);
 	governor_opts.command = s->command;
 	err = measure_costs(s, &governor_opts, opts->may_be_unlimited);
 	if (!err)
