@@ -26,7 +26,7 @@ E2E_ALONE := $(filter $(patsubst %,tests/e2e/test_%.sh,first_minute loads siege)
 # them. test_hostile does both, so it is over when test_serve_ways begins.
 # test_tap_hostile and test_tap_torture kill guardians as well.
 E2E_FEW := $(patsubst %,tests/e2e/test_%.sh,budget budget_serve hold_cost kill attach_time slow_names tap tap_harm mute \
-	serve tap_guest tap_hostile tap_torture tap_eintr hostile endless metrics serve_ways)
+	soak serve tap_guest tap_hostile tap_torture tap_eintr hostile endless metrics serve_ways)
 E2E_LONG := $(patsubst %,tests/e2e/test_%.sh,exec_hold wrapper launch fork costly_files serve_http growth output \
 	check jit serve_select whom sampler scopes exact_cxx scope_links foreign_tags dlopen tap_truth two_recorders \
 	languages top doctor serve_past exact_threads statistics unwind scope_rust exec scope_matrix serve_keep)
@@ -105,7 +105,8 @@ NAMED_PLAIN := $(patsubst tests/%.c,$(B)/tests/%,$(filter tests/bpf/%.c tests/e2
 NAMED_ALL := $(NAMED_PLAIN) $(filter %.sh,$(NAMED))
 NAMED_BESIDE := $(filter $(E2E_BESIDE) $(BPF_BESIDE),$(NAMED_ALL))
 check-named: $(NAMED_PLAIN) $(if $(NAMED_SAN)$(NAMED_FUZZ),$(GEN)) \
-		$(if $(filter-out tests/scope/%,$(NAMED_ALL)),all)
+		$(if $(filter-out tests/scope/%,$(NAMED_ALL)),all) \
+		$(if $(filter %/test_soak.sh %/test_tools.sh,$(NAMED_ALL)),soak-programs)
 	$(if $(NAMED_SAN),$(SAN_MAKE) $(NAMED_SAN))
 	$(if $(NAMED_FUZZ),$(FUZZ_MAKE) $(NAMED_FUZZ))
 	@tests/run -j$(JOBS) $(NAMED_SAN) $(NAMED_FUZZ) -j$(TEST_JOBS) $(NAMED_BESIDE) \
@@ -173,7 +174,7 @@ fuzz: ## every parser, FUZZ_SECONDS (300) each, from where the last run ended (.
 
 tests-san: $(GEN)
 	$(SAN_MAKE) test-programs
-tests-plain: $(BPF_TESTS) $(E2E_C)
+tests-plain: $(BPF_TESTS) $(E2E_C) soak-programs
 tests-fuzz: $(GEN)
 ifneq ($(FUZZ),)
 	$(FUZZ_MAKE) fuzz-programs

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel_objects.c - what of BPF there is on this machine, as "name value" lines: the number of
- * maps, programs and links, and for each hash map that is named on the command line its entries
- * (of all maps of that name together).
+ * kernel_objects.c - what of BPF there is, as "name value" lines: the number of maps, programs and links on this
+ * machine, and for each hash map that is named on the command line its entries. Only maps that the process PID has open
+ * count, for others may have maps of these names.
  *
- *	kernel_objects [MAP...]
+ *	kernel_objects PID [MAP...]
  */
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,31 +57,68 @@ static long count_entries(int fd, const struct bpf_map_info *info)
 	return err == -ENOENT ? total : -1;
 }
 
-static long entries_of(const char *name)
+/* A map that the process has open, from /proc/PID/fdinfo; 0: the descriptor is none. */
+static uint32_t map_id_of(const char *pid, const char *fd)
 {
-	uint32_t id = 0;
-	long total = 0;
+	char path[300], line[128];
+	unsigned id = 0;
+	FILE *f;
 
-	while (!bpf_map_get_next_id(id, &id)) {
-		struct bpf_map_info info = { 0 };
-		uint32_t bytes = sizeof(info);
-		int fd = bpf_map_get_fd_by_id(id);
+	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%s", pid, fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "map_id: %u", &id);
+	if (f)
+		fclose(f);
+	return id;
+}
 
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &bytes) && !strcmp(info.name, name))
-			total += count_entries(fd, &info);
-		close(fd);
+/* -1: there is no such map. */
+static long entries_of_id(uint32_t id, const char *name)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t bytes = sizeof(info);
+	int fd = bpf_map_get_fd_by_id(id);
+	long cnt = -1;
+
+	if (fd < 0)
+		return -1;
+	if (!bpf_obj_get_info_by_fd(fd, &info, &bytes) && !strcmp(info.name, name))
+		cnt = count_entries(fd, &info);
+	close(fd);
+	return cnt;
+}
+
+static long entries_of(const char *pid, const char *name)
+{
+	char path[64];
+	const struct dirent *entry;
+	long cnt = -1;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/fdinfo", pid);
+	dir = opendir(path);
+	while (dir && cnt < 0 && (entry = readdir(dir))) {
+		uint32_t id = map_id_of(pid, entry->d_name);
+
+		if (id)
+			cnt = entries_of_id(id, name);
 	}
-	return total;
+	if (dir)
+		closedir(dir);
+	return cnt;
 }
 
 int main(int argc, char **argv)
 {
+	if (argc < 2) {
+		fprintf(stderr, "usage: kernel_objects PID [MAP...]\n");
+		return 2;
+	}
 	printf("maps %u\n", count(bpf_map_get_next_id));
 	printf("programs %u\n", count(bpf_prog_get_next_id));
 	printf("links %u\n", count(bpf_link_get_next_id));
-	for (int i = 1; i < argc; i++)
-		printf("map_%s %ld\n", argv[i], entries_of(argv[i]));
+	for (int i = 2; i < argc; i++)
+		printf("map_%s %ld\n", argv[i], entries_of(argv[1], argv[i]));
 	return 0;
 }

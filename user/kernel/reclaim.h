@@ -5,7 +5,7 @@
  * A cycle walks the maps once, in slices of a few milliseconds. It deletes the entries of ended images:
  * outstanding samples, sums and their bins, contexts, scopes and tasks. It also deletes shared entries without
  * references: stacks and label sets. Sums of other images are kept, and with them their stacks. Numbers (of
- * contexts, slots of scopes) are given out again after one more cycle, so that a hit under way cannot meet a
+ * contexts, slots of scopes) are given out again after one more walk, so that a hit under way cannot meet a
  * new owner.
  */
 #ifndef HT_KERNEL_RECLAIM_H
