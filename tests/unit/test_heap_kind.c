@@ -34,7 +34,50 @@ static void test_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(heap_kind_is_cpython_file(cases[i].path), cases[i].is);
+		assert_int_equal(runtime_is_cpython_file(cases[i].path), cases[i].is);
+}
+
+/* Runtimes by their files; the switch in the environment shows all, another value does not. */
+static void test_runtimes(void **state)
+{
+	static const struct {
+		const char *path;
+		enum runtime_kind kind;
+		const char *told, *what; /* NULL: no switch */
+	} cases[] = {
+		{ "/usr/bin/php8.2", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
+		{ "/usr/sbin/php-fpm8.2", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
+		{ "/usr/lib/apache2/modules/libphp8.2.so", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
+		{ "/usr/bin/ruby3.1", RUNTIME_RUBY, NULL, "Ruby" },
+		{ "/usr/lib/libruby-3.1.so.3.1.2", RUNTIME_RUBY, NULL, "Ruby" },
+		{ "/usr/lib/jvm/lib/server/libjvm.so", RUNTIME_JAVA, NULL, "Java" },
+		{ "/usr/bin/node", RUNTIME_NODE, NULL, "V8" },
+		{ "/usr/lib/libnode.so.108", RUNTIME_NODE, NULL, "V8" },
+		{ "/usr/bin/luajit-2.1.0-beta3", RUNTIME_LUAJIT, NULL, "LuaJIT" },
+		{ "/usr/share/dotnet/libcoreclr.so", RUNTIME_DOTNET, NULL, ".NET" },
+		{ "/usr/lib/erlang/bin/beam.smp", RUNTIME_ERLANG, "ERL_ZFLAGS=+Mea min", "Erlang" },
+		{ "/usr/bin/python3.11", RUNTIME_PYTHON, "PYTHONMALLOC=malloc_debug", "CPython" },
+		{ "/usr/bin/lua5.4", RUNTIME_NONE, NULL, NULL }, /* all is malloc's */
+		{ "/usr/bin/phpize", RUNTIME_NONE, NULL, NULL },
+		{ "/usr/bin/rubyist", RUNTIME_NONE, NULL, NULL },
+		{ "/usr/bin/node-helper", RUNTIME_NONE, NULL, NULL },
+	};
+	struct runtime_words words;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(runtime_of_file(cases[i].path), cases[i].kind);
+		runtime_words_heap(cases[i].kind, "PYTHONMALLOC=pymalloc", 22, &words);
+		assert_int_equal(!words.what, !cases[i].what);
+		if (!words.what)
+			continue;
+		assert_non_null(strstr(words.what, cases[i].what));
+		assert_non_null(words.advice);
+		if (cases[i].told)
+			runtime_words_heap(cases[i].kind, cases[i].told, strlen(cases[i].told) + 1,
+					   &words);
+		assert_int_equal(!words.what, cases[i].told != NULL);
+	}
 }
 
 static void test_words(void **state)
@@ -56,10 +99,11 @@ static void test_words(void **state)
 	assert_non_null(strstr(words.advice, "use its own pprof"));
 	assert_true(heap_words_partial(&kind, &words));
 	assert_non_null(strstr(words.what, "cgo"));
-	kind = (struct heap_kind){ .is_cpython = true, .file_cnt = 9 };
+	kind = (struct heap_kind){ .runtime = RUNTIME_PYTHON, .file_cnt = 9 };
+	runtime_words_heap(kind.runtime, NULL, 0, &kind.own);
 	assert_true(heap_words_partial(&kind, &words));
 	assert_non_null(strstr(words.advice, "PYTHONMALLOC=malloc"));
-	kind.has_plain_malloc = true;
+	runtime_words_heap(kind.runtime, "A=1\0PYTHONMALLOC=malloc", 24, &kind.own);
 	assert_false(heap_words_partial(&kind, &words));
 }
 
@@ -71,19 +115,19 @@ static void test_files(void **state)
 
 	(void)state;
 	heap_kind_of_files(self, 1, &kind);
-	assert_false(kind.is_go || kind.is_static || kind.is_cpython);
+	assert_false(kind.is_go || kind.is_static || kind.runtime);
 	assert_true(kind.has_names);
 	unsetenv("PYTHONMALLOC");
 	heap_kind_of_files(python, 2, &kind);
-	assert_true(kind.is_cpython && !kind.has_plain_malloc);
+	assert_true(kind.runtime == RUNTIME_PYTHON && kind.own.what);
 	setenv("PYTHONMALLOC", "malloc", 1);
 	heap_kind_of_files(python, 2, &kind);
-	assert_true(kind.has_plain_malloc);
+	assert_null(kind.own.what);
 	setenv("PYTHONMALLOC", "pymalloc", 1);
 	heap_kind_of_files(python, 2, &kind);
-	assert_false(kind.has_plain_malloc);
+	assert_non_null(kind.own.what);
 	heap_kind_of_files(NULL, 0, &kind);
-	assert_false(kind.is_cpython);
+	assert_int_equal(kind.runtime, RUNTIME_NONE);
 }
 
 static void test_process(void **state)
@@ -95,7 +139,7 @@ static void test_process(void **state)
 	assert_int_equal(process_info_read(getpid(), &info), 0);
 	assert_int_equal(info.ppid, getppid());
 	heap_kind_read(&info, &kind);
-	assert_false(kind.is_go || kind.is_static || kind.is_cpython);
+	assert_false(kind.is_go || kind.is_static || kind.runtime);
 	assert_true(kind.file_cnt > 1);
 }
 
@@ -118,7 +162,7 @@ static void test_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_runtimes), cmocka_unit_test(test_words),
 		cmocka_unit_test(test_files), cmocka_unit_test(test_process),
 		cmocka_unit_test(test_list),
 	};

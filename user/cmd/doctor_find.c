@@ -238,6 +238,25 @@ static int find_probed(struct doctor_report *r, const struct survey_file *file)
 		"recording takes those out");
 }
 
+/* Allocators whose functions have no names. */
+static int find_unseen(struct doctor_report *r)
+{
+	char what[512], words[ALLOC_UNSEEN_WORDS];
+	const struct survey_file *file;
+	int err = 0;
+
+	vec_each(&r->survey->files, file) {
+		if (err || file->unseen.kind == ALLOC_UNSEEN_NONE)
+			continue;
+		snprintf(what, sizeof(what), "%.300s %s", file->path,
+			 alloc_unseen_words(&file->unseen, words));
+		err = add(r, DOCTOR_LIMIT, what,
+			  "a build that keeps its symbols, or its debug file (found by build id), "
+			  "shows it; in use is at least what is seen");
+	}
+	return err;
+}
+
 static int find_allocators(struct doctor_report *r)
 {
 	const struct heap_kind kind = heap_kind_of(r);
@@ -256,6 +275,9 @@ static int find_allocators(struct doctor_report *r)
 		if (err)
 			return err;
 	}
+	err = find_unseen(r);
+	if (err)
+		return err;
 	if (!found)
 		return find_no_allocator(r, &kind);
 	if (heap_words_partial(&kind, &words))

@@ -2,10 +2,10 @@
 /* heap_kind.c - see heap_kind.h. */
 #include "proc/heap_kind.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "elf/elf_file.h"
 #include "proc/proc_text.h"
@@ -27,40 +27,18 @@ static void read_executable(const char *path, struct heap_kind *k)
 	elf_file_close(ef);
 }
 
-bool heap_kind_is_cpython_file(const char *path)
+/* Read how the runtime was told to manage its memory. */
+static void read_own_heap(const struct process_info *info, struct heap_kind *k)
 {
-	static const char lib[] = "libpython", program[] = "python";
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *text = NULL;
+	size_t bytes = 0;
 
-	if (!strncmp(name, lib, sizeof(lib) - 1))
-		return isdigit((unsigned char)name[sizeof(lib) - 1]);
-	if (strncmp(name, program, sizeof(program) - 1) != 0)
-		return false;
-	name += sizeof(program) - 1;
-	return !name[strspn(name, "0123456789.")];
-}
-
-static bool is_plain_malloc(const char *value)
-{
-	return !strcmp(value, "malloc") || !strcmp(value, "malloc_debug");
-}
-
-/* The environment in /proc contains NULs: a plain text ends at the first one. */
-static bool was_told_malloc(const struct process_info *info)
-{
-	static const char key[] = "PYTHONMALLOC=";
-	bool was_told = false;
-	const char *line;
-	size_t bytes;
-	char *text;
-
+	if (!k->runtime)
+		return;
 	if (process_read_environ(info->live_tid, &text, &bytes))
-		return false;
-	for (line = text; !was_told && line < text + bytes; line += strlen(line) + 1)
-		was_told = !strncmp(line, key, sizeof(key) - 1) &&
-			   is_plain_malloc(line + sizeof(key) - 1);
+		text = NULL;
+	runtime_words_heap(k->runtime, text, text ? bytes : 0, &k->own);
 	free(text);
-	return was_told;
 }
 
 void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
@@ -80,26 +58,45 @@ void heap_kind_read(const struct process_info *info, struct heap_kind *ret)
 			continue;
 		last = m;
 		ret->file_cnt++;
-		ret->is_cpython |= heap_kind_is_cpython_file(m->path);
+		if (!ret->runtime)
+			ret->runtime = runtime_of_file(m->path);
 	}
 	proc_maps_release(&maps);
-	ret->has_plain_malloc = ret->is_cpython && was_told_malloc(info);
+	read_own_heap(info, ret);
+}
+
+/* Our environment as one piece, as it will be in /proc of what we start. */
+static char *own_environ(size_t *ret_bytes)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, ret_bytes);
+
+	for (char **line = environ; f && *line; line++)
+		fwrite(*line, 1, strlen(*line) + 1, f);
+	if (f && fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return f ? text : NULL;
 }
 
 void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret)
 {
-	const char *told = getenv("PYTHONMALLOC");
+	size_t bytes = 0;
+	char *text;
 
 	*ret = (struct heap_kind){ .file_cnt = cnt };
 	if (cnt)
 		read_executable(paths[0], ret);
-	for (size_t i = 0; i < cnt; i++) {
+	for (size_t i = 0; i < cnt && !ret->runtime; i++) {
 		char *real = realpath(paths[i], NULL);
 
-		ret->is_cpython |= heap_kind_is_cpython_file(real ? real : paths[i]);
+		ret->runtime = runtime_of_file(real ? real : paths[i]);
 		free(real);
 	}
-	ret->has_plain_malloc = ret->is_cpython && told && is_plain_malloc(told);
+	text = own_environ(&bytes);
+	runtime_words_heap(ret->runtime, text, text ? bytes : 0, &ret->own);
+	free(text);
 }
 
 static const char go_advice[] =
@@ -143,12 +140,9 @@ bool heap_words_partial(const struct heap_kind *k, struct heap_words *ret)
 		snprintf(ret->advice, sizeof(ret->advice), "%s", go_advice);
 		return true;
 	}
-	if (!k->is_cpython || k->has_plain_malloc)
+	if (!k->own.what)
 		return false;
-	snprintf(ret->what, sizeof(ret->what),
-		 "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not "
-		 "seen");
-	snprintf(ret->advice, sizeof(ret->advice),
-		 "start it with PYTHONMALLOC=malloc in its environment, which shows them");
+	snprintf(ret->what, sizeof(ret->what), "%s", k->own.what);
+	snprintf(ret->advice, sizeof(ret->advice), "%s", k->own.advice);
 	return true;
 }

@@ -9,13 +9,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "proc/runtime_kind.h"
+
 struct process_info;
 
 struct heap_kind {
 	bool is_go; /* its executable was made by Go's linker */
 	bool is_static, has_names; /* of the executable: no loader; it has a symbol table */
-	bool is_cpython;
-	bool has_plain_malloc; /* CPython that was told to use malloc: PYTHONMALLOC=malloc */
+	enum runtime_kind runtime;
+	struct runtime_words own; /* the memory that the runtime manages itself, if any */
 	size_t file_cnt, unread_cnt; /* mapped files with code; of those, the unreadable ones */
 };
 
@@ -23,8 +25,6 @@ struct heap_kind {
 void heap_kind_read(const struct process_info *info, struct heap_kind *ret);
 /* Of a program that will map these files, its executable first, with our environment. */
 void heap_kind_of_files(const char *const *paths, size_t cnt, struct heap_kind *ret);
-/* Is this the CPython interpreter, or its library? Decided by the name. */
-bool heap_kind_is_cpython_file(const char *path);
 
 struct heap_words {
 	char what[320];

@@ -2,12 +2,12 @@
 /* runtime_kind.c - see runtime_kind.h. */
 #include "proc/runtime_kind.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/heap_kind.h"
 #include "proc/process.h"
 
 static int is_in_file(const struct process_info *info, const char *file, const char *word)
@@ -41,19 +41,110 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-static enum runtime_kind kind_of_file(const char *path)
+#define ARRAY_CNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/*
+ * Runtimes by the names of their files, and the memory that they manage themselves. A name ends there, or is followed by
+ * a version ("php8.2", "libruby-3.1.so.3.1"): by what `rest` has characters for.
+ */
+static const struct {
+	enum runtime_kind kind;
+	const char *name, *rest;
+} files[] = {
+	{ RUNTIME_JAVA, "libjvm.so", "" },
+	{ RUNTIME_NODE, "node", "js" },
+	{ RUNTIME_NODE, "libnode.so", ".0123456789" },
+	{ RUNTIME_NODE, "deno", "" },
+	{ RUNTIME_LUAJIT, "luajit", "-.0123456789abet" },
+	{ RUNTIME_LUAJIT, "libluajit-", "-.0123456789so" },
+	{ RUNTIME_PHP, "php", ".0123456789" },
+	{ RUNTIME_PHP, "php-fpm", ".0123456789" },
+	{ RUNTIME_PHP, "php-cgi", ".0123456789" },
+	{ RUNTIME_PHP, "libphp", ".0123456789so" },
+	{ RUNTIME_RUBY, "ruby", ".0123456789" },
+	{ RUNTIME_RUBY, "libruby", "-.0123456789so" },
+	{ RUNTIME_DOTNET, "libcoreclr.so", "" },
+	{ RUNTIME_ERLANG, "beam", ".smp" },
+};
+
+static const struct {
+	const char *what, *advice;
+	const char *key, *values[3]; /* the switch, in the environment */
+} heaps[RUNTIME_CNT] = {
+	[RUNTIME_JAVA] = {
+		"Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
+		"for objects: jcmd PID GC.class_histogram, or a recording of JFR",
+		NULL, { NULL } },
+	[RUNTIME_NODE] = {
+		"JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
+		"for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof",
+		NULL, { NULL } },
+	[RUNTIME_PYTHON] = {
+		"CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
+		"start it with PYTHONMALLOC=malloc in its environment, which shows them",
+		"PYTHONMALLOC=", { "malloc", "malloc_debug" } },
+	[RUNTIME_LUAJIT] = {
+		"LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
+		"a LuaJIT that is built with LUAJIT_USE_SYSMALLOC shows them",
+		NULL, { NULL } },
+	[RUNTIME_PHP] = {
+		"PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
+		"start it with USE_ZEND_ALLOC=0 in its environment, which shows it",
+		"USE_ZEND_ALLOC=", { "0" } },
+	[RUNTIME_RUBY] = {
+		"Ruby keeps objects in pages of its own: only what they own outside (long strings, arrays, extensions) is "
+		"seen",
+		"for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')",
+		NULL, { NULL } },
+	[RUNTIME_DOTNET] = {
+		".NET's objects are in the runtime's own heap: only native memory is seen",
+		"for objects: dotnet-gcdump collect -p PID",
+		NULL, { NULL } },
+	[RUNTIME_ERLANG] = {
+		"Erlang keeps its processes' data in carriers of its own: they are not seen",
+		"start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment, which shows it",
+		"ERL_ZFLAGS=", { "+Mea min" } },
+};
+
+bool runtime_is_cpython_file(const char *path)
+{
+	static const char lib[] = "libpython", program[] = "python";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (!strncmp(name, lib, sizeof(lib) - 1))
+		return isdigit((unsigned char)name[sizeof(lib) - 1]);
+	if (strncmp(name, program, sizeof(program) - 1) != 0)
+		return false;
+	name += sizeof(program) - 1;
+	return !name[strspn(name, "0123456789.")];
+}
+
+enum runtime_kind runtime_of_file(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	if (!strcmp(name, "libjvm.so"))
-		return RUNTIME_JAVA;
-	if (!strcmp(name, "node") || !strcmp(name, "nodejs") || begins(name, "libnode.so"))
-		return RUNTIME_NODE;
-	if (heap_kind_is_cpython_file(path))
-		return RUNTIME_PYTHON;
-	if (begins(name, "luajit") || begins(name, "libluajit-"))
-		return RUNTIME_LUAJIT;
-	return RUNTIME_NONE;
+	for (size_t i = 0; i < ARRAY_CNT(files); i++) {
+		const char *rest = name + strlen(files[i].name);
+
+		if (begins(name, files[i].name) && !rest[strspn(rest, files[i].rest)])
+			return files[i].kind;
+	}
+	return runtime_is_cpython_file(path) ? RUNTIME_PYTHON : RUNTIME_NONE;
+}
+
+void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t bytes,
+			struct runtime_words *ret)
+{
+	const char *key = heaps[kind].key, *line;
+
+	*ret = (struct runtime_words){ heaps[kind].what, heaps[kind].advice };
+	for (line = environ; key && line < environ + bytes; line += strlen(line) + 1) {
+		if (!begins(line, key))
+			continue;
+		for (size_t i = 0; i < ARRAY_CNT(heaps[kind].values) && heaps[kind].values[i]; i++)
+			if (!strcmp(line + strlen(key), heaps[kind].values[i]))
+				*ret = (struct runtime_words){ 0 };
+	}
 }
 
 void runtime_read(const struct process_info *info, const struct proc_maps *maps,
@@ -64,7 +155,7 @@ void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 	*ret = (struct runtime){ 0 };
 	vec_each(&maps->maps, m)
 		if (m->is_exec && m->path[0] == '/' && !ret->kind)
-			ret->kind = kind_of_file(m->path);
+			ret->kind = runtime_of_file(m->path);
 	if (ret->kind == RUNTIME_JAVA)
 		ret->was_told = runtime_was_told(info, "-XX:+PreserveFramePointer") == 1;
 	else if (ret->kind == RUNTIME_NODE)

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime_kind.h - which runtime runs a program's code, and was it started so that its functions can be seen in
- * stacks? All statements here were tried with each runtime.
+ * runtime_kind.h - which runtime runs a program's code: was it started so that its functions can be seen in stacks, and
+ * which part of its memory does its allocator not see? One place for what is known of runtimes.
  */
 #ifndef HT_PROC_RUNTIME_KIND_H
 #define HT_PROC_RUNTIME_KIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct proc_maps;
 struct process_info;
 
-enum runtime_kind { RUNTIME_NONE, RUNTIME_JAVA, RUNTIME_NODE, RUNTIME_PYTHON, RUNTIME_LUAJIT };
+enum runtime_kind {
+	RUNTIME_NONE,
+	RUNTIME_JAVA,
+	RUNTIME_NODE,
+	RUNTIME_PYTHON,
+	RUNTIME_LUAJIT,
+	RUNTIME_PHP,
+	RUNTIME_RUBY,
+	RUNTIME_DOTNET,
+	RUNTIME_ERLANG,
+	RUNTIME_CNT,
+};
 
 struct runtime {
 	enum runtime_kind kind;
@@ -24,6 +36,11 @@ struct runtime {
 void runtime_read(const struct process_info *info, const struct proc_maps *maps,
 		  struct runtime *ret);
 
+/* The runtime that has this file, its program or its library; decided by the name. */
+enum runtime_kind runtime_of_file(const char *path);
+/* Is this the CPython interpreter, or its library? */
+bool runtime_is_cpython_file(const char *path);
+
 /* Is this word in one of its arguments or environment variables? 1, 0; -EACCES: not known. */
 int runtime_was_told(const struct process_info *info, const char *word);
 
@@ -31,6 +48,10 @@ struct runtime_words {
 	const char *what; /* NULL: all is well */
 	const char *advice;
 };
+/* Which memory it manages itself, and how that can be seen; NULL: all is malloc's. environ: as in /proc, strings with
+ * their NULs; with the switch in it all is malloc's. */
+void runtime_words_heap(enum runtime_kind kind, const char *environ, size_t bytes,
+			struct runtime_words *ret);
 /* Where stacks end, and what to do about it. */
 void runtime_words_stacks(const struct runtime *r, struct runtime_words *ret);
 /* Which functions have no names. */

@@ -219,6 +219,8 @@ static int survey_file(const struct surveyor *sv, const struct proc_map *m,
 	survey_unwind(ef, file);
 	err = survey_symbols(ef, sv->root, file);
 	if (!err)
+		alloc_unseen_find(ef, file->alloc, &file->unseen);
+	if (!err)
 		err = file_sampler_scan(ef, file->alloc != NULL, &file->sampler);
 	if (!err)
 		err = find_probes(sv, file, ef);

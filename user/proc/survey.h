@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "alloc/alloc_unseen.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
@@ -43,6 +44,7 @@ struct survey_file {
 	size_t symbol_cnt;
 	enum survey_debug debug;
 	struct alloc_file *alloc; /* NULL: no known entry point */
+	struct alloc_unseen unseen; /* an allocator in it whose functions have no names */
 	struct file_sampler *sampler; /* NULL: the file has none */
 	/* for each site of alloc: the text differs from the file, so a probe or breakpoint is on it */
 	bool *is_probed;

@@ -148,7 +148,7 @@ static void note_exec(struct target *one, const struct process_info *info)
 	memcpy(one->comm, info->comm, sizeof(one->comm));
 	heap_kind_read(info, &one->heap);
 	one->has_other_heap |=
-		one->heap.is_go != before.is_go || one->heap.is_cpython != before.is_cpython;
+		one->heap.is_go != before.is_go || one->heap.runtime != before.runtime;
 }
 
 void targets_look(struct targets *t)

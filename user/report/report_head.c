@@ -19,6 +19,7 @@
 #define GROWTH_BYTES_MIN (256 << 10)
 #define GROWTH_SHARE_MIN 0.01
 #define EXPLAINED_SHARE 0.9
+#define SEEN_SHARE 0.5
 
 static const struct recording *recording_of(const struct report *r)
 {
@@ -402,19 +403,53 @@ static void put_old_inuse(const struct report *r, FILE *out)
 	fputc('\n', out);
 }
 
+/* Did the process grow, by something of which less than half is in the profile? */
+static bool is_mostly_unseen(const struct report *r)
+{
+	const struct recording *rec = recording_of(r);
+	double growth = (double)rec->rss_end_bytes - (double)rec->rss_begin_bytes;
+
+	return rec->is_known && r->is_inuse && rec->rss_begin_bytes && rec->rss_end_bytes &&
+	       growth >= GROWTH_BYTES_MIN &&
+	       growth >= GROWTH_SHARE_MIN * (double)rec->rss_begin_bytes &&
+	       (double)r->total.value < SEEN_SHARE * growth;
+}
+
+/* Say which memory the profile cannot have. */
+static void put_not_seen(const struct report *r, FILE *out)
+{
+	static const char prefix[] = "not seen: ";
+	const int64_t *id;
+
+	vec_each(&r->p->comments, id) {
+		const char *text = profile_text(r->p, *id);
+
+		if (strncmp(text, prefix, strlen(prefix)) != 0)
+			continue;
+		fputs("Not seen: ", out);
+		report_put_wrapped(text + strlen(prefix), 2, report_columns(r) - 10, out);
+	}
+}
+
 void report_put_head(const struct report *r, FILE *out)
 {
+	bool is_unseen_first = is_mostly_unseen(r);
+
 	put_reason(r, out);
 	if (recording_of(r)->is_known)
 		put_who(r, out);
 	else
 		put_what(r, out);
+	if (is_unseen_first)
+		put_not_seen(r, out);
 	if (r->is_unknown)
 		put_unknown(r, out);
 	put_values(r, out);
 	put_old_inuse(r, out);
 	put_exec_held(r, out);
 	put_resident(r, out);
+	if (!is_unseen_first)
+		put_not_seen(r, out);
 	if (r->opts->scope)
 		put_scope(r, out);
 }

@@ -79,7 +79,8 @@ static const char *keep_text(struct maker *m, const char *text)
 	return str < 0 ? NULL : profile_text(m->lp->names, str);
 }
 
-static int add_inuse_words(struct maker *m, struct serve_process *p)
+static int add_inuse_words(struct maker *m, const struct track_instance *image,
+			   struct serve_process *p)
 {
 	int64_t epoch_off_ns = (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)now_ns();
 	struct recording r = RECORDING_NONE;
@@ -89,7 +90,9 @@ static int add_inuse_words(struct maker *m, struct serve_process *p)
 	governor_fill_recording(m->src->governor, p->pid, epoch_off_ns, &r);
 	recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
 	p->is_inuse_unknown = r.inuse == RECORDING_INUSE_UNKNOWN;
-	p->inuse_words = keep_text(m, words);
+	if (image->unseen[0]) /* what is seen is the least that it can be */
+		p->is_inuse_complete = 0;
+	p->inuse_words = keep_text(m, words[0] ? words : image->unseen);
 	return p->inuse_words ? 0 : -ENOMEM;
 }
 
@@ -131,7 +134,7 @@ static int add_process(struct maker *m, pid_t pid)
 	if (!f.shown.comm || !f.shown.exe)
 		return -ENOMEM;
 	add_overhead(m, &f.shown);
-	err = add_inuse_words(m, &f.shown);
+	err = add_inuse_words(m, image, &f.shown);
 	if (!err)
 		err = target_memory_get(m->memory, info.start_time_ticks, &f.shown);
 	if (!err)

@@ -13,6 +13,7 @@
 /* indices in the lines beside the counters */
 #define UNSEEN_EXECS 2
 #define MISJUDGED 3
+#define UNSEEN_ALLOCATORS 4
 
 /*
  * Calls that are left out because of their caller's place are a part of another call, which is as likely to be sampled.
@@ -71,6 +72,22 @@ void ledger_lines_set_unseen_execs(struct ledger_lines *l, uint64_t cnt)
 	l->line[HT_STAT_CNT + UNSEEN_EXECS].value = cnt;
 }
 
+static uint64_t count_unseen_allocators(const struct tracker *t)
+{
+	size_t cnt;
+	const struct track_instance *inst = tracker_instances(t, &cnt);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		sum += inst[i].unseen_cnt;
+	return sum;
+}
+
+void ledger_lines_set_unseen_allocators(struct ledger_lines *l, uint64_t cnt)
+{
+	l->line[HT_STAT_CNT + UNSEEN_ALLOCATORS].value = cnt;
+}
+
 void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT],
 		       const struct tracker *t)
 {
@@ -86,6 +103,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 				"sampled calls that were left out as an allocator's own, and are "
 				"not",
 				0 },
+		[UNSEEN_ALLOCATORS] = { LEDGER_SUM, "unseen_allocators",
+					"files with an allocator whose functions have no names: "
+					"what it allocates or frees is not seen",
+					0 },
 		{ LEDGER_LOSS, "scope_overflows",
 		  "pushes of a scope that the program's own table had no room for", 0 },
 		{ LEDGER_LOSS, "scope_underflows", "pops without a push", 0 },
@@ -100,9 +121,10 @@ void ledger_lines_read(struct ledger_lines *l, const uint64_t stats[HT_STAT_CNT]
 		more[0].value = tracker_failed_cnt(t, &why);
 		more[1].value = tracker_throwing_cnt(t);
 		more[UNSEEN_EXECS].value = count_unseen_execs(t);
-		more[4].value = scopes.overflows;
-		more[5].value = scopes.underflows;
-		more[6].value = scopes.truncations;
+		more[UNSEEN_ALLOCATORS].value = count_unseen_allocators(t);
+		more[5].value = scopes.overflows;
+		more[6].value = scopes.underflows;
+		more[7].value = scopes.truncations;
 	}
 	more[MISJUDGED].value = count_misjudged(stats, t, &l->misjudged_path);
 	for (size_t i = 0; i < HT_STAT_CNT; i++) {

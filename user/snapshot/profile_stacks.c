@@ -221,6 +221,20 @@ static int get_mapping(struct profile_stacks *ps, uint32_t file_id, const struct
 	return err;
 }
 
+/* Is there a function at vaddr that is probed? A stack begins in one: whatever name and inlined functions it has there,
+ * it is the allocator. */
+static bool is_probed(const struct track_file *file, uint64_t vaddr)
+{
+	const struct alloc_site *site;
+
+	if (!file->alloc)
+		return false;
+	vec_each(&file->alloc->sites, site)
+		if (vaddr >= site->fn_vaddr && vaddr - site->fn_vaddr < site->fn_bytes)
+			return true;
+	return false;
+}
+
 /* Number of innermost lines that are inlined allocator functions; a leaf loses them. */
 static uint32_t count_allocator_lines(const struct symbol_frame *f, size_t cnt)
 {
@@ -249,11 +263,13 @@ static int add_file_frames(struct profile_stacks *ps, uint32_t file_id, size_t f
 	for (size_t i = 0; i < cnt; i++) {
 		struct frame *f = &ps->frames.data[first + i];
 		const struct symbol_frame *lines = &sym->frames[sym->first[i]];
+		uint64_t vaddr = f->word & HT_FRAME_VADDR_MASK;
 
 		f->line_cnt = sym->first[i + 1] - sym->first[i];
-		f->allocator_lines = count_allocator_lines(lines, f->line_cnt);
-		err = add_location(ps, mapping, f->word & HT_FRAME_VADDR_MASK, lines, f->line_cnt,
-				   &f->location);
+		f->allocator_lines = is_probed(file, vaddr) ?
+					     f->line_cnt :
+					     count_allocator_lines(lines, f->line_cnt);
+		err = add_location(ps, mapping, vaddr, lines, f->line_cnt, &f->location);
 		if (err)
 			return err;
 	}

@@ -36,6 +36,7 @@ struct processes {
 	VEC(struct process) list; /* the main one first */
 	size_t unknown_cnt;
 	size_t unseen_exec_cnt; /* of the wanted images */
+	size_t unseen_allocator_cnt; /* likewise */
 };
 
 static bool is_wanted(const struct recording_facts *f, const struct track_instance *inst)
@@ -59,6 +60,7 @@ static int list_processes(const struct recording_facts *f, struct processes *ps)
 		if (!is_wanted(f, &inst[i]))
 			continue;
 		ps->unseen_exec_cnt += inst[i].unseen_until_ns != 0;
+		ps->unseen_allocator_cnt += inst[i].unseen_cnt;
 		if (known) {
 			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): one that is known is in it */
 			ps->list.data[*known].image = &inst[i];
@@ -508,6 +510,42 @@ static int comment_unseen_execs(const struct recording_facts *f, const struct pr
 	return err;
 }
 
+/* Is the text of an earlier image? */
+static bool is_said(const struct recording_facts *f, const struct track_instance *inst, size_t i,
+		    bool is_heap)
+{
+	const char *text = is_heap ? inst[i].own_heap : inst[i].unseen;
+
+	while (i--)
+		if (is_wanted(f, &inst[i]) &&
+		    !strcmp(is_heap ? inst[i].own_heap : inst[i].unseen, text))
+			return true;
+	return false;
+}
+
+/* Say which memory is not seen: of allocators without names, of runtimes that have a heap of their own. */
+static int comment_not_seen(const struct recording_facts *f, struct profile *p)
+{
+	size_t cnt, said_cnt = 0;
+	const struct track_instance *inst = tracker_instances(f->tracker, &cnt);
+	int err = 0;
+
+	for (size_t i = 0; i < cnt && said_cnt < NAMED_MAX && !err; i++) {
+		if (!is_wanted(f, &inst[i]))
+			continue;
+		if (inst[i].unseen[0] && !is_said(f, inst, i, false)) {
+			err = profile_comment(p, "not seen: %s%s", inst[i].unseen,
+					      inst[i].unseen_cnt > 1 ? "; and others" : "");
+			said_cnt++;
+		}
+		if (!err && inst[i].own_heap[0] && !is_said(f, inst, i, true)) {
+			err = profile_comment(p, "not seen: %s", inst[i].own_heap);
+			said_cnt++;
+		}
+	}
+	return err;
+}
+
 /* One line for each image, because people look for what a program left behind. */
 static int comment_exec_held(const struct recording_facts *f, struct profile *p)
 {
@@ -577,6 +615,8 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 	if (!err)
 		err = comment_inuse(f, ps, p);
 	if (!err)
+		err = comment_not_seen(f, p);
+	if (!err)
 		err = comment_exec_held(f, p);
 	if (!err)
 		err = comment_unseen_execs(f, ps, p);
@@ -593,6 +633,7 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 
 	ledger_lines_read(&ledger, f->stats, f->tracker);
 	ledger_lines_set_unseen_execs(&ledger, ps.unseen_exec_cnt);
+	ledger_lines_set_unseen_allocators(&ledger, ps.unseen_allocator_cnt);
 	if (!err)
 		err = fill(f, &ledger, &ps, p);
 	if (!err)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "alloc/alloc_unseen.h"
 #include "elf/elf_file.h"
 #include "proc/process.h"
 
@@ -50,6 +51,8 @@ struct track_file {
 	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
+	struct alloc_unseen unseen; /* an allocator in it whose functions have no names */
+	bool is_unseen_said;
 	struct file_tags *tags; /* NULL: the file has no tags */
 	struct file_sampler *sampler; /* NULL: the file has no sampler of its own */
 	struct track_loader loader;

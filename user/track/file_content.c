@@ -12,6 +12,7 @@
 #include "elf/elf_symbols.h"
 #include "unwind/unwind_table.h"
 #include "symbol/debug_files.h"
+#include "alloc/alloc_unseen.h"
 #include "alloc/allocators.h"
 #include "alloc/file_sampler.h"
 #include "track/file_tags.h"
@@ -152,6 +153,8 @@ int file_content_read(struct elf_file *ef, struct elf_file *debug, const struct 
 	err = note_segments(ret, ef);
 	if (!err && !source->is_vdso)
 		err = scan_allocators(ret, opts, ef, debug);
+	if (!err && !source->is_vdso)
+		alloc_unseen_find(ef, ret->alloc, &ret->unseen);
 	if (!err && !source->is_vdso)
 		err = file_tags_scan(ef, &ret->tags);
 	if (!err && !source->is_vdso)

@@ -34,6 +34,7 @@ struct file_content {
 	char build_id_hex[2 * BUILD_ID_BYTES_CAP + 1];
 	VEC(struct track_segment) exec; /* executable segments */
 	struct alloc_file *alloc; /* NULL: defines no known allocator */
+	struct alloc_unseen unseen;
 	struct file_tags *tags; /* NULL: the file has no tags */
 	struct file_sampler *sampler; /* NULL: the file has no sampler of its own */
 	struct track_loader loader;

@@ -189,6 +189,7 @@ static int take_content(struct track_files *files, struct track_file *file, stru
 	file->exec.cap = c->exec.cap;
 	memset(&c->exec, 0, sizeof(c->exec));
 	file->alloc = c->alloc;
+	file->unseen = c->unseen;
 	file->tags = c->tags;
 	file->sampler = c->sampler;
 	file->loader = c->loader;

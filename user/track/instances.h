@@ -47,6 +47,14 @@ struct track_instance {
 	uint64_t tap_dropped_cnt, tap_failed_cnt; /* as struct tap_lost */
 	uint64_t forgotten_cnt; /* samples of its allocator, taken out at sampler_ns */
 	char sampler[16]; /* USDT provider of its sampler */
+	/* Files with an allocator whose functions have no names: their number, what is said of the first, and whether
+	 * frees go unseen */
+	uint32_t unseen_cnt;
+	bool has_unseen_frees;
+	char unseen[352];
+	/* Memory that its runtime manages itself, and how it is seen; "": none, or not known */
+	char own_heap[352];
+	uint32_t runtime; /* enum runtime_kind */
 	bool was_read; /* its mappings were read */
 	/* Its mappings and all files in them were read after it had mapped its libraries: what comes later is from dlopen() */
 	bool is_settled;

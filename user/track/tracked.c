@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "profile/tag_labels.h"
 #include "proc/jit_entry.h"
 #include "proc/process.h"
+#include "proc/runtime_kind.h"
 #include "track/instances.h"
 #include "track/jit_areas.h"
 #include "track/jit_code.h"
@@ -505,6 +507,64 @@ out:
 	return err;
 }
 
+/* Note the allocators that are not seen. What they allocated stays unseen, so nothing is taken back. */
+static void note_unseen(const struct tracked_process *p, struct track_instance *inst)
+{
+	char words[ALLOC_UNSEEN_WORDS];
+	struct track_file **file;
+	uint32_t cnt = 0;
+
+	vec_each(&p->mapped, file) {
+		struct track_file *one = *file;
+
+		if (one->unseen.kind == ALLOC_UNSEEN_NONE)
+			continue;
+		cnt++;
+		inst->has_unseen_frees |= one->unseen.kind == ALLOC_UNSEEN_FREES;
+		alloc_unseen_words(&one->unseen, words);
+		if (!inst->unseen[0])
+			snprintf(inst->unseen, sizeof(inst->unseen), "%.180s %s", one->path, words);
+		if (!one->is_unseen_said)
+			log_warn("PID %d: '%s' %s", p->pid, one->path, words);
+		one->is_unseen_said = true;
+	}
+	if (cnt > inst->unseen_cnt)
+		inst->unseen_cnt = cnt;
+}
+
+/* The environment is read only of a process that has a runtime, and once. */
+static void note_own_heap(const struct tracked_process *p, struct track_instance *inst)
+{
+	enum runtime_kind kind = RUNTIME_NONE;
+	struct track_file *const *file;
+	struct runtime_words words;
+	char *text = NULL;
+	size_t bytes = 0;
+
+	vec_each(&p->mapped, file)
+		if (!kind)
+			kind = runtime_of_file((*file)->path);
+	if (!kind || kind == inst->runtime)
+		return;
+	inst->runtime = kind;
+	if (process_read_environ(p->live_tid, &text, &bytes))
+		text = NULL;
+	runtime_words_heap(kind, text, text ? bytes : 0, &words);
+	free(text);
+	if (words.what)
+		snprintf(inst->own_heap, sizeof(inst->own_heap), "%s; %s", words.what, words.advice);
+}
+
+static void note_what_is_unseen(struct tracked *f, const struct tracked_process *p)
+{
+	struct track_instance *inst = instances_find(f->instances, p->pid, p->generation);
+
+	if (!inst)
+		return;
+	note_unseen(p, inst);
+	note_own_heap(p, inst);
+}
+
 int tracked_refresh(struct tracked *f, struct tracked_process *p)
 {
 	struct track_file **file;
@@ -533,7 +593,9 @@ int tracked_refresh(struct tracked *f, struct tracked_process *p)
 	p->has_allocator = false;
 	vec_each(&p->mapped, file)
 		p->has_allocator |= (*file)->alloc != NULL;
-	return has_info ? note_instance(f, p, &info) : 0;
+	err = has_info ? note_instance(f, p, &info) : 0;
+	note_what_is_unseen(f, p);
+	return err;
 }
 
 /* A program adds keys while it runs, and no event tells of that. On a failure the old keys stay. */
