@@ -57,4 +57,39 @@ finish_target
 	tr -s ' \n' ' ' <"$work/report" | grep -q "not exact: calls of the allocator in '[^']*libmimalloc-more.so' were taken" &&
 	"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "more than its name says, sampled: told" ||
 	not_ok "more than its name says, sampled: told" "no" "$work/report"
+
+# A prefix that no table has, and an allocator whose functions are inlined into each other.
+OUT=embedded-acme build_c embedded "${flags[@]}" -DPROGRAM -DPRE=acme_je_ && lossless "a prefix of its own" -- "$bin/embedded-acme" ||
+	not_ok build "embedded.c"
+says_exact "a prefix of its own: exact"
+
+# Without names: it is known by its messages. What it allocates is not seen, and so it is said, first.
+OUT=nameless-all build_c nameless && OUT=nameless-plain build_c nameless -DPLAIN || { not_ok build "nameless.c"; e2e_end; }
+for kind in all plain; do strip -o "$work/$kind" "$bin/nameless-$kind"; done
+told() { tr -s ' \n' ' ' <"$3" | grep -qE -- "$2" && ok "$1" || not_ok "$1" "no '$2'" "$3"; }
+start "$work/all"
+"$heaptap" doctor -p "$target" >"$work/doctor" 2>&1
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+told "no names: said at once" "'[^']*/all' contains jemalloc, whose functions have no names: what it allocates is not seen" "$work/heaptap.err"
+told "no names: doctor" "/all contains jemalloc, whose functions have no names" "$work/doctor"
+"$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
+sed -n 2p "$work/report" >"$work/second"
+told "no names: the report says it first" "^Not seen: .*/all contains jemalloc" "$work/second"
+"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"is_lossy": *true' && ok "no names: nothing is exact" || not_ok "no names: nothing is exact" "it is"
+"$heaptap" check --max-inuse 100M "$work/p.pb.gz" >"$work/check" 2>&1
+[ $? = 2 ] && ok "no names: a limit cannot be said to be kept" || not_ok "no names: a limit" "status" "$work/check"
+
+# Frees without a name: what was allocated is known, what is in use is not.
+start "$work/plain"
+attach --rate 1
+run_target
+stop_recorder
+finish_target
+"$heaptap" report "$work/p.pb.gz" >"$work/report" 2>&1
+told "frees without a name: in use is unknown" "In use: UNKNOWN. Its allocator frees by a function that has no name" "$work/report"
+told "frees without a name: what was allocated is known" "Allocated 19.3 MiB in 20.0k blocks" "$work/report"
+"$heaptap" report -f json "$work/p.pb.gz" | grep -q '"inuse": *"unknown"' && ok "frees without a name: JSON" || not_ok "frees without a name: JSON" "no"
 e2e_end

@@ -155,12 +155,13 @@ static void cgo(struct doctor_report *r)
 
 static void cpython(struct doctor_report *r)
 {
-	r->heap.is_cpython = true;
+	r->heap.runtime = RUNTIME_PYTHON;
+	runtime_words_heap(RUNTIME_PYTHON, NULL, 0, &r->heap.own);
 }
 
 static void cpython_with_malloc(struct doctor_report *r)
 {
-	r->heap.is_cpython = r->heap.has_plain_malloc = true;
+	r->heap.runtime = RUNTIME_PYTHON; /* told to use malloc: no words */
 }
 
 static void stepped(struct doctor_report *r)

@@ -47,7 +47,8 @@ static void test_runtimes(void **state)
 	} cases[] = {
 		{ "/usr/bin/php8.2", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
 		{ "/usr/sbin/php-fpm8.2", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
-		{ "/usr/lib/apache2/modules/libphp8.2.so", RUNTIME_PHP, "USE_ZEND_ALLOC=0", "Zend" },
+		{ "/usr/lib/apache2/modules/libphp8.2.so", RUNTIME_PHP, "USE_ZEND_ALLOC=0",
+		  "Zend" },
 		{ "/usr/bin/ruby3.1", RUNTIME_RUBY, NULL, "Ruby" },
 		{ "/usr/lib/libruby-3.1.so.3.1.2", RUNTIME_RUBY, NULL, "Ruby" },
 		{ "/usr/lib/jvm/lib/server/libjvm.so", RUNTIME_JAVA, NULL, "Java" },
@@ -162,9 +163,9 @@ static void test_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_runtimes), cmocka_unit_test(test_words),
-		cmocka_unit_test(test_files), cmocka_unit_test(test_process),
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_runtimes),
+		cmocka_unit_test(test_words),	cmocka_unit_test(test_files),
+		cmocka_unit_test(test_process), cmocka_unit_test(test_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

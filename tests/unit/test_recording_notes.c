@@ -154,6 +154,13 @@ static void inuse_in_words(void **state)
 	/* who has ended cannot be recorded */
 	assert_string_equal(recording_inuse_words(&r, "server", 65536, true, buf),
 			    "Watching frees costs 53 % of server's CPU time; the limit is 5 %.");
+	/* no limit of the overhead would help */
+	r.has_nameless_frees = true;
+	assert_string_equal(
+		recording_inuse_words(&r, "server", 65536, false, buf),
+		"Its allocator frees by a function that has no name (a stripped program). To know "
+		"it: a build that keeps the names of its allocator");
+	assert_string_equal(recording_tap_way(&r, buf), "");
 }
 
 int main(void)

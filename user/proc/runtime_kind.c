@@ -71,39 +71,39 @@ static const struct {
 	const char *what, *advice;
 	const char *key, *values[3]; /* the switch, in the environment */
 } heaps[RUNTIME_CNT] = {
-	[RUNTIME_JAVA] = {
-		"Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
-		"for objects: jcmd PID GC.class_histogram, or a recording of JFR",
-		NULL, { NULL } },
-	[RUNTIME_NODE] = {
-		"JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
-		"for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof",
-		NULL, { NULL } },
-	[RUNTIME_PYTHON] = {
-		"CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
-		"start it with PYTHONMALLOC=malloc in its environment, which shows them",
-		"PYTHONMALLOC=", { "malloc", "malloc_debug" } },
-	[RUNTIME_LUAJIT] = {
-		"LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
-		"a LuaJIT that is built with LUAJIT_USE_SYSMALLOC shows them",
-		NULL, { NULL } },
-	[RUNTIME_PHP] = {
-		"PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
-		"start it with USE_ZEND_ALLOC=0 in its environment, which shows it",
-		"USE_ZEND_ALLOC=", { "0" } },
-	[RUNTIME_RUBY] = {
-		"Ruby keeps objects in pages of its own: only what they own outside (long strings, arrays, extensions) is "
-		"seen",
-		"for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')",
-		NULL, { NULL } },
-	[RUNTIME_DOTNET] = {
-		".NET's objects are in the runtime's own heap: only native memory is seen",
-		"for objects: dotnet-gcdump collect -p PID",
-		NULL, { NULL } },
-	[RUNTIME_ERLANG] = {
-		"Erlang keeps its processes' data in carriers of its own: they are not seen",
-		"start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment, which shows it",
-		"ERL_ZFLAGS=", { "+Mea min" } },
+	[RUNTIME_JAVA] = { "Java's objects are in the JVM's own heap: only native memory (JNI, buffers, the JVM itself) is seen",
+			   "for objects: jcmd PID GC.class_histogram, or a recording of JFR",
+			   NULL,
+			   { NULL } },
+	[RUNTIME_NODE] = { "JavaScript's objects are in V8's own heap: only native memory (Buffers, add-ons, V8 itself) is seen",
+			   "for objects: a heap snapshot (node --heapsnapshot-signal=SIGUSR2), or --heap-prof",
+			   NULL,
+			   { NULL } },
+	[RUNTIME_PYTHON] = { "CPython keeps small objects (up to 512 bytes) in its own arenas: they are not seen",
+			     "start it with PYTHONMALLOC=malloc in its environment, which shows them",
+			     "PYTHONMALLOC=",
+			     { "malloc", "malloc_debug" } },
+	[RUNTIME_LUAJIT] = { "LuaJIT keeps Lua's objects in its own arenas: only native memory is seen",
+			     "a LuaJIT that is built with LUAJIT_USE_SYSMALLOC shows them",
+			     NULL,
+			     { NULL } },
+	[RUNTIME_PHP] = { "PHP keeps a script's data in its own heap (the Zend allocator): it is not seen",
+			  "start it with USE_ZEND_ALLOC=0 in its environment, which shows it",
+			  "USE_ZEND_ALLOC=",
+			  { "0" } },
+	[RUNTIME_RUBY] = { "Ruby keeps objects in pages of its own: only what they own outside (long strings, arrays, extensions) is "
+			   "seen",
+			   "for objects: ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require 'objspace')",
+			   NULL,
+			   { NULL } },
+	[RUNTIME_DOTNET] = { ".NET's objects are in the runtime's own heap: only native memory is seen",
+			     "for objects: dotnet-gcdump collect -p PID",
+			     NULL,
+			     { NULL } },
+	[RUNTIME_ERLANG] = { "Erlang keeps its processes' data in carriers of its own: they are not seen",
+			     "start it with erl +Mea min, or ERL_ZFLAGS='+Mea min' in its environment, which shows it",
+			     "ERL_ZFLAGS=",
+			     { "+Mea min" } },
 };
 
 bool runtime_is_cpython_file(const char *path)

@@ -304,6 +304,7 @@ static Perftools__Profiles__Recording recording_message(const struct recording *
 	m.inuse_since_ns = from->inuse_since_ns;
 	m.watched_ns = from->watched_ns;
 	m.is_lossy = from->is_lossy;
+	m.has_nameless_frees = from->has_nameless_frees;
 	m.rss_begin_bytes = from->rss_begin_bytes;
 	m.rss_end_bytes = from->rss_end_bytes;
 	m.exec_held_bytes = from->exec_held_bytes;

@@ -37,10 +37,9 @@ unsigned recording_advised_percent(const struct recording *r)
 	return ADVICE_STEP * (unsigned)ceil(percent / ADVICE_STEP - 1e-9);
 }
 
-char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
-			char buf[RECORDING_TEXT_BUF])
+static char *command_text(const struct recording *r, unsigned percent, uint64_t rate_bytes,
+			  char buf[RECORDING_TEXT_BUF])
 {
-	unsigned percent = recording_advised_percent(r);
 	const char *follow = r->follows_children ? " --follow" : "";
 	char limit[16] = "off", rate[48] = "";
 
@@ -58,6 +57,18 @@ char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
 			 "heaptap record --max-overhead %s%s%s -d 10s -p %d", limit, rate, follow,
 			 r->pid);
 	return buf;
+}
+
+char *recording_way_out(const struct recording *r, uint64_t rate_bytes,
+			char buf[RECORDING_TEXT_BUF])
+{
+	unsigned percent = recording_advised_percent(r);
+
+	if (r->has_nameless_frees) {
+		snprintf(buf, RECORDING_TEXT_BUF, "a build that keeps the names of its allocator");
+		return buf;
+	}
+	return command_text(r, percent, rate_bytes, buf);
 }
 
 /* The lost part, for a program that has nothing to spare: the probes take their time from its work. */
@@ -81,15 +92,19 @@ static const char *part_words(double share)
 
 char *recording_way_out_cost(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
-	snprintf(buf, RECORDING_TEXT_BUF, "%s the throughput for 10 s; nothing remains afterwards",
-		 part_words(r->full_share));
+	if (r->has_nameless_frees)
+		snprintf(buf, RECORDING_TEXT_BUF, "its debug file, found by build id, is enough");
+	else
+		snprintf(buf, RECORDING_TEXT_BUF,
+			 "%s the throughput for 10 s; nothing remains afterwards",
+			 part_words(r->full_share));
 	return buf;
 }
 
 char *recording_tap_way(const struct recording *r, char buf[RECORDING_TEXT_BUF])
 {
 	buf[0] = '\0';
-	if (r->pid > 0)
+	if (r->pid > 0 && !r->has_nameless_frees)
 		snprintf(buf, RECORDING_TEXT_BUF, "heaptap record --tap%s -d 10s -p %d",
 			 r->follows_children ? " --follow" : "", r->pid);
 	return buf;
@@ -121,6 +136,12 @@ char *recording_why_unknown(const struct recording *r, const char *comm,
 {
 	char limit[RECORDING_TEXT_BUF], cost[UNITS_BUF], whose[48] = "its";
 
+	if (r->has_nameless_frees) {
+		snprintf(
+			buf, RECORDING_TEXT_BUF,
+			"Its allocator frees by a function that has no name (a stripped program).");
+		return buf;
+	}
 	recording_limit_text(&r->limit, limit);
 	if (comm[0])
 		snprintf(whose, sizeof(whose), "%.32s's", comm);

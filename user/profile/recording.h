@@ -51,6 +51,8 @@ struct recording {
 	struct recording_limit limit;
 	enum recording_inuse inuse;
 	int64_t inuse_since_ns; /* since the epoch, with RECORDING_INUSE_SINCE */
+	/* With RECORDING_INUSE_UNKNOWN: blocks are freed by a function that has no name, so nothing else helps. */
+	bool has_nameless_frees;
 	/* Part of duration_ns in which allocations were watched; duration_ns when they were all the time. The
 	 * alloc_* values cover only that time. */
 	int64_t watched_ns;

@@ -101,6 +101,10 @@ int nothing_explain(const struct nothing *n, const char *name, char buf[static N
 			"nothing was sampled: the probes were taken out of %s to keep the limit of "
 			"the overhead; without a limit: %s",
 			name, again);
+	} else if (!n->call_cnt && n->heap->own.what) {
+		snprintf(buf, NOTHING_BYTES,
+			 "nothing was sampled: %s did not call malloc in %s. %s; %s", name,
+			 duration, n->heap->own.what, n->heap->own.advice);
 	} else if (!n->call_cnt) {
 		command(n, n->argv ? "--follow" : "-d 5m", again);
 		snprintf(buf, NOTHING_BYTES,

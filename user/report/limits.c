@@ -98,7 +98,9 @@ static void say_unknown(const struct profile *p, struct limit_result *res)
 
 	snprintf(comm, sizeof(comm), "%.16s", profile_text(p, p->recording.comm_str));
 	recording_why_unknown(&p->recording, comm, why);
-	if (percent)
+	if (p->recording.has_nameless_frees)
+		snprintf(res->why, sizeof(res->why), "In use is not known. %s", why);
+	else if (percent)
 		snprintf(
 			res->why, sizeof(res->why),
 			"In use is not known. %s The same with --max-overhead %u would know, or with --tap",

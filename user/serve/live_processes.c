@@ -89,6 +89,11 @@ static int add_inuse_words(struct maker *m, const struct track_instance *image,
 	r.pid = p->pid;
 	governor_fill_recording(m->src->governor, p->pid, epoch_off_ns, &r);
 	recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
+	if (image->has_unseen_frees) {
+		r.inuse = RECORDING_INUSE_UNKNOWN;
+		r.has_nameless_frees = true;
+		recording_inuse_words(&r, "", m->src->rate_bytes, false, words);
+	}
 	p->is_inuse_unknown = r.inuse == RECORDING_INUSE_UNKNOWN;
 	if (image->unseen[0]) /* what is seen is the least that it can be */
 		p->is_inuse_complete = 0;

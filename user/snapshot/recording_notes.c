@@ -124,6 +124,25 @@ static void set_budget(const struct recording_facts *f, struct processes *ps, st
 	}
 }
 
+/* Where blocks are freed unseen, in use is unknown; of several processes some may be known. */
+static void set_nameless_frees(struct processes *ps, struct recording *r)
+{
+	struct process *process;
+	size_t cnt = 0;
+
+	vec_each(&ps->list, process) {
+		cnt += process->image->has_unseen_frees;
+		if (process->image->has_unseen_frees && !process->is_inuse_unknown) {
+			process->is_inuse_unknown = true;
+			ps->unknown_cnt++;
+		}
+	}
+	if (!cnt || cnt != ps->list.cnt)
+		return;
+	r->inuse = RECORDING_INUSE_UNKNOWN;
+	r->has_nameless_frees = true;
+}
+
 static void set_exec_held(const struct recording_facts *f, struct recording *r)
 {
 	double bytes = 0, objects = 0;
@@ -247,6 +266,7 @@ static int fill(const struct recording_facts *f, const struct ledger_lines *ledg
 	r->rss_end_bytes = f->rss_end_bytes;
 	set_exec_held(f, r);
 	set_budget(f, ps, r);
+	set_nameless_frees(ps, r);
 	if (f->is_delta && r->inuse == RECORDING_INUSE_ALL) {
 		r->inuse = RECORDING_INUSE_SINCE;
 		r->inuse_since_ns = f->followed_ns;
@@ -625,6 +645,25 @@ static int comment(const struct recording_facts *f, const struct ledger_lines *l
 	return err ? err : ledger_notes_add(p, ledger);
 }
 
+/* Unknown values are 0, and mean nothing. */
+static void forget_inuse(struct profile *p)
+{
+	int objects = profile_find_type(p, "inuse_objects");
+	int bytes = profile_find_type(p, "inuse_space");
+	struct profile_sample *s;
+
+	vec_each(&p->samples, s) {
+		if (objects >= 0)
+			p->values.data[s->value_first + (size_t)objects] = 0;
+		if (bytes >= 0)
+			p->values.data[s->value_first + (size_t)bytes] = 0;
+		s->inuse_samples = 0;
+		s->inuse_bytes_variance = s->inuse_objects_variance = 0;
+		s->age_cnt = s->life_cnt = 0;
+	}
+	p->moments_ns.cnt = 0;
+}
+
 int recording_notes_add(const struct recording_facts *f, struct profile *p)
 {
 	struct processes ps = { 0 };
@@ -638,6 +677,8 @@ int recording_notes_add(const struct recording_facts *f, struct profile *p)
 		err = fill(f, &ledger, &ps, p);
 	if (!err)
 		err = comment(f, &ledger, &ps, p);
+	if (p->recording.has_nameless_frees)
+		forget_inuse(p);
 	if (!err && p->recording.inuse == RECORDING_INUSE_UNKNOWN) {
 		p->default_type_str = profile_str(p, "alloc_space");
 		err = p->default_type_str < 0 ? -ENOMEM : 0;

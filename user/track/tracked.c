@@ -552,7 +552,8 @@ static void note_own_heap(const struct tracked_process *p, struct track_instance
 	runtime_words_heap(kind, text, text ? bytes : 0, &words);
 	free(text);
 	if (words.what)
-		snprintf(inst->own_heap, sizeof(inst->own_heap), "%s; %s", words.what, words.advice);
+		snprintf(inst->own_heap, sizeof(inst->own_heap), "%s; %s", words.what,
+			 words.advice);
 }
 
 static void note_what_is_unseen(struct tracked *f, const struct tracked_process *p)
