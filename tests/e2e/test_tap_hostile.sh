@@ -184,6 +184,7 @@ masks() { grep -hE '^Sig(Blk|Ign|Cgt)' /proc/"$target"/task/*/status; }
 disposed() { # HOW
 	local before
 	begin_target "$bin/tap_signals" "$1"
+	sleep 0.1 # a thread begins with all signals blocked
 	before=$(masks)
 	begin_record -d 0.3s
 	[ "$before" = "$(masks)" ] || fault "the signals that it blocks, ignores or catches have changed"

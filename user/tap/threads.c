@@ -474,8 +474,8 @@ int threads_stop(pid_t pid, struct threads **ret)
 	err = t->live_tid ? stop_all(t) : -ESRCH;
 	vec_each(&t->list, s)
 		alive_cnt += !s->is_gone;
-	if (!err && !alive_cnt)
-		err = -ESRCH;
+	if (!err && !alive_cnt) /* all gone: the process has ended, or executes another program */
+		err = threads_live_tid(pid) ? -EAGAIN : -ESRCH;
 	if (err) {
 		threads_resume(t);
 		threads_free(t);

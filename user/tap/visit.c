@@ -150,6 +150,8 @@ static int stop(struct visit *v, struct err *why)
 		return err_set(why, err,
 			       "it did not stop within 0.2 s: a thread gets no processor, or it "
 			       "executes another program");
+	if (err == -EAGAIN)
+		return err_set(why, err, "it executes another program just now");
 	if (err == -E2BIG)
 		return err_set(why, err, "too many processes share its memory");
 	if (err)
