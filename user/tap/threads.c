@@ -124,8 +124,7 @@ struct stopped *threads_find(struct threads *t, pid_t tid)
 	return NULL;
 }
 
-/* State in the thread's stat; 'X': gone. */
-static char state_of(pid_t pid, pid_t tid)
+char threads_state(pid_t pid, pid_t tid)
 {
 	char path[64], text[512], *at;
 	size_t n = 0;
@@ -145,7 +144,7 @@ static char state_of(pid_t pid, pid_t tid)
 /* A first thread that has ended before the others stays in the list. */
 static bool is_zombie(pid_t pid, pid_t tid)
 {
-	char state = state_of(pid, tid);
+	char state = threads_state(pid, tid);
 
 	return state == 'Z' || state == 'X';
 }
@@ -400,7 +399,7 @@ static int pin(struct stopped *s)
 {
 	struct thread_place place;
 
-	if (state_of(s->pid, s->tid) != 'D' || read_place(s, &place))
+	if (threads_state(s->pid, s->tid) != 'D' || read_place(s, &place))
 		return -EAGAIN;
 	s->regs.rip = place.pc;
 	s->regs.rsp = place.sp;
@@ -512,7 +511,7 @@ static void detach_stopped(struct threads *t, bool is_restarted)
 static void detach_late(struct stopped *s, uint64_t end_ns)
 {
 	while (await(s, now_ns() + LATE_ASLEEP_NS))
-		if (state_of(s->pid, s->tid) == 'D' || now_ns() > end_ns)
+		if (threads_state(s->pid, s->tid) == 'D' || now_ns() > end_ns)
 			return;
 	detach(s);
 }

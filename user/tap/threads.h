@@ -36,6 +36,8 @@ struct thread_place {
 /* Once, before the first stop in this process: start the timer. */
 int threads_start_timer(void);
 
+/* State in the thread's stat; 'X': gone. */
+char threads_state(pid_t pid, pid_t tid);
 /* A thread of the process that lives: the process's own entries in /proc are empty once its first thread has ended. 0:
  * there is none. */
 pid_t threads_live_tid(pid_t pid);

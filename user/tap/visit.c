@@ -26,8 +26,9 @@
 #define REPORT_FD 3
 #define ACCESSOR_FD 4
 /* All of a visit: it is prepared, stops the process for at most THREADS_STOP_LIMIT_NS, and gets its caller back. */
-#define VISIT_MS 750
+#define VISIT_MS 1600
 #define PREPARE_NS 300000000ULL
+#define STARVED_NS 1000000000ULL /* the same while it gets no processor */
 #define REAP_TRIES 25
 #define REAP_PAUSE_US 200
 
@@ -102,11 +103,18 @@ static int start_accessor(struct visit *v, void *ctx)
 		return -errno;
 	}
 	v->accessor_fd = pair[0];
+	v->accessor_pid = child;
 	return 0;
 }
 
+/* Does the accessor wait for a processor, and not for a page? */
+static bool is_starved(const struct visit *v)
+{
+	return threads_state(v->accessor_pid, v->accessor_pid) == 'R';
+}
+
 /* The timer's signal ends recv(). */
-static int do_step(struct visit *v, visit_step step, uint64_t end_ns)
+static int do_step(struct visit *v, visit_step step, uint64_t end_ns, uint64_t starved_end_ns)
 {
 	visit_step done;
 	ssize_t n;
@@ -117,7 +125,8 @@ static int do_step(struct visit *v, visit_step step, uint64_t end_ns)
 		return v->accessor_err = -EIO;
 	do
 		n = recv(v->accessor_fd, &done, sizeof(done), 0);
-	while (n < 0 && errno == EINTR && now_ns() < end_ns);
+	while (n < 0 && errno == EINTR &&
+	       (now_ns() < end_ns || (now_ns() < starved_end_ns && is_starved(v))));
 	if (n == sizeof(done))
 		return v->shared->err;
 	v->shared->is_over = 1;
@@ -126,7 +135,7 @@ static int do_step(struct visit *v, visit_step step, uint64_t end_ns)
 
 int visit_do(struct visit *v, visit_step step)
 {
-	return do_step(v, step, threads_end_ns(v->threads));
+	return do_step(v, step, threads_end_ns(v->threads), 0);
 }
 
 /*
@@ -178,11 +187,12 @@ static void take_why(const struct visit *v, int err, struct err *why)
 
 static int prepare(struct visit *v, const struct visit_work *work, void *ctx)
 {
+	const uint64_t now = now_ns();
 	int err = threads_start_timer();
 
 	if (!err)
 		err = start_accessor(v, ctx);
-	return err ? err : do_step(v, work->prepare, now_ns() + PREPARE_NS);
+	return err ? err : do_step(v, work->prepare, now + PREPARE_NS, now + STARVED_NS);
 }
 
 static void __attribute__((noreturn))

@@ -40,6 +40,7 @@ struct visit {
 	struct visit_shared *shared;
 	int report_fd; /* to who waits for the visit */
 	int accessor_fd;
+	pid_t accessor_pid;
 	int accessor_err; /* it has not answered: -ETIMEDOUT; or is gone: -EIO */
 };
 
